@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cell.h - keeps what overlaps in a cell one after another.
+ *
+ * Replicas must not diverge: of two writes that overlap, each replica has to
+ * see the same one last. So a write makes its granules (64ths of the cell)
+ * busy before it is sent and free when every replica has answered. Whoever
+ * finds a granule busy waits in the cell's queue. The queue is served strictly
+ * in order: nobody passes, so a copy of the whole cell is never starved, and
+ * taking and giving cost the same however many wait.
+ *
+ * The rounding to granules makes neighbours wait that do not overlap; the
+ * cell is a fragment long, so a granule is 2 KiB with the default.
+ *
+ * A cell is 16 bytes for each fragment_bytes of the volume (0.012 %), directly
+ * indexed: no table to size, no collisions. Zeroed memory is an idle cell.
+ */
+#ifndef RBX_CELL_H
+#define RBX_CELL_H
+
+#include "piece.h"
+
+#define RBX_CELL_GRANULES 64u
+
+struct rbx_cell {
+	uint64_t busy; /* a bit for each granule */
+	struct rbx_node *last; /* the queue as a ring: last->next is first */
+};
+
+/* The granules of a range; cell_shift is log2 of the cell's bytes. */
+static inline uint64_t rbx_cell_granules(uint32_t offset_in_cell_bytes,
+					 uint32_t length_bytes,
+					 uint32_t cell_shift)
+{
+	uint32_t shift = cell_shift - 6;
+	uint32_t first = offset_in_cell_bytes >> shift;
+	uint32_t last = (offset_in_cell_bytes + length_bytes - 1) >> shift;
+
+	RBX_ASSERT(first <= last && last < RBX_CELL_GRANULES);
+	return (UINT64_MAX >> (63 - (last - first))) << first;
+}
+
+/* true: the piece has its granules. false: it stands in the queue. */
+bool rbx_cell_take(struct rbx_cell *cell, struct rbx_piece *piece);
+
+/* Gives the granules back; adds to granted whoever has got theirs thereby. */
+void rbx_cell_give(struct rbx_cell *cell, struct rbx_piece *piece,
+		   struct rbx_piece_list *granted);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * channel.h - the way of all fragments to one peer and back.
+ *
+ *   submit queue -> merge queue -> planner -> send rings -> (the host posts)
+ *        ^              window, staging           |
+ *        |                                        v
+ *   any thread                        complete: members, credit
+ *
+ * The host drives it in steps and does the I/O:
+ *
+ *   submitting thread   if (rbx_channel_submit(...)) combine
+ *   combine             while (rbx_channel_combine(..., &chain)) post(chain)
+ *   poller              rbx_channel_complete() for each completion, gives the
+ *                       credit back, calls done() of each fragment, then
+ *                       if (rbx_channel_unpark()) combine
+ *
+ * Who combines is elected by the submit queue. A combiner that cannot go on,
+ * because the window is closed, a ring is full, staging memory is used up, a
+ * fence waits or the connection is broken, parks: it leaves the role lying,
+ * and whoever changes the cause picks it up (rbx_channel_unpark). Work that
+ * waits in this way collects neighbours.
+ */
+#ifndef RBX_CHANNEL_H
+#define RBX_CHANNEL_H
+
+#include "core/planner.h"
+#include "core/send_ring.h"
+#include "core/submit_queue.h"
+#include "core/window.h"
+
+enum rbx_channel_state {
+	RBX_CHANNEL_OPEN, /* fragments are posted */
+	RBX_CHANNEL_HALTED, /* the connection is broken: fragments wait */
+	RBX_CHANNEL_DEAD, /* the peer is gone: fragments are refused */
+};
+
+/* Written by the combiner; others read them for the statistics. */
+struct rbx_channel_counters {
+	uint64_t work_requests;
+	uint64_t doorbells;
+	uint64_t merged_requests;
+	uint64_t window_waits;
+	uint64_t staged_bytes;
+};
+
+struct rbx_channel {
+	struct rbx_submit_queue submit_queue;
+	uint32_t parked; /* atomic: 1 where the combiner's role lies there */
+	uint32_t state; /* atomic: enum rbx_channel_state */
+
+	/* The combiner's. */
+	struct rbx_merge_queue merge_queue;
+	const struct rbx_planner *planner;
+	struct rbx_window *window;
+	uint32_t next_ring;
+	struct rbx_channel_counters counters;
+
+	uint32_t ring_count;
+	struct rbx_send_ring rings[RBX_QUEUE_PAIRS_MAX];
+};
+
+/* What one step of combining asks of the host. */
+struct rbx_chain {
+	uint32_t ring_index;
+	uint32_t first_number; /* of the first work request, in the ring */
+	uint32_t work_count; /* to be posted; 0: none */
+	struct rbx_fragment *refused; /* to be ended with -EHOSTUNREACH */
+};
+
+/* What completions bring. Zeroed by the host before the first. */
+struct rbx_harvest {
+	struct rbx_fragment *done_first; /* to be given back, status set */
+	struct rbx_fragment *done_last;
+	struct rbx_fragment *again_first; /* to be sent again when the */
+	struct rbx_fragment *again_last; /* connection is restored */
+	uint32_t work_requests; /* credit to give back */
+	uint64_t bytes;
+	bool broken; /* a queue pair is in error */
+};
+
+void rbx_channel_init(struct rbx_channel *channel,
+		      const struct rbx_planner *planner,
+		      struct rbx_window *window);
+
+/* Adds a queue pair; works: depth_count slots. Before the first submit. */
+void rbx_channel_add_ring(struct rbx_channel *channel, struct rbx_work *works,
+			  uint32_t depth_count);
+
+/* Any thread. True: the caller has to combine. */
+static inline bool rbx_channel_submit(struct rbx_channel *channel,
+				      struct rbx_fragment *first,
+				      struct rbx_fragment *last)
+{
+	return rbx_submit_queue_push(&channel->submit_queue, &first->node,
+				     &last->node);
+}
+
+/*
+ * One step of the combiner. True: do what `chain` says and call again. False:
+ * the caller has ceased to be the combiner.
+ */
+bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
+			 struct rbx_chain *chain);
+
+/*
+ * After a post that failed: the last `count` work requests of the chain never
+ * reached the device. Combiner only. Their fragments go to `harvest`.
+ */
+void rbx_channel_not_posted(struct rbx_channel *channel,
+			    const struct rbx_chain *chain, uint32_t count,
+			    struct rbx_harvest *harvest);
+
+/*
+ * A completion: work request `number` of a ring and all before it are done, or
+ * it failed with `status`. Poller only. The host gives the harvest's credit
+ * back to the window, and then calls done() of what is done.
+ */
+void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
+			  uint32_t number, int32_t status, uint64_t now_ns,
+			  struct rbx_harvest *harvest);
+
+/* After anything that a parked combiner may wait for. True: combine. */
+static inline bool rbx_channel_unpark(struct rbx_channel *channel)
+{
+	return RBX_LOAD_ORDERED(&channel->parked) != 0 &&
+	       RBX_EXCHANGE(&channel->parked, 0) != 0;
+}
+
+/*
+ * Makes the caller the combiner where nobody combines just now; while the
+ * channel is halted that is so after a moment. Who repairs a connection seizes
+ * the role, so that nothing is posted on the queue pairs that it replaces, and
+ * gives it up by combining. Any thread.
+ */
+bool rbx_channel_seize(struct rbx_channel *channel);
+
+/* Combiner only: what is to be sent again, a list ended by NULL. */
+void rbx_channel_send_again(struct rbx_channel *channel,
+			    struct rbx_fragment *list);
+
+/* Then the caller has to unpark. Legal: open <-> halted -> dead. */
+void rbx_channel_set_state(struct rbx_channel *channel,
+			   enum rbx_channel_state state);
+
+/* Whether nothing is posted on any ring. */
+bool rbx_channel_idle(const struct rbx_channel *channel);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * checksum.c - stores and compares the checksums of pages, see checksum.h.
+ *
+ * Loads and stores are atomic because a read may run beside a write; they
+ * order nothing, the granules do.
+ */
+#include "checksum.h"
+
+static uint32_t page_checksum(const struct rbx_piece *piece, uint32_t page)
+{
+	uintptr_t addr = (uintptr_t)piece->local_addr +
+			 (uintptr_t)page * RBX_PAGE_BYTES;
+
+	return rbx_port_crc32c(0, (const void *)addr, RBX_PAGE_BYTES) ^
+	       RBX_CHECKSUM_OF_ZEROS;
+}
+
+static uint32_t pages_count(const struct rbx_piece *piece)
+{
+	RBX_ASSERT(piece->offset_bytes % RBX_PAGE_BYTES == 0);
+	RBX_ASSERT(piece->length_bytes % RBX_PAGE_BYTES == 0);
+	return piece->length_bytes / RBX_PAGE_BYTES;
+}
+
+void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece)
+{
+	uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
+	uint32_t page, count = pages_count(piece);
+
+	RBX_ASSERT(piece->holds);
+	for (page = 0; page < count; page++)
+		RBX_STORE_RELAXED(&first[page], page_checksum(piece, page));
+}
+
+uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
+				 const struct rbx_piece *piece)
+{
+	const uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
+	uint32_t page, count = pages_count(piece), mismatches = 0;
+
+	for (page = 0; page < count; page++)
+		mismatches += RBX_LOAD_RELAXED(&first[page]) !=
+			      page_checksum(piece, page);
+	return mismatches;
+}

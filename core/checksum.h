@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * checksum.h - what each page of a slab has to be, kept by the client.
+ *
+ * A CRC32C for each 4 KiB page turns stale or torn data into an error. It is
+ * stored before a write is sent, while the write holds its granules, and
+ * compared when a read is done. Both run without the slab's lock; a read beside
+ * a write may therefore see either checksum, and a mismatch is only believed
+ * after the read was repeated while holding the granules (slab.h).
+ *
+ * The stored word is the CRC xor that of a page of zeros, so that the zeroed
+ * array of a new slab says "zeros" and costs memory only where it was written.
+ */
+#ifndef RBX_CHECKSUM_H
+#define RBX_CHECKSUM_H
+
+#include "limits.h"
+#include "piece.h"
+
+/* CRC32C of RBX_PAGE_BYTES zeros. */
+#define RBX_CHECKSUM_OF_ZEROS 0x98f94189u
+
+/* checksums: of the slab; the piece is whole pages. */
+void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece);
+
+/* Returns how many pages of what was read are not what was written. */
+uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
+				 const struct rbx_piece *piece);
+
+#endif

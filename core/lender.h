@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lender.h - what a memory server decides: who has which slab, and until when.
+ *
+ * A server lends slabs to clients. A slab goes round
+ *
+ *	FREE -> lend() -> LENT -> unmap() ------------------> ENDING -> FREE
+ *	                   |      leave(), lease expired        ^
+ *	                   +---> ASKED (wanted back) -----------+
+ *	                         unmap(), or its grace is over
+ *
+ * In ENDING the host ends the access (keys first, then memory) and says so by
+ * ended(); only then can anybody be lent the slab again. Each lending has an
+ * epoch that was never used before, so what a client says about a slab it has
+ * lost is told from what it says about one that it has.
+ *
+ * A client is admitted, is heard of from time to time, and leaves. Who was not
+ * heard of for the lease term is expired: the host ends the client's queue
+ * pairs, then calls leave(). The term is judged by next() alone, so a server
+ * that was itself asleep hears what has arrived before it judges anyone.
+ *
+ * The host calls in with events and then takes next() until it returns false.
+ * One thread at a time; memory is the host's, one block of rbx_lender_size().
+ *
+ * Left out: what a slab is made of, connections, proofs. All that is the host's.
+ */
+#ifndef RBX_LENDER_H
+#define RBX_LENDER_H
+
+#include "core/limits.h"
+#include "core/port.h"
+#include "wire/reason.h"
+
+#define RBX_LENDER_NEVER_NS UINT64_MAX
+
+struct rbx_lender;
+
+struct rbx_lender_config {
+	uint32_t slabs_count; /* to lend in all, 1 to RBX_SLABS_MAX */
+	uint32_t quota_count; /* slabs of one client; 0: all */
+	uint64_t lease_ns;
+};
+
+size_t rbx_lender_size(const struct rbx_lender_config *config);
+
+/* Makes a lender in memory that the caller keeps as long as it is used. */
+struct rbx_lender *rbx_lender_init(void *memory,
+				   const struct rbx_lender_config *config);
+
+/* ---- Clients. Functions that can refuse return enum rbx_reason. ----------*/
+
+/* session_id is not 0 and not in use. TOO_MANY. */
+uint32_t rbx_lender_admit(struct rbx_lender *lender, uint64_t session_id,
+			  uint64_t now_ns);
+
+/* The client gave a sign of life. STALE_SESSION. */
+uint32_t rbx_lender_heard(struct rbx_lender *lender, uint64_t session_id,
+			  uint64_t now_ns);
+
+/* The client is gone, with no queue pair left; its slabs begin to end. */
+void rbx_lender_leave(struct rbx_lender *lender, uint64_t session_id);
+
+/* ---- Slabs -----------------------------------------------------------------*/
+
+struct rbx_lending {
+	uint64_t slab_id; /* 1 to slabs_count */
+	uint64_t epoch; /* not 0 */
+};
+
+/* STALE_SESSION, DRAINING, QUOTA, FULL. */
+uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
+			 struct rbx_lending *lending);
+
+/* Is the slab lent to this client in this epoch? STALE_SESSION, NOT_YOURS,
+ * STALE_EPOCH. */
+uint32_t rbx_lender_check(const struct rbx_lender *lender, uint64_t session_id,
+			  const struct rbx_lending *lending);
+
+/* The client gives the slab back. Refuses as check(). */
+uint32_t rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
+			  const struct rbx_lending *lending);
+
+/* Nobody can reach the slab's memory any more. */
+void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
+
+/* ---- Getting memory back -----------------------------------------------*/
+
+/* While true nothing is lent: the host itself is short of memory. */
+void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
+
+/*
+ * Asks for count slabs and revokes them after grace_ns: each time the oldest
+ * loan of the client that has most. Returns how many were found.
+ */
+uint32_t rbx_lender_shrink(struct rbx_lender *lender, uint32_t count,
+			   uint64_t now_ns, uint64_t grace_ns);
+
+/* Lends nothing more and asks for everything, without end. */
+void rbx_lender_drain(struct rbx_lender *lender, uint64_t now_ns);
+
+/* ---- What the host has to do now -----------------------------------------*/
+
+enum rbx_lender_action_kind {
+	RBX_LENDER_EXPIRE, /* end the client's queue pairs, call leave() */
+	RBX_LENDER_END, /* end access to the slab, call ended() */
+	RBX_LENDER_ASK, /* ask the client to give the slab back */
+};
+
+struct rbx_lender_action {
+	enum rbx_lender_action_kind kind;
+	uint64_t session_id; /* EXPIRE, ASK */
+	struct rbx_lending lending; /* END, ASK */
+	uint64_t until_ns; /* ASK: then it is revoked; or never */
+};
+
+/* True: do this and call again. False: nothing more now. */
+bool rbx_lender_next(struct rbx_lender *lender, uint64_t now_ns,
+		     struct rbx_lender_action *action);
+
+/* The ASK could not be sent; it comes again at again_ns. */
+void rbx_lender_ask_again(struct rbx_lender *lender, uint64_t slab_id,
+			  uint64_t again_ns);
+
+/* When next() may have something without a new event: the end of a lease, or
+ * now where a slab is wanted back. */
+uint64_t rbx_lender_deadline_ns(const struct rbx_lender *lender,
+				uint64_t now_ns);
+
+/* ---- Numbers --------------------------------------------------------------*/
+
+struct rbx_lender_counts {
+	uint32_t clients; /* now */
+	uint32_t slabs_lent; /* now, LENT and ASKED */
+	uint32_t slabs_asked; /* now, ASKED */
+	uint32_t slabs_free; /* now */
+	uint64_t sessions;
+	uint64_t slabs_mapped;
+	uint64_t slabs_unmapped;
+	uint64_t slabs_revoked;
+	uint64_t leases_expired;
+	uint64_t refused_full;
+	uint64_t refused_quota;
+};
+
+void rbx_lender_counts(const struct rbx_lender *lender,
+		       struct rbx_lender_counts *counts);
+
+/* Slabs that this client has now. */
+uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
+			    uint64_t session_id);
+
+bool rbx_lender_is_draining(const struct rbx_lender *lender);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * limits.h - every bound of the core, with its arithmetic.
+ *
+ * What is not bounded here is bounded by one of these. A queue that is full
+ * says so (-EAGAIN); a loop ends at its bound and goes on at the next event.
+ */
+#ifndef RBX_LIMITS_H
+#define RBX_LIMITS_H
+
+#include "core/port.h"
+
+/* The page of the papers: the unit of checksums and of paging. */
+#define RBX_PAGE_BYTES 4096u
+
+/* A request longer than a fragment is split. 128 KiB is the paper's block. */
+#define RBX_FRAGMENT_BYTES_MIN 4096u
+#define RBX_FRAGMENT_BYTES_MAX (256u << 10) /* one staging run */
+#define RBX_FRAGMENT_BYTES_DEFAULT (128u << 10)
+
+/* Requests of one submit call: with the smallest fragment and the longest
+ * request the host bounds fragments by its pool, not by this. */
+#define RBX_SUBMIT_MAX 1024u
+
+/* Scatter entries of a work request: 32 pages make the 128 KiB that the paper
+ * merges; every device seen offers 30 or more. */
+#define RBX_SGE_MAX 32u
+
+/* Longest message that merging makes: RBX_SGE_MAX pages. */
+#define RBX_MERGE_BYTES_MAX (RBX_SGE_MAX * RBX_PAGE_BYTES)
+
+/* Work requests of one doorbell (the paper's MAX_CHAINING_SIZE). */
+#define RBX_CHAIN_MAX 32u
+
+/* Queue pairs of one peer. */
+#define RBX_QUEUE_PAIRS_MAX 16u
+
+/* Work requests posted and not completed on one queue pair. */
+#define RBX_SEND_DEPTH 256u
+RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
+		  "a chain is planned while another is under way");
+
+/* How often one fragment is sent again after a broken connection. */
+#define RBX_RETRIES_MAX 8u
+
+/* Completions taken by one poll (the paper's MAX_POLL_WC). */
+#define RBX_POLL_BATCH 32u
+
+/* Copies of a slab. */
+#define RBX_REPLICAS_MAX 3u
+
+/* Neighbours that are read from the same replica, so that they merge: eight
+ * fragments of the default size. */
+#define RBX_READ_STRIPE_BYTES (1u << 20)
+
+/* A slab: offsets in it are 32 bits, and a server lends from 64 KiB to 1 GiB. */
+#define RBX_SLAB_BYTES_MIN (64u << 10)
+#define RBX_SLAB_BYTES_MAX (1u << 30)
+
+/* Pieces of requests outstanding on one volume: the most that requests_max may
+ * say. */
+#define RBX_PIECES_MAX 65536u
+
+/* Copies of cells under way in a rebuild: enough to keep two servers busy, and
+ * at most 1 MiB of memory with the longest fragments. */
+#define RBX_COPIES_MAX 4u
+
+/* Memory servers of one volume, peers of one context. */
+#define RBX_SERVERS_MAX 64u
+#define RBX_PEERS_MAX 64u
+
+/* What a server lends, and a volume borrows, at most: 64 Ki slabs are 64 TiB
+ * at 1 GiB each, and the server's table of them is 2.5 MiB. */
+#define RBX_SLABS_MAX 65536u
+
+/* Clients of one server, those included that are away within their lease. */
+#define RBX_CLIENTS_MAX 128u
+
+/* A client is reminded this often of a slab that is wanted back, for the case
+ * that it was away when it was asked. */
+#define RBX_EVICT_REMIND_NS 1000000000ull
+
+#endif

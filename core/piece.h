@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * piece.h - a part of a volume request that lies within one cell.
+ *
+ * A volume is cut into aligned cells of cell_bytes; a slab holds whole cells.
+ * A request is split where it crosses from one cell into the next, and each
+ * piece goes its own way: a read to one replica, a write to all of them. What
+ * goes to one replica is a part: a fragment (request.h) and where it belongs.
+ *
+ * Ownership: a piece is the host's while it is idle. From rbx_slab_start() on
+ * it belongs to its slab; it comes back to the host in a list of things to do:
+ * either to have its parts sent, or idle again with its final status.
+ */
+#ifndef RBX_PIECE_H
+#define RBX_PIECE_H
+
+#include "request.h"
+
+/* Copies of a slab, and one more while a copy is made anew or moved. */
+#define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)
+
+enum rbx_piece_kind {
+	RBX_PIECE_READ, /* from one live replica */
+	RBX_PIECE_WRITE, /* to every replica, those being rebuilt too */
+	RBX_PIECE_COPY, /* a whole cell, from a live replica to a rebuilt one */
+};
+
+enum rbx_piece_state {
+	RBX_PIECE_IDLE, /* the host's: free, being filled in, or ended */
+	RBX_PIECE_WAITING, /* stands in the queue of its cell */
+	RBX_PIECE_READING, /* one part is to be sent or is under way */
+	RBX_PIECE_WRITING, /* parts are to be sent or are under way */
+};
+
+struct rbx_part {
+	struct rbx_fragment fragment;
+	struct rbx_piece *piece; /* set once */
+	uint8_t slot; /* which of the piece's parts; set once */
+	uint8_t server; /* where to send it */
+};
+
+struct rbx_piece {
+	struct rbx_node node; /* of the one list that it is on */
+	struct rbx_slab *slab;
+	void *owner; /* the host's: set once */
+	void *user; /* the host's: whose request it is a piece of */
+
+	/* The pool's (piece_pool.h); atomic. */
+	uint64_t sequence; /* when it was taken; 0: it is free */
+	uint32_t pool_next; /* index of the next free piece */
+	uint32_t pool_index; /* its own; set once */
+
+	/* Filled in by the host before rbx_slab_start(). */
+	uint64_t local_addr;
+	uint32_t offset_bytes; /* in the slab */
+	uint32_t length_bytes;
+	uint32_t lkey;
+	uint8_t kind; /* enum rbx_piece_kind */
+	uint8_t fragment_flags; /* enum rbx_fragment_flags */
+
+	/* The slab's. Masks have a bit for each slot. */
+	uint8_t state; /* enum rbx_piece_state */
+	uint8_t send_mask; /* parts the host is to send now */
+	uint8_t flight_mask; /* parts not done */
+	uint8_t written_mask; /* writes that succeeded */
+	uint8_t tried_mask; /* replicas whose data did not match */
+	bool holds; /* its granules are busy on its behalf */
+	int32_t status; /* final once it is idle again */
+	uint64_t granules; /* of its cell, as a mask */
+
+	struct rbx_part parts[]; /* one for each slot of a slab */
+};
+
+static inline struct rbx_piece *rbx_piece_of(struct rbx_node *node)
+{
+	return RBX_CONTAINER_OF(node, struct rbx_piece, node);
+}
+
+static inline struct rbx_part *rbx_part_of(struct rbx_fragment *fragment)
+{
+	return RBX_CONTAINER_OF(fragment, struct rbx_part, fragment);
+}
+
+static inline size_t rbx_piece_size(uint32_t slots)
+{
+	return sizeof(struct rbx_piece) + slots * sizeof(struct rbx_part);
+}
+
+/* Zeroed memory of rbx_piece_size() becomes an idle piece. done: of each part's
+ * fragment. */
+static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
+				  void *owner,
+				  void (*done)(struct rbx_fragment *fragment))
+{
+	uint32_t slot;
+
+	RBX_ASSERT(slots <= RBX_SLOTS_MAX);
+	piece->owner = owner;
+	for (slot = 0; slot < slots; slot++) {
+		piece->parts[slot].piece = piece;
+		piece->parts[slot].slot = (uint8_t)slot;
+		piece->parts[slot].fragment.done = done;
+	}
+}
+
+/* A queue of pieces, first in first out. */
+struct rbx_piece_list {
+	struct rbx_node *first;
+	struct rbx_node *last; /* of use only where first is */
+};
+
+static inline void rbx_piece_list_add(struct rbx_piece_list *list,
+				      struct rbx_piece *piece)
+{
+	piece->node.next = NULL;
+	if (list->first)
+		list->last->next = &piece->node;
+	else
+		list->first = &piece->node;
+	list->last = &piece->node;
+}
+
+/* NULL where it is empty. */
+static inline struct rbx_piece *rbx_piece_list_take(struct rbx_piece_list *list)
+{
+	struct rbx_node *first = list->first;
+
+	if (!first)
+		return NULL;
+	list->first = first->next;
+	return rbx_piece_of(first);
+}
+
+#endif

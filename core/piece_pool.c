@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * piece_pool.c - a lock-free stack of free pieces, see piece_pool.h.
+ *
+ * The head word, from its low end: 20 bits of index, the fence bit, 43 bits of
+ * tag. The tag is what makes a stale compare fail (the ABA problem): at ten
+ * million operations a second it takes ten days until one comes again, and a
+ * thread would have to sleep exactly that long between its load and its
+ * exchange. A walk along pool_next may read links that change under it; they
+ * are always valid indices, and the exchange fails afterwards.
+ */
+#include "piece_pool.h"
+
+#define INDEX_BITS 20
+#define INDEX_NONE ((1u << INDEX_BITS) - 1)
+#define FENCE_BIT ((uint64_t)1 << INDEX_BITS)
+#define TAG_SHIFT (INDEX_BITS + 1)
+#define TAG_ONE ((uint64_t)1 << TAG_SHIFT)
+
+RBX_STATIC_ASSERT(RBX_PIECES_MAX < INDEX_NONE, "an index fits into the head");
+
+/* The head after one with the index replaced and the tag moved on. */
+static uint64_t head_after(uint64_t head, uint32_t index)
+{
+	return (head & ~(uint64_t)INDEX_NONE) + TAG_ONE + index;
+}
+
+/* Sequence numbers are tags in their place, and odd: 0 is free. */
+static uint64_t head_sequence(uint64_t head)
+{
+	return head >> TAG_SHIFT << TAG_SHIFT | 1;
+}
+
+static struct rbx_piece *pool_piece(const struct rbx_piece_pool *pool,
+				    uint32_t index)
+{
+	RBX_ASSERT(index < pool->count);
+	return (struct rbx_piece *)(pool->memory + index * pool->piece_bytes);
+}
+
+size_t rbx_piece_pool_size(uint32_t count, uint32_t slots)
+{
+	return count * rbx_piece_size(slots);
+}
+
+void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
+			 uint32_t count, uint32_t slots, void *owner,
+			 void (*done)(struct rbx_fragment *fragment))
+{
+	uint32_t index;
+
+	RBX_ASSERT(count >= 1 && count <= RBX_PIECES_MAX);
+	pool->memory = memory;
+	pool->piece_bytes = rbx_piece_size(slots);
+	pool->count = count;
+	for (index = 0; index < count; index++) {
+		struct rbx_piece *piece = pool_piece(pool, index);
+
+		rbx_piece_init(piece, slots, owner, done);
+		piece->pool_index = index;
+		piece->pool_next = index + 1 < count ? index + 1 : INDEX_NONE;
+	}
+	pool->head = 0;
+}
+
+int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
+			struct rbx_piece_list *list)
+{
+	uint64_t head = RBX_LOAD_ACQUIRE(&pool->head);
+	uint64_t sequence;
+	uint32_t index, i;
+
+	RBX_ASSERT(count >= 1);
+	do {
+		index = head & INDEX_NONE;
+		for (i = 0; i < count && index != INDEX_NONE; i++)
+			index = RBX_LOAD_RELAXED(
+				&pool_piece(pool, index)->pool_next);
+		if (i < count)
+			return -EAGAIN;
+	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
+				       head_after(head, index)));
+
+	sequence = head_sequence(head);
+	for (i = 0, index = head & INDEX_NONE; i < count; i++) {
+		struct rbx_piece *piece = pool_piece(pool, index);
+
+		index = RBX_LOAD_RELAXED(&piece->pool_next);
+		RBX_STORE_RELAXED(&piece->sequence, sequence);
+		rbx_piece_list_add(list, piece);
+	}
+	return 0;
+}
+
+bool rbx_piece_pool_give(struct rbx_piece_pool *pool, struct rbx_piece *piece)
+{
+	uint32_t index = piece->pool_index;
+	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
+
+	RBX_ASSERT(piece == pool_piece(pool, index));
+	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);
+	/* Before the exchange, which releases it: a fence that is raised after
+	 * that exchange sees the piece free. */
+	RBX_STORE_RELAXED(&piece->sequence, 0);
+	do {
+		RBX_STORE_RELAXED(&piece->pool_next, head & INDEX_NONE);
+	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
+				       head_after(head, index)));
+	return head & FENCE_BIT;
+}
+
+uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool)
+{
+	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
+	uint64_t after;
+
+	do {
+		after = head_after(head, head & INDEX_NONE) | FENCE_BIT;
+	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head, after));
+	return head_sequence(after);
+}
+
+void rbx_piece_pool_unfence(struct rbx_piece_pool *pool)
+{
+	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
+
+	while (!RBX_COMPARE_EXCHANGE(&pool->head, &head, head & ~FENCE_BIT))
+		continue;
+}
+
+bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
+			  uint32_t *cursor)
+{
+	for (; *cursor < pool->count; ++*cursor) {
+		uint64_t sequence = RBX_LOAD_ACQUIRE(
+			&pool_piece(pool, *cursor)->sequence);
+
+		/* As a difference: tags wrap around. */
+		if (sequence && (int64_t)(sequence - fence) < 0)
+			return true;
+	}
+	return false;
+}
+
+bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool)
+{
+	uint32_t index = RBX_LOAD_ACQUIRE(&pool->head) & INDEX_NONE;
+	uint32_t free_count = 0;
+
+	while (index != INDEX_NONE && free_count < pool->count) {
+		index = RBX_LOAD_RELAXED(&pool_piece(pool, index)->pool_next);
+		free_count++;
+	}
+	return free_count == pool->count;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * piece_pool.h - the pieces of a volume: their number is the bound of what may
+ * be outstanding. Lock-free, any thread.
+ *
+ * The free pieces are a stack by index. Its head is one word with a tag that
+ * changes with every operation, so that taking several pieces is one exchange:
+ * a submit gets all it needs or nothing.
+ *
+ * The pool also knows who came first: each piece in use carries the tag of its
+ * taking as a sequence number. A fence waits until no piece in use is older
+ * than itself. It says so with a bit in the head word, which whoever puts a
+ * piece back cannot miss: the two meet in that one word. So fences cost those
+ * nothing that use none.
+ */
+#ifndef RBX_PIECE_POOL_H
+#define RBX_PIECE_POOL_H
+
+#include "piece.h"
+
+struct rbx_piece_pool {
+	uint64_t head; /* atomic: tag, fence bit, index of the first free */
+	char *memory;
+	size_t piece_bytes;
+	uint32_t count;
+};
+
+/* Bytes for count pieces. */
+size_t rbx_piece_pool_size(uint32_t count, uint32_t slots);
+
+/* memory: zeroed, of that size, lent for the life of the pool. owner and done
+ * as rbx_piece_init(). */
+void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
+			 uint32_t count, uint32_t slots, void *owner,
+			 void (*done)(struct rbx_fragment *fragment));
+
+/* Adds count pieces to the list, or returns -EAGAIN and adds none. */
+int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
+			struct rbx_piece_list *list);
+
+/* Returns whether a fence waits: then the caller looks after it. */
+bool rbx_piece_pool_give(struct rbx_piece_pool *pool, struct rbx_piece *piece);
+
+/* Raises the fence bit. Returns the sequence number of the fence: all that was
+ * taken before is older. */
+uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool);
+/* Lowers the fence bit. */
+void rbx_piece_pool_unfence(struct rbx_piece_pool *pool);
+
+/* Whether a piece in use is older than the fence. *cursor: 0 at first; how far
+ * it looked, so that all looks of a fence together cost one walk. */
+bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
+			  uint32_t *cursor);
+
+/* Whether no piece is in use; to be asked while nobody takes. */
+bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * port.h - all that the core and the wire code ask of the world they run in.
+ *
+ * The core decides and does nothing else: it owns no thread, lock, clock,
+ * memory or I/O. What remains to be asked for stands here, once for every
+ * host; port/<host>/port_os.h provides it and is found by the include path,
+ * never by an #if. A new host implements this page and has the core.
+ *
+ * port_os.h provides
+ *   fixed-width types, size_t, bool, NULL, offsetof
+ *   errno values (EINVAL and so on)
+ *   RBX_ASSERT(condition)        an invariant of ours, never peer data
+ *   rbx_port_copy(to, from, n)   memcpy
+ *   rbx_port_fill(to, byte, n)   memset
+ *   rbx_port_equal(a, b, n)      memcmp() == 0
+ *   rbx_port_crc32c(crc, p, n)   Castagnoli CRC over n bytes, from crc
+ *   the atomics below
+ *
+ * The atomics are the few that the core's lock-free parts are built of. Each
+ * use names its purpose and its pair where it stands.
+ *   RBX_LOAD_RELAXED(p)          RBX_STORE_RELAXED(p, v)
+ *   RBX_LOAD_ACQUIRE(p)          RBX_STORE_RELEASE(p, v)
+ *   RBX_LOAD_ORDERED(p)
+ *   RBX_EXCHANGE(p, v)           returns the old value
+ *   RBX_COMPARE_EXCHANGE(p, expected, v)  true: stored; false: *expected now
+ *                                holds what is there
+ *   RBX_FETCH_ADD(p, v)          returns the old value
+ *   RBX_ADD_RELAXED(p, v)        a counter that orders nothing
+ * The ordered load and the three read-modify-write operations acquire, release
+ * and stand in one total order (sequentially consistent), which the "announce,
+ * then look again" patterns need: of two threads that each change one word and
+ * then read the other's, at least one sees the change.
+ */
+#ifndef RBX_PORT_H
+#define RBX_PORT_H
+
+#include "port_os.h"
+
+#define RBX_STATIC_ASSERT(condition, what) _Static_assert(condition, what)
+
+#define RBX_CONTAINER_OF(pointer, type, member) \
+	((type *)((char *)(pointer) - offsetof(type, member)))
+
+#define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define RBX_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#endif

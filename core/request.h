@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * request.h - what travels through the core.
+ *
+ * A program's request becomes one or more fragments: each is at most
+ * fragment_bytes long and goes to one peer. Fragments wait in the merge queue
+ * of their peer; the planner makes work requests of them (work.h): several
+ * neighbours in one. A fragment completes exactly once, with its own status,
+ * whatever it was merged with.
+ *
+ * Ownership: whoever submits a fragment lends it, and the memory behind
+ * local_addr, until done() is called; then both are the submitter's again.
+ */
+#ifndef RBX_REQUEST_H
+#define RBX_REQUEST_H
+
+#include "core/limits.h"
+#include "core/port.h"
+
+/* A link of the merge queue and of the list of a work request's members. */
+struct rbx_node {
+	struct rbx_node *next;
+};
+
+enum rbx_direction {
+	RBX_DIRECTION_READ,
+	RBX_DIRECTION_WRITE,
+	RBX_DIRECTIONS,
+};
+
+enum rbx_fragment_flags {
+	RBX_FRAGMENT_FENCE = 1, /* after all earlier fragments of its peer */
+	RBX_FRAGMENT_ALONE = 2, /* not to be merged (RBX_NO_MERGE, or sent
+				   again after a merged failure) */
+	RBX_FRAGMENT_HAS_LKEY = 4, /* lkey covers the memory at local_addr */
+	RBX_FRAGMENT_AGAIN = 8, /* the core's: sent before, so no fence that
+				   waits now may pass it */
+};
+
+struct rbx_fragment {
+	struct rbx_node node; /* the core's, from submit until done() */
+	uint8_t direction; /* enum rbx_direction */
+	uint8_t flags; /* enum rbx_fragment_flags */
+	uint8_t retries_count; /* the core's: how often it was sent again */
+	uint32_t rkey;
+	uint64_t remote_addr;
+	uint64_t local_addr;
+	uint32_t length_bytes;
+	uint32_t lkey; /* where RBX_FRAGMENT_HAS_LKEY */
+	int32_t status; /* out: 0 or -errno */
+	void (*done)(struct rbx_fragment *fragment);
+};
+
+static inline struct rbx_fragment *rbx_fragment_of(struct rbx_node *node)
+{
+	return RBX_CONTAINER_OF(node, struct rbx_fragment, node);
+}
+
+#endif

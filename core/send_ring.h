@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * send_ring.h - the work requests that are posted on one queue pair.
+ *
+ * A queue pair completes in the order of posting, so its work requests live in
+ * a ring: the combiner plans at the head, the poller completes at the tail. The
+ * number of a work request, counted from the start, is its wr_id. Only the last
+ * of a chain is signaled; its completion stands for all before it.
+ *
+ * One thread at a time at either end. The release of `posted` is not needed for
+ * the poller, which learns of a work request from the device; the release of
+ * `completed` lets the combiner use the slots again.
+ */
+#ifndef RBX_SEND_RING_H
+#define RBX_SEND_RING_H
+
+#include "core/work.h"
+
+struct rbx_send_ring {
+	struct rbx_work *works; /* depth_count slots, the host's memory */
+	uint32_t depth_count; /* a power of two */
+	uint32_t posted_count; /* atomic, the combiner's; wraps */
+	uint32_t completed_count; /* atomic, the poller's; wraps */
+};
+
+static inline void rbx_send_ring_init(struct rbx_send_ring *ring,
+				      struct rbx_work *works,
+				      uint32_t depth_count)
+{
+	RBX_ASSERT(depth_count != 0 && (depth_count & (depth_count - 1)) == 0);
+	ring->works = works;
+	ring->depth_count = depth_count;
+	ring->posted_count = 0;
+	ring->completed_count = 0;
+}
+
+static inline struct rbx_work *rbx_send_ring_slot(struct rbx_send_ring *ring,
+						  uint32_t number)
+{
+	return &ring->works[number & (ring->depth_count - 1)];
+}
+
+/* How many work requests are posted and not completed. */
+static inline uint32_t rbx_send_ring_used(const struct rbx_send_ring *ring)
+{
+	return RBX_LOAD_ORDERED(&ring->posted_count) -
+	       RBX_LOAD_ORDERED(&ring->completed_count);
+}
+
+#endif

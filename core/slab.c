@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab.c - the way of a piece through its slab, see slab.h.
+ *
+ * A write waits for its granules, goes to all replicas at once, and ends when
+ * the last has answered. A read goes to one replica and ends with it, or goes
+ * on to the next. A copy is a read and then a write of its target alone.
+ *
+ * Who ends gives its granules to those that wait for them; these begin in the
+ * same step, from a list and not by recursion: a thousand waiters of a dead
+ * slab all end here. Each piece leaves a step on the host's list at most once.
+ *
+ * The life of the replicas, and their rebuild, are in slab_replica.c.
+ */
+#include "slab.h"
+
+/* What a step hands on: to the host, and to those that got their granules. */
+struct step {
+	struct rbx_piece_list *todo;
+	struct rbx_piece_list granted;
+};
+
+void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
+		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums)
+{
+	RBX_ASSERT(shape->replicas >= 1 && shape->replicas <= RBX_REPLICAS_MAX);
+	RBX_ASSERT(shape->slots == shape->replicas + 1);
+	RBX_ASSERT(shape->cell_shift <= shape->slab_shift);
+	rbx_port_fill(slab, 0, sizeof(*slab));
+	slab->shape = shape;
+	slab->index = index;
+	slab->cells = cells;
+	slab->checksums = checksums;
+}
+
+/* A fault of this machine, which says nothing about the replica. */
+static bool status_is_local(int32_t status)
+{
+	return status == -EINVAL || status == -ENOMEM;
+}
+
+static struct rbx_cell *piece_cell(struct rbx_slab *slab,
+				   const struct rbx_piece *piece)
+{
+	return &slab->cells[piece->offset_bytes >> slab->shape->cell_shift];
+}
+
+/* The one function that changes the state of a piece. */
+static void piece_move(struct rbx_piece *piece, enum rbx_piece_state state)
+{
+	static const uint8_t legal[] = {
+		[RBX_PIECE_IDLE] = 1 << RBX_PIECE_WAITING |
+				   1 << RBX_PIECE_READING | 1 << RBX_PIECE_IDLE,
+		[RBX_PIECE_WAITING] = 1 << RBX_PIECE_READING |
+				      1 << RBX_PIECE_WRITING |
+				      1 << RBX_PIECE_IDLE,
+		[RBX_PIECE_READING] = 1 << RBX_PIECE_WAITING |
+				      1 << RBX_PIECE_READING |
+				      1 << RBX_PIECE_WRITING |
+				      1 << RBX_PIECE_IDLE,
+		[RBX_PIECE_WRITING] = 1 << RBX_PIECE_IDLE,
+	};
+
+	RBX_ASSERT(legal[piece->state] & 1 << state);
+	RBX_ASSERT(!piece->flight_mask);
+	piece->state = (uint8_t)state;
+}
+
+static void piece_end(struct rbx_slab *slab, struct rbx_piece *piece,
+		      int32_t status, struct step *step)
+{
+	piece_move(piece, RBX_PIECE_IDLE);
+	piece->status = status;
+	if (piece->holds)
+		rbx_cell_give(piece_cell(slab, piece), piece, &step->granted);
+	rbx_piece_list_add(step->todo, piece);
+}
+
+static void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
+			 uint32_t slot)
+{
+	struct rbx_replica *replica = &slab->replicas[slot];
+	struct rbx_part *part = &piece->parts[slot];
+	struct rbx_fragment *fragment = &part->fragment;
+
+	RBX_ASSERT(part->slot == slot && part->piece == piece);
+	replica->flight_count++;
+	part->server = replica->server;
+	fragment->direction = piece->state == RBX_PIECE_READING ?
+				      RBX_DIRECTION_READ :
+				      RBX_DIRECTION_WRITE;
+	fragment->flags = piece->fragment_flags;
+	fragment->retries_count = 0;
+	fragment->rkey = replica->loan.rkey;
+	fragment->remote_addr = replica->loan.remote_addr + piece->offset_bytes;
+	fragment->local_addr = piece->local_addr;
+	fragment->length_bytes = piece->length_bytes;
+	fragment->lkey = piece->lkey;
+	fragment->status = 0;
+}
+
+/* Hands the piece to the host: one part for each slot of the mask. */
+static void piece_send(struct rbx_slab *slab, struct rbx_piece *piece,
+		       enum rbx_piece_state state, uint8_t mask,
+		       struct step *step)
+{
+	uint32_t slot;
+
+	RBX_ASSERT(mask && !(mask & ~slab->write_mask));
+	piece_move(piece, state);
+	piece->send_mask = mask;
+	piece->flight_mask = mask;
+	for (slot = 0; mask >> slot; slot++)
+		if (mask >> slot & 1)
+			part_prepare(slab, piece, slot);
+	rbx_piece_list_add(step->todo, piece);
+}
+
+/* A live replica that has not been tried in vain, or -1. Neighbours within a
+ * stripe go to the same one, so that they merge. */
+static int choose_source(const struct rbx_slab *slab,
+			 const struct rbx_piece *piece)
+{
+	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
+	uint32_t stripe, slot;
+
+	if (!candidates)
+		return -1;
+	if (slab->read_count == 1)
+		return slab->read_slots[0];
+	stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
+	slot = slab->read_slots[stripe % slab->read_count];
+	if (candidates >> slot & 1)
+		return (int)slot;
+	return __builtin_ctz(candidates);
+}
+
+static void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
+		       struct step *step)
+{
+	int source = choose_source(slab, piece);
+
+	if (source < 0)
+		piece_end(slab, piece, -EIO, step);
+	else
+		piece_send(slab, piece, RBX_PIECE_READING,
+			   (uint8_t)(1u << source), step);
+}
+
+static void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct step *step)
+{
+	if (!slab->read_mask)
+		piece_end(slab, piece, -EIO, step);
+	else
+		piece_send(slab, piece, RBX_PIECE_WRITING, slab->write_mask,
+			   step);
+}
+
+/* The second half of a copy; its target may be gone meanwhile. */
+static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
+		       struct step *step)
+{
+	int target = rbx_slab_target(slab);
+
+	if (target < 0)
+		piece_end(slab, piece, -EIO, step);
+	else
+		piece_send(slab, piece, RBX_PIECE_WRITING,
+			   (uint8_t)(1u << target), step);
+}
+
+/* The piece has its granules. */
+static void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct step *step)
+{
+	RBX_ASSERT(piece->holds);
+	if (piece->kind == RBX_PIECE_WRITE)
+		piece_write(slab, piece, step);
+	else
+		piece_read(slab, piece, step);
+}
+
+static void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
+		       struct step *step)
+{
+	uint32_t cell_bytes = 1u << slab->shape->cell_shift;
+
+	piece_move(piece, RBX_PIECE_WAITING);
+	piece->granules = rbx_cell_granules(
+		piece->offset_bytes & (cell_bytes - 1), piece->length_bytes,
+		slab->shape->cell_shift);
+	if (rbx_cell_take(piece_cell(slab, piece), piece))
+		piece_begin(slab, piece, step);
+}
+
+/* Bounded by the pieces of the host's pool: each is granted once. */
+static void step_finish(struct rbx_slab *slab, struct step *step)
+{
+	struct rbx_piece *piece;
+
+	while ((piece = rbx_piece_list_take(&step->granted)))
+		piece_begin(slab, piece, step);
+}
+
+void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
+		    struct rbx_piece_list *todo)
+{
+	struct step step = { .todo = todo };
+
+	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->holds);
+	RBX_ASSERT(piece->length_bytes > 0);
+	piece->slab = slab;
+	piece->status = 0;
+	piece->written_mask = 0;
+	piece->tried_mask = 0;
+	if (piece->kind == RBX_PIECE_READ)
+		piece_read(slab, piece, &step);
+	else
+		piece_take(slab, piece, &step);
+	step_finish(slab, &step);
+}
+
+/* What was read does not match its checksum. */
+static void read_mismatched(struct rbx_slab *slab, struct rbx_piece *piece,
+			    uint32_t slot, struct step *step)
+{
+	if (!piece->holds) {
+		piece_take(slab, piece, step);
+		return;
+	}
+	piece->tried_mask |= (uint8_t)(1u << slot);
+	if (piece->kind == RBX_PIECE_COPY && choose_source(slab, piece) < 0)
+		copy_write(slab, piece, step); /* bad everywhere, and stays so */
+	else
+		piece_read(slab, piece, step);
+}
+
+static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
+		      uint32_t slot, int32_t status, struct step *step)
+{
+	if (status == -EBADMSG) {
+		read_mismatched(slab, piece, slot, step);
+	} else if (status == 0 && piece->kind == RBX_PIECE_COPY) {
+		copy_write(slab, piece, step);
+	} else if (status == 0 || status_is_local(status)) {
+		piece_end(slab, piece, status, step);
+	} else {
+		rbx_slab_lose(slab, slot);
+		piece_read(slab, piece, step);
+	}
+}
+
+/* All replicas have answered. */
+static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
+		      struct step *step)
+{
+	uint8_t written = piece->written_mask;
+	bool safe = piece->kind == RBX_PIECE_COPY ? written != 0 :
+						    written & slab->read_mask;
+	/* Replicas that differ now from what the request's end says: those
+	 * without the write if it succeeds, those with it if not. */
+	uint8_t differ = safe ? piece->send_mask & ~written : written;
+	uint32_t slot;
+
+	for (slot = 0; differ >> slot; slot++)
+		if (differ >> slot & 1)
+			rbx_slab_lose(slab, slot);
+	if (safe)
+		piece_end(slab, piece, 0, step);
+	else
+		piece_end(slab, piece, piece->status ? piece->status : -EIO,
+			  step);
+}
+
+static void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
+		       uint32_t slot, int32_t status, struct step *step)
+{
+	if (status == 0)
+		piece->written_mask |= (uint8_t)(1u << slot);
+	else if (status_is_local(status))
+		piece->status = status;
+	else
+		rbx_slab_lose(slab, slot);
+	if (!piece->flight_mask)
+		write_end(slab, piece, step);
+}
+
+void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
+		   struct rbx_piece_list *todo)
+{
+	struct step step = { .todo = todo };
+	struct rbx_piece *piece = part->piece;
+	uint32_t slot = part->slot;
+	struct rbx_replica *replica = &slab->replicas[slot];
+
+	RBX_ASSERT(piece->flight_mask >> slot & 1);
+	RBX_ASSERT(replica->flight_count > 0);
+	piece->flight_mask &= (uint8_t)~(1u << slot);
+	replica->flight_count--;
+	if (replica->state == RBX_REPLICA_LOST && !replica->flight_count)
+		slab->attention = true;
+	if (piece->state == RBX_PIECE_READING)
+		read_done(slab, piece, slot, status, &step);
+	else
+		write_done(slab, piece, slot, status, &step);
+	step_finish(slab, &step);
+}

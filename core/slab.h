@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab.h - a slab of a volume and its replicas: who is read, who is written,
+ * who is lost.
+ *
+ * The slab is the unit of placement, locking, epochs and rebuild. It is a state
+ * machine without threads or connections: the host takes the slab's lock,
+ * makes one step, releases the lock, and does what the step put on its list:
+ *
+ *	lock; rbx_slab_start(slab, piece, &todo); unlock;
+ *	for each piece of todo, in order:
+ *		READING or WRITING: send the parts of its send_mask
+ *		IDLE: it has ended with piece->status
+ *	...when a part is done:
+ *	lock; rbx_slab_done(slab, part, status, &todo); unlock; the same again
+ *
+ * Normally a read goes to one live replica, by stripes, so that neighbours go
+ * to the same server and merge, and a write to all replicas once its granules
+ * are free (cell.h). It ends when all have answered.
+ *
+ * Failure. A replica whose part fails is lost there and then, before the write
+ * ends: what missed a write is never read again. A write has succeeded where a
+ * live replica has it; a read goes on to another live replica. Without a live
+ * replica everything ends with -EIO at once, for good: what was in the slab is
+ * gone, and zeros would be junk. Errors of this machine (-EINVAL and -ENOMEM,
+ * such as memory that cannot be registered) say nothing about a replica and
+ * lose none, unless another replica took the write that this one missed.
+ *
+ * With checksums a read whose data does not match takes its granules as a
+ * write does, so that no write is under way, and reads again, then from each
+ * other replica; only then it ends with -EIO. The replica stays live, and its
+ * bad pages stay bad until they are written or it is rebuilt.
+ *
+ * Rebuild (slab_replica.c): a new replica gets every write from the step on
+ * that makes it REBUILDING; then each cell is copied to it while the copy holds
+ * the whole cell, which waits for the writes from before that step. It is read
+ * only when all cells are there.
+ *
+ * A lost replica keeps its memory until nothing is under way to it; then the
+ * host can give the memory back. So no late write reaches another's slab.
+ */
+#ifndef RBX_SLAB_H
+#define RBX_SLAB_H
+
+#include "cell.h"
+#include "limits.h"
+#include "piece.h"
+
+enum rbx_replica_state {
+	RBX_REPLICA_EMPTY, /* no memory: the slot can take a new replica */
+	RBX_REPLICA_BORROWING, /* a server is being asked for memory */
+	RBX_REPLICA_REBUILDING, /* takes every write; not all is there yet */
+	RBX_REPLICA_LIVE, /* has all that was ever acknowledged */
+	RBX_REPLICA_LEAVING, /* live, but its server wants the memory back */
+	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
+};
+
+/* Memory that a server lent: what is needed to use it and to give it back. */
+struct rbx_loan {
+	uint64_t slab_id;
+	uint64_t epoch;
+	uint64_t remote_addr;
+	uint32_t rkey;
+};
+
+struct rbx_replica {
+	struct rbx_loan loan;
+	uint32_t flight_count; /* parts not done */
+	uint8_t state; /* enum rbx_replica_state */
+	uint8_t server;
+};
+
+/* What all slabs of a volume have in common. */
+struct rbx_slab_shape {
+	uint32_t slab_shift; /* log2 of bytes */
+	uint32_t cell_shift; /* log2 of bytes */
+	uint32_t replicas; /* wanted */
+	uint32_t slots; /* replicas + 1 */
+	bool checksums;
+};
+
+struct rbx_slab {
+	const struct rbx_slab_shape *shape;
+	struct rbx_cell *cells;
+	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
+	uint32_t index; /* in the volume */
+	/* What follows from the states of the replicas, kept for speed. */
+	uint8_t read_mask; /* LIVE or LEAVING */
+	uint8_t write_mask; /* those, and REBUILDING */
+	uint8_t read_count;
+	uint8_t read_slots[RBX_SLOTS_MAX]; /* the members of read_mask */
+	/* The slab wants the host to look at rbx_slab_task(). */
+	bool attention;
+	struct rbx_replica replicas[RBX_SLOTS_MAX];
+	/* The rebuild under way, if any. */
+	uint32_t copy_next; /* cell to copy next */
+	uint32_t copied_count; /* cells that are there */
+	uint32_t copies_count; /* copies under way */
+};
+
+/* cells and checksums: zeroed memory, lent for the life of the slab. */
+void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
+		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums);
+
+/* ---- Requests -------------------------------------------------------------*/
+
+/* Takes an idle piece; adds to todo what the host is to do. */
+void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
+		    struct rbx_piece_list *todo);
+
+/* A part is done. status: 0, -errno, or -EBADMSG for data read whose checksum
+ * does not match. The part's piece is on todo if it goes on or has ended, and
+ * so are those that waited for it. */
+void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
+		   struct rbx_piece_list *todo);
+
+/* Returns whether the slab wanted attention, which ends thereby. */
+static inline bool rbx_slab_attention(struct rbx_slab *slab)
+{
+	bool attention = slab->attention;
+
+	slab->attention = false;
+	return attention;
+}
+
+/* ---- Replicas come and go -------------------------------------------------*/
+
+/* What the host is to do for the slab, first things first. */
+enum rbx_slab_task {
+	RBX_TASK_NONE,
+	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
+	RBX_TASK_COPY, /* start copies: rbx_slab_copy_next() */
+	RBX_TASK_BORROW, /* borrow memory: rbx_slab_borrow() */
+};
+
+enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab);
+
+/* Reserves a slot; the host then asks the server, without the lock. */
+uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server);
+/* The server lent it. state: LIVE for a new slab, which is all zeros, else
+ * REBUILDING. */
+void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
+		   const struct rbx_loan *loan, enum rbx_replica_state state);
+/* The server refused. */
+void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot);
+
+/* Bit s: server s has or is asked for a replica; not eligible for another. */
+uint64_t rbx_slab_servers(const struct rbx_slab *slab);
+
+/* A server is gone. Returns whether it had a replica. */
+bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server);
+
+/* A server wants its memory back. Returns whether it is this slab's. */
+bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id);
+
+/* Loses all replicas, so that all can be given back: for the close. */
+void rbx_slab_abandon(struct rbx_slab *slab);
+
+/* Empties a slot whose memory is of no more use to anybody. */
+void rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
+			struct rbx_loan *loan);
+
+/* ---- Rebuild --------------------------------------------------------------*/
+
+/* Aims an idle piece with cell-sized memory at the next cell; then start it.
+ * false: there is no more to copy. */
+bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
+
+/* A copy has ended. Returns true where it was the last of the rebuild: the new
+ * replica is live now, or lost. */
+bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
+
+enum rbx_slab_health {
+	RBX_SLAB_WHOLE, /* all replicas are live */
+	RBX_SLAB_LACKING, /* a replica is missing or wanted back */
+	RBX_SLAB_REBUILDING, /* the same, and it is being made anew */
+	RBX_SLAB_DEAD, /* no live replica */
+};
+
+enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab);
+
+/* ---- For the files of the slab only ---------------------------------------*/
+
+/* The one function that changes the state of a replica. */
+void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
+		   enum rbx_replica_state state);
+
+/* Of a replica that is written to; else it does nothing. */
+void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
+
+/* The slot being rebuilt, or -1. */
+int rbx_slab_target(const struct rbx_slab *slab);
+
+static inline uint32_t rbx_slab_cells(const struct rbx_slab_shape *shape)
+{
+	return 1u << (shape->slab_shift - shape->cell_shift);
+}
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_replica.c - the life of a slab's replicas: lent, rebuilt, live, lost,
+ * given back.
+ *
+ * A slab has one slot more than replicas, so that a copy can be made anew while
+ * the old one still serves (eviction) or still has requests under way (loss).
+ * There is one rebuild of a slab at a time.
+ *
+ * Normally: a lack is seen (rbx_slab_task() says BORROW), memory is borrowed,
+ * the replica is REBUILDING, copies go over all cells, the replica is LIVE, and
+ * if a server wanted its memory back, that replica is now in excess and LOST.
+ *
+ * When the target fails it is lost like any other, and the next look sees the
+ * lack again. When the last source fails there is nothing left to copy from:
+ * the target is lost with it.
+ *
+ * Left out: skipping cells that were never written.
+ */
+#include "slab.h"
+
+#define TO(state) (1u << RBX_REPLICA_##state)
+
+void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
+		   enum rbx_replica_state state)
+{
+	static const uint8_t legal[] = {
+		[RBX_REPLICA_EMPTY] = TO(BORROWING),
+		[RBX_REPLICA_BORROWING] = TO(REBUILDING) | TO(LIVE) | TO(EMPTY),
+		[RBX_REPLICA_REBUILDING] = TO(LIVE) | TO(LOST),
+		[RBX_REPLICA_LIVE] = TO(LEAVING) | TO(LOST),
+		[RBX_REPLICA_LEAVING] = TO(LOST),
+		[RBX_REPLICA_LOST] = TO(EMPTY),
+	};
+	struct rbx_replica *replica = &slab->replicas[slot];
+	uint32_t i;
+
+	RBX_ASSERT(slot < slab->shape->slots);
+	RBX_ASSERT(legal[replica->state] >> state & 1);
+	replica->state = (uint8_t)state;
+	slab->attention = true;
+	slab->read_mask = 0;
+	slab->write_mask = 0;
+	slab->read_count = 0;
+	for (i = 0; i < slab->shape->slots; i++) {
+		uint32_t bit = 1u << slab->replicas[i].state;
+
+		if (bit & (TO(LIVE) | TO(LEAVING) | TO(REBUILDING)))
+			slab->write_mask |= (uint8_t)(1u << i);
+		if (!(bit & (TO(LIVE) | TO(LEAVING))))
+			continue;
+		slab->read_mask |= (uint8_t)(1u << i);
+		slab->read_slots[slab->read_count++] = (uint8_t)i;
+	}
+}
+
+/* The first slot in this state, or -1. */
+static int find(const struct rbx_slab *slab, enum rbx_replica_state state)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		if (slab->replicas[slot].state == state)
+			return (int)slot;
+	return -1;
+}
+
+static uint32_t count(const struct rbx_slab *slab, enum rbx_replica_state state)
+{
+	uint32_t slot, n = 0;
+
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		n += slab->replicas[slot].state == state;
+	return n;
+}
+
+/* A lost replica whose memory nobody uses any more, or -1. */
+static int find_drained(const struct rbx_slab *slab)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		if (slab->replicas[slot].state == RBX_REPLICA_LOST &&
+		    !slab->replicas[slot].flight_count)
+			return (int)slot;
+	return -1;
+}
+
+int rbx_slab_target(const struct rbx_slab *slab)
+{
+	return find(slab, RBX_REPLICA_REBUILDING);
+}
+
+void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
+{
+	int target;
+
+	if (!(slab->write_mask >> slot & 1))
+		return;
+	rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
+	target = rbx_slab_target(slab);
+	if (!slab->read_mask && target >= 0)
+		rbx_slab_move(slab, (uint32_t)target, RBX_REPLICA_LOST);
+}
+
+enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
+{
+	if (find_drained(slab) >= 0)
+		return RBX_TASK_GIVE_BACK;
+	if (rbx_slab_target(slab) >= 0)
+		return slab->copies_count ? RBX_TASK_NONE : RBX_TASK_COPY;
+	if (!slab->read_mask || slab->copies_count ||
+	    find(slab, RBX_REPLICA_BORROWING) >= 0)
+		return RBX_TASK_NONE;
+	if (count(slab, RBX_REPLICA_LIVE) < slab->shape->replicas &&
+	    find(slab, RBX_REPLICA_EMPTY) >= 0)
+		return RBX_TASK_BORROW;
+	return RBX_TASK_NONE;
+}
+
+uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
+{
+	int slot = find(slab, RBX_REPLICA_EMPTY);
+
+	RBX_ASSERT(slot >= 0 && server < RBX_SERVERS_MAX);
+	RBX_ASSERT(!(rbx_slab_servers(slab) >> server & 1));
+	slab->replicas[slot].server = (uint8_t)server;
+	rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_BORROWING);
+	return (uint32_t)slot;
+}
+
+void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
+		   const struct rbx_loan *loan, enum rbx_replica_state state)
+{
+	RBX_ASSERT(state == RBX_REPLICA_LIVE || !slab->copies_count);
+	RBX_ASSERT(!slab->replicas[slot].flight_count);
+	slab->replicas[slot].loan = *loan;
+	rbx_slab_move(slab, slot, state);
+	if (state == RBX_REPLICA_LIVE)
+		return;
+	slab->copy_next = 0;
+	slab->copied_count = 0;
+	if (!slab->read_mask) /* the last source failed meanwhile */
+		rbx_slab_lose(slab, slot);
+}
+
+void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot)
+{
+	rbx_slab_move(slab, slot, RBX_REPLICA_EMPTY);
+}
+
+uint64_t rbx_slab_servers(const struct rbx_slab *slab)
+{
+	uint64_t servers = 0;
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		if (slab->replicas[slot].state != RBX_REPLICA_EMPTY)
+			servers |= (uint64_t)1 << slab->replicas[slot].server;
+	return servers;
+}
+
+bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server)
+{
+	bool had = false;
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++) {
+		if (!(slab->write_mask >> slot & 1) ||
+		    slab->replicas[slot].server != server)
+			continue;
+		rbx_slab_lose(slab, slot);
+		had = true;
+	}
+	return had;
+}
+
+bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++) {
+		struct rbx_replica *replica = &slab->replicas[slot];
+
+		if (!(slab->write_mask >> slot & 1) ||
+		    replica->server != server || replica->loan.slab_id != slab_id)
+			continue;
+		if (replica->state == RBX_REPLICA_LIVE)
+			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
+		else if (replica->state == RBX_REPLICA_REBUILDING)
+			rbx_slab_lose(slab, slot);
+		return true;
+	}
+	return false;
+}
+
+void rbx_slab_abandon(struct rbx_slab *slab)
+{
+	uint32_t slot;
+
+	RBX_ASSERT(find(slab, RBX_REPLICA_BORROWING) < 0);
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		rbx_slab_lose(slab, slot);
+}
+
+void rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
+			struct rbx_loan *loan)
+{
+	int slot = find_drained(slab);
+
+	RBX_ASSERT(slot >= 0);
+	*server = slab->replicas[slot].server;
+	*loan = slab->replicas[slot].loan;
+	rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_EMPTY);
+}
+
+bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
+{
+	const struct rbx_slab_shape *shape = slab->shape;
+
+	RBX_ASSERT(piece->kind == RBX_PIECE_COPY);
+	if (rbx_slab_target(slab) < 0 ||
+	    slab->copy_next == rbx_slab_cells(shape))
+		return false;
+	piece->offset_bytes = slab->copy_next++ << shape->cell_shift;
+	piece->length_bytes = 1u << shape->cell_shift;
+	slab->copies_count++;
+	return true;
+}
+
+/* All cells are there. What a server wants back has been replaced if there is
+ * one replica more than wanted. */
+static void rebuild_succeed(struct rbx_slab *slab, uint32_t target)
+{
+	int leaving;
+
+	rbx_slab_move(slab, target, RBX_REPLICA_LIVE);
+	leaving = find(slab, RBX_REPLICA_LEAVING);
+	if (slab->read_count > slab->shape->replicas) {
+		RBX_ASSERT(leaving >= 0);
+		rbx_slab_lose(slab, (uint32_t)leaving);
+	}
+}
+
+bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	uint32_t cells = rbx_slab_cells(slab->shape);
+	int target = rbx_slab_target(slab);
+
+	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && slab->copies_count > 0);
+	slab->copies_count--;
+	if (piece->status == 0)
+		slab->copied_count++;
+	else
+		slab->copy_next = cells; /* a cell is missing: give up */
+	if (slab->copies_count || (target >= 0 && slab->copy_next < cells))
+		return false;
+	if (target >= 0 && slab->copied_count == cells)
+		rebuild_succeed(slab, (uint32_t)target);
+	else if (target >= 0)
+		rbx_slab_lose(slab, (uint32_t)target);
+	slab->attention = true;
+	return true;
+}
+
+enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab)
+{
+	if (!slab->read_mask)
+		return RBX_SLAB_DEAD;
+	if (count(slab, RBX_REPLICA_LIVE) == slab->shape->replicas)
+		return RBX_SLAB_WHOLE;
+	if (rbx_slab_target(slab) >= 0)
+		return RBX_SLAB_REBUILDING;
+	return RBX_SLAB_LACKING;
+}

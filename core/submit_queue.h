@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * submit_queue.h - many threads put in, the earliest one takes out for all.
+ *
+ * This is the front half of the paper's algorithm 1 (section IV-A, "load-aware
+ * merging and chaining"). Every thread pushes its fragments. Who finds the
+ * queue idle becomes the combiner: it takes everything that is there, plans
+ * and posts it, and looks again. The others return at once, because the
+ * combiner will see what they pushed; that is where batches across threads
+ * come from. A thread that comes alone is its own combiner and waits for
+ * nobody.
+ *
+ * It is one word. It points to the newest pushed node, or says
+ *   idle   nothing queued, no combiner
+ *   busy   nothing queued, somebody combines
+ * so "was I first?" and "did somebody come while I was leaving?" are each
+ * answered by the very operation that pushes or leaves, and no request can be
+ * lost between the two.
+ */
+#ifndef RBX_SUBMIT_QUEUE_H
+#define RBX_SUBMIT_QUEUE_H
+
+#include "core/request.h"
+
+struct rbx_submit_queue {
+	struct rbx_node *newest; /* atomic; NULL is idle */
+	struct rbx_node busy; /* its address means busy; never linked to */
+};
+
+void rbx_submit_queue_init(struct rbx_submit_queue *queue);
+
+/*
+ * Pushes the nodes linked from first to last (last->next is overwritten). Any
+ * thread. True: the caller is the combiner now and must take and leave.
+ */
+bool rbx_submit_queue_push(struct rbx_submit_queue *queue,
+			   struct rbx_node *first, struct rbx_node *last);
+
+/*
+ * Combiner only: takes all that was pushed, oldest first, linked by next and
+ * ended by NULL; NULL where nothing came.
+ */
+struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue);
+
+/* Combiner only. True: the caller has ceased to be the combiner. False: more
+ * has been pushed; take again. */
+bool rbx_submit_queue_leave(struct rbx_submit_queue *queue);
+
+/* Any thread. True: the queue was idle and the caller is the combiner now. */
+bool rbx_submit_queue_claim(struct rbx_submit_queue *queue);
+
+#endif

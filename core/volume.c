@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume.c - the map of a volume, see volume.h.
+ *
+ * The memory of a map is one block: the map, the slabs, the cells of all slabs,
+ * and the checksums of all slabs.
+ */
+#include "volume.h"
+
+static bool is_power_of_two(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+int rbx_volume_shape_check(const struct rbx_volume_shape *shape)
+{
+	uint64_t slab_bytes = shape->slab_bytes;
+
+	if (!is_power_of_two(slab_bytes) || slab_bytes < RBX_SLAB_BYTES_MIN ||
+	    slab_bytes > RBX_SLAB_BYTES_MAX)
+		return -EINVAL;
+	if (!is_power_of_two(shape->fragment_bytes) ||
+	    shape->fragment_bytes < RBX_FRAGMENT_BYTES_MIN ||
+	    shape->fragment_bytes > RBX_FRAGMENT_BYTES_MAX)
+		return -EINVAL;
+	if (!shape->replicas || shape->replicas > RBX_REPLICAS_MAX)
+		return -EINVAL;
+	if (!shape->size_bytes || shape->size_bytes % RBX_PAGE_BYTES ||
+	    shape->size_bytes > slab_bytes * RBX_SLABS_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static uint32_t slab_count(const struct rbx_volume_shape *shape)
+{
+	return (uint32_t)((shape->size_bytes + shape->slab_bytes - 1) /
+			  shape->slab_bytes);
+}
+
+static uint64_t cell_bytes(const struct rbx_volume_shape *shape)
+{
+	return RBX_MIN((uint64_t)shape->fragment_bytes, shape->slab_bytes);
+}
+
+static size_t cells_size(const struct rbx_volume_shape *shape)
+{
+	return shape->slab_bytes / cell_bytes(shape) * sizeof(struct rbx_cell);
+}
+
+static size_t checksums_size(const struct rbx_volume_shape *shape)
+{
+	return shape->checksums ?
+		       shape->slab_bytes / RBX_PAGE_BYTES * sizeof(uint32_t) :
+		       0;
+}
+
+size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
+{
+	size_t slab_size = sizeof(struct rbx_slab) + cells_size(shape) +
+			   checksums_size(shape);
+
+	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
+	return sizeof(struct rbx_volume_map) + slab_count(shape) * slab_size;
+}
+
+struct rbx_volume_map *
+rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
+		    uint64_t seed)
+{
+	struct rbx_volume_map *map = memory;
+	char *cells, *checksums;
+	uint32_t i;
+
+	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
+	map->shape.slab_shift = (uint32_t)__builtin_ctzll(shape->slab_bytes);
+	map->shape.cell_shift = (uint32_t)__builtin_ctzll(cell_bytes(shape));
+	map->shape.replicas = shape->replicas;
+	map->shape.slots = shape->replicas + 1;
+	map->shape.checksums = shape->checksums;
+	map->size_bytes = shape->size_bytes;
+	map->slab_count = slab_count(shape);
+	map->slabs = (struct rbx_slab *)(map + 1);
+	rbx_random_seed(&map->random, seed);
+	cells = (char *)(map->slabs + map->slab_count);
+	checksums = cells + map->slab_count * cells_size(shape);
+	for (i = 0; i < map->slab_count; i++)
+		rbx_slab_init(&map->slabs[i], &map->shape, i,
+			      (struct rbx_cell *)(cells +
+						  i * cells_size(shape)),
+			      shape->checksums ?
+				      (uint32_t *)(checksums +
+						   i * checksums_size(shape)) :
+				      NULL);
+	return map;
+}
+
+int rbx_volume_map_add_server(struct rbx_volume_map *map)
+{
+	uint32_t server = map->server_count;
+
+	if (server == RBX_SERVERS_MAX)
+		return -ENOSPC;
+	map->server_count++;
+	map->servers_up |= (uint64_t)1 << server;
+	return (int)server;
+}
+
+void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server)
+{
+	RBX_ASSERT(server < map->server_count);
+	map->servers_up &= ~((uint64_t)1 << server);
+}
+
+int rbx_volume_map_place(struct rbx_volume_map *map, uint64_t not_servers)
+{
+	return rbx_placement_choose(map->free_bytes,
+				    map->servers_up & ~not_servers,
+				    &map->random);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume.h - the map of a volume: which slab, which cell, which servers.
+ *
+ * A volume is a row of slabs (slab.h), all of one size, so that an offset is a
+ * slab and an offset in it by shifting. The map also keeps the table of the
+ * servers and decides which of them is asked for the memory of a new replica:
+ * one that is up, has no replica of that slab and has not refused just now.
+ *
+ * The map has no lock. Its shape never changes; each slab is guarded by the
+ * host's lock for that slab, the table of servers by one more.
+ *
+ * What a host does beside requests, whenever a slab wants attention:
+ *
+ *	for each slab: lock; task = rbx_slab_task(slab); unlock
+ *		GIVE_BACK  take the loan out of the slab, give it to the server
+ *		BORROW     rbx_volume_map_place(), rbx_slab_borrow(), ask the
+ *		           server, rbx_slab_lent() or rbx_slab_refused()
+ *		COPY       start some copies; each is followed by the next one
+ */
+#ifndef RBX_VOLUME_H
+#define RBX_VOLUME_H
+
+#include "placement.h"
+#include "slab.h"
+
+struct rbx_volume_shape {
+	uint64_t size_bytes; /* as asked for */
+	uint64_t slab_bytes; /* a power of two, as the servers lend */
+	uint32_t fragment_bytes; /* a power of two: longest piece */
+	uint32_t replicas;
+	bool checksums;
+};
+
+struct rbx_volume_map {
+	struct rbx_slab_shape shape;
+	uint64_t size_bytes;
+	uint32_t slab_count;
+	struct rbx_slab *slabs;
+
+	/* The table of servers. */
+	uint32_t server_count; /* ever added */
+	uint64_t servers_up; /* a bit for each */
+	uint64_t free_bytes[RBX_SERVERS_MAX]; /* as last heard */
+	struct rbx_random random;
+};
+
+/* 0, or -EINVAL for a shape that no volume can have. */
+int rbx_volume_shape_check(const struct rbx_volume_shape *shape);
+
+/* Bytes of memory for the map, of a good shape. */
+size_t rbx_volume_map_size(const struct rbx_volume_shape *shape);
+
+/* memory: zeroed and of that size; it is not touched where nothing is written,
+ * so it may be the kind that is only there once it is touched. */
+struct rbx_volume_map *
+rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
+		    uint64_t seed);
+
+/* How many cells a range touches; length_bytes > 0. */
+static inline uint32_t rbx_volume_map_pieces(const struct rbx_volume_map *map,
+					     uint64_t offset_bytes,
+					     uint32_t length_bytes)
+{
+	uint32_t shift = map->shape.cell_shift;
+	uint64_t last_bytes = offset_bytes + length_bytes - 1;
+
+	return (uint32_t)((last_bytes >> shift) - (offset_bytes >> shift)) + 1;
+}
+
+static inline struct rbx_slab *
+rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
+{
+	RBX_ASSERT(offset_bytes < map->size_bytes);
+	return &map->slabs[offset_bytes >> map->shape.slab_shift];
+}
+
+/* Aims a piece at the front of a range; returns how much of it it takes. */
+static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
+					  struct rbx_piece *piece,
+					  uint64_t offset_bytes,
+					  uint32_t length_bytes)
+{
+	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
+	uint32_t cell_bytes = 1u << map->shape.cell_shift;
+	uint32_t room_bytes =
+		cell_bytes - (uint32_t)(offset_bytes & (cell_bytes - 1));
+
+	piece->offset_bytes = (uint32_t)(offset_bytes & (slab_bytes - 1));
+	piece->length_bytes = RBX_MIN(length_bytes, room_bytes);
+	return piece->length_bytes;
+}
+
+/* A new server: its index, or -ENOSPC where the table is full. */
+int rbx_volume_map_add_server(struct rbx_volume_map *map);
+void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server);
+
+/* The server to ask for memory, not one of the set; -ENOSPC: there is none. */
+int rbx_volume_map_place(struct rbx_volume_map *map, uint64_t not_servers);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * window.h - how much may be in flight on a device.
+ *
+ * The paper's admission control (section IV-A): credit in bytes and in work
+ * requests is taken before a post and given back at completion, error or
+ * flush. It is the device's and shared by all its peers, because it is the NIC
+ * that thrashes. Where there is no credit the work stays in the merge queue,
+ * where waiting only makes more neighbours to merge.
+ *
+ * One work request is always let through when nothing is in flight, however
+ * large it is: a window can slow down but never stop.
+ */
+#ifndef RBX_WINDOW_H
+#define RBX_WINDOW_H
+
+#include "core/congestion.h"
+#include "core/port.h"
+
+struct rbx_window {
+	uint64_t in_flight; /* atomic: work requests << 40 | bytes */
+	uint64_t bytes_max; /* atomic; what the policy says; 0: no limit */
+	uint64_t in_flight_bytes_peak; /* atomic, for the statistics */
+	uint32_t work_requests_max; /* 0: no limit */
+	const struct rbx_congestion_ops *ops;
+	uint64_t state[RBX_CONGESTION_STATE_BYTES / 8];
+};
+
+void rbx_window_init(struct rbx_window *window,
+		     const struct rbx_congestion_ops *ops, uint64_t bytes_max,
+		     uint32_t work_requests_max);
+
+/* Takes credit for one work request; false: there is none. Any thread. */
+bool rbx_window_take(struct rbx_window *window, uint32_t bytes);
+
+/* Gives credit back, for several work requests at once. Any thread. */
+void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
+		     uint64_t bytes);
+
+/* Whether a work request of these bytes would get credit now. */
+bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes);
+
+/* Tells the policy. One thread at a time. */
+void rbx_window_on_complete(struct rbx_window *window, uint64_t rtt_ns,
+			    uint32_t bytes);
+void rbx_window_on_error(struct rbx_window *window);
+
+uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window);
+uint32_t rbx_window_in_flight_work_requests(const struct rbx_window *window);
+
+#endif

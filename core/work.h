@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * work.h - a work request and the fragments that share it.
+ *
+ * What the planner makes and the host posts. A work request lives in a slot of
+ * its queue pair's send ring (send_ring.h) from planning to completion, and its
+ * members are the fragments that complete with it.
+ */
+#ifndef RBX_WORK_H
+#define RBX_WORK_H
+
+#include "core/request.h"
+#include "core/sge.h"
+
+#define RBX_NOT_STAGED UINT32_MAX
+
+struct rbx_work {
+	struct rbx_fragment *first; /* members, in the order of remote_addr, */
+	struct rbx_fragment *last; /* linked by node.next, ended by NULL */
+	uint32_t member_count;
+	uint32_t length_bytes;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t staging_block; /* first block, or RBX_NOT_STAGED */
+	uint64_t posted_ns;
+	uint8_t direction; /* enum rbx_direction */
+	uint32_t sge_count;
+	struct rbx_sge sges[RBX_SGE_MAX];
+};
+
+#endif
