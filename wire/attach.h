@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attach.h - what the private data of a connection says.
+ *
+ * A client that connects a queue pair says in 40 bytes whether it is for
+ * control or for data, and for data whose it is, with a proof that only the
+ * authenticated session can make. A server that refuses a queue pair says why
+ * in 8 bytes. The layout is fixed for all versions of the protocol, so that
+ * even a stranger is refused with a reason.
+ */
+#ifndef RBX_WIRE_ATTACH_H
+#define RBX_WIRE_ATTACH_H
+
+#include "core/port.h"
+
+#define RBX_WIRE_ATTACH_BYTES 40u
+#define RBX_WIRE_ATTACH_SIGNED_BYTES 24u /* what the mac covers */
+#define RBX_WIRE_MAC_BYTES 16u /* HMAC-SHA256, truncated */
+#define RBX_WIRE_REFUSAL_BYTES 8u
+
+enum rbx_wire_attach_kind {
+	RBX_WIRE_ATTACH_CONTROL = 1, /* all else is zero */
+	RBX_WIRE_ATTACH_DATA,
+};
+
+struct rbx_wire_attach {
+	uint16_t kind; /* enum rbx_wire_attach_kind */
+	uint64_t session_id;
+	uint64_t serial; /* grows with each queue pair of a control connection,
+			    from 1: none is accepted twice */
+	uint8_t mac[RBX_WIRE_MAC_BYTES];
+};
+
+/* buf has room for RBX_WIRE_ATTACH_BYTES. */
+void rbx_wire_attach_encode(const struct rbx_wire_attach *attach, uint8_t *buf);
+
+/* 0, -EBADMSG, -EPROTONOSUPPORT. */
+int rbx_wire_attach_decode(const uint8_t *bytes, size_t length_bytes,
+			   struct rbx_wire_attach *attach);
+
+/* buf has room for RBX_WIRE_REFUSAL_BYTES; reason is of enum rbx_reason. */
+void rbx_wire_refusal_encode(uint32_t reason, uint8_t *buf);
+
+/* The reason, or RBX_REASON_NONE where the bytes do not say one. */
+uint32_t rbx_wire_refusal_decode(const uint8_t *bytes, size_t length_bytes);
+
+#endif

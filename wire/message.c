@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * message.c - encodes and decodes the messages of message.h.
+ *
+ * Each payload is one list of fields that both directions walk (cursor.h).
+ * After the walk decode() checks what a field may say at all; whether a message
+ * is allowed now, and whether its numbers are true, is for who receives it.
+ */
+#include "wire/message.h"
+
+#include "wire/cursor.h"
+#include "wire/reason.h"
+
+static void walk_hello(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u32(c, &m->hello.flags);
+	rbx_cursor_zeros(c, 4);
+	rbx_cursor_bytes(c, m->hello.nonce, RBX_WIRE_NONCE_BYTES);
+	rbx_cursor_u64(c, &m->hello.session_id);
+	rbx_cursor_u64(c, &m->hello.incarnation);
+}
+
+static void walk_challenge(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_bytes(c, m->challenge.nonce, RBX_WIRE_NONCE_BYTES);
+	rbx_cursor_u64(c, &m->challenge.incarnation);
+}
+
+static void walk_auth(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_bytes(c, m->auth.proof, RBX_WIRE_PROOF_BYTES);
+}
+
+static void walk_welcome(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->welcome.session_id);
+	rbx_cursor_u64(c, &m->welcome.incarnation);
+	rbx_cursor_u64(c, &m->welcome.slab_bytes);
+	rbx_cursor_u64(c, &m->welcome.memory_bytes);
+	rbx_cursor_u64(c, &m->welcome.free_bytes);
+	rbx_cursor_u64(c, &m->welcome.quota_bytes);
+	rbx_cursor_u32(c, &m->welcome.lease_ms);
+	rbx_cursor_u32(c, &m->welcome.requests_max);
+	rbx_cursor_u32(c, &m->welcome.queue_pairs_max);
+	rbx_cursor_zeros(c, 4);
+	rbx_cursor_bytes(c, m->welcome.proof, RBX_WIRE_PROOF_BYTES);
+}
+
+static void walk_nothing(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	(void)c;
+	(void)m;
+}
+
+static void walk_slab_id(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->slab_id);
+}
+
+static void walk_grant(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->grant.slab_id);
+	rbx_cursor_u64(c, &m->grant.remote_addr);
+	rbx_cursor_u64(c, &m->grant.length_bytes);
+	rbx_cursor_u64(c, &m->grant.free_bytes);
+	rbx_cursor_u32(c, &m->grant.rkey);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_free_bytes(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->free_bytes);
+}
+
+static void walk_evict(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->evict.slab_id);
+	rbx_cursor_u32(c, &m->evict.grace_ms);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_heartbeat_reply(struct rbx_cursor *c,
+				 struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->heartbeat_reply.free_bytes);
+	rbx_cursor_u64(c, &m->heartbeat_reply.lent_bytes);
+	rbx_cursor_u32(c, &m->heartbeat_reply.draining);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_counters(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	size_t i;
+
+	rbx_cursor_u32(c, &m->counters.count);
+	rbx_cursor_zeros(c, 4);
+	for (i = 0; i < RBX_WIRE_COUNTERS_MAX; i++)
+		rbx_cursor_u64(c, &m->counters.values[i]);
+}
+
+struct layout {
+	uint32_t payload_bytes;
+	bool has_epoch;
+	void (*walk)(struct rbx_cursor *c, struct rbx_wire_message *m);
+};
+
+static const struct layout layouts[RBX_WIRE_TYPES_END] = {
+	[RBX_WIRE_HELLO] = { 56, false, walk_hello },
+	[RBX_WIRE_CHALLENGE] = { 40, false, walk_challenge },
+	[RBX_WIRE_AUTH] = { 32, false, walk_auth },
+	[RBX_WIRE_WELCOME] = { 96, false, walk_welcome },
+	[RBX_WIRE_ERROR] = { 0, false, walk_nothing },
+	[RBX_WIRE_SLAB_MAP] = { 0, false, walk_nothing },
+	[RBX_WIRE_SLAB_QUERY] = { 8, true, walk_slab_id },
+	[RBX_WIRE_SLAB_GRANT] = { 40, true, walk_grant },
+	[RBX_WIRE_SLAB_UNMAP] = { 8, true, walk_slab_id },
+	[RBX_WIRE_SLAB_UNMAPPED] = { 8, true, walk_free_bytes },
+	[RBX_WIRE_SLAB_EVICT] = { 16, true, walk_evict },
+	[RBX_WIRE_HEARTBEAT] = { 0, false, walk_nothing },
+	[RBX_WIRE_HEARTBEAT_REPLY] = { 24, false, walk_heartbeat_reply },
+	[RBX_WIRE_STATS] = { 0, false, walk_nothing },
+	[RBX_WIRE_STATS_REPLY] = { 168, false, walk_counters },
+	[RBX_WIRE_BYE] = { 0, false, walk_nothing },
+};
+
+RBX_STATIC_ASSERT(168 == 8 + 8 * RBX_WIRE_COUNTERS_MAX &&
+			  RBX_WIRE_HEADER_BYTES + 168 <=
+				  RBX_WIRE_MESSAGE_BYTES_MAX,
+		  "the longest message fits");
+RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
+		  "magic, version, type, length, status, id, epoch, reserved");
+
+static void walk_header(struct rbx_cursor *c, struct rbx_wire_message *m,
+			uint16_t *version, uint32_t *length_bytes)
+{
+	rbx_cursor_constant(c, RBX_WIRE_MAGIC, 4);
+	rbx_cursor_u16(c, version);
+	rbx_cursor_u16(c, &m->type);
+	rbx_cursor_u32(c, length_bytes);
+	rbx_cursor_u32(c, &m->status);
+	rbx_cursor_u64(c, &m->request_id);
+	rbx_cursor_u64(c, &m->epoch);
+	rbx_cursor_zeros(c, 32);
+}
+
+static const struct layout *layout_of(uint16_t type)
+{
+	if (type == 0 || type >= RBX_WIRE_TYPES_END)
+		return NULL;
+	return &layouts[type];
+}
+
+/* May the fields say what they say? */
+static bool message_makes_sense(const struct rbx_wire_message *m)
+{
+	const struct rbx_wire_counters *counters = &m->counters;
+	size_t i;
+
+	if ((m->type == RBX_WIRE_ERROR) != (m->status != RBX_REASON_NONE) ||
+	    m->status >= RBX_REASONS_COUNT)
+		return false;
+	if (layouts[m->type].has_epoch != (m->epoch != 0))
+		return false;
+	switch (m->type) {
+	case RBX_WIRE_HELLO:
+		if (m->hello.flags & ~(RBX_WIRE_HAS_SECRET | RBX_WIRE_RESUME))
+			return false;
+		if (m->hello.flags & RBX_WIRE_RESUME)
+			return m->hello.session_id && m->hello.incarnation;
+		return !m->hello.session_id && !m->hello.incarnation;
+	case RBX_WIRE_HEARTBEAT_REPLY:
+		return m->heartbeat_reply.draining <= 1;
+	case RBX_WIRE_STATS_REPLY:
+		for (i = counters->count; i < RBX_WIRE_COUNTERS_MAX; i++)
+			if (counters->values[i])
+				return false;
+		return counters->count <= RBX_WIRE_COUNTERS_MAX;
+	default:
+		return true;
+	}
+}
+
+size_t rbx_wire_encode(const struct rbx_wire_message *message, uint8_t *buf)
+{
+	struct rbx_wire_message copy = *message; /* the walk is not const */
+	const struct layout *layout = layout_of(message->type);
+	uint16_t version = RBX_WIRE_VERSION;
+	uint32_t length_bytes;
+	struct rbx_cursor c = { .to = buf };
+
+	RBX_ASSERT(layout && message_makes_sense(message));
+	length_bytes = RBX_WIRE_HEADER_BYTES + layout->payload_bytes;
+	c.end_bytes = length_bytes;
+	walk_header(&c, &copy, &version, &length_bytes);
+	layout->walk(&c, &copy);
+	RBX_ASSERT(!c.bad && c.at_bytes == length_bytes);
+	return length_bytes;
+}
+
+int rbx_wire_decode(const uint8_t *bytes, size_t length_bytes,
+		    struct rbx_wire_message *message)
+{
+	struct rbx_cursor c = { .from = bytes, .end_bytes = length_bytes };
+	const struct layout *layout;
+	uint32_t stated_bytes = 0;
+	uint16_t version = 0;
+	uint64_t request_id;
+
+	rbx_port_fill(message, 0, sizeof(*message));
+	walk_header(&c, message, &version, &stated_bytes);
+	if (c.bad)
+		goto malformed;
+	if (version != RBX_WIRE_VERSION)
+		goto other_version;
+	layout = layout_of(message->type);
+	if (!layout || length_bytes != stated_bytes ||
+	    length_bytes != RBX_WIRE_HEADER_BYTES + layout->payload_bytes)
+		goto malformed;
+	layout->walk(&c, message);
+	if (c.bad || !message_makes_sense(message))
+		goto malformed;
+	return 0;
+
+malformed:
+	rbx_port_fill(message, 0, sizeof(*message));
+	return -EBADMSG;
+
+other_version:
+	request_id = message->request_id;
+	rbx_port_fill(message, 0, sizeof(*message));
+	message->request_id = request_id;
+	return -EPROTONOSUPPORT;
+}

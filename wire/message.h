@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * message.h - the messages between client and memory server.
+ *
+ * PROTOCOL.md says when each is sent and what it means. A message is a header
+ * of 64 bytes and a payload whose length the type decides. Here it is a plain
+ * struct in host order; encode() and decode() are the only way to and from
+ * bytes, and they copy field by field: no struct is ever laid over bytes that
+ * a peer sent.
+ */
+#ifndef RBX_WIRE_MESSAGE_H
+#define RBX_WIRE_MESSAGE_H
+
+#include "core/port.h"
+
+#define RBX_WIRE_MAGIC 0x43584252u /* "RBXC" in the order of bytes */
+#define RBX_WIRE_VERSION 1u
+#define RBX_WIRE_HEADER_BYTES 64u
+#define RBX_WIRE_MESSAGE_BYTES_MAX 256u
+
+#define RBX_WIRE_NONCE_BYTES 32u
+#define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */
+#define RBX_WIRE_COUNTERS_MAX 20u
+
+enum rbx_wire_type {
+	RBX_WIRE_HELLO = 1, /* client: who I am, whether I have a secret */
+	RBX_WIRE_CHALLENGE, /* server: prove it */
+	RBX_WIRE_AUTH, /* client: the proof */
+	RBX_WIRE_WELCOME, /* server: its own proof, the session, the limits */
+	RBX_WIRE_ERROR, /* server: refused, status says why */
+	RBX_WIRE_SLAB_MAP, /* client: lend me a slab */
+	RBX_WIRE_SLAB_QUERY, /* client: is this slab still mine? */
+	RBX_WIRE_SLAB_GRANT, /* server: answer to both */
+	RBX_WIRE_SLAB_UNMAP, /* client: take it back */
+	RBX_WIRE_SLAB_UNMAPPED, /* server: its keys are dead */
+	RBX_WIRE_SLAB_EVICT, /* server, unasked: I want it back soon */
+	RBX_WIRE_HEARTBEAT, /* client: I live */
+	RBX_WIRE_HEARTBEAT_REPLY, /* server: so do I */
+	RBX_WIRE_STATS, /* client: your numbers? */
+	RBX_WIRE_STATS_REPLY, /* server: in the order of PROTOCOL.md */
+	RBX_WIRE_BYE, /* client: I close, take back all that is mine */
+	RBX_WIRE_TYPES_END,
+};
+
+enum rbx_wire_hello_flags {
+	RBX_WIRE_HAS_SECRET = 1,
+	RBX_WIRE_RESUME = 2, /* session_id and incarnation are of a session */
+};
+
+struct rbx_wire_hello {
+	uint32_t flags; /* enum rbx_wire_hello_flags */
+	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
+	uint64_t session_id; /* 0 without RBX_WIRE_RESUME */
+	uint64_t incarnation; /* the same */
+};
+
+struct rbx_wire_challenge {
+	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
+	uint64_t incarnation; /* one number for each start of a server */
+};
+
+struct rbx_wire_auth {
+	uint8_t proof[RBX_WIRE_PROOF_BYTES];
+};
+
+struct rbx_wire_welcome {
+	uint64_t session_id;
+	uint64_t incarnation;
+	uint64_t slab_bytes;
+	uint64_t memory_bytes;
+	uint64_t free_bytes;
+	uint64_t quota_bytes; /* for this client */
+	uint32_t lease_ms;
+	uint32_t requests_max; /* control requests outstanding */
+	uint32_t queue_pairs_max; /* for this client */
+	uint8_t proof[RBX_WIRE_PROOF_BYTES];
+};
+
+struct rbx_wire_grant {
+	uint64_t slab_id;
+	uint64_t remote_addr;
+	uint64_t length_bytes;
+	uint64_t free_bytes;
+	uint32_t rkey;
+};
+
+struct rbx_wire_evict {
+	uint64_t slab_id;
+	uint32_t grace_ms; /* UINT32_MAX: no end is set */
+};
+
+struct rbx_wire_heartbeat_reply {
+	uint64_t free_bytes;
+	uint64_t lent_bytes; /* to this client */
+	uint32_t draining; /* 1: nothing more is lent */
+};
+
+struct rbx_wire_counters {
+	uint32_t count;
+	uint64_t values[RBX_WIRE_COUNTERS_MAX]; /* zero from count on */
+};
+
+struct rbx_wire_message {
+	uint16_t type; /* enum rbx_wire_type */
+	uint32_t status; /* enum rbx_reason, of RBX_WIRE_ERROR; else 0 */
+	uint64_t request_id; /* an answer has that of its request; else 0 */
+	uint64_t epoch; /* of the slab it is about; else 0 */
+	union {
+		struct rbx_wire_hello hello;
+		struct rbx_wire_challenge challenge;
+		struct rbx_wire_auth auth;
+		struct rbx_wire_welcome welcome;
+		struct rbx_wire_grant grant;
+		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP */
+		uint64_t free_bytes; /* SLAB_UNMAPPED */
+		struct rbx_wire_evict evict;
+		struct rbx_wire_heartbeat_reply heartbeat_reply;
+		struct rbx_wire_counters counters;
+	};
+};
+
+/* buf has room for RBX_WIRE_MESSAGE_BYTES_MAX. Returns the length in bytes. */
+size_t rbx_wire_encode(const struct rbx_wire_message *message, uint8_t *buf);
+
+/*
+ * 0; -EBADMSG where a byte is not as PROTOCOL.md says; -EPROTONOSUPPORT where
+ * it is a message of another version. The message is zeroed after a failure,
+ * but for request_id after -EPROTONOSUPPORT.
+ */
+int rbx_wire_decode(const uint8_t *bytes, size_t length_bytes,
+		    struct rbx_wire_message *message);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * reason.h - why a server refuses, each with its errno and one sentence.
+ *
+ * Codes are part of the protocol: append, never renumber. Code 0 is no refusal.
+ */
+#ifndef RBX_WIRE_REASON_H
+#define RBX_WIRE_REASON_H
+
+#include "core/port.h"
+
+/* name, errno of the client's call, sentence */
+#define RBX_REASONS(X)                                                        \
+	X(FULL, ENOSPC, "no memory left to lend")                             \
+	X(QUOTA, EDQUOT, "the quota for one client is reached")               \
+	X(WRONG_SECRET, EACCES, "the secret is wrong")                        \
+	X(SECRET_REQUIRED, EACCES, "the server asks for a secret")            \
+	X(SECRET_UNKNOWN, EACCES, "the server has no secret to prove itself") \
+	X(VERSION, EPROTONOSUPPORT, "the protocol version is not spoken here") \
+	X(MALFORMED, EPROTO, "the message is malformed")                      \
+	X(OUT_OF_TURN, EPROTO, "the message is not allowed now")              \
+	X(DRAINING, ENOSPC, "the server is shutting down and lends no more")  \
+	X(STALE_SESSION, ESTALE, "the session is not known (any more)")       \
+	X(STALE_EPOCH, ESTALE, "the slab was lent anew since")                \
+	X(NOT_YOURS, EPERM, "the slab is not lent to this client")            \
+	X(TOO_MANY, EBUSY, "too many clients or queue pairs")                 \
+	X(REPLAYED, EPROTO, "the message was seen before")                    \
+	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
+	X(INTERNAL, EREMOTEIO, "the server failed, see its log")
+
+enum rbx_reason {
+	RBX_REASON_NONE,
+#define RBX_REASON_CODE(name, err, sentence) RBX_REASON_##name,
+	RBX_REASONS(RBX_REASON_CODE)
+#undef RBX_REASON_CODE
+	RBX_REASONS_COUNT,
+};
+
+/* -errno of a code; 0 for RBX_REASON_NONE, -EPROTO for an unknown one. */
+int rbx_reason_errno(uint32_t reason);
+
+/* The sentence, without a full stop. Never NULL. */
+const char *rbx_reason_sentence(uint32_t reason);
+
+#endif
