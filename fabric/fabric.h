@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fabric.h - what RDMAbox asks of an RDMA device, whichever it is.
+ *
+ * A fabric is a kind of device: `verbs` is an RDMA NIC under libibverbs, `soft`
+ * is a software device for hosts that have none. Both behave as a reliable
+ * connection does, so that what is written against this page runs on either:
+ *
+ *   device     opened once; registers memory, listens, connects
+ *   mr         a range of registered memory: an lkey for our own work requests,
+ *              an rkey for the peer's
+ *   qp         one end of a connection: work requests go in as chains
+ *   cq         where completions come out: polled, or armed and waited for
+ *
+ * The promises of a reliable connection, which both fabrics keep:
+ * - Work requests of one qp are carried out and complete in the order posted.
+ *   A completion without error says that all earlier ones of the qp are done,
+ *   signaled or not. A completed write has been placed in the target's memory.
+ * - Keys, bounds and rights are checked at the target. A violation fails the
+ *   work request with -EACCES and ends the connection.
+ * - After the first failure the qp is in error: everything posted, signaled or
+ *   not, receives too, completes with -ECANCELED (it was flushed), and so does
+ *   all that is posted later. The end of a connection, for whatever reason,
+ *   is told in this way and in no other: who wants to hear of it at once keeps
+ *   a receive posted.
+ * - In a completion with an error only wr_id, qp and status mean anything.
+ *
+ * Errors are 0 or -errno here; the fabric turns its own conventions into that.
+ * Completion status: 0 done; -ECANCELED flushed; -EACCES remote key, bounds or
+ * rights; -EFAULT local key or bounds; -EHOSTUNREACH peer gone; -ETIMEDOUT no
+ * answer; -ENOBUFS receiver not ready for too long; -EMSGSIZE message longer
+ * than the receive; -EREMOTEIO any other failure of the remote side.
+ *
+ * Threads: one thread at a time posts on a qp, one thread at a time polls a cq;
+ * posting and polling may run beside each other, and so may everything else.
+ * No call on the data path (post, poll, arm) allocates or blocks.
+ */
+#ifndef RBX_FABRIC_H
+#define RBX_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/sge.h"
+
+#define RBX_PRIVATE_DATA_MAX 48 /* RC carries 56, less what the fabric needs */
+#define RBX_ERROR_TEXT_MAX 256 /* "what failed: why; how to mend it" */
+#define RBX_NAME_MAX 128 /* a device, an address, a gid in words */
+
+struct rbx_fabric_ops;
+
+/* What a device can do, told by open(). */
+struct rbx_device_caps {
+	char description[RBX_NAME_MAX]; /* "rxe0 port 1 gid 1 (10.9.0.1)" */
+	uint32_t max_sge; /* entries of a scatter list */
+	uint32_t max_message_bytes; /* of one work request */
+	uint32_t max_send_wr; /* of one qp */
+	uint32_t max_recv_wr;
+	uint32_t max_inline_bytes; /* 0: no inline sends */
+	/*
+	 * An lkey that covers all memory of the process without registration
+	 * (soft fabric; on-demand paging of a NIC), or has_any_lkey false.
+	 */
+	bool has_any_lkey;
+	uint32_t any_lkey;
+};
+
+struct rbx_device {
+	const struct rbx_fabric_ops *ops;
+	struct rbx_device_caps caps;
+};
+
+struct rbx_device_options {
+	const char *device_name; /* verbs: "mlx5_0" or "mlx5_0:1"; NULL: choose */
+	int gid_index; /* verbs: -1 chooses */
+	bool same_host_mapping; /* soft: memcpy where both ends share a host */
+	uint32_t service_spin_us; /* soft: spin of the service thread before it
+				     blocks; 0 for the default */
+};
+
+/* Who may do what with registered memory; local read is always granted. */
+enum rbx_rights {
+	RBX_LOCAL_WRITE = 1,
+	RBX_REMOTE_READ = 2,
+	RBX_REMOTE_WRITE = 4,
+};
+
+/* What to register. The memory stays the caller's. */
+struct rbx_mr_init {
+	void *addr;
+	size_t length_bytes;
+	uint32_t rights; /* of enum rbx_rights */
+	/*
+	 * The memory file behind addr and the offset of addr in it, for a
+	 * fabric that hands memory to peers on the same host; -1: none.
+	 */
+	int memory_fd;
+	uint64_t memory_fd_offset;
+};
+
+struct rbx_mr {
+	struct rbx_device *device;
+	void *addr;
+	size_t length_bytes;
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+enum rbx_opcode {
+	RBX_OP_WRITE,
+	RBX_OP_READ,
+	RBX_OP_SEND,
+	RBX_OP_RECV, /* in completions only */
+};
+
+enum rbx_wr_flags {
+	RBX_WR_SIGNALED = 1, /* completes visibly even without error */
+	RBX_WR_INLINE = 2, /* the data is copied during the post */
+	RBX_WR_FENCE = 4, /* starts after all earlier reads are done */
+};
+
+/*
+ * A work request. The fabric copies it and its scatter list during the post;
+ * it borrows the memory that the list points to until completion.
+ */
+struct rbx_wr {
+	struct rbx_wr *next; /* chaining: the whole list is one doorbell */
+	uint64_t wr_id;
+	const struct rbx_sge *sges;
+	uint32_t sge_count;
+	uint8_t opcode; /* enum rbx_opcode, not RBX_OP_RECV */
+	uint8_t flags; /* enum rbx_wr_flags */
+	uint32_t rkey; /* write and read */
+	uint64_t remote_addr; /* write and read */
+};
+
+struct rbx_recv_wr {
+	struct rbx_recv_wr *next;
+	uint64_t wr_id;
+	struct rbx_sge sge; /* one contiguous buffer */
+};
+
+struct rbx_qp;
+
+struct rbx_wc {
+	uint64_t wr_id;
+	struct rbx_qp *qp;
+	int32_t status; /* 0 or -errno, see above */
+	uint8_t opcode; /* only where status is 0 */
+	uint32_t length_bytes; /* of a receive, only where status is 0 */
+};
+
+/*
+ * A completion queue. To sleep: arm(), poll() once more (what came between the
+ * last poll and the arm is announced to nobody), wait until event_fd is
+ * readable, consume_events(), poll again.
+ */
+struct rbx_cq {
+	struct rbx_device *device;
+	int event_fd; /* readable: something completed since arm() */
+	uint32_t depth_count;
+};
+
+/* One end of a connection, made by connect() or accept(). */
+struct rbx_qp {
+	struct rbx_device *device;
+	struct rbx_cq *send_cq;
+	struct rbx_cq *recv_cq;
+	void *user; /* the owner's; the fabric never looks at it */
+	uint32_t send_depth_count;
+	uint32_t max_inline_bytes;
+	char peer_name[RBX_NAME_MAX]; /* address of the other end, in words */
+	bool mapped; /* soft: same-host mapping was chosen at connect */
+};
+
+struct rbx_qp_init {
+	struct rbx_cq *send_cq;
+	struct rbx_cq *recv_cq;
+	uint32_t send_depth_count;
+	uint32_t recv_depth_count;
+	uint32_t max_sge;
+	uint32_t max_inline_bytes;
+	/*
+	 * soft: true lets the device's service thread do this end's work, so
+	 * that the peer reaches our memory while nobody polls our cq; false
+	 * leaves it to whoever polls send_cq, which is quicker. A NIC does its
+	 * own work and ignores it.
+	 */
+	bool served;
+	void *user;
+};
+
+struct rbx_connect_init {
+	const char *address; /* "host:port", "[v6]:port" */
+	uint32_t timeout_ms;
+	const void *private_data; /* to the acceptor */
+	size_t private_data_bytes; /* at most RBX_PRIVATE_DATA_MAX */
+	/* Where the acceptor's private data goes: accept() or reject() data. */
+	void *reply_data;
+	size_t reply_data_max_bytes;
+	size_t reply_data_bytes; /* out */
+};
+
+struct rbx_listener {
+	struct rbx_device *device;
+	int event_fd; /* readable: get_request() has something */
+	char address[RBX_NAME_MAX]; /* as bound: the port is real */
+};
+
+/* A peer that asks to connect; ends with accept() or reject(). */
+struct rbx_conn_request {
+	struct rbx_listener *listener;
+	char peer_name[RBX_NAME_MAX];
+	bool same_host; /* it came over loopback or a local socket */
+	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
+	size_t private_data_bytes;
+};
+
+/*
+ * The table of a fabric. `error` is a buffer of RBX_ERROR_TEXT_MAX bytes that
+ * takes one line with cause and fix wherever a call fails; it may be NULL.
+ */
+struct rbx_fabric_ops {
+	const char *name; /* "verbs", "soft" */
+
+	/* 0: a device can be opened here; else -errno and why not. */
+	int (*probe)(char *error);
+	int (*open)(const struct rbx_device_options *options,
+		    struct rbx_device **device, char *error);
+	/* All else of the device has been destroyed before. */
+	void (*close)(struct rbx_device *device);
+
+	/* All or nothing. */
+	int (*register_memory)(struct rbx_device *device,
+			       const struct rbx_mr_init *inits, size_t count,
+			       struct rbx_mr **mrs, char *error);
+	/*
+	 * When it returns no peer can reach the memory through these keys any
+	 * more, not even with an operation that was under way.
+	 */
+	void (*deregister_memory)(struct rbx_device *device,
+				  struct rbx_mr **mrs, size_t count);
+
+	int (*create_cq)(struct rbx_device *device, uint32_t depth_count,
+			 struct rbx_cq **cq, char *error);
+	void (*destroy_cq)(struct rbx_cq *cq);
+	/* Returns how many completions were written to wcs, 0 to max. */
+	int (*poll)(struct rbx_cq *cq, struct rbx_wc *wcs, int max);
+	int (*arm)(struct rbx_cq *cq);
+	void (*consume_events)(struct rbx_cq *cq);
+
+	/* Blocks until the peer accepted; -ECONNREFUSED after its reject(). */
+	int (*connect)(struct rbx_device *device, const struct rbx_qp_init *init,
+		       struct rbx_connect_init *connect, struct rbx_qp **qp,
+		       char *error);
+	int (*listen)(struct rbx_device *device, const char *address,
+		      struct rbx_listener **listener, char *error);
+	void (*close_listener)(struct rbx_listener *listener);
+	/* Never blocks; -EAGAIN: nobody asks. Returns a request to the caller. */
+	int (*get_request)(struct rbx_listener *listener,
+			   struct rbx_conn_request **request);
+	/* Both take the request. */
+	int (*accept)(struct rbx_conn_request *request,
+		      const struct rbx_qp_init *init, const void *private_data,
+		      size_t private_data_bytes, struct rbx_qp **qp,
+		      char *error);
+	void (*reject)(struct rbx_conn_request *request,
+		       const void *private_data, size_t private_data_bytes);
+
+	/* Ends the connection; whatever is posted is flushed. Any thread. */
+	void (*disconnect)(struct rbx_qp *qp);
+	/* No completion refers to the qp once this has returned. */
+	void (*destroy_qp)(struct rbx_qp *qp);
+
+	/*
+	 * Posts a chain with one doorbell. All or a part of it: on error *bad
+	 * is the first that was not posted. -ENOMEM: the send queue is full.
+	 * A qp in error takes the chain and flushes it.
+	 */
+	int (*post_send)(struct rbx_qp *qp, struct rbx_wr *first,
+			 struct rbx_wr **bad);
+	int (*post_recv)(struct rbx_qp *qp, struct rbx_recv_wr *first,
+			 struct rbx_recv_wr **bad);
+};
+
+extern const struct rbx_fabric_ops rbx_fabric_soft;
+extern const struct rbx_fabric_ops rbx_fabric_verbs;
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connect.c - makes a connection to a listener, within the caller's time.
+ *
+ * Each address that the name resolves to is tried. If the device maps memory
+ * and the address is of this host, the local socket beside the listener comes
+ * first: of its address, then of a listener on every address. It is used only
+ * if it belongs to our user; else, and if there is none, the way is TCP.
+ *
+ * Then one message goes each way (frame.h). What the other side says is
+ * checked before a qp is made of it; until then all there is is a socket.
+ */
+#include "connect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "device.h"
+#include "queue_pair.h"
+
+/* 0: readable or writable, as asked; -ETIMEDOUT. */
+static int socket_wait(int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd poller = { .fd = fd, .events = events };
+	uint64_t now_ns;
+	int rc;
+
+	do {
+		now_ns = soft_now_ns();
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		rc = poll(&poller, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
+	} while (rc == 0 || (rc < 0 && errno == EINTR));
+	return rc < 0 ? -errno : 0;
+}
+
+/* A connected socket, or -errno. */
+static int socket_connect(const struct sockaddr *address, socklen_t length,
+			  uint64_t deadline_ns)
+{
+	socklen_t error_length = sizeof(int);
+	int fd, rc = 0;
+
+	fd = socket(address->sa_family,
+		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, address, length)) {
+		if (errno != EINPROGRESS) {
+			rc = -errno;
+			goto out_close;
+		}
+		rc = socket_wait(fd, POLLOUT, deadline_ns);
+		if (!rc && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &rc,
+				       &error_length) || rc))
+			rc = -rc;
+	}
+	if (!rc)
+		return fd;
+out_close:
+	close(fd);
+	return rc;
+}
+
+static int local_connect(const struct sockaddr *address, bool any,
+			 uint64_t deadline_ns)
+{
+	struct sockaddr_un local;
+	socklen_t length = soft_address_local(address, any, &local);
+	int fd;
+
+	fd = socket_connect((struct sockaddr *)&local, length, deadline_ns);
+	if (fd >= 0 && !soft_socket_is_our_users(fd)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+static int address_connect(struct soft_device *device,
+			   const struct addrinfo *info, struct soft_peer *peer,
+			   uint64_t deadline_ns)
+{
+	char name[RBX_NAME_MAX];
+	int fd = -1;
+
+	soft_address_name(info->ai_addr, name);
+	if (device->same_host_mapping && soft_address_is_own(info->ai_addr)) {
+		fd = local_connect(info->ai_addr, false, deadline_ns);
+		if (fd < 0)
+			fd = local_connect(info->ai_addr, true, deadline_ns);
+	}
+	peer->mapped = fd >= 0;
+	if (fd < 0)
+		fd = socket_connect(info->ai_addr, info->ai_addrlen,
+				    deadline_ns);
+	snprintf(peer->name, sizeof(peer->name), "%.100s%s", name,
+		 peer->mapped ? " (same host)" : "");
+	return fd;
+}
+
+/* Says hello and waits for the answer. */
+static int hello_exchange(struct soft_device *device,
+			  const struct rbx_qp_init *init,
+			  const struct rbx_connect_init *connect,
+			  struct soft_peer *peer, struct soft_hello *answer,
+			  uint64_t deadline_ns, const char **wrong)
+{
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_HELLO,
+		.private_bytes = (uint8_t)connect->private_data_bytes,
+		.send_depth_count = init->send_depth_count,
+	};
+	uint8_t bytes[SOFT_HELLO_BYTES];
+	size_t got_bytes = 0;
+	int rc;
+
+	if (connect->private_data_bytes)
+		memcpy(hello.private_data, connect->private_data,
+		       connect->private_data_bytes);
+	rc = soft_hello_send(peer->fd, &hello, peer->mapped ?
+			     device->keys.words_fd : -1);
+	while (!rc) {
+		rc = socket_wait(peer->fd, POLLIN, deadline_ns);
+		if (rc)
+			break;
+		rc = soft_hello_receive(peer->fd, bytes, &got_bytes,
+					&peer->key_words_fd);
+		if (!rc)
+			break;
+		if (rc == -EAGAIN)
+			rc = 0;
+	}
+	if (rc)
+		return rc;
+	*wrong = soft_hello_decode(bytes, answer);
+	if (!*wrong && answer->version != SOFT_VERSION)
+		*wrong = "speaks another version of the protocol";
+	if (!*wrong && answer->type == SOFT_HELLO)
+		*wrong = "answers a hello with a hello";
+	if (!*wrong && answer->type == SOFT_ACCEPT && peer->mapped &&
+	    peer->key_words_fd < 0)
+		*wrong = "gives no key table";
+	return *wrong ? -EPROTO : 0;
+}
+
+static void reply_keep(struct rbx_connect_init *connect,
+		       const struct soft_hello *answer)
+{
+	size_t bytes = answer->private_bytes;
+
+	if (bytes > connect->reply_data_max_bytes)
+		bytes = connect->reply_data_max_bytes;
+	if (bytes)
+		memcpy(connect->reply_data, answer->private_data, bytes);
+	connect->reply_data_bytes = bytes;
+}
+
+static int peer_connect(struct soft_device *device, const char *address,
+			struct soft_peer *peer, uint64_t deadline_ns,
+			char *error)
+{
+	struct addrinfo *list, *info;
+	int rc;
+
+	rc = soft_address_resolve(address, false, &list, error);
+	if (rc)
+		return rc;
+	for (info = list; info; info = info->ai_next) {
+		rc = address_connect(device, info, peer, deadline_ns);
+		if (rc >= 0)
+			break;
+	}
+	freeaddrinfo(list);
+	if (rc < 0) {
+		soft_explain(error, "cannot connect to %.100s: %s; is a server "
+			     "running there?", address, strerror(-rc));
+		return rc;
+	}
+	peer->fd = rc;
+	return 0;
+}
+
+int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
+		 struct rbx_connect_init *connect, struct rbx_qp **out,
+		 char *error)
+{
+	struct soft_device *device = soft_device_of(base);
+	uint64_t deadline_ns = soft_now_ns() + connect->timeout_ms * 1000000ull;
+	struct soft_peer peer = { .fd = -1, .key_words_fd = -1 };
+	struct soft_hello answer = { 0 };
+	const char *wrong = NULL;
+	struct soft_qp *qp;
+	int rc;
+
+	rc = soft_qp_init_check(init, error);
+	if (!rc && connect->private_data_bytes > RBX_PRIVATE_DATA_MAX)
+		rc = -EINVAL;
+	if (!rc)
+		rc = peer_connect(device, connect->address, &peer, deadline_ns,
+				  error);
+	if (rc)
+		return rc;
+	soft_socket_tune(peer.fd);
+	rc = hello_exchange(device, init, connect, &peer, &answer, deadline_ns,
+			    &wrong);
+	if (!rc)
+		reply_keep(connect, &answer);
+	if (!rc && answer.type == SOFT_REJECT) {
+		wrong = "refused the connection";
+		rc = -ECONNREFUSED;
+	}
+	if (rc) {
+		soft_explain(error, "cannot connect: %s %s", peer.name,
+			     wrong ? wrong : strerror(-rc));
+		goto out_close;
+	}
+	peer.send_depth_count = answer.send_depth_count;
+	rc = soft_qp_create(device, init, &peer, &qp, error);
+	if (rc)
+		goto out_close;
+	*out = &qp->qp;
+	return 0;
+
+out_close:
+	if (peer.key_words_fd >= 0)
+		close(peer.key_words_fd);
+	close(peer.fd);
+	return rc;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * device.c - opens and closes the soft device, and names what it can do.
+ *
+ * A device is a table of keys, a service thread and a list of qps. There is
+ * no limit to the number of devices of a process; each has its own keys, and a
+ * key of one means nothing to another.
+ *
+ * Left out: atomics, immediate data, shared receive queues and memory windows,
+ * which nothing above this device uses.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "completion.h"
+#include "connect.h"
+#include "queue_pair.h"
+#include "receive_queue.h"
+#include "send_queue.h"
+
+void soft_explain(char *error, const char *format, ...)
+{
+	va_list args;
+
+	if (!error)
+		return;
+	va_start(args, format);
+	vsnprintf(error, RBX_ERROR_TEXT_MAX, format, args);
+	va_end(args);
+}
+
+int soft_reopen_read_only(int fd)
+{
+	char path[32];
+	int copy;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	copy = open(path, O_RDONLY | O_CLOEXEC);
+	return copy < 0 ? -errno : copy;
+}
+
+static int soft_probe(char *error)
+{
+	(void)error;
+	return 0; /* sockets are all it needs */
+}
+
+static void caps_fill(struct rbx_device_caps *caps, bool same_host_mapping)
+{
+	*caps = (struct rbx_device_caps){
+		.max_sge = SOFT_SGE_MAX,
+		.max_message_bytes = SOFT_MESSAGE_MAX_BYTES,
+		.max_send_wr = SOFT_SEND_DEPTH_MAX,
+		.max_recv_wr = SOFT_RECV_DEPTH_MAX,
+		.max_inline_bytes = SOFT_INLINE_MAX_BYTES,
+		.has_any_lkey = true,
+		.any_lkey = SOFT_ANY_LKEY,
+	};
+	snprintf(caps->description, sizeof(caps->description), "soft (tcp%s)",
+		 same_host_mapping ? ", same-host mapping" : "");
+}
+
+static int soft_open(const struct rbx_device_options *options,
+		     struct rbx_device **out, char *error)
+{
+	struct soft_device *device;
+	uint32_t spin_us;
+	int rc;
+
+	device = calloc(1, sizeof(*device));
+	if (!device) {
+		soft_explain(error, "cannot open the soft device: no memory");
+		return -ENOMEM;
+	}
+	device->device.ops = &rbx_fabric_soft;
+	device->same_host_mapping = options->same_host_mapping;
+	spin_us = options->service_spin_us;
+	device->service_spin_ns =
+		1000ull * (spin_us ? spin_us : SOFT_SERVICE_SPIN_US);
+	pthread_mutex_init(&device->lock, NULL);
+	rc = soft_keys_open(&device->keys, error);
+	if (rc)
+		goto out_free;
+	/* Without /proc the key table cannot be shown safely: no mapping. */
+	if (device->keys.words_fd < 0)
+		device->same_host_mapping = false;
+	caps_fill(&device->device.caps, device->same_host_mapping);
+	rc = soft_service_start(device, error);
+	if (rc)
+		goto out_keys;
+	*out = &device->device;
+	return 0;
+
+out_keys:
+	soft_keys_close(&device->keys);
+out_free:
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+	return rc;
+}
+
+static void soft_close(struct rbx_device *base)
+{
+	struct soft_device *device = soft_device_of(base);
+
+	soft_service_stop(device);
+	soft_keys_close(&device->keys);
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+}
+
+void soft_device_wait_for_qps(struct soft_device *device)
+{
+	struct soft_qp *qp;
+
+	pthread_mutex_lock(&device->lock);
+	for (qp = device->qps; qp; qp = qp->next) {
+		soft_qp_lock(qp);
+		soft_qp_unlock(qp);
+	}
+	pthread_mutex_unlock(&device->lock);
+}
+
+const struct rbx_fabric_ops rbx_fabric_soft = {
+	.name = "soft",
+	.probe = soft_probe,
+	.open = soft_open,
+	.close = soft_close,
+	.register_memory = soft_register_memory,
+	.deregister_memory = soft_deregister_memory,
+	.create_cq = soft_create_cq,
+	.destroy_cq = soft_destroy_cq,
+	.poll = soft_poll,
+	.arm = soft_arm,
+	.consume_events = soft_consume_events,
+	.connect = soft_connect,
+	.listen = soft_listen,
+	.close_listener = soft_close_listener,
+	.get_request = soft_get_request,
+	.accept = soft_accept,
+	.reject = soft_reject,
+	.disconnect = soft_disconnect,
+	.destroy_qp = soft_destroy_qp,
+	.post_send = soft_post_send,
+	.post_recv = soft_post_recv,
+};

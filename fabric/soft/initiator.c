@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * initiator.c - takes the peer's answers to our requests.
+ *
+ * Answers come in the order of the requests. An acknowledgement completes all
+ * WRITEs and SENDs up to its sequence; a response completes those before its
+ * READ at once, and the READ when its payload is all there; an error completes
+ * those before its request and fails that one. An answer to something that was
+ * not sent, or that was sent differently, cuts the peer off.
+ */
+#include <errno.h>
+
+#include "output.h"
+#include "receive.h"
+#include "send_queue.h"
+
+/*
+ * Whether the requests before `end` are all started, and none of them is a
+ * READ, which only its own response can complete.
+ */
+static bool may_complete(const struct soft_qp *qp, uint32_t end)
+{
+	uint32_t index;
+
+	if (end - qp->send_done > qp->send_started - qp->send_done)
+		return false;
+	if (!qp->reads_outstanding)
+		return true;
+	for (index = qp->send_done; index != end; index++)
+		if (qp->sends[index & qp->send_mask].opcode == RBX_OP_READ)
+			return false;
+	return true;
+}
+
+static void initiator_ack(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	uint32_t end = frame->sequence + qp->mapped_count + 1;
+
+	if (!may_complete(qp, end)) {
+		soft_qp_cut_off(qp, "acknowledges what was not asked");
+		return;
+	}
+	soft_send_queue_complete(qp, end);
+	if (frame->credit != qp->send_credit) {
+		qp->send_credit = frame->credit;
+		soft_send_queue_end_stall(qp);
+	}
+}
+
+static void initiator_response(struct soft_qp *qp,
+			       const struct soft_frame *frame)
+{
+	uint32_t index = frame->sequence + qp->mapped_count;
+	uint32_t place = index & qp->send_mask;
+	const struct soft_send *send = &qp->sends[place];
+	struct soft_input_payload *payload = &qp->payload;
+
+	if (!may_complete(qp, index) || index == qp->send_started ||
+	    send->opcode != RBX_OP_READ ||
+	    send->length_bytes != frame->length_bytes) {
+		soft_qp_cut_off(qp, "answers a read that was not asked");
+		return;
+	}
+	soft_send_queue_complete(qp, index);
+	payload->left_bytes = frame->length_bytes;
+	payload->opcode = SOFT_RESPONSE;
+	payload->pieces = &qp->send_pieces[(size_t)place * qp->max_sge];
+	payload->piece_skip_bytes = 0;
+	if (!frame->length_bytes)
+		soft_initiator_payload_done(qp);
+}
+
+void soft_initiator_payload_done(struct soft_qp *qp)
+{
+	qp->reads_outstanding--;
+	soft_send_queue_complete(qp, qp->send_done + 1);
+}
+
+static void initiator_error(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	int status = frame->status == SOFT_REFUSED_ACCESS ? -EACCES :
+							    -EREMOTEIO;
+	uint32_t index = frame->sequence + qp->mapped_count;
+
+	if (!may_complete(qp, index) ||
+	    (index == qp->send_started &&
+	     qp->partial_kind != SOFT_OUTPUT_REQUEST)) {
+		soft_qp_cut_off(qp, "fails what was not asked");
+		return;
+	}
+	soft_send_queue_complete(qp, index);
+	soft_qp_fail(qp, index, status);
+}
+
+void soft_initiator_frame(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	if (frame->opcode == SOFT_ACK)
+		initiator_ack(qp, frame);
+	else if (frame->opcode == SOFT_RESPONSE)
+		initiator_response(qp, frame);
+	else
+		initiator_error(qp, frame);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * limits.h - every bound of the soft device, with its arithmetic.
+ */
+#ifndef SOFT_LIMITS_H
+#define SOFT_LIMITS_H
+
+/* What a qp may ask for. */
+#define SOFT_SGE_MAX 32
+#define SOFT_SEND_DEPTH_MAX 16384
+#define SOFT_RECV_DEPTH_MAX 16384
+#define SOFT_INLINE_MAX_BYTES 256
+#define SOFT_MESSAGE_MAX_BYTES (1u << 30)
+
+/* Keys are 16 bits of table index and 16 bits of generation. */
+#define SOFT_KEY_INDEX_BITS 16
+#define SOFT_KEY_COUNT (1u << SOFT_KEY_INDEX_BITS)
+
+/*
+ * Of one sendmsg(). A frame is a header and up to SOFT_SGE_MAX pieces; 512
+ * pieces are 128 frames of three sges and half of what the kernel allows.
+ */
+#define SOFT_GATHER_FRAMES_MAX 128
+#define SOFT_GATHER_PIECES_MAX 512
+/* Of one post or poll; what remains is sent by later polls. */
+#define SOFT_FLUSH_MAX_BYTES (8u << 20)
+
+/*
+ * Look-ahead of one recvmsg(). Copying a page out of the look-ahead is cheaper
+ * than a system call for it; above SOFT_DIRECT_BYTES it is the other way round,
+ * and then only a header's worth is read ahead.
+ */
+#define SOFT_LOOKAHEAD_BYTES (256u << 10)
+#define SOFT_LOOKAHEAD_SHORT_BYTES 4096
+#define SOFT_DIRECT_BYTES (16u << 10)
+/* Of one recvmsg() into its destination: bounds how long the lock is held. */
+#define SOFT_RECEIVE_MAX_BYTES (1u << 20)
+/* recvmsg() calls before other connections get their turn. */
+#define SOFT_RECEIVE_ROUNDS_MAX 8
+
+/* Frames beside requests and responses: maps asked, maps answered, one error */
+#define SOFT_MAPS_ASKED_MAX 4
+#define SOFT_CONTROL_MAX 16
+_Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 1,
+	       "every control frame that may be due has its place");
+
+/* Mappings of a peer's memory that a qp keeps; more keys go by frames. */
+#define SOFT_MAPPINGS_MAX 1024
+
+/* Connections that have not said their hello; the oldest makes room. */
+#define SOFT_HALF_OPEN_MAX 64
+#define SOFT_HANDSHAKE_MS 5000
+/* Requests that wait for get_request(); more are turned away. */
+#define SOFT_REQUESTS_MAX 128
+
+/* A SEND waits this long for a receive to be posted: -ENOBUFS. */
+#define SOFT_RECEIVER_WAIT_MS 2000
+/* A host that vanished is noticed after this long, busy or idle. */
+#define SOFT_SILENT_PEER_MS 5000
+#define SOFT_KEEPALIVE_S 1
+
+/* Service thread: empty polling after the last activity, before it blocks. */
+#define SOFT_SERVICE_SPIN_US 50
+/* While some deadline runs the service thread looks at it this often. */
+#define SOFT_TICK_MS 50
+/* Up to so many sockets of a cq are read without asking epoll first. */
+#define SOFT_DIRECT_QPS 2
+/* A cq that always has completions still looks at its sockets now and then. */
+#define SOFT_POLLS_WITHOUT_SOCKET 64
+#define SOFT_EVENTS_MAX 32
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * listen.h - listeners, and the peers that stand at them.
+ */
+#ifndef SOFT_LISTEN_H
+#define SOFT_LISTEN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../fabric.h"
+
+struct soft_device;
+struct soft_listener;
+struct soft_visitor;
+
+/* All doors of a device; the service thread looks after them. */
+struct soft_doors {
+	int epoll_fd; /* listening sockets, and visitors before their hello */
+	/* Visitors with a deadline; read without the lock as a hint. */
+	atomic_uint waiting_count;
+	pthread_mutex_t lock; /* guards what follows, listeners and visitors */
+	struct soft_visitor *first_waiting; /* oldest first */
+	struct soft_visitor *last_waiting;
+};
+
+int soft_doors_open(struct soft_doors *doors);
+void soft_doors_close(struct soft_doors *doors);
+/* Something came to a door. */
+void soft_doors_serve(struct soft_device *device);
+/* Sends away who has not said hello in time. */
+void soft_doors_check_deadlines(struct soft_device *device, uint64_t now_ns);
+
+int soft_listen(struct rbx_device *device, const char *address,
+		struct rbx_listener **listener, char *error);
+void soft_close_listener(struct rbx_listener *listener);
+int soft_get_request(struct rbx_listener *listener,
+		     struct rbx_conn_request **request);
+int soft_accept(struct rbx_conn_request *request,
+		const struct rbx_qp_init *init, const void *private_data,
+		size_t private_data_bytes, struct rbx_qp **qp, char *error);
+void soft_reject(struct rbx_conn_request *request, const void *private_data,
+		 size_t private_data_bytes);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * mapping.h - memory of a peer on this host, reached by memcpy. The lock of
+ * the qp is held by the caller.
+ */
+#ifndef SOFT_MAPPING_H
+#define SOFT_MAPPING_H
+
+#include "../fabric.h"
+#include "frame.h"
+
+struct soft_mappings;
+struct soft_qp;
+
+/* key_words_fd is the peer's key table; borrowed. */
+int soft_mappings_create(int key_words_fd, struct soft_mappings **mappings);
+void soft_mappings_free(struct soft_mappings *mappings); /* NULL: nothing */
+
+/*
+ * Initiator. Carries out the head of a chain while nothing is outstanding, at
+ * most `room` requests; returns the first that has to be queued, or NULL.
+ */
+struct rbx_wr *soft_mapping_carry_out(struct soft_qp *qp, struct rbx_wr *first,
+				      uint32_t room);
+/* Whether a request can be carried out so; asks for the mapping if not. */
+bool soft_mapping_covers(struct soft_qp *qp, const struct rbx_wr *wr,
+			 uint32_t length_bytes);
+/* Carries out queued requests whose turn has come. */
+void soft_mapping_carry_out_queued(struct soft_qp *qp);
+/* The peer's answer; body is SOFT_MAP_BYTES from the wire. */
+void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
+			 const uint8_t *body);
+
+/* Target. A descriptor for the peer to map, given to the caller; -errno. */
+int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey,
+		       struct soft_map *map);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * output.c - gathers frames of a qp into as few sendmsg() calls as possible.
+ *
+ * A gather is a list of frames, each a header and pieces of user memory, none
+ * of which is copied. The order: the rest of a frame that was cut in two,
+ * responses to the peer's READs, one acknowledgement for all that has been
+ * done before them and since, control frames, then our own requests. So a
+ * chain of posts is one sendmsg(), and so is the answer to a batch of READs.
+ *
+ * The socket may take any part of it. Frames that it took in full are retired;
+ * of the one it cut, the number of bytes sent is kept, and its bytes do not
+ * change until they are all sent. When the socket takes nothing more the qp is
+ * `output_blocked`: whoever looks after its socket is called when there is
+ * room, and posts meanwhile only queue up.
+ *
+ * A dead socket is not an error here. The peer may have said why before it
+ * went, so the qp fails when the reader has read to the end (receive.c).
+ *
+ * Memory of the peer's READs is looked up by key under the lock in which the
+ * sendmsg() runs (keys.c). A key taken back before its response has begun is
+ * an error told to the peer; in the middle of a response it ends the
+ * connection, for there is nothing true left to send.
+ */
+#include "output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "mapping.h"
+#include "queue_pair.h"
+#include "send_queue.h"
+
+struct gather_frame {
+	uint8_t kind; /* enum soft_output_kind */
+	uint64_t bytes; /* of it in this gather */
+};
+
+struct gather {
+	struct iovec pieces[SOFT_GATHER_PIECES_MAX];
+	struct gather_frame frames[SOFT_GATHER_FRAMES_MAX];
+	uint32_t piece_count;
+	uint32_t frame_count;
+	uint64_t skip_bytes; /* of the next frame, sent before */
+	uint32_t reads, sends; /* the qp's counts when this has been sent */
+	struct soft_control *carrier; /* whose descriptor goes along */
+};
+
+static void gather_begin(const struct soft_qp *qp, struct gather *gather)
+{
+	gather->piece_count = 0;
+	gather->frame_count = 0;
+	gather->skip_bytes = 0;
+	gather->reads = qp->reads_outstanding;
+	gather->sends = qp->sends_started;
+	gather->carrier = NULL;
+}
+
+static bool gather_has_room(const struct gather *gather)
+{
+	return gather->frame_count < SOFT_GATHER_FRAMES_MAX &&
+	       gather->piece_count + 1 + SOFT_SGE_MAX <= SOFT_GATHER_PIECES_MAX;
+}
+
+static void gather_piece(struct gather *gather, const void *addr,
+			 uint64_t bytes)
+{
+	uint64_t skip = gather->skip_bytes < bytes ? gather->skip_bytes : bytes;
+
+	gather->skip_bytes -= skip;
+	if (skip == bytes)
+		return;
+	gather->pieces[gather->piece_count++] = (struct iovec){
+		.iov_base = (uint8_t *)addr + skip,
+		.iov_len = bytes - skip,
+	};
+	gather->frames[gather->frame_count - 1].bytes += bytes - skip;
+}
+
+static void gather_frame(struct gather *gather, uint8_t kind,
+			 const void *header, uint64_t bytes)
+{
+	gather->frames[gather->frame_count++] =
+		(struct gather_frame){ .kind = kind };
+	gather_piece(gather, header, bytes);
+}
+
+/*
+ * False: the key is not valid any more. This response and all after it are
+ * dropped, and the qp is refusing or in error.
+ */
+static bool gather_response(struct soft_qp *qp, struct gather *gather,
+			    uint32_t index)
+{
+	struct soft_response *response =
+		&qp->responses[index & qp->response_mask];
+	bool begun = gather->skip_bytes;
+
+	if (response->length_bytes &&
+	    !soft_keys_find(&qp->device->keys, response->rkey, response->addr,
+			    response->length_bytes, RBX_REMOTE_READ)) {
+		qp->response_tail = index;
+		if (begun)
+			soft_qp_fail(qp, qp->send_done, -ECANCELED);
+		else
+			soft_qp_refuse(qp, response->sequence,
+				       SOFT_REFUSED_ACCESS);
+		return false;
+	}
+	gather_frame(gather, SOFT_OUTPUT_RESPONSE, &response->header,
+		     sizeof(response->header));
+	gather_piece(gather, (const void *)(uintptr_t)response->addr,
+		     response->length_bytes);
+	return true;
+}
+
+static void gather_request(const struct soft_qp *qp, struct gather *gather,
+			   uint32_t index)
+{
+	uint32_t place = index & qp->send_mask;
+	struct soft_send *send = &qp->sends[place];
+	const struct iovec *piece =
+		&qp->send_pieces[(size_t)place * qp->max_sge];
+	uint32_t i;
+
+	soft_frame_set_sequence(&send->header, index - qp->mapped_count);
+	gather_frame(gather, SOFT_OUTPUT_REQUEST, &send->header,
+		     sizeof(send->header));
+	soft_send_count(send, &gather->reads, &gather->sends);
+	if (send->opcode == RBX_OP_READ)
+		return;
+	for (i = 0; i < send->piece_count; i++)
+		gather_piece(gather, piece[i].iov_base, piece[i].iov_len);
+}
+
+/* False: it has to wait for the next gather. */
+static bool gather_control(struct soft_qp *qp, struct gather *gather,
+			   uint32_t index)
+{
+	struct soft_control *control = &qp->controls[index % SOFT_CONTROL_MAX];
+
+	if (control->fd >= 0) {
+		if (gather->carrier)
+			return false;
+		gather->carrier = control;
+	}
+	gather_frame(gather, SOFT_OUTPUT_CONTROL, &control->header,
+		     control->length_bytes);
+	return true;
+}
+
+/* Whether the peer ought to hear of receives that were posted. */
+static bool credit_is_due(const struct soft_qp *qp)
+{
+	uint32_t news = qp->recv_posted - qp->credit_told;
+
+	return news && qp->state == SOFT_QP_CONNECTED &&
+	       (qp->credit_told == qp->recv_done ||
+		news >= qp->recv_depth_count / 2);
+}
+
+static void gather_ack(struct soft_qp *qp, struct gather *gather)
+{
+	struct soft_frame frame = {
+		.opcode = SOFT_ACK,
+		.sequence = qp->expected - 1,
+		.credit = qp->recv_posted,
+	};
+
+	if (!(qp->ack_wanted && qp->acked != qp->expected) &&
+	    !credit_is_due(qp))
+		return;
+	soft_frame_encode(&frame, &qp->ack);
+	qp->ack_wanted = false;
+	qp->ack_sequence = qp->expected;
+	qp->ack_credit = qp->recv_posted;
+	gather_frame(gather, SOFT_OUTPUT_ACK, &qp->ack, sizeof(qp->ack));
+}
+
+/* The rest of the frame that was cut in two. */
+static bool gather_partial(struct soft_qp *qp, struct gather *gather)
+{
+	gather->skip_bytes = qp->partial_bytes;
+	switch (qp->partial_kind) {
+	case SOFT_OUTPUT_RESPONSE:
+		return gather_response(qp, gather, qp->response_head);
+	case SOFT_OUTPUT_ACK:
+		gather_frame(gather, SOFT_OUTPUT_ACK, &qp->ack,
+			     sizeof(qp->ack));
+		return true;
+	case SOFT_OUTPUT_CONTROL:
+		return gather_control(qp, gather, qp->control_head);
+	case SOFT_OUTPUT_REQUEST:
+		gather_request(qp, gather, qp->send_started);
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* The last of them always wants an answer, so that none waits unheard. */
+static void gather_requests(struct soft_qp *qp, struct gather *gather,
+			    uint32_t index)
+{
+	struct soft_send *last = NULL;
+
+	for (; index != qp->send_posted && gather_has_room(gather); index++) {
+		if (!soft_send_queue_may_start(qp, index, gather->reads,
+					       gather->sends))
+			break;
+		gather_request(qp, gather, index);
+		last = &qp->sends[index & qp->send_mask];
+	}
+	if (last)
+		soft_frame_want_ack(&last->header);
+}
+
+static void gather_all(struct soft_qp *qp, struct gather *gather)
+{
+	uint32_t response = qp->response_head;
+	uint32_t control = qp->control_head;
+	uint32_t request = qp->send_started;
+
+	if (!gather_partial(qp, gather))
+		return;
+	response += qp->partial_kind == SOFT_OUTPUT_RESPONSE;
+	control += qp->partial_kind == SOFT_OUTPUT_CONTROL;
+	request += qp->partial_kind == SOFT_OUTPUT_REQUEST;
+	for (; response != qp->response_tail && gather_has_room(gather);
+	     response++)
+		if (!gather_response(qp, gather, response))
+			break;
+	/* An acknowledgement must not overtake a response. */
+	if (response == qp->response_tail &&
+	    qp->partial_kind != SOFT_OUTPUT_ACK && gather_has_room(gather))
+		gather_ack(qp, gather);
+	/* Nor must the error that ends it all. */
+	for (; response == qp->response_tail && control != qp->control_tail &&
+	       gather_has_room(gather); control++)
+		if (!gather_control(qp, gather, control))
+			return;
+	if (qp->state == SOFT_QP_CONNECTED)
+		gather_requests(qp, gather, request);
+}
+
+static void control_retire(struct soft_qp *qp)
+{
+	qp->control_head++;
+	if (qp->state == SOFT_QP_REFUSING &&
+	    qp->control_head == qp->control_tail)
+		soft_qp_fail(qp, qp->send_done, -ECANCELED);
+}
+
+static void frame_retire(struct soft_qp *qp, uint8_t kind)
+{
+	struct soft_response *response;
+
+	switch (kind) {
+	case SOFT_OUTPUT_RESPONSE:
+		response = &qp->responses[qp->response_head++ &
+					  qp->response_mask];
+		qp->acked = response->sequence + 1;
+		break;
+	case SOFT_OUTPUT_ACK:
+		/* A response may have gone out between its two halves. */
+		if ((int32_t)(qp->ack_sequence - qp->acked) > 0)
+			qp->acked = qp->ack_sequence;
+		qp->credit_told = qp->ack_credit;
+		break;
+	case SOFT_OUTPUT_CONTROL:
+		control_retire(qp);
+		break;
+	default:
+		soft_send_count(&qp->sends[qp->send_started & qp->send_mask],
+				&qp->reads_outstanding, &qp->sends_started);
+		qp->send_started++;
+	}
+}
+
+/* The socket took `sent` bytes of the gather. False: it cut a frame. */
+static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
+			  uint64_t sent)
+{
+	const struct gather_frame *frame = gather->frames;
+	const struct gather_frame *end = frame + gather->frame_count;
+
+	for (; frame != end; frame++) {
+		if (sent < frame->bytes) {
+			qp->partial_bytes += sent;
+			qp->partial_kind = qp->partial_bytes ?
+				frame->kind : SOFT_OUTPUT_NONE;
+			return false;
+		}
+		sent -= frame->bytes;
+		qp->partial_kind = SOFT_OUTPUT_NONE;
+		qp->partial_bytes = 0;
+		frame_retire(qp, frame->kind);
+	}
+	return true;
+}
+
+static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = gather->pieces,
+		.msg_iovlen = gather->piece_count,
+	};
+	ssize_t sent;
+
+	if (gather->carrier) {
+		memset(&control, 0, sizeof(control));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &gather->carrier->fd,
+		       sizeof(int));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control.space);
+	}
+	do {
+		sent = sendmsg(qp->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	if (sent > 0 && gather->carrier) {
+		close(gather->carrier->fd);
+		gather->carrier->fd = -1;
+	}
+	return sent;
+}
+
+static void output_block(struct soft_qp *qp, bool blocked)
+{
+	if (qp->output_blocked == blocked)
+		return;
+	qp->output_blocked = blocked;
+	if (qp->state < SOFT_QP_ERROR)
+		soft_qp_watch_output(qp, blocked);
+}
+
+static void output_died(struct soft_qp *qp, int error)
+{
+	if (error == EFAULT) { /* memory under SOFT_ANY_LKEY that is none */
+		soft_qp_lose(qp, error);
+		return;
+	}
+	qp->output_error = error;
+	output_block(qp, false);
+}
+
+void soft_output_flush(struct soft_qp *qp)
+{
+	struct gather gather;
+	uint64_t flushed;
+	ssize_t sent;
+
+	for (flushed = 0; flushed < SOFT_FLUSH_MAX_BYTES;
+	     flushed += (uint64_t)sent) {
+		if (qp->state >= SOFT_QP_ERROR || qp->output_error)
+			return;
+		soft_mapping_carry_out_queued(qp);
+		gather_begin(qp, &gather);
+		gather_all(qp, &gather);
+		if (!gather.frame_count) {
+			output_block(qp, false);
+			return;
+		}
+		sent = gather_send(qp, &gather);
+		if (sent < 0 && errno != EAGAIN) {
+			output_died(qp, errno);
+			return;
+		}
+		if (sent < 0 || !gather_retire(qp, &gather, (uint64_t)sent))
+			break;
+	}
+	output_block(qp, true);
+}
+
+void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
+			 const struct soft_map *map, int fd)
+{
+	struct soft_control *control =
+		&qp->controls[qp->control_tail++ % SOFT_CONTROL_MAX];
+
+	assert(qp->control_tail - qp->control_head <= SOFT_CONTROL_MAX);
+	soft_frame_encode(frame, &control->header);
+	control->length_bytes = SOFT_FRAME_BYTES;
+	if (map) {
+		soft_map_encode(map, &control->map);
+		control->length_bytes += SOFT_MAP_BYTES;
+	}
+	control->fd = fd;
+}

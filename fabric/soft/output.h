@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * output.h - what goes into the socket. All calls hold the qp's lock.
+ */
+#ifndef SOFT_OUTPUT_H
+#define SOFT_OUTPUT_H
+
+#include "frame.h"
+
+struct soft_qp;
+
+/* Sends what is ready and what the socket takes. */
+void soft_output_flush(struct soft_qp *qp);
+/*
+ * Queues a frame, with a body after it if `map` is given, and a descriptor to
+ * go with it, which it takes (-1: none). There is always room: each kind of
+ * control frame is bounded by its maker.
+ */
+void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
+			 const struct soft_map *map, int fd);
+
+#endif

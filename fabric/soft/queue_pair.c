@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * queue_pair.c - makes, breaks and destroys the ends of connections.
+ *
+ * Normally a qp is connected from its creation on: posts put frames into the
+ * socket, and soft_qp_progress(), called by whoever looks after the socket,
+ * takes frames out of it.
+ *
+ * The first failure, whatever it is, goes through qp_flush(): the work request
+ * to blame gets its status, everything else posted completes with -ECANCELED
+ * in the order posted, and the socket is no longer watched. A failed request
+ * of the peer leaves one thing to do, telling the peer; until the socket has
+ * taken that frame the qp is `refusing`, and what is posted then waits to be
+ * flushed with it. The socket is closed by destroy_qp(),
+ * never before, so that its number cannot come to mean something else.
+ *
+ * The owner holds a reference from creation to destroy_qp(), and so does each
+ * thread while it works for the qp; the last one frees the memory. After
+ * destroy_qp() the state makes each of them turn back at the lock, so that no
+ * completion comes out of a destroyed qp.
+ */
+#include "queue_pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "mapping.h"
+#include "output.h"
+#include "receive.h"
+#include "send_queue.h"
+
+int soft_qp_init_check(const struct rbx_qp_init *init, char *error)
+{
+	if (init->send_cq && init->recv_cq && init->send_depth_count &&
+	    init->send_depth_count <= SOFT_SEND_DEPTH_MAX &&
+	    init->recv_depth_count <= SOFT_RECV_DEPTH_MAX &&
+	    init->max_sge <= SOFT_SGE_MAX &&
+	    init->max_inline_bytes <= SOFT_INLINE_MAX_BYTES)
+		return 0;
+	soft_explain(error, "cannot create a qp: two cqs, send depth 1 to %u, "
+		     "receive depth to %u, %u sges and %u inline bytes are "
+		     "possible", SOFT_SEND_DEPTH_MAX, SOFT_RECV_DEPTH_MAX,
+		     SOFT_SGE_MAX, SOFT_INLINE_MAX_BYTES);
+	return -EINVAL;
+}
+
+static uint32_t round_up_to_power(uint32_t count)
+{
+	uint32_t power = 1;
+
+	while (power < count)
+		power *= 2;
+	return power;
+}
+
+static void qp_free(struct soft_qp *qp)
+{
+	soft_mappings_free(qp->mappings);
+	while (qp->fd_count)
+		close(qp->fds[--qp->fd_count]);
+	for (; qp->control_head != qp->control_tail; qp->control_head++) {
+		struct soft_control *control =
+			&qp->controls[qp->control_head % SOFT_CONTROL_MAX];
+
+		if (control->fd >= 0)
+			close(control->fd);
+	}
+	pthread_mutex_destroy(&qp->lock);
+	free(qp->sends);
+	free(qp->send_pieces);
+	free(qp->inline_bytes);
+	free(qp->receives);
+	free(qp->responses);
+	free(qp->lookahead);
+	free(qp);
+}
+
+static void qp_lock_init(struct soft_qp *qp)
+{
+	pthread_mutexattr_t attributes;
+
+	/* Spins a little before it sleeps: the lock is held for moments. */
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&qp->lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+}
+
+static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
+				   uint32_t peer_depth_count)
+{
+	uint32_t send_places = round_up_to_power(init->send_depth_count);
+	uint32_t recv_places = round_up_to_power(init->recv_depth_count);
+	uint32_t response_places = round_up_to_power(peer_depth_count);
+	struct soft_qp *qp;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	qp_lock_init(qp);
+	qp->max_sge = init->max_sge ? init->max_sge : 1;
+	qp->send_mask = send_places - 1;
+	qp->recv_mask = recv_places - 1;
+	qp->response_mask = response_places - 1;
+	qp->sends = calloc(send_places, sizeof(*qp->sends));
+	qp->send_pieces = calloc((size_t)send_places * qp->max_sge,
+				 sizeof(*qp->send_pieces));
+	qp->inline_bytes = calloc(send_places, init->max_inline_bytes + 1u);
+	qp->receives = calloc(recv_places, sizeof(*qp->receives));
+	qp->responses = calloc(response_places, sizeof(*qp->responses));
+	qp->lookahead = malloc(SOFT_LOOKAHEAD_BYTES);
+	if (qp->sends && qp->send_pieces && qp->inline_bytes && qp->receives &&
+	    qp->responses && qp->lookahead)
+		return qp;
+	qp_free(qp);
+	return NULL;
+}
+
+static void qp_fill(struct soft_qp *qp, struct soft_device *device,
+		    const struct rbx_qp_init *init,
+		    const struct soft_peer *peer)
+{
+	qp->qp.device = &device->device;
+	qp->qp.send_cq = init->send_cq;
+	qp->qp.recv_cq = init->recv_cq;
+	qp->qp.user = init->user;
+	qp->qp.send_depth_count = init->send_depth_count;
+	qp->qp.max_inline_bytes = init->max_inline_bytes;
+	qp->qp.mapped = peer->mapped;
+	memcpy(qp->qp.peer_name, peer->name, sizeof(qp->qp.peer_name));
+	qp->device = device;
+	atomic_init(&qp->references, 1);
+	qp->served = init->served;
+	qp->fd = peer->fd;
+	qp->recv_depth_count = init->recv_depth_count;
+	qp->peer_depth_count = peer->send_depth_count;
+	atomic_init(&qp->send_freed, SOFT_FIRST_SEQUENCE);
+	qp->send_done = SOFT_FIRST_SEQUENCE;
+	qp->send_started = SOFT_FIRST_SEQUENCE;
+	qp->send_posted = SOFT_FIRST_SEQUENCE;
+	qp->expected = SOFT_FIRST_SEQUENCE;
+	qp->acked = SOFT_FIRST_SEQUENCE;
+	qp->ack_sequence = SOFT_FIRST_SEQUENCE;
+}
+
+/* How many completions the qp may have in a cq at once. */
+static int qp_reserve(struct soft_qp *qp)
+{
+	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
+	int rc;
+
+	rc = soft_cq_reserve(send_cq, qp->qp.send_depth_count);
+	if (rc)
+		return rc;
+	rc = soft_cq_reserve(soft_cq_of(qp->qp.recv_cq), qp->recv_depth_count);
+	if (rc)
+		soft_cq_release(send_cq, qp, qp->qp.send_depth_count);
+	return rc;
+}
+
+static void qp_release(struct soft_qp *qp)
+{
+	soft_cq_release(soft_cq_of(qp->qp.send_cq), qp,
+			qp->qp.send_depth_count);
+	soft_cq_release(soft_cq_of(qp->qp.recv_cq), qp, qp->recv_depth_count);
+}
+
+/* Chooses who looks after the socket. */
+static int qp_attach(struct soft_qp *qp)
+{
+	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
+	struct soft_cq *recv_cq = soft_cq_of(qp->qp.recv_cq);
+	int rc;
+
+	if (qp->served)
+		return soft_qp_set_add(&qp->device->served, qp,
+				       &qp->served_token);
+	rc = soft_qp_set_add(&send_cq->polled, qp, &qp->send_token);
+	if (rc || send_cq == recv_cq)
+		return rc;
+	rc = soft_qp_set_add(&recv_cq->polled, qp, &qp->recv_token);
+	if (rc)
+		soft_qp_set_remove(&send_cq->polled, qp->send_token);
+	return rc;
+}
+
+static void qp_detach(struct soft_qp *qp)
+{
+	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
+	struct soft_cq *recv_cq = soft_cq_of(qp->qp.recv_cq);
+
+	if (qp->served) {
+		soft_qp_set_remove(&qp->device->served, qp->served_token);
+		return;
+	}
+	soft_qp_set_remove(&send_cq->polled, qp->send_token);
+	if (send_cq != recv_cq)
+		soft_qp_set_remove(&recv_cq->polled, qp->recv_token);
+}
+
+static void qp_list_add(struct soft_qp *qp)
+{
+	struct soft_device *device = qp->device;
+
+	pthread_mutex_lock(&device->lock);
+	qp->next = device->qps;
+	qp->previous = &device->qps;
+	if (qp->next)
+		qp->next->previous = &qp->next;
+	device->qps = qp;
+	pthread_mutex_unlock(&device->lock);
+}
+
+static void qp_list_remove(struct soft_qp *qp)
+{
+	pthread_mutex_lock(&qp->device->lock);
+	*qp->previous = qp->next;
+	if (qp->next)
+		qp->next->previous = qp->previous;
+	pthread_mutex_unlock(&qp->device->lock);
+}
+
+int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
+		   const struct soft_peer *peer, struct soft_qp **out,
+		   char *error)
+{
+	struct soft_qp *qp;
+	int rc;
+
+	qp = qp_allocate(init, peer->send_depth_count);
+	if (!qp) {
+		soft_explain(error, "cannot create a qp: no memory; ask for "
+			     "smaller queues");
+		return -ENOMEM;
+	}
+	qp_fill(qp, device, init, peer);
+	if (peer->mapped) {
+		rc = soft_mappings_create(peer->key_words_fd, &qp->mappings);
+		if (rc)
+			goto out_free;
+	}
+	rc = qp_reserve(qp);
+	if (rc)
+		goto out_free;
+	qp_list_add(qp);
+	soft_qp_lock(qp); /* so that nobody meets it half attached */
+	rc = qp_attach(qp);
+	soft_qp_unlock(qp);
+	if (rc)
+		goto out_list;
+	if (peer->mapped)
+		close(peer->key_words_fd);
+	*out = qp;
+	return 0;
+
+out_list:
+	qp_list_remove(qp);
+	qp_release(qp);
+out_free:
+	soft_explain(error, "cannot create a qp to %s: %s", peer->name,
+		     strerror(-rc));
+	qp_free(qp);
+	return rc;
+}
+
+void soft_qp_put(struct soft_qp *qp)
+{
+	/* Release: our use is over; acquire: so is that of all others. */
+	if (atomic_fetch_sub_explicit(&qp->references, 1,
+				      memory_order_acq_rel) == 1)
+		qp_free(qp);
+}
+
+void soft_qp_push_send(struct soft_qp *qp, uint32_t index, int status)
+{
+	const struct soft_send *send = &qp->sends[index & qp->send_mask];
+	struct soft_completion completion = {
+		.wc = {
+			.wr_id = send->wr_id,
+			.qp = &qp->qp,
+			.status = status,
+			.opcode = send->opcode,
+		},
+		.frees = index + 1,
+	};
+	struct soft_cq *cq = soft_cq_of(qp->qp.send_cq);
+
+	soft_cq_push(cq, &completion, cq == qp->poller);
+}
+
+void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, int status,
+			  uint32_t length_bytes)
+{
+	struct soft_completion completion = {
+		.wc = {
+			.wr_id = qp->receives[index & qp->recv_mask].wr_id,
+			.qp = &qp->qp,
+			.status = status,
+			.opcode = RBX_OP_RECV,
+			.length_bytes = length_bytes,
+		},
+		.receive = true,
+		.frees = index + 1,
+	};
+	struct soft_cq *cq = soft_cq_of(qp->qp.recv_cq);
+
+	soft_cq_push(cq, &completion, cq == qp->poller);
+}
+
+static void qp_unwatch(struct soft_qp *qp)
+{
+	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
+	struct soft_cq *recv_cq = soft_cq_of(qp->qp.recv_cq);
+
+	if (qp->served) {
+		soft_qp_set_unwatch(&qp->device->served, qp);
+		return;
+	}
+	soft_qp_set_unwatch(&send_cq->polled, qp);
+	if (send_cq != recv_cq)
+		soft_qp_set_unwatch(&recv_cq->polled, qp);
+}
+
+void soft_qp_watch_output(struct soft_qp *qp, bool output)
+{
+	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
+	struct soft_cq *recv_cq = soft_cq_of(qp->qp.recv_cq);
+
+	if (qp->served) {
+		soft_qp_set_watch(&qp->device->served, qp, qp->served_token,
+				  output);
+		return;
+	}
+	soft_qp_set_watch(&send_cq->polled, qp, qp->send_token, output);
+	if (send_cq != recv_cq)
+		soft_qp_set_watch(&recv_cq->polled, qp, qp->recv_token, output);
+}
+
+static void qp_flush(struct soft_qp *qp, uint32_t blamed, int status)
+{
+	soft_send_queue_end_stall(qp);
+	for (; qp->send_done != qp->send_posted; qp->send_done++)
+		soft_qp_push_send(qp, qp->send_done, qp->send_done == blamed ?
+						      status : -ECANCELED);
+	qp->send_started = qp->send_posted;
+	for (; qp->recv_done != qp->recv_posted; qp->recv_done++)
+		soft_qp_push_receive(qp, qp->recv_done, -ECANCELED, 0);
+}
+
+static void qp_shut_down(struct soft_qp *qp)
+{
+	qp->state = SOFT_QP_ERROR;
+	qp_unwatch(qp);
+	/* What the socket has taken still goes out; the peer sees the end. */
+	shutdown(qp->fd, SHUT_RDWR);
+}
+
+void soft_qp_fail(struct soft_qp *qp, uint32_t index, int status)
+{
+	if (qp->state >= SOFT_QP_ERROR)
+		return;
+	if (qp->state == SOFT_QP_REFUSING)
+		status = -ECANCELED; /* the first failure was another */
+	qp_flush(qp, index, status);
+	qp_shut_down(qp);
+}
+
+void soft_qp_cut_off(struct soft_qp *qp, const char *reason)
+{
+	if (qp->state != SOFT_QP_CONNECTED)
+		return;
+	fprintf(stderr, "rdmabox: soft: %s was cut off: %s\n",
+		qp->qp.peer_name, reason);
+	soft_qp_fail(qp, qp->send_done, -EREMOTEIO);
+}
+
+void soft_qp_lose(struct soft_qp *qp, int error)
+{
+	int status = -EHOSTUNREACH;
+
+	if (error == ETIMEDOUT)
+		status = -ETIMEDOUT;
+	if (error == EFAULT)
+		status = -EFAULT;
+	soft_qp_fail(qp, qp->send_done, status);
+}
+
+void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status)
+{
+	struct soft_frame frame = {
+		.opcode = SOFT_ERROR,
+		.status = status,
+		.sequence = sequence,
+	};
+
+	if (qp->state != SOFT_QP_CONNECTED)
+		return;
+	qp->state = SOFT_QP_REFUSING;
+	/* A request that is half sent has to be sent to its end, or the peer
+	 * would take what follows for the rest of it: it is flushed later. */
+	if (qp->partial_kind != SOFT_OUTPUT_REQUEST)
+		qp_flush(qp, qp->send_done, -ECANCELED);
+	soft_output_control(qp, &frame, NULL, -1);
+}
+
+bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
+{
+	bool received = false;
+
+	if (atomic_load_explicit(&qp->waiting, memory_order_relaxed) ||
+	    pthread_mutex_trylock(&qp->lock))
+		return false;
+	qp->poller = cq;
+	if (qp->state < SOFT_QP_ERROR)
+		received = soft_receive(qp);
+	if (qp->state < SOFT_QP_ERROR)
+		soft_output_flush(qp);
+	qp->poller = NULL;
+	soft_qp_unlock(qp);
+	return received;
+}
+
+void soft_disconnect(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+
+	soft_qp_lock(qp);
+	soft_qp_fail(qp, qp->send_done, -ECANCELED);
+	soft_qp_unlock(qp);
+}
+
+void soft_destroy_qp(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+
+	soft_qp_lock(qp);
+	soft_qp_fail(qp, qp->send_done, -ECANCELED);
+	qp->state = SOFT_QP_DESTROYED;
+	close(qp->fd);
+	soft_qp_unlock(qp);
+	qp_detach(qp);
+	qp_release(qp);
+	qp_list_remove(qp);
+	soft_qp_put(qp);
+}

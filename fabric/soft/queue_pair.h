@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * queue_pair.h - one end of a connection: its queues, its socket, its state.
+ *
+ * A qp has one lock, and the lock guards all of it. Each part of it belongs to
+ * one file, named above the part.
+ */
+#ifndef SOFT_QUEUE_PAIR_H
+#define SOFT_QUEUE_PAIR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "../fabric.h"
+#include "completion.h"
+#include "frame.h"
+#include "limits.h"
+
+struct soft_device;
+struct soft_mappings;
+struct soft_mr;
+
+enum soft_qp_state {
+	SOFT_QP_CONNECTED, /* work requests are carried out */
+	SOFT_QP_REFUSING, /* in error, and the peer has yet to be told why */
+	SOFT_QP_ERROR, /* in error, the socket is shut down */
+	SOFT_QP_DESTROYED, /* no completion and no call may come any more */
+};
+
+/* A posted work request. Its pieces of memory are in send_pieces. */
+struct soft_send {
+	struct soft_wire_frame header;
+	uint64_t wr_id;
+	uint32_t length_bytes;
+	uint8_t piece_count;
+	uint8_t opcode; /* enum rbx_opcode */
+	uint8_t flags;
+	bool mapped; /* its turn comes when all before it are done: memcpy */
+};
+
+struct soft_receive {
+	uint64_t wr_id;
+	void *addr;
+	uint32_t length_bytes;
+};
+
+/* A READ of the peer that is to be answered. */
+struct soft_response {
+	struct soft_wire_frame header;
+	uint32_t sequence;
+	uint32_t rkey;
+	uint64_t addr;
+	uint32_t length_bytes;
+};
+
+/* Another frame that is to be sent. */
+struct soft_control {
+	struct soft_wire_frame header;
+	struct soft_wire_map map; /* only after a MAP_ANSWER */
+	uint32_t length_bytes; /* of both */
+	int fd; /* goes with it and is closed then; -1: none */
+};
+
+/* The kinds of frame that output is made of. */
+enum soft_output_kind {
+	SOFT_OUTPUT_NONE,
+	SOFT_OUTPUT_RESPONSE,
+	SOFT_OUTPUT_ACK,
+	SOFT_OUTPUT_CONTROL,
+	SOFT_OUTPUT_REQUEST,
+};
+
+/* Where the payload goes of which a part has been received. */
+struct soft_input_payload {
+	uint64_t left_bytes;
+	uint8_t opcode; /* of its frame */
+	uint32_t rkey; /* WRITE: looked up again before each part */
+	uint64_t addr; /* WRITE: of the next byte */
+	bool ack_wanted; /* WRITE, SEND */
+	const struct iovec *pieces; /* the rest of the destination */
+	size_t piece_skip_bytes; /* into the first of them */
+	struct iovec piece; /* WRITE, SEND: the one piece */
+};
+
+struct soft_qp {
+	struct rbx_qp qp;
+	struct soft_device *device;
+	struct soft_qp *next, **previous; /* in the device's list */
+	atomic_int references; /* release and acquire: the last one frees */
+	bool served;
+	uint64_t served_token; /* in the set of the service thread */
+	uint64_t send_token, recv_token; /* in the polled sets of the cqs */
+
+	/*
+	 * Threads that wait for the lock other than to look for input. A
+	 * poller that finds one gives way, or it would keep the lock to
+	 * itself. Relaxed: only a hint.
+	 */
+	atomic_uint waiting;
+	pthread_mutex_t lock; /* guards all below, except the two _freed */
+	enum soft_qp_state state;
+	int fd;
+	struct soft_cq *poller; /* the cq whose poll() holds the lock */
+
+	/*
+	 * send_queue.c. Indexes run on without end; in order:
+	 *   send_freed   places from here on are taken (set by poll)
+	 *   send_done    the oldest that is not done
+	 *   send_started the oldest whose frame is not all in the socket
+	 *   send_posted  the next to post
+	 */
+	atomic_uint send_freed;
+	uint32_t send_done, send_started, send_posted;
+	/*
+	 * Requests done by memcpy, which have an index but no sequence on the
+	 * wire: index = sequence + mapped_count. It only changes while no
+	 * frame of a request is outstanding.
+	 */
+	uint32_t mapped_count;
+	uint32_t send_mask;
+	uint32_t max_sge;
+	struct soft_send *sends;
+	struct iovec *send_pieces; /* max_sge of each place */
+	uint8_t *inline_bytes; /* qp.max_inline_bytes of each place */
+	uint32_t reads_outstanding; /* started and not done */
+	uint32_t sends_started; /* SENDs, counted as credit is */
+	uint32_t send_credit; /* receives the peer has posted, as told */
+	uint64_t stalled_since_ns; /* a SEND waits for credit; 0: none does */
+
+	/* receive_queue.c: taken by a SEND at recv_done, freed by poll. */
+	atomic_uint recv_freed;
+	uint32_t recv_done, recv_posted;
+	uint32_t recv_depth_count, recv_mask;
+	struct soft_receive *receives;
+	uint32_t credit_told;
+
+	/* target.c: the peer's requests. */
+	uint32_t expected; /* sequence of the next one */
+	uint32_t acked; /* the oldest that the peer was not told done */
+	bool ack_wanted; /* the peer waits to be told */
+	uint32_t response_head, response_tail;
+	uint32_t peer_depth_count, response_mask;
+	struct soft_response *responses;
+
+	/* output.c */
+	bool output_blocked; /* the socket is full, or a turn ended */
+	int output_error; /* errno of a dead socket, for the reader to find */
+	uint8_t partial_kind; /* the frame of which a part was sent */
+	uint64_t partial_bytes;
+	struct soft_wire_frame ack; /* the last one made */
+	uint32_t ack_sequence; /* what it acknowledges, plus one */
+	uint32_t ack_credit;
+	uint32_t control_head, control_tail;
+	struct soft_control controls[SOFT_CONTROL_MAX];
+
+	/* receive.c */
+	uint8_t *lookahead;
+	uint32_t lookahead_begin, lookahead_end;
+	uint32_t last_payload_bytes; /* a guess at the size of the next */
+	struct soft_input_payload payload;
+	uint8_t fd_count;
+	int fds[SOFT_MAPS_ASKED_MAX + 1]; /* came with the stream */
+
+	struct soft_mappings *mappings; /* mapping.c; NULL: qp.mapped is false */
+};
+
+static inline struct soft_qp *soft_qp_of(struct rbx_qp *base)
+{
+	return (struct soft_qp *)base;
+}
+
+/* What connect() and accept() have found out about the other end. */
+struct soft_peer {
+	int fd; /* of the connected socket; taken on success */
+	uint32_t send_depth_count;
+	char name[RBX_NAME_MAX];
+	bool mapped;
+	int key_words_fd; /* mapped: the peer's key table; taken on success */
+};
+
+int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
+		   const struct soft_peer *peer, struct soft_qp **qp,
+		   char *error);
+/* Checks what a caller asks for before anything is sent. */
+int soft_qp_init_check(const struct rbx_qp_init *init, char *error);
+void soft_disconnect(struct rbx_qp *qp);
+void soft_destroy_qp(struct rbx_qp *qp);
+
+static inline void soft_qp_hold(struct soft_qp *qp)
+{
+	atomic_fetch_add_explicit(&qp->references, 1, memory_order_relaxed);
+}
+
+void soft_qp_put(struct soft_qp *qp);
+
+static inline void soft_qp_lock(struct soft_qp *qp)
+{
+	if (!pthread_mutex_trylock(&qp->lock))
+		return;
+	atomic_fetch_add_explicit(&qp->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&qp->lock);
+	atomic_fetch_sub_explicit(&qp->waiting, 1, memory_order_relaxed);
+}
+
+static inline void soft_qp_unlock(struct soft_qp *qp)
+{
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/*
+ * Does what there is to do on the socket. `cq` is the one being polled, NULL
+ * in the service thread. Returns whether bytes came in.
+ */
+bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq);
+
+/* All that follow are called with the lock held. */
+
+/*
+ * Puts the qp in error: the send at `index` completes with `status`, all
+ * else is flushed, the socket is shut down. No effect on a qp in error.
+ */
+void soft_qp_fail(struct soft_qp *qp, uint32_t index, int status);
+/* The peer broke the protocol: says so once, and cuts it off. */
+void soft_qp_cut_off(struct soft_qp *qp, const char *reason);
+/* The peer's request failed: flushes, tells it, then shuts down. */
+void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status);
+/* The socket failed with this errno, 0 at its end. */
+void soft_qp_lose(struct soft_qp *qp, int error);
+/* Asks to be called when the socket takes output, or no longer. */
+void soft_qp_watch_output(struct soft_qp *qp, bool output);
+
+void soft_qp_push_send(struct soft_qp *qp, uint32_t index, int status);
+void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, int status,
+			  uint32_t length_bytes);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * receive.c - takes the stream apart with as few recvmsg() calls as possible.
+ *
+ * One recvmsg() brings the rest of the payload that is under way straight to
+ * its destination, and what follows it into the look-ahead buffer: usually
+ * many small frames, whose payload is copied on from there. After large
+ * payloads the look-ahead is short, so that nearly all of the next one goes
+ * straight to its destination too. The look-ahead is worked off at once, to
+ * the last whole header; what remains is moved to its front.
+ *
+ * Nothing from the peer is believed: headers are decoded by frame.c, and then
+ * checked against keys, queues and sequence in target.c and initiator.c. The
+ * first thing wrong ends the connection with its reason. A qp that is refusing
+ * a request of the peer reads on and drops everything, so that a peer which is
+ * still sending gets to hear why.
+ *
+ * Descriptors that come with the stream are kept in order until the frame
+ * that they belong to has come; more than were asked for end the connection.
+ */
+#include "receive.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mapping.h"
+#include "output.h"
+
+/* What follows the first `skip` bytes of a piece, at most max_bytes of it. */
+static struct iovec payload_part(const struct iovec *piece, uint64_t skip,
+				 uint64_t max_bytes)
+{
+	struct iovec part = {
+		.iov_base = (uint8_t *)piece->iov_base + skip,
+		.iov_len = piece->iov_len - skip,
+	};
+
+	if (part.iov_len > max_bytes)
+		part.iov_len = max_bytes;
+	return part;
+}
+
+/* Moves on by bytes that have arrived at their destination. */
+static void payload_advance(struct soft_input_payload *payload, uint64_t bytes)
+{
+	payload->left_bytes -= bytes;
+	payload->addr += bytes;
+	while (bytes) {
+		uint64_t room = payload->pieces->iov_len -
+				payload->piece_skip_bytes;
+
+		if (bytes < room) {
+			payload->piece_skip_bytes += bytes;
+			return;
+		}
+		bytes -= room;
+		payload->pieces++;
+		payload->piece_skip_bytes = 0;
+	}
+}
+
+static void payload_done(struct soft_qp *qp)
+{
+	if (qp->payload.opcode == SOFT_RESPONSE)
+		soft_initiator_payload_done(qp);
+	else
+		soft_target_payload_done(qp);
+}
+
+/* Copies payload out of the look-ahead. */
+static void payload_copy(struct soft_qp *qp)
+{
+	struct soft_input_payload *payload = &qp->payload;
+	uint64_t there = qp->lookahead_end - qp->lookahead_begin;
+	struct iovec part;
+
+	if (there > payload->left_bytes)
+		there = payload->left_bytes;
+	while (there) {
+		part = payload_part(payload->pieces, payload->piece_skip_bytes,
+				    there);
+		memcpy(part.iov_base, qp->lookahead + qp->lookahead_begin,
+		       part.iov_len);
+		payload_advance(payload, part.iov_len);
+		qp->lookahead_begin += (uint32_t)part.iov_len;
+		there -= part.iov_len;
+	}
+	if (!payload->left_bytes)
+		payload_done(qp);
+}
+
+static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	switch (frame->opcode) {
+	case SOFT_WRITE:
+	case SOFT_READ:
+	case SOFT_SEND:
+	case SOFT_MAP_ASK:
+		soft_target_frame(qp, frame);
+		break;
+	case SOFT_RESPONSE:
+	case SOFT_ACK:
+	case SOFT_ERROR:
+		soft_initiator_frame(qp, frame);
+		break;
+	default: /* MAP_ANSWER, see frame_take() */
+		break;
+	}
+	if (qp->state != SOFT_QP_CONNECTED || !soft_frame_payload_bytes(frame))
+		return;
+	qp->last_payload_bytes = soft_frame_payload_bytes(frame);
+}
+
+/* Takes one frame out of the look-ahead. False: it is not all there. */
+static bool frame_take(struct soft_qp *qp)
+{
+	uint32_t there = qp->lookahead_end - qp->lookahead_begin;
+	const uint8_t *bytes = qp->lookahead + qp->lookahead_begin;
+	struct soft_frame frame;
+	const char *wrong;
+
+	if (there < SOFT_FRAME_BYTES)
+		return false;
+	wrong = soft_frame_decode(bytes, &frame);
+	if (wrong) {
+		soft_qp_cut_off(qp, wrong);
+		return false;
+	}
+	if (frame.opcode == SOFT_MAP_ANSWER) {
+		if (there < SOFT_FRAME_BYTES + SOFT_MAP_BYTES)
+			return false;
+		qp->lookahead_begin += SOFT_FRAME_BYTES + SOFT_MAP_BYTES;
+		soft_mapping_answer(qp, &frame, bytes + SOFT_FRAME_BYTES);
+		return true;
+	}
+	qp->lookahead_begin += SOFT_FRAME_BYTES;
+	frame_dispatch(qp, &frame);
+	return true;
+}
+
+static void lookahead_work_off(struct soft_qp *qp)
+{
+	uint32_t left;
+
+	while (qp->state == SOFT_QP_CONNECTED &&
+	       qp->lookahead_begin != qp->lookahead_end) {
+		if (qp->payload.left_bytes)
+			payload_copy(qp);
+		else if (!frame_take(qp))
+			break;
+	}
+	if (qp->state != SOFT_QP_CONNECTED)
+		qp->lookahead_begin = qp->lookahead_end;
+	left = qp->lookahead_end - qp->lookahead_begin;
+	if (qp->lookahead_begin && left)
+		memmove(qp->lookahead, qp->lookahead + qp->lookahead_begin,
+			left);
+	qp->lookahead_begin = 0;
+	qp->lookahead_end = left;
+}
+
+/* Fills in where the next bytes go; returns how many are wanted. */
+static size_t input_plan(struct soft_qp *qp, struct msghdr *message)
+{
+	const struct soft_input_payload *payload = &qp->payload;
+	const struct iovec *piece = payload->pieces;
+	uint64_t left = payload->left_bytes, skip = payload->piece_skip_bytes;
+	struct iovec *parts = message->msg_iov;
+	size_t wanted = 0, count = 0, lookahead = SOFT_LOOKAHEAD_BYTES;
+
+	if (left > SOFT_RECEIVE_MAX_BYTES)
+		left = SOFT_RECEIVE_MAX_BYTES;
+	for (; left; piece++, skip = 0) {
+		parts[count] = payload_part(piece, skip, left);
+		left -= parts[count].iov_len;
+		wanted += parts[count++].iov_len;
+	}
+	if (qp->last_payload_bytes >= SOFT_DIRECT_BYTES)
+		lookahead = SOFT_LOOKAHEAD_SHORT_BYTES;
+	/* Only when the payload is all planned for do frames follow it. */
+	if (wanted == payload->left_bytes) {
+		parts[count].iov_base = qp->lookahead + qp->lookahead_end;
+		parts[count].iov_len = lookahead - qp->lookahead_end;
+		wanted += parts[count++].iov_len;
+	}
+	message->msg_iovlen = count;
+	return wanted;
+}
+
+static void fds_keep(struct soft_qp *qp, struct msghdr *message)
+{
+	struct cmsghdr *header;
+	size_t count, i;
+	int fd;
+
+	for (header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level != SOL_SOCKET ||
+		    header->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < count; i++) {
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(int),
+			       sizeof(int));
+			if (qp->fd_count == sizeof(qp->fds) / sizeof(*qp->fds))
+				close(fd);
+			else
+				qp->fds[qp->fd_count++] = fd;
+		}
+	}
+	if (qp->fd_count > SOFT_MAPS_ASKED_MAX)
+		soft_qp_cut_off(qp, "more descriptors than were asked for");
+}
+
+/* One recvmsg(): bytes, 0 at the end, -errno. *wanted: what was asked for. */
+static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
+{
+	struct iovec parts[SOFT_SGE_MAX + 1];
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE((SOFT_MAPS_ASKED_MAX + 1) * sizeof(int))];
+	} control;
+	struct msghdr message = { .msg_iov = parts };
+	ssize_t got;
+
+	*wanted = input_plan(qp, &message);
+	if (qp->mappings) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	do {
+		got = recvmsg(qp->fd, &message,
+			      MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	if (qp->mappings && message.msg_controllen)
+		fds_keep(qp, &message);
+	return got;
+}
+
+static void input_arrived(struct soft_qp *qp, size_t bytes)
+{
+	struct soft_input_payload *payload = &qp->payload;
+	size_t direct = bytes < payload->left_bytes ? bytes :
+						      payload->left_bytes;
+
+	if (direct) {
+		payload_advance(payload, direct);
+		if (!payload->left_bytes)
+			payload_done(qp);
+	}
+	qp->lookahead_end += (uint32_t)(bytes - direct);
+	lookahead_work_off(qp);
+}
+
+bool soft_receive(struct soft_qp *qp)
+{
+	bool received = false;
+	size_t wanted;
+	ssize_t got;
+	int round;
+
+	for (round = 0; round < SOFT_RECEIVE_ROUNDS_MAX; round++) {
+		if (qp->state >= SOFT_QP_ERROR)
+			break;
+		if (qp->state == SOFT_QP_REFUSING)
+			qp->payload.left_bytes = 0;
+		else if (qp->payload.left_bytes && !soft_target_may_write(qp))
+			continue;
+		got = input_read(qp, &wanted);
+		if (got == -EAGAIN)
+			break;
+		if (got <= 0) {
+			soft_qp_lose(qp, got ? (int)-got : qp->output_error);
+			break;
+		}
+		received = true;
+		input_arrived(qp, (size_t)got);
+		if ((size_t)got < wanted)
+			break;
+	}
+	return received;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * receive_queue.c - takes receives and lets the peer know of them.
+ *
+ * Each posted receive is credit for one SEND of the peer. Credit travels with
+ * acknowledgements; a peer that has none left, or is half a queue behind, is
+ * told at once. A post that nobody needs to hear of yet sends nothing.
+ */
+#include "receive_queue.h"
+
+#include <errno.h>
+
+#include "device.h"
+#include "output.h"
+#include "queue_pair.h"
+
+static int receive_queue_add(struct soft_qp *qp, const struct rbx_recv_wr *wr)
+{
+	const struct rbx_sge *sge = &wr->sge;
+	uint32_t index = qp->recv_posted;
+	/* Acquire, with the release in cq_pop(): see free_places(). */
+	uint32_t freed = atomic_load_explicit(&qp->recv_freed,
+					      memory_order_acquire);
+
+	if (index - freed >= qp->recv_depth_count)
+		return -ENOMEM;
+	if (sge->lkey != SOFT_ANY_LKEY && sge->length_bytes &&
+	    !soft_keys_find(&qp->device->keys, sge->lkey, sge->addr,
+			    sge->length_bytes, RBX_LOCAL_WRITE))
+		return -EFAULT;
+	qp->receives[index & qp->recv_mask] = (struct soft_receive){
+		.wr_id = wr->wr_id,
+		.addr = (void *)(uintptr_t)sge->addr,
+		.length_bytes = sge->length_bytes,
+	};
+	qp->recv_posted++;
+	if (qp->state >= SOFT_QP_ERROR) {
+		soft_qp_push_receive(qp, index, -ECANCELED, 0);
+		qp->recv_done = qp->recv_posted;
+	}
+	return 0;
+}
+
+int soft_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
+		   struct rbx_recv_wr **bad)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	struct rbx_recv_wr *wr;
+	int rc = 0;
+
+	soft_qp_lock(qp);
+	for (wr = first; wr; wr = wr->next) {
+		rc = receive_queue_add(qp, wr);
+		if (rc)
+			break;
+	}
+	if (!qp->output_blocked)
+		soft_output_flush(qp);
+	soft_qp_unlock(qp);
+	if (rc && bad)
+		*bad = wr;
+	return rc;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * send_queue.c - takes work requests, and completes them in order.
+ *
+ * A post copies the request and its scatter list into the next place of a
+ * ring, with the frame header already made, and hands the ring to output.c:
+ * the posting thread itself sends what the socket takes. A completed request
+ * is reported if it was signaled; its place is free again when a completion at
+ * or behind it has been polled, as on a NIC. A program that never signals
+ * finds its queue full.
+ *
+ * Where the memory of the peer is mapped and nothing is outstanding, a request
+ * is done by memcpy during the post and never enters the ring (mapping.c); if
+ * something is outstanding it waits in the ring for the same to be done.
+ *
+ * A SEND goes out only when the peer has a receive for it, which it tells by
+ * credit; so no frame ever meets a receiver that is not ready. Requests behind
+ * it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS.
+ *
+ * A fenced request waits until all READs before it are done: the target
+ * gathers the data of a READ when it sends it, which may be after it has
+ * placed a WRITE that came later.
+ */
+#include "send_queue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "device.h"
+#include "mapping.h"
+#include "output.h"
+#include "receive.h"
+
+static uint32_t free_places(struct soft_qp *qp)
+{
+	/*
+	 * Acquire, with the release in cq_pop(): the poller has read the
+	 * completion out of its slot before a new one can be put there.
+	 */
+	uint32_t freed = atomic_load_explicit(&qp->send_freed,
+					      memory_order_acquire);
+
+	return qp->qp.send_depth_count - (qp->send_posted - freed);
+}
+
+int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
+		  uint32_t *length_bytes)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	if (wr->opcode > RBX_OP_SEND || wr->sge_count > qp->max_sge)
+		return -EINVAL;
+	for (i = 0; i < wr->sge_count; i++)
+		sum += wr->sges[i].length_bytes;
+	if (sum > SOFT_MESSAGE_MAX_BYTES)
+		return -EINVAL;
+	if (wr->flags & RBX_WR_INLINE && (wr->opcode == RBX_OP_READ ||
+					  sum > qp->qp.max_inline_bytes))
+		return -EINVAL;
+	*length_bytes = (uint32_t)sum;
+	return 0;
+}
+
+bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr)
+{
+	uint32_t rights = wr->opcode == RBX_OP_READ ? RBX_LOCAL_WRITE : 0;
+	const struct rbx_sge *sge = wr->sges;
+	const struct rbx_sge *end = sge + wr->sge_count;
+
+	if (wr->flags & RBX_WR_INLINE)
+		return true;
+	for (; sge != end; sge++)
+		if (sge->lkey != SOFT_ANY_LKEY && sge->length_bytes &&
+		    !soft_keys_find(&qp->device->keys, sge->lkey, sge->addr,
+				    sge->length_bytes, rights))
+			return false;
+	return true;
+}
+
+/* All but the sequence, which is known when the frame is sent. */
+static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
+{
+	static const uint8_t opcodes[] = {
+		[RBX_OP_WRITE] = SOFT_WRITE,
+		[RBX_OP_READ] = SOFT_READ,
+		[RBX_OP_SEND] = SOFT_SEND,
+	};
+	struct soft_frame frame = {
+		.opcode = opcodes[wr->opcode],
+		.flags = wr->flags & RBX_WR_SIGNALED ? SOFT_ACK_WANTED : 0,
+		.length_bytes = send->length_bytes,
+		.rkey = wr->opcode == RBX_OP_SEND ? 0 : wr->rkey,
+		.remote_addr = wr->opcode == RBX_OP_SEND ? 0 : wr->remote_addr,
+	};
+
+	soft_frame_encode(&frame, &send->header);
+}
+
+static void pieces_fill(struct soft_qp *qp, struct soft_send *send,
+			const struct rbx_wr *wr, uint32_t place)
+{
+	struct iovec *pieces = &qp->send_pieces[(size_t)place * qp->max_sge];
+	uint8_t *inline_bytes = qp->inline_bytes +
+		(size_t)place * (qp->qp.max_inline_bytes + 1u);
+	uint32_t i, count = 0, copied = 0;
+
+	for (i = 0; i < wr->sge_count; i++) {
+		void *addr = (void *)(uintptr_t)wr->sges[i].addr;
+		uint32_t length_bytes = wr->sges[i].length_bytes;
+
+		if (!length_bytes)
+			continue;
+		if (wr->flags & RBX_WR_INLINE) {
+			memcpy(inline_bytes + copied, addr, length_bytes);
+			addr = inline_bytes + copied;
+			copied += length_bytes;
+		}
+		pieces[count++] = (struct iovec){ addr, length_bytes };
+	}
+	send->piece_count = (uint8_t)count;
+}
+
+static int send_queue_add(struct soft_qp *qp, const struct rbx_wr *wr)
+{
+	uint32_t index = qp->send_posted;
+	uint32_t place = index & qp->send_mask;
+	struct soft_send *send = &qp->sends[place];
+	uint32_t length_bytes;
+
+	if (soft_wr_check(qp, wr, &length_bytes))
+		return -EINVAL;
+	if (!free_places(qp))
+		return -ENOMEM;
+	send->wr_id = wr->wr_id;
+	send->opcode = wr->opcode;
+	send->flags = wr->flags;
+	send->length_bytes = length_bytes;
+	send->piece_count = 0;
+	qp->send_posted++;
+	if (qp->state >= SOFT_QP_ERROR) {
+		soft_qp_push_send(qp, index, -ECANCELED);
+		qp->send_done = qp->send_started = qp->send_posted;
+		return 0;
+	}
+	if (!soft_wr_may_use_local(qp, wr)) {
+		soft_qp_fail(qp, index, -EFAULT);
+		return 0;
+	}
+	header_fill(send, wr);
+	pieces_fill(qp, send, wr, place);
+	send->mapped = soft_mapping_covers(qp, wr, length_bytes);
+	return 0;
+}
+
+/* A SEND that waits for credit may find it in the socket already. */
+static void send_queue_start(struct soft_qp *qp)
+{
+	soft_output_flush(qp);
+	if (qp->stalled_since_ns && qp->state == SOFT_QP_CONNECTED &&
+	    soft_receive(qp))
+		soft_output_flush(qp);
+}
+
+int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
+		   struct rbx_wr **bad)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	struct rbx_wr *wr = first;
+	int rc = 0;
+
+	soft_qp_lock(qp);
+	if (qp->mappings && qp->send_done == qp->send_posted &&
+	    qp->state == SOFT_QP_CONNECTED)
+		wr = soft_mapping_carry_out(qp, first, free_places(qp));
+	for (; wr; wr = wr->next) {
+		rc = send_queue_add(qp, wr);
+		if (rc)
+			break;
+	}
+	if (qp->send_started != qp->send_posted && !qp->output_blocked)
+		send_queue_start(qp);
+	soft_qp_unlock(qp);
+	if (rc && bad)
+		*bad = wr;
+	return rc;
+}
+
+static void stall_begin(struct soft_qp *qp)
+{
+	if (qp->stalled_since_ns)
+		return;
+	qp->stalled_since_ns = soft_now_ns();
+	atomic_fetch_add_explicit(&qp->device->stalled_count, 1,
+				  memory_order_relaxed);
+	soft_service_wake(qp->device);
+}
+
+void soft_send_queue_end_stall(struct soft_qp *qp)
+{
+	if (!qp->stalled_since_ns)
+		return;
+	qp->stalled_since_ns = 0;
+	atomic_fetch_sub_explicit(&qp->device->stalled_count, 1,
+				  memory_order_relaxed);
+}
+
+bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
+			       uint32_t reads, uint32_t sends)
+{
+	const struct soft_send *send = &qp->sends[index & qp->send_mask];
+
+	if (send->mapped || (send->flags & RBX_WR_FENCE && reads))
+		return false;
+	if (send->opcode == RBX_OP_SEND && sends == qp->send_credit) {
+		stall_begin(qp);
+		return false;
+	}
+	return true;
+}
+
+void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
+{
+	for (; qp->send_done != end; qp->send_done++)
+		if (qp->sends[qp->send_done & qp->send_mask].flags &
+		    RBX_WR_SIGNALED)
+			soft_qp_push_send(qp, qp->send_done, 0);
+}
+
+void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t now_ns)
+{
+	soft_qp_lock(qp);
+	/* With the socket free, all before the stalled one has gone out. */
+	if (qp->state == SOFT_QP_CONNECTED && qp->stalled_since_ns &&
+	    !qp->output_blocked && now_ns > qp->stalled_since_ns &&
+	    now_ns - qp->stalled_since_ns > SOFT_RECEIVER_WAIT_MS * 1000000ull)
+		soft_qp_fail(qp, qp->send_started, -ENOBUFS);
+	soft_qp_unlock(qp);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * send_queue.h - work requests from post to completion. The lock is held by
+ * the caller of all but soft_post_send().
+ */
+#ifndef SOFT_SEND_QUEUE_H
+#define SOFT_SEND_QUEUE_H
+
+#include "queue_pair.h"
+
+int soft_post_send(struct rbx_qp *qp, struct rbx_wr *first,
+		   struct rbx_wr **bad);
+
+/* Adds a started request to counts of outstanding READs and started SENDs. */
+static inline void soft_send_count(const struct soft_send *send,
+				   uint32_t *reads, uint32_t *sends)
+{
+	*reads += send->opcode == RBX_OP_READ;
+	*sends += send->opcode == RBX_OP_SEND;
+}
+
+/*
+ * Whether a request may go out when so many READs are outstanding and so many
+ * SENDs have gone: fences and receivers that are not ready hold it back.
+ */
+bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
+			       uint32_t reads, uint32_t sends);
+/* Whether the scatter list lies in memory that its keys cover. */
+bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr);
+/* 0 and the length of the message; -EINVAL: it cannot be posted at all. */
+int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
+		  uint32_t *length_bytes);
+/* Completes all requests before `end`. */
+void soft_send_queue_complete(struct soft_qp *qp, uint32_t end);
+/* No SEND waits for a receive any more. */
+void soft_send_queue_end_stall(struct soft_qp *qp);
+/* Fails a SEND that has waited for too long. Takes the lock itself. */
+void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * accept.c - answering a peer that asks to connect.
+ *
+ * Accepting makes the queue pair ready before the answer leaves, for the peer
+ * may send as soon as it has it. It does not wait for the peer to confirm: one
+ * that never does is noticed by the connection thread, and the queue pair fails
+ * as with any other end.
+ *
+ * Who accepts should let the peer send first: what is sent to a peer that has
+ * not yet made its own end ready is lost, and repeated only after a timeout.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/verbs/explain.h"
+#include "fabric/verbs/private_data.h"
+#include "fabric/verbs/verbs.h"
+
+static int answer_send(struct rbx_verbs_conn *conn, struct rbx_verbs_qp *qp,
+		       const void *private_data, size_t private_data_bytes)
+{
+	uint8_t frame[RBX_VERBS_FRAME_MAX];
+	struct rdma_conn_param param = conn->param;
+	int err;
+
+	rbx_verbs_conn_set_ack_timeout(conn->id);
+	rbx_verbs_conn_limit_param(conn->device, &param);
+	param.qp_num = qp->ibv->qp_num;
+	param.private_data = frame;
+	param.private_data_len = rbx_verbs_private_data_frame(
+		frame, private_data, private_data_bytes);
+	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &param);
+	if (!err && rdma_accept(conn->id, &param))
+		err = -errno;
+	return err;
+}
+
+int rbx_verbs_accept(struct rbx_conn_request *rbx_request,
+		     const struct rbx_qp_init *init, const void *private_data,
+		     size_t private_data_bytes, struct rbx_qp **created,
+		     char *error)
+{
+	struct rbx_verbs_request *request =
+		(struct rbx_verbs_request *)rbx_request;
+	struct rbx_verbs_conn *conn = request->conn;
+	struct rbx_verbs_qp *qp;
+	int err;
+
+	if (private_data_bytes > RBX_PRIVATE_DATA_MAX)
+		err = rbx_verbs_explain(error, -EINVAL,
+			"private data of %zu bytes: at most %d fit",
+			private_data_bytes, RBX_PRIVATE_DATA_MAX);
+	else
+		err = rbx_verbs_qp_create(conn, init, &qp, error);
+	if (err) {
+		rbx_verbs_reject(rbx_request, NULL, 0);
+		return err;
+	}
+	err = answer_send(conn, qp, private_data, private_data_bytes);
+	if (err) {
+		rbx_verbs_explain(error, err,
+			"cannot accept %s: %s; it may have given up",
+			rbx_request->peer_name, strerror(-err));
+		rbx_verbs_destroy_qp(&qp->qp);
+	} else {
+		*created = &qp->qp;
+	}
+	free(request);
+	return err;
+}
+
+void rbx_verbs_reject(struct rbx_conn_request *rbx_request,
+		      const void *private_data, size_t private_data_bytes)
+{
+	struct rbx_verbs_request *request =
+		(struct rbx_verbs_request *)rbx_request;
+	uint8_t frame[RBX_VERBS_FRAME_MAX];
+	uint8_t frame_bytes;
+
+	if (private_data_bytes > RBX_PRIVATE_DATA_MAX)
+		private_data_bytes = RBX_PRIVATE_DATA_MAX;
+	frame_bytes = rbx_verbs_private_data_frame(frame, private_data,
+						   private_data_bytes);
+	rdma_reject(request->conn->id, frame, frame_bytes);
+	rbx_verbs_conn_destroy(request->conn);
+	free(request);
+}

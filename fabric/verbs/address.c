@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* address.c - "host:port" and "[v6]:port" to socket addresses and back. */
+#include "fabric/verbs/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/verbs/explain.h"
+
+#define HOST_MAX 256 /* a name of the domain name system has at most 253 */
+
+/* getaddrinfo() takes larger numbers and cuts them off. */
+static bool port_is_valid(const char *port)
+{
+	char *end;
+
+	return *port >= '0' && *port <= '9' &&
+	       strtoul(port, &end, 10) <= UINT16_MAX && !*end;
+}
+
+/* Splits at the last colon; takes the brackets off. */
+static int address_split(const char *text, char host[HOST_MAX],
+			 const char **port)
+{
+	const char *colon = strrchr(text, ':');
+	size_t length;
+
+	if (!colon || !port_is_valid(colon + 1))
+		return -EINVAL;
+	length = (size_t)(colon - text);
+	if (length >= 2 && text[0] == '[' && colon[-1] == ']') {
+		text++;
+		length -= 2;
+	} else if (memchr(text, ':', length)) {
+		return -EINVAL;
+	}
+	if (length >= HOST_MAX)
+		return -EINVAL;
+	memcpy(host, text, length);
+	host[length] = '\0';
+	*port = colon + 1;
+	return 0;
+}
+
+int rbx_verbs_address_parse(const char *text, bool passive,
+			    struct sockaddr_storage *address, char *error)
+{
+	const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0),
+	};
+	struct addrinfo *found;
+	char host[HOST_MAX];
+	const char *port;
+	int code;
+
+	if (!text || address_split(text, host, &port) ||
+	    (!passive && !host[0]))
+		return rbx_verbs_explain(error, -EINVAL,
+			"'%s' is no address; give HOST:PORT or [IPV6]:PORT",
+			text ? text : "");
+	code = getaddrinfo(host[0] ? host : NULL, port, &hints, &found);
+	if (code)
+		return rbx_verbs_explain(error, -EINVAL,
+			"address '%s' is not found: %s; give HOST:PORT with a "
+			"known host and a numeric port", text,
+			gai_strerror(code));
+	memset(address, 0, sizeof(*address));
+	memcpy(address, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+void rbx_verbs_address_format(const struct sockaddr *address,
+			      char text[RBX_NAME_MAX])
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+	char host[INET6_ADDRSTRLEN];
+
+	if (address->sa_family == AF_INET) {
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(text, RBX_NAME_MAX, "%s:%u", host,
+			 ntohs(in->sin_port));
+	} else if (address->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(text, RBX_NAME_MAX, "[%s]:%u", host,
+			 ntohs(in6->sin6_port));
+	} else {
+		snprintf(text, RBX_NAME_MAX, "unknown");
+	}
+}
+
+socklen_t rbx_verbs_address_bytes(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) :
+					       sizeof(struct sockaddr_in6);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conn.c - one connection of librdmacm, from its first event to its last.
+ *
+ * Normally: whoever connects starts a step (resolve the address, the route, ask
+ * the peer) and waits here until the connection thread brings the event that
+ * answers it.
+ *
+ * An end, whoever causes it and however often it is told (disconnect(), a
+ * failed work request, an event of the peer or of the device), happens once:
+ * the queue pair goes to error, which flushes all that is posted, and the peer
+ * is told. Nothing else is reported to the user.
+ *
+ * Ownership: the id, and this object with it, belong to the one who connects,
+ * then to the queue pair. Destroying the id waits until the connection thread
+ * is done with its events, so nobody looks at a destroyed connection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabric/verbs/address.h"
+#include "fabric/verbs/private_data.h"
+#include "fabric/verbs/status.h"
+#include "fabric/verbs/verbs.h"
+
+/*
+ * How long a device waits for an acknowledgement: 4.096 us << 15 = 134 ms,
+ * which a device may stretch fourfold. With the first attempt and 6 retries a
+ * dead peer is noticed after 0.9 to 3.8 s. A seventh is possible, but Soft-RoCE
+ * takes 7 for "for ever".
+ */
+#define ACK_TIMEOUT 15
+#define RETRY_COUNT 6
+#define RECEIVE_NOT_READY_RETRY_COUNT 6 /* the most that is not for ever */
+
+static void conn_handle(struct rbx_verbs_cm_target *target,
+			struct rdma_cm_event *event);
+
+int rbx_verbs_conn_create(struct rbx_verbs_device *device,
+			  struct rdma_cm_id *id, struct rbx_verbs_conn **created)
+{
+	struct rbx_verbs_conn *conn = calloc(1, sizeof(*conn));
+	pthread_condattr_t attr;
+
+	if (!conn)
+		return -ENOMEM;
+	conn->target.handle = conn_handle;
+	conn->device = device;
+	conn->id = id;
+	id->context = &conn->target;
+	atomic_init(&conn->ended, false);
+	pthread_mutex_init(&conn->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&conn->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	*created = conn;
+	return 0;
+}
+
+void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn)
+{
+	rdma_destroy_id(conn->id);
+	pthread_cond_destroy(&conn->changed);
+	pthread_mutex_destroy(&conn->lock);
+	free(conn);
+}
+
+/* Gives the connection its queue pair; one that has ended fails it at once. */
+void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp)
+{
+	pthread_mutex_lock(&conn->lock);
+	conn->qp = qp;
+	if (atomic_load(&conn->ended))
+		rbx_verbs_qp_make_fail(qp);
+	pthread_mutex_unlock(&conn->lock);
+}
+
+void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
+{
+	if (atomic_exchange(&conn->ended, true))
+		return;
+	pthread_mutex_lock(&conn->lock);
+	if (conn->qp)
+		rbx_verbs_qp_make_fail(conn->qp);
+	pthread_cond_broadcast(&conn->changed);
+	pthread_mutex_unlock(&conn->lock);
+	rdma_disconnect(conn->id); /* refused before there is a connection */
+}
+
+/* Takes an event for the answer to the step under way. */
+static void conn_answer(struct rbx_verbs_conn *conn,
+			const struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *param = &event->param.conn;
+
+	pthread_mutex_lock(&conn->lock);
+	conn->answered = true;
+	conn->event = event->event;
+	conn->status = event->status;
+	conn->param = *param;
+	conn->param.private_data = NULL;
+	conn->private_data_bytes = rbx_verbs_private_data_unframe(
+		param->private_data, param->private_data_len,
+		conn->private_data);
+	pthread_cond_broadcast(&conn->changed);
+	pthread_mutex_unlock(&conn->lock);
+}
+
+static void conn_handle(struct rbx_verbs_cm_target *target,
+			struct rdma_cm_event *event)
+{
+	struct rbx_verbs_conn *conn = (struct rbx_verbs_conn *)target;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		/*
+		 * The accepting end may have ended before the peer confirmed;
+		 * until now the connection manager could not tell the peer.
+		 */
+		if (atomic_load(&conn->ended))
+			rdma_disconnect(conn->id);
+		return;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
+		return;
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		conn_answer(conn, event);
+		return;
+	default: /* an error of a step, or the end */
+		conn_answer(conn, event);
+		rbx_verbs_conn_end(conn);
+	}
+}
+
+/* Before a step is started: its answer is still to come. */
+void rbx_verbs_conn_expect(struct rbx_verbs_conn *conn)
+{
+	pthread_mutex_lock(&conn->lock);
+	conn->answered = false;
+	pthread_mutex_unlock(&conn->lock);
+}
+
+/*
+ * Waits for the answer. 0; -ETIMEDOUT at the deadline (CLOCK_MONOTONIC); or
+ * what the event says, see rbx_verbs_cm_status().
+ */
+int rbx_verbs_conn_wait(struct rbx_verbs_conn *conn, uint64_t deadline_ns)
+{
+	const struct timespec deadline = {
+		.tv_sec = (time_t)(deadline_ns / 1000000000),
+		.tv_nsec = (long)(deadline_ns % 1000000000),
+	};
+	int err = 0;
+
+	pthread_mutex_lock(&conn->lock);
+	while (!conn->answered && !err)
+		err = pthread_cond_timedwait(&conn->changed, &conn->lock,
+					     &deadline);
+	err = conn->answered ? rbx_verbs_cm_status(conn->event, conn->status) :
+			       -ETIMEDOUT;
+	pthread_mutex_unlock(&conn->lock);
+	return err;
+}
+
+/*
+ * What to ask of the peer, or to answer: as many reads at a time as it offers
+ * in `param` (UINT8_MAX where it has offered nothing yet) and the device can;
+ * and our own patience, whatever the peer's.
+ */
+void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
+				struct rdma_conn_param *param)
+{
+	if (param->responder_resources > device->max_responder_resources)
+		param->responder_resources = device->max_responder_resources;
+	if (param->initiator_depth > device->max_initiator_depth)
+		param->initiator_depth = device->max_initiator_depth;
+	param->retry_count = RETRY_COUNT;
+	param->rnr_retry_count = RECEIVE_NOT_READY_RETRY_COUNT;
+	param->flow_control = 0;
+	param->srq = 0;
+}
+
+/* Best effort: an old kernel keeps the timeout of the route, mostly longer. */
+void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id)
+{
+	uint8_t timeout = ACK_TIMEOUT;
+
+	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+			&timeout, sizeof(timeout));
+}
+
+void rbx_verbs_conn_name_peer(struct rdma_cm_id *id, char *name)
+{
+	rbx_verbs_address_format(rdma_get_peer_addr(id), name);
+}

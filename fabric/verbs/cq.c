@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cq.c - completion queues and how one sleeps on them.
+ *
+ * Each has a completion channel of its own, whose descriptor is the event_fd.
+ * An event that was taken must be acknowledged before the queue goes, for the
+ * destruction waits for it. Acknowledging takes a lock, so it is done for many
+ * events at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/verbs/explain.h"
+#include "fabric/verbs/verbs.h"
+
+#define ACK_BATCH_COUNT 64
+
+/*
+ * At most one event comes per arm(), so there is nearly always one; what a
+ * longer row leaves over keeps event_fd readable.
+ */
+#define EVENTS_AT_ONCE_MAX 16
+
+static int channel_create(struct rbx_verbs_cq *cq, struct ibv_context *verbs)
+{
+	int flags;
+
+	cq->channel = ibv_create_comp_channel(verbs);
+	if (!cq->channel)
+		return -errno;
+	flags = fcntl(cq->channel->fd, F_GETFL);
+	if (fcntl(cq->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+		flags = errno;
+		ibv_destroy_comp_channel(cq->channel);
+		return -flags;
+	}
+	return 0;
+}
+
+static int queue_create(struct rbx_verbs_cq *cq,
+			struct rbx_verbs_device *device, uint32_t depth_count)
+{
+	int err = channel_create(cq, device->verbs);
+
+	if (err)
+		return err;
+	cq->ibv = ibv_create_cq(device->verbs, (int)depth_count, cq,
+				cq->channel, 0);
+	if (!cq->ibv) {
+		err = errno ? -errno : -ENOMEM;
+		ibv_destroy_comp_channel(cq->channel);
+		return err;
+	}
+	pthread_mutex_init(&cq->lookup_lock, NULL);
+	cq->cq.device = &device->device;
+	cq->cq.event_fd = cq->channel->fd;
+	cq->cq.depth_count = (uint32_t)cq->ibv->cqe;
+	return 0;
+}
+
+int rbx_verbs_create_cq(struct rbx_device *rbx_device, uint32_t depth_count,
+			struct rbx_cq **created, char *error)
+{
+	struct rbx_verbs_device *device = rbx_verbs_device(rbx_device);
+	struct rbx_verbs_cq *cq;
+	int err;
+
+	if (!depth_count || depth_count > device->max_cqe_count)
+		return rbx_verbs_explain(error, -EINVAL,
+			"a completion queue of %u entries is not possible: %s "
+			"allows 1 to %u; ask for less", depth_count,
+			device->verbs->device->name, device->max_cqe_count);
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
+	err = queue_create(cq, device, depth_count);
+	if (err) {
+		free(cq);
+		return rbx_verbs_explain(error, err,
+			"no completion queue of %u entries: %s; raise "
+			"RLIMIT_MEMLOCK (`ulimit -l`) or RLIMIT_NOFILE "
+			"(`ulimit -n`), or ask for less", depth_count,
+			strerror(-err));
+	}
+	*created = &cq->cq;
+	return 0;
+}
+
+void rbx_verbs_destroy_cq(struct rbx_cq *rbx_cq)
+{
+	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
+
+	rbx_verbs_consume_events(rbx_cq);
+	ibv_ack_cq_events(cq->ibv, cq->unacked_count);
+	ibv_destroy_cq(cq->ibv);
+	ibv_destroy_comp_channel(cq->channel);
+	pthread_mutex_destroy(&cq->lookup_lock);
+	free(cq);
+}
+
+int rbx_verbs_arm(struct rbx_cq *cq)
+{
+	return -ibv_req_notify_cq(rbx_verbs_cq(cq)->ibv, 0);
+}
+
+void rbx_verbs_consume_events(struct rbx_cq *rbx_cq)
+{
+	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
+	struct ibv_cq *of;
+	void *context;
+	int i;
+
+	for (i = 0; i < EVENTS_AT_ONCE_MAX; i++) {
+		if (ibv_get_cq_event(cq->channel, &of, &context))
+			break;
+		cq->unacked_count++;
+	}
+	if (cq->unacked_count >= ACK_BATCH_COUNT) {
+		ibv_ack_cq_events(cq->ibv, cq->unacked_count);
+		cq->unacked_count = 0;
+	}
+}

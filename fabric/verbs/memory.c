@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * memory.c - registering memory with the device.
+ *
+ * A batch is registered one by one, for libibverbs knows no other way, and
+ * undone from where it failed. Deregistering returns when the device has
+ * dropped the translation, hence no peer can reach the memory after it.
+ *
+ * The device requires the right of local write wherever a peer may write, so
+ * RBX_REMOTE_WRITE implies it. A memory file behind the range is of no interest
+ * here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "fabric/verbs/explain.h"
+#include "fabric/verbs/verbs.h"
+
+struct verbs_mr {
+	struct rbx_mr mr;
+	struct ibv_mr *ibv;
+};
+
+static int access_flags(uint32_t rights)
+{
+	int flags = 0;
+
+	if (rights & (RBX_LOCAL_WRITE | RBX_REMOTE_WRITE))
+		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if (rights & RBX_REMOTE_WRITE)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (rights & RBX_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	return flags;
+}
+
+static uint64_t memlock_limit_bytes(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+static int mr_create(struct rbx_verbs_device *device,
+		     const struct rbx_mr_init *init, struct rbx_mr **mr,
+		     char *error)
+{
+	struct verbs_mr *verbs_mr = calloc(1, sizeof(*verbs_mr));
+	int code;
+
+	if (!verbs_mr)
+		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
+	verbs_mr->ibv = ibv_reg_mr(device->pd, init->addr, init->length_bytes,
+				   access_flags(init->rights));
+	if (!verbs_mr->ibv) {
+		code = errno ? -errno : -EIO;
+		free(verbs_mr);
+		return rbx_verbs_explain_pin(error, code, init->length_bytes,
+					     memlock_limit_bytes());
+	}
+	verbs_mr->mr = (struct rbx_mr){
+		.device = &device->device,
+		.addr = init->addr,
+		.length_bytes = init->length_bytes,
+		.lkey = verbs_mr->ibv->lkey,
+		.rkey = verbs_mr->ibv->rkey,
+	};
+	*mr = &verbs_mr->mr;
+	return 0;
+}
+
+int rbx_verbs_register_memory(struct rbx_device *device,
+			      const struct rbx_mr_init *inits, size_t count,
+			      struct rbx_mr **mrs, char *error)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < count; i++) {
+		err = mr_create(rbx_verbs_device(device), &inits[i], &mrs[i],
+				error);
+		if (err) {
+			rbx_verbs_deregister_memory(device, mrs, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void rbx_verbs_deregister_memory(struct rbx_device *device,
+				 struct rbx_mr **mrs, size_t count)
+{
+	struct verbs_mr *verbs_mr;
+	size_t i;
+
+	(void)device;
+	for (i = 0; i < count; i++) {
+		verbs_mr = (struct verbs_mr *)mrs[i];
+		ibv_dereg_mr(verbs_mr->ibv);
+		free(verbs_mr);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * on_demand.c - one key for all memory, where the device pages it in on demand.
+ *
+ * A NIC with on-demand paging takes a page fault of its own instead of pinned
+ * pages, and with the implicit form one registration covers the whole address
+ * space. We use it only if reads, writes, sends and receives of a reliable
+ * connection all do it: a device with a part of it (as Soft-RoCE of some
+ * kernels) would fail on the rest. The key grants nothing to peers.
+ */
+#include "fabric/verbs/verbs.h"
+
+static bool on_demand_is_complete(struct ibv_context *verbs)
+{
+	const uint32_t needed = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+				IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+
+	if (ibv_query_device_ex(verbs, NULL, &attr))
+		return false;
+	if (!(attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT))
+		return false;
+	return (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) ==
+	       needed;
+}
+
+void rbx_verbs_on_demand_enable(struct rbx_verbs_device *device)
+{
+	if (!on_demand_is_complete(device->verbs))
+		return;
+	device->any_mr = ibv_reg_mr(device->pd, NULL, SIZE_MAX,
+				    IBV_ACCESS_LOCAL_WRITE |
+					    IBV_ACCESS_ON_DEMAND);
+	if (!device->any_mr)
+		return;
+	device->device.caps.has_any_lkey = true;
+	device->device.caps.any_lkey = device->any_mr->lkey;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poll.c - taking completions from the device.
+ *
+ * Normally: a batch from libibverbs, each entry matched with its queue pair by
+ * number and turned into our form. An empty poll takes no lock of ours.
+ *
+ * The first completion with an error is where we learn that the device has put
+ * a queue pair into error; the peer need not know. So the connection is ended
+ * there, which tells the peer and flushes what the device has left.
+ *
+ * A completion whose queue pair is not in the table belongs to one that was
+ * destroyed, and is dropped. Matching is under the lookup lock of the queue, so
+ * that who destroys a queue pair can wait out a poll that has just found it.
+ */
+#include "fabric/verbs/status.h"
+#include "fabric/verbs/verbs.h"
+
+#define POLL_BATCH_COUNT 32
+
+/* Returns how many entries of wcs were filled. */
+static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
+			     int count, struct rbx_wc *wcs)
+{
+	struct rbx_verbs_device *device = rbx_verbs_device(cq->cq.device);
+	struct rbx_verbs_qp *qp;
+	int filled = 0;
+	int i;
+
+	pthread_mutex_lock(&cq->lookup_lock);
+	for (i = 0; i < count; i++) {
+		qp = rbx_verbs_qp_table_find(&device->qps, in[i].qp_num);
+		if (!qp)
+			continue;
+		wcs[filled].wr_id = in[i].wr_id;
+		wcs[filled].qp = &qp->qp;
+		wcs[filled].status = rbx_verbs_wc_status(in[i].status);
+		if (wcs[filled].status) {
+			rbx_verbs_conn_end(qp->conn);
+		} else {
+			wcs[filled].opcode = rbx_verbs_wc_opcode(in[i].opcode);
+			wcs[filled].length_bytes = in[i].byte_len;
+		}
+		filled++;
+	}
+	pthread_mutex_unlock(&cq->lookup_lock);
+	return filled;
+}
+
+int rbx_verbs_poll(struct rbx_cq *rbx_cq, struct rbx_wc *wcs, int max)
+{
+	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
+	struct ibv_wc batch[POLL_BATCH_COUNT];
+	int filled = 0;
+	int asked;
+	int got;
+
+	do {
+		asked = max - filled < POLL_BATCH_COUNT ? max - filled :
+							  POLL_BATCH_COUNT;
+		got = ibv_poll_cq(cq->ibv, asked, batch);
+		if (got > 0)
+			filled += completions_match(cq, batch, got,
+						    wcs + filled);
+	} while (got == asked && filled < max);
+	return filled;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * post.c - handing work requests to the device.
+ *
+ * A chain is translated into the array of its queue pair and posted by one
+ * call, which is one doorbell. The scatter lists are not copied: an entry of
+ * ours and one of libibverbs are the same in memory, as asserted below.
+ *
+ * A chain longer than the array cannot fit into the send queue either; what is
+ * over is refused as the device refuses what finds the queue full.
+ *
+ * A queue pair in error takes work and flushes it. For sends all devices do;
+ * Soft-RoCE looks at its receive queue only when a packet or a change of state
+ * comes, so after the end of a connection each post of receives sets the state
+ * again.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "fabric/verbs/verbs.h"
+
+#define RECV_BATCH_COUNT 16
+
+static_assert(sizeof(struct rbx_sge) == sizeof(struct ibv_sge) &&
+		      offsetof(struct rbx_sge, addr) ==
+			      offsetof(struct ibv_sge, addr) &&
+		      offsetof(struct rbx_sge, length_bytes) ==
+			      offsetof(struct ibv_sge, length) &&
+		      offsetof(struct rbx_sge, lkey) ==
+			      offsetof(struct ibv_sge, lkey),
+	      "scatter lists are handed on as they are");
+
+static const enum ibv_wr_opcode opcodes[] = {
+	[RBX_OP_WRITE] = IBV_WR_RDMA_WRITE,
+	[RBX_OP_READ] = IBV_WR_RDMA_READ,
+	[RBX_OP_SEND] = IBV_WR_SEND,
+};
+
+static unsigned int send_flags(uint8_t flags)
+{
+	unsigned int out = 0;
+
+	if (flags & RBX_WR_SIGNALED)
+		out |= IBV_SEND_SIGNALED;
+	if (flags & RBX_WR_INLINE)
+		out |= IBV_SEND_INLINE;
+	if (flags & RBX_WR_FENCE)
+		out |= IBV_SEND_FENCE;
+	return out;
+}
+
+/* False: no device could carry this out. */
+static bool send_is_possible(const struct rbx_verbs_qp *qp,
+			     const struct rbx_wr *wr)
+{
+	uint64_t length_bytes = 0;
+	uint32_t i;
+
+	if (wr->opcode > RBX_OP_SEND || wr->sge_count > qp->max_sge)
+		return false;
+	if (!(wr->flags & RBX_WR_INLINE))
+		return true;
+	for (i = 0; i < wr->sge_count; i++)
+		length_bytes += wr->sges[i].length_bytes;
+	return wr->opcode != RBX_OP_READ &&
+	       length_bytes <= qp->qp.max_inline_bytes;
+}
+
+static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
+{
+	out->wr_id = wr->wr_id;
+	out->sg_list = (struct ibv_sge *)wr->sges;
+	out->num_sge = (int)wr->sge_count;
+	out->opcode = opcodes[wr->opcode];
+	out->send_flags = send_flags(wr->flags);
+	out->wr.rdma.remote_addr = wr->remote_addr;
+	out->wr.rdma.rkey = wr->rkey;
+}
+
+/*
+ * Fills wrs from the chain, as far as it is possible and fits. Returns how many
+ * it filled; *rest is where the chain goes on, and *err why not, if it does.
+ */
+static uint32_t chain_translate(struct rbx_verbs_qp *qp, struct rbx_wr *wr,
+				struct rbx_wr **rest, int *err)
+{
+	uint32_t count = 0;
+
+	for (*err = 0; wr; wr = wr->next) {
+		if (!send_is_possible(qp, wr))
+			*err = -EINVAL;
+		else if (count == qp->wr_count)
+			*err = -ENOMEM;
+		if (*err)
+			break;
+		send_translate(wr, &qp->wrs[count]);
+		if (count)
+			qp->wrs[count - 1].next = &qp->wrs[count];
+		qp->wrs[count++].next = NULL;
+	}
+	*rest = wr;
+	return count;
+}
+
+int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
+			struct rbx_wr **bad)
+{
+	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
+	struct ibv_send_wr *bad_wr;
+	struct rbx_wr *rest;
+	ptrdiff_t posted_count;
+	int err;
+	int device_err;
+
+	device_err = chain_translate(qp, first, &rest, &err) ?
+			     ibv_post_send(qp->ibv, qp->wrs, &bad_wr) : 0;
+	if (device_err) {
+		err = -device_err;
+		posted_count = bad_wr - qp->wrs;
+		for (rest = first; posted_count > 0; posted_count--)
+			rest = rest->next;
+	}
+	if (err && bad)
+		*bad = rest;
+	return err;
+}
+
+/* One call to the device; *bad is where the chain goes on. */
+static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
+			   struct rbx_recv_wr **bad)
+{
+	struct ibv_recv_wr wrs[RECV_BATCH_COUNT];
+	struct ibv_recv_wr *bad_wr;
+	struct rbx_recv_wr *wr = first;
+	ptrdiff_t posted_count;
+	int count;
+	int err;
+
+	for (count = 0; wr && count < RECV_BATCH_COUNT; wr = wr->next) {
+		wrs[count].wr_id = wr->wr_id;
+		wrs[count].sg_list = (struct ibv_sge *)&wr->sge;
+		/* Devices read an entry of no bytes as one of 2^31. */
+		wrs[count].num_sge = wr->sge.length_bytes ? 1 : 0;
+		if (count)
+			wrs[count - 1].next = &wrs[count];
+		wrs[count++].next = NULL;
+	}
+	err = ibv_post_recv(qp->ibv, wrs, &bad_wr);
+	if (err) {
+		posted_count = bad_wr - wrs;
+		for (wr = first; posted_count > 0; posted_count--)
+			wr = wr->next;
+	}
+	*bad = wr;
+	return -err;
+}
+
+int rbx_verbs_post_recv(struct rbx_qp *rbx_qp, struct rbx_recv_wr *first,
+			struct rbx_recv_wr **bad)
+{
+	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
+	struct rbx_recv_wr *rest = first;
+	int err = 0;
+
+	while (rest && !err)
+		err = recv_post_batch(qp, rest, &rest);
+	if (err && bad)
+		*bad = rest;
+	/* Pairs with the setting of `ended` before the move to error. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load(&qp->conn->ended))
+		rbx_verbs_qp_make_fail(qp->ibv);
+	return err;
+}

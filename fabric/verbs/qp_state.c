@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * qp_state.c - moving a queue pair through its states.
+ *
+ * RESET -> INIT -> RTR (ready to receive) -> RTS (ready to send) -> ERR. What
+ * each move needs of the path and the peer, librdmacm knows when it has the
+ * peer's message. It would make the moves itself for a queue pair that it
+ * created; we make them, for two reasons: the receive-not-ready timer can be
+ * set before the first message arrives, and a queue pair is touched only by
+ * our own threads, so that destroying it in mid-connect races with nobody.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/verbs/verbs.h"
+
+/*
+ * What a sender waits after it met a receiver without a posted receive, as a
+ * code of the InfiniBand specification: 163.84 ms. With the bounded number of
+ * retries (see conn.c) a receiver has a second before the send fails.
+ */
+#define RECEIVE_NOT_READY_TIMER 28
+
+static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
+		   enum ibv_qp_state state, const struct rdma_conn_param *param)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return -errno;
+	if (mask & IBV_QP_ACCESS_FLAGS) /* a region's own rights decide */
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ |
+				       IBV_ACCESS_REMOTE_WRITE;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		attr.max_dest_rd_atomic = param->responder_resources;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		attr.max_rd_atomic = param->initiator_depth;
+	if (mask & IBV_QP_RETRY_CNT)
+		attr.retry_cnt = param->retry_count;
+	if (mask & IBV_QP_RNR_RETRY)
+		attr.rnr_retry = param->rnr_retry_count;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attr.min_rnr_timer = RECEIVE_NOT_READY_TIMER;
+	return -ibv_modify_qp(qp, &attr, mask);
+}
+
+/*
+ * From RESET to RTS, for an id that has heard from its peer. Takes from `param`
+ * how many reads may be under way, each direction, and how often to retry.
+ */
+int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
+			    const struct rdma_conn_param *param)
+{
+	int err = qp_move(id, qp, IBV_QPS_INIT, param);
+
+	if (!err)
+		err = qp_move(id, qp, IBV_QPS_RTR, param);
+	if (!err)
+		err = qp_move(id, qp, IBV_QPS_RTS, param);
+	return err;
+}
+
+/* To ERR: whatever is posted is flushed. Harmless where it is there already. */
+void rbx_verbs_qp_make_fail(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * verbs.h - the objects of the verbs fabric, for the files of this folder only.
+ *
+ * Each public object (rbx_device, rbx_cq, ...) is the first field of the one
+ * here that stands behind it; rbx_verbs_X() goes from one to the other.
+ *
+ * Threads: besides the caller's there is one per device, the connection thread.
+ * It takes the events of librdmacm and hands each to the target it belongs to.
+ * Lock order: cq->lookup_lock, conn->lock. The lock of a listener and that of
+ * the table of queue pairs are taken alone.
+ */
+#ifndef RBX_VERBS_H
+#define RBX_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#include "fabric/fabric.h"
+#include "fabric/verbs/qp_table.h"
+
+struct rbx_verbs_device {
+	struct rbx_device device;
+	struct ibv_context **contexts; /* of librdmacm: keeps `verbs` open */
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_mr *any_mr; /* all memory, by on-demand paging; or NULL */
+	uint8_t port;
+	struct sockaddr_storage source; /* connect from here; AF_UNSPEC: free */
+	uint32_t max_cqe_count;
+	uint8_t max_responder_resources; /* reads of the peer at a time */
+	uint8_t max_initiator_depth; /* reads of ours at a time */
+	struct rbx_verbs_qp_table qps;
+	struct rdma_event_channel *channel;
+	int stop_fd; /* readable: the connection thread ends */
+	pthread_t cm_thread;
+};
+
+struct rbx_verbs_cq {
+	struct rbx_cq cq;
+	struct ibv_cq *ibv;
+	struct ibv_comp_channel *channel;
+	unsigned int unacked_count; /* events taken, not acknowledged */
+	/* Held while completions are matched with their queue pairs. */
+	pthread_mutex_t lookup_lock;
+};
+
+/* Who gets the events of an rdma_cm_id: its context points to one of these. */
+struct rbx_verbs_cm_target {
+	void (*handle)(struct rbx_verbs_cm_target *target,
+		       struct rdma_cm_event *event);
+};
+
+/* One rdma_cm_id on its way to being a connection, and later the connection. */
+struct rbx_verbs_conn {
+	struct rbx_verbs_cm_target target;
+	struct rbx_verbs_device *device;
+	struct rdma_cm_id *id;
+	/*
+	 * True from the first sign of an end. Posting reads it without the
+	 * lock; it orders against the move of the queue pair to error.
+	 */
+	atomic_bool ended;
+	/* Guards all below; `changed` is signaled after each event. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct ibv_qp *qp; /* NULL until there is one */
+	bool answered; /* the step under way has its event, which is: */
+	enum rdma_cm_event_type event;
+	int status;
+	struct rdma_conn_param param; /* without private data, which is here */
+	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
+	int private_data_bytes; /* -EPROTO: not as we frame it */
+};
+
+struct rbx_verbs_qp {
+	struct rbx_qp qp;
+	struct ibv_qp *ibv;
+	struct rbx_verbs_conn *conn;
+	uint32_t max_sge;
+	uint32_t wr_count; /* entries of wrs: the longest chain at a time */
+	struct ibv_send_wr wrs[]; /* where a post is translated to */
+};
+
+static inline struct rbx_verbs_device *rbx_verbs_device(struct rbx_device *d)
+{
+	return (struct rbx_verbs_device *)d;
+}
+
+static inline struct rbx_verbs_cq *rbx_verbs_cq(struct rbx_cq *cq)
+{
+	return (struct rbx_verbs_cq *)cq;
+}
+
+static inline struct rbx_verbs_qp *rbx_verbs_qp(struct rbx_qp *qp)
+{
+	return (struct rbx_verbs_qp *)qp;
+}
+
+/* device.c */
+int rbx_verbs_probe(char *error);
+int rbx_verbs_open(const struct rbx_device_options *options,
+		   struct rbx_device **device, char *error);
+void rbx_verbs_close(struct rbx_device *device);
+
+/* on_demand.c */
+void rbx_verbs_on_demand_enable(struct rbx_verbs_device *device);
+
+/* memory.c */
+int rbx_verbs_register_memory(struct rbx_device *device,
+			      const struct rbx_mr_init *inits, size_t count,
+			      struct rbx_mr **mrs, char *error);
+void rbx_verbs_deregister_memory(struct rbx_device *device,
+				 struct rbx_mr **mrs, size_t count);
+
+/* cq.c, poll.c */
+int rbx_verbs_create_cq(struct rbx_device *device, uint32_t depth_count,
+			struct rbx_cq **cq, char *error);
+void rbx_verbs_destroy_cq(struct rbx_cq *cq);
+int rbx_verbs_arm(struct rbx_cq *cq);
+void rbx_verbs_consume_events(struct rbx_cq *cq);
+int rbx_verbs_poll(struct rbx_cq *cq, struct rbx_wc *wcs, int max);
+
+/* post.c */
+int rbx_verbs_post_send(struct rbx_qp *qp, struct rbx_wr *first,
+			struct rbx_wr **bad);
+int rbx_verbs_post_recv(struct rbx_qp *qp, struct rbx_recv_wr *first,
+			struct rbx_recv_wr **bad);
+
+/* qp.c: a queue pair for `conn`, not yet connected; destroy() takes conn. */
+int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
+			const struct rbx_qp_init *init,
+			struct rbx_verbs_qp **qp, char *error);
+uint32_t rbx_verbs_qp_probe_inline_bytes(struct rbx_verbs_device *device);
+void rbx_verbs_disconnect(struct rbx_qp *qp);
+void rbx_verbs_destroy_qp(struct rbx_qp *qp);
+
+/* qp_state.c */
+int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
+			    const struct rdma_conn_param *param);
+void rbx_verbs_qp_make_fail(struct ibv_qp *qp);
+
+/* conn.c */
+int rbx_verbs_conn_create(struct rbx_verbs_device *device,
+			  struct rdma_cm_id *id, struct rbx_verbs_conn **conn);
+void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn);
+void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp);
+void rbx_verbs_conn_end(struct rbx_verbs_conn *conn);
+void rbx_verbs_conn_expect(struct rbx_verbs_conn *conn);
+int rbx_verbs_conn_wait(struct rbx_verbs_conn *conn, uint64_t deadline_ns);
+void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
+				struct rdma_conn_param *param);
+void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id);
+void rbx_verbs_conn_name_peer(struct rdma_cm_id *id, char *name);
+
+/* connect.c */
+int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
+		      struct rbx_connect_init *connect, struct rbx_qp **qp,
+		      char *error);
+
+/* listen.c, accept.c */
+struct rbx_verbs_request {
+	struct rbx_conn_request request;
+	struct rbx_verbs_conn *conn;
+};
+
+int rbx_verbs_listen(struct rbx_device *device, const char *address,
+		     struct rbx_listener **listener, char *error);
+void rbx_verbs_close_listener(struct rbx_listener *listener);
+int rbx_verbs_get_request(struct rbx_listener *listener,
+			  struct rbx_conn_request **request);
+int rbx_verbs_accept(struct rbx_conn_request *request,
+		     const struct rbx_qp_init *init, const void *private_data,
+		     size_t private_data_bytes, struct rbx_qp **qp,
+		     char *error);
+void rbx_verbs_reject(struct rbx_conn_request *request,
+		      const void *private_data, size_t private_data_bytes);
+
+/* cm_thread.c */
+int rbx_verbs_cm_thread_start(struct rbx_verbs_device *device, char *error);
+void rbx_verbs_cm_thread_stop(struct rbx_verbs_device *device);
+
+#endif
