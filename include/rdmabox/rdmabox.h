@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox.h - remote memory for programs.
+ *
+ * A program hands RDMAbox reads and writes of remote memory. RDMAbox merges
+ * neighbours into one work request, chains the rest behind one doorbell, keeps
+ * what is in flight inside a window, posts, polls and reaps, over an RDMA NIC
+ * or, where there is none, over a software device of its own.
+ *
+ *	struct rbx_context *ctx;
+ *	struct rbx_volume *volume;
+ *
+ *	rbx_open(&ctx, NULL);
+ *	rbx_volume_open(ctx, &volume, "10.0.0.1:7471,10.0.0.2:7471", 1 << 30,
+ *			NULL);
+ *	rbx_write(volume, page, sizeof(page), 4096);
+ *	rbx_read(volume, page, sizeof(page), 4096);
+ *	rbx_volume_close(volume);
+ *	rbx_close(ctx);
+ *
+ * Read this page from top to bottom: context, volume, requests, completion,
+ * regions, peers, numbers.
+ *
+ * Every call returns 0, a count, or -errno. After a failure rbx_last_error()
+ * says in one line what failed, why, and how to mend it. All calls may be made
+ * from any thread unless their comment says otherwise; a handle must not be
+ * used while or after it is closed.
+ */
+#ifndef RDMABOX_H
+#define RDMABOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RBX_VERSION "0.1.0"
+
+/* The opaque handles. */
+struct rbx_context; /* a device, its configuration and its numbers */
+struct rbx_volume; /* a range of remote memory on several servers */
+struct rbx_region; /* local memory, registered once */
+struct rbx_peer; /* one memory server, without volume */
+struct rbx_remote; /* memory borrowed from one peer */
+
+/**
+ * rbx_last_error() - why the last failed call of this thread failed.
+ *
+ * Returns one line without a newline, "" where nothing failed yet. It is valid
+ * until the next call of this thread that fails.
+ */
+const char *rbx_last_error(void);
+
+/* ---- Context: a device and how it is to be used ---------------------------
+ *
+ * Options are a struct whose first field is its size, so that it can grow;
+ * fill it with rbx_options_defaults() and change what matters, by field or by
+ * text ("window=1M"). Sizes in text take the suffixes K, M, G and T (1024).
+ */
+struct rbx_options {
+	size_t size_bytes; /* of this struct */
+	/* auto | verbs | soft | soft:tcp. `auto` takes verbs where a device
+	 * is, else soft, and says which and why; a named fabric never falls
+	 * back to another. */
+	char fabric[16];
+	char device[64]; /* verbs: "mlx5_0" or "mlx5_0:1"; "": choose */
+	int gid_index; /* verbs: -1 chooses */
+	/* How requests become work requests (paper, section IV-A):
+	 * single   one work request and one doorbell for each request
+	 * doorbell chaining only
+	 * merge    merging on MR only
+	 * hybrid   both */
+	char mode[16];
+	/* staging copies into registered memory (preMR), direct posts the
+	 * program's own memory (dynMR), auto takes what the device favours. */
+	char buffers[16];
+	/* adaptive[:RETRY[:BATCH]] | busy | event (paper, algorithm 3). */
+	char polling[32];
+	uint64_t window_bytes; /* in flight on the device; 0: no limit */
+	uint32_t window_work_requests; /* the same, counted; 0: no limit */
+	uint32_t fragment_bytes; /* longer requests are split; a power of two,
+				    4 KiB to 256 KiB */
+	uint32_t queue_pairs; /* per peer, 1 to 16 */
+	uint32_t pollers; /* threads that poll; 0: the program calls
+			     rbx_poll() itself */
+	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
+	uint32_t peer_timeout_ms; /* until a silent peer counts as dead */
+	char secret_file[256]; /* shared secret; "": none */
+	uint32_t insecure; /* 1: no secret even beyond loopback */
+};
+
+/** rbx_options_defaults() - fills in the defaults. */
+void rbx_options_defaults(struct rbx_options *options);
+
+/**
+ * rbx_options_set() - changes one option by text, "window=1M".
+ *
+ * Returns 0 or -EINVAL; then rbx_last_error() lists what is allowed.
+ */
+int rbx_options_set(struct rbx_options *options, const char *key_value);
+
+/**
+ * rbx_open() - opens a device.
+ * @ctx: receives the context.
+ * @options: borrowed during the call; NULL for the defaults.
+ *
+ * Returns 0, -EINVAL for a bad option, -ENODEV where the fabric has no device,
+ * -ENOMEM where memory cannot be had or pinned, -ENOENT or -EACCES where the
+ * secret file cannot be read. Blocks for the opening of the device.
+ */
+int rbx_open(struct rbx_context **ctx, const struct rbx_options *options);
+
+/** rbx_close() - closes a context whose volumes, peers and regions are closed. */
+void rbx_close(struct rbx_context *ctx);
+
+/**
+ * rbx_describe() - the effective configuration, a line "key=value" an option,
+ * with the fabric and device that were taken and why.
+ *
+ * Returns how many bytes the text has without its NUL, as snprintf() does.
+ */
+int rbx_describe(struct rbx_context *ctx, char *text, size_t size_bytes);
+
+/* ---- Volume: remote memory that survives ----------------------------------
+ *
+ * A volume is a linear range of bytes made of slabs that memory servers lend,
+ * each slab on `replicas` different servers. A write is acknowledged when every
+ * live replica has it; a read is served by one live replica and goes to another
+ * when that one fails. A lost copy is rebuilt on another server of the volume.
+ * A volume reads as zeros where it was never written. It belongs to the context
+ * that opened it and its memory goes back when it is closed.
+ */
+enum rbx_event_kind {
+	RBX_EVENT_SERVER_DOWN, /* a server is lost */
+	RBX_EVENT_REBUILD_STARTED, /* the copies it held are made anew */
+	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
+	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
+	RBX_EVENT_DATA_LOST, /* the last copy of a slab is gone */
+};
+
+struct rbx_event {
+	enum rbx_event_kind kind;
+	const char *server; /* address, or "" */
+	uint32_t slab_count; /* how many slabs it is about */
+	const char *reason; /* one line */
+};
+
+struct rbx_volume_options {
+	size_t size_bytes; /* of this struct */
+	uint32_t replicas; /* 1 to 3 */
+	/* 1: a CRC32C for each 4 KiB page stays with the client, so that stale
+	 * or torn data is -EIO and never junk. Requests must then be multiples
+	 * of 4 KiB, else -EINVAL. Costs 1 KiB a MiB. */
+	uint32_t checksums;
+	/* Called from a thread of the library; must not block. */
+	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
+		      void *user);
+	void *user;
+};
+
+/** rbx_volume_options_defaults() - one replica, no checksums, no events. */
+void rbx_volume_options_defaults(struct rbx_volume_options *options);
+
+/**
+ * rbx_volume_open() - borrows memory and makes a volume of it.
+ * @servers: "host:port,host:port"; at least as many as replicas.
+ * @size: bytes, a multiple of 4 KiB; rounded up to whole slabs on the servers.
+ * @options: borrowed during the call; NULL for the defaults.
+ *
+ * All or nothing: after a failure nothing stays borrowed. Returns 0, -EINVAL,
+ * -EHOSTUNREACH or -ETIMEDOUT where a server cannot be reached, -EACCES where
+ * it refuses the secret, -ENOSPC where the servers cannot lend that much,
+ * -EDQUOT where a server's quota does not allow it, -ENOMEM. Blocks.
+ */
+int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume,
+		    const char *servers, uint64_t size,
+		    const struct rbx_volume_options *options);
+
+/** rbx_volume_close() - waits for what is outstanding and gives all back. */
+void rbx_volume_close(struct rbx_volume *volume);
+
+/** rbx_volume_size() - bytes, as asked for. */
+uint64_t rbx_volume_size(const struct rbx_volume *volume);
+
+/**
+ * rbx_volume_add_server() - lets a volume use one more server from now on.
+ *
+ * Slabs that lack a replica are rebuilt on it. Errors as rbx_volume_open().
+ */
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
+
+struct rbx_volume_status {
+	uint32_t slabs; /* in all */
+	uint32_t slabs_whole; /* with all replicas live */
+	uint32_t slabs_rebuilding;
+	uint32_t slabs_lost; /* no live replica: requests end with -EIO */
+	uint32_t servers;
+	uint32_t servers_up;
+	uint64_t rebuilt_bytes; /* copied by rebuilds since it was opened */
+};
+
+void rbx_volume_status(struct rbx_volume *volume,
+		       struct rbx_volume_status *status);
+
+/**
+ * rbx_read(), rbx_write() - one request, waited for.
+ *
+ * Return 0 or what the request ended with (struct rbx_request). Block; not to
+ * be called from a completion callback (-EDEADLK).
+ */
+int rbx_read(struct rbx_volume *volume, void *buf, size_t length,
+	     uint64_t offset);
+int rbx_write(struct rbx_volume *volume, const void *buf, size_t length,
+	      uint64_t offset);
+
+/* ---- Requests: many at once ------------------------------------------------
+ *
+ * A request is the caller's memory. RDMAbox borrows it and its buffer from
+ * submit until completion; neither may be touched in between.
+ *
+ * Requests that are outstanding together have no order, as in verbs and NVMe.
+ * A request submitted after another one has completed sees its effect. Of
+ * overlapping outstanding writes each byte holds one or the other.
+ */
+enum rbx_op {
+	RBX_READ,
+	RBX_WRITE,
+};
+
+enum rbx_request_flags {
+	RBX_FENCE = 1, /* starts after all earlier requests have completed that
+			  go to the same peer */
+	RBX_NO_MERGE = 2, /* gets a work request of its own */
+};
+
+struct rbx_request {
+	uint8_t op; /* enum rbx_op */
+	uint8_t flags; /* enum rbx_request_flags */
+	/*
+	 * Out: 0; -EIO every replica is lost or the data is not what was
+	 * written; -EHOSTUNREACH, -ETIMEDOUT the peer is dead (without
+	 * volume); -EACCES the server took the memory back; -ECANCELED the
+	 * volume was closed.
+	 */
+	int32_t status;
+	uint32_t length_bytes; /* at least 1 */
+	uint64_t offset; /* in the volume or in the borrowed memory, bytes */
+	void *buf;
+	struct rbx_region *region; /* that holds buf; NULL: none */
+	/*
+	 * Called once at completion, from the thread that polls. May submit,
+	 * must not block. What it submits is plugged: it leaves together when
+	 * the callbacks of this round are done. NULL: the request comes out
+	 * of rbx_reap().
+	 */
+	void (*complete)(struct rbx_request *request);
+	void *user;
+	uint64_t reserved[8]; /* RDMAbox's own */
+};
+
+/**
+ * rbx_submit() - hands over requests on a volume.
+ * @requests: borrows each until it completes.
+ * @count: 1 to 1024.
+ *
+ * Never blocks; all or nothing. Returns 0, -EAGAIN where too many requests are
+ * outstanding (submit again from a completion, or rbx_wait_room()), -EINVAL for
+ * a request out of range or malformed: then nothing was sent.
+ */
+int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
+	       unsigned int count);
+
+/** rbx_wait_room() - waits until requests complete after an -EAGAIN.
+ *
+ * Returns 0 or -ETIMEDOUT. @timeout_ms: -1 waits for ever.
+ */
+int rbx_wait_room(struct rbx_context *ctx, int timeout_ms);
+
+/**
+ * rbx_plug(), rbx_unplug() - holds back what this thread submits, so that it
+ * leaves as one batch. Nested pairs count; the last unplug sends.
+ */
+void rbx_plug(struct rbx_context *ctx);
+void rbx_unplug(struct rbx_context *ctx);
+
+/* ---- Completion: by callback, or by reaping -------------------------------*/
+
+/**
+ * rbx_reap() - takes completed requests that have no callback.
+ * @done: receives at most @max of them.
+ * @timeout_ms: 0 does not wait, -1 waits for ever.
+ *
+ * Returns how many, 0 after the timeout.
+ */
+int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
+	     unsigned int max, int timeout_ms);
+
+/**
+ * rbx_event_fd() - a descriptor for epoll: readable while rbx_reap() has
+ * something, or, with pollers = 0, while rbx_poll() may have work.
+ */
+int rbx_event_fd(struct rbx_context *ctx);
+
+/**
+ * rbx_poll() - with pollers = 0: completes what has arrived, on this thread.
+ *
+ * Never blocks. Returns the number of work completions handled. -EBUSY where
+ * the context has pollers of its own or another thread is polling.
+ */
+int rbx_poll(struct rbx_context *ctx);
+
+/* ---- Regions: local memory registered once --------------------------------
+ *
+ * Not needed, but the cheapest way with a NIC: a request whose buffer lies in
+ * a region is neither copied nor registered on the way.
+ */
+
+/**
+ * rbx_region_register() - registers memory.
+ *
+ * Returns 0, -EINVAL, -ENOMEM where it cannot be pinned. Blocks. The memory
+ * stays the caller's and must stay mapped until rbx_region_release().
+ */
+int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
+			struct rbx_region **region);
+
+/** rbx_region_release() - no request that uses it may be outstanding. */
+void rbx_region_release(struct rbx_region *region);
+
+/* ---- Peers: one server's memory, without a volume -------------------------*/
+
+/** rbx_peer_connect() - connects to one server. Errors as rbx_volume_open(). */
+int rbx_peer_connect(struct rbx_context *ctx, struct rbx_peer **peer,
+		     const char *server);
+
+/** rbx_peer_close() - all that was borrowed from it has been returned before. */
+void rbx_peer_close(struct rbx_peer *peer);
+
+/**
+ * rbx_borrow() - borrows memory of a peer; at most the server's slab size.
+ *
+ * Returns 0, -EINVAL, -ENOSPC, -EDQUOT, -EHOSTUNREACH, -ETIMEDOUT. Blocks.
+ */
+int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **remote,
+	       uint64_t size);
+
+/** rbx_return() - waits for what is outstanding and gives it back. */
+void rbx_return(struct rbx_remote *remote);
+
+/** rbx_remote_submit() - as rbx_submit(), with offsets in borrowed memory. */
+int rbx_remote_submit(struct rbx_remote *remote,
+		      struct rbx_request *const requests[], unsigned int count);
+
+/* ---- Numbers ---------------------------------------------------------------
+ *
+ * The same names in JSON, Prometheus (rdmabox_NAME_total) and here.
+ */
+#define RBX_STATS(X)                                                          \
+	X(requests, "requests completed")                                     \
+	X(bytes, "bytes of requests completed")                               \
+	X(errors, "requests completed with an error")                         \
+	X(work_requests, "work requests posted")                              \
+	X(doorbells, "posts, each a chain of work requests")                  \
+	X(merged_requests, "requests that shared another's work request")     \
+	X(completions, "work completions handled")                            \
+	X(polls, "polls of a completion queue")                               \
+	X(empty_polls, "polls that found nothing")                            \
+	X(arms, "completion queues armed before a sleep")                     \
+	X(wakeups, "sleeps of a poller that ended with an event")             \
+	X(window_waits, "times that work waited for the window")              \
+	X(inflight_bytes, "bytes in flight now")                              \
+	X(inflight_bytes_max, "most bytes in flight")                         \
+	X(staged_bytes, "bytes copied through staging memory")                \
+	X(registrations, "memory registrations")                              \
+	X(retries, "fragments sent again")                                    \
+	X(failovers, "reads that went on to another replica")                 \
+	X(rebuilt_bytes, "bytes copied by rebuilds")                          \
+	X(checksum_errors, "pages that were not what was written")
+
+struct rbx_stats {
+	size_t size_bytes; /* of this struct, set by the caller */
+#define RBX_STATS_FIELD(name, what) uint64_t name;
+	RBX_STATS(RBX_STATS_FIELD)
+#undef RBX_STATS_FIELD
+	/* Latency of requests, submit to completion, within 4 %. */
+	uint64_t latency_p50_ns;
+	uint64_t latency_p99_ns;
+	uint64_t latency_p999_ns;
+	uint64_t latency_max_ns;
+};
+
+/** rbx_stats_get() - the numbers since rbx_open() or rbx_stats_reset(). */
+void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats);
+
+/** rbx_stats_reset() - starts counting from zero; no request outstanding. */
+void rbx_stats_reset(struct rbx_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

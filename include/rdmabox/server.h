@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * server.h - lends this machine's memory to clients, in slabs.
+ *
+ * What `rdmabox serve` runs. A slab is zeroed before a client sees it, belongs
+ * to one client at a time, and its keys have ended before anybody else could
+ * get the memory. A client that has not been heard of for the lease term loses
+ * its slabs.
+ */
+#ifndef RDMABOX_SERVER_H
+#define RDMABOX_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rbx_server;
+
+struct rbx_server_options {
+	size_t size_bytes; /* of this struct */
+	char listen[128]; /* "host:port"; port 0 takes a free one */
+	char fabric[16]; /* auto | verbs | soft | soft:tcp */
+	char device[64]; /* verbs: "mlx5_0" or "mlx5_0:1"; "": choose */
+	int gid_index; /* verbs: -1 chooses */
+	uint64_t memory_bytes; /* to lend in all */
+	uint64_t slab_bytes; /* a power of two, 64 KiB to 1 GiB */
+	uint64_t quota_bytes; /* for one client; 0: all */
+	uint32_t lease_ms; /* a client must be heard of this often */
+	char secret_file[256]; /* shared secret; "": none */
+	uint32_t insecure; /* 1: no secret even beyond loopback */
+};
+
+/** rbx_server_options_defaults() - fills in the defaults. */
+void rbx_server_options_defaults(struct rbx_server_options *options);
+
+/**
+ * rbx_server_start() - binds, and serves from threads of its own.
+ *
+ * Returns 0, -EINVAL for a bad option, -ENODEV, -EADDRINUSE, -ENOMEM,
+ * -ENOENT or -EACCES for the secret file, -EPERM where a secret is missing and
+ * the address is not a loopback one. rbx_last_error() has cause and fix.
+ */
+int rbx_server_start(struct rbx_server **server,
+		     const struct rbx_server_options *options);
+
+/** rbx_server_address() - "host:port" as bound. Valid while it serves. */
+const char *rbx_server_address(const struct rbx_server *server);
+
+/** rbx_server_describe() - one line: fabric, device, and why it was taken. */
+const char *rbx_server_describe(const struct rbx_server *server);
+
+/**
+ * rbx_server_drain() - lends nothing more, asks clients to take their slabs
+ * elsewhere, and waits until no slab is lent.
+ *
+ * Returns 0, or -ETIMEDOUT with slabs still lent. Blocks.
+ */
+int rbx_server_drain(struct rbx_server *server, uint32_t timeout_ms);
+
+/** rbx_server_stop() - ends all access and all connections, frees all. */
+void rbx_server_stop(struct rbx_server *server);
+
+#define RBX_SERVER_STATS(X)                                                   \
+	X(memory_bytes, "bytes to lend in all")                               \
+	X(lent_bytes, "bytes lent now")                                       \
+	X(slab_bytes, "bytes of a slab")                                      \
+	X(slabs_lent, "slabs lent now")                                       \
+	X(clients, "clients connected now")                                   \
+	X(sessions, "clients ever admitted")                                  \
+	X(slabs_mapped, "slabs ever lent")                                    \
+	X(slabs_unmapped, "slabs given back by clients")                      \
+	X(slabs_revoked, "slabs taken back from clients")                     \
+	X(leases_expired, "clients that were not heard of for a term")        \
+	X(refused_full, "requests for a slab refused: no memory left")        \
+	X(refused_quota, "requests for a slab refused: quota reached")        \
+	X(refused_auth, "connections refused: wrong secret")                  \
+	X(refused_malformed, "messages refused: malformed")                   \
+	X(heartbeats, "heartbeats answered")                                  \
+	X(uptime_s, "seconds since the start")
+
+struct rbx_server_stats {
+	size_t size_bytes; /* of this struct, set by the caller */
+#define RBX_SERVER_STATS_FIELD(name, what) uint64_t name;
+	RBX_SERVER_STATS(RBX_SERVER_STATS_FIELD)
+#undef RBX_SERVER_STATS_FIELD
+};
+
+/** rbx_server_stats_get() - of a server of this process. */
+void rbx_server_stats_get(struct rbx_server *server,
+			  struct rbx_server_stats *stats);
+
+struct rbx_context;
+
+/**
+ * rbx_server_query() - of a server anywhere, over the control protocol.
+ *
+ * Returns 0, -EHOSTUNREACH, -ETIMEDOUT, -EACCES, -EPROTO. Blocks.
+ */
+int rbx_server_query(struct rbx_context *ctx, const char *address,
+		     struct rbx_server_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

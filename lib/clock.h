@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* clock.h - the one clock of the user host, given to the core as now_ns. */
+#ifndef RBX_LIB_CLOCK_H
+#define RBX_LIB_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds since some moment of the past; never steps back. */
+static inline uint64_t rbx_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The same moment for pthread_cond_timedwait() by CLOCK_MONOTONIC. */
+static inline struct timespec rbx_timespec_at(uint64_t at_ns)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(at_ns / 1000000000u),
+		.tv_nsec = (long)(at_ns % 1000000000u),
+	};
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * context.h - a device, its configuration, and what all its users share.
+ *
+ * Read it as the map of lib/: a context has one device, one window, one pool of
+ * staging memory and one planner; pollers with a completion queue each; peers,
+ * each served by one poller; and a list of completed requests for rbx_reap().
+ *
+ * Locks, in order of precedence (do not take an earlier one while holding a
+ * later one): peers_lock, a poller's lock, a peer's lock, done_lock.
+ */
+#ifndef RBX_LIB_CONTEXT_H
+#define RBX_LIB_CONTEXT_H
+
+#include <pthread.h>
+
+#include "core/channel.h"
+#include "fabric/fabric.h"
+#include "include/rdmabox/rdmabox.h"
+#include "lib/error.h"
+#include "lib/fabric_choice.h"
+#include "lib/poller.h"
+#include "lib/session.h"
+
+#define RBX_POLLERS_MAX 16
+
+/* Counters that no poller and no channel keeps. Added to with
+ * RBX_ADD_RELAXED(). */
+struct rbx_counters {
+	uint64_t registrations;
+	uint64_t retries;
+	uint64_t failovers;
+	uint64_t rebuilt_bytes;
+	uint64_t checksum_errors;
+	uint64_t unpolled_requests; /* ended in the thread that submitted */
+	uint64_t unpolled_errors;
+};
+
+struct rbx_context {
+	struct rbx_options options;
+	struct rbx_fabric_choice fabric;
+	struct rbx_device *device;
+	struct rbx_secret *secret;
+	struct rbx_session_set *sessions;
+
+	struct rbx_planner planner; /* read only once open */
+	struct rbx_window window;
+	struct rbx_staging staging;
+	void *staging_memory; /* NULL: the device needs none */
+	struct rbx_mr *staging_mr;
+
+	uint32_t poller_count; /* 1 where the program polls itself */
+	struct rbx_poller *pollers[RBX_POLLERS_MAX];
+
+	/* Peers come and go under the lock; pollers read the slots (atomic)
+	 * while they hold their own lock, see rbx_poller_visit(). */
+	pthread_mutex_t peers_lock;
+	struct rbx_peer *peers[RBX_PEERS_MAX];
+	uint32_t peer_slots_used; /* atomic: slots ever used */
+
+	struct rbx_counters counters;
+	/* What was counted up to the last rbx_stats_reset(). */
+	struct rbx_stats stats_base;
+	/* What closed peers had counted, so that no number goes backwards. */
+	struct rbx_channel_counters closed_channels;
+
+	/* Completed requests without a callback; room for submitters. */
+	pthread_mutex_t done_lock;
+	pthread_cond_t done_changed;
+	struct rbx_request *done_first;
+	struct rbx_request *done_last;
+	uint64_t room_count; /* how often rbx_context_made_room() was called */
+	uint32_t room_waiters; /* atomic */
+	int done_fd; /* eventfd: readable while the list is not empty */
+};
+
+const struct rbx_options *rbx_context_options(const struct rbx_context *ctx);
+struct rbx_counters *rbx_context_counters(struct rbx_context *ctx);
+
+/* Whether a region covers a buffer, and its lkey. */
+bool rbx_region_covers(const struct rbx_region *region, const void *buf,
+		       size_t length, uint32_t *lkey);
+
+/* Once at submit: notes the time. */
+void rbx_request_stamp(struct rbx_request *request);
+
+/* Once at completion, status set: counts, then calls back or queues. */
+void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request);
+
+/* After resources for submitting came back: wakes rbx_wait_room(). */
+void rbx_context_made_room(struct rbx_context *ctx);
+
+/* Puts a peer into a slot and gives it a poller; -ENOSPC: no slot. */
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
+			 struct rbx_poller **poller);
+/* When it returns no poller refers to the peer. */
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
+			     struct rbx_poller *poller);
+
+/* Lets all parked combiners of the device look again. */
+void rbx_context_unpark(struct rbx_context *ctx);
+
+#endif

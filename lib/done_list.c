@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * done_list.c - the end of a request: counted, then called back or queued.
+ *
+ * Requests with a callback are the quick way: nothing is locked. Those without
+ * one go on the context's list, where rbx_reap() finds them; done_fd is
+ * readable while the list is not empty, for who waits with epoll.
+ *
+ * Where the program polls itself (pollers = 0) whoever waits here polls.
+ */
+#include "lib/done_list.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/context.h"
+#include "lib/peer_internal.h"
+
+/* reserved[] of a request: [0] the time of submit, [1] the list link. */
+#define STAMP(request) ((request)->reserved[0])
+#define LINK(request) ((request)->reserved[1])
+
+int rbx_done_list_init(struct rbx_context *ctx)
+{
+	pthread_condattr_t attributes;
+
+	ctx->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ctx->done_fd < 0)
+		return rbx_error(-errno, "cannot create an eventfd: %s",
+				 strerror(errno));
+	pthread_mutex_init(&ctx->done_lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&ctx->done_changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return 0;
+}
+
+void rbx_done_list_destroy(struct rbx_context *ctx)
+{
+	pthread_cond_destroy(&ctx->done_changed);
+	pthread_mutex_destroy(&ctx->done_lock);
+	close(ctx->done_fd);
+}
+
+void rbx_request_stamp(struct rbx_request *request)
+{
+	STAMP(request) = rbx_now_ns();
+}
+
+static void bump(uint64_t *counter, uint64_t value)
+{
+	RBX_STORE_RELAXED(counter, RBX_LOAD_RELAXED(counter) + value);
+}
+
+/* In the numbers of who polls; requests that end in the thread that submits,
+ * because all their replicas are lost, are counted in the context's. */
+static void count(struct rbx_context *ctx, const struct rbx_request *request)
+{
+	struct rbx_poller *poller = rbx_poller_current();
+
+	if (poller == NULL) {
+		RBX_ADD_RELAXED(&ctx->counters.unpolled_requests, 1);
+		RBX_ADD_RELAXED(&ctx->counters.unpolled_errors,
+				request->status != 0);
+		return;
+	}
+	bump(&poller->counters.requests, 1);
+	bump(&poller->counters.bytes, request->length_bytes);
+	if (request->status != 0)
+		bump(&poller->counters.errors, 1);
+	rbx_histogram_add(&poller->latency, rbx_now_ns() - STAMP(request));
+}
+
+static void queue(struct rbx_context *ctx, struct rbx_request *request)
+{
+	uint64_t one = 1;
+	bool was_empty;
+
+	LINK(request) = 0;
+	pthread_mutex_lock(&ctx->done_lock);
+	was_empty = ctx->done_first == NULL;
+	if (was_empty)
+		ctx->done_first = request;
+	else
+		LINK(ctx->done_last) = (uintptr_t)request;
+	ctx->done_last = request;
+	if (was_empty) {
+		pthread_cond_broadcast(&ctx->done_changed);
+		/* Cannot fail: the counter is zero, see take_locked(). */
+		if (write(ctx->done_fd, &one, sizeof(one)) < 0)
+			RBX_ASSERT(errno == EAGAIN);
+	}
+	pthread_mutex_unlock(&ctx->done_lock);
+}
+
+void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request)
+{
+	count(ctx, request);
+	if (request->complete)
+		request->complete(request);
+	else
+		queue(ctx, request);
+}
+
+static unsigned int take_locked(struct rbx_context *ctx,
+				struct rbx_request *done[], unsigned int max)
+{
+	unsigned int taken = 0;
+	uint64_t ignored;
+
+	while (taken < max && ctx->done_first != NULL) {
+		struct rbx_request *request = ctx->done_first;
+
+		ctx->done_first =
+			(struct rbx_request *)(uintptr_t)LINK(request);
+		done[taken++] = request;
+	}
+	if (taken != 0 && ctx->done_first == NULL &&
+	    read(ctx->done_fd, &ignored, sizeof(ignored)) < 0)
+		RBX_ASSERT(errno == EAGAIN);
+	return taken;
+}
+
+/* A point in time for pthread_cond_timedwait(); timeout_ms not negative. */
+static struct timespec time_after(int timeout_ms)
+{
+	return rbx_timespec_at(rbx_now_ns() + (uint64_t)timeout_ms * 1000000);
+}
+
+/*
+ * Waits for a change under done_lock; where the program polls itself, polls
+ * instead. False: the time is over.
+ */
+static bool wait_locked(struct rbx_context *ctx, const struct timespec *until)
+{
+	struct timespec now;
+
+	if (ctx->options.pollers == 0) {
+		pthread_mutex_unlock(&ctx->done_lock);
+		rbx_poll(ctx);
+		pthread_mutex_lock(&ctx->done_lock);
+		if (until == NULL)
+			return true;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		return now.tv_sec < until->tv_sec ||
+		       (now.tv_sec == until->tv_sec &&
+			now.tv_nsec < until->tv_nsec);
+	}
+	if (until == NULL)
+		return pthread_cond_wait(&ctx->done_changed,
+					 &ctx->done_lock) == 0;
+	return pthread_cond_timedwait(&ctx->done_changed, &ctx->done_lock,
+				      until) == 0;
+}
+
+int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
+	     unsigned int max, int timeout_ms)
+{
+	struct timespec until = { 0 };
+	unsigned int taken;
+
+	if (max == 0)
+		return rbx_error(-EINVAL, "rbx_reap: max is 0");
+	if (timeout_ms >= 0)
+		until = time_after(timeout_ms);
+	pthread_mutex_lock(&ctx->done_lock);
+	for (;;) {
+		taken = take_locked(ctx, done, max);
+		if (taken != 0 ||
+		    !wait_locked(ctx, timeout_ms < 0 ? NULL : &until))
+			break;
+	}
+	if (taken == 0)
+		taken = take_locked(ctx, done, max);
+	pthread_mutex_unlock(&ctx->done_lock);
+	return (int)taken;
+}
+
+void rbx_context_made_room(struct rbx_context *ctx)
+{
+	/*
+	 * Pairs with the addition in rbx_wait_room(): either it sees the room
+	 * that was made before this load, when its caller tries again, or we
+	 * see that it waits.
+	 */
+	if (RBX_LOAD_ORDERED(&ctx->room_waiters) == 0)
+		return;
+	pthread_mutex_lock(&ctx->done_lock);
+	ctx->room_count++;
+	pthread_cond_broadcast(&ctx->done_changed);
+	pthread_mutex_unlock(&ctx->done_lock);
+}
+
+/* Room may have been made between the -EAGAIN and the call: an answer after
+ * this time, though nobody told us of room, costs one more try. */
+#define ROOM_GUESS_MS 1
+
+int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
+{
+	int guess_ms = timeout_ms < 0 || timeout_ms > ROOM_GUESS_MS ?
+			       ROOM_GUESS_MS :
+			       timeout_ms;
+	struct timespec until = time_after(guess_ms);
+	uint64_t room_count;
+	bool in_time = true;
+
+	RBX_FETCH_ADD(&ctx->room_waiters, 1);
+	pthread_mutex_lock(&ctx->done_lock);
+	room_count = ctx->room_count;
+	while (in_time && ctx->room_count == room_count)
+		in_time = wait_locked(ctx, &until);
+	pthread_mutex_unlock(&ctx->done_lock);
+	RBX_FETCH_ADD(&ctx->room_waiters, (uint32_t)-1);
+	return in_time || guess_ms != timeout_ms ? 0 : -ETIMEDOUT;
+}
+
+int rbx_event_fd(struct rbx_context *ctx)
+{
+	return ctx->options.pollers == 0 ? ctx->pollers[0]->cq->event_fd :
+					   ctx->done_fd;
+}
+
+int rbx_poll(struct rbx_context *ctx)
+{
+	struct rbx_poller *poller = ctx->pollers[0];
+	int count;
+
+	if (ctx->options.pollers != 0)
+		return rbx_error(-EBUSY,
+				 "rbx_poll: the context has %u pollers of its "
+				 "own; open it with pollers=0",
+				 ctx->options.pollers);
+	if (pthread_mutex_trylock(&poller->lock))
+		return -EBUSY;
+	ctx->device->ops->consume_events(poller->cq);
+	count = rbx_poller_poll(poller);
+	if (count == 0) {
+		/* What comes from now on makes the descriptor readable. */
+		ctx->device->ops->arm(poller->cq);
+		count = rbx_poller_poll(poller);
+	}
+	pthread_mutex_unlock(&poller->lock);
+	return count;
+}
+
+void rbx_plug(struct rbx_context *ctx)
+{
+	(void)ctx;
+	rbx_plug_push();
+}
+
+void rbx_unplug(struct rbx_context *ctx)
+{
+	(void)ctx;
+	rbx_plug_pull();
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * error.c - the last error of each thread, in words.
+ *
+ * The text is cut at its bound and never holds a newline, so that it can be
+ * shown or logged as one line whatever a fabric or a peer put into it.
+ */
+#include "lib/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "fabric/fabric.h"
+#include "include/rdmabox/rdmabox.h"
+
+static __thread char last_error[RBX_ERROR_TEXT_MAX];
+
+int rbx_error(int err, const char *format, ...)
+{
+	/* The arguments may hold last_error itself: format beside it first. */
+	char text[sizeof(last_error)];
+	size_t i;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (i = 0; text[i]; i++)
+		last_error[i] = text[i] == '\n' ? ' ' : text[i];
+	last_error[i] = '\0';
+	return err;
+}
+
+const char *rbx_last_error(void)
+{
+	return last_error;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fabric_choice.c - see fabric_choice.h.
+ *
+ * RBX_HAVE_VERBS is set by the build where libibverbs and librdmacm are there.
+ */
+#include "lib/fabric_choice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/error.h"
+
+/* What verbs says of itself: 0, or -errno with the reason in error. */
+static int verbs_probe(char *error)
+{
+#ifdef RBX_HAVE_VERBS
+	return rbx_fabric_verbs.probe(error);
+#else
+	snprintf(error, RBX_ERROR_TEXT_MAX,
+		 "this build has no verbs: install libibverbs-dev and "
+		 "librdmacm-dev and build again");
+	return -ENODEV;
+#endif
+}
+
+static int choose_verbs(struct rbx_fabric_choice *choice, const char *why)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err = verbs_probe(error);
+
+	if (err)
+		return rbx_error(err, "no verbs device: %s", error);
+#ifdef RBX_HAVE_VERBS
+	choice->ops = &rbx_fabric_verbs;
+#endif
+	snprintf(choice->why, sizeof(choice->why), "verbs: %s", why);
+	return 0;
+}
+
+static int choose_soft(struct rbx_fabric_choice *choice, bool mapping,
+		       const char *why)
+{
+	if (choice->options.device_name || choice->options.gid_index >= 0)
+		return rbx_error(-EINVAL,
+				 "the soft fabric has no devices to choose from; "
+				 "leave out device and gid, or take verbs");
+	choice->ops = &rbx_fabric_soft;
+	choice->options.same_host_mapping = mapping;
+	snprintf(choice->why, sizeof(choice->why), "soft: %.*s",
+		 (int)sizeof(choice->why) - 7, why);
+	return 0;
+}
+
+static int choose_auto(struct rbx_fabric_choice *choice)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	char why[RBX_ERROR_TEXT_MAX + 32];
+
+	if (choice->options.device_name)
+		return choose_verbs(choice, "a device was named");
+	if (!verbs_probe(error))
+		return choose_verbs(choice, "there is an RDMA device");
+	snprintf(why, sizeof(why), "no RDMA device (%s)", error);
+	return choose_soft(choice, true, why);
+}
+
+int rbx_fabric_choose(const char *fabric, const char *device, int gid_index,
+		      struct rbx_fabric_choice *choice)
+{
+	memset(choice, 0, sizeof(*choice));
+	choice->options.device_name = device && device[0] ? device : NULL;
+	choice->options.gid_index = gid_index;
+	if (!strcmp(fabric, "auto"))
+		return choose_auto(choice);
+	if (!strcmp(fabric, "verbs"))
+		return choose_verbs(choice, "as asked");
+	if (!strcmp(fabric, "soft"))
+		return choose_soft(choice, true, "as asked");
+	if (!strcmp(fabric, "soft:tcp"))
+		return choose_soft(choice, false,
+				   "as asked, without same-host mapping");
+	return rbx_error(-EINVAL,
+			 "unknown fabric \"%s\"; use auto, verbs, soft or "
+			 "soft:tcp",
+			 fabric);
+}

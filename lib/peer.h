@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * peer.h - a connection to one memory server, as the rest of lib/ sees it.
+ *
+ * A peer is a control session (who am I, which slabs may I use) and a few queue
+ * pairs for the data, with one merge queue in front of them. Fragments go in
+ * by rbx_peer_submit() from any thread and come back by their done(), always
+ * called from the thread that polls. While a connection is broken and within
+ * peer_timeout_ms fragments wait and are sent again; after that, or at once
+ * where the server is known to be gone, the peer is down for good: each
+ * fragment ends with -EHOSTUNREACH, and so does each later one. Nothing hangs.
+ */
+#ifndef RBX_LIB_PEER_H
+#define RBX_LIB_PEER_H
+
+#include "core/request.h"
+
+struct rbx_context;
+struct rbx_peer;
+
+/* Told from the context's control thread; may call anything of this page but
+ * what blocks (map, unmap, open, close). */
+struct rbx_peer_events {
+	/* Once, before the first fragment ends with -EHOSTUNREACH for it. */
+	void (*down)(struct rbx_peer *peer, const char *reason, void *user);
+	/* The server wants a slab back within grace_ms; then it is revoked. */
+	void (*evict)(struct rbx_peer *peer, uint64_t slab_id,
+		      uint32_t grace_ms, void *user);
+	void *user;
+};
+
+/* A slab that the server lent. */
+struct rbx_grant {
+	uint64_t slab_id;
+	uint64_t epoch;
+	uint64_t remote_addr;
+	uint64_t length_bytes;
+	uint32_t rkey;
+};
+
+/* Blocks. Errors as rbx_volume_open(); rbx_last_error() is set. */
+int rbx_peer_open(struct rbx_context *ctx, const char *address,
+		  const struct rbx_peer_events *events, struct rbx_peer **peer);
+
+/* No fragment outstanding, no slab of use any more. Blocks. */
+void rbx_peer_close_internal(struct rbx_peer *peer);
+
+const char *rbx_peer_address(const struct rbx_peer *peer);
+uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer);
+/* As the server last told it, by heartbeat or reply. */
+uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);
+
+/* Borrows one slab / gives it back. Block; not from a poller's thread. */
+int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant);
+int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant);
+
+/*
+ * Lends fragments, linked by node.next from first to last, to the peer. Never
+ * blocks and never refuses: the caller's pool of fragments is the bound. Under
+ * a plug of this thread they leave at unplug.
+ */
+void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
+		     struct rbx_fragment *last);
+
+#endif

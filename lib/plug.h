@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plug.h - holds back what a thread submits until it says go.
+ *
+ * Plugging, as in the block layer: while a poller runs the callbacks of one
+ * batch of completions, what they submit is held and then combined together, so
+ * that one thread that keeps 32 requests outstanding gets batches too. The plug
+ * belongs to the thread; fragments are kept in one list per peer.
+ */
+#ifndef RBX_LIB_PLUG_H
+#define RBX_LIB_PLUG_H
+
+#include <stdbool.h>
+
+#include "core/request.h"
+
+struct rbx_peer;
+
+/* Nested pairs count; the last pull hands everything over and combines. */
+void rbx_plug_push(void);
+void rbx_plug_pull(void);
+
+/* Holds fragments back if the thread is plugged; false: it is not. */
+bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
+		   struct rbx_fragment *last);
+
+#endif

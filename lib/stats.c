@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * stats.c - adds up what the pollers, the channels and the context count.
+ *
+ * Each counter has one writer and is read here without a lock, so numbers of
+ * one call may be from slightly different moments.
+ */
+#include <string.h>
+
+#include "lib/peer_internal.h"
+
+static void add_channel(struct rbx_stats *stats,
+			const struct rbx_channel_counters *counters)
+{
+	stats->work_requests += RBX_LOAD_RELAXED(&counters->work_requests);
+	stats->doorbells += RBX_LOAD_RELAXED(&counters->doorbells);
+	stats->merged_requests += RBX_LOAD_RELAXED(&counters->merged_requests);
+	stats->window_waits += RBX_LOAD_RELAXED(&counters->window_waits);
+	stats->staged_bytes += RBX_LOAD_RELAXED(&counters->staged_bytes);
+}
+
+static void add_poller(struct rbx_stats *stats,
+		       const struct rbx_poller_counters *counters)
+{
+	stats->requests += RBX_LOAD_RELAXED(&counters->requests);
+	stats->bytes += RBX_LOAD_RELAXED(&counters->bytes);
+	stats->errors += RBX_LOAD_RELAXED(&counters->errors);
+	stats->completions += RBX_LOAD_RELAXED(&counters->completions);
+	stats->polls += RBX_LOAD_RELAXED(&counters->polls);
+	stats->empty_polls += RBX_LOAD_RELAXED(&counters->empty_polls);
+	stats->arms += RBX_LOAD_RELAXED(&counters->arms);
+	stats->wakeups += RBX_LOAD_RELAXED(&counters->wakeups);
+}
+
+static void add_context(struct rbx_stats *stats,
+			const struct rbx_counters *counters)
+{
+	uint64_t unpolled = RBX_LOAD_RELAXED(&counters->unpolled_requests);
+
+	stats->requests += unpolled;
+	stats->errors += RBX_LOAD_RELAXED(&counters->unpolled_errors);
+	stats->registrations += RBX_LOAD_RELAXED(&counters->registrations);
+	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
+	stats->failovers += RBX_LOAD_RELAXED(&counters->failovers);
+	stats->rebuilt_bytes += RBX_LOAD_RELAXED(&counters->rebuilt_bytes);
+	stats->checksum_errors += RBX_LOAD_RELAXED(&counters->checksum_errors);
+}
+
+static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
+{
+	pthread_mutex_lock(&ctx->peers_lock);
+	add_channel(stats, &ctx->closed_channels);
+	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
+		if (ctx->peers[i] != NULL)
+			add_channel(stats, &ctx->peers[i]->channel.counters);
+	}
+	pthread_mutex_unlock(&ctx->peers_lock);
+}
+
+/* Everything since rbx_open(), without the latencies. */
+static void collect(struct rbx_context *ctx, struct rbx_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	add_context(stats, &ctx->counters);
+	for (uint32_t i = 0; i < ctx->poller_count; i++)
+		add_poller(stats, &ctx->pollers[i]->counters);
+	add_peers(ctx, stats);
+}
+
+static void get_latency(struct rbx_context *ctx, struct rbx_stats *stats)
+{
+	struct rbx_histogram all;
+
+	rbx_histogram_clear(&all);
+	for (uint32_t i = 0; i < ctx->poller_count; i++)
+		rbx_histogram_merge(&all, &ctx->pollers[i]->latency);
+	stats->latency_p50_ns = rbx_histogram_quantile(&all, 500);
+	stats->latency_p99_ns = rbx_histogram_quantile(&all, 990);
+	stats->latency_p999_ns = rbx_histogram_quantile(&all, 999);
+	stats->latency_max_ns = all.max;
+}
+
+void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
+{
+	size_t size_bytes = RBX_MIN(stats->size_bytes, sizeof(*stats));
+	struct rbx_stats now;
+
+	collect(ctx, &now);
+#define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
+	RBX_STATS(SINCE_RESET)
+#undef SINCE_RESET
+	now.inflight_bytes = rbx_window_in_flight_bytes(&ctx->window);
+	now.inflight_bytes_max =
+		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
+	get_latency(ctx, &now);
+	now.size_bytes = size_bytes;
+	memcpy(stats, &now, size_bytes);
+}
+
+void rbx_stats_reset(struct rbx_context *ctx)
+{
+	collect(ctx, &ctx->stats_base);
+	for (uint32_t i = 0; i < ctx->poller_count; i++)
+		rbx_histogram_clear(&ctx->pollers[i]->latency);
+	RBX_STORE_RELAXED(&ctx->window.in_flight_bytes_peak, 0);
+}
+
+void rbx_stats_keep_channel(struct rbx_context *ctx,
+			    const struct rbx_channel *channel)
+{
+	const struct rbx_channel_counters *from = &channel->counters;
+	struct rbx_channel_counters *to = &ctx->closed_channels;
+
+	to->work_requests += from->work_requests;
+	to->doorbells += from->doorbells;
+	to->merged_requests += from->merged_requests;
+	to->window_waits += from->window_waits;
+	to->staged_bytes += from->staged_bytes;
+}

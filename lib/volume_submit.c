@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_submit.c - the way of a request through a volume: checked, split into
+ * pieces, sent, joined.
+ *
+ * rbx_submit() checks everything before it takes anything, then takes all the
+ * pieces that its requests need in one step: all or nothing. Each piece makes a
+ * step of its slab under the slab's lock; what comes out is done without it:
+ * parts are sent, checksums computed, ended pieces joined into their request.
+ * Nothing here allocates or blocks.
+ *
+ * A part that is done makes the next step of its slab, which may send the same
+ * piece on to another replica, or let others go that waited for it.
+ *
+ * The request's reserved words while it is ours: [0] the context's time stamp,
+ * [1] pieces that have not ended (atomic), [2] lkey of its region. Its status is
+ * that of the first piece that failed.
+ */
+#include "volume.h"
+
+/* A request's flags are those of its fragments. */
+RBX_STATIC_ASSERT((int)RBX_FENCE == RBX_FRAGMENT_FENCE, "same bit");
+RBX_STATIC_ASSERT((int)RBX_NO_MERGE == RBX_FRAGMENT_ALONE, "same bit");
+#define REQUEST_FLAGS (RBX_FENCE | RBX_NO_MERGE)
+
+/* Fragments on their way to peers, so that those of one peer go together. */
+#define BATCH_RUNS 4u
+
+struct batch {
+	uint32_t count;
+	struct run {
+		struct rbx_peer *peer;
+		struct rbx_fragment *first;
+		struct rbx_fragment *last;
+	} runs[BATCH_RUNS];
+};
+
+static void batch_send(struct batch *batch)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->count; i++)
+		rbx_peer_submit(batch->runs[i].peer, batch->runs[i].first,
+				batch->runs[i].last);
+	batch->count = 0;
+}
+
+static void batch_add(struct batch *batch, struct rbx_peer *peer,
+		      struct rbx_fragment *fragment)
+{
+	uint32_t i;
+
+	fragment->node.next = NULL;
+	for (i = 0; i < batch->count; i++) {
+		struct run *run = &batch->runs[i];
+
+		if (run->peer != peer)
+			continue;
+		run->last->node.next = &fragment->node;
+		run->last = fragment;
+		return;
+	}
+	if (batch->count == BATCH_RUNS)
+		batch_send(batch);
+	batch->runs[batch->count++] = (struct run){ peer, fragment, fragment };
+}
+
+/* What a piece in READING or WRITING wants: its parts sent. */
+static void piece_send(struct rbx_volume *volume, struct rbx_piece *piece,
+		       struct batch *batch)
+{
+	/* Once the last part is in the batch the piece may end and be reused. */
+	uint32_t mask = piece->send_mask;
+	uint32_t slot;
+
+	if (piece->kind == RBX_PIECE_WRITE && volume->map->shape.checksums)
+		rbx_checksum_store(piece->slab->checksums, piece);
+	for (slot = 0; mask >> slot; slot++) {
+		struct rbx_part *part = &piece->parts[slot];
+
+		if (mask >> slot & 1)
+			batch_add(batch, volume->servers[part->server].peer,
+				  &part->fragment);
+	}
+}
+
+/* Puts an ended piece back and completes its request if it was the last. */
+static void piece_end(struct rbx_volume *volume, struct rbx_piece *piece)
+{
+	struct rbx_request *request = piece->user;
+	struct rbx_context *ctx = volume->ctx;
+	int32_t none = 0;
+
+	if (piece->kind == RBX_PIECE_COPY) {
+		rbx_volume_copy_ended(volume, piece);
+		return;
+	}
+	if (piece->status)
+		(void)RBX_COMPARE_EXCHANGE(&request->status, &none,
+					   piece->status);
+	if (rbx_piece_pool_give(&volume->pool, piece))
+		rbx_volume_fence_look(volume);
+	rbx_context_made_room(ctx);
+	if (RBX_FETCH_ADD(&request->reserved[1], -1) == 1)
+		rbx_context_complete(ctx, request);
+}
+
+/* Has a piece ended by the poller, as if by a completion. */
+static void piece_end_later(struct rbx_volume *volume, struct rbx_piece *piece)
+{
+	struct rbx_fragment *fragment = &piece->parts[0].fragment;
+
+	fragment->node.next = NULL;
+	rbx_poller_end(volume->ctx->pollers[0], fragment);
+}
+
+static void volume_start(struct rbx_volume *volume, struct rbx_piece *piece,
+			 struct batch *batch)
+{
+	struct rbx_slab *slab = piece->slab;
+	struct rbx_piece_list todo = { 0 };
+
+	rbx_volume_lock(volume, slab);
+	rbx_slab_start(slab, piece, &todo);
+	rbx_volume_unlock(volume, slab);
+	while ((piece = rbx_piece_list_take(&todo))) {
+		if (piece->state == RBX_PIECE_IDLE)
+			piece_end_later(volume, piece);
+		else
+			piece_send(volume, piece, batch);
+	}
+}
+
+void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece *piece)
+{
+	struct batch batch = { 0 };
+
+	volume_start(volume, piece, &batch);
+	batch_send(&batch);
+}
+
+/* Turns a read's success into -EBADMSG where a checksum says otherwise. */
+static int32_t read_check(struct rbx_volume *volume,
+			  const struct rbx_piece *piece)
+{
+	struct rbx_counters *counters = rbx_context_counters(volume->ctx);
+	uint32_t mismatches =
+		rbx_checksum_mismatches(piece->slab->checksums, piece);
+
+	if (!mismatches)
+		return 0;
+	if (piece->holds) /* else it may be a write under way */
+		RBX_ADD_RELAXED(&counters->checksum_errors, mismatches);
+	return -EBADMSG;
+}
+
+static int32_t part_status(struct rbx_volume *volume,
+			   const struct rbx_part *part)
+{
+	const struct rbx_piece *piece = part->piece;
+	int32_t status = part->fragment.status;
+
+	if (status == -EBADMSG)
+		return -EIO; /* the peer's; ours means a checksum */
+	if (status || piece->state != RBX_PIECE_READING ||
+	    !volume->map->shape.checksums)
+		return status;
+	return read_check(volume, piece);
+}
+
+/* The read of a program is about to be sent to another replica. */
+static bool is_failover(const struct rbx_piece *piece, int32_t status)
+{
+	return status && piece->state == RBX_PIECE_READING &&
+	       piece->kind == RBX_PIECE_READ &&
+	       (status != -EBADMSG || piece->tried_mask);
+}
+
+void rbx_volume_part_done(struct rbx_fragment *fragment)
+{
+	struct rbx_part *part = rbx_part_of(fragment);
+	struct rbx_piece *piece = part->piece;
+	struct rbx_volume *volume = piece->owner;
+	struct rbx_slab *slab = piece->slab;
+	struct rbx_piece_list todo = { 0 };
+	struct batch batch = { 0 };
+	bool attention, failover;
+	int32_t status;
+
+	if (piece->state == RBX_PIECE_IDLE) { /* from piece_end_later() */
+		piece_end(volume, piece);
+		return;
+	}
+	status = part_status(volume, part);
+	rbx_volume_lock(volume, slab);
+	rbx_slab_done(slab, part, status, &todo);
+	attention = rbx_slab_attention(slab);
+	failover = is_failover(piece, status);
+	rbx_volume_unlock(volume, slab);
+	if (attention)
+		rbx_volume_keeper_wake(volume);
+	if (failover)
+		RBX_ADD_RELAXED(&rbx_context_counters(volume->ctx)->failovers,
+				1);
+	while ((piece = rbx_piece_list_take(&todo))) {
+		if (piece->state == RBX_PIECE_IDLE)
+			piece_end(volume, piece);
+		else
+			piece_send(volume, piece, &batch);
+	}
+	batch_send(&batch);
+}
+
+int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
+			   uint64_t length_bytes)
+{
+	uint64_t size_bytes = volume->map->size_bytes;
+
+	if (!length_bytes)
+		return rbx_error(-EINVAL, "a request is at least 1 byte long");
+	if (offset > size_bytes || length_bytes > size_bytes - offset)
+		return rbx_error(-EINVAL, "%llu bytes at %llu are beyond the volume's %llu bytes",
+				 (unsigned long long)length_bytes,
+				 (unsigned long long)offset,
+				 (unsigned long long)size_bytes);
+	if (volume->map->shape.checksums &&
+	    (offset | length_bytes) % RBX_PAGE_BYTES)
+		return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, as checksums need",
+				 (unsigned long long)length_bytes,
+				 (unsigned long long)offset, RBX_PAGE_BYTES);
+	return 0;
+}
+
+static int request_check(const struct rbx_volume *volume,
+			 struct rbx_request *request)
+{
+	uint32_t lkey = 0;
+	int err;
+
+	if (!request || !request->buf || request->op > RBX_WRITE ||
+	    request->flags & ~REQUEST_FLAGS)
+		return rbx_error(-EINVAL, "malformed request: it needs a buffer, and known op and flags");
+	err = rbx_volume_range_check(volume, request->offset,
+				     request->length_bytes);
+	if (err)
+		return err;
+	if (request->region &&
+	    !rbx_region_covers(request->region, request->buf,
+			       request->length_bytes, &lkey))
+		return rbx_error(-EINVAL, "the request's buffer lies outside of its region");
+	request->reserved[2] = lkey;
+	return 0;
+}
+
+/* Checks all; counts the pieces they need. */
+static int requests_check(const struct rbx_volume *volume,
+			  struct rbx_request *const requests[],
+			  unsigned int count, uint32_t *pieces_count)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < count; i++) {
+		struct rbx_request *request = requests[i];
+
+		err = request_check(volume, request);
+		if (err)
+			return err;
+		request->reserved[1] = rbx_volume_map_pieces(
+			volume->map, request->offset, request->length_bytes);
+		sum += request->reserved[1];
+	}
+	if (sum > volume->pool.count)
+		return rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
+				 (unsigned long long)sum, volume->pool.count);
+	*pieces_count = (uint32_t)sum;
+	return 0;
+}
+
+/* Splits a request; its pieces come off the list and go to the batch, or wait
+ * behind a fence. */
+static void request_start(struct rbx_volume *volume,
+			  struct rbx_request *request,
+			  struct rbx_piece_list *pieces, struct batch *batch)
+{
+	bool fence = request->flags & RBX_FENCE;
+	uint8_t flags = request->flags;
+	uint8_t kind = request->op == RBX_READ ? RBX_PIECE_READ :
+						 RBX_PIECE_WRITE;
+	struct rbx_piece_list fenced = { 0 };
+	uint64_t offset_bytes = request->offset;
+	uint64_t local_addr = (uintptr_t)request->buf;
+	uint32_t left_bytes = request->length_bytes;
+	uint32_t lkey = (uint32_t)request->reserved[2];
+
+	if (request->region)
+		flags |= RBX_FRAGMENT_HAS_LKEY;
+	request->status = 0;
+	rbx_request_stamp(request);
+	/* The request is gone once its last piece is started: only locals from
+	 * here on. */
+	while (left_bytes) {
+		struct rbx_piece *piece = rbx_piece_list_take(pieces);
+		uint32_t taken_bytes = rbx_volume_map_aim(
+			volume->map, piece, offset_bytes, left_bytes);
+
+		piece->slab = rbx_volume_map_slab(volume->map, offset_bytes);
+		piece->user = request;
+		piece->kind = kind;
+		piece->fragment_flags = flags;
+		piece->local_addr = local_addr;
+		piece->lkey = lkey;
+		offset_bytes += taken_bytes;
+		local_addr += taken_bytes;
+		left_bytes -= taken_bytes;
+		if (fence)
+			rbx_piece_list_add(&fenced, piece);
+		else
+			volume_start(volume, piece, batch);
+	}
+	if (fence)
+		rbx_volume_fence(volume, &fenced);
+}
+
+int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
+	       unsigned int count)
+{
+	struct rbx_piece_list pieces = { 0 };
+	struct batch batch = { 0 };
+	uint32_t pieces_count = 0;
+	unsigned int i;
+	int err;
+
+	if (!volume || !requests || !count || count > RBX_SUBMIT_MAX)
+		return rbx_error(-EINVAL, "submit takes a volume and 1 to %u requests",
+				 RBX_SUBMIT_MAX);
+	err = requests_check(volume, requests, count, &pieces_count);
+	if (err)
+		return err;
+	if (rbx_piece_pool_take(&volume->pool, pieces_count, &pieces))
+		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
+	for (i = 0; i < count; i++)
+		request_start(volume, requests[i], &pieces, &batch);
+	batch_send(&batch);
+	return 0;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attach.c - data queue pairs: who may have one, and their end.
+ *
+ * A data queue pair needs no thread: the fabric serves it. Only its beginning
+ * and its end are ours. It is accepted if its private data carries the mac of
+ * a session's current control connection and a serial number higher than all
+ * before: nothing that was seen on the wire can be used again. One receive is
+ * kept posted that no message ever fills, so that its flush tells us when the
+ * connection has ended.
+ */
+#include "server/state.h"
+#include "wire/attach.h"
+
+/* No message is expected; where one comes, it does not fit and that is that. */
+static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
+{
+	struct rbx_recv_wr *bad;
+	struct rbx_recv_wr wr = {
+		.wr_id = rbx_wr_name_pack((struct rbx_wr_name){
+			.kind = RBX_WR_DATA_RECV,
+			.index = (uint16_t)(data_qp - s->data_qps),
+			.generation = data_qp->generation,
+		}),
+		.sge = {
+			.addr = (uintptr_t)s->buffers,
+			.lkey = s->buffers_mr->lkey,
+		},
+	};
+
+	return s->fabric.ops->post_recv(data_qp->qp, &wr, &bad) == 0;
+}
+
+static uint32_t attach_judge(struct rbx_server *s,
+			     const struct rbx_wire_attach *attach,
+			     struct rbx_client **client)
+{
+	uint8_t mac[RBX_WIRE_MAC_BYTES];
+
+	*client = rbx_client_find(s, attach->session_id);
+	if (!*client || !(*client)->connection)
+		return RBX_REASON_STALE_SESSION;
+	rbx_proof_of_attach(&(*client)->connection_key, attach, mac);
+	if (!rbx_proof_equal(mac, attach->mac, sizeof(mac))) {
+		s->refused_auth++;
+		return RBX_REASON_WRONG_SECRET;
+	}
+	if (attach->serial <= (*client)->attach_serial)
+		return RBX_REASON_REPLAYED;
+	if ((*client)->qps_count >= RBX_QUEUE_PAIRS_MAX)
+		return RBX_REASON_TOO_MANY;
+	return RBX_REASON_NONE;
+}
+
+static struct rbx_data_qp *data_qp_take_free(struct rbx_server *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_DATA_QPS_MAX; i++)
+		if (!s->data_qps[i].qp)
+			return &s->data_qps[i];
+	return NULL;
+}
+
+static void data_qp_end(struct rbx_server *s, struct rbx_data_qp *data_qp)
+{
+	s->fabric.ops->destroy_qp(data_qp->qp);
+	data_qp->qp = NULL;
+	data_qp->generation++;
+	data_qp->client->qps_count--;
+	data_qp->client = NULL;
+}
+
+void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
+			const struct rbx_wire_attach *attach)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_data_qp *data_qp;
+	struct rbx_client *client;
+	uint32_t reason = attach_judge(s, attach, &client);
+	const struct rbx_qp_init init = {
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.send_depth_count = 1,
+		.recv_depth_count = 1,
+		.max_sge = 1,
+		.served = true,
+	};
+
+	if (reason) {
+		rbx_request_refuse(s, request, reason);
+		return;
+	}
+	client->attach_serial = attach->serial;
+	data_qp = data_qp_take_free(s);
+	RBX_ASSERT(data_qp); /* there are enough for all clients' quotas */
+	if (s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,
+				  error)) {
+		data_qp->qp = NULL;
+		rbx_log("cannot accept a queue pair of %s: %s", client->name,
+			error);
+		return;
+	}
+	data_qp->client = client;
+	client->qps_count++;
+	if (!watch_post(s, data_qp))
+		data_qp_end(s, data_qp);
+}
+
+void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc)
+{
+	struct rbx_wr_name name = rbx_wr_name_unpack(wc->wr_id);
+	struct rbx_data_qp *data_qp = &s->data_qps[name.index];
+
+	RBX_ASSERT(name.index < RBX_DATA_QPS_MAX);
+	/* With or without error: a message on a data queue pair is none of
+	 * this protocol's. */
+	if (data_qp->qp && data_qp->generation == name.generation)
+		data_qp_end(s, data_qp);
+}
+
+void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client)
+{
+	uint32_t i;
+
+	for (i = 0; client->qps_count && i < RBX_DATA_QPS_MAX; i++)
+		if (s->data_qps[i].client == client)
+			data_qp_end(s, &s->data_qps[i]);
+	RBX_ASSERT(!client->qps_count);
+}

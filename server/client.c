@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * client.c - sessions, and the hands of the lender.
+ *
+ * The lender (core/lender.h) decides; here it is done. A client ends in this
+ * order: its queue pairs, so that nothing of its is under way any more; then
+ * the keys of its slabs; then the memory. The lender is told after each slab,
+ * and only then may lend that slab again.
+ */
+#include <string.h>
+
+#include "server/state.h"
+
+struct rbx_client *rbx_client_find(struct rbx_server *s, uint64_t session_id)
+{
+	uint32_t i;
+
+	for (i = 0; session_id && i < RBX_CLIENTS_MAX; i++)
+		if (s->clients[i].session_id == session_id)
+			return &s->clients[i];
+	return NULL;
+}
+
+uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
+			  uint64_t now_ns, struct rbx_client **out)
+{
+	struct rbx_client *client = NULL;
+	uint64_t session_id;
+	uint32_t reason, i;
+
+	for (i = 0; !client && i < RBX_CLIENTS_MAX; i++)
+		if (!s->clients[i].session_id)
+			client = &s->clients[i];
+	if (!client)
+		return RBX_REASON_TOO_MANY;
+	if (rbx_random(&session_id, sizeof(session_id)) || !session_id ||
+	    rbx_client_find(s, session_id))
+		return RBX_REASON_INTERNAL;
+	reason = rbx_lender_admit(s->lender, session_id, now_ns);
+	if (reason)
+		return reason;
+	*client = (struct rbx_client){ .session_id = session_id };
+	memcpy(client->name, name, sizeof(client->name));
+	rbx_log("client %s admitted", client->name);
+	*out = client;
+	return RBX_REASON_NONE;
+}
+
+void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
+{
+	rbx_data_qps_end(s, client);
+	if (client->connection)
+		rbx_connection_end(s, client->connection);
+	rbx_lender_leave(s->lender, client->session_id);
+	explicit_bzero(client, sizeof(*client));
+}
+
+static void client_expire(struct rbx_server *s, uint64_t session_id)
+{
+	struct rbx_client *client = rbx_client_find(s, session_id);
+
+	RBX_ASSERT(client);
+	rbx_log("client %s was not heard of for %u ms: %u slabs taken back",
+		client->name, s->options.lease_ms,
+		rbx_lender_lent_to(s->lender, session_id));
+	rbx_client_leave(s, client);
+}
+
+static void client_ask(struct rbx_server *s, uint64_t now_ns,
+		       const struct rbx_lender_action *ask)
+{
+	struct rbx_client *client = rbx_client_find(s, ask->session_id);
+	uint64_t grace_ms = (ask->until_ns - now_ns) / 1000000;
+	const struct rbx_wire_message message = {
+		.type = RBX_WIRE_SLAB_EVICT,
+		.epoch = ask->lending.epoch,
+		.evict = {
+			.slab_id = ask->lending.slab_id,
+			.grace_ms = (uint32_t)RBX_MIN(grace_ms, UINT32_MAX),
+		},
+	};
+
+	RBX_ASSERT(client);
+	if (!client->connection)
+		return; /* away: it is reminded later */
+	if (!rbx_connection_tell(s, client->connection, &message))
+		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);
+}
+
+static void slab_end(struct rbx_server *s, uint64_t slab_id)
+{
+	rbx_slab_memory_end(s, &s->slabs[slab_id - 1]);
+	rbx_lender_ended(s->lender, slab_id);
+	pthread_cond_broadcast(&s->slab_ended);
+}
+
+void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
+{
+	struct rbx_lender_action action;
+
+	while (rbx_lender_next(s->lender, now_ns, &action)) {
+		switch (action.kind) {
+		case RBX_LENDER_EXPIRE:
+			client_expire(s, action.session_id);
+			break;
+		case RBX_LENDER_END:
+			slab_end(s, action.lending.slab_id);
+			break;
+		case RBX_LENDER_ASK:
+			client_ask(s, now_ns, &action);
+			break;
+		}
+	}
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connection.c - a control connection of the server: buffers, sending, its end.
+ *
+ * Each connection has RBX_CONTROL_REQUESTS_MAX receive buffers and
+ * RBX_CONTROL_SENDS_MAX send buffers, all out of one block that is registered
+ * at the start. The answer to the message in receive buffer n leaves from send
+ * buffer n, and only when it has arrived is the receive posted again: a client
+ * that asks and does not listen comes to a stop, and a buffer for an answer is
+ * always free. The other half of the send buffers is for what the server says
+ * unasked.
+ *
+ * Receives are always posted, so that the end of a connection, for whatever
+ * reason, shows at once as a completion with an error. A connection that is
+ * refused is told why first; it ends when that message has arrived, or when its
+ * farewell has taken too long.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/error.h"
+#include "server/state.h"
+#include "wire/attach.h"
+
+#define BUFFERS_PER_CONNECTION \
+	(RBX_CONTROL_REQUESTS_MAX + RBX_CONTROL_SENDS_MAX)
+
+static uint16_t connection_index(const struct rbx_server *s,
+				 const struct rbx_connection *c)
+{
+	return (uint16_t)(c - s->connections);
+}
+
+/* Slots from 0 are receives, from RBX_CONTROL_REQUESTS_MAX on sends. */
+static uint8_t *buffer_of(const struct rbx_server *s,
+			  const struct rbx_connection *c, uint32_t slot)
+{
+	size_t number = connection_index(s, c) * BUFFERS_PER_CONNECTION + slot;
+
+	return s->buffers + number * RBX_CONTROL_BUFFER_BYTES;
+}
+
+static uint64_t wr_id_of(const struct rbx_server *s,
+			 const struct rbx_connection *c, enum rbx_wr_kind kind,
+			 uint32_t slot)
+{
+	return rbx_wr_name_pack((struct rbx_wr_name){
+		.kind = (uint8_t)kind,
+		.slot = (uint8_t)slot,
+		.index = connection_index(s, c),
+		.generation = c->generation,
+	});
+}
+
+int rbx_connections_init(struct rbx_server *s)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_mr_init init;
+	int err;
+
+	s->buffers_bytes = (size_t)RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION *
+			   RBX_CONTROL_BUFFER_BYTES;
+	s->buffers = mmap(NULL, s->buffers_bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->buffers == MAP_FAILED) {
+		s->buffers = NULL;
+		return rbx_error(-ENOMEM, "no memory for message buffers");
+	}
+	init = (struct rbx_mr_init){
+		.addr = s->buffers,
+		.length_bytes = s->buffers_bytes,
+		.rights = RBX_LOCAL_WRITE,
+		.memory_fd = -1,
+	};
+	err = s->fabric.ops->register_memory(s->device, &init, 1,
+					     &s->buffers_mr, error);
+	if (err) {
+		s->buffers_mr = NULL;
+		return rbx_error(err, "cannot register message buffers: %s",
+				 error);
+	}
+	return 0;
+}
+
+void rbx_connections_destroy(struct rbx_server *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
+		if (s->connections[i].state != RBX_CONNECTION_FREE)
+			rbx_connection_end(s, &s->connections[i]);
+	if (s->buffers_mr)
+		s->fabric.ops->deregister_memory(s->device, &s->buffers_mr, 1);
+	if (s->buffers)
+		munmap(s->buffers, s->buffers_bytes);
+}
+
+static bool state_is_handshake(enum rbx_connection_state state)
+{
+	return state == RBX_CONNECTION_NEW ||
+	       state == RBX_CONNECTION_CHALLENGED ||
+	       state == RBX_CONNECTION_CLOSING;
+}
+
+void rbx_connection_set_state(struct rbx_server *s, struct rbx_connection *c,
+			      enum rbx_connection_state state,
+			      uint64_t deadline_ns)
+{
+	RBX_ASSERT(c->state != RBX_CONNECTION_FREE ||
+		   state == RBX_CONNECTION_NEW);
+	RBX_ASSERT(c->state != RBX_CONNECTION_CLOSING ||
+		   state == RBX_CONNECTION_FREE);
+	RBX_ASSERT(state != RBX_CONNECTION_OPEN ||
+		   c->state == RBX_CONNECTION_CHALLENGED);
+	s->handshakes_count += state_is_handshake(state);
+	s->handshakes_count -= state_is_handshake(c->state);
+	c->state = state;
+	c->deadline_ns = deadline_ns;
+}
+
+/* ---- Beginning and end --------------------------------------------------*/
+
+void rbx_request_refuse(struct rbx_server *s, struct rbx_conn_request *request,
+			uint32_t reason)
+{
+	uint8_t refusal[RBX_WIRE_REFUSAL_BYTES];
+
+	rbx_log_hostile(&s->hostile, request->peer_name,
+			rbx_reason_sentence(reason), rbx_now_ns());
+	rbx_wire_refusal_encode(reason, refusal);
+	s->fabric.ops->reject(request, refusal, sizeof(refusal));
+}
+
+static bool receive_post(struct rbx_server *s, struct rbx_connection *c,
+			 uint32_t slot)
+{
+	struct rbx_recv_wr *bad;
+	struct rbx_recv_wr wr = {
+		.wr_id = wr_id_of(s, c, RBX_WR_CONTROL_RECV, slot),
+		.sge = {
+			.addr = (uintptr_t)buffer_of(s, c, slot),
+			.length_bytes = RBX_CONTROL_BUFFER_BYTES,
+			.lkey = s->buffers_mr->lkey,
+		},
+	};
+
+	return s->fabric.ops->post_recv(c->qp, &wr, &bad) == 0;
+}
+
+static struct rbx_connection *connection_take_free(struct rbx_server *s)
+{
+	uint32_t i;
+
+	if (s->handshakes_count >= RBX_HANDSHAKES_MAX)
+		return NULL;
+	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
+		if (s->connections[i].state == RBX_CONNECTION_FREE)
+			return &s->connections[i];
+	return NULL;
+}
+
+void rbx_connection_accept(struct rbx_server *s,
+			   struct rbx_conn_request *request, uint64_t now_ns)
+{
+	struct rbx_connection *c = connection_take_free(s);
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	const struct rbx_qp_init init = {
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.send_depth_count = RBX_CONTROL_SENDS_MAX,
+		.recv_depth_count = RBX_CONTROL_REQUESTS_MAX,
+		.max_sge = 1,
+	};
+	uint32_t slot;
+
+	if (!c) {
+		rbx_request_refuse(s, request, RBX_REASON_TOO_MANY);
+		return;
+	}
+	*c = (struct rbx_connection){
+		.generation = c->generation + 1,
+		.answering = -1,
+	};
+	if (s->fabric.ops->accept(request, &init, NULL, 0, &c->qp, error)) {
+		rbx_log("cannot accept a connection: %s", error);
+		return;
+	}
+	rbx_connection_set_state(s, c, RBX_CONNECTION_NEW,
+				 now_ns + RBX_HANDSHAKE_NS);
+	for (slot = 0; slot < RBX_CONTROL_REQUESTS_MAX; slot++)
+		if (!receive_post(s, c, slot)) {
+			rbx_connection_end(s, c);
+			return;
+		}
+}
+
+void rbx_connection_end(struct rbx_server *s, struct rbx_connection *c)
+{
+	s->fabric.ops->destroy_qp(c->qp);
+	c->qp = NULL;
+	if (c->client)
+		c->client->connection = NULL;
+	c->client = NULL;
+	c->generation++;
+	rbx_connection_set_state(s, c, RBX_CONNECTION_FREE, 0);
+}
+
+void rbx_connections_tick(struct rbx_server *s, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; s->handshakes_count && i < RBX_CONNECTIONS_MAX; i++) {
+		struct rbx_connection *c = &s->connections[i];
+
+		if (!state_is_handshake(c->state) || now_ns < c->deadline_ns)
+			continue;
+		if (c->state == RBX_CONNECTION_CLOSING)
+			rbx_connection_end(s, c);
+		else
+			rbx_connection_refuse(s, c, 0, RBX_REASON_TOO_SLOW);
+	}
+}
+
+/* ---- Sending ---------------------------------------------------------------*/
+
+static void message_send(struct rbx_server *s, struct rbx_connection *c,
+			 uint32_t number,
+			 const struct rbx_wire_message *message)
+{
+	uint32_t slot = RBX_CONTROL_REQUESTS_MAX + number;
+	uint8_t *buffer = buffer_of(s, c, slot);
+	struct rbx_sge sge = {
+		.addr = (uintptr_t)buffer,
+		.length_bytes = (uint32_t)rbx_wire_encode(message, buffer),
+		.lkey = s->buffers_mr->lkey,
+	};
+	struct rbx_wr *bad;
+	struct rbx_wr wr = {
+		.wr_id = wr_id_of(s, c, RBX_WR_CONTROL_SEND, slot),
+		.sges = &sge,
+		.sge_count = 1,
+		.opcode = RBX_OP_SEND,
+		.flags = RBX_WR_SIGNALED,
+	};
+
+	RBX_ASSERT(number < RBX_CONTROL_SENDS_MAX);
+	RBX_ASSERT(!(c->sends_busy & 1u << number));
+	c->sends_busy |= 1u << number;
+	if (s->fabric.ops->post_send(c->qp, &wr, &bad))
+		s->fabric.ops->disconnect(c->qp); /* the receives are flushed */
+}
+
+void rbx_connection_answer(struct rbx_server *s, struct rbx_connection *c,
+			   const struct rbx_wire_message *message)
+{
+	RBX_ASSERT(c->answering >= 0);
+	message_send(s, c, (uint32_t)c->answering, message);
+	c->answering = -1;
+}
+
+void rbx_connection_answer_error(struct rbx_server *s, struct rbx_connection *c,
+				 uint64_t request_id, uint32_t reason)
+{
+	const struct rbx_wire_message message = {
+		.type = RBX_WIRE_ERROR,
+		.status = reason,
+		.request_id = request_id,
+	};
+
+	rbx_connection_answer(s, c, &message);
+}
+
+bool rbx_connection_tell(struct rbx_server *s, struct rbx_connection *c,
+			 const struct rbx_wire_message *message)
+{
+	uint32_t number = RBX_CONTROL_REQUESTS_MAX;
+
+	while (number < RBX_CONTROL_SENDS_MAX && c->sends_busy & 1u << number)
+		number++;
+	if (number == RBX_CONTROL_SENDS_MAX ||
+	    c->state == RBX_CONNECTION_CLOSING)
+		return false;
+	message_send(s, c, number, message);
+	return true;
+}
+
+static void refusal_count(struct rbx_server *s, uint32_t reason)
+{
+	switch (reason) {
+	case RBX_REASON_WRONG_SECRET:
+	case RBX_REASON_SECRET_REQUIRED:
+	case RBX_REASON_SECRET_UNKNOWN:
+		s->refused_auth++;
+		break;
+	case RBX_REASON_MALFORMED:
+	case RBX_REASON_VERSION:
+	case RBX_REASON_OUT_OF_TURN:
+	case RBX_REASON_REPLAYED:
+		s->refused_malformed++;
+		break;
+	}
+}
+
+void rbx_connection_refuse(struct rbx_server *s, struct rbx_connection *c,
+			   uint64_t request_id, uint32_t reason)
+{
+	uint64_t now_ns = rbx_now_ns();
+	const struct rbx_wire_message message = {
+		.type = RBX_WIRE_ERROR,
+		.status = reason,
+		.request_id = request_id,
+	};
+
+	refusal_count(s, reason);
+	rbx_log_hostile(&s->hostile, c->qp->peer_name,
+			rbx_reason_sentence(reason), now_ns);
+	if (c->client)
+		c->client->connection = NULL;
+	c->client = NULL;
+	if (c->answering >= 0)
+		rbx_connection_answer(s, c, &message);
+	else
+		(void)rbx_connection_tell(s, c, &message);
+	rbx_connection_set_state(s, c, RBX_CONNECTION_CLOSING,
+				 now_ns + RBX_FAREWELL_NS);
+}
+
+/* ---- Completions ---------------------------------------------------------*/
+
+static void message_received(struct rbx_server *s, struct rbx_connection *c,
+			     const uint8_t *bytes, size_t length_bytes,
+			     uint64_t now_ns)
+{
+	struct rbx_wire_message message;
+	int err;
+
+	if (c->state == RBX_CONNECTION_CLOSING)
+		return;
+	err = rbx_wire_decode(bytes, length_bytes, &message);
+	if (err) {
+		rbx_connection_refuse(s, c, message.request_id,
+				      err == -EPROTONOSUPPORT ?
+					      RBX_REASON_VERSION :
+					      RBX_REASON_MALFORMED);
+		return;
+	}
+	if (message.request_id <= c->last_request_id) {
+		rbx_connection_refuse(s, c, message.request_id,
+				      RBX_REASON_REPLAYED);
+		return;
+	}
+	c->last_request_id = message.request_id;
+	if (c->state == RBX_CONNECTION_OPEN)
+		rbx_request_message(s, c, &message, now_ns);
+	else
+		rbx_handshake_message(s, c, &message, now_ns);
+}
+
+static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
+			      uint32_t slot, uint32_t length_bytes,
+			      uint64_t now_ns)
+{
+	RBX_ASSERT(slot < RBX_CONTROL_REQUESTS_MAX);
+	RBX_ASSERT(length_bytes <= RBX_CONTROL_BUFFER_BYTES);
+	c->answering = (int)slot;
+	message_received(s, c, buffer_of(s, c, slot), length_bytes, now_ns);
+	c->answering = -1;
+}
+
+static void send_completed(struct rbx_server *s, struct rbx_connection *c,
+			   uint32_t slot)
+{
+	uint32_t number = slot - RBX_CONTROL_REQUESTS_MAX;
+
+	c->sends_busy &= ~(1u << number);
+	if (c->state == RBX_CONNECTION_CLOSING) {
+		if (!c->sends_busy)
+			rbx_connection_end(s, c);
+	} else if (number < RBX_CONTROL_REQUESTS_MAX &&
+		   !receive_post(s, c, number)) {
+		rbx_connection_end(s, c);
+	}
+}
+
+void rbx_connection_completed(struct rbx_server *s, const struct rbx_wc *wc,
+			      uint64_t now_ns)
+{
+	struct rbx_wr_name name = rbx_wr_name_unpack(wc->wr_id);
+	struct rbx_connection *c = &s->connections[name.index];
+
+	RBX_ASSERT(name.index < RBX_CONNECTIONS_MAX);
+	if (c->state == RBX_CONNECTION_FREE || c->generation != name.generation)
+		return; /* it has ended since */
+	if (wc->status == -EMSGSIZE) {
+		s->refused_malformed++;
+		rbx_log_hostile(&s->hostile, c->qp->peer_name,
+				"a message is far too long", now_ns);
+	}
+	if (wc->status)
+		rbx_connection_end(s, c);
+	else if (name.kind == RBX_WR_CONTROL_RECV)
+		receive_completed(s, c, name.slot, wc->length_bytes, now_ns);
+	else
+		send_completed(s, c, name.slot);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * handshake.c - how a stranger becomes a client, or its own self again.
+ *
+ * HELLO says whether the stranger has a secret and whether it resumes a
+ * session; CHALLENGE answers with a nonce of ours; AUTH proves, over both, the
+ * secret or the session's key. Nothing is admitted, ended or kept before that
+ * proof. On a resume all that the session had open is ended before WELCOME is
+ * sent: what the client sends again afterwards cannot meet its own past
+ * (wire/PROTOCOL.md, "Resume").
+ */
+#include <string.h>
+
+#include "server/state.h"
+
+static uint32_t hello_judge(struct rbx_server *s,
+			    const struct rbx_wire_hello *hello)
+{
+	bool has_secret = hello->flags & RBX_WIRE_HAS_SECRET;
+
+	if (has_secret && !s->secret)
+		return RBX_REASON_SECRET_UNKNOWN;
+	if (!has_secret && s->secret)
+		return RBX_REASON_SECRET_REQUIRED;
+	if (!(hello->flags & RBX_WIRE_RESUME))
+		return RBX_REASON_NONE;
+	if (hello->incarnation != s->incarnation ||
+	    !rbx_client_find(s, hello->session_id))
+		return RBX_REASON_STALE_SESSION;
+	return RBX_REASON_NONE;
+}
+
+static void hello_received(struct rbx_server *s, struct rbx_connection *c,
+			   const struct rbx_wire_message *hello)
+{
+	uint32_t reason = hello_judge(s, &hello->hello);
+	struct rbx_wire_message challenge = {
+		.type = RBX_WIRE_CHALLENGE,
+		.request_id = hello->request_id,
+		.challenge.incarnation = s->incarnation,
+	};
+
+	if (!reason && rbx_random(challenge.challenge.nonce,
+				  sizeof(challenge.challenge.nonce)))
+		reason = RBX_REASON_INTERNAL;
+	if (reason) {
+		rbx_connection_refuse(s, c, hello->request_id, reason);
+		return;
+	}
+	c->resumes = hello->hello.flags & RBX_WIRE_RESUME;
+	c->resume_session_id = hello->hello.session_id;
+	rbx_transcript_make(&c->transcript, hello, &challenge);
+	rbx_connection_set_state(s, c, RBX_CONNECTION_CHALLENGED,
+				 c->deadline_ns);
+	rbx_connection_answer(s, c, &challenge);
+}
+
+/* From a proof that holds to a session that is this connection's. */
+static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
+			      struct rbx_root root, uint64_t now_ns,
+			      struct rbx_client *client)
+{
+	uint32_t reason;
+
+	if (client) {
+		reason = rbx_lender_heard(s->lender, client->session_id, now_ns);
+		if (reason)
+			return reason;
+		if (client->connection)
+			rbx_connection_end(s, client->connection);
+		rbx_data_qps_end(s, client);
+		rbx_log("client %s is back", client->name);
+	} else {
+		reason = rbx_client_admit(s, c->qp->peer_name, now_ns, &client);
+		if (reason)
+			return reason;
+		rbx_key_of_session(root, &c->transcript, &client->key);
+	}
+	rbx_key_of_connection(root, &c->transcript, &client->connection_key);
+	client->attach_serial = 0;
+	client->connection = c;
+	c->client = client;
+	return RBX_REASON_NONE;
+}
+
+static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
+			 uint64_t request_id, struct rbx_root root)
+{
+	uint64_t quota_bytes = s->options.quota_bytes;
+	struct rbx_wire_message welcome = {
+		.type = RBX_WIRE_WELCOME,
+		.request_id = request_id,
+		.welcome = {
+			.session_id = c->client->session_id,
+			.incarnation = s->incarnation,
+			.slab_bytes = s->options.slab_bytes,
+			.memory_bytes = s->slabs_count * s->options.slab_bytes,
+			.free_bytes = rbx_server_free_bytes(s),
+			.quota_bytes = quota_bytes ? quota_bytes : UINT64_MAX,
+			.lease_ms = s->options.lease_ms,
+			.requests_max = RBX_CONTROL_REQUESTS_MAX,
+			.queue_pairs_max = RBX_QUEUE_PAIRS_MAX,
+		},
+	};
+
+	rbx_proof_of_server(root, &c->transcript, &welcome,
+			    welcome.welcome.proof);
+	rbx_connection_answer(s, c, &welcome);
+}
+
+static void auth_received(struct rbx_server *s, struct rbx_connection *c,
+			  const struct rbx_wire_message *auth, uint64_t now_ns)
+{
+	struct rbx_client *client = NULL;
+	struct rbx_root root = rbx_root_of_secret(s->secret);
+	uint8_t proof[RBX_WIRE_PROOF_BYTES];
+	struct rbx_key session_key;
+	uint32_t reason;
+
+	if (c->resumes) {
+		client = rbx_client_find(s, c->resume_session_id);
+		if (!client) {
+			rbx_connection_refuse(s, c, auth->request_id,
+					      RBX_REASON_STALE_SESSION);
+			return;
+		}
+		session_key = client->key;
+		root = rbx_root_of_key(&session_key);
+	}
+	rbx_proof_of_client(root, &c->transcript, proof);
+	if (rbx_proof_equal(proof, auth->auth.proof, sizeof(proof)))
+		reason = session_begin(s, c, root, now_ns, client);
+	else
+		reason = RBX_REASON_WRONG_SECRET;
+	if (reason) {
+		rbx_connection_refuse(s, c, auth->request_id, reason);
+		return;
+	}
+	rbx_connection_set_state(s, c, RBX_CONNECTION_OPEN, 0);
+	welcome_send(s, c, auth->request_id, root);
+}
+
+void rbx_handshake_message(struct rbx_server *s, struct rbx_connection *c,
+			   const struct rbx_wire_message *message,
+			   uint64_t now_ns)
+{
+	if (c->state == RBX_CONNECTION_NEW && message->type == RBX_WIRE_HELLO)
+		hello_received(s, c, message);
+	else if (c->state == RBX_CONNECTION_CHALLENGED &&
+		 message->type == RBX_WIRE_AUTH)
+		auth_received(s, c, message, now_ns);
+	else
+		rbx_connection_refuse(s, c, message->request_id,
+				      RBX_REASON_OUT_OF_TURN);
+}

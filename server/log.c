@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * log.c - see log.h. A line is written with one call, so that lines of several
+ * threads do not mix; what is not printable in it becomes '?', since names and
+ * texts may come from a peer.
+ */
+#include "server/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void rbx_log(const char *format, ...)
+{
+	char line[2 * RBX_ERROR_TEXT_MAX] = "rdmabox serve: ";
+	size_t start = strlen(line);
+	size_t length, i;
+	ssize_t ignored;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
+	va_end(args);
+	length = strlen(line);
+	for (i = start; i < length; i++)
+		if (line[i] < ' ' || line[i] > '~')
+			line[i] = '?';
+	line[length++] = '\n';
+	ignored = write(STDERR_FILENO, line, length);
+	(void)ignored;
+}
+
+/* "1.2.3.4:567" and a text -> "1.2.3.4 text": a new port is no new peer. */
+static void hostile_name(char *name, const char *peer_name, const char *what)
+{
+	const char *colon = strrchr(peer_name, ':');
+	int length = colon ? (int)(colon - peer_name) : (int)strlen(peer_name);
+
+	snprintf(name, RBX_NAME_MAX, "%.*s %s", length, peer_name, what);
+}
+
+void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
+		     const char *what, uint64_t now_ns)
+{
+	char name[RBX_NAME_MAX];
+	uint32_t i;
+
+	hostile_name(name, peer_name, what);
+	for (i = 0; i < RBX_HOSTILE_PEERS_MAX; i++)
+		if (!strcmp(log->peers[i], name))
+			return;
+	if (now_ns / 1000000000 != log->second) {
+		log->second = now_ns / 1000000000;
+		log->lines_count = 0;
+	}
+	if (log->lines_count++ >= RBX_HOSTILE_LINES_PER_SECOND)
+		return;
+	strcpy(log->peers[log->next], name);
+	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
+	rbx_log("refused %s: %s (told once for each host)", peer_name, what);
+}

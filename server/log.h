@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * log.h - the server's log: one line an event, to stderr.
+ *
+ * What peers provoke is bounded: a peer that talks nonsense all day is worth
+ * one line, not a full disk.
+ */
+#ifndef RBX_SERVER_LOG_H
+#define RBX_SERVER_LOG_H
+
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+
+void rbx_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define RBX_HOSTILE_PEERS_MAX 64
+#define RBX_HOSTILE_LINES_PER_SECOND 10
+
+/* The peers that were logged, the latest of them, and this second's lines. */
+struct rbx_hostile_log {
+	char peers[RBX_HOSTILE_PEERS_MAX][RBX_NAME_MAX];
+	uint32_t next;
+	uint64_t second;
+	uint32_t lines_count;
+};
+
+/* Logs that a peer was refused: once for each host and reason. */
+void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
+		     const char *what, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * options.c - defaults of a server's options, and what they may be.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "server/state.h"
+
+#define SLAB_BYTES_MIN (64ull << 10)
+#define SLAB_BYTES_MAX (1ull << 30)
+#define LEASE_MS_MIN 100u
+#define LEASE_MS_MAX 3600000u
+
+void rbx_server_options_defaults(struct rbx_server_options *options)
+{
+	*options = (struct rbx_server_options){
+		.size_bytes = sizeof(*options),
+		.listen = "127.0.0.1:7471",
+		.fabric = "auto",
+		.gid_index = -1,
+		.memory_bytes = 1ull << 30,
+		.slab_bytes = 64ull << 20,
+		.lease_ms = 30000,
+	};
+}
+
+static int slab_check(const struct rbx_server_options *o)
+{
+	if (o->slab_bytes < SLAB_BYTES_MIN || o->slab_bytes > SLAB_BYTES_MAX ||
+	    o->slab_bytes & (o->slab_bytes - 1))
+		return rbx_error(-EINVAL,
+				 "slab of %llu bytes: take a power of two from "
+				 "64K to 1G",
+				 (unsigned long long)o->slab_bytes);
+	if (o->memory_bytes < o->slab_bytes)
+		return rbx_error(-EINVAL,
+				 "memory of %llu bytes is less than one slab of "
+				 "%llu: lend more, or take smaller slabs",
+				 (unsigned long long)o->memory_bytes,
+				 (unsigned long long)o->slab_bytes);
+	if (o->memory_bytes / o->slab_bytes > RBX_SLABS_MAX)
+		return rbx_error(-EINVAL,
+				 "memory of %llu bytes is more than %u slabs: "
+				 "take larger slabs",
+				 (unsigned long long)o->memory_bytes,
+				 RBX_SLABS_MAX);
+	if (o->quota_bytes && o->quota_bytes < o->slab_bytes)
+		return rbx_error(-EINVAL,
+				 "a quota of %llu bytes is less than one slab "
+				 "of %llu: nobody could borrow anything",
+				 (unsigned long long)o->quota_bytes,
+				 (unsigned long long)o->slab_bytes);
+	return 0;
+}
+
+int rbx_server_options_check(const struct rbx_server_options *o)
+{
+	if (o->size_bytes != sizeof(*o))
+		return rbx_error(-EINVAL,
+				 "struct rbx_server_options has the wrong size: "
+				 "fill it with rbx_server_options_defaults()");
+	if (strnlen(o->listen, sizeof(o->listen)) == sizeof(o->listen) ||
+	    strnlen(o->fabric, sizeof(o->fabric)) == sizeof(o->fabric) ||
+	    strnlen(o->device, sizeof(o->device)) == sizeof(o->device) ||
+	    strnlen(o->secret_file, sizeof(o->secret_file)) ==
+		    sizeof(o->secret_file))
+		return rbx_error(-EINVAL, "a text of the options has no end");
+	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > LEASE_MS_MAX)
+		return rbx_error(-EINVAL,
+				 "a lease of %u ms: take %u ms to one hour",
+				 o->lease_ms, LEASE_MS_MIN);
+	return slab_check(o);
+}

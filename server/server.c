@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * server.c - starts, drains and stops a server (include/rdmabox/server.h).
+ *
+ * A start that fails leaves nothing behind: what was made is unmade by the same
+ * function that ends a server, which takes each part only if it is there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "include/rdmabox/rdmabox.h"
+#include "lib/error.h"
+#include "lib/loopback.h"
+#include "server/state.h"
+
+/* Each lent slab is an open file; the fabric may keep one more for it. */
+#define DESCRIPTORS_PER_SLAB 2
+#define DESCRIPTORS_BESIDE 4096 /* connections, and the program's own */
+
+static int secret_load(struct rbx_server *s)
+{
+	bool is_loopback;
+	int err;
+
+	if (s->options.secret_file[0])
+		return rbx_secret_load(s->options.secret_file, &s->secret);
+	if (s->options.insecure)
+		return 0;
+	err = rbx_address_is_loopback(s->options.listen, &is_loopback);
+	if (err)
+		return rbx_error(-EINVAL, "cannot listen on %s: %s",
+				 s->options.listen, rbx_last_error());
+	if (!is_loopback)
+		return rbx_error(-EPERM,
+				 "%s can be reached from other machines and "
+				 "there is no secret: give a secret file, or "
+				 "say insecure if everybody may use this memory",
+				 s->options.listen);
+	return 0;
+}
+
+/* Raises the process's limit of open files where the slabs need it. */
+static int descriptors_reserve(uint32_t slabs_count)
+{
+	rlim_t wanted = DESCRIPTORS_BESIDE + DESCRIPTORS_PER_SLAB * slabs_count;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return -errno;
+	if (limit.rlim_cur >= wanted)
+		return 0;
+	limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < DESCRIPTORS_PER_SLAB * (rlim_t)slabs_count)
+		return rbx_error(-EINVAL,
+				 "%u slabs need %llu open files and the limit is "
+				 "%llu: take larger slabs, or raise ulimit -n",
+				 slabs_count, (unsigned long long)wanted,
+				 (unsigned long long)limit.rlim_max);
+	return 0;
+}
+
+static int lender_make(struct rbx_server *s)
+{
+	const struct rbx_server_options *o = &s->options;
+	struct rbx_lender_config config = {
+		.quota_count = (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes,
+						 UINT32_MAX),
+		.lease_ns = o->lease_ms * 1000000ull,
+	};
+	void *memory;
+
+	s->slabs_count = (uint32_t)(o->memory_bytes / o->slab_bytes);
+	config.slabs_count = s->slabs_count;
+	memory = malloc(rbx_lender_size(&config));
+	if (!memory)
+		return rbx_error(-ENOMEM, "no memory for the table of slabs");
+	s->lender = rbx_lender_init(memory, &config);
+	s->slabs = calloc(s->slabs_count, sizeof(*s->slabs));
+	if (!s->slabs)
+		return rbx_error(-ENOMEM, "no memory for the table of slabs");
+	return descriptors_reserve(s->slabs_count);
+}
+
+static int device_open(struct rbx_server *s)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err;
+
+	err = rbx_fabric_choose(s->options.fabric, s->options.device,
+				s->options.gid_index, &s->fabric);
+	if (err)
+		return err;
+	err = s->fabric.ops->open(&s->fabric.options, &s->device, error);
+	if (err) {
+		s->device = NULL;
+		return rbx_error(err, "cannot open a %s device: %s",
+				 s->fabric.ops->name, error);
+	}
+	snprintf(s->description, sizeof(s->description), "%s; %s",
+		 s->device->caps.description, s->fabric.why);
+	return 0;
+}
+
+static int device_listen(struct rbx_server *s)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err;
+
+	err = s->fabric.ops->create_cq(s->device, RBX_SERVER_CQ_DEPTH, &s->cq,
+				       error);
+	if (err) {
+		s->cq = NULL;
+		return rbx_error(err, "cannot make a completion queue: %s",
+				 error);
+	}
+	err = rbx_connections_init(s);
+	if (err)
+		return err;
+	err = s->fabric.ops->listen(s->device, s->options.listen, &s->listener,
+				    error);
+	if (err) {
+		s->listener = NULL;
+		return rbx_error(err, "cannot listen on %s: %s",
+				 s->options.listen, error);
+	}
+	return 0;
+}
+
+/* All but the thread, which has ended or was never begun. */
+static void server_destroy(struct rbx_server *s)
+{
+	uint32_t i;
+
+	if (s->listener)
+		s->fabric.ops->close_listener(s->listener);
+	for (i = 0; i < RBX_CLIENTS_MAX; i++)
+		if (s->clients[i].session_id)
+			rbx_data_qps_end(s, &s->clients[i]);
+	if (s->device)
+		rbx_connections_destroy(s);
+	for (i = 0; s->slabs && i < s->slabs_count; i++)
+		rbx_slab_memory_end(s, &s->slabs[i]);
+	if (s->cq)
+		s->fabric.ops->destroy_cq(s->cq);
+	if (s->device)
+		s->fabric.ops->close(s->device);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	pthread_cond_destroy(&s->slab_ended);
+	pthread_mutex_destroy(&s->lock);
+	rbx_secret_free(s->secret);
+	free(s->slabs);
+	free(s->lender);
+	explicit_bzero(s->clients, sizeof(s->clients));
+	free(s);
+}
+
+static void locks_init(struct rbx_server *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->slab_ended, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int server_prepare(struct rbx_server *s)
+{
+	int err;
+
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return rbx_error(-errno, "cannot make an eventfd: %s",
+				 strerror(errno));
+	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
+	s->incarnation |= 1; /* never 0 */
+	if (!err)
+		err = secret_load(s);
+	if (!err)
+		err = lender_make(s);
+	if (!err)
+		err = device_open(s);
+	if (!err)
+		err = device_listen(s);
+	return err;
+}
+
+int rbx_server_start(struct rbx_server **server,
+		     const struct rbx_server_options *options)
+{
+	struct rbx_server *s;
+	int err;
+
+	if (!server || !options)
+		return rbx_error(-EINVAL, "server and options must be given");
+	err = rbx_server_options_check(options);
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return rbx_error(-ENOMEM, "no memory for a server");
+	s->options = *options;
+	s->started_ns = rbx_now_ns();
+	locks_init(s);
+	err = server_prepare(s);
+	if (!err) {
+		err = -pthread_create(&s->thread, NULL, rbx_control_thread, s);
+		if (err)
+			rbx_error(err, "cannot start a thread: %s",
+				  strerror(-err));
+	}
+	if (err)
+		server_destroy(s);
+	else
+		*server = s;
+	return err;
+}
+
+const char *rbx_server_address(const struct rbx_server *server)
+{
+	return server->listener->address;
+}
+
+const char *rbx_server_describe(const struct rbx_server *server)
+{
+	return server->description;
+}
+
+static void control_thread_wake(struct rbx_server *s)
+{
+	const uint64_t one = 1;
+	ssize_t ignored = write(s->wake_fd, &one, sizeof(one));
+
+	(void)ignored;
+}
+
+static bool all_returned(struct rbx_server *s)
+{
+	struct rbx_lender_counts counts;
+
+	rbx_lender_counts(s->lender, &counts);
+	return counts.slabs_free == s->slabs_count;
+}
+
+int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
+{
+	struct timespec end =
+		rbx_timespec_at(rbx_now_ns() + timeout_ms * 1000000ull);
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	rbx_log("draining: nothing more is lent");
+	rbx_lender_drain(s->lender, rbx_now_ns());
+	control_thread_wake(s);
+	while (!err && !all_returned(s))
+		err = -pthread_cond_timedwait(&s->slab_ended, &s->lock, &end);
+	if (all_returned(s))
+		err = 0;
+	pthread_mutex_unlock(&s->lock);
+	if (err)
+		return rbx_error(-ETIMEDOUT,
+				 "clients still have slabs after %u ms",
+				 timeout_ms);
+	return 0;
+}
+
+void rbx_server_stop(struct rbx_server *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stopping = true;
+	pthread_mutex_unlock(&s->lock);
+	control_thread_wake(s);
+	pthread_join(s->thread, NULL);
+	server_destroy(s);
+}
+
+void rbx_server_stats_get(struct rbx_server *s, struct rbx_server_stats *stats)
+{
+	size_t size_bytes = RBX_MIN(stats->size_bytes, sizeof(*stats));
+	struct rbx_server_stats now;
+
+	pthread_mutex_lock(&s->lock);
+	rbx_server_stats_fill(s, &now);
+	pthread_mutex_unlock(&s->lock);
+	now.size_bytes = size_bytes;
+	memcpy(stats, &now, size_bytes);
+}
