@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Memory: how much of it may be pinned, whether there are huge pages, and how
+ * many NUMA nodes it is spread over.
+ *
+ * An RDMA device needs pinned memory: a client pins its staging memory, a
+ * server everything that it lends. The software device needs none.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "doctor.h"
+
+/* What a client pins at most. */
+#define MEMLOCK_BYTES_MIN (64ull << 20)
+
+#define CAP_IPC_LOCK_BIT 14 /* linux/capability.h; such a process has no limit */
+
+/* The number after "@key:" in a file of such lines, or 0. */
+static uint64_t find_number(const struct doctor *doctor, const char *file,
+			    const char *key, int base)
+{
+	char path[PATH_MAX], line[256];
+	size_t len = strlen(key);
+	uint64_t number = 0;
+	FILE *stream;
+
+	doctor_path(doctor, path, "%s", file);
+	stream = fopen(path, "r");
+	if (!stream)
+		return 0;
+	while (fgets(line, sizeof(line), stream))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			sscanf(line + len + 1, base == 16 ? "%" SCNx64 :
+							    "%" SCNu64,
+			       &number);
+	fclose(stream);
+	return number;
+}
+
+static void add_memlock(struct doctor *doctor)
+{
+	struct doctor_finding *finding =
+		doctor_add(doctor, DOCTOR_OK, "memlock");
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		doctor_value(finding, "unlimited");
+	else
+		doctor_value(finding, "%llu KiB",
+			     (unsigned long long)limit.rlim_cur / 1024);
+	if (find_number(doctor, "/proc/self/status", "CapEff", 16) >>
+		    CAP_IPC_LOCK_BIT & 1) {
+		doctor_value(finding, ", and this user is not bound by it");
+		return;
+	}
+	if (!doctor->devices_count) {
+		doctor_value(finding, "; the software device pins nothing");
+		return;
+	}
+	if (limit.rlim_cur >= MEMLOCK_BYTES_MIN)
+		return;
+	finding->status = DOCTOR_FAIL;
+	doctor_fix(finding, "ulimit -l unlimited, for good in "
+		   "/etc/security/limits.d/rdma.conf: * - memlock unlimited; "
+		   "a systemd unit: LimitMEMLOCK=infinity");
+}
+
+static void add_huge_pages(struct doctor *doctor)
+{
+	static const char meminfo[] = "/proc/meminfo";
+	uint64_t total = find_number(doctor, meminfo, "HugePages_Total", 10);
+	uint64_t kib = find_number(doctor, meminfo, "Hugepagesize", 10);
+	struct doctor_finding *finding =
+		doctor_add(doctor, DOCTOR_OK, "huge pages");
+
+	if (!kib) {
+		doctor_value(finding, "not supported by this kernel; small "
+			     "pages serve");
+		return;
+	}
+	doctor_value(finding, "%" PRIu64 " of %" PRIu64 " KiB, %" PRIu64
+		     " free", total, kib,
+		     find_number(doctor, meminfo, "HugePages_Free", 10));
+	if (total)
+		return;
+	finding->status = DOCTOR_WARN;
+	doctor_fix(finding, "a server that lends N GiB gains from them: "
+		   "sysctl vm.nr_hugepages=%" PRIu64 "*N",
+		   (UINT64_C(1) << 20) / kib);
+}
+
+static void add_numa(struct doctor *doctor)
+{
+	struct doctor_finding *finding = doctor_add(doctor, DOCTOR_OK, "NUMA");
+	char nodes[64];
+
+	if (!doctor_read(doctor, nodes, sizeof(nodes),
+			 "/sys/devices/system/node/online"))
+		strcpy(nodes, "not told");
+	doctor_value(finding, "nodes %s", nodes);
+	/* "0" is one node, "0-1" or "0,2" are several. */
+	if (strpbrk(nodes, "-,"))
+		doctor_value(finding, "; run near the device: numactl "
+			     "--cpunodebind=NODE --membind=NODE");
+}
+
+void doctor_memory(struct doctor *doctor)
+{
+	add_memlock(doctor);
+	add_huge_pages(doctor);
+	add_numa(doctor);
+}

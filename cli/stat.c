@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox stat: asks one memory server for its numbers.
+ *
+ * The question goes over the control protocol like any client's, so it needs
+ * the secret that a client needs, and no other way into the server exists.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <rdmabox/rdmabox.h>
+#include <rdmabox/server.h>
+
+#include "cli.h"
+
+static char server_address[128];
+static uint32_t as_json;
+static struct rbx_options library;
+
+static const struct cli_option options[] = {
+	{ "server", "ADDR:PORT", "the server to ask", cli_set_text,
+	  server_address, .max = sizeof(server_address) },
+	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json },
+	{ "fabric", "auto|verbs|soft|soft:tcp", "how to reach it",
+	  cli_set_word, library.fabric, .max = sizeof(library.fabric),
+	  .words = "auto|verbs|soft|soft:tcp" },
+	{ "secret-file", "F", "the secret shared with the server",
+	  cli_set_text, library.secret_file,
+	  .max = sizeof(library.secret_file) },
+	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
+	  .field = &library.insecure },
+};
+
+static const struct cli_command command = {
+	.name = "stat",
+	.purpose = "Shows the numbers of a memory server.",
+	.usage = "--server ADDR:PORT [--json] [--fabric F]\n"
+		 "                    [--secret-file F | --insecure]",
+	.options = options,
+	.options_count = sizeof(options) / sizeof(options[0]),
+};
+
+static int print_json(const struct rbx_server_stats *stats)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "server", json_string(server_address));
+#define ADD(name, what) \
+	json_object_set_new(json, #name, json_integer(stats->name));
+	RBX_SERVER_STATS(ADD)
+#undef ADD
+	return cli_json_write(&command, json, "-") ? CLI_EXIT_FAILED :
+						     CLI_EXIT_OK;
+}
+
+static void print_table(const struct rbx_server_stats *stats)
+{
+	printf("server %s\n", server_address);
+#define PRINT(name, what) \
+	printf("  %-18s %16" PRIu64 "  %s\n", #name, stats->name, what);
+	RBX_SERVER_STATS(PRINT)
+#undef PRINT
+}
+
+int cli_stat(int argc, char **argv)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_context *ctx;
+	int rc;
+
+	rbx_options_defaults(&library);
+	rc = cli_parse(&command, argc, argv);
+	if (rc)
+		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	if (!*server_address)
+		return cli_fail(&command, "no server; add --server ADDR:PORT");
+	if (rbx_open(&ctx, &library))
+		return cli_fail(&command, "%s", rbx_last_error());
+	if (rbx_server_query(ctx, server_address, &stats)) {
+		rc = cli_fail(&command, "%s", rbx_last_error());
+	} else if (as_json) {
+		rc = print_json(&stats);
+	} else {
+		print_table(&stats);
+		rc = CLI_EXIT_OK;
+	}
+	rbx_close(ctx);
+	return rc;
+}
