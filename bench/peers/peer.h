@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a peer program is made of: one transport behind six functions.
+ *
+ * main.c reads the command line and load.c makes the load; both are the same
+ * in every peer program, so that two peers differ by their transport alone.
+ * libfabric_peer.c and ucx_peer.c each define the functions below, and exactly
+ * one of them is linked into a program.
+ *
+ * A program serves or connects. The server owns the memory and spins; the
+ * client is one thread that posts requests, each named by its slot, and polls.
+ * Nothing here is reconnected or retried: a broken connection ends the run
+ * with errors, because a benchmark that hides one measures something else.
+ */
+#ifndef PEER_H
+#define PEER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Requests a client keeps outstanding at most; bounds every per-slot array. */
+#define PEER_DEPTH_MAX 1024
+
+/*
+ * No progress for this long means that the other side is gone. Generous: it
+ * only bounds a hang, it never decides a figure.
+ */
+#define PEER_STALL_LIMIT_NS (5 * 1000000000ull)
+
+struct peer_options {
+	bool serve;
+	char host[64];
+	char port[8];
+	uint64_t memory_bytes;	/* serve: memory lent to the client */
+	bool op_write;
+	bool pattern_random;
+	uint32_t block_bytes;
+	uint32_t depth;
+	double runtime_s;
+	uint64_t volume_bytes;	/* connect: the part of the memory that is used */
+	bool verify;
+	const char *json;	/* file name, "-" for stdout, NULL for none */
+};
+
+/* One completed request. */
+struct peer_done {
+	uint32_t slot;
+	int status;		/* 0 or -errno */
+};
+
+struct peer;
+
+/* Set by SIGTERM and SIGINT; a server looks at it and returns. */
+extern volatile sig_atomic_t peer_stop;
+
+/* Monotonic time. */
+uint64_t peer_now_ns(void);
+
+/* Prints the line that tells a script that the server serves. */
+void peer_print_ready(const char *host, unsigned int port);
+
+/* Name and version of the transport, such as "libfabric-tcp 1.17". */
+void peer_fabric_name(char *name, size_t len);
+
+/* Lends memory to one client after another until peer_stop. 0 or -errno. */
+int peer_serve(const struct peer_options *options);
+
+/* Returns a connected peer, which the caller disconnects. 0 or -errno. */
+int peer_connect(const struct peer_options *options, struct peer **peer);
+
+/*
+ * Starts one request of block_bytes; borrows @buf until its completion. The
+ * completion means that the data is in its place on both sides.
+ * Returns 0, -EAGAIN (poll, then post again) or another -errno.
+ */
+int peer_post(struct peer *peer, uint32_t slot, bool write, void *buf, uint64_t offset_bytes);
+
+/*
+ * Ends a run of posts: nothing that was posted may stay behind in the peer
+ * waiting for company. Returns 0 or -errno.
+ */
+int peer_post_end(struct peer *peer);
+
+/*
+ * Makes progress, fills @done and returns how many requests completed, or
+ * -errno. @done has room for all that can be outstanding, so that a completion
+ * never waits for a later poll.
+ */
+int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX]);
+
+void peer_disconnect(struct peer *peer);
+
+#endif

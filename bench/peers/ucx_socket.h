@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The plain TCP socket beside a UCX connection. */
+#ifndef UCX_SOCKET_H
+#define UCX_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "peer.h"
+
+/* Both return a descriptor, which the caller closes, or -errno. */
+int socket_listen(const struct peer_options *options);
+int socket_connect(const struct peer_options *options);
+
+/* All of @len bytes, or -errno. */
+int socket_send(int fd, const void *data, size_t len);
+int socket_receive(int fd, void *data, size_t len);
+
+/* True when the other side has closed or broken the connection. Never blocks. */
+bool socket_has_ended(int fd);
+
+#endif
