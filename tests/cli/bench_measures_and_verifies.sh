@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox bench: every mode and pattern with every byte compared, and all keys of
+# its JSON.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+promised="fabric mode polling op pattern block_bytes depth threads runtime_s
+requests iops mb_per_s lat_us.p50 lat_us.p99 lat_us.p999 lat_us.max work_requests
+doorbells merged_requests completions polls wakeups window_waits
+inflight_bytes_max failovers errors verify_errors cpu_percent"
+
+start_server --memory 64M --slab 4M
+one=$address
+start_server --memory 64M --slab 4M
+two=$address
+printf '0 4 0 1\n# a comment\n\n100 1 0 2\n9999999 8 0 3\n' >"$scratch/trace"
+
+# bench OPTION... - expects no errors
+bench()
+{
+	expect_success bench --servers "$one,$two" --volume 16M --runtime 0.3 \
+		--warmup 0.1 --verify --json - "$@"
+	[ "$(key errors)" = 0 ] && [ "$(key verify_errors)" = 0 ] || fault "errors with $*"
+	[ "$(key requests)" -gt 0 ] || fault "no requests with $*"
+}
+
+for fabric in soft soft:tcp; do
+	for mode in single doorbell merge hybrid; do
+		bench --fabric "$fabric" --mode "$mode" --op mix:50 --pattern zipf
+		[ "$(key fabric)" = "$fabric" ] || fault "fabric is $(key fabric)"
+		[ "$(key mode)" = "$mode" ] || fault "mode is $(key mode)"
+		[ "$mode" = single ] && [ "$(key merged_requests)" != 0 ] &&
+			fault "mode single merges"
+	done
+done
+for name in $promised; do
+	key "$name" >/dev/null || fault "no key $name"
+done
+
+bench --op write --pattern seq --mode hybrid --fabric soft:tcp
+[ "$(key merged_requests)" -gt 0 ] || fault "adjacent requests are not merged"
+[ "$(key work_requests)" -lt "$(key requests)" ] || fault "more work requests than requests"
+bench --op read --pattern rand --replicas 2 --threads 3 --depth 8
+bench --op mix:75 --pattern "trace:$scratch/trace"
+bench --op mix:50 --pattern zipf --replicas 2 --checksums
+bench --op mix:50 --pattern rand --block 64 --volume 1M
+bench --op mix:50 --pattern seq --block 1M --depth 4
+bench --op write --pattern rand --depth 1 --threads 1
+bench --op mix:50 --pattern rand --window 64K --fragment 8K --block 32K
+[ "$(key inflight_bytes_max)" -le 65536 ] || fault "more in flight than the window"
+bench --op mix:50 --pattern rand --polling event
+bench --op mix:50 --pattern rand --buffers staging
+
+# JSON to a file, and the table beside it.
+expect_success bench --servers "$one" --volume 16M --runtime 0.2 --json "$scratch/json"
+grep -q 'requests/s' "$scratch/out" || fault "no table"
+cp "$scratch/json" "$scratch/out"
+[ "$(key volume_bytes)" = 16777216 ] || fault "no JSON in the file"

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox doctor: this machine, and three that are made of files: one without
+# device, one with a device that is well, one where much is wrong.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+# finding NAME FIELD - of the JSON in $scratch/out
+finding()
+{
+	python3 -c '
+import json, sys
+for check in json.load(open(sys.argv[1]))["checks"]:
+    if check["name"] == sys.argv[2]:
+        print(check[sys.argv[3]])
+        break
+else:
+    sys.exit("no finding " + sys.argv[2])' "$scratch/out" "$1" "$2"
+}
+
+# expect_finding NAME STATUS [FIX]
+expect_finding()
+{
+	local found
+
+	found=$(finding "$1" status) || fault "$1 is not examined"
+	[ "$found" = "$2" ] || { show; fault "$1 is $found, not $2: $(finding "$1" value)"; }
+	finding "$1" fix | grep -qE -- "${3:-.?}" || fault "$1: the fix is not $3"
+}
+
+# make_device ROOT STATE GID TYPE MTU
+make_device()
+{
+	local port=$1/sys/class/infiniband/mlx5_0/ports/1
+
+	mkdir -p "$port"/gids "$port"/gid_attrs/{types,ndevs} \
+		"$1"/sys/class/net/eth0 "$1"/sys/devices/system/node "$1"/proc/self
+	echo MT4123 >"$1/sys/class/infiniband/mlx5_0/hca_type"
+	echo "$2" >"$port/state"
+	echo "100 Gb/sec (4X EDR)" >"$port/rate"
+	echo Ethernet >"$port/link_layer"
+	echo 0000:0000:0000:0000:0000:0000:0000:0000 >"$port/gids/0"
+	echo "$3" >"$port/gids/1"
+	echo "$4" >"$port/gid_attrs/types/1"
+	echo eth0 >"$port/gid_attrs/ndevs/0"
+	echo "$5" >"$1/sys/class/net/eth0/mtu"
+	echo 0-1 >"$1/sys/devices/system/node/online"
+}
+
+# This machine, whatever it has: every line has a known word, and the software
+# device opens.
+run doctor
+grep -vqE '^(ok  |warn|fail)  |^ +fix: |^$|^[0-9]+ ok, [0-9]+ warn, [0-9]+ fail$' \
+	"$scratch/out" && { show; fault "a line of another form"; }
+run doctor --json
+expect_finding 'soft fabric' ok
+[ "$(key fail)" = 0 ] && [ "$status" != 0 ] && fault "nothing fails, exit code $status"
+[ "$(key fail)" != 0 ] && [ "$status" != 1 ] && fault "something fails, exit code $status"
+
+# No device: healthy.
+mkdir -p "$scratch/none"
+expect_success doctor --json --root "$scratch/none"
+expect_finding devices warn 'rdma_rxe'
+expect_finding memlock ok
+expect_finding 'kernel modules' ok
+
+# A device that is well. The library does not see it, so the verbs fabric fails.
+well=$scratch/well
+make_device "$well" "4: ACTIVE" 0000:0000:0000:0000:0000:ffff:0a00:0001 "RoCE v2" 9000
+mkdir -p "$well"/sys/module/{ib_core,ib_uverbs,rdma_cm,rdma_ucm,mlx5_ib} \
+	"$well"/sys/class/infiniband_verbs/uverbs0 "$well"/dev/infiniband
+echo mlx5_0 >"$well/sys/class/infiniband_verbs/uverbs0/ibdev"
+: >"$well/dev/infiniband/uverbs0"
+printf 'CapEff:\t000001ffffffffff\n' >"$well/proc/self/status"
+printf 'HugePages_Total:    512\nHugePages_Free:    512\nHugepagesize: 2048 kB\n' \
+	>"$well/proc/meminfo"
+run doctor --json --root "$well"
+expect_finding mlx5_0 ok
+expect_finding mlx5_0:1 ok
+expect_finding 'mlx5_0:1 GIDs' ok
+expect_finding 'mlx5_0:1 MTU' ok
+expect_finding 'kernel modules' ok
+expect_finding memlock ok
+expect_finding 'huge pages' ok
+finding 'mlx5_0:1 GIDs' value | grep -q '1 ::ffff:10.0.0.1 RoCE v2' || fault "wrong GID"
+finding 'mlx5_0:1 MTU' value | grep -q '^4096 ' || fault "wrong MTU"
+finding NUMA value | grep -q 'numactl' || fault "two nodes and no advice"
+
+# A device with a port that is down, an old GID, a small MTU, and no way to it.
+ill=$scratch/ill
+make_device "$ill" "1: DOWN" fe80:0000:0000:0000:0000:0000:0000:0001 "IB/RoCE v1" 1500
+printf 'CapEff:\t0000000000000000\n' >"$ill/proc/self/status"
+printf 'HugePages_Total:    0\nHugepagesize: 2048 kB\n' >"$ill/proc/meminfo"
+ulimit -l 64 || fault "cannot lower the limit of locked memory"
+run doctor --json --root "$ill"
+[ "$status" = 1 ] || fault "exit code $status, not 1"
+expect_finding mlx5_0:1 warn 'ip link set'
+expect_finding 'mlx5_0:1 GIDs' warn 'RoCE v2'
+expect_finding 'mlx5_0:1 MTU' warn 'mtu 4200'
+finding 'mlx5_0:1 MTU' value | grep -q '^1024 ' || fault "wrong MTU"
+expect_finding ports fail
+expect_finding 'kernel modules' fail 'modprobe .*ib_uverbs'
+expect_finding memlock fail 'ulimit -l'
+expect_finding 'huge pages' warn 'nr_hugepages'

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# What the tests of this folder share: servers that end with the test, and
+# expectations that end it. A test is called with the build directory.
+
+set -uo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+build=$(readlink -f "${1:?usage: $0 BUILD-DIRECTORY}")
+rdmabox=$build/cli/rdmabox
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/rdmabox-cli.XXXXXX") || exit 1
+server_pids=()
+
+# Against hangs only: what is expected takes a fraction of it.
+limit_s=100
+
+finish()
+{
+	local status=$?
+
+	[ ${#server_pids[@]} = 0 ] || kill -KILL "${server_pids[@]}" 2>/dev/null
+	rm -rf "$scratch"
+	exit "$status"
+}
+trap finish EXIT
+
+fault()
+{
+	printf 'FAULT: %s\n' "$*" >&2
+	exit 1
+}
+
+# run ARGUMENT... - of rdmabox; sets status, and leaves $scratch/out and err
+run()
+{
+	timeout "$limit_s" "$rdmabox" "$@" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+}
+
+show()
+{
+	head -n 20 "$scratch/out" "$scratch/err" >&2
+}
+
+# expect_refusal PATTERN ARGUMENT... - one line on stderr, exit code 2
+expect_refusal()
+{
+	local pattern=$1
+
+	shift
+	run "$@"
+	[ "$status" = 2 ] || { show; fault "rdmabox $*: exit code $status, not 2"; }
+	[ "$(wc -l <"$scratch/err")" = 1 ] || { show; fault "rdmabox $*: not one line"; }
+	[ ! -s "$scratch/out" ] || { show; fault "rdmabox $*: wrote to stdout"; }
+	grep -qE -- "$pattern" "$scratch/err" || { show; fault "rdmabox $*: does not say $pattern"; }
+}
+
+# expect_success ARGUMENT...
+expect_success()
+{
+	run "$@"
+	[ "$status" = 0 ] || { show; fault "rdmabox $*: exit code $status"; }
+}
+
+# key NAME - a value of the JSON in $scratch/out
+key()
+{
+	python3 -c '
+import json, sys
+value = json.load(open(sys.argv[1]))
+for name in sys.argv[2].split("."):
+    value = value[name]
+print(value)' "$scratch/out" "$1"
+}
+
+# start_server OPTION... - sets address and pid
+start_server()
+{
+	local out=$scratch/server.${#server_pids[@]} attempt
+
+	: >"$out"
+	"$rdmabox" serve --listen 127.0.0.1:0 "$@" >"$out" 2>"$out.err" &
+	pid=$!
+	server_pids+=("$pid")
+	for ((attempt = 0; attempt < 600; attempt++)); do
+		address=$(awk '/^ready/ { print $2; exit }' "$out")
+		[ -z "$address" ] || return 0
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	cat "$out" "$out.err" >&2
+	fault "the server does not get ready"
+}

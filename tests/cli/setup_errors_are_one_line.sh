@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Servers that cannot be reached, do not trust us or have nothing left, and
+# addresses that cannot be served: one line, exit code 2, nothing half-made.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+echo "a secret that is long enough to be one" >"$scratch/secret"
+echo "another secret, just as long as that one" >"$scratch/other"
+: >"$scratch/empty"
+chmod 600 "$scratch"/{secret,other,empty}
+bench=(bench --volume 16M --runtime 0.2 --warmup 0)
+
+# Nobody listens on a port that a server has just given up.
+start_server --memory 64M --slab 4M
+free=$address
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+expect_refusal "$free" "${bench[@]}" --servers "$free"
+expect_refusal "$free" stat --server "$free"
+expect_refusal . "${bench[@]}" --servers 127.0.0.1
+expect_refusal . "${bench[@]}" --servers 127.0.0.1:port
+expect_refusal . "${bench[@]}" --servers "$free" --fabric verbs --device none
+
+# Both sides must know the secret.
+start_server --memory 64M --slab 4M --secret-file "$scratch/secret"
+expect_refusal 'secret' "${bench[@]}" --servers "$address"
+expect_refusal 'secret' "${bench[@]}" --servers "$address" --secret-file "$scratch/other"
+expect_refusal 'secret' stat --server "$address" --secret-file "$scratch/other"
+expect_refusal "$scratch/none" "${bench[@]}" --servers "$address" --secret-file "$scratch/none"
+expect_refusal "$scratch/empty" "${bench[@]}" --servers "$address" \
+	--secret-file "$scratch/empty"
+expect_success "${bench[@]}" --servers "$address" --secret-file "$scratch/secret" --verify
+
+# A server that is full, a quota, and too few servers; nothing stays lent.
+start_server --memory 16M --slab 4M --quota 12M
+expect_refusal . "${bench[@]}" --servers "$address" --volume 64M
+expect_refusal . "${bench[@]}" --servers "$address" --volume 16M
+expect_refusal . "${bench[@]}" --servers "$address" --replicas 2
+expect_success stat --server "$address" --json
+[ "$(key lent_bytes)" = 0 ] || fault "a refused volume stays lent"
+[ "$(key slab_bytes)" = 4194304 ] || fault "stat tells another slab size"
+expect_success "${bench[@]}" --servers "$address" --volume 12M
+
+# Addresses.
+expect_refusal 'secret' serve --listen 0.0.0.0:0 --memory 16M --slab 4M
+expect_refusal . serve --listen "$address" --memory 16M --slab 4M
+expect_refusal . serve --listen 127.0.0.1 --memory 16M --slab 4M
+expect_refusal "$scratch/none" serve --listen 127.0.0.1:0 --memory 16M --slab 4M \
+	--secret-file "$scratch/none"
+expect_refusal 'metrics' serve --listen 127.0.0.1:0 --memory 16M --slab 4M \
+	--metrics 127.0.0.1

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# A wrong command line is one line with cause and fix, and exit code 2; --help
+# tells every command's options on stdout.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+bench=(bench --servers 127.0.0.1:1 --volume 16M)
+serve=(serve --listen 127.0.0.1:0 --memory 64M)
+
+expect_refusal 'no command.*--help'
+expect_refusal "unknown command 'lend'.*--help" lend
+expect_refusal 'unknown option --foo.*--help' bench --foo
+expect_refusal 'unknown option -x' serve -x
+expect_refusal '--depth needs a value' bench --depth
+expect_refusal '--verify takes no value' bench --verify=yes
+expect_refusal "unexpected 'word'" bench word
+
+expect_refusal 'add --servers' bench --volume 16M
+expect_refusal 'add --volume' bench --servers 127.0.0.1:1
+expect_refusal 'multiple of 4096' bench --servers 127.0.0.1:1 --volume 5000
+for size in '' 5x K -1 0x10 1.5G 4KB '4 K' 99999999999999999999 99999999999T; do
+	expect_refusal "--block '$size'" "${bench[@]}" --block "$size"
+done
+expect_refusal 'multiple of 64' "${bench[@]}" --block 100
+expect_refusal 'no larger than the volume' "${bench[@]}" --block 32M
+expect_refusal 'power of two' "${bench[@]}" --fragment 12K
+for number in '' 0 -1 3.5 1e3 5000 18446744073709551617; do
+	expect_refusal "--depth '$number'" "${bench[@]}" --depth "$number"
+done
+for op in x mix mix: mix:101 mix:-1 mix:5x; do
+	expect_refusal 'read, write, or mix:PCT' "${bench[@]}" --op "$op"
+done
+for pattern in x trace: traces; do
+	expect_refusal 'seq, rand, zipf or trace:FILE' "${bench[@]}" --pattern "$pattern"
+done
+expect_refusal 'one of single' "${bench[@]}" --mode both
+expect_refusal "--window 'of'" "${bench[@]}" --window of
+for seconds in x -1 nan inf 1s; do
+	expect_refusal "--runtime '$seconds'" "${bench[@]}" --runtime "$seconds"
+done
+expect_refusal 'above 0' "${bench[@]}" --runtime 0
+expect_refusal '--checksums' "${bench[@]}" --block 512 --checksums
+expect_refusal 'exclude each other' "${bench[@]}" --secret-file x --insecure
+expect_refusal 'polling' "${bench[@]}" --polling sometimes
+expect_refusal "--fabric 'ether'" "${bench[@]}" --fabric ether
+
+expect_refusal 'add --listen' serve --memory 64M
+expect_refusal 'add --memory' serve --listen 127.0.0.1:0
+expect_refusal 'power of two' "${serve[@]}" --slab 3M
+expect_refusal 'does not fit' "${serve[@]}" --slab 128M
+expect_refusal 'exclude each other' "${serve[@]}" --secret-file x --insecure
+expect_refusal '--drain-timeout' "${serve[@]}" --drain-timeout soon
+expect_refusal 'add --server' stat
+expect_refusal 'unknown option --fix' doctor --fix
+
+# A trace that is none.
+expect_refusal 'cannot open trace' "${bench[@]}" --pattern "trace:$scratch/none"
+printf '1 2 0 3\nthree\n' >"$scratch/trace"
+expect_refusal 'line 2' "${bench[@]}" --pattern "trace:$scratch/trace"
+gzip -k "$scratch/trace"
+expect_refusal 'compressed' "${bench[@]}" --pattern "trace:$scratch/trace.gz"
+: >"$scratch/empty"
+expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
+
+expect_success --version
+grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
+expect_success --help
+for command in serve bench doctor stat; do
+	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
+done
+for command in serve bench doctor stat; do
+	expect_success "$command" --help
+	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
+	# Each option of --help stands in the manual page too.
+	while read -r option; do
+		grep -qE -- "Fl -$option( |$)" "$here/../../man/rdmabox-$command.1" ||
+			fault "man/rdmabox-$command.1 leaves out --$option"
+	done < <(sed -nE 's/^  --([a-z-]+).*/\1/p' "$scratch/out" | grep -v '^help$')
+done

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * planner_test.c - what is merged and what is not, and that a planned work
+ * request moves the same bytes as its members would have one by one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/planner.h"
+
+#define PAGE RBX_PAGE_BYTES
+
+static uint8_t memory[1 << 20];
+static uint8_t staging_memory[RBX_STAGING_BYTES];
+
+struct fixture {
+	struct rbx_staging staging;
+	struct rbx_planner planner;
+	struct rbx_merge_queue queue;
+	struct rbx_fragment fragments[64];
+	int count;
+	struct rbx_work work;
+};
+
+static void setup(struct fixture *fixture)
+{
+	memset(fixture, 0, sizeof(*fixture));
+	rbx_staging_init(&fixture->staging, staging_memory, 77);
+	fixture->planner = (struct rbx_planner){
+		.merge = true,
+		.chain_max = RBX_CHAIN_MAX,
+		.sge_max = RBX_SGE_MAX,
+		.message_bytes_max = RBX_MERGE_BYTES_MAX,
+		.has_any_lkey = true,
+		.any_lkey = 5,
+		.staging = &fixture->staging,
+	};
+	rbx_merge_queue_init(&fixture->queue);
+}
+
+/* Adds a fragment whose local memory touches no other's. */
+static struct rbx_fragment *add(struct fixture *fixture, int direction,
+				uint64_t remote_addr, uint32_t length_bytes)
+{
+	struct rbx_fragment *fragment = &fixture->fragments[fixture->count];
+
+	*fragment = (struct rbx_fragment){
+		.direction = (uint8_t)direction,
+		.rkey = 9,
+		.remote_addr = remote_addr,
+		.length_bytes = length_bytes,
+		.local_addr = (uintptr_t)memory +
+			      (uint64_t)fixture->count * 4 * PAGE,
+	};
+	fixture->count++;
+	rbx_merge_queue_add(&fixture->queue, &fragment->node);
+	return fragment;
+}
+
+/* Plans the next work request; its member count, 0: none. */
+static uint32_t next(struct fixture *fixture)
+{
+	if (!rbx_planner_next(&fixture->planner, &fixture->queue,
+			      &fixture->work))
+		return 0;
+	assert_int_equal(rbx_planner_commit(&fixture->planner, &fixture->queue,
+					    &fixture->work),
+			 0);
+	return fixture->work.member_count;
+}
+
+static void planner_merges_neighbours(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 4; i++)
+		add(&f, RBX_DIRECTION_WRITE, 0x10000 + (uint64_t)i * PAGE, PAGE);
+	assert_int_equal(next(&f), 4);
+	assert_int_equal(f.work.remote_addr, 0x10000);
+	assert_int_equal(f.work.length_bytes, 4 * PAGE);
+	assert_int_equal(f.work.sge_count, 4);
+	assert_int_equal(f.work.sges[2].addr, f.fragments[2].local_addr);
+	assert_int_equal(f.work.sges[2].lkey, 5);
+	assert_int_equal(next(&f), 0);
+}
+
+static void planner_lone_request_leaves_alone(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_READ, 0x10000, PAGE);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(next(&f), 0);
+}
+
+static void expect_no_merge(struct fixture *f)
+{
+	assert_int_equal(next(f), 1);
+	assert_int_equal(next(f), 1);
+	assert_int_equal(next(f), 0);
+}
+
+static void planner_gap_is_not_merged(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE + 1, PAGE);
+	expect_no_merge(&f);
+}
+
+static void planner_overlap_is_not_merged(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE - 1, PAGE);
+	expect_no_merge(&f);
+}
+
+static void planner_directions_are_not_merged(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_READ, 0x10000 + PAGE, PAGE);
+	expect_no_merge(&f);
+}
+
+static void planner_other_key_is_not_merged(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE)->rkey = 10;
+	expect_no_merge(&f);
+}
+
+static void planner_alone_flag_is_not_merged(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		setup(&f);
+		add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+		add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE);
+		f.fragments[i].flags = RBX_FRAGMENT_ALONE;
+		expect_no_merge(&f);
+	}
+}
+
+static void planner_without_merging_keeps_all_apart(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.merge = false;
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE);
+	expect_no_merge(&f);
+}
+
+static void planner_scatter_limit_ends_merging(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.sge_max = 3;
+	for (int i = 0; i < 7; i++)
+		add(&f, RBX_DIRECTION_READ, 0x10000 + (uint64_t)i * 512, 512);
+	assert_int_equal(next(&f), 3);
+	assert_int_equal(next(&f), 3);
+	assert_int_equal(next(&f), 1);
+}
+
+static void planner_message_limit_ends_merging(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.message_bytes_max = 3 * PAGE - 1;
+	for (int i = 0; i < 4; i++)
+		add(&f, RBX_DIRECTION_READ, 0x10000 + (uint64_t)i * PAGE, PAGE);
+	assert_int_equal(next(&f), 2);
+	assert_int_equal(next(&f), 2);
+}
+
+static void planner_local_neighbours_share_an_entry(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.sge_max = 1;
+	for (int i = 0; i < 8; i++)
+		add(&f, RBX_DIRECTION_READ, 0x10000 + (uint64_t)i * PAGE, PAGE)
+			->local_addr = (uintptr_t)memory + (uint64_t)i * PAGE;
+	assert_int_equal(next(&f), 8);
+	assert_int_equal(f.work.sge_count, 1);
+	assert_int_equal(f.work.sges[0].length_bytes, 8 * PAGE);
+}
+
+static void planner_regions_with_other_keys_do_not_share_an_entry(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 2; i++) {
+		struct rbx_fragment *fragment =
+			add(&f, RBX_DIRECTION_READ,
+			    0x10000 + (uint64_t)i * PAGE, PAGE);
+
+		fragment->local_addr = (uintptr_t)memory + (uint64_t)i * PAGE;
+		fragment->flags = RBX_FRAGMENT_HAS_LKEY;
+		fragment->lkey = 100 + (uint32_t)i;
+	}
+	assert_int_equal(next(&f), 2);
+	assert_int_equal(f.work.sge_count, 2);
+	assert_int_equal(f.work.sges[0].lkey, 100);
+	assert_int_equal(f.work.sges[1].lkey, 101);
+}
+
+static void planner_staged_write_is_one_piece(void **state)
+{
+	static struct fixture f;
+	uint8_t *staged;
+
+	(void)state;
+	setup(&f);
+	f.planner.has_any_lkey = false;
+	for (int i = 0; i < 3; i++) {
+		struct rbx_fragment *fragment =
+			add(&f, RBX_DIRECTION_WRITE,
+			    0x10000 + (uint64_t)i * 1000, 1000);
+
+		memset((void *)(uintptr_t)fragment->local_addr, 'a' + i, 1000);
+	}
+	assert_int_equal(next(&f), 3);
+	assert_int_equal(f.work.sge_count, 1);
+	assert_int_equal(f.work.sges[0].lkey, 77);
+	assert_int_equal(f.work.sges[0].length_bytes, 3000);
+	staged = (uint8_t *)(uintptr_t)f.work.sges[0].addr;
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(staged[i], 'a' + i / 1000);
+	rbx_planner_finish(&f.planner, &f.work, true);
+	assert_int_equal(f.staging.taken[0], 0);
+}
+
+static void planner_staged_read_arrives_where_it_belongs(void **state)
+{
+	static struct fixture f;
+	uint8_t *staged;
+
+	(void)state;
+	setup(&f);
+	f.planner.has_any_lkey = false;
+	for (int i = 0; i < 3; i++)
+		add(&f, RBX_DIRECTION_READ, 0x10000 + (uint64_t)i * 1000, 1000);
+	memset(memory, 0, sizeof(memory));
+	assert_int_equal(next(&f), 3);
+	staged = (uint8_t *)(uintptr_t)f.work.sges[0].addr;
+	for (int i = 0; i < 3000; i++)
+		staged[i] = (uint8_t)('a' + i / 1000);
+	rbx_planner_finish(&f.planner, &f.work, true);
+	for (int i = 0; i < 3; i++) {
+		uint8_t *local =
+			(uint8_t *)(uintptr_t)f.fragments[i].local_addr;
+
+		assert_int_equal(local[0], 'a' + i);
+		assert_int_equal(local[999], 'a' + i);
+		assert_int_equal(local[1000], 0);
+	}
+}
+
+static void planner_failed_staged_read_changes_no_memory(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.has_any_lkey = false;
+	add(&f, RBX_DIRECTION_READ, 0x10000, 1000);
+	memset(memory, 3, sizeof(memory));
+	next(&f);
+	memset((void *)(uintptr_t)f.work.sges[0].addr, 'x', 1000);
+	rbx_planner_finish(&f.planner, &f.work, false);
+	assert_int_equal(memory[0], 3);
+	assert_int_equal(f.staging.taken[0], 0);
+}
+
+static void planner_staging_used_up_takes_nothing(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.planner.has_any_lkey = false;
+	for (unsigned int i = 0; i < RBX_STAGING_WORDS; i++)
+		rbx_staging_take(&f.staging, RBX_STAGING_RUN_BYTES);
+	add(&f, RBX_DIRECTION_READ, 0x10000, PAGE);
+	assert_true(rbx_planner_next(&f.planner, &f.queue, &f.work));
+	assert_int_equal(rbx_planner_commit(&f.planner, &f.queue, &f.work),
+			 -EAGAIN);
+	assert_false(rbx_merge_queue_empty(&f.queue));
+	rbx_staging_give(&f.staging, 0, RBX_STAGING_RUN_BYTES);
+	assert_int_equal(next(&f), 1);
+}
+
+static void planner_region_is_never_staged(void **state)
+{
+	static struct fixture f;
+	struct rbx_fragment *fragment;
+
+	(void)state;
+	setup(&f);
+	f.planner.stage_always = true;
+	fragment = add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	fragment->flags = RBX_FRAGMENT_HAS_LKEY;
+	fragment->lkey = 123;
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(f.work.sges[0].lkey, 123);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(f.work.sges[0].lkey, 77);
+}
+
+static void planner_reads_and_writes_take_turns(void **state)
+{
+	static struct fixture f;
+	int turns[6];
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 3; i++) {
+		add(&f, RBX_DIRECTION_READ, (uint64_t)i << 20, PAGE);
+		add(&f, RBX_DIRECTION_WRITE, (uint64_t)(i + 10) << 20, PAGE);
+	}
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(next(&f), 1);
+		turns[i] = f.work.direction;
+		if (i > 0)
+			assert_int_not_equal(turns[i], turns[i - 1]);
+	}
+}
+
+static void queue_fence_holds_back_what_follows(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	f.fragments[1] = f.fragments[0];
+	f.fragments[1].flags = RBX_FRAGMENT_FENCE;
+	f.fragments[1].remote_addr = 0x10000 + PAGE;
+	f.fragments[1].node.next = NULL;
+	rbx_merge_queue_add(&f.queue, &f.fragments[1].node);
+	f.count = 2;
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + 2 * PAGE, PAGE);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(next(&f), 0);
+	assert_false(rbx_merge_queue_empty(&f.queue));
+	rbx_merge_queue_pass_fence(&f.queue);
+	assert_int_equal(next(&f), 2);
+	assert_true(rbx_merge_queue_empty(&f.queue));
+}
+
+static void queue_sent_again_passes_a_fence(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	f.fragments[0].flags = RBX_FRAGMENT_FENCE;
+	f.fragments[0].length_bytes = PAGE;
+	rbx_merge_queue_add(&f.queue, &f.fragments[0].node);
+	f.fragments[1].flags = RBX_FRAGMENT_AGAIN;
+	f.fragments[1].length_bytes = PAGE;
+	rbx_merge_queue_add(&f.queue, &f.fragments[1].node);
+	assert_int_equal(next(&f), 1);
+	assert_ptr_equal(f.work.first, &f.fragments[1]);
+}
+
+static void queue_clear_returns_everything(void **state)
+{
+	static struct fixture f;
+	int count = 0;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 3; i++)
+		add(&f, i % 2, (uint64_t)i << 20, PAGE);
+	f.fragments[3].flags = RBX_FRAGMENT_FENCE;
+	rbx_merge_queue_add(&f.queue, &f.fragments[3].node);
+	for (struct rbx_node *node = &rbx_merge_queue_clear(&f.queue)->node;
+	     node != NULL; node = node->next)
+		count++;
+	assert_int_equal(count, 4);
+	assert_true(rbx_merge_queue_empty(&f.queue));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(planner_merges_neighbours),
+		cmocka_unit_test(planner_lone_request_leaves_alone),
+		cmocka_unit_test(planner_gap_is_not_merged),
+		cmocka_unit_test(planner_overlap_is_not_merged),
+		cmocka_unit_test(planner_directions_are_not_merged),
+		cmocka_unit_test(planner_other_key_is_not_merged),
+		cmocka_unit_test(planner_alone_flag_is_not_merged),
+		cmocka_unit_test(planner_without_merging_keeps_all_apart),
+		cmocka_unit_test(planner_scatter_limit_ends_merging),
+		cmocka_unit_test(planner_message_limit_ends_merging),
+		cmocka_unit_test(planner_local_neighbours_share_an_entry),
+		cmocka_unit_test(
+			planner_regions_with_other_keys_do_not_share_an_entry),
+		cmocka_unit_test(planner_staged_write_is_one_piece),
+		cmocka_unit_test(planner_staged_read_arrives_where_it_belongs),
+		cmocka_unit_test(planner_failed_staged_read_changes_no_memory),
+		cmocka_unit_test(planner_staging_used_up_takes_nothing),
+		cmocka_unit_test(planner_region_is_never_staged),
+		cmocka_unit_test(planner_reads_and_writes_take_turns),
+		cmocka_unit_test(queue_fence_holds_back_what_follows),
+		cmocka_unit_test(queue_sent_again_passes_a_fence),
+		cmocka_unit_test(queue_clear_returns_everything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_world.c - see volume_world.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "tests/core/volume_world.h"
+
+static bool chance(struct world *world, uint32_t permille)
+{
+	return rbx_random_below(&world->random, 1000) < permille;
+}
+
+static void unused_done(struct rbx_fragment *fragment)
+{
+	(void)fragment;
+	fail_msg("the world carries parts out itself");
+}
+
+/* ---- Servers --------------------------------------------------------------*/
+
+uint32_t world_server_add(struct world *world)
+{
+	uint32_t index = (uint32_t)rbx_volume_map_add_server(world->map);
+
+	assert_true(index < WORLD_SERVERS_MAX);
+	world->servers[index].memory = malloc(WORLD_AREAS * WORLD_SLAB_BYTES);
+	world->map->free_bytes[index] = WORLD_AREAS * WORLD_SLAB_BYTES;
+	world->server_count = index + 1;
+	return index;
+}
+
+static int server_lend(struct world *world, uint32_t index,
+		       struct rbx_loan *loan)
+{
+	struct world_server *server = &world->servers[index];
+	uint32_t area;
+
+	if (server->down || server->full)
+		return -ENOSPC;
+	for (area = 0; area < WORLD_AREAS && server->keys[area]; area++)
+		;
+	if (area == WORLD_AREAS)
+		return -ENOSPC;
+	server->keys[area] = ++world->next_key;
+	world->map->free_bytes[index] -= WORLD_SLAB_BYTES;
+	memset(server->memory + area * WORLD_SLAB_BYTES, 0, WORLD_SLAB_BYTES);
+	*loan = (struct rbx_loan){
+		.slab_id = area,
+		.epoch = world->next_key,
+		.remote_addr = area * WORLD_SLAB_BYTES,
+		.rkey = world->next_key,
+	};
+	return 0;
+}
+
+static void server_take_back(struct world *world, uint32_t index,
+			     const struct rbx_loan *loan)
+{
+	struct world_server *server = &world->servers[index];
+
+	assert_int_equal(server->keys[loan->slab_id], loan->rkey);
+	server->keys[loan->slab_id] = 0;
+	world->map->free_bytes[index] += WORLD_SLAB_BYTES;
+}
+
+uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
+		       uint32_t slot)
+{
+	const struct rbx_replica *replica = &slab->replicas[slot];
+
+	return world->servers[replica->server].memory +
+	       replica->loan.remote_addr;
+}
+
+void world_server_down(struct world *world, uint32_t server)
+{
+	uint32_t i;
+
+	world->servers[server].down = true;
+	rbx_volume_map_server_down(world->map, server);
+	for (i = 0; i < world->map->slab_count; i++)
+		rbx_slab_server_down(&world->map->slabs[i], server);
+}
+
+void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
+{
+	struct rbx_slab *slab = &world->map->slabs[slab_index];
+	uint32_t server = slab->replicas[slot].server;
+
+	if (slab->write_mask >> slot & 1)
+		assert_true(rbx_slab_evict(slab, server,
+					   slab->replicas[slot].loan.slab_id));
+}
+
+/* ---- The network ----------------------------------------------------------*/
+
+/* A read or write of the server's memory; late ones must not exist. */
+static int32_t carry_out(struct world *world, const struct rbx_part *part)
+{
+	const struct rbx_fragment *fragment = &part->fragment;
+	struct world_server *server = &world->servers[part->server];
+	void *local = (void *)(uintptr_t)fragment->local_addr;
+	uint32_t area = (uint32_t)(fragment->remote_addr / WORLD_SLAB_BYTES);
+
+	if (server->down)
+		return -EHOSTUNREACH;
+	assert_int_equal(server->keys[area], fragment->rkey);
+	if (chance(world, world->fail_local_permille))
+		return -ENOMEM;
+	if (fragment->direction == RBX_DIRECTION_READ)
+		memcpy(local, server->memory + fragment->remote_addr,
+		       fragment->length_bytes);
+	else
+		memcpy(server->memory + fragment->remote_addr, local,
+		       fragment->length_bytes);
+	/* What is done may still be reported as failed. */
+	return chance(world, world->fail_remote_permille) ? -EIO : 0;
+}
+
+/* ---- The host -------------------------------------------------------------*/
+
+static void piece_ended(struct world *world, struct rbx_piece *piece);
+
+static void todo_do(struct world *world, struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece;
+	uint32_t slot;
+
+	while ((piece = rbx_piece_list_take(todo))) {
+		if (piece->state == RBX_PIECE_IDLE) {
+			piece_ended(world, piece);
+			continue;
+		}
+		if (piece->kind == RBX_PIECE_WRITE && piece->slab->checksums)
+			rbx_checksum_store(piece->slab->checksums, piece);
+		for (slot = 0; piece->send_mask >> slot; slot++)
+			if (piece->send_mask >> slot & 1)
+				world->sent[world->sent_count++] =
+					&piece->parts[slot];
+	}
+}
+
+static void copy_ended(struct world *world, struct world_piece *own)
+{
+	struct rbx_slab *slab = own->piece->slab;
+	struct rbx_piece_list todo = { 0 };
+
+	if (rbx_slab_copy_done(slab, own->piece)) {
+		world->rebuilt_count++;
+	} else if (rbx_slab_copy_next(slab, own->piece)) {
+		rbx_slab_start(slab, own->piece, &todo);
+		todo_do(world, &todo);
+		return;
+	}
+	own->busy = false;
+	own->copying = false;
+}
+
+static void piece_ended(struct world *world, struct rbx_piece *piece)
+{
+	struct world_piece *own = piece->user;
+
+	assert_true(own->busy);
+	if (own->copying) {
+		copy_ended(world, own);
+		return;
+	}
+	own->busy = false;
+	world->ended_count++;
+	world->failed_count += piece->status == -EIO;
+	world->failed_local_count += piece->status == -ENOMEM;
+	assert_true(piece->status == 0 || piece->status == -EIO ||
+		    piece->status == -ENOMEM);
+	if (piece->kind == RBX_PIECE_WRITE)
+		history_write_end(&world->history, own->write_number,
+				  piece->status == 0);
+	else if (piece->status == 0)
+		assert_true(history_read_is_legal(
+			&world->history, own->offset, piece->length_bytes,
+			own->floors, own->buf));
+}
+
+static struct world_piece *piece_take(struct world *world)
+{
+	uint32_t i;
+
+	for (i = 0; i < WORLD_PIECES; i++)
+		if (!world->pieces[i].busy)
+			break;
+	if (i == WORLD_PIECES)
+		return NULL;
+	world->pieces[i].busy = true;
+	return &world->pieces[i];
+}
+
+bool world_submit(struct world *world, enum rbx_piece_kind kind,
+		  uint64_t offset, uint32_t length)
+{
+	struct world_piece *own = piece_take(world);
+	struct rbx_piece_list todo = { 0 };
+	struct rbx_slab *slab = rbx_volume_map_slab(world->map, offset);
+
+	if (!own)
+		return false;
+	own->offset = offset;
+	own->piece->kind = (uint8_t)kind;
+	assert_int_equal(rbx_volume_map_aim(world->map, own->piece, offset,
+					    length),
+			 length);
+	if (kind == RBX_PIECE_WRITE)
+		own->write_number = history_write_begin(
+			&world->history, offset, length, own->buf);
+	else
+		history_read_begin(&world->history, offset, length,
+				   own->floors);
+	rbx_slab_start(slab, own->piece, &todo);
+	todo_do(world, &todo);
+	return true;
+}
+
+bool world_submit_random(struct world *world)
+{
+	uint32_t unit = world->map->shape.checksums ? RBX_PAGE_BYTES :
+						      HISTORY_UNIT_BYTES;
+	uint32_t units = WORLD_CELL_BYTES / unit;
+	uint32_t cells =
+		(uint32_t)(world->map->size_bytes / WORLD_CELL_BYTES);
+	uint32_t first = rbx_random_below(&world->random, units);
+	uint32_t count = 1 + rbx_random_below(&world->random, units - first);
+	/* Few cells are hot, so that requests meet. */
+	uint32_t cell = rbx_random_below(
+		&world->random, chance(world, 700) ? 2 : cells);
+	enum rbx_piece_kind kind = chance(world, 500) ? RBX_PIECE_READ :
+							RBX_PIECE_WRITE;
+
+	return world_submit(world, kind,
+			    (uint64_t)cell * WORLD_CELL_BYTES + first * unit,
+			    count * unit);
+}
+
+bool world_step(struct world *world)
+{
+	struct rbx_piece_list todo = { 0 };
+	struct rbx_part *part;
+	struct rbx_slab *slab;
+	int32_t status;
+	uint32_t i;
+
+	if (!world->sent_count)
+		return false;
+	i = rbx_random_below(&world->random, world->sent_count);
+	part = world->sent[i];
+	world->sent[i] = world->sent[--world->sent_count];
+	slab = part->piece->slab;
+	status = carry_out(world, part);
+	if (!status && part->piece->state == RBX_PIECE_READING &&
+	    slab->checksums &&
+	    rbx_checksum_mismatches(slab->checksums, part->piece)) {
+		status = -EBADMSG;
+		world->mismatch_count += part->piece->holds;
+	}
+	rbx_slab_done(slab, part, status, &todo);
+	todo_do(world, &todo);
+	return true;
+}
+
+static bool tend_borrow(struct world *world, struct rbx_slab *slab)
+{
+	struct rbx_loan loan;
+	uint32_t slot;
+	int server;
+
+	server = rbx_volume_map_place(world->map, rbx_slab_servers(slab));
+	if (server < 0)
+		return false;
+	slot = rbx_slab_borrow(slab, (uint32_t)server);
+	if (server_lend(world, (uint32_t)server, &loan)) {
+		rbx_slab_refused(slab, slot);
+		return false;
+	}
+	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_REBUILDING);
+	return true;
+}
+
+static bool tend_copy(struct world *world, struct rbx_slab *slab)
+{
+	struct rbx_piece_list todo = { 0 };
+	struct world_piece *own;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		own = piece_take(world);
+		if (!own)
+			return i > 0;
+		own->piece->kind = RBX_PIECE_COPY;
+		if (!rbx_slab_copy_next(slab, own->piece)) {
+			own->busy = false;
+			return i > 0;
+		}
+		own->copying = true;
+		rbx_slab_start(slab, own->piece, &todo);
+		todo_do(world, &todo);
+	}
+	return true;
+}
+
+bool world_tend(struct world *world, uint32_t index)
+{
+	struct rbx_slab *slab = &world->map->slabs[index];
+	struct rbx_loan loan;
+	uint32_t server;
+
+	switch (rbx_slab_task(slab)) {
+	case RBX_TASK_GIVE_BACK:
+		rbx_slab_give_back(slab, &server, &loan);
+		server_take_back(world, server, &loan);
+		return true;
+	case RBX_TASK_BORROW:
+		return tend_borrow(world, slab);
+	case RBX_TASK_COPY:
+		return tend_copy(world, slab);
+	case RBX_TASK_NONE:
+		break;
+	}
+	return false;
+}
+
+void world_settle(struct world *world)
+{
+	bool moved = true;
+	uint32_t i;
+
+	while (moved) {
+		moved = world_step(world);
+		for (i = 0; i < world->map->slab_count; i++)
+			moved |= world_tend(world, i);
+	}
+	for (i = 0; i < WORLD_PIECES; i++)
+		assert_false(world->pieces[i].busy);
+}
+
+/* ---- Beginning and end ----------------------------------------------------*/
+
+static void slabs_lend(struct world *world)
+{
+	uint32_t i, replica;
+
+	for (i = 0; i < world->map->slab_count; i++) {
+		struct rbx_slab *slab = &world->map->slabs[i];
+
+		for (replica = 0; replica < world->map->shape.replicas;
+		     replica++) {
+			struct rbx_loan loan;
+			int server = rbx_volume_map_place(
+				world->map, rbx_slab_servers(slab));
+			uint32_t slot;
+
+			assert_true(server >= 0);
+			slot = rbx_slab_borrow(slab, (uint32_t)server);
+			assert_int_equal(server_lend(world, (uint32_t)server,
+						     &loan),
+					 0);
+			rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_LIVE);
+		}
+	}
+}
+
+void world_open(struct world *world, const struct world_options *options)
+{
+	struct rbx_volume_shape shape = {
+		.size_bytes = (uint64_t)options->slabs * WORLD_SLAB_BYTES,
+		.slab_bytes = WORLD_SLAB_BYTES,
+		.fragment_bytes = WORLD_CELL_BYTES,
+		.replicas = options->replicas,
+		.checksums = options->checksums,
+	};
+	uint32_t i;
+
+	memset(world, 0, sizeof(*world));
+	assert_int_equal(rbx_volume_shape_check(&shape), 0);
+	world->map = rbx_volume_map_init(calloc(1, rbx_volume_map_size(&shape)),
+					 &shape, options->seed + 1);
+	rbx_random_seed(&world->random, options->seed);
+	history_init(&world->history, shape.size_bytes);
+	for (i = 0; i < options->servers; i++)
+		world_server_add(world);
+	for (i = 0; i < WORLD_PIECES; i++) {
+		struct world_piece *own = &world->pieces[i];
+
+		own->piece = calloc(1, rbx_piece_size(options->replicas + 1));
+		rbx_piece_init(own->piece, options->replicas + 1, world,
+			       unused_done);
+		own->piece->user = own;
+		own->buf = malloc(WORLD_CELL_BYTES);
+		own->piece->local_addr = (uintptr_t)own->buf;
+		own->floors = calloc(WORLD_CELL_BYTES / HISTORY_UNIT_BYTES,
+				     sizeof(*own->floors));
+	}
+	slabs_lend(world);
+}
+
+void world_close(struct world *world)
+{
+	uint32_t i, area;
+
+	world->fail_local_permille = 0;
+	world->fail_remote_permille = 0;
+	while (world_step(world))
+		;
+	for (i = 0; i < world->map->slab_count; i++) {
+		rbx_slab_abandon(&world->map->slabs[i]);
+		while (world_tend(world, i))
+			;
+		assert_int_equal(rbx_slab_servers(&world->map->slabs[i]), 0);
+	}
+	for (i = 0; i < world->server_count; i++) {
+		for (area = 0; area < WORLD_AREAS; area++)
+			assert_int_equal(world->servers[i].keys[area], 0);
+		free(world->servers[i].memory);
+	}
+	for (i = 0; i < WORLD_PIECES; i++) {
+		assert_false(world->pieces[i].busy);
+		free(world->pieces[i].piece);
+		free(world->pieces[i].buf);
+		free(world->pieces[i].floors);
+	}
+	history_free(&world->history);
+	free(world->map);
+}
+
+void world_judge(struct world *world)
+{
+	static uint64_t floors[WORLD_SLAB_BYTES / HISTORY_UNIT_BYTES];
+	uint32_t i, slot;
+
+	for (i = 0; i < world->map->slab_count; i++) {
+		struct rbx_slab *slab = &world->map->slabs[i];
+		uint64_t offset = (uint64_t)i * WORLD_SLAB_BYTES;
+		uint8_t *first;
+
+		if (!slab->read_mask)
+			continue;
+		first = world_replica(world, slab, slab->read_slots[0]);
+		history_read_begin(&world->history, offset, WORLD_SLAB_BYTES,
+				   floors);
+		assert_true(history_read_is_legal(&world->history, offset,
+						  WORLD_SLAB_BYTES, floors,
+						  first));
+		for (slot = 0; slot < world->map->shape.slots; slot++)
+			if (slab->read_mask >> slot & 1)
+				assert_memory_equal(
+					first,
+					world_replica(world, slab, slot),
+					WORLD_SLAB_BYTES);
+	}
+}

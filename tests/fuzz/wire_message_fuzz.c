@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * wire_message_fuzz.c - what decodes is a message, and encodes to the very
+ * bytes it came from.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length_bytes)
+{
+	uint8_t again[RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct rbx_wire_message message;
+
+	if (rbx_wire_decode(bytes, length_bytes, &message))
+		return 0;
+	if (rbx_wire_encode(&message, again) != length_bytes ||
+	    memcmp(again, bytes, length_bytes))
+		abort();
+	return 0;
+}
+
+/* Most inputs fail at the magic: half of them get one, with the version and
+ * their true length, and with zeros where the header has nothing else. */
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t length_bytes, size_t max_bytes);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t length_bytes,
+			       size_t max_bytes, unsigned int seed);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t length_bytes,
+			       size_t max_bytes, unsigned int seed)
+{
+	length_bytes = LLVMFuzzerMutate(bytes, length_bytes, max_bytes);
+	if (seed % 2 || length_bytes < RBX_WIRE_HEADER_BYTES)
+		return length_bytes;
+	memcpy(bytes, "RBXC\1\0", 6);
+	bytes[6] = (uint8_t)(bytes[6] % (RBX_WIRE_TYPES_END + 1));
+	bytes[7] = 0;
+	memset(bytes + 8, 0, 8);
+	bytes[8] = (uint8_t)length_bytes;
+	bytes[9] = (uint8_t)(length_bytes >> 8);
+	if (bytes[6] == RBX_WIRE_ERROR)
+		bytes[12] = (uint8_t)(seed >> 1 & 31);
+	memset(bytes + 32, 0, 32);
+	return length_bytes;
+}

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_test.c - the user-space host of a volume over fake memory servers:
+ * what the public calls promise, one by one. volume_storm_test.c has threads
+ * and faults at random.
+ *
+ * Most tests poll themselves (pollers = 0), so that nothing moves but when they
+ * say so; only the keeper has a thread.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fake_peer.h"
+
+#define SLAB_BYTES (64u << 10)
+#define VOLUME_BYTES (4u * SLAB_BYTES)
+#define CELL_BYTES 8192u /* of the fake context */
+#define REQUESTS_MAX 256u /* the same */
+#define PATIENCE_MS 20000u
+
+static struct rbx_context *ctx;
+static struct fake_server *servers[4];
+static const char *const addresses[4] = { "a:1", "b:1", "c:1", "d:1" };
+
+static int fake_start(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	ctx = fake_context_open(0, 1);
+	for (i = 0; i < 4; i++)
+		servers[i] = fake_server_start(addresses[i], SLAB_BYTES, 16);
+	return 0;
+}
+
+static int fake_stop(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		if (!servers[i]->down)
+			assert_int_equal(fake_server_lent_count(servers[i]), 0);
+	fake_context_close(ctx);
+	return 0;
+}
+
+static struct rbx_volume *open_volume(const char *list, uint32_t replicas,
+				      uint32_t checksums)
+{
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+
+	rbx_volume_options_defaults(&options);
+	options.replicas = replicas;
+	options.checksums = checksums;
+	assert_int_equal(rbx_volume_open(ctx, &volume, list, VOLUME_BYTES,
+					 &options),
+			 0);
+	return volume;
+}
+
+static void poll_all(void)
+{
+	while (rbx_poll(ctx) > 0)
+		;
+}
+
+/* ---- Requests -------------------------------------------------------------*/
+
+struct job {
+	struct rbx_request request;
+	uint32_t completed_count;
+};
+
+static void job_done(struct rbx_request *request)
+{
+	((struct job *)request->user)->completed_count++;
+}
+
+static struct job job_make(enum rbx_op op, void *buf, uint32_t length,
+			   uint64_t offset)
+{
+	return (struct job){
+		.request = { .op = (uint8_t)op,
+			     .status = 99,
+			     .length_bytes = length,
+			     .offset = offset,
+			     .buf = buf,
+			     .complete = job_done },
+	};
+}
+
+static int job_submit(struct rbx_volume *volume, struct job *job)
+{
+	struct rbx_request *request = &job->request;
+
+	request->user = job;
+	return rbx_submit(volume, &request, 1);
+}
+
+static void volume_written_bytes_are_read_rest_is_zero(void **state)
+{
+	static uint8_t in[3 * CELL_BYTES + 100], out[VOLUME_BYTES];
+	struct rbx_volume *volume = open_volume("a:1,b:1,c:1", 2, 0);
+	uint64_t offset = SLAB_BYTES - CELL_BYTES - 17;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 7 + 1);
+	assert_int_equal(rbx_write(volume, in, sizeof(in), offset), 0);
+	memset(out, 0xee, sizeof(out));
+	assert_int_equal(rbx_read(volume, out, sizeof(out), 0), 0);
+	assert_memory_equal(out + offset, in, sizeof(in));
+	for (i = 0; i < sizeof(out); i++)
+		if (i < offset || i >= offset + sizeof(in))
+			assert_int_equal(out[i], 0);
+	assert_int_equal(rbx_volume_size(volume), VOLUME_BYTES);
+	rbx_volume_close(volume);
+}
+
+static void request_malformed_is_refused_and_nothing_sent(void **state)
+{
+	static uint8_t buf[8192];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	struct job good = job_make(RBX_WRITE, buf, 100, 0);
+	struct job bad[] = {
+		job_make(RBX_WRITE, buf, 2, VOLUME_BYTES - 1),
+		job_make(RBX_READ, buf, 1, VOLUME_BYTES),
+		job_make(RBX_READ, buf, 1, UINT64_MAX),
+		job_make(RBX_READ, buf, 0, 0),
+		job_make(RBX_READ, NULL, 1, 0),
+		job_make((enum rbx_op)2, buf, 1, 0),
+		job_make(RBX_READ, buf, 1, 0), /* flags, below */
+		job_make(RBX_READ, buf, 1, 0), /* region, below */
+		job_make(RBX_READ, buf, VOLUME_BYTES, 1),
+	};
+	struct rbx_request *both[2];
+	size_t i;
+
+	(void)state;
+	bad[6].request.flags = 4;
+	bad[7].request.region = (struct rbx_region *)2;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		both[0] = &good.request;
+		both[1] = &bad[i].request;
+		assert_int_equal(rbx_submit(volume, both, 2), -EINVAL);
+		assert_true(rbx_last_error()[0]);
+	}
+	assert_int_equal(rbx_submit(volume, both, 0), -EINVAL);
+	assert_int_equal(rbx_submit(volume, both, RBX_SUBMIT_MAX + 1), -EINVAL);
+	assert_int_equal(rbx_submit(NULL, both, 1), -EINVAL);
+	assert_int_equal(fake_network_fragments_count(), 0);
+	assert_int_equal(good.completed_count, 0);
+	rbx_volume_close(volume);
+}
+
+static void request_part_of_a_page_with_checksums_is_refused(void **state)
+{
+	static uint8_t buf[8192];
+	struct rbx_volume *volume = open_volume("a:1", 1, 1);
+
+	(void)state;
+	assert_int_equal(rbx_write(volume, buf, 100, 0), -EINVAL);
+	assert_int_equal(rbx_write(volume, buf, 4096, 512), -EINVAL);
+	assert_int_equal(rbx_write(volume, buf, 4096, 4096), 0);
+	rbx_volume_close(volume);
+}
+
+static void request_in_region_carries_its_lkey(void **state)
+{
+	static uint8_t buf[64];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	struct job job = job_make(RBX_WRITE, buf, 64, 0);
+
+	(void)state;
+	job.request.region = (struct rbx_region *)1;
+	assert_int_equal(job_submit(volume, &job), 0);
+	assert_int_equal(job.completed_count, 0);
+	poll_all();
+	assert_int_equal(job.completed_count, 1);
+	assert_int_equal(job.request.status, 0);
+	rbx_volume_close(volume);
+}
+
+static void submit_beyond_requests_max_is_all_or_nothing(void **state)
+{
+	static uint8_t buf[VOLUME_BYTES];
+	static struct job jobs[REQUESTS_MAX];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	/* Two pieces, and one is free. */
+	struct job extra = job_make(RBX_WRITE, buf, 2, CELL_BYTES - 1);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < REQUESTS_MAX - 1; i++) {
+		jobs[i] = job_make(RBX_WRITE, buf, 1, i);
+		assert_int_equal(job_submit(volume, &jobs[i]), 0);
+	}
+	i = (uint32_t)fake_network_fragments_count();
+	assert_int_equal(job_submit(volume, &extra), -EAGAIN);
+	assert_int_equal(fake_network_fragments_count(), i);
+	poll_all();
+	assert_int_equal(job_submit(volume, &extra), 0);
+	poll_all();
+	for (i = 0; i < REQUESTS_MAX - 1; i++) {
+		assert_int_equal(jobs[i].completed_count, 1);
+		assert_int_equal(jobs[i].request.status, 0);
+	}
+	assert_int_equal(extra.completed_count, 1);
+	rbx_volume_close(volume);
+}
+
+static void submit_that_can_never_fit_is_refused(void **state)
+{
+	static uint8_t buf[VOLUME_BYTES];
+	static struct job jobs[10];
+	struct rbx_request *requests[10];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		jobs[i] = job_make(RBX_READ, buf, VOLUME_BYTES, 0);
+		requests[i] = &jobs[i].request;
+	}
+	assert_int_equal(rbx_submit(volume, requests, 10), -EINVAL);
+	rbx_volume_close(volume);
+}
+
+static void submit_of_many_reaches_the_peer_in_one_call(void **state)
+{
+	static uint8_t buf[8][64];
+	static struct job jobs[8];
+	struct rbx_request *requests[8];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		jobs[i] = job_make(RBX_WRITE, buf[i], 64, i * SLAB_BYTES / 2);
+		jobs[i].request.user = &jobs[i];
+		requests[i] = &jobs[i].request;
+	}
+	assert_int_equal(rbx_submit(volume, requests, 8), 0);
+	assert_int_equal(fake_network_fragments_count(), 8);
+	assert_int_equal(fake_network_submits_count(), 1);
+	poll_all();
+	rbx_volume_close(volume);
+}
+
+static int callback_result;
+
+static void read_back(struct rbx_request *request)
+{
+	callback_result = rbx_read(request->user, request->buf, 1, 0);
+}
+
+static void read_in_callback_is_refused(void **state)
+{
+	uint8_t byte = 1;
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	struct rbx_request request = { .op = RBX_WRITE,
+				       .length_bytes = 1,
+				       .buf = &byte,
+				       .complete = read_back,
+				       .user = volume };
+	struct rbx_request *requests[] = { &request };
+
+	(void)state;
+	assert_int_equal(rbx_submit(volume, requests, 1), 0);
+	poll_all();
+	assert_int_equal(callback_result, -EDEADLK);
+	rbx_volume_close(volume);
+}
+
+/* ---- Fences ---------------------------------------------------------------*/
+
+static void fence_waits_for_writes_that_wait_themselves(void **state)
+{
+	static uint8_t one[64], two[64], out[64];
+	struct rbx_volume *volume = open_volume("a:1", 1, 0);
+	struct job first = job_make(RBX_WRITE, one, 64, 0);
+	struct job second = job_make(RBX_WRITE, two, 64, 0);
+	struct job fenced = job_make(RBX_READ, out, 64, 0);
+	struct job free_one = job_make(RBX_WRITE, one, 64, SLAB_BYTES);
+	struct job fenced_too = job_make(RBX_READ, one, 64, SLAB_BYTES);
+
+	(void)state;
+	memset(one, 1, sizeof(one));
+	memset(two, 2, sizeof(two));
+	fenced.request.flags = RBX_FENCE;
+	fenced_too.request.flags = RBX_FENCE;
+	assert_int_equal(job_submit(volume, &first), 0);
+	assert_int_equal(job_submit(volume, &second), 0);
+	assert_int_equal(job_submit(volume, &fenced), 0);
+	/* Only the first is at the peer: the second waits for it. */
+	assert_int_equal(fake_network_pending_count(), 1);
+	assert_int_equal(job_submit(volume, &free_one), 0);
+	assert_int_equal(job_submit(volume, &fenced_too), 0);
+	assert_int_equal(fake_network_pending_count(), 2);
+	poll_all();
+	assert_int_equal(fenced.completed_count, 1);
+	assert_int_equal(fenced_too.completed_count, 1);
+	assert_memory_equal(out, two, sizeof(out));
+	rbx_volume_close(volume);
+}
+
+static void fence_within_one_submit_orders_it(void **state)
+{
+	static uint8_t in[CELL_BYTES * 2], out[CELL_BYTES * 2];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
+	struct job write = job_make(RBX_WRITE, in, sizeof(in), 100);
+	struct job read = job_make(RBX_READ, out, sizeof(out), 100);
+	struct rbx_request *requests[] = { &write.request, &read.request };
+
+	(void)state;
+	memset(in, 5, sizeof(in));
+	write.request.user = &write;
+	read.request.user = &read;
+	read.request.flags = RBX_FENCE;
+	assert_int_equal(rbx_submit(volume, requests, 2), 0);
+	poll_all();
+	assert_int_equal(read.completed_count, 1);
+	assert_memory_equal(in, out, sizeof(in));
+	/* Alone it starts at once. */
+	read.completed_count = 0;
+	assert_int_equal(job_submit(volume, &read), 0);
+	poll_all();
+	assert_int_equal(read.completed_count, 1);
+	rbx_volume_close(volume);
+}
+
+/* ---- Opening --------------------------------------------------------------*/
+
+static int open_error(const char *list, uint64_t size, uint32_t replicas)
+{
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+	int err;
+
+	rbx_volume_options_defaults(&options);
+	options.replicas = replicas;
+	err = rbx_volume_open(ctx, &volume, list, size, &options);
+	assert_true(err < 0);
+	assert_true(rbx_last_error()[0]);
+	return err;
+}
+
+static void open_impossible_is_refused_and_nothing_stays_borrowed(void **state)
+{
+	struct fake_server *other =
+		fake_server_start("other:1", 2 * SLAB_BYTES, 4);
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(open_error("", VOLUME_BYTES, 1), -EINVAL);
+	assert_int_equal(open_error("a:1,,b:1", VOLUME_BYTES, 1), -EINVAL);
+	assert_int_equal(open_error("a:1", VOLUME_BYTES, 2), -EINVAL);
+	assert_int_equal(open_error("a:1", VOLUME_BYTES, 4), -EINVAL);
+	assert_int_equal(open_error("a:1,a:1", VOLUME_BYTES, 2), -EINVAL);
+	assert_int_equal(open_error("a:1,other:1", VOLUME_BYTES, 1), -EINVAL);
+	assert_int_equal(open_error("a:1", 0, 1), -EINVAL);
+	assert_int_equal(open_error("a:1", 5000, 1), -EINVAL);
+	assert_int_equal(open_error("a:1,nobody:1", VOLUME_BYTES, 1),
+			 -EHOSTUNREACH);
+	assert_int_equal(open_error("a:1,b:1", 17ull * SLAB_BYTES, 2),
+			 -ENOSPC);
+	fake_server_set_refuse(servers[1], -EDQUOT);
+	assert_int_equal(open_error("a:1,b:1", VOLUME_BYTES, 2), -EDQUOT);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(fake_server_lent_count(servers[i]), 0);
+	assert_int_equal(other->sessions_count, 0);
+}
+
+static void open_spreads_replicas_over_servers(void **state)
+{
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
+	struct rbx_volume_status status;
+
+	(void)state;
+	assert_int_equal(fake_server_lent_count(servers[0]), 4);
+	assert_int_equal(fake_server_lent_count(servers[1]), 4);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs, 4);
+	assert_int_equal(status.slabs_whole, 4);
+	assert_int_equal(status.servers, 2);
+	assert_int_equal(status.servers_up, 2);
+	rbx_volume_close(volume);
+}
+
+/* ---- Loss and rebuild -----------------------------------------------------*/
+
+struct diary {
+	pthread_mutex_t lock;
+	uint32_t counts[5]; /* by enum rbx_event_kind */
+	uint32_t slabs[5];
+	char order[64];
+};
+
+static void diary_event(struct rbx_volume *volume,
+			const struct rbx_event *event, void *user)
+{
+	static const char letters[] = "DSFTL";
+	struct diary *diary = user;
+	size_t length;
+
+	(void)volume;
+	pthread_mutex_lock(&diary->lock);
+	diary->counts[event->kind]++;
+	diary->slabs[event->kind] += event->slab_count;
+	length = strlen(diary->order);
+	if (length < sizeof(diary->order) - 1)
+		diary->order[length] = letters[event->kind];
+	pthread_mutex_unlock(&diary->lock);
+}
+
+static struct rbx_volume *open_with_diary(const char *list, uint32_t replicas,
+					  struct diary *diary)
+{
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+
+	memset(diary, 0, sizeof(*diary));
+	pthread_mutex_init(&diary->lock, NULL);
+	rbx_volume_options_defaults(&options);
+	options.replicas = replicas;
+	options.event = diary_event;
+	options.user = diary;
+	assert_int_equal(rbx_volume_open(ctx, &volume, list, VOLUME_BYTES,
+					 &options),
+			 0);
+	return volume;
+}
+
+static uint32_t diary_count(struct diary *diary, enum rbx_event_kind kind)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&diary->lock);
+	count = diary->counts[kind];
+	pthread_mutex_unlock(&diary->lock);
+	return count;
+}
+
+/* Polls until it happened so often; the keeper has a thread of its own. */
+static void wait_event(struct diary *diary, enum rbx_event_kind kind,
+		       uint32_t count)
+{
+	uint32_t ms;
+
+	for (ms = 0; ms < PATIENCE_MS; ms++) {
+		if (diary_count(diary, kind) >= count)
+			return;
+		poll_all();
+		usleep(1000);
+	}
+	fail_msg("event %d did not come", kind);
+}
+
+static void fill(struct rbx_volume *volume, uint8_t *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < VOLUME_BYTES; i++)
+		in[i] = (uint8_t)(i * 31 + i / 999);
+	assert_int_equal(rbx_write(volume, in, VOLUME_BYTES, 0), 0);
+}
+
+static void server_dies_copies_are_rebuilt_on_another(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1", 2, &diary);
+	assert_int_equal(rbx_volume_add_server(volume, "c:1"), 0);
+	fill(volume, in);
+	fake_server_kill(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	assert_string_equal(diary.order, "DSF");
+	assert_int_equal(diary.slabs[RBX_EVENT_SERVER_DOWN], 4);
+	assert_int_equal(diary.slabs[RBX_EVENT_REBUILD_STARTED], 4);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_whole, 4);
+	assert_int_equal(status.servers_up, 2);
+	assert_int_equal(status.rebuilt_bytes, VOLUME_BYTES);
+	assert_int_equal(ctx->counters.rebuilt_bytes, VOLUME_BYTES);
+	/* The rebuilt copies alone have everything. */
+	fake_server_kill(servers[1]);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	assert_int_equal(fake_network_stale_count(), 0);
+	rbx_volume_close(volume);
+}
+
+static void server_dies_in_mid_write_write_succeeds_on_the_other(void **state)
+{
+	static uint8_t in[CELL_BYTES], out[CELL_BYTES];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
+	struct job job = job_make(RBX_WRITE, in, CELL_BYTES, 0);
+
+	(void)state;
+	memset(in, 3, sizeof(in));
+	assert_int_equal(job_submit(volume, &job), 0);
+	fake_server_kill(servers[1]);
+	poll_all();
+	assert_int_equal(job.completed_count, 1);
+	assert_int_equal(job.request.status, 0);
+	assert_int_equal(rbx_read(volume, out, sizeof(out), 0), 0);
+	assert_memory_equal(in, out, sizeof(in));
+	rbx_volume_close(volume);
+}
+
+static void read_from_dead_server_fails_over(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
+	struct job job = job_make(RBX_READ, out, VOLUME_BYTES, 0);
+
+	(void)state;
+	fill(volume, in);
+	assert_int_equal(job_submit(volume, &job), 0);
+	fake_server_kill(servers[0]);
+	poll_all();
+	assert_int_equal(job.completed_count, 1);
+	assert_int_equal(job.request.status, 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	assert_true(ctx->counters.failovers > 0);
+	rbx_volume_close(volume);
+}
+
+static void last_replica_lost_requests_fail_at_once(void **state)
+{
+	static uint8_t buf[4096];
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	struct diary diary;
+	struct job job = job_make(RBX_WRITE, buf, sizeof(buf), 0);
+	uint64_t fragments;
+
+	(void)state;
+	volume = open_with_diary("a:1", 1, &diary);
+	fake_server_kill(servers[0]);
+	wait_event(&diary, RBX_EVENT_DATA_LOST, 1);
+	assert_int_equal(diary.slabs[RBX_EVENT_DATA_LOST], 4);
+	fragments = fake_network_fragments_count();
+	assert_int_equal(job_submit(volume, &job), 0);
+	/* Never from within submit: the callback may submit again. */
+	assert_int_equal(job.completed_count, 0);
+	poll_all();
+	assert_int_equal(job.completed_count, 1);
+	assert_int_equal(job.request.status, -EIO);
+	assert_int_equal(rbx_read(volume, buf, sizeof(buf), 0), -EIO);
+	assert_int_equal(fake_network_fragments_count(), fragments);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost, 4);
+	rbx_volume_close(volume);
+}
+
+static void rebuild_without_server_is_told_and_added_server_ends_it(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1", 2, &diary);
+	fill(volume, in);
+	fake_server_kill(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_STUCK, 1);
+	assert_int_equal(diary.slabs[RBX_EVENT_REBUILD_STUCK], 4);
+	assert_int_equal(rbx_volume_add_server(volume, "b:1"), -EINVAL);
+	assert_int_equal(rbx_volume_add_server(volume, "nobody:1"),
+			 -EHOSTUNREACH);
+	assert_int_equal(rbx_volume_add_server(volume, "c:1"), 0);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	fake_server_kill(servers[1]);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	rbx_volume_close(volume);
+}
+
+static void server_wants_memory_back_slabs_move(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+	uint32_t ms;
+
+	(void)state;
+	volume = open_with_diary("a:1", 1, &diary);
+	assert_int_equal(rbx_volume_add_server(volume, "b:1"), 0);
+	fill(volume, in);
+	fake_server_set_refuse(servers[0], -ENOSPC);
+	fake_server_evict(servers[0]);
+	for (ms = 0; ms < PATIENCE_MS && fake_server_lent_count(servers[0]);
+	     ms++) {
+		assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+		assert_memory_equal(in, out, VOLUME_BYTES);
+		assert_int_equal(rbx_write(volume, in + 99, 70000, 99), 0);
+	}
+	assert_int_equal(fake_server_lent_count(servers[0]), 0);
+	assert_int_equal(fake_server_lent_count(servers[1]), 4);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	assert_int_equal(fake_network_stale_count(), 0);
+	rbx_volume_close(volume);
+}
+
+static void server_revokes_memory_other_replica_serves(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1,c:1", 2, &diary);
+	fill(volume, in);
+	fake_server_revoke(servers[0]);
+	assert_int_equal(rbx_write(volume, in, VOLUME_BYTES, 0), 0);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	rbx_volume_close(volume);
+}
+
+static void close_in_mid_rebuild_gives_all_back(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1,c:1", 2, &diary);
+	fill(volume, in);
+	fake_server_kill(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_STARTED, 1);
+	rbx_volume_close(volume);
+}
+
+/* ---- Checksums ------------------------------------------------------------*/
+
+/* The areas of a server are lent from the first on, so slab 0 is area 0 of
+ * both servers. */
+static void bad_page_of_one_replica_is_read_from_the_other(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 1);
+	uint32_t i;
+
+	(void)state;
+	fill(volume, in);
+	for (i = 0; i < 2; i++) {
+		servers[i]->memory[CELL_BYTES * i] ^= 1;
+		memset(out, 0, sizeof(out));
+		assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+		assert_memory_equal(in, out, VOLUME_BYTES);
+	}
+	/* One of the two is the one that is read first. */
+	assert_true(ctx->counters.checksum_errors >= 1);
+	assert_int_equal(ctx->counters.failovers,
+			 ctx->counters.checksum_errors);
+	servers[0]->memory[CELL_BYTES] ^= 1;
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), -EIO);
+	/* Written again, it is good again. */
+	assert_int_equal(rbx_write(volume, in, 2 * CELL_BYTES, 0), 0);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	rbx_volume_close(volume);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_start, fake_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(volume_written_bytes_are_read_rest_is_zero),
+		TEST(request_malformed_is_refused_and_nothing_sent),
+		TEST(request_part_of_a_page_with_checksums_is_refused),
+		TEST(request_in_region_carries_its_lkey),
+		TEST(submit_beyond_requests_max_is_all_or_nothing),
+		TEST(submit_that_can_never_fit_is_refused),
+		TEST(submit_of_many_reaches_the_peer_in_one_call),
+		TEST(read_in_callback_is_refused),
+		TEST(fence_waits_for_writes_that_wait_themselves),
+		TEST(fence_within_one_submit_orders_it),
+		TEST(open_impossible_is_refused_and_nothing_stays_borrowed),
+		TEST(open_spreads_replicas_over_servers),
+		TEST(server_dies_copies_are_rebuilt_on_another),
+		TEST(server_dies_in_mid_write_write_succeeds_on_the_other),
+		TEST(read_from_dead_server_fails_over),
+		TEST(last_replica_lost_requests_fail_at_once),
+		TEST(rebuild_without_server_is_told_and_added_server_ends_it),
+		TEST(server_wants_memory_back_slabs_move),
+		TEST(server_revokes_memory_other_replica_serves),
+		TEST(close_in_mid_rebuild_gives_all_back),
+		TEST(bad_page_of_one_replica_is_read_from_the_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

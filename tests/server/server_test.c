@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * server_test.c - a server and well-behaved clients: lending, data, limits,
+ * leases, resume, restart, drain.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/state.h"
+#include "tests/server/world.h"
+
+/* ---- Who gets in -----------------------------------------------------------*/
+
+static void hello_without_secret_is_welcomed(void **state)
+{
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_slab_bytes(session), WORLD_SLAB_BYTES);
+	assert_int_equal(rbx_session_free_bytes(session), 4 * WORLD_SLAB_BYTES);
+	assert_int_equal(rbx_session_lease_ms(session), world.options.lease_ms);
+	assert_int_equal(world_stats(&world).clients, 1);
+	rbx_session_close(session);
+	assert_int_equal(world_stats(&world).clients, 0);
+	world_stop(&world);
+}
+
+static void hello_with_the_same_secret_is_welcomed(void **state)
+{
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.secret_file,
+	       world_secret_file("correct horse battery staple\n", 0600));
+	world_start(&world);
+	session = world_session(&world);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static int open_error(struct world *world, const struct rbx_secret *secret)
+{
+	const struct rbx_session_events events = { NULL, NULL, NULL };
+	const struct rbx_session_set_options options = {
+		.device = world->device,
+		.secret = secret,
+		.insecure = true,
+		.peer_timeout_ms = 5000,
+	};
+	struct rbx_session *session;
+	struct rbx_session_set *set;
+	int err;
+
+	assert_int_equal(rbx_session_set_open(&set, &options), 0);
+	err = rbx_session_open(set, rbx_server_address(world->server), &events,
+			       &session);
+	print_message("open: %d: %s\n", err, rbx_last_error());
+	rbx_session_set_close(set);
+	return err;
+}
+
+static void hello_with_another_secret_is_refused(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_secret other;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.secret_file,
+	       world_secret_file("correct horse battery staple\n", 0600));
+	world_start(&world);
+	other = *world.secret;
+	other.bytes[3] ^= 1;
+	assert_int_equal(open_error(&world, &other), -EACCES);
+	assert_non_null(strstr(rbx_last_error(), "secret is wrong"));
+	assert_int_equal(open_error(&world, NULL), -EACCES);
+	assert_non_null(strstr(rbx_last_error(), "asks for a secret"));
+	assert_int_equal(world_stats(&world).refused_auth, 2);
+	assert_int_equal(world_stats(&world).sessions, 0);
+	session = world_session(&world); /* it serves on */
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void hello_with_secret_to_a_server_without_is_refused(void **state)
+{
+	struct rbx_secret secret = { .length_bytes = 20 };
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	assert_int_equal(open_error(&world, &secret), -EACCES);
+	assert_non_null(strstr(rbx_last_error(), "no secret to prove"));
+	world_stop(&world);
+}
+
+/* ---- Slabs and data ---------------------------------------------------------*/
+
+static void slab_holds_what_was_written(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct rbx_qp *qp;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(grant.length_bytes, WORLD_SLAB_BYTES);
+	qp = world_qp(&world, session);
+	for (i = 0; i < WORLD_SLAB_BYTES; i++)
+		world.memory[i] = (uint8_t)(i * 7 + i / 256);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	memset(world.memory, 0xee, WORLD_SLAB_BYTES);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant), 0);
+	for (i = 0; i < WORLD_SLAB_BYTES; i++)
+		assert_int_equal(world.memory[i], (uint8_t)(i * 7 + i / 256));
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void slab_is_zero_for_the_next_client(void **state)
+{
+	struct rbx_session *first, *second;
+	struct rbx_grant grants[4];
+	struct rbx_qp *qp;
+	struct world world;
+	uint32_t i, k;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	first = world_session(&world);
+	qp = world_qp(&world, first);
+	memset(world.memory, 0x5a, WORLD_SLAB_BYTES);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(rbx_session_map(first, &grants[i]), 0);
+		assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE,
+						&grants[i]),
+				 0);
+	}
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rbx_session_unmap(first, &grants[i]), 0);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(first);
+
+	second = world_session(&world);
+	qp = world_qp(&world, second);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(rbx_session_map(second, &grants[i]), 0);
+		assert_int_equal(world_transfer(&world, qp, RBX_OP_READ,
+						&grants[i]),
+				 0);
+		for (k = 0; k < WORLD_SLAB_BYTES; k++)
+			assert_int_equal(world.memory[k], 0);
+	}
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(second);
+	world_stop(&world);
+}
+
+static void unmap_ends_the_access(void **state)
+{
+	struct rbx_grant grant, other;
+	struct rbx_session *session;
+	struct rbx_qp *qp;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &other), 0);
+	qp = world_qp(&world, session);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant),
+			 -EACCES);
+	world.choice.ops->destroy_qp(qp);
+	/* A violation ends the queue pair, not the session. */
+	qp = world_qp(&world, session);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &other), 0);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void unmap_twice_or_of_anothers_slab_is_refused(void **state)
+{
+	struct rbx_session *one, *two;
+	struct rbx_grant grant, again;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	one = world_session(&world);
+	two = world_session(&world);
+	assert_int_equal(rbx_session_map(one, &grant), 0);
+	assert_int_equal(rbx_session_unmap(two, &grant), -EPERM);
+	assert_int_equal(rbx_session_check(two, &grant), -EPERM);
+	assert_int_equal(rbx_session_check(one, &grant), 0);
+	assert_int_equal(rbx_session_unmap(one, &grant), 0);
+	assert_int_equal(rbx_session_unmap(one, &grant), -EPERM);
+	/* The same slab again, in another epoch. */
+	assert_int_equal(rbx_session_map(one, &again), 0);
+	assert_int_equal(again.slab_id, grant.slab_id);
+	assert_true(again.epoch > grant.epoch);
+	assert_int_equal(rbx_session_unmap(one, &grant), -ESTALE);
+	assert_int_equal(rbx_session_check(one, &again), 0);
+	again.slab_id = UINT64_MAX;
+	assert_int_equal(rbx_session_unmap(one, &again), -EPERM);
+	rbx_session_close(one);
+	rbx_session_close(two);
+	world_stop(&world);
+}
+
+static void map_beyond_the_memory_is_refused(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grants[5];
+	struct world world;
+	int i;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rbx_session_map(session, &grants[i]), 0);
+	assert_int_equal(rbx_session_free_bytes(session), 0);
+	assert_int_equal(rbx_session_map(session, &grants[4]), -ENOSPC);
+	assert_int_equal(world_stats(&world).refused_full, 1);
+	assert_int_equal(rbx_session_unmap(session, &grants[2]), 0);
+	assert_int_equal(rbx_session_free_bytes(session), WORLD_SLAB_BYTES);
+	assert_int_equal(rbx_session_map(session, &grants[4]), 0);
+	assert_int_equal(world_stats(&world).slabs_lent, 4);
+	rbx_session_close(session);
+	assert_int_equal(world_stats(&world).slabs_lent, 0);
+	world_stop(&world);
+}
+
+static void map_beyond_the_quota_is_refused(void **state)
+{
+	struct rbx_session *one, *two;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.quota_bytes = 2 * WORLD_SLAB_BYTES;
+	world_start(&world);
+	one = world_session(&world);
+	two = world_session(&world);
+	assert_int_equal(rbx_session_map(one, &grant), 0);
+	assert_int_equal(rbx_session_map(one, &grant), 0);
+	assert_int_equal(rbx_session_map(one, &grant), -EDQUOT);
+	assert_int_equal(rbx_session_map(two, &grant), 0);
+	assert_int_equal(world_stats(&world).refused_quota, 1);
+	rbx_session_close(one);
+	rbx_session_close(two);
+	world_stop(&world);
+}
+
+/* ---- Coming back and being gone ---------------------------------------------*/
+
+static bool is_lost(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.lost_count) > 0;
+}
+
+static bool nobody_is_connected(struct world *world)
+{
+	return world_stats(world).clients == 0;
+}
+
+static bool nothing_is_lent(struct world *world)
+{
+	return world_stats(world).slabs_lent == 0;
+}
+
+/* Cuts all control connections, as a broken network would. */
+static void connections_cut(struct world *world)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&world->server->lock);
+	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
+		if (world->server->connections[i].qp)
+			world->choice.ops->disconnect(
+				world->server->connections[i].qp);
+	pthread_mutex_unlock(&world->server->lock);
+}
+
+static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct rbx_qp *qp;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.secret_file,
+	       world_secret_file("correct horse battery staple\n", 0600));
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	qp = world_qp(&world, session);
+	memset(world.memory, 0x77, WORLD_SLAB_BYTES);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	connections_cut(&world);
+	world_wait(&world, is_lost);
+	assert_int_equal(rbx_session_map(session, &grant), -ENOTCONN);
+
+	assert_int_equal(rbx_session_resume(session), 0);
+	/* The old queue pair was ended before the answer. */
+	assert_int_not_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant),
+			     0);
+	world.choice.ops->destroy_qp(qp);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	qp = world_qp(&world, session);
+	memset(world.memory, 0, WORLD_SLAB_BYTES);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant), 0);
+	assert_int_equal(world.memory[1000], 0x77);
+	assert_int_equal(world_stats(&world).sessions, 1);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void resume_at_a_restarted_server_is_stale(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	strcpy(world.options.listen, rbx_server_address(world.server));
+	rbx_server_stop(world.server);
+	world_wait(&world, is_lost);
+	assert_int_equal(rbx_session_resume(session), -ECONNREFUSED);
+	if (rbx_server_start(&world.server, &world.options))
+		fail_msg("%s", rbx_last_error());
+	assert_int_equal(rbx_session_resume(session), -ESTALE);
+	print_message("resume: %s\n", rbx_last_error());
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void lease_that_ran_out_takes_the_slabs(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.lease_ms = 500;
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	connections_cut(&world);
+	world_wait(&world, is_lost);
+	world_wait(&world, nothing_is_lent);
+	assert_int_equal(world_stats(&world).leases_expired, 1);
+	assert_int_equal(world_stats(&world).slabs_revoked, 1);
+	assert_int_equal(rbx_session_resume(session), -ESTALE);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static bool heard_five_times(struct world *world)
+{
+	return world_stats(world).heartbeats >= 5;
+}
+
+static void heartbeats_keep_an_idle_client(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.lease_ms = 4000;
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	world_wait(&world, heard_five_times); /* more than a term */
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(world.witness.lost_count, 0);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+/* The child borrows a slab, says so, and never returns. */
+static void child_borrows(int address_fd, int done_fd)
+{
+	struct rbx_grant grant;
+	struct world world;
+	char byte = 1;
+
+	world_options(&world);
+	if (read(address_fd, world.options.listen,
+		 sizeof(world.options.listen)) <= 0)
+		_exit(1);
+	world.choice.ops = NULL;
+	{
+		const struct rbx_session_events events = { NULL, NULL, NULL };
+		struct rbx_session_set_options options = {
+			.insecure = true,
+			.peer_timeout_ms = 5000,
+		};
+		struct rbx_session *session;
+
+		if (rbx_fabric_choose(world.options.fabric, "", -1,
+				      &world.choice) ||
+		    world.choice.ops->open(&world.choice.options,
+					   &options.device, NULL) ||
+		    rbx_session_set_open(&world.set, &options) ||
+		    rbx_session_open(world.set, world.options.listen, &events,
+				     &session) ||
+		    rbx_session_map(session, &grant))
+			_exit(2);
+	}
+	if (write(done_fd, &byte, 1) != 1)
+		_exit(3);
+	pause();
+	_exit(4);
+}
+
+static void killed_client_gives_its_slabs_back(void **state)
+{
+	int address_pipe[2], done_pipe[2], status;
+	struct world world;
+	char byte = 0;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(address_pipe), 0);
+	assert_int_equal(pipe(done_pipe), 0);
+	child = fork(); /* before there is any thread */
+	assert_true(child >= 0);
+	if (!child)
+		child_borrows(address_pipe[0], done_pipe[1]);
+	close(done_pipe[1]);
+	world_options(&world);
+	world.options.lease_ms = 500;
+	world_start(&world);
+	assert_true(write(address_pipe[1], rbx_server_address(world.server),
+			  RBX_NAME_MAX) == RBX_NAME_MAX);
+	assert_int_equal(read(done_pipe[0], &byte, 1), 1);
+	assert_int_equal(world_stats(&world).slabs_lent, 1);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	world_wait(&world, nobody_is_connected);
+	world_wait(&world, nothing_is_lent);
+	assert_int_equal(world_stats(&world).slabs_revoked, 1);
+	close(done_pipe[0]);
+	close(address_pipe[0]);
+	close(address_pipe[1]);
+	world_stop(&world);
+}
+
+/* ---- Getting memory back ---------------------------------------------------*/
+
+struct drainer {
+	struct world *world;
+	int result;
+};
+
+static void *drain(void *argument)
+{
+	struct drainer *drainer = argument;
+
+	drainer->result = rbx_server_drain(drainer->world->server,
+					   WORLD_WAIT_MS);
+	return NULL;
+}
+
+static bool was_asked(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.evict_count) > 0;
+}
+
+static void drain_asks_refuses_and_waits(void **state)
+{
+	struct rbx_session *session;
+	struct drainer drainer;
+	struct rbx_grant grant, more;
+	struct world world;
+	pthread_t thread;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
+	drainer = (struct drainer){ .world = &world, .result = 1 };
+	assert_int_equal(pthread_create(&thread, NULL, drain, &drainer), 0);
+	world_wait(&world, was_asked);
+	assert_int_equal(world.witness.evicted_slab_id, grant.slab_id);
+	assert_int_equal(rbx_session_map(session, &more), -ENOSPC);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(drainer.result, 0);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+static void slab_not_given_back_in_time_is_revoked(void **state)
+{
+	struct rbx_grant grant, kept;
+	struct rbx_session *session;
+	struct rbx_qp *qp;
+	struct world world;
+	uint64_t one_ms_ns = 1000000;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &kept), 0);
+	qp = world_qp(&world, session);
+	pthread_mutex_lock(&world.server->lock);
+	assert_int_equal(rbx_lender_shrink(world.server->lender, 1,
+					   rbx_now_ns(), one_ms_ns),
+			 1);
+	pthread_mutex_unlock(&world.server->lock);
+	for (;;) { /* until the control thread has looked */
+		int err = rbx_session_check(session, &grant);
+
+		if (err == -EPERM)
+			break;
+		assert_int_equal(err, 0);
+	}
+	assert_int_equal(rbx_session_check(session, &kept), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &kept), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant),
+			 -EACCES);
+	assert_int_equal(world_stats(&world).slabs_revoked, 1);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+/* ---- Numbers ----------------------------------------------------------------*/
+
+static void stats_travel_whole(void **state)
+{
+	struct rbx_server_stats far = { .size_bytes = sizeof(far) };
+	struct rbx_server_stats near;
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_stats(session, &far), 0);
+	near = world_stats(&world);
+	far.uptime_s = near.uptime_s;
+	far.heartbeats = near.heartbeats;
+	assert_memory_equal(&far, &near, sizeof(far));
+	assert_int_equal(far.lent_bytes, WORLD_SLAB_BYTES);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* The first: it forks, which wants a process without threads. */
+		cmocka_unit_test(killed_client_gives_its_slabs_back),
+		cmocka_unit_test(hello_without_secret_is_welcomed),
+		cmocka_unit_test(hello_with_the_same_secret_is_welcomed),
+		cmocka_unit_test(hello_with_another_secret_is_refused),
+		cmocka_unit_test(
+			hello_with_secret_to_a_server_without_is_refused),
+		cmocka_unit_test(slab_holds_what_was_written),
+		cmocka_unit_test(slab_is_zero_for_the_next_client),
+		cmocka_unit_test(unmap_ends_the_access),
+		cmocka_unit_test(unmap_twice_or_of_anothers_slab_is_refused),
+		cmocka_unit_test(map_beyond_the_memory_is_refused),
+		cmocka_unit_test(map_beyond_the_quota_is_refused),
+		cmocka_unit_test(resume_keeps_slabs_and_ends_old_queue_pairs),
+		cmocka_unit_test(resume_at_a_restarted_server_is_stale),
+		cmocka_unit_test(lease_that_ran_out_takes_the_slabs),
+		cmocka_unit_test(heartbeats_keep_an_idle_client),
+		cmocka_unit_test(drain_asks_refuses_and_waits),
+		cmocka_unit_test(slab_not_given_back_in_time_is_revoked),
+		cmocka_unit_test(stats_travel_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * message_test.c - messages travel whole, and nothing but a message is taken
+ * for one.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/message.h"
+#include "wire/reason.h"
+
+/* A message of each type with a different number in each field. */
+static struct rbx_wire_message sample(uint16_t type)
+{
+	struct rbx_wire_message m = { .type = type, .request_id = 0x1122334455 };
+	uint32_t i;
+
+	switch (type) {
+	case RBX_WIRE_HELLO:
+		m.hello.flags = RBX_WIRE_HAS_SECRET | RBX_WIRE_RESUME;
+		memset(m.hello.nonce, 0x41, sizeof(m.hello.nonce));
+		m.hello.session_id = 0x0102030405060708;
+		m.hello.incarnation = 0x1112131415161718;
+		break;
+	case RBX_WIRE_CHALLENGE:
+		memset(m.challenge.nonce, 0x42, sizeof(m.challenge.nonce));
+		m.challenge.incarnation = 0x2122232425262728;
+		break;
+	case RBX_WIRE_AUTH:
+		memset(m.auth.proof, 0x43, sizeof(m.auth.proof));
+		break;
+	case RBX_WIRE_WELCOME:
+		m.welcome = (struct rbx_wire_welcome){
+			.session_id = 1, .incarnation = 2, .slab_bytes = 3,
+			.memory_bytes = 4, .free_bytes = 5, .quota_bytes = 6,
+			.lease_ms = 7, .requests_max = 8, .queue_pairs_max = 9,
+		};
+		memset(m.welcome.proof, 0x44, sizeof(m.welcome.proof));
+		break;
+	case RBX_WIRE_ERROR:
+		m.status = RBX_REASON_QUOTA;
+		break;
+	case RBX_WIRE_SLAB_GRANT:
+		m.epoch = 10;
+		m.grant = (struct rbx_wire_grant){ 11, 12, 13, 14, 15 };
+		break;
+	case RBX_WIRE_SLAB_QUERY:
+	case RBX_WIRE_SLAB_UNMAP:
+	case RBX_WIRE_SLAB_UNMAPPED:
+		m.epoch = 16;
+		m.slab_id = 17;
+		break;
+	case RBX_WIRE_SLAB_EVICT:
+		m.epoch = 18;
+		m.evict = (struct rbx_wire_evict){ 19, 20 };
+		break;
+	case RBX_WIRE_HEARTBEAT_REPLY:
+		m.heartbeat_reply =
+			(struct rbx_wire_heartbeat_reply){ 21, 22, 1 };
+		break;
+	case RBX_WIRE_STATS_REPLY:
+		m.counters.count = RBX_WIRE_COUNTERS_MAX - 1;
+		for (i = 0; i < m.counters.count; i++)
+			m.counters.values[i] = 100 + i;
+		break;
+	}
+	return m;
+}
+
+static void each_type_comes_back_as_it_went(void **state)
+{
+	struct rbx_wire_message went, came;
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	uint16_t type;
+	size_t length;
+
+	(void)state;
+	for (type = 1; type < RBX_WIRE_TYPES_END; type++) {
+		went = sample(type);
+		length = rbx_wire_encode(&went, bytes);
+		assert_in_range(length, RBX_WIRE_HEADER_BYTES, sizeof(bytes));
+		memset(&came, 0xff, sizeof(came));
+		assert_int_equal(rbx_wire_decode(bytes, length, &came), 0);
+		assert_int_equal(came.type, went.type);
+		assert_int_equal(came.request_id, went.request_id);
+		assert_int_equal(came.epoch, went.epoch);
+		assert_int_equal(came.status, went.status);
+		/* Padding aside, which encode() would show: */
+		uint8_t again[RBX_WIRE_MESSAGE_BYTES_MAX];
+
+		assert_int_equal(rbx_wire_encode(&came, again), length);
+		assert_memory_equal(again, bytes, length);
+	}
+}
+
+/* The layout is a promise to other versions: byte for byte, once. */
+static void evict_has_the_layout_of_the_specification(void **state)
+{
+	const struct rbx_wire_message m = {
+		.type = RBX_WIRE_SLAB_EVICT,
+		.epoch = 0x0807060504030201,
+		.evict = { .slab_id = 0x1817161514131211,
+			   .grace_ms = 0x24232221 },
+	};
+	static const uint8_t expected[80] = {
+		'R', 'B', 'X', 'C', 1, 0, 11, 0, 80, 0, 0, 0, 0, 0, 0, 0,
+		[24] = 1, 2, 3, 4, 5, 6, 7, 8,
+		[64] = 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+		[72] = 0x21, 0x22, 0x23, 0x24,
+	};
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+
+	(void)state;
+	assert_int_equal(rbx_wire_encode(&m, bytes), sizeof(expected));
+	assert_memory_equal(bytes, expected, sizeof(expected));
+}
+
+static void each_wrong_length_is_refused(void **state)
+{
+	uint8_t bytes[2 * RBX_WIRE_MESSAGE_BYTES_MAX] = { 0 };
+	struct rbx_wire_message m;
+	uint16_t type;
+	size_t right, length;
+
+	(void)state;
+	for (type = 1; type < RBX_WIRE_TYPES_END; type++) {
+		m = sample(type);
+		right = rbx_wire_encode(&m, bytes);
+		for (length = 0; length <= sizeof(bytes); length++)
+			assert_int_equal(rbx_wire_decode(bytes, length, &m),
+					 length == right ? 0 : -EBADMSG);
+		memset(bytes, 0, sizeof(bytes));
+	}
+}
+
+/* Of each type, each byte is flipped: what still decodes is another message
+ * with exactly these bytes, so no byte is ignored. */
+static void no_byte_is_ignored(void **state)
+{
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	uint8_t again[RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct rbx_wire_message m;
+	size_t length, at;
+	uint16_t type;
+
+	(void)state;
+	for (type = 1; type < RBX_WIRE_TYPES_END; type++) {
+		m = sample(type);
+		length = rbx_wire_encode(&m, bytes);
+		for (at = 0; at < length; at++) {
+			bytes[at] ^= 0x81;
+			if (!rbx_wire_decode(bytes, length, &m)) {
+				assert_int_equal(rbx_wire_encode(&m, again),
+						 length);
+				assert_memory_equal(again, bytes, length);
+			}
+			bytes[at] ^= 0x81;
+		}
+		/* Magic, length and reserved bytes of the header in any case. */
+		for (at = 0; at < RBX_WIRE_HEADER_BYTES; at++) {
+			if (at == 4)
+				at = 8; /* version and type */
+			if (at == 12)
+				at = 32; /* status, request id, epoch */
+			bytes[at] ^= 0x40;
+			assert_int_equal(rbx_wire_decode(bytes, length, &m),
+					 -EBADMSG);
+			bytes[at] ^= 0x40;
+		}
+	}
+}
+
+static int decode_sample(struct rbx_wire_message m, size_t at, uint8_t byte)
+{
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	size_t length = rbx_wire_encode(&m, bytes);
+
+	bytes[at] = byte;
+	return rbx_wire_decode(bytes, length, &m);
+}
+
+static void fields_that_contradict_are_refused(void **state)
+{
+	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
+
+	(void)state;
+	/* A flag that nobody knows. */
+	assert_int_equal(decode_sample(hello, 64, 4), -EBADMSG);
+	/* A session without the flag that says so, and the flag without one. */
+	assert_int_equal(decode_sample(hello, 104, 1), -EBADMSG);
+	assert_int_equal(decode_sample(hello, 64, RBX_WIRE_RESUME), -EBADMSG);
+	/* A status where all is well, an error without one, an unknown one. */
+	assert_int_equal(decode_sample(hello, 12, 1), -EBADMSG);
+	assert_int_equal(decode_sample(sample(RBX_WIRE_ERROR), 12, 0),
+			 -EBADMSG);
+	assert_int_equal(decode_sample(sample(RBX_WIRE_ERROR), 12,
+				       RBX_REASONS_COUNT),
+			 -EBADMSG);
+	/* A slab without epoch, an epoch without slab. */
+	assert_int_equal(decode_sample(sample(RBX_WIRE_SLAB_GRANT), 24, 0),
+			 -EBADMSG);
+	assert_int_equal(decode_sample(hello, 24, 1), -EBADMSG);
+	/* More counters than there is room for, or than were announced. */
+	assert_int_equal(decode_sample(sample(RBX_WIRE_STATS_REPLY), 64,
+				       RBX_WIRE_COUNTERS_MAX + 1),
+			 -EBADMSG);
+	assert_int_equal(decode_sample(sample(RBX_WIRE_STATS_REPLY), 64, 3),
+			 -EBADMSG);
+	assert_int_equal(decode_sample(sample(RBX_WIRE_HEARTBEAT_REPLY), 80, 2),
+			 -EBADMSG);
+}
+
+static void another_version_is_told_from_garbage(void **state)
+{
+	struct rbx_wire_message m = sample(RBX_WIRE_HELLO);
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	size_t length = rbx_wire_encode(&m, bytes);
+
+	(void)state;
+	bytes[4] = 2;
+	assert_int_equal(rbx_wire_decode(bytes, length, &m), -EPROTONOSUPPORT);
+	assert_int_equal(m.request_id, 0x1122334455);
+	/* It may be longer than anything we know. */
+	assert_int_equal(rbx_wire_decode(bytes, length - 8, &m),
+			 -EPROTONOSUPPORT);
+	bytes[0] = 'x';
+	assert_int_equal(rbx_wire_decode(bytes, length, &m), -EBADMSG);
+	assert_int_equal(m.request_id, 0);
+}
+
+static void each_reason_has_an_errno_and_a_sentence(void **state)
+{
+	uint32_t reason;
+
+	(void)state;
+	assert_int_equal(rbx_reason_errno(RBX_REASON_NONE), 0);
+	for (reason = 1; reason < RBX_REASONS_COUNT; reason++) {
+		assert_true(rbx_reason_errno(reason) < 0);
+		assert_true(strlen(rbx_reason_sentence(reason)) > 10);
+	}
+	assert_int_equal(rbx_reason_errno(RBX_REASON_FULL), -ENOSPC);
+	assert_int_equal(rbx_reason_errno(RBX_REASON_QUOTA), -EDQUOT);
+	assert_int_equal(rbx_reason_errno(RBX_REASON_STALE_SESSION), -ESTALE);
+	assert_int_equal(rbx_reason_errno(RBX_REASONS_COUNT), -EPROTO);
+	assert_non_null(rbx_reason_sentence(UINT32_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_type_comes_back_as_it_went),
+		cmocka_unit_test(evict_has_the_layout_of_the_specification),
+		cmocka_unit_test(each_wrong_length_is_refused),
+		cmocka_unit_test(no_byte_is_ignored),
+		cmocka_unit_test(fields_that_contradict_are_refused),
+		cmocka_unit_test(another_version_is_told_from_garbage),
+		cmocka_unit_test(each_reason_has_an_errno_and_a_sentence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
