@@ -246,10 +246,12 @@ static int make_loads(struct bench *bench)
 	struct bench_load_shape sweep_shape = {
 		.lanes_count = 1, .depth = SWEEP_DEPTH,
 		.buffer_bytes = sweep_bytes(o), .seed = ~(uint64_t)o->seed,
+		.is_registered = strcmp(o->library.buffers, "staging") != 0,
 	};
 	struct bench_load_shape shape = {
 		.lanes_count = o->threads, .depth = o->depth,
 		.buffer_bytes = o->block_bytes, .seed = o->seed,
+		.is_registered = sweep_shape.is_registered,
 	};
 
 	if (bench_load_create(&bench->sweep_load, bench->ctx, bench->volume,

@@ -81,7 +81,8 @@ struct bench_slot {
 	struct bench_load *load;
 	struct bench_lane *lane;
 	uint32_t lane_index;
-	struct bench_slot *parked_next; /* while the library has no room */
+	struct bench_slot *parked_next;
+	bool is_refused; /* parked because the library had no room */
 	uint64_t random; /* state of bench_random() */
 	uint64_t block; /* the source's */
 	uint32_t version; /* the source's: oldest that a read may see */
@@ -102,6 +103,7 @@ struct bench_load_shape {
 	uint32_t lanes_count; /* threads that submit */
 	uint32_t depth; /* slots of a lane */
 	uint32_t buffer_bytes; /* of a slot */
+	bool is_registered; /* buffers are a region, so that none is copied */
 	uint64_t seed;
 };
 

@@ -9,9 +9,13 @@
  * gives it that works off separate requests, and batches come from plugging.
  *
  * A slot retires when time is over or the source has nothing left; a lane ends
- * when all its slots have retired. Where the library has no room (-EAGAIN) a
- * callback must not wait: the slot is parked, and the lane's thread, which
- * otherwise sleeps, waits for room and submits it.
+ * when all its slots have retired.
+ *
+ * Two things are not done in a callback: waiting where the library has no room
+ * (-EAGAIN), and going on after a failure, since requests that cannot go
+ * anywhere may complete inside of rbx_submit(), which would call the callback
+ * inside of itself. Then the slot is parked, and the lane's thread, which
+ * otherwise sleeps, takes it up.
  *
  * A request that fails is counted and its slot goes on, since other parts of
  * the volume may be well; ERRORS_MAX failures end the run. If nothing completes
@@ -67,8 +71,6 @@ struct bench_load {
 
 _Atomic bool bench_interrupted;
 
-static void slot_go(struct bench_slot *slot);
-
 static void slot_retire(struct bench_slot *slot)
 {
 	struct bench_lane *lane = slot->lane;
@@ -79,10 +81,11 @@ static void slot_retire(struct bench_slot *slot)
 	pthread_mutex_unlock(&lane->lock);
 }
 
-static void slot_park(struct bench_slot *slot)
+static void slot_park(struct bench_slot *slot, bool is_refused)
 {
 	struct bench_lane *lane = slot->lane;
 
+	slot->is_refused = is_refused;
 	pthread_mutex_lock(&lane->lock);
 	slot->parked_next = lane->parked;
 	lane->parked = slot;
@@ -128,7 +131,7 @@ static void slot_submit(struct bench_slot *slot)
 	if (!rc)
 		return;
 	if (rc == -EAGAIN) {
-		slot_park(slot);
+		slot_park(slot, true);
 		return;
 	}
 	request->status = rc;
@@ -152,7 +155,10 @@ static void slot_complete(struct rbx_request *request)
 	struct bench_slot *slot = request->user;
 
 	slot_end(slot);
-	slot_go(slot);
+	if (request->status)
+		slot_park(slot, false);
+	else
+		slot_go(slot);
 }
 
 /* Waits for a parked slot or for the end of the lane (NULL). */
@@ -179,6 +185,10 @@ static void *lane_run(void *lane_pointer)
 	for (uint32_t i = 0; i < load->shape.depth; i++)
 		slot_go(&lane->slots[i]);
 	while ((slot = lane_wait(lane))) {
+		if (!slot->is_refused) {
+			slot_go(slot);
+			continue;
+		}
 		rbx_wait_room(load->ctx, ROOM_WAIT_MS);
 		slot_submit(slot);
 	}
@@ -256,7 +266,7 @@ int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
 	pthread_mutex_init(&load->lock, NULL);
 	pthread_cond_init(&load->lane_ended, NULL);
 	rc = allocate(load);
-	if (!rc)
+	if (!rc && shape->is_registered)
 		rc = rbx_region_register(ctx, load->buffers,
 					 load->buffers_bytes, &load->region);
 	if (rc) {

@@ -4,7 +4,6 @@
  * over, with --progress elsewhere a line a second. Events of the volume are
  * printed whether or not progress is shown.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 

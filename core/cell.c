@@ -4,7 +4,7 @@
  *
  * The caller holds the lock of the slab.
  */
-#include "cell.h"
+#include "core/cell.h"
 
 RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MIN >= RBX_CELL_GRANULES,
 		  "a granule is at least one byte");

@@ -18,7 +18,7 @@
 #ifndef RBX_CELL_H
 #define RBX_CELL_H
 
-#include "piece.h"
+#include "core/piece.h"
 
 #define RBX_CELL_GRANULES 64u
 

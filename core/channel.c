@@ -251,14 +251,28 @@ static void append(struct rbx_fragment **first, struct rbx_fragment **last,
 	*last = fragment;
 }
 
+/* A failure of the way to the peer, not of the request. */
+static bool is_of_connection(int32_t status)
+{
+	return status == -ECANCELED || status == -EHOSTUNREACH ||
+	       status == -EREMOTEIO || status == -ETIMEDOUT;
+}
+
 /* Whether a fragment that ended with this status may be sent once more. */
 static bool may_go_again(const struct rbx_fragment *fragment, int32_t status,
 			 bool was_merged)
 {
 	if (fragment->retries_count == RBX_RETRIES_MAX)
 		return false;
-	return was_merged || status == -ECANCELED || status == -EHOSTUNREACH ||
-	       status == -ETIMEDOUT;
+	return was_merged || is_of_connection(status);
+}
+
+/* For who asked: a flush is not of interest, the peer out of reach is. */
+static int32_t final_status(int32_t status)
+{
+	return is_of_connection(status) && status != -ETIMEDOUT ?
+		       -EHOSTUNREACH :
+		       status;
 }
 
 /* Sorts the members of a work request that has ended. */
@@ -272,7 +286,7 @@ static void reap_members(struct rbx_work *work, int32_t status,
 	while (fragment != NULL) {
 		struct rbx_node *next = fragment->node.next;
 
-		fragment->status = status;
+		fragment->status = final_status(status);
 		if (status != 0 &&
 		    may_go_again(fragment, status, merged_failure)) {
 			fragment->retries_count++;

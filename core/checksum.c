@@ -5,7 +5,7 @@
  * Loads and stores are atomic because a read may run beside a write; they
  * order nothing, the granules do.
  */
-#include "checksum.h"
+#include "core/checksum.h"
 
 static uint32_t page_checksum(const struct rbx_piece *piece, uint32_t page)
 {

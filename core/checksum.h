@@ -14,8 +14,8 @@
 #ifndef RBX_CHECKSUM_H
 #define RBX_CHECKSUM_H
 
-#include "limits.h"
-#include "piece.h"
+#include "core/limits.h"
+#include "core/piece.h"
 
 /* CRC32C of RBX_PAGE_BYTES zeros. */
 #define RBX_CHECKSUM_OF_ZEROS 0x98f94189u

@@ -14,7 +14,7 @@
 #ifndef RBX_PIECE_H
 #define RBX_PIECE_H
 
-#include "request.h"
+#include "core/request.h"
 
 /* Copies of a slab, and one more while a copy is made anew or moved. */
 #define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)

@@ -9,7 +9,7 @@
  * exchange. A walk along pool_next may read links that change under it; they
  * are always valid indices, and the exchange fails afterwards.
  */
-#include "piece_pool.h"
+#include "core/piece_pool.h"
 
 #define INDEX_BITS 20
 #define INDEX_NONE ((1u << INDEX_BITS) - 1)

@@ -16,7 +16,7 @@
 #ifndef RBX_PIECE_POOL_H
 #define RBX_PIECE_POOL_H
 
-#include "piece.h"
+#include "core/piece.h"
 
 struct rbx_piece_pool {
 	uint64_t head; /* atomic: tag, fence bit, index of the first free */

@@ -5,7 +5,7 @@
  * What free_bytes says may be old: the server that is asked in the end may
  * still refuse, and then the caller chooses again without it.
  */
-#include "placement.h"
+#include "core/placement.h"
 
 static uint32_t members_count(uint64_t set)
 {

@@ -9,8 +9,8 @@
 #ifndef RBX_PLACEMENT_H
 #define RBX_PLACEMENT_H
 
-#include "limits.h"
-#include "random.h"
+#include "core/limits.h"
+#include "core/random.h"
 
 RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 64, "a set of servers is one word");
 

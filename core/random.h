@@ -9,7 +9,7 @@
 #ifndef RBX_RANDOM_H
 #define RBX_RANDOM_H
 
-#include "port.h"
+#include "core/port.h"
 
 struct rbx_random {
 	uint64_t state;

@@ -12,7 +12,7 @@
  *
  * The life of the replicas, and their rebuild, are in slab_replica.c.
  */
-#include "slab.h"
+#include "core/slab.h"
 
 /* What a step hands on: to the host, and to those that got their granules. */
 struct step {
@@ -104,15 +104,14 @@ static void piece_send(struct rbx_slab *slab, struct rbx_piece *piece,
 		       enum rbx_piece_state state, uint8_t mask,
 		       struct step *step)
 {
-	uint32_t slot;
+	uint32_t left = mask;
 
 	RBX_ASSERT(mask && !(mask & ~slab->write_mask));
 	piece_move(piece, state);
 	piece->send_mask = mask;
 	piece->flight_mask = mask;
-	for (slot = 0; mask >> slot; slot++)
-		if (mask >> slot & 1)
-			part_prepare(slab, piece, slot);
+	for (; left; left &= left - 1)
+		part_prepare(slab, piece, (uint32_t)__builtin_ctz(left));
 	rbx_piece_list_add(step->todo, piece);
 }
 
@@ -261,11 +260,9 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	/* Replicas that differ now from what the request's end says: those
 	 * without the write if it succeeds, those with it if not. */
 	uint8_t differ = safe ? piece->send_mask & ~written : written;
-	uint32_t slot;
 
-	for (slot = 0; differ >> slot; slot++)
-		if (differ >> slot & 1)
-			rbx_slab_lose(slab, slot);
+	for (; differ; differ &= differ - 1)
+		rbx_slab_lose(slab, (uint32_t)__builtin_ctz(differ));
 	if (safe)
 		piece_end(slab, piece, 0, step);
 	else

@@ -42,9 +42,9 @@
 #ifndef RBX_SLAB_H
 #define RBX_SLAB_H
 
-#include "cell.h"
-#include "limits.h"
-#include "piece.h"
+#include "core/cell.h"
+#include "core/limits.h"
+#include "core/piece.h"
 
 enum rbx_replica_state {
 	RBX_REPLICA_EMPTY, /* no memory: the slot can take a new replica */

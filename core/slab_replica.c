@@ -12,12 +12,12 @@
  * if a server wanted its memory back, that replica is now in excess and LOST.
  *
  * When the target fails it is lost like any other, and the next look sees the
- * lack again. When the last source fails there is nothing left to copy from:
- * the target is lost with it.
+ * lack again. When the last source fails the next copy ends with -EIO, and the
+ * target is lost with it.
  *
  * Left out: skipping cells that were never written.
  */
-#include "slab.h"
+#include "core/slab.h"
 
 #define TO(state) (1u << RBX_REPLICA_##state)
 
@@ -93,14 +93,8 @@ int rbx_slab_target(const struct rbx_slab *slab)
 
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 {
-	int target;
-
-	if (!(slab->write_mask >> slot & 1))
-		return;
-	rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
-	target = rbx_slab_target(slab);
-	if (!slab->read_mask && target >= 0)
-		rbx_slab_move(slab, (uint32_t)target, RBX_REPLICA_LOST);
+	if (slab->write_mask >> slot & 1)
+		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 }
 
 enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
@@ -132,16 +126,12 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 		   const struct rbx_loan *loan, enum rbx_replica_state state)
 {
-	RBX_ASSERT(state == RBX_REPLICA_LIVE || !slab->copies_count);
+	RBX_ASSERT(!slab->copies_count);
 	RBX_ASSERT(!slab->replicas[slot].flight_count);
 	slab->replicas[slot].loan = *loan;
 	rbx_slab_move(slab, slot, state);
-	if (state == RBX_REPLICA_LIVE)
-		return;
 	slab->copy_next = 0;
 	slab->copied_count = 0;
-	if (!slab->read_mask) /* the last source failed meanwhile */
-		rbx_slab_lose(slab, slot);
 }
 
 void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot)

@@ -5,7 +5,7 @@
  * The memory of a map is one block: the map, the slabs, the cells of all slabs,
  * and the checksums of all slabs.
  */
-#include "volume.h"
+#include "core/volume.h"
 
 static bool is_power_of_two(uint64_t n)
 {

@@ -21,8 +21,8 @@
 #ifndef RBX_VOLUME_H
 #define RBX_VOLUME_H
 
-#include "placement.h"
-#include "slab.h"
+#include "core/placement.h"
+#include "core/slab.h"
 
 struct rbx_volume_shape {
 	uint64_t size_bytes; /* as asked for */

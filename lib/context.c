@@ -55,14 +55,14 @@ static int open_sessions(struct rbx_context *ctx)
 {
 	/*
 	 * peer_timeout_ms is from the last sign of life to the end of the last
-	 * request. A quarter of it until silence is noticed, a quarter for
-	 * resuming (peer.c), and half for the last attempt, which may take
-	 * twice the timeout given here.
+	 * request: half of it until silence is noticed, a quarter for resuming,
+	 * and a quarter for the last attempt, which may begin at the end of
+	 * that (peer_keeper.c).
 	 */
 	struct rbx_session_set_options options = {
 		.device = ctx->device,
 		.insecure = ctx->options.insecure != 0,
-		.peer_timeout_ms = ctx->options.peer_timeout_ms / 4,
+		.peer_timeout_ms = ctx->options.peer_timeout_ms / 2,
 	};
 
 	if (ctx->options.secret_file[0] != '\0') {
@@ -121,13 +121,19 @@ static void set_planner(struct rbx_context *ctx)
 {
 	const struct rbx_device_caps *caps = &ctx->device->caps;
 	const struct rbx_mode *mode = rbx_mode_find(ctx->options.mode);
+	uint64_t window_bytes = ctx->options.window_bytes;
+	uint32_t merged_bytes_max =
+		RBX_MAX(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes);
+
+	/* What merging makes is to fit into the window. */
+	if (window_bytes != 0 && window_bytes < merged_bytes_max)
+		merged_bytes_max = (uint32_t)window_bytes;
 
 	ctx->planner = (struct rbx_planner){
 		.merge = mode->merge,
 		.chain_max = mode->chain ? RBX_CHAIN_MAX : 1,
 		.sge_max = RBX_MIN(caps->max_sge, RBX_SGE_MAX),
-		.message_bytes_max = RBX_MAX(RBX_MERGE_BYTES_MAX,
-					     ctx->options.fragment_bytes),
+		.message_bytes_max = merged_bytes_max,
 		.stage_always = strcmp(ctx->options.buffers, "staging") == 0,
 		.has_any_lkey = caps->has_any_lkey,
 		.any_lkey = caps->any_lkey,
@@ -173,6 +179,8 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	struct rbx_context *ctx;
 	int err;
 
+	if (out == NULL)
+		return rbx_error(-EINVAL, "nowhere to put the context");
 	if (options == NULL) {
 		rbx_options_defaults(&defaults);
 		options = &defaults;

@@ -164,6 +164,7 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 
 	if (max == 0)
 		return rbx_error(-EINVAL, "rbx_reap: max is 0");
+	rbx_plug_flush();
 	if (timeout_ms >= 0)
 		until = time_after(timeout_ms);
 	pthread_mutex_lock(&ctx->done_lock);
@@ -207,6 +208,7 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 	uint64_t room_count;
 	bool in_time = true;
 
+	rbx_plug_flush();
 	RBX_FETCH_ADD(&ctx->room_waiters, 1);
 	pthread_mutex_lock(&ctx->done_lock);
 	room_count = ctx->room_count;
@@ -219,7 +221,7 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 
 int rbx_event_fd(struct rbx_context *ctx)
 {
-	return ctx->options.pollers == 0 ? ctx->pollers[0]->cq->event_fd :
+	return ctx->options.pollers == 0 ? ctx->pollers[0]->event_fd :
 					   ctx->done_fd;
 }
 
@@ -233,13 +235,15 @@ int rbx_poll(struct rbx_context *ctx)
 				 "rbx_poll: the context has %u pollers of its "
 				 "own; open it with pollers=0",
 				 ctx->options.pollers);
+	rbx_plug_flush();
 	if (pthread_mutex_trylock(&poller->lock))
-		return -EBUSY;
-	ctx->device->ops->consume_events(poller->cq);
+		return rbx_error(-EBUSY, "rbx_poll: another thread is polling");
+	if (poller->armed)
+		rbx_poller_disarm(poller);
 	count = rbx_poller_poll(poller);
 	if (count == 0) {
 		/* What comes from now on makes the descriptor readable. */
-		ctx->device->ops->arm(poller->cq);
+		rbx_poller_arm(poller);
 		count = rbx_poller_poll(poller);
 	}
 	pthread_mutex_unlock(&poller->lock);

@@ -30,17 +30,16 @@ const struct rbx_mode *rbx_mode_find(const char *name)
 static bool parse_adaptive(const char *text, uint32_t *retry_max,
 			   uint32_t *batch_max)
 {
-	char excess;
-	int fields = sscanf(text, "adaptive:%9u:%9u%c", retry_max, batch_max,
-			    &excess);
+	const char *numbers = text + strlen("adaptive");
+	int end = 0;
 
 	if (strcmp(text, "adaptive") == 0)
 		return true;
-	/* What sscanf read must be all that is there. */
-	if (fields == 1)
-		return text[strcspn(text + 9, ":") + 9] == '\0' &&
-		       strspn(text + 9, "0123456789") == strlen(text + 9);
-	return fields == 2;
+	(void)sscanf(text, "adaptive:%9u%n:%9u%n", retry_max, &end, batch_max,
+		     &end);
+	/* What sscanf read must be all that is there, and not a sign. */
+	return end > 0 && text[end] == '\0' &&
+	       strspn(numbers, "0123456789:") == strlen(numbers);
 }
 
 int rbx_poller_parse(const char *text, uint32_t *retry_max,

@@ -256,9 +256,12 @@ static int unknown_option(const char *key_value, size_t length)
 
 int rbx_options_set(struct rbx_options *options, const char *key_value)
 {
-	const char *equals = strchr(key_value, '=');
+	const char *equals;
 	size_t length;
 
+	if (options == NULL || key_value == NULL)
+		return rbx_error(-EINVAL, "options and key=value are wanted");
+	equals = strchr(key_value, '=');
 	if (equals == NULL)
 		return rbx_error(-EINVAL, "\"%.40s\": must be key=value",
 				 key_value);
@@ -292,7 +295,7 @@ int rbx_describe(struct rbx_context *ctx, char *text, size_t size_bytes)
 	}
 	at += (size_t)snprintf(at < size_bytes ? text + at : NULL,
 			       at < size_bytes ? size_bytes - at : 0,
-			       "using=%s, %s\n",
-			       ctx->device->caps.description, ctx->fabric.why);
+			       "using=%s; %s\n", ctx->fabric.why,
+			       ctx->device->caps.description);
 	return (int)at;
 }

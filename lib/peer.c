@@ -30,6 +30,8 @@ static void session_evict(struct rbx_session *session, uint64_t slab_id,
 		peer->events.evict(peer, slab_id, grace_ms, peer->events.user);
 }
 
+/* To who opens a peer it is the same whether nobody listens there or nothing
+ * answers; the text says which. */
 static int open_session(struct rbx_peer *peer, const char *address)
 {
 	struct rbx_session_events events = {
@@ -38,8 +40,10 @@ static int open_session(struct rbx_peer *peer, const char *address)
 		.user = peer,
 	};
 
-	return rbx_session_open(peer->ctx->sessions, address, &events,
-				&peer->session);
+	int err = rbx_session_open(peer->ctx->sessions, address, &events,
+				   &peer->session);
+
+	return err == -ECONNREFUSED ? -EHOSTUNREACH : err;
 }
 
 static int start_keeper(struct rbx_peer *peer)
@@ -110,6 +114,7 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **out)
 {
 	struct rbx_peer *peer = new_peer(ctx, events);
+	bool broken;
 	int err;
 
 	if (peer == NULL)
@@ -123,11 +128,14 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 	err = rbx_peer_connect_lanes(peer);
 	if (err)
 		goto out_close_session;
-	rbx_peer_state_opened(&peer->state);
 	err = start_keeper(peer);
 	if (err)
 		goto out_destroy_lanes;
-	if (RBX_LOAD_ACQUIRE(&peer->broken_meanwhile))
+	pthread_mutex_lock(&peer->lock);
+	rbx_peer_state_opened(&peer->state);
+	broken = peer->broken_meanwhile;
+	pthread_mutex_unlock(&peer->lock);
+	if (broken)
 		rbx_peer_note_broken(peer, "it broke while it was opened");
 	*out = peer;
 	return 0;

@@ -42,7 +42,7 @@ struct rbx_peer {
 	pthread_cond_t changed; /* wakes the keeper */
 	struct rbx_peer_state state;
 	bool closing;
-	bool broken_meanwhile; /* noted while it was being resumed */
+	bool broken_meanwhile; /* noted while it was opened or resumed */
 	char reason[RBX_ERROR_TEXT_MAX]; /* of the last break */
 	struct rbx_fragment *again_first; /* to be sent after a resume */
 	struct rbx_fragment *again_last;

@@ -76,6 +76,9 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer)
 
 void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 {
+	/* While we visit the poller it has no completion in hand that refers
+	 * to a queue pair of ours, and has kept what is to be sent again. */
+	rbx_poller_visit(peer->poller);
 	for (uint32_t i = 0; i < peer->lane_count; i++) {
 		struct rbx_qp *qp = peer->lanes[i].qp;
 
@@ -83,6 +86,7 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 			qp->device->ops->destroy_qp(qp);
 		peer->lanes[i].qp = NULL;
 	}
+	rbx_poller_leave(peer->poller);
 }
 
 void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
@@ -94,7 +98,7 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 		rbx_channel_set_state(&peer->channel, RBX_CHANNEL_HALTED);
 		pthread_cond_signal(&peer->changed);
 	}
-	RBX_STORE_RELEASE(&peer->broken_meanwhile, true);
+	peer->broken_meanwhile = true;
 	pthread_mutex_unlock(&peer->lock);
 }
 
@@ -149,9 +153,12 @@ static void resume_locked(struct rbx_peer *peer)
 
 	peer->broken_meanwhile = false;
 	pthread_mutex_unlock(&peer->lock);
-	err = rbx_session_resume(peer->session);
-	if (!err)
-		err = rbx_peer_connect_lanes(peer);
+	err = rbx_session_resume(peer->session,
+				 peer->ctx->options.peer_timeout_ms / 4);
+	/* Only resume() may say that all is gone: what refuses a queue pair is
+	 * that the new connection has broken already. */
+	if (!err && rbx_peer_connect_lanes(peer))
+		err = -ENOTCONN;
 	pthread_mutex_lock(&peer->lock);
 	if (err) {
 		rbx_peer_state_resume_failed(&peer->state, err, rbx_now_ns());

@@ -50,14 +50,18 @@ bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
 	return true;
 }
 
-void rbx_plug_pull(void)
+void rbx_plug_flush(void)
 {
-	RBX_ASSERT(plug.depth > 0);
-	if (--plug.depth > 0)
-		return;
 	/* Nothing is added meanwhile: sending runs no callback. */
 	for (unsigned int i = 0; i < plug.held_count; i++)
 		rbx_peer_send(plug.held[i].peer, plug.held[i].first,
 			      plug.held[i].last);
 	plug.held_count = 0;
+}
+
+void rbx_plug_pull(void)
+{
+	RBX_ASSERT(plug.depth > 0);
+	if (--plug.depth == 0)
+		rbx_plug_flush();
 }

@@ -20,6 +20,10 @@ struct rbx_peer;
 void rbx_plug_push(void);
 void rbx_plug_pull(void);
 
+/* Hands over what is held now, plugged or not: who waits must not wait for what
+ * its own plug holds back. */
+void rbx_plug_flush(void);
+
 /* Holds fragments back if the thread is plugged; false: it is not. */
 bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
 		   struct rbx_fragment *last);

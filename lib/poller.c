@@ -23,6 +23,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -82,6 +83,10 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 		rbx_peer_note_broken(lane->peer, "the connection has ended");
 		return;
 	}
+	/* Before the ring may look idle to a fence: what has failed is to be
+	 * sent again before the fence may pass. */
+	if (wc->status != 0)
+		rbx_peer_note_broken(lane->peer, "a work request failed");
 	rbx_channel_complete(&lane->peer->channel, lane->ring_index,
 			     (uint32_t)wc->wr_id, wc->status, now_ns, harvest);
 	if (harvest->broken) {
@@ -125,23 +130,36 @@ int rbx_poller_poll(struct rbx_poller *poller)
 	return count + (ended != NULL);
 }
 
+void rbx_poller_arm(struct rbx_poller *poller)
+{
+	poller->armed = true;
+	add(&poller->counters.arms, 1);
+	poller->ctx->device->ops->arm(poller->cq);
+}
+
+void rbx_poller_disarm(struct rbx_poller *poller)
+{
+	uint64_t ignored;
+
+	poller->armed = false;
+	poller->ctx->device->ops->consume_events(poller->cq);
+	/* Fails where nobody woke us. */
+	if (read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
+		return;
+}
+
 static void sleep_for_event(struct rbx_poller *poller)
 {
 	struct pollfd fds[] = {
 		{ .fd = poller->cq->event_fd, .events = POLLIN },
 		{ .fd = poller->wake_fd, .events = POLLIN },
 	};
-	uint64_t ignored;
 
 	pthread_mutex_unlock(&poller->lock);
 	poll(fds, 2, -1);
 	pthread_mutex_lock(&poller->lock);
 	add(&poller->counters.wakeups, 1);
-	if (fds[0].revents)
-		poller->ctx->device->ops->consume_events(poller->cq);
-	if (fds[1].revents &&
-	    read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
-		return;
+	rbx_poller_disarm(poller);
 }
 
 static void let_visitors_in(struct rbx_poller *poller)
@@ -165,8 +183,7 @@ static void *poller_main(void *arg)
 		case RBX_POLL_AGAIN:
 			break;
 		case RBX_POLL_ARM:
-			add(&poller->counters.arms, 1);
-			poller->ctx->device->ops->arm(poller->cq);
+			rbx_poller_arm(poller);
 			break;
 		case RBX_POLL_SLEEP:
 			sleep_for_event(poller);
@@ -192,6 +209,38 @@ void rbx_poller_leave(struct rbx_poller *poller)
 	pthread_mutex_unlock(&poller->lock);
 }
 
+static void close_event_fd(struct rbx_poller *poller)
+{
+	if (poller->event_fd >= 0)
+		close(poller->event_fd);
+}
+
+/* One descriptor for a program that polls itself and sleeps. */
+static int open_event_fd(struct rbx_poller *poller)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	poller->event_fd = fd;
+	if (fd < 0 ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->cq->event_fd, &event) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->wake_fd, &event))
+		return rbx_error(-errno, "cannot make an event descriptor: %s",
+				 strerror(errno));
+	return 0;
+}
+
+static int start_thread(struct rbx_poller *poller)
+{
+	int err = -pthread_create(&poller->thread, NULL, poller_main, poller);
+
+	if (err)
+		return rbx_error(err, "cannot start a poller: %s",
+				 strerror(-err));
+	poller->has_thread = true;
+	return 0;
+}
+
 int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
 		      bool with_thread, struct rbx_poller **out)
 {
@@ -203,6 +252,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
 	if (poller == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a poller");
 	poller->ctx = ctx;
+	poller->event_fd = -1;
 	err = rbx_poller_parse(ctx->options.polling, &retry_max, &batch_max);
 	if (err)
 		goto out_free;
@@ -220,20 +270,14 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
 		rbx_error(err, "%s", error);
 		goto out_close_wake;
 	}
-	if (with_thread) {
-		err = -pthread_create(&poller->thread, NULL, poller_main,
-				      poller);
-		if (err) {
-			rbx_error(err, "cannot start a poller: %s",
-				  strerror(-err));
-			goto out_destroy_cq;
-		}
-		poller->has_thread = true;
-	}
+	err = with_thread ? start_thread(poller) : open_event_fd(poller);
+	if (err)
+		goto out_close_event;
 	*out = poller;
 	return 0;
 
-out_destroy_cq:
+out_close_event:
+	close_event_fd(poller);
 	ctx->device->ops->destroy_cq(poller->cq);
 out_close_wake:
 	close(poller->wake_fd);
@@ -249,6 +293,7 @@ void rbx_poller_destroy(struct rbx_poller *poller)
 		wake(poller);
 		pthread_join(poller->thread, NULL);
 	}
+	close_event_fd(poller);
 	poller->ctx->device->ops->destroy_cq(poller->cq);
 	close(poller->wake_fd);
 	pthread_mutex_destroy(&poller->lock);

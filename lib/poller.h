@@ -38,11 +38,14 @@ struct rbx_poller {
 	bool has_thread;
 	pthread_t thread;
 	int wake_fd; /* eventfd: ends the sleep of the thread */
+	int event_fd; /* where the program polls: readable when one of cq's and
+			 wake_fd is; else -1 */
 	bool stop; /* atomic */
 	uint32_t visitors; /* atomic: who waits for the lock */
 	/* atomic: fragments that ended without a completion, newest first */
 	struct rbx_node *ended;
 	pthread_mutex_t lock; /* who polls; guards all below */
+	bool armed; /* events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;
 	struct rbx_histogram latency;
 };
@@ -67,6 +70,11 @@ void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
 /* Polls once and handles what is there; the caller holds the lock. Returns the
  * number of completions. */
 int rbx_poller_poll(struct rbx_poller *poller);
+
+/* For who polls: what comes after arm() makes the descriptors readable, and
+ * disarm() makes them unreadable again. */
+void rbx_poller_arm(struct rbx_poller *poller);
+void rbx_poller_disarm(struct rbx_poller *poller);
 
 /* The poller whose callbacks this thread is running, or NULL. */
 struct rbx_poller *rbx_poller_current(void);

@@ -100,6 +100,7 @@ void rbx_return(struct rbx_remote *remote)
 {
 	struct rbx_context *ctx = remote->peer->ctx;
 
+	rbx_plug_flush();
 	while (!rbx_piece_pool_is_idle(&remote->pool))
 		let_complete(ctx);
 	/* The last completion may still be on its way out of us. */

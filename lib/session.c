@@ -54,6 +54,7 @@ static struct rbx_session *session_make(struct rbx_session_set *set,
 	if (!session)
 		return NULL;
 	session->set = set;
+	session->answer_ms = set->options.peer_timeout_ms;
 	session->events = *events;
 	strcpy(session->address, address);
 	pthread_mutex_init(&session->call_lock, NULL);
@@ -161,19 +162,20 @@ void rbx_session_close(struct rbx_session *session)
 	session_free(session);
 }
 
-int rbx_session_resume(struct rbx_session *session)
+int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms)
 {
-	enum rbx_session_status status;
+	uint32_t answer_ms = session->answer_ms;
 	int err;
 
 	pthread_mutex_lock(&session->call_lock);
 	pthread_mutex_lock(&session->set->lock);
-	status = session->status;
+	rbx_session_connection_end(session);
+	session->lost_untold = false; /* the owner knows already */
 	pthread_mutex_unlock(&session->set->lock);
-	if (status == RBX_SESSION_DOWN)
-		err = rbx_session_handshake(session, true);
-	else
-		err = rbx_error(-EINVAL, "the session is not lost");
+	/* It waits three times: to connect, for CHALLENGE, for WELCOME. */
+	session->answer_ms = RBX_MAX(timeout_ms / 3, 1u);
+	err = rbx_session_handshake(session, true);
+	session->answer_ms = answer_ms;
 	pthread_mutex_unlock(&session->call_lock);
 	return err;
 }

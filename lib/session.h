@@ -82,13 +82,20 @@ int rbx_session_open(struct rbx_session_set *set, const char *address,
 void rbx_session_close(struct rbx_session *session);
 
 /*
- * Makes one attempt at a new control connection, after lost(). 0: the server
- * has ended all data queue pairs of before, and every grant is as it was
- * (rbx_session_check() asks for one). -ESTALE: it was restarted or the lease
- * ran out: all grants are gone. -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT:
- * nobody there now. Else as rbx_session_open(). Blocks.
+ * Makes one attempt at a new control connection: after lost(), or at any time
+ * where a data queue pair has failed; a connection that still stands is given
+ * up first, without lost(). 0: the server has ended all data queue pairs of
+ * before, and every grant is as it was (rbx_session_check() asks for one).
+ * -ESTALE: it was restarted or the lease ran out: all grants are gone.
+ * -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT: nobody there now. Else as
+ * rbx_session_open(). After a failure the session is lost and lost() is not
+ * called again. Blocks for at most timeout_ms.
+ *
+ * Before it sends anything again the owner destroys its own ends of the old
+ * queue pairs: where both are on one host the soft fabric carries out a request
+ * in the process that posted it, and no server can hold that back.
  */
-int rbx_session_resume(struct rbx_session *session);
+int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms);
 
 /*
  * One data queue pair that the server binds to this session. The caller owns

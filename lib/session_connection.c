@@ -192,7 +192,7 @@ int rbx_session_call(struct rbx_session *session,
 		     struct rbx_wire_message *message, uint16_t expected,
 		     struct rbx_wire_message *answer)
 {
-	uint32_t timeout_ms = session->set->options.peer_timeout_ms;
+	uint32_t timeout_ms = session->answer_ms;
 	struct timespec deadline =
 		rbx_timespec_at(rbx_now_ns() + timeout_ms * 1000000ull);
 	int err;

@@ -31,7 +31,7 @@ int rbx_session_connect(struct rbx_session *session,
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_connect_init connect = {
 		.address = session->address,
-		.timeout_ms = set->options.peer_timeout_ms,
+		.timeout_ms = session->answer_ms,
 		.private_data = private_data,
 		.private_data_bytes = sizeof(private_data),
 		.reply_data = reply,

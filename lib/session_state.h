@@ -53,10 +53,11 @@ struct rbx_session {
 	char address[RBX_NAME_MAX];
 	struct rbx_session_events events;
 
-	/* Held by a blocking call; taken before the set's lock. Guards
-	 * attach_serial. */
+	/* Held by a blocking call; taken before the set's lock. Guards both
+	 * below. */
 	pthread_mutex_t call_lock;
 	uint64_t attach_serial; /* of the last data queue pair */
+	uint32_t answer_ms; /* how long a call waits for one */
 
 	/* All below is guarded by the set's lock. */
 	pthread_cond_t changed; /* an answer, a loss, the end of a callback */

@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "volume.h"
+#include "lib/plug.h"
+#include "lib/volume.h"
 
 void rbx_volume_options_defaults(struct rbx_volume_options *options)
 {
@@ -378,6 +379,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 	if (!volume)
 		return;
 	ctx = volume->ctx;
+	rbx_plug_flush();
 	while (!rbx_piece_pool_is_idle(&volume->pool))
 		turn_wait(volume);
 	rbx_volume_keeper_stop(volume);

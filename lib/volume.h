@@ -42,7 +42,7 @@ struct rbx_volume_rebuild {
 /* What the program has been told, so that each news is told once. The keeper's
  * own. */
 struct rbx_volume_news {
-	bool rebuild_started;
+	uint32_t rebuilt_count; /* replicas since all were live */
 	bool stuck;
 	uint32_t dead_count;
 };

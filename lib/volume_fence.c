@@ -12,7 +12,7 @@
  * Whoever puts a piece back and sees the pool's fence bit looks here. Fenced
  * requests wait in order; each is older to the next.
  */
-#include "volume.h"
+#include "lib/volume.h"
 
 /* Takes those from the front whose turn has come. */
 static void fence_pass(struct rbx_volume *volume, struct rbx_piece_list *ready)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "volume.h"
+#include "lib/volume.h"
 
 /* Until a refused replica is tried again. */
 #define RETRY_S 1
@@ -257,11 +257,11 @@ static bool replace(struct rbx_volume *volume, struct rbx_slab *slab)
 
 	if (rbx_volume_borrow(volume, slab, RBX_REPLICA_REBUILDING))
 		return true;
-	if (!news->rebuild_started)
+	if (!news->rebuilt_count)
 		tell(volume, RBX_EVENT_REBUILD_STARTED, "",
 		     census_take(volume).lacking,
 		     "replicas are missing and are made anew");
-	news->rebuild_started = true;
+	news->rebuilt_count++;
 	return false;
 }
 
@@ -339,10 +339,10 @@ static void news_tell(struct rbx_volume *volume, uint32_t stuck_count)
 		tell(volume, RBX_EVENT_REBUILD_STUCK, "", stuck_count,
 		     rbx_last_error());
 	news->stuck = stuck_count > 0;
-	if (news->rebuild_started && !census.lacking) {
-		news->rebuild_started = false;
-		tell(volume, RBX_EVENT_REBUILD_DONE, "", 0,
+	if (news->rebuilt_count && !census.lacking) {
+		tell(volume, RBX_EVENT_REBUILD_DONE, "", news->rebuilt_count,
 		     "all replicas are live");
+		news->rebuilt_count = 0;
 	}
 }
 

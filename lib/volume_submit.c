@@ -16,7 +16,7 @@
  * [1] pieces that have not ended (atomic), [2] lkey of its region. Its status is
  * that of the first piece that failed.
  */
-#include "volume.h"
+#include "lib/volume.h"
 
 /* A request's flags are those of its fragments. */
 RBX_STATIC_ASSERT((int)RBX_FENCE == RBX_FRAGMENT_FENCE, "same bit");
@@ -34,6 +34,12 @@ struct batch {
 		struct rbx_fragment *last;
 	} runs[BATCH_RUNS];
 };
+
+/* The runs are not zeroed: they are many, and mostly one is used. */
+static void batch_init(struct batch *batch)
+{
+	batch->count = 0;
+}
 
 static void batch_send(struct batch *batch)
 {
@@ -71,16 +77,14 @@ static void piece_send(struct rbx_volume *volume, struct rbx_piece *piece,
 {
 	/* Once the last part is in the batch the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
-	uint32_t slot;
 
 	if (piece->kind == RBX_PIECE_WRITE && volume->map->shape.checksums)
 		rbx_checksum_store(piece->slab->checksums, piece);
-	for (slot = 0; mask >> slot; slot++) {
-		struct rbx_part *part = &piece->parts[slot];
+	for (; mask; mask &= mask - 1) {
+		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
 
-		if (mask >> slot & 1)
-			batch_add(batch, volume->servers[part->server].peer,
-				  &part->fragment);
+		batch_add(batch, volume->servers[part->server].peer,
+			  &part->fragment);
 	}
 }
 
@@ -133,8 +137,9 @@ static void volume_start(struct rbx_volume *volume, struct rbx_piece *piece,
 
 void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece *piece)
 {
-	struct batch batch = { 0 };
+	struct batch batch;
 
+	batch_init(&batch);
 	volume_start(volume, piece, &batch);
 	batch_send(&batch);
 }
@@ -183,7 +188,7 @@ void rbx_volume_part_done(struct rbx_fragment *fragment)
 	struct rbx_volume *volume = piece->owner;
 	struct rbx_slab *slab = piece->slab;
 	struct rbx_piece_list todo = { 0 };
-	struct batch batch = { 0 };
+	struct batch batch;
 	bool attention, failover;
 	int32_t status;
 
@@ -199,6 +204,7 @@ void rbx_volume_part_done(struct rbx_fragment *fragment)
 	rbx_volume_unlock(volume, slab);
 	if (attention)
 		rbx_volume_keeper_wake(volume);
+	batch_init(&batch);
 	if (failover)
 		RBX_ADD_RELAXED(&rbx_context_counters(volume->ctx)->failovers,
 				1);
@@ -327,7 +333,7 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count)
 {
 	struct rbx_piece_list pieces = { 0 };
-	struct batch batch = { 0 };
+	struct batch batch;
 	uint32_t pieces_count = 0;
 	unsigned int i;
 	int err;
@@ -340,6 +346,7 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 		return err;
 	if (rbx_piece_pool_take(&volume->pool, pieces_count, &pieces))
 		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
+	batch_init(&batch);
 	for (i = 0; i < count; i++)
 		request_start(volume, requests[i], &pieces, &batch);
 	batch_send(&batch);

@@ -5,7 +5,8 @@
  * What is longer than the pool of pieces allows goes in portions, one after
  * another; each is long enough to keep the servers busy.
  */
-#include "volume.h"
+#include "lib/plug.h"
+#include "lib/volume.h"
 
 /* Longest portion; also at most half of the pieces. */
 #define PORTION_BYTES (16u << 20)
@@ -42,6 +43,7 @@ static bool waiter_is_done(struct waiter *waiter)
 
 static void waiter_wait(struct rbx_context *ctx, struct waiter *waiter)
 {
+	rbx_plug_flush();
 	/* Where the program polls, this thread is the program. */
 	while (!rbx_context_options(ctx)->pollers && !waiter_is_done(waiter))
 		(void)rbx_poll(ctx);

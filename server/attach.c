@@ -12,7 +12,7 @@
 #include "server/state.h"
 #include "wire/attach.h"
 
-/* No message is expected; where one comes, it does not fit and that is that. */
+/* No message is expected; where one comes it ends the queue pair, unread. */
 static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 {
 	struct rbx_recv_wr *bad;
@@ -23,7 +23,8 @@ static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 			.generation = data_qp->generation,
 		}),
 		.sge = {
-			.addr = (uintptr_t)s->buffers,
+			.addr = (uintptr_t)s->unread_buffer,
+			.length_bytes = RBX_CONTROL_BUFFER_BYTES,
 			.lkey = s->buffers_mr->lkey,
 		},
 	};

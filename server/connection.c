@@ -58,14 +58,17 @@ int rbx_connections_init(struct rbx_server *s)
 	struct rbx_mr_init init;
 	int err;
 
-	s->buffers_bytes = (size_t)RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION *
-			   RBX_CONTROL_BUFFER_BYTES;
+	s->buffers_bytes =
+		(RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION + 1) *
+		(size_t)RBX_CONTROL_BUFFER_BYTES;
 	s->buffers = mmap(NULL, s->buffers_bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s->buffers == MAP_FAILED) {
 		s->buffers = NULL;
 		return rbx_error(-ENOMEM, "no memory for message buffers");
 	}
+	s->unread_buffer =
+		s->buffers + s->buffers_bytes - RBX_CONTROL_BUFFER_BYTES;
 	init = (struct rbx_mr_init){
 		.addr = s->buffers,
 		.length_bytes = s->buffers_bytes,

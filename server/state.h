@@ -31,7 +31,6 @@
 #include "fabric/fabric.h"
 #include "include/rdmabox/server.h"
 #include "lib/clock.h"
-#include "lib/clock.h"
 #include "lib/fabric_choice.h"
 #include "lib/secret.h"
 #include "server/log.h"
@@ -147,6 +146,7 @@ struct rbx_server {
 	uint32_t handshakes_count; /* connections NEW, CHALLENGED, CLOSING */
 
 	uint8_t *buffers; /* receives and sends of all connections */
+	uint8_t *unread_buffer; /* behind them: for messages on data qps */
 	size_t buffers_bytes;
 	struct rbx_mr *buffers_mr;
 

@@ -167,8 +167,19 @@ bool soft_socket_is_our_users(int fd)
 	       peer.uid == geteuid();
 }
 
+static bool stays_on_this_host(int fd)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t length = sizeof(peer);
+
+	return !getpeername(fd, (struct sockaddr *)&peer, &length) &&
+	       peer.ss_family != AF_UNIX &&
+	       soft_address_is_own((struct sockaddr *)&peer);
+}
+
 void soft_socket_tune(int fd)
 {
+	static const char unpaced[] = "reno";
 	int on = 1, seconds = SOFT_KEEPALIVE_S;
 	int silence_ms = SOFT_SILENT_PEER_MS;
 	int probes = SOFT_SILENT_PEER_MS / 1000 / SOFT_KEEPALIVE_S;
@@ -181,4 +192,12 @@ void soft_socket_tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms,
 		   sizeof(silence_ms));
+	/*
+	 * Loopback has no network to be gentle with, and the system's choice
+	 * may pace it: BBR takes a third of the throughput of 128 KiB writes.
+	 * Reno is the one that any user may choose on any Linux.
+	 */
+	if (stays_on_this_host(fd))
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, unpaced,
+			   sizeof(unpaced) - 1);
 }

@@ -31,7 +31,8 @@ socklen_t soft_address_local(const struct sockaddr *address, bool any,
 bool soft_address_is_any(const struct sockaddr *address);
 /* Whether the process at the other end of a local socket is of our user. */
 bool soft_socket_is_our_users(int fd);
-/* Delay off, and the silence of a vanished host bounded. */
+/* Delay off, the silence of a vanished host bounded, loopback not paced. To be
+ * called once it is connected. */
 void soft_socket_tune(int fd);
 
 #endif

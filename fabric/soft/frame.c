@@ -38,19 +38,52 @@ void soft_frame_want_ack(struct soft_wire_frame *wire)
 	wire->flags |= SOFT_ACK_WANTED;
 }
 
+/* Which fields an opcode uses; the others are zero. */
+enum field {
+	HAS_STATUS = 1,
+	HAS_FLAGS = 2,
+	HAS_SEQUENCE = 4,
+	HAS_LENGTH = 8,
+	HAS_KEY = 16,
+	HAS_ADDR = 32,
+	HAS_CREDIT = 64,
+};
+
+static const uint8_t opcode_fields[SOFT_MAP_ANSWER + 1] = {
+	[SOFT_WRITE] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
+		       HAS_ADDR,
+	[SOFT_READ] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
+		      HAS_ADDR,
+	[SOFT_SEND] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH,
+	[SOFT_RESPONSE] = HAS_SEQUENCE | HAS_LENGTH,
+	[SOFT_ACK] = HAS_SEQUENCE | HAS_CREDIT,
+	[SOFT_ERROR] = HAS_STATUS | HAS_SEQUENCE,
+	[SOFT_MAP_ASK] = HAS_KEY,
+	[SOFT_MAP_ANSWER] = HAS_STATUS | HAS_KEY,
+};
+
+static uint8_t fields_in_use(const struct soft_frame *frame)
+{
+	return (frame->status ? HAS_STATUS : 0) |
+	       (frame->flags ? HAS_FLAGS : 0) |
+	       (frame->sequence ? HAS_SEQUENCE : 0) |
+	       (frame->length_bytes ? HAS_LENGTH : 0) |
+	       (frame->rkey ? HAS_KEY : 0) |
+	       (frame->remote_addr ? HAS_ADDR : 0) |
+	       (frame->credit ? HAS_CREDIT : 0);
+}
+
 static const char *frame_check(const struct soft_frame *frame)
 {
-	bool has_length = frame->opcode <= SOFT_RESPONSE;
-	bool has_status = frame->opcode == SOFT_ERROR ||
-			  frame->opcode == SOFT_MAP_ANSWER;
-
 	if (frame->opcode < SOFT_WRITE || frame->opcode > SOFT_MAP_ANSWER)
 		return "unknown opcode";
-	if (frame->flags > (frame->opcode <= SOFT_SEND ? SOFT_ACK_WANTED : 0))
-		return "unknown flags";
-	if (frame->length_bytes > (has_length ? SOFT_MESSAGE_MAX_BYTES : 0))
+	if (fields_in_use(frame) & ~opcode_fields[frame->opcode])
+		return "a field that must be zero is not";
+	if (frame->length_bytes > SOFT_MESSAGE_MAX_BYTES)
 		return "length out of range";
-	if (frame->status > (has_status ? SOFT_REFUSED_OTHER : SOFT_OK))
+	if (frame->flags > SOFT_ACK_WANTED)
+		return "unknown flags";
+	if (frame->status > SOFT_REFUSED_OTHER)
 		return "unknown status";
 	if (frame->opcode == SOFT_ERROR && frame->status == SOFT_OK)
 		return "error without a status";

@@ -20,6 +20,9 @@
  * taken back, which is why the owner of the memory file must abandon it: punch
  * a hole and never hand it to somebody else.
  *
+ * A file shows all of itself to who gets its descriptor, whatever the bounds of
+ * the key say: memory that different peers may see has files of its own.
+ *
  * The peer is of our user, yet not trusted with our life: its file is mapped
  * only if it is long enough and sealed against shrinking, so that no access
  * can meet the end of the file. Mappings are bounded: each key has one slot,

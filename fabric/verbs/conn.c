@@ -85,18 +85,22 @@ void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
 	pthread_mutex_lock(&conn->lock);
 	if (conn->qp)
 		rbx_verbs_qp_make_fail(conn->qp);
-	pthread_cond_broadcast(&conn->changed);
 	pthread_mutex_unlock(&conn->lock);
 	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 
-/* Takes an event for the answer to the step under way. */
+/*
+ * Takes an event for the answer to the step under way. The first counts: after
+ * the peer has accepted, it may have ended before we looked.
+ */
 static void conn_answer(struct rbx_verbs_conn *conn,
 			const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
 
 	pthread_mutex_lock(&conn->lock);
+	if (conn->answered)
+		goto out_unlock;
 	conn->answered = true;
 	conn->event = event->event;
 	conn->status = event->status;
@@ -106,6 +110,7 @@ static void conn_answer(struct rbx_verbs_conn *conn,
 		param->private_data, param->private_data_len,
 		conn->private_data);
 	pthread_cond_broadcast(&conn->changed);
+out_unlock:
 	pthread_mutex_unlock(&conn->lock);
 }
 

@@ -167,6 +167,10 @@ static int answer_take(const struct attempt *attempt)
 	return 0;
 }
 
+/*
+ * A peer that has accepted and ended already is no failure to connect: the
+ * queue pair flushes what is posted, as with any other end.
+ */
 static int ready_tell(const struct attempt *attempt, struct rbx_verbs_qp *qp)
 {
 	struct rbx_verbs_conn *conn = attempt->conn;
@@ -175,9 +179,14 @@ static int ready_tell(const struct attempt *attempt, struct rbx_verbs_qp *qp)
 	rbx_verbs_conn_limit_param(conn->device, &conn->param);
 	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &conn->param);
 	if (!err && rdma_establish(conn->id))
-		err = -errno;
-	return err ? explain_step(attempt, "making the queue pair ready", err) :
-		     0;
+		err = -ENOTCONN;
+	if (!err)
+		return 0;
+	if (err != -ENOTCONN && !atomic_load(&conn->ended))
+		return explain_step(attempt, "making the queue pair ready",
+				    err);
+	rbx_verbs_conn_end(conn);
+	return 0;
 }
 
 static int handshake(const struct attempt *attempt, struct rbx_verbs_qp *qp)

@@ -151,8 +151,8 @@ static int explain_bind(const struct verbs_listener *listener,
 	if (err == -ENODEV || err == -EADDRNOTAVAIL)
 		return rbx_verbs_explain(error, err,
 			"cannot listen on %s: it is not an address of an RDMA "
-			"device; give one of %s (`rdma link`, `ip addr`)",
-			address, device);
+			"device; give one of %s (`rdma link`, `ip addr`), or "
+			"use the soft fabric", address, device);
 	if (err == -EADDRINUSE)
 		return rbx_verbs_explain(error, err,
 			"cannot listen on %s: the port is taken; choose "
@@ -168,6 +168,12 @@ static int listener_bind(struct verbs_listener *listener, const char *text,
 		rbx_verbs_device(listener->listener.device);
 	struct rdma_cm_id *id = listener->id;
 
+	/*
+	 * librdmacm would take it, and the kernel takes a loopback address for
+	 * any: whoever means to serve this host alone would serve the network.
+	 */
+	if (rbx_verbs_address_is_loopback(address))
+		return explain_bind(listener, text, -EADDRNOTAVAIL, error);
 	if (rdma_bind_addr(id, (struct sockaddr *)address))
 		return explain_bind(listener, text, -errno, error);
 	/* An address of any device leaves the device of the id open. */

@@ -21,7 +21,7 @@
 #include "fabric/verbs/verbs.h"
 
 #define SEND_DEPTH_MIN 16 /* below it, halving ends */
-#define INLINE_PROBE_MAX_BYTES 1024
+#define INLINE_PROBE_MAX_BYTES 512 /* more than this is better not copied */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {

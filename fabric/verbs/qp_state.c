@@ -28,7 +28,7 @@ static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
 	int mask;
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
-		return -errno;
+		return -ENOTCONN;
 	if (mask & IBV_QP_ACCESS_FLAGS) /* a region's own rights decide */
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ |
 				       IBV_ACCESS_REMOTE_WRITE;
@@ -48,6 +48,7 @@ static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
 /*
  * From RESET to RTS, for an id that has heard from its peer. Takes from `param`
  * how many reads may be under way, each direction, and how often to retry.
+ * -ENOTCONN: the connection is gone; else what the device says.
  */
 int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
 			    const struct rdma_conn_param *param)

@@ -35,15 +35,10 @@ int32_t rbx_verbs_wc_status(enum ibv_wc_status status)
 		return -ETIMEDOUT;
 	case IBV_WC_RNR_RETRY_EXC_ERR:
 		return -ENOBUFS;
-	/*
-	 * A send that is longer than the receive: the receiver sees a local
-	 * length error (on some devices an invalid request), the sender an
-	 * invalid request, for which a sender that keeps to the limits of its
-	 * device has no other cause.
-	 */
 	case IBV_WC_LOC_LEN_ERR:
-	case IBV_WC_REM_INV_REQ_ERR:
 		return -EMSGSIZE;
+	/* The sender of a message longer than the receive sees the first. */
+	case IBV_WC_REM_INV_REQ_ERR:
 	case IBV_WC_BAD_RESP_ERR:
 	case IBV_WC_REM_OP_ERR:
 	case IBV_WC_REM_INV_RD_REQ_ERR:

@@ -20,8 +20,8 @@ printf '0 4 0 1\n# a comment\n\n100 1 0 2\n9999999 8 0 3\n' >"$scratch/trace"
 # bench OPTION... - expects no errors
 bench()
 {
-	expect_success bench --servers "$one,$two" --volume 16M --runtime 0.3 \
-		--warmup 0.1 --verify --json - "$@"
+	expect_success bench --servers "$one,$two" --volume 16M --runtime 0.2 \
+		--warmup 0 --verify --json - "$@"
 	[ "$(key errors)" = 0 ] && [ "$(key verify_errors)" = 0 ] || fault "errors with $*"
 	[ "$(key requests)" -gt 0 ] || fault "no requests with $*"
 }
@@ -52,6 +52,9 @@ bench --op mix:50 --pattern rand --window 64K --fragment 8K --block 32K
 [ "$(key inflight_bytes_max)" -le 65536 ] || fault "more in flight than the window"
 bench --op mix:50 --pattern rand --polling event
 bench --op mix:50 --pattern rand --buffers staging
+[ "$(key staged_bytes)" -gt 0 ] || fault "nothing is copied"
+bench --op mix:50 --pattern rand --buffers direct
+[ "$(key staged_bytes)" = 0 ] || fault "something is copied"
 
 # JSON to a file, and the table beside it.
 expect_success bench --servers "$one" --volume 16M --runtime 0.2 --json "$scratch/json"

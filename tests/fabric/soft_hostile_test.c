@@ -219,7 +219,8 @@ static void rule_breaker_cut_off_and_flushed(void **state)
 		if (which != 4)
 			test_post_recv(&pair, qp, 77, pair.target_memory, PAGE,
 				       pair.target_mr->lkey);
-		memset(wire, 0, sizeof(wire));
+		/* What would be payload would be seen in the memory. */
+		memset(wire, 0xaa, sizeof(wire));
 		frame = bad_frame(&pair, which);
 		soft_frame_encode(&frame, wire);
 		send(fd, wire, sizeof(wire), MSG_NOSIGNAL);

@@ -66,12 +66,42 @@ static void address_empty_host_is_for_listening_only(void **state)
 						 NULL), -EINVAL);
 }
 
+static void address_of_this_host_alone_is_told_from_others(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_loopback;
+	} cases[] = {
+		{ "127.0.0.1:1", true },
+		{ "127.255.0.9:1", true },
+		{ "[::1]:1", true },
+		{ "[::ffff:127.0.0.1]:1", true },
+		{ "10.9.0.1:1", false },
+		{ "128.0.0.1:1", false },
+		{ "0.0.0.0:1", false },
+		{ "[::]:1", false },
+		{ "[fe80::1]:1", false },
+		{ "[::ffff:10.9.0.1]:1", false },
+	};
+	struct sockaddr_storage address;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(rbx_verbs_address_parse(cases[i].text, true,
+							 &address, NULL), 0);
+		assert_int_equal(rbx_verbs_address_is_loopback(&address),
+				 cases[i].is_loopback);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(address_valid_comes_back_the_same),
 		cmocka_unit_test(address_invalid_is_refused_with_the_text),
 		cmocka_unit_test(address_empty_host_is_for_listening_only),
+		cmocka_unit_test(address_of_this_host_alone_is_told_from_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

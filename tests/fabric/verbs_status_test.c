@@ -26,7 +26,7 @@ static void wc_status_each_code_is_as_the_fabric_promises(void **state)
 		{ IBV_WC_RETRY_EXC_ERR, -ETIMEDOUT },
 		{ IBV_WC_RNR_RETRY_EXC_ERR, -ENOBUFS },
 		{ IBV_WC_LOC_LEN_ERR, -EMSGSIZE },
-		{ IBV_WC_REM_INV_REQ_ERR, -EMSGSIZE },
+		{ IBV_WC_REM_INV_REQ_ERR, -EREMOTEIO },
 		{ IBV_WC_REM_OP_ERR, -EREMOTEIO },
 	};
 	size_t i;

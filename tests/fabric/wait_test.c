@@ -235,10 +235,13 @@ static void disconnect_races_with_post_and_poll(void **state)
 		atomic_store(&racer.stop, true);
 		pthread_join(poster, NULL);
 		pthread_join(breaker, NULL);
-		while ((n = pair.ops->poll(pair.client_cq, wcs, 16)) > 0)
-			seen += (unsigned int)n;
+		while (seen < atomic_load(&racer.posted) &&
+		       test_now_ms() < deadline_ms)
+			seen += (unsigned int)pair.ops->poll(pair.client_cq,
+							     wcs, 16);
 		assert_true(failed);
 		assert_int_equal(seen, atomic_load(&racer.posted));
+		test_nothing(&pair, pair.client_cq);
 		test_pair_close(&pair);
 	}
 }
@@ -344,6 +347,48 @@ static void many_qps_on_one_cq_all_complete(void **state)
 	test_pair_close(&pair);
 }
 
+/* Receives have a queue of their own, and only that one is slept on. */
+static void separate_receive_queue_wakes_its_sleeper(void **state)
+{
+	struct rbx_qp_init client_init = { .send_depth_count = 16,
+					   .recv_depth_count = 4,
+					   .max_sge = 1 }, server_init;
+	struct rbx_qp *client, *server;
+	struct test_pair pair;
+	struct rbx_cq *recv_cq;
+	struct rbx_wc wc;
+	int i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(pair.ops->create_cq(pair.client_device, 16, &recv_cq,
+					     NULL), 0);
+	client_init.send_cq = pair.client_cq;
+	client_init.recv_cq = pair.client_cq;
+	server_init = client_init;
+	server_init.send_cq = server_init.recv_cq = pair.server_cq;
+	server_init.served = true;
+	client_init.recv_cq = recv_cq;
+	test_connect(&pair, &client_init, &server_init, &client, &server);
+	for (i = 0; i < 500; i++) {
+		struct rbx_wr wr = { .opcode = RBX_OP_SEND,
+				     .flags = RBX_WR_SIGNALED }, *bad;
+
+		test_post_recv(&pair, client, (uint64_t)i, pair.local, PAGE,
+			       pair.local_mr->lkey);
+		assert_int_equal(pair.ops->post_send(server, &wr, &bad), 0);
+		wc = sleep_for(&pair, recv_cq);
+		assert_int_equal(wc.status, 0);
+		assert_int_equal(wc.wr_id, i);
+		assert_ptr_equal(wc.qp, client);
+		assert_int_equal(test_wait(&pair, pair.server_cq).status, 0);
+	}
+	pair.ops->destroy_qp(client);
+	pair.ops->destroy_qp(server);
+	pair.ops->destroy_cq(recv_cq);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -353,6 +398,7 @@ int main(void)
 		cmocka_unit_test(disconnect_wakes_sleeper),
 		cmocka_unit_test(disconnect_races_with_post_and_poll),
 		cmocka_unit_test(destroy_races_with_poll_and_peer),
+		cmocka_unit_test(separate_receive_queue_wakes_its_sleeper),
 		cmocka_unit_test(many_qps_on_one_cq_all_complete),
 	};
 

@@ -111,10 +111,18 @@ static void frames_mend(uint8_t *bytes, size_t size)
 		if (wire.opcode <= SOFT_SEND) {
 			wire.status = 0;
 			wire.flags &= SOFT_ACK_WANTED;
+			wire.credit = 0;
 			wire.sequence = sequence++;
-			wire.rkey = mr->rkey;
-			wire.remote_addr = (uintptr_t)memory +
-					   wire.remote_addr % MEMORY_BYTES;
+			wire.rkey = wire.opcode == SOFT_SEND ? 0 : mr->rkey;
+			wire.remote_addr = wire.opcode == SOFT_SEND ? 0 :
+				(uintptr_t)memory +
+				wire.remote_addr % MEMORY_BYTES;
+		}
+		if (wire.opcode == SOFT_RESPONSE || wire.opcode == SOFT_ACK ||
+		    wire.opcode == SOFT_ERROR) {
+			wire.flags = 0;
+			wire.rkey = 0;
+			wire.remote_addr = 0;
 		}
 		memcpy(bytes + at, &wire, sizeof(wire));
 		at += sizeof(wire);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/random.h"
+#include "lib/plug.h"
 #include "tests/lib/fake_peer.h"
 
 #define PENDING_MAX (RBX_SUBMIT_MAX * 256u)
@@ -169,6 +170,18 @@ uint32_t fake_network_pending_count(void)
 
 	lock();
 	count = network.pending_count;
+	unlock();
+	return count;
+}
+
+uint32_t fake_server_pending_count(struct fake_server *server)
+{
+	uint32_t i, count = 0;
+
+	lock();
+	for (i = 0; i < network.pending_count; i++)
+		count += network.pending[i].peer &&
+			 network.pending[i].peer->server == server;
 	unlock();
 	return count;
 }
@@ -475,6 +488,11 @@ void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
 	(void)poller;
 	pending_add(NULL, list);
+}
+
+void rbx_plug_flush(void)
+{
+	/* Nothing is ever held back by a plug. */
 }
 
 struct rbx_poller *rbx_poller_current(void)

@@ -50,6 +50,8 @@ uint32_t fake_server_lent_count(struct fake_server *server);
 void fake_network_hold(bool hold);
 /* Fragments handed over and not carried out. */
 uint32_t fake_network_pending_count(void);
+/* The same, those to one server. */
+uint32_t fake_server_pending_count(struct fake_server *server);
 /* How many were handed over, and by how many calls, since the start. */
 uint64_t fake_network_fragments_count(void);
 uint64_t fake_network_submits_count(void);

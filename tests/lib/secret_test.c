@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -117,7 +118,7 @@ static void proofs_differ_by_use_key_and_transcript(void **state)
 	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
 	struct rbx_wire_message challenge = { .type = RBX_WIRE_CHALLENGE };
 	struct rbx_wire_message welcome = { .type = RBX_WIRE_WELCOME };
-	struct rbx_secret secret = { .length_bytes = 16 };
+	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1 } };
 	struct rbx_transcript transcript;
 	struct rbx_key session, connection;
 	uint8_t client[RBX_WIRE_PROOF_BYTES];

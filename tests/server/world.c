@@ -87,6 +87,8 @@ void world_stop(struct world *world)
 	rbx_secret_free(world->secret);
 	rbx_server_stop(world->server);
 	free(world->memory);
+	if (world->options.secret_file[0])
+		unlink(world->options.secret_file);
 }
 
 void world_wait(struct world *world, bool (*done)(struct world *world))

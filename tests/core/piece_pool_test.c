@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * piece_pool_test.c - all or nothing, nobody gets a piece twice, and a fence
+ * knows who was before it; also with threads.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/piece_pool.h"
+#include "core/random.h"
+
+#define PIECES 8u
+
+static struct rbx_piece_pool pool;
+static void *memory;
+
+static void unused_done(struct rbx_fragment *fragment)
+{
+	(void)fragment;
+}
+
+static int pool_make(void **state)
+{
+	(void)state;
+	memory = calloc(1, rbx_piece_pool_size(PIECES, 2));
+	rbx_piece_pool_init(&pool, memory, PIECES, 2, &pool, unused_done);
+	return 0;
+}
+
+static int pool_free(void **state)
+{
+	(void)state;
+	assert_true(rbx_piece_pool_is_idle(&pool));
+	free(memory);
+	return 0;
+}
+
+static struct rbx_piece *take_one(void)
+{
+	struct rbx_piece_list list = { 0 };
+
+	assert_int_equal(rbx_piece_pool_take(&pool, 1, &list), 0);
+	return rbx_piece_list_take(&list);
+}
+
+static void pool_take_more_than_is_free_takes_nothing(void **state)
+{
+	struct rbx_piece_list list = { 0 }, more = { 0 };
+	struct rbx_piece *piece;
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(rbx_piece_pool_take(&pool, PIECES - 1, &list), 0);
+	assert_int_equal(rbx_piece_pool_take(&pool, 2, &more), -EAGAIN);
+	assert_null(rbx_piece_list_take(&more));
+	assert_int_equal(rbx_piece_pool_take(&pool, 1, &list), 0);
+	assert_int_equal(rbx_piece_pool_take(&pool, 1, &list), -EAGAIN);
+	assert_false(rbx_piece_pool_is_idle(&pool));
+	for (; (piece = rbx_piece_list_take(&list)); count++) {
+		assert_ptr_equal(piece->owner, &pool);
+		assert_false(rbx_piece_pool_give(&pool, piece));
+	}
+	assert_int_equal(count, PIECES);
+}
+
+static void fence_older_pieces_only_hold_it(void **state)
+{
+	struct rbx_piece *older = take_one(), *newer;
+	uint32_t cursor = 0;
+	uint64_t fence;
+
+	(void)state;
+	fence = rbx_piece_pool_fence(&pool);
+	newer = take_one();
+	assert_true(rbx_piece_pool_older(&pool, fence, &cursor));
+	assert_true(rbx_piece_pool_give(&pool, older));
+	/* Taken again it is younger than the fence. */
+	older = take_one();
+	assert_false(rbx_piece_pool_older(&pool, fence, &cursor));
+	rbx_piece_pool_unfence(&pool);
+	assert_false(rbx_piece_pool_give(&pool, older));
+	assert_false(rbx_piece_pool_give(&pool, newer));
+}
+
+static void pool_tags_wrap_fence_still_knows_its_order(void **state)
+{
+	struct rbx_piece *older, *newer;
+	uint32_t cursor = 0;
+	uint64_t fence;
+
+	(void)state;
+	/* The last tag before zero: the next operation wraps. */
+	pool.head |= UINT64_MAX << 21;
+	older = take_one();
+	fence = rbx_piece_pool_fence(&pool);
+	newer = take_one();
+	assert_true(rbx_piece_pool_older(&pool, fence, &cursor));
+	(void)rbx_piece_pool_give(&pool, older);
+	assert_false(rbx_piece_pool_older(&pool, fence, &cursor));
+	rbx_piece_pool_unfence(&pool);
+	(void)rbx_piece_pool_give(&pool, newer);
+}
+
+/* Each thread marks the pieces it holds as its own. */
+static void *taker_main(void *arg)
+{
+	struct rbx_random random = { (uintptr_t)arg };
+	uint32_t i;
+
+	for (i = 0; i < 50000; i++) {
+		struct rbx_piece_list list = { 0 };
+		struct rbx_piece *held[PIECES], *piece;
+		uint32_t count = 0, k;
+
+		if (rbx_piece_pool_take(&pool,
+					1 + rbx_random_below(&random, 4),
+					&list))
+			continue;
+		while ((piece = rbx_piece_list_take(&list))) {
+			RBX_ASSERT(!piece->user);
+			piece->user = arg;
+			held[count++] = piece;
+		}
+		for (k = 0; k < count; k++) {
+			RBX_ASSERT(held[k]->user == arg);
+			held[k]->user = NULL;
+			(void)rbx_piece_pool_give(&pool, held[k]);
+		}
+	}
+	return NULL;
+}
+
+static void pool_many_threads_no_piece_is_held_twice(void **state)
+{
+	pthread_t threads[3];
+	uintptr_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, taker_main, (void *)(i + 1));
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_make, pool_free)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pool_take_more_than_is_free_takes_nothing),
+		TEST(fence_older_pieces_only_hold_it),
+		TEST(pool_tags_wrap_fence_still_knows_its_order),
+		TEST(pool_many_threads_no_piece_is_held_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

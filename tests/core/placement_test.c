@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * placement_test.c - the power of two choices: only eligible servers, the one
+ * with more room, and an even spread.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "core/placement.h"
+
+static void placement_no_server_is_enospc(void **state)
+{
+	uint64_t free_bytes[RBX_SERVERS_MAX] = { 0 };
+	struct rbx_random random = { 1 };
+
+	(void)state;
+	assert_int_equal(rbx_placement_choose(free_bytes, 0, &random),
+			 -ENOSPC);
+}
+
+static void placement_chooses_eligible_servers_only(void **state)
+{
+	uint64_t free_bytes[RBX_SERVERS_MAX] = { 0 };
+	struct rbx_random random = { 2 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 10000; i++) {
+		uint64_t eligible = rbx_random_next(&random) |
+				    1ull << rbx_random_below(&random, 64);
+		int server = rbx_placement_choose(free_bytes, eligible,
+						  &random);
+
+		assert_true(server >= 0 && eligible >> server & 1);
+	}
+	assert_int_equal(rbx_placement_choose(free_bytes, 1ull << 63, &random),
+			 63);
+}
+
+static void placement_of_two_takes_the_one_with_more_room(void **state)
+{
+	uint64_t free_bytes[RBX_SERVERS_MAX] = { [3] = 10, [9] = 11 };
+	struct rbx_random random = { 3 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		assert_int_equal(rbx_placement_choose(free_bytes,
+						      1u << 3 | 1u << 9,
+						      &random),
+				 9);
+}
+
+/* One random choice leaves the fullest of 16 servers about 30 above the mean
+ * of 100; the better of two stays within a few. */
+static void placement_keeps_servers_even(void **state)
+{
+	uint64_t free_bytes[RBX_SERVERS_MAX];
+	struct rbx_random random = { 4 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		free_bytes[i] = 1000;
+	for (i = 0; i < 16 * 100; i++)
+		free_bytes[rbx_placement_choose(free_bytes, 0xffff, &random)]--;
+	for (i = 0; i < 16; i++)
+		assert_in_range(free_bytes[i], 890, 910);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(placement_no_server_is_enospc),
+		cmocka_unit_test(placement_chooses_eligible_servers_only),
+		cmocka_unit_test(placement_of_two_takes_the_one_with_more_room),
+		cmocka_unit_test(placement_keeps_servers_even),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * done_list_test.c - how a program hears that a request is done: by callback,
+ * by reaping, by a descriptor, or by polling itself.
+ */
+#include "tests/lib/tenant.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/port.h"
+
+#define PAGE 4096u
+#define DEPTH 32u
+
+static uint8_t bytes[DEPTH * PAGE];
+
+/* A request that submits itself again from its completion. */
+struct runner {
+	struct tenant *tenant;
+	struct rbx_request request;
+	uint32_t left_count;
+	uint32_t *finished_count; /* atomic */
+	pthread_t thread; /* of the last callback */
+};
+
+static void runner_go(struct rbx_request *request)
+{
+	struct runner *runner = request->user;
+	struct rbx_request *list[] = { request };
+
+	runner->thread = pthread_self();
+	if (request->status == 0 && runner->left_count-- > 0) {
+		request->offset = (request->offset + 7 * PAGE) % (256 * PAGE);
+		if (rbx_remote_submit(runner->tenant->remote, list, 1) == 0)
+			return;
+	}
+	RBX_FETCH_ADD(runner->finished_count, 1);
+}
+
+/* Keeps DEPTH requests outstanding, each `times` times. */
+static void run(struct tenant *tenant, uint32_t times, bool poll)
+{
+	struct runner runners[DEPTH];
+	struct rbx_request *list[DEPTH];
+	uint32_t finished_count = 0;
+
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		runners[i] = (struct runner){
+			.tenant = tenant,
+			.left_count = times - 1,
+			.finished_count = &finished_count,
+			.request = {
+				.op = i % 2 ? RBX_WRITE : RBX_READ,
+				.length_bytes = PAGE,
+				.offset = i * PAGE,
+				.buf = bytes + i * PAGE,
+				.complete = runner_go,
+				.user = &runners[i],
+			},
+		};
+		list[i] = &runners[i].request;
+	}
+	assert_int_equal(rbx_remote_submit(tenant->remote, list, DEPTH), 0);
+	tenant_wait(tenant->ctx, &finished_count, DEPTH, poll);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		assert_int_equal(runners[i].request.status, 0);
+		assert_int_equal(pthread_equal(runners[i].thread,
+					       pthread_self()) != 0,
+				 poll);
+	}
+}
+
+/* ---- Callbacks -------------------------------------------------------------*/
+
+static void resubmission_from_callbacks_makes_batches(void **state)
+{
+	struct tenant tenant;
+	struct rbx_stats stats;
+
+	(void)state;
+	tenant_open(&tenant, "mode=doorbell");
+	run(&tenant, 300, false);
+	stats = tenant_stats(tenant.ctx);
+	assert_int_equal(stats.requests, DEPTH * 300);
+	assert_true(stats.doorbells < stats.requests / 4);
+	tenant_close(&tenant);
+}
+
+static struct {
+	struct rbx_volume *volume;
+	int read_result;
+	uint32_t done_count; /* atomic */
+} forbidden;
+
+static void reads_in_callback(struct rbx_request *request)
+{
+	(void)request;
+	forbidden.read_result = rbx_read(forbidden.volume, bytes, PAGE, 0);
+	RBX_FETCH_ADD(&forbidden.done_count, 1);
+}
+
+static void waiting_read_from_a_callback_is_refused(void **state)
+{
+	struct rbx_server *server = tenant_server();
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_request request = {
+		.op = RBX_WRITE,
+		.length_bytes = PAGE,
+		.buf = bytes,
+		.complete = reads_in_callback,
+	};
+	struct rbx_request *list[] = { &request };
+
+	(void)state;
+	assert_int_equal(rbx_volume_open(ctx, &forbidden.volume,
+					 rbx_server_address(server), 1 << 20,
+					 NULL),
+			 0);
+	assert_int_equal(rbx_submit(forbidden.volume, list, 1), 0);
+	tenant_wait(ctx, &forbidden.done_count, 1, false);
+	assert_int_equal(forbidden.read_result, -EDEADLK);
+	rbx_volume_close(forbidden.volume);
+	rbx_close(ctx);
+	rbx_server_stop(server);
+}
+
+/* ---- Plugs -----------------------------------------------------------------*/
+
+static void submit_pages(struct tenant *tenant, struct rbx_request *requests)
+{
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		requests[i] = (struct rbx_request){
+			.op = RBX_WRITE,
+			.length_bytes = PAGE,
+			.offset = i * PAGE,
+			.buf = bytes + i * PAGE,
+		};
+		tenant_submit(tenant, &requests[i]);
+	}
+}
+
+static void plugged_requests_leave_together(void **state)
+{
+	struct rbx_request requests[DEPTH], *done[1];
+	struct tenant tenant;
+	struct rbx_stats stats;
+
+	(void)state;
+	tenant_open(&tenant, "mode=doorbell");
+	rbx_plug(tenant.ctx);
+	rbx_plug(tenant.ctx);
+	submit_pages(&tenant, requests);
+	rbx_unplug(tenant.ctx);
+	assert_int_equal(tenant_stats(tenant.ctx).work_requests, 0);
+	assert_int_equal(rbx_reap(tenant.ctx, done, 0, 0), -EINVAL);
+	rbx_unplug(tenant.ctx);
+	tenant_reap(tenant.ctx, DEPTH);
+	stats = tenant_stats(tenant.ctx);
+	assert_int_equal(stats.work_requests, DEPTH);
+	assert_int_equal(stats.doorbells, 1);
+	tenant_close(&tenant);
+}
+
+/* As when a thread of the block layer goes to sleep: who waits for requests
+ * that its own plug holds would wait for ever. */
+static void plugged_thread_that_waits_sends_first(void **state)
+{
+	struct rbx_request requests[DEPTH];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	rbx_plug(tenant.ctx);
+	submit_pages(&tenant, requests);
+	tenant_reap(tenant.ctx, DEPTH);
+	rbx_unplug(tenant.ctx);
+	tenant_close(&tenant);
+}
+
+static void plugged_thread_that_waits_for_room_gets_it(void **state)
+{
+	struct rbx_request requests[4 * DEPTH];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "requests_max=64");
+	rbx_plug(tenant.ctx);
+	for (uint32_t i = 0; i < 4; i++)
+		submit_pages(&tenant, requests + i * DEPTH);
+	rbx_unplug(tenant.ctx);
+	tenant_reap(tenant.ctx, 4 * DEPTH);
+	tenant_close(&tenant);
+}
+
+static void plugged_thread_may_use_the_waiting_calls(void **state)
+{
+	struct rbx_server *server = tenant_server();
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	uint8_t page[PAGE];
+
+	(void)state;
+	tenant_fill(bytes, PAGE, 1);
+	assert_int_equal(rbx_volume_open(ctx, &volume,
+					 rbx_server_address(server), 1 << 20,
+					 NULL),
+			 0);
+	rbx_plug(ctx);
+	assert_int_equal(rbx_write(volume, bytes, PAGE, PAGE), 0);
+	assert_int_equal(rbx_read(volume, page, PAGE, PAGE), 0);
+	rbx_unplug(ctx);
+	assert_memory_equal(page, bytes, PAGE);
+	rbx_volume_close(volume);
+	rbx_close(ctx);
+	rbx_server_stop(server);
+}
+
+/* ---- Reaping ---------------------------------------------------------------*/
+
+static void reap_without_requests_returns_at_its_time(void **state)
+{
+	struct rbx_request *done[4];
+	struct rbx_context *ctx = tenant_context("");
+
+	(void)state;
+	assert_int_equal(rbx_reap(ctx, done, 4, 0), 0);
+	assert_int_equal(rbx_reap(ctx, done, 4, 30), 0);
+	rbx_close(ctx);
+}
+
+static void reap_takes_at_most_what_is_asked(void **state)
+{
+	struct rbx_request requests[DEPTH], *done[DEPTH];
+	bool seen[DEPTH] = { false };
+	struct tenant tenant;
+	uint32_t count = 0;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	submit_pages(&tenant, requests);
+	while (count < DEPTH) {
+		int taken = rbx_reap(tenant.ctx, done, 5, -1);
+
+		assert_in_range(taken, 1, 5);
+		for (int i = 0; i < taken; i++) {
+			assert_false(seen[done[i] - requests]);
+			seen[done[i] - requests] = true;
+		}
+		count += (uint32_t)taken;
+	}
+	assert_int_equal(rbx_reap(tenant.ctx, done, 5, 0), 0);
+	tenant_close(&tenant);
+}
+
+static void *reap_one(void *ctx)
+{
+	struct rbx_request *done;
+
+	assert_int_equal(rbx_reap(ctx, &done, 1, -1), 1);
+	return NULL;
+}
+
+static void reaping_threads_all_get_one(void **state)
+{
+	struct rbx_request requests[DEPTH];
+	pthread_t threads[DEPTH];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, reap_one,
+						tenant.ctx),
+				 0);
+	submit_pages(&tenant, requests);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		pthread_join(threads[i], NULL);
+	tenant_close(&tenant);
+}
+
+/* ---- The descriptor --------------------------------------------------------*/
+
+static int epoll_on(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+
+	assert_true(epoll_fd >= 0);
+	assert_int_equal(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event), 0);
+	return epoll_fd;
+}
+
+static int readable(int epoll_fd, int timeout_ms)
+{
+	struct epoll_event event;
+
+	return epoll_wait(epoll_fd, &event, 1, timeout_ms);
+}
+
+static void event_fd_is_readable_while_there_is_something(void **state)
+{
+	struct rbx_request requests[DEPTH], *done[DEPTH];
+	struct tenant tenant;
+	uint32_t reaped = 0;
+	int epoll_fd;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	epoll_fd = epoll_on(rbx_event_fd(tenant.ctx));
+	assert_int_equal(readable(epoll_fd, 0), 0);
+	for (int round = 0; round < 20; round++) {
+		submit_pages(&tenant, requests);
+		for (reaped = 0; reaped < DEPTH;) {
+			assert_int_equal(readable(epoll_fd, TENANT_WAIT_MS), 1);
+			reaped += (uint32_t)rbx_reap(tenant.ctx, done, 3, 0);
+		}
+		assert_int_equal(readable(epoll_fd, 0), 0);
+	}
+	close(epoll_fd);
+	tenant_close(&tenant);
+}
+
+/* ---- pollers = 0 -----------------------------------------------------------*/
+
+static void polling_program_runs_its_own_callbacks(void **state)
+{
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0");
+	run(&tenant, 200, true);
+	tenant_close(&tenant);
+}
+
+static void poll_is_refused_where_pollers_are(void **state)
+{
+	struct rbx_context *ctx = tenant_context("pollers=1");
+
+	(void)state;
+	assert_int_equal(rbx_poll(ctx), -EBUSY);
+	assert_non_null(strstr(rbx_last_error(), "pollers=0"));
+	rbx_close(ctx);
+}
+
+struct nested {
+	struct rbx_context *ctx;
+	int poll_result;
+	uint32_t done_count;
+};
+
+static void polls_in_callback(struct rbx_request *request)
+{
+	struct nested *nested = request->user;
+
+	nested->poll_result = rbx_poll(nested->ctx);
+	RBX_FETCH_ADD(&nested->done_count, 1);
+}
+
+static void poll_from_a_callback_is_refused(void **state)
+{
+	struct nested nested = { 0 };
+	struct rbx_request request = {
+		.op = RBX_READ,
+		.length_bytes = PAGE,
+		.buf = bytes,
+		.complete = polls_in_callback,
+		.user = &nested,
+	};
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0");
+	nested.ctx = tenant.ctx;
+	tenant_submit(&tenant, &request);
+	tenant_wait(tenant.ctx, &nested.done_count, 1, true);
+	assert_int_equal(nested.poll_result, -EBUSY);
+	tenant_close(&tenant);
+}
+
+static void count_done(struct rbx_request *request)
+{
+	RBX_FETCH_ADD((uint32_t *)request->user, 1);
+}
+
+/* Polls while there is something, then sleeps on the descriptor: one wake-up
+ * that is lost, and it sleeps for ever. */
+static void ping_pong(struct tenant *tenant, int epoll_fd, uint32_t times)
+{
+	uint32_t done_count = 0;
+	struct rbx_request request = {
+		.op = RBX_WRITE,
+		.length_bytes = PAGE,
+		.buf = bytes,
+		.complete = count_done,
+		.user = &done_count,
+	};
+
+	for (uint32_t i = 0; i < times; i++) {
+		request.op ^= 1;
+		tenant_submit(tenant, &request);
+		while (done_count == i) {
+			if (rbx_poll(tenant->ctx) == 0 && done_count == i)
+				assert_int_equal(readable(epoll_fd,
+							  TENANT_WAIT_MS),
+						 1);
+		}
+	}
+	assert_int_equal(request.status, 0);
+}
+
+static void polling_program_that_sleeps_is_always_woken(void **state)
+{
+	struct tenant tenant;
+	int epoll_fd;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0");
+	epoll_fd = epoll_on(rbx_event_fd(tenant.ctx));
+	ping_pong(&tenant, epoll_fd, 20000);
+	close(epoll_fd);
+	tenant_close(&tenant);
+}
+
+/* What ends without a completion, because the peer is gone, wakes as well. */
+static void polling_program_hears_of_a_lost_peer(void **state)
+{
+	uint32_t done_count = 0;
+	struct rbx_request request = {
+		.op = RBX_READ,
+		.length_bytes = PAGE,
+		.buf = bytes,
+		.complete = count_done,
+		.user = &done_count,
+	};
+	struct tenant tenant;
+	int epoll_fd;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0 peer_timeout_ms=400");
+	epoll_fd = epoll_on(rbx_event_fd(tenant.ctx));
+	ping_pong(&tenant, epoll_fd, 10);
+	rbx_server_stop(tenant.server);
+	tenant.server = NULL;
+	for (uint32_t i = 0; i < 20; i++) {
+		tenant_submit(&tenant, &request);
+		while (done_count == i) {
+			if (rbx_poll(tenant.ctx) == 0 && done_count == i)
+				assert_int_equal(readable(epoll_fd,
+							  TENANT_WAIT_MS),
+						 1);
+		}
+		assert_int_equal(request.status, -EHOSTUNREACH);
+	}
+	close(epoll_fd);
+	tenant_close(&tenant);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(resubmission_from_callbacks_makes_batches),
+		cmocka_unit_test(waiting_read_from_a_callback_is_refused),
+		cmocka_unit_test(plugged_requests_leave_together),
+		cmocka_unit_test(plugged_thread_that_waits_sends_first),
+		cmocka_unit_test(plugged_thread_that_waits_for_room_gets_it),
+		cmocka_unit_test(plugged_thread_may_use_the_waiting_calls),
+		cmocka_unit_test(reap_without_requests_returns_at_its_time),
+		cmocka_unit_test(reap_takes_at_most_what_is_asked),
+		cmocka_unit_test(reaping_threads_all_get_one),
+		cmocka_unit_test(event_fd_is_readable_while_there_is_something),
+		cmocka_unit_test(polling_program_runs_its_own_callbacks),
+		cmocka_unit_test(poll_is_refused_where_pollers_are),
+		cmocka_unit_test(poll_from_a_callback_is_refused),
+		cmocka_unit_test(polling_program_that_sleeps_is_always_woken),
+		cmocka_unit_test(polling_program_hears_of_a_lost_peer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* options_test.c - defaults, texts, and what is refused with which words. */
+#include "tests/lib/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct rbx_options options;
+
+static int set_defaults(void **state)
+{
+	(void)state;
+	rbx_options_defaults(&options);
+	return 0;
+}
+
+static void assert_set(const char *key_value)
+{
+	if (rbx_options_set(&options, key_value))
+		fail_msg("%s: %s", key_value, rbx_last_error());
+}
+
+/* Refused, with each of the words in the text, and nothing is changed. */
+static void assert_refused(const char *key_value, const char *word,
+			   const char *other_word)
+{
+	struct rbx_options before = options;
+
+	if (rbx_options_set(&options, key_value) != -EINVAL)
+		fail_msg("%s was taken", key_value);
+	if (!strstr(rbx_last_error(), word) ||
+	    !strstr(rbx_last_error(), other_word))
+		fail_msg("%s: \"%s\" says nothing of \"%s\" and \"%s\"",
+			 key_value, rbx_last_error(), word, other_word);
+	assert_memory_equal(&before, &options, sizeof(options));
+}
+
+static void options_defaults_are_as_documented(void **state)
+{
+	(void)state;
+	assert_int_equal(options.size_bytes, sizeof(options));
+	assert_string_equal(options.fabric, "auto");
+	assert_string_equal(options.device, "");
+	assert_int_equal(options.gid_index, -1);
+	assert_string_equal(options.mode, "hybrid");
+	assert_string_equal(options.buffers, "auto");
+	assert_string_equal(options.polling, "adaptive");
+	assert_int_equal(options.window_bytes, 0);
+	assert_int_equal(options.window_work_requests, 0);
+	assert_int_equal(options.fragment_bytes, 128 << 10);
+	assert_int_equal(options.queue_pairs, 1);
+	assert_int_equal(options.pollers, 1);
+	assert_int_equal(options.requests_max, 4096);
+	assert_int_equal(options.peer_timeout_ms, 5000);
+	assert_string_equal(options.secret_file, "");
+	assert_int_equal(options.insecure, 0);
+}
+
+static void options_set_by_text_changes_the_field(void **state)
+{
+	(void)state;
+	assert_set("fabric=soft:tcp");
+	assert_string_equal(options.fabric, "soft:tcp");
+	assert_set("device=mlx5_0:1");
+	assert_string_equal(options.device, "mlx5_0:1");
+	assert_set("gid_index=3");
+	assert_int_equal(options.gid_index, 3);
+	assert_set("gid_index=-1");
+	assert_int_equal(options.gid_index, -1);
+	assert_set("mode=merge");
+	assert_string_equal(options.mode, "merge");
+	assert_set("buffers=staging");
+	assert_string_equal(options.buffers, "staging");
+	assert_set("window=3M");
+	assert_int_equal(options.window_bytes, 3 << 20);
+	assert_set("window=2G");
+	assert_int_equal(options.window_bytes, (uint64_t)2 << 30);
+	assert_set("window_work_requests=64");
+	assert_int_equal(options.window_work_requests, 64);
+	assert_set("fragment=64K");
+	assert_int_equal(options.fragment_bytes, 64 << 10);
+	assert_set("queue_pairs=16");
+	assert_int_equal(options.queue_pairs, 16);
+	assert_set("pollers=0");
+	assert_int_equal(options.pollers, 0);
+	assert_set("requests_max=65536");
+	assert_int_equal(options.requests_max, 65536);
+	assert_set("peer_timeout_ms=100");
+	assert_int_equal(options.peer_timeout_ms, 100);
+	assert_set("secret_file=/etc/secret=1");
+	assert_string_equal(options.secret_file, "/etc/secret=1");
+	assert_set("insecure=1");
+	assert_int_equal(options.insecure, 1);
+}
+
+static void options_polling_takes_each_form(void **state)
+{
+	static const char *const forms[] = {
+		"polling=busy",		  "polling=event",
+		"polling=adaptive",	  "polling=adaptive:0",
+		"polling=adaptive:120",	  "polling=adaptive:120:1",
+		"polling=adaptive:120:32"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		assert_set(forms[i]);
+}
+
+static void options_bad_value_is_refused_and_named(void **state)
+{
+	(void)state;
+	assert_refused("window", "window", "key=value");
+	assert_refused("=1", "no option", "window");
+	assert_refused("windows=1", "windows", "window_work_requests");
+	assert_refused("fabric=soft:udp", "fabric=soft:udp", "soft:tcp");
+	assert_refused("fabric=", "fabric=", "verbs");
+	assert_refused("fabric=auto|verbs", "fabric", "auto");
+	assert_refused("mode=both", "mode=both", "hybrid");
+	assert_refused("mode=a-name-that-is-far-too-long", "mode", "longer");
+	assert_refused("buffers=fast", "buffers=fast", "staging");
+	assert_refused("window=", "window=", "not a number");
+	assert_refused("window=1X", "window=1X", "K, M, G, T");
+	assert_refused("window=1KK", "window=1KK", "K, M, G, T");
+	assert_refused("window=-1", "window=-1", "must be 0 to");
+	assert_refused("window=9999999999G", "window=9999999999G", "");
+	assert_refused("window=99999999999999999999", "window=999", "");
+	assert_refused("fragment=2K", "fragment=2K", "4096");
+	assert_refused("fragment=512K", "fragment=512K", "262144");
+	assert_refused("fragment=5000", "fragment=5000", "power of two");
+	assert_refused("queue_pairs=0", "queue_pairs=0", "1 to 16");
+	assert_refused("queue_pairs=17", "queue_pairs=17", "1 to 16");
+	assert_refused("queue_pairs=4294967297", "queue_pairs", "1 to 16");
+	assert_refused("pollers=17", "pollers=17", "0 to 16");
+	assert_refused("requests_max=63", "requests_max=63", "64 to 65536");
+	assert_refused("requests_max=65537", "requests_max", "64 to 65536");
+	assert_refused("peer_timeout_ms=99", "peer_timeout_ms=99", "100");
+	assert_refused("insecure=2", "insecure=2", "0 to 1");
+	assert_refused("gid_index=256", "gid_index=256", "-1 to 255");
+}
+
+static void options_bad_polling_is_refused_and_named(void **state)
+{
+	static const char *const forms[] = {
+		"polling=",		"polling=lazy",
+		"polling=adaptive:",	"polling=adaptive:x",
+		"polling=adaptive:1:",	"polling=adaptive:1:0",
+		"polling=adaptive:1:33", "polling=adaptive:1:2:3",
+		"polling=adaptive:-1",	"polling=adaptive:1:2x",
+		"polling=busy:1",	"polling=adaptive:12345678901"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		assert_refused(forms[i], forms[i], "adaptive[:RETRY[:BATCH]]");
+}
+
+static void options_of_another_size_are_refused(void **state)
+{
+	struct rbx_context *ctx = NULL;
+
+	(void)state;
+	options.size_bytes--;
+	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "rbx_options_defaults()"));
+	assert_null(ctx);
+}
+
+static void options_set_in_the_struct_are_checked_by_open(void **state)
+{
+	struct rbx_context *ctx = NULL;
+
+	(void)state;
+	options.fragment_bytes = 5000;
+	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "fragment=5000"));
+	rbx_options_defaults(&options);
+	memset(options.mode, 'x', sizeof(options.mode)); /* no NUL */
+	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "mode"));
+	assert_null(ctx);
+}
+
+static void options_without_a_context_to_fill_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(rbx_open(NULL, &options), -EINVAL);
+	assert_int_equal(rbx_options_set(&options, NULL), -EINVAL);
+	assert_int_equal(rbx_options_set(NULL, "window=1"), -EINVAL);
+}
+
+static void describe_prints_each_option_as_it_is_set(void **state)
+{
+	struct rbx_context *ctx =
+		tenant_context("mode=merge window=3M queue_pairs=2");
+	char text[2048], start[16];
+	int length = rbx_describe(ctx, text, sizeof(text));
+
+	(void)state;
+	assert_int_equal(length, strlen(text));
+	assert_non_null(strstr(text, "mode=merge\n"));
+	assert_non_null(strstr(text, "window=3145728\n"));
+	assert_non_null(strstr(text, "queue_pairs=2\n"));
+	assert_non_null(strstr(text, "peer_timeout_ms=5000\n"));
+	assert_non_null(strstr(text, "using=soft: "));
+	/* As snprintf(): cut to the size, the whole length returned. */
+	assert_int_equal(rbx_describe(ctx, start, sizeof(start)), length);
+	assert_int_equal(strlen(start), sizeof(start) - 1);
+	assert_memory_equal(start, text, sizeof(start) - 1);
+	assert_int_equal(rbx_describe(ctx, NULL, 0), length);
+	rbx_close(ctx);
+}
+
+/* What describe prints can be given to rbx_options_set() again. */
+static void describe_lines_are_options(void **state)
+{
+	struct rbx_context *ctx = tenant_context("polling=adaptive:9:3");
+	char text[2048];
+	char *rest = text, *line;
+	int lines = 0;
+
+	(void)state;
+	rbx_describe(ctx, text, sizeof(text));
+	while ((line = strsep(&rest, "\n")) && *line) {
+		if (strncmp(line, "using=", 6))
+			assert_set(line);
+		lines++;
+	}
+	assert_int_equal(lines, 16);
+	assert_string_equal(options.polling, "adaptive:9:3");
+	rbx_close(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(options_defaults_are_as_documented,
+				       set_defaults),
+		cmocka_unit_test_setup(options_set_by_text_changes_the_field,
+				       set_defaults),
+		cmocka_unit_test_setup(options_polling_takes_each_form,
+				       set_defaults),
+		cmocka_unit_test_setup(options_bad_value_is_refused_and_named,
+				       set_defaults),
+		cmocka_unit_test_setup(options_bad_polling_is_refused_and_named,
+				       set_defaults),
+		cmocka_unit_test_setup(options_of_another_size_are_refused,
+				       set_defaults),
+		cmocka_unit_test_setup(
+			options_set_in_the_struct_are_checked_by_open,
+			set_defaults),
+		cmocka_unit_test_setup(
+			options_without_a_context_to_fill_are_refused,
+			set_defaults),
+		cmocka_unit_test_setup(describe_prints_each_option_as_it_is_set,
+				       set_defaults),
+		cmocka_unit_test_setup(describe_lines_are_options,
+				       set_defaults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * peer_keeper_test.c - connections that break under load and are restored.
+ *
+ * Between client and server lies a cable that is cut, held and disturbed. What
+ * must hold: every request ends once; what was acknowledged is there; and a
+ * write that is sent again never undoes a newer one.
+ *
+ * The load makes that visible. Each slot is a page with a chain of writes, one
+ * outstanding at a time, each with the next number all over the page; its
+ * neighbours, half of which are the program's neighbours too, merge with it.
+ * An old attempt that arrives late leaves an older number behind, at once or in
+ * one of the reads between the writes.
+ */
+#include "tests/lib/cable.h"
+#include "tests/lib/tenant.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/port.h"
+#include "core/random.h"
+#include "lib/clock.h"
+
+#define PAGE 4096u
+#define WORDS (PAGE / sizeof(uint64_t))
+#define SLOTS 64u
+
+/* ---- The load --------------------------------------------------------------*/
+
+struct load {
+	struct rbx_remote *remote;
+	bool stop; /* atomic */
+	uint32_t running_count; /* atomic */
+	uint32_t failed_count; /* atomic: requests that ended with an error */
+	uint32_t wrong_count; /* atomic: reads of something else */
+	uint32_t requests_count; /* atomic */
+};
+
+struct slot {
+	struct load *load;
+	struct rbx_request request;
+	uint64_t number; /* of the last write that was acknowledged */
+	uint64_t page[WORDS];
+};
+
+static void fill(struct slot *slot, uint64_t number)
+{
+	for (uint32_t i = 0; i < WORDS; i++)
+		slot->page[i] = number;
+}
+
+static bool holds(const struct slot *slot, uint64_t number)
+{
+	for (uint32_t i = 0; i < WORDS; i++)
+		if (slot->page[i] != number)
+			return false;
+	return true;
+}
+
+/* Two writes, then a read of what they have left. */
+static void slot_next(struct slot *slot)
+{
+	struct rbx_request *list[] = { &slot->request };
+
+	if (slot->number % 3 == 2 && slot->request.op == RBX_WRITE) {
+		slot->request.op = RBX_READ;
+		fill(slot, UINT64_MAX);
+	} else {
+		slot->request.op = RBX_WRITE;
+		fill(slot, slot->number + 1);
+	}
+	if (rbx_remote_submit(slot->load->remote, list, 1)) {
+		RBX_FETCH_ADD(&slot->load->failed_count, 1);
+		RBX_FETCH_ADD(&slot->load->running_count, -1);
+	}
+}
+
+static void slot_done(struct rbx_request *request)
+{
+	struct slot *slot = request->user;
+	struct load *load = slot->load;
+
+	RBX_FETCH_ADD(&load->requests_count, 1);
+	if (request->status)
+		RBX_FETCH_ADD(&load->failed_count, 1);
+	else if (request->op == RBX_WRITE)
+		slot->number++;
+	else if (!holds(slot, slot->number))
+		RBX_FETCH_ADD(&load->wrong_count, 1);
+	if (request->status || RBX_LOAD_RELAXED(&load->stop))
+		RBX_FETCH_ADD(&load->running_count, -1);
+	else
+		slot_next(slot);
+}
+
+static struct slot *load_start(struct load *load, struct rbx_remote *remote)
+{
+	struct slot *slots = calloc(SLOTS, sizeof(*slots));
+
+	assert_non_null(slots);
+	*load = (struct load){ .remote = remote, .running_count = SLOTS };
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		slots[i].load = load;
+		slots[i].request = (struct rbx_request){
+			.length_bytes = PAGE,
+			.offset = i * PAGE,
+			.buf = slots[i].page,
+			.complete = slot_done,
+			.user = &slots[i],
+		};
+		slot_next(&slots[i]);
+	}
+	return slots;
+}
+
+static void wait_while(const uint32_t *counter, const char *what)
+{
+	uint64_t end_ns = rbx_now_ns() + TENANT_WAIT_MS * 1000000ull;
+
+	while (RBX_LOAD_ACQUIRE(counter) != 0) {
+		usleep(200);
+		if (rbx_now_ns() > end_ns)
+			fail_msg("%s: %u left after %d ms", what,
+				 RBX_LOAD_ACQUIRE(counter), TENANT_WAIT_MS);
+	}
+}
+
+/* Waits until the load has done `count` more requests. */
+static void load_go_on(struct load *load, uint32_t count)
+{
+	uint32_t now = RBX_LOAD_ACQUIRE(&load->requests_count);
+
+	if (RBX_LOAD_ACQUIRE(&load->running_count) == 0)
+		fail_msg("all requests have failed");
+	tenant_wait(NULL, &load->requests_count, now + count, false);
+}
+
+static void load_stop(struct load *load)
+{
+	RBX_STORE_RELAXED(&load->stop, true);
+	wait_while(&load->running_count, "slots");
+}
+
+/* The last acknowledged write of each slot is what is there. */
+static void assert_kept(struct tenant *tenant, struct slot *slots)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		assert_int_equal(tenant_transfer(tenant, RBX_READ,
+						 slots[i].page, PAGE,
+						 i * PAGE),
+				 0);
+		assert_true(holds(&slots[i], slots[i].number));
+	}
+}
+
+/* ---- A tenant at the end of a cable ----------------------------------------*/
+
+struct site {
+	struct rbx_server *server;
+	struct cable *cable;
+	struct tenant tenant;
+};
+
+static void site_open(struct site *site, const char *settings)
+{
+	site->server = tenant_server();
+	site->cable = cable_lay(rbx_server_address(site->server));
+	tenant_open_at(&site->tenant, cable_address(site->cable), settings);
+}
+
+static void site_close(struct site *site)
+{
+	tenant_close(&site->tenant);
+	cable_remove(site->cable);
+	rbx_server_stop(site->server);
+}
+
+/* Under cuts at random moments, as often as `cuts` says. */
+static void storm(const char *settings, uint32_t cuts, bool newest_only)
+{
+	struct rbx_random random;
+	struct rbx_stats stats;
+	struct slot *slots;
+	struct site site;
+	struct load load;
+
+	rbx_random_seed(&random, 1);
+	site_open(&site, settings);
+	slots = load_start(&load, site.tenant.remote);
+	for (uint32_t i = 0; i < cuts; i++) {
+		usleep(rbx_random_below(&random, 8000));
+		if (i % 4 == 0) /* not in the repair of the one before */
+			load_go_on(&load, 100);
+		if (newest_only || i % 3 == 2)
+			cable_cut_newest(site.cable);
+		else
+			cable_cut(site.cable);
+	}
+	load_go_on(&load, 100);
+	load_stop(&load);
+	assert_int_equal(load.failed_count, 0);
+	assert_int_equal(load.wrong_count, 0);
+	stats = tenant_stats(site.tenant.ctx);
+	assert_true(stats.retries > 0);
+	assert_int_equal(stats.inflight_bytes, 0);
+	assert_int_equal(stats.requests, load.requests_count);
+	assert_kept(&site.tenant, slots);
+	free(slots);
+	site_close(&site);
+}
+
+static void old_write_never_undoes_a_newer_one(void **state)
+{
+	(void)state;
+	storm("", 200, false);
+}
+
+static void old_write_of_another_queue_pair_undoes_nothing(void **state)
+{
+	(void)state;
+	storm("queue_pairs=4 mode=single", 100, false);
+}
+
+static void staged_writes_are_sent_again_as_they_were(void **state)
+{
+	(void)state;
+	storm("buffers=staging pollers=2", 100, false);
+}
+
+static void narrow_window_survives_cuts(void **state)
+{
+	(void)state;
+	storm("window=32K mode=hybrid", 100, false);
+}
+
+static void polling_events_only_survives_cuts(void **state)
+{
+	(void)state;
+	storm("polling=event", 100, false);
+}
+
+/* The control connection is whole, only the data are cut off. */
+static void cut_of_a_data_connection_alone_is_repaired(void **state)
+{
+	(void)state;
+	storm("", 30, true);
+}
+
+/*
+ * The first attempts of all that is outstanding reach the server when the
+ * client has long resumed, sent them again, and gone on.
+ */
+static void first_attempt_that_comes_late_undoes_nothing(void **state)
+{
+	struct rbx_random random;
+	struct slot *slots;
+	struct site site;
+	struct load load;
+
+	(void)state;
+	rbx_random_seed(&random, 4);
+	site_open(&site, "peer_timeout_ms=20000 queue_pairs=2 mode=doorbell");
+	slots = load_start(&load, site.tenant.remote);
+	for (int i = 0; i < 60; i++) {
+		load_go_on(&load, SLOTS);
+		cable_hold(site.cable, true);
+		usleep(2000); /* much is under way now */
+		cable_haunt(site.cable, rbx_random_below(&random, 30));
+		cable_hold(site.cable, false);
+		load_go_on(&load, 4 * SLOTS);
+	}
+	load_stop(&load);
+	assert_int_equal(load.failed_count, 0);
+	assert_int_equal(load.wrong_count, 0);
+	assert_true(tenant_stats(site.tenant.ctx).retries > 0);
+	assert_kept(&site.tenant, slots);
+	free(slots);
+	site_close(&site);
+}
+
+static void idle_connection_that_was_cut_is_repaired(void **state)
+{
+	struct site site;
+	uint8_t page[PAGE];
+
+	(void)state;
+	site_open(&site, "");
+	for (int i = 0; i < 10; i++) {
+		memset(page, i, sizeof(page));
+		assert_int_equal(tenant_transfer(&site.tenant, RBX_WRITE, page,
+						 PAGE, 0),
+				 0);
+		cable_cut(site.cable);
+		usleep(i * 3000);
+		memset(page, 0xee, sizeof(page));
+		assert_int_equal(tenant_transfer(&site.tenant, RBX_READ, page,
+						 PAGE, 0),
+				 0);
+		assert_int_equal(page[0], i);
+		assert_int_equal(page[PAGE - 1], i);
+	}
+	site_close(&site);
+}
+
+static void short_hold_delays_and_loses_nothing(void **state)
+{
+	struct slot *slots;
+	struct site site;
+	struct load load;
+
+	(void)state;
+	site_open(&site, "peer_timeout_ms=20000");
+	slots = load_start(&load, site.tenant.remote);
+	for (int i = 0; i < 5; i++) {
+		load_go_on(&load, 200);
+		cable_hold(site.cable, true);
+		usleep(100000);
+		cable_hold(site.cable, false);
+	}
+	load_go_on(&load, 200);
+	load_stop(&load);
+	assert_int_equal(load.failed_count, 0);
+	assert_int_equal(load.wrong_count, 0);
+	assert_kept(&site.tenant, slots);
+	free(slots);
+	site_close(&site);
+}
+
+/* Nothing is carried any more, and nobody says so. */
+static void endless_hold_ends_every_request(void **state)
+{
+	uint8_t page[PAGE];
+	struct slot *slots;
+	struct site site;
+	struct load load;
+
+	(void)state;
+	site_open(&site, "peer_timeout_ms=400");
+	slots = load_start(&load, site.tenant.remote);
+	load_go_on(&load, 200);
+	cable_hold(site.cable, true);
+	wait_while(&load.running_count, "slots");
+	assert_int_equal(load.failed_count, SLOTS);
+	assert_int_equal(load.wrong_count, 0);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_true(slots[i].request.status == -EHOSTUNREACH ||
+			    slots[i].request.status == -ETIMEDOUT);
+	/* It stays down, even though the cable is good again. */
+	cable_hold(site.cable, false);
+	assert_int_equal(tenant_transfer(&site.tenant, RBX_READ, page, PAGE, 0),
+			 -EHOSTUNREACH);
+	assert_int_equal(tenant_stats(site.tenant.ctx).inflight_bytes, 0);
+	free(slots);
+	site_close(&site);
+}
+
+static void unplugged_cable_ends_every_request(void **state)
+{
+	struct slot *slots;
+	struct site site;
+	struct load load;
+
+	(void)state;
+	site_open(&site, "peer_timeout_ms=400 queue_pairs=2");
+	slots = load_start(&load, site.tenant.remote);
+	load_go_on(&load, 200);
+	cable_unplug(site.cable, true);
+	cable_cut(site.cable);
+	wait_while(&load.running_count, "slots");
+	assert_int_equal(load.failed_count, SLOTS);
+	assert_int_equal(load.wrong_count, 0);
+	free(slots);
+	site_close(&site);
+}
+
+/* Bytes that are not what the server sent: the connection is given up and made
+ * anew; nothing of it passes for data. TCP's checksum is the fabric's, so only
+ * headers can be told: the numbers of the load are never garbled alone, because
+ * a whole read of garbage follows a garbled header. */
+static void garbage_from_the_server_breaks_and_is_repaired(void **state)
+{
+	struct site site;
+	uint8_t page[PAGE];
+
+	(void)state;
+	site_open(&site, "");
+	tenant_fill(page, PAGE, 1);
+	assert_int_equal(tenant_transfer(&site.tenant, RBX_WRITE, page, PAGE,
+					 0),
+			 0);
+	for (int i = 0; i < 5; i++) {
+		uint8_t seen[PAGE] = { 0 };
+
+		cable_garble(site.cable, 8);
+		assert_int_equal(tenant_transfer(&site.tenant, RBX_READ, seen,
+						 PAGE, 0),
+				 0);
+		assert_memory_equal(seen, page, PAGE);
+	}
+	assert_true(tenant_stats(site.tenant.ctx).retries > 0);
+	site_close(&site);
+}
+
+/* A fenced read must see the writes before it, whatever is sent again. */
+static void fence_holds_over_a_repair(void **state)
+{
+	struct rbx_request requests[9], *list[9];
+	static uint8_t pages[9][PAGE];
+	struct rbx_random random;
+	struct site site;
+
+	(void)state;
+	rbx_random_seed(&random, 2);
+	site_open(&site, "queue_pairs=2 mode=single");
+	for (int round = 1; round <= 60; round++) {
+		for (uint32_t i = 0; i < 9; i++) {
+			memset(pages[i], i < 8 ? round : 0, PAGE);
+			requests[i] = (struct rbx_request){
+				.op = i < 8 ? RBX_WRITE : RBX_READ,
+				.flags = i < 8 ? 0 : RBX_FENCE,
+				.length_bytes = PAGE,
+				.offset = i % 8 * PAGE,
+				.buf = pages[i],
+			};
+			list[i] = &requests[i];
+		}
+		requests[8].offset = (uint32_t)round % 8 * PAGE;
+		assert_int_equal(rbx_remote_submit(site.tenant.remote, list, 9),
+				 0);
+		usleep(rbx_random_below(&random, 200));
+		cable_cut(site.cable);
+		tenant_reap(site.tenant.ctx, 9);
+		assert_memory_equal(pages[8], pages[0], PAGE);
+	}
+	site_close(&site);
+}
+
+static void peer_closes_while_it_is_being_repaired(void **state)
+{
+	struct site site;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		site_open(&site, "queue_pairs=2");
+		cable_cut(site.cable);
+		usleep(i * 500);
+		site_close(&site);
+	}
+}
+
+/* The connection may break at any moment of opening. */
+static void peer_opened_under_cuts_works_or_says_no(void **state)
+{
+	struct rbx_server *server = tenant_server();
+	struct cable *cable = cable_lay(rbx_server_address(server));
+	struct rbx_context *ctx = tenant_context("queue_pairs=4");
+	struct rbx_random random;
+	uint32_t opened = 0;
+
+	(void)state;
+	rbx_random_seed(&random, 3);
+	for (int i = 0; i < 60; i++) {
+		struct tenant tenant = { .ctx = ctx };
+		uint8_t page[PAGE] = { 0 };
+
+		if (i % 3 == 0)
+			cable_garble(cable, 1 + rbx_random_below(&random, 400));
+		if (rbx_peer_connect(ctx, &tenant.peer, cable_address(cable))) {
+			assert_true(rbx_last_error()[0] != '\0');
+			cable_garble(cable, 0);
+			continue;
+		}
+		cable_garble(cable, 0);
+		cable_cut_newest(cable);
+		if (rbx_borrow(tenant.peer, &tenant.remote,
+			       TENANT_SLAB_BYTES) == 0) {
+			opened++;
+			assert_int_equal(tenant_transfer(&tenant, RBX_WRITE,
+							 page, PAGE, 0),
+					 0);
+			rbx_return(tenant.remote);
+		}
+		rbx_peer_close(tenant.peer);
+	}
+	assert_true(opened > 0);
+	rbx_close(ctx);
+	cable_remove(cable);
+	rbx_server_stop(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(old_write_never_undoes_a_newer_one),
+		cmocka_unit_test(old_write_of_another_queue_pair_undoes_nothing),
+		cmocka_unit_test(staged_writes_are_sent_again_as_they_were),
+		cmocka_unit_test(narrow_window_survives_cuts),
+		cmocka_unit_test(polling_events_only_survives_cuts),
+		cmocka_unit_test(first_attempt_that_comes_late_undoes_nothing),
+		cmocka_unit_test(cut_of_a_data_connection_alone_is_repaired),
+		cmocka_unit_test(idle_connection_that_was_cut_is_repaired),
+		cmocka_unit_test(short_hold_delays_and_loses_nothing),
+		cmocka_unit_test(endless_hold_ends_every_request),
+		cmocka_unit_test(unplugged_cable_ends_every_request),
+		cmocka_unit_test(garbage_from_the_server_breaks_and_is_repaired),
+		cmocka_unit_test(fence_holds_over_a_repair),
+		cmocka_unit_test(peer_closes_while_it_is_being_repaired),
+		cmocka_unit_test(peer_opened_under_cuts_works_or_says_no),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
