@@ -151,7 +151,7 @@ out_free:
 	return err;
 }
 
-void rbx_peer_close_internal(struct rbx_peer *peer)
+void rbx_peer_close(struct rbx_peer *peer)
 {
 	struct rbx_context *ctx = peer->ctx;
 

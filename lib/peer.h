@@ -43,7 +43,7 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
 
 /* No fragment outstanding, no slab of use any more. Blocks. */
-void rbx_peer_close_internal(struct rbx_peer *peer);
+void rbx_peer_close(struct rbx_peer *peer);
 
 const char *rbx_peer_address(const struct rbx_peer *peer);
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer);

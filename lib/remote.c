@@ -32,11 +32,6 @@ int rbx_peer_connect(struct rbx_context *ctx, struct rbx_peer **peer,
 	return rbx_peer_open(ctx, server, NULL, peer);
 }
 
-void rbx_peer_close(struct rbx_peer *peer)
-{
-	rbx_peer_close_internal(peer);
-}
-
 static void fragment_done(struct rbx_fragment *fragment)
 {
 	struct rbx_piece *piece = rbx_part_of(fragment)->piece;

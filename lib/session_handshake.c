@@ -48,8 +48,7 @@ int rbx_session_connect(struct rbx_session *session,
 	if (err == -ECONNREFUSED && reason)
 		return rbx_error(rbx_reason_errno(reason), "%s refused: %s",
 				 session->address, rbx_reason_sentence(reason));
-	return rbx_error(err, "cannot connect to %s: %s", session->address,
-			 error);
+	return rbx_error(err, "%s", error);
 }
 
 static int control_connect(struct rbx_session *session)

@@ -119,7 +119,7 @@ static int server_open(struct rbx_volume *volume, uint32_t index,
 
 static void server_close(struct rbx_volume *volume, uint32_t index)
 {
-	rbx_peer_close_internal(volume->servers[index].peer);
+	rbx_peer_close(volume->servers[index].peer);
 	volume->servers[index].peer = NULL;
 }
 

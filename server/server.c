@@ -126,8 +126,7 @@ static int device_listen(struct rbx_server *s)
 				    error);
 	if (err) {
 		s->listener = NULL;
-		return rbx_error(err, "cannot listen on %s: %s",
-				 s->options.listen, error);
+		return rbx_error(err, "%s", error);
 	}
 	return 0;
 }

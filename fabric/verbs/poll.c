@@ -18,6 +18,23 @@
 
 #define POLL_BATCH_COUNT 32
 
+static void completion_translate(struct rbx_verbs_qp *qp,
+				 const struct ibv_wc *in, struct rbx_wc *out)
+{
+	const bool is_recv = in->wr_id & RBX_VERBS_WR_RECV;
+	struct rbx_verbs_wr_ring *ring = is_recv ? &qp->recvs : &qp->sends;
+
+	out->qp = &qp->qp;
+	out->wr_id = rbx_verbs_wr_ring_complete(ring, in->wr_id &
+						~RBX_VERBS_WR_RECV);
+	out->status = is_recv ? rbx_verbs_recv_status(in->status) :
+				rbx_verbs_send_status(in->status);
+	if (out->status)
+		return;
+	out->opcode = rbx_verbs_wc_opcode(in->opcode);
+	out->length_bytes = in->byte_len;
+}
+
 /* Returns how many entries of wcs were filled. */
 static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
 			     int count, struct rbx_wc *wcs)
@@ -32,15 +49,9 @@ static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
 		qp = rbx_verbs_qp_table_find(&device->qps, in[i].qp_num);
 		if (!qp)
 			continue;
-		wcs[filled].wr_id = in[i].wr_id;
-		wcs[filled].qp = &qp->qp;
-		wcs[filled].status = rbx_verbs_wc_status(in[i].status);
-		if (wcs[filled].status) {
+		completion_translate(qp, &in[i], &wcs[filled]);
+		if (wcs[filled].status)
 			rbx_verbs_conn_end(qp->conn);
-		} else {
-			wcs[filled].opcode = rbx_verbs_wc_opcode(in[i].opcode);
-			wcs[filled].length_bytes = in[i].byte_len;
-		}
 		filled++;
 	}
 	pthread_mutex_unlock(&cq->lookup_lock);

@@ -6,8 +6,8 @@
  * call, which is one doorbell. The scatter lists are not copied: an entry of
  * ours and one of libibverbs are the same in memory, as asserted below.
  *
- * A chain longer than the array cannot fit into the send queue either; what is
- * over is refused as the device refuses what finds the queue full.
+ * How much may be posted the ring of the queue decides (see wr_ring.h); what is
+ * over is refused, and so is what no device could carry out.
  *
  * A queue pair in error takes work and flushes it. For sends all devices do;
  * Soft-RoCE looks at its receive queue only when a packet or a change of state
@@ -69,7 +69,6 @@ static bool send_is_possible(const struct rbx_verbs_qp *qp,
 
 static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
 {
-	out->wr_id = wr->wr_id;
 	out->sg_list = (struct ibv_sge *)wr->sges;
 	out->num_sge = (int)wr->sge_count;
 	out->opcode = opcodes[wr->opcode];
@@ -85,16 +84,19 @@ static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
 static uint32_t chain_translate(struct rbx_verbs_qp *qp, struct rbx_wr *wr,
 				struct rbx_wr **rest, int *err)
 {
+	const uint32_t room = rbx_verbs_wr_ring_room(&qp->sends);
 	uint32_t count = 0;
 
 	for (*err = 0; wr; wr = wr->next) {
 		if (!send_is_possible(qp, wr))
 			*err = -EINVAL;
-		else if (count == qp->wr_count)
+		else if (count == room)
 			*err = -ENOMEM;
 		if (*err)
 			break;
 		send_translate(wr, &qp->wrs[count]);
+		qp->wrs[count].wr_id = rbx_verbs_wr_ring_note(&qp->sends, count,
+							      wr->wr_id);
 		if (count)
 			qp->wrs[count - 1].next = &qp->wrs[count];
 		qp->wrs[count++].next = NULL;
@@ -109,36 +111,41 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
 	struct ibv_send_wr *bad_wr;
 	struct rbx_wr *rest;
-	ptrdiff_t posted_count;
+	uint32_t posted;
+	uint32_t i;
 	int err;
-	int device_err;
+	int device_err = 0;
 
-	device_err = chain_translate(qp, first, &rest, &err) ?
-			     ibv_post_send(qp->ibv, qp->wrs, &bad_wr) : 0;
+	posted = chain_translate(qp, first, &rest, &err);
+	if (posted)
+		device_err = ibv_post_send(qp->ibv, qp->wrs, &bad_wr);
 	if (device_err) {
 		err = -device_err;
-		posted_count = bad_wr - qp->wrs;
-		for (rest = first; posted_count > 0; posted_count--)
+		posted = (uint32_t)(bad_wr - qp->wrs);
+		for (rest = first, i = 0; i < posted; i++)
 			rest = rest->next;
 	}
+	qp->sends.posted += posted;
 	if (err && bad)
 		*bad = rest;
 	return err;
 }
 
-/* One call to the device; *bad is where the chain goes on. */
+/* One call to the device; *rest is where the chain goes on. */
 static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
-			   struct rbx_recv_wr **bad)
+			   struct rbx_recv_wr **rest)
 {
+	const uint32_t room = rbx_verbs_wr_ring_room(&qp->recvs);
 	struct ibv_recv_wr wrs[RECV_BATCH_COUNT];
 	struct ibv_recv_wr *bad_wr;
 	struct rbx_recv_wr *wr = first;
-	ptrdiff_t posted_count;
-	int count;
+	uint32_t count = 0;
+	uint32_t i;
 	int err;
 
-	for (count = 0; wr && count < RECV_BATCH_COUNT; wr = wr->next) {
-		wrs[count].wr_id = wr->wr_id;
+	for (; wr && count < RECV_BATCH_COUNT && count < room; wr = wr->next) {
+		wrs[count].wr_id = RBX_VERBS_WR_RECV |
+			rbx_verbs_wr_ring_note(&qp->recvs, count, wr->wr_id);
 		wrs[count].sg_list = (struct ibv_sge *)&wr->sge;
 		/* Devices read an entry of no bytes as one of 2^31. */
 		wrs[count].num_sge = wr->sge.length_bytes ? 1 : 0;
@@ -146,13 +153,16 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 			wrs[count - 1].next = &wrs[count];
 		wrs[count++].next = NULL;
 	}
+	*rest = wr;
+	if (!count)
+		return -ENOMEM;
 	err = ibv_post_recv(qp->ibv, wrs, &bad_wr);
 	if (err) {
-		posted_count = bad_wr - wrs;
-		for (wr = first; posted_count > 0; posted_count--)
-			wr = wr->next;
+		count = (uint32_t)(bad_wr - wrs);
+		for (*rest = first, i = 0; i < count; i++)
+			*rest = (*rest)->next;
 	}
-	*bad = wr;
+	qp->recvs.posted += count;
 	return -err;
 }
 

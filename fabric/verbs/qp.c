@@ -128,7 +128,6 @@ static void qp_fill(struct rbx_verbs_qp *qp, const struct rbx_qp_init *init,
 		    const struct ibv_qp_cap *cap)
 {
 	qp->max_sge = init->max_sge;
-	qp->wr_count = cap->max_send_wr;
 	qp->qp.device = &qp->conn->device->device;
 	qp->qp.send_cq = init->send_cq;
 	qp->qp.recv_cq = init->recv_cq;
@@ -137,6 +136,29 @@ static void qp_fill(struct rbx_verbs_qp *qp, const struct rbx_qp_init *init,
 	qp->qp.max_inline_bytes = smaller(cap->max_inline_data,
 					  init->max_inline_bytes);
 	rbx_verbs_conn_name_peer(qp->conn->id, qp->qp.peer_name);
+}
+
+static void qp_free(struct rbx_verbs_qp *qp)
+{
+	free(qp->sends.wr_ids);
+	free(qp->recvs.wr_ids);
+	free(qp);
+}
+
+/* NULL: out of memory. */
+static struct rbx_verbs_qp *qp_alloc(const struct rbx_qp_init *init,
+				     const struct ibv_qp_cap *cap)
+{
+	struct rbx_verbs_qp *qp =
+		calloc(1, sizeof(*qp) + cap->max_send_wr * sizeof(qp->wrs[0]));
+
+	if (!qp)
+		return NULL;
+	if (!rbx_verbs_wr_ring_init(&qp->sends, cap->max_send_wr) &&
+	    !rbx_verbs_wr_ring_init(&qp->recvs, init->recv_depth_count))
+		return qp;
+	qp_free(qp);
+	return NULL;
 }
 
 int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
@@ -158,7 +180,7 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 			"for less, or raise RLIMIT_MEMLOCK (`ulimit -l`)",
 			init->send_depth_count, init->recv_depth_count,
 			strerror(errno));
-	qp = calloc(1, sizeof(*qp) + attr.cap.max_send_wr * sizeof(qp->wrs[0]));
+	qp = qp_alloc(init, &attr.cap);
 	if (!qp)
 		goto out_destroy_ibv;
 	qp->ibv = ibv;
@@ -171,7 +193,7 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 	return 0;
 
 out_free_qp:
-	free(qp);
+	qp_free(qp);
 out_destroy_ibv:
 	ibv_destroy_qp(ibv);
 	return rbx_verbs_explain(error, -ENOMEM, "out of memory");
@@ -198,5 +220,5 @@ void rbx_verbs_destroy_qp(struct rbx_qp *rbx_qp)
 	poll_wait_out(qp->qp.recv_cq);
 	rbx_verbs_conn_destroy(qp->conn);
 	ibv_destroy_qp(qp->ibv);
-	free(qp);
+	qp_free(qp);
 }

@@ -10,7 +10,7 @@
 
 #include "fabric/fabric.h"
 
-int32_t rbx_verbs_wc_status(enum ibv_wc_status status)
+int32_t rbx_verbs_send_status(enum ibv_wc_status status)
 {
 	switch (status) {
 	case IBV_WC_SUCCESS:
@@ -46,6 +46,14 @@ int32_t rbx_verbs_wc_status(enum ibv_wc_status status)
 	default: /* our own device failed, or was asked for what we never ask */
 		return -EIO;
 	}
+}
+
+int32_t rbx_verbs_recv_status(enum ibv_wc_status status)
+{
+	/* What Soft-RoCE says of a message longer than the receive. */
+	if (status == IBV_WC_LOC_QP_OP_ERR)
+		return -EMSGSIZE;
+	return rbx_verbs_send_status(status);
 }
 
 uint8_t rbx_verbs_wc_opcode(enum ibv_wc_opcode opcode)

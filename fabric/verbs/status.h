@@ -7,8 +7,9 @@
 #include <rdma/rdma_cma.h>
 #include <stdint.h>
 
-/* 0 or -errno as the head of fabric.h lists them. */
-int32_t rbx_verbs_wc_status(enum ibv_wc_status status);
+/* 0 or -errno as the head of fabric.h lists them, of either queue. */
+int32_t rbx_verbs_send_status(enum ibv_wc_status status);
+int32_t rbx_verbs_recv_status(enum ibv_wc_status status);
 
 /* enum rbx_opcode of a completion without error. */
 uint8_t rbx_verbs_wc_opcode(enum ibv_wc_opcode opcode);

@@ -20,6 +20,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/verbs/qp_table.h"
+#include "fabric/verbs/wr_ring.h"
 
 struct rbx_verbs_device {
 	struct rbx_device device;
@@ -80,8 +81,9 @@ struct rbx_verbs_qp {
 	struct ibv_qp *ibv;
 	struct rbx_verbs_conn *conn;
 	uint32_t max_sge;
-	uint32_t wr_count; /* entries of wrs: the longest chain at a time */
-	struct ibv_send_wr wrs[]; /* where a post is translated to */
+	struct rbx_verbs_wr_ring sends;
+	struct rbx_verbs_wr_ring recvs;
+	struct ibv_send_wr wrs[]; /* send_depth_count: a chain, translated */
 };
 
 static inline struct rbx_verbs_device *rbx_verbs_device(struct rbx_device *d)

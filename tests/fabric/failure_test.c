@@ -277,7 +277,11 @@ static void revoked_under_traffic_fails_cleanly(void **state)
 			/* Posted after the end of the key: must not be good. */
 			assert_false(revoked_before);
 		}
-		assert_true(wc.status == -EACCES || wc.status == -EHOSTUNREACH);
+		/* Soft-RoCE stops a response halfway, and no more comes. */
+		assert_true(wc.status == -EACCES ||
+			    wc.status == -EHOSTUNREACH ||
+			    (wc.status == -ETIMEDOUT &&
+			     !strcmp(test_fabric, "verbs")));
 		pthread_join(thread, NULL);
 		pair.target_mr = NULL;
 		test_pair_close(&pair);
@@ -340,9 +344,7 @@ static void message_longer_than_receive_fails_both(void **state)
 	test_post(&pair, &wr);
 	wc = test_wait(&pair, pair.server_cq);
 	assert_int_equal(wc.wr_id, 1);
-	/* Soft-RoCE calls it an operation error, as it does a wrong key. */
-	if (strcmp(test_fabric, "verbs") || wc.status != -EFAULT)
-		assert_int_equal(wc.status, -EMSGSIZE);
+	assert_int_equal(wc.status, -EMSGSIZE);
 	wc = test_wait(&pair, pair.server_cq);
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_equal(wc.status, -ECANCELED);

@@ -11,7 +11,7 @@
 #include "fabric/fabric.h"
 #include "fabric/verbs/status.h"
 
-static void wc_status_each_code_is_as_the_fabric_promises(void **state)
+static void send_status_each_code_is_as_the_fabric_promises(void **state)
 {
 	static const struct {
 		enum ibv_wc_status status;
@@ -33,15 +33,25 @@ static void wc_status_each_code_is_as_the_fabric_promises(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		assert_int_equal(rbx_verbs_wc_status(table[i].status),
+		assert_int_equal(rbx_verbs_send_status(table[i].status),
 				 table[i].expected);
 }
 
-static void wc_status_unknown_code_is_an_error(void **state)
+static void send_status_unknown_code_is_an_error(void **state)
 {
 	(void)state;
-	assert_int_equal(rbx_verbs_wc_status(IBV_WC_FATAL_ERR), -EIO);
-	assert_int_equal(rbx_verbs_wc_status((enum ibv_wc_status)999), -EIO);
+	assert_int_equal(rbx_verbs_send_status(IBV_WC_FATAL_ERR), -EIO);
+	assert_int_equal(rbx_verbs_send_status((enum ibv_wc_status)999), -EIO);
+}
+
+static void recv_status_operation_error_is_too_long(void **state)
+{
+	(void)state;
+	assert_int_equal(rbx_verbs_recv_status(IBV_WC_LOC_QP_OP_ERR),
+			 -EMSGSIZE);
+	assert_int_equal(rbx_verbs_recv_status(IBV_WC_LOC_LEN_ERR), -EMSGSIZE);
+	assert_int_equal(rbx_verbs_recv_status(IBV_WC_LOC_PROT_ERR), -EFAULT);
+	assert_int_equal(rbx_verbs_recv_status(IBV_WC_SUCCESS), 0);
 }
 
 static void wc_opcode_each_code_is_ours(void **state)
@@ -87,8 +97,9 @@ static void cm_status_bad_events_are_never_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wc_status_each_code_is_as_the_fabric_promises),
-		cmocka_unit_test(wc_status_unknown_code_is_an_error),
+		cmocka_unit_test(send_status_each_code_is_as_the_fabric_promises),
+		cmocka_unit_test(send_status_unknown_code_is_an_error),
+		cmocka_unit_test(recv_status_operation_error_is_too_long),
 		cmocka_unit_test(wc_opcode_each_code_is_ours),
 		cmocka_unit_test(cm_status_good_events_are_zero),
 		cmocka_unit_test(cm_status_rejection_reason_is_no_errno),

@@ -338,7 +338,7 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 	return 0;
 }
 
-void rbx_peer_close_internal(struct rbx_peer *peer)
+void rbx_peer_close(struct rbx_peer *peer)
 {
 	uint32_t i;
 

@@ -123,7 +123,8 @@ static struct slot *load_start(struct load *load, struct rbx_volume *volume)
 			.complete = slot_done,
 			.user = &slots[i],
 		};
-		slot_go(&slots[i], RBX_WRITE);
+		/* At any time some read, and some write. */
+		slot_go(&slots[i], i / PAGES_EACH % 2 ? RBX_READ : RBX_WRITE);
 	}
 	return slots;
 }
@@ -238,7 +239,7 @@ static void stop_that_is_noticed_is_survived(void **state)
 	slots = load_start(&load, volume);
 	load_go_on(&load, 500);
 	server_process_signal(&server, SIGSTOP);
-	usleep(2500000);
+	usleep(3000000);
 	server_process_signal(&server, SIGCONT);
 	load_go_on(&load, 500);
 	load_stop(&load);

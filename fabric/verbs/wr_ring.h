@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * wr_ring.h - the work requests of one queue that are posted and not yet polled.
+ *
+ * To the device a work request is known by its number in the order of posting;
+ * the ring keeps the wr_id that its owner gave it. This serves three ends:
+ * - The queue is full when `depth` work requests wait to be polled. A device
+ *   may have room earlier (Soft-RoCE has when it is done with the request), but
+ *   then completions that nobody fetches would overrun the completion queue.
+ * - A completion frees all places before it, signaled or not.
+ * - Also in a completion with an error it is known whether it was a receive.
+ *
+ * One thread posts and one polls, as the fabric requires; `completed` tells the
+ * first what the second has seen, and orders the reuse of a place after its
+ * last reading.
+ */
+#ifndef RBX_VERBS_WR_RING_H
+#define RBX_VERBS_WR_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct rbx_verbs_wr_ring {
+	uint64_t *wr_ids;
+	uint64_t mask; /* places - 1 */
+	uint32_t depth_count;
+	uint64_t posted; /* the poster's own */
+	_Atomic uint64_t completed;
+};
+
+/* The top bit of what the device carries tells the two queues apart. */
+#define RBX_VERBS_WR_RECV (1ull << 63)
+
+static inline int rbx_verbs_wr_ring_init(struct rbx_verbs_wr_ring *ring,
+					 uint32_t depth_count)
+{
+	uint64_t places = 1;
+
+	while (places < depth_count)
+		places *= 2;
+	ring->wr_ids = calloc(places, sizeof(ring->wr_ids[0]));
+	ring->mask = places - 1;
+	ring->depth_count = depth_count;
+	ring->posted = 0;
+	atomic_init(&ring->completed, 0);
+	return ring->wr_ids ? 0 : -1;
+}
+
+/* How many may be posted now. */
+static inline uint32_t rbx_verbs_wr_ring_room(struct rbx_verbs_wr_ring *ring)
+{
+	uint64_t completed = atomic_load_explicit(&ring->completed,
+						  memory_order_acquire);
+
+	return ring->depth_count - (uint32_t)(ring->posted - completed);
+}
+
+/*
+ * Notes the wr_id of the `ahead`-th work request that is about to be posted;
+ * returns its number. The poster adds to `posted` what the device has taken.
+ */
+static inline uint64_t rbx_verbs_wr_ring_note(struct rbx_verbs_wr_ring *ring,
+					      uint32_t ahead, uint64_t wr_id)
+{
+	uint64_t number = ring->posted + ahead;
+
+	ring->wr_ids[number & ring->mask] = wr_id;
+	return number;
+}
+
+/* Takes the number of a completion and returns the wr_id. */
+static inline uint64_t
+rbx_verbs_wr_ring_complete(struct rbx_verbs_wr_ring *ring, uint64_t number)
+{
+	uint64_t wr_id = ring->wr_ids[number & ring->mask];
+
+	atomic_store_explicit(&ring->completed, number + 1,
+			      memory_order_release);
+	return wr_id;
+}
+
+#endif
