@@ -132,12 +132,18 @@ static struct rbx_send_ring *pick_ring(struct rbx_channel *channel,
 	return NULL;
 }
 
+/* A counter that the combiner alone writes, and anybody reads. */
+static void count(uint64_t *counter, uint64_t value)
+{
+	RBX_STORE_RELAXED(counter, *counter + value);
+}
+
 /* Plans one work request into `work` and pays for it. */
 static enum cause plan_work(struct rbx_channel *channel, struct rbx_work *work,
 			    uint64_t now_ns)
 {
 	if (!rbx_window_take(channel->window, work->length_bytes)) {
-		channel->counters.window_waits++;
+		count(&channel->counters.window_waits, 1);
 		return CAUSE_WINDOW;
 	}
 	if (rbx_planner_commit(channel->planner, &channel->merge_queue, work)) {
@@ -145,10 +151,10 @@ static enum cause plan_work(struct rbx_channel *channel, struct rbx_work *work,
 		return CAUSE_STAGING;
 	}
 	work->posted_ns = now_ns;
-	channel->counters.work_requests++;
-	channel->counters.merged_requests += work->member_count - 1;
+	count(&channel->counters.work_requests, 1);
+	count(&channel->counters.merged_requests, work->member_count - 1);
 	if (work->staging_block != RBX_NOT_STAGED)
-		channel->counters.staged_bytes += work->length_bytes;
+		count(&channel->counters.staged_bytes, work->length_bytes);
 	return CAUSE_NONE;
 }
 
@@ -179,7 +185,7 @@ static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 			break;
 		chain->work_count++;
 	}
-	channel->counters.doorbells += chain->work_count != 0;
+	count(&channel->counters.doorbells, chain->work_count != 0);
 	RBX_STORE_RELEASE(&ring->posted_count,
 			  chain->first_number + chain->work_count);
 }

@@ -43,7 +43,8 @@ static int open_device(struct rbx_context *ctx)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	int err = rbx_fabric_choose(ctx->options.fabric, ctx->options.device,
-				    ctx->options.gid_index, &ctx->fabric);
+				    ctx->options.gid_index, NULL,
+				    &ctx->fabric);
 
 	if (err)
 		return err;

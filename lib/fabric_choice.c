@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/error.h"
+#include "lib/loopback.h"
 
 /* What verbs says of itself: 0, or -errno with the reason in error. */
 static int verbs_probe(char *error)
@@ -53,13 +54,26 @@ static int choose_soft(struct rbx_fabric_choice *choice, bool mapping,
 	return 0;
 }
 
-static int choose_auto(struct rbx_fabric_choice *choice)
+/* No NIC is reached by a loopback address; what is no address is refused by
+ * who listens on it. */
+static bool is_loopback(const char *address)
+{
+	bool loopback;
+
+	return address && !rbx_address_is_loopback(address, &loopback) &&
+	       loopback;
+}
+
+static int choose_auto(struct rbx_fabric_choice *choice, const char *address)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	char why[RBX_ERROR_TEXT_MAX + 32];
 
 	if (choice->options.device_name)
 		return choose_verbs(choice, "a device was named");
+	if (is_loopback(address))
+		return choose_soft(choice, true,
+				   "a loopback address, which no NIC serves");
 	if (!verbs_probe(error))
 		return choose_verbs(choice, "there is an RDMA device");
 	snprintf(why, sizeof(why), "no RDMA device (%s)", error);
@@ -67,13 +81,13 @@ static int choose_auto(struct rbx_fabric_choice *choice)
 }
 
 int rbx_fabric_choose(const char *fabric, const char *device, int gid_index,
-		      struct rbx_fabric_choice *choice)
+		      const char *address, struct rbx_fabric_choice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
 	choice->options.device_name = device && device[0] ? device : NULL;
 	choice->options.gid_index = gid_index;
 	if (!strcmp(fabric, "auto"))
-		return choose_auto(choice);
+		return choose_auto(choice, address);
 	if (!strcmp(fabric, "verbs"))
 		return choose_verbs(choice, "as asked");
 	if (!strcmp(fabric, "soft"))

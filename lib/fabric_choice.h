@@ -19,9 +19,10 @@ struct rbx_fabric_choice {
 
 /*
  * device: "mlx5_0", "mlx5_0:1"; "" or NULL: any; borrowed as long as the
- * choice is used. gid_index: -1 any. 0, -EINVAL, -ENODEV; rbx_last_error().
+ * choice is used. gid_index: -1 any. address: where a server will listen, "host:
+ * port"; NULL: not known yet. 0, -EINVAL, -ENODEV; rbx_last_error().
  */
 int rbx_fabric_choose(const char *fabric, const char *device, int gid_index,
-		      struct rbx_fabric_choice *choice);
+		      const char *address, struct rbx_fabric_choice *choice);
 
 #endif

@@ -75,6 +75,16 @@ static void free_peer(struct rbx_peer *peer)
 	free(peer);
 }
 
+/* As deep as the device allows, to RBX_SEND_DEPTH; rings are powers of two. */
+static uint32_t send_depth(const struct rbx_device_caps *caps)
+{
+	uint32_t depth_count = RBX_SEND_DEPTH;
+
+	while (depth_count > caps->max_send_wr && depth_count > 1)
+		depth_count /= 2;
+	return depth_count;
+}
+
 /* Memory and fields; nothing is connected yet. */
 static struct rbx_peer *new_peer(struct rbx_context *ctx,
 				 const struct rbx_peer_events *events)
@@ -98,11 +108,12 @@ static struct rbx_peer *new_peer(struct rbx_context *ctx,
 	rbx_peer_state_init(&peer->state,
 			    (uint64_t)ctx->options.peer_timeout_ms * 1000000 /
 				    4);
+	peer->send_depth_count = send_depth(&ctx->device->caps);
 	rbx_channel_init(&peer->channel, &ctx->planner, &ctx->window);
 	for (uint32_t i = 0; i < lane_count; i++) {
 		rbx_channel_add_ring(&peer->channel,
 				     &peer->works[i * RBX_SEND_DEPTH],
-				     RBX_SEND_DEPTH);
+				     peer->send_depth_count);
 		peer->lanes[i].peer = peer;
 		peer->lanes[i].ring_index = i;
 	}

@@ -24,7 +24,6 @@ struct rbx_lane {
 	struct rbx_peer *peer;
 	uint32_t ring_index;
 	struct rbx_qp *qp; /* NULL while the connection is broken */
-	uint8_t sentinel[64]; /* of the posted receive; nobody sends */
 };
 
 struct rbx_peer {
@@ -33,6 +32,7 @@ struct rbx_peer {
 	struct rbx_session *session;
 	struct rbx_peer_events events;
 	struct rbx_channel channel;
+	uint32_t send_depth_count; /* of each lane */
 	uint32_t lane_count;
 	struct rbx_lane lanes[RBX_QUEUE_PAIRS_MAX];
 	struct rbx_work *works; /* RBX_SEND_DEPTH for each lane */

@@ -36,13 +36,12 @@ static void look_again_soon(void)
 static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane)
 {
 	struct rbx_recv_wr sentinel = {
-		.wr_id = RBX_SENTINEL_WR_ID,
-		.sge = { .addr = (uintptr_t)lane->sentinel },
+		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
 	};
 	struct rbx_qp_init init = {
 		.send_cq = peer->poller->cq,
 		.recv_cq = peer->poller->cq,
-		.send_depth_count = RBX_SEND_DEPTH,
+		.send_depth_count = peer->send_depth_count,
 		.recv_depth_count = 1,
 		.max_sge = peer->ctx->planner.sge_max,
 		.max_inline_bytes = peer->ctx->device->caps.max_inline_bytes,

@@ -93,7 +93,8 @@ static int device_open(struct rbx_server *s)
 	int err;
 
 	err = rbx_fabric_choose(s->options.fabric, s->options.device,
-				s->options.gid_index, &s->fabric);
+				s->options.gid_index, s->options.listen,
+				&s->fabric);
 	if (err)
 		return err;
 	err = s->fabric.ops->open(&s->fabric.options, &s->device, error);

@@ -18,11 +18,13 @@
 #include "fabric/verbs/private_data.h"
 #include "fabric/verbs/verbs.h"
 
-static int answer_send(struct rbx_verbs_conn *conn, struct rbx_verbs_qp *qp,
-		       const void *private_data, size_t private_data_bytes)
+static int answer_send(const struct rbx_verbs_request *request,
+		       struct rbx_verbs_qp *qp, const void *private_data,
+		       size_t private_data_bytes)
 {
+	struct rbx_verbs_conn *conn = request->conn;
+	struct rdma_conn_param param = request->offer;
 	uint8_t frame[RBX_VERBS_FRAME_MAX];
-	struct rdma_conn_param param = conn->param;
 	int err;
 
 	rbx_verbs_conn_set_ack_timeout(conn->id);
@@ -58,7 +60,7 @@ int rbx_verbs_accept(struct rbx_conn_request *rbx_request,
 		rbx_verbs_reject(rbx_request, NULL, 0);
 		return err;
 	}
-	err = answer_send(conn, qp, private_data, private_data_bytes);
+	err = answer_send(request, qp, private_data, private_data_bytes);
 	if (err) {
 		rbx_verbs_explain(error, err,
 			"cannot accept %s: %s; it may have given up",

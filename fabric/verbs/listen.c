@@ -85,6 +85,8 @@ static int request_fill(struct rbx_verbs_request *request,
 
 	if (bytes < 0)
 		return bytes;
+	request->offer = *param;
+	request->offer.private_data = NULL;
 	request->request.private_data_bytes = (size_t)bytes;
 	request->request.listener = &listener->listener;
 	/*
@@ -116,8 +118,6 @@ static int request_admit(struct verbs_listener *listener,
 		err = rbx_verbs_conn_create(device, event->id, &request->conn);
 	if (err)
 		goto out_free_request;
-	request->conn->param = event->param.conn;
-	request->conn->param.private_data = NULL;
 	if (ring_put(listener, request))
 		return 0;
 	rdma_reject(event->id, NULL, 0);

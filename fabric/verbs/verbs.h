@@ -166,6 +166,7 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 struct rbx_verbs_request {
 	struct rbx_conn_request request;
 	struct rbx_verbs_conn *conn;
+	struct rdma_conn_param offer; /* of the peer, without private data */
 };
 
 int rbx_verbs_listen(struct rbx_device *device, const char *address,

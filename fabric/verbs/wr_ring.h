@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 struct rbx_verbs_wr_ring {
-	uint64_t *wr_ids;
+	_Atomic uint64_t *wr_ids; /* the device's work orders their use */
 	uint64_t mask; /* places - 1 */
 	uint32_t depth_count;
 	uint64_t posted; /* the poster's own */
@@ -66,7 +66,8 @@ static inline uint64_t rbx_verbs_wr_ring_note(struct rbx_verbs_wr_ring *ring,
 {
 	uint64_t number = ring->posted + ahead;
 
-	ring->wr_ids[number & ring->mask] = wr_id;
+	atomic_store_explicit(&ring->wr_ids[number & ring->mask], wr_id,
+			      memory_order_relaxed);
 	return number;
 }
 
@@ -74,7 +75,8 @@ static inline uint64_t rbx_verbs_wr_ring_note(struct rbx_verbs_wr_ring *ring,
 static inline uint64_t
 rbx_verbs_wr_ring_complete(struct rbx_verbs_wr_ring *ring, uint64_t number)
 {
-	uint64_t wr_id = ring->wr_ids[number & ring->mask];
+	uint64_t wr_id = atomic_load_explicit(
+		&ring->wr_ids[number & ring->mask], memory_order_relaxed);
 
 	atomic_store_explicit(&ring->completed, number + 1,
 			      memory_order_release);

@@ -6,8 +6,8 @@
 # client gives the connection up and resumes the session. What was on its way is
 # sent again or ends with an error; nothing hangs, and no byte is wrong.
 #
-# Not tested by taking the network interface down: after that, the connection
-# manager of a Soft-RoCE device does not answer anybody any more.
+# Not tested by taking the network interface down under load: on a Soft-RoCE device
+# no program, stock ones included, can connect after that until it is made anew.
 
 . "$(dirname "$(readlink -f "$0")")/verbs.sh"
 

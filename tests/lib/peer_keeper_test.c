@@ -376,10 +376,9 @@ static void unplugged_cable_ends_every_request(void **state)
 	site_close(&site);
 }
 
-/* Bytes that are not what the server sent: the connection is given up and made
- * anew; nothing of it passes for data. TCP's checksum is the fabric's, so only
- * headers can be told: the numbers of the load are never garbled alone, because
- * a whole read of garbage follows a garbled header. */
+/* The header of the next frame is not what the server sent: the connection is
+ * given up and made anew. (In the payload TCP's checksum is all there is; a
+ * volume with checksums finds more.) */
 static void garbage_from_the_server_breaks_and_is_repaired(void **state)
 {
 	struct site site;

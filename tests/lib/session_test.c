@@ -290,7 +290,7 @@ static int meet(struct meeting *meeting, enum mode mode,
 	int err;
 
 	memset(meeting, 0, sizeof(*meeting));
-	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, &choice), 0);
+	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, NULL, &choice), 0);
 	meeting->rogue.secret = mode == IMPOSTOR ? NULL : secret;
 	rogue_start(&meeting->rogue, mode, &choice);
 	assert_int_equal(choice.ops->open(&choice.options, &meeting->device,
@@ -369,7 +369,7 @@ static void open_where_nobody_listens_is_refused(void **state)
 	struct rbx_session *session;
 
 	(void)state;
-	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, &choice), 0);
+	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, NULL, &choice), 0);
 	assert_int_equal(choice.ops->open(&choice.options, &options.device,
 					  NULL),
 			 0);

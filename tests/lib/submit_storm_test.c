@@ -153,11 +153,15 @@ static void disturb(struct storm *storm, struct cable *cables[SERVERS],
 		    bool cut)
 {
 	uint64_t end_ns = rbx_now_ns() + TENANT_WAIT_MS * 1000000ull;
+	uint32_t cuts = 0, ended = 0;
 
-	for (uint32_t i = 0; RBX_LOAD_ACQUIRE(&storm->threads_count); i++) {
-		usleep(cut ? 20000 : 1000);
-		if (cut)
-			cable_cut(cables[i % SERVERS]);
+	while (RBX_LOAD_ACQUIRE(&storm->threads_count) != 0) {
+		usleep(2000);
+		/* What was cut off gets through before the next cut. */
+		if (cut && RBX_LOAD_ACQUIRE(&storm->ended_count) - ended > SLOTS) {
+			cable_cut(cables[cuts++ % SERVERS]);
+			ended = RBX_LOAD_ACQUIRE(&storm->ended_count);
+		}
 		if (rbx_now_ns() > end_ns)
 			fail_msg("the storm hangs after %u requests",
 				 storm->ended_count);

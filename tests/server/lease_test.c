@@ -200,7 +200,7 @@ static void child_borrows(int address_fd, int done_fd)
 
 	world_options(&world); /* for the name of the fabric */
 	if (read(address_fd, address, sizeof(address)) != sizeof(address) ||
-	    rbx_fabric_choose(world.options.fabric, "", -1, &choice) ||
+	    rbx_fabric_choose(world.options.fabric, "", -1, NULL, &choice) ||
 	    choice.ops->open(&choice.options, &options.device, NULL) ||
 	    rbx_session_set_open(&set, &options) ||
 	    rbx_session_open(set, address, &events, &session) ||

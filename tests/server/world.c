@@ -45,7 +45,7 @@ static void client_start(struct world *world)
 	};
 	char error[RBX_ERROR_TEXT_MAX] = "";
 
-	assert_int_equal(rbx_fabric_choose(world->options.fabric, "", -1,
+	assert_int_equal(rbx_fabric_choose(world->options.fabric, "", -1, NULL,
 					   &world->choice),
 			 0);
 	assert_int_equal(world->choice.ops->open(&world->choice.options,

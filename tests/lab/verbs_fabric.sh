@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The tests of tests/fabric on Soft-RoCE. With one device all that runs on any
+# fabric and what only a device shows; with two (lab/vm --net pair) the ones that
+# need a wire, which they cut at the end.
+
+build=${BUILD:-/build}/tests
+failed=0
+
+run()
+{
+	if "$build/$1"; then
+		echo "PASS $1"
+	else
+		echo "FAIL $1"
+		failed=1
+	fi
+}
+
+export RBX_TEST_FABRIC=verbs RBX_TEST_ADDRESS=10.9.0.1:0
+if rdma link show rxe1/1 > /dev/null 2>&1; then
+	export RBX_TEST_DEVICES="rxe0 10.9.0.1 rxe1 10.9.0.2"
+	export RBX_TEST_CUT="tc qdisc add dev veth0 root netem loss 100% &&
+		tc qdisc add dev veth1 root netem loss 100%"
+	run fabric_verbs_two_devices_test
+else
+	for name in connect failure transfer wait verbs_device; do
+		run "fabric_${name}_test"
+	done
+fi
+exit $failed
