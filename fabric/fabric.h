@@ -29,7 +29,8 @@
  * Completion status: 0 done; -ECANCELED flushed; -EACCES remote key, bounds or
  * rights; -EFAULT local key or bounds; -EHOSTUNREACH peer gone; -ETIMEDOUT no
  * answer; -ENOBUFS receiver not ready for too long; -EMSGSIZE message longer
- * than the receive; -EREMOTEIO any other failure of the remote side.
+ * than the receive; -EREMOTEIO any other failure of the remote side; -EIO a
+ * failure of our own device.
  *
  * Threads: one thread at a time posts on a qp, one thread at a time polls a cq;
  * posting and polling may run beside each other, and so may everything else.
@@ -94,6 +95,8 @@ struct rbx_mr_init {
 	/*
 	 * The memory file behind addr and the offset of addr in it, for a
 	 * fabric that hands memory to peers on the same host; -1: none.
+	 * Borrowed until deregistration. It must allow sealing (the fabric
+	 * seals its size) and hold nothing that the peer may not see.
 	 */
 	int memory_fd;
 	uint64_t memory_fd_offset;
@@ -237,7 +240,9 @@ struct rbx_fabric_ops {
 			       struct rbx_mr **mrs, char *error);
 	/*
 	 * When it returns no peer can reach the memory through these keys any
-	 * more, not even with an operation that was under way.
+	 * more, not even with an operation that was under way. Where the peer
+	 * has mapped the memory file, a copy of its own that was under way may
+	 * still touch the pages: such a file must be abandoned, never reused.
 	 */
 	void (*deregister_memory)(struct rbx_device *device,
 				  struct rbx_mr **mrs, size_t count);

@@ -26,7 +26,10 @@ static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 	wr->remote_addr = work->remote_addr;
 }
 
-/* Ends what a failed post left behind, without a completion. */
+/*
+ * Ends what a failed post left behind, without a completion. Combiners that wait
+ * for the credit look again when the broken queue pair's receive is flushed.
+ */
 static void post_failed(struct rbx_peer *peer, const struct rbx_chain *chain,
 			uint32_t count)
 {

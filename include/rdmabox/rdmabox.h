@@ -86,7 +86,8 @@ struct rbx_options {
 	uint32_t pollers; /* threads that poll; 0: the program calls
 			     rbx_poll() itself */
 	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
-	uint32_t peer_timeout_ms; /* until a silent peer counts as dead */
+	uint32_t peer_timeout_ms; /* a request to a peer that fell silent ends
+				     within it; resuming goes on till then */
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
 };
@@ -272,15 +273,19 @@ struct rbx_request {
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count);
 
-/** rbx_wait_room() - waits until requests complete after an -EAGAIN.
+/**
+ * rbx_wait_room() - waits after an -EAGAIN until it is worth trying again.
  *
- * Returns 0 or -ETIMEDOUT. @timeout_ms: -1 waits for ever.
+ * Returns 0 when requests have completed, or after a millisecond in which they
+ * may have; the next submit says. -ETIMEDOUT where @timeout_ms, if not -1, is
+ * over before.
  */
 int rbx_wait_room(struct rbx_context *ctx, int timeout_ms);
 
 /**
  * rbx_plug(), rbx_unplug() - holds back what this thread submits, so that it
- * leaves as one batch. Nested pairs count; the last unplug sends.
+ * leaves as one batch. Nested pairs count; the last unplug sends, and so does
+ * every call that waits: rbx_read(), rbx_reap(), rbx_wait_room() and so on.
  */
 void rbx_plug(struct rbx_context *ctx);
 void rbx_unplug(struct rbx_context *ctx);
