@@ -68,21 +68,23 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 {
 	uint64_t head = RBX_LOAD_ACQUIRE(&pool->head);
 	uint64_t sequence;
-	uint32_t index, i;
+	uint32_t index, left;
 
 	RBX_ASSERT(count >= 1);
 	do {
 		index = head & INDEX_NONE;
-		for (i = 0; i < count && index != INDEX_NONE; i++)
+		for (left = count; left; left--) {
+			if (index == INDEX_NONE)
+				return -EAGAIN;
 			index = RBX_LOAD_RELAXED(
 				&pool_piece(pool, index)->pool_next);
-		if (i < count)
-			return -EAGAIN;
+		}
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
 				       head_after(head, index)));
 
 	sequence = head_sequence(head);
-	for (i = 0, index = head & INDEX_NONE; i < count; i++) {
+	index = head & INDEX_NONE;
+	for (left = count; left; left--) {
 		struct rbx_piece *piece = pool_piece(pool, index);
 
 		index = RBX_LOAD_RELAXED(&piece->pool_next);

@@ -46,7 +46,8 @@ static struct rbx_cell *piece_cell(struct rbx_slab *slab,
 }
 
 /* The one function that changes the state of a piece. */
-static void piece_move(struct rbx_piece *piece, enum rbx_piece_state state)
+static inline void piece_move(struct rbx_piece *piece,
+			      enum rbx_piece_state state)
 {
 	static const uint8_t legal[] = {
 		[RBX_PIECE_IDLE] = 1 << RBX_PIECE_WAITING |
@@ -66,8 +67,8 @@ static void piece_move(struct rbx_piece *piece, enum rbx_piece_state state)
 	piece->state = (uint8_t)state;
 }
 
-static void piece_end(struct rbx_slab *slab, struct rbx_piece *piece,
-		      int32_t status, struct step *step)
+static inline void piece_end(struct rbx_slab *slab, struct rbx_piece *piece,
+			     int32_t status, struct step *step)
 {
 	piece_move(piece, RBX_PIECE_IDLE);
 	piece->status = status;
@@ -76,13 +77,14 @@ static void piece_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	rbx_piece_list_add(step->todo, piece);
 }
 
-static void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
-			 uint32_t slot)
+static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
+				uint32_t slot)
 {
 	struct rbx_replica *replica = &slab->replicas[slot];
 	struct rbx_part *part = &piece->parts[slot];
 	struct rbx_fragment *fragment = &part->fragment;
 
+	RBX_ASSERT(slab->write_mask >> slot & 1);
 	RBX_ASSERT(part->slot == slot && part->piece == piece);
 	replica->flight_count++;
 	part->server = replica->server;
@@ -99,26 +101,39 @@ static void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
 	fragment->status = 0;
 }
 
-/* Hands the piece to the host: one part for each slot of the mask. */
-static void piece_send(struct rbx_slab *slab, struct rbx_piece *piece,
-		       enum rbx_piece_state state, uint8_t mask,
-		       struct step *step)
+/* The host is to send one part for each slot of the mask. */
+static inline void piece_hand_over(struct rbx_piece *piece,
+				   enum rbx_piece_state state, uint8_t mask,
+				   struct step *step)
 {
-	uint32_t left = mask;
-
-	RBX_ASSERT(mask && !(mask & ~slab->write_mask));
+	RBX_ASSERT(mask);
 	piece_move(piece, state);
 	piece->send_mask = mask;
 	piece->flight_mask = mask;
+	rbx_piece_list_add(step->todo, piece);
+}
+
+static void piece_send_read(struct rbx_slab *slab, struct rbx_piece *piece,
+			    uint32_t slot, struct step *step)
+{
+	piece_hand_over(piece, RBX_PIECE_READING, (uint8_t)(1u << slot), step);
+	part_prepare(slab, piece, slot);
+}
+
+static void piece_send_write(struct rbx_slab *slab, struct rbx_piece *piece,
+			     uint8_t mask, struct step *step)
+{
+	uint32_t left = mask;
+
+	piece_hand_over(piece, RBX_PIECE_WRITING, mask, step);
 	for (; left; left &= left - 1)
 		part_prepare(slab, piece, (uint32_t)__builtin_ctz(left));
-	rbx_piece_list_add(step->todo, piece);
 }
 
 /* A live replica that has not been tried in vain, or -1. Neighbours within a
  * stripe go to the same one, so that they merge. */
-static int choose_source(const struct rbx_slab *slab,
-			 const struct rbx_piece *piece)
+static inline int choose_source(const struct rbx_slab *slab,
+				const struct rbx_piece *piece)
 {
 	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
 	uint32_t stripe, slot;
@@ -134,16 +149,15 @@ static int choose_source(const struct rbx_slab *slab,
 	return __builtin_ctz(candidates);
 }
 
-static void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
-		       struct step *step)
+static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
+			      struct step *step)
 {
 	int source = choose_source(slab, piece);
 
 	if (source < 0)
 		piece_end(slab, piece, -EIO, step);
 	else
-		piece_send(slab, piece, RBX_PIECE_READING,
-			   (uint8_t)(1u << source), step);
+		piece_send_read(slab, piece, (uint32_t)source, step);
 }
 
 static void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
@@ -152,8 +166,7 @@ static void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (!slab->read_mask)
 		piece_end(slab, piece, -EIO, step);
 	else
-		piece_send(slab, piece, RBX_PIECE_WRITING, slab->write_mask,
-			   step);
+		piece_send_write(slab, piece, slab->write_mask, step);
 }
 
 /* The second half of a copy; its target may be gone meanwhile. */
@@ -165,8 +178,7 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (target < 0)
 		piece_end(slab, piece, -EIO, step);
 	else
-		piece_send(slab, piece, RBX_PIECE_WRITING,
-			   (uint8_t)(1u << target), step);
+		piece_send_write(slab, piece, (uint8_t)(1u << target), step);
 }
 
 /* The piece has its granules. */
@@ -238,12 +250,12 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_piece *piece,
 static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, int32_t status, struct step *step)
 {
-	if (status == -EBADMSG) {
-		read_mismatched(slab, piece, slot, step);
-	} else if (status == 0 && piece->kind == RBX_PIECE_COPY) {
+	if (status == 0 && piece->kind == RBX_PIECE_COPY) {
 		copy_write(slab, piece, step);
 	} else if (status == 0 || status_is_local(status)) {
 		piece_end(slab, piece, status, step);
+	} else if (status == -EBADMSG) {
+		read_mismatched(slab, piece, slot, step);
 	} else {
 		rbx_slab_lose(slab, slot);
 		piece_read(slab, piece, step);
@@ -291,7 +303,7 @@ void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
 	uint32_t slot = part->slot;
 	struct rbx_replica *replica = &slab->replicas[slot];
 
-	RBX_ASSERT(piece->flight_mask >> slot & 1);
+	RBX_ASSERT(slot < RBX_SLOTS_MAX && piece->flight_mask >> slot & 1);
 	RBX_ASSERT(replica->flight_count > 0);
 	piece->flight_mask &= (uint8_t)~(1u << slot);
 	replica->flight_count--;

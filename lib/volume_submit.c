@@ -16,80 +16,38 @@
  * [1] pieces that have not ended (atomic), [2] lkey of its region. Its status is
  * that of the first piece that failed.
  */
+#include "lib/plug.h"
 #include "lib/volume.h"
 
 /* A request's flags are those of its fragments. */
 RBX_STATIC_ASSERT((int)RBX_FENCE == RBX_FRAGMENT_FENCE, "same bit");
 RBX_STATIC_ASSERT((int)RBX_NO_MERGE == RBX_FRAGMENT_ALONE, "same bit");
+/* And its op is the kind of its pieces. */
+RBX_STATIC_ASSERT((int)RBX_READ == RBX_PIECE_READ, "same number");
+RBX_STATIC_ASSERT((int)RBX_WRITE == RBX_PIECE_WRITE, "same number");
 #define REQUEST_FLAGS (RBX_FENCE | RBX_NO_MERGE)
 
-/* Fragments on their way to peers, so that those of one peer go together. */
-#define BATCH_RUNS 4u
-
-struct batch {
-	uint32_t count;
-	struct run {
-		struct rbx_peer *peer;
-		struct rbx_fragment *first;
-		struct rbx_fragment *last;
-	} runs[BATCH_RUNS];
-};
-
-/* The runs are not zeroed: they are many, and mostly one is used. */
-static void batch_init(struct batch *batch)
-{
-	batch->count = 0;
-}
-
-static void batch_send(struct batch *batch)
-{
-	uint32_t i;
-
-	for (i = 0; i < batch->count; i++)
-		rbx_peer_submit(batch->runs[i].peer, batch->runs[i].first,
-				batch->runs[i].last);
-	batch->count = 0;
-}
-
-static void batch_add(struct batch *batch, struct rbx_peer *peer,
-		      struct rbx_fragment *fragment)
-{
-	uint32_t i;
-
-	fragment->node.next = NULL;
-	for (i = 0; i < batch->count; i++) {
-		struct run *run = &batch->runs[i];
-
-		if (run->peer != peer)
-			continue;
-		run->last->node.next = &fragment->node;
-		run->last = fragment;
-		return;
-	}
-	if (batch->count == BATCH_RUNS)
-		batch_send(batch);
-	batch->runs[batch->count++] = (struct run){ peer, fragment, fragment };
-}
-
 /* What a piece in READING or WRITING wants: its parts sent. */
-static void piece_send(struct rbx_volume *volume, struct rbx_piece *piece,
-		       struct batch *batch)
+static inline void piece_send(struct rbx_volume *volume,
+			      struct rbx_piece *piece)
 {
-	/* Once the last part is in the batch the piece may end and be reused. */
+	/* Once the last part is sent the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
 
 	if (piece->kind == RBX_PIECE_WRITE && volume->map->shape.checksums)
 		rbx_checksum_store(piece->slab->checksums, piece);
-	for (; mask; mask &= mask - 1) {
+	do {
 		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
 
-		batch_add(batch, volume->servers[part->server].peer,
-			  &part->fragment);
-	}
+		mask &= mask - 1;
+		part->fragment.node.next = NULL;
+		rbx_peer_submit(volume->servers[part->server].peer,
+				&part->fragment, &part->fragment);
+	} while (mask);
 }
 
 /* Puts an ended piece back and completes its request if it was the last. */
-static void piece_end(struct rbx_volume *volume, struct rbx_piece *piece)
+static inline void piece_end(struct rbx_volume *volume, struct rbx_piece *piece)
 {
 	struct rbx_request *request = piece->user;
 	struct rbx_context *ctx = volume->ctx;
@@ -105,7 +63,9 @@ static void piece_end(struct rbx_volume *volume, struct rbx_piece *piece)
 	if (rbx_piece_pool_give(&volume->pool, piece))
 		rbx_volume_fence_look(volume);
 	rbx_context_made_room(ctx);
-	if (RBX_FETCH_ADD(&request->reserved[1], -1) == 1)
+	/* The last one need not pay for a locked subtraction. */
+	if (RBX_LOAD_ACQUIRE(&request->reserved[1]) == 1 ||
+	    RBX_FETCH_ADD(&request->reserved[1], -1) == 1)
 		rbx_context_complete(ctx, request);
 }
 
@@ -118,8 +78,7 @@ static void piece_end_later(struct rbx_volume *volume, struct rbx_piece *piece)
 	rbx_poller_end(volume->ctx->pollers[0], fragment);
 }
 
-static void volume_start(struct rbx_volume *volume, struct rbx_piece *piece,
-			 struct batch *batch)
+void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece *piece)
 {
 	struct rbx_slab *slab = piece->slab;
 	struct rbx_piece_list todo = { 0 };
@@ -131,17 +90,8 @@ static void volume_start(struct rbx_volume *volume, struct rbx_piece *piece,
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end_later(volume, piece);
 		else
-			piece_send(volume, piece, batch);
+			piece_send(volume, piece);
 	}
-}
-
-void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece *piece)
-{
-	struct batch batch;
-
-	batch_init(&batch);
-	volume_start(volume, piece, &batch);
-	batch_send(&batch);
 }
 
 /* Turns a read's success into -EBADMSG where a checksum says otherwise. */
@@ -188,7 +138,6 @@ void rbx_volume_part_done(struct rbx_fragment *fragment)
 	struct rbx_volume *volume = piece->owner;
 	struct rbx_slab *slab = piece->slab;
 	struct rbx_piece_list todo = { 0 };
-	struct batch batch;
 	bool attention, failover;
 	int32_t status;
 
@@ -204,7 +153,6 @@ void rbx_volume_part_done(struct rbx_fragment *fragment)
 	rbx_volume_unlock(volume, slab);
 	if (attention)
 		rbx_volume_keeper_wake(volume);
-	batch_init(&batch);
 	if (failover)
 		RBX_ADD_RELAXED(&rbx_context_counters(volume->ctx)->failovers,
 				1);
@@ -212,9 +160,17 @@ void rbx_volume_part_done(struct rbx_fragment *fragment)
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end(volume, piece);
 		else
-			piece_send(volume, piece, &batch);
+			piece_send(volume, piece);
 	}
-	batch_send(&batch);
+}
+
+static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
+			  uint64_t length_bytes)
+{
+	return length_bytes && offset <= map->size_bytes &&
+	       length_bytes <= map->size_bytes - offset &&
+	       !(map->shape.checksums &&
+		 (offset | length_bytes) % RBX_PAGE_BYTES);
 }
 
 int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
@@ -222,6 +178,8 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 {
 	uint64_t size_bytes = volume->map->size_bytes;
 
+	if (range_is_good(volume->map, offset, length_bytes))
+		return 0;
 	if (!length_bytes)
 		return rbx_error(-EINVAL, "a request is at least 1 byte long");
 	if (offset > size_bytes || length_bytes > size_bytes - offset)
@@ -229,27 +187,22 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 				 (unsigned long long)length_bytes,
 				 (unsigned long long)offset,
 				 (unsigned long long)size_bytes);
-	if (volume->map->shape.checksums &&
-	    (offset | length_bytes) % RBX_PAGE_BYTES)
-		return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, as checksums need",
-				 (unsigned long long)length_bytes,
-				 (unsigned long long)offset, RBX_PAGE_BYTES);
-	return 0;
+	return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, as checksums need",
+			 (unsigned long long)length_bytes,
+			 (unsigned long long)offset, RBX_PAGE_BYTES);
 }
 
 static int request_check(const struct rbx_volume *volume,
 			 struct rbx_request *request)
 {
 	uint32_t lkey = 0;
-	int err;
 
 	if (!request || !request->buf || request->op > RBX_WRITE ||
 	    request->flags & ~REQUEST_FLAGS)
 		return rbx_error(-EINVAL, "malformed request: it needs a buffer, and known op and flags");
-	err = rbx_volume_range_check(volume, request->offset,
-				     request->length_bytes);
-	if (err)
-		return err;
+	if (!range_is_good(volume->map, request->offset, request->length_bytes))
+		return rbx_volume_range_check(volume, request->offset,
+					      request->length_bytes);
 	if (request->region &&
 	    !rbx_region_covers(request->region, request->buf,
 			       request->length_bytes, &lkey))
@@ -284,56 +237,56 @@ static int requests_check(const struct rbx_volume *volume,
 	return 0;
 }
 
-/* Splits a request; its pieces come off the list and go to the batch, or wait
- * behind a fence. */
+/* Aims a piece at what a request wants from there on; returns the bytes that
+ * it takes of it. */
+static uint32_t piece_fill(const struct rbx_volume *volume,
+			   struct rbx_request *request, uint32_t from_bytes,
+			   struct rbx_piece *piece)
+{
+	uint64_t offset_bytes = request->offset + from_bytes;
+
+	piece->slab = rbx_volume_map_slab(volume->map, offset_bytes);
+	piece->user = request;
+	piece->kind = request->op;
+	piece->fragment_flags = request->flags;
+	if (request->region)
+		piece->fragment_flags |= RBX_FRAGMENT_HAS_LKEY;
+	piece->local_addr = (uintptr_t)request->buf + from_bytes;
+	piece->lkey = (uint32_t)request->reserved[2];
+	return rbx_volume_map_aim(volume->map, piece, offset_bytes,
+				  request->length_bytes - from_bytes);
+}
+
+/* Splits a request; its pieces come off the list and start, or wait behind a
+ * fence. */
 static void request_start(struct rbx_volume *volume,
 			  struct rbx_request *request,
-			  struct rbx_piece_list *pieces, struct batch *batch)
+			  struct rbx_piece_list *pieces)
 {
-	bool fence = request->flags & RBX_FENCE;
-	uint8_t flags = request->flags;
-	uint8_t kind = request->op == RBX_READ ? RBX_PIECE_READ :
-						 RBX_PIECE_WRITE;
-	struct rbx_piece_list fenced = { 0 };
-	uint64_t offset_bytes = request->offset;
-	uint64_t local_addr = (uintptr_t)request->buf;
-	uint32_t left_bytes = request->length_bytes;
-	uint32_t lkey = (uint32_t)request->reserved[2];
+	struct rbx_piece_list own = { 0 };
+	struct rbx_piece *piece;
+	uint32_t filled_bytes = 0;
 
-	if (request->region)
-		flags |= RBX_FRAGMENT_HAS_LKEY;
 	request->status = 0;
 	rbx_request_stamp(request);
-	/* The request is gone once its last piece is started: only locals from
-	 * here on. */
-	while (left_bytes) {
-		struct rbx_piece *piece = rbx_piece_list_take(pieces);
-		uint32_t taken_bytes = rbx_volume_map_aim(
-			volume->map, piece, offset_bytes, left_bytes);
-
-		piece->slab = rbx_volume_map_slab(volume->map, offset_bytes);
-		piece->user = request;
-		piece->kind = kind;
-		piece->fragment_flags = flags;
-		piece->local_addr = local_addr;
-		piece->lkey = lkey;
-		offset_bytes += taken_bytes;
-		local_addr += taken_bytes;
-		left_bytes -= taken_bytes;
-		if (fence)
-			rbx_piece_list_add(&fenced, piece);
-		else
-			volume_start(volume, piece, batch);
-	}
-	if (fence)
-		rbx_volume_fence(volume, &fenced);
+	do {
+		piece = rbx_piece_list_take(pieces);
+		filled_bytes +=
+			piece_fill(volume, request, filled_bytes, piece);
+		rbx_piece_list_add(&own, piece);
+	} while (filled_bytes < request->length_bytes);
+	/* With its last piece started the request may be gone. */
+	if (request->flags & RBX_FENCE)
+		rbx_volume_fence(volume, &own);
+	else
+		while ((piece = rbx_piece_list_take(&own)))
+			rbx_volume_start(volume, piece);
 }
 
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count)
 {
 	struct rbx_piece_list pieces = { 0 };
-	struct batch batch;
 	uint32_t pieces_count = 0;
 	unsigned int i;
 	int err;
@@ -346,9 +299,11 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 		return err;
 	if (rbx_piece_pool_take(&volume->pool, pieces_count, &pieces))
 		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
-	batch_init(&batch);
+	if (pieces_count > 1)
+		rbx_plug_push(); /* what goes to one peer goes together */
 	for (i = 0; i < count; i++)
-		request_start(volume, requests[i], &pieces, &batch);
-	batch_send(&batch);
+		request_start(volume, requests[i], &pieces);
+	if (pieces_count > 1)
+		rbx_plug_pull();
 	return 0;
 }

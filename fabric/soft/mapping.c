@@ -145,13 +145,15 @@ static inline uint8_t *mapping_find(struct soft_mappings *mappings,
 	const struct mapping *mapping = mapping_slot(mappings, rkey);
 	uint32_t right = opcode == RBX_OP_READ ? RBX_REMOTE_READ :
 						 RBX_REMOTE_WRITE;
+	/* Where it starts; beyond all lengths if that is before the memory. */
+	uint64_t start_bytes = addr - mapping->addr;
 
 	if (mapping->rkey != rkey || mapping->state != MAPPING_READY ||
 	    !key_is_valid(mappings, rkey) || !(mapping->rights & right) ||
-	    addr < mapping->addr || length_bytes > mapping->length_bytes ||
-	    addr - mapping->addr > mapping->length_bytes - length_bytes)
+	    length_bytes > mapping->length_bytes ||
+	    start_bytes > mapping->length_bytes - length_bytes)
 		return NULL;
-	return mapping->base + (addr - mapping->addr);
+	return mapping->base + start_bytes;
 }
 
 static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
@@ -311,6 +313,7 @@ static bool copy_wr(struct soft_qp *qp, const struct rbx_wr *wr)
 struct rbx_wr *soft_mapping_carry_out(struct soft_qp *qp, struct rbx_wr *first,
 				      uint32_t room)
 {
+	uint32_t posted = qp->send_posted;
 	struct rbx_wr *wr, *copied_end;
 
 	for (copied_end = first; copied_end && room; room--) {
@@ -326,16 +329,16 @@ struct rbx_wr *soft_mapping_carry_out(struct soft_qp *qp, struct rbx_wr *first,
 			break;
 		if (wr->flags & RBX_WR_SIGNALED) {
 			struct soft_send *send =
-				&qp->sends[qp->send_posted & qp->send_mask];
+				&qp->sends[posted & qp->send_mask];
 
 			send->wr_id = wr->wr_id;
 			send->opcode = wr->opcode;
-			soft_qp_push_send(qp, qp->send_posted, 0);
+			soft_qp_push_send(qp, posted, 0);
 		}
-		qp->send_posted++;
-		qp->mapped_count++;
+		posted++;
 	}
-	qp->send_started = qp->send_done = qp->send_posted;
+	qp->mapped_count += posted - qp->send_posted;
+	qp->send_started = qp->send_done = qp->send_posted = posted;
 	return wr;
 }
 

@@ -140,11 +140,22 @@ static void pending_add(struct rbx_peer *peer, struct rbx_fragment *first)
 	unlock();
 }
 
-void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
-		     struct rbx_fragment *last)
+/* Called by the plug, which is the real one (lib/peer_internal.h). */
+void rbx_peer_send(struct rbx_peer *peer, struct rbx_fragment *first,
+		   struct rbx_fragment *last);
+
+void rbx_peer_send(struct rbx_peer *peer, struct rbx_fragment *first,
+		   struct rbx_fragment *last)
 {
 	RBX_ASSERT(!last->node.next);
 	pending_add(peer, first);
+}
+
+void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
+		     struct rbx_fragment *last)
+{
+	if (!rbx_plug_hold(peer, first, last))
+		rbx_peer_send(peer, first, last);
 }
 
 void fake_network_hold(bool hold)
@@ -488,11 +499,6 @@ void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
 	(void)poller;
 	pending_add(NULL, list);
-}
-
-void rbx_plug_flush(void)
-{
-	/* Nothing is ever held back by a plug. */
 }
 
 struct rbx_poller *rbx_poller_current(void)
