@@ -103,6 +103,40 @@ static inline void history_read_begin(const struct history *history,
 	       length / HISTORY_UNIT_BYTES * sizeof(*floors));
 }
 
+/* Whether a unit may hold the number, given the floor of the read. */
+static inline bool history_number_is_legal(const struct history *history,
+					   uint16_t number, uint32_t unit,
+					   uint64_t floor)
+{
+	const struct history_write *write = &history->writes[number];
+
+	return number < history->write_count &&
+	       unit - write->first_unit < write->unit_count &&
+	       write->end >= floor;
+}
+
+/*
+ * What is promised holds for each byte, so a word may be torn between the
+ * writes of its two neighbours.
+ */
+static inline bool history_word_is_legal(const struct history *history,
+					 const uint16_t *words, uint32_t count,
+					 uint32_t i, uint32_t unit,
+					 uint64_t floor)
+{
+	uint8_t torn[2];
+
+	if (history_number_is_legal(history, words[i], unit, floor))
+		return true;
+	if (i == 0 || i + 1 == count ||
+	    !history_number_is_legal(history, words[i - 1], unit, floor) ||
+	    !history_number_is_legal(history, words[i + 1], unit, floor))
+		return false;
+	memcpy(&torn[0], &words[i - 1], 1);
+	memcpy(&torn[1], (const uint8_t *)&words[i + 1] + 1, 1);
+	return memcmp(torn, &words[i], sizeof(torn)) == 0;
+}
+
 static inline bool history_read_is_legal(const struct history *history,
 					 uint64_t offset, uint32_t length,
 					 const uint64_t *floors,
@@ -113,11 +147,10 @@ static inline bool history_read_is_legal(const struct history *history,
 
 	for (i = 0; i < length / 2; i++) {
 		uint32_t unit = (uint32_t)(offset + 2 * i) / HISTORY_UNIT_BYTES;
-		const struct history_write *write = &history->writes[words[i]];
 
-		if (words[i] >= history->write_count ||
-		    unit - write->first_unit >= write->unit_count ||
-		    write->end < floors[2 * i / HISTORY_UNIT_BYTES])
+		if (!history_word_is_legal(
+			    history, words, length / 2, i, unit,
+			    floors[2 * i / HISTORY_UNIT_BYTES]))
 			return false;
 	}
 	return true;
