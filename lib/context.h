@@ -32,8 +32,6 @@ struct rbx_counters {
 	uint64_t failovers;
 	uint64_t rebuilt_bytes;
 	uint64_t checksum_errors;
-	uint64_t unpolled_requests; /* ended in the thread that submitted */
-	uint64_t unpolled_errors;
 };
 
 struct rbx_context {
@@ -84,7 +82,8 @@ bool rbx_region_covers(const struct rbx_region *region, const void *buf,
 /* Once at submit: notes the time. */
 void rbx_request_stamp(struct rbx_request *request);
 
-/* Once at completion, status set: counts, then calls back or queues. */
+/* Once at completion, status set, by who polls: counts, then calls back or
+ * queues. */
 void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request);
 
 /* After resources for submitting came back: wakes rbx_wait_room(). */

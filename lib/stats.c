@@ -35,10 +35,6 @@ static void add_poller(struct rbx_stats *stats,
 static void add_context(struct rbx_stats *stats,
 			const struct rbx_counters *counters)
 {
-	uint64_t unpolled = RBX_LOAD_RELAXED(&counters->unpolled_requests);
-
-	stats->requests += unpolled;
-	stats->errors += RBX_LOAD_RELAXED(&counters->unpolled_errors);
 	stats->registrations += RBX_LOAD_RELAXED(&counters->registrations);
 	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
 	stats->failovers += RBX_LOAD_RELAXED(&counters->failovers);
