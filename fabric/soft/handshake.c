@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "connect.h"
+#include "descriptors.h"
 
 int soft_hello_send(int fd, const struct soft_hello *hello, int with_fd)
 {
@@ -38,30 +39,6 @@ int soft_hello_send(int fd, const struct soft_hello *hello, int with_fd)
 	return sent == sizeof(wire) ? 0 : -ECONNABORTED;
 }
 
-/* Keeps the first descriptor that comes, closes any other. */
-static void fd_keep(struct msghdr *message, int *with_fd)
-{
-	struct cmsghdr *header;
-	size_t count, i;
-	int fd;
-
-	for (header = CMSG_FIRSTHDR(message); header;
-	     header = CMSG_NXTHDR(message, header)) {
-		if (header->cmsg_level != SOL_SOCKET ||
-		    header->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (i = 0; i < count; i++) {
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof(int),
-			       sizeof(int));
-			if (*with_fd >= 0)
-				close(fd);
-			else
-				*with_fd = fd;
-		}
-	}
-}
-
 int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes, int *with_fd)
 {
 	union {
@@ -82,7 +59,8 @@ int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes, int *with_fd)
 	got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (got < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	fd_keep(&message, with_fd);
+	/* The first that comes; any other is closed. */
+	(void)soft_descriptors_keep(&message, with_fd, *with_fd >= 0, 1);
 	if (!got)
 		return -ECONNRESET;
 	*got_bytes += (size_t)got;

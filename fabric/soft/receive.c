@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "mapping.h"
 #include "output.h"
 
@@ -191,25 +192,8 @@ static size_t input_plan(struct soft_qp *qp, struct msghdr *message)
 
 static void fds_keep(struct soft_qp *qp, struct msghdr *message)
 {
-	struct cmsghdr *header;
-	size_t count, i;
-	int fd;
-
-	for (header = CMSG_FIRSTHDR(message); header;
-	     header = CMSG_NXTHDR(message, header)) {
-		if (header->cmsg_level != SOL_SOCKET ||
-		    header->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (i = 0; i < count; i++) {
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof(int),
-			       sizeof(int));
-			if (qp->fd_count == sizeof(qp->fds) / sizeof(*qp->fds))
-				close(fd);
-			else
-				qp->fds[qp->fd_count++] = fd;
-		}
-	}
+	qp->fd_count = soft_descriptors_keep(message, qp->fds, qp->fd_count,
+					     SOFT_MAPS_ASKED_MAX + 1);
 	if (qp->fd_count > SOFT_MAPS_ASKED_MAX)
 		soft_qp_cut_off(qp, "more descriptors than were asked for");
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * descriptors.c - takes what a peer sent along (SCM_RIGHTS).
+ *
+ * Whatever arrives is ours from then on: kept where there is room, else closed,
+ * so that a peer cannot fill our table of open files.
+ */
+#include "descriptors.h"
+
+#include <string.h>
+#include <unistd.h>
+
+uint8_t soft_descriptors_keep(struct msghdr *message, int *fds, uint8_t count,
+			      uint8_t max)
+{
+	struct cmsghdr *header;
+	size_t here, i;
+	int fd;
+
+	for (header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level != SOL_SOCKET ||
+		    header->cmsg_type != SCM_RIGHTS)
+			continue;
+		here = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < here; i++) {
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(int),
+			       sizeof(int));
+			if (count == max)
+				close(fd);
+			else
+				fds[count++] = fd;
+		}
+	}
+	return count;
+}
