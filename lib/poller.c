@@ -111,11 +111,10 @@ int rbx_poller_poll(struct rbx_poller *poller)
 		add(&poller->counters.empty_polls, 1);
 		return 0;
 	}
+	poller->round_ns = rbx_now_ns();
 	if (count > 0) {
-		uint64_t now_ns = rbx_now_ns();
-
 		for (int i = 0; i < count; i++)
-			handle(&wcs[i], now_ns, &harvest);
+			handle(&wcs[i], poller->round_ns, &harvest);
 		add(&poller->counters.completions, (uint64_t)count);
 		rbx_window_give(&ctx->window, harvest.work_requests,
 				harvest.bytes);

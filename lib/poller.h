@@ -48,7 +48,7 @@ struct rbx_poller {
 	bool armed; /* events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;
 	struct rbx_histogram latency;
-	uint64_t completed_ns; /* when the last request was completed */
+	uint64_t round_ns; /* when the last poll found something */
 };
 
 /* options.polling in numbers; -EINVAL where it cannot be read. */

@@ -389,8 +389,8 @@ struct rbx_stats {
 #define RBX_STATS_FIELD(name, what) uint64_t name;
 	RBX_STATS(RBX_STATS_FIELD)
 #undef RBX_STATS_FIELD
-	/* Latency of requests, submit to completion, within 4 %. What a callback
-	 * submits counts from the completion that it was called for. */
+	/* Latency of requests, from submit to the poll that found them done,
+	 * within 4 %. What a callback submits counts from that poll. */
 	uint64_t latency_p50_ns;
 	uint64_t latency_p99_ns;
 	uint64_t latency_p999_ns;
