@@ -98,7 +98,7 @@ void rbx_session_close(struct rbx_session *session);
 int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms);
 
 /*
- * One data queue pair that the server binds to this session. The caller owns
+ * One data queue pair that the server binds to the session. The caller owns
  * it, and destroys it before or after rbx_session_close(). Blocks. -ENOTCONN
  * while the session is lost; -EBUSY the server allows no more.
  */
