@@ -314,19 +314,9 @@ uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
 	return session->welcome.slab_bytes;
 }
 
-uint64_t rbx_session_incarnation(const struct rbx_session *session)
-{
-	return session->welcome.incarnation;
-}
-
 uint32_t rbx_session_lease_ms(const struct rbx_session *session)
 {
 	return session->welcome.lease_ms;
-}
-
-uint32_t rbx_session_queue_pairs_max(const struct rbx_session *session)
-{
-	return session->welcome.queue_pairs_max;
 }
 
 uint64_t rbx_session_free_bytes(const struct rbx_session *session)

@@ -123,9 +123,7 @@ int rbx_session_stats(struct rbx_session *session,
 
 /* Told by the server when the session was opened. */
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
-uint64_t rbx_session_incarnation(const struct rbx_session *session);
 uint32_t rbx_session_lease_ms(const struct rbx_session *session);
-uint32_t rbx_session_queue_pairs_max(const struct rbx_session *session);
 /* As last told, by heartbeat or grant. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);
 const char *rbx_session_address(const struct rbx_session *session);
