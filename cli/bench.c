@@ -49,8 +49,10 @@ static struct bench_options bench_options = {
 	.block_bytes = 4096,
 	.depth = 32,
 	.threads = 1,
+	.load = "closed",
 	.runtime_s = 5,
 	.warmup_s = 0.5,
+	.buffers = "region",
 	.seed = 1,
 };
 
@@ -73,6 +75,27 @@ static int set_op(const struct cli_option *option, const char *text,
 	return cli_set_text(option, text, reason, reason_bytes);
 }
 
+static int set_load(const struct cli_option *option, const char *text,
+		    char *reason, size_t reason_bytes)
+{
+	int err = bench_timing_parse(text, &bench_options.timing, reason,
+				     reason_bytes);
+
+	return err ? err : cli_set_text(option, text, reason, reason_bytes);
+}
+
+static int set_pollers(const struct cli_option *option, const char *text,
+		       char *reason, size_t reason_bytes)
+{
+	bench_options.library.pollers = RBX_POLLERS_PEER;
+	if (!strcmp(text, "peer"))
+		return 0;
+	bench_options.library.pollers = RBX_POLLERS_QUEUE_PAIR;
+	return strcmp(text, "queue_pair") ?
+		       cli_set_number(option, text, reason, reason_bytes) :
+		       0;
+}
+
 static int set_pattern(const struct cli_option *option, const char *text,
 		       char *reason, size_t reason_bytes)
 {
@@ -82,6 +105,21 @@ static int set_pattern(const struct cli_option *option, const char *text,
 	    !strcmp(text, "zipf"))
 		return cli_set_text(option, text, reason, reason_bytes);
 	snprintf(reason, reason_bytes, "give seq, rand, zipf or trace:FILE");
+	return -EINVAL;
+}
+
+static int set_window(const struct cli_option *option, const char *text,
+		      char *reason, size_t reason_bytes)
+{
+	struct rbx_options options;
+	char key_value[64];
+
+	rbx_options_defaults(&options);
+	snprintf(key_value, sizeof(key_value), "window=%s", text);
+	if (!rbx_options_set(&options, key_value))
+		return cli_set_text(option, text, reason, reason_bytes);
+	snprintf(reason, reason_bytes, "give off, aimd, delay, auto, or a size "
+		 "of one fragment to 512G");
 	return -EINVAL;
 }
 
@@ -107,6 +145,11 @@ static const struct cli_option options[] = {
 	  &bench_options.depth, .min = 1, .max = BENCH_DEPTH_MAX },
 	{ "threads", "N", "threads that submit", cli_set_number,
 	  &bench_options.threads, .min = 1, .max = BENCH_THREADS_MAX },
+	{ "load", "closed|open:RATE|burst:SIZE:GAP",
+	  "closed: DEPTH outstanding all the time\n"
+	  "open: RATE requests/s, Poisson, at most DEPTH outstanding\n"
+	  "burst: SIZE at once; when all are done and after GAP the next",
+	  set_load, bench_options.load, .max = sizeof(bench_options.load) },
 	{ "mode", "M",
 	  "single: a work request for each request\n"
 	  "doorbell: chained, not merged\n"
@@ -115,9 +158,12 @@ static const struct cli_option options[] = {
 	  cli_set_word, bench_options.library.mode,
 	  .max = sizeof(bench_options.library.mode),
 	  .words = "single|doorbell|merge|hybrid" },
-	{ "window", "off|SIZE", "bytes in flight at most",
-	  cli_set_size_or_off, &bench_options.library.window_bytes,
-	  .min = 4096, .max = 1ull << 39 },
+	{ "window", "off|SIZE|aimd|delay|auto",
+	  "bytes in flight at most\n"
+	  "aimd, delay: by the round trips\n"
+	  "auto: the least that gives full throughput",
+	  set_window, bench_options.library.window,
+	  .max = sizeof(bench_options.library.window) },
 	{ "fragment", "SIZE", "longer requests are split", cli_set_size_32,
 	  &bench_options.library.fragment_bytes, .min = 4096,
 	  .max = 1 << 20 },
@@ -134,7 +180,14 @@ static const struct cli_option options[] = {
 	  cli_set_word, bench_options.library.fabric,
 	  .max = sizeof(bench_options.library.fabric),
 	  .words = "auto|verbs|soft|soft:tcp" },
-	{ "device", "NAME[:PORT]", "verbs: the device, such as mlx5_0:1",
+	{ "overload", "off|N:NS",
+	  "soft: a device that collapses; each work request\n"
+	  "queued beyond N costs a post NS nanoseconds",
+	  cli_set_text, bench_options.library.overload,
+	  .max = sizeof(bench_options.library.overload) },
+	{ "device", "NAME[:PORT]",
+	  "verbs: the device, such as mlx5_0:1\n"
+	  "soft: registered, to register as most NICs must",
 	  cli_set_text, bench_options.library.device,
 	  .max = sizeof(bench_options.library.device) },
 	{ "secret-file", "F", "the secret shared with the servers",
@@ -142,14 +195,25 @@ static const struct cli_option options[] = {
 	  .max = sizeof(bench_options.library.secret_file) },
 	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
 	  .field = &bench_options.library.insecure },
-	{ "polling", "P", "adaptive[:RETRY[:BATCH]], busy or event",
+	{ "polling", "P",
+	  "busy, event, event-batch:N, hybrid, shared:M\n"
+	  "or adaptive[:RETRY[:BATCH]]",
 	  cli_set_text, bench_options.library.polling,
 	  .max = sizeof(bench_options.library.polling) },
-	{ "buffers", "staging|direct|auto", "copied, or posted as they are",
-	  cli_set_word, bench_options.library.buffers,
-	  .max = sizeof(bench_options.library.buffers),
-	  .words = "staging|direct|auto" },
-	{ "queue-pairs", "N", "queue pairs to each server", cli_set_number,
+	{ "pollers", "N|peer|queue_pair", "threads that poll", set_pollers,
+	  &bench_options.library.pollers, .min = 1, .max = 16 },
+	{ "poll-cpu", "PCT", "adaptive: percent of a CPU to poll in vain",
+	  cli_set_number, &bench_options.library.poll_cpu_percent, .min = 1,
+	  .max = 100 },
+	{ "buffers", "region|staging|direct|auto",
+	  "region: registered once, before\n"
+	  "staging: copied (preMR)\n"
+	  "direct: each registered for its request (dynMR)\n"
+	  "auto: what is cheaper for the length",
+	  cli_set_word, bench_options.buffers,
+	  .max = sizeof(bench_options.buffers),
+	  .words = "region|staging|direct|auto" },
+	{ "qps", "N", "queue pairs to each server", cli_set_number,
 	  &bench_options.library.queue_pairs, .min = 1, .max = 16 },
 	{ "checksums", NULL, "CRC32C of each 4 KiB page, kept here",
 	  cli_set_flag, .field = &bench_options.volume.checksums },
@@ -167,13 +231,13 @@ const struct cli_command bench_command = {
 		 "                     --pattern seq|rand|zipf|trace:FILE\n"
 		 "                     --block SIZE --depth N --threads N\n"
 		 "                     --mode single|doorbell|merge|hybrid\n"
-		 "                     --window off|SIZE [--fragment SIZE]\n"
+		 "                     --window off|SIZE|aimd|delay|auto\n"
+		 "                     [--fragment SIZE]\n"
 		 "                     --runtime S [--verify] [--json FILE|-]",
-	.notes = "Only --servers and --volume have no default. Each thread "
-		 "keeps DEPTH requests\noutstanding and submits the next from "
-		 "the completion of the last. Latency is per\nrequest, from "
-		 "submit to completion. Exit code 1 on any error or wrong "
-		 "byte.",
+	.notes = "Only --servers and --volume have no default. Latency is "
+		 "per request, from submit\nto completion; with --load open "
+		 "from the time it was meant to be submitted.\n"
+		 "Exit code 1 on any error or wrong byte.",
 	.options = options,
 	.options_count = sizeof(options) / sizeof(options[0]),
 };
@@ -246,11 +310,12 @@ static int make_loads(struct bench *bench)
 	struct bench_load_shape sweep_shape = {
 		.lanes_count = 1, .depth = SWEEP_DEPTH,
 		.buffer_bytes = sweep_bytes(o), .seed = ~(uint64_t)o->seed,
-		.is_registered = strcmp(o->library.buffers, "staging") != 0,
+		.is_registered = !strcmp(o->buffers, "region"),
 	};
 	struct bench_load_shape shape = {
 		.lanes_count = o->threads, .depth = o->depth,
 		.buffer_bytes = o->block_bytes, .seed = o->seed,
+		.timing = o->timing,
 		.is_registered = sweep_shape.is_registered,
 	};
 
@@ -281,6 +346,18 @@ static int make_checks(struct bench *bench)
 	return 0;
 }
 
+/* For the report: how many there are, where the tuning file said it. */
+static void take_queue_pairs(struct bench *bench)
+{
+	struct cli_option queue_pairs = {
+		.field = &bench->options->library.queue_pairs,
+	};
+	char text[32], reason[128];
+
+	cli_describe(bench->ctx, "queue_pairs", text, sizeof(text));
+	(void)cli_set_number(&queue_pairs, text, reason, sizeof(reason));
+}
+
 /* Returns 0 or an exit code; bench_close() takes back what was opened. */
 static int bench_open(struct bench *bench)
 {
@@ -293,6 +370,7 @@ static int bench_open(struct bench *bench)
 		return rc;
 	if (rbx_open(&bench->ctx, &o->library))
 		return cli_fail(&bench_command, "%s", rbx_last_error());
+	take_queue_pairs(bench);
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
 	if (rbx_volume_open(bench->ctx, &bench->volume, o->servers,
@@ -303,10 +381,11 @@ static int bench_open(struct bench *bench)
 
 static void bench_close(struct bench *bench)
 {
-	bench_load_destroy(bench->load);
-	bench_load_destroy(bench->sweep_load);
+	/* First: the last callback may still be on its way out of the load. */
 	if (bench->volume)
 		rbx_volume_close(bench->volume);
+	bench_load_destroy(bench->load);
+	bench_load_destroy(bench->sweep_load);
 	if (bench->ctx)
 		rbx_close(bench->ctx);
 	bench_verify_destroy(bench->verify);
@@ -469,7 +548,11 @@ int cli_bench(int argc, char **argv)
 	rc = check_options(&bench_options);
 	if (rc)
 		return rc;
+	if (bench_options.timing.kind == BENCH_BURST)
+		bench_options.depth = bench_options.timing.burst_size;
 	size_library(&bench_options);
+	if (strcmp(bench_options.buffers, "region"))
+		strcpy(bench_options.library.buffers, bench_options.buffers);
 	sigaction(SIGINT, &action, NULL);
 	bench_events_init(&bench.events);
 	bench_progress_init(&bench.progress, &bench.events,

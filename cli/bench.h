@@ -3,13 +3,16 @@
  * bench.h - the parts of rdmabox bench.
  *
  *	bench.c          options, and the order of things
- *	bench_load.c     keeps requests outstanding; knows no pattern
+ *	bench_load.c     makes a load, runs and watches it; knows no pattern
+ *	bench_slot.c     one request and its buffer, from submit to submit
+ *	bench_pace.c     when: --load; bench_closed.c, bench_burst.c, bench_open.c
  *	bench_mix.c      says what the next request is: the measured load
  *	bench_sweep.c    the same, once over the volume: fill, final check
  *	bench_pattern.c  draws blocks: seq, rand, zipf, trace
  *	bench_zipf.c     the table that zipf draws from
  *	bench_trace.c    reads a trace
  *	bench_verify.c   what each block may hold
+ *	bench_latency.c  latencies that the library cannot know
  *	bench_events.c   tells of servers lost and rebuilt
  *	bench_progress.c what is shown meanwhile
  *	bench_report.c   table and JSON
@@ -28,8 +31,23 @@
 
 #define BENCH_DEPTH_MAX 4096
 #define BENCH_THREADS_MAX 256
+#define BENCH_ERROR_BYTES 400 /* a line of the library, and what it is of */
 #define BENCH_BLOCK_BYTES_MIN 64
 #define BENCH_BLOCK_BYTES_MAX (64 << 20)
+
+/* When requests come (--load). */
+enum bench_timing_kind {
+	BENCH_CLOSED, /* the next when one is back; depth outstanding */
+	BENCH_OPEN, /* at a rate, whether or not others are back */
+	BENCH_BURST, /* many at once, the next when all are back and a gap over */
+};
+
+struct bench_timing {
+	enum bench_timing_kind kind;
+	uint64_t rate; /* open: requests/s of all threads */
+	uint32_t burst_size; /* burst: takes the place of depth */
+	uint64_t gap_ns; /* burst */
+};
 
 struct bench_options {
 	struct rbx_options library;
@@ -42,10 +60,13 @@ struct bench_options {
 	uint32_t block_bytes;
 	uint32_t depth;
 	uint32_t threads;
+	char load[64]; /* as given */
+	struct bench_timing timing;
 	double runtime_s;
 	double warmup_s;
 	uint32_t seed;
 	uint32_t verify;
+	char buffers[16]; /* region, or as the library's option */
 	uint32_t progress; /* even if stderr is no terminal */
 	char json[4096]; /* "": none */
 };
@@ -69,6 +90,21 @@ static inline uint64_t bench_scale(uint64_t random, uint64_t range)
 	return (unsigned __int128)random * range >> 64;
 }
 
+/* ---- Latency --------------------------------------------------------------*/
+
+#define BENCH_LATENCY_BUCKETS (61 * 16) /* 2^64 ns, 16 steps to a doubling */
+
+struct bench_latency {
+	_Atomic uint64_t max_ns;
+	_Atomic uint64_t counts[BENCH_LATENCY_BUCKETS];
+};
+
+void bench_latency_clear(struct bench_latency *latency);
+void bench_latency_add(struct bench_latency *latency, uint64_t ns);
+/** bench_latency_quantile_ns() - 990 per mille is the p99; 0 where none is. */
+uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
+				   uint32_t per_mille);
+
 /* ---- Load: slots that are submitted again as they complete ---------------*/
 
 struct bench_load;
@@ -81,8 +117,9 @@ struct bench_slot {
 	struct bench_load *load;
 	struct bench_lane *lane;
 	uint32_t lane_index;
-	struct bench_slot *parked_next;
+	struct bench_slot *next; /* in a list of the lane */
 	bool is_refused; /* parked because the library had no room */
+	uint64_t due_ns; /* open: when it was meant to be submitted */
 	uint64_t random; /* state of bench_random() */
 	uint64_t block; /* the source's */
 	uint32_t version; /* the source's: oldest that a read may see */
@@ -102,6 +139,7 @@ struct bench_source {
 struct bench_load_shape {
 	uint32_t lanes_count; /* threads that submit */
 	uint32_t depth; /* slots of a lane */
+	struct bench_timing timing;
 	uint32_t buffer_bytes; /* of a slot */
 	bool is_registered; /* buffers are a region, so that none is copied */
 	uint64_t seed;
@@ -113,8 +151,19 @@ struct bench_result {
 	double elapsed_s;
 	double cpu_s; /* user and system time of the process */
 	bool gave_up; /* after too many errors */
-	char first_error[160];
+	char first_error[BENCH_ERROR_BYTES];
+	/* Where the library's latencies are not what is asked for, else NULL;
+	 * lives as long as the load. */
+	const struct bench_latency *latency;
 };
+
+/**
+ * bench_timing_parse() - "closed", "open:RATE" or "burst:SIZE:GAP".
+ *
+ * Returns 0 or -EINVAL; then @reason has one line.
+ */
+int bench_timing_parse(const char *text, struct bench_timing *timing,
+		       char *reason, size_t reason_bytes);
 
 int bench_load_create(struct bench_load **load, struct rbx_context *ctx,
 		      struct rbx_volume *volume,

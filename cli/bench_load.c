@@ -1,197 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keeps requests outstanding.
+ * Makes a load, runs it, and watches it.
  *
  * A load has lanes, one application thread each, and a lane has `depth` slots:
- * a request and its buffer. The thread of a lane submits each slot once, one by
- * one. From then on a slot lives by itself: its completion callback asks the
- * source what comes next and submits it. So the library sees what a program
- * gives it that works off separate requests, and batches come from plugging.
+ * a request and its buffer. How a lane keeps its slots going is its pace, a
+ * file each (bench_closed.c, bench_burst.c, bench_open.c); what becomes of one
+ * slot is the same for all (bench_slot.c).
  *
- * A slot retires when time is over or the source has nothing left; a lane ends
- * when all its slots have retired.
- *
- * Two things are not done in a callback: waiting where the library has no room
- * (-EAGAIN), and going on after a failure, since requests that cannot go
- * anywhere may complete inside of rbx_submit(), which would call the callback
- * inside of itself. Then the slot is parked, and the lane's thread, which
- * otherwise sleeps, takes it up.
- *
- * A request that fails is counted and its slot goes on, since other parts of
- * the volume may be well; ERRORS_MAX failures end the run. If nothing completes
- * for the stall limit although requests are outstanding, the library has broken
- * its promise: the run ends with -ETIMEDOUT and the slots, which the library
- * still borrows, must never be freed.
- *
- * The path of a request reads no clock, allocates nothing and takes no lock.
+ * If nothing completes for the stall limit although requests are outstanding,
+ * the library has broken its promise: the run ends with -ETIMEDOUT and the
+ * slots, which the library still borrows, must never be freed.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench_load.h"
 
-#define ERRORS_MAX 1000
 #define TICK_MS 100
-#define ROOM_WAIT_MS 100
-
-struct bench_lane {
-	struct bench_load *load;
-	struct bench_slot *slots;
-	pthread_t thread;
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t changed;
-	struct bench_slot *parked;
-	uint32_t busy_count; /* slots that have not retired */
-};
-
-struct bench_load {
-	struct rbx_context *ctx;
-	struct rbx_volume *volume;
-	struct bench_load_shape shape;
-	struct bench_slot *slots;
-	struct bench_lane *lanes;
-	char *buffers;
-	size_t buffers_bytes;
-	struct rbx_region *region;
-	/* Of the run under way. */
-	struct bench_source *source;
-	_Atomic bool stop;
-	_Atomic uint64_t errors;
-	char first_error[160]; /* written by whoever counts the first error */
-	pthread_mutex_t lock; /* guards lanes_running */
-	pthread_cond_t lane_ended;
-	uint32_t lanes_running;
-};
 
 _Atomic bool bench_interrupted;
-
-static void slot_retire(struct bench_slot *slot)
-{
-	struct bench_lane *lane = slot->lane;
-
-	pthread_mutex_lock(&lane->lock);
-	if (!--lane->busy_count)
-		pthread_cond_signal(&lane->changed);
-	pthread_mutex_unlock(&lane->lock);
-}
-
-static void slot_park(struct bench_slot *slot, bool is_refused)
-{
-	struct bench_lane *lane = slot->lane;
-
-	slot->is_refused = is_refused;
-	pthread_mutex_lock(&lane->lock);
-	slot->parked_next = lane->parked;
-	lane->parked = slot;
-	pthread_cond_signal(&lane->changed);
-	pthread_mutex_unlock(&lane->lock);
-}
-
-static void note_error(struct bench_load *load,
-		       const struct rbx_request *request, int status)
-{
-	uint64_t before = atomic_fetch_add(&load->errors, 1);
-
-	if (!before)
-		snprintf(load->first_error, sizeof(load->first_error),
-			 "%s of %" PRIu32 " bytes at offset %" PRIu64 ": %s",
-			 request->op == RBX_READ ? "read" : "write",
-			 request->length_bytes, request->offset,
-			 strerror(-status));
-	if (before + 1 >= ERRORS_MAX)
-		atomic_store(&load->stop, true);
-}
-
-/* The request is back, or was never taken. */
-static void slot_end(struct bench_slot *slot)
-{
-	struct bench_load *load = slot->load;
-	uint64_t done_count = atomic_load_explicit(&slot->done_count,
-						   memory_order_relaxed);
-
-	atomic_store_explicit(&slot->done_count, done_count + 1,
-			      memory_order_relaxed);
-	if (slot->request.status)
-		note_error(load, &slot->request, slot->request.status);
-	if (load->source->done)
-		load->source->done(load->source, slot);
-}
-
-static void slot_submit(struct bench_slot *slot)
-{
-	struct rbx_request *request = &slot->request;
-	int rc = rbx_submit(slot->load->volume, &request, 1);
-
-	if (!rc)
-		return;
-	if (rc == -EAGAIN) {
-		slot_park(slot, true);
-		return;
-	}
-	request->status = rc;
-	slot_end(slot);
-	slot_retire(slot);
-}
-
-static void slot_go(struct bench_slot *slot)
-{
-	struct bench_load *load = slot->load;
-
-	if (atomic_load_explicit(&load->stop, memory_order_relaxed) ||
-	    !load->source->next(load->source, slot))
-		slot_retire(slot);
-	else
-		slot_submit(slot);
-}
-
-static void slot_complete(struct rbx_request *request)
-{
-	struct bench_slot *slot = request->user;
-
-	slot_end(slot);
-	if (request->status)
-		slot_park(slot, false);
-	else
-		slot_go(slot);
-}
-
-/* Waits for a parked slot or for the end of the lane (NULL). */
-static struct bench_slot *lane_wait(struct bench_lane *lane)
-{
-	struct bench_slot *slot;
-
-	pthread_mutex_lock(&lane->lock);
-	while (lane->busy_count && !lane->parked)
-		pthread_cond_wait(&lane->changed, &lane->lock);
-	slot = lane->parked;
-	if (slot)
-		lane->parked = slot->parked_next;
-	pthread_mutex_unlock(&lane->lock);
-	return slot;
-}
 
 static void *lane_run(void *lane_pointer)
 {
 	struct bench_lane *lane = lane_pointer;
 	struct bench_load *load = lane->load;
-	struct bench_slot *slot;
 
-	for (uint32_t i = 0; i < load->shape.depth; i++)
-		slot_go(&lane->slots[i]);
-	while ((slot = lane_wait(lane))) {
-		if (!slot->is_refused) {
-			slot_go(slot);
-			continue;
-		}
-		rbx_wait_room(load->ctx, ROOM_WAIT_MS);
-		slot_submit(slot);
-	}
+	/* A pace that sleeps means the time it says. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	load->pace->run(lane);
 	pthread_mutex_lock(&load->lock);
 	load->lanes_running--;
 	pthread_cond_signal(&load->lane_ended);
@@ -214,7 +55,7 @@ static void init_slot(struct bench_load *load, uint32_t index)
 	slot->request.buf = load->buffers +
 			    (size_t)index * load->shape.buffer_bytes;
 	slot->request.region = load->region;
-	slot->request.complete = slot_complete;
+	slot->request.complete = bench_slot_complete;
 	slot->request.user = slot;
 }
 
@@ -223,6 +64,7 @@ static void init_lane(struct bench_load *load, uint32_t index)
 	struct bench_lane *lane = &load->lanes[index];
 
 	lane->load = load;
+	lane->random = load->shape.seed ^ (~0ull / (index + 2));
 	lane->slots = &load->slots[index * load->shape.depth];
 	pthread_mutex_init(&lane->lock, NULL);
 	pthread_cond_init(&lane->changed, NULL);
@@ -263,6 +105,7 @@ int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
 	load->ctx = ctx;
 	load->volume = volume;
 	load->shape = *shape;
+	load->pace = bench_pace_of(shape->timing.kind);
 	pthread_mutex_init(&load->lock, NULL);
 	pthread_cond_init(&load->lane_ended, NULL);
 	rc = allocate(load);
@@ -298,10 +141,7 @@ void bench_load_destroy(struct bench_load *load)
 
 static double now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
+	return bench_now_ns() / 1e9;
 }
 
 static double cpu_s(void)
@@ -330,7 +170,7 @@ static int start(struct bench_load *load)
 
 	load->lanes_running = load->shape.lanes_count;
 	for (uint32_t i = 0; i < load->shape.lanes_count; i++)
-		load->lanes[i].busy_count = load->shape.depth;
+		bench_lane_reset(&load->lanes[i]);
 	for (uint32_t i = 0; i < load->shape.lanes_count && !rc; i++)
 		rc = pthread_create(&load->lanes[i].thread, NULL, lane_run,
 				    &load->lanes[i]);
@@ -400,6 +240,7 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	atomic_store(&load->stop, false);
 	atomic_store(&load->errors, 0);
 	load->first_error[0] = 0;
+	bench_latency_clear(&load->latency);
 	before = count_done(load);
 	begin_s = now_s();
 	begin_cpu_s = cpu_s();
@@ -410,7 +251,10 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	result->cpu_s = cpu_s() - begin_cpu_s;
 	result->requests = count_done(load) - before;
 	result->errors = atomic_load(&load->errors);
-	result->gave_up = result->errors >= ERRORS_MAX;
+	result->gave_up = result->errors >= BENCH_ERRORS_MAX;
+	result->latency = load->shape.timing.kind == BENCH_OPEN ?
+				  &load->latency :
+				  NULL;
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < load->shape.lanes_count; i++)

@@ -137,8 +137,16 @@ static uint64_t walk(struct bench_pattern *pattern, uint32_t lane_index)
 	struct cursor *cursor = &pattern->cursors[lane_index];
 	uint64_t step = atomic_fetch_add_explicit(&cursor->next, 1,
 						  memory_order_relaxed);
-	uint64_t at = cursor->first + step % cursor->count;
+	uint64_t at;
 
+	/* Who takes the last step turns back; who comes before that has
+	 * been done is a few steps beyond the end. */
+	if (step == cursor->count - 1)
+		atomic_fetch_sub_explicit(&cursor->next, cursor->count,
+					  memory_order_relaxed);
+	else if (step >= cursor->count)
+		step %= cursor->count;
+	at = cursor->first + step;
 	return pattern->trace ? pattern->trace[at] : at;
 }
 

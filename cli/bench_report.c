@@ -44,6 +44,39 @@ static json_t *fabric_taken(const struct bench_report *report)
 	return json_stringn(report->using, strcspn(report->using, " ,:("));
 }
 
+struct latency {
+	double p50_us;
+	double p99_us;
+	double p999_us;
+	double max_us;
+};
+
+/* The library's, where the load has none of its own. */
+static struct latency latency_of(const struct bench_report *report)
+{
+	const struct bench_latency *own = report->result->latency;
+	const struct rbx_stats *stats = report->stats;
+
+	if (own)
+		return (struct latency){
+			bench_latency_quantile_ns(own, 500) / 1e3,
+			bench_latency_quantile_ns(own, 990) / 1e3,
+			bench_latency_quantile_ns(own, 999) / 1e3,
+			own->max_ns / 1e3,
+		};
+	return (struct latency){
+		stats->latency_p50_ns / 1e3,
+		stats->latency_p99_ns / 1e3,
+		stats->latency_p999_ns / 1e3,
+		stats->latency_max_ns / 1e3,
+	};
+}
+
+static double poller_percent(const struct bench_report *report)
+{
+	return per_second(report->result, report->stats->poller_cpu_ns / 1e7);
+}
+
 static void set_options(json_t *json, const struct bench_report *report)
 {
 	const struct bench_options *options = report->options;
@@ -58,12 +91,13 @@ static void set_options(json_t *json, const struct bench_report *report)
 			    json_integer(options->block_bytes));
 	json_object_set_new(json, "depth", json_integer(options->depth));
 	json_object_set_new(json, "threads", json_integer(options->threads));
+	json_object_set_new(json, "load", json_string(options->load));
 }
 
 static void set_result(json_t *json, const struct bench_report *report)
 {
 	const struct bench_result *result = report->result;
-	const struct rbx_stats *stats = report->stats;
+	const struct latency latency = latency_of(report);
 	double bytes = (double)result->requests * report->options->block_bytes;
 
 	json_object_set_new(json, "runtime_s", json_real(result->elapsed_s));
@@ -74,10 +108,10 @@ static void set_result(json_t *json, const struct bench_report *report)
 			    json_real(per_second(result, bytes / 1e6)));
 	json_object_set_new(json, "lat_us",
 			    json_pack("{sf sf sf sf}",
-				      "p50", stats->latency_p50_ns / 1e3,
-				      "p99", stats->latency_p99_ns / 1e3,
-				      "p999", stats->latency_p999_ns / 1e3,
-				      "max", stats->latency_max_ns / 1e3));
+				      "p50", latency.p50_us,
+				      "p99", latency.p99_us,
+				      "p999", latency.p999_us,
+				      "max", latency.max_us));
 }
 
 /* The numbers of the library in the promised order, then all the others. */
@@ -93,7 +127,10 @@ static void set_stats(json_t *json, const struct bench_report *report)
 	SET(merged_requests, )
 	SET(completions, )
 	SET(polls, )
+	SET(empty_polls, )
+	SET(arms, )
 	SET(wakeups, )
+	SET(context_switches, )
 	SET(window_waits, )
 	SET(inflight_bytes_max, )
 	SET(failovers, )
@@ -105,6 +142,8 @@ static void set_stats(json_t *json, const struct bench_report *report)
 			    json_real(per_second(report->result,
 						 report->result->cpu_s *
 							 100)));
+	json_object_set_new(json, "poller_cpu_percent",
+			    json_real(poller_percent(report)));
 	RBX_STATS(SET)
 #undef SET
 }
@@ -120,14 +159,16 @@ static void set_extras(json_t *json, const struct bench_report *report)
 			    json_integer(options->volume.replicas));
 	json_object_set_new(json, "volume_bytes",
 			    json_integer(options->volume_bytes));
-	json_object_set_new(json, "window_bytes",
-			    json_integer(options->library.window_bytes));
+	json_object_set_new(json, "window",
+			    json_string(options->library.window));
+	json_object_set_new(json, "overload",
+			    json_string(options->library.overload));
 	json_object_set_new(json, "fragment_bytes",
 			    json_integer(options->library.fragment_bytes));
 	json_object_set_new(json, "queue_pairs",
 			    json_integer(options->library.queue_pairs));
 	json_object_set_new(json, "buffers",
-			    json_string(options->library.buffers));
+			    json_string(options->buffers));
 	json_object_set_new(json, "checksums",
 			    json_boolean(options->volume.checksums));
 	json_object_set_new(json, "seed", json_integer(options->seed));
@@ -149,7 +190,7 @@ json_t *bench_report_json(const struct bench_report *report)
 static void print_title(const struct bench_report *report)
 {
 	const struct bench_options *options = report->options;
-	char block[32], volume[32], window[32];
+	char block[32], volume[32];
 
 	printf("%s %s, %s blocks in %s, %u replica%s, depth %u x %u thread%s\n",
 	       options->op, options->pattern,
@@ -158,18 +199,15 @@ static void print_title(const struct bench_report *report)
 	       options->volume.replicas,
 	       options->volume.replicas == 1 ? "" : "s", options->depth,
 	       options->threads, options->threads == 1 ? "" : "s");
-	printf("using %s\nmode %s, polling %s, window %s\n\n",
-	       report->using, options->library.mode, options->library.polling,
-	       options->library.window_bytes ?
-		       cli_size_print(options->library.window_bytes, window,
-				      sizeof(window)) :
-		       "off");
+	printf("using %s\nload %s, mode %s, polling %s, window %s\n\n",
+	       report->using, options->load, options->library.mode,
+	       options->library.polling, options->library.window);
 }
 
 static void print_rates(const struct bench_report *report)
 {
 	const struct bench_result *result = report->result;
-	const struct rbx_stats *stats = report->stats;
+	const struct latency latency = latency_of(report);
 	double bytes = (double)result->requests * report->options->block_bytes;
 
 	printf("  requests          %14" PRIu64 "  in %.2f s\n",
@@ -181,10 +219,10 @@ static void print_rates(const struct bench_report *report)
 	       "                    %14.1f  p99\n"
 	       "                    %14.1f  p99.9\n"
 	       "                    %14.1f  max\n",
-	       stats->latency_p50_ns / 1e3, stats->latency_p99_ns / 1e3,
-	       stats->latency_p999_ns / 1e3, stats->latency_max_ns / 1e3);
-	printf("  CPU %%             %14.1f\n",
-	       per_second(result, result->cpu_s * 100));
+	       latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us);
+	printf("  CPU %%             %14.1f\n"
+	       "  of it pollers     %14.1f\n",
+	       per_second(result, result->cpu_s * 100), poller_percent(report));
 }
 
 static void print_stats(const struct bench_report *report)

@@ -51,8 +51,6 @@ int cli_set_number(const struct cli_option *option, const char *text,
 		   char *reason, size_t reason_bytes); /* uint32_t */
 int cli_set_size(const struct cli_option *option, const char *text,
 		 char *reason, size_t reason_bytes); /* uint64_t, 64K */
-int cli_set_size_or_off(const struct cli_option *option, const char *text,
-			char *reason, size_t reason_bytes); /* off: 0 */
 int cli_set_size_32(const struct cli_option *option, const char *text,
 		    char *reason, size_t reason_bytes); /* uint32_t, 64K */
 int cli_set_seconds(const struct cli_option *option, const char *text,
@@ -97,5 +95,6 @@ int cli_serve(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_stat(int argc, char **argv);
+int cli_tune(int argc, char **argv);
 
 #endif

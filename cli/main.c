@@ -22,6 +22,7 @@ static const struct {
 	{ "doctor", "tell what this machine can do, and how to mend it",
 	  cli_doctor },
 	{ "stat", "show the numbers of a memory server", cli_stat },
+	{ "tune", "measure what this device likes, and remember it", cli_tune },
 };
 
 #define COMMANDS_COUNT (sizeof(commands) / sizeof(commands[0]))

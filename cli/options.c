@@ -133,16 +133,6 @@ int cli_set_size(const struct cli_option *option, const char *text,
 	return -EINVAL;
 }
 
-int cli_set_size_or_off(const struct cli_option *option, const char *text,
-			char *reason, size_t reason_bytes)
-{
-	if (!strcmp(text, "off")) {
-		*(uint64_t *)option->field = 0;
-		return 0;
-	}
-	return cli_set_size(option, text, reason, reason_bytes);
-}
-
 int cli_set_size_32(const struct cli_option *option, const char *text,
 		    char *reason, size_t reason_bytes)
 {

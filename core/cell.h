@@ -40,11 +40,34 @@ static inline uint64_t rbx_cell_granules(uint32_t offset_in_cell_bytes,
 	return (UINT64_MAX >> (63 - (last - first))) << first;
 }
 
+/* Puts a piece at the end of the queue. */
+void rbx_cell_queue(struct rbx_cell *cell, struct rbx_piece *piece);
+/* Adds to granted whoever has its granules now, and takes it off the queue. */
+void rbx_cell_grant(struct rbx_cell *cell, struct rbx_piece_list *granted);
+
 /* true: the piece has its granules. false: it stands in the queue. */
-bool rbx_cell_take(struct rbx_cell *cell, struct rbx_piece *piece);
+static inline bool rbx_cell_take(struct rbx_cell *cell, struct rbx_piece *piece)
+{
+	RBX_ASSERT(piece->granules && !piece->holds);
+	if (cell->last || (cell->busy & piece->granules)) {
+		rbx_cell_queue(cell, piece);
+		return false;
+	}
+	cell->busy |= piece->granules;
+	piece->holds = true;
+	return true;
+}
 
 /* Gives the granules back; adds to granted whoever has got theirs thereby. */
-void rbx_cell_give(struct rbx_cell *cell, struct rbx_piece *piece,
-		   struct rbx_piece_list *granted);
+static inline void rbx_cell_give(struct rbx_cell *cell, struct rbx_piece *piece,
+				 struct rbx_piece_list *granted)
+{
+	RBX_ASSERT(piece->holds);
+	RBX_ASSERT((cell->busy & piece->granules) == piece->granules);
+	cell->busy &= ~piece->granules;
+	piece->holds = false;
+	if (cell->last)
+		rbx_cell_grant(cell, granted);
+}
 
 #endif

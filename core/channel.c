@@ -12,12 +12,22 @@
  * `parked` the combiner must not touch its own fields until it has won that
  * exchange, hence the local variables.
  *
+ * Nobody waits for a turn for ever. Who parks for a turn or for credit looks
+ * again afterwards, and goes on by itself where nothing is in flight. Else
+ * something is: either it completes, and whoever gives its credit back makes a
+ * round afterwards, which visits this channel or ends at one that waits for
+ * credit, and so has something in flight before it in turn; or it was credit
+ * that another channel asks for and is refused, and that one will look again
+ * after this one has parked.
+ *
  * Failure. Queue pairs complete in order, so a failed completion says that all
  * before it is done, and everything after it will be flushed. Flushed members
  * are sent again once the connection is restored; members of a merged work
  * request that failed are sent again alone, because the failure may be another
  * member's (promise 1 of the design). What failed alone for a reason of its own
- * reports it. Nothing is sent more often than RBX_RETRIES_MAX times.
+ * reports it. Nothing is sent again more often than RBX_RETRIES_MAX times, and
+ * what was flushed because another work request failed is not blamed for it: that
+ * is counted by itself, up to RBX_FLUSHES_MAX.
  */
 #include "core/channel.h"
 
@@ -25,6 +35,7 @@
 enum cause {
 	CAUSE_NONE,
 	CAUSE_WINDOW,
+	CAUSE_TURN,
 	CAUSE_RING,
 	CAUSE_STAGING,
 	CAUSE_FENCE,
@@ -42,7 +53,7 @@ void rbx_channel_init(struct rbx_channel *channel,
 {
 	rbx_port_fill(channel, 0, sizeof(*channel));
 	rbx_submit_queue_init(&channel->submit_queue);
-	rbx_merge_queue_init(&channel->merge_queue);
+	rbx_merge_queue_init(&channel->merge_queue, planner->merge);
 	channel->planner = planner;
 	channel->window = window;
 	channel->state = RBX_CHANNEL_OPEN;
@@ -93,6 +104,11 @@ static bool removed(const struct rbx_channel *channel,
 	switch (obstacle->cause) {
 	case CAUSE_WINDOW:
 		return rbx_window_has_room(channel->window, obstacle->bytes);
+	case CAUSE_TURN:
+		/* It is itself one of those who wait. */
+		return RBX_LOAD_ORDERED(
+			       &channel->window->turns.waiting_count) == 1 ||
+		       rbx_window_idle(channel->window);
 	case CAUSE_RING:
 		return some_ring_has_room(channel);
 	case CAUSE_STAGING:
@@ -107,41 +123,104 @@ static bool removed(const struct rbx_channel *channel,
 	return true;
 }
 
+static enum rbx_parked parked_for(enum cause cause)
+{
+	switch (cause) {
+	case CAUSE_WINDOW:
+		return RBX_PARKED_CREDIT;
+	case CAUSE_TURN:
+		return RBX_PARKED_TURN;
+	default:
+		return RBX_PARKED_OTHER;
+	}
+}
+
+/* Leaves the role lying. Counted before it is parked, so that no count is ever
+ * too low. */
+static void leave_role(struct rbx_channel *channel, enum rbx_parked parked)
+{
+	struct rbx_turns *turns = &channel->window->turns;
+
+	RBX_FETCH_ADD(&turns->parked_count, 1);
+	if (rbx_parked_waits(parked))
+		RBX_FETCH_ADD(&turns->waiting_count, 1);
+	RBX_EXCHANGE(&channel->parked, (uint32_t)parked);
+}
+
 /* True: the caller is still, or again, the combiner. See the file head. */
 static bool park(struct rbx_channel *channel, const struct obstacle *obstacle)
 {
-	RBX_EXCHANGE(&channel->parked, 1);
-	return removed(channel, obstacle) &&
-	       RBX_EXCHANGE(&channel->parked, 0) != 0;
+	leave_role(channel, parked_for(obstacle->cause));
+	return removed(channel, obstacle) && rbx_channel_unpark(channel);
 }
 
-/* The next ring in turn that has room, or NULL. */
-static struct rbx_send_ring *pick_ring(struct rbx_channel *channel,
-				       uint32_t *index)
+bool rbx_channel_unpark(struct rbx_channel *channel)
 {
-	for (uint32_t i = 0; i < channel->ring_count; i++) {
-		uint32_t at = (channel->next_ring + i) % channel->ring_count;
+	struct rbx_turns *turns = &channel->window->turns;
+	enum rbx_parked parked;
 
-		if (rbx_send_ring_used(&channel->rings[at]) <
-		    channel->rings[at].depth_count) {
+	if (RBX_LOAD_ORDERED(&channel->parked) == RBX_PARKED_NOT)
+		return false;
+	parked = (enum rbx_parked)RBX_EXCHANGE(&channel->parked,
+					       RBX_PARKED_NOT);
+	if (parked == RBX_PARKED_NOT)
+		return false;
+	RBX_FETCH_ADD(&turns->parked_count, (uint32_t)-1);
+	if (rbx_parked_waits(parked))
+		RBX_FETCH_ADD(&turns->waiting_count, (uint32_t)-1);
+	/* Who waited for credit goes on with the turn that it had. */
+	if (parked != RBX_PARKED_CREDIT || channel->turn_bytes == 0)
+		channel->turn_bytes = RBX_MIN(channel->turn_bytes,
+					      RBX_TURN_BYTES) +
+				      RBX_TURN_BYTES;
+	return true;
+}
+
+/* The next ring in turn that has room; how much it has, 0: none has. */
+static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
+{
+	uint32_t at = channel->next_ring;
+
+	for (uint32_t left = channel->ring_count; left != 0; left--) {
+		const struct rbx_send_ring *ring;
+		uint32_t room;
+
+		at = at < channel->ring_count ? at : 0;
+		ring = &channel->rings[at];
+		room = ring->depth_count - rbx_send_ring_used(ring);
+		if (room != 0) {
 			channel->next_ring = at + 1;
 			*index = at;
-			return &channel->rings[at];
+			return room;
 		}
+		at++;
 	}
-	return NULL;
+	return 0;
 }
 
 /* A counter that the combiner alone writes, and anybody reads. */
-static void count(uint64_t *counter, uint64_t value)
+static inline void count(uint64_t *counter, uint64_t value)
 {
 	RBX_STORE_RELAXED(counter, *counter + value);
 }
 
-/* Plans one work request into `work` and pays for it. */
-static enum cause plan_work(struct rbx_channel *channel, struct rbx_work *work,
-			    uint64_t now_ns)
+/* Whether it may ask for credit, or has to let others go first. */
+static inline bool has_turn(const struct rbx_channel *channel, uint32_t bytes)
 {
+	const struct rbx_window *window = channel->window;
+
+	return RBX_LOAD_RELAXED(&window->turns.waiting_count) == 0 ||
+	       channel->turn_bytes >= bytes || rbx_window_idle(window);
+}
+
+/* Takes a work request that was planned, and pays for it. */
+static inline enum cause take_work(struct rbx_channel *channel,
+				   struct rbx_work *work)
+{
+	if (!has_turn(channel, work->length_bytes)) {
+		count(&channel->counters.window_waits, 1);
+		return CAUSE_TURN;
+	}
 	if (!rbx_window_take(channel->window, work->length_bytes)) {
 		count(&channel->counters.window_waits, 1);
 		return CAUSE_WINDOW;
@@ -150,10 +229,8 @@ static enum cause plan_work(struct rbx_channel *channel, struct rbx_work *work,
 		rbx_window_give(channel->window, 1, work->length_bytes);
 		return CAUSE_STAGING;
 	}
-	work->posted_ns = now_ns;
-	count(&channel->counters.work_requests, 1);
-	count(&channel->counters.merged_requests, work->member_count - 1);
-	if (work->staging_block != RBX_NOT_STAGED)
+	channel->turn_bytes -= RBX_MIN(channel->turn_bytes, work->length_bytes);
+	if (work->staged)
 		count(&channel->counters.staged_bytes, work->length_bytes);
 	return CAUSE_NONE;
 }
@@ -162,38 +239,42 @@ static enum cause plan_work(struct rbx_channel *channel, struct rbx_work *work,
 static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 		       struct rbx_chain *chain, struct obstacle *obstacle)
 {
-	struct rbx_send_ring *ring = pick_ring(channel, &chain->ring_index);
-	uint32_t room;
+	uint32_t room = pick_ring(channel, &chain->ring_index);
+	uint32_t works = 0, members = 0;
+	struct rbx_send_ring *ring;
+	uint64_t bytes = 0;
 
-	if (ring == NULL) {
+	if (room == 0) {
 		obstacle->cause = CAUSE_RING;
 		return;
 	}
-	room = RBX_MIN(ring->depth_count - rbx_send_ring_used(ring),
-		       channel->planner->chain_max);
+	ring = &channel->rings[chain->ring_index];
+	room = RBX_MIN(room, channel->planner->chain_max);
 	chain->first_number = ring->posted_count;
-	while (chain->work_count < room) {
-		struct rbx_work *work = rbx_send_ring_slot(
-			ring, chain->first_number + chain->work_count);
+	for (; works < room; works++) {
+		struct rbx_work *work =
+			rbx_send_ring_slot(ring, chain->first_number + works);
 
 		if (!rbx_planner_next(channel->planner, &channel->merge_queue,
 				      work))
 			break;
-		obstacle->bytes = work->length_bytes;
-		obstacle->cause = plan_work(channel, work, now_ns);
-		if (obstacle->cause != CAUSE_NONE)
+		obstacle->cause = take_work(channel, work);
+		if (obstacle->cause != CAUSE_NONE) {
+			obstacle->bytes = work->length_bytes;
 			break;
-		chain->work_count++;
+		}
+		work->posted_ns = now_ns;
+		members += work->member_count;
+		bytes += work->length_bytes;
 	}
-	count(&channel->counters.doorbells, chain->work_count != 0);
-	RBX_STORE_RELEASE(&ring->posted_count,
-			  chain->first_number + chain->work_count);
-}
-
-static bool unfenced_empty(const struct rbx_merge_queue *queue)
-{
-	return queue->first[RBX_DIRECTION_READ] == NULL &&
-	       queue->first[RBX_DIRECTION_WRITE] == NULL;
+	if (works == 0)
+		return;
+	chain->work_count = works;
+	rbx_window_on_post(channel->window, now_ns, bytes);
+	count(&channel->counters.work_requests, works);
+	count(&channel->counters.merged_requests, members - works);
+	count(&channel->counters.doorbells, 1);
+	RBX_STORE_RELEASE(&ring->posted_count, chain->first_number + works);
 }
 
 /* True: `chain` has something for the host. */
@@ -213,7 +294,7 @@ static bool plan(struct rbx_channel *channel, uint64_t now_ns,
 		obstacle->cause = CAUSE_HALTED;
 		return false;
 	}
-	if (unfenced_empty(queue)) {
+	if (rbx_merge_queue_fenced(queue)) {
 		if (!rbx_channel_idle(channel)) {
 			obstacle->cause = CAUSE_FENCE;
 			return false;
@@ -229,15 +310,17 @@ bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
 {
 	for (;;) {
 		struct obstacle obstacle = { .cause = CAUSE_NONE };
+		struct rbx_node *pushed =
+			rbx_submit_queue_take(&channel->submit_queue);
 
 		chain->work_count = 0;
 		chain->refused = NULL;
-		rbx_merge_queue_add(
-			&channel->merge_queue,
-			rbx_submit_queue_take(&channel->submit_queue));
+		if (pushed != NULL)
+			rbx_merge_queue_add(&channel->merge_queue, pushed);
 		if (plan(channel, now_ns, chain, &obstacle))
 			return true;
 		if (obstacle.cause == CAUSE_NONE) {
+			channel->turn_bytes = 0; /* nothing to take it for */
 			if (rbx_submit_queue_leave(&channel->submit_queue))
 				return false;
 		} else if (!park(channel, &obstacle)) {
@@ -246,15 +329,11 @@ bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
 	}
 }
 
-static void append(struct rbx_fragment **first, struct rbx_fragment **last,
-		   struct rbx_fragment *fragment)
+bool rbx_channel_yield(struct rbx_channel *channel)
 {
-	fragment->node.next = NULL;
-	if (*first == NULL)
-		*first = fragment;
-	else
-		(*last)->node.next = &fragment->node;
-	*last = fragment;
+	/* What is found outstanding after this unparks when it completes. */
+	leave_role(channel, RBX_PARKED_OTHER);
+	return rbx_channel_idle(channel);
 }
 
 /* A failure of the way to the peer, not of the request. */
@@ -264,13 +343,24 @@ static bool is_of_connection(int32_t status)
 	       status == -EREMOTEIO || status == -ETIMEDOUT;
 }
 
-/* Whether a fragment that ended with this status may be sent once more. */
-static bool may_go_again(const struct rbx_fragment *fragment, int32_t status,
-			 bool was_merged)
+/* Whether a fragment that failed is sent once more, which is counted. */
+static bool go_again(struct rbx_fragment *fragment, int32_t status,
+		     bool merged, bool by_another)
 {
-	if (fragment->retries_count == RBX_RETRIES_MAX)
-		return false;
-	return was_merged || is_of_connection(status);
+	if (by_another) {
+		if (fragment->flushes_count == RBX_FLUSHES_MAX)
+			return false;
+		fragment->flushes_count++;
+	} else {
+		if (fragment->retries_count == RBX_RETRIES_MAX ||
+		    !(merged || is_of_connection(status)))
+			return false;
+		fragment->retries_count++;
+	}
+	fragment->flags |= RBX_FRAGMENT_AGAIN;
+	if (merged)
+		fragment->flags |= RBX_FRAGMENT_ALONE;
+	return true;
 }
 
 /* For who asked: a flush is not of interest, the peer out of reach is. */
@@ -281,43 +371,45 @@ static int32_t final_status(int32_t status)
 		       status;
 }
 
-/* Sorts the members of a work request that has ended. */
-static void reap_members(struct rbx_work *work, int32_t status,
-			 struct rbx_harvest *harvest)
+/* Decides for each member of a work request that failed: again, or the end. */
+static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
+			int32_t status, struct rbx_harvest *harvest)
 {
-	struct rbx_fragment *fragment = work->first;
-	bool merged_failure = work->member_count > 1 && status != 0 &&
-			      status != -ECANCELED;
+	struct rbx_fragment *fragment = work->first, *next;
+	bool flushed = status == -ECANCELED;
+	bool merged = work->member_count > 1 && !flushed;
+	bool by_another = flushed && RBX_LOAD_RELAXED(&channel->failed);
 
-	while (fragment != NULL) {
-		struct rbx_node *next = fragment->node.next;
-
-		fragment->status = final_status(status);
-		if (status != 0 &&
-		    may_go_again(fragment, status, merged_failure)) {
-			fragment->retries_count++;
-			fragment->flags |= RBX_FRAGMENT_AGAIN;
-			if (merged_failure)
-				fragment->flags |= RBX_FRAGMENT_ALONE;
-			append(&harvest->again_first, &harvest->again_last,
-			       fragment);
+	for (; fragment != NULL; fragment = next) {
+		next = rbx_fragment_next(fragment);
+		if (go_again(fragment, status, merged, by_another)) {
+			rbx_fragment_append(&harvest->again_first,
+					    &harvest->again_last, fragment,
+					    fragment);
 		} else {
-			append(&harvest->done_first, &harvest->done_last,
-			       fragment);
+			fragment->status = final_status(status);
+			rbx_fragment_append(&harvest->done_first,
+					    &harvest->done_last, fragment,
+					    fragment);
 		}
-		fragment = next ? rbx_fragment_of(next) : NULL;
 	}
+	harvest->broken = true;
 }
 
-static void reap_work(struct rbx_channel *channel, struct rbx_work *work,
-		      int32_t status, struct rbx_harvest *harvest)
+static inline void reap(struct rbx_channel *channel, struct rbx_work *work,
+			int32_t status, struct rbx_harvest *harvest)
 {
-	rbx_planner_finish(channel->planner, work, status == 0);
+	if (work->staged)
+		rbx_planner_finish(channel->planner, work, status == 0);
 	harvest->work_requests++;
 	harvest->bytes += work->length_bytes;
-	if (status != 0)
-		harvest->broken = true;
-	reap_members(work, status, harvest);
+	if (status == 0) {
+		harvest->good_bytes += work->length_bytes;
+		rbx_fragment_append(&harvest->done_first, &harvest->done_last,
+				    work->first, work->last);
+	} else {
+		reap_failed(channel, work, status, harvest);
+	}
 }
 
 void rbx_channel_not_posted(struct rbx_channel *channel,
@@ -330,8 +422,8 @@ void rbx_channel_not_posted(struct rbx_channel *channel,
 	RBX_ASSERT(count <= chain->work_count);
 	RBX_ASSERT(ring->posted_count == end);
 	for (uint32_t number = end - count; number != end; number++)
-		reap_work(channel, rbx_send_ring_slot(ring, number), -ECANCELED,
-			  harvest);
+		reap(channel, rbx_send_ring_slot(ring, number), -ECANCELED,
+		     harvest);
 	RBX_STORE_RELEASE(&ring->posted_count, end - count);
 }
 
@@ -346,16 +438,29 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 	RBX_ASSERT(ring_index < channel->ring_count);
 	RBX_ASSERT(number - at < ring->depth_count);
 	if (status == 0)
-		rbx_window_on_complete(channel->window,
-				       now_ns - last->posted_ns,
-				       last->length_bytes);
-	else
-		rbx_window_on_error(channel->window);
+		harvest->rtt_ns =
+			RBX_MAX(harvest->rtt_ns, now_ns - last->posted_ns);
+	else if (status != -ECANCELED)
+		harvest->failed = true;
+	if (status != 0 && !is_of_connection(status))
+		RBX_STORE_RELAXED(&channel->failed, 1);
 	for (; at != number; at++)
-		reap_work(channel, rbx_send_ring_slot(ring, at), 0, harvest);
-	reap_work(channel, last, status, harvest);
+		reap(channel, rbx_send_ring_slot(ring, at), 0, harvest);
+	reap(channel, last, status, harvest);
 	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
 	RBX_EXCHANGE(&ring->completed_count, number + 1);
+}
+
+void rbx_harvest_settle(const struct rbx_harvest *harvest,
+			struct rbx_window *window, uint64_t now_ns)
+{
+	/* In this order: see window.c. */
+	if (harvest->rtt_ns != 0)
+		rbx_window_on_complete(window, now_ns, harvest->rtt_ns,
+				       harvest->good_bytes);
+	if (harvest->failed)
+		rbx_window_on_error(window);
+	rbx_window_give(window, harvest->work_requests, harvest->bytes);
 }
 
 void rbx_channel_set_state(struct rbx_channel *channel,
@@ -363,6 +468,8 @@ void rbx_channel_set_state(struct rbx_channel *channel,
 {
 	RBX_ASSERT(channel->state != RBX_CHANNEL_DEAD);
 	RBX_ASSERT(channel->state != state);
+	if (state == RBX_CHANNEL_OPEN)
+		RBX_STORE_RELAXED(&channel->failed, 0);
 	RBX_EXCHANGE(&channel->state, (uint32_t)state);
 }
 

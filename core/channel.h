@@ -11,8 +11,8 @@
  *
  *   submitting thread   if (rbx_channel_submit(...)) combine
  *   combine             while (rbx_channel_combine(..., &chain)) post(chain)
- *   poller              rbx_channel_complete() for each completion, gives the
- *                       credit back, calls done() of each fragment, then
+ *   poller              rbx_channel_complete() for each completion,
+ *                       rbx_harvest_settle(), done() of each fragment, then
  *                       if (rbx_channel_unpark()) combine
  *
  * Who combines is elected by the submit queue. A combiner that cannot go on,
@@ -20,6 +20,10 @@
  * fence waits or the connection is broken, parks: it leaves the role lying,
  * and whoever changes the cause picks it up (rbx_channel_unpark). Work that
  * waits in this way collects neighbours.
+ *
+ * What others submit could keep a combiner busy for ever, and its own thread
+ * would not get on. So the host ends its turn after RBX_COMBINE_MAX chains
+ * (rbx_channel_yield).
  */
 #ifndef RBX_CHANNEL_H
 #define RBX_CHANNEL_H
@@ -46,13 +50,17 @@ struct rbx_channel_counters {
 
 struct rbx_channel {
 	struct rbx_submit_queue submit_queue;
-	uint32_t parked; /* atomic: 1 where the combiner's role lies there */
+	uint32_t parked; /* atomic: enum rbx_parked; where it is not NOT the
+			    combiner's role lies there */
 	uint32_t state; /* atomic: enum rbx_channel_state */
+	uint32_t failed; /* atomic: 1 once a work request has failed for a
+			    reason of its own, until the channel is reopened */
 
 	/* The combiner's. */
 	struct rbx_merge_queue merge_queue;
 	const struct rbx_planner *planner;
 	struct rbx_window *window;
+	uint64_t turn_bytes; /* left of its turn, see turns.h */
 	uint32_t next_ring;
 	struct rbx_channel_counters counters;
 
@@ -76,6 +84,9 @@ struct rbx_harvest {
 	struct rbx_fragment *again_last; /* connection is restored */
 	uint32_t work_requests; /* credit to give back */
 	uint64_t bytes;
+	uint64_t rtt_ns; /* the longest, of what ended well */
+	uint64_t good_bytes; /* of what ended well */
+	bool failed; /* a work request, for a reason of its own */
 	bool broken; /* a queue pair is in error */
 };
 
@@ -104,6 +115,13 @@ bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
 			 struct rbx_chain *chain);
 
 /*
+ * Combiner only, when its turn is over: leaves the role lying for who unparks
+ * next. True: nothing is outstanding, so no completion will see to that, and
+ * the host has to have somebody unpark.
+ */
+bool rbx_channel_yield(struct rbx_channel *channel);
+
+/*
  * After a post that failed: the last `count` work requests of the chain never
  * reached the device. Combiner only. Their fragments go to `harvest`.
  */
@@ -113,18 +131,28 @@ void rbx_channel_not_posted(struct rbx_channel *channel,
 
 /*
  * A completion: work request `number` of a ring and all before it are done, or
- * it failed with `status`. Poller only. The host gives the harvest's credit
- * back to the window, and then calls done() of what is done.
+ * it failed with `status`. Poller only. The host settles the harvest of one poll
+ * and then calls done() of what is done.
  */
 void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 			  uint32_t number, int32_t status, uint64_t now_ns,
 			  struct rbx_harvest *harvest);
 
-/* After anything that a parked combiner may wait for. True: combine. */
-static inline bool rbx_channel_unpark(struct rbx_channel *channel)
+/* Tells the window's policy what has completed, and gives its credit back. */
+void rbx_harvest_settle(const struct rbx_harvest *harvest,
+			struct rbx_window *window, uint64_t now_ns);
+
+/*
+ * After anything that a parked combiner may wait for. True: combine. A host with
+ * several channels on one window visits them in the order of a round (turns.h).
+ */
+bool rbx_channel_unpark(struct rbx_channel *channel);
+
+/* What it is parked for just now. */
+static inline enum rbx_parked
+rbx_channel_parked(const struct rbx_channel *channel)
 {
-	return RBX_LOAD_ORDERED(&channel->parked) != 0 &&
-	       RBX_EXCHANGE(&channel->parked, 0) != 0;
+	return (enum rbx_parked)RBX_LOAD_ORDERED(&channel->parked);
 }
 
 /*

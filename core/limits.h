@@ -32,6 +32,34 @@
 /* Work requests of one doorbell (the paper's MAX_CHAINING_SIZE). */
 #define RBX_CHAIN_MAX 32u
 
+/* Chains that a thread posts in one turn as the combiner: what arrives while
+ * it posts may be others' work only. Long enough for the batches of a poll in
+ * any mode that chains; in mode single, half of them. */
+#define RBX_COMBINE_MAX 16u
+
+/* Fragments that are put in remote order together: so many, at most, of those
+ * that came after it go before a fragment. As many as one queue pair holds. */
+#define RBX_OVERTAKE_MAX 256u
+
+/* Urgent work requests in a row while others wait; then one of the others has
+ * its turn. Half a chain: of each doorbell the others keep a share. */
+#define RBX_URGENT_RUN_MAX 16u
+RBX_STATIC_ASSERT(RBX_URGENT_RUN_MAX < RBX_CHAIN_MAX,
+		  "a chain is never urgent alone while others wait");
+
+/* The widest window that a policy may choose: what 400 Gbit/s carry in a
+ * millisecond, and more than any queue of a device that helps. */
+#define RBX_WINDOW_BYTES_MAX (64u << 20)
+
+/* What a peer may take of a full window before the next one has its turn: one of
+ * any work request. */
+#define RBX_TURN_BYTES RBX_FRAGMENT_BYTES_MAX
+RBX_STATIC_ASSERT(RBX_TURN_BYTES >= RBX_MERGE_BYTES_MAX,
+		  "each turn lets at least one work request through");
+
+/* Channels looked at in one round of turns: some laps of all peers. */
+#define RBX_ROUND_VISITS_MAX 1024u
+
 /* Queue pairs of one peer. */
 #define RBX_QUEUE_PAIRS_MAX 16u
 
@@ -40,11 +68,27 @@
 RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 		  "a chain is planned while another is under way");
 
-/* How often one fragment is sent again after a broken connection. */
+/* How often one fragment is sent again because another one's failure broke the
+ * connection. Each such break singles out the members of a work request or ends a
+ * fragment, so a queue pair full of failures takes no more than twice its depth. */
+#define RBX_FLUSHES_MAX (2 * RBX_SEND_DEPTH)
+
+/* How often one fragment is sent again after a failure that may be its own. */
 #define RBX_RETRIES_MAX 8u
 
 /* Completions taken by one poll (the paper's MAX_POLL_WC). */
 #define RBX_POLL_BATCH 32u
+
+/* Gaps that the poll tuner looks at in a turn: as few as tell a common gap from
+ * a rare one, and 16 * 16 steps to choose among them. */
+#define RBX_POLL_SAMPLES 16u
+
+/* What a sleep of a poller costs: 5 to 10 us of CPU time and 15 to 40 us until
+ * it runs again, in machines seen. */
+#define RBX_POLL_SLEEP_NS 50000u
+
+/* Time over which a poller keeps what it did not use of its CPU budget. */
+#define RBX_POLL_BUDGET_NS 10000000u
 
 /* Copies of a slab. */
 #define RBX_REPLICAS_MAX 3u
@@ -72,6 +116,10 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 /* What a server lends, and a volume borrows, at most: 64 Ki slabs are 64 TiB
  * at 1 GiB each, and the server's table of them is 2.5 MiB. */
 #define RBX_SLABS_MAX 65536u
+
+/* Messages of a program to one peer that have not ended: the receiver takes
+ * four at a time, so this is eight round trips of them. */
+#define RBX_LETTERS_MAX 32u
 
 /* Clients of one server, those included that are away within their lease. */
 #define RBX_CLIENTS_MAX 128u

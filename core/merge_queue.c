@@ -1,88 +1,113 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * merge_queue.c - what waits in front of the planner.
+ * merge_queue.c - the lines of the merge queue, see merge_queue.h.
  *
- * Two singly linked lists in order of arrival, and a third for a fence and all
- * that came after it. Only the combiner touches them.
+ * A line has two parts. The front is what may be planned; in remote order where
+ * the planner merges. Behind it stands what has arrived since, as it came. When
+ * the planner reaches the end of the front, up to RBX_OVERTAKE_MAX of the arrived
+ * are sorted and follow. So sorting costs n log n however many come while the
+ * window is closed, and who stands in the front is overtaken by nobody.
  */
-#include "core/planner.h"
+#include "core/merge_queue.h"
 
-void rbx_merge_queue_init(struct rbx_merge_queue *queue)
+#include "core/remote_order.h"
+
+void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order)
 {
 	rbx_port_fill(queue, 0, sizeof(*queue));
+	queue->in_order = in_order;
 }
 
-static void append(struct rbx_fragment **first, struct rbx_fragment **last,
-		   struct rbx_fragment *fragment)
-{
-	fragment->node.next = NULL;
-	if (*first == NULL)
-		*first = fragment;
-	else
-		(*last)->node.next = &fragment->node;
-	*last = fragment;
-}
-
-static void append_unfenced(struct rbx_merge_queue *queue,
-			    struct rbx_fragment *fragment)
+static inline uint32_t line_index(const struct rbx_fragment *fragment)
 {
 	RBX_ASSERT(fragment->direction < RBX_DIRECTIONS);
-	append(&queue->first[fragment->direction],
-	       &queue->last[fragment->direction], fragment);
+	return fragment->flags & RBX_FRAGMENT_URGENT ?
+		       fragment->direction + RBX_DIRECTIONS :
+		       fragment->direction;
+}
+
+static inline bool is_fenced(const struct rbx_merge_queue *queue,
+			     const struct rbx_fragment *fragment)
+{
+	return !(fragment->flags & RBX_FRAGMENT_AGAIN) &&
+	       (queue->fenced_first != NULL ||
+		fragment->flags & RBX_FRAGMENT_FENCE);
+}
+
+/* The last of the fragments that go where the first one goes. */
+static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
+{
+	struct rbx_fragment *last = first, *next;
+
+	while ((next = rbx_fragment_next(last)) != NULL &&
+	       next->direction == first->direction &&
+	       next->flags == first->flags)
+		last = next;
+	return last;
 }
 
 void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
 {
 	while (list != NULL) {
-		struct rbx_fragment *fragment = rbx_fragment_of(list);
+		struct rbx_fragment *first = rbx_fragment_of(list);
+		struct rbx_fragment *last = end_of_run(first);
+		uint32_t index = line_index(first);
+		struct rbx_line *line = &queue->lines[index];
 
-		list = list->next;
-		if (!(fragment->flags & RBX_FRAGMENT_AGAIN) &&
-		    (queue->fenced_first != NULL ||
-		     fragment->flags & RBX_FRAGMENT_FENCE))
-			append(&queue->fenced_first, &queue->fenced_last,
-			       fragment);
-		else
-			append_unfenced(queue, fragment);
+		list = last->node.next;
+		if (is_fenced(queue, first)) {
+			rbx_fragment_append(&queue->fenced_first,
+					    &queue->fenced_last, first, last);
+			continue;
+		}
+		rbx_fragment_append(&line->arrived_first, &line->arrived_last,
+				    first, last);
+		queue->waiting_mask |= 1u << index;
 	}
 }
 
-bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
+struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue)
 {
-	return queue->first[RBX_DIRECTION_READ] == NULL &&
-	       queue->first[RBX_DIRECTION_WRITE] == NULL &&
-	       queue->fenced_first == NULL;
+	struct rbx_line *line = &queue->lines[queue->turn];
+	struct rbx_fragment *list = line->arrived_first;
+
+	if (queue->in_order)
+		return rbx_remote_order_take(&line->arrived_first);
+	line->arrived_first = NULL;
+	return list;
 }
 
 void rbx_merge_queue_pass_fence(struct rbx_merge_queue *queue)
 {
 	struct rbx_fragment *fragment = queue->fenced_first;
 
-	RBX_ASSERT(fragment != NULL);
-	RBX_ASSERT(queue->first[RBX_DIRECTION_READ] == NULL);
-	RBX_ASSERT(queue->first[RBX_DIRECTION_WRITE] == NULL);
+	RBX_ASSERT(fragment != NULL && rbx_merge_queue_fenced(queue));
 	fragment->flags &= (uint8_t)~RBX_FRAGMENT_FENCE;
 	queue->fenced_first = NULL;
 	rbx_merge_queue_add(queue, &fragment->node);
 }
 
+static void append_all(struct rbx_fragment **first, struct rbx_fragment **last,
+		       struct rbx_fragment *list)
+{
+	struct rbx_fragment *end = list;
+
+	if (list == NULL)
+		return;
+	while (end->node.next != NULL)
+		end = rbx_fragment_next(end);
+	rbx_fragment_append(first, last, list, end);
+}
+
 struct rbx_fragment *rbx_merge_queue_clear(struct rbx_merge_queue *queue)
 {
 	struct rbx_fragment *first = NULL, *last = NULL;
-	struct rbx_fragment *lists[] = { queue->first[RBX_DIRECTION_READ],
-					 queue->first[RBX_DIRECTION_WRITE],
-					 queue->fenced_first };
 
-	for (unsigned int i = 0; i < 3; i++) {
-		struct rbx_fragment *fragment = lists[i];
-
-		while (fragment != NULL) {
-			struct rbx_node *next = fragment->node.next;
-
-			append(&first, &last, fragment);
-			fragment = next ? rbx_fragment_of(next) : NULL;
-		}
+	for (uint32_t i = 0; i < RBX_LINES; i++) {
+		append_all(&first, &last, queue->lines[i].first);
+		append_all(&first, &last, queue->lines[i].arrived_first);
 	}
-	rbx_merge_queue_init(queue);
+	append_all(&first, &last, queue->fenced_first);
+	rbx_merge_queue_init(queue, queue->in_order);
 	return first;
 }

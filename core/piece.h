@@ -90,7 +90,7 @@ static inline size_t rbx_piece_size(uint32_t slots)
  * fragment. */
 static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 				  void *owner,
-				  void (*done)(struct rbx_fragment *fragment))
+				  void (*done)(struct rbx_fragment *list))
 {
 	uint32_t slot;
 
@@ -118,6 +118,20 @@ static inline void rbx_piece_list_add(struct rbx_piece_list *list,
 	else
 		list->first = &piece->node;
 	list->last = &piece->node;
+}
+
+/* Moves all of `more` to the end of the list. */
+static inline void rbx_piece_list_append(struct rbx_piece_list *list,
+					 struct rbx_piece_list *more)
+{
+	if (!more->first)
+		return;
+	if (list->first)
+		list->last->next = more->first;
+	else
+		list->first = more->first;
+	list->last = more->last;
+	more->first = NULL;
 }
 
 /* NULL where it is empty. */

@@ -45,7 +45,7 @@ size_t rbx_piece_pool_size(uint32_t count, uint32_t slots)
 
 void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 			 uint32_t count, uint32_t slots, void *owner,
-			 void (*done)(struct rbx_fragment *fragment))
+			 void (*done)(struct rbx_fragment *list))
 {
 	uint32_t index;
 
@@ -94,20 +94,33 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 	return 0;
 }
 
-bool rbx_piece_pool_give(struct rbx_piece_pool *pool, struct rbx_piece *piece)
+/* Before the exchange, which releases it: a fence that is raised after that
+ * exchange sees the piece free. */
+static void piece_free(const struct rbx_piece_pool *pool,
+		       struct rbx_piece *piece)
 {
-	uint32_t index = piece->pool_index;
+	RBX_ASSERT(piece && piece == pool_piece(pool, piece->pool_index));
+	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);
+	RBX_STORE_RELAXED(&piece->sequence, 0);
+}
+
+bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
+			 struct rbx_piece_list *list)
+{
+	struct rbx_piece *first = rbx_piece_list_take(list);
+	struct rbx_piece *last = first, *next;
 	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
 
-	RBX_ASSERT(piece == pool_piece(pool, index));
-	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);
-	/* Before the exchange, which releases it: a fence that is raised after
-	 * that exchange sees the piece free. */
-	RBX_STORE_RELAXED(&piece->sequence, 0);
+	piece_free(pool, first);
+	while ((next = rbx_piece_list_take(list))) {
+		piece_free(pool, next);
+		RBX_STORE_RELAXED(&last->pool_next, next->pool_index);
+		last = next;
+	}
 	do {
-		RBX_STORE_RELAXED(&piece->pool_next, head & INDEX_NONE);
+		RBX_STORE_RELAXED(&last->pool_next, head & INDEX_NONE);
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
-				       head_after(head, index)));
+				       head_after(head, first->pool_index)));
 	return head & FENCE_BIT;
 }
 

@@ -4,8 +4,8 @@
  * be outstanding. Lock-free, any thread.
  *
  * The free pieces are a stack by index. Its head is one word with a tag that
- * changes with every operation, so that taking several pieces is one exchange:
- * a submit gets all it needs or nothing.
+ * changes with every operation, so that taking or giving several pieces is one
+ * exchange: a submit gets all it needs or nothing.
  *
  * The pool also knows who came first: each piece in use carries the tag of its
  * taking as a sequence number. A fence waits until no piece in use is older
@@ -32,14 +32,16 @@ size_t rbx_piece_pool_size(uint32_t count, uint32_t slots);
  * as rbx_piece_init(). */
 void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 			 uint32_t count, uint32_t slots, void *owner,
-			 void (*done)(struct rbx_fragment *fragment));
+			 void (*done)(struct rbx_fragment *list));
 
 /* Adds count pieces to the list, or returns -EAGAIN and adds none. */
 int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 			struct rbx_piece_list *list);
 
-/* Returns whether a fence waits: then the caller looks after it. */
-bool rbx_piece_pool_give(struct rbx_piece_pool *pool, struct rbx_piece *piece);
+/* Puts back the pieces of a list, at least one, which is empty then. Returns
+ * whether a fence waits: then the caller looks after it. */
+bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
+			 struct rbx_piece_list *list);
 
 /* Raises the fence bit. Returns the sequence number of the fence: all that was
  * taken before is older. */

@@ -19,7 +19,7 @@
 #ifndef RBX_PLANNER_H
 #define RBX_PLANNER_H
 
-#include "core/request.h"
+#include "core/merge_queue.h"
 #include "core/staging.h"
 #include "core/work.h"
 
@@ -35,53 +35,32 @@ struct rbx_planner {
 };
 
 /*
- * What waits in front of the planner: one queue for reads, one for writes, as
- * in the paper, and behind a fence whatever came after it. The combiner's own.
- */
-struct rbx_merge_queue {
-	struct rbx_fragment *first[RBX_DIRECTIONS];
-	struct rbx_fragment *last[RBX_DIRECTIONS];
-	struct rbx_fragment *fenced_first; /* a fence and all that follows it */
-	struct rbx_fragment *fenced_last;
-	uint8_t next_direction; /* whose turn it is */
-};
-
-void rbx_merge_queue_init(struct rbx_merge_queue *queue);
-
-/* Appends the fragments of a list ended by NULL, in order. */
-void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list);
-
-bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue);
-
-/*
- * Lets a fence pass, with what follows it up to the next fence. Only when all
- * that came before has completed: the queues are empty, nothing is in flight.
- */
-void rbx_merge_queue_pass_fence(struct rbx_merge_queue *queue);
-
-/* Takes everything out, fenced or not; a list ended by NULL. */
-struct rbx_fragment *rbx_merge_queue_clear(struct rbx_merge_queue *queue);
-
-/*
- * Finds the fragments of the next work request, without taking them, and what
- * it will need: fills all of `work` but scatter list and staging. Returns false
- * where there are none. The host then takes credit for work->length_bytes.
+ * Makes the next work request of the fragments whose turn it is, without taking
+ * them: fills all of `work` but what staging changes. Returns false where there
+ * are none. The host then takes credit for work->length_bytes.
  */
 bool rbx_planner_next(const struct rbx_planner *planner,
-		      const struct rbx_merge_queue *queue,
-		      struct rbx_work *work);
+		      struct rbx_merge_queue *queue, struct rbx_work *work);
+
+/* Puts a staging run in the place of the members' memory, and copies what is to
+ * be written into it. Returns 0, or -EAGAIN: no staging memory is free. */
+int rbx_planner_stage(const struct rbx_planner *planner, struct rbx_work *work);
+
+/* Takes the fragments of `work`, staged where it is to be, out of the queue.
+ * Returns 0, or -EAGAIN: then nothing was taken. */
+static inline int rbx_planner_commit(const struct rbx_planner *planner,
+				     struct rbx_merge_queue *queue,
+				     struct rbx_work *work)
+{
+	if (work->staged && rbx_planner_stage(planner, work) != 0)
+		return -EAGAIN;
+	rbx_merge_queue_take(queue, work->last);
+	return 0;
+}
 
 /*
- * Takes the fragments of `work` out of the queue and fills the scatter list,
- * copying writes into staging memory where need be. Returns 0, or -EAGAIN
- * where no staging memory is free: then nothing was taken.
- */
-int rbx_planner_commit(const struct rbx_planner *planner,
-		       struct rbx_merge_queue *queue, struct rbx_work *work);
-
-/*
- * After the completion of `work`: copies staged reads to where they belong
- * (only if `done`), gives the staging memory back.
+ * After the completion of `work`, where it is staged: copies reads to where they
+ * belong (only if `done`), gives the staging memory back.
  */
 void rbx_planner_finish(const struct rbx_planner *planner,
 			struct rbx_work *work, bool done);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll_policy.c - the paper's algorithm 3 as one step.
+ * poll_policy.c - one step for all policies.
  *
  * Armed means that an event is due for the next completion. A poll that finds
  * something while armed leaves an event behind, which costs one needless
@@ -8,34 +8,61 @@
  */
 #include "core/poll_policy.h"
 
-void rbx_poll_policy_init(struct rbx_poll_policy *policy, uint32_t retry_max,
-			  uint32_t batch_max)
+void rbx_poll_policy_init(struct rbx_poll_policy *policy,
+			  const struct rbx_poll_rule *rule)
 {
-	RBX_ASSERT(batch_max >= 1 && batch_max <= RBX_POLL_BATCH);
-	policy->retry_max = retry_max;
-	policy->batch_max = batch_max;
+	RBX_ASSERT(rule->batch_max >= 1 && rule->batch_max <= RBX_POLL_BATCH);
+	RBX_ASSERT(rule->event_max >= 1);
+	RBX_ASSERT(!rule->tunes || rule->retry_max != RBX_POLL_RETRY_FOREVER);
+	rbx_port_fill(policy, 0, sizeof(*policy));
+	policy->rule = *rule;
+	policy->retry_max = rule->retry_max;
+	if (rule->tunes)
+		rbx_poll_tuner_init(&policy->tuner, rule->cpu_percent);
+}
+
+static enum rbx_poll_step arm(struct rbx_poll_policy *policy)
+{
+	policy->armed = true;
+	policy->event_count = 0;
+	return RBX_POLL_ARM;
+}
+
+static enum rbx_poll_step found(struct rbx_poll_policy *policy,
+				uint32_t completion_count, uint64_t now_ns)
+{
+	if (policy->rule.tunes)
+		policy->retry_max = rbx_poll_tuner_found(
+			&policy->tuner, policy->empty_count, now_ns);
 	policy->empty_count = 0;
 	policy->armed = false;
+	if (policy->rule.event_max == RBX_POLL_EVENT_UNBOUNDED)
+		return RBX_POLL_AGAIN;
+	policy->event_count += completion_count;
+	return policy->event_count < policy->rule.event_max ? RBX_POLL_AGAIN :
+							      arm(policy);
 }
 
 enum rbx_poll_step rbx_poll_policy_next(struct rbx_poll_policy *policy,
-					uint32_t completion_count)
+					uint32_t completion_count,
+					uint64_t now_ns)
 {
-	if (completion_count != 0) {
-		policy->empty_count = 0;
-		policy->armed = false;
-		return RBX_POLL_AGAIN;
-	}
+	if (completion_count != 0)
+		return found(policy, completion_count, now_ns);
 	if (policy->armed) {
 		policy->armed = false;
 		policy->empty_count = 0;
 		return RBX_POLL_SLEEP;
 	}
+	if (policy->rule.tunes && policy->empty_count == 0)
+		rbx_poll_tuner_idle(&policy->tuner, now_ns);
 	if (policy->empty_count < policy->retry_max) {
 		if (policy->retry_max != RBX_POLL_RETRY_FOREVER)
 			policy->empty_count++;
 		return RBX_POLL_AGAIN;
 	}
-	policy->armed = true;
-	return RBX_POLL_ARM;
+	if (policy->rule.tunes)
+		rbx_poll_tuner_gave_up(&policy->tuner, policy->empty_count,
+				       now_ns);
+	return arm(policy);
 }

@@ -42,6 +42,10 @@
 #define RBX_CONTAINER_OF(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
+/* A function that is not on the way of what goes well: the compiler keeps it, and
+ * what it needs, out of that way. */
+#define RBX_RARE __attribute__((cold, noinline))
+
 #define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define RBX_MAX(a, b) ((a) > (b) ? (a) : (b))
 

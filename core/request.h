@@ -32,28 +32,56 @@ enum rbx_fragment_flags {
 	RBX_FRAGMENT_FENCE = 1, /* after all earlier fragments of its peer */
 	RBX_FRAGMENT_ALONE = 2, /* not to be merged (RBX_NO_MERGE, or sent
 				   again after a merged failure) */
-	RBX_FRAGMENT_HAS_LKEY = 4, /* lkey covers the memory at local_addr */
-	RBX_FRAGMENT_AGAIN = 8, /* the core's: sent before, so no fence that
-				   waits now may pass it */
+	RBX_FRAGMENT_URGENT = 4, /* somebody waits: before what nobody does */
+	RBX_FRAGMENT_HAS_LKEY = 8, /* lkey covers the memory at local_addr */
+	RBX_FRAGMENT_AGAIN = 16, /* the core's: sent before, so no fence that
+				    waits now may pass it */
 };
 
 struct rbx_fragment {
 	struct rbx_node node; /* the core's, from submit until done() */
 	uint8_t direction; /* enum rbx_direction */
 	uint8_t flags; /* enum rbx_fragment_flags */
-	uint8_t retries_count; /* the core's: how often it was sent again */
+	uint8_t retries_count; /* in: 0; how often it was sent again */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t local_addr;
 	uint32_t length_bytes;
 	uint32_t lkey; /* where RBX_FRAGMENT_HAS_LKEY */
-	int32_t status; /* out: 0 or -errno */
-	void (*done)(struct rbx_fragment *fragment);
+	int32_t status; /* in: 0; out: 0 or -errno */
+	uint16_t flushes_count; /* in: 0; how often it was sent again because
+				   another one's failure broke the connection */
+	/* Takes a list of fragments that have ended, all with this done(): what
+	 * they have in common can be done once. */
+	void (*done)(struct rbx_fragment *list);
 };
 
 static inline struct rbx_fragment *rbx_fragment_of(struct rbx_node *node)
 {
 	return RBX_CONTAINER_OF(node, struct rbx_fragment, node);
+}
+
+/* The next of a list, or NULL. */
+static inline struct rbx_fragment *
+rbx_fragment_next(const struct rbx_fragment *fragment)
+{
+	return fragment->node.next ? rbx_fragment_of(fragment->node.next) :
+				     NULL;
+}
+
+/* Puts the fragments linked from first to last at the end of a list, whose last
+ * is of use only where it has a first. */
+static inline void rbx_fragment_append(struct rbx_fragment **list_first,
+				       struct rbx_fragment **list_last,
+				       struct rbx_fragment *first,
+				       struct rbx_fragment *last)
+{
+	last->node.next = NULL;
+	if (*list_first == NULL)
+		*list_first = first;
+	else
+		(*list_last)->node.next = &first->node;
+	*list_last = last;
 }
 
 #endif

@@ -45,24 +45,22 @@ static struct rbx_cell *piece_cell(struct rbx_slab *slab,
 	return &slab->cells[piece->offset_bytes >> slab->shape->cell_shift];
 }
 
+#define FROM(state) (1u << RBX_PIECE_##state)
+
 /* The one function that changes the state of a piece. */
 static inline void piece_move(struct rbx_piece *piece,
 			      enum rbx_piece_state state)
 {
+	/* From where each state is entered. */
 	static const uint8_t legal[] = {
-		[RBX_PIECE_IDLE] = 1 << RBX_PIECE_WAITING |
-				   1 << RBX_PIECE_READING | 1 << RBX_PIECE_IDLE,
-		[RBX_PIECE_WAITING] = 1 << RBX_PIECE_READING |
-				      1 << RBX_PIECE_WRITING |
-				      1 << RBX_PIECE_IDLE,
-		[RBX_PIECE_READING] = 1 << RBX_PIECE_WAITING |
-				      1 << RBX_PIECE_READING |
-				      1 << RBX_PIECE_WRITING |
-				      1 << RBX_PIECE_IDLE,
-		[RBX_PIECE_WRITING] = 1 << RBX_PIECE_IDLE,
+		[RBX_PIECE_IDLE] = FROM(IDLE) | FROM(WAITING) | FROM(READING) |
+				   FROM(WRITING),
+		[RBX_PIECE_WAITING] = FROM(IDLE) | FROM(READING),
+		[RBX_PIECE_READING] = FROM(IDLE) | FROM(WAITING) | FROM(READING),
+		[RBX_PIECE_WRITING] = FROM(IDLE) | FROM(WAITING) | FROM(READING),
 	};
 
-	RBX_ASSERT(legal[piece->state] & 1 << state);
+	RBX_ASSERT(legal[state] >> piece->state & 1);
 	RBX_ASSERT(!piece->flight_mask);
 	piece->state = (uint8_t)state;
 }
@@ -85,7 +83,6 @@ static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
 	struct rbx_fragment *fragment = &part->fragment;
 
 	RBX_ASSERT(slab->write_mask >> slot & 1);
-	RBX_ASSERT(part->slot == slot && part->piece == piece);
 	replica->flight_count++;
 	part->server = replica->server;
 	fragment->direction = piece->state == RBX_PIECE_READING ?
@@ -93,6 +90,7 @@ static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
 				      RBX_DIRECTION_WRITE;
 	fragment->flags = piece->fragment_flags;
 	fragment->retries_count = 0;
+	fragment->flushes_count = 0;
 	fragment->rkey = replica->loan.rkey;
 	fragment->remote_addr = replica->loan.remote_addr + piece->offset_bytes;
 	fragment->local_addr = piece->local_addr;
@@ -113,14 +111,14 @@ static inline void piece_hand_over(struct rbx_piece *piece,
 	rbx_piece_list_add(step->todo, piece);
 }
 
-static void piece_send_read(struct rbx_slab *slab, struct rbx_piece *piece,
+static inline void piece_send_read(struct rbx_slab *slab, struct rbx_piece *piece,
 			    uint32_t slot, struct step *step)
 {
 	piece_hand_over(piece, RBX_PIECE_READING, (uint8_t)(1u << slot), step);
 	part_prepare(slab, piece, slot);
 }
 
-static void piece_send_write(struct rbx_slab *slab, struct rbx_piece *piece,
+static inline void piece_send_write(struct rbx_slab *slab, struct rbx_piece *piece,
 			     uint8_t mask, struct step *step)
 {
 	uint32_t left = mask;
@@ -160,7 +158,7 @@ static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		piece_send_read(slab, piece, (uint32_t)source, step);
 }
 
-static void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
+static inline void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
 			struct step *step)
 {
 	if (!slab->read_mask)
@@ -170,7 +168,7 @@ static void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
 }
 
 /* The second half of a copy; its target may be gone meanwhile. */
-static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
+RBX_RARE static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
 		       struct step *step)
 {
 	int target = rbx_slab_target(slab);
@@ -182,7 +180,7 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
 }
 
 /* The piece has its granules. */
-static void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
+static inline void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
 			struct step *step)
 {
 	RBX_ASSERT(piece->holds);
@@ -192,26 +190,33 @@ static void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
 		piece_read(slab, piece, step);
 }
 
-static void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
-		       struct step *step)
+static inline void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
+			      struct step *step)
 {
 	uint32_t cell_bytes = 1u << slab->shape->cell_shift;
 
-	piece_move(piece, RBX_PIECE_WAITING);
 	piece->granules = rbx_cell_granules(
 		piece->offset_bytes & (cell_bytes - 1), piece->length_bytes,
 		slab->shape->cell_shift);
 	if (rbx_cell_take(piece_cell(slab, piece), piece))
 		piece_begin(slab, piece, step);
+	else
+		piece_move(piece, RBX_PIECE_WAITING);
 }
 
 /* Bounded by the pieces of the host's pool: each is granted once. */
-static void step_finish(struct rbx_slab *slab, struct step *step)
+RBX_RARE static void begin_granted(struct rbx_slab *slab, struct step *step)
 {
 	struct rbx_piece *piece;
 
 	while ((piece = rbx_piece_list_take(&step->granted)))
 		piece_begin(slab, piece, step);
+}
+
+static inline void step_finish(struct rbx_slab *slab, struct step *step)
+{
+	if (step->granted.first)
+		begin_granted(slab, step);
 }
 
 void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
@@ -247,12 +252,11 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_piece *piece,
 		piece_read(slab, piece, step);
 }
 
-static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
-		      uint32_t slot, int32_t status, struct step *step)
+RBX_RARE static void read_failed(struct rbx_slab *slab, struct rbx_piece *piece,
+				 uint32_t slot, int32_t status,
+				 struct step *step)
 {
-	if (status == 0 && piece->kind == RBX_PIECE_COPY) {
-		copy_write(slab, piece, step);
-	} else if (status == 0 || status_is_local(status)) {
+	if (status_is_local(status)) {
 		piece_end(slab, piece, status, step);
 	} else if (status == -EBADMSG) {
 		read_mismatched(slab, piece, slot, step);
@@ -262,9 +266,20 @@ static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
 	}
 }
 
-/* All replicas have answered. */
-static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
-		      struct step *step)
+static inline void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
+			     uint32_t slot, int32_t status, struct step *step)
+{
+	if (status != 0)
+		read_failed(slab, piece, slot, status, step);
+	else if (piece->kind == RBX_PIECE_COPY)
+		copy_write(slab, piece, step);
+	else
+		piece_end(slab, piece, 0, step);
+}
+
+/* All replicas have answered, not all of them well. */
+RBX_RARE static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
+			       struct step *step)
 {
 	uint8_t written = piece->written_mask;
 	bool safe = piece->kind == RBX_PIECE_COPY ? written != 0 :
@@ -282,16 +297,31 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 			  step);
 }
 
-static void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
-		       uint32_t slot, int32_t status, struct step *step)
+RBX_RARE static void write_failed(struct rbx_slab *slab,
+				  struct rbx_piece *piece, uint32_t slot,
+				  int32_t status)
 {
-	if (status == 0)
-		piece->written_mask |= (uint8_t)(1u << slot);
-	else if (status_is_local(status))
+	if (status_is_local(status))
 		piece->status = status;
 	else
 		rbx_slab_lose(slab, slot);
-	if (!piece->flight_mask)
+}
+
+static inline void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
+			      uint32_t slot, int32_t status, struct step *step)
+{
+	uint8_t all = piece->send_mask;
+
+	if (status == 0)
+		piece->written_mask |= (uint8_t)(1u << slot);
+	else
+		write_failed(slab, piece, slot, status);
+	if (piece->flight_mask)
+		return;
+	/* All of them have it, and one of them may be read. */
+	if (piece->written_mask == all && all & slab->read_mask)
+		piece_end(slab, piece, 0, step);
+	else
 		write_end(slab, piece, step);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * window.c - credit in one atomic word.
+ * window.c - credit in one atomic word, and how the policy is told.
  *
  * Bytes and work requests in flight share a 64-bit word, bytes in the low 40
  * bits (1 TiB) and work requests above them (16 million), so that both are
@@ -13,6 +13,19 @@
  *
  * The balance is an invariant: what is given was taken, and at rest the word
  * is zero.
+ *
+ * Telling the policy. Several pollers complete and several combiners post at
+ * once, and a policy has no lock. Who wants to tell it something exchanges
+ * `told` for 1: who gets 0 back is alone with the policy until it stores 0
+ * again, and because the exchange acquires what that store released, it finds
+ * the state as the last one left it. Who gets 1 back does not wait: it adds what
+ * it had to say to the untold, and whoever is with the policy next says it too.
+ * What is lost that way is a round trip among many, never a byte.
+ *
+ * A window that became wider is seen by those who wait for it, because who
+ * completes tells the policy first, then gives credit back (which releases the
+ * new width to the look of rbx_window_has_room()), and then lets those who
+ * wait look again.
  */
 #include "core/window.h"
 
@@ -20,15 +33,36 @@
 #define ONE_WORK_REQUEST ((uint64_t)1 << WORK_REQUEST_SHIFT)
 #define BYTES_MASK (ONE_WORK_REQUEST - 1)
 
-void rbx_window_init(struct rbx_window *window,
-		     const struct rbx_congestion_ops *ops, uint64_t bytes_max,
+void rbx_window_init(struct rbx_window *window, uint64_t bytes_max,
 		     uint32_t work_requests_max)
 {
 	rbx_port_fill(window, 0, sizeof(*window));
-	window->ops = ops;
+	window->bytes_max = bytes_max;
 	window->work_requests_max = work_requests_max;
-	ops->init(window->state, bytes_max);
-	window->bytes_max = ops->window(window->state);
+}
+
+/* Asks the policy for its window. With the policy, or before the first use. */
+static void ask_policy(struct rbx_window *window)
+{
+	uint64_t asked = window->ops->window(window->state);
+	uint64_t bytes_max = RBX_MIN(RBX_MAX(asked, window->low_bytes),
+				     window->high_bytes);
+
+	if (bytes_max != asked)
+		RBX_STORE_RELAXED(&window->clamps, window->clamps + 1);
+	RBX_STORE_RELAXED(&window->bytes_max, bytes_max);
+}
+
+void rbx_window_set_policy(struct rbx_window *window,
+			   const struct rbx_congestion_ops *ops,
+			   uint64_t low_bytes, uint64_t high_bytes)
+{
+	RBX_ASSERT(low_bytes != 0 && low_bytes <= high_bytes);
+	window->ops = ops;
+	window->low_bytes = low_bytes;
+	window->high_bytes = high_bytes;
+	ops->init(window->state, low_bytes, high_bytes);
+	ask_policy(window);
 }
 
 /* Whether `in_flight`, which includes the newcomer, is within the window. */
@@ -78,19 +112,73 @@ bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes)
 				      ONE_WORK_REQUEST + bytes);
 }
 
-void rbx_window_on_complete(struct rbx_window *window, uint64_t rtt_ns,
-			    uint32_t bytes)
+/* False: another thread is with the policy. */
+static bool claim_policy(struct rbx_window *window)
 {
-	window->ops->on_complete(window->state, rtt_ns, bytes);
-	RBX_STORE_RELAXED(&window->bytes_max,
-			  window->ops->window(window->state));
+	return RBX_EXCHANGE(&window->told, 1) == 0;
+}
+
+static void leave_policy(struct rbx_window *window)
+{
+	if (RBX_LOAD_RELAXED(&window->untold_errors) != 0 &&
+	    RBX_EXCHANGE(&window->untold_errors, 0) != 0)
+		window->ops->on_error(window->state);
+	ask_policy(window);
+	RBX_STORE_RELEASE(&window->told, 0);
+}
+
+/* Who comes later may have looked at the clock earlier: time never goes back for
+ * a policy. */
+static uint64_t told_time(struct rbx_window *window, uint64_t now_ns)
+{
+	window->told_ns = RBX_MAX(window->told_ns, now_ns);
+	return window->told_ns;
+}
+
+/* What there is to tell, with what others could not. */
+static uint64_t with_untold(uint64_t *untold, uint64_t bytes)
+{
+	if (RBX_LOAD_RELAXED(untold) != 0)
+		bytes += RBX_EXCHANGE(untold, 0);
+	return bytes;
+}
+
+void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
+			uint64_t bytes)
+{
+	if (window->ops == NULL || window->ops->on_post == NULL)
+		return;
+	if (!claim_policy(window)) {
+		RBX_ADD_RELAXED(&window->untold_posted_bytes, bytes);
+		return;
+	}
+	bytes = with_untold(&window->untold_posted_bytes, bytes);
+	window->ops->on_post(window->state, told_time(window, now_ns), bytes);
+	leave_policy(window);
+}
+
+void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
+			    uint64_t rtt_ns, uint64_t bytes)
+{
+	if (window->ops == NULL || window->ops->on_complete == NULL)
+		return;
+	if (!claim_policy(window)) {
+		RBX_ADD_RELAXED(&window->untold_completed_bytes, bytes);
+		return;
+	}
+	bytes = with_untold(&window->untold_completed_bytes, bytes);
+	window->ops->on_complete(window->state, told_time(window, now_ns),
+				 rtt_ns, bytes);
+	leave_policy(window);
 }
 
 void rbx_window_on_error(struct rbx_window *window)
 {
-	window->ops->on_error(window->state);
-	RBX_STORE_RELAXED(&window->bytes_max,
-			  window->ops->window(window->state));
+	if (window->ops == NULL || window->ops->on_error == NULL)
+		return;
+	RBX_EXCHANGE(&window->untold_errors, 1);
+	if (claim_policy(window))
+		leave_policy(window);
 }
 
 uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window)

@@ -16,19 +16,37 @@
 
 #include "core/congestion.h"
 #include "core/port.h"
+#include "core/turns.h"
 
 struct rbx_window {
 	uint64_t in_flight; /* atomic: work requests << 40 | bytes */
 	uint64_t bytes_max; /* atomic; what the policy says; 0: no limit */
 	uint64_t in_flight_bytes_peak; /* atomic, for the statistics */
 	uint32_t work_requests_max; /* 0: no limit */
-	const struct rbx_congestion_ops *ops;
+	struct rbx_turns turns; /* among those who wait for credit */
+
+	/* The policy; see window.c. */
+	const struct rbx_congestion_ops *ops; /* NULL: bytes_max is fixed */
+	uint64_t low_bytes;
+	uint64_t high_bytes;
+	uint32_t told; /* atomic: 1 while a thread is with the policy */
+	uint64_t told_ns; /* of who is with the policy */
+	uint64_t untold_posted_bytes; /* atomic: for who comes next */
+	uint64_t untold_completed_bytes; /* atomic */
+	uint32_t untold_errors; /* atomic */
+	uint64_t clamps; /* atomic, for the statistics */
 	uint64_t state[RBX_CONGESTION_STATE_BYTES / 8];
 };
 
-void rbx_window_init(struct rbx_window *window,
-		     const struct rbx_congestion_ops *ops, uint64_t bytes_max,
+/* A fixed window. 0: no limit. */
+void rbx_window_init(struct rbx_window *window, uint64_t bytes_max,
 		     uint32_t work_requests_max);
+
+/* Before the first use: lets a policy say how wide it is, low_bytes to
+ * high_bytes. */
+void rbx_window_set_policy(struct rbx_window *window,
+			   const struct rbx_congestion_ops *ops,
+			   uint64_t low_bytes, uint64_t high_bytes);
 
 /* Takes credit for one work request; false: there is none. Any thread. */
 bool rbx_window_take(struct rbx_window *window, uint32_t bytes);
@@ -40,9 +58,18 @@ void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
 /* Whether a work request of these bytes would get credit now. */
 bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes);
 
-/* Tells the policy. One thread at a time. */
-void rbx_window_on_complete(struct rbx_window *window, uint64_t rtt_ns,
-			    uint32_t bytes);
+/* Whether nothing is in flight, nor being asked for at this moment. */
+static inline bool rbx_window_idle(const struct rbx_window *window)
+{
+	return RBX_LOAD_ORDERED(&window->in_flight) == 0;
+}
+
+/* Tell the policy. Any thread. Completions are told before their credit is
+ * given back: see window.c. */
+void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
+			uint64_t bytes);
+void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
+			    uint64_t rtt_ns, uint64_t bytes);
 void rbx_window_on_error(struct rbx_window *window);
 
 uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window);

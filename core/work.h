@@ -12,8 +12,6 @@
 #include "core/request.h"
 #include "core/sge.h"
 
-#define RBX_NOT_STAGED UINT32_MAX
-
 struct rbx_work {
 	struct rbx_fragment *first; /* members, in the order of remote_addr, */
 	struct rbx_fragment *last; /* linked by node.next, ended by NULL */
@@ -21,9 +19,10 @@ struct rbx_work {
 	uint32_t length_bytes;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t staging_block; /* first block, or RBX_NOT_STAGED */
+	uint32_t staging_block; /* the first one, where staged */
 	uint64_t posted_ns;
 	uint8_t direction; /* enum rbx_direction */
+	bool staged; /* copied through staging memory */
 	uint32_t sge_count;
 	struct rbx_sge sges[RBX_SGE_MAX];
 };

@@ -7,6 +7,7 @@
  * connection does, so that what is written against this page runs on either:
  *
  *   device     opened once; registers memory, listens, connects
+ *   domain     who belongs together: a key works for the qps of its domain only
  *   mr         a range of registered memory: an lkey for our own work requests,
  *              an rkey for the peer's
  *   qp         one end of a connection: work requests go in as chains
@@ -16,8 +17,8 @@
  * - Work requests of one qp are carried out and complete in the order posted.
  *   A completion without error says that all earlier ones of the qp are done,
  *   signaled or not. A completed write has been placed in the target's memory.
- * - Keys, bounds and rights are checked at the target. A violation fails the
- *   work request with -EACCES and ends the connection.
+ * - Key, domain, bounds and rights are checked at the target. A violation fails
+ *   the work request with -EACCES and ends the connection.
  * - After the first failure the qp is in error: everything posted, signaled or
  *   not, receives too, completes with -ECANCELED (it was flushed), and so does
  *   all that is posted later. The end of a connection, for whatever reason,
@@ -51,9 +52,17 @@
 
 struct rbx_fabric_ops;
 
+/* Of libibverbs, where a fabric stands on it; only fabric/verbs looks inside. */
+struct ibv_context;
+struct ibv_pd;
+struct ibv_qp;
+struct ibv_qp_init_attr;
+
 /* What a device can do, told by open(). */
 struct rbx_device_caps {
 	char description[RBX_NAME_MAX]; /* "rxe0 port 1 gid 1 (10.9.0.1)" */
+	char name[RBX_NAME_MAX]; /* the device alone: "rxe0:1", "tcp" */
+	uint32_t max_qp; /* at once, of all users of the device */
 	uint32_t max_sge; /* entries of a scatter list */
 	uint32_t max_message_bytes; /* of one work request */
 	uint32_t max_send_wr; /* of one qp */
@@ -76,8 +85,15 @@ struct rbx_device_options {
 	const char *device_name; /* verbs: "mlx5_0" or "mlx5_0:1"; NULL: choose */
 	int gid_index; /* verbs: -1 chooses */
 	bool same_host_mapping; /* soft: memcpy where both ends share a host */
+	bool needs_registration; /* soft: no key covers all memory, as on most
+				    NICs */
 	uint32_t service_spin_us; /* soft: spin of the service thread before it
 				     blocks; 0 for the default */
+	/* soft: collapses under overload. A work request posted while more than
+	 * overload_work_requests are queued costs overload_cost_ns for each one
+	 * too many; a cost of 0: off. */
+	uint32_t overload_work_requests;
+	uint32_t overload_cost_ns;
 };
 
 /* Who may do what with registered memory; local read is always granted. */
@@ -87,8 +103,19 @@ enum rbx_rights {
 	RBX_REMOTE_WRITE = 4,
 };
 
+/*
+ * A protection domain. A peer that learns or guesses a key can use it only if
+ * its connection is in the key's domain, so who serves several peers that must
+ * not see each other's memory gives each a domain of its own. NULL is the domain
+ * that each device has from the start.
+ */
+struct rbx_domain {
+	struct rbx_device *device;
+};
+
 /* What to register. The memory stays the caller's. */
 struct rbx_mr_init {
+	struct rbx_domain *domain; /* NULL: the device's */
 	void *addr;
 	size_t length_bytes;
 	uint32_t rights; /* of enum rbx_rights */
@@ -178,6 +205,7 @@ struct rbx_qp {
 };
 
 struct rbx_qp_init {
+	struct rbx_domain *domain; /* NULL: the device's */
 	struct rbx_cq *send_cq;
 	struct rbx_cq *recv_cq;
 	uint32_t send_depth_count;
@@ -192,6 +220,12 @@ struct rbx_qp_init {
 	 */
 	bool served;
 	void *user;
+	/*
+	 * verbs: not NULL makes a queue pair that its owner posts on and polls
+	 * with libibverbs, on completion queues of its own; all above is then
+	 * ignored, and the result takes no post here. Receives what it became.
+	 */
+	struct ibv_qp_init_attr *native;
 };
 
 struct rbx_connect_init {
@@ -220,6 +254,13 @@ struct rbx_conn_request {
 	size_t private_data_bytes;
 };
 
+/* A device of libibverbs; its owner is the rbx_device. */
+struct rbx_native_device {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	uint32_t port;
+};
+
 /*
  * The table of a fabric. `error` is a buffer of RBX_ERROR_TEXT_MAX bytes that
  * takes one line with cause and fix wherever a call fails; it may be NULL.
@@ -233,6 +274,11 @@ struct rbx_fabric_ops {
 		    struct rbx_device **device, char *error);
 	/* All else of the device has been destroyed before. */
 	void (*close)(struct rbx_device *device);
+
+	int (*create_domain)(struct rbx_device *device,
+			     struct rbx_domain **domain, char *error);
+	/* Its memory and queue pairs have been destroyed before. */
+	void (*destroy_domain)(struct rbx_domain *domain);
 
 	/* All or nothing. */
 	int (*register_memory)(struct rbx_device *device,
@@ -287,6 +333,11 @@ struct rbx_fabric_ops {
 			 struct rbx_wr **bad);
 	int (*post_recv)(struct rbx_qp *qp, struct rbx_recv_wr *first,
 			 struct rbx_recv_wr **bad);
+
+	/* What libibverbs calls the device; NULL where it knows nothing of it,
+	 * and then there is no native queue pair either. */
+	struct rbx_native_device (*native_device)(struct rbx_device *device);
+	struct ibv_qp *(*native_qp)(struct rbx_qp *qp);
 };
 
 extern const struct rbx_fabric_ops rbx_fabric_soft;

@@ -6,13 +6,18 @@
 #include <stdint.h>
 #include <time.h>
 
+static inline uint64_t rbx_timespec_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
 /* Nanoseconds since some moment of the past; never steps back. */
 static inline uint64_t rbx_now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return rbx_timespec_ns(&now);
 }
 
 /* The same moment for pthread_cond_timedwait() by CLOCK_MONOTONIC. */

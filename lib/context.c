@@ -7,6 +7,7 @@
  */
 #include "lib/context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,15 +15,10 @@
 
 #include "lib/done_list.h"
 #include "lib/options.h"
-#include "lib/peer_internal.h"
+#include "lib/pacing.h"
+#include "lib/peer/internal.h"
+#include "lib/poller/set.h"
 #include "lib/secret.h"
-
-/*
- * Queue pairs of one poller, and completions they may have at once: for each
- * its send depth and the sentinel receive. So no completion queue overruns.
- */
-#define LANES_PER_POLLER RBX_PEERS_MAX
-#define CQ_DEPTH (LANES_PER_POLLER * (RBX_SEND_DEPTH + 1))
 
 const struct rbx_options *rbx_context_options(const struct rbx_context *ctx)
 {
@@ -48,8 +44,35 @@ static int open_device(struct rbx_context *ctx)
 
 	if (err)
 		return err;
+	rbx_overload_parse(ctx->options.overload,
+			   &ctx->fabric.options.overload_work_requests,
+			   &ctx->fabric.options.overload_cost_ns);
+	if (ctx->fabric.options.overload_cost_ns != 0 &&
+	    ctx->fabric.ops != &rbx_fabric_soft)
+		return rbx_error(-EINVAL,
+				 "overload=%s: only the soft fabric can; give "
+				 "fabric=soft or soft:tcp",
+				 ctx->options.overload);
 	err = ctx->fabric.ops->open(&ctx->fabric.options, &ctx->device, error);
 	return err ? rbx_error(err, "%s", error) : 0;
+}
+
+/* Takes over what the tuning file knows and no option says. */
+static int take_tuning(struct rbx_context *ctx)
+{
+	const struct rbx_device_caps *caps = &ctx->device->caps;
+
+	rbx_tuning_load(ctx->options.tune_file, ctx->device, &ctx->tuning,
+			ctx->tuning_note);
+	if (ctx->options.queue_pairs > caps->max_qp)
+		return rbx_error(-EINVAL,
+				 "queue_pairs=%u: %s has %u at most; ask for fewer",
+				 ctx->options.queue_pairs, caps->name,
+				 caps->max_qp);
+	if (ctx->options.queue_pairs == 0)
+		ctx->options.queue_pairs =
+			RBX_MAX(ctx->tuning.queue_pairs, 1u);
+	return 0;
 }
 
 static int open_sessions(struct rbx_context *ctx)
@@ -58,7 +81,7 @@ static int open_sessions(struct rbx_context *ctx)
 	 * peer_timeout_ms is from the last sign of life to the end of the last
 	 * request: half of it until silence is noticed, a quarter for resuming,
 	 * and a quarter for the last attempt, which may begin at the end of
-	 * that (peer_keeper.c).
+	 * that (peer/keeper.c).
 	 */
 	struct rbx_session_set_options options = {
 		.device = ctx->device,
@@ -122,13 +145,14 @@ static void set_planner(struct rbx_context *ctx)
 {
 	const struct rbx_device_caps *caps = &ctx->device->caps;
 	const struct rbx_mode *mode = rbx_mode_find(ctx->options.mode);
-	uint64_t window_bytes = ctx->options.window_bytes;
 	uint32_t merged_bytes_max =
 		RBX_MAX(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes);
+	const struct rbx_window *window = &ctx->window;
 
-	/* What merging makes is to fit into the window. */
-	if (window_bytes != 0 && window_bytes < merged_bytes_max)
-		merged_bytes_max = (uint32_t)window_bytes;
+	/* What merging makes is to fit into a fixed window. */
+	if (window->ops == NULL && window->bytes_max != 0)
+		merged_bytes_max = (uint32_t)RBX_MIN(merged_bytes_max,
+						     window->bytes_max);
 
 	ctx->planner = (struct rbx_planner){
 		.merge = mode->merge,
@@ -140,38 +164,6 @@ static void set_planner(struct rbx_context *ctx)
 		.any_lkey = caps->any_lkey,
 		.staging = &ctx->staging,
 	};
-}
-
-static int open_pollers(struct rbx_context *ctx)
-{
-	uint32_t count = RBX_MAX(ctx->options.pollers, 1u);
-
-	for (; ctx->poller_count < count; ctx->poller_count++) {
-		int err = rbx_poller_create(ctx, CQ_DEPTH,
-					    ctx->options.pollers != 0,
-					    &ctx->pollers[ctx->poller_count]);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static void close_pollers(struct rbx_context *ctx)
-{
-	while (ctx->poller_count > 0)
-		rbx_poller_destroy(ctx->pollers[--ctx->poller_count]);
-}
-
-static int check_buffers(struct rbx_context *ctx)
-{
-	if (strcmp(ctx->options.buffers, "direct") == 0 &&
-	    !ctx->device->caps.has_any_lkey)
-		return rbx_error(-EINVAL,
-				 "buffers=direct: %s needs registered memory; "
-				 "use buffers=auto and rbx_region_register()",
-				 ctx->device->caps.description);
-	return 0;
 }
 
 int rbx_open(struct rbx_context **out, const struct rbx_options *options)
@@ -193,6 +185,9 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	if (ctx == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a context");
 	ctx->options = *options;
+	if (options->congestion) /* for rbx_describe() */
+		snprintf(ctx->options.window, sizeof(ctx->options.window), "%s",
+			 options->congestion->name);
 	pthread_mutex_init(&ctx->peers_lock, NULL);
 	err = rbx_done_list_init(ctx);
 	if (err)
@@ -200,32 +195,34 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	err = open_device(ctx);
 	if (err)
 		goto out_done_list;
-	err = check_buffers(ctx);
+	err = take_tuning(ctx);
 	if (err)
-		goto out_close_device;
+		goto out_close_staging;
 	err = open_staging(ctx);
 	if (err)
 		goto out_close_staging;
+	err = rbx_buffers_open(ctx);
+	if (err)
+		goto out_close_staging;
+	rbx_pacing_set(options, &ctx->window);
 	set_planner(ctx);
-	rbx_window_init(&ctx->window, &rbx_congestion_static,
-			options->window_bytes, options->window_work_requests);
 	err = open_sessions(ctx);
 	if (err)
-		goto out_free_secret;
-	err = open_pollers(ctx);
+		goto out_close_buffers;
+	err = rbx_pollers_open(ctx);
 	if (err)
 		goto out_close_pollers;
 	*out = ctx;
 	return 0;
 
 out_close_pollers:
-	close_pollers(ctx);
+	rbx_pollers_close(ctx);
 	rbx_session_set_close(ctx->sessions);
-out_free_secret:
+out_close_buffers:
 	rbx_secret_free(ctx->secret);
+	rbx_buffers_close(ctx);
 out_close_staging:
 	close_staging(ctx);
-out_close_device:
 	ctx->device->ops->close(ctx->device);
 out_done_list:
 	rbx_done_list_destroy(ctx);
@@ -240,9 +237,10 @@ void rbx_close(struct rbx_context *ctx)
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_in_flight_bytes(&ctx->window) == 0);
 	RBX_ASSERT(rbx_window_in_flight_work_requests(&ctx->window) == 0);
-	close_pollers(ctx);
+	rbx_pollers_close(ctx);
 	rbx_session_set_close(ctx->sessions);
 	rbx_secret_free(ctx->secret);
+	rbx_buffers_close(ctx);
 	close_staging(ctx);
 	ctx->device->ops->close(ctx->device);
 	rbx_done_list_destroy(ctx);
@@ -250,69 +248,76 @@ void rbx_close(struct rbx_context *ctx)
 	free(ctx);
 }
 
-/* The poller with the fewest queue pairs, or NULL where none has room. */
-static struct rbx_poller *choose_poller(struct rbx_context *ctx)
+static int put_into_slot_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 {
-	struct rbx_poller *best = ctx->pollers[0];
-
-	for (uint32_t i = 1; i < ctx->poller_count; i++) {
-		if (ctx->pollers[i]->lane_count < best->lane_count)
-			best = ctx->pollers[i];
-	}
-	return best->lane_count + ctx->options.queue_pairs > LANES_PER_POLLER ?
-		       NULL :
-		       best;
-}
-
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			 struct rbx_poller **poller)
-{
-	int err = -ENOSPC;
-
-	pthread_mutex_lock(&ctx->peers_lock);
-	*poller = choose_poller(ctx);
-	for (uint32_t i = 0; *poller != NULL && i < RBX_PEERS_MAX; i++) {
+	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
 		if (ctx->peers[i] != NULL)
 			continue;
-		(*poller)->lane_count += ctx->options.queue_pairs;
 		RBX_STORE_RELEASE(&ctx->peers[i], peer);
 		if (i >= ctx->peer_slots_used)
 			RBX_STORE_RELEASE(&ctx->peer_slots_used, i + 1);
-		err = 0;
-		break;
+		return 0;
 	}
-	pthread_mutex_unlock(&ctx->peers_lock);
-	return err ? rbx_error(err,
-			       "too many peers: a context has at most %u, and "
-			       "%u queue pairs for each poller",
-			       RBX_PEERS_MAX, LANES_PER_POLLER) :
-		     0;
+	return rbx_error(-ENOSPC, "too many peers: a context has at most %u",
+			 RBX_PEERS_MAX);
 }
 
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			     struct rbx_poller *poller)
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
+{
+	int err;
+
+	pthread_mutex_lock(&ctx->peers_lock);
+	err = rbx_pollers_assign_locked(ctx, peer);
+	if (!err) {
+		err = put_into_slot_locked(ctx, peer);
+		if (err)
+			rbx_pollers_release_locked(peer);
+	}
+	pthread_mutex_unlock(&ctx->peers_lock);
+	return err;
+}
+
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	pthread_mutex_lock(&ctx->peers_lock);
-	poller->lane_count -= ctx->options.queue_pairs;
+	rbx_pollers_release_locked(peer);
 	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
 		if (ctx->peers[i] == peer)
 			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
 	}
-	for (uint32_t i = 0; i < ctx->poller_count; i++) {
-		rbx_poller_visit(ctx->pollers[i]);
-		rbx_poller_leave(ctx->pollers[i]);
-	}
+	rbx_pollers_visit_all(ctx);
 	pthread_mutex_unlock(&ctx->peers_lock);
+}
+
+static void visit(struct rbx_turns *turns, struct rbx_round *round,
+		  struct rbx_peer *peer, uint32_t slot)
+{
+	if (round->is_held &&
+	    rbx_parked_waits(rbx_channel_parked(&peer->channel)))
+		return;
+	if (!rbx_channel_unpark(&peer->channel))
+		return;
+	rbx_peer_combine(peer);
+	rbx_round_visited(turns, round, slot,
+			  rbx_channel_parked(&peer->channel));
 }
 
 void rbx_context_unpark(struct rbx_context *ctx)
 {
-	uint32_t used = RBX_LOAD_ACQUIRE(&ctx->peer_slots_used);
+	struct rbx_turns *turns = &ctx->window.turns;
+	struct rbx_round round;
 
-	for (uint32_t i = 0; i < used; i++) {
-		struct rbx_peer *peer = RBX_LOAD_ACQUIRE(&ctx->peers[i]);
+	if (!rbx_round_begin(turns, &round))
+		return;
+	do {
+		uint32_t used = RBX_LOAD_ACQUIRE(&ctx->peer_slots_used), slot;
 
-		if (peer != NULL && rbx_channel_unpark(&peer->channel))
-			rbx_peer_combine(peer);
-	}
+		while (rbx_round_slot(turns, &round, used, &slot)) {
+			struct rbx_peer *peer =
+				RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
+
+			if (peer != NULL)
+				visit(turns, &round, peer, slot);
+		}
+	} while (!rbx_round_end(turns, &round));
 }

@@ -7,7 +7,8 @@
  * each served by one poller; and a list of completed requests for rbx_reap().
  *
  * Locks, in order of precedence (do not take an earlier one while holding a
- * later one): peers_lock, a poller's lock, a peer's lock, done_lock.
+ * later one): peers_lock, a poller's lock, a peer's lock, the registrar's
+ * (registrar.h), done_lock.
  */
 #ifndef RBX_LIB_CONTEXT_H
 #define RBX_LIB_CONTEXT_H
@@ -17,25 +18,34 @@
 #include "core/channel.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/rdmabox.h"
+#include "lib/buffers/buffers.h"
 #include "lib/error.h"
 #include "lib/fabric_choice.h"
-#include "lib/poller.h"
-#include "lib/session.h"
+#include "lib/poller/poller.h"
+#include "lib/session/session.h"
+#include "lib/buffers/tuning.h"
 
-#define RBX_POLLERS_MAX 16
+#define RBX_POLLERS_MAX 16 /* that the option may ask for */
+#define RBX_POLLER_SLOTS RBX_PEERS_MAX /* where peers bring theirs */
 
 /* Counters that no poller and no channel keeps. Added to with
  * RBX_ADD_RELAXED(). */
 struct rbx_counters {
 	uint64_t registrations;
+	uint64_t deregistrations;
+	uint64_t registration_failures;
 	uint64_t retries;
 	uint64_t failovers;
 	uint64_t rebuilt_bytes;
 	uint64_t checksum_errors;
+	uint64_t messages_sent;
+	uint64_t messages_received;
 };
 
 struct rbx_context {
-	struct rbx_options options;
+	struct rbx_options options; /* queue_pairs as taken */
+	struct rbx_tuning tuning; /* of the file, while it is opened */
+	char tuning_note[RBX_TUNING_NOTE_BYTES];
 	struct rbx_fabric_choice fabric;
 	struct rbx_device *device;
 	struct rbx_secret *secret;
@@ -46,12 +56,15 @@ struct rbx_context {
 	struct rbx_staging staging;
 	void *staging_memory; /* NULL: the device needs none */
 	struct rbx_mr *staging_mr;
+	struct rbx_buffers buffers;
 
-	uint32_t poller_count; /* 1 where the program polls itself */
-	struct rbx_poller *pollers[RBX_POLLERS_MAX];
+	/* Atomic, grows only (under peers_lock); 1 where the program polls. */
+	uint32_t poller_count;
+	struct rbx_poller *pollers[RBX_POLLER_SLOTS];
 
 	/* Peers come and go under the lock; pollers read the slots (atomic)
-	 * while they hold their own lock, see rbx_poller_visit(). */
+	 * while they hold their own lock, see rbx_poller_visit(). It also
+	 * guards options.polling. */
 	pthread_mutex_t peers_lock;
 	struct rbx_peer *peers[RBX_PEERS_MAX];
 	uint32_t peer_slots_used; /* atomic: slots ever used */
@@ -89,14 +102,12 @@ void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request);
 /* After resources for submitting came back: wakes rbx_wait_room(). */
 void rbx_context_made_room(struct rbx_context *ctx);
 
-/* Puts a peer into a slot and gives it a poller; -ENOSPC: no slot. */
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			 struct rbx_poller **poller);
+/* Puts a peer into a slot and gives its lanes pollers; -ENOSPC: no slot. */
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 /* When it returns no poller refers to the peer. */
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			     struct rbx_poller *poller);
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
-/* Lets all parked combiners of the device look again. */
+/* Lets the parked combiners of the device look again, each in its turn. */
 void rbx_context_unpark(struct rbx_context *ctx);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * done_list.c - the end of a request: counted, then called back or queued.
+ * done_list.c - the end of a request: counted, its buffer released, then called
+ * back or queued.
  *
  * Requests with a callback are the quick way: nothing is locked. Those without
  * one go on the context's list, where rbx_reap() finds them; done_fd is
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #include "lib/context.h"
-#include "lib/peer_internal.h"
+#include "lib/peer/internal.h"
 
 /* reserved[] of a request: [0] the time of submit, [1] the list link. */
 #define STAMP(request) ((request)->reserved[0])
@@ -100,6 +101,7 @@ static void queue(struct rbx_context *ctx, struct rbx_request *request)
 void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request)
 {
 	count(request);
+	rbx_buffers_release(ctx, request);
 	if (request->complete)
 		request->complete(request);
 	else

@@ -43,10 +43,16 @@ static int choose_verbs(struct rbx_fabric_choice *choice, const char *why)
 static int choose_soft(struct rbx_fabric_choice *choice, bool mapping,
 		       const char *why)
 {
-	if (choice->options.device_name || choice->options.gid_index >= 0)
+	const char *device = choice->options.device_name;
+
+	choice->options.needs_registration =
+		device && !strcmp(device, RBX_SOFT_REGISTERED);
+	if ((device && !choice->options.needs_registration) ||
+	    choice->options.gid_index >= 0)
 		return rbx_error(-EINVAL,
-				 "the soft fabric has no devices to choose from; "
-				 "leave out device and gid, or take verbs");
+				 "the soft fabric has no devices to choose from "
+				 "but \"" RBX_SOFT_REGISTERED "\", and no gids; "
+				 "leave them out, or take verbs");
 	choice->ops = &rbx_fabric_soft;
 	choice->options.same_host_mapping = mapping;
 	snprintf(choice->why, sizeof(choice->why), "soft: %.*s",

@@ -11,6 +11,10 @@
 
 #include "fabric/fabric.h"
 
+/* The soft device without a key for all memory: what a program does with a NIC
+ * can be tried, and tested, without one. */
+#define RBX_SOFT_REGISTERED "registered"
+
 struct rbx_fabric_choice {
 	const struct rbx_fabric_ops *ops;
 	struct rbx_device_options options; /* for ops->open() */
@@ -18,9 +22,10 @@ struct rbx_fabric_choice {
 };
 
 /*
- * device: "mlx5_0", "mlx5_0:1"; "" or NULL: any; borrowed as long as the
- * choice is used. gid_index: -1 any. address: where a server will listen, "host:
- * port"; NULL: not known yet. 0, -EINVAL, -ENODEV; rbx_last_error().
+ * device: "mlx5_0", "mlx5_0:1", RBX_SOFT_REGISTERED; "" or NULL: any; borrowed
+ * as long as the choice is used. gid_index: -1 any. address: where a server will
+ * listen, "host:port"; NULL: not known yet. 0, -EINVAL, -ENODEV;
+ * rbx_last_error().
  */
 int rbx_fabric_choose(const char *fabric, const char *device, int gid_index,
 		      const char *address, struct rbx_fabric_choice *choice);

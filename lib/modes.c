@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * modes.c - the texts of the options `mode` and `polling`, in the core's terms.
+ * modes.c - the texts of the options `mode` and `overload`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "lib/error.h"
 #include "lib/options.h"
-#include "lib/poller.h"
 
 const struct rbx_mode *rbx_mode_find(const char *name)
 {
@@ -26,40 +25,22 @@ const struct rbx_mode *rbx_mode_find(const char *name)
 	return NULL;
 }
 
-/* "adaptive", "adaptive:120", "adaptive:120:16". */
-static bool parse_adaptive(const char *text, uint32_t *retry_max,
-			   uint32_t *batch_max)
+int rbx_overload_parse(const char *text, uint32_t *work_requests,
+		       uint32_t *cost_ns)
 {
-	const char *numbers = text + strlen("adaptive");
 	int end = 0;
 
-	if (strcmp(text, "adaptive") == 0)
-		return true;
-	(void)sscanf(text, "adaptive:%9u%n:%9u%n", retry_max, &end, batch_max,
-		     &end);
+	*work_requests = 0;
+	*cost_ns = 0;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	(void)sscanf(text, "%5u:%4u%n", work_requests, cost_ns, &end);
 	/* What sscanf read must be all that is there, and not a sign. */
-	return end > 0 && text[end] == '\0' &&
-	       strspn(numbers, "0123456789:") == strlen(numbers);
-}
-
-int rbx_poller_parse(const char *text, uint32_t *retry_max,
-		     uint32_t *batch_max)
-{
-	*retry_max = RBX_POLL_RETRY_DEFAULT;
-	*batch_max = RBX_POLL_BATCH;
-	if (strcmp(text, "busy") == 0) {
-		*retry_max = RBX_POLL_RETRY_FOREVER;
-		return 0;
-	}
-	if (strcmp(text, "event") == 0) {
-		*retry_max = 0;
-		return 0;
-	}
-	if (parse_adaptive(text, retry_max, batch_max) &&
-	    *batch_max >= 1 && *batch_max <= RBX_POLL_BATCH)
+	if (end > 0 && text[end] == '\0' && *cost_ns > 0 &&
+	    strspn(text, "0123456789:") == strlen(text))
 		return 0;
 	return rbx_error(-EINVAL,
-			 "polling=%s: must be adaptive[:RETRY[:BATCH]] with a "
-			 "BATCH of 1 to %u, busy or event",
-			 text, RBX_POLL_BATCH);
+			 "overload=%s: must be off, or WORK_REQUESTS:NS such "
+			 "as 64:20, with at most 99999 and 1 to 9999",
+			 text);
 }

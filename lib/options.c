@@ -17,13 +17,15 @@
 #include "core/limits.h"
 #include "lib/context.h"
 #include "lib/error.h"
+#include "lib/pacing.h"
+#include "lib/poller/polling.h"
+#include "lib/buffers/tuning.h"
 
 enum kind {
-	KIND_TEXT, /* char[high], any */
+	KIND_TEXT, /* char[high], any, or what check() takes */
 	KIND_CHOICE, /* char[high], one of `choices` */
-	KIND_POLLING, /* char[high], as rbx_poller_parse() reads it */
 	KIND_U32, /* low to high */
-	KIND_U64,
+	KIND_POLLERS, /* uint32_t, low to high or one of pollers_words */
 	KIND_INT,
 	KIND_POWER, /* uint32_t, a power of two from low to high */
 };
@@ -35,36 +37,69 @@ struct option {
 	int64_t low;
 	int64_t high;
 	const char *choices; /* "a|b|c" */
+	int (*check)(const char *text); /* NULL: any text */
 };
+
+static int check_polling(const char *text)
+{
+	struct rbx_polling polling;
+
+	return rbx_polling_parse(text, &polling);
+}
+
+static int check_window(const char *text)
+{
+	const struct rbx_congestion_ops *ops;
+	uint64_t bytes_max;
+
+	return rbx_pacing_parse(text, &bytes_max, &ops);
+}
+
+static int check_overload(const char *text)
+{
+	uint32_t work_requests, cost_ns;
+
+	return rbx_overload_parse(text, &work_requests, &cost_ns);
+}
 
 #define FIELD(name) offsetof(struct rbx_options, name)
 #define TEXT_BYTES(name) sizeof(((struct rbx_options *)0)->name)
+#define TEXT(name, check) \
+	{ #name, KIND_TEXT, FIELD(name), 0, TEXT_BYTES(name), NULL, check }
+#define CHOICE(name, words) \
+	{ #name, KIND_CHOICE, FIELD(name), 0, TEXT_BYTES(name), words, NULL }
+#define NUMBER(name, kind, field, low, high) \
+	{ name, kind, FIELD(field), low, high, NULL, NULL }
 
 static const struct option table[] = {
-	{ "fabric", KIND_CHOICE, FIELD(fabric), 0, TEXT_BYTES(fabric),
-	  "auto|verbs|soft|soft:tcp" },
-	{ "device", KIND_TEXT, FIELD(device), 0, TEXT_BYTES(device), NULL },
-	{ "gid_index", KIND_INT, FIELD(gid_index), -1, 255, NULL },
-	{ "mode", KIND_CHOICE, FIELD(mode), 0, TEXT_BYTES(mode),
-	  "single|doorbell|merge|hybrid" },
-	{ "buffers", KIND_CHOICE, FIELD(buffers), 0, TEXT_BYTES(buffers),
-	  "auto|staging|direct" },
-	{ "polling", KIND_POLLING, FIELD(polling), 0, TEXT_BYTES(polling),
-	  NULL },
-	{ "window", KIND_U64, FIELD(window_bytes), 0, (int64_t)1 << 39, NULL },
-	{ "window_work_requests", KIND_U32, FIELD(window_work_requests), 0,
-	  1 << 20, NULL },
-	{ "fragment", KIND_POWER, FIELD(fragment_bytes),
-	  RBX_FRAGMENT_BYTES_MIN, RBX_FRAGMENT_BYTES_MAX, NULL },
-	{ "queue_pairs", KIND_U32, FIELD(queue_pairs), 1, RBX_QUEUE_PAIRS_MAX,
-	  NULL },
-	{ "pollers", KIND_U32, FIELD(pollers), 0, RBX_POLLERS_MAX, NULL },
-	{ "requests_max", KIND_U32, FIELD(requests_max), 64, 65536, NULL },
-	{ "peer_timeout_ms", KIND_U32, FIELD(peer_timeout_ms), 100, 3600000,
-	  NULL },
-	{ "secret_file", KIND_TEXT, FIELD(secret_file), 0,
-	  TEXT_BYTES(secret_file), NULL },
-	{ "insecure", KIND_U32, FIELD(insecure), 0, 1, NULL },
+	CHOICE(fabric, "auto|verbs|soft|soft:tcp"),
+	TEXT(device, NULL),
+	NUMBER("gid_index", KIND_INT, gid_index, -1, 255),
+	CHOICE(mode, "single|doorbell|merge|hybrid"),
+	CHOICE(buffers, "auto|staging|direct"),
+	TEXT(polling, check_polling),
+	NUMBER("poll_cpu_percent", KIND_U32, poll_cpu_percent, 1, 100),
+	TEXT(window, check_window),
+	NUMBER("window_work_requests", KIND_U32, window_work_requests, 0,
+	       1 << 20),
+	TEXT(overload, check_overload),
+	NUMBER("fragment", KIND_POWER, fragment_bytes, RBX_FRAGMENT_BYTES_MIN,
+	       RBX_FRAGMENT_BYTES_MAX),
+	NUMBER("queue_pairs", KIND_U32, queue_pairs, 0, RBX_QUEUE_PAIRS_MAX),
+	NUMBER("pollers", KIND_POLLERS, pollers, 0, RBX_POLLERS_MAX),
+	NUMBER("requests_max", KIND_U32, requests_max, 64, 65536),
+	NUMBER("peer_timeout_ms", KIND_U32, peer_timeout_ms, 100, 3600000),
+	TEXT(secret_file, NULL),
+	NUMBER("insecure", KIND_U32, insecure, 0, 1),
+	TEXT(tune_file, NULL),
+};
+
+static const struct {
+	const char *word;
+	uint32_t value;
+} pollers_words[] = {
+	{ "peer", RBX_POLLERS_PEER },
+	{ "queue_pair", RBX_POLLERS_QUEUE_PAIR },
 };
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))
@@ -77,9 +112,11 @@ void rbx_options_defaults(struct rbx_options *options)
 	strcpy(options->mode, "hybrid");
 	strcpy(options->buffers, "auto");
 	strcpy(options->polling, "adaptive");
+	strcpy(options->window, "auto");
+	strcpy(options->overload, "off");
 	options->gid_index = -1;
 	options->fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT;
-	options->queue_pairs = 1;
+	options->poll_cpu_percent = 100;
 	options->pollers = 1;
 	options->requests_max = 4096;
 	options->peer_timeout_ms = 5000;
@@ -106,8 +143,6 @@ static int64_t number_of(const struct option *option,
 	const char *field = (const char *)options + option->offset;
 
 	switch (option->kind) {
-	case KIND_U64:
-		return (int64_t)*(const uint64_t *)field;
 	case KIND_INT:
 		return *(const int *)field;
 	default:
@@ -121,9 +156,6 @@ static void set_number(const struct option *option,
 	char *field = (char *)options + option->offset;
 
 	switch (option->kind) {
-	case KIND_U64:
-		*(uint64_t *)field = (uint64_t)value;
-		break;
 	case KIND_INT:
 		*(int *)field = (int)value;
 		break;
@@ -135,22 +167,42 @@ static void set_number(const struct option *option,
 
 static bool is_text(const struct option *option)
 {
-	return option->kind == KIND_TEXT || option->kind == KIND_CHOICE ||
-	       option->kind == KIND_POLLING;
+	return option->kind == KIND_TEXT || option->kind == KIND_CHOICE;
+}
+
+/* "peer" for its value; NULL where the value has no word. */
+static const char *pollers_word(int64_t value)
+{
+	for (size_t i = 0; i < sizeof(pollers_words) / sizeof(*pollers_words);
+	     i++) {
+		if (pollers_words[i].value == value)
+			return pollers_words[i].word;
+	}
+	return NULL;
+}
+
+static bool pollers_value(const char *word, int64_t *value)
+{
+	for (size_t i = 0; i < sizeof(pollers_words) / sizeof(*pollers_words);
+	     i++) {
+		if (strcmp(pollers_words[i].word, word) == 0) {
+			*value = pollers_words[i].value;
+			return true;
+		}
+	}
+	return false;
 }
 
 static int check_text(const struct option *option, const char *text)
 {
-	uint32_t retry_max, batch_max;
-
 	if (memchr(text, '\0', (size_t)option->high) == NULL)
 		return rbx_error(-EINVAL, "%s: longer than %d characters",
 				 option->name, (int)option->high - 1);
 	if (option->kind == KIND_CHOICE && !is_choice(option->choices, text))
 		return rbx_error(-EINVAL, "%s=%s: must be one of %s",
 				 option->name, text, option->choices);
-	if (option->kind == KIND_POLLING)
-		return rbx_poller_parse(text, &retry_max, &batch_max);
+	if (option->check)
+		return option->check(text);
 	return 0;
 }
 
@@ -163,6 +215,8 @@ static int check_one(const struct option *option,
 		return check_text(option,
 				  (const char *)options + option->offset);
 	value = number_of(option, options);
+	if (option->kind == KIND_POLLERS && pollers_word(value) != NULL)
+		return 0;
 	if (value < option->low || value > option->high)
 		return rbx_error(-EINVAL, "%s=%lld: must be %lld to %lld",
 				 option->name, (long long)value,
@@ -176,22 +230,23 @@ static int check_one(const struct option *option,
 
 int rbx_options_check(const struct rbx_options *options)
 {
+	int err;
+
 	if (options->size_bytes != sizeof(*options))
 		return rbx_error(-EINVAL,
 				 "options of %zu bytes, not %zu: fill them in "
 				 "with rbx_options_defaults() of this version",
 				 options->size_bytes, sizeof(*options));
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		int err = check_one(&table[i], options);
-
+		err = check_one(&table[i], options);
 		if (err)
 			return err;
 	}
-	return 0;
+	err = rbx_polling_check(options);
+	return err ? err : rbx_pacing_check(options);
 }
 
-/* "64K" and the like; false: not a number of that form. */
-static bool parse_number(const char *text, int64_t *value)
+bool rbx_number_parse(const char *text, int64_t *value)
 {
 	static const char suffixes[] = "KMGT";
 	const char *suffix;
@@ -224,7 +279,10 @@ static int set_one(const struct option *option, struct rbx_options *options,
 					 "%s: longer than %d characters",
 					 option->name, (int)option->high - 1);
 		strcpy(field, text);
-	} else if (parse_number(text, &value)) {
+	} else if (option->kind == KIND_POLLERS &&
+		   pollers_value(text, &value)) {
+		set_number(option, &changed, value);
+	} else if (rbx_number_parse(text, &value)) {
 		if (value < option->low || value > option->high)
 			return rbx_error(-EINVAL, "%s=%s: must be %lld to %lld",
 					 option->name, text,
@@ -274,28 +332,54 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 	return unknown_option(key_value, length);
 }
 
+/* What no option says by itself. */
+static size_t describe_taken(const struct rbx_context *ctx, char *to,
+			     size_t left)
+{
+	char taken[RBX_TUNING_KEY_BYTES];
+
+	rbx_tuning_key(ctx->device, taken);
+	return (size_t)snprintf(to, left,
+				"using=%s; %s\n"
+				"taken=%s\n"
+				"registering=%s\n"
+				"tuning=%s\n",
+				ctx->fabric.why, ctx->device->caps.description,
+				taken, ctx->buffers.why, ctx->tuning_note);
+}
+
+/* The value of an option as text. */
+static int describe_one(const struct option *option,
+			const struct rbx_options *options, char *to,
+			size_t size_bytes)
+{
+	const char *word = NULL;
+
+	if (is_text(option))
+		word = (const char *)options + option->offset;
+	else if (option->kind == KIND_POLLERS)
+		word = pollers_word(number_of(option, options));
+	if (word != NULL)
+		return snprintf(to, size_bytes, "%s=%s\n", option->name, word);
+	return snprintf(to, size_bytes, "%s=%lld\n", option->name,
+			(long long)number_of(option, options));
+}
+
 int rbx_describe(struct rbx_context *ctx, char *text, size_t size_bytes)
 {
+	struct rbx_options options;
 	size_t at = 0;
 
+	pthread_mutex_lock(&ctx->peers_lock);
+	options = ctx->options;
+	pthread_mutex_unlock(&ctx->peers_lock);
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		const struct option *option = &table[i];
 		size_t left = at < size_bytes ? size_bytes - at : 0;
-		char *to = left ? text + at : NULL;
 
-		if (is_text(option))
-			at += (size_t)snprintf(to, left, "%s=%s\n",
-					       option->name,
-					       (char *)&ctx->options +
-						       option->offset);
-		else
-			at += (size_t)snprintf(
-				to, left, "%s=%lld\n", option->name,
-				(long long)number_of(option, &ctx->options));
+		at += (size_t)describe_one(&table[i], &options,
+					   left ? text + at : NULL, left);
 	}
-	at += (size_t)snprintf(at < size_bytes ? text + at : NULL,
-			       at < size_bytes ? size_bytes - at : 0,
-			       "using=%s; %s\n", ctx->fabric.why,
-			       ctx->device->caps.description);
+	at += describe_taken(ctx, at < size_bytes ? text + at : NULL,
+			     at < size_bytes ? size_bytes - at : 0);
 	return (int)at;
 }

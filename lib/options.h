@@ -10,6 +10,9 @@
 /* 0, or -EINVAL with rbx_last_error() naming the option and what it allows. */
 int rbx_options_check(const struct rbx_options *options);
 
+/* "64K" and the like; false: not a number of that form. */
+bool rbx_number_parse(const char *text, int64_t *value);
+
 struct rbx_mode {
 	const char *name;
 	bool merge;
@@ -18,5 +21,9 @@ struct rbx_mode {
 
 /* The paper's four ways of batching, by name; NULL: unknown. */
 const struct rbx_mode *rbx_mode_find(const char *name);
+
+/* The option `overload`: "off", or WORK_REQUESTS:NS. A cost of 0: off. */
+int rbx_overload_parse(const char *text, uint32_t *work_requests,
+		       uint32_t *cost_ns);
 
 #endif

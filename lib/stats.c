@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "lib/peer_internal.h"
+#include "lib/peer/internal.h"
 
 static void add_channel(struct rbx_stats *stats,
 			const struct rbx_channel_counters *counters)
@@ -32,14 +32,34 @@ static void add_poller(struct rbx_stats *stats,
 	stats->wakeups += RBX_LOAD_RELAXED(&counters->wakeups);
 }
 
+static void add_usage(struct rbx_stats *stats, struct rbx_poller *poller)
+{
+	struct rbx_poller_usage usage;
+
+	rbx_poller_usage_get(poller, &usage);
+	stats->context_switches += usage.context_switches;
+	stats->poller_cpu_ns += usage.cpu_ns;
+}
+
 static void add_context(struct rbx_stats *stats,
 			const struct rbx_counters *counters)
 {
 	stats->registrations += RBX_LOAD_RELAXED(&counters->registrations);
+	stats->deregistrations += RBX_LOAD_RELAXED(&counters->deregistrations);
+	stats->registration_failures +=
+		RBX_LOAD_RELAXED(&counters->registration_failures);
 	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
 	stats->failovers += RBX_LOAD_RELAXED(&counters->failovers);
 	stats->rebuilt_bytes += RBX_LOAD_RELAXED(&counters->rebuilt_bytes);
 	stats->checksum_errors += RBX_LOAD_RELAXED(&counters->checksum_errors);
+	stats->messages_sent += RBX_LOAD_RELAXED(&counters->messages_sent);
+	stats->messages_received +=
+		RBX_LOAD_RELAXED(&counters->messages_received);
+}
+
+static void add_window(struct rbx_stats *stats, const struct rbx_window *window)
+{
+	stats->window_clamps += RBX_LOAD_RELAXED(&window->clamps);
 }
 
 static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
@@ -56,19 +76,25 @@ static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
 /* Everything since rbx_open(), without the latencies. */
 static void collect(struct rbx_context *ctx, struct rbx_stats *stats)
 {
+	uint32_t poller_count = RBX_LOAD_ACQUIRE(&ctx->poller_count);
+
 	memset(stats, 0, sizeof(*stats));
 	add_context(stats, &ctx->counters);
-	for (uint32_t i = 0; i < ctx->poller_count; i++)
+	add_window(stats, &ctx->window);
+	for (uint32_t i = 0; i < poller_count; i++) {
 		add_poller(stats, &ctx->pollers[i]->counters);
+		add_usage(stats, ctx->pollers[i]);
+	}
 	add_peers(ctx, stats);
 }
 
 static void get_latency(struct rbx_context *ctx, struct rbx_stats *stats)
 {
+	uint32_t poller_count = RBX_LOAD_ACQUIRE(&ctx->poller_count);
 	struct rbx_histogram all;
 
 	rbx_histogram_clear(&all);
-	for (uint32_t i = 0; i < ctx->poller_count; i++)
+	for (uint32_t i = 0; i < poller_count; i++)
 		rbx_histogram_merge(&all, &ctx->pollers[i]->latency);
 	stats->latency_p50_ns = rbx_histogram_quantile(&all, 500);
 	stats->latency_p99_ns = rbx_histogram_quantile(&all, 990);
@@ -85,6 +111,7 @@ void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 #define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
 	RBX_STATS(SINCE_RESET)
 #undef SINCE_RESET
+	now.window_bytes = RBX_LOAD_RELAXED(&ctx->window.bytes_max);
 	now.inflight_bytes = rbx_window_in_flight_bytes(&ctx->window);
 	now.inflight_bytes_max =
 		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
@@ -95,8 +122,10 @@ void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 
 void rbx_stats_reset(struct rbx_context *ctx)
 {
+	uint32_t poller_count = RBX_LOAD_ACQUIRE(&ctx->poller_count);
+
 	collect(ctx, &ctx->stats_base);
-	for (uint32_t i = 0; i < ctx->poller_count; i++)
+	for (uint32_t i = 0; i < poller_count; i++)
 		rbx_histogram_clear(&ctx->pollers[i]->latency);
 	RBX_STORE_RELAXED(&ctx->window.in_flight_bytes_peak, 0);
 }

@@ -12,7 +12,7 @@
 #include "server/state.h"
 #include "wire/attach.h"
 
-/* No message is expected; where one comes it ends the queue pair, unread. */
+/* Of no bytes: no message is expected; where one comes the queue pair ends. */
 static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 {
 	struct rbx_recv_wr *bad;
@@ -22,11 +22,6 @@ static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 			.index = (uint16_t)(data_qp - s->data_qps),
 			.generation = data_qp->generation,
 		}),
-		.sge = {
-			.addr = (uintptr_t)s->unread_buffer,
-			.length_bytes = RBX_CONTROL_BUFFER_BYTES,
-			.lkey = s->buffers_mr->lkey,
-		},
 	};
 
 	return s->fabric.ops->post_recv(data_qp->qp, &wr, &bad) == 0;
@@ -79,7 +74,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 	struct rbx_data_qp *data_qp;
 	struct rbx_client *client;
 	uint32_t reason = attach_judge(s, attach, &client);
-	const struct rbx_qp_init init = {
+	struct rbx_qp_init init = {
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.send_depth_count = 1,
@@ -93,6 +88,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 		return;
 	}
 	client->attach_serial = attach->serial;
+	init.domain = client->domain;
 	data_qp = data_qp_take_free(s);
 	RBX_ASSERT(data_qp); /* there are enough for all clients' quotas */
 	if (s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,

@@ -2,7 +2,9 @@
 /*
  * client.c - sessions, and the hands of the lender.
  *
- * The lender (core/lender.h) decides; here it is done. A client ends in this
+ * The lender (core/lender.h) decides; here it is done. Each client has a
+ * protection domain of its own, in which its slabs are registered and its data
+ * queue pairs are: no other client's key is of use to it. A client ends in this
  * order: its queue pairs, so that nothing of its is under way any more; then
  * the keys of its slabs; then the memory. The lender is told after each slab,
  * and only then may lend that slab again.
@@ -25,6 +27,8 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **out)
 {
 	struct rbx_client *client = NULL;
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_domain *domain;
 	uint64_t session_id;
 	uint32_t reason, i;
 
@@ -36,10 +40,17 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	if (rbx_random(&session_id, sizeof(session_id)) || !session_id ||
 	    rbx_client_find(s, session_id))
 		return RBX_REASON_INTERNAL;
+	if (s->fabric.ops->create_domain(s->device, &domain, error)) {
+		rbx_log("cannot admit client %s: %s", name, error);
+		return RBX_REASON_INTERNAL;
+	}
 	reason = rbx_lender_admit(s->lender, session_id, now_ns);
-	if (reason)
+	if (reason) {
+		s->fabric.ops->destroy_domain(domain);
 		return reason;
-	*client = (struct rbx_client){ .session_id = session_id };
+	}
+	*client = (struct rbx_client){ .session_id = session_id,
+				       .domain = domain };
 	memcpy(client->name, name, sizeof(client->name));
 	rbx_log("client %s admitted", client->name);
 	*out = client;
@@ -48,11 +59,17 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 {
+	struct rbx_letter_ends ends;
+
 	rbx_data_qps_end(s, client);
 	if (client->connection)
 		rbx_connection_end(s, client->connection);
+	rbx_slab_keys_end(s, client);
+	s->fabric.ops->destroy_domain(client->domain);
 	rbx_lender_leave(s->lender, client->session_id);
+	rbx_mailbox_end(&client->mailbox, -EHOSTUNREACH, &ends);
 	explicit_bzero(client, sizeof(*client));
+	rbx_letters_tell(s, &ends);
 }
 
 static void client_expire(struct rbx_server *s, uint64_t session_id)
@@ -81,7 +98,7 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 	};
 
 	RBX_ASSERT(client);
-	if (!client->connection)
+	if (!client->connection || !client->connection->client_is_up)
 		return; /* away: it is reminded later */
 	if (!rbx_connection_tell(s, client->connection, &message))
 		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);

@@ -2,13 +2,13 @@
 /*
  * connection.c - a control connection of the server: buffers, sending, its end.
  *
- * Each connection has RBX_CONTROL_REQUESTS_MAX receive buffers and
+ * Each connection has RBX_CONTROL_RECEIVES_MAX receive buffers and
  * RBX_CONTROL_SENDS_MAX send buffers, all out of one block that is registered
  * at the start. The answer to the message in receive buffer n leaves from send
  * buffer n, and only when it has arrived is the receive posted again: a client
  * that asks and does not listen comes to a stop, and a buffer for an answer is
- * always free. The other half of the send buffers is for what the server says
- * unasked.
+ * always free. A message without answer leaves its receive free at once. The
+ * other send buffers are for what the server says unasked.
  *
  * Receives are always posted, so that the end of a connection, for whatever
  * reason, shows at once as a completion with an error. A connection that is
@@ -23,7 +23,7 @@
 #include "wire/attach.h"
 
 #define BUFFERS_PER_CONNECTION \
-	(RBX_CONTROL_REQUESTS_MAX + RBX_CONTROL_SENDS_MAX)
+	(RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX)
 
 static uint16_t connection_index(const struct rbx_server *s,
 				 const struct rbx_connection *c)
@@ -31,7 +31,7 @@ static uint16_t connection_index(const struct rbx_server *s,
 	return (uint16_t)(c - s->connections);
 }
 
-/* Slots from 0 are receives, from RBX_CONTROL_REQUESTS_MAX on sends. */
+/* Slots from 0 are receives, from RBX_CONTROL_RECEIVES_MAX on sends. */
 static uint8_t *buffer_of(const struct rbx_server *s,
 			  const struct rbx_connection *c, uint32_t slot)
 {
@@ -59,7 +59,7 @@ int rbx_connections_init(struct rbx_server *s)
 	int err;
 
 	s->buffers_bytes =
-		(RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION + 1) *
+		RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION *
 		(size_t)RBX_CONTROL_BUFFER_BYTES;
 	s->buffers = mmap(NULL, s->buffers_bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,8 +67,6 @@ int rbx_connections_init(struct rbx_server *s)
 		s->buffers = NULL;
 		return rbx_error(-ENOMEM, "no memory for message buffers");
 	}
-	s->unread_buffer =
-		s->buffers + s->buffers_bytes - RBX_CONTROL_BUFFER_BYTES;
 	init = (struct rbx_mr_init){
 		.addr = s->buffers,
 		.length_bytes = s->buffers_bytes,
@@ -171,7 +169,7 @@ void rbx_connection_accept(struct rbx_server *s,
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.send_depth_count = RBX_CONTROL_SENDS_MAX,
-		.recv_depth_count = RBX_CONTROL_REQUESTS_MAX,
+		.recv_depth_count = RBX_CONTROL_RECEIVES_MAX,
 		.max_sge = 1,
 	};
 	uint32_t slot;
@@ -190,20 +188,28 @@ void rbx_connection_accept(struct rbx_server *s,
 	}
 	rbx_connection_set_state(s, c, RBX_CONNECTION_NEW,
 				 now_ns + RBX_HANDSHAKE_NS);
-	for (slot = 0; slot < RBX_CONTROL_REQUESTS_MAX; slot++)
+	for (slot = 0; slot < RBX_CONTROL_RECEIVES_MAX; slot++)
 		if (!receive_post(s, c, slot)) {
 			rbx_connection_end(s, c);
 			return;
 		}
 }
 
+/* The client is away. */
+static void client_part(struct rbx_connection *c)
+{
+	if (!c->client)
+		return;
+	rbx_mailbox_rewind(&c->client->mailbox);
+	c->client->connection = NULL;
+	c->client = NULL;
+}
+
 void rbx_connection_end(struct rbx_server *s, struct rbx_connection *c)
 {
 	s->fabric.ops->destroy_qp(c->qp);
 	c->qp = NULL;
-	if (c->client)
-		c->client->connection = NULL;
-	c->client = NULL;
+	client_part(c);
 	c->generation++;
 	rbx_connection_set_state(s, c, RBX_CONNECTION_FREE, 0);
 }
@@ -230,7 +236,7 @@ static void message_send(struct rbx_server *s, struct rbx_connection *c,
 			 uint32_t number,
 			 const struct rbx_wire_message *message)
 {
-	uint32_t slot = RBX_CONTROL_REQUESTS_MAX + number;
+	uint32_t slot = RBX_CONTROL_RECEIVES_MAX + number;
 	uint8_t *buffer = buffer_of(s, c, slot);
 	struct rbx_sge sge = {
 		.addr = (uintptr_t)buffer,
@@ -276,7 +282,7 @@ void rbx_connection_answer_error(struct rbx_server *s, struct rbx_connection *c,
 bool rbx_connection_tell(struct rbx_server *s, struct rbx_connection *c,
 			 const struct rbx_wire_message *message)
 {
-	uint32_t number = RBX_CONTROL_REQUESTS_MAX;
+	uint32_t number = RBX_CONTROL_RECEIVES_MAX;
 
 	while (number < RBX_CONTROL_SENDS_MAX && c->sends_busy & 1u << number)
 		number++;
@@ -317,9 +323,7 @@ void rbx_connection_refuse(struct rbx_server *s, struct rbx_connection *c,
 	refusal_count(s, reason);
 	rbx_log_hostile(&s->hostile, c->qp->peer_name,
 			rbx_reason_sentence(reason), now_ns);
-	if (c->client)
-		c->client->connection = NULL;
-	c->client = NULL;
+	client_part(c);
 	if (c->answering >= 0)
 		rbx_connection_answer(s, c, &message);
 	else
@@ -363,25 +367,34 @@ static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
 			      uint32_t slot, uint32_t length_bytes,
 			      uint64_t now_ns)
 {
-	RBX_ASSERT(slot < RBX_CONTROL_REQUESTS_MAX);
+	uint32_t generation = c->generation;
+
+	RBX_ASSERT(slot < RBX_CONTROL_RECEIVES_MAX);
 	RBX_ASSERT(length_bytes <= RBX_CONTROL_BUFFER_BYTES);
 	c->answering = (int)slot;
 	message_received(s, c, buffer_of(s, c, slot), length_bytes, now_ns);
+	if (c->generation != generation)
+		return; /* it ended the connection */
+	if (c->answering >= 0 && c->state == RBX_CONNECTION_OPEN &&
+	    !receive_post(s, c, slot))
+		s->fabric.ops->disconnect(c->qp);
 	c->answering = -1;
 }
 
 static void send_completed(struct rbx_server *s, struct rbx_connection *c,
 			   uint32_t slot)
 {
-	uint32_t number = slot - RBX_CONTROL_REQUESTS_MAX;
+	uint32_t number = slot - RBX_CONTROL_RECEIVES_MAX;
 
 	c->sends_busy &= ~(1u << number);
 	if (c->state == RBX_CONNECTION_CLOSING) {
 		if (!c->sends_busy)
 			rbx_connection_end(s, c);
-	} else if (number < RBX_CONTROL_REQUESTS_MAX &&
-		   !receive_post(s, c, number)) {
-		rbx_connection_end(s, c);
+	} else if (number < RBX_CONTROL_RECEIVES_MAX) {
+		if (!receive_post(s, c, number))
+			rbx_connection_end(s, c);
+	} else if (c->client) {
+		rbx_letters_send(s, c->client); /* one may have found no room */
 	}
 }
 

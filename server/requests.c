@@ -42,16 +42,18 @@ static void grant_send(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_answer(s, c, &grant);
 }
 
-static uint32_t slab_lend(struct rbx_server *s, uint64_t session_id,
+static uint32_t slab_lend(struct rbx_server *s, const struct rbx_client *client,
 			  uint64_t now_ns, struct rbx_lending *lending)
 {
+	uint64_t session_id = client->session_id;
 	uint32_t reason;
 
 	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
 	reason = rbx_lender_lend(s->lender, session_id, lending);
 	if (reason)
 		return reason;
-	if (!rbx_slab_memory_begin(s, &s->slabs[lending->slab_id - 1]))
+	if (!rbx_slab_memory_begin(s, &s->slabs[lending->slab_id - 1],
+				   client))
 		return RBX_REASON_NONE;
 	rbx_log("a slab cannot be lent: %s", rbx_last_error());
 	reason = rbx_lender_unmap(s->lender, session_id, lending);
@@ -66,7 +68,7 @@ static void slab_map(struct rbx_server *s, struct rbx_connection *c,
 	struct rbx_lending lending;
 	uint32_t reason;
 
-	reason = slab_lend(s, c->client->session_id, now_ns, &lending);
+	reason = slab_lend(s, c->client, now_ns, &lending);
 	if (reason)
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 	else
@@ -154,6 +156,8 @@ void rbx_server_stats_fill(struct rbx_server *s, struct rbx_server_stats *stats)
 		.refused_malformed = s->refused_malformed,
 		.heartbeats = s->heartbeats,
 		.uptime_s = (rbx_now_ns() - s->started_ns) / 1000000000,
+		.messages_received = s->messages_received,
+		.messages_sent = s->messages_sent,
 	};
 }
 
@@ -188,6 +192,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 				      RBX_REASON_STALE_SESSION);
 		return;
 	}
+	c->client_is_up = true;
 	switch (message->type) {
 	case RBX_WIRE_SLAB_MAP:
 		slab_map(s, c, message, now_ns);
@@ -208,6 +213,12 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		rbx_log("client %s has left", c->client->name);
 		rbx_client_leave(s, c->client);
 		rbx_lender_serve(s, now_ns);
+		break;
+	case RBX_WIRE_LETTER:
+		rbx_letter_received(s, c, message);
+		break;
+	case RBX_WIRE_LETTER_TAKEN:
+		rbx_letter_taken(s, c, message);
 		break;
 	default:
 		rbx_connection_refuse(s, c, message->request_id,

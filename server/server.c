@@ -132,6 +132,15 @@ static int device_listen(struct rbx_server *s)
 	return 0;
 }
 
+static void client_end(struct rbx_server *s, struct rbx_client *client)
+{
+	struct rbx_letter_ends ends;
+
+	rbx_data_qps_end(s, client);
+	rbx_mailbox_end(&client->mailbox, -ECANCELED, &ends);
+	rbx_letter_ends_tell(&ends);
+}
+
 /* All but the thread, which has ended or was never begun. */
 static void server_destroy(struct rbx_server *s)
 {
@@ -141,11 +150,14 @@ static void server_destroy(struct rbx_server *s)
 		s->fabric.ops->close_listener(s->listener);
 	for (i = 0; i < RBX_CLIENTS_MAX; i++)
 		if (s->clients[i].session_id)
-			rbx_data_qps_end(s, &s->clients[i]);
+			client_end(s, &s->clients[i]);
 	if (s->device)
 		rbx_connections_destroy(s);
 	for (i = 0; s->slabs && i < s->slabs_count; i++)
 		rbx_slab_memory_end(s, &s->slabs[i]);
+	for (i = 0; i < RBX_CLIENTS_MAX; i++)
+		if (s->clients[i].domain)
+			s->fabric.ops->destroy_domain(s->clients[i].domain);
 	if (s->cq)
 		s->fabric.ops->destroy_cq(s->cq);
 	if (s->device)

@@ -61,7 +61,8 @@ static int slab_populate(const struct rbx_slab_memory *slab, uint64_t length_byt
 	return fallocate(slab->fd, 0, 0, (off_t)length_bytes) ? -errno : 0;
 }
 
-int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab)
+int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab,
+			  const struct rbx_client *client)
 {
 	uint64_t length_bytes = s->options.slab_bytes;
 	char error[RBX_ERROR_TEXT_MAX] = "";
@@ -79,7 +80,9 @@ int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab)
 		return rbx_error(err, "cannot have the memory of a slab: %s",
 				 strerror(-err));
 	}
+	slab->client = client;
 	init = (struct rbx_mr_init){
+		.domain = client->domain,
 		.addr = slab->addr,
 		.length_bytes = length_bytes,
 		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
@@ -95,15 +98,30 @@ int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab)
 	return 0;
 }
 
+static void slab_key_end(struct rbx_server *s, struct rbx_slab_memory *slab)
+{
+	if (slab->mr)
+		s->fabric.ops->deregister_memory(s->device, &slab->mr, 1);
+	slab->mr = NULL;
+	slab->client = NULL;
+}
+
+void rbx_slab_keys_end(struct rbx_server *s, const struct rbx_client *client)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->slabs_count; i++)
+		if (s->slabs[i].client == client)
+			slab_key_end(s, &s->slabs[i]);
+}
+
 void rbx_slab_memory_end(struct rbx_server *s, struct rbx_slab_memory *slab)
 {
 	uint64_t length_bytes = s->options.slab_bytes;
 
 	if (!slab->addr)
 		return; /* its begin failed */
-	if (slab->mr)
-		s->fabric.ops->deregister_memory(s->device, &slab->mr, 1);
-	slab->mr = NULL;
+	slab_key_end(s, slab);
 	if (fallocate(slab->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 		      (off_t)length_bytes))
 		rbx_log("cannot empty a memory file: %s", strerror(errno));

@@ -13,6 +13,7 @@
  *	handshake.c       HELLO, AUTH: from a stranger to a client
  *	client.c          sessions, and what the lender (core/) wants done
  *	requests.c        what a client may ask
+ *	letters.c         what this program and a client's say to each other
  *	attach.c          data queue pairs
  *	slab_memory.c     the memory of a slab
  *	pressure.c        is the host itself short of memory?
@@ -28,6 +29,7 @@
 #include <pthread.h>
 
 #include "core/lender.h"
+#include "core/mailbox.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/server.h"
 #include "lib/clock.h"
@@ -36,10 +38,15 @@
 #include "server/log.h"
 #include "wire/message.h"
 
-/* Requests that a client may have outstanding: receives posted for it. */
+/* Requests that a client may have outstanding. */
 #define RBX_CONTROL_REQUESTS_MAX 8u
-/* Twice that: an answer to each, and as many messages unasked. */
-#define RBX_CONTROL_SENDS_MAX (2 * RBX_CONTROL_REQUESTS_MAX)
+/* Receives posted for it: these, and a LETTER_TAKEN for each of our letters. */
+#define RBX_CONTROL_RECEIVES_MAX \
+	(RBX_CONTROL_REQUESTS_MAX + RBX_WIRE_LETTERS_MAX)
+/* What we may have said unasked, and an answer to each receive: 20. */
+#define RBX_CONTROL_UNASKED_MAX 8u
+#define RBX_CONTROL_SENDS_MAX \
+	(RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_UNASKED_MAX)
 /* A message too long for the protocol still fits here and is answered. */
 #define RBX_CONTROL_BUFFER_BYTES (2 * RBX_WIRE_MESSAGE_BYTES_MAX)
 
@@ -54,10 +61,10 @@
 #define RBX_CONNECTIONS_MAX (RBX_CLIENTS_MAX + RBX_HANDSHAKES_MAX)
 #define RBX_DATA_QPS_MAX (RBX_CLIENTS_MAX * RBX_QUEUE_PAIRS_MAX)
 
-/* A send and a receive each for all data queue pairs: 144 * 24 + 4096 = 7552. */
+/* A send and a receive each for all data queue pairs: 144 * 32 + 4096 = 8704. */
 #define RBX_SERVER_CQ_DEPTH                                               \
 	(RBX_CONNECTIONS_MAX *                                            \
-		 (RBX_CONTROL_REQUESTS_MAX + RBX_CONTROL_SENDS_MAX) +     \
+		 (RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX) +     \
 	 2 * RBX_DATA_QPS_MAX)
 RBX_STATIC_ASSERT(RBX_SERVER_CQ_DEPTH <= 32767,
 		  "the smallest limit of a device that was seen (rxe)");
@@ -89,6 +96,7 @@ struct rbx_connection {
 	uint64_t last_request_id;
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
 	int answering; /* receive whose message is being handled; -1: none */
+	bool client_is_up; /* it has spoken since WELCOME, and may be spoken to */
 	bool resumes;
 	uint64_t resume_session_id;
 	struct rbx_transcript transcript;
@@ -103,8 +111,10 @@ struct rbx_client {
 	struct rbx_key connection_key; /* for data queue pairs */
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_connection *connection; /* NULL: it is away */
+	struct rbx_domain *domain; /* of its data queue pairs and slabs */
 	uint32_t qps_count;
 	char name[RBX_NAME_MAX];
+	struct rbx_mailbox mailbox;
 };
 
 struct rbx_data_qp {
@@ -116,7 +126,8 @@ struct rbx_data_qp {
 struct rbx_slab_memory {
 	void *addr; /* NULL: not lent */
 	int fd;
-	struct rbx_mr *mr;
+	struct rbx_mr *mr; /* NULL: no peer reaches it */
+	const struct rbx_client *client; /* whose keys are valid there */
 };
 
 struct rbx_server {
@@ -146,7 +157,6 @@ struct rbx_server {
 	uint32_t handshakes_count; /* connections NEW, CHALLENGED, CLOSING */
 
 	uint8_t *buffers; /* receives and sends of all connections */
-	uint8_t *unread_buffer; /* behind them: for messages on data qps */
 	size_t buffers_bytes;
 	struct rbx_mr *buffers_mr;
 
@@ -154,6 +164,8 @@ struct rbx_server {
 	uint64_t refused_auth;
 	uint64_t refused_malformed;
 	uint64_t heartbeats;
+	uint64_t messages_received;
+	uint64_t messages_sent;
 	struct rbx_hostile_log hostile;
 };
 
@@ -244,7 +256,8 @@ struct rbx_client *rbx_client_find(struct rbx_server *s, uint64_t session_id);
 /* Admits a new session; RBX_REASON_NONE or why not. */
 uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **client);
-/* Ends its connections and gives up its slabs. */
+/* Ends its connections and letters and gives up its slabs. May give up the lock
+ * for callbacks, at the end. */
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
 /* Does what the lender wants done now. */
 void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
@@ -258,6 +271,18 @@ uint64_t rbx_server_free_bytes(struct rbx_server *s);
 void rbx_server_stats_fill(struct rbx_server *s,
 			   struct rbx_server_stats *stats);
 
+/* letters.c */
+/* Both may give up the lock for a callback of the program. */
+void rbx_letter_received(struct rbx_server *s,
+			 struct rbx_connection *connection,
+			 const struct rbx_wire_message *message);
+void rbx_letter_taken(struct rbx_server *s, struct rbx_connection *connection,
+		      const struct rbx_wire_message *message);
+/* Sends what waits for the client and may be sent now. */
+void rbx_letters_send(struct rbx_server *s, struct rbx_client *client);
+/* Tells the program how its letters ended; gives up the lock meanwhile. */
+void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends);
+
 /* attach.c */
 void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 			const struct rbx_wire_attach *attach);
@@ -266,7 +291,11 @@ void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc);
 void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client);
 
 /* slab_memory.c */
-int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab);
+/* Its keys are the client's alone. */
+int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab,
+			  const struct rbx_client *client);
+/* Ends the keys of a client that leaves; the memory follows. */
+void rbx_slab_keys_end(struct rbx_server *s, const struct rbx_client *client);
 /* Keys first, then memory. Also for a slab whose begin failed. */
 void rbx_slab_memory_end(struct rbx_server *s, struct rbx_slab_memory *slab);
 

@@ -98,6 +98,21 @@ static void walk_counters(struct rbx_cursor *c, struct rbx_wire_message *m)
 		rbx_cursor_u64(c, &m->counters.values[i]);
 }
 
+static void walk_letter(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->letter.sequence);
+	rbx_cursor_u32(c, &m->letter.length_bytes);
+	rbx_cursor_zeros(c, 4);
+	rbx_cursor_bytes(c, m->letter.bytes, RBX_WIRE_LETTER_BYTES_MAX);
+}
+
+static void walk_letter_taken(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->letter_taken.sequence);
+	rbx_cursor_u32(c, &m->letter_taken.refused);
+	rbx_cursor_zeros(c, 4);
+}
+
 struct layout {
 	uint32_t payload_bytes;
 	bool has_epoch;
@@ -121,12 +136,16 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_STATS] = { 0, false, walk_nothing },
 	[RBX_WIRE_STATS_REPLY] = { 168, false, walk_counters },
 	[RBX_WIRE_BYE] = { 0, false, walk_nothing },
+	[RBX_WIRE_LETTER] = { 192, false, walk_letter },
+	[RBX_WIRE_LETTER_TAKEN] = { 16, false, walk_letter_taken },
 };
 
-RBX_STATIC_ASSERT(168 == 8 + 8 * RBX_WIRE_COUNTERS_MAX &&
-			  RBX_WIRE_HEADER_BYTES + 168 <=
+RBX_STATIC_ASSERT(168 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
+		  "all counters of STATS_REPLY");
+RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_LETTER_BYTES_MAX &&
+			  RBX_WIRE_HEADER_BYTES + 192 ==
 				  RBX_WIRE_MESSAGE_BYTES_MAX,
-		  "the longest message fits");
+		  "LETTER, the longest message, fits");
 RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
 		  "magic, version, type, length, status, id, epoch, reserved");
 
@@ -148,6 +167,20 @@ static const struct layout *layout_of(uint16_t type)
 	if (type == 0 || type >= RBX_WIRE_TYPES_END)
 		return NULL;
 	return &layouts[type];
+}
+
+/* Is there nothing but zeros behind its end? */
+static bool letter_makes_sense(const struct rbx_wire_letter *letter)
+{
+	size_t i;
+
+	if (!letter->sequence ||
+	    letter->length_bytes > RBX_WIRE_LETTER_BYTES_MAX)
+		return false;
+	for (i = letter->length_bytes; i < RBX_WIRE_LETTER_BYTES_MAX; i++)
+		if (letter->bytes[i])
+			return false;
+	return true;
 }
 
 /* May the fields say what they say? */
@@ -175,6 +208,10 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 			if (counters->values[i])
 				return false;
 		return counters->count <= RBX_WIRE_COUNTERS_MAX;
+	case RBX_WIRE_LETTER:
+		return letter_makes_sense(&m->letter);
+	case RBX_WIRE_LETTER_TAKEN:
+		return m->letter_taken.refused <= 1;
 	default:
 		return true;
 	}

@@ -22,6 +22,11 @@
 #define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */
 #define RBX_WIRE_COUNTERS_MAX 20u
 
+/* Of what one program says to the other: what a message has room for, and how
+ * many a side may have under way until it hears LETTER_TAKEN. */
+#define RBX_WIRE_LETTER_BYTES_MAX 176u
+#define RBX_WIRE_LETTERS_MAX 4u
+
 enum rbx_wire_type {
 	RBX_WIRE_HELLO = 1, /* client: who I am, whether I have a secret */
 	RBX_WIRE_CHALLENGE, /* server: prove it */
@@ -39,6 +44,8 @@ enum rbx_wire_type {
 	RBX_WIRE_STATS, /* client: your numbers? */
 	RBX_WIRE_STATS_REPLY, /* server: in the order of PROTOCOL.md */
 	RBX_WIRE_BYE, /* client: I close, take back all that is mine */
+	RBX_WIRE_LETTER, /* both: what my program says to yours */
+	RBX_WIRE_LETTER_TAKEN, /* both: my program has had yours up to here */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -100,6 +107,17 @@ struct rbx_wire_counters {
 	uint64_t values[RBX_WIRE_COUNTERS_MAX]; /* zero from count on */
 };
 
+struct rbx_wire_letter {
+	uint64_t sequence; /* of its sender in this session, from 1 */
+	uint32_t length_bytes;
+	uint8_t bytes[RBX_WIRE_LETTER_BYTES_MAX]; /* zero from length on */
+};
+
+struct rbx_wire_letter_taken {
+	uint64_t sequence; /* the last one taken; 0: none was */
+	uint32_t refused; /* 1: nobody listens, they were thrown away */
+};
+
 struct rbx_wire_message {
 	uint16_t type; /* enum rbx_wire_type */
 	uint32_t status; /* enum rbx_reason, of RBX_WIRE_ERROR; else 0 */
@@ -116,6 +134,8 @@ struct rbx_wire_message {
 		struct rbx_wire_evict evict;
 		struct rbx_wire_heartbeat_reply heartbeat_reply;
 		struct rbx_wire_counters counters;
+		struct rbx_wire_letter letter;
+		struct rbx_wire_letter_taken letter_taken;
 	};
 };
 

@@ -168,6 +168,12 @@ void soft_cq_push(struct soft_cq *cq, const struct soft_completion *completion,
 	pthread_mutex_unlock(&cq->lock);
 }
 
+/* Only the polling thread, which is the caller, changes it. */
+static uint32_t send_freed(struct soft_qp *qp)
+{
+	return atomic_load_explicit(&qp->send_freed, memory_order_relaxed);
+}
+
 static int cq_pop(struct soft_cq *cq, struct rbx_wc *wcs, int max)
 {
 	struct soft_completion *completion;
@@ -180,6 +186,10 @@ static int cq_pop(struct soft_cq *cq, struct rbx_wc *wcs, int max)
 		if (!completion->wc.qp)
 			continue;
 		qp = soft_qp_of(completion->wc.qp);
+		if (!completion->receive)
+			soft_overload_freed(&qp->device->overload,
+					    completion->frees -
+						    send_freed(qp));
 		/* Pairs with the acquire of the posting thread: see there. */
 		atomic_store_explicit(completion->receive ? &qp->recv_freed :
 							    &qp->send_freed,

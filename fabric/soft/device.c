@@ -51,19 +51,43 @@ static int soft_probe(char *error)
 	return 0; /* sockets are all it needs */
 }
 
-static void caps_fill(struct rbx_device_caps *caps, bool same_host_mapping)
+static void describe(struct soft_device *device)
 {
+	struct rbx_device_caps *caps = &device->device.caps;
+	const char *mapping =
+		device->same_host_mapping ? ", same-host mapping" : "";
+	const char *registered =
+		device->keys.has_any_lkey ? "" : ", registered memory only";
+
+	if (device->overload.cost_ns)
+		snprintf(caps->description, sizeof(caps->description),
+			 "soft (tcp%s%s, overload beyond %u work requests: %u "
+			 "ns for each)", mapping, registered,
+			 device->overload.work_requests,
+			 device->overload.cost_ns);
+	else
+		snprintf(caps->description, sizeof(caps->description),
+			 "soft (tcp%s%s)", mapping, registered);
+}
+
+static void caps_fill(struct rbx_device_caps *caps,
+		      const struct soft_device *device)
+{
+	bool mapping = device->same_host_mapping;
+	bool registers = !device->keys.has_any_lkey;
+
 	*caps = (struct rbx_device_caps){
+		.max_qp = SOFT_QPS_MAX,
 		.max_sge = SOFT_SGE_MAX,
 		.max_message_bytes = SOFT_MESSAGE_MAX_BYTES,
 		.max_send_wr = SOFT_SEND_DEPTH_MAX,
 		.max_recv_wr = SOFT_RECV_DEPTH_MAX,
 		.max_inline_bytes = SOFT_INLINE_MAX_BYTES,
-		.has_any_lkey = true,
+		.has_any_lkey = device->keys.has_any_lkey,
 		.any_lkey = SOFT_ANY_LKEY,
 	};
-	snprintf(caps->description, sizeof(caps->description), "soft (tcp%s)",
-		 same_host_mapping ? ", same-host mapping" : "");
+	snprintf(caps->name, sizeof(caps->name), "%s%s",
+		 mapping ? "mapping" : "tcp", registers ? ":registered" : "");
 }
 
 static int soft_open(const struct rbx_device_options *options,
@@ -90,7 +114,11 @@ static int soft_open(const struct rbx_device_options *options,
 	/* Without /proc the key table cannot be shown safely: no mapping. */
 	if (device->keys.words_fd < 0)
 		device->same_host_mapping = false;
-	caps_fill(&device->device.caps, device->same_host_mapping);
+	device->overload.work_requests = options->overload_work_requests;
+	device->overload.cost_ns = options->overload_cost_ns;
+	device->keys.has_any_lkey = !options->needs_registration;
+	caps_fill(&device->device.caps, device);
+	describe(device);
 	rc = soft_service_start(device, error);
 	if (rc)
 		goto out_keys;
@@ -132,6 +160,8 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.probe = soft_probe,
 	.open = soft_open,
 	.close = soft_close,
+	.create_domain = soft_create_domain,
+	.destroy_domain = soft_destroy_domain,
 	.register_memory = soft_register_memory,
 	.deregister_memory = soft_deregister_memory,
 	.create_cq = soft_create_cq,

@@ -20,6 +20,7 @@
 #include "../fabric.h"
 #include "keys.h"
 #include "listen.h"
+#include "overload.h"
 #include "qp_set.h"
 
 struct soft_qp;
@@ -28,6 +29,7 @@ struct soft_device {
 	struct rbx_device device;
 	bool same_host_mapping;
 	struct soft_keys keys;
+	struct soft_overload overload;
 
 	pthread_mutex_t lock; /* guards the list of qps */
 	struct soft_qp *qps;

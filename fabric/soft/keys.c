@@ -6,7 +6,8 @@
  * starts at random and moves on with each use, so that a key which was taken
  * back is refused until its slot has been used 65,535 times more; slots are
  * reused oldest first. A guess is right once in 65,536 and costs the guesser
- * its connection. lkey and rkey of a region are the same number.
+ * its connection; of another domain it is never right. lkey and rkey of a region
+ * are the same number.
  *
  * Taking a key back has to end what is under way. All use of registered
  * memory on behalf of a peer happens with the lock of some qp held, from the
@@ -181,12 +182,30 @@ static int register_one(struct soft_device *device,
 		.lkey = key,
 		.rkey = key,
 	};
+	slot->domain = init->domain;
 	slot->rights = init->rights;
 	slot->memory_fd = init->memory_fd;
 	slot->memory_fd_offset = init->memory_fd_offset;
 	atomic_store_explicit(&keys->words[index], key, memory_order_release);
 	*mr = &slot->mr;
 	return 0;
+}
+
+int soft_create_domain(struct rbx_device *base, struct rbx_domain **domain,
+		       char *error)
+{
+	*domain = malloc(sizeof(**domain));
+	if (!*domain) {
+		soft_explain(error, "cannot make a protection domain: no memory");
+		return -ENOMEM;
+	}
+	(*domain)->device = base;
+	return 0;
+}
+
+void soft_destroy_domain(struct rbx_domain *domain)
+{
+	free(domain);
 }
 
 int soft_register_memory(struct rbx_device *base,
@@ -226,16 +245,19 @@ void soft_deregister_memory(struct rbx_device *base, struct rbx_mr **mrs,
 		keys_give_slot(keys, (struct soft_mr *)mrs[i]);
 }
 
-const struct soft_mr *soft_keys_find(struct soft_keys *keys, uint32_t key,
+const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights)
 {
+	const struct soft_keys *keys = &qp->device->keys;
 	const struct soft_mr *slot = &keys->slots[key_index(key)];
 	uint64_t start;
 
 	/* A never used slot holds 0, and so does slot 0: the key decides. */
 	if (!key || atomic_load_explicit(&keys->words[key_index(key)],
 					 memory_order_acquire) != key)
+		return NULL;
+	if (slot->domain != qp->domain)
 		return NULL;
 	start = (uintptr_t)slot->mr.addr;
 	if (addr < start || length_bytes > slot->mr.length_bytes ||

@@ -12,6 +12,7 @@
 #include "limits.h"
 
 struct soft_device;
+struct soft_qp;
 
 /* Covers all memory of this process; no slot of the table has this key. */
 #define SOFT_ANY_LKEY 0u
@@ -19,6 +20,7 @@ struct soft_device;
 /* What is behind a key. Constant while the key is valid. */
 struct soft_mr {
 	struct rbx_mr mr;
+	const struct rbx_domain *domain; /* whose qps may use the key */
 	uint32_t rights;
 	int memory_fd; /* borrowed until deregistration; -1: none */
 	uint64_t memory_fd_offset;
@@ -41,12 +43,17 @@ struct soft_keys {
 	uint32_t free_first; /* oldest first: a key stays dead for long */
 	uint32_t free_last;
 	uint32_t unused; /* slots from here on were never used */
+	bool has_any_lkey; /* SOFT_ANY_LKEY is one */
 };
 
 #define SOFT_KEY_WORDS_BYTES (SOFT_KEY_COUNT * sizeof(soft_key_word))
 
 int soft_keys_open(struct soft_keys *keys, char *error);
 void soft_keys_close(struct soft_keys *keys);
+
+int soft_create_domain(struct rbx_device *device, struct rbx_domain **domain,
+		       char *error);
+void soft_destroy_domain(struct rbx_domain *domain);
 
 int soft_register_memory(struct rbx_device *device,
 			 const struct rbx_mr_init *inits, size_t count,
@@ -55,11 +62,12 @@ void soft_deregister_memory(struct rbx_device *device, struct rbx_mr **mrs,
 			    size_t count);
 
 /*
- * The memory behind a key if all of [addr, addr + length) lies in it and all
- * of `rights` were granted; else NULL. The caller holds the lock of a qp of
- * the device, and the answer is good until it lets go of it.
+ * The memory behind a key if the qp is of its domain, all of
+ * [addr, addr + length) lies in it and all of `rights` were granted; else NULL.
+ * The caller holds the lock of the qp, and the answer is good until it lets go
+ * of it.
  */
-const struct soft_mr *soft_keys_find(struct soft_keys *keys, uint32_t key,
+const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights);
 

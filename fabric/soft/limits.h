@@ -12,6 +12,10 @@
 #define SOFT_INLINE_MAX_BYTES 256
 #define SOFT_MESSAGE_MAX_BYTES (1u << 30)
 
+/* What it says of how many qps it can have: a socket each, and a process may
+ * have 1,024 descriptors on most hosts. Opening more fails when they run out. */
+#define SOFT_QPS_MAX 1024
+
 /* Keys are 16 bits of table index and 16 bits of generation. */
 #define SOFT_KEY_INDEX_BITS 16
 #define SOFT_KEY_COUNT (1u << SOFT_KEY_INDEX_BITS)
@@ -58,6 +62,9 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 1,
 /* A host that vanished is noticed after this long, busy or idle. */
 #define SOFT_SILENT_PEER_MS 5000
 #define SOFT_KEEPALIVE_S 1
+
+/* What one work request costs at most where overload was asked for. */
+#define SOFT_OVERLOAD_MAX_NS 100000
 
 /* Service thread: empty polling after the last activity, before it blocks. */
 #define SOFT_SERVICE_SPIN_US 50

@@ -248,7 +248,7 @@ void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey, struct soft_map *map)
 {
 	const struct soft_mr *mr = soft_keys_find(
-		&qp->device->keys, rkey,
+		qp, rkey,
 		(uintptr_t)qp->device->keys.slots[rkey & (SOFT_KEY_COUNT - 1)]
 			.mr.addr, 0, 0);
 	uint32_t rights;

@@ -101,7 +101,7 @@ static bool gather_response(struct soft_qp *qp, struct gather *gather,
 	bool begun = gather->skip_bytes;
 
 	if (response->length_bytes &&
-	    !soft_keys_find(&qp->device->keys, response->rkey, response->addr,
+	    !soft_keys_find(qp, response->rkey, response->addr,
 			    response->length_bytes, RBX_REMOTE_READ)) {
 		qp->response_tail = index;
 		if (begun)

@@ -135,6 +135,7 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	memcpy(qp->qp.peer_name, peer->name, sizeof(qp->qp.peer_name));
 	qp->device = device;
 	atomic_init(&qp->references, 1);
+	qp->domain = init->domain;
 	qp->served = init->served;
 	qp->fd = peer->fd;
 	qp->recv_depth_count = init->recv_depth_count;
@@ -167,6 +168,8 @@ static void qp_release(struct soft_qp *qp)
 {
 	soft_cq_release(soft_cq_of(qp->qp.send_cq), qp,
 			qp->qp.send_depth_count);
+	soft_overload_freed(&qp->device->overload,
+			    qp->send_posted - atomic_load(&qp->send_freed));
 	soft_cq_release(soft_cq_of(qp->qp.recv_cq), qp, qp->recv_depth_count);
 }
 

@@ -14,6 +14,7 @@
 
 #include "../fabric.h"
 #include "completion.h"
+#include "device.h"
 #include "frame.h"
 #include "limits.h"
 
@@ -86,6 +87,7 @@ struct soft_input_payload {
 struct soft_qp {
 	struct rbx_qp qp;
 	struct soft_device *device;
+	const struct rbx_domain *domain;
 	struct soft_qp *next, **previous; /* in the device's list */
 	atomic_int references; /* release and acquire: the last one frees */
 	bool served;
@@ -233,5 +235,17 @@ void soft_qp_watch_output(struct soft_qp *qp, bool output);
 void soft_qp_push_send(struct soft_qp *qp, uint32_t index, int status);
 void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, int status,
 			  uint32_t length_bytes);
+
+/* Whether a work request of our own may use this memory; as soft_keys_find(). */
+static inline bool soft_qp_may_use(struct soft_qp *qp,
+				   const struct rbx_sge *sge, uint32_t rights)
+{
+	if (!sge->length_bytes)
+		return true;
+	if (sge->lkey == SOFT_ANY_LKEY)
+		return qp->device->keys.has_any_lkey;
+	return soft_keys_find(qp, sge->lkey, sge->addr, sge->length_bytes,
+			      rights) != NULL;
+}
 
 #endif

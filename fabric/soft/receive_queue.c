@@ -24,9 +24,7 @@ static int receive_queue_add(struct soft_qp *qp, const struct rbx_recv_wr *wr)
 
 	if (index - freed >= qp->recv_depth_count)
 		return -ENOMEM;
-	if (sge->lkey != SOFT_ANY_LKEY && sge->length_bytes &&
-	    !soft_keys_find(&qp->device->keys, sge->lkey, sge->addr,
-			    sge->length_bytes, RBX_LOCAL_WRITE))
+	if (!soft_qp_may_use(qp, sge, RBX_LOCAL_WRITE))
 		return -EFAULT;
 	qp->receives[index & qp->recv_mask] = (struct soft_receive){
 		.wr_id = wr->wr_id,

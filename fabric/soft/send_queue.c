@@ -71,9 +71,7 @@ bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr)
 	if (wr->flags & RBX_WR_INLINE)
 		return true;
 	for (; sge != end; sge++)
-		if (sge->lkey != SOFT_ANY_LKEY && sge->length_bytes &&
-		    !soft_keys_find(&qp->device->keys, sge->lkey, sge->addr,
-				    sge->length_bytes, rights))
+		if (!soft_qp_may_use(qp, sge, rights))
 			return false;
 	return true;
 }
@@ -167,9 +165,11 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 {
 	struct soft_qp *qp = soft_qp_of(base);
 	struct rbx_wr *wr = first;
+	uint32_t posted;
 	int rc = 0;
 
 	soft_qp_lock(qp);
+	posted = qp->send_posted;
 	if (qp->mappings && qp->send_done == qp->send_posted &&
 	    qp->state == SOFT_QP_CONNECTED)
 		wr = soft_mapping_carry_out(qp, first, free_places(qp));
@@ -178,6 +178,7 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 		if (rc)
 			break;
 	}
+	soft_overload_posted(&qp->device->overload, qp->send_posted - posted);
 	if (qp->send_started != qp->send_posted && !qp->output_blocked)
 		send_queue_start(qp);
 	soft_qp_unlock(qp);

@@ -45,7 +45,7 @@ static bool key_is_good(struct soft_qp *qp, const struct soft_frame *frame,
 			uint32_t rights)
 {
 	return !frame->length_bytes ||
-	       soft_keys_find(&qp->device->keys, frame->rkey,
+	       soft_keys_find(qp, frame->rkey,
 			      frame->remote_addr, frame->length_bytes, rights);
 }
 
@@ -155,7 +155,7 @@ bool soft_target_may_write(struct soft_qp *qp)
 	const struct soft_input_payload *payload = &qp->payload;
 
 	if (payload->opcode != SOFT_WRITE ||
-	    soft_keys_find(&qp->device->keys, payload->rkey, payload->addr,
+	    soft_keys_find(qp, payload->rkey, payload->addr,
 			   payload->left_bytes, RBX_REMOTE_WRITE))
 		return true;
 	soft_qp_refuse(qp, qp->expected, SOFT_REFUSED_ACCESS);

@@ -53,6 +53,9 @@ static int caps_query(struct rbx_verbs_device *device,
 			"%s does not answer: %s; see the kernel log",
 			device->verbs->device->name, strerror(err));
 	caps_describe(caps, choice);
+	snprintf(caps->name, sizeof(caps->name), "%.32s:%u",
+		 choice->verbs->device->name, choice->port);
+	caps->max_qp = (uint32_t)attr.max_qp;
 	caps->max_sge = (uint32_t)attr.max_sge;
 	if (attr.max_sge_rd > 0 && attr.max_sge_rd < attr.max_sge)
 		caps->max_sge = (uint32_t)attr.max_sge_rd;

@@ -7,6 +7,8 @@ const struct rbx_fabric_ops rbx_fabric_verbs = {
 	.probe = rbx_verbs_probe,
 	.open = rbx_verbs_open,
 	.close = rbx_verbs_close,
+	.create_domain = rbx_verbs_create_domain,
+	.destroy_domain = rbx_verbs_destroy_domain,
 	.register_memory = rbx_verbs_register_memory,
 	.deregister_memory = rbx_verbs_deregister_memory,
 	.create_cq = rbx_verbs_create_cq,
@@ -24,4 +26,6 @@ const struct rbx_fabric_ops rbx_fabric_verbs = {
 	.destroy_qp = rbx_verbs_destroy_qp,
 	.post_send = rbx_verbs_post_send,
 	.post_recv = rbx_verbs_post_recv,
+	.native_device = rbx_verbs_native_device,
+	.native_qp = rbx_verbs_native_qp,
 };

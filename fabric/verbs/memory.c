@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory.c - registering memory with the device.
+ * memory.c - registering memory with the device, in protection domains.
  *
  * A batch is registered one by one, for libibverbs knows no other way, and
  * undone from where it failed. Deregistering returns when the device has
@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "fabric/verbs/explain.h"
@@ -21,6 +22,42 @@ struct verbs_mr {
 	struct rbx_mr mr;
 	struct ibv_mr *ibv;
 };
+
+int rbx_verbs_create_domain(struct rbx_device *device,
+			    struct rbx_domain **out, char *error)
+{
+	struct rbx_verbs_domain *domain = calloc(1, sizeof(*domain));
+	int code;
+
+	if (!domain)
+		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
+	domain->domain.device = device;
+	domain->pd = ibv_alloc_pd(rbx_verbs_device(device)->verbs);
+	if (!domain->pd) {
+		code = errno ? -errno : -EIO;
+		free(domain);
+		return rbx_verbs_explain(error, code,
+			"the device gives no further protection domain: %s",
+			strerror(-code));
+	}
+	*out = &domain->domain;
+	return 0;
+}
+
+void rbx_verbs_destroy_domain(struct rbx_domain *base)
+{
+	struct rbx_verbs_domain *domain = (struct rbx_verbs_domain *)base;
+
+	ibv_dealloc_pd(domain->pd);
+	free(domain);
+}
+
+struct ibv_pd *rbx_verbs_pd(const struct rbx_verbs_device *device,
+			    const struct rbx_domain *domain)
+{
+	return domain ? ((const struct rbx_verbs_domain *)domain)->pd :
+			device->pd;
+}
 
 static int access_flags(uint32_t rights)
 {
@@ -54,7 +91,8 @@ static int mr_create(struct rbx_verbs_device *device,
 
 	if (!verbs_mr)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
-	verbs_mr->ibv = ibv_reg_mr(device->pd, init->addr, init->length_bytes,
+	verbs_mr->ibv = ibv_reg_mr(rbx_verbs_pd(device, init->domain),
+				   init->addr, init->length_bytes,
 				   access_flags(init->rights));
 	if (!verbs_mr->ibv) {
 		code = errno ? -errno : -EIO;

@@ -11,7 +11,8 @@
  * from then on poll() drops its completions, and a poll that found it just
  * before is waited out. A device either removes the completions of a destroyed
  * queue pair from the queue or does not give its number out again soon; either
- * way none of them is taken for one of another.
+ * way none of them is taken for one of another. A native queue pair (native.c)
+ * was never in the table: its completions are not ours.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static int init_check(const struct rbx_verbs_device *device,
 }
 
 /* NULL with errno, or a queue pair and in `attr` what it has become. */
-static struct ibv_qp *qp_negotiate(struct rbx_verbs_device *device,
+static struct ibv_qp *qp_negotiate(struct ibv_pd *pd,
 				   struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap wanted = attr->cap;
@@ -61,7 +62,7 @@ static struct ibv_qp *qp_negotiate(struct rbx_verbs_device *device,
 	for (;;) {
 		attr->cap = wanted;
 		attr->cap.max_send_wr = depth;
-		qp = ibv_create_qp(device->pd, attr);
+		qp = ibv_create_qp(pd, attr);
 		if (qp || (errno != EINVAL && errno != ENOMEM) ||
 		    depth <= SEND_DEPTH_MIN)
 			break;
@@ -93,7 +94,7 @@ static struct ibv_qp *qp_open(struct rbx_verbs_device *device,
 						   caps->max_inline_bytes),
 		},
 	};
-	return qp_negotiate(device, attr);
+	return qp_negotiate(rbx_verbs_pd(device, init->domain), attr);
 }
 
 /* Half what there is to try until the device takes it; 0 if it takes none. */
@@ -169,8 +170,12 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 	struct ibv_qp_init_attr attr;
 	struct rbx_verbs_qp *qp;
 	struct ibv_qp *ibv;
-	int err = init_check(device, init, error);
+	int err;
 
+	if (init->native)
+		return rbx_verbs_native_qp_create(conn, init->native, created,
+						  error);
+	err = init_check(device, init, error);
 	if (err)
 		return err;
 	ibv = qp_open(device, init, &attr);
@@ -215,9 +220,12 @@ void rbx_verbs_destroy_qp(struct rbx_qp *rbx_qp)
 	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
 
 	rbx_verbs_conn_end(qp->conn);
-	rbx_verbs_qp_table_remove(&qp->conn->device->qps, qp->ibv->qp_num);
-	poll_wait_out(qp->qp.send_cq);
-	poll_wait_out(qp->qp.recv_cq);
+	if (!qp->is_native) {
+		rbx_verbs_qp_table_remove(&qp->conn->device->qps,
+					  qp->ibv->qp_num);
+		poll_wait_out(qp->qp.send_cq);
+		poll_wait_out(qp->qp.recv_cq);
+	}
 	rbx_verbs_conn_destroy(qp->conn);
 	ibv_destroy_qp(qp->ibv);
 	qp_free(qp);

@@ -39,6 +39,11 @@ struct rbx_verbs_device {
 	pthread_t cm_thread;
 };
 
+struct rbx_verbs_domain {
+	struct rbx_domain domain;
+	struct ibv_pd *pd;
+};
+
 struct rbx_verbs_cq {
 	struct rbx_cq cq;
 	struct ibv_cq *ibv;
@@ -80,6 +85,7 @@ struct rbx_verbs_qp {
 	struct rbx_qp qp;
 	struct ibv_qp *ibv;
 	struct rbx_verbs_conn *conn;
+	bool is_native; /* the owner posts and polls: none of what follows */
 	uint32_t max_sge;
 	struct rbx_verbs_wr_ring sends;
 	struct rbx_verbs_wr_ring recvs;
@@ -111,6 +117,12 @@ void rbx_verbs_close(struct rbx_device *device);
 void rbx_verbs_on_demand_enable(struct rbx_verbs_device *device);
 
 /* memory.c */
+int rbx_verbs_create_domain(struct rbx_device *device,
+			    struct rbx_domain **domain, char *error);
+void rbx_verbs_destroy_domain(struct rbx_domain *domain);
+/* NULL: the device's own. */
+struct ibv_pd *rbx_verbs_pd(const struct rbx_verbs_device *device,
+			    const struct rbx_domain *domain);
 int rbx_verbs_register_memory(struct rbx_device *device,
 			      const struct rbx_mr_init *inits, size_t count,
 			      struct rbx_mr **mrs, char *error);
@@ -138,6 +150,13 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 uint32_t rbx_verbs_qp_probe_inline_bytes(struct rbx_verbs_device *device);
 void rbx_verbs_disconnect(struct rbx_qp *qp);
 void rbx_verbs_destroy_qp(struct rbx_qp *qp);
+
+/* native.c: the same for init->native. */
+int rbx_verbs_native_qp_create(struct rbx_verbs_conn *conn,
+			       struct ibv_qp_init_attr *attr,
+			       struct rbx_verbs_qp **qp, char *error);
+struct rbx_native_device rbx_verbs_native_device(struct rbx_device *device);
+struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 
 /* qp_state.c */
 int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,

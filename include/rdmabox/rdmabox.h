@@ -19,7 +19,7 @@
  *	rbx_close(ctx);
  *
  * Read this page from top to bottom: context, volume, requests, completion,
- * regions, peers, numbers.
+ * regions, peers, messages, numbers.
  *
  * Every call returns 0, a count, or -errno. After a failure rbx_last_error()
  * says in one line what failed, why, and how to mend it. All calls may be made
@@ -31,6 +31,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <rdmabox/congestion.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,13 +61,18 @@ const char *rbx_last_error(void);
  * fill it with rbx_options_defaults() and change what matters, by field or by
  * text ("window=1M"). Sizes in text take the suffixes K, M, G and T (1024).
  */
+#define RBX_POLLERS_PEER 0xffffffffu
+#define RBX_POLLERS_QUEUE_PAIR 0xfffffffeu
+
 struct rbx_options {
 	size_t size_bytes; /* of this struct */
 	/* auto | verbs | soft | soft:tcp. `auto` takes verbs where a device
 	 * is, else soft, and says which and why; a named fabric never falls
 	 * back to another. */
 	char fabric[16];
-	char device[64]; /* verbs: "mlx5_0" or "mlx5_0:1"; "": choose */
+	/* verbs: "mlx5_0" or "mlx5_0:1"; soft: "registered" wants memory
+	 * registered, as most NICs do; "": choose. */
+	char device[64];
 	int gid_index; /* verbs: -1 chooses */
 	/* How requests become work requests (paper, section IV-A):
 	 * single   one work request and one doorbell for each request
@@ -73,23 +80,69 @@ struct rbx_options {
 	 * merge    merging on MR only
 	 * hybrid   both */
 	char mode[16];
-	/* staging copies into registered memory (preMR), direct posts the
-	 * program's own memory (dynMR), auto takes what the device favours. */
+	/* How the device gets at buffers that lie in no region, where no one
+	 * key covers all memory (paper, section IV-A):
+	 * staging  they are copied through registered memory (preMR)
+	 * direct   each is registered for its request (dynMR)
+	 * auto     short ones are copied, long ones registered, from the
+	 *          break-even on that the tuning file says; without it that is
+	 *          measured by rbx_open() in less than 20 ms. Where a buffer
+	 *          cannot be registered it is copied.
+	 * Where one key covers all memory (soft; NICs with on-demand paging),
+	 * direct and auto post buffers as they are. */
 	char buffers[16];
-	/* adaptive[:RETRY[:BATCH]] | busy | event (paper, algorithm 3). */
+	/* What a poller does between completions (paper, section III-B):
+	 * busy           polls for ever
+	 * event          sleeps, and takes one completion for each event
+	 * event-batch:N  takes up to N for each event
+	 * hybrid         goes on until a poll finds nothing, then sleeps
+	 * adaptive       goes on through the gaps that are cheaper to spend
+	 *                polling than sleeping, which it finds out by itself
+	 * adaptive:RETRY[:BATCH]  through RETRY empty polls (algorithm 3; the
+	 *                paper has 120), at most BATCH completions each
+	 * shared:M       busy, with M pollers for all peers, whatever
+	 *                `pollers` is by default
+	 * rbx_polling_set() changes it later. */
 	char polling[32];
-	uint64_t window_bytes; /* in flight on the device; 0: no limit */
+	/* adaptive: of its time that a poller may spend on polls which find
+	 * nothing, 1 to 100 percent; 100: no bound. */
+	uint32_t poll_cpu_percent;
+	/* How many bytes may be in flight on the device, all peers together
+	 * (paper, section IV-A):
+	 * off    no limit
+	 * SIZE   so many, at least one fragment
+	 * aimd   grows step by step, is halved when round trips get long
+	 * delay  goes by how round trips change
+	 * auto   finds the least that gives full throughput, and stays there;
+	 *        the default */
+	char window[16];
+	/* A policy of the program's own in place of `window` (congestion.h);
+	 * NULL: none. Borrowed until rbx_close(). */
+	const struct rbx_congestion_ops *congestion;
+	/* For measurements of pacing, soft only: off, or WORK_REQUESTS:NS. A
+	 * work request posted while more than WORK_REQUESTS are queued costs NS
+	 * nanoseconds for each one too many. */
+	char overload[16];
 	uint32_t window_work_requests; /* the same, counted; 0: no limit */
 	uint32_t fragment_bytes; /* longer requests are split; a power of two,
 				    4 KiB to 256 KiB */
-	uint32_t queue_pairs; /* per peer, 1 to 16 */
-	uint32_t pollers; /* threads that poll; 0: the program calls
-			     rbx_poll() itself */
+	uint32_t queue_pairs; /* per peer, 1 to 16; 0: as the tuning file says,
+				 else 1 */
+	/* Threads that poll, each with a completion queue, 1 to 16 for all
+	 * peers; 0: the program calls rbx_poll() itself, and no policy is
+	 * followed; RBX_POLLERS_PEER ("peer"), RBX_POLLERS_QUEUE_PAIR
+	 * ("queue_pair"): one for each, at most 64. */
+	uint32_t pollers;
 	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
 	uint32_t peer_timeout_ms; /* a request to a peer that fell silent ends
 				     within it; resuming goes on till then */
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
+	/* What rdmabox-tune(1) wrote; "": $XDG_CONFIG_HOME/rdmabox/tune.json or
+	 * ~/.config/rdmabox/tune.json; "none": no file. An option that was set
+	 * goes before it, and a file that cannot be read is only told of, by
+	 * rbx_describe(). */
+	char tune_file[256];
 };
 
 /** rbx_options_defaults() - fills in the defaults. */
@@ -117,8 +170,20 @@ int rbx_open(struct rbx_context **ctx, const struct rbx_options *options);
 void rbx_close(struct rbx_context *ctx);
 
 /**
+ * rbx_polling_set() - changes the polling policy of an open context.
+ * @polling: as the option.
+ *
+ * The pollers follow it when the call returns; their number stays, so shared:M
+ * is possible where there are M. Returns 0, -EINVAL for a text that is none,
+ * -EBUSY where the pollers that are there cannot follow it or the program polls
+ * itself, -EDEADLK in a completion callback. Waits for callbacks under way.
+ */
+int rbx_polling_set(struct rbx_context *ctx, const char *polling);
+
+/**
  * rbx_describe() - the effective configuration, a line "key=value" an option,
- * with the fabric and device that were taken and why.
+ * and what was taken: using (fabric and device, and why), taken (the same in two
+ * words), registering (which buffers), tuning (which file).
  *
  * Returns how many bytes the text has without its NUL, as snprintf() does.
  */
@@ -234,6 +299,11 @@ enum rbx_request_flags {
 	RBX_FENCE = 1, /* starts after all earlier requests have completed that
 			  go to the same peer */
 	RBX_NO_MERGE = 2, /* gets a work request of its own */
+	RBX_URGENT = 4, /* somebody waits for it: leaves before those to the
+			   same peer that are not urgent, such as a page that
+			   is read in before pages that are written out. A
+			   fence it does not pass, and the others keep at
+			   least one work request in 17. */
 };
 
 struct rbx_request {
@@ -266,9 +336,11 @@ struct rbx_request {
  * @requests: borrows each until it completes.
  * @count: 1 to 1024.
  *
- * Never blocks; all or nothing. Returns 0, -EAGAIN where too many requests are
- * outstanding (submit again from a completion, or rbx_wait_room()), -EINVAL for
- * a request out of range or malformed: then nothing was sent.
+ * Never waits for a completion; registering a buffer, where `buffers` says so,
+ * takes the time of a system call. All or nothing: returns 0, -EAGAIN where too
+ * many requests are outstanding (submit again from a completion, or
+ * rbx_wait_room()), -EINVAL for a request out of range or malformed, another
+ * -errno where buffers=direct cannot register a buffer: then nothing was sent.
  */
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count);
@@ -290,7 +362,18 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms);
 void rbx_plug(struct rbx_context *ctx);
 void rbx_unplug(struct rbx_context *ctx);
 
-/* ---- Completion: by callback, or by reaping -------------------------------*/
+/* ---- Completion: by callback, by reaping, or from a loop of the program -----
+ *
+ * What the paper calls the handler of CQ events (figure 3) is there three times,
+ * for three kinds of program:
+ *	complete	of a request is called as soon as a completion is polled,
+ *			on a poller's thread
+ *	rbx_reap()	waits for completed requests, one or many
+ *	pollers = 0	makes the program the poller: rbx_event_fd() in its event
+ *			loop is readable at an event of a completion queue, and
+ *			rbx_poll() calls `complete` on the thread that calls it
+ * Who wants the completion queue itself has it in rdmabox/verbs.h.
+ */
 
 /**
  * rbx_reap() - takes completed requests that have no callback.
@@ -334,6 +417,64 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 /** rbx_region_release() - no request that uses it may be outstanding. */
 void rbx_region_release(struct rbx_region *region);
 
+/* ---- Tuning: what this device likes -----------------------------------------
+ *
+ * What rdmabox-tune(1) is made of, for programs that tune themselves.
+ */
+struct rbx_buffer_cost {
+	uint64_t bytes;
+	/* Medians. */
+	uint64_t copy_ns;
+	uint64_t register_ns;
+	uint64_t deregister_ns;
+	/* Half the distance between the quartiles of each. */
+	uint64_t copy_spread_ns;
+	uint64_t register_spread_ns;
+	uint64_t deregister_spread_ns;
+};
+
+#define RBX_BUFFER_COST_BYTES_MAX (64u << 20)
+#define RBX_BUFFER_COST_ROUNDS_MAX 101u
+#define RBX_BUFFER_COST_POINTS_MAX 32u
+
+/**
+ * rbx_buffer_cost_measure() - what it costs to copy a buffer, and to register it.
+ * @bytes: its length, at most RBX_BUFFER_COST_BYTES_MAX.
+ * @rounds: how often it is tried, at most RBX_BUFFER_COST_ROUNDS_MAX.
+ *
+ * Returns 0, -EINVAL, -ENOMEM where the memory cannot be had or pinned. Blocks.
+ */
+int rbx_buffer_cost_measure(struct rbx_context *ctx, size_t bytes,
+			    uint32_t rounds, struct rbx_buffer_cost *cost);
+
+/**
+ * rbx_buffer_cost_break_even() - the length from which on registering and
+ * deregistering cost less than copying.
+ * @costs: by rising length; at most RBX_BUFFER_COST_POINTS_MAX are looked at.
+ *
+ * Returns UINT64_MAX where copying is cheaper as far as was measured.
+ */
+uint64_t rbx_buffer_cost_break_even(const struct rbx_buffer_cost costs[],
+				    unsigned int count);
+
+struct rbx_tuning {
+	size_t size_bytes; /* of this struct */
+	uint64_t break_even_bytes; /* for buffers=auto; UINT64_MAX: copy all;
+				      0: not known */
+	uint32_t queue_pairs; /* to each peer; 0: not known */
+};
+
+/**
+ * rbx_tuning_save() - writes what was found out about the context's device.
+ * @path: of the tuning file; NULL or "": the default one, see tune_file.
+ *
+ * What is not known, and what the file says of other devices, stays. The file is
+ * replaced as a whole. Returns 0, -EINVAL where there is a file that is
+ * something else, or another -errno.
+ */
+int rbx_tuning_save(struct rbx_context *ctx, const char *path,
+		    const struct rbx_tuning *tuning);
+
 /* ---- Peers: one server's memory, without a volume -------------------------*/
 
 /** rbx_peer_connect() - connects to one server. Errors as rbx_volume_open(). */
@@ -358,6 +499,59 @@ void rbx_return(struct rbx_remote *remote);
 int rbx_remote_submit(struct rbx_remote *remote,
 		      struct rbx_request *const requests[], unsigned int count);
 
+/* ---- Messages: to the program that serves ----------------------------------
+ *
+ * Besides memory there is a way to talk: short messages through the session that
+ * a peer has anyway, to the program that started the server and from it
+ * (rdmabox/server.h, "Messages"; paper, figure 3: message handler). What is
+ * longer is written to borrowed memory, and a message tells where.
+ *
+ * Messages of one side arrive in the order sent, each once: what was under way
+ * when a connection broke is sent again after the session has been resumed, and
+ * not handed over a second time. Each ends once:
+ *	0		the other program's handler has had it
+ *	-EOPNOTSUPP	it has no handler (`rdmabox serve` has none)
+ *	-EHOSTUNREACH	the peer is down: the message may have been had or not
+ *	-ECANCELED	the peer was closed: the same
+ *
+ * Handlers and ends are called from the control thread of the context, one at a
+ * time. They may submit messages and requests; they must not block, nor close or
+ * connect anything, for that thread also keeps the sessions alive.
+ */
+#define RBX_MESSAGE_BYTES_MAX 176u
+
+/**
+ * rbx_message_submit() - sends a message, without waiting.
+ * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX, may be 0.
+ * @done: called once when the message has ended; NULL: nobody wants to know.
+ *
+ * Returns 0, -EINVAL, -EAGAIN where 32 messages wait already, -EHOSTUNREACH
+ * where the peer is down: then nothing was sent.
+ */
+int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
+		       void (*done)(int status, void *user), void *user);
+
+/**
+ * rbx_message_send() - sends a message and waits for its end.
+ *
+ * Returns 0 or what it ended with, -EINVAL, -EDEADLK in a callback. Blocks, at
+ * most until the peer counts as down.
+ */
+int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length);
+
+/**
+ * rbx_peer_on_message() - says who hears the messages of the server's program.
+ * @message: its message handler; @data is valid during the call.
+ *
+ * To be called once, before the first message to the server: till then the
+ * server's program does not know of us. Returns 0, -EINVAL, -EBUSY where there
+ * is a handler, or a message has come that nobody heard.
+ */
+int rbx_peer_on_message(struct rbx_peer *peer,
+			void (*message)(struct rbx_peer *peer, const void *data,
+					size_t length, void *user),
+			void *user);
+
 /* ---- Numbers ---------------------------------------------------------------
  *
  * The same names in JSON, Prometheus (rdmabox_NAME_total) and here.
@@ -374,15 +568,23 @@ int rbx_remote_submit(struct rbx_remote *remote,
 	X(empty_polls, "polls that found nothing")                            \
 	X(arms, "completion queues armed before a sleep")                     \
 	X(wakeups, "sleeps of a poller that ended with an event")             \
+	X(context_switches, "context switches of the pollers' threads")       \
+	X(poller_cpu_ns, "CPU time of the pollers' threads, nanoseconds")     \
 	X(window_waits, "times that work waited for the window")              \
+	X(window_bytes, "bytes that may be in flight now; 0: no limit")       \
+	X(window_clamps, "windows out of range that a policy asked for")      \
 	X(inflight_bytes, "bytes in flight now")                              \
 	X(inflight_bytes_max, "most bytes in flight")                         \
 	X(staged_bytes, "bytes copied through staging memory")                \
 	X(registrations, "memory registrations")                              \
+	X(deregistrations, "memory registrations ended")                      \
+	X(registration_failures, "buffers that could not be registered")      \
 	X(retries, "fragments sent again")                                    \
 	X(failovers, "reads that went on to another replica")                 \
 	X(rebuilt_bytes, "bytes copied by rebuilds")                          \
-	X(checksum_errors, "pages that were not what was written")
+	X(checksum_errors, "pages that were not what was written")            \
+	X(messages_sent, "messages sent to programs that serve")              \
+	X(messages_received, "messages of theirs that a handler has had")
 
 struct rbx_stats {
 	size_t size_bytes; /* of this struct, set by the caller */

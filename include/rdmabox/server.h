@@ -31,6 +31,10 @@ struct rbx_server_options {
 	uint32_t lease_ms; /* a client must be heard of this often */
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
+	/* Called with each message of a client's program: see "Messages". */
+	void (*message)(struct rbx_server *server, uint64_t client,
+			const void *data, size_t length, void *user);
+	void *user;
 };
 
 /** rbx_server_options_defaults() - fills in the defaults. */
@@ -63,6 +67,37 @@ int rbx_server_drain(struct rbx_server *server, uint32_t timeout_ms);
 /** rbx_server_stop() - ends all access and all connections, frees all. */
 void rbx_server_stop(struct rbx_server *server);
 
+/* ---- Messages --------------------------------------------------------------
+ *
+ * The program that serves and the programs of its clients may talk, through the
+ * session that there is anyway (rdmabox.h, "Messages", has the client's half).
+ * A client is a number that its messages come with; it stays the same while the
+ * client's session lasts, whatever becomes of connections, and is not used again.
+ *
+ * options.message is called from the server's control thread: one at a time, in
+ * the order each client sent. It may send messages. It must not block, for
+ * meanwhile nobody borrows, and must not stop the server. Without it the
+ * messages of clients end with -EOPNOTSUPP.
+ */
+
+/**
+ * rbx_server_message_submit() - sends a message to a client's program.
+ * @client: as told to options.message.
+ * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX (rdmabox.h).
+ * @done: called once: 0 when the client's handler has had it, -EOPNOTSUPP where
+ *	it has none, -EHOSTUNREACH when the client has left or its lease has run
+ *	out, -ECANCELED when the server was stopped; after these two the client
+ *	may have had it or not. From the control thread or, with -ECANCELED,
+ *	rbx_server_stop(). May send, must not block. NULL: nobody wants to know.
+ *
+ * Never blocks. Messages of one client arrive in the order of the calls. Returns
+ * 0, -EINVAL, -ENOENT where there is no such client (any more), -EAGAIN where 32
+ * messages to the client wait already: then nothing was sent.
+ */
+int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
+			      const void *data, size_t length,
+			      void (*done)(int status, void *user), void *user);
+
 #define RBX_SERVER_STATS(X)                                                   \
 	X(memory_bytes, "bytes to lend in all")                               \
 	X(lent_bytes, "bytes lent now")                                       \
@@ -79,7 +114,9 @@ void rbx_server_stop(struct rbx_server *server);
 	X(refused_auth, "connections refused: wrong secret")                  \
 	X(refused_malformed, "messages refused: malformed")                   \
 	X(heartbeats, "heartbeats answered")                                  \
-	X(uptime_s, "seconds since the start")
+	X(uptime_s, "seconds since the start")                                \
+	X(messages_received, "messages that clients' programs sent")          \
+	X(messages_sent, "messages sent to clients' programs")
 
 struct rbx_server_stats {
 	size_t size_bytes; /* of this struct, set by the caller */

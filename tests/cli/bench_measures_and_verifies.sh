@@ -6,9 +6,10 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
-promised="fabric mode polling op pattern block_bytes depth threads runtime_s
+promised="fabric mode polling load op pattern block_bytes depth threads runtime_s
 requests iops mb_per_s lat_us.p50 lat_us.p99 lat_us.p999 lat_us.max work_requests
-doorbells merged_requests completions polls wakeups window_waits
+doorbells merged_requests completions polls empty_polls arms wakeups
+context_switches poller_cpu_percent window_waits
 inflight_bytes_max failovers errors verify_errors cpu_percent"
 
 start_server --memory 64M --slab 4M
@@ -17,12 +18,20 @@ start_server --memory 64M --slab 4M
 two=$address
 printf '0 4 0 1\n# a comment\n\n100 1 0 2\n9999999 8 0 3\n' >"$scratch/trace"
 
-# bench OPTION... - expects no errors
+# bench_for SECONDS OPTION... - expects no errors
+bench_for()
+{
+	expect_success bench --servers "$one,$two" --volume 16M --runtime "$1" \
+		--warmup 0 --verify --json - "${@:2}"
+	[ "$(key errors)" = 0 ] && [ "$(key verify_errors)" = 0 ] || fault "errors with $*"
+}
+
+# bench OPTION... - the same, and expects requests; a machine that had no time for
+# one gets more of it
 bench()
 {
-	expect_success bench --servers "$one,$two" --volume 16M --runtime 0.2 \
-		--warmup 0 --verify --json - "$@"
-	[ "$(key errors)" = 0 ] && [ "$(key verify_errors)" = 0 ] || fault "errors with $*"
+	bench_for 0.2 "$@"
+	[ "$(key requests)" -gt 0 ] || bench_for 5 "$@"
 	[ "$(key requests)" -gt 0 ] || fault "no requests with $*"
 }
 
@@ -50,7 +59,31 @@ bench --op mix:50 --pattern seq --block 1M --depth 4
 bench --op write --pattern rand --depth 1 --threads 1
 bench --op mix:50 --pattern rand --window 64K --fragment 8K --block 32K
 [ "$(key inflight_bytes_max)" -le 65536 ] || fault "more in flight than the window"
-bench --op mix:50 --pattern rand --polling event
+for polling in busy event event-batch:4 hybrid adaptive adaptive:120:8 shared:2; do
+	bench --op mix:50 --pattern rand --polling "$polling"
+	[ "$(key polling)" = "$polling" ] || fault "polling is $(key polling)"
+done
+bench --op mix:50 --pattern rand --pollers peer --poll-cpu 10
+bench --op mix:50 --pattern rand --pollers queue_pair --qps 2
+
+# The shapes of load: a burst is whole, and an open load keeps its rate.
+for load in burst:1:0 burst:32:0 burst:7:100us burst:100:2ms open:2000; do
+	bench --op mix:50 --pattern rand --load "$load" --threads 2
+	[ "$(key load)" = "$load" ] || fault "load is $(key load)"
+done
+[ "$(key requests)" -lt 4000 ] || fault "far more requests than the rate"
+bench --op write --pattern rand --load burst:16:1ms --mode single
+[ "$(($(key requests) % 16))" = 0 ] || fault "a burst was cut"
+# Without a slot for each of them, they wait and are late.
+bench --op mix:50 --pattern rand --load open:10000000 --depth 1
+for window in aimd delay auto; do
+	bench --op mix:50 --pattern rand --window "$window" --fragment 4K --depth 64
+	[ "$(key window)" = "$window" ] || fault "the report does not name the window"
+	[ "$(key window_bytes)" -ge 4096 ] || fault "the window is not told"
+	[ "$(key window_clamps)" = 0 ] || fault "a policy of ours had to be clamped"
+done
+bench --op mix:50 --pattern rand --overload 8:200 --window auto
+[[ $(key using) == *"overload beyond 8 work requests"* ]] || fault "overload is not named"
 bench --op mix:50 --pattern rand --buffers staging
 [ "$(key staged_bytes)" -gt 0 ] || fault "nothing is copied"
 bench --op mix:50 --pattern rand --buffers direct

@@ -36,7 +36,12 @@ for pattern in x trace: traces; do
 	expect_refusal 'seq, rand, zipf or trace:FILE' "${bench[@]}" --pattern "$pattern"
 done
 expect_refusal 'one of single' "${bench[@]}" --mode both
-expect_refusal "--window 'of'" "${bench[@]}" --window of
+for window in of 0 4095 -1 1X 513G auto:2; do
+	expect_refusal "--window '$window'.*off, aimd, delay, auto" "${bench[@]}" --window "$window"
+done
+expect_refusal 'window=64K: below one request.*131072' "${bench[@]}" --window 64K
+expect_refusal 'overload=64: must be off, or' "${bench[@]}" --overload 64
+expect_refusal 'window=8K: below one request.*16384' "${bench[@]}" --window 8K --fragment 16K
 for seconds in x -1 nan inf 1s; do
 	expect_refusal "--runtime '$seconds'" "${bench[@]}" --runtime "$seconds"
 done
@@ -44,6 +49,10 @@ expect_refusal 'above 0' "${bench[@]}" --runtime 0
 expect_refusal '--checksums' "${bench[@]}" --block 512 --checksums
 expect_refusal 'exclude each other' "${bench[@]}" --secret-file x --insecure
 expect_refusal 'polling' "${bench[@]}" --polling sometimes
+expect_refusal 'shared:2' "${bench[@]}" --polling shared:2 --pollers 4
+for load in x open open: open:0 open:1x burst:1 burst:0:0 burst:4097:0 burst:1:5 burst:1:1h; do
+	expect_refusal 'closed, open:RATE' "${bench[@]}" --load "$load"
+done
 expect_refusal "--fabric 'ether'" "${bench[@]}" --fabric ether
 
 expect_refusal 'add --listen' serve --memory 64M
@@ -53,6 +62,17 @@ expect_refusal 'does not fit' "${serve[@]}" --slab 128M
 expect_refusal 'exclude each other' "${serve[@]}" --secret-file x --insecure
 expect_refusal '--drain-timeout' "${serve[@]}" --drain-timeout soon
 expect_refusal 'add --server' stat
+for number in '' 0 17 -1 two; do
+	expect_refusal "--qps '$number'.*1 to 16" "${bench[@]}" --qps "$number"
+done
+expect_refusal 'unknown option --queue-pairs' "${bench[@]}" --queue-pairs 2
+expect_refusal 'no devices to choose from' "${bench[@]}" --fabric soft --device mlx5_0
+for number in 0 102 x; do
+	expect_refusal '--rounds.*1 to 101' tune --rounds "$number"
+done
+expect_refusal 'above 0' tune --runtime 0
+expect_refusal "--fabric 'ether'" tune --fabric ether
+expect_refusal 'exclude each other' tune --secret-file x --insecure
 expect_refusal 'unknown option --fix' doctor --fix
 
 # A trace that is none.
@@ -67,10 +87,10 @@ expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
 expect_success --version
 grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
 expect_success --help
-for command in serve bench doctor stat; do
+for command in serve bench doctor stat tune; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor stat; do
+for command in serve bench doctor stat tune; do
 	expect_success "$command" --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
 	# Each option of --help stands in the manual page too.

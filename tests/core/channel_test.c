@@ -1,567 +1,215 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel_test.c - the whole way of random fragments over a model device.
- *
- * The device keeps what is posted on each queue pair in order, carries out any
- * prefix of it against an array that stands for remote memory, and may fail a
- * queue pair at any work request, flushing the rest. Beside it the same
- * requests are applied one by one to a plain array. At the end each fragment
- * has completed exactly once, both arrays and all buffers read into agree, and
- * the window is empty.
+ * channel_test.c - combining, the window, fences and the end, step by step. What
+ * failures mean is in channel_failure_test.c, the whole way of random fragments
+ * in channel_model_test.c, threads in channel_threads_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "core/channel.h"
+#include "channel_small.h"
 
-#define REMOTE_BYTES (256 * 1024u)
-#define SLOT_BYTES (20 * 1024u) /* local memory of one fragment */
-#define FRAGMENTS 96
-#define RINGS 3
-#define DEPTH 64u
+static struct small s;
 
-struct posted {
-	uint32_t number;
-	bool signaled;
-};
-
-struct model_qp {
-	struct posted posted[DEPTH];
-	uint32_t count;
-	bool broken;
-};
-
-struct user {
-	struct rbx_fragment fragment;
-	bool outstanding;
-	bool expect_error;
-	uint8_t local[SLOT_BYTES];
-	uint8_t expected[SLOT_BYTES];
-};
-
-struct world {
-	struct rbx_channel channel;
-	struct rbx_planner planner;
-	struct rbx_staging staging;
-	struct rbx_window window;
-	struct rbx_work works[RINGS][DEPTH];
-	struct model_qp qps[RINGS];
-	struct user users[FRAGMENTS];
-	uint8_t remote[REMOTE_BYTES];
-	uint8_t plain[REMOTE_BYTES];
-	uint8_t busy[REMOTE_BYTES / 512]; /* ranges of outstanding fragments */
-	struct rbx_fragment *again;
-	uint64_t submitted;
-	uint64_t completed;
-	bool halted;
-	unsigned int seed;
-};
-
-static uint8_t staging_memory[RBX_STAGING_BYTES];
-
-static unsigned int draw(struct world *world, unsigned int below)
-{
-	return (unsigned int)rand_r(&world->seed) % below;
-}
-
-static struct world *new_world(unsigned int seed)
-{
-	struct world *world = calloc(1, sizeof(*world));
-
-	world->seed = seed;
-	rbx_staging_init(&world->staging, staging_memory, 1);
-	world->planner = (struct rbx_planner){
-		.merge = draw(world, 4) != 0,
-		.stage_always = draw(world, 3) == 0,
-		.chain_max = 1 + draw(world, RBX_CHAIN_MAX),
-		.sge_max = 1 + draw(world, RBX_SGE_MAX),
-		.message_bytes_max = 4096u << draw(world, 6),
-		.has_any_lkey = draw(world, 2) == 0,
-		.any_lkey = 2,
-		.staging = &world->staging,
-	};
-	rbx_window_init(&world->window, &rbx_congestion_static,
-			draw(world, 2) ? 1 + draw(world, 100000) : 0,
-			draw(world, 2) ? 1 + draw(world, 20) : 0);
-	rbx_channel_init(&world->channel, &world->planner, &world->window);
-	for (int i = 0; i < RINGS; i++)
-		rbx_channel_add_ring(&world->channel, world->works[i], DEPTH);
-	return world;
-}
-
-static void finish(struct rbx_fragment *fragment);
-
-static void combine(struct world *world)
-{
-	struct rbx_chain chain;
-
-	while (rbx_channel_combine(&world->channel, 1, &chain)) {
-		struct model_qp *qp = &world->qps[chain.ring_index];
-
-		assert_null(chain.refused);
-		for (uint32_t i = 0; i < chain.work_count; i++) {
-			assert_true(qp->count < DEPTH);
-			qp->posted[qp->count++] = (struct posted){
-				chain.first_number + i,
-				i + 1 == chain.work_count
-			};
-		}
-	}
-}
-
-/* Moves the bytes of a work request, as a device would. */
-static void carry_out(struct world *world, struct rbx_work *work)
-{
-	uint8_t *remote = world->remote + work->remote_addr;
-
-	for (uint32_t i = 0; i < work->sge_count; i++) {
-		uint8_t *local = (uint8_t *)(uintptr_t)work->sges[i].addr;
-
-		if (work->direction == RBX_DIRECTION_WRITE)
-			memcpy(remote, local, work->sges[i].length_bytes);
-		else
-			memcpy(local, remote, work->sges[i].length_bytes);
-		remote += work->sges[i].length_bytes;
-	}
-	assert_ptr_equal(remote, world->remote + work->remote_addr +
-					 work->length_bytes);
-}
-
-static void harvested(struct world *world, struct rbx_harvest *harvest)
-{
-	rbx_window_give(&world->window, harvest->work_requests, harvest->bytes);
-	if (harvest->again_first) {
-		harvest->again_last->node.next =
-			world->again ? &world->again->node : NULL;
-		world->again = harvest->again_first;
-	}
-	for (struct rbx_node *node = harvest->done_first ?
-					     &harvest->done_first->node :
-					     NULL;
-	     node != NULL;) {
-		struct rbx_fragment *fragment = rbx_fragment_of(node);
-
-		node = node->next;
-		world->completed++;
-		finish(fragment);
-	}
-}
-
-static void complete(struct world *world, uint32_t ring, uint32_t number,
-		     int status)
-{
-	struct rbx_harvest harvest = { 0 };
-
-	rbx_channel_complete(&world->channel, ring, number, status, 2,
-			     &harvest);
-	harvested(world, &harvest);
-}
-
-/* Carries out some of what is posted; an unsignaled one is told of only by a
- * later signaled one. */
-static void device_step(struct world *world, uint32_t ring)
-{
-	struct model_qp *qp = &world->qps[ring];
-	uint32_t signaled = 0;
-
-	while (signaled < qp->count && !qp->posted[signaled].signaled)
-		signaled++;
-	if (signaled == qp->count)
-		return;
-	for (uint32_t i = 0; i <= signaled; i++)
-		carry_out(world, rbx_send_ring_slot(&world->channel.rings[ring],
-						    qp->posted[i].number));
-	complete(world, ring, qp->posted[signaled].number, 0);
-	qp->count -= signaled + 1;
-	memmove(qp->posted, qp->posted + signaled + 1,
-		qp->count * sizeof(qp->posted[0]));
-}
-
-/* Fails a queue pair: some are done, one has an error, the rest are flushed.
- * Sometimes the failed one and flushed ones were carried out all the same. */
-static void device_break(struct world *world, uint32_t ring)
-{
-	struct model_qp *qp = &world->qps[ring];
-	uint32_t at = qp->count ? draw(world, qp->count) : 0;
-
-	if (qp->count == 0)
-		return;
-	for (uint32_t i = 0; i < qp->count; i++) {
-		if (i < at || draw(world, 2))
-			carry_out(world, rbx_send_ring_slot(
-						 &world->channel.rings[ring],
-						 qp->posted[i].number));
-	}
-	if (!world->halted) {
-		rbx_channel_set_state(&world->channel, RBX_CHANNEL_HALTED);
-		world->halted = true;
-	}
-	complete(world, ring, qp->posted[at].number, -ETIMEDOUT);
-	for (uint32_t i = at + 1; i < qp->count; i++)
-		complete(world, ring, qp->posted[i].number, -ECANCELED);
-	qp->count = 0;
-}
-
-static void device_restore(struct world *world)
-{
-	if (!world->halted)
-		return;
-	for (uint32_t i = 0; i < RINGS; i++)
-		device_break(world, i);
-	assert_true(rbx_channel_idle(&world->channel));
-	assert_true(rbx_channel_seize(&world->channel));
-	rbx_channel_send_again(&world->channel, world->again);
-	world->again = NULL;
-	rbx_channel_set_state(&world->channel, RBX_CHANNEL_OPEN);
-	world->halted = false;
-	combine(world);
-}
-
-static struct world *the_world;
-
-static void mark_busy(struct world *world, const struct rbx_fragment *fragment,
-		      uint8_t busy)
-{
-	memset(world->busy + fragment->remote_addr / 512, busy,
-	       fragment->length_bytes / 512);
-}
-
-static void finish(struct rbx_fragment *fragment)
-{
-	struct user *user = RBX_CONTAINER_OF(fragment, struct user, fragment);
-
-	assert_true(user->outstanding);
-	user->outstanding = false;
-	assert_int_equal(fragment->status, 0);
-	if (fragment->direction == RBX_DIRECTION_READ)
-		assert_memory_equal(user->local, user->expected,
-				    fragment->length_bytes);
-	mark_busy(the_world, fragment, 0);
-}
-
-static bool range_is_free(struct world *world, uint32_t at, uint32_t length)
-{
-	for (uint32_t i = at / 512; i < (at + length) / 512; i++) {
-		if (world->busy[i])
-			return false;
-	}
-	return true;
-}
-
-/* Submits up to eight fragments, often neighbours, none overlapping. */
-static void submit_some(struct world *world)
-{
-	struct rbx_fragment *first = NULL, *last = NULL;
-	uint32_t length = 512 * (1 + draw(world, SLOT_BYTES / 512 - 1));
-	uint32_t at = 512 * draw(world, REMOTE_BYTES / 512);
-	uint32_t direction = draw(world, 2);
-
-	for (int i = 0; i < FRAGMENTS && draw(world, 8); i++) {
-		struct user *user = &world->users[i];
-
-		if (user->outstanding || at + length > REMOTE_BYTES ||
-		    !range_is_free(world, at, length))
-			continue;
-		user->fragment = (struct rbx_fragment){
-			.direction = (uint8_t)direction,
-			.remote_addr = at,
-			.local_addr = (uintptr_t)user->local,
-			.length_bytes = length,
-			.flags = draw(world, 40) ? 0 : RBX_FRAGMENT_FENCE,
-		};
-		user->outstanding = true;
-		mark_busy(world, &user->fragment, 1);
-		if (direction == RBX_DIRECTION_WRITE) {
-			memset(user->local, (int)draw(world, 256), length);
-			memcpy(world->plain + at, user->local, length);
-		} else {
-			memcpy(user->expected, world->plain + at, length);
-		}
-		if (first == NULL)
-			first = &user->fragment;
-		else
-			last->node.next = &user->fragment.node;
-		last = &user->fragment;
-		world->submitted++;
-		at += length + (draw(world, 4) ? 0 : 512);
-	}
-	if (first && rbx_channel_submit(&world->channel, first, last))
-		combine(world);
-}
-
-static void settle(struct world *world)
-{
-	for (int i = 0; i < 10000 && world->completed < world->submitted; i++) {
-		device_restore(world);
-		for (uint32_t ring = 0; ring < RINGS; ring++)
-			device_step(world, ring);
-		if (rbx_channel_unpark(&world->channel))
-			combine(world);
-	}
-	device_restore(world);
-}
-
-static void run(unsigned int seed, bool with_faults)
-{
-	struct world *world = new_world(seed);
-
-	the_world = world;
-	for (int step = 0; step < 400; step++) {
-		unsigned int what = draw(world, 10);
-
-		if (what < 5)
-			submit_some(world);
-		else if (what < 9 || !with_faults)
-			device_step(world, draw(world, RINGS));
-		else if (draw(world, 8) == 0)
-			device_break(world, draw(world, RINGS));
-		else
-			device_restore(world);
-		if (rbx_channel_unpark(&world->channel))
-			combine(world);
-	}
-	settle(world);
-	assert_int_equal(world->completed, world->submitted);
-	assert_memory_equal(world->remote, world->plain, REMOTE_BYTES);
-	assert_int_equal(rbx_window_in_flight_bytes(&world->window), 0);
-	assert_int_equal(rbx_window_in_flight_work_requests(&world->window), 0);
-	for (unsigned int i = 0; i < RBX_STAGING_WORDS; i++)
-		assert_int_equal(world->staging.taken[i], 0);
-	free(world);
-}
-
-static void channel_random_fragments_equal_plain_array(void **state)
+static void channel_lone_request_leaves_at_once(void **state)
 {
 	(void)state;
-	for (unsigned int seed = 1; seed <= 300; seed++)
-		run(seed, false);
-}
-
-static void channel_random_faults_lose_and_double_nothing(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 1; seed <= 300; seed++)
-		run(seed, true);
-}
-
-/* A channel with one ring, and fragments of one page. */
-struct small {
-	struct rbx_channel channel;
-	struct rbx_planner planner;
-	struct rbx_window window;
-	struct rbx_work works[DEPTH];
-	struct rbx_fragment fragments[8];
-	struct rbx_chain chain;
-};
-
-static void setup_small(struct small *small)
-{
-	memset(small, 0, sizeof(*small));
-	small->planner = (struct rbx_planner){
-		.merge = true,
-		.chain_max = RBX_CHAIN_MAX,
-		.sge_max = RBX_SGE_MAX,
-		.message_bytes_max = RBX_MERGE_BYTES_MAX,
-		.has_any_lkey = true,
-	};
-	rbx_window_init(&small->window, &rbx_congestion_static, 0, 0);
-	rbx_channel_init(&small->channel, &small->planner, &small->window);
-	rbx_channel_add_ring(&small->channel, small->works, DEPTH);
-	for (int i = 0; i < 8; i++) {
-		small->fragments[i].direction = RBX_DIRECTION_WRITE;
-		small->fragments[i].remote_addr = (uint64_t)i * RBX_PAGE_BYTES;
-		small->fragments[i].length_bytes = RBX_PAGE_BYTES;
-	}
-}
-
-/* Submits fragments from..to as one chain; true: combine. */
-static bool submit_range(struct small *small, int from, int to)
-{
-	for (int i = from; i < to; i++)
-		small->fragments[i].node.next = &small->fragments[i + 1].node;
-	return rbx_channel_submit(&small->channel, &small->fragments[from],
-				  &small->fragments[to]);
-}
-
-static bool step(struct small *small)
-{
-	return rbx_channel_combine(&small->channel, 0, &small->chain);
-}
-
-static void channel_merged_failure_sends_members_again_alone(void **state)
-{
-	static struct small s;
-	struct rbx_harvest harvest = { 0 };
-
-	(void)state;
-	setup_small(&s);
-	assert_true(submit_range(&s, 0, 3));
-	assert_true(step(&s));
+	small_setup(&s);
+	assert_true(small_submit(&s, 3, 3));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 1);
-	assert_false(step(&s));
-	rbx_channel_set_state(&s.channel, RBX_CHANNEL_HALTED);
-	rbx_channel_complete(&s.channel, 0, 0, -EACCES, 1, &harvest);
-	assert_null(harvest.done_first);
-	assert_true(harvest.broken);
-	assert_true(rbx_channel_seize(&s.channel));
-	rbx_channel_send_again(&s.channel, harvest.again_first);
-	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
-	assert_true(step(&s));
-	assert_int_equal(s.chain.work_count, 4);
-
-	/* The third is the one that is at fault, and only it says so. */
-	harvest = (struct rbx_harvest){ 0 };
-	rbx_channel_complete(&s.channel, 0, 3, -EACCES, 2, &harvest);
-	assert_ptr_equal(harvest.done_first, &s.fragments[0]);
-	assert_int_equal(s.fragments[1].status, 0);
-	assert_int_equal(s.fragments[2].status, -EACCES);
-	assert_null(harvest.again_first);
+	assert_ptr_equal(s.works[0].first, &s.fragments[3]);
+	assert_false(small_combine(&s));
+	small_complete(&s, 0, 0);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[3]);
+	small_expect_at_rest(&s);
 }
 
-static void channel_flushed_is_sent_again_a_bounded_number_of_times(void **state)
+/* The original merged into the first work request of a chain alone. */
+static void channel_every_work_request_of_a_chain_merges(void **state)
 {
-	static struct small s;
-	uint32_t tries = 0;
-
 	(void)state;
-	setup_small(&s);
-	s.fragments[0].flags = RBX_FRAGMENT_ALONE;
-	assert_true(submit_range(&s, 0, 0));
-	for (;;) {
-		struct rbx_harvest harvest = { 0 };
-
-		assert_true(step(&s));
-		assert_false(step(&s));
-		rbx_channel_set_state(&s.channel, RBX_CHANNEL_HALTED);
-		rbx_channel_complete(&s.channel, 0, tries++, -ECANCELED, 1,
-				     &harvest);
-		if (harvest.done_first != NULL)
-			break;
-		assert_true(rbx_channel_seize(&s.channel));
-		rbx_channel_send_again(&s.channel, harvest.again_first);
-		rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
+	small_setup(&s);
+	for (int i = 0; i < SMALL_FRAGMENTS; i++) {
+		s.fragments[i].direction = RBX_DIRECTION_READ;
+		s.fragments[i].length_bytes = (uint32_t)(i + 1) * 1000;
+		s.fragments[i].remote_addr =
+			i % 3 ? s.fragments[i - 1].remote_addr + i * 1000u :
+				(uint64_t)i << 20;
 	}
-	assert_int_equal(tries, RBX_RETRIES_MAX + 1);
-	assert_int_equal(s.fragments[0].status, -EHOSTUNREACH);
+	assert_true(small_submit(&s, 0, 7));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(s.works[i].first, &s.fragments[3 * i]);
+		assert_int_equal(s.works[i].member_count, i < 2 ? 3 : 2);
+	}
+}
+
+/* The original took credit once for a batch and gave it for each completion. */
+static void channel_credit_is_of_each_work_request(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	for (int i = 0; i < 4; i++)
+		s.fragments[i].flags = RBX_FRAGMENT_ALONE;
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
+	assert_int_equal(rbx_window_in_flight_work_requests(&s.window), 4);
+	assert_int_equal(rbx_window_in_flight_bytes(&s.window),
+			 4 * RBX_PAGE_BYTES);
+	assert_false(small_combine(&s));
+	small_complete(&s, 3, 0); /* one completion for the four of them */
+	assert_int_equal(small_count(s.harvest.done_first), 4);
+	small_expect_at_rest(&s);
+}
+
+/* The original lost credit where it found its queue empty. */
+static void channel_empty_queue_takes_no_credit(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	for (int i = 0; i < 3; i++) {
+		assert_true(rbx_channel_seize(&s.channel));
+		assert_false(small_combine(&s));
+		small_expect_at_rest(&s);
+	}
+	assert_true(small_submit(&s, 0, 0));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	small_complete(&s, 0, 0);
+	small_expect_at_rest(&s);
 }
 
 static void channel_closed_window_parks_and_credit_reopens(void **state)
 {
-	static struct small s;
-	struct rbx_harvest harvest = { 0 };
-
 	(void)state;
-	setup_small(&s);
+	small_setup(&s);
 	s.planner.merge = false;
-	rbx_window_init(&s.window, &rbx_congestion_static, 2 * RBX_PAGE_BYTES,
+	rbx_window_init(&s.window, 2 * RBX_PAGE_BYTES,
 			0);
-	assert_true(submit_range(&s, 0, 3));
-	assert_true(step(&s));
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 2);
-	assert_false(step(&s));
-	assert_false(submit_range(&s, 4, 4)); /* parked, not idle */
-	rbx_channel_complete(&s.channel, 0, 1, 0, 1, &harvest);
-	rbx_window_give(&s.window, harvest.work_requests, harvest.bytes);
+	assert_false(small_combine(&s));
+	assert_false(small_submit(&s, 4, 4)); /* parked, not idle */
+	small_complete(&s, 1, 0);
 	assert_true(rbx_channel_unpark(&s.channel));
 	assert_false(rbx_channel_unpark(&s.channel));
-	assert_true(step(&s));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 2);
+}
+
+static void channel_used_up_staging_gives_credit_back(void **state)
+{
+	static struct rbx_staging staging;
+	static uint8_t memory[RBX_PAGE_BYTES];
+
+	(void)state;
+	small_setup(&s);
+	rbx_staging_init(&staging, memory, 1);
+	s.planner.has_any_lkey = false;
+	s.planner.staging = &staging;
+	s.fragments[0].direction = RBX_DIRECTION_READ;
+	s.fragments[0].local_addr = (uintptr_t)memory;
+	for (unsigned int i = 0; i < RBX_STAGING_WORDS; i++)
+		rbx_staging_take(&staging, RBX_STAGING_RUN_BYTES);
+	assert_true(small_submit(&s, 0, 0));
+	assert_false(small_combine(&s));
+	small_expect_at_rest(&s);
+	rbx_staging_give(&staging, 0, RBX_STAGING_RUN_BYTES);
+	assert_true(rbx_channel_unpark(&s.channel));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 1);
+	assert_int_equal(s.works[0].sges[0].lkey, 1);
+	assert_int_equal(rbx_window_in_flight_work_requests(&s.window), 1);
 }
 
 static void channel_closed_window_collects_neighbours(void **state)
 {
-	static struct small s;
-	struct rbx_harvest harvest = { 0 };
+	static const int order[] = { 4, 2, 7, 1, 6, 3, 5 };
 
 	(void)state;
-	setup_small(&s);
-	rbx_window_init(&s.window, &rbx_congestion_static, 0, 1);
-	assert_true(submit_range(&s, 0, 0));
-	assert_true(step(&s));
-	assert_false(step(&s));
-	for (int i = 1; i < 8; i++)
-		submit_range(&s, i, i);
-	rbx_channel_complete(&s.channel, 0, 0, 0, 1, &harvest);
-	rbx_window_give(&s.window, harvest.work_requests, harvest.bytes);
-	if (rbx_channel_unpark(&s.channel) || true)
-		rbx_channel_seize(&s.channel);
-	assert_true(step(&s));
+	small_setup(&s);
+	rbx_window_init(&s.window, 0, 1);
+	assert_true(small_submit(&s, 0, 0));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	for (int i = 0; i < 7; i++)
+		(void)small_submit(&s, order[i], order[i]);
+	small_complete(&s, 0, 0);
+	(void)rbx_channel_seize(&s.channel);
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 1);
 	assert_int_equal(s.works[1].member_count, 7);
 }
 
+/* What arrives last is posted first once there is credit again. */
+static void channel_reopened_window_lets_urgent_go_first(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	s.planner.chain_max = 1;
+	rbx_window_init(&s.window, 0, 1);
+	for (int i = 0; i < 6; i++)
+		s.fragments[i].flags = RBX_FRAGMENT_ALONE;
+	s.fragments[6].flags = RBX_FRAGMENT_URGENT;
+	assert_true(small_submit(&s, 0, 5));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	assert_false(small_submit(&s, 6, 6));
+	small_complete(&s, 0, 0);
+	assert_true(rbx_channel_unpark(&s.channel));
+	assert_true(small_combine(&s));
+	assert_ptr_equal(s.works[1].first, &s.fragments[6]);
+}
+
 static void channel_fence_waits_for_all_before(void **state)
 {
-	static struct small s;
-	struct rbx_harvest harvest = { 0 };
-
 	(void)state;
-	setup_small(&s);
+	small_setup(&s);
 	s.fragments[1].flags = RBX_FRAGMENT_FENCE;
-	assert_true(submit_range(&s, 0, 2));
-	assert_true(step(&s));
+	assert_true(small_submit(&s, 0, 2));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 1);
 	assert_int_equal(s.works[0].member_count, 1);
-	assert_false(step(&s));
-	rbx_channel_complete(&s.channel, 0, 0, 0, 1, &harvest);
+	assert_false(small_combine(&s));
+	small_complete(&s, 0, 0);
 	assert_true(rbx_channel_unpark(&s.channel));
-	assert_true(step(&s));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.works[1].member_count, 2);
 }
 
+/* The original ended reads of what is gone with success and without data. */
 static void channel_dead_refuses_all(void **state)
 {
-	static struct small s;
-	int count = 0;
-
 	(void)state;
-	setup_small(&s);
+	small_setup(&s);
 	rbx_channel_set_state(&s.channel, RBX_CHANNEL_DEAD);
-	assert_true(submit_range(&s, 0, 3));
-	assert_true(step(&s));
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 0);
-	for (struct rbx_node *node = &s.chain.refused->node; node;
-	     node = node->next)
-		count++;
-	assert_int_equal(count, 4);
-	assert_false(step(&s));
-	assert_int_equal(rbx_window_in_flight_bytes(&s.window), 0);
-}
-
-static void channel_not_posted_gives_everything_back(void **state)
-{
-	static struct small s;
-	struct rbx_harvest harvest = { 0 };
-
-	(void)state;
-	setup_small(&s);
-	s.planner.merge = false;
-	submit_range(&s, 0, 3);
-	assert_true(step(&s));
-	rbx_channel_not_posted(&s.channel, &s.chain, 3, &harvest);
-	assert_int_equal(harvest.work_requests, 3);
-	assert_ptr_equal(harvest.again_first, &s.fragments[1]);
-	assert_int_equal(rbx_send_ring_used(&s.channel.rings[0]), 1);
+	assert_int_equal(small_count(s.chain.refused), 4);
+	assert_false(small_combine(&s));
+	small_expect_at_rest(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(channel_random_fragments_equal_plain_array),
-		cmocka_unit_test(channel_random_faults_lose_and_double_nothing),
-		cmocka_unit_test(
-			channel_merged_failure_sends_members_again_alone),
-		cmocka_unit_test(
-			channel_flushed_is_sent_again_a_bounded_number_of_times),
+		cmocka_unit_test(channel_lone_request_leaves_at_once),
+		cmocka_unit_test(channel_every_work_request_of_a_chain_merges),
+		cmocka_unit_test(channel_credit_is_of_each_work_request),
+		cmocka_unit_test(channel_empty_queue_takes_no_credit),
 		cmocka_unit_test(channel_closed_window_parks_and_credit_reopens),
+		cmocka_unit_test(channel_used_up_staging_gives_credit_back),
 		cmocka_unit_test(channel_closed_window_collects_neighbours),
+		cmocka_unit_test(channel_reopened_window_lets_urgent_go_first),
 		cmocka_unit_test(channel_fence_waits_for_all_before),
 		cmocka_unit_test(channel_dead_refuses_all),
-		cmocka_unit_test(channel_not_posted_gives_everything_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

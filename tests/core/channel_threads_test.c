@@ -200,7 +200,7 @@ static void run(uint64_t window_bytes, uint32_t window_work_requests,
 		.message_bytes_max = 2048,
 		.has_any_lkey = true,
 	};
-	rbx_window_init(&world.window, &rbx_congestion_static, window_bytes,
+	rbx_window_init(&world.window, window_bytes,
 			window_work_requests);
 	rbx_channel_init(&world.channel, &world.planner, &world.window);
 	for (int i = 0; i < RINGS; i++)

@@ -39,7 +39,7 @@ static void setup(struct fixture *fixture)
 		.any_lkey = 5,
 		.staging = &fixture->staging,
 	};
-	rbx_merge_queue_init(&fixture->queue);
+	rbx_merge_queue_init(&fixture->queue, true);
 }
 
 /* Adds a fragment whose local memory touches no other's. */
@@ -241,6 +241,99 @@ static void planner_regions_with_other_keys_do_not_share_an_entry(void **state)
 	assert_int_equal(f.work.sges[1].lkey, 101);
 }
 
+/* Moves the bytes of the work request as a device would. */
+static void carry_out(const struct fixture *f, uint8_t *remote)
+{
+	uint8_t *at = remote + f->work.remote_addr;
+
+	for (uint32_t i = 0; i < f->work.sge_count; i++) {
+		const struct rbx_sge *sge = &f->work.sges[i];
+
+		memcpy(at, (void *)(uintptr_t)sge->addr, sge->length_bytes);
+		at += sge->length_bytes;
+	}
+}
+
+/* The original kept the address of the last request, and registered the memory
+ * of the first for all of them. */
+static void planner_merged_writes_go_where_each_would_alone(void **state)
+{
+	static uint8_t remote[32 * PAGE], plain[32 * PAGE];
+	static struct fixture f;
+	uint64_t at = 1000;
+
+	(void)state;
+	setup(&f);
+	for (uint32_t i = 0; i < 6; i++) {
+		uint32_t length_bytes = 700 * i + 1;
+		struct rbx_fragment *fragment =
+			add(&f, RBX_DIRECTION_WRITE, at, length_bytes);
+
+		memset((void *)(uintptr_t)fragment->local_addr, 'a' + (int)i,
+		       length_bytes);
+		memset(plain + at, 'a' + (int)i, length_bytes);
+		at += length_bytes;
+	}
+	assert_int_equal(next(&f), 6);
+	assert_int_equal(f.work.remote_addr, 1000);
+	carry_out(&f, remote);
+	assert_memory_equal(remote, plain, sizeof(remote));
+}
+
+/* The original took each request for one page. */
+static void planner_merges_reads_of_any_length(void **state)
+{
+	static const uint32_t lengths[] = { 1, 512, PAGE, 3 * PAGE, 70000, 7 };
+	static struct fixture f;
+	uint64_t at = 0x10000;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 6; i++) {
+		add(&f, RBX_DIRECTION_READ, at, lengths[i])->local_addr =
+			(uint64_t)i << 20;
+		at += lengths[i];
+	}
+	assert_int_equal(next(&f), 6);
+	assert_int_equal(f.work.length_bytes, at - 0x10000);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(f.work.sges[i].length_bytes, lengths[i]);
+}
+
+/* The original compared with the first request of a batch, without offsets. */
+static void planner_neighbour_of_the_first_alone_does_not_join(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + PAGE, PAGE);
+	add(&f, RBX_DIRECTION_WRITE, 0x10000 + 5 * PAGE, PAGE);
+	assert_int_equal(next(&f), 2);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(next(&f), 1);
+	assert_int_equal(next(&f), 0);
+}
+
+/* The original kept the members in an array of ten, without a check. */
+static void planner_many_small_members_stay_within_the_bounds(void **state)
+{
+	static struct fixture f;
+	uint32_t members = 0, count;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 64; i++)
+		add(&f, RBX_DIRECTION_WRITE, 0x10000 + (uint64_t)i, 1);
+	while ((count = next(&f)) != 0) {
+		assert_true(f.work.sge_count <= RBX_SGE_MAX);
+		members += count;
+	}
+	assert_int_equal(members, 64);
+}
+
 static void planner_staged_write_is_one_piece(void **state)
 {
 	static struct fixture f;
@@ -345,81 +438,6 @@ static void planner_region_is_never_staged(void **state)
 	assert_int_equal(f.work.sges[0].lkey, 77);
 }
 
-static void planner_reads_and_writes_take_turns(void **state)
-{
-	static struct fixture f;
-	int turns[6];
-
-	(void)state;
-	setup(&f);
-	for (int i = 0; i < 3; i++) {
-		add(&f, RBX_DIRECTION_READ, (uint64_t)i << 20, PAGE);
-		add(&f, RBX_DIRECTION_WRITE, (uint64_t)(i + 10) << 20, PAGE);
-	}
-	for (int i = 0; i < 6; i++) {
-		assert_int_equal(next(&f), 1);
-		turns[i] = f.work.direction;
-		if (i > 0)
-			assert_int_not_equal(turns[i], turns[i - 1]);
-	}
-}
-
-static void queue_fence_holds_back_what_follows(void **state)
-{
-	static struct fixture f;
-
-	(void)state;
-	setup(&f);
-	add(&f, RBX_DIRECTION_WRITE, 0x10000, PAGE);
-	f.fragments[1] = f.fragments[0];
-	f.fragments[1].flags = RBX_FRAGMENT_FENCE;
-	f.fragments[1].remote_addr = 0x10000 + PAGE;
-	f.fragments[1].node.next = NULL;
-	rbx_merge_queue_add(&f.queue, &f.fragments[1].node);
-	f.count = 2;
-	add(&f, RBX_DIRECTION_WRITE, 0x10000 + 2 * PAGE, PAGE);
-	assert_int_equal(next(&f), 1);
-	assert_int_equal(next(&f), 0);
-	assert_false(rbx_merge_queue_empty(&f.queue));
-	rbx_merge_queue_pass_fence(&f.queue);
-	assert_int_equal(next(&f), 2);
-	assert_true(rbx_merge_queue_empty(&f.queue));
-}
-
-static void queue_sent_again_passes_a_fence(void **state)
-{
-	static struct fixture f;
-
-	(void)state;
-	setup(&f);
-	f.fragments[0].flags = RBX_FRAGMENT_FENCE;
-	f.fragments[0].length_bytes = PAGE;
-	rbx_merge_queue_add(&f.queue, &f.fragments[0].node);
-	f.fragments[1].flags = RBX_FRAGMENT_AGAIN;
-	f.fragments[1].length_bytes = PAGE;
-	rbx_merge_queue_add(&f.queue, &f.fragments[1].node);
-	assert_int_equal(next(&f), 1);
-	assert_ptr_equal(f.work.first, &f.fragments[1]);
-}
-
-static void queue_clear_returns_everything(void **state)
-{
-	static struct fixture f;
-	int count = 0;
-
-	(void)state;
-	setup(&f);
-	for (int i = 0; i < 3; i++)
-		add(&f, i % 2, (uint64_t)i << 20, PAGE);
-	f.fragments[3].flags = RBX_FRAGMENT_FENCE;
-	rbx_merge_queue_add(&f.queue, &f.fragments[3].node);
-	for (struct rbx_node *node = &rbx_merge_queue_clear(&f.queue)->node;
-	     node != NULL; node = node->next)
-		count++;
-	assert_int_equal(count, 4);
-	assert_true(rbx_merge_queue_empty(&f.queue));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,15 +454,17 @@ int main(void)
 		cmocka_unit_test(planner_local_neighbours_share_an_entry),
 		cmocka_unit_test(
 			planner_regions_with_other_keys_do_not_share_an_entry),
+		cmocka_unit_test(planner_merged_writes_go_where_each_would_alone),
+		cmocka_unit_test(planner_merges_reads_of_any_length),
+		cmocka_unit_test(
+			planner_neighbour_of_the_first_alone_does_not_join),
+		cmocka_unit_test(
+			planner_many_small_members_stay_within_the_bounds),
 		cmocka_unit_test(planner_staged_write_is_one_piece),
 		cmocka_unit_test(planner_staged_read_arrives_where_it_belongs),
 		cmocka_unit_test(planner_failed_staged_read_changes_no_memory),
 		cmocka_unit_test(planner_staging_used_up_takes_nothing),
 		cmocka_unit_test(planner_region_is_never_staged),
-		cmocka_unit_test(planner_reads_and_writes_take_turns),
-		cmocka_unit_test(queue_fence_holds_back_what_follows),
-		cmocka_unit_test(queue_sent_again_passes_a_fence),
-		cmocka_unit_test(queue_clear_returns_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -389,6 +389,50 @@ static void requests_in_both_directions_all_complete(void **state)
 	test_pair_close(&pair);
 }
 
+/*
+ * Where keys differ in what the fabric can do with them (the soft one maps
+ * memory that has a file, and sends frames for other memory), a chain of both is
+ * still one chain: the last completion comes, and it speaks for all.
+ */
+static void chain_over_different_memory_completes(void **state)
+{
+	struct rbx_mr_init init = {
+		.length_bytes = 1 << 20,
+		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE,
+		.memory_fd = -1,
+	};
+	struct test_pair pair;
+	struct rbx_sge sges[3];
+	struct rbx_wr wrs[3];
+	struct rbx_mr *plain;
+	int i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	init.addr = pair.target_memory + (1 << 20);
+	assert_int_equal(pair.ops->register_memory(pair.server_device, &init, 1,
+						   &plain, NULL), 0);
+	for (i = 0; i < 3; i++) /* a mapping, where there is one, is in use */
+		assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, 64), 0);
+	test_fill(pair.local, 3 * 4096, 7);
+	for (i = 0; i < 3; i++) {
+		wrs[i] = test_wr(&pair, RBX_OP_WRITE, &sges[i], i * 4096u,
+				 (i == 1 ? 1u << 20 : 0) + i * 4096u, 4096);
+		wrs[i].flags = i == 2 ? RBX_WR_SIGNALED : 0;
+		wrs[i].next = i < 2 ? &wrs[i + 1] : NULL;
+	}
+	wrs[1].rkey = plain->rkey;
+	test_post(&pair, &wrs[0]);
+	assert_int_equal(test_wait(&pair, pair.client_cq).status, 0);
+	test_nothing(&pair, pair.client_cq);
+	for (i = 0; i < 3; i++)
+		assert_memory_equal(pair.target + (i == 1 ? 1 << 20 : 0) +
+					    i * 4096,
+				    pair.local + i * 4096, 4096);
+	pair.ops->deregister_memory(pair.server_device, &plain, 1);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -400,6 +444,7 @@ int main(void)
 		cmocka_unit_test(zero_length_completes),
 		cmocka_unit_test(inline_data_may_change_after_post),
 		cmocka_unit_test(selective_signaling_keeps_order),
+		cmocka_unit_test(chain_over_different_memory_completes),
 		cmocka_unit_test(send_queue_full_refused_and_wraps),
 		cmocka_unit_test(fenced_write_after_read_reads_old),
 		cmocka_unit_test(sends_arrive_in_order_with_length),

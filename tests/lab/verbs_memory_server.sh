@@ -47,11 +47,11 @@ is_less work_requests requests || fault "mode hybrid: as many work requests as r
 is_less doorbells work_requests || fault "mode hybrid does not chain"
 pass "each mode merges and chains what it should, and nothing is lost"
 
-bench "four queue pairs" --queue-pairs 4 --threads 2 --depth 16 --op mix:50 --pattern rand
+bench "four queue pairs" --qps 4 --threads 2 --depth 16 --op mix:50 --pattern rand
 bench "two replicas" --replicas 2 --op mix:50 --pattern zipf --checksums --polling event
 bench "copied buffers" --buffers staging --op mix:50 --pattern seq
 [ "$(key staged_bytes)" -gt 0 ] || fault "nothing is copied"
-bench "registered buffers" --op read --pattern seq
+bench "a region" --op read --pattern seq
 [ "$(key staged_bytes)" = 0 ] || fault "something is copied"
 bench "small blocks" --block 64 --volume 256K --op mix:50 --pattern rand
 bench "large blocks" --block 512K --depth 4 --op mix:50 --pattern seq

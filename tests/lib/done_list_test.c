@@ -427,6 +427,54 @@ static void polling_program_that_sleeps_is_always_woken(void **state)
 	tenant_close(&tenant);
 }
 
+struct event_witness {
+	pthread_t thread; /* that may handle the event */
+	uint32_t done_count;
+	uint32_t elsewhere_count; /* atomic */
+};
+
+static void event_handler(struct rbx_request *request)
+{
+	struct event_witness *witness = request->user;
+
+	if (!pthread_equal(pthread_self(), witness->thread))
+		RBX_FETCH_ADD(&witness->elsewhere_count, 1);
+	witness->done_count++;
+}
+
+/* The paper's handler of CQ events, in the event loop of the program. */
+static void event_handler_runs_on_the_thread_of_the_programs_loop(void **state)
+{
+	struct event_witness witness = { .thread = pthread_self() };
+	struct rbx_request request = {
+		.op = RBX_READ,
+		.length_bytes = PAGE,
+		.buf = bytes,
+		.complete = event_handler,
+		.user = &witness,
+	};
+	struct tenant tenant;
+	int epoll_fd;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0");
+	epoll_fd = epoll_on(rbx_event_fd(tenant.ctx));
+	for (uint32_t i = 0; i < 100; i++) {
+		tenant_submit(&tenant, &request);
+		while (witness.done_count == i) {
+			if (rbx_poll(tenant.ctx) == 0 &&
+			    witness.done_count == i)
+				assert_int_equal(readable(epoll_fd,
+							  TENANT_WAIT_MS),
+						 1);
+		}
+		assert_int_equal(request.status, 0);
+	}
+	assert_int_equal(RBX_LOAD_ACQUIRE(&witness.elsewhere_count), 0);
+	close(epoll_fd);
+	tenant_close(&tenant);
+}
+
 /*
  * A request whose peer is given up ends without a completion, long after its
  * work request came back flushed; the program sleeps meanwhile.
@@ -484,6 +532,8 @@ int main(void)
 		cmocka_unit_test(poll_is_refused_where_pollers_are),
 		cmocka_unit_test(poll_from_a_callback_is_refused),
 		cmocka_unit_test(polling_program_that_sleeps_is_always_woken),
+		cmocka_unit_test(
+			event_handler_runs_on_the_thread_of_the_programs_loop),
 		cmocka_unit_test(polling_program_hears_of_a_lost_peer),
 	};
 

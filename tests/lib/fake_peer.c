@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "core/random.h"
-#include "lib/plug.h"
+#include "lib/poller/plug.h"
+#include "lib/poller/set.h"
 #include "tests/lib/fake_peer.h"
 
 #define PENDING_MAX (RBX_SUBMIT_MAX * 256u)
+#define POLL_MAX 8
 #define PEERS_MAX 32u
 
 struct rbx_peer {
@@ -85,26 +87,38 @@ static int32_t carry_out(const struct rbx_peer *peer,
 	return 0;
 }
 
-/* Carries out one random fragment; false: there is none. */
-static bool network_step(void)
+/* Takes a random fragment off the network and carries it out. */
+static struct rbx_fragment *carry_out_any(void)
 {
-	struct pending pending;
-	uint32_t i;
+	uint32_t i = rbx_random_below(&network.random, network.pending_count);
+	struct pending pending = network.pending[i];
 
-	lock();
-	if (!network.pending_count || network.hold) {
-		unlock();
-		return false;
-	}
-	i = rbx_random_below(&network.random, network.pending_count);
-	pending = network.pending[i];
 	network.pending[i] = network.pending[--network.pending_count];
 	if (pending.peer)
 		pending.fragment->status =
 			carry_out(pending.peer, pending.fragment);
+	return pending.fragment;
+}
+
+/* One poll: some random fragments end together. False: there are none. */
+static bool network_step(void)
+{
+	struct rbx_fragment *list = NULL;
+	uint32_t count, most;
+
+	lock();
+	count = network.hold ? 0 : network.pending_count;
+	most = 1 + rbx_random_below(&network.random, POLL_MAX);
+	for (count = RBX_MIN(count, most); count; count--) {
+		struct rbx_fragment *fragment = carry_out_any();
+
+		fragment->node.next = list ? &list->node : NULL;
+		list = fragment;
+	}
 	unlock();
-	pending.fragment->done(pending.fragment);
-	return true;
+	if (list)
+		list->done(list);
+	return list != NULL;
 }
 
 static void *network_main(void *arg)
@@ -140,7 +154,7 @@ static void pending_add(struct rbx_peer *peer, struct rbx_fragment *first)
 	unlock();
 }
 
-/* Called by the plug, which is the real one (lib/peer_internal.h). */
+/* Called by the plug, which is the real one (lib/peer/internal.h). */
 void rbx_peer_send(struct rbx_peer *peer, struct rbx_fragment *first,
 		   struct rbx_fragment *last);
 
@@ -312,7 +326,7 @@ uint32_t fake_server_lent_count(struct fake_server *server)
 	return count;
 }
 
-/* ---- lib/peer.h -----------------------------------------------------------*/
+/* ---- lib/peer/peer.h -----------------------------------------------------------*/
 
 static struct fake_server *find_server(const char *address)
 {
@@ -435,7 +449,7 @@ int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
 	return err;
 }
 
-/* ---- lib/context.h, lib/poller.h ------------------------------------------*/
+/* ---- lib/context.h, lib/poller/poller.h ------------------------------------------*/
 
 const struct rbx_options *rbx_context_options(const struct rbx_context *ctx)
 {
@@ -514,6 +528,14 @@ void rbx_poller_visit(struct rbx_poller *poller)
 void rbx_poller_leave(struct rbx_poller *poller)
 {
 	pthread_mutex_unlock(&poller->lock);
+}
+
+void rbx_pollers_visit_all(struct rbx_context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->poller_count; i++) {
+		rbx_poller_visit(ctx->pollers[i]);
+		rbx_poller_leave(ctx->pollers[i]);
+	}
 }
 
 int rbx_poll(struct rbx_context *ctx)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fake_peer.h - memory servers in this process, in the place of lib/peer.c and
+ * fake_peer.h - memory servers in this process, in the place of lib/peer/peer.c and
  * of the context, for tests of what stands above them.
  *
  * Fragments lie in one heap until a network thread picks one at random, carries
@@ -12,7 +12,7 @@
 #define RBX_TEST_FAKE_PEER_H
 
 #include "lib/context.h"
-#include "lib/peer.h"
+#include "lib/peer/peer.h"
 
 #define FAKE_SERVERS_MAX 8u
 #define FAKE_AREAS_MAX 64u

@@ -170,7 +170,7 @@ static void mode_hybrid_merges_and_chains(void **state)
 
 static void window_in_bytes_is_never_exceeded(void **state)
 {
-	struct rbx_stats stats = run("mode=doorbell window=64K", 1);
+	struct rbx_stats stats = run("mode=doorbell window=64K fragment=64K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 64 << 10);
@@ -180,7 +180,7 @@ static void window_in_bytes_is_never_exceeded(void **state)
 
 static void window_bounds_what_merging_makes(void **state)
 {
-	struct rbx_stats stats = run("mode=hybrid window=16K", 1);
+	struct rbx_stats stats = run("mode=hybrid window=16K fragment=16K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 16 << 10);
@@ -201,19 +201,36 @@ static void window_in_work_requests_is_never_exceeded(void **state)
 static void window_is_shared_by_threads_and_queue_pairs(void **state)
 {
 	struct rbx_stats stats = run(
-		"mode=doorbell window=32K queue_pairs=4 pollers=2", THREADS);
+		"mode=doorbell window=32K fragment=32K queue_pairs=4 pollers=2", THREADS);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 32 << 10);
 	assert_true(stats.window_waits > 0);
 }
 
-static void window_smaller_than_a_request_lets_one_through(void **state)
+static void window_of_one_fragment_lets_one_through(void **state)
 {
-	struct rbx_stats stats = run("mode=hybrid window=1K", 1);
+	struct rbx_stats stats = run("mode=hybrid window=4K fragment=4K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= PAGE);
+}
+
+static void window_policies_keep_the_bytes_right(void **state)
+{
+	static const char *const settings[] = {
+		"window=aimd fragment=4K pollers=2",
+		"window=delay fragment=4K queue_pairs=3",
+		"window=auto fragment=4K pollers=2",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		struct rbx_stats stats = run(settings[i], THREADS);
+
+		assert_true(stats.window_bytes >= PAGE);
+		assert_int_equal(stats.window_clamps, 0);
+	}
 }
 
 /* ---- Everything else -------------------------------------------------------*/
@@ -358,7 +375,8 @@ int main(void)
 		cmocka_unit_test(window_bounds_what_merging_makes),
 		cmocka_unit_test(window_in_work_requests_is_never_exceeded),
 		cmocka_unit_test(window_is_shared_by_threads_and_queue_pairs),
-		cmocka_unit_test(window_smaller_than_a_request_lets_one_through),
+		cmocka_unit_test(window_of_one_fragment_lets_one_through),
+		cmocka_unit_test(window_policies_keep_the_bytes_right),
 		cmocka_unit_test(queue_pairs_share_the_work),
 		cmocka_unit_test(several_threads_and_pollers_share_a_peer),
 		cmocka_unit_test(polling_busy_never_sleeps),

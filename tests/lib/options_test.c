@@ -46,15 +46,17 @@ static void options_defaults_are_as_documented(void **state)
 	assert_string_equal(options.mode, "hybrid");
 	assert_string_equal(options.buffers, "auto");
 	assert_string_equal(options.polling, "adaptive");
-	assert_int_equal(options.window_bytes, 0);
+	assert_string_equal(options.window, "auto");
+	assert_null(options.congestion);
 	assert_int_equal(options.window_work_requests, 0);
 	assert_int_equal(options.fragment_bytes, 128 << 10);
-	assert_int_equal(options.queue_pairs, 1);
+	assert_int_equal(options.queue_pairs, 0);
 	assert_int_equal(options.pollers, 1);
 	assert_int_equal(options.requests_max, 4096);
 	assert_int_equal(options.peer_timeout_ms, 5000);
 	assert_string_equal(options.secret_file, "");
 	assert_int_equal(options.insecure, 0);
+	assert_string_equal(options.tune_file, "");
 }
 
 static void options_set_by_text_changes_the_field(void **state)
@@ -73,9 +75,15 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_set("buffers=staging");
 	assert_string_equal(options.buffers, "staging");
 	assert_set("window=3M");
-	assert_int_equal(options.window_bytes, 3 << 20);
-	assert_set("window=2G");
-	assert_int_equal(options.window_bytes, (uint64_t)2 << 30);
+	assert_string_equal(options.window, "3M");
+	assert_set("window=off");
+	assert_set("overload=64:20");
+	assert_set("overload=0:9999");
+	assert_set("overload=off");
+	assert_set("window=aimd");
+	assert_set("window=delay");
+	assert_set("window=auto");
+	assert_string_equal(options.window, "auto");
 	assert_set("window_work_requests=64");
 	assert_int_equal(options.window_work_requests, 64);
 	assert_set("fragment=64K");
@@ -84,6 +92,12 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_int_equal(options.queue_pairs, 16);
 	assert_set("pollers=0");
 	assert_int_equal(options.pollers, 0);
+	assert_set("pollers=peer");
+	assert_true(options.pollers == RBX_POLLERS_PEER);
+	assert_set("pollers=queue_pair");
+	assert_true(options.pollers == RBX_POLLERS_QUEUE_PAIR);
+	assert_set("poll_cpu_percent=1");
+	assert_int_equal(options.poll_cpu_percent, 1);
 	assert_set("requests_max=65536");
 	assert_int_equal(options.requests_max, 65536);
 	assert_set("peer_timeout_ms=100");
@@ -92,15 +106,19 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_string_equal(options.secret_file, "/etc/secret=1");
 	assert_set("insecure=1");
 	assert_int_equal(options.insecure, 1);
+	assert_set("tune_file=none");
+	assert_string_equal(options.tune_file, "none");
 }
 
 static void options_polling_takes_each_form(void **state)
 {
 	static const char *const forms[] = {
-		"polling=busy",		  "polling=event",
-		"polling=adaptive",	  "polling=adaptive:0",
-		"polling=adaptive:120",	  "polling=adaptive:120:1",
-		"polling=adaptive:120:32"
+		"polling=busy",		   "polling=event",
+		"polling=event-batch:1",   "polling=event-batch:16384",
+		"polling=hybrid",	   "polling=adaptive",
+		"polling=adaptive:0",	   "polling=adaptive:120",
+		"polling=adaptive:120:1",  "polling=adaptive:120:32",
+		"polling=shared:1",	   "polling=shared:16"
 	};
 
 	(void)state;
@@ -120,19 +138,32 @@ static void options_bad_value_is_refused_and_named(void **state)
 	assert_refused("mode=both", "mode=both", "hybrid");
 	assert_refused("mode=a-name-that-is-far-too-long", "mode", "longer");
 	assert_refused("buffers=fast", "buffers=fast", "staging");
-	assert_refused("window=", "window=", "not a number");
-	assert_refused("window=1X", "window=1X", "K, M, G, T");
-	assert_refused("window=1KK", "window=1KK", "K, M, G, T");
-	assert_refused("window=-1", "window=-1", "must be 0 to");
-	assert_refused("window=9999999999G", "window=9999999999G", "");
-	assert_refused("window=99999999999999999999", "window=999", "");
+	assert_refused("window=", "window=", "must be off, aimd, delay, auto");
+	assert_refused("window=0", "window=0", "must be off");
+	assert_refused("window=on", "window=on", "must be off");
+	assert_refused("window=1X", "window=1X", "K, M, G");
+	assert_refused("window=1KK", "window=1KK", "K, M, G");
+	assert_refused("window=-1", "window=-1", "to 512G");
+	assert_refused("window=4095", "window=4095", "one fragment to 512G");
+	assert_refused("window=513G", "window=513G", "to 512G");
+	assert_refused("window=9999999999999999", "longer than", "");
+	assert_refused("overload=", "overload=", "64:20");
+	assert_refused("overload=64", "overload=64", "64:20");
+	assert_refused("overload=64:0", "overload=64:0", "1 to 9999");
+	assert_refused("overload=64:-1", "overload=64:-1", "1 to 9999");
+	assert_refused("overload=64:20:3", "overload=64:20:3", "64:20");
+	assert_refused("overload=100000:1", "overload=100000:1", "99999");
 	assert_refused("fragment=2K", "fragment=2K", "4096");
 	assert_refused("fragment=512K", "fragment=512K", "262144");
 	assert_refused("fragment=5000", "fragment=5000", "power of two");
-	assert_refused("queue_pairs=0", "queue_pairs=0", "1 to 16");
-	assert_refused("queue_pairs=17", "queue_pairs=17", "1 to 16");
-	assert_refused("queue_pairs=4294967297", "queue_pairs", "1 to 16");
+	assert_refused("queue_pairs=-1", "queue_pairs=-1", "0 to 16");
+	assert_refused("queue_pairs=17", "queue_pairs=17", "0 to 16");
+	assert_refused("queue_pairs=4294967297", "queue_pairs", "0 to 16");
 	assert_refused("pollers=17", "pollers=17", "0 to 16");
+	assert_refused("pollers=4294967295", "pollers", "0 to 16");
+	assert_refused("pollers=peers", "pollers=peers", "number");
+	assert_refused("poll_cpu_percent=0", "poll_cpu_percent", "1 to 100");
+	assert_refused("poll_cpu_percent=101", "poll_cpu_percent", "1 to 100");
 	assert_refused("requests_max=63", "requests_max=63", "64 to 65536");
 	assert_refused("requests_max=65537", "requests_max", "64 to 65536");
 	assert_refused("peer_timeout_ms=99", "peer_timeout_ms=99", "100");
@@ -144,6 +175,10 @@ static void options_bad_polling_is_refused_and_named(void **state)
 {
 	static const char *const forms[] = {
 		"polling=",		"polling=lazy",
+		"polling=event-batch",	"polling=event-batch:0",
+		"polling=event-batch:16385", "polling=event-batch:1:1",
+		"polling=shared",	"polling=shared:0",
+		"polling=shared:17",	"polling=hybrid:1",
 		"polling=adaptive:",	"polling=adaptive:x",
 		"polling=adaptive:1:",	"polling=adaptive:1:0",
 		"polling=adaptive:1:33", "polling=adaptive:1:2:3",
@@ -200,10 +235,13 @@ static void describe_prints_each_option_as_it_is_set(void **state)
 	(void)state;
 	assert_int_equal(length, strlen(text));
 	assert_non_null(strstr(text, "mode=merge\n"));
-	assert_non_null(strstr(text, "window=3145728\n"));
+	assert_non_null(strstr(text, "window=3M\n"));
 	assert_non_null(strstr(text, "queue_pairs=2\n"));
 	assert_non_null(strstr(text, "peer_timeout_ms=5000\n"));
 	assert_non_null(strstr(text, "using=soft: "));
+	assert_non_null(strstr(text, "taken=soft tcp\n"));
+	assert_non_null(strstr(text, "registering=none: "));
+	assert_non_null(strstr(text, "tuning=none: "));
 	/* As snprintf(): cut to the size, the whole length returned. */
 	assert_int_equal(rbx_describe(ctx, start, sizeof(start)), length);
 	assert_int_equal(strlen(start), sizeof(start) - 1);
@@ -212,7 +250,8 @@ static void describe_prints_each_option_as_it_is_set(void **state)
 	rbx_close(ctx);
 }
 
-/* What describe prints can be given to rbx_options_set() again. */
+/* What describe prints can be given to rbx_options_set() again, but for the last
+ * four lines, which say what was taken. */
 static void describe_lines_are_options(void **state)
 {
 	struct rbx_context *ctx = tenant_context("polling=adaptive:9:3");
@@ -223,11 +262,10 @@ static void describe_lines_are_options(void **state)
 	(void)state;
 	rbx_describe(ctx, text, sizeof(text));
 	while ((line = strsep(&rest, "\n")) && *line) {
-		if (strncmp(line, "using=", 6))
+		if (lines++ < 18)
 			assert_set(line);
-		lines++;
 	}
-	assert_int_equal(lines, 16);
+	assert_int_equal(lines, 18 + 4);
 	assert_string_equal(options.polling, "adaptive:9:3");
 	rbx_close(ctx);
 }

@@ -21,7 +21,7 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/fabric_choice.h"
 #include "lib/secret.h"
-#include "lib/session.h"
+#include "lib/session/session.h"
 #include "wire/attach.h"
 #include "wire/message.h"
 #include "wire/reason.h"
@@ -41,6 +41,8 @@ enum mode {
 	SHORT_LEASE, /* the same, with a lease that is over first */
 	CHATTERS, /* welcomes, then answers what nobody asked */
 	LEAVES, /* ends the connection after AUTH */
+	LEAVES_OUT, /* says its second message, and never its first */
+	HAS_HAD, /* has had a message that we never sent */
 };
 
 struct rogue {
@@ -158,6 +160,15 @@ static void rogue_answer(struct rogue *rogue,
 		},
 	};
 
+	const struct rbx_wire_message second = {
+		.type = RBX_WIRE_LETTER,
+		.letter.sequence = 2,
+	};
+	const struct rbx_wire_message had = {
+		.type = RBX_WIRE_LETTER_TAKEN,
+		.letter_taken.sequence = 1,
+	};
+
 	switch (m->type) {
 	case RBX_WIRE_HELLO:
 		if (rogue->mode == GARBAGE) {
@@ -178,6 +189,12 @@ static void rogue_answer(struct rogue *rogue,
 			rogue->ops->disconnect(rogue->qp);
 		else
 			rogue_welcome(rogue, m);
+		break;
+	case RBX_WIRE_LETTER_TAKEN:
+		if (rogue->mode == LEAVES_OUT)
+			rogue_send(rogue, &second);
+		else if (rogue->mode == HAS_HAD)
+			rogue_send(rogue, &had);
 		break;
 	case RBX_WIRE_SLAB_MAP:
 		if (rogue->mode == CHATTERS)
@@ -450,6 +467,28 @@ static void call_to_a_silent_server_times_out(void **state)
 	assert_int_equal(meeting.lost_count, 1);
 }
 
+static void message_that_leaves_one_out_ends_the_connection(void **state)
+{
+	struct meeting meeting;
+
+	(void)state;
+	assert_int_equal(meet(&meeting, LEAVES_OUT, NULL), 0);
+	wait_lost(&meeting);
+	assert_non_null(strstr(meeting.reason, "is missing"));
+	part(&meeting);
+}
+
+static void receipt_for_no_message_ends_the_connection(void **state)
+{
+	struct meeting meeting;
+
+	(void)state;
+	assert_int_equal(meet(&meeting, HAS_HAD, NULL), 0);
+	wait_lost(&meeting);
+	assert_non_null(strstr(meeting.reason, "never sent"));
+	part(&meeting);
+}
+
 static void answer_that_nobody_asked_for_ends_the_session(void **state)
 {
 	struct meeting meeting;
@@ -475,6 +514,9 @@ int main(void)
 		cmocka_unit_test(server_that_falls_silent_is_lost_once),
 		cmocka_unit_test(lease_is_given_up_at_half_its_term),
 		cmocka_unit_test(call_to_a_silent_server_times_out),
+		cmocka_unit_test(
+			message_that_leaves_one_out_ends_the_connection),
+		cmocka_unit_test(receipt_for_no_message_ends_the_connection),
 		cmocka_unit_test(answer_that_nobody_asked_for_ends_the_session),
 	};
 

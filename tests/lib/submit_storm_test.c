@@ -54,6 +54,7 @@ static void prepare(struct slot *slot)
 	slot->request.op = write ? RBX_WRITE : RBX_READ;
 	slot->request.flags = slot->left_count % 32 == 5 ? RBX_FENCE :
 			      slot->left_count % 8 == 2	 ? RBX_NO_MERGE :
+			      slot->left_count % 8 == 5	 ? RBX_URGENT :
 							   0;
 	slot->number += write;
 	for (uint32_t i = 0; i < WORDS; i++)
@@ -219,7 +220,7 @@ static void storm_over_whole_cables_loses_nothing(void **state)
 {
 	(void)state;
 	run("pollers=2 requests_max=256", false);
-	run("queue_pairs=3 window=64K", false);
+	run("queue_pairs=3 window=64K fragment=64K", false);
 }
 
 static void storm_over_cut_cables_loses_nothing(void **state)

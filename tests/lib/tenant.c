@@ -19,20 +19,32 @@ static const char *environment(const char *name, const char *otherwise)
 	return value ? value : otherwise;
 }
 
+void tenant_server_options(struct rbx_server_options *options)
+{
+	rbx_server_options_defaults(options);
+	strcpy(options->listen, environment("RBX_TEST_LISTEN", "127.0.0.1:0"));
+	strcpy(options->fabric, environment("RBX_TEST_FABRIC", "soft:tcp"));
+	options->slab_bytes = TENANT_SLAB_BYTES;
+	options->memory_bytes = TENANT_SLABS * TENANT_SLAB_BYTES;
+	options->insecure = 1; /* verbs may not have a loopback address */
+}
+
 struct rbx_server *tenant_server(void)
 {
 	struct rbx_server_options options;
 	struct rbx_server *server;
 
-	rbx_server_options_defaults(&options);
-	strcpy(options.listen, environment("RBX_TEST_LISTEN", "127.0.0.1:0"));
-	strcpy(options.fabric, environment("RBX_TEST_FABRIC", "soft:tcp"));
-	options.slab_bytes = TENANT_SLAB_BYTES;
-	options.memory_bytes = TENANT_SLABS * TENANT_SLAB_BYTES;
-	options.insecure = 1; /* verbs may not have a loopback address */
+	tenant_server_options(&options);
 	if (rbx_server_start(&server, &options))
 		fail_msg("%s", rbx_last_error());
 	return server;
+}
+
+void tenant_options(struct rbx_options *options)
+{
+	rbx_options_defaults(options);
+	strcpy(options->fabric, environment("RBX_TEST_FABRIC", "soft:tcp"));
+	options->insecure = 1;
 }
 
 struct rbx_context *tenant_context(const char *settings)
@@ -42,9 +54,7 @@ struct rbx_context *tenant_context(const char *settings)
 	char text[256];
 	char *rest = text, *one;
 
-	rbx_options_defaults(&options);
-	strcpy(options.fabric, environment("RBX_TEST_FABRIC", "soft:tcp"));
-	options.insecure = 1;
+	tenant_options(&options);
 	snprintf(text, sizeof(text), "%s", settings);
 	while ((one = strsep(&rest, " ")))
 		if (*one && rbx_options_set(&options, one))
@@ -54,15 +64,29 @@ struct rbx_context *tenant_context(const char *settings)
 	return ctx;
 }
 
+/* tenant->ctx is open. */
+static void borrow(struct tenant *tenant, const char *address)
+{
+	if (rbx_peer_connect(tenant->ctx, &tenant->peer, address))
+		fail_msg("%s", rbx_last_error());
+	if (rbx_borrow(tenant->peer, &tenant->remote, TENANT_SLAB_BYTES))
+		fail_msg("%s", rbx_last_error());
+}
+
 void tenant_open_at(struct tenant *tenant, const char *address,
 		    const char *settings)
 {
 	tenant->server = NULL;
 	tenant->ctx = tenant_context(settings);
-	if (rbx_peer_connect(tenant->ctx, &tenant->peer, address))
+	borrow(tenant, address);
+}
+
+void tenant_open_with(struct tenant *tenant, const struct rbx_options *options)
+{
+	tenant->server = tenant_server();
+	if (rbx_open(&tenant->ctx, options))
 		fail_msg("%s", rbx_last_error());
-	if (rbx_borrow(tenant->peer, &tenant->remote, TENANT_SLAB_BYTES))
-		fail_msg("%s", rbx_last_error());
+	borrow(tenant, rbx_server_address(tenant->server));
 }
 
 void tenant_open(struct tenant *tenant, const char *settings)

@@ -31,6 +31,8 @@ struct tenant {
 	struct rbx_remote *remote; /* TENANT_SLAB_BYTES */
 };
 
+/* For a server in this environment. */
+void tenant_server_options(struct rbx_server_options *options);
 /* A server of this process; ends with rbx_server_stop(). */
 struct rbx_server *tenant_server(void);
 /* A context with "mode=single window=1M"; ends with rbx_close(). */
@@ -39,6 +41,9 @@ struct rbx_context *tenant_context(const char *settings);
 void tenant_open(struct tenant *tenant, const char *settings);
 void tenant_open_at(struct tenant *tenant, const char *address,
 		    const char *settings);
+/* What tenant_open() starts from, and opening with options of any kind. */
+void tenant_options(struct rbx_options *options);
+void tenant_open_with(struct tenant *tenant, const struct rbx_options *options);
 void tenant_close(struct tenant *tenant);
 
 struct rbx_stats tenant_stats(struct rbx_context *ctx);

@@ -228,6 +228,42 @@ static void unmap_twice_or_of_anothers_slab_is_refused(void **state)
 	world_stop(&world);
 }
 
+static void key_of_anothers_slab_is_refused(void **state)
+{
+	struct rbx_session *owner, *thief;
+	struct rbx_grant owned, borrowed;
+	struct rbx_qp *owner_qp, *thief_qp;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	owner = world_session(&world);
+	thief = world_session(&world);
+	owner_qp = world_qp(&world, owner);
+	thief_qp = world_qp(&world, thief);
+	assert_int_equal(rbx_session_map(owner, &owned), 0);
+	assert_int_equal(rbx_session_map(thief, &borrowed), 0);
+	memset(world.memory, 0x55, WORLD_SLAB_BYTES);
+	assert_int_equal(world_transfer(&world, owner_qp, RBX_OP_WRITE,
+					&owned), 0);
+	memset(world.memory, 0, WORLD_SLAB_BYTES);
+	assert_int_equal(world_transfer(&world, thief_qp, RBX_OP_READ,
+					&borrowed), 0);
+	/* It knows address and key, and that is not enough. */
+	assert_int_equal(world_transfer(&world, thief_qp, RBX_OP_READ, &owned),
+			 -EACCES);
+	assert_int_equal(world.memory[0], 0);
+	assert_int_equal(world_transfer(&world, owner_qp, RBX_OP_READ, &owned),
+			 0);
+	assert_int_equal(world.memory[WORLD_SLAB_BYTES - 1], 0x55);
+	world.choice.ops->destroy_qp(owner_qp);
+	world.choice.ops->destroy_qp(thief_qp);
+	rbx_session_close(owner);
+	rbx_session_close(thief);
+	world_stop(&world);
+}
+
 static void map_beyond_the_memory_is_refused(void **state)
 {
 	struct rbx_session *session;
@@ -312,6 +348,7 @@ int main(void)
 		cmocka_unit_test(slab_is_zero_for_the_next_client),
 		cmocka_unit_test(unmap_ends_the_access),
 		cmocka_unit_test(unmap_twice_or_of_anothers_slab_is_refused),
+		cmocka_unit_test(key_of_anothers_slab_is_refused),
 		cmocka_unit_test(map_beyond_the_memory_is_refused),
 		cmocka_unit_test(map_beyond_the_quota_is_refused),
 		cmocka_unit_test(stats_travel_whole),

@@ -7,14 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint8_t *buffer_of(struct stranger *stranger, uint64_t number)
+static uint8_t *receive_buffer(struct stranger *stranger, uint64_t number)
 {
-	return stranger->buffers + number * STRANGER_BUFFER_BYTES;
+	return stranger->buffers +
+	       (STRANGER_SENDS + number) * STRANGER_BUFFER_BYTES;
 }
 
 static void stranger_prepare(struct stranger *stranger, struct world *world)
 {
-	const size_t size = (STRANGER_RECEIVES + 1) * STRANGER_BUFFER_BYTES;
+	const size_t size = (STRANGER_SENDS + STRANGER_RECEIVES) *
+			    STRANGER_BUFFER_BYTES;
 	const struct rbx_fabric_ops *ops = world->choice.ops;
 	struct rbx_mr_init init = {
 		.length_bytes = size,
@@ -40,11 +42,11 @@ static void receives_post(struct stranger *stranger)
 	struct rbx_recv_wr *bad;
 	uint64_t i;
 
-	for (i = 1; i <= STRANGER_RECEIVES; i++) {
+	for (i = 0; i < STRANGER_RECEIVES; i++) {
 		struct rbx_recv_wr wr = {
 			.wr_id = i,
 			.sge = {
-				.addr = (uintptr_t)buffer_of(stranger, i),
+				.addr = (uintptr_t)receive_buffer(stranger, i),
 				.length_bytes = STRANGER_BUFFER_BYTES,
 				.lkey = stranger->mr->lkey,
 			},
@@ -116,8 +118,10 @@ void stranger_leave(struct stranger *stranger)
 void stranger_send_bytes(struct stranger *stranger, const void *bytes,
 			 size_t length_bytes)
 {
+	uint8_t *buffer = stranger->buffers +
+			  stranger->sends_count * STRANGER_BUFFER_BYTES;
 	const struct rbx_sge sge = {
-		.addr = (uintptr_t)stranger->buffers,
+		.addr = (uintptr_t)buffer,
 		.length_bytes = (uint32_t)length_bytes,
 		.lkey = stranger->mr->lkey,
 	};
@@ -129,7 +133,8 @@ void stranger_send_bytes(struct stranger *stranger, const void *bytes,
 	};
 
 	assert_true(length_bytes <= STRANGER_BUFFER_BYTES);
-	memcpy(stranger->buffers, bytes, length_bytes);
+	assert_true(stranger->sends_count++ < STRANGER_SENDS);
+	memcpy(buffer, bytes, length_bytes);
 	assert_int_equal(stranger->world->choice.ops->post_send(stranger->qp,
 								&wr, &bad),
 			 0);
@@ -159,7 +164,8 @@ bool stranger_hear(struct stranger *stranger, struct rbx_wire_message *message)
 			return false;
 		if (wc.opcode != RBX_OP_RECV)
 			continue;
-		assert_int_equal(rbx_wire_decode(buffer_of(stranger, wc.wr_id),
+		assert_int_equal(rbx_wire_decode(receive_buffer(stranger,
+								wc.wr_id),
 						 wc.length_bytes, message),
 				 0);
 		return true;

@@ -14,14 +14,16 @@
 #include "wire/reason.h"
 
 #define STRANGER_RECEIVES 16
+#define STRANGER_SENDS 64 /* all that a test sends over one connection */
 #define STRANGER_BUFFER_BYTES 8192
 
 struct stranger {
 	struct world *world;
 	struct rbx_cq *cq;
 	struct rbx_qp *qp;
-	uint8_t *buffers; /* one to send, then the receives */
+	uint8_t *buffers; /* the sends, then the receives */
 	struct rbx_mr *mr;
+	uint32_t sends_count; /* each has a buffer: it may leave late */
 	uint64_t next_id;
 	/* Of the handshake, as far as it got. */
 	struct rbx_wire_message hello;

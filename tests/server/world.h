@@ -19,7 +19,7 @@
 #include "include/rdmabox/server.h"
 #include "lib/fabric_choice.h"
 #include "lib/secret.h"
-#include "lib/session.h"
+#include "lib/session/session.h"
 
 #define WORLD_SLAB_BYTES (64u << 10)
 #define WORLD_WAIT_MS 20000 /* against hangs only */

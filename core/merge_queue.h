@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * merge_queue.h - what waits in front of the planner, and whose turn it is.
+ *
+ * One line for reads and one for writes, as in the paper, and two more for those
+ * that are urgent; behind a fence whatever came after it. Reads and writes take
+ * turns, so that neither starves the other. Urgent fragments go first: a read
+ * that somebody waits for passes the writes that nobody waits for. After
+ * RBX_URGENT_RUN_MAX urgent work requests in a row one of the others has its turn,
+ * so these slow down but never stop.
+ *
+ * Where the planner merges, a line is put in remote order (remote_order.h) when
+ * it comes up, not when it is added to: what arrives while a line waits is sorted
+ * once, however it came. No fragment is overtaken by more than RBX_OVERTAKE_MAX of
+ * its line that arrived after it. A fence is passed by nobody, urgent or not.
+ *
+ * The combiner's own: no locks.
+ */
+#ifndef RBX_MERGE_QUEUE_H
+#define RBX_MERGE_QUEUE_H
+
+#include "core/request.h"
+
+/* The lines: a direction, and from there RBX_DIRECTIONS on if it is urgent. */
+#define RBX_LINES (2 * RBX_DIRECTIONS)
+#define RBX_URGENT_LINES (((1u << RBX_DIRECTIONS) - 1) << RBX_DIRECTIONS)
+#define RBX_LINES_OF(direction) ((1u | 1u << RBX_DIRECTIONS) << (direction))
+
+struct rbx_line {
+	struct rbx_fragment *first; /* may be planned, in this order */
+	struct rbx_fragment *arrived_first; /* after those */
+	struct rbx_fragment *arrived_last; /* of use only where first is */
+};
+
+struct rbx_merge_queue {
+	struct rbx_line lines[RBX_LINES];
+	struct rbx_fragment *fenced_first; /* a fence and all that follows it */
+	struct rbx_fragment *fenced_last;
+	uint32_t waiting_mask; /* a bit for each line that is not empty */
+	uint32_t urgent_count; /* urgent turns in a row while others waited */
+	uint8_t turn; /* index of the line whose turn it is */
+	uint8_t next_direction; /* whose turn is next, if there is a choice */
+	bool in_order; /* in remote order */
+};
+
+void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order);
+
+/* Adds the fragments of a list ended by NULL. */
+void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list);
+
+/* Whether nothing may be planned: all that waits is behind a fence. */
+static inline bool rbx_merge_queue_fenced(const struct rbx_merge_queue *queue)
+{
+	return queue->waiting_mask == 0;
+}
+
+static inline bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
+{
+	return queue->waiting_mask == 0 && queue->fenced_first == NULL;
+}
+
+/* What has arrived in the line whose turn it is, at least one: as much as is
+ * ordered at once. */
+struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue);
+
+/* Which of the lines that are not empty is to have its turn. */
+static inline uint32_t rbx_merge_queue_turn(const struct rbx_merge_queue *queue)
+{
+	uint32_t urgent = queue->waiting_mask & RBX_URGENT_LINES;
+	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
+	uint32_t preferred;
+
+	if (urgent != 0 &&
+	    (lines == 0 || queue->urgent_count < RBX_URGENT_RUN_MAX))
+		lines = urgent;
+	preferred = lines & RBX_LINES_OF(queue->next_direction);
+	return (uint32_t)__builtin_ctz(preferred ? preferred : lines);
+}
+
+/* The fragment whose turn it is, or NULL: all is empty or behind a fence. */
+static inline struct rbx_fragment *
+rbx_merge_queue_head(struct rbx_merge_queue *queue)
+{
+	struct rbx_line *line;
+
+	if (queue->waiting_mask == 0)
+		return NULL;
+	queue->turn = (uint8_t)rbx_merge_queue_turn(queue);
+	line = &queue->lines[queue->turn];
+	if (line->first == NULL)
+		line->first = rbx_merge_queue_arrived(queue);
+	return line->first;
+}
+
+/* What follows a fragment in the line whose turn it is, or NULL. */
+static inline struct rbx_fragment *
+rbx_merge_queue_after(struct rbx_merge_queue *queue,
+		      struct rbx_fragment *fragment)
+{
+	if (fragment->node.next == NULL &&
+	    queue->lines[queue->turn].arrived_first != NULL)
+		fragment->node.next = &rbx_merge_queue_arrived(queue)->node;
+	return rbx_fragment_next(fragment);
+}
+
+/* Takes the fragments from the head to `last` out; the turn is over. */
+static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
+					struct rbx_fragment *last)
+{
+	struct rbx_line *line = &queue->lines[queue->turn];
+	uint32_t bit = 1u << queue->turn;
+
+	RBX_ASSERT(line->first != NULL);
+	line->first = rbx_fragment_next(last);
+	last->node.next = NULL;
+	if (line->first == NULL && line->arrived_first == NULL)
+		queue->waiting_mask &= ~bit;
+	queue->next_direction = !last->direction;
+	if (bit & RBX_URGENT_LINES && queue->waiting_mask & ~RBX_URGENT_LINES)
+		queue->urgent_count++;
+	else
+		queue->urgent_count = 0;
+}
+
+/*
+ * Lets a fence pass, with what follows it up to the next fence. Only when all
+ * that came before has completed: the lines are empty, nothing is in flight.
+ */
+void rbx_merge_queue_pass_fence(struct rbx_merge_queue *queue);
+
+/* Takes everything out, fenced or not; a list ended by NULL. */
+struct rbx_fragment *rbx_merge_queue_clear(struct rbx_merge_queue *queue);
+
+#endif

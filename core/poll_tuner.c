@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poll_tuner.c - samples of gaps, and the patience that fits them.
+ *
+ * A gap begins with the first poll that finds nothing and ends with the next
+ * that finds something. It may contain sleeps: of several the first alone
+ * counts, since the others come of needless wake-ups.
+ */
+#include "core/poll_tuner.h"
+
+#define SLEEP_NS RBX_POLL_SLEEP_NS
+#define GAPS_BETWEEN_MIN 32u
+#define GAPS_BETWEEN_MAX 512u
+#define VAIN_MAX 16u
+
+/* Of a poll that takes this long RBX_POLL_SLEEP_NS makes the paper's 120. */
+#define POLL_NS_FIRST (SLEEP_NS / 120)
+/* A shorter row says little about one poll. */
+#define POLLS_TO_MEASURE 8u
+
+void rbx_poll_tuner_init(struct rbx_poll_tuner *tuner, uint32_t cpu_percent)
+{
+	RBX_ASSERT(cpu_percent >= 1 && cpu_percent <= 100);
+	rbx_port_fill(tuner, 0, sizeof(*tuner));
+	tuner->patience_ns = SLEEP_NS;
+	tuner->poll_ns = POLL_NS_FIRST;
+	tuner->retry_max = SLEEP_NS / POLL_NS_FIRST;
+	tuner->gaps_between = GAPS_BETWEEN_MIN;
+	tuner->cpu_percent = cpu_percent;
+}
+
+/* What the samples would have cost with this patience. */
+static uint64_t cost_ns(const struct rbx_poll_tuner *tuner,
+			uint32_t patience_ns)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < RBX_POLL_SAMPLES; i++) {
+		uint32_t gap_ns = tuner->samples_ns[i];
+
+		sum_ns += gap_ns < patience_ns ? gap_ns :
+						 patience_ns + SLEEP_NS;
+	}
+	return sum_ns;
+}
+
+/* The cheapest of: none, and each sample with room for one twice as long. */
+static uint32_t best_patience_ns(const struct rbx_poll_tuner *tuner)
+{
+	uint64_t least_ns = cost_ns(tuner, 0);
+	uint32_t best_ns = 0;
+
+	for (uint32_t i = 0; i < RBX_POLL_SAMPLES; i++) {
+		uint32_t patience_ns =
+			RBX_MIN(2 * tuner->samples_ns[i] + 1, SLEEP_NS);
+		uint64_t sum_ns = cost_ns(tuner, patience_ns);
+
+		if (sum_ns < least_ns) {
+			least_ns = sum_ns;
+			best_ns = patience_ns;
+		}
+	}
+	return best_ns;
+}
+
+static void begin_samples(struct rbx_poll_tuner *tuner)
+{
+	tuner->sample_count = 0;
+	tuner->gaps_left = 0;
+}
+
+static void decide(struct rbx_poll_tuner *tuner)
+{
+	uint64_t before_ns = tuner->patience_ns;
+
+	tuner->patience_ns = best_patience_ns(tuner);
+	if ((before_ns == 0) == (tuner->patience_ns == 0))
+		tuner->gaps_between =
+			RBX_MIN(2 * tuner->gaps_between, GAPS_BETWEEN_MAX);
+	else
+		tuner->gaps_between = GAPS_BETWEEN_MIN;
+	tuner->gaps_left = tuner->gaps_between;
+	tuner->vain_count = 0;
+}
+
+/* A gap whose length is known, to SLEEP_NS. */
+static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns)
+{
+	if (tuner->gaps_left != 0) {
+		if (--tuner->gaps_left == 0)
+			begin_samples(tuner);
+		return;
+	}
+	tuner->samples_ns[tuner->sample_count++] = gap_ns;
+	if (tuner->sample_count == RBX_POLL_SAMPLES)
+		decide(tuner);
+}
+
+/*
+ * What a row of empty polls took, for one. A shorter time is believed at once,
+ * a longer one step by step: the thread may have been off the CPU.
+ */
+static void measure_poll(struct rbx_poll_tuner *tuner, uint32_t empty_count,
+			 uint64_t row_ns)
+{
+	uint64_t poll_ns;
+
+	if (empty_count < POLLS_TO_MEASURE)
+		return;
+	poll_ns = RBX_MAX(row_ns / empty_count, (uint64_t)1);
+	tuner->poll_ns = RBX_MIN(poll_ns, tuner->poll_ns +
+						  tuner->poll_ns / 8 + 1);
+}
+
+/* Fills the budget with the time that went by. */
+static void fill_budget(struct rbx_poll_tuner *tuner, uint64_t now_ns)
+{
+	uint64_t most_ns = RBX_POLL_BUDGET_NS / 100 * tuner->cpu_percent;
+	uint64_t passed_ns = RBX_MIN(now_ns - tuner->budget_at_ns,
+				     (uint64_t)RBX_POLL_BUDGET_NS);
+
+	tuner->budget_ns += passed_ns / 100 * tuner->cpu_percent;
+	tuner->budget_ns = RBX_MIN(tuner->budget_ns, most_ns);
+	tuner->budget_at_ns = now_ns;
+}
+
+static void pay(struct rbx_poll_tuner *tuner, uint64_t spent_ns)
+{
+	tuner->budget_ns -= RBX_MIN(spent_ns, tuner->budget_ns);
+}
+
+/* All of it or nothing: what is not enough is saved for the next gap. */
+static uint64_t affordable_ns(const struct rbx_poll_tuner *tuner)
+{
+	uint64_t patience_ns = tuner->gaps_left ? tuner->patience_ns :
+						  SLEEP_NS;
+
+	if (tuner->cpu_percent == 100 || tuner->budget_ns >= patience_ns)
+		return patience_ns;
+	return 0;
+}
+
+void rbx_poll_tuner_idle(struct rbx_poll_tuner *tuner, uint64_t now_ns)
+{
+	if (tuner->idle)
+		return; /* still: a needless wake-up */
+	tuner->idle = true;
+	tuner->gave_up = false;
+	tuner->idle_since_ns = now_ns;
+}
+
+void rbx_poll_tuner_gave_up(struct rbx_poll_tuner *tuner, uint32_t empty_count,
+			    uint64_t now_ns)
+{
+	uint64_t looked_ns = now_ns - tuner->idle_since_ns;
+
+	RBX_ASSERT(tuner->idle);
+	if (tuner->gave_up)
+		return;
+	tuner->gave_up = true;
+	measure_poll(tuner, empty_count, looked_ns);
+	pay(tuner, looked_ns);
+	/* A look that was cut short tells nothing: polls are quicker than they
+	 * were taken for, or the budget did not allow it. */
+	if (tuner->gaps_left != 0 || looked_ns >= SLEEP_NS / 2)
+		note_gap(tuner, SLEEP_NS);
+	if (tuner->gaps_left != 0 && empty_count != 0 &&
+	    ++tuner->vain_count == VAIN_MAX)
+		begin_samples(tuner);
+}
+
+uint32_t rbx_poll_tuner_found(struct rbx_poll_tuner *tuner,
+			      uint32_t empty_count, uint64_t now_ns)
+{
+	uint64_t gap_ns = now_ns - tuner->idle_since_ns;
+
+	if (!tuner->idle)
+		return tuner->retry_max;
+	tuner->idle = false;
+	if (!tuner->gave_up) {
+		measure_poll(tuner, empty_count, gap_ns);
+		pay(tuner, gap_ns);
+		tuner->vain_count = 0;
+		note_gap(tuner, (uint32_t)RBX_MIN(gap_ns, (uint64_t)SLEEP_NS));
+	}
+	if (tuner->cpu_percent != 100)
+		fill_budget(tuner, now_ns);
+	tuner->retry_max = (uint32_t)(affordable_ns(tuner) / tuner->poll_ns);
+	return tuner->retry_max;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * remote_order.c - a merge sort of linked lists that profits from order.
+ *
+ * The list is cut into the ascending runs that it already has, and equal sizes
+ * of them are merged pairwise, like the digits of a binary counter: level i
+ * holds the merge of 2^i runs or nothing. So n fragments in m runs cost about
+ * n * log2(m) comparisons, those in order (a lone one too) n - 1 and no merge.
+ *
+ * Sorting random places costs, beside its instructions, a wrong guess of the
+ * processor for every other comparison. So it is done only where it may gain
+ * something: a filter of bits, set where fragments begin and looked up where they
+ * end, says that there are surely no neighbours, or that there may be some.
+ *
+ * Merging prefers the earlier run where fragments are equal: the sort is stable,
+ * and of two writes to one place the later stays the later.
+ */
+#include "core/remote_order.h"
+
+/* 2^8 runs of one fragment end as one on level 8. */
+#define LEVELS 9
+RBX_STATIC_ASSERT(RBX_OVERTAKE_MAX <= 1u << (LEVELS - 1), "runs fit the levels");
+
+/* 16 bits for each fragment of the longest list. */
+#define FILTER_SHIFT 12
+RBX_STATIC_ASSERT(16 * RBX_OVERTAKE_MAX <= 1u << FILTER_SHIFT,
+		  "the filter tells something");
+
+static inline bool is_after(const struct rbx_fragment *a,
+			    const struct rbx_fragment *b)
+{
+	if (a->rkey != b->rkey)
+		return a->rkey > b->rkey;
+	return a->remote_addr > b->remote_addr;
+}
+
+/* Cuts the ascending run off the front of a list. */
+static inline struct rbx_fragment *cut_run(struct rbx_fragment **list)
+{
+	struct rbx_fragment *first = *list, *last = first, *next;
+
+	while ((next = rbx_fragment_next(last)) != NULL && !is_after(last, next))
+		last = next;
+	last->node.next = NULL;
+	*list = next;
+	return first;
+}
+
+/* Where they are equal those of `early` come first. */
+static struct rbx_fragment *merge(struct rbx_fragment *early,
+				  struct rbx_fragment *late)
+{
+	struct rbx_node head, *last = &head;
+
+	for (;;) {
+		if (is_after(early, late)) {
+			last = last->next = &late->node;
+			late = rbx_fragment_next(late);
+			if (late == NULL)
+				break;
+		} else {
+			last = last->next = &early->node;
+			early = rbx_fragment_next(early);
+			if (early == NULL)
+				break;
+		}
+	}
+	last->next = early ? &early->node : &late->node;
+	return rbx_fragment_of(head.next);
+}
+
+static struct rbx_fragment *sort(struct rbx_fragment *list)
+{
+	struct rbx_fragment *levels[LEVELS] = { NULL };
+	struct rbx_fragment *run;
+	uint32_t level;
+
+	while (list != NULL) {
+		run = cut_run(&list);
+		for (level = 0; levels[level] != NULL; level++) {
+			run = merge(levels[level], run);
+			levels[level] = NULL;
+		}
+		levels[level] = run;
+	}
+	run = NULL;
+	for (level = 0; level < LEVELS; level++) {
+		if (levels[level] != NULL)
+			run = run ? merge(levels[level], run) : levels[level];
+	}
+	return run;
+}
+
+/* Where a place in remote memory falls in the filter. */
+static inline uint32_t filter_bit(uint32_t rkey, uint64_t remote_addr)
+{
+	uint64_t place = remote_addr ^ (uint64_t)rkey << 32;
+
+	return (uint32_t)((place * 0x9e3779b97f4a7c15u) >>
+			  (64 - FILTER_SHIFT));
+}
+
+/* Whether one fragment may begin where another one ends. Never wrong when it
+ * says no. */
+static bool may_merge(const struct rbx_fragment *list)
+{
+	uint64_t filter[(1u << FILTER_SHIFT) / 64] = { 0 };
+	const struct rbx_fragment *fragment;
+
+	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment)) {
+		uint32_t bit = filter_bit(fragment->rkey, fragment->remote_addr);
+
+		filter[bit / 64] |= (uint64_t)1 << bit % 64;
+	}
+	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment)) {
+		uint32_t bit = filter_bit(fragment->rkey,
+					  fragment->remote_addr +
+						  fragment->length_bytes);
+
+		if (filter[bit / 64] >> bit % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Cuts the list after RBX_OVERTAKE_MAX; returns whether that is in order. */
+static inline bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
+{
+	struct rbx_fragment *last = first, *next;
+	uint32_t left = RBX_OVERTAKE_MAX - 1;
+	bool in_order = true;
+
+	while ((next = rbx_fragment_next(last)) != NULL && left != 0) {
+		in_order &= !is_after(last, next);
+		last = next;
+		left--;
+	}
+	last->node.next = NULL;
+	*rest = next;
+	return in_order;
+}
+
+struct rbx_fragment *rbx_remote_order_take(struct rbx_fragment **list)
+{
+	struct rbx_fragment *first = *list;
+
+	if (cut(first, list) || !may_merge(first))
+		return first;
+	return sort(first);
+}

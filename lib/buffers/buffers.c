@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * buffers.c - see buffers.h.
+ *
+ * A request is registered as a whole, whatever it is split into: its fragments
+ * share one key, and the registration ends with the last of them. Nothing is
+ * kept for the next request, so a program may unmap a buffer as soon as its
+ * request has completed. Buffers may be unaligned, and those of requests that
+ * are outstanding together may overlap: each has its own registration.
+ *
+ * Failure. Where registering is refused (too much is pinned, too many are
+ * alive) auto copies that request instead; with buffers=direct submit fails
+ * with the device's reason, before anything was sent. Staging memory that is
+ * used up makes the combiner wait for completions; as those of registered
+ * requests need none of it, and the other way round, neither can block the
+ * other for ever.
+ *
+ * Left out: a cache of registrations, which would have to hear of every unmap.
+ */
+#include "lib/buffers/buffers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/buffers/cost.h"
+#include "lib/context.h"
+#include "lib/buffers/registrar.h"
+
+#define KEY(request) ((request)->reserved[2])
+#define REGISTRATION(request) ((request)->reserved[3])
+#define HAS_KEY ((uint64_t)1 << 32)
+
+int rbx_buffers_check(struct rbx_request *request)
+{
+	uint32_t lkey;
+
+	KEY(request) = 0;
+	REGISTRATION(request) = 0;
+	if (!request->region)
+		return 0;
+	if (!rbx_region_covers(request->region, request->buf,
+			       request->length_bytes, &lkey))
+		return rbx_error(-EINVAL,
+				 "the request's buffer lies outside of its "
+				 "region");
+	KEY(request) = HAS_KEY | lkey;
+	return 0;
+}
+
+static int register_one(struct rbx_context *ctx, struct rbx_request *request)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_mr *mr;
+	int err = rbx_registrar_register(ctx->buffers.registrar, request->buf,
+					 request->length_bytes,
+					 request->op == RBX_READ ?
+						 RBX_LOCAL_WRITE :
+						 0,
+					 &mr, error);
+
+	if (!err) {
+		RBX_ADD_RELAXED(&ctx->counters.registrations, 1);
+		KEY(request) = HAS_KEY | mr->lkey;
+		REGISTRATION(request) = (uintptr_t)mr;
+		return 0;
+	}
+	RBX_ADD_RELAXED(&ctx->counters.registration_failures, 1);
+	if (!ctx->buffers.must_register)
+		return 0;
+	if (err == -EAGAIN)
+		return rbx_error(err,
+				 "%u buffers are registered: submit again after "
+				 "a completion, or use buffers=auto",
+				 RBX_REGISTRATIONS_MAX);
+	return rbx_error(err, "buffers=direct: %s; or use buffers=auto", error);
+}
+
+int rbx_buffers_register(struct rbx_context *ctx,
+			 struct rbx_request *const requests[],
+			 unsigned int count)
+{
+	if (ctx->buffers.registrar == NULL)
+		return 0;
+	for (unsigned int i = 0; i < count; i++) {
+		int err;
+
+		if (KEY(requests[i]) ||
+		    requests[i]->length_bytes <
+			    ctx->buffers.register_from_bytes)
+			continue;
+		err = register_one(ctx, requests[i]);
+		if (err) {
+			while (i > 0)
+				rbx_buffers_release(ctx, requests[--i]);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void rbx_buffers_release(struct rbx_context *ctx, struct rbx_request *request)
+{
+	struct rbx_mr *mr =
+		(struct rbx_mr *)(uintptr_t)REGISTRATION(request);
+
+	if (mr == NULL)
+		return;
+	REGISTRATION(request) = 0;
+	rbx_registrar_retire(ctx->buffers.registrar, mr);
+}
+
+static void made_room(void *user, uint32_t count)
+{
+	struct rbx_context *ctx = user;
+
+	RBX_ADD_RELAXED(&ctx->counters.deregistrations, count);
+	rbx_context_made_room(ctx);
+}
+
+static void decide(struct rbx_context *ctx, uint64_t from_bytes,
+		   const char *why)
+{
+	struct rbx_buffers *buffers = &ctx->buffers;
+
+	buffers->register_from_bytes = from_bytes;
+	if (from_bytes == UINT64_MAX)
+		snprintf(buffers->why, sizeof(buffers->why), "none: %s", why);
+	else
+		snprintf(buffers->why, sizeof(buffers->why),
+			 "from %llu bytes: %s", (unsigned long long)from_bytes,
+			 why);
+}
+
+static void decide_auto(struct rbx_context *ctx)
+{
+	uint64_t from_bytes = ctx->tuning.break_even_bytes;
+
+	if (from_bytes)
+		decide(ctx, from_bytes, "as the tuning file says");
+	else
+		decide(ctx, rbx_buffer_cost_quick(ctx), "as measured at open");
+}
+
+int rbx_buffers_open(struct rbx_context *ctx)
+{
+	struct rbx_buffers *buffers = &ctx->buffers;
+
+	buffers->must_register = strcmp(ctx->options.buffers, "direct") == 0;
+	if (strcmp(ctx->options.buffers, "staging") == 0)
+		decide(ctx, UINT64_MAX, "buffers=staging copies all");
+	else if (ctx->device->caps.has_any_lkey)
+		decide(ctx, UINT64_MAX, "one key covers all memory");
+	else if (buffers->must_register)
+		decide(ctx, 0, "buffers=direct");
+	else
+		decide_auto(ctx);
+	if (buffers->register_from_bytes == UINT64_MAX)
+		return 0;
+	return rbx_registrar_open(&buffers->registrar, ctx->device, made_room,
+				  ctx);
+}
+
+void rbx_buffers_close(struct rbx_context *ctx)
+{
+	rbx_registrar_close(ctx->buffers.registrar);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cost.c - see cost.h.
+ *
+ * Both ways are measured as a request takes them: the copy goes between two
+ * buffers that have been touched before, as staging memory and a buffer in use
+ * are; the buffer that is registered has been touched as well, so that no page
+ * fault is counted. Rounds of copy, registration, deregistration follow each
+ * other, so that whatever else the machine does hits them alike, and the median
+ * of the rounds counts. A short copy is repeated until it is long enough to be
+ * timed, and divided.
+ *
+ * Deregistering counts with registering, although a thread of its own does it
+ * (registrar.h): it is CPU time all the same.
+ */
+#include "lib/buffers/cost.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/break_even.h"
+#include "lib/clock.h"
+#include "lib/context.h"
+
+/* A copy is timed over at least so many bytes: some microseconds. */
+#define TIMED_BYTES (64u << 10)
+
+/* The quick measurement: 4 KiB to 4 MiB in steps of four. */
+#define QUICK_POINTS 6u
+#define QUICK_ROUNDS 3u
+
+struct arena {
+	char *from;
+	char *to;
+	size_t bytes; /* of each */
+};
+
+struct samples {
+	uint64_t copy_ns[RBX_BUFFER_COST_ROUNDS_MAX];
+	uint64_t register_ns[RBX_BUFFER_COST_ROUNDS_MAX];
+	uint64_t deregister_ns[RBX_BUFFER_COST_ROUNDS_MAX];
+};
+
+static int arena_open(struct arena *arena, size_t bytes)
+{
+	char *memory = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return rbx_error(-ENOMEM, "cannot allocate %zu bytes to measure",
+				 2 * bytes);
+	/* Else all of it would be one page of zeros. */
+	memset(memory, 1, 2 * bytes);
+	*arena = (struct arena){ memory, memory + bytes, bytes };
+	return 0;
+}
+
+static void arena_close(struct arena *arena)
+{
+	munmap(arena->from, 2 * arena->bytes);
+}
+
+static uint64_t time_copy(const struct arena *arena)
+{
+	uint32_t times =
+		(uint32_t)RBX_MAX(TIMED_BYTES / arena->bytes, (size_t)1);
+	uint64_t start_ns = rbx_now_ns();
+
+	for (uint32_t i = 0; i < times; i++) {
+		memcpy(arena->to, arena->from, arena->bytes);
+		/* The compiler must not leave out copies of the same. */
+		__asm__ volatile("" : : "r"(arena->to) : "memory");
+	}
+	return (rbx_now_ns() - start_ns) / times;
+}
+
+static int time_registration(struct rbx_device *device,
+			     const struct arena *arena, uint64_t *register_ns,
+			     uint64_t *deregister_ns)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_mr_init init = {
+		.addr = arena->from,
+		.length_bytes = arena->bytes,
+		.rights = RBX_LOCAL_WRITE,
+		.memory_fd = -1,
+	};
+	uint64_t start_ns = rbx_now_ns(), middle_ns;
+	struct rbx_mr *mr;
+	int err = device->ops->register_memory(device, &init, 1, &mr, error);
+
+	if (err)
+		return rbx_error(err, "%s", error);
+	middle_ns = rbx_now_ns();
+	device->ops->deregister_memory(device, &mr, 1);
+	*register_ns = middle_ns - start_ns;
+	*deregister_ns = rbx_now_ns() - middle_ns;
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* The median; in *spread half the distance between the quartiles. */
+static uint64_t median(uint64_t *values, uint32_t count, uint64_t *spread)
+{
+	qsort(values, count, sizeof(*values), by_value);
+	*spread = (values[count * 3 / 4] - values[count / 4]) / 2;
+	return values[count / 2];
+}
+
+static int take_samples(struct rbx_context *ctx, const struct arena *arena,
+			uint32_t rounds, struct samples *samples)
+{
+	/* The first of each is not counted: it warms up. */
+	(void)time_copy(arena);
+	for (uint32_t i = 0; i <= rounds; i++) {
+		uint32_t at = i ? i - 1 : 0;
+		int err;
+
+		samples->copy_ns[at] = time_copy(arena);
+		err = time_registration(ctx->device, arena,
+					&samples->register_ns[at],
+					&samples->deregister_ns[at]);
+		if (err)
+			return err;
+	}
+	RBX_ADD_RELAXED(&ctx->counters.registrations, rounds + 1);
+	RBX_ADD_RELAXED(&ctx->counters.deregistrations, rounds + 1);
+	return 0;
+}
+
+int rbx_buffer_cost_measure(struct rbx_context *ctx, size_t bytes,
+			    uint32_t rounds, struct rbx_buffer_cost *cost)
+{
+	struct samples samples;
+	struct arena arena = { 0 };
+	int err;
+
+	if (ctx == NULL || cost == NULL || bytes == 0 ||
+	    bytes > RBX_BUFFER_COST_BYTES_MAX || rounds == 0 ||
+	    rounds > RBX_BUFFER_COST_ROUNDS_MAX)
+		return rbx_error(-EINVAL,
+				 "a buffer of 1 to %u bytes can be measured in 1 "
+				 "to %u rounds",
+				 RBX_BUFFER_COST_BYTES_MAX,
+				 RBX_BUFFER_COST_ROUNDS_MAX);
+	err = arena_open(&arena, bytes);
+	if (err)
+		return err;
+	err = take_samples(ctx, &arena, rounds, &samples);
+	arena_close(&arena);
+	if (err)
+		return err;
+	cost->bytes = bytes;
+	cost->copy_ns = median(samples.copy_ns, rounds, &cost->copy_spread_ns);
+	cost->register_ns = median(samples.register_ns, rounds,
+				   &cost->register_spread_ns);
+	cost->deregister_ns = median(samples.deregister_ns, rounds,
+				     &cost->deregister_spread_ns);
+	return 0;
+}
+
+uint64_t rbx_buffer_cost_break_even(const struct rbx_buffer_cost costs[],
+				    unsigned int count)
+{
+	struct rbx_break_even_point points[RBX_BUFFER_COST_POINTS_MAX];
+
+	count = RBX_MIN(count, RBX_BUFFER_COST_POINTS_MAX);
+	for (unsigned int i = 0; i < count; i++)
+		points[i] = (struct rbx_break_even_point){
+			.bytes = costs[i].bytes,
+			.copy_ns = costs[i].copy_ns,
+			.direct_ns =
+				costs[i].register_ns + costs[i].deregister_ns,
+		};
+	return rbx_break_even(points, count);
+}
+
+uint64_t rbx_buffer_cost_quick(struct rbx_context *ctx)
+{
+	uint64_t start_ns = rbx_now_ns();
+	struct rbx_buffer_cost costs[QUICK_POINTS];
+	uint32_t count = 0;
+
+	/* The next length costs some three times what all before it did. */
+	while (count < QUICK_POINTS &&
+	       4 * (rbx_now_ns() - start_ns) < RBX_BUFFER_COST_BUDGET_NS) {
+		size_t bytes = (size_t)RBX_PAGE_BYTES << (2 * count);
+
+		if (rbx_buffer_cost_measure(ctx, bytes, QUICK_ROUNDS,
+					    &costs[count]))
+			break;
+		count++;
+	}
+	return rbx_buffer_cost_break_even(costs, count);
+}

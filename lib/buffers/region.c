@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* region.c - local memory that a program registered once. */
+#include <stdlib.h>
+
+#include "lib/context.h"
+
+struct rbx_region {
+	struct rbx_context *ctx;
+	struct rbx_mr *mr;
+};
+
+int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
+			struct rbx_region **out)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_mr_init init = {
+		.addr = addr,
+		.length_bytes = length,
+		.rights = RBX_LOCAL_WRITE,
+		.memory_fd = -1,
+	};
+	struct rbx_region *region;
+	int err;
+
+	if (addr == NULL || length == 0)
+		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
+				 length, addr);
+	region = calloc(1, sizeof(*region));
+	if (region == NULL)
+		return rbx_error(-ENOMEM, "cannot allocate a region");
+	region->ctx = ctx;
+	err = ctx->device->ops->register_memory(ctx->device, &init, 1,
+						&region->mr, error);
+	if (err) {
+		free(region);
+		return rbx_error(err, "%s", error);
+	}
+	RBX_ADD_RELAXED(&ctx->counters.registrations, 1);
+	*out = region;
+	return 0;
+}
+
+void rbx_region_release(struct rbx_region *region)
+{
+	struct rbx_device *device = region->ctx->device;
+
+	device->ops->deregister_memory(device, &region->mr, 1);
+	RBX_ADD_RELAXED(&region->ctx->counters.deregistrations, 1);
+	free(region);
+}
+
+bool rbx_region_covers(const struct rbx_region *region, const void *buf,
+		       size_t length, uint32_t *lkey)
+{
+	uintptr_t start = (uintptr_t)region->mr->addr;
+	uintptr_t at = (uintptr_t)buf;
+
+	if (at < start || at - start > region->mr->length_bytes ||
+	    length > region->mr->length_bytes - (at - start))
+		return false;
+	*lkey = region->mr->lkey;
+	return true;
+}

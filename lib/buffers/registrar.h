@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * registrar.h - registrations that live as long as one request (dynMR).
+ *
+ * Registering and deregistering are system calls of microseconds to
+ * milliseconds. Who submits pays for the first; the second is due when a
+ * completion has come, on the thread that polls, which all requests wait for.
+ * So a registration that is done with is only put down (retire) and a thread of
+ * its own deregisters, several at a time. Should it fall behind, who needs room
+ * for another registration helps it.
+ *
+ * Nothing uses a registration that is retired: its key is known to the work
+ * requests of one request alone, which have all completed. The memory may be
+ * unmapped or used anew meanwhile; it only stays pinned a moment longer.
+ */
+#ifndef RBX_LIB_REGISTRAR_H
+#define RBX_LIB_REGISTRAR_H
+
+#include <pthread.h>
+
+#include "core/limits.h"
+#include "fabric/fabric.h"
+
+/* Alive at once, those included that are retired. Devices offer some thousand
+ * or more, and one call may submit RBX_SUBMIT_MAX requests. */
+#define RBX_REGISTRATIONS_MAX 4096u
+RBX_STATIC_ASSERT((RBX_REGISTRATIONS_MAX & (RBX_REGISTRATIONS_MAX - 1)) == 0,
+		  "the ring goes on where its counter wraps");
+RBX_STATIC_ASSERT(RBX_REGISTRATIONS_MAX >= RBX_SUBMIT_MAX,
+		  "what one call submits can be registered");
+
+struct rbx_registrar {
+	struct rbx_device *device;
+	uint32_t alive_count; /* atomic */
+	/* Told by whoever deregisters: another `count` can be made. */
+	void (*made_room)(void *user, uint32_t count);
+	void *user;
+	pthread_t thread;
+	bool has_thread;
+
+	/* Locks in order of precedence. */
+	pthread_mutex_t work_lock; /* who deregisters: one at a time */
+	pthread_mutex_t lock; /* guards all below; never held while blocking */
+	pthread_cond_t changed;
+	bool stop;
+	uint32_t retired_first; /* of a ring: the oldest goes first */
+	uint32_t retired_count;
+	struct rbx_mr *retired[RBX_REGISTRATIONS_MAX];
+};
+
+/* Starts the thread; 0 or -errno with rbx_last_error(). */
+int rbx_registrar_open(struct rbx_registrar **registrar,
+		       struct rbx_device *device,
+		       void (*made_room)(void *user, uint32_t count),
+		       void *user);
+/* Every registration has been retired. NULL: does nothing. */
+void rbx_registrar_close(struct rbx_registrar *registrar);
+
+/*
+ * Registers memory. May block for a system call. 0; -EAGAIN: too many are
+ * alive; else -errno with what the device says in error.
+ */
+int rbx_registrar_register(struct rbx_registrar *registrar, void *addr,
+			   size_t length_bytes, uint32_t rights,
+			   struct rbx_mr **mr, char *error);
+
+/* Takes a registration that nothing uses any more. Any thread; never blocks. */
+void rbx_registrar_retire(struct rbx_registrar *registrar, struct rbx_mr *mr);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tuning.c - reads and writes the tuning file, see tuning.h.
+ *
+ * Reading never fails: a program must not refuse to start because of a file that
+ * is there to make it faster. What cannot be read or believed is left out, and
+ * rbx_describe() shows the reason. Only regular files of a sensible size are
+ * read, so that a pipe or a device of that name hangs nobody.
+ *
+ * Writing keeps what the file says of other devices, and replaces it as a whole:
+ * who reads meanwhile sees the old one or the new one. A file that is something
+ * else is never overwritten.
+ */
+#include "lib/buffers/tuning.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/context.h"
+
+#define VERSION 1
+#define FILE_BYTES_MAX (1 << 20) /* some thousand devices */
+
+void rbx_tuning_key(const struct rbx_device *device,
+		    char key[RBX_TUNING_KEY_BYTES])
+{
+	snprintf(key, RBX_TUNING_KEY_BYTES, "%s %s", device->ops->name,
+		 device->caps.name);
+}
+
+/* The folder of settings; false: this user has none. */
+static bool config_folder(char *folder, size_t bytes)
+{
+	const char *base = secure_getenv("XDG_CONFIG_HOME");
+	const char *below = "";
+
+	if (!base || base[0] != '/') {
+		base = secure_getenv("HOME");
+		below = "/.config";
+	}
+	if (!base || base[0] != '/')
+		return false;
+	return (size_t)snprintf(folder, bytes, "%s%s", base, below) < bytes;
+}
+
+/* Where a path of "" leads; false: nowhere. */
+static bool resolve(const char *path, char *resolved, size_t bytes)
+{
+	char folder[PATH_MAX];
+
+	if (path && path[0])
+		return (size_t)snprintf(resolved, bytes, "%s", path) < bytes;
+	return config_folder(folder, sizeof(folder)) &&
+	       (size_t)snprintf(resolved, bytes, "%s/rdmabox/tune.json",
+				folder) < bytes;
+}
+
+/* ---- Reading ---------------------------------------------------------------*/
+
+/* The file open for reading, or NULL with errno. */
+static FILE *open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	FILE *file;
+
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "r");
+	if (!file || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+	    status.st_size > FILE_BYTES_MAX) {
+		if (file)
+			fclose(file);
+		else
+			close(fd);
+		errno = EFBIG;
+		return NULL;
+	}
+	return file;
+}
+
+/* The whole file, which the caller drops; NULL: errno, and why in reason. */
+static json_t *read_file(const char *path, char *reason, size_t reason_bytes)
+{
+	FILE *file = open_regular(path);
+	json_error_t error;
+	json_t *root;
+
+	if (!file) {
+		snprintf(reason, reason_bytes, "%s",
+			 errno == EFBIG ? "not a file of at most 1 MiB" :
+					  strerror(errno));
+		return NULL;
+	}
+	root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+	fclose(file);
+	if (root && json_integer_value(json_object_get(root, "version")) ==
+			    VERSION &&
+	    json_is_object(json_object_get(root, "devices")))
+		return root;
+	snprintf(reason, reason_bytes, "not a tuning file of version %d%s%s",
+		 VERSION, root ? "" : ": ", root ? "" : error.text);
+	json_decref(root);
+	errno = EINVAL;
+	return NULL;
+}
+
+/* Whether a value is there and in range, or absent; false: it is bad. */
+static bool read_number(const json_t *entry, const char *name, json_int_t low,
+			json_int_t high, json_int_t *value)
+{
+	const json_t *found = json_object_get(entry, name);
+
+	*value = 0;
+	if (!found)
+		return true;
+	*value = json_integer_value(found);
+	return json_is_integer(found) && *value >= low && *value <= high;
+}
+
+/* What is said of one device; a note of what is wrong with it, or "". */
+static const char *read_entry(const json_t *entry,
+			      const struct rbx_device *device,
+			      struct rbx_tuning *tuning)
+{
+	json_int_t queue_pairs_max =
+		RBX_MIN(device->caps.max_qp, RBX_QUEUE_PAIRS_MAX);
+	json_int_t number;
+
+	if (json_is_null(json_object_get(entry, "break_even_bytes")))
+		tuning->break_even_bytes = UINT64_MAX;
+	else if (read_number(entry, "break_even_bytes", 1, INT64_MAX, &number))
+		tuning->break_even_bytes = (uint64_t)number;
+	else
+		return "break_even_bytes is no length";
+	if (!read_number(entry, "queue_pairs", 1, queue_pairs_max, &number))
+		return "queue_pairs is no number that the device can have";
+	tuning->queue_pairs = (uint32_t)number;
+	return json_is_object(entry) ? "" : "not an object";
+}
+
+static void load_entry(const json_t *root, const char *path,
+		       const struct rbx_device *device,
+		       struct rbx_tuning *tuning, char *note)
+{
+	char key[RBX_TUNING_KEY_BYTES];
+	const json_t *entry;
+	const char *wrong;
+
+	rbx_tuning_key(device, key);
+	entry = json_object_get(json_object_get(root, "devices"), key);
+	wrong = entry ? read_entry(entry, device, tuning) : "";
+	if (*wrong)
+		snprintf(note, RBX_TUNING_NOTE_BYTES,
+			 "warning: %s: %s: %s; run rdmabox tune", path, key,
+			 wrong);
+	else if (entry)
+		snprintf(note, RBX_TUNING_NOTE_BYTES, "%s", path);
+	else
+		snprintf(note, RBX_TUNING_NOTE_BYTES,
+			 "none: %s says nothing of %s; run rdmabox tune", path,
+			 key);
+}
+
+static void load_file(const char *path, const struct rbx_device *device,
+		      struct rbx_tuning *tuning, char *note)
+{
+	char reason[256];
+	json_t *root = read_file(path, reason, sizeof(reason));
+
+	if (root)
+		load_entry(root, path, device, tuning, note);
+	else if (errno == ENOENT)
+		snprintf(note, RBX_TUNING_NOTE_BYTES,
+			 "none: no %s; rdmabox tune writes it", path);
+	else
+		snprintf(note, RBX_TUNING_NOTE_BYTES,
+			 "warning: %s: %s; remove it and run rdmabox tune",
+			 path, reason);
+	json_decref(root);
+}
+
+void rbx_tuning_load(const char *path, const struct rbx_device *device,
+		     struct rbx_tuning *tuning,
+		     char note[RBX_TUNING_NOTE_BYTES])
+{
+	char resolved[PATH_MAX];
+
+	*tuning = (struct rbx_tuning){ .size_bytes = sizeof(*tuning) };
+	if (!strcmp(path, "none"))
+		snprintf(note, RBX_TUNING_NOTE_BYTES, "none: as asked");
+	else if (resolve(path, resolved, sizeof(resolved)))
+		load_file(resolved, device, tuning, note);
+	else
+		snprintf(note, RBX_TUNING_NOTE_BYTES,
+			 "none: there is no home folder");
+}
+
+/* ---- Writing ---------------------------------------------------------------*/
+
+/* The folders that the default path lies in, each where it is missing. */
+static void make_folders(void)
+{
+	char folder[PATH_MAX];
+	size_t length;
+
+	if (!config_folder(folder, sizeof(folder) - sizeof("/rdmabox")))
+		return;
+	/* What fails is told when the file is made. */
+	(void)mkdir(folder, 0755);
+	length = strlen(folder);
+	snprintf(folder + length, sizeof(folder) - length, "/rdmabox");
+	(void)mkdir(folder, 0755);
+}
+
+static int write_json(int fd, const json_t *root)
+{
+	FILE *file = fdopen(fd, "w");
+	int err = 0;
+
+	if (!file) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	errno = EIO;
+	if (json_dumpf(root, file, JSON_INDENT(2)) || fputc('\n', file) == EOF ||
+	    fchmod(fd, 0644) || fflush(file) || fsync(fd))
+		err = -errno;
+	if (fclose(file) && !err)
+		err = -errno;
+	return err;
+}
+
+/* As a new file that takes the place of the old one. */
+static int replace_file(const char *path, const json_t *root)
+{
+	char fresh[PATH_MAX + 8];
+	int fd, err;
+
+	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path);
+	fd = mkostemp(fresh, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_json(fd, root);
+	if (!err && rename(fresh, path))
+		err = -errno;
+	if (err)
+		unlink(fresh);
+	return err;
+}
+
+static json_t *new_root(void)
+{
+	return json_pack("{s:i, s:{}}", "version", VERSION, "devices");
+}
+
+/* Puts in what is known; the rest of the entry stays. */
+static int set_entry(json_t *root, const char *key,
+		     const struct rbx_tuning *tuning)
+{
+	json_t *devices = json_object_get(root, "devices");
+	json_t *entry = json_object_get(devices, key);
+	int failed = 0;
+
+	if (!json_is_object(entry)) {
+		entry = json_object();
+		failed = json_object_set_new(devices, key, entry);
+	}
+	if (tuning->break_even_bytes > INT64_MAX)
+		failed |= json_object_set_new(entry, "break_even_bytes",
+					      json_null());
+	else if (tuning->break_even_bytes)
+		failed |= json_object_set_new(
+			entry, "break_even_bytes",
+			json_integer((json_int_t)tuning->break_even_bytes));
+	if (tuning->queue_pairs)
+		failed |= json_object_set_new(
+			entry, "queue_pairs",
+			json_integer(tuning->queue_pairs));
+	return failed ? -ENOMEM : 0;
+}
+
+int rbx_tuning_save(struct rbx_context *ctx, const char *path,
+		    const struct rbx_tuning *tuning)
+{
+	char key[RBX_TUNING_KEY_BYTES], resolved[PATH_MAX], reason[256];
+	json_t *root;
+	int err;
+
+	if (!ctx || !tuning || tuning->size_bytes != sizeof(*tuning) ||
+	    tuning->queue_pairs > RBX_QUEUE_PAIRS_MAX)
+		return rbx_error(-EINVAL, "a context is wanted, and a tuning of at most %u queue pairs",
+				 RBX_QUEUE_PAIRS_MAX);
+	if (!resolve(path, resolved, sizeof(resolved)))
+		return rbx_error(-EINVAL, "there is no home folder for the tuning file: name one");
+	if (!path || !path[0])
+		make_folders();
+	root = read_file(resolved, reason, sizeof(reason));
+	if (!root && errno != ENOENT)
+		return rbx_error(-EINVAL, "%s is not overwritten: %s; remove it, or name another",
+				 resolved, reason);
+	if (!root)
+		root = new_root();
+	rbx_tuning_key(ctx->device, key);
+	err = root ? set_entry(root, key, tuning) : -ENOMEM;
+	if (!err)
+		err = replace_file(resolved, root);
+	json_decref(root);
+	return err ? rbx_error(err, "cannot write %s: %s", resolved,
+			       strerror(-err)) :
+		     0;
+}

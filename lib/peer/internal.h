@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * internal.h - what the files of a peer share: peer.c opens and closes,
+ * send.c posts, keeper.c repairs.
+ */
+#ifndef RBX_LIB_PEER_INTERNAL_H
+#define RBX_LIB_PEER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "core/channel.h"
+#include "core/peer_state.h"
+#include "lib/clock.h"
+#include "lib/context.h"
+#include "lib/peer/peer.h"
+#include "lib/poller/plug.h"
+
+/* wr_id of the receive that a data queue pair keeps posted to hear of its end;
+ * work requests are numbered with 32 bits. */
+#define RBX_SENTINEL_WR_ID UINT64_MAX
+
+/* A data queue pair and the ring of what is posted on it. */
+struct rbx_lane {
+	struct rbx_peer *peer;
+	struct rbx_poller *poller; /* takes its completions */
+	uint32_t ring_index;
+	struct rbx_qp *qp; /* NULL while the connection is broken */
+};
+
+struct rbx_peer {
+	struct rbx_context *ctx;
+	struct rbx_session *session;
+	struct rbx_peer_events events;
+	struct rbx_channel channel;
+	uint32_t send_depth_count; /* of each lane */
+	uint32_t lane_count;
+	struct rbx_lane lanes[RBX_QUEUE_PAIRS_MAX];
+	struct rbx_work *works; /* RBX_SEND_DEPTH for each lane */
+
+	pthread_t keeper;
+	pthread_mutex_t lock; /* guards all below */
+	pthread_cond_t changed; /* wakes the keeper */
+	struct rbx_peer_state state;
+	bool closing;
+	bool broken_meanwhile; /* noted while it was opened or resumed */
+	char reason[RBX_ERROR_TEXT_MAX]; /* of the last break */
+	struct rbx_fragment *again_first; /* to be sent after a resume */
+	struct rbx_fragment *again_last;
+};
+
+/* send.c */
+
+/* Hands fragments to the channel and combines where it falls to us. */
+void rbx_peer_send(struct rbx_peer *peer, struct rbx_fragment *first,
+		   struct rbx_fragment *last);
+/* The caller is the combiner of the peer's channel. */
+void rbx_peer_combine(struct rbx_peer *peer);
+/* Keeps what is to be sent again, and notes a break. Takes the again-list of
+ * the harvest. */
+void rbx_peer_keep(struct rbx_peer *peer, struct rbx_harvest *harvest);
+
+/* keeper.c */
+
+/* Connects all lanes; 0 or -errno, then none is connected. Blocks. */
+int rbx_peer_connect_lanes(struct rbx_peer *peer);
+void rbx_peer_destroy_lanes(struct rbx_peer *peer);
+/* Something is wrong with the connection. Any thread. */
+void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason);
+void *rbx_peer_keeper_main(void *peer);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * message.c - messages of a program to the one that serves: the public calls.
+ *
+ * What they do is the session's (session/letters.c); here their arguments are
+ * checked.
+ */
+#include "lib/peer/internal.h"
+#include "wire/message.h"
+
+RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
+		  "a message is a letter");
+
+static int check(const struct rbx_peer *peer, const void *data, size_t length)
+{
+	if (!peer || (!data && length))
+		return rbx_error(-EINVAL, "a message needs a peer and data");
+	if (length > RBX_MESSAGE_BYTES_MAX)
+		return rbx_error(-EINVAL,
+				 "a message of %zu bytes: at most %u fit; write "
+				 "the rest to borrowed memory",
+				 length, RBX_MESSAGE_BYTES_MAX);
+	return 0;
+}
+
+int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
+		       void (*done)(int status, void *user), void *user)
+{
+	int err = check(peer, data, length);
+
+	if (!err)
+		err = rbx_session_letter_submit(peer->session, data, length,
+						done, user);
+	if (!err)
+		RBX_ADD_RELAXED(&peer->ctx->counters.messages_sent, 1);
+	return err;
+}
+
+int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length)
+{
+	int err = check(peer, data, length);
+
+	if (!err && rbx_poller_current())
+		err = rbx_error(-EDEADLK, "a completion callback cannot wait; "
+					  "submit the message instead");
+	if (!err)
+		err = rbx_session_letter_send(peer->session, data, length);
+	if (!err)
+		RBX_ADD_RELAXED(&peer->ctx->counters.messages_sent, 1);
+	return err;
+}
+
+int rbx_peer_on_message(struct rbx_peer *peer,
+			void (*message)(struct rbx_peer *peer, const void *data,
+					size_t length, void *user),
+			void *user)
+{
+	struct rbx_session_listener listener = {
+		.message = message,
+		.peer = peer,
+		.user = user,
+	};
+
+	if (!peer || !message)
+		return rbx_error(-EINVAL, "a handler needs a peer and a "
+					  "function");
+	listener.heard_count = &peer->ctx->counters.messages_received;
+	return rbx_session_listen(peer->session, &listener);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * remote.c - one server's memory without a volume: connect, borrow, submit.
+ *
+ * The short way for programs that place and replicate by themselves: a request
+ * is split into fragments, each a piece of its own; they go to the peer, and
+ * join again at the end (join.h). Nothing orders overlapping writes,
+ * nobody else has a copy.
+ *
+ * The request's reserved words while it is ours are those of a volume
+ * (volume/submit.c): [0] time stamp, [1] pieces that have not ended, and those of
+ * buffers.h.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "include/rdmabox/verbs.h"
+#include "lib/join.h"
+#include "lib/peer/internal.h"
+#include "lib/poller/set.h"
+
+struct rbx_remote {
+	struct rbx_peer *peer;
+	struct rbx_grant grant;
+	uint64_t size_bytes;
+	struct rbx_piece_pool pool;
+};
+
+int rbx_peer_connect(struct rbx_context *ctx, struct rbx_peer **peer,
+		     const char *server)
+{
+	if (!ctx || !peer || !server)
+		return rbx_error(-EINVAL, "a peer needs a context and an address");
+	return rbx_peer_open(ctx, server, NULL, peer);
+}
+
+static void fragments_done(struct rbx_fragment *list)
+{
+	while (list) {
+		struct rbx_remote *remote = rbx_part_of(list)->piece->owner;
+		struct rbx_piece_list ended = { 0 };
+
+		do {
+			struct rbx_piece *piece = rbx_part_of(list)->piece;
+			struct rbx_node *next = list->node.next;
+
+			piece->status = list->status;
+			rbx_piece_list_add(&ended, piece);
+			list = next ? rbx_fragment_of(next) : NULL;
+		} while (list && rbx_part_of(list)->piece->owner == remote);
+		(void)rbx_join(remote->peer->ctx, &remote->pool, &ended);
+	}
+}
+
+int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
+{
+	uint32_t count = peer->ctx->options.requests_max;
+	struct rbx_remote *remote;
+	void *memory;
+	int err;
+
+	if (size == 0 || size > rbx_peer_slab_bytes(peer))
+		return rbx_error(-EINVAL, "cannot borrow %llu bytes: %s lends 1 to %llu at a time",
+				 (unsigned long long)size,
+				 rbx_peer_address(peer),
+				 (unsigned long long)rbx_peer_slab_bytes(peer));
+	remote = calloc(1, sizeof(*remote));
+	memory = calloc(1, rbx_piece_pool_size(count, 1));
+	if (!remote || !memory) {
+		err = rbx_error(-ENOMEM, "cannot allocate %u fragments", count);
+		goto out_free;
+	}
+	remote->peer = peer;
+	remote->size_bytes = size;
+	rbx_piece_pool_init(&remote->pool, memory, count, 1, remote,
+			    fragments_done);
+	err = rbx_peer_map(peer, &remote->grant);
+	if (err)
+		goto out_free;
+	*out = remote;
+	return 0;
+
+out_free:
+	free(memory);
+	free(remote);
+	return err;
+}
+
+void rbx_remote_key(const struct rbx_remote *remote, struct rbx_remote_key *key)
+{
+	*key = (struct rbx_remote_key){
+		.address = remote->grant.remote_addr,
+		.length_bytes = remote->size_bytes,
+		.rkey = remote->grant.rkey,
+	};
+}
+
+/* Lets completions happen: by the pollers, or by us where the program polls. */
+static void let_complete(struct rbx_context *ctx)
+{
+	if (ctx->options.pollers == 0)
+		(void)rbx_poll(ctx);
+	usleep(100);
+}
+
+void rbx_return(struct rbx_remote *remote)
+{
+	struct rbx_context *ctx = remote->peer->ctx;
+
+	rbx_plug_flush();
+	while (!rbx_piece_pool_is_idle(&remote->pool))
+		let_complete(ctx);
+	/* The last completion may still be on its way out of us. */
+	rbx_pollers_visit_all(ctx);
+	/* A peer that is down has taken it back already. */
+	(void)rbx_peer_unmap(remote->peer, &remote->grant);
+	free(remote->pool.memory);
+	free(remote);
+}
+
+static uint32_t fragments_of(const struct rbx_remote *remote,
+			     const struct rbx_request *request)
+{
+	uint32_t fragment_bytes = remote->peer->ctx->options.fragment_bytes;
+
+	return (uint32_t)(((uint64_t)request->length_bytes + fragment_bytes -
+			   1) / fragment_bytes);
+}
+
+static int check(const struct rbx_remote *remote, struct rbx_request *request)
+{
+	if (!request || !request->buf || request->length_bytes == 0 ||
+	    request->op > RBX_WRITE ||
+	    request->flags & ~(RBX_FENCE | RBX_NO_MERGE | RBX_URGENT))
+		return rbx_error(-EINVAL,
+				 "malformed request: it needs a buffer, a "
+				 "length, and known op and flags");
+	if (request->offset > remote->size_bytes ||
+	    request->length_bytes > remote->size_bytes - request->offset)
+		return rbx_error(-EINVAL,
+				 "%u bytes at %llu are beyond the %llu bytes "
+				 "that were borrowed",
+				 request->length_bytes,
+				 (unsigned long long)request->offset,
+				 (unsigned long long)remote->size_bytes);
+	return rbx_buffers_check(request);
+}
+
+/* Fills in a fragment of what is left of a request; returns its length. */
+static uint32_t aim(const struct rbx_remote *remote,
+		    struct rbx_request *request, uint32_t done_bytes,
+		    struct rbx_piece *piece)
+{
+	struct rbx_fragment *fragment = &piece->parts[0].fragment;
+	uint32_t left_bytes = request->length_bytes - done_bytes;
+
+	piece->user = request;
+	fragment->direction = request->op == RBX_READ ? RBX_DIRECTION_READ :
+							RBX_DIRECTION_WRITE;
+	fragment->flags = request->flags;
+	fragment->retries_count = 0;
+	fragment->flushes_count = 0;
+	fragment->rkey = remote->grant.rkey;
+	fragment->remote_addr =
+		remote->grant.remote_addr + request->offset + done_bytes;
+	fragment->local_addr = (uintptr_t)request->buf + done_bytes;
+	fragment->length_bytes = RBX_MIN(
+		left_bytes, remote->peer->ctx->options.fragment_bytes);
+	fragment->lkey = rbx_buffers_lkey(request, &fragment->flags);
+	fragment->status = 0;
+	fragment->node.next = NULL;
+	return fragment->length_bytes;
+}
+
+/* Splits a request into pieces of the list, linked behind *last. */
+static void split(const struct rbx_remote *remote, struct rbx_request *request,
+		  struct rbx_piece_list *pieces, struct rbx_fragment **first,
+		  struct rbx_fragment **last)
+{
+	uint32_t done_bytes = 0;
+
+	request->status = 0;
+	rbx_request_stamp(request);
+	request->reserved[1] = fragments_of(remote, request);
+	while (done_bytes < request->length_bytes) {
+		struct rbx_piece *piece = rbx_piece_list_take(pieces);
+		struct rbx_fragment *fragment = &piece->parts[0].fragment;
+
+		done_bytes += aim(remote, request, done_bytes, piece);
+		if (*first == NULL)
+			*first = fragment;
+		else
+			(*last)->node.next = &fragment->node;
+		*last = fragment;
+	}
+}
+
+int rbx_remote_submit(struct rbx_remote *remote,
+		      struct rbx_request *const requests[], unsigned int count)
+{
+	struct rbx_fragment *first = NULL, *last = NULL;
+	struct rbx_piece_list pieces = { 0 };
+	uint64_t needed = 0;
+	int err;
+
+	if (!remote || !requests || count == 0 || count > RBX_SUBMIT_MAX)
+		return rbx_error(-EINVAL, "submit takes borrowed memory and 1 to %u requests",
+				 RBX_SUBMIT_MAX);
+	for (unsigned int i = 0; i < count; i++) {
+		err = check(remote, requests[i]);
+		if (err)
+			return err;
+		needed += fragments_of(remote, requests[i]);
+	}
+	if (needed > remote->pool.count)
+		return rbx_error(-EINVAL,
+				 "requests of %llu fragments in one call: %u "
+				 "may be outstanding; raise requests_max or "
+				 "submit less",
+				 (unsigned long long)needed,
+				 remote->pool.count);
+	if (rbx_piece_pool_take(&remote->pool, (uint32_t)needed, &pieces))
+		return rbx_error(-EAGAIN,
+				 "too many requests are outstanding: submit "
+				 "again after a completion, or raise "
+				 "requests_max");
+	err = rbx_buffers_register(remote->peer->ctx, requests, count);
+	if (err) {
+		(void)rbx_piece_pool_give(&remote->pool, &pieces);
+		return err;
+	}
+	for (unsigned int i = 0; i < count; i++)
+		split(remote, requests[i], &pieces, &first, &last);
+	rbx_peer_submit(remote->peer, first, last);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plug.c - the plug of a thread.
+ *
+ * Bounded: one entry for each peer that a context may have; a thread that
+ * submits to more peers than that (several contexts) sends the rest unheld.
+ * Pieces are held for one volume; those of another make them start.
+ */
+#include "lib/poller/plug.h"
+
+#include "lib/peer/internal.h"
+#include "lib/volume/volume.h"
+
+struct held {
+	struct rbx_peer *peer;
+	struct rbx_fragment *first;
+	struct rbx_fragment *last;
+};
+
+struct plug {
+	unsigned int depth;
+	struct rbx_volume *volume; /* whose pieces are held */
+	struct rbx_piece_list pieces;
+	unsigned int held_count;
+	struct held held[RBX_PEERS_MAX];
+};
+
+/* initial-exec: one instruction instead of a call for each access. */
+static _Thread_local struct plug plug
+	__attribute__((tls_model("initial-exec")));
+
+void rbx_plug_push(void)
+{
+	plug.depth++;
+}
+
+static void start_pieces(void)
+{
+	if (plug.pieces.first != NULL)
+		rbx_volume_start(plug.volume, &plug.pieces);
+}
+
+bool rbx_plug_hold_pieces(struct rbx_volume *volume,
+			  struct rbx_piece_list *pieces)
+{
+	if (plug.depth == 0)
+		return false;
+	if (plug.volume != volume) {
+		start_pieces();
+		plug.volume = volume;
+	}
+	rbx_piece_list_append(&plug.pieces, pieces);
+	return true;
+}
+
+bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
+		   struct rbx_fragment *last)
+{
+	if (plug.depth == 0)
+		return false;
+	for (unsigned int i = 0; i < plug.held_count; i++) {
+		struct held *held = &plug.held[i];
+
+		if (held->peer == peer) {
+			held->last->node.next = &first->node;
+			held->last = last;
+			return true;
+		}
+	}
+	if (plug.held_count == RBX_PEERS_MAX)
+		return false;
+	plug.held[plug.held_count++] = (struct held){ peer, first, last };
+	return true;
+}
+
+void rbx_plug_flush(void)
+{
+	start_pieces();
+	/* Nothing is added meanwhile: sending runs no callback. */
+	for (unsigned int i = 0; i < plug.held_count; i++)
+		rbx_peer_send(plug.held[i].peer, plug.held[i].first,
+			      plug.held[i].last);
+	plug.held_count = 0;
+}
+
+void rbx_plug_pull(void)
+{
+	RBX_ASSERT(plug.depth > 0);
+	/* Still plugged: what the pieces make is held as well. */
+	if (plug.depth == 1)
+		rbx_plug_flush();
+	plug.depth--;
+}

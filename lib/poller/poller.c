@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poller.c - takes completions and gives requests back.
+ *
+ * One round: poll the completion queue once; let each completion's channel say
+ * which fragments are done; give their credit back to the window; plug; hand
+ * the fragments to their done(); unplug, which sends what the callbacks submitted as
+ * one batch; and let every combiner that is parked look again. Then the poll
+ * policy says whether to poll again, to arm, or to sleep.
+ *
+ * Fragments may also end without a completion, because their peer is gone or a
+ * post failed. They are pushed on `ended` and their done() is called here too,
+ * so that callbacks have one context whatever happens.
+ *
+ * The thread holds the poller's lock while it polls and drops it to sleep, or
+ * when a visitor asks: who removes a peer visits each poller once and so knows
+ * that nobody is using the peer any more.
+ */
+#include "lib/poller/poller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/peer/internal.h"
+#include "lib/poller/polling.h"
+
+static _Thread_local struct rbx_poller *current
+	__attribute__((tls_model("initial-exec")));
+
+struct rbx_poller *rbx_poller_current(void)
+{
+	return current;
+}
+
+static void add(uint64_t *counter, uint64_t value)
+{
+	RBX_STORE_RELAXED(counter, RBX_LOAD_RELAXED(counter) + value);
+}
+
+static void wake(struct rbx_poller *poller)
+{
+	uint64_t one = 1;
+
+	/* Fails only when the counter is full, and then it is readable. */
+	if (write(poller->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
+{
+	struct rbx_node *last = &list->node;
+	struct rbx_node *newest = RBX_LOAD_RELAXED(&poller->ended);
+
+	while (last->next != NULL)
+		last = last->next;
+	do {
+		last->next = newest;
+	} while (!RBX_COMPARE_EXCHANGE(&poller->ended, &newest, &list->node));
+	wake(poller);
+}
+
+void rbx_poller_unpark(struct rbx_poller *poller)
+{
+	RBX_STORE_RELEASE(&poller->unpark, true);
+	wake(poller);
+}
+
+/* Cuts the list after the fragments that have the same done() as the first;
+ * returns the rest. */
+static struct rbx_fragment *cut_run(struct rbx_fragment *list)
+{
+	struct rbx_node *last = &list->node;
+	struct rbx_node *rest = last->next;
+
+	while (rest != NULL && rbx_fragment_of(rest)->done == list->done) {
+		last = rest;
+		rest = rest->next;
+	}
+	last->next = NULL;
+	return rest ? rbx_fragment_of(rest) : NULL;
+}
+
+static void call_done(struct rbx_fragment *list)
+{
+	while (list != NULL) {
+		struct rbx_fragment *rest = cut_run(list);
+
+		list->done(list);
+		list = rest;
+	}
+}
+
+static void handle(struct rbx_wc *wc, uint64_t now_ns,
+		   struct rbx_harvest *harvest)
+{
+	struct rbx_lane *lane = wc->qp->user;
+
+	if (wc->wr_id == RBX_SENTINEL_WR_ID) {
+		rbx_peer_note_broken(lane->peer, "the connection has ended");
+		return;
+	}
+	/* Before the ring may look idle to a fence: what has failed is to be
+	 * sent again before the fence may pass. */
+	if (wc->status != 0)
+		rbx_peer_note_broken(lane->peer, "a work request failed");
+	rbx_channel_complete(&lane->peer->channel, lane->ring_index,
+			     (uint32_t)wc->wr_id, wc->status, now_ns, harvest);
+	if (harvest->broken) {
+		rbx_peer_keep(lane->peer, harvest);
+		harvest->broken = false;
+	}
+}
+
+int rbx_poller_poll(struct rbx_poller *poller)
+{
+	struct rbx_context *ctx = poller->ctx;
+	struct rbx_wc wcs[RBX_POLL_BATCH];
+	struct rbx_harvest harvest = { 0 };
+	struct rbx_node *ended = NULL;
+	bool unpark = false;
+	int count = ctx->device->ops->poll(
+		poller->cq, wcs, (int)rbx_poll_policy_ask(&poller->policy));
+
+	add(&poller->counters.polls, 1);
+	if (RBX_LOAD_RELAXED(&poller->ended) != NULL)
+		ended = RBX_EXCHANGE(&poller->ended, NULL);
+	if (RBX_LOAD_RELAXED(&poller->unpark))
+		unpark = RBX_EXCHANGE(&poller->unpark, false);
+	if (count == 0 && ended == NULL && !unpark) {
+		add(&poller->counters.empty_polls, 1);
+		return 0;
+	}
+	poller->round_ns = rbx_now_ns();
+	if (count > 0) {
+		for (int i = 0; i < count; i++)
+			handle(&wcs[i], poller->round_ns, &harvest);
+		add(&poller->counters.completions, (uint64_t)count);
+		rbx_harvest_settle(&harvest, &ctx->window, poller->round_ns);
+	}
+	rbx_plug_push();
+	current = poller;
+	call_done(harvest.done_first);
+	call_done(ended ? rbx_fragment_of(ended) : NULL);
+	current = NULL;
+	rbx_plug_pull();
+	rbx_context_unpark(ctx);
+	return count + (ended != NULL || unpark);
+}
+
+void rbx_poller_arm(struct rbx_poller *poller)
+{
+	poller->armed = true;
+	add(&poller->counters.arms, 1);
+	poller->ctx->device->ops->arm(poller->cq);
+}
+
+void rbx_poller_disarm(struct rbx_poller *poller)
+{
+	uint64_t ignored;
+
+	poller->armed = false;
+	poller->ctx->device->ops->consume_events(poller->cq);
+	/* Fails where nobody woke us. */
+	if (read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
+		return;
+}
+
+static void sleep_for_event(struct rbx_poller *poller)
+{
+	struct pollfd fds[] = {
+		{ .fd = poller->cq->event_fd, .events = POLLIN },
+		{ .fd = poller->wake_fd, .events = POLLIN },
+	};
+
+	pthread_mutex_unlock(&poller->lock);
+	poll(fds, 2, -1);
+	pthread_mutex_lock(&poller->lock);
+	add(&poller->counters.wakeups, 1);
+	rbx_poller_disarm(poller);
+}
+
+static void let_visitors_in(struct rbx_poller *poller)
+{
+	pthread_mutex_unlock(&poller->lock);
+	while (RBX_LOAD_ORDERED(&poller->visitors) != 0)
+		sched_yield();
+	pthread_mutex_lock(&poller->lock);
+}
+
+/* One poll, and what the policy says of it. */
+static enum rbx_poll_step poll_once(struct rbx_poller *poller)
+{
+	int count = rbx_poller_poll(poller);
+	uint64_t now_ns = poller->round_ns;
+
+	if (count == 0 && rbx_poll_policy_wants_time(&poller->policy))
+		now_ns = rbx_now_ns();
+	return rbx_poll_policy_next(&poller->policy, (uint32_t)count, now_ns);
+}
+
+static void *poller_main(void *arg)
+{
+	struct rbx_poller *poller = arg;
+
+	RBX_STORE_RELEASE(&poller->thread_id, gettid());
+	pthread_mutex_lock(&poller->lock);
+	while (!RBX_LOAD_ORDERED(&poller->stop)) {
+		switch (poll_once(poller)) {
+		case RBX_POLL_AGAIN:
+			break;
+		case RBX_POLL_ARM:
+			rbx_poller_arm(poller);
+			break;
+		case RBX_POLL_SLEEP:
+			sleep_for_event(poller);
+			break;
+		}
+		if (RBX_LOAD_RELAXED(&poller->visitors) != 0)
+			let_visitors_in(poller);
+	}
+	pthread_mutex_unlock(&poller->lock);
+	return NULL;
+}
+
+void rbx_poller_visit(struct rbx_poller *poller)
+{
+	RBX_FETCH_ADD(&poller->visitors, 1);
+	wake(poller);
+	pthread_mutex_lock(&poller->lock);
+}
+
+void rbx_poller_leave(struct rbx_poller *poller)
+{
+	RBX_FETCH_ADD(&poller->visitors, (uint32_t)-1);
+	pthread_mutex_unlock(&poller->lock);
+}
+
+static void close_event_fd(struct rbx_poller *poller)
+{
+	if (poller->event_fd >= 0)
+		close(poller->event_fd);
+}
+
+/* One descriptor for a program that polls itself and sleeps. */
+static int open_event_fd(struct rbx_poller *poller)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	poller->event_fd = fd;
+	if (fd < 0 ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->cq->event_fd, &event) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->wake_fd, &event))
+		return rbx_error(-errno, "cannot make an event descriptor: %s",
+				 strerror(errno));
+	return 0;
+}
+
+static int start_thread(struct rbx_poller *poller)
+{
+	int err = -pthread_create(&poller->thread, NULL, poller_main, poller);
+
+	if (err)
+		return rbx_error(err, "cannot start a poller: %s",
+				 strerror(-err));
+	poller->has_thread = true;
+	return 0;
+}
+
+int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
+		      bool with_thread, struct rbx_poller **out)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_poller *poller = calloc(1, sizeof(*poller));
+	struct rbx_polling polling = rbx_polling_of(&ctx->options);
+	int err;
+
+	if (poller == NULL)
+		return rbx_error(-ENOMEM, "cannot allocate a poller");
+	poller->ctx = ctx;
+	poller->event_fd = -1;
+	if (!with_thread) {
+		/* The program decides what comes after a poll. */
+		polling.rule.batch_max = RBX_POLL_BATCH;
+		polling.rule.event_max = RBX_POLL_EVENT_UNBOUNDED;
+	}
+	rbx_poll_policy_init(&poller->policy, &polling.rule);
+	pthread_mutex_init(&poller->lock, NULL);
+	poller->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (poller->wake_fd < 0) {
+		err = rbx_error(-errno, "cannot create an eventfd: %s",
+				strerror(errno));
+		goto out_free;
+	}
+	err = ctx->device->ops->create_cq(ctx->device, depth_count, &poller->cq,
+					  error);
+	if (err) {
+		rbx_error(err, "%s", error);
+		goto out_close_wake;
+	}
+	err = with_thread ? start_thread(poller) : open_event_fd(poller);
+	if (err)
+		goto out_close_event;
+	*out = poller;
+	return 0;
+
+out_close_event:
+	close_event_fd(poller);
+	ctx->device->ops->destroy_cq(poller->cq);
+out_close_wake:
+	close(poller->wake_fd);
+out_free:
+	free(poller);
+	return err;
+}
+
+void rbx_poller_destroy(struct rbx_poller *poller)
+{
+	if (poller->has_thread) {
+		RBX_STORE_RELEASE(&poller->stop, true);
+		wake(poller);
+		pthread_join(poller->thread, NULL);
+	}
+	close_event_fd(poller);
+	poller->ctx->device->ops->destroy_cq(poller->cq);
+	close(poller->wake_fd);
+	pthread_mutex_destroy(&poller->lock);
+	free(poller);
+}

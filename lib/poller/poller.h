@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poller.h - a completion queue and who polls it.
+ *
+ * Either a thread of ours polls, following a poll policy, or the program does
+ * by rbx_poll(). One thread at a time: it holds the poller's lock.
+ */
+#ifndef RBX_LIB_POLLER_H
+#define RBX_LIB_POLLER_H
+
+#include <pthread.h>
+
+#include "core/histogram.h"
+#include "core/poll_policy.h"
+#include "core/request.h"
+#include "fabric/fabric.h"
+
+struct rbx_context;
+struct rbx_request;
+
+/* Written by the thread that polls, read for the statistics. */
+struct rbx_poller_counters {
+	uint64_t requests;
+	uint64_t bytes;
+	uint64_t errors;
+	uint64_t completions;
+	uint64_t polls;
+	uint64_t empty_polls;
+	uint64_t arms;
+	uint64_t wakeups;
+};
+
+/* What the system says of the poller's thread since it was started. */
+struct rbx_poller_usage {
+	uint64_t cpu_ns;
+	uint64_t context_switches; /* of its own accord or not */
+};
+
+struct rbx_poller {
+	struct rbx_context *ctx;
+	struct rbx_cq *cq;
+	struct rbx_poll_policy policy;
+	uint32_t lane_count; /* guarded by the context's peers_lock */
+	bool has_thread;
+	pthread_t thread;
+	int thread_id; /* atomic: the kernel's number; 0: not running yet */
+	uint64_t context_switches; /* atomic: as the kernel last told */
+	int wake_fd; /* eventfd: ends the sleep of the thread */
+	int event_fd; /* where the program polls: readable when one of cq's and
+			 wake_fd is; else -1 */
+	bool stop; /* atomic */
+	uint32_t visitors; /* atomic: who waits for the lock */
+	/* atomic: fragments that ended without a completion, newest first */
+	struct rbx_node *ended;
+	bool unpark; /* atomic: a combiner is parked that no completion frees */
+	pthread_mutex_t lock; /* who polls; guards all below */
+	bool armed; /* events are to be consumed before the next poll */
+	struct rbx_poller_counters counters;
+	struct rbx_histogram latency;
+	uint64_t round_ns; /* when the last poll found something */
+};
+
+int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
+		      bool with_thread, struct rbx_poller **poller);
+void rbx_poller_destroy(struct rbx_poller *poller);
+
+/* No more than a system call and a file: for the statistics. Zeros where there
+ * is no thread, or where the system does not tell. */
+void rbx_poller_usage_get(struct rbx_poller *poller,
+			  struct rbx_poller_usage *usage);
+
+/* Runs while nobody polls: between visit and leave no completion is handled
+ * by this poller. Not from a poller's own thread. */
+void rbx_poller_visit(struct rbx_poller *poller);
+void rbx_poller_leave(struct rbx_poller *poller);
+
+/* Hands over fragments that ended otherwise than by a completion, linked to a
+ * NULL, status set: their done() is called by who polls. Any thread. */
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
+
+/* Has who polls look for parked combiners, completions or none. Any thread. */
+void rbx_poller_unpark(struct rbx_poller *poller);
+
+/* Polls once and handles what is there; the caller holds the lock. Returns the
+ * number of completions. */
+int rbx_poller_poll(struct rbx_poller *poller);
+
+/* For who polls: what comes after arm() makes the descriptors readable, and
+ * disarm() makes them unreadable again. */
+void rbx_poller_arm(struct rbx_poller *poller);
+void rbx_poller_disarm(struct rbx_poller *poller);
+
+/* The poller whose callbacks this thread is running, or NULL. */
+struct rbx_poller *rbx_poller_current(void);
+
+#endif

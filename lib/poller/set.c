@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * set.c - how many pollers there are, and whom they serve.
+ *
+ * With a number of pollers they all start with the context, and a new peer goes
+ * to the one that serves the fewest queue pairs, with all of its queue pairs.
+ * With one poller for each peer, or each queue pair, the first starts with the
+ * context and others as peers come. A poller that serves nobody any more stays,
+ * asleep or not as its policy says, for the next peer: so pollers never go while
+ * the context is open, and who walks through them needs no lock.
+ */
+#include "lib/poller/set.h"
+
+#include "lib/peer/internal.h"
+#include "lib/poller/polling.h"
+
+/* Queue pairs of one poller where it serves many. */
+#define LANES_PER_POLLER RBX_PEERS_MAX
+
+static bool is_by_number(const struct rbx_context *ctx)
+{
+	return ctx->options.pollers <= RBX_POLLERS_MAX;
+}
+
+/* Queue pairs that one poller may serve. */
+static uint32_t lanes_max(const struct rbx_context *ctx)
+{
+	if (ctx->options.pollers == RBX_POLLERS_QUEUE_PAIR)
+		return 1;
+	return ctx->options.pollers == RBX_POLLERS_PEER ?
+		       ctx->options.queue_pairs :
+		       LANES_PER_POLLER;
+}
+
+/*
+ * Completions that one poller may have at once: of each queue pair its send
+ * depth and the sentinel receive. So no completion queue overruns.
+ */
+static int add_poller(struct rbx_context *ctx)
+{
+	uint32_t depth_count = lanes_max(ctx) * (RBX_SEND_DEPTH + 1);
+	uint32_t count = ctx->poller_count;
+	int err = rbx_poller_create(ctx, depth_count,
+				    ctx->options.pollers != 0,
+				    &ctx->pollers[count]);
+
+	/* Pairs with the load in rbx_pollers_visit_all() and the like. */
+	if (!err)
+		RBX_STORE_RELEASE(&ctx->poller_count, count + 1);
+	return err;
+}
+
+int rbx_pollers_open(struct rbx_context *ctx)
+{
+	struct rbx_polling polling = rbx_polling_of(&ctx->options);
+	uint32_t count = 1;
+	int err = 0;
+
+	if (polling.shared_count != 0)
+		count = polling.shared_count;
+	else if (is_by_number(ctx) && ctx->options.pollers != 0)
+		count = ctx->options.pollers;
+	while (!err && ctx->poller_count < count)
+		err = add_poller(ctx);
+	return err;
+}
+
+void rbx_pollers_close(struct rbx_context *ctx)
+{
+	while (ctx->poller_count > 0)
+		rbx_poller_destroy(ctx->pollers[--ctx->poller_count]);
+}
+
+/* The poller with the fewest queue pairs. */
+static struct rbx_poller *least(struct rbx_context *ctx)
+{
+	struct rbx_poller *best = ctx->pollers[0];
+
+	for (uint32_t i = 1; i < ctx->poller_count; i++) {
+		if (ctx->pollers[i]->lane_count < best->lane_count)
+			best = ctx->pollers[i];
+	}
+	return best;
+}
+
+static int no_room(void)
+{
+	return rbx_error(-ENOSPC,
+			 "too many queue pairs: a context has at most %u "
+			 "pollers, and %u queue pairs for each that serves "
+			 "several peers",
+			 RBX_POLLER_SLOTS, LANES_PER_POLLER);
+}
+
+/* A poller with room for so many queue pairs of one peer. */
+static int find(struct rbx_context *ctx, uint32_t lane_count,
+		struct rbx_poller **poller)
+{
+	int err = 0;
+
+	*poller = least(ctx);
+	if (is_by_number(ctx))
+		return (*poller)->lane_count + lane_count > lanes_max(ctx) ?
+			       no_room() :
+			       0;
+	if ((*poller)->lane_count == 0)
+		return 0;
+	if (ctx->poller_count == RBX_POLLER_SLOTS)
+		return no_room();
+	err = add_poller(ctx);
+	if (!err)
+		*poller = ctx->pollers[ctx->poller_count - 1];
+	return err;
+}
+
+int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
+{
+	uint32_t together = RBX_MIN(peer->lane_count, lanes_max(ctx));
+	struct rbx_poller *poller = NULL;
+
+	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		int err = i % together ? 0 : find(ctx, together, &poller);
+
+		if (err) {
+			rbx_pollers_release_locked(peer);
+			return err;
+		}
+		peer->lanes[i].poller = poller;
+		poller->lane_count++;
+	}
+	return 0;
+}
+
+void rbx_pollers_release_locked(struct rbx_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		if (peer->lanes[i].poller != NULL)
+			peer->lanes[i].poller->lane_count--;
+		peer->lanes[i].poller = NULL;
+	}
+}
+
+void rbx_pollers_follow_locked(struct rbx_context *ctx)
+{
+	struct rbx_polling polling = rbx_polling_of(&ctx->options);
+
+	for (uint32_t i = 0; i < ctx->poller_count; i++) {
+		rbx_poller_visit(ctx->pollers[i]);
+		rbx_poll_policy_init(&ctx->pollers[i]->policy, &polling.rule);
+		rbx_poller_leave(ctx->pollers[i]);
+	}
+}
+
+void rbx_pollers_visit_all(struct rbx_context *ctx)
+{
+	uint32_t count = RBX_LOAD_ACQUIRE(&ctx->poller_count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		rbx_poller_visit(ctx->pollers[i]);
+		rbx_poller_leave(ctx->pollers[i]);
+	}
+}

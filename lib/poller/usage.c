@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usage.c - what a poller's thread costs the machine.
+ *
+ * The kernel counts it anyway, so whoever reads the statistics asks there, and
+ * the thread pays nothing for being watched.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/clock.h"
+#include "lib/poller/poller.h"
+
+/* The sum of the two lines "voluntary_ctxt_switches: N" and
+ * "nonvoluntary_ctxt_switches: N". */
+static bool read_context_switches(int thread_id, uint64_t *switches)
+{
+	char line[128];
+	uint64_t count;
+	FILE *status;
+
+	snprintf(line, sizeof(line), "/proc/self/task/%d/status", thread_id);
+	status = fopen(line, "r");
+	if (status == NULL)
+		return false;
+	*switches = 0;
+	while (fgets(line, sizeof(line), status)) {
+		char *name = strstr(line, "voluntary_ctxt_switches:");
+
+		if (name != NULL &&
+		    sscanf(name, "voluntary_ctxt_switches: %" SCNu64,
+			   &count) == 1)
+			*switches += count;
+	}
+	fclose(status);
+	return true;
+}
+
+void rbx_poller_usage_get(struct rbx_poller *poller,
+			  struct rbx_poller_usage *usage)
+{
+	int thread_id = RBX_LOAD_ACQUIRE(&poller->thread_id);
+	uint64_t switches;
+	struct timespec cpu;
+	clockid_t clock;
+
+	*usage = (struct rbx_poller_usage){ 0 };
+	if (!poller->has_thread || thread_id == 0)
+		return;
+	/* No descriptor left: as it was, so that no number goes backwards. */
+	if (read_context_switches(thread_id, &switches))
+		RBX_STORE_RELAXED(&poller->context_switches, switches);
+	usage->context_switches = RBX_LOAD_RELAXED(&poller->context_switches);
+	if (pthread_getcpuclockid(poller->thread, &clock) == 0 &&
+	    clock_gettime(clock, &cpu) == 0)
+		usage->cpu_ns = rbx_timespec_ns(&cpu);
+}

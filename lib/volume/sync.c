@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sync.c - rbx_read() and rbx_write(): a request, waited for.
+ *
+ * What is longer than the pool of pieces allows goes in portions, one after
+ * another; each is long enough to keep the servers busy.
+ */
+#include "lib/poller/plug.h"
+#include "lib/volume/volume.h"
+
+/* Longest portion; also at most half of the pieces. */
+#define PORTION_BYTES (16u << 20)
+
+/* Until a full pool is tried again without having heard of room. */
+#define ROOM_WAIT_MS 10
+
+struct waiter {
+	struct rbx_request request;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool done;
+};
+
+static void waiter_done(struct rbx_request *request)
+{
+	struct waiter *waiter = request->user;
+
+	pthread_mutex_lock(&waiter->lock);
+	waiter->done = true;
+	pthread_cond_signal(&waiter->changed);
+	pthread_mutex_unlock(&waiter->lock);
+}
+
+static bool waiter_is_done(struct waiter *waiter)
+{
+	bool done;
+
+	pthread_mutex_lock(&waiter->lock);
+	done = waiter->done;
+	pthread_mutex_unlock(&waiter->lock);
+	return done;
+}
+
+static void waiter_wait(struct rbx_context *ctx, struct waiter *waiter)
+{
+	rbx_plug_flush();
+	/* Where the program polls, this thread is the program. */
+	while (!rbx_context_options(ctx)->pollers && !waiter_is_done(waiter))
+		(void)rbx_poll(ctx);
+	pthread_mutex_lock(&waiter->lock);
+	while (!waiter->done)
+		pthread_cond_wait(&waiter->changed, &waiter->lock);
+	pthread_mutex_unlock(&waiter->lock);
+}
+
+static int submit_wait(struct rbx_volume *volume, struct rbx_request *request)
+{
+	int err;
+
+	while ((err = rbx_submit(volume, &request, 1)) == -EAGAIN) {
+		if (rbx_context_options(volume->ctx)->pollers)
+			(void)rbx_wait_room(volume->ctx, ROOM_WAIT_MS);
+		else
+			(void)rbx_poll(volume->ctx);
+	}
+	return err;
+}
+
+static int portion_transfer(struct rbx_volume *volume, enum rbx_op op,
+			    void *buf, uint32_t length_bytes, uint64_t offset)
+{
+	struct waiter waiter = {
+		.request = {
+			.op = (uint8_t)op,
+			.flags = RBX_URGENT, /* we wait for it */
+			.length_bytes = length_bytes,
+			.offset = offset,
+			.buf = buf,
+			.complete = waiter_done,
+			.user = &waiter,
+		},
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+	};
+	int err = submit_wait(volume, &waiter.request);
+
+	if (err)
+		return err;
+	waiter_wait(volume->ctx, &waiter);
+	if (waiter.request.status)
+		return rbx_error(waiter.request.status, "%s of %u bytes at %llu failed: %s",
+				 op == RBX_READ ? "read" : "write",
+				 length_bytes, (unsigned long long)offset,
+				 strerror(-waiter.request.status));
+	return 0;
+}
+
+static uint32_t portion_bytes(const struct rbx_volume *volume)
+{
+	uint64_t cells = volume->pool.count / 2;
+
+	return (uint32_t)RBX_MIN(cells << volume->map->shape.cell_shift,
+				 (uint64_t)PORTION_BYTES);
+}
+
+static int transfer(struct rbx_volume *volume, enum rbx_op op, void *buf,
+		    size_t length, uint64_t offset)
+{
+	uint32_t portion;
+	int err;
+
+	if (!volume || !buf)
+		return rbx_error(-EINVAL, "a volume and a buffer are wanted");
+	if (rbx_poller_current())
+		return rbx_error(-EDEADLK, "a completion callback cannot wait; submit the request instead");
+	/* All of it, before any portion is sent. */
+	err = rbx_volume_range_check(volume, offset, length);
+	if (err)
+		return err;
+	for (; length; length -= portion) {
+		portion = (uint32_t)RBX_MIN(length,
+					    (size_t)portion_bytes(volume));
+		err = portion_transfer(volume, op, buf, portion, offset);
+		if (err)
+			return err;
+		buf = (char *)buf + portion;
+		offset += portion;
+	}
+	return 0;
+}
+
+int rbx_read(struct rbx_volume *volume, void *buf, size_t length,
+	     uint64_t offset)
+{
+	return transfer(volume, RBX_READ, buf, length, offset);
+}
+
+int rbx_write(struct rbx_volume *volume, const void *buf, size_t length,
+	      uint64_t offset)
+{
+	/* The buffer of a write is only read. */
+	return transfer(volume, RBX_WRITE, (void *)buf, length, offset);
+}

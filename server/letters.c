@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * letters.c - what the program that serves and those of its clients say to each
+ * other.
+ *
+ * Which letter is sent, sent again, or was heard before, the mailbox of a client
+ * knows (core/mailbox.h); here it meets a connection and the program. A letter
+ * of a client is answered when the handler has returned; a handler that blocks
+ * would hold up all clients, for it runs on the control thread.
+ *
+ * Where the server stops, what has not ended does so after the last turn of the
+ * control thread (server.c).
+ *
+ * The handler and the ends of our own letters are called without the lock, so
+ * that the program may send from them. Only the control thread ends connections
+ * and clients, and it is busy with the call, so both are still there after it.
+ *
+ * A letter that finds all buffers under way is sent when one of them is free
+ * (connection.c); one to a client that is away, when the client is back and has
+ * told what it has heard.
+ */
+#include <errno.h>
+
+#include "include/rdmabox/rdmabox.h"
+#include "lib/error.h"
+#include "server/state.h"
+
+RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
+		  "a message is a letter");
+
+void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends)
+{
+	if (!ends->count)
+		return;
+	pthread_mutex_unlock(&s->lock);
+	rbx_letter_ends_tell(ends);
+	pthread_mutex_lock(&s->lock);
+}
+
+void rbx_letters_send(struct rbx_server *s, struct rbx_client *client)
+{
+	struct rbx_wire_message message;
+
+	if (!client->connection || !client->connection->client_is_up)
+		return;
+	while (rbx_mailbox_next(&client->mailbox, &message) &&
+	       rbx_connection_tell(s, client->connection, &message))
+		rbx_mailbox_sent(&client->mailbox);
+}
+
+static void letter_hand_over(struct rbx_server *s, struct rbx_client *client,
+			     const struct rbx_wire_letter *letter)
+{
+	const struct rbx_server_options *o = &s->options;
+
+	s->messages_received++;
+	if (o->message) {
+		pthread_mutex_unlock(&s->lock);
+		o->message(s, client->session_id, letter->bytes,
+			   letter->length_bytes, o->user);
+		pthread_mutex_lock(&s->lock);
+	}
+	rbx_mailbox_heard(&client->mailbox);
+}
+
+void rbx_letter_received(struct rbx_server *s, struct rbx_connection *c,
+			 const struct rbx_wire_message *message)
+{
+	struct rbx_client *client = c->client;
+	struct rbx_wire_message receipt;
+
+	switch (rbx_mailbox_judge(&client->mailbox, message->letter.sequence)) {
+	case RBX_LETTER_NEW:
+		letter_hand_over(s, client, &message->letter);
+		break;
+	case RBX_LETTER_AGAIN:
+		break;
+	case RBX_LETTER_AHEAD:
+		rbx_connection_refuse(s, c, message->request_id,
+				      RBX_REASON_OUT_OF_TURN);
+		return;
+	}
+	receipt = rbx_mailbox_receipt(&client->mailbox, !s->options.message);
+	receipt.request_id = message->request_id;
+	rbx_connection_answer(s, c, &receipt);
+}
+
+void rbx_letter_taken(struct rbx_server *s, struct rbx_connection *c,
+		      const struct rbx_wire_message *message)
+{
+	struct rbx_letter_ends ends;
+
+	if (rbx_mailbox_taken(&c->client->mailbox, &message->letter_taken,
+			      &ends)) {
+		rbx_connection_refuse(s, c, message->request_id,
+				      RBX_REASON_OUT_OF_TURN);
+		return;
+	}
+	rbx_letters_send(s, c->client);
+	rbx_letters_tell(s, &ends);
+}
+
+static int message_put(struct rbx_server *s, uint64_t session_id,
+		       const void *data, size_t length,
+		       void (*done)(int status, void *user), void *user)
+{
+	struct rbx_client *client = rbx_client_find(s, session_id);
+
+	if (!client || s->stopping) /* whose letters may have been told */
+		return rbx_error(-ENOENT, "there is no such client any more");
+	if (rbx_mailbox_put(&client->mailbox, data, (uint32_t)length, done,
+			    user))
+		return rbx_error(-EAGAIN,
+				 "%u messages to %s wait already: send again "
+				 "when one of them has ended",
+				 RBX_LETTERS_MAX, client->name);
+	s->messages_sent++;
+	rbx_letters_send(s, client);
+	return 0;
+}
+
+int rbx_server_message_submit(struct rbx_server *s, uint64_t client,
+			      const void *data, size_t length,
+			      void (*done)(int status, void *user), void *user)
+{
+	int err;
+
+	if (!s || (!data && length) || length > RBX_MESSAGE_BYTES_MAX)
+		return rbx_error(-EINVAL,
+				 "a message of %zu bytes at %p: it needs data, "
+				 "of which at most %u bytes fit",
+				 length, data, RBX_MESSAGE_BYTES_MAX);
+	pthread_mutex_lock(&s->lock);
+	err = message_put(s, client, data, length, done, user);
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}

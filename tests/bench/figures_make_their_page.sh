@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# bench/figures takes, draws and judges a figure of each kind with this build, and
+# its page shows what was taken. The runs are far too short to mean anything. Skips
+# where matplotlib is missing, after the checks that do without.
+
+set -uo pipefail
+top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
+build=$(readlink -f "${1:?usage: $0 BUILD-DIRECTORY}")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/rdmabox-figures.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export PYTHONDONTWRITEBYTECODE=1
+
+fault()
+{
+	printf 'FAULT: %s\n' "$*" >&2
+	cat "$scratch/out" "$scratch/err" >&2
+	exit 1
+}
+
+figures()
+{
+	timeout 200 "$top/bench/figures" "$@" >"$scratch/out" 2>"$scratch/err"
+}
+
+figures --list || fault "--list failed"
+for name in figure1 figure2 figure5b figure6 table1 figure7 figure8 figure9; do
+	grep -q "^$name " "$scratch/out" || fault "--list has no $name"
+done
+/usr/bin/python3 -c 'import matplotlib' 2>/dev/null || exit 77
+
+figures --build "$scratch" --out "$scratch/page"
+[ $? = 2 ] && [ "$(wc -l <"$scratch/err")" = 1 ] || fault "a missing build is not said in a line"
+
+cpu=$(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')
+figures --quick --runtime 0.05 --repeats 1 --no-lab --cpus "$cpu,$cpu" --build "$build" \
+	--out "$scratch/page" --only figure1 --only figure6 --only table1 --only figure7 ||
+	fault "exit code $?"
+for name in figure1 figure6 table1 figure7; do
+	grep -q "id=\"$name\"" "$scratch/page/index.html" || fault "the page has no $name"
+	[ -s "$scratch/page/$name-native.png" ] || fault "no picture of $name"
+	grep -q '[0-9]' "$scratch/page/$name-native.json" || fault "no numbers of $name"
+done

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * channel_failure_test.c - a chain that fails: each request ends with its own
+ * status, what is not at fault is sent again, and the window is empty at the end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "channel_small.h"
+
+#define MANY 250 /* more than retries; fewer than a ring */
+
+static struct small s;
+
+static void channel_merged_failure_sends_members_again_alone(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 1);
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -EACCES);
+	assert_null(s.harvest.done_first);
+	assert_true(s.harvest.broken);
+	small_reopen(&s, s.harvest.again_first);
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 4);
+
+	/* The third is the one that is at fault, and only it says so. */
+	small_complete(&s, 3, -EACCES);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[0]);
+	assert_int_equal(s.fragments[1].status, 0);
+	assert_int_equal(s.fragments[2].status, -EACCES);
+	assert_null(s.harvest.again_first);
+	small_complete(&s, 4, -ECANCELED);
+	assert_ptr_equal(s.harvest.again_first, &s.fragments[3]);
+	small_expect_at_rest(&s);
+}
+
+/* Two neighbours, one alone, two neighbours, one alone; the lone one in the
+ * middle fails. */
+static void channel_failing_chain_gives_each_its_own_status(void **state)
+{
+	struct rbx_fragment *again;
+
+	(void)state;
+	small_setup(&s);
+	for (int i = 2; i < 6; i++)
+		s.fragments[i].remote_addr += (uint64_t)(i > 2) + 1;
+	s.fragments[5].remote_addr++;
+	assert_true(small_submit(&s, 0, 5));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 4);
+	assert_false(small_combine(&s));
+	small_halt(&s);
+
+	small_complete(&s, 1, -EACCES);
+	assert_int_equal(small_count(s.harvest.done_first), 3);
+	assert_int_equal(s.fragments[0].status, 0);
+	assert_int_equal(s.fragments[1].status, 0);
+	assert_int_equal(s.fragments[2].status, -EACCES);
+	assert_null(s.harvest.again_first);
+	small_complete(&s, 2, -ECANCELED);
+	assert_null(s.harvest.done_first);
+	again = s.harvest.again_first;
+	assert_int_equal(small_count(again), 2);
+	small_complete(&s, 3, -ECANCELED);
+	assert_int_equal(small_count(s.harvest.again_first), 1);
+	s.fragments[4].node.next = &s.fragments[5].node;
+	small_expect_at_rest(&s);
+
+	/* Flushed is not failed: the neighbours share a work request again. */
+	small_reopen(&s, again);
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 2);
+	assert_int_equal(s.works[4].member_count, 2);
+	small_complete(&s, 5, 0);
+	assert_int_equal(small_count(s.harvest.done_first), 3);
+	for (int i = 3; i < 6; i++)
+		assert_int_equal(s.fragments[i].status, 0);
+	small_expect_at_rest(&s);
+}
+
+/* A connection that breaks and breaks, and nobody is at fault. */
+static void channel_flushed_is_sent_again_a_bounded_number_of_times(void **state)
+{
+	uint32_t tries = 0;
+
+	(void)state;
+	small_setup(&s);
+	s.fragments[0].flags = RBX_FRAGMENT_ALONE;
+	assert_true(small_submit(&s, 0, 0));
+	for (;;) {
+		assert_true(small_combine(&s));
+		assert_false(small_combine(&s));
+		small_halt(&s);
+		small_complete(&s, tries++, -ECANCELED);
+		if (s.harvest.done_first != NULL)
+			break;
+		small_reopen(&s, s.harvest.again_first);
+	}
+	assert_int_equal(tries, RBX_RETRIES_MAX + 1);
+	assert_int_equal(s.fragments[0].status, -EHOSTUNREACH);
+	small_expect_at_rest(&s);
+}
+
+/* A peer that answers to a greeting and to nothing else: all of its requests end
+ * after as many tries, not one after the other. */
+static void channel_timeouts_are_not_blamed_on_one(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	assert_true(small_submit(&s, 0, 1));
+	for (uint32_t i = 0; i <= RBX_RETRIES_MAX; i++) {
+		struct rbx_fragment *again;
+
+		assert_true(small_combine(&s));
+		assert_false(small_combine(&s));
+		small_halt(&s);
+		small_complete(&s, 2 * i, -ETIMEDOUT);
+		again = s.harvest.again_first;
+		small_complete(&s, 2 * i + 1, -ECANCELED);
+		if (again != NULL) {
+			again->node.next = &s.harvest.again_first->node;
+			small_reopen(&s, again);
+		}
+	}
+	assert_int_equal(s.fragments[0].status, -ETIMEDOUT);
+	assert_int_equal(s.fragments[1].status, -EHOSTUNREACH);
+	small_expect_at_rest(&s);
+}
+
+static void channel_not_posted_gives_everything_back(void **state)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	small_submit(&s, 0, 3);
+	assert_true(small_combine(&s));
+	rbx_channel_not_posted(&s.channel, &s.chain, 3, &harvest);
+	assert_int_equal(harvest.work_requests, 3);
+	assert_ptr_equal(harvest.again_first, &s.fragments[1]);
+	assert_int_equal(rbx_send_ring_used(&s.channel.rings[0]), 1);
+	rbx_window_give(&s.window, harvest.work_requests, harvest.bytes);
+	small_complete(&s, 0, 0);
+	small_expect_at_rest(&s);
+}
+
+/* ---- Many at fault, in any place -------------------------------------------*/
+
+struct many {
+	struct rbx_channel channel;
+	struct rbx_planner planner;
+	struct rbx_window window;
+	struct rbx_work works[RBX_SEND_DEPTH];
+	struct rbx_fragment fragments[MANY];
+	bool at_fault[MANY];
+	uint32_t posted_count;
+	uint32_t completed_count;
+	int ended_count;
+	struct rbx_fragment *again;
+};
+
+static void many_combine(struct many *many)
+{
+	struct rbx_chain chain;
+
+	while (rbx_channel_combine(&many->channel, 0, &chain))
+		many->posted_count = chain.first_number + chain.work_count;
+}
+
+static bool work_fails(const struct many *many, const struct rbx_work *work)
+{
+	for (const struct rbx_fragment *fragment = work->first; fragment;
+	     fragment = rbx_fragment_next(fragment)) {
+		if (many->at_fault[fragment - many->fragments])
+			return true;
+	}
+	return false;
+}
+
+static void many_complete(struct many *many, int32_t status)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	rbx_channel_complete(&many->channel, 0, many->completed_count++, status,
+			     1, &harvest);
+	rbx_window_give(&many->window, harvest.work_requests, harvest.bytes);
+	if (harvest.again_first) {
+		harvest.again_last->node.next =
+			many->again ? &many->again->node : NULL;
+		many->again = harvest.again_first;
+	}
+	for (const struct rbx_fragment *fragment = harvest.done_first; fragment;
+	     fragment = rbx_fragment_next(fragment)) {
+		bool at_fault = many->at_fault[fragment - many->fragments];
+
+		assert_int_equal(fragment->status, at_fault ? -EACCES : 0);
+		many->ended_count++;
+	}
+}
+
+/* The first that is at fault fails, what was posted behind it is flushed. */
+static void many_carry_out(struct many *many)
+{
+	bool failed = false;
+
+	while (many->completed_count != many->posted_count) {
+		struct rbx_work *work = rbx_send_ring_slot(
+			&many->channel.rings[0], many->completed_count);
+
+		if (!failed && work_fails(many, work)) {
+			failed = true;
+			rbx_channel_set_state(&many->channel,
+					      RBX_CHANNEL_HALTED);
+			many_complete(many, -EACCES);
+		} else {
+			many_complete(many, failed ? -ECANCELED : 0);
+		}
+	}
+	if (!failed)
+		return;
+	assert_true(rbx_channel_seize(&many->channel));
+	rbx_channel_send_again(&many->channel, many->again);
+	many->again = NULL;
+	rbx_channel_set_state(&many->channel, RBX_CHANNEL_OPEN);
+	many_combine(many);
+}
+
+static void expect_own_status(unsigned int seed)
+{
+	static struct many many;
+	unsigned int fault_percent = seed % 5 * 25;
+
+	memset(&many, 0, sizeof(many));
+	many.planner = (struct rbx_planner){
+		.merge = true,
+		.chain_max = RBX_CHAIN_MAX,
+		.sge_max = RBX_SGE_MAX,
+		.message_bytes_max = RBX_MERGE_BYTES_MAX,
+		.has_any_lkey = true,
+	};
+	rbx_window_init(&many.window, 0, 0);
+	rbx_channel_init(&many.channel, &many.planner, &many.window);
+	rbx_channel_add_ring(&many.channel, many.works, RBX_SEND_DEPTH);
+	for (int i = 0; i < MANY; i++) {
+		many.fragments[i].direction = RBX_DIRECTION_WRITE;
+		many.fragments[i].length_bytes = RBX_PAGE_BYTES;
+		many.fragments[i].local_addr = (uint64_t)i * 2 * RBX_PAGE_BYTES;
+		many.fragments[i].remote_addr =
+			(uint64_t)(rand_r(&seed) % 1000) * RBX_PAGE_BYTES;
+		many.at_fault[i] =
+			(unsigned int)rand_r(&seed) % 100 < fault_percent;
+		if (rbx_channel_submit(&many.channel, &many.fragments[i],
+				       &many.fragments[i]))
+			many_combine(&many);
+	}
+	for (int round = 0; round < 2 * MANY; round++)
+		many_carry_out(&many);
+	assert_int_equal(many.ended_count, MANY);
+	assert_int_equal(rbx_window_in_flight_bytes(&many.window), 0);
+	assert_int_equal(rbx_window_in_flight_work_requests(&many.window), 0);
+}
+
+/* However many others fail, and break the connection each time. */
+static void channel_many_failures_leave_each_its_own_status(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 40; seed++)
+		expect_own_status(seed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			channel_merged_failure_sends_members_again_alone),
+		cmocka_unit_test(
+			channel_failing_chain_gives_each_its_own_status),
+		cmocka_unit_test(
+			channel_flushed_is_sent_again_a_bounded_number_of_times),
+		cmocka_unit_test(channel_timeouts_are_not_blamed_on_one),
+		cmocka_unit_test(channel_not_posted_gives_everything_back),
+		cmocka_unit_test(
+			channel_many_failures_leave_each_its_own_status),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

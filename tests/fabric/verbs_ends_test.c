@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * verbs_ends_test.c - the ends of connections that an RDMA device and the
+ * connection manager bring about: failures, disconnects, destruction, death.
+ */
+#include "verbs_pair.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The failure, then all behind it, on the end that failed and on the other. */
+static void wrong_key_fails_the_write_and_ends_both(void **state)
+{
+	struct pair *pair = *state;
+	const struct rbx_sge sge = piece(pair, 0, 8);
+
+	pair_connect(pair);
+	post_receive(pair, pair->qps[0], 10, 4096, 64);
+	post_receive(pair, pair->qps[1], 11, 8192, 64);
+	assert_int_equal(post_one(pair->qps[0], RBX_OP_WRITE, 0, 1, &sge,
+				  pair->mr->rkey + 1, pair->memory), 0);
+	expect_one(pair->cqs[0], pair->qps[0], 1, -EACCES);
+	expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
+	expect_one(pair->cqs[1], pair->qps[1], 11, -ECANCELED);
+}
+
+static void wrong_local_key_fails_and_ends_both(void **state)
+{
+	struct pair *pair = *state;
+	struct rbx_sge sge = piece(pair, 0, 8);
+
+	pair_connect(pair);
+	post_receive(pair, pair->qps[1], 11, 8192, 64);
+	sge.lkey += 1;
+	assert_int_equal(post_one(pair->qps[0], RBX_OP_WRITE, 0, 1, &sge,
+				  pair->mr->rkey, pair->memory), 0);
+	expect_either(pair->cqs[0], pair->qps[0], 1, -EFAULT, -ECANCELED);
+	expect_one(pair->cqs[1], pair->qps[1], 11, -ECANCELED);
+}
+
+static void disconnect_flushes_both_ends_and_what_comes_later(void **state)
+{
+	struct pair *pair = *state;
+	const struct rbx_sge sge = piece(pair, 0, 8);
+	int i;
+
+	pair_connect(pair);
+	post_receive(pair, pair->qps[0], 10, 4096, 64);
+	post_receive(pair, pair->qps[1], 11, 8192, 64);
+	ops->disconnect(pair->qps[1]);
+	expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
+	expect_one(pair->cqs[1], pair->qps[1], 11, -ECANCELED);
+	for (i = 0; i < 2; i++) {
+		post_receive(pair, pair->qps[i], 20, 4096, 64);
+		expect_one(pair->cqs[i], pair->qps[i], 20, -ECANCELED);
+		assert_int_equal(post_one(pair->qps[i], RBX_OP_WRITE, 0, 21,
+					  &sge, pair->mr->rkey, pair->memory),
+				 0);
+		expect_one(pair->cqs[i], pair->qps[i], 21, -ECANCELED);
+	}
+}
+
+/*
+ * The acceptor ends the connection while its peer's confirmation may still be
+ * on the way, when the connection manager cannot tell the peer yet.
+ */
+static void disconnect_right_after_accept_reaches_the_peer(void **state)
+{
+	struct pair *pair = *state;
+	int round;
+
+	for (round = 0; round < 20; round++) {
+		pair_connect(pair);
+		ops->disconnect(pair->qps[1]);
+		post_receive(pair, pair->qps[0], 10, 4096, 64);
+		expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
+		pair_disconnect(pair);
+	}
+}
+
+static void destroy_right_after_accept_reaches_the_peer(void **state)
+{
+	struct pair *pair = *state;
+	int round;
+
+	for (round = 0; round < 20; round++) {
+		pair_connect(pair);
+		ops->destroy_qp(pair->qps[1]);
+		pair->qps[1] = NULL;
+		post_receive(pair, pair->qps[0], 10, 4096, 64);
+		expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
+		pair_disconnect(pair);
+	}
+}
+
+static void destroy_drops_the_completions(void **state)
+{
+	struct pair *pair = *state;
+	const struct rbx_sge sge = piece(pair, 0, 8);
+	struct rbx_wc wc;
+	int round;
+	int i;
+
+	for (round = 0; round < 20; round++) {
+		pair_connect(pair);
+		for (i = 0; i < DEPTH; i++)
+			post_receive(pair, pair->qps[0], 77, 4096, 64);
+		assert_int_equal(post_one(pair->qps[0], RBX_OP_WRITE,
+					  RBX_WR_SIGNALED, 78, &sge,
+					  pair->mr->rkey, pair->memory), 0);
+		ops->disconnect(pair->qps[0]);
+		pair_disconnect(pair);
+		assert_int_equal(ops->poll(pair->cqs[0], &wc, 1), 0);
+	}
+}
+
+/* Writes through one queue pair until told to stop, and polls its queue. */
+struct writer {
+	struct pair *pair;
+	atomic_bool stop;
+	int failed_count;
+};
+
+static void *writer_run(void *argument)
+{
+	struct writer *writer = argument;
+	struct pair *pair = writer->pair;
+	const struct rbx_sge sge = piece(pair, 0, 64);
+	bool pending = false;
+	struct rbx_wc wc;
+
+	while (pending || !atomic_load(&writer->stop)) {
+		if (!pending)
+			writer->failed_count += !!post_one(
+				pair->qps[0], RBX_OP_WRITE, RBX_WR_SIGNALED, 1,
+				&sge, pair->mr->rkey, pair->memory + 4096);
+		pending = true;
+		while (ops->poll(pair->cqs[0], &wc, 1)) {
+			/* others on this queue may be flushed, not ours */
+			if (wc.qp != pair->qps[0])
+				continue;
+			pending = false;
+			writer->failed_count += !!wc.status;
+		}
+	}
+	return NULL;
+}
+
+static void connects_and_destroys_leave_others_on_the_cq_alone(void **state)
+{
+	struct pair *pair = *state;
+	struct writer writer = { .pair = pair };
+	struct pair others;
+	pthread_t thread;
+	int round;
+	int i;
+
+	pair_connect(pair);
+	assert_int_equal(pthread_create(&thread, NULL, writer_run, &writer), 0);
+	others = *pair;
+	for (round = 0; round < 20; round++) {
+		pair_connect(&others);
+		for (i = 0; i < DEPTH; i++)
+			post_receive(pair, others.qps[0], 77, 8192, 64);
+		ops->disconnect(others.qps[round % 2]);
+		pair_disconnect(&others);
+	}
+	atomic_store(&writer.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(writer.failed_count, 0);
+}
+
+/*
+ * The child connects and dies without a word. It may not share the parent's
+ * device, so it is a process of its own: this program with another argument.
+ */
+static void killed_peer_flushes_the_receive(void **state)
+{
+	struct pair *pair = *state;
+	struct acceptor acceptor = { .pair = pair };
+	struct rbx_qp_init server = qp_init(pair->cqs[1]);
+	pid_t child = fork();
+
+	if (child == 0) {
+		execl("/proc/self/exe", "peer", pair->listener->address, NULL);
+		_exit(1);
+	}
+	acceptor.init = &server;
+	acceptor_run(&acceptor);
+	assert_int_equal(acceptor.err, 0);
+	post_receive(pair, pair->qps[1], 5, 0, 64);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	expect_one(pair->cqs[1], pair->qps[1], 5, -ECANCELED);
+}
+
+/* The life of the peer that is killed. */
+static int peer_main(const char *address)
+{
+	struct rbx_device_options options = { .gid_index = -1 };
+	struct rbx_connect_init connect = {
+		.address = address,
+		.timeout_ms = HANG_MS,
+	};
+	struct rbx_qp_init init;
+	struct rbx_device *device;
+	struct rbx_cq *cq;
+	struct rbx_qp *qp;
+
+	if (ops->open(&options, &device, error) ||
+	    ops->create_cq(device, 4 * DEPTH, &cq, error))
+		return 1;
+	init = qp_init(cq);
+	if (ops->connect(device, &init, &connect, &qp, error))
+		return 1;
+	pause();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		with_pair(wrong_key_fails_the_write_and_ends_both),
+		with_pair(wrong_local_key_fails_and_ends_both),
+		with_pair(disconnect_flushes_both_ends_and_what_comes_later),
+		with_pair(disconnect_right_after_accept_reaches_the_peer),
+		with_pair(destroy_right_after_accept_reaches_the_peer),
+		with_pair(destroy_drops_the_completions),
+		with_pair(connects_and_destroys_leave_others_on_the_cq_alone),
+		with_pair(killed_peer_flushes_the_receive),
+	};
+
+	if (argc == 2)
+		return peer_main(argv[1]);
+	return verbs_test_run(tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * letters_test.c - a server whose program talks, and peers that keep no rule in
+ * that: each is refused with a reason or comes to a stop, and the server serves
+ * on. (tests/lib/message_test.c has two sides that keep them.)
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "core/port.h"
+#include "tests/server/stranger.h"
+#include "tests/server/world.h"
+
+struct program {
+	uint32_t heard_count; /* atomic */
+	uint32_t ended_count; /* atomic */
+};
+
+static struct program program;
+
+static void hear(struct rbx_server *server, uint64_t client, const void *data,
+		 size_t length, void *user)
+{
+	(void)server;
+	(void)client;
+	(void)data;
+	(void)length;
+	(void)user;
+	RBX_FETCH_ADD(&program.heard_count, 1);
+}
+
+static void ended(int status, void *user)
+{
+	(void)user;
+	assert_int_equal(status, 0);
+	RBX_FETCH_ADD(&program.ended_count, 1);
+}
+
+static void talking_world(struct world *world)
+{
+	program = (struct program){ 0 };
+	world_options(world);
+	world->options.message = hear;
+	world_start(world);
+}
+
+static void enter(struct stranger *stranger, struct world *world)
+{
+	stranger_arrive(stranger, world);
+	stranger_enter(stranger);
+}
+
+static struct rbx_wire_message letter_of(uint64_t sequence)
+{
+	return (struct rbx_wire_message){
+		.type = RBX_WIRE_LETTER,
+		.letter = {
+			.sequence = sequence,
+			.length_bytes = 2,
+			.bytes = "hi",
+		},
+	};
+}
+
+static void send_letter(struct stranger *stranger, uint64_t sequence)
+{
+	struct rbx_wire_message letter = letter_of(sequence);
+
+	stranger_send(stranger, &letter);
+}
+
+static void send_taken(struct stranger *stranger, uint64_t sequence)
+{
+	struct rbx_wire_message taken = {
+		.type = RBX_WIRE_LETTER_TAKEN,
+		.letter_taken.sequence = sequence,
+	};
+
+	stranger_send(stranger, &taken);
+}
+
+static void expect_taken(struct stranger *stranger, uint64_t sequence)
+{
+	struct rbx_wire_message answer;
+
+	assert_true(stranger_hear(stranger, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_LETTER_TAKEN);
+	assert_int_equal(answer.request_id, stranger->next_id);
+	assert_int_equal(answer.letter_taken.sequence, sequence);
+	assert_int_equal(answer.letter_taken.refused, 0);
+}
+
+static void expect_letter(struct stranger *stranger, uint64_t sequence)
+{
+	struct rbx_wire_message letter;
+
+	assert_true(stranger_hear(stranger, &letter));
+	assert_int_equal(letter.type, RBX_WIRE_LETTER);
+	assert_int_equal(letter.request_id, 0);
+	assert_int_equal(letter.letter.sequence, sequence);
+}
+
+/* Whatever was to come unasked would have come before the answer. */
+static void expect_nothing_unasked(struct stranger *stranger)
+{
+	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
+	struct rbx_wire_message answer;
+
+	stranger_send(stranger, &heartbeat);
+	assert_true(stranger_hear(stranger, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_HEARTBEAT_REPLY);
+}
+
+static void serves_on(struct world *world)
+{
+	struct stranger guest;
+	uint32_t before = RBX_LOAD_ACQUIRE(&program.heard_count);
+
+	enter(&guest, world);
+	send_letter(&guest, 1);
+	expect_taken(&guest, 1);
+	/* Others may still be heard. */
+	assert_true(RBX_LOAD_ACQUIRE(&program.heard_count) > before);
+	stranger_leave(&guest);
+}
+
+/* ---- What a client says ------------------------------------------------------*/
+
+static void letter_before_authentication_is_refused(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	stranger_arrive(&stranger, &world);
+	send_letter(&stranger, 1);
+	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
+	stranger_leave(&stranger);
+	/* Between HELLO and AUTH. */
+	stranger_arrive(&stranger, &world);
+	stranger_greet(&stranger);
+	send_letter(&stranger, 1);
+	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
+	stranger_leave(&stranger);
+	stranger_arrive(&stranger, &world);
+	send_taken(&stranger, 0);
+	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
+	stranger_leave(&stranger);
+	assert_int_equal(program.heard_count, 0);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+static void letter_that_is_too_long_is_refused(void **state)
+{
+	struct rbx_wire_message letter = letter_of(1);
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct stranger stranger;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	letter.request_id = ++stranger.next_id;
+	assert_int_equal(rbx_wire_encode(&letter, bytes), sizeof(bytes));
+	bytes[72] = RBX_WIRE_LETTER_BYTES_MAX + 1;
+	stranger_send_bytes(&stranger, bytes, sizeof(bytes));
+	stranger_is_refused(&stranger, RBX_REASON_MALFORMED);
+	stranger_leave(&stranger);
+	assert_int_equal(program.heard_count, 0);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+static void letter_that_leaves_one_out_is_refused(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	send_letter(&stranger, 1);
+	expect_taken(&stranger, 1);
+	send_letter(&stranger, 3);
+	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
+	stranger_leave(&stranger);
+	assert_int_equal(program.heard_count, 1);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+static void letter_sent_again_is_answered_and_heard_once(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	send_letter(&stranger, 1);
+	expect_taken(&stranger, 1);
+	send_letter(&stranger, 2);
+	expect_taken(&stranger, 2);
+	send_letter(&stranger, 1);
+	expect_taken(&stranger, 2);
+	assert_int_equal(program.heard_count, 2);
+	stranger_leave(&stranger);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+/* More at once than a client may have outstanding. */
+static void flood_of_letters_is_answered_in_turn(void **state)
+{
+	struct stranger stranger;
+	struct rbx_wire_message answer;
+	struct world world;
+	uint64_t sequence;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	for (sequence = 1; sequence <= 12; sequence++) {
+		send_letter(&stranger, sequence);
+		usleep(1000); /* its one send buffer is used again */
+	}
+	for (sequence = 1; sequence <= 12; sequence++) {
+		assert_true(stranger_hear(&stranger, &answer));
+		assert_int_equal(answer.letter_taken.sequence, sequence);
+	}
+	stranger_leave(&stranger);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+/* It has receives for 14 answers, posts no more, and goes on writing. */
+static void flood_of_letters_without_listening_ends_the_connection(void **state)
+{
+	struct stranger stranger;
+	struct rbx_wire_message answer;
+	struct world world;
+	uint64_t sequence;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	for (sequence = 1; sequence <= 40; sequence++) {
+		send_letter(&stranger, sequence);
+		usleep(1000);
+	}
+	serves_on(&world); /* meanwhile */
+	while (stranger_hear(&stranger, &answer))
+		assert_int_equal(answer.type, RBX_WIRE_LETTER_TAKEN);
+	assert_true(program.heard_count < 40);
+	stranger_leave(&stranger);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+static void flood_of_receipts_changes_nothing(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+	int sent;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	for (sent = 0; sent < 60; sent++) {
+		send_taken(&stranger, 0);
+		usleep(1000);
+	}
+	expect_nothing_unasked(&stranger);
+	stranger_leave(&stranger);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+/* ---- What the server says ------------------------------------------------------*/
+
+static void say(struct world *world, struct stranger *to, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		assert_int_equal(rbx_server_message_submit(
+					 world->server,
+					 to->welcome.welcome.session_id, "hi",
+					 2, ended, NULL),
+				 0);
+}
+
+static void letters_wait_for_a_client_to_speak_and_to_take(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+	uint64_t sequence;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	say(&world, &stranger, 10);
+	expect_nothing_unasked(&stranger);
+	send_taken(&stranger, 0);
+	for (sequence = 1; sequence <= RBX_WIRE_LETTERS_MAX; sequence++)
+		expect_letter(&stranger, sequence);
+	expect_nothing_unasked(&stranger);
+	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 0);
+	send_taken(&stranger, 2);
+	expect_letter(&stranger, 5);
+	expect_letter(&stranger, 6);
+	expect_nothing_unasked(&stranger);
+	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 2);
+	stranger.next_id++; /* may skip */
+	send_taken(&stranger, 6);
+	for (sequence = 7; sequence <= 10; sequence++)
+		expect_letter(&stranger, sequence);
+	send_taken(&stranger, 10);
+	expect_nothing_unasked(&stranger);
+	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 10);
+	assert_int_equal(world_stats(&world).messages_sent, 10);
+	stranger_leave(&stranger);
+	world_stop(&world);
+}
+
+/* A second connection of the same session, as far as WELCOME. */
+static void resume(struct stranger *again, struct stranger *first,
+		   struct world *world)
+{
+	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
+	struct rbx_wire_hello *hello = &again->hello.hello;
+	struct rbx_key key;
+
+	rbx_key_of_session(rbx_root_of_secret(NULL), &first->transcript, &key);
+	stranger_arrive(again, world);
+	hello->flags = RBX_WIRE_RESUME;
+	hello->session_id = first->welcome.welcome.session_id;
+	hello->incarnation = first->welcome.welcome.incarnation;
+	stranger_greet(again);
+	rbx_proof_of_client(rbx_root_of_key(&key), &again->transcript,
+			    auth.auth.proof);
+	stranger_send(again, &auth);
+	assert_true(stranger_hear(again, &again->welcome));
+	assert_int_equal(again->welcome.type, RBX_WIRE_WELCOME);
+}
+
+/* It may still be checking the server's proof, and expects an answer only. */
+static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
+{
+	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP };
+	struct stranger stranger, again;
+	struct rbx_wire_message answer;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	stranger_send(&stranger, &map);
+	assert_true(stranger_hear(&stranger, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
+	resume(&again, &stranger, &world);
+	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
+	usleep(1500000); /* it asks once, and reminds after a second */
+	expect_nothing_unasked(&again);
+	assert_true(stranger_hear(&again, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_EVICT);
+	stranger_leave(&again);
+	stranger_leave(&stranger);
+	world_stop(&world);
+}
+
+static void taken_of_a_letter_that_was_never_sent_is_refused(void **state)
+{
+	struct stranger stranger;
+	struct world world;
+
+	(void)state;
+	talking_world(&world);
+	enter(&stranger, &world);
+	send_taken(&stranger, 1);
+	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
+	stranger_leave(&stranger);
+	assert_int_equal(program.ended_count, 0);
+	serves_on(&world);
+	world_stop(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(letter_before_authentication_is_refused),
+		cmocka_unit_test(letter_that_is_too_long_is_refused),
+		cmocka_unit_test(letter_that_leaves_one_out_is_refused),
+		cmocka_unit_test(letter_sent_again_is_answered_and_heard_once),
+		cmocka_unit_test(flood_of_letters_is_answered_in_turn),
+		cmocka_unit_test(
+			flood_of_letters_without_listening_ends_the_connection),
+		cmocka_unit_test(flood_of_receipts_changes_nothing),
+		cmocka_unit_test(letters_wait_for_a_client_to_speak_and_to_take),
+		cmocka_unit_test(evict_waits_for_a_client_that_is_back_to_speak),
+		cmocka_unit_test(
+			taken_of_a_letter_that_was_never_sent_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
