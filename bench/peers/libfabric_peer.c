@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The libfabric peer: one-sided reads and writes over the tcp provider,
- * connected endpoints (FI_EP_MSG).
+ * The libfabric peer: one-sided reads and writes over the tcp or the verbs
+ * provider, connected endpoints (FI_EP_MSG).
  *
- * A request is one fi_readmsg or fi_writemsg. Writes carry
+ * A request is one fi_readmsg or fi_writemsg. Over tcp writes carry
  * FI_DELIVERY_COMPLETE, so that a completion means "placed at the target", as
  * it does for RDMAbox; by default it means "handed to the socket". The flag
  * goes with each call: among the operation flags of the endpoint the provider
- * accepts it and ignores it, and fi_write completes in half a round trip.
- * Memory keys are offset based (mr_mode 0). The key and the size travel in the
- * private data of the connection's acceptance.
+ * accepts it and ignores it, and fi_write completes in half a round trip. Over
+ * verbs a completion is that of a reliable connection, which means it anyway.
+ *
+ * What a provider asks for, the program does: the verbs provider wants the
+ * load's buffers registered and remote memory named by its address there, the
+ * tcp provider neither. The key, the address and the size travel in the private
+ * data of the connection's acceptance.
  *
  * The tcp provider has no thread of its own: a target that does not call the
  * library stands still. The server therefore reads its completion queue
  * without pause, and looks at the event queue (connections that come and go)
- * once in many turns. Each client has an endpoint of its own, which ends with
- * the event that the client has left.
+ * once in many turns. Over verbs the device does the work, and the server
+ * sleeps between two looks: fi_eq_sread of that provider was seen to take all
+ * of a CPU. Each client has an endpoint of its own, which ends with the event
+ * that the client has left.
  *
  * A broken connection or a refused key completes requests with an error.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -35,9 +42,17 @@
 
 /* An event queue read costs system calls; connections can wait this many turns. */
 #define SERVE_TURNS_PER_EVENT 1024
+/* Sleep between two looks at an event queue, where nothing else is to be done. */
+#define EVENT_SLEEP_MS 10
+
+const struct peer_traits peer_traits = {
+	.fabrics = { "tcp", "verbs" },
+	.chain_max = 1,	/* both providers post each call by itself */
+};
 
 /* Private data of an accepted connection. Both ends are the same program. */
 struct lent_memory {
+	uint64_t address;	/* 0 where remote memory is named by its offset */
 	uint64_t key;
 	uint64_t size_bytes;
 };
@@ -53,13 +68,19 @@ struct peer {
 	struct fid_mr *mr;
 	void *memory;
 	struct lent_memory lent;
+	bool over_verbs;
+	struct fid_mr *load_mr;		/* client: of the load's buffers, where that is wanted */
+	void *load_desc;
+	uint64_t write_flags;
+	int event_fd;			/* client: of the completion queue, to sleep on */
 	uint32_t block_bytes;
 	struct fi_context *contexts;	/* one for each slot; a completion names its slot by it */
 };
 
-void peer_fabric_name(char *name, size_t len)
+void peer_fabric_name(const struct peer_options *options, char *name, size_t len)
 {
-	snprintf(name, len, "libfabric-tcp %u.%u", FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	snprintf(name, len, "libfabric-%s %u.%u", options->fabric, FI_MAJOR(fi_version()),
+		 FI_MINOR(fi_version()));
 }
 
 static void close_object(struct fid *fid)
@@ -73,6 +94,7 @@ static void peer_close(struct peer *peer)
 	close_object(peer->ep ? &peer->ep->fid : NULL);
 	close_object(peer->pep ? &peer->pep->fid : NULL);
 	close_object(peer->mr ? &peer->mr->fid : NULL);
+	close_object(peer->load_mr ? &peer->load_mr->fid : NULL);
 	close_object(peer->cq ? &peer->cq->fid : NULL);
 	close_object(peer->eq ? &peer->eq->fid : NULL);
 	close_object(peer->domain ? &peer->domain->fid : NULL);
@@ -96,9 +118,11 @@ static int find_provider(struct peer *peer, const struct peer_options *options)
 	/* In the peer's favour: no locks, and no progress that anybody else would have to make. */
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
 	if (!options->serve)
 		hints->tx_attr->size = options->depth;
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(options->fabric);
 	rc = fi_getinfo(FI_VERSION(1, 17), options->host, options->port,
 			options->serve ? FI_SOURCE : 0, hints, &peer->info);
 	fi_freeinfo(hints);
@@ -108,13 +132,18 @@ static int find_provider(struct peer *peer, const struct peer_options *options)
 /* Opens what both sides have. */
 static int peer_open(const struct peer_options *options, struct peer **opened)
 {
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE };
+	struct fi_cq_attr cq_attr = {
+		.format = FI_CQ_FORMAT_CONTEXT,
+		.wait_obj = options->wait_event ? FI_WAIT_FD : FI_WAIT_NONE,
+	};
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_NONE };
 	struct peer *peer = calloc(1, sizeof(*peer));
 	int rc;
 
 	if (!peer)
 		return -ENOMEM;
+	peer->over_verbs = !strcmp(options->fabric, "verbs");
+	peer->write_flags = FI_COMPLETION | (peer->over_verbs ? 0 : FI_DELIVERY_COMPLETE);
 	rc = find_provider(peer, options);
 	if (!rc)
 		rc = fi_fabric(peer->info->fabric_attr, &peer->fabric, NULL);
@@ -198,7 +227,12 @@ static int serve_open(struct peer *peer, const struct peer_options *options)
 		       FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &peer->mr, NULL);
 	if (rc)
 		return rc;
-	peer->lent = (struct lent_memory){ fi_mr_key(peer->mr), options->memory_bytes };
+	peer->lent = (struct lent_memory){
+		.key = fi_mr_key(peer->mr),
+		.size_bytes = options->memory_bytes,
+	};
+	if (peer->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+		peer->lent.address = (uintptr_t)peer->memory;
 	rc = fi_passive_ep(peer->fabric, peer->info, &peer->pep, NULL);
 	if (!rc)
 		rc = fi_pep_bind(peer->pep, &peer->eq->fid, 0);
@@ -224,8 +258,11 @@ int peer_serve(const struct peer_options *options)
 	rc = serve_open(peer, options);
 	for (turns = 0; !rc && !peer_stop; turns++) {
 		/* The server posts nothing: this only makes progress. */
-		fi_cq_read(peer->cq, unused, 1);
-		if (turns % SERVE_TURNS_PER_EVENT == 0)
+		if (peer->over_verbs)
+			poll(NULL, 0, EVENT_SLEEP_MS);
+		else
+			fi_cq_read(peer->cq, unused, 1);
+		if (peer->over_verbs || turns % SERVE_TURNS_PER_EVENT == 0)
 			serve_event(peer);
 	}
 	peer_close(peer);
@@ -248,6 +285,9 @@ static int wait_connected(struct peer *peer)
 	do {
 		if (peer_now_ns() - started_ns > PEER_STALL_LIMIT_NS)
 			return -ETIMEDOUT;
+		/* Over tcp the library makes no progress while this sleeps. */
+		if (peer->over_verbs)
+			poll(NULL, 0, EVENT_SLEEP_MS);
 		len = fi_eq_read(peer->eq, &event, &answer, sizeof(answer), 0);
 	} while (len == -FI_EAGAIN);
 	if (len == -FI_EAVAIL)
@@ -277,6 +317,8 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 		rc = wait_connected(peer);
 	if (!rc && peer->lent.size_bytes < options->volume_bytes)
 		rc = -ENOSPC;
+	if (!rc && options->wait_event)
+		rc = fi_control(&peer->cq->fid, FI_GETWAIT, &peer->event_fd);
 	if (rc) {
 		peer_close(peer);
 		return rc;
@@ -285,16 +327,30 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 	return 0;
 }
 
+int peer_register(struct peer *peer, void *memory, size_t size_bytes)
+{
+	int rc;
+
+	if (!(peer->info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	rc = fi_mr_reg(peer->domain, memory, size_bytes, FI_READ | FI_WRITE, 0, 1, 0,
+		       &peer->load_mr, NULL);
+	if (!rc)
+		peer->load_desc = fi_mr_desc(peer->load_mr);
+	return rc;
+}
+
 int peer_post(struct peer *peer, uint32_t slot, bool write, void *buf, uint64_t offset_bytes)
 {
 	struct iovec local = { .iov_base = buf, .iov_len = peer->block_bytes };
 	struct fi_rma_iov remote = {
-		.addr = offset_bytes,
+		.addr = peer->lent.address + offset_bytes,
 		.len = peer->block_bytes,
 		.key = peer->lent.key,
 	};
 	struct fi_msg_rma request = {
 		.msg_iov = &local,
+		.desc = &peer->load_desc,
 		.iov_count = 1,
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
@@ -302,11 +358,11 @@ int peer_post(struct peer *peer, uint32_t slot, bool write, void *buf, uint64_t 
 	};
 
 	if (write)
-		return fi_writemsg(peer->ep, &request, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+		return fi_writemsg(peer->ep, &request, peer->write_flags);
 	return fi_readmsg(peer->ep, &request, FI_COMPLETION);
 }
 
-/* Each fi_read and fi_write has gone out already; this provider does not know FI_MORE. */
+/* Each fi_read and fi_write has gone out already; these providers do not know FI_MORE. */
 int peer_post_end(struct peer *peer)
 {
 	(void)peer;
@@ -339,6 +395,17 @@ int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX])
 		done[i].status = 0;
 	}
 	return count;
+}
+
+/* fi_trywait arms the queue, and tells if something had completed by then. */
+bool peer_wait(struct peer *peer)
+{
+	struct fid *queue = &peer->cq->fid;
+	struct pollfd event = { .fd = peer->event_fd, .events = POLLIN };
+
+	if (fi_trywait(peer->fabric, &queue, 1))
+		return true;
+	return poll(&event, 1, PEER_WAIT_LIMIT_MS) > 0;
 }
 
 void peer_disconnect(struct peer *peer)

@@ -223,6 +223,14 @@ static void load_complete(struct load *load, struct phase *phase, const struct p
 		slot_prepare(load, phase, done->slot);
 }
 
+/* After a poll that found nothing. Returns false when it is time for a look at the clock. */
+static bool load_idle(struct load *load, uint64_t *empty_polls)
+{
+	if (load->options->wait_event)
+		return peer_wait(load->peer);
+	return ++*empty_polls % LOAD_EMPTY_POLLS;
+}
+
 /* Runs one phase to its end: nothing is outstanding when it returns, or the load has failed. */
 static void load_run_phase(struct load *load, struct phase *phase)
 {
@@ -249,7 +257,7 @@ static void load_run_phase(struct load *load, struct phase *phase)
 				load_complete(load, phase, &done[i], now_ns);
 			continue;
 		}
-		if (count == 0 && ++empty_polls % LOAD_EMPTY_POLLS)
+		if (count == 0 && load_idle(load, &empty_polls))
 			continue;
 		if (count < 0 || peer_now_ns() - progress_ns > PEER_STALL_LIMIT_NS) {
 			load_fail(load, load->inflight_count + load->ready_count);
@@ -325,11 +333,12 @@ int load_run(struct peer *peer, const struct peer_options *options, struct load_
 	int rc = -ENOMEM;
 
 	memset(result, 0, sizeof(*result));
-	if (!load || posix_memalign((void **)&bufs, 4096, buf_bytes)) {
-		peer_disconnect(peer);
-		goto out_free_load;
-	}
+	if (!load || posix_memalign((void **)&bufs, 4096, buf_bytes))
+		goto out_disconnect;
 	memset(bufs, 0, buf_bytes);
+	rc = peer_register(peer, bufs, buf_bytes);
+	if (rc)
+		goto out_disconnect;
 	load->peer = peer;
 	load->options = options;
 	load->result = result;
@@ -338,10 +347,9 @@ int load_run(struct peer *peer, const struct peer_options *options, struct load_
 	for (i = 0; i < options->depth; i++)
 		load->slots[i].buf = bufs + (size_t)i * options->block_bytes;
 	load_run_phases(load);
+out_disconnect:
 	peer_disconnect(peer);
-	rc = 0;
 	free(bufs);
-out_free_load:
 	free(load);
 	return rc;
 }

@@ -21,7 +21,7 @@ struct load_result {
  * Warms up, measures for options->runtime_s and verifies if asked to.
  * Takes @peer: it is disconnected before the buffers go away, which requests
  * that never came back may still borrow. Failed requests are counted in
- * @result. Returns 0 or -ENOMEM.
+ * @result. Returns 0 or -errno.
  */
 int load_run(struct peer *peer, const struct peer_options *options, struct load_result *result);
 

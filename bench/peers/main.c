@@ -26,9 +26,10 @@ volatile sig_atomic_t peer_stop;
 static FILE *report_stream;
 
 static const char usage[] =
-	"usage: %1$s --serve --listen ADDR:PORT --memory BYTES\n"
+	"usage: %1$s --serve --listen ADDR:PORT --memory BYTES [--fabric tcp|verbs]\n"
 	"       %1$s --connect ADDR:PORT --op read|write --pattern seq|rand --block BYTES\n"
-	"               --depth N --runtime S --volume BYTES [--verify] [--json FILE|-]\n";
+	"               --depth N --runtime S --volume BYTES [--fabric tcp|verbs] [--chain N]\n"
+	"               [--wait poll|event] [--verify] [--json FILE|-]\n";
 
 static const struct option long_options[] = {
 	{ "serve", no_argument, NULL, 's' },
@@ -41,6 +42,9 @@ static const struct option long_options[] = {
 	{ "depth", required_argument, NULL, 'd' },
 	{ "runtime", required_argument, NULL, 'r' },
 	{ "volume", required_argument, NULL, 'v' },
+	{ "fabric", required_argument, NULL, 'f' },
+	{ "chain", required_argument, NULL, 'c' },
+	{ "wait", required_argument, NULL, 'w' },
 	{ "verify", no_argument, NULL, 'V' },
 	{ "json", required_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
@@ -114,6 +118,19 @@ static int parse_word(const char *text, const char *no, const char *yes, bool *i
 	return *is_yes || !strcmp(text, no) ? 0 : -EINVAL;
 }
 
+static int parse_fabric(const char *text, const char **fabric)
+{
+	const char *const *name;
+
+	for (name = peer_traits.fabrics; *name; name++) {
+		if (strcmp(text, *name))
+			continue;
+		*fabric = *name;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int parse_runtime(const char *text, double *runtime_s)
 {
 	char *end;
@@ -151,6 +168,14 @@ static int parse_option(int letter, const char *text, struct peer_options *optio
 		return parse_runtime(text, &options->runtime_s);
 	case 'v':
 		return parse_number(text, 512, SIZE_MAX / 2, &options->volume_bytes);
+	case 'f':
+		return parse_fabric(text, &options->fabric);
+	case 'c':
+		rc = parse_number(text, 1, peer_traits.chain_max, &number);
+		options->chain = number;
+		return rc;
+	case 'w':
+		return parse_word(text, "poll", "event", &options->wait_event);
 	case 'V':
 		options->verify = true;
 		return 0;
@@ -165,7 +190,13 @@ static int parse_command_line(int argc, char **argv, struct peer_options *option
 {
 	int letter, index = 0;
 
-	*options = (struct peer_options){ .block_bytes = 4096, .depth = 32, .runtime_s = 2 };
+	*options = (struct peer_options){
+		.fabric = peer_traits.fabrics[0],
+		.block_bytes = 4096,
+		.depth = 32,
+		.runtime_s = 2,
+		.chain = 1,
+	};
 	while ((letter = getopt_long(argc, argv, "", long_options, &index)) != -1) {
 		if (letter == '?' || letter == 'h') {
 			fprintf(stderr, usage, argv[0]);
@@ -175,6 +206,11 @@ static int parse_command_line(int argc, char **argv, struct peer_options *option
 			fprintf(stderr, "--%s %s: not accepted\n", long_options[index].name, optarg);
 			return -EINVAL;
 		}
+	}
+	if (options->wait_event && strcmp(options->fabric, "verbs")) {
+		fprintf(stderr, "--wait event: a target moves no data over %s while it sleeps\n",
+			options->fabric);
+		return -EINVAL;
 	}
 	if (optind == argc && *options->host &&
 	    (options->serve ? options->memory_bytes > 0 :
@@ -191,13 +227,15 @@ static json_t *report_make(const struct peer_options *options, const struct load
 	double iops = elapsed_s > 0 ? result->requests / elapsed_s : 0;
 	char fabric[64];
 
-	peer_fabric_name(fabric, sizeof(fabric));
-	return json_pack("{ss ss ss si si sf sI sf sf s{sf sf sf sf} sI sI sf}",
+	peer_fabric_name(options, fabric, sizeof(fabric));
+	return json_pack("{ss ss ss ss si si si sf sI sf sf s{sf sf sf sf} sI sI sf}",
 			 "fabric", fabric,
+			 "polling", options->wait_event ? "event" : "busy",
 			 "op", options->op_write ? "write" : "read",
 			 "pattern", options->pattern_random ? "rand" : "seq",
 			 "block_bytes", (int)options->block_bytes,
 			 "depth", (int)options->depth,
+			 "chain", (int)options->chain,
 			 "runtime_s", elapsed_s,
 			 "requests", (json_int_t)result->requests,
 			 "iops", iops,
@@ -247,8 +285,11 @@ static int run_client(const struct peer_options *options)
 			strerror(-rc));
 		return EXIT_USAGE;
 	}
-	if (load_run(peer, options, &result))
+	rc = load_run(peer, options, &result);
+	if (rc) {
+		fprintf(stderr, "cannot use the buffers of the load: %s\n", strerror(-rc));
 		return EXIT_USAGE;
+	}
 	if (report_print(options, &result))
 		return EXIT_ERRORS;
 	return result.errors || result.verify_errors ? EXIT_ERRORS : EXIT_SUCCESS;

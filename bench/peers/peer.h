@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a peer program is made of: one transport behind six functions.
+ * What a peer program is made of: one transport behind eight functions.
  *
  * main.c reads the command line and load.c makes the load; both are the same
  * in every peer program, so that two peers differ by their transport alone.
- * libfabric_peer.c and ucx_peer.c each define the functions below, and exactly
- * one of them is linked into a program.
+ * verbs_peer.c, libfabric_peer.c, ucx_peer.c and uct_peer.c each define what
+ * stands below, and exactly one of them is linked into a program.
  *
  * A program serves or connects. The server owns the memory and spins; the
  * client is one thread that posts requests, each named by its slot, and polls.
@@ -29,8 +29,20 @@
  */
 #define PEER_STALL_LIMIT_NS (5 * 1000000000ull)
 
+/* A sleep for completions ends after this long, to look at the stall limit. */
+#define PEER_WAIT_LIMIT_MS 100
+
+/* What the transport of this program can do. */
+struct peer_traits {
+	const char *fabrics[3];	/* what it runs on, the usual one first; NULL ends them */
+	uint32_t chain_max;	/* posts that can share a doorbell; 1: it cannot chain */
+};
+
+extern const struct peer_traits peer_traits;
+
 struct peer_options {
 	bool serve;
+	const char *fabric;	/* one of peer_traits.fabrics */
 	char host[64];
 	char port[8];
 	uint64_t memory_bytes;	/* serve: memory lent to the client */
@@ -40,6 +52,8 @@ struct peer_options {
 	uint32_t depth;
 	double runtime_s;
 	uint64_t volume_bytes;	/* connect: the part of the memory that is used */
+	uint32_t chain;		/* posts that share a doorbell, at most */
+	bool wait_event;	/* sleeps for completions instead of polling for them */
 	bool verify;
 	const char *json;	/* file name, "-" for stdout, NULL for none */
 };
@@ -62,13 +76,19 @@ uint64_t peer_now_ns(void);
 void peer_print_ready(const char *host, unsigned int port);
 
 /* Name and version of the transport, such as "libfabric-tcp 1.17". */
-void peer_fabric_name(char *name, size_t len);
+void peer_fabric_name(const struct peer_options *options, char *name, size_t len);
 
 /* Lends memory to one client after another until peer_stop. 0 or -errno. */
 int peer_serve(const struct peer_options *options);
 
 /* Returns a connected peer, which the caller disconnects. 0 or -errno. */
 int peer_connect(const struct peer_options *options, struct peer **peer);
+
+/*
+ * Makes the memory that holds all buffers of the load known to the transport,
+ * before the first request; borrowed until the disconnect. 0 or -errno.
+ */
+int peer_register(struct peer *peer, void *memory, size_t size_bytes);
 
 /*
  * Starts one request of block_bytes; borrows @buf until its completion. The
@@ -89,6 +109,13 @@ int peer_post_end(struct peer *peer);
  * never waits for a later poll.
  */
 int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX]);
+
+/*
+ * Sleeps until there may be a completion, after a poll that found none; what
+ * completed since that poll ends the sleep at once. Returns false when
+ * PEER_WAIT_LIMIT_MS have passed. Called only with options->wait_event.
+ */
+bool peer_wait(struct peer *peer);
 
 void peer_disconnect(struct peer *peer);
 

@@ -10,30 +10,26 @@
  *
  * The addresses of the server's worker and memory and the memory's packed key
  * travel over a plain TCP socket, which stays open: its end tells the server
- * that the client has left. The child that serves spins in ucp_worker_progress,
- * as tcp does nothing by itself. It is a process of its own for each client,
- * over memory shared with its parent, because UCX ends the whole process when
- * a client dies with puts on their way.
+ * that the client has left. The child that serves (ucx_server.c) spins in
+ * ucp_worker_progress, as tcp does nothing by itself.
  *
  * A broken connection fails the outstanding requests or, where UCX says
  * nothing, lets them stall until the load gives up.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <poll.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
 #include "peer.h"
+#include "ucx_server.h"
 #include "ucx_socket.h"
+#include "ucx_status.h"
 
 /*
  * Puts that share a flush. In the peer's favour: at depth 32, groups of 32 gave
@@ -47,6 +43,11 @@
 /* Bound on what a server may announce to its client. */
 #define BLOB_BYTES_MAX 65536
 #define NO_SLOT UINT32_MAX
+
+const struct peer_traits peer_traits = {
+	.fabrics = { "tcp" },
+	.chain_max = 1,
+};
 
 /* What the server tells first; both ends are the same program. */
 struct lent_memory {
@@ -78,35 +79,12 @@ struct peer {
 	uint32_t done_count;
 };
 
-void peer_fabric_name(char *name, size_t len)
+void peer_fabric_name(const struct peer_options *options, char *name, size_t len)
 {
 	unsigned int major, minor, release;
 
 	ucp_get_version(&major, &minor, &release);
-	snprintf(name, len, "ucx-tcp %u.%u", major, minor);
-}
-
-static int error_from_ucs(ucs_status_t status)
-{
-	switch (status) {
-	case UCS_OK:
-		return 0;
-	case UCS_ERR_NO_MEMORY:
-		return -ENOMEM;
-	case UCS_ERR_NO_DEVICE:
-		return -ENODEV;
-	case UCS_ERR_INVALID_PARAM:
-		return -EINVAL;
-	case UCS_ERR_UNREACHABLE:
-		return -EHOSTUNREACH;
-	case UCS_ERR_CONNECTION_RESET:
-	case UCS_ERR_ENDPOINT_TIMEOUT:
-		return -ECONNRESET;
-	case UCS_ERR_CANCELED:
-		return -ECANCELED;
-	default:
-		return -EIO;
-	}
+	snprintf(name, len, "ucx-%s %u.%u", options->fabric, major, minor);
 }
 
 /*
@@ -251,72 +229,9 @@ out_close_context:
 	return rc;
 }
 
-/* Looks at the child rarely: this process shares its core with it. */
-static void wait_child(pid_t child)
-{
-	while (waitpid(child, NULL, WNOHANG) == 0) {
-		if (peer_stop)
-			kill(child, SIGTERM);
-		usleep(50000);
-	}
-}
-
-static int serve_clients(int listener, const struct peer_options *options, void *memory)
-{
-	struct pollfd waiting = { .fd = listener, .events = POLLIN };
-	pid_t child;
-	int fd, rc;
-
-	while (!peer_stop) {
-		/* The limit covers a signal that arrives just before the call. */
-		if (poll(&waiting, 1, 100) <= 0)
-			continue;
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0)
-			continue;
-		child = fork();
-		if (child == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			close(listener);
-			rc = serve_client(fd, memory, options->memory_bytes);
-			_exit(rc ? 1 : 0);
-		}
-		close(fd);
-		if (child > 0)
-			wait_child(child);
-	}
-	return 0;
-}
-
 int peer_serve(const struct peer_options *options)
 {
-	struct sockaddr_in bound;
-	socklen_t bound_len = sizeof(bound);
-	int listener, rc = 0;
-	void *memory;
-
-	memory = mmap(NULL, options->memory_bytes, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	listener = socket_listen(options);
-	if (listener < 0) {
-		rc = listener;
-		goto out_unmap_memory;
-	}
-	/* Touched, or the first client would pay for the page faults. */
-	memset(memory, 1, options->memory_bytes);
-	if (getsockname(listener, (struct sockaddr *)&bound, &bound_len)) {
-		rc = -errno;
-		goto out_close_listener;
-	}
-	peer_print_ready(options->host, ntohs(bound.sin_port));
-	rc = serve_clients(listener, options, memory);
-out_close_listener:
-	close(listener);
-out_unmap_memory:
-	munmap(memory, options->memory_bytes);
-	return rc;
+	return ucx_serve(options, serve_client);
 }
 
 static int receive_lent_memory(struct peer *peer)
@@ -372,6 +287,22 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 	}
 	*connected = peer;
 	return 0;
+}
+
+/* tcp copies from any memory. */
+int peer_register(struct peer *peer, void *memory, size_t size_bytes)
+{
+	(void)peer;
+	(void)memory;
+	(void)size_bytes;
+	return 0;
+}
+
+/* Never called: over tcp the load polls. */
+bool peer_wait(struct peer *peer)
+{
+	(void)peer;
+	return true;
 }
 
 static void slot_done(struct slot *slot, ucs_status_t status)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The page: each figure beside what the paper claims, one static HTML file."""
+
+import html
+
+from paper import FABRIC_TEXT
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
+       color: #222; }
+h2 { border-top: 1px solid #ccc; padding-top: 1em; }
+img { max-width: 100%; }
+blockquote { margin: .5em 0; padding-left: 1em; border-left: 4px solid #1b6ca8; }
+.held { color: #2a7a2e; } .not-held { color: #b3261e; } .missing { color: #777; }
+code { background: #f2f2f2; padding: .1em .3em; }
+"""
+
+HEAD = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>RDMAbox: the paper's figures</title>
+<style>{style}</style></head><body>
+<h1>The paper's figures, taken here</h1>
+<p>RDMAbox {version}, {date}, {runs}. Nobody had an RDMA NIC for this: each figure says on which
+fabric it was taken, and a claim that held there was not thereby shown to hold on a NIC. Numbers
+of different fabrics cannot be compared. All of it, with the numbers as JSON: <code>{command}</code>
+</p>
+"""
+
+
+def taken(shot):
+    """One fabric of a figure."""
+    text = FABRIC_TEXT[shot["fabric"]]
+    if "reason" in shot:
+        return f'<p class="missing">On {text}: not taken. {html.escape(shot["reason"])}</p>\n'
+    css, word = ("held", "held") if shot["held"] else ("not-held", "did not hold")
+    return (f'<p>On {text}: <strong class="{css}">{word}.</strong> '
+            f'{html.escape(shot["found"])}</p>\n'
+            f'<img src="{shot["image"]}" alt="{html.escape(shot["found"], quote=True)}">\n'
+            f'<p><a href="{shot["data"]}">the numbers</a></p>\n')
+
+
+def write(path, about, figures):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HEAD.format(style=STYLE, **{key: html.escape(value)
+                                               for key, value in about.items()}))
+        for figure in figures:
+            file.write(f'<h2 id="{figure["name"]}">{html.escape(figure["title"])}</h2>\n'
+                       f'<blockquote>The paper: {html.escape(figure["claim"])}</blockquote>\n')
+            file.writelines(taken(shot) for shot in figure["shots"])
+        file.write("</body></html>\n")

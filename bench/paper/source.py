@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Where the figures get their numbers: the question programs, and single runs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import runner
+from paper import LAB, NotAvailable
+
+QUESTION_LIMIT_S = 900
+
+
+class Source:
+    def __init__(self, options):
+        self.options = options
+        self.machine = runner.Machine(options)
+        self.answers = {}
+        self.commands = []
+
+    def question(self, name, on, *words):
+        """The cases of one question program; asked once, however often it is wanted."""
+        key = (name, on, words)
+        if key not in self.answers:
+            self.answers[key] = self.ask(name, on, list(words))
+        return self.answers[key]
+
+    def ask(self, name, on, words):
+        options = self.options
+        command = [os.path.join(runner.REPOSITORY, "bench", name), *words,
+                   "--runtime", str(options.runtime_s), "--repeats", str(options.repeats)]
+        command += ["--quick"] if options.quick else []
+        command += ["--lab"] if on == LAB else []
+        print(f"  bench/{' '.join([name] + command[1:])}", file=sys.stderr)
+        done = subprocess.run(
+            [sys.executable, "-B"] + command
+            + ["--build", options.build, "--cpus", ",".join(map(str, options.cpus)),
+               "--json", "-"],
+            capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False)
+        if done.returncode:
+            why = done.stderr.strip().splitlines() or ["no reason given"]
+            raise NotAvailable(f"bench/{name}: {why[-1]}")
+        return json.loads(done.stdout)["cases"]
+
+    def require(self, option, what):
+        """`rdmabox bench` of this build has to know an option."""
+        if not runner.bench_has(self.machine, option):
+            raise NotAvailable(f"{what} is not available in this build")
+
+    def collect(self, runs):
+        return runner.collect(runs, self.options.repeats)
+
+
+def by_unit(cases, unit, key="name"):
+    """{case: {contestant: median}} of one unit, in the order of the cases."""
+    return {case[key]: {name: figure["median"] for name, figure in case["figures"].items()}
+            for case in cases if case["unit"] == unit}
+
+
+def median(results, figure):
+    """{name: median} of collected runs."""
+    return {name: found["median"] for name, found in runner.figures_of(results, figure).items()}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Table I: how many work requests the ways of batching make."""
+
+from paper import LAB, NATIVE, canvas
+from paper.source import by_unit
+
+TITLE = "Table I: work requests to the device"
+CLAIM = ("Merging and hybrid make fewer work requests of the same load than single; doorbell "
+         "batching makes as many as single.")
+FABRICS = (NATIVE, LAB)
+UNIT = "work requests"
+
+
+def measure(source, on):
+    return by_unit(source.question("batching", on), UNIT)
+
+
+def draw(figure, data):
+    (axes,) = canvas.panels(figure, 1)
+    names = list(next(iter(data.values())))
+    figure.set_size_inches(1.1 * (len(names) + 1), 0.35 * (len(data) + 3))
+    axes.axis("off")
+    axes.set_title("work requests in a million requests", fontsize=10)
+    table = axes.table(
+        cellText=[[f"{row[name]:,.0f}" for name in names] for row in data.values()],
+        rowLabels=list(data), colLabels=[name.replace(" ", "\n") for name in names],
+        loc="center")
+    table.auto_set_font_size(False)
+    table.set_fontsize(8)
+    table.scale(1, 1.6)
+
+
+def judge(data):
+    held, texts = True, []
+    for workload, row in data.items():
+        merged = 100 * (1 - row["hybrid dynMR"] / row["single dynMR"])
+        held = held and row["doorbell dynMR"] == row["single dynMR"] and merged >= 1
+        texts.append(f"{workload}: hybrid {merged:.2g} % fewer than single")
+    return held, "; ".join(texts) + ". Doorbell batching never changed the number."

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the two ends of a raw verbs connection share. */
+#ifndef VERBS_PEER_H
+#define VERBS_PEER_H
+
+#include <rdma/rdma_cma.h>
+#include <stdint.h>
+
+/* Private data of an accepted connection. Both ends are the same program. */
+struct lent_memory {
+	uint64_t address;
+	uint64_t size_bytes;
+	uint64_t rkey;
+};
+
+/* Reads that may be outstanding between the two ends, as many as the device can. */
+void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *param);
+
+#endif

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the programs of this folder share: machine, runs, repeats, report.
+
+A program of this folder asks one question, prints a table and writes JSON:
+
+    parser = runner.make_parser(__doc__)         # --quick --json --build --cpus
+    parser.add_argument(...)                     # what only this question has
+    sys.exit(runner.main(parser, ask))
+
+    def ask(machine, options):                   # yields what was found, one by one
+        flags = {"op": "write", "pattern": "seq", "depth": 32}
+        table = runner.measure({
+            mode: lambda mode=mode: runner.rdmabox(machine, mode=mode, **flags)
+            for mode in ("hybrid", "single")}, runner.iops, options.repeats)
+        yield {"name": "modes", "unit": "requests/s", "figures": table}
+
+main() prints each with show(), and writes all of them as {"cases": [...]} with
+the parameters of the run. With --json - the table goes to stderr.
+
+All contestants are measured in turn (A B C A B C ...), so that whatever else the
+machine does hits all of them alike; a figure is the median of the repeats, and
+its spread is (largest - smallest) / median. A server is started for each run and
+stopped after it, since the peers' servers spin even when nobody asks them.
+A run that fails raises Failed, and the program ends with exit code 2.
+
+With --lab the program runs itself once more in a lab machine (lab/vm), on
+Soft-RoCE under the virtual clock, and passes on what comes out there.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+
+BLOCK_BYTES = 4096
+VOLUME_BYTES = 64 << 20
+SHOWN_ON_A_LINE = 3
+RUN_LIMIT_S = 120  # a program that takes longer hangs
+
+# The machine of the lab is emulated: runs are short in its time and long in ours.
+LAB_ADDRESS = "10.9.0.1"
+LAB_RUNTIME_S = 0.5
+LAB_VOLUME_BYTES = 8 << 20
+LAB_LIMIT_S = 900
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Failed(Exception):
+    """One line about a run that could not be made."""
+
+
+class Machine:
+    """Where the programs are and where they run."""
+
+    def __init__(self, options):
+        self.build = options.build
+        self.client_cpu, self.server_cpu = options.cpus
+        self.fabric = options.fabric
+        self.address = options.address
+        self.is_lab = options.in_lab
+        self.volume_bytes = LAB_VOLUME_BYTES if self.is_lab else VOLUME_BYTES
+
+    def program(self, *path):
+        """A program of the build, which must be there."""
+        program = os.path.join(self.build, *path)
+        if not os.access(program, os.X_OK):
+            raise Failed(f"{program} is missing; build it with ninja -C {self.build}")
+        return program
+
+    def peer(self, name):
+        """A peer program; None where its library was missing at the build."""
+        program = os.path.join(self.build, "bench", "peers", "peer-" + name)
+        return program if os.access(program, os.X_OK) else None
+
+    def client(self, command):
+        """Runs a client to its end and returns the JSON that it printed."""
+        done = subprocess.run(
+            ["taskset", "-c", str(self.client_cpu)] + command,
+            capture_output=True, text=True, check=False,
+            timeout=None if self.is_lab else RUN_LIMIT_S)  # lab/vm has a limit of its own
+        if done.returncode:
+            why = done.stderr.strip().splitlines() or ["no reason given"]
+            raise Failed(f"{' '.join(command)}: exit code {done.returncode}: {why[-1]}")
+        return json.loads(done.stdout)
+
+    @contextlib.contextmanager
+    def server(self, command):
+        """A server for as long as the block lasts; gives its address."""
+        server = subprocess.Popen(
+            ["taskset", "-c", str(self.server_cpu)] + command,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            words = server.stdout.readline().split()
+            if len(words) < 2 or words[0] != "ready":
+                raise Failed(f"{' '.join(command)}: did not get ready: "
+                             f"{server.stderr.read().strip()}")
+            yield words[1]
+        finally:
+            stop(server)
+
+
+def stop(server):
+    server.terminate()
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+    server.stdout.close()
+    server.stderr.close()
+
+
+def flags_of(options):
+    """{"qps": 2} as ["--qps", "2"]; True is a flag alone."""
+    words = []
+    for name, value in options.items():
+        words.append("--" + name.replace("_", "-"))
+        if value is not True:
+            words.append(str(value))
+    return words
+
+
+def rdmabox(machine, fabric=None, servers=1, serve=None, **flags):
+    """One `rdmabox bench` against servers of its own; its JSON.
+
+    `flags` are options of rdmabox-bench(1) by name, `serve` those of
+    rdmabox-serve(1) that differ from what is set here.
+    """
+    program = machine.program("cli", "rdmabox")
+    fabric = fabric or machine.fabric
+    # In the lab one CPU has all to do, and a poller that spins keeps the rest from it.
+    polling = {"polling": "hybrid"} if machine.is_lab else {}
+    load = {"volume": machine.volume_bytes, "block": BLOCK_BYTES, "depth": 32, "threads": 1,
+            "warmup": 0.3, "runtime": 2, "insecure": True, **polling, **flags}
+    lent = {"listen": f"{machine.address}:0", "memory": 2 * machine.volume_bytes,
+            "slab": machine.volume_bytes // 4, "fabric": fabric, "drain_timeout": 0, "insecure": True,
+            **(serve or {})}
+    with contextlib.ExitStack() as running:
+        addresses = [running.enter_context(machine.server([program, "serve"] + flags_of(lent)))
+                     for _ in range(servers)]
+        return machine.client([program, "bench", "--servers", ",".join(addresses),
+                               "--fabric", fabric, "--json", "-"] + flags_of(load))
+
+
+def bench_has(machine, option):
+    """Whether `rdmabox bench` of this build knows an option or a word of its help."""
+    done = subprocess.run([machine.program("cli", "rdmabox"), "bench", "--help"],
+                          capture_output=True, text=True, check=False)
+    return option in done.stdout + done.stderr
+
+
+def peer(machine, name, serve=None, **flags):
+    """One run of a peer program against its own server; its JSON."""
+    program = machine.peer(name)
+    fabric = "verbs" if machine.fabric == "verbs" else "tcp"
+    load = {"volume": machine.volume_bytes, "block": BLOCK_BYTES, "depth": 32, "runtime": 2,
+            "fabric": fabric, **flags}
+    lent = {"listen": f"{machine.address}:0", "memory": machine.volume_bytes, "fabric": fabric,
+            **(serve or {})}
+    with machine.server([program, "--serve"] + flags_of(lent)) as address:
+        return machine.client([program, "--connect", address, "--json", "-"] + flags_of(load))
+
+
+def measure(runs, figure, repeats):
+    """Runs all in turn; {name: {median, spread_percent, values}}."""
+    return figures_of(collect(runs, repeats), figure)
+
+
+def collect(runs, repeats):
+    """Runs all in turn; {name: [result, ...]}, for more than one figure of a run."""
+    results = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            results[name].append(run())
+    return results
+
+
+def figures_of(results, figure):
+    """One figure of collected runs: {name: {median, spread_percent, values}}."""
+    table = {}
+    for name, of_name in results.items():
+        values = [figure(result) for result in of_name]
+        median = statistics.median(values)
+        spread = 100 * (max(values) - min(values)) / median if median else 0
+        table[name] = {"median": median, "spread_percent": round(spread, 1),
+                       "values": values}
+    return table
+
+
+def iops(result):
+    return result["iops"]
+
+
+def p50_us(result):
+    return result["lat_us"]["p50"]
+
+
+def p99_us(result):
+    return result["lat_us"]["p99"]
+
+
+def show(found):
+    """Prints one case: its figures, and its ratio to a goal where it has one."""
+    cells = [f"{name:<9} {figure['median']:>11,.{0 if figure['median'] > 1000 else 1}f}"
+             f" (+-{figure['spread_percent'] / 2:.0f} %)"
+             for name, figure in found["figures"].items()]
+    head = f"{found['name']:<25} {found['unit']:<13}"
+    for first in range(0, len(cells), SHOWN_ON_A_LINE):
+        print(head, "  ".join(cells[first:first + SHOWN_ON_A_LINE]), flush=True)
+        head = " " * len(head)
+    if "goal" in found:
+        sign = "<=" if found["goal_is"] == "at most" else ">="
+        print(f"{'':36}  {found['ratio']:.2f} x {found['against']}, goal {sign}"
+              f" {found['goal']}: {'met' if found['met'] else 'NOT met'}", flush=True)
+
+
+def judged(found, ratio, against, goal, at_most=False, resolution=1.0):
+    """A case with its ratio and whether that meets the goal."""
+    return {**found, "ratio": round(ratio, 3), "against": against, "goal": goal,
+            "goal_is": "at most" if at_most else "at least",
+            "met": ratio <= goal * resolution if at_most else ratio >= goal}
+
+
+def parse_cpus(text):
+    cpus = [int(word) for word in text.split(",")]
+    if len(cpus) != 2 or not set(cpus) <= os.sched_getaffinity(0):
+        raise argparse.ArgumentTypeError("give two CPUs of this machine, such as 0,1")
+    return cpus
+
+
+def make_parser(description):
+    """The options that every program of this folder has."""
+    # A question may give an option of these another meaning.
+    parser = argparse.ArgumentParser(description=description.splitlines()[0],
+                                     conflict_handler="resolve")
+    parser.add_argument("--quick", action="store_true",
+                        help="short runs, three repeats: shows the order, not the figures")
+    parser.add_argument("--runtime", type=float, metavar="S", help="of a run (2, quick 0.4)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="of each run (5, quick 3)")
+    parser.add_argument("--json", metavar="FILE|-", help="write all figures as JSON")
+    parser.add_argument("--build", default=os.path.join(REPOSITORY, "build", "release"),
+                        metavar="DIR", help="build directory (build/release)")
+    parser.add_argument("--cpus", type=parse_cpus, default=[0, 1], metavar="C,S",
+                        help="CPU of the client and of the server (0,1)")
+    parser.add_argument("--fabric", choices=("soft:tcp", "verbs"), default="soft:tcp",
+                        help="how the servers are reached (soft:tcp)")
+    parser.add_argument("--address", default="127.0.0.1",
+                        help="where the servers listen (127.0.0.1)")
+    parser.add_argument("--lab", action="store_true",
+                        help="on Soft-RoCE, in a virtual machine under its virtual clock")
+    parser.add_argument("--in-lab", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def write_json(target, report):
+    if target == "-":
+        json.dump(report, sys.stdout, indent=2)
+        print()
+        return
+    with open(target, "w", encoding="utf-8") as file:
+        json.dump(report, file, indent=2)
+
+
+def describe(options):
+    print(f"{options.fabric}: medians of {options.repeats} runs of {options.runtime_s} s,"
+          f" client on CPU {options.cpus[0]}, server on CPU {options.cpus[1]}")
+    if options.in_lab:
+        print("Soft-RoCE, virtual clock: times are instructions executed, and only ratios count")
+        return
+    load = os.getloadavg()[0]
+    if load > 1:
+        print(f"the machine is busy (load {load:.1f}): expect low figures and wide spreads")
+
+
+def without(words, alone, with_value):
+    """A command line without some options, given as --name VALUE or --name=VALUE."""
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if name in with_value:
+            if not equals:
+                next(rest)
+        elif word not in alone:
+            yield word
+
+
+def run_in_lab(options):
+    """Runs this program again in a lab machine; the exit code.
+
+    The virtual clock leaps while the machine reads files of ours, past limits of
+    handshakes too. So programs are copied and libraries are read first.
+    """
+    again = without(sys.argv[1:], {"--lab"}, {"--build", "--cpus", "--json"})
+    program = os.path.relpath(os.path.abspath(sys.argv[0]), REPOSITORY)
+    inside = (
+        "set -e; mkdir -p /tmp/b && cd /build && cp -r --parents cli/rdmabox lib/librdmabox.so*"
+        " $(find bench/peers -maxdepth 1 -type f) /tmp/b && cd /host &&"
+        " { ldd /tmp/b/cli/rdmabox $(find /tmp/b/bench -type f -name 'peer-*') | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p';"
+        " find /usr/lib -path '*ucx*' -o -path '*libibverbs/*.so'; } | sort -u |"
+        " xargs cat > /dev/null 2>&1 || true;"
+        f" python3 -B {shlex.quote(program)} {shlex.join(again)} --in-lab"
+        f" --build /tmp/b --cpus 0,0 --fabric verbs --address {LAB_ADDRESS}")
+    inside += " --json -" if options.json else ""
+    vm = [os.path.join(REPOSITORY, "lab", "vm"), "--measure", "--build", options.build,
+          "--timeout", str(LAB_LIMIT_S), "--", inside]
+    done = subprocess.run(vm, stdout=subprocess.PIPE if options.json else None,
+                          text=True, check=False)
+    if options.json and done.returncode == 0:
+        write_json(options.json, json.loads(done.stdout))
+    return done.returncode
+
+
+def main(parser, ask):
+    """Asks the question, shows and writes the answer; the exit code."""
+    options = parser.parse_args()
+    if options.lab:
+        return run_in_lab(options)
+    options.runtime_s = options.runtime or (0.4 if options.quick else 2.0)
+    options.repeats = options.repeats or (3 if options.quick else 5)
+    if options.in_lab:
+        options.runtime_s = LAB_RUNTIME_S
+        options.repeats = min(options.repeats, 3)
+    table_to = sys.stderr if options.json == "-" else sys.stdout
+    found = []
+    try:
+        machine = Machine(options)
+        with contextlib.redirect_stdout(table_to):
+            describe(options)
+            for case in ask(machine, options):
+                show(case)
+                found.append(case)
+        if options.json:
+            write_json(options.json, {
+                "fabric": options.fabric, "is_lab": options.in_lab,
+                "runtime_s": options.runtime_s, "repeats": options.repeats,
+                "block_bytes": BLOCK_BYTES, "volume_bytes": machine.volume_bytes,
+                "cpus": options.cpus, "cases": found})
+    except (Failed, OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as reason:
+        print(f"{parser.prog}: {reason}", file=sys.stderr)
+        return 2
+    return 0
