@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cost_core.c - drives the whole core over a null fabric, to be counted.
+ * cost_core.c - drives the core over a null fabric, to be counted.
  *
- * It makes the steps of the user host (lib/) in their order: pieces from the
- * pool, aimed and started in their slabs, their parts submitted, combined and
- * planned; then the completion, the slabs' next steps, the pieces put back. In
- * the place of the device there is nothing: what is posted is complete. In the
- * place of the host there is the least that holds the core together, and no
- * lock or clock.
+ * It makes the steps of the user host (lib/) in their order. To a peer:
+ * fragments are submitted, combined and planned; then the completion, and their
+ * end. To a volume, around that: pieces from the pool, aimed and started in
+ * their slabs; then the slabs' next steps, the pieces put back. In the place of
+ * the device there is nothing: what is posted is complete. In the place of the
+ * host there is the least that holds the core together, and no lock or clock.
  *
  * bench/cost runs it under callgrind, which counts from the entry to the end of
  * round(), the way of one batch from submit to completion.
  *
- * Usage: cost_core COUNT read|write adjacent|random
+ * Usage: cost_core peer|volume COUNT read|write adjacent|random
  * COUNT: requests of a batch, 1 to 32
  */
 #include <stdio.h>
@@ -33,12 +33,17 @@
 #define WINDOW_BYTES (4u << 20)
 #define RTT_NS 10000u
 
+RBX_STATIC_ASSERT((int)RBX_PIECE_READ == RBX_DIRECTION_READ &&
+			  (int)RBX_PIECE_WRITE == RBX_DIRECTION_WRITE,
+		  "one number for both");
+
 /* What a program submits. */
 struct request {
+	struct rbx_fragment fragment; /* to a peer; of a volume: see its piece */
 	uint64_t offset;
 	uint64_t submitted_ns;
 	void *buf;
-	uint8_t op; /* enum rbx_piece_kind */
+	uint8_t op; /* enum rbx_piece_kind, enum rbx_direction */
 };
 
 struct world {
@@ -58,19 +63,88 @@ struct world {
 
 static char memory[BATCH_MAX * 2 * BLOCK_BYTES];
 
-/* ---- The way out: lib/volume/submit.c, lib/peer/send.c ---------------------*/
+static struct world world;
+/* ---- To a peer and back: lib/peer/send.c, lib/poller/poller.c ---------------------*/
+
+static void combine(void)
+{
+	struct rbx_chain chain;
+
+	while (rbx_channel_combine(&world.channel, world.now_ns, &chain)) {
+		world.posted_last = chain.first_number + chain.work_count - 1;
+		world.posted = true;
+	}
+}
+
+static void submit_fragments(struct rbx_fragment *first,
+			     struct rbx_fragment *last)
+{
+	if (rbx_channel_submit(&world.channel, first, last))
+		combine();
+}
+
+static void poll(void)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	while (world.posted) {
+		world.posted = false;
+		world.now_ns += RTT_NS;
+		rbx_channel_complete(&world.channel, 0, world.posted_last, 0,
+				     world.now_ns, &harvest);
+		rbx_harvest_settle(&harvest, &world.window, world.now_ns);
+		harvest.done_first->done(harvest.done_first);
+		harvest = (struct rbx_harvest){ 0 };
+		if (rbx_channel_unpark(&world.channel))
+			combine();
+		(void)rbx_poll_policy_next(&world.policy, 1, world.now_ns);
+	}
+}
+
+static void request_done(const struct request *request)
+{
+	rbx_histogram_add(&world.latency,
+			  world.now_ns - request->submitted_ns);
+	world.completed++;
+}
+
+static void fragments_done(struct rbx_fragment *list)
+{
+	for (; list; list = rbx_fragment_next(list))
+		request_done(RBX_CONTAINER_OF(list, struct request, fragment));
+}
+
+static void submit_to_peer(struct request *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct request *request = &requests[i];
+
+		request->submitted_ns = world.now_ns;
+		request->fragment = (struct rbx_fragment){
+			.direction = request->op,
+			.remote_addr = request->offset,
+			.local_addr = (uintptr_t)request->buf,
+			.length_bytes = BLOCK_BYTES,
+			.done = fragments_done,
+		};
+		if (i != 0)
+			requests[i - 1].fragment.node.next =
+				&request->fragment.node;
+	}
+	submit_fragments(&requests[0].fragment, &requests[count - 1].fragment);
+}
+
+/* ---- To a volume and back: lib/volume/submit.c, lib/join.c -----------------*/
 
 /* What the host makes of one request: a piece that knows its slab. */
-static void fill(const struct world *world, const struct request *request,
-		 struct rbx_piece *piece)
+static void fill(const struct request *request, struct rbx_piece *piece)
 {
-	piece->slab = rbx_volume_map_slab(world->map, request->offset);
 	piece->user = (void *)request;
 	piece->kind = request->op;
 	piece->fragment_flags = 0;
 	piece->local_addr = (uintptr_t)request->buf;
 	piece->lkey = 0;
-	(void)rbx_volume_map_aim(world->map, piece, request->offset,
+	(void)rbx_volume_map_aim(world.map, piece, request->offset,
 				 BLOCK_BYTES);
 }
 
@@ -90,44 +164,28 @@ static struct rbx_fragment *link_parts(struct rbx_piece *piece,
 	return last;
 }
 
-static void combine(struct world *world)
-{
-	struct rbx_chain chain;
-
-	while (rbx_channel_combine(&world->channel, world->now_ns, &chain)) {
-		world->posted_last = chain.first_number + chain.work_count - 1;
-		world->posted = true;
-	}
-}
-
-static void submit(struct world *world, struct request *requests,
-		   uint32_t count)
+static void submit_to_volume(struct request *requests, uint32_t count)
 {
 	struct rbx_piece_list pieces = { 0 }, todo = { 0 };
 	struct rbx_fragment head, *last = &head;
 	struct rbx_piece *piece;
 
-	if (rbx_piece_pool_take(&world->pool, count, &pieces))
+	if (rbx_piece_pool_take(&world.pool, count, &pieces))
 		abort();
 	for (uint32_t i = 0; i < count; i++) {
 		piece = rbx_piece_list_take(&pieces);
-		requests[i].submitted_ns = world->now_ns;
-		fill(world, &requests[i], piece);
+		requests[i].submitted_ns = world.now_ns;
+		fill(&requests[i], piece);
 		rbx_slab_start(piece->slab, piece, &todo);
 	}
 	while ((piece = rbx_piece_list_take(&todo)))
 		last = link_parts(piece, last);
-	if (rbx_channel_submit(&world->channel, rbx_fragment_of(head.node.next),
-			       last))
-		combine(world);
+	submit_fragments(rbx_fragment_of(head.node.next), last);
 }
-
-/* ---- The way back: lib/poller/poller.c, lib/join.c --------------------------------*/
 
 /* done() of the parts. */
 static void parts_done(struct rbx_fragment *list)
 {
-	struct world *world = rbx_part_of(list)->piece->owner;
 	struct rbx_piece_list todo = { 0 };
 	struct rbx_node *node = &list->node;
 
@@ -139,47 +197,23 @@ static void parts_done(struct rbx_fragment *list)
 			      &todo);
 		(void)rbx_slab_attention(part->piece->slab);
 	}
-	for (node = todo.first; node; node = node->next) {
-		const struct request *request = rbx_piece_of(node)->user;
-
-		rbx_histogram_add(&world->latency,
-				  world->now_ns - request->submitted_ns);
-		world->completed++;
-	}
-	(void)rbx_piece_pool_give(&world->pool, &todo);
-}
-
-static void poll(struct world *world)
-{
-	struct rbx_harvest harvest = { 0 };
-
-	while (world->posted) {
-		world->posted = false;
-		world->now_ns += RTT_NS;
-		rbx_channel_complete(&world->channel, 0, world->posted_last, 0,
-				     world->now_ns, &harvest);
-		rbx_harvest_settle(&harvest, &world->window, world->now_ns);
-		harvest.done_first->done(harvest.done_first);
-		harvest = (struct rbx_harvest){ 0 };
-		if (rbx_channel_unpark(&world->channel))
-			combine(world);
-		(void)rbx_poll_policy_next(&world->policy, 1,
-					   world->now_ns);
-	}
+	for (node = todo.first; node; node = node->next)
+		request_done(rbx_piece_of(node)->user);
+	(void)rbx_piece_pool_give(&world.pool, &todo);
 }
 
 /* What is counted. Not inlined, so that callgrind finds its beginning. */
-__attribute__((noinline)) static void round_trip(struct world *world,
-						 struct request *requests,
-						 uint32_t count)
+__attribute__((noinline)) static void
+round_trip(void (*submit)(struct request *requests, uint32_t count),
+	   struct request *requests, uint32_t count)
 {
-	submit(world, requests, count);
-	poll(world);
+	submit(requests, count);
+	poll();
 }
 
 /* ---- Before and after ------------------------------------------------------*/
 
-static void open_volume(struct world *world)
+static void open_volume(void)
 {
 	const struct rbx_volume_shape shape = {
 		.size_bytes = VOLUME_BYTES,
@@ -190,11 +224,11 @@ static void open_volume(struct world *world)
 	uint32_t slots = shape.replicas + 1;
 	int server;
 
-	world->map = rbx_volume_map_init(
+	world.map = rbx_volume_map_init(
 		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
-	server = rbx_volume_map_add_server(world->map);
-	for (uint32_t i = 0; i < world->map->slab_count; i++) {
-		struct rbx_slab *slab = &world->map->slabs[i];
+	server = rbx_volume_map_add_server(world.map);
+	for (uint32_t i = 0; i < world.map->slab_count; i++) {
+		struct rbx_slab *slab = &world.map->slabs[i];
 		const struct rbx_loan loan = {
 			.slab_id = i,
 			.remote_addr = (uint64_t)i << 32,
@@ -204,12 +238,12 @@ static void open_volume(struct world *world)
 		rbx_slab_lent(slab, rbx_slab_borrow(slab, (uint32_t)server),
 			      &loan, RBX_REPLICA_LIVE);
 	}
-	rbx_piece_pool_init(&world->pool,
+	rbx_piece_pool_init(&world.pool,
 			    calloc(1, rbx_piece_pool_size(BATCH_MAX * 2, slots)),
-			    BATCH_MAX * 2, slots, world, parts_done);
+			    BATCH_MAX * 2, slots, NULL, parts_done);
 }
 
-static void open_channel(struct world *world)
+static void open_channel(void)
 {
 	const struct rbx_poll_rule rule = {
 		.retry_max = RBX_POLL_RETRY_PAPER,
@@ -217,17 +251,17 @@ static void open_channel(struct world *world)
 		.event_max = RBX_POLL_EVENT_UNBOUNDED,
 	};
 
-	world->planner = (struct rbx_planner){
+	world.planner = (struct rbx_planner){
 		.merge = true,
 		.chain_max = RBX_CHAIN_MAX,
 		.sge_max = RBX_SGE_MAX,
 		.message_bytes_max = RBX_MERGE_BYTES_MAX,
 		.has_any_lkey = true,
 	};
-	rbx_window_init(&world->window, WINDOW_BYTES, 0);
-	rbx_channel_init(&world->channel, &world->planner, &world->window);
-	rbx_channel_add_ring(&world->channel, world->works, RBX_SEND_DEPTH);
-	rbx_poll_policy_init(&world->policy, &rule);
+	rbx_window_init(&world.window, WINDOW_BYTES, 0);
+	rbx_channel_init(&world.channel, &world.planner, &world.window);
+	rbx_channel_add_ring(&world.channel, world.works, RBX_SEND_DEPTH);
+	rbx_poll_policy_init(&world.policy, &rule);
 }
 
 static bool is_taken(const struct request *requests, uint32_t count,
@@ -263,25 +297,26 @@ static void fill_batch(struct rbx_random *random, struct request *requests,
 
 int main(int argc, char **argv)
 {
-	static struct world world;
 	struct request requests[BATCH_MAX];
 	struct rbx_random random;
-	uint32_t count = argc == 4 ? (uint32_t)atoi(argv[1]) : 0;
+	uint32_t count = argc == 5 ? (uint32_t)atoi(argv[2]) : 0;
 	uint8_t op;
 
 	if (count < 1 || count > BATCH_MAX) {
-		fprintf(stderr, "usage: cost_core 1..%u read|write adjacent|random\n",
+		fprintf(stderr, "usage: cost_core peer|volume 1..%u read|write adjacent|random\n",
 			BATCH_MAX);
 		return 2;
 	}
-	op = strcmp(argv[2], "read") ? RBX_PIECE_WRITE : RBX_PIECE_READ;
-	open_volume(&world);
-	open_channel(&world);
+	op = strcmp(argv[3], "read") ? RBX_PIECE_WRITE : RBX_PIECE_READ;
+	open_volume();
+	open_channel();
 	rbx_random_seed(&random, 1);
 	for (int i = 0; i < ROUNDS; i++) {
 		fill_batch(&random, requests, count, op,
-			   strcmp(argv[3], "adjacent") == 0);
-		round_trip(&world, requests, count);
+			   strcmp(argv[4], "adjacent") == 0);
+		round_trip(strcmp(argv[1], "peer") ? submit_to_volume :
+						     submit_to_peer,
+			   requests, count);
 	}
 	printf("%llu\n", (unsigned long long)world.completed);
 	return world.completed == ROUNDS * (uint64_t)count ? 0 : 1;

@@ -37,15 +37,14 @@ static void cell_remove_first(struct rbx_cell *cell)
 		cell->last->next = first->next;
 }
 
-void rbx_cell_grant(struct rbx_cell *cell, struct rbx_piece_list *granted)
+struct rbx_piece *rbx_cell_grant(struct rbx_cell *cell)
 {
-	struct rbx_piece *first;
+	struct rbx_piece *first = cell_first(cell);
 
-	/* Bounded: each turn makes a granule busy, and there are 64. */
-	while ((first = cell_first(cell)) && !(cell->busy & first->granules)) {
-		cell_remove_first(cell);
-		cell->busy |= first->granules;
-		first->holds = true;
-		rbx_piece_list_add(granted, first);
-	}
+	if (!first || (cell->busy & first->granules))
+		return NULL;
+	cell_remove_first(cell);
+	cell->busy |= first->granules;
+	first->cell = cell;
+	return first;
 }

@@ -36,38 +36,43 @@ static inline uint64_t rbx_cell_granules(uint32_t offset_in_cell_bytes,
 	uint32_t first = offset_in_cell_bytes >> shift;
 	uint32_t last = (offset_in_cell_bytes + length_bytes - 1) >> shift;
 
-	RBX_ASSERT(first <= last && last < RBX_CELL_GRANULES);
+	RBX_DEBUG_ASSERT(first <= last && last < RBX_CELL_GRANULES);
 	return (UINT64_MAX >> (63 - (last - first))) << first;
 }
 
 /* Puts a piece at the end of the queue. */
 void rbx_cell_queue(struct rbx_cell *cell, struct rbx_piece *piece);
-/* Adds to granted whoever has its granules now, and takes it off the queue. */
-void rbx_cell_grant(struct rbx_cell *cell, struct rbx_piece_list *granted);
+
+/* The first of the queue where it has its granules now, taken off the queue; or
+ * NULL. To be asked until it says so, whenever granules were given back. */
+struct rbx_piece *rbx_cell_grant(struct rbx_cell *cell);
 
 /* true: the piece has its granules. false: it stands in the queue. */
 static inline bool rbx_cell_take(struct rbx_cell *cell, struct rbx_piece *piece)
 {
-	RBX_ASSERT(piece->granules && !piece->holds);
+	RBX_DEBUG_ASSERT(piece->granules && !piece->cell);
 	if (cell->last || (cell->busy & piece->granules)) {
 		rbx_cell_queue(cell, piece);
 		return false;
 	}
 	cell->busy |= piece->granules;
-	piece->holds = true;
+	piece->cell = cell;
 	return true;
 }
 
-/* Gives the granules back; adds to granted whoever has got theirs thereby. */
-static inline void rbx_cell_give(struct rbx_cell *cell, struct rbx_piece *piece,
-				 struct rbx_piece_list *granted)
+/* Gives the granules back, which somebody in the queue may wait for. */
+static inline void rbx_cell_give(struct rbx_piece *piece)
 {
-	RBX_ASSERT(piece->holds);
-	RBX_ASSERT((cell->busy & piece->granules) == piece->granules);
+	struct rbx_cell *cell = piece->cell;
+
+	RBX_DEBUG_ASSERT((cell->busy & piece->granules) == piece->granules);
 	cell->busy &= ~piece->granules;
-	piece->holds = false;
-	if (cell->last)
-		rbx_cell_grant(cell, granted);
+	piece->cell = NULL;
+}
+
+static inline bool rbx_cell_has_queue(const struct rbx_cell *cell)
+{
+	return cell->last != NULL;
 }
 
 #endif

@@ -148,7 +148,7 @@ static void leave_role(struct rbx_channel *channel, enum rbx_parked parked)
 }
 
 /* True: the caller is still, or again, the combiner. See the file head. */
-static bool park(struct rbx_channel *channel, const struct obstacle *obstacle)
+RBX_RARE static bool park(struct rbx_channel *channel, const struct obstacle *obstacle)
 {
 	leave_role(channel, parked_for(obstacle->cause));
 	return removed(channel, obstacle) && rbx_channel_unpark(channel);
@@ -204,8 +204,9 @@ static inline void count(uint64_t *counter, uint64_t value)
 	RBX_STORE_RELAXED(counter, *counter + value);
 }
 
-/* Whether it may ask for credit, or has to let others go first. */
-static inline bool has_turn(const struct rbx_channel *channel, uint32_t bytes)
+/* Whether it may ask for credit, or has to let others go first; bytes: of the
+ * work request and of those planned before it. */
+static inline bool has_turn(const struct rbx_channel *channel, uint64_t bytes)
 {
 	const struct rbx_window *window = channel->window;
 
@@ -213,11 +214,12 @@ static inline bool has_turn(const struct rbx_channel *channel, uint32_t bytes)
 	       channel->turn_bytes >= bytes || rbx_window_idle(window);
 }
 
-/* Takes a work request that was planned, and pays for it. */
+/* Takes a work request that was planned, after others of the chain, and pays for
+ * it. */
 static inline enum cause take_work(struct rbx_channel *channel,
-				   struct rbx_work *work)
+				   struct rbx_work *work, uint64_t chain_bytes)
 {
-	if (!has_turn(channel, work->length_bytes)) {
+	if (!has_turn(channel, chain_bytes + work->length_bytes)) {
 		count(&channel->counters.window_waits, 1);
 		return CAUSE_TURN;
 	}
@@ -229,7 +231,6 @@ static inline enum cause take_work(struct rbx_channel *channel,
 		rbx_window_give(channel->window, 1, work->length_bytes);
 		return CAUSE_STAGING;
 	}
-	channel->turn_bytes -= RBX_MIN(channel->turn_bytes, work->length_bytes);
 	if (work->staged)
 		count(&channel->counters.staged_bytes, work->length_bytes);
 	return CAUSE_NONE;
@@ -258,7 +259,7 @@ static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 		if (!rbx_planner_next(channel->planner, &channel->merge_queue,
 				      work))
 			break;
-		obstacle->cause = take_work(channel, work);
+		obstacle->cause = take_work(channel, work, bytes);
 		if (obstacle->cause != CAUSE_NONE) {
 			obstacle->bytes = work->length_bytes;
 			break;
@@ -270,6 +271,7 @@ static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 	if (works == 0)
 		return;
 	chain->work_count = works;
+	channel->turn_bytes -= RBX_MIN(channel->turn_bytes, bytes);
 	rbx_window_on_post(channel->window, now_ns, bytes);
 	count(&channel->counters.work_requests, works);
 	count(&channel->counters.merged_requests, members - works);
@@ -305,22 +307,23 @@ static bool plan(struct rbx_channel *channel, uint64_t now_ns,
 	return chain->work_count != 0;
 }
 
-bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
-			 struct rbx_chain *chain)
+bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
+			      struct rbx_chain *chain)
 {
-	for (;;) {
-		struct obstacle obstacle = { .cause = CAUSE_NONE };
-		struct rbx_node *pushed =
-			rbx_submit_queue_take(&channel->submit_queue);
+	struct obstacle obstacle;
 
-		chain->work_count = 0;
-		chain->refused = NULL;
-		if (pushed != NULL)
-			rbx_merge_queue_add(&channel->merge_queue, pushed);
+	chain->work_count = 0;
+	chain->refused = NULL;
+	for (;;) {
+		obstacle.cause = CAUSE_NONE;
+		if (rbx_submit_queue_pushed(&channel->submit_queue))
+			rbx_merge_queue_add(
+				&channel->merge_queue,
+				rbx_submit_queue_take(&channel->submit_queue));
 		if (plan(channel, now_ns, chain, &obstacle))
 			return true;
 		if (obstacle.cause == CAUSE_NONE) {
-			channel->turn_bytes = 0; /* nothing to take it for */
+			channel->turn_bytes = 0;
 			if (rbx_submit_queue_leave(&channel->submit_queue))
 				return false;
 		} else if (!park(channel, &obstacle)) {

@@ -107,12 +107,26 @@ static inline bool rbx_channel_submit(struct rbx_channel *channel,
 				     &last->node);
 }
 
+/* The step below where there is something to do. */
+bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
+			      struct rbx_chain *chain);
+
 /*
  * One step of the combiner. True: do what `chain` says and call again. False:
- * the caller has ceased to be the combiner.
+ * the caller has ceased to be the combiner. Here, in the open, is what ends most
+ * turns: nothing is left and nothing came.
  */
-bool rbx_channel_combine(struct rbx_channel *channel, uint64_t now_ns,
-			 struct rbx_chain *chain);
+static inline bool rbx_channel_combine(struct rbx_channel *channel,
+				       uint64_t now_ns, struct rbx_chain *chain)
+{
+	if (rbx_merge_queue_empty(&channel->merge_queue) &&
+	    !rbx_submit_queue_pushed(&channel->submit_queue)) {
+		channel->turn_bytes = 0; /* nothing to take it for */
+		if (rbx_submit_queue_leave(&channel->submit_queue))
+			return false;
+	}
+	return rbx_channel_combine_some(channel, now_ns, chain);
+}
 
 /*
  * Combiner only, when its turn is over: leaves the role lying for who unparks

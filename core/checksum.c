@@ -28,7 +28,7 @@ void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece)
 	uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
 	uint32_t page, count = pages_count(piece);
 
-	RBX_ASSERT(piece->holds);
+	RBX_ASSERT(piece->cell);
 	for (page = 0; page < count; page++)
 		RBX_STORE_RELAXED(&first[page], page_checksum(piece, page));
 }

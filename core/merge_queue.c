@@ -20,7 +20,7 @@ void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order)
 
 static inline uint32_t line_index(const struct rbx_fragment *fragment)
 {
-	RBX_ASSERT(fragment->direction < RBX_DIRECTIONS);
+	RBX_DEBUG_ASSERT(fragment->direction < RBX_DIRECTIONS);
 	return fragment->flags & RBX_FRAGMENT_URGENT ?
 		       fragment->direction + RBX_DIRECTIONS :
 		       fragment->direction;

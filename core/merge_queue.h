@@ -70,6 +70,8 @@ static inline uint32_t rbx_merge_queue_turn(const struct rbx_merge_queue *queue)
 	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
 	uint32_t preferred;
 
+	if ((queue->waiting_mask & (queue->waiting_mask - 1)) == 0)
+		return (uint32_t)__builtin_ctz(queue->waiting_mask);
 	if (urgent != 0 &&
 	    (lines == 0 || queue->urgent_count < RBX_URGENT_RUN_MAX))
 		lines = urgent;
@@ -97,10 +99,13 @@ static inline struct rbx_fragment *
 rbx_merge_queue_after(struct rbx_merge_queue *queue,
 		      struct rbx_fragment *fragment)
 {
-	if (fragment->node.next == NULL &&
-	    queue->lines[queue->turn].arrived_first != NULL)
-		fragment->node.next = &rbx_merge_queue_arrived(queue)->node;
-	return rbx_fragment_next(fragment);
+	struct rbx_fragment *next = rbx_fragment_next(fragment);
+
+	if (next == NULL && queue->lines[queue->turn].arrived_first != NULL) {
+		next = rbx_merge_queue_arrived(queue);
+		fragment->node.next = &next->node;
+	}
+	return next;
 }
 
 /* Takes the fragments from the head to `last` out; the turn is over. */
@@ -110,7 +115,7 @@ static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
 	struct rbx_line *line = &queue->lines[queue->turn];
 	uint32_t bit = 1u << queue->turn;
 
-	RBX_ASSERT(line->first != NULL);
+	RBX_DEBUG_ASSERT(line->first != NULL);
 	line->first = rbx_fragment_next(last);
 	last->node.next = NULL;
 	if (line->first == NULL && line->arrived_first == NULL)

@@ -16,6 +16,9 @@
 
 #include "core/request.h"
 
+struct rbx_cell;
+struct rbx_slab;
+
 /* Copies of a slab, and one more while a copy is made anew or moved. */
 #define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)
 
@@ -41,13 +44,13 @@ struct rbx_part {
 
 struct rbx_piece {
 	struct rbx_node node; /* of the one list that it is on */
-	struct rbx_slab *slab;
+	struct rbx_slab *slab; /* the host's, before rbx_slab_start() */
 	void *owner; /* the host's: set once */
 	void *user; /* the host's: whose request it is a piece of */
 
 	/* The pool's (piece_pool.h); atomic. */
 	uint64_t sequence; /* when it was taken; 0: it is free */
-	uint32_t pool_next; /* index of the next free piece */
+	struct rbx_piece *pool_next; /* the next free piece, or NULL */
 	uint32_t pool_index; /* its own; set once */
 
 	/* Filled in by the host before rbx_slab_start(). */
@@ -59,13 +62,13 @@ struct rbx_piece {
 	uint8_t fragment_flags; /* enum rbx_fragment_flags */
 
 	/* The slab's. Masks have a bit for each slot. */
-	uint8_t state; /* enum rbx_piece_state */
 	uint8_t send_mask; /* parts the host is to send now */
 	uint8_t flight_mask; /* parts not done */
+	int32_t status; /* final once it is idle again */
 	uint8_t written_mask; /* writes that succeeded */
 	uint8_t tried_mask; /* replicas whose data did not match */
-	bool holds; /* its granules are busy on its behalf */
-	int32_t status; /* final once it is idle again */
+	uint8_t state; /* enum rbx_piece_state */
+	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
 	uint64_t granules; /* of its cell, as a mask */
 
 	struct rbx_part parts[]; /* one for each slot of a slab */

@@ -7,7 +7,7 @@
  * million operations a second it takes ten days until one comes again, and a
  * thread would have to sleep exactly that long between its load and its
  * exchange. A walk along pool_next may read links that change under it; they
- * are always valid indices, and the exchange fails afterwards.
+ * always lead to pieces of the pool, and the exchange fails afterwards.
  */
 #include "core/piece_pool.h"
 
@@ -19,23 +19,34 @@
 
 RBX_STATIC_ASSERT(RBX_PIECES_MAX < INDEX_NONE, "an index fits into the head");
 
-/* The head after one with the index replaced and the tag moved on. */
-static uint64_t head_after(uint64_t head, uint32_t index)
+/* The head after one with the first free piece replaced and the tag moved on. */
+static inline uint64_t head_after(uint64_t head, const struct rbx_piece *first)
 {
+	uint32_t index = first ? first->pool_index : INDEX_NONE;
+
 	return (head & ~(uint64_t)INDEX_NONE) + TAG_ONE + index;
 }
 
 /* Sequence numbers are tags in their place, and odd: 0 is free. */
-static uint64_t head_sequence(uint64_t head)
+static inline uint64_t head_sequence(uint64_t head)
 {
 	return head >> TAG_SHIFT << TAG_SHIFT | 1;
 }
 
-static struct rbx_piece *pool_piece(const struct rbx_piece_pool *pool,
-				    uint32_t index)
+static inline struct rbx_piece *pool_piece(const struct rbx_piece_pool *pool,
+					   uint32_t index)
 {
-	RBX_ASSERT(index < pool->count);
+	RBX_DEBUG_ASSERT(index < pool->count);
 	return (struct rbx_piece *)(pool->memory + index * pool->piece_bytes);
+}
+
+/* The first free piece, or NULL. */
+static inline struct rbx_piece *pool_first(const struct rbx_piece_pool *pool,
+					   uint64_t head)
+{
+	uint32_t index = head & INDEX_NONE;
+
+	return index == INDEX_NONE ? NULL : pool_piece(pool, index);
 }
 
 size_t rbx_piece_pool_size(uint32_t count, uint32_t slots)
@@ -58,7 +69,8 @@ void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 
 		rbx_piece_init(piece, slots, owner, done);
 		piece->pool_index = index;
-		piece->pool_next = index + 1 < count ? index + 1 : INDEX_NONE;
+		piece->pool_next =
+			index + 1 < count ? pool_piece(pool, index + 1) : NULL;
 	}
 	pool->head = 0;
 }
@@ -67,40 +79,37 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 			struct rbx_piece_list *list)
 {
 	uint64_t head = RBX_LOAD_ACQUIRE(&pool->head);
+	struct rbx_piece *first, *end;
 	uint64_t sequence;
-	uint32_t index, left;
+	uint32_t left;
 
-	RBX_ASSERT(count >= 1);
+	RBX_DEBUG_ASSERT(count >= 1);
 	do {
-		index = head & INDEX_NONE;
+		first = end = pool_first(pool, head);
 		for (left = count; left; left--) {
-			if (index == INDEX_NONE)
+			if (!end)
 				return -EAGAIN;
-			index = RBX_LOAD_RELAXED(
-				&pool_piece(pool, index)->pool_next);
+			end = RBX_LOAD_RELAXED(&end->pool_next);
 		}
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
-				       head_after(head, index)));
+				       head_after(head, end)));
 
 	sequence = head_sequence(head);
-	index = head & INDEX_NONE;
-	for (left = count; left; left--) {
-		struct rbx_piece *piece = pool_piece(pool, index);
-
-		index = RBX_LOAD_RELAXED(&piece->pool_next);
-		RBX_STORE_RELAXED(&piece->sequence, sequence);
-		rbx_piece_list_add(list, piece);
+	for (; first != end; first = RBX_LOAD_RELAXED(&first->pool_next)) {
+		RBX_STORE_RELAXED(&first->sequence, sequence);
+		rbx_piece_list_add(list, first);
 	}
 	return 0;
 }
 
 /* Before the exchange, which releases it: a fence that is raised after that
  * exchange sees the piece free. */
-static void piece_free(const struct rbx_piece_pool *pool,
+static inline void piece_free(const struct rbx_piece_pool *pool,
 		       struct rbx_piece *piece)
 {
-	RBX_ASSERT(piece && piece == pool_piece(pool, piece->pool_index));
-	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);
+	RBX_DEBUG_ASSERT(piece == pool_piece(pool, piece->pool_index));
+	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);
+	(void)pool;
 	RBX_STORE_RELAXED(&piece->sequence, 0);
 }
 
@@ -111,16 +120,17 @@ bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
 	struct rbx_piece *last = first, *next;
 	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
 
+	RBX_ASSERT(first);
 	piece_free(pool, first);
 	while ((next = rbx_piece_list_take(list))) {
 		piece_free(pool, next);
-		RBX_STORE_RELAXED(&last->pool_next, next->pool_index);
+		RBX_STORE_RELAXED(&last->pool_next, next);
 		last = next;
 	}
 	do {
-		RBX_STORE_RELAXED(&last->pool_next, head & INDEX_NONE);
+		RBX_STORE_RELAXED(&last->pool_next, pool_first(pool, head));
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
-				       head_after(head, first->pool_index)));
+				       head_after(head, first)));
 	return head & FENCE_BIT;
 }
 
@@ -130,7 +140,7 @@ uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool)
 	uint64_t after;
 
 	do {
-		after = head_after(head, head & INDEX_NONE) | FENCE_BIT;
+		after = (head + TAG_ONE) | FENCE_BIT;
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head, after));
 	return head_sequence(after);
 }
@@ -159,11 +169,12 @@ bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
 
 bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool)
 {
-	uint32_t index = RBX_LOAD_ACQUIRE(&pool->head) & INDEX_NONE;
+	const struct rbx_piece *piece =
+		pool_first(pool, RBX_LOAD_ACQUIRE(&pool->head));
 	uint32_t free_count = 0;
 
-	while (index != INDEX_NONE && free_count < pool->count) {
-		index = RBX_LOAD_RELAXED(&pool_piece(pool, index)->pool_next);
+	while (piece && free_count < pool->count) {
+		piece = RBX_LOAD_RELAXED(&piece->pool_next);
 		free_count++;
 	}
 	return free_count == pool->count;

@@ -15,21 +15,6 @@
  */
 #include "core/planner.h"
 
-static inline bool has_lkey(const struct rbx_planner *planner,
-			    const struct rbx_fragment *fragment)
-{
-	if (fragment->flags & RBX_FRAGMENT_HAS_LKEY)
-		return true;
-	return planner->has_any_lkey && !planner->stage_always;
-}
-
-static inline uint32_t lkey_of(const struct rbx_planner *planner,
-			       const struct rbx_fragment *fragment)
-{
-	return fragment->flags & RBX_FRAGMENT_HAS_LKEY ? fragment->lkey :
-							 planner->any_lkey;
-}
-
 /* Adds the memory of a fragment to the scatter list; false: it needs an entry
  * more than there are. */
 static inline bool add_entry(const struct rbx_planner *planner,
@@ -37,7 +22,7 @@ static inline bool add_entry(const struct rbx_planner *planner,
 			     const struct rbx_fragment *fragment)
 {
 	struct rbx_sge *sge = &work->sges[work->sge_count - 1];
-	uint32_t lkey = lkey_of(planner, fragment);
+	uint32_t lkey = rbx_planner_lkey(planner, fragment);
 
 	if (sge->lkey == lkey &&
 	    sge->addr + sge->length_bytes == fragment->local_addr) {
@@ -53,68 +38,27 @@ static inline bool add_entry(const struct rbx_planner *planner,
 	return true;
 }
 
-/* Whether a fragment goes on in remote memory where `work` ends. */
-static inline bool continues(const struct rbx_work *work,
-			     const struct rbx_fragment *fragment)
-{
-	return fragment->remote_addr ==
-		       work->remote_addr + work->length_bytes &&
-	       fragment->rkey == work->rkey &&
-	       !(fragment->flags & RBX_FRAGMENT_ALONE);
-}
-
-static inline void start(const struct rbx_planner *planner,
-			 struct rbx_work *work, struct rbx_fragment *fragment)
-{
-	work->first = fragment;
-	work->last = fragment;
-	work->member_count = 1;
-	work->length_bytes = fragment->length_bytes;
-	work->remote_addr = fragment->remote_addr;
-	work->rkey = fragment->rkey;
-	work->direction = fragment->direction;
-	work->staged = !has_lkey(planner, fragment);
-	work->sge_count = 1;
-	work->sges[0].addr = fragment->local_addr;
-	work->sges[0].length_bytes = fragment->length_bytes;
-	work->sges[0].lkey = lkey_of(planner, fragment);
-}
-
-/* Lets what follows the first member join it, as far as it may. */
-static void grow(const struct rbx_planner *planner,
-		 struct rbx_merge_queue *queue, struct rbx_work *work)
+void rbx_planner_grow(const struct rbx_planner *planner,
+		      struct rbx_merge_queue *queue, struct rbx_work *work,
+		      struct rbx_fragment *next)
 {
 	uint32_t bytes_max = planner->message_bytes_max;
-	struct rbx_fragment *next;
 
 	if (work->staged)
 		bytes_max = RBX_MIN(bytes_max, RBX_STAGING_RUN_BYTES);
-	while ((next = rbx_merge_queue_after(queue, work->last)) != NULL &&
-	       continues(work, next)) {
+	do {
 		uint64_t length_bytes =
 			(uint64_t)work->length_bytes + next->length_bytes;
 
 		if (length_bytes > bytes_max ||
-		    work->staged != !has_lkey(planner, next) ||
+		    work->staged != rbx_planner_stages(planner, next) ||
 		    (!work->staged && !add_entry(planner, work, next)))
 			return;
 		work->last = next;
 		work->length_bytes = (uint32_t)length_bytes;
 		work->member_count++;
-	}
-}
-
-bool rbx_planner_next(const struct rbx_planner *planner,
-		      struct rbx_merge_queue *queue, struct rbx_work *work)
-{
-	struct rbx_fragment *fragment = rbx_merge_queue_head(queue);
-
-	if (fragment == NULL)
-		return false;
-	start(planner, work, fragment);
-	if (planner->merge && !(fragment->flags & RBX_FRAGMENT_ALONE))
-		grow(planner, queue, work);
-	return true;
+		next = rbx_merge_queue_after(queue, next);
+	} while (next != NULL && rbx_work_continues(work, next));
 }
 
 /* Copies between the members' memory and the staging run. */

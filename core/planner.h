@@ -34,13 +34,67 @@ struct rbx_planner {
 	struct rbx_staging *staging;
 };
 
+/* Whether the memory of a fragment is not registered, and has to be staged. */
+static inline bool rbx_planner_stages(const struct rbx_planner *planner,
+				      const struct rbx_fragment *fragment)
+{
+	return !(fragment->flags & RBX_FRAGMENT_HAS_LKEY) &&
+	       (!planner->has_any_lkey || planner->stage_always);
+}
+
+static inline uint32_t rbx_planner_lkey(const struct rbx_planner *planner,
+					const struct rbx_fragment *fragment)
+{
+	return fragment->flags & RBX_FRAGMENT_HAS_LKEY ? fragment->lkey :
+							 planner->any_lkey;
+}
+
+/* A work request of one member. */
+static inline void rbx_planner_start(const struct rbx_planner *planner,
+				     struct rbx_work *work,
+				     struct rbx_fragment *fragment)
+{
+	work->first = fragment;
+	work->last = fragment;
+	work->member_count = 1;
+	work->length_bytes = fragment->length_bytes;
+	work->remote_addr = fragment->remote_addr;
+	work->rkey = fragment->rkey;
+	work->direction = fragment->direction;
+	work->staged = rbx_planner_stages(planner, fragment);
+	work->sge_count = 1;
+	work->sges[0].addr = fragment->local_addr;
+	work->sges[0].length_bytes = fragment->length_bytes;
+	work->sges[0].lkey = rbx_planner_lkey(planner, fragment);
+}
+
+/* Lets `next`, which continues the work request, and what follows join it, as far
+ * as the limits allow. */
+void rbx_planner_grow(const struct rbx_planner *planner,
+		      struct rbx_merge_queue *queue, struct rbx_work *work,
+		      struct rbx_fragment *next);
+
 /*
  * Makes the next work request of the fragments whose turn it is, without taking
  * them: fills all of `work` but what staging changes. Returns false where there
  * are none. The host then takes credit for work->length_bytes.
  */
-bool rbx_planner_next(const struct rbx_planner *planner,
-		      struct rbx_merge_queue *queue, struct rbx_work *work);
+static inline bool rbx_planner_next(const struct rbx_planner *planner,
+				    struct rbx_merge_queue *queue,
+				    struct rbx_work *work)
+{
+	struct rbx_fragment *fragment = rbx_merge_queue_head(queue), *next;
+
+	if (fragment == NULL)
+		return false;
+	rbx_planner_start(planner, work, fragment);
+	if (!planner->merge || fragment->flags & RBX_FRAGMENT_ALONE)
+		return true;
+	next = rbx_merge_queue_after(queue, fragment);
+	if (next != NULL && rbx_work_continues(work, next))
+		rbx_planner_grow(planner, queue, work, next);
+	return true;
+}
 
 /* Puts a staging run in the place of the members' memory, and copies what is to
  * be written into it. Returns 0, or -EAGAIN: no staging memory is free. */

@@ -37,6 +37,14 @@
 
 #include "port_os.h"
 
+/* An invariant on the way of every request: looked at where RBX_DEBUG is defined,
+ * as in the builds that are tested; a release does not pay for it. */
+#ifdef RBX_DEBUG
+#define RBX_DEBUG_ASSERT(condition) RBX_ASSERT(condition)
+#else
+#define RBX_DEBUG_ASSERT(condition) ((void)sizeof(condition))
+#endif
+
 #define RBX_STATIC_ASSERT(condition, what) _Static_assert(condition, what)
 
 #define RBX_CONTAINER_OF(pointer, type, member) \

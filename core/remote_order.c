@@ -91,60 +91,65 @@ static struct rbx_fragment *sort(struct rbx_fragment *list)
 	return run;
 }
 
-/* Where a place in remote memory falls in the filter. */
-static inline uint32_t filter_bit(uint32_t rkey, uint64_t remote_addr)
+/* The last of those that are in order from the first on, at most *count; which
+ * becomes how many they are. */
+static inline struct rbx_fragment *end_of_order(struct rbx_fragment *first,
+						uint32_t *count)
 {
-	uint64_t place = remote_addr ^ (uint64_t)rkey << 32;
+	struct rbx_fragment *last = first, *next;
+	uint32_t left = *count - 1;
 
-	return (uint32_t)((place * 0x9e3779b97f4a7c15u) >>
+	while ((next = rbx_fragment_next(last)) != NULL && left != 0 &&
+	       !is_after(last, next)) {
+		last = next;
+		left--;
+	}
+	*count -= left;
+	return last;
+}
+
+/* Where a place in remote memory falls in the filter. */
+static inline uint32_t filter_bit(uint64_t remote_addr)
+{
+	return (uint32_t)((remote_addr * 0x9e3779b97f4a7c15u) >>
 			  (64 - FILTER_SHIFT));
 }
 
-/* Whether one fragment may begin where another one ends. Never wrong when it
- * says no. */
-static bool may_merge(const struct rbx_fragment *list)
+/* Cuts the list after RBX_OVERTAKE_MAX. Returns whether one fragment may begin
+ * where another one ends: never wrong when it says no. */
+static bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
 {
 	uint64_t filter[(1u << FILTER_SHIFT) / 64] = { 0 };
-	const struct rbx_fragment *fragment;
+	struct rbx_fragment *fragment = first, *last;
+	uint32_t left = RBX_OVERTAKE_MAX;
+	uint32_t bit;
 
-	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment)) {
-		uint32_t bit = filter_bit(fragment->rkey, fragment->remote_addr);
-
+	do {
+		bit = filter_bit(fragment->remote_addr);
 		filter[bit / 64] |= (uint64_t)1 << bit % 64;
-	}
-	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment)) {
-		uint32_t bit = filter_bit(fragment->rkey,
-					  fragment->remote_addr +
-						  fragment->length_bytes);
-
+		last = fragment;
+		fragment = rbx_fragment_next(fragment);
+	} while (fragment != NULL && --left != 0);
+	last->node.next = NULL;
+	*rest = fragment;
+	for (fragment = first; fragment; fragment = rbx_fragment_next(fragment)) {
+		bit = filter_bit(fragment->remote_addr + fragment->length_bytes);
 		if (filter[bit / 64] >> bit % 64 & 1)
 			return true;
 	}
 	return false;
 }
 
-/* Cuts the list after RBX_OVERTAKE_MAX; returns whether that is in order. */
-static inline bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
-{
-	struct rbx_fragment *last = first, *next;
-	uint32_t left = RBX_OVERTAKE_MAX - 1;
-	bool in_order = true;
-
-	while ((next = rbx_fragment_next(last)) != NULL && left != 0) {
-		in_order &= !is_after(last, next);
-		last = next;
-		left--;
-	}
-	last->node.next = NULL;
-	*rest = next;
-	return in_order;
-}
-
 struct rbx_fragment *rbx_remote_order_take(struct rbx_fragment **list)
 {
 	struct rbx_fragment *first = *list;
+	uint32_t count = RBX_OVERTAKE_MAX;
+	struct rbx_fragment *last = end_of_order(first, &count);
 
-	if (cut(first, list) || !may_merge(first))
+	if (rbx_fragment_next(last) == NULL || count == RBX_OVERTAKE_MAX) {
+		*list = rbx_fragment_next(last);
+		last->node.next = NULL;
 		return first;
-	return sort(first);
+	}
+	return cut(first, list) ? sort(first) : first;
 }

@@ -6,19 +6,14 @@
  * the last has answered. A read goes to one replica and ends with it, or goes
  * on to the next. A copy is a read and then a write of its target alone.
  *
- * Who ends gives its granules to those that wait for them; these begin in the
- * same step, from a list and not by recursion: a thousand waiters of a dead
- * slab all end here. Each piece leaves a step on the host's list at most once.
+ * Who ends gives its granules back, and those that waited for them begin in the
+ * same step, one after another and not by recursion: a thousand waiters of a
+ * dead slab all end here. Each piece leaves a step on the host's list at most
+ * once.
  *
  * The life of the replicas, and their rebuild, are in slab_replica.c.
  */
 #include "core/slab.h"
-
-/* What a step hands on: to the host, and to those that got their granules. */
-struct step {
-	struct rbx_piece_list *todo;
-	struct rbx_piece_list granted;
-};
 
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums)
@@ -39,12 +34,6 @@ static bool status_is_local(int32_t status)
 	return status == -EINVAL || status == -ENOMEM;
 }
 
-static struct rbx_cell *piece_cell(struct rbx_slab *slab,
-				   const struct rbx_piece *piece)
-{
-	return &slab->cells[piece->offset_bytes >> slab->shape->cell_shift];
-}
-
 #define FROM(state) (1u << RBX_PIECE_##state)
 
 /* The one function that changes the state of a piece. */
@@ -60,72 +49,77 @@ static inline void piece_move(struct rbx_piece *piece,
 		[RBX_PIECE_WRITING] = FROM(IDLE) | FROM(WAITING) | FROM(READING),
 	};
 
-	RBX_ASSERT(legal[state] >> piece->state & 1);
-	RBX_ASSERT(!piece->flight_mask);
+	RBX_DEBUG_ASSERT(legal[state] >> piece->state & 1);
+	RBX_DEBUG_ASSERT(!piece->flight_mask);
+	(void)legal;
 	piece->state = (uint8_t)state;
 }
 
-static inline void piece_end(struct rbx_slab *slab, struct rbx_piece *piece,
-			     int32_t status, struct step *step)
+/* Where it held granules somebody may wait for them: see serve_queue(). */
+static inline void piece_end(struct rbx_piece *piece, int32_t status,
+			     struct rbx_piece_list *todo)
 {
 	piece_move(piece, RBX_PIECE_IDLE);
 	piece->status = status;
-	if (piece->holds)
-		rbx_cell_give(piece_cell(slab, piece), piece, &step->granted);
-	rbx_piece_list_add(step->todo, piece);
+	if (piece->cell)
+		rbx_cell_give(piece);
+	rbx_piece_list_add(todo, piece);
 }
 
 static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
-				uint32_t slot)
+				uint32_t slot, enum rbx_direction direction)
 {
 	struct rbx_replica *replica = &slab->replicas[slot];
 	struct rbx_part *part = &piece->parts[slot];
 	struct rbx_fragment *fragment = &part->fragment;
 
-	RBX_ASSERT(slab->write_mask >> slot & 1);
+	RBX_DEBUG_ASSERT(slab->write_mask >> slot & 1);
 	replica->flight_count++;
 	part->server = replica->server;
-	fragment->direction = piece->state == RBX_PIECE_READING ?
-				      RBX_DIRECTION_READ :
-				      RBX_DIRECTION_WRITE;
+	fragment->direction = (uint8_t)direction;
 	fragment->flags = piece->fragment_flags;
 	fragment->retries_count = 0;
 	fragment->flushes_count = 0;
+	fragment->status = 0;
 	fragment->rkey = replica->loan.rkey;
 	fragment->remote_addr = replica->loan.remote_addr + piece->offset_bytes;
 	fragment->local_addr = piece->local_addr;
 	fragment->length_bytes = piece->length_bytes;
 	fragment->lkey = piece->lkey;
-	fragment->status = 0;
 }
 
 /* The host is to send one part for each slot of the mask. */
 static inline void piece_hand_over(struct rbx_piece *piece,
 				   enum rbx_piece_state state, uint8_t mask,
-				   struct step *step)
+				   struct rbx_piece_list *todo)
 {
-	RBX_ASSERT(mask);
+	RBX_DEBUG_ASSERT(mask);
 	piece_move(piece, state);
 	piece->send_mask = mask;
 	piece->flight_mask = mask;
-	rbx_piece_list_add(step->todo, piece);
+	rbx_piece_list_add(todo, piece);
 }
 
-static inline void piece_send_read(struct rbx_slab *slab, struct rbx_piece *piece,
-			    uint32_t slot, struct step *step)
+static inline void piece_send_read(struct rbx_slab *slab,
+				   struct rbx_piece *piece, uint32_t slot,
+				   struct rbx_piece_list *todo)
 {
-	piece_hand_over(piece, RBX_PIECE_READING, (uint8_t)(1u << slot), step);
-	part_prepare(slab, piece, slot);
+	piece_hand_over(piece, RBX_PIECE_READING, (uint8_t)(1u << slot), todo);
+	part_prepare(slab, piece, slot, RBX_DIRECTION_READ);
 }
 
-static inline void piece_send_write(struct rbx_slab *slab, struct rbx_piece *piece,
-			     uint8_t mask, struct step *step)
+static inline void piece_send_write(struct rbx_slab *slab,
+				    struct rbx_piece *piece, uint8_t mask,
+				    struct rbx_piece_list *todo)
 {
 	uint32_t left = mask;
 
-	piece_hand_over(piece, RBX_PIECE_WRITING, mask, step);
-	for (; left; left &= left - 1)
-		part_prepare(slab, piece, (uint32_t)__builtin_ctz(left));
+	piece_hand_over(piece, RBX_PIECE_WRITING, mask, todo);
+	do {
+		part_prepare(slab, piece, (uint32_t)__builtin_ctz(left),
+			     RBX_DIRECTION_WRITE);
+		left &= left - 1;
+	} while (left);
 }
 
 /* A live replica that has not been tried in vain, or -1. Neighbours within a
@@ -148,138 +142,132 @@ static inline int choose_source(const struct rbx_slab *slab,
 }
 
 static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
-			      struct step *step)
+			      struct rbx_piece_list *todo)
 {
 	int source = choose_source(slab, piece);
 
 	if (source < 0)
-		piece_end(slab, piece, -EIO, step);
+		piece_end(piece, -EIO, todo);
 	else
-		piece_send_read(slab, piece, (uint32_t)source, step);
+		piece_send_read(slab, piece, (uint32_t)source, todo);
 }
 
 static inline void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
-			struct step *step)
+			       struct rbx_piece_list *todo)
 {
 	if (!slab->read_mask)
-		piece_end(slab, piece, -EIO, step);
+		piece_end(piece, -EIO, todo);
 	else
-		piece_send_write(slab, piece, slab->write_mask, step);
+		piece_send_write(slab, piece, slab->write_mask, todo);
 }
 
 /* The second half of a copy; its target may be gone meanwhile. */
 RBX_RARE static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
-		       struct step *step)
+				struct rbx_piece_list *todo)
 {
 	int target = rbx_slab_target(slab);
 
 	if (target < 0)
-		piece_end(slab, piece, -EIO, step);
+		piece_end(piece, -EIO, todo);
 	else
-		piece_send_write(slab, piece, (uint8_t)(1u << target), step);
+		piece_send_write(slab, piece, (uint8_t)(1u << target), todo);
 }
 
 /* The piece has its granules. */
 static inline void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
-			struct step *step)
+			       struct rbx_piece_list *todo)
 {
-	RBX_ASSERT(piece->holds);
+	RBX_DEBUG_ASSERT(piece->cell);
 	if (piece->kind == RBX_PIECE_WRITE)
-		piece_write(slab, piece, step);
+		piece_write(slab, piece, todo);
 	else
-		piece_read(slab, piece, step);
+		piece_read(slab, piece, todo);
 }
 
 static inline void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
-			      struct step *step)
+			      struct rbx_piece_list *todo)
 {
-	uint32_t cell_bytes = 1u << slab->shape->cell_shift;
+	uint32_t shift = slab->shape->cell_shift;
+	uint32_t in_cell_bytes = piece->offset_bytes & ((1u << shift) - 1);
 
-	piece->granules = rbx_cell_granules(
-		piece->offset_bytes & (cell_bytes - 1), piece->length_bytes,
-		slab->shape->cell_shift);
-	if (rbx_cell_take(piece_cell(slab, piece), piece))
-		piece_begin(slab, piece, step);
+	piece->granules =
+		rbx_cell_granules(in_cell_bytes, piece->length_bytes, shift);
+	if (rbx_cell_take(&slab->cells[piece->offset_bytes >> shift], piece))
+		piece_begin(slab, piece, todo);
 	else
 		piece_move(piece, RBX_PIECE_WAITING);
 }
 
-/* Bounded by the pieces of the host's pool: each is granted once. */
-RBX_RARE static void begin_granted(struct rbx_slab *slab, struct step *step)
+/* Granules of the cell may have been given back. Bounded: nobody joins the queue
+ * meanwhile. */
+RBX_RARE static void serve_queue(struct rbx_slab *slab, struct rbx_cell *cell,
+				 struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece;
 
-	while ((piece = rbx_piece_list_take(&step->granted)))
-		piece_begin(slab, piece, step);
-}
-
-static inline void step_finish(struct rbx_slab *slab, struct step *step)
-{
-	if (step->granted.first)
-		begin_granted(slab, step);
+	while ((piece = rbx_cell_grant(cell)))
+		piece_begin(slab, piece, todo);
 }
 
 void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
 		    struct rbx_piece_list *todo)
 {
-	struct step step = { .todo = todo };
-
-	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->holds);
-	RBX_ASSERT(piece->length_bytes > 0);
-	piece->slab = slab;
+	RBX_DEBUG_ASSERT(piece->slab == slab);
+	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->cell);
+	RBX_DEBUG_ASSERT(piece->length_bytes > 0);
 	piece->status = 0;
 	piece->written_mask = 0;
 	piece->tried_mask = 0;
 	if (piece->kind == RBX_PIECE_READ)
-		piece_read(slab, piece, &step);
+		piece_read(slab, piece, todo);
 	else
-		piece_take(slab, piece, &step);
-	step_finish(slab, &step);
+		piece_take(slab, piece, todo);
 }
 
 /* What was read does not match its checksum. */
 static void read_mismatched(struct rbx_slab *slab, struct rbx_piece *piece,
-			    uint32_t slot, struct step *step)
+			    uint32_t slot, struct rbx_piece_list *todo)
 {
-	if (!piece->holds) {
-		piece_take(slab, piece, step);
+	if (!piece->cell) {
+		piece_take(slab, piece, todo);
 		return;
 	}
 	piece->tried_mask |= (uint8_t)(1u << slot);
 	if (piece->kind == RBX_PIECE_COPY && choose_source(slab, piece) < 0)
-		copy_write(slab, piece, step); /* bad everywhere, and stays so */
+		copy_write(slab, piece, todo); /* bad everywhere, and stays so */
 	else
-		piece_read(slab, piece, step);
+		piece_read(slab, piece, todo);
 }
 
 RBX_RARE static void read_failed(struct rbx_slab *slab, struct rbx_piece *piece,
 				 uint32_t slot, int32_t status,
-				 struct step *step)
+				 struct rbx_piece_list *todo)
 {
 	if (status_is_local(status)) {
-		piece_end(slab, piece, status, step);
+		piece_end(piece, status, todo);
 	} else if (status == -EBADMSG) {
-		read_mismatched(slab, piece, slot, step);
+		read_mismatched(slab, piece, slot, todo);
 	} else {
 		rbx_slab_lose(slab, slot);
-		piece_read(slab, piece, step);
+		piece_read(slab, piece, todo);
 	}
 }
 
 static inline void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
-			     uint32_t slot, int32_t status, struct step *step)
+			     uint32_t slot, int32_t status,
+			     struct rbx_piece_list *todo)
 {
 	if (status != 0)
-		read_failed(slab, piece, slot, status, step);
+		read_failed(slab, piece, slot, status, todo);
 	else if (piece->kind == RBX_PIECE_COPY)
-		copy_write(slab, piece, step);
+		copy_write(slab, piece, todo);
 	else
-		piece_end(slab, piece, 0, step);
+		piece_end(piece, 0, todo);
 }
 
 /* All replicas have answered, not all of them well. */
 RBX_RARE static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
-			       struct step *step)
+			       struct rbx_piece_list *todo)
 {
 	uint8_t written = piece->written_mask;
 	bool safe = piece->kind == RBX_PIECE_COPY ? written != 0 :
@@ -291,10 +279,9 @@ RBX_RARE static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	for (; differ; differ &= differ - 1)
 		rbx_slab_lose(slab, (uint32_t)__builtin_ctz(differ));
 	if (safe)
-		piece_end(slab, piece, 0, step);
+		piece_end(piece, 0, todo);
 	else
-		piece_end(slab, piece, piece->status ? piece->status : -EIO,
-			  step);
+		piece_end(piece, piece->status ? piece->status : -EIO, todo);
 }
 
 RBX_RARE static void write_failed(struct rbx_slab *slab,
@@ -308,9 +295,10 @@ RBX_RARE static void write_failed(struct rbx_slab *slab,
 }
 
 static inline void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
-			      uint32_t slot, int32_t status, struct step *step)
+			      uint32_t slot, int32_t status,
+			      struct rbx_piece_list *todo)
 {
-	uint8_t all = piece->send_mask;
+	uint32_t all = piece->send_mask;
 
 	if (status == 0)
 		piece->written_mask |= (uint8_t)(1u << slot);
@@ -320,28 +308,28 @@ static inline void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
 		return;
 	/* All of them have it, and one of them may be read. */
 	if (piece->written_mask == all && all & slab->read_mask)
-		piece_end(slab, piece, 0, step);
+		piece_end(piece, 0, todo);
 	else
-		write_end(slab, piece, step);
+		write_end(slab, piece, todo);
 }
 
 void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
 		   struct rbx_piece_list *todo)
 {
-	struct step step = { .todo = todo };
 	struct rbx_piece *piece = part->piece;
+	struct rbx_cell *cell = piece->cell;
 	uint32_t slot = part->slot;
 	struct rbx_replica *replica = &slab->replicas[slot];
 
-	RBX_ASSERT(slot < RBX_SLOTS_MAX && piece->flight_mask >> slot & 1);
-	RBX_ASSERT(replica->flight_count > 0);
-	piece->flight_mask &= (uint8_t)~(1u << slot);
-	replica->flight_count--;
-	if (replica->state == RBX_REPLICA_LOST && !replica->flight_count)
+	RBX_ASSERT(piece->flight_mask & 1u << slot);
+	RBX_DEBUG_ASSERT(replica->flight_count > 0);
+	piece->flight_mask ^= (uint8_t)(1u << slot);
+	if (--replica->flight_count == 0 && replica->state == RBX_REPLICA_LOST)
 		slab->attention = true;
 	if (piece->state == RBX_PIECE_READING)
-		read_done(slab, piece, slot, status, &step);
+		read_done(slab, piece, slot, status, todo);
 	else
-		write_done(slab, piece, slot, status, &step);
-	step_finish(slab, &step);
+		write_done(slab, piece, slot, status, todo);
+	if (cell && rbx_cell_has_queue(cell))
+		serve_queue(slab, cell, todo);
 }

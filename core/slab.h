@@ -104,7 +104,7 @@ void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 
 /* ---- Requests -------------------------------------------------------------*/
 
-/* Takes an idle piece; adds to todo what the host is to do. */
+/* Takes an idle piece of this slab; adds to todo what the host is to do. */
 void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
 		    struct rbx_piece_list *todo);
 

@@ -212,6 +212,7 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
 	if (rbx_slab_target(slab) < 0 ||
 	    slab->copy_next == rbx_slab_cells(shape))
 		return false;
+	piece->slab = slab;
 	piece->offset_bytes = slab->copy_next++ << shape->cell_shift;
 	piece->length_bytes = 1u << shape->cell_shift;
 	slab->copies_count++;

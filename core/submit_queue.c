@@ -18,8 +18,8 @@
  * node is left behind without a combiner. Each push releases the node it links
  * and take acquires the word, so the combiner sees the fragments whole.
  *
- * Take looks before it exchanges. A push that this look does not see yet is seen
- * by the leave that follows, or by the next take.
+ * The combiner looks (pushed) before it takes. A push that this look does not see
+ * yet is seen by the leave that follows, or by the next look.
  *
  * A push that was chained wrongly cannot happen through reuse of a node (the
  * "ABA" of such lists): nodes leave only all together by an exchange, never by
@@ -61,20 +61,17 @@ bool rbx_submit_queue_push(struct rbx_submit_queue *queue,
 
 struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue)
 {
-	struct rbx_node *node = RBX_LOAD_RELAXED(&queue->newest);
+	struct rbx_node *node = RBX_EXCHANGE(&queue->newest, &queue->busy);
 	struct rbx_node *oldest = NULL;
 
-	RBX_ASSERT(node != NULL);
-	if (node == &queue->busy)
-		return NULL;
-	node = RBX_EXCHANGE(&queue->newest, &queue->busy);
-	while (node != NULL && node != &queue->busy) {
+	RBX_ASSERT(node != NULL && node != &queue->busy);
+	do {
 		struct rbx_node *next = node->next;
 
 		node->next = oldest;
 		oldest = node;
 		node = next;
-	}
+	} while (node != NULL && node != &queue->busy);
 	return oldest;
 }
 

@@ -37,10 +37,16 @@ bool rbx_submit_queue_push(struct rbx_submit_queue *queue,
 			   struct rbx_node *first, struct rbx_node *last);
 
 /*
- * Combiner only: takes all that was pushed, oldest first, linked by next and
- * ended by NULL; NULL where nothing came.
+ * Combiner only: takes all that was pushed, at least one; oldest first, linked by
+ * next and ended by NULL.
  */
 struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue);
+
+/* Combiner only. Whether there is something to take. */
+static inline bool rbx_submit_queue_pushed(const struct rbx_submit_queue *queue)
+{
+	return RBX_LOAD_RELAXED(&queue->newest) != &queue->busy;
+}
 
 /* Combiner only. True: the caller has ceased to be the combiner. False: more
  * has been pushed; take again. */

@@ -71,22 +71,24 @@ static inline uint32_t rbx_volume_map_pieces(const struct rbx_volume_map *map,
 static inline struct rbx_slab *
 rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
 {
-	RBX_ASSERT(offset_bytes < map->size_bytes);
+	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
 	return &map->slabs[offset_bytes >> map->shape.slab_shift];
 }
 
-/* Aims a piece at the front of a range; returns how much of it it takes. */
+/* Aims a piece at the front of a range: its slab, and where in it. Returns how
+ * much of the range it takes. */
 static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 					  struct rbx_piece *piece,
 					  uint64_t offset_bytes,
 					  uint32_t length_bytes)
 {
-	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
-	uint32_t cell_bytes = 1u << map->shape.cell_shift;
-	uint32_t room_bytes =
-		cell_bytes - (uint32_t)(offset_bytes & (cell_bytes - 1));
+	uint32_t slab_mask = ((uint32_t)1 << map->shape.slab_shift) - 1;
+	uint32_t cell_bytes = (uint32_t)1 << map->shape.cell_shift;
+	uint32_t in_slab_bytes = (uint32_t)offset_bytes & slab_mask;
+	uint32_t room_bytes = cell_bytes - (in_slab_bytes & (cell_bytes - 1));
 
-	piece->offset_bytes = (uint32_t)(offset_bytes & (slab_bytes - 1));
+	piece->slab = rbx_volume_map_slab(map, offset_bytes);
+	piece->offset_bytes = in_slab_bytes;
 	piece->length_bytes = RBX_MIN(length_bytes, room_bytes);
 	return piece->length_bytes;
 }

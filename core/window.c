@@ -29,16 +29,13 @@
  */
 #include "core/window.h"
 
-#define WORK_REQUEST_SHIFT 40
-#define ONE_WORK_REQUEST ((uint64_t)1 << WORK_REQUEST_SHIFT)
-#define BYTES_MASK (ONE_WORK_REQUEST - 1)
-
 void rbx_window_init(struct rbx_window *window, uint64_t bytes_max,
 		     uint32_t work_requests_max)
 {
 	rbx_port_fill(window, 0, sizeof(*window));
-	window->bytes_max = bytes_max;
-	window->work_requests_max = work_requests_max;
+	window->bytes_max = bytes_max ? bytes_max : UINT64_MAX;
+	window->work_requests_max =
+		work_requests_max ? work_requests_max : UINT32_MAX;
 }
 
 /* Asks the policy for its window. With the policy, or before the first use. */
@@ -65,51 +62,22 @@ void rbx_window_set_policy(struct rbx_window *window,
 	ask_policy(window);
 }
 
-/* Whether `in_flight`, which includes the newcomer, is within the window. */
-static bool within(const struct rbx_window *window, uint64_t in_flight)
-{
-	uint64_t bytes_max = RBX_LOAD_RELAXED(&window->bytes_max);
-	uint64_t work_requests = in_flight >> WORK_REQUEST_SHIFT;
-
-	if (work_requests == 1)
-		return true;
-	if (bytes_max != 0 && (in_flight & BYTES_MASK) > bytes_max)
-		return false;
-	return window->work_requests_max == 0 ||
-	       work_requests <= window->work_requests_max;
-}
-
-bool rbx_window_take(struct rbx_window *window, uint32_t bytes)
-{
-	uint64_t credit = ONE_WORK_REQUEST + bytes;
-	uint64_t now = RBX_FETCH_ADD(&window->in_flight, credit) + credit;
-
-	if (!within(window, now)) {
-		RBX_FETCH_ADD(&window->in_flight, -credit);
-		return false;
-	}
-	/* A statistic: a lost race loses a peak by a hair, nothing else. */
-	if ((now & BYTES_MASK) > RBX_LOAD_RELAXED(&window->in_flight_bytes_peak))
-		RBX_STORE_RELAXED(&window->in_flight_bytes_peak,
-				  now & BYTES_MASK);
-	return true;
-}
-
 void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
 		     uint64_t bytes)
 {
-	uint64_t credit = work_requests * ONE_WORK_REQUEST + bytes;
+	uint64_t credit = work_requests * RBX_WINDOW_WORK_REQUEST + bytes;
 	uint64_t before = RBX_FETCH_ADD(&window->in_flight, -credit);
 
-	RBX_ASSERT((before & BYTES_MASK) >= bytes);
-	RBX_ASSERT(before >> WORK_REQUEST_SHIFT >= work_requests);
+	RBX_ASSERT((before & RBX_WINDOW_BYTES_MASK) >= bytes);
+	RBX_ASSERT(before >> RBX_WINDOW_WORK_REQUEST_SHIFT >= work_requests);
 	(void)before;
 }
 
 bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes)
 {
-	return within(window, RBX_LOAD_ORDERED(&window->in_flight) +
-				      ONE_WORK_REQUEST + bytes);
+	return rbx_window_within(window,
+				 RBX_LOAD_ORDERED(&window->in_flight) +
+					 RBX_WINDOW_WORK_REQUEST + bytes);
 }
 
 /* False: another thread is with the policy. */
@@ -143,9 +111,19 @@ static uint64_t with_untold(uint64_t *untold, uint64_t bytes)
 	return bytes;
 }
 
+/* A statistic: a lost race loses a peak by a hair, nothing else. */
+static inline void note_peak(struct rbx_window *window)
+{
+	uint64_t bytes = rbx_window_in_flight_bytes(window);
+
+	if (bytes > RBX_LOAD_RELAXED(&window->in_flight_bytes_peak))
+		RBX_STORE_RELAXED(&window->in_flight_bytes_peak, bytes);
+}
+
 void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 			uint64_t bytes)
 {
+	note_peak(window);
 	if (window->ops == NULL || window->ops->on_post == NULL)
 		return;
 	if (!claim_policy(window)) {
@@ -181,13 +159,20 @@ void rbx_window_on_error(struct rbx_window *window)
 		leave_policy(window);
 }
 
+uint64_t rbx_window_bytes(const struct rbx_window *window)
+{
+	uint64_t bytes_max = RBX_LOAD_RELAXED(&window->bytes_max);
+
+	return bytes_max == UINT64_MAX ? 0 : bytes_max;
+}
+
 uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window)
 {
-	return RBX_LOAD_RELAXED(&window->in_flight) & BYTES_MASK;
+	return RBX_LOAD_RELAXED(&window->in_flight) & RBX_WINDOW_BYTES_MASK;
 }
 
 uint32_t rbx_window_in_flight_work_requests(const struct rbx_window *window)
 {
 	return (uint32_t)(RBX_LOAD_RELAXED(&window->in_flight) >>
-			  WORK_REQUEST_SHIFT);
+			  RBX_WINDOW_WORK_REQUEST_SHIFT);
 }

@@ -18,11 +18,16 @@
 #include "core/port.h"
 #include "core/turns.h"
 
+/* One work request in flight; the bytes stand below. */
+#define RBX_WINDOW_WORK_REQUEST_SHIFT 40
+#define RBX_WINDOW_WORK_REQUEST ((uint64_t)1 << RBX_WINDOW_WORK_REQUEST_SHIFT)
+#define RBX_WINDOW_BYTES_MASK (RBX_WINDOW_WORK_REQUEST - 1)
+
 struct rbx_window {
 	uint64_t in_flight; /* atomic: work requests << 40 | bytes */
-	uint64_t bytes_max; /* atomic; what the policy says; 0: no limit */
+	uint64_t bytes_max; /* atomic; what the policy says; UINT64_MAX: any */
 	uint64_t in_flight_bytes_peak; /* atomic, for the statistics */
-	uint32_t work_requests_max; /* 0: no limit */
+	uint32_t work_requests_max;
 	struct rbx_turns turns; /* among those who wait for credit */
 
 	/* The policy; see window.c. */
@@ -48,8 +53,29 @@ void rbx_window_set_policy(struct rbx_window *window,
 			   const struct rbx_congestion_ops *ops,
 			   uint64_t low_bytes, uint64_t high_bytes);
 
+/* Whether `in_flight`, which includes the newcomer, is within the window. */
+static inline bool rbx_window_within(const struct rbx_window *window,
+				     uint64_t in_flight)
+{
+	uint64_t work_requests = in_flight >> RBX_WINDOW_WORK_REQUEST_SHIFT;
+
+	return ((in_flight & RBX_WINDOW_BYTES_MASK) <=
+			RBX_LOAD_RELAXED(&window->bytes_max) &&
+		work_requests <= window->work_requests_max) ||
+	       work_requests == 1;
+}
+
 /* Takes credit for one work request; false: there is none. Any thread. */
-bool rbx_window_take(struct rbx_window *window, uint32_t bytes);
+static inline bool rbx_window_take(struct rbx_window *window, uint32_t bytes)
+{
+	uint64_t credit = RBX_WINDOW_WORK_REQUEST + bytes;
+
+	if (rbx_window_within(window, RBX_FETCH_ADD(&window->in_flight, credit) +
+					      credit))
+		return true;
+	RBX_FETCH_ADD(&window->in_flight, -credit);
+	return false;
+}
 
 /* Gives credit back, for several work requests at once. Any thread. */
 void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
@@ -64,7 +90,8 @@ static inline bool rbx_window_idle(const struct rbx_window *window)
 	return RBX_LOAD_ORDERED(&window->in_flight) == 0;
 }
 
-/* Tell the policy. Any thread. Completions are told before their credit is
+/* Tell the policy: what is about to be posted, for which credit was taken, and
+ * what has completed. Any thread. Completions are told before their credit is
  * given back: see window.c. */
 void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 			uint64_t bytes);
@@ -72,6 +99,8 @@ void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
 			    uint64_t rtt_ns, uint64_t bytes);
 void rbx_window_on_error(struct rbx_window *window);
 
+/* How wide it is now; 0: no limit. */
+uint64_t rbx_window_bytes(const struct rbx_window *window);
 uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window);
 uint32_t rbx_window_in_flight_work_requests(const struct rbx_window *window);
 

@@ -27,4 +27,14 @@ struct rbx_work {
 	struct rbx_sge sges[RBX_SGE_MAX];
 };
 
+/* Whether a fragment goes on in remote memory where a work request ends. */
+static inline bool rbx_work_continues(const struct rbx_work *work,
+				      const struct rbx_fragment *fragment)
+{
+	return fragment->remote_addr ==
+		       work->remote_addr + work->length_bytes &&
+	       fragment->rkey == work->rkey &&
+	       !(fragment->flags & RBX_FRAGMENT_ALONE);
+}
+
 #endif

@@ -150,7 +150,7 @@ static void set_planner(struct rbx_context *ctx)
 	const struct rbx_window *window = &ctx->window;
 
 	/* What merging makes is to fit into a fixed window. */
-	if (window->ops == NULL && window->bytes_max != 0)
+	if (window->ops == NULL)
 		merged_bytes_max = (uint32_t)RBX_MIN(merged_bytes_max,
 						     window->bytes_max);
 

@@ -111,7 +111,7 @@ void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 #define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
 	RBX_STATS(SINCE_RESET)
 #undef SINCE_RESET
-	now.window_bytes = RBX_LOAD_RELAXED(&ctx->window.bytes_max);
+	now.window_bytes = rbx_window_bytes(&ctx->window);
 	now.inflight_bytes = rbx_window_in_flight_bytes(&ctx->window);
 	now.inflight_bytes_max =
 		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);

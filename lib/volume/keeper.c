@@ -226,12 +226,9 @@ static void rebuild_start(struct rbx_volume *volume, struct rbx_slab *slab)
 
 	rebuild_set(volume, slab);
 	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		struct rbx_piece *copy = volume->rebuild.copies[i];
-
 		/* The first may have gone over all cells already, and ended
 		 * the rebuild; then this finds no more. */
-		copy->slab = slab;
-		any |= copy_next(volume, slab, copy);
+		any |= copy_next(volume, slab, volume->rebuild.copies[i]);
 	}
 	if (!any) /* the target was lost before the first copy */
 		rebuild_set(volume, NULL);

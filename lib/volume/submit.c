@@ -98,7 +98,7 @@ static int32_t read_check(struct rbx_volume *volume,
 
 	if (!mismatches)
 		return 0;
-	if (piece->holds) /* else it may be a write under way */
+	if (piece->cell) /* else it may be a write under way */
 		RBX_ADD_RELAXED(&counters->checksum_errors, mismatches);
 	return -EBADMSG;
 }
@@ -276,7 +276,6 @@ static uint32_t piece_fill(const struct rbx_volume *volume,
 {
 	uint64_t offset_bytes = request->offset + from_bytes;
 
-	piece->slab = rbx_volume_map_slab(volume->map, offset_bytes);
 	piece->user = request;
 	piece->kind = request->op;
 	piece->fragment_flags = request->flags;

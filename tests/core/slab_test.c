@@ -76,6 +76,7 @@ static int slab_free(void **state)
 static struct rbx_piece *start(uint32_t i, enum rbx_piece_kind kind,
 			       uint32_t offset, uint32_t length)
 {
+	pieces[i]->slab = &slab;
 	pieces[i]->kind = (uint8_t)kind;
 	pieces[i]->offset_bytes = offset;
 	pieces[i]->length_bytes = length;

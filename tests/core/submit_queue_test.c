@@ -40,7 +40,7 @@ static void queue_take_returns_order_of_pushes(void **state)
 	for (int i = 0; i < 5; i++, node = node->next)
 		assert_ptr_equal(node, &nodes[i]);
 	assert_null(node);
-	assert_null(rbx_submit_queue_take(&queue));
+	assert_false(rbx_submit_queue_pushed(&queue));
 }
 
 static void queue_leave_fails_after_push(void **state)

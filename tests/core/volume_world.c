@@ -262,7 +262,7 @@ bool world_step(struct world *world)
 	    slab->checksums &&
 	    rbx_checksum_mismatches(slab->checksums, part->piece)) {
 		status = -EBADMSG;
-		world->mismatch_count += part->piece->holds;
+		world->mismatch_count += part->piece->cell != NULL;
 	}
 	rbx_slab_done(slab, part, status, &todo);
 	todo_do(world, &todo);

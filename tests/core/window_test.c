@@ -70,8 +70,10 @@ static void window_remembers_peak(void **state)
 	rbx_window_init(&window, 0, 0);
 	rbx_window_take(&window, 5000);
 	rbx_window_take(&window, 3000);
+	rbx_window_on_post(&window, 0, 8000);
 	rbx_window_give(&window, 2, 8000);
 	rbx_window_take(&window, 100);
+	rbx_window_on_post(&window, 0, 100);
 	assert_int_equal(window.in_flight_bytes_peak, 8000);
 }
 
