@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rdmabox/rdmabox.h>
+#include <rdmabox/tuning.h>
 
 #include "cli.h"
 

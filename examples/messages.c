@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <rdmabox/rdmabox.h>
+#include <rdmabox/message.h>
 #include <rdmabox/server.h>
 
 #define THROWS_MAX 100000000ul

@@ -17,7 +17,7 @@
 
 #include "core/channel.h"
 #include "fabric/fabric.h"
-#include "include/rdmabox/rdmabox.h"
+#include "include/rdmabox/tuning.h"
 #include "lib/buffers/buffers.h"
 #include "lib/error.h"
 #include "lib/fabric_choice.h"

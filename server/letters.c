@@ -21,7 +21,7 @@
  */
 #include <errno.h>
 
-#include "include/rdmabox/rdmabox.h"
+#include "include/rdmabox/message.h"
 #include "lib/error.h"
 #include "server/state.h"
 

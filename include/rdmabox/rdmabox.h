@@ -19,7 +19,10 @@
  *	rbx_close(ctx);
  *
  * Read this page from top to bottom: context, volume, requests, completion,
- * regions, peers, messages, numbers.
+ * regions, peers, numbers. What not every program needs has a page of its own:
+ * message.h (to the program that serves), tuning.h (what a device likes),
+ * congestion.h (how much may be in flight), verbs.h (plain verbs beside all
+ * this), and for a program that serves memory itself server.h.
  *
  * Every call returns 0, a count, or -errno. After a failure rbx_last_error()
  * says in one line what failed, why, and how to mend it. All calls may be made
@@ -417,64 +420,6 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 /** rbx_region_release() - no request that uses it may be outstanding. */
 void rbx_region_release(struct rbx_region *region);
 
-/* ---- Tuning: what this device likes -----------------------------------------
- *
- * What rdmabox-tune(1) is made of, for programs that tune themselves.
- */
-struct rbx_buffer_cost {
-	uint64_t bytes;
-	/* Medians. */
-	uint64_t copy_ns;
-	uint64_t register_ns;
-	uint64_t deregister_ns;
-	/* Half the distance between the quartiles of each. */
-	uint64_t copy_spread_ns;
-	uint64_t register_spread_ns;
-	uint64_t deregister_spread_ns;
-};
-
-#define RBX_BUFFER_COST_BYTES_MAX (64u << 20)
-#define RBX_BUFFER_COST_ROUNDS_MAX 101u
-#define RBX_BUFFER_COST_POINTS_MAX 32u
-
-/**
- * rbx_buffer_cost_measure() - what it costs to copy a buffer, and to register it.
- * @bytes: its length, at most RBX_BUFFER_COST_BYTES_MAX.
- * @rounds: how often it is tried, at most RBX_BUFFER_COST_ROUNDS_MAX.
- *
- * Returns 0, -EINVAL, -ENOMEM where the memory cannot be had or pinned. Blocks.
- */
-int rbx_buffer_cost_measure(struct rbx_context *ctx, size_t bytes,
-			    uint32_t rounds, struct rbx_buffer_cost *cost);
-
-/**
- * rbx_buffer_cost_break_even() - the length from which on registering and
- * deregistering cost less than copying.
- * @costs: by rising length; at most RBX_BUFFER_COST_POINTS_MAX are looked at.
- *
- * Returns UINT64_MAX where copying is cheaper as far as was measured.
- */
-uint64_t rbx_buffer_cost_break_even(const struct rbx_buffer_cost costs[],
-				    unsigned int count);
-
-struct rbx_tuning {
-	size_t size_bytes; /* of this struct */
-	uint64_t break_even_bytes; /* for buffers=auto; UINT64_MAX: copy all;
-				      0: not known */
-	uint32_t queue_pairs; /* to each peer; 0: not known */
-};
-
-/**
- * rbx_tuning_save() - writes what was found out about the context's device.
- * @path: of the tuning file; NULL or "": the default one, see tune_file.
- *
- * What is not known, and what the file says of other devices, stays. The file is
- * replaced as a whole. Returns 0, -EINVAL where there is a file that is
- * something else, or another -errno.
- */
-int rbx_tuning_save(struct rbx_context *ctx, const char *path,
-		    const struct rbx_tuning *tuning);
-
 /* ---- Peers: one server's memory, without a volume -------------------------*/
 
 /** rbx_peer_connect() - connects to one server. Errors as rbx_volume_open(). */
@@ -498,59 +443,6 @@ void rbx_return(struct rbx_remote *remote);
 /** rbx_remote_submit() - as rbx_submit(), with offsets in borrowed memory. */
 int rbx_remote_submit(struct rbx_remote *remote,
 		      struct rbx_request *const requests[], unsigned int count);
-
-/* ---- Messages: to the program that serves ----------------------------------
- *
- * Besides memory there is a way to talk: short messages through the session that
- * a peer has anyway, to the program that started the server and from it
- * (rdmabox/server.h, "Messages"; paper, figure 3: message handler). What is
- * longer is written to borrowed memory, and a message tells where.
- *
- * Messages of one side arrive in the order sent, each once: what was under way
- * when a connection broke is sent again after the session has been resumed, and
- * not handed over a second time. Each ends once:
- *	0		the other program's handler has had it
- *	-EOPNOTSUPP	it has no handler (`rdmabox serve` has none)
- *	-EHOSTUNREACH	the peer is down: the message may have been had or not
- *	-ECANCELED	the peer was closed: the same
- *
- * Handlers and ends are called from the control thread of the context, one at a
- * time. They may submit messages and requests; they must not block, nor close or
- * connect anything, for that thread also keeps the sessions alive.
- */
-#define RBX_MESSAGE_BYTES_MAX 176u
-
-/**
- * rbx_message_submit() - sends a message, without waiting.
- * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX, may be 0.
- * @done: called once when the message has ended; NULL: nobody wants to know.
- *
- * Returns 0, -EINVAL, -EAGAIN where 32 messages wait already, -EHOSTUNREACH
- * where the peer is down: then nothing was sent.
- */
-int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
-		       void (*done)(int status, void *user), void *user);
-
-/**
- * rbx_message_send() - sends a message and waits for its end.
- *
- * Returns 0 or what it ended with, -EINVAL, -EDEADLK in a callback. Blocks, at
- * most until the peer counts as down.
- */
-int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length);
-
-/**
- * rbx_peer_on_message() - says who hears the messages of the server's program.
- * @message: its message handler; @data is valid during the call.
- *
- * To be called once, before the first message to the server: till then the
- * server's program does not know of us. Returns 0, -EINVAL, -EBUSY where there
- * is a handler, or a message has come that nobody heard.
- */
-int rbx_peer_on_message(struct rbx_peer *peer,
-			void (*message)(struct rbx_peer *peer, const void *data,
-					size_t length, void *user),
-			void *user);
 
 /* ---- Numbers ---------------------------------------------------------------
  *

@@ -83,7 +83,7 @@ void rbx_server_stop(struct rbx_server *server);
 /**
  * rbx_server_message_submit() - sends a message to a client's program.
  * @client: as told to options.message.
- * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX (rdmabox.h).
+ * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX (message.h).
  * @done: called once: 0 when the client's handler has had it, -EOPNOTSUPP where
  *	it has none, -EHOSTUNREACH when the client has left or its lease has run
  *	out, -ECANCELED when the server was stopped; after these two the client

@@ -15,7 +15,7 @@
 #define RBX_LIB_TUNING_H
 
 #include "fabric/fabric.h"
-#include "include/rdmabox/rdmabox.h"
+#include "include/rdmabox/tuning.h"
 
 #define RBX_TUNING_KEY_BYTES (RBX_NAME_MAX + 16)
 #define RBX_TUNING_NOTE_BYTES 512

@@ -6,6 +6,8 @@
  * checked.
  */
 #include "lib/peer/internal.h"
+
+#include "include/rdmabox/message.h"
 #include "wire/message.h"
 
 RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,

@@ -12,6 +12,7 @@
 
 #include "core/limits.h"
 #include "core/port.h"
+#include "include/rdmabox/message.h"
 #include "tests/lib/tenant.h"
 
 /* The program that serves: counts what it hears, and says it back. */
