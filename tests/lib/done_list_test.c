@@ -130,97 +130,6 @@ static void waiting_read_from_a_callback_is_refused(void **state)
 	rbx_server_stop(server);
 }
 
-/* ---- Plugs -----------------------------------------------------------------*/
-
-static void submit_pages(struct tenant *tenant, struct rbx_request *requests)
-{
-	for (uint32_t i = 0; i < DEPTH; i++) {
-		requests[i] = (struct rbx_request){
-			.op = RBX_WRITE,
-			.length_bytes = PAGE,
-			.offset = i * PAGE,
-			.buf = bytes + i * PAGE,
-		};
-		tenant_submit(tenant, &requests[i]);
-	}
-}
-
-static void plugged_requests_leave_together(void **state)
-{
-	struct rbx_request requests[DEPTH], *done[1];
-	struct tenant tenant;
-	struct rbx_stats stats;
-
-	(void)state;
-	tenant_open(&tenant, "mode=doorbell");
-	rbx_plug(tenant.ctx);
-	rbx_plug(tenant.ctx);
-	submit_pages(&tenant, requests);
-	rbx_unplug(tenant.ctx);
-	assert_int_equal(tenant_stats(tenant.ctx).work_requests, 0);
-	assert_int_equal(rbx_reap(tenant.ctx, done, 0, 0), -EINVAL);
-	rbx_unplug(tenant.ctx);
-	tenant_reap(tenant.ctx, DEPTH);
-	stats = tenant_stats(tenant.ctx);
-	assert_int_equal(stats.work_requests, DEPTH);
-	assert_int_equal(stats.doorbells, 1);
-	tenant_close(&tenant);
-}
-
-/* As when a thread of the block layer goes to sleep: who waits for requests
- * that its own plug holds would wait for ever. */
-static void plugged_thread_that_waits_sends_first(void **state)
-{
-	struct rbx_request requests[DEPTH];
-	struct tenant tenant;
-
-	(void)state;
-	tenant_open(&tenant, "");
-	rbx_plug(tenant.ctx);
-	submit_pages(&tenant, requests);
-	tenant_reap(tenant.ctx, DEPTH);
-	rbx_unplug(tenant.ctx);
-	tenant_close(&tenant);
-}
-
-static void plugged_thread_that_waits_for_room_gets_it(void **state)
-{
-	struct rbx_request requests[4 * DEPTH];
-	struct tenant tenant;
-
-	(void)state;
-	tenant_open(&tenant, "requests_max=64");
-	rbx_plug(tenant.ctx);
-	for (uint32_t i = 0; i < 4; i++)
-		submit_pages(&tenant, requests + i * DEPTH);
-	rbx_unplug(tenant.ctx);
-	tenant_reap(tenant.ctx, 4 * DEPTH);
-	tenant_close(&tenant);
-}
-
-static void plugged_thread_may_use_the_waiting_calls(void **state)
-{
-	struct rbx_server *server = tenant_server();
-	struct rbx_context *ctx = tenant_context("");
-	struct rbx_volume *volume;
-	uint8_t page[PAGE];
-
-	(void)state;
-	tenant_fill(bytes, PAGE, 1);
-	assert_int_equal(rbx_volume_open(ctx, &volume,
-					 rbx_server_address(server), 1 << 20,
-					 NULL),
-			 0);
-	rbx_plug(ctx);
-	assert_int_equal(rbx_write(volume, bytes, PAGE, PAGE), 0);
-	assert_int_equal(rbx_read(volume, page, PAGE, PAGE), 0);
-	rbx_unplug(ctx);
-	assert_memory_equal(page, bytes, PAGE);
-	rbx_volume_close(volume);
-	rbx_close(ctx);
-	rbx_server_stop(server);
-}
-
 /* ---- Reaping ---------------------------------------------------------------*/
 
 static void reap_without_requests_returns_at_its_time(void **state)
@@ -243,7 +152,7 @@ static void reap_takes_at_most_what_is_asked(void **state)
 
 	(void)state;
 	tenant_open(&tenant, "");
-	submit_pages(&tenant, requests);
+	tenant_submit_pages(&tenant, requests, bytes, DEPTH);
 	while (count < DEPTH) {
 		int taken = rbx_reap(tenant.ctx, done, 5, -1);
 
@@ -278,7 +187,7 @@ static void reaping_threads_all_get_one(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, reap_one,
 						tenant.ctx),
 				 0);
-	submit_pages(&tenant, requests);
+	tenant_submit_pages(&tenant, requests, bytes, DEPTH);
 	for (uint32_t i = 0; i < DEPTH; i++)
 		pthread_join(threads[i], NULL);
 	tenant_close(&tenant);
@@ -315,7 +224,7 @@ static void event_fd_is_readable_while_there_is_something(void **state)
 	epoll_fd = epoll_on(rbx_event_fd(tenant.ctx));
 	assert_int_equal(readable(epoll_fd, 0), 0);
 	for (int round = 0; round < 20; round++) {
-		submit_pages(&tenant, requests);
+		tenant_submit_pages(&tenant, requests, bytes, DEPTH);
 		for (reaped = 0; reaped < DEPTH;) {
 			assert_int_equal(readable(epoll_fd, TENANT_WAIT_MS), 1);
 			reaped += (uint32_t)rbx_reap(tenant.ctx, done, 3, 0);
@@ -520,10 +429,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resubmission_from_callbacks_makes_batches),
 		cmocka_unit_test(waiting_read_from_a_callback_is_refused),
-		cmocka_unit_test(plugged_requests_leave_together),
-		cmocka_unit_test(plugged_thread_that_waits_sends_first),
-		cmocka_unit_test(plugged_thread_that_waits_for_room_gets_it),
-		cmocka_unit_test(plugged_thread_may_use_the_waiting_calls),
 		cmocka_unit_test(reap_without_requests_returns_at_its_time),
 		cmocka_unit_test(reap_takes_at_most_what_is_asked),
 		cmocka_unit_test(reaping_threads_all_get_one),

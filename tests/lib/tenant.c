@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/limits.h"
 #include "core/port.h"
 #include "core/random.h"
 #include "lib/clock.h"
@@ -140,6 +141,20 @@ int tenant_transfer(struct tenant *tenant, enum rbx_op op, void *buf,
 	assert_int_equal(rbx_reap(tenant->ctx, &done, 1, TENANT_WAIT_MS), 1);
 	assert_ptr_equal(done, &request);
 	return request.status;
+}
+
+void tenant_submit_pages(struct tenant *tenant, struct rbx_request *requests,
+			 uint8_t *bytes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		requests[i] = (struct rbx_request){
+			.op = RBX_WRITE,
+			.length_bytes = RBX_PAGE_BYTES,
+			.offset = i * RBX_PAGE_BYTES,
+			.buf = bytes + i * RBX_PAGE_BYTES,
+		};
+		tenant_submit(tenant, &requests[i]);
+	}
 }
 
 void tenant_reap(struct rbx_context *ctx, uint32_t count)

@@ -53,6 +53,9 @@ int tenant_transfer(struct tenant *tenant, enum rbx_op op, void *buf,
 		    uint32_t length_bytes, uint64_t offset);
 /* Submits, waiting for room where there is none. */
 void tenant_submit(struct tenant *tenant, struct rbx_request *request);
+/* Writes `count` pages one by one, to be reaped: page i of bytes to page i. */
+void tenant_submit_pages(struct tenant *tenant, struct rbx_request *requests,
+			 uint8_t *bytes, uint32_t count);
 /* Reaps `count` requests; each must end with 0. */
 void tenant_reap(struct rbx_context *ctx, uint32_t count);
 
