@@ -163,6 +163,17 @@ static bool credit_is_due(const struct soft_qp *qp)
 		news >= qp->recv_depth_count / 2);
 }
 
+/*
+ * Whether the peer waits to be told of something. It has been told when the socket
+ * took the frame, not when that was gathered: what did not fit is gathered again,
+ * for nothing may ever come that asks for it once more. Both are distances back
+ * from `expected`, so that an old ack_wanted never looks new for long.
+ */
+static bool ack_is_due(const struct soft_qp *qp)
+{
+	return qp->expected - qp->ack_wanted < qp->expected - qp->acked;
+}
+
 static void gather_ack(struct soft_qp *qp, struct gather *gather)
 {
 	struct soft_frame frame = {
@@ -171,11 +182,9 @@ static void gather_ack(struct soft_qp *qp, struct gather *gather)
 		.credit = qp->recv_posted,
 	};
 
-	if (!(qp->ack_wanted && qp->acked != qp->expected) &&
-	    !credit_is_due(qp))
+	if (!ack_is_due(qp) && !credit_is_due(qp))
 		return;
 	soft_frame_encode(&frame, &qp->ack);
-	qp->ack_wanted = false;
 	qp->ack_sequence = qp->expected;
 	qp->ack_credit = qp->recv_posted;
 	gather_frame(gather, SOFT_OUTPUT_ACK, &qp->ack, sizeof(qp->ack));

@@ -146,6 +146,7 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	qp->send_posted = SOFT_FIRST_SEQUENCE;
 	qp->expected = SOFT_FIRST_SEQUENCE;
 	qp->acked = SOFT_FIRST_SEQUENCE;
+	qp->ack_wanted = SOFT_FIRST_SEQUENCE;
 	qp->ack_sequence = SOFT_FIRST_SEQUENCE;
 }
 

@@ -140,7 +140,7 @@ struct soft_qp {
 	/* target.c: the peer's requests. */
 	uint32_t expected; /* sequence of the next one */
 	uint32_t acked; /* the oldest that the peer was not told done */
-	bool ack_wanted; /* the peer waits to be told */
+	uint32_t ack_wanted; /* it waits to be told of those before this */
 	uint32_t response_head, response_tail;
 	uint32_t peer_depth_count, response_mask;
 	struct soft_response *responses;

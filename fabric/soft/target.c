@@ -146,8 +146,9 @@ void soft_target_payload_done(struct soft_qp *qp)
 
 	if (qp->payload.opcode == SOFT_SEND)
 		soft_qp_push_receive(qp, qp->recv_done++, 0, length_bytes);
-	qp->ack_wanted |= qp->payload.ack_wanted;
 	qp->expected++;
+	if (qp->payload.ack_wanted)
+		qp->ack_wanted = qp->expected;
 }
 
 bool soft_target_may_write(struct soft_qp *qp)

@@ -32,6 +32,7 @@ struct test_pair {
 	struct rbx_cq *server_cq;
 	struct rbx_qp *client;
 	struct rbx_qp *server;
+	bool server_polls; /* its end works only when it is polled */
 	/*
 	 * The server's memory, backed by a file, open to both directions. The
 	 * fabric reaches it at target_memory. The test looks at it through

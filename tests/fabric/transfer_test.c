@@ -147,6 +147,41 @@ static void big_messages_mixed_all_arrive(void **state)
 	test_pair_close(&pair);
 }
 
+/*
+ * Data of reads fills the socket on its way back; what was to follow it waits.
+ * The word that a later write is done is among that, and nothing comes after the
+ * write that would make the target say so again.
+ */
+static void write_behind_reads_that_fill_the_socket_completes(void **state)
+{
+	enum { READS = 7, BYTES = 1 << 20 };
+	const struct test_options options = { .server_polls = true };
+	struct rbx_sge sges[READS + 1];
+	struct rbx_wr wrs[READS + 1];
+	struct test_pair pair;
+	struct rbx_wc wc;
+	uint32_t i;
+
+	(void)state;
+	test_pair_open(&pair, &options);
+	test_fill(pair.local, PAGE, 3);
+	test_fill(pair.target + PAGE, READS * BYTES, 4);
+	for (i = 0; i < READS; i++) {
+		wrs[i] = test_wr(&pair, RBX_OP_READ, &sges[i],
+				 PAGE + i * BYTES, PAGE + i * BYTES, BYTES);
+		wrs[i].flags = 0;
+		wrs[i].next = &wrs[i + 1];
+	}
+	wrs[READS] = test_wr(&pair, RBX_OP_WRITE, &sges[READS], 0, 0, PAGE);
+	test_post(&pair, wrs);
+	/* The target works, and the client does not look yet. */
+	while (memcmp(pair.target, pair.local, PAGE))
+		pair.ops->poll(pair.server_cq, &wc, 1);
+	assert_int_equal(test_wait(&pair, pair.client_cq).status, 0);
+	assert_memory_equal(pair.target, pair.local, PAGE + READS * BYTES);
+	test_pair_close(&pair);
+}
+
 static void zero_length_completes(void **state)
 {
 	struct test_pair pair;
@@ -441,6 +476,7 @@ int main(void)
 		cmocka_unit_test(chain_with_scatter_lists_lands_in_place),
 		cmocka_unit_test(big_messages_arrive_whole),
 		cmocka_unit_test(big_messages_mixed_all_arrive),
+		cmocka_unit_test(write_behind_reads_that_fill_the_socket_completes),
 		cmocka_unit_test(zero_length_completes),
 		cmocka_unit_test(inline_data_may_change_after_post),
 		cmocka_unit_test(selective_signaling_keeps_order),
