@@ -62,8 +62,9 @@ void tenant_reap(struct rbx_context *ctx, uint32_t count);
 /* Bytes that tell where they belong. */
 void tenant_fill(uint8_t *bytes, uint64_t length_bytes, uint64_t seed);
 
-/* Waits until *counter is at least `count`, or fails the test. Where the
- * program polls itself (poll), it polls. */
+/* Waits until *counter is at least `count`. Where that is not reached it tells
+ * where the requests of ctx stand, if that is not NULL, and aborts the program.
+ * Where the program polls itself (poll), it polls. */
 void tenant_wait(struct rbx_context *ctx, const uint32_t *counter,
 		 uint32_t count, bool poll);
 
