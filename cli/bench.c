@@ -2,10 +2,10 @@
 /*
  * rdmabox bench: measures reads and writes of remote memory.
  *
- * Options, then in order: open the device, borrow the volume, fill it once (so
- * that reads find data and writes find memory that exists), warm up, reset the
- * numbers, measure, with --verify read the whole volume back and compare it,
- * report, give everything back.
+ * In order: read the options (bench_options.c), open the device, borrow the
+ * volume, fill it once (so that reads find data and writes find memory that
+ * exists), warm up, reset the numbers, measure, with --verify read the whole
+ * volume back and compare it, report, give everything back.
  *
  * What is wrong before the measurement is one line and exit code 2. A request
  * that fails or data that is wrong while it runs is counted, the first of each
@@ -20,10 +20,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-
-#define SWEEP_BYTES (256 << 10) /* of a request that fills or checks */
-#define SWEEP_DEPTH 16
-#define REQUESTS_MAX 65536 /* what the library allows */
 
 /* Nothing completes for this long: the library hangs. Above what a request may
  * take that goes from one dead replica to the next. */
@@ -42,280 +38,22 @@ struct bench {
 	uint64_t blocks;
 };
 
-static struct bench_options bench_options = {
-	.op = "read",
-	.read_percent = 100,
-	.pattern = "rand",
-	.block_bytes = 4096,
-	.depth = 32,
-	.threads = 1,
-	.load = "closed",
-	.runtime_s = 5,
-	.warmup_s = 0.5,
-	.buffers = "region",
-	.seed = 1,
-};
-
-static int set_op(const struct cli_option *option, const char *text,
-		  char *reason, size_t reason_bytes)
-{
-	struct cli_option percent = { .field = &bench_options.read_percent,
-				      .max = 100 };
-
-	if (!strcmp(text, "read"))
-		bench_options.read_percent = 100;
-	else if (!strcmp(text, "write"))
-		bench_options.read_percent = 0;
-	else if (strncmp(text, "mix:", 4) ||
-		 cli_set_number(&percent, text + 4, reason, reason_bytes)) {
-		snprintf(reason, reason_bytes, "give read, write, or mix:PCT "
-			 "with 0 to 100 percent of reads");
-		return -EINVAL;
-	}
-	return cli_set_text(option, text, reason, reason_bytes);
-}
-
-static int set_load(const struct cli_option *option, const char *text,
-		    char *reason, size_t reason_bytes)
-{
-	int err = bench_timing_parse(text, &bench_options.timing, reason,
-				     reason_bytes);
-
-	return err ? err : cli_set_text(option, text, reason, reason_bytes);
-}
-
-static int set_pollers(const struct cli_option *option, const char *text,
-		       char *reason, size_t reason_bytes)
-{
-	bench_options.library.pollers = RBX_POLLERS_PEER;
-	if (!strcmp(text, "peer"))
-		return 0;
-	bench_options.library.pollers = RBX_POLLERS_QUEUE_PAIR;
-	return strcmp(text, "queue_pair") ?
-		       cli_set_number(option, text, reason, reason_bytes) :
-		       0;
-}
-
-static int set_pattern(const struct cli_option *option, const char *text,
-		       char *reason, size_t reason_bytes)
-{
-	bool is_trace = !strncmp(text, "trace:", 6) && text[6];
-
-	if (is_trace || !strcmp(text, "seq") || !strcmp(text, "rand") ||
-	    !strcmp(text, "zipf"))
-		return cli_set_text(option, text, reason, reason_bytes);
-	snprintf(reason, reason_bytes, "give seq, rand, zipf or trace:FILE");
-	return -EINVAL;
-}
-
-static int set_window(const struct cli_option *option, const char *text,
-		      char *reason, size_t reason_bytes)
-{
-	struct rbx_options options;
-	char key_value[64];
-
-	rbx_options_defaults(&options);
-	snprintf(key_value, sizeof(key_value), "window=%s", text);
-	if (!rbx_options_set(&options, key_value))
-		return cli_set_text(option, text, reason, reason_bytes);
-	snprintf(reason, reason_bytes, "give off, aimd, delay, auto, or a size "
-		 "of one fragment to 512G");
-	return -EINVAL;
-}
-
-static const struct cli_option options[] = {
-	{ "servers", "A:P,B:P", "the memory servers", cli_set_text,
-	  bench_options.servers, .max = sizeof(bench_options.servers) },
-	{ "replicas", "R", "copies of the data, 1 to 3", cli_set_number,
-	  &bench_options.volume.replicas, .min = 1, .max = 3 },
-	{ "volume", "SIZE", "bytes to borrow, a multiple of 4K", cli_set_size,
-	  &bench_options.volume_bytes, .min = 4096, .max = 1ull << 46 },
-	{ "op", "read|write|mix:PCT", "PCT percent are reads", set_op,
-	  bench_options.op, .max = sizeof(bench_options.op) },
-	{ "pattern", "seq|rand|zipf|trace:FILE",
-	  "seq: each thread walks its own part\n"
-	  "zipf: theta 0.99, hot blocks scattered\n"
-	  "trace: lines START COUNT 0 N of 4 KiB pages",
-	  set_pattern, bench_options.pattern,
-	  .max = sizeof(bench_options.pattern) },
-	{ "block", "SIZE", "bytes of a request, a multiple of 64",
-	  cli_set_size_32, &bench_options.block_bytes,
-	  .min = BENCH_BLOCK_BYTES_MIN, .max = BENCH_BLOCK_BYTES_MAX },
-	{ "depth", "N", "requests a thread keeps outstanding", cli_set_number,
-	  &bench_options.depth, .min = 1, .max = BENCH_DEPTH_MAX },
-	{ "threads", "N", "threads that submit", cli_set_number,
-	  &bench_options.threads, .min = 1, .max = BENCH_THREADS_MAX },
-	{ "load", "closed|open:RATE|burst:SIZE:GAP",
-	  "closed: DEPTH outstanding all the time\n"
-	  "open: RATE requests/s, Poisson, at most DEPTH outstanding\n"
-	  "burst: SIZE at once; when all are done and after GAP the next",
-	  set_load, bench_options.load, .max = sizeof(bench_options.load) },
-	{ "mode", "M",
-	  "single: a work request for each request\n"
-	  "doorbell: chained, not merged\n"
-	  "merge: merged, not chained\n"
-	  "hybrid: both",
-	  cli_set_word, bench_options.library.mode,
-	  .max = sizeof(bench_options.library.mode),
-	  .words = "single|doorbell|merge|hybrid" },
-	{ "window", "off|SIZE|aimd|delay|auto",
-	  "bytes in flight at most\n"
-	  "aimd, delay: by the round trips\n"
-	  "auto: the least that gives full throughput",
-	  set_window, bench_options.library.window,
-	  .max = sizeof(bench_options.library.window) },
-	{ "fragment", "SIZE", "longer requests are split", cli_set_size_32,
-	  &bench_options.library.fragment_bytes, .min = 4096,
-	  .max = 1 << 20 },
-	{ "runtime", "S", "seconds to measure", cli_set_seconds,
-	  &bench_options.runtime_s, .min = 0, .max = 1000000 },
-	{ "warmup", "S", "seconds before that", cli_set_seconds,
-	  &bench_options.warmup_s, .min = 0, .max = 1000000 },
-	{ "verify", NULL, "check every byte that is read", cli_set_flag,
-	  .field = &bench_options.verify },
-	{ "json", "FILE|-", "write JSON; - prints it instead of the table",
-	  cli_set_text, bench_options.json,
-	  .max = sizeof(bench_options.json) },
-	{ "fabric", "auto|verbs|soft|soft:tcp", "how to reach the servers",
-	  cli_set_word, bench_options.library.fabric,
-	  .max = sizeof(bench_options.library.fabric),
-	  .words = "auto|verbs|soft|soft:tcp" },
-	{ "overload", "off|N:NS",
-	  "soft: a device that collapses; each work request\n"
-	  "queued beyond N costs a post NS nanoseconds",
-	  cli_set_text, bench_options.library.overload,
-	  .max = sizeof(bench_options.library.overload) },
-	{ "device", "NAME[:PORT]",
-	  "verbs: the device, such as mlx5_0:1\n"
-	  "soft: registered, to register as most NICs must",
-	  cli_set_text, bench_options.library.device,
-	  .max = sizeof(bench_options.library.device) },
-	{ "secret-file", "F", "the secret shared with the servers",
-	  cli_set_text, bench_options.library.secret_file,
-	  .max = sizeof(bench_options.library.secret_file) },
-	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
-	  .field = &bench_options.library.insecure },
-	{ "polling", "P",
-	  "busy, event, event-batch:N, hybrid, shared:M\n"
-	  "or adaptive[:RETRY[:BATCH]]",
-	  cli_set_text, bench_options.library.polling,
-	  .max = sizeof(bench_options.library.polling) },
-	{ "pollers", "N|peer|queue_pair", "threads that poll", set_pollers,
-	  &bench_options.library.pollers, .min = 1, .max = 16 },
-	{ "poll-cpu", "PCT", "adaptive: percent of a CPU to poll in vain",
-	  cli_set_number, &bench_options.library.poll_cpu_percent, .min = 1,
-	  .max = 100 },
-	{ "buffers", "region|staging|direct|auto",
-	  "region: registered once, before\n"
-	  "staging: copied (preMR)\n"
-	  "direct: each registered for its request (dynMR)\n"
-	  "auto: what is cheaper for the length",
-	  cli_set_word, bench_options.buffers,
-	  .max = sizeof(bench_options.buffers),
-	  .words = "region|staging|direct|auto" },
-	{ "qps", "N", "queue pairs to each server", cli_set_number,
-	  &bench_options.library.queue_pairs, .min = 1, .max = 16 },
-	{ "checksums", NULL, "CRC32C of each 4 KiB page, kept here",
-	  cli_set_flag, .field = &bench_options.volume.checksums },
-	{ "seed", "N", "of all that is random", cli_set_number,
-	  .field = &bench_options.seed },
-	{ "progress", NULL, "show progress even without a terminal",
-	  cli_set_flag, .field = &bench_options.progress },
-};
-
-const struct cli_command bench_command = {
-	.name = "bench",
-	.purpose = "Measures reads and writes of remote memory.",
-	.usage = "--servers A:P,B:P [--replicas R] --volume SIZE\n"
-		 "                     --op read|write|mix:PCT\n"
-		 "                     --pattern seq|rand|zipf|trace:FILE\n"
-		 "                     --block SIZE --depth N --threads N\n"
-		 "                     --mode single|doorbell|merge|hybrid\n"
-		 "                     --window off|SIZE|aimd|delay|auto\n"
-		 "                     [--fragment SIZE]\n"
-		 "                     --runtime S [--verify] [--json FILE|-]",
-	.notes = "Only --servers and --volume have no default. Latency is "
-		 "per request, from submit\nto completion; with --load open "
-		 "from the time it was meant to be submitted.\n"
-		 "Exit code 1 on any error or wrong byte.",
-	.options = options,
-	.options_count = sizeof(options) / sizeof(options[0]),
-};
-
-/* ---- Before anything is opened ---------------------------------------------*/
-
-static int check_options(const struct bench_options *o)
-{
-	if (!*o->servers)
-		return cli_fail(&bench_command,
-				"no servers; add --servers ADDR:PORT,...");
-	if (!o->volume_bytes)
-		return cli_fail(&bench_command, "no volume; add --volume SIZE");
-	if (o->volume_bytes % 4096)
-		return cli_fail(&bench_command, "--volume %" PRIu64
-				" is not a multiple of 4096; round it up",
-				o->volume_bytes);
-	if (o->block_bytes % 64 || o->block_bytes > o->volume_bytes)
-		return cli_fail(&bench_command, "--block %u must be a multiple "
-				"of 64 and no larger than the volume",
-				o->block_bytes);
-	if (o->volume.checksums && o->block_bytes % 4096)
-		return cli_fail(&bench_command, "--block %u does not go with "
-				"--checksums; give a multiple of 4096",
-				o->block_bytes);
-	if (o->library.fragment_bytes & (o->library.fragment_bytes - 1))
-		return cli_fail(&bench_command, "--fragment %u is not a power "
-				"of two; give one from 4K to 1M",
-				o->library.fragment_bytes);
-	if (o->runtime_s <= 0)
-		return cli_fail(&bench_command,
-				"--runtime must be above 0; give seconds");
-	if (*o->library.secret_file && o->library.insecure)
-		return cli_fail(&bench_command, "--secret-file and --insecure "
-				"exclude each other; give one of them");
-	return 0;
-}
-
-static uint32_t sweep_bytes(const struct bench_options *o)
-{
-	return o->block_bytes >= SWEEP_BYTES ?
-		       o->block_bytes :
-		       SWEEP_BYTES / o->block_bytes * o->block_bytes;
-}
-
-static uint64_t fragments_of(const struct bench_options *o, uint32_t bytes)
-{
-	/* One more where a request begins inside of a fragment. */
-	return bytes / o->library.fragment_bytes + 1;
-}
-
-/* Lets the library hold all that will be outstanding, if it may. */
-static void size_library(struct bench_options *o)
-{
-	uint64_t load = fragments_of(o, o->block_bytes) * o->depth * o->threads;
-	uint64_t sweep = fragments_of(o, sweep_bytes(o)) * SWEEP_DEPTH;
-	uint64_t most = (load > sweep ? load : sweep) * o->volume.replicas;
-
-	if (most > REQUESTS_MAX)
-		most = REQUESTS_MAX;
-	if (o->library.requests_max < most)
-		o->library.requests_max = most;
-}
-
 /* ---- Opening and closing ---------------------------------------------------*/
 
 static int make_loads(struct bench *bench)
 {
 	const struct bench_options *o = bench->options;
 	struct bench_load_shape sweep_shape = {
-		.lanes_count = 1, .depth = SWEEP_DEPTH,
-		.buffer_bytes = sweep_bytes(o), .seed = ~(uint64_t)o->seed,
+		.lanes_count = 1, .depth = BENCH_SWEEP_DEPTH,
+		.buffer_bytes = bench_sweep_bytes(o->block_bytes),
+		.seed = ~(uint64_t)o->seed,
 		.is_registered = !strcmp(o->buffers, "region"),
 	};
 	struct bench_load_shape shape = {
 		.lanes_count = o->threads, .depth = o->depth,
 		.buffer_bytes = o->block_bytes, .seed = o->seed,
 		.timing = o->timing,
+		.is_mix = o->read_percent > 0 && o->read_percent < 100,
 		.is_registered = sweep_shape.is_registered,
 	};
 
@@ -430,7 +168,7 @@ static void sweep(struct bench *bench, uint8_t op, struct bench_result *result)
 	uint64_t requests_total;
 
 	bench_sweep_init(&sweep, op, bench->verify, bench->blocks,
-			 o->block_bytes, sweep_bytes(o));
+			 o->block_bytes, bench_sweep_bytes(o->block_bytes));
 	requests_total = (bench->blocks + sweep.blocks_per_request - 1) /
 			 sweep.blocks_per_request;
 	run(bench, op == RBX_WRITE ? "fill" : "check", bench->sweep_load,
@@ -514,6 +252,7 @@ static int measure(struct bench *bench)
 	bench_mix_init(&mix, bench->pattern, bench->verify,
 		       bench->options->block_bytes,
 		       bench->options->read_percent);
+	mix.read_flags = bench->options->urgent_reads ? RBX_URGENT : 0;
 	rc = prepare(bench, &mix);
 	if (rc)
 		return rc;
@@ -537,26 +276,16 @@ int cli_bench(int argc, char **argv)
 	/* The second SIGINT ends the process. */
 	struct sigaction action = { .sa_handler = interrupt,
 				    .sa_flags = SA_RESETHAND | SA_RESTART };
-	struct bench bench = { .options = &bench_options };
+	struct bench bench = { 0 };
 	int rc;
 
-	rbx_options_defaults(&bench_options.library);
-	rbx_volume_options_defaults(&bench_options.volume);
-	rc = cli_parse(&bench_command, argc, argv);
-	if (rc)
-		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
-	rc = check_options(&bench_options);
-	if (rc)
+	bench.options = bench_options_parse(argc, argv, &rc);
+	if (!bench.options)
 		return rc;
-	if (bench_options.timing.kind == BENCH_BURST)
-		bench_options.depth = bench_options.timing.burst_size;
-	size_library(&bench_options);
-	if (strcmp(bench_options.buffers, "region"))
-		strcpy(bench_options.library.buffers, bench_options.buffers);
 	sigaction(SIGINT, &action, NULL);
 	bench_events_init(&bench.events);
 	bench_progress_init(&bench.progress, &bench.events,
-			    bench_options.progress);
+			    bench.options->progress);
 	rc = bench_open(&bench);
 	if (!rc)
 		rc = measure(&bench);

@@ -2,7 +2,8 @@
 /*
  * bench.h - the parts of rdmabox bench.
  *
- *	bench.c          options, and the order of things
+ *	bench.c          the order of things
+ *	bench_options.c  the options, and what does not go together
  *	bench_load.c     makes a load, runs and watches it; knows no pattern
  *	bench_slot.c     one request and its buffer, from submit to submit
  *	bench_pace.c     when: --load; bench_closed.c, bench_burst.c, bench_open.c
@@ -56,6 +57,7 @@ struct bench_options {
 	uint64_t volume_bytes;
 	char op[16]; /* as given */
 	uint32_t read_percent;
+	uint32_t urgent_reads;
 	char pattern[4096]; /* as given */
 	uint32_t block_bytes;
 	uint32_t depth;
@@ -72,6 +74,13 @@ struct bench_options {
 };
 
 extern const struct cli_command bench_command;
+
+/**
+ * bench_options_parse() - reads the command line.
+ *
+ * Returns NULL where the command ends here; then @exit_code says how.
+ */
+struct bench_options *bench_options_parse(int argc, char **argv, int *exit_code);
 
 /* ---- Random numbers: splitmix64, a state of 64 bits ----------------------*/
 
@@ -92,6 +101,7 @@ static inline uint64_t bench_scale(uint64_t random, uint64_t range)
 
 /* ---- Latency --------------------------------------------------------------*/
 
+#define BENCH_OPS (RBX_WRITE + 1)
 #define BENCH_LATENCY_BUCKETS (61 * 16) /* 2^64 ns, 16 steps to a doubling */
 
 struct bench_latency {
@@ -101,6 +111,9 @@ struct bench_latency {
 
 void bench_latency_clear(struct bench_latency *latency);
 void bench_latency_add(struct bench_latency *latency, uint64_t ns);
+/** bench_latency_merge() - adds another one's. */
+void bench_latency_merge(struct bench_latency *latency,
+			 const struct bench_latency *other);
 /** bench_latency_quantile_ns() - 990 per mille is the p99; 0 where none is. */
 uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
 				   uint32_t per_mille);
@@ -119,7 +132,8 @@ struct bench_slot {
 	uint32_t lane_index;
 	struct bench_slot *next; /* in a list of the lane */
 	bool is_refused; /* parked because the library had no room */
-	uint64_t due_ns; /* open: when it was meant to be submitted */
+	bool is_timed; /* a sample of the latency, taken with our clock */
+	uint64_t due_ns; /* when its latency begins; 0: nobody asks */
 	uint64_t random; /* state of bench_random() */
 	uint64_t block; /* the source's */
 	uint32_t version; /* the source's: oldest that a read may see */
@@ -140,6 +154,7 @@ struct bench_load_shape {
 	uint32_t lanes_count; /* threads that submit */
 	uint32_t depth; /* slots of a lane */
 	struct bench_timing timing;
+	bool is_mix; /* latencies of reads and writes are wanted apart */
 	uint32_t buffer_bytes; /* of a slot */
 	bool is_registered; /* buffers are a region, so that none is copied */
 	uint64_t seed;
@@ -152,9 +167,9 @@ struct bench_result {
 	double cpu_s; /* user and system time of the process */
 	bool gave_up; /* after too many errors */
 	char first_error[BENCH_ERROR_BYTES];
-	/* Where the library's latencies are not what is asked for, else NULL;
+	/* By op, where the bench took them itself (bench_latency.c), else NULL;
 	 * lives as long as the load. */
-	const struct bench_latency *latency;
+	const struct bench_latency *latency_of_op;
 };
 
 /**
@@ -261,13 +276,18 @@ struct bench_mix {
 	struct bench_verify *verify; /* or NULL */
 	uint32_t block_bytes;
 	uint64_t read_below; /* of 2^32: share of reads */
+	uint8_t read_flags; /* enum rbx_request_flags, 0 unless set */
 };
 
 void bench_mix_init(struct bench_mix *mix, struct bench_pattern *pattern,
 		    struct bench_verify *verify, uint32_t block_bytes,
 		    uint32_t read_percent);
 
-/* Once over the volume, several blocks at a time. */
+/* Once over the volume, several blocks at a time: so many bytes a request, and
+ * so many requests outstanding. */
+#define BENCH_SWEEP_DEPTH 16u
+uint32_t bench_sweep_bytes(uint32_t block_bytes);
+
 struct bench_sweep {
 	struct bench_source source;
 	struct bench_verify *verify; /* or NULL */

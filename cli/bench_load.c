@@ -23,6 +23,9 @@
 
 #define TICK_MS 100
 
+/* Of the slots of a mix one in so many is timed. */
+#define TIMED_EVERY 8u
+
 _Atomic bool bench_interrupted;
 
 static void *lane_run(void *lane_pointer)
@@ -52,6 +55,9 @@ static void init_slot(struct bench_load *load, uint32_t index)
 	slot->lane = &load->lanes[slot->lane_index];
 	slot->random = load->shape.seed + index;
 	slot->random = bench_random(&slot->random);
+	slot->is_timed = load->shape.is_mix &&
+			 load->shape.timing.kind != BENCH_OPEN &&
+			 index % load->shape.depth % TIMED_EVERY == 0;
 	slot->request.buf = load->buffers +
 			    (size_t)index * load->shape.buffer_bytes;
 	slot->request.region = load->region;
@@ -240,7 +246,8 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	atomic_store(&load->stop, false);
 	atomic_store(&load->errors, 0);
 	load->first_error[0] = 0;
-	bench_latency_clear(&load->latency);
+	for (int op = 0; op < BENCH_OPS; op++)
+		bench_latency_clear(&load->latency_of_op[op]);
 	before = count_done(load);
 	begin_s = now_s();
 	begin_cpu_s = cpu_s();
@@ -252,9 +259,10 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	result->requests = count_done(load) - before;
 	result->errors = atomic_load(&load->errors);
 	result->gave_up = result->errors >= BENCH_ERRORS_MAX;
-	result->latency = load->shape.timing.kind == BENCH_OPEN ?
-				  &load->latency :
-				  NULL;
+	result->latency_of_op = load->shape.timing.kind == BENCH_OPEN ||
+						load->shape.is_mix ?
+					load->latency_of_op :
+					NULL;
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < load->shape.lanes_count; i++)

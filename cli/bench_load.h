@@ -49,7 +49,7 @@ struct bench_load {
 	_Atomic bool stop;
 	_Atomic uint64_t errors;
 	char first_error[BENCH_ERROR_BYTES]; /* written by whoever counts the first error */
-	struct bench_latency latency; /* open: from the time that was meant */
+	struct bench_latency latency_of_op[BENCH_OPS];
 	pthread_mutex_t lock; /* guards lanes_running */
 	pthread_cond_t lane_ended;
 	uint32_t lanes_running;

@@ -37,6 +37,7 @@ static bool mix_next(struct bench_source *source, struct bench_slot *slot)
 	slot->block = bench_pattern_next(mix->pattern, slot->lane_index,
 					 &slot->random);
 	request->op = is_read(mix, slot) ? RBX_READ : RBX_WRITE;
+	request->flags = request->op == RBX_READ ? mix->read_flags : 0;
 	request->length_bytes = mix->block_bytes;
 	request->offset = slot->block * mix->block_bytes;
 	if (!mix->verify)

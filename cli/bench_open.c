@@ -40,7 +40,6 @@ static void open_back(struct bench_slot *slot)
 {
 	struct bench_lane *lane = slot->lane;
 
-	bench_latency_add(&lane->load->latency, bench_now_ns() - slot->due_ns);
 	pthread_mutex_lock(&lane->lock);
 	give_idle_locked(slot);
 	pthread_mutex_unlock(&lane->lock);

@@ -51,25 +51,54 @@ struct latency {
 	double max_us;
 };
 
-/* The library's, where the load has none of its own. */
+static struct latency own_latency(const struct bench_latency *own)
+{
+	return (struct latency){
+		bench_latency_quantile_ns(own, 500) / 1e3,
+		bench_latency_quantile_ns(own, 990) / 1e3,
+		bench_latency_quantile_ns(own, 999) / 1e3,
+		own->max_ns / 1e3,
+	};
+}
+
+static bool is_open(const struct bench_report *report)
+{
+	return report->options->timing.kind == BENCH_OPEN;
+}
+
+/* Of all requests: the library's, but in an open load ours. */
 static struct latency latency_of(const struct bench_report *report)
 {
-	const struct bench_latency *own = report->result->latency;
+	const struct bench_latency *own = report->result->latency_of_op;
 	const struct rbx_stats *stats = report->stats;
 
-	if (own)
-		return (struct latency){
-			bench_latency_quantile_ns(own, 500) / 1e3,
-			bench_latency_quantile_ns(own, 990) / 1e3,
-			bench_latency_quantile_ns(own, 999) / 1e3,
-			own->max_ns / 1e3,
-		};
+	if (is_open(report)) {
+		static struct bench_latency all;
+
+		bench_latency_clear(&all);
+		for (int op = 0; op < BENCH_OPS; op++)
+			bench_latency_merge(&all, &own[op]);
+		return own_latency(&all);
+	}
 	return (struct latency){
 		stats->latency_p50_ns / 1e3,
 		stats->latency_p99_ns / 1e3,
 		stats->latency_p999_ns / 1e3,
 		stats->latency_max_ns / 1e3,
 	};
+}
+
+static bool is_mix(const struct bench_report *report)
+{
+	return report->options->read_percent > 0 &&
+	       report->options->read_percent < 100;
+}
+
+static json_t *latency_json(struct latency latency)
+{
+	return json_pack("{sf sf sf sf}", "p50", latency.p50_us, "p99",
+			 latency.p99_us, "p999", latency.p999_us, "max",
+			 latency.max_us);
 }
 
 static double poller_percent(const struct bench_report *report)
@@ -92,12 +121,14 @@ static void set_options(json_t *json, const struct bench_report *report)
 	json_object_set_new(json, "depth", json_integer(options->depth));
 	json_object_set_new(json, "threads", json_integer(options->threads));
 	json_object_set_new(json, "load", json_string(options->load));
+	json_object_set_new(json, "urgent_reads",
+			    json_boolean(options->urgent_reads));
 }
 
 static void set_result(json_t *json, const struct bench_report *report)
 {
 	const struct bench_result *result = report->result;
-	const struct latency latency = latency_of(report);
+	const struct bench_latency *of_op = result->latency_of_op;
 	double bytes = (double)result->requests * report->options->block_bytes;
 
 	json_object_set_new(json, "runtime_s", json_real(result->elapsed_s));
@@ -106,12 +137,13 @@ static void set_result(json_t *json, const struct bench_report *report)
 			    json_real(per_second(result, result->requests)));
 	json_object_set_new(json, "mb_per_s",
 			    json_real(per_second(result, bytes / 1e6)));
-	json_object_set_new(json, "lat_us",
-			    json_pack("{sf sf sf sf}",
-				      "p50", latency.p50_us,
-				      "p99", latency.p99_us,
-				      "p999", latency.p999_us,
-				      "max", latency.max_us));
+	json_object_set_new(json, "lat_us", latency_json(latency_of(report)));
+	if (!is_mix(report))
+		return;
+	json_object_set_new(json, "read_lat_us",
+			    latency_json(own_latency(&of_op[RBX_READ])));
+	json_object_set_new(json, "write_lat_us",
+			    latency_json(own_latency(&of_op[RBX_WRITE])));
 }
 
 /* The numbers of the library in the promised order, then all the others. */
@@ -199,15 +231,37 @@ static void print_title(const struct bench_report *report)
 	       options->volume.replicas,
 	       options->volume.replicas == 1 ? "" : "s", options->depth,
 	       options->threads, options->threads == 1 ? "" : "s");
-	printf("using %s\nload %s, mode %s, polling %s, window %s\n\n",
-	       report->using, options->load, options->library.mode,
-	       options->library.polling, options->library.window);
+	printf("using %s\nload %s%s, mode %s, polling %s, window %s\n\n",
+	       report->using, options->load,
+	       options->urgent_reads ? ", reads urgent" : "",
+	       options->library.mode, options->library.polling,
+	       options->library.window);
+}
+
+static void print_latency(const char *of, struct latency latency)
+{
+	printf("  %-17s %14.1f  p50\n"
+	       "                    %14.1f  p99\n"
+	       "                    %14.1f  p99.9\n"
+	       "                    %14.1f  max\n",
+	       of, latency.p50_us, latency.p99_us, latency.p999_us,
+	       latency.max_us);
+}
+
+static void print_latencies(const struct bench_report *report)
+{
+	const struct bench_latency *of_op = report->result->latency_of_op;
+
+	print_latency("latency us", latency_of(report));
+	if (!is_mix(report))
+		return;
+	print_latency("  of reads", own_latency(&of_op[RBX_READ]));
+	print_latency("  of writes", own_latency(&of_op[RBX_WRITE]));
 }
 
 static void print_rates(const struct bench_report *report)
 {
 	const struct bench_result *result = report->result;
-	const struct latency latency = latency_of(report);
 	double bytes = (double)result->requests * report->options->block_bytes;
 
 	printf("  requests          %14" PRIu64 "  in %.2f s\n",
@@ -215,11 +269,7 @@ static void print_rates(const struct bench_report *report)
 	printf("  requests/s        %14.0f\n",
 	       per_second(result, result->requests));
 	printf("  MB/s              %14.1f\n", per_second(result, bytes / 1e6));
-	printf("  latency us        %14.1f  p50\n"
-	       "                    %14.1f  p99\n"
-	       "                    %14.1f  p99.9\n"
-	       "                    %14.1f  max\n",
-	       latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us);
+	print_latencies(report);
 	printf("  CPU %%             %14.1f\n"
 	       "  of it pollers     %14.1f\n",
 	       per_second(result, result->cpu_s * 100), poller_percent(report));

@@ -16,7 +16,7 @@
  * the volume may be well; BENCH_ERRORS_MAX failures end the run.
  *
  * The path of a request allocates nothing and takes no lock but that of an open
- * lane's idle slots; it reads a clock only where the load is open.
+ * lane's idle slots; it reads a clock only for a latency that is wanted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,6 +72,14 @@ static void note_error(struct bench_load *load,
 		atomic_store(&load->stop, true);
 }
 
+static void note_latency(struct bench_slot *slot)
+{
+	if (slot->due_ns)
+		bench_latency_add(&slot->load->latency_of_op[slot->request.op],
+				  bench_now_ns() - slot->due_ns);
+	slot->due_ns = 0;
+}
+
 /* The request is back, or was never taken; why: of a failure, NULL: as its
  * status says. */
 static void slot_end(struct bench_slot *slot, const char *why)
@@ -82,6 +90,7 @@ static void slot_end(struct bench_slot *slot, const char *why)
 
 	atomic_store_explicit(&slot->done_count, done_count + 1,
 			      memory_order_relaxed);
+	note_latency(slot);
 	if (slot->request.status)
 		note_error(load, &slot->request, why);
 	if (load->source->done)
@@ -91,8 +100,12 @@ static void slot_end(struct bench_slot *slot, const char *why)
 void bench_slot_submit(struct bench_slot *slot)
 {
 	struct rbx_request *request = &slot->request;
-	int rc = rbx_submit(slot->load->volume, &request, 1);
+	int rc;
 
+	/* Once: time spent waiting for room counts. */
+	if (slot->is_timed && !slot->due_ns)
+		slot->due_ns = bench_now_ns();
+	rc = rbx_submit(slot->load->volume, &request, 1);
 	if (!rc)
 		return;
 	if (rc == -EAGAIN) {

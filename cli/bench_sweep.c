@@ -6,6 +6,15 @@
  */
 #include "bench.h"
 
+#define REQUEST_BYTES (256 << 10) /* as far as it is a multiple of a block */
+
+uint32_t bench_sweep_bytes(uint32_t block_bytes)
+{
+	return block_bytes >= REQUEST_BYTES ?
+		       block_bytes :
+		       REQUEST_BYTES / block_bytes * block_bytes;
+}
+
 static bool sweep_next(struct bench_source *source, struct bench_slot *slot);
 static void sweep_done(struct bench_source *source, struct bench_slot *slot);
 

@@ -74,6 +74,20 @@ done
 [ "$(key requests)" -lt 4000 ] || fault "far more requests than the rate"
 bench --op write --pattern rand --load burst:16:1ms --mode single
 [ "$(($(key requests) % 16))" = 0 ] || fault "a burst was cut"
+# Reads and writes of a mix apart, and only there.
+bench --op mix:50 --pattern rand --depth 64 --window 16K --fragment 16K
+[ "$(key urgent_reads)" = False ] || fault "urgent without being asked"
+read_us=$(key read_lat_us.p50) || fault "a mix has no latency of reads"
+key write_lat_us.p50 >/dev/null || fault "a mix has no latency of writes"
+[ "${read_us%.*}" -gt 0 ] || fault "reads of a mix take no time"
+bench --op mix:50 --pattern rand --load open:2000
+[ "$(printf %.0f "$(key read_lat_us.max)")" -le "$(printf %.0f "$(key lat_us.max)")" ] ||
+	fault "a read was later than the latest request"
+bench --op write --pattern rand
+key read_lat_us 2>/dev/null && fault "there are reads among the writes"
+bench --op mix:90 --pattern rand --depth 64 --window 16K --fragment 16K --urgent-reads
+[ "$(key urgent_reads)" = True ] || fault "the report does not say that reads are urgent"
+
 # Without a slot for each of them, they wait and are late.
 bench --op mix:50 --pattern rand --load open:10000000 --depth 1
 for window in aimd delay auto; do
