@@ -10,9 +10,9 @@
  * throughput, and climbs.
  *
  * Time is cut into epochs. One epoch in two or more is a trial with another
- * window: up by an octave or a half, or down by a half. A trial is compared with
- * the mean of the epochs before and after it, and says nothing where these two
- * differ much. The gains of each kind of trial are added up, an upward one less
+ * window: up by an octave or a half, down by a half, or by two octaves in a leap.
+ * A trial is compared with the mean of the epochs before and after it, and says
+ * nothing where these two differ much. The gains of each kind of trial are added up, an upward one less
  * UP_COST, a downward one more DOWN_WORTH, never below zero, and the window moves
  * when the sum is clearly more than chance makes: how much two epochs of the same
  * window differ is measured along with it. Thus a large gain is taken after one
@@ -22,8 +22,12 @@
  * While nothing is found the trials become rare; when the throughput changes by
  * itself (more threads, another peer) they become frequent again. A gain beyond
  * doubt is taken without waiting for the epoch after, and tried once more at
- * once, so a window grows by an octave an epoch under a sudden load, and shrinks
- * as fast when a device collapses.
+ * once, so a window grows by an octave an epoch under a sudden load.
+ *
+ * A device that has collapsed is slow to tell anything: what is in flight takes a
+ * tenth of a second to come back, and half an octave less hardly shows. The leap
+ * is for it: tried at the start, when the load has changed, and after another one
+ * that was worth it. Where nothing has collapsed it costs one epoch.
  *
  * An epoch begins with what was posted after the window had changed. Time in
  * which nothing was in flight does not count, so pauses of the program are not
@@ -38,9 +42,11 @@
 #include "core/congestion.h"
 
 /* An epoch: long against the slices of time that threads get, and so many
- * windows' worth, where the device is slow. */
+ * windows' worth, where the device is slow; but of one that has collapsed one
+ * window tells enough. */
 #define EPOCH_NS 16000000ull
 #define EPOCH_WINDOWS 4u
+#define EPOCH_NS_ENOUGH (3 * EPOCH_NS)
 
 /* Where the climb begins: far above what is merged into one work request, for
  * near to that no small step makes a difference. Too much costs a few epochs. */
@@ -67,8 +73,9 @@ enum phase {
 };
 
 /* The kinds of trials: the window in 256ths of the one that is kept. */
-static const uint32_t steps[] = { 512, 181, 362 };
-#define STEPS 3u
+static const uint32_t steps[] = { 64, 512, 181, 362 };
+#define STEPS 4u
+#define STEP_LEAP 0u
 
 struct climb {
 	uint64_t low_bytes;
@@ -92,6 +99,7 @@ struct climb {
 	uint32_t rest_left;
 	uint8_t phase; /* enum phase */
 	bool is_used; /* the window was filled in the last steady epoch */
+	bool may_leap; /* the device may have collapsed */
 };
 RBX_STATIC_ASSERT(sizeof(struct climb) <= RBX_CONGESTION_STATE_BYTES,
 		  "the state fits");
@@ -105,6 +113,7 @@ static void auto_init(void *state, uint64_t low_bytes, uint64_t high_bytes)
 	climb->high_bytes = high_bytes;
 	climb->kept_bytes = RBX_MIN(RBX_MAX(START_BYTES, low_bytes), high_bytes);
 	climb->window_bytes = climb->kept_bytes;
+	climb->may_leap = true;
 }
 
 /* Makes the next epoch one of a phase, with this window. */
@@ -142,7 +151,8 @@ static void begin_trial(struct climb *climb, uint64_t now_ns)
 		uint64_t bytes = trial_window(climb, step);
 
 		if (bytes == climb->kept_bytes ||
-		    (is_up(step) && !climb->is_used))
+		    (is_up(step) && !climb->is_used) ||
+		    (step == STEP_LEAP && !climb->may_leap))
 			continue;
 		climb->step = step;
 		begin(climb, PHASE_TRIAL, bytes, now_ns);
@@ -191,6 +201,7 @@ static void end_trial(struct climb *climb, uint64_t rate, uint64_t now_ns)
 					     BEYOND_DOUBT_DOWN;
 
 	if (is_above(climb, gain(rate, climb->rate), doubt)) {
+		climb->may_leap = !is_up(climb->step);
 		adopt(climb);
 		climb->rate = rate;
 		climb->is_used = true;
@@ -213,6 +224,8 @@ static void end_check(struct climb *climb, uint64_t rate, uint64_t now_ns)
 	}
 	learn_noise(climb, gain(rate, climb->rate));
 	climb->rate = rate;
+	if (climb->step == STEP_LEAP)
+		climb->may_leap = false;
 	if (is_above(climb, *evidence, CLEAR))
 		adopt(climb);
 	else if (*evidence == 0)
@@ -227,6 +240,8 @@ static void end_steady(struct climb *climb, uint64_t rate, uint64_t now_ns)
 	if (has_changed(climb, rate)) {
 		climb->rest = 0;
 		climb->rest_left = 0;
+		climb->may_leap = true;
+		climb->step = STEP_LEAP;
 	}
 	climb->rate = rate;
 	if (climb->rest_left == 0) {
@@ -262,6 +277,14 @@ static void end_epoch(struct climb *climb, uint64_t busy_ns, uint64_t now_ns)
 		end_steady(climb, rate, now_ns);
 }
 
+static bool is_enough(const struct climb *climb, uint64_t busy_ns)
+{
+	uint64_t windows = busy_ns < EPOCH_NS_ENOUGH ? EPOCH_WINDOWS : 1;
+
+	return busy_ns >= EPOCH_NS &&
+	       climb->bytes >= windows * climb->window_bytes;
+}
+
 static void auto_on_complete(void *state, uint64_t now_ns, uint64_t rtt_ns,
 			     uint64_t bytes)
 {
@@ -281,8 +304,7 @@ static void auto_on_complete(void *state, uint64_t now_ns, uint64_t rtt_ns,
 	climb->bytes += bytes;
 	climb->byte_times += bytes * rtt_ns / 1024;
 	busy_ns = now_ns - climb->begin_ns - climb->idle_ns;
-	if (busy_ns >= EPOCH_NS &&
-	    climb->bytes >= EPOCH_WINDOWS * climb->window_bytes)
+	if (is_enough(climb, busy_ns))
 		end_epoch(climb, busy_ns, now_ns);
 }
 
