@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Figure 6: throughput of the ways of batching."""
 
-from paper import LAB, NATIVE, canvas
-from paper.source import by_unit
+from functools import partial
+
+from paper import batching
 
 TITLE = "Figure 6: ways of batching"
 CLAIM = ("Merging beats single work requests (by 11 to 24 %) and doorbell batching; merging and "
          "chaining together, hybrid, are best on both the read-heavy ETC and the write-heavy SYS "
          "(16 to 48 % over single, 8 to 22 % over doorbell).")
-FABRICS = (NATIVE, LAB)
+FABRICS = batching.FABRICS
 UNIT = "requests/s"
 
-
-def measure(source, on):
-    return by_unit(source.question("batching", on), UNIT)
-
-
-def draw(figure, data):
-    (axes,) = canvas.panels(figure, 1)
-    figure.set_size_inches(9, canvas.PANEL_HEIGHT)
-    canvas.bars(axes, data, "ways of batching", UNIT)
+measure = partial(batching.measure, unit=UNIT)
+draw = partial(batching.draw_bars, title="ways of batching", unit=UNIT)
 
 
 def best_of(row, mode):

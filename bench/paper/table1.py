@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Table I: how many work requests the ways of batching make."""
 
-from paper import LAB, NATIVE, canvas
-from paper.source import by_unit
+from functools import partial
+
+from paper import batching, canvas
 
 TITLE = "Table I: work requests to the device"
 CLAIM = ("Merging and hybrid make fewer work requests of the same load than single; doorbell "
          "batching makes as many as single.")
-FABRICS = (NATIVE, LAB)
+FABRICS = batching.FABRICS
 UNIT = "work requests"
 
-
-def measure(source, on):
-    return by_unit(source.question("batching", on), UNIT)
+measure = partial(batching.measure, unit=UNIT)
 
 
 def draw(figure, data):

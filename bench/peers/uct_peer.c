@@ -38,18 +38,6 @@ const struct peer_traits peer_traits = {
 	.chain_max = 1,
 };
 
-/* How to reach an endpoint. Both ends are the same program. */
-struct endpoint_address {
-	uint8_t device[BLOB_BYTES_MAX];
-	uint8_t endpoint[BLOB_BYTES_MAX];
-};
-
-struct lent_memory {
-	uint64_t address;
-	uint64_t size_bytes;
-	uint8_t rkey[BLOB_BYTES_MAX];
-};
-
 /* Where a request is, found by its completion. */
 struct slot {
 	uct_completion_t completion;
@@ -87,25 +75,29 @@ static int endpoint_create(struct uct_device *device, uct_ep_h *ep)
 	return error_from_ucs(uct_ep_create(&params, ep));
 }
 
-/* Both sides tell their address, then connect to the other's. */
+/* Both sides tell the address of device and endpoint, then connect to the other's. */
 static int endpoint_connect(struct uct_device *device, uct_ep_h ep, int fd)
 {
-	struct endpoint_address ours = { 0 }, theirs;
+	uint8_t device_address[BLOB_BYTES_MAX], ep_address[BLOB_BYTES_MAX];
 	int rc;
 
-	if (device->attr.device_addr_len > BLOB_BYTES_MAX ||
-	    device->attr.ep_addr_len > BLOB_BYTES_MAX)
+	if (device->attr.device_addr_len > sizeof(device_address) ||
+	    device->attr.ep_addr_len > sizeof(ep_address))
 		return -EPROTO;
-	rc = error_from_ucs(uct_iface_get_device_address(device->iface, (void *)ours.device));
+	rc = error_from_ucs(uct_iface_get_device_address(device->iface, (void *)device_address));
 	if (!rc)
-		rc = error_from_ucs(uct_ep_get_address(ep, (void *)ours.endpoint));
+		rc = error_from_ucs(uct_ep_get_address(ep, (void *)ep_address));
 	if (!rc)
-		rc = socket_send(fd, &ours, sizeof(ours));
+		rc = socket_send_blob(fd, device_address, device->attr.device_addr_len);
 	if (!rc)
-		rc = socket_receive(fd, &theirs, sizeof(theirs));
+		rc = socket_send_blob(fd, ep_address, device->attr.ep_addr_len);
 	if (!rc)
-		rc = error_from_ucs(uct_ep_connect_to_ep(ep, (void *)theirs.device,
-							 (void *)theirs.endpoint));
+		rc = socket_receive_blob(fd, device_address, sizeof(device_address));
+	if (!rc)
+		rc = socket_receive_blob(fd, ep_address, sizeof(ep_address));
+	if (!rc)
+		rc = error_from_ucs(uct_ep_connect_to_ep(ep, (void *)device_address,
+							 (void *)ep_address));
 	return rc;
 }
 
@@ -116,12 +108,15 @@ static int lend_memory(struct uct_device *device, uct_mem_h handle, int fd, void
 		.address = (uintptr_t)memory,
 		.size_bytes = size_bytes,
 	};
+	uint8_t rkey[BLOB_BYTES_MAX];
 	int rc;
 
-	if (device->md_attr.rkey_packed_size > BLOB_BYTES_MAX)
+	if (device->md_attr.rkey_packed_size > sizeof(rkey))
 		return -EPROTO;
-	rc = error_from_ucs(uct_md_mkey_pack(device->md, handle, lent.rkey));
-	return rc ? rc : socket_send(fd, &lent, sizeof(lent));
+	rc = error_from_ucs(uct_md_mkey_pack(device->md, handle, rkey));
+	if (!rc)
+		rc = socket_send(fd, &lent, sizeof(lent));
+	return rc ? rc : socket_send_blob(fd, rkey, device->md_attr.rkey_packed_size);
 }
 
 static void serve_until_end(int fd)
@@ -172,12 +167,13 @@ int peer_serve(const struct peer_options *options)
 
 static int receive_lent_memory(struct peer *peer)
 {
+	uint8_t rkey[BLOB_BYTES_MAX];
 	int rc = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
 
-	if (rc)
-		return rc;
-	return error_from_ucs(uct_rkey_unpack(peer->device.component, peer->lent.rkey,
-					      &peer->rkey));
+	if (!rc)
+		rc = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
+	return rc ? rc : error_from_ucs(uct_rkey_unpack(peer->device.component, rkey,
+							&peer->rkey));
 }
 
 static void request_done(uct_completion_t *completion)

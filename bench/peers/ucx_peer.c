@@ -40,21 +40,14 @@
 #define FLUSH_GROUP 32
 /* A look at the socket is a system call; it can wait this many turns. */
 #define SERVE_TURNS_PER_LOOK 4096
-/* Bound on what a server may announce to its client. */
-#define BLOB_BYTES_MAX 65536
+/* Bounds of what UCP calls a worker's address and a packed key. */
+#define ADDRESS_BYTES_MAX 65536
+#define RKEY_BYTES_MAX 4096
 #define NO_SLOT UINT32_MAX
 
 const struct peer_traits peer_traits = {
 	.fabrics = { "tcp" },
 	.chain_max = 1,
-};
-
-/* What the server tells first; both ends are the same program. */
-struct lent_memory {
-	uint64_t address;
-	uint64_t size_bytes;
-	uint64_t worker_address_len;
-	uint64_t rkey_len;
 };
 
 /* Where a request is, found by its callback. */
@@ -171,14 +164,12 @@ static int lend_memory(int fd, ucp_context_h context, ucp_worker_h worker, ucp_m
 	lent = (struct lent_memory){
 		.address = (uintptr_t)attr.address,
 		.size_bytes = attr.length,
-		.worker_address_len = worker_address_len,
-		.rkey_len = rkey_len,
 	};
 	rc = socket_send(fd, &lent, sizeof(lent));
 	if (!rc)
-		rc = socket_send(fd, worker_address, worker_address_len);
+		rc = socket_send_blob(fd, worker_address, worker_address_len);
 	if (!rc)
-		rc = socket_send(fd, rkey, rkey_len);
+		rc = socket_send_blob(fd, rkey, rkey_len);
 	ucp_rkey_buffer_release(rkey);
 out_release_address:
 	ucp_worker_release_address(worker, worker_address);
@@ -236,28 +227,22 @@ int peer_serve(const struct peer_options *options)
 
 static int receive_lent_memory(struct peer *peer)
 {
-	struct lent_memory *lent = &peer->lent;
-	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS };
-	uint8_t *blobs;
+	uint8_t address[ADDRESS_BYTES_MAX], rkey[RKEY_BYTES_MAX];
+	ucp_ep_params_t params = {
+		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+		.address = (ucp_address_t *)address,
+	};
 	int rc;
 
-	rc = socket_receive(peer->socket, lent, sizeof(*lent));
-	if (rc)
-		return rc;
-	if (lent->worker_address_len > BLOB_BYTES_MAX || lent->rkey_len > BLOB_BYTES_MAX)
-		return -EPROTO;
-	blobs = malloc(lent->worker_address_len + lent->rkey_len);
-	if (!blobs)
-		return -ENOMEM;
-	rc = socket_receive(peer->socket, blobs, lent->worker_address_len + lent->rkey_len);
-	if (!rc) {
-		params.address = (ucp_address_t *)blobs;
-		rc = error_from_ucs(ucp_ep_create(peer->worker, &params, &peer->ep));
-	}
+	rc = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
 	if (!rc)
-		rc = error_from_ucs(ucp_ep_rkey_unpack(peer->ep, blobs + lent->worker_address_len,
-						       &peer->rkey));
-	free(blobs);
+		rc = socket_receive_blob(peer->socket, address, sizeof(address));
+	if (!rc)
+		rc = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
+	if (!rc)
+		rc = error_from_ucs(ucp_ep_create(peer->worker, &params, &peer->ep));
+	if (!rc)
+		rc = error_from_ucs(ucp_ep_rkey_unpack(peer->ep, rkey, &peer->rkey));
 	return rc;
 }
 

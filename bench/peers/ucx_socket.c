@@ -69,6 +69,24 @@ int socket_receive(int fd, void *data, size_t len)
 	return recv(fd, data, len, MSG_WAITALL) == (ssize_t)len ? 0 : -ECONNRESET;
 }
 
+int socket_send_blob(int fd, const void *blob, size_t len)
+{
+	uint64_t announced = len;
+	int rc = socket_send(fd, &announced, sizeof(announced));
+
+	return rc ? rc : socket_send(fd, blob, len);
+}
+
+int socket_receive_blob(int fd, void *blob, size_t size_bytes)
+{
+	uint64_t announced;
+	int rc = socket_receive(fd, &announced, sizeof(announced));
+
+	if (!rc && announced > size_bytes)
+		rc = -EPROTO;
+	return rc ? rc : socket_receive(fd, blob, announced);
+}
+
 bool socket_has_ended(int fd)
 {
 	char byte;

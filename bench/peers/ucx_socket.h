@@ -8,6 +8,12 @@
 
 #include "peer.h"
 
+/* What the server tells of its memory; both ends are the same program. */
+struct lent_memory {
+	uint64_t address;
+	uint64_t size_bytes;
+};
+
 /* Both return a descriptor, which the caller closes, or -errno. */
 int socket_listen(const struct peer_options *options);
 int socket_connect(const struct peer_options *options);
@@ -15,6 +21,13 @@ int socket_connect(const struct peer_options *options);
 /* All of @len bytes, or -errno. */
 int socket_send(int fd, const void *data, size_t len);
 int socket_receive(int fd, void *data, size_t len);
+
+/*
+ * An address or a key of UCX's, as long as UCX says. Who receives has room for
+ * @size_bytes; more than that is -EPROTO.
+ */
+int socket_send_blob(int fd, const void *blob, size_t len);
+int socket_receive_blob(int fd, void *blob, size_t size_bytes);
 
 /* True when the other side has closed or broken the connection. Never blocks. */
 bool socket_has_ended(int fd);

@@ -54,6 +54,15 @@ void peer_fabric_name(const struct peer_options *options, char *name, size_t len
 	snprintf(name, len, "verbs chain %u", options->chain);
 }
 
+int verbs_address(const struct peer_options *options, int flags, struct rdma_addrinfo **address)
+{
+	struct rdma_addrinfo hints = { .ai_flags = flags, .ai_port_space = RDMA_PS_TCP };
+
+	return rdma_getaddrinfo(options->host, options->port, &hints, address) ?
+		       -EADDRNOTAVAIL :
+		       0;
+}
+
 void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	struct ibv_device_attr attr;
@@ -68,12 +77,11 @@ void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *para
 
 static int resolve(struct peer *peer, const struct peer_options *options)
 {
-	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP };
 	struct rdma_addrinfo *address;
-	int rc = 0;
+	int rc = verbs_address(options, 0, &address);
 
-	if (rdma_getaddrinfo(options->host, options->port, &hints, &address))
-		return -EADDRNOTAVAIL;
+	if (rc)
+		return rc;
 	/* Without an event channel each step waits for its answer. */
 	if (rdma_create_id(NULL, &peer->id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(peer->id, NULL, address->ai_dst_addr, VERBS_TIMEOUT_MS) ||

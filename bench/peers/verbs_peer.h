@@ -6,12 +6,17 @@
 #include <rdma/rdma_cma.h>
 #include <stdint.h>
 
+#include "peer.h"
+
 /* Private data of an accepted connection. Both ends are the same program. */
 struct lent_memory {
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t rkey;
 };
+
+/* What the options name, for one end (RAI_PASSIVE: the server's); rdma_freeaddrinfo(). */
+int verbs_address(const struct peer_options *options, int flags, struct rdma_addrinfo **address);
 
 /* Reads that may be outstanding between the two ends, as many as the device can. */
 void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *param);

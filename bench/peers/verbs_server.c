@@ -71,12 +71,11 @@ static void serve_event(struct server *server)
 
 static int listener_open(struct server *server, const struct peer_options *options)
 {
-	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP };
 	struct rdma_addrinfo *address;
-	int rc = 0;
+	int rc = verbs_address(options, RAI_PASSIVE, &address);
 
-	if (rdma_getaddrinfo(options->host, options->port, &hints, &address))
-		return -EADDRNOTAVAIL;
+	if (rc)
+		return rc;
 	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(server->listener, address->ai_src_addr))
 		rc = -errno;
