@@ -2,9 +2,10 @@
 /*
  * set.c - the control thread of a context, and its timers.
  *
- * A turn: completions, losses to tell, letters to end, timers. What has arrived comes before
- * the clock: a process that was stopped for a while reads its mail before it
- * counts anybody as dead.
+ * A turn: the clock, completions, losses to tell, letters to end, timers. What
+ * has arrived comes before the timers, and these go by a time at which all of it
+ * had yet to be read: a process that is stopped for a while, wherever that is,
+ * reads its mail before it counts anybody as dead.
  *
  * Timers of a session that is up, with T the peer timeout and L the lease:
  * - a heartbeat each min(T, L) / 4;
@@ -42,6 +43,12 @@ static uint64_t interval_ns(const struct rbx_session *session)
 	       1000000ull / 4;
 }
 
+/* What has happened since the clock was read happened just now. */
+static uint64_t since_ns(uint64_t now_ns, uint64_t then_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
 /* Returns when it wants to be looked at again. */
 static uint64_t session_tick(struct rbx_session *session, uint64_t now_ns)
 {
@@ -50,18 +57,19 @@ static uint64_t session_tick(struct rbx_session *session, uint64_t now_ns)
 	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
 	const uint32_t busy_bit = 1u << RBX_SESSION_SEND_HEARTBEAT;
 
-	if (now_ns - session->answered_ns >= half_lease_ns) {
+	if (since_ns(now_ns, session->answered_ns) >= half_lease_ns) {
 		rbx_session_lose(session, "no answer for half the lease (%u ms)",
 				 session->welcome.lease_ms / 2);
 		return UINT64_MAX;
 	}
 	if (session->heartbeat_id &&
-	    now_ns - session->heard_ns >= timeout_ms * 1000000ull &&
-	    now_ns - session->heartbeat_sent_ns >= interval_ns(session)) {
+	    since_ns(now_ns, session->heard_ns) >= timeout_ms * 1000000ull &&
+	    since_ns(now_ns, session->heartbeat_sent_ns) >=
+		    interval_ns(session)) {
 		rbx_session_lose(session, "no answer for %u ms", timeout_ms);
 		return UINT64_MAX;
 	}
-	if (now_ns - session->heartbeat_sent_ns < interval_ns(session))
+	if (since_ns(now_ns, session->heartbeat_sent_ns) < interval_ns(session))
 		return session->heartbeat_sent_ns + interval_ns(session);
 	if (!session->heartbeat_id && !(session->sends_busy & busy_bit)) {
 		session->heartbeat_sent_ns = now_ns;
@@ -73,7 +81,7 @@ static uint64_t session_tick(struct rbx_session *session, uint64_t now_ns)
 }
 
 /* Losses and timers of all sessions. Returns when the next one is due. */
-static uint64_t sessions_tick(struct rbx_session_set *set)
+static uint64_t sessions_tick(struct rbx_session_set *set, uint64_t now_ns)
 {
 	uint64_t due_ns = UINT64_MAX;
 	struct rbx_session *session;
@@ -82,8 +90,7 @@ static uint64_t sessions_tick(struct rbx_session_set *set)
 	for (i = 0; i < RBX_SESSIONS_MAX; i++) {
 		session = set->sessions[i];
 		if (session && session->status == RBX_SESSION_UP) {
-			uint64_t next_ns =
-				session_tick(session, rbx_now_ns());
+			uint64_t next_ns = session_tick(session, now_ns);
 
 			due_ns = RBX_MIN(due_ns, next_ns);
 		}
@@ -97,15 +104,21 @@ static uint64_t sessions_tick(struct rbx_session_set *set)
 	return due_ns;
 }
 
+/* All that is there, as far as the queue can hold it. */
 static bool completions_take(struct rbx_session_set *set)
 {
 	struct rbx_wc wcs[RBX_POLL_BATCH];
-	int n = set->ops->poll(set->cq, wcs, RBX_POLL_BATCH);
-	int i;
+	uint32_t polls;
+	int n, i;
 
-	for (i = 0; i < n; i++)
-		rbx_session_completed(set, &wcs[i]);
-	return n > 0;
+	for (polls = 0; polls < RBX_SESSION_POLLS_PER_TURN; polls++) {
+		n = set->ops->poll(set->cq, wcs, RBX_POLL_BATCH);
+		if (n <= 0)
+			break;
+		for (i = 0; i < n; i++)
+			rbx_session_completed(set, &wcs[i]);
+	}
+	return polls > 0;
 }
 
 static void nap(struct rbx_session_set *set, uint64_t due_ns)
@@ -140,8 +153,9 @@ static void *control_thread(void *argument)
 
 	pthread_mutex_lock(&set->lock);
 	while (!set->stopping) {
+		uint64_t now_ns = rbx_now_ns();
 		bool any = completions_take(set);
-		uint64_t due_ns = sessions_tick(set);
+		uint64_t due_ns = sessions_tick(set, now_ns);
 
 		if (any)
 			continue;

@@ -50,6 +50,9 @@ RBX_STATIC_ASSERT(RBX_SESSION_RECEIVES >=
 #define RBX_SESSION_CQ_DEPTH \
 	(RBX_SESSIONS_MAX * (RBX_SESSION_RECEIVES + RBX_SESSION_SENDS))
 
+/* Until all of it has been taken. */
+#define RBX_SESSION_POLLS_PER_TURN (RBX_SESSION_CQ_DEPTH / RBX_POLL_BATCH + 1)
+
 enum rbx_session_status {
 	RBX_SESSION_DOWN, /* no connection: before open, or lost */
 	RBX_SESSION_HANDSHAKE, /* connected, not yet known to each other */
