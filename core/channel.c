@@ -454,6 +454,17 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 	RBX_EXCHANGE(&ring->completed_count, number + 1);
 }
 
+void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
+			       uint64_t now_ns, struct rbx_harvest *harvest)
+{
+	const struct rbx_send_ring *ring = &channel->rings[ring_index];
+
+	if (rbx_send_ring_used(ring) != 0)
+		rbx_channel_complete(channel, ring_index,
+				     RBX_LOAD_RELAXED(&ring->posted_count) - 1,
+				     0, now_ns, harvest);
+}
+
 void rbx_harvest_settle(const struct rbx_harvest *harvest,
 			struct rbx_window *window, uint64_t now_ns)
 {

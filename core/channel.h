@@ -152,6 +152,13 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 			  uint32_t number, int32_t status, uint64_t now_ns,
 			  struct rbx_harvest *harvest);
 
+/*
+ * All that is still posted on a ring is done: everything that had not completed
+ * has come back flushed. Poller only, while nobody posts.
+ */
+void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
+			       uint64_t now_ns, struct rbx_harvest *harvest);
+
 /* Tells the window's policy what has completed, and gives its credit back. */
 void rbx_harvest_settle(const struct rbx_harvest *harvest,
 			struct rbx_window *window, uint64_t now_ns);

@@ -19,12 +19,17 @@
  * work requests are numbered with 32 bits. */
 #define RBX_SENTINEL_WR_ID UINT64_MAX
 
+/* wr_id of the marker that the keeper posts behind all others on a queue pair
+ * that it has disconnected, where the last of them had no signal. */
+#define RBX_MARKER_WR_ID (UINT64_MAX - 1)
+
 /* A data queue pair and the ring of what is posted on it. */
 struct rbx_lane {
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
 	uint32_t ring_index;
 	struct rbx_qp *qp; /* NULL while the connection is broken */
+	bool tail_is_silent; /* the last posted has no signal; the combiner's */
 };
 
 struct rbx_peer {

@@ -102,6 +102,26 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 	pthread_mutex_unlock(&peer->lock);
 }
 
+/*
+ * What has completed without a signal is told of by nothing, once the queue pair
+ * is in error: what is flushed is only what had not completed. So a marker goes
+ * behind it, which is flushed as the last. There is room: the post that failed
+ * left some.
+ */
+static void mark_the_end(struct rbx_lane *lane)
+{
+	struct rbx_wr marker = {
+		.wr_id = RBX_MARKER_WR_ID,
+		.opcode = RBX_OP_WRITE,
+		.flags = RBX_WR_SIGNALED,
+	};
+	struct rbx_wr *bad;
+
+	if (lane->tail_is_silent)
+		(void)lane->qp->device->ops->post_send(lane->qp, &marker, &bad);
+	lane->tail_is_silent = false;
+}
+
 /* Steps 1 and 2 of the file head. Afterwards the keeper is the combiner. */
 static void drain(struct rbx_peer *peer)
 {
@@ -111,6 +131,7 @@ static void drain(struct rbx_peer *peer)
 		struct rbx_qp *qp = peer->lanes[i].qp;
 
 		qp->device->ops->disconnect(qp);
+		mark_the_end(&peer->lanes[i]);
 	}
 	while (!rbx_channel_idle(&peer->channel))
 		look_again_soon();

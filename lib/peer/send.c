@@ -33,15 +33,18 @@ static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 static void post_failed(struct rbx_peer *peer, const struct rbx_chain *chain,
 			uint32_t count)
 {
-	struct rbx_poller *poller = peer->lanes[chain->ring_index].poller;
+	struct rbx_lane *lane = &peer->lanes[chain->ring_index];
 	struct rbx_harvest harvest = { .broken = true };
+
+	/* The signal was to come with the last of the chain. */
+	lane->tail_is_silent = count < chain->work_count;
 
 	rbx_channel_not_posted(&peer->channel, chain, count, &harvest);
 	rbx_window_give(&peer->ctx->window, harvest.work_requests,
 			harvest.bytes);
 	rbx_peer_keep(peer, &harvest);
 	if (harvest.done_first)
-		rbx_poller_end(poller, harvest.done_first);
+		rbx_poller_end(lane->poller, harvest.done_first);
 }
 
 static void post(struct rbx_peer *peer, const struct rbx_chain *chain)

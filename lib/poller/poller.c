@@ -105,6 +105,11 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 		rbx_peer_note_broken(lane->peer, "the connection has ended");
 		return;
 	}
+	if (wc->wr_id == RBX_MARKER_WR_ID) {
+		rbx_channel_complete_rest(&lane->peer->channel,
+					  lane->ring_index, now_ns, harvest);
+		return;
+	}
 	/* Before the ring may look idle to a fence: what has failed is to be
 	 * sent again before the fence may pass. */
 	if (wc->status != 0)

@@ -8,6 +8,7 @@
 #include "tests/lib/tenant.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/limits.h"
 #include "lib/context.h"
@@ -70,11 +71,69 @@ static void peer_send_while_others_submit_returns_and_loses_nothing(void **state
 	tenant_close(&tenant);
 }
 
+/* ---- A device that takes the first of a chain and no more -------------------*/
+
+static struct half {
+	struct rbx_fabric_ops ops;
+	const struct rbx_fabric_ops *of_device;
+	bool has_failed;
+} half;
+
+static int post_the_first_alone(struct rbx_qp *qp, struct rbx_wr *first,
+				struct rbx_wr **bad)
+{
+	struct rbx_wr *rest = first->next;
+	int err;
+
+	if (half.has_failed || rest == NULL)
+		return half.of_device->post_send(qp, first, bad);
+	half.has_failed = true;
+	first->next = NULL;
+	err = half.of_device->post_send(qp, first, bad);
+	first->next = rest;
+	assert_int_equal(err, 0);
+	/* It is done, without a signal, before anybody disconnects. */
+	usleep(50000);
+	*bad = rest;
+	return -EIO;
+}
+
+static void peer_send_chain_posted_in_part_is_sent_again(void **state)
+{
+	struct rbx_request requests[8], *list[8];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "mode=doorbell");
+	half.of_device = tenant.ctx->device->ops;
+	half.ops = *half.of_device;
+	half.ops.post_send = post_the_first_alone;
+	tenant.ctx->device->ops = &half.ops;
+	for (uint32_t i = 0; i < 8; i++) {
+		requests[i] = (struct rbx_request){
+			.op = RBX_WRITE,
+			.buf = page,
+			.length_bytes = PAGE,
+			.offset = 2 * i * PAGE,
+		};
+		list[i] = &requests[i];
+	}
+	assert_int_equal(rbx_remote_submit(tenant.remote, list, 8), 0);
+	tenant_reap(tenant.ctx, 8);
+	assert_true(half.has_failed);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(requests[i].status, 0);
+
+	tenant.ctx->device->ops = half.of_device;
+	tenant_close(&tenant);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			peer_send_while_others_submit_returns_and_loses_nothing),
+		cmocka_unit_test(peer_send_chain_posted_in_part_is_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
