@@ -204,9 +204,14 @@ def p99_us(result):
     return result["lat_us"]["p99"]
 
 
+def number(value):
+    """Three digits at least."""
+    return f"{value:,.{0 if value > 1000 else 1 if value >= 10 else 2}f}"
+
+
 def show(found):
     """Prints one case: its figures, and its ratio to a goal where it has one."""
-    cells = [f"{name:<9} {figure['median']:>11,.{0 if figure['median'] > 1000 else 1}f}"
+    cells = [f"{name:<9} {number(figure['median']):>11}"
              f" (+-{figure['spread_percent'] / 2:.0f} %)"
              for name, figure in found["figures"].items()]
     head = f"{found['name']:<25} {found['unit']:<13}"
