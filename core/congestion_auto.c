@@ -61,6 +61,7 @@
 #define CLEAR 25 /* a sum of gains to go by */
 #define BEYOND_DOUBT_UP 120 /* one gain to go by, without a check */
 #define BEYOND_DOUBT_DOWN 300
+#define BEYOND_DOUBT_LEAP 700
 #define OTHER_LOAD 100 /* the load is another one */
 
 /* At most so many epochs between a trial and the next. */
@@ -72,8 +73,20 @@ enum phase {
 	PHASE_CHECK, /* the one that is kept, right after a trial */
 };
 
-/* The kinds of trials: the window in 256ths of the one that is kept. */
-static const uint32_t steps[] = { 64, 512, 181, 362 };
+/* What chance makes, as long as nothing is known of it; thousandths. */
+#define NOISE_FIRST 40
+
+/* The kinds of trials: the window in 256ths of the one that is kept, and the
+ * gain that is beyond doubt. */
+static const struct {
+	uint32_t factor;
+	int32_t doubt;
+} steps[] = {
+	{ 64, BEYOND_DOUBT_LEAP },
+	{ 512, BEYOND_DOUBT_UP },
+	{ 181, BEYOND_DOUBT_DOWN },
+	{ 362, BEYOND_DOUBT_UP },
+};
 #define STEPS 4u
 #define STEP_LEAP 0u
 
@@ -114,6 +127,7 @@ static void auto_init(void *state, uint64_t low_bytes, uint64_t high_bytes)
 	climb->kept_bytes = RBX_MIN(RBX_MAX(START_BYTES, low_bytes), high_bytes);
 	climb->window_bytes = climb->kept_bytes;
 	climb->may_leap = true;
+	climb->noise = NOISE_FIRST;
 }
 
 /* Makes the next epoch one of a phase, with this window. */
@@ -133,12 +147,12 @@ static void begin(struct climb *climb, enum phase phase, uint64_t window_bytes,
 
 static bool is_up(uint32_t step)
 {
-	return steps[step] > 256;
+	return steps[step].factor > 256;
 }
 
 static uint64_t trial_window(const struct climb *climb, uint32_t step)
 {
-	uint64_t bytes = climb->kept_bytes * steps[step] / 256;
+	uint64_t bytes = climb->kept_bytes * steps[step].factor / 256;
 
 	return RBX_MIN(RBX_MAX(bytes, climb->low_bytes), climb->high_bytes);
 }
@@ -197,10 +211,8 @@ static void learn_noise(struct climb *climb, int32_t difference)
 
 static void end_trial(struct climb *climb, uint64_t rate, uint64_t now_ns)
 {
-	int32_t doubt = is_up(climb->step) ? BEYOND_DOUBT_UP :
-					     BEYOND_DOUBT_DOWN;
-
-	if (is_above(climb, gain(rate, climb->rate), doubt)) {
+	if (is_above(climb, gain(rate, climb->rate),
+		     steps[climb->step].doubt)) {
 		climb->may_leap = !is_up(climb->step);
 		adopt(climb);
 		climb->rate = rate;
