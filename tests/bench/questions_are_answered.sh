@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The programs of bench/ that nothing else runs answer with this build: each contestant
+# has a figure. The runs are far too short to mean anything.
+
+set -uo pipefail
+top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
+build=$(readlink -f "${1:?usage: $0 BUILD-DIRECTORY}")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/rdmabox-questions.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export PYTHONDONTWRITEBYTECODE=1
+cpu=$(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')
+
+fault()
+{
+	printf 'FAULT: %s\n' "$*" >&2
+	cat "$scratch/out" "$scratch/err" >&2
+	exit 1
+}
+
+# question NAME OPTION... - leaves the JSON in $scratch/out
+question()
+{
+	timeout 200 "$top/bench/$1" --runtime 0.05 --repeats 1 --cpus "$cpu,$cpu" --json - \
+		--build "$build" "${@:2}" >"$scratch/out" 2>"$scratch/err"
+}
+
+# has UNIT CONTESTANT... - a case of this unit has a figure for each
+has()
+{
+	python3 - "$scratch/out" "$@" <<'END' || fault "no $1 of ${*:2}"
+import json, sys
+path, unit, *names = sys.argv[1:]
+cases = [case["figures"] for case in json.load(open(path))["cases"] if case["unit"] == unit]
+sys.exit(not any(all(name in figures and figures[name]["median"] >= 0 for name in names)
+                 for figures in cases))
+END
+}
+
+for name in urgent polling window; do
+	question "$name" --build "$scratch"
+	[ $? = 2 ] && [ "$(grep -c "ninja" "$scratch/err")" = 1 ] ||
+		fault "$name: a missing build is not said"
+done
+
+question urgent || fault "urgent: exit code $?"
+has "read p50 us" plain urgent
+has "write p99 us" plain urgent
+
+question polling --only intermittent || fault "polling: exit code $?"
+has score busy event event-batch:16 hybrid adaptive:120 adaptive shared:1
+has "CPU %" busy adaptive
+
+question window --threads 1 --block 4096 --device overload || fault "window: exit code $?"
+has MB/s 32K 64K
+has MB/s off aimd delay auto
