@@ -22,6 +22,7 @@
 #include "queue_pair.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,8 +418,13 @@ bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
 	bool received = false;
 
 	if (atomic_load_explicit(&qp->waiting, memory_order_relaxed) ||
-	    pthread_mutex_trylock(&qp->lock))
+	    pthread_mutex_trylock(&qp->lock)) {
+		/* Whoever is with the qp may have been put off this CPU by us,
+		 * and the socket goes on saying that there is something: we
+		 * would come again and again until our time is up. */
+		sched_yield();
 		return false;
+	}
 	qp->poller = cq;
 	if (qp->state < SOFT_QP_ERROR)
 		received = soft_receive(qp);
