@@ -21,7 +21,7 @@ def finish(axes, title, xlabel, ylabel, headroom=0.05):
     axes.grid(axis="y", color="#dddddd")
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
-    axes.ticklabel_format(axis="y", style="plain")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
@@ -35,8 +35,8 @@ def lines(axes, table, title, xlabel, ylabel):
                   markersize=4, color=color, label=name)
     axes.set_xticks(list(places), [str(x) for x in table])
     if len(series) > 1:
-        axes.legend(fontsize=7, frameon=False)
-    finish(axes, title, xlabel, ylabel)
+        axes.legend(fontsize=7, frameon=False, ncol=2, loc="upper left")
+    finish(axes, title, xlabel, ylabel, headroom=0.05 + 0.05 * len(series))
 
 
 def bars(axes, table, title, ylabel):
