@@ -440,11 +440,14 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 
 	RBX_ASSERT(ring_index < channel->ring_count);
 	RBX_ASSERT(number - at < ring->depth_count);
-	if (status == 0)
+	if (status == 0) {
 		harvest->rtt_ns =
 			RBX_MAX(harvest->rtt_ns, now_ns - last->posted_ns);
-	else if (status != -ECANCELED)
+		RBX_STORE_RELAXED(&ring->answered_count,
+				  ring->answered_count + 1);
+	} else if (status != -ECANCELED) {
 		harvest->failed = true;
+	}
 	if (status != 0 && !is_of_connection(status))
 		RBX_STORE_RELAXED(&channel->failed, 1);
 	for (; at != number; at++)

@@ -21,6 +21,7 @@ struct rbx_send_ring {
 	uint32_t depth_count; /* a power of two */
 	uint32_t posted_count; /* atomic, the combiner's; wraps */
 	uint32_t completed_count; /* atomic, the poller's; wraps */
+	uint32_t answered_count; /* the same: completions that went well */
 };
 
 static inline void rbx_send_ring_init(struct rbx_send_ring *ring,
@@ -32,6 +33,7 @@ static inline void rbx_send_ring_init(struct rbx_send_ring *ring,
 	ring->depth_count = depth_count;
 	ring->posted_count = 0;
 	ring->completed_count = 0;
+	ring->answered_count = 0;
 }
 
 static inline struct rbx_work *rbx_send_ring_slot(struct rbx_send_ring *ring,

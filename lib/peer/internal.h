@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * internal.h - what the files of a peer share: peer.c opens and closes,
- * send.c posts, keeper.c repairs.
+ * send.c posts, stall.c sees that it is answered, keeper.c repairs.
  */
 #ifndef RBX_LIB_PEER_INTERNAL_H
 #define RBX_LIB_PEER_INTERNAL_H
@@ -10,10 +10,12 @@
 
 #include "core/channel.h"
 #include "core/peer_state.h"
+#include "core/stall.h"
 #include "lib/clock.h"
 #include "lib/context.h"
 #include "lib/peer/peer.h"
 #include "lib/poller/plug.h"
+#include "lib/poller/poller.h"
 
 /* wr_id of the receive that a data queue pair keeps posted to hear of its end;
  * work requests are numbered with 32 bits. */
@@ -30,6 +32,8 @@ struct rbx_lane {
 	uint32_t ring_index;
 	struct rbx_qp *qp; /* NULL while the connection is broken */
 	bool tail_is_silent; /* the last posted has no signal; the combiner's */
+	struct rbx_stall stall; /* the keeper's */
+	uint64_t polls_count; /* the keeper's: of the poller when it looked */
 };
 
 struct rbx_peer {
@@ -48,6 +52,9 @@ struct rbx_peer {
 	struct rbx_peer_state state;
 	bool closing;
 	bool broken_meanwhile; /* noted while it was opened or resumed */
+	uint64_t look_at_ns; /* when the keeper looks for a stall again */
+	uint32_t stalls_count; /* in a row, with nothing answered between */
+	uint32_t stalled_at_count; /* what was answered at the last one */
 	char reason[RBX_ERROR_TEXT_MAX]; /* of the last break */
 	struct rbx_fragment *again_first; /* to be sent after a resume */
 	struct rbx_fragment *again_last;
@@ -72,5 +79,12 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer);
 /* Something is wrong with the connection. Any thread. */
 void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason);
 void *rbx_peer_keeper_main(void *peer);
+
+/* stall.c: the keeper's, which holds the peer's lock. */
+
+/* Looks, where it is time to. True: posted work requests are not answered. */
+bool rbx_peer_stands_still(struct rbx_peer *peer);
+/* Whether nothing was answered between the last two times. */
+bool rbx_peer_stalls_again(const struct rbx_peer *peer);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * keeper.c - the thread that restores a peer's connection, or gives up.
  *
- * It sleeps while all is well. When a work request fails, a queue pair ends, or
+ * When a work request fails, a queue pair ends, or
  * the control session is lost (rbx_peer_note_broken), it
  *
  *   1. halts the channel and seizes the combiner's role: from here on nothing
@@ -16,6 +16,10 @@
  *
  * Where 3 or 4 cannot be done in time the channel is declared dead: what waits,
  * and all that comes later, ends with -EHOSTUNREACH.
+ *
+ * While all is well it looks now and then whether a peer that is alive also
+ * answers work requests (stall.c). One that does not gets new queue pairs; one
+ * that does not answer on these either is given up, as if it had gone.
  *
  * The core's peer_state decides when to do what; this file does it.
  */
@@ -89,9 +93,8 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 	}
 }
 
-void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
+static void note_broken_locked(struct rbx_peer *peer, const char *reason)
 {
-	pthread_mutex_lock(&peer->lock);
 	if (!peer->closing &&
 	    rbx_peer_state_broken(&peer->state, rbx_now_ns())) {
 		snprintf(peer->reason, sizeof(peer->reason), "%s", reason);
@@ -99,6 +102,12 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 		pthread_cond_signal(&peer->changed);
 	}
 	peer->broken_meanwhile = true;
+}
+
+void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
+{
+	pthread_mutex_lock(&peer->lock);
+	note_broken_locked(peer, reason);
 	pthread_mutex_unlock(&peer->lock);
 }
 
@@ -200,10 +209,7 @@ static void sleep_until_locked(struct rbx_peer *peer, uint64_t at_ns)
 {
 	struct timespec at = rbx_timespec_at(at_ns);
 
-	if (at_ns == UINT64_MAX)
-		pthread_cond_wait(&peer->changed, &peer->lock);
-	else
-		pthread_cond_timedwait(&peer->changed, &peer->lock, &at);
+	pthread_cond_timedwait(&peer->changed, &peer->lock, &at);
 }
 
 void *rbx_peer_keeper_main(void *arg)
@@ -219,16 +225,24 @@ void *rbx_peer_keeper_main(void *arg)
 			drain(peer);
 			pthread_mutex_lock(&peer->lock);
 			rbx_peer_state_drained(&peer->state, rbx_now_ns());
+			/* New queue pairs have been of no use to it. */
+			if (rbx_peer_stalls_again(peer))
+				rbx_peer_state_resume_failed(
+					&peer->state, -ESTALE, rbx_now_ns());
 			continue;
 		}
 		action = rbx_peer_state_next(&peer->state, rbx_now_ns(),
 					     &at_ns);
-		if (action == RBX_PEER_WAIT)
-			sleep_until_locked(peer, at_ns);
-		else if (action == RBX_PEER_RESUME)
+		if (action == RBX_PEER_WAIT) {
+			sleep_until_locked(peer, RBX_MIN(at_ns, peer->look_at_ns));
+			if (rbx_peer_stands_still(peer))
+				note_broken_locked(
+					peer, "it answers no work request");
+		} else if (action == RBX_PEER_RESUME) {
 			resume_locked(peer);
-		else
+		} else {
 			give_up_locked(peer);
+		}
 	}
 	pthread_mutex_unlock(&peer->lock);
 	return NULL;

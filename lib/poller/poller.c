@@ -160,7 +160,7 @@ int rbx_poller_poll(struct rbx_poller *poller)
 
 void rbx_poller_arm(struct rbx_poller *poller)
 {
-	poller->armed = true;
+	RBX_STORE_RELAXED(&poller->armed, true);
 	add(&poller->counters.arms, 1);
 	poller->ctx->device->ops->arm(poller->cq);
 }
@@ -169,11 +169,24 @@ void rbx_poller_disarm(struct rbx_poller *poller)
 {
 	uint64_t ignored;
 
-	poller->armed = false;
+	RBX_STORE_RELAXED(&poller->armed, false);
 	poller->ctx->device->ops->consume_events(poller->cq);
 	/* Fails where nobody woke us. */
 	if (read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
 		return;
+}
+
+bool rbx_poller_has_looked(const struct rbx_poller *poller,
+			   uint64_t *polls_count)
+{
+	struct pollfd event = { .fd = poller->cq->event_fd, .events = POLLIN };
+	uint64_t count = RBX_LOAD_RELAXED(&poller->counters.polls);
+
+	if (count != *polls_count) {
+		*polls_count = count;
+		return true;
+	}
+	return RBX_LOAD_RELAXED(&poller->armed) && poll(&event, 1, 0) == 0;
 }
 
 static void sleep_for_event(struct rbx_poller *poller)

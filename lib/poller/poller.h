@@ -54,7 +54,7 @@ struct rbx_poller {
 	struct rbx_node *ended;
 	bool unpark; /* atomic: a combiner is parked that no completion frees */
 	pthread_mutex_t lock; /* who polls; guards all below */
-	bool armed; /* events are to be consumed before the next poll */
+	bool armed; /* atomic: events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;
 	struct rbx_histogram latency;
 	uint64_t round_ns; /* when the last poll found something */
@@ -89,6 +89,14 @@ int rbx_poller_poll(struct rbx_poller *poller);
  * disarm() makes them unreadable again. */
 void rbx_poller_arm(struct rbx_poller *poller);
 void rbx_poller_disarm(struct rbx_poller *poller);
+
+/*
+ * Whether nothing that completed long ago can be waiting here: it has polled since
+ * *polls_count was set, which is set anew, or it sleeps and has no reason to wake.
+ * Any thread.
+ */
+bool rbx_poller_has_looked(const struct rbx_poller *poller,
+			   uint64_t *polls_count);
 
 /* The poller whose callbacks this thread is running, or NULL. */
 struct rbx_poller *rbx_poller_current(void);

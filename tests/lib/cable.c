@@ -34,9 +34,11 @@ enum { CLIENT, SERVER };
 
 struct wire {
 	bool used;
+	bool held; /* carries nothing any more */
 	bool is_ghost; /* the client's end is closed */
 	uint64_t due_ns; /* of a ghost: nothing is carried before */
 	uint64_t number; /* when it was made */
+	uint64_t brought_bytes; /* to the client */
 	int fds[2]; /* CLIENT, SERVER */
 	struct flow flows[2]; /* towards the client, the server */
 };
@@ -49,6 +51,8 @@ struct cable {
 	pthread_mutex_t lock; /* guards all below */
 	bool stop, held, unplugged;
 	uint32_t garble_count;
+	uint64_t hold_from; /* number of a wire */
+	uint64_t hold_after_bytes;
 	uint64_t wires_made;
 	struct wire wires[CABLE_WIRES_MAX];
 };
@@ -113,6 +117,8 @@ static void take_connection(struct cable *cable)
 	wire->flows[CLIENT].begin = wire->flows[CLIENT].end = 0;
 	wire->flows[SERVER].begin = wire->flows[SERVER].end = 0;
 	wire->number = ++cable->wires_made;
+	wire->held = false;
+	wire->brought_bytes = 0;
 	wire->used = true;
 }
 
@@ -141,6 +147,8 @@ static bool carry(struct cable *cable, struct wire *wire, int to)
 		 flow->end - flow->begin, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n > 0)
 		flow->begin += (uint32_t)n;
+	if (n > 0 && to == CLIENT)
+		wire->brought_bytes += (uint64_t)n;
 	return n > 0 || errno == EAGAIN;
 }
 
@@ -179,9 +187,16 @@ static bool carry_late(struct wire *wire)
 
 static bool carry_both(struct cable *cable, struct wire *wire)
 {
+	bool goes_on;
+
+	if (wire->held)
+		return true;
 	if (wire->is_ghost)
 		return carry_late(wire);
-	return carry(cable, wire, SERVER) && carry(cable, wire, CLIENT);
+	goes_on = carry(cable, wire, SERVER) && carry(cable, wire, CLIENT);
+	wire->held = wire->number >= cable->hold_from &&
+		     wire->brought_bytes >= cable->hold_after_bytes;
+	return goes_on;
 }
 
 /* What to wait for: room for what is in hand, else new bytes. */
@@ -202,8 +217,9 @@ static nfds_t gather(struct cable *cable, struct pollfd *fds)
 	for (uint32_t i = 0; i < CABLE_WIRES_MAX && !cable->held; i++) {
 		struct wire *wire = &cable->wires[i];
 
-		for (int end = 0; wire->used && !wire->is_ghost && end < 2;
-		     end++)
+		if (!wire->used || wire->is_ghost || wire->held)
+			continue;
+		for (int end = 0; end < 2; end++)
 			fds[count++] = (struct pollfd){
 				.fd = wire->fds[end],
 				.events = events_at(wire, end),
@@ -245,6 +261,7 @@ struct cable *cable_lay(const char *server_address)
 	unsigned int port;
 
 	assert_non_null(cable);
+	cable->hold_from = UINT64_MAX;
 	assert_int_equal(sscanf(server_address, "127.0.0.1:%u", &port), 1);
 	here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	cable->server = here;
@@ -292,17 +309,44 @@ void cable_cut(struct cable *cable)
 	pthread_mutex_unlock(&cable->lock);
 }
 
-void cable_cut_newest(struct cable *cable)
+static struct wire *newest_locked(struct cable *cable)
 {
 	struct wire *newest = NULL;
 
-	pthread_mutex_lock(&cable->lock);
 	for (uint32_t i = 0; i < CABLE_WIRES_MAX; i++)
 		if (cable->wires[i].used && !cable->wires[i].is_ghost &&
 		    (!newest || cable->wires[i].number > newest->number))
 			newest = &cable->wires[i];
+	return newest;
+}
+
+void cable_cut_newest(struct cable *cable)
+{
+	struct wire *newest;
+
+	pthread_mutex_lock(&cable->lock);
+	newest = newest_locked(cable);
 	if (newest)
 		wire_end(newest);
+	pthread_mutex_unlock(&cable->lock);
+}
+
+void cable_hold_newest(struct cable *cable)
+{
+	struct wire *newest;
+
+	pthread_mutex_lock(&cable->lock);
+	newest = newest_locked(cable);
+	if (newest)
+		newest->held = true;
+	pthread_mutex_unlock(&cable->lock);
+}
+
+void cable_hold_those_to_come(struct cable *cable, uint32_t skip)
+{
+	pthread_mutex_lock(&cable->lock);
+	cable->hold_after_bytes = newest_locked(cable)->brought_bytes;
+	cable->hold_from = cable->wires_made + 1 + skip;
 	pthread_mutex_unlock(&cable->lock);
 }
 
