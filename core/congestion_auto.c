@@ -10,14 +10,15 @@
  * throughput, and climbs.
  *
  * Time is cut into epochs. One epoch in two or more is a trial with another
- * window: up by an octave or a half, down by a half, or by two octaves in a leap.
- * A trial is compared with the mean of the epochs before and after it, and says
- * nothing where these two differ much. The gains of each kind of trial are added
- * up, an upward one less UP_COST, a downward one more DOWN_WORTH, never below
- * zero, and the window moves when the sum is clearly more than chance makes: how
- * much two epochs of the same window differ is measured along with it. Thus a
- * large gain is taken after one trial, a small one after several, and where it
- * makes no difference the window shrinks slowly, until it does: that is the knee.
+ * window: up by an octave or a half, down by a half, or by two octaves in a
+ * leap. A trial is compared with the mean of the epochs before and after it,
+ * and says nothing where these two differ much. The gains of each kind of trial
+ * are added up, an upward one less UP_COST, a downward one more DOWN_WORTH,
+ * never below zero, and the window moves when the sum is clearly more than
+ * chance makes: how much two epochs of the same window differ is measured along
+ * with it. Thus a large gain is taken after one trial, a small one after
+ * several, and where it makes no difference the window shrinks slowly, until it
+ * does: that is the knee.
  *
  * While nothing is found the trials become rare; when the throughput changes by
  * itself (more threads, another peer) they become frequent again. A gain beyond
