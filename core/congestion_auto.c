@@ -204,6 +204,15 @@ static bool has_changed(const struct climb *climb, uint64_t rate)
 	       is_above(climb, gain(climb->rate, rate), OTHER_LOAD);
 }
 
+/* Another load: what was found says nothing of it. */
+static void start_over(struct climb *climb)
+{
+	climb->rest = 0;
+	climb->rest_left = 0;
+	climb->may_leap = true;
+	climb->step = STEP_LEAP;
+}
+
 static void learn_noise(struct climb *climb, int32_t difference)
 {
 	difference = difference < 0 ? -difference : difference;
@@ -230,11 +239,16 @@ static void end_check(struct climb *climb, uint64_t rate, uint64_t now_ns)
 {
 	int32_t *evidence = &climb->evidence[climb->step];
 
-	if (!has_changed(climb, rate)) {
-		*evidence += gain(climb->trial_rate, (climb->rate + rate) / 2);
-		*evidence += is_up(climb->step) ? -UP_COST : DOWN_WORTH;
-		*evidence = RBX_MAX(*evidence, 0);
+	if (has_changed(climb, rate)) {
+		learn_noise(climb, gain(rate, climb->rate));
+		start_over(climb);
+		climb->rate = rate;
+		begin(climb, PHASE_STEADY, climb->kept_bytes, now_ns);
+		return;
 	}
+	*evidence += gain(climb->trial_rate, (climb->rate + rate) / 2);
+	*evidence += is_up(climb->step) ? -UP_COST : DOWN_WORTH;
+	*evidence = RBX_MAX(*evidence, 0);
 	learn_noise(climb, gain(rate, climb->rate));
 	climb->rate = rate;
 	if (climb->step == STEP_LEAP)
@@ -250,12 +264,8 @@ static void end_check(struct climb *climb, uint64_t rate, uint64_t now_ns)
 
 static void end_steady(struct climb *climb, uint64_t rate, uint64_t now_ns)
 {
-	if (has_changed(climb, rate)) {
-		climb->rest = 0;
-		climb->rest_left = 0;
-		climb->may_leap = true;
-		climb->step = STEP_LEAP;
-	}
+	if (has_changed(climb, rate))
+		start_over(climb);
 	climb->rate = rate;
 	if (climb->rest_left == 0) {
 		begin_trial(climb, now_ns);

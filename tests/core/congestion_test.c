@@ -191,6 +191,33 @@ static void auto_leaves_a_deep_collapse_within_a_second(void **state)
 	}
 }
 
+/* Also while the policy is trying something else. */
+static void auto_notices_a_collapse_whenever_it_comes(void **state)
+{
+	struct device_model device = pipe;
+
+	(void)state;
+	device.demand = 256;
+	device.service_ns = 2500;
+	device.latency_ns = 30000;
+	for (uint32_t moment = 0; moment < 32; moment++) {
+		struct device_model *model =
+			new_model(&device, &rbx_congestion_auto);
+		uint64_t best, window_bytes, rate;
+
+		device_model_run(model, SECOND / 4 + moment * SECOND / 100);
+		model->overload_work_requests = 16;
+		model->overload_ns = 400;
+		best = device_model_best(model, &window_bytes);
+		device_model_run(model, SECOND);
+		rate = device_model_run(model, SECOND);
+		if (rate * 100 < best * 85)
+			fail_msg("moment %u: %u %% of the best", moment,
+				 (unsigned int)(rate * 100 / best));
+		free_model(model);
+	}
+}
+
 /* Large work requests: a step of a half octave is less than one of them. */
 static void policies_find_the_knee_in_large_steps(void **state)
 {
@@ -253,6 +280,7 @@ int main(void)
 		cmocka_unit_test(policies_bear_services_of_random_length),
 		cmocka_unit_test(policies_find_a_knee_below_a_small_load),
 		cmocka_unit_test(auto_leaves_a_deep_collapse_within_a_second),
+		cmocka_unit_test(auto_notices_a_collapse_whenever_it_comes),
 		cmocka_unit_test(policies_find_the_knee_in_large_steps),
 		cmocka_unit_test(auto_stays_near_the_demand),
 		cmocka_unit_test(policies_survive_errors),
