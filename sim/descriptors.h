@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * descriptors.h - what poll() waits for in a simulation: counters that are
+ * readable while they are not zero, as those of eventfd(2).
+ *
+ * The host's code makes them by eventfd(); a device makes them for the events of
+ * its completion queues and listeners, and raises them from its own events. Each
+ * is waited for by one fiber at a time.
+ */
+#ifndef RBX_SIM_DESCRIPTORS_H
+#define RBX_SIM_DESCRIPTORS_H
+
+#include "core/port.h"
+
+#define RBX_SIM_DESCRIPTORS_MAX 32768u
+/* Numbers that no file of the process has. */
+#define RBX_SIM_DESCRIPTOR_FIRST 0x10000000
+
+static inline bool rbx_sim_is_descriptor(int fd)
+{
+	return fd >= RBX_SIM_DESCRIPTOR_FIRST;
+}
+
+/* Of the node whose fiber runs; never fails. */
+int rbx_sim_descriptor_open(void);
+void rbx_sim_descriptor_close(int fd);
+/* Adds, and wakes who waits. */
+void rbx_sim_descriptor_raise(int fd, uint64_t count);
+/* Returns the count, which is 0 then. */
+uint64_t rbx_sim_descriptor_take(int fd);
+bool rbx_sim_descriptor_is_raised(int fd);
+
+/* Closes all of a node that has stopped. */
+void rbx_sim_descriptors_stop(uint32_t node);
+
+#endif

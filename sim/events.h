@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * events.h - virtual time, and what happens at which moment of it.
+ *
+ * All that a simulation does is done by an event: a fiber goes on, a message
+ * arrives, a link is cut. Events run in the order of their time, and where times
+ * are equal in the order in which they were asked for. Nothing else orders them,
+ * no address and no clock of the machine, so a run can be repeated.
+ *
+ * An event is part of what it is about and is linked in while it is queued, so
+ * the queue allocates nothing. An event runs once; it may queue itself again.
+ *
+ *	struct link {
+ *		struct rbx_sim_event heals;
+ *		bool is_cut;
+ *	};
+ *	static void heal(struct rbx_sim_event *event)
+ *	{
+ *		RBX_CONTAINER_OF(event, struct link, heals)->is_cut = false;
+ *	}
+ *	...
+ *	link->heals.run = heal;
+ *	rbx_sim_after(&link->heals, 1000000);
+ *
+ * There is one simulation in a process: time is global.
+ */
+#ifndef RBX_SIM_EVENTS_H
+#define RBX_SIM_EVENTS_H
+
+#include "core/port.h"
+
+/* Queued at once: a fiber and a timer for each thread of 64 nodes, and all that
+ * their queue pairs may hold, is below half of it. */
+#define RBX_SIM_EVENTS_MAX (1u << 18)
+
+struct rbx_sim_event {
+	void (*run)(struct rbx_sim_event *event);
+	uint64_t at_ns; /* while it is queued */
+	uint32_t place; /* in the queue, from 1; 0: not queued */
+};
+
+/* Virtual nanoseconds since the start of the run. */
+uint64_t rbx_sim_now(void);
+
+/* Queues an event; one that is queued is moved. What is past is now. */
+void rbx_sim_at(struct rbx_sim_event *event, uint64_t at_ns);
+void rbx_sim_after(struct rbx_sim_event *event, uint64_t delay_ns);
+
+static inline bool rbx_sim_is_queued(const struct rbx_sim_event *event)
+{
+	return event->place != 0;
+}
+
+/* Of one that is not queued it does nothing. */
+void rbx_sim_cancel(struct rbx_sim_event *event);
+
+/* Runs the next event. False: there is none. */
+bool rbx_sim_step(void);
+
+/* How many have run. */
+uint64_t rbx_sim_events_run(void);
+
+/* Forgets all events and starts again at 0: for tests. */
+void rbx_sim_events_reset(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fabric.h - a device of the simulation, and what the world does to it.
+ *
+ * A fabric of the simulation is a fabric like the others (fabric/fabric.h), on
+ * the queue of events: open() makes a device of the node whose fiber calls it
+ * (rbx_sim_node()), connect() may wait, and what comes later comes by an event.
+ * Its event descriptors are those of descriptors.h. Addresses are texts "nN:P",
+ * node N and port P.
+ *
+ * plain/ is as quick and as hostile as a reliable connection may be, for proofs;
+ * nic/ models what a NIC costs, for measurements.
+ */
+#ifndef RBX_SIM_FABRIC_H
+#define RBX_SIM_FABRIC_H
+
+#include "fabric/fabric.h"
+
+struct rbx_sim_fabric {
+	const struct rbx_fabric_ops *ops;
+	/* Before a run, after rbx_sim_sites_draw(). */
+	void (*begin)(uint64_t seed);
+	/* The node has lost its power: its connections are silent, its devices
+	 * are gone. Nobody calls close() for them. */
+	void (*node_stop)(uint32_t node);
+	/* Nothing passes between a node and all others while it is cut. */
+	void (*node_cut)(uint32_t node, bool is_cut);
+	/* NULL, or what is wrong: an invariant of the device's own. */
+	const char *(*check)(void);
+};
+
+extern const struct rbx_sim_fabric rbx_sim_fabric_plain;
+extern const struct rbx_sim_fabric rbx_sim_fabric_nic;
+
+#endif

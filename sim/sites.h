@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sites.h - the places where a simulated world may go wrong.
+ *
+ * A site has a name, a chance and a budget. It is asked each time that it could
+ * fire. Two levels: a run first draws which sites are on, each with one chance
+ * in four, and only those fire. So rare combinations get runs of their own, and
+ * within them they are frequent.
+ *
+ *	if (rbx_sim_site(RBX_SIM_SITE_late_completion))
+ *		delay_ns += rbx_sim_site_draw(RBX_SIM_SITE_late_completion,
+ *					      1000, 1000000);
+ *
+ * A new fault is a line here and the call where it happens.
+ */
+#ifndef RBX_SIM_SITES_H
+#define RBX_SIM_SITES_H
+
+#include "core/port.h"
+
+/*
+ * X(name, chance, budget, what): chance of a million for each time that it is
+ * asked; budget: how often at most in a run, 0: no limit.
+ */
+#define RBX_SIM_SITES(X)                                                      \
+	/* Asked by the device, for each work request or completion. */       \
+	X(late_completion, 20000, 0, "a completion waits for up to 1 ms")     \
+	X(late_placement, 50000, 0,                                           \
+	  "written bytes are placed late, in any order")                      \
+	X(scribble, 500000, 0,                                                \
+	  "a buffer of ours holds junk between post and completion")          \
+	X(receiver_not_ready, 2000, 16,                                       \
+	  "a send finds no receive in time and fails")                        \
+	X(retry_exceeded, 300, 16, "a work request is never answered")        \
+	X(qp_error, 300, 16, "a queue pair fails; all posted is flushed")     \
+	X(stale_key, 300, 16, "a key is refused as if it had been revoked")   \
+	X(post_full, 1000, 0, "a post takes only a part of its chain")        \
+	/* Asked for each connection. */                                      \
+	X(connect_refused, 100000, 16, "nobody accepts")                      \
+	X(connect_timeout, 100000, 8, "nobody answers")                       \
+	X(connect_cut, 100000, 8, "the connection ends while it is made")     \
+	/* Asked by the scenario, now and then. */                            \
+	X(server_crash, 300000, 3, "a server stops for good")                 \
+	X(server_restart, 300000, 3, "a server stops and starts anew")        \
+	X(partition, 300000, 6, "a server is cut off for a while")            \
+	X(slow_node, 300000, 8, "a node stands still for a while")            \
+	X(pressure, 300000, 8, "a server's host runs short of memory")        \
+	/* Asked by the host. */                                              \
+	X(memory_shortage, 50000, 32, "a server cannot allocate a slab")      \
+	X(clock_skew, 700000, 0, "a node's clock runs up to 1 % off")         \
+	X(preempt, 20000, 0, "a thread is preempted at an atomic or a lock")
+
+enum rbx_sim_site {
+#define X(name, chance, budget, what) RBX_SIM_SITE_##name,
+	RBX_SIM_SITES(X)
+#undef X
+	RBX_SIM_SITES_COUNT,
+};
+
+/* "late-completion"; with dashes, as on the command line. */
+const char *rbx_sim_site_name(enum rbx_sim_site site);
+const char *rbx_sim_site_purpose(enum rbx_sim_site site);
+/* False: there is no such site. */
+bool rbx_sim_site_find(const char *name, enum rbx_sim_site *site);
+
+/* Before a run: none is on. */
+void rbx_sim_sites_reset(uint64_t seed);
+/* Lets the site take part in the draw. */
+void rbx_sim_site_allow(enum rbx_sim_site site);
+/* On in this run, with this chance, whatever is drawn; 0: off. */
+void rbx_sim_site_force(enum rbx_sim_site site, uint32_t of_a_million);
+/* Draws which of those that are allowed are on. */
+void rbx_sim_sites_draw(void);
+/* From now on nothing goes wrong: the world heals. */
+void rbx_sim_sites_heal(void);
+
+bool rbx_sim_site_is_on(enum rbx_sim_site site);
+uint32_t rbx_sim_site_chance(enum rbx_sim_site site);
+uint64_t rbx_sim_site_fired(enum rbx_sim_site site);
+
+/* Whether it goes wrong here and now. */
+bool rbx_sim_site(enum rbx_sim_site site);
+/* How badly: from low to high, by the site's own generator. */
+uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
+
+#endif
