@@ -48,7 +48,7 @@ static int open_device(struct rbx_context *ctx)
 			   &ctx->fabric.options.overload_work_requests,
 			   &ctx->fabric.options.overload_cost_ns);
 	if (ctx->fabric.options.overload_cost_ns != 0 &&
-	    ctx->fabric.ops != &rbx_fabric_soft)
+	    strcmp(ctx->fabric.ops->name, "soft") != 0)
 		return rbx_error(-EINVAL,
 				 "overload=%s: only the soft fabric can; give "
 				 "fabric=soft or soft:tcp",

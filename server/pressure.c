@@ -9,45 +9,17 @@
  *
  * Left out: limits of a memory control group, which MemAvailable does not show.
  */
-#include <stdio.h>
-#include <string.h>
-
+#include "server/host_memory.h"
 #include "server/state.h"
 
 #define RESERVE_DIVISOR 64
 #define CHECK_INTERVAL_NS 1000000000ull
 
-struct host_memory {
-	uint64_t total_bytes;
-	uint64_t available_bytes;
-};
-
-/* False where the kernel does not tell: then there is no pressure to see. */
-static bool host_memory_read(struct host_memory *memory)
-{
-	unsigned long long total_kib = 0, available_kib = 0;
-	char line[128];
-	FILE *file = fopen("/proc/meminfo", "re");
-
-	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "MemTotal: %llu kB", &total_kib) == 1)
-			continue;
-		if (sscanf(line, "MemAvailable: %llu kB", &available_kib) == 1)
-			break;
-	}
-	fclose(file);
-	memory->total_bytes = total_kib << 10;
-	memory->available_bytes = available_kib << 10;
-	return total_kib && available_kib;
-}
-
 bool rbx_host_has_room(const struct rbx_server *s)
 {
-	struct host_memory memory;
+	struct rbx_host_memory memory;
 
-	return !host_memory_read(&memory) ||
+	return !rbx_host_memory_read(&memory) ||
 	       memory.available_bytes >= s->options.slab_bytes +
 						 memory.total_bytes /
 							 RESERVE_DIVISOR;
@@ -56,13 +28,13 @@ bool rbx_host_has_room(const struct rbx_server *s)
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_counts counts;
-	struct host_memory memory;
+	struct rbx_host_memory memory;
 	uint64_t wanted_bytes, wanted_count;
 
 	if (now_ns - s->pressure_checked_ns < CHECK_INTERVAL_NS)
 		return;
 	s->pressure_checked_ns = now_ns;
-	if (!host_memory_read(&memory))
+	if (!rbx_host_memory_read(&memory))
 		return;
 	wanted_bytes = memory.total_bytes / RESERVE_DIVISOR / 2;
 	if (memory.available_bytes >= wanted_bytes)

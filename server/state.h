@@ -16,7 +16,7 @@
  *	letters.c         what this program and a client's say to each other
  *	attach.c          data queue pairs
  *	slab_memory.c     the memory of a slab
- *	pressure.c        is the host itself short of memory?
+ *	pressure.c        is the host itself short of memory? (host_memory.c)
  *
  * Everything is allocated at the start, with fixed bounds; what a peer does can
  * make a table full, never grow. Tables are indexed by small numbers that travel

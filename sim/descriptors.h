@@ -30,6 +30,10 @@ void rbx_sim_descriptor_raise(int fd, uint64_t count);
 uint64_t rbx_sim_descriptor_take(int fd);
 bool rbx_sim_descriptor_is_raised(int fd);
 
+/* For poll(): who raises it in between wakes the fiber that runs. */
+void rbx_sim_descriptor_wait_begin(int fd);
+void rbx_sim_descriptor_wait_end(int fd);
+
 /* Closes all of a node that has stopped. */
 void rbx_sim_descriptors_stop(uint32_t node);
 

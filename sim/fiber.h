@@ -64,6 +64,7 @@ void rbx_sim_node_stop(uint32_t node);
 /* Its fibers go on no earlier than this. */
 void rbx_sim_node_stall(uint32_t node, uint64_t until_ns);
 /* Its clock gains so many of a million, or loses them where negative. */
+#define RBX_SIM_SKEW_MAX 10000
 void rbx_sim_node_skew(uint32_t node, int32_t of_a_million);
 /* What the clock of a node says now. */
 uint64_t rbx_sim_node_clock(uint32_t node);

@@ -148,3 +148,15 @@ uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high)
 {
 	return rbx_sim_between(&sites[site].random, low, high);
 }
+
+static bool (*harm_judge)(uint32_t node);
+
+void rbx_sim_may_harm_by(bool (*judge)(uint32_t node))
+{
+	harm_judge = judge;
+}
+
+bool rbx_sim_may_harm(uint32_t node)
+{
+	return harm_judge == NULL || harm_judge(node);
+}

@@ -32,6 +32,8 @@
 	X(receiver_not_ready, 2000, 16,                                       \
 	  "a send finds no receive in time and fails")                        \
 	X(retry_exceeded, 300, 16, "a work request is never answered")        \
+	X(stray_write, 500000, 0,                                             \
+	  "a write under way when its queue pair ends is placed later")       \
 	X(qp_error, 300, 16, "a queue pair fails; all posted is flushed")     \
 	X(stale_key, 300, 16, "a key is refused as if it had been revoked")   \
 	X(post_full, 1000, 0, "a post takes only a part of its chain")        \
@@ -82,5 +84,13 @@ uint64_t rbx_sim_site_fired(enum rbx_sim_site site);
 bool rbx_sim_site(enum rbx_sim_site site);
 /* How badly: from low to high, by the site's own generator. */
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
+
+/*
+ * Whether harm that may cost a replica can be done to a node now. The world says
+ * yes where all that was promised would survive it; without a world all may be
+ * harmed.
+ */
+bool rbx_sim_may_harm(uint32_t node);
+void rbx_sim_may_harm_by(bool (*judge)(uint32_t node));
 
 #endif

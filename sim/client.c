@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * client.c - a client of the world: a context, a volume and how both are used,
+ * all drawn from the seed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/volume/volume.h"
+#include "sim/fail.h"
+#include "sim/sites.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+/* One of the words of "a b c". */
+static void draw_option(struct rbx_sim_client *client, const char *key,
+			const char *words)
+{
+	char text[64], *word = text;
+	uint32_t count = 1, chosen;
+
+	for (const char *c = words; *c; c++)
+		count += *c == ' ';
+	chosen = rbx_random_below(&client->random, count);
+	for (; chosen; chosen--)
+		words = strchr(words, ' ') + 1;
+	word += sprintf(text, "%s=", key);
+	snprintf(word, sizeof(text) - (size_t)(word - text), "%.*s",
+		 (int)strcspn(words, " "), words);
+	if (rbx_options_set(&client->options, text))
+		rbx_sim_fail("start", "%s", rbx_last_error());
+}
+
+static void draw_options(struct rbx_sim_client *client)
+{
+	rbx_options_defaults(&client->options);
+	client->options.insecure = 1;
+	strcpy(client->options.tune_file, "none");
+	draw_option(client, "mode", "single doorbell merge hybrid hybrid hybrid");
+	draw_option(client, "polling",
+		    "event event-batch:4 hybrid adaptive:2 adaptive:8:4");
+	draw_option(client, "fragment", "4K 8K 16K 64K");
+	draw_option(client, "window", "off 64K 128K 1M aimd delay auto auto");
+	draw_option(client, "window_work_requests", "0 0 1 4 64");
+	draw_option(client, "queue_pairs", "1 1 2 4");
+	draw_option(client, "pollers", "1 1 2 peer queue_pair");
+	draw_option(client, "requests_max", "64 128 1024");
+	draw_option(client, "buffers", "staging direct auto");
+	draw_option(client, "peer_timeout_ms", "1000 2000 5000");
+}
+
+static void draw_load(struct rbx_sim_client *client)
+{
+	struct rbx_random *random = &client->random;
+	struct rbx_sim_load *load = &client->load;
+
+	load->threads_count = 1 + rbx_random_below(random, RBX_SIM_THREADS_MAX);
+	load->depth_count = 1u << rbx_random_below(random, 6);
+	load->read_percent = 10 + 20 * rbx_random_below(random, 5);
+	load->unit_bytes = client->volume_options.checksums ?
+				   RBX_PAGE_BYTES :
+				   RBX_SIM_UNIT_BYTES;
+	load->units_max = 1u << rbx_random_below(random, 6);
+	load->hot_bytes = rbx_random_below(random, 2) ? 16 << 10 : 0;
+	load->think_ns_max = (10u << 3 * rbx_random_below(random, 3)) * RBX_SIM_MS;
+	load->has_flags = true;
+}
+
+void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
+{
+	struct rbx_random *random = &client->random;
+
+	rbx_sim_random_split(random, rbx_sim_world.options->seed, "client",
+			     index);
+	client->index = index;
+	client->node = 1 + rbx_sim_world.servers_count + index;
+	rbx_volume_options_defaults(&client->volume_options);
+	client->volume_options.replicas =
+		RBX_MIN(1 + rbx_random_below(random, RBX_REPLICAS_MAX),
+			rbx_sim_world.servers_count);
+	client->volume_options.checksums = rbx_random_below(random, 2);
+	client->size_bytes =
+		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));
+	draw_options(client);
+	draw_load(client);
+}
+
+void rbx_sim_client_print(const struct rbx_sim_client *client)
+{
+	const struct rbx_options *options = &client->options;
+	const struct rbx_sim_load *load = &client->load;
+
+	printf("client %u: replicas=%u checksums=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%u requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
+	       client->index, client->volume_options.replicas,
+	       client->volume_options.checksums,
+	       (unsigned long long)client->size_bytes, options->mode,
+	       options->polling, options->fragment_bytes, options->window,
+	       options->window_work_requests, options->queue_pairs,
+	       options->pollers, options->requests_max, options->buffers,
+	       options->peer_timeout_ms, load->threads_count,
+	       load->depth_count, load->read_percent, load->unit_bytes,
+	       load->units_max, (unsigned long long)load->hot_bytes);
+}
+
+static void told(struct rbx_volume *volume, const struct rbx_event *event,
+		 void *user)
+{
+	struct rbx_sim_client *client = user;
+
+	(void)volume;
+	RBX_SIM_TRACE(client->node, "volume-event", "kind", event->kind,
+		      "slabs", event->slab_count);
+}
+
+/* A server that nobody answers at is a reason to try again, for a while. */
+#define OPEN_TRIES 100u
+#define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
+
+static void volume_open(struct rbx_sim_client *client, const char *servers)
+{
+	for (uint32_t i = 0; i < OPEN_TRIES; i++) {
+		if (rbx_volume_open(client->ctx, &client->volume, servers,
+				    client->size_bytes,
+				    &client->volume_options) == 0)
+			return;
+		client->volume = NULL;
+		RBX_SIM_TRACE(client->node, "open-failed", "time", i, "of",
+			      OPEN_TRIES);
+		rbx_sim_sleep(OPEN_PAUSE_NS);
+	}
+	rbx_sim_fail("start", "client %u: %s", client->index, rbx_last_error());
+}
+
+static void *open_all(void *arg)
+{
+	struct rbx_sim_client *client = arg;
+	char servers[RBX_SIM_SERVERS_MAX * 12] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		at += (size_t)sprintf(servers + at, "%sn%u:7000", i ? "," : "",
+				      rbx_sim_world.servers[i].node);
+	client->volume_options.event = told;
+	client->volume_options.user = client;
+	if (rbx_open(&client->ctx, &client->options))
+		rbx_sim_fail("start", "client %u: %s", client->index,
+			     rbx_last_error());
+	volume_open(client, servers);
+	return NULL;
+}
+
+void rbx_sim_client_open(struct rbx_sim_client *client)
+{
+	client->oracle = rbx_sim_oracle_make(client->index + 1,
+					     client->size_bytes);
+	rbx_sim_on(client->node, open_all, client);
+	RBX_SIM_TRACE(client->node, "volume-open", "bytes", client->size_bytes,
+		      "replicas", client->volume_options.replicas);
+}
+
+static void *close_all(void *arg)
+{
+	struct rbx_sim_client *client = arg;
+
+	rbx_volume_close(client->volume);
+	client->volume = NULL;
+	rbx_close(client->ctx); /* asserts that the window is zero */
+	client->ctx = NULL;
+	return NULL;
+}
+
+void rbx_sim_client_close(struct rbx_sim_client *client)
+{
+	rbx_sim_on(client->node, close_all, client);
+	rbx_sim_oracle_free(client->oracle);
+}
+
+struct addition {
+	struct rbx_sim_client *client;
+	const struct rbx_sim_server *server;
+};
+
+static void *add(void *arg)
+{
+	struct addition *addition = arg;
+	char address[16];
+
+	snprintf(address, sizeof(address), "n%u:7000", addition->server->node);
+	/* Refused where the volume still hopes for the server of before; then
+	 * that one is good, or it will be lost and added at the end. */
+	(void)rbx_volume_add_server(addition->client->volume, address);
+	return NULL;
+}
+
+void rbx_sim_client_add_server(struct rbx_sim_client *client,
+			       const struct rbx_sim_server *server)
+{
+	struct addition addition = { client, server };
+
+	rbx_sim_on(client->node, add, &addition);
+}
+
+/* Looks without locks: no fiber runs meanwhile. */
+bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
+{
+	const struct rbx_volume_map *map = client->volume->map;
+
+	for (uint32_t i = 0; i < map->slab_count; i++)
+		if (rbx_slab_health(&map->slabs[i]) != RBX_SLAB_WHOLE)
+			return false;
+	return true;
+}

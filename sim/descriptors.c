@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* descriptors.c - see descriptors.h. */
+#include "sim/descriptors.h"
+
+#include "sim/fiber.h"
+
+struct descriptor {
+	uint64_t count;
+	struct rbx_sim_fiber *waits; /* in poll(); NULL: nobody */
+	uint32_t node;
+	bool is_open;
+};
+
+static struct descriptor table[RBX_SIM_DESCRIPTORS_MAX];
+static uint32_t used, free_list[RBX_SIM_DESCRIPTORS_MAX], free_count;
+
+static struct descriptor *descriptor_of(int fd)
+{
+	uint32_t index = (uint32_t)(fd - RBX_SIM_DESCRIPTOR_FIRST);
+
+	RBX_ASSERT(index < used && table[index].is_open);
+	return &table[index];
+}
+
+int rbx_sim_descriptor_open(void)
+{
+	uint32_t index;
+
+	RBX_ASSERT(free_count != 0 || used < RBX_SIM_DESCRIPTORS_MAX);
+	index = free_count ? free_list[--free_count] : used++;
+	table[index] = (struct descriptor){ .node = rbx_sim_node(),
+					    .is_open = true };
+	return RBX_SIM_DESCRIPTOR_FIRST + (int)index;
+}
+
+void rbx_sim_descriptor_close(int fd)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+
+	RBX_ASSERT(descriptor->waits == NULL);
+	descriptor->is_open = false;
+	free_list[free_count++] = (uint32_t)(fd - RBX_SIM_DESCRIPTOR_FIRST);
+}
+
+void rbx_sim_descriptor_raise(int fd, uint64_t count)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+
+	descriptor->count += count;
+	if (descriptor->waits != NULL)
+		rbx_sim_wake(descriptor->waits);
+}
+
+uint64_t rbx_sim_descriptor_take(int fd)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+	uint64_t count = descriptor->count;
+
+	descriptor->count = 0;
+	return count;
+}
+
+bool rbx_sim_descriptor_is_raised(int fd)
+{
+	return descriptor_of(fd)->count != 0;
+}
+
+void rbx_sim_descriptor_wait_begin(int fd)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+
+	RBX_ASSERT(descriptor->waits == NULL);
+	descriptor->waits = rbx_sim_self();
+}
+
+void rbx_sim_descriptor_wait_end(int fd)
+{
+	descriptor_of(fd)->waits = NULL;
+}
+
+void rbx_sim_descriptors_stop(uint32_t node)
+{
+	for (uint32_t i = 0; i < used; i++) {
+		if (!table[i].is_open || table[i].node != node)
+			continue;
+		table[i].waits = NULL;
+		rbx_sim_descriptor_close(RBX_SIM_DESCRIPTOR_FIRST + (int)i);
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fail.h - the end of a run that has found something.
+ *
+ * An invariant has a short name, which the run's result repeats: "result FAIL
+ * completed-once". The process ends there and then, so that the state is what it
+ * was; a run has a process of its own.
+ */
+#ifndef RBX_SIM_FAIL_H
+#define RBX_SIM_FAIL_H
+
+/* Where something is to be printed before the result; NULL: nothing. */
+void rbx_sim_fail_hook(void (*hook)(void));
+
+/* Prints "result FAIL invariant" and what is known, and exits with 1. */
+void rbx_sim_fail(const char *invariant, const char *format, ...)
+	__attribute__((noreturn, cold, format(printf, 2, 3)));
+
+#define RBX_SIM_EXIT_FAILED 1
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * finish.c - what is demanded in the end, once the world has healed.
+ *
+ * Every request ends within a bound. Every lost replica has been made anew. All
+ * of every volume reads as the oracle says, and each replica of it holds the
+ * same. Then all is closed, nothing stays lent, and no thread is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/volume/volume.h"
+#include "sim/fail.h"
+#include "sim/world.h"
+
+/* Noticing that a peer is gone, resuming, and its end, with slack. */
+#define REQUESTS_END_NS (30000 * RBX_SIM_MS)
+/* The grace of an eviction, a retry each second, and the copying. */
+#define REBUILD_ENDS_NS (120000 * RBX_SIM_MS)
+#define LOOK_AGAIN_NS (50 * RBX_SIM_MS)
+#define READ_BYTES (64u << 10)
+
+static uint32_t outstanding(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		count += rbx_sim_world.clients[i].outstanding_count;
+	return count;
+}
+
+static void requests_end(void)
+{
+	uint64_t until_ns = rbx_sim_now() + REQUESTS_END_NS;
+
+	while (outstanding() != 0) {
+		if (rbx_sim_now() > until_ns)
+			rbx_sim_fail("liveness", "%u requests have not ended long after all healed",
+				     outstanding());
+		rbx_sim_sleep(LOOK_AGAIN_NS);
+	}
+}
+
+static bool all_are_whole(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		if (!rbx_sim_client_is_whole(&rbx_sim_world.clients[i]))
+			return false;
+	return true;
+}
+
+/* A server that a volume has lost is there again, and can be used again. */
+static void offer_servers(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		for (uint32_t j = 0; j < rbx_sim_world.clients_count; j++)
+			if (rbx_sim_world.servers[i].server != NULL)
+				rbx_sim_client_add_server(
+					&rbx_sim_world.clients[j],
+					&rbx_sim_world.servers[i]);
+}
+
+static void rebuilds_end(void)
+{
+	uint64_t until_ns = rbx_sim_now() + REBUILD_ENDS_NS;
+
+	while (!all_are_whole()) {
+		if (rbx_sim_now() > until_ns)
+			rbx_sim_fail("rebuild-ends", "a volume lacks replicas long after all healed");
+		offer_servers();
+		rbx_sim_sleep(LOOK_AGAIN_NS);
+	}
+}
+
+/* ---- Contents ---------------------------------------------------------------*/
+
+static void *read_all(void *arg)
+{
+	struct rbx_sim_client *client = arg;
+	char *buf = malloc(READ_BYTES);
+
+	if (buf == NULL)
+		abort();
+	for (uint64_t at = 0; at < client->size_bytes; at += READ_BYTES) {
+		uint32_t length = (uint32_t)RBX_MIN(
+			(uint64_t)READ_BYTES, client->size_bytes - at);
+		uint64_t moment = rbx_sim_oracle_moment(client->oracle);
+
+		if (rbx_read(client->volume, buf, length, at))
+			rbx_sim_fail("survives", "client %u in the end: %s",
+				     client->index, rbx_last_error());
+		rbx_sim_oracle_read(client->oracle, at, buf, length, moment);
+	}
+	free(buf);
+	return NULL;
+}
+
+/* In the memory of the servers, past all that is between. */
+static void compare_replicas(const struct rbx_sim_client *client)
+{
+	const struct rbx_volume_map *map = client->volume->map;
+	size_t bytes = (size_t)1 << map->shape.slab_shift;
+
+	for (uint32_t i = 0; i < map->slab_count; i++) {
+		const struct rbx_slab *slab = &map->slabs[i];
+		const void *first = NULL;
+
+		for (uint32_t j = 0; j < slab->read_count; j++) {
+			const void *here =
+				(void *)(uintptr_t)slab
+					->replicas[slab->read_slots[j]]
+					.loan.remote_addr;
+
+			if (first && memcmp(first, here, bytes) != 0)
+				rbx_sim_fail("replicas-agree", "client %u: replicas of slab %u differ",
+					     client->index, i);
+			first = here;
+		}
+	}
+}
+
+void rbx_sim_finish(void)
+{
+	requests_end();
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_load_join(&rbx_sim_world.clients[i]);
+	rebuilds_end();
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+
+		rbx_sim_on(client->node, read_all, client);
+		compare_replicas(client);
+		rbx_sim_client_close(client);
+		rbx_sim_load_free(client);
+	}
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (rbx_sim_world.servers[i].server != NULL)
+			rbx_sim_server_stop(&rbx_sim_world.servers[i]);
+}

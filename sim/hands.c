@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* hands.c - see hands.h. */
+#include "sim/hands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "sim/fail.h"
+
+struct hand {
+	struct hand *next;
+	const char *first;
+	size_t length_bytes;
+	uint32_t node;
+};
+
+static struct hand *hands;
+
+static bool is_zero(const char *bytes, size_t length)
+{
+	return length == 0 ||
+	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
+void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
+			const struct rbx_domain *domain, uint32_t rights)
+{
+	struct hand *hand;
+
+	if (!(rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE)))
+		return;
+	if (domain == NULL)
+		rbx_sim_fail("one-hand", "memory of node %u is open to all",
+			     node);
+	for (hand = hands; hand; hand = hand->next) {
+		const char *first = mr->addr;
+
+		if (first < hand->first + hand->length_bytes &&
+		    hand->first < first + mr->length_bytes)
+			rbx_sim_fail("one-hand",
+				     "memory of node %u is in two hands", node);
+	}
+	if (!is_zero(mr->addr, mr->length_bytes))
+		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",
+			     node);
+	hand = malloc(sizeof(*hand));
+	if (hand == NULL)
+		abort();
+	*hand = (struct hand){ hands, mr->addr, mr->length_bytes, node };
+	hands = hand;
+}
+
+static void remove_at(struct hand **link)
+{
+	struct hand *hand = *link;
+
+	*link = hand->next;
+	free(hand);
+}
+
+void rbx_sim_hands_take(const struct rbx_mr *mr)
+{
+	for (struct hand **link = &hands; *link; link = &(*link)->next) {
+		if ((*link)->first == mr->addr) {
+			remove_at(link);
+			return;
+		}
+	}
+}
+
+void rbx_sim_hands_stop(uint32_t node)
+{
+	struct hand **link = &hands;
+
+	while (*link) {
+		if ((*link)->node == node)
+			remove_at(link);
+		else
+			link = &(*link)->next;
+	}
+}
+
+uint32_t rbx_sim_hands_count(uint32_t node)
+{
+	uint32_t count = 0;
+
+	for (const struct hand *hand = hands; hand; hand = hand->next)
+		count += hand->node == node;
+	return count;
+}

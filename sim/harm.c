@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * harm.c - faults of whole machines, and how much may be done to them.
+ *
+ * A volume with R replicas survives the loss of R - 1 servers at a time. So one
+ * server at a time is harmed, whoever harms it, and the next one only when every
+ * volume has all its replicas again and the harm has had time to be felt. A
+ * volume of one replica survives no loss: while there is one nobody is harmed in
+ * a way that may cost a replica.
+ */
+#include "core/limits.h"
+#include "sim/host/machine.h"
+#include "sim/sites.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+/* As long a peer may fail to notice: timeouts and leases are shorter. */
+#define FELT_NS (15000 * RBX_SIM_MS)
+#define PAUSE_NS_MAX (400 * RBX_SIM_MS)
+#define OFF_NS_MAX (4000 * RBX_SIM_MS)
+#define CUT_NS_MAX (8000 * RBX_SIM_MS)
+#define STALL_NS_MAX (3000 * RBX_SIM_MS)
+#define PRESSURE_NS_MAX (12000 * RBX_SIM_MS)
+
+static uint32_t harmed_node; /* 0: nobody is */
+static uint64_t harmed_until_ns;
+
+/* What is undone later, by an event for each server. */
+struct undo {
+	struct rbx_sim_event event;
+	struct rbx_sim_server *server;
+};
+
+static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
+static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
+
+static bool all_are_whole(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+
+		/* One that is not open yet has nothing to lose. */
+		if (client->volume != NULL &&
+		    (client->volume_options.replicas < 2 ||
+		     !rbx_sim_client_is_whole(client)))
+			return false;
+	}
+	return true;
+}
+
+static bool may_harm(uint32_t node)
+{
+	if (rbx_sim_world.stopping || node == 0 ||
+	    node > rbx_sim_world.servers_count)
+		return false;
+	if (node != harmed_node &&
+	    ((harmed_node != 0 && rbx_sim_now() < harmed_until_ns) ||
+	     !all_are_whole()))
+		return false;
+	harmed_node = node;
+	harmed_until_ns = rbx_sim_now() + FELT_NS;
+	return true;
+}
+
+/* ---- What is done, and undone -----------------------------------------------*/
+
+static void uncut(struct rbx_sim_event *event)
+{
+	struct undo *undo = RBX_CONTAINER_OF(event, struct undo, event);
+
+	RBX_SIM_TRACE(undo->server->node, "healed", "node", undo->server->node,
+		      "up", rbx_sim_servers_up());
+	rbx_sim_world.fabric->node_cut(undo->server->node, false);
+	harmed_until_ns = rbx_sim_now() + FELT_NS;
+}
+
+static void relieve(struct rbx_sim_event *event)
+{
+	struct undo *undo = RBX_CONTAINER_OF(event, struct undo, event);
+
+	rbx_sim_memory_left(undo->server->node, RBX_SIM_MEMORY_BYTES);
+}
+
+void rbx_sim_harm_init(void)
+{
+	rbx_sim_may_harm_by(may_harm);
+	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++) {
+		uncuts[i] = (struct undo){ { .run = uncut },
+					   &rbx_sim_world.servers[i] };
+		relieves[i] = (struct undo){ { .run = relieve },
+					     &rbx_sim_world.servers[i] };
+	}
+}
+
+/* Where it can be spared: as many stay as a rebuild needs. */
+static void crash(struct rbx_sim_server *server, bool for_good)
+{
+	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
+
+	rbx_sim_server_power_off(server);
+	server->is_for_good = for_good;
+	starts_at_ns[index] =
+		for_good ? 0 :
+			   rbx_sim_now() + rbx_sim_site_draw(
+						   RBX_SIM_SITE_server_restart,
+						   RBX_SIM_MS, OFF_NS_MAX);
+}
+
+static void start_again(struct rbx_sim_server *server)
+{
+	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
+
+	starts_at_ns[index] = 0;
+	rbx_sim_server_start(server);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_client_add_server(&rbx_sim_world.clients[i], server);
+}
+
+static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
+{
+	return rbx_sim_site_is_on(site) && server->server != NULL &&
+	       may_harm(server->node) && rbx_sim_site(site);
+}
+
+static void harm(struct rbx_sim_server *server)
+{
+	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
+	uint32_t node = server->node;
+
+	if (asked(RBX_SIM_SITE_partition, server)) {
+		RBX_SIM_TRACE(node, "cut-off", "node", node, "up",
+			      rbx_sim_servers_up());
+		rbx_sim_world.fabric->node_cut(node, true);
+		rbx_sim_after(&uncuts[index].event,
+			      rbx_sim_site_draw(RBX_SIM_SITE_partition,
+						RBX_SIM_MS, CUT_NS_MAX));
+	}
+	if (asked(RBX_SIM_SITE_slow_node, server))
+		rbx_sim_node_stall(
+			node, rbx_sim_now() +
+				      rbx_sim_site_draw(RBX_SIM_SITE_slow_node,
+							0, STALL_NS_MAX));
+	if (asked(RBX_SIM_SITE_pressure, server)) {
+		rbx_sim_memory_left(node, RBX_SIM_MEMORY_BYTES / 256);
+		rbx_sim_after(&relieves[index].event,
+			      rbx_sim_site_draw(RBX_SIM_SITE_pressure,
+						RBX_SIM_MS, PRESSURE_NS_MAX));
+	}
+	if (asked(RBX_SIM_SITE_server_restart, server))
+		crash(server, false);
+	else if (rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
+		 asked(RBX_SIM_SITE_server_crash, server))
+		crash(server, true);
+}
+
+void rbx_sim_harm_now_and_then(void)
+{
+	struct rbx_random *random = &rbx_sim_world.random;
+
+	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (starts_at_ns[i] && starts_at_ns[i] <= rbx_sim_now())
+			start_again(&rbx_sim_world.servers[i]);
+	harm(&rbx_sim_world.servers[rbx_random_below(
+		random, rbx_sim_world.servers_count)]);
+}
+
+void rbx_sim_harm_heal(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
+		struct rbx_sim_server *server = &rbx_sim_world.servers[i];
+
+		rbx_sim_cancel(&uncuts[i].event);
+		rbx_sim_world.fabric->node_cut(server->node, false);
+		rbx_sim_node_stall(server->node, 0);
+		rbx_sim_memory_left(server->node, RBX_SIM_MEMORY_BYTES);
+		if (starts_at_ns[i])
+			start_again(server);
+	}
+}

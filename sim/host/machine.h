@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* machine.h - what the world decides about the machines that it simulates. */
+#ifndef RBX_SIM_HOST_MACHINE_H
+#define RBX_SIM_HOST_MACHINE_H
+
+#include <stdio.h>
+
+#include "sim/fabric.h"
+
+#define RBX_SIM_MEMORY_BYTES (1ull << 36)
+
+/* Before a run: which device all nodes have. */
+void rbx_sim_machines_init(uint64_t seed, const struct rbx_sim_fabric *with);
+
+/* What a server sees as free memory of its machine. */
+void rbx_sim_memory_left(uint32_t node, uint64_t available_bytes);
+
+/* Where servers log; NULL: nowhere. */
+void rbx_sim_log_to(FILE *file);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * memory.c - mapped memory, at addresses that are the same in every run.
+ *
+ * Addresses are part of what is decided: the order of work requests goes by
+ * remote address. So mappings lie one behind another in a range of their own, far
+ * from what the system places by chance. An address is not used again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "core/port.h"
+#include "sim/host/wrap.h"
+
+#define RANGE_FIRST 0x200000000000u
+#define RANGE_BYTES (1ull << 40)
+/* A gap between neighbours: nothing that merges shall merge over the end. */
+#define ALIGNED_TO (1ull << 16)
+
+static uint64_t next = RANGE_FIRST;
+
+void *__wrap_mmap(void *addr, size_t size, int protection, int flags, int fd,
+		  off_t offset)
+{
+	uint64_t at = next;
+
+	(void)addr;
+	next += (size + 2 * ALIGNED_TO - 1) / ALIGNED_TO * ALIGNED_TO;
+	if (next > RANGE_FIRST + RANGE_BYTES) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mmap((void *)(uintptr_t)at, size, protection,
+			   flags | MAP_FIXED_NOREPLACE, fd, offset);
+}
+
+/* What it is called where offsets of files have 64 bits by choice. */
+void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
+		    off_t offset)
+{
+	return __wrap_mmap(addr, size, protection, flags, fd, offset);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * wrap.h - the functions of the C library that the simulation replaces.
+ *
+ * The linker turns each call of read() in the simulated code into one of
+ * __wrap_read(), and __real_read() into read(); sim/meson.build has the list.
+ * What is called from within the C library stays there.
+ */
+#ifndef RBX_SIM_HOST_WRAP_H
+#define RBX_SIM_HOST_WRAP_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+/* threads.c */
+int __wrap_pthread_mutex_init(pthread_mutex_t *posix,
+			      const pthread_mutexattr_t *attributes);
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *posix);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *posix);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *posix);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *posix);
+int __wrap_pthread_cond_init(pthread_cond_t *posix,
+			     const pthread_condattr_t *attributes);
+int __wrap_pthread_cond_destroy(pthread_cond_t *posix);
+int __wrap_pthread_cond_wait(pthread_cond_t *posix, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *posix, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+int __wrap_pthread_cond_signal(pthread_cond_t *posix);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *posix);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*main)(void *), void *arg);
+int __wrap_pthread_join(pthread_t thread, void **result);
+pthread_t __wrap_pthread_self(void);
+
+/* clock.c */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_usleep(useconds_t us);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_sched_yield(void);
+
+/* files.c */
+int __wrap_eventfd(unsigned int count, int flags);
+ssize_t __wrap_read(int fd, void *buf, size_t size);
+ssize_t __real_read(int fd, void *buf, size_t size);
+ssize_t __wrap_write(int fd, const void *buf, size_t size);
+ssize_t __real_write(int fd, const void *buf, size_t size);
+int __wrap_close(int fd);
+int __real_close(int fd);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_memfd_create(const char *name, unsigned int flags);
+int __real_memfd_create(const char *name, unsigned int flags);
+
+/* memory.c */
+void *__wrap_mmap(void *addr, size_t size, int protection, int flags, int fd,
+		  off_t offset);
+void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
+		    off_t offset);
+void *__real_mmap(void *addr, size_t size, int protection, int flags, int fd,
+		  off_t offset);
+
+/* machine.c */
+ssize_t __wrap_getrandom(void *buf, size_t size, unsigned int flags);
+pid_t __wrap_gettid(void);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * load.c - what a client's program does, and what it demands of each request.
+ *
+ * Its threads submit bursts of requests, alone and in batches, with pauses in
+ * which all comes to rest; some requests are followed by others from their own
+ * callback, on the poller's thread; now and then a thread waits for one.
+ *
+ * A request completes once. What a read found is what the oracle allows. A
+ * request fails only where every replica was lost, and the harm that is done
+ * leaves one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+#include "lib/volume/volume.h"
+#include "sim/fail.h"
+#include "sim/sites.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+#define BURST_MAX 64u
+#define BATCH_MAX 8u
+/* A request in so many is waited for by its thread. */
+#define ONE_IN_WAITS 32u
+/* And one in so many is followed by others from its callback. */
+#define ONE_IN_FOLLOWS 4u
+#define FOLLOWERS_MAX 8u
+
+static bool wants_more(void)
+{
+	return !rbx_sim_world.stopping &&
+	       rbx_sim_requests_done() < rbx_sim_world.requests_wanted;
+}
+
+static uint64_t draw_offset(struct rbx_sim_client *client,
+			    uint32_t length_bytes)
+{
+	const struct rbx_sim_load *load = &client->load;
+	uint64_t range = client->size_bytes;
+
+	if (load->hot_bytes >= length_bytes && load->hot_bytes < range &&
+	    rbx_random_below(&client->random, 4))
+		range = load->hot_bytes;
+	return rbx_sim_between(&client->random, 0,
+			       (range - length_bytes) / load->unit_bytes) *
+	       load->unit_bytes;
+}
+
+static uint8_t draw_flags(struct rbx_sim_client *client)
+{
+	uint32_t of_hundred = rbx_random_below(&client->random, 100);
+
+	if (!client->load.has_flags || of_hundred >= 10)
+		return 0;
+	return of_hundred < 2 ? RBX_FENCE :
+	       of_hundred < 4 ? RBX_NO_MERGE :
+				RBX_URGENT;
+}
+
+static void done(struct rbx_request *request);
+
+/* Aims a slot at a new request. */
+static void aim(struct rbx_sim_slot *slot)
+{
+	struct rbx_sim_client *client = slot->client;
+	struct rbx_request *request = &slot->request;
+	const struct rbx_sim_load *load = &client->load;
+	uint32_t units_max = (uint32_t)RBX_MIN(
+		(uint64_t)load->units_max, client->size_bytes / load->unit_bytes);
+	bool is_read = rbx_random_below(&client->random, 100) <
+		       load->read_percent;
+
+	request->op = is_read ? RBX_READ : RBX_WRITE;
+	request->flags = draw_flags(client);
+	request->length_bytes =
+		load->unit_bytes *
+		(1 + rbx_random_below(&client->random, units_max));
+	request->offset = draw_offset(client, request->length_bytes);
+	request->complete = done;
+	request->user = slot;
+	if (is_read)
+		slot->submitted = rbx_sim_oracle_moment(client->oracle);
+	else
+		slot->number = rbx_sim_oracle_write(client->oracle,
+						    request->offset,
+						    request->buf,
+						    request->length_bytes);
+	slot->at_ns = rbx_sim_now();
+	slot->is_outstanding = true;
+	client->outstanding_count++;
+}
+
+/* The oldest moment that an outstanding read may still look back to. */
+static void forget_old(struct rbx_sim_client *client)
+{
+	uint64_t oldest = rbx_sim_oracle_moment(client->oracle);
+
+	for (uint32_t i = 0; i < client->slots_count; i++) {
+		const struct rbx_sim_slot *slot = &client->slots[i];
+
+		if (slot->is_outstanding && slot->request.op == RBX_READ)
+			oldest = RBX_MIN(oldest, slot->submitted);
+	}
+	rbx_sim_oracle_forget(client->oracle, oldest);
+}
+
+static void judge_failure(const struct rbx_sim_client *client,
+			  const struct rbx_request *request)
+{
+	rbx_sim_fail("survives",
+		     "client %u: %s of %u bytes at %llu ends with %d: %s",
+		     client->index, request->op == RBX_READ ? "read" : "write",
+		     request->length_bytes,
+		     (unsigned long long)request->offset, request->status,
+		     strerror(-request->status));
+}
+
+/* Whatever it was, it has ended. */
+static void account(struct rbx_sim_slot *slot)
+{
+	struct rbx_sim_client *client = slot->client;
+	struct rbx_request *request = &slot->request;
+
+	RBX_SIM_TRACE(client->node, "done", "offset", request->offset, "status",
+		      (uint32_t)-request->status);
+	if (request->status != 0)
+		judge_failure(client, request);
+	if (request->op == RBX_READ)
+		rbx_sim_oracle_read(client->oracle, request->offset,
+				    request->buf, request->length_bytes,
+				    slot->submitted);
+	else
+		rbx_sim_oracle_written(client->oracle, request->offset,
+				       request->length_bytes, slot->number,
+				       request->status);
+	/* The buffer is ours again; who still reads it finds junk. */
+	if (!rbx_sim_world.is_quiet)
+		memset(request->buf, 0xee, request->length_bytes);
+	slot->is_outstanding = false;
+	client->outstanding_count--;
+	client->done_count++;
+	client->longest_ns = RBX_MAX(client->longest_ns,
+				     rbx_sim_now() - slot->at_ns);
+	if (client->done_count % 64 == 0)
+		forget_old(client);
+}
+
+static void done(struct rbx_request *request)
+{
+	struct rbx_sim_slot *slot = request->user;
+	struct rbx_sim_client *client = slot->client;
+	struct rbx_request *again = &slot->request;
+
+	if (!slot->is_outstanding)
+		rbx_sim_fail("completed-once", "client %u: a request at %llu completes twice",
+			     client->index, (unsigned long long)request->offset);
+	account(slot);
+	if (slot->more_count != 0 && wants_more()) {
+		slot->more_count--;
+		aim(slot);
+		if (rbx_submit(client->volume, &again, 1) == 0)
+			return;
+		/* No room: it never was. */
+		if (again->op == RBX_WRITE)
+			rbx_sim_oracle_written(client->oracle, again->offset,
+					       again->length_bytes,
+					       slot->number, -EAGAIN);
+		slot->is_outstanding = false;
+		client->outstanding_count--;
+	}
+	rbx_sim_wake_all(&client->waiters);
+}
+
+/* A free slot of a thread; waits for one. NULL: the end. */
+static struct rbx_sim_slot *slot_wait(struct rbx_sim_client *client,
+				      struct rbx_sim_slot *slots)
+{
+	while (wants_more()) {
+		for (uint32_t i = 0; i < client->load.depth_count; i++)
+			if (!slots[i].is_outstanding)
+				return &slots[i];
+		(void)rbx_sim_wait(&client->waiters, RBX_SIM_FOREVER);
+	}
+	return NULL;
+}
+
+static void submit(struct rbx_sim_client *client, struct rbx_request **requests,
+		   uint32_t count)
+{
+	int err;
+
+	while ((err = rbx_submit(client->volume, requests, count)) == -EAGAIN)
+		(void)rbx_wait_room(client->ctx, 10);
+	if (err)
+		rbx_sim_fail("survives", "client %u cannot submit: %s",
+			     client->index, rbx_last_error());
+}
+
+static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
+{
+	uint32_t count = 1 + rbx_random_below(&client->random, BATCH_MAX);
+	struct rbx_request *requests[BATCH_MAX];
+	uint32_t filled = 0;
+
+	/* In one call there may be as many as there may be outstanding. */
+	while (filled < count && (filled == 0 || client->load.units_max < 8)) {
+		struct rbx_sim_slot *slot = NULL;
+
+		for (uint32_t i = 0; i < client->load.depth_count && !slot; i++)
+			if (!slots[i].is_outstanding)
+				slot = &slots[i];
+		if (slot == NULL && filled == 0)
+			slot = slot_wait(client, slots);
+		if (slot == NULL)
+			break;
+		aim(slot);
+		slot->more_count =
+			rbx_random_below(&client->random, ONE_IN_FOLLOWS) ?
+				0 :
+				rbx_random_below(&client->random,
+						 FOLLOWERS_MAX);
+		requests[filled++] = &slot->request;
+	}
+	if (filled != 0)
+		submit(client, requests, filled);
+	return filled;
+}
+
+/* A request by the calls that wait. */
+static void wait_for_one(struct rbx_sim_client *client,
+			 struct rbx_sim_slot *slots)
+{
+	struct rbx_sim_slot *slot = slot_wait(client, slots);
+	struct rbx_request *request;
+
+	if (slot == NULL)
+		return;
+	aim(slot);
+	request = &slot->request;
+	request->status =
+		request->op == RBX_READ ?
+			rbx_read(client->volume, request->buf,
+				 request->length_bytes, request->offset) :
+			rbx_write(client->volume, request->buf,
+				  request->length_bytes, request->offset);
+	slot->more_count = 0;
+	account(slot);
+	rbx_sim_wake_all(&client->waiters);
+}
+
+struct thread {
+	struct rbx_sim_client *client;
+	struct rbx_sim_slot *slots;
+};
+
+static void *thread_main(void *arg)
+{
+	struct thread thread = *(struct thread *)arg;
+	struct rbx_sim_client *client = thread.client;
+
+	free(arg);
+	while (wants_more()) {
+		uint32_t left =
+			1 + rbx_random_below(&client->random, BURST_MAX);
+
+		while (left != 0 && wants_more()) {
+			uint32_t sent = 1;
+
+			if (rbx_random_below(&client->random, ONE_IN_WAITS))
+				sent = batch(client, thread.slots);
+			else
+				wait_for_one(client, thread.slots);
+			left -= RBX_MIN(sent, left);
+		}
+		if (client->load.think_ns_max)
+			rbx_sim_sleep(rbx_sim_between(
+				&client->random, 0,
+				client->load.think_ns_max));
+	}
+	return NULL;
+}
+
+void rbx_sim_load_start(struct rbx_sim_client *client)
+{
+	const struct rbx_sim_load *load = &client->load;
+	size_t buffer_bytes = (size_t)load->unit_bytes * load->units_max;
+
+	client->slots_count = load->threads_count * load->depth_count;
+	client->slots = calloc(client->slots_count, sizeof(*client->slots));
+	client->buffers = mmap(NULL, client->slots_count * buffer_bytes,
+			       PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (client->slots == NULL || client->buffers == MAP_FAILED)
+		abort();
+	for (uint32_t i = 0; i < client->slots_count; i++) {
+		client->slots[i].client = client;
+		client->slots[i].request.buf =
+			client->buffers + i * buffer_bytes;
+	}
+	for (uint32_t i = 0; i < load->threads_count; i++) {
+		struct thread *thread = malloc(sizeof(*thread));
+
+		if (thread == NULL)
+			abort();
+		thread->client = client;
+		thread->slots = &client->slots[i * load->depth_count];
+		client->threads[i] =
+			rbx_sim_spawn(client->node, thread_main, thread);
+	}
+}
+
+void rbx_sim_load_join(struct rbx_sim_client *client)
+{
+	for (uint32_t i = 0; i < client->load.threads_count; i++)
+		(void)rbx_sim_join(client->threads[i]);
+}
+
+void rbx_sim_load_free(struct rbx_sim_client *client)
+{
+	munmap(client->buffers, (size_t)client->slots_count *
+					client->load.unit_bytes *
+					client->load.units_max);
+	free(client->slots);
+}

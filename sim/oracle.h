@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * oracle.h - what a read may find, by a plain array.
+ *
+ * The array has a unit for each 512 bytes of a volume, and each write fills its
+ * units with words that name the client, the write and the unit. What is promised
+ * is less than that a read finds the last write: of writes that are outstanding
+ * together each word is one or the other's, and so is what a read finds that is
+ * outstanding with them. So a unit keeps the writes that may still be found in
+ * it. A write that has completed well supersedes those which had completed before
+ * it was submitted; who reads after that must not find them.
+ *
+ * Order is that of calls and callbacks, counted.
+ */
+#ifndef RBX_SIM_ORACLE_H
+#define RBX_SIM_ORACLE_H
+
+#include "core/port.h"
+
+#define RBX_SIM_UNIT_BYTES 512u
+
+struct rbx_sim_oracle;
+
+struct rbx_sim_oracle *rbx_sim_oracle_make(uint32_t client, uint64_t size_bytes);
+void rbx_sim_oracle_free(struct rbx_sim_oracle *oracle);
+
+/* The next place in the order of all that happens. */
+uint64_t rbx_sim_oracle_moment(struct rbx_sim_oracle *oracle);
+
+/* Before a submit: fills the buffer, returns the number of the write. */
+uint32_t rbx_sim_oracle_write(struct rbx_sim_oracle *oracle, uint64_t offset,
+			      void *buf, uint32_t length_bytes);
+/* After its completion. What failed may or may not be there. */
+void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
+			    uint32_t length_bytes, uint32_t number,
+			    int32_t status);
+/* After the completion of a read that was submitted at a moment. Ends the run
+ * where it found what it must not. */
+void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
+			 const void *buf, uint32_t length_bytes,
+			 uint64_t submitted);
+/* No read is outstanding that was submitted before this moment. */
+void rbx_sim_oracle_forget(struct rbx_sim_oracle *oracle, uint64_t before);
+
+#endif

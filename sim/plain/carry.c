@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * carry.c - work requests are carried out, in order.
+ *
+ * Each arrives at the other end, where its key is checked and its bytes move, all
+ * of them or a part; then it completes, by when the rest has moved. The next one
+ * may arrive in between, but a read first has the halves of earlier writes moved,
+ * for it sees them. What fails completes with its error, and then the queue pair
+ * is in error.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "sim/fail.h"
+#include "sim/plain/plain.h"
+#include "sim/sites.h"
+#include "sim/trace.h"
+
+/* The memory of a work request was given back before it completed. */
+#define RELEASED "memory of node %u is deregistered while work is under way"
+
+/* Moves bytes from..to of a work request between both ends. */
+static void move(struct plain_qp *qp, uint32_t number, uint32_t from,
+		 uint32_t to)
+{
+	const struct plain_work *work = plain_work(qp, number);
+	const struct rbx_sge *sges = plain_sges(qp, number);
+	uint32_t rights = work->opcode == RBX_OP_READ ? RBX_LOCAL_WRITE : 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < work->sge_count && at < to; i++) {
+		uint32_t begin = RBX_MAX(at, from);
+		uint32_t end = RBX_MIN(at + sges[i].length_bytes, to);
+		char *local = (char *)(uintptr_t)sges[i].addr + (begin - at);
+		char *remote = (char *)(uintptr_t)work->remote_addr + begin;
+
+		at += sges[i].length_bytes;
+		if (begin >= end)
+			continue;
+		if (plain_local(qp, &sges[i], rights) == NULL)
+			rbx_sim_fail("buffer", RELEASED, qp->node);
+		if (work->opcode == RBX_OP_READ)
+			memcpy(local, remote, end - begin);
+		else
+			memcpy(remote, local, end - begin);
+	}
+}
+
+void plain_second_half(struct plain_qp *qp, uint32_t number)
+{
+	struct plain_work *work = plain_work(qp, number);
+	struct plain_mr *target = plain_key(work->rkey);
+
+	work->is_half = false;
+	if (target == NULL) /* it had its power cut */
+		return;
+	move(qp, number, work->half_from, work->half_to);
+	target->halves_count--;
+}
+
+static void first_half(struct plain_qp *qp, uint32_t number,
+		       struct plain_mr *target)
+{
+	struct plain_work *work = plain_work(qp, number);
+	/* Words of 8 bytes stay whole, as they do on a bus. */
+	uint32_t middle = (uint32_t)plain_draw(0, work->length_bytes) & ~7u;
+
+	if (plain_draw(0, 1)) {
+		move(qp, number, 0, middle);
+		work->half_from = middle;
+		work->half_to = work->length_bytes;
+	} else {
+		move(qp, number, middle, work->length_bytes);
+		work->half_from = 0;
+		work->half_to = middle;
+	}
+	work->is_half = true;
+	target->halves_count++;
+}
+
+/* A read sees all writes before it. */
+static void earlier_halves(struct plain_qp *qp, uint32_t number)
+{
+	for (uint32_t at = qp->completed_count; at != number; at++) {
+		if (plain_work(qp, at)->is_half)
+			plain_second_half(qp, at);
+	}
+}
+
+static bool local_is_good(const struct plain_qp *qp, uint32_t number,
+			  uint32_t rights)
+{
+	const struct rbx_sge *sges = plain_sges(qp, number);
+
+	for (uint32_t i = 0; i < plain_work(qp, number)->sge_count; i++)
+		if (plain_local(qp, &sges[i], rights) == NULL)
+			return false;
+	return true;
+}
+
+static int32_t access(struct plain_qp *qp, uint32_t number)
+{
+	struct plain_work *work = plain_work(qp, number);
+	bool is_read = work->opcode == RBX_OP_READ;
+	struct plain_mr *target = plain_remote(
+		qp->peer, work->rkey, work->remote_addr, work->length_bytes,
+		is_read ? RBX_REMOTE_READ : RBX_REMOTE_WRITE);
+
+	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0))
+		return -EFAULT;
+	if (target == NULL ||
+	    (rbx_sim_may_harm(qp->peer->node) &&
+	     rbx_sim_site(RBX_SIM_SITE_stale_key)))
+		return -EACCES;
+	if (is_read)
+		earlier_halves(qp, number);
+	if (rbx_sim_site(RBX_SIM_SITE_late_placement))
+		first_half(qp, number, target);
+	else
+		move(qp, number, 0, work->length_bytes);
+	return 0;
+}
+
+/* -EAGAIN: the receiver is not ready yet. */
+static int32_t deliver(struct plain_qp *qp, uint32_t number)
+{
+	const struct plain_work *work = plain_work(qp, number);
+	const struct rbx_sge *sges = plain_sges(qp, number);
+	struct plain_qp *peer = qp->peer;
+	const struct plain_recv *recv = &peer->recvs[peer->recv_first];
+	struct rbx_wc wc = {
+		.qp = &peer->base,
+		.opcode = RBX_OP_RECV,
+		.length_bytes = work->length_bytes,
+	};
+	char *to;
+
+	if (peer->recv_count == 0)
+		return -EAGAIN;
+	if (rbx_sim_site(RBX_SIM_SITE_receiver_not_ready))
+		return -ENOBUFS;
+	if (!local_is_good(qp, number, 0))
+		return -EFAULT;
+	if (work->length_bytes > recv->sge.length_bytes)
+		return -EMSGSIZE;
+	to = (char *)(uintptr_t)recv->sge.addr;
+	for (uint32_t i = 0; i < work->sge_count; i++) {
+		memcpy(to, (void *)(uintptr_t)sges[i].addr,
+		       sges[i].length_bytes);
+		to += sges[i].length_bytes;
+	}
+	wc.wr_id = recv->wr_id;
+	peer->recv_first = (peer->recv_first + 1) % peer->recv_depth_count;
+	peer->recv_count--;
+	plain_cq_add(peer->base.recv_cq, &wc);
+	return 0;
+}
+
+/* The peer does not answer, for now; 0: go on waiting. */
+static int32_t unanswered(struct plain_qp *qp, uint64_t limit_ns,
+			  int32_t status)
+{
+	if (qp->silent_since_ns == 0)
+		qp->silent_since_ns = rbx_sim_now();
+	return rbx_sim_now() - qp->silent_since_ns < limit_ns ? 0 : status;
+}
+
+/* True: it has arrived, its status set. */
+static bool arrive(struct plain_qp *qp, uint32_t number)
+{
+	struct plain_work *work = plain_work(qp, number);
+	int32_t status;
+
+	if (qp->peer == NULL || qp->peer->state != PLAIN_CONNECTED ||
+	    !plain_reaches(qp->node, qp->peer->node)) {
+		status = unanswered(qp, RBX_PLAIN_RETRY_NS, -ETIMEDOUT);
+		work->status = status;
+		return status != 0;
+	}
+	/* Lost on the way there, or on the way back. */
+	if (rbx_sim_site(RBX_SIM_SITE_retry_exceeded)) {
+		if (work->opcode != RBX_OP_SEND && plain_draw(0, 1))
+			(void)access(qp, number);
+		work->status = -ETIMEDOUT;
+		return true;
+	}
+	status = work->opcode == RBX_OP_SEND ? deliver(qp, number) :
+					       access(qp, number);
+	if (status == -EAGAIN) {
+		status = unanswered(qp, RBX_PLAIN_NOT_READY_NS, -ENOBUFS);
+		work->status = status;
+		return status != 0;
+	}
+	qp->silent_since_ns = 0;
+	work->status = status;
+	return true;
+}
+
+static uint64_t completion(struct plain_qp *qp, uint32_t number)
+{
+	uint64_t at_ns = rbx_sim_now() + RBX_PLAIN_WAY_NS;
+
+	if (rbx_sim_site(RBX_SIM_SITE_late_completion))
+		at_ns += rbx_sim_site_draw(RBX_SIM_SITE_late_completion, 0,
+					   1000000);
+	if (number == qp->completed_count)
+		return at_ns;
+	return RBX_MAX(at_ns, plain_work(qp, number - 1)->complete_ns);
+}
+
+void plain_arrives(struct rbx_sim_event *event)
+{
+	struct plain_qp *qp = RBX_CONTAINER_OF(event, struct plain_qp, arrives);
+
+	while (qp->state == PLAIN_CONNECTED &&
+	       qp->arrived_count != qp->posted_count) {
+		uint32_t number = qp->arrived_count;
+		struct plain_work *work = plain_work(qp, number);
+
+		if (work->arrive_ns > rbx_sim_now()) {
+			rbx_sim_at(event, work->arrive_ns);
+			return;
+		}
+		if (rbx_sim_site(RBX_SIM_SITE_qp_error)) {
+			plain_fail(qp);
+			return;
+		}
+		if (!arrive(qp, number)) {
+			rbx_sim_after(event, RBX_PLAIN_LOOK_AGAIN_NS);
+			return;
+		}
+		work->complete_ns = completion(qp, number);
+		qp->arrived_count++;
+		if (work->status != 0)
+			qp->state = PLAIN_FAILING;
+		if (!rbx_sim_is_queued(&qp->completes))
+			rbx_sim_at(&qp->completes, work->complete_ns);
+	}
+}
+
+static void complete(struct plain_qp *qp, uint32_t number)
+{
+	const struct plain_work *work = plain_work(qp, number);
+	struct rbx_wc wc = {
+		.wr_id = work->wr_id,
+		.qp = &qp->base,
+		.opcode = work->opcode,
+		.length_bytes = work->length_bytes,
+	};
+
+	if (work->is_half)
+		plain_second_half(qp, number);
+	RBX_SIM_TRACE(qp->node, "complete", "qp", qp->number, "status",
+		      (uint32_t)-work->status);
+	qp->completed_count++;
+	if (work->status != 0)
+		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,
+				   work->status);
+	else if (work->flags & RBX_WR_SIGNALED)
+		plain_cq_add(qp->base.send_cq, &wc);
+}
+
+void plain_completes(struct rbx_sim_event *event)
+{
+	struct plain_qp *qp = RBX_CONTAINER_OF(event, struct plain_qp,
+					       completes);
+
+	while (qp->completed_count != qp->arrived_count) {
+		struct plain_work *work = plain_work(qp, qp->completed_count);
+
+		if (work->complete_ns > rbx_sim_now()) {
+			rbx_sim_at(event, work->complete_ns);
+			return;
+		}
+		complete(qp, qp->completed_count);
+		if (work->status != 0) {
+			plain_fail(qp);
+			return;
+		}
+	}
+}

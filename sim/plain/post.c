@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * post.c - work requests go in.
+ *
+ * More than the depth that was asked for is refused, so that whoever counts what
+ * it has outstanding and counts wrong is found here.
+ */
+#include <errno.h>
+
+#include "sim/plain/plain.h"
+#include "sim/sites.h"
+#include "sim/trace.h"
+
+struct plain_work *plain_work(const struct plain_qp *qp, uint32_t number)
+{
+	return &qp->works[number % qp->base.send_depth_count];
+}
+
+struct rbx_sge *plain_sges(const struct plain_qp *qp, uint32_t number)
+{
+	return &qp->sges[(size_t)(number % qp->base.send_depth_count) *
+			 qp->max_sge];
+}
+
+static void take(struct plain_qp *qp, const struct rbx_wr *wr,
+		 uint64_t arrive_ns)
+{
+	struct plain_work *work = plain_work(qp, qp->posted_count);
+	struct rbx_sge *sges = plain_sges(qp, qp->posted_count);
+
+	RBX_ASSERT(wr->sge_count <= qp->max_sge);
+	*work = (struct plain_work){
+		.wr_id = wr->wr_id,
+		.arrive_ns = arrive_ns,
+		.remote_addr = wr->remote_addr,
+		.rkey = wr->rkey,
+		.opcode = wr->opcode,
+		.flags = wr->flags,
+		.sge_count = (uint8_t)wr->sge_count,
+	};
+	for (uint32_t i = 0; i < wr->sge_count; i++) {
+		sges[i] = wr->sges[i];
+		work->length_bytes += sges[i].length_bytes;
+		/* The device owns it from here on. */
+		if (wr->opcode == RBX_OP_READ &&
+		    rbx_sim_site(RBX_SIM_SITE_scribble))
+			plain_scribble((void *)(uintptr_t)sges[i].addr,
+				       sges[i].length_bytes);
+	}
+	qp->posted_count++;
+	if (qp->state == PLAIN_ERROR)
+		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,
+				   -ECANCELED);
+}
+
+static uint64_t arrival(const struct plain_qp *qp)
+{
+	uint64_t at_ns = rbx_sim_now() + plain_way_ns();
+
+	if (qp->posted_count == qp->arrived_count)
+		return at_ns;
+	return RBX_MAX(at_ns, plain_work(qp, qp->posted_count - 1)->arrive_ns);
+}
+
+int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
+		    struct rbx_wr **bad)
+{
+	struct plain_qp *qp = (struct plain_qp *)base;
+	uint64_t arrive_ns = arrival(qp);
+	uint32_t count = 0;
+	int err = 0;
+
+	for (; first && !err; first = first->next, count++) {
+		*bad = first;
+		if (qp->posted_count - qp->completed_count ==
+		    base->send_depth_count)
+			err = -ENOMEM;
+		else if (rbx_sim_site(RBX_SIM_SITE_post_full))
+			err = -EIO;
+		else
+			take(qp, first, arrive_ns);
+	}
+	RBX_SIM_TRACE(qp->node, "post", "qp", qp->number, "count", count);
+	if (qp->state == PLAIN_ERROR) /* all of it has been flushed */
+		qp->completed_count = qp->arrived_count = qp->posted_count;
+	else if (qp->state == PLAIN_CONNECTED &&
+		 !rbx_sim_is_queued(&qp->arrives))
+		rbx_sim_at(&qp->arrives, arrive_ns);
+	return err;
+}
+
+int plain_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
+		    struct rbx_recv_wr **bad)
+{
+	struct plain_qp *qp = (struct plain_qp *)base;
+
+	for (; first; first = first->next) {
+		*bad = first;
+		if (qp->recv_count == qp->recv_depth_count)
+			return -ENOMEM;
+		if (qp->state == PLAIN_ERROR) {
+			plain_cq_add_error(base->recv_cq, qp, first->wr_id,
+					   -ECANCELED);
+			continue;
+		}
+		qp->recvs[(qp->recv_first + qp->recv_count++) %
+			  qp->recv_depth_count] =
+			(struct plain_recv){ first->wr_id, first->sge };
+		if (first->sge.length_bytes != 0)
+			plain_scribble((void *)(uintptr_t)first->sge.addr,
+				       first->sge.length_bytes);
+	}
+	return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scenarios.c - what kind of world there is: how many machines, of which size,
+ * and what goes wrong in it.
+ *
+ * A new scenario is a function that draws the world, the sites that are allowed
+ * in it, and a line in the table.
+ */
+#include "core/limits.h"
+#include "sim/sites.h"
+#include "sim/world.h"
+
+#define REQUESTS 4000u
+
+static const enum rbx_sim_site device_and_machines[] = {
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_receiver_not_ready,
+	RBX_SIM_SITE_retry_exceeded,  RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_stale_key,
+	RBX_SIM_SITE_post_full,	      RBX_SIM_SITE_connect_refused,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_server_restart,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_memory_shortage, RBX_SIM_SITE_clock_skew,
+	RBX_SIM_SITE_preempt,
+};
+
+static void draw_servers(uint32_t least, uint32_t most, uint64_t slabs_each)
+{
+	struct rbx_sim_world *world = &rbx_sim_world;
+	uint32_t asked = world->options->nodes_count;
+
+	world->servers_count =
+		asked ? asked :
+			(uint32_t)rbx_sim_between(&world->random, least, most);
+	world->slab_bytes = RBX_SLAB_BYTES_MIN
+			    << rbx_random_below(&world->random, 2);
+	world->lease_ms =
+		2000u << rbx_random_below(&world->random, 4);
+	for (uint32_t i = 0; i < world->servers_count; i++)
+		world->servers[i].memory_bytes = slabs_each * world->slab_bytes;
+	world->requests_wanted = REQUESTS;
+}
+
+static void draw_volume(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 3, 64);
+}
+
+static const enum rbx_sim_site pressure[] = {
+	RBX_SIM_SITE_pressure,	      RBX_SIM_SITE_memory_shortage,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_clock_skew,
+	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_slow_node,
+};
+
+static void draw_reclaim(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 3);
+	draw_servers(RBX_REPLICAS_MAX + 1, RBX_REPLICAS_MAX + 3, 64);
+}
+
+static const enum rbx_sim_site cuts[] = {
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_late_placement,  RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+};
+
+static void draw_partition(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
+}
+
+/* Harm is what these two are for: volumes can take it. */
+static void two_replicas(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		uint32_t *replicas =
+			&rbx_sim_world.clients[i].volume_options.replicas;
+
+		*replicas = RBX_MAX(*replicas, 2u);
+	}
+}
+
+/* Nothing goes wrong, and nobody pauses: how quick is the simulation? */
+static void draw_quiet(void)
+{
+	rbx_sim_world.clients_count = 1;
+	rbx_sim_world.is_quiet = true;
+	draw_servers(2, 2, 64);
+	rbx_sim_world.requests_wanted = 1000000;
+}
+
+static void quick_load(void)
+{
+	struct rbx_sim_client *client = &rbx_sim_world.clients[0];
+
+	rbx_options_defaults(&client->options);
+	client->options.insecure = 1;
+	rbx_options_set(&client->options, "tune_file=none");
+	rbx_options_set(&client->options, "polling=hybrid");
+	client->volume_options.replicas = 1;
+	client->volume_options.checksums = 0;
+	client->load = (struct rbx_sim_load){
+		.threads_count = 1,
+		.depth_count = 32,
+		.read_percent = 50,
+		.unit_bytes = RBX_SIM_UNIT_BYTES,
+		.units_max = 1,
+	};
+}
+
+#define SITES(list) list, sizeof(list) / sizeof((list)[0])
+
+const struct rbx_sim_scenario rbx_sim_scenarios[] = {
+	{ "volume", "random load on replicas; devices and machines fail",
+	  SITES(device_and_machines), draw_volume, NULL },
+	{ "reclaim", "servers run short of memory and want it back",
+	  SITES(pressure), draw_reclaim, two_replicas },
+	{ "partition", "servers are cut off and come back", SITES(cuts),
+	  draw_partition, two_replicas },
+	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0,
+	  draw_quiet, quick_load },
+};
+
+const uint32_t rbx_sim_scenarios_count =
+	sizeof(rbx_sim_scenarios) / sizeof(rbx_sim_scenarios[0]);

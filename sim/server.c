@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* server.c - a memory server of the world: the one that rdmabox-serve(1) runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/descriptors.h"
+#include "sim/fail.h"
+#include "sim/hands.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+static void *start(void *arg)
+{
+	struct rbx_sim_server *server = arg;
+	struct rbx_server_options options;
+
+	rbx_server_options_defaults(&options);
+	snprintf(options.listen, sizeof(options.listen), "n%u:7000",
+		 server->node);
+	options.memory_bytes = server->memory_bytes;
+	options.slab_bytes = rbx_sim_world.slab_bytes;
+	options.lease_ms = rbx_sim_world.lease_ms;
+	options.insecure = 1;
+	if (rbx_server_start(&server->server, &options))
+		rbx_sim_fail("start", "server %u: %s", server->node,
+			     rbx_last_error());
+	server->starts_count++;
+	return NULL;
+}
+
+void rbx_sim_server_start(struct rbx_sim_server *server)
+{
+	rbx_sim_on(server->node, start, server);
+	RBX_SIM_TRACE(server->node, "server-start", "time",
+		      server->starts_count, "memory", server->memory_bytes);
+}
+
+/* Whether somebody still has a slab of it. */
+static bool is_lending(const struct rbx_sim_server *server)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+
+	rbx_server_stats_get(server->server, &stats);
+	return stats.slabs_lent != 0 || rbx_sim_hands_count(server->node) != 0;
+}
+
+/* Who could not say goodbye loses its slabs with its lease. */
+static void *stop(void *arg)
+{
+	struct rbx_sim_server *server = arg;
+	uint64_t until_ns =
+		rbx_sim_now() + 2 * rbx_sim_world.lease_ms * RBX_SIM_MS;
+
+	while (is_lending(server) && rbx_sim_now() < until_ns)
+		rbx_sim_sleep(100 * RBX_SIM_MS);
+	if (is_lending(server))
+		rbx_sim_fail("given-back",
+			     "server %u lends slabs long after all clients have left",
+			     server->node);
+	rbx_server_stop(server->server);
+	server->server = NULL;
+	return NULL;
+}
+
+void rbx_sim_server_stop(struct rbx_sim_server *server)
+{
+	rbx_sim_on(server->node, stop, server);
+}
+
+/* Its memory is lost with its power; nothing is freed, as nobody is there to. */
+void rbx_sim_server_power_off(struct rbx_sim_server *server)
+{
+	RBX_SIM_TRACE(server->node, "power-off", "time", server->starts_count,
+		      "up", rbx_sim_servers_up());
+	rbx_sim_node_stop(server->node);
+	rbx_sim_world.fabric->node_stop(server->node);
+	rbx_sim_descriptors_stop(server->node);
+	server->server = NULL;
+}
+
+uint32_t rbx_sim_servers_up(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		count += rbx_sim_world.servers[i].server != NULL;
+	return count;
+}

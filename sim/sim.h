@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sim.h - a run: what is asked of it, and what it says. */
+#ifndef RBX_SIM_H
+#define RBX_SIM_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/sites.h"
+
+struct rbx_sim_scenario {
+	const char *name;
+	const char *purpose;
+	/* Sites that may go wrong in it. */
+	const enum rbx_sim_site *sites;
+	uint32_t sites_count;
+	/* Draws the world from the seed, before the machines are made. */
+	void (*draw)(void);
+	/* Changes what was drawn of the clients; NULL: nothing. */
+	void (*adjust)(void);
+};
+
+struct rbx_sim_options {
+	uint64_t seed;
+	const struct rbx_sim_scenario *scenario;
+	uint32_t nodes_count; /* memory servers; 0: drawn */
+	uint64_t events_max; /* of the load; 0: as the scenario says */
+	bool is_forced[RBX_SIM_SITES_COUNT];
+	uint32_t chances[RBX_SIM_SITES_COUNT]; /* of those, of a million */
+	bool trace;
+};
+
+/* What is known at the end; also where a run fails. */
+struct rbx_sim_result {
+	uint64_t hash;
+	uint64_t events;
+	uint64_t requests;
+	uint64_t virtual_ns;
+	uint64_t faults;
+};
+
+extern const struct rbx_sim_scenario rbx_sim_scenarios[];
+extern const uint32_t rbx_sim_scenarios_count;
+
+/* Runs in this process, once; returns where nothing was found. */
+void rbx_sim_run(const struct rbx_sim_options *options,
+		 struct rbx_sim_result *result);
+
+#endif

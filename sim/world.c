@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * world.c - a run from its seed to its end.
+ *
+ * All is drawn before anything runs, and printed, so that a result can be read
+ * without running it again. Then the director makes the machines, lets the load
+ * run and harm be done, heals, and demands what is to be demanded.
+ */
+#include "sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/fail.h"
+#include "sim/host/machine.h"
+#include "sim/trace.h"
+
+struct rbx_sim_world rbx_sim_world;
+
+void rbx_sim_on(uint32_t node, void *(*main)(void *arg), void *arg)
+{
+	(void)rbx_sim_join(rbx_sim_spawn(node, main, arg));
+}
+
+uint64_t rbx_sim_requests_done(void)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		count += rbx_sim_world.clients[i].done_count;
+	return count;
+}
+
+static void draw_skews(void)
+{
+	uint32_t nodes = 1 + rbx_sim_world.servers_count +
+			 rbx_sim_world.clients_count;
+
+	for (uint32_t node = 1; node < nodes; node++)
+		if (rbx_sim_site(RBX_SIM_SITE_clock_skew))
+			rbx_sim_node_skew(
+				node,
+				(int32_t)rbx_sim_site_draw(
+					RBX_SIM_SITE_clock_skew, 0,
+					2 * RBX_SIM_SKEW_MAX) -
+					RBX_SIM_SKEW_MAX);
+}
+
+static bool load_goes_on(void)
+{
+	const struct rbx_sim_options *options = rbx_sim_world.options;
+
+	return rbx_sim_requests_done() < rbx_sim_world.requests_wanted &&
+	       (options->events_max == 0 ||
+		rbx_sim_events_run() < options->events_max);
+}
+
+static void *direct(void *arg)
+{
+	bool *is_done = arg;
+	struct rbx_sim_world *world = &rbx_sim_world;
+
+	for (uint32_t i = 0; i < world->servers_count; i++)
+		rbx_sim_server_start(&world->servers[i]);
+	for (uint32_t i = 0; i < world->clients_count; i++)
+		rbx_sim_client_open(&world->clients[i]);
+	for (uint32_t i = 0; i < world->clients_count; i++)
+		rbx_sim_load_start(&world->clients[i]);
+	while (load_goes_on())
+		rbx_sim_harm_now_and_then();
+	world->stopping = true;
+	for (uint32_t i = 0; i < world->clients_count; i++)
+		rbx_sim_wake_all(&world->clients[i].waiters);
+	rbx_sim_sites_heal();
+	rbx_sim_harm_heal();
+	rbx_sim_finish();
+	*is_done = true;
+	return NULL;
+}
+
+static void print_begin(void)
+{
+	const struct rbx_sim_options *options = rbx_sim_world.options;
+
+	printf("seed %" PRIu64 " scenario %s servers %u slab %" PRIu64
+	       " lease_ms %u\n",
+	       options->seed, options->scenario->name,
+	       rbx_sim_world.servers_count, rbx_sim_world.slab_bytes,
+	       rbx_sim_world.lease_ms);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_client_print(&rbx_sim_world.clients[i]);
+	printf("faults");
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
+		if (rbx_sim_site_is_on((enum rbx_sim_site)i))
+			printf(" %s=%u/1000000",
+			       rbx_sim_site_name((enum rbx_sim_site)i),
+			       rbx_sim_site_chance((enum rbx_sim_site)i));
+	printf("\n");
+	fflush(stdout);
+}
+
+static void take_result(struct rbx_sim_result *result)
+{
+	*result = (struct rbx_sim_result){
+		.hash = rbx_sim_trace_hash(),
+		.events = rbx_sim_events_run(),
+		.requests = rbx_sim_requests_done(),
+		.virtual_ns = rbx_sim_now(),
+	};
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
+		result->faults += rbx_sim_site_fired((enum rbx_sim_site)i);
+}
+
+static void print_hash(void)
+{
+	printf("hash %016" PRIx64 " events %" PRIu64 " requests %" PRIu64
+	       " virtual_ms %" PRIu64 "\n",
+	       rbx_sim_trace_hash(), rbx_sim_events_run(),
+	       rbx_sim_requests_done(), rbx_sim_now() / RBX_SIM_MS);
+}
+
+static void prepare(const struct rbx_sim_options *options)
+{
+	struct rbx_sim_world *world = &rbx_sim_world;
+
+	world->options = options;
+	world->fabric = &rbx_sim_fabric_plain;
+	rbx_sim_random_split(&world->random, options->seed, "world", 0);
+	rbx_sim_sites_reset(options->seed);
+	for (uint32_t i = 0; i < options->scenario->sites_count; i++)
+		rbx_sim_site_allow(options->scenario->sites[i]);
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
+		if (options->is_forced[i])
+			rbx_sim_site_force((enum rbx_sim_site)i,
+					   options->chances[i]);
+	rbx_sim_sites_draw();
+	rbx_sim_fibers_init(options->seed);
+	rbx_sim_machines_init(options->seed, world->fabric);
+	world->fabric->begin(options->seed);
+	options->scenario->draw();
+	for (uint32_t i = 0; i < world->servers_count; i++)
+		world->servers[i].node = 1 + i;
+	for (uint32_t i = 0; i < world->clients_count; i++)
+		rbx_sim_client_draw(&world->clients[i], i);
+	if (options->scenario->adjust)
+		options->scenario->adjust();
+	rbx_sim_harm_init();
+	draw_skews();
+	if (options->trace) {
+		rbx_sim_trace_to(stdout);
+		rbx_sim_log_to(stdout);
+	}
+	rbx_sim_fail_hook(print_hash);
+}
+
+void rbx_sim_run(const struct rbx_sim_options *options,
+		 struct rbx_sim_result *result)
+{
+	struct rbx_sim_fiber *director;
+	bool is_done = false;
+
+	prepare(options);
+	print_begin();
+	director = rbx_sim_spawn(0, direct, &is_done);
+	(void)director;
+	while (rbx_sim_step())
+		rbx_sim_check();
+	if (!is_done)
+		rbx_sim_fail("liveness", "nothing will ever happen again");
+	take_result(result);
+	print_hash();
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * world.h - the machines of a run: memory servers, and clients with a volume and
+ * a load each.
+ *
+ *	world.c    makes them, runs them, and heals all that was done to them
+ *	server.c   a memory server: start, stop, loss of power
+ *	client.c   a context and a volume with options drawn from the seed
+ *	load.c     what a client's program does, and what it demands
+ *	harm.c     faults of whole machines, within what is promised to survive
+ *	check.c    invariants after every event
+ *	finish.c   what is demanded in the end
+ *
+ * Node 0 is the director: a fiber that starts machines, waits, and does harm.
+ */
+#ifndef RBX_SIM_WORLD_H
+#define RBX_SIM_WORLD_H
+
+#include "include/rdmabox/rdmabox.h"
+#include "include/rdmabox/server.h"
+#include "sim/fabric.h"
+#include "sim/fiber.h"
+#include "sim/oracle.h"
+#include "sim/random.h"
+#include "sim/sim.h"
+
+#define RBX_SIM_SERVERS_MAX 64u
+#define RBX_SIM_CLIENTS_MAX 16u
+/* Threads of a client's program, and what one of them has outstanding. */
+#define RBX_SIM_THREADS_MAX 4u
+#define RBX_SIM_DEPTH_MAX 64u
+
+#define RBX_SIM_MS ((uint64_t)1000000) /* nanoseconds */
+
+struct rbx_sim_server {
+	uint32_t node;
+	uint64_t memory_bytes;
+	struct rbx_server *server; /* NULL: it has no power */
+	uint32_t starts_count;
+	bool is_for_good; /* off for good */
+};
+
+struct rbx_sim_client;
+
+/* A request of a load, and all that its check needs. */
+struct rbx_sim_slot {
+	struct rbx_request request;
+	struct rbx_sim_client *client;
+	bool is_outstanding;
+	uint32_t more_count; /* that its callback submits, one after another */
+	uint32_t number; /* of the write */
+	uint64_t submitted; /* moment of the oracle */
+	uint64_t at_ns;
+};
+
+/* What a client's program does. */
+struct rbx_sim_load {
+	uint32_t threads_count;
+	uint32_t depth_count; /* of each thread */
+	uint32_t read_percent;
+	uint32_t unit_bytes; /* of offsets and lengths */
+	uint32_t units_max; /* of one request */
+	uint64_t hot_bytes; /* most requests go there; 0: everywhere */
+	uint64_t think_ns_max; /* between bursts */
+	bool has_flags; /* fences and the like */
+};
+
+struct rbx_sim_client {
+	uint32_t index;
+	uint32_t node;
+	struct rbx_options options;
+	struct rbx_volume_options volume_options;
+	uint64_t size_bytes;
+	struct rbx_context *ctx;
+	struct rbx_volume *volume; /* NULL: not open */
+	struct rbx_sim_load load;
+	struct rbx_sim_oracle *oracle;
+	struct rbx_random random;
+	struct rbx_sim_slot *slots;
+	char *buffers;
+	uint32_t slots_count;
+	uint32_t outstanding_count;
+	uint64_t done_count;
+	uint64_t failed_count;
+	uint64_t longest_ns; /* of a request */
+	struct rbx_sim_waiters waiters; /* threads that want a slot */
+	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
+};
+
+struct rbx_sim_world {
+	const struct rbx_sim_options *options;
+	const struct rbx_sim_fabric *fabric;
+	struct rbx_random random;
+	uint32_t servers_count;
+	uint32_t clients_count;
+	uint64_t slab_bytes;
+	uint32_t lease_ms;
+	bool stopping; /* no load and no harm any more */
+	bool is_quiet; /* no faults at all: a measurement */
+	uint64_t requests_wanted;
+	struct rbx_sim_server servers[RBX_SIM_SERVERS_MAX];
+	struct rbx_sim_client clients[RBX_SIM_CLIENTS_MAX];
+};
+
+extern struct rbx_sim_world rbx_sim_world;
+
+/* world.c */
+/* Runs main(arg) on a node and waits for it. */
+void rbx_sim_on(uint32_t node, void *(*main)(void *arg), void *arg);
+uint64_t rbx_sim_requests_done(void);
+
+/* server.c */
+void rbx_sim_server_start(struct rbx_sim_server *server);
+void rbx_sim_server_stop(struct rbx_sim_server *server);
+void rbx_sim_server_power_off(struct rbx_sim_server *server);
+uint32_t rbx_sim_servers_up(void);
+
+/* client.c */
+void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index);
+void rbx_sim_client_open(struct rbx_sim_client *client);
+void rbx_sim_client_close(struct rbx_sim_client *client);
+void rbx_sim_client_add_server(struct rbx_sim_client *client,
+			       const struct rbx_sim_server *server);
+bool rbx_sim_client_is_whole(const struct rbx_sim_client *client);
+void rbx_sim_client_print(const struct rbx_sim_client *client);
+
+/* load.c */
+void rbx_sim_load_start(struct rbx_sim_client *client);
+void rbx_sim_load_join(struct rbx_sim_client *client);
+void rbx_sim_load_free(struct rbx_sim_client *client);
+
+/* harm.c */
+void rbx_sim_harm_init(void);
+void rbx_sim_harm_now_and_then(void);
+void rbx_sim_harm_heal(void);
+
+/* check.c */
+void rbx_sim_check(void);
+
+/* finish.c */
+void rbx_sim_finish(void);
+
+#endif
