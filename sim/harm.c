@@ -34,15 +34,24 @@ struct undo {
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
 
+/* A volume that is not open yet has nothing to lose. */
 static bool all_are_whole(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		/* One that is not open yet has nothing to lose. */
-		if (client->volume != NULL &&
-		    (client->volume_options.replicas < 2 ||
-		     !rbx_sim_client_is_whole(client)))
+		if (client->volume && !rbx_sim_client_is_whole(client))
+			return false;
+	}
+	return true;
+}
+
+static bool all_have_replicas(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+
+		if (client->volume && client->volume_options.replicas < 2)
 			return false;
 	}
 	return true;
@@ -51,7 +60,7 @@ static bool all_are_whole(void)
 static bool may_harm(uint32_t node)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
-	    node > rbx_sim_world.servers_count)
+	    node > rbx_sim_world.servers_count || !all_have_replicas())
 		return false;
 	if (node != harmed_node &&
 	    ((harmed_node != 0 && rbx_sim_now() < harmed_until_ns) ||
