@@ -49,6 +49,8 @@ int cli_set_flag(const struct cli_option *option, const char *text,
 		 char *reason, size_t reason_bytes); /* uint32_t */
 int cli_set_number(const struct cli_option *option, const char *text,
 		   char *reason, size_t reason_bytes); /* uint32_t */
+int cli_set_number_64(const struct cli_option *option, const char *text,
+		      char *reason, size_t reason_bytes); /* uint64_t */
 int cli_set_size(const struct cli_option *option, const char *text,
 		 char *reason, size_t reason_bytes); /* uint64_t, 64K */
 int cli_set_size_32(const struct cli_option *option, const char *text,
@@ -94,6 +96,7 @@ void cli_describe(struct rbx_context *ctx, const char *key, char *value,
 int cli_serve(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_sim(int argc, char **argv);
 int cli_stat(int argc, char **argv);
 int cli_tune(int argc, char **argv);
 

@@ -114,6 +114,17 @@ int cli_set_number(const struct cli_option *option, const char *text,
 	return -EINVAL;
 }
 
+int cli_set_number_64(const struct cli_option *option, const char *text,
+		      char *reason, size_t reason_bytes)
+{
+	const char *rest;
+
+	if (!parse_digits(text, option->field, &rest) && !*rest)
+		return 0;
+	snprintf(reason, reason_bytes, "give a whole number below 2^64");
+	return -EINVAL;
+}
+
 int cli_set_size(const struct cli_option *option, const char *text,
 		 char *reason, size_t reason_bytes)
 {

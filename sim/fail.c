@@ -9,25 +9,37 @@
 
 #include "core/port.h"
 #include "sim/events.h"
+#include "sim/trace.h"
 
-static void (*before)(void);
+#define WHAT_BYTES 512u
 
-void rbx_sim_fail_hook(void (*hook)(void))
+static void (*told)(const char *invariant, const char *what);
+
+void rbx_sim_fail_hook(void (*hook)(const char *invariant, const char *what))
 {
-	before = hook;
+	told = hook;
+}
+
+void rbx_sim_print_end(void)
+{
+	printf("hash %016" PRIx64 " events %" PRIu64 " virtual_us %" PRIu64
+	       "\n",
+	       rbx_sim_trace_hash(), rbx_sim_events_run(),
+	       rbx_sim_now() / 1000);
 }
 
 void rbx_sim_fail(const char *invariant, const char *format, ...)
 {
+	char what[WHAT_BYTES];
 	va_list args;
 
-	if (before != NULL)
-		before();
-	printf("what at %" PRIu64 " ns: ", rbx_sim_now());
 	va_start(args, format);
-	vprintf(format, args);
+	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	printf("\nresult FAIL %s\n", invariant);
+	if (told != NULL)
+		told(invariant, what);
+	rbx_sim_print_end();
+	printf("what: %s\nresult FAIL %s\n", what, invariant);
 	fflush(stdout);
 	_exit(RBX_SIM_EXIT_FAILED);
 }

@@ -9,12 +9,15 @@
 #ifndef RBX_SIM_FAIL_H
 #define RBX_SIM_FAIL_H
 
-/* Where something is to be printed before the result; NULL: nothing. */
-void rbx_sim_fail_hook(void (*hook)(void));
+/* Who is told before the end; NULL: nobody. */
+void rbx_sim_fail_hook(void (*hook)(const char *invariant, const char *what));
 
 /* Prints "result FAIL invariant" and what is known, and exits with 1. */
 void rbx_sim_fail(const char *invariant, const char *format, ...)
 	__attribute__((noreturn, cold, format(printf, 2, 3)));
+
+/* The line that a run ends with, before its result. */
+void rbx_sim_print_end(void);
 
 #define RBX_SIM_EXIT_FAILED 1
 

@@ -30,20 +30,15 @@ struct rbx_sim_options {
 	bool trace;
 };
 
-/* What is known at the end; also where a run fails. */
-struct rbx_sim_result {
-	uint64_t hash;
-	uint64_t events;
-	uint64_t requests;
-	uint64_t virtual_ns;
-	uint64_t faults;
-};
-
 extern const struct rbx_sim_scenario rbx_sim_scenarios[];
 extern const uint32_t rbx_sim_scenarios_count;
 
+struct rbx_sim_outcome;
+
 /* Runs in this process, once; returns where nothing was found. */
-void rbx_sim_run(const struct rbx_sim_options *options,
-		 struct rbx_sim_result *result);
+void rbx_sim_run(const struct rbx_sim_options *options);
+
+/* What is known by now. */
+void rbx_sim_take_outcome(struct rbx_sim_outcome *outcome);
 
 #endif

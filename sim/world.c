@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/command.h"
 #include "sim/fail.h"
 #include "sim/host/machine.h"
 #include "sim/trace.h"
@@ -99,24 +100,16 @@ static void print_begin(void)
 	fflush(stdout);
 }
 
-static void take_result(struct rbx_sim_result *result)
+void rbx_sim_take_outcome(struct rbx_sim_outcome *outcome)
 {
-	*result = (struct rbx_sim_result){
-		.hash = rbx_sim_trace_hash(),
-		.events = rbx_sim_events_run(),
-		.requests = rbx_sim_requests_done(),
-		.virtual_ns = rbx_sim_now(),
-	};
+	outcome->hash = rbx_sim_trace_hash();
+	outcome->events = rbx_sim_events_run();
+	outcome->requests = rbx_sim_requests_done();
+	outcome->virtual_ns = rbx_sim_now();
+	outcome->faults_fired = 0;
 	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
-		result->faults += rbx_sim_site_fired((enum rbx_sim_site)i);
-}
-
-static void print_hash(void)
-{
-	printf("hash %016" PRIx64 " events %" PRIu64 " requests %" PRIu64
-	       " virtual_ms %" PRIu64 "\n",
-	       rbx_sim_trace_hash(), rbx_sim_events_run(),
-	       rbx_sim_requests_done(), rbx_sim_now() / RBX_SIM_MS);
+		outcome->faults_fired +=
+			rbx_sim_site_fired((enum rbx_sim_site)i);
 }
 
 static void prepare(const struct rbx_sim_options *options)
@@ -150,23 +143,18 @@ static void prepare(const struct rbx_sim_options *options)
 		rbx_sim_trace_to(stdout);
 		rbx_sim_log_to(stdout);
 	}
-	rbx_sim_fail_hook(print_hash);
 }
 
-void rbx_sim_run(const struct rbx_sim_options *options,
-		 struct rbx_sim_result *result)
+void rbx_sim_run(const struct rbx_sim_options *options)
 {
-	struct rbx_sim_fiber *director;
 	bool is_done = false;
 
 	prepare(options);
 	print_begin();
-	director = rbx_sim_spawn(0, direct, &is_done);
-	(void)director;
+	(void)rbx_sim_spawn(0, direct, &is_done);
 	while (rbx_sim_step())
 		rbx_sim_check();
 	if (!is_done)
 		rbx_sim_fail("liveness", "nothing will ever happen again");
-	take_result(result);
-	print_hash();
+	rbx_sim_print_end();
 }

@@ -37,6 +37,7 @@ pthread_t __wrap_pthread_self(void);
 
 /* clock.c */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_usleep(useconds_t us);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_sched_yield(void);

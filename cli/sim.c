@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox sim: runs the library and the server in a simulated world, from a seed.
+ *
+ * One run prints what was drawn, what was found, and a hash of all that happened.
+ * A hunt runs one seed after another on all processors, and prints for each that
+ * fails the command that does it again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "sim/command.h"
+
+static struct rbx_sim_command command_line;
+static char scenario[64] = "volume";
+static char json_path[256];
+static uint32_t hunt_seconds, seeds_max, trace;
+static uint64_t failed_count;
+
+/* Each --fault is one more. */
+static int set_fault(const struct cli_option *option, const char *text,
+		     char *reason, size_t reason_bytes)
+{
+	(void)option;
+	if (command_line.faults_count == RBX_SIM_FAULTS_MAX) {
+		snprintf(reason, reason_bytes, "give at most %u",
+			 RBX_SIM_FAULTS_MAX);
+		return -EINVAL;
+	}
+	command_line.faults[command_line.faults_count++] = text;
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{ "seed", "N", "where all chance comes from; of a hunt the first",
+	  cli_set_number_64, .field = &command_line.seed },
+	{ "scenario", "NAME", "the world (volume)", cli_set_text, scenario,
+	  .max = sizeof(scenario) },
+	{ "nodes", "N", "memory servers; default: as the seed says",
+	  cli_set_number, &command_line.nodes_count, .min = 1, .max = 64 },
+	{ "events", "M", "the load ends after so many events",
+	  cli_set_number_64, .field = &command_line.events_max },
+	{ "fault", "SITE=P",
+	  "a site goes wrong with this chance, 0 to 1;\nmay be given again",
+	  set_fault, .field = NULL },
+	{ "trace", NULL, "a line for each change of state", cli_set_flag,
+	  .field = &trace },
+	{ "json", "FILE|-", "the result as JSON", cli_set_text, json_path,
+	  .max = sizeof(json_path) },
+	{ "hunt", "SECONDS", "one seed after another, on all processors",
+	  cli_set_number, &hunt_seconds, .min = 1 },
+	{ "seeds", "N", "a hunt ends after so many seeds", cli_set_number,
+	  &seeds_max, .min = 1 },
+};
+
+static struct cli_command command = {
+	.name = "sim",
+	.purpose = "Runs the library in a simulated world, from a seed.",
+	.usage = "[--seed N] [--scenario NAME] [--nodes N] [--events M]\n"
+		 "                   [--fault SITE=P]... [--trace] "
+		 "[--json FILE|-]\n"
+		 "                   [--hunt SECONDS [--seeds N]]",
+	.options = options,
+	.options_count = sizeof(options) / sizeof(options[0]),
+};
+
+static int write_json(const struct rbx_sim_outcome *outcome)
+{
+	json_t *json, *faults = json_array();
+	char hash[20];
+
+	snprintf(hash, sizeof(hash), "%016" PRIx64, outcome->hash);
+	for (uint32_t i = 0; i < command_line.faults_count; i++)
+		json_array_append_new(faults,
+				      json_string(command_line.faults[i]));
+	json = json_pack("{s:I s:s s:I s:I s:o s:s s:I s:I s:I s:I s:s s:s}",
+			 "seed", (json_int_t)command_line.seed, "scenario",
+			 scenario, "nodes",
+			 (json_int_t)command_line.nodes_count, "events_max",
+			 (json_int_t)command_line.events_max, "faults", faults,
+			 "hash", hash, "events", (json_int_t)outcome->events,
+			 "requests", (json_int_t)outcome->requests,
+			 "virtual_ns", (json_int_t)outcome->virtual_ns,
+			 "faults_fired", (json_int_t)outcome->faults_fired,
+			 "failed", outcome->failed, "what", outcome->what);
+	return cli_json_write(&command, json, json_path);
+}
+
+static int run_one(void)
+{
+	struct rbx_sim_outcome outcome = { 0 };
+	int err;
+
+	/* JSON on stdout is alone there. */
+	command_line.silent = !strcmp(json_path, "-");
+	err = rbx_sim_command_run(&command_line, &outcome);
+	if (err)
+		return cli_fail(&command, "cannot start a process: %s",
+				strerror(-err));
+	if (json_path[0] && write_json(&outcome))
+		return CLI_EXIT_FAILED;
+	return outcome.failed[0] ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+}
+
+/* The command that does it again. */
+static void print_failed(uint64_t seed, const struct rbx_sim_outcome *outcome)
+{
+	failed_count++;
+	printf("rdmabox sim --seed %" PRIu64 " --scenario %s", seed, scenario);
+	if (command_line.nodes_count)
+		printf(" --nodes %" PRIu32, command_line.nodes_count);
+	if (command_line.events_max)
+		printf(" --events %" PRIu64, command_line.events_max);
+	for (uint32_t i = 0; i < command_line.faults_count; i++)
+		printf(" --fault %s", command_line.faults[i]);
+	printf("\n  FAIL %s: %s\n", outcome->failed, outcome->what);
+	fflush(stdout);
+}
+
+static int hunt(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t count = rbx_sim_command_hunt(&command_line, hunt_seconds,
+					     seeds_max, (uint32_t)processors,
+					     print_failed);
+
+	if (count < 0)
+		return cli_fail(&command, "cannot start a process: %s",
+				strerror((int)-count));
+	printf("%" PRId64 " seeds from %" PRIu64 ", %" PRIu64 " failed\n",
+	       count, command_line.seed, failed_count);
+	return failed_count ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+}
+
+int cli_sim(int argc, char **argv)
+{
+	char reason[1024];
+	int rc;
+
+	command.notes = rbx_sim_command_notes();
+	rc = cli_parse(&command, argc, argv);
+	if (rc)
+		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	command_line.scenario = scenario;
+	command_line.trace = trace;
+	if (rbx_sim_command_check(&command_line, reason, sizeof(reason)))
+		return cli_fail(&command, "%s", reason);
+	if (seeds_max && !hunt_seconds)
+		return cli_fail(&command, "--seeds: only with --hunt SECONDS");
+	return hunt_seconds ? hunt() : run_one();
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * command.c - from the texts of a command to a run.
+ */
+#include "sim/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/process.h"
+#include "sim/random.h"
+#include "sim/sim.h"
+#include "sim/world.h"
+
+#define NOTES_BYTES 4096u
+
+static size_t add(char *text, size_t at, size_t bytes, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static size_t add(char *text, size_t at, size_t bytes, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text + at, bytes - at, format, args);
+	va_end(args);
+	return RBX_MIN(at + (size_t)length, bytes - 1);
+}
+
+const char *rbx_sim_command_notes(void)
+{
+	static char notes[NOTES_BYTES];
+	size_t at = add(notes, 0, sizeof(notes), "scenarios:\n");
+
+	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
+		at = add(notes, at, sizeof(notes), "  %-20s%s\n",
+			 rbx_sim_scenarios[i].name,
+			 rbx_sim_scenarios[i].purpose);
+	at = add(notes, at, sizeof(notes), "sites:\n");
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++) {
+		enum rbx_sim_site site = (enum rbx_sim_site)i;
+
+		at = add(notes, at, sizeof(notes), "  %-20s%s\n",
+			 rbx_sim_site_name(site), rbx_sim_site_purpose(site));
+	}
+	notes[at - 1] = '\0';
+	return notes;
+}
+
+static void names_of_scenarios(char *text, size_t bytes)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
+		at = add(text, at, bytes, "%s%s", i ? ", " : "",
+			 rbx_sim_scenarios[i].name);
+}
+
+static void names_of_sites(char *text, size_t bytes)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
+		at = add(text, at, bytes, "%s%s", i ? ", " : "",
+			 rbx_sim_site_name((enum rbx_sim_site)i));
+}
+
+/* "0.01" or "1" in parts of a million, without a float. */
+static bool chance_parse(const char *text, uint32_t *of_a_million)
+{
+	uint64_t scale = RBX_SIM_MILLION, value = 0;
+	bool is_fraction = false;
+
+	if (*text == '\0')
+		return false;
+	for (; *text; text++) {
+		if (*text == '.' && !is_fraction) {
+			is_fraction = true;
+			continue;
+		}
+		if (*text < '0' || *text > '9')
+			return false;
+		if (is_fraction)
+			scale /= 10;
+		else if (value != 0)
+			return false; /* more than one digit: above 1 */
+		value = is_fraction ? value + (uint64_t)(*text - '0') * scale :
+				      (uint64_t)(*text - '0') * scale;
+	}
+	*of_a_million = (uint32_t)value;
+	return value <= RBX_SIM_MILLION;
+}
+
+static int fault_take(const char *text, struct rbx_sim_options *options,
+		      char *reason, size_t bytes)
+{
+	const char *equals = strchr(text, '=');
+	enum rbx_sim_site site;
+	uint32_t chance;
+	char name[64], names[1024];
+
+	snprintf(name, sizeof(name), "%.*s",
+		 (int)(equals ? equals - text : (long)strlen(text)), text);
+	if (!rbx_sim_site_find(name, &site)) {
+		names_of_sites(names, sizeof(names));
+		snprintf(reason, bytes, "no site \"%s\"; there are %s", name,
+			 names);
+		return -EINVAL;
+	}
+	if (equals == NULL || !chance_parse(equals + 1, &chance)) {
+		snprintf(reason, bytes,
+			 "%s: give a chance from 0 to 1, as in %s=0.01", text,
+			 name);
+		return -EINVAL;
+	}
+	options->is_forced[site] = true;
+	options->chances[site] = chance;
+	return 0;
+}
+
+static int options_take(const struct rbx_sim_command *command,
+			struct rbx_sim_options *options, char *reason,
+			size_t bytes)
+{
+	char names[256];
+
+	*options = (struct rbx_sim_options){
+		.seed = command->seed,
+		.nodes_count = command->nodes_count,
+		.events_max = command->events_max,
+		.trace = command->trace,
+	};
+	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
+		if (!strcmp(rbx_sim_scenarios[i].name, command->scenario))
+			options->scenario = &rbx_sim_scenarios[i];
+	if (options->scenario == NULL) {
+		names_of_scenarios(names, sizeof(names));
+		snprintf(reason, bytes, "no scenario \"%s\"; there are %s",
+			 command->scenario, names);
+		return -EINVAL;
+	}
+	if (command->nodes_count > RBX_SIM_SERVERS_MAX) {
+		snprintf(reason, bytes, "%u nodes: give 1 to %u",
+			 command->nodes_count, RBX_SIM_SERVERS_MAX);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < command->faults_count; i++) {
+		int err = fault_take(command->faults[i], options, reason,
+				     bytes);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int rbx_sim_command_check(const struct rbx_sim_command *command, char *reason,
+			  size_t reason_bytes)
+{
+	struct rbx_sim_options options;
+
+	return options_take(command, &options, reason, reason_bytes);
+}
+
+int rbx_sim_command_run(const struct rbx_sim_command *command,
+			struct rbx_sim_outcome *outcome)
+{
+	struct rbx_sim_process process;
+	struct rbx_sim_options options;
+	char reason[RBX_SIM_TEXT_BYTES];
+	int err = options_take(command, &options, reason, sizeof(reason));
+
+	if (!err)
+		err = rbx_sim_process_start(&process, &options,
+					    command->silent);
+	if (!err)
+		rbx_sim_process_wait(&process, outcome);
+	return err;
+}
+
+int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
+			     uint32_t seconds, uint64_t seeds_max,
+			     uint32_t processors_count,
+			     void (*failed)(uint64_t seed,
+					    const struct rbx_sim_outcome *outcome))
+{
+	struct rbx_sim_options options;
+	char reason[RBX_SIM_TEXT_BYTES];
+	int err = options_take(command, &options, reason, sizeof(reason));
+
+	return err ? err :
+		     rbx_sim_processes_run(&options, seconds, seeds_max,
+					   processors_count, failed);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * command.h - what rdmabox-sim(1) asks of the simulator.
+ *
+ * A run is a process of its own: a simulation is global, and one that has found
+ * something ends where it stands. The only header here that a program sees.
+ */
+#ifndef RBX_SIM_COMMAND_H
+#define RBX_SIM_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RBX_SIM_FAULTS_MAX 32u
+#define RBX_SIM_TEXT_BYTES 256u
+
+struct rbx_sim_command {
+	uint64_t seed;
+	const char *scenario;
+	uint32_t nodes_count; /* memory servers; 0: as the seed says */
+	uint64_t events_max; /* of the load; 0: as the scenario says */
+	const char *faults[RBX_SIM_FAULTS_MAX]; /* "qp-error=0.01" */
+	uint32_t faults_count;
+	bool trace; /* a line for each change of state */
+	bool silent; /* not a line at all */
+};
+
+/* What came of a run. */
+struct rbx_sim_outcome {
+	char failed[RBX_SIM_TEXT_BYTES]; /* the invariant; "": none */
+	char what[RBX_SIM_TEXT_BYTES];
+	uint64_t hash;
+	uint64_t events;
+	uint64_t requests;
+	uint64_t virtual_ns;
+	uint64_t faults_fired;
+};
+
+/* 0, or -EINVAL and what would have been right. */
+int rbx_sim_command_check(const struct rbx_sim_command *command, char *reason,
+			  size_t reason_bytes);
+
+/* Runs it, which prints to stdout. 0; -errno where there can be no process. */
+int rbx_sim_command_run(const struct rbx_sim_command *command,
+			struct rbx_sim_outcome *outcome);
+
+/*
+ * Runs seeds from command->seed on, on so many processors at once, until the time
+ * is over or seeds_max have run (0: no limit), and tells of each that failed.
+ * Returns how many ran, or -errno.
+ */
+int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
+			     uint32_t seconds, uint64_t seeds_max,
+			     uint32_t processors_count,
+			     void (*failed)(uint64_t seed,
+					    const struct rbx_sim_outcome *outcome));
+
+/* The scenarios and sites that there are, a line each, for --help. */
+const char *rbx_sim_command_notes(void);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* process.c - see process.h. */
+#include "sim/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/fail.h"
+#include "sim/host/wrap.h"
+
+#define PROCESSES_MAX 256u
+
+static struct rbx_sim_outcome *mine; /* in the process of a run */
+
+static void note_failure(const char *invariant, const char *what)
+{
+	rbx_sim_take_outcome(mine);
+	snprintf(mine->failed, sizeof(mine->failed), "%s", invariant);
+	snprintf(mine->what, sizeof(mine->what), "%s", what);
+}
+
+/* Never returns. */
+static void run(const struct rbx_sim_options *options,
+		struct rbx_sim_outcome *outcome, bool silent)
+{
+	if (silent && freopen("/dev/null", "w", stdout) == NULL)
+		_exit(RBX_SIM_EXIT_FAILED);
+	mine = outcome;
+	rbx_sim_fail_hook(note_failure);
+	alarm(RBX_SIM_RUN_SECONDS_MAX);
+	rbx_sim_run(options);
+	rbx_sim_take_outcome(mine);
+	printf("result ok\n");
+	fflush(stdout);
+	_exit(0);
+}
+
+int rbx_sim_process_start(struct rbx_sim_process *process,
+			  const struct rbx_sim_options *options, bool silent)
+{
+	process->outcome = __real_mmap(NULL, sizeof(*process->outcome),
+				       PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (process->outcome == MAP_FAILED)
+		return -errno;
+	process->seed = options->seed;
+	fflush(stdout);
+	process->id = fork();
+	if (process->id < 0) {
+		int err = -errno;
+
+		munmap(process->outcome, sizeof(*process->outcome));
+		return err;
+	}
+	if (process->id == 0)
+		run(options, process->outcome, silent);
+	return 0;
+}
+
+/* What the end of the process says where the run itself could not. */
+static void judge(struct rbx_sim_process *process, int status)
+{
+	struct rbx_sim_outcome *outcome = process->outcome;
+	bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+
+	if (outcome->failed[0] == '\0' && status != 0) {
+		snprintf(outcome->failed, sizeof(outcome->failed), "%s",
+			 hangs ? "hang" : "crash");
+		snprintf(outcome->what, sizeof(outcome->what),
+			 "the run ended by %s %d",
+			 WIFSIGNALED(status) ? "signal" : "exit code",
+			 WIFSIGNALED(status) ? WTERMSIG(status) :
+					       WEXITSTATUS(status));
+	}
+}
+
+static void take(struct rbx_sim_process *process, int status,
+		 struct rbx_sim_outcome *outcome)
+{
+	judge(process, status);
+	*outcome = *process->outcome;
+	munmap(process->outcome, sizeof(*process->outcome));
+}
+
+void rbx_sim_process_wait(struct rbx_sim_process *process,
+			  struct rbx_sim_outcome *outcome)
+{
+	int status = 0;
+
+	while (waitpid(process->id, &status, 0) < 0 && errno == EINTR)
+		;
+	take(process, status, outcome);
+	if (!strcmp(outcome->failed, "crash") ||
+	    !strcmp(outcome->failed, "hang"))
+		printf("what: %s\nresult FAIL %s\n", outcome->what,
+		       outcome->failed);
+}
+
+static struct rbx_sim_process *by_id(struct rbx_sim_process *processes,
+				     uint32_t count, pid_t id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (processes[i].id == id)
+			return &processes[i];
+	return NULL;
+}
+
+/* The seconds of the machine, not of a node. */
+static time_t machine_seconds(void)
+{
+	struct timespec now;
+
+	__real_clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+int64_t
+rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
+		      uint64_t seeds_max, uint32_t processors_count,
+		      void (*failed)(uint64_t seed,
+				     const struct rbx_sim_outcome *outcome))
+{
+	struct rbx_sim_process processes[PROCESSES_MAX] = { 0 }, *process;
+	uint32_t count = RBX_MIN(RBX_MAX(processors_count, 1u), PROCESSES_MAX);
+	time_t until = machine_seconds() + (time_t)seconds;
+	struct rbx_sim_options next = *options;
+	struct rbx_sim_outcome outcome;
+	uint32_t running = 0;
+	int64_t ran = 0;
+	int status, err;
+
+	for (;;) {
+		while (running < count && machine_seconds() < until &&
+		       (seeds_max == 0 ||
+			next.seed - options->seed < seeds_max)) {
+			process = by_id(processes, count, 0);
+			err = rbx_sim_process_start(process, &next, true);
+			if (err)
+				return err;
+			next.seed++;
+			running++;
+		}
+		if (running == 0)
+			return ran;
+		process = by_id(processes, count, waitpid(-1, &status, 0));
+		if (process == NULL)
+			continue;
+		take(process, status, &outcome);
+		if (outcome.failed[0] != '\0')
+			failed(process->seed, &outcome);
+		process->id = 0;
+		running--;
+		ran++;
+	}
+}
