@@ -63,7 +63,7 @@ static void draw_load(struct rbx_sim_client *client)
 				   RBX_SIM_UNIT_BYTES;
 	load->units_max = 1u << rbx_random_below(random, 6);
 	load->hot_bytes = rbx_random_below(random, 2) ? 16 << 10 : 0;
-	load->think_ns_max = (10u << 3 * rbx_random_below(random, 3)) * RBX_SIM_MS;
+	load->think_ns_max = (40u << 3 * rbx_random_below(random, 3)) * RBX_SIM_MS;
 	load->has_flags = true;
 }
 
@@ -77,8 +77,9 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 	client->node = 1 + rbx_sim_world.servers_count + index;
 	rbx_volume_options_defaults(&client->volume_options);
 	client->volume_options.replicas =
-		RBX_MIN(1 + rbx_random_below(random, RBX_REPLICAS_MAX),
-			rbx_sim_world.servers_count);
+		rbx_sim_world.one_replica ?
+			1 :
+			2 + rbx_random_below(random, RBX_REPLICAS_MAX - 1);
 	client->volume_options.checksums = rbx_random_below(random, 2);
 	client->size_bytes =
 		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));

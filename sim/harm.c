@@ -14,8 +14,9 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-/* As long a peer may fail to notice: timeouts and leases are shorter. */
-#define FELT_NS (15000 * RBX_SIM_MS)
+/* As long a peer may fail to notice that a machine is gone: timeouts are
+ * shorter. */
+#define FELT_NS (10000 * RBX_SIM_MS)
 #define PAUSE_NS_MAX (400 * RBX_SIM_MS)
 #define OFF_NS_MAX (4000 * RBX_SIM_MS)
 #define CUT_NS_MAX (8000 * RBX_SIM_MS)
@@ -57,7 +58,7 @@ static bool all_have_replicas(void)
 	return true;
 }
 
-static bool may_harm(uint32_t node)
+static bool may_harm(uint32_t node, uint64_t felt_ns)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
 	    node > rbx_sim_world.servers_count || !all_have_replicas())
@@ -66,8 +67,10 @@ static bool may_harm(uint32_t node)
 	    ((harmed_node != 0 && rbx_sim_now() < harmed_until_ns) ||
 	     !all_are_whole()))
 		return false;
+	if (node != harmed_node)
+		harmed_until_ns = 0;
 	harmed_node = node;
-	harmed_until_ns = rbx_sim_now() + FELT_NS;
+	harmed_until_ns = RBX_MAX(harmed_until_ns, rbx_sim_now() + felt_ns);
 	return true;
 }
 
@@ -128,7 +131,7 @@ static void start_again(struct rbx_sim_server *server)
 static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
 {
 	return rbx_sim_site_is_on(site) && server->server != NULL &&
-	       may_harm(server->node) && rbx_sim_site(site);
+	       may_harm(server->node, FELT_NS) && rbx_sim_site(site);
 }
 
 static void harm(struct rbx_sim_server *server)

@@ -46,6 +46,8 @@ static void draw_volume(void)
 {
 	rbx_sim_world.clients_count =
 		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	rbx_sim_world.one_replica =
+		rbx_random_below(&rbx_sim_world.random, 8) == 0;
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 3, 64);
 }
 
@@ -75,17 +77,6 @@ static void draw_partition(void)
 	rbx_sim_world.clients_count =
 		1 + rbx_random_below(&rbx_sim_world.random, 2);
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
-}
-
-/* Harm is what these two are for: volumes can take it. */
-static void two_replicas(void)
-{
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		uint32_t *replicas =
-			&rbx_sim_world.clients[i].volume_options.replicas;
-
-		*replicas = RBX_MAX(*replicas, 2u);
-	}
 }
 
 /* Nothing goes wrong, and nobody pauses: how quick is the simulation? */
@@ -122,9 +113,9 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	{ "volume", "random load on replicas; devices and machines fail",
 	  SITES(device_and_machines), draw_volume, NULL },
 	{ "reclaim", "servers run short of memory and want it back",
-	  SITES(pressure), draw_reclaim, two_replicas },
+	  SITES(pressure), draw_reclaim, NULL },
 	{ "partition", "servers are cut off and come back", SITES(cuts),
-	  draw_partition, two_replicas },
+	  draw_partition, NULL },
 	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0,
 	  draw_quiet, quick_load },
 };

@@ -149,14 +149,14 @@ uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high)
 	return rbx_sim_between(&sites[site].random, low, high);
 }
 
-static bool (*harm_judge)(uint32_t node);
+static bool (*harm_judge)(uint32_t node, uint64_t felt_ns);
 
-void rbx_sim_may_harm_by(bool (*judge)(uint32_t node))
+void rbx_sim_may_harm_by(bool (*judge)(uint32_t node, uint64_t felt_ns))
 {
 	harm_judge = judge;
 }
 
-bool rbx_sim_may_harm(uint32_t node)
+bool rbx_sim_may_harm(uint32_t node, uint64_t felt_ns)
 {
-	return harm_judge == NULL || harm_judge(node);
+	return harm_judge == NULL || harm_judge(node, felt_ns);
 }

@@ -31,11 +31,11 @@
 	  "a buffer of ours holds junk between post and completion")          \
 	X(receiver_not_ready, 2000, 16,                                       \
 	  "a send finds no receive in time and fails")                        \
-	X(retry_exceeded, 300, 16, "a work request is never answered")        \
+	X(retry_exceeded, 1000, 16, "a work request is never answered")        \
 	X(stray_write, 500000, 0,                                             \
 	  "a write under way when its queue pair ends is placed later")       \
-	X(qp_error, 300, 16, "a queue pair fails; all posted is flushed")     \
-	X(stale_key, 300, 16, "a key is refused as if it had been revoked")   \
+	X(qp_error, 1000, 16, "a queue pair fails; all posted is flushed")     \
+	X(stale_key, 3000, 16, "a key is refused as if it had been revoked")   \
 	X(post_full, 1000, 0, "a post takes only a part of its chain")        \
 	/* Asked for each connection. */                                      \
 	X(connect_refused, 100000, 16, "nobody accepts")                      \
@@ -88,9 +88,9 @@ uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
 /*
  * Whether harm that may cost a replica can be done to a node now. The world says
  * yes where all that was promised would survive it; without a world all may be
- * harmed.
+ * harmed. The harm has been felt, by whoever it concerns, after felt_ns.
  */
-bool rbx_sim_may_harm(uint32_t node);
-void rbx_sim_may_harm_by(bool (*judge)(uint32_t node));
+bool rbx_sim_may_harm(uint32_t node, uint64_t felt_ns);
+void rbx_sim_may_harm_by(bool (*judge)(uint32_t node, uint64_t felt_ns));
 
 #endif

@@ -47,11 +47,20 @@ static void draw_skews(void)
 					RBX_SIM_SKEW_MAX);
 }
 
+/* Longer than any request may take, harm or not. */
+#define STANDSTILL_NS (60000 * RBX_SIM_MS)
+
 static bool load_goes_on(void)
 {
 	const struct rbx_sim_options *options = rbx_sim_world.options;
+	static uint64_t last_done, moved_at_ns;
 
-	return rbx_sim_requests_done() < rbx_sim_world.requests_wanted &&
+	if (last_done != rbx_sim_requests_done()) {
+		last_done = rbx_sim_requests_done();
+		moved_at_ns = rbx_sim_now();
+	}
+	return rbx_sim_now() - moved_at_ns < STANDSTILL_NS &&
+	       rbx_sim_requests_done() < rbx_sim_world.requests_wanted &&
 	       (options->events_max == 0 ||
 		rbx_sim_events_run() < options->events_max);
 }

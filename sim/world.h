@@ -96,6 +96,7 @@ struct rbx_sim_world {
 	uint64_t slab_bytes;
 	uint32_t lease_ms;
 	bool stopping; /* no load and no harm any more */
+	bool one_replica; /* volumes have one, and survive no harm */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
 	struct rbx_sim_server servers[RBX_SIM_SERVERS_MAX];

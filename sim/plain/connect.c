@@ -100,7 +100,7 @@ void plain_destroy_qp(struct rbx_qp *base)
 /* A server that nobody can connect to may be given up. */
 static bool goes_wrong(enum rbx_sim_site site, uint32_t node)
 {
-	return rbx_sim_site_is_on(site) && rbx_sim_may_harm(node) &&
+	return rbx_sim_site_is_on(site) && rbx_sim_may_harm(node, RBX_PLAIN_FELT_NS) &&
 	       rbx_sim_site(site);
 }
 

@@ -34,6 +34,8 @@
 #define RBX_PLAIN_NOT_READY_NS 200000000u
 /* How often both are looked at. */
 #define RBX_PLAIN_LOOK_AGAIN_NS 1000000u
+/* A server that cannot be connected to is given up within this, or is not. */
+#define RBX_PLAIN_FELT_NS 10000000000u
 /* What a look at an empty completion queue costs. */
 #define RBX_PLAIN_POLL_NS 200u
 
