@@ -58,21 +58,22 @@ static bool all_have_replicas(void)
 	return true;
 }
 
-static bool may_harm(uint32_t node, uint64_t felt_ns)
+static bool may_harm(uint32_t node)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
 	    node > rbx_sim_world.servers_count || !all_have_replicas())
 		return false;
-	if (node != harmed_node &&
-	    ((harmed_node != 0 && rbx_sim_now() < harmed_until_ns) ||
-	     !all_are_whole()))
-		return false;
-	if (node != harmed_node)
-		harmed_until_ns = 0;
+	return node == harmed_node ||
+	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
+}
+
+static void harmed(uint32_t node, uint64_t felt_ns)
+{
 	harmed_node = node;
 	harmed_until_ns = RBX_MAX(harmed_until_ns, rbx_sim_now() + felt_ns);
-	return true;
 }
+
+static const struct rbx_sim_judge judge = { may_harm, harmed };
 
 /* ---- What is done, and undone -----------------------------------------------*/
 
@@ -95,7 +96,7 @@ static void relieve(struct rbx_sim_event *event)
 
 void rbx_sim_harm_init(void)
 {
-	rbx_sim_may_harm_by(may_harm);
+	rbx_sim_judge_by(&judge);
 	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++) {
 		uncuts[i] = (struct undo){ { .run = uncut },
 					   &rbx_sim_world.servers[i] };
@@ -130,8 +131,8 @@ static void start_again(struct rbx_sim_server *server)
 
 static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
 {
-	return rbx_sim_site_is_on(site) && server->server != NULL &&
-	       may_harm(server->node, FELT_NS) && rbx_sim_site(site);
+	return server->server != NULL &&
+	       rbx_sim_site_harms(site, server->node, FELT_NS);
 }
 
 static void harm(struct rbx_sim_server *server)

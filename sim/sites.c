@@ -149,14 +149,19 @@ uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high)
 	return rbx_sim_between(&sites[site].random, low, high);
 }
 
-static bool (*harm_judge)(uint32_t node, uint64_t felt_ns);
+static const struct rbx_sim_judge *judge;
 
-void rbx_sim_may_harm_by(bool (*judge)(uint32_t node, uint64_t felt_ns))
+void rbx_sim_judge_by(const struct rbx_sim_judge *by)
 {
-	harm_judge = judge;
+	judge = by;
 }
 
-bool rbx_sim_may_harm(uint32_t node, uint64_t felt_ns)
+bool rbx_sim_site_harms(enum rbx_sim_site site, uint32_t node, uint64_t felt_ns)
 {
-	return harm_judge == NULL || harm_judge(node, felt_ns);
+	if (!rbx_sim_site_is_on(site) ||
+	    (judge != NULL && !judge->may_harm(node)) || !rbx_sim_site(site))
+		return false;
+	if (judge != NULL)
+		judge->harmed(node, felt_ns);
+	return true;
 }

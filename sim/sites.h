@@ -86,11 +86,18 @@ bool rbx_sim_site(enum rbx_sim_site site);
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
 
 /*
- * Whether harm that may cost a replica can be done to a node now. The world says
- * yes where all that was promised would survive it; without a world all may be
- * harmed. The harm has been felt, by whoever it concerns, after felt_ns.
+ * Whether a node is harmed here and now, in a way that may cost a replica: where
+ * the world allows it, for which all that was promised has to survive it. Whoever
+ * it concerns has felt it after felt_ns. Without a world all may be harmed.
  */
-bool rbx_sim_may_harm(uint32_t node, uint64_t felt_ns);
-void rbx_sim_may_harm_by(bool (*judge)(uint32_t node, uint64_t felt_ns));
+bool rbx_sim_site_harms(enum rbx_sim_site site, uint32_t node,
+			uint64_t felt_ns);
+
+struct rbx_sim_judge {
+	bool (*may_harm)(uint32_t node);
+	void (*harmed)(uint32_t node, uint64_t felt_ns);
+};
+/* Borrows it. */
+void rbx_sim_judge_by(const struct rbx_sim_judge *judge);
 
 #endif

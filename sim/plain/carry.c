@@ -98,14 +98,6 @@ static bool local_is_good(const struct plain_qp *qp, uint32_t number,
 	return true;
 }
 
-/* Its replica is lost by that, at once. */
-static bool goes_stale(uint32_t node)
-{
-	return rbx_sim_site_is_on(RBX_SIM_SITE_stale_key) &&
-	       rbx_sim_may_harm(node, 0) &&
-	       rbx_sim_site(RBX_SIM_SITE_stale_key);
-}
-
 static int32_t access(struct plain_qp *qp, uint32_t number)
 {
 	struct plain_work *work = plain_work(qp, number);
@@ -116,7 +108,9 @@ static int32_t access(struct plain_qp *qp, uint32_t number)
 
 	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0))
 		return -EFAULT;
-	if (target == NULL || goes_stale(qp->peer->node))
+	if (target == NULL ||
+	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, qp->peer->node,
+			       RBX_PLAIN_STALE_FELT_NS))
 		return -EACCES;
 	if (is_read)
 		earlier_halves(qp, number);

@@ -97,13 +97,6 @@ void plain_destroy_qp(struct rbx_qp *base)
 	plain_qp_free(qp);
 }
 
-/* A server that nobody can connect to may be given up. */
-static bool goes_wrong(enum rbx_sim_site site, uint32_t node)
-{
-	return rbx_sim_site_is_on(site) && rbx_sim_may_harm(node, RBX_PLAIN_FELT_NS) &&
-	       rbx_sim_site(site);
-}
-
 /* ---- The side that asks -----------------------------------------------------*/
 
 static void request_release(struct plain_request *request)
@@ -161,12 +154,14 @@ static int ask(struct plain_request *request, uint32_t from_node,
 	rbx_sim_sleep(plain_way_ns());
 	listener = listener_at(node, port);
 	if (!plain_reaches(from_node, node) ||
-	    goes_wrong(RBX_SIM_SITE_connect_timeout, node)) {
+	    rbx_sim_site_harms(RBX_SIM_SITE_connect_timeout, node,
+			       RBX_PLAIN_FELT_NS)) {
 		request->was_taken = true;
 		(void)rbx_sim_pause(until_ns);
 		return -ETIMEDOUT;
 	}
-	if (listener == NULL || goes_wrong(RBX_SIM_SITE_connect_refused, node)) {
+	if (listener == NULL || rbx_sim_site_harms(RBX_SIM_SITE_connect_refused, node,
+			       RBX_PLAIN_FELT_NS)) {
 		request->was_taken = true;
 		rbx_sim_sleep(plain_way_ns());
 		return -ECONNREFUSED;
@@ -343,7 +338,8 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 		other->state = PLAIN_CONNECTED;
 	}
 	/* Who asked has given up, or loses it before it knows. */
-	if (other == NULL || goes_wrong(RBX_SIM_SITE_connect_cut, qp->node))
+	if (other == NULL || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut, qp->node,
+			       RBX_PLAIN_FELT_NS))
 		rbx_sim_after(&qp->hears, plain_draw(0, 100000));
 	answer(request, 0, private_data, private_data_bytes);
 	*out = &qp->base;

@@ -36,6 +36,8 @@
 #define RBX_PLAIN_LOOK_AGAIN_NS 1000000u
 /* A server that cannot be connected to is given up within this, or is not. */
 #define RBX_PLAIN_FELT_NS 10000000000u
+/* A replica is lost as soon as the error has been polled. */
+#define RBX_PLAIN_STALE_FELT_NS 50000000u
 /* What a look at an empty completion queue costs. */
 #define RBX_PLAIN_POLL_NS 200u
 
