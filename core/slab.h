@@ -153,6 +153,15 @@ bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server);
 /* A server wants its memory back. Returns whether it is this slab's. */
 bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id);
 
+/* The loan of a replica whose server wants the memory back; false: there is
+ * none. Where no other server takes the replica its server may have revoked it
+ * meanwhile, which nobody would notice before the next request. */
+bool rbx_slab_leaving(const struct rbx_slab *slab, uint32_t *server,
+		      struct rbx_loan *loan);
+/* A server has revoked a loan: its replica, if there still is one, is lost. */
+void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
+		      const struct rbx_loan *loan);
+
 /* Loses all replicas, so that all can be given back: for the close. */
 void rbx_slab_abandon(struct rbx_slab *slab);
 

@@ -184,6 +184,33 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id)
 	return false;
 }
 
+bool rbx_slab_leaving(const struct rbx_slab *slab, uint32_t *server,
+		      struct rbx_loan *loan)
+{
+	int slot = find(slab, RBX_REPLICA_LEAVING);
+
+	if (slot < 0)
+		return false;
+	*server = slab->replicas[slot].server;
+	*loan = slab->replicas[slot].loan;
+	return true;
+}
+
+void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
+		      const struct rbx_loan *loan)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++) {
+		const struct rbx_replica *replica = &slab->replicas[slot];
+
+		if (slab->write_mask >> slot & 1 && replica->server == server &&
+		    replica->loan.slab_id == loan->slab_id &&
+		    replica->loan.epoch == loan->epoch)
+			rbx_slab_lose(slab, slot);
+	}
+}
+
 void rbx_slab_abandon(struct rbx_slab *slab)
 {
 	uint32_t slot;

@@ -205,3 +205,8 @@ int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
 {
 	return rbx_session_unmap(peer->session, grant);
 }
+
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)
+{
+	return rbx_session_check(peer->session, grant);
+}

@@ -53,6 +53,8 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);
 /* Borrows one slab / gives it back. Block; not from a poller's thread. */
 int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant);
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant);
+/* 0: the grant is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant);
 
 /*
  * Lends fragments, linked by node.next from first to last, to the peer. Never

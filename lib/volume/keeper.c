@@ -10,8 +10,9 @@
  * Meanwhile requests go on as ever, writes to the new replica too.
  *
  * Where no server can take a replica the keeper tells it and tries again every
- * second, and at once when a server is added. The program's event callback is
- * called from this thread only.
+ * second, and at once when a server is added. A replica that should leave is then
+ * checked with its server: what was revoked is no replica any more. The program's
+ * event callback is called from this thread only.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -255,13 +256,41 @@ void rbx_volume_copy_ended(struct rbx_volume *volume, struct rbx_piece *piece)
 		rebuild_set(volume, NULL);
 }
 
+/*
+ * A replica that should leave and cannot may have been revoked since; without a
+ * request nothing would tell, and its server not be asked for another.
+ */
+static void check_leaving(struct rbx_volume *volume, struct rbx_slab *slab)
+{
+	struct rbx_grant grant;
+	struct rbx_loan loan;
+	uint32_t server;
+	bool is_leaving;
+	int err;
+
+	rbx_volume_lock(volume, slab);
+	is_leaving = rbx_slab_leaving(slab, &server, &loan);
+	rbx_volume_unlock(volume, slab);
+	if (!is_leaving)
+		return;
+	grant = grant_of(volume, &loan);
+	err = rbx_peer_check(volume->servers[server].peer, &grant);
+	if (err != -ESTALE && err != -EPERM)
+		return;
+	rbx_volume_lock(volume, slab);
+	rbx_slab_revoked(slab, server, &loan);
+	rbx_volume_unlock(volume, slab);
+}
+
 /* Returns whether no server could take the replica. */
 static bool replace(struct rbx_volume *volume, struct rbx_slab *slab)
 {
 	struct rbx_volume_news *news = &volume->news;
 
-	if (rbx_volume_borrow(volume, slab, RBX_REPLICA_REBUILDING))
+	if (rbx_volume_borrow(volume, slab, RBX_REPLICA_REBUILDING)) {
+		check_leaving(volume, slab);
 		return true;
+	}
 	if (!news->rebuilt_count)
 		tell(volume, RBX_EVENT_REBUILD_STARTED, "",
 		     census_take(volume).lacking,

@@ -217,6 +217,16 @@ int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant)
 	return err;
 }
 
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)
+{
+	int err;
+
+	fake_network_lock();
+	err = peer->server->keys[grant->slab_id] == grant->rkey ? 0 : -ESTALE;
+	fake_network_unlock();
+	return err;
+}
+
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
 {
 	int err = -ESTALE;

@@ -237,6 +237,27 @@ static void server_revokes_memory_other_replica_serves(void **state)
 	rbx_volume_close(volume);
 }
 
+static void server_revokes_memory_of_idle_volume_copies_are_rebuilt(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1", 2, &diary);
+	fill(volume, in);
+	/* There is nowhere to go: both servers have a replica already. */
+	fake_server_set_refuse(servers[0], -ENOSPC);
+	fake_server_evict(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_STUCK, 1);
+	/* The time is over; then there is room again, and no request. */
+	fake_server_revoke(servers[0]);
+	fake_server_set_refuse(servers[0], 0);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	assert_int_equal(fake_server_lent_count(servers[0]), 4);
+	rbx_volume_close(volume);
+}
+
 static void close_in_mid_rebuild_gives_all_back(void **state)
 {
 	static uint8_t in[VOLUME_BYTES];
@@ -292,6 +313,7 @@ int main(void)
 		TEST(rebuild_without_server_is_told_and_added_server_ends_it),
 		TEST(server_wants_memory_back_slabs_move),
 		TEST(server_revokes_memory_other_replica_serves),
+		TEST(server_revokes_memory_of_idle_volume_copies_are_rebuilt),
 		TEST(close_in_mid_rebuild_gives_all_back),
 		TEST(bad_page_of_one_replica_is_read_from_the_other),
 	};
