@@ -79,7 +79,9 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 	client->volume_options.replicas =
 		rbx_sim_world.one_replica ?
 			1 :
-			2 + rbx_random_below(random, RBX_REPLICAS_MAX - 1);
+			RBX_MIN(2 + rbx_random_below(random,
+						     RBX_REPLICAS_MAX - 1),
+				rbx_sim_world.servers_count);
 	client->volume_options.checksums = rbx_random_below(random, 2);
 	client->size_bytes =
 		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));

@@ -19,9 +19,9 @@
 #define FELT_NS (10000 * RBX_SIM_MS)
 #define PAUSE_NS_MAX (400 * RBX_SIM_MS)
 #define OFF_NS_MAX (4000 * RBX_SIM_MS)
-#define CUT_NS_MAX (8000 * RBX_SIM_MS)
+#define CUT_NS_MAX (14000 * RBX_SIM_MS)
 #define STALL_NS_MAX (3000 * RBX_SIM_MS)
-#define PRESSURE_NS_MAX (12000 * RBX_SIM_MS)
+#define PRESSURE_NS_MAX (30000 * RBX_SIM_MS)
 
 static uint32_t harmed_node; /* 0: nobody is */
 static uint64_t harmed_until_ns;

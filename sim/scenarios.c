@@ -56,13 +56,15 @@ static const enum rbx_sim_site pressure[] = {
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
 	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_clock_skew,
 	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_partition,
 };
 
 static void draw_reclaim(void)
 {
 	rbx_sim_world.clients_count =
 		1 + rbx_random_below(&rbx_sim_world.random, 3);
-	draw_servers(RBX_REPLICAS_MAX + 1, RBX_REPLICAS_MAX + 3, 64);
+	/* With as many servers as replicas there is nowhere to go. */
+	draw_servers(2, RBX_REPLICAS_MAX + 3, 64);
 }
 
 static const enum rbx_sim_site cuts[] = {
@@ -107,16 +109,27 @@ static void quick_load(void)
 	};
 }
 
+/* Long enough for a grace and a lease to run out. */
+static void slow_load(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		struct rbx_sim_load *load = &rbx_sim_world.clients[i].load;
+
+		load->think_ns_max = 2500 * RBX_SIM_MS;
+		load->threads_count = RBX_MIN(load->threads_count, 2u);
+	}
+}
+
 #define SITES(list) list, sizeof(list) / sizeof((list)[0])
 
 const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	{ "volume", "random load on replicas; devices and machines fail",
-	  SITES(device_and_machines), draw_volume, NULL },
+	  SITES(device_and_machines), 0, draw_volume, NULL },
 	{ "reclaim", "servers run short of memory and want it back",
-	  SITES(pressure), draw_reclaim, NULL },
-	{ "partition", "servers are cut off and come back", SITES(cuts),
-	  draw_partition, NULL },
-	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0,
+	  SITES(pressure), 1, draw_reclaim, slow_load },
+	{ "partition", "servers are cut off and come back", SITES(cuts), 1,
+	  draw_partition, slow_load },
+	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
 	  draw_quiet, quick_load },
 };
 

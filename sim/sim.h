@@ -11,9 +11,10 @@
 struct rbx_sim_scenario {
 	const char *name;
 	const char *purpose;
-	/* Sites that may go wrong in it. */
+	/* Sites that may go wrong in it; the first of them are always on. */
 	const enum rbx_sim_site *sites;
 	uint32_t sites_count;
+	uint32_t sure_count;
 	/* Draws the world from the seed, before the machines are made. */
 	void (*draw)(void);
 	/* Changes what was drawn of the clients; NULL: nothing. */

@@ -20,13 +20,14 @@ struct site {
 	uint64_t budget; /* left */
 	uint64_t fired;
 	bool is_allowed;
+	bool is_sure;
 	bool is_forced;
 	struct rbx_random random;
 };
 
 static struct site sites[] = {
 #define X(name, chance, budget, what) { #name, what, chance, budget, 0, 0, 0, \
-					false, false, { 0 } },
+					false, false, false, { 0 } },
 	RBX_SIM_SITES(X)
 #undef X
 };
@@ -85,9 +86,10 @@ void rbx_sim_sites_reset(uint64_t seed)
 	}
 }
 
-void rbx_sim_site_allow(enum rbx_sim_site site)
+void rbx_sim_site_allow(enum rbx_sim_site site, bool for_sure)
 {
 	sites[site].is_allowed = true;
+	sites[site].is_sure = for_sure;
 }
 
 void rbx_sim_site_force(enum rbx_sim_site site, uint32_t of_a_million)
@@ -100,11 +102,12 @@ void rbx_sim_sites_draw(void)
 {
 	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++) {
 		struct site *site = &sites[i];
-
 		/* Drawn even if not asked for: what else is forced or allowed
 		 * does not change what this site does. */
-		if (rbx_sim_chance(&site->random, ON_OF_A_MILLION) &&
-		    site->is_allowed && !site->is_forced)
+		bool is_drawn = rbx_sim_chance(&site->random, ON_OF_A_MILLION);
+
+		if ((is_drawn || site->is_sure) && site->is_allowed &&
+		    !site->is_forced)
 			site->chance = site->usual_chance;
 	}
 }

@@ -67,8 +67,8 @@ bool rbx_sim_site_find(const char *name, enum rbx_sim_site *site);
 
 /* Before a run: none is on. */
 void rbx_sim_sites_reset(uint64_t seed);
-/* Lets the site take part in the draw. */
-void rbx_sim_site_allow(enum rbx_sim_site site);
+/* Lets the site take part in the draw, or be on for sure. */
+void rbx_sim_site_allow(enum rbx_sim_site site, bool for_sure);
 /* On in this run, with this chance, whatever is drawn; 0: off. */
 void rbx_sim_site_force(enum rbx_sim_site site, uint32_t of_a_million);
 /* Draws which of those that are allowed are on. */

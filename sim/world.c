@@ -130,7 +130,8 @@ static void prepare(const struct rbx_sim_options *options)
 	rbx_sim_random_split(&world->random, options->seed, "world", 0);
 	rbx_sim_sites_reset(options->seed);
 	for (uint32_t i = 0; i < options->scenario->sites_count; i++)
-		rbx_sim_site_allow(options->scenario->sites[i]);
+		rbx_sim_site_allow(options->scenario->sites[i],
+				   i < options->scenario->sure_count);
 	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
 		if (options->is_forced[i])
 			rbx_sim_site_force((enum rbx_sim_site)i,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * wrap.h - the functions of the C library that the simulation replaces.
+ * wrap.h - the functions that the simulation replaces or watches.
  *
  * The linker turns each call of read() in the simulated code into one of
  * __wrap_read(), and __real_read() into read(); sim/meson.build has the list.
- * What is called from within the C library stays there.
+ * What is called from within the C library stays there, and what is called within
+ * one file is not seen.
  */
 #ifndef RBX_SIM_HOST_WRAP_H
 #define RBX_SIM_HOST_WRAP_H
@@ -14,6 +15,9 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+struct rbx_lender;
+struct rbx_lending;
 
 /* threads.c */
 int __wrap_pthread_mutex_init(pthread_mutex_t *posix,
@@ -61,6 +65,16 @@ void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
 		    off_t offset);
 void *__real_mmap(void *addr, size_t size, int protection, int flags, int fd,
 		  off_t offset);
+
+/* lending.c */
+uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
+				struct rbx_lending *lending);
+uint32_t __real_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
+				struct rbx_lending *lending);
+uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
+				 const struct rbx_lending *lending);
+uint32_t __real_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
+				 const struct rbx_lending *lending);
 
 /* machine.c */
 ssize_t __wrap_getrandom(void *buf, size_t size, unsigned int flags);

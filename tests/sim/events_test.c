@@ -175,14 +175,16 @@ static void sites_of_a_run_are_drawn_from_its_seed(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 400; seed++) {
 		rbx_sim_sites_reset(seed);
-		rbx_sim_site_allow(RBX_SIM_SITE_qp_error);
-		rbx_sim_site_allow(RBX_SIM_SITE_partition);
+		rbx_sim_site_allow(RBX_SIM_SITE_qp_error, false);
+		rbx_sim_site_allow(RBX_SIM_SITE_partition, false);
+		rbx_sim_site_allow(RBX_SIM_SITE_pressure, true);
 		rbx_sim_sites_draw();
 		for (int i = 0; i < RBX_SIM_SITES_COUNT; i++)
 			on[i] += rbx_sim_site_is_on((enum rbx_sim_site)i);
 	}
 	assert_in_range(on[RBX_SIM_SITE_qp_error], 60, 140);
 	assert_in_range(on[RBX_SIM_SITE_partition], 60, 140);
+	assert_int_equal(on[RBX_SIM_SITE_pressure], 400);
 	assert_int_equal(on[RBX_SIM_SITE_stale_key], 0);
 }
 
