@@ -119,6 +119,27 @@ static time_t machine_seconds(void)
 	return now.tv_sec;
 }
 
+/* What came of one of many; true: it has been started once more. */
+static bool ended(struct rbx_sim_process *process,
+		  const struct rbx_sim_options *options,
+		  struct rbx_sim_outcome *outcome)
+{
+	struct rbx_sim_options again = *options;
+
+	again.seed = process->seed;
+	if (process->is_repeat && outcome->failed[0] == '\0' &&
+	    outcome->hash != process->first_hash) {
+		strcpy(outcome->failed, "repeatable");
+		strcpy(outcome->what, "the same seed has another hash");
+	}
+	if (process->is_repeat || outcome->failed[0] != '\0' ||
+	    process->seed % RBX_SIM_REPEAT_ONE_IN != 0)
+		return false;
+	process->is_repeat = true;
+	process->first_hash = outcome->hash;
+	return rbx_sim_process_start(process, &again, true) == 0;
+}
+
 int64_t
 rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		      uint64_t seeds_max, uint32_t processors_count,
@@ -139,6 +160,7 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		       (seeds_max == 0 ||
 			next.seed - options->seed < seeds_max)) {
 			process = by_id(processes, count, 0);
+			process->is_repeat = false;
 			err = rbx_sim_process_start(process, &next, true);
 			if (err)
 				return err;
@@ -151,6 +173,8 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		if (process == NULL)
 			continue;
 		take(process, status, &outcome);
+		if (ended(process, options, &outcome))
+			continue;
 		if (outcome.failed[0] != '\0')
 			failed(process->seed, &outcome);
 		process->id = 0;

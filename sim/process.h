@@ -17,9 +17,14 @@
 /* A run that takes longer hangs. */
 #define RBX_SIM_RUN_SECONDS_MAX 300u
 
+/* One seed in so many is run twice, which has to come out the same. */
+#define RBX_SIM_REPEAT_ONE_IN 20u
+
 struct rbx_sim_process {
-	pid_t id;
+	pid_t id; /* 0: none */
 	uint64_t seed;
+	bool is_repeat;
+	uint64_t first_hash; /* of a repeat: of the run before */
 	struct rbx_sim_outcome *outcome; /* shared */
 };
 

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Seeds that once failed do not fail again. A seed means another run once the code
+# has changed, so each defect has a scripted test besides, which is named here.
+#
+# Usage: tests/sim/past_failures.sh RDMABOX
+
+set -uo pipefail
+failed=0
+
+while read -r scenario seed defect; do
+	said=$("$1" sim --scenario "$scenario" --seed "$seed" | tail -n 1)
+	[ "$said" = "result ok" ] || { echo "$scenario $seed ($defect): $said"; failed=1; }
+done <<'SEEDS'
+volume 140 peer_send_chain_posted_in_part_is_sent_again
+reclaim 9 server_revokes_memory_of_idle_volume_copies_are_rebuilt
+reclaim 71 server_revokes_memory_of_idle_volume_copies_are_rebuilt
+reclaim 218 server_revokes_memory_of_idle_volume_copies_are_rebuilt
+SEEDS
+exit "$failed"
