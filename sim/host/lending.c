@@ -10,7 +10,9 @@
 
 #include "core/lender.h"
 #include "sim/fail.h"
+#include "sim/fiber.h"
 #include "sim/host/wrap.h"
+#include "sim/trace.h"
 
 /* The last lending of a slab. */
 struct loan {
@@ -58,6 +60,8 @@ uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 	uint32_t reason = __real_rbx_lender_unmap(lender, session_id, lending);
 	const struct loan *loan = loan_of(lender, lending->slab_id);
 
+	RBX_SIM_TRACE(rbx_sim_node(), "unmap", "slab", lending->slab_id,
+		      "refused", reason);
 	if (reason == 0 &&
 	    (loan == NULL || loan->lending.epoch != lending->epoch))
 		rbx_sim_fail("epoch", "slab %llu is given back with epoch %llu, and has been lent anew",

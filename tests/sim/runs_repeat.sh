@@ -63,7 +63,7 @@ assert run["seed"] == 3 and run["scenario"] == "volume", run
 assert run["failed"] == "" and len(run["hash"]) == 16, run
 assert run["requests"] >= 4000 and run["events"] > run["requests"], run
 ' || fault "its JSON is none"
-"$program" sim --seed 3 --trace | grep -qE '^ +[0-9]+ +[0-9]+ post +qp=[0-9]+ count=[0-9]+$' >/dev/null ||
+"$program" sim --seed 3 --trace | grep -E '^ +[0-9]+ +[0-9]+ post +qp=[0-9]+ count=[0-9]+$' >/dev/null ||
 	fault "its trace has no post"
 "$program" sim --seed 3 --fault qp-error=1 --fault retry-exceeded=0 |
 	grep '^faults.* qp-error=1000000/1000000' >/dev/null || fault "a fault is not forced"
