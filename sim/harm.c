@@ -5,8 +5,8 @@
  * A volume with R replicas survives the loss of R - 1 servers at a time. So one
  * server at a time is harmed, whoever harms it, and the next one only when every
  * volume has all its replicas again and the harm has had time to be felt. A
- * volume of one replica survives no loss: while there is one nobody is harmed in
- * a way that may cost a replica.
+ * volume of one replica survives no loss: in a world of such volumes nobody is
+ * harmed in a way that may cost a replica.
  */
 #include "core/limits.h"
 #include "sim/host/machine.h"
@@ -47,21 +47,10 @@ static bool all_are_whole(void)
 	return true;
 }
 
-static bool all_have_replicas(void)
-{
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
-
-		if (client->volume && client->volume_options.replicas < 2)
-			return false;
-	}
-	return true;
-}
-
 static bool may_harm(uint32_t node)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
-	    node > rbx_sim_world.servers_count || !all_have_replicas())
+	    node > rbx_sim_world.servers_count || rbx_sim_world.one_replica)
 		return false;
 	return node == harmed_node ||
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
