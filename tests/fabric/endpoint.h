@@ -57,6 +57,12 @@ struct test_options {
 /* The fabric of this run, set by test_run(). */
 extern const char *test_fabric;
 
+/*
+ * What of it depends on the world that the fabric lives in: endpoint_world.c for
+ * this machine, tests/sim/nic_endpoint.c for a simulated one. test_connect(),
+ * test_wait() and test_run() below are of it, too.
+ */
+const struct rbx_fabric_ops *test_ops(void);
 struct rbx_device *test_device_open(void);
 const char *test_address(void);
 struct rbx_conn_request *test_request_wait(struct rbx_listener *listener);
