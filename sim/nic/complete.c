@@ -2,9 +2,9 @@
 /*
  * complete.c - the answer comes back, and the host is told.
  *
- * A unit takes the answer in and looks up what it belongs to, once more through
- * the caches: the context, the work request, and for a read the translations of
- * where the data goes. A work request that has its status waits for those before
+ * What the answer belongs to is looked up once more in the caches: the context, the
+ * work request, and for a read the translations of where the data goes. Then a unit
+ * takes it in. A work request that has its status waits for those before
  * it; completions of a queue pair are written in order, and one that was not asked
  * for is not written at all. The first that fails ends the queue pair.
  */
@@ -148,41 +148,55 @@ static void taken(struct rbx_nic_job *job)
 static uint64_t take(struct rbx_nic_job *job, uint64_t begin_ps)
 {
 	struct rbx_nic_op *op = RBX_CONTAINER_OF(job, struct rbx_nic_op, job);
-	struct rbx_nic_device *device = op->qp->device;
-	uint64_t packet_ps = rbx_nic_ps(device->params->receive_ack_ns);
-	uint64_t ready_ps =
-		rbx_nic_find_context(device, begin_ps, op->qp->number);
-	uint64_t work_ps = rbx_nic_find_work(op, begin_ps);
+	const struct rbx_nic_device *device = op->qp->device;
+	uint64_t packet_ps = rbx_nic_ps(device->params->receive_packet_ns);
 	uint64_t end_ps;
 
-	ready_ps = RBX_MAX(ready_ps, work_ps);
 	if (!brings_data(op))
-		return ready_ps + packet_ps;
-	packet_ps = rbx_nic_ps(device->params->receive_packet_ns);
-	if (rbx_nic_keys_good(op)) {
-		uint64_t found_ps = rbx_nic_find_buffers(op, begin_ps);
-
-		ready_ps = RBX_MAX(ready_ps, found_ps);
-	}
-	end_ps = ready_ps +
+		return begin_ps + rbx_nic_ps(device->params->receive_ack_ns);
+	end_ps = begin_ps +
 		 rbx_nic_packets(device, op->length_bytes) * packet_ps;
 	op->span = (struct rbx_nic_span){
-		ready_ps + packet_ps,
+		begin_ps + packet_ps,
 		RBX_MAX(end_ps, op->span.tail_ps + packet_ps),
 	};
 	return end_ps;
 }
 
-void rbx_nic_answered(struct rbx_sim_event *event)
+/* The caches have what it needs. */
+static void enter(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
-	struct rbx_nic_device *device = op->qp->device;
 
 	op->job.serve = take;
 	op->job.done = taken;
-	rbx_nic_server_add(
-		&device->receive_units[op->qp->number % device->params->units],
-		&op->job);
+	rbx_nic_server_add(&op->qp->device->receive_units[op->qp->unit],
+			   &op->job);
+}
+
+static uint64_t look_up(struct rbx_nic_op *op, uint64_t at_ps)
+{
+	struct rbx_nic_device *device = op->qp->device;
+	uint64_t ready_ps =
+		rbx_nic_find_context(device, at_ps, op->qp->number);
+	uint64_t found_ps = rbx_nic_find_work(op, at_ps);
+
+	ready_ps = RBX_MAX(ready_ps, found_ps);
+	if (!brings_data(op) || !rbx_nic_keys_good(op))
+		return ready_ps;
+	found_ps = rbx_nic_find_buffers(op, at_ps);
+	return RBX_MAX(ready_ps, found_ps);
+}
+
+void rbx_nic_answered(struct rbx_sim_event *event)
+{
+	struct rbx_nic_op *op = rbx_nic_op_of(event);
+	uint64_t ready_ps = look_up(op, rbx_nic_ps(rbx_sim_now()));
+
+	if (rbx_nic_ns(ready_ps) > rbx_sim_now())
+		rbx_nic_op_at(op, ready_ps, enter);
+	else
+		enter(event);
 }
 
 static void recv_written(struct rbx_sim_event *event)

@@ -5,8 +5,8 @@
  *	requester                           responder
  *	  post      post.c     the host writes it, rings the doorbell
  *	  fetch     fetch.c    it came with the doorbell, or is read by DMA
- *	  send      send.c     a processing unit: contexts and translations
- *	                       are looked up, missed ones filled over PCIe
+ *	  send      send.c     contexts and translations are looked up, missed
+ *	                       ones filled over PCIe; a processing unit
  *	  gather    send.c     the payload is read by DMA, now and not before
  *	            ---- link ---->
  *	                          receive   respond.c  a processing unit;
@@ -61,6 +61,7 @@ struct rbx_nic_device {
 	struct rbx_nic_regions regions;
 	struct rbx_nic_qp *qps; /* in the order of creation, latest first */
 	uint32_t qp_count;
+	uint32_t next_unit; /* for the next queue pair */
 	struct rbx_nic_cq *cqs;
 	struct rbx_nic_domain *domains;
 	uint64_t interrupts; /* counters */

@@ -13,8 +13,10 @@
 #include "sim/nic/params.h"
 
 struct rbx_nic_host {
-	/* Of the thread that calls. */
+	/* Of the thread that calls. Its time may be ahead of the world's, where
+	 * it has spent some that has not passed yet. */
 	uint32_t (*node)(void);
+	uint64_t (*now)(void);
 	void (*spend)(uint64_t time_ns);
 
 	/* Event descriptors: counters that are readable while not zero. An

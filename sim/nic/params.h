@@ -40,6 +40,10 @@
 	X(wake_ns, 0, 1000000, "until a woken thread may run")                \
 	X(context_switch_ns, 0, 1000000, "of a core, from thread to thread")  \
 	X(timeslice_ns, 1000, 100000000, "before a core's next thread")       \
+	X(preempt_ns, 1000, 100000000, "by which who wakes has had less")     \
+	X(copy_mbps, 100, 10000000, "of a core that copies memory")           \
+	X(map_ns, 0, 1000000, "to map a buffer for DMA, in a kernel")         \
+	X(map_page_ns, 0, 100000, "and for each page of it")                  \
 	X(register_ns, 0, 10000000, "to register memory")                     \
 	X(register_page_ns, 0, 1000000, "and for each page of it")            \
 	X(deregister_ns, 0, 10000000, "to deregister memory")                 \

@@ -121,7 +121,7 @@ static void ring(struct rbx_nic_qp *qp, struct rbx_nic_op *first,
 	qp->device->work_requests += count;
 	rbx_nic_fetch(first,
 		      rbx_nic_pcie_ring(&qp->device->pcie,
-					rbx_nic_ps(rbx_sim_now() + host_ns),
+					rbx_nic_ps(rbx_nic_host()->now() + host_ns),
 					bytes));
 	rbx_nic_host()->spend(host_ns);
 }

@@ -101,6 +101,7 @@ int rbx_nic_qp_create(struct rbx_nic_device *device,
 	qp->recv_depth_count = init->recv_depth_count;
 	qp->max_sge = RBX_MAX(init->max_sge, 1u);
 	qp->number = ++last_number;
+	qp->unit = device->next_unit++ % device->params->units;
 	qp->peer_gone.run = peer_gone;
 	rbx_nic_send_init(qp);
 	rbx_nic_timer_init(qp);
@@ -173,6 +174,7 @@ void rbx_nic_qp_fail(struct rbx_nic_qp *qp)
 		      qp->done);
 	qp->is_broken = true;
 	rbx_nic_server_remove(&qp->send_job);
+	rbx_sim_cancel(&qp->prepare);
 	rbx_sim_cancel(&qp->timer);
 	flush_sends(qp);
 	flush_recvs(qp);

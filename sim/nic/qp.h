@@ -80,6 +80,7 @@ struct rbx_nic_qp {
 	struct rbx_nic_qp *next; /* of the device */
 	struct rbx_nic_qp *peer; /* NULL: gone */
 	uint32_t number; /* of the simulation */
+	uint32_t unit; /* of the device's, to send and to receive */
 	bool is_broken; /* in error */
 
 	struct rbx_nic_op *ops; /* send_depth_count */
@@ -90,7 +91,9 @@ struct rbx_nic_qp {
 	uint32_t expected; /* of the peer's */
 	uint64_t placed_ps; /* when its last write or send was placed, in order */
 	bool pauses; /* until the timer: the receiver was not ready */
+	struct rbx_sim_event prepare; /* the caches have what it needs to send */
 	struct rbx_nic_job send_job;
+	uint64_t received_ps; /* when the last that came had what it needs */
 	struct rbx_sim_event timer; /* no answer for so long; or a pause */
 	uint32_t timer_number; /* oldest when it was set */
 	uint32_t retries;

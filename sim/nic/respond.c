@@ -2,7 +2,8 @@
 /*
  * respond.c - the other end: a message arrives, is checked, carried out, answered.
  *
- * A unit of the queue pair takes it in. Messages of a connection are carried out in
+ * It looks up what it needs, and waits for what the caches have not, as does what
+ * came after it for the same queue pair. Then a unit takes it in. Messages of a connection are carried out in
  * the order of their numbers and no other. Written bytes are in memory before the
  * answer can arrive; where the site late_placement is on they come there late, in
  * pieces and in any order, but those of one message before those of the next
@@ -268,39 +269,26 @@ static uint64_t receive(struct rbx_nic_job *job, uint64_t begin_ps)
 {
 	struct rbx_nic_op *op = RBX_CONTAINER_OF(job, struct rbx_nic_op, job);
 	struct rbx_nic_qp *peer = op->qp->peer;
-	const struct rbx_nic_params *params;
-	const struct rbx_nic_region *region;
-	uint64_t ready_ps, packet_ps, end_ps;
+	uint64_t packet_ps, end_ps;
 	uint32_t packets = 1;
 
 	if (!peer)
 		return begin_ps;
-	params = peer->device->params;
-	packet_ps = rbx_nic_ps(params->receive_read_ns);
+	packet_ps = rbx_nic_ps(peer->device->params->receive_read_ns);
 	if (op->opcode != RBX_OP_READ) {
 		packets = rbx_nic_packets(peer->device, op->length_bytes);
-		packet_ps = rbx_nic_ps(params->receive_packet_ns);
+		packet_ps = rbx_nic_ps(peer->device->params->receive_packet_ns);
 	}
-	ready_ps = rbx_nic_find_context(peer->device, begin_ps, peer->number);
-	region = op->opcode == RBX_OP_SEND || op->length_bytes == 0 ?
-			 NULL :
-			 remote_region(op);
-	if (region) {
-		uint64_t found_ps = rbx_nic_find_translation(
-			peer->device, begin_ps, region, op->remote_addr,
-			op->length_bytes);
-
-		ready_ps = RBX_MAX(ready_ps, found_ps);
-	}
-	end_ps = ready_ps + packets * packet_ps;
+	end_ps = begin_ps + packets * packet_ps;
 	op->span = (struct rbx_nic_span){
-		ready_ps + packet_ps,
+		begin_ps + packet_ps,
 		RBX_MAX(end_ps, op->span.tail_ps + packet_ps),
 	};
 	return end_ps;
 }
 
-void rbx_nic_arrive(struct rbx_sim_event *event)
+/* The caches have what it needs. */
+static void enter(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
 	struct rbx_nic_qp *peer = responder(op);
@@ -309,8 +297,38 @@ void rbx_nic_arrive(struct rbx_sim_event *event)
 		return;
 	op->job.serve = receive;
 	op->job.done = received;
-	rbx_nic_server_add(
-		&peer->device->receive_units[peer->number %
-					     peer->device->params->units],
-		&op->job);
+	rbx_nic_server_add(&peer->device->receive_units[peer->unit], &op->job);
+}
+
+static uint64_t look_up(const struct rbx_nic_op *op, struct rbx_nic_qp *peer,
+			uint64_t at_ps)
+{
+	uint64_t ready_ps =
+		rbx_nic_find_context(peer->device, at_ps, peer->number);
+	const struct rbx_nic_region *region = NULL;
+	uint64_t found_ps;
+
+	if (op->opcode != RBX_OP_SEND && op->length_bytes != 0)
+		region = remote_region(op);
+	if (!region)
+		return ready_ps;
+	found_ps = rbx_nic_find_translation(peer->device, at_ps, region,
+					    op->remote_addr, op->length_bytes);
+	return RBX_MAX(ready_ps, found_ps);
+}
+
+void rbx_nic_arrive(struct rbx_sim_event *event)
+{
+	struct rbx_nic_op *op = rbx_nic_op_of(event);
+	struct rbx_nic_qp *peer = responder(op);
+	uint64_t ready_ps;
+
+	if (!peer)
+		return;
+	ready_ps = look_up(op, peer, rbx_nic_ps(rbx_sim_now()));
+	peer->received_ps = RBX_MAX(peer->received_ps, ready_ps);
+	if (rbx_nic_ns(peer->received_ps) > rbx_sim_now())
+		rbx_nic_op_at(op, peer->received_ps, enter);
+	else
+		enter(event);
 }

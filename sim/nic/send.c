@@ -3,10 +3,11 @@
  * send.c - a unit takes a work request and puts it on the wire.
  *
  * A queue pair belongs to one unit, and the queue pairs of a unit take turns, one
- * work request each. The unit waits for what its caches have not: the context of
- * the queue pair, the work request, the translations of its buffers. Then it makes
- * packets. The payload is read by DMA beside it, and each packet leaves when its
- * data is there.
+ * work request each. Before its turn a queue pair looks up what it needs: its own
+ * context, the work request, the translations of its buffers. What the caches have
+ * not is filled, and the queue pair waits for it while the unit serves others. Then
+ * the unit makes packets. The payload is read by DMA beside it, and each packet
+ * leaves when its data is there.
  *
  * A read that finds reads_outstanding_max of its queue pair under way holds up
  * what follows it, and so does a fence until earlier reads are done.
@@ -32,17 +33,6 @@ static bool may_send(struct rbx_nic_qp *qp)
 		return false;
 	return op->opcode != RBX_OP_READ ||
 	       qp->reads_under_way < qp->device->params->reads_outstanding_max;
-}
-
-void rbx_nic_send(struct rbx_nic_qp *qp)
-{
-	const struct rbx_nic_device *device = qp->device;
-
-	if (may_send(qp) && !qp->send_job.server)
-		rbx_nic_server_add(
-			&qp->device->send_units[qp->number %
-						device->params->units],
-			&qp->send_job);
 }
 
 /* Bytes of a message on the wire. */
@@ -98,13 +88,19 @@ static void leave(struct rbx_sim_event *event)
 				 rbx_nic_arrive);
 }
 
+/* Whether its keys are good; bytes that came with it need none. */
+static bool may_gather(const struct rbx_nic_op *op)
+{
+	return op->flags & RBX_WR_INLINE || rbx_nic_keys_good(op);
+}
+
 /* The DMA has the first packet's data: now it is read. Its keys have been good
  * when the unit looked, and are to be good still. */
 static void gather(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
 
-	if (!(op->flags & RBX_WR_INLINE) && !rbx_nic_keys_good(op)) {
+	if (!may_gather(op)) {
 		rbx_nic_op_done(op, -EFAULT);
 		return;
 	}
@@ -160,7 +156,7 @@ uint64_t rbx_nic_find_buffers(const struct rbx_nic_op *op, uint64_t at_ps)
 	return found_ps;
 }
 
-/* When the unit has all that it needs to make packets. */
+/* When the NIC has all that it needs to make packets. */
 static uint64_t look_up(struct rbx_nic_op *op, uint64_t at_ps)
 {
 	struct rbx_nic_qp *qp = op->qp;
@@ -169,7 +165,7 @@ static uint64_t look_up(struct rbx_nic_op *op, uint64_t at_ps)
 	uint64_t work_ps = rbx_nic_find_work(op, at_ps);
 	uint64_t buffers_ps = at_ps;
 
-	if (has_payload(op) && !(op->flags & RBX_WR_INLINE))
+	if (has_payload(op) && !(op->flags & RBX_WR_INLINE) && may_gather(op))
 		buffers_ps = rbx_nic_find_buffers(op, at_ps);
 	work_ps = RBX_MAX(work_ps, buffers_ps);
 	return RBX_MAX(context_ps, work_ps);
@@ -199,27 +195,24 @@ static uint64_t serve(struct rbx_nic_job *job, uint64_t begin_ps)
 				   rbx_nic_packets(qp->device,
 						   op->length_bytes) :
 				   1;
-	uint64_t ready_ps = begin_ps;
+	uint64_t wqe_ps = begin_ps + rbx_nic_ps(params->send_wqe_ns);
 
 	op->state = RBX_NIC_OP_SENT;
 	if (op->opcode == RBX_OP_READ)
 		qp->reads_under_way++;
-	if (!(op->flags & RBX_WR_INLINE) && !rbx_nic_keys_good(op)) {
+	if (!may_gather(op)) {
 		qp->is_stuck = true;
-		rbx_nic_op_at(op, begin_ps + rbx_nic_ps(params->send_wqe_ns),
-			      cannot);
-		return begin_ps + rbx_nic_ps(params->send_wqe_ns);
+		rbx_nic_op_at(op, wqe_ps, cannot);
+		return wqe_ps;
 	}
-	ready_ps = look_up(op, begin_ps) + rbx_nic_ps(params->send_wqe_ns);
 	op->span = (struct rbx_nic_span){
-		ready_ps + rbx_nic_ps(params->send_packet_ns),
-		ready_ps + rbx_nic_ps((uint64_t)packets *
-				      params->send_packet_ns),
+		wqe_ps + rbx_nic_ps(params->send_packet_ns),
+		wqe_ps + rbx_nic_ps((uint64_t)packets * params->send_packet_ns),
 	};
-	ready_ps = op->span.tail_ps;
+	wqe_ps = op->span.tail_ps;
 	start(op);
 	rbx_nic_timer_set(qp);
-	return ready_ps;
+	return wqe_ps;
 }
 
 static void served(struct rbx_nic_job *job)
@@ -227,8 +220,35 @@ static void served(struct rbx_nic_job *job)
 	rbx_nic_send(RBX_CONTAINER_OF(job, struct rbx_nic_qp, send_job));
 }
 
+static void prepared(struct rbx_sim_event *event)
+{
+	struct rbx_nic_qp *qp =
+		RBX_CONTAINER_OF(event, struct rbx_nic_qp, prepare);
+
+	if (may_send(qp))
+		rbx_nic_server_add(&qp->device->send_units[qp->unit],
+				   &qp->send_job);
+}
+
+void rbx_nic_send(struct rbx_nic_qp *qp)
+{
+	struct rbx_nic_op *op;
+	uint64_t ready_ns;
+
+	if (!may_send(qp) || qp->send_job.server ||
+	    rbx_sim_is_queued(&qp->prepare))
+		return;
+	op = rbx_nic_qp_op(qp, qp->sent);
+	ready_ns = rbx_nic_ns(look_up(op, rbx_nic_ps(rbx_sim_now())));
+	if (ready_ns > rbx_sim_now())
+		rbx_sim_at(&qp->prepare, ready_ns);
+	else
+		prepared(&qp->prepare);
+}
+
 void rbx_nic_send_init(struct rbx_nic_qp *qp)
 {
 	qp->send_job.serve = serve;
 	qp->send_job.done = served;
+	qp->prepare.run = prepared;
 }

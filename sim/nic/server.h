@@ -3,9 +3,8 @@
  * server.h - a queue with a service time: what a processing unit is.
  *
  * Jobs are served one at a time in the order in which they were added. What a
- * job costs is asked when its service begins, since it depends on what the caches
- * hold then and not on what they held when the job came. A job is part of what it
- * is for and is linked in, so nothing is allocated.
+ * job costs is asked when its service begins. A job is part of what it is for and
+ * is linked in, so nothing is allocated.
  */
 #ifndef RBX_SIM_NIC_SERVER_H
 #define RBX_SIM_NIC_SERVER_H

@@ -33,6 +33,8 @@ static const struct rbx_nic_params round_params = {
 	.wake_ns = 300,
 	.context_switch_ns = 100,
 	.timeslice_ns = 10000,
+	.preempt_ns = 1000,
+	.copy_mbps = 8000,
 	.register_ns = 1000,
 	.register_page_ns = 2,
 	.deregister_ns = 400,
@@ -86,6 +88,11 @@ static int next_fd;
 static uint32_t node(void)
 {
 	return nic_world_node;
+}
+
+static uint64_t now(void)
+{
+	return rbx_sim_now();
 }
 
 static void nothing(struct rbx_sim_event *event)
@@ -147,6 +154,7 @@ static bool wait_event(int fd, uint64_t until_ns)
 
 static const struct rbx_nic_host host = {
 	.node = node,
+	.now = now,
 	.spend = spend,
 	.open_event = open_event,
 	.close_event = close_event,

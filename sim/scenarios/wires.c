@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* wires.c - see wires.h. */
+#include "sim/scenarios/wires.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/nic/cq.h"
+#include "sim/nic/qp.h"
+#include "sim/sites.h"
+
+#define BLOCKS_MAX 4096u
+
+static void *blocks[BLOCKS_MAX];
+static uint32_t block_count, node_count;
+
+void *rbx_sim_take(size_t count, size_t bytes)
+{
+	void *memory = calloc(count, bytes);
+
+	if (!memory) {
+		fprintf(stderr, "no memory for %zu times %zu bytes\n", count,
+			bytes);
+		exit(1);
+	}
+	return memory;
+}
+
+void rbx_sim_wires_begin(const struct rbx_nic_params *params)
+{
+	rbx_sim_events_reset();
+	rbx_sim_sites_reset(0);
+	rbx_sim_cores_begin(params);
+	rbx_nic_begin(params, &rbx_sim_cores_host);
+}
+
+struct rbx_device *rbx_sim_wires_device(uint32_t node)
+{
+	struct rbx_device *device;
+
+	rbx_sim_on_node(node);
+	node_count = RBX_MAX(node_count, node + 1);
+	if (rbx_nic_open(NULL, &device, NULL)) {
+		fprintf(stderr, "no memory for a model NIC\n");
+		exit(1);
+	}
+	return device;
+}
+
+struct rbx_mr *rbx_sim_wires_memory(struct rbx_device *device, size_t bytes)
+{
+	struct rbx_mr_init init = {
+		.addr = rbx_sim_take(1, bytes),
+		.length_bytes = bytes,
+		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE,
+		.memory_fd = -1,
+	};
+	struct rbx_mr *mr;
+	int err = device->ops->register_memory(device, &init, 1, &mr, NULL);
+
+	RBX_ASSERT(!err && block_count < BLOCKS_MAX);
+	blocks[block_count++] = init.addr;
+	return mr;
+}
+
+struct rbx_cq *rbx_sim_wires_cq(struct rbx_device *device, uint32_t depth_count)
+{
+	struct rbx_cq *cq;
+	int err = device->ops->create_cq(device, depth_count, &cq, NULL);
+
+	RBX_ASSERT(!err);
+	return cq;
+}
+
+void rbx_sim_wires_connect(struct rbx_device *one,
+			   const struct rbx_qp_init *one_init,
+			   struct rbx_qp **one_qp, struct rbx_device *other,
+			   const struct rbx_qp_init *other_init,
+			   struct rbx_qp **other_qp)
+{
+	struct rbx_nic_qp *ends[2];
+	int err = rbx_nic_qp_create(rbx_nic_device_of(one), one_init, &ends[0],
+				    NULL);
+
+	if (!err)
+		err = rbx_nic_qp_create(rbx_nic_device_of(other), other_init,
+					&ends[1], NULL);
+	if (err) {
+		fprintf(stderr, "the NIC has no such queue pairs, or too few "
+				"(qp_max, send_wr_max, recv_wr_max)\n");
+		exit(1);
+	}
+	rbx_nic_qp_join(ends[0], ends[1]);
+	*one_qp = &ends[0]->base;
+	*other_qp = &ends[1]->base;
+}
+
+void rbx_sim_wires_end(void)
+{
+	for (uint32_t node = 0; node < node_count; node++)
+		rbx_nic_node_stop(node);
+	while (block_count > 0)
+		free(blocks[--block_count]);
+	node_count = 0;
+}
