@@ -70,10 +70,12 @@
 	X(translation_cache_ways, 1, 64, "")                                  \
 	X(translation_line_pages, 1, 64, "translations of a line")            \
 	X(fills_at_once, 1, RBX_NIC_FILLS_MAX, "misses over PCIe at once")    \
+	X(fill_ns, 0, 100000, "of a miss, besides its read")                  \
 	/* Processing units, as many to send as to receive. */                \
 	X(units, 1, RBX_NIC_UNITS_MAX, "a queue pair has one of each")        \
 	X(send_wqe_ns, 1, 100000, "a unit, for a work request")               \
 	X(send_packet_ns, 0, 100000, "and for each packet of it")             \
+	X(send_unit_mbps, 100, 10000000, "and no more than this of data")     \
 	X(receive_packet_ns, 1, 100000, "a unit, for a packet that comes")    \
 	X(receive_read_ns, 1, 100000, "for a read request that comes")        \
 	X(receive_ack_ns, 1, 100000, "for an acknowledgement")                \

@@ -76,6 +76,7 @@ uint64_t rbx_nic_pcie_fill(struct rbx_nic_pcie *pcie, uint64_t at_ps,
 	pcie->fills++;
 	pcie->fill_wait_ps += begin_ps - at_ps;
 	*first_free = rbx_nic_pcie_read(pcie, rbx_nic_span_at(begin_ps), bytes)
-			      .tail_ps;
+			      .tail_ps +
+		      rbx_nic_ps(pcie->params->fill_ns);
 	return *first_free;
 }

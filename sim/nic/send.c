@@ -185,6 +185,19 @@ static void start(struct rbx_nic_op *op)
 	rbx_nic_op_at(op, op->span.head_ps, has_payload(op) ? gather : leave);
 }
 
+/* What a unit takes for a packet: the header's time, or the data's. */
+static uint64_t packet_time_ps(const struct rbx_nic_device *device,
+			       const struct rbx_nic_op *op)
+{
+	const struct rbx_nic_params *params = device->params;
+	uint64_t bytes = has_payload(op) ? RBX_MIN(op->length_bytes,
+						   params->mtu_bytes) :
+					   0;
+
+	return RBX_MAX(rbx_nic_ps(params->send_packet_ns),
+		       bytes * 8000000 / params->send_unit_mbps);
+}
+
 static uint64_t serve(struct rbx_nic_job *job, uint64_t begin_ps)
 {
 	struct rbx_nic_qp *qp =
@@ -196,6 +209,7 @@ static uint64_t serve(struct rbx_nic_job *job, uint64_t begin_ps)
 						   op->length_bytes) :
 				   1;
 	uint64_t wqe_ps = begin_ps + rbx_nic_ps(params->send_wqe_ns);
+	uint64_t packet_ps;
 
 	op->state = RBX_NIC_OP_SENT;
 	if (op->opcode == RBX_OP_READ)
@@ -205,9 +219,10 @@ static uint64_t serve(struct rbx_nic_job *job, uint64_t begin_ps)
 		rbx_nic_op_at(op, wqe_ps, cannot);
 		return wqe_ps;
 	}
+	packet_ps = packet_time_ps(qp->device, op);
 	op->span = (struct rbx_nic_span){
-		wqe_ps + rbx_nic_ps(params->send_packet_ns),
-		wqe_ps + rbx_nic_ps((uint64_t)packets * params->send_packet_ns),
+		wqe_ps + packet_ps,
+		wqe_ps + packets * packet_ps,
 	};
 	wqe_ps = op->span.tail_ps;
 	start(op);

@@ -22,6 +22,8 @@ struct rbx_figure {
 extern const struct rbx_figure rbx_figures[];
 extern const uint32_t rbx_figures_count;
 
+int rbx_figure_1(const struct rbx_nic_params *params, FILE *out);
+int rbx_figure_8(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_calibrate(const struct rbx_nic_params *params, FILE *out);
 
 #endif

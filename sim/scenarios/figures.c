@@ -3,6 +3,10 @@
 #include "sim/scenarios/figure.h"
 
 const struct rbx_figure rbx_figures[] = {
+	{ "fig1", "more threads on a queue pair, without a window", "connectx3",
+	  rbx_figure_1 },
+	{ "fig8", "the same on four queue pairs, with a window and without",
+	  "connectx3", rbx_figure_8 },
 	{ "calibrate", "the model beside what was measured of the NIC",
 	  "connectx3", rbx_figure_calibrate },
 };

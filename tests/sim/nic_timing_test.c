@@ -215,7 +215,7 @@ static void read_waits_for_those_outstanding(void **state)
 }
 
 /*
- * 3,000 bytes in packets of 1,000, as far as it differs:
+ * 3,000 bytes in packets of 1,000 (10 each in the unit), as far as it differs:
  *   264  the unit has made the first packet; the last at 284
  *  1520  DMA has the first 256 bytes, the last at 4,264
  *  2520  the first packet is on the link, behind it the others; the last byte came

@@ -60,6 +60,7 @@ static const struct rbx_nic_params round_params = {
 	.units = 1,
 	.send_wqe_ns = 50,
 	.send_packet_ns = 10,
+	.send_unit_mbps = 1000000,
 	.receive_packet_ns = 40,
 	.receive_read_ns = 60,
 	.receive_ack_ns = 15,
