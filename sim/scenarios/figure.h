@@ -23,7 +23,10 @@ extern const struct rbx_figure rbx_figures[];
 extern const uint32_t rbx_figures_count;
 
 int rbx_figure_1(const struct rbx_nic_params *params, FILE *out);
+int rbx_figure_2(const struct rbx_nic_params *params, FILE *out);
+int rbx_figure_6(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_8(const struct rbx_nic_params *params, FILE *out);
+int rbx_figure_9(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_calibrate(const struct rbx_nic_params *params, FILE *out);
 
 #endif

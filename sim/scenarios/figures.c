@@ -5,8 +5,14 @@
 const struct rbx_figure rbx_figures[] = {
 	{ "fig1", "more threads on a queue pair, without a window", "connectx3",
 	  rbx_figure_1 },
+	{ "fig2", "ways of polling on three kinds of load", "connectx3",
+	  rbx_figure_2 },
+	{ "fig6", "ways of batching on paging, and table I", "connectx3",
+	  rbx_figure_6 },
 	{ "fig8", "the same on four queue pairs, with a window and without",
 	  "connectx3", rbx_figure_8 },
+	{ "fig9", "ways of polling, and 1 to 64 peers", "connectx3",
+	  rbx_figure_9 },
 	{ "calibrate", "the model beside what was measured of the NIC",
 	  "connectx3", rbx_figure_calibrate },
 };

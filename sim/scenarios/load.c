@@ -70,20 +70,30 @@ static void prepare(struct rbx_load_thread *thread, struct rbx_request *request,
 	fragment->remote_addr = (uintptr_t)memory->addr + target->offset_bytes;
 }
 
-/* Aims one request and holds it. */
-static void hold(struct rbx_load_thread *thread)
+static void hold_one(struct rbx_load_thread *thread,
+		     const struct rbx_target *target)
 {
 	struct rbx_request *request = thread->free_first;
-	struct rbx_target target = { 0 };
 
-	thread->load->aim(thread, &target);
 	thread->free_first = request->next_free;
 	thread->in_flight_count++;
 	thread->client->submitted_count++;
-	prepare(thread, request, &target);
-	thread->held_peer = target.peer;
+	prepare(thread, request, target);
+	thread->held_peer = target->peer;
 	rbx_fragment_append(&thread->held_first, &thread->held_last,
 			    &request->fragment, &request->fragment);
+}
+
+/* Aims a request and holds it, with the neighbours that go with it. */
+static void hold(struct rbx_load_thread *thread)
+{
+	struct rbx_target target = { 0 };
+
+	thread->load->aim(thread, &target);
+	do {
+		hold_one(thread, &target);
+		target.offset_bytes += thread->load->request_bytes;
+	} while (target.run_count-- > 0);
 }
 
 /* Whether it may ask for another one, or else has to wait. */
@@ -112,6 +122,9 @@ static uint32_t may_think_of(struct rbx_load_thread *thread)
 	const struct rbx_load *load = thread->load;
 	uint32_t room = load->depth_count - thread->in_flight_count;
 
+	if (room <= load->run_count)
+		return 0;
+	room -= load->run_count;
 	if (rbx_sim_is_queued(&thread->thread.wakes) || !may_ask(thread))
 		return 0;
 	if (load->burst_count != 0)

@@ -19,6 +19,8 @@ struct rbx_target {
 	uint32_t peer;
 	uint32_t direction; /* enum rbx_direction */
 	uint64_t offset_bytes;
+	uint32_t run_count; /* neighbours that go together with it, at most the
+			       load's */
 };
 
 struct rbx_load {
@@ -27,6 +29,8 @@ struct rbx_load {
 	uint32_t request_bytes;
 	uint32_t think_ns;
 	uint32_t plug_count; /* at least 1 */
+	uint32_t run_count; /* it thinks only where there is room for so many
+			       neighbours more */
 	uint32_t burst_count; /* 0: no bursts */
 	uint32_t gap_ns;
 	void (*aim)(struct rbx_load_thread *thread, struct rbx_target *target);
@@ -39,8 +43,6 @@ struct rbx_load_thread {
 	uint32_t number;
 	struct rbx_random random;
 	uint64_t at; /* the scenario's: where it is */
-	uint32_t run_left; /* the scenario's: of a run of neighbours */
-	uint32_t run_direction; /* the scenario's */
 
 	uint32_t ready_count; /* requests that have been thought of */
 	struct rbx_fragment *held_first; /* by the plug, of one peer */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fig9.c - figure 9 of the RDMAbox paper: ways of polling, and many peers.
+ *
+ * An application that needs its cores: THREADS threads compute for THINK_NS and
+ * then ask for a page somewhere, three of four reads (SYS of the paper). Each peer
+ * has one queue pair and one completion queue, with a poller of its own but for
+ * shared:M; what has ended is handled by the poller to its end (run to completion),
+ * which costs HANDLE_NS. Application and pollers share the cores.
+ */
+#include "sim/scenarios/figure.h"
+#include "sim/scenarios/load.h"
+#include "sim/scenarios/polling.h"
+
+#define PAGE_BYTES 4096u
+#define THINK_NS 20000u /* assumed: of a transaction, for each page it misses */
+#define HANDLE_NS 3000u /* assumed: to end a page's I/O and hand the page over */
+#define OUTSTANDING 4u /* of each thread */
+#define READS_OF_4 3u
+#define PEER_BYTES (16u << 20)
+#define MEASURED_NS 40000000u
+
+static const uint32_t peers[] = { 1, 2, 4, 8, 16, 32, 64 };
+#define PEERS (sizeof(peers) / sizeof(peers[0]))
+
+static void anywhere(struct rbx_load_thread *thread, struct rbx_target *target)
+{
+	struct rbx_random *random = &thread->random;
+
+	target->peer = rbx_random_below(random,
+					thread->client->choices.peers_count);
+	target->direction = rbx_random_below(random, 4) < READS_OF_4 ?
+				    RBX_DIRECTION_READ :
+				    RBX_DIRECTION_WRITE;
+	target->offset_bytes =
+		(uint64_t)rbx_random_below(random, PEER_BYTES / PAGE_BYTES) *
+		PAGE_BYTES;
+}
+
+static void run(const struct rbx_nic_params *params,
+		const struct rbx_sim_polling *polling, uint32_t peers_count,
+		struct rbx_load_result *result)
+{
+	const struct rbx_client_choices choices = {
+		.peers_count = peers_count,
+		.qps_count = 1,
+		.pollers_count = RBX_MIN(polling->shared_count, peers_count),
+		.send_depth_count = RBX_SEND_DEPTH,
+		.chain_max = 1,
+		.buffers = RBX_CLIENT_COPIED,
+		.polling = polling->rule,
+		.complete_ns = HANDLE_NS,
+		.peer_bytes = PEER_BYTES,
+	};
+	const struct rbx_load load = {
+		.threads_count = params->cores * 3 / 4,
+		.depth_count = OUTSTANDING,
+		.request_bytes = PAGE_BYTES,
+		.think_ns = THINK_NS,
+		.plug_count = 1,
+		.aim = anywhere,
+	};
+
+	rbx_load_run(params, &choices, &load, MEASURED_NS, result);
+}
+
+static void print_row(FILE *out, const char *name, const uint64_t *values)
+{
+	fprintf(out, "| %s |", name);
+	for (size_t i = 0; i < PEERS; i++)
+		fprintf(out, " %llu |", (unsigned long long)values[i]);
+	fprintf(out, "\n");
+}
+
+static void print_head(FILE *out, const char *what)
+{
+	fprintf(out, "\n%s:\n\n| polling |", what);
+	for (size_t i = 0; i < PEERS; i++)
+		fprintf(out, " %u |", peers[i]);
+	fprintf(out, "\n|---|---|---|---|---|---|---|---|\n");
+}
+
+int rbx_figure_9(const struct rbx_nic_params *params, FILE *out)
+{
+	static uint64_t rates[RBX_SIM_POLLINGS_ALL][PEERS];
+	static uint64_t cpu[RBX_SIM_POLLINGS_ALL][PEERS];
+
+	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++) {
+		for (size_t i = 0; i < PEERS; i++) {
+			struct rbx_load_result result;
+
+			run(params, &rbx_sim_pollings[k], peers[i], &result);
+			rates[k][i] = result.per_second;
+			cpu[k][i] = result.cpu_percent;
+		}
+	}
+	print_head(out, "Requests/s with so many peers");
+	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++)
+		print_row(out, rbx_sim_pollings[k].name, rates[k]);
+	print_head(out, "CPU %, of 100 for each core");
+	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++)
+		print_row(out, rbx_sim_pollings[k].name, cpu[k]);
+	return 0;
+}
