@@ -27,6 +27,7 @@ int rbx_figure_2(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_6(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_8(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_9(const struct rbx_nic_params *params, FILE *out);
+int rbx_figure_n_to_one(const struct rbx_nic_params *params, FILE *out);
 int rbx_figure_calibrate(const struct rbx_nic_params *params, FILE *out);
 
 #endif

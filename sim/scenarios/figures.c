@@ -13,6 +13,8 @@ const struct rbx_figure rbx_figures[] = {
 	  "connectx3", rbx_figure_8 },
 	{ "fig9", "ways of polling, and 1 to 64 peers", "connectx3",
 	  rbx_figure_9 },
+	{ "n-to-one", "many threads ask one: four ways, 1 to 128 connections",
+	  "connectx5", rbx_figure_n_to_one },
 	{ "calibrate", "the model beside what was measured of the NIC",
 	  "connectx3", rbx_figure_calibrate },
 };
