@@ -17,6 +17,7 @@
 
 static struct rbx_sim_command command_line;
 static char scenario[64] = "volume";
+static char nic_path[256];
 static char json_path[256];
 static uint32_t hunt_seconds, seeds_max, trace;
 static uint64_t failed_count;
@@ -40,6 +41,8 @@ static const struct cli_option options[] = {
 	  cli_set_number_64, .field = &command_line.seed },
 	{ "scenario", "NAME", "the world (volume)", cli_set_text, scenario,
 	  .max = sizeof(scenario) },
+	{ "nic", "FILE", "devices cost what this NIC costs", cli_set_text,
+	  nic_path, .max = sizeof(nic_path) },
 	{ "nodes", "N", "memory servers; default: as the seed says",
 	  cli_set_number, &command_line.nodes_count, .min = 1, .max = 64 },
 	{ "events", "M", "the load ends after so many events",
@@ -60,8 +63,8 @@ static const struct cli_option options[] = {
 static struct cli_command command = {
 	.name = "sim",
 	.purpose = "Runs the library in a simulated world, from a seed.",
-	.usage = "[--seed N] [--scenario NAME] [--nodes N] [--events M]\n"
-		 "                   [--fault SITE=P]... [--trace] "
+	.usage = "[--seed N] [--scenario NAME] [--nic FILE] [--nodes N]\n"
+		 "                   [--events M] [--fault SITE=P]... [--trace] "
 		 "[--json FILE|-]\n"
 		 "                   [--hunt SECONDS [--seeds N]]",
 	.options = options,
@@ -111,6 +114,8 @@ static void print_failed(uint64_t seed, const struct rbx_sim_outcome *outcome)
 {
 	failed_count++;
 	printf("rdmabox sim --seed %" PRIu64 " --scenario %s", seed, scenario);
+	if (nic_path[0])
+		printf(" --nic %s", nic_path);
 	if (command_line.nodes_count)
 		printf(" --nodes %" PRIu32, command_line.nodes_count);
 	if (command_line.events_max)
@@ -146,6 +151,7 @@ int cli_sim(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	command_line.scenario = scenario;
+	command_line.nic = nic_path;
 	command_line.trace = trace;
 	if (rbx_sim_command_check(&command_line, reason, sizeof(reason)))
 		return cli_fail(&command, "%s", reason);

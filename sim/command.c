@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/nic/on_fibers.h"
 #include "sim/process.h"
 #include "sim/random.h"
 #include "sim/sim.h"
@@ -124,14 +125,23 @@ static int options_take(const struct rbx_sim_command *command,
 			struct rbx_sim_options *options, char *reason,
 			size_t bytes)
 {
-	char names[256];
+	char names[256], nic_error[RBX_NIC_ERROR_MAX];
 
 	*options = (struct rbx_sim_options){
 		.seed = command->seed,
 		.nodes_count = command->nodes_count,
 		.events_max = command->events_max,
+		.has_nic = command->nic && command->nic[0],
 		.trace = command->trace,
 	};
+	if (options->has_nic) {
+		int err = rbx_sim_nic_choose(command->nic, nic_error);
+
+		if (err) {
+			snprintf(reason, bytes, "%s", nic_error);
+			return err;
+		}
+	}
 	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
 		if (!strcmp(rbx_sim_scenarios[i].name, command->scenario))
 			options->scenario = &rbx_sim_scenarios[i];

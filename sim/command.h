@@ -18,6 +18,7 @@
 struct rbx_sim_command {
 	uint64_t seed;
 	const char *scenario;
+	const char *nic; /* file of a NIC to be modelled; "": a plain device */
 	uint32_t nodes_count; /* memory servers; 0: as the seed says */
 	uint64_t events_max; /* of the load; 0: as the scenario says */
 	const char *faults[RBX_SIM_FAULTS_MAX]; /* "qp-error=0.01" */

@@ -26,6 +26,7 @@ struct rbx_sim_options {
 	const struct rbx_sim_scenario *scenario;
 	uint32_t nodes_count; /* memory servers; 0: drawn */
 	uint64_t events_max; /* of the load; 0: as the scenario says */
+	bool has_nic; /* that was chosen; else plain devices */
 	bool is_forced[RBX_SIM_SITES_COUNT];
 	uint32_t chances[RBX_SIM_SITES_COUNT]; /* of those, of a million */
 	bool trace;

@@ -9,6 +9,8 @@
 #include "sim/sites.h"
 
 #define FIRST_PORT 40000u
+/* By then it is known whether a server that cannot be reached is given up. */
+#define FELT_NS 10000000000u
 
 /* What connect() and the other side share. */
 struct conn {
@@ -133,7 +135,8 @@ static void send_request(struct conn *conn)
 {
 	const struct listener *listener = find_listener(conn->address);
 
-	if (rbx_sim_site(RBX_SIM_SITE_connect_timeout) ||
+	if (rbx_sim_site_harms(RBX_SIM_SITE_connect_timeout,
+			       node_of(conn->address), FELT_NS) ||
 	    (listener && !rbx_nic_reaches(conn->from,
 					  rbx_nic_device_of(
 						  listener->base.device))))
@@ -360,7 +363,8 @@ int rbx_nic_accept(struct rbx_conn_request *request,
 	struct conn *conn = conn_of(request);
 	struct rbx_nic_device *device =
 		rbx_nic_device_of(request->listener->device);
-	bool refused = rbx_sim_site(RBX_SIM_SITE_connect_refused);
+	bool refused = rbx_sim_site_harms(RBX_SIM_SITE_connect_refused,
+					  device->node, FELT_NS);
 	struct rbx_nic_qp *qp;
 	int err = rbx_nic_qp_create(device, init, &qp, error);
 
@@ -376,7 +380,8 @@ int rbx_nic_accept(struct rbx_conn_request *request,
 	set_reply(conn, private_data, private_data_bytes);
 	if (conn->qp)
 		rbx_nic_qp_join(qp, conn->qp);
-	if (!conn->qp || rbx_sim_site(RBX_SIM_SITE_connect_cut)) {
+	if (!conn->qp || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut,
+					    device->node, FELT_NS)) {
 		rbx_nic_qp_tell_peer(qp);
 		rbx_sim_after(&qp->peer_gone, device->params->link_ns);
 	}

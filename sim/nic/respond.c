@@ -3,11 +3,11 @@
  * respond.c - the other end: a message arrives, is checked, carried out, answered.
  *
  * It looks up what it needs, and waits for what the caches have not, as does what
- * came after it for the same queue pair. Then a unit takes it in. Messages of a connection are carried out in
- * the order of their numbers and no other. Written bytes are in memory before the
- * answer can arrive; where the site late_placement is on they come there late, in
- * pieces and in any order, but those of one message before those of the next
- * have ended, and all before their answer.
+ * came after it for the same queue pair. Then a unit takes it in. Messages of a
+ * connection are carried out in the order of their numbers and no other. Written
+ * bytes are in memory before the answer can arrive. Where the site late_placement is
+ * on they come there late, in pieces and in any order, but all of a message before
+ * the last of the next one, and before its own answer.
  *
  * A violation answers with an error and breaks this end. A send that finds no
  * receive is answered with -EAGAIN, and the requester tries again.
@@ -19,6 +19,8 @@
 
 #define PIECES 4u /* of a late placement */
 #define LATE_NS_MAX 200000u
+/* By then the peer has polled the completion that says so. */
+#define STALE_FELT_NS 100000000u
 
 static void reply(struct rbx_nic_op *op, uint32_t bytes)
 {
@@ -234,7 +236,9 @@ static void respond(struct rbx_nic_op *op, struct rbx_nic_qp *peer)
 		respond_send(op, peer);
 		return;
 	}
-	if (!remote_good(op) || rbx_sim_site(RBX_SIM_SITE_stale_key)) {
+	if (!remote_good(op) ||
+	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, peer->device->node,
+			       STALE_FELT_NS)) {
 		answer(op, -EACCES);
 		return;
 	}

@@ -75,7 +75,8 @@ static void leave(struct rbx_sim_event *event)
 	struct rbx_nic_qp *qp = op->qp;
 
 	if (rbx_sim_site(RBX_SIM_SITE_qp_error)) {
-		rbx_nic_op_done(op, -EIO);
+		rbx_nic_qp_tell_peer(qp);
+		rbx_nic_qp_fail(qp);
 		return;
 	}
 	op->is_doomed = op->is_doomed ||

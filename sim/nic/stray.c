@@ -5,8 +5,7 @@
  * A queue pair that breaks forgets what it has sent, but a packet that has left is
  * carried out all the same, some time later, as long as the other end's queue pair
  * is there and its key is good. Who sends the same bytes again over a new
- * connection must have ended the old one first. Only where the site
- * late_placement is on: it is the worst case of it.
+ * connection must have ended the old one first. Where the site stray_write is on.
  */
 #include "sim/nic/qp.h"
 
@@ -60,7 +59,7 @@ void rbx_nic_stray(struct rbx_nic_op *op)
 	struct stray *stray;
 
 	if (!peer || op->opcode != RBX_OP_WRITE || !op->payload ||
-	    !rbx_sim_site(RBX_SIM_SITE_late_placement))
+	    !rbx_sim_site(RBX_SIM_SITE_stray_write))
 		return;
 	stray = calloc(1, sizeof(*stray));
 	if (!stray)
@@ -76,6 +75,6 @@ void rbx_nic_stray(struct rbx_nic_op *op)
 	};
 	op->payload = NULL;
 	rbx_sim_after(&stray->event,
-		      rbx_sim_site_draw(RBX_SIM_SITE_late_placement, 0,
+		      rbx_sim_site_draw(RBX_SIM_SITE_stray_write, 0,
 					STRAY_NS_MAX));
 }

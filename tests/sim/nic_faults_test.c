@@ -169,7 +169,7 @@ static void expect_first_fails(enum rbx_sim_site site, uint8_t opcode,
 static void each_site_fails_as_it_says(void **state)
 {
 	(void)state;
-	expect_first_fails(RBX_SIM_SITE_qp_error, RBX_OP_WRITE, -EIO);
+	expect_first_fails(RBX_SIM_SITE_qp_error, RBX_OP_WRITE, -ECANCELED);
 	expect_first_fails(RBX_SIM_SITE_retry_exceeded, RBX_OP_READ,
 			   -ETIMEDOUT);
 	expect_first_fails(RBX_SIM_SITE_stale_key, RBX_OP_READ, -EACCES);
@@ -273,7 +273,7 @@ static void stray_write_lands_after_its_flush(void **state)
 		begin();
 		memset(pair.local, 0x44, 64);
 		memset(pair.target, 0, 64);
-		rbx_sim_site_force(RBX_SIM_SITE_late_placement, ALWAYS);
+		rbx_sim_site_force(RBX_SIM_SITE_stray_write, ALWAYS);
 		prepare(RBX_OP_WRITE, 64);
 		wrs[0].next = NULL;
 		nic_world_frozen = true;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* on_fibers.h - which NICs a simulation on fibers has (rbx_sim_fabric_nic). */
+#ifndef RBX_SIM_NIC_ON_FIBERS_H
+#define RBX_SIM_NIC_ON_FIBERS_H
+
+#include "sim/nic/params.h"
+
+/* Before a run: the file of a generation. 0, or -errno and why, in
+ * RBX_NIC_ERROR_MAX bytes. */
+int rbx_sim_nic_choose(const char *path, char *error);
+
+#endif
