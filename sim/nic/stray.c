@@ -5,7 +5,8 @@
  * A queue pair that breaks forgets what it has sent, but a packet that has left is
  * carried out all the same, some time later, as long as the other end's queue pair
  * is there and its key is good. Who sends the same bytes again over a new
- * connection must have ended the old one first. Where the site stray_write is on.
+ * connection must have ended the old one first. It happens where the site
+ * stray_write is on.
  */
 #include "sim/nic/qp.h"
 

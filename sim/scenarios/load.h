@@ -3,8 +3,8 @@
  * load.h - threads that ask for memory on a client, and what they got.
  *
  * A thread keeps depth_count requests outstanding. Each costs it think_ns of CPU
- * time before it is submitted, plug_count of them together. With a burst it submits so many, waits for all of
- * them, and then sleeps for gap_ns before the next burst.
+ * time before it is submitted, plug_count of them together. With a burst it submits
+ * so many, waits for all of them, and then sleeps for gap_ns before the next burst.
  */
 #ifndef RBX_SIM_LOAD_H
 #define RBX_SIM_LOAD_H

@@ -71,9 +71,9 @@ static void sweep(const struct rbx_nic_params *params, FILE *out,
 
 int rbx_figure_n_to_one(const struct rbx_nic_params *params, FILE *out)
 {
-	static const uint32_t sizes[] = { 64, 4096, 16384 };
+	static const uint32_t sizes[] = { 64, 256, 4096, 16384 };
 
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		sweep(params, out, sizes[i]);
 	return 0;
 }

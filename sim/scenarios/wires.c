@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wires.c - see wires.h. */
+/*
+ * wires.c - see wires.h.
+ *
+ * Memory lies where it lay in every other run: the order of work requests goes by
+ * remote address, so addresses are part of what is decided.
+ */
 #include "sim/scenarios/wires.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "sim/nic/cq.h"
 #include "sim/nic/qp.h"
@@ -11,7 +17,15 @@
 
 #define BLOCKS_MAX 4096u
 
-static void *blocks[BLOCKS_MAX];
+#define RANGE_FIRST 0x210000000000u
+/* And a gap: what lies in two blocks is not merged. */
+#define ALIGNED_TO (1ull << 16)
+
+static struct block {
+	void *addr;
+	size_t bytes;
+} blocks[BLOCKS_MAX];
+static uint64_t next_addr;
 static uint32_t block_count, node_count;
 
 void *rbx_sim_take(size_t count, size_t bytes)
@@ -28,6 +42,7 @@ void *rbx_sim_take(size_t count, size_t bytes)
 
 void rbx_sim_wires_begin(const struct rbx_nic_params *params)
 {
+	next_addr = RANGE_FIRST;
 	rbx_sim_events_reset();
 	rbx_sim_sites_reset(0);
 	rbx_sim_cores_begin(params);
@@ -47,10 +62,28 @@ struct rbx_device *rbx_sim_wires_device(uint32_t node)
 	return device;
 }
 
+static void *take_block(size_t bytes)
+{
+	void *wanted = (void *)(uintptr_t)next_addr;
+	void *addr = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				  MAP_FIXED_NOREPLACE,
+			  -1, 0);
+
+	if (addr != wanted || block_count == BLOCKS_MAX) {
+		fprintf(stderr, "no memory of %zu bytes at %p\n", bytes,
+			wanted);
+		exit(1);
+	}
+	next_addr += (bytes + 2 * ALIGNED_TO - 1) / ALIGNED_TO * ALIGNED_TO;
+	blocks[block_count++] = (struct block){ addr, bytes };
+	return addr;
+}
+
 struct rbx_mr *rbx_sim_wires_memory(struct rbx_device *device, size_t bytes)
 {
 	struct rbx_mr_init init = {
-		.addr = rbx_sim_take(1, bytes),
+		.addr = take_block(bytes),
 		.length_bytes = bytes,
 		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE,
 		.memory_fd = -1,
@@ -58,8 +91,7 @@ struct rbx_mr *rbx_sim_wires_memory(struct rbx_device *device, size_t bytes)
 	struct rbx_mr *mr;
 	int err = device->ops->register_memory(device, &init, 1, &mr, NULL);
 
-	RBX_ASSERT(!err && block_count < BLOCKS_MAX);
-	blocks[block_count++] = init.addr;
+	RBX_ASSERT(!err);
 	return mr;
 }
 
@@ -99,7 +131,10 @@ void rbx_sim_wires_end(void)
 {
 	for (uint32_t node = 0; node < node_count; node++)
 		rbx_nic_node_stop(node);
-	while (block_count > 0)
-		free(blocks[--block_count]);
+	/* While those still are whose events are queued. */
+	rbx_sim_events_reset();
+	while (block_count-- > 0)
+		munmap(blocks[block_count].addr, blocks[block_count].bytes);
+	block_count = 0;
 	node_count = 0;
 }
