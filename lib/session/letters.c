@@ -235,5 +235,7 @@ void rbx_session_give_up(struct rbx_session *session)
 {
 	pthread_mutex_lock(&session->set->lock);
 	rbx_session_letters_stop(session, -EHOSTUNREACH);
+	/* Heartbeats would keep the lease, and what the server lent us, alive. */
+	rbx_session_connection_end(session);
 	pthread_mutex_unlock(&session->set->lock);
 }

@@ -144,7 +144,8 @@ struct rbx_session_listener {
 int rbx_session_listen(struct rbx_session *session,
 		       const struct rbx_session_listener *listener);
 
-/* The owner will not resume any more: all letters end with -EHOSTUNREACH. */
+/* The owner will not resume any more: all letters end with -EHOSTUNREACH, and the
+ * connection ends, so that the server takes back what it has lent. */
 void rbx_session_give_up(struct rbx_session *session);
 
 /* Told by the server when the session was opened. */

@@ -212,6 +212,26 @@ static void child_borrows(int address_fd, int done_fd)
 	_exit(2);
 }
 
+static void session_given_up_loses_its_slabs_with_its_lease(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.lease_ms = 400;
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	/* It is connected, and heartbeats would go on for ever. */
+	rbx_session_give_up(session);
+	world_wait(&world, nothing_is_lent);
+	assert_int_equal(rbx_session_map(session, &grant), -ENOTCONN);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
 static void killed_client_gives_its_slabs_back(void **state)
 {
 	int address_pipe[2], done_pipe[2], status;
@@ -334,6 +354,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* The first: it forks, which wants a process without threads. */
+		cmocka_unit_test(
+			session_given_up_loses_its_slabs_with_its_lease),
 		cmocka_unit_test(killed_client_gives_its_slabs_back),
 		cmocka_unit_test(resume_keeps_slabs_and_ends_old_queue_pairs),
 		cmocka_unit_test(
