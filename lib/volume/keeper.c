@@ -145,21 +145,42 @@ int rbx_volume_borrow(struct rbx_volume *volume, struct rbx_slab *slab,
 			       slab->index);
 }
 
+/* Returns whether it is still owed: the server has not heard of it. Where it
+ * refuses, it has ended the loan by itself. */
+static bool pay(struct rbx_volume *volume, const struct rbx_volume_owed *owed)
+{
+	struct rbx_volume_server *server = &volume->servers[owed->server];
+	int err;
+
+	if (RBX_LOAD_ACQUIRE(&server->is_down))
+		return false;
+	err = rbx_peer_unmap(server->peer, &owed->grant);
+	return err == -ENOTCONN || err == -ETIMEDOUT;
+}
+
+/* Returns whether something is still owed. */
+static bool owed_pay(struct rbx_volume *volume)
+{
+	uint32_t kept_count = 0, i;
+
+	for (i = 0; i < volume->owed_count; i++)
+		if (pay(volume, &volume->owed[i]))
+			volume->owed[kept_count++] = volume->owed[i];
+	volume->owed_count = kept_count;
+	return kept_count > 0;
+}
+
 void rbx_volume_give_back(struct rbx_volume *volume, struct rbx_slab *slab)
 {
-	struct rbx_volume_server *server;
-	struct rbx_grant grant;
+	struct rbx_volume_owed owed;
 	struct rbx_loan loan;
-	uint32_t index;
 
 	rbx_volume_lock(volume, slab);
-	rbx_slab_give_back(slab, &index, &loan);
+	rbx_slab_give_back(slab, &owed.server, &loan);
 	rbx_volume_unlock(volume, slab);
-	server = &volume->servers[index];
-	grant = grant_of(volume, &loan);
-	/* Where this fails the server has ended the loan by itself. */
-	if (!RBX_LOAD_ACQUIRE(&server->is_down))
-		(void)rbx_peer_unmap(server->peer, &grant);
+	owed.grant = grant_of(volume, &loan);
+	if (pay(volume, &owed) && volume->owed_count < RBX_VOLUME_OWED_MAX)
+		volume->owed[volume->owed_count++] = owed;
 }
 
 enum rbx_slab_task rbx_volume_task(struct rbx_volume *volume,
@@ -389,7 +410,7 @@ static bool keeper_round(struct rbx_volume *volume)
 	for (i = 0; i < volume->map->slab_count; i++)
 		stuck_count += slab_tend(volume, &volume->map->slabs[i]);
 	news_tell(volume, stuck_count);
-	return stuck_count > 0;
+	return owed_pay(volume) || stuck_count > 0;
 }
 
 /* keeper_lock is held. */

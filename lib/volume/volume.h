@@ -47,6 +47,17 @@ struct rbx_volume_news {
 	uint32_t dead_count;
 };
 
+/* A loan that could not be given back, since the connection was broken. It is of
+ * no use to us and is lost to others, until the server hears of it. */
+struct rbx_volume_owed {
+	uint32_t server;
+	struct rbx_grant grant;
+};
+
+/* More than a connection that breaks again and again has left behind; what comes
+ * after that goes back when the volume is closed. */
+#define RBX_VOLUME_OWED_MAX 256u
+
 struct rbx_volume {
 	struct rbx_context *ctx;
 	struct rbx_volume_options options;
@@ -67,6 +78,8 @@ struct rbx_volume {
 	bool keeper_stop;
 	struct rbx_volume_rebuild rebuild;
 	struct rbx_volume_news news;
+	struct rbx_volume_owed owed[RBX_VOLUME_OWED_MAX]; /* the keeper's own */
+	uint32_t owed_count;
 	uint64_t rebuilt_bytes; /* atomic */
 
 	pthread_mutex_t servers_lock; /* guards the map's table of servers */

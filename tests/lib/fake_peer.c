@@ -89,6 +89,13 @@ void fake_server_set_refuse(struct fake_server *server, int err)
 	fake_network_unlock();
 }
 
+void fake_server_set_keep(struct fake_server *server, int err)
+{
+	fake_network_lock();
+	server->keep = err;
+	fake_network_unlock();
+}
+
 static uint32_t lent_count_locked(const struct fake_server *server)
 {
 	uint32_t area, count = 0;
@@ -233,7 +240,9 @@ int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
 
 	fake_network_lock();
 	RBX_ASSERT(grant->length_bytes == peer->server->slab_bytes);
-	if (peer->server->keys[grant->slab_id] == grant->rkey) {
+	if (peer->server->keep) {
+		err = peer->server->keep;
+	} else if (peer->server->keys[grant->slab_id] == grant->rkey) {
 		peer->server->keys[grant->slab_id] = 0;
 		err = 0;
 	}

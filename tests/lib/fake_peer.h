@@ -22,6 +22,7 @@ struct fake_server {
 	uint64_t slab_bytes;
 	uint32_t area_count;
 	int refuse; /* 0, or the -errno of each map */
+	int keep; /* the same of each unmap */
 	bool down;
 	uint32_t fail_permille; /* parts that end with -EIO */
 	uint32_t keys[FAKE_AREAS_MAX]; /* 0: not lent */
@@ -44,6 +45,8 @@ void fake_server_evict(struct fake_server *server);
 void fake_server_revoke(struct fake_server *server);
 void fake_server_set_fail(struct fake_server *server, uint32_t permille);
 void fake_server_set_refuse(struct fake_server *server, int err);
+/* 0, or the -errno of each loan that is given back, which stays lent. */
+void fake_server_set_keep(struct fake_server *server, int err);
 uint32_t fake_server_lent_count(struct fake_server *server);
 
 /* Holds all fragments back, or lets them go. */

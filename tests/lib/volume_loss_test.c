@@ -258,6 +258,29 @@ static void server_revokes_memory_of_idle_volume_copies_are_rebuilt(void **state
 	rbx_volume_close(volume);
 }
 
+static void loan_not_given_back_while_disconnected_is_given_back_later(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+	uint32_t ms;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1", 1, &diary);
+	fill(volume, in);
+	fake_server_set_refuse(servers[0], -ENOSPC);
+	fake_server_set_keep(servers[0], -ENOTCONN);
+	fake_server_evict(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	assert_int_not_equal(fake_server_lent_count(servers[0]), 0);
+	fake_server_set_keep(servers[0], 0);
+	for (ms = 0; ms < PATIENCE_MS && fake_server_lent_count(servers[0]);
+	     ms++)
+		usleep(1000);
+	assert_int_equal(fake_server_lent_count(servers[0]), 0);
+	rbx_volume_close(volume);
+}
+
 static void close_in_mid_rebuild_gives_all_back(void **state)
 {
 	static uint8_t in[VOLUME_BYTES];
@@ -314,6 +337,7 @@ int main(void)
 		TEST(server_wants_memory_back_slabs_move),
 		TEST(server_revokes_memory_other_replica_serves),
 		TEST(server_revokes_memory_of_idle_volume_copies_are_rebuilt),
+		TEST(loan_not_given_back_while_disconnected_is_given_back_later),
 		TEST(close_in_mid_rebuild_gives_all_back),
 		TEST(bad_page_of_one_replica_is_read_from_the_other),
 	};
