@@ -35,13 +35,19 @@ void rbx_sim_server_start(struct rbx_sim_server *server)
 		      server->starts_count, "memory", server->memory_bytes);
 }
 
-/* Whether somebody still has a slab of it. */
-static bool is_lending(const struct rbx_sim_server *server)
+uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server)
 {
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 
 	rbx_server_stats_get(server->server, &stats);
-	return stats.slabs_lent != 0 || rbx_sim_hands_count(server->node) != 0;
+	return stats.slabs_lent;
+}
+
+/* Whether somebody still has a slab of it. */
+static bool is_lending(const struct rbx_sim_server *server)
+{
+	return rbx_sim_server_lent(server) != 0 ||
+	       rbx_sim_hands_count(server->node) != 0;
 }
 
 /* Who could not say goodbye loses its slabs with its lease. */

@@ -115,6 +115,8 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
+/* Slabs, to all clients. Takes the server's lock: from a fiber only. */
+uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
 
 /* client.c */
 void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index);
