@@ -60,129 +60,6 @@ static struct census census_take(struct rbx_volume *volume)
 	return census;
 }
 
-static struct rbx_loan loan_of(const struct rbx_grant *grant)
-{
-	return (struct rbx_loan){
-		.slab_id = grant->slab_id,
-		.epoch = grant->epoch,
-		.remote_addr = grant->remote_addr,
-		.rkey = grant->rkey,
-	};
-}
-
-static struct rbx_grant grant_of(const struct rbx_volume *volume,
-				 const struct rbx_loan *loan)
-{
-	return (struct rbx_grant){
-		.slab_id = loan->slab_id,
-		.epoch = loan->epoch,
-		.remote_addr = loan->remote_addr,
-		.length_bytes = 1ull << volume->map->shape.slab_shift,
-		.rkey = loan->rkey,
-	};
-}
-
-/* The server to ask, by what the servers say is free now. */
-static int place(struct rbx_volume *volume, uint64_t not_servers)
-{
-	struct rbx_volume_map *map = volume->map;
-	uint32_t i;
-	int server;
-
-	pthread_mutex_lock(&volume->servers_lock);
-	for (i = 0; i < map->server_count; i++)
-		map->free_bytes[i] =
-			rbx_peer_free_bytes(volume->servers[i].peer);
-	server = rbx_volume_map_place(map, not_servers);
-	pthread_mutex_unlock(&volume->servers_lock);
-	return server;
-}
-
-static int borrow_from(struct rbx_volume *volume, struct rbx_slab *slab,
-		       uint32_t server, enum rbx_replica_state state)
-{
-	struct rbx_grant grant;
-	struct rbx_loan loan;
-	uint32_t slot;
-	int err;
-
-	rbx_volume_lock(volume, slab);
-	slot = rbx_slab_borrow(slab, server);
-	rbx_volume_unlock(volume, slab);
-
-	err = rbx_peer_map(volume->servers[server].peer, &grant);
-	if (!err)
-		loan = loan_of(&grant);
-
-	rbx_volume_lock(volume, slab);
-	if (err)
-		rbx_slab_refused(slab, slot);
-	else
-		rbx_slab_lent(slab, slot, &loan, state);
-	rbx_volume_unlock(volume, slab);
-	return err;
-}
-
-int rbx_volume_borrow(struct rbx_volume *volume, struct rbx_slab *slab,
-		      enum rbx_replica_state state)
-{
-	uint64_t not_servers;
-	int server, err = 0;
-
-	rbx_volume_lock(volume, slab);
-	not_servers = rbx_slab_servers(slab);
-	rbx_volume_unlock(volume, slab);
-	/* Bounded: each turn excludes one more server. */
-	while ((server = place(volume, not_servers)) >= 0) {
-		err = borrow_from(volume, slab, (uint32_t)server, state);
-		if (!err)
-			return 0;
-		not_servers |= 1ull << server;
-	}
-	/* What the last server said is the best reason there is. */
-	return err ? err :
-		     rbx_error(-ENOSPC, "no server of the volume is left that could take a replica of slab %u; add a server",
-			       slab->index);
-}
-
-/* Returns whether it is still owed: the server has not heard of it. Where it
- * refuses, it has ended the loan by itself. */
-static bool pay(struct rbx_volume *volume, const struct rbx_volume_owed *owed)
-{
-	struct rbx_volume_server *server = &volume->servers[owed->server];
-	int err;
-
-	if (RBX_LOAD_ACQUIRE(&server->is_down))
-		return false;
-	err = rbx_peer_unmap(server->peer, &owed->grant);
-	return err == -ENOTCONN || err == -ETIMEDOUT;
-}
-
-/* Returns whether something is still owed. */
-static bool owed_pay(struct rbx_volume *volume)
-{
-	uint32_t kept_count = 0, i;
-
-	for (i = 0; i < volume->owed_count; i++)
-		if (pay(volume, &volume->owed[i]))
-			volume->owed[kept_count++] = volume->owed[i];
-	volume->owed_count = kept_count;
-	return kept_count > 0;
-}
-
-void rbx_volume_give_back(struct rbx_volume *volume, struct rbx_slab *slab)
-{
-	struct rbx_volume_owed owed;
-	struct rbx_loan loan;
-
-	rbx_volume_lock(volume, slab);
-	rbx_slab_give_back(slab, &owed.server, &loan);
-	rbx_volume_unlock(volume, slab);
-	owed.grant = grant_of(volume, &loan);
-	if (pay(volume, &owed) && volume->owed_count < RBX_VOLUME_OWED_MAX)
-		volume->owed[volume->owed_count++] = owed;
-}
-
 enum rbx_slab_task rbx_volume_task(struct rbx_volume *volume,
 				   struct rbx_slab *slab)
 {
@@ -277,39 +154,13 @@ void rbx_volume_copy_ended(struct rbx_volume *volume, struct rbx_piece *piece)
 		rebuild_set(volume, NULL);
 }
 
-/*
- * A replica that should leave and cannot may have been revoked since; without a
- * request nothing would tell, and its server not be asked for another.
- */
-static void check_leaving(struct rbx_volume *volume, struct rbx_slab *slab)
-{
-	struct rbx_grant grant;
-	struct rbx_loan loan;
-	uint32_t server;
-	bool is_leaving;
-	int err;
-
-	rbx_volume_lock(volume, slab);
-	is_leaving = rbx_slab_leaving(slab, &server, &loan);
-	rbx_volume_unlock(volume, slab);
-	if (!is_leaving)
-		return;
-	grant = grant_of(volume, &loan);
-	err = rbx_peer_check(volume->servers[server].peer, &grant);
-	if (err != -ESTALE && err != -EPERM)
-		return;
-	rbx_volume_lock(volume, slab);
-	rbx_slab_revoked(slab, server, &loan);
-	rbx_volume_unlock(volume, slab);
-}
-
 /* Returns whether no server could take the replica. */
 static bool replace(struct rbx_volume *volume, struct rbx_slab *slab)
 {
 	struct rbx_volume_news *news = &volume->news;
 
 	if (rbx_volume_borrow(volume, slab, RBX_REPLICA_REBUILDING)) {
-		check_leaving(volume, slab);
+		rbx_volume_check_leaving(volume, slab);
 		return true;
 	}
 	if (!news->rebuilt_count)
@@ -410,7 +261,7 @@ static bool keeper_round(struct rbx_volume *volume)
 	for (i = 0; i < volume->map->slab_count; i++)
 		stuck_count += slab_tend(volume, &volume->map->slabs[i]);
 	news_tell(volume, stuck_count);
-	return owed_pay(volume) || stuck_count > 0;
+	return rbx_volume_pay_owed(volume) || stuck_count > 0;
 }
 
 /* keeper_lock is held. */

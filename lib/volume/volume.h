@@ -3,10 +3,11 @@
  * volume.h - what the files of a volume share: the user-space host of the
  * volume's state machine (core/volume.h, core/slab.h).
  *
- *	volume.c         opens and closes, adds servers, tells the status
+ *	volume.c  opens and closes, adds servers, tells the status
  *	submit.c  the way of a request: split, send, join
  *	fence.c   requests that wait for all earlier ones
  *	keeper.c  the thread that replaces what was lost
+ *	loans.c   what servers have lent, and what is owed to them
  *	sync.c    rbx_read() and rbx_write()
  *
  * Locks, in order of precedence (none is held while blocking but add_lock):
@@ -117,6 +118,18 @@ void rbx_volume_fence(struct rbx_volume *volume, struct rbx_piece_list *pieces);
 /* A piece was put back while a fence waits. */
 void rbx_volume_fence_look(struct rbx_volume *volume);
 
+/* loans.c: all of it blocks. */
+
+/* Borrows one replica; 0, or why no server lends it. */
+int rbx_volume_borrow(struct rbx_volume *volume, struct rbx_slab *slab,
+		      enum rbx_replica_state state);
+/* Does RBX_TASK_GIVE_BACK. */
+void rbx_volume_give_back(struct rbx_volume *volume, struct rbx_slab *slab);
+/* Gives back what is owed; returns whether something still is. */
+bool rbx_volume_pay_owed(struct rbx_volume *volume);
+/* Loses a replica that should leave, where its server has revoked it. */
+void rbx_volume_check_leaving(struct rbx_volume *volume, struct rbx_slab *slab);
+
 /* keeper.c */
 
 void rbx_volume_keeper_init(struct rbx_volume *volume);
@@ -129,13 +142,8 @@ void rbx_volume_keeper_wake(struct rbx_volume *volume);
 /* A copy has ended. */
 void rbx_volume_copy_ended(struct rbx_volume *volume, struct rbx_piece *piece);
 bool rbx_volume_is_rebuilding(struct rbx_volume *volume);
-/* Borrows one replica; 0, or why no server lends it. Blocks. */
-int rbx_volume_borrow(struct rbx_volume *volume, struct rbx_slab *slab,
-		      enum rbx_replica_state state);
 /* rbx_slab_task(), with the slab's lock. */
 enum rbx_slab_task rbx_volume_task(struct rbx_volume *volume,
 				   struct rbx_slab *slab);
-/* Does RBX_TASK_GIVE_BACK. Blocks. */
-void rbx_volume_give_back(struct rbx_volume *volume, struct rbx_slab *slab);
 
 #endif
