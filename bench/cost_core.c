@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/histogram.h"
 #include "core/piece_pool.h"
 #include "core/poll_policy.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel.c - combining, parking, and what completions mean.
+ * channel.c - combining and parking.
  *
  * Parking. The combiner writes down what it waits for in local variables, sets
  * `parked`, and then looks at the cause once more. Whoever removes a cause
@@ -19,15 +19,6 @@
  * credit, and so has something in flight before it in turn; or it was credit
  * that another channel asks for and is refused, and that one will look again
  * after this one has parked.
- *
- * Failure. Queue pairs complete in order, so a failed completion says that all
- * before it is done, and everything after it will be flushed. Flushed members
- * are sent again once the connection is restored; members of a merged work
- * request that failed are sent again alone, because the failure may be another
- * member's (promise 1 of the design). What failed alone for a reason of its own
- * reports it. Nothing is sent again more often than RBX_RETRIES_MAX times, and
- * what was flushed because another work request failed is not blamed for it: that
- * is counted by itself, up to RBX_FLUSHES_MAX.
  */
 #include "core/channel.h"
 
@@ -337,147 +328,6 @@ bool rbx_channel_yield(struct rbx_channel *channel)
 	/* What is found outstanding after this unparks when it completes. */
 	leave_role(channel, RBX_PARKED_OTHER);
 	return rbx_channel_idle(channel);
-}
-
-/* A failure of the way to the peer, not of the request. */
-static bool is_of_connection(int32_t status)
-{
-	return status == -ECANCELED || status == -EHOSTUNREACH ||
-	       status == -EREMOTEIO || status == -ETIMEDOUT;
-}
-
-/* Whether a fragment that failed is sent once more, which is counted. */
-static bool go_again(struct rbx_fragment *fragment, int32_t status,
-		     bool merged, bool by_another)
-{
-	if (by_another) {
-		if (fragment->flushes_count == RBX_FLUSHES_MAX)
-			return false;
-		fragment->flushes_count++;
-	} else {
-		if (fragment->retries_count == RBX_RETRIES_MAX ||
-		    !(merged || is_of_connection(status)))
-			return false;
-		fragment->retries_count++;
-	}
-	fragment->flags |= RBX_FRAGMENT_AGAIN;
-	if (merged)
-		fragment->flags |= RBX_FRAGMENT_ALONE;
-	return true;
-}
-
-/* For who asked: a flush is not of interest, the peer out of reach is. */
-static int32_t final_status(int32_t status)
-{
-	return is_of_connection(status) && status != -ETIMEDOUT ?
-		       -EHOSTUNREACH :
-		       status;
-}
-
-/* Decides for each member of a work request that failed: again, or the end. */
-static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
-			int32_t status, struct rbx_harvest *harvest)
-{
-	struct rbx_fragment *fragment = work->first, *next;
-	bool flushed = status == -ECANCELED;
-	bool merged = work->member_count > 1 && !flushed;
-	bool by_another = flushed && RBX_LOAD_RELAXED(&channel->failed);
-
-	for (; fragment != NULL; fragment = next) {
-		next = rbx_fragment_next(fragment);
-		if (go_again(fragment, status, merged, by_another)) {
-			rbx_fragment_append(&harvest->again_first,
-					    &harvest->again_last, fragment,
-					    fragment);
-		} else {
-			fragment->status = final_status(status);
-			rbx_fragment_append(&harvest->done_first,
-					    &harvest->done_last, fragment,
-					    fragment);
-		}
-	}
-	harvest->broken = true;
-}
-
-static inline void reap(struct rbx_channel *channel, struct rbx_work *work,
-			int32_t status, struct rbx_harvest *harvest)
-{
-	if (work->staged)
-		rbx_planner_finish(channel->planner, work, status == 0);
-	harvest->work_requests++;
-	harvest->bytes += work->length_bytes;
-	if (status == 0) {
-		harvest->good_bytes += work->length_bytes;
-		rbx_fragment_append(&harvest->done_first, &harvest->done_last,
-				    work->first, work->last);
-	} else {
-		reap_failed(channel, work, status, harvest);
-	}
-}
-
-void rbx_channel_not_posted(struct rbx_channel *channel,
-			    const struct rbx_chain *chain, uint32_t count,
-			    struct rbx_harvest *harvest)
-{
-	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
-	uint32_t end = chain->first_number + chain->work_count;
-
-	RBX_ASSERT(count <= chain->work_count);
-	RBX_ASSERT(ring->posted_count == end);
-	for (uint32_t number = end - count; number != end; number++)
-		reap(channel, rbx_send_ring_slot(ring, number), -ECANCELED,
-		     harvest);
-	RBX_STORE_RELEASE(&ring->posted_count, end - count);
-}
-
-void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
-			  uint32_t number, int32_t status, uint64_t now_ns,
-			  struct rbx_harvest *harvest)
-{
-	struct rbx_send_ring *ring = &channel->rings[ring_index];
-	struct rbx_work *last = rbx_send_ring_slot(ring, number);
-	uint32_t at = ring->completed_count;
-
-	RBX_ASSERT(ring_index < channel->ring_count);
-	RBX_ASSERT(number - at < ring->depth_count);
-	if (status == 0) {
-		harvest->rtt_ns =
-			RBX_MAX(harvest->rtt_ns, now_ns - last->posted_ns);
-		RBX_STORE_RELAXED(&ring->answered_count,
-				  ring->answered_count + 1);
-	} else if (status != -ECANCELED) {
-		harvest->failed = true;
-	}
-	if (status != 0 && !is_of_connection(status))
-		RBX_STORE_RELAXED(&channel->failed, 1);
-	for (; at != number; at++)
-		reap(channel, rbx_send_ring_slot(ring, at), 0, harvest);
-	reap(channel, last, status, harvest);
-	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
-	RBX_EXCHANGE(&ring->completed_count, number + 1);
-}
-
-void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
-			       uint64_t now_ns, struct rbx_harvest *harvest)
-{
-	const struct rbx_send_ring *ring = &channel->rings[ring_index];
-
-	if (rbx_send_ring_used(ring) != 0)
-		rbx_channel_complete(channel, ring_index,
-				     RBX_LOAD_RELAXED(&ring->posted_count) - 1,
-				     0, now_ns, harvest);
-}
-
-void rbx_harvest_settle(const struct rbx_harvest *harvest,
-			struct rbx_window *window, uint64_t now_ns)
-{
-	/* In this order: see window.c. */
-	if (harvest->rtt_ns != 0)
-		rbx_window_on_complete(window, now_ns, harvest->rtt_ns,
-				       harvest->good_bytes);
-	if (harvest->failed)
-		rbx_window_on_error(window);
-	rbx_window_give(window, harvest->work_requests, harvest->bytes);
 }
 
 void rbx_channel_set_state(struct rbx_channel *channel,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel.h - the way of all fragments to one peer and back.
+ * channel.h - the way of all fragments to one peer.
  *
  *   submit queue -> merge queue -> planner -> send rings -> (the host posts)
  *        ^              window, staging           |
  *        |                                        v
- *   any thread                        complete: members, credit
+ *   any thread                  complete (harvest.h): members, credit
  *
  * The host drives it in steps and does the I/O:
  *
@@ -76,20 +76,6 @@ struct rbx_chain {
 	struct rbx_fragment *refused; /* to be ended with -EHOSTUNREACH */
 };
 
-/* What completions bring. Zeroed by the host before the first. */
-struct rbx_harvest {
-	struct rbx_fragment *done_first; /* to be given back, status set */
-	struct rbx_fragment *done_last;
-	struct rbx_fragment *again_first; /* to be sent again when the */
-	struct rbx_fragment *again_last; /* connection is restored */
-	uint32_t work_requests; /* credit to give back */
-	uint64_t bytes;
-	uint64_t rtt_ns; /* the longest, of what ended well */
-	uint64_t good_bytes; /* of what ended well */
-	bool failed; /* a work request, for a reason of its own */
-	bool broken; /* a queue pair is in error */
-};
-
 void rbx_channel_init(struct rbx_channel *channel,
 		      const struct rbx_planner *planner,
 		      struct rbx_window *window);
@@ -134,34 +120,6 @@ static inline bool rbx_channel_combine(struct rbx_channel *channel,
  * the host has to have somebody unpark.
  */
 bool rbx_channel_yield(struct rbx_channel *channel);
-
-/*
- * After a post that failed: the last `count` work requests of the chain never
- * reached the device. Combiner only. Their fragments go to `harvest`.
- */
-void rbx_channel_not_posted(struct rbx_channel *channel,
-			    const struct rbx_chain *chain, uint32_t count,
-			    struct rbx_harvest *harvest);
-
-/*
- * A completion: work request `number` of a ring and all before it are done, or
- * it failed with `status`. Poller only. The host settles the harvest of one poll
- * and then calls done() of what is done.
- */
-void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
-			  uint32_t number, int32_t status, uint64_t now_ns,
-			  struct rbx_harvest *harvest);
-
-/*
- * All that is still posted on a ring is done: everything that had not completed
- * has come back flushed. Poller only, while nobody posts.
- */
-void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
-			       uint64_t now_ns, struct rbx_harvest *harvest);
-
-/* Tells the window's policy what has completed, and gives its credit back. */
-void rbx_harvest_settle(const struct rbx_harvest *harvest,
-			struct rbx_window *window, uint64_t now_ns);
 
 /*
  * After anything that a parked combiner may wait for. True: combine. A host with

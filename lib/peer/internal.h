@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/peer_state.h"
 #include "core/stall.h"
 #include "lib/clock.h"

@@ -13,7 +13,7 @@
 #ifndef RBX_SIM_CLIENT_H
 #define RBX_SIM_CLIENT_H
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/histogram.h"
 #include "core/poll_policy.h"
 #include "sim/scenarios/wires.h"

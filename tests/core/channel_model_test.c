@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 
 #define REMOTE_BYTES (256 * 1024u)
 #define SLOT_BYTES (20 * 1024u) /* local memory of one fragment */

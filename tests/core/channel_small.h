@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 
 #define SMALL_DEPTH 64u
 #define SMALL_FRAGMENTS 8

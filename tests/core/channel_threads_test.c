@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 
 #define THREADS 3
 #define PER_THREAD 20000

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 
 #define FRAGMENTS (2 * RBX_COMBINE_MAX)
 

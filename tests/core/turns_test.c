@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/random.h"
 
 #define CHANNELS 8u
