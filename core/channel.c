@@ -227,14 +227,22 @@ static inline enum cause take_work(struct rbx_channel *channel,
 	return CAUSE_NONE;
 }
 
+/* What one chain may put on a ring: a queue pair's share of the window. More would
+ * leave the others without work, and a device serves a queue pair in turn. */
+static inline uint64_t share_bytes(const struct rbx_channel *channel)
+{
+	return RBX_LOAD_RELAXED(&channel->window->bytes_max) /
+	       channel->ring_count;
+}
+
 /* Plans a chain; says in `obstacle` what ended it before the queue did. */
 static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 		       struct rbx_chain *chain, struct obstacle *obstacle)
 {
 	uint32_t room = pick_ring(channel, &chain->ring_index);
+	uint64_t bytes = 0, bytes_max = share_bytes(channel);
 	uint32_t works = 0, members = 0;
 	struct rbx_send_ring *ring;
-	uint64_t bytes = 0;
 
 	if (room == 0) {
 		obstacle->cause = CAUSE_RING;
@@ -243,7 +251,7 @@ static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 	ring = &channel->rings[chain->ring_index];
 	room = RBX_MIN(room, channel->planner->chain_max);
 	chain->first_number = ring->posted_count;
-	for (; works < room; works++) {
+	do {
 		struct rbx_work *work =
 			rbx_send_ring_slot(ring, chain->first_number + works);
 
@@ -256,9 +264,10 @@ static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 			break;
 		}
 		work->posted_ns = now_ns;
+		works++;
 		members += work->member_count;
 		bytes += work->length_bytes;
-	}
+	} while (works < room && bytes < bytes_max);
 	if (works == 0)
 		return;
 	chain->work_count = works;

@@ -183,6 +183,38 @@ static void channel_fence_waits_for_all_before(void **state)
 	assert_int_equal(s.works[1].member_count, 2);
 }
 
+/* Else a window that one chain can fill leaves all queue pairs but one idle. */
+static void channel_chains_share_the_window_among_the_queue_pairs(void **state)
+{
+	static struct rbx_work second[SMALL_DEPTH];
+
+	(void)state;
+	small_setup(&s);
+	rbx_window_init(&s.window, SMALL_FRAGMENTS * RBX_PAGE_BYTES, 0);
+	rbx_channel_add_ring(&s.channel, second, SMALL_DEPTH);
+	for (int i = 0; i < SMALL_FRAGMENTS; i++)
+		s.fragments[i].flags = RBX_FRAGMENT_ALONE;
+	assert_true(small_submit(&s, 0, SMALL_FRAGMENTS - 1));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(small_combine(&s));
+		assert_int_equal(s.chain.ring_index, i);
+		assert_int_equal(s.chain.work_count, SMALL_FRAGMENTS / 2);
+	}
+	assert_false(small_combine(&s));
+}
+
+/* A window that is smaller than a work request lets one through all the same. */
+static void channel_chain_has_one_work_request_at_least(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	rbx_window_init(&s.window, 1, 0);
+	assert_true(small_submit(&s, 0, 0));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 1);
+	assert_false(small_combine(&s));
+}
+
 /* The original ended reads of what is gone with success and without data. */
 static void channel_dead_refuses_all(void **state)
 {
@@ -209,6 +241,9 @@ int main(void)
 		cmocka_unit_test(channel_closed_window_collects_neighbours),
 		cmocka_unit_test(channel_reopened_window_lets_urgent_go_first),
 		cmocka_unit_test(channel_fence_waits_for_all_before),
+		cmocka_unit_test(
+			channel_chains_share_the_window_among_the_queue_pairs),
+		cmocka_unit_test(channel_chain_has_one_work_request_at_least),
 		cmocka_unit_test(channel_dead_refuses_all),
 	};
 
