@@ -303,8 +303,7 @@ def run_in_lab(options):
     again = without(sys.argv[1:], {"--lab"}, {"--build", "--cpus", "--json"})
     program = os.path.relpath(os.path.abspath(sys.argv[0]), REPOSITORY)
     inside = (
-        "set -e; mkdir -p /tmp/b && cd /build && cp -r --parents cli/rdmabox lib/librdmabox.so*"
-        " $(find bench/peers -maxdepth 1 -type f) /tmp/b && cd /host &&"
+        "set -e; cd /host && bench/copy_programs /build /tmp/b &&"
         " { ldd /tmp/b/cli/rdmabox $(find /tmp/b/bench -type f -name 'peer-*') | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p';"
         " find /usr/lib -path '*ucx*' -o -path '*libibverbs/*.so'; } | sort -u |"
         " xargs cat > /dev/null 2>&1 || true;"

@@ -55,3 +55,8 @@ has "CPU %" busy adaptive
 question window --threads 1 --block 4096 --device overload || fault "window: exit code $?"
 has MB/s 32K 64K
 has MB/s off aimd delay auto
+
+# What --lab takes into its machine runs there.
+"$top/bench/copy_programs" "$build" "$scratch/copy" || fault "copy_programs: exit code $?"
+env -u LD_LIBRARY_PATH "$scratch/copy/cli/rdmabox" --version >"$scratch/out" 2>"$scratch/err" ||
+	fault "a copied program does not run"
