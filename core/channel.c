@@ -167,26 +167,28 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 	return true;
 }
 
-/* The next ring in turn that has room; how much it has, 0: none has. */
+/* The ring with the fewest work requests, of equals the next in turn; how many more
+ * it takes. Turns alone would let a long chain and a short one, again and again, give
+ * some queue pairs all the work. */
 static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
 {
-	uint32_t at = channel->next_ring;
+	uint32_t at = channel->next_ring, most = 0;
 
-	for (uint32_t left = channel->ring_count; left != 0; left--) {
+	*index = 0;
+	for (uint32_t left = channel->ring_count; left != 0; left--, at++) {
 		const struct rbx_send_ring *ring;
 		uint32_t room;
 
 		at = at < channel->ring_count ? at : 0;
 		ring = &channel->rings[at];
 		room = ring->depth_count - rbx_send_ring_used(ring);
-		if (room != 0) {
-			channel->next_ring = at + 1;
+		if (room > most) {
+			most = room;
 			*index = at;
-			return room;
 		}
-		at++;
 	}
-	return 0;
+	channel->next_ring = *index + 1;
+	return most;
 }
 
 /* A counter that the combiner alone writes, and anybody reads. */

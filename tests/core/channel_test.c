@@ -203,6 +203,29 @@ static void channel_chains_share_the_window_among_the_queue_pairs(void **state)
 	assert_false(small_combine(&s));
 }
 
+/* In turns alone a long chain and a short one, again and again, gave one queue pair
+ * all the work. */
+static void channel_chain_goes_where_least_is_posted(void **state)
+{
+	static struct rbx_work second[SMALL_DEPTH];
+	static const struct {
+		int from, to;
+		uint32_t ring_index;
+	} chains[] = { { 0, 2, 0 }, { 3, 3, 1 }, { 4, 6, 1 }, { 7, 7, 0 } };
+
+	(void)state;
+	small_setup(&s);
+	rbx_channel_add_ring(&s.channel, second, SMALL_DEPTH);
+	for (int i = 0; i < SMALL_FRAGMENTS; i++)
+		s.fragments[i].flags = RBX_FRAGMENT_ALONE;
+	for (int i = 0; i < 4; i++) {
+		assert_true(small_submit(&s, chains[i].from, chains[i].to));
+		assert_true(small_combine(&s));
+		assert_int_equal(s.chain.ring_index, chains[i].ring_index);
+		assert_false(small_combine(&s));
+	}
+}
+
 /* A window that is smaller than a work request lets one through all the same. */
 static void channel_chain_has_one_work_request_at_least(void **state)
 {
@@ -243,6 +266,7 @@ int main(void)
 		cmocka_unit_test(channel_fence_waits_for_all_before),
 		cmocka_unit_test(
 			channel_chains_share_the_window_among_the_queue_pairs),
+		cmocka_unit_test(channel_chain_goes_where_least_is_posted),
 		cmocka_unit_test(channel_chain_has_one_work_request_at_least),
 		cmocka_unit_test(channel_dead_refuses_all),
 	};
