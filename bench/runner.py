@@ -45,7 +45,7 @@ RUN_LIMIT_S = 120  # a program that takes longer hangs
 LAB_ADDRESS = "10.9.0.1"
 LAB_RUNTIME_S = 0.5
 LAB_VOLUME_BYTES = 8 << 20
-LAB_LIMIT_S = 900
+LAB_LIMIT_S = 3600
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
