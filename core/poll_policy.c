@@ -33,7 +33,8 @@ static enum rbx_poll_step found(struct rbx_poll_policy *policy,
 {
 	if (policy->rule.tunes)
 		policy->retry_max = rbx_poll_tuner_found(
-			&policy->tuner, policy->empty_count, now_ns);
+			&policy->tuner, completion_count, policy->empty_count,
+			now_ns);
 	policy->empty_count = 0;
 	policy->armed = false;
 	if (policy->rule.event_max == RBX_POLL_EVENT_UNBOUNDED)

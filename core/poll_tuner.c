@@ -12,11 +12,23 @@
 #define GAPS_BETWEEN_MIN 32u
 #define GAPS_BETWEEN_MAX 512u
 #define VAIN_MAX 16u
+/* A turn ends early when its looks have cost so much more than they saved. */
+#define LOSS_MAX_NS (3 * (int32_t)SLEEP_NS)
+/* Of its time that a poller which sleeps spends on turns: one part in so many. */
+#define TURN_SHARE 32u
 
 /* Of a poll that takes this long RBX_POLL_SLEEP_NS makes the paper's 120. */
 #define POLL_NS_FIRST (SLEEP_NS / 120)
 /* A shorter row says little about one poll. */
 #define POLLS_TO_MEASURE 8u
+
+static void begin_samples(struct rbx_poll_tuner *tuner)
+{
+	tuner->sample_count = 0;
+	tuner->gaps_left = 0;
+	tuner->turn_loss_ns = 0;
+	tuner->turn_looked_ns = 0;
+}
 
 void rbx_poll_tuner_init(struct rbx_poll_tuner *tuner, uint32_t cpu_percent)
 {
@@ -27,6 +39,8 @@ void rbx_poll_tuner_init(struct rbx_poll_tuner *tuner, uint32_t cpu_percent)
 	tuner->retry_max = SLEEP_NS / POLL_NS_FIRST;
 	tuner->gaps_between = GAPS_BETWEEN_MIN;
 	tuner->cpu_percent = cpu_percent;
+	rbx_poll_trial_init(&tuner->trial);
+	begin_samples(tuner);
 }
 
 /* What the samples would have cost with this patience. */
@@ -63,13 +77,7 @@ static uint32_t best_patience_ns(const struct rbx_poll_tuner *tuner)
 	return best_ns;
 }
 
-static void begin_samples(struct rbx_poll_tuner *tuner)
-{
-	tuner->sample_count = 0;
-	tuner->gaps_left = 0;
-}
-
-static void decide(struct rbx_poll_tuner *tuner)
+static void decide(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 {
 	uint64_t before_ns = tuner->patience_ns;
 
@@ -80,20 +88,40 @@ static void decide(struct rbx_poll_tuner *tuner)
 	else
 		tuner->gaps_between = GAPS_BETWEEN_MIN;
 	tuner->gaps_left = tuner->gaps_between;
+	tuner->next_turn_ns = now_ns;
+	if (tuner->patience_ns == 0)
+		tuner->next_turn_ns += TURN_SHARE * tuner->turn_looked_ns;
 	tuner->vain_count = 0;
 }
 
+/* Between turns. */
+static void count_gap(struct rbx_poll_tuner *tuner, uint64_t now_ns)
+{
+	if (tuner->gaps_left > 1)
+		tuner->gaps_left--;
+	else if (now_ns >= tuner->next_turn_ns)
+		begin_samples(tuner);
+}
+
 /* A gap whose length is known, to SLEEP_NS. */
-static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns)
+static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns,
+		     uint64_t now_ns)
 {
 	if (tuner->gaps_left != 0) {
-		if (--tuner->gaps_left == 0)
-			begin_samples(tuner);
+		count_gap(tuner, now_ns);
 		return;
 	}
 	tuner->samples_ns[tuner->sample_count++] = gap_ns;
+	tuner->turn_looked_ns += gap_ns;
+	tuner->turn_loss_ns += gap_ns < SLEEP_NS ?
+				       (int32_t)gap_ns - (int32_t)SLEEP_NS :
+				       (int32_t)SLEEP_NS;
+	/* The rest of it would be like its beginning. */
+	while (tuner->turn_loss_ns >= LOSS_MAX_NS &&
+	       tuner->sample_count < RBX_POLL_SAMPLES)
+		tuner->samples_ns[tuner->sample_count++] = SLEEP_NS;
 	if (tuner->sample_count == RBX_POLL_SAMPLES)
-		decide(tuner);
+		decide(tuner, now_ns);
 }
 
 /*
@@ -135,6 +163,8 @@ static uint64_t affordable_ns(const struct rbx_poll_tuner *tuner)
 	uint64_t patience_ns = tuner->gaps_left ? tuner->patience_ns :
 						  SLEEP_NS;
 
+	if (!tuner->trial.patient)
+		return 0;
 	if (tuner->cpu_percent == 100 || tuner->budget_ns >= patience_ns)
 		return patience_ns;
 	return 0;
@@ -158,31 +188,52 @@ void rbx_poll_tuner_gave_up(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 	if (tuner->gave_up)
 		return;
 	tuner->gave_up = true;
+	if (!tuner->trial.patient)
+		return;
 	measure_poll(tuner, empty_count, looked_ns);
 	pay(tuner, looked_ns);
 	/* A look that was cut short tells nothing: polls are quicker than they
 	 * were taken for, or the budget did not allow it. */
 	if (tuner->gaps_left != 0 || looked_ns >= SLEEP_NS / 2)
-		note_gap(tuner, SLEEP_NS);
+		note_gap(tuner, SLEEP_NS, now_ns);
 	if (tuner->gaps_left != 0 && empty_count != 0 &&
 	    ++tuner->vain_count == VAIN_MAX)
 		begin_samples(tuner);
 }
 
+/* Where it would sleep anyway there is nothing to try. */
+static void try_patience(struct rbx_poll_tuner *tuner,
+			 uint32_t completion_count, uint64_t now_ns)
+{
+	bool was_patient = tuner->trial.patient;
+
+	if (tuner->patience_ns == 0) {
+		rbx_poll_trial_pause(&tuner->trial);
+		return;
+	}
+	rbx_poll_trial_found(&tuner->trial, completion_count, now_ns);
+	if (!was_patient && tuner->trial.patient)
+		begin_samples(tuner);
+}
+
 uint32_t rbx_poll_tuner_found(struct rbx_poll_tuner *tuner,
-			      uint32_t empty_count, uint64_t now_ns)
+			      uint32_t completion_count, uint32_t empty_count,
+			      uint64_t now_ns)
 {
 	uint64_t gap_ns = now_ns - tuner->idle_since_ns;
+	bool was_patient = tuner->trial.patient;
 
-	if (!tuner->idle)
+	try_patience(tuner, completion_count, now_ns);
+	if (!tuner->idle && was_patient == tuner->trial.patient)
 		return tuner->retry_max;
-	tuner->idle = false;
-	if (!tuner->gave_up) {
+	if (tuner->idle && !tuner->gave_up && was_patient) {
 		measure_poll(tuner, empty_count, gap_ns);
 		pay(tuner, gap_ns);
 		tuner->vain_count = 0;
-		note_gap(tuner, (uint32_t)RBX_MIN(gap_ns, (uint64_t)SLEEP_NS));
+		note_gap(tuner, (uint32_t)RBX_MIN(gap_ns, (uint64_t)SLEEP_NS),
+			 now_ns);
 	}
+	tuner->idle = false;
 	if (tuner->cpu_percent != 100)
 		fill_budget(tuner, now_ns);
 	tuner->retry_max = (uint32_t)(affordable_ns(tuner) / tuner->poll_ns);

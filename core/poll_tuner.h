@@ -13,11 +13,13 @@
  * one that ended in a sleep has the way through the scheduler in it. Then it
  * takes the patience that would have cost least over these gaps, and keeps it
  * for a while: for 32 gaps, and twice as many each time that the next turn
- * finds the same, so that patience at long gaps costs next to nothing. A
- * patience that is in vain several times in a row ends the while at once.
+ * finds the same. A turn of long gaps ends early, and the next comes the later the
+ * more it cost, so that patience at long gaps costs next to nothing. A patience
+ * that is in vain several times in a row ends the while at once.
  *
  * It never looks longer than a sleep costs, so a look in vain at most doubles
- * what the sleep costs that follows it.
+ * what the sleep costs that follows it. And whether all this gains anything where
+ * others want the processor is tried from time to time: poll_trial.h.
  *
  * The host counts polls and not time, so that an empty poll needs no clock. The
  * tuner learns what a poll takes from the time of many.
@@ -29,6 +31,7 @@
 #define RBX_POLL_TUNER_H
 
 #include "core/limits.h"
+#include "core/poll_trial.h"
 #include "core/port.h"
 
 struct rbx_poll_tuner {
@@ -42,9 +45,14 @@ struct rbx_poll_tuner {
 	uint32_t vain_count; /* gaps in a row that patience did not outlast */
 
 	uint32_t sample_count; /* of this turn so far */
+	uint32_t turn_looked_ns;
+	int32_t turn_loss_ns; /* looks against the sleeps that they saved */
+	uint64_t next_turn_ns; /* not before */
 	uint32_t samples_ns[RBX_POLL_SAMPLES]; /* RBX_POLL_SLEEP_NS: longer */
 	uint32_t gaps_left; /* before the next turn; 0: in it */
 	uint32_t gaps_between; /* turns */
+
+	struct rbx_poll_trial trial; /* whether to be patient at all */
 
 	uint32_t cpu_percent; /* 100: no budget */
 	uint64_t budget_ns; /* that may be spent now */
@@ -61,8 +69,10 @@ void rbx_poll_tuner_idle(struct rbx_poll_tuner *tuner, uint64_t now_ns);
 void rbx_poll_tuner_gave_up(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 			    uint64_t now_ns);
 
-/* A poll found something after so many empty ones. Returns RETRY from now on. */
+/* A poll found so many completions after so many empty ones. Returns RETRY from
+ * now on. */
 uint32_t rbx_poll_tuner_found(struct rbx_poll_tuner *tuner,
-			      uint32_t empty_count, uint64_t now_ns);
+			      uint32_t completion_count, uint32_t empty_count,
+			      uint64_t now_ns);
 
 #endif

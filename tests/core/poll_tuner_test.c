@@ -4,7 +4,8 @@
  * gaps, against what the best patience in hindsight would have spent.
  *
  * A gap is the time until the next completion, counted from the first poll that
- * found nothing. A poll takes poll_ns, a sleep wakes WAKE_NS after its event.
+ * found nothing. A poll takes poll_ns, a sleep wakes wake_ns after its event. Where
+ * others want the processor, a look makes them late by crowd_percent of its time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,8 @@ struct poller {
 	struct rbx_poll_policy policy;
 	uint64_t now_ns;
 	uint64_t poll_ns;
+	uint64_t wake_ns;
+	uint32_t crowd_percent;
 	/* Since the last reset: */
 	uint64_t looked_ns; /* in polls that found nothing */
 	uint64_t sleeps;
@@ -32,7 +35,9 @@ static struct poller begin(uint64_t poll_ns, uint32_t cpu_percent)
 {
 	struct rbx_poll_rule rule = { 0, 32, RBX_POLL_EVENT_UNBOUNDED, true,
 				      cpu_percent };
-	struct poller poller = { .now_ns = 1000000, .poll_ns = poll_ns };
+	struct poller poller = { .now_ns = 1000000,
+				 .poll_ns = poll_ns,
+				 .wake_ns = WAKE_NS };
 
 	rbx_poll_policy_init(&poller.policy, &rule);
 	return poller;
@@ -65,11 +70,15 @@ static void pass(struct poller *poller, uint64_t gap_ns)
 		uint64_t before_ns = poller->now_ns;
 
 		if (poll_once(poller, 0) != RBX_POLL_SLEEP) {
-			poller->looked_ns += poller->now_ns - before_ns;
+			uint64_t looked_ns = poller->now_ns - before_ns;
+
+			poller->looked_ns += looked_ns;
+			end_ns += looked_ns * poller->crowd_percent / 100;
 			continue;
 		}
 		poller->sleeps++;
-		poller->now_ns = RBX_MAX(poller->now_ns, end_ns) + WAKE_NS;
+		poller->now_ns = RBX_MAX(poller->now_ns, end_ns) +
+				 poller->wake_ns;
 	}
 	(void)poll_once(poller, 1);
 }
@@ -91,7 +100,8 @@ static void tuner_looks_through_short_gaps_whatever_a_poll_takes(void **state)
 		pass_many(&poller, 500, 8 * US);
 		reset(&poller);
 		pass_many(&poller, 5000, 8 * US);
-		assert_int_equal(poller.sleeps, 0);
+		/* But for a trial of sleeping. */
+		assert_true(poller.sleeps * 100 < poller.gaps);
 	}
 }
 
@@ -120,7 +130,7 @@ static void tuner_follows_when_gaps_get_short(void **state)
 	pass_many(&poller, 600, 10 * US);
 	reset(&poller);
 	pass_many(&poller, 1000, 10 * US);
-	assert_int_equal(poller.sleeps, 0);
+	assert_true(poller.sleeps * 20 < poller.gaps);
 }
 
 static void tuner_follows_at_once_when_gaps_get_long(void **state)
@@ -133,6 +143,22 @@ static void tuner_follows_at_once_when_gaps_get_long(void **state)
 	reset(&poller);
 	pass_many(&poller, 200, 500 * US);
 	assert_true(poller.looked_ns / poller.gaps < 12 * US);
+}
+
+/* A look through 14 us takes 28 where others need the processor for half of it, and
+ * a sleep through them takes 18. */
+static void tuner_sleeps_where_a_look_makes_others_late(void **state)
+{
+	struct poller poller = begin(60, 100);
+	uint64_t begin_ns;
+
+	(void)state;
+	poller.wake_ns = 4 * US;
+	poller.crowd_percent = 50;
+	pass_many(&poller, 500, 14 * US);
+	begin_ns = poller.now_ns;
+	pass_many(&poller, 10000, 14 * US);
+	assert_true(poller.now_ns - begin_ns < 10000 * 19 * US);
 }
 
 /* Visitors and stale events wake a poller; its gap goes on. */
@@ -209,6 +235,7 @@ static void tuner_costs_little_more_than_hindsight(void **state)
 		struct poller poller = begin(300, 100);
 		uint64_t cost_ns;
 
+		poller.wake_ns = RBX_POLL_SLEEP_NS;
 		draw_gaps(gaps_ns, seed);
 		for (int i = 0; i < GAPS; i++)
 			pass(&poller, gaps_ns[i]);
@@ -264,6 +291,7 @@ int main(void)
 		cmocka_unit_test(tuner_sleeps_through_long_gaps),
 		cmocka_unit_test(tuner_follows_when_gaps_get_short),
 		cmocka_unit_test(tuner_follows_at_once_when_gaps_get_long),
+		cmocka_unit_test(tuner_sleeps_where_a_look_makes_others_late),
 		cmocka_unit_test(tuner_counts_a_gap_once_whatever_wakes_it),
 		cmocka_unit_test(tuner_costs_little_more_than_hindsight),
 		cmocka_unit_test(tuner_keeps_to_its_budget),
