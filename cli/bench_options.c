@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "reach.h"
 
 #define REQUESTS_MAX 65536 /* what the library allows */
 
@@ -152,25 +153,14 @@ static const struct cli_option options[] = {
 	{ "json", "FILE|-", "write JSON; - prints it instead of the table",
 	  cli_set_text, bench_options.json,
 	  .max = sizeof(bench_options.json) },
-	{ "fabric", "auto|verbs|soft|soft:tcp", "how to reach the servers",
-	  cli_set_word, bench_options.library.fabric,
-	  .max = sizeof(bench_options.library.fabric),
-	  .words = "auto|verbs|soft|soft:tcp" },
+	CLI_REACH_FABRIC(bench_options.library, "how to reach the servers"),
 	{ "overload", "off|N:NS",
 	  "soft: a device that collapses; each work request\n"
 	  "queued beyond N costs a post NS nanoseconds",
 	  cli_set_text, bench_options.library.overload,
 	  .max = sizeof(bench_options.library.overload) },
-	{ "device", "NAME[:PORT]",
-	  "verbs: the device, such as mlx5_0:1\n"
-	  "soft: registered, to register as most NICs must",
-	  cli_set_text, bench_options.library.device,
-	  .max = sizeof(bench_options.library.device) },
-	{ "secret-file", "F", "the secret shared with the servers",
-	  cli_set_text, bench_options.library.secret_file,
-	  .max = sizeof(bench_options.library.secret_file) },
-	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
-	  .field = &bench_options.library.insecure },
+	CLI_REACH_DEVICE(bench_options.library),
+	CLI_REACH_SECRET(bench_options.library, "the servers"),
 	{ "polling", "P",
 	  "busy, event, event-batch:N, hybrid, shared:M\n"
 	  "or adaptive[:RETRY[:BATCH]]",
@@ -246,10 +236,8 @@ static int check_options(const struct bench_options *o)
 	if (o->runtime_s <= 0)
 		return cli_fail(&bench_command,
 				"--runtime must be above 0; give seconds");
-	if (*o->library.secret_file && o->library.insecure)
-		return cli_fail(&bench_command, "--secret-file and --insecure "
-				"exclude each other; give one of them");
-	return 0;
+	return cli_reach_check(&bench_command, o->library.secret_file,
+			       o->library.insecure);
 }
 
 static uint64_t fragments_of(const struct bench_options *o, uint32_t bytes)

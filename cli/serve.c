@@ -22,6 +22,7 @@
 
 #include "cli.h"
 #include "metrics.h"
+#include "reach.h"
 
 #define DRAIN_TIMEOUT_S_DEFAULT 30
 #define LEASE_MS_MIN 100
@@ -42,21 +43,14 @@ static const struct cli_option options[] = {
 	{ "quota", "SIZE", "most that one client gets; all unless given",
 	  cli_set_size, &server_options.quota_bytes, .min = 64 << 10,
 	  .max = 1ull << 46 },
-	{ "fabric", "auto|verbs|soft|soft:tcp",
-	  "auto takes an RDMA device where there is one,\n"
-	  "else the software device; a named one never\n"
-	  "falls back",
-	  cli_set_word, server_options.fabric,
-	  .max = sizeof(server_options.fabric),
-	  .words = "auto|verbs|soft|soft:tcp" },
+	CLI_REACH_FABRIC(server_options,
+			 "auto takes an RDMA device where there is one,\n"
+			 "else the software device; a named one never\n"
+			 "falls back"),
 	{ "device", "NAME[:PORT]", "verbs: the device, such as mlx5_0:1",
 	  cli_set_text, server_options.device,
 	  .max = sizeof(server_options.device) },
-	{ "secret-file", "F", "the secret shared with the clients",
-	  cli_set_text, server_options.secret_file,
-	  .max = sizeof(server_options.secret_file) },
-	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
-	  .field = &server_options.insecure },
+	CLI_REACH_SECRET(server_options, "the clients"),
 	{ "lease", "MS", "a silent client loses its slabs after this",
 	  cli_set_number, &server_options.lease_ms, .min = LEASE_MS_MIN,
 	  .max = 3600000 },
@@ -101,10 +95,8 @@ static int check_options(void)
 				"raise --memory",
 				server_options.slab_bytes,
 				server_options.memory_bytes);
-	if (*server_options.secret_file && server_options.insecure)
-		return cli_fail(&command, "--secret-file and --insecure "
-				"exclude each other; give one of them");
-	return 0;
+	return cli_reach_check(&command, server_options.secret_file,
+			       server_options.insecure);
 }
 
 static void print_ready(const struct rbx_server *server,

@@ -12,6 +12,7 @@
 #include <rdmabox/server.h>
 
 #include "cli.h"
+#include "reach.h"
 
 static char server_address[128];
 static uint32_t as_json;
@@ -21,14 +22,8 @@ static const struct cli_option options[] = {
 	{ "server", "ADDR:PORT", "the server to ask", cli_set_text,
 	  server_address, .max = sizeof(server_address) },
 	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json },
-	{ "fabric", "auto|verbs|soft|soft:tcp", "how to reach it",
-	  cli_set_word, library.fabric, .max = sizeof(library.fabric),
-	  .words = "auto|verbs|soft|soft:tcp" },
-	{ "secret-file", "F", "the secret shared with the server",
-	  cli_set_text, library.secret_file,
-	  .max = sizeof(library.secret_file) },
-	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
-	  .field = &library.insecure },
+	CLI_REACH_FABRIC(library, "how to reach it"),
+	CLI_REACH_SECRET(library, "the server"),
 };
 
 static const struct cli_command command = {
@@ -74,6 +69,9 @@ int cli_stat(int argc, char **argv)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (!*server_address)
 		return cli_fail(&command, "no server; add --server ADDR:PORT");
+	rc = cli_reach_check(&command, library.secret_file, library.insecure);
+	if (rc)
+		return rc;
 	if (rbx_open(&ctx, &library))
 		return cli_fail(&command, "%s", rbx_last_error());
 	if (rbx_server_query(ctx, server_address, &stats)) {

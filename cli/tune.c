@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reach.h"
 #include "tune.h"
 
 static struct tune_options tune_options = {
@@ -23,15 +24,8 @@ static const struct cli_option options[] = {
 	  "a memory server: finds the number of queue pairs too",
 	  cli_set_text, tune_options.server,
 	  .max = sizeof(tune_options.server) },
-	{ "fabric", "auto|verbs|soft|soft:tcp", "which kind of device",
-	  cli_set_word, tune_options.library.fabric,
-	  .max = sizeof(tune_options.library.fabric),
-	  .words = "auto|verbs|soft|soft:tcp" },
-	{ "device", "NAME[:PORT]",
-	  "verbs: the device, such as mlx5_0:1\n"
-	  "soft: registered, to register as most NICs must",
-	  cli_set_text, tune_options.library.device,
-	  .max = sizeof(tune_options.library.device) },
+	CLI_REACH_FABRIC(tune_options.library, "which kind of device"),
+	CLI_REACH_DEVICE(tune_options.library),
 	{ "json", "FILE|-", "write JSON; - prints it instead of the tables",
 	  cli_set_text, tune_options.json, .max = sizeof(tune_options.json) },
 	{ "out", "FILE|none",
@@ -42,11 +36,7 @@ static const struct cli_option options[] = {
 	  &tune_options.rounds, .min = 1, .max = RBX_BUFFER_COST_ROUNDS_MAX },
 	{ "runtime", "S", "seconds of each run against the server",
 	  cli_set_seconds, &tune_options.runtime_s, .min = 0, .max = 3600 },
-	{ "secret-file", "F", "the secret shared with the server",
-	  cli_set_text, tune_options.library.secret_file,
-	  .max = sizeof(tune_options.library.secret_file) },
-	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
-	  .field = &tune_options.library.insecure },
+	CLI_REACH_SECRET(tune_options.library, "the server"),
 	{ "progress", NULL, "show progress even without a terminal",
 	  cli_set_flag, .field = &tune_options.progress },
 };
@@ -156,9 +146,10 @@ int cli_tune(int argc, char **argv)
 	if (tune_options.runtime_s <= 0)
 		return cli_fail(&tune_command,
 				"--runtime must be above 0; give seconds");
-	if (*tune_options.library.secret_file && tune_options.library.insecure)
-		return cli_fail(&tune_command, "--secret-file and --insecure "
-				"exclude each other; give one of them");
+	rc = cli_reach_check(&tune_command, tune_options.library.secret_file,
+			     tune_options.library.insecure);
+	if (rc)
+		return rc;
 	strcpy(tune_options.library.tune_file, "none");
 	if (rbx_open(&ctx, &tune_options.library))
 		return cli_fail(&tune_command, "%s", rbx_last_error());

@@ -62,6 +62,7 @@ expect_refusal 'does not fit' "${serve[@]}" --slab 128M
 expect_refusal 'exclude each other' "${serve[@]}" --secret-file x --insecure
 expect_refusal '--drain-timeout' "${serve[@]}" --drain-timeout soon
 expect_refusal 'add --server' stat
+expect_refusal 'exclude each other' stat --server 127.0.0.1:1 --secret-file x --insecure
 for number in '' 0 17 -1 two; do
 	expect_refusal "--qps '$number'.*1 to 16" "${bench[@]}" --qps "$number"
 done
