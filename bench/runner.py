@@ -30,6 +30,7 @@ Soft-RoCE under the virtual clock, and passes on what comes out there.
 import argparse
 import contextlib
 import json
+import math
 import os
 import shlex
 import statistics
@@ -185,11 +186,14 @@ def figures_of(results, figure):
     table = {}
     for name, of_name in results.items():
         values = [figure(result) for result in of_name]
-        median = statistics.median(values)
-        spread = 100 * (max(values) - min(values)) / median if median else 0
-        table[name] = {"median": median, "spread_percent": round(spread, 1),
-                       "values": values}
+        table[name] = figure_of(values)
     return table
+
+
+def figure_of(values):
+    median = statistics.median(values)
+    spread = 100 * (max(values) - min(values)) / median if median else 0
+    return {"median": median, "spread_percent": round(spread, 1), "values": values}
 
 
 def iops(result):
@@ -220,15 +224,43 @@ def show(found):
         head = " " * len(head)
     if "goal" in found:
         sign = "<=" if found["goal_is"] == "at most" else ">="
-        print(f"{'':36}  {found['ratio']:.2f} x {found['against']}, goal {sign}"
-              f" {found['goal']}: {'met' if found['met'] else 'NOT met'}", flush=True)
+        verdict = "met" if found["met"] else "NOT met"
+        if not found["decided"]:
+            verdict += " by the median, but noise decides: measure again or longer"
+        low, high = found["ratio_range"]
+        print(f"{'':36}  {found['ratio']:.2f} x {found['against']} ({low:.2f} to {high:.2f}),"
+              f" goal {sign} {found['goal']}: {verdict}", flush=True)
 
 
-def judged(found, ratio, against, goal, at_most=False, resolution=1.0):
-    """A case with its ratio and whether that meets the goal."""
-    return {**found, "ratio": round(ratio, 3), "against": against, "goal": goal,
-            "goal_is": "at most" if at_most else "at least",
-            "met": ratio <= goal * resolution if at_most else ratio >= goal}
+def median_range(values):
+    """Where the median of what was drawn from lies, 90 % sure: order statistics.
+
+    Of 5 values that is from the smallest to the largest; of fewer it is less sure.
+    """
+    def outside(skipped):
+        return 2 * sum(math.comb(len(values), i) for i in range(skipped + 1)) / 2 ** len(values)
+
+    skipped = 0
+    while outside(skipped + 1) <= 0.1:
+        skipped += 1
+    ordered = sorted(values)
+    return ordered[skipped], ordered[-1 - skipped]
+
+
+def judged(found, ours, theirs, against, goal, at_most=False, resolution=1.0):
+    """A case with the ratio of two figures and whether that meets the goal.
+
+    The runs of a repeat follow each other, so their ratios bear what the machine does
+    in the long run. Where the goal lies among these ratios, noise decides.
+    """
+    def is_met(ratio):
+        return ratio <= goal * resolution if at_most else ratio >= goal
+
+    ratio = ours["median"] / theirs["median"]
+    low, high = median_range([a / b for a, b in zip(ours["values"], theirs["values"])])
+    return {**found, "ratio": round(ratio, 3), "ratio_range": [round(low, 3), round(high, 3)],
+            "against": against, "goal": goal, "goal_is": "at most" if at_most else "at least",
+            "met": is_met(ratio), "decided": is_met(low) == is_met(high) == is_met(ratio)}
 
 
 def parse_cpus(text):
