@@ -161,25 +161,48 @@ static void slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 	l->clients[slab->client].asked_count++;
 }
 
+/* What a client was lent after an epoch ends. Returns how many slabs. */
+static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
+				uint64_t epoch)
+{
+	uint32_t before = l->clients[client].slabs_count;
+	uint32_t i;
+
+	for (i = 0; i < l->config.slabs_count && l->clients[client].slabs_count;
+	     i++) {
+		const struct slab *slab = &l->slabs[i];
+
+		if ((slab->state == SLAB_LENT || slab->state == SLAB_ASKED) &&
+		    slab->client == client && slab->epoch > epoch)
+			slab_end(l, i);
+	}
+	return before - l->clients[client].slabs_count;
+}
+
+uint32_t rbx_lender_resumed(struct rbx_lender *l, uint64_t session_id,
+			    uint64_t now_ns, uint64_t last_epoch)
+{
+	uint32_t reason = rbx_lender_heard(l, session_id, now_ns);
+
+	if (reason)
+		return reason;
+	l->counts.slabs_revoked +=
+		slabs_end_after(l, client_find(l, session_id), last_epoch);
+	return RBX_REASON_NONE;
+}
+
 void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 {
 	uint32_t client = client_find(l, session_id);
 	uint32_t slabs_count;
-	uint32_t i;
 
 	RBX_ASSERT(session_id && client != NO_INDEX);
-	slabs_count = l->clients[client].slabs_count;
+	slabs_count = slabs_end_after(l, client, 0);
+	RBX_ASSERT(!l->clients[client].slabs_count);
 	if (l->clients[client].expired)
 		l->counts.slabs_revoked += slabs_count;
 	else
 		l->counts.slabs_unmapped += slabs_count;
-	for (i = 0; l->clients[client].slabs_count; i++) {
-		RBX_ASSERT(i < l->config.slabs_count);
-		if ((l->slabs[i].state == SLAB_LENT ||
-		     l->slabs[i].state == SLAB_ASKED) &&
-		    l->slabs[i].client == client)
-			slab_end(l, i);
-	}
 	l->clients[client].session_id = 0;
 	l->counts.clients--;
 }

@@ -5,14 +5,16 @@
  * A server lends slabs to clients. A slab goes round
  *
  *	FREE -> lend() -> LENT -> unmap() ------------------> ENDING -> FREE
- *	                   |      leave(), lease expired        ^
+ *	                   |      leave(), lease expired,       ^
+ *	                   |      unknown at resumed()          |
  *	                   +---> ASKED (wanted back) -----------+
  *	                         unmap(), or its grace is over
  *
  * In ENDING the host ends the access (keys first, then memory) and says so by
  * ended(); only then can anybody be lent the slab again. Each lending has an
- * epoch that was never used before, so what a client says about a slab it has
- * lost is told from what it says about one that it has.
+ * epoch that is higher than all before, so what a client says about a slab it has
+ * lost is told from what it says about one that it has, and one number says all
+ * that it knows of.
  *
  * A client is admitted, is heard of from time to time, and leaves. Who was not
  * heard of for the lease term is expired: the host ends the client's queue
@@ -56,6 +58,14 @@ uint32_t rbx_lender_admit(struct rbx_lender *lender, uint64_t session_id,
 /* The client gave a sign of life. STALE_SESSION. */
 uint32_t rbx_lender_heard(struct rbx_lender *lender, uint64_t session_id,
 			  uint64_t now_ns);
+
+/*
+ * The client is back. What it was lent after last_epoch begins to end: the answer
+ * was lost with a connection, so it does not know of it and would never give it
+ * back. STALE_SESSION.
+ */
+uint32_t rbx_lender_resumed(struct rbx_lender *lender, uint64_t session_id,
+			    uint64_t now_ns, uint64_t last_epoch);
 
 /* The client is gone, with no queue pair left; its slabs begin to end. */
 void rbx_lender_leave(struct rbx_lender *lender, uint64_t session_id);

@@ -6,7 +6,8 @@
  * session; CHALLENGE answers with a nonce of ours; AUTH proves, over both, the
  * secret or the session's key. Nothing is admitted, ended or kept before that
  * proof. On a resume all that the session had open is ended before WELCOME is
- * sent: what the client sends again afterwards cannot meet its own past
+ * sent: what the client sends again afterwards cannot meet its own past; and what
+ * it was lent without ever hearing of it is taken back
  * (wire/PROTOCOL.md, "Resume").
  */
 #include <string.h>
@@ -49,6 +50,7 @@ static void hello_received(struct rbx_server *s, struct rbx_connection *c,
 	}
 	c->resumes = hello->hello.flags & RBX_WIRE_RESUME;
 	c->resume_session_id = hello->hello.session_id;
+	c->resume_last_epoch = hello->hello.last_epoch;
 	rbx_transcript_make(&c->transcript, hello, &challenge);
 	rbx_connection_set_state(s, c, RBX_CONNECTION_CHALLENGED,
 				 c->deadline_ns);
@@ -63,7 +65,8 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 	uint32_t reason;
 
 	if (client) {
-		reason = rbx_lender_heard(s->lender, client->session_id, now_ns);
+		reason = rbx_lender_resumed(s->lender, client->session_id,
+					    now_ns, c->resume_last_epoch);
 		if (reason)
 			return reason;
 		if (client->connection)

@@ -99,6 +99,7 @@ struct rbx_connection {
 	bool client_is_up; /* it has spoken since WELCOME, and may be spoken to */
 	bool resumes;
 	uint64_t resume_session_id;
+	uint64_t resume_last_epoch; /* of what the client knows to be lent */
 	struct rbx_transcript transcript;
 };
 

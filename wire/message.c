@@ -18,6 +18,7 @@ static void walk_hello(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_bytes(c, m->hello.nonce, RBX_WIRE_NONCE_BYTES);
 	rbx_cursor_u64(c, &m->hello.session_id);
 	rbx_cursor_u64(c, &m->hello.incarnation);
+	rbx_cursor_u64(c, &m->hello.last_epoch);
 }
 
 static void walk_challenge(struct rbx_cursor *c, struct rbx_wire_message *m)
@@ -120,7 +121,7 @@ struct layout {
 };
 
 static const struct layout layouts[RBX_WIRE_TYPES_END] = {
-	[RBX_WIRE_HELLO] = { 56, false, walk_hello },
+	[RBX_WIRE_HELLO] = { 64, false, walk_hello },
 	[RBX_WIRE_CHALLENGE] = { 40, false, walk_challenge },
 	[RBX_WIRE_AUTH] = { 32, false, walk_auth },
 	[RBX_WIRE_WELCOME] = { 96, false, walk_welcome },
@@ -200,7 +201,8 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 			return false;
 		if (m->hello.flags & RBX_WIRE_RESUME)
 			return m->hello.session_id && m->hello.incarnation;
-		return !m->hello.session_id && !m->hello.incarnation;
+		return !m->hello.session_id && !m->hello.incarnation &&
+		       !m->hello.last_epoch;
 	case RBX_WIRE_HEARTBEAT_REPLY:
 		return m->heartbeat_reply.draining <= 1;
 	case RBX_WIRE_STATS_REPLY:

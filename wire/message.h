@@ -59,6 +59,7 @@ struct rbx_wire_hello {
 	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
 	uint64_t session_id; /* 0 without RBX_WIRE_RESUME */
 	uint64_t incarnation; /* the same */
+	uint64_t last_epoch; /* of the last grant that came; 0: none did */
 };
 
 struct rbx_wire_challenge {

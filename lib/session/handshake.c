@@ -134,6 +134,7 @@ static int hello_call(struct rbx_session *session, bool resume,
 		hello->hello.flags |= RBX_WIRE_RESUME;
 		hello->hello.session_id = session->welcome.session_id;
 		hello->hello.incarnation = session->welcome.incarnation;
+		hello->hello.last_epoch = session->last_epoch;
 	}
 	err = rbx_random(hello->hello.nonce, sizeof(hello->hello.nonce));
 	if (err)

@@ -232,18 +232,31 @@ static bool grant_makes_sense(const struct rbx_session *session,
 	       grant->remote_addr <= UINT64_MAX - grant->length_bytes;
 }
 
-int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
+/* With the grant is noted, before any resume, that it has come. */
+static int map_call(struct rbx_session *session,
+		    struct rbx_wire_message *answer)
 {
 	struct rbx_wire_message message = { .type = RBX_WIRE_SLAB_MAP };
-	struct rbx_wire_message answer;
 	int err;
 
-	err = call(session, &message, RBX_WIRE_SLAB_GRANT, &answer);
+	pthread_mutex_lock(&session->call_lock);
+	err = rbx_session_call(session, &message, RBX_WIRE_SLAB_GRANT, answer);
+	if (!err && !grant_makes_sense(session, answer))
+		err = rbx_error(-EPROTO, "%s lends a slab that cannot be",
+				session->address);
+	if (!err)
+		session->last_epoch = answer->epoch;
+	pthread_mutex_unlock(&session->call_lock);
+	return err;
+}
+
+int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
+{
+	struct rbx_wire_message answer;
+	int err = map_call(session, &answer);
+
 	if (err)
 		return err;
-	if (!grant_makes_sense(session, &answer))
-		return rbx_error(-EPROTO, "%s lends a slab that cannot be",
-				 session->address);
 	*grant = (struct rbx_grant){
 		.slab_id = answer.grant.slab_id,
 		.epoch = answer.epoch,

@@ -85,7 +85,8 @@ void rbx_session_close(struct rbx_session *session);
  * Makes one attempt at a new control connection: after lost(), or at any time
  * where a data queue pair has failed; a connection that still stands is given
  * up first, without lost(). 0: the server has ended all data queue pairs of
- * before, and every grant is as it was (rbx_session_check() asks for one).
+ * before, and every grant is as it was (rbx_session_check() asks for one); a slab
+ * that was lent in an answer that never came has gone back.
  * -ESTALE: it was restarted or the lease ran out: all grants are gone.
  * -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT: nobody there now. Else as
  * rbx_session_open(). After a failure the session is lost and lost() is not

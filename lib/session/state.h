@@ -65,9 +65,10 @@ struct rbx_session {
 	char address[RBX_NAME_MAX];
 	struct rbx_session_events events;
 
-	/* Held by a blocking call; taken before the set's lock. Guards both
-	 * below. */
+	/* Held by a blocking call; taken before the set's lock. Guards the
+	 * three below. */
 	pthread_mutex_t call_lock;
+	uint64_t last_epoch; /* of the last slab that we were granted */
 	uint64_t attach_serial; /* of the last data queue pair */
 	uint32_t answer_ms; /* how long a call waits for one */
 

@@ -114,6 +114,54 @@ static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 	world_stop(&world);
 }
 
+/* Lends its client a slab of which it never hears. */
+static void lend_in_vain(struct world *world)
+{
+	struct rbx_server *server = world->server;
+	struct rbx_client *client = &server->clients[0];
+	struct rbx_lending lending;
+
+	pthread_mutex_lock(&server->lock);
+	assert_int_equal(rbx_lender_lend(server->lender, client->session_id,
+					 &lending),
+			 0);
+	assert_int_equal(rbx_slab_memory_begin(
+				 server, &server->slabs[lending.slab_id - 1],
+				 client),
+			 0);
+	pthread_mutex_unlock(&server->lock);
+}
+
+static bool one_slab_is_lent(struct world *world)
+{
+	return world_stats(world).slabs_lent == 1;
+}
+
+static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
+{
+	struct rbx_grant grant, later;
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	lend_in_vain(&world);
+	assert_int_equal(world_stats(&world).slabs_lent, 2);
+	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	world_wait(&world, one_slab_is_lent);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	/* What it is lent after that is its own as ever. */
+	assert_int_equal(rbx_session_map(session, &later), 0);
+	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &later), 0);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
 static void resume_at_a_restarted_server_is_stale(void **state)
 {
 	struct rbx_session *session;
@@ -360,6 +408,8 @@ int main(void)
 		cmocka_unit_test(resume_keeps_slabs_and_ends_old_queue_pairs),
 		cmocka_unit_test(
 			resume_of_what_still_stands_ends_old_queue_pairs),
+		cmocka_unit_test(
+			slab_whose_grant_was_lost_goes_back_at_the_resume),
 		cmocka_unit_test(resume_at_a_restarted_server_is_stale),
 		cmocka_unit_test(lease_that_ran_out_takes_the_slabs),
 		cmocka_unit_test(heartbeats_keep_an_idle_client),

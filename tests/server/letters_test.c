@@ -327,27 +327,6 @@ static void letters_wait_for_a_client_to_speak_and_to_take(void **state)
 	world_stop(&world);
 }
 
-/* A second connection of the same session, as far as WELCOME. */
-static void resume(struct stranger *again, struct stranger *first,
-		   struct world *world)
-{
-	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
-	struct rbx_wire_hello *hello = &again->hello.hello;
-	struct rbx_key key;
-
-	rbx_key_of_session(rbx_root_of_secret(NULL), &first->transcript, &key);
-	stranger_arrive(again, world);
-	hello->flags = RBX_WIRE_RESUME;
-	hello->session_id = first->welcome.welcome.session_id;
-	hello->incarnation = first->welcome.welcome.incarnation;
-	stranger_greet(again);
-	rbx_proof_of_client(rbx_root_of_key(&key), &again->transcript,
-			    auth.auth.proof);
-	stranger_send(again, &auth);
-	assert_true(stranger_hear(again, &again->welcome));
-	assert_int_equal(again->welcome.type, RBX_WIRE_WELCOME);
-}
-
 /* It may still be checking the server's proof, and expects an answer only. */
 static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
 {
@@ -362,7 +341,7 @@ static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
 	stranger_send(&stranger, &map);
 	assert_true(stranger_hear(&stranger, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
-	resume(&again, &stranger, &world);
+	stranger_resume(&again, &stranger, answer.epoch);
 	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
 	usleep(1500000); /* it asks once, and reminds after a second */
 	expect_nothing_unasked(&again);

@@ -216,3 +216,25 @@ void stranger_enter(struct stranger *stranger)
 	assert_true(stranger_hear(stranger, &stranger->welcome));
 	assert_int_equal(stranger->welcome.type, RBX_WIRE_WELCOME);
 }
+
+void stranger_resume(struct stranger *again, const struct stranger *first,
+		     uint64_t last_epoch)
+{
+	struct rbx_root root = rbx_root_of_secret(first->world->secret);
+	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
+	struct rbx_wire_hello *hello = &again->hello.hello;
+	struct rbx_key key;
+
+	rbx_key_of_session(root, &first->transcript, &key);
+	stranger_arrive(again, first->world);
+	hello->flags = RBX_WIRE_RESUME;
+	hello->session_id = first->welcome.welcome.session_id;
+	hello->incarnation = first->welcome.welcome.incarnation;
+	hello->last_epoch = last_epoch;
+	stranger_greet(again);
+	rbx_proof_of_client(rbx_root_of_key(&key), &again->transcript,
+			    auth.auth.proof);
+	stranger_send(again, &auth);
+	assert_true(stranger_hear(again, &again->welcome));
+	assert_int_equal(again->welcome.type, RBX_WIRE_WELCOME);
+}

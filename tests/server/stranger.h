@@ -55,5 +55,9 @@ void stranger_greet(struct stranger *stranger);
 void stranger_prove(struct stranger *stranger, const struct rbx_secret *secret);
 /* All of it: afterwards it is a client. */
 void stranger_enter(struct stranger *stranger);
+/* A second connection of the session of the first, as far as WELCOME. It knows of
+ * slabs up to this epoch. */
+void stranger_resume(struct stranger *again, const struct stranger *first,
+		     uint64_t last_epoch);
 
 #endif

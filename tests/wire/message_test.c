@@ -26,6 +26,7 @@ static struct rbx_wire_message sample(uint16_t type)
 		memset(m.hello.nonce, 0x41, sizeof(m.hello.nonce));
 		m.hello.session_id = 0x0102030405060708;
 		m.hello.incarnation = 0x1112131415161718;
+		m.hello.last_epoch = 0x3132333435363738;
 		break;
 	case RBX_WIRE_CHALLENGE:
 		memset(m.challenge.nonce, 0x42, sizeof(m.challenge.nonce));

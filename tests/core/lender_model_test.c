@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lender_model_test.c - the lender beside a model that keeps a plain list of who
+ * was lent what, driven by random events.
+ *
+ * After every event: no slab is in two hands, lent and free and ending slabs
+ * are all there are, no epoch is used twice, quotas hold, and the lender and
+ * the model agree on every answer.
+ */
+#include "tests/core/lender_small.h"
+
+#define SLABS 9
+#define QUOTA 4
+#define SESSIONS 6
+#define HISTORY 16
+
+/* The model: for each slab who has it, or that it is ending. */
+struct model {
+	uint64_t holder[SLABS + 1]; /* 0: nobody */
+	uint64_t epoch[SLABS + 1];
+	bool ending[SLABS + 1];
+	uint64_t heard_ns[SESSIONS + 1];
+	bool present[SESSIONS + 1];
+	uint64_t highest_epoch;
+	bool draining;
+	struct rbx_lending history[HISTORY]; /* to be used out of place */
+	unsigned int history_next;
+};
+
+static uint32_t random_state;
+
+static uint32_t random_below(uint32_t bound)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (random_state >> 8) % bound;
+}
+
+static uint32_t model_held(const struct model *model, uint64_t session_id)
+{
+	uint32_t count = 0, i;
+
+	for (i = 1; i <= SLABS; i++)
+		count += model->holder[i] == session_id;
+	return count;
+}
+
+static uint32_t model_free(const struct model *model)
+{
+	uint32_t count = 0, i;
+
+	for (i = 1; i <= SLABS; i++)
+		count += !model->holder[i] && !model->ending[i];
+	return count;
+}
+
+static void model_end(struct model *model, uint64_t slab_id)
+{
+	assert_true(model->holder[slab_id] && !model->ending[slab_id]);
+	model->holder[slab_id] = 0;
+	model->ending[slab_id] = true;
+}
+
+static uint32_t model_check(const struct model *model, uint64_t session_id,
+			    const struct rbx_lending *lending)
+{
+	if (!model->present[session_id])
+		return RBX_REASON_STALE_SESSION;
+	if (lending->slab_id < 1 || lending->slab_id > SLABS ||
+	    model->holder[lending->slab_id] != session_id)
+		return RBX_REASON_NOT_YOURS;
+	if (model->epoch[lending->slab_id] != lending->epoch)
+		return RBX_REASON_STALE_EPOCH;
+	return 0;
+}
+
+static void event_lend(struct rbx_lender *lender, struct model *model,
+		       uint64_t session_id)
+{
+	struct rbx_lending lending = { 0, 0 };
+	uint32_t reason = rbx_lender_lend(lender, session_id, &lending);
+
+	if (!model->present[session_id]) {
+		assert_int_equal(reason, RBX_REASON_STALE_SESSION);
+	} else if (model->draining) {
+		assert_int_equal(reason, RBX_REASON_DRAINING);
+	} else if (model_held(model, session_id) >= QUOTA) {
+		assert_int_equal(reason, RBX_REASON_QUOTA);
+	} else if (!model_free(model)) {
+		assert_int_equal(reason, RBX_REASON_FULL);
+	} else {
+		assert_int_equal(reason, 0);
+		assert_in_range(lending.slab_id, 1, SLABS);
+		assert_int_equal(model->holder[lending.slab_id], 0);
+		assert_false(model->ending[lending.slab_id]);
+		assert_true(lending.epoch > model->highest_epoch);
+		model->highest_epoch = lending.epoch;
+		model->holder[lending.slab_id] = session_id;
+		model->epoch[lending.slab_id] = lending.epoch;
+		model->history[model->history_next++ % HISTORY] = lending;
+	}
+}
+
+static void event_unmap(struct rbx_lender *lender, struct model *model,
+			uint64_t session_id)
+{
+	struct rbx_lending lending = model->history[random_below(HISTORY)];
+	uint32_t expected;
+
+	if (!random_below(8))
+		lending.slab_id = random_below(SLABS + 3);
+	expected = model_check(model, session_id, &lending);
+	assert_int_equal(rbx_lender_check(lender, session_id, &lending),
+			 expected);
+	assert_int_equal(rbx_lender_unmap(lender, session_id, &lending),
+			 expected);
+	if (!expected)
+		model_end(model, lending.slab_id);
+}
+
+static void model_leave(struct model *model, uint64_t session_id)
+{
+	uint32_t i;
+
+	for (i = 1; i <= SLABS; i++)
+		if (model->holder[i] == session_id)
+			model_end(model, i);
+	model->present[session_id] = false;
+}
+
+static void event_come_or_go(struct rbx_lender *lender, struct model *model,
+			     uint64_t session_id, uint64_t now_ns)
+{
+	if (!model->present[session_id]) {
+		assert_int_equal(rbx_lender_admit(lender, session_id, now_ns),
+				 0);
+		model->present[session_id] = true;
+		model->heard_ns[session_id] = now_ns;
+	} else if (!random_below(3)) {
+		rbx_lender_leave(lender, session_id);
+		model_leave(model, session_id);
+	}
+}
+
+static void event_heard(struct rbx_lender *lender, struct model *model,
+			uint64_t session_id, uint64_t now_ns)
+{
+	uint32_t expected = model->present[session_id] ?
+				    0 :
+				    RBX_REASON_STALE_SESSION;
+
+	assert_int_equal(rbx_lender_heard(lender, session_id, now_ns),
+			 expected);
+	model->heard_ns[session_id] = now_ns;
+}
+
+static void event_resumed(struct rbx_lender *lender, struct model *model,
+			  uint64_t session_id, uint64_t now_ns)
+{
+	uint64_t last_epoch = model->history[random_below(HISTORY)].epoch;
+	uint32_t expected = model->present[session_id] ?
+				    0 :
+				    RBX_REASON_STALE_SESSION;
+	uint32_t i;
+
+	assert_int_equal(rbx_lender_resumed(lender, session_id, now_ns,
+					    last_epoch),
+			 expected);
+	model->heard_ns[session_id] = now_ns;
+	for (i = 1; i <= SLABS; i++)
+		if (model->holder[i] == session_id &&
+		    model->epoch[i] > last_epoch)
+			model_end(model, i);
+}
+
+/* Some of what is to be done is done late. */
+static void event_serve(struct rbx_lender *lender, struct model *model,
+			uint64_t now_ns)
+{
+	struct rbx_lender_action action;
+	uint64_t id;
+
+	while (random_below(6) && rbx_lender_next(lender, now_ns, &action)) {
+		id = action.lending.slab_id;
+		switch (action.kind) {
+		case RBX_LENDER_EXPIRE:
+			assert_true(model->present[action.session_id]);
+			assert_true(now_ns -
+					    model->heard_ns[action.session_id] >=
+				    LEASE_NS);
+			rbx_lender_leave(lender, action.session_id);
+			model_leave(model, action.session_id);
+			break;
+		case RBX_LENDER_END:
+			if (model->holder[id]) /* revoked after its grace */
+				model_end(model, id);
+			assert_true(model->ending[id]);
+			assert_int_equal(model->epoch[id],
+					 action.lending.epoch);
+			rbx_lender_ended(lender, id);
+			model->ending[id] = false;
+			break;
+		case RBX_LENDER_ASK:
+			assert_int_equal(model->holder[id], action.session_id);
+			assert_true(action.until_ns > now_ns);
+			if (!random_below(3))
+				rbx_lender_ask_again(lender, id, now_ns + 5);
+			break;
+		}
+	}
+}
+
+static void compare(const struct rbx_lender *lender, const struct model *model)
+{
+	struct rbx_lender_counts counts;
+	uint32_t lent = 0, ending = 0, clients = 0, i;
+
+	for (i = 1; i <= SLABS; i++) {
+		lent += model->holder[i] != 0;
+		ending += model->ending[i];
+	}
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_lent, lent);
+	assert_int_equal(counts.slabs_free, model_free(model));
+	assert_int_equal(lent + ending + counts.slabs_free, SLABS);
+	assert_int_equal(counts.slabs_mapped - counts.slabs_unmapped -
+				 counts.slabs_revoked,
+			 lent);
+	assert_in_range(counts.slabs_asked, 0, lent);
+	for (i = 1; i <= SESSIONS; i++) {
+		clients += model->present[i];
+		assert_int_equal(rbx_lender_lent_to(lender, i),
+				 model_held(model, i));
+		assert_in_range(model_held(model, i), 0, QUOTA);
+	}
+	assert_int_equal(counts.clients, clients);
+}
+
+static void one_event(struct rbx_lender *lender, struct model *model,
+		      uint64_t now_ns)
+{
+	uint64_t session_id = 1 + random_below(SESSIONS);
+
+	switch (random_below(16)) {
+	case 0 ... 4:
+		event_lend(lender, model, session_id);
+		break;
+	case 5 ... 7:
+		event_unmap(lender, model, session_id);
+		break;
+	case 8:
+		event_come_or_go(lender, model, session_id, now_ns);
+		break;
+	case 9 ... 10:
+		event_heard(lender, model, session_id, now_ns);
+		break;
+	case 11:
+		event_resumed(lender, model, session_id, now_ns);
+		break;
+	case 12:
+		if (!random_below(4))
+			rbx_lender_shrink(lender, random_below(3), now_ns, 300);
+		break;
+	default:
+		event_serve(lender, model, now_ns);
+	}
+}
+
+static void run(uint32_t seed)
+{
+	struct rbx_lender *lender = lender_make(SLABS, QUOTA);
+	struct model model = { 0 };
+	uint64_t now_ns = 0;
+	int step;
+
+	random_state = seed;
+	for (step = 0; step < 2000; step++) {
+		now_ns += random_below(40);
+		if (step == 1900) {
+			rbx_lender_drain(lender, now_ns);
+			model.draining = true;
+		}
+		one_event(lender, &model, now_ns);
+		compare(lender, &model);
+	}
+	free(lender);
+}
+
+static void random_events_agree_with_the_model(void **state)
+{
+	uint32_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 300; seed++)
+		run(seed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_events_agree_with_the_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
