@@ -22,6 +22,12 @@ static char json_path[256];
 static uint32_t hunt_seconds, seeds_max, trace;
 static uint64_t failed_count;
 
+/* Of a hunt: how often, and in how many seeds. */
+static struct {
+	uint64_t times;
+	uint64_t seeds;
+} totals[RBX_SIM_COUNTS_MAX];
+
 /* Each --fault is one more. */
 static int set_fault(const struct cli_option *option, const char *text,
 		     char *reason, size_t reason_bytes)
@@ -112,7 +118,6 @@ static int run_one(void)
 /* The command that does it again. */
 static void print_failed(uint64_t seed, const struct rbx_sim_outcome *outcome)
 {
-	failed_count++;
 	printf("rdmabox sim --seed %" PRIu64 " --scenario %s", seed, scenario);
 	if (nic_path[0])
 		printf(" --nic %s", nic_path);
@@ -126,16 +131,39 @@ static void print_failed(uint64_t seed, const struct rbx_sim_outcome *outcome)
 	fflush(stdout);
 }
 
+static void take_in(uint64_t seed, const struct rbx_sim_outcome *outcome)
+{
+	for (uint32_t i = 0; i < RBX_SIM_COUNTS_MAX; i++) {
+		totals[i].times += outcome->counts[i];
+		totals[i].seeds += outcome->counts[i] != 0;
+	}
+	if (outcome->failed[0]) {
+		failed_count++;
+		print_failed(seed, outcome);
+	}
+}
+
+static void print_totals(void)
+{
+	const char *name;
+
+	printf("%-30s %12s %6s\n", "", "times", "seeds");
+	for (uint32_t i = 0; (name = rbx_sim_command_count_name(i)); i++)
+		printf("%-30s %12" PRIu64 " %6" PRIu64 "\n", name,
+		       totals[i].times, totals[i].seeds);
+}
+
 static int hunt(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int64_t count = rbx_sim_command_hunt(&command_line, hunt_seconds,
 					     seeds_max, (uint32_t)processors,
-					     print_failed);
+					     take_in);
 
 	if (count < 0)
 		return cli_fail(&command, "cannot start a process: %s",
 				strerror((int)-count));
+	print_totals();
 	printf("%" PRId64 " seeds from %" PRIu64 ", %" PRIu64 " failed\n",
 	       count, command_line.seed, failed_count);
 	return failed_count ? CLI_EXIT_FAILED : CLI_EXIT_OK;

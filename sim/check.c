@@ -11,21 +11,37 @@
 
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
+#include "sim/tally.h"
 #include "sim/world.h"
 
-/* What all queue pairs of a client may hold, and one more for each thread that
- * has added and not yet taken back. */
+/*
+ * What is in flight is within what the program has allowed, in bytes and in work
+ * requests, but for one that is alone; and credit was taken for all of it. Credit
+ * itself may be above for a moment: it is added first, and taken back where it
+ * was too much.
+ */
 static void check_window(const struct rbx_sim_client *client)
 {
 	const struct rbx_window *window = &client->ctx->window;
-	uint32_t peers = client->ctx->peer_slots_used;
-	uint32_t limit = peers * (client->options.queue_pairs * RBX_SEND_DEPTH +
-				  2 * RBX_SIM_THREADS_MAX + RBX_PEERS_MAX);
-	uint64_t in_flight = window->in_flight;
+	uint32_t most = client->options.window_work_requests;
+	uint32_t work_requests;
+	uint64_t bytes;
 
-	if (in_flight >> 40 > limit)
-		rbx_sim_fail("window", "client %u: %" PRIu64 " work requests in flight, %u are possible",
-			     client->index, in_flight >> 40, limit);
+	if (!rbx_window_has_room(window, RBX_PAGE_BYTES))
+		rbx_sim_tally(RBX_SIM_TALLY_windows_full, 1);
+	if (rbx_sim_world.fabric->in_flight == NULL)
+		return;
+	rbx_sim_world.fabric->in_flight(client->node, &bytes, &work_requests);
+	if (work_requests > 1 && (bytes > client->window_bytes ||
+				  (most != 0 && work_requests > most)))
+		rbx_sim_fail("window", "client %u: %" PRIu64 " bytes of %" PRIu64 ", %u work requests of %u in flight",
+			     client->index, bytes, client->window_bytes,
+			     work_requests, most);
+	if (bytes > rbx_window_in_flight_bytes(window) ||
+	    work_requests > rbx_window_in_flight_work_requests(window))
+		rbx_sim_fail("window", "client %u: %" PRIu64 " bytes in flight with credit for %" PRIu64,
+			     client->index, bytes,
+			     rbx_window_in_flight_bytes(window));
 }
 
 /* No slab of a server is part of two. */
@@ -76,6 +92,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 		if (state >= RBX_REPLICA_REBUILDING)
 			check_slab(client, slab, i);
 	}
+	rbx_sim_tally(RBX_SIM_TALLY_slabs_looked_at, 1);
 	write_mask |= read_mask;
 	if (read_mask != slab->read_mask || write_mask != slab->write_mask)
 		rbx_sim_fail("replica-masks", "client %u: slab %u reads %#x of %#x and writes %#x of %#x",

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/options.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/sites.h"
+#include "sim/tally.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 
@@ -52,6 +54,18 @@ static void draw_options(struct rbx_sim_client *client)
 	draw_option(client, "requests_max", "64 128 1024");
 	draw_option(client, "buffers", "staging direct auto");
 	draw_option(client, "peer_timeout_ms", "1000 2000 5000");
+}
+
+/* What may be in flight: as the option says, or as far as a policy may go. */
+static uint64_t window_bytes(const struct rbx_options *options)
+{
+	int64_t bytes;
+
+	if (!strcmp(options->window, "off"))
+		return UINT64_MAX;
+	return rbx_number_parse(options->window, &bytes) ?
+		       (uint64_t)bytes :
+		       RBX_WINDOW_BYTES_MAX;
 }
 
 static void draw_load(struct rbx_sim_client *client)
@@ -116,6 +130,11 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 	struct rbx_sim_client *client = user;
 
 	(void)volume;
+	if (event->kind == RBX_EVENT_DATA_LOST)
+		rbx_sim_fail("survives", "client %u: the last replica of %u slabs is lost",
+			     client->index, event->slab_count);
+	if (event->kind == RBX_EVENT_REBUILD_DONE)
+		rbx_sim_tally(RBX_SIM_TALLY_rebuilds, 1);
 	RBX_SIM_TRACE(client->node, "volume-event", "kind", event->kind,
 		      "slabs", event->slab_count);
 }
@@ -150,6 +169,7 @@ static void *open_all(void *arg)
 				      rbx_sim_world.servers[i].node);
 	client->volume_options.event = told;
 	client->volume_options.user = client;
+	client->window_bytes = window_bytes(&client->options);
 	if (rbx_open(&client->ctx, &client->options))
 		rbx_sim_fail("start", "client %u: %s", client->index,
 			     rbx_last_error());
@@ -169,9 +189,13 @@ void rbx_sim_client_open(struct rbx_sim_client *client)
 static void *close_all(void *arg)
 {
 	struct rbx_sim_client *client = arg;
+	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
 
 	rbx_volume_close(client->volume);
 	client->volume = NULL;
+	rbx_stats_get(client->ctx, &stats);
+	rbx_sim_tally(RBX_SIM_TALLY_retries, stats.retries);
+	rbx_sim_tally(RBX_SIM_TALLY_failovers, stats.failovers);
 	rbx_close(client->ctx); /* asserts that the window is zero */
 	client->ctx = NULL;
 	return NULL;

@@ -13,6 +13,7 @@
 #include "sim/process.h"
 #include "sim/random.h"
 #include "sim/sim.h"
+#include "sim/tally.h"
 #include "sim/world.h"
 
 #define NOTES_BYTES 4096u
@@ -48,6 +49,26 @@ const char *rbx_sim_command_notes(void)
 	}
 	notes[at - 1] = '\0';
 	return notes;
+}
+
+RBX_STATIC_ASSERT(RBX_SIM_SITES_COUNT + RBX_SIM_TALLIES_COUNT <=
+			  RBX_SIM_COUNTS_MAX,
+		  "a count for each");
+
+const char *rbx_sim_command_count_name(uint32_t index)
+{
+	static char name[64];
+
+	if (index < RBX_SIM_SITES_COUNT)
+		snprintf(name, sizeof(name), "fault %s",
+			 rbx_sim_site_name((enum rbx_sim_site)index));
+	else if (index < RBX_SIM_SITES_COUNT + RBX_SIM_TALLIES_COUNT)
+		snprintf(name, sizeof(name), "proof %s",
+			 rbx_sim_tally_name((enum rbx_sim_tally)(
+				 index - RBX_SIM_SITES_COUNT)));
+	else
+		return NULL;
+	return name;
 }
 
 static void names_of_scenarios(char *text, size_t bytes)
@@ -193,8 +214,8 @@ int rbx_sim_command_run(const struct rbx_sim_command *command,
 int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 			     uint32_t seconds, uint64_t seeds_max,
 			     uint32_t processors_count,
-			     void (*failed)(uint64_t seed,
-					    const struct rbx_sim_outcome *outcome))
+			     void (*ended)(uint64_t seed,
+					   const struct rbx_sim_outcome *outcome))
 {
 	struct rbx_sim_options options;
 	char reason[RBX_SIM_TEXT_BYTES];
@@ -202,5 +223,5 @@ int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 
 	return err ? err :
 		     rbx_sim_processes_run(&options, seconds, seeds_max,
-					   processors_count, failed);
+					   processors_count, ended);
 }

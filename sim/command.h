@@ -14,6 +14,7 @@
 
 #define RBX_SIM_FAULTS_MAX 32u
 #define RBX_SIM_TEXT_BYTES 256u
+#define RBX_SIM_COUNTS_MAX 64u
 
 struct rbx_sim_command {
 	uint64_t seed;
@@ -36,7 +37,12 @@ struct rbx_sim_outcome {
 	uint64_t requests;
 	uint64_t virtual_ns;
 	uint64_t faults_fired;
+	uint64_t counts[RBX_SIM_COUNTS_MAX]; /* see below */
 };
+
+/* What is counted in a run: "fault late-completion", how often it struck, and
+ * "proof units-read", how often that was put to the proof. NULL: no more. */
+const char *rbx_sim_command_count_name(uint32_t index);
 
 /* 0, or -EINVAL and what would have been right. */
 int rbx_sim_command_check(const struct rbx_sim_command *command, char *reason,
@@ -48,14 +54,14 @@ int rbx_sim_command_run(const struct rbx_sim_command *command,
 
 /*
  * Runs seeds from command->seed on, on so many processors at once, until the time
- * is over or seeds_max have run (0: no limit), and tells of each that failed.
+ * is over or seeds_max have run (0: no limit), and tells what came of each.
  * Returns how many ran, or -errno.
  */
 int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 			     uint32_t seconds, uint64_t seeds_max,
 			     uint32_t processors_count,
-			     void (*failed)(uint64_t seed,
-					    const struct rbx_sim_outcome *outcome));
+			     void (*ended)(uint64_t seed,
+					   const struct rbx_sim_outcome *outcome));
 
 /* The scenarios and sites that there are, a line each, for --help. */
 const char *rbx_sim_command_notes(void);

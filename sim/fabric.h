@@ -25,8 +25,10 @@ struct rbx_sim_fabric {
 	void (*node_stop)(uint32_t node);
 	/* Nothing passes between a node and all others while it is cut. */
 	void (*node_cut)(uint32_t node, bool is_cut);
-	/* NULL, or what is wrong: an invariant of the device's own. */
-	const char *(*check)(void);
+	/* What a node has posted to read and write, and what of it has not
+	 * completed. NULL: the device does not tell. */
+	void (*in_flight)(uint32_t node, uint64_t *bytes,
+			  uint32_t *work_requests);
 };
 
 extern const struct rbx_sim_fabric rbx_sim_fabric_plain;

@@ -341,6 +341,7 @@ void rbx_sim_preempt(void)
 	rbx_sim_preempt_left = preempt_distance();
 	if (running == NULL || rbx_sim_preempt_left == UINT32_MAX)
 		return;
+	rbx_sim_site_struck(RBX_SIM_SITE_preempt);
 	rbx_sim_sleep(rbx_sim_between(&scheduler, 0, most_ns));
 }
 

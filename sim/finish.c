@@ -11,6 +11,7 @@
 
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
+#include "sim/tally.h"
 #include "sim/world.h"
 
 /* Noticing that a peer is gone, resuming, and its end, with slack. */
@@ -33,6 +34,7 @@ static void requests_end(void)
 {
 	uint64_t until_ns = rbx_sim_now() + REQUESTS_END_NS;
 
+	rbx_sim_tally(RBX_SIM_TALLY_healed_under_load, outstanding());
 	while (outstanding() != 0) {
 		if (rbx_sim_now() > until_ns)
 			rbx_sim_fail("liveness", "%u requests have not ended long after all healed",
@@ -84,18 +86,19 @@ static uint64_t lent(void)
 	return count;
 }
 
-/*
- * A volume that has not noticed yet what it lost looks whole, so the servers are
- * asked too. They may have lent more: a loan whose answer was lost with its
- * connection is nobody's until the session ends.
- */
+/* A volume that has not noticed yet what it lost looks whole, so the servers are
+ * asked too: they have lent what volumes have, and nothing else. */
 static void rebuilds_end(void)
 {
 	uint64_t until_ns = rbx_sim_now() + REBUILD_ENDS_NS;
 
-	while (!all_are_whole() || lent() < held()) {
-		if (rbx_sim_now() > until_ns)
+	while (!all_are_whole() || lent() != held()) {
+		if (rbx_sim_now() > until_ns && !all_are_whole())
 			rbx_sim_fail("rebuild-ends", "a volume lacks replicas long after all healed");
+		if (rbx_sim_now() > until_ns)
+			rbx_sim_fail("given-back", "servers lend %llu slabs long after all healed, and clients have %llu",
+				     (unsigned long long)lent(),
+				     (unsigned long long)held());
 		offer_servers();
 		rbx_sim_sleep(LOOK_AGAIN_NS);
 	}
@@ -140,10 +143,14 @@ static void compare_replicas(const struct rbx_sim_client *client)
 					->replicas[slab->read_slots[j]]
 					.loan.remote_addr;
 
-			if (first && memcmp(first, here, bytes) != 0)
+			if (first == NULL) {
+				first = here;
+				continue;
+			}
+			rbx_sim_tally(RBX_SIM_TALLY_replicas_compared, 1);
+			if (memcmp(first, here, bytes) != 0)
 				rbx_sim_fail("replicas-agree", "client %u: replicas of slab %u differ",
 					     client->index, i);
-			first = here;
 		}
 	}
 }

@@ -7,6 +7,7 @@
 
 #include "core/port.h"
 #include "sim/fail.h"
+#include "sim/tally.h"
 
 struct hand {
 	struct hand *next;
@@ -44,6 +45,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 	if (!is_zero(mr->addr, mr->length_bytes))
 		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",
 			     node);
+	rbx_sim_tally(RBX_SIM_TALLY_memory_lent, 1);
 	hand = malloc(sizeof(*hand));
 	if (hand == NULL)
 		abort();

@@ -18,6 +18,7 @@
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/sites.h"
+#include "sim/tally.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 
@@ -157,6 +158,7 @@ static void done(struct rbx_request *request)
 	if (!slot->is_outstanding)
 		rbx_sim_fail("completed-once", "client %u: a request at %llu completes twice",
 			     client->index, (unsigned long long)request->offset);
+	rbx_sim_tally(RBX_SIM_TALLY_requests, 1);
 	account(slot);
 	if (slot->more_count != 0 && wants_more()) {
 		slot->more_count--;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/fail.h"
+#include "sim/tally.h"
 
 #define WORDS (RBX_SIM_UNIT_BYTES / 8)
 #define NEVER UINT64_MAX
@@ -186,6 +187,7 @@ void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
 	uint32_t count = length_bytes / RBX_SIM_UNIT_BYTES;
 	const uint64_t *words = buf;
 
+	rbx_sim_tally(RBX_SIM_TALLY_units_read, count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t last = words[0];
 

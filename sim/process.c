@@ -143,8 +143,8 @@ static bool ended(struct rbx_sim_process *process,
 int64_t
 rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		      uint64_t seeds_max, uint32_t processors_count,
-		      void (*failed)(uint64_t seed,
-				     const struct rbx_sim_outcome *outcome))
+		      void (*told)(uint64_t seed,
+				   const struct rbx_sim_outcome *outcome))
 {
 	struct rbx_sim_process processes[PROCESSES_MAX] = { 0 }, *process;
 	uint32_t count = RBX_MIN(RBX_MAX(processors_count, 1u), PROCESSES_MAX);
@@ -175,8 +175,7 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		take(process, status, &outcome);
 		if (ended(process, options, &outcome))
 			continue;
-		if (outcome.failed[0] != '\0')
-			failed(process->seed, &outcome);
+		told(process->seed, &outcome);
 		process->id = 0;
 		running--;
 		ran++;

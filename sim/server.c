@@ -6,6 +6,7 @@
 #include "sim/descriptors.h"
 #include "sim/fail.h"
 #include "sim/hands.h"
+#include "sim/tally.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 
@@ -35,12 +36,17 @@ void rbx_sim_server_start(struct rbx_sim_server *server)
 		      server->starts_count, "memory", server->memory_bytes);
 }
 
-uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server)
+static struct rbx_server_stats stats_of(const struct rbx_sim_server *server)
 {
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 
 	rbx_server_stats_get(server->server, &stats);
-	return stats.slabs_lent;
+	return stats;
+}
+
+uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server)
+{
+	return stats_of(server).slabs_lent;
 }
 
 /* Whether somebody still has a slab of it. */
@@ -63,6 +69,8 @@ static void *stop(void *arg)
 		rbx_sim_fail("given-back",
 			     "server %u lends slabs long after all clients have left",
 			     server->node);
+	rbx_sim_tally(RBX_SIM_TALLY_leases_expired,
+		      stats_of(server).leases_expired);
 	rbx_server_stop(server->server);
 	server->server = NULL;
 	return NULL;

@@ -141,10 +141,13 @@ bool rbx_sim_site(enum rbx_sim_site number)
 		return false;
 	site->budget--;
 	site->fired++;
-	/* Preemption is too frequent for a line each. */
-	if (number != RBX_SIM_SITE_preempt)
-		RBX_SIM_TRACE(0, "fault", "site", number, "fired", site->fired);
+	RBX_SIM_TRACE(0, "fault", "site", number, "fired", site->fired);
 	return true;
+}
+
+void rbx_sim_site_struck(enum rbx_sim_site site)
+{
+	sites[site].fired++;
 }
 
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high)

@@ -82,6 +82,9 @@ uint64_t rbx_sim_site_fired(enum rbx_sim_site site);
 
 /* Whether it goes wrong here and now. */
 bool rbx_sim_site(enum rbx_sim_site site);
+/* Of a site that is so frequent that it counts by itself when it goes wrong, and
+ * for which a line of the trace each would be too much. */
+void rbx_sim_site_struck(enum rbx_sim_site site);
 /* How badly: from low to high, by the site's own generator. */
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
 

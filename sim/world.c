@@ -14,6 +14,7 @@
 #include "sim/command.h"
 #include "sim/fail.h"
 #include "sim/host/machine.h"
+#include "sim/tally.h"
 #include "sim/trace.h"
 
 struct rbx_sim_world rbx_sim_world;
@@ -116,9 +117,12 @@ void rbx_sim_take_outcome(struct rbx_sim_outcome *outcome)
 	outcome->requests = rbx_sim_requests_done();
 	outcome->virtual_ns = rbx_sim_now();
 	outcome->faults_fired = 0;
-	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
-		outcome->faults_fired +=
-			rbx_sim_site_fired((enum rbx_sim_site)i);
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++) {
+		outcome->counts[i] = rbx_sim_site_fired((enum rbx_sim_site)i);
+		outcome->faults_fired += outcome->counts[i];
+	}
+	for (uint32_t i = 0; i < RBX_SIM_TALLIES_COUNT; i++)
+		outcome->counts[RBX_SIM_SITES_COUNT + i] = rbx_sim_tallies[i];
 }
 
 static void prepare(const struct rbx_sim_options *options)

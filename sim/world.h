@@ -71,6 +71,7 @@ struct rbx_sim_client {
 	struct rbx_options options;
 	struct rbx_volume_options volume_options;
 	uint64_t size_bytes;
+	uint64_t window_bytes; /* that its options allow at most */
 	struct rbx_context *ctx;
 	struct rbx_volume *volume; /* NULL: not open */
 	struct rbx_sim_load load;

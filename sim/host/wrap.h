@@ -76,6 +76,15 @@ uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 uint32_t __real_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 				 const struct rbx_lending *lending);
 
+void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
+void __real_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
+uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
+				   uint64_t session_id, uint64_t now_ns,
+				   uint64_t last_epoch);
+uint32_t __real_rbx_lender_resumed(struct rbx_lender *lender,
+				   uint64_t session_id, uint64_t now_ns,
+				   uint64_t last_epoch);
+
 /* machine.c */
 ssize_t __wrap_getrandom(void *buf, size_t size, unsigned int flags);
 pid_t __wrap_gettid(void);

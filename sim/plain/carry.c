@@ -14,6 +14,7 @@
 #include "sim/fail.h"
 #include "sim/plain/plain.h"
 #include "sim/sites.h"
+#include "sim/tally.h"
 #include "sim/trace.h"
 
 /* The memory of a work request was given back before it completed. */
@@ -108,6 +109,8 @@ static int32_t access(struct plain_qp *qp, uint32_t number)
 
 	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0))
 		return -EFAULT;
+	rbx_sim_tally(RBX_SIM_TALLY_keys_revoked,
+		      plain_key(work->rkey) == NULL);
 	if (target == NULL ||
 	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, qp->peer->node,
 			       RBX_PLAIN_STALE_FELT_NS))
@@ -252,6 +255,7 @@ static void complete(struct plain_qp *qp, uint32_t number)
 		plain_second_half(qp, number);
 	RBX_SIM_TRACE(qp->node, "complete", "qp", qp->number, "status",
 		      (uint32_t)-work->status);
+	plain_flight(qp, number, -1);
 	qp->completed_count++;
 	if (work->status != 0)
 		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,

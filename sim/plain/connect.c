@@ -63,6 +63,8 @@ void plain_qp_free(struct plain_qp *qp)
 {
 	for (uint32_t at = qp->completed_count; at != qp->arrived_count; at++)
 		plain_half_forget(plain_work(qp, at));
+	for (uint32_t at = qp->completed_count; at != qp->posted_count; at++)
+		plain_flight(qp, at, -1);
 	if (qp->peer)
 		qp->peer->peer = NULL;
 	if (qp->request)

@@ -263,4 +263,5 @@ const struct rbx_sim_fabric rbx_sim_fabric_plain = {
 	.begin = plain_begin,
 	.node_stop = plain_node_stop,
 	.node_cut = plain_node_cut,
+	.in_flight = plain_in_flight,
 };

@@ -116,6 +116,7 @@ static void flush_sends(struct plain_qp *qp)
 		struct plain_work *work = plain_work(qp, qp->completed_count);
 
 		plain_half_forget(work);
+		plain_flight(qp, qp->completed_count, -1);
 		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,
 				   -ECANCELED);
 	}

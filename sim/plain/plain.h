@@ -193,6 +193,9 @@ int plain_post_send(struct rbx_qp *qp, struct rbx_wr *first,
 		    struct rbx_wr **bad);
 int plain_post_recv(struct rbx_qp *qp, struct rbx_recv_wr *first,
 		    struct rbx_recv_wr **bad);
+/* A work request is under way from here on (1), or no longer (-1). */
+void plain_flight(const struct plain_qp *qp, uint32_t number, int sign);
+void plain_in_flight(uint32_t node, uint64_t *bytes, uint32_t *work_requests);
 struct rbx_sge *plain_sges(const struct plain_qp *qp, uint32_t number);
 struct plain_work *plain_work(const struct plain_qp *qp, uint32_t number);
 

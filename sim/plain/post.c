@@ -22,6 +22,29 @@ struct rbx_sge *plain_sges(const struct plain_qp *qp, uint32_t number)
 			 qp->max_sge];
 }
 
+/* Of each node: what it reads and writes, posted and not completed. */
+static struct flight {
+	uint64_t bytes;
+	uint32_t work_requests;
+} flights[RBX_SIM_NODES_MAX];
+
+void plain_flight(const struct plain_qp *qp, uint32_t number, int sign)
+{
+	const struct plain_work *work = plain_work(qp, number);
+	struct flight *flight = &flights[qp->node];
+
+	if (work->opcode == RBX_OP_SEND || work->length_bytes == 0)
+		return; /* no window is asked for these */
+	flight->bytes += (uint64_t)((int64_t)work->length_bytes * sign);
+	flight->work_requests += (uint32_t)sign;
+}
+
+void plain_in_flight(uint32_t node, uint64_t *bytes, uint32_t *work_requests)
+{
+	*bytes = flights[node].bytes;
+	*work_requests = flights[node].work_requests;
+}
+
 static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 		 uint64_t arrive_ns)
 {
@@ -47,10 +70,12 @@ static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 			plain_scribble((void *)(uintptr_t)sges[i].addr,
 				       sges[i].length_bytes);
 	}
-	qp->posted_count++;
 	if (qp->state == PLAIN_ERROR)
 		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,
 				   -ECANCELED);
+	else
+		plain_flight(qp, qp->posted_count, 1);
+	qp->posted_count++;
 }
 
 static uint64_t arrival(const struct plain_qp *qp)

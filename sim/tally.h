@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tally.h - how often a run has put to the proof what is promised.
+ *
+ * A check that never looks at anything never fails. So each is counted where it
+ * looks, and what it takes for a check to mean something (a window that is full, a
+ * rebuild, a lease that runs out) where it happens. tests/sim/seeds.sh demands
+ * that none of these stays at 0 over the seeds of ./check, as it does of the
+ * faults (sites.h).
+ *
+ * A new one is a line here and the call where it happens.
+ */
+#ifndef RBX_SIM_TALLY_H
+#define RBX_SIM_TALLY_H
+
+#include "core/port.h"
+
+#define RBX_SIM_TALLIES(X)                                                    \
+	X(requests, "requests ended, each for the first time")                \
+	X(units_read, "units that a read found, each as the writes allow")    \
+	X(replicas_compared, "replicas held beside another in the end")       \
+	X(memory_lent, "memory lent: to one, and zeros")                      \
+	X(slabs_looked_at, "slabs looked at: no memory is part of two")       \
+	X(windows_full, "looks at a window with no room for a page")          \
+	X(keys_revoked, "work requests refused for a key that had ended")     \
+	X(given_back, "slabs given back by who had them")                     \
+	X(grants_lost, "slabs taken back at a resume, never heard of")        \
+	X(leases_expired, "sessions ended for silence")                       \
+	X(resumes, "sessions resumed")                                        \
+	X(retries, "fragments sent again")                                    \
+	X(failovers, "reads that went on to another replica")                 \
+	X(rebuilds, "times that all replicas were there again")               \
+	X(healed_under_load, "requests outstanding when the world healed")
+
+enum rbx_sim_tally {
+#define X(name, what) RBX_SIM_TALLY_##name,
+	RBX_SIM_TALLIES(X)
+#undef X
+	RBX_SIM_TALLIES_COUNT,
+};
+
+extern uint64_t rbx_sim_tallies[RBX_SIM_TALLIES_COUNT];
+
+static inline void rbx_sim_tally(enum rbx_sim_tally tally, uint64_t count)
+{
+	rbx_sim_tallies[tally] += count;
+}
+
+/* "units-read"; with dashes, as sites have them. */
+const char *rbx_sim_tally_name(enum rbx_sim_tally tally);
+
+#endif
