@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox sim: runs the library and the server in a simulated world, from a seed.
+ * rdmabox sim: runs the library and the server in a simulated world, from a seed, or
+ * the core on a modelled NIC, to measure it.
  *
  * One run prints what was drawn, what was found, and a hash of all that happened.
  * A hunt runs one seed after another on all processors, and prints for each that
@@ -8,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,11 +47,12 @@ static int set_fault(const struct cli_option *option, const char *text,
 static const struct cli_option options[] = {
 	{ "seed", "N", "where all chance comes from; of a hunt the first",
 	  cli_set_number_64, .field = &command_line.seed },
-	{ "scenario", "NAME", "the world (volume)", cli_set_text, scenario,
-	  .max = sizeof(scenario) },
-	{ "nic", "FILE", "devices cost what this NIC costs", cli_set_text,
-	  nic_path, .max = sizeof(nic_path) },
-	{ "nodes", "N", "memory servers; default: as the seed says",
+	{ "scenario", "NAME", "the world, or a figure (volume)", cli_set_text,
+	  scenario, .max = sizeof(scenario) },
+	{ "nic", "NAME|FILE",
+	  "devices cost what this NIC costs: connectx3,\nconnectx5, or a file",
+	  cli_set_text, nic_path, .max = sizeof(nic_path) },
+	{ "nodes", "N", "machines; default: as the seed or the figure says",
 	  cli_set_number, &command_line.nodes_count, .min = 1, .max = 64 },
 	{ "events", "M", "the load ends after so many events",
 	  cli_set_number_64, .field = &command_line.events_max },
@@ -69,13 +72,57 @@ static const struct cli_option options[] = {
 static struct cli_command command = {
 	.name = "sim",
 	.purpose = "Runs the library in a simulated world, from a seed.",
-	.usage = "[--seed N] [--scenario NAME] [--nic FILE] [--nodes N]\n"
+	.usage = "[--seed N] [--scenario NAME] [--nic NAME|FILE] [--nodes N]\n"
 		 "                   [--events M] [--fault SITE=P]... [--trace] "
 		 "[--json FILE|-]\n"
 		 "                   [--hunt SECONDS [--seeds N]]",
 	.options = options,
 	.options_count = sizeof(options) / sizeof(options[0]),
 };
+
+/* {row: {column: value}} */
+static json_t *rows_json(const struct rbx_report_table *table)
+{
+	json_t *rows = json_object();
+
+	for (uint32_t i = 0; i < table->rows_count; i++) {
+		const struct rbx_report_row *row = &table->rows[i];
+		json_t *values = json_object();
+
+		for (uint32_t j = 0; j < table->columns_count; j++) {
+			const struct rbx_report_column *column =
+				&table->columns[j];
+			int64_t value = row->values[j];
+			double scale = pow(10, column->decimals);
+
+			json_object_set_new(
+				values, column->name,
+				value == RBX_REPORT_NONE ?
+					json_null() :
+				column->decimals ?
+					json_real((double)value / scale) :
+					json_integer(value));
+		}
+		json_object_set_new(rows, row->name, values);
+	}
+	return rows;
+}
+
+static json_t *tables_json(const struct rbx_report *report)
+{
+	json_t *tables = json_array();
+
+	for (uint32_t i = 0; i < report->tables_count; i++) {
+		const struct rbx_report_table *table = &report->tables[i];
+
+		json_array_append_new(
+			tables, json_pack("{s:s s:s s:o}", "title",
+					  table->title, "rows_are",
+					  table->rows_are, "rows",
+					  rows_json(table)));
+	}
+	return tables;
+}
 
 static int write_json(const struct rbx_sim_outcome *outcome)
 {
@@ -96,12 +143,18 @@ static int write_json(const struct rbx_sim_outcome *outcome)
 			 "virtual_ns", (json_int_t)outcome->virtual_ns,
 			 "faults_fired", (json_int_t)outcome->faults_fired,
 			 "failed", outcome->failed, "what", outcome->what);
+	if (outcome->report.tables_count) {
+		json_object_set_new(json, "nic",
+				    json_string(outcome->report.nic));
+		json_object_set_new(json, "tables",
+				    tables_json(&outcome->report));
+	}
 	return cli_json_write(&command, json, json_path);
 }
 
 static int run_one(void)
 {
-	struct rbx_sim_outcome outcome = { 0 };
+	static struct rbx_sim_outcome outcome;
 	int err;
 
 	/* JSON on stdout is alone there. */
@@ -181,6 +234,7 @@ int cli_sim(int argc, char **argv)
 	command_line.scenario = scenario;
 	command_line.nic = nic_path;
 	command_line.trace = trace;
+	command_line.hunts = hunt_seconds != 0;
 	if (rbx_sim_command_check(&command_line, reason, sizeof(reason)))
 		return cli_fail(&command, "%s", reason);
 	if (seeds_max && !hunt_seconds)

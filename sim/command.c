@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/nic/generations.h"
 #include "sim/nic/on_fibers.h"
 #include "sim/process.h"
 #include "sim/random.h"
+#include "sim/scenarios/figure.h"
 #include "sim/sim.h"
 #include "sim/tally.h"
 #include "sim/world.h"
 
 #define NOTES_BYTES 4096u
+#define NAMES_BYTES 1024u
 
 static size_t add(char *text, size_t at, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -31,22 +34,54 @@ static size_t add(char *text, size_t at, size_t bytes, const char *format, ...)
 	return RBX_MIN(at + (size_t)length, bytes - 1);
 }
 
+/* All scenarios by number: those that prove, then those that measure. */
+static const char *scenario_name(uint32_t number)
+{
+	return number < rbx_sim_scenarios_count ?
+		       rbx_sim_scenarios[number].name :
+		       rbx_figures[number - rbx_sim_scenarios_count].name;
+}
+
+static uint32_t scenarios_count(void)
+{
+	return rbx_sim_scenarios_count + rbx_figures_count;
+}
+
+static const char *site_name(uint32_t number)
+{
+	return rbx_sim_site_name((enum rbx_sim_site)number);
+}
+
+/* "a, b, c" */
+static void list(char *text, const char *(*name)(uint32_t number),
+		 uint32_t count)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		at = add(text, at, NAMES_BYTES, "%s%s", i ? ", " : "",
+			 name(i));
+}
+
 const char *rbx_sim_command_notes(void)
 {
 	static char notes[NOTES_BYTES];
-	size_t at = add(notes, 0, sizeof(notes), "scenarios:\n");
+	size_t at = add(notes, 0, sizeof(notes),
+			"scenarios in which something may go wrong:\n");
 
 	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
 		at = add(notes, at, sizeof(notes), "  %-20s%s\n",
 			 rbx_sim_scenarios[i].name,
 			 rbx_sim_scenarios[i].purpose);
-	at = add(notes, at, sizeof(notes), "sites:\n");
-	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++) {
-		enum rbx_sim_site site = (enum rbx_sim_site)i;
-
+	at = add(notes, at, sizeof(notes),
+		 "scenarios that measure, on a modelled NIC:\n");
+	for (uint32_t i = 0; i < rbx_figures_count; i++)
 		at = add(notes, at, sizeof(notes), "  %-20s%s\n",
-			 rbx_sim_site_name(site), rbx_sim_site_purpose(site));
-	}
+			 rbx_figures[i].name, rbx_figures[i].purpose);
+	at = add(notes, at, sizeof(notes), "sites:\n");
+	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
+		at = add(notes, at, sizeof(notes), "  %-20s%s\n", site_name(i),
+			 rbx_sim_site_purpose((enum rbx_sim_site)i));
 	notes[at - 1] = '\0';
 	return notes;
 }
@@ -69,24 +104,6 @@ const char *rbx_sim_command_count_name(uint32_t index)
 	else
 		return NULL;
 	return name;
-}
-
-static void names_of_scenarios(char *text, size_t bytes)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
-		at = add(text, at, bytes, "%s%s", i ? ", " : "",
-			 rbx_sim_scenarios[i].name);
-}
-
-static void names_of_sites(char *text, size_t bytes)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++)
-		at = add(text, at, bytes, "%s%s", i ? ", " : "",
-			 rbx_sim_site_name((enum rbx_sim_site)i));
 }
 
 /* "0.01" or "1" in parts of a million, without a float. */
@@ -121,12 +138,12 @@ static int fault_take(const char *text, struct rbx_sim_options *options,
 	const char *equals = strchr(text, '=');
 	enum rbx_sim_site site;
 	uint32_t chance;
-	char name[64], names[1024];
+	char name[64], names[NAMES_BYTES];
 
 	snprintf(name, sizeof(name), "%.*s",
 		 (int)(equals ? equals - text : (long)strlen(text)), text);
 	if (!rbx_sim_site_find(name, &site)) {
-		names_of_sites(names, sizeof(names));
+		list(names, site_name, RBX_SIM_SITES_COUNT);
 		snprintf(reason, bytes, "no site \"%s\"; there are %s", name,
 			 names);
 		return -EINVAL;
@@ -142,49 +159,99 @@ static int fault_take(const char *text, struct rbx_sim_options *options,
 	return 0;
 }
 
+static int scenario_take(const struct rbx_sim_command *command,
+			 struct rbx_sim_options *options, char *reason,
+			 size_t bytes)
+{
+	char names[NAMES_BYTES];
+
+	for (uint32_t i = 0; i < scenarios_count(); i++) {
+		if (strcmp(scenario_name(i), command->scenario))
+			continue;
+		if (i < rbx_sim_scenarios_count)
+			options->scenario = &rbx_sim_scenarios[i];
+		else
+			options->figure =
+				&rbx_figures[i - rbx_sim_scenarios_count];
+		return 0;
+	}
+	list(names, scenario_name, scenarios_count());
+	snprintf(reason, bytes, "no scenario \"%s\"; there are %s",
+		 command->scenario, names);
+	return -EINVAL;
+}
+
+/* The NIC that is named, or else that of the figure. */
+static int nic_take(const struct rbx_sim_command *command,
+		    struct rbx_sim_options *options, char *reason, size_t bytes)
+{
+	static struct rbx_nic_params params;
+	const char *name = command->nic ? command->nic : "";
+	char error[RBX_NIC_ERROR_MAX];
+	int err;
+
+	if (*name == '\0' && options->figure)
+		name = options->figure->generation;
+	if (*name == '\0')
+		return 0;
+	err = rbx_nic_generation_find(name, &params, error);
+	if (err) {
+		snprintf(reason, bytes, "%s", error);
+		return err;
+	}
+	options->nic = &params;
+	rbx_sim_nic_choose(&params);
+	return 0;
+}
+
+/* What only one kind of scenario has. */
+static int check_kind(const struct rbx_sim_command *command,
+		      const struct rbx_sim_options *options, char *reason,
+		      size_t bytes)
+{
+	const struct rbx_figure *figure = options->figure;
+	uint32_t nodes_max = figure ? figure->nodes_max : RBX_SIM_SERVERS_MAX;
+
+	if (figure && (command->faults_count || command->events_max ||
+		       command->hunts)) {
+		snprintf(reason, bytes,
+			 "%s measures: --fault, --events and --hunt are not for it",
+			 figure->name);
+		return -EINVAL;
+	}
+	if (command->nodes_count && nodes_max == 0) {
+		snprintf(reason, bytes, "%s has as many nodes as it has",
+			 command->scenario);
+		return -EINVAL;
+	}
+	if (command->nodes_count > nodes_max) {
+		snprintf(reason, bytes, "%u nodes: give 1 to %u",
+			 command->nodes_count, nodes_max);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int options_take(const struct rbx_sim_command *command,
 			struct rbx_sim_options *options, char *reason,
 			size_t bytes)
 {
-	char names[256], nic_error[RBX_NIC_ERROR_MAX];
+	int err;
 
 	*options = (struct rbx_sim_options){
 		.seed = command->seed,
 		.nodes_count = command->nodes_count,
 		.events_max = command->events_max,
-		.has_nic = command->nic && command->nic[0],
 		.trace = command->trace,
 	};
-	if (options->has_nic) {
-		int err = rbx_sim_nic_choose(command->nic, nic_error);
-
-		if (err) {
-			snprintf(reason, bytes, "%s", nic_error);
-			return err;
-		}
-	}
-	for (uint32_t i = 0; i < rbx_sim_scenarios_count; i++)
-		if (!strcmp(rbx_sim_scenarios[i].name, command->scenario))
-			options->scenario = &rbx_sim_scenarios[i];
-	if (options->scenario == NULL) {
-		names_of_scenarios(names, sizeof(names));
-		snprintf(reason, bytes, "no scenario \"%s\"; there are %s",
-			 command->scenario, names);
-		return -EINVAL;
-	}
-	if (command->nodes_count > RBX_SIM_SERVERS_MAX) {
-		snprintf(reason, bytes, "%u nodes: give 1 to %u",
-			 command->nodes_count, RBX_SIM_SERVERS_MAX);
-		return -EINVAL;
-	}
-	for (uint32_t i = 0; i < command->faults_count; i++) {
-		int err = fault_take(command->faults[i], options, reason,
-				     bytes);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	err = scenario_take(command, options, reason, bytes);
+	if (!err)
+		err = nic_take(command, options, reason, bytes);
+	if (!err)
+		err = check_kind(command, options, reason, bytes);
+	for (uint32_t i = 0; i < command->faults_count && !err; i++)
+		err = fault_take(command->faults[i], options, reason, bytes);
+	return err;
 }
 
 int rbx_sim_command_check(const struct rbx_sim_command *command, char *reason,
@@ -217,10 +284,13 @@ int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 			     void (*ended)(uint64_t seed,
 					   const struct rbx_sim_outcome *outcome))
 {
+	struct rbx_sim_command many = *command;
 	struct rbx_sim_options options;
 	char reason[RBX_SIM_TEXT_BYTES];
-	int err = options_take(command, &options, reason, sizeof(reason));
+	int err;
 
+	many.hunts = true;
+	err = options_take(&many, &options, reason, sizeof(reason));
 	return err ? err :
 		     rbx_sim_processes_run(&options, seconds, seeds_max,
 					   processors_count, ended);

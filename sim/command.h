@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/report.h"
+
 #define RBX_SIM_FAULTS_MAX 32u
 #define RBX_SIM_TEXT_BYTES 256u
 #define RBX_SIM_COUNTS_MAX 64u
@@ -19,11 +21,13 @@
 struct rbx_sim_command {
 	uint64_t seed;
 	const char *scenario;
-	const char *nic; /* file of a NIC to be modelled; "": a plain device */
-	uint32_t nodes_count; /* memory servers; 0: as the seed says */
+	const char *nic; /* to be modelled: a name of ours or a file; "": a
+			    plain device, or that of the figure */
+	uint32_t nodes_count; /* machines; 0: as the seed, or the figure, says */
 	uint64_t events_max; /* of the load; 0: as the scenario says */
 	const char *faults[RBX_SIM_FAULTS_MAX]; /* "qp-error=0.01" */
 	uint32_t faults_count;
+	bool hunts; /* runs many seeds */
 	bool trace; /* a line for each change of state */
 	bool silent; /* not a line at all */
 };
@@ -38,6 +42,7 @@ struct rbx_sim_outcome {
 	uint64_t virtual_ns;
 	uint64_t faults_fired;
 	uint64_t counts[RBX_SIM_COUNTS_MAX]; /* see below */
+	struct rbx_report report; /* of a scenario that measures */
 };
 
 /* What is counted in a run: "fault late-completion", how often it struck, and

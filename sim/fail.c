@@ -20,12 +20,16 @@ void rbx_sim_fail_hook(void (*hook)(const char *invariant, const char *what))
 	told = hook;
 }
 
-void rbx_sim_print_end(void)
+void rbx_sim_print_hash(uint64_t events, uint64_t virtual_ns)
 {
 	printf("hash %016" PRIx64 " events %" PRIu64 " virtual_us %" PRIu64
 	       "\n",
-	       rbx_sim_trace_hash(), rbx_sim_events_run(),
-	       rbx_sim_now() / 1000);
+	       rbx_sim_trace_hash(), events, virtual_ns / 1000);
+}
+
+void rbx_sim_print_end(void)
+{
+	rbx_sim_print_hash(rbx_sim_events_run(), rbx_sim_now());
 }
 
 void rbx_sim_fail(const char *invariant, const char *format, ...)

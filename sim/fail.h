@@ -9,6 +9,8 @@
 #ifndef RBX_SIM_FAIL_H
 #define RBX_SIM_FAIL_H
 
+#include <stdint.h>
+
 /* Who is told before the end; NULL: nobody. */
 void rbx_sim_fail_hook(void (*hook)(const char *invariant, const char *what));
 
@@ -16,8 +18,10 @@ void rbx_sim_fail_hook(void (*hook)(const char *invariant, const char *what));
 void rbx_sim_fail(const char *invariant, const char *format, ...)
 	__attribute__((noreturn, cold, format(printf, 2, 3)));
 
-/* The line that a run ends with, before its result. */
+/* The line that a run ends with, before its result; of this simulation, or of
+ * several together. */
 void rbx_sim_print_end(void);
+void rbx_sim_print_hash(uint64_t events, uint64_t virtual_ns);
 
 #define RBX_SIM_EXIT_FAILED 1
 

@@ -12,6 +12,7 @@
 
 #include "sim/fail.h"
 #include "sim/host/wrap.h"
+#include "sim/scenarios/measure.h"
 
 #define PROCESSES_MAX 256u
 
@@ -33,8 +34,12 @@ static void run(const struct rbx_sim_options *options,
 	mine = outcome;
 	rbx_sim_fail_hook(note_failure);
 	alarm(RBX_SIM_RUN_SECONDS_MAX);
-	rbx_sim_run(options);
-	rbx_sim_take_outcome(mine);
+	if (options->figure) {
+		rbx_sim_measure(options, mine);
+	} else {
+		rbx_sim_run(options);
+		rbx_sim_take_outcome(mine);
+	}
 	printf("result ok\n");
 	fflush(stdout);
 	_exit(0);

@@ -21,12 +21,17 @@ struct rbx_sim_scenario {
 	void (*adjust)(void);
 };
 
+struct rbx_figure;
+struct rbx_nic_params;
+
 struct rbx_sim_options {
 	uint64_t seed;
+	/* One of them: what is to be proven, or to be measured. */
 	const struct rbx_sim_scenario *scenario;
+	const struct rbx_figure *figure;
 	uint32_t nodes_count; /* memory servers; 0: drawn */
 	uint64_t events_max; /* of the load; 0: as the scenario says */
-	bool has_nic; /* that was chosen; else plain devices */
+	const struct rbx_nic_params *nic; /* NULL: plain devices */
 	bool is_forced[RBX_SIM_SITES_COUNT];
 	uint32_t chances[RBX_SIM_SITES_COUNT]; /* of those, of a million */
 	bool trace;

@@ -130,8 +130,8 @@ static void prepare(const struct rbx_sim_options *options)
 	struct rbx_sim_world *world = &rbx_sim_world;
 
 	world->options = options;
-	world->fabric = options->has_nic ? &rbx_sim_fabric_nic :
-					   &rbx_sim_fabric_plain;
+	world->fabric = options->nic ? &rbx_sim_fabric_nic :
+				       &rbx_sim_fabric_plain;
 	rbx_sim_random_split(&world->random, options->seed, "world", 0);
 	rbx_sim_sites_reset(options->seed);
 	for (uint32_t i = 0; i < options->scenario->sites_count; i++)

@@ -15,7 +15,7 @@
 #include "sim/hands.h"
 #include "sim/nic/device.h"
 
-static struct rbx_nic_params params;
+static const struct rbx_nic_params *params;
 
 /* Who waits for an event, on the stack of the one that does. */
 static struct waiter {
@@ -25,9 +25,9 @@ static struct waiter {
 	struct waiter *next;
 } *waiters;
 
-int rbx_sim_nic_choose(const char *path, char *error)
+void rbx_sim_nic_choose(const struct rbx_nic_params *chosen)
 {
-	return rbx_nic_params_read(path, &params, error);
+	params = chosen;
 }
 
 static void spend(uint64_t time_ns)
@@ -123,7 +123,7 @@ static void begin(uint64_t seed)
 	ops.register_memory = register_memory;
 	ops.deregister_memory = deregister_memory;
 	waiters = NULL;
-	rbx_nic_begin(&params, &host);
+	rbx_nic_begin(params, &host);
 }
 
 static void node_stop(uint32_t node)

@@ -5,8 +5,7 @@
 
 #include "sim/nic/params.h"
 
-/* Before a run: the file of a generation. 0, or -errno and why, in
- * RBX_NIC_ERROR_MAX bytes. */
-int rbx_sim_nic_choose(const char *path, char *error);
+/* Before a run. Borrows it until the end. */
+void rbx_sim_nic_choose(const struct rbx_nic_params *params);
 
 #endif

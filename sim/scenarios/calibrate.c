@@ -113,45 +113,55 @@ static uint64_t value_of(enum unit unit, const struct rbx_micro_result *result)
 	return result->bytes_per_second / 1000000;
 }
 
-static void print_value(FILE *out, enum unit unit, uint64_t value)
+static void report_row(struct rbx_report_table *table, const struct row *row,
+		       uint64_t value, int generation)
 {
-	if (unit == PER_SECOND)
-		fprintf(out, " %llu.%llu M/s |",
-			(unsigned long long)value / 1000,
-			(unsigned long long)value % 1000 / 100);
-	else
-		fprintf(out, " %llu %s |", (unsigned long long)value,
-			unit == LATENCY ? "ns" : "MB/s");
+	uint64_t published = row->published[generation].value;
+	int64_t values[] = { (int64_t)value, (int64_t)published,
+			     RBX_REPORT_NONE };
+
+	if (published == 0) {
+		values[1] = RBX_REPORT_NONE;
+		rbx_report_row(table, values, "%s", row->what);
+		return;
+	}
+	values[2] = (int64_t)(value * 100 / published);
+	rbx_report_row(table, values, "%s (%s)", row->what,
+		       row->published[generation].source);
 }
 
-int rbx_figure_calibrate(const struct rbx_nic_params *params, FILE *out)
+void rbx_figure_calibrate(const struct rbx_setting *setting,
+			  struct rbx_report *report)
 {
-	int generation = strcmp(params->name, "ConnectX-3") ? 1 : 0;
+	static const struct {
+		const char *title;
+		uint32_t decimals;
+	} units[] = {
+		[PER_SECOND] = { "Millions a second", 3 },
+		[LATENCY] = { "Nanoseconds", 0 },
+		[BANDWIDTH] = { "MB/s", 0 },
+	};
+	int generation = strcmp(setting->params->name, "ConnectX-3") ? 1 : 0;
+	struct rbx_report_table *table = NULL;
 
-	fprintf(out, "| %s | model | published | ratio | source |\n"
-		     "|---|---|---|---|---|\n",
-		params->name);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rbx_micro load = rows[i].load;
+		const struct row *row = &rows[i];
+		const struct rbx_report_column columns[] = {
+			{ "model", units[row->unit].decimals },
+			{ "published", units[row->unit].decimals },
+			{ "ratio", 2 },
+		};
+		struct rbx_micro load = row->load;
 		struct rbx_micro_result result;
-		uint64_t value, published;
 
+		if (i == 0 || row->unit != row[-1].unit)
+			table = rbx_report_table(report, "microbenchmark",
+						 columns, 3, "%s",
+						 units[row->unit].title);
 		if (load.measured_ns == 0)
 			load.measured_ns = MEASURED_NS;
-		rbx_micro_run(params, &load, &result);
-		value = value_of(rows[i].unit, &result);
-		published = rows[i].published[generation].value;
-		fprintf(out, "| %s |", rows[i].what);
-		print_value(out, rows[i].unit, value);
-		if (published == 0) {
-			fprintf(out, " | | |\n");
-			continue;
-		}
-		print_value(out, rows[i].unit, published);
-		fprintf(out, " %llu.%02llu | %s |\n",
-			(unsigned long long)(value / published),
-			(unsigned long long)(value * 100 / published % 100),
-			rows[i].published[generation].source);
+		rbx_micro_run(setting, &load, &result);
+		report_row(table, row, value_of(row->unit, &result),
+			   generation);
 	}
-	return 0;
 }

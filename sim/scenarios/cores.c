@@ -29,7 +29,7 @@ struct event_fd {
 
 static const struct rbx_nic_params *params;
 static struct core cores[RBX_SIM_CORES_MAX];
-static struct rbx_sim_thread *threads[RBX_SIM_THREADS_MAX];
+static struct rbx_sim_thread *threads[RBX_SIM_CORES_THREADS_MAX];
 static uint32_t thread_count, ready_count;
 static struct event_fd fds[EVENTS_MAX];
 static uint32_t fd_count;
@@ -53,7 +53,7 @@ void rbx_sim_cores_begin(const struct rbx_nic_params *nic_params)
 
 void rbx_sim_thread_add(struct rbx_sim_thread *thread)
 {
-	RBX_ASSERT(thread_count < RBX_SIM_THREADS_MAX);
+	RBX_ASSERT(thread_count < RBX_SIM_CORES_THREADS_MAX);
 	thread->number = thread_count;
 	thread->state = ASLEEP;
 	thread->had_ns = thread->used_ns = 0;

@@ -22,7 +22,7 @@
 #include "sim/nic/host.h"
 
 #define RBX_SIM_CORES_MAX 256u
-#define RBX_SIM_THREADS_MAX 512u /* of a machine */
+#define RBX_SIM_CORES_THREADS_MAX 512u /* of a machine */
 
 enum rbx_sim_step {
 	RBX_SIM_GO_ON,

@@ -6,15 +6,15 @@
  * The paper writes blocks through a kernel's block device, one client and one
  * server. Here each thread keeps up to 256 pages of 4 KiB outstanding (a blk-mq
  * queue of nbd), writes them in order through its own part of the remote memory, 16
- * at a time as a plug of the block layer hands them over, and
- * spends REQUEST_NS on each, what a request takes to come down through the block
- * layer. One busy poller takes the completions.
+ * at a time as a plug of the block layer hands them over, and spends REQUEST_NS on
+ * each, what a request takes to come down through the block layer. One busy poller
+ * takes the completions.
  *
  * Figure 1: one queue pair, no batching, no window. Figure 8: four queue pairs,
- * without a window, with one, with one and hybrid batching, and with that alone. The paper's window
- * is what was in flight at the peak, 7 MB. Here little is in flight before the peak
- * and all queues are full behind it, so that there is no such number; the window is
- * half of what the NIC holds of work requests for pages.
+ * without a window, with one, with one and hybrid batching, and with that alone. The
+ * paper's window is what was in flight at the peak, 7 MB. Here little is in flight
+ * before the peak and all queues are full behind it, so that there is no such number;
+ * the window is half of what the NIC holds of work requests for pages.
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/load.h"
@@ -53,7 +53,7 @@ static const struct rbx_client_choices vanilla = {
 	.peer_bytes = (uint64_t)THREADS_MAX * PART_BYTES,
 };
 
-static void run(const struct rbx_nic_params *params,
+static void run(const struct rbx_setting *setting,
 		const struct rbx_client_choices *choices, uint32_t threads,
 		struct rbx_load_result *result)
 {
@@ -66,45 +66,37 @@ static void run(const struct rbx_nic_params *params,
 		.aim = next_page,
 	};
 
-	rbx_load_run(params, choices, &load, MEASURED_NS, result);
+	rbx_load_run(setting, choices, &load, MEASURED_NS, result);
 }
 
-static void print(FILE *out, uint32_t threads,
-		  const struct rbx_load_result *result)
+/* Reports a sweep; fills in what each number of threads got. */
+static void sweep(const struct rbx_setting *setting,
+		  const struct rbx_client_choices *choices,
+		  struct rbx_report *report, const char *what,
+		  uint64_t *per_second)
 {
-	fprintf(out,
-		"| %u | %llu | %llu | %llu | %llu.%llu | %llu | %llu.%llu |\n",
-		threads, (unsigned long long)result->per_second,
-		(unsigned long long)result->in_flight,
-		(unsigned long long)result->in_flight_bytes / 1024,
-		(unsigned long long)result->latency_ns[2] / 1000,
-		(unsigned long long)result->latency_ns[2] / 100 % 10,
-		(unsigned long long)result->work_requests,
-		(unsigned long long)result->work_misses / 10,
-		(unsigned long long)result->work_misses % 10);
-}
+	static const struct rbx_report_column columns[] = {
+		{ "requests/s", 0 },	{ "in flight", 0 },
+		{ "KiB posted", 0 },	{ "completion us", 1 },
+		{ "work requests", 0 }, { "work misses %", 1 },
+	};
+	struct rbx_report_table *table =
+		rbx_report_table(report, "threads", columns, 6, "%s", what);
 
-static void print_head(FILE *out, const char *what)
-{
-	fprintf(out,
-		"\n%s\n\n"
-		"| threads | requests/s | in flight | KiB posted | "
-		"completion us | work requests | work misses %% |\n"
-		"|---|---|---|---|---|---|---|\n",
-		what);
-}
-
-/* Prints a sweep; fills in what each number of threads got. */
-static void sweep(const struct rbx_nic_params *params,
-		  const struct rbx_client_choices *choices, FILE *out,
-		  const char *what, uint64_t *per_second)
-{
-	struct rbx_load_result result;
-
-	print_head(out, what);
 	for (uint32_t threads = 1; threads <= THREADS_MAX; threads++) {
-		run(params, choices, threads, &result);
-		print(out, threads, &result);
+		struct rbx_load_result result;
+
+		run(setting, choices, threads, &result);
+		rbx_report_row(table,
+			       (int64_t[]){
+				       (int64_t)result.per_second,
+				       (int64_t)result.in_flight,
+				       (int64_t)result.in_flight_bytes / 1024,
+				       (int64_t)result.latency_ns[2] / 100,
+				       (int64_t)result.work_requests,
+				       (int64_t)result.work_misses,
+			       },
+			       "%u", threads);
 		per_second[threads - 1] = result.per_second;
 	}
 }
@@ -130,57 +122,69 @@ static uint64_t mean_from(const uint64_t *per_second, uint32_t first)
 	return sum / (THREADS_MAX - first);
 }
 
-static void compare(FILE *out, const char *what, const uint64_t *with,
-		    const uint64_t *without)
+static int64_t percent_more(uint64_t with, uint64_t without)
 {
-	uint64_t most = with[peak_of(with)], before = without[peak_of(without)];
-	uint64_t beyond = mean_from(with, SATURATED - 1);
-	uint64_t beyond_before = mean_from(without, SATURATED - 1);
-
-	fprintf(out, "| %s | %+lld %% | %+lld %% |\n", what,
-		((long long)most - (long long)before) * 100 / (long long)before,
-		((long long)beyond - (long long)beyond_before) * 100 /
-			(long long)beyond_before);
+	return ((int64_t)with - (int64_t)without) * 100 / (int64_t)without;
 }
 
-int rbx_figure_1(const struct rbx_nic_params *params, FILE *out)
+static void compare(struct rbx_report_table *table, const char *what,
+		    const uint64_t *with, const uint64_t *without)
 {
+	rbx_report_row(table,
+		       (int64_t[]){
+			       percent_more(with[peak_of(with)],
+					    without[peak_of(without)]),
+			       percent_more(mean_from(with, SATURATED - 1),
+					    mean_from(without, SATURATED - 1)),
+		       },
+		       "%s", what);
+}
+
+void rbx_figure_1(const struct rbx_setting *setting, struct rbx_report *report)
+{
+	static const struct rbx_report_column columns[] = {
+		{ "at the peak", 0 }, { "with most", 0 }
+	};
 	uint64_t per_second[THREADS_MAX];
 	uint32_t peak;
 
-	sweep(params, &vanilla, out,
-	      "One queue pair, a work request for each page, no window:",
+	sweep(setting, &vanilla, report,
+	      "One queue pair, a work request for each page, no window",
 	      per_second);
 	peak = peak_of(per_second);
-	fprintf(out,
-		"\nThe peak is at %u threads; with %u there are %llu %% of it.\n",
-		peak + 1, THREADS_MAX,
-		(unsigned long long)(per_second[THREADS_MAX - 1] * 100 /
-				     per_second[peak]));
-	return 0;
+	rbx_report_row(rbx_report_table(report, "", columns, 2, "The peak"),
+		       (int64_t[]){ peak + 1, THREADS_MAX }, "threads");
+	rbx_report_row(&report->tables[report->tables_count - 1],
+		       (int64_t[]){ 100,
+				    (int64_t)(per_second[THREADS_MAX - 1] *
+					      100 / per_second[peak]) },
+		       "requests/s, %% of the peak");
 }
 
-int rbx_figure_8(const struct rbx_nic_params *params, FILE *out)
+void rbx_figure_8(const struct rbx_setting *setting, struct rbx_report *report)
 {
+	static const struct rbx_report_column columns[] = {
+		{ "at the peak, %", 0 },
+		{ "mean from 8 threads on, %", 0 },
+	};
 	uint64_t none[THREADS_MAX], window[THREADS_MAX], hybrid[THREADS_MAX],
 		both[THREADS_MAX];
 	struct rbx_client_choices choices = vanilla;
+	struct rbx_report_table *table;
 
 	choices.qps_count = 4;
-	sweep(params, &choices, out, "Four queue pairs, no window:", none);
+	sweep(setting, &choices, report, "Four queue pairs, no window", none);
 	choices.window_bytes = WINDOW_BYTES;
-	sweep(params, &choices, out, "A window of 2 MiB:", window);
+	sweep(setting, &choices, report, "A window of 2 MiB", window);
 	choices.merge = true;
 	choices.chain_max = RBX_CHAIN_MAX;
-	sweep(params, &choices, out, "A window, merging and chaining:", both);
+	sweep(setting, &choices, report, "A window, merging and chaining", both);
 	choices.window_bytes = 0;
-	sweep(params, &choices, out, "Merging and chaining, no window:",
+	sweep(setting, &choices, report, "Merging and chaining, no window",
 	      hybrid);
-	fprintf(out, "\n| against no window | at the peak | from %u threads on "
-		     "|\n|---|---|---|\n",
-		SATURATED);
-	compare(out, "window", window, none);
-	compare(out, "window, merging and chaining", both, none);
-	compare(out, "merging and chaining", hybrid, none);
-	return 0;
+	table = rbx_report_table(report, "", columns, 2,
+				 "More than without a window");
+	compare(table, "window", window, none);
+	compare(table, "window, merging and chaining", both, none);
+	compare(table, "merging and chaining", hybrid, none);
 }

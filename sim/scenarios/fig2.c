@@ -26,7 +26,7 @@ static void next_page(struct rbx_load_thread *thread, struct rbx_target *target)
 	thread->at = (thread->at + PAGE_BYTES) % PEER_BYTES;
 }
 
-static void run(const struct rbx_nic_params *params,
+static void run(const struct rbx_setting *setting,
 		const struct rbx_sim_polling *polling, uint32_t cluster,
 		struct rbx_load_result *result)
 {
@@ -51,20 +51,20 @@ static void run(const struct rbx_nic_params *params,
 		.aim = next_page,
 	};
 
-	rbx_load_run(params, &choices, &load, MEASURED_NS, result);
+	rbx_load_run(setting, &choices, &load, MEASURED_NS, result);
 }
 
 /* The smallest cluster with which busy polling is at its best. */
-static uint32_t large(const struct rbx_nic_params *params)
+static uint32_t large(const struct rbx_setting *setting)
 {
 	struct rbx_load_result result;
 	uint64_t best;
 	uint32_t cluster = CLUSTER_MAX;
 
-	run(params, &rbx_sim_pollings[0], cluster, &result);
+	run(setting, &rbx_sim_pollings[0], cluster, &result);
 	best = result.per_second;
 	while (cluster > 2) {
-		run(params, &rbx_sim_pollings[0], cluster / 2, &result);
+		run(setting, &rbx_sim_pollings[0], cluster / 2, &result);
 		if (result.per_second * 100 < best * 98)
 			break;
 		cluster /= 2;
@@ -72,22 +72,37 @@ static uint32_t large(const struct rbx_nic_params *params)
 	return cluster;
 }
 
-static void print(FILE *out, const char *name,
-		  const struct rbx_load_result *result)
+static void measure(const struct rbx_setting *setting, uint32_t cluster,
+		    struct rbx_report_table *table)
 {
-	uint64_t requests = RBX_MAX(result->requests, 1u);
+	for (uint32_t i = 0; i < RBX_SIM_POLLINGS; i++) {
+		struct rbx_load_result result;
+		int64_t requests;
 
-	fprintf(out, "| %s | %llu | %llu | %llu | %llu |\n", name,
-		(unsigned long long)result->per_second,
-		(unsigned long long)result->cpu_percent,
-		(unsigned long long)(result->interrupts * 1000 / requests),
-		(unsigned long long)(result->context_switches * 1000 /
-				     requests));
+		run(setting, &rbx_sim_pollings[i], cluster, &result);
+		requests = (int64_t)RBX_MAX(result.requests, 1u);
+		rbx_report_row(
+			table,
+			(int64_t[]){
+				(int64_t)result.per_second,
+				(int64_t)result.cpu_percent,
+				(int64_t)result.interrupts * 1000 / requests,
+				(int64_t)result.context_switches * 1000 /
+					requests,
+			},
+			"%s", rbx_sim_pollings[i].name);
+	}
 }
 
-int rbx_figure_2(const struct rbx_nic_params *params, FILE *out)
+void rbx_figure_2(const struct rbx_setting *setting, struct rbx_report *report)
 {
-	uint32_t most = large(params);
+	static const struct rbx_report_column columns[] = {
+		{ "requests/s", 0 },
+		{ "CPU %", 0 },
+		{ "interrupts of 1000", 0 },
+		{ "context switches of 1000", 0 },
+	};
+	uint32_t most = large(setting);
 	const struct {
 		const char *name;
 		uint32_t cluster;
@@ -97,19 +112,9 @@ int rbx_figure_2(const struct rbx_nic_params *params, FILE *out)
 		{ "Large", most },
 	};
 
-	for (int i = 0; i < 3; i++) {
-		fprintf(out,
-			"\n%s, %u at once:\n\n"
-			"| polling | requests/s | CPU %% | interrupts of 1000 "
-			"| context switches of 1000 |\n|---|---|---|---|---|\n",
-			loads[i].name, loads[i].cluster);
-		for (uint32_t k = 0; k < RBX_SIM_POLLINGS; k++) {
-			struct rbx_load_result result;
-
-			run(params, &rbx_sim_pollings[k], loads[i].cluster,
-			    &result);
-			print(out, rbx_sim_pollings[k].name, &result);
-		}
-	}
-	return 0;
+	for (int i = 0; i < 3; i++)
+		measure(setting, loads[i].cluster,
+			rbx_report_table(report, "polling", columns, 4,
+					 "%s, %u at once", loads[i].name,
+					 loads[i].cluster));
 }

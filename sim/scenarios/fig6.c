@@ -54,7 +54,7 @@ static const struct {
 	{ "hybrid", true, RBX_CHAIN_MAX },
 };
 
-static void run(const struct rbx_nic_params *params, uint32_t mode,
+static void run(const struct rbx_setting *setting, uint32_t mode,
 		enum rbx_client_buffers buffers, struct rbx_load_result *result)
 {
 	const struct rbx_client_choices choices = {
@@ -83,25 +83,30 @@ static void run(const struct rbx_nic_params *params, uint32_t mode,
 		.aim = miss,
 	};
 
-	rbx_load_run(params, &choices, &load, MEASURED_NS, result);
+	rbx_load_run(setting, &choices, &load, MEASURED_NS, result);
 }
 
-static void print(FILE *out, const char *mode, const char *buffers,
-		  const struct rbx_load_result *result, uint64_t single)
+static void report_mode(struct rbx_report_table *table, const char *mode,
+			const char *buffers,
+			const struct rbx_load_result *result, uint64_t single)
 {
-	fprintf(out, "| %s %s | %llu | %lld %% | %llu | %llu | %llu.%llu |\n",
-		mode, buffers, (unsigned long long)result->per_second,
-		(long long)(result->per_second * 100 / single) - 100,
-		(unsigned long long)(result->work_requests * 1000 /
-				     RBX_MAX(result->requests, 1u)),
-		(unsigned long long)(result->doorbells * 1000 /
-				     RBX_MAX(result->requests, 1u)),
-		(unsigned long long)result->latency_ns[1] / 1000,
-		(unsigned long long)result->latency_ns[1] / 100 % 10);
+	int64_t posted = (int64_t)RBX_MAX(result->posted, 1u);
+
+	rbx_report_row(table,
+		       (int64_t[]){
+			       (int64_t)result->per_second,
+			       (int64_t)(result->per_second * 100 / single) -
+				       100,
+			       (int64_t)result->work_requests * 1000 / posted,
+			       (int64_t)result->doorbells * 1000 / posted,
+			       (int64_t)result->latency_ns[1] / 100,
+		       },
+		       "%s %s", mode, buffers);
 }
 
-static void workload(const struct rbx_nic_params *params, FILE *out,
-		     const char *name, uint32_t reads)
+static void workload(const struct rbx_setting *setting,
+		     struct rbx_report *report, const char *name,
+		     uint32_t reads)
 {
 	static const struct {
 		const char *name;
@@ -110,31 +115,35 @@ static void workload(const struct rbx_nic_params *params, FILE *out,
 		{ "preMR", RBX_CLIENT_COPIED },
 		{ "dynMR", RBX_CLIENT_MAPPED },
 	};
+	static const struct rbx_report_column columns[] = {
+		{ "requests/s", 0 },
+		{ "over single, %", 0 },
+		{ "work requests of 1000", 0 },
+		{ "doorbells of 1000", 0 },
+		{ "p99 us", 1 },
+	};
+	struct rbx_report_table *table =
+		rbx_report_table(report, "batching", columns, 5,
+				 "%s, %u %% reads", name, reads);
 
 	reads_of_100 = reads;
-	fprintf(out,
-		"\n%s, %u %% reads:\n\n"
-		"| | requests/s | over single | work requests of 1000 | "
-		"doorbells of 1000 | p99 us |\n|---|---|---|---|---|---|\n",
-		name, reads);
 	for (int memory = 0; memory < 2; memory++) {
 		uint64_t single = 1;
 
 		for (uint32_t mode = 0; mode < 4; mode++) {
 			struct rbx_load_result result;
 
-			run(params, mode, memories[memory].buffers, &result);
+			run(setting, mode, memories[memory].buffers, &result);
 			if (mode == 0)
 				single = RBX_MAX(result.per_second, 1u);
-			print(out, modes[mode].name, memories[memory].name,
-			      &result, single);
+			report_mode(table, modes[mode].name,
+				    memories[memory].name, &result, single);
 		}
 	}
 }
 
-int rbx_figure_6(const struct rbx_nic_params *params, FILE *out)
+void rbx_figure_6(const struct rbx_setting *setting, struct rbx_report *report)
 {
-	workload(params, out, "ETC", 95);
-	workload(params, out, "SYS", 75);
-	return 0;
+	workload(setting, report, "ETC", 95);
+	workload(setting, report, "SYS", 75);
 }

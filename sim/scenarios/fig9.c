@@ -20,8 +20,8 @@
 #define PEER_BYTES (16u << 20)
 #define MEASURED_NS 40000000u
 
-static const uint32_t peers[] = { 1, 2, 4, 8, 16, 32, 64 };
-#define PEERS (sizeof(peers) / sizeof(peers[0]))
+static const uint32_t sweep[] = { 1, 2, 4, 8, 16, 32, 64 };
+#define SWEEP (sizeof(sweep) / sizeof(sweep[0]))
 
 static void anywhere(struct rbx_load_thread *thread, struct rbx_target *target)
 {
@@ -37,7 +37,7 @@ static void anywhere(struct rbx_load_thread *thread, struct rbx_target *target)
 		PAGE_BYTES;
 }
 
-static void run(const struct rbx_nic_params *params,
+static void run(const struct rbx_setting *setting,
 		const struct rbx_sim_polling *polling, uint32_t peers_count,
 		struct rbx_load_result *result)
 {
@@ -53,7 +53,7 @@ static void run(const struct rbx_nic_params *params,
 		.peer_bytes = PEER_BYTES,
 	};
 	const struct rbx_load load = {
-		.threads_count = params->cores * 3 / 4,
+		.threads_count = setting->params->cores * 3 / 4,
 		.depth_count = OUTSTANDING,
 		.request_bytes = PAGE_BYTES,
 		.think_ns = THINK_NS,
@@ -61,44 +61,35 @@ static void run(const struct rbx_nic_params *params,
 		.aim = anywhere,
 	};
 
-	rbx_load_run(params, &choices, &load, MEASURED_NS, result);
+	rbx_load_run(setting, &choices, &load, MEASURED_NS, result);
 }
 
-static void print_row(FILE *out, const char *name, const uint64_t *values)
+void rbx_figure_9(const struct rbx_setting *setting, struct rbx_report *report)
 {
-	fprintf(out, "| %s |", name);
-	for (size_t i = 0; i < PEERS; i++)
-		fprintf(out, " %llu |", (unsigned long long)values[i]);
-	fprintf(out, "\n");
-}
+	const uint32_t *peers = setting->nodes_count ? &setting->nodes_count :
+						       sweep;
+	uint32_t count = setting->nodes_count ? 1 : SWEEP;
+	struct rbx_report_column columns[SWEEP] = { 0 };
+	struct rbx_report_table *rates, *cpus;
 
-static void print_head(FILE *out, const char *what)
-{
-	fprintf(out, "\n%s:\n\n| polling |", what);
-	for (size_t i = 0; i < PEERS; i++)
-		fprintf(out, " %u |", peers[i]);
-	fprintf(out, "\n|---|---|---|---|---|---|---|---|\n");
-}
-
-int rbx_figure_9(const struct rbx_nic_params *params, FILE *out)
-{
-	static uint64_t rates[RBX_SIM_POLLINGS_ALL][PEERS];
-	static uint64_t cpu[RBX_SIM_POLLINGS_ALL][PEERS];
-
+	for (uint32_t i = 0; i < count; i++)
+		snprintf(columns[i].name, sizeof(columns[i].name), "%u",
+			 peers[i]);
+	rates = rbx_report_table(report, "polling", columns, count,
+				 "Requests/s with so many peers");
+	cpus = rbx_report_table(report, "polling", columns, count,
+				"CPU %%, of 100 for each core");
 	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++) {
-		for (size_t i = 0; i < PEERS; i++) {
+		int64_t rate[SWEEP], cpu[SWEEP];
+
+		for (uint32_t i = 0; i < count; i++) {
 			struct rbx_load_result result;
 
-			run(params, &rbx_sim_pollings[k], peers[i], &result);
-			rates[k][i] = result.per_second;
-			cpu[k][i] = result.cpu_percent;
+			run(setting, &rbx_sim_pollings[k], peers[i], &result);
+			rate[i] = (int64_t)result.per_second;
+			cpu[i] = (int64_t)result.cpu_percent;
 		}
+		rbx_report_row(rates, rate, "%s", rbx_sim_pollings[k].name);
+		rbx_report_row(cpus, cpu, "%s", rbx_sim_pollings[k].name);
 	}
-	print_head(out, "Requests/s with so many peers");
-	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++)
-		print_row(out, rbx_sim_pollings[k].name, rates[k]);
-	print_head(out, "CPU %, of 100 for each core");
-	for (uint32_t k = 0; k < RBX_SIM_POLLINGS_ALL; k++)
-		print_row(out, rbx_sim_pollings[k].name, cpu[k]);
-	return 0;
 }

@@ -2,32 +2,42 @@
 /*
  * figure.h - scenarios that measure: the papers' figures on a modelled NIC.
  *
- * Each runs its whole sweep and prints a table; the same parameters make the same
- * table, to the last digit. 0, or the exit code of the program.
+ * Each makes a whole sweep and reports tables. The same seed and NIC make the same
+ * tables, to the last digit. A new one is a function and a line in figures.c.
  */
 #ifndef RBX_SIM_FIGURE_H
 #define RBX_SIM_FIGURE_H
 
-#include <stdio.h>
-
 #include "sim/nic/params.h"
+#include "sim/report.h"
+
+/* What it is measured with. */
+struct rbx_setting {
+	const struct rbx_nic_params *params;
+	uint64_t seed;
+	uint32_t nodes_count; /* instead of a sweep over them; 0: the sweep */
+};
 
 struct rbx_figure {
 	const char *name;
 	const char *purpose;
 	const char *generation; /* of NIC, unless another is asked for */
-	int (*run)(const struct rbx_nic_params *params, FILE *out);
+	uint32_t nodes_max; /* 0: it has as many as it has */
+	void (*measure)(const struct rbx_setting *setting,
+			struct rbx_report *report);
 };
 
 extern const struct rbx_figure rbx_figures[];
 extern const uint32_t rbx_figures_count;
 
-int rbx_figure_1(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_2(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_6(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_8(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_9(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_n_to_one(const struct rbx_nic_params *params, FILE *out);
-int rbx_figure_calibrate(const struct rbx_nic_params *params, FILE *out);
+void rbx_figure_calibrate(const struct rbx_setting *setting,
+			  struct rbx_report *report);
+void rbx_figure_1(const struct rbx_setting *setting, struct rbx_report *report);
+void rbx_figure_2(const struct rbx_setting *setting, struct rbx_report *report);
+void rbx_figure_6(const struct rbx_setting *setting, struct rbx_report *report);
+void rbx_figure_8(const struct rbx_setting *setting, struct rbx_report *report);
+void rbx_figure_9(const struct rbx_setting *setting, struct rbx_report *report);
+void rbx_figure_n_to_one(const struct rbx_setting *setting,
+			 struct rbx_report *report);
 
 #endif

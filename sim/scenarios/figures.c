@@ -2,23 +2,24 @@
 /* figures.c - the table of scenarios that measure. */
 #include "sim/scenarios/figure.h"
 
+#include "sim/scenarios/client.h"
+#include "sim/scenarios/rpc.h"
+
 const struct rbx_figure rbx_figures[] = {
-	{ "calibrate-3", "the model beside what was measured of a ConnectX-3",
-	  "connectx3", rbx_figure_calibrate },
-	{ "calibrate-5", "the model beside what was measured of a ConnectX-5",
-	  "connectx5", rbx_figure_calibrate },
+	{ "calibrate", "the model beside what was measured of its NIC",
+	  "connectx3", 0, rbx_figure_calibrate },
 	{ "fig1", "more threads on a queue pair, without a window", "connectx3",
-	  rbx_figure_1 },
-	{ "fig2", "ways of polling on three kinds of load", "connectx3",
+	  0, rbx_figure_1 },
+	{ "fig2", "ways of polling on three kinds of load", "connectx3", 0,
 	  rbx_figure_2 },
-	{ "fig6", "ways of batching on paging, and table I", "connectx3",
+	{ "fig6", "ways of batching on paging, and table I", "connectx3", 0,
 	  rbx_figure_6 },
 	{ "fig8", "threads on four queue pairs, with a window and without",
-	  "connectx3", rbx_figure_8 },
+	  "connectx3", 0, rbx_figure_8 },
 	{ "fig9", "ways of polling, and 1 to 64 peers", "connectx3",
-	  rbx_figure_9 },
-	{ "n-to-one", "many threads ask one: four ways, 1 to 128 connections",
-	  "connectx5", rbx_figure_n_to_one },
+	  RBX_CLIENT_PEERS_MAX, rbx_figure_9 },
+	{ "n-to-one", "many threads ask one, each on its own connection",
+	  "connectx5", RBX_RPC_MACHINES_MAX, rbx_figure_n_to_one },
 };
 
 const uint32_t rbx_figures_count = sizeof(rbx_figures) / sizeof(rbx_figures[0]);

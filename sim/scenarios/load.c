@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "sim/random.h"
+
 #define SAMPLE_NS 10000u
 
 struct rbx_request {
@@ -158,7 +160,8 @@ static enum rbx_sim_step step(struct rbx_sim_thread *base)
 }
 
 static void open_thread(struct rbx_load_thread *thread, uint32_t number,
-			struct rbx_client *client, const struct rbx_load *load)
+			struct rbx_client *client, const struct rbx_load *load,
+			uint64_t seed)
 {
 	uint64_t local = (uintptr_t)client->local->addr +
 			 (uint64_t)number * load->depth_count *
@@ -167,7 +170,7 @@ static void open_thread(struct rbx_load_thread *thread, uint32_t number,
 	thread->client = client;
 	thread->load = load;
 	thread->number = number;
-	rbx_random_seed(&thread->random, number);
+	rbx_sim_random_split(&thread->random, seed, "thread", number);
 	thread->requests =
 		rbx_sim_take(load->depth_count, sizeof(*thread->requests));
 	thread->latencies = rbx_sim_take(1, sizeof(*thread->latencies));
@@ -189,7 +192,7 @@ static void open_thread(struct rbx_load_thread *thread, uint32_t number,
 }
 
 struct totals {
-	uint64_t requests, work_requests, doorbells;
+	uint64_t requests, work_requests, merged, doorbells;
 	uint64_t work_hits, work_misses;
 	struct rbx_sim_cores_counters cores;
 };
@@ -208,6 +211,7 @@ static void sum(const struct rbx_client *client,
 			&client->peers[i].channel.counters;
 
 		totals->work_requests += counters->work_requests;
+		totals->merged += counters->merged_requests;
 		totals->doorbells += counters->doorbells;
 	}
 	totals->work_hits = nic->work_cache.hits;
@@ -223,6 +227,7 @@ static void judge(const struct totals *before, const struct totals *after,
 	result->requests = after->requests - before->requests;
 	result->per_second = result->requests * 1000000 / (measured_ns / 1000);
 	result->work_requests = after->work_requests - before->work_requests;
+	result->posted = result->work_requests + after->merged - before->merged;
 	result->doorbells = after->doorbells - before->doorbells;
 	result->work_misses = misses * 1000 / RBX_MAX(lookups, 1u);
 	result->interrupts =
@@ -271,7 +276,7 @@ static void latencies(struct rbx_load_thread *threads, uint32_t count,
 				RBX_MAX(result->per_second, 1u);
 }
 
-void rbx_load_run(const struct rbx_nic_params *params,
+void rbx_load_run(const struct rbx_setting *setting,
 		  const struct rbx_client_choices *choices,
 		  const struct rbx_load *load, uint64_t measured_ns,
 		  struct rbx_load_result *result)
@@ -284,9 +289,9 @@ void rbx_load_run(const struct rbx_nic_params *params,
 	struct totals before, after;
 
 	all.local_bytes = count * load->depth_count * load->request_bytes;
-	rbx_client_open(&client, params, &all);
+	rbx_client_open(&client, setting->params, &all);
 	for (uint32_t i = 0; i < count; i++)
-		open_thread(&threads[i], i, &client, load);
+		open_thread(&threads[i], i, &client, load, setting->seed);
 	rbx_sim_run_until(measured_ns / 2);
 	sum(&client, threads, count, &before);
 	for (uint32_t i = 0; i < count; i++)

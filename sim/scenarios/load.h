@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "sim/scenarios/client.h"
+#include "sim/scenarios/figure.h"
 
 struct rbx_load_thread;
 
@@ -65,6 +66,7 @@ struct rbx_load_result {
 	uint64_t in_flight; /* requests, on average */
 	uint64_t in_flight_bytes; /* posted, on average */
 	uint64_t in_flight_bytes_peak;
+	uint64_t posted; /* requests, in so many work requests and doorbells */
 	uint64_t work_requests, doorbells;
 	uint64_t work_misses; /* of 1000 lookups of work requests in the NIC */
 	uint64_t interrupts, context_switches;
@@ -72,7 +74,7 @@ struct rbx_load_result {
 };
 
 /* Runs the load for measured_ns, after half as long that is not counted. */
-void rbx_load_run(const struct rbx_nic_params *params,
+void rbx_load_run(const struct rbx_setting *setting,
 		  const struct rbx_client_choices *choices,
 		  const struct rbx_load *load, uint64_t measured_ns,
 		  struct rbx_load_result *result);

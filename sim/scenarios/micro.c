@@ -163,13 +163,13 @@ static void sum(const struct asker *askers, uint32_t count, uint64_t *done_count
 	}
 }
 
-void rbx_micro_run(const struct rbx_nic_params *nic,
+void rbx_micro_run(const struct rbx_setting *setting,
 		   const struct rbx_micro *load,
 		   struct rbx_micro_result *result)
 {
 	uint32_t count = load->machines_count * load->threads_count;
 	struct asker *askers = rbx_sim_take(count, sizeof(*askers));
-	struct rbx_nic_params params = *nic;
+	struct rbx_nic_params params = *setting->params;
 	uint64_t warm_ns = load->measured_ns * WARM_UP_PERCENT / 100;
 	uint64_t done_before, waited_before, done_count, waited_ns;
 	struct rbx_device *server;

@@ -8,7 +8,7 @@
 #define RBX_SIM_MICRO_H
 
 #include "fabric/fabric.h"
-#include "sim/nic/params.h"
+#include "sim/scenarios/figure.h"
 
 struct rbx_micro {
 	uint8_t opcode; /* RBX_OP_WRITE or RBX_OP_READ */
@@ -30,7 +30,7 @@ struct rbx_micro_result {
 };
 
 /* Each thread has a core of its own. */
-void rbx_micro_run(const struct rbx_nic_params *params,
+void rbx_micro_run(const struct rbx_setting *setting,
 		   const struct rbx_micro *load,
 		   struct rbx_micro_result *result);
 

@@ -22,58 +22,52 @@ static const struct {
 	{ "SendSend", false, false },
 };
 
-static void print_head(FILE *out, const char *what, uint32_t response_bytes)
-{
-	fprintf(out, "\nResponses of %u bytes, %s:\n\n| requesters |",
-		response_bytes, what);
-	for (size_t i = 0; i < REQUESTERS; i++)
-		fprintf(out, " %u |", requesters[i]);
-	fprintf(out, "\n|---|---|---|---|---|---|---|---|\n");
-}
-
-static void sweep(const struct rbx_nic_params *params, FILE *out,
+static void sweep(const struct rbx_setting *setting, struct rbx_report *report,
 		  uint32_t response_bytes)
 {
-	struct rbx_rpc_result results[4][REQUESTERS];
+	uint32_t alone = setting->nodes_count * RBX_RPC_MACHINE_THREADS;
+	const uint32_t *counts = alone ? &alone : requesters;
+	uint32_t count = alone ? 1 : REQUESTERS;
+	struct rbx_report_column columns[REQUESTERS] = { 0 };
+	struct rbx_report_table *rates, *times;
 
-	print_head(out, "MB/s", response_bytes);
+	for (uint32_t i = 0; i < count; i++)
+		snprintf(columns[i].name, sizeof(columns[i].name), "%u",
+			 counts[i]);
+	rates = rbx_report_table(report, "requesters", columns, count,
+				 "Responses of %u bytes, MB/s", response_bytes);
+	times = rbx_report_table(report, "requesters", columns, count,
+				 "Responses of %u bytes, ns from request to response",
+				 response_bytes);
 	for (int design = 0; design < 4; design++) {
-		fprintf(out, "| %s |", designs[design].name);
-		for (size_t i = 0; i < REQUESTERS; i++) {
+		int64_t rate[REQUESTERS], time[REQUESTERS];
+
+		for (uint32_t i = 0; i < count; i++) {
 			const struct rbx_rpc rpc = {
 				.request_by_write =
 					designs[design].request_by_write,
 				.response_by_write =
 					designs[design].response_by_write,
-				.requesters_count = requesters[i],
+				.requesters_count = counts[i],
 				.response_bytes = response_bytes,
 				.measured_ns = MEASURED_NS,
 			};
+			struct rbx_rpc_result result;
 
-			rbx_rpc_run(params, &rpc, &results[design][i]);
-			fprintf(out, " %llu |",
-				(unsigned long long)results[design][i]
-						.bytes_per_second /
-					1000000);
+			rbx_rpc_run(setting, &rpc, &result);
+			rate[i] = (int64_t)result.bytes_per_second / 1000000;
+			time[i] = (int64_t)result.latency_ns;
 		}
-		fprintf(out, "\n");
-	}
-	print_head(out, "ns from request to response", response_bytes);
-	for (int design = 0; design < 4; design++) {
-		fprintf(out, "| %s |", designs[design].name);
-		for (size_t i = 0; i < REQUESTERS; i++)
-			fprintf(out, " %llu |",
-				(unsigned long long)results[design][i]
-					.latency_ns);
-		fprintf(out, "\n");
+		rbx_report_row(rates, rate, "%s", designs[design].name);
+		rbx_report_row(times, time, "%s", designs[design].name);
 	}
 }
 
-int rbx_figure_n_to_one(const struct rbx_nic_params *params, FILE *out)
+void rbx_figure_n_to_one(const struct rbx_setting *setting,
+			 struct rbx_report *report)
 {
 	static const uint32_t sizes[] = { 64, 256, 4096, 16384 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		sweep(params, out, sizes[i]);
-	return 0;
+		sweep(setting, report, sizes[i]);
 }

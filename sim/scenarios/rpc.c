@@ -15,7 +15,6 @@
 #include "sim/scenarios/wires.h"
 
 #define REQUEST_BYTES 64u
-#define MACHINE_THREADS 8u /* requesters of a machine */
 #define DEPTH 64u
 #define SIGNAL_EVERY 16u
 #define RECVS 4u
@@ -279,13 +278,13 @@ static void open_responder(struct responder *responder,
 	rbx_sim_thread_wake(&responder->thread);
 }
 
-void rbx_rpc_run(const struct rbx_nic_params *nic, const struct rbx_rpc *rpc,
+void rbx_rpc_run(const struct rbx_setting *setting, const struct rbx_rpc *rpc,
 		 struct rbx_rpc_result *result)
 {
 	uint32_t count = rpc->requesters_count;
 	struct requester *requesters =
 		rbx_sim_take(count, sizeof(*requesters));
-	struct rbx_nic_params params = *nic;
+	struct rbx_nic_params params = *setting->params;
 	uint64_t done_before, waited_before, done_count, waited_ns;
 	struct rbx_device *server, *client = NULL;
 	struct responder responder;
@@ -295,8 +294,8 @@ void rbx_rpc_run(const struct rbx_nic_params *nic, const struct rbx_rpc *rpc,
 	server = rbx_sim_wires_device(0);
 	open_responder(&responder, server, rpc);
 	for (uint32_t i = 0; i < count; i++) {
-		if (i % MACHINE_THREADS == 0)
-			client = rbx_sim_wires_device(i / MACHINE_THREADS + 1);
+		if (i % RBX_RPC_MACHINE_THREADS == 0)
+			client = rbx_sim_wires_device(i / RBX_RPC_MACHINE_THREADS + 1);
 		open_requester(&requesters[i], rpc, client, server, &responder,
 			       &responder.ends[i]);
 	}

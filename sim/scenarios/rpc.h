@@ -7,7 +7,10 @@
 #ifndef RBX_SIM_RPC_H
 #define RBX_SIM_RPC_H
 
-#include "sim/nic/params.h"
+#include "sim/scenarios/figure.h"
+
+#define RBX_RPC_MACHINE_THREADS 8u /* requesters of a machine */
+#define RBX_RPC_MACHINES_MAX 31u /* and a responder: as many threads as cores */
 
 struct rbx_rpc {
 	bool request_by_write, response_by_write;
@@ -22,7 +25,7 @@ struct rbx_rpc_result {
 	uint64_t latency_ns; /* on average */
 };
 
-void rbx_rpc_run(const struct rbx_nic_params *params, const struct rbx_rpc *rpc,
+void rbx_rpc_run(const struct rbx_setting *setting, const struct rbx_rpc *rpc,
 		 struct rbx_rpc_result *result);
 
 #endif

@@ -2,47 +2,41 @@
 /*
  * wires.c - see wires.h.
  *
- * Memory lies where it lay in every other run: the order of work requests goes by
- * remote address, so addresses are part of what is decided.
+ * Memory lies where it lay in every other run (host/memory.c): the order of work
+ * requests goes by remote address, so addresses are part of what is decided.
  */
 #include "sim/scenarios/wires.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "sim/fail.h"
 #include "sim/nic/cq.h"
 #include "sim/nic/qp.h"
 #include "sim/sites.h"
 
 #define BLOCKS_MAX 4096u
 
-#define RANGE_FIRST 0x210000000000u
-/* And a gap: what lies in two blocks is not merged. */
-#define ALIGNED_TO (1ull << 16)
-
 static struct block {
 	void *addr;
 	size_t bytes;
 } blocks[BLOCKS_MAX];
-static uint64_t next_addr;
-static uint32_t block_count, node_count;
+static uint32_t block_count, device_count;
+static struct rbx_device *devices[RBX_NIC_NODES_MAX];
+static struct rbx_sim_wires_totals totals;
 
 void *rbx_sim_take(size_t count, size_t bytes)
 {
 	void *memory = calloc(count, bytes);
 
-	if (!memory) {
-		fprintf(stderr, "no memory for %zu times %zu bytes\n", count,
-			bytes);
-		exit(1);
-	}
+	if (!memory)
+		rbx_sim_fail("memory", "there are no %zu times %zu bytes",
+			     count, bytes);
 	return memory;
 }
 
 void rbx_sim_wires_begin(const struct rbx_nic_params *params)
 {
-	next_addr = RANGE_FIRST;
 	rbx_sim_events_reset();
 	rbx_sim_sites_reset(0);
 	rbx_sim_cores_begin(params);
@@ -51,31 +45,22 @@ void rbx_sim_wires_begin(const struct rbx_nic_params *params)
 
 struct rbx_device *rbx_sim_wires_device(uint32_t node)
 {
-	struct rbx_device *device;
+	struct rbx_device **device = &devices[device_count];
 
+	RBX_ASSERT(device_count++ < RBX_NIC_NODES_MAX);
 	rbx_sim_on_node(node);
-	node_count = RBX_MAX(node_count, node + 1);
-	if (rbx_nic_open(NULL, &device, NULL)) {
-		fprintf(stderr, "no memory for a model NIC\n");
-		exit(1);
-	}
-	return device;
+	if (rbx_nic_open(NULL, device, NULL))
+		rbx_sim_fail("memory", "there is none for a model NIC");
+	return *device;
 }
 
 static void *take_block(size_t bytes)
 {
-	void *wanted = (void *)(uintptr_t)next_addr;
-	void *addr = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-				  MAP_FIXED_NOREPLACE,
-			  -1, 0);
+	void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (addr != wanted || block_count == BLOCKS_MAX) {
-		fprintf(stderr, "no memory of %zu bytes at %p\n", bytes,
-			wanted);
-		exit(1);
-	}
-	next_addr += (bytes + 2 * ALIGNED_TO - 1) / ALIGNED_TO * ALIGNED_TO;
+	if (addr == MAP_FAILED || block_count == BLOCKS_MAX)
+		rbx_sim_fail("memory", "there are no %zu bytes", bytes);
 	blocks[block_count++] = (struct block){ addr, bytes };
 	return addr;
 }
@@ -117,11 +102,10 @@ void rbx_sim_wires_connect(struct rbx_device *one,
 	if (!err)
 		err = rbx_nic_qp_create(rbx_nic_device_of(other), other_init,
 					&ends[1], NULL);
-	if (err) {
-		fprintf(stderr, "the NIC has no such queue pairs, or too few "
-				"(qp_max, send_wr_max, recv_wr_max)\n");
-		exit(1);
-	}
+	if (err)
+		rbx_sim_fail("device",
+			     "the NIC has no such queue pairs, or too few "
+			     "(qp_max, send_wr_max, recv_wr_max)");
 	rbx_nic_qp_join(ends[0], ends[1]);
 	*one_qp = &ends[0]->base;
 	*other_qp = &ends[1]->base;
@@ -129,12 +113,25 @@ void rbx_sim_wires_connect(struct rbx_device *one,
 
 void rbx_sim_wires_end(void)
 {
-	for (uint32_t node = 0; node < node_count; node++)
-		rbx_nic_node_stop(node);
+	totals.events += rbx_sim_events_run();
+	totals.virtual_ns += rbx_sim_now();
+	for (uint32_t i = 0; i < device_count; i++) {
+		struct rbx_nic_device *device = rbx_nic_device_of(devices[i]);
+
+		totals.work_requests += device->work_requests;
+		rbx_nic_node_stop(device->node);
+	}
 	/* While those still are whose events are queued. */
 	rbx_sim_events_reset();
-	while (block_count-- > 0)
-		munmap(blocks[block_count].addr, blocks[block_count].bytes);
-	block_count = 0;
-	node_count = 0;
+	while (block_count != 0) {
+		const struct block *block = &blocks[--block_count];
+
+		munmap(block->addr, block->bytes);
+	}
+	device_count = 0;
+}
+
+const struct rbx_sim_wires_totals *rbx_sim_wires_totals(void)
+{
+	return &totals;
 }

@@ -32,7 +32,16 @@ void rbx_sim_wires_connect(struct rbx_device *one,
 /* Ends all. */
 void rbx_sim_wires_end(void);
 
-/* calloc() that ends the program where it fails. */
+/* Of all that have ended, since the process began. */
+struct rbx_sim_wires_totals {
+	uint64_t events;
+	uint64_t virtual_ns;
+	uint64_t work_requests;
+};
+
+const struct rbx_sim_wires_totals *rbx_sim_wires_totals(void);
+
+/* calloc() that ends the run where it fails. */
 void *rbx_sim_take(size_t count, size_t bytes);
 
 #endif
