@@ -3,7 +3,7 @@
 
 import subprocess
 
-from paper import NATIVE, NotAvailable, canvas
+from paper import NATIVE, NotAvailable, Verdict, canvas
 from runner import Failed
 
 TITLE = "Figure 5b: copying against registering, user space"
@@ -38,7 +38,7 @@ def draw(figure, data):
 
 def judge(data):
     found = data["break_even_bytes"]
-    if found is None:
-        return False, "Copying was cheaper at every length."
-    return True, (f"The threshold is {found:,} bytes on the device \"{data['device']}\" of "
-                  f"{data['fabric']}. Registering pins nothing there, so a NIC's lies higher.")
+    text = "Copying was cheaper at every length." if found is None else (
+        f"The threshold is {found:,} bytes on the device \"{data['device']}\" of "
+        f"{data['fabric']}. Registering pins nothing there, so a NIC's lies higher.")
+    return [Verdict("there is a threshold", found is not None, text)]

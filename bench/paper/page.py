@@ -16,14 +16,21 @@ code { background: #f2f2f2; padding: .1em .3em; }
 """
 
 HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>RDMAbox: the paper's figures</title>
+<html lang="en"><head><meta charset="utf-8"><title>RDMAbox: the papers' figures</title>
 <style>{style}</style></head><body>
-<h1>The paper's figures, taken here</h1>
+<h1>The papers' figures, taken here</h1>
 <p>RDMAbox {version}, {date}, {runs}. Nobody had an RDMA NIC for this: each figure says on which
-fabric it was taken, and a claim that held there was not thereby shown to hold on a NIC. Numbers
-of different fabrics cannot be compared. All of it, with the numbers as JSON: <code>{command}</code>
+fabric it was taken, and a claim that held there was not thereby shown to hold on a NIC; the
+modelled one has its numbers, and what of them is assumed, in sim/nic/generations. Numbers of
+different fabrics cannot be compared. All of it, with the numbers as JSON: <code>{command}</code>
 </p>
 """
+
+
+def verdict_text(verdict):
+    css, word = ("held", "held") if verdict.held else ("not-held", "did not hold")
+    return (f'<li>{html.escape(verdict.claim)}: <strong class="{css}">{word}.</strong> '
+            f'{html.escape(verdict.found)}</li>\n')
 
 
 def taken(shot):
@@ -31,10 +38,9 @@ def taken(shot):
     text = FABRIC_TEXT[shot["fabric"]]
     if "reason" in shot:
         return f'<p class="missing">On {text}: not taken. {html.escape(shot["reason"])}</p>\n'
-    css, word = ("held", "held") if shot["held"] else ("not-held", "did not hold")
-    return (f'<p>On {text}: <strong class="{css}">{word}.</strong> '
-            f'{html.escape(shot["found"])}</p>\n'
-            f'<img src="{shot["image"]}" alt="{html.escape(shot["found"], quote=True)}">\n'
+    return (f'<p>On {text}:</p>\n'
+            f'<ul>\n{"".join(map(verdict_text, shot["verdicts"]))}</ul>\n'
+            f'<img src="{shot["image"]}" alt="the figure on {html.escape(text, quote=True)}">\n'
             f'<p><a href="{shot["data"]}">the numbers</a></p>\n')
 
 

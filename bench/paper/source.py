@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the figures get their numbers: the question programs, and single runs."""
+"""Where the figures get their numbers: question programs, the simulator, single runs."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class Source:
         self.options = options
         self.machine = runner.Machine(options)
         self.answers = {}
-        self.commands = []
+        self.simulations = {}
 
     def question(self, name, on, *words):
         """The cases of one question program; asked once, however often it is wanted."""
@@ -44,6 +44,22 @@ class Source:
             why = done.stderr.strip().splitlines() or ["no reason given"]
             raise NotAvailable(f"bench/{name}: {why[-1]}")
         return json.loads(done.stdout)["cases"]
+
+    def simulated(self, scenario, title):
+        """{row: {column: value}} of the one table whose title begins so; run once."""
+        if scenario not in self.simulations:
+            command = [self.machine.program("cli", "rdmabox"), "sim", "--scenario", scenario,
+                       "--json", "-"]
+            print(f"  {' '.join(command)}", file=sys.stderr)
+            done = subprocess.run(command, capture_output=True, text=True,
+                                  timeout=QUESTION_LIMIT_S, check=False)
+            if done.returncode:
+                why = done.stderr.strip().splitlines() or ["it failed"]
+                raise NotAvailable(f"rdmabox sim --scenario {scenario}: {why[-1]}")
+            self.simulations[scenario] = json.loads(done.stdout)["tables"]
+        (table,) = [table for table in self.simulations[scenario]
+                    if table["title"].startswith(title)]
+        return table["rows"]
 
     def require(self, option, what):
         """`rdmabox bench` of this build has to know an option."""

@@ -25,7 +25,7 @@ figures()
 }
 
 figures --list || fault "--list failed"
-for name in figure1 figure2 figure5b figure6 table1 figure7 figure8 figure9; do
+for name in figure1 figure2 figure5b figure6 table1 figure7 figure8 figure9 patterns5; do
 	grep -q "^$name " "$scratch/out" || fault "--list has no $name"
 done
 /usr/bin/python3 -c 'import matplotlib' 2>/dev/null || exit 77
@@ -34,11 +34,20 @@ figures --build "$scratch" --out "$scratch/page"
 [ $? = 2 ] && [ "$(wc -l <"$scratch/err")" = 1 ] || fault "a missing build is not said in a line"
 
 cpu=$(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')
-figures --quick --runtime 0.05 --repeats 1 --no-lab --cpus "$cpu,$cpu" --build "$build" \
-	--out "$scratch/page" --only figure1 --only figure6 --only table1 --only figure7 ||
-	fault "exit code $?"
+figures --quick --runtime 0.05 --repeats 1 --on native --on sim --cpus "$cpu,$cpu" \
+	--build "$build" --out "$scratch/page" \
+	--only figure1 --only figure6 --only table1 --only figure7 || fault "exit code $?"
 for name in figure1 figure6 table1 figure7; do
 	grep -q "id=\"$name\"" "$scratch/page/index.html" || fault "the page has no $name"
-	[ -s "$scratch/page/$name-native.png" ] || fault "no picture of $name"
-	grep -q '[0-9]' "$scratch/page/$name-native.json" || fault "no numbers of $name"
+	for fabric in native sim; do
+		[ -s "$scratch/page/$name-$fabric.png" ] || fault "no picture of $name on $fabric"
+		grep -q '[0-9]' "$scratch/page/$name-$fabric.json" ||
+			fault "no numbers of $name on $fabric"
+		grep -qE "^$name $fabric: .*: (held|did not hold): " "$scratch/out" ||
+			fault "no verdict on $name on $fabric"
+	done
 done
+# On a model this is so on every machine.
+grep -q '^figure1 sim: a peak, then a fall: held' "$scratch/out" || fault "figure 1 has no peak"
+grep -q '<li>a peak, then a fall: <strong class="held">' "$scratch/page/index.html" ||
+	fault "the page has not the verdict on figure 1"
