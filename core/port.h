@@ -15,6 +15,7 @@
  *   rbx_port_fill(to, byte, n)   memset
  *   rbx_port_equal(a, b, n)      memcmp() == 0
  *   rbx_port_crc32c(crc, p, n)   Castagnoli CRC over n bytes, from crc
+ *   rbx_port_hmac_sha256()       declared below, a file of the port's own
  *   the atomics below
  *
  * The atomics are the few that the core's lock-free parts are built of. Each
@@ -37,6 +38,13 @@
 
 #include "port_os.h"
 
+/* HMAC-SHA256 of a text, by the system's library: this project makes no hashes
+ * of its own. It may block. Where it fails nobody can guess what it returns. */
+#define RBX_HMAC_BYTES 32u
+void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
+			  const uint8_t *text, size_t text_bytes,
+			  uint8_t mac[RBX_HMAC_BYTES]);
+
 /* An invariant on the way of every request: looked at where RBX_DEBUG is defined,
  * as in the builds that are tested; a release does not pay for it. */
 #ifdef RBX_DEBUG
@@ -52,7 +60,7 @@
 
 /* A function that is not on the way of what goes well: the compiler keeps it, and
  * what it needs, out of that way. */
-#define RBX_RARE __attribute__((cold, noinline))
+#define RBX_RARE __attribute__((__cold__, __noinline__))
 
 #define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define RBX_MAX(a, b) ((a) > (b) ? (a) : (b))

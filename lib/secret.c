@@ -6,10 +6,6 @@
  * that everybody on the machine can read is none, and saying so at the start is
  * kinder than failing an audit later. Copies of secrets are wiped when they are
  * done with.
- *
- * All proofs are HMAC-SHA256(root, label || transcript || more) with a label
- * of its own for each use, ended by a zero byte, so that no proof can be taken
- * for another one.
  */
 #include "lib/secret.h"
 
@@ -22,8 +18,6 @@
 #include <unistd.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "lib/error.h"
 
@@ -124,116 +118,12 @@ void rbx_secret_free(struct rbx_secret *secret)
 	free(secret);
 }
 
-/* ---- Proofs ------------------------------------------------------------------*/
-
-void rbx_transcript_make(struct rbx_transcript *transcript,
-			 const struct rbx_wire_message *hello,
-			 const struct rbx_wire_message *challenge)
-{
-	size_t hello_bytes;
-
-	RBX_ASSERT(hello->type == RBX_WIRE_HELLO);
-	RBX_ASSERT(challenge->type == RBX_WIRE_CHALLENGE);
-	hello_bytes = rbx_wire_encode(hello, transcript->bytes);
-	transcript->length_bytes =
-		hello_bytes +
-		rbx_wire_encode(challenge, transcript->bytes + hello_bytes);
-}
-
 struct rbx_root rbx_root_of_secret(const struct rbx_secret *secret)
 {
 	/* Without secret the key is empty; the pointer must not be NULL. */
 	if (!secret)
 		return (struct rbx_root){ (const uint8_t *)"", 0 };
 	return (struct rbx_root){ secret->bytes, secret->length_bytes };
-}
-
-struct rbx_root rbx_root_of_key(const struct rbx_key *key)
-{
-	return (struct rbx_root){ key->bytes, sizeof(key->bytes) };
-}
-
-#define LABEL_BYTES_MAX 32
-
-static void prove(struct rbx_root root, const char *label,
-		  const struct rbx_transcript *transcript, const uint8_t *more,
-		  size_t more_bytes, uint8_t proof[RBX_WIRE_PROOF_BYTES])
-{
-	uint8_t text[LABEL_BYTES_MAX + sizeof(transcript->bytes) +
-		     RBX_WIRE_MESSAGE_BYTES_MAX];
-	size_t length_bytes = strlen(label) + 1;
-	unsigned int proof_bytes = 0;
-
-	RBX_ASSERT(length_bytes <= LABEL_BYTES_MAX);
-	RBX_ASSERT(more_bytes <= RBX_WIRE_MESSAGE_BYTES_MAX);
-	memcpy(text, label, length_bytes);
-	if (transcript) {
-		memcpy(text + length_bytes, transcript->bytes,
-		       transcript->length_bytes);
-		length_bytes += transcript->length_bytes;
-	}
-	if (more_bytes)
-		memcpy(text + length_bytes, more, more_bytes);
-	length_bytes += more_bytes;
-	if (!HMAC(EVP_sha256(), root.bytes, (int)root.length_bytes, text,
-		  length_bytes, proof, &proof_bytes) ||
-	    proof_bytes != RBX_WIRE_PROOF_BYTES)
-		abort(); /* an unproved peer must never pass for a proved one */
-}
-
-void rbx_proof_of_client(struct rbx_root root,
-			 const struct rbx_transcript *transcript,
-			 uint8_t proof[RBX_WIRE_PROOF_BYTES])
-{
-	prove(root, "rdmabox client proof", transcript, NULL, 0, proof);
-}
-
-void rbx_proof_of_server(struct rbx_root root,
-			 const struct rbx_transcript *transcript,
-			 const struct rbx_wire_message *welcome,
-			 uint8_t proof[RBX_WIRE_PROOF_BYTES])
-{
-	struct rbx_wire_message unproved = *welcome;
-	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
-	size_t length_bytes;
-
-	RBX_ASSERT(welcome->type == RBX_WIRE_WELCOME);
-	memset(unproved.welcome.proof, 0, sizeof(unproved.welcome.proof));
-	length_bytes = rbx_wire_encode(&unproved, bytes);
-	prove(root, "rdmabox server proof", transcript, bytes, length_bytes,
-	      proof);
-}
-
-void rbx_key_of_session(struct rbx_root root,
-			const struct rbx_transcript *transcript,
-			struct rbx_key *key)
-{
-	prove(root, "rdmabox session key", transcript, NULL, 0, key->bytes);
-}
-
-void rbx_key_of_connection(struct rbx_root root,
-			   const struct rbx_transcript *transcript,
-			   struct rbx_key *key)
-{
-	prove(root, "rdmabox connection key", transcript, NULL, 0, key->bytes);
-}
-
-void rbx_proof_of_attach(const struct rbx_key *connection_key,
-			 const struct rbx_wire_attach *attach,
-			 uint8_t mac[RBX_WIRE_MAC_BYTES])
-{
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
-	uint8_t proof[RBX_WIRE_PROOF_BYTES];
-
-	rbx_wire_attach_encode(attach, bytes);
-	prove(rbx_root_of_key(connection_key), "rdmabox queue pair", NULL,
-	      bytes, RBX_WIRE_ATTACH_SIGNED_BYTES, proof);
-	memcpy(mac, proof, RBX_WIRE_MAC_BYTES);
-}
-
-bool rbx_proof_equal(const uint8_t *a, const uint8_t *b, size_t length_bytes)
-{
-	return CRYPTO_memcmp(a, b, length_bytes) == 0;
 }
 
 int rbx_random(void *buf, size_t length_bytes)
