@@ -61,7 +61,7 @@ int rbx_session_connection_start(struct rbx_session *session, struct rbx_qp *qp)
 	session->generation = ++session->set->last_generation;
 	session->sends_busy = 0;
 	session->last_request_id = 0;
-	session->heartbeat_id = 0;
+	session->lease.heartbeat_is_out = false;
 	for (slot = 0; slot < RBX_SESSION_RECEIVES; slot++) {
 		err = receive_post(session, slot);
 		if (err) {
@@ -280,14 +280,14 @@ static void message_handle(struct rbx_session *session,
 	    !session->call_answered) {
 		session->answer = *message;
 		session->call_answered = true;
-		session->answered_ns = RBX_MAX(session->answered_ns,
-					       session->call_sent_ns);
+		rbx_lease_answered(&session->lease, session->call_sent_ns);
 		pthread_cond_broadcast(&session->changed);
 	} else if (message->type == RBX_WIRE_HEARTBEAT_REPLY &&
+		   session->lease.heartbeat_is_out &&
 		   message->request_id == session->heartbeat_id) {
-		session->heartbeat_id = 0;
-		session->answered_ns = RBX_MAX(session->answered_ns,
-					       session->heartbeat_sent_ns);
+		session->lease.heartbeat_is_out = false;
+		rbx_lease_answered(&session->lease,
+				   session->lease.heartbeat_ns);
 	} else if (message->type == RBX_WIRE_SLAB_EVICT &&
 		   session->status == RBX_SESSION_UP) {
 		tell_evict(session, &message->evict);
@@ -326,7 +326,7 @@ static void receive_completed(struct rbx_session *session, uint32_t slot,
 		return;
 	}
 	RBX_ASSERT(session->generation == generation);
-	session->heard_ns = rbx_now_ns();
+	session->lease.heard_ns = rbx_now_ns();
 	message_handle(session, &message);
 }
 

@@ -109,9 +109,9 @@ static void session_up(struct rbx_session *session, struct rbx_root root,
 	}
 	RBX_STORE_RELAXED(&session->free_bytes, welcome->free_bytes);
 	/* The server's lease runs from AUTH, at the earliest. */
-	session->answered_ns = session->call_sent_ns;
-	session->heard_ns = rbx_now_ns();
-	session->heartbeat_sent_ns = session->heard_ns;
+	session->lease.timeout_ns = set->options.peer_timeout_ms * 1000000ull;
+	session->lease.lease_ns = session->welcome.lease_ms * 1000000ull;
+	rbx_lease_begin(&session->lease, session->call_sent_ns, rbx_now_ns());
 	if (session->status == RBX_SESSION_HANDSHAKE) {
 		session->status = RBX_SESSION_UP;
 		session->receipt_owed = true; /* the server awaits it */

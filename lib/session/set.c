@@ -6,13 +6,7 @@
  * has arrived comes before the timers, and these go by a time at which all of it
  * had yet to be read: a process that is stopped for a while, wherever that is,
  * reads its mail before it counts anybody as dead.
- *
- * Timers of a session that is up, with T the peer timeout and L the lease:
- * - a heartbeat each min(T, L) / 4;
- * - nothing heard for T, and a heartbeat without answer: lost;
- * - nothing that was sent in the last L / 2 has been answered: lost. The server
- *   counts L from when it heard of us, which is later than when we sent; so we
- *   stop at half the term even if our clock runs at half the server's speed.
+ * What they mean is decided by core/lease.h.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,48 +30,39 @@ void rbx_session_set_wake(struct rbx_session_set *set)
 	(void)ignored;
 }
 
-static uint64_t interval_ns(const struct rbx_session *session)
+static void heartbeat_send(struct rbx_session *session, uint64_t now_ns)
 {
-	return RBX_MIN(session->set->options.peer_timeout_ms,
-		       session->welcome.lease_ms) *
-	       1000000ull / 4;
-}
+	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
 
-/* What has happened since the clock was read happened just now. */
-static uint64_t since_ns(uint64_t now_ns, uint64_t then_ns)
-{
-	return now_ns > then_ns ? now_ns - then_ns : 0;
+	if (session->sends_busy & 1u << RBX_SESSION_SEND_HEARTBEAT)
+		return;
+	session->lease.heartbeat_ns = now_ns;
+	session->lease.heartbeat_is_out = true;
+	session->heartbeat_id = session->last_request_id + 1;
+	rbx_session_send(session, RBX_SESSION_SEND_HEARTBEAT, &heartbeat);
 }
 
 /* Returns when it wants to be looked at again. */
 static uint64_t session_tick(struct rbx_session *session, uint64_t now_ns)
 {
-	uint32_t timeout_ms = session->set->options.peer_timeout_ms;
-	uint64_t half_lease_ns = session->welcome.lease_ms * 1000000ull / 2;
-	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
-	const uint32_t busy_bit = 1u << RBX_SESSION_SEND_HEARTBEAT;
+	uint64_t at_ns;
 
-	if (since_ns(now_ns, session->answered_ns) >= half_lease_ns) {
+	switch (rbx_lease_next(&session->lease, now_ns, &at_ns)) {
+	case RBX_LEASE_WAIT:
+		break;
+	case RBX_LEASE_HEARTBEAT:
+		heartbeat_send(session, now_ns);
+		break;
+	case RBX_LEASE_SILENT:
+		rbx_session_lose(session, "no answer for %u ms",
+				 session->set->options.peer_timeout_ms);
+		break;
+	case RBX_LEASE_OVER:
 		rbx_session_lose(session, "no answer for half the lease (%u ms)",
 				 session->welcome.lease_ms / 2);
-		return UINT64_MAX;
+		break;
 	}
-	if (session->heartbeat_id &&
-	    since_ns(now_ns, session->heard_ns) >= timeout_ms * 1000000ull &&
-	    since_ns(now_ns, session->heartbeat_sent_ns) >=
-		    interval_ns(session)) {
-		rbx_session_lose(session, "no answer for %u ms", timeout_ms);
-		return UINT64_MAX;
-	}
-	if (since_ns(now_ns, session->heartbeat_sent_ns) < interval_ns(session))
-		return session->heartbeat_sent_ns + interval_ns(session);
-	if (!session->heartbeat_id && !(session->sends_busy & busy_bit)) {
-		session->heartbeat_sent_ns = now_ns;
-		session->heartbeat_id = session->last_request_id + 1;
-		rbx_session_send(session, RBX_SESSION_SEND_HEARTBEAT,
-				 &heartbeat);
-	}
-	return now_ns + interval_ns(session) / 4;
+	return at_ns;
 }
 
 /* Losses and timers of all sessions. Returns when the next one is due. */

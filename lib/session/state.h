@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 
+#include "core/lease.h"
 #include "core/mailbox.h"
 #include "lib/secret.h"
 #include "lib/session/session.h"
@@ -85,11 +86,8 @@ struct rbx_session {
 	bool call_answered;
 	struct rbx_wire_message answer;
 
-	uint64_t heartbeat_id; /* of the one under way; 0: none */
-	uint64_t heartbeat_sent_ns;
-	uint64_t heard_ns; /* when the last message came */
-	uint64_t answered_ns; /* when we sent the last request that has been
-				 answered: the server heard of us later */
+	uint64_t heartbeat_id; /* of the last one */
+	struct rbx_lease lease; /* of a session that is up */
 
 	struct rbx_mailbox mailbox;
 	struct rbx_session_listener listener;

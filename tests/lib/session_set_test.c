@@ -48,7 +48,7 @@ static int arm_and_note(struct rbx_cq *cq)
 /* Whether the answer to a heartbeat is there. The set's lock is held. */
 static bool answer_is_kept(void)
 {
-	if (!stop.set->sessions[0] || !stop.set->sessions[0]->heartbeat_id)
+	if (!stop.set->sessions[0] || !stop.set->sessions[0]->lease.heartbeat_is_out)
 		return false;
 	for (int i = 0; i < stop.kept_count; i++)
 		if (stop.kept[i].opcode == RBX_OP_RECV)
