@@ -15,10 +15,7 @@
 #include "lib/session/state.h"
 #include "wire/attach.h"
 #include "wire/reason.h"
-
-/* What a slab may be, so that nobody computes with nonsense. */
-#define SLAB_BYTES_MIN RBX_PAGE_BYTES
-#define SLAB_BYTES_MAX (1ull << 40)
+#include "wire/terms.h"
 
 int rbx_session_connect(struct rbx_session *session,
 			const struct rbx_qp_init *init,
@@ -81,16 +78,10 @@ static bool welcome_makes_sense(const struct rbx_session *session,
 				const struct rbx_wire_message *challenge,
 				bool resume)
 {
-	if (!welcome->session_id || !welcome->lease_ms ||
-	    welcome->incarnation != challenge->challenge.incarnation ||
-	    welcome->slab_bytes < SLAB_BYTES_MIN ||
-	    welcome->slab_bytes > SLAB_BYTES_MAX ||
-	    welcome->slab_bytes % RBX_PAGE_BYTES)
-		return false;
-	return !resume ||
-	       (welcome->session_id == session->welcome.session_id &&
-		welcome->incarnation == session->welcome.incarnation &&
-		welcome->slab_bytes == session->welcome.slab_bytes);
+	return rbx_wire_welcome_makes_sense(welcome,
+					    challenge->challenge.incarnation) &&
+	       (!resume ||
+		rbx_wire_welcome_is_same(welcome, &session->welcome));
 }
 
 /* The server has proved itself: from here on the session is up. */

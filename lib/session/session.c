@@ -17,6 +17,7 @@
 #include "lib/loopback.h"
 #include "lib/session/state.h"
 #include "wire/attach.h"
+#include "wire/terms.h"
 
 /* How long close() waits for the server to take leave. */
 #define BYE_MS 1000
@@ -222,16 +223,6 @@ static int call(struct rbx_session *session, struct rbx_wire_message *message,
 	return err;
 }
 
-static bool grant_makes_sense(const struct rbx_session *session,
-			      const struct rbx_wire_message *answer)
-{
-	const struct rbx_wire_grant *grant = &answer->grant;
-
-	return grant->slab_id &&
-	       grant->length_bytes == session->welcome.slab_bytes &&
-	       grant->remote_addr <= UINT64_MAX - grant->length_bytes;
-}
-
 /* With the grant is noted, before any resume, that it has come. */
 static int map_call(struct rbx_session *session,
 		    struct rbx_wire_message *answer)
@@ -241,7 +232,8 @@ static int map_call(struct rbx_session *session,
 
 	pthread_mutex_lock(&session->call_lock);
 	err = rbx_session_call(session, &message, RBX_WIRE_SLAB_GRANT, answer);
-	if (!err && !grant_makes_sense(session, answer))
+	if (!err && !rbx_wire_grant_makes_sense(&answer->grant,
+					        session->welcome.slab_bytes))
 		err = rbx_error(-EPROTO, "%s lends a slab that cannot be",
 				session->address);
 	if (!err)

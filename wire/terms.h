@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * terms.h - whether what a server says of itself and of its slabs can be true.
+ *
+ * decode() knows what a field may say at all; here stands what a client must
+ * have found before it computes with the numbers of a server that it trusts to
+ * have the secret, and not to have no faults.
+ */
+#ifndef RBX_WIRE_TERMS_H
+#define RBX_WIRE_TERMS_H
+
+#include "wire/message.h"
+
+/* What a slab may be: whole pages, up to 1 TiB. */
+#define RBX_WIRE_SLAB_UNIT_BYTES 4096u
+#define RBX_WIRE_SLAB_BYTES_MAX (1ull << 40)
+
+/* The terms of a session, of a server that said this incarnation before. */
+static inline bool
+rbx_wire_welcome_makes_sense(const struct rbx_wire_welcome *welcome,
+			     uint64_t incarnation)
+{
+	return welcome->session_id && welcome->lease_ms &&
+	       welcome->incarnation == incarnation && welcome->slab_bytes &&
+	       welcome->slab_bytes <= RBX_WIRE_SLAB_BYTES_MAX &&
+	       welcome->slab_bytes % RBX_WIRE_SLAB_UNIT_BYTES == 0;
+}
+
+/* Whether a resume found the same session. */
+static inline bool
+rbx_wire_welcome_is_same(const struct rbx_wire_welcome *welcome,
+			 const struct rbx_wire_welcome *before)
+{
+	return welcome->session_id == before->session_id &&
+	       welcome->incarnation == before->incarnation &&
+	       welcome->slab_bytes == before->slab_bytes;
+}
+
+static inline bool rbx_wire_grant_makes_sense(const struct rbx_wire_grant *grant,
+					      uint64_t slab_bytes)
+{
+	return grant->slab_id && grant->length_bytes == slab_bytes &&
+	       grant->remote_addr <= UINT64_MAX - grant->length_bytes;
+}
+
+#endif
