@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * module.c - rdmabox.ko is loaded and unloaded.
+ */
+#include <linux/module.h>
+
+#include "kernel/lib/hmac.h"
+#include "kernel/selftest.h"
+
+static bool selftest;
+module_param(selftest, bool, 0444);
+MODULE_PARM_DESC(selftest, "test the core in this kernel before it is used");
+
+static int __init rdmabox_init(void)
+{
+	int err = rbx_hmac_open();
+
+	if (err)
+		return err;
+	if (selftest)
+		err = rbx_selftest();
+	if (err)
+		rbx_hmac_close();
+	return err;
+}
+
+static void __exit rdmabox_exit(void)
+{
+	rbx_hmac_close();
+}
+
+module_init(rdmabox_init);
+module_exit(rdmabox_exit);
+
+MODULE_DESCRIPTION("RDMAbox: remote memory, merged, chained and paced");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_SOFTDEP("pre: hmac sha256");

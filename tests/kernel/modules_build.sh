@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The kernel modules build without a warning against the headers of one kernel of
+# the lab.
+#
+# Usage: tests/kernel/modules_build.sh BUILD SERIES
+# The modules are left in BUILD/modules-SERIES. Exit code 77 where there are no
+# headers.
+
+top=$(dirname "$(readlink -f "$0")")/../..
+build=$1
+series=$2
+lab_dir=${RDMABOX_LAB_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rdmabox-lab}
+headers=$lab_dir/kernel-$series/headers/build
+dir=$build/modules-$series
+
+if [ ! -e "$headers/Makefile" ]; then
+	echo "skipped: no headers of kernel $series in $lab_dir; lab/prepare gets them"
+	exit 77
+fi
+mkdir -p "$dir"
+"$top/kernel/build" "$headers" "$dir" 2>&1 | tee "$dir/log"
+[ "${PIPESTATUS[0]}" = 0 ] || exit 1
+if grep -E '(warning|WARNING):' "$dir/log"; then
+	# So that the next run says it again.
+	find "$dir" -name '*.o' -delete
+	exit 1
+fi
