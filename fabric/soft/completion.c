@@ -155,6 +155,7 @@ void soft_cq_release(struct soft_cq *cq, struct soft_qp *qp, uint32_t count)
 static void cq_announce_locked(struct soft_cq *cq)
 {
 	eventfd_write(cq->wake_fd, 1);
+	cq->announced = true;
 	cq->armed = false;
 }
 
@@ -259,7 +260,13 @@ int soft_arm(struct rbx_cq *base)
 
 void soft_consume_events(struct rbx_cq *base)
 {
+	struct soft_cq *cq = soft_cq_of(base);
 	eventfd_t value;
 
-	eventfd_read(soft_cq_of(base)->wake_fd, &value);
+	/* Nearly always it is a socket that wakes. */
+	pthread_mutex_lock(&cq->lock);
+	if (cq->announced)
+		eventfd_read(cq->wake_fd, &value);
+	cq->announced = false;
+	pthread_mutex_unlock(&cq->lock);
 }

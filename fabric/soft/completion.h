@@ -25,6 +25,7 @@ struct soft_cq {
 
 	pthread_mutex_t lock; /* guards all below */
 	bool armed;
+	bool announced; /* wake_fd is readable */
 	uint32_t reserved_count; /* work requests its qps may have posted */
 	uint32_t head, tail; /* free running; tail is the next to write */
 	uint32_t capacity_count; /* of the ring, a power of two */

@@ -17,11 +17,8 @@
 
 #define ACK_BATCH_COUNT 64
 
-/*
- * At most one event comes per arm(), so there is nearly always one; what a
- * longer row leaves over keeps event_fd readable.
- */
-#define EVENTS_AT_ONCE_MAX 16
+/* Events that may wait to be consumed: the kernel keeps each in memory of its own. */
+#define EVENTS_MAX 16u
 
 static int channel_create(struct rbx_verbs_cq *cq, struct ibv_context *verbs)
 {
@@ -100,9 +97,15 @@ void rbx_verbs_destroy_cq(struct rbx_cq *rbx_cq)
 	free(cq);
 }
 
-int rbx_verbs_arm(struct rbx_cq *cq)
+int rbx_verbs_arm(struct rbx_cq *rbx_cq)
 {
-	return -ibv_req_notify_cq(rbx_verbs_cq(cq)->ibv, 0);
+	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
+
+	/* Who always finds something after arming never consumes an event. */
+	if (cq->events_max == EVENTS_MAX)
+		rbx_verbs_consume_events(rbx_cq);
+	cq->events_max++;
+	return -ibv_req_notify_cq(cq->ibv, 0);
 }
 
 void rbx_verbs_consume_events(struct rbx_cq *rbx_cq)
@@ -110,11 +113,13 @@ void rbx_verbs_consume_events(struct rbx_cq *rbx_cq)
 	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
 	struct ibv_cq *of;
 	void *context;
-	int i;
 
-	for (i = 0; i < EVENTS_AT_ONCE_MAX; i++) {
-		if (ibv_get_cq_event(cq->channel, &of, &context))
+	while (cq->events_max != 0) {
+		if (ibv_get_cq_event(cq->channel, &of, &context)) {
+			cq->events_max = 1; /* it may be armed yet */
 			break;
+		}
+		cq->events_max--;
 		cq->unacked_count++;
 	}
 	if (cq->unacked_count >= ACK_BATCH_COUNT) {

@@ -48,6 +48,7 @@ struct rbx_verbs_cq {
 	struct rbx_cq cq;
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
+	uint32_t events_max; /* that may wait: at most one comes of each arm() */
 	unsigned int unacked_count; /* events taken, not acknowledged */
 	/* Held while completions are matched with their queue pairs. */
 	pthread_mutex_t lookup_lock;

@@ -165,15 +165,35 @@ void rbx_poller_arm(struct rbx_poller *poller)
 	poller->ctx->device->ops->arm(poller->cq);
 }
 
-void rbx_poller_disarm(struct rbx_poller *poller)
+/* Waits for events of the device and for others' wishes. */
+static void await(const struct rbx_poller *poller, struct pollfd fds[2],
+		  int timeout_ms)
+{
+	fds[0] = (struct pollfd){ poller->cq->event_fd, POLLIN, 0 };
+	fds[1] = (struct pollfd){ poller->wake_fd, POLLIN, 0 };
+	poll(fds, 2, timeout_ms);
+}
+
+/* Makes unreadable again what await() found readable. To read the other in vain
+ * would be one more system call for each request that comes alone. */
+static void disarm(struct rbx_poller *poller, const struct pollfd fds[2])
 {
 	uint64_t ignored;
 
 	RBX_STORE_RELAXED(&poller->armed, false);
-	poller->ctx->device->ops->consume_events(poller->cq);
-	/* Fails where nobody woke us. */
-	if (read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
-		return;
+	if (fds[0].revents != 0)
+		poller->ctx->device->ops->consume_events(poller->cq);
+	if (fds[1].revents != 0 &&
+	    read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
+		return; /* it is readable until we read it */
+}
+
+void rbx_poller_disarm(struct rbx_poller *poller)
+{
+	struct pollfd fds[2];
+
+	await(poller, fds, 0);
+	disarm(poller, fds);
 }
 
 bool rbx_poller_has_looked(const struct rbx_poller *poller,
@@ -191,16 +211,13 @@ bool rbx_poller_has_looked(const struct rbx_poller *poller,
 
 static void sleep_for_event(struct rbx_poller *poller)
 {
-	struct pollfd fds[] = {
-		{ .fd = poller->cq->event_fd, .events = POLLIN },
-		{ .fd = poller->wake_fd, .events = POLLIN },
-	};
+	struct pollfd fds[2];
 
 	pthread_mutex_unlock(&poller->lock);
-	poll(fds, 2, -1);
+	await(poller, fds, -1);
 	pthread_mutex_lock(&poller->lock);
 	add(&poller->counters.wakeups, 1);
-	rbx_poller_disarm(poller);
+	disarm(poller, fds);
 }
 
 static void let_visitors_in(struct rbx_poller *poller)
