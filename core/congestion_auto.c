@@ -23,7 +23,9 @@
  * While nothing is found the trials become rare; when the throughput changes by
  * itself (more threads, another peer) they become frequent again. A gain beyond
  * doubt is taken without waiting for the epoch after, and tried once more at
- * once, so a window grows by an octave an epoch under a sudden load.
+ * once, so a window grows by an octave an epoch under a sudden load. A machine that
+ * others use gets quicker by itself, by a factor of two or more: a narrower window is
+ * not believed to have done that without the epoch after, unless it did far more.
  *
  * A device that has collapsed is slow to tell anything: what is in flight takes a
  * tenth of a second to come back, and half an octave less hardly shows. The leap
@@ -54,15 +56,14 @@
 #define START_BYTES (16u * RBX_MERGE_BYTES_MAX)
 
 /* Thousandths of the throughput. */
-#define UP_COST 15
+#define UP_COST 5
 #define DOWN_WORTH 10
 #define GAIN_MAX 4000
 
 /* The same, and three times what chance makes. */
 #define CLEAR 25 /* a sum of gains to go by */
 #define BEYOND_DOUBT_UP 120 /* one gain to go by, without a check */
-#define BEYOND_DOUBT_DOWN 300
-#define BEYOND_DOUBT_LEAP 700
+#define BEYOND_DOUBT_DOWN 2000 /* more than a machine quickens by */
 #define OTHER_LOAD 100 /* the load is another one */
 
 /* At most so many epochs between a trial and the next. */
@@ -83,7 +84,7 @@ static const struct {
 	uint32_t factor;
 	int32_t doubt;
 } steps[] = {
-	{ 64, BEYOND_DOUBT_LEAP },
+	{ 64, BEYOND_DOUBT_DOWN },
 	{ 512, BEYOND_DOUBT_UP },
 	{ 181, BEYOND_DOUBT_DOWN },
 	{ 362, BEYOND_DOUBT_UP },

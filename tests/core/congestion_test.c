@@ -146,6 +146,64 @@ static void policies_bear_services_of_random_length(void **state)
 	}
 }
 
+/* Chance is no reason to leave a window that is good. */
+static void auto_stays_where_it_is_good_on_a_device_that_sways(void **state)
+{
+	struct device_model *model, *unbound;
+	struct device_model device = pipe;
+	uint64_t rate, most;
+
+	(void)state;
+	device.demand = 1024;
+	device.batch_ns = 50000;
+	device.sway_percent = 16;
+	device.sway_ns = 10000000;
+	model = new_model(&device, &rbx_congestion_auto);
+	unbound = new_model(&device, &rbx_congestion_auto);
+	rbx_window_init(unbound->window, 0, 0);
+	device_model_run(model, 2 * SECOND);
+	device_model_run(unbound, 2 * SECOND);
+	rate = device_model_run(model, 8 * SECOND);
+	most = device_model_run(unbound, 8 * SECOND);
+	print_message("auto: %u permille of no window, window %u KiB\n",
+		      (unsigned int)(rate * 1000 / most),
+		      (unsigned int)(model->window->bytes_max >> 10));
+	assert_true(rate * 100 >= most * 98);
+	free_model(unbound);
+	free_model(model);
+}
+
+/* A machine that its other users leave gets quicker by itself: whatever was tried
+ * in that moment had no part in it. */
+static void auto_thanks_no_trial_for_a_machine_that_gets_quicker(void **state)
+{
+	struct device_model device = pipe;
+
+	(void)state;
+	device.demand = 1024;
+	device.batch_ns = 50000;
+	for (uint32_t moment = 0; moment < 64; moment++) {
+		struct device_model *model =
+			new_model(&device, &rbx_congestion_auto);
+		uint64_t best, rate, window_bytes;
+
+		model->service_ns *= 5;
+		model->service_ns /= 2;
+		model->batch_ns *= 5;
+		model->batch_ns /= 2;
+		device_model_run(model, (8 + moment) * SECOND / 1000);
+		model->service_ns = device.service_ns;
+		model->batch_ns = device.batch_ns;
+		best = device_model_best(model, &window_bytes);
+		device_model_run(model, SECOND / 20);
+		rate = device_model_run(model, SECOND / 5);
+		if (rate * 100 < best * 94)
+			fail_msg("moment %u: %u %% of the best", moment,
+				 (unsigned int)(rate * 100 / best));
+		free_model(model);
+	}
+}
+
 /* What the load keeps waiting is less than where the window begins, and more than
  * the device bears. */
 static void policies_find_a_knee_below_a_small_load(void **state)
@@ -256,6 +314,32 @@ static void auto_stays_near_the_demand(void **state)
 	}
 }
 
+/* A window of little more than one fragment, as a light load leaves it. */
+static void auto_grows_from_one_fragment(void **state)
+{
+	struct device_model light = pipe;
+	struct device_model *model;
+
+	(void)state;
+	light.work_request_bytes = LOW_BYTES;
+	light.demand = 1;
+	for (uint32_t moment = 0; moment < 16; moment++) {
+		uint64_t best, rate, window_bytes;
+
+		model = new_model(&light, &rbx_congestion_auto);
+		device_model_run(model, SECOND + moment * SECOND / 20);
+		assert_true(model->window->bytes_max <= 4 * LOW_BYTES);
+		model->demand = 1024;
+		best = device_model_best(model, &window_bytes);
+		device_model_run(model, SECOND);
+		rate = device_model_run(model, SECOND / 2);
+		if (rate * 100 < best * 95)
+			fail_msg("moment %u: %u %% of the best", moment,
+				 (unsigned int)(rate * 100 / best));
+		free_model(model);
+	}
+}
+
 static void policies_survive_errors(void **state)
 {
 	(void)state;
@@ -278,11 +362,16 @@ int main(void)
 		cmocka_unit_test(policies_keep_a_device_from_collapsing),
 		cmocka_unit_test(policies_follow_a_knee_that_moves),
 		cmocka_unit_test(policies_bear_services_of_random_length),
+		cmocka_unit_test(
+			auto_stays_where_it_is_good_on_a_device_that_sways),
+		cmocka_unit_test(
+			auto_thanks_no_trial_for_a_machine_that_gets_quicker),
 		cmocka_unit_test(policies_find_a_knee_below_a_small_load),
 		cmocka_unit_test(auto_leaves_a_deep_collapse_within_a_second),
 		cmocka_unit_test(auto_notices_a_collapse_whenever_it_comes),
 		cmocka_unit_test(policies_find_the_knee_in_large_steps),
 		cmocka_unit_test(auto_stays_near_the_demand),
+		cmocka_unit_test(auto_grows_from_one_fragment),
 		cmocka_unit_test(policies_survive_errors),
 	};
 

@@ -2,11 +2,23 @@
 /* device_model.c - see device_model.h. */
 #include "tests/core/device_model.h"
 
+/* The same for each window at the same time. */
+static uint64_t with_sway(const struct device_model *model, uint64_t time_ns)
+{
+	struct rbx_random random;
+
+	rbx_random_seed(&random, model->served_ns / model->sway_ns);
+	return time_ns +
+	       time_ns * rbx_random_below(&random, 2 * model->sway_percent) /
+		       100;
+}
+
 static uint64_t service_ns(struct device_model *model)
 {
 	uint32_t in_flight = model->posted - model->completed;
 	uint64_t time_ns = model->service_ns;
 
+	time_ns += model->batch_ns / (in_flight + 1);
 	if (in_flight > model->overload_work_requests)
 		time_ns += (in_flight - model->overload_work_requests) *
 			   model->overload_ns;
@@ -15,7 +27,7 @@ static uint64_t service_ns(struct device_model *model)
 			   rbx_random_below(&model->random,
 					    2 * model->jitter_percent) /
 			   100;
-	return time_ns;
+	return model->sway_percent ? with_sway(model, time_ns) : time_ns;
 }
 
 static void post_all(struct device_model *model)

@@ -7,7 +7,10 @@
  * latency_ns later. So throughput grows with what is in flight up to the knee,
  * and stays. With overload_ns each work request in flight above
  * overload_work_requests makes a service that much longer: then throughput
- * falls behind the knee.
+ * falls behind the knee. With batch_ns there is no knee: what is in flight shares
+ * that time, as requests do that leave in one chain, so more always helps a bit.
+ * With sway_percent the device is slower in some times than in others, the same
+ * ones for every window, as on a machine that others use.
  */
 #ifndef TESTS_CORE_DEVICE_MODEL_H
 #define TESTS_CORE_DEVICE_MODEL_H
@@ -25,7 +28,10 @@ struct device_model {
 	uint64_t latency_ns;
 	uint32_t overload_work_requests;
 	uint64_t overload_ns;
+	uint64_t batch_ns;
 	uint32_t jitter_percent; /* of the service time, at random */
+	uint32_t sway_percent;
+	uint64_t sway_ns; /* how long it stays as slow */
 	struct rbx_random random;
 
 	uint64_t now_ns;
