@@ -11,6 +11,7 @@
  */
 #include "lib/done_list.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -239,6 +240,12 @@ int rbx_poll(struct rbx_context *ctx)
 				 "own; open it with pollers=0",
 				 ctx->options.pollers);
 	rbx_plug_flush();
+	/* Who polls again and again would take the lock from under a visitor for
+	 * ever. Its descriptor stays readable meanwhile. */
+	if (RBX_LOAD_ORDERED(&poller->visitors) != 0) {
+		sched_yield();
+		return 0;
+	}
 	if (pthread_mutex_trylock(&poller->lock))
 		return rbx_error(-EBUSY, "rbx_poll: another thread is polling");
 	if (poller->armed)

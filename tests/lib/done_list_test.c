@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/port.h"
+#include "lib/context.h"
 
 #define PAGE 4096u
 #define DEPTH 32u
@@ -384,6 +385,24 @@ static void event_handler_runs_on_the_thread_of_the_programs_loop(void **state)
 	tenant_close(&tenant);
 }
 
+/* Who repairs a connection has to look into the poller, and has announced itself;
+ * a program that polls without end must not keep it out. */
+static void poll_makes_way_for_a_visitor(void **state)
+{
+	struct rbx_context *ctx = tenant_context("pollers=0");
+	struct rbx_poller *poller = ctx->pollers[0];
+	uint64_t polls_count = poller->counters.polls;
+
+	(void)state;
+	RBX_FETCH_ADD(&poller->visitors, 1);
+	assert_int_equal(rbx_poll(ctx), 0);
+	assert_int_equal(poller->counters.polls, polls_count);
+	RBX_FETCH_ADD(&poller->visitors, (uint32_t)-1);
+	assert_int_equal(rbx_poll(ctx), 0);
+	assert_true(poller->counters.polls > polls_count);
+	rbx_close(ctx);
+}
+
 /*
  * A request whose peer is given up ends without a completion, long after its
  * work request came back flushed; the program sleeps meanwhile.
@@ -439,6 +458,7 @@ int main(void)
 		cmocka_unit_test(polling_program_that_sleeps_is_always_woken),
 		cmocka_unit_test(
 			event_handler_runs_on_the_thread_of_the_programs_loop),
+		cmocka_unit_test(poll_makes_way_for_a_visitor),
 		cmocka_unit_test(polling_program_hears_of_a_lost_peer),
 	};
 
