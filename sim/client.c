@@ -9,6 +9,7 @@
 
 #include "lib/options.h"
 #include "lib/volume/volume.h"
+#include "sim/descriptors.h"
 #include "sim/fail.h"
 #include "sim/sites.h"
 #include "sim/tally.h"
@@ -50,7 +51,7 @@ static void draw_options(struct rbx_sim_client *client)
 	if (rbx_sim_world.servers_count * client->options.queue_pairs >
 	    RBX_PEERS_MAX)
 		client->options.queue_pairs = 1;
-	draw_option(client, "pollers", "1 1 2 peer queue_pair");
+	draw_option(client, "pollers", "0 1 1 2 peer queue_pair");
 	draw_option(client, "requests_max", "64 128 1024");
 	draw_option(client, "buffers", "staging direct auto");
 	draw_option(client, "peer_timeout_ms", "1000 2000 5000");
@@ -140,12 +141,27 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 }
 
 /* A server that nobody answers at is a reason to try again, for a while. */
-#define OPEN_TRIES 100u
+#define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
-static void volume_open(struct rbx_sim_client *client, const char *servers)
+/* Those that have power. */
+static void name_servers(char *servers)
 {
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (rbx_sim_world.servers[i].server != NULL)
+			at += (size_t)sprintf(servers + at, "%sn%u:7000",
+					      at ? "," : "",
+					      rbx_sim_world.servers[i].node);
+}
+
+static void volume_open(struct rbx_sim_client *client)
+{
+	char servers[RBX_SIM_SERVERS_MAX * 12] = "";
+
 	for (uint32_t i = 0; i < OPEN_TRIES; i++) {
+		name_servers(servers);
 		if (rbx_volume_open(client->ctx, &client->volume, servers,
 				    client->size_bytes,
 				    &client->volume_options) == 0)
@@ -161,29 +177,69 @@ static void volume_open(struct rbx_sim_client *client, const char *servers)
 static void *open_all(void *arg)
 {
 	struct rbx_sim_client *client = arg;
-	char servers[RBX_SIM_SERVERS_MAX * 12] = "";
-	size_t at = 0;
 
-	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		at += (size_t)sprintf(servers + at, "%sn%u:7000", i ? "," : "",
-				      rbx_sim_world.servers[i].node);
 	client->volume_options.event = told;
 	client->volume_options.user = client;
 	client->window_bytes = window_bytes(&client->options);
 	if (rbx_open(&client->ctx, &client->options))
 		rbx_sim_fail("start", "client %u: %s", client->index,
 			     rbx_last_error());
-	volume_open(client, servers);
+	rbx_sim_loop_start(client);
+	volume_open(client);
 	return NULL;
+}
+
+/* Words of one that has crashed are another's. */
+static void oracle_make(struct rbx_sim_client *client)
+{
+	client->oracle = rbx_sim_oracle_make(
+		client->lives_count++ * RBX_SIM_CLIENTS_MAX + client->index + 1,
+		client->size_bytes);
 }
 
 void rbx_sim_client_open(struct rbx_sim_client *client)
 {
-	client->oracle = rbx_sim_oracle_make(client->index + 1,
-					     client->size_bytes);
+	oracle_make(client);
 	rbx_sim_on(client->node, open_all, client);
 	RBX_SIM_TRACE(client->node, "volume-open", "bytes", client->size_bytes,
 		      "replicas", client->volume_options.replicas);
+}
+
+/* Nobody says goodbye, and nothing is freed, as nobody is there to. */
+void rbx_sim_client_power_off(struct rbx_sim_client *client)
+{
+	RBX_SIM_TRACE(client->node, "power-off", "time", client->lives_count,
+		      "outstanding", client->outstanding_count);
+	rbx_sim_node_stop(client->node);
+	rbx_sim_world.fabric->node_stop(client->node);
+	rbx_sim_descriptors_stop(client->node);
+	rbx_sim_oracle_free(client->oracle);
+	client->ctx = NULL;
+	client->volume = NULL;
+	client->waiters = (struct rbx_sim_waiters){ 0 };
+	client->outstanding_count = 0;
+}
+
+static void *start_anew(void *arg)
+{
+	struct rbx_sim_client *client = arg;
+
+	open_all(client);
+	rbx_sim_load_start(client);
+	return NULL;
+}
+
+void rbx_sim_client_power_on(struct rbx_sim_client *client)
+{
+	oracle_make(client);
+	client->starts = rbx_sim_spawn(client->node, start_anew, client);
+}
+
+void rbx_sim_client_has_started(struct rbx_sim_client *client)
+{
+	if (client->starts)
+		(void)rbx_sim_join(client->starts);
+	client->starts = NULL;
 }
 
 static void *close_all(void *arg)
@@ -193,6 +249,7 @@ static void *close_all(void *arg)
 
 	rbx_volume_close(client->volume);
 	client->volume = NULL;
+	rbx_sim_loop_end(client);
 	rbx_stats_get(client->ctx, &stats);
 	rbx_sim_tally(RBX_SIM_TALLY_retries, stats.retries);
 	rbx_sim_tally(RBX_SIM_TALLY_failovers, stats.failovers);
@@ -229,7 +286,8 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 {
 	struct addition addition = { client, server };
 
-	rbx_sim_on(client->node, add, &addition);
+	if (client->volume != NULL)
+		rbx_sim_on(client->node, add, &addition);
 }
 
 /* Looks without locks: no fiber runs meanwhile. */

@@ -7,6 +7,9 @@
 struct descriptor {
 	uint64_t count;
 	struct rbx_sim_fiber *waits; /* in poll(); NULL: nobody */
+	int set; /* that stands for it; 0: none */
+	int members[RBX_SIM_DESCRIPTOR_MEMBERS_MAX]; /* that it stands for */
+	uint32_t members_count;
 	uint32_t node;
 	bool is_open;
 };
@@ -33,11 +36,29 @@ int rbx_sim_descriptor_open(void)
 	return RBX_SIM_DESCRIPTOR_FIRST + (int)index;
 }
 
+void rbx_sim_descriptor_join(int set, int fd)
+{
+	struct descriptor *descriptor = descriptor_of(set);
+
+	RBX_ASSERT(descriptor->members_count < RBX_SIM_DESCRIPTOR_MEMBERS_MAX);
+	descriptor->members[descriptor->members_count++] = fd;
+	descriptor_of(fd)->set = set;
+}
+
+/* A set that goes stands for nobody any more. */
+static void leave_members(struct descriptor *descriptor)
+{
+	for (uint32_t i = 0; i < descriptor->members_count; i++)
+		descriptor_of(descriptor->members[i])->set = 0;
+	descriptor->members_count = 0;
+}
+
 void rbx_sim_descriptor_close(int fd)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
 
-	RBX_ASSERT(descriptor->waits == NULL);
+	RBX_ASSERT(descriptor->waits == NULL && descriptor->set == 0);
+	leave_members(descriptor);
 	descriptor->is_open = false;
 	free_list[free_count++] = (uint32_t)(fd - RBX_SIM_DESCRIPTOR_FIRST);
 }
@@ -49,6 +70,8 @@ void rbx_sim_descriptor_raise(int fd, uint64_t count)
 	descriptor->count += count;
 	if (descriptor->waits != NULL)
 		rbx_sim_wake(descriptor->waits);
+	if (descriptor->set != 0 && descriptor_of(descriptor->set)->waits)
+		rbx_sim_wake(descriptor_of(descriptor->set)->waits);
 }
 
 uint64_t rbx_sim_descriptor_take(int fd)
@@ -62,7 +85,12 @@ uint64_t rbx_sim_descriptor_take(int fd)
 
 bool rbx_sim_descriptor_is_raised(int fd)
 {
-	return descriptor_of(fd)->count != 0;
+	const struct descriptor *descriptor = descriptor_of(fd);
+
+	for (uint32_t i = 0; i < descriptor->members_count; i++)
+		if (descriptor_of(descriptor->members[i])->count != 0)
+			return true;
+	return descriptor->count != 0;
 }
 
 void rbx_sim_descriptor_wait_begin(int fd)
@@ -84,6 +112,8 @@ void rbx_sim_descriptors_stop(uint32_t node)
 		if (!table[i].is_open || table[i].node != node)
 			continue;
 		table[i].waits = NULL;
+		if (table[i].set != 0)
+			leave_members(descriptor_of(table[i].set));
 		rbx_sim_descriptor_close(RBX_SIM_DESCRIPTOR_FIRST + (int)i);
 	}
 }

@@ -5,7 +5,8 @@
  *
  * The host's code makes them by eventfd(); a device makes them for the events of
  * its completion queues and listeners, and raises them from its own events. Each
- * is waited for by one fiber at a time.
+ * is waited for by one fiber at a time. One may stand for others, as those of
+ * epoll(7) do: it is readable while one of them is.
  */
 #ifndef RBX_SIM_DESCRIPTORS_H
 #define RBX_SIM_DESCRIPTORS_H
@@ -21,8 +22,13 @@ static inline bool rbx_sim_is_descriptor(int fd)
 	return fd >= RBX_SIM_DESCRIPTOR_FIRST;
 }
 
+/* What one can stand for. */
+#define RBX_SIM_DESCRIPTOR_MEMBERS_MAX 2u
+
 /* Of the node whose fiber runs; never fails. */
 int rbx_sim_descriptor_open(void);
+/* From now on the set stands for fd, too. */
+void rbx_sim_descriptor_join(int set, int fd);
 void rbx_sim_descriptor_close(int fd);
 /* Adds, and wakes who waits. */
 void rbx_sim_descriptor_raise(int fd, uint64_t count);

@@ -34,6 +34,7 @@ struct undo {
 
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
+static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
 
 /* A volume that is not open yet has nothing to lose. */
 static bool all_are_whole(void)
@@ -47,10 +48,21 @@ static bool all_are_whole(void)
 	return true;
 }
 
+/* It may still lose what it has not given away. */
+static bool another_drains(uint32_t node)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (rbx_sim_world.servers[i].drain &&
+		    rbx_sim_world.servers[i].node != node)
+			return true;
+	return false;
+}
+
 static bool may_harm(uint32_t node)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
-	    node > rbx_sim_world.servers_count || rbx_sim_world.one_replica)
+	    node > rbx_sim_world.servers_count || rbx_sim_world.one_replica ||
+	    another_drains(node))
 		return false;
 	return node == harmed_node ||
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
@@ -94,18 +106,20 @@ void rbx_sim_harm_init(void)
 	}
 }
 
+static void start_later(const struct rbx_sim_server *server)
+{
+	starts_at_ns[server - rbx_sim_world.servers] =
+		rbx_sim_now() + rbx_sim_site_draw(RBX_SIM_SITE_server_restart,
+						  RBX_SIM_MS, OFF_NS_MAX);
+}
+
 /* Where it can be spared: as many stay as a rebuild needs. */
 static void crash(struct rbx_sim_server *server, bool for_good)
 {
-	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
-
 	rbx_sim_server_power_off(server);
 	server->is_for_good = for_good;
-	starts_at_ns[index] =
-		for_good ? 0 :
-			   rbx_sim_now() + rbx_sim_site_draw(
-						   RBX_SIM_SITE_server_restart,
-						   RBX_SIM_MS, OFF_NS_MAX);
+	if (!for_good)
+		start_later(server);
 }
 
 static void start_again(struct rbx_sim_server *server)
@@ -148,11 +162,58 @@ static void harm(struct rbx_sim_server *server)
 			      rbx_sim_site_draw(RBX_SIM_SITE_pressure,
 						RBX_SIM_MS, PRESSURE_NS_MAX));
 	}
-	if (asked(RBX_SIM_SITE_server_restart, server))
+	if (server->drain)
+		return; /* it ends anyway */
+	if (asked(RBX_SIM_SITE_server_drain, server))
+		rbx_sim_server_drain(server);
+	else if (asked(RBX_SIM_SITE_server_restart, server))
 		crash(server, false);
 	else if (rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
 		 asked(RBX_SIM_SITE_server_crash, server))
 		crash(server, true);
+}
+
+/* No replica is lost with a client. One that stands still keeps its lease: what
+ * it last said may be a quarter of it old. */
+static void harm_client(struct rbx_sim_client *client)
+{
+	if (client->volume == NULL)
+		return; /* it has not started yet */
+	if (rbx_sim_site(RBX_SIM_SITE_slow_client))
+		rbx_sim_node_stall(
+			client->node,
+			rbx_sim_now() +
+				rbx_sim_site_draw(RBX_SIM_SITE_slow_client, 0,
+						  rbx_sim_world.lease_ms *
+							  RBX_SIM_MS / 4));
+	if (rbx_sim_site(RBX_SIM_SITE_client_crash)) {
+		rbx_sim_client_has_started(client);
+		rbx_sim_client_power_off(client);
+		clients_start_at_ns[client->index] =
+			rbx_sim_now() +
+			rbx_sim_site_draw(RBX_SIM_SITE_client_crash, RBX_SIM_MS,
+					  OFF_NS_MAX);
+	}
+}
+
+static void start_those_due(uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
+		struct rbx_sim_server *server = &rbx_sim_world.servers[i];
+
+		if (rbx_sim_server_has_drained(server)) {
+			harmed(server->node, FELT_NS);
+			start_later(server);
+		}
+		if (starts_at_ns[i] && starts_at_ns[i] <= now_ns)
+			start_again(server);
+	}
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		if (!clients_start_at_ns[i] || clients_start_at_ns[i] > now_ns)
+			continue;
+		clients_start_at_ns[i] = 0;
+		rbx_sim_client_power_on(&rbx_sim_world.clients[i]);
+	}
 }
 
 void rbx_sim_harm_now_and_then(void)
@@ -160,11 +221,11 @@ void rbx_sim_harm_now_and_then(void)
 	struct rbx_random *random = &rbx_sim_world.random;
 
 	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
-	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (starts_at_ns[i] && starts_at_ns[i] <= rbx_sim_now())
-			start_again(&rbx_sim_world.servers[i]);
+	start_those_due(rbx_sim_now());
 	harm(&rbx_sim_world.servers[rbx_random_below(
 		random, rbx_sim_world.servers_count)]);
+	harm_client(&rbx_sim_world.clients[rbx_random_below(
+		random, rbx_sim_world.clients_count)]);
 }
 
 void rbx_sim_harm_heal(void)
@@ -176,7 +237,14 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_world.fabric->node_cut(server->node, false);
 		rbx_sim_node_stall(server->node, 0);
 		rbx_sim_memory_left(server->node, RBX_SIM_MEMORY_BYTES);
-		if (starts_at_ns[i])
-			start_again(server);
+		while (server->is_draining)
+			rbx_sim_sleep(PAUSE_NS_MAX);
 	}
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_node_stall(rbx_sim_world.clients[i].node, 0);
+	/* Those that have drained are due then as well. */
+	start_those_due(UINT64_MAX);
+	start_those_due(UINT64_MAX);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_client_has_started(&rbx_sim_world.clients[i]);
 }

@@ -29,6 +29,8 @@
 /* And one in so many is followed by others from its callback. */
 #define ONE_IN_FOLLOWS 4u
 #define FOLLOWERS_MAX 8u
+/* And so many batches are held back by a plug. */
+#define ONE_IN_PLUGGED 4u
 
 static bool wants_more(void)
 {
@@ -201,6 +203,17 @@ static void submit(struct rbx_sim_client *client, struct rbx_request **requests,
 			     client->index, rbx_last_error());
 }
 
+/* One by one, and held back until all are there. */
+static void submit_plugged(struct rbx_sim_client *client,
+			   struct rbx_request **requests, uint32_t count)
+{
+	rbx_sim_tally(RBX_SIM_TALLY_plugs, 1);
+	rbx_plug(client->ctx);
+	for (uint32_t i = 0; i < count; i++)
+		submit(client, &requests[i], 1);
+	rbx_unplug(client->ctx);
+}
+
 static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
 {
 	uint32_t count = 1 + rbx_random_below(&client->random, BATCH_MAX);
@@ -226,7 +239,10 @@ static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
 						 FOLLOWERS_MAX);
 		requests[filled++] = &slot->request;
 	}
-	if (filled != 0)
+	if (filled > 1 && client->load.has_flags &&
+	    rbx_random_below(&client->random, ONE_IN_PLUGGED) == 0)
+		submit_plugged(client, requests, filled);
+	else if (filled != 0)
 		submit(client, requests, filled);
 	return filled;
 }

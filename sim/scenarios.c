@@ -22,7 +22,10 @@ static const enum rbx_sim_site device_and_machines[] = {
 	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_server_restart,
 	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
 	RBX_SIM_SITE_memory_shortage, RBX_SIM_SITE_clock_skew,
-	RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_message_cut,
+	RBX_SIM_SITE_pressure,	      RBX_SIM_SITE_server_drain,
+	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_slow_client,
+	RBX_SIM_SITE_staging_short,
 };
 
 static void draw_servers(uint32_t least, uint32_t most, uint64_t slabs_each)
@@ -56,7 +59,8 @@ static const enum rbx_sim_site pressure[] = {
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
 	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_clock_skew,
 	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_slow_node,
-	RBX_SIM_SITE_partition,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_message_cut,
+	RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_client_crash,
 };
 
 static void draw_reclaim(void)
@@ -72,6 +76,8 @@ static const enum rbx_sim_site cuts[] = {
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_late_placement,  RBX_SIM_SITE_stray_write,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_slow_client,
+	RBX_SIM_SITE_client_crash,
 };
 
 static void draw_partition(void)

@@ -37,6 +37,8 @@
 	X(qp_error, 1000, 16, "a queue pair fails; all posted is flushed")     \
 	X(stale_key, 3000, 16, "a key is refused as if it had been revoked")   \
 	X(post_full, 1000, 0, "a post takes only a part of its chain")        \
+	X(message_cut, 10000, 8,                                              \
+	  "a connection ends with a message under way, which may arrive")     \
 	/* Asked for each connection. */                                      \
 	X(connect_refused, 100000, 16, "nobody accepts")                      \
 	X(connect_timeout, 100000, 8, "nobody answers")                       \
@@ -47,7 +49,12 @@
 	X(partition, 300000, 6, "a server is cut off for a while")            \
 	X(slow_node, 300000, 8, "a node stands still for a while")            \
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
+	X(server_drain, 200000, 3, "a server is asked to end")                \
+	X(client_crash, 100000, 2, "a client stops; another takes its place") \
+	X(slow_client, 300000, 8, "a client stands still, within its lease")  \
 	/* Asked by the host. */                                              \
+	X(staging_short, 500000, 0,                                           \
+	  "a client has next to no memory to copy requests through")          \
 	X(memory_shortage, 50000, 32, "a server cannot allocate a slab")      \
 	X(clock_skew, 700000, 0, "a node's clock runs up to 1 % off")         \
 	X(preempt, 20000, 0, "a thread is preempted at an atomic or a lock")

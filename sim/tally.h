@@ -29,6 +29,11 @@
 	X(resumes, "sessions resumed")                                        \
 	X(retries, "fragments sent again")                                    \
 	X(failovers, "reads that went on to another replica")                 \
+	X(drains_done, "drains that ended with nothing lent")                 \
+	X(drains_cut, "drains that ran out of time")                          \
+	X(program_polls, "polls of a program by itself that found something") \
+	X(plugs, "batches held back by a plug")                               \
+	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
 	X(healed_under_load, "requests outstanding when the world healed")
 

@@ -7,7 +7,9 @@
  *	server.c   a memory server: start, stop, loss of power
  *	client.c   a context and a volume with options drawn from the seed
  *	load.c     what a client's program does, and what it demands
+ *	loop.c     its event loop, where it polls by itself
  *	harm.c     faults of whole machines, within what is promised to survive
+ *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
  *	finish.c   what is demanded in the end
  *
@@ -38,6 +40,8 @@ struct rbx_sim_server {
 	struct rbx_server *server; /* NULL: it has no power */
 	uint32_t starts_count;
 	bool is_for_good; /* off for good */
+	struct rbx_sim_fiber *drain; /* that ends it; NULL: none does */
+	bool is_draining;
 };
 
 struct rbx_sim_client;
@@ -86,6 +90,10 @@ struct rbx_sim_client {
 	uint64_t longest_ns; /* of a request */
 	struct rbx_sim_waiters waiters; /* threads that want a slot */
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
+	uint32_t lives_count;
+	struct rbx_sim_fiber *starts; /* its machine does, again */
+	struct rbx_sim_fiber *loop; /* of a program that polls; or NULL */
+	bool loop_ends;
 };
 
 struct rbx_sim_world {
@@ -128,10 +136,25 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client);
 void rbx_sim_client_print(const struct rbx_sim_client *client);
 
+/* The machine of a client fails; another one takes its place. */
+void rbx_sim_client_power_off(struct rbx_sim_client *client);
+void rbx_sim_client_power_on(struct rbx_sim_client *client);
+/* Waits for that. */
+void rbx_sim_client_has_started(struct rbx_sim_client *client);
+
+/* loop.c */
+void rbx_sim_loop_start(struct rbx_sim_client *client);
+void rbx_sim_loop_end(struct rbx_sim_client *client);
+
 /* load.c */
 void rbx_sim_load_start(struct rbx_sim_client *client);
 void rbx_sim_load_join(struct rbx_sim_client *client);
 void rbx_sim_load_free(struct rbx_sim_client *client);
+
+/* drain.c */
+void rbx_sim_server_drain(struct rbx_sim_server *server);
+/* Once: its drain has ended, and so has it. */
+bool rbx_sim_server_has_drained(struct rbx_sim_server *server);
 
 /* harm.c */
 void rbx_sim_harm_init(void);

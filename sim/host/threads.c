@@ -17,6 +17,9 @@
 #include "sim/fiber.h"
 #include "sim/host/wrap.h"
 
+/* What a look at a mutex that another holds takes. */
+#define TRY_NS 100u
+
 struct mutex {
 	struct rbx_sim_fiber *owner; /* NULL: it is free */
 	struct rbx_sim_waiters waiters;
@@ -76,8 +79,11 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *posix)
 	struct mutex *mutex = (struct mutex *)posix;
 
 	rbx_port_atomic_begins();
-	if (mutex->owner != NULL)
+	if (mutex->owner != NULL) {
+		/* Who tries again and again lets time pass, if not much. */
+		rbx_sim_sleep(TRY_NS);
 		return EBUSY;
+	}
 	mutex->owner = rbx_sim_self();
 	return 0;
 }

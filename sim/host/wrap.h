@@ -16,8 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+struct epoll_event;
 struct rbx_lender;
+struct rbx_lender_config;
 struct rbx_lending;
+struct rbx_staging;
 
 /* threads.c */
 int __wrap_pthread_mutex_init(pthread_mutex_t *posix,
@@ -52,6 +55,9 @@ ssize_t __wrap_read(int fd, void *buf, size_t size);
 ssize_t __real_read(int fd, void *buf, size_t size);
 ssize_t __wrap_write(int fd, const void *buf, size_t size);
 ssize_t __real_write(int fd, const void *buf, size_t size);
+int __wrap_epoll_create1(int flags);
+int __wrap_epoll_ctl(int set, int operation, int fd,
+		     struct epoll_event *event);
 int __wrap_close(int fd);
 int __real_close(int fd);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
@@ -66,7 +72,21 @@ void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
 void *__real_mmap(void *addr, size_t size, int protection, int flags, int fd,
 		  off_t offset);
 
+/* staging.c */
+void __wrap_rbx_staging_init(struct rbx_staging *staging, void *memory,
+			     uint32_t lkey);
+void __real_rbx_staging_init(struct rbx_staging *staging, void *memory,
+			     uint32_t lkey);
+int32_t __wrap_rbx_staging_take(struct rbx_staging *staging,
+				uint32_t length_bytes);
+int32_t __real_rbx_staging_take(struct rbx_staging *staging,
+				uint32_t length_bytes);
+
 /* lending.c */
+struct rbx_lender *__wrap_rbx_lender_init(void *memory,
+					  const struct rbx_lender_config *config);
+struct rbx_lender *__real_rbx_lender_init(void *memory,
+					  const struct rbx_lender_config *config);
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 				struct rbx_lending *lending);
 uint32_t __real_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,

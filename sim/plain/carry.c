@@ -159,6 +159,26 @@ static int32_t deliver(struct plain_qp *qp, uint32_t number)
 	return 0;
 }
 
+/* The machine that serves, of both ends. */
+static uint32_t server_node(const struct plain_qp *qp)
+{
+	return qp->is_accepted ? qp->node : qp->peer->node;
+}
+
+/* The connection ends with this message, and nobody knows whether it was had. */
+static bool cut_in_message(struct plain_qp *qp, uint32_t number)
+{
+	if (plain_work(qp, number)->opcode != RBX_OP_SEND || !qp->peer ||
+	    qp->peer->state != PLAIN_CONNECTED ||
+	    !rbx_sim_site_harms(RBX_SIM_SITE_message_cut, server_node(qp),
+				RBX_PLAIN_FELT_NS))
+		return false;
+	if (plain_draw(0, 1))
+		(void)deliver(qp, number);
+	plain_fail(qp);
+	return true;
+}
+
 /* The peer does not answer, for now; 0: go on waiting. */
 static int32_t unanswered(struct plain_qp *qp, uint64_t limit_ns,
 			  int32_t status)
@@ -228,6 +248,8 @@ void plain_arrives(struct rbx_sim_event *event)
 			plain_fail(qp);
 			return;
 		}
+		if (cut_in_message(qp, number))
+			return;
 		if (!arrive(qp, number)) {
 			rbx_sim_after(event, RBX_PLAIN_LOOK_AGAIN_NS);
 			return;

@@ -334,6 +334,7 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 	(void)error;
 	memcpy(qp->base.peer_name, base->peer_name, sizeof(base->peer_name));
 	qp->state = PLAIN_CONNECTED;
+	qp->is_accepted = true;
 	if (other) {
 		qp->peer = other;
 		other->peer = qp;

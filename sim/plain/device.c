@@ -172,6 +172,15 @@ void plain_cq_forget(struct rbx_cq *base, const struct rbx_qp *qp)
 	cq->count = kept;
 }
 
+/* Who looks again and again is given longer looks, so that one which waits for a
+ * machine to come back takes no million events. */
+static uint64_t look_ns(struct plain_cq *cq)
+{
+	cq->empty_count++;
+	return (uint64_t)RBX_PLAIN_POLL_NS
+	       << RBX_MIN(cq->empty_count / RBX_PLAIN_POLLS, 6u);
+}
+
 static int plain_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max)
 {
 	struct plain_cq *cq = (struct plain_cq *)base;
@@ -179,9 +188,10 @@ static int plain_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max)
 
 	if (cq->count == 0) {
 		if (rbx_sim_self() != NULL)
-			rbx_sim_sleep(RBX_PLAIN_POLL_NS);
+			rbx_sim_sleep(look_ns(cq));
 		return 0;
 	}
+	cq->empty_count = 0;
 	for (; taken < max && cq->count != 0; taken++) {
 		wcs[taken] = cq->wcs[cq->first];
 		cq->first = cq->first + 1 < base->depth_count ? cq->first + 1 :
@@ -219,8 +229,10 @@ static void plain_node_stop(uint32_t node)
 	is_stopped[node] = true;
 	for (qp = plain_qps; qp; qp = next) {
 		next = qp->next;
-		if (qp->node == node)
-			plain_qp_free(qp);
+		if (qp->node != node)
+			continue;
+		plain_strays_send(qp);
+		plain_qp_free(qp);
 	}
 	plain_listeners_stop(node);
 	plain_keys_stop(node);

@@ -82,8 +82,10 @@ static void stray_send(const struct plain_qp *qp, uint32_t number)
 }
 
 /* In the order posted, as they would have arrived. */
-static void strays_send(const struct plain_qp *qp)
+void plain_strays_send(const struct plain_qp *qp)
 {
+	if (!qp->peer || !plain_reaches(qp->node, qp->peer->node))
+		return;
 	for (uint32_t at = qp->arrived_count; at != qp->posted_count; at++) {
 		if (plain_work(qp, at)->opcode == RBX_OP_WRITE &&
 		    rbx_sim_site(RBX_SIM_SITE_stray_write))
@@ -131,11 +133,10 @@ void plain_fail(struct plain_qp *qp)
 		      qp->posted_count - qp->completed_count);
 	rbx_sim_cancel(&qp->arrives);
 	rbx_sim_cancel(&qp->completes);
-	if (qp->peer && plain_reaches(qp->node, qp->peer->node)) {
-		strays_send(qp);
-		if (!rbx_sim_is_queued(&qp->peer->hears))
-			rbx_sim_after(&qp->peer->hears, plain_way_ns());
-	}
+	plain_strays_send(qp);
+	if (qp->peer && plain_reaches(qp->node, qp->peer->node) &&
+	    !rbx_sim_is_queued(&qp->peer->hears))
+		rbx_sim_after(&qp->peer->hears, plain_way_ns());
 	qp->state = PLAIN_ERROR;
 	flush_sends(qp);
 	flush_receives(qp);

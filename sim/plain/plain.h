@@ -40,6 +40,8 @@
 #define RBX_PLAIN_STALE_FELT_NS 50000000u
 /* What a look at an empty completion queue costs. */
 #define RBX_PLAIN_POLL_NS 200u
+/* So many in a row, and it costs twice as much. */
+#define RBX_PLAIN_POLLS 256u
 
 /* The lkey that covers all memory of a node, where there is one. */
 #define RBX_PLAIN_ANY_LKEY 0xffu
@@ -65,6 +67,7 @@ struct plain_cq {
 	struct rbx_cq base;
 	struct rbx_wc *wcs; /* a ring of depth_count */
 	uint32_t first, count;
+	uint32_t empty_count; /* looks in a row that found nothing */
 	bool is_armed;
 };
 
@@ -105,6 +108,7 @@ struct plain_qp {
 	struct plain_request *request; /* while it connects */
 	const struct rbx_domain *domain;
 	enum plain_qp_state state;
+	bool is_accepted; /* the other end asked for the connection */
 	uint32_t node;
 	uint32_t number;
 	uint32_t max_sge;
@@ -206,6 +210,8 @@ void plain_completes(struct rbx_sim_event *event);
 void plain_second_half(struct plain_qp *qp, uint32_t number);
 
 /* fail.c */
+/* Lets what has not arrived of its writes land later, or not. */
+void plain_strays_send(const struct plain_qp *qp);
 /* Flushes all; the other end hears of it. */
 void plain_fail(struct plain_qp *qp);
 /* What has moved in part stays so. */
