@@ -144,24 +144,12 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 #define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
-/* Those that have power. */
-static void name_servers(char *servers)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (rbx_sim_world.servers[i].server != NULL)
-			at += (size_t)sprintf(servers + at, "%sn%u:7000",
-					      at ? "," : "",
-					      rbx_sim_world.servers[i].node);
-}
-
 static void volume_open(struct rbx_sim_client *client)
 {
-	char servers[RBX_SIM_SERVERS_MAX * 12] = "";
+	char servers[RBX_SIM_SERVERS_TEXT];
 
 	for (uint32_t i = 0; i < OPEN_TRIES; i++) {
-		name_servers(servers);
+		rbx_sim_servers_name(servers);
 		if (rbx_volume_open(client->ctx, &client->volume, servers,
 				    client->size_bytes,
 				    &client->volume_options) == 0)
@@ -216,6 +204,7 @@ void rbx_sim_client_power_off(struct rbx_sim_client *client)
 	rbx_sim_oracle_free(client->oracle);
 	client->ctx = NULL;
 	client->volume = NULL;
+	client->visited = NULL;
 	client->waiters = (struct rbx_sim_waiters){ 0 };
 	client->outstanding_count = 0;
 }
@@ -290,13 +279,19 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 		rbx_sim_on(client->node, add, &addition);
 }
 
-/* Looks without locks: no fiber runs meanwhile. */
-bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
+static bool is_whole(const struct rbx_volume *volume)
 {
-	const struct rbx_volume_map *map = client->volume->map;
+	const struct rbx_volume_map *map = volume ? volume->map : NULL;
 
-	for (uint32_t i = 0; i < map->slab_count; i++)
+	for (uint32_t i = 0; map && i < map->slab_count; i++)
 		if (rbx_slab_health(&map->slabs[i]) != RBX_SLAB_WHOLE)
 			return false;
 	return true;
+}
+
+/* Looks without locks: no fiber runs meanwhile. A volume that is not open has
+ * nothing to lose. */
+bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
+{
+	return is_whole(client->volume) && is_whole(client->visited);
 }

@@ -36,13 +36,12 @@ static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
 static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
 
-/* A volume that is not open yet has nothing to lose. */
 static bool all_are_whole(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		if (client->volume && !rbx_sim_client_is_whole(client))
+		if (!rbx_sim_client_is_whole(client))
 			return false;
 	}
 	return true;

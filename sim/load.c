@@ -328,12 +328,16 @@ void rbx_sim_load_start(struct rbx_sim_client *client)
 		client->threads[i] =
 			rbx_sim_spawn(client->node, thread_main, thread);
 	}
+	rbx_sim_talk_start(client);
+	rbx_sim_visits_start(client);
 }
 
 void rbx_sim_load_join(struct rbx_sim_client *client)
 {
 	for (uint32_t i = 0; i < client->load.threads_count; i++)
 		(void)rbx_sim_join(client->threads[i]);
+	rbx_sim_talk_join(client);
+	rbx_sim_visits_join(client);
 }
 
 void rbx_sim_load_free(struct rbx_sim_client *client)

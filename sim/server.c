@@ -22,6 +22,7 @@ static void *start(void *arg)
 	options.slab_bytes = rbx_sim_world.slab_bytes;
 	options.lease_ms = rbx_sim_world.lease_ms;
 	options.insecure = 1;
+	options.message = rbx_sim_talk_heard;
 	if (rbx_server_start(&server->server, &options))
 		rbx_sim_fail("start", "server %u: %s", server->node,
 			     rbx_last_error());
@@ -90,6 +91,18 @@ void rbx_sim_server_power_off(struct rbx_sim_server *server)
 	rbx_sim_world.fabric->node_stop(server->node);
 	rbx_sim_descriptors_stop(server->node);
 	server->server = NULL;
+}
+
+void rbx_sim_servers_name(char *servers)
+{
+	size_t at = 0;
+
+	servers[0] = '\0';
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (rbx_sim_world.servers[i].server != NULL)
+			at += (size_t)sprintf(servers + at, "%sn%u:7000",
+					      at ? "," : "",
+					      rbx_sim_world.servers[i].node);
 }
 
 uint32_t rbx_sim_servers_up(void)

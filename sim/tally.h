@@ -32,6 +32,8 @@
 	X(drains_done, "drains that ended with nothing lent")                 \
 	X(drains_cut, "drains that ran out of time")                          \
 	X(program_polls, "polls of a program by itself that found something") \
+	X(messages, "messages heard, each the next one")                      \
+	X(closed_in_use, "volumes closed with requests outstanding")          \
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \

@@ -8,6 +8,8 @@
  *	client.c   a context and a volume with options drawn from the seed
  *	load.c     what a client's program does, and what it demands
  *	loop.c     its event loop, where it polls by itself
+ *	talk.c     what it and the programs that serve say to each other
+ *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
@@ -28,6 +30,10 @@
 
 #define RBX_SIM_SERVERS_MAX 64u
 #define RBX_SIM_CLIENTS_MAX 16u
+#define RBX_SIM_SERVERS_TEXT (RBX_SIM_SERVERS_MAX * 12u)
+/* Who writes to a volume, in its words: a client, a later one in its place, and
+ * from here on the visits of one. */
+#define RBX_SIM_VISITORS_FIRST 112u
 /* Threads of a client's program, and what one of them has outstanding. */
 #define RBX_SIM_THREADS_MAX 4u
 #define RBX_SIM_DEPTH_MAX 64u
@@ -94,6 +100,11 @@ struct rbx_sim_client {
 	struct rbx_sim_fiber *starts; /* its machine does, again */
 	struct rbx_sim_fiber *loop; /* of a program that polls; or NULL */
 	bool loop_ends;
+	struct rbx_sim_fiber *talk; /* to programs that serve; or NULL */
+	struct rbx_random talk_random;
+	struct rbx_sim_fiber *visits; /* to other volumes; or NULL */
+	struct rbx_random visit_random;
+	struct rbx_volume *visited; /* now; NULL: none */
 };
 
 struct rbx_sim_world {
@@ -124,6 +135,8 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
+/* "n1:7000,n2:7000", those that have power. */
+void rbx_sim_servers_name(char *servers);
 /* Slabs, to all clients. Takes the server's lock: from a fiber only. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
 
@@ -145,6 +158,17 @@ void rbx_sim_client_has_started(struct rbx_sim_client *client);
 /* loop.c */
 void rbx_sim_loop_start(struct rbx_sim_client *client);
 void rbx_sim_loop_end(struct rbx_sim_client *client);
+
+/* talk.c */
+void rbx_sim_talk_start(struct rbx_sim_client *client);
+void rbx_sim_talk_join(struct rbx_sim_client *client);
+/* The message handler of all servers. */
+void rbx_sim_talk_heard(struct rbx_server *server, uint64_t client,
+			const void *data, size_t length, void *user);
+
+/* visit.c */
+void rbx_sim_visits_start(struct rbx_sim_client *client);
+void rbx_sim_visits_join(struct rbx_sim_client *client);
 
 /* load.c */
 void rbx_sim_load_start(struct rbx_sim_client *client);
