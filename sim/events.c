@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events.c - the queue of events, a heap of four children a node.
+ * events.c - the queue of events, a timing wheel.
  *
- * The key stands beside the pointer, so that sifting touches the heap alone;
- * four children share two cache lines, which halves the depth. Each event knows
- * its place, for cancel.
+ * Time is read as digits of twelve bits. An event stands on the level of the highest
+ * digit in which its time differs from now, in the slot of that digit; level 0 holds
+ * the current 4 us, each slot a nanosecond of them. So the lowest level that is not
+ * empty has the next event, in its first slot that is not empty. Where that is not
+ * level 0, now becomes the beginning of that slot, and what stands there moves to
+ * lower levels. Most events are near: they move once or never, and nothing is sorted.
+ *
+ * Events of the same moment are always in the same slot, and each step keeps their
+ * order, so they run in the order in which they were asked for.
  */
 #include "sim/events.h"
 
-#define CHILDREN 4u
+#define WORD_BITS 64u
+#define DIGIT_BITS 12u
+#define SLOTS (WORD_BITS * WORD_BITS)
+#define LEVELS ((64u + DIGIT_BITS - 1) / DIGIT_BITS)
 
-struct entry {
-	uint64_t at_ns;
-	uint64_t sequence; /* of the call that queued it */
-	struct rbx_sim_event *event;
-};
+RBX_STATIC_ASSERT(SLOTS == 1u << DIGIT_BITS, "two words find a slot");
 
-static struct entry heap[RBX_SIM_EVENTS_MAX];
-static uint32_t count;
-static uint64_t now_ns, last_sequence, run_count;
+static struct level {
+	uint64_t words; /* a bit for each word below that is not 0 */
+	uint64_t taken[WORD_BITS]; /* a bit for each slot that is not empty */
+	struct slot {
+		struct rbx_sim_event *first, *last;
+	} slots[SLOTS];
+} levels[LEVELS];
+
+static uint32_t levels_taken; /* a bit for each that is not empty */
+static uint64_t now_ns, run_count;
 
 uint64_t rbx_sim_now(void)
 {
@@ -30,84 +42,74 @@ uint64_t rbx_sim_events_run(void)
 	return run_count;
 }
 
-static bool is_before(const struct entry *a, const struct entry *b)
+static inline void add(struct rbx_sim_event *event)
 {
-	return a->at_ns < b->at_ns ||
-	       (a->at_ns == b->at_ns && a->sequence < b->sequence);
+	uint64_t differs = (event->at_ns ^ now_ns) | 1;
+	uint32_t number = (63 - (uint32_t)__builtin_clzll(differs)) / DIGIT_BITS;
+	uint32_t digit =
+		(uint32_t)(event->at_ns >> number * DIGIT_BITS) % SLOTS;
+	struct level *level = &levels[number];
+	struct slot *slot = &level->slots[digit];
+
+	event->place = number * SLOTS + digit + 1;
+	event->next = NULL;
+	event->previous = slot->last;
+	if (slot->last)
+		slot->last->next = event;
+	else
+		slot->first = event;
+	slot->last = event;
+	level->taken[digit / WORD_BITS] |= 1ull << digit % WORD_BITS;
+	level->words |= 1ull << digit / WORD_BITS;
+	levels_taken |= 1u << number;
 }
 
-static void put(uint32_t index, const struct entry *entry)
+/* Nothing stands in a slot any more. */
+static inline void mark_empty(uint32_t number, uint32_t digit)
 {
-	heap[index] = *entry;
-	entry->event->place = index + 1;
+	struct level *level = &levels[number];
+	uint64_t *taken = &level->taken[digit / WORD_BITS];
+
+	*taken &= ~(1ull << digit % WORD_BITS);
+	if (*taken != 0)
+		return;
+	level->words &= ~(1ull << digit / WORD_BITS);
+	if (level->words == 0)
+		levels_taken &= ~(1u << number);
 }
 
-/* Moves an entry towards the root from a free place. */
-static void sift_up(uint32_t index, const struct entry *entry)
+static inline void take_out(struct rbx_sim_event *event, uint32_t number,
+			    uint32_t digit)
 {
-	while (index != 0) {
-		uint32_t parent = (index - 1) / CHILDREN;
+	struct slot *slot = &levels[number].slots[digit];
 
-		if (!is_before(entry, &heap[parent]))
-			break;
-		put(index, &heap[parent]);
-		index = parent;
-	}
-	put(index, entry);
-}
-
-/* Moves an entry away from the root from a free place. */
-static void sift_down(uint32_t index, const struct entry *entry)
-{
-	for (;;) {
-		uint32_t first = index * CHILDREN + 1;
-		uint32_t end = RBX_MIN(first + CHILDREN, count);
-		uint32_t least = first;
-
-		if (first >= count)
-			break;
-		for (uint32_t child = first + 1; child < end; child++) {
-			if (is_before(&heap[child], &heap[least]))
-				least = child;
-		}
-		if (!is_before(&heap[least], entry))
-			break;
-		put(index, &heap[least]);
-		index = least;
-	}
-	put(index, entry);
+	event->place = 0;
+	if (event->previous)
+		event->previous->next = event->next;
+	else
+		slot->first = event->next;
+	if (event->next)
+		event->next->previous = event->previous;
+	else
+		slot->last = event->previous;
+	if (!slot->first)
+		mark_empty(number, digit);
 }
 
 void rbx_sim_cancel(struct rbx_sim_event *event)
 {
 	uint32_t index = event->place - 1;
-	struct entry last;
 
-	if (!rbx_sim_is_queued(event))
-		return;
-	RBX_ASSERT(index < count && heap[index].event == event);
-	event->place = 0;
-	last = heap[--count];
-	if (index == count)
-		return;
-	if (index != 0 && is_before(&last, &heap[(index - 1) / CHILDREN]))
-		sift_up(index, &last);
-	else
-		sift_down(index, &last);
+	if (rbx_sim_is_queued(event))
+		take_out(event, index / SLOTS, index % SLOTS);
 }
 
 void rbx_sim_at(struct rbx_sim_event *event, uint64_t at_ns)
 {
-	struct entry entry = {
-		.at_ns = RBX_MAX(at_ns, now_ns),
-		.sequence = ++last_sequence,
-		.event = event,
-	};
-
-	rbx_sim_cancel(event);
-	RBX_ASSERT(count < RBX_SIM_EVENTS_MAX);
-	event->at_ns = entry.at_ns;
-	sift_up(count++, &entry);
+	if (rbx_sim_is_queued(event))
+		rbx_sim_cancel(event);
+	event->at_ns = RBX_MAX(at_ns, now_ns);
+	add(event);
 }
 
 void rbx_sim_after(struct rbx_sim_event *event, uint64_t delay_ns)
@@ -115,15 +117,47 @@ void rbx_sim_after(struct rbx_sim_event *event, uint64_t delay_ns)
 	rbx_sim_at(event, now_ns + delay_ns);
 }
 
+/* The first slot of a level that is not empty. */
+static inline uint32_t first_digit(const struct level *level)
+{
+	uint32_t word = (uint32_t)__builtin_ctzll(level->words);
+
+	return word * WORD_BITS + (uint32_t)__builtin_ctzll(level->taken[word]);
+}
+
+/* Goes to the beginning of a slot, and moves what stands there to lower levels. */
+static void enter(uint32_t number, uint32_t digit)
+{
+	struct slot *slot = &levels[number].slots[digit];
+	struct rbx_sim_event *event = slot->first, *next;
+	uint32_t shift = number * DIGIT_BITS;
+
+	now_ns = event->at_ns >> shift << shift;
+	*slot = (struct slot){ 0 };
+	mark_empty(number, digit);
+	for (; event; event = next) {
+		next = event->next;
+		add(event);
+	}
+}
+
 bool rbx_sim_step(void)
 {
 	struct rbx_sim_event *event;
+	uint32_t number, digit;
 
-	if (count == 0)
-		return false;
-	event = heap[0].event;
-	now_ns = heap[0].at_ns;
-	rbx_sim_cancel(event);
+	for (;;) {
+		if (levels_taken == 0)
+			return false;
+		number = (uint32_t)__builtin_ctz(levels_taken);
+		digit = first_digit(&levels[number]);
+		if (number == 0)
+			break;
+		enter(number, digit);
+	}
+	event = levels[0].slots[digit].first;
+	take_out(event, 0, digit);
+	now_ns = event->at_ns;
 	run_count++;
 	event->run(event);
 	return true;
@@ -131,9 +165,12 @@ bool rbx_sim_step(void)
 
 void rbx_sim_events_reset(void)
 {
-	while (count != 0)
-		heap[--count].event->place = 0;
+	while (levels_taken != 0) {
+		uint32_t number = (uint32_t)__builtin_ctz(levels_taken);
+		uint32_t digit = first_digit(&levels[number]);
+
+		take_out(levels[number].slots[digit].first, number, digit);
+	}
 	now_ns = 0;
-	last_sequence = 0;
 	run_count = 0;
 }

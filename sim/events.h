@@ -29,13 +29,10 @@
 
 #include "core/port.h"
 
-/* Queued at once: a fiber and a timer for each thread of 64 nodes, and all that
- * their queue pairs may hold, is below half of it. */
-#define RBX_SIM_EVENTS_MAX (1u << 18)
-
 struct rbx_sim_event {
 	void (*run)(struct rbx_sim_event *event);
 	uint64_t at_ns; /* while it is queued */
+	struct rbx_sim_event *next, *previous; /* those near it */
 	uint32_t place; /* in the queue, from 1; 0: not queued */
 };
 

@@ -46,10 +46,14 @@ static uint32_t find(const struct rbx_nic_cache *cache, const uint64_t *set,
 static bool make_latest(struct rbx_nic_cache *cache, uint64_t key)
 {
 	uint64_t *set = set_of(cache, key);
-	uint32_t way = find(cache, set, key);
-	bool found = way < cache->way_count;
+	uint32_t way;
+	bool found;
 
 	RBX_ASSERT(key != 0);
+	if (set[0] == key)
+		return true;
+	way = find(cache, set, key);
+	found = way < cache->way_count;
 	for (way = found ? way : cache->way_count - 1; way > 0; way--)
 		set[way] = set[way - 1];
 	set[0] = key;

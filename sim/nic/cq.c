@@ -30,7 +30,11 @@ static struct rbx_nic_cq *cq_of(struct rbx_cq *base)
 
 static struct entry *entry_at(struct rbx_nic_cq *cq, uint32_t index)
 {
-	return &cq->entries[(cq->first + index) % cq->base.depth_count];
+	uint32_t at = cq->first + index;
+
+	return &cq->entries[at < cq->base.depth_count ?
+				    at :
+				    at - cq->base.depth_count];
 }
 
 static void interrupt(struct rbx_sim_event *event)
@@ -138,7 +142,7 @@ int rbx_nic_cq_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max)
 			entry->qp->recv_tail = entry->number + 1;
 		else
 			entry->qp->tail = entry->number + 1;
-		cq->first = (cq->first + 1) % base->depth_count;
+		cq->first = cq->first + 1 == base->depth_count ? 0 : cq->first + 1;
 		cq->count--;
 	}
 	rbx_nic_host()->spend(count ? (uint64_t)count *

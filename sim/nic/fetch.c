@@ -20,7 +20,7 @@ static uint32_t line_count(const struct rbx_nic_op *op)
 /* A slot of the ring has its lines for ever. */
 static uint64_t line_key(const struct rbx_nic_op *op, uint32_t line)
 {
-	uint32_t slot = op->number % op->qp->base.send_depth_count;
+	uint32_t slot = op->number & op->qp->ops_mask;
 
 	return (uint64_t)op->qp->number << 32 | slot << 8 | line;
 }

@@ -31,8 +31,11 @@ static void free_qp(struct rbx_nic_qp *qp)
 
 static int allocate(struct rbx_nic_qp *qp)
 {
-	size_t depth = qp->base.send_depth_count;
+	size_t depth = 1;
 
+	while (depth < qp->base.send_depth_count)
+		depth *= 2;
+	qp->ops_mask = (uint32_t)depth - 1;
 	qp->ops = calloc(depth, sizeof(*qp->ops));
 	qp->recvs = calloc(RBX_MAX(qp->recv_depth_count, 1u),
 			   sizeof(*qp->recvs));
@@ -222,7 +225,7 @@ void rbx_nic_qp_vanish(struct rbx_nic_qp *qp)
 	rbx_nic_qp_fail(qp);
 	leave_peer(qp);
 	rbx_sim_cancel(&qp->peer_gone);
-	for (uint32_t i = 0; i < qp->base.send_depth_count; i++)
+	for (uint32_t i = 0; i <= qp->ops_mask; i++)
 		rbx_nic_op_stop(&qp->ops[i]);
 	for (uint32_t i = 0; i < qp->recv_depth_count; i++)
 		rbx_sim_cancel(&qp->recvs[i].event);

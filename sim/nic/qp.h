@@ -83,7 +83,8 @@ struct rbx_nic_qp {
 	uint32_t unit; /* of the device's, to send and to receive */
 	bool is_broken; /* in error */
 
-	struct rbx_nic_op *ops; /* send_depth_count */
+	struct rbx_nic_op *ops; /* a ring, as long as the next power of two */
+	uint32_t ops_mask; /* the same less one */
 	uint32_t tail, done, sent, ready, posted;
 	uint32_t reads_under_way;
 	uint64_t left_ps; /* when the last one left: they keep order */
@@ -118,7 +119,7 @@ static inline struct rbx_nic_qp *rbx_nic_qp_of(struct rbx_qp *base)
 static inline struct rbx_nic_op *rbx_nic_qp_op(struct rbx_nic_qp *qp,
 					       uint32_t number)
 {
-	return &qp->ops[number % qp->base.send_depth_count];
+	return &qp->ops[number & qp->ops_mask];
 }
 
 /* qp.c */

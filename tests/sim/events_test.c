@@ -74,6 +74,28 @@ static void events_run_in_order_of_time_then_of_asking(void **state)
 	assert_int_equal(rbx_sim_events_run(), 4);
 }
 
+/* Those of one moment, asked for from far and from near. */
+static void far_events_keep_their_place(void **state)
+{
+	(void)state;
+	begin();
+	queue(0, 3000000);
+	queue(1, 3000000);
+	queue(2, 2999000);
+	queue(3, 2999000);
+	assert_true(rbx_sim_step());
+	queue(4, 3000000);
+	queue(5, 2999000);
+	while (rbx_sim_step())
+		;
+	assert_int_equal(ran_count, 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		static const uint32_t wanted[] = { 2, 3, 5, 0, 1, 4 };
+
+		assert_int_equal(ran[i], wanted[i]);
+	}
+}
+
 static void event_of_the_past_runs_now(void **state)
 {
 	(void)state;
@@ -127,8 +149,12 @@ static void random_events_run_as_from_a_plain_list(void **state)
 						 next->number);
 			break;
 		default: /* queued anew, or moved */
+			/* Near mostly, and as far as a second now and then. */
 			queue(number,
-			      rbx_sim_now() + rbx_random_below(&random, 50));
+			      rbx_sim_now() +
+				      (rbx_random_next(&random) >>
+				       (58 - 4 * rbx_random_below(&random, 3) *
+						     (i % 64 == 0 ? 3 : 1))));
 		}
 		assert_int_equal(rbx_sim_is_queued(&things[number].event),
 				 things[number].is_queued);
@@ -209,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_run_in_order_of_time_then_of_asking),
+		cmocka_unit_test(far_events_keep_their_place),
 		cmocka_unit_test(event_of_the_past_runs_now),
 		cmocka_unit_test(random_events_run_as_from_a_plain_list),
 		cmocka_unit_test(trace_differs_by_time_and_value),
