@@ -325,13 +325,16 @@ void rbx_nic_arrive(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
 	struct rbx_nic_qp *peer = responder(op);
-	uint64_t ready_ps;
+	uint64_t before_ns, ready_ps;
 
 	if (!peer)
 		return;
+	before_ns = rbx_nic_ns(peer->received_ps);
 	ready_ps = look_up(op, peer, rbx_nic_ps(rbx_sim_now()));
 	peer->received_ps = RBX_MAX(peer->received_ps, ready_ps);
-	if (rbx_nic_ns(peer->received_ps) > rbx_sim_now())
+	/* Who waits until this very nanosecond goes first. */
+	if (before_ns >= rbx_sim_now() ||
+	    rbx_nic_ns(peer->received_ps) > rbx_sim_now())
 		rbx_nic_op_at(op, peer->received_ps, enter);
 	else
 		enter(event);

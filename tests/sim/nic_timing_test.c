@@ -135,6 +135,38 @@ static void cold_caches_are_filled_one_by_one(void **state)
 	end();
 }
 
+static void far_away(struct rbx_nic_params *params)
+{
+	params->link_ns = 5000;
+}
+
+/*
+ * Of two writes the first waits 2,164 for the caches of its own NIC, which are cold,
+ * and as long for those of the responder. So where the second is posted 4,328 later it
+ * arrives at the very nanosecond at which the first has what it needs. It stays the
+ * second: out of order it would be dropped, and sent again after 1,000,000.
+ */
+static void write_does_not_overtake_one_that_waits_for_caches(void **state)
+{
+	struct rbx_wc wc;
+
+	(void)state;
+	for (uint64_t later_ns = 4320; later_ns < 4336; later_ns++) {
+		begin(far_away);
+		post(RBX_OP_WRITE, 1);
+		nic_world_pass(later_ns);
+		post(RBX_OP_WRITE, 2);
+		next_completion_ns(&wc);
+		assert_int_equal(wc.wr_id, 1);
+		if (next_completion_ns(&wc) >= 100000)
+			fail_msg("it was lost where it came %u ns later",
+				 (unsigned)later_ns);
+		assert_int_equal(wc.wr_id, 2);
+		let_all_end();
+		end();
+	}
+}
+
 /*
  *    40  host: 10 each, 20 to ring
  *   148  8 bytes, 100 on the way
@@ -368,6 +400,8 @@ int main(void)
 		cmocka_unit_test(write_alone_takes_the_sum_of_its_stages),
 		cmocka_unit_test(read_alone_takes_the_sum_of_its_stages),
 		cmocka_unit_test(cold_caches_are_filled_one_by_one),
+		cmocka_unit_test(
+			write_does_not_overtake_one_that_waits_for_caches),
 		cmocka_unit_test(chain_is_fetched_with_one_read),
 		cmocka_unit_test(evicted_work_is_read_again),
 		cmocka_unit_test(read_waits_for_those_outstanding),
