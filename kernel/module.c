@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "kernel/lib/hmac.h"
+#include "kernel/lib/session.h"
 #include "kernel/selftest.h"
 
 static bool selftest;
@@ -17,15 +18,22 @@ static int __init rdmabox_init(void)
 
 	if (err)
 		return err;
+	err = rbx_sessions_init();
+	if (err)
+		goto out_close_hmac;
 	if (selftest)
 		err = rbx_selftest();
-	if (err)
-		rbx_hmac_close();
+	if (!err)
+		return 0;
+	rbx_sessions_exit();
+out_close_hmac:
+	rbx_hmac_close();
 	return err;
 }
 
 static void __exit rdmabox_exit(void)
 {
+	rbx_sessions_exit();
 	rbx_hmac_close();
 }
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * api.h - remote memory for modules: the kernel's counterpart of rdmabox.h.
+ *
+ *	rbx_volume_open(&options, &volume);
+ *	io = (struct rbx_io){ .op = RBX_IO_WRITE, .offset_bytes = 4096,
+ *			      .sg = sg, .sg_count = 1, .done = done };
+ *	rbx_volume_submit(volume, &io, NULL);
+ *	...done(&io), with io.status
+ *	rbx_volume_close(volume);
+ *
+ * A volume is a linear range of bytes made of slabs that memory servers lend, each
+ * slab on `replicas` different servers. A write is acknowledged when every live
+ * replica has it; a read is served by one and goes to another when that one fails;
+ * a lost copy is made anew on another server. What cannot be served ends with an
+ * error, never with junk.
+ *
+ * Pages are read and written where they are, by the local DMA key: none is copied,
+ * none is registered, and no memory of this machine can be reached by a server.
+ */
+#ifndef RBX_KERNEL_API_H
+#define RBX_KERNEL_API_H
+
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct rbx_node;
+struct rbx_volume;
+
+struct rbx_volume_options {
+	const char *servers; /* "10.0.0.1:7471,10.0.0.2:7471": numbers, no names */
+	u64 size_bytes; /* a multiple of 4 KiB */
+	u32 replicas; /* 1 to 3 */
+	u32 queue_pairs; /* for each server, 1 to 16 */
+	u32 ios_max; /* that may be outstanding, of */
+	u32 io_segments_max; /* so many segments each */
+	u32 peer_timeout_ms; /* an I/O to a server that fell silent ends within it */
+	const char *mode; /* the paper's: single, doorbell, merge, hybrid */
+	const void *secret; /* what is shared with the servers; NULL: nothing */
+	size_t secret_bytes;
+	bool insecure; /* no secret even beyond loopback */
+};
+
+/* One replica, one queue pair, 128 I/Os of 32 segments, 5 s, hybrid. */
+void rbx_volume_options_defaults(struct rbx_volume_options *options);
+
+/*
+ * Opens a volume whose memory is all there when it returns. All that options
+ * point to is borrowed during the call. Blocks. 0; -EINVAL a bad option, said in
+ * the log; -EPERM no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
+ * -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused; -ENOSPC,
+ * -EDQUOT not enough memory lent; -ENOMEM.
+ */
+int rbx_volume_open(const struct rbx_volume_options *options,
+		    struct rbx_volume **volume);
+
+/* No I/O is outstanding or submitted any more. Gives all memory back. Blocks. */
+void rbx_volume_close(struct rbx_volume *volume);
+
+enum rbx_io_op {
+	RBX_IO_READ,
+	RBX_IO_WRITE,
+};
+
+/*
+ * What is submitted with a plug waits in it for what comes next, so that
+ * neighbours merge and one doorbell is enough. Whoever has no more to submit pulls
+ * it; several may share one.
+ */
+struct rbx_plug {
+	spinlock_t lock; /* guards the pieces that wait */
+	struct rbx_node *first;
+	struct rbx_node *last;
+};
+
+void rbx_plug_init(struct rbx_plug *plug);
+
+/* The caller's until it is submitted, and again from done() on. */
+struct rbx_io {
+	enum rbx_io_op op;
+	bool urgent; /* somebody waits: before what nobody waits for */
+	u64 offset_bytes;
+	struct scatterlist *sg; /* not mapped; borrowed until done() */
+	u32 sg_count;
+	int status; /* out: 0 or -errno */
+	/* Called once, by the poller's thread; must not block. */
+	void (*done)(struct rbx_io *io);
+	/* The volume's. */
+	u32 pieces_left; /* atomic */
+	u32 mapped_count;
+	struct rbx_io *next;
+};
+
+/*
+ * Hands an I/O over. Never blocks, allocates nothing; process context. I/Os that
+ * are outstanding together have no order, but writes that overlap leave one or the
+ * other in each byte. 0: done() will be called. -EAGAIN: too many outstanding, try
+ * after one has ended. -EINVAL: beyond the volume. -ENOMEM: no DMA mapping now.
+ * plug: where it waits; NULL: it leaves at once.
+ */
+int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
+		      struct rbx_plug *plug);
+
+/* Sends all that waits in a plug. Process context; never blocks. */
+void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug);
+
+u64 rbx_volume_size_bytes(const struct rbx_volume *volume);
+
+struct rbx_volume_status {
+	u32 servers;
+	u32 servers_up;
+	u32 slabs;
+	u32 slabs_whole; /* with all replicas */
+	u32 slabs_rebuilding;
+	u32 slabs_lost; /* without a live one: their I/Os fail */
+	u64 rebuilt_bytes;
+	/* The names of design section 6. */
+	u64 work_requests;
+	u64 doorbells;
+	u64 merged_requests;
+	u64 window_waits;
+	u64 completions;
+	u64 polls;
+	u64 empty_polls;
+	u64 arms;
+	u64 wakeups;
+	u64 retries;
+	u64 failovers;
+};
+
+void rbx_volume_status(struct rbx_volume *volume,
+		       struct rbx_volume_status *status);
+
+#endif

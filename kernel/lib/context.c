@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * context.c - see context.h.
+ *
+ * The device cannot go while a context is open: who removes it waits. Its
+ * connections end, though, so that volumes go on with what is left to them.
+ */
+#include "kernel/lib/context.h"
+
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "core/congestion.h"
+#include "kernel/fabric_ib/conn.h"
+#include "kernel/lib/peer.h"
+
+#define RESOLVE_MS 2000
+
+/* A queue pair in the completion queue: what is posted, and what ib_drain_qp()
+ * posts on either side. */
+#define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
+
+/* As long as a sleep is not worth while, and no longer (core/poll_tuner.h). */
+static const struct rbx_poll_rule adaptive_rule = {
+	.batch_max = RBX_POLL_BATCH,
+	.event_max = RBX_POLL_EVENT_UNBOUNDED,
+	.tunes = true,
+	.cpu_percent = 100,
+};
+
+static void no_connection_to_end(struct rbx_ib_conn *conn)
+{
+}
+
+/* The device that leads to an address, held. */
+static int device_find(struct sockaddr_storage *address,
+		       struct ib_device **device)
+{
+	struct rbx_ib_conn conn;
+	int err = rbx_ib_conn_resolve(&conn, &init_net, address,
+				      no_connection_to_end, RESOLVE_MS);
+
+	if (!err && !ib_device_try_get(conn.id->device))
+		err = -ENODEV;
+	if (!err)
+		*device = conn.id->device;
+	rbx_ib_conn_destroy(&conn);
+	return err;
+}
+
+static void planner_set(struct rbx_context *ctx)
+{
+	const struct ib_device_attr *attrs = &ctx->device->attrs;
+	uint32_t sge_max = min_t(uint32_t, attrs->max_send_sge, RBX_SGE_MAX);
+
+	if (attrs->max_sge_rd > 0)
+		sge_max = min_t(uint32_t, sge_max, attrs->max_sge_rd);
+	ctx->planner = (struct rbx_planner){
+		.merge = ctx->options.merge,
+		.chain_max = ctx->options.chain ? RBX_CHAIN_MAX : 1,
+		.sge_max = sge_max,
+		.message_bytes_max =
+			max(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes),
+		.has_any_lkey = true,
+		.any_lkey = ctx->pd->local_dma_lkey,
+		.staging = &ctx->staging,
+	};
+}
+
+int rbx_context_open(const struct rbx_context_options *options,
+		     struct sockaddr_storage *address,
+		     struct rbx_context **out)
+{
+	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
+	int err, depth_count;
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->options = *options;
+	mutex_init(&ctx->peers_lock);
+	err = device_find(address, &ctx->device);
+	if (err)
+		goto out_free;
+	ctx->pd = ib_alloc_pd(ctx->device, 0);
+	if (IS_ERR(ctx->pd)) {
+		err = PTR_ERR(ctx->pd);
+		goto out_put;
+	}
+	planner_set(ctx);
+	rbx_window_init(&ctx->window, 0, 0);
+	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
+			      options->fragment_bytes, RBX_WINDOW_BYTES_MAX);
+	depth_count = (int)min_t(uint32_t, ctx->device->attrs.max_cqe,
+				 LANE_COMPLETIONS * RBX_PEERS_MAX *
+					 options->queue_pairs);
+	ctx->lanes_left_count = (uint32_t)depth_count / LANE_COMPLETIONS;
+	err = rbx_poller_open(&ctx->poller, ctx, depth_count, &adaptive_rule);
+	if (err)
+		goto out_dealloc;
+	*out = ctx;
+	return 0;
+
+out_dealloc:
+	ib_dealloc_pd(ctx->pd);
+out_put:
+	ib_device_put(ctx->device);
+out_free:
+	kvfree(ctx);
+	return err;
+}
+
+void rbx_context_close(struct rbx_context *ctx)
+{
+	/* Promise 4 of the design: at the end nothing is in flight. */
+	RBX_ASSERT(rbx_window_idle(&ctx->window));
+	rbx_poller_close(&ctx->poller);
+	ib_dealloc_pd(ctx->pd);
+	ib_device_put(ctx->device);
+	kvfree(ctx);
+}
+
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
+			 uint32_t lane_count)
+{
+	int err = -ENOSPC;
+	uint32_t i;
+
+	mutex_lock(&ctx->peers_lock);
+	for (i = 0; i < RBX_PEERS_MAX && err; i++) {
+		if (ctx->peers[i] || lane_count > ctx->lanes_left_count)
+			continue;
+		ctx->lanes_left_count -= lane_count;
+		RBX_STORE_RELEASE(&ctx->peers[i], peer);
+		if (i >= ctx->peer_slots_used)
+			RBX_STORE_RELEASE(&ctx->peer_slots_used, i + 1);
+		err = 0;
+	}
+	mutex_unlock(&ctx->peers_lock);
+	return err;
+}
+
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
+			     uint32_t lane_count)
+{
+	uint32_t i;
+
+	mutex_lock(&ctx->peers_lock);
+	ctx->lanes_left_count += lane_count;
+	for (i = 0; i < RBX_PEERS_MAX; i++)
+		if (ctx->peers[i] == peer)
+			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
+	mutex_unlock(&ctx->peers_lock);
+	rbx_poller_visit(&ctx->poller);
+}
+
+static void visit(struct rbx_turns *turns, struct rbx_round *round,
+		  struct rbx_peer *peer, uint32_t slot)
+{
+	struct rbx_channel *channel = &peer->channel;
+
+	if (round->is_held && rbx_parked_waits(rbx_channel_parked(channel)))
+		return;
+	if (!rbx_channel_unpark(channel))
+		return;
+	rbx_peer_combine(peer);
+	rbx_round_visited(turns, round, slot, rbx_channel_parked(channel));
+}
+
+void rbx_context_unpark(struct rbx_context *ctx)
+{
+	struct rbx_turns *turns = &ctx->window.turns;
+	struct rbx_round round;
+
+	if (!rbx_round_begin(turns, &round))
+		return;
+	do {
+		uint32_t used = RBX_LOAD_ACQUIRE(&ctx->peer_slots_used), slot;
+
+		while (rbx_round_slot(turns, &round, used, &slot)) {
+			struct rbx_peer *peer =
+				RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
+
+			if (peer != NULL)
+				visit(turns, &round, peer, slot);
+		}
+	} while (!rbx_round_end(turns, &round));
+}

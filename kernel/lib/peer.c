@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * peer.c - opens and closes a connection to one memory server.
+ *
+ * The session comes first, then the data queue pairs, then the keeper that
+ * restores both. Closing goes backwards: nothing is outstanding then, so the
+ * keeper has nothing to keep.
+ */
+#include <linux/kthread.h>
+#include <linux/slab.h>
+
+#include "kernel/lib/peer.h"
+
+static void session_lost(void *user, const char *reason)
+{
+	rbx_peer_note_broken(user, reason);
+}
+
+static void session_evict(void *user, uint64_t slab_id)
+{
+	struct rbx_peer *peer = user;
+
+	if (peer->events.evict)
+		peer->events.evict(peer, slab_id, peer->events.user);
+}
+
+static void peer_free(struct rbx_peer *peer)
+{
+	kvfree(peer->lanes);
+	kvfree(peer->works);
+	kfree(peer);
+}
+
+/* Memory and fields; nothing is connected yet. */
+static struct rbx_peer *peer_make(struct rbx_context *ctx,
+				  const struct rbx_peer_events *events)
+{
+	struct rbx_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	uint32_t lane_count = ctx->options.queue_pairs, i;
+
+	if (!peer)
+		return NULL;
+	peer->works = kvcalloc(lane_count * RBX_SEND_DEPTH,
+			       sizeof(*peer->works), GFP_KERNEL);
+	peer->lanes = kvcalloc(lane_count, sizeof(*peer->lanes), GFP_KERNEL);
+	if (!peer->works || !peer->lanes) {
+		peer_free(peer);
+		return NULL;
+	}
+	spin_lock_init(&peer->lock);
+	init_waitqueue_head(&peer->changed);
+	peer->ctx = ctx;
+	if (events)
+		peer->events = *events;
+	/* A quarter of the timeout: see rbx_session_open(). */
+	rbx_peer_state_init(&peer->state,
+			    (uint64_t)ctx->options.peer_timeout_ms * 1000000 /
+				    4);
+	rbx_channel_init(&peer->channel, &ctx->planner, &ctx->window);
+	for (i = 0; i < lane_count; i++)
+		rbx_channel_add_ring(&peer->channel,
+				     &peer->works[i * RBX_SEND_DEPTH],
+				     RBX_SEND_DEPTH);
+	peer->lane_count = lane_count;
+	return peer;
+}
+
+static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
+{
+	const struct rbx_session_events events = {
+		.lost = session_lost,
+		.evict = session_evict,
+		.user = peer,
+	};
+
+	return rbx_session_open(peer->ctx, address, &events, &peer->session);
+}
+
+int rbx_peer_open(struct rbx_context *ctx, struct sockaddr_storage *address,
+		  const struct rbx_peer_events *events, struct rbx_peer **out)
+{
+	struct rbx_peer *peer = peer_make(ctx, events);
+	bool broken;
+	int err;
+
+	if (!peer)
+		return -ENOMEM;
+	err = rbx_context_add_peer(ctx, peer, peer->lane_count);
+	if (err)
+		goto out_free;
+	err = session_open(peer, address);
+	if (err)
+		goto out_remove;
+	err = rbx_peer_connect_lanes(peer);
+	if (err)
+		goto out_close_session;
+	peer->keeper = kthread_create(rbx_peer_keeper_main, peer,
+				      "rdmabox/%s", peer->session->name);
+	if (IS_ERR(peer->keeper)) {
+		err = PTR_ERR(peer->keeper);
+		goto out_destroy_lanes;
+	}
+	spin_lock_irq(&peer->lock);
+	rbx_peer_state_opened(&peer->state);
+	broken = peer->broken_meanwhile;
+	spin_unlock_irq(&peer->lock);
+	if (broken)
+		rbx_peer_note_broken(peer, "it broke while it was opened");
+	wake_up_process(peer->keeper);
+	*out = peer;
+	return 0;
+
+out_destroy_lanes:
+	rbx_peer_destroy_lanes(peer);
+out_close_session:
+	rbx_session_close(peer->session);
+out_remove:
+	rbx_context_remove_peer(ctx, peer, peer->lane_count);
+out_free:
+	peer_free(peer);
+	return err;
+}
+
+void rbx_peer_close(struct rbx_peer *peer)
+{
+	spin_lock_irq(&peer->lock);
+	peer->closing = true;
+	spin_unlock_irq(&peer->lock);
+	kthread_stop(peer->keeper);
+	RBX_ASSERT(rbx_channel_idle(&peer->channel));
+	rbx_peer_destroy_lanes(peer);
+	rbx_session_close(peer->session);
+	rbx_context_remove_peer(peer->ctx, peer, peer->lane_count);
+	peer_free(peer);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poller.c - see poller.h.
+ *
+ * One round: poll; let each completion say which fragments are done; give their
+ * credit back; hand the fragments to their done(); let every combiner that is
+ * parked look again. Then the policy says whether to poll again, to arm, or to
+ * sleep. It looks once more between arming and sleeping, so the interrupt handler
+ * has nothing to do but wake the thread; newer kernels would not let it poll
+ * anyhow, as Soft-RoCE calls it under the lock of the queue.
+ */
+#include "kernel/lib/poller.h"
+
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+
+#include "kernel/lib/context.h"
+
+static void wake(struct rbx_poller *poller)
+{
+	wake_up(&poller->wait);
+}
+
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
+{
+	struct rbx_node *last = &list->node;
+	struct rbx_node *newest = RBX_LOAD_RELAXED(&poller->ended);
+
+	while (last->next != NULL)
+		last = last->next;
+	do {
+		last->next = newest;
+	} while (!RBX_COMPARE_EXCHANGE(&poller->ended, &newest, &list->node));
+	wake(poller);
+}
+
+void rbx_poller_unpark(struct rbx_poller *poller)
+{
+	RBX_STORE_RELEASE(&poller->unpark, true);
+	wake(poller);
+}
+
+void rbx_poller_visit(struct rbx_poller *poller)
+{
+	mutex_lock(&poller->lock);
+	mutex_unlock(&poller->lock);
+}
+
+static void completion_event(struct ib_cq *cq, void *context)
+{
+	struct rbx_poller *poller = context;
+
+	RBX_STORE_RELEASE(&poller->event, true);
+	wake(poller);
+}
+
+/* Cuts the list after the fragments that have the same done() as the first;
+ * returns the rest. */
+static struct rbx_fragment *cut_run(struct rbx_fragment *list)
+{
+	struct rbx_node *last = &list->node;
+	struct rbx_node *rest = last->next;
+
+	while (rest != NULL && rbx_fragment_of(rest)->done == list->done) {
+		last = rest;
+		rest = rest->next;
+	}
+	last->next = NULL;
+	return rest ? rbx_fragment_of(rest) : NULL;
+}
+
+static void call_done(struct rbx_fragment *list)
+{
+	while (list != NULL) {
+		struct rbx_fragment *rest = cut_run(list);
+
+		list->done(list);
+		list = rest;
+	}
+}
+
+/* Returns how much it found. */
+static uint32_t poll(struct rbx_poller *poller)
+{
+	struct rbx_harvest *harvest = &poller->harvest;
+	struct rbx_node *ended = NULL;
+	bool unpark = false;
+	int count, i;
+
+	count = ib_poll_cq(poller->cq, (int)rbx_poll_policy_ask(&poller->policy),
+			   poller->wcs);
+	poller->counters.polls++;
+	if (RBX_LOAD_RELAXED(&poller->ended) != NULL)
+		ended = RBX_EXCHANGE(&poller->ended, NULL);
+	if (RBX_LOAD_RELAXED(&poller->unpark))
+		unpark = RBX_EXCHANGE(&poller->unpark, false);
+	if (count <= 0 && ended == NULL && !unpark) {
+		poller->counters.empty_polls++;
+		return 0;
+	}
+	poller->round_ns = ktime_get_ns();
+	memset(harvest, 0, sizeof(*harvest));
+	for (i = 0; i < count; i++)
+		poller->wcs[i].wr_cqe->done(poller->cq, &poller->wcs[i]);
+	if (count > 0) {
+		poller->counters.completions += (uint64_t)count;
+		rbx_harvest_settle(harvest, &poller->ctx->window,
+				   poller->round_ns);
+	}
+	call_done(harvest->done_first);
+	call_done(ended ? rbx_fragment_of(ended) : NULL);
+	rbx_context_unpark(poller->ctx);
+	return (uint32_t)max(count, 0) + (ended != NULL || unpark);
+}
+
+static enum rbx_poll_step poll_once(struct rbx_poller *poller)
+{
+	uint32_t count = poll(poller);
+	uint64_t now_ns = poller->round_ns;
+
+	if (count == 0 && rbx_poll_policy_wants_time(&poller->policy))
+		now_ns = ktime_get_ns();
+	return rbx_poll_policy_next(&poller->policy, count, now_ns);
+}
+
+static bool has_news(const struct rbx_poller *poller)
+{
+	return RBX_LOAD_ACQUIRE(&poller->event) ||
+	       RBX_LOAD_ACQUIRE(&poller->unpark) ||
+	       RBX_LOAD_ACQUIRE(&poller->ended) || kthread_should_stop();
+}
+
+static void arm(struct rbx_poller *poller)
+{
+	RBX_EXCHANGE(&poller->event, false);
+	poller->counters.arms++;
+	(void)ib_req_notify_cq(poller->cq, IB_CQ_NEXT_COMP);
+}
+
+static void sleep_for_event(struct rbx_poller *poller)
+{
+	mutex_unlock(&poller->lock);
+	wait_event_idle(poller->wait, has_news(poller));
+	mutex_lock(&poller->lock);
+	poller->counters.wakeups++;
+}
+
+static int poller_main(void *argument)
+{
+	struct rbx_poller *poller = argument;
+
+	mutex_lock(&poller->lock);
+	while (!kthread_should_stop()) {
+		switch (poll_once(poller)) {
+		case RBX_POLL_AGAIN:
+			break;
+		case RBX_POLL_ARM:
+			arm(poller);
+			break;
+		case RBX_POLL_SLEEP:
+			sleep_for_event(poller);
+			break;
+		}
+		/* Visitors, and whoever shares the processor. */
+		mutex_unlock(&poller->lock);
+		cond_resched();
+		mutex_lock(&poller->lock);
+	}
+	mutex_unlock(&poller->lock);
+	return 0;
+}
+
+int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
+		    int depth_count, const struct rbx_poll_rule *rule)
+{
+	struct ib_cq_init_attr attr = { .cqe = (unsigned int)depth_count };
+
+	poller->ctx = ctx;
+	init_waitqueue_head(&poller->wait);
+	mutex_init(&poller->lock);
+	rbx_poll_policy_init(&poller->policy, rule);
+	poller->cq = ib_create_cq(ctx->device, completion_event, NULL, poller,
+				  &attr);
+	if (IS_ERR(poller->cq))
+		return PTR_ERR(poller->cq);
+	poller->thread = kthread_run(poller_main, poller, "rdmabox/%s",
+				     dev_name(&ctx->device->dev));
+	if (!IS_ERR(poller->thread))
+		return 0;
+	ib_destroy_cq(poller->cq);
+	return PTR_ERR(poller->thread);
+}
+
+void rbx_poller_close(struct rbx_poller *poller)
+{
+	kthread_stop(poller->thread);
+	ib_destroy_cq(poller->cq);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poller.h - the thread that takes the completions of a context.
+ *
+ * It follows a rule of core/poll_policy.h. Who ends fragments without a
+ * completion hands them to it too, so that their done() is called by this thread
+ * whatever happens, never by who submits.
+ *
+ * A work request carries a struct ib_cqe; its done() adds what has completed to
+ * poller->harvest, which is settled once for all that one poll has found.
+ */
+#ifndef RBX_KERNEL_POLLER_H
+#define RBX_KERNEL_POLLER_H
+
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <rdma/ib_verbs.h>
+
+#include "core/channel.h"
+#include "core/poll_policy.h"
+
+struct rbx_context;
+
+struct rbx_poller_counters {
+	uint64_t polls;
+	uint64_t empty_polls;
+	uint64_t completions;
+	uint64_t arms;
+	uint64_t wakeups;
+};
+
+struct rbx_poller {
+	struct rbx_context *ctx;
+	struct ib_cq *cq;
+	struct task_struct *thread;
+	wait_queue_head_t wait;
+	bool event; /* atomic: the completion queue has one */
+	bool unpark; /* atomic: somebody yielded */
+	struct rbx_node *ended; /* atomic: fragments without a completion */
+
+	struct mutex lock; /* held while it polls; guards all below */
+	struct rbx_poll_policy policy;
+	uint64_t round_ns; /* when the last poll that found something returned */
+	struct rbx_harvest harvest; /* of the poll under way */
+	struct rbx_poller_counters counters;
+	struct ib_wc wcs[RBX_POLL_BATCH];
+};
+
+int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
+		    int depth_count, const struct rbx_poll_rule *rule);
+void rbx_poller_close(struct rbx_poller *poller);
+
+/* Has the fragments of a list, status set, ended by the thread. Any context. */
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
+/* Has it let parked combiners look again. Any context. */
+void rbx_poller_unpark(struct rbx_poller *poller);
+/* When it returns the thread has given back all that it had in hand. */
+void rbx_poller_visit(struct rbx_poller *poller);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * servers.c - the memory servers of a volume: named by its options, connected to,
+ * and what they say unasked.
+ *
+ * The first server decides which device the volume uses; the others must be
+ * reached through the same one.
+ */
+#include <linux/inet.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "kernel/lib/volume.h"
+
+/* Room for "[address]:port" and what somebody may have typed. */
+#define NAME_BYTES_MAX 80
+
+/* ---- What they say unasked ----------------------------------------------------*/
+
+static void peer_down(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+
+	RBX_STORE_RELEASE(&server->is_down, true);
+	RBX_EXCHANGE(&server->went_down, true);
+	rbx_volume_keeper_wake(server->volume);
+}
+
+/* One step of the slab that the memory belongs to. */
+static void peer_evict(struct rbx_peer *peer, uint64_t slab_id, void *user)
+{
+	struct rbx_volume_server *server = user;
+	struct rbx_volume *volume = server->volume;
+	struct rbx_volume_map *map = RBX_LOAD_ACQUIRE(&volume->map);
+	uint32_t index = (uint32_t)(server - volume->servers);
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; map && i < map->slab_count && !found; i++) {
+		struct rbx_slab *slab = &map->slabs[i];
+
+		rbx_volume_lock(volume, slab);
+		found = rbx_slab_evict(slab, index, slab_id);
+		rbx_volume_unlock(volume, slab);
+	}
+	if (found)
+		rbx_volume_keeper_wake(volume);
+}
+
+/* ---- Their addresses ------------------------------------------------------------*/
+
+/* "10.0.0.1:7471" or "[fe80::1%eth0]:7471"; text is changed. */
+static int address_parse(char *text, struct sockaddr_storage *address)
+{
+	char *port = strrchr(text, ':');
+
+	if (!port)
+		return -EINVAL;
+	*port++ = '\0';
+	if (*text == '[') {
+		text++;
+		if (!*text || text[strlen(text) - 1] != ']')
+			return -EINVAL;
+		text[strlen(text) - 1] = '\0';
+	}
+	return inet_pton_with_scope(&init_net, AF_UNSPEC, text, port, address);
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET)
+		return ipv4_is_loopback(
+			((const struct sockaddr_in *)address)->sin_addr.s_addr);
+	return ipv6_addr_loopback(
+		&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static bool is_in_use(const struct rbx_volume *volume,
+		      const struct sockaddr_storage *address)
+{
+	uint32_t i;
+
+	for (i = 0; i < volume->server_count; i++)
+		if (!memcmp(&volume->servers[i].peer->session->address, address,
+			    sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* ---- Connecting ------------------------------------------------------------------*/
+
+static const struct {
+	const char *name;
+	bool merge;
+	bool chain;
+} modes[] = {
+	{ "single", false, false },
+	{ "doorbell", false, true },
+	{ "merge", true, false },
+	{ "hybrid", true, true },
+};
+
+static int context_options_make(const struct rbx_volume *volume,
+				const struct rbx_volume_options *options,
+				struct rbx_context_options *made)
+{
+	size_t i;
+
+	*made = (struct rbx_context_options){
+		.queue_pairs = options->queue_pairs,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.peer_timeout_ms = options->peer_timeout_ms,
+		.secret = { volume->secret, options->secret_bytes },
+	};
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		if (strcmp(options->mode, modes[i].name))
+			continue;
+		made->merge = modes[i].merge;
+		made->chain = modes[i].chain;
+		return 0;
+	}
+	pr_err("rdmabox: mode \"%s\": single, doorbell, merge or hybrid\n",
+	       options->mode);
+	return -EINVAL;
+}
+
+static int context_open(struct rbx_volume *volume,
+			const struct rbx_volume_options *options,
+			struct sockaddr_storage *address)
+{
+	struct rbx_context_options context_options;
+	int err = context_options_make(volume, options, &context_options);
+
+	return err ? err :
+		     rbx_context_open(&context_options, address, &volume->ctx);
+}
+
+static int server_open(struct rbx_volume *volume,
+		       const struct rbx_volume_options *options,
+		       struct sockaddr_storage *address)
+{
+	struct rbx_volume_server *server =
+		&volume->servers[volume->server_count];
+	const struct rbx_peer_events events = {
+		.down = peer_down,
+		.evict = peer_evict,
+		.user = server,
+	};
+	int err = 0;
+
+	/* Two replicas on one server would be lost together. */
+	if (is_in_use(volume, address))
+		return -EEXIST;
+	if (!options->secret && !options->insecure && !is_loopback(address))
+		return -EPERM;
+	if (!volume->ctx)
+		err = context_open(volume, options, address);
+	server->volume = volume;
+	if (!err)
+		err = rbx_peer_open(volume->ctx, address, &events,
+				    &server->peer);
+	volume->server_count += !err;
+	return err;
+}
+
+static const char *sentence(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "not of the form 10.0.0.1:7471";
+	case -EEXIST:
+		return "named twice";
+	case -EPERM:
+		return "another machine, and there is no secret";
+	case -ENODEV:
+		return "not reached through an RDMA device";
+	case -EXDEV:
+		return "reached through another device than the first one";
+	case -EACCES:
+		return "the secret there is another one, or there is none here";
+	case -ENOSPC:
+		return "more servers and queue pairs than fit";
+	default:
+		return "no connection";
+	}
+}
+
+/* The next of a comma-separated list, which is moved on; its length. */
+static int name_take(const char **list, char name[NAME_BYTES_MAX])
+{
+	size_t length = strcspn(*list, ",");
+
+	if (!length || length >= NAME_BYTES_MAX)
+		return -EINVAL;
+	memcpy(name, *list, length);
+	name[length] = '\0';
+	*list += length + ((*list)[length] == ',');
+	return 0;
+}
+
+int rbx_volume_servers_open(struct rbx_volume *volume,
+			    const struct rbx_volume_options *options)
+{
+	const char *list = options->servers;
+	int err = 0;
+
+	do {
+		struct sockaddr_storage address;
+		char name[NAME_BYTES_MAX] = "", text[NAME_BYTES_MAX];
+
+		memset(&address, 0, sizeof(address));
+		err = volume->server_count < RBX_SERVERS_MAX ?
+			      name_take(&list, name) :
+			      -ENOSPC;
+		strscpy(text, name, sizeof(text));
+		if (!err)
+			err = address_parse(text, &address);
+		if (!err)
+			err = server_open(volume, options, &address);
+		if (err)
+			pr_err("rdmabox: server \"%s\": %s (%d)\n", name,
+			       sentence(err), err);
+	} while (!err && *list);
+	return err;
+}
+
+void rbx_volume_servers_close(struct rbx_volume *volume)
+{
+	uint32_t i;
+
+	for (i = 0; i < volume->server_count; i++)
+		rbx_peer_close(volume->servers[i].peer);
+	if (volume->ctx)
+		rbx_context_close(volume->ctx);
+}

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# A module keeps pages in remote memory, through the kernel API, on servers that
+# know of no kernel: `rdmabox serve --fabric verbs`, as programs use them.
+
+. "$(dirname "$(readlink -f "$0")")/kernel.sh"
+
+secret="a secret that is long enough to be one"
+echo "$secret" >"$scratch/secret"
+chmod 600 "$scratch/secret"
+
+# refuse PATTERN PARAMETER... - the example is not loaded, and says why
+refuse()
+{
+	local pattern=$1
+
+	shift
+	dmesg -C
+	! insmod "$modules/rdmabox_example.ko" "$@" 2>"$scratch/err" ||
+		fault "rdmabox_example $*: was loaded"
+	{ cat "$scratch/err"; dmesg; } >"$scratch/out"
+	grep -qE "$pattern" "$scratch/out" || { show; fault "rdmabox_example $*: no word of $pattern"; }
+}
+
+# keep PARAMETER... - the example finds all that it has kept
+keep()
+{
+	dmesg -C
+	load_module rdmabox_example "$@"
+	dmesg | grep 'bytes written and read, 0 words wrong, status 0' ||
+		fault "rdmabox_example $*: lost something"
+	rmmod rdmabox_example || fault "rdmabox_example.ko cannot be unloaded"
+}
+
+load_module rdmabox
+start_verbs_server --memory 16M --secret-file "$scratch/secret"
+one=$address
+start_verbs_server --memory 16M --secret-file "$scratch/secret"
+two=$address
+
+# insmod takes quotes for a parameter with spaces.
+keep "servers=$one,$two" replicas=2 queue_pairs=4 "secret=\"$secret\""
+pass "pages on two servers, by four queue pairs, with the secret proved"
+
+# What was borrowed went back, or the third of these would not fit.
+keep "servers=$one" size_mb=16 "secret=\"$secret\""
+keep "servers=$one" size_mb=16 "secret=\"$secret\""
+keep "servers=$one" size_mb=16 queue_pairs=2 "secret=\"$secret\""
+pass "a volume as large as its server, three times"
+
+refuse 'the secret is wrong' "servers=$one" 'secret="another one, and as long"'
+refuse 'the server asks for a secret' "servers=$one"
+refuse 'no connection' servers=10.9.0.1:9 "secret=\"$secret\""
+refuse 'no connection|not reached' servers=10.9.0.77:7471 "secret=\"$secret\""
+refuse 'lend no more' "servers=$one" size_mb=64 "secret=\"$secret\""
+refuse 'no volume of' "servers=$one" replicas=2 "secret=\"$secret\""
+refuse 'named twice' "servers=$one,$one" replicas=2 "secret=\"$secret\""
+refuse 'not of the form' servers=here "secret=\"$secret\""
+refuse 'out of bounds' "servers=$one" replicas=4 "secret=\"$secret\""
+keep "servers=$one" size_mb=16 "secret=\"$secret\""
+pass "what cannot be opened is refused, with the reason, and leaves nothing behind"
+
+rmmod rdmabox || fault "rdmabox.ko cannot be unloaded"
