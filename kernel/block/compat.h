@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * compat.h - the one place where kernels differ.
+ *
+ * A disk is allocated with its limits, or they are set on its queue afterwards.
+ * Which of the two it is shows by BLK_FEAT_STABLE_WRITES: where there are features
+ * of a queue, they are part of the limits. And a disk is opened as a disk or as a
+ * block device, which shows by BLK_OPEN_READ.
+ */
+#ifndef RBX_KERNEL_COMPAT_H
+#define RBX_KERNEL_COMPAT_H
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+
+/* disk.c's: 0, or why the disk cannot be opened. */
+int rbx_disk_may_open(struct gendisk *disk);
+
+#ifdef BLK_OPEN_READ
+
+static int rbx_disk_open(struct gendisk *disk, blk_mode_t mode)
+{
+	return rbx_disk_may_open(disk);
+}
+
+#else
+
+static int rbx_disk_open(struct block_device *device, fmode_t mode)
+{
+	return rbx_disk_may_open(device->bd_disk);
+}
+
+#endif
+
+struct rbx_disk_limits {
+	u32 block_bytes;
+	u32 request_bytes; /* none crosses a multiple of it, either */
+	u16 segments;
+	bool stable_writes; /* pages must not change while they are written */
+};
+
+#ifdef BLK_FEAT_STABLE_WRITES
+
+static inline struct gendisk *
+rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
+	       const struct rbx_disk_limits *limits, void *user)
+{
+	struct queue_limits queue_limits = {
+		.features = limits->stable_writes ? BLK_FEAT_STABLE_WRITES : 0,
+		.logical_block_size = limits->block_bytes,
+		.physical_block_size = limits->block_bytes,
+		.io_min = limits->block_bytes,
+		.io_opt = limits->request_bytes,
+		.max_hw_sectors = limits->request_bytes >> SECTOR_SHIFT,
+		.chunk_sectors = limits->request_bytes >> SECTOR_SHIFT,
+		.max_segments = limits->segments,
+		.max_segment_size = limits->request_bytes,
+	};
+
+	return blk_mq_alloc_disk(tag_set, &queue_limits, user);
+}
+
+#else
+
+static inline struct gendisk *
+rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
+	       const struct rbx_disk_limits *limits, void *user)
+{
+	struct gendisk *disk = blk_mq_alloc_disk(tag_set, user);
+	struct request_queue *queue;
+
+	if (IS_ERR(disk))
+		return disk;
+	queue = disk->queue;
+	blk_queue_logical_block_size(queue, limits->block_bytes);
+	blk_queue_physical_block_size(queue, limits->block_bytes);
+	blk_queue_io_min(queue, limits->block_bytes);
+	blk_queue_io_opt(queue, limits->request_bytes);
+	blk_queue_max_hw_sectors(queue, limits->request_bytes >> SECTOR_SHIFT);
+	blk_queue_chunk_sectors(queue, limits->request_bytes >> SECTOR_SHIFT);
+	blk_queue_max_segments(queue, limits->segments);
+	blk_queue_max_segment_size(queue, limits->request_bytes);
+	blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
+	if (limits->stable_writes)
+		blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);
+	return disk;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * control.c - rdmabox_block.ko, and how its devices are made: in configfs.
+ *
+ *	cd /sys/kernel/config/rdmabox && mkdir swap && cd swap
+ *	echo 10.0.0.1:7471,10.0.0.2:7471 >servers
+ *	echo 68719476736 >size; echo 2 >replicas; cat /etc/rdmabox.secret >secret
+ *	echo 1 >attached; cat device		# rdmabox0
+ *	echo 0 >attached; cd ..; rmdir swap
+ *
+ * A directory is a volume with its options, which are set one by one and take
+ * effect when it is attached; from then on they stay as they are. Configfs is made
+ * for that: who wants a device makes it, and no option of it is an option of the
+ * module. A directory whose volume is attached cannot be removed, and the module
+ * cannot be unloaded while there are directories.
+ *
+ * The numbers of an attached volume are files beside them; of one that is not
+ * attached they cannot be read (ENXIO).
+ */
+#include <linux/configfs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "kernel/block/disk.h"
+
+struct volume_item {
+	struct config_item item;
+	struct mutex lock; /* guards all below */
+	struct rbx_volume_options options; /* its texts are our own */
+	struct rbx_disk *disk; /* NULL: not attached */
+};
+
+static struct volume_item *volume_item(struct config_item *item)
+{
+	return container_of(item, struct volume_item, item);
+}
+
+/* ---- Options --------------------------------------------------------------------*/
+
+/* A text of its own, without a newline at the end; "" is NULL. */
+static int text_set(struct volume_item *volume, const char **text,
+		    size_t *text_bytes, const char *page, size_t count)
+{
+	char *copy = NULL;
+	int err = -EBUSY;
+
+	if (count && page[count - 1] == '\n')
+		count--;
+	if (count) {
+		copy = kmemdup_nul(page, count, GFP_KERNEL);
+		if (!copy)
+			return -ENOMEM;
+	}
+	mutex_lock(&volume->lock);
+	if (!volume->disk) {
+		swap(*text, *(const char **)&copy);
+		*text_bytes = count;
+		err = 0;
+	}
+	mutex_unlock(&volume->lock);
+	kfree_sensitive(copy);
+	return err;
+}
+
+static ssize_t volume_servers_show(struct config_item *item, char *page)
+{
+	struct volume_item *volume = volume_item(item);
+	ssize_t count;
+
+	mutex_lock(&volume->lock);
+	count = sysfs_emit(page, "%s\n", volume->options.servers ?: "");
+	mutex_unlock(&volume->lock);
+	return count;
+}
+
+static ssize_t volume_servers_store(struct config_item *item, const char *page,
+				    size_t count)
+{
+	struct volume_item *volume = volume_item(item);
+	size_t length;
+	int err = text_set(volume, &volume->options.servers, &length, page,
+			   count);
+
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR(volume_, servers);
+
+static ssize_t volume_secret_store(struct config_item *item, const char *page,
+				   size_t count)
+{
+	struct volume_item *volume = volume_item(item);
+	int err = text_set(volume, (const char **)&volume->options.secret,
+			   &volume->options.secret_bytes, page, count);
+
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR_WO(volume_, secret);
+
+static ssize_t volume_mode_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  READ_ONCE(volume_item(item)->options.mode));
+}
+
+static ssize_t volume_mode_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	static const char *const modes[] = { "single", "doorbell", "merge",
+					     "hybrid" };
+	struct volume_item *volume = volume_item(item);
+	int i = sysfs_match_string(modes, page), err = i;
+
+	if (i < 0)
+		return i;
+	mutex_lock(&volume->lock);
+	err = volume->disk ? -EBUSY : 0;
+	if (!err)
+		WRITE_ONCE(volume->options.mode, modes[i]);
+	mutex_unlock(&volume->lock);
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR(volume_, mode);
+
+/* A number that is set while the volume is not attached. */
+#define NUMBER_OPTION(name, field, type, parse)                               \
+	static ssize_t volume_##name##_show(struct config_item *item,         \
+					    char *page)                       \
+	{                                                                     \
+		return sysfs_emit(page, "%llu\n",                             \
+				  (u64)READ_ONCE(                             \
+					  volume_item(item)->options.field)); \
+	}                                                                     \
+	static ssize_t volume_##name##_store(struct config_item *item,        \
+					     const char *page, size_t count)  \
+	{                                                                     \
+		struct volume_item *volume = volume_item(item);               \
+		type value;                                                   \
+		int err = parse(page, 0, &value);                             \
+									      \
+		if (err)                                                      \
+			return err;                                           \
+		mutex_lock(&volume->lock);                                    \
+		err = volume->disk ? -EBUSY : 0;                              \
+		if (!err)                                                     \
+			WRITE_ONCE(volume->options.field, value);             \
+		mutex_unlock(&volume->lock);                                  \
+		return err ? err : (ssize_t)count;                            \
+	}                                                                     \
+	CONFIGFS_ATTR(volume_, name)
+
+static int bool_parse(const char *page, unsigned int base, bool *value)
+{
+	return kstrtobool(page, value);
+}
+
+NUMBER_OPTION(size, size_bytes, u64, kstrtou64);
+NUMBER_OPTION(replicas, replicas, u32, kstrtou32);
+NUMBER_OPTION(queue_pairs, queue_pairs, u32, kstrtou32);
+NUMBER_OPTION(peer_timeout_ms, peer_timeout_ms, u32, kstrtou32);
+NUMBER_OPTION(insecure, insecure, bool, bool_parse);
+
+/* ---- Attach and detach ------------------------------------------------------------*/
+
+static struct configfs_subsystem subsystem;
+
+static int attach_locked(struct volume_item *volume)
+{
+	int err;
+
+	if (volume->disk)
+		return -EBUSY;
+	err = rbx_disk_attach(&volume->options, &volume->disk);
+	if (err) {
+		volume->disk = NULL;
+		return err;
+	}
+	/* Its directory stays as long as it is attached. */
+	err = configfs_depend_item_unlocked(&subsystem, &volume->item);
+	if (err) {
+		(void)rbx_disk_detach(volume->disk);
+		volume->disk = NULL;
+	}
+	return err;
+}
+
+static int detach_locked(struct volume_item *volume)
+{
+	int err;
+
+	if (!volume->disk)
+		return 0;
+	err = rbx_disk_detach(volume->disk);
+	if (err)
+		return err;
+	volume->disk = NULL;
+	configfs_undepend_item(&volume->item);
+	return 0;
+}
+
+static ssize_t volume_attached_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", !!READ_ONCE(volume_item(item)->disk));
+}
+
+static ssize_t volume_attached_store(struct config_item *item, const char *page,
+				     size_t count)
+{
+	struct volume_item *volume = volume_item(item);
+	bool wanted;
+	int err = kstrtobool(page, &wanted);
+
+	if (err)
+		return err;
+	mutex_lock(&volume->lock);
+	err = wanted ? attach_locked(volume) : detach_locked(volume);
+	mutex_unlock(&volume->lock);
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR(volume_, attached);
+
+static ssize_t volume_device_show(struct config_item *item, char *page)
+{
+	struct volume_item *volume = volume_item(item);
+	ssize_t count = -ENXIO;
+
+	mutex_lock(&volume->lock);
+	if (volume->disk)
+		count = sysfs_emit(page, "%s\n", rbx_disk_name(volume->disk));
+	mutex_unlock(&volume->lock);
+	return count;
+}
+CONFIGFS_ATTR_RO(volume_, device);
+
+/* ---- Numbers ------------------------------------------------------------------*/
+
+/* The fields of struct rbx_volume_status, each a file of its name. */
+#define NUMBERS(X)                                                        \
+	X(servers_up) X(slabs) X(slabs_whole) X(slabs_rebuilding)         \
+	X(slabs_lost) X(rebuilt_bytes) X(work_requests) X(doorbells)      \
+	X(merged_requests) X(window_waits) X(completions) X(polls)        \
+	X(empty_polls) X(arms) X(wakeups) X(retries) X(failovers)
+
+static int status_of(struct volume_item *volume,
+		     struct rbx_volume_status *status)
+{
+	int err = -ENXIO;
+
+	mutex_lock(&volume->lock);
+	if (volume->disk) {
+		rbx_volume_status(rbx_disk_volume(volume->disk), status);
+		err = 0;
+	}
+	mutex_unlock(&volume->lock);
+	return err;
+}
+
+#define NUMBER(name)                                                     \
+	static ssize_t volume_##name##_show(struct config_item *item,    \
+					    char *page)                  \
+	{                                                                \
+		struct rbx_volume_status status;                         \
+		int err = status_of(volume_item(item), &status);         \
+									 \
+		return err ? err :                                       \
+			     sysfs_emit(page, "%llu\n", (u64)status.name); \
+	}                                                                \
+	CONFIGFS_ATTR_RO(volume_, name);
+
+NUMBERS(NUMBER)
+
+/* ---- Directories ----------------------------------------------------------------*/
+
+#define NUMBER_ATTRIBUTE(name) &volume_attr_##name,
+
+static struct configfs_attribute *volume_attributes[] = {
+	&volume_attr_servers,
+	&volume_attr_secret,
+	&volume_attr_mode,
+	&volume_attr_size,
+	&volume_attr_replicas,
+	&volume_attr_queue_pairs,
+	&volume_attr_peer_timeout_ms,
+	&volume_attr_insecure,
+	&volume_attr_attached,
+	&volume_attr_device,
+	NUMBERS(NUMBER_ATTRIBUTE)
+	NULL,
+};
+
+static void volume_release(struct config_item *item)
+{
+	struct volume_item *volume = volume_item(item);
+
+	kfree(volume->options.servers);
+	kfree_sensitive(volume->options.secret);
+	kfree(volume);
+}
+
+static struct configfs_item_operations volume_operations = {
+	.release = volume_release,
+};
+
+static const struct config_item_type volume_type = {
+	.ct_item_ops = &volume_operations,
+	.ct_attrs = volume_attributes,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_item *volume_make(struct config_group *group,
+				       const char *name)
+{
+	struct volume_item *volume = kzalloc(sizeof(*volume), GFP_KERNEL);
+
+	if (!volume)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&volume->lock);
+	rbx_volume_options_defaults(&volume->options);
+	config_item_init_type_name(&volume->item, name, &volume_type);
+	return &volume->item;
+}
+
+static struct configfs_group_operations group_operations = {
+	.make_item = volume_make,
+};
+
+static const struct config_item_type subsystem_type = {
+	.ct_group_ops = &group_operations,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem subsystem = {
+	.su_group.cg_item = {
+		.ci_namebuf = "rdmabox",
+		.ci_type = &subsystem_type,
+	},
+};
+
+static int __init block_init(void)
+{
+	config_group_init(&subsystem.su_group);
+	mutex_init(&subsystem.su_mutex);
+	return configfs_register_subsystem(&subsystem);
+}
+
+static void __exit block_exit(void)
+{
+	configfs_unregister_subsystem(&subsystem);
+}
+
+module_init(block_init);
+module_exit(block_exit);
+
+MODULE_DESCRIPTION("RDMAbox: block devices in remote memory");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk.c - see disk.h.
+ *
+ * A request of the block layer is one I/O of the volume, which lives in the memory
+ * that comes with it: nothing is allocated on its way. It never crosses a cell, so
+ * it is at most one piece for each of its segments, and as many pieces are there
+ * as tags times segments; so a request that has a tag finds room, always.
+ *
+ * What comes in one go (blk-mq says which is the last) waits in the plug of its
+ * hardware queue. Requests go up to the volume in the caller's context, and come
+ * back by the poller's thread.
+ *
+ * There is no write cache: what is acknowledged is in the memory of all replicas.
+ * So the block layer sends no flush, and FUA is what each write is anyway. With
+ * replicas pages must not change while they are on their way, or the copies would
+ * differ (stable_writes).
+ *
+ * Left out: discard, which would have to give slabs back.
+ */
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "kernel/block/compat.h"
+#include "kernel/block/disk.h"
+
+#define BLOCK_BYTES 4096u
+
+struct rbx_disk {
+	struct rbx_volume *volume;
+	struct blk_mq_tag_set tag_set;
+	struct gendisk *disk;
+	int number;
+	bool leaving; /* the disk's open_mutex */
+};
+
+/* What comes with each request. */
+struct command {
+	struct rbx_io io;
+	struct scatterlist sg[RBX_DISK_SEGMENTS];
+};
+
+static DEFINE_IDA(numbers);
+
+/* ---- The way of a request -----------------------------------------------------*/
+
+static void io_done(struct rbx_io *io)
+{
+	struct request *rq =
+		blk_mq_rq_from_pdu(container_of(io, struct command, io));
+
+	blk_mq_end_request(rq, errno_to_blk_status(io->status));
+}
+
+static void command_fill(struct request *rq)
+{
+	struct command *command = blk_mq_rq_to_pdu(rq);
+
+	sg_init_table(command->sg, RBX_DISK_SEGMENTS);
+	command->io = (struct rbx_io){
+		.op = op_is_write(req_op(rq)) ? RBX_IO_WRITE : RBX_IO_READ,
+		.urgent = req_op(rq) == REQ_OP_READ, /* somebody waits for it */
+		.offset_bytes = (u64)blk_rq_pos(rq) << SECTOR_SHIFT,
+		.sg = command->sg,
+		.sg_count = (u32)blk_rq_map_sg(rq->q, rq, command->sg),
+		.done = io_done,
+	};
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
+			     const struct blk_mq_queue_data *data)
+{
+	struct rbx_disk *disk = hctx->queue->queuedata;
+	struct command *command = blk_mq_rq_to_pdu(data->rq);
+	struct rbx_plug *plug = hctx->driver_data;
+	int err;
+
+	if (req_op(data->rq) != REQ_OP_READ && req_op(data->rq) != REQ_OP_WRITE)
+		return BLK_STS_NOTSUPP;
+	blk_mq_start_request(data->rq);
+	command_fill(data->rq);
+	err = rbx_volume_submit(disk->volume, &command->io, plug);
+	/* After a failure, too: it may be the last of those that wait. */
+	if (data->last || err)
+		rbx_volume_unplug(disk->volume, plug);
+	if (err == -EAGAIN || err == -ENOMEM)
+		return BLK_STS_RESOURCE;
+	return errno_to_blk_status(err);
+}
+
+static void commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	struct rbx_disk *disk = hctx->queue->queuedata;
+
+	rbx_volume_unplug(disk->volume, hctx->driver_data);
+}
+
+static int init_hctx(struct blk_mq_hw_ctx *hctx, void *user, unsigned int index)
+{
+	struct rbx_plug *plug = kzalloc(sizeof(*plug), GFP_KERNEL);
+
+	if (!plug)
+		return -ENOMEM;
+	rbx_plug_init(plug);
+	hctx->driver_data = plug;
+	return 0;
+}
+
+static void exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	kfree(hctx->driver_data);
+}
+
+static const struct blk_mq_ops operations = {
+	.queue_rq = queue_rq,
+	.commit_rqs = commit_rqs,
+	.init_hctx = init_hctx,
+	.exit_hctx = exit_hctx,
+};
+
+int rbx_disk_may_open(struct gendisk *disk)
+{
+	return ((struct rbx_disk *)disk->private_data)->leaving ? -ENXIO : 0;
+}
+
+static const struct block_device_operations device_operations = {
+	.owner = THIS_MODULE,
+	.open = rbx_disk_open,
+};
+
+/* ---- Attach and detach ----------------------------------------------------------*/
+
+static int disk_show(struct rbx_disk *disk, u32 replicas)
+{
+	const struct rbx_disk_limits limits = {
+		.block_bytes = BLOCK_BYTES,
+		.request_bytes = RBX_DISK_BYTES_MAX,
+		.segments = RBX_DISK_SEGMENTS,
+		.stable_writes = replicas > 1,
+	};
+	int err;
+
+	disk->tag_set = (struct blk_mq_tag_set){
+		.ops = &operations,
+		.nr_hw_queues = num_online_cpus(),
+		.queue_depth = RBX_DISK_REQUESTS,
+		.numa_node = NUMA_NO_NODE,
+		.cmd_size = sizeof(struct command),
+		.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED |
+			 BLK_MQ_F_NO_SCHED_BY_DEFAULT,
+	};
+	err = blk_mq_alloc_tag_set(&disk->tag_set);
+	if (err)
+		return err;
+	disk->disk = rbx_disk_alloc(&disk->tag_set, &limits, disk);
+	if (IS_ERR(disk->disk)) {
+		err = PTR_ERR(disk->disk);
+		goto out_free_tags;
+	}
+	snprintf(disk->disk->disk_name, DISK_NAME_LEN, "rdmabox%d",
+		 disk->number);
+	disk->disk->fops = &device_operations;
+	disk->disk->private_data = disk;
+	disk->disk->flags |= GENHD_FL_NO_PART;
+	set_capacity(disk->disk,
+		     rbx_volume_size_bytes(disk->volume) >> SECTOR_SHIFT);
+	err = add_disk(disk->disk);
+	if (!err)
+		return 0;
+	put_disk(disk->disk);
+out_free_tags:
+	blk_mq_free_tag_set(&disk->tag_set);
+	return err;
+}
+
+int rbx_disk_attach(struct rbx_volume_options *options, struct rbx_disk **out)
+{
+	struct rbx_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+	int err;
+
+	if (!disk)
+		return -ENOMEM;
+	disk->number = ida_alloc(&numbers, GFP_KERNEL);
+	if (disk->number < 0) {
+		err = disk->number;
+		goto out_free;
+	}
+	options->ios_max = RBX_DISK_REQUESTS;
+	options->io_segments_max = RBX_DISK_SEGMENTS;
+	err = rbx_volume_open(options, &disk->volume);
+	if (err)
+		goto out_free_number;
+	err = disk_show(disk, options->replicas);
+	if (err)
+		goto out_close;
+	*out = disk;
+	return 0;
+
+out_close:
+	rbx_volume_close(disk->volume);
+out_free_number:
+	ida_free(&numbers, disk->number);
+out_free:
+	kfree(disk);
+	return err;
+}
+
+int rbx_disk_detach(struct rbx_disk *disk)
+{
+	mutex_lock(&disk->disk->open_mutex);
+	disk->leaving = !disk_openers(disk->disk);
+	mutex_unlock(&disk->disk->open_mutex);
+	if (!disk->leaving)
+		return -EBUSY;
+	del_gendisk(disk->disk);
+	put_disk(disk->disk);
+	blk_mq_free_tag_set(&disk->tag_set);
+	rbx_volume_close(disk->volume);
+	ida_free(&numbers, disk->number);
+	kfree(disk);
+	return 0;
+}
+
+const char *rbx_disk_name(const struct rbx_disk *disk)
+{
+	return disk->disk->disk_name;
+}
+
+struct rbx_volume *rbx_disk_volume(const struct rbx_disk *disk)
+{
+	return disk->volume;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk.h - a block device over a volume, /dev/rdmabox0 and so on.
+ *
+ *	disk.c     the device: its limits, and the way of its requests
+ *	control.c  devices are made and ended by hand, in configfs: the module
+ */
+#ifndef RBX_KERNEL_DISK_H
+#define RBX_KERNEL_DISK_H
+
+#include "kernel/api.h"
+
+struct rbx_disk;
+
+/* What a request of the device may hold. */
+#define RBX_DISK_SEGMENTS 32u /* scatter entries of a work request */
+#define RBX_DISK_BYTES_MAX (128u << 10) /* the paper's block, and a cell */
+#define RBX_DISK_REQUESTS 128u /* outstanding, of all processors together */
+
+/* Opens the volume and shows the device. ios_max and io_segments_max of the
+ * options are the device's. As rbx_volume_open(). */
+int rbx_disk_attach(struct rbx_volume_options *options, struct rbx_disk **disk);
+
+/* -EBUSY: somebody has it open. Else it is gone, and its memory given back. */
+int rbx_disk_detach(struct rbx_disk *disk);
+
+/* "rdmabox0". */
+const char *rbx_disk_name(const struct rbx_disk *disk);
+struct rbx_volume *rbx_disk_volume(const struct rbx_disk *disk);
+
+#endif
