@@ -14,7 +14,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "kernel/selftest.h"
 #include "wire/proof.h"
 

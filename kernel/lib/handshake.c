@@ -90,6 +90,7 @@ static int hello(struct rbx_session *session, struct talk *talk, bool resume)
 		talk->hello.hello.flags |= RBX_WIRE_RESUME;
 		talk->hello.hello.session_id = session->welcome.session_id;
 		talk->hello.hello.incarnation = session->welcome.incarnation;
+		talk->hello.hello.last_epoch = session->last_epoch;
 	}
 	get_random_bytes(talk->hello.hello.nonce,
 			 sizeof(talk->hello.hello.nonce));

@@ -13,7 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/peer_state.h"
 #include "core/stall.h"
 #include "kernel/fabric_ib/conn.h"

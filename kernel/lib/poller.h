@@ -16,7 +16,7 @@
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 
-#include "core/channel.h"
+#include "core/harvest.h"
 #include "core/poll_policy.h"
 
 struct rbx_context;

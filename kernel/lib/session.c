@@ -216,6 +216,9 @@ static int call(struct rbx_session *session, struct rbx_wire_message *message,
 	mutex_lock(&session->call_lock);
 	if (session->control)
 		err = rbx_session_call(session, message, expected, answer);
+	/* Noted before any resume, which says what we know to be lent. */
+	if (!err && expected == RBX_WIRE_SLAB_GRANT)
+		session->last_epoch = answer->epoch;
 	mutex_unlock(&session->call_lock);
 	return err;
 }

@@ -65,10 +65,11 @@ struct rbx_session {
 	struct rbx_session_events events;
 	struct delayed_work tick; /* heartbeats */
 
-	/* Held by a blocking call, taken before `lock`. Guards the three below. */
+	/* Held by a blocking call, taken before `lock`. Guards the four below. */
 	struct mutex call_lock;
 	struct rbx_control *control; /* written with `lock`, too; or NULL */
 	uint64_t attach_serial; /* of the last data queue pair */
+	uint64_t last_epoch; /* of the last slab that we were granted */
 	uint32_t answer_ms; /* how long a call waits for one */
 
 	spinlock_t lock; /* guards all below; taken with interrupts off */
