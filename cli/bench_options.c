@@ -143,7 +143,7 @@ static const struct cli_option options[] = {
 	  .max = sizeof(bench_options.library.window) },
 	{ "fragment", "SIZE", "longer requests are split", cli_set_size_32,
 	  &bench_options.library.fragment_bytes, .min = 4096,
-	  .max = 1 << 20 },
+	  .max = 256 << 10 },
 	{ "runtime", "S", "seconds to measure", cli_set_seconds,
 	  &bench_options.runtime_s, .min = 0, .max = 1000000 },
 	{ "warmup", "S", "seconds before that", cli_set_seconds,
@@ -231,7 +231,7 @@ static int check_options(const struct bench_options *o)
 				o->block_bytes);
 	if (o->library.fragment_bytes & (o->library.fragment_bytes - 1))
 		return cli_fail(&bench_command, "--fragment %u is not a power "
-				"of two; give one from 4K to 1M",
+				"of two; give one from 4K to 256K",
 				o->library.fragment_bytes);
 	if (o->runtime_s <= 0)
 		return cli_fail(&bench_command,

@@ -26,6 +26,7 @@ done
 expect_refusal 'multiple of 64' "${bench[@]}" --block 100
 expect_refusal 'no larger than the volume' "${bench[@]}" --block 32M
 expect_refusal 'power of two' "${bench[@]}" --fragment 12K
+expect_refusal "--fragment '512K'" "${bench[@]}" --fragment 512K
 for number in '' 0 -1 3.5 1e3 5000 18446744073709551617; do
 	expect_refusal "--depth '$number'" "${bench[@]}" --depth "$number"
 done
