@@ -161,10 +161,10 @@ static void auto_stays_where_it_is_good_on_a_device_that_sways(void **state)
 	model = new_model(&device, &rbx_congestion_auto);
 	unbound = new_model(&device, &rbx_congestion_auto);
 	rbx_window_init(unbound->window, 0, 0);
-	device_model_run(model, 2 * SECOND);
-	device_model_run(unbound, 2 * SECOND);
-	rate = device_model_run(model, 8 * SECOND);
-	most = device_model_run(unbound, 8 * SECOND);
+	device_model_run(model, SECOND);
+	device_model_run(unbound, SECOND);
+	rate = device_model_run(model, 5 * SECOND);
+	most = device_model_run(unbound, 5 * SECOND);
 	print_message("auto: %u permille of no window, window %u KiB\n",
 		      (unsigned int)(rate * 1000 / most),
 		      (unsigned int)(model->window->bytes_max >> 10));
@@ -178,14 +178,16 @@ static void auto_stays_where_it_is_good_on_a_device_that_sways(void **state)
 static void auto_thanks_no_trial_for_a_machine_that_gets_quicker(void **state)
 {
 	struct device_model device = pipe;
+	uint64_t best, window_bytes;
 
 	(void)state;
 	device.demand = 1024;
 	device.batch_ns = 50000;
+	best = device_model_best(&device, &window_bytes);
 	for (uint32_t moment = 0; moment < 64; moment++) {
 		struct device_model *model =
 			new_model(&device, &rbx_congestion_auto);
-		uint64_t best, rate, window_bytes;
+		uint64_t rate;
 
 		model->service_ns *= 5;
 		model->service_ns /= 2;
@@ -194,7 +196,6 @@ static void auto_thanks_no_trial_for_a_machine_that_gets_quicker(void **state)
 		device_model_run(model, (8 + moment) * SECOND / 1000);
 		model->service_ns = device.service_ns;
 		model->batch_ns = device.batch_ns;
-		best = device_model_best(model, &window_bytes);
 		device_model_run(model, SECOND / 20);
 		rate = device_model_run(model, SECOND / 5);
 		if (rate * 100 < best * 94)
@@ -319,18 +320,20 @@ static void auto_grows_from_one_fragment(void **state)
 {
 	struct device_model light = pipe;
 	struct device_model *model;
+	uint64_t best, window_bytes;
 
 	(void)state;
 	light.work_request_bytes = LOW_BYTES;
+	light.demand = 1024;
+	best = device_model_best(&light, &window_bytes);
 	light.demand = 1;
 	for (uint32_t moment = 0; moment < 16; moment++) {
-		uint64_t best, rate, window_bytes;
+		uint64_t rate;
 
 		model = new_model(&light, &rbx_congestion_auto);
 		device_model_run(model, SECOND + moment * SECOND / 20);
 		assert_true(model->window->bytes_max <= 4 * LOW_BYTES);
 		model->demand = 1024;
-		best = device_model_best(model, &window_bytes);
 		device_model_run(model, SECOND);
 		rate = device_model_run(model, SECOND / 2);
 		if (rate * 100 < best * 95)
