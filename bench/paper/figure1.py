@@ -2,7 +2,7 @@
 """Figure 1: a device under more and more threads, without a window."""
 
 from paper import LAB, NATIVE, SIM, Verdict, canvas
-from paper.source import by_unit
+from paper.source import by_unit, first_peak
 
 TITLE = "Figure 1: more threads, without admission control"
 CLAIM = ("With more threads that write, requests per second rise to a peak at 4 threads and then "
@@ -31,7 +31,7 @@ def draw(figure, data):
 
 def judge(data):
     rates = {threads: row["off"] for threads, row in data["requests/s"].items()}
-    peak = max(rates, key=rates.get)
+    peak = first_peak(rates)
     last = list(rates)[-1]
     fall = 1 - rates[last] / rates[peak]
     growth = {unit: data[unit][last]["off"] / data[unit][peak]["off"]

@@ -2,7 +2,7 @@
 """Figure 8: the load of figure 1 with a window, on a device that collapses."""
 
 from paper import NATIVE, SIM, Verdict, canvas
-from paper.source import by_unit
+from paper.source import by_unit, first_peak
 
 TITLE = "Figure 8: with and without admission control"
 CLAIM = ("With four queue pairs the peak is at 7 threads; a window on the bytes in flight keeps "
@@ -43,7 +43,7 @@ def judge(data):
     rates, in_flight = data["requests/s"], data["in flight"]
     threads = list(rates)
     window = "auto" if "auto" in rates[threads[0]] else "window"
-    peak = {line: max(threads, key=lambda n, line=line: rates[n][line])
+    peak = {line: first_peak({n: rates[n][line] for n in threads})
             for line in rates[threads[0]]}
     gain = {line: 100 * (rates[peak[line]][line] / rates[peak["off"]]["off"] - 1)
             for line in peak if line != "off"}

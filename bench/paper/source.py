@@ -79,3 +79,13 @@ def by_unit(cases, unit, key="name"):
 def median(results, figure):
     """{name: median} of collected runs."""
     return {name: found["median"] for name, found in runner.figures_of(results, figure).items()}
+
+
+def first_peak(rates):
+    """{x: rate}: where it is best before it falls for the first time, by more than 3 %."""
+    peak = next(iter(rates))
+    for x, rate in rates.items():
+        if rate < 0.97 * rates[peak]:
+            break
+        peak = x if rate > rates[peak] else peak
+    return peak

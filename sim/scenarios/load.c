@@ -134,6 +134,22 @@ static uint32_t may_think_of(struct rbx_load_thread *thread)
 	return RBX_MIN(room, load->plug_count);
 }
 
+/* What they take to think of: from half to one and a half of it, but for those that
+ * were there when the thread began. */
+static uint64_t thinks_ns(struct rbx_load_thread *thread)
+{
+	uint64_t mean_ns =
+		(uint64_t)thread->ready_count * thread->load->think_ns;
+
+	if (thread->there_count != 0) {
+		thread->there_count -=
+			RBX_MIN(thread->ready_count, thread->there_count);
+		return 0;
+	}
+	return rbx_sim_between(&thread->random, mean_ns / 2,
+			       mean_ns + mean_ns / 2);
+}
+
 static enum rbx_sim_step step(struct rbx_sim_thread *base)
 {
 	struct rbx_load_thread *thread =
@@ -147,8 +163,7 @@ static enum rbx_sim_step step(struct rbx_sim_thread *base)
 		thread->ready_count = may_think_of(thread);
 		if (thread->ready_count == 0)
 			return RBX_SIM_SLEEP;
-		rbx_sim_spend((uint64_t)thread->ready_count *
-			      thread->load->think_ns);
+		rbx_sim_spend(thinks_ns(thread));
 		return RBX_SIM_GO_ON;
 	}
 	if (thread->burst_left != 0)
@@ -170,6 +185,7 @@ static void open_thread(struct rbx_load_thread *thread, uint32_t number,
 	thread->client = client;
 	thread->load = load;
 	thread->number = number;
+	thread->there_count = load->begins_full ? load->depth_count : 0;
 	rbx_sim_random_split(&thread->random, seed, "thread", number);
 	thread->requests =
 		rbx_sim_take(load->depth_count, sizeof(*thread->requests));

@@ -2,8 +2,8 @@
 /*
  * load.h - threads that ask for memory on a client, and what they got.
  *
- * A thread keeps depth_count requests outstanding. Each costs it think_ns of CPU
- * time before it is submitted, plug_count of them together. With a burst it submits
+ * A thread keeps depth_count requests outstanding. Each costs it some CPU time before
+ * it is submitted, think_ns on average, plug_count of them together. With a burst it submits
  * so many, waits for all of them, and then sleeps for gap_ns before the next burst.
  */
 #ifndef RBX_SIM_LOAD_H
@@ -34,6 +34,7 @@ struct rbx_load {
 			       neighbours more */
 	uint32_t burst_count; /* 0: no bursts */
 	uint32_t gap_ns;
+	bool begins_full; /* it has thought of depth_count when it begins */
 	void (*aim)(struct rbx_load_thread *thread, struct rbx_target *target);
 };
 
@@ -45,6 +46,7 @@ struct rbx_load_thread {
 	struct rbx_random random;
 	uint64_t at; /* the scenario's: where it is */
 
+	uint32_t there_count; /* of those it began with */
 	uint32_t ready_count; /* requests that have been thought of */
 	struct rbx_fragment *held_first; /* by the plug, of one peer */
 	struct rbx_fragment *held_last;
