@@ -24,9 +24,30 @@ static bool is_zero(const char *bytes, size_t length)
 	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
+/* One that has a part of this memory; NULL: nobody has. */
+static const struct hand *hand_within(const char *first, size_t length_bytes)
+{
+	const struct hand *hand = hands;
+
+	while (hand && (first >= hand->first + hand->length_bytes ||
+			hand->first >= first + length_bytes))
+		hand = hand->next;
+	return hand;
+}
+
+void rbx_sim_hands_freed(const void *addr, size_t length_bytes)
+{
+	const struct hand *hand = hand_within(addr, length_bytes);
+
+	if (hand)
+		rbx_sim_fail("revoked-key", "peers may still reach memory that node %u gives back",
+			     hand->node);
+}
+
 void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			const struct rbx_domain *domain, uint32_t rights)
 {
+	const struct hand *other;
 	struct hand *hand;
 
 	if (!(rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE)))
@@ -34,14 +55,10 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 	if (domain == NULL)
 		rbx_sim_fail("one-hand", "memory of node %u is open to all",
 			     node);
-	for (hand = hands; hand; hand = hand->next) {
-		const char *first = mr->addr;
-
-		if (first < hand->first + hand->length_bytes &&
-		    hand->first < first + mr->length_bytes)
-			rbx_sim_fail("one-hand",
-				     "memory of node %u is in two hands", node);
-	}
+	other = hand_within(mr->addr, mr->length_bytes);
+	if (other)
+		rbx_sim_fail("one-hand", "memory of node %u is in two hands",
+			     other->node);
 	if (!is_zero(mr->addr, mr->length_bytes))
 		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",
 			     node);

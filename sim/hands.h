@@ -15,6 +15,9 @@
 void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			const struct rbx_domain *domain, uint32_t rights);
 void rbx_sim_hands_take(const struct rbx_mr *mr);
+/* Memory is given back to the system, which may hand it to anybody: nobody may
+ * reach it any more. */
+void rbx_sim_hands_freed(const void *addr, size_t length_bytes);
 /* A node has stopped: nobody has its memory. */
 void rbx_sim_hands_stop(uint32_t node);
 /* Ranges that peers may reach now. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "core/port.h"
+#include "sim/hands.h"
 #include "sim/host/wrap.h"
 
 #define RANGE_FIRST 0x200000000000u
@@ -34,6 +35,12 @@ void *__wrap_mmap(void *addr, size_t size, int protection, int flags, int fd,
 	}
 	return __real_mmap((void *)(uintptr_t)at, size, protection,
 			   flags | MAP_FIXED_NOREPLACE, fd, offset);
+}
+
+int __wrap_munmap(void *addr, size_t size)
+{
+	rbx_sim_hands_freed(addr, size);
+	return __real_munmap(addr, size);
 }
 
 /* What it is called where offsets of files have 64 bits by choice. */

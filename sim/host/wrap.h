@@ -69,6 +69,8 @@ void *__wrap_mmap(void *addr, size_t size, int protection, int flags, int fd,
 		  off_t offset);
 void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
 		    off_t offset);
+int __wrap_munmap(void *addr, size_t size);
+int __real_munmap(void *addr, size_t size);
 void *__real_mmap(void *addr, size_t size, int protection, int flags, int fd,
 		  off_t offset);
 
