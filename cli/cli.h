@@ -96,6 +96,7 @@ void cli_describe(struct rbx_context *ctx, const char *key, char *value,
 int cli_serve(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_page(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_stat(int argc, char **argv);
 int cli_tune(int argc, char **argv);

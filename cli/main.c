@@ -21,6 +21,7 @@ static const struct {
 	{ "bench", "measure reads and writes of remote memory", cli_bench },
 	{ "doctor", "tell what this machine can do, and how to mend it",
 	  cli_doctor },
+	{ "page", "other machines' memory as a block device, for swap", cli_page },
 	{ "sim", "run the library in a simulated world that fails", cli_sim },
 	{ "stat", "show the numbers of a memory server", cli_stat },
 	{ "tune", "measure what this device likes, and remember it", cli_tune },

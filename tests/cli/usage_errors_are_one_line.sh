@@ -56,6 +56,15 @@ for load in x open open: open:0 open:1x burst:1 burst:0:0 burst:4097:0 burst:1:5
 done
 expect_refusal "--fabric 'ether'" "${bench[@]}" --fabric ether
 
+expect_refusal 'no command.*attach, detach' page
+expect_refusal "unknown command 'lend'" page lend
+expect_refusal 'add --servers' page attach --size 1G
+expect_refusal 'add --size' page attach --servers 10.0.0.1:7471
+expect_refusal 'no multiple of 4096' page attach --servers 10.0.0.1:7471 --size 5000
+expect_refusal 'exclude each other' page attach --servers 10.0.0.1:7471 --size 1G --insecure --secret-file x
+expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
+expect_refusal "--replicas '4'" page attach --replicas 4
+expect_refusal "unexpected 'x'" page list x
 expect_refusal 'add --listen' serve --memory 64M
 expect_refusal 'add --memory' serve --listen 127.0.0.1:0
 expect_refusal 'power of two' "${serve[@]}" --slab 3M
@@ -89,15 +98,17 @@ expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
 expect_success --version
 grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
 expect_success --help
-for command in serve bench doctor stat tune; do
+for command in serve bench doctor page stat tune; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor stat tune; do
-	expect_success "$command" --help
+for command in serve bench doctor stat tune "page attach" "page detach" "page list" "page status"; do
+	# shellcheck disable=SC2086 # words
+	expect_success $command --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
 	# Each option of --help stands in the manual page too.
+	page=rdmabox-${command%% *}.1
 	while read -r option; do
-		grep -qE -- "Fl -$option( |$)" "$here/../../man/rdmabox-$command.1" ||
-			fault "man/rdmabox-$command.1 leaves out --$option"
+		grep -qE -- "Fl -$option( |$)" "$here/../../man/$page" ||
+			fault "man/$page leaves out --$option"
 	done < <(sed -nE 's/^  --([a-z-]+).*/\1/p' "$scratch/out" | grep -v '^help$')
 done

@@ -34,19 +34,19 @@ keep()
 }
 
 load_module rdmabox
-start_verbs_server --memory 16M --secret-file "$scratch/secret"
+start_verbs_server --memory 8M --secret-file "$scratch/secret"
 one=$address
-start_verbs_server --memory 16M --secret-file "$scratch/secret"
+start_verbs_server --memory 8M --secret-file "$scratch/secret"
 two=$address
 
 # insmod takes quotes for a parameter with spaces.
-keep "servers=$one,$two" replicas=2 queue_pairs=4 "secret=\"$secret\""
+keep "servers=$one,$two" size_mb=4 replicas=2 queue_pairs=4 "secret=\"$secret\""
 pass "pages on two servers, by four queue pairs, with the secret proved"
 
 # What was borrowed went back, or the third of these would not fit.
-keep "servers=$one" size_mb=16 "secret=\"$secret\""
-keep "servers=$one" size_mb=16 "secret=\"$secret\""
-keep "servers=$one" size_mb=16 queue_pairs=2 "secret=\"$secret\""
+keep "servers=$one" size_mb=8 "secret=\"$secret\""
+keep "servers=$one" size_mb=8 "secret=\"$secret\""
+keep "servers=$one" size_mb=8 queue_pairs=2 "secret=\"$secret\""
 pass "a volume as large as its server, three times"
 
 refuse 'the secret is wrong' "servers=$one" 'secret="another one, and as long"'
@@ -58,7 +58,7 @@ refuse 'no volume of' "servers=$one" replicas=2 "secret=\"$secret\""
 refuse 'named twice' "servers=$one,$one" replicas=2 "secret=\"$secret\""
 refuse 'not of the form' servers=here "secret=\"$secret\""
 refuse 'out of bounds' "servers=$one" replicas=4 "secret=\"$secret\""
-keep "servers=$one" size_mb=16 "secret=\"$secret\""
+keep "servers=$one" size_mb=8 "secret=\"$secret\""
 pass "what cannot be opened is refused, with the reason, and leaves nothing behind"
 
 rmmod rdmabox || fault "rdmabox.ko cannot be unloaded"
