@@ -30,6 +30,8 @@ done
 "$rdmabox" sim --seed 3 --nic "$generations/connectx3.conf" | grep hash >"$work/three"
 "$rdmabox" sim --seed 3 --nic "$generations/connectx5.conf" | grep hash >"$work/five"
 ! cmp -s "$work/three" "$work/five" || fault "the NIC makes no difference"
+"$rdmabox" sim --seed 3 --nic connectx3 | grep hash >"$work/named"
+cmp -s "$work/three" "$work/named" || fault "connectx3 is not what its file says"
 
 sed 's/^units = .*/units = 0/' "$generations/connectx3.conf" >"$work/bad.conf"
 line=$(grep -n '^units' "$work/bad.conf" | cut -d: -f1)
