@@ -23,7 +23,7 @@ disturb()
 	before=$(cat /sys/kernel/config/rdmabox/page/completions)
 	timeout "$limit_s" fio --name="$name" --filename="$device" --direct=1 \
 		--ioengine=libaio --iodepth=16 --rw=randrw --bs=4k --size=8M \
-		--time_based --runtime=8 --verify=crc32c --verify_state_save=0 \
+		--time_based --runtime=5 --verify=crc32c --verify_state_save=0 \
 		--output="$scratch/fio" >"$scratch/out" 2>"$scratch/err" &
 	load=$!
 	server_pids+=("$load")
@@ -57,10 +57,13 @@ done
 dmesg | grep 'rdmabox: .*: resumed' || { dmesg; fault "no session was resumed"; }
 pass "stopped for 3 s: the session is resumed, and no I/O fails (attempt $attempt)"
 
-disturb "stopped for long" stop_server 9
-[ "$status" != 0 ] || fault "a server that was silent for 9 s is believed"
+"$rdmabox" page detach || fault "cannot detach"
+"$rdmabox" page attach --servers "$address" --size 16M --peer-timeout 2000 --insecure \
+	>/dev/null || fault "cannot attach once more"
+disturb "stopped for long" stop_server 5
+[ "$status" != 0 ] || fault "a server that was silent for 5 s is believed"
 dmesg | grep -q 'is given up' || { dmesg; fault "it is not given up"; }
 "$rdmabox" page detach || fault "cannot detach"
-pass "stopped for 9 s: I/Os end with errors, and none with junk"
+pass "stopped for 5 s, with a peer timeout of 2: I/Os end with errors, and none with junk"
 
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
