@@ -25,7 +25,7 @@ FABRIC_TEXT = {
 }
 
 NAMES = ("figure1", "figure2", "figure5b", "figure6", "table1", "figure7", "figure8",
-         "figure9", "patterns5")
+         "figure9", "patterns5", "patterns6")
 
 
 class NotAvailable(Exception):

@@ -14,18 +14,23 @@ LINK_MB = 12121  # of EDR, 96.97 Gbit/s
 FULL = 0.95  # of the link
 
 
-def measure(source, on):
+def rates(source, by=""):
+    """MB/s by bytes of a response, requesters and design."""
     data = {}
     for size in BYTES:
-        rows = source.simulated(SCENARIO, f"Responses of {size} bytes, MB/s")
+        rows = source.simulated(SCENARIO, f"Responses of {size} bytes{by}, MB/s")
         data[size] = {int(count): {name: row[count] for name, row in rows.items()}
                       for count in rows["WriteWrite"]}
     return data
 
 
+def measure(source, on):
+    return rates(source)
+
+
 def draw(figure, data):
-    for axes, (size, rates) in zip(canvas.panels(figure, len(data)), data.items()):
-        canvas.lines(axes, rates, f"responses of {size} bytes", "requesters", "MB/s")
+    for axes, (size, of_size) in zip(canvas.panels(figure, len(data)), data.items()):
+        canvas.lines(axes, of_size, f"responses of {size} bytes", "requesters", "MB/s")
 
 
 def by_request(row, verb):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * n_to_one.c - the paper on communication patterns: responses of one thread to
- * many, each with a connection of its own (figures 5 and 7), and one to one
- * (figure 3). Its dispatchers (figure 6) are not modelled.
+ * many, each with a connection of its own (figures 5 and 7) or with a dispatcher for
+ * those of a machine (figure 6), and one to one (figure 3).
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/rpc.h"
@@ -23,8 +23,9 @@ static const struct {
 };
 
 static void sweep(const struct rbx_setting *setting, struct rbx_report *report,
-		  uint32_t response_bytes)
+		  uint32_t response_bytes, bool dispatched)
 {
+	const char *by = dispatched ? ", by dispatchers" : "";
 	uint32_t alone = setting->nodes_count * RBX_RPC_MACHINE_THREADS;
 	const uint32_t *counts = alone ? &alone : requesters;
 	uint32_t count = alone ? 1 : REQUESTERS;
@@ -35,10 +36,11 @@ static void sweep(const struct rbx_setting *setting, struct rbx_report *report,
 		snprintf(columns[i].name, sizeof(columns[i].name), "%u",
 			 counts[i]);
 	rates = rbx_report_table(report, "requesters", columns, count,
-				 "Responses of %u bytes, MB/s", response_bytes);
+				 "Responses of %u bytes%s, MB/s", response_bytes,
+				 by);
 	times = rbx_report_table(report, "requesters", columns, count,
-				 "Responses of %u bytes, ns from request to response",
-				 response_bytes);
+				 "Responses of %u bytes%s, ns from request to response",
+				 response_bytes, by);
 	for (int design = 0; design < 4; design++) {
 		int64_t rate[REQUESTERS], time[REQUESTERS];
 
@@ -48,6 +50,7 @@ static void sweep(const struct rbx_setting *setting, struct rbx_report *report,
 					designs[design].request_by_write,
 				.response_by_write =
 					designs[design].response_by_write,
+				.dispatched = dispatched,
 				.requesters_count = counts[i],
 				.response_bytes = response_bytes,
 				.measured_ns = MEASURED_NS,
@@ -68,6 +71,6 @@ void rbx_figure_n_to_one(const struct rbx_setting *setting,
 {
 	static const uint32_t sizes[] = { 64, 256, 4096, 16384 };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		sweep(setting, report, sizes[i]);
+	for (uint32_t i = 0; i < 8; i++)
+		sweep(setting, report, sizes[i % 4], i >= 4);
 }

@@ -4,20 +4,18 @@
  *
  * A requester has one request outstanding and polls for its response. The responder
  * is one thread: it walks through all mailboxes, or polls one completion queue on
- * which all receives end. A message carries its number in its last byte, which is
- * looked at and nothing else; a mailbox that was read is not cleared, since the next
- * request has another number.
+ * which all receives end. A dispatcher sends for the requesters of its machine, who
+ * leave their requests in mailboxes between the two of them; a response by WRITE the
+ * requester finds by itself, one by SEND the dispatcher hands over.
  */
 #include "sim/scenarios/rpc.h"
 
 #include <stdlib.h>
 
+#include "sim/scenarios/rpc_end.h"
 #include "sim/scenarios/wires.h"
 
 #define REQUEST_BYTES 64u
-#define DEPTH 64u
-#define SIGNAL_EVERY 16u
-#define RECVS 4u
 #define POLL_MAX 16
 
 /* CPU time of the responder. What a request costs in all is published (figure 7,
@@ -27,110 +25,86 @@
 #define LOOK_NS 25u /* the requester's loop around one mailbox */
 #define HANDLE_NS 170u /* a request: a line that is not, and what is asked */
 #define RECEIVE_NS 150u /* the lock of the shared receive queue (61 %) */
-
-struct end {
-	struct rbx_qp *qp;
-	struct rbx_mr *out; /* what is sent, its number in the last byte */
-	struct rbx_mr *in; /* what comes: a mailbox, or receives */
-	uint32_t out_bytes, in_bytes;
-	const struct rbx_mr *mailbox; /* of the other end; NULL: by SEND */
-	bool in_by_write;
-	uint32_t sent_count, received_count;
-};
+#define HAND_OVER_NS 100u /* assumed: a line from another core's cache */
 
 struct requester {
 	struct rbx_sim_thread thread;
 	struct rbx_cq *cq;
-	struct end end;
+	struct rbx_rpc_end end;
+	bool is_dispatched;
+	bool handed; /* to the dispatcher: its request is to be sent */
+	bool answered; /* by the dispatcher */
 	bool waits;
 	uint64_t asked_ns, waited_ns;
 	uint64_t done_count;
 };
 
+struct dispatcher {
+	struct rbx_sim_thread thread;
+	struct rbx_cq *cq;
+	struct requester *requesters; /* all of them, and its own: */
+	uint32_t first, count, next;
+	uint32_t unpolled_count;
+	bool responses_by_send;
+};
+
 struct responder {
 	struct rbx_sim_thread thread;
 	struct rbx_cq *send_cq, *recv_cq;
-	struct end *ends;
+	struct rbx_rpc_end *ends;
 	uint32_t count, next, unpolled_count;
 	bool by_write;
 };
 
-static uint8_t *last_byte(const struct rbx_mr *mr, uint32_t bytes)
-{
-	return (uint8_t *)mr->addr + bytes - 1;
-}
+/* All that a run has. */
+struct rpc_world {
+	const struct rbx_rpc *rpc;
+	struct rbx_device *server;
+	struct responder responder;
+	struct requester *requesters;
+	struct dispatcher *dispatchers; /* of each machine */
+	struct rbx_rpc_line *lines; /* two sides of each connection */
+};
 
-/* The next message out of an end. */
-static void send_next(struct end *end)
-{
-	struct rbx_sge sge = {
-		.addr = (uintptr_t)end->out->addr,
-		.length_bytes = end->out_bytes,
-		.lkey = end->out->lkey,
-	};
-	struct rbx_wr wr = {
-		.sges = &sge,
-		.sge_count = 1,
-		.opcode = end->mailbox ? RBX_OP_WRITE : RBX_OP_SEND,
-	}, *bad;
-	int err;
+/* ---- Requesters ---------------------------------------------------------------*/
 
-	*last_byte(end->out, end->out_bytes) = (uint8_t)++end->sent_count;
-	if (end->mailbox) {
-		wr.rkey = end->mailbox->rkey;
-		wr.remote_addr = (uintptr_t)end->mailbox->addr;
-	}
-	if (end->out_bytes <= end->qp->max_inline_bytes)
-		wr.flags |= RBX_WR_INLINE;
-	if (end->sent_count % SIGNAL_EVERY == 0)
-		wr.flags |= RBX_WR_SIGNALED;
-	err = end->qp->device->ops->post_send(end->qp, &wr, &bad);
-	RBX_ASSERT(!err);
-}
-
-static void post_recv(struct end *end)
-{
-	struct rbx_recv_wr wr = {
-		.sge = { (uintptr_t)end->in->addr, end->in_bytes,
-			 end->in->lkey },
-	}, *bad;
-	int err = end->qp->device->ops->post_recv(end->qp, &wr, &bad);
-
-	RBX_ASSERT(!err);
-}
-
-/* Whether a mailbox has a new message; it is taken then. */
-static bool take_mail(struct end *end)
-{
-	if (*last_byte(end->in, end->in_bytes) !=
-	    (uint8_t)(end->received_count + 1))
-		return false;
-	end->received_count++;
-	return true;
-}
-
-/* Polls the requester's queue; true: its response has come. */
-static bool take_response(struct requester *requester)
+/* Polls the requester's own queue; true: its response has come. */
+static bool poll_response(struct requester *requester)
 {
 	struct rbx_wc wcs[POLL_MAX];
 	bool found = false;
-	int count;
+	int count = requester->cq->device->ops->poll(requester->cq, wcs, POLL_MAX);
 
-	if (requester->end.in_by_write) {
-		rbx_sim_spend(LOOK_NS);
-		/* Its own completions, now and then. */
-		found = take_mail(&requester->end);
-		if (!found || requester->end.sent_count % SIGNAL_EVERY != 0)
-			return found;
-	}
-	count = requester->cq->device->ops->poll(requester->cq, wcs, POLL_MAX);
 	for (int i = 0; i < count; i++) {
 		RBX_ASSERT(wcs[i].status == 0);
 		if (wcs[i].opcode != RBX_OP_RECV)
 			continue;
-		post_recv(&requester->end);
+		(void)rbx_rpc_take_recv(requester->end.line);
+		rbx_rpc_post_recv(&requester->end);
 		found = true;
 	}
+	return found;
+}
+
+/* Whether the response has come. */
+static bool take_response(struct requester *requester)
+{
+	bool found;
+
+	if (requester->end.in_by_write) {
+		rbx_sim_spend(LOOK_NS);
+		found = rbx_rpc_take_mail(&requester->end);
+		/* Its own completions, now and then. */
+		if (found && !requester->is_dispatched &&
+		    requester->end.sent_count % RBX_RPC_SIGNAL_EVERY == 0)
+			(void)poll_response(requester);
+		return found;
+	}
+	if (!requester->is_dispatched)
+		return poll_response(requester);
+	rbx_sim_spend(LOOK_NS);
+	found = requester->answered;
+	requester->answered = false;
 	return found;
 }
 
@@ -142,7 +116,11 @@ static enum rbx_sim_step ask(struct rbx_sim_thread *thread)
 	if (!requester->waits) {
 		requester->asked_ns = rbx_sim_thread_now();
 		requester->waits = true;
-		send_next(&requester->end);
+		requester->handed = requester->is_dispatched;
+		if (requester->handed)
+			rbx_sim_spend(LOOK_NS); /* writes into the mailbox */
+		else
+			rbx_rpc_send(&requester->end);
 	} else if (take_response(requester)) {
 		requester->waits = false;
 		requester->done_count++;
@@ -152,13 +130,71 @@ static enum rbx_sim_step ask(struct rbx_sim_thread *thread)
 	return RBX_SIM_GO_ON;
 }
 
-static void respond(struct responder *responder, struct end *end)
+/* ---- Dispatchers --------------------------------------------------------------*/
+
+/* Sends what is found next among what its requesters have left, a lap at most. */
+static void dispatch_request(struct dispatcher *dispatcher)
+{
+	for (uint32_t i = 0; i < dispatcher->count; i++) {
+		struct requester *requester =
+			&dispatcher->requesters[dispatcher->first +
+						dispatcher->next++ %
+							dispatcher->count];
+
+		rbx_sim_spend(SCAN_NS);
+		if (!requester->handed)
+			continue;
+		rbx_sim_spend(HAND_OVER_NS);
+		requester->handed = false;
+		rbx_rpc_send(&requester->end);
+		dispatcher->unpolled_count++;
+		return;
+	}
+}
+
+static void dispatch_responses(struct dispatcher *dispatcher)
+{
+	struct rbx_wc wcs[POLL_MAX];
+	int count;
+
+	if (!dispatcher->responses_by_send &&
+	    dispatcher->unpolled_count < RBX_RPC_SIGNAL_EVERY)
+		return;
+	dispatcher->unpolled_count = 0;
+	count = dispatcher->cq->device->ops->poll(dispatcher->cq, wcs, POLL_MAX);
+	for (int i = 0; i < count; i++) {
+		struct requester *requester;
+
+		RBX_ASSERT(wcs[i].status == 0);
+		if (wcs[i].opcode != RBX_OP_RECV)
+			continue;
+		requester = &dispatcher->requesters[rbx_rpc_take_recv(
+			wcs[i].qp->user)];
+		rbx_rpc_post_recv(&requester->end);
+		rbx_sim_spend(HAND_OVER_NS);
+		requester->answered = true;
+	}
+}
+
+static enum rbx_sim_step dispatch(struct rbx_sim_thread *thread)
+{
+	struct dispatcher *dispatcher =
+		RBX_CONTAINER_OF(thread, struct dispatcher, thread);
+
+	dispatch_request(dispatcher);
+	dispatch_responses(dispatcher);
+	return RBX_SIM_GO_ON;
+}
+
+/* ---- The responder ------------------------------------------------------------*/
+
+static void respond(struct responder *responder, struct rbx_rpc_end *end)
 {
 	struct rbx_wc wcs[POLL_MAX];
 
 	rbx_sim_spend(HANDLE_NS);
-	send_next(end);
-	if (++responder->unpolled_count < SIGNAL_EVERY)
+	rbx_rpc_send(end);
+	if (++responder->unpolled_count < RBX_RPC_SIGNAL_EVERY)
 		return;
 	responder->unpolled_count = 0;
 	responder->send_cq->device->ops->poll(responder->send_cq, wcs,
@@ -169,11 +205,11 @@ static void respond(struct responder *responder, struct end *end)
 static void scan(struct responder *responder)
 {
 	for (uint32_t i = 0; i < responder->count; i++) {
-		struct end *end =
+		struct rbx_rpc_end *end =
 			&responder->ends[responder->next++ % responder->count];
 
 		rbx_sim_spend(SCAN_NS);
-		if (take_mail(end)) {
+		if (rbx_rpc_take_mail(end)) {
 			respond(responder, end);
 			return;
 		}
@@ -182,14 +218,16 @@ static void scan(struct responder *responder)
 
 static void poll_receives(struct responder *responder)
 {
+	struct rbx_rpc_end *end;
 	struct rbx_wc wc;
 
 	if (!responder->recv_cq->device->ops->poll(responder->recv_cq, &wc, 1))
 		return;
 	RBX_ASSERT(wc.status == 0);
 	rbx_sim_spend(RECEIVE_NS);
-	post_recv(wc.qp->user);
-	respond(responder, wc.qp->user);
+	end = &responder->ends[rbx_rpc_take_recv(wc.qp->user)];
+	rbx_rpc_post_recv(end);
+	respond(responder, end);
 }
 
 static enum rbx_sim_step serve(struct rbx_sim_thread *thread)
@@ -204,51 +242,129 @@ static enum rbx_sim_step serve(struct rbx_sim_thread *thread)
 	return RBX_SIM_GO_ON;
 }
 
-static void open_end(struct end *end, struct rbx_device *device,
-		     uint32_t out_bytes, uint32_t in_bytes, bool in_by_write)
+/* ---- The world ----------------------------------------------------------------*/
+
+static void start(struct rbx_sim_thread *thread,
+		  enum rbx_sim_step (*step)(struct rbx_sim_thread *thread))
 {
-	end->out = rbx_sim_wires_memory(device, out_bytes);
-	end->in = rbx_sim_wires_memory(device, in_bytes);
-	end->out_bytes = out_bytes;
-	end->in_bytes = in_bytes;
-	end->in_by_write = in_by_write;
+	thread->step = step;
+	rbx_sim_thread_add(thread);
+	rbx_sim_thread_wake(thread);
 }
 
-static void open_requester(struct requester *requester, const struct rbx_rpc *rpc,
-			   struct rbx_device *client, struct rbx_device *server,
-			   struct responder *responder, struct end *other)
+static void open_responder(struct responder *responder,
+			   struct rbx_device *server, const struct rbx_rpc *rpc)
 {
-	struct end *end = &requester->end;
+	uint32_t count = rpc->requesters_count;
+
+	*responder = (struct responder){
+		.send_cq = rbx_sim_wires_cq(server, count * RBX_RPC_DEPTH),
+		.recv_cq = rbx_sim_wires_cq(server, count * RBX_RPC_RECVS),
+		.ends = rbx_sim_take(count, sizeof(*responder->ends)),
+		.count = count,
+		.by_write = rpc->request_by_write,
+	};
+	start(&responder->thread, serve);
+}
+
+/* A connection for so many requesters; lines: its two sides. */
+static void open_lines(const struct rpc_world *world, struct rbx_device *client,
+		       struct rbx_cq *cq, struct rbx_rpc_line lines[2],
+		       uint32_t count)
+{
 	struct rbx_qp_init init = {
-		.send_depth_count = DEPTH,
-		.recv_depth_count = RECVS,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.send_depth_count = count * RBX_RPC_DEPTH,
+		.recv_depth_count = count * RBX_RPC_RECVS,
 		.max_sge = 1,
 		.max_inline_bytes = client->caps.max_inline_bytes,
-		.user = end,
+		.user = &lines[0],
 	}, server_init = init;
 
-	requester->cq = rbx_sim_wires_cq(client, DEPTH + RECVS);
-	init.send_cq = init.recv_cq = requester->cq;
-	server_init.send_cq = responder->send_cq;
-	server_init.recv_cq = responder->recv_cq;
-	server_init.user = other;
-	open_end(end, client, REQUEST_BYTES, rpc->response_bytes,
-		 rpc->response_by_write);
-	open_end(other, server, rpc->response_bytes, REQUEST_BYTES,
-		 rpc->request_by_write);
-	rbx_sim_wires_connect(client, &init, &end->qp, server, &server_init,
-			      &other->qp);
+	server_init.send_cq = world->responder.send_cq;
+	server_init.recv_cq = world->responder.recv_cq;
+	server_init.user = &lines[1];
+	lines[0].other = &lines[1];
+	lines[1].other = &lines[0];
+	rbx_sim_wires_connect(client, &init, &lines[0].qp, world->server,
+			      &server_init, &lines[1].qp);
+}
+
+static void open_requester(const struct rpc_world *world, uint32_t number,
+			   struct rbx_device *client, struct rbx_cq *cq,
+			   struct rbx_rpc_line lines[2])
+{
+	const struct rbx_rpc *rpc = world->rpc;
+	struct requester *requester = &world->requesters[number];
+	struct rbx_rpc_end *end = &requester->end;
+	struct rbx_rpc_end *other = &world->responder.ends[number];
+
+	requester->cq = cq;
+	requester->is_dispatched = rpc->dispatched;
+	end->line = &lines[0];
+	other->line = &lines[1];
+	end->number = other->number = number;
+	rbx_rpc_end_open(end, client, REQUEST_BYTES, rpc->response_bytes,
+			 rpc->response_by_write);
+	rbx_rpc_end_open(other, world->server, rpc->response_bytes,
+			 REQUEST_BYTES, rpc->request_by_write);
 	end->mailbox = rpc->request_by_write ? other->in : NULL;
 	other->mailbox = rpc->response_by_write ? end->in : NULL;
-	for (uint32_t i = 0; i < RECVS; i++) {
+	for (uint32_t i = 0; i < RBX_RPC_RECVS; i++) {
 		if (!rpc->response_by_write)
-			post_recv(end);
+			rbx_rpc_post_recv(end);
 		if (!rpc->request_by_write)
-			post_recv(other);
+			rbx_rpc_post_recv(other);
 	}
-	requester->thread.step = ask;
-	rbx_sim_thread_add(&requester->thread);
-	rbx_sim_thread_wake(&requester->thread);
+	start(&requester->thread, ask);
+}
+
+static void open_dispatched(const struct rpc_world *world, uint32_t machine,
+			    uint32_t first, uint32_t count,
+			    struct rbx_device *client)
+{
+	struct dispatcher *dispatcher = &world->dispatchers[machine];
+	struct rbx_rpc_line *lines = &world->lines[2 * machine];
+
+	*dispatcher = (struct dispatcher){
+		.cq = rbx_sim_wires_cq(client, count * (RBX_RPC_DEPTH +
+							RBX_RPC_RECVS)),
+		.requesters = world->requesters,
+		.first = first,
+		.count = count,
+		.responses_by_send = !world->rpc->response_by_write,
+	};
+	open_lines(world, client, dispatcher->cq, lines, count);
+	for (uint32_t i = 0; i < count; i++)
+		open_requester(world, first + i, client, NULL, lines);
+	start(&dispatcher->thread, dispatch);
+}
+
+static void open_private(const struct rpc_world *world, uint32_t number,
+			 struct rbx_device *client)
+{
+	struct rbx_cq *cq =
+		rbx_sim_wires_cq(client, RBX_RPC_DEPTH + RBX_RPC_RECVS);
+	struct rbx_rpc_line *lines = &world->lines[2 * number];
+
+	open_lines(world, client, cq, lines, 1);
+	open_requester(world, number, client, cq, lines);
+}
+
+static void open_machine(const struct rpc_world *world, uint32_t machine)
+{
+	struct rbx_device *client = rbx_sim_wires_device(machine + 1);
+	uint32_t first = machine * RBX_RPC_MACHINE_THREADS;
+	uint32_t count = RBX_MIN(world->rpc->requesters_count - first,
+				 RBX_RPC_MACHINE_THREADS);
+
+	if (world->rpc->dispatched) {
+		open_dispatched(world, machine, first, count, client);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		open_private(world, first + i, client);
 }
 
 static void sum(const struct requester *requesters, uint32_t count,
@@ -261,54 +377,39 @@ static void sum(const struct requester *requesters, uint32_t count,
 	}
 }
 
-static void open_responder(struct responder *responder,
-			   struct rbx_device *server, const struct rbx_rpc *rpc)
-{
-	uint32_t count = rpc->requesters_count;
-
-	*responder = (struct responder){
-		.thread = { .step = serve },
-		.send_cq = rbx_sim_wires_cq(server, count * DEPTH),
-		.recv_cq = rbx_sim_wires_cq(server, count * RECVS),
-		.ends = rbx_sim_take(count, sizeof(struct end)),
-		.count = count,
-		.by_write = rpc->request_by_write,
-	};
-	rbx_sim_thread_add(&responder->thread);
-	rbx_sim_thread_wake(&responder->thread);
-}
-
 void rbx_rpc_run(const struct rbx_setting *setting, const struct rbx_rpc *rpc,
 		 struct rbx_rpc_result *result)
 {
 	uint32_t count = rpc->requesters_count;
-	struct requester *requesters =
-		rbx_sim_take(count, sizeof(*requesters));
+	uint32_t machines = (count + RBX_RPC_MACHINE_THREADS - 1) /
+			    RBX_RPC_MACHINE_THREADS;
+	struct rpc_world world = {
+		.rpc = rpc,
+		.requesters = rbx_sim_take(count, sizeof(*world.requesters)),
+		.dispatchers = rbx_sim_take(machines, sizeof(*world.dispatchers)),
+		.lines = rbx_sim_take(2 * (size_t)count, sizeof(*world.lines)),
+	};
 	struct rbx_nic_params params = *setting->params;
 	uint64_t done_before, waited_before, done_count, waited_ns;
-	struct rbx_device *server, *client = NULL;
-	struct responder responder;
 
-	params.cores = count + 1;
+	params.cores = count + 1 + (rpc->dispatched ? machines : 0);
 	rbx_sim_wires_begin(&params);
-	server = rbx_sim_wires_device(0);
-	open_responder(&responder, server, rpc);
-	for (uint32_t i = 0; i < count; i++) {
-		if (i % RBX_RPC_MACHINE_THREADS == 0)
-			client = rbx_sim_wires_device(i / RBX_RPC_MACHINE_THREADS + 1);
-		open_requester(&requesters[i], rpc, client, server, &responder,
-			       &responder.ends[i]);
-	}
+	world.server = rbx_sim_wires_device(0);
+	open_responder(&world.responder, world.server, rpc);
+	for (uint32_t i = 0; i < machines; i++)
+		open_machine(&world, i);
 	rbx_sim_run_until(rpc->measured_ns / 2);
-	sum(requesters, count, &done_before, &waited_before);
+	sum(world.requesters, count, &done_before, &waited_before);
 	rbx_sim_run_until(rpc->measured_ns / 2 + rpc->measured_ns);
-	sum(requesters, count, &done_count, &waited_ns);
+	sum(world.requesters, count, &done_count, &waited_ns);
 	done_count -= done_before;
 	result->per_second = done_count * 1000000 / (rpc->measured_ns / 1000);
 	result->bytes_per_second = result->per_second * rpc->response_bytes;
 	result->latency_ns =
 		(waited_ns - waited_before) / RBX_MAX(done_count, 1u);
 	rbx_sim_wires_end();
-	free(responder.ends);
-	free(requesters);
+	free(world.responder.ends);
+	free(world.lines);
+	free(world.dispatchers);
+	free(world.requesters);
 }

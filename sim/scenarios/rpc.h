@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * rpc.h - requests and responses between many threads and one, as the paper on
- * communication patterns has them (section 4.1): each way either a WRITE into a
- * mailbox that the other side looks at, or a SEND into a receive.
+ * communication patterns has them (section 4.1): each way by WRITE or by SEND, and a
+ * connection for each requester, or one for each machine with a dispatcher.
  */
 #ifndef RBX_SIM_RPC_H
 #define RBX_SIM_RPC_H
@@ -10,11 +10,13 @@
 #include "sim/scenarios/figure.h"
 
 #define RBX_RPC_MACHINE_THREADS 8u /* requesters of a machine */
-#define RBX_RPC_MACHINES_MAX 31u /* and a responder: as many threads as cores */
+/* And a responder, and a dispatcher each: as many threads as cores. */
+#define RBX_RPC_MACHINES_MAX 28u
 
 struct rbx_rpc {
 	bool request_by_write, response_by_write;
-	uint32_t requesters_count; /* threads, each with a connection and a core */
+	bool dispatched;
+	uint32_t requesters_count; /* threads with a core each */
 	uint32_t response_bytes;
 	uint64_t measured_ns;
 };
