@@ -224,7 +224,7 @@ static int hunt(void)
 
 int cli_sim(int argc, char **argv)
 {
-	char reason[1024];
+	char reason[2048]; /* with all keys of a NIC */
 	int rc;
 
 	command.notes = rbx_sim_command_notes();

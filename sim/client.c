@@ -108,18 +108,30 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 	draw_load(client);
 }
 
+static const char *pollers_of(const struct rbx_options *options)
+{
+	static char text[16];
+
+	if (options->pollers == RBX_POLLERS_PEER)
+		return "peer";
+	if (options->pollers == RBX_POLLERS_QUEUE_PAIR)
+		return "queue_pair";
+	snprintf(text, sizeof(text), "%u", options->pollers);
+	return text;
+}
+
 void rbx_sim_client_print(const struct rbx_sim_client *client)
 {
 	const struct rbx_options *options = &client->options;
 	const struct rbx_sim_load *load = &client->load;
 
-	printf("client %u: replicas=%u checksums=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%u requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
+	printf("client %u: replicas=%u checksums=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%s requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
 	       client->index, client->volume_options.replicas,
 	       client->volume_options.checksums,
 	       (unsigned long long)client->size_bytes, options->mode,
 	       options->polling, options->fragment_bytes, options->window,
 	       options->window_work_requests, options->queue_pairs,
-	       options->pollers, options->requests_max, options->buffers,
+	       pollers_of(options), options->requests_max, options->buffers,
 	       options->peer_timeout_ms, load->threads_count,
 	       load->depth_count, load->read_percent, load->unit_bytes,
 	       load->units_max, (unsigned long long)load->hot_bytes);

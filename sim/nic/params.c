@@ -94,6 +94,19 @@ static int set_name(struct reader *reader, const char *value)
 	return 0;
 }
 
+static int refuse_unknown(struct reader *reader, const char *name)
+{
+	char keys_text[RBX_NIC_ERROR_MAX];
+	size_t at = (size_t)snprintf(keys_text, sizeof(keys_text),
+				     "no such key; there are name");
+
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		at += (size_t)snprintf(keys_text + at, sizeof(keys_text) - at,
+				       ", %s", keys[i].name);
+	RBX_ASSERT(at < sizeof(keys_text));
+	return refuse(reader, name, keys_text);
+}
+
 static int set(struct reader *reader, const char *name, const char *value)
 {
 	if (!strcmp(name, "name"))
@@ -106,7 +119,7 @@ static int set(struct reader *reader, const char *name, const char *value)
 		reader->seen_line[i] = reader->line;
 		return set_number(reader, &keys[i], value);
 	}
-	return refuse(reader, name, "no such key; see sim/nic/params.h");
+	return refuse_unknown(reader, name);
 }
 
 static int parse_line(struct reader *reader, char *line)

@@ -113,7 +113,7 @@ struct rbx_nic_params {
  * Reads a file. 0, or -errno with one line in error (RBX_NIC_ERROR_MAX bytes):
  * which line, what is wrong with it, and what would be right.
  */
-#define RBX_NIC_ERROR_MAX 256
+#define RBX_NIC_ERROR_MAX 2048
 int rbx_nic_params_read(const char *path, struct rbx_nic_params *params,
 			char *error);
 

@@ -106,7 +106,8 @@ static void unknown_key_is_named(void **state)
 {
 	(void)state;
 	load();
-	expect_refused(replace("cores", "coress = 3"), "coress: no such key");
+	expect_refused(replace("cores", "coress = 3"),
+		       "coress: no such key; there are name, cores, ");
 }
 
 static void missing_key_is_named(void **state)
