@@ -58,7 +58,7 @@ refuse 'fig1' --scenario nosuch
 refuse 'n-to-one' --scenario nosuch
 refuse 'there are connectx3' --scenario fig1 --nic nosuch
 refuse 'as many nodes as it has' --scenario fig1 --nodes 2
-refuse 'give 1 to 31' --scenario n-to-one --nodes 32
+refuse 'give 1 to 28' --scenario n-to-one --nodes 32
 refuse 'not for it' --scenario fig1 --fault qp-error=0.1
 refuse 'not for it' --scenario fig1 --hunt 1
 exit $failed
