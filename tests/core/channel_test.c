@@ -226,12 +226,16 @@ static void channel_chain_goes_where_least_is_posted(void **state)
 	}
 }
 
-/* A window that is smaller than a work request lets one through all the same. */
+/* A window that is smaller than a work request lets one through all the same, and so
+ * does a share of nothing. */
 static void channel_chain_has_one_work_request_at_least(void **state)
 {
+	static struct rbx_work second[SMALL_DEPTH];
+
 	(void)state;
 	small_setup(&s);
 	rbx_window_init(&s.window, 1, 0);
+	rbx_channel_add_ring(&s.channel, second, SMALL_DEPTH);
 	assert_true(small_submit(&s, 0, 0));
 	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 1);
