@@ -232,12 +232,28 @@ static int check_kind(const struct rbx_sim_command *command,
 	return 0;
 }
 
+/* The thread sanitizer knows neither the stacks of fibers nor the addresses that
+ * are the same in every run (host/memory.c); and there is one thread. */
+static int check_build(char *reason, size_t bytes)
+{
+#ifdef __SANITIZE_THREAD__
+	snprintf(reason, bytes, "not with the thread sanitizer: use another build");
+	return -ENOTSUP;
+#else
+	(void)reason;
+	(void)bytes;
+	return 0;
+#endif
+}
+
 static int options_take(const struct rbx_sim_command *command,
 			struct rbx_sim_options *options, char *reason,
 			size_t bytes)
 {
-	int err;
+	int err = check_build(reason, bytes);
 
+	if (err)
+		return err;
 	*options = (struct rbx_sim_options){
 		.seed = command->seed,
 		.nodes_count = command->nodes_count,
