@@ -38,7 +38,7 @@ struct wire {
 	bool is_ghost; /* the client's end is closed */
 	uint64_t due_ns; /* of a ghost: nothing is carried before */
 	uint64_t number; /* when it was made */
-	uint64_t brought_bytes; /* to the client */
+	bool has_brought; /* the client anything */
 	int fds[2]; /* CLIENT, SERVER */
 	struct flow flows[2]; /* towards the client, the server */
 };
@@ -52,7 +52,6 @@ struct cable {
 	bool stop, held, unplugged;
 	uint32_t garble_count;
 	uint64_t hold_from; /* number of a wire */
-	uint64_t hold_after_bytes;
 	uint64_t wires_made;
 	struct wire wires[CABLE_WIRES_MAX];
 };
@@ -118,7 +117,7 @@ static void take_connection(struct cable *cable)
 	wire->flows[SERVER].begin = wire->flows[SERVER].end = 0;
 	wire->number = ++cable->wires_made;
 	wire->held = false;
-	wire->brought_bytes = 0;
+	wire->has_brought = false;
 	wire->used = true;
 }
 
@@ -148,7 +147,7 @@ static bool carry(struct cable *cable, struct wire *wire, int to)
 	if (n > 0)
 		flow->begin += (uint32_t)n;
 	if (n > 0 && to == CLIENT)
-		wire->brought_bytes += (uint64_t)n;
+		wire->has_brought = true;
 	return n > 0 || errno == EAGAIN;
 }
 
@@ -194,8 +193,7 @@ static bool carry_both(struct cable *cable, struct wire *wire)
 	if (wire->is_ghost)
 		return carry_late(wire);
 	goes_on = carry(cable, wire, SERVER) && carry(cable, wire, CLIENT);
-	wire->held = wire->number >= cable->hold_from &&
-		     wire->brought_bytes >= cable->hold_after_bytes;
+	wire->held = wire->number >= cable->hold_from && wire->has_brought;
 	return goes_on;
 }
 
@@ -345,7 +343,6 @@ void cable_hold_newest(struct cable *cable)
 void cable_hold_those_to_come(struct cable *cable, uint32_t skip)
 {
 	pthread_mutex_lock(&cable->lock);
-	cable->hold_after_bytes = newest_locked(cable)->brought_bytes;
 	cable->hold_from = cable->wires_made + 1 + skip;
 	pthread_mutex_unlock(&cable->lock);
 }

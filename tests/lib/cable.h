@@ -38,7 +38,8 @@ void cable_hold(struct cable *cable, bool held);
 /* The newest connection stays, and carries nothing for the rest of its life. */
 void cable_hold_newest(struct cable *cable);
 /* The connections that are made from now on, but for the first `skip`, fare the
- * same as soon as they have brought the client as much as the newest of today. */
+ * same as soon as they have brought the client the server's hello. What else the
+ * server may say by itself comes sooner or later than its first answer. */
 void cable_hold_those_to_come(struct cable *cable, uint32_t skip);
 /* Turns each byte of the next `count` carried towards the client around. */
 void cable_garble(struct cable *cable, uint32_t count);

@@ -101,9 +101,9 @@ static void program_that_does_not_poll_finds_no_stall(void **state)
 	struct tenant tenant;
 
 	(void)state;
-	tenant_open(&tenant, "pollers=0 peer_timeout_ms=200");
+	tenant_open(&tenant, "pollers=0 peer_timeout_ms=1500");
 	assert_int_equal(rbx_remote_submit(tenant.remote, list, 1), 0);
-	usleep(1000000);
+	usleep(1000000); /* a stall is found within half of it */
 	assert_int_equal(rbx_reap(tenant.ctx, &done, 1, TENANT_WAIT_MS), 1);
 	assert_int_equal(request.status, 0);
 	assert_int_equal(tenant_stats(tenant.ctx).retries, 0);
