@@ -124,6 +124,10 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 /* Clients of one server, those included that are away within their lease. */
 #define RBX_CLIENTS_MAX 128u
 
+/* Blocks of one write that goes to a disk behind its acknowledgement, and of one
+ * run that is sent there: what merging makes of pages. */
+#define RBX_BEHIND_BLOCKS_MAX (RBX_MERGE_BYTES_MAX / RBX_PAGE_BYTES)
+
 /* A client is reminded this often of a slab that is wanted back, for the case
  * that it was away when it was asked. */
 #define RBX_EVICT_REMIND_NS 1000000000ull

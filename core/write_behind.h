@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * write_behind.h - what goes to a disk behind the writes that something quicker
+ * has acknowledged: in which order, how much of it, and what the disk holds.
+ *
+ * The unit is the block, a page of RBX_PAGE_BYTES, and a buffer of so many pages.
+ * A write takes a page for each of its blocks, into which the host copies them,
+ * before it goes anywhere:
+ *
+ *	rbx_write_behind_begin()	its pages are HELD; or it waits its turn
+ *	rbx_write_behind_end()		it is acknowledged; its pages go to the disk
+ *	rbx_write_behind_send()		neighbours leave as one run, oldest first
+ *	rbx_write_behind_sent()		the disk has them, or it has failed
+ *
+ * Room. A write that does not find all its pages at once waits, and so do those
+ * that come after it, in their order. So no more than the buffer is ever behind,
+ * and where the disk is the slower one, writes go at its pace.
+ *
+ * Order. Of two writes to a block the disk sees the later one last. A write waits
+ * for one that has not ended and has a page of one of its blocks: so whoever
+ * acknowledges them and the disk agree on which is the later. An acknowledged page
+ * replaces an older one that has not been sent; while the older one is on its way,
+ * it waits for that.
+ *
+ * What is where. Two bits for each block (1/16384 of the bytes) tell what the disk
+ * holds, a new block nothing, whatever the disk held before. A block that the disk
+ * would not take is lost there until it is written well, and never junk. Whoever
+ * looks for a block (rbx_write_behind_find()) finds what was acknowledged last:
+ * its page while it is on its way, the disk afterwards.
+ *
+ * A state machine without a lock, a disk or the pages themselves: the host makes
+ * each step under a lock of its own. Left out: sending what the disk has refused
+ * once more, which is a matter of the disk's own driver.
+ */
+#ifndef RBX_WRITE_BEHIND_H
+#define RBX_WRITE_BEHIND_H
+
+#include "core/limits.h"
+#include "core/request.h"
+
+enum rbx_behind_state {
+	RBX_BEHIND_FREE,
+	RBX_BEHIND_HELD, /* its write has begun and not ended */
+	RBX_BEHIND_WAITING, /* an older page of its block is on its way */
+	RBX_BEHIND_QUEUED, /* to be sent */
+	RBX_BEHIND_SENT, /* on its way to the disk */
+};
+
+/* A page of the buffer. A block has one HELD page at most, one that is WAITING or
+ * QUEUED, and one that is SENT. */
+struct rbx_behind_page {
+	uint64_t block;
+	struct rbx_behind_write *write; /* not ended; NULL: acknowledged */
+	struct rbx_behind_page *next; /* free; of a write; in the queue */
+	struct rbx_behind_page *previous; /* in the queue */
+	struct rbx_behind_page *chain; /* in its bucket */
+	uint32_t memory; /* number of the memory it stands for */
+	uint8_t state; /* enum rbx_behind_state */
+};
+
+/* A write under way: the host's, from begin to end. */
+struct rbx_behind_write {
+	struct rbx_node node; /* the machine's while it waits, else the host's */
+	uint64_t block; /* the first of */
+	uint32_t count; /* 1 to RBX_BEHIND_BLOCKS_MAX */
+	struct rbx_behind_page *pages; /* in the order of its blocks, by next */
+	uint32_t left_count; /* blocks that the disk has yet to take */
+	bool failed; /* one of them it would not take */
+};
+
+/* Neighbours that are sent to the disk together. */
+struct rbx_behind_run {
+	uint64_t block; /* the first of */
+	uint32_t count;
+	struct rbx_behind_page *pages[RBX_BEHIND_BLOCKS_MAX];
+};
+
+struct rbx_write_behind {
+	uint32_t page_count;
+	uint32_t free_count;
+	uint32_t behind_count; /* acknowledged, and not on the disk */
+	uint32_t bucket_shift;
+	uint64_t waits_count; /* writes that had to wait */
+	struct rbx_behind_page *free;
+	struct rbx_behind_page *queue_first, *queue_last;
+	struct rbx_node *waiting_last; /* a ring: waiting_last->next is first */
+	struct rbx_behind_page *pages;
+	struct rbx_behind_page **buckets;
+	uint8_t *held; /* enum rbx_behind_held, two bits for each block */
+};
+
+/* Bytes for so many blocks and a buffer of so many pages. */
+size_t rbx_write_behind_size(uint64_t blocks, uint32_t pages);
+
+/* memory: zeroed, of that size, lent for the life of what is returned. pages: at
+ * least RBX_BEHIND_BLOCKS_MAX. */
+struct rbx_write_behind *rbx_write_behind_init(void *memory, uint32_t pages);
+
+/* ---- A write --------------------------------------------------------------*/
+
+/* block and count are set. true: it has its pages, to be filled. false: it waits,
+ * and comes out of rbx_write_behind_admit(). */
+bool rbx_write_behind_begin(struct rbx_write_behind *behind,
+			    struct rbx_behind_write *write);
+
+/* The first of those that wait, if it has its pages now; else NULL. To be asked
+ * until it says so, whenever a write has ended or pages came free. */
+struct rbx_behind_write *rbx_write_behind_admit(struct rbx_write_behind *behind);
+
+/* It will not be made: its pages are free again. */
+void rbx_write_behind_cancel(struct rbx_write_behind *behind,
+			     struct rbx_behind_write *write);
+
+/* Its pages go to the disk. through: nobody else has it, so it ends only with the
+ * disk (rbx_write_behind_sent()); otherwise it ends here, and the host may reuse
+ * its memory. */
+void rbx_write_behind_end(struct rbx_write_behind *behind,
+			  struct rbx_behind_write *write, bool through);
+
+/* ---- The disk -------------------------------------------------------------*/
+
+/* The next run to send: the page that has waited longest and its neighbours.
+ * false: there is nothing to send now. */
+bool rbx_write_behind_send(struct rbx_write_behind *behind,
+			   struct rbx_behind_run *run);
+
+/* The disk has taken all of a run, or not. Returns the writes that end with it, a
+ * list by node, with `failed`. */
+struct rbx_node *rbx_write_behind_sent(struct rbx_write_behind *behind,
+				       const struct rbx_behind_run *run,
+				       bool taken);
+
+/* ---- What is where --------------------------------------------------------*/
+
+enum rbx_behind_held {
+	RBX_BEHIND_NEW, /* never written: zeros */
+	RBX_BEHIND_DISK, /* on the disk */
+	RBX_BEHIND_LOST, /* the disk would not take it */
+	RBX_BEHIND_PAGE, /* in a page of the buffer */
+};
+
+/* Where a block is as it was acknowledged last. *page: set for RBX_BEHIND_PAGE;
+ * the page stays as it is until the next step. */
+enum rbx_behind_held rbx_write_behind_find(const struct rbx_write_behind *behind,
+					   uint64_t block,
+					   const struct rbx_behind_page **page);
+
+/* Whether nothing is under way. */
+static inline bool rbx_write_behind_is_idle(const struct rbx_write_behind *behind)
+{
+	return behind->free_count == behind->page_count &&
+	       !behind->waiting_last;
+}
+
+#endif
