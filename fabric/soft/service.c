@@ -7,13 +7,16 @@
  * something else. A wake-up costs far more than a request, so after the last
  * bytes came it goes on looking for a while (service_spin_us) before it blocks.
  * While it spins it looks at the socket that was busy last, and asks epoll for
- * others every few rounds.
+ * others every few rounds. What it does not find is often made by a thread that
+ * wants this very processor, another server or the client, so each vain round
+ * ends by leaving it to whoever does.
  *
  * It also holds the doors (listen.c) and watches deadlines: of visitors who do
  * not speak, and of SENDs whose receiver is not ready. While there are any it
  * wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -125,6 +128,8 @@ static void *service_run(void *argument)
 		if (received)
 			service.busy_ns = now_ns;
 		spin = now_ns - service.busy_ns < device->service_spin_ns;
+		if (spin && !received)
+			sched_yield();
 		check_deadlines(&service, now_ns);
 	}
 	return NULL;
