@@ -25,6 +25,8 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#define RBX_KERNEL_VERSION "0.1.0"
+
 struct rbx_node;
 struct rbx_volume;
 

@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 
+#include "kernel/api.h"
 #include "kernel/lib/hmac.h"
 #include "kernel/lib/session.h"
 #include "kernel/selftest.h"
@@ -41,5 +42,7 @@ module_init(rdmabox_init);
 module_exit(rdmabox_exit);
 
 MODULE_DESCRIPTION("RDMAbox: remote memory, merged, chained and paced");
+MODULE_AUTHOR("The RDMAbox authors");
+MODULE_VERSION(RBX_KERNEL_VERSION);
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_SOFTDEP("pre: hmac sha256");

@@ -351,4 +351,6 @@ module_init(block_init);
 module_exit(block_exit);
 
 MODULE_DESCRIPTION("RDMAbox: block devices in remote memory");
+MODULE_AUTHOR("The RDMAbox authors");
+MODULE_VERSION(RBX_KERNEL_VERSION);
 MODULE_LICENSE("Dual BSD/GPL");

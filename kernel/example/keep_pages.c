@@ -215,4 +215,6 @@ module_init(example_init);
 module_exit(example_exit);
 
 MODULE_DESCRIPTION("RDMAbox: an example of its kernel API");
+MODULE_AUTHOR("The RDMAbox authors");
+MODULE_VERSION(RBX_KERNEL_VERSION);
 MODULE_LICENSE("Dual BSD/GPL");
