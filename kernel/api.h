@@ -122,13 +122,14 @@ struct rbx_volume_status {
 	u64 doorbells;
 	u64 merged_requests;
 	u64 window_waits;
+	u64 retries;
+	u64 failovers;
+	/* Of the device, which all volumes on it share. */
 	u64 completions;
 	u64 polls;
 	u64 empty_polls;
 	u64 arms;
 	u64 wakeups;
-	u64 retries;
-	u64 failovers;
 };
 
 void rbx_volume_status(struct rbx_volume *volume,

@@ -20,6 +20,11 @@
  * posts on either side. */
 #define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
 
+/* Queue pairs of all volumes on a device, such as 16 servers with 16 each: 66,048
+ * completions, 4 MiB where one takes 64 bytes. Devices that have less room have room
+ * for fewer. */
+#define LANES_MAX 256u
+
 /* As long as a sleep is not worth while, and no longer (core/poll_tuner.h). */
 static const struct rbx_poll_rule adaptive_rule = {
 	.batch_max = RBX_POLL_BATCH,
@@ -27,6 +32,11 @@ static const struct rbx_poll_rule adaptive_rule = {
 	.tunes = true,
 	.cpu_percent = 100,
 };
+
+static DEFINE_MUTEX(contexts_lock); /* guards the list, and who uses them */
+static LIST_HEAD(contexts);
+
+/* ---- The device -------------------------------------------------------------*/
 
 static void no_connection_to_end(struct rbx_ib_conn *conn)
 {
@@ -48,53 +58,30 @@ static int device_find(struct sockaddr_storage *address,
 	return err;
 }
 
-static void planner_set(struct rbx_context *ctx)
-{
-	const struct ib_device_attr *attrs = &ctx->device->attrs;
-	uint32_t sge_max = min_t(uint32_t, attrs->max_send_sge, RBX_SGE_MAX);
-
-	if (attrs->max_sge_rd > 0)
-		sge_max = min_t(uint32_t, sge_max, attrs->max_sge_rd);
-	ctx->planner = (struct rbx_planner){
-		.merge = ctx->options.merge,
-		.chain_max = ctx->options.chain ? RBX_CHAIN_MAX : 1,
-		.sge_max = sge_max,
-		.message_bytes_max =
-			max(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes),
-		.has_any_lkey = true,
-		.any_lkey = ctx->pd->local_dma_lkey,
-		.staging = &ctx->staging,
-	};
-}
-
-int rbx_context_open(const struct rbx_context_options *options,
-		     struct sockaddr_storage *address,
-		     struct rbx_context **out)
+/* Takes the device, but not where it fails. */
+static int context_make(struct ib_device *device, struct rbx_context **out)
 {
 	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
-	int err, depth_count;
+	int err;
 
 	if (!ctx)
 		return -ENOMEM;
-	ctx->options = *options;
+	ctx->device = device;
 	mutex_init(&ctx->peers_lock);
-	err = device_find(address, &ctx->device);
-	if (err)
-		goto out_free;
-	ctx->pd = ib_alloc_pd(ctx->device, 0);
+	ctx->pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(ctx->pd)) {
 		err = PTR_ERR(ctx->pd);
-		goto out_put;
+		goto out_free;
 	}
-	planner_set(ctx);
 	rbx_window_init(&ctx->window, 0, 0);
 	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
-			      options->fragment_bytes, RBX_WINDOW_BYTES_MAX);
-	depth_count = (int)min_t(uint32_t, ctx->device->attrs.max_cqe,
-				 LANE_COMPLETIONS * RBX_PEERS_MAX *
-					 options->queue_pairs);
-	ctx->lanes_left_count = (uint32_t)depth_count / LANE_COMPLETIONS;
-	err = rbx_poller_open(&ctx->poller, ctx, depth_count, &adaptive_rule);
+			      RBX_FRAGMENT_BYTES_DEFAULT, RBX_WINDOW_BYTES_MAX);
+	ctx->lanes_left_count =
+		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
+		      LANES_MAX);
+	err = rbx_poller_open(&ctx->poller, ctx,
+			      (int)(ctx->lanes_left_count * LANE_COMPLETIONS),
+			      &adaptive_rule);
 	if (err)
 		goto out_dealloc;
 	*out = ctx;
@@ -102,14 +89,12 @@ int rbx_context_open(const struct rbx_context_options *options,
 
 out_dealloc:
 	ib_dealloc_pd(ctx->pd);
-out_put:
-	ib_device_put(ctx->device);
 out_free:
 	kvfree(ctx);
 	return err;
 }
 
-void rbx_context_close(struct rbx_context *ctx)
+static void context_free(struct rbx_context *ctx)
 {
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_idle(&ctx->window));
@@ -118,6 +103,96 @@ void rbx_context_close(struct rbx_context *ctx)
 	ib_device_put(ctx->device);
 	kvfree(ctx);
 }
+
+static struct rbx_context *context_of_locked(const struct ib_device *device)
+{
+	struct rbx_context *ctx;
+
+	list_for_each_entry(ctx, &contexts, link)
+		if (ctx->device == device)
+			return ctx;
+	return NULL;
+}
+
+/* The context of a device, which it takes: the one that is there, or a new one. */
+static int context_get(struct ib_device *device, struct rbx_context **out)
+{
+	int err = 0;
+
+	mutex_lock(&contexts_lock);
+	*out = context_of_locked(device);
+	if (!*out) {
+		err = context_make(device, out);
+		if (!err)
+			list_add(&(*out)->link, &contexts);
+	} else {
+		ib_device_put(device); /* it is held already */
+	}
+	if (!err)
+		(*out)->users_count++;
+	mutex_unlock(&contexts_lock);
+	if (err)
+		ib_device_put(device);
+	return err;
+}
+
+static void context_put(struct rbx_context *ctx)
+{
+	mutex_lock(&contexts_lock);
+	if (--ctx->users_count == 0) {
+		list_del(&ctx->link);
+		context_free(ctx);
+	}
+	mutex_unlock(&contexts_lock);
+}
+
+/* ---- Clients ----------------------------------------------------------------*/
+
+static void planner_set(struct rbx_client *client)
+{
+	struct rbx_context *ctx = client->ctx;
+	const struct ib_device_attr *attrs = &ctx->device->attrs;
+	uint32_t sge_max = min_t(uint32_t, attrs->max_send_sge, RBX_SGE_MAX);
+
+	if (attrs->max_sge_rd > 0)
+		sge_max = min_t(uint32_t, sge_max, attrs->max_sge_rd);
+	client->planner = (struct rbx_planner){
+		.merge = client->options.merge,
+		.chain_max = client->options.chain ? RBX_CHAIN_MAX : 1,
+		.sge_max = sge_max,
+		.message_bytes_max = max(RBX_MERGE_BYTES_MAX,
+					 RBX_FRAGMENT_BYTES_DEFAULT),
+		.has_any_lkey = true,
+		.any_lkey = ctx->pd->local_dma_lkey,
+		.staging = &ctx->staging,
+	};
+}
+
+int rbx_client_open(struct rbx_client *client,
+		    const struct rbx_client_options *options,
+		    struct sockaddr_storage *address)
+{
+	struct ib_device *device;
+	struct rbx_context *ctx;
+	int err = device_find(address, &device);
+
+	if (!err)
+		err = context_get(device, &ctx);
+	if (err)
+		return err;
+	client->ctx = ctx;
+	client->options = *options;
+	planner_set(client);
+	return 0;
+}
+
+void rbx_client_close(struct rbx_client *client)
+{
+	context_put(client->ctx);
+	client->ctx = NULL;
+}
+
+/* ---- Peers ------------------------------------------------------------------*/
 
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
 			 uint32_t lane_count)

@@ -67,7 +67,7 @@ static void session_up(struct rbx_session *session, struct rbx_root root,
 	}
 	WRITE_ONCE(session->free_bytes, welcome->free_bytes);
 	session->lease.timeout_ns =
-		session->ctx->options.peer_timeout_ms * 1000000ull / 2;
+		session->client->options.peer_timeout_ms * 1000000ull / 2;
 	session->lease.lease_ns = session->welcome.lease_ms * 1000000ull;
 	/* The server's lease runs from AUTH, at the earliest. */
 	rbx_lease_begin(&session->lease, session->call_sent_ns, ktime_get_ns());
@@ -84,7 +84,7 @@ static void session_up(struct rbx_session *session, struct rbx_root root,
 static int hello(struct rbx_session *session, struct talk *talk, bool resume)
 {
 	talk->hello.type = RBX_WIRE_HELLO;
-	if (session->ctx->options.secret.length_bytes)
+	if (session->client->options.secret.length_bytes)
 		talk->hello.hello.flags |= RBX_WIRE_HAS_SECRET;
 	if (resume) {
 		talk->hello.hello.flags |= RBX_WIRE_RESUME;
@@ -101,7 +101,7 @@ static int hello(struct rbx_session *session, struct talk *talk, bool resume)
 static int authenticate(struct rbx_session *session, struct talk *talk,
 			bool resume)
 {
-	struct rbx_root root = session->ctx->options.secret;
+	struct rbx_root root = session->client->options.secret;
 	const struct rbx_wire_welcome *welcome = &talk->welcome.welcome;
 	int err;
 

@@ -101,7 +101,7 @@ static void resume(struct rbx_peer *peer)
 	peer->broken_meanwhile = false;
 	spin_unlock_irq(&peer->lock);
 	err = rbx_session_resume(peer->session,
-				 peer->ctx->options.peer_timeout_ms / 4);
+				 peer->client->options.peer_timeout_ms / 4);
 	/* Only resume() may say that all is gone: what refuses a queue pair is
 	 * that the new connection has broken already. */
 	if (!err && rbx_peer_connect_lanes(peer))
@@ -158,7 +158,7 @@ static void look_for_stall(struct rbx_peer *peer)
 	if (now_ns < peer->look_at_ns)
 		return;
 	peer->look_at_ns = now_ns +
-			   (uint64_t)peer->ctx->options.peer_timeout_ms *
+			   (uint64_t)peer->client->options.peer_timeout_ms *
 				   1000000 / 2 / RBX_STALL_LOOKS;
 	for (i = 0; i < peer->lane_count; i++)
 		stands_still |= rbx_stall_look(&peer->lanes[i].stall,

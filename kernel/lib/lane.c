@@ -179,7 +179,7 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane)
 			/* One more on either side, for ib_drain_qp(). */
 			.max_send_wr = RBX_SEND_DEPTH + 1,
 			.max_recv_wr = 1,
-			.max_send_sge = ctx->planner.sge_max,
+			.max_send_sge = peer->client->planner.sge_max,
 			.max_recv_sge = 1,
 		},
 	};

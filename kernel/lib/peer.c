@@ -32,11 +32,11 @@ static void peer_free(struct rbx_peer *peer)
 }
 
 /* Memory and fields; nothing is connected yet. */
-static struct rbx_peer *peer_make(struct rbx_context *ctx,
+static struct rbx_peer *peer_make(const struct rbx_client *client,
 				  const struct rbx_peer_events *events)
 {
 	struct rbx_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
-	uint32_t lane_count = ctx->options.queue_pairs, i;
+	uint32_t lane_count = client->options.queue_pairs, i;
 
 	if (!peer)
 		return NULL;
@@ -49,14 +49,16 @@ static struct rbx_peer *peer_make(struct rbx_context *ctx,
 	}
 	spin_lock_init(&peer->lock);
 	init_waitqueue_head(&peer->changed);
-	peer->ctx = ctx;
+	peer->client = client;
+	peer->ctx = client->ctx;
 	if (events)
 		peer->events = *events;
 	/* A quarter of the timeout: see rbx_session_open(). */
 	rbx_peer_state_init(&peer->state,
-			    (uint64_t)ctx->options.peer_timeout_ms * 1000000 /
-				    4);
-	rbx_channel_init(&peer->channel, &ctx->planner, &ctx->window);
+			    (uint64_t)client->options.peer_timeout_ms *
+				    1000000 / 4);
+	rbx_channel_init(&peer->channel, &client->planner,
+			 &client->ctx->window);
 	for (i = 0; i < lane_count; i++)
 		rbx_channel_add_ring(&peer->channel,
 				     &peer->works[i * RBX_SEND_DEPTH],
@@ -73,13 +75,15 @@ static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
 		.user = peer,
 	};
 
-	return rbx_session_open(peer->ctx, address, &events, &peer->session);
+	return rbx_session_open(peer->client, address, &events, &peer->session);
 }
 
-int rbx_peer_open(struct rbx_context *ctx, struct sockaddr_storage *address,
+int rbx_peer_open(const struct rbx_client *client,
+		  struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **out)
 {
-	struct rbx_peer *peer = peer_make(ctx, events);
+	struct rbx_context *ctx = client->ctx;
+	struct rbx_peer *peer = peer_make(client, events);
 	bool broken;
 	int err;
 

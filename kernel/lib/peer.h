@@ -45,7 +45,8 @@ struct rbx_peer_events {
 };
 
 struct rbx_peer {
-	struct rbx_context *ctx;
+	const struct rbx_client *client;
+	struct rbx_context *ctx; /* the client's */
 	struct rbx_session *session;
 	struct rbx_peer_events events;
 	struct rbx_channel channel;
@@ -69,7 +70,8 @@ struct rbx_peer {
 };
 
 /* As rbx_session_open(), and -ENOSPC, -ENOMEM. Blocks. */
-int rbx_peer_open(struct rbx_context *ctx, struct sockaddr_storage *address,
+int rbx_peer_open(const struct rbx_client *client,
+		  struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
 /* Nothing is outstanding. Blocks. */
 void rbx_peer_close(struct rbx_peer *peer);

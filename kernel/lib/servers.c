@@ -100,15 +100,14 @@ static const struct {
 	{ "hybrid", true, true },
 };
 
-static int context_options_make(const struct rbx_volume *volume,
-				const struct rbx_volume_options *options,
-				struct rbx_context_options *made)
+static int client_options_make(const struct rbx_volume *volume,
+			       const struct rbx_volume_options *options,
+			       struct rbx_client_options *made)
 {
 	size_t i;
 
-	*made = (struct rbx_context_options){
+	*made = (struct rbx_client_options){
 		.queue_pairs = options->queue_pairs,
-		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.peer_timeout_ms = options->peer_timeout_ms,
 		.secret = { volume->secret, options->secret_bytes },
 	};
@@ -124,15 +123,18 @@ static int context_options_make(const struct rbx_volume *volume,
 	return -EINVAL;
 }
 
-static int context_open(struct rbx_volume *volume,
-			const struct rbx_volume_options *options,
-			struct sockaddr_storage *address)
+static int client_open(struct rbx_volume *volume,
+		       const struct rbx_volume_options *options,
+		       struct sockaddr_storage *address)
 {
-	struct rbx_context_options context_options;
-	int err = context_options_make(volume, options, &context_options);
+	struct rbx_client_options client_options;
+	int err = client_options_make(volume, options, &client_options);
 
-	return err ? err :
-		     rbx_context_open(&context_options, address, &volume->ctx);
+	if (!err)
+		err = rbx_client_open(&volume->client, &client_options,
+				      address);
+	volume->ctx = volume->client.ctx;
+	return err;
 }
 
 static int server_open(struct rbx_volume *volume,
@@ -154,10 +156,10 @@ static int server_open(struct rbx_volume *volume,
 	if (!options->secret && !options->insecure && !is_loopback(address))
 		return -EPERM;
 	if (!volume->ctx)
-		err = context_open(volume, options, address);
+		err = client_open(volume, options, address);
 	server->volume = volume;
 	if (!err)
-		err = rbx_peer_open(volume->ctx, address, &events,
+		err = rbx_peer_open(&volume->client, address, &events,
 				    &server->peer);
 	volume->server_count += !err;
 	return err;
@@ -231,5 +233,5 @@ void rbx_volume_servers_close(struct rbx_volume *volume)
 	for (i = 0; i < volume->server_count; i++)
 		rbx_peer_close(volume->servers[i].peer);
 	if (volume->ctx)
-		rbx_context_close(volume->ctx);
+		rbx_client_close(&volume->client);
 }

@@ -96,7 +96,8 @@ void rbx_session_tick_soon(struct rbx_session *session)
 
 /* ---- Open, close, resume ---------------------------------------------------*/
 
-int rbx_session_open(struct rbx_context *ctx, struct sockaddr_storage *address,
+int rbx_session_open(const struct rbx_client *client,
+		     struct sockaddr_storage *address,
 		     const struct rbx_session_events *events,
 		     struct rbx_session **out)
 {
@@ -105,13 +106,14 @@ int rbx_session_open(struct rbx_context *ctx, struct sockaddr_storage *address,
 
 	if (!session)
 		return -ENOMEM;
-	session->ctx = ctx;
+	session->client = client;
+	session->ctx = client->ctx;
 	session->address = *address;
 	snprintf(session->name, sizeof(session->name), "%pISpc", address);
 	session->events = *events;
 	/* Half of it until silence is noticed, a quarter for resuming, and a
 	 * quarter for the last attempt, which may begin at the end of that. */
-	session->answer_ms = max(ctx->options.peer_timeout_ms / 2, 1u);
+	session->answer_ms = max(client->options.peer_timeout_ms / 2, 1u);
 	mutex_init(&session->call_lock);
 	spin_lock_init(&session->lock);
 	init_waitqueue_head(&session->changed);

@@ -34,6 +34,7 @@
 #include "wire/message.h"
 #include "wire/proof.h"
 
+struct rbx_client;
 struct rbx_context;
 struct rbx_control;
 
@@ -59,7 +60,8 @@ struct rbx_session_events {
 };
 
 struct rbx_session {
-	struct rbx_context *ctx;
+	const struct rbx_client *client;
+	struct rbx_context *ctx; /* the client's */
 	struct sockaddr_storage address;
 	char name[INET6_ADDRSTRLEN + 10]; /* the address, for the log */
 	struct rbx_session_events events;
@@ -99,7 +101,8 @@ void rbx_sessions_exit(void);
 /* 0; -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT nobody there; -EACCES the secret was
  * refused, or the server could not prove that it has it; -EXDEV it is reached
  * through another device; -EBUSY, -EPROTO, -EPROTONOSUPPORT, -ENOMEM. */
-int rbx_session_open(struct rbx_context *ctx, struct sockaddr_storage *address,
+int rbx_session_open(const struct rbx_client *client,
+		     struct sockaddr_storage *address,
 		     const struct rbx_session_events *events,
 		     struct rbx_session **session);
 /* Says goodbye: the server takes back what is still borrowed. */

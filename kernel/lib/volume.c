@@ -78,7 +78,7 @@ static int shape_make(const struct rbx_volume *volume,
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = options->size_bytes,
 		.slab_bytes = slab_bytes,
-		.fragment_bytes = volume->ctx->options.fragment_bytes,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = options->replicas,
 	};
 	if (!rbx_volume_shape_check(shape) &&

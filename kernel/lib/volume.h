@@ -49,7 +49,8 @@ struct rbx_volume_owed {
 #define RBX_VOLUME_OWED_MAX 256u
 
 struct rbx_volume {
-	struct rbx_context *ctx;
+	struct rbx_client client;
+	struct rbx_context *ctx; /* the client's */
 	void *secret; /* a copy of it */
 	struct rbx_volume_map *map;
 	spinlock_t *slab_locks; /* one for each slab */
