@@ -31,6 +31,7 @@
 
 #include "core/lease.h"
 #include "kernel/lib/peer.h"
+#include "kernel/lib/trace.h"
 
 /* For the moment in which another thread still combines. */
 #define LOOK_AGAIN_US_MIN 50
@@ -50,6 +51,7 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 	spin_unlock_irqrestore(&peer->lock, flags);
 	if (!is_new)
 		return;
+	trace_rdmabox_peer_state(peer, RBX_PEER_DRAINING);
 	pr_notice("rdmabox: %s: %s\n", rbx_session_name(peer->session), reason);
 	wake_up(&peer->changed);
 }
@@ -82,6 +84,7 @@ static void reopen_locked(struct rbx_peer *peer, enum rbx_channel_state state)
 
 static void give_up(struct rbx_peer *peer)
 {
+	trace_rdmabox_peer_state(peer, RBX_PEER_DOWN);
 	pr_warn("rdmabox: %s is given up\n", rbx_session_name(peer->session));
 	rbx_session_give_up(peer->session);
 	if (peer->events.down)
@@ -117,6 +120,7 @@ static void resume(struct rbx_peer *peer)
 	reopen_locked(peer, RBX_CHANNEL_OPEN);
 	broken_again = peer->broken_meanwhile;
 	spin_unlock_irq(&peer->lock);
+	trace_rdmabox_peer_state(peer, RBX_PEER_UP);
 	pr_notice("rdmabox: %s: resumed\n", rbx_session_name(peer->session));
 	rbx_peer_combine(peer);
 	if (broken_again)
@@ -199,6 +203,7 @@ static void turn(struct rbx_peer *peer)
 	spin_unlock_irq(&peer->lock);
 	if (phase == RBX_PEER_DRAINING) {
 		drain(peer);
+		trace_rdmabox_peer_state(peer, RBX_PEER_RESUMING);
 		spin_lock_irq(&peer->lock);
 		rbx_peer_state_drained(&peer->state, ktime_get_ns());
 		/* New queue pairs have been of no use to it. */

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "kernel/lib/peer.h"
+#include "kernel/lib/trace.h"
 
 static_assert(sizeof(struct rbx_sge) == sizeof(struct ib_sge) &&
 		      offsetof(struct rbx_sge, addr) ==
@@ -76,6 +77,18 @@ static void post_failed(struct rbx_peer *peer, const struct rbx_chain *chain,
 		rbx_poller_end(&peer->ctx->poller, harvest.done_first);
 }
 
+static uint64_t chain_bytes(struct rbx_send_ring *ring,
+			    const struct rbx_chain *chain)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < chain->work_count; i++)
+		bytes += rbx_send_ring_slot(ring, chain->first_number + i)
+				 ->length_bytes;
+	return bytes;
+}
+
 static void post(struct rbx_peer *peer, const struct rbx_chain *chain)
 {
 	struct rbx_lane *lane = &peer->lanes[chain->ring_index];
@@ -92,6 +105,9 @@ static void post(struct rbx_peer *peer, const struct rbx_chain *chain)
 	}
 	last->wr.next = NULL;
 	last->wr.send_flags = IB_SEND_SIGNALED;
+	if (trace_rdmabox_post_enabled())
+		trace_rdmabox_post(peer, chain->ring_index, chain->first_number,
+				   chain->work_count, chain_bytes(ring, chain));
 	if (likely(!ib_post_send(lane->conn.id->qp, &lane->wrs[0].wr, &bad)))
 		return;
 	bad_index = (uint32_t)(rdma_wr(bad) - lane->wrs);
@@ -107,6 +123,15 @@ static void refuse(struct rbx_peer *peer, struct rbx_fragment *list)
 	rbx_poller_end(&peer->ctx->poller, list);
 }
 
+/* It has ceased to be the combiner; whether it waits for the window, which may
+ * have opened by now, shows while nobody has gone on. */
+static void trace_wait(struct rbx_peer *peer)
+{
+	if (rbx_parked_waits(rbx_channel_parked(&peer->channel)))
+		trace_rdmabox_window_wait(
+			peer, rbx_window_in_flight_bytes(&peer->ctx->window));
+}
+
 void rbx_peer_combine(struct rbx_peer *peer)
 {
 	struct rbx_chain chain;
@@ -114,8 +139,11 @@ void rbx_peer_combine(struct rbx_peer *peer)
 
 	for (i = 0; i < RBX_COMBINE_MAX; i++) {
 		if (!rbx_channel_combine(&peer->channel, ktime_get_ns(),
-					 &chain))
+					 &chain)) {
+			if (trace_rdmabox_window_wait_enabled())
+				trace_wait(peer);
 			return;
+		}
 		if (chain.work_count != 0)
 			post(peer, &chain);
 		if (chain.refused != NULL)
@@ -148,6 +176,7 @@ static void work_done(struct ib_cq *cq, struct ib_wc *wc)
 			  (slot - completed_count) % RBX_SEND_DEPTH;
 	int32_t status = rbx_ib_status(wc->status);
 
+	trace_rdmabox_complete(peer, lane->ring_index, number, status);
 	/* Before the ring may look idle to a fence: what has failed is to be
 	 * sent again before the fence may pass. */
 	if (status != 0)

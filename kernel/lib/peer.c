@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "kernel/lib/peer.h"
+#include "kernel/lib/trace.h"
 
 static void session_lost(void *user, const char *reason)
 {
@@ -20,6 +21,7 @@ static void session_evict(void *user, uint64_t slab_id)
 {
 	struct rbx_peer *peer = user;
 
+	trace_rdmabox_evict(peer, slab_id);
 	if (peer->events.evict)
 		peer->events.evict(peer, slab_id, peer->events.user);
 }
@@ -108,6 +110,7 @@ int rbx_peer_open(const struct rbx_client *client,
 	rbx_peer_state_opened(&peer->state);
 	broken = peer->broken_meanwhile;
 	spin_unlock_irq(&peer->lock);
+	trace_rdmabox_peer_state(peer, RBX_PEER_UP);
 	if (broken)
 		rbx_peer_note_broken(peer, "it broke while it was opened");
 	wake_up_process(peer->keeper);

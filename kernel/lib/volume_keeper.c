@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "kernel/lib/trace.h"
 #include "kernel/lib/volume.h"
 
 enum rbx_slab_task rbx_volume_task(struct rbx_volume *volume,
@@ -122,7 +123,11 @@ static bool slab_tend(struct rbx_volume *volume, struct rbx_slab *slab)
 
 	/* Bounded: a slot can be given back once, and one more is borrowed. */
 	for (i = 0; i < 2 * RBX_SLOTS_MAX; i++) {
-		switch (rbx_volume_task(volume, slab)) {
+		enum rbx_slab_task task = rbx_volume_task(volume, slab);
+
+		if (task != RBX_TASK_NONE)
+			trace_rdmabox_slab_task(slab->index, task);
+		switch (task) {
 		case RBX_TASK_GIVE_BACK:
 			rbx_volume_give_back(volume, slab);
 			break;

@@ -15,6 +15,7 @@
  */
 #include <linux/module.h>
 
+#include "kernel/lib/trace.h"
 #include "kernel/lib/volume.h"
 
 /* ---- Sending ------------------------------------------------------------------*/
@@ -342,6 +343,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 	err = rbx_piece_pool_take(&volume->pool, io->pieces_left, &pieces);
 	if (err)
 		goto out_unmap;
+	trace_rdmabox_submit(io, length_bytes, io->pieces_left);
 	aim(volume, io, &pieces);
 	/* With its last piece started the I/O may be gone. */
 	if (plug)

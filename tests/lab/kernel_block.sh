@@ -7,6 +7,7 @@
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 
 volume=/sys/kernel/config/rdmabox/test
+tracing=/sys/kernel/tracing
 
 # attach SERVERS MIB REPLICAS - makes $device; fails as the kernel does
 attach()
@@ -77,6 +78,8 @@ mkfs.ext4 -q "$device" && mkdir "$scratch/mount" && mount "$device" "$scratch/mo
 cp -r /host/core /host/wire "$scratch/mount"
 (cd /host && find core wire -type f -exec sha256sum {} +) >"$scratch/hashes"
 sync
+echo 1 >"$tracing/events/rdmabox/rdmabox_peer_state/enable"
+echo 1 >"$tracing/events/rdmabox/rdmabox_slab_task/enable"
 kill -KILL "$victim"
 cp -r /host/kernel "$scratch/mount"
 (cd /host && find kernel -type f -exec sha256sum {} +) >>"$scratch/hashes"
@@ -91,6 +94,11 @@ done
 [ "$(number slabs_whole)" = "$(number slabs)" ] || fault "what was lost is not made anew"
 [ "$(number servers_up)" = 2 ] || fault "$(number servers_up) servers are up"
 [ "$(number rebuilt_bytes)" -gt 0 ] || fault "nothing was rebuilt"
+for wanted in "rdmabox_peer_state: server=$one phase=down" \
+	"rdmabox_slab_task: slab=[0-9]* task=borrow" "rdmabox_slab_task: slab=[0-9]* task=copy"; do
+	grep -q "$wanted" "$tracing/trace" || fault "the trace does not say $wanted"
+done
+echo 0 >"$tracing/events/rdmabox/enable"
 pass "a file system does not notice that a server dies, and all copies are back"
 detach
 
