@@ -27,10 +27,17 @@ static const struct cli_command status_command = {
 	.options_count = sizeof(status_options) / sizeof(status_options[0]),
 };
 
+static const struct cli_option list_options[] = {
+	{ "json", NULL, "print JSON: what status prints, of each", cli_set_flag,
+	  .field = &as_json },
+};
+
 static const struct cli_command list_command = {
 	.name = "page list",
 	.purpose = "Lists the volumes: name, device, size, servers up, slabs with all copies.",
-	.usage = "",
+	.usage = "[--json]",
+	.options = list_options,
+	.options_count = sizeof(list_options) / sizeof(list_options[0]),
 };
 
 /* The files of a volume that are shown, in this order. */
@@ -47,13 +54,27 @@ static const struct {
 	{ "slabs_lost", false }, { "rebuilt_bytes", false },
 	{ "work_requests", false }, { "doorbells", false },
 	{ "merged_requests", false }, { "window_waits", false },
-	{ "completions", false }, { "polls", false },
-	{ "empty_polls", false }, { "arms", false },
-	{ "wakeups", false }, { "retries", false },
-	{ "failovers", false },
+	{ "retries", false }, { "failovers", false },
+	{ "window_bytes", false }, { "inflight_bytes", false },
+	{ "inflight_bytes_max", false }, { "completions", false },
+	{ "polls", false }, { "empty_polls", false },
+	{ "arms", false }, { "wakeups", false },
 };
 
 #define SHOWN_COUNT (sizeof(shown) / sizeof(shown[0]))
+
+/* And of its device. */
+static const char *const shown_of_device[] = {
+	"read_requests", "read_bytes", "read_errors",
+	"read_latency_p50_ns", "read_latency_p99_ns",
+	"read_latency_p999_ns", "read_latency_max_ns",
+	"write_requests", "write_bytes", "write_errors",
+	"write_latency_p50_ns", "write_latency_p99_ns",
+	"write_latency_p999_ns", "write_latency_max_ns",
+};
+
+#define SHOWN_OF_DEVICE_COUNT \
+	(sizeof(shown_of_device) / sizeof(shown_of_device[0]))
 
 /* "" where it cannot be read, such as the numbers of one that is not attached. */
 static void value_of(const char *volume, const char *file,
@@ -63,32 +84,62 @@ static void value_of(const char *volume, const char *file,
 		*value = '\0';
 }
 
-static int print_status(void)
+/* Calls for each value of a volume: what is shown, in order. */
+static void each_value(const char *volume,
+		       void (*call)(const char *file, bool is_text,
+				    const char *value, void *user),
+		       void *user)
 {
-	char value[PAGE_VALUE_MAX];
+	char device[PAGE_VALUE_MAX], value[PAGE_VALUE_MAX];
 
 	for (size_t i = 0; i < SHOWN_COUNT; i++) {
-		value_of(name, shown[i].file, value);
-		printf("%-17s %s\n", shown[i].file, value);
+		value_of(volume, shown[i].file, value);
+		call(shown[i].file, shown[i].is_text, value, user);
 	}
-	return CLI_EXIT_OK;
+	value_of(volume, "device", device);
+	for (size_t i = 0; i < SHOWN_OF_DEVICE_COUNT; i++) {
+		if (!*device || page_read_device(device, shown_of_device[i],
+						 value, sizeof(value)))
+			*value = '\0';
+		call(shown_of_device[i], false, value, user);
+	}
 }
 
-static int print_json(void)
+static void add_value(const char *file, bool is_text, const char *value,
+		      void *json)
+{
+	json_object_set_new(json, file,
+			    is_text ? json_string(value) :
+			    *value  ? json_integer(atoll(value)) :
+				      json_null());
+}
+
+static void print_value(const char *file, bool is_text, const char *value,
+			void *user)
+{
+	(void)is_text;
+	(void)user;
+	printf("%-21s %s\n", file, value);
+}
+
+static json_t *json_of(const char *volume)
 {
 	json_t *json = json_object();
-	char value[PAGE_VALUE_MAX];
 
-	for (size_t i = 0; i < SHOWN_COUNT; i++) {
-		value_of(name, shown[i].file, value);
-		json_object_set_new(json, shown[i].file,
-				    shown[i].is_text ?
-					    json_string(value) :
-				    *value ? json_integer(atoll(value)) :
-					     json_null());
-	}
-	return cli_json_write(&status_command, json, "-") ? CLI_EXIT_FAILED :
-							    CLI_EXIT_OK;
+	each_value(volume, add_value, json);
+	return json;
+}
+
+static int print_json(const struct cli_command *command, json_t *json)
+{
+	return cli_json_write(command, json, "-") ? CLI_EXIT_FAILED :
+						    CLI_EXIT_OK;
+}
+
+static int print_status(void)
+{
+	each_value(name, print_value, NULL);
+	return CLI_EXIT_OK;
 }
 
 static int page_status(int argc, char **argv)
@@ -102,7 +153,8 @@ static int page_status(int argc, char **argv)
 	if (!page_exists(name))
 		return cli_fail(&status_command, "there is no volume %s; see rdmabox page list",
 				name);
-	return as_json ? print_json() : print_status();
+	return as_json ? print_json(&status_command, json_of(name)) :
+			 print_status();
 }
 
 static int print_line(const char *volume, void *user)
@@ -121,14 +173,26 @@ static int print_line(const char *volume, void *user)
 	return 0;
 }
 
+static int add_json(const char *volume, void *user)
+{
+	json_object_set_new(user, volume, json_of(volume));
+	return 0;
+}
+
 static int page_list(int argc, char **argv)
 {
 	int rc = cli_parse(&list_command, argc, argv);
+	json_t *all;
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (page_prepare(&list_command))
 		return CLI_EXIT_USAGE;
+	if (as_json) {
+		all = json_object();
+		(void)page_each(add_json, all);
+		return print_json(&list_command, all);
+	}
 	(void)page_each(print_line, NULL);
 	return CLI_EXIT_OK;
 }

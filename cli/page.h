@@ -34,6 +34,9 @@ int page_read(const char *name, const char *file, char *value,
 int page_write(const char *name, const char *file, const char *value,
 	       size_t value_bytes);
 bool page_exists(const char *name);
+/* The same of the device of a volume that is attached: what its requests were. */
+int page_read_device(const char *device, const char *file, char *value,
+		     size_t value_bytes);
 /* Calls for each volume, in no order; returns the first that is not 0. */
 int page_each(int (*call)(const char *name, void *user), void *user);
 

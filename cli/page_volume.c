@@ -79,14 +79,11 @@ bool page_exists(const char *name)
 	return !access(path, F_OK);
 }
 
-int page_read(const char *name, const char *file, char *value,
-	      size_t value_bytes)
+static int read_value(const char *path, char *value, size_t value_bytes)
 {
-	char path[PATH_MAX];
 	ssize_t count;
 	int fd, err;
 
-	path_of(name, file, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -99,6 +96,24 @@ int page_read(const char *name, const char *file, char *value,
 		count--;
 	value[count] = '\0';
 	return 0;
+}
+
+int page_read(const char *name, const char *file, char *value,
+	      size_t value_bytes)
+{
+	char path[PATH_MAX];
+
+	path_of(name, file, path);
+	return read_value(path, value, value_bytes);
+}
+
+int page_read_device(const char *device, const char *file, char *value,
+		     size_t value_bytes)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/block/%s/rdmabox/%s", device, file);
+	return read_value(path, value, value_bytes);
 }
 
 int page_write(const char *name, const char *file, const char *value,

@@ -86,6 +86,7 @@ struct rbx_io {
 	struct scatterlist *sg; /* not mapped; borrowed until done() */
 	u32 sg_count;
 	int status; /* out: 0 or -errno */
+	u64 ended_ns; /* out: when the poll returned that found it done */
 	/* Called once, by the poller's thread; must not block. */
 	void (*done)(struct rbx_io *io);
 	/* The volume's. */
@@ -117,7 +118,7 @@ struct rbx_volume_status {
 	u32 slabs_rebuilding;
 	u32 slabs_lost; /* without a live one: their I/Os fail */
 	u64 rebuilt_bytes;
-	/* The names of design section 6. */
+	/* As in rdmabox.h. */
 	u64 work_requests;
 	u64 doorbells;
 	u64 merged_requests;
@@ -125,6 +126,9 @@ struct rbx_volume_status {
 	u64 retries;
 	u64 failovers;
 	/* Of the device, which all volumes on it share. */
+	u64 window_bytes;
+	u64 inflight_bytes;
+	u64 inflight_bytes_max;
 	u64 completions;
 	u64 polls;
 	u64 empty_polls;

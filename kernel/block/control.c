@@ -169,7 +169,8 @@ static int attach_locked(struct volume_item *volume)
 
 	if (volume->disk)
 		return -EBUSY;
-	err = rbx_disk_attach(&volume->options, &volume->disk);
+	err = rbx_disk_attach(&volume->options, config_item_name(&volume->item),
+			      &volume->disk);
 	if (err) {
 		volume->disk = NULL;
 		return err;
@@ -237,8 +238,9 @@ CONFIGFS_ATTR_RO(volume_, device);
 #define NUMBERS(X)                                                        \
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_rebuilding)         \
 	X(slabs_lost) X(rebuilt_bytes) X(work_requests) X(doorbells)      \
-	X(merged_requests) X(window_waits) X(completions) X(polls)        \
-	X(empty_polls) X(arms) X(wakeups) X(retries) X(failovers)
+	X(merged_requests) X(window_waits) X(retries) X(failovers)        \
+	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
+	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
 static int status_of(struct volume_item *volume,
 		     struct rbx_volume_status *status)

@@ -31,7 +31,9 @@ struct rbx_disk {
 	struct rbx_volume *volume;
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;
+	struct rbx_disk_tally *tallies; /* by enum rbx_io_op */
 	int number;
+	const char *name; /* of the volume */
 	bool leaving; /* the disk's open_mutex */
 };
 
@@ -49,7 +51,10 @@ static void io_done(struct rbx_io *io)
 {
 	struct request *rq =
 		blk_mq_rq_from_pdu(container_of(io, struct command, io));
+	struct rbx_disk *disk = rq->q->queuedata;
 
+	rbx_disk_tally_add(&disk->tallies[io->op], blk_rq_bytes(rq),
+			   io->status, rq->start_time_ns, io->ended_ns);
 	blk_mq_end_request(rq, errno_to_blk_status(io->status));
 }
 
@@ -165,7 +170,8 @@ static int disk_show(struct rbx_disk *disk, u32 replicas)
 	disk->disk->flags |= GENHD_FL_NO_PART;
 	set_capacity(disk->disk,
 		     rbx_volume_size_bytes(disk->volume) >> SECTOR_SHIFT);
-	err = add_disk(disk->disk);
+	err = device_add_disk(NULL, disk->disk,
+			      rbx_disk_attribute_groups);
 	if (!err)
 		return 0;
 	put_disk(disk->disk);
@@ -174,18 +180,24 @@ out_free_tags:
 	return err;
 }
 
-int rbx_disk_attach(struct rbx_volume_options *options, struct rbx_disk **out)
+int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
+		    struct rbx_disk **out)
 {
 	struct rbx_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	int err;
 
 	if (!disk)
 		return -ENOMEM;
+	disk->name = name;
+	disk->tallies = kvcalloc(2, sizeof(*disk->tallies), GFP_KERNEL);
 	disk->number = ida_alloc(&numbers, GFP_KERNEL);
 	if (disk->number < 0) {
 		err = disk->number;
 		goto out_free;
 	}
+	err = -ENOMEM;
+	if (!disk->tallies)
+		goto out_free_number;
 	options->ios_max = RBX_DISK_REQUESTS;
 	options->io_segments_max = RBX_DISK_SEGMENTS;
 	err = rbx_volume_open(options, &disk->volume);
@@ -202,6 +214,7 @@ out_close:
 out_free_number:
 	ida_free(&numbers, disk->number);
 out_free:
+	kvfree(disk->tallies);
 	kfree(disk);
 	return err;
 }
@@ -218,6 +231,7 @@ int rbx_disk_detach(struct rbx_disk *disk)
 	blk_mq_free_tag_set(&disk->tag_set);
 	rbx_volume_close(disk->volume);
 	ida_free(&numbers, disk->number);
+	kvfree(disk->tallies);
 	kfree(disk);
 	return 0;
 }
@@ -227,7 +241,18 @@ const char *rbx_disk_name(const struct rbx_disk *disk)
 	return disk->disk->disk_name;
 }
 
+const char *rbx_disk_volume_name(const struct rbx_disk *disk)
+{
+	return disk->name;
+}
+
 struct rbx_volume *rbx_disk_volume(const struct rbx_disk *disk)
 {
 	return disk->volume;
+}
+
+const struct rbx_disk_tally *rbx_disk_tally(const struct rbx_disk *disk,
+					    enum rbx_io_op op)
+{
+	return &disk->tallies[op];
 }

@@ -3,13 +3,16 @@
  * disk.h - a block device over a volume, /dev/rdmabox0 and so on.
  *
  *	disk.c     the device: its limits, and the way of its requests
+ *	tally.h    what it counts of them; attributes.c shows it in sysfs
  *	control.c  devices are made and ended by hand, in configfs: the module
  */
 #ifndef RBX_KERNEL_DISK_H
 #define RBX_KERNEL_DISK_H
 
 #include "kernel/api.h"
+#include "kernel/block/tally.h"
 
+struct attribute_group;
 struct rbx_disk;
 
 /* What a request of the device may hold. */
@@ -18,14 +21,24 @@ struct rbx_disk;
 #define RBX_DISK_REQUESTS 128u /* outstanding, of all processors together */
 
 /* Opens the volume and shows the device. ios_max and io_segments_max of the
- * options are the device's. As rbx_volume_open(). */
-int rbx_disk_attach(struct rbx_volume_options *options, struct rbx_disk **disk);
+ * options are the device's. name: what udev calls it, borrowed until detach.
+ * As rbx_volume_open(). */
+int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
+		    struct rbx_disk **disk);
 
 /* -EBUSY: somebody has it open. Else it is gone, and its memory given back. */
 int rbx_disk_detach(struct rbx_disk *disk);
 
 /* "rdmabox0". */
 const char *rbx_disk_name(const struct rbx_disk *disk);
+/* That of rbx_disk_attach(). */
+const char *rbx_disk_volume_name(const struct rbx_disk *disk);
 struct rbx_volume *rbx_disk_volume(const struct rbx_disk *disk);
+/* Of its reads, or of its writes. */
+const struct rbx_disk_tally *rbx_disk_tally(const struct rbx_disk *disk,
+					    enum rbx_io_op op);
+
+/* attributes.c: /sys/block/rdmabox0/rdmabox/. */
+extern const struct attribute_group *rbx_disk_attribute_groups[];
 
 #endif

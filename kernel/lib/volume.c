@@ -313,6 +313,11 @@ void rbx_volume_status(struct rbx_volume *volume,
 	status->servers = volume->server_count;
 	for (i = 0; i < volume->server_count; i++)
 		count_server(&volume->servers[i], status);
+	status->window_bytes = RBX_LOAD_RELAXED(&volume->ctx->window.bytes_max);
+	status->inflight_bytes =
+		rbx_window_in_flight_bytes(&volume->ctx->window);
+	status->inflight_bytes_max =
+		RBX_LOAD_RELAXED(&volume->ctx->window.in_flight_bytes_peak);
 	status->completions = READ_ONCE(poller->completions);
 	status->polls = READ_ONCE(poller->polls);
 	status->empty_polls = READ_ONCE(poller->empty_polls);

@@ -151,6 +151,7 @@ static void join(struct rbx_volume *volume, struct rbx_piece_list *ended)
 	(void)rbx_piece_pool_give(&volume->pool, ended);
 	for (; io; io = next) {
 		next = io->next;
+		io->ended_ns = volume->ctx->poller.round_ns;
 		ib_dma_unmap_sg(volume->ctx->device, io->sg, (int)io->sg_count,
 				direction_of(io));
 		io->done(io);

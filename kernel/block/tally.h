@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tally.h - what a device counts of its requests, from attach to detach.
+ *
+ * A request ends in the thread of the poller, so that one thread counts, without
+ * an atomic operation. Its latency runs from when the block layer made it to the
+ * poll that found it done, so that no clock is read for it.
+ */
+#ifndef RBX_KERNEL_TALLY_H
+#define RBX_KERNEL_TALLY_H
+
+#include "core/histogram.h"
+
+/* One for reads, one for writes. */
+struct rbx_disk_tally {
+	u64 requests;
+	u64 bytes;
+	u64 errors;
+	struct rbx_histogram latency; /* nanoseconds */
+};
+
+/* begin_ns 0: nobody knows (queue/iostats is off). */
+static inline void rbx_disk_tally_add(struct rbx_disk_tally *tally,
+				      u32 bytes, int status, u64 begin_ns,
+				      u64 end_ns)
+{
+	WRITE_ONCE(tally->requests, tally->requests + 1);
+	WRITE_ONCE(tally->bytes, tally->bytes + bytes);
+	if (status)
+		WRITE_ONCE(tally->errors, tally->errors + 1);
+	if (begin_ns && end_ns > begin_ns)
+		rbx_histogram_add(&tally->latency, end_ns - begin_ns);
+}
+
+#endif
