@@ -6,6 +6,8 @@
  *	./messages serve 127.0.0.1:7471 &
  *	./messages play 127.0.0.1:7471 1000
  *
+ * Between two machines both are given a file with their secret, as the last word.
+ *
  * The one that serves lends memory, as `rdmabox serve` does, and has a message
  * handler beside it. The player's handler throws the ball back as soon as it
  * comes, so after the first throw the whole game is handlers calling; main()
@@ -45,7 +47,7 @@ static void catch_and_return(struct rbx_server *server, uint64_t client,
 		complain("cannot throw it back");
 }
 
-static int serve(const char *address)
+static int serve(const char *address, const char *secret_file)
 {
 	struct rbx_server_options options;
 	struct rbx_server *server;
@@ -58,6 +60,8 @@ static int serve(const char *address)
 	sigprocmask(SIG_BLOCK, &ending, NULL);
 	rbx_server_options_defaults(&options);
 	snprintf(options.listen, sizeof(options.listen), "%s", address);
+	snprintf(options.secret_file, sizeof(options.secret_file), "%s",
+		 secret_file);
 	options.memory_bytes = 64 << 20;
 	options.message = catch_and_return;
 	if (rbx_server_start(&server, &options))
@@ -119,8 +123,9 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static int play(const char *address, uint64_t throws)
+static int play(const char *address, uint64_t throws, const char *secret_file)
 {
+	struct rbx_options options;
 	struct game game = { .throws = throws, .thrown = 1 };
 	const struct ball first = { .throws = 1 };
 	struct rbx_context *ctx = NULL;
@@ -128,7 +133,10 @@ static int play(const char *address, uint64_t throws)
 	double begin;
 
 	sem_init(&game.over, 0, 0);
-	if (rbx_open(&ctx, NULL))
+	rbx_options_defaults(&options);
+	snprintf(options.secret_file, sizeof(options.secret_file), "%s",
+		 secret_file);
+	if (rbx_open(&ctx, &options))
 		return complain("cannot open a device");
 	if (rbx_peer_connect(ctx, &peer, address)) {
 		rbx_close(ctx);
@@ -152,13 +160,14 @@ int main(int argc, char **argv)
 {
 	unsigned long throws = 0;
 
-	if (argc == 3 && strcmp(argv[1], "serve") == 0)
-		return serve(argv[2]);
-	if (argc == 4 && strcmp(argv[1], "play") == 0)
+	if (argc >= 3 && argc <= 4 && strcmp(argv[1], "serve") == 0)
+		return serve(argv[2], argc == 4 ? argv[3] : "");
+	if (argc >= 4 && argc <= 5 && strcmp(argv[1], "play") == 0)
 		throws = strtoul(argv[3], NULL, 10);
 	if (throws > 0 && throws <= THROWS_MAX)
-		return play(argv[2], throws);
-	fputs("usage: messages serve HOST:PORT | messages play HOST:PORT THROWS\n",
+		return play(argv[2], throws, argc == 5 ? argv[4] : "");
+	fputs("usage: messages serve HOST:PORT [SECRET-FILE]\n"
+	      "       messages play HOST:PORT THROWS [SECRET-FILE]\n",
 	      stderr);
 	return 2;
 }

@@ -16,6 +16,10 @@
 
 #define RESOLVE_MS 2000
 
+#define PEER_TIMEOUT_MS_MIN 400u
+#define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
+#define SECRET_BYTES_MAX 4096u
+
 /* A queue pair in the completion queue: what is posted, and what ib_drain_qp()
  * posts on either side. */
 #define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
@@ -166,6 +170,17 @@ static void planner_set(struct rbx_client *client)
 		.any_lkey = ctx->pd->local_dma_lkey,
 		.staging = &ctx->staging,
 	};
+}
+
+const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
+				  size_t secret_bytes)
+{
+	if (peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
+		return "peer_timeout_ms";
+	if (secret && (secret_bytes < SECRET_BYTES_MIN ||
+		       secret_bytes > SECRET_BYTES_MAX))
+		return "secret_bytes";
+	return NULL;
 }
 
 int rbx_client_open(struct rbx_client *client,

@@ -51,6 +51,9 @@ struct rbx_client {
 	struct rbx_planner planner;
 };
 
+/* The name of an option that is out of its bounds, or NULL. */
+const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
+				  size_t secret_bytes);
 /* With the device that leads to an address. 0; -ENODEV, -EHOSTUNREACH; -ENOMEM.
  * Blocks. */
 int rbx_client_open(struct rbx_client *client,

@@ -148,19 +148,6 @@ void rbx_control_send_locked(struct rbx_session *session,
 		!ib_post_send(control->conn.id->qp, &wr, NULL);
 }
 
-void rbx_control_receipt_locked(struct rbx_session *session)
-{
-	struct rbx_wire_message taken = { .type = RBX_WIRE_LETTER_TAKEN };
-
-	if (session->status != RBX_SESSION_UP || !session->receipt_owed ||
-	    !rbx_control_slot_is_free(session, RBX_SESSION_SEND_RECEIPT))
-		return;
-	session->receipt_owed = false;
-	taken.letter_taken.sequence = session->letters_heard;
-	taken.letter_taken.refused = 1;
-	rbx_control_send_locked(session, RBX_SESSION_SEND_RECEIPT, &taken);
-}
-
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct slot *slot = container_of(wc->wr_cqe, struct slot, cqe);
@@ -169,7 +156,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irq(&session->lock);
 	slot->is_busy = false;
 	if (session->control == slot->control)
-		rbx_control_receipt_locked(session);
+		rbx_session_letters_send_locked(session);
 	wake_up_all(&session->changed);
 	spin_unlock_irq(&session->lock);
 	if (wc->status)
@@ -251,6 +238,12 @@ static void note_free_bytes(struct rbx_session *session,
 	}
 }
 
+static bool is_letter(const struct rbx_wire_message *message)
+{
+	return message->type == RBX_WIRE_LETTER ||
+	       message->type == RBX_WIRE_LETTER_TAKEN;
+}
+
 /* Why the connection is to be given up, or NULL. *evict: a slab that is wanted
  * back, to be told without the lock. */
 static const char *handle_locked(struct rbx_session *session,
@@ -281,14 +274,8 @@ static const char *handle_locked(struct rbx_session *session,
 		*evict = message->evict.slab_id;
 		return NULL;
 	}
-	if (message->type == RBX_WIRE_LETTER && is_up &&
-	    message->letter.sequence <= session->letters_heard + 1) {
-		session->letters_heard = max(session->letters_heard,
-					     message->letter.sequence);
-		session->receipt_owed = true;
-		rbx_control_receipt_locked(session);
-		return NULL;
-	}
+	if (is_letter(message) && is_up)
+		return NULL; /* handled without the lock */
 	if (message->type == RBX_WIRE_ERROR)
 		return rbx_reason_sentence(message->status);
 	return "a message that nobody asked for";
@@ -300,18 +287,21 @@ static void message_received(struct rbx_control *control,
 	struct rbx_session *session = control->session;
 	const char *fault = NULL;
 	uint64_t evict = 0;
-	bool closing;
+	bool is_ours;
 
 	spin_lock_irq(&session->lock);
-	if (session->control == control &&
-	    session->status != RBX_SESSION_DOWN)
+	is_ours = session->control == control &&
+		  session->status != RBX_SESSION_DOWN;
+	if (is_ours)
 		fault = handle_locked(session, message, &evict);
-	closing = session->closing;
+	is_ours &= !session->closing;
 	spin_unlock_irq(&session->lock);
 	if (fault)
 		rbx_session_lose(session, fault);
-	else if (evict && !closing)
+	else if (evict && is_ours)
 		session->events.evict(session->events.user, evict);
+	else if (is_letter(message) && is_ours)
+		rbx_session_letter(session, message);
 }
 
 static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -446,6 +436,7 @@ int rbx_control_open(struct rbx_session *session)
 	session->control = control;
 	session->status = RBX_SESSION_HANDSHAKE;
 	session->last_request_id = 0;
+	rbx_mailbox_rewind(&session->mailbox);
 	session->lease.heartbeat_is_out = false;
 	/* It may have ended before anybody could be told. */
 	if (!RBX_LOAD_ACQUIRE(&control->conn.is_up))

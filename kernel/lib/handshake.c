@@ -61,10 +61,8 @@ static void session_up(struct rbx_session *session, struct rbx_root root,
 				   &session->session_key);
 	session->attach_serial = 0;
 	spin_lock_irq(&session->lock);
-	if (!resume) { /* else it says the same again */
+	if (!resume) /* else it says the same again */
 		session->welcome = *welcome;
-		session->letters_heard = 0;
-	}
 	WRITE_ONCE(session->free_bytes, welcome->free_bytes);
 	session->lease.timeout_ns =
 		session->client->options.peer_timeout_ms * 1000000ull / 2;
@@ -75,7 +73,7 @@ static void session_up(struct rbx_session *session, struct rbx_root root,
 	if (session->status == RBX_SESSION_HANDSHAKE) {
 		session->status = RBX_SESSION_UP;
 		session->receipt_owed = true; /* the server awaits it */
-		rbx_control_receipt_locked(session);
+		rbx_session_letters_send_locked(session);
 	}
 	spin_unlock_irq(&session->lock);
 	rbx_session_tick_soon(session);

@@ -6,10 +6,9 @@
  * The first server decides which device the volume uses; the others must be
  * reached through the same one.
  */
-#include <linux/inet.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
 
+#include "kernel/lib/address.h"
 #include "kernel/lib/volume.h"
 
 /* Room for "[address]:port" and what somebody may have typed. */
@@ -47,33 +46,7 @@ static void peer_evict(struct rbx_peer *peer, uint64_t slab_id, void *user)
 		rbx_volume_keeper_wake(volume);
 }
 
-/* ---- Their addresses ------------------------------------------------------------*/
-
-/* "10.0.0.1:7471" or "[fe80::1%eth0]:7471"; text is changed. */
-static int address_parse(char *text, struct sockaddr_storage *address)
-{
-	char *port = strrchr(text, ':');
-
-	if (!port)
-		return -EINVAL;
-	*port++ = '\0';
-	if (*text == '[') {
-		text++;
-		if (!*text || text[strlen(text) - 1] != ']')
-			return -EINVAL;
-		text[strlen(text) - 1] = '\0';
-	}
-	return inet_pton_with_scope(&init_net, AF_UNSPEC, text, port, address);
-}
-
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET)
-		return ipv4_is_loopback(
-			((const struct sockaddr_in *)address)->sin_addr.s_addr);
-	return ipv6_addr_loopback(
-		&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
+/* ---- Their names ----------------------------------------------------------------*/
 
 static bool is_in_use(const struct rbx_volume *volume,
 		      const struct sockaddr_storage *address)
@@ -153,7 +126,7 @@ static int server_open(struct rbx_volume *volume,
 	/* Two replicas on one server would be lost together. */
 	if (is_in_use(volume, address))
 		return -EEXIST;
-	if (!options->secret && !options->insecure && !is_loopback(address))
+	if (!options->secret && !options->insecure && !rbx_address_is_loopback(address))
 		return -EPERM;
 	if (!volume->ctx)
 		err = client_open(volume, options, address);
@@ -216,7 +189,7 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 			      -ENOSPC;
 		strscpy(text, name, sizeof(text));
 		if (!err)
-			err = address_parse(text, &address);
+			err = rbx_address_parse(text, &address);
 		if (!err)
 			err = server_open(volume, options, &address);
 		if (err)

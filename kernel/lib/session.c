@@ -149,6 +149,7 @@ void rbx_session_close(struct rbx_session *session)
 	say_bye(session);
 	rbx_control_close(session);
 	mutex_unlock(&session->call_lock);
+	rbx_session_letters_end(session, -ECANCELED);
 	cancel_delayed_work_sync(&session->tick);
 	kfree_sensitive(session); /* it holds keys */
 }
@@ -175,6 +176,7 @@ void rbx_session_give_up(struct rbx_session *session)
 	/* Heartbeats would keep the lease, and what the server lent us, alive. */
 	rbx_control_close(session);
 	mutex_unlock(&session->call_lock);
+	rbx_session_letters_end(session, -EHOSTUNREACH);
 }
 
 /* ---- Queue pairs -----------------------------------------------------------*/

@@ -18,6 +18,7 @@
  *	session.c    the calls of this page
  *	handshake.c  connects and authenticates, for open and resume
  *	control.c    one control connection: sends, receives, its loss
+ *	letters.c    what the programs on both sides say to each other
  */
 #ifndef RBX_KERNEL_SESSION_H
 #define RBX_KERNEL_SESSION_H
@@ -29,12 +30,14 @@
 #include <linux/workqueue.h>
 
 #include "core/lease.h"
+#include "core/mailbox.h"
 #include "core/slab.h"
 #include "kernel/fabric_ib/conn.h"
 #include "wire/message.h"
 #include "wire/proof.h"
 
 struct rbx_client;
+struct rbx_peer;
 struct rbx_context;
 struct rbx_control;
 
@@ -44,7 +47,8 @@ enum rbx_session_send {
 	RBX_SESSION_SEND_HEARTBEAT,
 	RBX_SESSION_SEND_BYE,
 	RBX_SESSION_SEND_RECEIPT, /* LETTER_TAKEN */
-	RBX_SESSION_SENDS,
+	RBX_SESSION_SEND_LETTER, /* one for each that may be under way */
+	RBX_SESSION_SENDS = RBX_SESSION_SEND_LETTER + RBX_WIRE_LETTERS_MAX,
 };
 
 enum rbx_session_status {
@@ -56,6 +60,14 @@ enum rbx_session_status {
 struct rbx_session_events {
 	void (*lost)(void *user, const char *reason);
 	void (*evict)(void *user, uint64_t slab_id);
+	void *user;
+};
+
+/* Who hears the letters of the server's program; message NULL: nobody. */
+struct rbx_session_listener {
+	void (*message)(struct rbx_peer *peer, const void *data, size_t length,
+			void *user);
+	struct rbx_peer *peer;
 	void *user;
 };
 
@@ -86,7 +98,9 @@ struct rbx_session {
 	struct rbx_wire_message answer;
 	uint64_t heartbeat_id; /* of the last one */
 	struct rbx_lease lease;
-	uint64_t letters_heard; /* of the server's; nobody here listens */
+	struct rbx_mailbox mailbox;
+	struct rbx_session_listener listener;
+	int letters_status; /* what letters end with from now on; 0: they go */
 	bool receipt_owed; /* LETTER_TAKEN is to be sent */
 	uint64_t free_bytes; /* atomic: as last told */
 	struct rbx_key session_key;
@@ -127,6 +141,18 @@ int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan);
 /* 0: the loan is still good. -ESTALE, -EPERM: revoked. */
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan);
 
+/* Puts a letter of at most RBX_WIRE_LETTER_BYTES_MAX in; any context. -EAGAIN: full;
+ * -EHOSTUNREACH: given up. */
+int rbx_session_letter_submit(struct rbx_session *session, const void *bytes,
+			      size_t length_bytes,
+			      void (*done)(int status, void *user), void *user);
+/* The same, and waits for its end: not to be called by a handler. */
+int rbx_session_letter_send(struct rbx_session *session, const void *bytes,
+			    size_t length_bytes);
+/* -EBUSY: there is one, or a letter has come that nobody heard. */
+int rbx_session_listen(struct rbx_session *session,
+		       const struct rbx_session_listener *listener);
+
 const char *rbx_session_name(const struct rbx_session *session);
 
 /* ---- For the files of the session only. -----------------------------------*/
@@ -144,14 +170,22 @@ void rbx_control_send_locked(struct rbx_session *session,
 			     struct rbx_wire_message *message);
 bool rbx_control_slot_is_free(const struct rbx_session *session,
 			      enum rbx_session_send slot);
-/* Sends LETTER_TAKEN as soon as it can. Its lock is held. */
-void rbx_control_receipt_locked(struct rbx_session *session);
 /* The connection is of no use: wakes a call, has lost() called. No lock is held. */
 void rbx_session_lose(struct rbx_session *session, const char *reason);
 /* Sends a message and waits for its answer. call_lock is held. */
 int rbx_session_call(struct rbx_session *session,
 		     struct rbx_wire_message *message, uint16_t expected,
 		     struct rbx_wire_message *answer);
+
+/* letters.c */
+
+/* Sends what waits and may; its lock is held, and there is a connection. */
+void rbx_session_letters_send_locked(struct rbx_session *session);
+/* A LETTER or LETTER_TAKEN has come. No lock is held. */
+void rbx_session_letter(struct rbx_session *session,
+			const struct rbx_wire_message *message);
+/* All letters end, and so do those that are put in later. */
+void rbx_session_letters_end(struct rbx_session *session, int status);
 
 /* handshake.c. call_lock is held. */
 int rbx_session_handshake(struct rbx_session *session, bool resume);

@@ -14,10 +14,6 @@
 
 #include "kernel/lib/volume.h"
 
-#define PEER_TIMEOUT_MS_MIN 400u
-#define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
-#define SECRET_BYTES_MAX 4096u
-
 void rbx_volume_options_defaults(struct rbx_volume_options *options)
 {
 	*options = (struct rbx_volume_options){
@@ -46,12 +42,8 @@ static const char *bad_option(const struct rbx_volume_options *options)
 		return "queue_pairs";
 	if (pieces < 1 || pieces > RBX_PIECES_MAX)
 		return "ios_max times io_segments_max";
-	if (options->peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
-		return "peer_timeout_ms";
-	if (options->secret && (options->secret_bytes < SECRET_BYTES_MIN ||
-				options->secret_bytes > SECRET_BYTES_MAX))
-		return "secret_bytes";
-	return NULL;
+	return rbx_client_bad_option(options->peer_timeout_ms, options->secret,
+				     options->secret_bytes);
 }
 
 /* ---- Memory ---------------------------------------------------------------*/

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # A module keeps pages in remote memory, through the kernel API, on servers that
-# know of no kernel: `rdmabox serve --fabric verbs`, as programs use them.
+# know of no kernel: `rdmabox serve --fabric verbs`, as programs use them. Another one
+# talks to a program, and uses plain verbs.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 
@@ -60,5 +61,25 @@ refuse 'not of the form' servers=here "secret=\"$secret\""
 refuse 'out of bounds' "servers=$one" replicas=4 "secret=\"$secret\""
 keep "servers=$one" size_mb=8 "secret=\"$secret\""
 pass "what cannot be opened is refused, with the reason, and leaves nothing behind"
+
+# ---- without a volume ----------------------------------------------------------
+"$build/examples/messages" serve "$device_address:0" "$scratch/secret" >"$scratch/messages" 2>&1 &
+server_pids+=($!)
+for ((attempt = 0; attempt < 600; attempt++)); do
+	talker=$(awk '/^ready/ { print $2 }' "$scratch/messages")
+	[ -z "$talker" ] || break
+	sleep 0.05
+done
+[ -n "$talker" ] || { cat "$scratch/messages"; fault "nobody to talk to"; }
+dmesg -C
+load_module rdmabox_talk "server=$talker" "secret=\"$secret\"" throws=200
+dmesg | grep 'rdmabox_talk: 200 throws, status 0' || { dmesg; fault "a message was lost"; }
+dmesg | grep 'a page by plain verbs, status 0' || { dmesg; fault "no plain verbs"; }
+rmmod rdmabox_talk || fault "rdmabox_talk.ko cannot be unloaded"
+dmesg -C
+! insmod "$modules/rdmabox_talk.ko" "server=$one" "secret=\"$secret\"" 2>/dev/null ||
+	fault "a server without a handler plays ball"
+dmesg | grep -q 'rdmabox_talk: 0 throws, status -95' || { dmesg; fault "not EOPNOTSUPP"; }
+pass "messages to a program and back, and a page by plain verbs beside"
 
 rmmod rdmabox || fault "rdmabox.ko cannot be unloaded"

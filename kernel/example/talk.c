@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * talk.c - a module that talks to the program of a server, as an example of
+ * kernel/api_peer.h: rdmabox_talk.ko.
+ *
+ * When it is loaded it plays ball with examples/messages.c: it throws, and its
+ * message handler throws back what comes, until the ball was thrown `throws` times.
+ * Then it borrows memory, writes a page there by plain verbs on a queue pair of its
+ * own, reads it back and compares. That is all: loading it fails where anything did.
+ *
+ *	messages serve 10.9.0.1:7471 secret-file &
+ *	insmod rdmabox_talk.ko server=10.9.0.1:7471 secret=...
+ */
+#include <linux/completion.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "kernel/api_peer.h"
+
+#define WAIT_MS 60000u
+
+static char *server;
+module_param(server, charp, 0444);
+MODULE_PARM_DESC(server, "host:port");
+static uint throws = 100;
+module_param(throws, uint, 0444);
+MODULE_PARM_DESC(throws, "how often the ball is thrown");
+
+static char *secret;
+module_param(secret, charp, 0400);
+MODULE_PARM_DESC(secret, "the server's secret; without it the network is trusted");
+
+/* ---- Messages -------------------------------------------------------------------*/
+
+/* What travels: how often it was thrown. */
+struct game {
+	u64 thrown;
+	int status; /* of the first throw that failed */
+	struct completion over;
+};
+
+static void throw_done(int status, void *user)
+{
+	struct game *game = user;
+
+	if (!status)
+		return;
+	game->status = status;
+	complete(&game->over);
+}
+
+static void ball_comes(struct rbx_peer *peer, const void *data, size_t length,
+		       void *user)
+{
+	struct game *game = user;
+	u64 thrown;
+
+	if (length != sizeof(thrown))
+		return;
+	memcpy(&thrown, data, sizeof(thrown));
+	if (thrown != game->thrown) {
+		throw_done(-EPROTO, game); /* one was lost, or came twice */
+		return;
+	}
+	if (++game->thrown >= throws) {
+		complete(&game->over);
+		return;
+	}
+	if (rbx_message_submit(peer, &game->thrown, sizeof(game->thrown),
+			       throw_done, game))
+		throw_done(-EAGAIN, game);
+}
+
+static int play(struct rbx_peer *peer, struct game *game)
+{
+	int err = rbx_peer_on_message(peer, ball_comes, game);
+
+	if (!err)
+		err = rbx_message_send(peer, &game->thrown,
+				       sizeof(game->thrown));
+	if (err)
+		return err;
+	if (!wait_for_completion_timeout(&game->over,
+					 msecs_to_jiffies(WAIT_MS)))
+		return -ETIMEDOUT;
+	return game->status;
+}
+
+/* ---- Plain verbs ----------------------------------------------------------------*/
+
+struct step {
+	struct ib_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
+};
+
+static void step_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct step *step = container_of(wc->wr_cqe, struct step, cqe);
+
+	step->status = wc->status;
+	complete(&step->done);
+}
+
+static int move(struct ib_qp *qp, enum ib_wr_opcode opcode, u64 dma, u32 lkey,
+		const struct rbx_remote *remote)
+{
+	struct step step = { .cqe.done = step_done };
+	struct ib_sge sge = { .addr = dma, .length = PAGE_SIZE, .lkey = lkey };
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_cqe = &step.cqe,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = opcode,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.remote_addr = remote->address,
+		.rkey = remote->rkey,
+	};
+	int err;
+
+	init_completion(&step.done);
+	err = ib_post_send(qp, &wr.wr, NULL);
+	if (err)
+		return err;
+	wait_for_completion(&step.done);
+	return step.status == IB_WC_SUCCESS ? 0 : -EIO;
+}
+
+static u32 word_at(u32 i)
+{
+	return i * 2654435761u + 1;
+}
+
+/* There and back. */
+static int page_goes(struct ib_qp *qp, struct ib_pd *pd,
+		     const struct rbx_remote *remote, u32 *page)
+{
+	struct ib_device *device = pd->device;
+	u64 dma = ib_dma_map_single(device, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	u32 i;
+	int err;
+
+	if (ib_dma_mapping_error(device, dma))
+		return -ENOMEM;
+	ib_dma_sync_single_for_cpu(device, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	for (i = 0; i < PAGE_SIZE / 4; i++)
+		page[i] = word_at(i);
+	ib_dma_sync_single_for_device(device, dma, PAGE_SIZE,
+				      DMA_BIDIRECTIONAL);
+	err = move(qp, IB_WR_RDMA_WRITE, dma, pd->local_dma_lkey, remote);
+	ib_dma_sync_single_for_cpu(device, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	memset(page, 0, PAGE_SIZE);
+	ib_dma_sync_single_for_device(device, dma, PAGE_SIZE,
+				      DMA_BIDIRECTIONAL);
+	if (!err)
+		err = move(qp, IB_WR_RDMA_READ, dma, pd->local_dma_lkey,
+			   remote);
+	ib_dma_unmap_single(device, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	for (i = 0; !err && i < PAGE_SIZE / 4; i++)
+		err = page[i] == word_at(i) ? 0 : -EBADMSG;
+	return err;
+}
+
+static int plain_verbs(struct rbx_peer *peer, const struct rbx_remote *remote,
+		       u32 *page)
+{
+	struct ib_pd *pd = rbx_peer_pd(peer);
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		/* One to use, and one more on either side to drain. */
+		.cap = {
+			.max_send_wr = 2,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	};
+	struct rbx_verbs_link *link;
+	int err;
+
+	init.send_cq = ib_alloc_cq(pd->device, NULL, 3, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(init.send_cq))
+		return PTR_ERR(init.send_cq);
+	init.recv_cq = init.send_cq;
+	err = rbx_verbs_link_open(peer, &init, &link);
+	if (!err) {
+		err = page_goes(rbx_verbs_link_qp(link), pd, remote, page);
+		rbx_verbs_link_close(link);
+	}
+	ib_free_cq(init.send_cq);
+	return err;
+}
+
+static int use_memory(struct rbx_peer *peer)
+{
+	u32 *page = (u32 *)__get_free_page(GFP_KERNEL);
+	struct rbx_remote remote;
+	int err, returned;
+
+	if (!page)
+		return -ENOMEM;
+	err = rbx_borrow(peer, &remote);
+	if (!err) {
+		err = plain_verbs(peer, &remote, page);
+		returned = rbx_return(peer, &remote);
+		err = err ? err : returned;
+	}
+	free_page((unsigned long)page);
+	return err;
+}
+
+/* ---- Both -----------------------------------------------------------------------*/
+
+static int __init talk_init(void)
+{
+	const struct rbx_peer_options options = {
+		.server = server,
+		.peer_timeout_ms = 5000,
+		.secret = secret,
+		.secret_bytes = secret ? strlen(secret) : 0,
+		.insecure = !secret,
+	};
+	struct rbx_peer *peer;
+	struct game game = { 0 };
+	int err;
+
+	init_completion(&game.over);
+	err = rbx_peer_connect(&options, &peer);
+	if (err)
+		return err;
+	err = play(peer, &game);
+	pr_info("rdmabox_talk: %llu throws, status %d\n", game.thrown, err);
+	if (!err) {
+		err = use_memory(peer);
+		pr_info("rdmabox_talk: a page by plain verbs, status %d\n",
+			err);
+	}
+	rbx_peer_disconnect(peer); /* from here on nobody looks at the game */
+	return err;
+}
+
+static void __exit talk_exit(void)
+{
+}
+
+module_init(talk_init);
+module_exit(talk_exit);
+
+MODULE_DESCRIPTION("RDMAbox: an example of its kernel API for messages and verbs");
+MODULE_AUTHOR("The RDMAbox authors");
+MODULE_LICENSE("Dual BSD/GPL");
