@@ -4,10 +4,11 @@
  *
  * It makes the steps of the user host (lib/) in their order. To a peer:
  * fragments are submitted, combined and planned; then the completion, and their
- * end. To a volume, around that: pieces from the pool, aimed and started in
- * their slabs; then the slabs' next steps, the pieces put back. In the place of
- * the device there is nothing: what is posted is complete. In the place of the
- * host there is the least that holds the core together, and no lock or clock.
+ * end. To a volume, around that: pieces from the pool, aimed and started by the
+ * flow; then the slabs' next steps, the pieces put back. In the place of the
+ * device there is nothing: what is posted is complete. In the place of the host
+ * there is the least that holds the core together, and no clock; locks are those
+ * of the C library, which are not counted.
  *
  * bench/cost runs it under callgrind, which counts from the entry to the end of
  * round(), the way of one batch from submit to completion.
@@ -19,11 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/flow.h"
 #include "core/harvest.h"
 #include "core/histogram.h"
-#include "core/piece_pool.h"
 #include "core/poll_policy.h"
-#include "core/volume.h"
 
 #define ROUNDS 256 /* all alike but for the offsets */
 #define BATCH_MAX 32u
@@ -47,8 +47,8 @@ struct request {
 };
 
 struct world {
-	struct rbx_volume_map *map;
-	struct rbx_piece_pool pool;
+	struct rbx_flow flow;
+	struct rbx_flow_counters flow_counters;
 	struct rbx_planner planner;
 	struct rbx_window window;
 	struct rbx_channel channel;
@@ -144,63 +144,61 @@ static void fill(const struct request *request, struct rbx_piece *piece)
 	piece->fragment_flags = 0;
 	piece->local_addr = (uintptr_t)request->buf;
 	piece->lkey = 0;
-	(void)rbx_volume_map_aim(world.map, piece, request->offset,
+	(void)rbx_volume_map_aim(world.flow.map, piece, request->offset,
 				 BLOCK_BYTES);
-}
-
-/* Links the parts of a piece behind `last`; returns the last of them. */
-static struct rbx_fragment *link_parts(struct rbx_piece *piece,
-				       struct rbx_fragment *last)
-{
-	uint32_t mask = piece->send_mask;
-
-	for (; mask; mask &= mask - 1) {
-		struct rbx_fragment *fragment =
-			&piece->parts[__builtin_ctz(mask)].fragment;
-
-		last->node.next = &fragment->node;
-		last = fragment;
-	}
-	return last;
 }
 
 static void submit_to_volume(struct request *requests, uint32_t count)
 {
-	struct rbx_piece_list pieces = { 0 }, todo = { 0 };
-	struct rbx_fragment head, *last = &head;
-	struct rbx_piece *piece;
+	struct rbx_piece_list pieces = { 0 }, aimed = { 0 };
 
-	if (rbx_piece_pool_take(&world.pool, count, &pieces))
+	if (rbx_piece_pool_take(&world.flow.pool, count, &pieces))
 		abort();
 	for (uint32_t i = 0; i < count; i++) {
-		piece = rbx_piece_list_take(&pieces);
+		struct rbx_piece *piece = rbx_piece_list_take(&pieces);
+
 		requests[i].submitted_ns = world.now_ns;
 		fill(&requests[i], piece);
-		rbx_slab_start(piece->slab, piece, &todo);
+		rbx_piece_list_add(&aimed, piece);
 	}
-	while ((piece = rbx_piece_list_take(&todo)))
-		last = link_parts(piece, last);
-	submit_fragments(rbx_fragment_of(head.node.next), last);
+	rbx_flow_start(&world.flow, &aimed);
 }
 
-/* done() of the parts. */
-static void parts_done(struct rbx_fragment *list)
+static void flow_submits(struct rbx_flow *flow, uint32_t server,
+			 struct rbx_fragment *first, struct rbx_fragment *last)
 {
-	struct rbx_piece_list todo = { 0 };
-	struct rbx_node *node = &list->node;
-
-	while (node) {
-		struct rbx_part *part = rbx_part_of(rbx_fragment_of(node));
-
-		node = node->next;
-		rbx_slab_done(part->piece->slab, part, part->fragment.status,
-			      &todo);
-		(void)rbx_slab_attention(part->piece->slab);
-	}
-	for (node = todo.first; node; node = node->next)
-		request_done(rbx_piece_of(node)->user);
-	(void)rbx_piece_pool_give(&world.pool, &todo);
+	(void)flow;
+	(void)server;
+	submit_fragments(first, last);
 }
+
+static void flow_ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
+{
+	for (struct rbx_node *node = pieces->first; node; node = node->next)
+		request_done(rbx_piece_of(node)->user);
+	(void)rbx_piece_pool_give(&flow->pool, pieces);
+}
+
+/* Nothing fails here; slabs want attention once, for having been lent. */
+static void flow_ends_later(struct rbx_flow *flow,
+			    struct rbx_fragment *fragment)
+{
+	(void)flow;
+	(void)fragment;
+	abort();
+}
+
+static void flow_wakes(struct rbx_flow *flow)
+{
+	(void)flow;
+}
+
+static const struct rbx_flow_ops flow_ops = {
+	.submit = flow_submits,
+	.end_later = flow_ends_later,
+	.ended = flow_ended,
+	.wake = flow_wakes,
+};
 
 /* What is counted. Not inlined, so that callgrind finds its beginning. */
 __attribute__((noinline)) static void
@@ -221,26 +219,24 @@ static void open_volume(void)
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = 1,
 	};
-	uint32_t slots = shape.replicas + 1;
-	int server;
 
-	world.map = rbx_volume_map_init(
-		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
-	server = rbx_volume_map_add_server(world.map);
-	for (uint32_t i = 0; i < world.map->slab_count; i++) {
-		struct rbx_slab *slab = &world.map->slabs[i];
+	rbx_flow_init(&world.flow, &flow_ops, &world.flow_counters);
+	rbx_flow_open(&world.flow, &shape,
+		      calloc(1, rbx_volume_map_size(&shape)), 1, 1,
+		      calloc(1, rbx_piece_pool_size(BATCH_MAX * 2,
+						    shape.replicas + 1)),
+		      BATCH_MAX * 2);
+	for (uint32_t i = 0; i < world.flow.map->slab_count; i++) {
+		struct rbx_slab *slab = &world.flow.map->slabs[i];
 		const struct rbx_loan loan = {
 			.slab_id = i,
 			.remote_addr = (uint64_t)i << 32,
 			.rkey = i,
 		};
 
-		rbx_slab_lent(slab, rbx_slab_borrow(slab, (uint32_t)server),
-			      &loan, RBX_REPLICA_LIVE);
+		rbx_slab_lent(slab, rbx_slab_borrow(slab, 0), &loan,
+			      RBX_REPLICA_LIVE);
 	}
-	rbx_piece_pool_init(&world.pool,
-			    calloc(1, rbx_piece_pool_size(BATCH_MAX * 2, slots)),
-			    BATCH_MAX * 2, slots, NULL, parts_done);
 }
 
 static void open_channel(void)

@@ -109,6 +109,14 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * at most 1 MiB of memory with the longest fragments. */
 #define RBX_COPIES_MAX 4u
 
+/* Loans that a volume could not give back, since a connection was broken: more
+ * than one that breaks again and again has left behind. What comes after that
+ * goes back when the volume is closed. */
+#define RBX_OWED_MAX 256u
+
+/* Until what no server would do is asked again. */
+#define RBX_UPKEEP_RETRY_MS 1000u
+
 /* Memory servers of one volume, peers of one context. */
 #define RBX_SERVERS_MAX 64u
 #define RBX_PEERS_MAX 64u

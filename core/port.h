@@ -2,8 +2,8 @@
 /*
  * port.h - all that the core and the wire code ask of the world they run in.
  *
- * The core decides and does nothing else: it owns no thread, lock, clock,
- * memory or I/O. What remains to be asked for stands here, once for every
+ * The core decides and does nothing else: it owns no thread, clock, memory or
+ * I/O, and what a lock is its host says. What remains to be asked for stands here, once for every
  * host; port/<host>/port_os.h provides it and is found by the include path,
  * never by an #if. A new host implements this page and has the core.
  *
@@ -17,6 +17,9 @@
  *   rbx_port_crc32c(crc, p, n)   Castagnoli CRC over n bytes, from crc
  *   rbx_port_hmac_sha256()       declared below, a file of the port's own
  *   the atomics below
+ *   struct rbx_lock              held for a few steps, never while anything
+ *                                blocks, and never while another is taken
+ *   rbx_lock_init(lock), rbx_lock(lock), rbx_unlock(lock)
  *
  * The atomics are the few that the core's lock-free parts are built of. Each
  * use names its purpose and its pair where it stands.

@@ -22,6 +22,7 @@ void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 	RBX_ASSERT(shape->slots == shape->replicas + 1);
 	RBX_ASSERT(shape->cell_shift <= shape->slab_shift);
 	rbx_port_fill(slab, 0, sizeof(*slab));
+	rbx_lock_init(&slab->lock);
 	slab->shape = shape;
 	slab->index = index;
 	slab->cells = cells;

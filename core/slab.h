@@ -4,8 +4,8 @@
  * who is lost.
  *
  * The slab is the unit of placement, locking, epochs and rebuild. It is a state
- * machine without threads or connections: the host takes the slab's lock,
- * makes one step, releases the lock, and does what the step put on its list:
+ * machine without threads or connections: who calls (flow.h) takes the slab's
+ * lock, makes one step, releases the lock, and does what the step put on its list:
  *
  *	lock; rbx_slab_start(slab, piece, &todo); unlock;
  *	for each piece of todo, in order:
@@ -81,6 +81,7 @@ struct rbx_slab_shape {
 
 struct rbx_slab {
 	const struct rbx_slab_shape *shape;
+	struct rbx_lock lock; /* who makes a step holds it; guards all below */
 	struct rbx_cell *cells;
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	uint32_t index; /* in the volume */

@@ -7,16 +7,8 @@
  * servers and decides which of them is asked for the memory of a new replica:
  * one that is up, has no replica of that slab and has not refused just now.
  *
- * The map has no lock. Its shape never changes; each slab is guarded by the
- * host's lock for that slab, the table of servers by one more.
- *
- * What a host does beside requests, whenever a slab wants attention:
- *
- *	for each slab: lock; task = rbx_slab_task(slab); unlock
- *		GIVE_BACK  take the loan out of the slab, give it to the server
- *		BORROW     rbx_volume_map_place(), rbx_slab_borrow(), ask the
- *		           server, rbx_slab_lent() or rbx_slab_refused()
- *		COPY       start some copies; each is followed by the next one
+ * The map has no lock of its own. Its shape never changes; each slab has a lock,
+ * and upkeep (upkeep.h) has one for the table of servers.
  */
 #ifndef RBX_VOLUME_H
 #define RBX_VOLUME_H

@@ -36,6 +36,7 @@ enum {
 	EACCES = 13,
 	EBUSY = 16,
 	EEXIST = 17,
+	ENODEV = 19,
 	EINVAL = 22,
 	ENOSPC = 28,
 	EPROTO = 71,
@@ -44,6 +45,7 @@ enum {
 	EPROTONOSUPPORT = 93,
 	EOPNOTSUPP = 95,
 	ENOBUFS = 105,
+	ENOTCONN = 107,
 	ETIMEDOUT = 110,
 	ECONNREFUSED = 111,
 	EHOSTUNREACH = 113,
@@ -59,6 +61,13 @@ void rbx_port_copy(void *to, const void *from, size_t n);
 void rbx_port_fill(void *to, int byte, size_t n);
 bool rbx_port_equal(const void *a, const void *b, size_t n);
 uint32_t rbx_port_crc32c(uint32_t crc, const void *p, size_t n);
+
+struct rbx_lock {
+	int unused;
+};
+void rbx_lock_init(struct rbx_lock *lock);
+void rbx_lock(struct rbx_lock *lock);
+void rbx_unlock(struct rbx_lock *lock);
 
 #include "port/builtin_atomics.h"
 

@@ -23,6 +23,7 @@
 #include <linux/crc32c.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
+#include <linux/spinlock.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -59,6 +60,26 @@ static inline uint32_t rbx_port_crc32c(uint32_t crc, const void *p, size_t n)
 			smp_mb();                           \
 		port_done_;                                 \
 	})
+
+/* Taken in process context alone, so interrupts stay on. */
+struct rbx_lock {
+	spinlock_t spin;
+};
+
+static inline void rbx_lock_init(struct rbx_lock *lock)
+{
+	spin_lock_init(&lock->spin);
+}
+
+static inline void rbx_lock(struct rbx_lock *lock)
+{
+	spin_lock(&lock->spin);
+}
+
+static inline void rbx_unlock(struct rbx_lock *lock)
+{
+	spin_unlock(&lock->spin);
+}
 
 static inline uint32_t rbx_port_fetch_add_32(void *p, uint32_t v)
 {

@@ -3,7 +3,8 @@
  * port_os.h - the port to the simulator: that of user space, with atomics at
  * which a fiber may be preempted.
  *
- * One thread runs, so the atomics are plain. Before each of them others may run:
+ * Its mutexes are those of sim/host/threads.c. One thread runs, so the atomics
+ * are plain. Before each of them others may run:
  * this explores the orders that processors which agree on one order of memory
  * could produce. Weaker orders it does not show; real threads under
  * ThreadSanitizer do.
@@ -18,6 +19,8 @@
 #include <string.h>
 
 #include <isa-l/crc.h>
+
+#include "port/posix_lock.h"
 
 /* Ends the run with a result, see sim/fail.h. */
 void rbx_sim_assert_failed(const char *condition, const char *file, int line)

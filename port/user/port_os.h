@@ -16,6 +16,7 @@
 #include <isa-l/crc.h>
 
 #include "port/builtin_atomics.h"
+#include "port/posix_lock.h"
 
 #define RBX_ASSERT(condition) assert(condition)
 

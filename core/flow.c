@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * flow.c - steps of slabs are made, and what they say is done, see flow.h.
+ *
+ * Parts are sent in batches: what one start or one poll has for a server goes to
+ * its peer in one call, so that neighbours meet in its merge queue and one
+ * doorbell is enough.
+ */
+#include "core/flow.h"
+
+#include "core/checksum.h"
+
+void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
+		   struct rbx_flow_counters *counters)
+{
+	rbx_port_fill(flow, 0, sizeof(*flow));
+	flow->ops = ops;
+	flow->counters = counters;
+}
+
+void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
+		   void *map_memory, uint64_t seed, uint32_t server_count,
+		   void *pool_memory, uint32_t pieces_count)
+{
+	struct rbx_volume_map *map =
+		rbx_volume_map_init(map_memory, shape, seed);
+	uint32_t i;
+
+	for (i = 0; i < server_count; i++)
+		(void)rbx_volume_map_add_server(map);
+	rbx_piece_pool_init(&flow->pool, pool_memory, pieces_count,
+			    map->shape.slots, flow, rbx_flow_parts_done);
+	/* From here on what servers say unasked finds its slabs. */
+	RBX_STORE_RELEASE(&flow->map, map);
+}
+
+/* ---- Sending --------------------------------------------------------------*/
+
+/* Parts on their way to their servers. A piece has as many servers as slots, so
+ * more rarely come together. */
+struct batch {
+	uint32_t count;
+	struct {
+		uint32_t server;
+		struct rbx_fragment *first;
+		struct rbx_fragment *last;
+	} runs[RBX_SLOTS_MAX];
+};
+
+static inline void batch_send(struct rbx_flow *flow, struct batch *batch)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->count; i++)
+		flow->ops->submit(flow, batch->runs[i].server,
+				  batch->runs[i].first, batch->runs[i].last);
+	batch->count = 0;
+}
+
+static inline void batch_add(struct rbx_flow *flow, struct batch *batch,
+			     struct rbx_part *part)
+{
+	struct rbx_fragment *fragment = &part->fragment;
+	uint32_t i = 0;
+
+	while (i < batch->count && batch->runs[i].server != part->server)
+		i++;
+	if (i == RBX_SLOTS_MAX) {
+		batch_send(flow, batch);
+		i = 0;
+	}
+	if (i == batch->count) {
+		batch->count++;
+		batch->runs[i].server = part->server;
+		batch->runs[i].first = NULL;
+	}
+	rbx_fragment_append(&batch->runs[i].first, &batch->runs[i].last,
+			    fragment, fragment);
+}
+
+/* What a piece in READING or WRITING wants: its parts sent. */
+static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
+			      struct rbx_piece *piece)
+{
+	/* Once the last part is sent the piece may end and be reused. */
+	uint32_t mask = piece->send_mask;
+
+	if (flow->map->shape.checksums && piece->kind == RBX_PIECE_WRITE)
+		rbx_checksum_store(piece->slab->checksums, piece);
+	do {
+		batch_add(flow, batch, &piece->parts[__builtin_ctz(mask)]);
+		mask &= mask - 1;
+	} while (mask);
+}
+
+/* Has a piece ended by who polls, as if by a completion. */
+RBX_RARE static void piece_end_later(struct rbx_flow *flow,
+				     struct rbx_piece *piece)
+{
+	struct rbx_fragment *fragment = &piece->parts[0].fragment;
+
+	fragment->node.next = NULL;
+	flow->ops->end_later(flow, fragment);
+}
+
+/* Those from the front of the list that are of one slab make their first step
+ * in one turn of its lock. */
+static void slab_start(struct rbx_piece_list *pieces,
+		       struct rbx_piece_list *todo)
+{
+	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
+
+	rbx_lock(&slab->lock);
+	do
+		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
+	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
+	rbx_unlock(&slab->lock);
+}
+
+void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
+{
+	struct rbx_piece_list todo = { 0 };
+	struct rbx_piece *piece;
+	struct batch batch;
+
+	batch.count = 0;
+	while (pieces->first)
+		slab_start(pieces, &todo);
+	while ((piece = rbx_piece_list_take(&todo))) {
+		if (piece->state == RBX_PIECE_IDLE)
+			piece_end_later(flow, piece);
+		else
+			piece_send(flow, &batch, piece);
+	}
+	batch_send(flow, &batch);
+}
+
+/* ---- Parts that are done --------------------------------------------------*/
+
+/* Turns a read's success into -EBADMSG where a checksum says otherwise. */
+static int32_t read_check(struct rbx_flow *flow, const struct rbx_piece *piece)
+{
+	uint32_t mismatches =
+		rbx_checksum_mismatches(piece->slab->checksums, piece);
+
+	if (!mismatches)
+		return 0;
+	if (piece->cell) /* else it may be a write under way */
+		RBX_ADD_RELAXED(&flow->counters->checksum_errors, mismatches);
+	return -EBADMSG;
+}
+
+static inline int32_t part_status(const struct rbx_part *part)
+{
+	const struct rbx_piece *piece = part->piece;
+	struct rbx_flow *flow = piece->owner;
+	int32_t status = part->fragment.status;
+
+	if (status == -EBADMSG)
+		return -EIO; /* the peer's; ours means a checksum */
+	if (status || piece->state != RBX_PIECE_READING ||
+	    !flow->map->shape.checksums)
+		return status;
+	return read_check(flow, piece);
+}
+
+/* The read of a program is about to be sent to another replica. */
+static bool is_failover(const struct rbx_piece *piece, int32_t status)
+{
+	return piece->state == RBX_PIECE_READING &&
+	       piece->kind == RBX_PIECE_READ &&
+	       (status != -EBADMSG || piece->tried_mask);
+}
+
+/* The next step of a slab, whose lock is held, for one part. */
+static inline void part_done(struct rbx_flow *flow, struct rbx_part *part,
+			     struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece = part->piece;
+	int32_t status = part->fragment.status;
+
+	if (piece->state == RBX_PIECE_IDLE) { /* from piece_end_later() */
+		rbx_piece_list_add(todo, piece);
+		return;
+	}
+	rbx_slab_done(piece->slab, part, status, todo);
+	if (status && is_failover(piece, status))
+		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
+}
+
+/* The steps of the slab of the first part, up to the first part of another
+ * slab, which is returned. */
+static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
+					    struct rbx_fragment *list,
+					    struct rbx_piece_list *todo)
+{
+	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
+	bool attention;
+
+	rbx_lock(&slab->lock);
+	do {
+		struct rbx_fragment *next = rbx_fragment_next(list);
+
+		part_done(flow, rbx_part_of(list), todo);
+		list = next;
+	} while (list && rbx_part_of(list)->piece->slab == slab);
+	attention = rbx_slab_attention(slab);
+	rbx_unlock(&slab->lock);
+	if (attention)
+		flow->ops->wake(flow);
+	return list;
+}
+
+/* Does what the steps of slabs have put on the list. */
+static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
+{
+	struct rbx_piece_list ended = { 0 };
+	struct rbx_piece *piece;
+	struct batch batch;
+
+	batch.count = 0;
+	while ((piece = rbx_piece_list_take(todo))) {
+		if (piece->state != RBX_PIECE_IDLE)
+			piece_send(flow, &batch, piece);
+		else if (piece->kind == RBX_PIECE_COPY)
+			rbx_rebuild_copy_ended(flow, piece);
+		else
+			rbx_piece_list_add(&ended, piece);
+	}
+	batch_send(flow, &batch);
+	if (ended.first)
+		flow->ops->ended(flow, &ended);
+}
+
+/* No piece is twice on the list of things to do: what a step puts there has no
+ * part under way before it is carried out. */
+void rbx_flow_parts_done(struct rbx_fragment *list)
+{
+	struct rbx_fragment *fragment;
+
+	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment))
+		fragment->status = part_status(rbx_part_of(fragment));
+	while (list) {
+		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
+		struct rbx_piece_list todo = { 0 };
+
+		do
+			list = slab_parts_done(flow, list, &todo);
+		while (list && rbx_part_of(list)->piece->owner == flow);
+		carry_out(flow, &todo);
+	}
+}

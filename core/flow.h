@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * flow.h - the way of pieces through a volume: started, sent, and what comes
+ * when their parts are done.
+ *
+ *	rbx_flow_start(flow, pieces)         each makes the first step of its slab
+ *	    ops->submit(server, parts)       parts, those of a server together
+ *	...a poll finds parts done:
+ *	rbx_flow_parts_done(parts)           each makes the next step of its slab
+ *	    ops->submit(server, parts)       to another replica, or who had waited
+ *	    ops->ended(pieces)               to be joined into their requests
+ *
+ * A step is made under the lock of its slab (slab.h), and what comes out of it
+ * is done without: parts are sent, checksums computed, ended pieces handed to
+ * the host. What one poll finds done takes these steps together: neighbours in
+ * the list that are of one slab share one turn of its lock. Nothing here
+ * allocates or blocks.
+ *
+ * A piece that ends in its first step is ended by who polls, never from
+ * rbx_flow_start(): whoever submits from a completion would recurse.
+ *
+ * A volume has one flow, and one upkeep (upkeep.h) that sees to its replicas.
+ * Both are the host's memory; the host brings threads and connections, and the
+ * functions of the tables. It makes pieces of its requests, by the map and out
+ * of the pool, and puts them back there.
+ */
+#ifndef RBX_FLOW_H
+#define RBX_FLOW_H
+
+#include "core/piece_pool.h"
+#include "core/rebuild.h"
+#include "core/volume.h"
+
+struct rbx_flow;
+
+/* What the host does for a flow. None of it blocks, none is called with a lock
+ * held. */
+struct rbx_flow_ops {
+	/* Lends the parts, linked from first to last, to the peer of a server.
+	 * None of them ends before it returns. */
+	void (*submit)(struct rbx_flow *flow, uint32_t server,
+		       struct rbx_fragment *first, struct rbx_fragment *last);
+	/* Has the done() of a fragment called by who polls. */
+	void (*end_later)(struct rbx_flow *flow, struct rbx_fragment *fragment);
+	/* Takes ended pieces of requests, at least one. By who polls. */
+	void (*ended)(struct rbx_flow *flow, struct rbx_piece_list *pieces);
+	/* A round of the upkeep is wanted, or a rebuild has ended. Any thread. */
+	void (*wake)(struct rbx_flow *flow);
+};
+
+/* Added to with RBX_ADD_RELAXED(). */
+struct rbx_flow_counters {
+	uint64_t failovers; /* reads sent to another replica */
+	uint64_t checksum_errors; /* pages that were not what was written */
+	uint64_t rebuilt_bytes;
+};
+
+struct rbx_flow {
+	const struct rbx_flow_ops *ops;
+	struct rbx_flow_counters *counters; /* may be those of several flows */
+	struct rbx_volume_map *map; /* atomic until it is open; NULL before */
+	struct rbx_piece_pool pool;
+	struct rbx_rebuild rebuild;
+};
+
+/* counters: borrowed for the life of the flow. */
+void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
+		   struct rbx_flow_counters *counters);
+
+/*
+ * Opens it with a map of this shape for these servers, and so many pieces. The
+ * memory is zeroed and lent for the life of the flow: rbx_volume_map_size(),
+ * rbx_piece_pool_size() for shape->replicas + 1 slots.
+ */
+void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
+		   void *map_memory, uint64_t seed, uint32_t server_count,
+		   void *pool_memory, uint32_t pieces_count);
+
+/* Starts pieces that have been aimed at their slabs; the list is empty then. */
+void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces);
+
+/* done() of the parts of pieces that rbx_flow_open() or rbx_rebuild_lend() made. */
+void rbx_flow_parts_done(struct rbx_fragment *list);
+
+#endif

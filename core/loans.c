@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loans.c - the memory that servers lend a volume: borrowed, given back, and
+ * looked after.
+ *
+ * All of it asks servers and may block, so a slab's lock is never held meanwhile:
+ * a step of the slab before says what is to be asked, a step after what came of
+ * it. What cannot be given back because the server is out of reach is owed.
+ */
+#include "core/upkeep.h"
+
+/* The server to ask, by what the servers say is free now; or -ENOSPC. */
+static int place(struct rbx_upkeep *upkeep, uint64_t not_servers)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint64_t free_bytes[RBX_SERVERS_MAX];
+	uint32_t i, server_count;
+	int server;
+
+	rbx_lock(&upkeep->servers_lock);
+	server_count = map->server_count;
+	rbx_unlock(&upkeep->servers_lock);
+	for (i = 0; i < server_count; i++)
+		free_bytes[i] = upkeep->ops->free_bytes(upkeep, i);
+	rbx_lock(&upkeep->servers_lock);
+	rbx_port_copy(map->free_bytes, free_bytes,
+		      server_count * sizeof(*free_bytes));
+	server = rbx_volume_map_place(map, not_servers);
+	rbx_unlock(&upkeep->servers_lock);
+	return server;
+}
+
+static int borrow_from(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		       uint32_t server, enum rbx_replica_state state)
+{
+	struct rbx_loan loan;
+	uint32_t slot;
+	int err;
+
+	rbx_lock(&slab->lock);
+	slot = rbx_slab_borrow(slab, server);
+	rbx_unlock(&slab->lock);
+
+	err = upkeep->ops->map(upkeep, server, &loan);
+
+	rbx_lock(&slab->lock);
+	if (err)
+		rbx_slab_refused(slab, slot);
+	else
+		rbx_slab_lent(slab, slot, &loan, state);
+	rbx_unlock(&slab->lock);
+	return err;
+}
+
+int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		     enum rbx_replica_state state)
+{
+	uint64_t not_servers;
+	int server, err = -ENODEV;
+
+	rbx_lock(&slab->lock);
+	not_servers = rbx_slab_servers(slab);
+	rbx_unlock(&slab->lock);
+	/* Bounded: each turn excludes one more server. */
+	while ((server = place(upkeep, not_servers)) >= 0) {
+		err = borrow_from(upkeep, slab, (uint32_t)server, state);
+		if (!err)
+			return 0;
+		not_servers |= (uint64_t)1 << server;
+	}
+	/* What the last server said is the best reason there is. */
+	return err;
+}
+
+/* Returns whether it is still owed: the server has not heard of it. Where it
+ * refuses, it has ended the loan by itself. */
+static bool pay(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
+{
+	int err;
+
+	if (rbx_upkeep_server_is_down(upkeep, owed->server))
+		return false;
+	err = upkeep->ops->unmap(upkeep, owed->server, &owed->loan);
+	return err == -ENOTCONN || err == -ETIMEDOUT;
+}
+
+bool rbx_loans_pay_owed(struct rbx_upkeep *upkeep)
+{
+	uint32_t kept_count = 0, i;
+
+	for (i = 0; i < upkeep->owed_count; i++)
+		if (pay(upkeep, &upkeep->owed[i]))
+			upkeep->owed[kept_count++] = upkeep->owed[i];
+	upkeep->owed_count = kept_count;
+	return kept_count > 0;
+}
+
+void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	struct rbx_owed owed;
+
+	rbx_lock(&slab->lock);
+	rbx_slab_give_back(slab, &owed.server, &owed.loan);
+	rbx_unlock(&slab->lock);
+	if (pay(upkeep, &owed) && upkeep->owed_count < RBX_OWED_MAX)
+		upkeep->owed[upkeep->owed_count++] = owed;
+}
+
+/*
+ * A replica that should leave and cannot may have been revoked since; without a
+ * request nothing would tell, and its server not be asked for another.
+ */
+void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	struct rbx_loan loan;
+	uint32_t server;
+	bool is_leaving;
+	int err;
+
+	rbx_lock(&slab->lock);
+	is_leaving = rbx_slab_leaving(slab, &server, &loan);
+	rbx_unlock(&slab->lock);
+	if (!is_leaving)
+		return;
+	err = upkeep->ops->check(upkeep, server, &loan);
+	if (err != -ESTALE && err != -EPERM)
+		return;
+	rbx_lock(&slab->lock);
+	rbx_slab_revoked(slab, server, &loan);
+	rbx_unlock(&slab->lock);
+}

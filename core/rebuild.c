@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rebuild.c - one copy after another, see rebuild.h.
+ */
+#include "core/flow.h"
+
+void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
+		      uint64_t local_addr)
+{
+	struct rbx_piece *copy = memory;
+
+	rbx_piece_init(copy, flow->map->shape.slots, flow, rbx_flow_parts_done);
+	copy->kind = RBX_PIECE_COPY;
+	copy->local_addr = local_addr;
+	flow->rebuild.copies[number] = copy;
+}
+
+bool rbx_rebuild_is_under_way(const struct rbx_flow *flow)
+{
+	return RBX_LOAD_ACQUIRE(&flow->rebuild.slab) != NULL;
+}
+
+static void copy_start(struct rbx_flow *flow, struct rbx_piece *copy)
+{
+	struct rbx_piece_list list = { 0 };
+
+	rbx_piece_list_add(&list, copy);
+	rbx_flow_start(flow, &list);
+}
+
+/* Starts the next copy; false: there is none. */
+static bool copy_next(struct rbx_flow *flow, struct rbx_slab *slab,
+		      struct rbx_piece *copy)
+{
+	bool more;
+
+	rbx_lock(&slab->lock);
+	more = rbx_slab_copy_next(slab, copy);
+	rbx_unlock(&slab->lock);
+	if (more)
+		copy_start(flow, copy);
+	return more;
+}
+
+/* Upkeep looks what is next. */
+static void rebuild_ended(struct rbx_flow *flow)
+{
+	RBX_STORE_RELEASE(&flow->rebuild.slab, NULL);
+	flow->ops->wake(flow);
+}
+
+void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
+{
+	bool any = false;
+	uint32_t i;
+
+	RBX_ASSERT(!rbx_rebuild_is_under_way(flow));
+	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
+	for (i = 0; i < RBX_COPIES_MAX; i++) {
+		/* The first may have gone over all cells already, and ended
+		 * the rebuild; then this finds no more. */
+		any |= copy_next(flow, slab, flow->rebuild.copies[i]);
+	}
+	if (!any) /* the target was lost before the first copy */
+		rebuild_ended(flow);
+}
+
+void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
+{
+	struct rbx_slab *slab = copy->slab;
+	bool last, more;
+
+	if (copy->status == 0) {
+		RBX_ADD_RELAXED(&flow->rebuild.copied_bytes,
+				copy->length_bytes);
+		RBX_ADD_RELAXED(&flow->counters->rebuilt_bytes,
+				copy->length_bytes);
+	}
+	rbx_lock(&slab->lock);
+	last = rbx_slab_copy_done(slab, copy);
+	more = !last && rbx_slab_copy_next(slab, copy);
+	rbx_unlock(&slab->lock);
+	/* Without more the piece may be part of the next rebuild by now. */
+	if (more)
+		copy_start(flow, copy);
+	else if (last)
+		rebuild_ended(flow);
+}

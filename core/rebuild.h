@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rebuild.h - copies the cells of a slab to a replica that is made anew.
+ *
+ * Slabs are rebuilt one at a time, with RBX_COPIES_MAX cells under way. Upkeep
+ * starts a rebuild; then its copies go on by themselves, each started by the end
+ * of the one before, and the last wakes upkeep for the next. Meanwhile requests
+ * go on as ever, writes to the new replica too.
+ *
+ * The host lends the pieces and a cell of memory for each beforehand: a rebuild
+ * must not fail for the want of it.
+ */
+#ifndef RBX_REBUILD_H
+#define RBX_REBUILD_H
+
+#include "core/slab.h"
+
+struct rbx_flow;
+
+struct rbx_rebuild {
+	struct rbx_slab *slab; /* atomic; NULL: none is under way */
+	struct rbx_piece *copies[RBX_COPIES_MAX];
+	uint64_t copied_bytes; /* atomic: ever */
+};
+
+/* Lends the zeroed memory of a piece of the flow's map, which has a cell at
+ * local_addr, for the copy of this number. Before the first rebuild. */
+void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
+		      uint64_t local_addr);
+
+/* Starts the rebuild of a slab while none is under way. By upkeep alone. */
+void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab);
+
+bool rbx_rebuild_is_under_way(const struct rbx_flow *flow);
+
+/* A copy has ended; starts the next. For flow.c. */
+void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy);
+
+#endif

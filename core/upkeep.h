@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep.h - sees to the replicas of a volume: lent, replaced, given back.
+ *
+ * Requests only note a loss and wake the keeper, a thread of the host. It makes
+ * rounds, and what may block is done there: memory is borrowed from another
+ * server, and given back. A round goes over all slabs and does for each what
+ * rbx_slab_task() says.
+ *
+ *	rbx_upkeep_init, servers are connected, rbx_flow_open
+ *	rbx_upkeep_borrow_all      a volume that is open has its memory
+ *	rbx_upkeep_round           by the keeper, whenever it is woken
+ *	...the last request has ended, the keeper is stopped:
+ *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_return
+ *
+ * Where no server can take a replica the round says so and wants to be made
+ * again in RBX_UPKEEP_RETRY_MS. A replica that should leave is then checked with
+ * its server: what was revoked is no replica any more. What cannot be given back
+ * because its server is out of reach is owed, and tried again as well.
+ *
+ * A server's place in the table is never reused: one that was lost and comes
+ * back is added anew. RBX_SERVERS_MAX bounds both together.
+ */
+#ifndef RBX_UPKEEP_H
+#define RBX_UPKEEP_H
+
+#include "core/flow.h"
+
+struct rbx_upkeep;
+
+/* What there is to tell, each once. */
+enum rbx_news {
+	RBX_NEWS_SERVER_DOWN, /* with replicas of count slabs */
+	RBX_NEWS_REBUILD_STARTED, /* count slabs lack replicas */
+	RBX_NEWS_REBUILD_DONE, /* count replicas were made, all are live */
+	RBX_NEWS_REBUILD_STUCK, /* no server takes those of count slabs */
+	RBX_NEWS_DATA_LOST, /* count slabs have no replica left */
+};
+
+/* What the host does for it: by the thread that calls the upkeep, with no lock
+ * held. Only what is said to block may. */
+struct rbx_upkeep_ops {
+	/* Borrows one slab of a server; 0, or why not. Blocks. */
+	int (*map)(struct rbx_upkeep *upkeep, uint32_t server,
+		   struct rbx_loan *loan);
+	/* Gives it back. -ENOTCONN, -ETIMEDOUT: the server has not heard of it;
+	 * else the loan has ended. Blocks. */
+	int (*unmap)(struct rbx_upkeep *upkeep, uint32_t server,
+		     const struct rbx_loan *loan);
+	/* 0: the loan is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
+	int (*check)(struct rbx_upkeep *upkeep, uint32_t server,
+		     const struct rbx_loan *loan);
+	/* As the server last said. */
+	uint64_t (*free_bytes)(struct rbx_upkeep *upkeep, uint32_t server);
+	/* server: of SERVER_DOWN. err: of REBUILD_STUCK, as rbx_loans_borrow(). */
+	void (*tell)(struct rbx_upkeep *upkeep, enum rbx_news news,
+		     uint32_t count, uint32_t server, int err);
+};
+
+struct rbx_upkeep_server {
+	bool went_down; /* atomic: a round has yet to see to it */
+	bool is_down; /* atomic: never to be asked again */
+};
+
+/* A loan that could not be given back, since the connection was broken. It is of
+ * no use to us and is lost to others, until the server hears of it. */
+struct rbx_owed {
+	uint32_t server;
+	struct rbx_loan loan;
+};
+
+struct rbx_upkeep {
+	struct rbx_flow *flow;
+	const struct rbx_upkeep_ops *ops;
+	struct rbx_upkeep_server servers[RBX_SERVERS_MAX];
+	struct rbx_lock servers_lock; /* guards the map's table of servers */
+
+	/* All below is of who makes the rounds. */
+	struct rbx_owed owed[RBX_OWED_MAX];
+	uint32_t owed_count;
+	/* What was told, so that each news is told once. */
+	uint32_t rebuilt_count; /* replicas since all were live */
+	uint32_t dead_count; /* slabs */
+	bool is_stuck;
+};
+
+void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
+		     const struct rbx_upkeep_ops *ops);
+
+/* ---- Servers --------------------------------------------------------------*/
+
+/* A server is about to be connected for this place of the table. */
+void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server);
+/* It was connected, in a volume that is open: the next one of the table. */
+void rbx_upkeep_server_added(struct rbx_upkeep *upkeep);
+/* It is gone for good. Any thread; a round does the rest. */
+void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server);
+/* It wants a slab back. Any thread; one step of the slab that it belongs to. */
+void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
+		      uint64_t slab_id);
+
+static inline bool
+rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return RBX_LOAD_ACQUIRE(&upkeep->servers[server].is_down);
+}
+
+/* ---- Open, rounds, close: all of it blocks ----------------------------------*/
+
+/* Borrows all replicas of all slabs; 0, or why a server lends no more. */
+int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);
+
+/* Returns whether another round is to be made in RBX_UPKEEP_RETRY_MS, even if
+ * nothing wakes the keeper. */
+bool rbx_upkeep_round(struct rbx_upkeep *upkeep);
+
+/* Nothing new is sent from here on; a rebuild may still be under way. */
+void rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
+/* Gives back all that was abandoned; nothing is under way. */
+void rbx_upkeep_return(struct rbx_upkeep *upkeep);
+
+/* ---- Status ---------------------------------------------------------------*/
+
+struct rbx_census {
+	uint32_t slabs;
+	uint32_t whole; /* with all replicas */
+	uint32_t lacking; /* those being rebuilt among them */
+	uint32_t rebuilding;
+	uint32_t dead; /* without a live replica */
+	uint32_t servers;
+	uint32_t servers_up;
+};
+
+/* Any thread. */
+void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census);
+
+/* ---- loans.c, for upkeep.c only: all of it blocks ---------------------------*/
+
+/* Borrows one replica; 0, or why the server that was asked last refused, or
+ * -ENODEV: no server is left that could be asked. */
+int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		     enum rbx_replica_state state);
+/* Does RBX_TASK_GIVE_BACK. */
+void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+/* Gives back what is owed; returns whether something still is. */
+bool rbx_loans_pay_owed(struct rbx_upkeep *upkeep);
+/* Loses a replica that should leave, where its server has revoked it. */
+void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * flow_test.c - pieces on their way through a volume: what is sent together, what
+ * ends by whom, and what is counted. slab_test.c has the single steps.
+ */
+#include "tests/core/scripted_host.h"
+
+static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
+
+static void flow_written_bytes_are_read(void **state)
+{
+	struct host *host = host_make(2, 2, 3);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	memset(out, 7, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES + 512, out, 1024);
+	assert_int_equal(host->submits_count, 2); /* a replica each */
+	assert_null(host->ended.first);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_start(host, RBX_PIECE_READ, HOST_SLAB_BYTES, in, 2048);
+	assert_int_equal(host->submits_count, 3); /* one of them */
+	host_poll(host);
+	assert_int_equal(in[511], 0);
+	assert_memory_equal(in + 512, out, 1024);
+	assert_int_equal(in[512 + 1024], 0);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+static void flow_parts_of_a_server_are_sent_together(void **state)
+{
+	struct host *host = host_make(1, 2, 2);
+	struct rbx_piece_list pieces = { 0 };
+	struct rbx_node *node;
+	uint32_t i = 0;
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(rbx_piece_pool_take(&host->flow.pool, 5, &pieces), 0);
+	for (node = pieces.first; node; node = node->next) {
+		struct rbx_piece *piece = rbx_piece_of(node);
+
+		piece->kind = RBX_PIECE_WRITE;
+		piece->local_addr = (uintptr_t)out;
+		(void)rbx_volume_map_aim(host->flow.map, piece,
+					 i++ * HOST_CELL_BYTES, 512);
+	}
+	rbx_flow_start(&host->flow, &pieces);
+	assert_int_equal(host->submits_count, 2);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 5);
+	assert_int_equal(host->submits_count, 2);
+	host_free(host);
+}
+
+static void flow_piece_of_dead_slab_is_ended_by_who_polls(void **state)
+{
+	struct host *host = host_make(1, 1, 1);
+
+	(void)state;
+	host_start(host, RBX_PIECE_READ, 0, in, 512);
+	assert_null(host->ended.first);
+	assert_int_equal(host->submits_count, 0);
+	assert_true(host_poll(host));
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
+static void flow_server_dies_read_goes_to_another(void **state)
+{
+	struct host *host = host_make(1, 2, 2);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	host_start(host, RBX_PIECE_READ, 0, in, 512);
+	host->servers[rbx_part_of(host->sent_first)->server].down = true;
+	host->wakes_count = 0;
+	host_poll(host);
+	assert_int_equal(host->wakes_count, 1); /* a replica was lost */
+	assert_int_equal(host->counters.failovers, 1);
+	assert_null(host->ended.first);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* A peer may not say what only a checksum can. */
+static void flow_peer_says_ebadmsg_replica_is_lost(void **state)
+{
+	struct host *host = host_make(1, 2, 2);
+	struct rbx_fragment *sent;
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	host_start(host, RBX_PIECE_READ, 0, in, 512);
+	sent = host->sent_first;
+	host->sent_first = NULL;
+	sent->status = -EBADMSG;
+	sent->done(sent);
+	assert_int_equal(rbx_slab_health(host_slab(host, 0)),
+			 RBX_SLAB_LACKING);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host->counters.checksum_errors, 0);
+	host_free(host);
+}
+
+/* Peers of a device share a poller, and what one poll finds is one list. */
+static void flow_parts_of_two_volumes_are_done_together(void **state)
+{
+	struct host *hosts[2] = { host_make(1, 1, 1), host_make(1, 1, 1) };
+	struct rbx_fragment *first = NULL, *last = NULL;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct host *host = hosts[i % 2];
+		struct rbx_fragment *sent;
+
+		if (i < 2)
+			assert_int_equal(
+				rbx_upkeep_borrow_all(&host->upkeep), 0);
+		host_start(host, RBX_PIECE_READ, i * HOST_CELL_BYTES, in, 512);
+		sent = host->sent_first;
+		host->sent_first = NULL;
+		rbx_fragment_append(&first, &last, sent, sent);
+	}
+	first->done(first);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(host_ended(hosts[i], 0), 2);
+		host_free(hosts[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flow_written_bytes_are_read),
+		cmocka_unit_test(flow_parts_of_a_server_are_sent_together),
+		cmocka_unit_test(flow_piece_of_dead_slab_is_ended_by_who_polls),
+		cmocka_unit_test(flow_server_dies_read_goes_to_another),
+		cmocka_unit_test(flow_peer_says_ebadmsg_replica_is_lost),
+		cmocka_unit_test(flow_parts_of_two_volumes_are_done_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scripted_host.c - see scripted_host.h.
+ */
+#include "tests/core/scripted_host.h"
+
+static struct host *of_flow(struct rbx_flow *flow)
+{
+	return RBX_CONTAINER_OF(flow, struct host, flow);
+}
+
+static struct host *of_upkeep(struct rbx_upkeep *upkeep)
+{
+	return RBX_CONTAINER_OF(upkeep, struct host, upkeep);
+}
+
+/* ---- Of the flow ------------------------------------------------------------*/
+
+static void submit(struct rbx_flow *flow, uint32_t server,
+		   struct rbx_fragment *first, struct rbx_fragment *last)
+{
+	struct host *host = of_flow(flow);
+	struct rbx_fragment *fragment;
+
+	for (fragment = first; fragment; fragment = rbx_fragment_next(fragment))
+		assert_int_equal(rbx_part_of(fragment)->server, server);
+	host->submits_count++;
+	rbx_fragment_append(&host->sent_first, &host->sent_last, first, last);
+}
+
+static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
+{
+	struct host *host = of_flow(flow);
+
+	rbx_fragment_append(&host->later_first, &host->later_last, fragment,
+			    fragment);
+}
+
+static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
+{
+	assert_non_null(pieces->first);
+	rbx_piece_list_append(&of_flow(flow)->ended, pieces);
+}
+
+static void wake(struct rbx_flow *flow)
+{
+	of_flow(flow)->wakes_count++;
+}
+
+static const struct rbx_flow_ops flow_ops = { submit, end_later, ended, wake };
+
+/* ---- Of the upkeep ----------------------------------------------------------*/
+
+static int map(struct rbx_upkeep *upkeep, uint32_t index, struct rbx_loan *loan)
+{
+	struct host *host = of_upkeep(upkeep);
+	struct host_server *server = &host->servers[index];
+	uint32_t area;
+
+	server->asked_count++;
+	if (server->down || server->refuse)
+		return server->down ? -EHOSTUNREACH : server->refuse;
+	for (area = 0; area < HOST_AREAS && server->keys[area]; area++)
+		;
+	if (area == HOST_AREAS)
+		return -ENOSPC;
+	server->keys[area] = ++host->next_key;
+	memset(server->memory[area], 0, HOST_SLAB_BYTES);
+	*loan = (struct rbx_loan){
+		.slab_id = area,
+		.epoch = host->next_key,
+		.remote_addr = (uintptr_t)server->memory[area],
+		.rkey = host->next_key,
+	};
+	return 0;
+}
+
+static int unmap(struct rbx_upkeep *upkeep, uint32_t index,
+		 const struct rbx_loan *loan)
+{
+	struct host_server *server = &of_upkeep(upkeep)->servers[index];
+
+	assert_false(rbx_upkeep_server_is_down(upkeep, index));
+	if (server->down || server->deaf)
+		return server->down ? -ETIMEDOUT : server->deaf;
+	if (server->keys[loan->slab_id] != loan->rkey)
+		return -ESTALE;
+	server->keys[loan->slab_id] = 0;
+	return 0;
+}
+
+static int check(struct rbx_upkeep *upkeep, uint32_t index,
+		 const struct rbx_loan *loan)
+{
+	const struct host_server *server = &of_upkeep(upkeep)->servers[index];
+
+	return server->keys[loan->slab_id] == loan->rkey ? 0 : -ESTALE;
+}
+
+static uint64_t free_bytes(struct rbx_upkeep *upkeep, uint32_t index)
+{
+	uint32_t lent = host_lent_count(of_upkeep(upkeep), index);
+
+	return (HOST_AREAS - lent) * (uint64_t)HOST_SLAB_BYTES;
+}
+
+static void tell(struct rbx_upkeep *upkeep, enum rbx_news news, uint32_t count,
+		 uint32_t server, int err)
+{
+	struct host *host = of_upkeep(upkeep);
+	size_t told_count = strlen(host->news);
+
+	(void)server;
+	assert_true(told_count + 1 < HOST_NEWS_MAX);
+	host->news[told_count] = HOST_NEWS_LETTERS[news];
+	host->news_counts[told_count] = count;
+	if (news == RBX_NEWS_REBUILD_STUCK)
+		host->stuck_err = err;
+	if (host->harm)
+		host->harm(host, news);
+}
+
+static const struct rbx_upkeep_ops upkeep_ops = { map, unmap, check, free_bytes,
+						  tell };
+
+/* ---- The network ------------------------------------------------------------*/
+
+static int32_t carry_out(struct host *host, const struct rbx_part *part)
+{
+	const struct rbx_fragment *fragment = &part->fragment;
+	const struct host_server *server = &host->servers[part->server];
+	void *remote = (void *)(uintptr_t)fragment->remote_addr;
+	void *local = (void *)(uintptr_t)fragment->local_addr;
+	uint32_t area;
+
+	if (server->down)
+		return -EHOSTUNREACH;
+	for (area = 0; server->keys[area] != fragment->rkey; area++)
+		if (area == HOST_AREAS - 1)
+			return -EREMOTEIO;
+	if (fragment->direction == RBX_DIRECTION_READ)
+		memcpy(local, remote, fragment->length_bytes);
+	else
+		memcpy(remote, local, fragment->length_bytes);
+	return 0;
+}
+
+bool host_poll(struct host *host)
+{
+	struct rbx_fragment *sent = host->sent_first, *later = host->later_first;
+	struct rbx_fragment *fragment;
+
+	host->sent_first = NULL;
+	host->later_first = NULL;
+	for (fragment = sent; fragment; fragment = rbx_fragment_next(fragment))
+		fragment->status = carry_out(host, rbx_part_of(fragment));
+	if (sent)
+		sent->done(sent);
+	if (later)
+		later->done(later);
+	return sent || later;
+}
+
+bool host_settle(struct host *host)
+{
+	bool again;
+
+	do {
+		while (host_poll(host))
+			;
+		host->wakes_count = 0;
+		again = rbx_upkeep_round(&host->upkeep);
+	} while (host->wakes_count || host->sent_first);
+	return again;
+}
+
+void host_server_dies(struct host *host, uint32_t server)
+{
+	host->servers[server].down = true;
+	rbx_upkeep_server_down(&host->upkeep, server);
+}
+
+uint32_t host_lent_count(const struct host *host, uint32_t server)
+{
+	uint32_t area, count = 0;
+
+	for (area = 0; area < HOST_AREAS; area++)
+		count += host->servers[server].keys[area] != 0;
+	return count;
+}
+
+/* ---- Beginning and end ------------------------------------------------------*/
+
+void host_start(struct host *host, enum rbx_piece_kind kind, uint64_t offset,
+		void *buf, uint32_t length)
+{
+	struct rbx_piece_list pieces = { 0 };
+	struct rbx_piece *piece;
+
+	assert_int_equal(rbx_piece_pool_take(&host->flow.pool, 1, &pieces), 0);
+	piece = rbx_piece_of(pieces.first);
+	piece->kind = (uint8_t)kind;
+	piece->fragment_flags = 0;
+	piece->local_addr = (uintptr_t)buf;
+	assert_int_equal(rbx_volume_map_aim(host->flow.map, piece, offset,
+					    length),
+			 length);
+	rbx_flow_start(&host->flow, &pieces);
+	assert_null(pieces.first);
+}
+
+uint32_t host_ended(struct host *host, int32_t status)
+{
+	struct rbx_node *node;
+	uint32_t count = 0;
+
+	for (node = host->ended.first; node; node = node->next, count++)
+		assert_int_equal(rbx_piece_of(node)->status, status);
+	if (count)
+		(void)rbx_piece_pool_give(&host->flow.pool, &host->ended);
+	return count;
+}
+
+struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = slabs * HOST_SLAB_BYTES,
+		.slab_bytes = HOST_SLAB_BYTES,
+		.fragment_bytes = HOST_CELL_BYTES,
+		.replicas = replicas,
+	};
+	struct host *host = calloc(1, sizeof(*host));
+	uint32_t i;
+
+	rbx_flow_init(&host->flow, &flow_ops, &host->counters);
+	rbx_upkeep_init(&host->upkeep, &host->flow, &upkeep_ops);
+	rbx_flow_open(&host->flow, &shape,
+		      calloc(1, rbx_volume_map_size(&shape)), 1, servers,
+		      calloc(1, rbx_piece_pool_size(HOST_PIECES, replicas + 1)),
+		      HOST_PIECES);
+	for (i = 0; i < RBX_COPIES_MAX; i++)
+		rbx_rebuild_lend(&host->flow, i,
+				 calloc(1, rbx_piece_size(replicas + 1)),
+				 (uintptr_t)malloc(HOST_CELL_BYTES));
+	return host;
+}
+
+void host_free(struct host *host)
+{
+	uint32_t i;
+
+	rbx_upkeep_abandon(&host->upkeep);
+	while (host_poll(host))
+		;
+	assert_false(rbx_rebuild_is_under_way(&host->flow));
+	rbx_upkeep_return(&host->upkeep);
+	for (i = 0; i < HOST_SERVERS; i++)
+		if (!host->servers[i].down)
+			assert_int_equal(host_lent_count(host, i), 0);
+	assert_null(host->ended.first);
+	assert_true(rbx_piece_pool_is_idle(&host->flow.pool));
+	for (i = 0; i < RBX_COPIES_MAX; i++) {
+		struct rbx_piece *copy = host->flow.rebuild.copies[i];
+
+		free((void *)(uintptr_t)copy->local_addr);
+		free(copy);
+	}
+	free(host->flow.pool.memory);
+	free(host->flow.map);
+	free(host);
+}

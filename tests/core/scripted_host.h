@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scripted_host.h - a host of a flow and its upkeep that does what a test says,
+ * in one thread: servers that lend, refuse, fall silent or die, parts that lie
+ * where they were sent until the test lets them be done, news that are noted.
+ */
+#ifndef RBX_TEST_SCRIPTED_HOST_H
+#define RBX_TEST_SCRIPTED_HOST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/upkeep.h"
+
+#define HOST_SERVERS 4u
+#define HOST_AREAS 4u /* that a server can lend */
+#define HOST_SLAB_BYTES RBX_SLAB_BYTES_MIN
+#define HOST_CELL_BYTES 8192u
+#define HOST_PIECES 16u
+#define HOST_NEWS_MAX 32u
+
+struct host_server {
+	bool down; /* all that reaches it fails */
+	int refuse; /* lends nothing, with this error */
+	int deaf; /* takes nothing back, with this error */
+	uint32_t keys[HOST_AREAS]; /* 0: not lent */
+	uint32_t asked_count; /* to lend */
+	uint8_t memory[HOST_AREAS][HOST_SLAB_BYTES];
+};
+
+struct host {
+	struct rbx_flow flow;
+	struct rbx_flow_counters counters;
+	struct rbx_upkeep upkeep;
+	struct host_server servers[HOST_SERVERS];
+	uint32_t next_key;
+
+	struct rbx_fragment *sent_first, *sent_last; /* to any server */
+	uint32_t submits_count;
+	struct rbx_fragment *later_first, *later_last; /* to be ended */
+	struct rbx_piece_list ended;
+	uint32_t wakes_count;
+
+	char news[HOST_NEWS_MAX]; /* a letter each, see host_news */
+	uint32_t news_counts[HOST_NEWS_MAX]; /* of what, in the same order */
+	int stuck_err;
+	/* Called with each news, to do harm at that moment. */
+	void (*harm)(struct host *host, enum rbx_news news);
+};
+
+/* Letters of the news, by enum rbx_news: down, started, full, stuck, lost. */
+#define HOST_NEWS_LETTERS "DSFTL"
+
+/* A volume of so many slabs on the first servers; nothing is borrowed yet. */
+struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers);
+/* Abandons, lets all end, gives all back; nothing stays lent by a server that is
+ * not down. */
+void host_free(struct host *host);
+
+/* Starts a piece: length bytes at this offset of the volume. */
+void host_start(struct host *host, enum rbx_piece_kind kind, uint64_t offset,
+		void *buf, uint32_t length);
+/* How many pieces have ended, all with this status, since it was last asked. */
+uint32_t host_ended(struct host *host, int32_t status);
+/* What was sent is done, all of it at once, and what was to be ended later has
+ * ended; false: there was nothing. */
+bool host_poll(struct host *host);
+/* Polls and makes rounds until nothing moves; returns what the last round said. */
+bool host_settle(struct host *host);
+void host_server_dies(struct host *host, uint32_t server);
+
+uint32_t host_lent_count(const struct host *host, uint32_t server);
+static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)
+{
+	return &host->flow.map->slabs[index];
+}
+
+#endif

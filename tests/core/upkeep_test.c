@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_test.c - rounds of the upkeep, one by one: servers that refuse, go down
+ * or want their memory back, at chosen moments. volume_test.c has the histories
+ * at random.
+ */
+#include "tests/core/scripted_host.h"
+
+static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
+
+static struct host *open_host(uint32_t slabs, uint32_t replicas,
+			      uint32_t servers)
+{
+	struct host *host = host_make(slabs, replicas, servers);
+
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	return host;
+}
+
+static struct rbx_census census_of(struct host *host)
+{
+	struct rbx_census census;
+
+	rbx_upkeep_census(&host->upkeep, &census);
+	return census;
+}
+
+static void write_cell(struct host *host, uint8_t byte)
+{
+	memset(out, byte, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
+}
+
+static void assert_cell(struct host *host, uint8_t byte)
+{
+	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	memset(out, byte, sizeof(out));
+	assert_memory_equal(in, out, sizeof(in));
+}
+
+/* ---- Borrowing --------------------------------------------------------------*/
+
+static void borrow_all_spreads_replicas(void **state)
+{
+	struct host *host = open_host(4, 2, 4);
+	struct rbx_census census = census_of(host);
+
+	(void)state;
+	assert_int_equal(census.slabs, 4);
+	assert_int_equal(census.whole, 4);
+	assert_int_equal(census.servers, 4);
+	assert_int_equal(census.servers_up, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(host_lent_count(host, i) > 0);
+	host_free(host);
+}
+
+static void borrow_all_server_refuses_another_is_asked(void **state)
+{
+	struct host *host = host_make(2, 1, 2);
+
+	(void)state;
+	host->servers[0].refuse = -EDQUOT;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(host_lent_count(host, 1), 2);
+	host_free(host);
+}
+
+static void borrow_all_servers_are_full_the_reason_is_theirs(void **state)
+{
+	struct host *host = host_make(HOST_AREAS + 1, 1, 1);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), -ENOSPC);
+	assert_int_equal(host_lent_count(host, 0), HOST_AREAS);
+	host_free(host); /* nothing stays borrowed */
+}
+
+static void borrow_replica_twice_on_a_server_is_never_tried(void **state)
+{
+	struct host *host = host_make(1, 2, 1);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), -ENODEV);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	host_free(host);
+}
+
+/* ---- Servers that go down -----------------------------------------------------*/
+
+static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
+{
+	struct host *host = open_host(2, 2, 2);
+
+	(void)state;
+	write_cell(host, 1);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_false(host_settle(host));
+	rbx_upkeep_server_begins(&host->upkeep, 2);
+	rbx_upkeep_server_added(&host->upkeep);
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DSF");
+	assert_int_equal(host->news_counts[0], 2);
+	assert_int_equal(host->news_counts[1], 2);
+	assert_int_equal(host->news_counts[2], 2);
+	assert_int_equal(census_of(host).whole, 2);
+	assert_int_equal(census_of(host).servers_up, 2);
+	assert_int_equal(host->counters.rebuilt_bytes, 2 * HOST_SLAB_BYTES);
+	/* The new replica stands alone. */
+	host_server_dies(host, 1);
+	assert_cell(host, 1);
+	host_free(host);
+}
+
+static void server_dies_with_a_write_under_way_the_write_is_kept(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	write_cell(host, 2);
+	host_server_dies(host, gone);
+	/* Before its part has failed: a replica leaves, a part is under way. */
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(census_of(host).rebuilding, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(census_of(host).whole, 1);
+	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	assert_cell(host, 2);
+	host_free(host);
+}
+
+static void target_dies_when_it_has_just_been_borrowed(struct host *host,
+						       enum rbx_news news)
+{
+	struct rbx_slab *slab = host_slab(host, 0);
+	uint32_t target = (uint32_t)rbx_slab_target(slab);
+
+	if (news != RBX_NEWS_REBUILD_STARTED)
+		return;
+	host->harm = NULL;
+	host_server_dies(host, slab->replicas[target].server);
+	rbx_slab_server_down(slab, slab->replicas[target].server);
+}
+
+static void target_dies_before_the_first_copy_another_is_taken(void **state)
+{
+	struct host *host = open_host(1, 2, 4);
+
+	(void)state;
+	host->harm = target_dies_when_it_has_just_been_borrowed;
+	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DSDF");
+	assert_int_equal(census_of(host).whole, 1);
+	assert_int_equal(census_of(host).servers_up, 2);
+	host_free(host);
+}
+
+static void rebuild_whose_target_is_gone_ends_at_once(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+
+	(void)state;
+	host->wakes_count = 0;
+	rbx_rebuild_start(&host->flow, host_slab(host, 0));
+	assert_false(rbx_rebuild_is_under_way(&host->flow));
+	assert_int_equal(host->wakes_count, 1);
+	assert_null(host->sent_first);
+	host_free(host);
+}
+
+static void target_dies_in_mid_rebuild_another_is_taken(void **state)
+{
+	struct host *host = open_host(1, 2, 4);
+	struct rbx_slab *slab = host_slab(host, 0);
+
+	(void)state;
+	host_server_dies(host, slab->replicas[0].server);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
+	host_poll(host); /* the copies were read, and are to be written */
+	host_server_dies(host,
+			 slab->replicas[rbx_slab_target(slab)].server);
+	assert_false(host_settle(host));
+	assert_int_equal(census_of(host).whole, 1);
+	host_free(host);
+}
+
+static void last_replica_dies_it_is_told_once(void **state)
+{
+	struct host *host = open_host(2, 1, 1);
+
+	(void)state;
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DL");
+	assert_int_equal(host->news_counts[1], 2);
+	assert_int_equal(census_of(host).dead, 2);
+	host_free(host);
+}
+
+/* ---- Servers that want their memory back --------------------------------------*/
+
+static void evict_moves_the_slab(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	struct rbx_slab *slab = host_slab(host, 0);
+	uint32_t from = slab->replicas[0].server;
+
+	(void)state;
+	write_cell(host, 3);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->wakes_count = 0;
+	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	assert_int_equal(host->wakes_count, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_lent_count(host, from), 0);
+	assert_int_equal(census_of(host).whole, 1);
+	assert_cell(host, 3);
+	host_free(host);
+}
+
+static void evict_of_a_slab_that_is_not_ours_wakes_nobody(void **state)
+{
+	struct host *host = open_host(1, 1, 1);
+
+	(void)state;
+	host->wakes_count = 0;
+	rbx_upkeep_evict(&host->upkeep, 0, 99);
+	assert_int_equal(host->wakes_count, 0);
+	host_free(host);
+}
+
+static void evict_with_no_room_is_told_once_and_tried_again(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	struct rbx_slab *slab = host_slab(host, 0);
+	uint32_t from = slab->replicas[0].server;
+
+	(void)state;
+	host->servers[1 - from].refuse = -EDQUOT;
+	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	assert_true(host_settle(host));
+	assert_true(host_settle(host));
+	assert_string_equal(host->news, "T");
+	assert_int_equal(host->stuck_err, -EDQUOT);
+	/* It serves as long as it is there. */
+	write_cell(host, 4);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->servers[1 - from].refuse = 0;
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "TSF");
+	assert_cell(host, 4);
+	host_free(host);
+}
+
+static void evict_with_no_server_left_says_so(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+	struct rbx_slab *slab = host_slab(host, 0);
+
+	(void)state;
+	rbx_upkeep_evict(&host->upkeep, slab->replicas[0].server,
+			 slab->replicas[0].loan.slab_id);
+	assert_true(host_settle(host));
+	assert_int_equal(host->stuck_err, -ENODEV);
+	host_free(host);
+}
+
+static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+	struct rbx_slab *slab = host_slab(host, 0);
+	struct host_server *server = &host->servers[slab->replicas[0].server];
+	uint64_t slab_id = slab->replicas[0].loan.slab_id;
+
+	(void)state;
+	rbx_upkeep_evict(&host->upkeep, slab->replicas[0].server, slab_id);
+	assert_true(host_settle(host));
+	server->keys[slab_id] = 0;
+	/* One round finds it out, the next ones do something about it. */
+	assert_true(rbx_upkeep_round(&host->upkeep));
+	assert_false(host_settle(host));
+	assert_int_equal(census_of(host).whole, 1);
+	assert_string_equal(host->news, "TSF");
+	host_free(host);
+}
+
+/* ---- What is owed -------------------------------------------------------------*/
+
+/* Moves the slab away from its server, which does not hear that it is over. */
+static uint32_t owe(struct host *host, int deaf)
+{
+	struct rbx_slab *slab = host_slab(host, 0);
+	uint32_t from = slab->replicas[0].server;
+
+	host->servers[from].deaf = deaf;
+	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	return from;
+}
+
+static void loan_not_heard_of_is_given_back_later(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	uint32_t from = owe(host, -ENOTCONN);
+
+	(void)state;
+	assert_true(host_settle(host));
+	assert_int_equal(host_lent_count(host, from), 1);
+	host->servers[from].deaf = 0;
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(host_lent_count(host, from), 0);
+	host_free(host);
+}
+
+static void loan_refused_by_its_server_is_not_owed(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	uint32_t from = owe(host, -EPERM);
+
+	(void)state;
+	assert_false(host_settle(host));
+	assert_int_equal(host->upkeep.owed_count, 0);
+	host->servers[from].keys[0] = 0; /* as it said */
+	host_free(host);
+}
+
+static void loan_of_a_server_that_died_is_not_owed(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	uint32_t from = owe(host, -ETIMEDOUT);
+
+	(void)state;
+	assert_true(host_settle(host));
+	assert_int_equal(host->upkeep.owed_count, 1);
+	host_server_dies(host, from);
+	assert_false(host_settle(host));
+	assert_int_equal(host->upkeep.owed_count, 0);
+	host_free(host);
+}
+
+/* ---- The end ------------------------------------------------------------------*/
+
+static void close_in_mid_rebuild_gives_all_back(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+
+	(void)state;
+	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(borrow_all_spreads_replicas),
+		cmocka_unit_test(borrow_all_server_refuses_another_is_asked),
+		cmocka_unit_test(
+			borrow_all_servers_are_full_the_reason_is_theirs),
+		cmocka_unit_test(
+			borrow_replica_twice_on_a_server_is_never_tried),
+		cmocka_unit_test(
+			server_dies_replicas_are_made_anew_and_it_is_told),
+		cmocka_unit_test(
+			server_dies_with_a_write_under_way_the_write_is_kept),
+		cmocka_unit_test(
+			target_dies_before_the_first_copy_another_is_taken),
+		cmocka_unit_test(rebuild_whose_target_is_gone_ends_at_once),
+		cmocka_unit_test(target_dies_in_mid_rebuild_another_is_taken),
+		cmocka_unit_test(last_replica_dies_it_is_told_once),
+		cmocka_unit_test(evict_moves_the_slab),
+		cmocka_unit_test(evict_of_a_slab_that_is_not_ours_wakes_nobody),
+		cmocka_unit_test(
+			evict_with_no_room_is_told_once_and_tried_again),
+		cmocka_unit_test(evict_with_no_server_left_says_so),
+		cmocka_unit_test(
+			evicted_slab_is_revoked_its_server_is_asked_anew),
+		cmocka_unit_test(loan_not_heard_of_is_given_back_later),
+		cmocka_unit_test(loan_refused_by_its_server_is_not_owed),
+		cmocka_unit_test(loan_of_a_server_that_died_is_not_owed),
+		cmocka_unit_test(close_in_mid_rebuild_gives_all_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
