@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "core/channel.h"
+#include "core/flow.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/tuning.h"
 #include "lib/buffers/buffers.h"
@@ -35,9 +36,7 @@ struct rbx_counters {
 	uint64_t deregistrations;
 	uint64_t registration_failures;
 	uint64_t retries;
-	uint64_t failovers;
-	uint64_t rebuilt_bytes;
-	uint64_t checksum_errors;
+	struct rbx_flow_counters volumes;
 	uint64_t messages_sent;
 	uint64_t messages_received;
 };

@@ -49,9 +49,11 @@ static void add_context(struct rbx_stats *stats,
 	stats->registration_failures +=
 		RBX_LOAD_RELAXED(&counters->registration_failures);
 	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
-	stats->failovers += RBX_LOAD_RELAXED(&counters->failovers);
-	stats->rebuilt_bytes += RBX_LOAD_RELAXED(&counters->rebuilt_bytes);
-	stats->checksum_errors += RBX_LOAD_RELAXED(&counters->checksum_errors);
+	stats->failovers += RBX_LOAD_RELAXED(&counters->volumes.failovers);
+	stats->rebuilt_bytes +=
+		RBX_LOAD_RELAXED(&counters->volumes.rebuilt_bytes);
+	stats->checksum_errors +=
+		RBX_LOAD_RELAXED(&counters->volumes.checksum_errors);
 	stats->messages_sent += RBX_LOAD_RELAXED(&counters->messages_sent);
 	stats->messages_received +=
 		RBX_LOAD_RELAXED(&counters->messages_received);

@@ -48,7 +48,7 @@ static void check_window(const struct rbx_sim_client *client)
 static void check_slab(const struct rbx_sim_client *client,
 		       const struct rbx_slab *slab, uint32_t slot)
 {
-	const struct rbx_volume_map *map = client->volume->map;
+	const struct rbx_volume_map *map = client->volume->flow.map;
 	const struct rbx_replica *mine = &slab->replicas[slot];
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
@@ -77,7 +77,7 @@ static void check_slab(const struct rbx_sim_client *client,
 /* One slab each time, in turn: over a run all of them many times. */
 static void check_next_slab(const struct rbx_sim_client *client)
 {
-	const struct rbx_volume_map *map = client->volume->map;
+	const struct rbx_volume_map *map = client->volume->flow.map;
 	const struct rbx_slab *slab =
 		&map->slabs[rbx_sim_events_run() % map->slab_count];
 	uint8_t read_mask = 0, write_mask = 0;

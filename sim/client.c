@@ -293,7 +293,7 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 
 static bool is_whole(const struct rbx_volume *volume)
 {
-	const struct rbx_volume_map *map = volume ? volume->map : NULL;
+	const struct rbx_volume_map *map = volume ? volume->flow.map : NULL;
 
 	for (uint32_t i = 0; map && i < map->slab_count; i++)
 		if (rbx_slab_health(&map->slabs[i]) != RBX_SLAB_WHOLE)

@@ -70,7 +70,7 @@ static uint64_t held(void)
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		count += (uint64_t)client->volume->map->slab_count *
+		count += (uint64_t)client->volume->flow.map->slab_count *
 			 client->volume_options.replicas;
 	}
 	return count;
@@ -130,7 +130,7 @@ static void *read_all(void *arg)
 /* In the memory of the servers, past all that is between. */
 static void compare_replicas(const struct rbx_sim_client *client)
 {
-	const struct rbx_volume_map *map = client->volume->map;
+	const struct rbx_volume_map *map = client->volume->flow.map;
 	size_t bytes = (size_t)1 << map->shape.slab_shift;
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {

@@ -8,8 +8,8 @@
  */
 #include "lib/poller/plug.h"
 
+#include "core/flow.h"
 #include "lib/peer/internal.h"
-#include "lib/volume/volume.h"
 
 struct held {
 	struct rbx_peer *peer;
@@ -19,7 +19,7 @@ struct held {
 
 struct plug {
 	unsigned int depth;
-	struct rbx_volume *volume; /* whose pieces are held */
+	struct rbx_flow *flow; /* whose pieces are held */
 	struct rbx_piece_list pieces;
 	unsigned int held_count;
 	struct held held[RBX_PEERS_MAX];
@@ -37,17 +37,16 @@ void rbx_plug_push(void)
 static void start_pieces(void)
 {
 	if (plug.pieces.first != NULL)
-		rbx_volume_start(plug.volume, &plug.pieces);
+		rbx_flow_start(plug.flow, &plug.pieces);
 }
 
-bool rbx_plug_hold_pieces(struct rbx_volume *volume,
-			  struct rbx_piece_list *pieces)
+bool rbx_plug_hold_pieces(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	if (plug.depth == 0)
 		return false;
-	if (plug.volume != volume) {
+	if (plug.flow != flow) {
 		start_pieces();
-		plug.volume = volume;
+		plug.flow = flow;
 	}
 	rbx_piece_list_append(&plug.pieces, pieces);
 	return true;

@@ -16,8 +16,8 @@
 
 #include "core/piece.h"
 
+struct rbx_flow;
 struct rbx_peer;
-struct rbx_volume;
 
 /* Nested pairs count; the last pull hands everything over and combines. */
 void rbx_plug_push(void);
@@ -29,8 +29,7 @@ void rbx_plug_flush(void);
 
 /* Hold pieces or fragments back if the thread is plugged; false: it is not. The
  * list of pieces is empty then. */
-bool rbx_plug_hold_pieces(struct rbx_volume *volume,
-			  struct rbx_piece_list *pieces);
+bool rbx_plug_hold_pieces(struct rbx_flow *flow, struct rbx_piece_list *pieces);
 bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
 		   struct rbx_fragment *last);
 

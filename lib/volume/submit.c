@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * submit.c - the way of a request through a volume: checked, split into
- * pieces, sent, joined.
+ * pieces, started, joined.
  *
  * rbx_submit() checks everything before it takes anything, then takes all the
- * pieces that its requests need in one step: all or nothing. Each piece makes a
- * step of its slab under the slab's lock; what comes out is done without it:
- * parts are sent, checksums computed, ended pieces joined into their request
- * (join.h). Nothing here allocates or blocks.
- *
- * A part that is done makes the next step of its slab, which may send the same
- * piece on to another replica, or let others go that waited for it. What one
- * poll finds done takes these steps together: neighbours in the list that are
- * of one slab share one turn of its lock, and all join at once. The lock and
- * the pool would otherwise be a sixth of a small request on the same host.
+ * pieces that its requests need in one step: all or nothing. What becomes of
+ * them is the business of the core (flow.h); ended pieces come back and are
+ * joined into their request (join.h). Nothing here allocates or blocks.
  *
  * The request's reserved words while it is ours: [0] the context's time stamp,
  * [1] pieces that have not ended (atomic), and those of buffers.h.
@@ -31,176 +24,41 @@ RBX_STATIC_ASSERT((int)RBX_READ == RBX_PIECE_READ, "same number");
 RBX_STATIC_ASSERT((int)RBX_WRITE == RBX_PIECE_WRITE, "same number");
 #define REQUEST_FLAGS (RBX_FENCE | RBX_NO_MERGE | RBX_URGENT)
 
-/* What a piece in READING or WRITING wants: its parts sent. */
-static inline void piece_send(struct rbx_volume *volume,
-			      struct rbx_piece *piece)
+/* ---- What the flow asks for -------------------------------------------------*/
+
+static void send(struct rbx_flow *flow, uint32_t server,
+		 struct rbx_fragment *first, struct rbx_fragment *last)
 {
-	/* Once the last part is sent the piece may end and be reused. */
-	uint32_t mask = piece->send_mask;
-
-	if (piece->kind == RBX_PIECE_WRITE && volume->map->shape.checksums)
-		rbx_checksum_store(piece->slab->checksums, piece);
-	do {
-		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
-
-		mask &= mask - 1;
-		part->fragment.node.next = NULL;
-		rbx_peer_submit(volume->servers[part->server].peer,
-				&part->fragment, &part->fragment);
-	} while (mask);
+	rbx_peer_submit(rbx_volume_of_flow(flow)->servers[server].peer, first,
+			last);
 }
 
-/* Has a piece ended by the poller, as if by a completion. */
-static void piece_end_later(struct rbx_volume *volume, struct rbx_piece *piece)
+static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 {
-	struct rbx_fragment *fragment = &piece->parts[0].fragment;
-
-	fragment->node.next = NULL;
-	rbx_poller_end(volume->ctx->pollers[0], fragment);
+	rbx_poller_end(rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
 }
 
-/* Those from the front of the list that are of one slab make their first step
- * in one turn of its lock. */
-static void slab_start(struct rbx_volume *volume, struct rbx_piece_list *pieces,
-		       struct rbx_piece_list *todo)
+static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
-	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
+	struct rbx_volume *volume = rbx_volume_of_flow(flow);
 
-	rbx_volume_lock(volume, slab);
-	do
-		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
-	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
-	rbx_volume_unlock(volume, slab);
-}
-
-void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece_list *pieces)
-{
-	struct rbx_piece_list todo = { 0 };
-	struct rbx_piece *piece;
-
-	while (pieces->first)
-		slab_start(volume, pieces, &todo);
-	while ((piece = rbx_piece_list_take(&todo))) {
-		if (piece->state == RBX_PIECE_IDLE)
-			piece_end_later(volume, piece);
-		else
-			piece_send(volume, piece);
-	}
-}
-
-/* Turns a read's success into -EBADMSG where a checksum says otherwise. */
-static int32_t read_check(struct rbx_volume *volume,
-			  const struct rbx_piece *piece)
-{
-	struct rbx_counters *counters = rbx_context_counters(volume->ctx);
-	uint32_t mismatches =
-		rbx_checksum_mismatches(piece->slab->checksums, piece);
-
-	if (!mismatches)
-		return 0;
-	if (piece->cell) /* else it may be a write under way */
-		RBX_ADD_RELAXED(&counters->checksum_errors, mismatches);
-	return -EBADMSG;
-}
-
-static int32_t part_status(const struct rbx_part *part)
-{
-	const struct rbx_piece *piece = part->piece;
-	struct rbx_volume *volume = piece->owner;
-	int32_t status = part->fragment.status;
-
-	if (status == -EBADMSG)
-		return -EIO; /* the peer's; ours means a checksum */
-	if (status || piece->state != RBX_PIECE_READING ||
-	    !volume->map->shape.checksums)
-		return status;
-	return read_check(volume, piece);
-}
-
-/* The read of a program is about to be sent to another replica. */
-static bool is_failover(const struct rbx_piece *piece, int32_t status)
-{
-	return status && piece->state == RBX_PIECE_READING &&
-	       piece->kind == RBX_PIECE_READ &&
-	       (status != -EBADMSG || piece->tried_mask);
-}
-
-/* The next step of a slab, whose lock is held, for one part. */
-static void part_done(struct rbx_volume *volume, struct rbx_part *part,
-		      struct rbx_piece_list *todo)
-{
-	struct rbx_piece *piece = part->piece;
-	int32_t status = part->fragment.status;
-
-	if (piece->state == RBX_PIECE_IDLE) { /* from piece_end_later() */
-		rbx_piece_list_add(todo, piece);
-		return;
-	}
-	rbx_slab_done(piece->slab, part, status, todo);
-	if (is_failover(piece, status))
-		RBX_ADD_RELAXED(&rbx_context_counters(volume->ctx)->failovers,
-				1);
-}
-
-/* The steps of the slab of the first part, up to the first part of another
- * slab, which is returned. */
-static struct rbx_fragment *slab_parts_done(struct rbx_volume *volume,
-					    struct rbx_fragment *list,
-					    struct rbx_piece_list *todo)
-{
-	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
-	bool attention;
-
-	rbx_volume_lock(volume, slab);
-	do {
-		struct rbx_fragment *next = rbx_fragment_next(list);
-
-		part_done(volume, rbx_part_of(list), todo);
-		list = next;
-	} while (list && rbx_part_of(list)->piece->slab == slab);
-	attention = rbx_slab_attention(slab);
-	rbx_volume_unlock(volume, slab);
-	if (attention)
-		rbx_volume_keeper_wake(volume);
-	return list;
-}
-
-/* Does what the steps of slabs have put on the list. */
-static void carry_out(struct rbx_volume *volume, struct rbx_piece_list *todo)
-{
-	struct rbx_piece_list ended = { 0 };
-	struct rbx_piece *piece;
-
-	while ((piece = rbx_piece_list_take(todo))) {
-		if (piece->state != RBX_PIECE_IDLE)
-			piece_send(volume, piece);
-		else if (piece->kind == RBX_PIECE_COPY)
-			rbx_volume_copy_ended(volume, piece);
-		else
-			rbx_piece_list_add(&ended, piece);
-	}
-	if (ended.first && rbx_join(volume->ctx, &volume->pool, &ended))
+	if (rbx_join(volume->ctx, &flow->pool, pieces))
 		rbx_volume_fence_look(volume);
 }
 
-/* No piece is twice on the list of things to do: what a step puts there has no
- * part under way before it is carried out. */
-void rbx_volume_parts_done(struct rbx_fragment *list)
+static void wake(struct rbx_flow *flow)
 {
-	struct rbx_fragment *fragment;
-
-	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment))
-		fragment->status = part_status(rbx_part_of(fragment));
-	while (list) {
-		struct rbx_volume *volume = rbx_part_of(list)->piece->owner;
-		struct rbx_piece_list todo = { 0 };
-
-		do
-			list = slab_parts_done(volume, list, &todo);
-		while (list && rbx_part_of(list)->piece->owner == volume);
-		carry_out(volume, &todo);
-	}
+	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
 }
+
+const struct rbx_flow_ops rbx_volume_flow_ops = {
+	.submit = send,
+	.end_later = end_later,
+	.ended = ended,
+	.wake = wake,
+};
+
+/* ---- Submitting -------------------------------------------------------------*/
 
 static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
 			  uint64_t length_bytes)
@@ -214,9 +72,9 @@ static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
 int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 			   uint64_t length_bytes)
 {
-	uint64_t size_bytes = volume->map->size_bytes;
+	uint64_t size_bytes = volume->flow.map->size_bytes;
 
-	if (range_is_good(volume->map, offset, length_bytes))
+	if (range_is_good(volume->flow.map, offset, length_bytes))
 		return 0;
 	if (!length_bytes)
 		return rbx_error(-EINVAL, "a request is at least 1 byte long");
@@ -236,7 +94,7 @@ static int request_check(const struct rbx_volume *volume,
 	if (!request || !request->buf || request->op > RBX_WRITE ||
 	    request->flags & ~REQUEST_FLAGS)
 		return rbx_error(-EINVAL, "malformed request: it needs a buffer, and known op and flags");
-	if (!range_is_good(volume->map, request->offset, request->length_bytes))
+	if (!range_is_good(volume->flow.map, request->offset, request->length_bytes))
 		return rbx_volume_range_check(volume, request->offset,
 					      request->length_bytes);
 	return rbx_buffers_check(request);
@@ -258,12 +116,12 @@ static int requests_check(const struct rbx_volume *volume,
 		if (err)
 			return err;
 		request->reserved[1] = rbx_volume_map_pieces(
-			volume->map, request->offset, request->length_bytes);
+			volume->flow.map, request->offset, request->length_bytes);
 		sum += request->reserved[1];
 	}
-	if (sum > volume->pool.count)
+	if (sum > volume->flow.pool.count)
 		return rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
-				 (unsigned long long)sum, volume->pool.count);
+				 (unsigned long long)sum, volume->flow.pool.count);
 	*pieces_count = (uint32_t)sum;
 	return 0;
 }
@@ -281,7 +139,7 @@ static uint32_t piece_fill(const struct rbx_volume *volume,
 	piece->fragment_flags = request->flags;
 	piece->local_addr = (uintptr_t)request->buf + from_bytes;
 	piece->lkey = rbx_buffers_lkey(request, &piece->fragment_flags);
-	return rbx_volume_map_aim(volume->map, piece, offset_bytes,
+	return rbx_volume_map_aim(volume->flow.map, piece, offset_bytes,
 				  request->length_bytes - from_bytes);
 }
 
@@ -306,8 +164,8 @@ static void request_start(struct rbx_volume *volume,
 	/* With its last piece started the request may be gone. */
 	if (request->flags & RBX_FENCE)
 		rbx_volume_fence(volume, &own);
-	else if (!rbx_plug_hold_pieces(volume, &own))
-		rbx_volume_start(volume, &own);
+	else if (!rbx_plug_hold_pieces(&volume->flow, &own))
+		rbx_flow_start(&volume->flow, &own);
 }
 
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
@@ -324,11 +182,11 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	err = requests_check(volume, requests, count, &pieces_count);
 	if (err)
 		return err;
-	if (rbx_piece_pool_take(&volume->pool, pieces_count, &pieces))
+	if (rbx_piece_pool_take(&volume->flow.pool, pieces_count, &pieces))
 		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
 	err = rbx_buffers_register(volume->ctx, requests, count);
 	if (err) {
-		if (rbx_piece_pool_give(&volume->pool, &pieces))
+		if (rbx_piece_pool_give(&volume->flow.pool, &pieces))
 			rbx_volume_fence_look(volume);
 		return err;
 	}

@@ -97,9 +97,9 @@ static int portion_transfer(struct rbx_volume *volume, enum rbx_op op,
 
 static uint32_t portion_bytes(const struct rbx_volume *volume)
 {
-	uint64_t cells = volume->pool.count / 2;
+	uint64_t cells = volume->flow.pool.count / 2;
 
-	return (uint32_t)RBX_MIN(cells << volume->map->shape.cell_shift,
+	return (uint32_t)RBX_MIN(cells << volume->flow.map->shape.cell_shift,
 				 (uint64_t)PORTION_BYTES);
 }
 

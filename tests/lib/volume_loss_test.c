@@ -96,7 +96,7 @@ static void server_dies_copies_are_rebuilt_on_another(void **state)
 	assert_int_equal(status.slabs_whole, 4);
 	assert_int_equal(status.servers_up, 2);
 	assert_int_equal(status.rebuilt_bytes, VOLUME_BYTES);
-	assert_int_equal(ctx->counters.rebuilt_bytes, VOLUME_BYTES);
+	assert_int_equal(ctx->counters.volumes.rebuilt_bytes, VOLUME_BYTES);
 	/* The rebuilt copies alone have everything. */
 	fake_server_kill(servers[1]);
 	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
@@ -138,7 +138,7 @@ static void read_from_dead_server_fails_over(void **state)
 	assert_int_equal(job.completed_count, 1);
 	assert_int_equal(job.request.status, 0);
 	assert_memory_equal(in, out, VOLUME_BYTES);
-	assert_true(ctx->counters.failovers > 0);
+	assert_true(ctx->counters.volumes.failovers > 0);
 	rbx_volume_close(volume);
 }
 
@@ -314,9 +314,9 @@ static void bad_page_of_one_replica_is_read_from_the_other(void **state)
 		assert_memory_equal(in, out, VOLUME_BYTES);
 	}
 	/* One of the two is the one that is read first. */
-	assert_true(ctx->counters.checksum_errors >= 1);
-	assert_int_equal(ctx->counters.failovers,
-			 ctx->counters.checksum_errors);
+	assert_true(ctx->counters.volumes.checksum_errors >= 1);
+	assert_int_equal(ctx->counters.volumes.failovers,
+			 ctx->counters.volumes.checksum_errors);
 	servers[0]->memory[CELL_BYTES] ^= 1;
 	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), -EIO);
 	/* Written again, it is good again. */
