@@ -174,7 +174,11 @@ static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 
 	/* Bounded: a slot can be given back once, and one more is borrowed. */
 	for (i = 0; i < 2 * RBX_SLOTS_MAX; i++) {
-		switch (task_of(slab)) {
+		enum rbx_slab_task task = task_of(slab);
+
+		if (task != RBX_TASK_NONE && upkeep->ops->tending)
+			upkeep->ops->tending(upkeep, slab, task);
+		switch (task) {
 		case RBX_TASK_GIVE_BACK:
 			rbx_loans_give_back(upkeep, slab);
 			break;

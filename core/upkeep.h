@@ -55,6 +55,9 @@ struct rbx_upkeep_ops {
 	/* server: of SERVER_DOWN. err: of REBUILD_STUCK, as rbx_loans_borrow(). */
 	void (*tell)(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err);
+	/* A task of a slab is about to be done: for traces. NULL: nobody looks. */
+	void (*tending)(struct rbx_upkeep *upkeep, const struct rbx_slab *slab,
+			enum rbx_slab_task task);
 };
 
 struct rbx_upkeep_server {

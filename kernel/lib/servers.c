@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * servers.c - the memory servers of a volume: named by its options, connected to,
- * and what they say unasked.
+ * what they say unasked, and what the upkeep borrows from them.
  *
  * The first server decides which device the volume uses; the others must be
  * reached through the same one.
@@ -19,32 +19,60 @@
 static void peer_down(struct rbx_peer *peer, void *user)
 {
 	struct rbx_volume_server *server = user;
+	struct rbx_volume *volume = server->volume;
 
-	RBX_STORE_RELEASE(&server->is_down, true);
-	RBX_EXCHANGE(&server->went_down, true);
-	rbx_volume_keeper_wake(server->volume);
+	rbx_upkeep_server_down(&volume->upkeep,
+			       (uint32_t)(server - volume->servers));
 }
 
-/* One step of the slab that the memory belongs to. */
 static void peer_evict(struct rbx_peer *peer, uint64_t slab_id, void *user)
 {
 	struct rbx_volume_server *server = user;
 	struct rbx_volume *volume = server->volume;
-	struct rbx_volume_map *map = RBX_LOAD_ACQUIRE(&volume->map);
-	uint32_t index = (uint32_t)(server - volume->servers);
-	bool found = false;
-	uint32_t i;
 
-	for (i = 0; map && i < map->slab_count && !found; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
-
-		rbx_volume_lock(volume, slab);
-		found = rbx_slab_evict(slab, index, slab_id);
-		rbx_volume_unlock(volume, slab);
-	}
-	if (found)
-		rbx_volume_keeper_wake(volume);
+	rbx_upkeep_evict(&volume->upkeep, (uint32_t)(server - volume->servers),
+			 slab_id);
 }
+
+/* ---- What the upkeep asks for ---------------------------------------------------*/
+
+static struct rbx_session *session_of(struct rbx_upkeep *upkeep,
+				      uint32_t server)
+{
+	return rbx_volume_of_upkeep(upkeep)->servers[server].peer->session;
+}
+
+static int server_map(struct rbx_upkeep *upkeep, uint32_t server,
+		      struct rbx_loan *loan)
+{
+	return rbx_session_map(session_of(upkeep, server), loan);
+}
+
+static int server_unmap(struct rbx_upkeep *upkeep, uint32_t server,
+			const struct rbx_loan *loan)
+{
+	return rbx_session_unmap(session_of(upkeep, server), loan);
+}
+
+static int server_check(struct rbx_upkeep *upkeep, uint32_t server,
+			const struct rbx_loan *loan)
+{
+	return rbx_session_check(session_of(upkeep, server), loan);
+}
+
+static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return READ_ONCE(session_of(upkeep, server)->free_bytes);
+}
+
+const struct rbx_upkeep_ops rbx_volume_upkeep_ops = {
+	.map = server_map,
+	.unmap = server_unmap,
+	.check = server_check,
+	.free_bytes = server_free_bytes,
+	.tell = rbx_volume_tell,
+	.tending = rbx_volume_trace_task,
+};
 
 /* ---- Their names ----------------------------------------------------------------*/
 

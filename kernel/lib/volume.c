@@ -84,9 +84,8 @@ static int shape_make(const struct rbx_volume *volume,
 
 static void memory_free(struct rbx_volume *volume)
 {
-	kvfree(volume->pool.memory);
-	kvfree(volume->slab_locks);
-	kvfree(volume->map);
+	kvfree(volume->flow.pool.memory);
+	kvfree(volume->flow.map);
 }
 
 static int memory_make(struct rbx_volume *volume,
@@ -94,76 +93,31 @@ static int memory_make(struct rbx_volume *volume,
 		       const struct rbx_volume_shape *shape)
 {
 	uint32_t pieces = options->ios_max * options->io_segments_max;
-	uint32_t slots = shape->replicas + 1, i;
 	void *map_memory, *pool_memory;
-	struct rbx_volume_map *map;
 
 	map_memory = kvzalloc(rbx_volume_map_size(shape), GFP_KERNEL);
-	pool_memory = kvzalloc(rbx_piece_pool_size(pieces, slots), GFP_KERNEL);
-	if (!map_memory || !pool_memory)
-		goto out_free;
-	map = rbx_volume_map_init(map_memory, shape, get_random_u64());
-	volume->slab_locks = kvcalloc(map->slab_count,
-				      sizeof(*volume->slab_locks), GFP_KERNEL);
-	if (!volume->slab_locks)
-		goto out_free;
-	for (i = 0; i < map->slab_count; i++)
-		spin_lock_init(&volume->slab_locks[i]);
-	for (i = 0; i < volume->server_count; i++)
-		(void)rbx_volume_map_add_server(map);
-	rbx_piece_pool_init(&volume->pool, pool_memory, pieces, slots, volume,
-			    rbx_volume_parts_done);
-	/* From here on events of servers find their slabs. */
-	RBX_STORE_RELEASE(&volume->map, map);
+	pool_memory = kvzalloc(rbx_piece_pool_size(pieces, shape->replicas + 1),
+			       GFP_KERNEL);
+	if (!map_memory || !pool_memory) {
+		kvfree(pool_memory);
+		kvfree(map_memory);
+		return -ENOMEM;
+	}
+	rbx_flow_open(&volume->flow, shape, map_memory, get_random_u64(),
+		      volume->server_count, pool_memory, pieces);
 	return 0;
-
-out_free:
-	kvfree(pool_memory);
-	kvfree(map_memory);
-	return -ENOMEM;
 }
 
-/* ---- Slabs ----------------------------------------------------------------*/
-
-/* Nothing new is sent from here on. */
-static void slabs_abandon(struct rbx_volume *volume)
+static int slabs_borrow(struct rbx_volume *volume)
 {
-	uint32_t i;
+	struct rbx_census census;
+	int err = rbx_upkeep_borrow_all(&volume->upkeep);
 
-	for (i = 0; i < volume->map->slab_count; i++) {
-		struct rbx_slab *slab = &volume->map->slabs[i];
-
-		rbx_volume_lock(volume, slab);
-		rbx_slab_abandon(slab);
-		rbx_volume_unlock(volume, slab);
-	}
-}
-
-/* Gives back all that was abandoned; nothing is under way. */
-static void slabs_return(struct rbx_volume *volume)
-{
-	uint32_t i;
-
-	for (i = 0; i < volume->map->slab_count; i++) {
-		struct rbx_slab *slab = &volume->map->slabs[i];
-
-		while (rbx_volume_task(volume, slab) == RBX_TASK_GIVE_BACK)
-			rbx_volume_give_back(volume, slab);
-	}
-}
-
-static int slabs_borrow(struct rbx_volume *volume, uint32_t replicas)
-{
-	uint32_t i, replica;
-	int err = 0;
-
-	for (i = 0; i < volume->map->slab_count && !err; i++)
-		for (replica = 0; replica < replicas && !err; replica++)
-			err = rbx_volume_borrow(volume, &volume->map->slabs[i],
-						RBX_REPLICA_LIVE);
-	if (err)
-		pr_err("rdmabox: the servers lend no more than %u of %u slabs (%d)\n",
-		       i - 1, volume->map->slab_count, err);
+	if (!err)
+		return 0;
+	rbx_upkeep_census(&volume->upkeep, &census);
+	pr_err("rdmabox: the servers lend no more than %u of %u slabs (%d)\n",
+	       census.whole, census.slabs, err);
 	return err;
 }
 
@@ -183,8 +137,9 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 			return NULL;
 		}
 	}
-	spin_lock_init(&volume->servers_lock);
 	init_waitqueue_head(&volume->keeper_changed);
+	rbx_flow_init(&volume->flow, &rbx_volume_flow_ops, &volume->counters);
+	rbx_upkeep_init(&volume->upkeep, &volume->flow, &rbx_volume_upkeep_ops);
 	return volume;
 }
 
@@ -216,7 +171,7 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		err = memory_make(volume, options, &shape);
 	if (err)
 		goto out_close_servers;
-	err = slabs_borrow(volume, options->replicas);
+	err = slabs_borrow(volume);
 	if (err)
 		goto out_return;
 	err = rbx_volume_keeper_start(volume);
@@ -228,8 +183,8 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 out_free_keeper:
 	rbx_volume_keeper_free(volume);
 out_return:
-	slabs_abandon(volume);
-	slabs_return(volume);
+	rbx_upkeep_abandon(&volume->upkeep);
+	rbx_upkeep_return(&volume->upkeep);
 out_close_servers:
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
@@ -241,12 +196,12 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 void rbx_volume_close(struct rbx_volume *volume)
 {
 	/* Promise 1 of the design: each ends; and within the peer timeout. */
-	while (!rbx_piece_pool_is_idle(&volume->pool))
+	while (!rbx_piece_pool_is_idle(&volume->flow.pool))
 		msleep(1);
 	rbx_volume_keeper_stop(volume);
-	slabs_abandon(volume);
+	rbx_upkeep_abandon(&volume->upkeep);
 	rbx_volume_keeper_free(volume);
-	slabs_return(volume);
+	rbx_upkeep_return(&volume->upkeep);
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
 	volume_free(volume);
@@ -255,38 +210,18 @@ EXPORT_SYMBOL_GPL(rbx_volume_close);
 
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume)
 {
-	return volume->map->size_bytes;
+	return volume->flow.map->size_bytes;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_size_bytes);
 
 /* ---- Status -------------------------------------------------------------------*/
 
-static void count_slabs(struct rbx_volume *volume,
-			struct rbx_volume_status *status)
-{
-	uint32_t i;
-
-	status->slabs = volume->map->slab_count;
-	for (i = 0; i < status->slabs; i++) {
-		struct rbx_slab *slab = &volume->map->slabs[i];
-		enum rbx_slab_health health;
-
-		rbx_volume_lock(volume, slab);
-		health = rbx_slab_health(slab);
-		rbx_volume_unlock(volume, slab);
-		status->slabs_whole += health == RBX_SLAB_WHOLE;
-		status->slabs_rebuilding += health == RBX_SLAB_REBUILDING;
-		status->slabs_lost += health == RBX_SLAB_DEAD;
-	}
-}
-
-static void count_server(struct rbx_volume_server *server,
+static void count_server(const struct rbx_volume_server *server,
 			 struct rbx_volume_status *status)
 {
 	const struct rbx_channel_counters *counters =
 		&server->peer->channel.counters;
 
-	status->servers_up += !RBX_LOAD_ACQUIRE(&server->is_down);
 	status->work_requests += RBX_LOAD_RELAXED(&counters->work_requests);
 	status->doorbells += RBX_LOAD_RELAXED(&counters->doorbells);
 	status->merged_requests += RBX_LOAD_RELAXED(&counters->merged_requests);
@@ -298,11 +233,21 @@ void rbx_volume_status(struct rbx_volume *volume,
 		       struct rbx_volume_status *status)
 {
 	const struct rbx_poller_counters *poller = &volume->ctx->poller.counters;
+	const struct rbx_flow_counters *counters = &volume->counters;
+	struct rbx_census census;
 	uint32_t i;
 
-	memset(status, 0, sizeof(*status));
-	count_slabs(volume, status);
-	status->servers = volume->server_count;
+	rbx_upkeep_census(&volume->upkeep, &census);
+	*status = (struct rbx_volume_status){
+		.servers = census.servers,
+		.servers_up = census.servers_up,
+		.slabs = census.slabs,
+		.slabs_whole = census.whole,
+		.slabs_rebuilding = census.rebuilding,
+		.slabs_lost = census.dead,
+		.rebuilt_bytes = RBX_LOAD_RELAXED(&counters->rebuilt_bytes),
+		.failovers = RBX_LOAD_RELAXED(&counters->failovers),
+	};
 	for (i = 0; i < volume->server_count; i++)
 		count_server(&volume->servers[i], status);
 	status->window_bytes = RBX_LOAD_RELAXED(&volume->ctx->window.bytes_max);
@@ -315,7 +260,5 @@ void rbx_volume_status(struct rbx_volume *volume,
 	status->empty_polls = READ_ONCE(poller->empty_polls);
 	status->arms = READ_ONCE(poller->arms);
 	status->wakeups = READ_ONCE(poller->wakeups);
-	status->rebuilt_bytes = RBX_LOAD_RELAXED(&volume->rebuilt_bytes);
-	status->failovers = RBX_LOAD_RELAXED(&volume->failovers);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_status);

@@ -1,116 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * volume_submit.c - the way of an I/O through a volume: mapped for DMA, split into
- * pieces, sent, joined.
+ * pieces, started, joined.
  *
- * All the pieces that an I/O needs are taken in one step: all or nothing. Each
- * piece makes a step of its slab under the slab's lock; what comes out is done
- * without it: parts are sent, all those of one peer together, and ended pieces
- * joined into their I/O. Nothing here allocates or blocks.
- *
- * A part that is done makes the next step of its slab, which may send the same
- * piece on to another replica, or let others go that waited for it. What one poll
- * finds done takes these steps together: neighbours in the list that are of one
- * slab share one turn of its lock.
+ * All the pieces that an I/O needs are taken in one step: all or nothing. What
+ * becomes of them is the business of the core (flow.h); ended pieces come back and
+ * are joined into their I/O. Nothing here allocates or blocks.
  */
 #include <linux/module.h>
 
 #include "kernel/lib/trace.h"
 #include "kernel/lib/volume.h"
-
-/* ---- Sending ------------------------------------------------------------------*/
-
-/* Parts on their way to their peers. A piece has as many peers as slots, so more
- * rarely come together. */
-struct batch {
-	struct rbx_volume *volume;
-	uint32_t count;
-	struct {
-		uint32_t server;
-		struct rbx_fragment *first;
-		struct rbx_fragment *last;
-	} runs[RBX_SLOTS_MAX];
-};
-
-static void batch_send(struct batch *batch)
-{
-	uint32_t i;
-
-	for (i = 0; i < batch->count; i++)
-		rbx_peer_submit(batch->volume->servers[batch->runs[i].server].peer,
-				batch->runs[i].first, batch->runs[i].last);
-	batch->count = 0;
-}
-
-static void batch_add(struct batch *batch, struct rbx_part *part)
-{
-	struct rbx_fragment *fragment = &part->fragment;
-	uint32_t i = 0;
-
-	while (i < batch->count && batch->runs[i].server != part->server)
-		i++;
-	if (i == RBX_SLOTS_MAX) {
-		batch_send(batch);
-		i = 0;
-	}
-	if (i == batch->count) {
-		batch->count++;
-		batch->runs[i].server = part->server;
-		batch->runs[i].first = NULL;
-	}
-	rbx_fragment_append(&batch->runs[i].first, &batch->runs[i].last,
-			    fragment, fragment);
-}
-
-/* What a piece in READING or WRITING wants: its parts sent. */
-static void piece_send(struct batch *batch, struct rbx_piece *piece)
-{
-	/* Once the last part is sent the piece may end and be reused. */
-	uint32_t mask = piece->send_mask;
-
-	for (; mask; mask &= mask - 1)
-		batch_add(batch, &piece->parts[__ffs(mask)]);
-}
-
-/* Has a piece ended by the poller, as if by a completion. */
-static void piece_end_later(struct rbx_volume *volume, struct rbx_piece *piece)
-{
-	struct rbx_fragment *fragment = &piece->parts[0].fragment;
-
-	fragment->node.next = NULL;
-	rbx_poller_end(&volume->ctx->poller, fragment);
-}
-
-/* Those from the front of the list that are of one slab make their first step
- * in one turn of its lock. */
-static void slab_start(struct rbx_volume *volume, struct rbx_piece_list *pieces,
-		       struct rbx_piece_list *todo)
-{
-	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
-
-	rbx_volume_lock(volume, slab);
-	do
-		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
-	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
-	rbx_volume_unlock(volume, slab);
-}
-
-void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece_list *pieces)
-{
-	struct rbx_piece_list todo = { 0 };
-	struct batch batch = { .volume = volume };
-	struct rbx_piece *piece;
-
-	while (pieces->first)
-		slab_start(volume, pieces, &todo);
-	while ((piece = rbx_piece_list_take(&todo))) {
-		if (piece->state == RBX_PIECE_IDLE)
-			piece_end_later(volume, piece);
-		else
-			piece_send(&batch, piece);
-	}
-	batch_send(&batch);
-}
 
 /* ---- Ending -------------------------------------------------------------------*/
 
@@ -144,11 +44,12 @@ static struct rbx_io *ended_ios(const struct rbx_piece_list *ended)
 
 /* The pieces are put back before anybody hears of it, so that who submits from
  * done() finds the room that was left. */
-static void join(struct rbx_volume *volume, struct rbx_piece_list *ended)
+static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
-	struct rbx_io *io = ended_ios(ended), *next;
+	struct rbx_volume *volume = rbx_volume_of_flow(flow);
+	struct rbx_io *io = ended_ios(pieces), *next;
 
-	(void)rbx_piece_pool_give(&volume->pool, ended);
+	(void)rbx_piece_pool_give(&flow->pool, pieces);
 	for (; io; io = next) {
 		next = io->next;
 		io->ended_ns = volume->ctx->poller.round_ns;
@@ -158,88 +59,31 @@ static void join(struct rbx_volume *volume, struct rbx_piece_list *ended)
 	}
 }
 
-/* The read of an I/O is about to be sent to another replica. */
-static bool is_failover(const struct rbx_piece *piece, int32_t status)
+/* ---- What else the flow asks for ------------------------------------------------*/
+
+static void send(struct rbx_flow *flow, uint32_t server,
+		 struct rbx_fragment *first, struct rbx_fragment *last)
 {
-	return status && piece->state == RBX_PIECE_READING &&
-	       piece->kind == RBX_PIECE_READ;
+	rbx_peer_submit(rbx_volume_of_flow(flow)->servers[server].peer, first,
+			last);
 }
 
-/* The next step of a slab, whose lock is held, for one part. */
-static void part_done(struct rbx_volume *volume, struct rbx_part *part,
-		      struct rbx_piece_list *todo)
+static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 {
-	struct rbx_piece *piece = part->piece;
-	int32_t status = part->fragment.status;
-
-	if (piece->state == RBX_PIECE_IDLE) { /* from piece_end_later() */
-		rbx_piece_list_add(todo, piece);
-		return;
-	}
-	/* -EBADMSG is for data whose checksum does not match. */
-	rbx_slab_done(piece->slab, part, status == -EBADMSG ? -EIO : status,
-		      todo);
-	if (is_failover(piece, status))
-		RBX_ADD_RELAXED(&volume->failovers, 1);
+	rbx_poller_end(&rbx_volume_of_flow(flow)->ctx->poller, fragment);
 }
 
-/* The steps of the slab of the first part, up to the first part of another
- * slab, which is returned. */
-static struct rbx_fragment *slab_parts_done(struct rbx_volume *volume,
-					    struct rbx_fragment *list,
-					    struct rbx_piece_list *todo)
+static void wake(struct rbx_flow *flow)
 {
-	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
-	bool attention;
-
-	rbx_volume_lock(volume, slab);
-	do {
-		struct rbx_fragment *next = rbx_fragment_next(list);
-
-		part_done(volume, rbx_part_of(list), todo);
-		list = next;
-	} while (list && rbx_part_of(list)->piece->slab == slab);
-	attention = rbx_slab_attention(slab);
-	rbx_volume_unlock(volume, slab);
-	if (attention)
-		rbx_volume_keeper_wake(volume);
-	return list;
+	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
 }
 
-/* Does what the steps of slabs have put on the list. */
-static void carry_out(struct rbx_volume *volume, struct rbx_piece_list *todo)
-{
-	struct batch batch = { .volume = volume };
-	struct rbx_piece_list ended = { 0 };
-	struct rbx_piece *piece;
-
-	while ((piece = rbx_piece_list_take(todo))) {
-		if (piece->state != RBX_PIECE_IDLE)
-			piece_send(&batch, piece);
-		else if (piece->kind == RBX_PIECE_COPY)
-			rbx_volume_copy_ended(volume, piece);
-		else
-			rbx_piece_list_add(&ended, piece);
-	}
-	batch_send(&batch);
-	if (ended.first)
-		join(volume, &ended);
-}
-
-/* No piece is twice on the list of things to do: what a step puts there has no
- * part under way before it is carried out. */
-void rbx_volume_parts_done(struct rbx_fragment *list)
-{
-	while (list) {
-		struct rbx_volume *volume = rbx_part_of(list)->piece->owner;
-		struct rbx_piece_list todo = { 0 };
-
-		do
-			list = slab_parts_done(volume, list, &todo);
-		while (list && rbx_part_of(list)->piece->owner == volume);
-		carry_out(volume, &todo);
-	}
-}
+const struct rbx_flow_ops rbx_volume_flow_ops = {
+	.submit = send,
+	.end_later = end_later,
+	.ended = ended,
+	.wake = wake,
+};
 
 /* ---- Submitting ---------------------------------------------------------------*/
 
@@ -252,7 +96,7 @@ static uint32_t pieces_of(const struct rbx_volume *volume,
 	uint32_t count = 0, i;
 
 	for_each_sg(io->sg, sg, io->mapped_count, i) {
-		count += rbx_volume_map_pieces(volume->map, offset_bytes,
+		count += rbx_volume_map_pieces(volume->flow.map, offset_bytes,
 					       sg_dma_len(sg));
 		offset_bytes += sg_dma_len(sg);
 	}
@@ -282,7 +126,7 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 				io->urgent ? RBX_FRAGMENT_URGENT : 0;
 			piece->local_addr = sg_dma_address(sg) + done_bytes;
 			done_bytes += rbx_volume_map_aim(
-				volume->map, piece, offset_bytes + done_bytes,
+				volume->flow.map, piece, offset_bytes + done_bytes,
 				sg_dma_len(sg) - done_bytes);
 			rbx_piece_list_add(&aimed, piece);
 		}
@@ -318,7 +162,7 @@ void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug)
 	held = (struct rbx_piece_list){ plug->first, plug->last };
 	plug->first = NULL;
 	spin_unlock(&plug->lock);
-	rbx_volume_start(volume, &held);
+	rbx_flow_start(&volume->flow, &held);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_unplug);
 
@@ -326,7 +170,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 		      struct rbx_plug *plug)
 {
 	struct ib_device *device = volume->ctx->device;
-	uint64_t size_bytes = volume->map->size_bytes, length_bytes;
+	uint64_t size_bytes = volume->flow.map->size_bytes, length_bytes;
 	struct rbx_piece_list pieces = { 0 };
 	int err;
 
@@ -339,9 +183,9 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 	err = -EINVAL;
 	if (io->offset_bytes > size_bytes ||
 	    length_bytes > size_bytes - io->offset_bytes ||
-	    io->pieces_left > volume->pool.count)
+	    io->pieces_left > volume->flow.pool.count)
 		goto out_unmap;
-	err = rbx_piece_pool_take(&volume->pool, io->pieces_left, &pieces);
+	err = rbx_piece_pool_take(&volume->flow.pool, io->pieces_left, &pieces);
 	if (err)
 		goto out_unmap;
 	trace_rdmabox_submit(io, length_bytes, io->pieces_left);
@@ -350,7 +194,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 	if (plug)
 		plug_hold(plug, &pieces);
 	else
-		rbx_volume_start(volume, &pieces);
+		rbx_flow_start(&volume->flow, &pieces);
 	return 0;
 
 out_unmap:

@@ -120,8 +120,13 @@ static void tell(struct rbx_upkeep *upkeep, enum rbx_news news, uint32_t count,
 		host->harm(host, news);
 }
 
-static const struct rbx_upkeep_ops upkeep_ops = { map, unmap, check, free_bytes,
-						  tell };
+static const struct rbx_upkeep_ops upkeep_ops = {
+	.map = map,
+	.unmap = unmap,
+	.check = check,
+	.free_bytes = free_bytes,
+	.tell = tell,
+};
 
 /* ---- The network ------------------------------------------------------------*/
 
