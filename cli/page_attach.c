@@ -185,6 +185,8 @@ static const char *attach_sentence(int err)
 		return "the servers do not lend that much; ask for less, or name more servers";
 	case -EEXIST:
 		return "a server is named twice";
+	case -EMEDIUMTYPE:
+		return "the servers lend slabs of different sizes; start them with the same --slab";
 	case -EINVAL:
 		return "the kernel does not take these options; its log (dmesg) says which";
 	default:

@@ -52,7 +52,7 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * point to is borrowed during the call. Blocks. 0; -EINVAL a bad option, said in
  * the log; -EPERM no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
  * -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused; -ENOSPC,
- * -EDQUOT not enough memory lent; -ENOMEM.
+ * -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes; -ENOMEM.
  */
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);

@@ -65,7 +65,7 @@ static int shape_make(const struct rbx_volume *volume,
 		pr_err("rdmabox: server %s lends slabs of %llu bytes, the first one of %llu\n",
 		       rbx_session_name(session), session->welcome.slab_bytes,
 		       slab_bytes);
-		return -EINVAL;
+		return -EMEDIUMTYPE;
 	}
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = options->size_bytes,

@@ -25,3 +25,135 @@ load_module()
 	modprobe -a $needed hmac sha256 || fault "modprobe $needed"
 	insmod "$modules/$name.ko" "$@" || { dmesg | tail -n 20; fault "insmod $name.ko $*"; }
 }
+
+# ---- Block devices -------------------------------------------------------------------
+
+# The volume that the functions below are about.
+volumes=/sys/kernel/config/rdmabox
+volume=$volumes/test
+
+load_block_modules()
+{
+	load_module rdmabox
+	load_module rdmabox_block
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config ||
+		fault "no configfs"
+}
+
+# attach SERVERS MIB [OPTION=VALUE]... - makes $device
+attach()
+{
+	local option
+
+	mkdir -p "$volume"
+	echo "$1" >"$volume/servers"
+	echo $(($2 << 20)) >"$volume/size"
+	echo 1 >"$volume/insecure"
+	for option in "${@:3}"; do
+		echo "${option#*=}" >"$volume/${option%%=*}"
+	done
+	echo 1 >"$volume/attached" || { dmesg | tail; fault "cannot attach $*"; }
+	device=/dev/$(<"$volume/device")
+	[ -b "$device" ] || fault "there is no $device"
+}
+
+detach()
+{
+	echo 0 >"$volume/attached" || fault "cannot detach"
+	rmdir "$volume" || fault "cannot remove $volume"
+}
+
+# number NAME - of the volume
+number()
+{
+	echo "$(<"$volume/$1")"
+}
+
+# keep MIB - at the beginning of the device, for is_kept
+keep()
+{
+	head -c $(($1 << 20)) /dev/urandom >"$scratch/kept"
+	dd if="$scratch/kept" of="$device" bs=128k oflag=direct status=none ||
+		fault "cannot write to $device"
+}
+
+# What was kept is there, on the device itself.
+is_kept()
+{
+	dd if="$device" bs=128k iflag=direct count=$(($(stat -c %s "$scratch/kept") >> 17)) \
+		status=none | cmp - "$scratch/kept"
+}
+
+# start_load NAME OPTION... - fio in the background, which verifies; sets load
+start_load()
+{
+	local name=$1
+
+	shift
+	timeout "$limit_s" fio --name="$name" --filename="$device" --direct=1 \
+		--ioengine=libaio --iodepth=16 --verify=crc32c --verify_state_save=0 \
+		--output="$scratch/fio.$name" "$@" 2>"$scratch/fio.$name.err" &
+	load=$!
+	server_pids+=("$load")
+}
+
+# end_load NAME - waits for it; sets status. It ends, and has read no junk.
+end_load()
+{
+	wait "$load"
+	status=$?
+	[ "$status" != 124 ] || fault "$1: an I/O never ends"
+	! grep -q 'verify: bad' "$scratch/fio.$1" "$scratch/fio.$1.err" || fault "$1: junk"
+}
+
+# stop_load NAME - and not one I/O of it has failed
+stop_load()
+{
+	kill -INT "$load"
+	end_load "$1"
+	grep -q 'err= 0' "$scratch/fio.$1" ||
+		{ cat "$scratch/fio.$1" "$scratch/fio.$1.err" >&2; fault "$1: I/Os fail"; }
+}
+
+# eventually COMMAND... - until it succeeds, but not for ever
+eventually()
+{
+	local attempt
+
+	for ((attempt = 0; attempt < 600; attempt++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# reaches NAME COUNT - a number of the volume
+reaches()
+{
+	[ "$(number "$1")" -ge "$2" ]
+}
+
+# All slabs have all copies.
+is_whole()
+{
+	[ "$(number slabs_whole)" = "$(number slabs)" ]
+}
+
+# in_memory NAME MIB COMMAND... - in a memory control group with a limit
+in_memory()
+{
+	local group=/sys/fs/cgroup/$1 mib=$2
+
+	shift 2
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p "$group"
+	echo $((mib << 20)) >"$group/memory.max"
+	# shellcheck disable=SC2016 # expanded there
+	timeout "$limit_s" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+# swapped WHAT - pages, in or out, since the machine was started
+swapped()
+{
+	awk -v name="pswp$1" '$1 == name { print $2 }' /proc/vmstat
+}
