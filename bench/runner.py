@@ -24,7 +24,8 @@ stopped after it, since the peers' servers spin even when nobody asks them.
 A run that fails raises Failed, and the program ends with exit code 2.
 
 With --lab the program runs itself once more in a lab machine (lab/vm), on
-Soft-RoCE under the virtual clock, and passes on what comes out there.
+Soft-RoCE under the virtual clock, and passes on what comes out there. A question
+for which there is nowhere else sets lab in its parser's defaults.
 """
 
 import argparse
@@ -45,6 +46,7 @@ RUN_LIMIT_S = 120  # a program that takes longer hangs
 # The machine of the lab is emulated: runs are short in its time and long in ours.
 LAB_ADDRESS = "10.9.0.1"
 LAB_RUNTIME_S = 0.5
+LAB_REPEATS = 3
 LAB_VOLUME_BYTES = 8 << 20
 LAB_LIMIT_S = 3600
 
@@ -290,6 +292,8 @@ def make_parser(description):
                         help="where the servers listen (127.0.0.1)")
     parser.add_argument("--lab", action="store_true",
                         help="on Soft-RoCE, in a virtual machine under its virtual clock")
+    parser.add_argument("--kernel", choices=("6.1", "6.12"), default="6.1",
+                        help="of the lab's machine (6.1)")
     parser.add_argument("--in-lab", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -343,7 +347,7 @@ def run_in_lab(options):
         f" --build /tmp/b --cpus 0,0 --fabric verbs --address {LAB_ADDRESS}")
     inside += " --json -" if options.json else ""
     vm = [os.path.join(REPOSITORY, "lab", "vm"), "--measure", "--build", options.build,
-          "--timeout", str(LAB_LIMIT_S), "--", inside]
+          "--kernel", options.kernel, "--timeout", str(LAB_LIMIT_S), "--", inside]
     done = subprocess.run(vm, stdout=subprocess.PIPE if options.json else None,
                           text=True, check=False)
     if options.json and done.returncode == 0:
@@ -351,16 +355,16 @@ def run_in_lab(options):
     return done.returncode
 
 
-def main(parser, ask):
+def main(parser, ask, lab_repeats=LAB_REPEATS):
     """Asks the question, shows and writes the answer; the exit code."""
     options = parser.parse_args()
-    if options.lab:
+    if options.lab and not options.in_lab:
         return run_in_lab(options)
     options.runtime_s = options.runtime or (0.4 if options.quick else 2.0)
     options.repeats = options.repeats or (3 if options.quick else 5)
     if options.in_lab:
         options.runtime_s = LAB_RUNTIME_S
-        options.repeats = min(options.repeats, 3)
+        options.repeats = min(options.repeats, lab_repeats)
     table_to = sys.stderr if options.json == "-" else sys.stdout
     found = []
     try:

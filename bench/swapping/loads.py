@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What bench/paging does to a device: fio, or swap on it under a program.
+
+A program gets less memory than it uses (a cgroup's memory.max), so the kernel keeps
+the rest on the device. Nothing else of this machine is swapped: it has memory enough.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import time
+
+import runner
+from swapping.devices import await_that, put, run
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+REDIS_PORT = 6379
+REDIS_CLIENTS = 8
+REDIS_VALUE_BYTES = 1024
+
+
+def read_programs(programs):
+    """The clock leaps while files of the host are read: have them in memory before."""
+    for program in programs:
+        listed = run("ldd", program).split()
+        for path in [program] + [word for word in listed if word.startswith("/")]:
+            pathlib.Path(path).read_bytes()
+
+
+# ---- straight on the device ------------------------------------------------------
+
+
+def fio(device, rw, block, depth, runtime_s):
+    """Requests that go past the page cache; {"iops": ...}."""
+    job = json.loads(run(
+        "fio", "--name=paging", f"--filename={device}", "--direct=1", "--ioengine=libaio",
+        f"--rw={rw}", f"--bs={block}", f"--iodepth={depth}", f"--runtime={runtime_s * 1000:.0f}ms",
+        "--time_based", "--output-format=json"))["jobs"][0]
+    if job["error"]:
+        raise runner.Failed(f"fio {rw} on {device}: error {job['error']}")
+    return {"iops": job["read"]["iops"] + job["write"]["iops"]}
+
+
+# ---- as swap -----------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def swap_on(device):
+    run("mkswap", device)
+    run("swapon", device)
+    try:
+        yield
+    finally:
+        run("swapoff", device)
+
+
+@contextlib.contextmanager
+def cgroup(name):
+    """A cgroup for one program; what is in it has ended when the block does."""
+    put(CGROUPS / "cgroup.subtree_control", "+memory")
+    group = CGROUPS / name
+    group.mkdir()
+    try:
+        yield group
+    finally:
+        await_that(lambda: not (group / "cgroup.procs").read_text(), "end of the program")
+        group.rmdir()
+
+
+def enter(group):
+    """For a child, before it becomes the program: it belongs there."""
+    return lambda: put(group / "cgroup.procs", str(os.getpid()))
+
+
+def limited(device, command, limit_bytes):
+    """Runs a program with so much memory, and swap on a device; its JSON."""
+    with swap_on(device), cgroup("program") as group:
+        put(group / "memory.max", str(limit_bytes))
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              preexec_fn=enter(group))
+    if done.returncode:
+        raise runner.Failed(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+# ---- Redis -------------------------------------------------------------------------
+
+
+def redis_fill(keys):
+    """The keys that redis-benchmark asks for, set."""
+    value = b"x" * REDIS_VALUE_BYTES
+    with socket.create_connection(("127.0.0.1", REDIS_PORT)) as connection:
+        answers = connection.makefile("rb")
+        for key in range(keys):
+            name = b"key:%012d" % key
+            connection.sendall(b"*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n" %
+                               (len(name), name, len(value), value))
+            if answers.readline() != b"+OK\r\n":
+                raise runner.Failed("redis-server does not take a key")
+
+
+def redis_answers():
+    try:
+        socket.create_connection(("127.0.0.1", REDIS_PORT)).close()
+        return True
+    except OSError:
+        return False
+
+
+def redis_benchmark(keys, requests):
+    """Requests/s of reads and writes, as many of each, and the worse p99 of the two."""
+    printed = run(
+        "redis-benchmark", "-p", str(REDIS_PORT), "-t", "set,get", "-r", str(keys),
+        "-n", str(requests), "-c", str(REDIS_CLIENTS), "-d", str(REDIS_VALUE_BYTES), "--csv")
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    return {"ops": len(rows) / sum(1 / float(row["rps"]) for row in rows),
+            "p99_ms": max(float(row["p99_latency_ms"]) for row in rows)}
+
+
+def redis(device, percent, keys, requests):
+    """Redis with a share of its working set in memory, asked for keys at random."""
+    with swap_on(device), cgroup("redis") as group:
+        server = subprocess.Popen(
+            ["redis-server", "--port", str(REDIS_PORT), "--save", "", "--appendonly", "no"],
+            stdout=subprocess.DEVNULL, preexec_fn=enter(group))
+        try:
+            await_that(redis_answers, "redis-server")
+            redis_fill(keys)
+            used_bytes = int((group / "memory.current").read_text())
+            put(group / "memory.max", str(used_bytes * percent // 100))
+            return redis_benchmark(keys, requests)
+        finally:
+            server.kill()
+            server.wait()
+
+
+# ---- nothing -----------------------------------------------------------------------
+
+
+def idle_cpu_percent(seconds):
+    """What the threads of the module take of a CPU while nobody uses a device."""
+    def used_ns():
+        return sum(int((pathlib.Path("/proc") / pid / "schedstat").read_text().split()[0])
+                   for pid in os.listdir("/proc") if pid.isdigit()
+                   and (pathlib.Path("/proc") / pid / "comm").read_text().startswith("rdmabox/"))
+    begin_ns = used_ns()
+    time.sleep(seconds)
+    return {"percent": (used_ns() - begin_ns) / seconds / 1e7}
