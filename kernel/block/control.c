@@ -169,17 +169,16 @@ static int attach_locked(struct volume_item *volume)
 
 	if (volume->disk)
 		return -EBUSY;
+	/* Its directory stays from now on, as long as it is attached: a device
+	 * that is there may be in use, and could not be taken back. */
+	err = configfs_depend_item_unlocked(&subsystem, &volume->item);
+	if (err)
+		return err;
 	err = rbx_disk_attach(&volume->options, config_item_name(&volume->item),
 			      &volume->disk);
 	if (err) {
 		volume->disk = NULL;
-		return err;
-	}
-	/* Its directory stays as long as it is attached. */
-	err = configfs_depend_item_unlocked(&subsystem, &volume->item);
-	if (err) {
-		(void)rbx_disk_detach(volume->disk);
-		volume->disk = NULL;
+		configfs_undepend_item(&volume->item);
 	}
 	return err;
 }

@@ -90,7 +90,7 @@ start_load()
 	local name=$1
 
 	shift
-	timeout "$limit_s" fio --name="$name" --filename="$device" --direct=1 \
+	timeout 175 fio --name="$name" --filename="$device" --direct=1 \
 		--ioengine=libaio --iodepth=16 --verify=crc32c --verify_state_save=0 \
 		--output="$scratch/fio.$name" "$@" 2>"$scratch/fio.$name.err" &
 	load=$!
