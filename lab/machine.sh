@@ -33,6 +33,7 @@ build=
 cpus=2
 memory_mib=2048
 timeout_s=300
+append_words=
 measure=
 verbose=
 
@@ -48,6 +49,7 @@ machine_options_help()
 	  --cpus N             virtual CPUs (default: $cpus)
 	  --memory MIB         memory of the machine (default: $memory_mib)
 	  --timeout SECONDS    limit for boot and command together (default: $timeout_s)
+	  --append WORDS       for the command line of the kernel
 	  --measure            virtual clock that counts instructions, one CPU: ratios
 	                       repeat to 1 %, absolute numbers mean nothing
 	  --verbose            say how long boot and command took
@@ -81,7 +83,7 @@ machine_parse_options()
 		--measure) measure=1; shift; continue ;;
 		--verbose) verbose=1; shift; continue ;;
 		--) break ;;
-		--kernel | --build | --cpus | --memory | --timeout | --net) ;;
+		--kernel | --build | --cpus | --memory | --timeout | --net | --append) ;;
 		-*) lab_usage_error "no such option: $1" ;;
 		*) break ;;
 		esac
@@ -90,6 +92,7 @@ machine_parse_options()
 		--kernel) kernel=$2 ;;
 		--build) build=$2 ;;
 		--net) net=$2 ;;
+		--append) append_words=$2 ;;
 		--cpus) lab_number_option "$1" "$2"; cpus=$2 ;;
 		--memory) lab_number_option "$1" "$2"; memory_mib=$2 ;;
 		--timeout) lab_number_option "$1" "$2"; timeout_s=$2 ;;
@@ -135,7 +138,7 @@ machine_qemu()
 	# as 512: without these the kernel takes the latter, which is nearer to a CPU.
 	[ -z "$measure" ] || cpu=max,-erms,-fsrm
 	append="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off nokaslr"
-	append+=" cryptomgr.notests LAB_NET=$net LAB_BUILD=${build:+1} $2"
+	append+=" cryptomgr.notests LAB_NET=$net LAB_BUILD=${build:+1} $append_words $2"
 
 	qemu=(qemu-system-x86_64 -machine q35 -cpu "$cpu" -m "$memory_mib"
 		-nodefaults -no-user-config -display none -no-reboot -nic none
@@ -154,6 +157,8 @@ machine_qemu()
 		qemu+=(-accel "tcg,thread=multi" -smp "$cpus")
 		# Kernels that have it look for stray accesses by sampling.
 		append+=" kfence.sample_interval=100"
+		# Less than two minutes, which is more than a test may take.
+		append+=" sysctl.kernel.hung_task_timeout_secs=30"
 	fi
 	qemu+=(-append "$append")
 	qemu_share root "$lab_dir/root" ,readonly=on
