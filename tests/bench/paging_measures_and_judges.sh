@@ -56,7 +56,8 @@ paging = importlib.util.module_from_spec(importlib.util.spec_from_loader("paging
 loader.exec_module(paging)
 
 NAMES = ("hybrid", "single", "nvme-rdma", "nvme-tcp", "nbd", "zram")
-machine = types.SimpleNamespace(program=lambda *path: "/".join((build,) + path))
+machine = types.SimpleNamespace(program=lambda *path: "/".join((build,) + path),
+                                peer=lambda name: name)
 options = types.SimpleNamespace(repeats=3, runtime_s=1, only=None)
 bed = {name: name for name in NAMES}
 
@@ -85,6 +86,7 @@ assert loads.redis_benchmark(10, 10) == {"ops": 150.0, "p99_ms": 9.0}
 # The bars: 2.0 and 2.5 times nvme-rdma for reads of 4 KiB.
 rates = dict.fromkeys(NAMES, 100.0) | {"hybrid": 240.0, "single": 240.0}
 loads.fio = lambda device, *load: {"iops": rates[device]}
+runner.peer = lambda machine, name, **load: {"iops": 200.0}
 verdicts = judged("blocks")
 assert verdicts["randread 4k, depth 1", "requests/s", "nvme-rdma"]
 assert not verdicts["randread 4k, depth 16", "requests/s", "nvme-rdma"]
