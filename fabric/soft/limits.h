@@ -68,6 +68,11 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 1,
 
 /* Service thread: empty polling after the last activity, before it blocks. */
 #define SOFT_SERVICE_SPIN_US 50
+
+/* How often a service thread asks whether its processor is crowded, and for how long
+ * it then takes it to be (crowd.h). */
+#define SOFT_CROWD_LOOK_NS 1000000u
+#define SOFT_CROWDED_NS 100000000u
 /* While some deadline runs the service thread looks at it this often. */
 #define SOFT_TICK_MS 50
 /* Up to so many sockets of a cq are read without asking epoll first. */

@@ -7,21 +7,20 @@
  * something else. A wake-up costs far more than a request, so after the last
  * bytes came it goes on looking for a while (service_spin_us) before it blocks.
  * While it spins it looks at the socket that was busy last, and asks epoll for
- * others every few rounds. What it does not find is often made by a thread that
- * wants this very processor, another server or the client, so each vain round
- * ends by leaving it to whoever does.
+ * others every few rounds. Where others want its processor it blocks at once
+ * (crowd.h).
  *
  * It also holds the doors (listen.c) and watches deadlines: of visitors who do
  * not speak, and of SENDs whose receiver is not ready. While there are any it
  * wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "crowd.h"
 #include "device.h"
 #include "queue_pair.h"
 #include "send_queue.h"
@@ -34,6 +33,7 @@ struct service {
 	uint64_t busy_token; /* of the qp that was busy last */
 	uint64_t busy_ns; /* when bytes came last */
 	uint64_t tick_ns; /* of the last look at deadlines */
+	struct soft_crowd crowd;
 };
 
 void soft_service_wake(struct soft_device *device)
@@ -116,6 +116,7 @@ static void *service_run(void *argument)
 	uint64_t now_ns;
 	int count, i, timeout_ms;
 
+	soft_crowd_open(&service.crowd);
 	while (!atomic_load_explicit(&device->service_stop,
 				     memory_order_relaxed)) {
 		received = spin && service_busy(&service);
@@ -127,11 +128,11 @@ static void *service_run(void *argument)
 		now_ns = soft_now_ns();
 		if (received)
 			service.busy_ns = now_ns;
-		spin = now_ns - service.busy_ns < device->service_spin_ns;
-		if (spin && !received)
-			sched_yield();
+		spin = now_ns - service.busy_ns < device->service_spin_ns &&
+		       !soft_crowd_look(&service.crowd, now_ns);
 		check_deadlines(&service, now_ns);
 	}
+	soft_crowd_close(&service.crowd);
 	return NULL;
 }
 
