@@ -30,7 +30,9 @@
  * A device that has collapsed is slow to tell anything: what is in flight takes a
  * tenth of a second to come back, and half an octave less hardly shows. The leap
  * is for it: tried at the start, when the load has changed, and after another one
- * that was worth it. Where nothing has collapsed it costs one epoch.
+ * that was worth it. Where nothing has collapsed it costs one epoch. There is a leap
+ * up, too: where an octave is worth a few percent and the device sways by more, single
+ * octaves take seconds to tell. It is repeated until it gains nothing.
  *
  * An epoch begins with what was posted after the window had changed. Time in
  * which nothing was in flight does not count, so pauses of the program are not
@@ -85,12 +87,14 @@ static const struct {
 	int32_t doubt;
 } steps[] = {
 	{ 64, BEYOND_DOUBT_DOWN },
+	{ 1024, BEYOND_DOUBT_UP },
 	{ 512, BEYOND_DOUBT_UP },
 	{ 181, BEYOND_DOUBT_DOWN },
 	{ 362, BEYOND_DOUBT_UP },
 };
-#define STEPS 4u
-#define STEP_LEAP 0u
+#define STEPS 5u
+#define STEP_LEAP_DOWN 0u
+#define STEP_LEAP_UP 1u
 
 struct climb {
 	uint64_t low_bytes;
@@ -114,7 +118,8 @@ struct climb {
 	uint32_t rest_left;
 	uint8_t phase; /* enum phase */
 	bool is_used; /* the window was filled in the last steady epoch */
-	bool may_leap; /* the device may have collapsed */
+	bool may_leap_down; /* the device may have collapsed */
+	bool may_leap_up; /* the window may be far too small */
 };
 RBX_STATIC_ASSERT(sizeof(struct climb) <= RBX_CONGESTION_STATE_BYTES,
 		  "the state fits");
@@ -128,7 +133,8 @@ static void auto_init(void *state, uint64_t low_bytes, uint64_t high_bytes)
 	climb->high_bytes = high_bytes;
 	climb->kept_bytes = RBX_MIN(RBX_MAX(START_BYTES, low_bytes), high_bytes);
 	climb->window_bytes = climb->kept_bytes;
-	climb->may_leap = true;
+	climb->may_leap_down = true;
+	climb->may_leap_up = true;
 	climb->noise = NOISE_FIRST;
 }
 
@@ -168,7 +174,8 @@ static void begin_trial(struct climb *climb, uint64_t now_ns)
 
 		if (bytes == climb->kept_bytes ||
 		    (is_up(step) && !climb->is_used) ||
-		    (step == STEP_LEAP && !climb->may_leap))
+		    (step == STEP_LEAP_DOWN && !climb->may_leap_down) ||
+		    (step == STEP_LEAP_UP && !climb->may_leap_up))
 			continue;
 		climb->step = step;
 		begin(climb, PHASE_TRIAL, bytes, now_ns);
@@ -210,8 +217,9 @@ static void start_over(struct climb *climb)
 {
 	climb->rest = 0;
 	climb->rest_left = 0;
-	climb->may_leap = true;
-	climb->step = STEP_LEAP;
+	climb->may_leap_down = true;
+	climb->may_leap_up = true;
+	climb->step = STEP_LEAP_DOWN;
 }
 
 static void learn_noise(struct climb *climb, int32_t difference)
@@ -224,7 +232,7 @@ static void end_trial(struct climb *climb, uint64_t rate, uint64_t now_ns)
 {
 	if (is_above(climb, gain(rate, climb->rate),
 		     steps[climb->step].doubt)) {
-		climb->may_leap = !is_up(climb->step);
+		climb->may_leap_down = !is_up(climb->step);
 		adopt(climb);
 		climb->rate = rate;
 		climb->is_used = true;
@@ -252,10 +260,12 @@ static void end_check(struct climb *climb, uint64_t rate, uint64_t now_ns)
 	*evidence = RBX_MAX(*evidence, 0);
 	learn_noise(climb, gain(rate, climb->rate));
 	climb->rate = rate;
-	if (climb->step == STEP_LEAP)
-		climb->may_leap = false;
+	if (climb->step == STEP_LEAP_DOWN)
+		climb->may_leap_down = false;
 	if (is_above(climb, *evidence, CLEAR))
 		adopt(climb);
+	else if (*evidence == 0 && climb->step == STEP_LEAP_UP)
+		climb->may_leap_up = false;
 	else if (*evidence == 0)
 		climb->rest = RBX_MIN(climb->rest + climb->rest / 4 + 1, REST_MAX);
 	climb->step = (climb->step + 1) % STEPS;

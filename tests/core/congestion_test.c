@@ -295,6 +295,39 @@ static void policies_find_the_knee_in_large_steps(void **state)
 	}
 }
 
+/* With large requests each octave is worth a few percent up to many MiB, and a
+ * device that sways by more does not say so soon. */
+static void auto_is_soon_wide_enough_for_large_requests(void **state)
+{
+	struct device_model device = pipe;
+	uint64_t rates = 0, most = 0;
+
+	(void)state;
+	device.work_request_bytes = 131072;
+	device.demand = 256;
+	device.service_ns = 20000;
+	device.batch_ns = 60000;
+	device.sway_percent = 16;
+	device.sway_ns = 10000000;
+	for (uint32_t moment = 0; moment < 32; moment++) {
+		struct device_model *model, *unbound;
+
+		device.now_ns = SECOND + moment * SECOND;
+		model = new_model(&device, &rbx_congestion_auto);
+		unbound = new_model(&device, &rbx_congestion_auto);
+		rbx_window_init(unbound->window, 0, 0);
+		device_model_run(model, SECOND);
+		device_model_run(unbound, SECOND);
+		rates += device_model_run(model, SECOND);
+		most += device_model_run(unbound, SECOND);
+		free_model(unbound);
+		free_model(model);
+	}
+	print_message("auto: %u permille of no window\n",
+		      (unsigned int)(rates * 1000 / most));
+	assert_true(rates * 100 >= most * 97);
+}
+
 /* A load that does not fill the window may not make it wander off. */
 static void auto_stays_near_the_demand(void **state)
 {
@@ -373,6 +406,8 @@ int main(void)
 		cmocka_unit_test(auto_leaves_a_deep_collapse_within_a_second),
 		cmocka_unit_test(auto_notices_a_collapse_whenever_it_comes),
 		cmocka_unit_test(policies_find_the_knee_in_large_steps),
+		cmocka_unit_test(
+			auto_is_soon_wide_enough_for_large_requests),
 		cmocka_unit_test(auto_stays_near_the_demand),
 		cmocka_unit_test(auto_grows_from_one_fragment),
 		cmocka_unit_test(policies_survive_errors),
