@@ -48,11 +48,13 @@ struct rbx_volume_options {
 void rbx_volume_options_defaults(struct rbx_volume_options *options);
 
 /*
- * Opens a volume whose memory is all there when it returns. All that options
- * point to is borrowed during the call. Blocks. 0; -EINVAL a bad option, said in
- * the log; -EPERM no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
- * -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused; -ENOSPC,
- * -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes; -ENOMEM.
+ * Opens a volume whose memory is all there when it returns. All volumes on an RDMA
+ * device share its window and its poller, and have room for 64 servers and 256 queue
+ * pairs. All that options point to is borrowed during the call. Blocks. 0; -EINVAL a
+ * bad option, said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
+ * -ECONNREFUSED, -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused;
+ * -ENOSPC, -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes;
+ * -ENOMEM.
  */
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);
