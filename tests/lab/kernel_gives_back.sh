@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Servers ask for their memory back while a block device is in use: one whose machine
+# runs short, and one that is told to stop. The slabs move to others, and the load
+# finds what it wrote.
+
+. "$(dirname "$(readlink -f "$0")")/kernel.sh"
+
+# What the first server takes for its machine's memory: its own /proc/meminfo.
+available()
+{
+	printf 'MemTotal: %d kB\nMemAvailable: %d kB\n' $((2048 << 10)) $(($1 << 10)) \
+		>"$scratch/meminfo"
+}
+
+# start_short_server - one that reads $scratch/meminfo
+start_short_server()
+{
+	cat >"$scratch/short" <<-EOT
+	#!/bin/bash
+	exec unshare --mount bash -c 'mount --bind "\$0" /proc/meminfo && exec "\$@"' \\
+		"$scratch/meminfo" "$rdmabox" "\$@"
+	EOT
+	chmod +x "$scratch/short"
+	rdmabox=$scratch/short start_verbs_server --memory 16M --insecure
+}
+
+load_block_modules
+available 1024
+start_short_server
+one=$address
+short=$pid
+short_log=$scratch/server.$((${#server_pids[@]} - 1)).err
+start_verbs_server --memory 16M --insecure
+two=$address
+start_verbs_server --memory 16M --insecure --drain-timeout 60
+leaving=$pid
+leaving_log=$scratch/server.$((${#server_pids[@]} - 1)).err
+
+attach "$one,$two,$address" 16
+keep 8
+start_load moving --rw=randrw --bsrange=4k-64k --blockalign=4k --offset=8M --size=8M \
+	--time_based --runtime=170
+eventually reaches completions 500 || fault "the load does not begin"
+[ "$(number rebuilt_bytes)" = 0 ] || fault "slabs have moved before anybody asked"
+
+# Half of the reserve is 16 MiB: two slabs are too many.
+available 14
+eventually reaches rebuilt_bytes $((2 << 20)) || fault "no slab was moved"
+available 1024
+grep -q 'short of memory: asked for' "$short_log" || fault "nobody asked"
+kill -0 "$short" || fault "the server is gone"
+pass "a machine runs short: $(($(number rebuilt_bytes) >> 20)) slabs have moved"
+
+kill -TERM "$leaving"
+eventually grep -q 'draining: nothing more is lent' "$leaving_log" || fault "no drain"
+wait "$leaving" || fault "the server ends with $?"
+! grep 'still lent' "$leaving_log" || fault "slabs were not given back"
+pass "a server is told to stop, and ends when all slabs have moved"
+
+eventually is_whole || fault "slabs are without a copy"
+[ "$(number slabs_lost)" = 0 ] || fault "$(number slabs_lost) slabs are lost"
+stop_load moving
+is_kept || fault "what was moved is something else"
+detach
+pass "all that was written is there"
+
+rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
