@@ -128,11 +128,12 @@ def flags_of(options):
     return words
 
 
-def rdmabox(machine, fabric=None, servers=1, serve=None, **flags):
+def rdmabox(machine, fabric=None, servers=1, serve=None, client=None, **flags):
     """One `rdmabox bench` against servers of its own; its JSON.
 
     `flags` are options of rdmabox-bench(1) by name, `serve` those of
-    rdmabox-serve(1) that differ from what is set here.
+    rdmabox-serve(1) that differ from what is set here; `client` is a command that
+    takes the place of `rdmabox bench`.
     """
     program = machine.program("cli", "rdmabox")
     fabric = fabric or machine.fabric
@@ -146,8 +147,9 @@ def rdmabox(machine, fabric=None, servers=1, serve=None, **flags):
     with contextlib.ExitStack() as running:
         addresses = [running.enter_context(machine.server([program, "serve"] + flags_of(lent)))
                      for _ in range(servers)]
-        return machine.client([program, "bench", "--servers", ",".join(addresses),
-                               "--fabric", fabric, "--json", "-"] + flags_of(load))
+        return machine.client((client or [program, "bench"]) +
+                              ["--servers", ",".join(addresses), "--fabric", fabric,
+                               "--json", "-"] + flags_of(load))
 
 
 def bench_has(machine, option):

@@ -56,6 +56,26 @@ question window --threads 1 --block 4096 --device overload || fault "window: exi
 has MB/s 32K 64K
 has MB/s off aimd delay auto
 
+question window --threads 1 --block 4096 --device plain --runtime 0.3 --steady 2 ||
+	fault "window in turns: exit code $?"
+has "of off" 32K 64K
+has "of off" off aimd delay auto
+
+# One request in flight is worth far less than 32, and windows that take turns tell.
+PYTHONPATH=$top/bench python3 - "$build" "$cpu" >"$scratch/out" 2>"$scratch/err" <<'END' ||
+import argparse, sys
+import runner
+build, cpu = sys.argv[1:]
+machine = runner.Machine(argparse.Namespace(
+    build=build, cpus=(cpu, cpu), fabric="soft:tcp", address="127.0.0.1", in_lab=False))
+rates = runner.rdmabox(
+    machine, client=[machine.program("bench", "window_turns"), "--turns", "off,4K"],
+    op="write", pattern="rand", fragment=4096, runtime=1)["mb_per_s"]
+print(rates)
+sys.exit(len(rates) < 2 or sum(rates[1::2]) > sum(rates[::2]) / 2)
+END
+	fault "windows that take turns do not tell 4K from off"
+
 # What --lab takes into its machine runs there.
 "$top/bench/copy_programs" "$build" "$scratch/copy" || fault "copy_programs: exit code $?"
 env -u LD_LIBRARY_PATH "$scratch/copy/cli/rdmabox" --version >"$scratch/out" 2>"$scratch/err" ||
