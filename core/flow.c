@@ -105,28 +105,38 @@ RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 
 /* Those from the front of the list that are of one slab make their first step
  * in one turn of its lock. */
-static void slab_start(struct rbx_piece_list *pieces,
+static void slab_start(struct rbx_flow *flow, struct rbx_piece_list *pieces,
 		       struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
+	bool attention;
 
 	rbx_lock(&slab->lock);
 	do
 		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
 	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
+	attention = rbx_slab_attention(slab);
 	rbx_unlock(&slab->lock);
+	if (attention)
+		flow->ops->wake(flow);
 }
 
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	struct rbx_piece_list todo = { 0 };
+
+	while (pieces->first)
+		slab_start(flow, pieces, &todo);
+	rbx_flow_do(flow, &todo);
+}
+
+void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
+{
 	struct rbx_piece *piece;
 	struct batch batch;
 
 	batch.count = 0;
-	while (pieces->first)
-		slab_start(pieces, &todo);
-	while ((piece = rbx_piece_list_take(&todo))) {
+	while ((piece = rbx_piece_list_take(todo))) {
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end_later(flow, piece);
 		else
@@ -249,4 +259,31 @@ void rbx_flow_parts_done(struct rbx_fragment *list)
 		while (list && rbx_part_of(list)->piece->owner == flow);
 		carry_out(flow, &todo);
 	}
+}
+
+/* ---- Discarding -----------------------------------------------------------*/
+
+void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
+		      uint64_t length_bytes)
+{
+	const struct rbx_volume_map *map = flow->map;
+	uint32_t shift = map->shape.slab_shift;
+	uint64_t end_bytes = offset_bytes + length_bytes;
+	uint64_t first, end;
+
+	RBX_ASSERT(end_bytes <= map->size_bytes);
+	first = (offset_bytes + ((uint64_t)1 << shift) - 1) >> shift;
+	/* The last slab may be longer than the volume. */
+	end = end_bytes == map->size_bytes ? map->slab_count :
+					     end_bytes >> shift;
+	if (first >= end)
+		return;
+	for (; first < end; first++) {
+		struct rbx_slab *slab = &map->slabs[first];
+
+		rbx_lock(&slab->lock);
+		rbx_slab_discard(slab);
+		rbx_unlock(&slab->lock);
+	}
+	flow->ops->wake(flow);
 }

@@ -42,7 +42,8 @@ struct rbx_flow_ops {
 		       struct rbx_fragment *first, struct rbx_fragment *last);
 	/* Has the done() of a fragment called by who polls. */
 	void (*end_later)(struct rbx_flow *flow, struct rbx_fragment *fragment);
-	/* Takes ended pieces of requests, at least one. By who polls. */
+	/* Takes ended pieces of requests, at least one. By who polls. The memory
+	 * of those that say reads_zeros is the host's to fill. */
 	void (*ended)(struct rbx_flow *flow, struct rbx_piece_list *pieces);
 	/* A round of the upkeep is wanted, or a rebuild has ended. Any thread. */
 	void (*wake)(struct rbx_flow *flow);
@@ -78,6 +79,15 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 
 /* Starts pieces that have been aimed at their slabs; the list is empty then. */
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces);
+
+/* Does what steps of slabs have put on the list; it is empty then. Pieces that
+ * have ended are ended by who polls. */
+void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo);
+
+/* Discards the slabs that lie wholly in the range, of a volume whose slabs have
+ * memory on demand: from here on they read as zeros. */
+void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
+		      uint64_t length_bytes);
 
 /* done() of the parts of pieces that rbx_flow_open() or rbx_rebuild_lend() made. */
 void rbx_flow_parts_done(struct rbx_fragment *list);

@@ -30,7 +30,7 @@ enum rbx_piece_kind {
 
 enum rbx_piece_state {
 	RBX_PIECE_IDLE, /* the host's: free, being filled in, or ended */
-	RBX_PIECE_WAITING, /* stands in the queue of its cell */
+	RBX_PIECE_WAITING, /* stands in the queue of its cell, or of its slab */
 	RBX_PIECE_READING, /* one part is to be sent or is under way */
 	RBX_PIECE_WRITING, /* parts are to be sent or are under way */
 };
@@ -68,6 +68,7 @@ struct rbx_piece {
 	uint8_t written_mask; /* writes that succeeded */
 	uint8_t tried_mask; /* replicas whose data did not match */
 	uint8_t state; /* enum rbx_piece_state */
+	bool reads_zeros; /* it has ended well: its memory is to be filled */
 	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
 	uint64_t granules; /* of its cell, as a mask */
 

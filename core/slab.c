@@ -25,6 +25,7 @@ void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 	rbx_lock_init(&slab->lock);
 	slab->shape = shape;
 	slab->index = index;
+	slab->blank = shape->on_demand;
 	slab->cells = cells;
 	slab->checksums = checksums;
 }
@@ -45,7 +46,8 @@ static inline void piece_move(struct rbx_piece *piece,
 	static const uint8_t legal[] = {
 		[RBX_PIECE_IDLE] = FROM(IDLE) | FROM(WAITING) | FROM(READING) |
 				   FROM(WRITING),
-		[RBX_PIECE_WAITING] = FROM(IDLE) | FROM(READING),
+		[RBX_PIECE_WAITING] = FROM(IDLE) | FROM(WAITING) |
+				      FROM(READING),
 		[RBX_PIECE_READING] = FROM(IDLE) | FROM(WAITING) | FROM(READING),
 		[RBX_PIECE_WRITING] = FROM(IDLE) | FROM(WAITING) | FROM(READING),
 	};
@@ -142,22 +144,47 @@ static inline int choose_source(const struct rbx_slab *slab,
 	return __builtin_ctz(candidates);
 }
 
+/* No replica can be read: of a blank slab there is none, and need not be. */
+RBX_RARE static void read_without_source(const struct rbx_slab *slab,
+					 struct rbx_piece *piece,
+					 struct rbx_piece_list *todo)
+{
+	piece->reads_zeros = slab->blank && piece->kind == RBX_PIECE_READ;
+	piece_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
+}
+
 static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
 			      struct rbx_piece_list *todo)
 {
 	int source = choose_source(slab, piece);
 
 	if (source < 0)
-		piece_end(piece, -EIO, todo);
+		read_without_source(slab, piece, todo);
 	else
 		piece_send_read(slab, piece, (uint32_t)source, todo);
+}
+
+/* The first writes of a blank slab wait until there is memory for them, without
+ * granules, so that they wait for nothing else. */
+RBX_RARE static void write_without_replica(struct rbx_slab *slab,
+					   struct rbx_piece *piece,
+					   struct rbx_piece_list *todo)
+{
+	if (!slab->blank) {
+		piece_end(piece, -EIO, todo);
+		return;
+	}
+	rbx_cell_give(piece);
+	piece_move(piece, RBX_PIECE_WAITING);
+	rbx_piece_list_add(&slab->waiting, piece);
+	slab->attention = true;
 }
 
 static inline void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
 			       struct rbx_piece_list *todo)
 {
 	if (!slab->read_mask)
-		piece_end(piece, -EIO, todo);
+		write_without_replica(slab, piece, todo);
 	else
 		piece_send_write(slab, piece, slab->write_mask, todo);
 }
@@ -217,6 +244,7 @@ void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
 	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->cell);
 	RBX_DEBUG_ASSERT(piece->length_bytes > 0);
 	piece->status = 0;
+	piece->reads_zeros = false;
 	piece->written_mask = 0;
 	piece->tried_mask = 0;
 	if (piece->kind == RBX_PIECE_READ)
@@ -271,8 +299,10 @@ RBX_RARE static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 			       struct rbx_piece_list *todo)
 {
 	uint8_t written = piece->written_mask;
-	bool safe = piece->kind == RBX_PIECE_COPY ? written != 0 :
-						    written & slab->read_mask;
+	/* What was discarded meanwhile was written before that. */
+	bool safe = piece->kind == RBX_PIECE_COPY ?
+			    written != 0 :
+			    written & slab->read_mask || slab->blank;
 	/* Replicas that differ now from what the request's end says: those
 	 * without the write if it succeeds, those with it if not. */
 	uint8_t differ = safe ? piece->send_mask & ~written : written;
@@ -333,4 +363,30 @@ void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
 		write_done(slab, piece, slot, status, todo);
 	if (cell && rbx_cell_has_queue(cell))
 		serve_queue(slab, cell, todo);
+}
+
+void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
+{
+	struct rbx_piece_list waiting = slab->waiting;
+	struct rbx_piece *piece;
+
+	RBX_ASSERT(slab->blank);
+	slab->waiting.first = NULL;
+	slab->blank = false;
+	rbx_slab_masks(slab);
+	slab->blank = !slab->read_mask;
+	RBX_ASSERT(!slab->blank || err);
+	/* What was there before a discard says nothing of what is lent now. */
+	if (!slab->blank && slab->checksums)
+		rbx_port_fill(slab->checksums, 0,
+			      ((size_t)1 << slab->shape->slab_shift) /
+				      RBX_PAGE_BYTES *
+				      sizeof(*slab->checksums));
+	while ((piece = rbx_piece_list_take(&waiting))) {
+		if (slab->blank)
+			piece_end(piece, -ENOSPC, todo);
+		else
+			piece_take(slab, piece, todo);
+	}
+	slab->attention = true;
 }

@@ -38,6 +38,10 @@
  *
  * A lost replica keeps its memory until nothing is under way to it; then the
  * host can give the memory back. So no late write reaches another's slab.
+ *
+ * On demand: a slab that was never written, or was discarded, is
+ * blank. It is all zeros and has no memory: a read of it ends at once, a write
+ * waits until memory is lent. Discarding loses all replicas of a slab.
  */
 #ifndef RBX_SLAB_H
 #define RBX_SLAB_H
@@ -77,6 +81,7 @@ struct rbx_slab_shape {
 	uint32_t replicas; /* wanted */
 	uint32_t slots; /* replicas + 1 */
 	bool checksums;
+	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
 struct rbx_slab {
@@ -92,6 +97,8 @@ struct rbx_slab {
 	uint8_t read_slots[RBX_SLOTS_MAX]; /* the members of read_mask */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	bool attention;
+	bool blank; /* all zeros, and nothing is written to it */
+	struct rbx_piece_list waiting; /* writes of a blank slab */
 	struct rbx_replica replicas[RBX_SLOTS_MAX];
 	/* The rebuild under way, if any. */
 	uint32_t copy_next; /* cell to copy next */
@@ -130,6 +137,7 @@ static inline bool rbx_slab_attention(struct rbx_slab *slab)
 enum rbx_slab_task {
 	RBX_TASK_NONE,
 	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
+	RBX_TASK_LEND, /* borrow LIVE replicas, then rbx_slab_begin() */
 	RBX_TASK_COPY, /* start copies: rbx_slab_copy_next() */
 	RBX_TASK_BORROW, /* borrow memory: rbx_slab_borrow() */
 };
@@ -180,7 +188,20 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
  * replica is live now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
+/* ---- On demand ------------------------------------------------------------*/
+
+/* Of RBX_TASK_LEND, when servers have lent what they will, of a new slab that is
+ * LIVE. The writes that waited start; they end with -ENOSPC where err says that
+ * no server has lent anything. */
+void rbx_slab_begin(struct rbx_slab *slab, int err,
+		    struct rbx_piece_list *todo);
+
+/* Everything in the slab is zeros from here on, and its memory goes back when
+ * what is under way to it has ended. */
+void rbx_slab_discard(struct rbx_slab *slab);
+
 enum rbx_slab_health {
+	RBX_SLAB_BLANK, /* all zeros, and nothing is lent */
 	RBX_SLAB_WHOLE, /* all replicas are live */
 	RBX_SLAB_LACKING, /* a replica is missing or wanted back */
 	RBX_SLAB_REBUILDING, /* the same, and it is being made anew */
@@ -197,6 +218,9 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 
 /* Of a replica that is written to; else it does nothing. */
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
+
+/* Sets what follows from the states of the replicas. */
+void rbx_slab_masks(struct rbx_slab *slab);
 
 /* The slot being rebuilt, or -1. */
 int rbx_slab_target(const struct rbx_slab *slab);

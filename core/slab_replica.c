@@ -33,15 +33,23 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		[RBX_REPLICA_LOST] = TO(EMPTY),
 	};
 	struct rbx_replica *replica = &slab->replicas[slot];
-	uint32_t i;
 
 	RBX_ASSERT(slot < slab->shape->slots);
 	RBX_ASSERT(legal[replica->state] >> state & 1);
 	replica->state = (uint8_t)state;
 	slab->attention = true;
+	rbx_slab_masks(slab);
+}
+
+void rbx_slab_masks(struct rbx_slab *slab)
+{
+	uint32_t i;
+
 	slab->read_mask = 0;
 	slab->write_mask = 0;
 	slab->read_count = 0;
+	if (slab->blank) /* what is lent is not in use before all of it is */
+		return;
 	for (i = 0; i < slab->shape->slots; i++) {
 		uint32_t bit = 1u << slab->replicas[i].state;
 
@@ -101,6 +109,13 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 {
 	if (find_drained(slab) >= 0)
 		return RBX_TASK_GIVE_BACK;
+	/* Not before all of what was discarded has ended: then nothing of it
+	 * meets what is lent now. */
+	if (slab->blank)
+		return slab->waiting.first && !slab->copies_count &&
+				       !rbx_slab_servers(slab) ?
+			       RBX_TASK_LEND :
+			       RBX_TASK_NONE;
 	if (rbx_slab_target(slab) >= 0)
 		return slab->copies_count ? RBX_TASK_NONE : RBX_TASK_COPY;
 	if (!slab->read_mask || slab->copies_count ||
@@ -132,6 +147,20 @@ void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 	rbx_slab_move(slab, slot, state);
 	slab->copy_next = 0;
 	slab->copied_count = 0;
+	if (slab->blank && state == RBX_REPLICA_REBUILDING)
+		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
+}
+
+/* A copy that is being made ends with its target. */
+void rbx_slab_discard(struct rbx_slab *slab)
+{
+	uint32_t slot;
+
+	RBX_ASSERT(slab->shape->on_demand);
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		rbx_slab_lose(slab, slot);
+	slab->blank = true;
+	slab->attention = true;
 }
 
 void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot)
@@ -283,6 +312,8 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
 
 enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab)
 {
+	if (slab->blank)
+		return RBX_SLAB_BLANK;
 	if (!slab->read_mask)
 		return RBX_SLAB_DEAD;
 	if (count(slab, RBX_REPLICA_LIVE) == slab->shape->replicas)

@@ -117,6 +117,7 @@ static void slabs_count(struct rbx_upkeep *upkeep, struct rbx_census *census)
 	for (i = 0; i < map->slab_count; i++) {
 		enum rbx_slab_health health = health_of(&map->slabs[i]);
 
+		census->blank += health == RBX_SLAB_BLANK;
 		census->whole += health == RBX_SLAB_WHOLE;
 		census->lacking += health == RBX_SLAB_LACKING ||
 				   health == RBX_SLAB_REBUILDING;
@@ -166,6 +167,22 @@ static int replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	return 0;
 }
 
+/* The first writes of a blank slab wait. One replica is enough for them to begin;
+ * the others are made like those that were lost. */
+static void lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t replica, replicas = upkeep->flow->map->shape.replicas;
+	struct rbx_piece_list todo = { 0 };
+	int err = 0;
+
+	for (replica = 0; replica < replicas && !err; replica++)
+		err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE);
+	rbx_lock(&slab->lock);
+	rbx_slab_begin(slab, err, &todo);
+	rbx_unlock(&slab->lock);
+	rbx_flow_do(upkeep->flow, &todo);
+}
+
 /* 0, or why the slab stays without a replica. */
 static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
@@ -186,6 +203,9 @@ static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 			err = replace(upkeep, slab);
 			if (err)
 				return err;
+			break;
+		case RBX_TASK_LEND:
+			lend(upkeep, slab);
 			break;
 		case RBX_TASK_COPY:
 			if (!rbx_rebuild_is_under_way(upkeep->flow))
@@ -245,6 +265,8 @@ int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep)
 	uint32_t i, replica;
 	int err = 0;
 
+	if (map->shape.on_demand)
+		return 0;
 	for (i = 0; i < map->slab_count && !err; i++)
 		for (replica = 0; replica < map->shape.replicas && !err;
 		     replica++)

@@ -8,7 +8,8 @@
  * rbx_slab_task() says.
  *
  *	rbx_upkeep_init, servers are connected, rbx_flow_open
- *	rbx_upkeep_borrow_all      a volume that is open has its memory
+ *	rbx_upkeep_borrow_all      a volume that is open has its memory, or has
+ *	                           each slab's with its first write
  *	rbx_upkeep_round           by the keeper, whenever it is woken
  *	...the last request has ended, the keeper is stopped:
  *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_return
@@ -110,7 +111,8 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 
 /* ---- Open, rounds, close: all of it blocks ----------------------------------*/
 
-/* Borrows all replicas of all slabs; 0, or why a server lends no more. */
+/* Borrows all replicas of all slabs, unless they are lent on demand; 0, or why a
+ * server lends no more. */
 int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);
 
 /* Returns whether another round is to be made in RBX_UPKEEP_RETRY_MS, even if
@@ -126,6 +128,7 @@ void rbx_upkeep_return(struct rbx_upkeep *upkeep);
 
 struct rbx_census {
 	uint32_t slabs;
+	uint32_t blank; /* never written, or discarded: nothing is lent */
 	uint32_t whole; /* with all replicas */
 	uint32_t lacking; /* those being rebuilt among them */
 	uint32_t rebuilding;

@@ -77,6 +77,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.replicas = shape->replicas;
 	map->shape.slots = shape->replicas + 1;
 	map->shape.checksums = shape->checksums;
+	map->shape.on_demand = shape->on_demand;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->slabs = (struct rbx_slab *)(map + 1);

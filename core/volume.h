@@ -22,6 +22,7 @@ struct rbx_volume_shape {
 	uint32_t fragment_bytes; /* a power of two: longest piece */
 	uint32_t replicas;
 	bool checksums;
+	bool on_demand; /* slabs have memory from their first write on */
 };
 
 struct rbx_volume_map {

@@ -44,6 +44,7 @@
 #define rbx_trace_task(task)                                   \
 	__print_symbolic(task, { RBX_TASK_NONE, "none" },      \
 			 { RBX_TASK_GIVE_BACK, "give_back" },  \
+			 { RBX_TASK_LEND, "lend" },            \
 			 { RBX_TASK_COPY, "copy" },            \
 			 { RBX_TASK_BORROW, "borrow" })
 
@@ -57,6 +58,7 @@ TRACE_DEFINE_ENUM(RBX_PEER_RESUMING);
 TRACE_DEFINE_ENUM(RBX_PEER_DOWN);
 TRACE_DEFINE_ENUM(RBX_TASK_NONE);
 TRACE_DEFINE_ENUM(RBX_TASK_GIVE_BACK);
+TRACE_DEFINE_ENUM(RBX_TASK_LEND);
 TRACE_DEFINE_ENUM(RBX_TASK_COPY);
 TRACE_DEFINE_ENUM(RBX_TASK_BORROW);
 

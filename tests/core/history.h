@@ -3,7 +3,7 @@
  * history.h - what a read of a volume may return, given all writes.
  *
  * The volume is seen in units of 64 bytes, each filled with the number of the
- * write that wrote it last; 0 is never written. Requests that are outstanding
+ * write that wrote it last; 0 is never written, or discarded since. Requests that are outstanding
  * together have no order, so a read may return a unit of any write that covers
  * it and that began before the read ended, unless another write of that unit
  * began after the first one had ended and was acknowledged before the read
@@ -36,6 +36,7 @@ struct history {
 	struct history_write *writes;
 	uint32_t unit_count;
 	uint64_t *floors; /* latest begin of the unit's acknowledged writes */
+	uint64_t *zero_ends; /* when the unit was last discarded; 0: never */
 };
 
 static inline void history_init(struct history *history, uint64_t size_bytes)
@@ -45,13 +46,15 @@ static inline void history_init(struct history *history, uint64_t size_bytes)
 	history->unit_count = (uint32_t)(size_bytes / HISTORY_UNIT_BYTES);
 	history->writes = calloc(HISTORY_WRITES_MAX, sizeof(*history->writes));
 	history->floors = calloc(history->unit_count, sizeof(*history->floors));
-	history->writes[0].unit_count = history->unit_count;
+	history->zero_ends =
+		calloc(history->unit_count, sizeof(*history->zero_ends));
 }
 
 static inline void history_free(struct history *history)
 {
 	free(history->writes);
 	free(history->floors);
+	free(history->zero_ends);
 }
 
 /* Fills buf, of whole units, with the number of the new write. */
@@ -94,6 +97,20 @@ static inline void history_write_end(struct history *history, uint32_t number,
 	}
 }
 
+/* A write of zeros that has ended at once. */
+static inline void history_discard(struct history *history, uint64_t offset,
+				   uint32_t length)
+{
+	uint32_t unit = (uint32_t)(offset / HISTORY_UNIT_BYTES);
+	uint32_t end = unit + length / HISTORY_UNIT_BYTES;
+
+	for (; unit < end; unit++) {
+		history->floors[unit] = history->now;
+		history->zero_ends[unit] = history->now;
+	}
+	history->now++;
+}
+
 /* floors: one for each unit of the read, kept by the reader. */
 static inline void history_read_begin(const struct history *history,
 				      uint64_t offset, uint32_t length,
@@ -110,6 +127,8 @@ static inline bool history_number_is_legal(const struct history *history,
 {
 	const struct history_write *write = &history->writes[number];
 
+	if (number == 0)
+		return history->zero_ends[unit] >= floor;
 	return number < history->write_count &&
 	       unit - write->first_unit < write->unit_count &&
 	       write->end >= floor;

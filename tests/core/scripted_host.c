@@ -226,13 +226,15 @@ uint32_t host_ended(struct host *host, int32_t status)
 	return count;
 }
 
-struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
+static struct host *make(uint32_t slabs, uint32_t replicas, uint32_t servers,
+			 bool on_demand)
 {
 	const struct rbx_volume_shape shape = {
 		.size_bytes = slabs * HOST_SLAB_BYTES,
 		.slab_bytes = HOST_SLAB_BYTES,
 		.fragment_bytes = HOST_CELL_BYTES,
 		.replicas = replicas,
+		.on_demand = on_demand,
 	};
 	struct host *host = calloc(1, sizeof(*host));
 	uint32_t i;
@@ -248,6 +250,17 @@ struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
 				 calloc(1, rbx_piece_size(replicas + 1)),
 				 (uintptr_t)malloc(HOST_CELL_BYTES));
 	return host;
+}
+
+struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
+{
+	return make(slabs, replicas, servers, false);
+}
+
+struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
+				 uint32_t servers)
+{
+	return make(slabs, replicas, servers, true);
 }
 
 void host_free(struct host *host)

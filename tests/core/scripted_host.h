@@ -57,6 +57,9 @@ struct host {
 
 /* A volume of so many slabs on the first servers; nothing is borrowed yet. */
 struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers);
+/* The same with memory on demand. */
+struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
+				 uint32_t servers);
 /* Abandons, lets all end, gives all back; nothing stays lent by a server that is
  * not down. */
 void host_free(struct host *host);

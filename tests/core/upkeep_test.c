@@ -349,6 +349,126 @@ static void loan_of_a_server_that_died_is_not_owed(void **state)
 	host_free(host);
 }
 
+/* ---- On demand ----------------------------------------------------------------*/
+
+static void on_demand_write_waits_until_memory_is_lent(void **state)
+{
+	struct host *host = host_make_on_demand(2, 2, 2);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(census_of(host).blank, 2);
+	write_cell(host, 6);
+	assert_int_equal(host->wakes_count, 1);
+	assert_false(host_poll(host));
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(census_of(host).whole, 1);
+	assert_int_equal(census_of(host).blank, 1);
+	assert_string_equal(host->news, "");
+	assert_cell(host, 6);
+	host_free(host);
+}
+
+static void on_demand_one_server_lends_the_rest_is_repaired(void **state)
+{
+	struct host *host = host_make_on_demand(1, 2, 2);
+
+	(void)state;
+	host->servers[1].refuse = -EDQUOT;
+	write_cell(host, 7);
+	assert_true(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_string_equal(host->news, "T");
+	host->servers[1].refuse = 0;
+	assert_false(host_settle(host));
+	assert_int_equal(census_of(host).whole, 1);
+	host_server_dies(host, 0);
+	assert_cell(host, 7);
+	host_free(host);
+}
+
+static void on_demand_nobody_lends_the_writes_fail(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 1);
+
+	(void)state;
+	host->servers[0].refuse = -ENOSPC;
+	write_cell(host, 8);
+	write_cell(host, 9);
+	assert_false(host_settle(host));
+	host_poll(host);
+	assert_int_equal(host_ended(host, -ENOSPC), 2);
+	host->servers[0].refuse = 0;
+	write_cell(host, 9);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_cell(host, 9);
+	host_free(host);
+}
+
+/* What is under way to memory keeps it; what is written later has other memory. */
+static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 2);
+
+	(void)state;
+	write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	write_cell(host, 2);
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
+	host_start(host, RBX_PIECE_WRITE, HOST_CELL_BYTES, out, 512);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
+			 1);
+	assert_null(host->ended.first);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 2);
+	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
+			 1);
+	assert_cell(host, 0);
+	host_free(host);
+}
+
+static void discard_in_mid_rebuild_ends_it(void **state)
+{
+	struct host *host = host_make_on_demand(1, 2, 3);
+
+	(void)state;
+	write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
+	assert_false(host_settle(host));
+	assert_false(rbx_rebuild_is_under_way(&host->flow));
+	assert_int_equal(census_of(host).blank, 1);
+	host_start(host, RBX_PIECE_READ, 0, in, 512);
+	host_poll(host);
+	assert_true(rbx_piece_of(host->ended.first)->reads_zeros);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+static void discard_of_a_part_of_a_slab_changes_nothing(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 1);
+
+	(void)state;
+	write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host->wakes_count = 0;
+	rbx_flow_discard(&host->flow, 1, 2 * HOST_SLAB_BYTES - 2);
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES - 1);
+	assert_int_equal(host->wakes_count, 0);
+	assert_cell(host, 1);
+	host_free(host);
+}
+
 /* ---- The end ------------------------------------------------------------------*/
 
 static void close_in_mid_rebuild_gives_all_back(void **state)
@@ -390,6 +510,14 @@ int main(void)
 		cmocka_unit_test(loan_not_heard_of_is_given_back_later),
 		cmocka_unit_test(loan_refused_by_its_server_is_not_owed),
 		cmocka_unit_test(loan_of_a_server_that_died_is_not_owed),
+		cmocka_unit_test(on_demand_write_waits_until_memory_is_lent),
+		cmocka_unit_test(
+			on_demand_one_server_lends_the_rest_is_repaired),
+		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
+		cmocka_unit_test(
+			discard_with_a_write_under_way_gives_back_when_it_ended),
+		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
+		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
 		cmocka_unit_test(close_in_mid_rebuild_gives_all_back),
 	};
 

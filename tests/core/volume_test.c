@@ -168,6 +168,80 @@ static void volume_evicted_slabs_move_while_requests_go_on(void **state)
 	assert_true(rebuilt_count > seeds_count);
 }
 
+static uint32_t lent_count(const struct world *world)
+{
+	uint32_t i, area, n = 0;
+
+	for (i = 0; i < world->server_count; i++)
+		for (area = 0; area < WORLD_AREAS; area++)
+			n += world->servers[i].keys[area] != 0;
+	return n;
+}
+
+static void volume_on_demand_discards_read_as_zeros(void **state)
+{
+	uint64_t seed, rebuilt_count = 0, blank_count = 0;
+
+	(void)state;
+	for (seed = 0; seed < seeds_count; seed++) {
+		uint32_t replicas = 1 + (uint32_t)seed % 3, i;
+		struct world world;
+
+		world_open(&world, &(struct world_options){
+					   .seed = seed,
+					   .slabs = 3,
+					   .replicas = replicas,
+					   .servers = 5,
+					   .checksums = seed / 3 % 2,
+					   .on_demand = true,
+				   });
+		assert_int_equal(lent_count(&world), 0);
+		for (i = 0; i < 60; i++) {
+			live(&world, 15, 5);
+			world_discard(&world,
+				      rbx_random_below(&world.random, 3));
+		}
+		live(&world, 100, 0);
+		world_settle(&world);
+		world_judge(&world);
+		for (i = 0; i < 3; i++)
+			blank_count += world.map->slabs[i].blank;
+		assert_int_equal(whole_count(&world) * replicas,
+				 lent_count(&world));
+		assert_int_equal(world.failed_count, 0);
+		rebuilt_count += world.rebuilt_count;
+		world_close(&world);
+	}
+	assert_true(rebuilt_count > 0 && blank_count > 0);
+}
+
+static void volume_on_demand_server_dies_nothing_is_lost(void **state)
+{
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 0; seed < seeds_count; seed++) {
+		struct world world;
+
+		world_open(&world, &(struct world_options){
+					   .seed = seed,
+					   .slabs = 3,
+					   .replicas = 2,
+					   .servers = 4,
+					   .checksums = seed % 2,
+					   .on_demand = true,
+				   });
+		live(&world, (uint32_t)seed % 100, 0);
+		world_server_down(&world, (uint32_t)seed % 4);
+		world_discard(&world, (uint32_t)seed % 3);
+		live(&world, 300, 0);
+		world_settle(&world);
+		world_judge(&world);
+		assert_int_equal(world.failed_count, 0);
+		world_close(&world);
+	}
+}
+
 static void volume_all_replicas_lost_fails_at_once(void **state)
 {
 	struct world world;
@@ -432,6 +506,8 @@ int main(int argc, char **argv)
 			volume_parts_fail_acknowledged_writes_are_kept),
 		cmocka_unit_test(
 			volume_evicted_slabs_move_while_requests_go_on),
+		cmocka_unit_test(volume_on_demand_discards_read_as_zeros),
+		cmocka_unit_test(volume_on_demand_server_dies_nothing_is_lost),
 		cmocka_unit_test(volume_all_replicas_lost_fails_at_once),
 		cmocka_unit_test(volume_added_server_takes_missing_replicas),
 		cmocka_unit_test(

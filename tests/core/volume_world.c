@@ -97,6 +97,14 @@ void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 					   slab->replicas[slot].loan.slab_id));
 }
 
+void world_discard(struct world *world, uint32_t slab_index)
+{
+	rbx_slab_discard(&world->map->slabs[slab_index]);
+	history_discard(&world->history,
+			(uint64_t)slab_index * WORLD_SLAB_BYTES,
+			WORLD_SLAB_BYTES);
+}
+
 /* ---- The network ----------------------------------------------------------*/
 
 /* A read or write of the server's memory; late ones must not exist. */
@@ -176,6 +184,8 @@ static void piece_ended(struct world *world, struct rbx_piece *piece)
 	world->failed_local_count += piece->status == -ENOMEM;
 	assert_true(piece->status == 0 || piece->status == -EIO ||
 		    piece->status == -ENOMEM);
+	if (piece->reads_zeros)
+		memset(own->buf, 0, piece->length_bytes);
 	if (piece->kind == RBX_PIECE_WRITE)
 		history_write_end(&world->history, own->write_number,
 				  piece->status == 0);
@@ -269,7 +279,8 @@ bool world_step(struct world *world)
 	return true;
 }
 
-static bool tend_borrow(struct world *world, struct rbx_slab *slab)
+static bool tend_borrow(struct world *world, struct rbx_slab *slab,
+			enum rbx_replica_state state)
 {
 	struct rbx_loan loan;
 	uint32_t slot;
@@ -283,7 +294,24 @@ static bool tend_borrow(struct world *world, struct rbx_slab *slab)
 		rbx_slab_refused(slab, slot);
 		return false;
 	}
-	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_REBUILDING);
+	rbx_slab_lent(slab, slot, &loan, state);
+	return true;
+}
+
+/* A discard comes while memory is borrowed, sometimes. */
+static bool tend_lend(struct world *world, struct rbx_slab *slab)
+{
+	struct rbx_piece_list todo = { 0 };
+	bool lent = true;
+	uint32_t i;
+
+	for (i = 0; i < world->map->shape.replicas && lent; i++) {
+		lent = tend_borrow(world, slab, RBX_REPLICA_LIVE);
+		if (chance(world, 100))
+			world_discard(world, slab->index);
+	}
+	rbx_slab_begin(slab, lent ? 0 : -ENOSPC, &todo);
+	todo_do(world, &todo);
 	return true;
 }
 
@@ -321,7 +349,9 @@ bool world_tend(struct world *world, uint32_t index)
 		server_take_back(world, server, &loan);
 		return true;
 	case RBX_TASK_BORROW:
-		return tend_borrow(world, slab);
+		return tend_borrow(world, slab, RBX_REPLICA_REBUILDING);
+	case RBX_TASK_LEND:
+		return tend_lend(world, slab);
 	case RBX_TASK_COPY:
 		return tend_copy(world, slab);
 	case RBX_TASK_NONE:
@@ -378,6 +408,7 @@ void world_open(struct world *world, const struct world_options *options)
 		.fragment_bytes = WORLD_CELL_BYTES,
 		.replicas = options->replicas,
 		.checksums = options->checksums,
+		.on_demand = options->on_demand,
 	};
 	uint32_t i;
 
@@ -401,7 +432,8 @@ void world_open(struct world *world, const struct world_options *options)
 		own->floors = calloc(WORLD_CELL_BYTES / HISTORY_UNIT_BYTES,
 				     sizeof(*own->floors));
 	}
-	slabs_lend(world);
+	if (!options->on_demand)
+		slabs_lend(world);
 }
 
 void world_close(struct world *world)

@@ -46,6 +46,7 @@ struct world_options {
 	uint32_t replicas;
 	uint32_t servers;
 	bool checksums;
+	bool on_demand;
 };
 
 struct world {
@@ -86,6 +87,7 @@ bool world_tend(struct world *world, uint32_t slab);
 void world_settle(struct world *world);
 void world_server_down(struct world *world, uint32_t server);
 void world_evict(struct world *world, uint32_t slab, uint32_t slot);
+void world_discard(struct world *world, uint32_t slab);
 uint32_t world_server_add(struct world *world);
 
 /* The memory of a replica. */
