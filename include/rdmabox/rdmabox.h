@@ -227,9 +227,14 @@ struct rbx_volume_options {
 	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
 		      void *user);
 	void *user;
+	/* 1: opening borrows nothing. A slab has memory from its first write on,
+	 * which ends with -ENOSPC where no server lends any, until it is
+	 * discarded; while it has none it reads as zeros. */
+	uint32_t on_demand;
 };
 
-/** rbx_volume_options_defaults() - one replica, no checksums, no events. */
+/** rbx_volume_options_defaults() - one replica, all memory borrowed by the open,
+ * no checksums, no events. */
 void rbx_volume_options_defaults(struct rbx_volume_options *options);
 
 /**
@@ -260,6 +265,18 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  */
 int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
 
+/**
+ * rbx_volume_discard() - gives back what nobody will read again.
+ *
+ * Of a volume that was opened on_demand. Slabs that lie wholly in the range read
+ * as zeros from here on, and their memory goes back to its servers once what is
+ * outstanding has ended; parts of slabs stay as they are. A request that is
+ * outstanding meanwhile comes before or after it. Any thread; does not block.
+ * Returns 0, -EINVAL beyond the volume, -EOPNOTSUPP not on_demand.
+ */
+int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
+		       uint64_t length_bytes);
+
 struct rbx_volume_status {
 	uint32_t slabs; /* in all */
 	uint32_t slabs_whole; /* with all replicas live */
@@ -268,6 +285,7 @@ struct rbx_volume_status {
 	uint32_t servers;
 	uint32_t servers_up;
 	uint64_t rebuilt_bytes; /* copied by rebuilds since it was opened */
+	uint32_t slabs_blank; /* of on_demand: zeros, and nothing is borrowed */
 };
 
 void rbx_volume_status(struct rbx_volume *volume,

@@ -38,10 +38,27 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 	rbx_poller_end(rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
 }
 
+/* What was read where no server has lent anything. */
+static void fill_zeros(const struct rbx_piece_list *pieces)
+{
+	const struct rbx_node *node;
+
+	for (node = pieces->first; node; node = node->next) {
+		const struct rbx_piece *piece =
+			RBX_CONTAINER_OF(node, const struct rbx_piece, node);
+
+		if (piece->reads_zeros)
+			memset((void *)(uintptr_t)piece->local_addr, 0,
+			       piece->length_bytes);
+	}
+}
+
 static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	struct rbx_volume *volume = rbx_volume_of_flow(flow);
 
+	if (flow->map->shape.on_demand)
+		fill_zeros(pieces);
 	if (rbx_join(volume->ctx, &flow->pool, pieces))
 		rbx_volume_fence_look(volume);
 }

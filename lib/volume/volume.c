@@ -3,9 +3,10 @@
  * volume.c - opens and closes a volume, adds servers, tells its status.
  *
  * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory. What
- * fails on the way undoes all that was done. Closing waits for the requests,
- * stops the keeper, lets the copies of a rebuild run out, and gives all back.
+ * every slab before it returns: a volume that is open has its memory, unless it
+ * is to have it on demand. What fails on the way undoes all that was done.
+ * Closing waits for the requests, stops the keeper, lets the copies of a rebuild
+ * run out, and gives all back.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -119,6 +120,7 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
 		.checksums = volume->options.checksums,
+		.on_demand = volume->options.on_demand,
 	};
 	if (!rbx_volume_shape_check(shape))
 		return 0;
@@ -254,6 +256,25 @@ out_unlock:
 	return err;
 }
 
+int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
+		       uint64_t length_bytes)
+{
+	uint64_t size_bytes;
+
+	if (!volume)
+		return rbx_error(-EINVAL, "a volume is wanted");
+	size_bytes = volume->flow.map->size_bytes;
+	if (offset > size_bytes || length_bytes > size_bytes - offset)
+		return rbx_error(-EINVAL, "%llu bytes at %llu are beyond the volume's %llu bytes",
+				 (unsigned long long)length_bytes,
+				 (unsigned long long)offset,
+				 (unsigned long long)size_bytes);
+	if (!volume->options.on_demand)
+		return rbx_error(-EOPNOTSUPP, "the volume was not opened with on_demand, so it keeps its memory");
+	rbx_flow_discard(&volume->flow, offset, length_bytes);
+	return 0;
+}
+
 void rbx_volume_status(struct rbx_volume *volume,
 		       struct rbx_volume_status *status)
 {
@@ -267,6 +288,7 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.slabs_whole = census.whole,
 		.slabs_rebuilding = census.rebuilding,
 		.slabs_lost = census.dead,
+		.slabs_blank = census.blank,
 		.rebuilt_bytes =
 			RBX_LOAD_RELAXED(&volume->flow.rebuild.copied_bytes),
 	};
