@@ -62,7 +62,8 @@ static void command_fill(struct request *rq)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
 
-	sg_init_table(command->sg, RBX_DISK_SEGMENTS);
+	/* Not all of them: that would clear 1 KiB for a page. */
+	sg_init_table(command->sg, blk_rq_nr_phys_segments(rq));
 	command->io = (struct rbx_io){
 		.op = op_is_write(req_op(rq)) ? RBX_IO_WRITE : RBX_IO_READ,
 		.urgent = req_op(rq) == REQ_OP_READ, /* somebody waits for it */
