@@ -159,6 +159,10 @@ machine_qemu()
 		append+=" kfence.sample_interval=100"
 		# Less than two minutes, which is more than a test may take.
 		append+=" sysctl.kernel.hung_task_timeout_secs=30"
+		# The first memory group would patch the allocator's code while
+		# other CPUs run it, which multi-threaded emulation may get wrong
+		# ("Oops: int3" in kmem_cache_alloc).
+		append+=" cgroup.memory=nokmem"
 	fi
 	qemu+=(-append "$append")
 	qemu_share root "$lab_dir/root" ,readonly=on
