@@ -49,6 +49,7 @@ static const struct {
 	{ "mode", true }, { "size", false },
 	{ "replicas", false }, { "queue_pairs", false },
 	{ "peer_timeout_ms", false }, { "insecure", false },
+	{ "backup", true }, { "backup_buffer", false },
 	{ "servers_up", false }, { "slabs", false },
 	{ "slabs_whole", false }, { "slabs_rebuilding", false },
 	{ "slabs_lost", false }, { "rebuilt_bytes", false },
@@ -59,6 +60,9 @@ static const struct {
 	{ "inflight_bytes_max", false }, { "completions", false },
 	{ "polls", false }, { "empty_polls", false },
 	{ "arms", false }, { "wakeups", false },
+	{ "backup_writes", false }, { "backup_reads", false },
+	{ "backup_waits", false }, { "backup_errors", false },
+	{ "backup_lag_bytes", false },
 };
 
 #define SHOWN_COUNT (sizeof(shown) / sizeof(shown[0]))

@@ -26,7 +26,9 @@ static struct {
 	char servers[PAGE_VALUE_MAX];
 	char mode[16];
 	char secret_file[PATH_MAX];
+	char backup[PATH_MAX];
 	uint64_t size_bytes;
+	uint64_t backup_buffer_bytes;
 	uint32_t replicas;
 	uint32_t queue_pairs;
 	uint32_t peer_timeout_ms;
@@ -38,6 +40,7 @@ static struct {
 	.replicas = 1,
 	.queue_pairs = 1,
 	.peer_timeout_ms = 5000,
+	.backup_buffer_bytes = 16 << 20,
 };
 
 static const struct cli_option attach_options[] = {
@@ -62,6 +65,13 @@ static const struct cli_option attach_options[] = {
 	  cli_set_text, wanted.secret_file, .max = sizeof(wanted.secret_file) },
 	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
 	  .field = &wanted.insecure },
+	{ "backup", "DEVICE", "a disk behind it, for the case that all servers\n"
+			      "of a page are lost",
+	  cli_set_text, wanted.backup, .max = sizeof(wanted.backup) },
+	{ "backup-buffer", "SIZE", "memory for what the disk has yet to be\n"
+				   "written (default: 16M)",
+	  cli_set_size, &wanted.backup_buffer_bytes, .min = 128 << 10,
+	  .max = 1 << 30 },
 	{ "swap", NULL, "make the device swap, and use it", cli_set_flag,
 	  .field = &wanted.swap },
 };
@@ -70,7 +80,8 @@ static const struct cli_command attach_command = {
 	.name = "page attach",
 	.purpose = "Attaches other machines' memory as a block device.",
 	.usage = "--servers IP:PORT[,IP:PORT...] --size SIZE\n"
-		 "                    [--secret-file F | --insecure] [--swap] [OPTION...]",
+		 "                    [--secret-file F | --insecure] [--swap] [--backup DEVICE]\n"
+		 "                    [OPTION...]",
 	.options = attach_options,
 	.options_count = sizeof(attach_options) / sizeof(attach_options[0]),
 };
@@ -155,6 +166,11 @@ static int options_write(void)
 		err = number_write("peer_timeout_ms", wanted.peer_timeout_ms);
 	if (!err)
 		err = number_write("insecure", wanted.insecure);
+	if (!err)
+		err = number_write("backup_buffer", wanted.backup_buffer_bytes);
+	if (!err && *wanted.backup)
+		err = page_write(wanted.name, "backup", wanted.backup,
+				 strlen(wanted.backup));
 	if (err)
 		cli_fail(&attach_command, "cannot set up the volume: %s",
 			 strerror(-err));
@@ -187,6 +203,17 @@ static const char *attach_sentence(int err)
 		return "a server is named twice";
 	case -EMEDIUMTYPE:
 		return "the servers lend slabs of different sizes; start them with the same --slab";
+	case -ENOENT:
+	case -ENXIO:
+		return "there is no such --backup device";
+	case -ENOTBLK:
+		return "the --backup is no block device";
+	case -EBUSY:
+		return "the --backup device is in use";
+	case -EROFS:
+		return "the --backup device cannot be written to";
+	case -EFBIG:
+		return "the --backup device is smaller than --size";
 	case -EINVAL:
 		return "the kernel does not take these options; its log (dmesg) says which";
 	default:

@@ -4,8 +4,9 @@
  *
  * A disk is allocated with its limits, or they are set on its queue afterwards.
  * Which of the two it is shows by BLK_FEAT_STABLE_WRITES: where there are features
- * of a queue, they are part of the limits. And a disk is opened as a disk or as a
- * block device, which shows by BLK_OPEN_READ.
+ * of a queue, they are part of the limits. A disk is opened as a disk or as a
+ * block device, which shows by BLK_OPEN_READ; and who opens another one gets a file
+ * or a block device.
  */
 #ifndef RBX_KERNEL_COMPAT_H
 #define RBX_KERNEL_COMPAT_H
@@ -18,16 +19,56 @@ int rbx_disk_may_open(struct gendisk *disk);
 
 #ifdef BLK_OPEN_READ
 
-static int rbx_disk_open(struct gendisk *disk, blk_mode_t mode)
+static inline int rbx_disk_open(struct gendisk *disk, blk_mode_t mode)
 {
 	return rbx_disk_may_open(disk);
 }
 
 #else
 
-static int rbx_disk_open(struct block_device *device, fmode_t mode)
+static inline int rbx_disk_open(struct block_device *device, fmode_t mode)
 {
 	return rbx_disk_may_open(device->bd_disk);
+}
+
+#endif
+
+/* Another block device, opened to read and write by us alone. */
+struct rbx_claim {
+	struct block_device *device;
+	struct file *file; /* where there is one */
+};
+
+#ifdef BLK_OPEN_READ
+
+static inline int rbx_claim_open(struct rbx_claim *claim, const char *path)
+{
+	claim->file = bdev_file_open_by_path(
+		path, BLK_OPEN_READ | BLK_OPEN_WRITE, claim, NULL);
+	if (IS_ERR(claim->file))
+		return PTR_ERR(claim->file);
+	claim->device = file_bdev(claim->file);
+	return 0;
+}
+
+static inline void rbx_claim_close(struct rbx_claim *claim)
+{
+	bdev_fput(claim->file);
+}
+
+#else
+
+#define RBX_CLAIM_MODE (FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+
+static inline int rbx_claim_open(struct rbx_claim *claim, const char *path)
+{
+	claim->device = blkdev_get_by_path(path, RBX_CLAIM_MODE, claim);
+	return PTR_ERR_OR_ZERO(claim->device);
+}
+
+static inline void rbx_claim_close(struct rbx_claim *claim)
+{
+	blkdev_put(claim->device, RBX_CLAIM_MODE);
 }
 
 #endif
@@ -36,6 +77,7 @@ struct rbx_disk_limits {
 	u32 block_bytes;
 	u32 request_bytes; /* none crosses a multiple of it, either */
 	u16 segments;
+	u32 dma_alignment; /* a mask of the address of each segment */
 	bool stable_writes; /* pages must not change while they are written */
 };
 
@@ -55,6 +97,7 @@ rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
 		.chunk_sectors = limits->request_bytes >> SECTOR_SHIFT,
 		.max_segments = limits->segments,
 		.max_segment_size = limits->request_bytes,
+		.dma_alignment = limits->dma_alignment,
 	};
 
 	return blk_mq_alloc_disk(tag_set, &queue_limits, user);
@@ -80,6 +123,7 @@ rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
 	blk_queue_chunk_sectors(queue, limits->request_bytes >> SECTOR_SHIFT);
 	blk_queue_max_segments(queue, limits->segments);
 	blk_queue_max_segment_size(queue, limits->request_bytes);
+	blk_queue_dma_alignment(queue, (int)limits->dma_alignment);
 	blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
 	if (limits->stable_writes)
 		blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);

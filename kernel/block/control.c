@@ -15,7 +15,7 @@
  * cannot be unloaded while there are directories.
  *
  * The numbers of an attached volume are files beside them; of one that is not
- * attached they cannot be read (ENXIO).
+ * attached, or has no backup, they cannot be read (ENXIO).
  */
 #include <linux/configfs.h>
 #include <linux/module.h>
@@ -27,6 +27,7 @@ struct volume_item {
 	struct config_item item;
 	struct mutex lock; /* guards all below */
 	struct rbx_volume_options options; /* its texts are our own */
+	struct rbx_backup_options backup; /* the same */
 	struct rbx_disk *disk; /* NULL: not attached */
 };
 
@@ -62,28 +63,33 @@ static int text_set(struct volume_item *volume, const char **text,
 	return err;
 }
 
-static ssize_t volume_servers_show(struct config_item *item, char *page)
-{
-	struct volume_item *volume = volume_item(item);
-	ssize_t count;
+/* A text that anybody may read. */
+#define TEXT_OPTION(name, field)                                            \
+	static ssize_t volume_##name##_show(struct config_item *item,       \
+					    char *page)                     \
+	{                                                                   \
+		struct volume_item *volume = volume_item(item);             \
+		ssize_t count;                                              \
+									    \
+		mutex_lock(&volume->lock);                                  \
+		count = sysfs_emit(page, "%s\n", volume->field ?: "");      \
+		mutex_unlock(&volume->lock);                                \
+		return count;                                               \
+	}                                                                   \
+	static ssize_t volume_##name##_store(struct config_item *item,      \
+					     const char *page, size_t count) \
+	{                                                                   \
+		struct volume_item *volume = volume_item(item);             \
+		size_t length;                                              \
+		int err = text_set(volume, &volume->field, &length, page,   \
+				   count);                                  \
+									    \
+		return err ? err : (ssize_t)count;                          \
+	}                                                                   \
+	CONFIGFS_ATTR(volume_, name)
 
-	mutex_lock(&volume->lock);
-	count = sysfs_emit(page, "%s\n", volume->options.servers ?: "");
-	mutex_unlock(&volume->lock);
-	return count;
-}
-
-static ssize_t volume_servers_store(struct config_item *item, const char *page,
-				    size_t count)
-{
-	struct volume_item *volume = volume_item(item);
-	size_t length;
-	int err = text_set(volume, &volume->options.servers, &length, page,
-			   count);
-
-	return err ? err : (ssize_t)count;
-}
-CONFIGFS_ATTR(volume_, servers);
+TEXT_OPTION(servers, options.servers);
+TEXT_OPTION(backup, backup.device);
 
 static ssize_t volume_secret_store(struct config_item *item, const char *page,
 				   size_t count)
@@ -128,7 +134,7 @@ CONFIGFS_ATTR(volume_, mode);
 	{                                                                     \
 		return sysfs_emit(page, "%llu\n",                             \
 				  (u64)READ_ONCE(                             \
-					  volume_item(item)->options.field)); \
+					  volume_item(item)->field));         \
 	}                                                                     \
 	static ssize_t volume_##name##_store(struct config_item *item,        \
 					     const char *page, size_t count)  \
@@ -142,7 +148,7 @@ CONFIGFS_ATTR(volume_, mode);
 		mutex_lock(&volume->lock);                                    \
 		err = volume->disk ? -EBUSY : 0;                              \
 		if (!err)                                                     \
-			WRITE_ONCE(volume->options.field, value);             \
+			WRITE_ONCE(volume->field, value);                     \
 		mutex_unlock(&volume->lock);                                  \
 		return err ? err : (ssize_t)count;                            \
 	}                                                                     \
@@ -153,11 +159,12 @@ static int bool_parse(const char *page, unsigned int base, bool *value)
 	return kstrtobool(page, value);
 }
 
-NUMBER_OPTION(size, size_bytes, u64, kstrtou64);
-NUMBER_OPTION(replicas, replicas, u32, kstrtou32);
-NUMBER_OPTION(queue_pairs, queue_pairs, u32, kstrtou32);
-NUMBER_OPTION(peer_timeout_ms, peer_timeout_ms, u32, kstrtou32);
-NUMBER_OPTION(insecure, insecure, bool, bool_parse);
+NUMBER_OPTION(size, options.size_bytes, u64, kstrtou64);
+NUMBER_OPTION(replicas, options.replicas, u32, kstrtou32);
+NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
+NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
+NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
+NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 /* ---- Attach and detach ------------------------------------------------------------*/
 
@@ -174,8 +181,8 @@ static int attach_locked(struct volume_item *volume)
 	err = configfs_depend_item_unlocked(&subsystem, &volume->item);
 	if (err)
 		return err;
-	err = rbx_disk_attach(&volume->options, config_item_name(&volume->item),
-			      &volume->disk);
+	err = rbx_disk_attach(&volume->options, &volume->backup,
+			      config_item_name(&volume->item), &volume->disk);
 	if (err) {
 		volume->disk = NULL;
 		configfs_undepend_item(&volume->item);
@@ -241,6 +248,11 @@ CONFIGFS_ATTR_RO(volume_, device);
 	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
 	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
+/* The same of struct rbx_backup_status. */
+#define BACKUP_NUMBERS(X)                               \
+	X(backup_writes) X(backup_reads) X(backup_waits) \
+	X(backup_errors) X(backup_lag_bytes)
+
 static int status_of(struct volume_item *volume,
 		     struct rbx_volume_status *status)
 {
@@ -255,19 +267,36 @@ static int status_of(struct volume_item *volume,
 	return err;
 }
 
-#define NUMBER(name)                                                     \
+static int backup_status_of(struct volume_item *volume,
+			    struct rbx_backup_status *status)
+{
+	int err = -ENXIO;
+
+	mutex_lock(&volume->lock);
+	if (volume->disk && rbx_disk_backup(volume->disk)) {
+		rbx_backup_status(rbx_disk_backup(volume->disk), status);
+		err = 0;
+	}
+	mutex_unlock(&volume->lock);
+	return err;
+}
+
+#define NUMBER_OF(name, type, get)                                       \
 	static ssize_t volume_##name##_show(struct config_item *item,    \
 					    char *page)                  \
 	{                                                                \
-		struct rbx_volume_status status;                         \
-		int err = status_of(volume_item(item), &status);         \
+		struct type status;                                      \
+		int err = get(volume_item(item), &status);               \
 									 \
 		return err ? err :                                       \
 			     sysfs_emit(page, "%llu\n", (u64)status.name); \
 	}                                                                \
 	CONFIGFS_ATTR_RO(volume_, name);
+#define NUMBER(name) NUMBER_OF(name, rbx_volume_status, status_of)
+#define BACKUP_NUMBER(name) NUMBER_OF(name, rbx_backup_status, backup_status_of)
 
 NUMBERS(NUMBER)
+BACKUP_NUMBERS(BACKUP_NUMBER)
 
 /* ---- Directories ----------------------------------------------------------------*/
 
@@ -282,9 +311,12 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_queue_pairs,
 	&volume_attr_peer_timeout_ms,
 	&volume_attr_insecure,
+	&volume_attr_backup,
+	&volume_attr_backup_buffer,
 	&volume_attr_attached,
 	&volume_attr_device,
 	NUMBERS(NUMBER_ATTRIBUTE)
+	BACKUP_NUMBERS(NUMBER_ATTRIBUTE)
 	NULL,
 };
 
@@ -293,6 +325,7 @@ static void volume_release(struct config_item *item)
 	struct volume_item *volume = volume_item(item);
 
 	kfree(volume->options.servers);
+	kfree(volume->backup.device);
 	kfree_sensitive(volume->options.secret);
 	kfree(volume);
 }
@@ -316,6 +349,7 @@ static struct config_item *volume_make(struct config_group *group,
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&volume->lock);
 	rbx_volume_options_defaults(&volume->options);
+	rbx_backup_options_defaults(&volume->backup);
 	config_item_init_type_name(&volume->item, name, &volume_type);
 	return &volume->item;
 }

@@ -13,8 +13,8 @@
  *
  * There is no write cache: what is acknowledged is in the memory of all replicas.
  * So the block layer sends no flush, and FUA is what each write is anyway. With
- * replicas pages must not change while they are on their way, or the copies would
- * differ (stable_writes).
+ * replicas or a backup pages must not change while they are on their way, or the
+ * copies would differ (stable_writes).
  *
  * Left out: discard, which would have to give slabs back.
  */
@@ -29,9 +29,11 @@
 
 struct rbx_disk {
 	struct rbx_volume *volume;
+	struct rbx_backup *backup; /* NULL: none */
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;
 	struct rbx_disk_tally *tallies; /* by enum rbx_io_op */
+	spinlock_t tally_lock; /* guards them where there is a backup */
 	int number;
 	const char *name; /* of the volume */
 	bool leaving; /* the disk's open_mutex */
@@ -39,22 +41,37 @@ struct rbx_disk {
 
 /* What comes with each request. */
 struct command {
-	struct rbx_io io;
+	struct rbx_backup_io io;
 	struct scatterlist sg[RBX_DISK_SEGMENTS];
 };
+static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
+static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
 
 static DEFINE_IDA(numbers);
 
 /* ---- The way of a request -----------------------------------------------------*/
 
+static void tally(struct rbx_disk *disk, struct request *rq,
+		  const struct rbx_io *io)
+{
+	rbx_disk_tally_add(&disk->tallies[io->op], blk_rq_bytes(rq),
+			   io->status, rq->start_time_ns, io->ended_ns);
+}
+
 static void io_done(struct rbx_io *io)
 {
 	struct request *rq =
-		blk_mq_rq_from_pdu(container_of(io, struct command, io));
+		blk_mq_rq_from_pdu(container_of(io, struct command, io.io));
 	struct rbx_disk *disk = rq->q->queuedata;
+	unsigned long flags;
 
-	rbx_disk_tally_add(&disk->tallies[io->op], blk_rq_bytes(rq),
-			   io->status, rq->start_time_ns, io->ended_ns);
+	if (disk->backup) {
+		spin_lock_irqsave(&disk->tally_lock, flags);
+		tally(disk, rq, io);
+		spin_unlock_irqrestore(&disk->tally_lock, flags);
+	} else {
+		tally(disk, rq, io);
+	}
 	blk_mq_end_request(rq, errno_to_blk_status(io->status));
 }
 
@@ -64,7 +81,7 @@ static void command_fill(struct request *rq)
 
 	/* Not all of them: that would clear 1 KiB for a page. */
 	sg_init_table(command->sg, blk_rq_nr_phys_segments(rq));
-	command->io = (struct rbx_io){
+	command->io.io = (struct rbx_io){
 		.op = op_is_write(req_op(rq)) ? RBX_IO_WRITE : RBX_IO_READ,
 		.urgent = req_op(rq) == REQ_OP_READ, /* somebody waits for it */
 		.offset_bytes = (u64)blk_rq_pos(rq) << SECTOR_SHIFT,
@@ -86,7 +103,10 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_NOTSUPP;
 	blk_mq_start_request(data->rq);
 	command_fill(data->rq);
-	err = rbx_volume_submit(disk->volume, &command->io, plug);
+	if (disk->backup)
+		err = rbx_backup_submit(disk->backup, &command->io, plug);
+	else
+		err = rbx_volume_submit(disk->volume, &command->io.io, plug);
 	/* After a failure, too: it may be the last of those that wait. */
 	if (data->last || err)
 		rbx_volume_unplug(disk->volume, plug);
@@ -139,14 +159,17 @@ static const struct block_device_operations device_operations = {
 
 static int disk_show(struct rbx_disk *disk, u32 replicas)
 {
-	const struct rbx_disk_limits limits = {
+	struct rbx_disk_limits limits = {
 		.block_bytes = BLOCK_BYTES,
 		.request_bytes = RBX_DISK_BYTES_MAX,
 		.segments = RBX_DISK_SEGMENTS,
-		.stable_writes = replicas > 1,
+		.dma_alignment = SECTOR_SIZE - 1,
+		.stable_writes = replicas > 1 || disk->backup,
 	};
 	int err;
 
+	if (disk->backup)
+		limits.dma_alignment |= rbx_backup_dma_alignment(disk->backup);
 	disk->tag_set = (struct blk_mq_tag_set){
 		.ops = &operations,
 		.nr_hw_queues = num_online_cpus(),
@@ -181,7 +204,9 @@ out_free_tags:
 	return err;
 }
 
-int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
+int rbx_disk_attach(struct rbx_volume_options *options,
+		    const struct rbx_backup_options *backup_options,
+		    const char *name,
 		    struct rbx_disk **out)
 {
 	struct rbx_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
@@ -190,6 +215,7 @@ int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
 	if (!disk)
 		return -ENOMEM;
 	disk->name = name;
+	spin_lock_init(&disk->tally_lock);
 	disk->tallies = kvcalloc(2, sizeof(*disk->tallies), GFP_KERNEL);
 	disk->number = ida_alloc(&numbers, GFP_KERNEL);
 	if (disk->number < 0) {
@@ -204,12 +230,20 @@ int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
 	err = rbx_volume_open(options, &disk->volume);
 	if (err)
 		goto out_free_number;
-	err = disk_show(disk, options->replicas);
+	if (backup_options->device)
+		err = rbx_backup_open(backup_options, disk->volume,
+				      &disk->backup);
 	if (err)
 		goto out_close;
+	err = disk_show(disk, options->replicas);
+	if (err)
+		goto out_close_backup;
 	*out = disk;
 	return 0;
 
+out_close_backup:
+	if (disk->backup)
+		rbx_backup_close(disk->backup);
 out_close:
 	rbx_volume_close(disk->volume);
 out_free_number:
@@ -230,6 +264,8 @@ int rbx_disk_detach(struct rbx_disk *disk)
 	del_gendisk(disk->disk);
 	put_disk(disk->disk);
 	blk_mq_free_tag_set(&disk->tag_set);
+	if (disk->backup)
+		rbx_backup_close(disk->backup);
 	rbx_volume_close(disk->volume);
 	ida_free(&numbers, disk->number);
 	kvfree(disk->tallies);
@@ -256,4 +292,9 @@ const struct rbx_disk_tally *rbx_disk_tally(const struct rbx_disk *disk,
 					    enum rbx_io_op op)
 {
 	return &disk->tallies[op];
+}
+
+struct rbx_backup *rbx_disk_backup(const struct rbx_disk *disk)
+{
+	return disk->backup;
 }

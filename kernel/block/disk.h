@@ -4,12 +4,14 @@
  *
  *	disk.c     the device: its limits, and the way of its requests
  *	tally.h    what it counts of them; attributes.c shows it in sysfs
+ *	backup.h   a disk behind the volume, where one is asked for
  *	control.c  devices are made and ended by hand, in configfs: the module
  */
 #ifndef RBX_KERNEL_DISK_H
 #define RBX_KERNEL_DISK_H
 
 #include "kernel/api.h"
+#include "kernel/block/backup.h"
 #include "kernel/block/tally.h"
 
 struct attribute_group;
@@ -20,10 +22,12 @@ struct rbx_disk;
 #define RBX_DISK_BYTES_MAX (128u << 10) /* the paper's block, and a cell */
 #define RBX_DISK_REQUESTS 128u /* outstanding, of all processors together */
 
-/* Opens the volume and shows the device. ios_max and io_segments_max of the
- * options are the device's. name: what udev calls it, borrowed until detach.
- * As rbx_volume_open(). */
-int rbx_disk_attach(struct rbx_volume_options *options, const char *name,
+/* Opens the volume, and its backup where the options name one, and shows the
+ * device. ios_max and io_segments_max of the options are the device's. name: what
+ * udev calls it, borrowed until detach. As rbx_volume_open(), rbx_backup_open(). */
+int rbx_disk_attach(struct rbx_volume_options *options,
+		    const struct rbx_backup_options *backup_options,
+		    const char *name,
 		    struct rbx_disk **disk);
 
 /* -EBUSY: somebody has it open. Else it is gone, and its memory given back. */
@@ -34,6 +38,8 @@ const char *rbx_disk_name(const struct rbx_disk *disk);
 /* That of rbx_disk_attach(). */
 const char *rbx_disk_volume_name(const struct rbx_disk *disk);
 struct rbx_volume *rbx_disk_volume(const struct rbx_disk *disk);
+/* NULL: it has none. */
+struct rbx_backup *rbx_disk_backup(const struct rbx_disk *disk);
 /* Of its reads, or of its writes. */
 const struct rbx_disk_tally *rbx_disk_tally(const struct rbx_disk *disk,
 					    enum rbx_io_op op);

@@ -3,8 +3,9 @@
  * tally.h - what a device counts of its requests, from attach to detach.
  *
  * A request ends in the thread of the poller, so that one thread counts, without
- * an atomic operation. Its latency runs from when the block layer made it to the
- * poll that found it done, so that no clock is read for it.
+ * an atomic operation; with a backup it ends in several, which take turns. Its
+ * latency runs from when the block layer made it to the poll that found it done, so
+ * that no clock is read for it.
  */
 #ifndef RBX_KERNEL_TALLY_H
 #define RBX_KERNEL_TALLY_H

@@ -6,5 +6,15 @@
 #include <linux/module.h>
 
 #include "core/histogram.h"
+#include "core/write_behind.h"
 
 EXPORT_SYMBOL_GPL(rbx_histogram_quantile);
+EXPORT_SYMBOL_GPL(rbx_write_behind_admit);
+EXPORT_SYMBOL_GPL(rbx_write_behind_begin);
+EXPORT_SYMBOL_GPL(rbx_write_behind_cancel);
+EXPORT_SYMBOL_GPL(rbx_write_behind_end);
+EXPORT_SYMBOL_GPL(rbx_write_behind_find);
+EXPORT_SYMBOL_GPL(rbx_write_behind_init);
+EXPORT_SYMBOL_GPL(rbx_write_behind_send);
+EXPORT_SYMBOL_GPL(rbx_write_behind_sent);
+EXPORT_SYMBOL_GPL(rbx_write_behind_size);
