@@ -179,6 +179,22 @@ static int options_write(void)
 	return err;
 }
 
+/* udev has a look at a device that is new, or that somebody wrote to and closed:
+ * such as one whose swap has just ended. It does not take long. */
+#define DETACH_TRIES 10
+#define DETACH_PAUSE_US 100000
+
+static int detach(void)
+{
+	int err = page_write(wanted.name, "attached", "0", 1);
+
+	for (int i = 1; err == -EBUSY && i < DETACH_TRIES; i++) {
+		usleep(DETACH_PAUSE_US);
+		err = page_write(wanted.name, "attached", "0", 1);
+	}
+	return err;
+}
+
 /* ---- Attach ---------------------------------------------------------------------*/
 
 static const char *attach_sentence(int err)
@@ -307,7 +323,7 @@ int page_attach(int argc, char **argv)
 	return CLI_EXIT_OK;
 
 out_detach:
-	(void)page_write(wanted.name, "attached", "0", 1);
+	(void)detach();
 out_remove:
 	(void)page_remove(wanted.name);
 	return CLI_EXIT_USAGE;
@@ -327,20 +343,11 @@ static int swap_off(const char *device)
 	return -EIO;
 }
 
-/* udev has a look at a device that is new, or that somebody wrote to and closed:
- * such as one whose swap has just ended. It does not take long. */
-#define DETACH_TRIES 10
-#define DETACH_PAUSE_US 100000
-
 static int detach_device(const char *device)
 {
 	char users[512];
-	int err = page_write(wanted.name, "attached", "0", 1);
+	int err = detach();
 
-	for (int i = 1; err == -EBUSY && i < DETACH_TRIES; i++) {
-		usleep(DETACH_PAUSE_US);
-		err = page_write(wanted.name, "attached", "0", 1);
-	}
 	if (err != -EBUSY)
 		return err;
 	page_users(device, users, sizeof(users));

@@ -61,6 +61,13 @@ refused 'do not lend that much' 2 attach --servers "$address" --size 1G --secret
 refused 'dmesg' 2 attach --servers "$address" --size 8M --replicas 2 --secret-file "$scratch/secret"
 refused 'dmesg' 2 attach --servers here --size 8M --secret-file "$scratch/secret"
 [ -z "$($page list)" ] || fault "a failure leaves a volume: $($page list)"
+# What fails late is undone, though somebody still has a look at the device.
+mkdir "$scratch/bin"
+printf '#!/bin/sh\nsleep 0.3 <"$1" &\nexit 1\n' >"$scratch/bin/mkswap"
+chmod +x "$scratch/bin/mkswap"
+PATH=$scratch/bin:$PATH refused 'mkswap .* failed' 2 attach --servers "$address" --size 8M \
+	--secret-file "$scratch/secret" --swap
+[ -z "$($page list)" ] || fault "swap that fails leaves a volume: $($page list)"
 pass "what cannot be attached is refused in a line, and leaves nothing"
 
 device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap) ||
