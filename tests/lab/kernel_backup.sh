@@ -57,7 +57,8 @@ is_lost()
 }
 
 load_block_modules
-modprobe brd rd_nr=1 rd_size=32768 && modprobe null_blk nr_devices=0 || fault "no disks"
+modprobe brd rd_nr=1 rd_size=32768 && modprobe null_blk nr_devices=0 && modprobe dm-mod ||
+	fault "no disks"
 disk nullb0 1000000
 disk nullb1 10000
 
@@ -100,15 +101,24 @@ detach
 pass "a program that is swapped out does not notice that the only server dies"
 
 # ---- a disk that fails -----------------------------------------------------------
-badblocks=/sys/kernel/config/nullb/nullb1/badblocks
-backed /dev/nullb1 8
-echo "+0-2047" >$badblocks # the first MiB
+# first_mib KIND - what is at the beginning of /dev/dm-0: "error", or /dev/nullb1
+first_mib()
+{
+	dmsetup reload --noudevsync frail --table "0 2048 $1
+2048 30720 linear /dev/nullb1 2048" && dmsetup suspend --noudevsync frail &&
+		dmsetup resume --noudevsync frail || fault "no device mapper"
+}
+
+dmsetup create --noudevsync frail --table "0 32768 linear /dev/nullb1 0" && [ -b /dev/dm-0 ] ||
+	fault "no device mapper"
+backed /dev/dm-0 8
+first_mib error
 dmesg -C
 bytes x 8 | dd of="$device" bs=64k iflag=fullblock oflag=direct status=none ||
 	fault "a failing disk fails writes that a server has taken"
 cmp "$device" <(bytes x 8) || fault "a failing disk fails reads"
 eventually reaches backup_errors 2 || fault "the disk does not fail"
-[ "$(dmesg | grep -c 'the backup on nullb1 cannot write')" = 1 ] ||
+[ "$(dmesg | grep -c 'the backup on dm-0 cannot write')" = 1 ] ||
 	{ dmesg; fault "not said once"; }
 kill -KILL "$pid"
 # Of a run of 128 KiB that is bad in part all is lost.
@@ -118,13 +128,14 @@ cmp -i $((2 << 20)):0 "$device" <(bytes x 6) || fault "what the disk has taken i
 ! dd if=/dev/zero of="$device" bs=64k count=1 oflag=direct status=none 2>/dev/null ||
 	fault "a write that nobody has succeeds"
 is_lost || fault "the server was not missed"
-echo "-0-2047" >$badblocks
+first_mib "linear /dev/nullb1 0"
 dd if=/dev/zero of="$device" bs=64k count=1 oflag=direct status=none ||
 	fault "the disk is well again, and takes no write"
 cmp -n $((64 << 10)) "$device" /dev/zero || fault "what was written then is not read back"
 detach
 pass "what a failing disk has not taken is an error once the server is gone, never junk"
 
+dmsetup remove --noudevsync frail || fault "the backup is still in use"
 rmdir /sys/kernel/config/nullb/nullb0 /sys/kernel/config/nullb/nullb1 &&
 	rmmod brd null_blk || fault "a disk is still in use"
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
