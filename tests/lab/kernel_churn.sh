@@ -29,7 +29,8 @@ servers+=,$address
 attach "$servers" 16 replicas=2
 hammered=$device
 keep 8
-start_load hammer --rw=randrw --bs=4k --iodepth=4 --offset=8M --size=8M --time_based --runtime=170
+start_load hammer --thread --rw=randrw --bs=4k --iodepth=4 --offset=8M --size=8M \
+	--time_based --runtime=170
 eventually reaches completions 100 || fault "the load does not begin"
 stay rdmabox_block rdmabox
 
@@ -82,7 +83,7 @@ pass "a volume is not removed while it is being attached"
 volume=$volumes/test
 device=$hammered
 is_kept || fault "what was there before is something else"
-kill -KILL -- "-$load"
+kill -KILL -- "-$load" # fio too, which is in the group of timeout, and its thread
 end_load hammer
 is_free()
 {
