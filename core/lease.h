@@ -22,7 +22,7 @@
 struct rbx_lease {
 	uint64_t timeout_ns; /* T */
 	uint64_t lease_ns; /* L */
-	uint64_t heard_ns; /* when the last message came */
+	uint64_t heard_ns; /* when the last message came; atomic */
 	uint64_t answered_ns; /* when we sent the last request that has been
 				 answered: the server heard of us later */
 	uint64_t heartbeat_ns; /* when the last heartbeat was sent */
@@ -46,12 +46,24 @@ static inline uint64_t rbx_lease_since_ns(uint64_t now_ns, uint64_t then_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
+/* A message has come. */
+static inline void rbx_lease_heard(struct rbx_lease *lease, uint64_t now_ns)
+{
+	RBX_STORE_RELAXED(&lease->heard_ns, now_ns);
+}
+
+/* The last sign of life. Any thread: it is a time, and guards nothing. */
+static inline uint64_t rbx_lease_heard_ns(const struct rbx_lease *lease)
+{
+	return RBX_LOAD_RELAXED(&lease->heard_ns);
+}
+
 /* A connection is up: the request that brought it there was sent at sent_ns. */
 static inline void rbx_lease_begin(struct rbx_lease *lease, uint64_t sent_ns,
 				   uint64_t now_ns)
 {
 	lease->answered_ns = sent_ns;
-	lease->heard_ns = now_ns;
+	rbx_lease_heard(lease, now_ns);
 	lease->heartbeat_ns = now_ns;
 	lease->heartbeat_is_out = false;
 }
@@ -74,7 +86,8 @@ static inline enum rbx_lease_step rbx_lease_next(const struct rbx_lease *lease,
 	    lease->lease_ns / 2)
 		return RBX_LEASE_OVER;
 	if (lease->heartbeat_is_out && quiet_ns >= interval_ns &&
-	    rbx_lease_since_ns(now_ns, lease->heard_ns) >= lease->timeout_ns)
+	    rbx_lease_since_ns(now_ns, rbx_lease_heard_ns(lease)) >=
+		    lease->timeout_ns)
 		return RBX_LEASE_SILENT;
 	if (quiet_ns < interval_ns) {
 		*at_ns = lease->heartbeat_ns + interval_ns;

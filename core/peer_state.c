@@ -41,14 +41,15 @@ void rbx_peer_state_opened(struct rbx_peer_state *state)
 	enter(state, RBX_PEER_UP);
 }
 
-bool rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t now_ns)
+void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
+			   uint64_t now_ns)
 {
-	if (state->phase != RBX_PEER_UP)
-		return false;
+	uint64_t quarter_ns = state->timeout_ns / 4;
+
 	enter(state, RBX_PEER_DRAINING);
-	state->deadline_ns = now_ns + state->timeout_ns;
+	state->deadline_ns = RBX_MAX(now_ns + quarter_ns,
+				     heard_ns + 3 * quarter_ns);
 	state->breaks_count++;
-	return true;
 }
 
 void rbx_peer_state_drained(struct rbx_peer_state *state, uint64_t now_ns)

@@ -12,8 +12,15 @@
  *
  * A broken connection is first drained: every work request posted on it has
  * come back, flushed. Then it is resumed, until the server answers that it does
- * not know us any more, or is not there, or peer_timeout is over. What waits
+ * not know us any more, or is not there, or the time is over. What waits
  * meanwhile is sent again after a resume and refused after DOWN.
+ *
+ * The peer timeout T counts from the last sign of life of the server to the end
+ * of the last request. Silence is noticed within the first half of it (lease.h),
+ * and the last quarter is left to the last try, which may begin at the end of
+ * the third. So tries begin until 3/4 T after the last sign of life, however
+ * early the break was noticed; and for T/4 at least, where it was noticed late
+ * (who was stopped itself has not heard of anybody).
  */
 #ifndef RBX_PEER_STATE_H
 #define RBX_PEER_STATE_H
@@ -37,8 +44,8 @@ enum rbx_peer_action {
 
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
-	uint64_t timeout_ns; /* from the break to giving up */
-	uint64_t deadline_ns; /* while broken */
+	uint64_t timeout_ns; /* T */
+	uint64_t deadline_ns; /* while broken: no try begins later */
 	uint64_t next_try_ns; /* while resuming */
 	uint64_t pause_ns; /* before the next try */
 	uint32_t breaks_count; /* since it was opened */
@@ -46,8 +53,9 @@ struct rbx_peer_state {
 
 void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns);
 void rbx_peer_state_opened(struct rbx_peer_state *state);
-/* Returns false where it is broken or down already. */
-bool rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t now_ns);
+/* From UP. heard_ns: the last sign of life. */
+void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
+			   uint64_t now_ns);
 void rbx_peer_state_drained(struct rbx_peer_state *state, uint64_t now_ns);
 void rbx_peer_state_resumed(struct rbx_peer_state *state);
 /* err: -ESTALE, -ECONNREFUSED and -EACCES are final, others are tried again. */

@@ -79,9 +79,8 @@ static int open_sessions(struct rbx_context *ctx)
 {
 	/*
 	 * peer_timeout_ms is from the last sign of life to the end of the last
-	 * request: half of it until silence is noticed, a quarter for resuming,
-	 * and a quarter for the last attempt, which may begin at the end of
-	 * that (peer/keeper.c).
+	 * request: half of it until silence is noticed, the rest is for
+	 * resuming (core/peer_state.h).
 	 */
 	struct rbx_session_set_options options = {
 		.device = ctx->device,

@@ -252,7 +252,7 @@ static const char *handle_locked(struct rbx_session *session,
 {
 	bool is_up = session->status == RBX_SESSION_UP;
 
-	session->lease.heard_ns = ktime_get_ns();
+	rbx_lease_heard(&session->lease, ktime_get_ns());
 	note_free_bytes(session, message);
 	if (message->request_id && message->request_id == session->call_id &&
 	    !session->call_answered) {

@@ -43,10 +43,13 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 	bool is_new;
 
 	spin_lock_irqsave(&peer->lock, flags);
-	is_new = !peer->closing &&
-		 rbx_peer_state_broken(&peer->state, ktime_get_ns());
-	if (is_new)
+	is_new = !peer->closing && peer->state.phase == RBX_PEER_UP;
+	if (is_new) {
+		rbx_peer_state_broken(&peer->state,
+				      rbx_lease_heard_ns(&peer->session->lease),
+				      ktime_get_ns());
 		rbx_channel_set_state(&peer->channel, RBX_CHANNEL_HALTED);
+	}
 	peer->broken_meanwhile = true;
 	spin_unlock_irqrestore(&peer->lock, flags);
 	if (!is_new)

@@ -55,10 +55,9 @@ static struct rbx_peer *peer_make(const struct rbx_client *client,
 	peer->ctx = client->ctx;
 	if (events)
 		peer->events = *events;
-	/* A quarter of the timeout: see rbx_session_open(). */
 	rbx_peer_state_init(&peer->state,
 			    (uint64_t)client->options.peer_timeout_ms *
-				    1000000 / 4);
+				    1000000);
 	rbx_channel_init(&peer->channel, &client->planner,
 			 &client->ctx->window);
 	for (i = 0; i < lane_count; i++)

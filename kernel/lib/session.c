@@ -111,8 +111,8 @@ int rbx_session_open(const struct rbx_client *client,
 	session->address = *address;
 	snprintf(session->name, sizeof(session->name), "%pISpc", address);
 	session->events = *events;
-	/* Half of it until silence is noticed, a quarter for resuming, and a
-	 * quarter for the last attempt, which may begin at the end of that. */
+	/* Half of it until silence is noticed, the rest is for resuming
+	 * (core/peer_state.h). */
 	session->answer_ms = max(client->options.peer_timeout_ms / 2, 1u);
 	mutex_init(&session->call_lock);
 	spin_lock_init(&session->lock);

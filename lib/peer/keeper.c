@@ -95,8 +95,10 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 
 static void note_broken_locked(struct rbx_peer *peer, const char *reason)
 {
-	if (!peer->closing &&
-	    rbx_peer_state_broken(&peer->state, rbx_now_ns())) {
+	if (!peer->closing && peer->state.phase == RBX_PEER_UP) {
+		rbx_peer_state_broken(&peer->state,
+				      rbx_session_heard_ns(peer->session),
+				      rbx_now_ns());
 		snprintf(peer->reason, sizeof(peer->reason), "%s", reason);
 		rbx_channel_set_state(&peer->channel, RBX_CHANNEL_HALTED);
 		pthread_cond_signal(&peer->changed);

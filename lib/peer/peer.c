@@ -104,10 +104,8 @@ static struct rbx_peer *new_peer(struct rbx_context *ctx,
 	peer->ctx = ctx;
 	if (events)
 		peer->events = *events;
-	/* A quarter of the timeout: see open_sessions() of context.c. */
 	rbx_peer_state_init(&peer->state,
-			    (uint64_t)ctx->options.peer_timeout_ms * 1000000 /
-				    4);
+			    (uint64_t)ctx->options.peer_timeout_ms * 1000000);
 	peer->send_depth_count = send_depth(&ctx->device->caps);
 	rbx_channel_init(&peer->channel, &ctx->planner, &ctx->window);
 	for (uint32_t i = 0; i < lane_count; i++) {

@@ -326,7 +326,7 @@ static void receive_completed(struct rbx_session *session, uint32_t slot,
 		return;
 	}
 	RBX_ASSERT(session->generation == generation);
-	session->lease.heard_ns = rbx_now_ns();
+	rbx_lease_heard(&session->lease, rbx_now_ns());
 	message_handle(session, &message);
 }
 

@@ -326,6 +326,11 @@ uint32_t rbx_session_lease_ms(const struct rbx_session *session)
 	return session->welcome.lease_ms;
 }
 
+uint64_t rbx_session_heard_ns(const struct rbx_session *session)
+{
+	return rbx_lease_heard_ns(&session->lease);
+}
+
 uint64_t rbx_session_free_bytes(const struct rbx_session *session)
 {
 	return RBX_LOAD_RELAXED(&session->free_bytes);

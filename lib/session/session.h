@@ -154,6 +154,8 @@ uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
 uint32_t rbx_session_lease_ms(const struct rbx_session *session);
 /* As last told, by heartbeat or grant. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);
+/* Its last sign of life. Any thread. */
+uint64_t rbx_session_heard_ns(const struct rbx_session *session);
 const char *rbx_session_address(const struct rbx_session *session);
 
 /* The sessions of a context, for rbx_server_query(). */

@@ -11,11 +11,12 @@
 #define MS 1000000ull
 #define TIMEOUT (1000 * MS)
 
-static void break_at(struct rbx_peer_state *peer, uint64_t now_ns)
+static void break_at(struct rbx_peer_state *peer, uint64_t heard_ns,
+		     uint64_t now_ns)
 {
 	rbx_peer_state_init(peer, TIMEOUT);
 	rbx_peer_state_opened(peer);
-	assert_true(rbx_peer_state_broken(peer, now_ns));
+	rbx_peer_state_broken(peer, heard_ns, now_ns);
 	rbx_peer_state_drained(peer, now_ns);
 }
 
@@ -39,15 +40,14 @@ static void peer_broken_waits_for_drain_then_resumes(void **state)
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
 	rbx_peer_state_opened(&peer);
-	assert_true(rbx_peer_state_broken(&peer, 0));
-	assert_false(rbx_peer_state_broken(&peer, 1));
+	rbx_peer_state_broken(&peer, 0, 0);
 	assert_int_equal(rbx_peer_state_next(&peer, 2, &at_ns), RBX_PEER_WAIT);
 	rbx_peer_state_drained(&peer, 3);
 	assert_int_equal(rbx_peer_state_next(&peer, 3, &at_ns),
 			 RBX_PEER_RESUME);
 	rbx_peer_state_resumed(&peer);
 	assert_int_equal(peer.phase, RBX_PEER_UP);
-	assert_true(rbx_peer_state_broken(&peer, 4));
+	rbx_peer_state_broken(&peer, 4, 4);
 	assert_int_equal(peer.breaks_count, 2);
 }
 
@@ -57,7 +57,7 @@ static void peer_pauses_between_tries(void **state)
 	uint64_t at_ns, before = 0, now_ns = 0, pause = 0;
 
 	(void)state;
-	break_at(&peer, 0);
+	break_at(&peer, 0, 0);
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(rbx_peer_state_next(&peer, now_ns, &at_ns),
 				 RBX_PEER_RESUME);
@@ -72,15 +72,15 @@ static void peer_pauses_between_tries(void **state)
 	}
 }
 
-static void peer_is_given_up_after_timeout(void **state)
+/* When a peer that broke at broken_ns, and cannot be reached, is given up. */
+static uint64_t given_up_ns(uint64_t heard_ns, uint64_t broken_ns)
 {
 	struct rbx_peer_state peer;
-	uint64_t now_ns = 0, at_ns;
+	uint64_t now_ns = broken_ns, at_ns;
 	enum rbx_peer_action action;
 	int tries = 0;
 
-	(void)state;
-	break_at(&peer, 0);
+	break_at(&peer, heard_ns, broken_ns);
 	while ((action = rbx_peer_state_next(&peer, now_ns, &at_ns)) !=
 	       RBX_PEER_GIVE_UP) {
 		if (action == RBX_PEER_RESUME) {
@@ -91,11 +91,24 @@ static void peer_is_given_up_after_timeout(void **state)
 			now_ns = at_ns;
 		}
 	}
-	assert_true(now_ns == TIMEOUT);
 	assert_int_equal(peer.phase, RBX_PEER_DOWN);
-	assert_false(rbx_peer_state_broken(&peer, now_ns + 1));
 	assert_int_equal(rbx_peer_state_next(&peer, now_ns + 1, &at_ns),
 			 RBX_PEER_WAIT);
+	return now_ns;
+}
+
+static void peer_is_tried_until_the_last_quarter_of_the_timeout(void **state)
+{
+	(void)state;
+	assert_true(given_up_ns(0, 0) == TIMEOUT / 4 * 3);
+	assert_true(given_up_ns(5 * MS, TIMEOUT / 2) == 5 * MS + TIMEOUT / 4 * 3);
+}
+
+static void peer_that_breaks_late_is_tried_for_a_quarter(void **state)
+{
+	(void)state;
+	assert_true(given_up_ns(0, 10 * TIMEOUT) ==
+		    10 * TIMEOUT + TIMEOUT / 4);
 }
 
 static void peer_that_lost_our_memory_is_given_up_at_once(void **state)
@@ -106,7 +119,7 @@ static void peer_that_lost_our_memory_is_given_up_at_once(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		break_at(&peer, 0);
+		break_at(&peer, 0, 0);
 		rbx_peer_state_next(&peer, 1, &at_ns);
 		rbx_peer_state_resume_failed(&peer, finals[i], 1);
 		assert_int_equal(rbx_peer_state_next(&peer, 1, &at_ns),
@@ -120,7 +133,9 @@ int main(void)
 		cmocka_unit_test(peer_up_has_nothing_to_do),
 		cmocka_unit_test(peer_broken_waits_for_drain_then_resumes),
 		cmocka_unit_test(peer_pauses_between_tries),
-		cmocka_unit_test(peer_is_given_up_after_timeout),
+		cmocka_unit_test(
+			peer_is_tried_until_the_last_quarter_of_the_timeout),
+		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),
 	};
 
