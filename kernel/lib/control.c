@@ -244,11 +244,16 @@ static bool is_letter(const struct rbx_wire_message *message)
 	       message->type == RBX_WIRE_LETTER_TAKEN;
 }
 
-/* Why the connection is to be given up, or NULL. *evict: a slab that is wanted
- * back, to be told without the lock. */
+/* What is to be told without the lock. */
+struct news {
+	uint64_t evict; /* a slab that is wanted back, or 0 */
+	bool beat;
+};
+
+/* Returns why the connection is to be given up, or NULL. */
 static const char *handle_locked(struct rbx_session *session,
 				 const struct rbx_wire_message *message,
-				 uint64_t *evict)
+				 struct news *news)
 {
 	bool is_up = session->status == RBX_SESSION_UP;
 
@@ -268,10 +273,11 @@ static const char *handle_locked(struct rbx_session *session,
 		session->lease.heartbeat_is_out = false;
 		rbx_lease_answered(&session->lease,
 				   session->lease.heartbeat_ns);
+		news->beat = is_up;
 		return NULL;
 	}
 	if (message->type == RBX_WIRE_SLAB_EVICT && is_up) {
-		*evict = message->evict.slab_id;
+		news->evict = message->evict.slab_id;
 		return NULL;
 	}
 	if (is_letter(message) && is_up)
@@ -285,21 +291,23 @@ static void message_received(struct rbx_control *control,
 			     const struct rbx_wire_message *message)
 {
 	struct rbx_session *session = control->session;
+	struct news news = { 0 };
 	const char *fault = NULL;
-	uint64_t evict = 0;
 	bool is_ours;
 
 	spin_lock_irq(&session->lock);
 	is_ours = session->control == control &&
 		  session->status != RBX_SESSION_DOWN;
 	if (is_ours)
-		fault = handle_locked(session, message, &evict);
+		fault = handle_locked(session, message, &news);
 	is_ours &= !session->closing;
 	spin_unlock_irq(&session->lock);
 	if (fault)
 		rbx_session_lose(session, fault);
-	else if (evict && is_ours)
-		session->events.evict(session->events.user, evict);
+	else if (news.evict && is_ours)
+		session->events.evict(session->events.user, news.evict);
+	else if (news.beat && is_ours)
+		session->events.beat(session->events.user);
 	else if (is_letter(message) && is_ours)
 		rbx_session_letter(session, message);
 }

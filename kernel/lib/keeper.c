@@ -18,9 +18,11 @@
  * and all that comes later, ends with -EHOSTUNREACH. The core's peer_state decides
  * when to do what; this file does it.
  *
- * While all is well it looks now and then whether a peer that is alive also
- * answers work requests (core/stall.h). One that does not gets new queue pairs;
- * one that does not answer on these either is given up, as if it had gone.
+ * With each heartbeat that a peer answers, which is RBX_STALL_LOOKS times within
+ * half of the peer timeout, it is seen whether it also answers work requests
+ * (core/stall.h). One that does not gets new queue pairs; one that does not answer
+ * on these either is given up, as if it had gone. So the thread sleeps as long as
+ * all is well.
  *
  * What is paged in may wait for this thread, so nothing that it allocates may
  * begin I/O.
@@ -146,27 +148,22 @@ static void note_stall(struct rbx_peer *peer)
 {
 	uint32_t count = answered_count(peer), i;
 
+	spin_lock_irq(&peer->lock);
 	if (count != peer->stalled_at_count)
 		peer->stalls_count = 0;
 	peer->stalled_at_count = count;
 	peer->stalls_count++;
+	spin_unlock_irq(&peer->lock);
 	/* What comes after the repair is looked at anew. */
 	for (i = 0; i < peer->lane_count; i++)
 		peer->lanes[i].stall.looks_count = 0;
 }
 
-/* RBX_STALL_LOOKS times within half of the peer timeout. */
-static void look_for_stall(struct rbx_peer *peer)
+void rbx_peer_look_for_stall(struct rbx_peer *peer)
 {
-	uint64_t now_ns = ktime_get_ns();
 	bool stands_still = false;
 	uint32_t i;
 
-	if (now_ns < peer->look_at_ns)
-		return;
-	peer->look_at_ns = now_ns +
-			   (uint64_t)peer->client->options.peer_timeout_ms *
-				   1000000 / 2 / RBX_STALL_LOOKS;
 	for (i = 0; i < peer->lane_count; i++)
 		stands_still |= rbx_stall_look(&peer->lanes[i].stall,
 					       &peer->channel.rings[i]);
@@ -219,9 +216,7 @@ static void turn(struct rbx_peer *peer)
 	} else if (action == RBX_PEER_GIVE_UP) {
 		give_up(peer);
 	} else {
-		if (phase == RBX_PEER_UP)
-			look_for_stall(peer);
-		sleep_until(peer, min(at_ns, peer->look_at_ns));
+		sleep_until(peer, at_ns);
 	}
 }
 

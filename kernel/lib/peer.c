@@ -17,6 +17,11 @@ static void session_lost(void *user, const char *reason)
 	rbx_peer_note_broken(user, reason);
 }
 
+static void session_beat(void *user)
+{
+	rbx_peer_look_for_stall(user);
+}
+
 static void session_evict(void *user, uint64_t slab_id)
 {
 	struct rbx_peer *peer = user;
@@ -72,6 +77,7 @@ static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
 {
 	const struct rbx_session_events events = {
 		.lost = session_lost,
+		.beat = session_beat,
 		.evict = session_evict,
 		.user = peer,
 	};

@@ -31,7 +31,7 @@ struct rbx_lane {
 	struct rbx_ib_conn conn;
 	struct rbx_peer *peer;
 	uint32_t ring_index;
-	struct rbx_stall stall; /* the keeper's */
+	struct rbx_stall stall; /* looked at with each heartbeat */
 	struct rbx_posted posted[RBX_SEND_DEPTH];
 	struct ib_rdma_wr wrs[RBX_CHAIN_MAX]; /* the combiner's */
 };
@@ -56,13 +56,12 @@ struct rbx_peer {
 
 	struct task_struct *keeper;
 	wait_queue_head_t changed; /* wakes the keeper */
-	uint64_t look_at_ns; /* the keeper's: for a stall again */
-	uint32_t stalls_count; /* in a row, with nothing answered between */
-	uint32_t stalled_at_count; /* what was answered at the last one */
 
 	spinlock_t lock; /* guards all below */
 	struct rbx_peer_state state;
 	bool closing;
+	uint32_t stalls_count; /* in a row, with nothing answered between */
+	uint32_t stalled_at_count; /* what was answered at the last one */
 	bool broken_meanwhile; /* noted while it was opened or resumed */
 	struct rbx_fragment *again_first; /* to be sent after a resume */
 	struct rbx_fragment *again_last;
@@ -93,6 +92,8 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer);
 
 /* Something is wrong with the connection. Any context. */
 void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason);
+/* The peer lives: whether it also answers work requests. One at a time. */
+void rbx_peer_look_for_stall(struct rbx_peer *peer);
 int rbx_peer_keeper_main(void *peer);
 
 #endif

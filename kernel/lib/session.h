@@ -11,9 +11,9 @@
  *
  * A session outlives its connections, each of which is a struct rbx_control with
  * queues of its own. lost() is told once for each connection that was lost; from
- * then on no data may be sent until resume() has succeeded. lost() and evict()
- * come from a workqueue and must not block; every other call blocks, and calls
- * wait for each other.
+ * then on no data may be sent until resume() has succeeded. What is told comes
+ * from a workqueue, one at a time, and must not block; every other call blocks,
+ * and calls wait for each other.
  *
  *	session.c    the calls of this page
  *	handshake.c  connects and authenticates, for open and resume
@@ -59,6 +59,7 @@ enum rbx_session_status {
 
 struct rbx_session_events {
 	void (*lost)(void *user, const char *reason);
+	void (*beat)(void *user); /* a heartbeat was answered: it lives */
 	void (*evict)(void *user, uint64_t slab_id);
 	void *user;
 };
