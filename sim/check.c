@@ -94,6 +94,9 @@ static void check_next_slab(const struct rbx_sim_client *client)
 	}
 	rbx_sim_tally(RBX_SIM_TALLY_slabs_looked_at, 1);
 	write_mask |= read_mask;
+	/* What is lent to a blank slab is about to be used, or was discarded. */
+	if (slab->blank)
+		read_mask = write_mask = 0;
 	if (read_mask != slab->read_mask || write_mask != slab->write_mask)
 		rbx_sim_fail("replica-masks", "client %u: slab %u reads %#x of %#x and writes %#x of %#x",
 			     client->index, slab->index, slab->read_mask,

@@ -106,6 +106,7 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));
 	draw_options(client);
 	draw_load(client);
+	rbx_sim_discards_draw(client);
 }
 
 static const char *pollers_of(const struct rbx_options *options)
@@ -125,9 +126,10 @@ void rbx_sim_client_print(const struct rbx_sim_client *client)
 	const struct rbx_options *options = &client->options;
 	const struct rbx_sim_load *load = &client->load;
 
-	printf("client %u: replicas=%u checksums=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%s requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
+	printf("client %u: replicas=%u checksums=%u on_demand=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%s requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
 	       client->index, client->volume_options.replicas,
 	       client->volume_options.checksums,
+	       client->volume_options.on_demand,
 	       (unsigned long long)client->size_bytes, options->mode,
 	       options->polling, options->fragment_bytes, options->window,
 	       options->window_work_requests, options->queue_pairs,
@@ -295,9 +297,12 @@ static bool is_whole(const struct rbx_volume *volume)
 {
 	const struct rbx_volume_map *map = volume ? volume->flow.map : NULL;
 
-	for (uint32_t i = 0; map && i < map->slab_count; i++)
-		if (rbx_slab_health(&map->slabs[i]) != RBX_SLAB_WHOLE)
+	for (uint32_t i = 0; map && i < map->slab_count; i++) {
+		enum rbx_slab_health health = rbx_slab_health(&map->slabs[i]);
+
+		if (health != RBX_SLAB_WHOLE && health != RBX_SLAB_BLANK)
 			return false;
+	}
 	return true;
 }
 

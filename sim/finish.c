@@ -69,9 +69,11 @@ static uint64_t held(void)
 
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+		const struct rbx_volume_map *map = client->volume->flow.map;
 
-		count += (uint64_t)client->volume->flow.map->slab_count *
-			 client->volume_options.replicas;
+		for (uint32_t j = 0; j < map->slab_count; j++)
+			if (!map->slabs[j].blank)
+				count += client->volume_options.replicas;
 	}
 	return count;
 }

@@ -129,7 +129,9 @@ static void account(struct rbx_sim_slot *slot)
 
 	RBX_SIM_TRACE(client->node, "done", "offset", request->offset, "status",
 		      (uint32_t)-request->status);
-	if (request->status != 0)
+	if (rbx_sim_discards_excuse(client, request))
+		rbx_sim_tally(RBX_SIM_TALLY_unlent, 1);
+	else if (request->status != 0)
 		judge_failure(client, request);
 	if (request->op == RBX_READ)
 		rbx_sim_oracle_read(client->oracle, request->offset,
@@ -330,6 +332,7 @@ void rbx_sim_load_start(struct rbx_sim_client *client)
 	}
 	rbx_sim_talk_start(client);
 	rbx_sim_visits_start(client);
+	rbx_sim_discards_start(client);
 }
 
 void rbx_sim_load_join(struct rbx_sim_client *client)
@@ -338,6 +341,7 @@ void rbx_sim_load_join(struct rbx_sim_client *client)
 		(void)rbx_sim_join(client->threads[i]);
 	rbx_sim_talk_join(client);
 	rbx_sim_visits_join(client);
+	rbx_sim_discards_join(client);
 }
 
 void rbx_sim_load_free(struct rbx_sim_client *client)

@@ -11,12 +11,13 @@
 #define WORDS (RBX_SIM_UNIT_BYTES / 8)
 #define NEVER UINT64_MAX
 
-/* A word: client, write, unit. All zeros was never written. */
+/* A word: client, write, unit. All zeros was never written, or was discarded. */
 #define UNIT_BITS 24
 #define NUMBER_BITS 32
 
 struct entry {
 	uint32_t number; /* 0: as it was at the beginning */
+	bool is_zeros;
 	uint64_t submitted, completed, superseded;
 };
 
@@ -58,7 +59,7 @@ struct rbx_sim_oracle *rbx_sim_oracle_make(uint32_t client, uint64_t size_bytes)
 	oracle->client = client;
 	oracle->units_count = count;
 	for (uint32_t i = 0; i < count; i++)
-		entry_add(&oracle->units[i], (struct entry){ 0, 0, 0, NEVER });
+		entry_add(&oracle->units[i], (struct entry){ 0, true, 0, 0, NEVER });
 	return oracle;
 }
 
@@ -96,26 +97,44 @@ static void forget(struct unit *unit, uint64_t before)
 	unit->count = kept;
 }
 
-uint32_t rbx_sim_oracle_write(struct rbx_sim_oracle *oracle, uint64_t offset,
-			      void *buf, uint32_t length_bytes)
+/* What is written next may be found from now on. Returns its number. */
+static uint32_t begin(struct rbx_sim_oracle *oracle, uint64_t offset,
+		      uint64_t length_bytes, bool is_zeros)
 {
 	uint64_t moment = rbx_sim_oracle_moment(oracle);
 	uint32_t number = ++oracle->last_number;
 	uint32_t first = (uint32_t)(offset / RBX_SIM_UNIT_BYTES);
+	uint32_t count = (uint32_t)(length_bytes / RBX_SIM_UNIT_BYTES);
+
+	for (uint32_t i = first; i < first + count; i++) {
+		struct unit *unit = &oracle->units[i];
+
+		if (unit->count == unit->room)
+			forget(unit, oracle->forget_before);
+		entry_add(unit, (struct entry){ number, is_zeros, moment, NEVER,
+						NEVER });
+	}
+	return number;
+}
+
+uint32_t rbx_sim_oracle_write(struct rbx_sim_oracle *oracle, uint64_t offset,
+			      void *buf, uint32_t length_bytes)
+{
+	uint32_t number = begin(oracle, offset, length_bytes, false);
+	uint32_t first = (uint32_t)(offset / RBX_SIM_UNIT_BYTES);
 	uint32_t count = length_bytes / RBX_SIM_UNIT_BYTES;
 	uint64_t *words = buf;
 
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t word = word_of(oracle, number, first + i);
-		struct unit *unit = &oracle->units[first + i];
-
+	for (uint32_t i = first; i < first + count; i++)
 		for (uint32_t j = 0; j < WORDS; j++)
-			*words++ = word;
-		if (unit->count == unit->room)
-			forget(unit, oracle->forget_before);
-		entry_add(unit, (struct entry){ number, moment, NEVER, NEVER });
-	}
+			*words++ = word_of(oracle, number, i);
 	return number;
+}
+
+uint32_t rbx_sim_oracle_discard(struct rbx_sim_oracle *oracle, uint64_t offset,
+				uint64_t length_bytes)
+{
+	return begin(oracle, offset, length_bytes, true);
 }
 
 static void supersede(struct unit *unit, const struct entry *by, uint64_t now)
@@ -130,12 +149,12 @@ static void supersede(struct unit *unit, const struct entry *by, uint64_t now)
 }
 
 void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
-			    uint32_t length_bytes, uint32_t number,
+			    uint64_t length_bytes, uint32_t number,
 			    int32_t status)
 {
 	uint64_t moment = rbx_sim_oracle_moment(oracle);
 	uint32_t first = (uint32_t)(offset / RBX_SIM_UNIT_BYTES);
-	uint32_t count = length_bytes / RBX_SIM_UNIT_BYTES;
+	uint32_t count = (uint32_t)(length_bytes / RBX_SIM_UNIT_BYTES);
 
 	for (uint32_t i = first; i < first + count; i++) {
 		struct unit *unit = &oracle->units[i];
@@ -149,12 +168,18 @@ void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
 	}
 }
 
+static uint32_t number_found(const struct entry *entry)
+{
+	return entry->is_zeros ? 0 : entry->number;
+}
+
 static void check_word(const struct rbx_sim_oracle *oracle, uint32_t index,
 		       uint64_t word, uint64_t submitted)
 {
 	const struct unit *unit = &oracle->units[index];
 	uint64_t client = word >> (NUMBER_BITS + UNIT_BITS);
 	uint32_t number = (uint32_t)(word >> UNIT_BITS);
+	bool was_there = false;
 
 	if (word != 0 && client != oracle->client)
 		rbx_sim_fail(client < 128 ? "private" : "contents",
@@ -166,17 +191,16 @@ static void check_word(const struct rbx_sim_oracle *oracle, uint32_t index,
 			     oracle->client, index,
 			     word & ((1u << UNIT_BITS) - 1));
 	for (uint32_t i = 0; i < unit->count; i++) {
-		if (unit->entries[i].number != number)
+		if (number_found(&unit->entries[i]) != number)
 			continue;
 		if (unit->entries[i].superseded >= submitted)
 			return;
-		rbx_sim_fail("contents",
-			     "client %" PRIu64 ": unit %u holds write %u of old",
-			     oracle->client, index, number);
+		was_there = true;
 	}
 	rbx_sim_fail("contents",
-		     "client %" PRIu64 ": unit %u holds write %u, long gone",
-		     oracle->client, index, number);
+		     "client %" PRIu64 ": unit %u holds write %u%s",
+		     oracle->client, index, number,
+		     was_there ? " of old" : ", long gone");
 }
 
 void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,

@@ -8,7 +8,8 @@
  * together each word is one or the other's, and so is what a read finds that is
  * outstanding with them. So a unit keeps the writes that may still be found in
  * it. A write that has completed well supersedes those which had completed before
- * it was submitted; who reads after that must not find them.
+ * it was submitted; who reads after that must not find them. A discard is a write
+ * of zeros.
  *
  * Order is that of calls and callbacks, counted.
  */
@@ -30,9 +31,12 @@ uint64_t rbx_sim_oracle_moment(struct rbx_sim_oracle *oracle);
 /* Before a submit: fills the buffer, returns the number of the write. */
 uint32_t rbx_sim_oracle_write(struct rbx_sim_oracle *oracle, uint64_t offset,
 			      void *buf, uint32_t length_bytes);
+/* Before a discard: as a write of zeros. */
+uint32_t rbx_sim_oracle_discard(struct rbx_sim_oracle *oracle, uint64_t offset,
+				uint64_t length_bytes);
 /* After its completion. What failed may or may not be there. */
 void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
-			    uint32_t length_bytes, uint32_t number,
+			    uint64_t length_bytes, uint32_t number,
 			    int32_t status);
 /* After the completion of a read that was submitted at a moment. Ends the run
  * where it found what it must not. */

@@ -106,6 +106,7 @@ static void quick_load(void)
 	rbx_options_set(&client->options, "polling=hybrid");
 	client->volume_options.replicas = 1;
 	client->volume_options.checksums = 0;
+	client->volume_options.on_demand = 0;
 	client->load = (struct rbx_sim_load){
 		.threads_count = 1,
 		.depth_count = 32,

@@ -41,7 +41,8 @@ static void done(struct rbx_request *request)
 			     visit->client->index);
 	guest->is_outstanding = false;
 	visit->outstanding_count--;
-	if (request->status != 0)
+	if (request->status != 0 &&
+	    !rbx_sim_discards_excuse(visit->client, request))
 		rbx_sim_fail("survives", "client %u: a request of a visit ends with %d",
 			     visit->client->index, request->status);
 	if (request->op == RBX_READ)
@@ -49,7 +50,8 @@ static void done(struct rbx_request *request)
 				    request->length_bytes, guest->submitted);
 	else
 		rbx_sim_oracle_written(visit->oracle, request->offset,
-				       request->length_bytes, guest->number, 0);
+				       request->length_bytes, guest->number,
+				       request->status);
 }
 
 static void aim(struct visit *visit, struct guest *guest)

@@ -105,6 +105,8 @@ struct rbx_sim_client {
 	struct rbx_sim_fiber *visits; /* to other volumes; or NULL */
 	struct rbx_random visit_random;
 	struct rbx_volume *visited; /* now; NULL: none */
+	struct rbx_sim_fiber *discards; /* of a volume on demand; or NULL */
+	struct rbx_random discard_random;
 };
 
 struct rbx_sim_world {
@@ -169,6 +171,15 @@ void rbx_sim_talk_heard(struct rbx_server *server, uint64_t client,
 /* visit.c */
 void rbx_sim_visits_start(struct rbx_sim_client *client);
 void rbx_sim_visits_join(struct rbx_sim_client *client);
+
+/* discard.c */
+void rbx_sim_discards_draw(struct rbx_sim_client *client);
+void rbx_sim_discards_start(struct rbx_sim_client *client);
+void rbx_sim_discards_join(struct rbx_sim_client *client);
+/* Whether a request may have ended so, of a volume on demand: no server had
+ * memory for a slab that was written to for the first time. */
+bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
+			     const struct rbx_request *request);
 
 /* load.c */
 void rbx_sim_load_start(struct rbx_sim_client *client);

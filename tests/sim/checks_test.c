@@ -73,6 +73,31 @@ static void read_of_what_was_superseded_is_found(void **state)
 	rbx_sim_oracle_free(oracle);
 }
 
+static void read_of_what_was_discarded_is_found(void **state)
+{
+	struct rbx_sim_oracle *oracle = rbx_sim_oracle_make(1, SIZE);
+	uint32_t a = rbx_sim_oracle_write(oracle, 0, first, SIZE), b;
+
+	(void)state;
+	memset(second, 0, SIZE);
+	rbx_sim_oracle_written(oracle, 0, SIZE, a, 0);
+	LOOK(rbx_sim_oracle_read(oracle, 0, second, SIZE,
+				 rbx_sim_oracle_moment(oracle)));
+	assert_string_equal(found, "contents");
+	b = rbx_sim_oracle_discard(oracle, 0, SIZE);
+	LOOK(rbx_sim_oracle_read(oracle, 0, first, SIZE,
+				 rbx_sim_oracle_moment(oracle)));
+	assert_string_equal(found, "");
+	rbx_sim_oracle_written(oracle, 0, SIZE, b, 0);
+	LOOK(rbx_sim_oracle_read(oracle, 0, second, SIZE,
+				 rbx_sim_oracle_moment(oracle)));
+	assert_string_equal(found, "");
+	LOOK(rbx_sim_oracle_read(oracle, 0, first, SIZE,
+				 rbx_sim_oracle_moment(oracle)));
+	assert_string_equal(found, "contents");
+	rbx_sim_oracle_free(oracle);
+}
+
 static void read_of_another_place_or_client_is_found(void **state)
 {
 	struct rbx_sim_oracle *oracle = rbx_sim_oracle_make(1, SIZE);
@@ -207,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read_of_what_was_superseded_is_found),
+		cmocka_unit_test(read_of_what_was_discarded_is_found),
 		cmocka_unit_test(read_of_another_place_or_client_is_found),
 		cmocka_unit_test(read_around_a_failed_write_may_find_both),
 		cmocka_unit_test(memory_in_two_hands_is_found),
