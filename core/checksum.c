@@ -7,13 +7,11 @@
  */
 #include "core/checksum.h"
 
-static uint32_t page_checksum(const struct rbx_piece *piece, uint32_t page)
+static uint32_t page_checksum(const void *memory, uint32_t page)
 {
-	uintptr_t addr = (uintptr_t)piece->local_addr +
-			 (uintptr_t)page * RBX_PAGE_BYTES;
+	const char *first = (const char *)memory + (size_t)page * RBX_PAGE_BYTES;
 
-	return rbx_port_crc32c(0, (const void *)addr, RBX_PAGE_BYTES) ^
-	       RBX_CHECKSUM_OF_ZEROS;
+	return rbx_port_crc32c(0, first, RBX_PAGE_BYTES) ^ RBX_CHECKSUM_OF_ZEROS;
 }
 
 static uint32_t pages_count(const struct rbx_piece *piece)
@@ -23,24 +21,26 @@ static uint32_t pages_count(const struct rbx_piece *piece)
 	return piece->length_bytes / RBX_PAGE_BYTES;
 }
 
-void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece)
+void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece,
+			const void *memory)
 {
 	uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
 	uint32_t page, count = pages_count(piece);
 
 	RBX_ASSERT(piece->cell);
 	for (page = 0; page < count; page++)
-		RBX_STORE_RELAXED(&first[page], page_checksum(piece, page));
+		RBX_STORE_RELAXED(&first[page], page_checksum(memory, page));
 }
 
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
-				 const struct rbx_piece *piece)
+				 const struct rbx_piece *piece,
+				 const void *memory)
 {
 	const uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
 	uint32_t page, count = pages_count(piece), mismatches = 0;
 
 	for (page = 0; page < count; page++)
 		mismatches += RBX_LOAD_RELAXED(&first[page]) !=
-			      page_checksum(piece, page);
+			      page_checksum(memory, page);
 	return mismatches;
 }

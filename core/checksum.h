@@ -20,11 +20,14 @@
 /* CRC32C of RBX_PAGE_BYTES zeros. */
 #define RBX_CHECKSUM_OF_ZEROS 0x98f94189u
 
-/* checksums: of the slab; the piece is whole pages. */
-void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece);
+/* checksums: of the slab; the piece is whole pages, and memory is where the CPU
+ * finds them. */
+void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece,
+			const void *memory);
 
 /* Returns how many pages of what was read are not what was written. */
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
-				 const struct rbx_piece *piece);
+				 const struct rbx_piece *piece,
+				 const void *memory);
 
 #endif

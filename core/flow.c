@@ -86,7 +86,8 @@ static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 	uint32_t mask = piece->send_mask;
 
 	if (flow->map->shape.checksums && piece->kind == RBX_PIECE_WRITE)
-		rbx_checksum_store(piece->slab->checksums, piece);
+		rbx_checksum_store(piece->slab->checksums, piece,
+				   flow->ops->look(flow, piece));
 	do {
 		batch_add(flow, batch, &piece->parts[__builtin_ctz(mask)]);
 		mask &= mask - 1;
@@ -150,8 +151,8 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 /* Turns a read's success into -EBADMSG where a checksum says otherwise. */
 static int32_t read_check(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
-	uint32_t mismatches =
-		rbx_checksum_mismatches(piece->slab->checksums, piece);
+	uint32_t mismatches = rbx_checksum_mismatches(
+		piece->slab->checksums, piece, flow->ops->look(flow, piece));
 
 	if (!mismatches)
 		return 0;

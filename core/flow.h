@@ -47,6 +47,9 @@ struct rbx_flow_ops {
 	void (*ended)(struct rbx_flow *flow, struct rbx_piece_list *pieces);
 	/* A round of the upkeep is wanted, or a rebuild has ended. Any thread. */
 	void (*wake)(struct rbx_flow *flow);
+	/* Of a volume with checksums: where the CPU finds the memory of a piece,
+	 * with what was read into it in its sight. It is only read. Any thread. */
+	const void *(*look)(struct rbx_flow *flow, const struct rbx_piece *piece);
 };
 
 /* Added to with RBX_ADD_RELAXED(). */

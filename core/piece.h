@@ -54,7 +54,8 @@ struct rbx_piece {
 	uint32_t pool_index; /* its own; set once */
 
 	/* Filled in by the host before rbx_slab_start(). */
-	uint64_t local_addr;
+	uint64_t local_addr; /* as the device sees its memory */
+	const void *memory; /* of use to the host's look() (flow.h), if to any */
 	uint32_t offset_bytes; /* in the slab */
 	uint32_t length_bytes;
 	uint32_t lkey;

@@ -43,7 +43,7 @@ static void flow_parts_of_a_server_are_sent_together(void **state)
 		struct rbx_piece *piece = rbx_piece_of(node);
 
 		piece->kind = RBX_PIECE_WRITE;
-		piece->local_addr = (uintptr_t)out;
+		piece->local_addr = host_device_addr(out);
 		(void)rbx_volume_map_aim(host->flow.map, piece,
 					 i++ * HOST_CELL_BYTES, 512);
 	}
@@ -107,6 +107,36 @@ static void flow_peer_says_ebadmsg_replica_is_lost(void **state)
 	host_free(host);
 }
 
+/* What was written is there, though not on all replicas: it is found, and counted
+ * that it was looked for. With one replica it is an error. */
+static void flow_bytes_that_changed_are_never_read(void **state)
+{
+	uint32_t replicas;
+
+	(void)state;
+	for (replicas = 1; replicas <= 2; replicas++) {
+		struct host *host = host_make_with_checksums(1, replicas, 2);
+		struct host_server *read_first;
+
+		assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+		memset(out, 7, sizeof(out));
+		host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
+		host_poll(host);
+		assert_int_equal(host_ended(host, 0), 1);
+		host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+		read_first = &host->servers[rbx_part_of(host->sent_first)->server];
+		read_first->memory[0][4097] ^= 1;
+		while (host_poll(host))
+			;
+		assert_int_equal(host_ended(host, replicas == 1 ? -EIO : 0), 1);
+		if (replicas > 1)
+			assert_memory_equal(in, out, sizeof(out));
+		assert_int_equal(host->counters.checksum_errors, 1);
+		assert_int_equal(host->counters.failovers, replicas - 1);
+		host_free(host);
+	}
+}
+
 /* Peers of a device share a poller, and what one poll finds is one list. */
 static void flow_parts_of_two_volumes_are_done_together(void **state)
 {
@@ -142,6 +172,7 @@ int main(void)
 		cmocka_unit_test(flow_piece_of_dead_slab_is_ended_by_who_polls),
 		cmocka_unit_test(flow_server_dies_read_goes_to_another),
 		cmocka_unit_test(flow_peer_says_ebadmsg_replica_is_lost),
+		cmocka_unit_test(flow_bytes_that_changed_are_never_read),
 		cmocka_unit_test(flow_parts_of_two_volumes_are_done_together),
 	};
 

@@ -47,7 +47,27 @@ static void wake(struct rbx_flow *flow)
 	of_flow(flow)->wakes_count++;
 }
 
-static const struct rbx_flow_ops flow_ops = { submit, end_later, ended, wake };
+/* The device sees memory elsewhere than the CPU does, as behind an IOMMU. */
+#define DEVICE_SHIFT 0x100000000000ull
+
+uint64_t host_device_addr(const void *memory)
+{
+	return (uintptr_t)memory + DEVICE_SHIFT;
+}
+
+static void *memory_at(uint64_t addr)
+{
+	return (void *)(uintptr_t)(addr - DEVICE_SHIFT);
+}
+
+static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
+{
+	(void)flow;
+	return memory_at(piece->local_addr);
+}
+
+static const struct rbx_flow_ops flow_ops = { submit, end_later, ended, wake,
+					      look };
 
 /* ---- Of the upkeep ----------------------------------------------------------*/
 
@@ -135,7 +155,7 @@ static int32_t carry_out(struct host *host, const struct rbx_part *part)
 	const struct rbx_fragment *fragment = &part->fragment;
 	const struct host_server *server = &host->servers[part->server];
 	void *remote = (void *)(uintptr_t)fragment->remote_addr;
-	void *local = (void *)(uintptr_t)fragment->local_addr;
+	void *local = memory_at(fragment->local_addr);
 	uint32_t area;
 
 	if (server->down)
@@ -206,7 +226,7 @@ void host_start(struct host *host, enum rbx_piece_kind kind, uint64_t offset,
 	piece = rbx_piece_of(pieces.first);
 	piece->kind = (uint8_t)kind;
 	piece->fragment_flags = 0;
-	piece->local_addr = (uintptr_t)buf;
+	piece->local_addr = host_device_addr(buf);
 	assert_int_equal(rbx_volume_map_aim(host->flow.map, piece, offset,
 					    length),
 			 length);
@@ -226,41 +246,50 @@ uint32_t host_ended(struct host *host, int32_t status)
 	return count;
 }
 
-static struct host *make(uint32_t slabs, uint32_t replicas, uint32_t servers,
-			 bool on_demand)
+static struct host *make(const struct rbx_volume_shape *wanted,
+			 uint32_t slabs, uint32_t servers)
 {
-	const struct rbx_volume_shape shape = {
-		.size_bytes = slabs * HOST_SLAB_BYTES,
-		.slab_bytes = HOST_SLAB_BYTES,
-		.fragment_bytes = HOST_CELL_BYTES,
-		.replicas = replicas,
-		.on_demand = on_demand,
-	};
+	struct rbx_volume_shape shape = *wanted;
 	struct host *host = calloc(1, sizeof(*host));
 	uint32_t i;
 
+	shape.size_bytes = slabs * HOST_SLAB_BYTES;
+	shape.slab_bytes = HOST_SLAB_BYTES;
+	shape.fragment_bytes = HOST_CELL_BYTES;
 	rbx_flow_init(&host->flow, &flow_ops, &host->counters);
 	rbx_upkeep_init(&host->upkeep, &host->flow, &upkeep_ops);
 	rbx_flow_open(&host->flow, &shape,
 		      calloc(1, rbx_volume_map_size(&shape)), 1, servers,
-		      calloc(1, rbx_piece_pool_size(HOST_PIECES, replicas + 1)),
+		      calloc(1, rbx_piece_pool_size(HOST_PIECES,
+					     shape.replicas + 1)),
 		      HOST_PIECES);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		rbx_rebuild_lend(&host->flow, i,
-				 calloc(1, rbx_piece_size(replicas + 1)),
-				 (uintptr_t)malloc(HOST_CELL_BYTES));
+				 calloc(1, rbx_piece_size(shape.replicas + 1)),
+				 host_device_addr(malloc(HOST_CELL_BYTES)));
 	return host;
 }
 
 struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
 {
-	return make(slabs, replicas, servers, false);
+	return make(&(struct rbx_volume_shape){ .replicas = replicas }, slabs,
+		    servers);
 }
 
 struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
 				 uint32_t servers)
 {
-	return make(slabs, replicas, servers, true);
+	return make(&(struct rbx_volume_shape){ .replicas = replicas,
+						.on_demand = true },
+		    slabs, servers);
+}
+
+struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
+				      uint32_t servers)
+{
+	return make(&(struct rbx_volume_shape){ .replicas = replicas,
+						.checksums = true },
+		    slabs, servers);
 }
 
 void host_free(struct host *host)
@@ -280,7 +309,7 @@ void host_free(struct host *host)
 	for (i = 0; i < RBX_COPIES_MAX; i++) {
 		struct rbx_piece *copy = host->flow.rebuild.copies[i];
 
-		free((void *)(uintptr_t)copy->local_addr);
+		free(memory_at(copy->local_addr));
 		free(copy);
 	}
 	free(host->flow.pool.memory);

@@ -60,6 +60,9 @@ struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers);
 /* The same with memory on demand. */
 struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
 				 uint32_t servers);
+/* The same with checksums; what is read and written is whole pages. */
+struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
+				      uint32_t servers);
 /* Abandons, lets all end, gives all back; nothing stays lent by a server that is
  * not down. */
 void host_free(struct host *host);
@@ -67,6 +70,8 @@ void host_free(struct host *host);
 /* Starts a piece: length bytes at this offset of the volume. */
 void host_start(struct host *host, enum rbx_piece_kind kind, uint64_t offset,
 		void *buf, uint32_t length);
+/* Where the device sees memory of this address. */
+uint64_t host_device_addr(const void *memory);
 /* How many pieces have ended, all with this status, since it was last asked. */
 uint32_t host_ended(struct host *host, int32_t status);
 /* What was sent is done, all of it at once, and what was to be ended later has

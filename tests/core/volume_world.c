@@ -145,7 +145,9 @@ static void todo_do(struct world *world, struct rbx_piece_list *todo)
 			continue;
 		}
 		if (piece->kind == RBX_PIECE_WRITE && piece->slab->checksums)
-			rbx_checksum_store(piece->slab->checksums, piece);
+			rbx_checksum_store(
+				piece->slab->checksums, piece,
+				(const void *)(uintptr_t)piece->local_addr);
 		for (slot = 0; piece->send_mask >> slot; slot++)
 			if (piece->send_mask >> slot & 1)
 				world->sent[world->sent_count++] =
@@ -270,7 +272,9 @@ bool world_step(struct world *world)
 	status = carry_out(world, part);
 	if (!status && part->piece->state == RBX_PIECE_READING &&
 	    slab->checksums &&
-	    rbx_checksum_mismatches(slab->checksums, part->piece)) {
+	    rbx_checksum_mismatches(
+		    slab->checksums, part->piece,
+		    (const void *)(uintptr_t)part->piece->local_addr)) {
 		status = -EBADMSG;
 		world->mismatch_count += part->piece->cell != NULL;
 	}
