@@ -52,11 +52,16 @@ static int borrow_from(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	return err;
 }
 
+bool rbx_loans_server_is_away(int err)
+{
+	return err == -ENOTCONN || err == -ETIMEDOUT;
+}
+
 int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		     enum rbx_replica_state state)
 {
 	uint64_t not_servers;
-	int server, err = -ENODEV;
+	int server, err, reason = -ENODEV;
 
 	rbx_lock(&slab->lock);
 	not_servers = rbx_slab_servers(slab);
@@ -66,22 +71,23 @@ int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		err = borrow_from(upkeep, slab, (uint32_t)server, state);
 		if (!err)
 			return 0;
+		/* What the last one said is the best reason there is, but for
+		 * one that could not be asked, and may yet lend. */
+		if (!rbx_loans_server_is_away(reason))
+			reason = err;
 		not_servers |= (uint64_t)1 << server;
 	}
-	/* What the last server said is the best reason there is. */
-	return err;
+	return reason;
 }
 
 /* Returns whether it is still owed: the server has not heard of it. Where it
  * refuses, it has ended the loan by itself. */
 static bool pay(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
 {
-	int err;
-
 	if (rbx_upkeep_server_is_down(upkeep, owed->server))
 		return false;
-	err = upkeep->ops->unmap(upkeep, owed->server, &owed->loan);
-	return err == -ENOTCONN || err == -ETIMEDOUT;
+	return rbx_loans_server_is_away(
+		upkeep->ops->unmap(upkeep, owed->server, &owed->loan));
 }
 
 bool rbx_loans_pay_owed(struct rbx_upkeep *upkeep)

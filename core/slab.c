@@ -384,7 +384,8 @@ void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
 				      sizeof(*slab->checksums));
 	while ((piece = rbx_piece_list_take(&waiting))) {
 		if (slab->blank)
-			piece_end(piece, -ENOSPC, todo);
+			piece_end(piece, err == -ENODEV ? -EIO : -ENOSPC,
+				  todo);
 		else
 			piece_take(slab, piece, todo);
 	}

@@ -191,8 +191,8 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 /* ---- On demand ------------------------------------------------------------*/
 
 /* Of RBX_TASK_LEND, when servers have lent what they will, of a new slab that is
- * LIVE. The writes that waited start; they end with -ENOSPC where err says that
- * no server has lent anything. */
+ * LIVE. The writes that waited start; where err says that no server has lent
+ * anything they end with -ENOSPC, or with -EIO if there is none (-ENODEV). */
 void rbx_slab_begin(struct rbx_slab *slab, int err,
 		    struct rbx_piece_list *todo);
 

@@ -168,19 +168,27 @@ static int replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 }
 
 /* The first writes of a blank slab wait. One replica is enough for them to begin;
- * the others are made like those that were lost. */
-static void lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+ * the others are made like those that were lost. They wait on for a server that is
+ * away, as writes do that it has a replica of: it comes back, or is down in time.
+ * Returns whether they wait on. */
+static bool lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	uint32_t replica, replicas = upkeep->flow->map->shape.replicas;
+	uint32_t lent_count = 0, replicas = upkeep->flow->map->shape.replicas;
 	struct rbx_piece_list todo = { 0 };
-	int err = 0;
+	int err;
 
-	for (replica = 0; replica < replicas && !err; replica++)
+	do
 		err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE);
+	while (!err && ++lent_count < replicas);
+	if (!lent_count && rbx_loans_server_is_away(err)) {
+		upkeep->lend_waits = true;
+		return true;
+	}
 	rbx_lock(&slab->lock);
 	rbx_slab_begin(slab, err, &todo);
 	rbx_unlock(&slab->lock);
 	rbx_flow_do(upkeep->flow, &todo);
+	return false;
 }
 
 /* 0, or why the slab stays without a replica. */
@@ -205,7 +213,8 @@ static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 				return err;
 			break;
 		case RBX_TASK_LEND:
-			lend(upkeep, slab);
+			if (lend(upkeep, slab))
+				return 0;
 			break;
 		case RBX_TASK_COPY:
 			if (!rbx_rebuild_is_under_way(upkeep->flow))
@@ -246,6 +255,7 @@ bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
 	uint32_t i, stuck_count = 0;
 	int err, stuck_err = 0;
 
+	upkeep->lend_waits = false;
 	servers_tend(upkeep);
 	for (i = 0; i < map->slab_count; i++) {
 		err = slab_tend(upkeep, &map->slabs[i]);
@@ -254,7 +264,8 @@ bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
 		stuck_count += err != 0;
 	}
 	news_tell(upkeep, stuck_count, stuck_err);
-	return rbx_loans_pay_owed(upkeep) || stuck_count > 0;
+	return rbx_loans_pay_owed(upkeep) || stuck_count > 0 ||
+	       upkeep->lend_waits;
 }
 
 /* ---- Open and close -------------------------------------------------------*/

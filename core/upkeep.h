@@ -15,9 +15,10 @@
  *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_return
  *
  * Where no server can take a replica the round says so and wants to be made
- * again in RBX_UPKEEP_RETRY_MS. A replica that should leave is then checked with
- * its server: what was revoked is no replica any more. What cannot be given back
- * because its server is out of reach is owed, and tried again as well.
+ * again in RBX_UPKEEP_RETRY_MS; so it does where a first write waits for a server
+ * that is away, until that one is back or down. A replica that should leave is then
+ * checked with its server: what was revoked is no replica any more. What cannot be
+ * given back because its server is out of reach is owed, and tried again as well.
  *
  * A server's place in the table is never reused: one that was lost and comes
  * back is added anew. RBX_SERVERS_MAX bounds both together.
@@ -41,7 +42,8 @@ enum rbx_news {
 /* What the host does for it: by the thread that calls the upkeep, with no lock
  * held. Only what is said to block may. */
 struct rbx_upkeep_ops {
-	/* Borrows one slab of a server; 0, or why not. Blocks. */
+	/* Borrows one slab of a server; 0, or why not. -ENOTCONN, -ETIMEDOUT:
+	 * the server could not be asked, and may be back. Blocks. */
 	int (*map)(struct rbx_upkeep *upkeep, uint32_t server,
 		   struct rbx_loan *loan);
 	/* Gives it back. -ENOTCONN, -ETIMEDOUT: the server has not heard of it;
@@ -86,6 +88,8 @@ struct rbx_upkeep {
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
 	bool is_stuck;
+	/* The round has writes wait for a server that is away. */
+	bool lend_waits;
 };
 
 void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
@@ -142,10 +146,12 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census);
 
 /* ---- loans.c, for upkeep.c only: all of it blocks ---------------------------*/
 
-/* Borrows one replica; 0, or why the server that was asked last refused, or
- * -ENODEV: no server is left that could be asked. */
+/* Borrows one replica; 0, or -ENODEV: no server is left that could be asked, or
+ * that one of them is away, or why the one that was asked last refused. */
 int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		     enum rbx_replica_state state);
+/* Whether a server has not heard of what was asked, which it may once it is back. */
+bool rbx_loans_server_is_away(int err);
 /* Does RBX_TASK_GIVE_BACK. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Gives back what is owed; returns whether something still is. */

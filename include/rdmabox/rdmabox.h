@@ -228,8 +228,9 @@ struct rbx_volume_options {
 		      void *user);
 	void *user;
 	/* 1: opening borrows nothing. A slab has memory from its first write on,
-	 * which ends with -ENOSPC where no server lends any, until it is
-	 * discarded; while it has none it reads as zeros. */
+	 * which ends with -ENOSPC where no server lends any, and with -EIO where
+	 * none is left, until it is discarded; while it has none it reads as
+	 * zeros. */
 	uint32_t on_demand;
 };
 

@@ -407,6 +407,44 @@ static void on_demand_nobody_lends_the_writes_fail(void **state)
 	host_free(host);
 }
 
+/* One that could not be asked may yet lend, whoever else refuses, in any order. */
+static void on_demand_a_server_is_away_the_writes_wait(void **state)
+{
+	(void)state;
+	for (uint32_t away = 0; away < 2; away++) {
+		struct host *host = host_make_on_demand(1, 1, 2);
+
+		host->servers[away].refuse = away ? -ENOTCONN : -ETIMEDOUT;
+		host->servers[!away].refuse = -ENOSPC;
+		write_cell(host, 8);
+		assert_true(host_settle(host));
+		assert_true(host_settle(host));
+		assert_null(host->ended.first);
+		assert_string_equal(host->news, "");
+		host->servers[away].refuse = 0;
+		assert_false(host_settle(host));
+		assert_int_equal(host_ended(host, 0), 1);
+		assert_cell(host, 8);
+		host_free(host);
+	}
+}
+
+static void on_demand_no_server_is_left_the_writes_fail(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 1);
+
+	(void)state;
+	host->servers[0].refuse = -ENOTCONN;
+	write_cell(host, 8);
+	assert_true(host_settle(host));
+	assert_null(host->ended.first);
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	host_poll(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
 /* What is under way to memory keeps it; what is written later has other memory. */
 static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state)
 {
@@ -514,6 +552,8 @@ int main(void)
 		cmocka_unit_test(
 			on_demand_one_server_lends_the_rest_is_repaired),
 		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
+		cmocka_unit_test(on_demand_a_server_is_away_the_writes_wait),
+		cmocka_unit_test(on_demand_no_server_is_left_the_writes_fail),
 		cmocka_unit_test(
 			discard_with_a_write_under_way_gives_back_when_it_ended),
 		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
