@@ -45,3 +45,16 @@ int rbx_placement_choose(const uint64_t free_bytes[RBX_SERVERS_MAX],
 	RBX_ASSERT(one != other);
 	return free_bytes[other] > free_bytes[one] ? other : one;
 }
+
+bool rbx_placement_fits(const uint64_t free_slabs[RBX_SERVERS_MAX],
+			uint32_t server_count, uint32_t slab_count,
+			uint32_t replicas)
+{
+	uint64_t room = 0;
+	uint32_t i;
+
+	RBX_ASSERT(server_count <= RBX_SERVERS_MAX);
+	for (i = 0; i < server_count; i++)
+		room += RBX_MIN(free_slabs[i], (uint64_t)slab_count);
+	return room >= (uint64_t)slab_count * replicas;
+}

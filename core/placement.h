@@ -24,4 +24,17 @@ RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 64, "a set of servers is one word");
 int rbx_placement_choose(const uint64_t free_bytes[RBX_SERVERS_MAX],
 			 uint64_t eligible, struct rbx_random *random);
 
+/*
+ * rbx_placement_fits() - whether servers have room for so many slabs, each replica
+ * of a slab on another server.
+ * @free_slabs: what each of the servers can lend.
+ *
+ * A server takes no more than one replica of each slab. That is all that can be in
+ * the way: dealt out like cards, server by server, the replicas of a slab do not
+ * meet.
+ */
+bool rbx_placement_fits(const uint64_t free_slabs[RBX_SERVERS_MAX],
+			uint32_t server_count, uint32_t slab_count,
+			uint32_t replicas);
+
 #endif

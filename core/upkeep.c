@@ -286,6 +286,19 @@ int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep)
 	return err;
 }
 
+bool rbx_upkeep_fits(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t i, server_count = servers_count(upkeep);
+	uint64_t free_slabs[RBX_SERVERS_MAX];
+
+	for (i = 0; i < server_count; i++)
+		free_slabs[i] = upkeep->ops->free_bytes(upkeep, i) >>
+				map->shape.slab_shift;
+	return rbx_placement_fits(free_slabs, server_count, map->slab_count,
+				  map->shape.replicas);
+}
+
 void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;

@@ -119,6 +119,9 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
  * server lends no more. */
 int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);
 
+/* Whether all of it would fit, by what the servers say is free now. */
+bool rbx_upkeep_fits(struct rbx_upkeep *upkeep);
+
 /* Returns whether another round is to be made in RBX_UPKEEP_RETRY_MS, even if
  * nothing wakes the keeper. */
 bool rbx_upkeep_round(struct rbx_upkeep *upkeep);

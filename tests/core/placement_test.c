@@ -71,6 +71,57 @@ static void placement_keeps_servers_even(void **state)
 		assert_in_range(free_bytes[i], 890, 910);
 }
 
+/* Whether the slabs from this one on can be placed, by trying it. */
+static bool can_place(uint64_t free_slabs[RBX_SERVERS_MAX],
+		      uint32_t server_count, uint32_t slab_count,
+		      uint32_t replicas)
+{
+	bool found = !slab_count;
+	uint32_t set, i;
+
+	for (set = 0; set < 1u << server_count && !found; set++) {
+		bool has_room = true;
+
+		if ((uint32_t)__builtin_popcount(set) != replicas)
+			continue;
+		for (i = 0; i < server_count; i++)
+			has_room &= !(set >> i & 1) || free_slabs[i];
+		if (!has_room)
+			continue;
+		for (i = 0; i < server_count; i++)
+			free_slabs[i] -= set >> i & 1;
+		found = can_place(free_slabs, server_count, slab_count - 1,
+				  replicas);
+		for (i = 0; i < server_count; i++)
+			free_slabs[i] += set >> i & 1;
+	}
+	return found;
+}
+
+static void placement_fits_where_some_placement_does(void **state)
+{
+	uint64_t free_slabs[RBX_SERVERS_MAX] = { 0 };
+	uint32_t code, slabs, replicas, fits_count = 0;
+
+	(void)state;
+	for (code = 0; code < 4 * 4 * 4 * 4; code++) {
+		for (uint32_t i = 0; i < 4; i++)
+			free_slabs[i] = code >> 2 * i & 3;
+		for (slabs = 1; slabs <= 4; slabs++)
+			for (replicas = 1; replicas <= 3; replicas++) {
+				bool fits = can_place(free_slabs, 4, slabs,
+						      replicas);
+
+				assert_int_equal(rbx_placement_fits(free_slabs,
+								    4, slabs,
+								    replicas),
+						 fits);
+				fits_count += fits;
+			}
+	}
+	assert_in_range(fits_count, 500, 2500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +129,7 @@ int main(void)
 		cmocka_unit_test(placement_chooses_eligible_servers_only),
 		cmocka_unit_test(placement_of_two_takes_the_one_with_more_room),
 		cmocka_unit_test(placement_keeps_servers_even),
+		cmocka_unit_test(placement_fits_where_some_placement_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -445,6 +445,21 @@ static void on_demand_no_server_is_left_the_writes_fail(void **state)
 	host_free(host);
 }
 
+static void on_demand_fits_by_what_is_free_now(void **state)
+{
+	struct host *host = host_make_on_demand(HOST_AREAS, 1, 1);
+	struct host *two = host_make_on_demand(HOST_AREAS, 2, 1);
+
+	(void)state;
+	assert_true(rbx_upkeep_fits(&host->upkeep));
+	host->servers[0].keys[1] = 1; /* lent to somebody else */
+	assert_false(rbx_upkeep_fits(&host->upkeep));
+	host->servers[0].keys[1] = 0;
+	assert_false(rbx_upkeep_fits(&two->upkeep));
+	host_free(two);
+	host_free(host);
+}
+
 /* What is under way to memory keeps it; what is written later has other memory. */
 static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state)
 {
@@ -554,6 +569,7 @@ int main(void)
 		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
 		cmocka_unit_test(on_demand_a_server_is_away_the_writes_wait),
 		cmocka_unit_test(on_demand_no_server_is_left_the_writes_fail),
+		cmocka_unit_test(on_demand_fits_by_what_is_free_now),
 		cmocka_unit_test(
 			discard_with_a_write_under_way_gives_back_when_it_ended),
 		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
