@@ -7,7 +7,8 @@ All have their memory on this machine, behind the same RDMA device or its addres
     nvme-rdma       a RAM disk behind nvmet, by RDMA
     nvme-tcp        the same by TCP
     nbd             a file in memory behind nbd-server, by TCP
-    zram            memory of this machine, compressed: the local limit
+    zram            memory of this machine, compressed
+    brd             memory of this machine, as it is: the local limit
 """
 
 import contextlib
@@ -22,6 +23,7 @@ DEVICE_BYTES = 64 << 20
 HOST_NQN = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000001"
 HOST_ID = HOST_NQN[-36:]
 NVME_PORTS = {"rdma": 4420, "tcp": 4421}
+BRD_DISKS = {"rdma": "/dev/ram0", "tcp": "/dev/ram1", "brd": "/dev/ram2"}
 NBD_PORT = 10809
 WAIT_S = 10
 
@@ -65,7 +67,7 @@ def load_modules(machine):
         if others:
             run("modprobe", "-a", *others)
         run("insmod", str(modules / f"{name}.ko"))
-    run("modprobe", "brd", f"rd_nr={len(NVME_PORTS)}", f"rd_size={DEVICE_BYTES >> 10}")
+    run("modprobe", "brd", f"rd_nr={len(BRD_DISKS)}", f"rd_size={DEVICE_BYTES >> 10}")
     run("modprobe", "nbd", "nbds_max=1")
     run("modprobe", "zram", "num_devices=1")
 
@@ -109,8 +111,8 @@ def nvmet_export(transport, address, disk):
 
 
 @contextlib.contextmanager
-def nvme(machine, transport, disk):
-    nvmet_export(transport, machine.address, disk)
+def nvme(machine, transport):
+    nvmet_export(transport, machine.address, BRD_DISKS[transport])
     fabrics = os.open("/dev/nvme-fabrics", os.O_RDWR)
     os.write(fabrics, (f"transport={transport},traddr={machine.address},nqn={transport},"
                        f"trsvcid={NVME_PORTS[transport]},hostnqn={HOST_NQN},"
@@ -160,14 +162,14 @@ def zram(_machine):
 @contextlib.contextmanager
 def all_of(machine):
     """All of them, at once: {name: path}. Idle ones cost next to nothing."""
-    load_modules(machine)
     with contextlib.ExitStack() as attached:
         address = attached.enter_context(rdmabox_server(machine, 2))
         yield {name: attached.enter_context(device) for name, device in {
             "hybrid": rdmabox(machine, "hybrid", address),
             "single": rdmabox(machine, "single", address),
-            "nvme-rdma": nvme(machine, "rdma", "/dev/ram0"),
-            "nvme-tcp": nvme(machine, "tcp", "/dev/ram1"),
+            "nvme-rdma": nvme(machine, "rdma"),
+            "nvme-tcp": nvme(machine, "tcp"),
             "nbd": nbd(machine),
             "zram": zram(machine),
+            "brd": contextlib.nullcontext(BRD_DISKS["brd"]),
         }.items()}

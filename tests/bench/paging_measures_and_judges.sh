@@ -44,9 +44,9 @@ run "$build/bench/learn" nothing $((1 << 18))
 run "$top/bench/paging" --build "$scratch/nowhere"
 [ $? = 2 ] || fault "a missing build is not refused"
 
-run python3 - "$top/bench" "$build" <<'END' || fault "see above"
-import contextlib, importlib.machinery, importlib.util, json, sys, types
-bench, build = sys.argv[1:]
+run python3 - "$top/bench" "$build" "$scratch" <<'END' || fault "see above"
+import contextlib, importlib.machinery, importlib.util, json, pathlib, sys, types
+bench, build, scratch = sys.argv[1:]
 sys.path.insert(0, bench)
 import runner
 from swapping import devices, loads
@@ -55,7 +55,7 @@ loader = importlib.machinery.SourceFileLoader("paging", f"{bench}/paging")
 paging = importlib.util.module_from_spec(importlib.util.spec_from_loader("paging", loader))
 loader.exec_module(paging)
 
-NAMES = ("hybrid", "single", "nvme-rdma", "nvme-tcp", "nbd", "zram")
+NAMES = ("hybrid", "single", "nvme-rdma", "nvme-tcp", "nbd", "zram", "brd")
 machine = types.SimpleNamespace(program=lambda *path: "/".join((build,) + path),
                                 peer=lambda name: name)
 options = types.SimpleNamespace(repeats=3, runtime_s=1, only=None)
@@ -82,6 +82,20 @@ except runner.Failed:
 loads.run = lambda *command: ('"test","rps","p50_latency_ms","p99_latency_ms"\n'
                               '"SET","100.0","1.0","9.0"\n"GET","300.0","1.0","4.0"\n')
 assert loads.redis_benchmark(10, 10) == {"ops": 150.0, "p99_ms": 9.0}
+
+# Who has shrunk in time gets its limit; who has not is not left to be killed.
+group = pathlib.Path(scratch)
+(group / "memory.current").write_text("100\n")
+loads.shrink(group, 200)
+assert (group / "memory.max").read_text() == "200"
+(group / "memory.max").unlink()
+try:
+    loads.shrink(group, 50)
+    sys.exit("a limit below what is used is no failure")
+except runner.Failed:
+    assert not (group / "memory.max").exists()
+(group / "memory.events").write_text("max 7\noom 5\noom_kill 3\noom_group_kill 0\n")
+assert loads.kills_of(group) == 3
 
 # The bars: 2.0 and 2.5 times nvme-rdma for reads of 4 KiB.
 rates = dict.fromkeys(NAMES, 100.0) | {"hybrid": 240.0, "single": 240.0}
