@@ -68,6 +68,14 @@ rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
 	return &map->slabs[offset_bytes >> map->shape.slab_shift];
 }
 
+/* Where in the volume a piece begins. */
+static inline uint64_t rbx_volume_map_offset(const struct rbx_volume_map *map,
+					     const struct rbx_piece *piece)
+{
+	return ((uint64_t)piece->slab->index << map->shape.slab_shift) +
+	       piece->offset_bytes;
+}
+
 /* Aims a piece at the front of a range: its slab, and where in it. Returns how
  * much of the range it takes. */
 static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,

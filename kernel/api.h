@@ -39,16 +39,21 @@ struct rbx_volume_options {
 	u32 io_segments_max; /* so many segments each */
 	u32 peer_timeout_ms; /* an I/O to a server that fell silent ends within it */
 	const char *mode; /* the paper's: single, doorbell, merge, hybrid */
+	bool on_demand; /* slabs have memory from their first write on */
 	const void *secret; /* what is shared with the servers; NULL: nothing */
 	size_t secret_bytes;
 	bool insecure; /* no secret even beyond loopback */
 };
 
-/* One replica, one queue pair, 128 I/Os of 32 segments, 5 s, hybrid. */
+/* One replica, one queue pair, 128 I/Os of 32 segments, 5 s, hybrid, all memory
+ * borrowed by the open. */
 void rbx_volume_options_defaults(struct rbx_volume_options *options);
 
 /*
- * Opens a volume whose memory is all there when it returns. All volumes on an RDMA
+ * Opens a volume whose memory is all there when it returns. With on_demand it is
+ * not more than the servers have free then, and a slab is lent with its first write,
+ * which ends with -ENOSPC where others have taken it meanwhile and with -EIO where no
+ * server is left; until then, and once it is discarded, it reads as zeros. All volumes on an RDMA
  * device share its window and its poller, and have room for 64 servers and 256 queue
  * pairs. All that options point to is borrowed during the call. Blocks. 0; -EINVAL a
  * bad option, said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
@@ -95,6 +100,7 @@ struct rbx_io {
 	u32 pieces_left; /* atomic */
 	u32 mapped_count;
 	struct rbx_io *next;
+	struct rbx_node *zeros; /* pieces that have read nothing but zeros */
 };
 
 /*
@@ -107,16 +113,29 @@ struct rbx_io {
 int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 		      struct rbx_plug *plug);
 
+/*
+ * Gives memory back that nobody will read again. Of a volume on_demand: slabs that lie
+ * wholly in the range read as zeros from here on, and go back to their servers when
+ * what is outstanding has ended; parts of slabs stay as they are. An I/O that is
+ * outstanding meanwhile comes before or after it. Process context; never blocks. 0;
+ * -EINVAL beyond the volume; -EOPNOTSUPP not on_demand.
+ */
+int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
+		       u64 length_bytes);
+
 /* Sends all that waits in a plug. Process context; never blocks. */
 void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug);
 
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume);
+/* What is lent, and discarded, at once. */
+u64 rbx_volume_slab_bytes(const struct rbx_volume *volume);
 
 struct rbx_volume_status {
 	u32 servers;
 	u32 servers_up;
 	u32 slabs;
 	u32 slabs_whole; /* with all replicas */
+	u32 slabs_blank; /* of on_demand: zeros, and nothing is lent */
 	u32 slabs_rebuilding;
 	u32 slabs_lost; /* without a live one: their I/Os fail */
 	u64 rebuilt_bytes;

@@ -3,8 +3,9 @@
  * volume.c - opens and closes a volume, and tells its status.
  *
  * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory. What fails
- * on the way undoes all that was done. Closing waits for the I/Os, stops the
+ * every slab before it returns: a volume that is open has its memory, unless it is
+ * to have it on demand; then it is refused if the servers have not that much free.
+ * What fails on the way undoes all that was done. Closing waits for the I/Os, stops the
  * keeper, lets the copies of a rebuild run out, and gives all back.
  */
 #include <linux/delay.h>
@@ -72,6 +73,7 @@ static int shape_make(const struct rbx_volume *volume,
 		.slab_bytes = slab_bytes,
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = options->replicas,
+		.on_demand = options->on_demand,
 	};
 	if (!rbx_volume_shape_check(shape) &&
 	    options->replicas <= volume->server_count)
@@ -110,9 +112,16 @@ static int memory_make(struct rbx_volume *volume,
 
 static int slabs_borrow(struct rbx_volume *volume)
 {
+	const struct rbx_volume_map *map = volume->flow.map;
 	struct rbx_census census;
-	int err = rbx_upkeep_borrow_all(&volume->upkeep);
+	int err;
 
+	if (map->shape.on_demand && !rbx_upkeep_fits(&volume->upkeep)) {
+		pr_err("rdmabox: the servers have no room for %u slabs on %u of them each\n",
+		       map->slab_count, map->shape.replicas);
+		return -ENOSPC;
+	}
+	err = rbx_upkeep_borrow_all(&volume->upkeep);
 	if (!err)
 		return 0;
 	rbx_upkeep_census(&volume->upkeep, &census);
@@ -214,6 +223,12 @@ u64 rbx_volume_size_bytes(const struct rbx_volume *volume)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_size_bytes);
 
+u64 rbx_volume_slab_bytes(const struct rbx_volume *volume)
+{
+	return 1ull << volume->flow.map->shape.slab_shift;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_slab_bytes);
+
 /* ---- Status -------------------------------------------------------------------*/
 
 static void count_server(const struct rbx_volume_server *server,
@@ -243,6 +258,7 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.servers_up = census.servers_up,
 		.slabs = census.slabs,
 		.slabs_whole = census.whole,
+		.slabs_blank = census.blank,
 		.slabs_rebuilding = census.rebuilding,
 		.slabs_lost = census.dead,
 		.rebuilt_bytes = RBX_LOAD_RELAXED(&counters->rebuilt_bytes),

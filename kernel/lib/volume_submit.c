@@ -19,17 +19,24 @@ static enum dma_data_direction direction_of(const struct rbx_io *io)
 	return io->op == RBX_IO_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 }
 
-/* Adds the I/Os that have ended with these pieces to a list. */
-static struct rbx_io *ended_ios(const struct rbx_piece_list *ended)
+/* Adds the I/Os that have ended with these pieces to a list. A piece that reads
+ * zeros is kept for its I/O. */
+static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 {
+	struct rbx_piece_list left = { 0 };
 	struct rbx_io *list = NULL;
-	struct rbx_node *node;
+	struct rbx_piece *piece;
 
-	for (node = ended->first; node; node = node->next) {
-		struct rbx_piece *piece = rbx_piece_of(node);
+	while ((piece = rbx_piece_list_take(ended))) {
 		struct rbx_io *io = piece->user;
 		int none = 0;
 
+		if (piece->reads_zeros) {
+			piece->node.next = io->zeros;
+			io->zeros = &piece->node;
+		} else {
+			rbx_piece_list_add(&left, piece);
+		}
 		/* It has the status of the first of its pieces that failed. */
 		if (piece->status)
 			(void)RBX_COMPARE_EXCHANGE(&io->status, &none,
@@ -39,7 +46,31 @@ static struct rbx_io *ended_ios(const struct rbx_piece_list *ended)
 		io->next = list;
 		list = io;
 	}
+	*ended = left;
 	return list;
+}
+
+/*
+ * Fills what was read where no server has lent anything, and puts these pieces back.
+ * Only now that the memory is unmapped: what unmaps it may copy over it what the
+ * device has left there. Their place is that in the I/O, since an address of the
+ * device tells nothing of the memory behind it.
+ */
+static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
+{
+	struct rbx_piece_list filled = { 0 };
+	struct rbx_node *node, *next;
+
+	for (node = io->zeros; node; node = next) {
+		struct rbx_piece *piece = rbx_piece_of(node);
+		u64 offset_bytes = rbx_volume_map_offset(volume->flow.map, piece);
+
+		next = node->next;
+		sg_zero_buffer(io->sg, io->sg_count, piece->length_bytes,
+			       (off_t)(offset_bytes - io->offset_bytes));
+		rbx_piece_list_add(&filled, piece);
+	}
+	(void)rbx_piece_pool_give(&volume->flow.pool, &filled);
 }
 
 /* The pieces are put back before anybody hears of it, so that who submits from
@@ -49,12 +80,15 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 	struct rbx_volume *volume = rbx_volume_of_flow(flow);
 	struct rbx_io *io = ended_ios(pieces), *next;
 
-	(void)rbx_piece_pool_give(&flow->pool, pieces);
+	if (pieces->first)
+		(void)rbx_piece_pool_give(&flow->pool, pieces);
 	for (; io; io = next) {
 		next = io->next;
 		io->ended_ns = volume->ctx->poller.round_ns;
 		ib_dma_unmap_sg(volume->ctx->device, io->sg, (int)io->sg_count,
 				direction_of(io));
+		if (io->zeros)
+			zeros_fill(volume, io);
 		io->done(io);
 	}
 }
@@ -179,6 +213,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 	if (!io->mapped_count)
 		return -ENOMEM;
 	io->status = 0;
+	io->zeros = NULL;
 	io->pieces_left = pieces_of(volume, io, &length_bytes);
 	err = -EINVAL;
 	if (io->offset_bytes > size_bytes ||
@@ -202,3 +237,18 @@ out_unmap:
 	return err;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_submit);
+
+int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
+		       u64 length_bytes)
+{
+	const struct rbx_volume_map *map = volume->flow.map;
+
+	if (offset_bytes > map->size_bytes ||
+	    length_bytes > map->size_bytes - offset_bytes)
+		return -EINVAL;
+	if (!map->shape.on_demand)
+		return -EOPNOTSUPP;
+	rbx_flow_discard(&volume->flow, offset_bytes, length_bytes);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_discard);
