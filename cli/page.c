@@ -34,7 +34,8 @@ static const struct cli_option list_options[] = {
 
 static const struct cli_command list_command = {
 	.name = "page list",
-	.purpose = "Lists the volumes: name, device, size, servers up, slabs with all copies.",
+	.purpose = "Lists the volumes: name, device, size, servers up, slabs with all copies, slabs that\n"
+		   "have no memory yet, slabs.",
 	.usage = "[--json]",
 	.options = list_options,
 	.options_count = sizeof(list_options) / sizeof(list_options[0]),
@@ -49,10 +50,12 @@ static const struct {
 	{ "mode", true }, { "size", false },
 	{ "replicas", false }, { "queue_pairs", false },
 	{ "peer_timeout_ms", false }, { "insecure", false },
+	{ "on_demand", false },
 	{ "backup", true }, { "backup_buffer", false },
 	{ "servers_up", false }, { "slabs", false },
-	{ "slabs_whole", false }, { "slabs_rebuilding", false },
-	{ "slabs_lost", false }, { "rebuilt_bytes", false },
+	{ "slabs_whole", false }, { "slabs_blank", false },
+	{ "slabs_rebuilding", false }, { "slabs_lost", false },
+	{ "rebuilt_bytes", false },
 	{ "work_requests", false }, { "doorbells", false },
 	{ "merged_requests", false }, { "window_waits", false },
 	{ "retries", false }, { "failovers", false },
@@ -164,7 +167,8 @@ static int page_status(int argc, char **argv)
 static int print_line(const char *volume, void *user)
 {
 	static const char *const columns[] = { "device", "size", "servers_up",
-					       "slabs_whole", "slabs" };
+					       "slabs_whole", "slabs_blank",
+					       "slabs" };
 	char value[PAGE_VALUE_MAX];
 
 	(void)user;

@@ -33,6 +33,7 @@ static struct {
 	uint32_t queue_pairs;
 	uint32_t peer_timeout_ms;
 	uint32_t insecure;
+	uint32_t reserve;
 	uint32_t swap;
 } wanted = {
 	.name = "page",
@@ -65,6 +66,9 @@ static const struct cli_option attach_options[] = {
 	  cli_set_text, wanted.secret_file, .max = sizeof(wanted.secret_file) },
 	{ "insecure", NULL, "no secret, even beyond loopback", cli_set_flag,
 	  .field = &wanted.insecure },
+	{ "reserve", NULL, "borrow all of its memory now, not what is written\n"
+			   "when it is written",
+	  cli_set_flag, .field = &wanted.reserve },
 	{ "backup", "DEVICE", "a disk behind it, for the case that all servers\n"
 			      "of a page are lost",
 	  cli_set_text, wanted.backup, .max = sizeof(wanted.backup) },
@@ -166,6 +170,8 @@ static int options_write(void)
 		err = number_write("peer_timeout_ms", wanted.peer_timeout_ms);
 	if (!err)
 		err = number_write("insecure", wanted.insecure);
+	if (!err)
+		err = number_write("on_demand", !wanted.reserve);
 	if (!err)
 		err = number_write("backup_buffer", wanted.backup_buffer_bytes);
 	if (!err && *wanted.backup)

@@ -79,7 +79,11 @@ struct rbx_disk_limits {
 	u16 segments;
 	u32 dma_alignment; /* a mask of the address of each segment */
 	bool stable_writes; /* pages must not change while they are written */
+	u64 discard_bytes; /* what is discarded at once; 0: nothing can be */
 };
+
+/* As many as the block layer can count in bytes: to discard takes no longer. */
+#define RBX_DISCARD_SECTORS_MAX (UINT_MAX >> SECTOR_SHIFT)
 
 #ifdef BLK_FEAT_STABLE_WRITES
 
@@ -98,6 +102,9 @@ rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
 		.max_segments = limits->segments,
 		.max_segment_size = limits->request_bytes,
 		.dma_alignment = limits->dma_alignment,
+		.discard_granularity = (u32)limits->discard_bytes,
+		.max_hw_discard_sectors =
+			limits->discard_bytes ? RBX_DISCARD_SECTORS_MAX : 0,
 	};
 
 	return blk_mq_alloc_disk(tag_set, &queue_limits, user);
@@ -124,6 +131,9 @@ rbx_disk_alloc(struct blk_mq_tag_set *tag_set,
 	blk_queue_max_segments(queue, limits->segments);
 	blk_queue_max_segment_size(queue, limits->request_bytes);
 	blk_queue_dma_alignment(queue, (int)limits->dma_alignment);
+	queue->limits.discard_granularity = (u32)limits->discard_bytes;
+	if (limits->discard_bytes)
+		blk_queue_max_discard_sectors(queue, RBX_DISCARD_SECTORS_MAX);
 	blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
 	if (limits->stable_writes)
 		blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);

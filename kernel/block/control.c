@@ -164,6 +164,7 @@ NUMBER_OPTION(replicas, options.replicas, u32, kstrtou32);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
+NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
 NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 /* ---- Attach and detach ------------------------------------------------------------*/
@@ -242,9 +243,10 @@ CONFIGFS_ATTR_RO(volume_, device);
 
 /* The fields of struct rbx_volume_status, each a file of its name. */
 #define NUMBERS(X)                                                        \
-	X(servers_up) X(slabs) X(slabs_whole) X(slabs_rebuilding)         \
-	X(slabs_lost) X(rebuilt_bytes) X(work_requests) X(doorbells)      \
-	X(merged_requests) X(window_waits) X(retries) X(failovers)        \
+	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
+	X(slabs_rebuilding) X(slabs_lost) X(rebuilt_bytes)                \
+	X(work_requests) X(doorbells) X(merged_requests)                  \
+	X(window_waits) X(retries) X(failovers)                           \
 	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
 	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
@@ -311,6 +313,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_queue_pairs,
 	&volume_attr_peer_timeout_ms,
 	&volume_attr_insecure,
+	&volume_attr_on_demand,
 	&volume_attr_backup,
 	&volume_attr_backup_buffer,
 	&volume_attr_attached,
@@ -349,6 +352,7 @@ static struct config_item *volume_make(struct config_group *group,
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&volume->lock);
 	rbx_volume_options_defaults(&volume->options);
+	volume->options.on_demand = true;
 	rbx_backup_options_defaults(&volume->backup);
 	config_item_init_type_name(&volume->item, name, &volume_type);
 	return &volume->item;

@@ -16,7 +16,10 @@
  * replicas or a backup pages must not change while they are on their way, or the
  * copies would differ (stable_writes).
  *
- * Left out: discard, which would have to give slabs back.
+ * What is discarded in whole slabs goes back to the servers, and reads as zeros; parts
+ * of slabs stay as they are. A slab that was never written has no memory either. Of
+ * that a backup would know nothing, and read what its disk held before: a device that
+ * has one borrows all its memory when it is attached, and keeps it.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -91,6 +94,21 @@ static void command_fill(struct request *rq)
 	};
 }
 
+/* After the writes that came before it and wait in the plug. */
+static blk_status_t discard(struct rbx_disk *disk, struct request *rq,
+			    struct rbx_plug *plug)
+{
+	int err;
+
+	blk_mq_start_request(rq);
+	rbx_volume_unplug(disk->volume, plug);
+	err = rbx_volume_discard(disk->volume,
+				 (u64)blk_rq_pos(rq) << SECTOR_SHIFT,
+				 blk_rq_bytes(rq));
+	blk_mq_end_request(rq, errno_to_blk_status(err));
+	return BLK_STS_OK;
+}
+
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 			     const struct blk_mq_queue_data *data)
 {
@@ -99,6 +117,8 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct rbx_plug *plug = hctx->driver_data;
 	int err;
 
+	if (req_op(data->rq) == REQ_OP_DISCARD)
+		return discard(disk, data->rq, plug);
 	if (req_op(data->rq) != REQ_OP_READ && req_op(data->rq) != REQ_OP_WRITE)
 		return BLK_STS_NOTSUPP;
 	blk_mq_start_request(data->rq);
@@ -157,14 +177,18 @@ static const struct block_device_operations device_operations = {
 
 /* ---- Attach and detach ----------------------------------------------------------*/
 
-static int disk_show(struct rbx_disk *disk, u32 replicas)
+static int disk_show(struct rbx_disk *disk,
+		     const struct rbx_volume_options *options)
 {
 	struct rbx_disk_limits limits = {
 		.block_bytes = BLOCK_BYTES,
 		.request_bytes = RBX_DISK_BYTES_MAX,
 		.segments = RBX_DISK_SEGMENTS,
 		.dma_alignment = SECTOR_SIZE - 1,
-		.stable_writes = replicas > 1 || disk->backup,
+		.stable_writes = options->replicas > 1 || disk->backup,
+		.discard_bytes = options->on_demand ?
+					 rbx_volume_slab_bytes(disk->volume) :
+					 0,
 	};
 	int err;
 
@@ -227,6 +251,7 @@ int rbx_disk_attach(struct rbx_volume_options *options,
 		goto out_free_number;
 	options->ios_max = RBX_DISK_REQUESTS;
 	options->io_segments_max = RBX_DISK_SEGMENTS;
+	options->on_demand &= !backup_options->device;
 	err = rbx_volume_open(options, &disk->volume);
 	if (err)
 		goto out_free_number;
@@ -235,7 +260,7 @@ int rbx_disk_attach(struct rbx_volume_options *options,
 				      &disk->backup);
 	if (err)
 		goto out_close;
-	err = disk_show(disk, options->replicas);
+	err = disk_show(disk, options);
 	if (err)
 		goto out_close_backup;
 	*out = disk;

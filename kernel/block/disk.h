@@ -23,8 +23,9 @@ struct rbx_disk;
 #define RBX_DISK_REQUESTS 128u /* outstanding, of all processors together */
 
 /* Opens the volume, and its backup where the options name one, and shows the
- * device. ios_max and io_segments_max of the options are the device's. name: what
- * udev calls it, borrowed until detach. As rbx_volume_open(), rbx_backup_open(). */
+ * device. ios_max and io_segments_max of the options are the device's, and with a
+ * backup nothing is lent on_demand. name: what udev calls it, borrowed until detach.
+ * As rbx_volume_open(), rbx_backup_open(). */
 int rbx_disk_attach(struct rbx_volume_options *options,
 		    const struct rbx_backup_options *backup_options,
 		    const char *name,

@@ -133,10 +133,10 @@ reaches()
 	[ "$(number "$1")" -ge "$2" ]
 }
 
-# All slabs have all copies.
+# All slabs that have memory have all copies.
 is_whole()
 {
-	[ "$(number slabs_whole)" = "$(number slabs)" ]
+	[ $(($(number slabs_whole) + $(number slabs_blank))) = "$(number slabs)" ]
 }
 
 # in_memory NAME MIB COMMAND... - in a memory control group with a limit

@@ -50,11 +50,15 @@ refuse 'slabs of different sizes' "$server,$address" "${mine[@]}"
 refuse 'named twice' "$server,$server" "${mine[@]}"
 pass "servers that do not go together"
 
-# All that it has is lent, in the end after all of the above.
+# All that it has is lent, in the end after all of the above; on demand no more than it
+# has free.
+refuse 'do not lend that much' "$server" --size 9M "${mine[@]}"
 volume=$volumes/all
-device=$("$rdmabox" page attach --name all --servers "$server" --size 8M "${mine[@]}") ||
+device=$("$rdmabox" page attach --name all --servers "$server" --size 8M --reserve "${mine[@]}") ||
 	fault "a failed attach has left something lent"
 expect_refusal 'do not lend that much' page attach --servers "$server" --size 1M "${mine[@]}"
+expect_refusal 'do not lend that much' page attach --servers "$server" --size 1M --reserve \
+	"${mine[@]}"
 keep 8
 is_kept || fault "something else is read than was written"
 "$rdmabox" page detach --name all || fault "cannot detach"
