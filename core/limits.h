@@ -117,6 +117,10 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 /* Until what no server would do is asked again. */
 #define RBX_UPKEEP_RETRY_MS 1000u
 
+/* Loans that one round gives back. A discard may leave thousands, at some ms each,
+ * and who writes to a blank slab meanwhile waits no longer than for these. */
+#define RBX_UPKEEP_RETURNS_MAX 8u
+
 /* Memory servers of one volume, peers of one context. */
 #define RBX_SERVERS_MAX 64u
 #define RBX_PEERS_MAX 64u

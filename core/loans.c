@@ -108,6 +108,8 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	rbx_lock(&slab->lock);
 	rbx_slab_give_back(slab, &owed.server, &owed.loan);
 	rbx_unlock(&slab->lock);
+	upkeep->returns_count +=
+		!rbx_upkeep_server_is_down(upkeep, owed.server);
 	if (pay(upkeep, &owed) && upkeep->owed_count < RBX_OWED_MAX)
 		upkeep->owed[upkeep->owed_count++] = owed;
 }

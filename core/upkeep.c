@@ -205,6 +205,8 @@ static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 			upkeep->ops->tending(upkeep, slab, task);
 		switch (task) {
 		case RBX_TASK_GIVE_BACK:
+			if (upkeep->returns_count >= RBX_UPKEEP_RETURNS_MAX)
+				return 0;
 			rbx_loans_give_back(upkeep, slab);
 			break;
 		case RBX_TASK_BORROW:
@@ -249,21 +251,51 @@ static void news_tell(struct rbx_upkeep *upkeep, uint32_t stuck_count,
 	}
 }
 
-bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
+static bool writes_wait(struct rbx_slab *slab)
+{
+	bool wait;
+
+	rbx_lock(&slab->lock);
+	wait = slab->waiting.first != NULL;
+	rbx_unlock(&slab->lock);
+	return wait;
+}
+
+/* Slabs whose writes wait, or the others. Returns how many stay without a replica;
+ * *stuck_err: why the last of them. */
+static uint32_t slabs_tend(struct rbx_upkeep *upkeep, bool that_wait,
+			   int *stuck_err)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i, stuck_count = 0;
-	int err, stuck_err = 0;
+	int err;
 
-	upkeep->lend_waits = false;
-	servers_tend(upkeep);
 	for (i = 0; i < map->slab_count; i++) {
-		err = slab_tend(upkeep, &map->slabs[i]);
+		struct rbx_slab *slab = &map->slabs[i];
+
+		err = writes_wait(slab) == that_wait ? slab_tend(upkeep, slab) :
+						       0;
 		if (err)
-			stuck_err = err;
+			*stuck_err = err;
 		stuck_count += err != 0;
 	}
+	return stuck_count;
+}
+
+bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
+{
+	uint32_t stuck_count;
+	int stuck_err = 0;
+
+	upkeep->returns_count = 0;
+	upkeep->lend_waits = false;
+	servers_tend(upkeep);
+	/* What is stuck among these is seen once more with the others. */
+	(void)slabs_tend(upkeep, true, &stuck_err);
+	stuck_count = slabs_tend(upkeep, false, &stuck_err);
 	news_tell(upkeep, stuck_count, stuck_err);
+	if (upkeep->returns_count >= RBX_UPKEEP_RETURNS_MAX)
+		upkeep->flow->ops->wake(upkeep->flow);
 	return rbx_loans_pay_owed(upkeep) || stuck_count > 0 ||
 	       upkeep->lend_waits;
 }

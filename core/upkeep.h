@@ -5,7 +5,8 @@
  * Requests only note a loss and wake the keeper, a thread of the host. It makes
  * rounds, and what may block is done there: memory is borrowed from another
  * server, and given back. A round goes over all slabs and does for each what
- * rbx_slab_task() says.
+ * rbx_slab_task() says, first for those whose first writes wait; and it gives back
+ * only so many, and has another one follow at once, so that these wait not for long.
  *
  *	rbx_upkeep_init, servers are connected, rbx_flow_open
  *	rbx_upkeep_borrow_all      a volume that is open has its memory, or has
@@ -88,8 +89,9 @@ struct rbx_upkeep {
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
 	bool is_stuck;
-	/* The round has writes wait for a server that is away. */
-	bool lend_waits;
+	/* Of the round. */
+	uint32_t returns_count; /* loans that servers were given back */
+	bool lend_waits; /* writes wait for a server that is away */
 };
 
 void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,

@@ -484,6 +484,39 @@ static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state
 	host_free(host);
 }
 
+/* A write to the last of them comes first, and others would not wait for long. */
+static void discard_of_many_slabs_keeps_no_write_waiting(void **state)
+{
+	const uint32_t slabs = HOST_SERVERS * HOST_AREAS;
+	struct host *host = host_make_on_demand(slabs, 1, HOST_SERVERS);
+	uint32_t i, lent_count = 0;
+
+	(void)state;
+	for (i = 0; i < slabs; i++)
+		host_start(host, RBX_PIECE_WRITE, i * HOST_SLAB_BYTES, out, 512);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), slabs);
+	rbx_flow_discard(&host->flow, 0, slabs * HOST_SLAB_BYTES);
+	host_start(host, RBX_PIECE_WRITE, (slabs - 1) * HOST_SLAB_BYTES, out,
+		   512);
+	host->wakes_count = 0;
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	for (i = 0; i < HOST_SERVERS; i++)
+		lent_count += host_lent_count(host, i);
+	assert_int_equal(lent_count, slabs - RBX_UPKEEP_RETURNS_MAX + 1);
+	while (host->wakes_count) {
+		host->wakes_count = 0;
+		assert_false(rbx_upkeep_round(&host->upkeep));
+	}
+	assert_int_equal(census_of(host).blank, slabs - 1);
+	for (i = 0, lent_count = 0; i < HOST_SERVERS; i++)
+		lent_count += host_lent_count(host, i);
+	assert_int_equal(lent_count, 1);
+	host_free(host);
+}
+
 static void discard_in_mid_rebuild_ends_it(void **state)
 {
 	struct host *host = host_make_on_demand(1, 2, 3);
@@ -572,6 +605,7 @@ int main(void)
 		cmocka_unit_test(on_demand_fits_by_what_is_free_now),
 		cmocka_unit_test(
 			discard_with_a_write_under_way_gives_back_when_it_ended),
+		cmocka_unit_test(discard_of_many_slabs_keeps_no_write_waiting),
 		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
 		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
 		cmocka_unit_test(close_in_mid_rebuild_gives_all_back),
