@@ -88,6 +88,22 @@ static int wire_test(void)
 	return err;
 }
 
+static int memory_test(void)
+{
+	char *memory = kzalloc(RBX_SELFTEST_BYTES, GFP_KERNEL);
+	int err;
+
+	if (!memory)
+		return -ENOMEM;
+	err = check(rbx_selftest_checksums(memory), "a checksum of a page");
+	/* Else the device's list cannot be cut otherwise than the CPU's. */
+	if (!err && IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH))
+		err = check(rbx_selftest_stretches(memory),
+			    "the walk along an I/O's memory");
+	kfree(memory);
+	return err;
+}
+
 /* ---- The channel under threads --------------------------------------------*/
 
 struct arena {
@@ -288,6 +304,8 @@ int rbx_selftest(void)
 		err = hmac_test();
 	if (!err)
 		err = wire_test();
+	if (!err)
+		err = memory_test();
 	if (!err)
 		err = channel_test();
 	if (!err)

@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "kernel/lib/volume.h"
 
@@ -73,6 +74,7 @@ static int shape_make(const struct rbx_volume *volume,
 		.slab_bytes = slab_bytes,
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = options->replicas,
+		.checksums = options->checksums,
 		.on_demand = options->on_demand,
 	};
 	if (!rbx_volume_shape_check(shape) &&
@@ -87,7 +89,7 @@ static int shape_make(const struct rbx_volume *volume,
 static void memory_free(struct rbx_volume *volume)
 {
 	kvfree(volume->flow.pool.memory);
-	kvfree(volume->flow.map);
+	vfree(volume->flow.map);
 }
 
 static int memory_make(struct rbx_volume *volume,
@@ -97,12 +99,13 @@ static int memory_make(struct rbx_volume *volume,
 	uint32_t pieces = options->ios_max * options->io_segments_max;
 	void *map_memory, *pool_memory;
 
-	map_memory = kvzalloc(rbx_volume_map_size(shape), GFP_KERNEL);
+	/* With checksums more than kvzalloc() gives where the volume is large. */
+	map_memory = vzalloc(rbx_volume_map_size(shape));
 	pool_memory = kvzalloc(rbx_piece_pool_size(pieces, shape->replicas + 1),
 			       GFP_KERNEL);
 	if (!map_memory || !pool_memory) {
 		kvfree(pool_memory);
-		kvfree(map_memory);
+		vfree(map_memory);
 		return -ENOMEM;
 	}
 	rbx_flow_open(&volume->flow, shape, map_memory, get_random_u64(),
@@ -263,6 +266,7 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.slabs_lost = census.dead,
 		.rebuilt_bytes = RBX_LOAD_RELAXED(&counters->rebuilt_bytes),
 		.failovers = RBX_LOAD_RELAXED(&counters->failovers),
+		.checksum_errors = RBX_LOAD_RELAXED(&counters->checksum_errors),
 	};
 	for (i = 0; i < volume->server_count; i++)
 		count_server(&volume->servers[i], status);

@@ -89,7 +89,7 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 	const struct rbx_slab_shape *shape = &volume->flow.map->shape;
 	size_t cell_bytes = (size_t)1 << shape->cell_shift;
 	struct ib_device *device = volume->ctx->device;
-	void *copy;
+	struct rbx_piece *copy;
 	u64 dma;
 
 	volume->copies_memory[index] = kmalloc(cell_bytes, GFP_KERNEL);
@@ -104,6 +104,7 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 		ib_dma_unmap_single(device, dma, cell_bytes, DMA_BIDIRECTIONAL);
 		return -ENOMEM;
 	}
+	copy->memory = volume->copies_memory[index];
 	rbx_rebuild_lend(&volume->flow, index, copy, dma);
 	return 0;
 }

@@ -5,10 +5,12 @@
  *
  * All the pieces that an I/O needs are taken in one step: all or nothing. What
  * becomes of them is the business of the core (flow.h); ended pieces come back and
- * are joined into their I/O. Nothing here allocates or blocks.
+ * are joined into their I/O. With checksums a piece is whole pages of the volume,
+ * in one stretch of memory (stretch.h). Nothing here allocates or blocks.
  */
 #include <linux/module.h>
 
+#include "kernel/lib/stretch.h"
 #include "kernel/lib/trace.h"
 #include "kernel/lib/volume.h"
 
@@ -112,30 +114,60 @@ static void wake(struct rbx_flow *flow)
 	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
 }
 
+/* What is written the CPU has written itself, before it was mapped. */
+static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
+{
+	if (piece->kind != RBX_PIECE_WRITE)
+		ib_dma_sync_single_for_cpu(
+			rbx_volume_of_flow(flow)->ctx->device,
+			piece->local_addr, piece->length_bytes,
+			piece->kind == RBX_PIECE_READ ? DMA_FROM_DEVICE :
+							DMA_BIDIRECTIONAL);
+	return piece->memory;
+}
+
 const struct rbx_flow_ops rbx_volume_flow_ops = {
 	.submit = send,
 	.end_later = end_later,
 	.ended = ended,
 	.wake = wake,
+	.look = look,
 };
 
 /* ---- Submitting ---------------------------------------------------------------*/
 
-/* Counts the pieces of what was mapped, and its bytes. */
-static uint32_t pieces_of(const struct rbx_volume *volume,
-			  const struct rbx_io *io, uint64_t *length_bytes)
+static void stretch_first(const struct rbx_volume *volume,
+			  const struct rbx_io *io, struct rbx_stretch *stretch)
 {
-	uint64_t offset_bytes = io->offset_bytes;
-	struct scatterlist *sg;
-	uint32_t count = 0, i;
+	rbx_stretch_first(stretch, io->sg, io->mapped_count,
+			  volume->flow.map->shape.checksums);
+}
 
-	for_each_sg(io->sg, sg, io->mapped_count, i) {
-		count += rbx_volume_map_pieces(volume->flow.map, offset_bytes,
-					       sg_dma_len(sg));
-		offset_bytes += sg_dma_len(sg);
+/* Counts the pieces of what was mapped, and its bytes; -EINVAL: it is beyond the
+ * volume, or has a part of a page where only whole ones have checksums. */
+static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
+			uint64_t *length_bytes)
+{
+	const struct rbx_volume_map *map = volume->flow.map;
+	uint64_t offset_bytes = io->offset_bytes, cuts = offset_bytes;
+	struct rbx_stretch stretch;
+
+	if (offset_bytes > map->size_bytes)
+		return -EINVAL;
+	io->pieces_left = 0;
+	for (stretch_first(volume, io, &stretch); stretch.length_bytes;
+	     rbx_stretch_next(&stretch, stretch.length_bytes)) {
+		io->pieces_left += rbx_volume_map_pieces(map, offset_bytes,
+							 stretch.length_bytes);
+		offset_bytes += stretch.length_bytes;
+		cuts |= offset_bytes;
 	}
 	*length_bytes = offset_bytes - io->offset_bytes;
-	return count;
+	if (offset_bytes > map->size_bytes ||
+	    io->pieces_left > volume->flow.pool.count ||
+	    (map->shape.checksums && cuts % RBX_PAGE_BYTES))
+		return -EINVAL;
+	return 0;
 }
 
 /* Aims the pieces of an I/O, all that the list has. */
@@ -144,27 +176,22 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 {
 	uint64_t offset_bytes = io->offset_bytes;
 	struct rbx_piece_list aimed = { 0 };
-	struct scatterlist *sg;
-	uint32_t i;
+	struct rbx_stretch stretch;
+	struct rbx_piece *piece;
 
-	for_each_sg(io->sg, sg, io->mapped_count, i) {
-		uint32_t done_bytes = 0;
-
-		while (done_bytes < sg_dma_len(sg)) {
-			struct rbx_piece *piece = rbx_piece_list_take(pieces);
-
-			piece->user = io;
-			piece->kind = io->op == RBX_IO_READ ? RBX_PIECE_READ :
-							      RBX_PIECE_WRITE;
-			piece->fragment_flags =
-				io->urgent ? RBX_FRAGMENT_URGENT : 0;
-			piece->local_addr = sg_dma_address(sg) + done_bytes;
-			done_bytes += rbx_volume_map_aim(
-				volume->flow.map, piece, offset_bytes + done_bytes,
-				sg_dma_len(sg) - done_bytes);
-			rbx_piece_list_add(&aimed, piece);
-		}
-		offset_bytes += sg_dma_len(sg);
+	stretch_first(volume, io, &stretch);
+	while ((piece = rbx_piece_list_take(pieces))) {
+		piece->user = io;
+		piece->kind = io->op == RBX_IO_READ ? RBX_PIECE_READ :
+						      RBX_PIECE_WRITE;
+		piece->fragment_flags = io->urgent ? RBX_FRAGMENT_URGENT : 0;
+		piece->local_addr = stretch.addr;
+		piece->memory = stretch.memory;
+		(void)rbx_volume_map_aim(volume->flow.map, piece, offset_bytes,
+					 stretch.length_bytes);
+		offset_bytes += piece->length_bytes;
+		rbx_stretch_next(&stretch, piece->length_bytes);
+		rbx_piece_list_add(&aimed, piece);
 	}
 	*pieces = aimed;
 }
@@ -204,8 +231,8 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 		      struct rbx_plug *plug)
 {
 	struct ib_device *device = volume->ctx->device;
-	uint64_t size_bytes = volume->flow.map->size_bytes, length_bytes;
 	struct rbx_piece_list pieces = { 0 };
+	uint64_t length_bytes;
 	int err;
 
 	io->mapped_count = (u32)ib_dma_map_sg(device, io->sg, (int)io->sg_count,
@@ -214,13 +241,10 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 		return -ENOMEM;
 	io->status = 0;
 	io->zeros = NULL;
-	io->pieces_left = pieces_of(volume, io, &length_bytes);
-	err = -EINVAL;
-	if (io->offset_bytes > size_bytes ||
-	    length_bytes > size_bytes - io->offset_bytes ||
-	    io->pieces_left > volume->flow.pool.count)
-		goto out_unmap;
-	err = rbx_piece_pool_take(&volume->flow.pool, io->pieces_left, &pieces);
+	err = pieces_count(volume, io, &length_bytes);
+	if (!err)
+		err = rbx_piece_pool_take(&volume->flow.pool, io->pieces_left,
+					  &pieces);
 	if (err)
 		goto out_unmap;
 	trace_rdmabox_submit(io, length_bytes, io->pieces_left);

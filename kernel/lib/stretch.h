@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * stretch.h - the memory of an I/O, as the device sees it and as the CPU does.
+ *
+ * Mapping a scatter list for DMA makes a second list of it, in the same entries:
+ * where the device finds what the CPU has in these pages. The two need not be cut
+ * in the same places, as an IOMMU may show neighbours as one range. A walk goes
+ * along both. Each stretch of it is one range for the device; and for the CPU as
+ * well, where checksums are to be made of it.
+ *
+ * What the device has written is only in the sight of the CPU once it was synced
+ * for it, or unmapped. To read it does not take it from the device, so that nothing
+ * is to be done before the device writes there again
+ * (Documentation/core-api/dma-api-howto.rst).
+ */
+#ifndef RBX_KERNEL_STRETCH_H
+#define RBX_KERNEL_STRETCH_H
+
+#include <linux/scatterlist.h>
+
+#ifdef CONFIG_HIGHMEM
+#error "RDMAbox reads pages at the addresses that they have for good: no highmem"
+#endif
+
+struct rbx_stretch {
+	u64 addr; /* the device's */
+	const void *memory; /* the CPU's; NULL: not asked for */
+	u32 length_bytes; /* up to where either ends; 0: that was all */
+	/* The walk's: the entry of each list, and how much of it is done. */
+	struct scatterlist *mapped;
+	struct scatterlist *sg; /* NULL: the CPU's is not looked at */
+	u32 mapped_left; /* entries */
+	u32 mapped_bytes;
+	u32 sg_bytes;
+};
+
+static inline void rbx_stretch_look(struct rbx_stretch *stretch)
+{
+	stretch->length_bytes = 0;
+	if (!stretch->mapped_left)
+		return;
+	stretch->addr = sg_dma_address(stretch->mapped) + stretch->mapped_bytes;
+	stretch->length_bytes =
+		sg_dma_len(stretch->mapped) - stretch->mapped_bytes;
+	if (!stretch->sg)
+		return;
+	stretch->memory = (const char *)sg_virt(stretch->sg) + stretch->sg_bytes;
+	stretch->length_bytes = min(stretch->length_bytes,
+				    stretch->sg->length - stretch->sg_bytes);
+}
+
+/* The first stretch of a list of which so many entries are mapped. */
+static inline void rbx_stretch_first(struct rbx_stretch *stretch,
+				     struct scatterlist *sg, u32 mapped_count,
+				     bool for_cpu)
+{
+	*stretch = (struct rbx_stretch){
+		.mapped = sg,
+		.sg = for_cpu ? sg : NULL,
+		.mapped_left = mapped_count,
+	};
+	rbx_stretch_look(stretch);
+}
+
+/* What comes after so many bytes of this one, or after all of it. */
+static inline void rbx_stretch_next(struct rbx_stretch *stretch, u32 bytes)
+{
+	stretch->mapped_bytes += bytes;
+	if (stretch->mapped_bytes == sg_dma_len(stretch->mapped)) {
+		stretch->mapped = sg_next(stretch->mapped);
+		stretch->mapped_left--;
+		stretch->mapped_bytes = 0;
+	}
+	stretch->sg_bytes += bytes;
+	if (stretch->sg && stretch->sg_bytes == stretch->sg->length) {
+		stretch->sg = sg_next(stretch->sg);
+		stretch->sg_bytes = 0;
+	}
+	rbx_stretch_look(stretch);
+}
+
+#endif
