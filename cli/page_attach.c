@@ -25,6 +25,7 @@ static struct {
 	char name[PAGE_NAME_MAX];
 	char servers[PAGE_VALUE_MAX];
 	char mode[16];
+	char checksums[8];
 	char secret_file[PATH_MAX];
 	char backup[PATH_MAX];
 	uint64_t size_bytes;
@@ -38,6 +39,7 @@ static struct {
 } wanted = {
 	.name = "page",
 	.mode = "hybrid",
+	.checksums = "on",
 	.replicas = 1,
 	.queue_pairs = 1,
 	.peer_timeout_ms = 5000,
@@ -59,6 +61,10 @@ static const struct cli_option attach_options[] = {
 	  "how requests are batched (default: hybrid)", cli_set_word,
 	  wanted.mode, .max = sizeof(wanted.mode),
 	  .words = "single|doorbell|merge|hybrid" },
+	{ "checksums", "on|off", "CRC32C of each 4 KiB page, kept here\n"
+				 "(default: on)",
+	  cli_set_word, wanted.checksums, .max = sizeof(wanted.checksums),
+	  .words = "on|off" },
 	{ "peer-timeout", "MS", "until a silent server is given up\n"
 				"(default: 5000)",
 	  cli_set_number, &wanted.peer_timeout_ms, .min = 400, .max = 600000 },
@@ -172,6 +178,9 @@ static int options_write(void)
 		err = number_write("insecure", wanted.insecure);
 	if (!err)
 		err = number_write("on_demand", !wanted.reserve);
+	if (!err)
+		err = page_write(wanted.name, "checksums", wanted.checksums,
+				 strlen(wanted.checksums));
 	if (!err)
 		err = number_write("backup_buffer", wanted.backup_buffer_bytes);
 	if (!err && *wanted.backup)

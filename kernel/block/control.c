@@ -165,6 +165,7 @@ NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
 NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
+NUMBER_OPTION(checksums, options.checksums, bool, bool_parse);
 NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 /* ---- Attach and detach ------------------------------------------------------------*/
@@ -246,7 +247,7 @@ CONFIGFS_ATTR_RO(volume_, device);
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
 	X(slabs_rebuilding) X(slabs_lost) X(rebuilt_bytes)                \
 	X(work_requests) X(doorbells) X(merged_requests)                  \
-	X(window_waits) X(retries) X(failovers)                           \
+	X(window_waits) X(retries) X(failovers) X(checksum_errors)        \
 	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
 	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
@@ -314,6 +315,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_peer_timeout_ms,
 	&volume_attr_insecure,
 	&volume_attr_on_demand,
+	&volume_attr_checksums,
 	&volume_attr_backup,
 	&volume_attr_backup_buffer,
 	&volume_attr_attached,
@@ -353,6 +355,7 @@ static struct config_item *volume_make(struct config_group *group,
 	mutex_init(&volume->lock);
 	rbx_volume_options_defaults(&volume->options);
 	volume->options.on_demand = true;
+	volume->options.checksums = true;
 	rbx_backup_options_defaults(&volume->backup);
 	config_item_init_type_name(&volume->item, name, &volume_type);
 	return &volume->item;

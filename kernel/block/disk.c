@@ -13,8 +13,8 @@
  *
  * There is no write cache: what is acknowledged is in the memory of all replicas.
  * So the block layer sends no flush, and FUA is what each write is anyway. With
- * replicas or a backup pages must not change while they are on their way, or the
- * copies would differ (stable_writes).
+ * replicas, a backup or checksums pages must not change while they are on their way,
+ * or the copies would differ (stable_writes).
  *
  * What is discarded in whole slabs goes back to the servers, and reads as zeros; parts
  * of slabs stay as they are. A slab that was never written has no memory either. Of
@@ -25,6 +25,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "kernel/block/bounce.h"
 #include "kernel/block/compat.h"
 #include "kernel/block/disk.h"
 
@@ -33,6 +34,7 @@
 struct rbx_disk {
 	struct rbx_volume *volume;
 	struct rbx_backup *backup; /* NULL: none */
+	struct rbx_bounces *bounces; /* NULL: there are no checksums */
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;
 	struct rbx_disk_tally *tallies; /* by enum rbx_io_op */
@@ -45,6 +47,7 @@ struct rbx_disk {
 /* What comes with each request. */
 struct command {
 	struct rbx_backup_io io;
+	struct rbx_bounce *bounce; /* NULL: it uses its own memory */
 	struct scatterlist sg[RBX_DISK_SEGMENTS];
 };
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
@@ -63,11 +66,13 @@ static void tally(struct rbx_disk *disk, struct request *rq,
 
 static void io_done(struct rbx_io *io)
 {
-	struct request *rq =
-		blk_mq_rq_from_pdu(container_of(io, struct command, io.io));
+	struct command *command = container_of(io, struct command, io.io);
+	struct request *rq = blk_mq_rq_from_pdu(command);
 	struct rbx_disk *disk = rq->q->queuedata;
 	unsigned long flags;
 
+	if (command->bounce)
+		rbx_bounce_end(command->bounce, io);
 	if (disk->backup) {
 		spin_lock_irqsave(&disk->tally_lock, flags);
 		tally(disk, rq, io);
@@ -109,11 +114,33 @@ static blk_status_t discard(struct rbx_disk *disk, struct request *rq,
 	return BLK_STS_OK;
 }
 
+static int command_submit(struct rbx_disk *disk, struct command *command,
+			  struct rbx_plug *plug)
+{
+	struct rbx_io *io = &command->io.io;
+	int err;
+
+	command->bounce = NULL;
+	if (disk->bounces && !rbx_bounce_spares(io)) {
+		command->bounce = rbx_bounce_begin(disk->bounces, io);
+		if (!command->bounce)
+			return -EAGAIN;
+	}
+	if (disk->backup)
+		err = rbx_backup_submit(disk->backup, &command->io, plug);
+	else
+		err = rbx_volume_submit(disk->volume, io, plug);
+	if (err && command->bounce) {
+		io->status = err;
+		rbx_bounce_end(command->bounce, io);
+	}
+	return err;
+}
+
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 			     const struct blk_mq_queue_data *data)
 {
 	struct rbx_disk *disk = hctx->queue->queuedata;
-	struct command *command = blk_mq_rq_to_pdu(data->rq);
 	struct rbx_plug *plug = hctx->driver_data;
 	int err;
 
@@ -123,13 +150,12 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_NOTSUPP;
 	blk_mq_start_request(data->rq);
 	command_fill(data->rq);
-	if (disk->backup)
-		err = rbx_backup_submit(disk->backup, &command->io, plug);
-	else
-		err = rbx_volume_submit(disk->volume, &command->io.io, plug);
+	err = command_submit(disk, blk_mq_rq_to_pdu(data->rq), plug);
 	/* After a failure, too: it may be the last of those that wait. */
 	if (data->last || err)
 		rbx_volume_unplug(disk->volume, plug);
+	/* The block layer comes back: with the end of a request of this queue, or
+	 * after some milliseconds. */
 	if (err == -EAGAIN || err == -ENOMEM)
 		return BLK_STS_RESOURCE;
 	return errno_to_blk_status(err);
@@ -185,7 +211,8 @@ static int disk_show(struct rbx_disk *disk,
 		.request_bytes = RBX_DISK_BYTES_MAX,
 		.segments = RBX_DISK_SEGMENTS,
 		.dma_alignment = SECTOR_SIZE - 1,
-		.stable_writes = options->replicas > 1 || disk->backup,
+		.stable_writes = options->replicas > 1 || disk->backup ||
+				 disk->bounces,
 		.discard_bytes = options->on_demand ?
 					 rbx_volume_slab_bytes(disk->volume) :
 					 0,
@@ -249,6 +276,11 @@ int rbx_disk_attach(struct rbx_volume_options *options,
 	err = -ENOMEM;
 	if (!disk->tallies)
 		goto out_free_number;
+	if (options->checksums) {
+		disk->bounces = rbx_bounces_make(RBX_DISK_BYTES_MAX);
+		if (!disk->bounces)
+			goto out_free_number;
+	}
 	options->ios_max = RBX_DISK_REQUESTS;
 	options->io_segments_max = RBX_DISK_SEGMENTS;
 	options->on_demand &= !backup_options->device;
@@ -274,6 +306,7 @@ out_close:
 out_free_number:
 	ida_free(&numbers, disk->number);
 out_free:
+	rbx_bounces_free(disk->bounces);
 	kvfree(disk->tallies);
 	kfree(disk);
 	return err;
@@ -293,6 +326,7 @@ int rbx_disk_detach(struct rbx_disk *disk)
 		rbx_backup_close(disk->backup);
 	rbx_volume_close(disk->volume);
 	ida_free(&numbers, disk->number);
+	rbx_bounces_free(disk->bounces);
 	kvfree(disk->tallies);
 	kfree(disk);
 	return 0;

@@ -4,6 +4,7 @@
  *
  *	disk.c     the device: its limits, and the way of its requests
  *	tally.h    what it counts of them; attributes.c shows it in sysfs
+ *	bounce.h   memory for requests that are not of whole blocks in memory
  *	backup.h   a disk behind the volume, where one is asked for
  *	control.c  devices are made and ended by hand, in configfs: the module
  */
