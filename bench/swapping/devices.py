@@ -83,15 +83,17 @@ def rdmabox_server(machine, volumes):
 
 
 @contextlib.contextmanager
-def rdmabox(machine, mode, address):
+def rdmabox(machine, mode, address, checksums="on"):
     # All of its memory is there: what was never written would be read from nowhere.
     page = [machine.program("cli", "rdmabox"), "page"]
-    device = run(*page, "attach", "--name", mode, "--mode", mode, "--servers", address,
-                 "--size", str(DEVICE_BYTES), "--reserve", "--insecure").strip()
+    name = f"{mode}-{checksums}"
+    device = run(*page, "attach", "--name", name, "--mode", mode, "--servers", address,
+                 "--checksums", checksums, "--size", str(DEVICE_BYTES), "--reserve",
+                 "--insecure").strip()
     try:
         yield device
     finally:
-        run(*page, "detach", "--name", mode)
+        run(*page, "detach", "--name", name)
 
 
 def nvmet_export(transport, address, disk):
