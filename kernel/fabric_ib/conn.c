@@ -17,6 +17,13 @@
 #define RETRY_COUNT 6
 #define RECEIVE_NOT_READY_RETRY_COUNT 6 /* the most that is not for ever */
 
+/*
+ * The connection manager asks for the neighbour's hardware address, and only then
+ * begins to listen for the answer. One that came meanwhile it finds when its time
+ * is over, when it looks once more: so it is given little time, again and again.
+ */
+#define RESOLVE_MS 50
+
 static void answer(struct rbx_ib_conn *conn, int status)
 {
 	conn->status = status;
@@ -97,6 +104,24 @@ static int await(struct rbx_ib_conn *conn, uint32_t timeout_ms)
 	return left ? conn->status : -ETIMEDOUT;
 }
 
+static int resolve_address(struct rbx_ib_conn *conn,
+			   struct sockaddr_storage *address,
+			   uint32_t timeout_ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	int err;
+
+	do {
+		reinit_completion(&conn->answered);
+		err = rdma_resolve_addr(conn->id, NULL,
+					(struct sockaddr *)address,
+					min_t(uint32_t, timeout_ms, RESOLVE_MS));
+		if (!err)
+			err = await(conn, timeout_ms);
+	} while (err == -ETIMEDOUT && time_before(jiffies, end));
+	return err;
+}
+
 int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 			struct sockaddr_storage *address,
 			void (*ended)(struct rbx_ib_conn *conn),
@@ -113,10 +138,7 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 		conn->id = NULL;
 		return err;
 	}
-	err = rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)address,
-				timeout_ms);
-	if (!err)
-		err = await(conn, timeout_ms);
+	err = resolve_address(conn, address, timeout_ms);
 	if (err)
 		return err;
 	/* Best effort: else it is that of the route, mostly longer. */
