@@ -132,6 +132,7 @@ static void conn_handle(struct rbx_verbs_cm_target *target,
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
 		return;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ADDR_ERROR: /* to be asked for again */
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		conn_answer(conn, event);

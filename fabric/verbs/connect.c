@@ -24,6 +24,13 @@
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
 
+/*
+ * The connection manager asks for the neighbour's hardware address, and only then
+ * begins to listen for the answer. One that came meanwhile it finds when its time
+ * is over, when it looks once more: so it is given little time, again and again.
+ */
+#define RESOLVE_MS 50
+
 /* An attempt to connect. */
 struct attempt {
 	struct rbx_verbs_conn *conn;
@@ -83,21 +90,35 @@ static int device_check(const struct attempt *attempt)
 		id->port_num, device->verbs->device->name, device->port);
 }
 
-static int resolve(const struct attempt *attempt,
-		   struct sockaddr_storage *address)
+static int resolve_address(const struct attempt *attempt,
+			   struct sockaddr_storage *address)
 {
 	struct rbx_verbs_conn *conn = attempt->conn;
 	struct sockaddr *source = (struct sockaddr *)&conn->device->source;
-	const int timeout_ms = (int)attempt->init->timeout_ms;
+	const int timeout_ms = (int)RBX_MIN(attempt->init->timeout_ms,
+					    (uint32_t)RESOLVE_MS);
 	int err;
 
 	if (source->sa_family != address->ss_family)
 		source = NULL;
-	rbx_verbs_conn_expect(conn);
-	if (rdma_resolve_addr(conn->id, source, (struct sockaddr *)address,
-			      timeout_ms))
-		return explain_step(attempt, "resolving the address", -errno);
-	err = attempt_wait(attempt, "resolving the address");
+	do {
+		rbx_verbs_conn_expect(conn);
+		if (rdma_resolve_addr(conn->id, source,
+				      (struct sockaddr *)address, timeout_ms))
+			return explain_step(attempt, "resolving the address",
+					    -errno);
+		err = rbx_verbs_conn_wait(conn, attempt->deadline_ns);
+	} while (err == -ETIMEDOUT && now_ns() < attempt->deadline_ns);
+	return err ? explain_step(attempt, "resolving the address", err) : 0;
+}
+
+static int resolve(const struct attempt *attempt,
+		   struct sockaddr_storage *address)
+{
+	struct rbx_verbs_conn *conn = attempt->conn;
+	const int timeout_ms = (int)attempt->init->timeout_ms;
+	int err = resolve_address(attempt, address);
+
 	if (!err)
 		err = device_check(attempt);
 	if (err)
