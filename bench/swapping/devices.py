@@ -3,12 +3,16 @@
 
 All have their memory on this machine, behind the same RDMA device or its address:
 
-    hybrid, single  rdmabox_block, in two modes, of one memory server
+    hybrid, single  rdmabox_block, in two modes, of one memory server; without
+                    checksums, as none of the others has them
     nvme-rdma       a RAM disk behind nvmet, by RDMA
     nvme-tcp        the same by TCP
     nbd             a file in memory behind nbd-server, by TCP
     zram            memory of this machine, compressed
     brd             memory of this machine, as it is: the local limit
+
+What a RAM disk and a file have not been written to has no memory yet. They get it
+before, as a memory server does, or the first to write would pay for it.
 """
 
 import contextlib
@@ -68,6 +72,9 @@ def load_modules(machine):
             run("modprobe", "-a", *others)
         run("insmod", str(modules / f"{name}.ko"))
     run("modprobe", "brd", f"rd_nr={len(BRD_DISKS)}", f"rd_size={DEVICE_BYTES >> 10}")
+    for disk in BRD_DISKS.values():
+        run("dd", "if=/dev/zero", f"of={disk}", "bs=128K", f"count={DEVICE_BYTES >> 17}",
+            "oflag=direct")
     run("modprobe", "nbd", "nbds_max=1")
     run("modprobe", "zram", "num_devices=1")
 
@@ -139,7 +146,7 @@ def nvme(machine, transport):
 def nbd(machine):
     image, config = "/tmp/nbd.img", "/tmp/nbd.conf"
     with open(image, "wb") as file:
-        file.truncate(DEVICE_BYTES)
+        os.posix_fallocate(file.fileno(), 0, DEVICE_BYTES)
     put(config, f"[generic]\nlistenaddr = {machine.address}\nport = {NBD_PORT}\n"
                 f"[memory]\nexportname = {image}\n")
     server = subprocess.Popen(["nbd-server", "-d", "-C", config], stdout=subprocess.DEVNULL,
@@ -168,8 +175,8 @@ def all_of(machine):
     with contextlib.ExitStack() as attached:
         address = attached.enter_context(rdmabox_server(machine, 2))
         yield {name: attached.enter_context(device) for name, device in {
-            "hybrid": rdmabox(machine, "hybrid", address),
-            "single": rdmabox(machine, "single", address),
+            "hybrid": rdmabox(machine, "hybrid", address, checksums="off"),
+            "single": rdmabox(machine, "single", address, checksums="off"),
             "nvme-rdma": nvme(machine, "rdma"),
             "nvme-tcp": nvme(machine, "tcp"),
             "nbd": nbd(machine),

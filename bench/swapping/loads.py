@@ -40,19 +40,19 @@ def read_programs(programs):
 
 
 # The leanest that fio has, for all alike: what it takes itself dilutes each ratio. It
-# keeps no clock and no map of what it has read, its buffers and the file are known to
-# the kernel, and what a turn has ready is submitted by one call.
+# keeps no clock and no map of what it has read; its buffers and the file are known to
+# the kernel.
 LEAN = ("--ioengine=io_uring", "--fixedbufs=1", "--registerfiles=1", "--nonvectored=1",
-        "--gtod_reduce=1", "--norandommap", "--iodepth_batch_complete_min=1")
+        "--gtod_reduce=1", "--norandommap")
 
 
-def fio(device, rw, block, depth, runtime_s):
-    """Requests that go past the page cache; {"iops": ...}."""
+def fio(device, rw, block, depth, batch, runtime_s):
+    """Requests that go past the page cache, submitted one by one or together; {"iops": ...}."""
     job = json.loads(run(
         "fio", "--name=paging", f"--filename={device}", "--direct=1", *LEAN, f"--rw={rw}",
-        f"--bs={block}", f"--iodepth={depth}", f"--iodepth_batch_submit={depth}",
-        f"--iodepth_batch_complete_max={depth}", f"--runtime={runtime_s * 1000:.0f}ms",
-        "--time_based", "--output-format=json"))["jobs"][0]
+        f"--bs={block}", f"--iodepth={depth}", f"--iodepth_batch_submit={batch}",
+        "--iodepth_batch_complete_min=1", f"--iodepth_batch_complete_max={batch}",
+        f"--runtime={runtime_s * 1000:.0f}ms", "--time_based", "--output-format=json"))["jobs"][0]
     if job["error"]:
         raise runner.Failed(f"fio {rw} on {device}: error {job['error']}")
     return {"iops": job["read"]["iops"] + job["write"]["iops"]}

@@ -72,10 +72,10 @@ def judged(section):
 # What fio and redis-benchmark print is read.
 printed = {"jobs": [{"error": 0, "read": {"iops": 40.0}, "write": {"iops": 2.0}}]}
 loads.run = lambda *command: json.dumps(printed)
-assert loads.fio("/dev/x", "randread", "4k", 1, 1) == {"iops": 42.0}
+assert loads.fio("/dev/x", "randread", "4k", 1, 1, 1) == {"iops": 42.0}
 printed["jobs"][0]["error"] = 5
 try:
-    loads.fio("/dev/x", "randread", "4k", 1, 1)
+    loads.fio("/dev/x", "randread", "4k", 1, 1, 1)
     sys.exit("an error of fio is no failure")
 except runner.Failed:
     pass
