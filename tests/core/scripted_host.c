@@ -246,6 +246,32 @@ uint32_t host_ended(struct host *host, int32_t status)
 	return count;
 }
 
+struct rbx_census host_census(struct host *host)
+{
+	struct rbx_census census;
+
+	rbx_upkeep_census(&host->upkeep, &census);
+	return census;
+}
+
+static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
+
+void host_write_cell(struct host *host, uint8_t byte)
+{
+	memset(out, byte, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
+}
+
+void host_assert_cell(struct host *host, uint8_t byte)
+{
+	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	memset(out, byte, sizeof(out));
+	assert_memory_equal(in, out, sizeof(in));
+}
+
 static struct host *make(const struct rbx_volume_shape *wanted,
 			 uint32_t slabs, uint32_t servers)
 {

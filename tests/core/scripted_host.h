@@ -81,6 +81,12 @@ bool host_poll(struct host *host);
 bool host_settle(struct host *host);
 void host_server_dies(struct host *host, uint32_t server);
 
+struct rbx_census host_census(struct host *host);
+/* Writes a cell of this byte to the beginning of the volume; reads it, and it is all
+ * that byte. */
+void host_write_cell(struct host *host, uint8_t byte);
+void host_assert_cell(struct host *host, uint8_t byte);
+
 uint32_t host_lent_count(const struct host *host, uint32_t server);
 static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)
 {

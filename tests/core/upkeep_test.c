@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * upkeep_test.c - rounds of the upkeep, one by one: servers that refuse, go down
- * or want their memory back, at chosen moments. volume_test.c has the histories
- * at random.
+ * or want their memory back, at chosen moments. upkeep_on_demand_test.c has those of
+ * slabs on demand, volume_test.c the histories at random.
  */
 #include "tests/core/scripted_host.h"
-
-static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
 
 static struct host *open_host(uint32_t slabs, uint32_t replicas,
 			      uint32_t servers)
@@ -17,36 +15,12 @@ static struct host *open_host(uint32_t slabs, uint32_t replicas,
 	return host;
 }
 
-static struct rbx_census census_of(struct host *host)
-{
-	struct rbx_census census;
-
-	rbx_upkeep_census(&host->upkeep, &census);
-	return census;
-}
-
-static void write_cell(struct host *host, uint8_t byte)
-{
-	memset(out, byte, sizeof(out));
-	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
-}
-
-static void assert_cell(struct host *host, uint8_t byte)
-{
-	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
-	while (host_poll(host))
-		;
-	assert_int_equal(host_ended(host, 0), 1);
-	memset(out, byte, sizeof(out));
-	assert_memory_equal(in, out, sizeof(in));
-}
-
 /* ---- Borrowing --------------------------------------------------------------*/
 
 static void borrow_all_spreads_replicas(void **state)
 {
 	struct host *host = open_host(4, 2, 4);
-	struct rbx_census census = census_of(host);
+	struct rbx_census census = host_census(host);
 
 	(void)state;
 	assert_int_equal(census.slabs, 4);
@@ -96,7 +70,7 @@ static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
 	struct host *host = open_host(2, 2, 2);
 
 	(void)state;
-	write_cell(host, 1);
+	host_write_cell(host, 1);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	assert_false(host_settle(host));
@@ -108,12 +82,12 @@ static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
 	assert_int_equal(host->news_counts[0], 2);
 	assert_int_equal(host->news_counts[1], 2);
 	assert_int_equal(host->news_counts[2], 2);
-	assert_int_equal(census_of(host).whole, 2);
-	assert_int_equal(census_of(host).servers_up, 2);
+	assert_int_equal(host_census(host).whole, 2);
+	assert_int_equal(host_census(host).servers_up, 2);
 	assert_int_equal(host->counters.rebuilt_bytes, 2 * HOST_SLAB_BYTES);
 	/* The new replica stands alone. */
 	host_server_dies(host, 1);
-	assert_cell(host, 1);
+	host_assert_cell(host, 1);
 	host_free(host);
 }
 
@@ -123,16 +97,16 @@ static void server_dies_with_a_write_under_way_the_write_is_kept(void **state)
 	uint32_t gone = host_slab(host, 0)->replicas[0].server;
 
 	(void)state;
-	write_cell(host, 2);
+	host_write_cell(host, 2);
 	host_server_dies(host, gone);
 	/* Before its part has failed: a replica leaves, a part is under way. */
 	assert_false(rbx_upkeep_round(&host->upkeep));
-	assert_int_equal(census_of(host).rebuilding, 1);
+	assert_int_equal(host_census(host).rebuilding, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_ended(host, 0), 1);
-	assert_int_equal(census_of(host).whole, 1);
+	assert_int_equal(host_census(host).whole, 1);
 	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
-	assert_cell(host, 2);
+	host_assert_cell(host, 2);
 	host_free(host);
 }
 
@@ -158,8 +132,8 @@ static void target_dies_before_the_first_copy_another_is_taken(void **state)
 	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "DSDF");
-	assert_int_equal(census_of(host).whole, 1);
-	assert_int_equal(census_of(host).servers_up, 2);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_census(host).servers_up, 2);
 	host_free(host);
 }
 
@@ -189,7 +163,7 @@ static void target_dies_in_mid_rebuild_another_is_taken(void **state)
 	host_server_dies(host,
 			 slab->replicas[rbx_slab_target(slab)].server);
 	assert_false(host_settle(host));
-	assert_int_equal(census_of(host).whole, 1);
+	assert_int_equal(host_census(host).whole, 1);
 	host_free(host);
 }
 
@@ -203,7 +177,7 @@ static void last_replica_dies_it_is_told_once(void **state)
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "DL");
 	assert_int_equal(host->news_counts[1], 2);
-	assert_int_equal(census_of(host).dead, 2);
+	assert_int_equal(host_census(host).dead, 2);
 	host_free(host);
 }
 
@@ -216,7 +190,7 @@ static void evict_moves_the_slab(void **state)
 	uint32_t from = slab->replicas[0].server;
 
 	(void)state;
-	write_cell(host, 3);
+	host_write_cell(host, 3);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host->wakes_count = 0;
@@ -224,8 +198,8 @@ static void evict_moves_the_slab(void **state)
 	assert_int_equal(host->wakes_count, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 0);
-	assert_int_equal(census_of(host).whole, 1);
-	assert_cell(host, 3);
+	assert_int_equal(host_census(host).whole, 1);
+	host_assert_cell(host, 3);
 	host_free(host);
 }
 
@@ -254,13 +228,13 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 	assert_string_equal(host->news, "T");
 	assert_int_equal(host->stuck_err, -EDQUOT);
 	/* It serves as long as it is there. */
-	write_cell(host, 4);
+	host_write_cell(host, 4);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host->servers[1 - from].refuse = 0;
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "TSF");
-	assert_cell(host, 4);
+	host_assert_cell(host, 4);
 	host_free(host);
 }
 
@@ -291,7 +265,7 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 	/* One round finds it out, the next ones do something about it. */
 	assert_true(rbx_upkeep_round(&host->upkeep));
 	assert_false(host_settle(host));
-	assert_int_equal(census_of(host).whole, 1);
+	assert_int_equal(host_census(host).whole, 1);
 	assert_string_equal(host->news, "TSF");
 	host_free(host);
 }
@@ -349,212 +323,6 @@ static void loan_of_a_server_that_died_is_not_owed(void **state)
 	host_free(host);
 }
 
-/* ---- On demand ----------------------------------------------------------------*/
-
-static void on_demand_write_waits_until_memory_is_lent(void **state)
-{
-	struct host *host = host_make_on_demand(2, 2, 2);
-
-	(void)state;
-	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
-	assert_int_equal(census_of(host).blank, 2);
-	write_cell(host, 6);
-	assert_int_equal(host->wakes_count, 1);
-	assert_false(host_poll(host));
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	assert_int_equal(census_of(host).whole, 1);
-	assert_int_equal(census_of(host).blank, 1);
-	assert_string_equal(host->news, "");
-	assert_cell(host, 6);
-	host_free(host);
-}
-
-static void on_demand_one_server_lends_the_rest_is_repaired(void **state)
-{
-	struct host *host = host_make_on_demand(1, 2, 2);
-
-	(void)state;
-	host->servers[1].refuse = -EDQUOT;
-	write_cell(host, 7);
-	assert_true(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	assert_string_equal(host->news, "T");
-	host->servers[1].refuse = 0;
-	assert_false(host_settle(host));
-	assert_int_equal(census_of(host).whole, 1);
-	host_server_dies(host, 0);
-	assert_cell(host, 7);
-	host_free(host);
-}
-
-static void on_demand_nobody_lends_the_writes_fail(void **state)
-{
-	struct host *host = host_make_on_demand(1, 1, 1);
-
-	(void)state;
-	host->servers[0].refuse = -ENOSPC;
-	write_cell(host, 8);
-	write_cell(host, 9);
-	assert_false(host_settle(host));
-	host_poll(host);
-	assert_int_equal(host_ended(host, -ENOSPC), 2);
-	host->servers[0].refuse = 0;
-	write_cell(host, 9);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	assert_cell(host, 9);
-	host_free(host);
-}
-
-/* One that could not be asked may yet lend, whoever else refuses, in any order. */
-static void on_demand_a_server_is_away_the_writes_wait(void **state)
-{
-	(void)state;
-	for (uint32_t away = 0; away < 2; away++) {
-		struct host *host = host_make_on_demand(1, 1, 2);
-
-		host->servers[away].refuse = away ? -ENOTCONN : -ETIMEDOUT;
-		host->servers[!away].refuse = -ENOSPC;
-		write_cell(host, 8);
-		assert_true(host_settle(host));
-		assert_true(host_settle(host));
-		assert_null(host->ended.first);
-		assert_string_equal(host->news, "");
-		host->servers[away].refuse = 0;
-		assert_false(host_settle(host));
-		assert_int_equal(host_ended(host, 0), 1);
-		assert_cell(host, 8);
-		host_free(host);
-	}
-}
-
-static void on_demand_no_server_is_left_the_writes_fail(void **state)
-{
-	struct host *host = host_make_on_demand(1, 1, 1);
-
-	(void)state;
-	host->servers[0].refuse = -ENOTCONN;
-	write_cell(host, 8);
-	assert_true(host_settle(host));
-	assert_null(host->ended.first);
-	host_server_dies(host, 0);
-	assert_false(host_settle(host));
-	host_poll(host);
-	assert_int_equal(host_ended(host, -EIO), 1);
-	host_free(host);
-}
-
-static void on_demand_fits_by_what_is_free_now(void **state)
-{
-	struct host *host = host_make_on_demand(HOST_AREAS, 1, 1);
-	struct host *two = host_make_on_demand(HOST_AREAS, 2, 1);
-
-	(void)state;
-	assert_true(rbx_upkeep_fits(&host->upkeep));
-	host->servers[0].keys[1] = 1; /* lent to somebody else */
-	assert_false(rbx_upkeep_fits(&host->upkeep));
-	host->servers[0].keys[1] = 0;
-	assert_false(rbx_upkeep_fits(&two->upkeep));
-	host_free(two);
-	host_free(host);
-}
-
-/* What is under way to memory keeps it; what is written later has other memory. */
-static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state)
-{
-	struct host *host = host_make_on_demand(1, 1, 2);
-
-	(void)state;
-	write_cell(host, 1);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	write_cell(host, 2);
-	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
-	host_start(host, RBX_PIECE_WRITE, HOST_CELL_BYTES, out, 512);
-	assert_false(rbx_upkeep_round(&host->upkeep));
-	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
-			 1);
-	assert_null(host->ended.first);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 2);
-	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
-			 1);
-	assert_cell(host, 0);
-	host_free(host);
-}
-
-/* A write to the last of them comes first, and others would not wait for long. */
-static void discard_of_many_slabs_keeps_no_write_waiting(void **state)
-{
-	const uint32_t slabs = HOST_SERVERS * HOST_AREAS;
-	struct host *host = host_make_on_demand(slabs, 1, HOST_SERVERS);
-	uint32_t i, lent_count = 0;
-
-	(void)state;
-	for (i = 0; i < slabs; i++)
-		host_start(host, RBX_PIECE_WRITE, i * HOST_SLAB_BYTES, out, 512);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), slabs);
-	rbx_flow_discard(&host->flow, 0, slabs * HOST_SLAB_BYTES);
-	host_start(host, RBX_PIECE_WRITE, (slabs - 1) * HOST_SLAB_BYTES, out,
-		   512);
-	host->wakes_count = 0;
-	assert_false(rbx_upkeep_round(&host->upkeep));
-	host_poll(host);
-	assert_int_equal(host_ended(host, 0), 1);
-	for (i = 0; i < HOST_SERVERS; i++)
-		lent_count += host_lent_count(host, i);
-	assert_int_equal(lent_count, slabs - RBX_UPKEEP_RETURNS_MAX + 1);
-	while (host->wakes_count) {
-		host->wakes_count = 0;
-		assert_false(rbx_upkeep_round(&host->upkeep));
-	}
-	assert_int_equal(census_of(host).blank, slabs - 1);
-	for (i = 0, lent_count = 0; i < HOST_SERVERS; i++)
-		lent_count += host_lent_count(host, i);
-	assert_int_equal(lent_count, 1);
-	host_free(host);
-}
-
-static void discard_in_mid_rebuild_ends_it(void **state)
-{
-	struct host *host = host_make_on_demand(1, 2, 3);
-
-	(void)state;
-	write_cell(host, 1);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
-	assert_false(rbx_upkeep_round(&host->upkeep));
-	assert_true(rbx_rebuild_is_under_way(&host->flow));
-	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
-	assert_false(host_settle(host));
-	assert_false(rbx_rebuild_is_under_way(&host->flow));
-	assert_int_equal(census_of(host).blank, 1);
-	host_start(host, RBX_PIECE_READ, 0, in, 512);
-	host_poll(host);
-	assert_true(rbx_piece_of(host->ended.first)->reads_zeros);
-	assert_int_equal(host_ended(host, 0), 1);
-	host_free(host);
-}
-
-static void discard_of_a_part_of_a_slab_changes_nothing(void **state)
-{
-	struct host *host = host_make_on_demand(2, 1, 1);
-
-	(void)state;
-	write_cell(host, 1);
-	assert_false(host_settle(host));
-	assert_int_equal(host_ended(host, 0), 1);
-	host->wakes_count = 0;
-	rbx_flow_discard(&host->flow, 1, 2 * HOST_SLAB_BYTES - 2);
-	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES - 1);
-	assert_int_equal(host->wakes_count, 0);
-	assert_cell(host, 1);
-	host_free(host);
-}
-
 /* ---- The end ------------------------------------------------------------------*/
 
 static void close_in_mid_rebuild_gives_all_back(void **state)
@@ -596,18 +364,6 @@ int main(void)
 		cmocka_unit_test(loan_not_heard_of_is_given_back_later),
 		cmocka_unit_test(loan_refused_by_its_server_is_not_owed),
 		cmocka_unit_test(loan_of_a_server_that_died_is_not_owed),
-		cmocka_unit_test(on_demand_write_waits_until_memory_is_lent),
-		cmocka_unit_test(
-			on_demand_one_server_lends_the_rest_is_repaired),
-		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
-		cmocka_unit_test(on_demand_a_server_is_away_the_writes_wait),
-		cmocka_unit_test(on_demand_no_server_is_left_the_writes_fail),
-		cmocka_unit_test(on_demand_fits_by_what_is_free_now),
-		cmocka_unit_test(
-			discard_with_a_write_under_way_gives_back_when_it_ended),
-		cmocka_unit_test(discard_of_many_slabs_keeps_no_write_waiting),
-		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
-		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
 		cmocka_unit_test(close_in_mid_rebuild_gives_all_back),
 	};
 

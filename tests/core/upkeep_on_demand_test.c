@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_on_demand_test.c - slabs that have memory from their first write on, until
+ * they are discarded: who waits for it, for how long, and what goes back.
+ */
+#include "tests/core/scripted_host.h"
+
+static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
+
+/* ---- The first write --------------------------------------------------------*/
+
+static void on_demand_write_waits_until_memory_is_lent(void **state)
+{
+	struct host *host = host_make_on_demand(2, 2, 2);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(host_census(host).blank, 2);
+	host_write_cell(host, 6);
+	assert_int_equal(host->wakes_count, 1);
+	assert_false(host_poll(host));
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_census(host).blank, 1);
+	assert_string_equal(host->news, "");
+	host_assert_cell(host, 6);
+	host_free(host);
+}
+
+static void on_demand_one_server_lends_the_rest_is_repaired(void **state)
+{
+	struct host *host = host_make_on_demand(1, 2, 2);
+
+	(void)state;
+	host->servers[1].refuse = -EDQUOT;
+	host_write_cell(host, 7);
+	assert_true(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_string_equal(host->news, "T");
+	host->servers[1].refuse = 0;
+	assert_false(host_settle(host));
+	assert_int_equal(host_census(host).whole, 1);
+	host_server_dies(host, 0);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
+static void on_demand_nobody_lends_the_writes_fail(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 1);
+
+	(void)state;
+	host->servers[0].refuse = -ENOSPC;
+	host_write_cell(host, 8);
+	host_write_cell(host, 9);
+	assert_false(host_settle(host));
+	host_poll(host);
+	assert_int_equal(host_ended(host, -ENOSPC), 2);
+	host->servers[0].refuse = 0;
+	host_write_cell(host, 9);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host_assert_cell(host, 9);
+	host_free(host);
+}
+
+/* One that could not be asked may yet lend, whoever else refuses, in any order. */
+static void on_demand_a_server_is_away_the_writes_wait(void **state)
+{
+	(void)state;
+	for (uint32_t away = 0; away < 2; away++) {
+		struct host *host = host_make_on_demand(1, 1, 2);
+
+		host->servers[away].refuse = away ? -ENOTCONN : -ETIMEDOUT;
+		host->servers[!away].refuse = -ENOSPC;
+		host_write_cell(host, 8);
+		assert_true(host_settle(host));
+		assert_true(host_settle(host));
+		assert_null(host->ended.first);
+		assert_string_equal(host->news, "");
+		host->servers[away].refuse = 0;
+		assert_false(host_settle(host));
+		assert_int_equal(host_ended(host, 0), 1);
+		host_assert_cell(host, 8);
+		host_free(host);
+	}
+}
+
+static void on_demand_no_server_is_left_the_writes_fail(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 1);
+
+	(void)state;
+	host->servers[0].refuse = -ENOTCONN;
+	host_write_cell(host, 8);
+	assert_true(host_settle(host));
+	assert_null(host->ended.first);
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	host_poll(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
+static void on_demand_fits_by_what_is_free_now(void **state)
+{
+	struct host *host = host_make_on_demand(HOST_AREAS, 1, 1);
+	struct host *two = host_make_on_demand(HOST_AREAS, 2, 1);
+
+	(void)state;
+	assert_true(rbx_upkeep_fits(&host->upkeep));
+	host->servers[0].keys[1] = 1; /* lent to somebody else */
+	assert_false(rbx_upkeep_fits(&host->upkeep));
+	host->servers[0].keys[1] = 0;
+	assert_false(rbx_upkeep_fits(&two->upkeep));
+	host_free(two);
+	host_free(host);
+}
+
+/* ---- Discards ---------------------------------------------------------------*/
+
+/* What is under way to memory keeps it; what is written later has other memory. */
+static void discard_with_a_write_under_way_gives_back_when_it_ended(void **state)
+{
+	struct host *host = host_make_on_demand(1, 1, 2);
+
+	(void)state;
+	host_write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host_write_cell(host, 2);
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
+	host_start(host, RBX_PIECE_WRITE, HOST_CELL_BYTES, out, 512);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
+			 1);
+	assert_null(host->ended.first);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 2);
+	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1),
+			 1);
+	host_assert_cell(host, 0);
+	host_free(host);
+}
+
+/* A write to the last of them comes first, and others would not wait for long. */
+static void discard_of_many_slabs_keeps_no_write_waiting(void **state)
+{
+	const uint32_t slabs = HOST_SERVERS * HOST_AREAS;
+	struct host *host = host_make_on_demand(slabs, 1, HOST_SERVERS);
+	uint32_t i, lent_count = 0;
+
+	(void)state;
+	for (i = 0; i < slabs; i++)
+		host_start(host, RBX_PIECE_WRITE, i * HOST_SLAB_BYTES, out, 512);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), slabs);
+	rbx_flow_discard(&host->flow, 0, slabs * HOST_SLAB_BYTES);
+	host_start(host, RBX_PIECE_WRITE, (slabs - 1) * HOST_SLAB_BYTES, out,
+		   512);
+	host->wakes_count = 0;
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	for (i = 0; i < HOST_SERVERS; i++)
+		lent_count += host_lent_count(host, i);
+	assert_int_equal(lent_count, slabs - RBX_UPKEEP_RETURNS_MAX + 1);
+	while (host->wakes_count) {
+		host->wakes_count = 0;
+		assert_false(rbx_upkeep_round(&host->upkeep));
+	}
+	assert_int_equal(host_census(host).blank, slabs - 1);
+	for (i = 0, lent_count = 0; i < HOST_SERVERS; i++)
+		lent_count += host_lent_count(host, i);
+	assert_int_equal(lent_count, 1);
+	host_free(host);
+}
+
+static void discard_in_mid_rebuild_ends_it(void **state)
+{
+	struct host *host = host_make_on_demand(1, 2, 3);
+
+	(void)state;
+	host_write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES);
+	assert_false(host_settle(host));
+	assert_false(rbx_rebuild_is_under_way(&host->flow));
+	assert_int_equal(host_census(host).blank, 1);
+	host_start(host, RBX_PIECE_READ, 0, in, 512);
+	host_poll(host);
+	assert_true(rbx_piece_of(host->ended.first)->reads_zeros);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+static void discard_of_a_part_of_a_slab_changes_nothing(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 1);
+
+	(void)state;
+	host_write_cell(host, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host->wakes_count = 0;
+	rbx_flow_discard(&host->flow, 1, 2 * HOST_SLAB_BYTES - 2);
+	rbx_flow_discard(&host->flow, 0, HOST_SLAB_BYTES - 1);
+	assert_int_equal(host->wakes_count, 0);
+	host_assert_cell(host, 1);
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_demand_write_waits_until_memory_is_lent),
+		cmocka_unit_test(
+			on_demand_one_server_lends_the_rest_is_repaired),
+		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
+		cmocka_unit_test(on_demand_a_server_is_away_the_writes_wait),
+		cmocka_unit_test(on_demand_no_server_is_left_the_writes_fail),
+		cmocka_unit_test(on_demand_fits_by_what_is_free_now),
+		cmocka_unit_test(
+			discard_with_a_write_under_way_gives_back_when_it_ended),
+		cmocka_unit_test(discard_of_many_slabs_keeps_no_write_waiting),
+		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
+		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
