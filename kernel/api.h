@@ -53,12 +53,12 @@ struct rbx_volume_options {
 void rbx_volume_options_defaults(struct rbx_volume_options *options);
 
 /*
- * Opens a volume whose memory is all there when it returns. With on_demand it is
- * not more than the servers have free then, and a slab is lent with its first write,
- * which ends with -ENOSPC where others have taken it meanwhile and with -EIO where no
- * server is left; until then, and once it is discarded, it reads as zeros. All volumes on an RDMA
- * device share its window and its poller, and have room for 64 servers and 256 queue
- * pairs. All that options point to is borrowed during the call. Blocks. 0; -EINVAL a
+ * Opens a volume whose memory is all there when it returns. With on_demand it is not
+ * more than the servers have free then, and a slab is lent with its first write, which
+ * ends with -ENOSPC where others have taken it meanwhile and with -EIO where no server
+ * is left; until then, and once it is discarded, it reads as zeros. All volumes on an
+ * RDMA device share its window and its poller, and have room for 64 servers and 256
+ * queue pairs. All that options point to is borrowed during the call. Blocks. 0; -EINVAL a
  * bad option, said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
  * -ECONNREFUSED, -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused;
  * -ENOSPC, -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes;
