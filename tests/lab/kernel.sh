@@ -157,3 +157,43 @@ swapped()
 {
 	awk -v name="pswp$1" '$1 == name { print $2 }' /proc/vmstat
 }
+
+# start_program MIB LIMIT TURNS - with the device as its swap; sets program
+start_program()
+{
+	mkswap "$device" >/dev/null && swapon -p 10 "$device" || fault "no swap on $device"
+	swapped_before=$(swapped in)
+	: >"$scratch/program"
+	in_memory program "$2" "$build/tests/fill_and_check" "$1" "$3" >"$scratch/program" &
+	program=$!
+	server_pids+=("$program")
+	eventually grep -q 'turn 1' "$scratch/program" || fault "the program does not get on"
+}
+
+# ---- A file system ---------------------------------------------------------------------
+
+# make_file_system - on the device, mounted, with a tree of files
+make_file_system()
+{
+	mkfs.ext4 -q "$device" && mkdir -p "$scratch/mount" && mount "$device" "$scratch/mount" ||
+		fault "no ext4 on $device"
+	: >"$scratch/hashes"
+	add_files core wire
+	sync -f "$scratch/mount"
+}
+
+# add_files FOLDER... - of the checkout
+add_files()
+{
+	(cd /host && cp -r "$@" "$scratch/mount" && find "$@" -type f -exec sha256sum {} +) \
+		>>"$scratch/hashes"
+}
+
+# It was written to the device, and comes back from there; and is unmounted then.
+files_are_kept()
+{
+	umount "$scratch/mount"
+	mount "$device" "$scratch/mount" || fault "the file system is gone"
+	(cd "$scratch/mount" && sha256sum --quiet -c "$scratch/hashes") || fault "files have changed"
+	umount "$scratch/mount"
+}

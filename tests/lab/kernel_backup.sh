@@ -81,24 +81,24 @@ detach
 pass "the only server dies: what was acknowledged is read back, and new blocks are zeros"
 
 # ---- swap ------------------------------------------------------------------------
-backed /dev/ram0 24
-mkswap "$device" >/dev/null && swapon -p 10 "$device" || fault "no swap on $device"
-in_memory hog 16 python3 -c '
-pages = 5120
-memory = bytearray(pages * 4096)
-for turn in range(2):
-	for i in range(pages):
-		at = i * 4096
-		assert turn == 0 or memory[at:at + 4] == (i + turn - 1).to_bytes(4, "little"), i
-		memory[at:at + 4] = (i + turn).to_bytes(4, "little")
-' &
-load=$!
-kill_server 50
-wait "$load" || fault "a program that is swapped out loses its pages with the server"
+backed /dev/ram0 16
+start_program 12 4 2
+kill -KILL "$pid"
+wait "$program" || { cat "$scratch/program" >&2; fault "a program loses its pages with the server"; }
 is_lost || fault "the server was not missed"
 swapoff "$device" || fault "swapoff"
 detach
 pass "a program that is swapped out does not notice that the only server dies"
+
+# ---- a file system ---------------------------------------------------------------
+backed /dev/ram0 16
+make_file_system
+kill_server 20
+add_files kernel
+files_are_kept
+is_lost || fault "the server was not missed"
+detach
+pass "a file system does not notice that the only server dies"
 
 # ---- a disk that fails -----------------------------------------------------------
 # first_mib KIND - what is at the beginning of /dev/dm-0: "error", or /dev/nullb1

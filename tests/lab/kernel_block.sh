@@ -7,28 +7,6 @@
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 tracing=/sys/kernel/tracing
 
-# make_file_system - on the device, mounted, with a tree of files
-make_file_system()
-{
-	mkfs.ext4 -q "$device" && mkdir -p "$scratch/mount" && mount "$device" "$scratch/mount" ||
-		fault "no ext4 on $device"
-	cp -r /host/core /host/wire "$scratch/mount"
-	(cd /host && find core wire -type f -exec sha256sum {} +) >"$scratch/hashes"
-	sync
-}
-
-# start_program MIB LIMIT TURNS - that is swapped out; sets program
-start_program()
-{
-	mkswap "$device" >/dev/null && swapon -p 10 "$device" || fault "no swap on $device"
-	swapped_before=$(swapped in)
-	: >"$scratch/program"
-	in_memory program "$2" "$build/tests/fill_and_check" "$1" "$3" >"$scratch/program" &
-	program=$!
-	server_pids+=("$program")
-	eventually grep -q 'turn 1' "$scratch/program" || fault "the program does not get on"
-}
-
 load_block_modules
 start_verbs_server --memory 40M --insecure
 one=$address
@@ -39,34 +17,38 @@ second=$pid
 start_verbs_server --memory 40M --insecure
 three=$address
 third=$pid
+start_verbs_server --memory 40M --insecure
+four=$address
+fourth=$pid
 
 # ---- contents, and who may detach ------------------------------------------------
-attach "$one,$two,$three" 16 replicas=2
+attach "$one,$two,$three,$four" 16 replicas=2
 start_load mixed --rw=randrw --bsrange=4k-128k --blockalign=4k --size=8M
+eventually reaches completions 50 || fault "the load does not begin"
+kill -KILL "$first"
 end_load mixed
-[ "$status" = 0 ] || { cat "$scratch/fio.mixed" >&2; fault "fio fails"; }
+[ "$status" = 0 ] || { cat "$scratch/fio.mixed" >&2; fault "fio notices that a server dies"; }
+[ "$(number servers_up)" = 3 ] || fault "$(number servers_up) servers are up"
 [ "$(number merged_requests)" -gt 0 ] || fault "nothing was merged"
 exec 9<"$device"
 ! { echo 0 >"$volume/attached"; } 2>/dev/null || fault "detached while it is in use"
 ! rmdir "$volume" 2>/dev/null || fault "removed while it is attached"
 exec 9<&-
-pass "what is written is read, and a device in use stays"
+pass "what is written is read, though a server dies, and a device in use stays"
 
 # ---- a server dies under a file system -------------------------------------------
+eventually is_whole || fault "what was lost is not made anew"
 make_file_system
+rebuilt_before=$(number rebuilt_bytes)
 echo 1 >"$tracing/events/rdmabox/rdmabox_peer_state/enable"
 echo 1 >"$tracing/events/rdmabox/rdmabox_slab_task/enable"
-kill -KILL "$first"
-cp -r /host/kernel "$scratch/mount"
-(cd /host && find kernel -type f -exec sha256sum {} +) >>"$scratch/hashes"
-umount "$scratch/mount"
-mount "$device" "$scratch/mount" || fault "the file system is gone"
-(cd "$scratch/mount" && sha256sum --quiet -c "$scratch/hashes") || fault "files have changed"
-umount "$scratch/mount"
+kill -KILL "$second"
+add_files kernel
+files_are_kept
 eventually is_whole || fault "what was lost is not made anew"
 [ "$(number servers_up)" = 2 ] || fault "$(number servers_up) servers are up"
-[ "$(number rebuilt_bytes)" -gt 0 ] || fault "nothing was rebuilt"
-for wanted in "rdmabox_peer_state: server=$one phase=down" \
+[ "$(number rebuilt_bytes)" -gt "$rebuilt_before" ] || fault "nothing was rebuilt"
+for wanted in "rdmabox_peer_state: server=$two phase=down" \
 	"rdmabox_slab_task: slab=[0-9]* task=borrow" "rdmabox_slab_task: slab=[0-9]* task=copy"; do
 	grep -q "$wanted" "$tracing/trace" || fault "the trace does not say $wanted"
 done
@@ -75,24 +57,23 @@ pass "a file system does not notice that a server dies, and all copies are back"
 detach
 
 # ---- swap, and a server dies ---------------------------------------------------------
-start_verbs_server --memory 40M --insecure
-attach "$two,$address" 40 replicas=2
-start_program 36 12 2
+attach "$three,$four" 24 replicas=2
+start_program 18 6 2
 ! { echo 0 >"$volume/attached"; } 2>/dev/null || fault "detached while it is swap"
-kill -KILL "$pid"
+kill -KILL "$fourth"
 wait "$program" || { cat "$scratch/program" >&2; fault "the program reads what it did not write"; }
 [ "$(number servers_up)" = 1 ] || fault "$(number servers_up) servers are up"
 pages=$(($(swapped in) - swapped_before))
-[ "$pages" -gt 9216 ] || fault "only $pages pages were swapped in"
+[ "$pages" -gt $((18 * 256)) ] || fault "only $pages pages were swapped in"
 swapoff "$device" || fault "swapoff"
-pass "a program of 36 MiB in 12 MiB of memory finds its pages ($pages swapped in), though a server dies"
+pass "a program of 18 MiB in 6 MiB of memory finds its pages ($pages swapped in), though a server dies"
 detach
 
 # ---- the only server dies ------------------------------------------------------------
-attach "$two" 16
+attach "$three" 16
 start_load doomed --rw=randrw --bs=4k --size=12M --time_based --runtime=60
 eventually reaches completions 200
-kill -KILL "$second"
+kill -KILL "$third"
 end_load doomed
 [ "$status" != 0 ] || fault "a dead server serves"
 [ "$(number slabs_lost)" = $(($(number slabs) - $(number slabs_blank))) ] ||
@@ -100,9 +81,10 @@ end_load doomed
 detach
 pass "without a replica I/Os end with errors, and the device goes"
 
-attach "$three" 40
-start_program 36 12 1000
-kill -KILL "$third"
+start_verbs_server --memory 40M --insecure
+attach "$address" 24
+start_program 18 6 1000
+kill -KILL "$pid"
 wait "$program"
 status=$?
 [ "$status" = 135 ] || { cat "$scratch/program" >&2; fault "the program ends with $status, not by SIGBUS"; }
@@ -114,7 +96,7 @@ start_verbs_server --memory 40M --insecure
 attach "$address" 32
 make_file_system
 kill -KILL "$pid"
-! { cp -r /host/kernel "$scratch/mount" && sync -f "$scratch/mount"; } 2>/dev/null ||
+! { add_files kernel && sync -f "$scratch/mount"; } 2>/dev/null ||
 	fault "files are kept nowhere"
 umount "$scratch/mount" || fault "a file system whose device is gone stays mounted"
 detach
