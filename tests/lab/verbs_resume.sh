@@ -18,7 +18,7 @@ stop_under()
 
 	rm -f "$scratch"/{err,json}
 	timeout "$limit_s" "$rdmabox" bench --servers "$address" --fabric verbs \
-		--insecure --volume 2M --op mix:50 --pattern rand --runtime 10 \
+		--insecure --volume 2M --op mix:50 --pattern rand --runtime 7 \
 		--warmup 0 --verify --progress --json "$scratch/json" \
 		>"$scratch/out" 2>"$scratch/err" &
 	bench=$!
@@ -55,10 +55,10 @@ done
 pass "stopped for 3 s: the session is resumed, and no request fails (attempt $attempt)"
 
 # Beyond the peer timeout of 5 s the server counts as dead.
-stop_under 9
-[ "$status" = 1 ] || { show; fault "stopped for 9 s: exit code $status"; }
-[ "$(key errors)" -gt 0 ] || fault "stopped for 9 s: no errors"
-pass "stopped for 9 s: ends with errors, and with no junk"
+stop_under 7
+[ "$status" = 1 ] || { show; fault "stopped for 7 s: exit code $status"; }
+[ "$(key errors)" -gt 0 ] || fault "stopped for 7 s: no errors"
+pass "stopped for 7 s: ends with errors, and with no junk"
 
 # Whatever became of those clients, the server serves the next one.
 expect_success bench --servers "$address" --fabric verbs --insecure --volume 2M \

@@ -19,7 +19,7 @@ kill_under()
 	start_verbs_server --memory 16M --insecure
 	rm -f "$scratch"/{err,json}
 	timeout "$limit_s" "$rdmabox" bench --servers "$one,$address" --fabric verbs \
-		--insecure --volume 8M --op mix:50 --pattern rand --runtime 8 \
+		--insecure --volume 8M --op mix:50 --pattern rand --runtime 4 \
 		--warmup 0 --verify --progress --json "$scratch/json" "$@" \
 		>"$scratch/out" 2>"$scratch/err" &
 	bench=$!
