@@ -82,7 +82,7 @@ static const struct cli_option attach_options[] = {
 				   "written (default: 16M)",
 	  cli_set_size, &wanted.backup_buffer_bytes, .min = 128 << 10,
 	  .max = 1 << 30 },
-	{ "swap", NULL, "make the device swap, and use it", cli_set_flag,
+	{ "swap", NULL, "make the device swap, and use it (with --reserve)", cli_set_flag,
 	  .field = &wanted.swap },
 };
 
@@ -177,7 +177,8 @@ static int options_write(void)
 	if (!err)
 		err = number_write("insecure", wanted.insecure);
 	if (!err)
-		err = number_write("on_demand", !wanted.reserve);
+		err = number_write("on_demand",
+				   !wanted.reserve && !wanted.swap);
 	if (!err)
 		err = page_write(wanted.name, "checksums", wanted.checksums,
 				 strlen(wanted.checksums));

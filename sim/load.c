@@ -129,9 +129,7 @@ static void account(struct rbx_sim_slot *slot)
 
 	RBX_SIM_TRACE(client->node, "done", "offset", request->offset, "status",
 		      (uint32_t)-request->status);
-	if (rbx_sim_discards_excuse(client, request))
-		rbx_sim_tally(RBX_SIM_TALLY_unlent, 1);
-	else if (request->status != 0)
+	if (request->status != 0 && !rbx_sim_discards_excuse(client, request))
 		judge_failure(client, request);
 	if (request->op == RBX_READ)
 		rbx_sim_oracle_read(client->oracle, request->offset,

@@ -34,7 +34,6 @@
 	X(program_polls, "polls of a program by itself that found something") \
 	X(messages, "messages heard, each the next one")                      \
 	X(discards, "slabs discarded, with what was written to them")         \
-	X(unlent, "writes refused, since no server lent a slab")              \
 	X(closed_in_use, "volumes closed with requests outstanding")          \
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \

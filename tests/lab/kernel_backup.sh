@@ -81,8 +81,8 @@ detach
 pass "the only server dies: what was acknowledged is read back, and new blocks are zeros"
 
 # ---- swap ------------------------------------------------------------------------
-backed /dev/ram0 16
-start_program 12 4 2
+backed /dev/ram0 32
+start_program 24 8 2
 kill -KILL "$pid"
 wait "$program" || { cat "$scratch/program" >&2; fault "a program loses its pages with the server"; }
 is_lost || fault "the server was not missed"

@@ -57,16 +57,16 @@ pass "a file system does not notice that a server dies, and all copies are back"
 detach
 
 # ---- swap, and a server dies ---------------------------------------------------------
-attach "$three,$four" 24 replicas=2
-start_program 18 6 2
+attach "$three,$four" 40 replicas=2 on_demand=0
+start_program 36 12 2
 ! { echo 0 >"$volume/attached"; } 2>/dev/null || fault "detached while it is swap"
 kill -KILL "$fourth"
 wait "$program" || { cat "$scratch/program" >&2; fault "the program reads what it did not write"; }
 [ "$(number servers_up)" = 1 ] || fault "$(number servers_up) servers are up"
 pages=$(($(swapped in) - swapped_before))
-[ "$pages" -gt $((18 * 256)) ] || fault "only $pages pages were swapped in"
+[ "$pages" -gt $((36 * 256)) ] || fault "only $pages pages were swapped in"
 swapoff "$device" || fault "swapoff"
-pass "a program of 18 MiB in 6 MiB of memory finds its pages ($pages swapped in), though a server dies"
+pass "a program of 36 MiB in 12 MiB of memory finds its pages ($pages swapped in), though a server dies"
 detach
 
 # ---- the only server dies ------------------------------------------------------------
@@ -82,8 +82,8 @@ detach
 pass "without a replica I/Os end with errors, and the device goes"
 
 start_verbs_server --memory 40M --insecure
-attach "$address" 24
-start_program 18 6 1000
+attach "$address" 40 on_demand=0
+start_program 36 12 1000
 kill -KILL "$pid"
 wait "$program"
 status=$?

@@ -63,7 +63,7 @@ refused 'dmesg' 2 attach --servers here --size 8M --secret-file "$scratch/secret
 [ -z "$($page list)" ] || fault "a failure leaves a volume: $($page list)"
 # What fails late is undone, though somebody still has a look at the device.
 mkdir "$scratch/bin"
-printf '#!/bin/sh\nsleep 0.3 <"$1" &\nexit 1\n' >"$scratch/bin/mkswap"
+printf '#!/bin/sh\nexec 3<"$1"\nsleep 0.3 &\nexit 1\n' >"$scratch/bin/mkswap"
 chmod +x "$scratch/bin/mkswap"
 PATH=$scratch/bin:$PATH refused 'mkswap .* failed' 2 attach --servers "$address" --size 8M \
 	--secret-file "$scratch/secret" --swap
@@ -73,9 +73,9 @@ pass "what cannot be attached is refused in a line, and leaves nothing"
 device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap) ||
 	fault "cannot attach"
 grep -q "^$device " /proc/swaps || fault "$device is no swap"
-[ "$($page list)" = "page ${device#/dev/} 8388608 1 1 7 8" ] || fault "the list says $($page list)"
+[ "$($page list)" = "page ${device#/dev/} 8388608 1 8 0 8" ] || fault "the list says $($page list)"
 $page status --json >"$scratch/out"
-[ "$(key slabs_whole) $(key slabs_blank)" = "1 7" ] && [ "$(key work_requests)" -gt 0 ] || { show; fault "the status is wrong"; }
+[ "$(key slabs_whole) $(key slabs_blank)" = "8 0" ] && [ "$(key work_requests)" -gt 0 ] || { show; fault "the status is wrong"; }
 refused 'there is a volume page already' 2 attach --servers "$address" --size 8M --insecure
 refused "$device is in use: swap.*--swap" 1 detach
 exec 9<"$device"

@@ -121,7 +121,7 @@ is_sound()
 # swap_on SERVERS [OPTION=VALUE]...
 swap_on()
 {
-	attach "$1" 32 peer_timeout_ms=$peer_timeout_ms "${@:2}"
+	attach "$1" 32 on_demand=0 peer_timeout_ms=$peer_timeout_ms "${@:2}"
 	mkswap "$device" >/dev/null && swapon -p 10 "$device" || fault "no swap on $device"
 }
 

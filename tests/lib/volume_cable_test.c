@@ -231,8 +231,8 @@ static void run(const char *settings, uint32_t survivor)
 static void overlapping_writes_survive_bad_cables(void **state)
 {
 	(void)state;
-	run("peer_timeout_ms=20000 pollers=2", 0);
-	run("peer_timeout_ms=20000 queue_pairs=3 fragment=4K", 1);
+	run("peer_timeout_ms=8000 pollers=2", 0);
+	run("peer_timeout_ms=8000 queue_pairs=3 fragment=4K", 1);
 }
 
 int main(void)
