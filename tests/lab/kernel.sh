@@ -146,7 +146,9 @@ in_memory()
 
 	shift 2
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
-	mkdir -p "$group"
+	# A new one: to what an earlier program has left in it the kernel holds on.
+	[ ! -d "$group" ] || rmdir "$group" || fault "$group is in use"
+	mkdir "$group"
 	echo $((mib << 20)) >"$group/memory.max"
 	# shellcheck disable=SC2016 # expanded there
 	timeout "$limit_s" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
