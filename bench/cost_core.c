@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "core/flow.h"
-#include "core/harvest.h"
+#include "core/drive.h"
 #include "core/histogram.h"
 #include "core/poll_policy.h"
 
@@ -66,21 +66,80 @@ static char memory[BATCH_MAX * 2 * BLOCK_BYTES];
 static struct world world;
 /* ---- To a peer and back: lib/peer/send.c, lib/poller/poller.c ---------------------*/
 
-static void combine(void)
+static uint64_t now_ns(void)
 {
-	struct rbx_chain chain;
-
-	while (rbx_channel_combine(&world.channel, world.now_ns, &chain)) {
-		world.posted_last = chain.first_number + chain.work_count - 1;
-		world.posted = true;
-	}
+	return world.now_ns;
 }
+
+static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
+{
+	(void)channel;
+	world.posted_last = chain->first_number + chain->work_count - 1;
+	world.posted = true;
+	return 0;
+}
+
+/* Nothing fails here, and nobody waits for another thread. */
+static void wrong(void)
+{
+	abort();
+}
+
+static void broken(struct rbx_channel *channel)
+{
+	(void)channel;
+	wrong();
+}
+
+static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
+{
+	(void)channel, (void)harvest;
+	wrong();
+}
+
+static void end(struct rbx_channel *channel, struct rbx_fragment *list)
+{
+	(void)channel, (void)list;
+	wrong();
+}
+
+static const struct rbx_drive drive = {
+	.now_ns = now_ns,
+	.post = post,
+	.broken = broken,
+	.keep = keep,
+	.end = end,
+	.wake = broken,
+};
+
+static void combine(struct rbx_channel *channel)
+{
+	rbx_drive_combine(&drive, channel);
+}
+
+static uint32_t slots_used(void *host)
+{
+	(void)host;
+	return 1;
+}
+
+static struct rbx_channel *channel_at(void *host, uint32_t slot)
+{
+	(void)host, (void)slot;
+	return &world.channel;
+}
+
+static const struct rbx_drive_channels channels = {
+	.slots_used = slots_used,
+	.at = channel_at,
+	.combine = combine,
+};
 
 static void submit_fragments(struct rbx_fragment *first,
 			     struct rbx_fragment *last)
 {
 	if (rbx_channel_submit(&world.channel, first, last))
-		combine();
+		combine(&world.channel);
 }
 
 static void poll(void)
@@ -90,13 +149,13 @@ static void poll(void)
 	while (world.posted) {
 		world.posted = false;
 		world.now_ns += RTT_NS;
-		rbx_channel_complete(&world.channel, 0, world.posted_last, 0,
-				     world.now_ns, &harvest);
+		rbx_drive_completed(&drive, &world.channel, 0,
+				    world.posted_last, 0, world.now_ns,
+				    &harvest);
 		rbx_harvest_settle(&harvest, &world.window, world.now_ns);
-		harvest.done_first->done(harvest.done_first);
+		rbx_drive_done(harvest.done_first);
 		harvest = (struct rbx_harvest){ 0 };
-		if (rbx_channel_unpark(&world.channel))
-			combine();
+		(void)rbx_drive_unpark(&channels, NULL, &world.window.turns);
 		(void)rbx_poll_policy_next(&world.policy, 1, world.now_ns);
 	}
 }
@@ -108,10 +167,12 @@ static void request_done(const struct request *request)
 	world.completed++;
 }
 
-static void fragments_done(struct rbx_fragment *list)
+static struct rbx_fragment *fragments_done(struct rbx_fragment *list)
 {
-	for (; list; list = rbx_fragment_next(list))
+	for (; list && list->done == fragments_done;
+	     list = rbx_fragment_next(list))
 		request_done(RBX_CONTAINER_OF(list, struct request, fragment));
+	return list;
 }
 
 static void submit_to_peer(struct request *requests, uint32_t count)
@@ -223,8 +284,7 @@ static void open_volume(void)
 	rbx_flow_init(&world.flow, &flow_ops, &world.flow_counters);
 	rbx_flow_open(&world.flow, &shape,
 		      calloc(1, rbx_volume_map_size(&shape)), 1, 1,
-		      calloc(1, rbx_piece_pool_size(BATCH_MAX * 2,
-						    shape.replicas + 1)),
+		      calloc(1, rbx_flow_pool_size(&shape, BATCH_MAX * 2)),
 		      BATCH_MAX * 2);
 	for (uint32_t i = 0; i < world.flow.map->slab_count; i++) {
 		struct rbx_slab *slab = &world.flow.map->slabs[i];
@@ -236,6 +296,7 @@ static void open_volume(void)
 
 		rbx_slab_lent(slab, rbx_slab_borrow(slab, 0), &loan,
 			      RBX_REPLICA_LIVE);
+		(void)rbx_attention_note(&world.flow.map->attention, slab);
 	}
 }
 

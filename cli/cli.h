@@ -62,8 +62,6 @@ int cli_set_text(const struct cli_option *option, const char *text,
 int cli_set_word(const struct cli_option *option, const char *text,
 		 char *reason, size_t reason_bytes); /* char[max], of words */
 
-/** cli_size_parse() - "64K" as bytes. Returns 0 or -EINVAL. */
-int cli_size_parse(const char *text, uint64_t *bytes);
 
 /** cli_size_print() - bytes as "64 KiB", or as bytes if not a round number. */
 const char *cli_size_print(uint64_t bytes, char *text, size_t text_bytes);

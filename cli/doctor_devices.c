@@ -253,7 +253,8 @@ static void add_odp(struct doctor *doctor, const char *device)
 	doctor_value(finding, !is_answered ?
 		     "unknown without the device library; ibv_devinfo -v of "
 		     "ibverbs-utils tells" : is_supported ?
-		     "on-demand paging supported" :
+		     "on-demand paging supported; used if asked for "
+		     "(on_demand_paging=1), else memory is pinned" :
 		     "no on-demand paging; memory is pinned");
 }
 

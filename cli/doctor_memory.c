@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory: how much of it may be pinned, whether there are huge pages, and how
+ * Memory: how much of it may be pinned, whether slabs get huge pages, and how
  * many NUMA nodes it is spread over.
  *
  * An RDMA device needs pinned memory: a client pins its staging memory, a
@@ -69,28 +69,26 @@ static void add_memlock(struct doctor *doctor)
 		   "a systemd unit: LimitMEMLOCK=infinity");
 }
 
+/* A server asks for huge pages beneath its slabs (MADV_HUGEPAGE on shared memory):
+ * the device then has fewer translations to look up. */
 static void add_huge_pages(struct doctor *doctor)
 {
-	static const char meminfo[] = "/proc/meminfo";
-	uint64_t total = find_number(doctor, meminfo, "HugePages_Total", 10);
-	uint64_t kib = find_number(doctor, meminfo, "Hugepagesize", 10);
+	static const char path[] =
+		"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 	struct doctor_finding *finding =
 		doctor_add(doctor, DOCTOR_OK, "huge pages");
+	char modes[128];
 
-	if (!kib) {
-		doctor_value(finding, "not supported by this kernel; small "
-			     "pages serve");
+	if (!doctor_read(doctor, modes, sizeof(modes), "%s", path)) {
+		doctor_value(finding, "shared memory has none in this kernel; "
+			     "small pages serve");
 		return;
 	}
-	doctor_value(finding, "%" PRIu64 " of %" PRIu64 " KiB, %" PRIu64
-		     " free", total, kib,
-		     find_number(doctor, meminfo, "HugePages_Free", 10));
-	if (total)
+	doctor_value(finding, "of shared memory: %s", modes);
+	if (!strstr(modes, "[never]") && !strstr(modes, "[deny]"))
 		return;
 	finding->status = DOCTOR_WARN;
-	doctor_fix(finding, "a server that lends N GiB gains from them: "
-		   "sysctl vm.nr_hugepages=%" PRIu64 "*N",
-		   (UINT64_C(1) << 20) / kib);
+	doctor_fix(finding, "a server gains from them: echo advise >%s", path);
 }
 
 static void add_numa(struct doctor *doctor)

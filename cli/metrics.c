@@ -19,6 +19,7 @@
 
 #include <microhttpd.h>
 
+#include "core/host_port.h"
 #include "metrics.h"
 
 /* A scraper needs one; the rest is for people. */
@@ -120,28 +121,17 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 	return queued;
 }
 
-/* Splits "host:port" or "[host]:port" and resolves it without a name server. */
+/* Resolves without a name server. */
 static int resolve(const char *address, struct addrinfo **found)
 {
 	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
 					      AI_NUMERICSERV,
 				  .ai_socktype = SOCK_STREAM };
-	const char *colon = strrchr(address, ':');
-	char host[128];
-	size_t len;
+	struct rbx_host_port at;
 
-	if (!colon || colon == address)
+	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
 		return -EINVAL;
-	len = colon - address;
-	if (*address == '[' && colon[-1] == ']') {
-		address++;
-		len -= 2;
-	}
-	if (len >= sizeof(host))
-		return -EINVAL;
-	memcpy(host, address, len);
-	host[len] = 0;
-	return getaddrinfo(host, colon + 1, &hints, found) ? -EINVAL : 0;
+	return getaddrinfo(at.host, at.port, &hints, found) ? -EINVAL : 0;
 }
 
 static void note_address(struct metrics *metrics, const struct addrinfo *bound)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdmabox/rdmabox.h>
+
 #include "cli.h"
 
 /* Above any character, so that a value cannot be mistaken for '?' or ':'. */
@@ -45,28 +47,6 @@ static int parse_digits(const char *text, uint64_t *number, const char **rest)
 	*number = strtoull(text, &end, 10);
 	*rest = end;
 	return errno ? -EINVAL : 0;
-}
-
-int cli_size_parse(const char *text, uint64_t *bytes)
-{
-	static const char suffixes[] = "KMGT";
-	const char *rest, *suffix;
-	unsigned int shift = 0;
-	uint64_t number;
-
-	if (parse_digits(text, &number, &rest))
-		return -EINVAL;
-	if (*rest) {
-		/* Either case: nobody means milli-bytes. */
-		suffix = strchr(suffixes, *rest & ~0x20);
-		if (!suffix || !*suffix || rest[1])
-			return -EINVAL;
-		shift = 10 * (suffix - suffixes + 1);
-	}
-	if (number > UINT64_MAX >> shift)
-		return -EINVAL;
-	*bytes = number << shift;
-	return 0;
 }
 
 const char *cli_size_print(uint64_t bytes, char *text, size_t text_bytes)
@@ -131,7 +111,7 @@ int cli_set_size(const struct cli_option *option, const char *text,
 	char min[32], max[32];
 	uint64_t bytes;
 
-	if (!cli_size_parse(text, &bytes) && is_in_range(option, bytes)) {
+	if (!rbx_size_parse(text, &bytes) && is_in_range(option, bytes)) {
 		*(uint64_t *)option->field = bytes;
 		return 0;
 	}

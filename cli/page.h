@@ -5,6 +5,7 @@
  *
  *	page.c         which of attach, detach, list and status
  *	page_attach.c  from options to a device, and back
+ *	page_swap.c    swap on a device
  *	page_volume.c  the files of a directory
  *	page_users.c   who keeps a device in use
  */
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli.h"
 
@@ -46,6 +48,17 @@ int page_each(int (*call)(const char *name, void *user), void *user);
  * "" for nobody that can be found. */
 void page_users(const char *device, char *text, size_t text_bytes);
 bool page_is_swap(const char *device);
+
+/* page_swap.c: each 0, or -errno once it has said why. */
+
+/* What swapon(2) takes; it is filled first. */
+#define PAGE_SWAP_PRIORITY_MAX 32767
+
+/* Makes /dev/@device swap, and uses it. */
+int page_swap_on(const struct cli_command *command, const char *device,
+		 uint32_t priority);
+/* Reads back what is swapped out to it, if it is swap. */
+int page_swap_off(const struct cli_command *command, const char *device);
 
 /* page_attach.c: commands; they return an exit code. */
 int page_attach(int argc, char **argv);

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/swap.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "page.h"
@@ -36,6 +34,7 @@ static struct {
 	uint32_t insecure;
 	uint32_t reserve;
 	uint32_t swap;
+	uint32_t priority;
 } wanted = {
 	.name = "page",
 	.mode = "hybrid",
@@ -44,6 +43,7 @@ static struct {
 	.queue_pairs = 1,
 	.peer_timeout_ms = 5000,
 	.backup_buffer_bytes = 16 << 20,
+	.priority = PAGE_SWAP_PRIORITY_MAX,
 };
 
 static const struct cli_option attach_options[] = {
@@ -84,6 +84,9 @@ static const struct cli_option attach_options[] = {
 	  .max = 1 << 30 },
 	{ "swap", NULL, "make the device swap, and use it (with --reserve)", cli_set_flag,
 	  .field = &wanted.swap },
+	{ "priority", "N", "of the swap (default: the highest, 32767)",
+	  cli_set_number, &wanted.priority, .min = 0,
+	  .max = PAGE_SWAP_PRIORITY_MAX },
 };
 
 static const struct cli_command attach_command = {
@@ -196,15 +199,17 @@ static int options_write(void)
 }
 
 /* udev has a look at a device that is new, or that somebody wrote to and closed:
- * such as one whose swap has just ended. It does not take long. */
+ * such as one whose swap has just ended. It does not take long; but what nobody is to
+ * have is not left there because the machine was slow. */
 #define DETACH_TRIES 10
+#define UNDO_TRIES 100
 #define DETACH_PAUSE_US 100000
 
-static int detach(void)
+static int detach(int tries)
 {
 	int err = page_write(wanted.name, "attached", "0", 1);
 
-	for (int i = 1; err == -EBUSY && i < DETACH_TRIES; i++) {
+	for (int i = 1; err == -EBUSY && i < tries; i++) {
 		usleep(DETACH_PAUSE_US);
 		err = page_write(wanted.name, "attached", "0", 1);
 	}
@@ -251,37 +256,6 @@ static const char *attach_sentence(int err)
 	default:
 		return strerror(-err);
 	}
-}
-
-static int run_mkswap(const char *path)
-{
-	pid_t child = fork();
-	int status;
-
-	if (child == 0) {
-		(void)!freopen("/dev/null", "w", stdout);
-		execlp("mkswap", "mkswap", path, (char *)NULL);
-		_exit(127);
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child || status)
-		return -EIO;
-	return 0;
-}
-
-static int swap_on(const char *device)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "/dev/%s", device);
-	if (run_mkswap(path)) {
-		cli_fail(&attach_command, "mkswap %s failed", path);
-		return -EIO;
-	}
-	if (!swapon(path, SWAP_FLAG_DISCARD))
-		return 0;
-	cli_fail(&attach_command, "cannot swap to %s: %s", path,
-		 strerror(errno));
-	return -EIO;
 }
 
 static int attach_device(char *device, size_t device_bytes)
@@ -333,13 +307,13 @@ int page_attach(int argc, char **argv)
 				wanted.name, strerror(-rc));
 	if (options_write() || attach_device(device, sizeof(device)))
 		goto out_remove;
-	if (wanted.swap && swap_on(device))
+	if (wanted.swap && page_swap_on(&attach_command, device, wanted.priority))
 		goto out_detach;
 	printf("/dev/%s\n", device);
 	return CLI_EXIT_OK;
 
 out_detach:
-	(void)detach();
+	(void)detach(UNDO_TRIES);
 out_remove:
 	(void)page_remove(wanted.name);
 	return CLI_EXIT_USAGE;
@@ -347,22 +321,10 @@ out_remove:
 
 /* ---- Detach ---------------------------------------------------------------------*/
 
-static int swap_off(const char *device)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "/dev/%s", device);
-	if (!page_is_swap(device) || !swapoff(path))
-		return 0;
-	cli_fail(&detach_command, "cannot read back what is swapped to %s: %s",
-		 path, strerror(errno));
-	return -EIO;
-}
-
 static int detach_device(const char *device)
 {
 	char users[512];
-	int err = detach();
+	int err = detach(DETACH_TRIES);
 
 	if (err != -EBUSY)
 		return err;
@@ -386,7 +348,7 @@ int page_detach(int argc, char **argv)
 		return cli_fail(&detach_command, "there is no volume %s; see rdmabox page list",
 				wanted.name);
 	rc = page_read(wanted.name, "device", device, sizeof(device));
-	if (!rc && wanted.swap && swap_off(device))
+	if (!rc && wanted.swap && page_swap_off(&detach_command, device))
 		return CLI_EXIT_FAILED;
 	if (!rc) {
 		rc = detach_device(device);

@@ -54,6 +54,13 @@ static const struct cli_option options[] = {
 	{ "lease", "MS", "a silent client loses its slabs after this",
 	  cli_set_number, &server_options.lease_ms, .min = LEASE_MS_MIN,
 	  .max = 3600000 },
+	{ "clients", "N", "clients at a time; 1024 unless given, or what\n"
+			 "the device has room for",
+	  cli_set_number, &server_options.clients_max, .min = 1,
+	  .max = 16384 },
+	{ "overcommit", NULL,
+	  "serve even if --memory is more than there is", cli_set_flag,
+	  .field = &server_options.overcommit },
 	{ "metrics", "ADDR:PORT", "Prometheus metrics at /metrics",
 	  cli_set_text, metrics_at, .max = sizeof(metrics_at) },
 	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave",
@@ -67,8 +74,9 @@ static const struct cli_command command = {
 		 "                     [--fabric auto|verbs|soft|soft:tcp]\n"
 		 "                     [--secret-file F | --insecure] "
 		 "[--quota SIZE]\n"
-		 "                     [--metrics ADDR:PORT] "
-		 "[--drain-timeout S]",
+		 "                     [--clients N] [--metrics ADDR:PORT] "
+		 "[--drain-timeout S]\n"
+		 "                     [--overcommit]",
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that "
 		 "starts with `ready ADDR:PORT`\nsays that it serves. SIGTERM "
 		 "and SIGINT let clients move away and stop; a second one\n"

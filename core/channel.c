@@ -58,6 +58,20 @@ void rbx_channel_add_ring(struct rbx_channel *channel, struct rbx_work *works,
 			   depth_count);
 }
 
+void rbx_channel_set_depth(struct rbx_channel *channel, uint32_t ring_index,
+			   uint32_t depth_count)
+{
+	struct rbx_send_ring *ring = &channel->rings[ring_index];
+	uint32_t depth = 1;
+
+	RBX_ASSERT(ring_index < channel->ring_count && depth_count != 0);
+	RBX_ASSERT(rbx_send_ring_used(ring) == 0);
+	while (depth <= depth_count / 2)
+		depth *= 2;
+	/* Numbers go on from where they are: a slot is a number modulo the depth. */
+	RBX_STORE_RELAXED(&ring->depth_count, depth);
+}
+
 bool rbx_channel_idle(const struct rbx_channel *channel)
 {
 	for (uint32_t i = 0; i < channel->ring_count; i++) {
@@ -71,7 +85,7 @@ static bool some_ring_has_room(const struct rbx_channel *channel)
 {
 	for (uint32_t i = 0; i < channel->ring_count; i++) {
 		if (rbx_send_ring_used(&channel->rings[i]) <
-		    channel->rings[i].depth_count)
+		    RBX_LOAD_RELAXED(&channel->rings[i].depth_count))
 			return true;
 	}
 	return false;
@@ -303,6 +317,12 @@ static bool plan(struct rbx_channel *channel, uint64_t now_ns,
 			obstacle->cause = CAUSE_FENCE;
 			return false;
 		}
+		/* What failed since the state was looked at has halted the channel
+		 * before its ring looked idle, and goes again before the fence. */
+		if (RBX_LOAD_ACQUIRE(&channel->state) == RBX_CHANNEL_HALTED) {
+			obstacle->cause = CAUSE_HALTED;
+			return false;
+		}
 		rbx_merge_queue_pass_fence(queue);
 	}
 	plan_chain(channel, now_ns, chain, obstacle);
@@ -357,9 +377,122 @@ bool rbx_channel_seize(struct rbx_channel *channel)
 	       rbx_submit_queue_claim(&channel->submit_queue);
 }
 
-void rbx_channel_send_again(struct rbx_channel *channel,
-			    struct rbx_fragment *list)
+/* A key of 0 is one too. */
+#define ENDED_KEY(rkey) ((uint64_t)(rkey) | (uint64_t)1 << 32)
+
+void rbx_channel_key_ended(struct rbx_channel *channel, uint32_t rkey)
 {
+	uint32_t at;
+
+	if (rbx_channel_key_has_ended(channel, rkey) ||
+	    RBX_LOAD_RELAXED(&channel->ended_keys_count) >= RBX_ENDED_KEYS_MAX)
+		return;
+	at = RBX_FETCH_ADD(&channel->ended_keys_count, 1);
+	if (at < RBX_ENDED_KEYS_MAX)
+		RBX_STORE_RELAXED(&channel->ended_keys[at], ENDED_KEY(rkey));
+}
+
+bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey)
+{
+	uint32_t i;
+
+	if (RBX_LOAD_RELAXED(&channel->ended_keys_count) == 0)
+		return false;
+	for (i = 0; i < RBX_ENDED_KEYS_MAX; i++)
+		if (RBX_LOAD_RELAXED(&channel->ended_keys[i]) ==
+		    ENDED_KEY(rkey))
+			return true;
+	return false;
+}
+
+/* Takes those of keys that have ended out of a list; returns them. */
+static struct rbx_fragment *keys_sort_out(const struct rbx_channel *channel,
+					  struct rbx_fragment **list)
+{
+	struct rbx_fragment *fragment = *list, *next;
+	struct rbx_fragment *kept_first = NULL, *kept_last = NULL;
+	struct rbx_fragment *ended_first = NULL, *ended_last = NULL;
+
+	for (; fragment; fragment = next) {
+		next = rbx_fragment_next(fragment);
+		if (rbx_channel_key_has_ended(channel, fragment->rkey)) {
+			fragment->status = -EACCES;
+			rbx_fragment_append(&ended_first, &ended_last, fragment,
+					    fragment);
+		} else {
+			rbx_fragment_append(&kept_first, &kept_last, fragment,
+					    fragment);
+		}
+	}
+	*list = kept_first;
+	return ended_first;
+}
+
+/* The keys may come to mean something else from here on. */
+static void keys_forget(struct rbx_channel *channel)
+{
+	rbx_port_fill(channel->ended_keys, 0, sizeof(channel->ended_keys));
+	RBX_STORE_RELAXED(&channel->ended_keys_count, 0);
+}
+
+struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
+					    struct rbx_fragment *list)
+{
+	struct rbx_merge_queue *queue = &channel->merge_queue;
+	struct rbx_fragment *waiting, *ended = NULL;
+
+	RBX_ASSERT(channel->state == RBX_CHANNEL_HALTED);
 	if (list != NULL)
-		rbx_merge_queue_add(&channel->merge_queue, &list->node);
+		rbx_merge_queue_add(queue, &list->node);
+	if (RBX_LOAD_RELAXED(&channel->ended_keys_count) == 0)
+		return NULL;
+	if (rbx_submit_queue_pushed(&channel->submit_queue))
+		rbx_merge_queue_add(
+			queue, rbx_submit_queue_take(&channel->submit_queue));
+	waiting = rbx_merge_queue_clear(queue);
+	ended = keys_sort_out(channel, &waiting);
+	if (waiting != NULL)
+		rbx_merge_queue_add(queue, &waiting->node);
+	keys_forget(channel);
+	return ended;
+}
+
+/* Parts a list: what waits on is appended to the one, the rest to the other. */
+static void part(struct rbx_fragment *list,
+		 bool (*waits)(const struct rbx_fragment *fragment),
+		 struct rbx_fragment **stay_first,
+		 struct rbx_fragment **gone_first,
+		 struct rbx_fragment **gone_last)
+{
+	struct rbx_fragment *stay_last = NULL, *next;
+
+	*stay_first = NULL;
+	for (; list != NULL; list = next) {
+		next = rbx_fragment_next(list);
+		list->node.next = NULL;
+		if (waits(list))
+			rbx_fragment_append(stay_first, &stay_last, list, list);
+		else
+			rbx_fragment_append(gone_first, gone_last, list, list);
+	}
+}
+
+struct rbx_fragment *
+rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
+		     bool (*waits)(const struct rbx_fragment *fragment))
+{
+	struct rbx_merge_queue *queue = &channel->merge_queue;
+	struct rbx_fragment *gone_first = NULL, *gone_last = NULL, *stay;
+
+	RBX_ASSERT(RBX_LOAD_RELAXED(&channel->state) == RBX_CHANNEL_HALTED);
+	if (rbx_submit_queue_pushed(&channel->submit_queue))
+		rbx_merge_queue_add(
+			queue, rbx_submit_queue_take(&channel->submit_queue));
+	part(rbx_merge_queue_clear(queue), waits, &stay, &gone_first,
+	     &gone_last);
+	/* Keys that have ended end it when the channel is reopened. */
+	if (stay != NULL)
+		rbx_merge_queue_add(queue, &stay->node);
+	part(*list, waits, list, &gone_first, &gone_last);
+	return gone_first;
 }

@@ -46,6 +46,7 @@ struct rbx_channel_counters {
 	uint64_t merged_requests;
 	uint64_t window_waits;
 	uint64_t staged_bytes;
+	uint64_t retries; /* fragments sent again after a resume */
 };
 
 struct rbx_channel {
@@ -55,6 +56,11 @@ struct rbx_channel {
 	uint32_t state; /* atomic: enum rbx_channel_state */
 	uint32_t failed; /* atomic: 1 once a work request has failed for a
 			    reason of its own, until the channel is reopened */
+
+	/* The keys that the peer has taken back since it was opened: slots are
+	 * taken by those who poll. Atomic, until the channel is reopened. */
+	uint32_t ended_keys_count;
+	uint64_t ended_keys[RBX_ENDED_KEYS_MAX]; /* 0: not filled in yet */
 
 	/* The combiner's. */
 	struct rbx_merge_queue merge_queue;
@@ -83,6 +89,14 @@ void rbx_channel_init(struct rbx_channel *channel,
 /* Adds a queue pair; works: depth_count slots. Before the first submit. */
 void rbx_channel_add_ring(struct rbx_channel *channel, struct rbx_work *works,
 			  uint32_t depth_count);
+
+/*
+ * A queue pair has come out less deep than asked for, or as deep again: so many work
+ * requests at most are posted on it, to the next power of two below. Not more than the
+ * slots that were lent; nothing is posted on the ring, and the caller is the combiner.
+ */
+void rbx_channel_set_depth(struct rbx_channel *channel, uint32_t ring_index,
+			   uint32_t depth_count);
 
 /* Any thread. True: the caller has to combine. */
 static inline bool rbx_channel_submit(struct rbx_channel *channel,
@@ -142,9 +156,28 @@ rbx_channel_parked(const struct rbx_channel *channel)
  */
 bool rbx_channel_seize(struct rbx_channel *channel);
 
-/* Combiner only: what is to be sent again, a list ended by NULL. */
-void rbx_channel_send_again(struct rbx_channel *channel,
-			    struct rbx_fragment *list);
+/*
+ * Combiner only, while the channel is halted and idle, before it is reopened: what is
+ * to be sent again, a list ended by NULL. Returns what is not, with its status, to be
+ * ended by who polls: of it and of all that waits, what is for keys that the peer
+ * has taken back. So that a slab that was revoked breaks the connection once, and not
+ * once for each fragment that was on its way.
+ */
+struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
+					    struct rbx_fragment *list);
+
+/* Notes that the peer has taken a key back. By who polls. */
+void rbx_channel_key_ended(struct rbx_channel *channel, uint32_t rkey);
+bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey);
+
+/*
+ * Combiner only, of a halted channel: takes the fragments out that need not wait for
+ * the peer any longer, as those of `list` that was to be sent again. Returns them, to
+ * be ended with -EHOSTUNREACH; *list: those that wait on.
+ */
+struct rbx_fragment *
+rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
+		     bool (*waits)(const struct rbx_fragment *fragment));
 
 /* Then the caller has to unpark. Legal: open <-> halted -> dead. */
 void rbx_channel_set_state(struct rbx_channel *channel,

@@ -21,15 +21,24 @@ static uint32_t pages_count(const struct rbx_piece *piece)
 	return piece->length_bytes / RBX_PAGE_BYTES;
 }
 
-void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece,
-			const void *memory)
+void rbx_checksum_compute(struct rbx_piece *piece, const void *memory)
+{
+	uint32_t page, count = pages_count(piece);
+
+	RBX_ASSERT(piece->cell && count <= piece->pages_max);
+	for (page = 0; page < count; page++)
+		rbx_piece_checksums(piece)[page] = page_checksum(memory, page);
+}
+
+void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece)
 {
 	uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
 	uint32_t page, count = pages_count(piece);
 
 	RBX_ASSERT(piece->cell);
 	for (page = 0; page < count; page++)
-		RBX_STORE_RELAXED(&first[page], page_checksum(memory, page));
+		RBX_STORE_RELAXED(&first[page],
+				  rbx_piece_checksums(piece)[page]);
 }
 
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,

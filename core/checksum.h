@@ -3,9 +3,10 @@
  * checksum.h - what each page of a slab has to be, kept by the client.
  *
  * A CRC32C for each 4 KiB page turns stale or torn data into an error. It is
- * stored before a write is sent, while the write holds its granules, and
- * compared when a read is done. Both run without the slab's lock; a read beside
- * a write may therefore see either checksum, and a mismatch is only believed
+ * computed before a write is sent, kept in its piece, and stored when the write has
+ * succeeded, before the granules are given back; of one that failed the old page and
+ * its checksum remain. It is compared when a read is done, without the slab's lock; a
+ * read beside a write may see either checksum, and a mismatch is only believed
  * after the read was repeated while holding the granules (slab.h).
  *
  * The stored word is the CRC xor that of a page of zeros, so that the zeroed
@@ -20,10 +21,12 @@
 /* CRC32C of RBX_PAGE_BYTES zeros. */
 #define RBX_CHECKSUM_OF_ZEROS 0x98f94189u
 
-/* checksums: of the slab; the piece is whole pages, and memory is where the CPU
- * finds them. */
-void rbx_checksum_store(uint32_t *checksums, const struct rbx_piece *piece,
-			const void *memory);
+/* Of a piece that is to be written and has room for them: whole pages, and memory is
+ * where the CPU finds them. */
+void rbx_checksum_compute(struct rbx_piece *piece, const void *memory);
+
+/* They are those of the slab from here on. */
+void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece);
 
 /* Returns how many pages of what was read are not what was written. */
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,

@@ -18,6 +18,18 @@ void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 	flow->counters = counters;
 }
 
+static uint32_t pages_max(const struct rbx_volume_shape *shape)
+{
+	return shape->checksums ? shape->fragment_bytes / RBX_PAGE_BYTES : 0;
+}
+
+size_t rbx_flow_pool_size(const struct rbx_volume_shape *shape,
+			  uint32_t pieces_count)
+{
+	return rbx_piece_pool_size(pieces_count, shape->replicas + 1,
+				   pages_max(shape));
+}
+
 void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 		   void *map_memory, uint64_t seed, uint32_t server_count,
 		   void *pool_memory, uint32_t pieces_count)
@@ -29,7 +41,8 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 	for (i = 0; i < server_count; i++)
 		(void)rbx_volume_map_add_server(map);
 	rbx_piece_pool_init(&flow->pool, pool_memory, pieces_count,
-			    map->shape.slots, flow, rbx_flow_parts_done);
+			    map->shape.slots, pages_max(shape), flow,
+			    rbx_flow_parts_done);
 	/* From here on what servers say unasked finds its slabs. */
 	RBX_STORE_RELEASE(&flow->map, map);
 }
@@ -78,6 +91,17 @@ static inline void batch_add(struct rbx_flow *flow, struct batch *batch,
 			    fragment, fragment);
 }
 
+/* Of a volume with checksums, whose piece is about to be sent. Only what a program
+ * writes makes new ones: a copy may be one of damaged data, a repair has them. */
+static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
+{
+	if (piece->kind == RBX_PIECE_WRITE)
+		rbx_checksum_compute(piece, flow->ops->look(flow, piece));
+	else if (piece->kind == RBX_PIECE_READ &&
+		 piece->state == RBX_PIECE_WRITING)
+		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
+}
+
 /* What a piece in READING or WRITING wants: its parts sent. */
 static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 			      struct rbx_piece *piece)
@@ -85,9 +109,8 @@ static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 	/* Once the last part is sent the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
 
-	if (flow->map->shape.checksums && piece->kind == RBX_PIECE_WRITE)
-		rbx_checksum_store(piece->slab->checksums, piece,
-				   flow->ops->look(flow, piece));
+	if (flow->map->shape.checksums)
+		checksums_see(flow, piece);
 	do {
 		batch_add(flow, batch, &piece->parts[__builtin_ctz(mask)]);
 		mask &= mask - 1;
@@ -116,7 +139,7 @@ static void slab_start(struct rbx_flow *flow, struct rbx_piece_list *pieces,
 	do
 		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
 	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
-	attention = rbx_slab_attention(slab);
+	attention = rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&slab->lock);
 	if (attention)
 		flow->ops->wake(flow);
@@ -168,7 +191,7 @@ static inline int32_t part_status(const struct rbx_part *part)
 	int32_t status = part->fragment.status;
 
 	if (status == -EBADMSG)
-		return -EIO; /* the peer's; ours means a checksum */
+		return -EREMOTEIO; /* the peer's; ours means a checksum */
 	if (status || piece->state != RBX_PIECE_READING ||
 	    !flow->map->shape.checksums)
 		return status;
@@ -203,6 +226,7 @@ static inline void part_done(struct rbx_flow *flow, struct rbx_part *part,
  * slab, which is returned. */
 static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 					    struct rbx_fragment *list,
+					    const struct rbx_fragment *end,
 					    struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
@@ -214,8 +238,8 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 
 		part_done(flow, rbx_part_of(list), todo);
 		list = next;
-	} while (list && rbx_part_of(list)->piece->slab == slab);
-	attention = rbx_slab_attention(slab);
+	} while (list != end && rbx_part_of(list)->piece->slab == slab);
+	attention = rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&slab->lock);
 	if (attention)
 		flow->ops->wake(flow);
@@ -245,21 +269,23 @@ static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 
 /* No piece is twice on the list of things to do: what a step puts there has no
  * part under way before it is carried out. */
-void rbx_flow_parts_done(struct rbx_fragment *list)
+struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
-	struct rbx_fragment *fragment;
+	struct rbx_fragment *end = list;
 
-	for (fragment = list; fragment; fragment = rbx_fragment_next(fragment))
-		fragment->status = part_status(rbx_part_of(fragment));
-	while (list) {
+	for (; end && end->done == rbx_flow_parts_done;
+	     end = rbx_fragment_next(end))
+		end->status = part_status(rbx_part_of(end));
+	while (list != end) {
 		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
 		struct rbx_piece_list todo = { 0 };
 
 		do
-			list = slab_parts_done(flow, list, &todo);
-		while (list && rbx_part_of(list)->piece->owner == flow);
+			list = slab_parts_done(flow, list, end, &todo);
+		while (list != end && rbx_part_of(list)->piece->owner == flow);
 		carry_out(flow, &todo);
 	}
+	return end;
 }
 
 /* ---- Discarding -----------------------------------------------------------*/
@@ -267,7 +293,8 @@ void rbx_flow_parts_done(struct rbx_fragment *list)
 void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 		      uint64_t length_bytes)
 {
-	const struct rbx_volume_map *map = flow->map;
+	struct rbx_volume_map *map = flow->map;
+	struct rbx_attention *attention = &map->attention;
 	uint32_t shift = map->shape.slab_shift;
 	uint64_t end_bytes = offset_bytes + length_bytes;
 	uint64_t first, end;
@@ -284,6 +311,7 @@ void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 
 		rbx_lock(&slab->lock);
 		rbx_slab_discard(slab);
+		(void)rbx_attention_note(attention, slab);
 		rbx_unlock(&slab->lock);
 	}
 	flow->ops->wake(flow);

@@ -56,6 +56,7 @@ struct rbx_flow_ops {
 struct rbx_flow_counters {
 	uint64_t failovers; /* reads sent to another replica */
 	uint64_t checksum_errors; /* pages that were not what was written */
+	uint64_t checksum_repairs; /* reads that wrote a bad copy anew */
 	uint64_t rebuilt_bytes;
 };
 
@@ -71,10 +72,14 @@ struct rbx_flow {
 void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 		   struct rbx_flow_counters *counters);
 
+/* Bytes of memory for so many pieces of a volume of this shape. */
+size_t rbx_flow_pool_size(const struct rbx_volume_shape *shape,
+			  uint32_t pieces_count);
+
 /*
  * Opens it with a map of this shape for these servers, and so many pieces. The
  * memory is zeroed and lent for the life of the flow: rbx_volume_map_size(),
- * rbx_piece_pool_size() for shape->replicas + 1 slots.
+ * rbx_flow_pool_size().
  */
 void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 		   void *map_memory, uint64_t seed, uint32_t server_count,
@@ -93,6 +98,6 @@ void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 		      uint64_t length_bytes);
 
 /* done() of the parts of pieces that rbx_flow_open() or rbx_rebuild_lend() made. */
-void rbx_flow_parts_done(struct rbx_fragment *list);
+struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list);
 
 #endif

@@ -7,18 +7,17 @@
  * are sent again once the connection is restored; members of a merged work
  * request that failed are sent again alone, because the failure may be another
  * member's (promise 1 of the design). What failed alone for a reason of its own
- * reports it. Nothing is sent again more often than RBX_RETRIES_MAX times, and
- * what was flushed because another work request failed is not blamed for it: that
- * is counted by itself, up to RBX_FLUSHES_MAX.
+ * reports it: status.h says which reasons may pass. Nothing is sent again more often
+ * than RBX_RETRIES_MAX times, and what was flushed because another work request failed
+ * is not blamed for it: that is counted by itself, up to RBX_FLUSHES_MAX.
+ *
+ * A key that the peer has taken back ends all that is sent with it: the members of
+ * the work request that was refused, and what was flushed with it; what waits or was
+ * flushed before it ends when the channel is reopened (rbx_channel_send_again()).
  */
 #include "core/harvest.h"
 
-/* A failure of the way to the peer, not of the request. */
-static bool is_of_connection(int32_t status)
-{
-	return status == -ECANCELED || status == -EHOSTUNREACH ||
-	       status == -EREMOTEIO || status == -ETIMEDOUT;
-}
+#include "core/status.h"
 
 /* Whether a fragment that failed is sent once more, which is counted. */
 static bool go_again(struct rbx_fragment *fragment, int32_t status,
@@ -30,7 +29,7 @@ static bool go_again(struct rbx_fragment *fragment, int32_t status,
 		fragment->flushes_count++;
 	} else {
 		if (fragment->retries_count == RBX_RETRIES_MAX ||
-		    !(merged || is_of_connection(status)))
+		    !(merged || rbx_status_may_pass(status)))
 			return false;
 		fragment->retries_count++;
 	}
@@ -43,7 +42,8 @@ static bool go_again(struct rbx_fragment *fragment, int32_t status,
 /* For who asked: a flush is not of interest, the peer out of reach is. */
 static int32_t final_status(int32_t status)
 {
-	return is_of_connection(status) && status != -ETIMEDOUT ?
+	return rbx_status_class(status) == RBX_STATUS_PATH &&
+			       status != -ETIMEDOUT ?
 		       -EHOSTUNREACH :
 		       status;
 }
@@ -54,12 +54,20 @@ static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
 {
 	struct rbx_fragment *fragment = work->first, *next;
 	bool flushed = status == -ECANCELED;
-	bool merged = work->member_count > 1 && !flushed;
+	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY;
+	bool merged = work->member_count > 1 && !flushed && !key_ended;
 	bool by_another = flushed && RBX_LOAD_RELAXED(&channel->failed);
 
+	if (key_ended)
+		rbx_channel_key_ended(channel, work->rkey);
+	else if (flushed)
+		key_ended = rbx_channel_key_has_ended(channel, work->rkey);
+	if (key_ended)
+		status = -EACCES;
 	for (; fragment != NULL; fragment = next) {
 		next = rbx_fragment_next(fragment);
-		if (go_again(fragment, status, merged, by_another)) {
+		if (!key_ended &&
+		    go_again(fragment, status, merged, by_another)) {
 			rbx_fragment_append(&harvest->again_first,
 					    &harvest->again_last, fragment,
 					    fragment);
@@ -70,7 +78,6 @@ static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
 					    fragment);
 		}
 	}
-	harvest->broken = true;
 }
 
 static inline void reap(struct rbx_channel *channel, struct rbx_work *work,
@@ -122,7 +129,7 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 	} else if (status != -ECANCELED) {
 		harvest->failed = true;
 	}
-	if (status != 0 && !is_of_connection(status))
+	if (status != 0 && rbx_status_class(status) != RBX_STATUS_PATH)
 		RBX_STORE_RELAXED(&channel->failed, 1);
 	for (; at != number; at++)
 		reap(channel, rbx_send_ring_slot(ring, at), 0, harvest);
@@ -140,6 +147,24 @@ void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
 		rbx_channel_complete(channel, ring_index,
 				     RBX_LOAD_RELAXED(&ring->posted_count) - 1,
 				     0, now_ns, harvest);
+}
+
+void rbx_channel_abandon(struct rbx_channel *channel, uint32_t ring_index,
+			 struct rbx_harvest *harvest)
+{
+	struct rbx_send_ring *ring = &channel->rings[ring_index];
+	uint32_t end = RBX_LOAD_RELAXED(&ring->posted_count);
+	uint32_t at = ring->completed_count;
+
+	RBX_ASSERT(ring_index < channel->ring_count);
+	RBX_ASSERT(end - at <= ring->depth_count);
+	if (at == end)
+		return;
+	for (; at != end; at++)
+		reap(channel, rbx_send_ring_slot(ring, at), -ECANCELED,
+		     harvest);
+	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
+	RBX_EXCHANGE(&ring->completed_count, end);
 }
 
 void rbx_harvest_settle(const struct rbx_harvest *harvest,

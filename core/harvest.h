@@ -23,7 +23,6 @@ struct rbx_harvest {
 	uint64_t rtt_ns; /* the longest, of what ended well */
 	uint64_t good_bytes; /* of what ended well */
 	bool failed; /* a work request, for a reason of its own */
-	bool broken; /* a queue pair is in error */
 };
 
 /*
@@ -44,11 +43,20 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 			  struct rbx_harvest *harvest);
 
 /*
- * All that is still posted on a ring is done: everything that had not completed
- * has come back flushed. Poller only, while nobody posts.
+ * All that is still posted on a ring is done: what was posted behind it has come
+ * back, and so has everything that failed. Poller only, while nobody posts.
  */
 void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
 			       uint64_t now_ns, struct rbx_harvest *harvest);
+
+/*
+ * The queue pair of a ring has been destroyed: whatever has not completed never
+ * will. Nobody knows what became of it, so it counts as flushed, and is sent again
+ * or fails; it is never taken for done. Not before the queue pair is destroyed: until
+ * then the device may read and write the memory. As the poller, while nobody posts.
+ */
+void rbx_channel_abandon(struct rbx_channel *channel, uint32_t ring_index,
+			 struct rbx_harvest *harvest);
 
 /* Tells the window's policy what has completed, and gives its credit back. */
 void rbx_harvest_settle(const struct rbx_harvest *harvest,

@@ -24,7 +24,7 @@ struct rbx_lease {
 	uint64_t lease_ns; /* L */
 	uint64_t heard_ns; /* when the last message came; atomic */
 	uint64_t answered_ns; /* when we sent the last request that has been
-				 answered: the server heard of us later */
+				 answered: the server heard of us later; atomic */
 	uint64_t heartbeat_ns; /* when the last heartbeat was sent */
 	bool heartbeat_is_out; /* it has not been answered */
 };
@@ -62,7 +62,7 @@ static inline uint64_t rbx_lease_heard_ns(const struct rbx_lease *lease)
 static inline void rbx_lease_begin(struct rbx_lease *lease, uint64_t sent_ns,
 				   uint64_t now_ns)
 {
-	lease->answered_ns = sent_ns;
+	RBX_STORE_RELAXED(&lease->answered_ns, sent_ns);
 	rbx_lease_heard(lease, now_ns);
 	lease->heartbeat_ns = now_ns;
 	lease->heartbeat_is_out = false;
@@ -70,7 +70,14 @@ static inline void rbx_lease_begin(struct rbx_lease *lease, uint64_t sent_ns,
 
 static inline void rbx_lease_answered(struct rbx_lease *lease, uint64_t sent_ns)
 {
-	lease->answered_ns = RBX_MAX(lease->answered_ns, sent_ns);
+	if (lease->answered_ns < sent_ns)
+		RBX_STORE_RELAXED(&lease->answered_ns, sent_ns);
+}
+
+/* When half of the lease is over. Any thread, once a connection was up. */
+static inline uint64_t rbx_lease_half_ns(const struct rbx_lease *lease)
+{
+	return RBX_LOAD_RELAXED(&lease->answered_ns) + lease->lease_ns / 2;
 }
 
 /* What to do now; *at_ns: when to ask again. */

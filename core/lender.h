@@ -4,17 +4,24 @@
  *
  * A server lends slabs to clients. A slab goes round
  *
- *	FREE -> lend() -> LENT -> unmap() ------------------> ENDING -> FREE
- *	                   |      leave(), lease expired,       ^
- *	                   |      unknown at resumed()          |
- *	                   +---> ASKED (wanted back) -----------+
- *	                         unmap(), or its grace is over
+ *	FREE -> lend() -> PREPARING -> prepared() -> LENT -> unmap() --> ENDING -> FREE
+ *	                      |                       | leave(), lease      ^
+ *	                      |                       | expired, unknown    |
+ *	                      |                       | at resumed()        |
+ *	                      |                       +-> ASKED (wanted) ---+
+ *	                      |                           unmap(), or its   |
+ *	                      |                           grace is over     |
+ *	                      +-> unprepared(), leave(), resumed(), drain() +
  *
- * In ENDING the host ends the access (keys first, then memory) and says so by
- * ended(); only then can anybody be lent the slab again. Each lending has an
- * epoch that is higher than all before, so what a client says about a slab it has
- * lost is told from what it says about one that it has, and one number says all
- * that it knows of.
+ * In PREPARING the host makes the slab's memory, in ENDING it ends the access
+ * (keys first, then memory) and says so by ended(); only then can anybody be lent
+ * the slab again. Both take time, in which the lender goes on. A slab that is being
+ * prepared is its client's, as a quota counts, but the client does not know of it.
+ *
+ * Each lending has an epoch that is higher than all before, from the moment that it
+ * is LENT. So what a client says about a slab it has lost is told from what it says
+ * about one that it has; and since its grants are sent in the order of their
+ * epochs, one number says all that it knows of.
  *
  * A client is admitted, is heard of from time to time, and leaves. Who was not
  * heard of for the lease term is expired: the host ends the client's queue
@@ -40,6 +47,7 @@ struct rbx_lender;
 struct rbx_lender_config {
 	uint32_t slabs_count; /* to lend in all, 1 to RBX_SLABS_MAX */
 	uint32_t quota_count; /* slabs of one client; 0: all */
+	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
 	uint64_t lease_ns;
 };
 
@@ -77,9 +85,27 @@ struct rbx_lending {
 	uint64_t epoch; /* not 0 */
 };
 
-/* STALE_SESSION, DRAINING, QUOTA, FULL. */
+/* Not a reason to refuse: nothing is free now, but something is ending. */
+#define RBX_LENDER_LATER UINT32_MAX
+
+/*
+ * Takes a slab for the client, which the host has to prepare; it has no epoch yet.
+ * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER: ask again after the next
+ * ended().
+ */
 uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 			 struct rbx_lending *lending);
+
+/*
+ * The slab that lend() named is ready: the client has it from now on, and lending
+ * gets its epoch. False: nobody wants it any more, it is ending.
+ */
+bool rbx_lender_prepared(struct rbx_lender *lender,
+			 struct rbx_lending *lending);
+
+/* It cannot be prepared, or there is nobody to tell: it begins to end. Nothing if
+ * it does so already. */
+void rbx_lender_unprepared(struct rbx_lender *lender, uint64_t slab_id);
 
 /* Is the slab lent to this client in this epoch? STALE_SESSION, NOT_YOURS,
  * STALE_EPOCH. */
@@ -90,7 +116,7 @@ uint32_t rbx_lender_check(const struct rbx_lender *lender, uint64_t session_id,
 uint32_t rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 			  const struct rbx_lending *lending);
 
-/* Nobody can reach the slab's memory any more. */
+/* Nobody can reach the slab's memory any more, and it has been given back. */
 void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /* ---- Getting memory back -----------------------------------------------*/
@@ -105,14 +131,15 @@ void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
 uint32_t rbx_lender_shrink(struct rbx_lender *lender, uint32_t count,
 			   uint64_t now_ns, uint64_t grace_ns);
 
-/* Lends nothing more and asks for everything, without end. */
+/* Lends nothing more and asks for everything, without end. What is being prepared
+ * begins to end. */
 void rbx_lender_drain(struct rbx_lender *lender, uint64_t now_ns);
 
 /* ---- What the host has to do now -----------------------------------------*/
 
 enum rbx_lender_action_kind {
 	RBX_LENDER_EXPIRE, /* end the client's queue pairs, call leave() */
-	RBX_LENDER_END, /* end access to the slab, call ended() */
+	RBX_LENDER_END, /* end access to the slab, then call ended() */
 	RBX_LENDER_ASK, /* ask the client to give the slab back */
 };
 
@@ -142,6 +169,8 @@ struct rbx_lender_counts {
 	uint32_t clients; /* now */
 	uint32_t slabs_lent; /* now, LENT and ASKED */
 	uint32_t slabs_asked; /* now, ASKED */
+	uint32_t slabs_preparing; /* now */
+	uint32_t slabs_ending; /* now */
 	uint32_t slabs_free; /* now */
 	uint64_t sessions;
 	uint64_t slabs_mapped;
@@ -155,7 +184,7 @@ struct rbx_lender_counts {
 void rbx_lender_counts(const struct rbx_lender *lender,
 		       struct rbx_lender_counts *counts);
 
-/* Slabs that this client has now. */
+/* Slabs that this client has now, or will have when they are ready. */
 uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 			    uint64_t session_id);
 

@@ -60,6 +60,10 @@ RBX_STATIC_ASSERT(RBX_TURN_BYTES >= RBX_MERGE_BYTES_MAX,
 /* Channels looked at in one round of turns: some laps of all peers. */
 #define RBX_ROUND_VISITS_MAX 1024u
 
+/* Rounds that one poller makes in a row, while others complete something; then it
+ * looks after what it has to poll itself. */
+#define RBX_ROUNDS_MAX 8u
+
 /* Queue pairs of one peer. */
 #define RBX_QUEUE_PAIRS_MAX 16u
 
@@ -72,6 +76,11 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * connection. Each such break singles out the members of a work request or ends a
  * fragment, so a queue pair full of failures takes no more than twice its depth. */
 #define RBX_FLUSHES_MAX (2 * RBX_SEND_DEPTH)
+
+/* Keys of one peer that it takes back between two repairs of the connection, and that
+ * what is sent with ends at once: more than one eviction of a server has under way.
+ * Each one more costs a repair. */
+#define RBX_ENDED_KEYS_MAX 8u
 
 /* How often one fragment is sent again after a failure that may be its own. */
 #define RBX_RETRIES_MAX 8u
@@ -110,16 +119,38 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 #define RBX_COPIES_MAX 4u
 
 /* Loans that a volume could not give back, since a connection was broken: more
- * than one that breaks again and again has left behind. What comes after that
- * goes back when the volume is closed. */
+ * than one that breaks again and again has left behind. Slabs that were discarded keep
+ * theirs beyond that until there is room; others go back when the volume is closed. */
 #define RBX_OWED_MAX 256u
+
+/* Older loans of a server that a new one may share something with: one by its id and
+ * one by its key, and so many times again that were not given back yet. */
+#define RBX_TWINS_MAX 8u
 
 /* Until what no server would do is asked again. */
 #define RBX_UPKEEP_RETRY_MS 1000u
 
-/* Loans that one round gives back. A discard may leave thousands, at some ms each,
- * and who writes to a blank slab meanwhile waits no longer than for these. */
+/*
+ * What one round of the upkeep does; then the next one begins, with what is most
+ * urgent by then. Servers are asked for loans, at some ms each, for the slabs of so
+ * many; and so many are given back, as a discard may leave thousands. So a write that
+ * waits for its first memory does so for no more than both together.
+ */
+#define RBX_UPKEEP_BORROWS_MAX 8u
 #define RBX_UPKEEP_RETURNS_MAX 8u
+
+/* Slabs whose memory is borrowed before they can be copied, so that the copies need
+ * not wait for it. */
+#define RBX_UPKEEP_AHEAD_MAX 2u
+
+/* Of those that no server would lend anything, so many are asked for again. */
+#define RBX_UPKEEP_RETRIES_MAX 4u
+RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
+		  "those whose writes wait, the others, and all in one round");
+
+/* Slabs looked at in one round without asking anybody: those that something has
+ * happened to, and those that a dead server may have held. Less than a ms. */
+#define RBX_UPKEEP_LOOKS_MAX 4096u
 
 /* Memory servers of one volume, peers of one context. */
 #define RBX_SERVERS_MAX 64u
@@ -129,16 +160,41 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * at 1 GiB each, and the server's table of them is 2.5 MiB. */
 #define RBX_SLABS_MAX 65536u
 
+/*
+ * The control connection (wire/PROTOCOL.md, "Connections"). A server may have said so
+ * much that nobody asked for, RBX_WIRE_LETTERS_MAX letters among it, and allows a
+ * client so many requests that are not answered.
+ */
+#define RBX_UNASKED_MAX 8u
+#define RBX_REQUESTS_MAX 8u
+
+/* Requests of our client: a call, a heartbeat, BYE, and 4 letters. */
+#define RBX_CLIENT_REQUESTS (3 + RBX_WIRE_LETTERS_MAX)
+
+/*
+ * Receives that it has posted, one for each message that may come before it has
+ * handled any: what nobody asked for, 8; an answer to each request, 7; and 4 letters
+ * that the server knows to be taken, and whose receives are not posted again yet.
+ */
+#define RBX_CLIENT_RECEIVES                                                    \
+	(RBX_UNASKED_MAX + RBX_CLIENT_REQUESTS + RBX_WIRE_LETTERS_MAX)
+
 /* Messages of a program to one peer that have not ended: the receiver takes
  * four at a time, so this is eight round trips of them. */
 #define RBX_LETTERS_MAX 32u
 
-/* Clients of one server, those included that are away within their lease. */
-#define RBX_CLIENTS_MAX 128u
+/* Clients of one server, those included that are away within their lease: each that
+ * is there costs the server 24 KiB. */
+#define RBX_CLIENTS_MAX 16384u
+#define RBX_CLIENTS_DEFAULT 1024u
 
 /* Blocks of one write that goes to a disk behind its acknowledgement, and of one
  * run that is sent there: what merging makes of pages. */
 #define RBX_BEHIND_BLOCKS_MAX (RBX_MERGE_BYTES_MAX / RBX_PAGE_BYTES)
+
+/* Reads of a disk in a row while something waits to be sent to it: half of what such a
+ * disk has under way at a time, so that its writes keep a share of it. */
+#define RBX_BEHIND_READ_RUN_MAX 8u
 
 /* A client is reminded this often of a slab that is wanted back, for the case
  * that it was away when it was asked. */

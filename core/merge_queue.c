@@ -46,8 +46,25 @@ static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
 	return last;
 }
 
+/* One that comes alone and finds nobody, as most do where one at a time is asked for. */
+static inline bool add_alone(struct rbx_merge_queue *queue,
+			     struct rbx_fragment *fragment)
+{
+	uint32_t index = line_index(fragment);
+
+	if (fragment->node.next != NULL || !rbx_merge_queue_empty(queue) ||
+	    fragment->flags & RBX_FRAGMENT_FENCE)
+		return false;
+	queue->lines[index].arrived_first = fragment;
+	queue->lines[index].arrived_last = fragment;
+	queue->waiting_mask = 1u << index;
+	return true;
+}
+
 void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
 {
+	if (add_alone(queue, rbx_fragment_of(list)))
+		return;
 	while (list != NULL) {
 		struct rbx_fragment *first = rbx_fragment_of(list);
 		struct rbx_fragment *last = end_of_run(first);

@@ -89,8 +89,13 @@ rbx_merge_queue_head(struct rbx_merge_queue *queue)
 		return NULL;
 	queue->turn = (uint8_t)rbx_merge_queue_turn(queue);
 	line = &queue->lines[queue->turn];
-	if (line->first == NULL)
+	if (line->first != NULL)
+		return line->first;
+	line->first = line->arrived_first;
+	if (line->first->node.next != NULL)
 		line->first = rbx_merge_queue_arrived(queue);
+	else
+		line->arrived_first = NULL; /* alone, it is in order */
 	return line->first;
 }
 

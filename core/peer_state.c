@@ -2,11 +2,13 @@
 /*
  * peer_state.c - the moves between the phases of a peer, and their times.
  *
- * The pause between two tries doubles from 10 ms to 500 ms: a cut cable or a
+ * The pause between two tries doubles from 10 ms to 500 ms, or T/8: a cut cable or a
  * switch that restarts comes back in seconds, and nobody is helped by a flood
- * of connects. A server that refuses the connection, or does not know the
- * session, has lost our memory; waiting cannot bring it back, so that is final
- * at once and the replicas take over without delay.
+ * of connects. Where nobody listens any more (reject.h), or a server does not know
+ * the session, our memory is lost; waiting cannot bring it back, so that is final
+ * at once and the replicas take over without delay. Nothing else is: one that is too
+ * busy, that does not answer, or whose proof is wrong, may be another than ours, or
+ * ours a moment later.
  */
 #include "core/peer_state.h"
 
@@ -34,58 +36,94 @@ void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns)
 	rbx_port_fill(state, 0, sizeof(*state));
 	state->phase = RBX_PEER_OPENING;
 	state->timeout_ns = timeout_ns;
+	state->up_since_ns = UINT64_MAX;
 }
 
-void rbx_peer_state_opened(struct rbx_peer_state *state)
+void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t now_ns)
 {
 	enter(state, RBX_PEER_UP);
+	RBX_STORE_RELAXED(&state->up_since_ns, now_ns);
 }
 
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
-			   uint64_t now_ns)
+			   uint64_t lease_half_ns, uint64_t now_ns)
 {
 	uint64_t quarter_ns = state->timeout_ns / 4;
 
 	enter(state, RBX_PEER_DRAINING);
+	state->drained_by_ns = now_ns + state->timeout_ns / 8;
+	state->next_try_ns = now_ns;
+	state->pause_ns = PAUSE_MIN_NS;
 	state->deadline_ns = RBX_MAX(now_ns + quarter_ns,
 				     heard_ns + 3 * quarter_ns);
+	state->held_until_ns = lease_half_ns;
+	/* Not before it is up again. */
+	RBX_STORE_RELAXED(&state->up_since_ns, UINT64_MAX);
 	state->breaks_count++;
 }
 
-void rbx_peer_state_drained(struct rbx_peer_state *state, uint64_t now_ns)
+void rbx_peer_state_drained(struct rbx_peer_state *state)
 {
 	enter(state, RBX_PEER_RESUMING);
-	state->next_try_ns = now_ns;
-	state->pause_ns = PAUSE_MIN_NS;
 }
 
-void rbx_peer_state_resumed(struct rbx_peer_state *state)
+void rbx_peer_state_resumed(struct rbx_peer_state *state, uint64_t now_ns)
 {
 	enter(state, RBX_PEER_UP);
+	RBX_STORE_RELAXED(&state->up_since_ns, now_ns);
+}
+
+void rbx_peer_state_in_vain(struct rbx_peer_state *state, uint64_t now_ns)
+{
+	RBX_ASSERT(state->phase == RBX_PEER_RESUMING);
+	state->deadline_ns = now_ns;
+	state->next_try_ns = now_ns + state->pause_ns;
 }
 
 void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 				  uint64_t now_ns)
 {
 	RBX_ASSERT(state->phase == RBX_PEER_RESUMING);
-	if (err == -ESTALE || err == -ECONNREFUSED || err == -EACCES)
+	if (err == -ESTALE || err == -ECONNREFUSED) {
 		state->deadline_ns = now_ns;
+		state->held_until_ns = 0; /* there is nothing to hold on to */
+	}
 	state->next_try_ns = now_ns + state->pause_ns;
-	state->pause_ns = RBX_MIN(2 * state->pause_ns, PAUSE_MAX_NS);
+	state->pause_ns = RBX_MIN(2 * state->pause_ns,
+				  RBX_MIN(PAUSE_MAX_NS, state->timeout_ns / 8));
+}
+
+void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,
+			  uint64_t now_ns)
+{
+	RBX_ASSERT(state->phase == RBX_PEER_RESUMING);
+	if (holds)
+		state->deadline_ns = RBX_MIN(now_ns + state->timeout_ns / 4,
+					     state->held_until_ns);
+	else
+		state->held_until_ns = 0;
 }
 
 enum rbx_peer_action rbx_peer_state_next(struct rbx_peer_state *state,
 					 uint64_t now_ns, uint64_t *at_ns)
 {
 	*at_ns = UINT64_MAX;
+	if (state->phase == RBX_PEER_DRAINING) {
+		*at_ns = state->drained_by_ns;
+		return RBX_PEER_DRAIN;
+	}
 	if (state->phase != RBX_PEER_RESUMING)
 		return RBX_PEER_WAIT;
-	if (now_ns >= state->deadline_ns) {
-		enter(state, RBX_PEER_DOWN);
-		return RBX_PEER_GIVE_UP;
-	}
-	if (now_ns >= state->next_try_ns)
+	/* A try that is due before the end is made, however late it is. */
+	if (now_ns >= state->next_try_ns &&
+	    state->next_try_ns < state->deadline_ns)
 		return RBX_PEER_RESUME;
-	*at_ns = RBX_MIN(state->next_try_ns, state->deadline_ns);
-	return RBX_PEER_WAIT;
+	if (now_ns < state->deadline_ns) {
+		*at_ns = RBX_MIN(state->next_try_ns, state->deadline_ns);
+		return RBX_PEER_WAIT;
+	}
+	if (now_ns < state->held_until_ns)
+		return RBX_PEER_ASK;
+	enter(state, RBX_PEER_DOWN);
+	return RBX_PEER_GIVE_UP;
 }

@@ -4,23 +4,49 @@
  *
  *            opened                broken
  *   OPENING ------> UP ------------------------> DRAINING
- *      |             ^                              | drained
- *      | failed      |  resumed                     v
+ *      |             ^                              | drained,
+ *      | failed      |  resumed                     v abandoned
  *      +----> DOWN <-+--------------------------- RESUMING <-+
  *                ^        gone, or timeout          |  |     | failed: after
  *                +----------------------------------+  +-----+ a pause, again
  *
- * A broken connection is first drained: every work request posted on it has
- * come back, flushed. Then it is resumed, until the server answers that it does
- * not know us any more, or is not there, or the time is over. What waits
- * meanwhile is sent again after a resume and refused after DOWN.
+ * A broken connection is first drained: every work request posted on it comes
+ * back, flushed. A device that was removed, or has failed, may flush nothing. So
+ * after T/8 the drain is abandoned: the queue pairs are destroyed all the same, which
+ * ends whatever the device did for them, and what has not come back by then counts
+ * as flushed (rbx_channel_abandon), never as done. Until its queue pair is destroyed
+ * the memory of a work request is the device's.
+ *
+ * Then it is resumed, until the server answers that it does not know us any more, or
+ * is not there, or the time is over. What waits meanwhile is sent again after a
+ * resume and refused after DOWN.
  *
  * The peer timeout T counts from the last sign of life of the server to the end
  * of the last request. Silence is noticed within the first half of it (lease.h),
- * and the last quarter is left to the last try, which may begin at the end of
- * the third. So tries begin until 3/4 T after the last sign of life, however
- * early the break was noticed; and for T/4 at least, where it was noticed late
- * (who was stopped itself has not heard of anybody).
+ * the drain takes an eighth at most, and a try a quarter. Tries begin until 3/4 T
+ * after the last sign of life, however early the break was noticed; and for T/4 at
+ * least, if it was noticed late (a process that was stopped has not heard of
+ * anybody). So a peer is given up within T of its last sign of life:
+ *
+ *	silent T/2 + drained T/8 < 3/4 T + the last try T/4 = T
+ *
+ * and within T/2 of the break if that was noticed late. To this comes what nobody can
+ * bound. How long a driver takes to destroy a queue pair: until it has done so the
+ * memory of a request is the device's, so no other replica may end the request. And
+ * how long this process was stopped after the break: a try that was due before the
+ * end, as the first one is at the break, is made however late it is. It was we who
+ * were away, so no peer is given up that has not been asked.
+ *
+ * But what is held by this peer and by nobody else who is up is lost if it is given
+ * up, and perhaps it is this machine whose cable is out, and not the server. So at the
+ * end of T the owner is asked (RBX_PEER_ASK): it lets go what is elsewhere, whose
+ * requests go on there, and says whether something is left. For that the tries go on
+ * until half of the lease is over, counted from when we sent what the server answered
+ * last: as long we may believe that it keeps all. The owner is asked again each T/4.
+ *
+ * When the cable is back the peers come back one after another, and the first must not
+ * cost the others their copies. So one that is back counts as up for others when it
+ * has been up for T/2: longer than a try that began before, a pause, and a try.
  */
 #ifndef RBX_PEER_STATE_H
 #define RBX_PEER_STATE_H
@@ -38,29 +64,59 @@ enum rbx_peer_phase {
 /* What the host is to do now. */
 enum rbx_peer_action {
 	RBX_PEER_WAIT, /* nothing until the next event or `at_ns` */
-	RBX_PEER_RESUME, /* try to resume the session */
+	RBX_PEER_DRAIN, /* wait for what was posted, until `at_ns` at most */
+	RBX_PEER_RESUME, /* try to resume the session, for a quarter of T */
+	RBX_PEER_ASK, /* ask the owner what it can do without, and tell it */
 	RBX_PEER_GIVE_UP, /* refuse all requests, tell who uses the peer */
 };
 
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
 	uint64_t timeout_ns; /* T */
+	uint64_t drained_by_ns; /* while draining: it is abandoned then */
 	uint64_t deadline_ns; /* while broken: no try begins later */
+	uint64_t held_until_ns; /* if the owner cannot do without; else 0 */
 	uint64_t next_try_ns; /* while resuming */
 	uint64_t pause_ns; /* before the next try */
+	uint64_t up_since_ns; /* when it was opened or resumed; atomic */
 	uint32_t breaks_count; /* since it was opened */
 };
 
 void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns);
-void rbx_peer_state_opened(struct rbx_peer_state *state);
-/* From UP. heard_ns: the last sign of life. */
+void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t now_ns);
+/* From UP. heard_ns: the last sign of life; lease_half_ns: when half of the lease is
+ * over, or 0: there is no owner that could be asked. */
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
-			   uint64_t now_ns);
-void rbx_peer_state_drained(struct rbx_peer_state *state, uint64_t now_ns);
-void rbx_peer_state_resumed(struct rbx_peer_state *state);
-/* err: -ESTALE, -ECONNREFUSED and -EACCES are final, others are tried again. */
+			   uint64_t lease_half_ns, uint64_t now_ns);
+/* All has come back, or was abandoned; the queue pairs are destroyed. */
+void rbx_peer_state_drained(struct rbx_peer_state *state);
+void rbx_peer_state_resumed(struct rbx_peer_state *state, uint64_t now_ns);
+/* err: -ESTALE and -ECONNREFUSED are final, others are tried again. */
 void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 				  uint64_t now_ns);
+
+/* New queue pairs are of no use: no more tries, unless the owner cannot do without. */
+void rbx_peer_state_in_vain(struct rbx_peer_state *state, uint64_t now_ns);
+
+/* After RBX_PEER_ASK. holds: there is something that nobody else has. */
+void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,
+			  uint64_t now_ns);
+
+/* When a try that begins now is over, whatever its steps: each gets what is left. */
+static inline uint64_t
+rbx_peer_state_try_ends_ns(const struct rbx_peer_state *state, uint64_t now_ns)
+{
+	return now_ns + state->timeout_ns / 4;
+}
+
+/* Whether it may be relied upon instead of another. Any thread: it guards nothing. */
+static inline bool rbx_peer_state_is_settled(const struct rbx_peer_state *state,
+					     uint64_t now_ns)
+{
+	uint64_t since_ns = RBX_LOAD_RELAXED(&state->up_since_ns);
+
+	return now_ns > since_ns && now_ns - since_ns >= state->timeout_ns / 2;
+}
 
 /* What to do at now_ns; *at_ns: when to ask again, UINT64_MAX: at an event. */
 enum rbx_peer_action rbx_peer_state_next(struct rbx_peer_state *state,

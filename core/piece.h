@@ -73,7 +73,10 @@ struct rbx_piece {
 	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
 	uint64_t granules; /* of its cell, as a mask */
 
-	struct rbx_part parts[]; /* one for each slot of a slab */
+	uint16_t rebuild; /* of a copy: the slab's, of which it is */
+	uint16_t slots, pages_max; /* the room below; set once */
+	struct rbx_part parts[]; /* one for each slot of a slab, and a checksum
+				    for each page of a write (checksum.h) */
 };
 
 static inline struct rbx_piece *rbx_piece_of(struct rbx_node *node)
@@ -86,26 +89,48 @@ static inline struct rbx_part *rbx_part_of(struct rbx_fragment *fragment)
 	return RBX_CONTAINER_OF(fragment, struct rbx_part, fragment);
 }
 
-static inline size_t rbx_piece_size(uint32_t slots)
+/* pages: of the longest write, where it has checksums; else 0. */
+static inline size_t rbx_piece_size(uint32_t slots, uint32_t pages)
 {
-	return sizeof(struct rbx_piece) + slots * sizeof(struct rbx_part);
+	return sizeof(struct rbx_piece) + slots * sizeof(struct rbx_part) +
+	       (pages + 1) / 2 * sizeof(uint64_t);
+}
+
+static inline uint32_t *rbx_piece_checksums(struct rbx_piece *piece)
+{
+	return (uint32_t *)&piece->parts[piece->slots];
 }
 
 /* Zeroed memory of rbx_piece_size() becomes an idle piece. done: of each part's
  * fragment. */
 static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
-				  void *owner,
-				  void (*done)(struct rbx_fragment *list))
+				  uint32_t pages, void *owner,
+				  struct rbx_fragment *(*done)(
+					  struct rbx_fragment *list))
 {
 	uint32_t slot;
 
 	RBX_ASSERT(slots <= RBX_SLOTS_MAX);
 	piece->owner = owner;
+	piece->slots = (uint16_t)slots;
+	piece->pages_max = (uint16_t)pages;
 	for (slot = 0; slot < slots; slot++) {
 		piece->parts[slot].piece = piece;
 		piece->parts[slot].slot = (uint8_t)slot;
 		piece->parts[slot].fragment.done = done;
 	}
+}
+
+/* The device sees the memory of a piece elsewhere from now on. Under the lock of its
+ * slab, while none of its parts is posted. */
+static inline void rbx_piece_relocate(struct rbx_piece *piece,
+				      uint64_t local_addr)
+{
+	uint32_t slot;
+
+	piece->local_addr = local_addr;
+	for (slot = 0; slot < piece->slots; slot++)
+		piece->parts[slot].fragment.local_addr = local_addr;
 }
 
 /* A queue of pieces, first in first out. */

@@ -49,25 +49,26 @@ static inline struct rbx_piece *pool_first(const struct rbx_piece_pool *pool,
 	return index == INDEX_NONE ? NULL : pool_piece(pool, index);
 }
 
-size_t rbx_piece_pool_size(uint32_t count, uint32_t slots)
+size_t rbx_piece_pool_size(uint32_t count, uint32_t slots, uint32_t pages)
 {
-	return count * rbx_piece_size(slots);
+	return count * rbx_piece_size(slots, pages);
 }
 
 void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
-			 uint32_t count, uint32_t slots, void *owner,
-			 void (*done)(struct rbx_fragment *list))
+			 uint32_t count, uint32_t slots, uint32_t pages,
+			 void *owner,
+			 struct rbx_fragment *(*done)(struct rbx_fragment *list))
 {
 	uint32_t index;
 
 	RBX_ASSERT(count >= 1 && count <= RBX_PIECES_MAX);
 	pool->memory = memory;
-	pool->piece_bytes = rbx_piece_size(slots);
+	pool->piece_bytes = rbx_piece_size(slots, pages);
 	pool->count = count;
 	for (index = 0; index < count; index++) {
 		struct rbx_piece *piece = pool_piece(pool, index);
 
-		rbx_piece_init(piece, slots, owner, done);
+		rbx_piece_init(piece, slots, pages, owner, done);
 		piece->pool_index = index;
 		piece->pool_next =
 			index + 1 < count ? pool_piece(pool, index + 1) : NULL;
@@ -165,6 +166,14 @@ bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
 			return true;
 	}
 	return false;
+}
+
+struct rbx_piece *rbx_piece_pool_used(const struct rbx_piece_pool *pool,
+				      uint32_t index)
+{
+	struct rbx_piece *piece = pool_piece(pool, index);
+
+	return RBX_LOAD_ACQUIRE(&piece->sequence) ? piece : NULL;
 }
 
 bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool)

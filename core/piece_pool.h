@@ -25,14 +25,15 @@ struct rbx_piece_pool {
 	uint32_t count;
 };
 
-/* Bytes for count pieces. */
-size_t rbx_piece_pool_size(uint32_t count, uint32_t slots);
+/* Bytes for count pieces; slots and pages as rbx_piece_size(). */
+size_t rbx_piece_pool_size(uint32_t count, uint32_t slots, uint32_t pages);
 
 /* memory: zeroed, of that size, lent for the life of the pool. owner and done
  * as rbx_piece_init(). */
 void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
-			 uint32_t count, uint32_t slots, void *owner,
-			 void (*done)(struct rbx_fragment *list));
+			 uint32_t count, uint32_t slots, uint32_t pages,
+			 void *owner,
+			 struct rbx_fragment *(*done)(struct rbx_fragment *list));
 
 /* Adds count pieces to the list, or returns -EAGAIN and adds none. */
 int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
@@ -53,6 +54,10 @@ void rbx_piece_pool_unfence(struct rbx_piece_pool *pool);
  * it looked, so that all looks of a fence together cost one walk. */
 bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
 			  uint32_t *cursor);
+
+/* The piece of an index below the count if it is in use, or NULL. */
+struct rbx_piece *rbx_piece_pool_used(const struct rbx_piece_pool *pool,
+				      uint32_t index);
 
 /* Whether no piece is in use; to be asked while nobody takes. */
 bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool);

@@ -9,7 +9,8 @@ void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
 {
 	struct rbx_piece *copy = memory;
 
-	rbx_piece_init(copy, flow->map->shape.slots, flow, rbx_flow_parts_done);
+	rbx_piece_init(copy, flow->map->shape.slots, 0, flow,
+		       rbx_flow_parts_done);
 	copy->kind = RBX_PIECE_COPY;
 	copy->local_addr = local_addr;
 	flow->rebuild.copies[number] = copy;
@@ -18,28 +19,6 @@ void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
 bool rbx_rebuild_is_under_way(const struct rbx_flow *flow)
 {
 	return RBX_LOAD_ACQUIRE(&flow->rebuild.slab) != NULL;
-}
-
-static void copy_start(struct rbx_flow *flow, struct rbx_piece *copy)
-{
-	struct rbx_piece_list list = { 0 };
-
-	rbx_piece_list_add(&list, copy);
-	rbx_flow_start(flow, &list);
-}
-
-/* Starts the next copy; false: there is none. */
-static bool copy_next(struct rbx_flow *flow, struct rbx_slab *slab,
-		      struct rbx_piece *copy)
-{
-	bool more;
-
-	rbx_lock(&slab->lock);
-	more = rbx_slab_copy_next(slab, copy);
-	rbx_unlock(&slab->lock);
-	if (more)
-		copy_start(flow, copy);
-	return more;
 }
 
 /* Upkeep looks what is next. */
@@ -51,23 +30,28 @@ static void rebuild_ended(struct rbx_flow *flow)
 
 void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
 {
-	bool any = false;
+	struct rbx_piece_list list = { 0 };
 	uint32_t i;
 
 	RBX_ASSERT(!rbx_rebuild_is_under_way(flow));
 	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
-	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		/* The first may have gone over all cells already, and ended
-		 * the rebuild; then this finds no more. */
-		any |= copy_next(flow, slab, flow->rebuild.copies[i]);
-	}
-	if (!any) /* the target was lost before the first copy */
+	/* All of them before the first starts: the rebuild ends with the last, and
+	 * the next one may begin with a write that fails at any time. */
+	rbx_lock(&slab->lock);
+	for (i = 0; i < RBX_COPIES_MAX; i++)
+		if (rbx_slab_copy_next(slab, flow->rebuild.copies[i]))
+			rbx_piece_list_add(&list, flow->rebuild.copies[i]);
+	rbx_unlock(&slab->lock);
+	if (list.first)
+		rbx_flow_start(flow, &list);
+	else /* the target was lost before the first copy */
 		rebuild_ended(flow);
 }
 
 void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 {
 	struct rbx_slab *slab = copy->slab;
+	struct rbx_piece_list list = { 0 };
 	bool last, more;
 
 	if (copy->status == 0) {
@@ -79,10 +63,13 @@ void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 	rbx_lock(&slab->lock);
 	last = rbx_slab_copy_done(slab, copy);
 	more = !last && rbx_slab_copy_next(slab, copy);
+	(void)rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&slab->lock);
 	/* Without more the piece may be part of the next rebuild by now. */
-	if (more)
-		copy_start(flow, copy);
-	else if (last)
+	if (more) {
+		rbx_piece_list_add(&list, copy);
+		rbx_flow_start(flow, &list);
+	} else if (last) {
 		rebuild_ended(flow);
+	}
 }

@@ -51,9 +51,10 @@ struct rbx_fragment {
 	int32_t status; /* in: 0; out: 0 or -errno */
 	uint16_t flushes_count; /* in: 0; how often it was sent again because
 				   another one's failure broke the connection */
-	/* Takes a list of fragments that have ended, all with this done(): what
-	 * they have in common can be done once. */
-	void (*done)(struct rbx_fragment *list);
+	/* Takes the fragments that have ended from a list, up to the first with
+	 * another done(), which it returns, or NULL: what they have in common can be
+	 * done once. */
+	struct rbx_fragment *(*done)(struct rbx_fragment *list);
 };
 
 static inline struct rbx_fragment *rbx_fragment_of(struct rbx_node *node)

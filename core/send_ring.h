@@ -18,7 +18,7 @@
 
 struct rbx_send_ring {
 	struct rbx_work *works; /* depth_count slots, the host's memory */
-	uint32_t depth_count; /* a power of two */
+	uint32_t depth_count; /* a power of two; atomic */
 	uint32_t posted_count; /* atomic, the combiner's; wraps */
 	uint32_t completed_count; /* atomic, the poller's; wraps */
 	uint32_t answered_count; /* the same: completions that went well */

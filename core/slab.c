@@ -4,7 +4,8 @@
  *
  * A write waits for its granules, goes to all replicas at once, and ends when
  * the last has answered. A read goes to one replica and ends with it, or goes
- * on to the next. A copy is a read and then a write of its target alone.
+ * on to the next; one that found bad data on its way is then written to where it
+ * was. A copy is a read and then a write of its targets.
  *
  * Who ends gives its granules back, and those that waited for them begin in the
  * same step, one after another and not by recursion: a thousand waiters of a
@@ -14,6 +15,9 @@
  * The life of the replicas, and their rebuild, are in slab_replica.c.
  */
 #include "core/slab.h"
+
+#include "core/checksum.h"
+#include "core/status.h"
 
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums)
@@ -28,12 +32,6 @@ void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
 	slab->blank = shape->on_demand;
 	slab->cells = cells;
 	slab->checksums = checksums;
-}
-
-/* A fault of this machine, which says nothing about the replica. */
-static bool status_is_local(int32_t status)
-{
-	return status == -EINVAL || status == -ENOMEM;
 }
 
 #define FROM(state) (1u << RBX_PIECE_##state)
@@ -153,6 +151,15 @@ RBX_RARE static void read_without_source(const struct rbx_slab *slab,
 	piece_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
 }
 
+/* A copy takes zeros where nothing is good, too: they are never read. */
+RBX_RARE static bool may_read(const struct rbx_slab *slab,
+			      const struct rbx_piece *piece)
+{
+	return piece->kind == RBX_PIECE_COPY ||
+	       rbx_lost_pages_may_read(slab->lost_pages, piece->offset_bytes,
+				       piece->length_bytes);
+}
+
 static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
 			      struct rbx_piece_list *todo)
 {
@@ -160,45 +167,76 @@ static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
 
 	if (source < 0)
 		read_without_source(slab, piece, todo);
+	else if (slab->has_holes && !may_read(slab, piece))
+		piece_end(piece, -EIO, todo);
 	else
 		piece_send_read(slab, piece, (uint32_t)source, todo);
 }
 
-/* The first writes of a blank slab wait until there is memory for them, without
- * granules, so that they wait for nothing else. */
+/* The first writes of a slab that is blank or dead wait until there is memory for
+ * them, without granules, so that they wait for nothing else. */
 RBX_RARE static void write_without_replica(struct rbx_slab *slab,
-					   struct rbx_piece *piece,
-					   struct rbx_piece_list *todo)
+					   struct rbx_piece *piece)
 {
-	if (!slab->blank) {
-		piece_end(piece, -EIO, todo);
-		return;
-	}
 	rbx_cell_give(piece);
 	piece_move(piece, RBX_PIECE_WAITING);
 	rbx_piece_list_add(&slab->waiting, piece);
 	slab->attention = true;
 }
 
+/* It has its granules: who writes the whole page is through, or comes later. */
+RBX_RARE static bool may_write(const struct rbx_slab *slab,
+			       const struct rbx_piece *piece)
+{
+	return rbx_lost_pages_may_write(slab->lost_pages, piece->offset_bytes,
+					piece->length_bytes);
+}
+
 static inline void piece_write(struct rbx_slab *slab, struct rbx_piece *piece,
 			       struct rbx_piece_list *todo)
 {
 	if (!slab->read_mask)
-		write_without_replica(slab, piece, todo);
+		write_without_replica(slab, piece);
+	else if (slab->has_holes && !may_write(slab, piece))
+		piece_end(piece, -EIO, todo);
 	else
 		piece_send_write(slab, piece, slab->write_mask, todo);
 }
 
-/* The second half of a copy; its target may be gone meanwhile. */
+/* The second half of a copy; its targets may be gone meanwhile. */
 RBX_RARE static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
 				struct rbx_piece_list *todo)
 {
-	int target = rbx_slab_target(slab);
+	uint8_t targets = rbx_slab_targets(slab);
 
-	if (target < 0)
+	if (!targets)
 		piece_end(piece, -EIO, todo);
 	else
-		piece_send_write(slab, piece, (uint8_t)(1u << target), todo);
+		piece_send_write(slab, piece, targets, todo);
+}
+
+/* What a copy has read is the truth if its source still is one. */
+RBX_RARE static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
+			       uint32_t slot, struct rbx_piece_list *todo)
+{
+	if (slab->read_mask >> slot & 1)
+		copy_write(slab, piece, todo);
+	else
+		piece_read(slab, piece, todo);
+}
+
+/* The second half of a read that was good at last: those that are live, and were
+ * not, get what they ought to have. The granules are held since the first of them
+ * was found out, so nothing was written meanwhile. */
+RBX_RARE static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
+				 struct rbx_piece_list *todo)
+{
+	uint8_t bad = piece->tried_mask & slab->read_mask;
+
+	if (!bad)
+		piece_end(piece, 0, todo);
+	else
+		piece_send_write(slab, piece, bad, todo);
 }
 
 /* The piece has its granules. */
@@ -272,10 +310,10 @@ RBX_RARE static void read_failed(struct rbx_slab *slab, struct rbx_piece *piece,
 				 uint32_t slot, int32_t status,
 				 struct rbx_piece_list *todo)
 {
-	if (status_is_local(status)) {
-		piece_end(piece, status, todo);
-	} else if (status == -EBADMSG) {
+	if (status == -EBADMSG) {
 		read_mismatched(slab, piece, slot, todo);
+	} else if (rbx_status_class(status) == RBX_STATUS_LOCAL) {
+		piece_end(piece, status, todo);
 	} else {
 		rbx_slab_lose(slab, slot);
 		piece_read(slab, piece, todo);
@@ -289,37 +327,127 @@ static inline void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (status != 0)
 		read_failed(slab, piece, slot, status, todo);
 	else if (piece->kind == RBX_PIECE_COPY)
-		copy_write(slab, piece, todo);
+		copy_read(slab, piece, slot, todo);
+	else if (piece->tried_mask)
+		read_repair(slab, piece, todo);
 	else
 		piece_end(piece, 0, todo);
 }
 
-/* All replicas have answered, not all of them well. */
+static inline uint32_t piece_cell(const struct rbx_slab *slab,
+				  const struct rbx_piece *piece)
+{
+	return piece->offset_bytes >> slab->shape->cell_shift;
+}
+
+/* The slab was lost: these pages are good again. */
+RBX_RARE static void hole_fill(struct rbx_slab *slab,
+			       const struct rbx_piece *piece)
+{
+	if (!rbx_lost_pages_written(slab->lost_pages, piece->offset_bytes,
+				    piece->length_bytes))
+		return;
+	slab->has_holes = false;
+	slab->attention = true;
+}
+
+/* A page's checksum changes when the write that changes the page has succeeded: one
+ * that fails leaves the old page, and what says that it is good. */
+static inline void write_succeed(struct rbx_slab *slab, struct rbx_piece *piece,
+				 int32_t status, struct rbx_piece_list *todo)
+{
+	if (slab->checksums && piece->kind == RBX_PIECE_WRITE)
+		rbx_checksum_store(slab->checksums, piece);
+	if (slab->has_holes && piece->kind == RBX_PIECE_WRITE)
+		hole_fill(slab, piece);
+	piece_end(piece, status, todo);
+}
+
+/*
+ * No readable replica has the write, and those which are there have failed it for a
+ * fault of this machine: bad memory, or a device. Usually nothing of it was sent. But
+ * a device may find out in the middle of it, and an attempt before the last may have
+ * been carried out when the connection broke. So each replica has, byte by byte, what
+ * was there before or what was written, and not the same as the others.
+ *
+ * Without checksums any of these is a good end of a write that failed, as long as
+ * readers do not find now this and now that. So one readable replica is the truth, and
+ * the others are not read until they have its cell. Nothing was acknowledged, so each
+ * of them is still as good as it, should it be lost meanwhile.
+ *
+ * With checksums, that of the old page is still the one: who has it is read, and where
+ * parts of the new one are they count as bad and are repaired by who reads. To choose
+ * a truth now might be to choose the bad one.
+ *
+ * A replica that is being rebuilt must not keep what the source has not, and gets the
+ * cell once more.
+ */
+RBX_RARE static void write_failed_here(struct rbx_slab *slab,
+				       struct rbx_piece *piece)
+{
+	uint8_t differ = piece->send_mask & rbx_slab_targets(slab);
+	uint32_t slot, truth = 0;
+
+	if (!slab->read_mask)
+		return;
+	if (!slab->checksums) {
+		/* Of one that leaves nothing is to be lost by leaving it alone. */
+		for (slot = 0; slot < slab->shape->slots; slot++)
+			if (slab->replicas[slot].state == RBX_REPLICA_LEAVING)
+				truth = 1u << slot;
+		if (!truth)
+			truth = slab->read_mask & -slab->read_mask;
+		differ |= slab->read_mask & ~truth;
+	}
+	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
+}
+
+/*
+ * All replicas have answered, not all of them well. What another replica failed is
+ * lost by now.
+ *
+ * If some have it, and others missed it for a fault of this machine, it is not
+ * acknowledged: as long as those have to be made like the first, it is on fewer servers
+ * than was promised. What is there is the truth all the same, and its checksum.
+ */
 RBX_RARE static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 			       struct rbx_piece_list *todo)
 {
-	uint8_t written = piece->written_mask;
-	/* What was discarded meanwhile was written before that. */
-	bool safe = piece->kind == RBX_PIECE_COPY ?
-			    written != 0 :
-			    written & slab->read_mask || slab->blank;
-	/* Replicas that differ now from what the request's end says: those
-	 * without the write if it succeeds, those with it if not. */
-	uint8_t differ = safe ? piece->send_mask & ~written : written;
+	uint8_t missed = piece->send_mask & ~piece->written_mask &
+			 slab->write_mask;
 
-	for (; differ; differ &= differ - 1)
-		rbx_slab_lose(slab, (uint32_t)__builtin_ctz(differ));
-	if (safe)
-		piece_end(piece, 0, todo);
-	else
+	/* What was discarded meanwhile was written before that. */
+	if (slab->blank ||
+	    (!missed && piece->written_mask & slab->read_mask)) {
+		write_succeed(slab, piece, 0, todo);
+	} else if (piece->written_mask & slab->read_mask) {
+		rbx_slab_differ(slab, missed, piece_cell(slab, piece));
+		write_succeed(slab, piece, piece->status, todo);
+	} else {
+		write_failed_here(slab, piece);
 		piece_end(piece, piece->status ? piece->status : -EIO, todo);
+	}
+}
+
+/* The same of the second half of a copy, which is made again if this machine is at
+ * fault; or of a repair, whose reader has what was read. */
+RBX_RARE static void second_half_end(struct rbx_piece *piece,
+				     struct rbx_piece_list *todo)
+{
+	int32_t status = 0;
+
+	if (piece->kind == RBX_PIECE_COPY && piece->status)
+		status = piece->status;
+	else if (piece->kind == RBX_PIECE_COPY && !piece->written_mask)
+		status = -EHOSTUNREACH;
+	piece_end(piece, status, todo);
 }
 
 RBX_RARE static void write_failed(struct rbx_slab *slab,
 				  struct rbx_piece *piece, uint32_t slot,
 				  int32_t status)
 {
-	if (status_is_local(status))
+	if (rbx_status_class(status) == RBX_STATUS_LOCAL)
 		piece->status = status;
 	else
 		rbx_slab_lose(slab, slot);
@@ -339,9 +467,11 @@ static inline void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
 		return;
 	/* All of them have it, and one of them may be read. */
 	if (piece->written_mask == all && all & slab->read_mask)
-		piece_end(piece, 0, todo);
-	else
+		write_succeed(slab, piece, 0, todo);
+	else if (piece->kind == RBX_PIECE_WRITE)
 		write_end(slab, piece, todo);
+	else
+		second_half_end(piece, todo);
 }
 
 void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
@@ -365,29 +495,62 @@ void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
 		serve_queue(slab, cell, todo);
 }
 
+bool rbx_slab_wants_pages(const struct rbx_slab *slab)
+{
+	return !slab->blank && !slab->lost_pages;
+}
+
+void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages)
+{
+	RBX_ASSERT(!slab->lost_pages);
+	slab->lost_pages = pages;
+}
+
+struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab)
+{
+	struct rbx_lost_pages *pages = slab->lost_pages;
+
+	RBX_ASSERT(!slab->read_mask || !slab->has_holes);
+	slab->lost_pages = NULL;
+	return pages;
+}
+
+/* A dead slab's pages are bad before its memory is in use. */
+void rbx_slab_place(struct rbx_slab *slab)
+{
+	RBX_ASSERT(!slab->read_mask && !rbx_slab_servers(slab));
+	if (slab->blank) /* perhaps discarded meanwhile */
+		return;
+	rbx_lost_pages_begin(slab->lost_pages, slab->shape->slab_shift);
+	slab->has_holes = true;
+	slab->placing = true;
+}
+
 void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
 {
 	struct rbx_piece_list waiting = slab->waiting;
+	bool was_blank = slab->blank;
 	struct rbx_piece *piece;
 
-	RBX_ASSERT(slab->blank);
 	slab->waiting.first = NULL;
 	slab->blank = false;
+	slab->placing = false;
 	rbx_slab_masks(slab);
-	slab->blank = !slab->read_mask;
-	RBX_ASSERT(!slab->blank || err);
-	/* What was there before a discard says nothing of what is lent now. */
-	if (!slab->blank && slab->checksums)
+	RBX_ASSERT(slab->read_mask || err);
+	slab->blank = was_blank && !slab->read_mask;
+	/* What was there before says nothing of what is lent now. */
+	if (slab->read_mask && slab->checksums)
 		rbx_port_fill(slab->checksums, 0,
 			      ((size_t)1 << slab->shape->slab_shift) /
 				      RBX_PAGE_BYTES *
 				      sizeof(*slab->checksums));
 	while ((piece = rbx_piece_list_take(&waiting))) {
-		if (slab->blank)
-			piece_end(piece, err == -ENODEV ? -EIO : -ENOSPC,
-				  todo);
-		else
+		if (slab->read_mask)
 			piece_take(slab, piece, todo);
+		else
+			piece_end(piece,
+				  was_blank && err != -ENODEV ? -ENOSPC : -EIO,
+				  todo);
 	}
 	slab->attention = true;
 }

@@ -20,21 +20,31 @@
  *
  * Failure. A replica whose part fails is lost there and then, before the write
  * ends: what missed a write is never read again. A write has succeeded where a
- * live replica has it; a read goes on to another live replica. Without a live
- * replica everything ends with -EIO at once, for good: what was in the slab is
- * gone, and zeros would be junk. Errors of this machine (-EINVAL and -ENOMEM,
- * such as memory that cannot be registered) say nothing about a replica and
- * lose none, unless another replica took the write that this one missed.
+ * live replica has it; a read goes on to another live replica. What is under way
+ * when the last live replica is lost ends with -EIO: what was in the slab is gone.
+ *
+ * A slab that was lost is dead: reads end with -EIO at once. A write waits until the
+ * slab has new memory, like the first one of a blank slab, and ends with -EIO if no
+ * server will lend any. What it does not write stays lost (lost_pages.h): zeros
+ * would be junk.
+ *
+ * A failure of this machine (status.h) says nothing about a replica and loses
+ * none. The request ends with it; but nobody knows how much of such a write has
+ * arrived at which replica, by this attempt or one before. So that they do not
+ * diverge one of them is the truth from then on, and its cell is copied to the
+ * others, which are not read meanwhile: see write_failed_here() in slab.c.
  *
  * With checksums a read whose data does not match takes its granules as a
  * write does, so that no write is under way, and reads again, then from each
- * other replica; only then it ends with -EIO. The replica stays live, and its
- * bad pages stay bad until they are written or it is rebuilt.
+ * other replica; only then it ends with -EIO. When one has it, what was read is
+ * written to those that had not, before the granules are given back. A replica
+ * whose data is bad stays live.
  *
  * Rebuild (slab_replica.c): a new replica gets every write from the step on
  * that makes it REBUILDING; then each cell is copied to it while the copy holds
  * the whole cell, which waits for the writes from before that step. It is read
- * only when all cells are there.
+ * only when all cells are there. A replica that may differ in some cells only is
+ * REBUILDING too, until these are copied.
  *
  * A lost replica keeps its memory until nothing is under way to it; then the
  * host can give the memory back. So no late write reaches another's slab.
@@ -48,6 +58,8 @@
 
 #include "core/cell.h"
 #include "core/limits.h"
+#include "core/loan.h"
+#include "core/lost_pages.h"
 #include "core/piece.h"
 
 enum rbx_replica_state {
@@ -59,19 +71,14 @@ enum rbx_replica_state {
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 };
 
-/* Memory that a server lent: what is needed to use it and to give it back. */
-struct rbx_loan {
-	uint64_t slab_id;
-	uint64_t epoch;
-	uint64_t remote_addr;
-	uint32_t rkey;
-};
-
 struct rbx_replica {
 	struct rbx_loan loan;
 	uint32_t flight_count; /* parts not done */
 	uint8_t state; /* enum rbx_replica_state */
 	uint8_t server;
+	/* Of one that is REBUILDING: it has all that was ever acknowledged, and
+	 * differs at most in what failed writes left. */
+	bool stands_in;
 };
 
 /* What all slabs of a volume have in common. */
@@ -98,12 +105,20 @@ struct rbx_slab {
 	/* The slab wants the host to look at rbx_slab_task(). */
 	bool attention;
 	bool blank; /* all zeros, and nothing is written to it */
-	struct rbx_piece_list waiting; /* writes of a blank slab */
+	bool placing; /* dead, and what is lent for it is not in use yet */
+	bool has_holes; /* it was lost: lost_pages says what is good */
+	struct rbx_lost_pages *lost_pages; /* the host's memory, or NULL */
+	struct rbx_piece_list waiting; /* writes of a blank or dead slab */
 	struct rbx_replica replicas[RBX_SLOTS_MAX];
-	/* The rebuild under way, if any. */
+	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
 	uint32_t copy_next; /* cell to copy next */
-	uint32_t copied_count; /* cells that are there */
+	uint32_t copy_end; /* and the end of those */
+	uint32_t again_next; /* cells to be copied after these, */
+	uint32_t again_end; /* once more or for a replica that joined */
 	uint32_t copies_count; /* copies under way */
+	uint16_t rebuild; /* which one it is */
+	uint8_t copy_failures_count; /* in a row, for a fault of this machine */
+	bool copy_failed; /* so that what is REBUILDING is lost */
 };
 
 /* cells and checksums: zeroed memory, lent for the life of the slab. */
@@ -137,7 +152,8 @@ static inline bool rbx_slab_attention(struct rbx_slab *slab)
 enum rbx_slab_task {
 	RBX_TASK_NONE,
 	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
-	RBX_TASK_LEND, /* borrow LIVE replicas, then rbx_slab_begin() */
+	RBX_TASK_LEND, /* rbx_slab_place(), borrow LIVE ones, rbx_slab_begin() */
+	RBX_TASK_FREE_PAGES, /* rbx_slab_take_pages() */
 	RBX_TASK_COPY, /* start copies: rbx_slab_copy_next() */
 	RBX_TASK_BORROW, /* borrow memory: rbx_slab_borrow() */
 };
@@ -159,8 +175,10 @@ uint64_t rbx_slab_servers(const struct rbx_slab *slab);
 /* A server is gone. Returns whether it had a replica. */
 bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server);
 
-/* A server wants its memory back. Returns whether it is this slab's. */
-bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id);
+/* A server wants the memory of a loan back. Returns whether it is this slab's, and
+ * leaves or is lost: one that stands in stays until it is asked for again. */
+bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
+		    uint64_t epoch);
 
 /* The loan of a replica whose server wants the memory back; false: there is
  * none. Where no other server takes the replica its server may have revoked it
@@ -174,8 +192,8 @@ void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
 /* Loses all replicas, so that all can be given back: for the close. */
 void rbx_slab_abandon(struct rbx_slab *slab);
 
-/* Empties a slot whose memory is of no more use to anybody. */
-void rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
+/* Empties a slot whose memory is of no more use to anybody; returns which. */
+uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
 			struct rbx_loan *loan);
 
 /* ---- Rebuild --------------------------------------------------------------*/
@@ -184,15 +202,27 @@ void rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
  * false: there is no more to copy. */
 bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
 
-/* A copy has ended. Returns true where it was the last of the rebuild: the new
- * replica is live now, or lost. */
+/* A copy has ended. Returns true where it was the last of the rebuild: its
+ * replicas are live now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
-/* ---- On demand ------------------------------------------------------------*/
+/* ---- On demand, and after a loss ------------------------------------------*/
+
+/* Whether RBX_TASK_LEND needs memory for a dead slab's pages, of
+ * rbx_lost_pages_size(): lent by rbx_slab_lend_pages(). */
+bool rbx_slab_wants_pages(const struct rbx_slab *slab);
+void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages);
+/* The memory again, if there is any, when it says nothing: RBX_TASK_FREE_PAGES, or
+ * the close. */
+struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab);
+
+/* Of RBX_TASK_LEND, before the first server is asked. */
+void rbx_slab_place(struct rbx_slab *slab);
 
 /* Of RBX_TASK_LEND, when servers have lent what they will, of a new slab that is
  * LIVE. The writes that waited start; where err says that no server has lent
- * anything they end with -ENOSPC, or with -EIO if there is none (-ENODEV). */
+ * anything they end with -ENOSPC, or with -EIO if there is none (-ENODEV) or the
+ * slab is dead. */
 void rbx_slab_begin(struct rbx_slab *slab, int err,
 		    struct rbx_piece_list *todo);
 
@@ -222,8 +252,36 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 /* Sets what follows from the states of the replicas. */
 void rbx_slab_masks(struct rbx_slab *slab);
 
-/* The slot being rebuilt, or -1. */
-int rbx_slab_target(const struct rbx_slab *slab);
+/* A bit for each slot that is REBUILDING. */
+uint8_t rbx_slab_targets(const struct rbx_slab *slab);
+
+/* Whether the replica in a slot has all that was ever acknowledged. */
+static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)
+{
+	const struct rbx_replica *replica = &slab->replicas[slot];
+
+	return slab->read_mask >> slot & 1 ||
+	       (replica->state == RBX_REPLICA_REBUILDING && replica->stands_in);
+}
+
+/* Whether a single server has all that was ever acknowledged: its death would be the
+ * loss. */
+static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
+{
+	uint32_t targets = slab->write_mask & (uint32_t)~slab->read_mask;
+
+	if (slab->read_count != 1)
+		return false;
+	for (; targets; targets &= targets - 1)
+		if (rbx_slab_has_all(slab, (uint32_t)__builtin_ctz(targets)))
+			return false;
+	return true;
+}
+
+/* These replicas, those of a mask that are written to, may differ in a cell from one
+ * that is readable and not of them, by what a write left that was not acknowledged:
+ * they are not read until it is copied to them. */
+void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell);
 
 static inline uint32_t rbx_slab_cells(const struct rbx_slab_shape *shape)
 {

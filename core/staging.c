@@ -46,7 +46,9 @@ static int find_run(uint64_t taken, uint32_t blocks)
 static int32_t take_in_word(struct rbx_staging *staging, uint32_t word,
 			    uint32_t blocks)
 {
-	uint64_t taken = RBX_LOAD_RELAXED(&staging->taken[word]);
+	/* Ordered: a combiner that parks for want of blocks looks once more, and that
+	 * look must not go before its parking (channel.c). */
+	uint64_t taken = RBX_LOAD_ORDERED(&staging->taken[word]);
 	int at;
 
 	while ((at = find_run(taken, blocks)) >= 0) {

@@ -68,3 +68,10 @@ bool rbx_round_end(struct rbx_turns *turns, struct rbx_round *round)
 	start(turns, round);
 	return false;
 }
+
+/* Who comes from here on finds that none is made, and makes it. Who came before relies
+ * on the one that the caller has somebody make. */
+void rbx_round_leave(struct rbx_turns *turns)
+{
+	RBX_EXCHANGE(&turns->wanted_count, 0);
+}

@@ -20,7 +20,7 @@
  * Turns are given out in a round, made by whoever has completed something. It
  * begins with the channel whose turn it is, and goes on until one of them waits
  * for credit or nobody waits. One thread at a time makes it; who comes meanwhile
- * leaves word, and it is made once more.
+ * leaves word, and it is made once more; after RBX_ROUNDS_MAX by whoever polls next.
  *
  * Nobody is left waiting: see channel.c.
  */
@@ -78,5 +78,8 @@ void rbx_round_visited(struct rbx_turns *turns, struct rbx_round *round,
 
 /* True: the caller is done. False: another round is wanted, and has begun. */
 bool rbx_round_end(struct rbx_turns *turns, struct rbx_round *round);
+
+/* Leaves a round that has begun: somebody has to make another one, and soon. */
+void rbx_round_leave(struct rbx_turns *turns);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "core/upkeep.h"
 
+#include "core/status.h"
+
 void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 		     const struct rbx_upkeep_ops *ops)
 {
@@ -30,6 +32,24 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	RBX_STORE_RELEASE(&upkeep->servers[server].is_down, false);
 	RBX_STORE_RELEASE(&upkeep->servers[server].went_down, false);
+	upkeep->servers[server].incarnation = 0;
+}
+
+int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
+				uint64_t incarnation, uint32_t *other)
+{
+	uint32_t i;
+
+	RBX_ASSERT(server < RBX_SERVERS_MAX && incarnation);
+	for (i = 0; i < RBX_SERVERS_MAX; i++) {
+		if (i == server || rbx_upkeep_server_is_down(upkeep, i) ||
+		    upkeep->servers[i].incarnation != incarnation)
+			continue;
+		*other = i;
+		return -EEXIST;
+	}
+	upkeep->servers[server].incarnation = incarnation;
+	return 0;
 }
 
 void rbx_upkeep_server_added(struct rbx_upkeep *upkeep)
@@ -48,90 +68,118 @@ void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server)
 }
 
 void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
-		      uint64_t slab_id)
+		      const struct rbx_eviction *eviction)
 {
 	struct rbx_volume_map *map = RBX_LOAD_ACQUIRE(&upkeep->flow->map);
-	bool found = false;
-	uint32_t i;
+	struct rbx_slab *slab;
+	uint32_t number;
+	bool found;
 
-	for (i = 0; map && i < map->slab_count && !found; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
-
-		rbx_lock(&slab->lock);
-		found = rbx_slab_evict(slab, server, slab_id);
-		rbx_unlock(&slab->lock);
-	}
+	if (!map) /* it is being opened, and has borrowed nothing */
+		return;
+	number = rbx_loan_index_find(&map->loans, server, eviction->slab_id,
+				     eviction->epoch);
+	if (number == RBX_REPLICA_NONE)
+		return;
+	slab = &map->slabs[number / map->shape.slots];
+	rbx_lock(&slab->lock);
+	found = rbx_slab_evict(slab, server, eviction->slab_id,
+			       eviction->epoch);
+	if (found)
+		rbx_attention_until(&map->attention, slab, eviction->until_ns);
+	(void)rbx_attention_note(&map->attention, slab);
+	rbx_unlock(&slab->lock);
 	if (found)
 		upkeep->flow->ops->wake(upkeep->flow);
 }
 
-/* Marks what a dead server held as lost; parts that failed there have done so
- * already for their slabs. */
-static void server_lose(struct rbx_upkeep *upkeep, uint32_t server)
+/* ---- Steps of a slab ------------------------------------------------------*/
+
+static void note(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i, slab_count = 0;
-
-	rbx_lock(&upkeep->servers_lock);
-	rbx_volume_map_server_down(map, server);
-	rbx_unlock(&upkeep->servers_lock);
-	for (i = 0; i < map->slab_count; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
-
-		rbx_lock(&slab->lock);
-		slab_count += rbx_slab_servers(slab) >> server & 1;
-		rbx_slab_server_down(slab, server);
-		rbx_unlock(&slab->lock);
-	}
-	upkeep->ops->tell(upkeep, RBX_NEWS_SERVER_DOWN, slab_count, server, 0);
+	(void)rbx_attention_note(&upkeep->flow->map->attention, slab);
 }
 
-static void servers_tend(struct rbx_upkeep *upkeep)
+static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t server = upkeep->lost.server;
+
+	rbx_lock(&slab->lock);
+	upkeep->lost.slab_count += rbx_slab_servers(slab) >> server & 1;
+	rbx_slab_server_down(slab, server);
+	note(upkeep, slab);
+	rbx_unlock(&slab->lock);
+}
+
+/* Goes on looking for what the dead server held: so many slabs in a round. Parts that
+ * failed there have lost theirs already. Returns whether that was all. */
+static bool lost_go_on(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t end = RBX_MIN(map->slab_count,
+			       upkeep->lost.next + RBX_UPKEEP_LOOKS_MAX);
+
+	for (; upkeep->lost.next < end; upkeep->lost.next++)
+		slab_lose(upkeep, &map->slabs[upkeep->lost.next]);
+	if (end < map->slab_count)
+		return false;
+	upkeep->lost.is_on = false;
+	upkeep->ops->tell(upkeep, RBX_NEWS_SERVER_DOWN,
+			  upkeep->lost.slab_count, upkeep->lost.server, 0);
+	return true;
+}
+
+static void lost_begin(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_lock(&upkeep->servers_lock);
+	rbx_volume_map_server_down(upkeep->flow->map, server);
+	rbx_unlock(&upkeep->servers_lock);
+	upkeep->lost = (struct rbx_lost){ .is_on = true, .server = server };
+}
+
+/* Returns whether there is more to do, in the next round. */
+static bool servers_tend(struct rbx_upkeep *upkeep)
 {
 	uint32_t i, count = servers_count(upkeep);
 
-	for (i = 0; i < count; i++)
-		if (RBX_EXCHANGE(&upkeep->servers[i].went_down, false))
-			server_lose(upkeep, i);
+	if (upkeep->lost.is_on && !lost_go_on(upkeep))
+		return true;
+	for (i = 0; i < count; i++) {
+		if (!RBX_EXCHANGE(&upkeep->servers[i].went_down, false))
+			continue;
+		lost_begin(upkeep, i);
+		if (!lost_go_on(upkeep))
+			return true;
+	}
+	return false;
 }
 
 /* ---- Status ---------------------------------------------------------------*/
 
-static enum rbx_slab_health health_of(struct rbx_slab *slab)
+static uint32_t lacking_count(const struct rbx_attention *attention)
 {
-	enum rbx_slab_health health;
-
-	rbx_lock(&slab->lock);
-	health = rbx_slab_health(slab);
-	rbx_unlock(&slab->lock);
-	return health;
-}
-
-static void slabs_count(struct rbx_upkeep *upkeep, struct rbx_census *census)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i;
-
-	rbx_port_fill(census, 0, sizeof(*census));
-	census->slabs = map->slab_count;
-	for (i = 0; i < map->slab_count; i++) {
-		enum rbx_slab_health health = health_of(&map->slabs[i]);
-
-		census->blank += health == RBX_SLAB_BLANK;
-		census->whole += health == RBX_SLAB_WHOLE;
-		census->lacking += health == RBX_SLAB_LACKING ||
-				   health == RBX_SLAB_REBUILDING;
-		census->rebuilding += health == RBX_SLAB_REBUILDING;
-		census->dead += health == RBX_SLAB_DEAD;
-	}
+	return rbx_attention_count(attention, RBX_SLAB_LACKING) +
+	       rbx_attention_count(attention, RBX_SLAB_REBUILDING);
 }
 
 void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 {
+	const struct rbx_volume_map *map = upkeep->flow->map;
+	const struct rbx_attention *attention = &map->attention;
 	uint32_t i;
 
-	slabs_count(upkeep, census);
-	census->servers = servers_count(upkeep);
+	*census = (struct rbx_census){
+		.slabs = map->slab_count,
+		.blank = rbx_attention_count(attention, RBX_SLAB_BLANK),
+		.whole = rbx_attention_count(attention, RBX_SLAB_WHOLE),
+		.rebuilding =
+			rbx_attention_count(attention, RBX_SLAB_REBUILDING),
+		.dead = rbx_attention_count(attention, RBX_SLAB_DEAD),
+		.last = rbx_attention_marked(attention, RBX_MARK_LAST),
+		.holes = rbx_attention_marked(attention, RBX_MARK_HOLES),
+		.lacking = lacking_count(attention),
+		.servers = servers_count(upkeep),
+	};
 	for (i = 0; i < census->servers; i++)
 		census->servers_up += !rbx_upkeep_server_is_down(upkeep, i);
 }
@@ -152,152 +200,267 @@ static enum rbx_slab_task task_of(struct rbx_slab *slab)
 static int replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	int err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_REBUILDING);
-	struct rbx_census census;
 
 	if (err) {
 		rbx_loans_check_leaving(upkeep, slab);
 		return err;
 	}
-	if (!upkeep->rebuilt_count) {
-		slabs_count(upkeep, &census);
-		upkeep->ops->tell(upkeep, RBX_NEWS_REBUILD_STARTED,
-				  census.lacking, 0, 0);
-	}
+	if (!upkeep->rebuilt_count)
+		upkeep->ops->tell(
+			upkeep, RBX_NEWS_REBUILD_STARTED,
+			lacking_count(&upkeep->flow->map->attention), 0, 0);
 	upkeep->rebuilt_count++;
 	return 0;
 }
 
-/* The first writes of a blank slab wait. One replica is enough for them to begin;
- * the others are made like those that were lost. They wait on for a server that is
- * away, as writes do that it has a replica of: it comes back, or is down in time.
- * Returns whether they wait on. */
-static bool lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+/* A dead slab needs memory for its pages before it is placed; 0 or -ENOMEM. */
+static int place(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	struct rbx_lost_pages *pages = NULL;
+	bool wanted;
+
+	rbx_lock(&slab->lock);
+	wanted = rbx_slab_wants_pages(slab);
+	rbx_unlock(&slab->lock);
+	if (wanted)
+		pages = upkeep->ops->memory_lend(
+			upkeep, rbx_lost_pages_size(slab->shape->slab_shift));
+	if (wanted && !pages)
+		return -ENOMEM;
+	rbx_lock(&slab->lock);
+	if (pages)
+		rbx_slab_lend_pages(slab, pages);
+	rbx_slab_place(slab);
+	rbx_unlock(&slab->lock);
+	return 0;
+}
+
+/* The first writes of a blank slab wait, or of a dead one. One replica is enough for
+ * them to begin; the others are made like those that were lost. Those of a blank one
+ * wait on for a server that is away, as writes do that it has a replica of: it comes
+ * back, or is down in time. -EAGAIN: they wait on. */
+static int lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	uint32_t lent_count = 0, replicas = upkeep->flow->map->shape.replicas;
 	struct rbx_piece_list todo = { 0 };
-	int err;
+	int err = place(upkeep, slab);
+	bool waits;
 
-	do
+	while (!err && lent_count < replicas) {
 		err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE);
-	while (!err && ++lent_count < replicas);
-	if (!lent_count && rbx_loans_server_is_away(err)) {
-		upkeep->lend_waits = true;
-		return true;
+		lent_count += !err;
 	}
+	upkeep->lent_count += lent_count > 0;
 	rbx_lock(&slab->lock);
-	rbx_slab_begin(slab, err, &todo);
+	waits = !lent_count && rbx_status_is_away(err) && slab->blank;
+	if (!waits) {
+		rbx_slab_begin(slab, err, &todo);
+		note(upkeep, slab);
+	}
 	rbx_unlock(&slab->lock);
 	rbx_flow_do(upkeep->flow, &todo);
-	return false;
+	return waits ? -EAGAIN : 0;
 }
 
-/* 0, or why the slab stays without a replica. */
-static int slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+static void pages_free(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	uint32_t i;
+	struct rbx_lost_pages *pages;
+
+	rbx_lock(&slab->lock);
+	pages = rbx_slab_take_pages(slab);
+	rbx_unlock(&slab->lock);
+	if (pages)
+		upkeep->ops->memory_take_back(upkeep, pages);
+}
+
+/* 0, or why nothing more can be done for the slab now. */
+static int task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		   enum rbx_slab_task task)
+{
 	int err;
 
-	/* Bounded: a slot can be given back once, and one more is borrowed. */
-	for (i = 0; i < 2 * RBX_SLOTS_MAX; i++) {
-		enum rbx_slab_task task = task_of(slab);
-
-		if (task != RBX_TASK_NONE && upkeep->ops->tending)
-			upkeep->ops->tending(upkeep, slab, task);
-		switch (task) {
-		case RBX_TASK_GIVE_BACK:
-			if (upkeep->returns_count >= RBX_UPKEEP_RETURNS_MAX)
-				return 0;
-			rbx_loans_give_back(upkeep, slab);
-			break;
-		case RBX_TASK_BORROW:
-			err = replace(upkeep, slab);
-			if (err)
-				return err;
-			break;
-		case RBX_TASK_LEND:
-			if (lend(upkeep, slab))
-				return 0;
-			break;
-		case RBX_TASK_COPY:
-			if (!rbx_rebuild_is_under_way(upkeep->flow))
-				rbx_rebuild_start(upkeep->flow, slab);
-			return 0;
-		case RBX_TASK_NONE:
-			return 0;
-		}
+	if (upkeep->ops->tending)
+		upkeep->ops->tending(upkeep, slab, task);
+	switch (task) {
+	case RBX_TASK_GIVE_BACK:
+		rbx_loans_give_back(upkeep, slab);
+		return 0;
+	case RBX_TASK_FREE_PAGES:
+		upkeep->returns_count++;
+		pages_free(upkeep, slab);
+		return 0;
+	case RBX_TASK_BORROW:
+		upkeep->borrows_count++;
+		err = replace(upkeep, slab);
+		if (err)
+			upkeep->stuck_err = err;
+		upkeep->lent_count += !err;
+		return err;
+	case RBX_TASK_LEND:
+		upkeep->borrows_count++;
+		return lend(upkeep, slab);
+	case RBX_TASK_COPY: /* in its turn, if it came out of what was returned */
+		if (!rbx_rebuild_is_under_way(upkeep->flow))
+			rbx_rebuild_start(upkeep->flow, slab);
+		return 0;
+	case RBX_TASK_NONE:
+		break;
 	}
 	return 0;
 }
 
-/* stuck_count: slabs that stay without a replica, and why the last of them. */
-static void news_tell(struct rbx_upkeep *upkeep, uint32_t stuck_count,
-		      int stuck_err)
+/* Does what is to be done for a slab at the head of a list. What was borrowed is
+ * copied in its turn. */
+static void slab_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	struct rbx_census census;
+	enum rbx_slab_task task;
+	uint32_t i;
+	int err = 0;
 
-	slabs_count(upkeep, &census);
-	if (census.dead > upkeep->dead_count)
+	/* Bounded: each slot may be given back, and one task follows. */
+	for (i = 0; i <= RBX_SLOTS_MAX && !err; i++) {
+		task = task_of(slab);
+		if (task != RBX_TASK_NONE)
+			err = task_do(upkeep, slab, task);
+		if (task != RBX_TASK_GIVE_BACK)
+			break;
+	}
+	rbx_attention_relist(&upkeep->flow->map->attention, slab, err != 0);
+}
+
+/* Whether something can be done for the slabs of this list now. */
+static bool is_served(const struct rbx_upkeep *upkeep,
+		      enum rbx_attention_list list)
+{
+	const struct rbx_attention *attention = &upkeep->flow->map->attention;
+
+	switch (list) {
+	case RBX_LIST_LEND:
+		return upkeep->borrows_count < RBX_UPKEEP_BORROWS_MAX;
+	case RBX_LIST_COPY_ONE:
+	case RBX_LIST_COPY_SOME:
+	case RBX_LIST_COPY_LEAVING:
+		return !rbx_rebuild_is_under_way(upkeep->flow);
+	case RBX_LIST_BORROW_ONE:
+	case RBX_LIST_BORROW_SOME:
+	case RBX_LIST_LEAVING: /* those that can be copied are the list before */
+		return upkeep->borrows_count < RBX_UPKEEP_BORROWS_MAX &&
+		       rbx_attention_length(attention, list - 1) <
+			       RBX_UPKEEP_AHEAD_MAX;
+	case RBX_LIST_RETURN: /* what could not even be owed stays */
+		return upkeep->returns_count < RBX_UPKEEP_RETURNS_MAX &&
+		       upkeep->owed_count < RBX_OWED_MAX;
+	default:
+		return false;
+	}
+}
+
+/* The slab to see to next; NULL: there is none, or enough was done. */
+static struct rbx_slab *slab_next(struct rbx_upkeep *upkeep)
+{
+	struct rbx_attention *attention = &upkeep->flow->map->attention;
+	struct rbx_slab *slab = NULL;
+	uint32_t list;
+
+	for (list = RBX_LIST_LEND; list <= RBX_LIST_RETURN && !slab; list++)
+		if (is_served(upkeep, list))
+			slab = rbx_attention_first(attention, list);
+	return slab;
+}
+
+/* Whether this round has left anything of the list that another one could do. */
+static bool is_left(struct rbx_upkeep *upkeep, enum rbx_attention_list list)
+{
+	return rbx_attention_length(&upkeep->flow->map->attention, list) > 0;
+}
+
+/* What was parked is tried again, a few at a time. */
+static void unpark(struct rbx_upkeep *upkeep, enum rbx_attention_list list)
+{
+	struct rbx_attention *attention = &upkeep->flow->map->attention;
+	uint32_t i;
+
+	for (i = 0; i < RBX_UPKEEP_RETRIES_MAX && is_left(upkeep, list); i++)
+		rbx_attention_relist(
+			attention, rbx_attention_first(attention, list), false);
+}
+
+/* All have been asked for that want a replica. */
+static bool borrowing_is_over(struct rbx_upkeep *upkeep)
+{
+	return !is_left(upkeep, RBX_LIST_BORROW_ONE) &&
+	       !is_left(upkeep, RBX_LIST_BORROW_SOME) &&
+	       !is_left(upkeep, RBX_LIST_LEAVING);
+}
+
+static void stuck_tell(struct rbx_upkeep *upkeep)
+{
+	uint32_t count = rbx_attention_length(&upkeep->flow->map->attention,
+					      RBX_LIST_STUCK);
+
+	if (!borrowing_is_over(upkeep))
+		return;
+	if (count && !upkeep->is_stuck)
+		upkeep->ops->tell(upkeep, RBX_NEWS_REBUILD_STUCK, count, 0,
+				  upkeep->stuck_err);
+	upkeep->is_stuck = count > 0;
+}
+
+static void news_tell(struct rbx_upkeep *upkeep)
+{
+	const struct rbx_attention *attention = &upkeep->flow->map->attention;
+	uint32_t dead_count = rbx_attention_count(attention, RBX_SLAB_DEAD);
+
+	if (dead_count > upkeep->dead_count)
 		upkeep->ops->tell(upkeep, RBX_NEWS_DATA_LOST,
-				  census.dead - upkeep->dead_count, 0, 0);
-	upkeep->dead_count = census.dead;
-	if (stuck_count && !upkeep->is_stuck)
-		upkeep->ops->tell(upkeep, RBX_NEWS_REBUILD_STUCK, stuck_count,
-				  0, stuck_err);
-	upkeep->is_stuck = stuck_count > 0;
-	if (upkeep->rebuilt_count && !census.lacking) {
+				  dead_count - upkeep->dead_count, 0, 0);
+	upkeep->dead_count = dead_count;
+	stuck_tell(upkeep);
+	if (upkeep->rebuilt_count && !lacking_count(attention)) {
 		upkeep->ops->tell(upkeep, RBX_NEWS_REBUILD_DONE,
 				  upkeep->rebuilt_count, 0, 0);
 		upkeep->rebuilt_count = 0;
 	}
 }
 
-static bool writes_wait(struct rbx_slab *slab)
+/* More could be done at once, but there is a bound to a round. */
+static bool is_cut_short(struct rbx_upkeep *upkeep)
 {
-	bool wait;
+	bool lent = upkeep->lent_count > 0;
+	bool borrowed = upkeep->borrows_count >= RBX_UPKEEP_BORROWS_MAX;
+	bool returned = upkeep->returns_count >= RBX_UPKEEP_RETURNS_MAX;
 
-	rbx_lock(&slab->lock);
-	wait = slab->waiting.first != NULL;
-	rbx_unlock(&slab->lock);
-	return wait;
-}
-
-/* Slabs whose writes wait, or the others. Returns how many stay without a replica;
- * *stuck_err: why the last of them. */
-static uint32_t slabs_tend(struct rbx_upkeep *upkeep, bool that_wait,
-			   int *stuck_err)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i, stuck_count = 0;
-	int err;
-
-	for (i = 0; i < map->slab_count; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
-
-		err = writes_wait(slab) == that_wait ? slab_tend(upkeep, slab) :
-						       0;
-		if (err)
-			*stuck_err = err;
-		stuck_count += err != 0;
-	}
-	return stuck_count;
+	/* If a server lends again, those that wait for one need not wait longer. */
+	return (lent && (is_left(upkeep, RBX_LIST_LEND_WAITS) ||
+			 is_left(upkeep, RBX_LIST_STUCK))) ||
+	       (borrowed && (is_left(upkeep, RBX_LIST_LEND) ||
+			     !borrowing_is_over(upkeep))) ||
+	       (returned && is_left(upkeep, RBX_LIST_RETURN));
 }
 
 bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
 {
-	uint32_t stuck_count;
-	int stuck_err = 0;
+	struct rbx_attention *attention = &upkeep->flow->map->attention;
+	struct rbx_slab *slab;
+	bool more, was_paid;
 
+	upkeep->borrows_count = 0;
+	upkeep->lent_count = 0;
 	upkeep->returns_count = 0;
-	upkeep->lend_waits = false;
-	servers_tend(upkeep);
-	/* What is stuck among these is seen once more with the others. */
-	(void)slabs_tend(upkeep, true, &stuck_err);
-	stuck_count = slabs_tend(upkeep, false, &stuck_err);
-	news_tell(upkeep, stuck_count, stuck_err);
-	if (upkeep->returns_count >= RBX_UPKEEP_RETURNS_MAX)
+	more = servers_tend(upkeep);
+	more |= rbx_attention_take(attention, RBX_UPKEEP_LOOKS_MAX);
+	unpark(upkeep, RBX_LIST_LEND_WAITS);
+	unpark(upkeep, RBX_LIST_STUCK);
+	while ((slab = slab_next(upkeep)))
+		slab_tend(upkeep, slab);
+	if (!more)
+		news_tell(upkeep);
+	was_paid = rbx_loans_pay_owed(upkeep);
+	if (more || is_cut_short(upkeep) ||
+	    (was_paid && is_left(upkeep, RBX_LIST_RETURN)))
 		upkeep->flow->ops->wake(upkeep->flow);
-	return rbx_loans_pay_owed(upkeep) || stuck_count > 0 ||
-	       upkeep->lend_waits;
+	return upkeep->owed_count || is_left(upkeep, RBX_LIST_STUCK) ||
+	       is_left(upkeep, RBX_LIST_LEND_WAITS);
 }
 
 /* ---- Open and close -------------------------------------------------------*/
@@ -310,11 +473,13 @@ int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep)
 
 	if (map->shape.on_demand)
 		return 0;
-	for (i = 0; i < map->slab_count && !err; i++)
+	for (i = 0; i < map->slab_count && !err; i++) {
 		for (replica = 0; replica < map->shape.replicas && !err;
 		     replica++)
 			err = rbx_loans_borrow(upkeep, &map->slabs[i],
 					       RBX_REPLICA_LIVE);
+		rbx_attention_relist(&map->attention, &map->slabs[i], false);
+	}
 	return err;
 }
 
@@ -350,7 +515,9 @@ void rbx_upkeep_return(struct rbx_upkeep *upkeep)
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i;
 
-	for (i = 0; i < map->slab_count; i++)
+	for (i = 0; i < map->slab_count; i++) {
 		while (task_of(&map->slabs[i]) == RBX_TASK_GIVE_BACK)
 			rbx_loans_give_back(upkeep, &map->slabs[i]);
+		pages_free(upkeep, &map->slabs[i]);
+	}
 }

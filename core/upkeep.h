@@ -4,9 +4,15 @@
  *
  * Requests only note a loss and wake the keeper, a thread of the host. It makes
  * rounds, and what may block is done there: memory is borrowed from another
- * server, and given back. A round goes over all slabs and does for each what
- * rbx_slab_task() says, first for those whose first writes wait; and it gives back
- * only so many, and has another one follow at once, so that these wait not for long.
+ * server, and given back. A round takes the slabs that want something in the order
+ * of their need (attention.h) and does what rbx_slab_task() says. It is short: after
+ * some requests to servers the next one begins, with what is most urgent by then. So a
+ * first write never waits behind a rebuild, however large, and what a round costs does
+ * not depend on the size of the volume.
+ *
+ * One slab is copied at a time. Memory is borrowed for few of them before: what would
+ * lie there until its turn comes others can use, and what gets more urgent meanwhile
+ * finds it.
  *
  *	rbx_upkeep_init, servers are connected, rbx_flow_open
  *	rbx_upkeep_borrow_all      a volume that is open has its memory, or has
@@ -15,9 +21,15 @@
  *	...the last request has ended, the keeper is stopped:
  *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_return
  *
+ * A slab whose last replica is lost stays without memory until it is written to. Then
+ * it is placed anew like a first write's, and what it does not write stays lost
+ * (lost_pages.h). Nobody waits there for a server that is away: who has another copy,
+ * as a backup, would wait for nothing.
+ *
  * Where no server can take a replica the round says so and wants to be made
  * again in RBX_UPKEEP_RETRY_MS; so it does where a first write waits for a server
- * that is away, until that one is back or down. A replica that should leave is then
+ * that is away, until that one is back or down. When a server lends again, the
+ * others that wait are not kept for the next time. A replica that should leave is then
  * checked with its server: what was revoked is no replica any more. What cannot be
  * given back because its server is out of reach is owed, and tried again as well.
  *
@@ -27,6 +39,7 @@
 #ifndef RBX_UPKEEP_H
 #define RBX_UPKEEP_H
 
+#include "core/eviction.h"
 #include "core/flow.h"
 
 struct rbx_upkeep;
@@ -54,6 +67,9 @@ struct rbx_upkeep_ops {
 	/* 0: the loan is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
 	int (*check)(struct rbx_upkeep *upkeep, uint32_t server,
 		     const struct rbx_loan *loan);
+	/* Memory of this machine, or NULL; and it is of no more use. May block. */
+	void *(*memory_lend)(struct rbx_upkeep *upkeep, size_t size);
+	void (*memory_take_back)(struct rbx_upkeep *upkeep, void *memory);
 	/* As the server last said. */
 	uint64_t (*free_bytes)(struct rbx_upkeep *upkeep, uint32_t server);
 	/* server: of SERVER_DOWN. err: of REBUILD_STUCK, as rbx_loans_borrow(). */
@@ -67,6 +83,7 @@ struct rbx_upkeep_ops {
 struct rbx_upkeep_server {
 	bool went_down; /* atomic: a round has yet to see to it */
 	bool is_down; /* atomic: never to be asked again */
+	uint64_t incarnation; /* as it said when it was connected; 0: it is not */
 };
 
 /* A loan that could not be given back, since the connection was broken. It is of
@@ -76,6 +93,14 @@ struct rbx_owed {
 	struct rbx_loan loan;
 };
 
+/* A server that is gone, while its replicas are looked for. */
+struct rbx_lost {
+	bool is_on;
+	uint32_t server;
+	uint32_t next; /* slab to look at next */
+	uint32_t slab_count; /* that had a replica there */
+};
+
 struct rbx_upkeep {
 	struct rbx_flow *flow;
 	const struct rbx_upkeep_ops *ops;
@@ -83,15 +108,18 @@ struct rbx_upkeep {
 	struct rbx_lock servers_lock; /* guards the map's table of servers */
 
 	/* All below is of who makes the rounds. */
+	struct rbx_lost lost;
 	struct rbx_owed owed[RBX_OWED_MAX];
 	uint32_t owed_count;
 	/* What was told, so that each news is told once. */
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
 	bool is_stuck;
+	int stuck_err; /* of the last slab that no server took a replica of */
 	/* Of the round. */
+	uint32_t borrows_count; /* slabs that servers were asked to lend for */
+	uint32_t lent_count; /* those that they did lend for */
 	uint32_t returns_count; /* loans that servers were given back */
-	bool lend_waits; /* writes wait for a server that is away */
 };
 
 void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
@@ -101,13 +129,20 @@ void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 
 /* A server is about to be connected for this place of the table. */
 void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server);
+/*
+ * It is connected, and is this incarnation of a server. -EEXIST: it is one that the
+ * volume has already, under another address: two replicas on it would be lost together.
+ * other: which. The caller lets no two servers be connected at once.
+ */
+int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
+				uint64_t incarnation, uint32_t *other);
 /* It was connected, in a volume that is open: the next one of the table. */
 void rbx_upkeep_server_added(struct rbx_upkeep *upkeep);
 /* It is gone for good. Any thread; a round does the rest. */
 void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server);
-/* It wants a slab back. Any thread; one step of the slab that it belongs to. */
+/* It wants a loan back. Any thread; one step of the slab that it belongs to. */
 void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
-		      uint64_t slab_id);
+		      const struct rbx_eviction *eviction);
 
 static inline bool
 rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
@@ -142,6 +177,8 @@ struct rbx_census {
 	uint32_t lacking; /* those being rebuilt among them */
 	uint32_t rebuilding;
 	uint32_t dead; /* without a live replica */
+	uint32_t last; /* that a single server has: one death from loss */
+	uint32_t holes; /* that were lost, and not all written since */
 	uint32_t servers;
 	uint32_t servers_up;
 };
@@ -155,11 +192,9 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census);
  * that one of them is away, or why the one that was asked last refused. */
 int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		     enum rbx_replica_state state);
-/* Whether a server has not heard of what was asked, which it may once it is back. */
-bool rbx_loans_server_is_away(int err);
 /* Does RBX_TASK_GIVE_BACK. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
-/* Gives back what is owed; returns whether something still is. */
+/* Gives back what is owed; returns whether something was taken. */
 bool rbx_loans_pay_owed(struct rbx_upkeep *upkeep);
 /* Loses a replica that should leave, where its server has revoked it. */
 void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab);

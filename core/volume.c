@@ -2,8 +2,9 @@
 /*
  * volume.c - the map of a volume, see volume.h.
  *
- * The memory of a map is one block: the map, the slabs, the cells of all slabs,
- * and the checksums of all slabs.
+ * The memory of a map is one block: the map, the slabs, the cells of all slabs, the
+ * checksums of all slabs, the tables of the index of loans, and what says which slabs
+ * want attention.
  */
 #include "core/volume.h"
 
@@ -60,7 +61,9 @@ size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 			   checksums_size(shape);
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
-	return sizeof(struct rbx_volume_map) + slab_count(shape) * slab_size;
+	return sizeof(struct rbx_volume_map) + slab_count(shape) * slab_size +
+	       rbx_loan_index_size(slab_count(shape), shape->replicas + 1) +
+	       rbx_attention_size(slab_count(shape));
 }
 
 struct rbx_volume_map *
@@ -68,7 +71,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 		    uint64_t seed)
 {
 	struct rbx_volume_map *map = memory;
-	char *cells, *checksums;
+	char *cells, *checksums, *tables;
 	uint32_t i;
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
@@ -92,6 +95,12 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 				      (uint32_t *)(checksums +
 						   i * checksums_size(shape)) :
 				      NULL);
+	tables = checksums + map->slab_count * checksums_size(shape);
+	rbx_loan_index_init(&map->loans, tables, map->slabs, map->slab_count,
+			    &map->shape);
+	tables += rbx_loan_index_size(map->slab_count, map->shape.slots);
+	rbx_attention_init(&map->attention, tables, map->slabs,
+			   map->slab_count);
 	return map;
 }
 
@@ -101,7 +110,7 @@ int rbx_volume_map_add_server(struct rbx_volume_map *map)
 
 	if (server == RBX_SERVERS_MAX)
 		return -ENOSPC;
-	map->server_count++;
+	RBX_STORE_RELEASE(&map->server_count, map->server_count + 1);
 	map->servers_up |= (uint64_t)1 << server;
 	return (int)server;
 }

@@ -13,6 +13,8 @@
 #ifndef RBX_VOLUME_H
 #define RBX_VOLUME_H
 
+#include "core/attention.h"
+#include "core/loan_index.h"
 #include "core/placement.h"
 #include "core/slab.h"
 
@@ -30,6 +32,8 @@ struct rbx_volume_map {
 	uint64_t size_bytes;
 	uint32_t slab_count;
 	struct rbx_slab *slabs;
+	struct rbx_loan_index loans; /* of all slabs */
+	struct rbx_attention attention;
 
 	/* The table of servers. */
 	uint32_t server_count; /* ever added */

@@ -26,12 +26,18 @@ static size_t held_bytes(uint64_t blocks)
 	return (size_t)((blocks + 3) / 4);
 }
 
+/* Eight of them. */
+static size_t only_bytes(uint64_t blocks)
+{
+	return (size_t)((blocks + 7) / 8);
+}
+
 size_t rbx_write_behind_size(uint64_t blocks, uint32_t pages)
 {
 	return sizeof(struct rbx_write_behind) +
 	       pages * sizeof(struct rbx_behind_page) +
 	       (sizeof(struct rbx_behind_page *) << bucket_bits(pages)) +
-	       held_bytes(blocks);
+	       only_bytes(blocks) + held_bytes(blocks);
 }
 
 static void page_free(struct rbx_write_behind *behind,
@@ -43,7 +49,8 @@ static void page_free(struct rbx_write_behind *behind,
 	behind->free_count++;
 }
 
-struct rbx_write_behind *rbx_write_behind_init(void *memory, uint32_t pages)
+struct rbx_write_behind *rbx_write_behind_init(void *memory, uint64_t blocks,
+					       uint32_t pages)
 {
 	struct rbx_write_behind *behind = memory;
 	uint32_t bits = bucket_bits(pages), i;
@@ -53,7 +60,8 @@ struct rbx_write_behind *rbx_write_behind_init(void *memory, uint32_t pages)
 	behind->bucket_shift = 64 - bits;
 	behind->pages = (struct rbx_behind_page *)(behind + 1);
 	behind->buckets = (struct rbx_behind_page **)(behind->pages + pages);
-	behind->held = (uint8_t *)(behind->buckets + (1ull << bits));
+	behind->only = (uint8_t *)(behind->buckets + (1ull << bits));
+	behind->held = behind->only + only_bytes(blocks);
 	for (i = pages; i > 0; i--) {
 		behind->pages[i - 1].memory = i - 1;
 		page_free(behind, &behind->pages[i - 1]);
@@ -256,15 +264,35 @@ static void page_acknowledged(struct rbx_write_behind *behind,
 		queue_add(behind, page);
 }
 
+static bool is_only_here(const struct rbx_write_behind *behind, uint64_t block)
+{
+	return behind->only[block / 8] >> block % 8 & 1;
+}
+
+static void only_set(struct rbx_write_behind *behind, uint64_t block, bool only)
+{
+	if (is_only_here(behind, block) == only)
+		return;
+	behind->only[block / 8] ^= (uint8_t)(1u << block % 8);
+	RBX_STORE_RELAXED(&behind->only_count,
+			  behind->only_count + (only ? 1 : (uint64_t)-1));
+}
+
+/* One that ends badly says nothing: what the quicker one has now may be older than
+ * what was acknowledged, or newer. */
 void rbx_write_behind_end(struct rbx_write_behind *behind,
-			  struct rbx_behind_write *write, bool through)
+			  struct rbx_behind_write *write,
+			  enum rbx_behind_end how)
 {
 	struct rbx_behind_page *page, *next;
 
 	for (page = write->pages; page; page = next) {
 		next = page->next;
 		RBX_ASSERT(page->state == RBX_BEHIND_HELD);
-		page->write = through ? write : NULL;
+		if (how != RBX_BEHIND_BADLY)
+			only_set(behind, page->block,
+				 how == RBX_BEHIND_THROUGH);
+		page->write = how == RBX_BEHIND_THROUGH ? write : NULL;
 		page_acknowledged(behind, page);
 	}
 	write->pages = NULL;
@@ -291,6 +319,7 @@ bool rbx_write_behind_send(struct rbx_write_behind *behind,
 {
 	struct rbx_behind_page *page = behind->queue_first;
 
+	behind->read_run_count = 0;
 	if (!page)
 		return false;
 	page = run_first(behind, page);
@@ -302,6 +331,16 @@ bool rbx_write_behind_send(struct rbx_write_behind *behind,
 		run->pages[run->count++] = page;
 		page = find(behind, page->block + 1, IN(QUEUED));
 	}
+	return true;
+}
+
+bool rbx_write_behind_read_may_go(struct rbx_write_behind *behind)
+{
+	if (!behind->queue_first)
+		return true;
+	if (behind->read_run_count == RBX_BEHIND_READ_RUN_MAX)
+		return false;
+	behind->read_run_count++;
 	return true;
 }
 
@@ -358,4 +397,17 @@ enum rbx_behind_held rbx_write_behind_find(const struct rbx_write_behind *behind
 		return RBX_BEHIND_PAGE;
 	return (enum rbx_behind_held)(behind->held[block / 4] >>
 				      block % 4 * 2 & 3);
+}
+
+bool rbx_write_behind_is_only_here(const struct rbx_write_behind *behind,
+				   uint64_t block, uint32_t count)
+{
+	uint32_t i;
+
+	if (!behind->only_count)
+		return false;
+	for (i = 0; i < count; i++)
+		if (is_only_here(behind, block + i))
+			return true;
+	return false;
 }

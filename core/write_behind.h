@@ -22,11 +22,20 @@
  * replaces an older one that has not been sent; while the older one is on its way,
  * it waits for that.
  *
- * What is where. Two bits for each block (1/16384 of the bytes) tell what the disk
- * holds, a new block nothing, whatever the disk held before. A block that the disk
- * would not take is lost there until it is written well, and never junk. Whoever
- * looks for a block (rbx_write_behind_find()) finds what was acknowledged last:
- * its page while it is on its way, the disk afterwards.
+ * What is where. Two bits for each block tell what the disk holds, a new block
+ * nothing, whatever the disk held before. A block that the disk would not take is
+ * lost there until it is written well, and never junk. Whoever looks for a block
+ * (rbx_write_behind_find()) finds what was acknowledged last: its page while it is on
+ * its way, the disk afterwards.
+ *
+ * A third bit tells that the quicker one has not what was acknowledged last, since a
+ * write went through to the disk. It may have the block as it was before, and may even
+ * be readable again; so it is not asked for it (rbx_write_behind_is_only_here()) until
+ * it has taken a newer write. All bits together are 1/10923 of the bytes.
+ *
+ * Reads of the disk go first, since somebody waits for them; but after
+ * RBX_BEHIND_READ_RUN_MAX of them in a row what is to be sent has its turn, as somebody
+ * may wait for that, too (rbx_write_behind_read_may_go()).
  *
  * A state machine without a lock, a disk or the pages themselves: the host makes
  * each step under a lock of its own. Left out: sending what the disk has refused
@@ -58,6 +67,13 @@ struct rbx_behind_page {
 	uint8_t state; /* enum rbx_behind_state */
 };
 
+/* How a write ends with the quicker one. */
+enum rbx_behind_end {
+	RBX_BEHIND_WELL, /* it has it */
+	RBX_BEHIND_BADLY, /* it may have it or not, and the writer is told an error */
+	RBX_BEHIND_THROUGH, /* nobody has it before the disk does */
+};
+
 /* A write under way: the host's, from begin to end. */
 struct rbx_behind_write {
 	struct rbx_node node; /* the machine's while it waits, else the host's */
@@ -80,6 +96,8 @@ struct rbx_write_behind {
 	uint32_t free_count;
 	uint32_t behind_count; /* acknowledged, and not on the disk */
 	uint32_t bucket_shift;
+	uint32_t read_run_count; /* reads in a row while something was to be sent */
+	uint64_t only_count; /* blocks that the quicker one is not asked for; atomic */
 	uint64_t waits_count; /* writes that had to wait */
 	struct rbx_behind_page *free;
 	struct rbx_behind_page *queue_first, *queue_last;
@@ -87,6 +105,7 @@ struct rbx_write_behind {
 	struct rbx_behind_page *pages;
 	struct rbx_behind_page **buckets;
 	uint8_t *held; /* enum rbx_behind_held, two bits for each block */
+	uint8_t *only; /* a bit for each block */
 };
 
 /* Bytes for so many blocks and a buffer of so many pages. */
@@ -94,7 +113,8 @@ size_t rbx_write_behind_size(uint64_t blocks, uint32_t pages);
 
 /* memory: zeroed, of that size, lent for the life of what is returned. pages: at
  * least RBX_BEHIND_BLOCKS_MAX. */
-struct rbx_write_behind *rbx_write_behind_init(void *memory, uint32_t pages);
+struct rbx_write_behind *rbx_write_behind_init(void *memory, uint64_t blocks,
+					       uint32_t pages);
 
 /* ---- A write --------------------------------------------------------------*/
 
@@ -111,11 +131,12 @@ struct rbx_behind_write *rbx_write_behind_admit(struct rbx_write_behind *behind)
 void rbx_write_behind_cancel(struct rbx_write_behind *behind,
 			     struct rbx_behind_write *write);
 
-/* Its pages go to the disk. through: nobody else has it, so it ends only with the
- * disk (rbx_write_behind_sent()); otherwise it ends here, and the host may reuse
- * its memory. */
+/* Its pages go to the disk. THROUGH: it ends only with the disk
+ * (rbx_write_behind_sent()); otherwise it ends here, and the host may reuse its
+ * memory. */
 void rbx_write_behind_end(struct rbx_write_behind *behind,
-			  struct rbx_behind_write *write, bool through);
+			  struct rbx_behind_write *write,
+			  enum rbx_behind_end how);
 
 /* ---- The disk -------------------------------------------------------------*/
 
@@ -129,6 +150,9 @@ bool rbx_write_behind_send(struct rbx_write_behind *behind,
 struct rbx_node *rbx_write_behind_sent(struct rbx_write_behind *behind,
 				       const struct rbx_behind_run *run,
 				       bool taken);
+
+/* Whether a read may have the disk next; else a run is to be sent before. */
+bool rbx_write_behind_read_may_go(struct rbx_write_behind *behind);
 
 /* ---- What is where --------------------------------------------------------*/
 
@@ -144,6 +168,11 @@ enum rbx_behind_held {
 enum rbx_behind_held rbx_write_behind_find(const struct rbx_write_behind *behind,
 					   uint64_t block,
 					   const struct rbx_behind_page **page);
+
+/* Whether the quicker one is not to be asked for these blocks, as for one of them it
+ * would not give what was acknowledged last. */
+bool rbx_write_behind_is_only_here(const struct rbx_write_behind *behind,
+				   uint64_t block, uint32_t count);
 
 /* Whether nothing is under way. */
 static inline bool rbx_write_behind_is_idle(const struct rbx_write_behind *behind)

@@ -17,6 +17,8 @@
  * - Work requests of one qp are carried out and complete in the order posted.
  *   A completion without error says that all earlier ones of the qp are done,
  *   signaled or not. A completed write has been placed in the target's memory.
+ * - A message (SEND, or WRITE with immediate) takes the oldest receive of the peer
+ *   and completes it. If there is none it waits for one to be posted.
  * - Key, domain, bounds and rights are checked at the target. A violation fails
  *   the work request with -EACCES and ends the connection.
  * - After the first failure the qp is in error: everything posted, signaled or
@@ -31,7 +33,7 @@
  * rights; -EFAULT local key or bounds; -EHOSTUNREACH peer gone; -ETIMEDOUT no
  * answer; -ENOBUFS receiver not ready for too long; -EMSGSIZE message longer
  * than the receive; -EREMOTEIO any other failure of the remote side; -EIO a
- * failure of our own device.
+ * failure of our own device (classes: core/status.h).
  *
  * Threads: one thread at a time posts on a qp, one thread at a time polls a cq;
  * posting and polling may run beside each other, and so may everything else.
@@ -46,7 +48,14 @@
 
 #include "core/sge.h"
 
-#define RBX_PRIVATE_DATA_MAX 48 /* RC carries 56, less what the fabric needs */
+/*
+ * Private data: bytes that programs hand each other while they connect, as many
+ * as the connection manager of InfiniBand has room for. It may deliver more than
+ * were given (see rbx_device_caps): who needs their exact end says it in them.
+ */
+#define RBX_CONNECT_DATA_MAX 56
+#define RBX_ACCEPT_DATA_MAX 196
+#define RBX_REJECT_DATA_MAX 148
 #define RBX_ERROR_TEXT_MAX 256 /* "what failed: why; how to mend it" */
 #define RBX_NAME_MAX 128 /* a device, an address, a gid in words */
 
@@ -67,13 +76,27 @@ struct rbx_device_caps {
 	uint32_t max_message_bytes; /* of one work request */
 	uint32_t max_send_wr; /* of one qp */
 	uint32_t max_recv_wr;
+	uint32_t max_cqe; /* completions of one cq */
+	uint32_t max_recv_sge; /* of a receive's */
 	uint32_t max_inline_bytes; /* 0: no inline sends */
+	/* Beyond WRITE, READ and SEND; what it has not it refuses: -EOPNOTSUPP. */
+	bool has_immediate; /* RBX_WR_IMMEDIATE */
+	bool has_invalidate; /* RBX_WR_INVALIDATE, to a peer that allows it */
+	bool has_remote_invalidate; /* RBX_REMOTE_INVALIDATE */
+	bool has_atomics; /* RBX_OP_COMPARE_SWAP, RBX_OP_FETCH_ADD */
 	/*
 	 * An lkey that covers all memory of the process without registration
 	 * (soft fabric; on-demand paging of a NIC), or has_any_lkey false.
 	 */
 	bool has_any_lkey;
 	uint32_t any_lkey;
+	/*
+	 * Bytes of private data that arrive with each message, however many were
+	 * given: zeros follow those. 0: they arrive as they were given.
+	 */
+	uint32_t connect_data_bytes;
+	uint32_t accept_data_bytes;
+	uint32_t reject_data_bytes;
 };
 
 struct rbx_device {
@@ -84,6 +107,10 @@ struct rbx_device {
 struct rbx_device_options {
 	const char *device_name; /* verbs: "mlx5_0" or "mlx5_0:1"; NULL: choose */
 	int gid_index; /* verbs: -1 chooses */
+	bool on_demand_paging; /* verbs: one key for all memory; -ENOTSUP where
+				  the device has no implicit form of it */
+	uint8_t traffic_class; /* verbs: of connections that we make; 0: as the
+				  route has it */
 	bool same_host_mapping; /* soft: memcpy where both ends share a host */
 	bool needs_registration; /* soft: no key covers all memory, as on most
 				    NICs */
@@ -101,6 +128,14 @@ enum rbx_rights {
 	RBX_LOCAL_WRITE = 1,
 	RBX_REMOTE_READ = 2,
 	RBX_REMOTE_WRITE = 4,
+	RBX_REMOTE_ATOMIC = 8, /* neither of the two above implies it */
+	/*
+	 * A peer whose connection is in the key's domain may end the key by a SEND
+	 * with invalidate, lkey and rkey alike. When its receive completes, that
+	 * peer reaches the memory no more and no new operation of another does;
+	 * the mr is still its owner's to deregister, which waits for old ones.
+	 */
+	RBX_REMOTE_INVALIDATE = 16,
 };
 
 /*
@@ -123,7 +158,9 @@ struct rbx_mr_init {
 	 * The memory file behind addr and the offset of addr in it, for a
 	 * fabric that hands memory to peers on the same host; -1: none.
 	 * Borrowed until deregistration. It must allow sealing (the fabric
-	 * seals its size) and hold nothing that the peer may not see.
+	 * seals its size, then its seals) and hold nothing that the peer may
+	 * not see. Where a peer may only read, seal it with
+	 * F_SEAL_FUTURE_WRITE before, or the peer does not get it.
 	 */
 	int memory_fd;
 	uint64_t memory_fd_offset;
@@ -137,17 +174,34 @@ struct rbx_mr {
 	uint32_t rkey;
 };
 
+/*
+ * An atomic changes the 8 bytes at remote_addr, a number in the byte order of its
+ * host, and brings what they held before. Its scatter list is one entry of 8 bytes.
+ * remote_addr is a multiple of 8, else it fails as a bad key does (some devices
+ * refuse the post, or say -EREMOTEIO). It is atomic to other atomics of the same
+ * device, not to writes and not to the CPUs of the target.
+ */
 enum rbx_opcode {
 	RBX_OP_WRITE,
 	RBX_OP_READ,
 	RBX_OP_SEND,
-	RBX_OP_RECV, /* in completions only */
+	RBX_OP_COMPARE_SWAP, /* if they are compare_add they become swap */
+	RBX_OP_FETCH_ADD, /* compare_add is added to them, modulo 2^64 */
+	/* In completions only. */
+	RBX_OP_RECV, /* a SEND was placed in the receive */
+	RBX_OP_RECV_WRITE, /* a WRITE with immediate has come; the receive is
+			      used up, its memory untouched */
 };
 
 enum rbx_wr_flags {
 	RBX_WR_SIGNALED = 1, /* completes visibly even without error */
 	RBX_WR_INLINE = 2, /* the data is copied during the post */
-	RBX_WR_FENCE = 4, /* starts after all earlier reads are done */
+	RBX_WR_FENCE = 4, /* starts after all earlier reads and atomics are done */
+	RBX_WR_IMMEDIATE = 8, /* WRITE, SEND: `immediate` goes along, and takes a
+				 receive of the peer's */
+	/* SEND, without immediate: the peer's key invalidate_rkey ends before its
+	 * receive completes. It is always fenced: earlier reads may need the key. */
+	RBX_WR_INVALIDATE = 16,
 };
 
 /*
@@ -159,26 +213,48 @@ struct rbx_wr {
 	uint64_t wr_id;
 	const struct rbx_sge *sges;
 	uint32_t sge_count;
-	uint8_t opcode; /* enum rbx_opcode, not RBX_OP_RECV */
+	uint8_t opcode; /* enum rbx_opcode, one that is not of completions */
 	uint8_t flags; /* enum rbx_wr_flags */
-	uint32_t rkey; /* write and read */
-	uint64_t remote_addr; /* write and read */
+	uint32_t rkey; /* all but SEND */
+	union {
+		uint32_t immediate; /* a number in our byte order, which arrives
+				       as the same number in the peer's */
+		uint32_t invalidate_rkey;
+	};
+	uint64_t remote_addr; /* all but SEND */
+	uint64_t compare_add; /* atomics */
+	uint64_t swap; /* RBX_OP_COMPARE_SWAP */
 };
 
+/* A receive: what is sent fills the entries one after another. The list is copied
+ * during the post; entries of no bytes come last, or are refused with -EINVAL. */
 struct rbx_recv_wr {
 	struct rbx_recv_wr *next;
 	uint64_t wr_id;
-	struct rbx_sge sge; /* one contiguous buffer */
+	const struct rbx_sge *sges;
+	uint32_t sge_count; /* 0: for messages of no bytes */
 };
 
 struct rbx_qp;
+
+/* What came with a message, in the completion of its receive. */
+enum rbx_wc_flags {
+	RBX_WC_IMMEDIATE = 1,
+	RBX_WC_INVALIDATED = 2, /* and the key ended */
+};
 
 struct rbx_wc {
 	uint64_t wr_id;
 	struct rbx_qp *qp;
 	int32_t status; /* 0 or -errno, see above */
-	uint8_t opcode; /* only where status is 0 */
-	uint32_t length_bytes; /* of a receive, only where status is 0 */
+	/* What follows only where status is 0. */
+	uint8_t opcode;
+	uint8_t flags; /* of a receive: enum rbx_wc_flags */
+	uint32_t length_bytes; /* of a receive: of the message */
+	union {
+		uint32_t immediate; /* in our byte order */
+		uint32_t invalidated_rkey;
+	};
 };
 
 /*
@@ -202,6 +278,13 @@ struct rbx_qp {
 	uint32_t max_inline_bytes;
 	char peer_name[RBX_NAME_MAX]; /* address of the other end, in words */
 	bool mapped; /* soft: same-host mapping was chosen at connect */
+	/*
+	 * soft: how the peer broke the protocol, if it was cut off for that;
+	 * else NULL. Constant text, there before the first flushed completion.
+	 * The fabric itself logs nothing: a peer that can connect can break
+	 * rules all day, and how much of it is worth telling the owner knows.
+	 */
+	const char *cut_off;
 };
 
 struct rbx_qp_init {
@@ -211,6 +294,7 @@ struct rbx_qp_init {
 	uint32_t send_depth_count;
 	uint32_t recv_depth_count;
 	uint32_t max_sge;
+	uint32_t recv_max_sge; /* of a receive; 0: one */
 	uint32_t max_inline_bytes;
 	/*
 	 * soft: true lets the device's service thread do this end's work, so
@@ -232,11 +316,16 @@ struct rbx_connect_init {
 	const char *address; /* "host:port", "[v6]:port" */
 	uint32_t timeout_ms;
 	const void *private_data; /* to the acceptor */
-	size_t private_data_bytes; /* at most RBX_PRIVATE_DATA_MAX */
-	/* Where the acceptor's private data goes: accept() or reject() data. */
+	size_t private_data_bytes; /* at most RBX_CONNECT_DATA_MAX */
+	/* Where the acceptor's private data goes: accept() or reject() data, to
+	 * the last byte that arrives or that there is room for. */
 	void *reply_data;
 	size_t reply_data_max_bytes;
 	size_t reply_data_bytes; /* out */
+	/* NULL, or RBX_NAME_MAX bytes for what the address was resolved to: the same
+	 * connection can be made once more with it, and no name is looked up. "" if
+	 * there is no such text. */
+	char *resolved;
 };
 
 struct rbx_listener {
@@ -250,8 +339,8 @@ struct rbx_conn_request {
 	struct rbx_listener *listener;
 	char peer_name[RBX_NAME_MAX];
 	bool same_host; /* it came over loopback or a local socket */
-	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
-	size_t private_data_bytes;
+	uint8_t private_data[RBX_CONNECT_DATA_MAX];
+	size_t private_data_bytes; /* that arrived, padding and all */
 };
 
 /* A device of libibverbs; its owner is the rbx_device. */
@@ -301,7 +390,8 @@ struct rbx_fabric_ops {
 	int (*arm)(struct rbx_cq *cq);
 	void (*consume_events)(struct rbx_cq *cq);
 
-	/* Blocks until the peer accepted; -ECONNREFUSED after its reject(). */
+	/* Blocks until the peer accepted. -ECONNREFUSED: nobody listens there;
+	 * -EBUSY: rejected, by its reject(), or because a queue is full. */
 	int (*connect)(struct rbx_device *device, const struct rbx_qp_init *init,
 		       struct rbx_connect_init *connect, struct rbx_qp **qp,
 		       char *error);
@@ -311,7 +401,8 @@ struct rbx_fabric_ops {
 	/* Never blocks; -EAGAIN: nobody asks. Returns a request to the caller. */
 	int (*get_request)(struct rbx_listener *listener,
 			   struct rbx_conn_request **request);
-	/* Both take the request. */
+	/* Both take the request. At most RBX_ACCEPT_DATA_MAX bytes go with the
+	 * one; of those with the other the first RBX_REJECT_DATA_MAX. */
 	int (*accept)(struct rbx_conn_request *request,
 		      const struct rbx_qp_init *init, const void *private_data,
 		      size_t private_data_bytes, struct rbx_qp **qp,

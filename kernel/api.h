@@ -37,7 +37,9 @@ struct rbx_volume_options {
 	u32 queue_pairs; /* for each server, 1 to 16 */
 	u32 ios_max; /* that may be outstanding, of */
 	u32 io_segments_max; /* so many segments each */
-	u32 peer_timeout_ms; /* an I/O to a server that fell silent ends within it */
+	/* An I/O to a server that fell silent ends within it; for what no other has,
+	 * within half of the server's lease, if that is longer. */
+	u32 peer_timeout_ms;
 	const char *mode; /* the paper's: single, doorbell, merge, hybrid */
 	bool on_demand; /* slabs have memory from their first write on */
 	const void *secret; /* what is shared with the servers; NULL: nothing */
@@ -58,8 +60,9 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * ends with -ENOSPC where others have taken it meanwhile and with -EIO where no server
  * is left; until then, and once it is discarded, it reads as zeros. All volumes on an
  * RDMA device share its window and its poller, and have room for 64 servers and 256
- * queue pairs. All that options point to is borrowed during the call. Blocks. 0; -EINVAL a
- * bad option, said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
+ * queue pairs. That may go, and come back: I/Os wait as if no server were reached. All
+ * that options point to is borrowed during the call. Blocks. 0; -EINVAL a bad option,
+ * said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
  * -ECONNREFUSED, -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused;
  * -ENOSPC, -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes;
  * -ENOMEM.
@@ -102,6 +105,7 @@ struct rbx_io {
 	/* The volume's. */
 	u32 pieces_left; /* atomic */
 	u32 mapped_count;
+	bool is_mapped; /* for the device; with poller.lock, or before it is submitted */
 	struct rbx_io *next;
 	struct rbx_node *zeros; /* pieces that have read nothing but zeros */
 };
@@ -142,7 +146,10 @@ struct rbx_volume_status {
 	u32 slabs_whole; /* with all replicas */
 	u32 slabs_blank; /* of on_demand: zeros, and nothing is lent */
 	u32 slabs_rebuilding;
-	u32 slabs_lost; /* without a live one: their I/Os fail */
+	u32 slabs_lost; /* without a live one: reads fail */
+	u32 slabs_last; /* all of it is on one server: a death from loss */
+	/* Were lost, and have replicas again: pages not written since are -EIO. */
+	u32 slabs_holed;
 	u64 rebuilt_bytes;
 	/* As in rdmabox.h. */
 	u64 work_requests;
@@ -152,6 +159,7 @@ struct rbx_volume_status {
 	u64 retries;
 	u64 failovers;
 	u64 checksum_errors;
+	u64 checksum_repairs; /* reads that wrote a bad copy anew */
 	/* Of the device, which all volumes on it share. */
 	u64 window_bytes;
 	u64 inflight_bytes;

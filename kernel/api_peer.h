@@ -94,21 +94,26 @@ int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote);
  */
 struct rbx_verbs_link; /* a queue pair of the module's own to the server */
 
-/* Stays RDMAbox's, until the peer is disconnected. */
+/* RDMAbox's. When the RDMA device goes, all links on it end, and it is waited until they
+ * are closed, with what the module has made of this; the next link may be on another
+ * device. NULL: there is none just now. */
 struct ib_pd *rbx_peer_pd(const struct rbx_peer *peer);
 
 /*
  * Makes a queue pair and connects it. init: type IB_QPT_RC, completion queues made by
- * ib_alloc_cq(), with room for one more on either side, as ib_drain_qp() wants it. It
- * is ready to post when the call returns. When the connection to the server breaks it
+ * ib_alloc_cq(), with room for one more on either side, for what is posted last. It is
+ * ready to post when the call returns. When the connection to the server breaks it
  * ends as any other: then it is closed, and opened anew. Blocks. -EBUSY: the server
- * grants a client 16, with the one of the peer; -ENOTCONN while the session is lost;
+ * grants a client 16, with the one of the peer; -ENOTCONN while the session is lost,
+ * -ENODEV while there is no RDMA device;
  * -EHOSTUNREACH, -ETIMEDOUT, -ENOMEM.
  */
 int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
 			struct rbx_verbs_link **link);
 struct ib_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link);
-/* What was posted has come back, flushed, when it returns. Blocks. */
+/* What was posted has come back, flushed, when it returns; but a device that flushes
+ * nothing is waited for a second and no longer. Then nothing more is told of what is
+ * left, and the device has done with its memory. Blocks. */
 void rbx_verbs_link_close(struct rbx_verbs_link *link);
 
 #endif

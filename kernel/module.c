@@ -5,8 +5,9 @@
 #include <linux/module.h>
 
 #include "kernel/api.h"
+#include "kernel/lib/device.h"
 #include "kernel/lib/hmac.h"
-#include "kernel/lib/session.h"
+#include "kernel/lib/session/session.h"
 #include "kernel/selftest.h"
 
 static bool selftest;
@@ -22,10 +23,15 @@ static int __init rdmabox_init(void)
 	err = rbx_sessions_init();
 	if (err)
 		goto out_close_hmac;
+	err = rbx_devices_init();
+	if (err)
+		goto out_exit_sessions;
 	if (selftest)
 		err = rbx_selftest();
 	if (!err)
 		return 0;
+	rbx_devices_exit();
+out_exit_sessions:
 	rbx_sessions_exit();
 out_close_hmac:
 	rbx_hmac_close();
@@ -34,6 +40,7 @@ out_close_hmac:
 
 static void __exit rdmabox_exit(void)
 {
+	rbx_devices_exit();
 	rbx_sessions_exit();
 	rbx_hmac_close();
 }

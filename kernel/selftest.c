@@ -133,7 +133,7 @@ static struct racer *racer_of(const struct rbx_fragment *fragment)
 	return (struct racer *)(uintptr_t)fragment->local_addr;
 }
 
-static void ended(struct rbx_fragment *list)
+static struct rbx_fragment *ended(struct rbx_fragment *list)
 {
 	while (list) {
 		struct rbx_fragment *next = rbx_fragment_next(list);
@@ -147,6 +147,7 @@ static void ended(struct rbx_fragment *list)
 		RBX_FETCH_ADD(&racer->left, (uint32_t)-1);
 		list = next;
 	}
+	return NULL; /* there are no others */
 }
 
 /* There is no device: what is posted is done when it is polled for. */
@@ -170,7 +171,7 @@ static void poll(struct arena *arena)
 				     ring->completed_count + used_count - 1, 0,
 				     2, &harvest);
 		rbx_harvest_settle(&harvest, &arena->window, 2);
-		ended(harvest.done_first);
+		(void)ended(harvest.done_first);
 	}
 	if (rbx_channel_unpark(&arena->channel))
 		combine(arena);

@@ -212,6 +212,12 @@ machine_console()
 	tr -d '\r' 2>/dev/null < "$1/console"
 }
 
+# machine_last_words DIR: why a machine ended that was not told to
+machine_last_words()
+{
+	machine_console "$1" | grep -m 1 -E 'Oops|panic' || echo "its console does not say why"
+}
+
 # machine_find_splat DIR [FIRST_LINE]: shows the first splat in the kernel log
 # from that line on and what follows it; fails if there is none.
 machine_find_splat()

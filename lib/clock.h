@@ -20,6 +20,11 @@ static inline uint64_t rbx_now_ns(void)
 	return rbx_timespec_ns(&now);
 }
 
+static inline uint64_t rbx_after_ms(uint32_t ms)
+{
+	return rbx_now_ns() + ms * UINT64_C(1000000);
+}
+
 /* The same moment for pthread_cond_timedwait() by CLOCK_MONOTONIC. */
 static inline struct timespec rbx_timespec_at(uint64_t at_ns)
 {

@@ -19,6 +19,7 @@
 #include "lib/peer/internal.h"
 #include "lib/poller/set.h"
 #include "lib/secret.h"
+#include "lib/stats.h"
 
 const struct rbx_options *rbx_context_options(const struct rbx_context *ctx)
 {
@@ -53,6 +54,8 @@ static int open_device(struct rbx_context *ctx)
 				 "overload=%s: only the soft fabric can; give "
 				 "fabric=soft or soft:tcp",
 				 ctx->options.overload);
+	ctx->fabric.options.on_demand_paging = ctx->options.on_demand_paging;
+	ctx->fabric.options.traffic_class = (uint8_t)ctx->options.traffic_class;
 	err = ctx->fabric.ops->open(&ctx->fabric.options, &ctx->device, error);
 	return err ? rbx_error(err, "%s", error) : 0;
 }
@@ -167,27 +170,31 @@ static void set_planner(struct rbx_context *ctx)
 
 int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 {
-	struct rbx_options defaults;
+	struct rbx_options taken;
 	struct rbx_context *ctx;
-	int err;
+	int err = 0;
 
 	if (out == NULL)
 		return rbx_error(-EINVAL, "nowhere to put the context");
-	if (options == NULL) {
-		rbx_options_defaults(&defaults);
-		options = &defaults;
-	}
-	err = rbx_options_check(options);
+	rbx_options_defaults(&taken);
+	if (options != NULL)
+		err = rbx_options_take(&taken, options);
+	if (!err)
+		err = rbx_options_check(&taken);
+	if (!err)
+		err = rbx_forks_watch();
 	if (err)
 		return err;
 	ctx = calloc(1, sizeof(*ctx));
 	if (ctx == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a context");
-	ctx->options = *options;
-	if (options->congestion) /* for rbx_describe() */
+	ctx->forks_count = rbx_forks_count;
+	ctx->options = taken;
+	if (taken.congestion) /* for rbx_describe() */
 		snprintf(ctx->options.window, sizeof(ctx->options.window), "%s",
-			 options->congestion->name);
+			 taken.congestion->name);
 	pthread_mutex_init(&ctx->peers_lock, NULL);
+	pthread_mutex_init(&ctx->view_lock, NULL);
 	err = rbx_done_list_init(ctx);
 	if (err)
 		goto out_free;
@@ -203,7 +210,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	err = rbx_buffers_open(ctx);
 	if (err)
 		goto out_close_staging;
-	rbx_pacing_set(options, &ctx->window);
+	rbx_pacing_set(&taken, &ctx->window);
 	set_planner(ctx);
 	err = open_sessions(ctx);
 	if (err)
@@ -226,13 +233,47 @@ out_close_staging:
 out_done_list:
 	rbx_done_list_destroy(ctx);
 out_free:
+	pthread_mutex_destroy(&ctx->view_lock);
 	pthread_mutex_destroy(&ctx->peers_lock);
 	free(ctx);
 	return err;
 }
 
-void rbx_close(struct rbx_context *ctx)
+/* 0, or -EBUSY: something of the context is still open. */
+static int check_closed(const struct rbx_context *ctx)
 {
+	const struct {
+		const uint32_t *count;
+		const char *what, *close;
+	} open[] = {
+		{ &ctx->links_count, "queue pairs of the program",
+		  "rbx_verbs_link_close" },
+		{ &ctx->volumes_count, "volumes", "rbx_volume_close" },
+		{ &ctx->peers_count, "peers", "rbx_peer_close" },
+		{ &ctx->regions_count, "regions", "rbx_region_release" },
+	};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		uint32_t count = RBX_LOAD_ACQUIRE(open[i].count);
+
+		if (count != 0)
+			return rbx_error(-EBUSY, "rbx_close: %s of the context are still open (%u): %s() first",
+					 open[i].what, count, open[i].close);
+	}
+	return 0;
+}
+
+int rbx_close(struct rbx_context *ctx)
+{
+	int err;
+
+	if (ctx == NULL)
+		return 0;
+	err = rbx_guard_wait(ctx, "rbx_close");
+	if (!err)
+		err = check_closed(ctx);
+	if (err)
+		return err;
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_in_flight_bytes(&ctx->window) == 0);
 	RBX_ASSERT(rbx_window_in_flight_work_requests(&ctx->window) == 0);
@@ -243,8 +284,10 @@ void rbx_close(struct rbx_context *ctx)
 	close_staging(ctx);
 	ctx->device->ops->close(ctx->device);
 	rbx_done_list_destroy(ctx);
+	pthread_mutex_destroy(&ctx->view_lock);
 	pthread_mutex_destroy(&ctx->peers_lock);
 	free(ctx);
+	return 0;
 }
 
 static int put_into_slot_locked(struct rbx_context *ctx, struct rbx_peer *peer)
@@ -280,43 +323,42 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	pthread_mutex_lock(&ctx->peers_lock);
 	rbx_pollers_release_locked(peer);
+	pthread_mutex_lock(&ctx->view_lock);
 	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
 		if (ctx->peers[i] == peer)
 			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
 	}
+	rbx_stats_keep_channel(ctx, &peer->channel);
+	pthread_mutex_unlock(&ctx->view_lock);
 	rbx_pollers_visit_all(ctx);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }
 
-static void visit(struct rbx_turns *turns, struct rbx_round *round,
-		  struct rbx_peer *peer, uint32_t slot)
+static uint32_t slots_used(void *ctx)
 {
-	if (round->is_held &&
-	    rbx_parked_waits(rbx_channel_parked(&peer->channel)))
-		return;
-	if (!rbx_channel_unpark(&peer->channel))
-		return;
-	rbx_peer_combine(peer);
-	rbx_round_visited(turns, round, slot,
-			  rbx_channel_parked(&peer->channel));
+	return RBX_LOAD_ACQUIRE(&((struct rbx_context *)ctx)->peer_slots_used);
 }
 
-void rbx_context_unpark(struct rbx_context *ctx)
+static struct rbx_channel *channel_at(void *ctx, uint32_t slot)
 {
-	struct rbx_turns *turns = &ctx->window.turns;
-	struct rbx_round round;
+	struct rbx_peer *peer =
+		RBX_LOAD_ACQUIRE(&((struct rbx_context *)ctx)->peers[slot]);
 
-	if (!rbx_round_begin(turns, &round))
-		return;
-	do {
-		uint32_t used = RBX_LOAD_ACQUIRE(&ctx->peer_slots_used), slot;
+	return peer ? &peer->channel : NULL;
+}
 
-		while (rbx_round_slot(turns, &round, used, &slot)) {
-			struct rbx_peer *peer =
-				RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
+static void combine(struct rbx_channel *channel)
+{
+	rbx_drive_combine(&rbx_peer_drive, channel);
+}
 
-			if (peer != NULL)
-				visit(turns, &round, peer, slot);
-		}
-	} while (!rbx_round_end(turns, &round));
+bool rbx_context_unpark(struct rbx_context *ctx)
+{
+	static const struct rbx_drive_channels channels = {
+		.slots_used = slots_used,
+		.at = channel_at,
+		.combine = combine,
+	};
+
+	return rbx_drive_unpark(&channels, ctx, &ctx->window.turns);
 }

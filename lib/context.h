@@ -8,7 +8,7 @@
  *
  * Locks, in order of precedence (do not take an earlier one while holding a
  * later one): peers_lock, a poller's lock, a peer's lock, the registrar's
- * (registrar.h), done_lock.
+ * (registrar.h), done_lock, view_lock.
  */
 #ifndef RBX_LIB_CONTEXT_H
 #define RBX_LIB_CONTEXT_H
@@ -22,6 +22,7 @@
 #include "lib/buffers/buffers.h"
 #include "lib/error.h"
 #include "lib/fabric_choice.h"
+#include "lib/guard.h"
 #include "lib/poller/poller.h"
 #include "lib/session/session.h"
 #include "lib/buffers/tuning.h"
@@ -35,13 +36,15 @@ struct rbx_counters {
 	uint64_t registrations;
 	uint64_t deregistrations;
 	uint64_t registration_failures;
-	uint64_t retries;
 	struct rbx_flow_counters volumes;
 	uint64_t messages_sent;
 	uint64_t messages_received;
 };
 
 struct rbx_context {
+	uint32_t forks_count; /* when it was opened, see guard.h */
+	/* Atomic: what rbx_close() wants closed. */
+	uint32_t volumes_count, peers_count, regions_count, links_count;
 	struct rbx_options options; /* queue_pairs as taken */
 	struct rbx_tuning tuning; /* of the file, while it is opened */
 	char tuning_note[RBX_TUNING_NOTE_BYTES];
@@ -65,6 +68,10 @@ struct rbx_context {
 	 * while they hold their own lock, see rbx_poller_visit(). It also
 	 * guards options.polling. */
 	pthread_mutex_t peers_lock;
+	/* Around a change of what any call may look at, also one in a callback, which
+	 * has a poller's lock: of slots from a peer to none, options.polling, and
+	 * closed_channels. */
+	pthread_mutex_t view_lock;
 	struct rbx_peer *peers[RBX_PEERS_MAX];
 	uint32_t peer_slots_used; /* atomic: slots ever used */
 
@@ -106,7 +113,8 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 /* When it returns no poller refers to the peer. */
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
-/* Lets the parked combiners of the device look again, each in its turn. */
-void rbx_context_unpark(struct rbx_context *ctx);
+/* Lets the parked combiners of the device look again, each in its turn. True: it is to
+ * be called again, by who polls next. */
+bool rbx_context_unpark(struct rbx_context *ctx);
 
 #endif

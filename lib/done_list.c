@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "lib/context.h"
+#include "lib/outstanding.h"
 #include "lib/peer/internal.h"
 
-/* reserved[] of a request: [0] the time of submit, [1] the list link. */
+/* reserved[] of a request: [0] the time of submit, [1] the list link, and what
+ * outstanding.h says. */
 #define STAMP(request) ((request)->reserved[0])
 #define LINK(request) ((request)->reserved[1])
 
@@ -103,10 +105,12 @@ void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request)
 {
 	count(request);
 	rbx_buffers_release(ctx, request);
-	if (request->complete)
+	if (request->complete) {
+		rbx_request_end(request);
 		request->complete(request);
-	else
+	} else {
 		queue(ctx, request);
+	}
 }
 
 static unsigned int take_locked(struct rbx_context *ctx,
@@ -120,6 +124,7 @@ static unsigned int take_locked(struct rbx_context *ctx,
 
 		ctx->done_first =
 			(struct rbx_request *)(uintptr_t)LINK(request);
+		rbx_request_end(request);
 		done[taken++] = request;
 	}
 	if (taken != 0 && ctx->done_first == NULL &&
@@ -165,9 +170,14 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 {
 	struct timespec until = { 0 };
 	unsigned int taken;
+	int err;
 
-	if (max == 0)
-		return rbx_error(-EINVAL, "rbx_reap: max is 0");
+	if (!ctx || !done || max == 0)
+		return rbx_error(-EINVAL, "rbx_reap: a context is wanted, and room for requests");
+	err = timeout_ms ? rbx_guard_wait(ctx, "rbx_reap") :
+			   rbx_guard_use(ctx, "rbx_reap");
+	if (err)
+		return err;
 	rbx_plug_flush();
 	if (timeout_ms >= 0)
 		until = time_after(timeout_ms);
@@ -211,7 +221,10 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 	struct timespec until = time_after(guess_ms);
 	uint64_t room_count;
 	bool in_time = true;
+	int err = rbx_guard_wait(ctx, "rbx_wait_room");
 
+	if (err)
+		return err;
 	rbx_plug_flush();
 	RBX_FETCH_ADD(&ctx->room_waiters, 1);
 	pthread_mutex_lock(&ctx->done_lock);
@@ -232,8 +245,10 @@ int rbx_event_fd(struct rbx_context *ctx)
 int rbx_poll(struct rbx_context *ctx)
 {
 	struct rbx_poller *poller = ctx->pollers[0];
-	int count;
+	int count = rbx_guard_use(ctx, "rbx_poll");
 
+	if (count < 0)
+		return count;
 	if (ctx->options.pollers != 0)
 		return rbx_error(-EBUSY,
 				 "rbx_poll: the context has %u pollers of its "

@@ -7,13 +7,15 @@
  */
 #include "lib/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "fabric/fabric.h"
 #include "include/rdmabox/rdmabox.h"
 
-static __thread char last_error[RBX_ERROR_TEXT_MAX];
+static _Thread_local char last_error[RBX_ERROR_TEXT_MAX];
 
 int rbx_error(int err, const char *format, ...)
 {
@@ -29,6 +31,24 @@ int rbx_error(int err, const char *format, ...)
 		last_error[i] = text[i] == '\n' ? ' ' : text[i];
 	last_error[i] = '\0';
 	return err;
+}
+
+const char *rbx_status_text(int status)
+{
+	switch (status) {
+	case -EHOSTUNREACH:
+		return "the server is gone";
+	case -ETIMEDOUT:
+		return "no answer came in time";
+	case -EACCES:
+		return "the server refused the access: its memory is lent no longer";
+	case -EREMOTEIO:
+		return "the server failed";
+	case -ENOBUFS:
+		return "the server was not ready for too long";
+	default:
+		return strerror(-status);
+	}
 }
 
 const char *rbx_last_error(void)

@@ -13,4 +13,8 @@
 int rbx_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What a status of a completion (fabric.h) means; strerror() knows of files and
+ * networks, and calls a server that was killed a host without a route. */
+const char *rbx_status_text(int status);
+
 #endif

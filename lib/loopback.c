@@ -9,9 +9,8 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <string.h>
 
-#include "fabric/fabric.h"
+#include "core/host_port.h"
 #include "lib/error.h"
 
 static bool sockaddr_is_loopback(const struct sockaddr *addr)
@@ -25,38 +24,22 @@ static bool sockaddr_is_loopback(const struct sockaddr *addr)
 	       IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-/* The host of "host:port" or "[v6]:port". */
-static int host_of(const char *address, char host[RBX_NAME_MAX])
-{
-	const char *colon = strrchr(address, ':');
-	size_t length = colon ? (size_t)(colon - address) : 0;
-
-	if (length && address[0] == '[' && address[length - 1] == ']') {
-		address++;
-		length -= 2;
-	}
-	if (!length || length >= RBX_NAME_MAX || !colon[1])
-		return -EINVAL;
-	memcpy(host, address, length);
-	host[length] = '\0';
-	return 0;
-}
-
 int rbx_address_is_loopback(const char *address, bool *is_loopback)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found, *each;
-	char host[RBX_NAME_MAX];
+	struct rbx_host_port at;
 	int err;
 
-	if (host_of(address, host))
+	/* The port of a listener: whoever connects is refused 0 by its fabric. */
+	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
 		return rbx_error(-EINVAL,
 				 "\"%s\" is no address; write host:port or "
 				 "[v6]:port",
 				 address);
-	err = getaddrinfo(host, NULL, &hints, &found);
+	err = getaddrinfo(at.host, NULL, &hints, &found);
 	if (err)
-		return rbx_error(-ENOENT, "cannot resolve %s: %s", host,
+		return rbx_error(-ENOENT, "cannot resolve %s: %s", at.host,
 				 gai_strerror(err));
 	*is_loopback = true;
 	for (each = found; each; each = each->ai_next)

@@ -19,6 +19,7 @@
 #include "lib/error.h"
 #include "lib/pacing.h"
 #include "lib/poller/polling.h"
+#include "lib/sized.h"
 #include "lib/buffers/tuning.h"
 
 enum kind {
@@ -83,7 +84,7 @@ static const struct option table[] = {
 	NUMBER("window_work_requests", KIND_U32, window_work_requests, 0,
 	       1 << 20),
 	TEXT(overload, check_overload),
-	NUMBER("fragment", KIND_POWER, fragment_bytes, RBX_FRAGMENT_BYTES_MIN,
+	NUMBER("fragment_bytes", KIND_POWER, fragment_bytes, RBX_FRAGMENT_BYTES_MIN,
 	       RBX_FRAGMENT_BYTES_MAX),
 	NUMBER("queue_pairs", KIND_U32, queue_pairs, 0, RBX_QUEUE_PAIRS_MAX),
 	NUMBER("pollers", KIND_POLLERS, pollers, 0, RBX_POLLERS_MAX),
@@ -92,6 +93,8 @@ static const struct option table[] = {
 	TEXT(secret_file, NULL),
 	NUMBER("insecure", KIND_U32, insecure, 0, 1),
 	TEXT(tune_file, NULL),
+	NUMBER("on_demand_paging", KIND_U32, on_demand_paging, 0, 1),
+	NUMBER("traffic_class", KIND_U32, traffic_class, 0, 255),
 };
 
 static const struct {
@@ -104,22 +107,35 @@ static const struct {
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))
 
-void rbx_options_defaults(struct rbx_options *options)
+/* The first version of the struct ended before this field. */
+#define FIRST_BYTES FIELD(tune_file)
+
+void rbx_options_defaults_sized(struct rbx_options *options, size_t size_bytes)
 {
-	memset(options, 0, sizeof(*options));
-	options->size_bytes = sizeof(*options);
-	strcpy(options->fabric, "auto");
-	strcpy(options->mode, "hybrid");
-	strcpy(options->buffers, "auto");
-	strcpy(options->polling, "adaptive");
-	strcpy(options->window, "auto");
-	strcpy(options->overload, "off");
-	options->gid_index = -1;
-	options->fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT;
-	options->poll_cpu_percent = 100;
-	options->pollers = 1;
-	options->requests_max = 4096;
-	options->peer_timeout_ms = 5000;
+	static const struct rbx_options defaults = {
+		.fabric = "auto",
+		.gid_index = -1,
+		.mode = "hybrid",
+		.buffers = "auto",
+		.polling = "adaptive",
+		.poll_cpu_percent = 100,
+		.window = "auto",
+		.overload = "off",
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.pollers = 1,
+		.requests_max = 4096,
+		.peer_timeout_ms = 5000,
+	};
+
+	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
+}
+
+int rbx_options_take(struct rbx_options *taken,
+		     const struct rbx_options *options)
+{
+	rbx_options_defaults(taken);
+	return rbx_sized_take("rbx_options", FIRST_BYTES, taken, sizeof(*taken),
+			      options);
 }
 
 /* Whether `word` is one of the words of "a|b|c". */
@@ -232,11 +248,6 @@ int rbx_options_check(const struct rbx_options *options)
 {
 	int err;
 
-	if (options->size_bytes != sizeof(*options))
-		return rbx_error(-EINVAL,
-				 "options of %zu bytes, not %zu: fill them in "
-				 "with rbx_options_defaults() of this version",
-				 options->size_bytes, sizeof(*options));
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		err = check_one(&table[i], options);
 		if (err)
@@ -248,21 +259,13 @@ int rbx_options_check(const struct rbx_options *options)
 
 bool rbx_number_parse(const char *text, int64_t *value)
 {
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
+	bool is_negative = *text == '-';
+	uint64_t size;
 
-	errno = 0;
-	*value = strtoll(text, &end, 10);
-	if (end == text || errno != 0)
+	if (rbx_size_parse(text + is_negative, &size) || size > INT64_MAX)
 		return false;
-	if (*end == '\0')
-		return true;
-	suffix = strchr(suffixes, *end);
-	if (suffix == NULL || end[1] != '\0')
-		return false;
-	return !__builtin_mul_overflow(
-		*value, (int64_t)1 << (10 * (suffix - suffixes + 1)), value);
+	*value = is_negative ? -(int64_t)size : (int64_t)size;
+	return true;
 }
 
 static int set_one(const struct option *option, struct rbx_options *options,
@@ -312,10 +315,24 @@ static int unknown_option(const char *key_value, size_t length)
 			 (int)RBX_MIN(length, 40), key_value, names);
 }
 
+/* The option that "key=value" begins with, or NULL. */
+static const struct option *find(const char *key, size_t length)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if (strlen(table[i].name) == length &&
+		    strncmp(table[i].name, key, length) == 0)
+			return &table[i];
+	}
+	return NULL;
+}
+
 int rbx_options_set(struct rbx_options *options, const char *key_value)
 {
+	const struct option *option;
+	struct rbx_options all;
 	const char *equals;
 	size_t length;
+	int err;
 
 	if (options == NULL || key_value == NULL)
 		return rbx_error(-EINVAL, "options and key=value are wanted");
@@ -324,12 +341,21 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 		return rbx_error(-EINVAL, "\"%.40s\": must be key=value",
 				 key_value);
 	length = (size_t)(equals - key_value);
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if (strlen(table[i].name) == length &&
-		    strncmp(table[i].name, key_value, length) == 0)
-			return set_one(&table[i], options, equals + 1);
-	}
-	return unknown_option(key_value, length);
+	option = find(key_value, length);
+	if (option == NULL)
+		return unknown_option(key_value, length);
+	err = rbx_options_take(&all, options);
+	if (err)
+		return err;
+	if (option->offset >= options->size_bytes)
+		return rbx_error(-EINVAL, "%s: the program was built with a version of rdmabox.h that has no such option",
+				 option->name);
+	err = set_one(option, &all, equals + 1);
+	if (err)
+		return err;
+	all.size_bytes = options->size_bytes;
+	memcpy(options, &all, RBX_MIN(all.size_bytes, sizeof(all)));
+	return 0;
 }
 
 /* What no option says by itself. */
@@ -369,10 +395,13 @@ int rbx_describe(struct rbx_context *ctx, char *text, size_t size_bytes)
 {
 	struct rbx_options options;
 	size_t at = 0;
+	int err = rbx_guard_use(ctx, "rbx_describe");
 
-	pthread_mutex_lock(&ctx->peers_lock);
+	if (err)
+		return err;
+	pthread_mutex_lock(&ctx->view_lock);
 	options = ctx->options;
-	pthread_mutex_unlock(&ctx->peers_lock);
+	pthread_mutex_unlock(&ctx->view_lock);
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		size_t left = at < size_bytes ? size_bytes - at : 0;
 

@@ -7,6 +7,11 @@
 
 #include "include/rdmabox/rdmabox.h"
 
+/* The program's options and, for what they have not got, the defaults. 0, or -EINVAL
+ * with rbx_last_error() for a size that is none. */
+int rbx_options_take(struct rbx_options *taken,
+		     const struct rbx_options *options);
+
 /* 0, or -EINVAL with rbx_last_error() naming the option and what it allows. */
 int rbx_options_check(const struct rbx_options *options);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/peer/internal.h"
+#include "lib/sized.h"
 
 static void add_channel(struct rbx_stats *stats,
 			const struct rbx_channel_counters *counters)
@@ -17,6 +18,7 @@ static void add_channel(struct rbx_stats *stats,
 	stats->merged_requests += RBX_LOAD_RELAXED(&counters->merged_requests);
 	stats->window_waits += RBX_LOAD_RELAXED(&counters->window_waits);
 	stats->staged_bytes += RBX_LOAD_RELAXED(&counters->staged_bytes);
+	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
 }
 
 static void add_poller(struct rbx_stats *stats,
@@ -48,12 +50,13 @@ static void add_context(struct rbx_stats *stats,
 	stats->deregistrations += RBX_LOAD_RELAXED(&counters->deregistrations);
 	stats->registration_failures +=
 		RBX_LOAD_RELAXED(&counters->registration_failures);
-	stats->retries += RBX_LOAD_RELAXED(&counters->retries);
 	stats->failovers += RBX_LOAD_RELAXED(&counters->volumes.failovers);
 	stats->rebuilt_bytes +=
 		RBX_LOAD_RELAXED(&counters->volumes.rebuilt_bytes);
 	stats->checksum_errors +=
 		RBX_LOAD_RELAXED(&counters->volumes.checksum_errors);
+	stats->checksum_repairs +=
+		RBX_LOAD_RELAXED(&counters->volumes.checksum_repairs);
 	stats->messages_sent += RBX_LOAD_RELAXED(&counters->messages_sent);
 	stats->messages_received +=
 		RBX_LOAD_RELAXED(&counters->messages_received);
@@ -66,13 +69,15 @@ static void add_window(struct rbx_stats *stats, const struct rbx_window *window)
 
 static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
 {
-	pthread_mutex_lock(&ctx->peers_lock);
+	pthread_mutex_lock(&ctx->view_lock);
 	add_channel(stats, &ctx->closed_channels);
 	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
-		if (ctx->peers[i] != NULL)
-			add_channel(stats, &ctx->peers[i]->channel.counters);
+		struct rbx_peer *peer = RBX_LOAD_ACQUIRE(&ctx->peers[i]);
+
+		if (peer != NULL)
+			add_channel(stats, &peer->channel.counters);
 	}
-	pthread_mutex_unlock(&ctx->peers_lock);
+	pthread_mutex_unlock(&ctx->view_lock);
 }
 
 /* Everything since rbx_open(), without the latencies. */
@@ -106,9 +111,10 @@ static void get_latency(struct rbx_context *ctx, struct rbx_stats *stats)
 
 void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 {
-	size_t size_bytes = RBX_MIN(stats->size_bytes, sizeof(*stats));
 	struct rbx_stats now;
 
+	if (rbx_guard_use(ctx, "rbx_stats_get"))
+		return;
 	collect(ctx, &now);
 #define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
 	RBX_STATS(SINCE_RESET)
@@ -118,8 +124,7 @@ void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 	now.inflight_bytes_max =
 		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
 	get_latency(ctx, &now);
-	now.size_bytes = size_bytes;
-	memcpy(stats, &now, size_bytes);
+	rbx_sized_give(stats, &now, sizeof(now));
 }
 
 void rbx_stats_reset(struct rbx_context *ctx)
@@ -143,4 +148,5 @@ void rbx_stats_keep_channel(struct rbx_context *ctx,
 	to->merged_requests += from->merged_requests;
 	to->window_waits += from->window_waits;
 	to->staged_bytes += from->staged_bytes;
+	to->retries += from->retries;
 }

@@ -6,7 +6,7 @@
 struct rbx_channel;
 struct rbx_context;
 
-/* The caller holds the context's peers_lock. */
+/* The caller holds the context's view_lock. */
 void rbx_stats_keep_channel(struct rbx_context *ctx,
 			    const struct rbx_channel *channel);
 

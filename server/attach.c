@@ -19,7 +19,7 @@ static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 	struct rbx_recv_wr wr = {
 		.wr_id = rbx_wr_name_pack((struct rbx_wr_name){
 			.kind = RBX_WR_DATA_RECV,
-			.index = (uint16_t)(data_qp - s->data_qps),
+			.index = (uint32_t)(data_qp - s->data_qps),
 			.generation = data_qp->generation,
 		}),
 	};
@@ -48,13 +48,15 @@ static uint32_t attach_judge(struct rbx_server *s,
 	return RBX_REASON_NONE;
 }
 
-static struct rbx_data_qp *data_qp_take_free(struct rbx_server *s)
+static struct rbx_data_qp *data_qp_take_free(struct rbx_server *s,
+					     const struct rbx_client *client)
 {
+	struct rbx_data_qp *data_qps = rbx_data_qps_of(s, client);
 	uint32_t i;
 
-	for (i = 0; i < RBX_DATA_QPS_MAX; i++)
-		if (!s->data_qps[i].qp)
-			return &s->data_qps[i];
+	for (i = 0; i < RBX_QUEUE_PAIRS_MAX; i++)
+		if (!data_qps[i].qp)
+			return &data_qps[i];
 	return NULL;
 }
 
@@ -89,8 +91,8 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 	}
 	client->attach_serial = attach->serial;
 	init.domain = client->domain;
-	data_qp = data_qp_take_free(s);
-	RBX_ASSERT(data_qp); /* there are enough for all clients' quotas */
+	data_qp = data_qp_take_free(s, client);
+	RBX_ASSERT(data_qp); /* it has not all that it may have */
 	if (s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,
 				  error)) {
 		data_qp->qp = NULL;
@@ -109,19 +111,24 @@ void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc)
 	struct rbx_wr_name name = rbx_wr_name_unpack(wc->wr_id);
 	struct rbx_data_qp *data_qp = &s->data_qps[name.index];
 
-	RBX_ASSERT(name.index < RBX_DATA_QPS_MAX);
+	RBX_ASSERT(name.index < s->clients_used * RBX_QUEUE_PAIRS_MAX);
 	/* With or without error: a message on a data queue pair is none of
 	 * this protocol's. */
-	if (data_qp->qp && data_qp->generation == name.generation)
-		data_qp_end(s, data_qp);
+	if (!data_qp->qp || data_qp->generation != name.generation)
+		return;
+	if (wc->status && data_qp->qp->cut_off)
+		rbx_log_hostile(&s->hostile, data_qp->qp->peer_name,
+				data_qp->qp->cut_off, rbx_now_ns());
+	data_qp_end(s, data_qp);
 }
 
 void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client)
 {
+	struct rbx_data_qp *data_qps = rbx_data_qps_of(s, client);
 	uint32_t i;
 
-	for (i = 0; client->qps_count && i < RBX_DATA_QPS_MAX; i++)
-		if (s->data_qps[i].client == client)
-			data_qp_end(s, &s->data_qps[i]);
+	for (i = 0; i < RBX_QUEUE_PAIRS_MAX; i++)
+		if (data_qps[i].qp)
+			data_qp_end(s, &data_qps[i]);
 	RBX_ASSERT(!client->qps_count);
 }

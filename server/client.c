@@ -5,38 +5,24 @@
  * The lender (core/lender.h) decides; here it is done. Each client has a
  * protection domain of its own, in which its slabs are registered and its data
  * queue pairs are: no other client's key is of use to it. A client ends in this
- * order: its queue pairs, so that nothing of its is under way any more; then
- * the keys of its slabs; then the memory. The lender is told after each slab,
- * and only then may lend that slab again.
+ * order: its queue pairs, at once, so that nothing of its is under way any more;
+ * then, slab by slab and by the workers' time, the key and then the memory; then
+ * its domain. The lender is told after each slab, and only then may lend that
+ * slab again. Until the last one the client's entry is not used anew.
  */
 #include <string.h>
 
 #include "server/state.h"
 
-struct rbx_client *rbx_client_find(struct rbx_server *s, uint64_t session_id)
-{
-	uint32_t i;
-
-	for (i = 0; session_id && i < RBX_CLIENTS_MAX; i++)
-		if (s->clients[i].session_id == session_id)
-			return &s->clients[i];
-	return NULL;
-}
-
 uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **out)
 {
-	struct rbx_client *client = NULL;
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_client *client;
 	struct rbx_domain *domain;
 	uint64_t session_id;
-	uint32_t reason, i;
+	uint32_t reason;
 
-	for (i = 0; !client && i < RBX_CLIENTS_MAX; i++)
-		if (!s->clients[i].session_id)
-			client = &s->clients[i];
-	if (!client)
-		return RBX_REASON_TOO_MANY;
 	if (rbx_random(&session_id, sizeof(session_id)) || !session_id ||
 	    rbx_client_find(s, session_id))
 		return RBX_REASON_INTERNAL;
@@ -44,11 +30,16 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 		rbx_log("cannot admit client %s: %s", name, error);
 		return RBX_REASON_INTERNAL;
 	}
-	reason = rbx_lender_admit(s->lender, session_id, now_ns);
+	client = rbx_client_take(s);
+	reason = client ? rbx_lender_admit(s->lender, session_id, now_ns) :
+			  RBX_REASON_TOO_MANY;
 	if (reason) {
+		if (client)
+			rbx_client_give(s, client);
 		s->fabric.ops->destroy_domain(domain);
 		return reason;
 	}
+	rbx_id_map_put(&s->sessions, session_id, rbx_client_index(s, client));
 	*client = (struct rbx_client){ .session_id = session_id,
 				       .domain = domain };
 	memcpy(client->name, name, sizeof(client->name));
@@ -57,18 +48,39 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	return RBX_REASON_NONE;
 }
 
+static void domain_end(struct rbx_server *s, struct rbx_client *client)
+{
+	if (client->session_id || client->slabs_held)
+		return;
+	s->fabric.ops->destroy_domain(client->domain);
+	client->domain = NULL;
+	rbx_client_give(s, client);
+}
+
+void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client)
+{
+	RBX_ASSERT(client->slabs_held > 0);
+	client->slabs_held--;
+	domain_end(s, client);
+}
+
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 {
+	struct rbx_client left = {
+		.domain = client->domain,
+		.slabs_held = client->slabs_held,
+	};
 	struct rbx_letter_ends ends;
 
 	rbx_data_qps_end(s, client);
 	if (client->connection)
 		rbx_connection_end(s, client->connection);
-	rbx_slab_keys_end(s, client);
-	s->fabric.ops->destroy_domain(client->domain);
 	rbx_lender_leave(s->lender, client->session_id);
+	rbx_id_map_remove(&s->sessions, client->session_id);
 	rbx_mailbox_end(&client->mailbox, -EHOSTUNREACH, &ends);
 	explicit_bzero(client, sizeof(*client));
+	*client = left;
+	domain_end(s, client);
 	rbx_letters_tell(s, &ends);
 }
 
@@ -104,13 +116,6 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);
 }
 
-static void slab_end(struct rbx_server *s, uint64_t slab_id)
-{
-	rbx_slab_memory_end(s, &s->slabs[slab_id - 1]);
-	rbx_lender_ended(s->lender, slab_id);
-	pthread_cond_broadcast(&s->slab_ended);
-}
-
 void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_action action;
@@ -121,7 +126,7 @@ void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
 			client_expire(s, action.session_id);
 			break;
 		case RBX_LENDER_END:
-			slab_end(s, action.lending.slab_id);
+			rbx_slab_end(s, action.lending.slab_id);
 			break;
 		case RBX_LENDER_ASK:
 			client_ask(s, now_ns, &action);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.c - a control connection of the server: buffers, sending, its end.
+ * connection.c - a control connection of the server: what it hears and says, its end.
  *
  * Each connection has RBX_CONTROL_RECEIVES_MAX receive buffers and
- * RBX_CONTROL_SENDS_MAX send buffers, all out of one block that is registered
- * at the start. The answer to the message in receive buffer n leaves from send
- * buffer n, and only when it has arrived is the receive posted again: a client
- * that asks and does not listen comes to a stop, and a buffer for an answer is
- * always free. A message without answer leaves its receive free at once. The
- * other send buffers are for what the server says unasked.
+ * RBX_CONTROL_SENDS_MAX send buffers. The answer to the message in receive buffer n
+ * leaves from send buffer n, and only when it has arrived is the receive posted again:
+ * a client that asks and does not listen comes to a stop, and a buffer for an answer is
+ * always free, also for one that comes late (borrowing.c). A message without
+ * answer leaves its receive free at once. The other send buffers are for what the
+ * server says unasked.
  *
  * Receives are always posted, so that the end of a connection, for whatever
  * reason, shows at once as a completion with an error. A connection that is
@@ -16,28 +16,14 @@
  * farewell has taken too long.
  */
 #include <string.h>
-#include <sys/mman.h>
 
-#include "lib/error.h"
 #include "server/state.h"
 #include "wire/attach.h"
 
-#define BUFFERS_PER_CONNECTION \
-	(RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX)
-
-static uint16_t connection_index(const struct rbx_server *s,
+static uint32_t connection_index(const struct rbx_server *s,
 				 const struct rbx_connection *c)
 {
-	return (uint16_t)(c - s->connections);
-}
-
-/* Slots from 0 are receives, from RBX_CONTROL_RECEIVES_MAX on sends. */
-static uint8_t *buffer_of(const struct rbx_server *s,
-			  const struct rbx_connection *c, uint32_t slot)
-{
-	size_t number = connection_index(s, c) * BUFFERS_PER_CONNECTION + slot;
-
-	return s->buffers + number * RBX_CONTROL_BUFFER_BYTES;
+	return (uint32_t)(c - s->connections);
 }
 
 static uint64_t wr_id_of(const struct rbx_server *s,
@@ -52,51 +38,7 @@ static uint64_t wr_id_of(const struct rbx_server *s,
 	});
 }
 
-int rbx_connections_init(struct rbx_server *s)
-{
-	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_mr_init init;
-	int err;
-
-	s->buffers_bytes =
-		RBX_CONNECTIONS_MAX * BUFFERS_PER_CONNECTION *
-		(size_t)RBX_CONTROL_BUFFER_BYTES;
-	s->buffers = mmap(NULL, s->buffers_bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->buffers == MAP_FAILED) {
-		s->buffers = NULL;
-		return rbx_error(-ENOMEM, "no memory for message buffers");
-	}
-	init = (struct rbx_mr_init){
-		.addr = s->buffers,
-		.length_bytes = s->buffers_bytes,
-		.rights = RBX_LOCAL_WRITE,
-		.memory_fd = -1,
-	};
-	err = s->fabric.ops->register_memory(s->device, &init, 1,
-					     &s->buffers_mr, error);
-	if (err) {
-		s->buffers_mr = NULL;
-		return rbx_error(err, "cannot register message buffers: %s",
-				 error);
-	}
-	return 0;
-}
-
-void rbx_connections_destroy(struct rbx_server *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
-		if (s->connections[i].state != RBX_CONNECTION_FREE)
-			rbx_connection_end(s, &s->connections[i]);
-	if (s->buffers_mr)
-		s->fabric.ops->deregister_memory(s->device, &s->buffers_mr, 1);
-	if (s->buffers)
-		munmap(s->buffers, s->buffers_bytes);
-}
-
-static bool state_is_handshake(enum rbx_connection_state state)
+static bool state_is_half_open(enum rbx_connection_state state)
 {
 	return state == RBX_CONNECTION_NEW ||
 	       state == RBX_CONNECTION_CHALLENGED ||
@@ -107,14 +49,18 @@ void rbx_connection_set_state(struct rbx_server *s, struct rbx_connection *c,
 			      enum rbx_connection_state state,
 			      uint64_t deadline_ns)
 {
+	bool was_half_open = state_is_half_open(c->state);
+
 	RBX_ASSERT(c->state != RBX_CONNECTION_FREE ||
 		   state == RBX_CONNECTION_NEW);
 	RBX_ASSERT(c->state != RBX_CONNECTION_CLOSING ||
 		   state == RBX_CONNECTION_FREE);
 	RBX_ASSERT(state != RBX_CONNECTION_OPEN ||
 		   c->state == RBX_CONNECTION_CHALLENGED);
-	s->handshakes_count += state_is_handshake(state);
-	s->handshakes_count -= state_is_handshake(c->state);
+	if (!was_half_open && state_is_half_open(state))
+		rbx_half_open_join(s, c);
+	else if (was_half_open && !state_is_half_open(state))
+		rbx_half_open_part(s, c);
 	c->state = state;
 	c->deadline_ns = deadline_ns;
 }
@@ -135,35 +81,21 @@ void rbx_request_refuse(struct rbx_server *s, struct rbx_conn_request *request,
 static bool receive_post(struct rbx_server *s, struct rbx_connection *c,
 			 uint32_t slot)
 {
+	const struct rbx_sge buffer = rbx_connection_buffer(s, c, slot);
 	struct rbx_recv_wr *bad;
 	struct rbx_recv_wr wr = {
 		.wr_id = wr_id_of(s, c, RBX_WR_CONTROL_RECV, slot),
-		.sge = {
-			.addr = (uintptr_t)buffer_of(s, c, slot),
-			.length_bytes = RBX_CONTROL_BUFFER_BYTES,
-			.lkey = s->buffers_mr->lkey,
-		},
+		.sges = &buffer,
+		.sge_count = 1,
 	};
 
 	return s->fabric.ops->post_recv(c->qp, &wr, &bad) == 0;
 }
 
-static struct rbx_connection *connection_take_free(struct rbx_server *s)
-{
-	uint32_t i;
-
-	if (s->handshakes_count >= RBX_HANDSHAKES_MAX)
-		return NULL;
-	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
-		if (s->connections[i].state == RBX_CONNECTION_FREE)
-			return &s->connections[i];
-	return NULL;
-}
-
 void rbx_connection_accept(struct rbx_server *s,
-			   struct rbx_conn_request *request, uint64_t now_ns)
+			   struct rbx_conn_request *request,
+			   uint64_t named_session_id, uint64_t now_ns)
 {
-	struct rbx_connection *c = connection_take_free(s);
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	const struct rbx_qp_init init = {
 		.send_cq = s->cq,
@@ -172,8 +104,12 @@ void rbx_connection_accept(struct rbx_server *s,
 		.recv_depth_count = RBX_CONTROL_RECEIVES_MAX,
 		.max_sge = 1,
 	};
+	struct rbx_connection *c = NULL;
 	uint32_t slot;
 
+	if (rbx_half_open_admit(s, request->peer_name, named_session_id,
+				now_ns))
+		c = rbx_connection_take(s);
 	if (!c) {
 		rbx_request_refuse(s, request, RBX_REASON_TOO_MANY);
 		return;
@@ -181,9 +117,12 @@ void rbx_connection_accept(struct rbx_server *s,
 	*c = (struct rbx_connection){
 		.generation = c->generation + 1,
 		.answering = -1,
+		.arrived_ns = now_ns,
+		.named_session_id = named_session_id,
 	};
 	if (s->fabric.ops->accept(request, &init, NULL, 0, &c->qp, error)) {
 		rbx_log("cannot accept a connection: %s", error);
+		rbx_connection_give(s, c);
 		return;
 	}
 	rbx_connection_set_state(s, c, RBX_CONNECTION_NEW,
@@ -196,38 +135,25 @@ void rbx_connection_accept(struct rbx_server *s,
 }
 
 /* The client is away. */
-static void client_part(struct rbx_connection *c)
+static void client_part(struct rbx_server *s, struct rbx_connection *c)
 {
 	if (!c->client)
 		return;
+	rbx_late_answers_forget(s, c);
 	rbx_mailbox_rewind(&c->client->mailbox);
 	c->client->connection = NULL;
 	c->client = NULL;
+	s->connected_count--;
 }
 
 void rbx_connection_end(struct rbx_server *s, struct rbx_connection *c)
 {
 	s->fabric.ops->destroy_qp(c->qp);
 	c->qp = NULL;
-	client_part(c);
+	client_part(s, c);
 	c->generation++;
 	rbx_connection_set_state(s, c, RBX_CONNECTION_FREE, 0);
-}
-
-void rbx_connections_tick(struct rbx_server *s, uint64_t now_ns)
-{
-	uint32_t i;
-
-	for (i = 0; s->handshakes_count && i < RBX_CONNECTIONS_MAX; i++) {
-		struct rbx_connection *c = &s->connections[i];
-
-		if (!state_is_handshake(c->state) || now_ns < c->deadline_ns)
-			continue;
-		if (c->state == RBX_CONNECTION_CLOSING)
-			rbx_connection_end(s, c);
-		else
-			rbx_connection_refuse(s, c, 0, RBX_REASON_TOO_SLOW);
-	}
+	rbx_connection_give(s, c);
 }
 
 /* ---- Sending ---------------------------------------------------------------*/
@@ -237,12 +163,7 @@ static void message_send(struct rbx_server *s, struct rbx_connection *c,
 			 const struct rbx_wire_message *message)
 {
 	uint32_t slot = RBX_CONTROL_RECEIVES_MAX + number;
-	uint8_t *buffer = buffer_of(s, c, slot);
-	struct rbx_sge sge = {
-		.addr = (uintptr_t)buffer,
-		.length_bytes = (uint32_t)rbx_wire_encode(message, buffer),
-		.lkey = s->buffers_mr->lkey,
-	};
+	struct rbx_sge sge = rbx_connection_buffer(s, c, slot);
 	struct rbx_wr *bad;
 	struct rbx_wr wr = {
 		.wr_id = wr_id_of(s, c, RBX_WR_CONTROL_SEND, slot),
@@ -255,6 +176,8 @@ static void message_send(struct rbx_server *s, struct rbx_connection *c,
 	RBX_ASSERT(number < RBX_CONTROL_SENDS_MAX);
 	RBX_ASSERT(!(c->sends_busy & 1u << number));
 	c->sends_busy |= 1u << number;
+	sge.length_bytes = (uint32_t)rbx_wire_encode(
+		message, (uint8_t *)(uintptr_t)sge.addr);
 	if (s->fabric.ops->post_send(c->qp, &wr, &bad))
 		s->fabric.ops->disconnect(c->qp); /* the receives are flushed */
 }
@@ -265,6 +188,24 @@ void rbx_connection_answer(struct rbx_server *s, struct rbx_connection *c,
 	RBX_ASSERT(c->answering >= 0);
 	message_send(s, c, (uint32_t)c->answering, message);
 	c->answering = -1;
+}
+
+uint32_t rbx_connection_answer_later(struct rbx_connection *c)
+{
+	uint32_t slot = (uint32_t)c->answering;
+
+	RBX_ASSERT(c->answering >= 0);
+	c->answering = -1;
+	return slot;
+}
+
+void rbx_connection_send_late(struct rbx_server *s, struct rbx_connection *c,
+			      uint32_t slot,
+			      const struct rbx_wire_message *message)
+{
+	RBX_ASSERT(slot < RBX_CONTROL_RECEIVES_MAX);
+	RBX_ASSERT(c->state == RBX_CONNECTION_OPEN);
+	message_send(s, c, slot, message);
 }
 
 void rbx_connection_answer_error(struct rbx_server *s, struct rbx_connection *c,
@@ -323,7 +264,7 @@ void rbx_connection_refuse(struct rbx_server *s, struct rbx_connection *c,
 	refusal_count(s, reason);
 	rbx_log_hostile(&s->hostile, c->qp->peer_name,
 			rbx_reason_sentence(reason), now_ns);
-	client_part(c);
+	client_part(s, c);
 	if (c->answering >= 0)
 		rbx_connection_answer(s, c, &message);
 	else
@@ -367,12 +308,14 @@ static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
 			      uint32_t slot, uint32_t length_bytes,
 			      uint64_t now_ns)
 {
+	const struct rbx_sge sge = rbx_connection_buffer(s, c, slot);
 	uint32_t generation = c->generation;
 
 	RBX_ASSERT(slot < RBX_CONTROL_RECEIVES_MAX);
 	RBX_ASSERT(length_bytes <= RBX_CONTROL_BUFFER_BYTES);
 	c->answering = (int)slot;
-	message_received(s, c, buffer_of(s, c, slot), length_bytes, now_ns);
+	message_received(s, c, (const uint8_t *)(uintptr_t)sge.addr,
+			 length_bytes, now_ns);
 	if (c->generation != generation)
 		return; /* it ended the connection */
 	if (c->answering >= 0 && c->state == RBX_CONNECTION_OPEN &&
@@ -404,13 +347,18 @@ void rbx_connection_completed(struct rbx_server *s, const struct rbx_wc *wc,
 	struct rbx_wr_name name = rbx_wr_name_unpack(wc->wr_id);
 	struct rbx_connection *c = &s->connections[name.index];
 
-	RBX_ASSERT(name.index < RBX_CONNECTIONS_MAX);
+	RBX_ASSERT(name.index < s->connections_used);
 	if (c->state == RBX_CONNECTION_FREE || c->generation != name.generation)
 		return; /* it has ended since */
 	if (wc->status == -EMSGSIZE) {
 		s->refused_malformed++;
 		rbx_log_hostile(&s->hostile, c->qp->peer_name,
 				"a message is far too long", now_ns);
+	}
+	if (wc->status && c->qp->cut_off) {
+		s->refused_malformed++;
+		rbx_log_hostile(&s->hostile, c->qp->peer_name, c->qp->cut_off,
+				now_ns);
 	}
 	if (wc->status)
 		rbx_connection_end(s, c);

@@ -2,8 +2,9 @@
 /*
  * control_thread.c - the one thread of a server.
  *
- * A turn: take connection requests, take completions, do what is due. Each
- * part is bounded, so that no peer can keep the others waiting. Messages come
+ * A turn: take connection requests, take completions, see what the workers have
+ * done, do what is due. Each part is bounded, and none of it waits for memory, so
+ * that no peer can keep the others waiting. Messages come
  * before leases: a server that was itself stopped for a while hears its
  * clients before it judges them. When a turn brought nothing, the thread arms
  * the completion queue, looks once more, gives up the lock and sleeps until a
@@ -35,7 +36,11 @@ static void request_take(struct rbx_server *s, struct rbx_conn_request *request,
 	} else if (attach.kind == RBX_WIRE_ATTACH_DATA) {
 		rbx_data_qp_accept(s, request, &attach);
 	} else {
-		rbx_connection_accept(s, request, now_ns);
+		rbx_connection_accept(s, request,
+				      rbx_client_find(s, attach.session_id) ?
+					      attach.session_id :
+					      0,
+				      now_ns);
 	}
 }
 
@@ -83,7 +88,8 @@ static bool turn(struct rbx_server *s)
 	bool any = requests_take(s, now_ns);
 
 	any |= completions_take(s, now_ns);
-	rbx_connections_tick(s, now_ns);
+	any |= rbx_workers_serve(s);
+	rbx_half_open_tick(s, now_ns);
 	rbx_pressure_tick(s, now_ns);
 	rbx_lender_serve(s, now_ns);
 	return any;
@@ -100,7 +106,7 @@ static int sleep_ms(struct rbx_server *s)
 	else if (deadline_ns - now_ns < ms * 1000000)
 		ms = RBX_MAX((deadline_ns - now_ns) / 1000000 + 1,
 			     SLEEP_MS_MIN);
-	if (s->handshakes_count)
+	if (s->strangers.count || s->resumers.count)
 		ms = RBX_MIN(ms, SLEEP_MS_HANDSHAKES);
 	return (int)ms;
 }
@@ -125,6 +131,14 @@ static void nap(struct rbx_server *s)
 		ignored = read(s->wake_fd, &wakes, sizeof(wakes));
 		(void)ignored;
 	}
+}
+
+void rbx_control_thread_wake(struct rbx_server *s)
+{
+	const uint64_t one = 1;
+	ssize_t ignored = write(s->wake_fd, &one, sizeof(one));
+
+	(void)ignored;
 }
 
 void *rbx_control_thread(void *server)

@@ -14,7 +14,7 @@
 
 #include "server/state.h"
 
-static uint32_t hello_judge(struct rbx_server *s,
+static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 			    const struct rbx_wire_hello *hello)
 {
 	bool has_secret = hello->flags & RBX_WIRE_HAS_SECRET;
@@ -23,6 +23,8 @@ static uint32_t hello_judge(struct rbx_server *s,
 		return RBX_REASON_SECRET_UNKNOWN;
 	if (!has_secret && s->secret)
 		return RBX_REASON_SECRET_REQUIRED;
+	if (named_session_id && hello->session_id != named_session_id)
+		return RBX_REASON_OUT_OF_TURN; /* it has the place of a client */
 	if (!(hello->flags & RBX_WIRE_RESUME))
 		return RBX_REASON_NONE;
 	if (hello->incarnation != s->incarnation ||
@@ -34,7 +36,7 @@ static uint32_t hello_judge(struct rbx_server *s,
 static void hello_received(struct rbx_server *s, struct rbx_connection *c,
 			   const struct rbx_wire_message *hello)
 {
-	uint32_t reason = hello_judge(s, &hello->hello);
+	uint32_t reason = hello_judge(s, c->named_session_id, &hello->hello);
 	struct rbx_wire_message challenge = {
 		.type = RBX_WIRE_CHALLENGE,
 		.request_id = hello->request_id,
@@ -83,6 +85,7 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 	client->attach_serial = 0;
 	client->connection = c;
 	c->client = client;
+	s->connected_count++;
 	return RBX_REASON_NONE;
 }
 
@@ -101,7 +104,7 @@ static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
 			.free_bytes = rbx_server_free_bytes(s),
 			.quota_bytes = quota_bytes ? quota_bytes : UINT64_MAX,
 			.lease_ms = s->options.lease_ms,
-			.requests_max = RBX_CONTROL_REQUESTS_MAX,
+			.requests_max = RBX_REQUESTS_MAX,
 			.queue_pairs_max = RBX_QUEUE_PAIRS_MAX,
 		},
 	};

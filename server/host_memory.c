@@ -3,6 +3,22 @@
 #include "server/host_memory.h"
 
 #include <stdio.h>
+#include <string.h>
+
+static void group_consider(struct rbx_host_memory *memory)
+{
+	struct rbx_memory_group group;
+
+	if (!rbx_memory_group_read("/proc/self/cgroup", "/sys/fs/cgroup",
+				   &group))
+		return;
+	if (group.available_bytes < memory->available_bytes)
+		memory->available_bytes = group.available_bytes;
+	if (group.limit_bytes >= memory->total_bytes)
+		return;
+	memory->total_bytes = group.limit_bytes;
+	memcpy(memory->where, group.name, sizeof(memory->where));
+}
 
 bool rbx_host_memory_read(struct rbx_host_memory *memory)
 {
@@ -21,5 +37,7 @@ bool rbx_host_memory_read(struct rbx_host_memory *memory)
 	fclose(file);
 	memory->total_bytes = total_kib << 10;
 	memory->available_bytes = available_kib << 10;
+	snprintf(memory->where, sizeof(memory->where), "this machine");
+	group_consider(memory);
 	return total_kib && available_kib;
 }

@@ -23,6 +23,7 @@
 
 #include "include/rdmabox/message.h"
 #include "lib/error.h"
+#include "lib/guard.h"
 #include "server/state.h"
 
 RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
@@ -30,10 +31,14 @@ RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
 
 void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends)
 {
+	const char *before;
+
 	if (!ends->count)
 		return;
 	pthread_mutex_unlock(&s->lock);
+	before = rbx_callback_enter("callback of a message");
 	rbx_letter_ends_tell(ends);
+	rbx_callback_leave(before);
 	pthread_mutex_lock(&s->lock);
 }
 
@@ -52,12 +57,15 @@ static void letter_hand_over(struct rbx_server *s, struct rbx_client *client,
 			     const struct rbx_wire_letter *letter)
 {
 	const struct rbx_server_options *o = &s->options;
+	const char *before;
 
 	s->messages_received++;
 	if (o->message) {
 		pthread_mutex_unlock(&s->lock);
+		before = rbx_callback_enter("message handler");
 		o->message(s, client->session_id, letter->bytes,
 			   letter->length_bytes, o->user);
+		rbx_callback_leave(before);
 		pthread_mutex_lock(&s->lock);
 	}
 	rbx_mailbox_heard(&client->mailbox);

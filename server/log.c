@@ -7,6 +7,7 @@
 #include "server/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,21 @@ static void hostile_name(char *name, const char *peer_name, const char *what)
 	snprintf(name, RBX_NAME_MAX, "%.*s %s", length, peer_name, what);
 }
 
+/* True: one more line may be written now. */
+static bool line_fits(struct rbx_hostile_log *log, uint64_t now_ns)
+{
+	if (now_ns / 1000000000 != log->second) {
+		log->second = now_ns / 1000000000;
+		log->lines_count = 0;
+	}
+	if (log->lines_count < RBX_HOSTILE_LINES_PER_SECOND) {
+		log->lines_count++;
+		return true;
+	}
+	log->left_out_count++;
+	return false;
+}
+
 void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 		     const char *what, uint64_t now_ns)
 {
@@ -50,12 +66,12 @@ void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 	for (i = 0; i < RBX_HOSTILE_PEERS_MAX; i++)
 		if (!strcmp(log->peers[i], name))
 			return;
-	if (now_ns / 1000000000 != log->second) {
-		log->second = now_ns / 1000000000;
-		log->lines_count = 0;
-	}
-	if (log->lines_count++ >= RBX_HOSTILE_LINES_PER_SECOND)
+	if (!line_fits(log, now_ns))
 		return;
+	if (log->left_out_count)
+		rbx_log("%llu more peers were refused and not told of",
+			(unsigned long long)log->left_out_count);
+	log->left_out_count = 0;
 	strcpy(log->peers[log->next], name);
 	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
 	rbx_log("refused %s: %s (told once for each host)", peer_name, what);

@@ -15,17 +15,20 @@
 void rbx_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define RBX_HOSTILE_PEERS_MAX 64
-#define RBX_HOSTILE_LINES_PER_SECOND 10
+#define RBX_HOSTILE_LINES_PER_SECOND 5
 
-/* The peers that were logged, the latest of them, and this second's lines. */
+/* The peers that were logged, the latest of them, and this second's lines. One for
+ * all that peers do wrong, whichever part of the server sees it. */
 struct rbx_hostile_log {
 	char peers[RBX_HOSTILE_PEERS_MAX][RBX_NAME_MAX];
 	uint32_t next;
 	uint64_t second;
 	uint32_t lines_count;
+	uint64_t left_out_count; /* lines, since the last one */
 };
 
-/* Logs that a peer was refused: once for each host and reason. */
+/* Logs that a peer was refused: once for each host and reason, a few in a second.
+ * The next line tells how many were left out. */
 void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 		     const char *what, uint64_t now_ns);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/error.h"
+#include "lib/sized.h"
 #include "server/state.h"
 
 #define SLAB_BYTES_MIN (64ull << 10)
@@ -14,10 +15,10 @@
 #define LEASE_MS_MIN 100u
 #define LEASE_MS_MAX 3600000u
 
-void rbx_server_options_defaults(struct rbx_server_options *options)
+void rbx_server_options_defaults_sized(struct rbx_server_options *options,
+				       size_t size_bytes)
 {
-	*options = (struct rbx_server_options){
-		.size_bytes = sizeof(*options),
+	static const struct rbx_server_options defaults = {
 		.listen = "127.0.0.1:7471",
 		.fabric = "auto",
 		.gid_index = -1,
@@ -25,6 +26,8 @@ void rbx_server_options_defaults(struct rbx_server_options *options)
 		.slab_bytes = 64ull << 20,
 		.lease_ms = 30000,
 	};
+
+	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
 
 static int slab_check(const struct rbx_server_options *o)
@@ -56,12 +59,8 @@ static int slab_check(const struct rbx_server_options *o)
 	return 0;
 }
 
-int rbx_server_options_check(const struct rbx_server_options *o)
+static int check(const struct rbx_server_options *o)
 {
-	if (o->size_bytes != sizeof(*o))
-		return rbx_error(-EINVAL,
-				 "struct rbx_server_options has the wrong size: "
-				 "fill it with rbx_server_options_defaults()");
 	if (strnlen(o->listen, sizeof(o->listen)) == sizeof(o->listen) ||
 	    strnlen(o->fabric, sizeof(o->fabric)) == sizeof(o->fabric) ||
 	    strnlen(o->device, sizeof(o->device)) == sizeof(o->device) ||
@@ -72,5 +71,20 @@ int rbx_server_options_check(const struct rbx_server_options *o)
 		return rbx_error(-EINVAL,
 				 "a lease of %u ms: take %u ms to one hour",
 				 o->lease_ms, LEASE_MS_MIN);
+	if (o->clients_max > RBX_CLIENTS_MAX)
+		return rbx_error(-EINVAL, "%u clients: take 1 to %u",
+				 o->clients_max, RBX_CLIENTS_MAX);
 	return slab_check(o);
+}
+
+int rbx_server_options_take(struct rbx_server_options *taken,
+			    const struct rbx_server_options *options)
+{
+	int err;
+
+	rbx_server_options_defaults(taken);
+	err = rbx_sized_take("rbx_server_options",
+			     offsetof(struct rbx_server_options, message),
+			     taken, sizeof(*taken), options);
+	return err ? err : check(taken);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * requests.c - what a client may ask once it is known.
+ * requests.c - what a client may ask once it is known; of slabs, see borrowing.c.
  *
  * Each message is a sign of life, whatever it asks. A refusal of the lender is
  * an answer like any other; only what the protocol does not allow ends the
@@ -19,94 +19,9 @@ uint64_t rbx_server_free_bytes(struct rbx_server *s)
 	rbx_lender_counts(s->lender, &counts);
 	if (rbx_lender_is_draining(s->lender))
 		return 0;
-	return counts.slabs_free * s->options.slab_bytes;
-}
-
-static void grant_send(struct rbx_server *s, struct rbx_connection *c,
-		       uint64_t request_id, const struct rbx_lending *lending)
-{
-	const struct rbx_slab_memory *slab = &s->slabs[lending->slab_id - 1];
-	const struct rbx_wire_message grant = {
-		.type = RBX_WIRE_SLAB_GRANT,
-		.request_id = request_id,
-		.epoch = lending->epoch,
-		.grant = {
-			.slab_id = lending->slab_id,
-			.remote_addr = (uintptr_t)slab->addr,
-			.length_bytes = s->options.slab_bytes,
-			.free_bytes = rbx_server_free_bytes(s),
-			.rkey = slab->mr->rkey,
-		},
-	};
-
-	rbx_connection_answer(s, c, &grant);
-}
-
-static uint32_t slab_lend(struct rbx_server *s, const struct rbx_client *client,
-			  uint64_t now_ns, struct rbx_lending *lending)
-{
-	uint64_t session_id = client->session_id;
-	uint32_t reason;
-
-	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
-	reason = rbx_lender_lend(s->lender, session_id, lending);
-	if (reason)
-		return reason;
-	if (!rbx_slab_memory_begin(s, &s->slabs[lending->slab_id - 1],
-				   client))
-		return RBX_REASON_NONE;
-	rbx_log("a slab cannot be lent: %s", rbx_last_error());
-	reason = rbx_lender_unmap(s->lender, session_id, lending);
-	RBX_ASSERT(!reason);
-	rbx_lender_serve(s, now_ns);
-	return RBX_REASON_FULL;
-}
-
-static void slab_map(struct rbx_server *s, struct rbx_connection *c,
-		     const struct rbx_wire_message *message, uint64_t now_ns)
-{
-	struct rbx_lending lending;
-	uint32_t reason;
-
-	reason = slab_lend(s, c->client, now_ns, &lending);
-	if (reason)
-		rbx_connection_answer_error(s, c, message->request_id, reason);
-	else
-		grant_send(s, c, message->request_id, &lending);
-}
-
-static void slab_query(struct rbx_server *s, struct rbx_connection *c,
-		       const struct rbx_wire_message *message)
-{
-	const struct rbx_lending lending = { message->slab_id, message->epoch };
-	uint32_t reason;
-
-	reason = rbx_lender_check(s->lender, c->client->session_id, &lending);
-	if (reason)
-		rbx_connection_answer_error(s, c, message->request_id, reason);
-	else
-		grant_send(s, c, message->request_id, &lending);
-}
-
-static void slab_unmap(struct rbx_server *s, struct rbx_connection *c,
-		       const struct rbx_wire_message *message, uint64_t now_ns)
-{
-	const struct rbx_lending lending = { message->slab_id, message->epoch };
-	struct rbx_wire_message answer = {
-		.type = RBX_WIRE_SLAB_UNMAPPED,
-		.request_id = message->request_id,
-		.epoch = message->epoch,
-	};
-	uint32_t reason;
-
-	reason = rbx_lender_unmap(s->lender, c->client->session_id, &lending);
-	if (reason) {
-		rbx_connection_answer_error(s, c, message->request_id, reason);
-		return;
-	}
-	rbx_lender_serve(s, now_ns); /* the answer says that it has ended */
-	answer.free_bytes = rbx_server_free_bytes(s);
-	rbx_connection_answer(s, c, &answer);
+	/* A slab that is still ending is waited for. */
+	return (uint64_t)(counts.slabs_free + counts.slabs_ending) *
+	       s->options.slab_bytes;
 }
 
 static void heartbeat(struct rbx_server *s, struct rbx_connection *c,
@@ -131,12 +46,7 @@ static void heartbeat(struct rbx_server *s, struct rbx_connection *c,
 void rbx_server_stats_fill(struct rbx_server *s, struct rbx_server_stats *stats)
 {
 	struct rbx_lender_counts counts;
-	uint64_t connected_count = 0;
-	uint32_t i;
 
-	for (i = 0; i < RBX_CLIENTS_MAX; i++)
-		if (s->clients[i].connection)
-			connected_count++;
 	rbx_lender_counts(s->lender, &counts);
 	*stats = (struct rbx_server_stats){
 		.size_bytes = sizeof(*stats),
@@ -144,7 +54,7 @@ void rbx_server_stats_fill(struct rbx_server *s, struct rbx_server_stats *stats)
 		.lent_bytes = counts.slabs_lent * s->options.slab_bytes,
 		.slab_bytes = s->options.slab_bytes,
 		.slabs_lent = counts.slabs_lent,
-		.clients = connected_count,
+		.clients = s->connected_count,
 		.sessions = counts.sessions,
 		.slabs_mapped = counts.slabs_mapped,
 		.slabs_unmapped = counts.slabs_unmapped,
@@ -195,13 +105,13 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 	c->client_is_up = true;
 	switch (message->type) {
 	case RBX_WIRE_SLAB_MAP:
-		slab_map(s, c, message, now_ns);
+		rbx_slab_map(s, c, message);
 		break;
 	case RBX_WIRE_SLAB_QUERY:
-		slab_query(s, c, message);
+		rbx_slab_query(s, c, message);
 		break;
 	case RBX_WIRE_SLAB_UNMAP:
-		slab_unmap(s, c, message, now_ns);
+		rbx_slab_unmap(s, c, message);
 		break;
 	case RBX_WIRE_HEARTBEAT:
 		heartbeat(s, c, message);
@@ -212,7 +122,6 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 	case RBX_WIRE_BYE:
 		rbx_log("client %s has left", c->client->name);
 		rbx_client_leave(s, c->client);
-		rbx_lender_serve(s, now_ns);
 		break;
 	case RBX_WIRE_LETTER:
 		rbx_letter_received(s, c, message);

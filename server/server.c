@@ -15,12 +15,16 @@
 
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
+#include "lib/guard.h"
 #include "lib/loopback.h"
+#include "lib/sized.h"
 #include "server/state.h"
 
-/* Each lent slab is an open file; the fabric may keep one more for it. */
+/* Each lent slab is an open file; the fabric may keep one more for it. So may a queue
+ * pair be one. */
 #define DESCRIPTORS_PER_SLAB 2
-#define DESCRIPTORS_BESIDE 4096 /* connections, and the program's own */
+#define DESCRIPTORS_PER_CLIENT (2 + RBX_QUEUE_PAIRS_MAX)
+#define DESCRIPTORS_BESIDE 1024 /* the program's own */
 
 static int secret_load(struct rbx_server *s)
 {
@@ -44,18 +48,20 @@ static int secret_load(struct rbx_server *s)
 	return 0;
 }
 
-/* Raises the process's limit of open files where the slabs need it. */
-static int descriptors_reserve(uint32_t slabs_count)
+/* Raises the process's limit of open files, as far as it may: slabs need theirs. */
+static int descriptors_reserve(uint32_t slabs_count, uint32_t clients_max)
 {
-	rlim_t wanted = DESCRIPTORS_BESIDE + DESCRIPTORS_PER_SLAB * slabs_count;
+	rlim_t wanted = DESCRIPTORS_BESIDE +
+			DESCRIPTORS_PER_SLAB * slabs_count +
+			DESCRIPTORS_PER_CLIENT * clients_max;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
-	if (limit.rlim_cur >= wanted)
-		return 0;
-	limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < wanted) {
+		limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	if (limit.rlim_cur < DESCRIPTORS_PER_SLAB * (rlim_t)slabs_count)
 		return rbx_error(-EINVAL,
 				 "%u slabs need %llu open files and the limit is "
@@ -72,8 +78,10 @@ static int lender_make(struct rbx_server *s)
 		.quota_count = (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes,
 						 UINT32_MAX),
 		.lease_ns = o->lease_ms * 1000000ull,
+		.clients_max = s->clients_max,
 	};
 	void *memory;
+	int err;
 
 	s->slabs_count = (uint32_t)(o->memory_bytes / o->slab_bytes);
 	config.slabs_count = s->slabs_count;
@@ -84,7 +92,10 @@ static int lender_make(struct rbx_server *s)
 	s->slabs = calloc(s->slabs_count, sizeof(*s->slabs));
 	if (!s->slabs)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
-	return descriptors_reserve(s->slabs_count);
+	err = rbx_workers_init(s);
+	if (err)
+		return err;
+	return descriptors_reserve(s->slabs_count, s->clients_max);
 }
 
 static int device_open(struct rbx_server *s)
@@ -113,14 +124,14 @@ static int device_listen(struct rbx_server *s)
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	int err;
 
-	err = s->fabric.ops->create_cq(s->device, RBX_SERVER_CQ_DEPTH, &s->cq,
-				       error);
+	err = s->fabric.ops->create_cq(s->device, RBX_COMPLETIONS_OF(s->clients_max),
+				       &s->cq, error);
 	if (err) {
 		s->cq = NULL;
 		return rbx_error(err, "cannot make a completion queue: %s",
 				 error);
 	}
-	err = rbx_connections_init(s);
+	err = rbx_tables_begin(s);
 	if (err)
 		return err;
 	err = s->fabric.ops->listen(s->device, s->options.listen, &s->listener,
@@ -137,39 +148,44 @@ static void client_end(struct rbx_server *s, struct rbx_client *client)
 	struct rbx_letter_ends ends;
 
 	rbx_data_qps_end(s, client);
+	if (client->connection)
+		rbx_connection_end(s, client->connection);
 	rbx_mailbox_end(&client->mailbox, -ECANCELED, &ends);
+	explicit_bzero(&client->key, sizeof(client->key));
+	explicit_bzero(&client->connection_key, sizeof(client->connection_key));
 	rbx_letter_ends_tell(&ends);
 }
 
-/* All but the thread, which has ended or was never begun. */
+/* All but the control thread, which has ended or was never begun. */
 static void server_destroy(struct rbx_server *s)
 {
 	uint32_t i;
 
+	rbx_workers_stop(s);
 	if (s->listener)
 		s->fabric.ops->close_listener(s->listener);
-	for (i = 0; i < RBX_CLIENTS_MAX; i++)
+	for (i = 0; i < s->clients_used; i++)
 		if (s->clients[i].session_id)
 			client_end(s, &s->clients[i]);
-	if (s->device)
-		rbx_connections_destroy(s);
-	for (i = 0; s->slabs && i < s->slabs_count; i++)
-		rbx_slab_memory_end(s, &s->slabs[i]);
-	for (i = 0; i < RBX_CLIENTS_MAX; i++)
+	rbx_half_open_end_all(s);
+	rbx_workers_destroy(s);
+	for (i = 0; i < s->clients_used; i++)
 		if (s->clients[i].domain)
 			s->fabric.ops->destroy_domain(s->clients[i].domain);
 	if (s->cq)
 		s->fabric.ops->destroy_cq(s->cq);
+	rbx_tables_destroy(s);
 	if (s->device)
 		s->fabric.ops->close(s->device);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
+	pthread_cond_destroy(&s->workers.wanted);
+	pthread_mutex_destroy(&s->workers.lock);
 	pthread_cond_destroy(&s->slab_ended);
 	pthread_mutex_destroy(&s->lock);
 	rbx_secret_free(s->secret);
 	free(s->slabs);
 	free(s->lender);
-	explicit_bzero(s->clients, sizeof(s->clients));
 	free(s);
 }
 
@@ -178,6 +194,8 @@ static void locks_init(struct rbx_server *s)
 	pthread_condattr_t attr;
 
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->workers.lock, NULL);
+	pthread_cond_init(&s->workers.wanted, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->slab_ended, &attr);
@@ -195,31 +213,38 @@ static int server_prepare(struct rbx_server *s)
 	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
 	s->incarnation |= 1; /* never 0 */
 	if (!err)
-		err = secret_load(s);
+		err = rbx_host_memory_check(&s->options);
 	if (!err)
-		err = lender_make(s);
+		err = secret_load(s);
 	if (!err)
 		err = device_open(s);
 	if (!err)
+		err = rbx_tables_init(s);
+	if (!err)
+		err = lender_make(s);
+	if (!err)
 		err = device_listen(s);
+	if (!err)
+		err = rbx_workers_start(s);
 	return err;
 }
 
 int rbx_server_start(struct rbx_server **server,
 		     const struct rbx_server_options *options)
 {
+	struct rbx_server_options taken;
 	struct rbx_server *s;
 	int err;
 
 	if (!server || !options)
 		return rbx_error(-EINVAL, "server and options must be given");
-	err = rbx_server_options_check(options);
+	err = rbx_server_options_take(&taken, options);
 	if (err)
 		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return rbx_error(-ENOMEM, "no memory for a server");
-	s->options = *options;
+	s->options = taken;
 	s->started_ns = rbx_now_ns();
 	locks_init(s);
 	err = server_prepare(s);
@@ -246,14 +271,6 @@ const char *rbx_server_describe(const struct rbx_server *server)
 	return server->description;
 }
 
-static void control_thread_wake(struct rbx_server *s)
-{
-	const uint64_t one = 1;
-	ssize_t ignored = write(s->wake_fd, &one, sizeof(one));
-
-	(void)ignored;
-}
-
 static bool all_returned(struct rbx_server *s)
 {
 	struct rbx_lender_counts counts;
@@ -266,12 +283,14 @@ int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
 {
 	struct timespec end =
 		rbx_timespec_at(rbx_now_ns() + timeout_ms * 1000000ull);
-	int err = 0;
+	int err = rbx_guard_thread("rbx_server_drain");
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&s->lock);
 	rbx_log("draining: nothing more is lent");
 	rbx_lender_drain(s->lender, rbx_now_ns());
-	control_thread_wake(s);
+	rbx_control_thread_wake(s);
 	while (!err && !all_returned(s))
 		err = -pthread_cond_timedwait(&s->slab_ended, &s->lock, &end);
 	if (all_returned(s))
@@ -284,26 +303,30 @@ int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
 	return 0;
 }
 
-void rbx_server_stop(struct rbx_server *s)
+int rbx_server_stop(struct rbx_server *s)
 {
+	int err;
+
 	if (!s)
-		return;
+		return 0;
+	err = rbx_guard_thread("rbx_server_stop");
+	if (err)
+		return err;
 	pthread_mutex_lock(&s->lock);
 	s->stopping = true;
 	pthread_mutex_unlock(&s->lock);
-	control_thread_wake(s);
+	rbx_control_thread_wake(s);
 	pthread_join(s->thread, NULL);
 	server_destroy(s);
+	return 0;
 }
 
 void rbx_server_stats_get(struct rbx_server *s, struct rbx_server_stats *stats)
 {
-	size_t size_bytes = RBX_MIN(stats->size_bytes, sizeof(*stats));
 	struct rbx_server_stats now;
 
 	pthread_mutex_lock(&s->lock);
 	rbx_server_stats_fill(s, &now);
 	pthread_mutex_unlock(&s->lock);
-	now.size_bytes = size_bytes;
-	memcpy(stats, &now, size_bytes);
+	rbx_sized_give(stats, &now, sizeof(now));
 }

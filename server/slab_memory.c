@@ -12,6 +12,11 @@
  *
  * All pages are allocated before the slab is lent: a host without memory then
  * shows here, as an error, and not as a signal in the middle of a transfer.
+ *
+ * Both ways go by steps of at most RBX_SLAB_STEP_BYTES, so that a worker
+ * (workers.c) soon sees when a slab is not wanted any more, and so that no other
+ * thread waits long for the lock of the process's mappings. To register and to
+ * deregister is one step, however long it takes: no fabric does it by parts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +47,9 @@ static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes)
 		err = -errno;
 		goto out_close;
 	}
+	/* A hint, for where shared memory may have huge pages at all. */
+	(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
+	slab->done_bytes = 0;
 	return 0;
 
 out_close:
@@ -50,82 +58,107 @@ out_close:
 	return err;
 }
 
-static int slab_populate(const struct rbx_slab_memory *slab, uint64_t length_bytes)
+static uint64_t step_bytes(const struct rbx_slab_memory *slab,
+			   uint64_t length_bytes)
 {
-	/* A hint, for where shared memory may have huge pages at all. */
-	(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
-	if (!madvise(slab->addr, length_bytes, MADV_POPULATE_WRITE))
-		return 0;
-	if (errno != EINVAL) /* before Linux 5.14 it is not known */
-		return -errno;
-	return fallocate(slab->fd, 0, 0, (off_t)length_bytes) ? -errno : 0;
+	return RBX_MIN(length_bytes - slab->done_bytes,
+		       (uint64_t)RBX_SLAB_STEP_BYTES);
 }
 
-int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab,
-			  const struct rbx_client *client)
+static int slab_populate(struct rbx_slab_memory *slab, uint64_t length_bytes)
 {
-	uint64_t length_bytes = s->options.slab_bytes;
-	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_mr_init init;
-	int err;
+	uint64_t bytes = step_bytes(slab, length_bytes);
+	int err = 0;
 
-	RBX_ASSERT(!slab->addr);
-	err = slab_open(slab, length_bytes);
-	if (err)
-		return rbx_error(err, "cannot make a memory file: %s",
-				 strerror(-err));
-	err = slab_populate(slab, length_bytes);
-	if (err) {
-		rbx_slab_memory_end(s, slab);
-		return rbx_error(err, "cannot have the memory of a slab: %s",
-				 strerror(-err));
+	if (madvise((char *)slab->addr + slab->done_bytes, bytes,
+		    MADV_POPULATE_WRITE)) {
+		if (errno != EINVAL) /* before Linux 5.14 it is not known */
+			return -errno;
+		if (fallocate(slab->fd, 0, (off_t)slab->done_bytes,
+			      (off_t)bytes))
+			err = -errno;
 	}
-	slab->client = client;
-	init = (struct rbx_mr_init){
-		.domain = client->domain,
+	slab->done_bytes += bytes;
+	return err;
+}
+
+static int slab_register(const struct rbx_server *s,
+			 struct rbx_slab_memory *slab)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	const struct rbx_mr_init init = {
+		.domain = slab->domain,
 		.addr = slab->addr,
-		.length_bytes = length_bytes,
+		.length_bytes = s->options.slab_bytes,
 		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
 		.memory_fd = slab->fd,
 	};
+	int err;
+
 	err = s->fabric.ops->register_memory(s->device, &init, 1, &slab->mr,
 					     error);
-	if (err) {
-		slab->mr = NULL;
-		rbx_slab_memory_end(s, slab);
-		return rbx_error(err, "cannot register a slab: %s", error);
-	}
-	return 0;
-}
-
-static void slab_key_end(struct rbx_server *s, struct rbx_slab_memory *slab)
-{
-	if (slab->mr)
-		s->fabric.ops->deregister_memory(s->device, &slab->mr, 1);
+	if (!err)
+		return 0;
 	slab->mr = NULL;
-	slab->client = NULL;
+	return rbx_error(err, "cannot register a slab: %s", error);
 }
 
-void rbx_slab_keys_end(struct rbx_server *s, const struct rbx_client *client)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->slabs_count; i++)
-		if (s->slabs[i].client == client)
-			slab_key_end(s, &s->slabs[i]);
-}
-
-void rbx_slab_memory_end(struct rbx_server *s, struct rbx_slab_memory *slab)
+int rbx_slab_prepare_step(const struct rbx_server *s,
+			  struct rbx_slab_memory *slab)
 {
 	uint64_t length_bytes = s->options.slab_bytes;
+	int err;
+
+	if (!slab->addr) {
+		err = slab_open(slab, length_bytes);
+		if (err)
+			return rbx_error(err, "cannot make a memory file: %s",
+					 strerror(-err));
+		return 1;
+	}
+	if (slab->done_bytes < length_bytes) {
+		err = slab_populate(slab, length_bytes);
+		if (err)
+			return rbx_error(err,
+					 "cannot have the memory of a slab: %s",
+					 strerror(-err));
+		return 1;
+	}
+	return slab_register(s, slab);
+}
+
+/* Returns whether there was one. */
+static bool slab_key_end(const struct rbx_server *s,
+			 struct rbx_slab_memory *slab)
+{
+	if (!slab->mr)
+		return false;
+	s->fabric.ops->deregister_memory(s->device, &slab->mr, 1);
+	slab->mr = NULL;
+	return true;
+}
+
+bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
+{
+	uint64_t bytes;
 
 	if (!slab->addr)
-		return; /* its begin failed */
-	slab_key_end(s, slab);
-	if (fallocate(slab->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-		      (off_t)length_bytes))
-		rbx_log("cannot empty a memory file: %s", strerror(errno));
-	munmap(slab->addr, length_bytes);
+		return false; /* it has not been begun */
+	if (slab_key_end(s, slab))
+		return true;
+	if (slab->done_bytes) {
+		/* What was populated last is the first to go. */
+		bytes = RBX_MIN(slab->done_bytes, (uint64_t)RBX_SLAB_STEP_BYTES);
+		slab->done_bytes -= bytes;
+		if (fallocate(slab->fd,
+			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			      (off_t)slab->done_bytes, (off_t)bytes))
+			rbx_log("cannot empty a memory file: %s",
+				strerror(errno));
+		return true;
+	}
+	munmap(slab->addr, s->options.slab_bytes);
 	close(slab->fd);
 	slab->addr = NULL;
+	return false;
 }

@@ -2,24 +2,32 @@
 /*
  * state.h - all that a server is made of.
  *
- * One control thread does everything: it takes connection requests, answers
- * messages, watches leases and gives memory back. The data path needs nobody:
- * a NIC, or the service thread of the soft fabric, carries out the clients'
- * reads and writes. So there is one lock, which the control thread holds
- * whenever it is awake, and which the public calls take to look in.
+ * One control thread decides everything: it takes connection requests, answers
+ * messages, watches leases and gives memory back. It never waits for memory: that
+ * is made and emptied by workers, and who asked for it is answered later. The data
+ * path needs nobody: a NIC, or the service thread of the soft fabric, carries out
+ * the clients' reads and writes. So there is one lock, which the control thread
+ * holds whenever it is awake, and which the public calls take to look in; and one
+ * between it and the workers, taken last and for moments only.
  *
  *	control_thread.c  the loop
- *	connection.c      a control connection: its buffers, its end
+ *	connection.c      a control connection: its messages, its end
+ *	tables.c          where connections, clients and data queue pairs stand
+ *	half_open.c       which strangers may have one
  *	handshake.c       HELLO, AUTH: from a stranger to a client
  *	client.c          sessions, and what the lender (core/) wants done
  *	requests.c        what a client may ask
  *	letters.c         what this program and a client's say to each other
+ *	borrowing.c       those about slabs, which are answered later
  *	attach.c          data queue pairs
- *	slab_memory.c     the memory of a slab
+ *	workers.c         the threads that make and empty slabs
+ *	slab_memory.c     the memory of a slab, step by step
  *	pressure.c        is the host itself short of memory? (host_memory.c)
  *
- * Everything is allocated at the start, with fixed bounds; what a peer does can
- * make a table full, never grow. Tables are indexed by small numbers that travel
+ * Tables have their bounds from the start, and nothing of them costs memory before
+ * it is used first; what a peer does can make a table full, never grow. Who looks for
+ * one of many does not search them: 10,000 clients, most of them idle, cost a busy one
+ * nothing. Tables are indexed by small numbers that travel
  * in wr_id together with a generation, so that a late completion of something
  * that has ended since is recognised and dropped.
  */
@@ -28,8 +36,10 @@
 
 #include <pthread.h>
 
+#include "core/id_map.h"
 #include "core/lender.h"
 #include "core/mailbox.h"
+#include "core/slab_queue.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/server.h"
 #include "lib/clock.h"
@@ -38,40 +48,48 @@
 #include "server/log.h"
 #include "wire/message.h"
 
-/* Requests that a client may have outstanding. */
-#define RBX_CONTROL_REQUESTS_MAX 8u
-/* Receives posted for it: these, and a LETTER_TAKEN for each of our letters. */
-#define RBX_CONTROL_RECEIVES_MAX \
-	(RBX_CONTROL_REQUESTS_MAX + RBX_WIRE_LETTERS_MAX)
+/* Receives posted for a client: its requests, and a LETTER_TAKEN for each of our
+ * letters. */
+#define RBX_CONTROL_RECEIVES_MAX (RBX_REQUESTS_MAX + RBX_WIRE_LETTERS_MAX)
 /* What we may have said unasked, and an answer to each receive: 20. */
-#define RBX_CONTROL_UNASKED_MAX 8u
-#define RBX_CONTROL_SENDS_MAX \
-	(RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_UNASKED_MAX)
+#define RBX_CONTROL_SENDS_MAX (RBX_CONTROL_RECEIVES_MAX + RBX_UNASKED_MAX)
 /* A message too long for the protocol still fits here and is answered. */
 #define RBX_CONTROL_BUFFER_BYTES (2 * RBX_WIRE_MESSAGE_BYTES_MAX)
 
-/* Connections that are not authenticated, and how long they may take. */
-#define RBX_HANDSHAKES_MAX 16u
+/* Connections that are not authenticated, in all and of one address, and how long
+ * they may take: for sure, and if nobody waits for their slot (half_open.c). */
+#define RBX_HANDSHAKES_MAX 64u
+#define RBX_HANDSHAKES_OF_SOURCE_MAX 32u
+#define RBX_HANDSHAKE_UNDISTURBED_NS (500 * 1000000ull)
 #define RBX_HANDSHAKE_NS (5 * 1000000000ull)
+/* How often it is looked whose time is over. */
+#define RBX_HALF_OPEN_CHECK_NS (50 * 1000000ull)
 /* How long a refused client may take to receive the reason. */
 #define RBX_FAREWELL_NS 1000000000ull
 
-/* A client has one control connection; a resumed one has two for a moment,
- * of which the new one still counts as a handshake. */
-#define RBX_CONNECTIONS_MAX (RBX_CLIENTS_MAX + RBX_HANDSHAKES_MAX)
-#define RBX_DATA_QPS_MAX (RBX_CLIENTS_MAX * RBX_QUEUE_PAIRS_MAX)
+/* Buffers, and completions, of a control connection. */
+#define RBX_CONTROL_BUFFERS (RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX)
 
-/* A send and a receive each for all data queue pairs: 144 * 32 + 4096 = 8704. */
-#define RBX_SERVER_CQ_DEPTH                                               \
-	(RBX_CONNECTIONS_MAX *                                            \
-		 (RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX) +     \
-	 2 * RBX_DATA_QPS_MAX)
-RBX_STATIC_ASSERT(RBX_SERVER_CQ_DEPTH <= 32767,
-		  "the smallest limit of a device that was seen (rxe)");
+/* A client has one control connection, and another one while it resumes. */
+#define RBX_CONNECTIONS_OF(clients) (2 * (clients) + RBX_HANDSHAKES_MAX)
+/* And data queue pairs, each with one receive. */
+#define RBX_COMPLETIONS_OF(clients)                                       \
+	(RBX_CONNECTIONS_OF(clients) * RBX_CONTROL_BUFFERS +              \
+	 (clients) * RBX_QUEUE_PAIRS_MAX)
+
+/* Connections whose buffers are made and registered together: 1 MiB. */
+#define RBX_CONNECTIONS_PER_BLOCK 64u
 
 /* What is done in one turn of the loop before all else gets a turn. */
 #define RBX_SERVER_ACCEPTS_PER_TURN 64
 #define RBX_SERVER_POLLS_PER_TURN 8
+
+/* Threads that make and empty slabs: one may be held up by a device that takes its
+ * time to register, while the other goes on. */
+#define RBX_WORKERS_MAX 2u
+/* What one of them does before it looks up. With 4 MiB a step took up to 160 ms on a
+ * busy machine of two CPUs, and others waited for it. */
+#define RBX_SLAB_STEP_BYTES (512u << 10)
 
 /* A slab that is wanted back is revoked after this. */
 #define RBX_EVICT_GRACE_NS (10 * 1000000000ull)
@@ -85,13 +103,41 @@ enum rbx_connection_state {
 };
 
 struct rbx_client;
+struct rbx_slab;
+
+enum rbx_late_kind {
+	RBX_LATE_NONE,
+	RBX_LATE_GRANT, /* SLAB_MAP */
+	RBX_LATE_UNMAPPED, /* SLAB_UNMAP */
+};
+
+/* A request that is answered when the memory of its slab is done (borrowing.c). */
+struct rbx_late_answer {
+	enum rbx_late_kind kind;
+	struct rbx_connection *connection;
+	uint32_t slot; /* of the receive that it came in */
+	uint64_t request_id;
+	uint64_t epoch; /* UNMAPPED */
+	struct rbx_slab *slab; /* NULL: it waits for one */
+	struct rbx_late_answer *next; /* of those that wait */
+};
+
+/* Connections of one kind. */
+struct rbx_connection_list {
+	struct rbx_connection *first;
+	uint32_t count;
+};
 
 /* A control connection. */
 struct rbx_connection {
 	enum rbx_connection_state state;
+	/* NEW, CHALLENGED, CLOSING: of those that are half open; FREE: of those. */
+	struct rbx_connection *next, *prev;
 	uint32_t generation;
 	struct rbx_qp *qp;
 	struct rbx_client *client; /* of an OPEN one; else NULL */
+	uint64_t arrived_ns;
+	uint64_t named_session_id; /* that it came to resume; 0: a stranger */
 	uint64_t deadline_ns; /* NEW, CHALLENGED, CLOSING: then it is ended */
 	uint64_t last_request_id;
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
@@ -101,18 +147,23 @@ struct rbx_connection {
 	uint64_t resume_session_id;
 	uint64_t resume_last_epoch; /* of what the client knows to be lent */
 	struct rbx_transcript transcript;
+	struct rbx_late_answer late[RBX_CONTROL_RECEIVES_MAX];
 };
 
 RBX_STATIC_ASSERT(RBX_CONTROL_SENDS_MAX <= 32, "sends_busy has a bit for each");
 
-/* A session. It outlives its connection by up to the lease. */
+/* A session. It outlives its connection by up to the lease. What was a session is
+ * free again when the keys in its domain have ended. */
 struct rbx_client {
-	uint64_t session_id; /* 0: this entry is free */
+	uint64_t session_id; /* 0: it is none */
 	struct rbx_key key; /* for a resume */
 	struct rbx_key connection_key; /* for data queue pairs */
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_connection *connection; /* NULL: it is away */
+	struct rbx_connection *attempt; /* to resume it, half open; or NULL */
+	struct rbx_client *next_free;
 	struct rbx_domain *domain; /* of its data queue pairs and slabs */
+	uint32_t slabs_held; /* that have to do with the domain */
 	uint32_t qps_count;
 	char name[RBX_NAME_MAX];
 	struct rbx_mailbox mailbox;
@@ -124,11 +175,50 @@ struct rbx_data_qp {
 	uint32_t generation;
 };
 
+/* What the control thread knows of a slab that is not free. */
+struct rbx_slab {
+	struct rbx_client *client; /* whose it is, or was; NULL: it is free */
+	struct rbx_late_answer *asker; /* who is told when it is done; or NULL */
+};
+
+/* The receives and sends of so many connections. */
+struct rbx_buffer_block {
+	uint8_t *buffers; /* NULL: none of these connections was there yet */
+	struct rbx_mr *mr;
+};
+
+enum rbx_slab_work {
+	RBX_SLAB_NONE, /* nothing is to be done, there is no memory */
+	RBX_SLAB_PREPARE, /* its memory is to be made, or has been */
+	RBX_SLAB_END, /* its memory is to be given back */
+};
+
+/* The memory of a slab. In work it is a worker's, otherwise the control thread's. */
 struct rbx_slab_memory {
-	void *addr; /* NULL: not lent */
+	/* Guarded by the workers' lock. */
+	enum rbx_slab_work work;
+	bool in_work; /* it waits for a worker, has one, or is to be told of */
+	uint32_t next_done;
+
+	int status; /* 0: it is ready; -errno: it cannot be made */
+	void *addr; /* NULL: there is none */
 	int fd;
+	uint64_t done_bytes; /* that have pages */
+	struct rbx_domain *domain; /* whose keys are valid there */
 	struct rbx_mr *mr; /* NULL: no peer reaches it */
-	const struct rbx_client *client; /* whose keys are valid there */
+};
+
+/* The threads that make and empty slabs. */
+struct rbx_workers {
+	pthread_mutex_t lock; /* guards all below; taken after the server's */
+	pthread_cond_t wanted;
+	bool stopping;
+	struct rbx_slab_queue *queue;
+	uint32_t done_first; /* line of slabs that the control thread is to see */
+	uint32_t done_last;
+	struct rbx_slab_memory *slabs; /* slabs_count of them, by slab_id - 1 */
+	pthread_t threads[RBX_WORKERS_MAX];
+	uint32_t count;
 };
 
 struct rbx_server {
@@ -144,6 +234,7 @@ struct rbx_server {
 	uint32_t slabs_count;
 	int wake_fd; /* eventfd: the control thread shall look */
 	pthread_t thread;
+	struct rbx_workers workers;
 
 	/* Guards all below, and all posting and polling. */
 	pthread_mutex_t lock;
@@ -151,15 +242,25 @@ struct rbx_server {
 	bool stopping;
 
 	struct rbx_lender *lender;
-	struct rbx_slab_memory *slabs; /* slabs_count of them, by slab_id - 1 */
-	struct rbx_client clients[RBX_CLIENTS_MAX];
-	struct rbx_connection connections[RBX_CONNECTIONS_MAX];
-	struct rbx_data_qp data_qps[RBX_DATA_QPS_MAX];
-	uint32_t handshakes_count; /* connections NEW, CHALLENGED, CLOSING */
+	struct rbx_slab *slabs; /* slabs_count of them, by slab_id - 1 */
+	struct rbx_late_answer *waiting_first; /* SLAB_MAPs without a slab */
+	struct rbx_late_answer *waiting_last;
 
-	uint8_t *buffers; /* receives and sends of all connections */
-	size_t buffers_bytes;
-	struct rbx_mr *buffers_mr;
+	/* Tables (tables.c). */
+	uint32_t clients_max;
+	struct rbx_client *clients;
+	uint32_t clients_used; /* entries from there on never were */
+	struct rbx_client *client_free;
+	uint32_t connected_count; /* clients that are not away */
+	struct rbx_id_map sessions; /* to clients */
+	struct rbx_connection *connections;
+	uint32_t connections_used;
+	struct rbx_connection *connection_free;
+	struct rbx_connection_list strangers; /* half open */
+	struct rbx_connection_list resumers; /* half open, and name a session */
+	struct rbx_buffer_block *blocks; /* of connections */
+	struct rbx_data_qp *data_qps; /* RBX_QUEUE_PAIRS_MAX a client */
+	uint64_t half_open_checked_ns;
 
 	uint64_t pressure_checked_ns;
 	uint64_t refused_auth;
@@ -182,42 +283,120 @@ enum rbx_wr_kind {
 struct rbx_wr_name {
 	uint8_t kind; /* enum rbx_wr_kind */
 	uint8_t slot; /* buffer of a control connection */
-	uint16_t index; /* in connections or data_qps */
+	uint32_t index; /* in connections or data_qps, less than 2^20 */
 	uint32_t generation;
 };
+RBX_STATIC_ASSERT(RBX_CONNECTIONS_OF(RBX_CLIENTS_MAX) < 1u << 20 &&
+			  RBX_CLIENTS_MAX * RBX_QUEUE_PAIRS_MAX < 1u << 20,
+		  "an index has 20 bits");
 
 static inline uint64_t rbx_wr_name_pack(struct rbx_wr_name name)
 {
-	return (uint64_t)name.kind << 56 | (uint64_t)name.slot << 48 |
+	return (uint64_t)name.kind << 60 | (uint64_t)name.slot << 52 |
 	       (uint64_t)name.index << 32 | name.generation;
 }
 
 static inline struct rbx_wr_name rbx_wr_name_unpack(uint64_t wr_id)
 {
 	return (struct rbx_wr_name){
-		.kind = (uint8_t)(wr_id >> 56),
-		.slot = (uint8_t)(wr_id >> 48),
-		.index = (uint16_t)(wr_id >> 32),
+		.kind = (uint8_t)(wr_id >> 60),
+		.slot = (uint8_t)(wr_id >> 52),
+		.index = (uint32_t)(wr_id >> 32) & 0xfffff,
 		.generation = (uint32_t)wr_id,
 	};
 }
 
+static inline uint64_t rbx_slab_id(const struct rbx_server *s,
+				   const struct rbx_slab *slab)
+{
+	return (uint64_t)(slab - s->slabs) + 1;
+}
+
+static inline uint32_t rbx_client_index(const struct rbx_server *s,
+					const struct rbx_client *client)
+{
+	return (uint32_t)(client - s->clients);
+}
+
+/* For whom workers work: a client each, and whoever has left. */
+static inline uint32_t rbx_owner_nobody(const struct rbx_server *s)
+{
+	return s->clients_max;
+}
+
+/* ---- Workers. ----------------------------------------------------------------*/
+
+/* slab_memory.c; without the lock, by whoever has the slab in work. */
+/* Makes memory of which slab->domain has the only keys, by steps: 1 there are more,
+ * 0 it is ready, -errno with rbx_last_error(). */
+int rbx_slab_prepare_step(const struct rbx_server *s,
+			  struct rbx_slab_memory *slab);
+/* Ends what was begun, its keys first, by steps. Returns whether there are more. */
+bool rbx_slab_end_step(const struct rbx_server *s,
+		       struct rbx_slab_memory *slab);
+
+/* workers.c */
+int rbx_workers_init(struct rbx_server *s);
+int rbx_workers_start(struct rbx_server *s);
+/* They end after the step that they are at; the control thread has ended. */
+void rbx_workers_stop(struct rbx_server *s);
+/* Ends all memory that there still is. */
+void rbx_workers_destroy(struct rbx_server *s);
+/* Have the memory of a slab made for an owner, and ended, made or not. */
+void rbx_workers_prepare(struct rbx_server *s, uint32_t index, uint32_t owner);
+void rbx_workers_end(struct rbx_server *s, uint32_t index, uint32_t owner);
+/* A slab that is done with: made (or not: its status), or ended, or NONE: it goes
+ * on. False: no further one now. */
+bool rbx_workers_next(struct rbx_server *s, uint32_t *index,
+		      enum rbx_slab_work *work);
+
 /* ---- All functions below are called with the lock held. -----------------*/
 
 /* options.c */
-int rbx_server_options_check(const struct rbx_server_options *options);
+int rbx_server_options_take(struct rbx_server_options *taken,
+			    const struct rbx_server_options *options);
 
 /* control_thread.c; argument and result as pthread_create() wants them. */
 void *rbx_control_thread(void *server);
+/* With or without the lock. */
+void rbx_control_thread_wake(struct rbx_server *s);
+
+/* tables.c */
+/* As many clients as the options say, or fewer if the device cannot. */
+int rbx_tables_init(struct rbx_server *s);
+/* When the device can be used: buffers for the first to come. 0 or -errno. */
+int rbx_tables_begin(struct rbx_server *s);
+/* There is nobody left in them. */
+void rbx_tables_destroy(struct rbx_server *s);
+/* An entry for a connection, with buffers; NULL: there is none. */
+struct rbx_connection *rbx_connection_take(struct rbx_server *s);
+void rbx_connection_give(struct rbx_server *s,
+			 struct rbx_connection *connection);
+/* Slots from 0 are receives, from RBX_CONTROL_RECEIVES_MAX on sends. */
+struct rbx_sge rbx_connection_buffer(const struct rbx_server *s,
+				     const struct rbx_connection *connection,
+				     uint32_t slot);
+/* It is half open from now on; it is no longer. */
+void rbx_half_open_join(struct rbx_server *s,
+			struct rbx_connection *connection);
+void rbx_half_open_part(struct rbx_server *s,
+			struct rbx_connection *connection);
+/* An entry for a client; NULL: there is none. */
+struct rbx_client *rbx_client_take(struct rbx_server *s);
+void rbx_client_give(struct rbx_server *s, struct rbx_client *client);
+struct rbx_client *rbx_client_find(const struct rbx_server *s,
+				   uint64_t session_id);
+/* The places for a client's data queue pairs, RBX_QUEUE_PAIRS_MAX of them. */
+struct rbx_data_qp *rbx_data_qps_of(const struct rbx_server *s,
+				    const struct rbx_client *client);
 
 /* connection.c */
-int rbx_connections_init(struct rbx_server *s);
-void rbx_connections_destroy(struct rbx_server *s);
 /* Both take the request. */
 void rbx_request_refuse(struct rbx_server *s, struct rbx_conn_request *request,
 			uint32_t reason);
 void rbx_connection_accept(struct rbx_server *s,
-			   struct rbx_conn_request *request, uint64_t now_ns);
+			   struct rbx_conn_request *request,
+			   uint64_t named_session_id, uint64_t now_ns);
 void rbx_connection_completed(struct rbx_server *s, const struct rbx_wc *wc,
 			      uint64_t now_ns);
 /* Answers the message that is being handled, once: with a message, or with a
@@ -228,6 +407,12 @@ void rbx_connection_answer(struct rbx_server *s,
 void rbx_connection_answer_error(struct rbx_server *s,
 				 struct rbx_connection *connection,
 				 uint64_t request_id, uint32_t reason);
+/* The message that is being handled keeps its buffers, for an answer by
+ * rbx_connection_send_late(). Returns which. */
+uint32_t rbx_connection_answer_later(struct rbx_connection *connection);
+void rbx_connection_send_late(struct rbx_server *s,
+			      struct rbx_connection *connection, uint32_t slot,
+			      const struct rbx_wire_message *message);
 /* Says something unasked. False: too much is under way; try again later. */
 bool rbx_connection_tell(struct rbx_server *s,
 			 struct rbx_connection *connection,
@@ -243,8 +428,14 @@ void rbx_connection_set_state(struct rbx_server *s,
 			      struct rbx_connection *connection,
 			      enum rbx_connection_state state,
 			      uint64_t deadline_ns);
+
+/* half_open.c */
+/* May another one come? It may cost one that is there its place. */
+bool rbx_half_open_admit(struct rbx_server *s, const char *peer_name,
+			 uint64_t named_session_id, uint64_t now_ns);
 /* Ends handshakes and farewells that take too long. */
-void rbx_connections_tick(struct rbx_server *s, uint64_t now_ns);
+void rbx_half_open_tick(struct rbx_server *s, uint64_t now_ns);
+void rbx_half_open_end_all(struct rbx_server *s);
 
 /* handshake.c */
 void rbx_handshake_message(struct rbx_server *s,
@@ -253,13 +444,14 @@ void rbx_handshake_message(struct rbx_server *s,
 			   uint64_t now_ns);
 
 /* client.c */
-struct rbx_client *rbx_client_find(struct rbx_server *s, uint64_t session_id);
 /* Admits a new session; RBX_REASON_NONE or why not. */
 uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **client);
 /* Ends its connections and letters and gives up its slabs. May give up the lock
  * for callbacks, at the end. */
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
+/* The memory of a slab of it, whether it is still there or not, has ended. */
+void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client);
 /* Does what the lender wants done now. */
 void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
 
@@ -271,6 +463,24 @@ void rbx_request_message(struct rbx_server *s,
 uint64_t rbx_server_free_bytes(struct rbx_server *s);
 void rbx_server_stats_fill(struct rbx_server *s,
 			   struct rbx_server_stats *stats);
+
+/* borrowing.c */
+/* The three requests about slabs. */
+void rbx_slab_map(struct rbx_server *s, struct rbx_connection *connection,
+		  const struct rbx_wire_message *message);
+void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *connection,
+		    const struct rbx_wire_message *message);
+void rbx_slab_query(struct rbx_server *s, struct rbx_connection *connection,
+		    const struct rbx_wire_message *message);
+/* The lender says that the slab is to end. */
+void rbx_slab_end(struct rbx_server *s, uint64_t slab_id);
+/* Tells who asked what the workers have done. Returns whether it was anything. */
+bool rbx_workers_serve(struct rbx_server *s);
+/* Gives slabs to those who wait for one, or refuses them, as far as can be said. */
+void rbx_borrowing_go_on(struct rbx_server *s);
+/* Nobody is there any more to hear them. */
+void rbx_late_answers_forget(struct rbx_server *s,
+			     struct rbx_connection *connection);
 
 /* letters.c */
 /* Both may give up the lock for a callback of the program. */
@@ -291,16 +501,10 @@ void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc);
 /* When it returns no operation of these queue pairs can do anything more. */
 void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client);
 
-/* slab_memory.c */
-/* Its keys are the client's alone. */
-int rbx_slab_memory_begin(struct rbx_server *s, struct rbx_slab_memory *slab,
-			  const struct rbx_client *client);
-/* Ends the keys of a client that leaves; the memory follows. */
-void rbx_slab_keys_end(struct rbx_server *s, const struct rbx_client *client);
-/* Keys first, then memory. Also for a slab whose begin failed. */
-void rbx_slab_memory_end(struct rbx_server *s, struct rbx_slab_memory *slab);
-
-/* pressure.c: may a slab be lent, seen from the host? */
+/* pressure.c */
+/* Is there as much at all? -ENOMEM. */
+int rbx_host_memory_check(const struct rbx_server_options *options);
+/* May a slab be lent, seen from the host? */
 bool rbx_host_has_room(const struct rbx_server *s);
 /* Asks clients for slabs where the host is short of memory. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns);

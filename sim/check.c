@@ -8,7 +8,10 @@
  * registration in hands.c, of each work request in the device.
  */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "core/lender.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/tally.h"
@@ -66,6 +69,12 @@ static void check_slab(const struct rbx_sim_client *client,
 				rbx_sim_fail("one-hand", "client %u: slabs %u and %u are the same",
 					     client->index, slab->index,
 					     other->index);
+			if (theirs->loan.slab_id == mine->loan.slab_id &&
+			    theirs->state != RBX_REPLICA_LOST &&
+			    mine->state != RBX_REPLICA_LOST)
+				rbx_sim_fail("twin-loan", "client %u: slabs %u and %u are on two loans of the same",
+					     client->index, slab->index,
+					     other->index);
 			if (other == slab && theirs->state != RBX_REPLICA_LOST &&
 			    mine->state != RBX_REPLICA_LOST)
 				rbx_sim_fail("replicas-apart", "client %u: two replicas of slab %u on one server",
@@ -94,13 +103,55 @@ static void check_next_slab(const struct rbx_sim_client *client)
 	}
 	rbx_sim_tally(RBX_SIM_TALLY_slabs_looked_at, 1);
 	write_mask |= read_mask;
-	/* What is lent to a blank slab is about to be used, or was discarded. */
-	if (slab->blank)
+	rbx_sim_tally(RBX_SIM_TALLY_holes_looked_at,
+		      slab->has_holes && slab->read_mask);
+	/* What is lent to a blank or a dead slab is about to be used, or was
+	 * discarded. */
+	if (slab->blank || slab->placing)
 		read_mask = write_mask = 0;
 	if (read_mask != slab->read_mask || write_mask != slab->write_mask)
 		rbx_sim_fail("replica-masks", "client %u: slab %u reads %#x of %#x and writes %#x of %#x",
 			     client->index, slab->index, slab->read_mask,
 			     read_mask, slab->write_mask, write_mask);
+}
+
+static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
+		    const struct rbx_lending *lending)
+{
+	const struct rbx_volume_map *map = volume->flow.map;
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%u:7000", server_node);
+	for (uint32_t i = 0; map && i < map->slab_count * map->shape.slots;
+	     i++) {
+		const struct rbx_replica *replica =
+			&map->slabs[i / map->shape.slots]
+				 .replicas[i % map->shape.slots];
+
+		if (replica->state >= RBX_REPLICA_REBUILDING &&
+		    replica->state != RBX_REPLICA_LOST &&
+		    replica->loan.slab_id == lending->slab_id &&
+		    replica->loan.epoch == lending->epoch &&
+		    !strcmp(rbx_peer_address(
+				    volume->servers[replica->server].peer),
+			    name))
+			return true;
+	}
+	return false;
+}
+
+void rbx_sim_check_unused(uint32_t server_node,
+			  const struct rbx_lending *lending)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+
+		if (client->volume &&
+		    is_used(client->volume, server_node, lending))
+			rbx_sim_fail("loan-in-use", "client %u: a resume ends slab %" PRIu64 " of server %u, which it uses",
+				     client->index, lending->slab_id,
+				     server_node);
+	}
 }
 
 void rbx_sim_check(void)

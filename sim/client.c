@@ -43,7 +43,7 @@ static void draw_options(struct rbx_sim_client *client)
 	draw_option(client, "mode", "single doorbell merge hybrid hybrid hybrid");
 	draw_option(client, "polling",
 		    "event event-batch:4 hybrid adaptive:2 adaptive:8:4");
-	draw_option(client, "fragment", "4K 8K 16K 64K");
+	draw_option(client, "fragment_bytes", "4K 8K 16K 64K");
 	draw_option(client, "window", "off 64K 128K 1M aimd delay auto auto");
 	draw_option(client, "window_work_requests", "0 0 1 4 64");
 	draw_option(client, "queue_pairs", "1 1 2 4");
@@ -102,6 +102,9 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 						     RBX_REPLICAS_MAX - 1),
 				rbx_sim_world.servers_count);
 	client->volume_options.checksums = rbx_random_below(random, 2);
+	/* A page that is torn on all replicas cannot be read, and that is right. */
+	if (client->volume_options.checksums)
+		rbx_sim_site_force(RBX_SIM_SITE_bad_memory_late, 0);
 	client->size_bytes =
 		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));
 	draw_options(client);
@@ -146,6 +149,8 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 
 	(void)volume;
 	if (event->kind == RBX_EVENT_DATA_LOST)
+		rbx_sim_tally(RBX_SIM_TALLY_slabs_lost, event->slab_count);
+	if (event->kind == RBX_EVENT_DATA_LOST && !rbx_sim_world.may_lose)
 		rbx_sim_fail("survives", "client %u: the last replica of %u slabs is lost",
 			     client->index, event->slab_count);
 	if (event->kind == RBX_EVENT_REBUILD_DONE)

@@ -4,7 +4,8 @@
  * and then, under load, and reads as zeros until it is written to.
  *
  * The first write to a slab needs a server that lends. It may be refused where
- * servers are short of memory, or are not there.
+ * servers are short of memory or leave, and for no other reason: it waits for one
+ * that is away.
  */
 #include "sim/fail.h"
 #include "sim/sites.h"
@@ -84,9 +85,9 @@ bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 			     const struct rbx_request *request)
 {
 	static const enum rbx_sim_site why[] = {
-		RBX_SIM_SITE_memory_shortage, RBX_SIM_SITE_pressure,
-		RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_server_crash,
-		RBX_SIM_SITE_server_restart,  RBX_SIM_SITE_partition,
+		RBX_SIM_SITE_memory_shortage,
+		RBX_SIM_SITE_pressure,
+		RBX_SIM_SITE_server_drain,
 	};
 	uint64_t fired = 0;
 

@@ -162,6 +162,7 @@ void rbx_sim_finish(void)
 	requests_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_load_join(&rbx_sim_world.clients[i]);
+	rbx_sim_loss_repair(offer_servers);
 	rebuilds_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		struct rbx_sim_client *client = &rbx_sim_world.clients[i];

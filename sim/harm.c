@@ -6,7 +6,8 @@
  * server at a time is harmed, whoever harms it, and the next one only when every
  * volume has all its replicas again and the harm has had time to be felt. A
  * volume of one replica survives no loss: in a world of such volumes nobody is
- * harmed in a way that may cost a replica.
+ * harmed in a way that may cost a replica. Unless it is a world of losses (loss.c):
+ * there nobody is spared.
  */
 #include "core/limits.h"
 #include "sim/host/machine.h"
@@ -33,6 +34,12 @@ struct undo {
 };
 
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
+/* Of each client: its end of the network is down until then. */
+static struct client_uncut {
+	struct rbx_sim_event event;
+	uint32_t node;
+	uint64_t rests_until_ns; /* before that, nothing more is done to it */
+} client_uncuts[RBX_SIM_CLIENTS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
 static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
 
@@ -60,8 +67,11 @@ static bool another_drains(uint32_t node)
 static bool may_harm(uint32_t node)
 {
 	if (rbx_sim_world.stopping || node == 0 ||
-	    node > rbx_sim_world.servers_count || rbx_sim_world.one_replica ||
-	    another_drains(node))
+	    node > rbx_sim_world.servers_count)
+		return false;
+	if (rbx_sim_world.may_lose)
+		return true;
+	if (rbx_sim_world.one_replica || another_drains(node))
 		return false;
 	return node == harmed_node ||
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
@@ -87,6 +97,16 @@ static void uncut(struct rbx_sim_event *event)
 	harmed_until_ns = rbx_sim_now() + FELT_NS;
 }
 
+static void client_uncut(struct rbx_sim_event *event)
+{
+	struct client_uncut *undo =
+		RBX_CONTAINER_OF(event, struct client_uncut, event);
+
+	RBX_SIM_TRACE(undo->node, "healed", "node", undo->node, "up",
+		      rbx_sim_servers_up());
+	rbx_sim_world.fabric->node_cut(undo->node, false);
+}
+
 static void relieve(struct rbx_sim_event *event)
 {
 	struct undo *undo = RBX_CONTAINER_OF(event, struct undo, event);
@@ -96,6 +116,11 @@ static void relieve(struct rbx_sim_event *event)
 
 void rbx_sim_harm_init(void)
 {
+	for (uint32_t i = 0; i < RBX_SIM_CLIENTS_MAX; i++)
+		client_uncuts[i] = (struct client_uncut){
+			.event.run = client_uncut,
+			.node = rbx_sim_world.clients[i].node,
+		};
 	rbx_sim_judge_by(&judge);
 	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++) {
 		uncuts[i] = (struct undo){ { .run = uncut },
@@ -172,19 +197,46 @@ static void harm(struct rbx_sim_server *server)
 		crash(server, true);
 }
 
+/* Within half of the lease it is back: what it last said may be an eighth of the
+ * lease old, and a try to resume, of which the first after that counts, takes time. */
+static void cut_client(const struct rbx_sim_client *client, uint64_t for_ns)
+{
+	struct client_uncut *undo = &client_uncuts[client->index];
+
+	RBX_SIM_TRACE(client->node, "cut-off", "node", client->node, "up",
+		      rbx_sim_servers_up());
+	rbx_sim_world.fabric->node_cut(client->node, true);
+	rbx_sim_cancel(&undo->event);
+	rbx_sim_after(&undo->event, for_ns);
+}
+
+/* What a client may be away in one way or the other without losing its lease, and then
+ * time to be back. */
+static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
+		    uint64_t least_ns, uint64_t *for_ns)
+{
+	struct client_uncut *undo = &client_uncuts[client->index];
+	uint64_t quarter_ns = rbx_sim_world.lease_ms * RBX_SIM_MS / 4;
+
+	if (rbx_sim_now() < undo->rests_until_ns || !rbx_sim_site(site))
+		return false;
+	*for_ns = rbx_sim_site_draw(site, least_ns, quarter_ns);
+	undo->rests_until_ns = rbx_sim_now() + *for_ns + 2 * quarter_ns;
+	return true;
+}
+
 /* No replica is lost with a client. One that stands still keeps its lease: what
  * it last said may be a quarter of it old. */
 static void harm_client(struct rbx_sim_client *client)
 {
+	uint64_t for_ns;
+
 	if (client->volume == NULL)
 		return; /* it has not started yet */
-	if (rbx_sim_site(RBX_SIM_SITE_slow_client))
-		rbx_sim_node_stall(
-			client->node,
-			rbx_sim_now() +
-				rbx_sim_site_draw(RBX_SIM_SITE_slow_client, 0,
-						  rbx_sim_world.lease_ms *
-							  RBX_SIM_MS / 4));
+	if (is_away(client, RBX_SIM_SITE_client_cut, RBX_SIM_MS, &for_ns))
+		cut_client(client, for_ns);
+	if (is_away(client, RBX_SIM_SITE_slow_client, 0, &for_ns))
+		rbx_sim_node_stall(client->node, rbx_sim_now() + for_ns);
 	if (rbx_sim_site(RBX_SIM_SITE_client_crash)) {
 		rbx_sim_client_has_started(client);
 		rbx_sim_client_power_off(client);
@@ -239,8 +291,13 @@ void rbx_sim_harm_heal(void)
 		while (server->is_draining)
 			rbx_sim_sleep(PAUSE_NS_MAX);
 	}
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
-		rbx_sim_node_stall(rbx_sim_world.clients[i].node, 0);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		uint32_t node = rbx_sim_world.clients[i].node;
+
+		rbx_sim_cancel(&client_uncuts[i].event);
+		rbx_sim_world.fabric->node_cut(node, false);
+		rbx_sim_node_stall(node, 0);
+	}
 	/* Those that have drained are due then as well. */
 	start_those_due(UINT64_MAX);
 	start_those_due(UINT64_MAX);

@@ -10,6 +10,7 @@
  * request fails only where every replica was lost, and the harm that is done
  * leaves one.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,18 @@ static void judge_failure(const struct rbx_sim_client *client,
 		     strerror(-request->status));
 }
 
+/* Its own memory was bad: then it fails, and nothing else does. */
+bool rbx_sim_memory_excuses(const struct rbx_request *request)
+{
+	if (request->status != -EFAULT ||
+	    rbx_sim_site_fired(RBX_SIM_SITE_bad_memory) +
+			    rbx_sim_site_fired(RBX_SIM_SITE_bad_memory_late) ==
+		    0)
+		return false;
+	rbx_sim_tally(RBX_SIM_TALLY_failed_here, 1);
+	return true;
+}
+
 /* Whatever it was, it has ended. */
 static void account(struct rbx_sim_slot *slot)
 {
@@ -129,13 +142,15 @@ static void account(struct rbx_sim_slot *slot)
 
 	RBX_SIM_TRACE(client->node, "done", "offset", request->offset, "status",
 		      (uint32_t)-request->status);
-	if (request->status != 0 && !rbx_sim_discards_excuse(client, request))
+	if (request->status != 0 && !rbx_sim_memory_excuses(request) &&
+	    !rbx_sim_discards_excuse(client, request) &&
+	    !rbx_sim_loss_excuses(client, request))
 		judge_failure(client, request);
-	if (request->op == RBX_READ)
+	if (request->op == RBX_READ && request->status == 0)
 		rbx_sim_oracle_read(client->oracle, request->offset,
 				    request->buf, request->length_bytes,
 				    slot->submitted);
-	else
+	else if (request->op == RBX_WRITE)
 		rbx_sim_oracle_written(client->oracle, request->offset,
 				       request->length_bytes, slot->number,
 				       request->status);

@@ -17,6 +17,8 @@ static const enum rbx_sim_site device_and_machines[] = {
 	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_receiver_not_ready,
 	RBX_SIM_SITE_retry_exceeded,  RBX_SIM_SITE_stray_write,
 	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_stale_key,
+	RBX_SIM_SITE_no_flush,	      RBX_SIM_SITE_connect_rejected,
+	RBX_SIM_SITE_shallow_qp,
 	RBX_SIM_SITE_post_full,	      RBX_SIM_SITE_connect_refused,
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_server_restart,
@@ -25,7 +27,9 @@ static const enum rbx_sim_site device_and_machines[] = {
 	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_message_cut,
 	RBX_SIM_SITE_pressure,	      RBX_SIM_SITE_server_drain,
 	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_slow_client,
-	RBX_SIM_SITE_staging_short,
+	RBX_SIM_SITE_staging_short,   RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_bad_memory,      RBX_SIM_SITE_bad_memory_late,
+	RBX_SIM_SITE_client_cut,
 };
 
 static void draw_servers(uint32_t least, uint32_t most, uint64_t slabs_each)
@@ -61,6 +65,7 @@ static const enum rbx_sim_site pressure[] = {
 	RBX_SIM_SITE_preempt,	      RBX_SIM_SITE_slow_node,
 	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_message_cut,
 	RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_memory_slow,
 };
 
 static void draw_reclaim(void)
@@ -77,13 +82,35 @@ static const enum rbx_sim_site cuts[] = {
 	RBX_SIM_SITE_late_placement,  RBX_SIM_SITE_stray_write,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_slow_client,
-	RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_client_cut,
 };
 
 static void draw_partition(void)
 {
 	rbx_sim_world.clients_count =
 		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
+}
+
+static const enum rbx_sim_site losses[] = {
+	RBX_SIM_SITE_server_restart,  RBX_SIM_SITE_server_crash,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_stale_key,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_bad_memory,      RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_revoked_unasked,
+};
+
+static void draw_loss(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	rbx_sim_world.may_lose = true;
+	rbx_sim_world.one_replica = rbx_random_below(&rbx_sim_world.random, 2);
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
 }
 
@@ -136,6 +163,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(pressure), 1, draw_reclaim, slow_load },
 	{ "partition", "servers are cut off and come back", SITES(cuts), 1,
 	  draw_partition, slow_load },
+	{ "loss", "servers fail together, and slabs are lost", SITES(losses), 1,
+	  draw_loss, slow_load },
 	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
 	  draw_quiet, quick_load },
 };

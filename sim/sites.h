@@ -35,12 +35,20 @@
 	X(stray_write, 500000, 0,                                             \
 	  "a write under way when its queue pair ends is placed later")       \
 	X(qp_error, 1000, 16, "a queue pair fails; all posted is flushed")     \
+	X(no_flush, 100000, 8,                                                \
+	  "a queue pair that has failed gives back nothing that was posted")  \
 	X(stale_key, 3000, 16, "a key is refused as if it had been revoked")   \
+	X(bad_memory, 3000, 48,                                               \
+	  "our device cannot reach a buffer, and has sent nothing of it")     \
+	X(bad_memory_late, 3000, 48,                                          \
+	  "the same, when a part of it has been written")                     \
 	X(post_full, 1000, 0, "a post takes only a part of its chain")        \
 	X(message_cut, 10000, 8,                                              \
 	  "a connection ends with a message under way, which may arrive")     \
 	/* Asked for each connection. */                                      \
+	X(shallow_qp, 300000, 0, "a queue pair is less deep than asked for")  \
 	X(connect_refused, 100000, 16, "nobody accepts")                      \
+	X(connect_rejected, 100000, 0, "one is asked to come again")          \
 	X(connect_timeout, 100000, 8, "nobody answers")                       \
 	X(connect_cut, 100000, 8, "the connection ends while it is made")     \
 	/* Asked by the scenario, now and then. */                            \
@@ -51,10 +59,16 @@
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
 	X(server_drain, 200000, 3, "a server is asked to end")                \
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
+	X(client_cut, 300000, 8,                                              \
+	  "a client is cut off from all servers, within its lease")          \
 	X(slow_client, 300000, 8, "a client stands still, within its lease")  \
 	/* Asked by the host. */                                              \
 	X(staging_short, 500000, 0,                                           \
 	  "a client has next to no memory to copy requests through")          \
+	X(memory_slow, 200000, 0,                                             \
+	  "memory of a slab takes up to 0.3 s to be made or emptied")          \
+	X(revoked_unasked, 200000, 16,                                        \
+	  "a server takes a slab back unasked, and lends it next")            \
 	X(memory_shortage, 50000, 32, "a server cannot allocate a slab")      \
 	X(clock_skew, 700000, 0, "a node's clock runs up to 1 % off")         \
 	X(preempt, 20000, 0, "a thread is preempted at an atomic or a lock")

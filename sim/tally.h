@@ -28,6 +28,7 @@
 	X(leases_expired, "sessions ended for silence")                       \
 	X(resumes, "sessions resumed")                                        \
 	X(retries, "fragments sent again")                                    \
+	X(failed_here, "requests that failed for bad memory, and no other")   \
 	X(failovers, "reads that went on to another replica")                 \
 	X(drains_done, "drains that ended with nothing lent")                 \
 	X(drains_cut, "drains that ran out of time")                          \
@@ -38,6 +39,9 @@
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
+	X(slabs_lost, "slabs that lost their last replica, where they may")   \
+	X(lost_requests, "requests that failed for that, and none of old")    \
+	X(holes_looked_at, "looks at a slab that was lost and written since") \
 	X(healed_under_load, "requests outstanding when the world healed")
 
 enum rbx_sim_tally {

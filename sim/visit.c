@@ -41,14 +41,15 @@ static void done(struct rbx_request *request)
 			     visit->client->index);
 	guest->is_outstanding = false;
 	visit->outstanding_count--;
-	if (request->status != 0 &&
-	    !rbx_sim_discards_excuse(visit->client, request))
+	if (request->status != 0 && !rbx_sim_memory_excuses(request) &&
+	    !rbx_sim_discards_excuse(visit->client, request) &&
+	    !rbx_sim_loss_excuses(visit->client, request))
 		rbx_sim_fail("survives", "client %u: a request of a visit ends with %d",
 			     visit->client->index, request->status);
-	if (request->op == RBX_READ)
+	if (request->op == RBX_READ && request->status == 0)
 		rbx_sim_oracle_read(visit->oracle, request->offset, request->buf,
 				    request->length_bytes, guest->submitted);
-	else
+	else if (request->op == RBX_WRITE)
 		rbx_sim_oracle_written(visit->oracle, request->offset,
 				       request->length_bytes, guest->number,
 				       request->status);

@@ -50,6 +50,7 @@ struct rbx_sim_server {
 	bool is_draining;
 };
 
+struct rbx_lending;
 struct rbx_sim_client;
 
 /* A request of a load, and all that its check needs. */
@@ -119,6 +120,7 @@ struct rbx_sim_world {
 	uint32_t lease_ms;
 	bool stopping; /* no load and no harm any more */
 	bool one_replica; /* volumes have one, and survive no harm */
+	bool may_lose; /* harm is done for all that, and slabs are lost */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
 	struct rbx_sim_server servers[RBX_SIM_SERVERS_MAX];
@@ -185,11 +187,21 @@ bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 void rbx_sim_load_start(struct rbx_sim_client *client);
 void rbx_sim_load_join(struct rbx_sim_client *client);
 void rbx_sim_load_free(struct rbx_sim_client *client);
+/* Whether a request may end as it did since its memory was bad. */
+bool rbx_sim_memory_excuses(const struct rbx_request *request);
 
 /* drain.c */
 void rbx_sim_server_drain(struct rbx_sim_server *server);
 /* Once: its drain has ended, and so has it. */
 bool rbx_sim_server_has_drained(struct rbx_sim_server *server);
+
+/* loss.c */
+/* Whether a request may have ended so, in a world where slabs are lost. */
+bool rbx_sim_loss_excuses(const struct rbx_sim_client *client,
+			  const struct rbx_request *request);
+/* In such a world, when it has healed: all is written again. offer: gives clients the
+ * servers that are there. */
+void rbx_sim_loss_repair(void (*offer)(void));
 
 /* harm.c */
 void rbx_sim_harm_init(void);
@@ -198,6 +210,9 @@ void rbx_sim_harm_heal(void);
 
 /* check.c */
 void rbx_sim_check(void);
+/* No replica of a client is on this loan of a server, which is about to end. */
+void rbx_sim_check_unused(uint32_t server_node,
+			  const struct rbx_lending *lending);
 
 /* finish.c */
 void rbx_sim_finish(void);

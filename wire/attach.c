@@ -28,14 +28,19 @@ static void walk_attach(struct rbx_cursor *c, uint16_t *version,
 	rbx_cursor_bytes(c, attach->mac, RBX_WIRE_MAC_BYTES);
 }
 
+/* The padding of the connection manager: all that is left. */
+static void walk_padding(struct rbx_cursor *c)
+{
+	rbx_cursor_zeros(c, c->end_bytes - c->at_bytes);
+}
+
 static bool attach_makes_sense(const struct rbx_wire_attach *attach)
 {
 	static const uint8_t no_mac[RBX_WIRE_MAC_BYTES];
 
 	if (attach->kind == RBX_WIRE_ATTACH_DATA)
 		return attach->session_id && attach->serial;
-	return attach->kind == RBX_WIRE_ATTACH_CONTROL && !attach->session_id &&
-	       !attach->serial &&
+	return attach->kind == RBX_WIRE_ATTACH_CONTROL && !attach->serial &&
 	       rbx_port_equal(attach->mac, no_mac, sizeof(no_mac));
 }
 
@@ -58,9 +63,8 @@ int rbx_wire_attach_decode(const uint8_t *bytes, size_t length_bytes,
 	int err = -EBADMSG;
 
 	rbx_port_fill(attach, 0, sizeof(*attach));
-	if (length_bytes != RBX_WIRE_ATTACH_BYTES)
-		return -EBADMSG;
 	walk_attach(&c, &version, attach);
+	walk_padding(&c);
 	if (!c.bad && version != RBX_WIRE_VERSION)
 		err = -EPROTONOSUPPORT;
 	else if (!c.bad && attach_makes_sense(attach))
@@ -90,6 +94,7 @@ uint32_t rbx_wire_refusal_decode(const uint8_t *bytes, size_t length_bytes)
 	uint32_t reason = RBX_REASON_NONE;
 
 	walk_refusal(&c, &reason);
+	walk_padding(&c);
 	if (c.bad || reason >= RBX_REASONS_COUNT)
 		return RBX_REASON_NONE;
 	return reason;

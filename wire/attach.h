@@ -7,6 +7,9 @@
  * authenticated session can make. A server that refuses a queue pair says why
  * in 8 bytes. The layout is fixed for all versions of the protocol, so that
  * even a stranger is refused with a reason.
+ *
+ * A connection manager may deliver more than was given, with zeros behind: that
+ * much is no part of it, and anything else behind it is an error.
  */
 #ifndef RBX_WIRE_ATTACH_H
 #define RBX_WIRE_ATTACH_H
@@ -19,13 +22,13 @@
 #define RBX_WIRE_REFUSAL_BYTES 8u
 
 enum rbx_wire_attach_kind {
-	RBX_WIRE_ATTACH_CONTROL = 1, /* all else is zero */
+	RBX_WIRE_ATTACH_CONTROL = 1, /* all else but session_id is zero */
 	RBX_WIRE_ATTACH_DATA,
 };
 
 struct rbx_wire_attach {
 	uint16_t kind; /* enum rbx_wire_attach_kind */
-	uint64_t session_id;
+	uint64_t session_id; /* for control: that is to be resumed, or 0 */
 	uint64_t serial; /* grows with each queue pair of a control connection,
 			    from 1: none is accepted twice */
 	uint8_t mac[RBX_WIRE_MAC_BYTES];

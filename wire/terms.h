@@ -36,6 +36,24 @@ rbx_wire_welcome_is_same(const struct rbx_wire_welcome *welcome,
 	       welcome->slab_bytes == before->slab_bytes;
 }
 
+/* Slabs take time to be made and emptied, and others may be before us: their
+ * answers are waited for so many times as long as any other. That the server is
+ * there at all the heartbeats tell meanwhile. */
+#define RBX_WIRE_SLAB_ANSWER_TIMES 4u
+
+/* How long the answer to a request of this type may take. */
+static inline uint32_t rbx_wire_answer_ms(uint16_t type, uint32_t answer_ms)
+{
+	bool takes_time = type == RBX_WIRE_SLAB_MAP ||
+			  type == RBX_WIRE_SLAB_UNMAP;
+
+	if (!takes_time)
+		return answer_ms;
+	return answer_ms > UINT32_MAX / RBX_WIRE_SLAB_ANSWER_TIMES ?
+		       UINT32_MAX :
+		       answer_ms * RBX_WIRE_SLAB_ANSWER_TIMES;
+}
+
 static inline bool rbx_wire_grant_makes_sense(const struct rbx_wire_grant *grant,
 					      uint64_t slab_bytes)
 {

@@ -7,7 +7,8 @@
  * abstract namespace, which needs no file and vanishes with its owner. Its
  * name is made of the bound address and port, so that a client who wants the
  * TCP address finds it. Anybody may take a name there, so whoever connects
- * checks that the owner is of its own user, and goes by TCP otherwise.
+ * checks that the owner is of its own user, and goes by TCP otherwise; and a
+ * listener whose name is taken does not open.
  */
 #include "address.h"
 
@@ -16,34 +17,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/host_port.h"
 #include "device.h"
-
-/* Splits "host:port" or "[v6]:port" in place. */
-static int address_split(char *text, char **host, char **port)
-{
-	char *colon = strrchr(text, ':');
-	size_t length;
-
-	if (!colon || !colon[1])
-		return -EINVAL;
-	*colon = 0;
-	*port = colon + 1;
-	*host = text;
-	length = strlen(text);
-	if (text[0] == '[') {
-		if (text[length - 1] != ']')
-			return -EINVAL;
-		text[length - 1] = 0;
-		*host = text + 1;
-	} else if (strchr(text, ':')) {
-		return -EINVAL;
-	}
-	return 0;
-}
 
 int soft_address_resolve(const char *text, bool listener,
 			 struct addrinfo **list, char *error)
@@ -53,28 +31,21 @@ int soft_address_resolve(const char *text, bool listener,
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = (listener ? AI_PASSIVE : 0) | AI_NUMERICSERV,
 	};
-	char *copy, *host, *port;
+	struct rbx_host_port at;
 	int rc;
 
-	copy = strdup(text);
-	if (!copy)
-		return -ENOMEM;
-	rc = address_split(copy, &host, &port);
-	if (rc || (!listener && !*host)) {
+	if (rbx_host_port_parse(text, listener, &at)) {
 		soft_explain(error, "'%.100s' is no address: write host:port "
-			     "or [v6]:port", text);
-		rc = -EINVAL;
-		goto out_free;
+			     "or [v6]:port with a port of %s to %u", text,
+			     listener ? "0" : "1", RBX_PORT_MAX);
+		return -EINVAL;
 	}
-	rc = getaddrinfo(*host ? host : NULL, port, &hints, list);
-	if (rc) {
-		soft_explain(error, "cannot resolve '%.100s': %s", text,
-			     gai_strerror(rc));
-		rc = -EADDRNOTAVAIL;
-	}
-out_free:
-	free(copy);
-	return rc;
+	rc = getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints, list);
+	if (!rc)
+		return 0;
+	soft_explain(error, "cannot resolve '%.100s': %s", text,
+		     gai_strerror(rc));
+	return -EADDRNOTAVAIL;
 }
 
 static unsigned int address_port(const struct sockaddr *address)

@@ -51,7 +51,7 @@ int soft_create_cq(struct rbx_device *device, uint32_t depth_count,
 	struct soft_cq *cq;
 	int rc = -ENOMEM;
 
-	if (!depth_count || depth_count > 1u << 24) {
+	if (!depth_count || depth_count > SOFT_CQ_DEPTH_MAX) {
 		soft_explain(error, "cannot create a cq of depth %u: "
 			     "1 to 2^24 are possible", depth_count);
 		return -EINVAL;

@@ -104,8 +104,7 @@ static int address_connect(struct soft_device *device,
 }
 
 /* Says hello and waits for the answer. */
-static int hello_exchange(struct soft_device *device,
-			  const struct rbx_qp_init *init,
+static int hello_exchange(const struct rbx_qp_init *init,
 			  const struct rbx_connect_init *connect,
 			  struct soft_peer *peer, struct soft_hello *answer,
 			  uint64_t deadline_ns, const char **wrong)
@@ -116,21 +115,19 @@ static int hello_exchange(struct soft_device *device,
 		.private_bytes = (uint8_t)connect->private_data_bytes,
 		.send_depth_count = init->send_depth_count,
 	};
-	uint8_t bytes[SOFT_HELLO_BYTES];
+	uint8_t bytes[SOFT_HELLO_MAX_BYTES];
 	size_t got_bytes = 0;
 	int rc;
 
 	if (connect->private_data_bytes)
 		memcpy(hello.private_data, connect->private_data,
 		       connect->private_data_bytes);
-	rc = soft_hello_send(peer->fd, &hello, peer->mapped ?
-			     device->keys.words_fd : -1);
+	rc = soft_hello_send(peer->fd, &hello);
 	while (!rc) {
 		rc = socket_wait(peer->fd, POLLIN, deadline_ns);
 		if (rc)
 			break;
-		rc = soft_hello_receive(peer->fd, bytes, &got_bytes,
-					&peer->key_words_fd);
+		rc = soft_hello_receive(peer->fd, bytes, &got_bytes);
 		if (!rc)
 			break;
 		if (rc == -EAGAIN)
@@ -143,9 +140,6 @@ static int hello_exchange(struct soft_device *device,
 		*wrong = "speaks another version of the protocol";
 	if (!*wrong && answer->type == SOFT_HELLO)
 		*wrong = "answers a hello with a hello";
-	if (!*wrong && answer->type == SOFT_ACCEPT && peer->mapped &&
-	    peer->key_words_fd < 0)
-		*wrong = "gives no key table";
 	return *wrong ? -EPROTO : 0;
 }
 
@@ -161,10 +155,23 @@ static void reply_keep(struct rbx_connect_init *connect,
 	connect->reply_data_bytes = bytes;
 }
 
-static int peer_connect(struct soft_device *device, const char *address,
+/* A text has no place for the interface of a link-local address. */
+static void resolved_keep(const struct sockaddr *address, char *resolved)
+{
+	if (!resolved)
+		return;
+	*resolved = '\0';
+	if (address->sa_family != AF_INET6 ||
+	    !((const struct sockaddr_in6 *)address)->sin6_scope_id)
+		soft_address_name(address, resolved);
+}
+
+static int peer_connect(struct soft_device *device,
+			const struct rbx_connect_init *connect,
 			struct soft_peer *peer, uint64_t deadline_ns,
 			char *error)
 {
+	const char *address = connect->address;
 	struct addrinfo *list, *info;
 	int rc;
 
@@ -173,8 +180,10 @@ static int peer_connect(struct soft_device *device, const char *address,
 		return rc;
 	for (info = list; info; info = info->ai_next) {
 		rc = address_connect(device, info, peer, deadline_ns);
-		if (rc >= 0)
+		if (rc >= 0) {
+			resolved_keep(info->ai_addr, connect->resolved);
 			break;
+		}
 	}
 	freeaddrinfo(list);
 	if (rc < 0) {
@@ -192,28 +201,26 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 {
 	struct soft_device *device = soft_device_of(base);
 	uint64_t deadline_ns = soft_now_ns() + connect->timeout_ms * 1000000ull;
-	struct soft_peer peer = { .fd = -1, .key_words_fd = -1 };
+	struct soft_peer peer = { .fd = -1 };
 	struct soft_hello answer = { 0 };
 	const char *wrong = NULL;
 	struct soft_qp *qp;
 	int rc;
 
 	rc = soft_qp_init_check(init, error);
-	if (!rc && connect->private_data_bytes > RBX_PRIVATE_DATA_MAX)
+	if (!rc && connect->private_data_bytes > RBX_CONNECT_DATA_MAX)
 		rc = -EINVAL;
 	if (!rc)
-		rc = peer_connect(device, connect->address, &peer, deadline_ns,
-				  error);
+		rc = peer_connect(device, connect, &peer, deadline_ns, error);
 	if (rc)
 		return rc;
 	soft_socket_tune(peer.fd);
-	rc = hello_exchange(device, init, connect, &peer, &answer, deadline_ns,
-			    &wrong);
+	rc = hello_exchange(init, connect, &peer, &answer, deadline_ns, &wrong);
 	if (!rc)
 		reply_keep(connect, &answer);
 	if (!rc && answer.type == SOFT_REJECT) {
 		wrong = "refused the connection";
-		rc = -ECONNREFUSED;
+		rc = -EBUSY; /* see core/reject.h: somebody listens there */
 	}
 	if (rc) {
 		soft_explain(error, "cannot connect: %s %s", peer.name,
@@ -228,8 +235,6 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	return 0;
 
 out_close:
-	if (peer.key_words_fd >= 0)
-		close(peer.key_words_fd);
 	close(peer.fd);
 	return rc;
 }

@@ -7,23 +7,18 @@
 
 #include "../fabric.h"
 #include "frame.h"
-#include "keys.h"
 
 int soft_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 		 struct rbx_connect_init *connect, struct rbx_qp **qp,
 		 char *error);
 
-/*
- * Sends a whole handshake message without blocking, with a descriptor (-1:
- * none). A fresh socket always has room for it.
- */
-int soft_hello_send(int fd, const struct soft_hello *hello, int with_fd);
+/* Sends a whole handshake message without blocking. A fresh socket always has
+ * room for it. */
+int soft_hello_send(int fd, const struct soft_hello *hello);
 /*
  * Receives at most what is missing of a handshake message without blocking.
- * Adds to *got_bytes; a descriptor that comes along is put in *with_fd, which
- * was -1. Returns 0 when it is complete, -EAGAIN, or an error.
+ * Adds to *got_bytes. Returns 0 when it is complete, -EAGAIN, or an error.
  */
-int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes,
-		       int *with_fd);
+int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes);
 
 #endif

@@ -34,3 +34,9 @@ uint8_t soft_descriptors_keep(struct msghdr *message, int *fds, uint8_t count,
 	}
 	return count;
 }
+
+void soft_descriptor_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}

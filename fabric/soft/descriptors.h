@@ -13,4 +13,7 @@
 uint8_t soft_descriptors_keep(struct msghdr *message, int *fds, uint8_t count,
 			      uint8_t max);
 
+/* Of -1, which stands for one that was lost: nothing. */
+void soft_descriptor_close(int fd);
+
 #endif

@@ -6,13 +6,11 @@
  * no limit to the number of devices of a process; each has its own keys, and a
  * key of one means nothing to another.
  *
- * Left out: atomics, immediate data, shared receive queues and memory windows,
- * which nothing above this device uses.
+ * Left out: shared receive queues and memory windows.
  */
 #include "device.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,16 +31,6 @@ void soft_explain(char *error, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(error, RBX_ERROR_TEXT_MAX, format, args);
 	va_end(args);
-}
-
-int soft_reopen_read_only(int fd)
-{
-	char path[32];
-	int copy;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	copy = open(path, O_RDONLY | O_CLOEXEC);
-	return copy < 0 ? -errno : copy;
 }
 
 static int soft_probe(char *error)
@@ -82,7 +70,13 @@ static void caps_fill(struct rbx_device_caps *caps,
 		.max_message_bytes = SOFT_MESSAGE_MAX_BYTES,
 		.max_send_wr = SOFT_SEND_DEPTH_MAX,
 		.max_recv_wr = SOFT_RECV_DEPTH_MAX,
+		.max_cqe = SOFT_CQ_DEPTH_MAX,
+		.max_recv_sge = SOFT_SGE_MAX,
 		.max_inline_bytes = SOFT_INLINE_MAX_BYTES,
+		.has_immediate = true,
+		.has_invalidate = true,
+		.has_remote_invalidate = true,
+		.has_atomics = true,
 		.has_any_lkey = device->keys.has_any_lkey,
 		.any_lkey = SOFT_ANY_LKEY,
 	};
@@ -103,17 +97,15 @@ static int soft_open(const struct rbx_device_options *options,
 		return -ENOMEM;
 	}
 	device->device.ops = &rbx_fabric_soft;
-	device->same_host_mapping = options->same_host_mapping;
 	spin_us = options->service_spin_us;
 	device->service_spin_ns =
 		1000ull * (spin_us ? spin_us : SOFT_SERVICE_SPIN_US);
 	pthread_mutex_init(&device->lock, NULL);
-	rc = soft_keys_open(&device->keys, error);
+	rc = soft_keys_open(&device->keys, options->same_host_mapping, error);
 	if (rc)
 		goto out_free;
-	/* Without /proc the key table cannot be shown safely: no mapping. */
-	if (device->keys.words_fd < 0)
-		device->same_host_mapping = false;
+	/* What cannot be shown safely is not shown: no mapping. */
+	device->same_host_mapping = device->keys.own.shown.words;
 	device->overload.work_requests = options->overload_work_requests;
 	device->overload.cost_ns = options->overload_cost_ns;
 	device->keys.has_any_lkey = !options->needs_registration;

@@ -63,9 +63,6 @@ static inline uint64_t soft_now_ns(void)
 void soft_explain(char *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A second, read-only descriptor of a memory file; -errno. */
-int soft_reopen_read_only(int fd);
-
 /* Returns when no qp uses what it looked up before the call. */
 void soft_device_wait_for_qps(struct soft_device *device);
 

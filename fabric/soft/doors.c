@@ -10,7 +10,8 @@
  * A visitor that says something wrong is closed without a word, one of another
  * version is told ours. Those who have not said their hello are bounded in
  * number, the oldest making room for the newest, and in time. Requests that
- * nobody takes are bounded too; further visitors are turned away.
+ * nobody takes are bounded too; further visitors are turned away, and so are those
+ * for whom this process has no descriptor left.
  *
  * A visitor is on one list at a time, the doors' waiting list or its
  * listener's ready list, under doors.lock; a request that was taken belongs to
@@ -20,6 +21,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,11 @@ struct soft_doors *soft_doors_of(struct soft_listener *listener)
 	return &soft_device_of(listener->listener.device)->doors;
 }
 
+static void spare_open(struct soft_doors *doors)
+{
+	doors->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 int soft_doors_open(struct soft_doors *doors)
 {
 	*doors = (struct soft_doors){
@@ -43,6 +50,7 @@ int soft_doors_open(struct soft_doors *doors)
 	};
 	if (doors->epoll_fd < 0)
 		return -errno;
+	spare_open(doors);
 	pthread_mutex_init(&doors->lock, NULL);
 	return 0;
 }
@@ -50,6 +58,7 @@ int soft_doors_open(struct soft_doors *doors)
 void soft_doors_close(struct soft_doors *doors)
 {
 	assert(!doors->first_waiting);
+	close(doors->spare_fd);
 	close(doors->epoll_fd);
 	pthread_mutex_destroy(&doors->lock);
 }
@@ -64,8 +73,6 @@ int soft_door_watch(struct soft_doors *doors, struct door *door)
 
 void soft_visitor_free(struct soft_visitor *visitor)
 {
-	if (visitor->key_words_fd >= 0)
-		close(visitor->key_words_fd);
 	if (visitor->door.fd >= 0)
 		close(visitor->door.fd);
 	free(visitor);
@@ -123,6 +130,19 @@ static void visitor_name(struct soft_visitor *visitor,
 		soft_address_is_loopback((const struct sockaddr *)from);
 }
 
+/* There is no descriptor for this visitor. The socket would stay readable, and the
+ * service thread do nothing else; so the one that is kept for this is given up. */
+static void visitor_send_away(struct soft_doors *doors, const struct door *door)
+{
+	int fd;
+
+	close(doors->spare_fd);
+	fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	spare_open(doors);
+}
+
 static void visitor_come(struct door *door)
 {
 	struct soft_listener *listener = door->listener;
@@ -134,8 +154,11 @@ static void visitor_come(struct door *door)
 
 	fd = accept4(door->fd, (struct sockaddr *)&from, &length,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			visitor_send_away(doors, door);
 		return;
+	}
 	visitor = calloc(1, sizeof(*visitor));
 	if (!visitor || listener->ready_count >= SOFT_REQUESTS_MAX ||
 	    (door->local && !soft_socket_is_our_users(fd))) {
@@ -145,7 +168,6 @@ static void visitor_come(struct door *door)
 	}
 	soft_socket_tune(fd);
 	visitor->door = (struct door){ listener, visitor, fd, door->local };
-	visitor->key_words_fd = -1;
 	visitor->request.listener = &listener->listener;
 	visitor->deadline_ns = soft_now_ns() + SOFT_HANDSHAKE_MS * 1000000ull;
 	visitor_name(visitor, &from);
@@ -167,7 +189,7 @@ void soft_visitor_reject(struct soft_visitor *visitor, const void *private_data,
 
 	if (private_bytes)
 		memcpy(hello.private_data, private_data, private_bytes);
-	soft_hello_send(visitor->door.fd, &hello, -1);
+	soft_hello_send(visitor->door.fd, &hello);
 }
 
 /* Whether the hello of a visitor makes a request. */
@@ -182,8 +204,7 @@ static bool hello_take(struct soft_visitor *visitor)
 		soft_visitor_reject(visitor, NULL, 0);
 		return false;
 	}
-	if (hello.type != SOFT_HELLO ||
-	    (visitor->door.local && visitor->key_words_fd < 0))
+	if (hello.type != SOFT_HELLO)
 		return false;
 	visitor->send_depth_count = hello.send_depth_count;
 	request->private_data_bytes = hello.private_bytes;
@@ -199,7 +220,7 @@ static void visitor_speak(struct soft_visitor *visitor)
 	int rc;
 
 	rc = soft_hello_receive(visitor->door.fd, visitor->hello,
-				&visitor->hello_bytes, &visitor->key_words_fd);
+				&visitor->hello_bytes);
 	if (rc == -EAGAIN)
 		return;
 	soft_visitor_stop_waiting(doors, visitor);

@@ -23,9 +23,8 @@ struct soft_visitor {
 	struct door door;
 	struct soft_visitor *next;
 	uint64_t deadline_ns;
-	uint8_t hello[SOFT_HELLO_BYTES];
+	uint8_t hello[SOFT_HELLO_MAX_BYTES];
 	size_t hello_bytes; /* so far */
-	int key_words_fd; /* local socket: the peer's key table, or -1 */
 	uint32_t send_depth_count;
 };
 

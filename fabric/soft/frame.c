@@ -25,6 +25,7 @@ void soft_frame_encode(const struct soft_frame *frame,
 		.rkey = htole32(frame->rkey),
 		.remote_addr = htole64(frame->remote_addr),
 		.credit = htole32(frame->credit),
+		.immediate = htole32(frame->immediate),
 	};
 }
 
@@ -38,6 +39,11 @@ void soft_frame_want_ack(struct soft_wire_frame *wire)
 	wire->flags |= SOFT_ACK_WANTED;
 }
 
+bool soft_frame_wants_ack(const struct soft_wire_frame *wire)
+{
+	return wire->flags & SOFT_ACK_WANTED;
+}
+
 /* Which fields an opcode uses; the others are zero. */
 enum field {
 	HAS_STATUS = 1,
@@ -47,19 +53,31 @@ enum field {
 	HAS_KEY = 16,
 	HAS_ADDR = 32,
 	HAS_CREDIT = 64,
+	HAS_IMMEDIATE = 128,
 };
 
-static const uint8_t opcode_fields[SOFT_MAP_ANSWER + 1] = {
+static const uint8_t opcode_fields[SOFT_FETCH_ADD + 1] = {
 	[SOFT_WRITE] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
-		       HAS_ADDR,
+		       HAS_ADDR | HAS_IMMEDIATE,
 	[SOFT_READ] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
 		      HAS_ADDR,
-	[SOFT_SEND] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH,
+	[SOFT_SEND] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
+		      HAS_IMMEDIATE,
 	[SOFT_RESPONSE] = HAS_SEQUENCE | HAS_LENGTH,
 	[SOFT_ACK] = HAS_SEQUENCE | HAS_CREDIT,
 	[SOFT_ERROR] = HAS_STATUS | HAS_SEQUENCE,
 	[SOFT_MAP_ASK] = HAS_KEY,
 	[SOFT_MAP_ANSWER] = HAS_STATUS | HAS_KEY,
+	[SOFT_COMPARE_SWAP] = HAS_FLAGS | HAS_SEQUENCE | HAS_KEY | HAS_ADDR,
+	[SOFT_FETCH_ADD] = HAS_FLAGS | HAS_SEQUENCE | HAS_KEY | HAS_ADDR,
+};
+
+static const uint8_t opcode_flags[SOFT_FETCH_ADD + 1] = {
+	[SOFT_WRITE] = SOFT_ACK_WANTED | SOFT_IMMEDIATE,
+	[SOFT_READ] = SOFT_ACK_WANTED,
+	[SOFT_SEND] = SOFT_ACK_WANTED | SOFT_IMMEDIATE | SOFT_INVALIDATE,
+	[SOFT_COMPARE_SWAP] = SOFT_ACK_WANTED,
+	[SOFT_FETCH_ADD] = SOFT_ACK_WANTED,
 };
 
 static uint8_t fields_in_use(const struct soft_frame *frame)
@@ -70,19 +88,34 @@ static uint8_t fields_in_use(const struct soft_frame *frame)
 	       (frame->length_bytes ? HAS_LENGTH : 0) |
 	       (frame->rkey ? HAS_KEY : 0) |
 	       (frame->remote_addr ? HAS_ADDR : 0) |
-	       (frame->credit ? HAS_CREDIT : 0);
+	       (frame->credit ? HAS_CREDIT : 0) |
+	       (frame->immediate ? HAS_IMMEDIATE : 0);
+}
+
+/* Flags decide on two fields, and exclude each other. */
+static bool flags_fit(const struct soft_frame *frame)
+{
+	const uint8_t both = SOFT_IMMEDIATE | SOFT_INVALIDATE;
+
+	if (frame->flags & ~opcode_flags[frame->opcode] ||
+	    (frame->flags & both) == both)
+		return false;
+	if (frame->immediate && !(frame->flags & SOFT_IMMEDIATE))
+		return false;
+	return frame->opcode != SOFT_SEND || !frame->rkey ||
+	       frame->flags & SOFT_INVALIDATE;
 }
 
 static const char *frame_check(const struct soft_frame *frame)
 {
-	if (frame->opcode < SOFT_WRITE || frame->opcode > SOFT_MAP_ANSWER)
+	if (frame->opcode < SOFT_WRITE || frame->opcode > SOFT_FETCH_ADD)
 		return "unknown opcode";
 	if (fields_in_use(frame) & ~opcode_fields[frame->opcode])
 		return "a field that must be zero is not";
 	if (frame->length_bytes > SOFT_MESSAGE_MAX_BYTES)
 		return "length out of range";
-	if (frame->flags > SOFT_ACK_WANTED)
-		return "unknown flags";
+	if (!flags_fit(frame))
+		return "unknown flags, or fields that do not belong to them";
 	if (frame->status > SOFT_REFUSED_OTHER)
 		return "unknown status";
 	if (frame->opcode == SOFT_ERROR && frame->status == SOFT_OK)
@@ -95,7 +128,7 @@ const char *soft_frame_decode(const uint8_t *bytes, struct soft_frame *frame)
 	struct soft_wire_frame wire;
 
 	memcpy(&wire, bytes, sizeof(wire));
-	if (wire.reserved || wire.reserved2)
+	if (wire.reserved)
 		return "reserved bytes are not zero";
 	*frame = (struct soft_frame){
 		.opcode = wire.opcode,
@@ -106,6 +139,7 @@ const char *soft_frame_decode(const uint8_t *bytes, struct soft_frame *frame)
 		.rkey = le32toh(wire.rkey),
 		.remote_addr = le64toh(wire.remote_addr),
 		.credit = le32toh(wire.credit),
+		.immediate = le32toh(wire.immediate),
 	};
 	return frame_check(frame);
 }
@@ -113,6 +147,37 @@ const char *soft_frame_decode(const uint8_t *bytes, struct soft_frame *frame)
 uint32_t soft_frame_payload_bytes(const struct soft_frame *frame)
 {
 	return frame->opcode == SOFT_READ ? 0 : frame->length_bytes;
+}
+
+uint32_t soft_frame_body_bytes(const struct soft_frame *frame)
+{
+	if (soft_frame_is_atomic(frame))
+		return SOFT_ATOMIC_BYTES;
+	return frame->opcode == SOFT_MAP_ANSWER ? SOFT_MAP_BYTES : 0;
+}
+
+void soft_atomic_encode(const struct soft_atomic *atomic,
+			struct soft_wire_atomic *wire)
+{
+	*wire = (struct soft_wire_atomic){
+		.compare_add = htole64(atomic->compare_add),
+		.swap = htole64(atomic->swap),
+	};
+}
+
+const char *soft_atomic_decode(const struct soft_frame *frame,
+			       const uint8_t *bytes, struct soft_atomic *atomic)
+{
+	struct soft_wire_atomic wire;
+
+	memcpy(&wire, bytes, sizeof(wire));
+	*atomic = (struct soft_atomic){
+		.compare_add = le64toh(wire.compare_add),
+		.swap = le64toh(wire.swap),
+	};
+	if (frame->opcode == SOFT_FETCH_ADD && atomic->swap)
+		return "a field that must be zero is not";
+	return NULL;
 }
 
 void soft_map_encode(const struct soft_map *map, struct soft_wire_map *wire)
@@ -146,8 +211,16 @@ const char *soft_map_decode(const uint8_t *bytes, struct soft_map *map)
 	return NULL;
 }
 
-void soft_hello_encode(const struct soft_hello *hello,
-		       struct soft_wire_hello *wire)
+static size_t hello_length(size_t private_bytes)
+{
+	size_t bytes = offsetof(struct soft_wire_hello, private_data) +
+		       private_bytes;
+
+	return bytes < SOFT_HELLO_MIN_BYTES ? SOFT_HELLO_MIN_BYTES : bytes;
+}
+
+size_t soft_hello_encode(const struct soft_hello *hello,
+			 struct soft_wire_hello *wire)
 {
 	*wire = (struct soft_wire_hello){
 		.magic = htole32(SOFT_MAGIC),
@@ -157,13 +230,39 @@ void soft_hello_encode(const struct soft_hello *hello,
 		.send_depth_count = htole32(hello->send_depth_count),
 	};
 	memcpy(wire->private_data, hello->private_data, hello->private_bytes);
+	return hello_length(hello->private_bytes);
+}
+
+/* The most that a message of this type carries. */
+static size_t private_data_max(uint8_t type)
+{
+	switch (type) {
+	case SOFT_HELLO:
+		return RBX_CONNECT_DATA_MAX;
+	case SOFT_ACCEPT:
+		return RBX_ACCEPT_DATA_MAX;
+	default:
+		return RBX_REJECT_DATA_MAX;
+	}
+}
+
+size_t soft_hello_length(const uint8_t *bytes)
+{
+	struct soft_wire_hello wire;
+
+	memcpy(&wire, bytes, SOFT_HELLO_MIN_BYTES);
+	/* Of what decode() refuses, and other versions, no more is wanted. */
+	if (le16toh(wire.version) != SOFT_VERSION ||
+	    wire.private_bytes > private_data_max(wire.type))
+		return SOFT_HELLO_MIN_BYTES;
+	return hello_length(wire.private_bytes);
 }
 
 const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello)
 {
 	struct soft_wire_hello wire;
 
-	memcpy(&wire, bytes, sizeof(wire));
+	memcpy(&wire, bytes, soft_hello_length(bytes));
 	*hello = (struct soft_hello){
 		.version = le16toh(wire.version),
 		.type = wire.type,
@@ -177,7 +276,7 @@ const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello)
 	if (wire.reserved || hello->type < SOFT_HELLO ||
 	    hello->type > SOFT_REJECT)
 		return "unknown handshake message";
-	if (hello->private_bytes > RBX_PRIVATE_DATA_MAX)
+	if (hello->private_bytes > private_data_max(hello->type))
 		return "too much private data";
 	if (hello->type != SOFT_REJECT &&
 	    (!hello->send_depth_count ||

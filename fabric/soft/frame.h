@@ -19,7 +19,7 @@
 #include "../fabric.h"
 
 #define SOFT_MAGIC 0x53584252u /* "RBXS" */
-#define SOFT_VERSION 1
+#define SOFT_VERSION 3
 
 enum soft_opcode {
 	SOFT_WRITE = 1, /* request; payload goes to remote_addr under rkey */
@@ -30,6 +30,8 @@ enum soft_opcode {
 	SOFT_ERROR = 6, /* this request failed, status says why; the end */
 	SOFT_MAP_ASK = 7, /* same host: may I map the memory of rkey? */
 	SOFT_MAP_ANSWER = 8, /* its memory file, or status; body follows */
+	SOFT_COMPARE_SWAP = 9, /* requests, answered by a RESPONSE of 8 bytes; */
+	SOFT_FETCH_ADD = 10, /*   body follows */
 };
 
 /*
@@ -37,6 +39,10 @@ enum soft_opcode {
  * is, and need no acknowledgement of their own.
  */
 #define SOFT_ACK_WANTED 1
+/* WRITE, SEND: an immediate goes along, which takes a receive. */
+#define SOFT_IMMEDIATE 2
+/* SEND, without immediate: rkey is to end before its receive completes. */
+#define SOFT_INVALIDATE 4
 
 /* How a request failed at the target. */
 enum soft_status {
@@ -52,14 +58,14 @@ enum soft_status {
 struct soft_wire_frame {
 	uint8_t opcode;
 	uint8_t status; /* ERROR and MAP_ANSWER, else 0 */
-	uint8_t flags; /* requests: SOFT_ACK_WANTED, else 0 */
+	uint8_t flags; /* requests, else 0 */
 	uint8_t reserved;
 	uint32_t sequence; /* requests, RESPONSE, ACK, ERROR, else 0 */
 	uint32_t length_bytes; /* WRITE READ SEND RESPONSE, else 0 */
-	uint32_t rkey; /* WRITE READ MAP_*, else 0 */
-	uint64_t remote_addr; /* WRITE READ, else 0 */
+	uint32_t rkey; /* WRITE READ atomics MAP_* SOFT_INVALIDATE, else 0 */
+	uint64_t remote_addr; /* WRITE READ atomics, else 0 */
 	uint32_t credit; /* ACK: receives posted since the beginning, mod 2^32 */
-	uint32_t reserved2;
+	uint32_t immediate; /* SOFT_IMMEDIATE, else 0 */
 };
 _Static_assert(sizeof(struct soft_wire_frame) == 32, "frame header");
 #define SOFT_FRAME_BYTES sizeof(struct soft_wire_frame)
@@ -75,12 +81,26 @@ struct soft_wire_map {
 _Static_assert(sizeof(struct soft_wire_map) == 32, "map body");
 #define SOFT_MAP_BYTES sizeof(struct soft_wire_map)
 
+/* Follows the header of an atomic. */
+struct soft_wire_atomic {
+	uint64_t compare_add;
+	uint64_t swap; /* FETCH_ADD: 0 */
+};
+_Static_assert(sizeof(struct soft_wire_atomic) == 16, "body of an atomic");
+#define SOFT_ATOMIC_BYTES sizeof(struct soft_wire_atomic)
+#define SOFT_VALUE_BYTES sizeof(uint64_t) /* that it works on, and answers */
+
 enum soft_hello_type {
 	SOFT_HELLO = 1, /* who connects says this first */
 	SOFT_ACCEPT = 2, /* the answer; frames follow */
 	SOFT_REJECT = 3, /* the answer; the end */
 };
 
+/*
+ * Sent as long as its private data need, and not shorter than 64 bytes: so long
+ * were all messages of version 2, whose peers are to understand that they are
+ * refused.
+ */
 struct soft_wire_hello {
 	uint32_t magic;
 	uint16_t version;
@@ -88,10 +108,11 @@ struct soft_wire_hello {
 	uint8_t private_bytes;
 	uint32_t send_depth_count; /* requests the sender keeps outstanding */
 	uint32_t reserved;
-	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
+	uint8_t private_data[RBX_ACCEPT_DATA_MAX]; /* has room for all others */
 };
-_Static_assert(sizeof(struct soft_wire_hello) == 64, "handshake message");
-#define SOFT_HELLO_BYTES sizeof(struct soft_wire_hello)
+#define SOFT_HELLO_MIN_BYTES 64
+#define SOFT_HELLO_MAX_BYTES sizeof(struct soft_wire_hello)
+_Static_assert(SOFT_HELLO_MAX_BYTES == 16 + RBX_ACCEPT_DATA_MAX, "no padding");
 
 /* The same in host byte order. */
 struct soft_frame {
@@ -103,6 +124,12 @@ struct soft_frame {
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint32_t credit;
+	uint32_t immediate;
+};
+
+struct soft_atomic {
+	uint64_t compare_add;
+	uint64_t swap;
 };
 
 struct soft_map {
@@ -117,7 +144,7 @@ struct soft_hello {
 	uint8_t type;
 	uint8_t private_bytes;
 	uint32_t send_depth_count;
-	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
+	uint8_t private_data[RBX_ACCEPT_DATA_MAX];
 };
 
 void soft_frame_encode(const struct soft_frame *frame,
@@ -125,16 +152,33 @@ void soft_frame_encode(const struct soft_frame *frame,
 /* What is known of a request only when it is sent. */
 void soft_frame_set_sequence(struct soft_wire_frame *wire, uint32_t sequence);
 void soft_frame_want_ack(struct soft_wire_frame *wire);
+bool soft_frame_wants_ack(const struct soft_wire_frame *wire);
 /* Copies SOFT_FRAME_BYTES out; NULL, or what is wrong with them. */
 const char *soft_frame_decode(const uint8_t *bytes, struct soft_frame *frame);
 /* Bytes of payload that follow the header in the stream. */
 uint32_t soft_frame_payload_bytes(const struct soft_frame *frame);
+/* Bytes of a body, which has a layout of its own, before the payload. */
+uint32_t soft_frame_body_bytes(const struct soft_frame *frame);
+
+static inline bool soft_frame_is_atomic(const struct soft_frame *frame)
+{
+	return frame->opcode == SOFT_COMPARE_SWAP ||
+	       frame->opcode == SOFT_FETCH_ADD;
+}
+
+void soft_atomic_encode(const struct soft_atomic *atomic,
+			struct soft_wire_atomic *wire);
+const char *soft_atomic_decode(const struct soft_frame *frame,
+			       const uint8_t *bytes, struct soft_atomic *atomic);
 
 void soft_map_encode(const struct soft_map *map, struct soft_wire_map *wire);
 const char *soft_map_decode(const uint8_t *bytes, struct soft_map *map);
 
-void soft_hello_encode(const struct soft_hello *hello,
-		       struct soft_wire_hello *wire);
+/* Returns the length of the message in bytes. */
+size_t soft_hello_encode(const struct soft_hello *hello,
+			 struct soft_wire_hello *wire);
+/* The length of a message whose first SOFT_HELLO_MIN_BYTES are there. */
+size_t soft_hello_length(const uint8_t *bytes);
 /* A hello of another version decodes, so that it can be told so. */
 const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello);
 

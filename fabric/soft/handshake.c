@@ -3,66 +3,43 @@
  * handshake.c - moves the message that each side of a connection says first.
  *
  * It is read to its last byte and no further, since frames may follow at once.
- * On a local socket the sender's key table comes with it.
+ * No descriptor goes with it: nobody has proved anything yet. One that comes
+ * along all the same is closed by the system, for we give it no room.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "connect.h"
-#include "descriptors.h"
 
-int soft_hello_send(int fd, const struct soft_hello *hello, int with_fd)
+int soft_hello_send(int fd, const struct soft_hello *hello)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { .space = { 0 } };
 	struct soft_wire_hello wire;
-	struct iovec piece = { &wire, sizeof(wire) };
-	struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+	size_t bytes = soft_hello_encode(hello, &wire);
 	ssize_t sent;
 
-	soft_hello_encode(hello, &wire);
-	if (with_fd >= 0) {
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &with_fd, sizeof(int));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control.space);
-	}
-	sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	sent = send(fd, &wire, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent < 0)
 		return -errno;
-	return sent == sizeof(wire) ? 0 : -ECONNABORTED;
+	return (size_t)sent == bytes ? 0 : -ECONNABORTED;
 }
 
-int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes, int *with_fd)
+/* As far as is known of it. */
+static size_t hello_length(const uint8_t *bytes, size_t got_bytes)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct iovec piece = {
-		bytes + *got_bytes, SOFT_HELLO_BYTES - *got_bytes,
-	};
-	struct msghdr message = {
-		.msg_iov = &piece,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	return got_bytes < SOFT_HELLO_MIN_BYTES ? SOFT_HELLO_MIN_BYTES :
+						  soft_hello_length(bytes);
+}
+
+int soft_hello_receive(int fd, uint8_t *bytes, size_t *got_bytes)
+{
+	size_t length = hello_length(bytes, *got_bytes);
 	ssize_t got;
 
-	got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	got = recv(fd, bytes + *got_bytes, length - *got_bytes, MSG_DONTWAIT);
 	if (got < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	/* The first that comes; any other is closed. */
-	(void)soft_descriptors_keep(&message, with_fd, *with_fd >= 0, 1);
 	if (!got)
 		return -ECONNRESET;
 	*got_bytes += (size_t)got;
-	return *got_bytes == SOFT_HELLO_BYTES ? 0 : -EAGAIN;
+	return *got_bytes == hello_length(bytes, *got_bytes) ? 0 : -EAGAIN;
 }

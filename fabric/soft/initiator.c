@@ -4,19 +4,21 @@
  *
  * Answers come in the order of the requests. An acknowledgement completes all
  * WRITEs and SENDs up to its sequence; a response completes those before its
- * READ at once, and the READ when its payload is all there; an error completes
+ * READ or atomic at once, and that when its payload is all there; an error completes
  * those before its request and fails that one. An answer to something that was
  * not sent, or that was sent differently, cuts the peer off.
  */
+#include <endian.h>
 #include <errno.h>
+#include <string.h>
 
 #include "output.h"
 #include "receive.h"
 #include "send_queue.h"
 
 /*
- * Whether the requests before `end` are all started, and none of them is a
- * READ, which only its own response can complete.
+ * Whether the requests before `end` are all started, and none of them is one
+ * that only its own response can complete.
  */
 static bool may_complete(const struct soft_qp *qp, uint32_t end)
 {
@@ -27,7 +29,7 @@ static bool may_complete(const struct soft_qp *qp, uint32_t end)
 	if (!qp->reads_outstanding)
 		return true;
 	for (index = qp->send_done; index != end; index++)
-		if (qp->sends[index & qp->send_mask].opcode == RBX_OP_READ)
+		if (soft_is_read(qp->sends[index & qp->send_mask].opcode))
 			return false;
 	return true;
 }
@@ -56,7 +58,7 @@ static void initiator_response(struct soft_qp *qp,
 	struct soft_input_payload *payload = &qp->payload;
 
 	if (!may_complete(qp, index) || index == qp->send_started ||
-	    send->opcode != RBX_OP_READ ||
+	    !soft_is_read(send->opcode) ||
 	    send->length_bytes != frame->length_bytes) {
 		soft_qp_cut_off(qp, "answers a read that was not asked");
 		return;
@@ -70,8 +72,22 @@ static void initiator_response(struct soft_qp *qp,
 		soft_initiator_payload_done(qp);
 }
 
+/* What an atomic has brought, from the order of the wire to ours. */
+static void value_turn(void *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	value = le64toh(value);
+	memcpy(at, &value, sizeof(value));
+}
+
 void soft_initiator_payload_done(struct soft_qp *qp)
 {
+	uint32_t place = qp->send_done & qp->send_mask;
+
+	if (soft_is_atomic(qp->sends[place].opcode))
+		value_turn(qp->send_pieces[(size_t)place * qp->max_sge].iov_base);
 	qp->reads_outstanding--;
 	soft_send_queue_complete(qp, qp->send_done + 1);
 }

@@ -16,14 +16,19 @@
  * of every qp once: who looked before has finished, who looks later is
  * refused. It costs the data path nothing.
  *
- * That cannot stop a peer on this host that copies through its own mapping
- * of a memory file (mapping.c). Such a peer checks the word before and after
- * its copy and never reports a copy as good whose key was taken back, but its
- * copy may still touch the pages. The owner of the memory file must therefore
- * abandon it: punch a hole, close it, never hand it to somebody else.
+ * A peer ends a key with the lock of its own qp held, and cannot wait for others:
+ * what another connection has under way goes on until the owner deregisters.
  *
- * A file that peers map is sealed against shrinking when it is registered,
- * since a page that vanished under a mapping would kill the peer.
+ * Neither stops a peer on this host that copies through its own mapping
+ * of a memory file (mapping.c). Such a peer checks the word that it is shown
+ * (key_words.c) before and after its copy and never reports a copy as good
+ * whose key was taken back, but its copy may still touch the pages. The owner
+ * of the memory file must therefore abandon it: punch a hole, close it, never
+ * hand it to somebody else.
+ *
+ * A file that peers map is sealed when it is registered: its size, since a page
+ * that vanished under a mapping would kill whoever touches it, and its seals,
+ * since a peer that has the file could else forbid us to empty it.
  */
 #include "keys.h"
 
@@ -31,9 +36,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "queue_pair.h"
@@ -43,50 +46,26 @@ static uint32_t key_index(uint32_t key)
 	return key & (SOFT_KEY_COUNT - 1);
 }
 
-int soft_keys_open(struct soft_keys *keys, char *error)
+int soft_keys_open(struct soft_keys *keys, bool shown, char *error)
 {
-	int fd, rc;
-
-	fd = memfd_create("rdmabox-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, SOFT_KEY_WORDS_BYTES) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) {
-		rc = -errno;
-		goto out_close;
-	}
-	keys->words = mmap(NULL, SOFT_KEY_WORDS_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_SHARED, fd, 0);
-	if (keys->words == MAP_FAILED) {
-		rc = -errno;
-		goto out_close;
-	}
 	keys->slots = calloc(SOFT_KEY_COUNT, sizeof(*keys->slots));
 	if (!keys->slots) {
-		rc = -ENOMEM;
-		goto out_unmap;
+		soft_explain(error, "cannot make the key table: no memory");
+		return -ENOMEM;
 	}
-	keys->words_fd = soft_reopen_read_only(fd);
-	close(fd);
+	keys->own.shown.fd = -1;
+	if (shown)
+		(void)soft_key_words_open(&keys->own.shown);
 	keys->unused = 1; /* slot 0 is SOFT_ANY_LKEY */
 	pthread_mutex_init(&keys->lock, NULL);
 	return 0;
-
-out_unmap:
-	munmap(keys->words, SOFT_KEY_WORDS_BYTES);
-out_close:
-	soft_explain(error, "cannot make the key table: %s; is there memory?",
-		     strerror(-rc));
-	if (fd >= 0)
-		close(fd);
-	return rc;
 }
 
 void soft_keys_close(struct soft_keys *keys)
 {
 	pthread_mutex_destroy(&keys->lock);
 	free(keys->slots);
-	munmap(keys->words, SOFT_KEY_WORDS_BYTES);
-	if (keys->words_fd >= 0)
-		close(keys->words_fd);
+	soft_key_words_close(&keys->own.shown);
 }
 
 static struct soft_mr *keys_take_slot(struct soft_keys *keys)
@@ -118,13 +97,27 @@ static void keys_give_slot(struct soft_keys *keys, struct soft_mr *slot)
 	pthread_mutex_unlock(&keys->lock);
 }
 
+/* It may have been sealed before, for another registration. */
+static int file_seal(int fd, char *error)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	if (!fcntl(fd, F_ADD_SEALS, seals) ||
+	    (fcntl(fd, F_GET_SEALS) & seals) == seals)
+		return 0;
+	soft_explain(error, "cannot seal a memory file: %s; make it with "
+		     "memfd_create(..., MFD_ALLOW_SEALING)", strerror(errno));
+	return -EINVAL;
+}
+
 static int mr_check(const struct soft_device *device,
 		    const struct rbx_mr_init *init, char *error)
 {
 	if (!init->addr || !init->length_bytes ||
 	    (uintptr_t)init->addr + init->length_bytes < (uintptr_t)init->addr ||
 	    init->rights & ~(uint32_t)(RBX_LOCAL_WRITE | RBX_REMOTE_READ |
-				       RBX_REMOTE_WRITE)) {
+				       RBX_REMOTE_WRITE | RBX_REMOTE_ATOMIC |
+				       RBX_REMOTE_INVALIDATE)) {
 		soft_explain(error, "cannot register %zu bytes at %p: "
 			     "not a range of memory, or unknown rights",
 			     init->length_bytes, init->addr);
@@ -132,14 +125,7 @@ static int mr_check(const struct soft_device *device,
 	}
 	if (!device->same_host_mapping || init->memory_fd < 0)
 		return 0;
-	if (fcntl(init->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK) &&
-	    !(fcntl(init->memory_fd, F_GET_SEALS) & F_SEAL_SHRINK)) {
-		soft_explain(error, "cannot seal a memory file against "
-			     "shrinking: %s; make it with memfd_create(..., "
-			     "MFD_ALLOW_SEALING)", strerror(errno));
-		return -EINVAL;
-	}
-	return 0;
+	return file_seal(init->memory_fd, error);
 }
 
 /* A generation of 0 would let slot 0's key, SOFT_ANY_LKEY, look valid. */
@@ -154,11 +140,20 @@ static uint32_t next_generation(uint32_t generation)
 	return generation ? generation : 1;
 }
 
+/* What peers see of a key: only of one whose memory they can map. */
+static soft_key_word *shown_word(const struct soft_mr *slot, uint32_t key)
+{
+	soft_key_word *words = slot->domain->shown.words;
+
+	return words && slot->memory_fd >= 0 ? &words[key_index(key)] : NULL;
+}
+
 static int register_one(struct soft_device *device,
 			const struct rbx_mr_init *init, struct rbx_mr **mr,
 			char *error)
 {
 	struct soft_keys *keys = &device->keys;
+	soft_key_word *shown;
 	struct soft_mr *slot;
 	uint32_t index, key;
 	int rc;
@@ -182,29 +177,41 @@ static int register_one(struct soft_device *device,
 		.lkey = key,
 		.rkey = key,
 	};
-	slot->domain = init->domain;
+	slot->domain = soft_domain_of(keys, init->domain);
 	slot->rights = init->rights;
 	slot->memory_fd = init->memory_fd;
 	slot->memory_fd_offset = init->memory_fd_offset;
-	atomic_store_explicit(&keys->words[index], key, memory_order_release);
+	atomic_store_explicit(&slot->key, key, memory_order_release);
+	shown = shown_word(slot, key);
+	if (shown)
+		atomic_store_explicit(shown, key, memory_order_release);
 	*mr = &slot->mr;
 	return 0;
 }
 
-int soft_create_domain(struct rbx_device *base, struct rbx_domain **domain,
+int soft_create_domain(struct rbx_device *base, struct rbx_domain **out,
 		       char *error)
 {
-	*domain = malloc(sizeof(**domain));
-	if (!*domain) {
+	struct soft_device *device = soft_device_of(base);
+	struct soft_domain *domain = malloc(sizeof(*domain));
+
+	if (!domain) {
 		soft_explain(error, "cannot make a protection domain: no memory");
 		return -ENOMEM;
 	}
-	(*domain)->device = base;
+	*domain = (struct soft_domain){ .domain.device = base, .shown.fd = -1 };
+	/* Without it the peers of this domain go by frames. */
+	if (device->same_host_mapping)
+		(void)soft_key_words_open(&domain->shown);
+	*out = &domain->domain;
 	return 0;
 }
 
-void soft_destroy_domain(struct rbx_domain *domain)
+void soft_destroy_domain(struct rbx_domain *base)
 {
+	struct soft_domain *domain = (struct soft_domain *)base;
+
+	soft_key_words_close(&domain->shown);
 	free(domain);
 }
 
@@ -238,26 +245,55 @@ void soft_deregister_memory(struct rbx_device *base, struct rbx_mr **mrs,
 	 * the word; the owner clears the word, then reads the data. One of the
 	 * two sees the other (the fence in soft_mapping_carry_out()).
 	 */
-	for (i = 0; i < count; i++)
-		atomic_store(&keys->words[key_index(mrs[i]->rkey)], 0);
+	for (i = 0; i < count; i++) {
+		struct soft_mr *slot = (struct soft_mr *)mrs[i];
+		soft_key_word *shown = shown_word(slot, mrs[i]->rkey);
+
+		if (shown)
+			atomic_store(shown, 0);
+		atomic_store(&slot->key, 0);
+	}
 	soft_device_wait_for_qps(device);
 	for (i = 0; i < count; i++)
 		keys_give_slot(keys, (struct soft_mr *)mrs[i]);
+}
+
+/* The slot of a key that is valid for this qp; NULL: it is not. */
+static struct soft_mr *slot_of(const struct soft_qp *qp, uint32_t key)
+{
+	struct soft_mr *slot = &qp->device->keys.slots[key_index(key)];
+
+	/* A never used slot holds 0, and so does slot 0: the key decides. */
+	if (!key ||
+	    atomic_load_explicit(&slot->key, memory_order_acquire) != key)
+		return NULL;
+	if (slot->domain != qp->domain)
+		return NULL;
+	return slot;
+}
+
+bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
+{
+	struct soft_mr *slot = slot_of(qp, key);
+	soft_key_word *shown;
+
+	if (!slot || !(slot->rights & RBX_REMOTE_INVALIDATE))
+		return false;
+	shown = shown_word(slot, key);
+	if (shown)
+		atomic_store(shown, 0);
+	/* Of two peers at once, or its owner, one ends it. */
+	return atomic_compare_exchange_strong(&slot->key, &key, 0);
 }
 
 const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights)
 {
-	const struct soft_keys *keys = &qp->device->keys;
-	const struct soft_mr *slot = &keys->slots[key_index(key)];
+	const struct soft_mr *slot = slot_of(qp, key);
 	uint64_t start;
 
-	/* A never used slot holds 0, and so does slot 0: the key decides. */
-	if (!key || atomic_load_explicit(&keys->words[key_index(key)],
-					 memory_order_acquire) != key)
-		return NULL;
-	if (slot->domain != qp->domain)
+	if (!slot)
 		return NULL;
 	start = (uintptr_t)slot->mr.addr;
 	if (addr < start || length_bytes > slot->mr.length_bytes ||

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "../fabric.h"
+#include "key_words.h"
 #include "limits.h"
 
 struct soft_device;
@@ -17,10 +18,21 @@ struct soft_qp;
 /* Covers all memory of this process; no slot of the table has this key. */
 #define SOFT_ANY_LKEY 0u
 
-/* What is behind a key. Constant while the key is valid. */
+struct soft_domain {
+	struct rbx_domain domain;
+	struct soft_key_words shown; /* of its keys, to peers on this host */
+};
+
+/* What is behind a key. Constant while the key is valid, but for itself. */
 struct soft_mr {
 	struct rbx_mr mr;
-	const struct rbx_domain *domain; /* whose qps may use the key */
+	/*
+	 * The valid key of the slot, or 0. Stored with release after the slot
+	 * is filled, loaded with acquire before it is read. No other process
+	 * can see it: what others see is no ground for our own checks.
+	 */
+	_Atomic uint32_t key;
+	const struct soft_domain *domain; /* whose qps may use the key */
 	uint32_t rights;
 	int memory_fd; /* borrowed until deregistration; -1: none */
 	uint64_t memory_fd_offset;
@@ -28,16 +40,8 @@ struct soft_mr {
 	uint32_t next_free; /* index of the next free slot, 0: none */
 };
 
-typedef _Atomic uint32_t soft_key_word;
-
 struct soft_keys {
-	/*
-	 * One word a slot, in a memory file that peers on this host map for
-	 * reading: the valid key of the slot, or 0. Stored with release after
-	 * the slot is filled, loaded with acquire before it is read.
-	 */
-	soft_key_word *words;
-	int words_fd; /* read-only, handed to peers */
+	struct soft_domain own; /* the device's from the start */
 	struct soft_mr *slots;
 	pthread_mutex_t lock; /* guards the free list */
 	uint32_t free_first; /* oldest first: a key stays dead for long */
@@ -46,9 +50,15 @@ struct soft_keys {
 	bool has_any_lkey; /* SOFT_ANY_LKEY is one */
 };
 
-#define SOFT_KEY_WORDS_BYTES (SOFT_KEY_COUNT * sizeof(soft_key_word))
+/* NULL is the device's own. */
+static inline const struct soft_domain *
+soft_domain_of(const struct soft_keys *keys, const struct rbx_domain *domain)
+{
+	return domain ? (const struct soft_domain *)domain : &keys->own;
+}
 
-int soft_keys_open(struct soft_keys *keys, char *error);
+/* shown: to peers on this host, if the system lets it be done safely. */
+int soft_keys_open(struct soft_keys *keys, bool shown, char *error);
 void soft_keys_close(struct soft_keys *keys);
 
 int soft_create_domain(struct rbx_device *device, struct rbx_domain **domain,
@@ -70,5 +80,11 @@ void soft_deregister_memory(struct rbx_device *device, struct rbx_mr **mrs,
 const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights);
+
+/*
+ * Ends a key for the peer of the qp, whose lock the caller holds. False: it is no
+ * key of the qp's domain, or its owner has not allowed it.
+ */
+bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key);
 
 #endif

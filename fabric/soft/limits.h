@@ -9,6 +9,7 @@
 #define SOFT_SGE_MAX 32
 #define SOFT_SEND_DEPTH_MAX 16384
 #define SOFT_RECV_DEPTH_MAX 16384
+#define SOFT_CQ_DEPTH_MAX (1u << 24)
 #define SOFT_INLINE_MAX_BYTES 256
 #define SOFT_MESSAGE_MAX_BYTES (1u << 30)
 
@@ -47,6 +48,10 @@
 #define SOFT_CONTROL_MAX 16
 _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 1,
 	       "every control frame that may be due has its place");
+
+/* Of an answer to such a question: the memory file, the table of key words. */
+#define SOFT_MAP_FDS 2
+#define SOFT_MAP_FDS_MAX (SOFT_MAPS_ASKED_MAX * SOFT_MAP_FDS)
 
 /* Mappings of a peer's memory that a qp keeps; more keys go by frames. */
 #define SOFT_MAPPINGS_MAX 1024

@@ -69,15 +69,24 @@ static int tcp_door_open(struct soft_listener *listener, const char *address,
 	return 0;
 }
 
-/* Beside it, if its name is free; peers go by TCP if it is not. */
-static void local_door_open(struct soft_listener *listener,
-			    const struct sockaddr *bound)
+/*
+ * Beside it. A name that is taken cannot be an accident, for the port is ours:
+ * another process of this host waits for our peers, and would stand between.
+ */
+static int local_door_open(struct soft_listener *listener,
+			   const struct sockaddr *bound, char *error)
 {
 	struct sockaddr_un local;
 	socklen_t length;
 
 	length = soft_address_local(bound, soft_address_is_any(bound), &local);
 	listener->local.fd = socket_listen((struct sockaddr *)&local, length);
+	if (listener->local.fd != -EADDRINUSE)
+		return 0; /* without a local socket peers go by TCP */
+	soft_explain(error, "cannot listen on %.100s: another process has taken "
+		     "the name of its local socket; end that, or choose "
+		     "another port or soft:tcp", listener->listener.address);
+	return -EADDRINUSE;
 }
 
 static int listener_watch(struct soft_listener *listener)
@@ -124,7 +133,10 @@ int soft_listen(struct rbx_device *base, const char *address,
 	if (rc)
 		goto out_free;
 	if (device->same_host_mapping)
-		local_door_open(listener, (struct sockaddr *)&bound);
+		rc = local_door_open(listener, (struct sockaddr *)&bound,
+				     error);
+	if (rc)
+		goto out_free;
 	rc = listener->listener.event_fd < 0 ? -EMFILE :
 					       listener_watch(listener);
 	if (rc) {
@@ -195,7 +207,6 @@ int soft_accept(struct rbx_conn_request *request,
 		.fd = visitor->door.fd,
 		.send_depth_count = visitor->send_depth_count,
 		.mapped = visitor->door.local,
-		.key_words_fd = visitor->key_words_fd,
 	};
 	struct soft_hello hello = {
 		.version = SOFT_VERSION,
@@ -207,7 +218,7 @@ int soft_accept(struct rbx_conn_request *request,
 	int rc;
 
 	rc = soft_qp_init_check(init, error);
-	if (!rc && private_data_bytes > RBX_PRIVATE_DATA_MAX)
+	if (!rc && private_data_bytes > RBX_ACCEPT_DATA_MAX)
 		rc = -EINVAL;
 	if (rc)
 		goto out_free;
@@ -215,8 +226,7 @@ int soft_accept(struct rbx_conn_request *request,
 	if (private_data_bytes)
 		memcpy(hello.private_data, private_data, private_data_bytes);
 	/* Before the qp is made: the answer must be the first thing sent. */
-	rc = soft_hello_send(peer.fd, &hello, peer.mapped ?
-			     device->keys.words_fd : -1);
+	rc = soft_hello_send(peer.fd, &hello);
 	if (rc) {
 		soft_explain(error, "cannot accept %s: %s", peer.name,
 			     strerror(-rc));
@@ -226,7 +236,6 @@ int soft_accept(struct rbx_conn_request *request,
 	if (rc)
 		goto out_free;
 	visitor->door.fd = -1;
-	visitor->key_words_fd = -1;
 	*out = &qp->qp;
 out_free:
 	soft_visitor_free(visitor);
@@ -238,8 +247,8 @@ void soft_reject(struct rbx_conn_request *request, const void *private_data,
 {
 	struct soft_visitor *visitor = (struct soft_visitor *)request;
 
-	if (private_data_bytes > RBX_PRIVATE_DATA_MAX)
-		private_data_bytes = RBX_PRIVATE_DATA_MAX;
+	if (private_data_bytes > RBX_REJECT_DATA_MAX)
+		private_data_bytes = RBX_REJECT_DATA_MAX;
 	soft_visitor_reject(visitor, private_data, private_data_bytes);
 	soft_visitor_free(visitor);
 }

@@ -22,6 +22,7 @@ struct soft_doors {
 	pthread_mutex_t lock; /* guards what follows, listeners and visitors */
 	struct soft_visitor *first_waiting; /* oldest first */
 	struct soft_visitor *last_waiting;
+	int spare_fd; /* in place of which one that cannot be let in is sent away */
 };
 
 int soft_doors_open(struct soft_doors *doors);

@@ -2,10 +2,11 @@
 /*
  * mapping.c - reads and writes memory of a peer on this host by memcpy.
  *
- * Two ends on one host that belong to the same user hand each other their key
- * tables at connect, for reading. The first request under a key whose memory
- * has a memory file goes by frames, and with it the question for that file.
- * Once the answer is there, requests under the key are done during the post:
+ * The first request under a key goes by frames, and with it the question for
+ * the memory file behind it. A target of this host answers with that file and
+ * with the table that shows which keys of the connection's domain are valid
+ * (key_words.c), if the key is one of them: who has none gets neither. Once the
+ * answer is there, requests under the key are done during the post:
  * the word of the key is checked, the bytes are copied, and after a fence the
  * word is checked again. Only a request whose key was valid after its copy
  * completes. Order is kept because a request is carried out so only when all
@@ -21,7 +22,10 @@
  * a hole and never hand it to somebody else.
  *
  * A file shows all of itself to who gets its descriptor, whatever the bounds of
- * the key say: memory that different peers may see has files of its own.
+ * the key say: memory that different peers may see has files of its own. Nor do
+ * the rights of a descriptor bind its holder, who can open the file anew: so
+ * memory that a peer may only read is offered only if its file is sealed against
+ * writing, and memory that it may only write is not offered.
  *
  * The peer is of our user, yet not trusted with our life: its file is mapped
  * only if it is long enough and sealed against shrinking, so that no access
@@ -37,9 +41,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "device.h"
 #include "output.h"
 #include "queue_pair.h"
@@ -64,40 +68,15 @@ struct mapping {
 };
 
 struct soft_mappings {
-	const soft_key_word *words; /* the peer's key table */
+	const soft_key_word *words; /* of the peer; NULL: none came yet */
 	uint32_t asked_count;
 	struct mapping slots[SOFT_MAPPINGS_MAX];
 };
 
-/* Whether a memory file holds so many bytes, and will keep them. */
-static bool file_keeps(int fd, uint64_t end_bytes)
+int soft_mappings_create(struct soft_mappings **mappings)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat status;
-
-	return seals >= 0 && seals & F_SEAL_SHRINK && !fstat(fd, &status) &&
-	       status.st_size >= 0 && (uint64_t)status.st_size >= end_bytes;
-}
-
-int soft_mappings_create(int key_words_fd, struct soft_mappings **out)
-{
-	struct soft_mappings *mappings;
-	void *words;
-
-	if (!file_keeps(key_words_fd, SOFT_KEY_WORDS_BYTES))
-		return -EPROTO;
-	mappings = calloc(1, sizeof(*mappings));
-	if (!mappings)
-		return -ENOMEM;
-	words = mmap(NULL, SOFT_KEY_WORDS_BYTES, PROT_READ, MAP_SHARED,
-		     key_words_fd, 0);
-	if (words == MAP_FAILED) {
-		free(mappings);
-		return -errno;
-	}
-	mappings->words = words;
-	*out = mappings;
-	return 0;
+	*mappings = calloc(1, sizeof(**mappings));
+	return *mappings ? 0 : -ENOMEM;
 }
 
 static void mapping_drop(struct mapping *mapping)
@@ -115,7 +94,7 @@ void soft_mappings_free(struct soft_mappings *mappings)
 		return;
 	for (i = 0; i < SOFT_MAPPINGS_MAX; i++)
 		mapping_drop(&mappings->slots[i]);
-	munmap((void *)mappings->words, SOFT_KEY_WORDS_BYTES);
+	soft_key_words_unmap(mappings->words);
 	free(mappings);
 }
 
@@ -129,6 +108,13 @@ static bool key_is_valid(const struct soft_mappings *mappings, uint32_t rkey)
 		&mappings->words[rkey & (SOFT_KEY_COUNT - 1)];
 
 	return atomic_load_explicit(word, memory_order_acquire) == rkey;
+}
+
+/* What the peer has not shown yet may be valid. */
+static bool key_may_be_valid(const struct soft_mappings *mappings,
+			     uint32_t rkey)
+{
+	return !mappings->words || key_is_valid(mappings, rkey);
 }
 
 static struct mapping *mapping_slot(struct soft_mappings *mappings,
@@ -164,10 +150,10 @@ static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
 
 	if (mapping->state != MAPPING_NONE &&
 	    (mapping->rkey == rkey || mapping->state == MAPPING_ASKED ||
-	     key_is_valid(mappings, mapping->rkey)))
+	     key_may_be_valid(mappings, mapping->rkey)))
 		return;
 	if (mappings->asked_count == SOFT_MAPS_ASKED_MAX ||
-	    !key_is_valid(mappings, rkey))
+	    !key_may_be_valid(mappings, rkey))
 		return;
 	mapping_drop(mapping);
 	mapping->rkey = rkey;
@@ -176,10 +162,17 @@ static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
+/* What the target has no part in. An atomic is atomic only to those that the same
+ * device carries out. */
+static inline bool is_copied(const struct rbx_wr *wr)
+{
+	return wr->opcode <= RBX_OP_READ && !(wr->flags & RBX_WR_IMMEDIATE);
+}
+
 bool soft_mapping_covers(struct soft_qp *qp, const struct rbx_wr *wr,
 			 uint32_t length_bytes)
 {
-	if (!qp->mappings || wr->opcode == RBX_OP_SEND)
+	if (!qp->mappings || !is_copied(wr))
 		return false;
 	if (mapping_find(qp->mappings, wr->opcode, wr->rkey, wr->remote_addr,
 			 length_bytes))
@@ -214,35 +207,59 @@ static int mapping_map(struct mapping *mapping, int fd,
 	return 0;
 }
 
+/* Takes the two descriptors of an answer, and maps what is not mapped yet. Those that
+ * were lost cannot be. */
+static void mapping_take(struct soft_qp *qp, struct mapping *mapping,
+			 const struct soft_map *map)
+{
+	struct soft_mappings *mappings = qp->mappings;
+	int fd = qp->fds[0], words_fd = qp->fds[1];
+
+	qp->fd_count -= SOFT_MAP_FDS;
+	memmove(qp->fds, qp->fds + SOFT_MAP_FDS,
+		qp->fd_count * sizeof(*qp->fds));
+	if (!mappings->words)
+		mappings->words = soft_key_words_map(words_fd);
+	if (mappings->words && map->length_bytes &&
+	    soft_file_keeps(fd, map->file_offset + map->length_bytes))
+		mapping_map(mapping, fd, map);
+	soft_descriptor_close(words_fd);
+	soft_descriptor_close(fd);
+}
+
 void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 			 const uint8_t *body)
 {
 	struct mapping *mapping;
 	struct soft_map map;
 	const char *wrong;
-	int fd;
 
 	wrong = soft_map_decode(body, &map);
 	mapping = qp->mappings ? mapping_slot(qp->mappings, frame->rkey) : NULL;
 	if (!wrong && (!mapping || mapping->state != MAPPING_ASKED ||
 		       mapping->rkey != frame->rkey))
 		wrong = "offers a mapping that was not asked for";
-	if (!wrong && frame->status == SOFT_OK && !qp->fd_count)
-		wrong = "offers a mapping without its descriptor";
+	if (!wrong && frame->status == SOFT_OK && qp->fd_count < SOFT_MAP_FDS)
+		wrong = "offers a mapping without its descriptors";
 	if (wrong) {
 		soft_qp_cut_off(qp, wrong);
 		return;
 	}
 	qp->mappings->asked_count--;
 	mapping->state = MAPPING_REFUSED;
-	if (frame->status != SOFT_OK)
-		return;
-	fd = qp->fds[0];
-	memmove(qp->fds, qp->fds + 1, --qp->fd_count * sizeof(*qp->fds));
-	if (map.length_bytes && file_keeps(fd, map.file_offset +
-					       map.length_bytes))
-		mapping_map(mapping, fd, &map);
-	close(fd);
+	if (frame->status == SOFT_OK)
+		mapping_take(qp, mapping, &map);
+}
+
+/* Whether a holder of the file can do nothing with it but what it may. */
+static bool file_grants_no_more(int fd, uint32_t rights)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (rights == RBX_REMOTE_READ)
+		return seals >= 0 &&
+		       seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE);
+	return rights == (RBX_REMOTE_READ | RBX_REMOTE_WRITE);
 }
 
 int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey, struct soft_map *map)
@@ -253,10 +270,10 @@ int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey, struct soft_map *map)
 			.mr.addr, 0, 0);
 	uint32_t rights;
 
-	if (!mr || mr->memory_fd < 0)
+	if (!mr || mr->memory_fd < 0 || !mr->domain->shown.words)
 		return -ENOENT;
 	rights = mr->rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE);
-	if (!rights)
+	if (!file_grants_no_more(mr->memory_fd, rights))
 		return -EACCES;
 	*map = (struct soft_map){
 		.addr = (uintptr_t)mr->mr.addr,
@@ -264,8 +281,6 @@ int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey, struct soft_map *map)
 		.file_offset = mr->memory_fd_offset,
 		.rights = rights,
 	};
-	if (rights == RBX_REMOTE_READ)
-		return soft_reopen_read_only(mr->memory_fd);
 	return fcntl(mr->memory_fd, F_DUPFD_CLOEXEC, 0);
 }
 
@@ -296,7 +311,7 @@ static bool copy_wr(struct soft_qp *qp, const struct rbx_wr *wr)
 	uint32_t length_bytes;
 	uint8_t *remote;
 
-	if (wr->opcode == RBX_OP_SEND || soft_wr_check(qp, wr, &length_bytes))
+	if (!is_copied(wr) || soft_wr_check(qp, wr, &length_bytes))
 		return false;
 	remote = mapping_find(qp->mappings, wr->opcode, wr->rkey,
 			      wr->remote_addr, length_bytes);

@@ -12,8 +12,8 @@
 struct soft_mappings;
 struct soft_qp;
 
-/* key_words_fd is the peer's key table; borrowed. */
-int soft_mappings_create(int key_words_fd, struct soft_mappings **mappings);
+/* None yet. */
+int soft_mappings_create(struct soft_mappings **mappings);
 void soft_mappings_free(struct soft_mappings *mappings); /* NULL: nothing */
 
 /*
@@ -31,7 +31,8 @@ void soft_mapping_carry_out_queued(struct soft_qp *qp);
 void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 			 const uint8_t *body);
 
-/* Target. A descriptor for the peer to map, given to the caller; -errno. */
+/* Target. A descriptor for the peer to map, given to the caller; -errno. The
+ * table of key words goes with it. */
 int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey,
 		       struct soft_map *map);
 

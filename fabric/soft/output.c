@@ -33,6 +33,7 @@
 #include "device.h"
 #include "mapping.h"
 #include "queue_pair.h"
+#include "readable.h"
 #include "send_queue.h"
 
 struct gather_frame {
@@ -98,11 +99,14 @@ static bool gather_response(struct soft_qp *qp, struct gather *gather,
 {
 	struct soft_response *response =
 		&qp->responses[index & qp->response_mask];
+	const void *data = (const void *)(uintptr_t)response->addr;
 	bool begun = gather->skip_bytes;
 
-	if (response->length_bytes &&
-	    !soft_keys_find(qp, response->rkey, response->addr,
-			    response->length_bytes, RBX_REMOTE_READ)) {
+	if (response->has_value)
+		data = &response->value;
+	else if (response->length_bytes &&
+		 !soft_keys_find(qp, response->rkey, response->addr,
+				 response->length_bytes, RBX_REMOTE_READ)) {
 		qp->response_tail = index;
 		if (begun)
 			soft_qp_fail(qp, qp->send_done, -ECANCELED);
@@ -113,8 +117,7 @@ static bool gather_response(struct soft_qp *qp, struct gather *gather,
 	}
 	gather_frame(gather, SOFT_OUTPUT_RESPONSE, &response->header,
 		     sizeof(response->header));
-	gather_piece(gather, (const void *)(uintptr_t)response->addr,
-		     response->length_bytes);
+	gather_piece(gather, data, response->length_bytes);
 	return true;
 }
 
@@ -131,7 +134,9 @@ static void gather_request(const struct soft_qp *qp, struct gather *gather,
 	gather_frame(gather, SOFT_OUTPUT_REQUEST, &send->header,
 		     sizeof(send->header));
 	soft_send_count(send, &gather->reads, &gather->sends);
-	if (send->opcode == RBX_OP_READ)
+	if (soft_is_atomic(send->opcode))
+		gather_piece(gather, &send->atomic, sizeof(send->atomic));
+	if (soft_is_read(send->opcode))
 		return;
 	for (i = 0; i < send->piece_count; i++)
 		gather_piece(gather, piece[i].iov_base, piece[i].iov_len);
@@ -158,9 +163,8 @@ static bool credit_is_due(const struct soft_qp *qp)
 {
 	uint32_t news = qp->recv_posted - qp->credit_told;
 
-	return news && qp->state == SOFT_QP_CONNECTED &&
-	       (qp->credit_told == qp->recv_done ||
-		news >= qp->recv_depth_count / 2);
+	return news && (qp->credit_told == qp->recv_done ||
+			news >= qp->recv_depth_count / 2);
 }
 
 /*
@@ -174,6 +178,8 @@ static bool ack_is_due(const struct soft_qp *qp)
 	return qp->expected - qp->ack_wanted < qp->expected - qp->acked;
 }
 
+/* None once a request was refused: the error says that all before it are done, and a
+ * READ that is refused for its key may have others behind it that were done. */
 static void gather_ack(struct soft_qp *qp, struct gather *gather)
 {
 	struct soft_frame frame = {
@@ -182,7 +188,8 @@ static void gather_ack(struct soft_qp *qp, struct gather *gather)
 		.credit = qp->recv_posted,
 	};
 
-	if (!ack_is_due(qp) && !credit_is_due(qp))
+	if (qp->state != SOFT_QP_CONNECTED ||
+	    (!ack_is_due(qp) && !credit_is_due(qp)))
 		return;
 	soft_frame_encode(&frame, &qp->ack);
 	qp->ack_sequence = qp->expected;
@@ -218,6 +225,8 @@ static void gather_requests(struct soft_qp *qp, struct gather *gather,
 	struct soft_send *last = NULL;
 
 	for (; index != qp->send_posted && gather_has_room(gather); index++) {
+		if (qp->has_bad && index == qp->bad_index)
+			break;
 		if (!soft_send_queue_may_start(qp, index, gather->reads,
 					       gather->sends))
 			break;
@@ -228,12 +237,20 @@ static void gather_requests(struct soft_qp *qp, struct gather *gather,
 		soft_frame_want_ack(&last->header);
 }
 
+/* Of the next request, or the one that was cut in two. */
+static bool request_is_bad(const struct soft_qp *qp)
+{
+	return qp->has_bad && qp->bad_index == qp->send_started;
+}
+
 static void gather_all(struct soft_qp *qp, struct gather *gather)
 {
 	uint32_t response = qp->response_head;
 	uint32_t control = qp->control_head;
 	uint32_t request = qp->send_started;
 
+	if (request_is_bad(qp) && qp->partial_kind == SOFT_OUTPUT_REQUEST)
+		return; /* its rest is missing, and nothing can follow it */
 	if (!gather_partial(qp, gather))
 		return;
 	response += qp->partial_kind == SOFT_OUTPUT_RESPONSE;
@@ -287,6 +304,7 @@ static void frame_retire(struct soft_qp *qp, uint8_t kind)
 		soft_send_count(&qp->sends[qp->send_started & qp->send_mask],
 				&qp->reads_outstanding, &qp->sends_started);
 		qp->send_started++;
+		soft_send_queue_end_bad(qp);
 	}
 }
 
@@ -316,7 +334,7 @@ static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(SOFT_MAP_FDS * sizeof(int))];
 	} control;
 	struct msghdr message = {
 		.msg_iov = gather->pieces,
@@ -325,12 +343,14 @@ static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
 	ssize_t sent;
 
 	if (gather->carrier) {
+		const int fds[SOFT_MAP_FDS] = { gather->carrier->fd,
+						qp->domain->shown.fd };
+
 		memset(&control, 0, sizeof(control));
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &gather->carrier->fd,
-		       sizeof(int));
+		control.header.cmsg_len = CMSG_LEN(sizeof(fds));
+		memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control.space);
 	}
@@ -353,12 +373,42 @@ static void output_block(struct soft_qp *qp, bool blocked)
 		soft_qp_watch_output(qp, blocked);
 }
 
-static void output_died(struct soft_qp *qp, int error)
+static bool send_is_readable(const struct soft_qp *qp, uint32_t index)
 {
-	if (error == EFAULT) { /* memory under SOFT_ANY_LKEY that is none */
-		soft_qp_lose(qp, error);
+	uint32_t place = index & qp->send_mask, i;
+
+	if (soft_is_read(qp->sends[place].opcode))
+		return true;
+	for (i = 0; i < qp->sends[place].piece_count; i++)
+		if (!soft_memory_is_readable(
+			    &qp->send_pieces[(size_t)place * qp->max_sge + i]))
+			return false;
+	return true;
+}
+
+/*
+ * Memory under SOFT_ANY_LKEY, or whose owner has unmapped it, is none. The system
+ * refused all that was gathered, so which it is has to be found out. Those before it
+ * are to be done first, as on a NIC. If there is none it was lent memory, which the
+ * peer reads.
+ */
+static void output_faulted(struct soft_qp *qp)
+{
+	uint32_t index = qp->send_started;
+
+	while (index != qp->send_posted && send_is_readable(qp, index))
+		index++;
+	if (index == qp->send_posted || qp->has_bad) {
+		soft_qp_lose(qp, EFAULT);
 		return;
 	}
+	qp->has_bad = true;
+	qp->bad_index = index;
+	soft_send_queue_end_bad(qp);
+}
+
+static void output_died(struct soft_qp *qp, int error)
+{
 	qp->output_error = error;
 	output_block(qp, false);
 }
@@ -381,6 +431,11 @@ void soft_output_flush(struct soft_qp *qp)
 			return;
 		}
 		sent = gather_send(qp, &gather);
+		if (sent < 0 && errno == EFAULT) {
+			output_faulted(qp);
+			sent = 0;
+			continue;
+		}
 		if (sent < 0 && errno != EAGAIN) {
 			output_died(qp, errno);
 			return;

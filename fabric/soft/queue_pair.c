@@ -23,12 +23,12 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "device.h"
 #include "mapping.h"
 #include "output.h"
@@ -41,6 +41,7 @@ int soft_qp_init_check(const struct rbx_qp_init *init, char *error)
 	    init->send_depth_count <= SOFT_SEND_DEPTH_MAX &&
 	    init->recv_depth_count <= SOFT_RECV_DEPTH_MAX &&
 	    init->max_sge <= SOFT_SGE_MAX &&
+	    init->recv_max_sge <= SOFT_SGE_MAX &&
 	    init->max_inline_bytes <= SOFT_INLINE_MAX_BYTES)
 		return 0;
 	soft_explain(error, "cannot create a qp: two cqs, send depth 1 to %u, "
@@ -63,7 +64,7 @@ static void qp_free(struct soft_qp *qp)
 {
 	soft_mappings_free(qp->mappings);
 	while (qp->fd_count)
-		close(qp->fds[--qp->fd_count]);
+		soft_descriptor_close(qp->fds[--qp->fd_count]);
 	for (; qp->control_head != qp->control_tail; qp->control_head++) {
 		struct soft_control *control =
 			&qp->controls[qp->control_head % SOFT_CONTROL_MAX];
@@ -76,6 +77,7 @@ static void qp_free(struct soft_qp *qp)
 	free(qp->send_pieces);
 	free(qp->inline_bytes);
 	free(qp->receives);
+	free(qp->recv_pieces);
 	free(qp->responses);
 	free(qp->lookahead);
 	free(qp);
@@ -105,6 +107,7 @@ static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
 		return NULL;
 	qp_lock_init(qp);
 	qp->max_sge = init->max_sge ? init->max_sge : 1;
+	qp->recv_max_sge = init->recv_max_sge ? init->recv_max_sge : 1;
 	qp->send_mask = send_places - 1;
 	qp->recv_mask = recv_places - 1;
 	qp->response_mask = response_places - 1;
@@ -113,10 +116,12 @@ static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
 				 sizeof(*qp->send_pieces));
 	qp->inline_bytes = calloc(send_places, init->max_inline_bytes + 1u);
 	qp->receives = calloc(recv_places, sizeof(*qp->receives));
+	qp->recv_pieces = calloc((size_t)recv_places * qp->recv_max_sge,
+				 sizeof(*qp->recv_pieces));
 	qp->responses = calloc(response_places, sizeof(*qp->responses));
 	qp->lookahead = malloc(SOFT_LOOKAHEAD_BYTES);
 	if (qp->sends && qp->send_pieces && qp->inline_bytes && qp->receives &&
-	    qp->responses && qp->lookahead)
+	    qp->recv_pieces && qp->responses && qp->lookahead)
 		return qp;
 	qp_free(qp);
 	return NULL;
@@ -136,7 +141,7 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	memcpy(qp->qp.peer_name, peer->name, sizeof(qp->qp.peer_name));
 	qp->device = device;
 	atomic_init(&qp->references, 1);
-	qp->domain = init->domain;
+	qp->domain = soft_domain_of(&device->keys, init->domain);
 	qp->served = init->served;
 	qp->fd = peer->fd;
 	qp->recv_depth_count = init->recv_depth_count;
@@ -245,7 +250,7 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	}
 	qp_fill(qp, device, init, peer);
 	if (peer->mapped) {
-		rc = soft_mappings_create(peer->key_words_fd, &qp->mappings);
+		rc = soft_mappings_create(&qp->mappings);
 		if (rc)
 			goto out_free;
 	}
@@ -255,11 +260,11 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	qp_list_add(qp);
 	soft_qp_lock(qp); /* so that nobody meets it half attached */
 	rc = qp_attach(qp);
+	if (rc)
+		qp->state = SOFT_QP_DESTROYED; /* a poller may wait for the lock */
 	soft_qp_unlock(qp);
 	if (rc)
 		goto out_list;
-	if (peer->mapped)
-		close(peer->key_words_fd);
 	*out = qp;
 	return 0;
 
@@ -269,7 +274,7 @@ out_list:
 out_free:
 	soft_explain(error, "cannot create a qp to %s: %s", peer->name,
 		     strerror(-rc));
-	qp_free(qp);
+	soft_qp_put(qp);
 	return rc;
 }
 
@@ -298,22 +303,17 @@ void soft_qp_push_send(struct soft_qp *qp, uint32_t index, int status)
 	soft_cq_push(cq, &completion, cq == qp->poller);
 }
 
-void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, int status,
-			  uint32_t length_bytes)
+void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, struct rbx_wc wc)
 {
 	struct soft_completion completion = {
-		.wc = {
-			.wr_id = qp->receives[index & qp->recv_mask].wr_id,
-			.qp = &qp->qp,
-			.status = status,
-			.opcode = RBX_OP_RECV,
-			.length_bytes = length_bytes,
-		},
+		.wc = wc,
 		.receive = true,
 		.frees = index + 1,
 	};
 	struct soft_cq *cq = soft_cq_of(qp->qp.recv_cq);
 
+	completion.wc.wr_id = qp->receives[index & qp->recv_mask].wr_id;
+	completion.wc.qp = &qp->qp;
 	soft_cq_push(cq, &completion, cq == qp->poller);
 }
 
@@ -354,7 +354,8 @@ static void qp_flush(struct soft_qp *qp, uint32_t blamed, int status)
 						      status : -ECANCELED);
 	qp->send_started = qp->send_posted;
 	for (; qp->recv_done != qp->recv_posted; qp->recv_done++)
-		soft_qp_push_receive(qp, qp->recv_done, -ECANCELED, 0);
+		soft_qp_push_receive(qp, qp->recv_done,
+				     (struct rbx_wc){ .status = -ECANCELED });
 }
 
 static void qp_shut_down(struct soft_qp *qp)
@@ -379,8 +380,7 @@ void soft_qp_cut_off(struct soft_qp *qp, const char *reason)
 {
 	if (qp->state != SOFT_QP_CONNECTED)
 		return;
-	fprintf(stderr, "rdmabox: soft: %s was cut off: %s\n",
-		qp->qp.peer_name, reason);
+	qp->qp.cut_off = reason;
 	soft_qp_fail(qp, qp->send_done, -EREMOTEIO);
 }
 
@@ -391,7 +391,7 @@ void soft_qp_lose(struct soft_qp *qp, int error)
 	if (error == ETIMEDOUT)
 		status = -ETIMEDOUT;
 	if (error == EFAULT)
-		status = -EFAULT;
+		status = -ECANCELED;
 	soft_qp_fail(qp, qp->send_done, status);
 }
 

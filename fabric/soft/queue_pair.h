@@ -32,6 +32,7 @@ enum soft_qp_state {
 /* A posted work request. Its pieces of memory are in send_pieces. */
 struct soft_send {
 	struct soft_wire_frame header;
+	struct soft_wire_atomic atomic; /* goes along, if it is one */
 	uint64_t wr_id;
 	uint32_t length_bytes;
 	uint8_t piece_count;
@@ -40,19 +41,21 @@ struct soft_send {
 	bool mapped; /* its turn comes when all before it are done: memcpy */
 };
 
+/* A posted receive. Its pieces of memory are in recv_pieces. */
 struct soft_receive {
 	uint64_t wr_id;
-	void *addr;
-	uint32_t length_bytes;
+	uint64_t length_bytes; /* of all of them */
 };
 
-/* A READ of the peer that is to be answered. */
+/* A READ or an atomic of the peer that is to be answered. */
 struct soft_response {
 	struct soft_wire_frame header;
 	uint32_t sequence;
 	uint32_t rkey;
 	uint64_t addr;
 	uint32_t length_bytes;
+	bool has_value; /* an atomic, which is done: the answer is here */
+	uint64_t value; /* as it goes over the wire */
 };
 
 /* Another frame that is to be sent. */
@@ -75,19 +78,21 @@ enum soft_output_kind {
 /* Where the payload goes of which a part has been received. */
 struct soft_input_payload {
 	uint64_t left_bytes;
-	uint8_t opcode; /* of its frame */
+	uint32_t length_bytes; /* WRITE, SEND: of all of it */
+	uint8_t opcode; /* of its frame; so are flags and immediate */
+	uint8_t flags;
+	uint32_t immediate;
 	uint32_t rkey; /* WRITE: looked up again before each part */
 	uint64_t addr; /* WRITE: of the next byte */
-	bool ack_wanted; /* WRITE, SEND */
 	const struct iovec *pieces; /* the rest of the destination */
 	size_t piece_skip_bytes; /* into the first of them */
-	struct iovec piece; /* WRITE, SEND: the one piece */
+	struct iovec piece; /* WRITE: the one piece */
 };
 
 struct soft_qp {
 	struct rbx_qp qp;
 	struct soft_device *device;
-	const struct rbx_domain *domain;
+	const struct soft_domain *domain;
 	struct soft_qp *next, **previous; /* in the device's list */
 	atomic_int references; /* release and acquire: the last one frees */
 	bool served;
@@ -114,6 +119,10 @@ struct soft_qp {
 	 */
 	atomic_uint send_freed;
 	uint32_t send_done, send_started, send_posted;
+	/* The memory of the request at bad_index is none: it fails when all before it
+	 * are done, and nothing is sent from there on. */
+	bool has_bad;
+	uint32_t bad_index;
 	/*
 	 * Requests done by memcpy, which have an index but no sequence on the
 	 * wire: index = sequence + mapped_count. It only changes while no
@@ -125,16 +134,18 @@ struct soft_qp {
 	struct soft_send *sends;
 	struct iovec *send_pieces; /* max_sge of each place */
 	uint8_t *inline_bytes; /* qp.max_inline_bytes of each place */
-	uint32_t reads_outstanding; /* started and not done */
-	uint32_t sends_started; /* SENDs, counted as credit is */
+	uint32_t reads_outstanding; /* and atomics: started and not done */
+	uint32_t sends_started; /* messages, counted as credit is */
 	uint32_t send_credit; /* receives the peer has posted, as told */
 	uint64_t stalled_since_ns; /* a SEND waits for credit; 0: none does */
 
-	/* receive_queue.c: taken by a SEND at recv_done, freed by poll. */
+	/* receive_queue.c: taken by a message at recv_done, freed by poll. */
 	atomic_uint recv_freed;
 	uint32_t recv_done, recv_posted;
 	uint32_t recv_depth_count, recv_mask;
+	uint32_t recv_max_sge;
 	struct soft_receive *receives;
+	struct iovec *recv_pieces; /* recv_max_sge of each place */
 	uint32_t credit_told;
 
 	/* target.c: the peer's requests. */
@@ -162,7 +173,7 @@ struct soft_qp {
 	uint32_t last_payload_bytes; /* a guess at the size of the next */
 	struct soft_input_payload payload;
 	uint8_t fd_count;
-	int fds[SOFT_MAPS_ASKED_MAX + 1]; /* came with the stream */
+	int fds[SOFT_MAP_FDS_MAX + 1]; /* came with the stream; -1: was lost */
 
 	struct soft_mappings *mappings; /* mapping.c; NULL: qp.mapped is false */
 };
@@ -178,7 +189,6 @@ struct soft_peer {
 	uint32_t send_depth_count;
 	char name[RBX_NAME_MAX];
 	bool mapped;
-	int key_words_fd; /* mapped: the peer's key table; taken on success */
 };
 
 int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
@@ -223,18 +233,19 @@ bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq);
  * else is flushed, the socket is shut down. No effect on a qp in error.
  */
 void soft_qp_fail(struct soft_qp *qp, uint32_t index, int status);
-/* The peer broke the protocol: says so once, and cuts it off. */
+/* The peer broke the protocol: notes how, and cuts it off. */
 void soft_qp_cut_off(struct soft_qp *qp, const char *reason);
 /* The peer's request failed: flushes, tells it, then shuts down. */
 void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status);
-/* The socket failed with this errno, 0 at its end. */
+/* The socket failed with this errno, 0 at its end. EFAULT: the memory of the peer's
+ * request; that of ours is found out by who knows which. */
 void soft_qp_lose(struct soft_qp *qp, int error);
 /* Asks to be called when the socket takes output, or no longer. */
 void soft_qp_watch_output(struct soft_qp *qp, bool output);
 
 void soft_qp_push_send(struct soft_qp *qp, uint32_t index, int status);
-void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, int status,
-			  uint32_t length_bytes);
+/* wc says all but whose it is. */
+void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, struct rbx_wc wc);
 
 /* Whether a work request of our own may use this memory; as soft_keys_find(). */
 static inline bool soft_qp_may_use(struct soft_qp *qp,

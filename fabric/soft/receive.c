@@ -16,14 +16,15 @@
  * still sending gets to hear why.
  *
  * Descriptors that come with the stream are kept in order until the frame
- * that they belong to has come; more than were asked for end the connection.
+ * that they belong to has come; more than were asked for end the connection. Those
+ * for which this process has no number left are lost on their way to us, which is no
+ * fault of the peer: none stands in the place of each, and its memory goes by frames.
  */
 #include "receive.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "descriptors.h"
 #include "mapping.h"
@@ -92,22 +93,25 @@ static void payload_copy(struct soft_qp *qp)
 		payload_done(qp);
 }
 
-static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame)
+static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame,
+			   const uint8_t *body)
 {
 	switch (frame->opcode) {
 	case SOFT_WRITE:
 	case SOFT_READ:
 	case SOFT_SEND:
+	case SOFT_COMPARE_SWAP:
+	case SOFT_FETCH_ADD:
 	case SOFT_MAP_ASK:
-		soft_target_frame(qp, frame);
+		soft_target_frame(qp, frame, body);
 		break;
 	case SOFT_RESPONSE:
 	case SOFT_ACK:
 	case SOFT_ERROR:
 		soft_initiator_frame(qp, frame);
 		break;
-	default: /* MAP_ANSWER, see frame_take() */
-		break;
+	default: /* MAP_ANSWER: decoding let no other pass */
+		soft_mapping_answer(qp, frame, body);
 	}
 	if (qp->state != SOFT_QP_CONNECTED || !soft_frame_payload_bytes(frame))
 		return;
@@ -121,6 +125,7 @@ static bool frame_take(struct soft_qp *qp)
 	const uint8_t *bytes = qp->lookahead + qp->lookahead_begin;
 	struct soft_frame frame;
 	const char *wrong;
+	uint32_t body_bytes;
 
 	if (there < SOFT_FRAME_BYTES)
 		return false;
@@ -129,15 +134,11 @@ static bool frame_take(struct soft_qp *qp)
 		soft_qp_cut_off(qp, wrong);
 		return false;
 	}
-	if (frame.opcode == SOFT_MAP_ANSWER) {
-		if (there < SOFT_FRAME_BYTES + SOFT_MAP_BYTES)
-			return false;
-		qp->lookahead_begin += SOFT_FRAME_BYTES + SOFT_MAP_BYTES;
-		soft_mapping_answer(qp, &frame, bytes + SOFT_FRAME_BYTES);
-		return true;
-	}
-	qp->lookahead_begin += SOFT_FRAME_BYTES;
-	frame_dispatch(qp, &frame);
+	body_bytes = soft_frame_body_bytes(&frame);
+	if (there < SOFT_FRAME_BYTES + body_bytes)
+		return false;
+	qp->lookahead_begin += SOFT_FRAME_BYTES + body_bytes;
+	frame_dispatch(qp, &frame, bytes + SOFT_FRAME_BYTES);
 	return true;
 }
 
@@ -190,11 +191,26 @@ static size_t input_plan(struct soft_qp *qp, struct msghdr *message)
 	return wanted;
 }
 
+/* Those of one answer, as each comes with a sendmsg() of its own. */
+static void fds_miss(struct soft_qp *qp, uint8_t kept)
+{
+	while (qp->fd_count > kept)
+		soft_descriptor_close(qp->fds[--qp->fd_count]);
+	while (qp->fd_count <= SOFT_MAP_FDS_MAX &&
+	       qp->fd_count < kept + SOFT_MAP_FDS)
+		qp->fds[qp->fd_count++] = -1;
+}
+
 static void fds_keep(struct soft_qp *qp, struct msghdr *message)
 {
-	qp->fd_count = soft_descriptors_keep(message, qp->fds, qp->fd_count,
-					     SOFT_MAPS_ASKED_MAX + 1);
-	if (qp->fd_count > SOFT_MAPS_ASKED_MAX)
+	uint8_t kept = qp->fd_count;
+
+	qp->fd_count = soft_descriptors_keep(message, qp->fds, kept,
+					     SOFT_MAP_FDS_MAX + 1);
+	if (message->msg_flags & MSG_CTRUNC &&
+	    qp->fd_count - kept < SOFT_MAP_FDS)
+		fds_miss(qp, kept);
+	if (qp->fd_count > SOFT_MAP_FDS_MAX)
 		soft_qp_cut_off(qp, "more descriptors than were asked for");
 }
 
@@ -204,7 +220,7 @@ static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 	struct iovec parts[SOFT_SGE_MAX + 1];
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE((SOFT_MAPS_ASKED_MAX + 1) * sizeof(int))];
+		char space[CMSG_SPACE((SOFT_MAP_FDS_MAX + 1) * sizeof(int))];
 	} control;
 	struct msghdr message = { .msg_iov = parts };
 	ssize_t got;
@@ -220,7 +236,8 @@ static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	if (qp->mappings && message.msg_controllen)
+	if (qp->mappings &&
+	    (message.msg_controllen || message.msg_flags & MSG_CTRUNC))
 		fds_keep(qp, &message);
 	return got;
 }
@@ -257,6 +274,13 @@ bool soft_receive(struct soft_qp *qp)
 		got = input_read(qp, &wanted);
 		if (got == -EAGAIN)
 			break;
+		if (got == -EFAULT && qp->payload.left_bytes &&
+		    qp->payload.opcode == SOFT_RESPONSE) {
+			/* The oldest that is not done: a READ into memory that
+			 * is none. */
+			soft_qp_fail(qp, qp->send_done, -EFAULT);
+			break;
+		}
 		if (got <= 0) {
 			soft_qp_lose(qp, got ? (int)-got : qp->output_error);
 			break;

@@ -15,8 +15,9 @@ bool soft_receive(struct soft_qp *qp);
  * after the call; soft_payload_done() is called when it is all there.
  */
 
-/* target.c: WRITE, READ, SEND, MAP_ASK */
-void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame);
+/* target.c: WRITE, READ, SEND, atomics with their body, MAP_ASK */
+void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
+		       const uint8_t *body);
 void soft_target_payload_done(struct soft_qp *qp);
 /* Whether a WRITE under way may go on; if not, the qp was dealt with. */
 bool soft_target_may_write(struct soft_qp *qp);

@@ -2,7 +2,7 @@
 /*
  * receive_queue.c - takes receives and lets the peer know of them.
  *
- * Each posted receive is credit for one SEND of the peer. Credit travels with
+ * Each posted receive is credit for one message of the peer. Credit travels with
  * acknowledgements; a peer that has none left, or is half a queue behind, is
  * told at once. A post that nobody needs to hear of yet sends nothing.
  */
@@ -14,26 +14,49 @@
 #include "output.h"
 #include "queue_pair.h"
 
+/* 0 and the length of all; -EFAULT: a key does not cover its entry. */
+static int pieces_fill(struct soft_qp *qp, const struct rbx_recv_wr *wr,
+		       struct iovec *piece, uint64_t *length_bytes)
+{
+	const struct rbx_sge *sge = wr->sges;
+	const struct rbx_sge *end = sge + wr->sge_count;
+
+	for (*length_bytes = 0; sge != end; sge++) {
+		if (!soft_qp_may_use(qp, sge, RBX_LOCAL_WRITE))
+			return -EFAULT;
+		if (!sge->length_bytes)
+			continue;
+		*piece++ = (struct iovec){ (void *)(uintptr_t)sge->addr,
+					   sge->length_bytes };
+		*length_bytes += sge->length_bytes;
+	}
+	return 0;
+}
+
 static int receive_queue_add(struct soft_qp *qp, const struct rbx_recv_wr *wr)
 {
-	const struct rbx_sge *sge = &wr->sge;
 	uint32_t index = qp->recv_posted;
+	uint32_t place = index & qp->recv_mask;
 	/* Acquire, with the release in cq_pop(): see free_places(). */
 	uint32_t freed = atomic_load_explicit(&qp->recv_freed,
 					      memory_order_acquire);
 
+	int rc;
+
+	if (wr->sge_count > qp->recv_max_sge)
+		return -EINVAL;
 	if (index - freed >= qp->recv_depth_count)
 		return -ENOMEM;
-	if (!soft_qp_may_use(qp, sge, RBX_LOCAL_WRITE))
-		return -EFAULT;
-	qp->receives[index & qp->recv_mask] = (struct soft_receive){
-		.wr_id = wr->wr_id,
-		.addr = (void *)(uintptr_t)sge->addr,
-		.length_bytes = sge->length_bytes,
-	};
+	rc = pieces_fill(qp, wr,
+			 &qp->recv_pieces[(size_t)place * qp->recv_max_sge],
+			 &qp->receives[place].length_bytes);
+	if (rc)
+		return rc;
+	qp->receives[place].wr_id = wr->wr_id;
 	qp->recv_posted++;
 	if (qp->state >= SOFT_QP_ERROR) {
-		soft_qp_push_receive(qp, index, -ECANCELED, 0);
+		soft_qp_push_receive(qp, index,
+				     (struct rbx_wc){ .status = -ECANCELED });
 		qp->recv_done = qp->recv_posted;
 	}
 	return 0;

@@ -13,13 +13,15 @@
  * is done by memcpy during the post and never enters the ring (mapping.c); if
  * something is outstanding it waits in the ring for the same to be done.
  *
- * A SEND goes out only when the peer has a receive for it, which it tells by
- * credit; so no frame ever meets a receiver that is not ready. Requests behind
- * it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS.
+ * A SEND, or a WRITE with immediate, goes out only when the peer has a receive for
+ * it, which it tells by credit; so no frame ever meets a receiver that is not ready.
+ * Requests behind it wait too. The service thread fails it after
+ * SOFT_RECEIVER_WAIT_MS.
  *
  * A fenced request waits until all READs before it are done: the target
  * gathers the data of a READ when it sends it, which may be after it has
- * placed a WRITE that came later.
+ * placed a WRITE that came later, or ended a key: so a SEND with invalidate is
+ * always fenced.
  */
 #include "send_queue.h"
 
@@ -30,6 +32,9 @@
 #include "mapping.h"
 #include "output.h"
 #include "receive.h"
+
+/* Flags that any operation has; there are some of a few beyond. */
+#define PLAIN_FLAGS (RBX_WR_SIGNALED | RBX_WR_INLINE | RBX_WR_FENCE)
 
 static uint32_t free_places(struct soft_qp *qp)
 {
@@ -43,20 +48,38 @@ static uint32_t free_places(struct soft_qp *qp)
 	return qp->qp.send_depth_count - (qp->send_posted - freed);
 }
 
+/* Of flags and lists that not every operation has. */
+static bool operation_is_possible(const struct rbx_wr *wr, uint64_t bytes)
+{
+	const uint8_t both = RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE;
+
+	if (soft_is_atomic(wr->opcode) &&
+	    (wr->sge_count != 1 || bytes != SOFT_VALUE_BYTES))
+		return false;
+	if (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND)
+		return false;
+	if (wr->flags & RBX_WR_IMMEDIATE && soft_is_read(wr->opcode))
+		return false;
+	return (wr->flags & both) != both;
+}
+
 int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
 		  uint32_t *length_bytes)
 {
 	uint64_t sum = 0;
 	uint32_t i;
 
-	if (wr->opcode > RBX_OP_SEND || wr->sge_count > qp->max_sge)
+	if (wr->opcode > RBX_OP_FETCH_ADD || wr->sge_count > qp->max_sge)
 		return -EINVAL;
 	for (i = 0; i < wr->sge_count; i++)
 		sum += wr->sges[i].length_bytes;
 	if (sum > SOFT_MESSAGE_MAX_BYTES)
 		return -EINVAL;
-	if (wr->flags & RBX_WR_INLINE && (wr->opcode == RBX_OP_READ ||
+	if (wr->flags & RBX_WR_INLINE && (soft_is_read(wr->opcode) ||
 					  sum > qp->qp.max_inline_bytes))
+		return -EINVAL;
+	if ((wr->opcode > RBX_OP_SEND || wr->flags > PLAIN_FLAGS) &&
+	    !operation_is_possible(wr, sum))
 		return -EINVAL;
 	*length_bytes = (uint32_t)sum;
 	return 0;
@@ -64,7 +87,7 @@ int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
 
 bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr)
 {
-	uint32_t rights = wr->opcode == RBX_OP_READ ? RBX_LOCAL_WRITE : 0;
+	uint32_t rights = soft_is_read(wr->opcode) ? RBX_LOCAL_WRITE : 0;
 	const struct rbx_sge *sge = wr->sges;
 	const struct rbx_sge *end = sge + wr->sge_count;
 
@@ -76,6 +99,29 @@ bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr)
 	return true;
 }
 
+static void header_add_operation(struct soft_send *send,
+				 const struct rbx_wr *wr,
+				 struct soft_frame *frame)
+{
+	const struct soft_atomic atomic = {
+		.compare_add = wr->compare_add,
+		.swap = wr->opcode == RBX_OP_COMPARE_SWAP ? wr->swap : 0,
+	};
+
+	if (wr->flags & RBX_WR_IMMEDIATE) {
+		frame->flags |= SOFT_IMMEDIATE;
+		frame->immediate = wr->immediate;
+	}
+	if (wr->flags & RBX_WR_INVALIDATE) {
+		frame->flags |= SOFT_INVALIDATE;
+		frame->rkey = wr->invalidate_rkey;
+	}
+	if (soft_is_atomic(wr->opcode)) {
+		frame->length_bytes = 0;
+		soft_atomic_encode(&atomic, &send->atomic);
+	}
+}
+
 /* All but the sequence, which is known when the frame is sent. */
 static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 {
@@ -83,6 +129,8 @@ static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 		[RBX_OP_WRITE] = SOFT_WRITE,
 		[RBX_OP_READ] = SOFT_READ,
 		[RBX_OP_SEND] = SOFT_SEND,
+		[RBX_OP_COMPARE_SWAP] = SOFT_COMPARE_SWAP,
+		[RBX_OP_FETCH_ADD] = SOFT_FETCH_ADD,
 	};
 	struct soft_frame frame = {
 		.opcode = opcodes[wr->opcode],
@@ -92,6 +140,8 @@ static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 		.remote_addr = wr->opcode == RBX_OP_SEND ? 0 : wr->remote_addr,
 	};
 
+	if (wr->opcode > RBX_OP_SEND || wr->flags > PLAIN_FLAGS)
+		header_add_operation(send, wr, &frame);
 	soft_frame_encode(&frame, &send->header);
 }
 
@@ -211,13 +261,36 @@ bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 {
 	const struct soft_send *send = &qp->sends[index & qp->send_mask];
 
-	if (send->mapped || (send->flags & RBX_WR_FENCE && reads))
+	if (send->mapped ||
+	    (send->flags & (RBX_WR_FENCE | RBX_WR_INVALIDATE) && reads))
 		return false;
-	if (send->opcode == RBX_OP_SEND && sends == qp->send_credit) {
+	if (soft_is_message(send->opcode, send->flags) &&
+	    sends == qp->send_credit) {
 		stall_begin(qp);
 		return false;
 	}
 	return true;
+}
+
+/* Whether the peer tells when a request is done. */
+static bool is_answered(const struct soft_qp *qp, uint32_t index)
+{
+	const struct soft_send *send = &qp->sends[index & qp->send_mask];
+
+	return soft_is_read(send->opcode) ||
+	       soft_frame_wants_ack(&send->header);
+}
+
+void soft_send_queue_end_bad(struct soft_qp *qp)
+{
+	if (!qp->has_bad)
+		return;
+	/* All before it have gone out, the last of them perhaps in a gather with
+	 * it, so that nobody asked for an answer. */
+	if (qp->send_done == qp->bad_index ||
+	    (qp->send_started == qp->bad_index &&
+	     !is_answered(qp, qp->bad_index - 1)))
+		soft_qp_fail(qp, qp->bad_index, -EFAULT);
 }
 
 void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
@@ -226,6 +299,7 @@ void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
 		if (qp->sends[qp->send_done & qp->send_mask].flags &
 		    RBX_WR_SIGNALED)
 			soft_qp_push_send(qp, qp->send_done, 0);
+	soft_send_queue_end_bad(qp);
 }
 
 void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t now_ns)

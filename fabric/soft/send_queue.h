@@ -11,17 +11,35 @@
 int soft_post_send(struct rbx_qp *qp, struct rbx_wr *first,
 		   struct rbx_wr **bad);
 
-/* Adds a started request to counts of outstanding READs and started SENDs. */
+static inline bool soft_is_atomic(uint8_t opcode)
+{
+	return opcode >= RBX_OP_COMPARE_SWAP;
+}
+
+/* Whether it brings data: the peer's RESPONSE, and nothing else, says that it is
+ * done. */
+static inline bool soft_is_read(uint8_t opcode)
+{
+	return opcode == RBX_OP_READ || soft_is_atomic(opcode);
+}
+
+/* Whether it takes a receive of the peer's. */
+static inline bool soft_is_message(uint8_t opcode, uint8_t flags)
+{
+	return opcode == RBX_OP_SEND || flags & RBX_WR_IMMEDIATE;
+}
+
+/* Adds a started request to counts of outstanding reads and started messages. */
 static inline void soft_send_count(const struct soft_send *send,
 				   uint32_t *reads, uint32_t *sends)
 {
-	*reads += send->opcode == RBX_OP_READ;
-	*sends += send->opcode == RBX_OP_SEND;
+	*reads += soft_is_read(send->opcode);
+	*sends += soft_is_message(send->opcode, send->flags);
 }
 
 /*
- * Whether a request may go out when so many READs are outstanding and so many
- * SENDs have gone: fences and receivers that are not ready hold it back.
+ * Whether a request may go out when so many reads are outstanding and so many
+ * messages have gone: fences and receivers that are not ready hold it back.
  */
 bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 			       uint32_t reads, uint32_t sends);
@@ -30,6 +48,9 @@ bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr);
 /* 0 and the length of the message; -EINVAL: it cannot be posted at all. */
 int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
 		  uint32_t *length_bytes);
+/* Fails the request whose memory is bad when it is its turn: all before it are done,
+ * or will not be heard of. */
+void soft_send_queue_end_bad(struct soft_qp *qp);
 /* Completes all requests before `end`. */
 void soft_send_queue_complete(struct soft_qp *qp, uint32_t end);
 /* No SEND waits for a receive any more. */

@@ -4,14 +4,15 @@
  *
  * Requests are carried out in the order in which they come. A WRITE's payload
  * goes straight into the memory behind its key, a SEND's into the oldest
- * receive. A READ is noted; output.c gathers its data when it sends it. How
+ * receive. A READ is noted; output.c gathers its data when it sends it. An atomic is
+ * carried out at once (atomic.c), and its answer noted. How
  * far we are is `expected`. When output is next sent, which is after the
  * look-ahead was worked off, one acknowledgement is made for all that was done
  * if the peer waits for any of it.
  *
  * A request that may not be carried out is refused: the peer is told which and
  * why, and the connection ends. A request that cannot come from a right-minded
- * peer (out of sequence, more READs than its queue is deep, a SEND for which
+ * peer (out of sequence, more READs than its queue is deep, a message for which
  * it has no credit) cuts the peer off.
  *
  * While the payload of a WRITE is under way the key may be taken back: it is
@@ -19,26 +20,37 @@
  */
 #include <errno.h>
 
+#include "atomic.h"
 #include "device.h"
 #include "mapping.h"
 #include "output.h"
 #include "receive.h"
 
 static void payload_begin(struct soft_qp *qp, const struct soft_frame *frame,
-			  void *addr)
+			  const struct iovec *pieces)
 {
 	struct soft_input_payload *payload = &qp->payload;
 
 	payload->left_bytes = frame->length_bytes;
+	payload->length_bytes = frame->length_bytes;
 	payload->opcode = frame->opcode;
+	payload->flags = frame->flags;
+	payload->immediate = frame->immediate;
 	payload->rkey = frame->rkey;
-	payload->ack_wanted = frame->flags & SOFT_ACK_WANTED;
 	payload->addr = frame->remote_addr;
-	payload->piece = (struct iovec){ addr, frame->length_bytes };
-	payload->pieces = &payload->piece;
+	payload->pieces = pieces;
 	payload->piece_skip_bytes = 0;
 	if (!frame->length_bytes)
 		soft_target_payload_done(qp);
+}
+
+/* Whether there is a receive for a message; if not, the peer was cut off. */
+static bool has_receive(struct soft_qp *qp)
+{
+	if (qp->recv_done != qp->recv_posted)
+		return true;
+	soft_qp_cut_off(qp, "a message without credit");
+	return false;
 }
 
 static bool key_is_good(struct soft_qp *qp, const struct soft_frame *frame,
@@ -55,50 +67,86 @@ static void target_write(struct soft_qp *qp, const struct soft_frame *frame)
 		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
 		return;
 	}
-	payload_begin(qp, frame, (void *)(uintptr_t)frame->remote_addr);
+	if (frame->flags & SOFT_IMMEDIATE && !has_receive(qp))
+		return;
+	qp->payload.piece = (struct iovec){
+		(void *)(uintptr_t)frame->remote_addr, frame->length_bytes
+	};
+	payload_begin(qp, frame, &qp->payload.piece);
 }
 
-static void target_read(struct soft_qp *qp, const struct soft_frame *frame)
+/* Notes that the request is to be answered; NULL: the peer was cut off. */
+static struct soft_response *response_add(struct soft_qp *qp,
+					  const struct soft_frame *frame,
+					  uint32_t length_bytes)
 {
 	struct soft_frame answer = {
 		.opcode = SOFT_RESPONSE,
 		.sequence = frame->sequence,
-		.length_bytes = frame->length_bytes,
+		.length_bytes = length_bytes,
 	};
 	struct soft_response *response;
 
-	if (!key_is_good(qp, frame, RBX_REMOTE_READ)) {
-		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
-		return;
-	}
 	if (qp->response_tail - qp->response_head == qp->peer_depth_count) {
 		soft_qp_cut_off(qp, "more reads than its queue is deep");
-		return;
+		return NULL;
 	}
 	response = &qp->responses[qp->response_tail++ & qp->response_mask];
 	soft_frame_encode(&answer, &response->header);
 	response->sequence = frame->sequence;
 	response->rkey = frame->rkey;
 	response->addr = frame->remote_addr;
-	response->length_bytes = frame->length_bytes;
+	response->length_bytes = length_bytes;
+	response->has_value = false;
 	qp->expected++;
+	return response;
+}
+
+static void target_read(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	if (key_is_good(qp, frame, RBX_REMOTE_READ))
+		(void)response_add(qp, frame, frame->length_bytes);
+	else
+		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
+}
+
+static void target_atomic(struct soft_qp *qp, const struct soft_frame *frame,
+			  const uint8_t *body)
+{
+	struct soft_response *response;
+	struct soft_atomic atomic;
+	const char *wrong = soft_atomic_decode(frame, body, &atomic);
+
+	if (wrong) {
+		soft_qp_cut_off(qp, wrong);
+		return;
+	}
+	if (!soft_atomic_is_allowed(qp, frame)) {
+		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
+		return;
+	}
+	/* First, so that what cannot be answered is not done. */
+	response = response_add(qp, frame, SOFT_VALUE_BYTES);
+	if (!response)
+		return;
+	response->value = soft_atomic_carry_out(frame, &atomic);
+	response->has_value = true;
 }
 
 static void target_send(struct soft_qp *qp, const struct soft_frame *frame)
 {
-	struct soft_receive *receive;
+	uint32_t place = qp->recv_done & qp->recv_mask;
 
-	if (qp->recv_done == qp->recv_posted) {
-		soft_qp_cut_off(qp, "a send without credit");
+	if (!has_receive(qp))
 		return;
-	}
-	receive = &qp->receives[qp->recv_done & qp->recv_mask];
-	if (frame->length_bytes > receive->length_bytes) {
-		soft_qp_push_receive(qp, qp->recv_done++, -EMSGSIZE, 0);
+	if (frame->length_bytes > qp->receives[place].length_bytes) {
+		soft_qp_push_receive(qp, qp->recv_done++,
+				     (struct rbx_wc){ .status = -EMSGSIZE });
 		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_LENGTH);
 		return;
 	}
-	payload_begin(qp, frame, receive->addr);
+	payload_begin(qp, frame,
+		      &qp->recv_pieces[(size_t)place * qp->recv_max_sge]);
 }
 
 static void target_map(struct soft_qp *qp, const struct soft_frame *frame)
@@ -122,7 +170,8 @@ static void target_map(struct soft_qp *qp, const struct soft_frame *frame)
 	soft_output_control(qp, &answer, &map, fd);
 }
 
-void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame)
+void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
+		       const uint8_t *body)
 {
 	if (frame->opcode == SOFT_MAP_ASK) {
 		target_map(qp, frame);
@@ -136,18 +185,45 @@ void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame)
 		target_write(qp, frame);
 	else if (frame->opcode == SOFT_READ)
 		target_read(qp, frame);
-	else
+	else if (frame->opcode == SOFT_SEND)
 		target_send(qp, frame);
+	else
+		target_atomic(qp, frame, body);
+}
+
+/* The message is all there: completes its receive. */
+static void message_done(struct soft_qp *qp)
+{
+	const struct soft_input_payload *payload = &qp->payload;
+	struct rbx_wc wc = {
+		.opcode = payload->opcode == SOFT_SEND ? RBX_OP_RECV :
+							 RBX_OP_RECV_WRITE,
+		.length_bytes = payload->length_bytes,
+	};
+
+	if (payload->flags & SOFT_IMMEDIATE) {
+		wc.flags = RBX_WC_IMMEDIATE;
+		wc.immediate = payload->immediate;
+	} else if (payload->flags & SOFT_INVALIDATE) {
+		wc.flags = RBX_WC_INVALIDATED;
+		wc.invalidated_rkey = payload->rkey;
+	}
+	soft_qp_push_receive(qp, qp->recv_done++, wc);
 }
 
 void soft_target_payload_done(struct soft_qp *qp)
 {
-	uint32_t length_bytes = (uint32_t)qp->payload.piece.iov_len;
+	const struct soft_input_payload *payload = &qp->payload;
 
-	if (qp->payload.opcode == SOFT_SEND)
-		soft_qp_push_receive(qp, qp->recv_done++, 0, length_bytes);
+	if (payload->flags & SOFT_INVALIDATE &&
+	    !soft_keys_invalidate(qp, payload->rkey)) {
+		soft_qp_refuse(qp, qp->expected, SOFT_REFUSED_ACCESS);
+		return;
+	}
+	if (payload->opcode == SOFT_SEND || payload->flags & SOFT_IMMEDIATE)
+		message_done(qp);
 	qp->expected++;
-	if (qp->payload.ack_wanted)
+	if (payload->flags & SOFT_ACK_WANTED)
 		qp->ack_wanted = qp->expected;
 }
 

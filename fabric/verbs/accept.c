@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "fabric/verbs/explain.h"
-#include "fabric/verbs/private_data.h"
 #include "fabric/verbs/verbs.h"
 
 static int answer_send(const struct rbx_verbs_request *request,
@@ -24,16 +23,15 @@ static int answer_send(const struct rbx_verbs_request *request,
 {
 	struct rbx_verbs_conn *conn = request->conn;
 	struct rdma_conn_param param = request->offer;
-	uint8_t frame[RBX_VERBS_FRAME_MAX];
 	int err;
 
 	rbx_verbs_conn_set_ack_timeout(conn->id);
 	rbx_verbs_conn_limit_param(conn->device, &param);
 	param.qp_num = qp->ibv->qp_num;
-	param.private_data = frame;
-	param.private_data_len = rbx_verbs_private_data_frame(
-		frame, private_data, private_data_bytes);
-	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &param);
+	param.private_data = private_data;
+	param.private_data_len = (uint8_t)private_data_bytes;
+	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &param,
+				      conn->device->device.caps.has_atomics);
 	if (!err && rdma_accept(conn->id, &param))
 		err = -errno;
 	return err;
@@ -50,10 +48,10 @@ int rbx_verbs_accept(struct rbx_conn_request *rbx_request,
 	struct rbx_verbs_qp *qp;
 	int err;
 
-	if (private_data_bytes > RBX_PRIVATE_DATA_MAX)
+	if (private_data_bytes > RBX_ACCEPT_DATA_MAX)
 		err = rbx_verbs_explain(error, -EINVAL,
 			"private data of %zu bytes: at most %d fit",
-			private_data_bytes, RBX_PRIVATE_DATA_MAX);
+			private_data_bytes, RBX_ACCEPT_DATA_MAX);
 	else
 		err = rbx_verbs_qp_create(conn, init, &qp, error);
 	if (err) {
@@ -78,14 +76,11 @@ void rbx_verbs_reject(struct rbx_conn_request *rbx_request,
 {
 	struct rbx_verbs_request *request =
 		(struct rbx_verbs_request *)rbx_request;
-	uint8_t frame[RBX_VERBS_FRAME_MAX];
-	uint8_t frame_bytes;
 
-	if (private_data_bytes > RBX_PRIVATE_DATA_MAX)
-		private_data_bytes = RBX_PRIVATE_DATA_MAX;
-	frame_bytes = rbx_verbs_private_data_frame(frame, private_data,
-						   private_data_bytes);
-	rdma_reject(request->conn->id, frame, frame_bytes);
+	if (private_data_bytes > RBX_REJECT_DATA_MAX)
+		private_data_bytes = RBX_REJECT_DATA_MAX;
+	rdma_reject(request->conn->id, private_data,
+		    (uint8_t)private_data_bytes);
 	rbx_verbs_conn_destroy(request->conn);
 	free(request);
 }

@@ -7,45 +7,10 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/host_port.h"
 #include "fabric/verbs/explain.h"
-
-#define HOST_MAX 256 /* a name of the domain name system has at most 253 */
-
-/* getaddrinfo() takes larger numbers and cuts them off. */
-static bool port_is_valid(const char *port)
-{
-	char *end;
-
-	return *port >= '0' && *port <= '9' &&
-	       strtoul(port, &end, 10) <= UINT16_MAX && !*end;
-}
-
-/* Splits at the last colon; takes the brackets off. */
-static int address_split(const char *text, char host[HOST_MAX],
-			 const char **port)
-{
-	const char *colon = strrchr(text, ':');
-	size_t length;
-
-	if (!colon || !port_is_valid(colon + 1))
-		return -EINVAL;
-	length = (size_t)(colon - text);
-	if (length >= 2 && text[0] == '[' && colon[-1] == ']') {
-		text++;
-		length -= 2;
-	} else if (memchr(text, ':', length)) {
-		return -EINVAL;
-	}
-	if (length >= HOST_MAX)
-		return -EINVAL;
-	memcpy(host, text, length);
-	host[length] = '\0';
-	*port = colon + 1;
-	return 0;
-}
 
 int rbx_verbs_address_parse(const char *text, bool passive,
 			    struct sockaddr_storage *address, char *error)
@@ -56,16 +21,16 @@ int rbx_verbs_address_parse(const char *text, bool passive,
 		.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0),
 	};
 	struct addrinfo *found;
-	char host[HOST_MAX];
-	const char *port;
+	struct rbx_host_port at;
 	int code;
 
-	if (!text || address_split(text, host, &port) ||
-	    (!passive && !host[0]))
+	if (!text || rbx_host_port_parse(text, passive, &at))
 		return rbx_verbs_explain(error, -EINVAL,
-			"'%s' is no address; give HOST:PORT or [IPV6]:PORT",
-			text ? text : "");
-	code = getaddrinfo(host[0] ? host : NULL, port, &hints, &found);
+			"'%s' is no address; give HOST:PORT or [IPV6]:PORT "
+			"with a port of %s to %u", text ? text : "",
+			passive ? "0" : "1", RBX_PORT_MAX);
+	code = getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints,
+			   &found);
 	if (code)
 		return rbx_verbs_explain(error, -EINVAL,
 			"address '%s' is not found: %s; give HOST:PORT with a "

@@ -21,7 +21,6 @@
 #include <time.h>
 
 #include "fabric/verbs/address.h"
-#include "fabric/verbs/private_data.h"
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
 
@@ -89,6 +88,18 @@ void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
 	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 
+size_t rbx_verbs_private_data_take(const struct rdma_conn_param *param,
+				   uint8_t *data, size_t max_bytes)
+{
+	size_t bytes = param->private_data ? param->private_data_len : 0;
+
+	if (bytes > max_bytes)
+		bytes = max_bytes;
+	if (bytes)
+		memcpy(data, param->private_data, bytes);
+	return bytes;
+}
+
 /*
  * Takes an event for the answer to the step under way. The first counts: after
  * the peer has accepted, it may have ended before we looked.
@@ -106,9 +117,8 @@ static void conn_answer(struct rbx_verbs_conn *conn,
 	conn->status = event->status;
 	conn->param = *param;
 	conn->param.private_data = NULL;
-	conn->private_data_bytes = rbx_verbs_private_data_unframe(
-		param->private_data, param->private_data_len,
-		conn->private_data);
+	conn->private_data_bytes = rbx_verbs_private_data_take(
+		param, conn->private_data, sizeof(conn->private_data));
 	pthread_cond_broadcast(&conn->changed);
 out_unlock:
 	pthread_mutex_unlock(&conn->lock);

@@ -20,7 +20,6 @@
 
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/explain.h"
-#include "fabric/verbs/private_data.h"
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
 
@@ -131,38 +130,32 @@ static int resolve(const struct attempt *attempt,
 }
 
 /* Hands the peer's private data to the caller; it may be a rejection's. */
-static int reply_take(const struct attempt *attempt)
+static void reply_take(const struct attempt *attempt)
 {
 	struct rbx_connect_init *init = attempt->init;
-	struct rbx_verbs_conn *conn = attempt->conn;
-	size_t bytes;
+	const struct rbx_verbs_conn *conn = attempt->conn;
+	size_t bytes = conn->private_data_bytes;
 
-	if (conn->private_data_bytes < 0)
-		return conn->private_data_bytes;
-	bytes = (size_t)conn->private_data_bytes;
 	if (bytes > init->reply_data_max_bytes)
 		bytes = init->reply_data_max_bytes;
 	if (bytes)
 		memcpy(init->reply_data, conn->private_data, bytes);
 	init->reply_data_bytes = bytes;
-	return 0;
 }
 
 static int request_send(const struct attempt *attempt,
 			const struct rbx_verbs_qp *qp)
 {
 	const struct rbx_connect_init *init = attempt->init;
-	uint8_t frame[RBX_VERBS_FRAME_MAX];
 	struct rdma_conn_param param = {
 		.responder_resources = UINT8_MAX,
 		.initiator_depth = UINT8_MAX,
 		.qp_num = qp->ibv->qp_num,
-		.private_data = frame,
+		.private_data = init->private_data,
+		.private_data_len = (uint8_t)init->private_data_bytes,
 	};
 
 	rbx_verbs_conn_limit_param(attempt->conn->device, &param);
-	param.private_data_len = rbx_verbs_private_data_frame(
-		frame, init->private_data, init->private_data_bytes);
 	rbx_verbs_conn_expect(attempt->conn);
 	if (rdma_connect(attempt->conn->id, &param))
 		return explain_step(attempt, "asking the peer", -errno);
@@ -172,20 +165,17 @@ static int request_send(const struct attempt *attempt,
 static int answer_take(const struct attempt *attempt)
 {
 	int err = rbx_verbs_conn_wait(attempt->conn, attempt->deadline_ns);
-	int reply_err = reply_take(attempt);
 
+	reply_take(attempt);
 	if (err == -ECONNREFUSED)
 		return rbx_verbs_explain(attempt->error, err,
-			"%s refused the connection; see that a server of this "
-			"fabric listens there and accepts you",
-			attempt->init->address);
-	if (err)
-		return explain_step(attempt, "waiting for the peer", err);
-	if (reply_err)
-		return rbx_verbs_explain(attempt->error, reply_err,
-			"%s answered what is not of this protocol; see which "
-			"program listens there", attempt->init->address);
-	return 0;
+			"nobody listens at %s; see that a server of this "
+			"fabric does", attempt->init->address);
+	if (err == -EBUSY)
+		return rbx_verbs_explain(attempt->error, err,
+			"%s refused the connection; it may be busy, or not "
+			"accept you", attempt->init->address);
+	return err ? explain_step(attempt, "waiting for the peer", err) : 0;
 }
 
 /*
@@ -198,7 +188,8 @@ static int ready_tell(const struct attempt *attempt, struct rbx_verbs_qp *qp)
 	int err;
 
 	rbx_verbs_conn_limit_param(conn->device, &conn->param);
-	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &conn->param);
+	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &conn->param,
+				      conn->device->device.caps.has_atomics);
 	if (!err && rdma_establish(conn->id))
 		err = -ENOTCONN;
 	if (!err)
@@ -230,24 +221,49 @@ static int conn_open(struct rbx_verbs_device *device,
 	if (rdma_create_id(device->channel, &id, NULL, RDMA_PS_TCP))
 		return rbx_verbs_explain(error, -errno,
 			"librdmacm gives no connection: %s", strerror(errno));
+	if (device->traffic_class &&
+	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
+			    &device->traffic_class,
+			    sizeof(device->traffic_class))) {
+		err = rbx_verbs_explain(error, -errno,
+			"traffic_class=%u is refused: %s",
+			device->traffic_class, strerror(errno));
+		goto out_destroy_id;
+	}
 	err = rbx_verbs_conn_create(device, id, conn);
 	if (!err)
 		return 0;
+	rbx_verbs_explain(error, err, "out of memory");
+out_destroy_id:
 	rdma_destroy_id(id);
-	return rbx_verbs_explain(error, err, "out of memory");
+	return err;
 }
 
 static int init_check(const struct rbx_connect_init *init, char *error)
 {
-	if (init->private_data_bytes > RBX_PRIVATE_DATA_MAX)
+	if (init->private_data_bytes > RBX_CONNECT_DATA_MAX)
 		return rbx_verbs_explain(error, -EINVAL,
 			"private data of %zu bytes: at most %d fit",
-			init->private_data_bytes, RBX_PRIVATE_DATA_MAX);
+			init->private_data_bytes, RBX_CONNECT_DATA_MAX);
 	if (!init->timeout_ms || init->timeout_ms > INT32_MAX)
 		return rbx_verbs_explain(error, -EINVAL,
 			"a connection needs a timeout of 1 to %d ms",
 			INT32_MAX);
 	return 0;
+}
+
+/* A text has no place for the interface of a link-local address. */
+static void resolved_keep(const struct sockaddr_storage *address,
+			  char *resolved)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+
+	if (!resolved)
+		return;
+	*resolved = '\0';
+	if (address->ss_family != AF_INET6 || !in6->sin6_scope_id)
+		rbx_verbs_address_format((const struct sockaddr *)address,
+					 resolved);
 }
 
 int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
@@ -281,6 +297,7 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 		rbx_verbs_destroy_qp(&qp->qp);
 		return err;
 	}
+	resolved_keep(&address, connect->resolved);
 	*created = &qp->qp;
 	return 0;
 }

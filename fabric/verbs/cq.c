@@ -39,12 +39,15 @@ static int channel_create(struct rbx_verbs_cq *cq, struct ibv_context *verbs)
 static int queue_create(struct rbx_verbs_cq *cq,
 			struct rbx_verbs_device *device, uint32_t depth_count)
 {
+	/* Each on a processor of its own, as far as there are vectors. */
+	uint32_t vector = RBX_FETCH_ADD(&device->cqs_count, 1) %
+			  (uint32_t)RBX_MAX(device->verbs->num_comp_vectors, 1);
 	int err = channel_create(cq, device->verbs);
 
 	if (err)
 		return err;
 	cq->ibv = ibv_create_cq(device->verbs, (int)depth_count, cq,
-				cq->channel, 0);
+				cq->channel, (int)vector);
 	if (!cq->ibv) {
 		err = errno ? -errno : -ENOMEM;
 		ibv_destroy_comp_channel(cq->channel);
@@ -64,11 +67,11 @@ int rbx_verbs_create_cq(struct rbx_device *rbx_device, uint32_t depth_count,
 	struct rbx_verbs_cq *cq;
 	int err;
 
-	if (!depth_count || depth_count > device->max_cqe_count)
+	if (!depth_count || depth_count > device->device.caps.max_cqe)
 		return rbx_verbs_explain(error, -EINVAL,
 			"a completion queue of %u entries is not possible: %s "
 			"allows 1 to %u; ask for less", depth_count,
-			device->verbs->device->name, device->max_cqe_count);
+			device->verbs->device->name, device->device.caps.max_cqe);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");

@@ -59,10 +59,19 @@ static int caps_query(struct rbx_verbs_device *device,
 	caps->max_sge = (uint32_t)attr.max_sge;
 	if (attr.max_sge_rd > 0 && attr.max_sge_rd < attr.max_sge)
 		caps->max_sge = (uint32_t)attr.max_sge_rd;
+	caps->max_recv_sge = (uint32_t)attr.max_sge;
+	caps->has_immediate = true;
+	caps->has_invalidate =
+		attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	caps->has_atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
 	caps->max_message_bytes = choice->port_attr.max_msg_sz;
 	caps->max_send_wr = (uint32_t)attr.max_qp_wr;
 	caps->max_recv_wr = (uint32_t)attr.max_qp_wr;
-	device->max_cqe_count = (uint32_t)attr.max_cqe;
+	caps->max_cqe = (uint32_t)attr.max_cqe;
+	/* The messages of the connection manager are of a fixed size. */
+	caps->connect_data_bytes = RBX_CONNECT_DATA_MAX;
+	caps->accept_data_bytes = RBX_ACCEPT_DATA_MAX;
+	caps->reject_data_bytes = RBX_REJECT_DATA_MAX;
 	device->max_responder_resources =
 		(uint8_t)(attr.max_qp_rd_atom < UINT8_MAX ?
 				  attr.max_qp_rd_atom : UINT8_MAX);
@@ -86,14 +95,23 @@ static void source_set(struct rbx_verbs_device *device,
 }
 
 /* The domain, and what is found out by using it. */
-static int domain_create(struct rbx_verbs_device *device, char *error)
+static int domain_create(struct rbx_verbs_device *device,
+			 const struct rbx_device_options *options, char *error)
 {
+	int err;
+
 	device->pd = ibv_alloc_pd(device->verbs);
 	if (!device->pd)
 		return rbx_verbs_explain(error, -errno,
 			"%s gives no protection domain: %s; see the kernel log",
 			device->verbs->device->name, strerror(errno));
-	rbx_verbs_on_demand_enable(device);
+	if (options && options->on_demand_paging) {
+		err = rbx_verbs_on_demand_enable(device, error);
+		if (err) {
+			ibv_dealloc_pd(device->pd);
+			return err;
+		}
+	}
 	device->device.caps.max_inline_bytes =
 		rbx_verbs_qp_probe_inline_bytes(device);
 	return 0;
@@ -124,12 +142,13 @@ int rbx_verbs_open(const struct rbx_device_options *options,
 	device->contexts = choice.contexts;
 	device->verbs = choice.verbs;
 	device->port = choice.port;
+	device->traffic_class = options ? options->traffic_class : 0;
 	source_set(device, options, &choice);
 	rbx_verbs_qp_table_init(&device->qps);
 	err = caps_query(device, &choice, error);
 	if (err)
 		goto out_free_device;
-	err = domain_create(device, error);
+	err = domain_create(device, options, error);
 	if (err)
 		goto out_free_device;
 	err = rbx_verbs_cm_thread_start(device, error);

@@ -4,8 +4,9 @@
  *
  * The connection thread puts each request into a ring; the owner takes them
  * with get_request(). The event_fd is readable while the ring has something.
- * A request that finds the ring full, comes over another device than ours, or
- * carries what is not framed as ours, is rejected at once.
+ * A request that finds the ring full, or comes over another device than ours, is
+ * rejected at once: to wait for room would hold up the events of all others. The
+ * peer takes it for "again" (core/reject.h).
  *
  * Ownership: a request is the ring's, then the caller's until accept() or
  * reject(); closing the listener rejects what is left in the ring.
@@ -19,7 +20,6 @@
 
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/explain.h"
-#include "fabric/verbs/private_data.h"
 #include "fabric/verbs/verbs.h"
 
 #define WAITING_MAX 128 /* requests in the ring, and asked of librdmacm */
@@ -74,20 +74,17 @@ static struct rbx_verbs_request *ring_take(struct verbs_listener *listener)
 }
 
 /* Copies all that is wanted of the event, which does not outlast its handling. */
-static int request_fill(struct rbx_verbs_request *request,
-			struct verbs_listener *listener,
-			struct rdma_cm_event *event)
+static void request_fill(struct rbx_verbs_request *request,
+			 struct verbs_listener *listener,
+			 struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
-	int bytes = rbx_verbs_private_data_unframe(
-		param->private_data, param->private_data_len,
-		request->request.private_data);
 
-	if (bytes < 0)
-		return bytes;
 	request->offer = *param;
 	request->offer.private_data = NULL;
-	request->request.private_data_bytes = (size_t)bytes;
+	request->request.private_data_bytes = rbx_verbs_private_data_take(
+		param, request->request.private_data,
+		sizeof(request->request.private_data));
 	request->request.listener = &listener->listener;
 	/*
 	 * Where a request of rdma_cm comes from stands in its text, which the
@@ -95,7 +92,6 @@ static int request_fill(struct rbx_verbs_request *request,
 	 */
 	request->request.same_host = false;
 	rbx_verbs_conn_name_peer(event->id, request->request.peer_name);
-	return 0;
 }
 
 /* Makes a request of the event and puts it into the ring, or -errno. */
@@ -113,21 +109,18 @@ static int request_admit(struct verbs_listener *listener,
 	request = calloc(1, sizeof(*request));
 	if (!request)
 		return -ENOMEM;
-	err = request_fill(request, listener, event);
-	if (!err)
-		err = rbx_verbs_conn_create(device, event->id, &request->conn);
-	if (err)
-		goto out_free_request;
+	request_fill(request, listener, event);
+	err = rbx_verbs_conn_create(device, event->id, &request->conn);
+	if (err) {
+		free(request);
+		return err;
+	}
 	if (ring_put(listener, request))
 		return 0;
 	rdma_reject(event->id, NULL, 0);
 	rbx_verbs_conn_destroy(request->conn);
 	free(request);
 	return 0;
-
-out_free_request:
-	free(request);
-	return err;
 }
 
 static void listener_handle(struct rbx_verbs_cm_target *target,

@@ -7,8 +7,9 @@
  * dropped the translation, hence no peer can reach the memory after it.
  *
  * The device requires the right of local write wherever a peer may write, so
- * RBX_REMOTE_WRITE implies it. A memory file behind the range is of no interest
- * here.
+ * RBX_REMOTE_WRITE and RBX_REMOTE_ATOMIC imply it. What is registered so cannot be
+ * invalidated by a peer: that takes a memory window. A memory file behind the range
+ * is of no interest here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,8 +64,10 @@ static int access_flags(uint32_t rights)
 {
 	int flags = 0;
 
-	if (rights & (RBX_LOCAL_WRITE | RBX_REMOTE_WRITE))
+	if (rights & (RBX_LOCAL_WRITE | RBX_REMOTE_WRITE | RBX_REMOTE_ATOMIC))
 		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if (rights & RBX_REMOTE_ATOMIC)
+		flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	if (rights & RBX_REMOTE_WRITE)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (rights & RBX_REMOTE_READ)
@@ -86,9 +89,14 @@ static int mr_create(struct rbx_verbs_device *device,
 		     const struct rbx_mr_init *init, struct rbx_mr **mr,
 		     char *error)
 {
-	struct verbs_mr *verbs_mr = calloc(1, sizeof(*verbs_mr));
+	struct verbs_mr *verbs_mr;
 	int code;
 
+	if (init->rights & RBX_REMOTE_INVALIDATE)
+		return rbx_verbs_explain(error, -EOPNOTSUPP,
+			"a peer cannot invalidate memory that is registered "
+			"over verbs; register it without this right");
+	verbs_mr = calloc(1, sizeof(*verbs_mr));
 	if (!verbs_mr)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
 	verbs_mr->ibv = ibv_reg_mr(rbx_verbs_pd(device, init->domain),

@@ -4,10 +4,15 @@
  *
  * A NIC with on-demand paging takes a page fault of its own instead of pinned
  * pages, and with the implicit form one registration covers the whole address
- * space. We use it only if reads, writes, sends and receives of a reliable
- * connection all do it: a device with a part of it (as Soft-RoCE of some
+ * space. During a fault packets are dropped and waited for, so it is used only if
+ * the program asks for it, and only if reads, writes, sends and receives of a
+ * reliable connection all do it: a device with a part of it (as Soft-RoCE of some
  * kernels) would fail on the rest. The key grants nothing to peers.
  */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/verbs/explain.h"
 #include "fabric/verbs/verbs.h"
 
 static bool on_demand_is_complete(struct ibv_context *verbs)
@@ -24,15 +29,20 @@ static bool on_demand_is_complete(struct ibv_context *verbs)
 	       needed;
 }
 
-void rbx_verbs_on_demand_enable(struct rbx_verbs_device *device)
+int rbx_verbs_on_demand_enable(struct rbx_verbs_device *device, char *error)
 {
 	if (!on_demand_is_complete(device->verbs))
-		return;
+		return rbx_verbs_explain(error, -ENOTSUP,
+			"%s has no implicit on-demand paging for all that we do; leave on_demand_paging out",
+			device->verbs->device->name);
 	device->any_mr = ibv_reg_mr(device->pd, NULL, SIZE_MAX,
 				    IBV_ACCESS_LOCAL_WRITE |
 					    IBV_ACCESS_ON_DEMAND);
 	if (!device->any_mr)
-		return;
+		return rbx_verbs_explain(error, -errno,
+			"%s refuses a key for all memory: %s; leave on_demand_paging out",
+			device->verbs->device->name, strerror(errno));
 	device->device.caps.has_any_lkey = true;
 	device->device.caps.any_lkey = device->any_mr->lkey;
+	return 0;
 }

@@ -13,6 +13,8 @@
  * destroyed, and is dropped. Matching is under the lookup lock of the queue, so
  * that who destroys a queue pair can wait out a poll that has just found it.
  */
+#include <endian.h>
+
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
 
@@ -33,6 +35,14 @@ static void completion_translate(struct rbx_verbs_qp *qp,
 		return;
 	out->opcode = rbx_verbs_wc_opcode(in->opcode);
 	out->length_bytes = in->byte_len;
+	out->flags = 0;
+	if (in->wc_flags & IBV_WC_WITH_IMM) {
+		out->flags = RBX_WC_IMMEDIATE;
+		out->immediate = be32toh(in->imm_data);
+	} else if (in->wc_flags & IBV_WC_WITH_INV) {
+		out->flags = RBX_WC_INVALIDATED;
+		out->invalidated_rkey = in->invalidated_rkey;
+	}
 }
 
 /* Returns how many entries of wcs were filled. */

@@ -15,6 +15,7 @@
  * again.
  */
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -35,7 +36,16 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[RBX_OP_WRITE] = IBV_WR_RDMA_WRITE,
 	[RBX_OP_READ] = IBV_WR_RDMA_READ,
 	[RBX_OP_SEND] = IBV_WR_SEND,
+	[RBX_OP_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	[RBX_OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 };
+
+#define ATOMIC_BYTES 8u
+
+static bool is_atomic(const struct rbx_wr *wr)
+{
+	return wr->opcode >= RBX_OP_COMPARE_SWAP;
+}
 
 static unsigned int send_flags(uint8_t flags)
 {
@@ -45,26 +55,70 @@ static unsigned int send_flags(uint8_t flags)
 		out |= IBV_SEND_SIGNALED;
 	if (flags & RBX_WR_INLINE)
 		out |= IBV_SEND_INLINE;
-	if (flags & RBX_WR_FENCE)
+	if (flags & (RBX_WR_FENCE | RBX_WR_INVALIDATE))
 		out |= IBV_SEND_FENCE;
 	return out;
 }
 
-/* False: no device could carry this out. */
-static bool send_is_possible(const struct rbx_verbs_qp *qp,
-			     const struct rbx_wr *wr)
+/* Whether operation and flags fit each other, and the device has them. */
+static int operation_check(const struct rbx_verbs_qp *qp,
+			   const struct rbx_wr *wr)
+{
+	const struct rbx_device_caps *caps = &qp->qp.device->caps;
+	const uint8_t both = RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE;
+
+	if (is_atomic(wr) &&
+	    (wr->sge_count != 1 || wr->sges->length_bytes != ATOMIC_BYTES ||
+	     wr->flags & (both | RBX_WR_INLINE)))
+		return -EINVAL;
+	if ((wr->flags & both) == both ||
+	    (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND) ||
+	    (wr->flags & RBX_WR_IMMEDIATE && wr->opcode == RBX_OP_READ))
+		return -EINVAL;
+	if ((is_atomic(wr) && !caps->has_atomics) ||
+	    (wr->flags & RBX_WR_INVALIDATE && !caps->has_invalidate))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* 0, or why no device, or not this one, could carry this out. */
+static int send_check(const struct rbx_verbs_qp *qp, const struct rbx_wr *wr)
 {
 	uint64_t length_bytes = 0;
 	uint32_t i;
 
-	if (wr->opcode > RBX_OP_SEND || wr->sge_count > qp->max_sge)
-		return false;
+	if (wr->opcode > RBX_OP_FETCH_ADD || wr->sge_count > qp->max_sge)
+		return -EINVAL;
+	if (wr->opcode > RBX_OP_SEND ||
+	    wr->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
+		return operation_check(qp, wr);
 	if (!(wr->flags & RBX_WR_INLINE))
-		return true;
+		return 0;
 	for (i = 0; i < wr->sge_count; i++)
 		length_bytes += wr->sges[i].length_bytes;
-	return wr->opcode != RBX_OP_READ &&
-	       length_bytes <= qp->qp.max_inline_bytes;
+	return wr->opcode == RBX_OP_READ ||
+			       length_bytes > qp->qp.max_inline_bytes ?
+		       -EINVAL :
+		       0;
+}
+
+static void operation_translate(const struct rbx_wr *wr,
+				struct ibv_send_wr *out)
+{
+	if (wr->flags & RBX_WR_IMMEDIATE) {
+		out->opcode = wr->opcode == RBX_OP_SEND ?
+				      IBV_WR_SEND_WITH_IMM :
+				      IBV_WR_RDMA_WRITE_WITH_IMM;
+		out->imm_data = htobe32(wr->immediate);
+	} else if (wr->flags & RBX_WR_INVALIDATE) {
+		out->opcode = IBV_WR_SEND_WITH_INV;
+		out->invalidate_rkey = wr->invalidate_rkey;
+	} else if (is_atomic(wr)) {
+		out->wr.atomic.remote_addr = wr->remote_addr;
+		out->wr.atomic.rkey = wr->rkey;
+		out->wr.atomic.compare_add = wr->compare_add;
+		out->wr.atomic.swap = wr->swap;
+	}
 }
 
 static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
@@ -75,6 +129,9 @@ static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
 	out->send_flags = send_flags(wr->flags);
 	out->wr.rdma.remote_addr = wr->remote_addr;
 	out->wr.rdma.rkey = wr->rkey;
+	if (wr->opcode > RBX_OP_SEND ||
+	    wr->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
+		operation_translate(wr, out);
 }
 
 /*
@@ -88,9 +145,8 @@ static uint32_t chain_translate(struct rbx_verbs_qp *qp, struct rbx_wr *wr,
 	uint32_t count = 0;
 
 	for (*err = 0; wr; wr = wr->next) {
-		if (!send_is_possible(qp, wr))
-			*err = -EINVAL;
-		else if (count == room)
+		*err = send_check(qp, wr);
+		if (!*err && count == room)
 			*err = -ENOMEM;
 		if (*err)
 			break;
@@ -131,6 +187,23 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	return err;
 }
 
+/*
+ * The entries that have bytes, or -EINVAL: devices read an entry of no bytes as one
+ * of 2^31, so that there can be none before another.
+ */
+static int recv_sge_count(const struct rbx_verbs_qp *qp,
+			  const struct rbx_recv_wr *wr)
+{
+	uint32_t count = wr->sge_count, i;
+
+	while (count && !wr->sges[count - 1].length_bytes)
+		count--;
+	for (i = 0; i < count; i++)
+		if (!wr->sges[i].length_bytes)
+			return -EINVAL;
+	return count > qp->recv_max_sge ? -EINVAL : (int)count;
+}
+
 /* One call to the device; *rest is where the chain goes on. */
 static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 			   struct rbx_recv_wr **rest)
@@ -141,21 +214,24 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 	struct rbx_recv_wr *wr = first;
 	uint32_t count = 0;
 	uint32_t i;
+	int sge_count = 0;
 	int err;
 
 	for (; wr && count < RECV_BATCH_COUNT && count < room; wr = wr->next) {
+		sge_count = recv_sge_count(qp, wr);
+		if (sge_count < 0)
+			break;
 		wrs[count].wr_id = RBX_VERBS_WR_RECV |
 			rbx_verbs_wr_ring_note(&qp->recvs, count, wr->wr_id);
-		wrs[count].sg_list = (struct ibv_sge *)&wr->sge;
-		/* Devices read an entry of no bytes as one of 2^31. */
-		wrs[count].num_sge = wr->sge.length_bytes ? 1 : 0;
+		wrs[count].sg_list = (struct ibv_sge *)wr->sges;
+		wrs[count].num_sge = sge_count;
 		if (count)
 			wrs[count - 1].next = &wrs[count];
 		wrs[count++].next = NULL;
 	}
 	*rest = wr;
 	if (!count)
-		return -ENOMEM;
+		return sge_count < 0 ? sge_count : -ENOMEM;
 	err = ibv_post_recv(qp->ibv, wrs, &bad_wr);
 	if (err) {
 		count = (uint32_t)(bad_wr - wrs);

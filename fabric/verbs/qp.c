@@ -29,6 +29,11 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+static uint32_t recv_max_sge(const struct rbx_qp_init *init)
+{
+	return init->recv_max_sge ? init->recv_max_sge : 1;
+}
+
 static int init_check(const struct rbx_verbs_device *device,
 		      const struct rbx_qp_init *init, char *error)
 {
@@ -43,6 +48,11 @@ static int init_check(const struct rbx_verbs_device *device,
 			"scatter lists of %u entries are not possible: %s "
 			"allows %u", init->max_sge,
 			device->verbs->device->name, caps->max_sge);
+	if (init->recv_max_sge > caps->max_recv_sge)
+		return rbx_verbs_explain(error, -EINVAL,
+			"receives of %u entries are not possible: %s allows %u",
+			init->recv_max_sge, device->verbs->device->name,
+			caps->max_recv_sge);
 	if (init->recv_depth_count > caps->max_recv_wr)
 		return rbx_verbs_explain(error, -EINVAL,
 			"%u receives are not possible: %s allows %u",
@@ -89,7 +99,7 @@ static struct ibv_qp *qp_open(struct rbx_verbs_device *device,
 					       caps->max_send_wr),
 			.max_recv_wr = init->recv_depth_count,
 			.max_send_sge = init->max_sge,
-			.max_recv_sge = 1,
+			.max_recv_sge = recv_max_sge(init),
 			.max_inline_data = smaller(init->max_inline_bytes,
 						   caps->max_inline_bytes),
 		},
@@ -129,6 +139,7 @@ static void qp_fill(struct rbx_verbs_qp *qp, const struct rbx_qp_init *init,
 		    const struct ibv_qp_cap *cap)
 {
 	qp->max_sge = init->max_sge;
+	qp->recv_max_sge = recv_max_sge(init);
 	qp->qp.device = &qp->conn->device->device;
 	qp->qp.send_cq = init->send_cq;
 	qp->qp.recv_cq = init->recv_cq;

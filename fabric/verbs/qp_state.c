@@ -22,7 +22,8 @@
 #define RECEIVE_NOT_READY_TIMER 28
 
 static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
-		   enum ibv_qp_state state, const struct rdma_conn_param *param)
+		   enum ibv_qp_state state, const struct rdma_conn_param *param,
+		   unsigned int rights)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask;
@@ -30,8 +31,7 @@ static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return -ENOTCONN;
 	if (mask & IBV_QP_ACCESS_FLAGS) /* a region's own rights decide */
-		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ |
-				       IBV_ACCESS_REMOTE_WRITE;
+		attr.qp_access_flags = rights;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		attr.max_dest_rd_atomic = param->responder_resources;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
@@ -51,14 +51,18 @@ static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
  * -ENOTCONN: the connection is gone; else what the device says.
  */
 int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
-			    const struct rdma_conn_param *param)
+			    const struct rdma_conn_param *param,
+			    bool has_atomics)
 {
-	int err = qp_move(id, qp, IBV_QPS_INIT, param);
+	const unsigned int rights =
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+		(has_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+	int err = qp_move(id, qp, IBV_QPS_INIT, param, rights);
 
 	if (!err)
-		err = qp_move(id, qp, IBV_QPS_RTR, param);
+		err = qp_move(id, qp, IBV_QPS_RTR, param, rights);
 	if (!err)
-		err = qp_move(id, qp, IBV_QPS_RTS, param);
+		err = qp_move(id, qp, IBV_QPS_RTS, param, rights);
 	return err;
 }
 

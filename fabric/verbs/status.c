@@ -2,50 +2,39 @@
 /*
  * status.c - what libibverbs and librdmacm say, in our words.
  *
- * The only place of the fabric where foreign conventions turn into -errno.
+ * The only place of the fabric where foreign conventions turn into -errno; work
+ * completions by the core's table, which the kernel's verbs share.
  */
 #include "fabric/verbs/status.h"
 
 #include <errno.h>
 
+#include "core/reject.h"
+#include "core/status.h"
 #include "fabric/fabric.h"
+
+#define SAME_NUMBER(name, number) \
+	RBX_STATIC_ASSERT(IBV_WC_##name == (number), "as in core/status.c")
+
+SAME_NUMBER(SUCCESS, 0);
+SAME_NUMBER(LOC_LEN_ERR, 1);
+SAME_NUMBER(LOC_QP_OP_ERR, 2);
+SAME_NUMBER(LOC_PROT_ERR, 4);
+SAME_NUMBER(WR_FLUSH_ERR, 5);
+SAME_NUMBER(BAD_RESP_ERR, 7);
+SAME_NUMBER(LOC_ACCESS_ERR, 8);
+SAME_NUMBER(REM_INV_REQ_ERR, 9);
+SAME_NUMBER(REM_ACCESS_ERR, 10);
+SAME_NUMBER(REM_OP_ERR, 11);
+SAME_NUMBER(RETRY_EXC_ERR, 12);
+SAME_NUMBER(RNR_RETRY_EXC_ERR, 13);
+SAME_NUMBER(REM_INV_RD_REQ_ERR, 15);
+SAME_NUMBER(REM_ABORT_ERR, 16);
+SAME_NUMBER(RESP_TIMEOUT_ERR, 20);
 
 int32_t rbx_verbs_send_status(enum ibv_wc_status status)
 {
-	switch (status) {
-	case IBV_WC_SUCCESS:
-		return 0;
-	case IBV_WC_WR_FLUSH_ERR:
-		return -ECANCELED;
-	case IBV_WC_REM_ACCESS_ERR:
-		return -EACCES;
-	/*
-	 * A wrong key is a protection error; Soft-RoCE calls it an operation
-	 * error, which by the specification is a work request of wrong form,
-	 * and those we do not post.
-	 */
-	case IBV_WC_LOC_PROT_ERR:
-	case IBV_WC_LOC_ACCESS_ERR:
-	case IBV_WC_LOC_QP_OP_ERR:
-		return -EFAULT;
-	case IBV_WC_REM_ABORT_ERR:
-		return -EHOSTUNREACH;
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		return -ETIMEDOUT;
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return -ENOBUFS;
-	case IBV_WC_LOC_LEN_ERR:
-		return -EMSGSIZE;
-	/* The sender of a message longer than the receive sees the first. */
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_BAD_RESP_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_REM_INV_RD_REQ_ERR:
-		return -EREMOTEIO;
-	default: /* our own device failed, or was asked for what we never ask */
-		return -EIO;
-	}
+	return rbx_status_of_completion((uint32_t)status);
 }
 
 int32_t rbx_verbs_recv_status(enum ibv_wc_status status)
@@ -65,6 +54,12 @@ uint8_t rbx_verbs_wc_opcode(enum ibv_wc_opcode opcode)
 		return RBX_OP_READ;
 	case IBV_WC_SEND:
 		return RBX_OP_SEND;
+	case IBV_WC_COMP_SWAP:
+		return RBX_OP_COMPARE_SWAP;
+	case IBV_WC_FETCH_ADD:
+		return RBX_OP_FETCH_ADD;
+	case IBV_WC_RECV_RDMA_WITH_IMM:
+		return RBX_OP_RECV_WRITE;
 	default:
 		return RBX_OP_RECV;
 	}
@@ -79,7 +74,7 @@ int rbx_verbs_cm_status(enum rdma_cm_event_type event, int status)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return 0;
 	case RDMA_CM_EVENT_REJECTED: /* its status is a reason, no errno */
-		return -ECONNREFUSED;
+		return rbx_reject_errno(status);
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return -ECONNRESET;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

@@ -30,7 +30,8 @@ struct rbx_verbs_device {
 	struct ibv_mr *any_mr; /* all memory, by on-demand paging; or NULL */
 	uint8_t port;
 	struct sockaddr_storage source; /* connect from here; AF_UNSPEC: free */
-	uint32_t max_cqe_count;
+	uint8_t traffic_class; /* of connections that we make; 0: any */
+	uint32_t cqs_count; /* atomic: ever made, each with the next vector */
 	uint8_t max_responder_resources; /* reads of the peer at a time */
 	uint8_t max_initiator_depth; /* reads of ours at a time */
 	struct rbx_verbs_qp_table qps;
@@ -78,8 +79,8 @@ struct rbx_verbs_conn {
 	enum rdma_cm_event_type event;
 	int status;
 	struct rdma_conn_param param; /* without private data, which is here */
-	uint8_t private_data[RBX_PRIVATE_DATA_MAX];
-	int private_data_bytes; /* -EPROTO: not as we frame it */
+	uint8_t private_data[RBX_ACCEPT_DATA_MAX];
+	size_t private_data_bytes;
 };
 
 struct rbx_verbs_qp {
@@ -88,6 +89,7 @@ struct rbx_verbs_qp {
 	struct rbx_verbs_conn *conn;
 	bool is_native; /* the owner posts and polls: none of what follows */
 	uint32_t max_sge;
+	uint32_t recv_max_sge;
 	struct rbx_verbs_wr_ring sends;
 	struct rbx_verbs_wr_ring recvs;
 	struct ibv_send_wr wrs[]; /* send_depth_count: a chain, translated */
@@ -115,7 +117,7 @@ int rbx_verbs_open(const struct rbx_device_options *options,
 void rbx_verbs_close(struct rbx_device *device);
 
 /* on_demand.c */
-void rbx_verbs_on_demand_enable(struct rbx_verbs_device *device);
+int rbx_verbs_on_demand_enable(struct rbx_verbs_device *device, char *error);
 
 /* memory.c */
 int rbx_verbs_create_domain(struct rbx_device *device,
@@ -161,7 +163,8 @@ struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 
 /* qp_state.c */
 int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
-			    const struct rdma_conn_param *param);
+			    const struct rdma_conn_param *param,
+			    bool has_atomics);
 void rbx_verbs_qp_make_fail(struct ibv_qp *qp);
 
 /* conn.c */
@@ -176,6 +179,9 @@ void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 				struct rdma_conn_param *param);
 void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id);
 void rbx_verbs_conn_name_peer(struct rdma_cm_id *id, char *name);
+/* Copies the private data of a message, padding and all; returns how many. */
+size_t rbx_verbs_private_data_take(const struct rdma_conn_param *param,
+				   uint8_t *data, size_t max_bytes);
 
 /* connect.c */
 int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,

@@ -28,6 +28,12 @@
  * says in one line what failed, why, and how to mend it. All calls may be made
  * from any thread unless their comment says otherwise; a handle must not be
  * used while or after it is closed.
+ *
+ * Callbacks (of completions, messages and events) run on threads of the library.
+ * In them calls that wait return -EDEADLK: all that open, close, read, write,
+ * borrow, return or wait for something. After fork() a context and all that was
+ * opened with it are the parent's: in the child calls return -EINVAL, and what is
+ * there is left alone; a child opens its own.
  */
 #ifndef RDMABOX_H
 #define RDMABOX_H
@@ -60,9 +66,13 @@ const char *rbx_last_error(void);
 
 /* ---- Context: a device and how it is to be used ---------------------------
  *
- * Options are a struct whose first field is its size, so that it can grow;
- * fill it with rbx_options_defaults() and change what matters, by field or by
- * text ("window=1M"). Sizes in text take the suffixes K, M, G and T (1024).
+ * Options are a struct; fill it with rbx_options_defaults() and change what
+ * matters, by field or by text of the field's name ("window=1M").
+ *
+ * The first field of a struct that will grow is its size, as the program knows
+ * it: so a program runs with a library of another version. What the program's
+ * struct has not got keeps its default; what the library's has not got must be
+ * zero, else -EINVAL. The functions that are `static inline` here put the size in.
  */
 #define RBX_POLLERS_PEER 0xffffffffu
 #define RBX_POLLERS_QUEUE_PAIR 0xfffffffeu
@@ -91,7 +101,7 @@ struct rbx_options {
 	 *          break-even on that the tuning file says; without it that is
 	 *          measured by rbx_open() in less than 20 ms. Where a buffer
 	 *          cannot be registered it is copied.
-	 * Where one key covers all memory (soft; NICs with on-demand paging),
+	 * Where one key covers all memory (soft; NICs with on_demand_paging),
 	 * direct and auto post buffers as they are. */
 	char buffers[16];
 	/* What a poller does between completions (paper, section III-B):
@@ -138,7 +148,9 @@ struct rbx_options {
 	uint32_t pollers;
 	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
 	uint32_t peer_timeout_ms; /* a request to a peer that fell silent ends
-				     within it; resuming goes on till then */
+				     within it; resuming goes on till then. For
+				     what nobody else has, within half of the
+				     server's lease, if that is longer */
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
 	/* What rdmabox-tune(1) wrote; "": $XDG_CONFIG_HOME/rdmabox/tune.json or
@@ -146,10 +158,25 @@ struct rbx_options {
 	 * goes before it, and a file that cannot be read is only told of, by
 	 * rbx_describe(). */
 	char tune_file[256];
+	/* 1, verbs: one key covers all memory, of which the NIC takes page faults
+	 * instead of having it pinned (implicit on-demand paging). Nothing is
+	 * copied or registered, but a page that is not there costs much: packets
+	 * are dropped and waited for. */
+	uint32_t on_demand_paging;
+	uint32_t traffic_class; /* verbs: of the packets, 0 to 255: DSCP and ECN,
+				   from which a RoCE network makes its priority,
+				   InfiniBand its service level; 0: as the route
+				   has it */
 };
 
-/** rbx_options_defaults() - fills in the defaults. */
-void rbx_options_defaults(struct rbx_options *options);
+/** rbx_options_defaults_sized() - fills in the defaults of a struct of that size. */
+void rbx_options_defaults_sized(struct rbx_options *options, size_t size_bytes);
+
+/** rbx_options_defaults() - the same for this version of the struct. */
+static inline void rbx_options_defaults(struct rbx_options *options)
+{
+	rbx_options_defaults_sized(options, sizeof(*options));
+}
 
 /**
  * rbx_options_set() - changes one option by text, "window=1M".
@@ -157,6 +184,15 @@ void rbx_options_defaults(struct rbx_options *options);
  * Returns 0 or -EINVAL; then rbx_last_error() lists what is allowed.
  */
 int rbx_options_set(struct rbx_options *options, const char *key_value);
+
+/**
+ * rbx_size_parse() - a size in text, as in options and in the arguments of rdmabox(1).
+ * @text: a whole number, followed or not by K, M, G or T, or by KiB, MiB, GiB or TiB,
+ *	all of 1024, in either case: "64K", "1g", "2MiB".
+ *
+ * Returns 0 or -EINVAL.
+ */
+int rbx_size_parse(const char *text, uint64_t *bytes);
 
 /**
  * rbx_open() - opens a device.
@@ -169,8 +205,14 @@ int rbx_options_set(struct rbx_options *options, const char *key_value);
  */
 int rbx_open(struct rbx_context **ctx, const struct rbx_options *options);
 
-/** rbx_close() - closes a context whose volumes, peers and regions are closed. */
-void rbx_close(struct rbx_context *ctx);
+/**
+ * rbx_close() - closes a context whose volumes, peers and regions are closed.
+ * @ctx: NULL: nothing is done, as by all functions that close something.
+ *
+ * Returns 0; else nothing was done: -EBUSY while one of them is open, -EDEADLK in a
+ * callback, -EINVAL in a child of the process that opened it.
+ */
+int rbx_close(struct rbx_context *ctx);
 
 /**
  * rbx_polling_set() - changes the polling policy of an open context.
@@ -234,9 +276,17 @@ struct rbx_volume_options {
 	uint32_t on_demand;
 };
 
-/** rbx_volume_options_defaults() - one replica, all memory borrowed by the open,
- * no checksums, no events. */
-void rbx_volume_options_defaults(struct rbx_volume_options *options);
+/** rbx_volume_options_defaults_sized() - one replica, all memory borrowed by the
+ * open, no checksums, no events. */
+void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
+				       size_t size_bytes);
+
+/** rbx_volume_options_defaults() - the same for this version of the struct. */
+static inline void
+rbx_volume_options_defaults(struct rbx_volume_options *options)
+{
+	rbx_volume_options_defaults_sized(options, sizeof(*options));
+}
 
 /**
  * rbx_volume_open() - borrows memory and makes a volume of it.
@@ -253,8 +303,12 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume,
 		    const char *servers, uint64_t size,
 		    const struct rbx_volume_options *options);
 
-/** rbx_volume_close() - waits for what is outstanding and gives all back. */
-void rbx_volume_close(struct rbx_volume *volume);
+/**
+ * rbx_volume_close() - waits for what is outstanding and gives all back.
+ *
+ * Returns 0, or -EDEADLK or -EINVAL as rbx_close(). Blocks.
+ */
+int rbx_volume_close(struct rbx_volume *volume);
 
 /** rbx_volume_size() - bytes, as asked for. */
 uint64_t rbx_volume_size(const struct rbx_volume *volume);
@@ -282,21 +336,34 @@ struct rbx_volume_status {
 	uint32_t slabs; /* in all */
 	uint32_t slabs_whole; /* with all replicas live */
 	uint32_t slabs_rebuilding;
-	uint32_t slabs_lost; /* no live replica: requests end with -EIO */
+	uint32_t slabs_lost; /* no replica: reads end with -EIO */
 	uint32_t servers;
 	uint32_t servers_up;
 	uint64_t rebuilt_bytes; /* copied by rebuilds since it was opened */
 	uint32_t slabs_blank; /* of on_demand: zeros, and nothing is borrowed */
+	uint32_t slabs_last; /* all of it is on one server: a death from loss */
+	/* Were lost, and have replicas again: pages not written since are -EIO. */
+	uint32_t slabs_holed;
 };
 
-void rbx_volume_status(struct rbx_volume *volume,
-		       struct rbx_volume_status *status);
+/** rbx_volume_status_sized() - fills in so many bytes of the status; what this
+ * version of the library has not got is zero. */
+void rbx_volume_status_sized(struct rbx_volume *volume,
+			     struct rbx_volume_status *status,
+			     size_t size_bytes);
+
+/** rbx_volume_status() - the same for this version of the struct. */
+static inline void rbx_volume_status(struct rbx_volume *volume,
+				     struct rbx_volume_status *status)
+{
+	rbx_volume_status_sized(volume, status, sizeof(*status));
+}
 
 /**
- * rbx_read(), rbx_write() - one request, waited for.
+ * rbx_read(), rbx_write() - one request, waited for, and urgent (RBX_URGENT).
  *
- * Return 0 or what the request ended with (struct rbx_request). Block; not to
- * be called from a completion callback (-EDEADLK).
+ * Return 0, -EINVAL, or what the request ended with (struct rbx_request);
+ * -EDEADLK in a callback. Block.
  */
 int rbx_read(struct rbx_volume *volume, void *buf, size_t length,
 	     uint64_t offset);
@@ -332,10 +399,16 @@ struct rbx_request {
 	uint8_t op; /* enum rbx_op */
 	uint8_t flags; /* enum rbx_request_flags */
 	/*
-	 * Out: 0; -EIO every replica is lost or the data is not what was
-	 * written; -EHOSTUNREACH, -ETIMEDOUT the peer is dead (without
-	 * volume); -EACCES the server took the memory back; -ECANCELED the
-	 * volume was closed.
+	 * Out: 0; -EIO every replica is lost, or was lost and the page not
+	 * written whole since, the data is not what was written, or this
+	 * machine's device failed; -EFAULT buf is no memory
+	 * of the program, or not as long: no replica is lost, and what was
+	 * there before a write is, but for the bytes that could be read (where
+	 * the CPU copies a bad buf is a SIGSEGV as in memcpy(): reads of the
+	 * soft device, a server on this host, checksums, buffers=staging).
+	 * Without a volume: -EHOSTUNREACH, -ETIMEDOUT the peer is dead;
+	 * -EREMOTEIO its device failed; -EACCES the server took the memory
+	 * back. -ECANCELED the volume was closed.
 	 */
 	int32_t status;
 	uint32_t length_bytes; /* at least 1 */
@@ -350,7 +423,7 @@ struct rbx_request {
 	 */
 	void (*complete)(struct rbx_request *request);
 	void *user;
-	uint64_t reserved[8]; /* RDMAbox's own */
+	uint64_t reserved[8]; /* RDMAbox's own; zero before the first use */
 };
 
 /**
@@ -361,8 +434,9 @@ struct rbx_request {
  * Never waits for a completion; registering a buffer, where `buffers` says so,
  * takes the time of a system call. All or nothing: returns 0, -EAGAIN where too
  * many requests are outstanding (submit again from a completion, or
- * rbx_wait_room()), -EINVAL for a request out of range or malformed, another
- * -errno where buffers=direct cannot register a buffer: then nothing was sent.
+ * rbx_wait_room()), -EINVAL for a request out of range or malformed, -EBUSY for one
+ * that is outstanding, or twice in @requests, another -errno where buffers=direct
+ * cannot register a buffer: then nothing was sent.
  */
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count);
@@ -445,8 +519,12 @@ void rbx_region_release(struct rbx_region *region);
 int rbx_peer_connect(struct rbx_context *ctx, struct rbx_peer **peer,
 		     const char *server);
 
-/** rbx_peer_close() - all that was borrowed from it has been returned before. */
-void rbx_peer_close(struct rbx_peer *peer);
+/**
+ * rbx_peer_close() - all that was borrowed from it has been returned before.
+ *
+ * Returns 0, -EBUSY if it has not, -EDEADLK or -EINVAL as rbx_close(). Blocks.
+ */
+int rbx_peer_close(struct rbx_peer *peer);
 
 /**
  * rbx_borrow() - borrows memory of a peer; at most the server's slab size.
@@ -456,8 +534,10 @@ void rbx_peer_close(struct rbx_peer *peer);
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **remote,
 	       uint64_t size);
 
-/** rbx_return() - waits for what is outstanding and gives it back. */
-void rbx_return(struct rbx_remote *remote);
+/** rbx_return() - waits for what is outstanding and gives it back; while the connection
+ * is broken, until it is restored or the peer given up. Returns and blocks as
+ * rbx_volume_close(). */
+int rbx_return(struct rbx_remote *remote);
 
 /** rbx_remote_submit() - as rbx_submit(), with offsets in borrowed memory. */
 int rbx_remote_submit(struct rbx_remote *remote,
@@ -494,20 +574,21 @@ int rbx_remote_submit(struct rbx_remote *remote,
 	X(failovers, "reads that went on to another replica")                 \
 	X(rebuilt_bytes, "bytes copied by rebuilds")                          \
 	X(checksum_errors, "pages that were not what was written")            \
+	X(checksum_repairs, "reads that wrote a bad copy anew")               \
 	X(messages_sent, "messages sent to programs that serve")              \
 	X(messages_received, "messages of theirs that a handler has had")
 
 struct rbx_stats {
-	size_t size_bytes; /* of this struct, set by the caller */
-#define RBX_STATS_FIELD(name, what) uint64_t name;
-	RBX_STATS(RBX_STATS_FIELD)
-#undef RBX_STATS_FIELD
+	size_t size_bytes; /* in: of this struct; out: of what was filled in */
 	/* Latency of requests, from submit to the poll that found them done,
 	 * within 4 %. What a callback submits counts from that poll. */
 	uint64_t latency_p50_ns;
 	uint64_t latency_p99_ns;
 	uint64_t latency_p999_ns;
 	uint64_t latency_max_ns;
+#define RBX_STATS_FIELD(name, what) uint64_t name;
+	RBX_STATS(RBX_STATS_FIELD) /* grows at the end */
+#undef RBX_STATS_FIELD
 };
 
 /** rbx_stats_get() - the numbers since rbx_open() or rbx_stats_reset(). */

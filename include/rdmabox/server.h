@@ -35,15 +35,29 @@ struct rbx_server_options {
 	void (*message)(struct rbx_server *server, uint64_t client,
 			const void *data, size_t length, void *user);
 	void *user;
+	uint32_t overcommit; /* 1: memory_bytes may be more than there is */
+	uint32_t clients_max; /* at a time, 1 to 16384; fewer if the device's
+				 completion queues are too short for them. 0: 1024
+				 at most */
 };
 
-/** rbx_server_options_defaults() - fills in the defaults. */
-void rbx_server_options_defaults(struct rbx_server_options *options);
+/** rbx_server_options_defaults_sized() - fills in the defaults of a struct of that
+ * size. */
+void rbx_server_options_defaults_sized(struct rbx_server_options *options,
+				       size_t size_bytes);
+
+/** rbx_server_options_defaults() - the same for this version of the struct. */
+static inline void
+rbx_server_options_defaults(struct rbx_server_options *options)
+{
+	rbx_server_options_defaults_sized(options, sizeof(*options));
+}
 
 /**
  * rbx_server_start() - binds, and serves from threads of its own.
  *
- * Returns 0, -EINVAL for a bad option, -ENODEV, -EADDRINUSE, -ENOMEM,
+ * Returns 0, -EINVAL for a bad option, -ENODEV, -EADDRINUSE, -ENOMEM (also if this
+ * machine, or the memory control group of the process, has less than memory_bytes),
  * -ENOENT or -EACCES for the secret file, -EPERM where a secret is missing and
  * the address is not a loopback one. rbx_last_error() has cause and fix.
  */
@@ -60,17 +74,18 @@ const char *rbx_server_describe(const struct rbx_server *server);
  * rbx_server_drain() - lends nothing more, asks clients to take their slabs
  * elsewhere, and waits until no slab is lent.
  *
- * Returns 0, or -ETIMEDOUT with slabs still lent. Blocks.
+ * Returns 0, -ETIMEDOUT with slabs still lent, -EDEADLK in a callback. Blocks.
  */
 int rbx_server_drain(struct rbx_server *server, uint32_t timeout_ms);
 
-/** rbx_server_stop() - ends all access and all connections, frees all. */
-void rbx_server_stop(struct rbx_server *server);
+/** rbx_server_stop() - ends all access and all connections, frees all. Returns 0,
+ * or -EDEADLK in a callback. */
+int rbx_server_stop(struct rbx_server *server);
 
 /* ---- Messages --------------------------------------------------------------
  *
  * The program that serves and the programs of its clients may talk, through the
- * session that there is anyway (rdmabox.h, "Messages", has the client's half).
+ * session that there is anyway (message.h has the client's half).
  * A client is a number that its messages come with; it stays the same while the
  * client's session lasts, whatever becomes of connections, and is not used again.
  *
@@ -119,7 +134,7 @@ int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
 	X(messages_sent, "messages sent to clients' programs")
 
 struct rbx_server_stats {
-	size_t size_bytes; /* of this struct, set by the caller */
+	size_t size_bytes; /* in: of this struct; out: of what was filled in */
 #define RBX_SERVER_STATS_FIELD(name, what) uint64_t name;
 	RBX_SERVER_STATS(RBX_SERVER_STATS_FIELD)
 #undef RBX_SERVER_STATS_FIELD

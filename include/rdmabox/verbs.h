@@ -101,8 +101,8 @@ struct ibv_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link);
 /**
  * rbx_verbs_link_close() - ends the connection and destroys the queue pair.
  *
- * Before rbx_close(). What was posted may be flushed first; completions that
- * were not polled are lost. Blocks for the device.
+ * Before rbx_close(), which returns -EBUSY otherwise. What was posted may be flushed
+ * first; completions that were not polled are lost. Blocks for the device.
  */
 void rbx_verbs_link_close(struct rbx_verbs_link *link);
 

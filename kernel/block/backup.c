@@ -16,18 +16,33 @@
 
 /* ---- The thread -----------------------------------------------------------------*/
 
-/* Reads first: somebody waits for them. */
-static void see_to_all(struct rbx_backup *backup)
+/* Reads first: somebody waits for them. Bounded, since a disk that does without an
+ * interrupt may be through with each at once, and another may have come. Returns whether
+ * that was the bound. */
+static bool transfers_start(struct rbx_backup *backup)
 {
 	struct blk_plug plug;
+	u32 i = 0;
 
 	blk_start_plug(&plug);
-	while (rbx_backup_read(backup) || rbx_backup_send(backup))
-		cond_resched();
+	while (i < RBX_TRANSFERS &&
+	       (rbx_backup_read(backup) || rbx_backup_send(backup)))
+		i++;
 	blk_finish_plug(&plug);
-	while (rbx_backup_admit(backup))
+	return i == RBX_TRANSFERS;
+}
+
+static void see_to_all(struct rbx_backup *backup)
+{
+	bool more;
+
+	do {
+		more = transfers_start(backup);
+		while (rbx_backup_admit(backup))
+			cond_resched();
+		rbx_volume_unplug(backup->volume, &backup->plug);
 		cond_resched();
-	rbx_volume_unplug(backup->volume, &backup->plug);
+	} while (more);
 }
 
 static int backup_thread(void *user)
@@ -92,7 +107,7 @@ static int memory_make(struct rbx_backup *backup, u64 buffer_bytes)
 
 	if (!memory)
 		return -ENOMEM;
-	backup->behind = rbx_write_behind_init(memory, pages);
+	backup->behind = rbx_write_behind_init(memory, blocks, pages);
 	backup->pages = kvcalloc(pages, sizeof(*backup->pages), GFP_KERNEL);
 	while (backup->pages && backup->page_count < pages) {
 		struct page *page = alloc_page(GFP_KERNEL);

@@ -7,7 +7,9 @@
  * follow to the disk, out of a buffer. A read goes to the volume, and what that
  * cannot serve comes from the disk, or from a copy that is still on its way there.
  * So a volume whose servers are all gone goes on at the pace of the disk: what is
- * written then ends when the disk has it.
+ * written then ends when the disk has it. Where another server has room, what was lost
+ * is in memory again once it is written (core/lost_pages.h). Left out: writing to the
+ * volume what was read from the disk.
  *
  * Normally writes do not wait for the disk. They do where the buffer is full: then
  * each waits for room before it goes anywhere, in the order in which they came. So
@@ -23,7 +25,7 @@
  * what is on it is of no use to anybody after that. So it is never flushed.
  *
  * Memory, all of it had at attach: the buffer (16 MiB by default); 56 bytes for
- * each of its pages, 224 KiB; 2 bits for each 4 KiB block, 64 KiB for a GiB; 16
+ * each of its pages, 224 KiB; 3 bits for each 4 KiB block, 96 KiB for a GiB; 16
  * transfers of 1 KiB. The disk must get along without memory that only paging can
  * free: a disk or a partition does, a file behind a loop device does not.
  */
@@ -77,7 +79,7 @@ u32 rbx_backup_dma_alignment(const struct rbx_backup *backup);
 
 struct rbx_backup_status {
 	u64 backup_writes; /* runs of neighbours that the disk was sent */
-	u64 backup_reads; /* I/Os that the volume could not serve */
+	u64 backup_reads; /* I/Os that the volume could not serve, or was not asked */
 	u64 backup_waits; /* writes that had to wait for room */
 	u64 backup_errors; /* transfers that failed */
 	u64 backup_lag_bytes; /* acknowledged, and not on the disk yet */

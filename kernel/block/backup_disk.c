@@ -20,6 +20,7 @@ static struct rbx_transfer *transfer_take_locked(struct rbx_backup *backup)
 {
 	struct rbx_transfer *transfer = backup->free_transfers;
 
+	lockdep_assert_held(&backup->lock);
 	if (transfer)
 		backup->free_transfers = transfer->next;
 	return transfer;
@@ -27,6 +28,7 @@ static struct rbx_transfer *transfer_take_locked(struct rbx_backup *backup)
 
 static void transfer_give_locked(struct rbx_transfer *transfer)
 {
+	lockdep_assert_held(&transfer->backup->lock);
 	transfer->next = transfer->backup->free_transfers;
 	transfer->backup->free_transfers = transfer;
 }
@@ -34,6 +36,7 @@ static void transfer_give_locked(struct rbx_transfer *transfer)
 static void failed_locked(struct rbx_backup *backup,
 			  const struct rbx_transfer *transfer)
 {
+	lockdep_assert_held(&backup->lock);
 	if (backup->counts.backup_errors++)
 		return;
 	pr_err("rdmabox: the backup on %pg cannot %s %u blocks at %llu (%d); backup_errors counts what comes after it\n",
@@ -109,7 +112,9 @@ int rbx_backup_transfers_make(struct rbx_backup *backup)
 		transfer->backup = backup;
 		bio_init(&transfer->bio, backup->disk.device, transfer->vecs,
 			 RBX_BEHIND_BLOCKS_MAX, REQ_OP_READ);
+		spin_lock_irq(&backup->lock);
 		transfer_give_locked(transfer);
+		spin_unlock_irq(&backup->lock);
 	}
 	return 0;
 }
@@ -167,6 +172,7 @@ static void run_find_locked(struct rbx_transfer *transfer)
 	struct rbx_behind_run *run = &transfer->run;
 	const struct rbx_behind_page *page;
 
+	lockdep_assert_held(&transfer->backup->lock);
 	run->block = backup_io->write.block + backup_io->served_count;
 	run->count = 1;
 	while (run->count < left &&
@@ -262,7 +268,8 @@ bool rbx_backup_read(struct rbx_backup *backup)
 	spin_lock_irq(&backup->lock);
 	backup_io = list_first_entry_or_null(&backup->reads,
 					     struct rbx_backup_io, link);
-	if (backup_io)
+	if (backup_io && backup->free_transfers &&
+	    rbx_write_behind_read_may_go(backup->behind))
 		transfer = transfer_take_locked(backup);
 	if (transfer)
 		list_del(&backup_io->link);

@@ -4,7 +4,8 @@
  *
  * A write takes its pages, is copied, and goes to the volume. What the volume says
  * ends it: its pages go to the disk behind it; or, where no replica is left, it
- * ends with them. A read that the volume could not serve is left to the thread.
+ * ends with them. A read that the volume could not serve is left to the thread, and so
+ * is one of blocks of which the volume may have older contents than the disk.
  */
 #include <linux/module.h>
 
@@ -12,20 +13,43 @@
 
 /* ---- Back from the volume -------------------------------------------------------*/
 
+/*
+ * -EIO: usually no replica is left. But it is also what is said of a device of this
+ * machine that failed, and of the first of several slabs: then another replica may have
+ * the blocks as they were before. A slab may even be read again, when a copy of it that
+ * was nearly made is. So the volume is not asked for these blocks any more until it has
+ * taken them. Any other error is one of this machine: it is told, and either content may
+ * be found then.
+ */
+static enum rbx_behind_end end_of(int status)
+{
+	if (!status)
+		return RBX_BEHIND_WELL;
+	return status == -EIO ? RBX_BEHIND_THROUGH : RBX_BEHIND_BADLY;
+}
+
 static void write_done(struct rbx_backup *backup,
 		       struct rbx_backup_io *backup_io)
 {
-	/* No replica has it. Any other error is one of this machine: it is told,
-	 * and either content may be found then. */
-	bool through = backup_io->io.status == -EIO;
+	enum rbx_behind_end end = end_of(backup_io->io.status);
 	unsigned long flags;
 
 	spin_lock_irqsave(&backup->lock, flags);
-	rbx_write_behind_end(backup->behind, &backup_io->write, through);
+	rbx_write_behind_end(backup->behind, &backup_io->write, end);
 	rbx_backup_wake(backup);
 	spin_unlock_irqrestore(&backup->lock, flags);
-	if (!through)
+	if (end != RBX_BEHIND_THROUGH)
 		backup_io->done(&backup_io->io);
+}
+
+static void read_add_locked(struct rbx_backup *backup,
+			    struct rbx_backup_io *backup_io)
+{
+	lockdep_assert_held(&backup->lock);
+	backup_io->served_count = 0;
+	backup->counts.backup_reads++;
+	list_add_tail(&backup_io->link, &backup->reads);
+	rbx_backup_wake(backup);
 }
 
 static void read_done(struct rbx_backup *backup,
@@ -37,11 +61,8 @@ static void read_done(struct rbx_backup *backup,
 		backup_io->done(&backup_io->io);
 		return;
 	}
-	backup_io->served_count = 0;
 	spin_lock_irqsave(&backup->lock, flags);
-	backup->counts.backup_reads++;
-	list_add_tail(&backup_io->link, &backup->reads);
-	rbx_backup_wake(backup);
+	read_add_locked(backup, backup_io);
 	spin_unlock_irqrestore(&backup->lock, flags);
 }
 
@@ -101,6 +122,37 @@ static u32 blocks_of(const struct rbx_io *io)
 	return bytes / RBX_PAGE_BYTES;
 }
 
+/* Leaves a read to the thread that the volume is not to be asked for. A write that went
+ * through to the disk has ended before whoever relies on it submits a read, so that the
+ * look without the lock sees it. */
+static bool read_around_volume(struct rbx_backup *backup,
+			       struct rbx_backup_io *backup_io)
+{
+	const struct rbx_behind_write *blocks = &backup_io->write;
+	unsigned long flags;
+	bool around;
+
+	if (!READ_ONCE(backup->behind->only_count))
+		return false;
+	spin_lock_irqsave(&backup->lock, flags);
+	around = rbx_write_behind_is_only_here(backup->behind, blocks->block,
+					       blocks->count);
+	if (around) {
+		backup_io->io.status = -EIO;
+		read_add_locked(backup, backup_io);
+	}
+	spin_unlock_irqrestore(&backup->lock, flags);
+	return around;
+}
+
+static int read_submit(struct rbx_backup *backup,
+		       struct rbx_backup_io *backup_io, struct rbx_plug *plug)
+{
+	if (read_around_volume(backup, backup_io))
+		return 0;
+	return rbx_volume_submit(backup->volume, &backup_io->io, plug);
+}
+
 int rbx_backup_submit(struct rbx_backup *backup,
 		      struct rbx_backup_io *backup_io, struct rbx_plug *plug)
 {
@@ -114,7 +166,7 @@ int rbx_backup_submit(struct rbx_backup *backup,
 	backup_io->write.block = io->offset_bytes / RBX_PAGE_BYTES;
 	backup_io->write.count = blocks_of(io);
 	if (io->op == RBX_IO_READ)
-		return rbx_volume_submit(backup->volume, io, plug);
+		return read_submit(backup, backup_io, plug);
 	spin_lock_irqsave(&backup->lock, flags);
 	begun = rbx_write_behind_begin(backup->behind, &backup_io->write);
 	spin_unlock_irqrestore(&backup->lock, flags);
@@ -135,6 +187,6 @@ bool rbx_backup_admit(struct rbx_backup *backup)
 	backup_io = container_of(write, struct rbx_backup_io, write);
 	err = write_submit(backup, backup_io, &backup->plug);
 	if (err)
-		rbx_backup_io_end(backup_io, err);
+		rbx_backup_io_end(backup_io, err == -ENOMEM ? -EAGAIN : err);
 	return true;
 }

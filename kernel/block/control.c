@@ -4,7 +4,7 @@
  *
  *	cd /sys/kernel/config/rdmabox && mkdir swap && cd swap
  *	echo 10.0.0.1:7471,10.0.0.2:7471 >servers
- *	echo 68719476736 >size; echo 2 >replicas; cat /etc/rdmabox.secret >secret
+ *	echo 68719476736 >size; echo 2 >replicas; cat /etc/rdmabox/secret >secret
  *	echo 1 >attached; cat device		# rdmabox0
  *	echo 0 >attached; cd ..; rmdir swap
  *
@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 
 #include "kernel/block/disk.h"
+#include "kernel/block/ending.h"
 
 struct volume_item {
 	struct config_item item;
@@ -176,6 +177,7 @@ static int attach_locked(struct volume_item *volume)
 {
 	int err;
 
+	lockdep_assert_held(&volume->lock);
 	if (volume->disk)
 		return -EBUSY;
 	/* Its directory stays from now on, as long as it is attached: a device
@@ -196,6 +198,7 @@ static int detach_locked(struct volume_item *volume)
 {
 	int err;
 
+	lockdep_assert_held(&volume->lock);
 	if (!volume->disk)
 		return 0;
 	err = rbx_disk_detach(volume->disk);
@@ -245,9 +248,11 @@ CONFIGFS_ATTR_RO(volume_, device);
 /* The fields of struct rbx_volume_status, each a file of its name. */
 #define NUMBERS(X)                                                        \
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
-	X(slabs_rebuilding) X(slabs_lost) X(rebuilt_bytes)                \
+	X(slabs_rebuilding) X(slabs_last) X(slabs_lost) X(slabs_holed)    \
+	X(rebuilt_bytes)                                                  \
 	X(work_requests) X(doorbells) X(merged_requests)                  \
 	X(window_waits) X(retries) X(failovers) X(checksum_errors)        \
+	X(checksum_repairs)                                               \
 	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
 	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
@@ -379,6 +384,7 @@ static struct configfs_subsystem subsystem = {
 
 static int __init block_init(void)
 {
+	rbx_endings_init();
 	config_group_init(&subsystem.su_group);
 	mutex_init(&subsystem.su_mutex);
 	return configfs_register_subsystem(&subsystem);
@@ -387,6 +393,7 @@ static int __init block_init(void)
 static void __exit block_exit(void)
 {
 	configfs_unregister_subsystem(&subsystem);
+	rbx_endings_exit();
 }
 
 module_init(block_init);

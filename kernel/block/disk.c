@@ -3,13 +3,14 @@
  * disk.c - see disk.h.
  *
  * A request of the block layer is one I/O of the volume, which lives in the memory
- * that comes with it: nothing is allocated on its way. It never crosses a cell, so
- * it is at most one piece for each of its segments, and as many pieces are there
- * as tags times segments; so a request that has a tag finds room, always.
+ * that comes with it: nothing is allocated on its way. It crosses no multiple of its
+ * greatest length, which is two of the shortest slabs; so it is at most one piece for
+ * each of its segments, and one more. As many pieces are there as tags times that: a
+ * request that has a tag finds room, always.
  *
  * What comes in one go (blk-mq says which is the last) waits in the plug of its
  * hardware queue. Requests go up to the volume in the caller's context, and come
- * back by the poller's thread.
+ * back by the poller's thread, which counts them; a softirq ends them (ending.h).
  *
  * There is no write cache: what is acknowledged is in the memory of all replicas.
  * So the block layer sends no flush, and FUA is what each write is anyway. With
@@ -28,6 +29,7 @@
 #include "kernel/block/bounce.h"
 #include "kernel/block/compat.h"
 #include "kernel/block/disk.h"
+#include "kernel/block/ending.h"
 
 #define BLOCK_BYTES 4096u
 
@@ -47,21 +49,27 @@ struct rbx_disk {
 /* What comes with each request. */
 struct command {
 	struct rbx_backup_io io;
+	struct rbx_ending ending;
+	u64 begin_ns;
 	struct rbx_bounce *bounce; /* NULL: it uses its own memory */
 	struct scatterlist sg[RBX_DISK_SEGMENTS];
 };
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
 static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
+static_assert(RBX_DISK_BYTES_MAX <= 2 * RBX_SLAB_BYTES_MIN);
+static_assert(RBX_DISK_REQUESTS * (RBX_DISK_SEGMENTS + 1) <= RBX_PIECES_MAX);
 
 static DEFINE_IDA(numbers);
 
 /* ---- The way of a request -----------------------------------------------------*/
 
 static void tally(struct rbx_disk *disk, struct request *rq,
-		  const struct rbx_io *io)
+		  const struct command *command)
 {
+	const struct rbx_io *io = &command->io.io;
+
 	rbx_disk_tally_add(&disk->tallies[io->op], blk_rq_bytes(rq),
-			   io->status, rq->start_time_ns, io->ended_ns);
+			   io->status, command->begin_ns, io->ended_ns);
 }
 
 static void io_done(struct rbx_io *io)
@@ -71,14 +79,30 @@ static void io_done(struct rbx_io *io)
 	struct rbx_disk *disk = rq->q->queuedata;
 	unsigned long flags;
 
-	if (command->bounce)
-		rbx_bounce_end(command->bounce, io);
-	if (disk->backup) {
+	if (io->status == -EAGAIN) {
+		/* It was not begun (see complete_rq), so it is not counted. */
+	} else if (disk->backup) {
 		spin_lock_irqsave(&disk->tally_lock, flags);
-		tally(disk, rq, io);
+		tally(disk, rq, command);
 		spin_unlock_irqrestore(&disk->tally_lock, flags);
 	} else {
-		tally(disk, rq, io);
+		tally(disk, rq, command);
+	}
+	rbx_ending_begin(&command->ending, rq);
+}
+
+static void complete_rq(struct request *rq)
+{
+	struct command *command = blk_mq_rq_to_pdu(rq);
+	struct rbx_io *io = &command->io.io;
+
+	if (command->bounce)
+		rbx_bounce_end(command->bounce, io);
+	/* A write that waited for the backup's memory, and then something else was
+	 * short: it comes once more, as one that is refused by queue_rq(). */
+	if (io->status == -EAGAIN) {
+		blk_mq_requeue_request(rq, true);
+		return;
 	}
 	blk_mq_end_request(rq, errno_to_blk_status(io->status));
 }
@@ -89,6 +113,8 @@ static void command_fill(struct request *rq)
 
 	/* Not all of them: that would clear 1 KiB for a page. */
 	sg_init_table(command->sg, blk_rq_nr_phys_segments(rq));
+	/* The block layer has no time of it if queue/iostats is 0. */
+	command->begin_ns = rq->start_time_ns ?: ktime_get_ns();
 	command->io.io = (struct rbx_io){
 		.op = op_is_write(req_op(rq)) ? RBX_IO_WRITE : RBX_IO_READ,
 		.urgent = req_op(rq) == REQ_OP_READ, /* somebody waits for it */
@@ -187,6 +213,7 @@ static void exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 static const struct blk_mq_ops operations = {
 	.queue_rq = queue_rq,
 	.commit_rqs = commit_rqs,
+	.complete = complete_rq,
 	.init_hctx = init_hctx,
 	.exit_hctx = exit_hctx,
 };
@@ -255,12 +282,13 @@ out_free_tags:
 	return err;
 }
 
-int rbx_disk_attach(struct rbx_volume_options *options,
+int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const struct rbx_backup_options *backup_options,
 		    const char *name,
 		    struct rbx_disk **out)
 {
 	struct rbx_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+	struct rbx_volume_options options = *wanted;
 	int err;
 
 	if (!disk)
@@ -276,15 +304,15 @@ int rbx_disk_attach(struct rbx_volume_options *options,
 	err = -ENOMEM;
 	if (!disk->tallies)
 		goto out_free_number;
-	if (options->checksums) {
+	if (options.checksums) {
 		disk->bounces = rbx_bounces_make(RBX_DISK_BYTES_MAX);
 		if (!disk->bounces)
 			goto out_free_number;
 	}
-	options->ios_max = RBX_DISK_REQUESTS;
-	options->io_segments_max = RBX_DISK_SEGMENTS;
-	options->on_demand &= !backup_options->device;
-	err = rbx_volume_open(options, &disk->volume);
+	options.ios_max = RBX_DISK_REQUESTS;
+	options.io_segments_max = RBX_DISK_SEGMENTS + 1;
+	options.on_demand &= !backup_options->device;
+	err = rbx_volume_open(&options, &disk->volume);
 	if (err)
 		goto out_free_number;
 	if (backup_options->device)
@@ -292,7 +320,7 @@ int rbx_disk_attach(struct rbx_volume_options *options,
 				      &disk->backup);
 	if (err)
 		goto out_close;
-	err = disk_show(disk, options);
+	err = disk_show(disk, &options);
 	if (err)
 		goto out_close_backup;
 	*out = disk;

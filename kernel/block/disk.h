@@ -4,6 +4,7 @@
  *
  *	disk.c     the device: its limits, and the way of its requests
  *	tally.h    what it counts of them; attributes.c shows it in sysfs
+ *	ending.h   where its requests end
  *	bounce.h   memory for requests that are not of whole blocks in memory
  *	backup.h   a disk behind the volume, where one is asked for
  *	control.c  devices are made and ended by hand, in configfs: the module
@@ -27,7 +28,7 @@ struct rbx_disk;
  * device. ios_max and io_segments_max of the options are the device's, and with a
  * backup nothing is lent on_demand. name: what udev calls it, borrowed until detach.
  * As rbx_volume_open(), rbx_backup_open(). */
-int rbx_disk_attach(struct rbx_volume_options *options,
+int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const struct rbx_backup_options *backup_options,
 		    const char *name,
 		    struct rbx_disk **disk);

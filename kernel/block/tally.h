@@ -5,7 +5,8 @@
  * A request ends in the thread of the poller, so that one thread counts, without
  * an atomic operation; with a backup it ends in several, which take turns. Its
  * latency runs from when the block layer made it to the poll that found it done, so
- * that no clock is read for it.
+ * that no clock is read for it; if the block layer takes no time (queue/iostats is 0)
+ * it runs from when the device was handed it.
  */
 #ifndef RBX_KERNEL_TALLY_H
 #define RBX_KERNEL_TALLY_H
@@ -20,7 +21,6 @@ struct rbx_disk_tally {
 	struct rbx_histogram latency; /* nanoseconds */
 };
 
-/* begin_ns 0: nobody knows (queue/iostats is off). */
 static inline void rbx_disk_tally_add(struct rbx_disk_tally *tally,
 				      u32 bytes, int status, u64 begin_ns,
 				      u64 end_ns)
@@ -29,7 +29,7 @@ static inline void rbx_disk_tally_add(struct rbx_disk_tally *tally,
 	WRITE_ONCE(tally->bytes, tally->bytes + bytes);
 	if (status)
 		WRITE_ONCE(tally->errors, tally->errors + 1);
-	if (begin_ns && end_ns > begin_ns)
+	if (end_ns > begin_ns)
 		rbx_histogram_add(&tally->latency, end_ns - begin_ns);
 }
 

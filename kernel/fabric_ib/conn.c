@@ -5,7 +5,10 @@
  * rdma_cm answers each step by an event, and the thread that took the step waits
  * for it. Once the connection is up the events that remain are its end.
  */
+#include "core/reject.h"
 #include "kernel/fabric_ib/conn.h"
+
+#include "core/status.h"
 
 /*
  * How long a device waits for an acknowledgement: 4.096 us << 15 = 134 ms, which
@@ -30,20 +33,13 @@ static void answer(struct rbx_ib_conn *conn, int status)
 	complete(&conn->answered);
 }
 
-/* Takes the private data of the peer out of their frame. */
-static int reply_take(struct rbx_ib_conn *conn, const void *frame,
-		      size_t frame_bytes)
+/* Takes the private data of the peer, padding and all; NULL: none. */
+static void reply_take(struct rbx_ib_conn *conn, const void *data,
+		       size_t data_bytes)
 {
-	const uint8_t *bytes = frame;
-
-	conn->reply_bytes = 0;
-	if (!bytes || !frame_bytes)
-		return 0;
-	if (bytes[0] > RBX_IB_PRIVATE_DATA_MAX || bytes[0] > frame_bytes - 1)
-		return -EPROTO;
-	memcpy(conn->reply, bytes + 1, bytes[0]);
-	conn->reply_bytes = bytes[0];
-	return 0;
+	conn->reply_bytes = data ? min(data_bytes, sizeof(conn->reply)) : 0;
+	if (conn->reply_bytes)
+		memcpy(conn->reply, data, conn->reply_bytes);
 }
 
 static int rejected(struct rbx_ib_conn *conn, struct rdma_cm_event *event)
@@ -52,15 +48,13 @@ static int rejected(struct rbx_ib_conn *conn, struct rdma_cm_event *event)
 	u8 data_bytes = 0;
 
 	data = rdma_consumer_reject_data(conn->id, event, &data_bytes);
-	if (reply_take(conn, data, data_bytes))
-		return -EPROTO;
-	return -ECONNREFUSED;
+	reply_take(conn, data, data_bytes);
+	return rbx_reject_errno(event->status);
 }
 
 static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rbx_ib_conn *conn = id->context;
-	int err;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -68,11 +62,10 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		answer(conn, 0);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		err = reply_take(conn, event->param.conn.private_data,
-				 event->param.conn.private_data_len);
-		if (!err)
-			RBX_STORE_RELEASE(&conn->is_up, true);
-		answer(conn, err);
+		reply_take(conn, event->param.conn.private_data,
+			   event->param.conn.private_data_len);
+		RBX_STORE_RELEASE(&conn->is_up, true);
+		answer(conn, 0);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -89,35 +82,44 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
 		break;
-	default: /* DISCONNECTED, DEVICE_REMOVAL */
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		answer(conn, -ENODEV); /* if a step is under way */
+		fallthrough;
+	default: /* DISCONNECTED */
 		if (RBX_EXCHANGE(&conn->is_up, false))
 			conn->ended(conn);
 	}
 	return 0; /* the id stays ours */
 }
 
-static int await(struct rbx_ib_conn *conn, uint32_t timeout_ms)
+/* end: in jiffies. At least 1, which is what 0 is taken for. */
+static unsigned long left_until(unsigned long end)
 {
-	unsigned long left = wait_for_completion_timeout(
-		&conn->answered, msecs_to_jiffies(timeout_ms) + 1);
+	return time_before(jiffies, end) ? end - jiffies : 1;
+}
+
+static int await(struct rbx_ib_conn *conn, unsigned long end)
+{
+	unsigned long left = wait_for_completion_timeout(&conn->answered,
+							 left_until(end));
 
 	return left ? conn->status : -ETIMEDOUT;
 }
 
 static int resolve_address(struct rbx_ib_conn *conn,
-			   struct sockaddr_storage *address,
-			   uint32_t timeout_ms)
+			   struct sockaddr_storage *address, unsigned long end)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	uint32_t left_ms;
 	int err;
 
 	do {
+		left_ms = jiffies_to_msecs(left_until(end));
 		reinit_completion(&conn->answered);
 		err = rdma_resolve_addr(conn->id, NULL,
 					(struct sockaddr *)address,
-					min_t(uint32_t, timeout_ms, RESOLVE_MS));
+					min_t(uint32_t, left_ms, RESOLVE_MS));
 		if (!err)
-			err = await(conn, timeout_ms);
+			err = await(conn, end);
 	} while (err == -ETIMEDOUT && time_before(jiffies, end));
 	return err;
 }
@@ -127,6 +129,7 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 			void (*ended)(struct rbx_ib_conn *conn),
 			uint32_t timeout_ms)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms) + 1;
 	int err;
 
 	memset(conn, 0, sizeof(*conn));
@@ -138,37 +141,41 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 		conn->id = NULL;
 		return err;
 	}
-	err = resolve_address(conn, address, timeout_ms);
+	err = resolve_address(conn, address, end);
 	if (err)
 		return err;
+	/* Its reads want rights at the sink that we do not grant. */
+	if (rdma_protocol_iwarp(conn->id->device, conn->id->port_num)) {
+		pr_err("rdmabox: %s is an iWARP device, which is not supported\n",
+		       dev_name(&conn->id->device->dev));
+		return -EOPNOTSUPP;
+	}
 	/* Best effort: else it is that of the route, mostly longer. */
 	(void)rdma_set_ack_timeout(conn->id, ACK_TIMEOUT);
 	reinit_completion(&conn->answered);
-	err = rdma_resolve_route(conn->id, timeout_ms);
-	return err ? err : await(conn, timeout_ms);
+	err = rdma_resolve_route(conn->id, jiffies_to_msecs(left_until(end)));
+	return err ? err : await(conn, end);
 }
 
 int rbx_ib_conn_connect(struct rbx_ib_conn *conn, const uint8_t *private_data,
 			size_t private_data_bytes, uint32_t timeout_ms)
 {
 	const struct ib_device_attr *attrs = &conn->id->device->attrs;
-	uint8_t frame[1 + RBX_IB_PRIVATE_DATA_MAX];
 	struct rdma_conn_param param = {
 		.responder_resources = min_t(int, attrs->max_qp_rd_atom, U8_MAX),
 		.initiator_depth = min_t(int, attrs->max_qp_init_rd_atom, U8_MAX),
 		.retry_count = RETRY_COUNT,
 		.rnr_retry_count = RECEIVE_NOT_READY_RETRY_COUNT,
-		.private_data = frame,
-		.private_data_len = (u8)(1 + private_data_bytes),
+		.private_data = private_data,
+		.private_data_len = (u8)private_data_bytes,
 	};
 	int err;
 
-	RBX_ASSERT(private_data_bytes <= RBX_IB_PRIVATE_DATA_MAX);
-	frame[0] = (uint8_t)private_data_bytes;
-	memcpy(frame + 1, private_data, private_data_bytes);
+	RBX_ASSERT(private_data_bytes <= RBX_IB_CONNECT_DATA_MAX);
 	reinit_completion(&conn->answered);
 	err = rdma_connect(conn->id, &param);
-	return err ? err : await(conn, timeout_ms);
+	return err ? err :
+		     await(conn, jiffies + msecs_to_jiffies(timeout_ms) + 1);
 }
 
 void rbx_ib_conn_disconnect(struct rbx_ib_conn *conn)
@@ -180,48 +187,86 @@ void rbx_ib_conn_disconnect(struct rbx_ib_conn *conn)
 	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 
+static void last_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	complete(&container_of(wc->wr_cqe, struct rbx_ib_last, cqe)->back);
+}
+
+static void last_init(struct rbx_ib_last *last)
+{
+	last->cqe.done = last_done;
+	init_completion(&last->back);
+}
+
+/* With whatever status it comes back: all before it have done so then. */
+static int lasts_post(struct rbx_ib_conn *conn)
+{
+	struct ib_recv_wr receive = { .wr_cqe = &conn->last_receive.cqe };
+	struct ib_rdma_wr send = {
+		.wr = {
+			.wr_cqe = &conn->last_send.cqe,
+			.opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+	};
+	int err;
+
+	last_init(&conn->last_send);
+	last_init(&conn->last_receive);
+	err = ib_post_recv(conn->id->qp, &receive, NULL);
+	return err ? err : ib_post_send(conn->id->qp, &send.wr, NULL);
+}
+
+int rbx_ib_conn_drain(struct rbx_ib_conn *conn, uint32_t timeout_ms)
+{
+	unsigned long left = msecs_to_jiffies(timeout_ms) + 1;
+	int err;
+
+	conn->was_drained = true;
+	rbx_ib_conn_disconnect(conn);
+	err = lasts_post(conn);
+	if (err)
+		return err;
+	left = wait_for_completion_timeout(&conn->last_send.back, left);
+	if (left)
+		left = wait_for_completion_timeout(&conn->last_receive.back,
+						   left);
+	return left ? 0 : -ETIMEDOUT;
+}
+
 void rbx_ib_conn_destroy(struct rbx_ib_conn *conn)
 {
 	if (!conn->id)
 		return;
 	if (conn->id->qp) {
-		rbx_ib_conn_disconnect(conn);
-		ib_drain_qp(conn->id->qp);
+		if (!conn->was_drained)
+			(void)rbx_ib_conn_drain(conn, RBX_IB_DRAIN_MS);
 		rdma_destroy_qp(conn->id);
 	}
 	rdma_destroy_id(conn->id);
 	conn->id = NULL;
 }
 
+#define SAME_NUMBER(name, number) \
+	RBX_STATIC_ASSERT(IB_WC_##name == (number), "as in core/status.c")
+
+SAME_NUMBER(SUCCESS, 0);
+SAME_NUMBER(LOC_LEN_ERR, 1);
+SAME_NUMBER(LOC_QP_OP_ERR, 2);
+SAME_NUMBER(LOC_PROT_ERR, 4);
+SAME_NUMBER(WR_FLUSH_ERR, 5);
+SAME_NUMBER(BAD_RESP_ERR, 7);
+SAME_NUMBER(LOC_ACCESS_ERR, 8);
+SAME_NUMBER(REM_INV_REQ_ERR, 9);
+SAME_NUMBER(REM_ACCESS_ERR, 10);
+SAME_NUMBER(REM_OP_ERR, 11);
+SAME_NUMBER(RETRY_EXC_ERR, 12);
+SAME_NUMBER(RNR_RETRY_EXC_ERR, 13);
+SAME_NUMBER(REM_INV_RD_REQ_ERR, 15);
+SAME_NUMBER(REM_ABORT_ERR, 16);
+SAME_NUMBER(RESP_TIMEOUT_ERR, 20);
+
 int32_t rbx_ib_status(enum ib_wc_status status)
 {
-	switch (status) {
-	case IB_WC_SUCCESS:
-		return 0;
-	case IB_WC_WR_FLUSH_ERR:
-		return -ECANCELED;
-	case IB_WC_REM_ACCESS_ERR:
-		return -EACCES;
-	/* Soft-RoCE calls a wrong local key an operation error. */
-	case IB_WC_LOC_PROT_ERR:
-	case IB_WC_LOC_ACCESS_ERR:
-	case IB_WC_LOC_QP_OP_ERR:
-		return -EFAULT;
-	case IB_WC_REM_ABORT_ERR:
-		return -EHOSTUNREACH;
-	case IB_WC_RETRY_EXC_ERR:
-	case IB_WC_RESP_TIMEOUT_ERR:
-		return -ETIMEDOUT;
-	case IB_WC_RNR_RETRY_EXC_ERR:
-		return -ENOBUFS;
-	case IB_WC_LOC_LEN_ERR:
-		return -EMSGSIZE;
-	case IB_WC_REM_INV_REQ_ERR:
-	case IB_WC_BAD_RESP_ERR:
-	case IB_WC_REM_OP_ERR:
-	case IB_WC_REM_INV_RD_REQ_ERR:
-		return -EREMOTEIO;
-	default: /* our own device failed, or was asked for what we never ask */
-		return -EIO;
-	}
+	return rbx_status_of_completion((uint32_t)status);
 }

@@ -8,20 +8,16 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 
-int rbx_address_parse(char *text, struct sockaddr_storage *address)
-{
-	char *port = strrchr(text, ':');
+#include "core/host_port.h"
 
-	if (!port)
+int rbx_address_parse(const char *text, struct sockaddr_storage *address)
+{
+	struct rbx_host_port at;
+
+	if (rbx_host_port_parse(text, false, &at))
 		return -EINVAL;
-	*port++ = '\0';
-	if (*text == '[') {
-		text++;
-		if (!*text || text[strlen(text) - 1] != ']')
-			return -EINVAL;
-		text[strlen(text) - 1] = '\0';
-	}
-	return inet_pton_with_scope(&init_net, AF_UNSPEC, text, port, address);
+	return inet_pton_with_scope(&init_net, AF_UNSPEC, at.host, at.port,
+				    address);
 }
 
 bool rbx_address_is_loopback(const struct sockaddr_storage *address)

@@ -8,8 +8,8 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
-/* "10.0.0.1:7471" or "[fe80::1%eth0]:7471"; text is changed. 0 or -EINVAL. */
-int rbx_address_parse(char *text, struct sockaddr_storage *address);
+/* "10.0.0.1:7471" or "[fe80::1%eth0]:7471". 0 or -EINVAL. */
+int rbx_address_parse(const char *text, struct sockaddr_storage *address);
 
 /* Only such a server is talked to without a secret. */
 bool rbx_address_is_loopback(const struct sockaddr_storage *address);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context.c - see context.h.
- *
- * The device cannot go while a context is open: who removes it waits. Its
- * connections end, though, so that volumes go on with what is left to them.
+ * context.c - see context.h, and device.h for what happens when a device goes.
  */
 #include "kernel/lib/context.h"
 
@@ -12,6 +9,7 @@
 
 #include "core/congestion.h"
 #include "kernel/fabric_ib/conn.h"
+#include "kernel/lib/device.h"
 #include "kernel/lib/peer.h"
 
 #define RESOLVE_MS 2000
@@ -20,7 +18,7 @@
 #define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
 #define SECRET_BYTES_MAX 4096u
 
-/* A queue pair in the completion queue: what is posted, and what ib_drain_qp()
+/* A queue pair in the completion queue: what is posted, and what rbx_ib_conn_drain()
  * posts on either side. */
 #define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
 
@@ -37,7 +35,7 @@ static const struct rbx_poll_rule adaptive_rule = {
 	.cpu_percent = 100,
 };
 
-static DEFINE_MUTEX(contexts_lock); /* guards the list, and who uses them */
+DEFINE_MUTEX(rbx_contexts_lock);
 static LIST_HEAD(contexts);
 
 /* ---- The device -------------------------------------------------------------*/
@@ -62,95 +60,7 @@ static int device_find(struct sockaddr_storage *address,
 	return err;
 }
 
-/* Takes the device, but not where it fails. */
-static int context_make(struct ib_device *device, struct rbx_context **out)
-{
-	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
-	int err;
-
-	if (!ctx)
-		return -ENOMEM;
-	ctx->device = device;
-	mutex_init(&ctx->peers_lock);
-	ctx->pd = ib_alloc_pd(device, 0);
-	if (IS_ERR(ctx->pd)) {
-		err = PTR_ERR(ctx->pd);
-		goto out_free;
-	}
-	rbx_window_init(&ctx->window, 0, 0);
-	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
-			      RBX_FRAGMENT_BYTES_DEFAULT, RBX_WINDOW_BYTES_MAX);
-	ctx->lanes_left_count =
-		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
-		      LANES_MAX);
-	err = rbx_poller_open(&ctx->poller, ctx,
-			      (int)(ctx->lanes_left_count * LANE_COMPLETIONS),
-			      &adaptive_rule);
-	if (err)
-		goto out_dealloc;
-	*out = ctx;
-	return 0;
-
-out_dealloc:
-	ib_dealloc_pd(ctx->pd);
-out_free:
-	kvfree(ctx);
-	return err;
-}
-
-static void context_free(struct rbx_context *ctx)
-{
-	/* Promise 4 of the design: at the end nothing is in flight. */
-	RBX_ASSERT(rbx_window_idle(&ctx->window));
-	rbx_poller_close(&ctx->poller);
-	ib_dealloc_pd(ctx->pd);
-	ib_device_put(ctx->device);
-	kvfree(ctx);
-}
-
-static struct rbx_context *context_of_locked(const struct ib_device *device)
-{
-	struct rbx_context *ctx;
-
-	list_for_each_entry(ctx, &contexts, link)
-		if (ctx->device == device)
-			return ctx;
-	return NULL;
-}
-
-/* The context of a device, which it takes: the one that is there, or a new one. */
-static int context_get(struct ib_device *device, struct rbx_context **out)
-{
-	int err = 0;
-
-	mutex_lock(&contexts_lock);
-	*out = context_of_locked(device);
-	if (!*out) {
-		err = context_make(device, out);
-		if (!err)
-			list_add(&(*out)->link, &contexts);
-	} else {
-		ib_device_put(device); /* it is held already */
-	}
-	if (!err)
-		(*out)->users_count++;
-	mutex_unlock(&contexts_lock);
-	if (err)
-		ib_device_put(device);
-	return err;
-}
-
-static void context_put(struct rbx_context *ctx)
-{
-	mutex_lock(&contexts_lock);
-	if (--ctx->users_count == 0) {
-		list_del(&ctx->link);
-		context_free(ctx);
-	}
-	mutex_unlock(&contexts_lock);
-}
-
-/* ---- Clients ----------------------------------------------------------------*/
+/* ---- What it is bound to ----------------------------------------------------*/
 
 static void planner_set(struct rbx_client *client)
 {
@@ -172,6 +82,282 @@ static void planner_set(struct rbx_client *client)
 	};
 }
 
+/* Takes the device, but not if it fails. */
+static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
+{
+	struct rbx_client *client;
+	struct ib_pd *pd;
+	int err;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	err = rbx_poller_bind(&ctx->poller, device);
+	if (err) {
+		ib_dealloc_pd(pd);
+		return err;
+	}
+	ctx->device = device;
+	ctx->pd = pd;
+	/* Nothing is planned until a peer is connected, which wants a hold. */
+	list_for_each_entry(client, &ctx->clients, link)
+		planner_set(client);
+	return 0;
+}
+
+static void unbind_locked(struct rbx_context *ctx)
+{
+	lockdep_assert_held(&rbx_contexts_lock);
+	rbx_poller_unbind(&ctx->poller);
+	ib_dealloc_pd(ctx->pd);
+	ib_device_put(ctx->device);
+	ctx->pd = NULL;
+	ctx->device = NULL;
+}
+
+/* I/Os that come from here on are mapped when they come; those that wait are mapped
+ * now. */
+static int open_locked(struct rbx_context *ctx)
+{
+	struct rbx_mappings *mappings;
+	int err = 0;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	WRITE_ONCE(ctx->open_device, ctx->device);
+	synchronize_rcu();
+	mutex_lock(&ctx->poller.lock);
+	list_for_each_entry(mappings, &ctx->mappings, link) {
+		err = mappings->map(mappings, ctx->device);
+		if (err)
+			break;
+	}
+	mutex_unlock(&ctx->poller.lock);
+	ctx->is_ready = !err;
+	return err;
+}
+
+/* And those that come from here on are not, and those that are are unmapped. Nothing is
+ * posted any more, nor will be. */
+static void close_locked(struct rbx_context *ctx)
+{
+	struct rbx_mappings *mappings;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	WRITE_ONCE(ctx->open_device, NULL);
+	synchronize_rcu();
+	mutex_lock(&ctx->poller.lock);
+	list_for_each_entry(mappings, &ctx->mappings, link)
+		mappings->unmap(mappings, ctx->device);
+	mutex_unlock(&ctx->poller.lock);
+}
+
+static int hold_locked(struct rbx_context *ctx, struct ib_device *device)
+{
+	int err = 0;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	if (!device)
+		device = ctx->device;
+	if (!device || !rbx_device_is_there_locked(device))
+		return -ENODEV;
+	if (ctx->device && ctx->device != device)
+		return -EXDEV;
+	if (!ctx->device) {
+		if (!ib_device_try_get(device))
+			return -ENODEV;
+		err = bind_locked(ctx, device);
+		if (err)
+			ib_device_put(device);
+	}
+	if (!err && !ctx->is_ready)
+		err = open_locked(ctx);
+	ctx->holds_count += !err;
+	return err;
+}
+
+int rbx_context_hold(struct rbx_context *ctx, struct ib_device *device)
+{
+	int err;
+
+	mutex_lock(&rbx_contexts_lock);
+	err = hold_locked(ctx, device);
+	mutex_unlock(&rbx_contexts_lock);
+	return err;
+}
+
+void rbx_context_release(struct rbx_context *ctx)
+{
+	mutex_lock(&rbx_contexts_lock);
+	/* Who waits for it takes the lock before it goes on. */
+	WRITE_ONCE(ctx->holds_count, ctx->holds_count - 1);
+	wake_up(&ctx->released);
+	mutex_unlock(&rbx_contexts_lock);
+}
+
+int rbx_context_add_mappings(struct rbx_context *ctx,
+			     struct rbx_mappings *mappings)
+{
+	int err = 0;
+
+	mutex_lock(&rbx_contexts_lock);
+	mutex_lock(&ctx->poller.lock);
+	list_add(&mappings->link, &ctx->mappings);
+	if (ctx->is_ready)
+		err = mappings->map(mappings, ctx->device);
+	mutex_unlock(&ctx->poller.lock);
+	mutex_unlock(&rbx_contexts_lock);
+	return err;
+}
+
+void rbx_context_remove_mappings(struct rbx_context *ctx,
+				 struct rbx_mappings *mappings)
+{
+	mutex_lock(&rbx_contexts_lock);
+	mutex_lock(&ctx->poller.lock);
+	list_del(&mappings->link);
+	if (ctx->device)
+		mappings->unmap(mappings, ctx->device);
+	mutex_unlock(&ctx->poller.lock);
+	mutex_unlock(&rbx_contexts_lock);
+}
+
+/* ---- Contexts ---------------------------------------------------------------*/
+
+/* Takes the device, but not if it fails. */
+static int context_make(struct ib_device *device, struct rbx_context **out)
+{
+	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
+	int err;
+
+	if (!ctx)
+		return -ENOMEM;
+	mutex_init(&ctx->peers_lock);
+	INIT_LIST_HEAD(&ctx->clients);
+	INIT_LIST_HEAD(&ctx->mappings);
+	init_waitqueue_head(&ctx->released);
+	rbx_window_init(&ctx->window, 0, 0);
+	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
+			      RBX_FRAGMENT_BYTES_DEFAULT, RBX_WINDOW_BYTES_MAX);
+	ctx->lanes_left_count =
+		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
+		      LANES_MAX);
+	err = rbx_poller_open(&ctx->poller, ctx,
+			      (int)(ctx->lanes_left_count * LANE_COMPLETIONS),
+			      &adaptive_rule, dev_name(&device->dev));
+	if (err)
+		goto out_free;
+	err = bind_locked(ctx, device);
+	if (err)
+		goto out_close;
+	/* It has no mappings yet, so that nothing of it can fail. */
+	(void)open_locked(ctx);
+	*out = ctx;
+	return 0;
+
+out_close:
+	rbx_poller_close(&ctx->poller);
+out_free:
+	kvfree(ctx);
+	return err;
+}
+
+static void context_free(struct rbx_context *ctx)
+{
+	/* Promise 4 of the design: at the end nothing is in flight. */
+	RBX_ASSERT(rbx_window_idle(&ctx->window));
+	if (ctx->device)
+		unbind_locked(ctx);
+	rbx_poller_close(&ctx->poller);
+	kvfree(ctx);
+}
+
+static struct rbx_context *context_of_locked(const struct ib_device *device)
+{
+	struct rbx_context *ctx;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	list_for_each_entry(ctx, &contexts, link)
+		if (ctx->device == device)
+			return ctx;
+	return NULL;
+}
+
+static void put_locked(struct rbx_context *ctx)
+{
+	lockdep_assert_held(&rbx_contexts_lock);
+	if (--ctx->users_count == 0) {
+		list_del(&ctx->link);
+		context_free(ctx);
+	}
+}
+
+/* The context of a device, which it takes: the one that is there, or a new one. */
+static int get_locked(struct ib_device *device, struct rbx_context **out)
+{
+	int err;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	if (!rbx_device_is_there_locked(device)) {
+		ib_device_put(device);
+		return -ENODEV;
+	}
+	*out = context_of_locked(device);
+	if (*out) {
+		ib_device_put(device); /* it is held already */
+	} else {
+		err = context_make(device, out);
+		if (err) {
+			ib_device_put(device);
+			return err;
+		}
+		list_add(&(*out)->link, &contexts);
+	}
+	(*out)->users_count++;
+	return 0;
+}
+
+/* ---- A device goes ----------------------------------------------------------*/
+
+static void peers_break(struct rbx_context *ctx)
+{
+	uint32_t i;
+
+	mutex_lock(&ctx->peers_lock);
+	for (i = 0; i < ctx->peer_slots_used; i++)
+		if (ctx->peers[i])
+			rbx_peer_note_broken(ctx->peers[i],
+					     "its RDMA device goes");
+	mutex_unlock(&ctx->peers_lock);
+}
+
+/* Without the lock in between, as who has a hold releases it under that. */
+static void leave_locked(struct rbx_context *ctx)
+{
+	lockdep_assert_held(&rbx_contexts_lock);
+	ctx->is_ready = false;
+	ctx->users_count++;
+	mutex_unlock(&rbx_contexts_lock);
+	peers_break(ctx);
+	wait_event(ctx->released, !READ_ONCE(ctx->holds_count));
+	mutex_lock(&rbx_contexts_lock);
+	close_locked(ctx);
+	unbind_locked(ctx);
+	put_locked(ctx);
+}
+
+void rbx_contexts_leave(struct ib_device *device)
+{
+	struct rbx_context *ctx;
+
+	mutex_lock(&rbx_contexts_lock);
+	while ((ctx = context_of_locked(device)))
+		leave_locked(ctx);
+	mutex_unlock(&rbx_contexts_lock);
+}
+
+/* ---- Clients ----------------------------------------------------------------*/
+
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 				  size_t secret_bytes)
 {
@@ -188,22 +374,27 @@ int rbx_client_open(struct rbx_client *client,
 		    struct sockaddr_storage *address)
 {
 	struct ib_device *device;
-	struct rbx_context *ctx;
 	int err = device_find(address, &device);
 
-	if (!err)
-		err = context_get(device, &ctx);
 	if (err)
 		return err;
-	client->ctx = ctx;
-	client->options = *options;
-	planner_set(client);
-	return 0;
+	mutex_lock(&rbx_contexts_lock);
+	err = get_locked(device, &client->ctx);
+	if (!err) {
+		client->options = *options;
+		list_add(&client->link, &client->ctx->clients);
+		planner_set(client);
+	}
+	mutex_unlock(&rbx_contexts_lock);
+	return err;
 }
 
 void rbx_client_close(struct rbx_client *client)
 {
-	context_put(client->ctx);
+	mutex_lock(&rbx_contexts_lock);
+	list_del(&client->link);
+	put_locked(client->ctx);
+	mutex_unlock(&rbx_contexts_lock);
 	client->ctx = NULL;
 }
 
@@ -243,35 +434,33 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
 	rbx_poller_visit(&ctx->poller);
 }
 
-static void visit(struct rbx_turns *turns, struct rbx_round *round,
-		  struct rbx_peer *peer, uint32_t slot)
+static uint32_t slots_used(void *host)
 {
-	struct rbx_channel *channel = &peer->channel;
+	struct rbx_context *ctx = host;
 
-	if (round->is_held && rbx_parked_waits(rbx_channel_parked(channel)))
-		return;
-	if (!rbx_channel_unpark(channel))
-		return;
-	rbx_peer_combine(peer);
-	rbx_round_visited(turns, round, slot, rbx_channel_parked(channel));
+	return RBX_LOAD_ACQUIRE(&ctx->peer_slots_used);
 }
 
-void rbx_context_unpark(struct rbx_context *ctx)
+static struct rbx_channel *channel_at(void *host, uint32_t slot)
 {
-	struct rbx_turns *turns = &ctx->window.turns;
-	struct rbx_round round;
+	struct rbx_context *ctx = host;
+	struct rbx_peer *peer = RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
 
-	if (!rbx_round_begin(turns, &round))
-		return;
-	do {
-		uint32_t used = RBX_LOAD_ACQUIRE(&ctx->peer_slots_used), slot;
+	return peer ? &peer->channel : NULL;
+}
 
-		while (rbx_round_slot(turns, &round, used, &slot)) {
-			struct rbx_peer *peer =
-				RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
+static void combine(struct rbx_channel *channel)
+{
+	rbx_peer_combine(container_of(channel, struct rbx_peer, channel));
+}
 
-			if (peer != NULL)
-				visit(turns, &round, peer, slot);
-		}
-	} while (!rbx_round_end(turns, &round));
+bool rbx_context_unpark(struct rbx_context *ctx)
+{
+	static const struct rbx_drive_channels channels = {
+		.slots_used = slots_used,
+		.at = channel_at,
+		.combine = combine,
+	};
+
+	return rbx_drive_unpark(&channels, ctx, &ctx->window.turns);
 }

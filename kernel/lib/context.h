@@ -21,11 +21,32 @@
 
 struct rbx_peer;
 
+/* Guards the list of contexts, who uses each, and what each is bound to. */
+extern struct mutex rbx_contexts_lock;
+
+/* Memory that is mapped for the device as long as the context is bound to it. Both are
+ * called under poller.lock. */
+struct rbx_mappings {
+	struct list_head link; /* of the context's */
+	void (*unmap)(struct rbx_mappings *mappings, struct ib_device *device);
+	/* What is not mapped yet. 0, -ENOMEM: some of it is. */
+	int (*map)(struct rbx_mappings *mappings, struct ib_device *device);
+};
+
 struct rbx_context {
 	struct list_head link; /* of all contexts; with their lock, as the next */
 	uint32_t users_count;
+	struct list_head clients;
+	bool is_ready; /* it may be held */
+	uint32_t holds_count;
+	wait_queue_head_t released;
+
+	/* What it is bound to (device.h); NULL: nothing. Stays while it is held. */
 	struct ib_device *device;
 	struct ib_pd *pd;
+	struct ib_device *open_device; /* for RCU: what I/Os are mapped for, or NULL */
+	struct list_head mappings; /* of all volumes; with poller.lock */
+
 	struct rbx_window window;
 	struct rbx_staging staging; /* none: one key covers all memory */
 	struct rbx_poller poller;
@@ -46,6 +67,7 @@ struct rbx_client_options {
 };
 
 struct rbx_client {
+	struct list_head link; /* of the context's */
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_client_options options;
 	struct rbx_planner planner;
@@ -62,6 +84,21 @@ int rbx_client_open(struct rbx_client *client,
 /* All its peers are closed. */
 void rbx_client_close(struct rbx_client *client);
 
+/* Has the context stay bound to a device, to which it is bound if it is to none.
+ * NULL: whichever it is. 0; -EXDEV it is bound to another one; -ENODEV the device goes;
+ * -ENOMEM. Blocks. */
+int rbx_context_hold(struct rbx_context *ctx, struct ib_device *device);
+void rbx_context_release(struct rbx_context *ctx);
+/* A device goes. When it returns no context has anything of it. Blocks. */
+void rbx_contexts_leave(struct ib_device *device);
+
+/* From here on memory is mapped, or is not and is unmapped, when it is due. */
+int rbx_context_add_mappings(struct rbx_context *ctx,
+			     struct rbx_mappings *mappings);
+/* It is unmapped when this returns, and the poller has nothing of it in hand. */
+void rbx_context_remove_mappings(struct rbx_context *ctx,
+				 struct rbx_mappings *mappings);
+
 /* -ENOSPC: too many. */
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
 			 uint32_t lane_count);
@@ -69,7 +106,8 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
 			     uint32_t lane_count);
 
-/* Something has completed: lets parked combiners look again, in turn. */
-void rbx_context_unpark(struct rbx_context *ctx);
+/* Something has completed: lets parked combiners look again, in turn. True: it is to be
+ * called again, by who polls next. */
+bool rbx_context_unpark(struct rbx_context *ctx);
 
 #endif

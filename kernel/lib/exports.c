@@ -15,6 +15,8 @@ EXPORT_SYMBOL_GPL(rbx_write_behind_cancel);
 EXPORT_SYMBOL_GPL(rbx_write_behind_end);
 EXPORT_SYMBOL_GPL(rbx_write_behind_find);
 EXPORT_SYMBOL_GPL(rbx_write_behind_init);
+EXPORT_SYMBOL_GPL(rbx_write_behind_is_only_here);
+EXPORT_SYMBOL_GPL(rbx_write_behind_read_may_go);
 EXPORT_SYMBOL_GPL(rbx_write_behind_send);
 EXPORT_SYMBOL_GPL(rbx_write_behind_sent);
 EXPORT_SYMBOL_GPL(rbx_write_behind_size);

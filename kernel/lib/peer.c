@@ -2,9 +2,9 @@
 /*
  * peer.c - opens and closes a connection to one memory server.
  *
- * The session comes first, then the data queue pairs, then the keeper that
- * restores both. Closing goes backwards: nothing is outstanding then, so the
- * keeper has nothing to keep.
+ * The session comes first, then the data queue pairs, then the recovery that
+ * restores both. Closing goes backwards: nothing is outstanding then, so there is
+ * nothing to restore.
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -17,18 +17,13 @@ static void session_lost(void *user, const char *reason)
 	rbx_peer_note_broken(user, reason);
 }
 
-static void session_beat(void *user)
-{
-	rbx_peer_look_for_stall(user);
-}
-
-static void session_evict(void *user, uint64_t slab_id)
+static void session_evict(void *user, const struct rbx_eviction *eviction)
 {
 	struct rbx_peer *peer = user;
 
-	trace_rdmabox_evict(peer, slab_id);
+	trace_rdmabox_evict(peer, eviction->slab_id, eviction->epoch);
 	if (peer->events.evict)
-		peer->events.evict(peer, slab_id, peer->events.user);
+		peer->events.evict(peer, eviction, peer->events.user);
 }
 
 static void peer_free(struct rbx_peer *peer)
@@ -60,9 +55,9 @@ static struct rbx_peer *peer_make(const struct rbx_client *client,
 	peer->ctx = client->ctx;
 	if (events)
 		peer->events = *events;
-	rbx_peer_state_init(&peer->state,
-			    (uint64_t)client->options.peer_timeout_ms *
-				    1000000);
+	rbx_recovery_init(&peer->recovery, &peer->channel,
+			  client->options.peer_timeout_ms *
+				  (uint64_t)NSEC_PER_MSEC);
 	rbx_channel_init(&peer->channel, &client->planner,
 			 &client->ctx->window);
 	for (i = 0; i < lane_count; i++)
@@ -77,7 +72,6 @@ static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
 {
 	const struct rbx_session_events events = {
 		.lost = session_lost,
-		.beat = session_beat,
 		.evict = session_evict,
 		.user = peer,
 	};
@@ -102,28 +96,28 @@ int rbx_peer_open(const struct rbx_client *client,
 	err = session_open(peer, address);
 	if (err)
 		goto out_remove;
-	err = rbx_peer_connect_lanes(peer);
+	err = rbx_peer_connect_lanes(peer, 0);
 	if (err)
 		goto out_close_session;
-	peer->keeper = kthread_create(rbx_peer_keeper_main, peer,
-				      "rdmabox/%s", peer->session->name);
-	if (IS_ERR(peer->keeper)) {
-		err = PTR_ERR(peer->keeper);
+	peer->recovery_thread =
+		kthread_create(rbx_peer_recovery_main, peer, "rdmabox/%s",
+			       rbx_session_name(peer->session));
+	if (IS_ERR(peer->recovery_thread)) {
+		err = PTR_ERR(peer->recovery_thread);
 		goto out_destroy_lanes;
 	}
 	spin_lock_irq(&peer->lock);
-	rbx_peer_state_opened(&peer->state);
-	broken = peer->broken_meanwhile;
+	broken = rbx_recovery_opened(&peer->recovery, ktime_get_ns());
 	spin_unlock_irq(&peer->lock);
 	trace_rdmabox_peer_state(peer, RBX_PEER_UP);
 	if (broken)
 		rbx_peer_note_broken(peer, "it broke while it was opened");
-	wake_up_process(peer->keeper);
+	wake_up_process(peer->recovery_thread);
 	*out = peer;
 	return 0;
 
 out_destroy_lanes:
-	rbx_peer_destroy_lanes(peer);
+	rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
 out_close_session:
 	rbx_session_close(peer->session);
 out_remove:
@@ -133,14 +127,22 @@ out_free:
 	return err;
 }
 
+void rbx_peer_stop(struct rbx_peer *peer)
+{
+	if (!peer->recovery_thread)
+		return;
+	spin_lock_irq(&peer->lock);
+	rbx_recovery_close(&peer->recovery);
+	spin_unlock_irq(&peer->lock);
+	kthread_stop(peer->recovery_thread);
+	peer->recovery_thread = NULL;
+}
+
 void rbx_peer_close(struct rbx_peer *peer)
 {
-	spin_lock_irq(&peer->lock);
-	peer->closing = true;
-	spin_unlock_irq(&peer->lock);
-	kthread_stop(peer->keeper);
+	rbx_peer_stop(peer);
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
-	rbx_peer_destroy_lanes(peer);
+	rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
 	rbx_session_close(peer->session);
 	rbx_context_remove_peer(peer->ctx, peer, peer->lane_count);
 	peer_free(peer);

@@ -161,7 +161,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote *remote)
 		return err;
 	*remote = (struct rbx_remote){
 		.address = loan.remote_addr,
-		.length_bytes = peer->session->welcome.slab_bytes,
+		.length_bytes = rbx_session_slab_bytes(peer->session),
 		.rkey = loan.rkey,
 		.slab_id = loan.slab_id,
 		.epoch = loan.epoch,
@@ -186,6 +186,7 @@ EXPORT_SYMBOL_GPL(rbx_return);
 
 struct rbx_verbs_link {
 	struct rbx_ib_conn conn;
+	struct rbx_context *ctx; /* held */
 };
 
 /* Its owner sees it by what is flushed. */
@@ -207,15 +208,23 @@ int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
 
 	if (!link)
 		return -ENOMEM;
+	link->ctx = peer->ctx;
+	err = rbx_context_hold(link->ctx, NULL);
+	if (err)
+		goto out_free;
 	err = rbx_session_connect_qp(peer->session, &link->conn, init,
-				     link_ended);
-	if (err) {
-		rbx_ib_conn_destroy(&link->conn);
-		kfree(link);
-		return err;
-	}
+				     link_ended, 0);
+	if (err)
+		goto out_release;
 	*out = link;
 	return 0;
+
+out_release:
+	rbx_ib_conn_destroy(&link->conn);
+	rbx_context_release(link->ctx);
+out_free:
+	kfree(link);
+	return err;
 }
 EXPORT_SYMBOL_GPL(rbx_verbs_link_open);
 
@@ -227,7 +236,13 @@ EXPORT_SYMBOL_GPL(rbx_verbs_link_qp);
 
 void rbx_verbs_link_close(struct rbx_verbs_link *link)
 {
+	int err = rbx_ib_conn_drain(&link->conn, RBX_IB_DRAIN_MS);
+
 	rbx_ib_conn_destroy(&link->conn);
-	kfree(link);
+	rbx_context_release(link->ctx);
+	/* What has not come back may lie in the owner's completion queues, and
+	 * speaks of this memory: it is not given to anybody else. */
+	if (!err)
+		kfree(link);
 }
 EXPORT_SYMBOL_GPL(rbx_verbs_link_close);

@@ -14,6 +14,7 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 
+#include "core/drive.h"
 #include "kernel/lib/context.h"
 
 static void wake(struct rbx_poller *poller)
@@ -23,14 +24,7 @@ static void wake(struct rbx_poller *poller)
 
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
-	struct rbx_node *last = &list->node;
-	struct rbx_node *newest = RBX_LOAD_RELAXED(&poller->ended);
-
-	while (last->next != NULL)
-		last = last->next;
-	do {
-		last->next = newest;
-	} while (!RBX_COMPARE_EXCHANGE(&poller->ended, &newest, &list->node));
+	rbx_drive_push_ended(&poller->ended, list);
 	wake(poller);
 }
 
@@ -54,44 +48,20 @@ static void completion_event(struct ib_cq *cq, void *context)
 	wake(poller);
 }
 
-/* Cuts the list after the fragments that have the same done() as the first;
- * returns the rest. */
-static struct rbx_fragment *cut_run(struct rbx_fragment *list)
-{
-	struct rbx_node *last = &list->node;
-	struct rbx_node *rest = last->next;
-
-	while (rest != NULL && rbx_fragment_of(rest)->done == list->done) {
-		last = rest;
-		rest = rest->next;
-	}
-	last->next = NULL;
-	return rest ? rbx_fragment_of(rest) : NULL;
-}
-
-static void call_done(struct rbx_fragment *list)
-{
-	while (list != NULL) {
-		struct rbx_fragment *rest = cut_run(list);
-
-		list->done(list);
-		list = rest;
-	}
-}
-
 /* Returns how much it found. */
 static uint32_t poll(struct rbx_poller *poller)
 {
 	struct rbx_harvest *harvest = &poller->harvest;
-	struct rbx_node *ended = NULL;
+	struct rbx_fragment *ended;
 	bool unpark = false;
-	int count, i;
+	int count = 0, i;
 
-	count = ib_poll_cq(poller->cq, (int)rbx_poll_policy_ask(&poller->policy),
-			   poller->wcs);
-	poller->counters.polls++;
-	if (RBX_LOAD_RELAXED(&poller->ended) != NULL)
-		ended = RBX_EXCHANGE(&poller->ended, NULL);
+	if (likely(poller->cq))
+		count = ib_poll_cq(poller->cq,
+				   (int)rbx_poll_policy_ask(&poller->policy),
+				   poller->wcs);
+	RBX_STORE_RELAXED(&poller->counters.polls, poller->counters.polls + 1);
+	ended = rbx_drive_take_ended(&poller->ended);
 	if (RBX_LOAD_RELAXED(&poller->unpark))
 		unpark = RBX_EXCHANGE(&poller->unpark, false);
 	if (count <= 0 && ended == NULL && !unpark) {
@@ -107,10 +77,23 @@ static uint32_t poll(struct rbx_poller *poller)
 		rbx_harvest_settle(harvest, &poller->ctx->window,
 				   poller->round_ns);
 	}
-	call_done(harvest->done_first);
-	call_done(ended ? rbx_fragment_of(ended) : NULL);
-	rbx_context_unpark(poller->ctx);
+	rbx_drive_done(harvest->done_first);
+	rbx_drive_done(ended);
+	if (rbx_context_unpark(poller->ctx))
+		rbx_poller_unpark(poller);
 	return (uint32_t)max(count, 0) + (ended != NULL || unpark);
+}
+
+void rbx_poller_sweep(struct rbx_poller *poller)
+{
+	uint32_t taken_count = 0, found_count;
+
+	mutex_lock(&poller->lock);
+	do {
+		found_count = poll(poller);
+		taken_count += found_count;
+	} while (found_count && taken_count < (uint32_t)poller->cq->cqe);
+	mutex_unlock(&poller->lock);
 }
 
 static enum rbx_poll_step poll_once(struct rbx_poller *poller)
@@ -134,13 +117,29 @@ static void arm(struct rbx_poller *poller)
 {
 	RBX_EXCHANGE(&poller->event, false);
 	poller->counters.arms++;
-	(void)ib_req_notify_cq(poller->cq, IB_CQ_NEXT_COMP);
+	if (poller->cq)
+		(void)ib_req_notify_cq(poller->cq, IB_CQ_NEXT_COMP);
+}
+
+bool rbx_poller_has_looked(const struct rbx_poller *poller,
+			   uint64_t *polls_count)
+{
+	uint64_t count = RBX_LOAD_RELAXED(&poller->counters.polls);
+
+	if (count != *polls_count) {
+		*polls_count = count;
+		return true;
+	}
+	return RBX_LOAD_RELAXED(&poller->asleep) &&
+	       !RBX_LOAD_ACQUIRE(&poller->event);
 }
 
 static void sleep_for_event(struct rbx_poller *poller)
 {
 	mutex_unlock(&poller->lock);
+	RBX_STORE_RELAXED(&poller->asleep, true);
 	wait_event_idle(poller->wait, has_news(poller));
+	RBX_STORE_RELAXED(&poller->asleep, false);
 	mutex_lock(&poller->lock);
 	poller->counters.wakeups++;
 }
@@ -170,29 +169,47 @@ static int poller_main(void *argument)
 	return 0;
 }
 
-int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
-		    int depth_count, const struct rbx_poll_rule *rule)
+int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device)
 {
-	struct ib_cq_init_attr attr = { .cqe = (unsigned int)depth_count };
+	struct ib_cq_init_attr attr = {
+		.cqe = (unsigned int)poller->depth_count,
+	};
+	struct ib_cq *cq = ib_create_cq(device, completion_event, NULL, poller,
+					&attr);
 
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	mutex_lock(&poller->lock);
+	poller->cq = cq;
+	mutex_unlock(&poller->lock);
+	rbx_poller_unpark(poller); /* has it armed */
+	return 0;
+}
+
+void rbx_poller_unbind(struct rbx_poller *poller)
+{
+	struct ib_cq *cq = poller->cq;
+
+	mutex_lock(&poller->lock);
+	poller->cq = NULL;
+	mutex_unlock(&poller->lock);
+	ib_destroy_cq(cq);
+}
+
+int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
+		    int depth_count, const struct rbx_poll_rule *rule,
+		    const char *name)
+{
 	poller->ctx = ctx;
+	poller->depth_count = depth_count;
 	init_waitqueue_head(&poller->wait);
 	mutex_init(&poller->lock);
 	rbx_poll_policy_init(&poller->policy, rule);
-	poller->cq = ib_create_cq(ctx->device, completion_event, NULL, poller,
-				  &attr);
-	if (IS_ERR(poller->cq))
-		return PTR_ERR(poller->cq);
-	poller->thread = kthread_run(poller_main, poller, "rdmabox/%s",
-				     dev_name(&ctx->device->dev));
-	if (!IS_ERR(poller->thread))
-		return 0;
-	ib_destroy_cq(poller->cq);
-	return PTR_ERR(poller->thread);
+	poller->thread = kthread_run(poller_main, poller, "rdmabox/%s", name);
+	return PTR_ERR_OR_ZERO(poller->thread);
 }
 
 void rbx_poller_close(struct rbx_poller *poller)
 {
 	kthread_stop(poller->thread);
-	ib_destroy_cq(poller->cq);
 }

@@ -31,14 +31,16 @@ struct rbx_poller_counters {
 
 struct rbx_poller {
 	struct rbx_context *ctx;
-	struct ib_cq *cq;
+	int depth_count; /* of its completion queue */
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool event; /* atomic: the completion queue has one */
 	bool unpark; /* atomic: somebody yielded */
+	bool asleep; /* atomic: it waits for an event */
 	struct rbx_node *ended; /* atomic: fragments without a completion */
 
 	struct mutex lock; /* held while it polls; guards all below */
+	struct ib_cq *cq; /* NULL: it is bound to no device */
 	struct rbx_poll_policy policy;
 	uint64_t round_ns; /* when the last poll that found something returned */
 	struct rbx_harvest harvest; /* of the poll under way */
@@ -46,15 +48,29 @@ struct rbx_poller {
 	struct ib_wc wcs[RBX_POLL_BATCH];
 };
 
+/* Without a completion queue, for the time being. */
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
-		    int depth_count, const struct rbx_poll_rule *rule);
+		    int depth_count, const struct rbx_poll_rule *rule,
+		    const char *name);
 void rbx_poller_close(struct rbx_poller *poller);
+
+/* Makes a completion queue, which it polls. 0 or -errno. */
+int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device);
+/* Frees it; there is no queue pair on it any more. */
+void rbx_poller_unbind(struct rbx_poller *poller);
 
 /* Has the fragments of a list, status set, ended by the thread. Any context. */
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
 /* Has it let parked combiners look again. Any context. */
 void rbx_poller_unpark(struct rbx_poller *poller);
+/* Whether it has looked for completions since *polls_count, or would be told of one. A
+ * done() may take its time, and so may others that the processor runs. One thread for
+ * each polls_count. */
+bool rbx_poller_has_looked(const struct rbx_poller *poller,
+			   uint64_t *polls_count);
 /* When it returns the thread has given back all that it had in hand. */
 void rbx_poller_visit(struct rbx_poller *poller);
+/* When it returns all that was in the completion queue has been taken. Blocks. */
+void rbx_poller_sweep(struct rbx_poller *poller);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include <linux/slab.h>
 
+#include "core/last_copies.h"
 #include "kernel/lib/address.h"
 #include "kernel/lib/volume.h"
 
@@ -25,13 +26,29 @@ static void peer_down(struct rbx_peer *peer, void *user)
 			       (uint32_t)(server - volume->servers));
 }
 
-static void peer_evict(struct rbx_peer *peer, uint64_t slab_id, void *user)
+static void peer_evict(struct rbx_peer *peer,
+		       const struct rbx_eviction *eviction, void *user)
 {
 	struct rbx_volume_server *server = user;
 	struct rbx_volume *volume = server->volume;
 
 	rbx_upkeep_evict(&volume->upkeep, (uint32_t)(server - volume->servers),
-			 slab_id);
+			 eviction);
+}
+
+static bool server_is_up(struct rbx_flow *flow, uint32_t server)
+{
+	return rbx_peer_is_up(rbx_volume_of_flow(flow)->servers[server].peer);
+}
+
+static bool peer_hold(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+	struct rbx_volume *volume = server->volume;
+
+	return rbx_last_copies_hold(&volume->flow,
+				    (uint32_t)(server - volume->servers),
+				    server_is_up);
 }
 
 /* ---- What the upkeep asks for ---------------------------------------------------*/
@@ -62,13 +79,27 @@ static int server_check(struct rbx_upkeep *upkeep, uint32_t server,
 
 static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
 {
-	return READ_ONCE(session_of(upkeep, server)->free_bytes);
+	return rbx_session_free_bytes(session_of(upkeep, server));
+}
+
+/* By the keeper, which does no I/O for it: memory may have to be written here before
+ * any is free. Without it writes of a lost slab end as those before them. */
+static void *memory_lend(struct rbx_upkeep *upkeep, size_t size)
+{
+	return kvmalloc(size, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+}
+
+static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
+{
+	kvfree(memory);
 }
 
 const struct rbx_upkeep_ops rbx_volume_upkeep_ops = {
 	.map = server_map,
 	.unmap = server_unmap,
 	.check = server_check,
+	.memory_lend = memory_lend,
+	.memory_take_back = memory_take_back,
 	.free_bytes = server_free_bytes,
 	.tell = rbx_volume_tell,
 	.tending = rbx_volume_trace_task,
@@ -82,8 +113,8 @@ static bool is_in_use(const struct rbx_volume *volume,
 	uint32_t i;
 
 	for (i = 0; i < volume->server_count; i++)
-		if (!memcmp(&volume->servers[i].peer->session->address, address,
-			    sizeof(*address)))
+		if (!memcmp(rbx_session_address(volume->servers[i].peer->session),
+			    address, sizeof(*address)))
 			return true;
 	return false;
 }
@@ -147,8 +178,11 @@ static int server_open(struct rbx_volume *volume,
 	const struct rbx_peer_events events = {
 		.down = peer_down,
 		.evict = peer_evict,
+		.hold = peer_hold,
+		.wait = rbx_last_copies_wait,
 		.user = server,
 	};
+	uint32_t other;
 	int err = 0;
 
 	/* Two replicas on one server would be lost together. */
@@ -159,9 +193,17 @@ static int server_open(struct rbx_volume *volume,
 	if (!volume->ctx)
 		err = client_open(volume, options, address);
 	server->volume = volume;
+	rbx_upkeep_server_begins(&volume->upkeep, volume->server_count);
 	if (!err)
 		err = rbx_peer_open(&volume->client, address, &events,
 				    &server->peer);
+	if (err)
+		return err;
+	err = rbx_upkeep_server_connected(
+		&volume->upkeep, volume->server_count,
+		rbx_session_incarnation(server->peer->session), &other);
+	if (err)
+		rbx_peer_close(server->peer);
 	volume->server_count += !err;
 	return err;
 }
@@ -231,6 +273,9 @@ void rbx_volume_servers_close(struct rbx_volume *volume)
 {
 	uint32_t i;
 
+	/* A recovery asks whether the other servers are up (peer_hold()). */
+	for (i = 0; i < volume->server_count; i++)
+		rbx_peer_stop(volume->servers[i].peer);
 	for (i = 0; i < volume->server_count; i++)
 		rbx_peer_close(volume->servers[i].peer);
 	if (volume->ctx)

@@ -5,8 +5,7 @@
  * Mapping a scatter list for DMA makes a second list of it, in the same entries:
  * where the device finds what the CPU has in these pages. The two need not be cut
  * in the same places, as an IOMMU may show neighbours as one range. A walk goes
- * along both. Each stretch of it is one range for the device; and for the CPU as
- * well, where checksums are to be made of it.
+ * along both. Each stretch of it is one range for the CPU, and so for any device.
  *
  * What the device has written is only in the sight of the CPU once it was synced
  * for it, or unmapped. To read it does not take it from the device, so that nothing
@@ -24,11 +23,11 @@
 
 struct rbx_stretch {
 	u64 addr; /* the device's */
-	const void *memory; /* the CPU's; NULL: not asked for */
+	const void *memory; /* the CPU's */
 	u32 length_bytes; /* up to where either ends; 0: that was all */
 	/* The walk's: the entry of each list, and how much of it is done. */
 	struct scatterlist *mapped;
-	struct scatterlist *sg; /* NULL: the CPU's is not looked at */
+	struct scatterlist *sg;
 	u32 mapped_left; /* entries */
 	u32 mapped_bytes;
 	u32 sg_bytes;
@@ -42,8 +41,6 @@ static inline void rbx_stretch_look(struct rbx_stretch *stretch)
 	stretch->addr = sg_dma_address(stretch->mapped) + stretch->mapped_bytes;
 	stretch->length_bytes =
 		sg_dma_len(stretch->mapped) - stretch->mapped_bytes;
-	if (!stretch->sg)
-		return;
 	stretch->memory = (const char *)sg_virt(stretch->sg) + stretch->sg_bytes;
 	stretch->length_bytes = min(stretch->length_bytes,
 				    stretch->sg->length - stretch->sg_bytes);
@@ -51,12 +48,11 @@ static inline void rbx_stretch_look(struct rbx_stretch *stretch)
 
 /* The first stretch of a list of which so many entries are mapped. */
 static inline void rbx_stretch_first(struct rbx_stretch *stretch,
-				     struct scatterlist *sg, u32 mapped_count,
-				     bool for_cpu)
+				     struct scatterlist *sg, u32 mapped_count)
 {
 	*stretch = (struct rbx_stretch){
 		.mapped = sg,
-		.sg = for_cpu ? sg : NULL,
+		.sg = sg,
 		.mapped_left = mapped_count,
 	};
 	rbx_stretch_look(stretch);
@@ -72,7 +68,7 @@ static inline void rbx_stretch_next(struct rbx_stretch *stretch, u32 bytes)
 		stretch->mapped_bytes = 0;
 	}
 	stretch->sg_bytes += bytes;
-	if (stretch->sg && stretch->sg_bytes == stretch->sg->length) {
+	if (stretch->sg_bytes == stretch->sg->length) {
 		stretch->sg = sg_next(stretch->sg);
 		stretch->sg_bytes = 0;
 	}

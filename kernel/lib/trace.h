@@ -29,7 +29,7 @@
 #include "kernel/api.h"
 #include "kernel/lib/peer.h"
 
-#define RBX_TRACE_SERVER_BYTES sizeof_field(struct rbx_session, name)
+#define RBX_TRACE_SERVER_BYTES RBX_SESSION_NAME_BYTES
 
 #define rbx_trace_op(op) \
 	__print_symbolic(op, { RBX_IO_READ, "read" }, { RBX_IO_WRITE, "write" })
@@ -45,6 +45,7 @@
 	__print_symbolic(task, { RBX_TASK_NONE, "none" },      \
 			 { RBX_TASK_GIVE_BACK, "give_back" },  \
 			 { RBX_TASK_LEND, "lend" },            \
+			 { RBX_TASK_FREE_PAGES, "free_pages" }, \
 			 { RBX_TASK_COPY, "copy" },            \
 			 { RBX_TASK_BORROW, "borrow" })
 
@@ -59,6 +60,7 @@ TRACE_DEFINE_ENUM(RBX_PEER_DOWN);
 TRACE_DEFINE_ENUM(RBX_TASK_NONE);
 TRACE_DEFINE_ENUM(RBX_TASK_GIVE_BACK);
 TRACE_DEFINE_ENUM(RBX_TASK_LEND);
+TRACE_DEFINE_ENUM(RBX_TASK_FREE_PAGES);
 TRACE_DEFINE_ENUM(RBX_TASK_COPY);
 TRACE_DEFINE_ENUM(RBX_TASK_BORROW);
 
@@ -93,7 +95,7 @@ TRACE_EVENT(rdmabox_window_wait,
 		__field(u64, inflight_bytes)
 	),
 	TP_fast_assign(
-		strscpy(__entry->server, peer->session->name,
+		strscpy(__entry->server, rbx_session_name(peer->session),
 			RBX_TRACE_SERVER_BYTES);
 		__entry->inflight_bytes = inflight_bytes;
 	),
@@ -109,7 +111,7 @@ TRACE_EVENT(rdmabox_peer_state,
 		__field(u32, phase)
 	),
 	TP_fast_assign(
-		strscpy(__entry->server, peer->session->name,
+		strscpy(__entry->server, rbx_session_name(peer->session),
 			RBX_TRACE_SERVER_BYTES);
 		__entry->phase = phase;
 	),
@@ -118,19 +120,21 @@ TRACE_EVENT(rdmabox_peer_state,
 );
 
 TRACE_EVENT(rdmabox_evict,
-	TP_PROTO(const struct rbx_peer *peer, u64 slab_id),
-	TP_ARGS(peer, slab_id),
+	TP_PROTO(const struct rbx_peer *peer, u64 slab_id, u64 epoch),
+	TP_ARGS(peer, slab_id, epoch),
 	TP_STRUCT__entry(
 		__array(char, server, RBX_TRACE_SERVER_BYTES)
 		__field(u64, slab_id)
+		__field(u64, epoch)
 	),
 	TP_fast_assign(
-		strscpy(__entry->server, peer->session->name,
+		strscpy(__entry->server, rbx_session_name(peer->session),
 			RBX_TRACE_SERVER_BYTES);
 		__entry->slab_id = slab_id;
+		__entry->epoch = epoch;
 	),
-	TP_printk("server=%s slab_id=%llu", __entry->server,
-		  __entry->slab_id)
+	TP_printk("server=%s slab_id=%llu epoch=%llu", __entry->server,
+		  __entry->slab_id, __entry->epoch)
 );
 
 TRACE_EVENT(rdmabox_post,
@@ -145,7 +149,7 @@ TRACE_EVENT(rdmabox_post,
 		__field(u64, length_bytes)
 	),
 	TP_fast_assign(
-		strscpy(__entry->server, peer->session->name,
+		strscpy(__entry->server, rbx_session_name(peer->session),
 			RBX_TRACE_SERVER_BYTES);
 		__entry->queue_pair = queue_pair;
 		__entry->number = number;
@@ -168,7 +172,7 @@ TRACE_EVENT(rdmabox_complete,
 		__field(int, status)
 	),
 	TP_fast_assign(
-		strscpy(__entry->server, peer->session->name,
+		strscpy(__entry->server, rbx_session_name(peer->session),
 			RBX_TRACE_SERVER_BYTES);
 		__entry->queue_pair = queue_pair;
 		__entry->number = number;

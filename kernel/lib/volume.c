@@ -55,18 +55,18 @@ static int shape_make(const struct rbx_volume *volume,
 		      struct rbx_volume_shape *shape)
 {
 	uint64_t slab_bytes =
-		volume->servers[0].peer->session->welcome.slab_bytes;
+		rbx_session_slab_bytes(volume->servers[0].peer->session);
 	uint32_t i;
 
 	for (i = 1; i < volume->server_count; i++) {
 		const struct rbx_session *session =
 			volume->servers[i].peer->session;
 
-		if (session->welcome.slab_bytes == slab_bytes)
+		if (rbx_session_slab_bytes(session) == slab_bytes)
 			continue;
 		pr_err("rdmabox: server %s lends slabs of %llu bytes, the first one of %llu\n",
-		       rbx_session_name(session), session->welcome.slab_bytes,
-		       slab_bytes);
+		       rbx_session_name(session),
+		       rbx_session_slab_bytes(session), slab_bytes);
 		return -EMEDIUMTYPE;
 	}
 	*shape = (struct rbx_volume_shape){
@@ -101,8 +101,7 @@ static int memory_make(struct rbx_volume *volume,
 
 	/* With checksums more than kvzalloc() gives where the volume is large. */
 	map_memory = vzalloc(rbx_volume_map_size(shape));
-	pool_memory = kvzalloc(rbx_piece_pool_size(pieces, shape->replicas + 1),
-			       GFP_KERNEL);
+	pool_memory = kvzalloc(rbx_flow_pool_size(shape, pieces), GFP_KERNEL);
 	if (!map_memory || !pool_memory) {
 		kvfree(pool_memory);
 		vfree(map_memory);
@@ -212,6 +211,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 		msleep(1);
 	rbx_volume_keeper_stop(volume);
 	rbx_upkeep_abandon(&volume->upkeep);
+	rbx_volume_copies_end(volume);
 	rbx_volume_keeper_free(volume);
 	rbx_upkeep_return(&volume->upkeep);
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
@@ -244,7 +244,7 @@ static void count_server(const struct rbx_volume_server *server,
 	status->doorbells += RBX_LOAD_RELAXED(&counters->doorbells);
 	status->merged_requests += RBX_LOAD_RELAXED(&counters->merged_requests);
 	status->window_waits += RBX_LOAD_RELAXED(&counters->window_waits);
-	status->retries += READ_ONCE(server->peer->retries_count);
+	status->retries += RBX_LOAD_RELAXED(&counters->retries);
 }
 
 void rbx_volume_status(struct rbx_volume *volume,
@@ -264,9 +264,13 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.slabs_blank = census.blank,
 		.slabs_rebuilding = census.rebuilding,
 		.slabs_lost = census.dead,
+		.slabs_last = census.last,
+		.slabs_holed = census.holes,
 		.rebuilt_bytes = RBX_LOAD_RELAXED(&counters->rebuilt_bytes),
 		.failovers = RBX_LOAD_RELAXED(&counters->failovers),
 		.checksum_errors = RBX_LOAD_RELAXED(&counters->checksum_errors),
+		.checksum_repairs =
+			RBX_LOAD_RELAXED(&counters->checksum_repairs),
 	};
 	for (i = 0; i < volume->server_count; i++)
 		count_server(&volume->servers[i], status);

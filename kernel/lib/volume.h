@@ -6,6 +6,7 @@
  *	volume.c         opens and closes, tells the status
  *	servers.c        connects to the servers that the options name, borrows
  *	volume_submit.c  the way of an I/O: mapped, split, joined
+ *	volume_dma.c     its memory as the device sees it, whichever device it is
  *	volume_keeper.c  the thread that makes the rounds of the upkeep
  *
  * The locks of the core are spinlocks here, taken in process context only; nothing
@@ -34,6 +35,8 @@ struct rbx_volume {
 	struct rbx_upkeep upkeep;
 	uint32_t server_count;
 	struct rbx_volume_server servers[RBX_SERVERS_MAX];
+	struct rbx_mappings mappings; /* of its I/Os and copies */
+	bool copies_are_mapped; /* with poller.lock */
 
 	struct task_struct *keeper;
 	wait_queue_head_t keeper_changed;
@@ -64,12 +67,27 @@ extern const struct rbx_upkeep_ops rbx_volume_upkeep_ops;
 
 extern const struct rbx_flow_ops rbx_volume_flow_ops;
 
+/* volume_dma.c */
+
+/* NULL: there is no device now; it is mapped later. 0, -ENOMEM. */
+int rbx_volume_io_map(const struct rbx_volume *volume, struct rbx_io *io,
+		      struct ib_device *device);
+/* If it is mapped. */
+void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
+			 struct ib_device *device);
+/* Between these it follows the device. The copies of a rebuild are lent, and none is
+ * under way at the end. 0, -ENOMEM; closed even then. */
+int rbx_volume_mappings_open(struct rbx_volume *volume);
+void rbx_volume_mappings_close(struct rbx_volume *volume);
+
 /* volume_keeper.c */
 
 int rbx_volume_keeper_start(struct rbx_volume *volume);
 /* A rebuild may still be under way then. */
 void rbx_volume_keeper_stop(struct rbx_volume *volume);
-/* Waits for the copies of a rebuild, and frees what they need. */
+/* Waits for the copies of a rebuild. Nothing is mapped any more then. */
+void rbx_volume_copies_end(struct rbx_volume *volume);
+/* Frees what copies need. */
 void rbx_volume_keeper_free(struct rbx_volume *volume);
 /* Something is to be seen to. Any context. */
 void rbx_volume_keeper_wake(struct rbx_volume *volume);

@@ -17,7 +17,9 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err)
 {
 	struct rbx_volume *volume = rbx_volume_of_upkeep(upkeep);
+	struct rbx_census census;
 
+	rbx_upkeep_census(upkeep, &census);
 	switch (news) {
 	case RBX_NEWS_SERVER_DOWN:
 		pr_warn("rdmabox: server %s is gone, and with it replicas of %u slabs\n",
@@ -25,19 +27,19 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 			count);
 		break;
 	case RBX_NEWS_REBUILD_STARTED:
-		pr_info("rdmabox: %u slabs lack replicas, which are made anew\n",
-			count);
+		pr_info("rdmabox: %u slabs lack replicas, which are made anew; %u are one death from loss\n",
+			count, census.last);
 		break;
 	case RBX_NEWS_REBUILD_DONE:
 		pr_info("rdmabox: %u replicas were made anew, all are live\n",
 			count);
 		break;
 	case RBX_NEWS_REBUILD_STUCK:
-		pr_warn("rdmabox: no server takes the missing replicas of %u slabs (%d)\n",
-			count, err);
+		pr_warn("rdmabox: no server takes the missing replicas of %u slabs (%d); %u are one death from loss\n",
+			count, err, census.last);
 		break;
 	case RBX_NEWS_DATA_LOST:
-		pr_err("rdmabox: the last replica of %u slabs is gone, their I/Os fail\n",
+		pr_err("rdmabox: the last replica of %u slabs is gone, what was on them cannot be read\n",
 		       count);
 		break;
 	}
@@ -87,25 +89,19 @@ static int keeper_main(void *argument)
 static int copy_make(struct rbx_volume *volume, uint32_t index)
 {
 	const struct rbx_slab_shape *shape = &volume->flow.map->shape;
-	size_t cell_bytes = (size_t)1 << shape->cell_shift;
-	struct ib_device *device = volume->ctx->device;
 	struct rbx_piece *copy;
-	u64 dma;
 
-	volume->copies_memory[index] = kmalloc(cell_bytes, GFP_KERNEL);
-	if (!volume->copies_memory[index])
-		return -ENOMEM;
-	dma = ib_dma_map_single(device, volume->copies_memory[index],
-				cell_bytes, DMA_BIDIRECTIONAL);
-	if (ib_dma_mapping_error(device, dma))
-		return -ENOMEM;
-	copy = kzalloc(rbx_piece_size(shape->slots), GFP_KERNEL);
-	if (!copy) {
-		ib_dma_unmap_single(device, dma, cell_bytes, DMA_BIDIRECTIONAL);
+	volume->copies_memory[index] =
+		kmalloc((size_t)1 << shape->cell_shift, GFP_KERNEL);
+	copy = kzalloc(rbx_piece_size(shape->slots, 0), GFP_KERNEL);
+	if (!volume->copies_memory[index] || !copy) {
+		kfree(copy);
 		return -ENOMEM;
 	}
 	copy->memory = volume->copies_memory[index];
-	rbx_rebuild_lend(&volume->flow, index, copy, dma);
+	/* Any slab, until it copies one: it is relocated under the lock of its slab. */
+	copy->slab = &volume->flow.map->slabs[0];
+	rbx_rebuild_lend(&volume->flow, index, copy, 0);
 	return 0;
 }
 
@@ -118,8 +114,16 @@ int rbx_volume_keeper_start(struct rbx_volume *volume)
 		err = copy_make(volume, i);
 	if (err)
 		return err;
+	err = rbx_volume_mappings_open(volume);
+	if (err)
+		goto out_close;
 	volume->keeper = kthread_run(keeper_main, volume, "rdmabox/volume");
-	return PTR_ERR_OR_ZERO(volume->keeper);
+	err = PTR_ERR_OR_ZERO(volume->keeper);
+	if (!err)
+		return 0;
+out_close:
+	rbx_volume_mappings_close(volume);
+	return err;
 }
 
 void rbx_volume_keeper_stop(struct rbx_volume *volume)
@@ -127,22 +131,19 @@ void rbx_volume_keeper_stop(struct rbx_volume *volume)
 	kthread_stop(volume->keeper);
 }
 
-void rbx_volume_keeper_free(struct rbx_volume *volume)
+void rbx_volume_copies_end(struct rbx_volume *volume)
 {
-	size_t cell_bytes = (size_t)1 << volume->flow.map->shape.cell_shift;
-	uint32_t i;
-
 	wait_event(volume->keeper_changed,
 		   !rbx_rebuild_is_under_way(&volume->flow));
-	rbx_poller_visit(&volume->ctx->poller); /* the last copy may be in hand */
-	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		struct rbx_piece *copy = volume->flow.rebuild.copies[i];
+	rbx_volume_mappings_close(volume); /* the last copy may be in hand */
+}
 
-		if (copy)
-			ib_dma_unmap_single(volume->ctx->device,
-					    copy->local_addr, cell_bytes,
-					    DMA_BIDIRECTIONAL);
+void rbx_volume_keeper_free(struct rbx_volume *volume)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_COPIES_MAX; i++) {
 		kfree(volume->copies_memory[i]);
-		kfree(copy);
+		kfree(volume->flow.rebuild.copies[i]);
 	}
 }

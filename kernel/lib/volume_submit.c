@@ -10,16 +10,12 @@
  */
 #include <linux/module.h>
 
+#include "kernel/lib/broken.h"
 #include "kernel/lib/stretch.h"
 #include "kernel/lib/trace.h"
 #include "kernel/lib/volume.h"
 
 /* ---- Ending -------------------------------------------------------------------*/
-
-static enum dma_data_direction direction_of(const struct rbx_io *io)
-{
-	return io->op == RBX_IO_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
-}
 
 /* Adds the I/Os that have ended with these pieces to a list. A piece that reads
  * zeros is kept for its I/O. */
@@ -37,6 +33,7 @@ static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 			piece->node.next = io->zeros;
 			io->zeros = &piece->node;
 		} else {
+			WRITE_ONCE(piece->user, NULL);
 			rbx_piece_list_add(&left, piece);
 		}
 		/* It has the status of the first of its pieces that failed. */
@@ -70,6 +67,7 @@ static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 		next = node->next;
 		sg_zero_buffer(io->sg, io->sg_count, piece->length_bytes,
 			       (off_t)(offset_bytes - io->offset_bytes));
+		WRITE_ONCE(piece->user, NULL);
 		rbx_piece_list_add(&filled, piece);
 	}
 	(void)rbx_piece_pool_give(&volume->flow.pool, &filled);
@@ -87,10 +85,11 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 	for (; io; io = next) {
 		next = io->next;
 		io->ended_ns = volume->ctx->poller.round_ns;
-		ib_dma_unmap_sg(volume->ctx->device, io->sg, (int)io->sg_count,
-				direction_of(io));
+		rbx_volume_io_unmap(volume, io, volume->ctx->device);
 		if (io->zeros)
 			zeros_fill(volume, io);
+		if (rbx_has_broken() && !io->status)
+			io->status = -EIO;
 		io->done(io);
 	}
 }
@@ -114,15 +113,21 @@ static void wake(struct rbx_flow *flow)
 	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
 }
 
-/* What is written the CPU has written itself, before it was mapped. */
+/* What is written the CPU has written itself, before it was mapped. What was unmapped
+ * when the device went is in its sight. */
 static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
-	if (piece->kind != RBX_PIECE_WRITE)
-		ib_dma_sync_single_for_cpu(
-			rbx_volume_of_flow(flow)->ctx->device,
-			piece->local_addr, piece->length_bytes,
-			piece->kind == RBX_PIECE_READ ? DMA_FROM_DEVICE :
-							DMA_BIDIRECTIONAL);
+	const struct rbx_volume *volume = rbx_volume_of_flow(flow);
+	const struct rbx_io *io = piece->user;
+	bool is_mapped = piece->kind == RBX_PIECE_COPY ?
+				 volume->copies_are_mapped :
+				 piece->kind != RBX_PIECE_WRITE && io->is_mapped;
+
+	if (is_mapped)
+		ib_dma_sync_single_for_cpu(volume->ctx->device,
+					   piece->local_addr,
+					   piece->length_bytes,
+					   DMA_BIDIRECTIONAL);
 	return piece->memory;
 }
 
@@ -136,13 +141,6 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 
 /* ---- Submitting ---------------------------------------------------------------*/
 
-static void stretch_first(const struct rbx_volume *volume,
-			  const struct rbx_io *io, struct rbx_stretch *stretch)
-{
-	rbx_stretch_first(stretch, io->sg, io->mapped_count,
-			  volume->flow.map->shape.checksums);
-}
-
 /* Counts the pieces of what was mapped, and its bytes; -EINVAL: it is beyond the
  * volume, or has a part of a page where only whole ones have checksums. */
 static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
@@ -155,7 +153,8 @@ static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 	if (offset_bytes > map->size_bytes)
 		return -EINVAL;
 	io->pieces_left = 0;
-	for (stretch_first(volume, io, &stretch); stretch.length_bytes;
+	for (rbx_stretch_first(&stretch, io->sg, io->mapped_count);
+	     stretch.length_bytes;
 	     rbx_stretch_next(&stretch, stretch.length_bytes)) {
 		io->pieces_left += rbx_volume_map_pieces(map, offset_bytes,
 							 stretch.length_bytes);
@@ -179,9 +178,8 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 	struct rbx_stretch stretch;
 	struct rbx_piece *piece;
 
-	stretch_first(volume, io, &stretch);
+	rbx_stretch_first(&stretch, io->sg, io->mapped_count);
 	while ((piece = rbx_piece_list_take(pieces))) {
-		piece->user = io;
 		piece->kind = io->op == RBX_IO_READ ? RBX_PIECE_READ :
 						      RBX_PIECE_WRITE;
 		piece->fragment_flags = io->urgent ? RBX_FRAGMENT_URGENT : 0;
@@ -191,6 +189,8 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 					 stretch.length_bytes);
 		offset_bytes += piece->length_bytes;
 		rbx_stretch_next(&stretch, piece->length_bytes);
+		/* From here on it is found, see volume_dma.c. */
+		smp_store_release(&piece->user, io);
 		rbx_piece_list_add(&aimed, piece);
 	}
 	*pieces = aimed;
@@ -227,38 +227,51 @@ void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_unplug);
 
-int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
-		      struct rbx_plug *plug)
+/* Maps an I/O and has its pieces, all that it needs, or undoes it all. */
+static int io_prepare(struct rbx_volume *volume, struct rbx_io *io,
+		      struct rbx_piece_list *pieces)
 {
-	struct ib_device *device = volume->ctx->device;
-	struct rbx_piece_list pieces = { 0 };
+	struct ib_device *device = READ_ONCE(volume->ctx->open_device);
 	uint64_t length_bytes;
-	int err;
+	int err = rbx_volume_io_map(volume, io, device);
 
-	io->mapped_count = (u32)ib_dma_map_sg(device, io->sg, (int)io->sg_count,
-					      direction_of(io));
-	if (!io->mapped_count)
-		return -ENOMEM;
+	if (err)
+		return err;
 	io->status = 0;
 	io->zeros = NULL;
 	err = pieces_count(volume, io, &length_bytes);
 	if (!err)
 		err = rbx_piece_pool_take(&volume->flow.pool, io->pieces_left,
-					  &pieces);
-	if (err)
-		goto out_unmap;
+					  pieces);
+	if (err) {
+		rbx_volume_io_unmap(volume, io, device);
+		return err;
+	}
 	trace_rdmabox_submit(io, length_bytes, io->pieces_left);
-	aim(volume, io, &pieces);
+	aim(volume, io, pieces);
+	return 0;
+}
+
+int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
+		      struct rbx_plug *plug)
+{
+	struct rbx_piece_list pieces = { 0 };
+	int err;
+
+	if (rbx_has_broken())
+		return -EIO;
+	/* A device that goes waits for us, and then finds the I/O (volume_dma.c). */
+	rcu_read_lock();
+	err = io_prepare(volume, io, &pieces);
+	rcu_read_unlock();
+	if (err)
+		return err;
 	/* With its last piece started the I/O may be gone. */
 	if (plug)
 		plug_hold(plug, &pieces);
 	else
 		rbx_flow_start(&volume->flow, &pieces);
 	return 0;
-
-out_unmap:
-	ib_dma_unmap_sg(device, io->sg, (int)io->sg_count, direction_of(io));
-	return err;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_submit);
 

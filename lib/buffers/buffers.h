@@ -8,7 +8,7 @@
  *
  *	region    the program registered it once (rbx_region_register())
  *	any key   one key covers all memory of the process, where the device has
- *		  it: the soft device, a NIC with on-demand paging
+ *		  it: the soft device, a NIC, by on_demand_paging
  *	dynMR     registered at submit, deregistered after completion
  *	preMR     copied through staging memory that was registered at open
  *

@@ -22,9 +22,12 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 	struct rbx_region *region;
 	int err;
 
-	if (addr == NULL || length == 0)
+	if (ctx == NULL || out == NULL || addr == NULL || length == 0)
 		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
 				 length, addr);
+	err = rbx_guard_use(ctx, "rbx_region_register");
+	if (err)
+		return err;
 	region = calloc(1, sizeof(*region));
 	if (region == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a region");
@@ -36,16 +39,21 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 		return rbx_error(err, "%s", error);
 	}
 	RBX_ADD_RELAXED(&ctx->counters.registrations, 1);
+	RBX_FETCH_ADD(&ctx->regions_count, 1);
 	*out = region;
 	return 0;
 }
 
 void rbx_region_release(struct rbx_region *region)
 {
-	struct rbx_device *device = region->ctx->device;
+	struct rbx_device *device;
 
+	if (region == NULL || rbx_guard_use(region->ctx, "rbx_region_release"))
+		return;
+	device = region->ctx->device;
 	device->ops->deregister_memory(device, &region->mr, 1);
 	RBX_ADD_RELAXED(&region->ctx->counters.deregistrations, 1);
+	RBX_FETCH_ADD(&region->ctx->regions_count, (uint32_t)-1);
 	free(region);
 }
 

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "lib/context.h"
+#include "lib/sized.h"
 
 #define VERSION 1
 #define FILE_BYTES_MAX (1 << 20) /* some thousand devices */
@@ -292,12 +293,19 @@ int rbx_tuning_save(struct rbx_context *ctx, const char *path,
 		    const struct rbx_tuning *tuning)
 {
 	char key[RBX_TUNING_KEY_BYTES], resolved[PATH_MAX], reason[256];
+	struct rbx_tuning taken = { .size_bytes = sizeof(taken) };
 	json_t *root;
 	int err;
 
-	if (!ctx || !tuning || tuning->size_bytes != sizeof(*tuning) ||
-	    tuning->queue_pairs > RBX_QUEUE_PAIRS_MAX)
-		return rbx_error(-EINVAL, "a context is wanted, and a tuning of at most %u queue pairs",
+	if (!ctx || !tuning)
+		return rbx_error(-EINVAL, "a context and a tuning are wanted");
+	err = rbx_sized_take("rbx_tuning",
+			     offsetof(struct rbx_tuning, queue_pairs), &taken,
+			     sizeof(taken), tuning);
+	if (err)
+		return err;
+	if (taken.queue_pairs > RBX_QUEUE_PAIRS_MAX)
+		return rbx_error(-EINVAL, "a tuning is of at most %u queue pairs",
 				 RBX_QUEUE_PAIRS_MAX);
 	if (!resolve(path, resolved, sizeof(resolved)))
 		return rbx_error(-EINVAL, "there is no home folder for the tuning file: name one");
@@ -310,7 +318,7 @@ int rbx_tuning_save(struct rbx_context *ctx, const char *path,
 	if (!root)
 		root = new_root();
 	rbx_tuning_key(ctx->device, key);
-	err = root ? set_entry(root, key, tuning) : -ENOMEM;
+	err = root ? set_entry(root, key, &taken) : -ENOMEM;
 	if (!err)
 		err = replace_file(resolved, root);
 	json_decref(root);

@@ -31,6 +31,8 @@ int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
 	int err = check(peer, data, length);
 
 	if (!err)
+		err = rbx_guard_use(peer->ctx, "rbx_message_submit");
+	if (!err)
 		err = rbx_session_letter_submit(peer->session, data, length,
 						done, user);
 	if (!err)
@@ -42,9 +44,8 @@ int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length)
 {
 	int err = check(peer, data, length);
 
-	if (!err && rbx_poller_current())
-		err = rbx_error(-EDEADLK, "a completion callback cannot wait; "
-					  "submit the message instead");
+	if (!err)
+		err = rbx_guard_wait(peer->ctx, "rbx_message_send");
 	if (!err)
 		err = rbx_session_letter_send(peer->session, data, length);
 	if (!err)

@@ -2,16 +2,15 @@
 /*
  * peer.c - opens and closes a connection to one memory server.
  *
- * The session comes first, then the data queue pairs, then the keeper that
- * restores both. Closing goes backwards: nothing is outstanding then, so the
- * keeper has nothing to keep.
+ * The session comes first, then the data queue pairs, then the recovery that
+ * restores both. Closing goes backwards: nothing is outstanding then, so there is
+ * nothing to restore.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/peer/internal.h"
-#include "lib/stats.h"
 
 static void session_lost(struct rbx_session *session, const char *reason,
 			 void *user)
@@ -20,14 +19,14 @@ static void session_lost(struct rbx_session *session, const char *reason,
 	rbx_peer_note_broken(user, reason);
 }
 
-static void session_evict(struct rbx_session *session, uint64_t slab_id,
-			  uint32_t grace_ms, void *user)
+static void session_evict(struct rbx_session *session,
+			  const struct rbx_eviction *eviction, void *user)
 {
 	struct rbx_peer *peer = user;
 
 	(void)session;
 	if (peer->events.evict)
-		peer->events.evict(peer, slab_id, grace_ms, peer->events.user);
+		peer->events.evict(peer, eviction, peer->events.user);
 }
 
 /* To who opens a peer it is the same whether nobody listens there or nothing
@@ -46,10 +45,10 @@ static int open_session(struct rbx_peer *peer, const char *address)
 	return err == -ECONNREFUSED ? -EHOSTUNREACH : err;
 }
 
-static int start_keeper(struct rbx_peer *peer)
+static int start_recovery(struct rbx_peer *peer)
 {
-	int err = -pthread_create(&peer->keeper, NULL, rbx_peer_keeper_main,
-				  peer);
+	int err = -pthread_create(&peer->recovery_thread, NULL,
+				  rbx_peer_recovery_main, peer);
 
 	return err ? rbx_error(err, "cannot start a thread: %s",
 			       strerror(-err)) :
@@ -104,8 +103,8 @@ static struct rbx_peer *new_peer(struct rbx_context *ctx,
 	peer->ctx = ctx;
 	if (events)
 		peer->events = *events;
-	rbx_peer_state_init(&peer->state,
-			    (uint64_t)ctx->options.peer_timeout_ms * 1000000);
+	rbx_recovery_init(&peer->recovery, &peer->channel,
+			  (uint64_t)ctx->options.peer_timeout_ms * 1000000);
 	peer->send_depth_count = send_depth(&ctx->device->caps);
 	rbx_channel_init(&peer->channel, &ctx->planner, &ctx->window);
 	for (uint32_t i = 0; i < lane_count; i++) {
@@ -134,18 +133,18 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 	err = open_session(peer, address);
 	if (err)
 		goto out_remove;
-	err = rbx_peer_connect_lanes(peer);
+	err = rbx_peer_connect_lanes(peer, 0);
 	if (err)
 		goto out_close_session;
-	err = start_keeper(peer);
+	pthread_mutex_lock(&peer->lock); /* the recovery sees it when it is open */
+	err = start_recovery(peer);
+	broken = !err && rbx_recovery_opened(&peer->recovery, rbx_now_ns());
+	pthread_mutex_unlock(&peer->lock);
 	if (err)
 		goto out_destroy_lanes;
-	pthread_mutex_lock(&peer->lock);
-	rbx_peer_state_opened(&peer->state);
-	broken = peer->broken_meanwhile;
-	pthread_mutex_unlock(&peer->lock);
 	if (broken)
 		rbx_peer_note_broken(peer, "it broke while it was opened");
+	RBX_FETCH_ADD(&ctx->peers_count, 1);
 	*out = peer;
 	return 0;
 
@@ -160,28 +159,61 @@ out_free:
 	return err;
 }
 
-void rbx_peer_close(struct rbx_peer *peer)
+void rbx_peer_stop_soon(struct rbx_peer *peer)
 {
-	struct rbx_context *ctx = peer->ctx;
-
 	pthread_mutex_lock(&peer->lock);
-	peer->closing = true;
+	rbx_recovery_close(&peer->recovery);
 	pthread_cond_signal(&peer->changed);
 	pthread_mutex_unlock(&peer->lock);
-	pthread_join(peer->keeper, NULL);
+}
+
+void rbx_peer_stop(struct rbx_peer *peer)
+{
+	if (peer->is_stopped)
+		return;
+	rbx_peer_stop_soon(peer);
+	pthread_join(peer->recovery_thread, NULL);
+	peer->is_stopped = true;
+}
+
+int rbx_peer_close(struct rbx_peer *peer)
+{
+	struct rbx_context *ctx;
+	int err;
+
+	if (peer == NULL)
+		return 0;
+	ctx = peer->ctx;
+	err = rbx_guard_wait(ctx, "rbx_peer_close");
+	if (err)
+		return err;
+	if (RBX_LOAD_ACQUIRE(&peer->remotes_count) != 0)
+		return rbx_error(-EBUSY, "rbx_peer_close: memory that was borrowed from %s is still there; rbx_return() it first",
+				 rbx_peer_address(peer));
+	rbx_peer_stop(peer);
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
 	rbx_peer_destroy_lanes(peer);
 	rbx_session_close(peer->session);
 	rbx_context_remove_peer(ctx, peer);
-	pthread_mutex_lock(&ctx->peers_lock);
-	rbx_stats_keep_channel(ctx, &peer->channel);
-	pthread_mutex_unlock(&ctx->peers_lock);
 	free_peer(peer);
+	RBX_FETCH_ADD(&ctx->peers_count, (uint32_t)-1);
+	return 0;
+}
+
+bool rbx_peer_is_up(struct rbx_peer *peer)
+{
+	return rbx_peer_state_is_settled(&peer->recovery.state,
+					 rbx_now_ns());
 }
 
 const char *rbx_peer_address(const struct rbx_peer *peer)
 {
 	return rbx_session_address(peer->session);
+}
+
+uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
+{
+	return rbx_session_incarnation(peer->session);
 }
 
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer)

@@ -8,11 +8,13 @@
  * called from the thread that polls. While a connection is broken and within
  * peer_timeout_ms fragments wait and are sent again; after that, or at once
  * where the server is known to be gone, the peer is down for good: each
- * fragment ends with -EHOSTUNREACH, and so does each later one. Nothing hangs.
+ * fragment ends with -EHOSTUNREACH, and so does each later one. Only for what nobody
+ * else has they wait for longer, until half of the lease is over. Nothing hangs.
  */
 #ifndef RBX_LIB_PEER_H
 #define RBX_LIB_PEER_H
 
+#include "core/eviction.h"
 #include "core/request.h"
 
 struct rbx_context;
@@ -23,9 +25,17 @@ struct rbx_peer;
 struct rbx_peer_events {
 	/* Once, before the first fragment ends with -EHOSTUNREACH for it. */
 	void (*down)(struct rbx_peer *peer, const char *reason, void *user);
-	/* The server wants a slab back within grace_ms; then it is revoked. */
-	void (*evict)(struct rbx_peer *peer, uint64_t slab_id,
-		      uint32_t grace_ms, void *user);
+	/* The server wants a loan back. */
+	void (*evict)(struct rbx_peer *peer,
+		      const struct rbx_eviction *eviction, void *user);
+	/*
+	 * It has not answered for the peer timeout. Does without it where it can:
+	 * what wait() is false for then ends with -EHOSTUNREACH. Returns whether
+	 * something is left that it alone has; then it is tried for longer, and
+	 * hold() is called again now and then. NULL: nothing ever is.
+	 */
+	bool (*hold)(struct rbx_peer *peer, void *user);
+	bool (*wait)(const struct rbx_fragment *fragment);
 	void *user;
 };
 
@@ -42,10 +52,22 @@ struct rbx_grant {
 int rbx_peer_open(struct rbx_context *ctx, const char *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
 
-/* No fragment outstanding, no slab of use any more. Blocks. */
-void rbx_peer_close(struct rbx_peer *peer);
+/*
+ * Its connection is not repaired any more, and hold() and down() are not called once
+ * stop() has returned: who has several peers stops all before the first is closed.
+ * Nothing is outstanding. stop() blocks; stop_soon() has it begin.
+ */
+void rbx_peer_stop_soon(struct rbx_peer *peer);
+void rbx_peer_stop(struct rbx_peer *peer);
+/* No fragment outstanding, no slab of use any more. Blocks. As in rdmabox.h. */
+int rbx_peer_close(struct rbx_peer *peer);
+
+/* It has been up for a while: another need not be waited for. Any thread. */
+bool rbx_peer_is_up(struct rbx_peer *peer);
 
 const char *rbx_peer_address(const struct rbx_peer *peer);
+/* One number for each start of a server, at whatever address. */
+uint64_t rbx_peer_incarnation(const struct rbx_peer *peer);
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer);
 /* As the server last told it, by heartbeat or reply. */
 uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);

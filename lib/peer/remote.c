@@ -8,14 +8,15 @@
  * nobody else has a copy.
  *
  * The request's reserved words while it is ours are those of a volume
- * (volume/submit.c): [0] time stamp, [1] pieces that have not ended, and those of
- * buffers.h.
+ * (volume/submit.c).
  */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/status.h"
 #include "include/rdmabox/verbs.h"
 #include "lib/join.h"
+#include "lib/outstanding.h"
 #include "lib/peer/internal.h"
 #include "lib/poller/set.h"
 
@@ -29,54 +30,66 @@ struct rbx_remote {
 int rbx_peer_connect(struct rbx_context *ctx, struct rbx_peer **peer,
 		     const char *server)
 {
+	int err;
+
 	if (!ctx || !peer || !server)
 		return rbx_error(-EINVAL, "a peer needs a context and an address");
-	return rbx_peer_open(ctx, server, NULL, peer);
+	err = rbx_guard_wait(ctx, "rbx_peer_connect");
+	return err ? err : rbx_peer_open(ctx, server, NULL, peer);
 }
 
-static void fragments_done(struct rbx_fragment *list)
+static struct rbx_fragment *fragments_done(struct rbx_fragment *list)
 {
-	while (list) {
+	while (list && list->done == fragments_done) {
 		struct rbx_remote *remote = rbx_part_of(list)->piece->owner;
 		struct rbx_piece_list ended = { 0 };
 
 		do {
 			struct rbx_piece *piece = rbx_part_of(list)->piece;
-			struct rbx_node *next = list->node.next;
+			struct rbx_fragment *next = rbx_fragment_next(list);
 
 			piece->status = list->status;
 			rbx_piece_list_add(&ended, piece);
-			list = next ? rbx_fragment_of(next) : NULL;
-		} while (list && rbx_part_of(list)->piece->owner == remote);
+			list = next;
+		} while (list && list->done == fragments_done &&
+			 rbx_part_of(list)->piece->owner == remote);
 		(void)rbx_join(remote->peer->ctx, &remote->pool, &ended);
 	}
+	return list;
 }
 
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 {
-	uint32_t count = peer->ctx->options.requests_max;
 	struct rbx_remote *remote;
+	uint32_t count;
 	void *memory;
 	int err;
 
+	if (!peer || !out)
+		return rbx_error(-EINVAL, "a peer is wanted, and where to put what it lends");
+	err = rbx_guard_wait(peer->ctx, "rbx_borrow");
+	if (err)
+		return err;
+	count = peer->ctx->options.requests_max;
 	if (size == 0 || size > rbx_peer_slab_bytes(peer))
 		return rbx_error(-EINVAL, "cannot borrow %llu bytes: %s lends 1 to %llu at a time",
 				 (unsigned long long)size,
 				 rbx_peer_address(peer),
 				 (unsigned long long)rbx_peer_slab_bytes(peer));
 	remote = calloc(1, sizeof(*remote));
-	memory = calloc(1, rbx_piece_pool_size(count, 1));
+	memory = calloc(1, rbx_piece_pool_size(count, 1, 0));
 	if (!remote || !memory) {
 		err = rbx_error(-ENOMEM, "cannot allocate %u fragments", count);
 		goto out_free;
 	}
 	remote->peer = peer;
 	remote->size_bytes = size;
-	rbx_piece_pool_init(&remote->pool, memory, count, 1, remote,
+	rbx_piece_pool_init(&remote->pool, memory, count, 1, 0, remote,
 			    fragments_done);
 	err = rbx_peer_map(peer, &remote->grant);
 	if (err)
 		goto out_free;
+	RBX_FETCH_ADD(&peer->remotes_count, 1);
 	*out = remote;
 	return 0;
 
@@ -103,19 +116,38 @@ static void let_complete(struct rbx_context *ctx)
 	usleep(100);
 }
 
-void rbx_return(struct rbx_remote *remote)
+/* Nobody else knows of the loan, so in a break it waits until the connection is restored
+ * or the peer given up, which has taken it back. */
+static void give_back(struct rbx_remote *remote)
 {
-	struct rbx_context *ctx = remote->peer->ctx;
+	struct rbx_peer *peer = remote->peer;
 
+	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->grant)) &&
+	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD)
+		let_complete(peer->ctx);
+}
+
+int rbx_return(struct rbx_remote *remote)
+{
+	struct rbx_context *ctx;
+	int err;
+
+	if (!remote)
+		return 0;
+	ctx = remote->peer->ctx;
+	err = rbx_guard_wait(ctx, "rbx_return");
+	if (err)
+		return err;
 	rbx_plug_flush();
 	while (!rbx_piece_pool_is_idle(&remote->pool))
 		let_complete(ctx);
 	/* The last completion may still be on its way out of us. */
 	rbx_pollers_visit_all(ctx);
-	/* A peer that is down has taken it back already. */
-	(void)rbx_peer_unmap(remote->peer, &remote->grant);
+	give_back(remote);
+	RBX_FETCH_ADD(&remote->peer->remotes_count, (uint32_t)-1);
 	free(remote->pool.memory);
 	free(remote);
+	return 0;
 }
 
 static uint32_t fragments_of(const struct rbx_remote *remote,
@@ -135,6 +167,8 @@ static int check(const struct rbx_remote *remote, struct rbx_request *request)
 		return rbx_error(-EINVAL,
 				 "malformed request: it needs a buffer, a "
 				 "length, and known op and flags");
+	if (rbx_request_is_outstanding(request))
+		return rbx_request_busy();
 	if (request->offset > remote->size_bytes ||
 	    request->length_bytes > remote->size_bytes - request->offset)
 		return rbx_error(-EINVAL,
@@ -195,38 +229,63 @@ static void split(const struct rbx_remote *remote, struct rbx_request *request,
 	}
 }
 
+/* Checks and marks all; counts the pieces they need. After a failure none is
+ * marked. */
+static int check_all(const struct rbx_remote *remote,
+		     struct rbx_request *const requests[], unsigned int count,
+		     uint32_t *pieces_count)
+{
+	uint64_t needed = 0;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < count; i++) {
+		err = check(remote, requests[i]);
+		if (err)
+			goto out_unmark;
+		rbx_request_begin(requests[i]);
+		needed += fragments_of(remote, requests[i]);
+	}
+	if (needed > remote->pool.count)
+		err = rbx_error(-EINVAL,
+				"requests of %llu fragments in one call: %u "
+				"may be outstanding; raise requests_max or "
+				"submit less",
+				(unsigned long long)needed, remote->pool.count);
+	*pieces_count = (uint32_t)needed;
+out_unmark:
+	if (err)
+		rbx_requests_end(requests, i);
+	return err;
+}
+
 int rbx_remote_submit(struct rbx_remote *remote,
 		      struct rbx_request *const requests[], unsigned int count)
 {
 	struct rbx_fragment *first = NULL, *last = NULL;
 	struct rbx_piece_list pieces = { 0 };
-	uint64_t needed = 0;
+	uint32_t needed = 0;
 	int err;
 
 	if (!remote || !requests || count == 0 || count > RBX_SUBMIT_MAX)
 		return rbx_error(-EINVAL, "submit takes borrowed memory and 1 to %u requests",
 				 RBX_SUBMIT_MAX);
-	for (unsigned int i = 0; i < count; i++) {
-		err = check(remote, requests[i]);
-		if (err)
-			return err;
-		needed += fragments_of(remote, requests[i]);
-	}
-	if (needed > remote->pool.count)
-		return rbx_error(-EINVAL,
-				 "requests of %llu fragments in one call: %u "
-				 "may be outstanding; raise requests_max or "
-				 "submit less",
-				 (unsigned long long)needed,
-				 remote->pool.count);
-	if (rbx_piece_pool_take(&remote->pool, (uint32_t)needed, &pieces))
+	err = rbx_guard_use(remote->peer->ctx, "rbx_remote_submit");
+	if (!err)
+		err = check_all(remote, requests, count, &needed);
+	if (err)
+		return err;
+	if (rbx_piece_pool_take(&remote->pool, needed, &pieces)) {
+		rbx_requests_end(requests, count);
 		return rbx_error(-EAGAIN,
 				 "too many requests are outstanding: submit "
 				 "again after a completion, or raise "
 				 "requests_max");
+	}
 	err = rbx_buffers_register(remote->peer->ctx, requests, count);
 	if (err) {
 		(void)rbx_piece_pool_give(&remote->pool, &pieces);
+		rbx_requests_end(requests, count);
 		return err;
 	}
 	for (unsigned int i = 0; i < count; i++)

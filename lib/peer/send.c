@@ -8,6 +8,11 @@
  */
 #include "lib/peer/internal.h"
 
+static struct rbx_peer *peer_of(struct rbx_channel *channel)
+{
+	return RBX_CONTAINER_OF(channel, struct rbx_peer, channel);
+}
+
 static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 		      uint32_t number, struct rbx_wr *wr)
 {
@@ -26,33 +31,13 @@ static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 	wr->remote_addr = work->remote_addr;
 }
 
-/*
- * Ends what a failed post left behind, without a completion. Combiners that wait
- * for the credit look again when the broken queue pair's receive is flushed.
- */
-static void post_failed(struct rbx_peer *peer, const struct rbx_chain *chain,
-			uint32_t count)
+static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
-	struct rbx_lane *lane = &peer->lanes[chain->ring_index];
-	struct rbx_harvest harvest = { .broken = true };
-
-	/* The signal was to come with the last of the chain. */
-	lane->tail_is_silent = count < chain->work_count;
-
-	rbx_channel_not_posted(&peer->channel, chain, count, &harvest);
-	rbx_window_give(&peer->ctx->window, harvest.work_requests,
-			harvest.bytes);
-	rbx_peer_keep(peer, &harvest);
-	if (harvest.done_first)
-		rbx_poller_end(lane->poller, harvest.done_first);
-}
-
-static void post(struct rbx_peer *peer, const struct rbx_chain *chain)
-{
-	struct rbx_lane *lane = &peer->lanes[chain->ring_index];
-	struct rbx_send_ring *ring = &peer->channel.rings[chain->ring_index];
+	struct rbx_lane *lane = &peer_of(channel)->lanes[chain->ring_index];
+	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 	struct rbx_wr wrs[RBX_CHAIN_MAX];
 	struct rbx_wr *bad = wrs;
+	uint32_t missed_count;
 
 	for (uint32_t i = 0; i < chain->work_count; i++) {
 		uint32_t number = chain->first_number + i;
@@ -62,32 +47,50 @@ static void post(struct rbx_peer *peer, const struct rbx_chain *chain)
 	}
 	wrs[chain->work_count - 1].next = NULL;
 	wrs[chain->work_count - 1].flags |= RBX_WR_SIGNALED;
-	if (lane->qp->device->ops->post_send(lane->qp, wrs, &bad))
-		post_failed(peer, chain,
-			    chain->work_count - (uint32_t)(bad - wrs));
+	if (!lane->qp->device->ops->post_send(lane->qp, wrs, &bad))
+		return 0;
+	missed_count = chain->work_count - (uint32_t)(bad - wrs);
+	/* The signal was to come with the last of the chain. */
+	lane->tail_is_silent = missed_count < chain->work_count;
+	return missed_count;
 }
 
-static void refuse(struct rbx_peer *peer, struct rbx_fragment *list)
+static void broken(struct rbx_channel *channel)
 {
-	for (struct rbx_node *node = &list->node; node; node = node->next)
-		rbx_fragment_of(node)->status = -EHOSTUNREACH;
-	rbx_poller_end(peer->lanes[0].poller, list);
+	rbx_peer_note_broken(peer_of(channel), "a work request failed");
 }
+
+static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
+{
+	struct rbx_peer *peer = peer_of(channel);
+
+	pthread_mutex_lock(&peer->lock);
+	rbx_recovery_keep(&peer->recovery, harvest);
+	pthread_mutex_unlock(&peer->lock);
+}
+
+static void end(struct rbx_channel *channel, struct rbx_fragment *list)
+{
+	rbx_poller_end(peer_of(channel)->lanes[0].poller, list);
+}
+
+static void wake(struct rbx_channel *channel)
+{
+	rbx_poller_unpark(peer_of(channel)->lanes[0].poller);
+}
+
+const struct rbx_drive rbx_peer_drive = {
+	.now_ns = rbx_now_ns,
+	.post = post,
+	.broken = broken,
+	.keep = keep,
+	.end = end,
+	.wake = wake,
+};
 
 void rbx_peer_combine(struct rbx_peer *peer)
 {
-	struct rbx_chain chain;
-
-	for (uint32_t i = 0; i < RBX_COMBINE_MAX; i++) {
-		if (!rbx_channel_combine(&peer->channel, rbx_now_ns(), &chain))
-			return;
-		if (chain.work_count != 0)
-			post(peer, &chain);
-		if (chain.refused != NULL)
-			refuse(peer, chain.refused);
-	}
-	if (rbx_channel_yield(&peer->channel))
-		rbx_poller_unpark(peer->lanes[0].poller);
+	rbx_drive_combine(&rbx_peer_drive, &peer->channel);
 }
 
 void rbx_peer_send(struct rbx_peer *peer, struct rbx_fragment *first,
@@ -102,22 +105,4 @@ void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
 {
 	if (!rbx_plug_hold(peer, first, last))
 		rbx_peer_send(peer, first, last);
-}
-
-void rbx_peer_keep(struct rbx_peer *peer, struct rbx_harvest *harvest)
-{
-	if (harvest->again_first != NULL) {
-		pthread_mutex_lock(&peer->lock);
-		if (peer->again_first == NULL)
-			peer->again_first = harvest->again_first;
-		else
-			peer->again_last->node.next =
-				&harvest->again_first->node;
-		peer->again_last = harvest->again_last;
-		pthread_mutex_unlock(&peer->lock);
-		harvest->again_first = NULL;
-		harvest->again_last = NULL;
-	}
-	if (harvest->broken)
-		rbx_peer_note_broken(peer, "a work request failed");
 }

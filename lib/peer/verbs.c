@@ -14,6 +14,7 @@
 #include "lib/peer/internal.h"
 
 struct rbx_verbs_link {
+	struct rbx_context *ctx;
 	struct rbx_qp *qp;
 };
 
@@ -63,17 +64,22 @@ int rbx_verbs_link_open(struct rbx_peer *peer, struct ibv_qp_init_attr *init,
 		return rbx_error(-EINVAL, "a link needs a peer and a "
 					  "description of the queue pair");
 	err = check(peer);
+	if (!err)
+		err = rbx_guard_wait(peer->ctx, "rbx_verbs_link_open");
 	if (err)
 		return err;
 	link = calloc(1, sizeof(*link));
 	if (!link)
 		return rbx_error(-ENOMEM, "cannot allocate a link");
 	err = rbx_session_connect_qp(peer->session, &qp_init, &link->qp);
-	if (err)
+	if (err) {
 		free(link);
-	else
-		*out = link;
-	return err;
+		return err;
+	}
+	link->ctx = peer->ctx;
+	RBX_FETCH_ADD(&link->ctx->links_count, 1);
+	*out = link;
+	return 0;
 }
 
 struct ibv_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link)
@@ -83,6 +89,9 @@ struct ibv_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link)
 
 void rbx_verbs_link_close(struct rbx_verbs_link *link)
 {
+	if (!link || rbx_guard_use(link->ctx, "rbx_verbs_link_close"))
+		return;
 	link->qp->device->ops->destroy_qp(link->qp);
+	RBX_FETCH_ADD(&link->ctx->links_count, (uint32_t)-1);
 	free(link);
 }

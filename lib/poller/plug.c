@@ -25,9 +25,10 @@ struct plug {
 	struct held held[RBX_PEERS_MAX];
 };
 
-/* initial-exec: one instruction instead of a call for each access. */
-static _Thread_local struct plug plug
-	__attribute__((tls_model("initial-exec")));
+/* Never of the model initial-exec, though it would save a call for each access:
+ * programs that load the library while they run have hardly any room for that
+ * (tests/tidy/thread_storage). */
+static _Thread_local struct plug plug;
 
 void rbx_plug_push(void)
 {

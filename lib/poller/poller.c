@@ -30,8 +30,7 @@
 #include "lib/peer/internal.h"
 #include "lib/poller/polling.h"
 
-static _Thread_local struct rbx_poller *current
-	__attribute__((tls_model("initial-exec")));
+static _Thread_local struct rbx_poller *current;
 
 struct rbx_poller *rbx_poller_current(void)
 {
@@ -54,14 +53,7 @@ static void wake(struct rbx_poller *poller)
 
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
-	struct rbx_node *last = &list->node;
-	struct rbx_node *newest = RBX_LOAD_RELAXED(&poller->ended);
-
-	while (last->next != NULL)
-		last = last->next;
-	do {
-		last->next = newest;
-	} while (!RBX_COMPARE_EXCHANGE(&poller->ended, &newest, &list->node));
+	rbx_drive_push_ended(&poller->ended, list);
 	wake(poller);
 }
 
@@ -69,31 +61,6 @@ void rbx_poller_unpark(struct rbx_poller *poller)
 {
 	RBX_STORE_RELEASE(&poller->unpark, true);
 	wake(poller);
-}
-
-/* Cuts the list after the fragments that have the same done() as the first;
- * returns the rest. */
-static struct rbx_fragment *cut_run(struct rbx_fragment *list)
-{
-	struct rbx_node *last = &list->node;
-	struct rbx_node *rest = last->next;
-
-	while (rest != NULL && rbx_fragment_of(rest)->done == list->done) {
-		last = rest;
-		rest = rest->next;
-	}
-	last->next = NULL;
-	return rest ? rbx_fragment_of(rest) : NULL;
-}
-
-static void call_done(struct rbx_fragment *list)
-{
-	while (list != NULL) {
-		struct rbx_fragment *rest = cut_run(list);
-
-		list->done(list);
-		list = rest;
-	}
 }
 
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
@@ -110,16 +77,9 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 					  lane->ring_index, now_ns, harvest);
 		return;
 	}
-	/* Before the ring may look idle to a fence: what has failed is to be
-	 * sent again before the fence may pass. */
-	if (wc->status != 0)
-		rbx_peer_note_broken(lane->peer, "a work request failed");
-	rbx_channel_complete(&lane->peer->channel, lane->ring_index,
-			     (uint32_t)wc->wr_id, wc->status, now_ns, harvest);
-	if (harvest->broken) {
-		rbx_peer_keep(lane->peer, harvest);
-		harvest->broken = false;
-	}
+	rbx_drive_completed(&rbx_peer_drive, &lane->peer->channel,
+			    lane->ring_index, (uint32_t)wc->wr_id, wc->status,
+			    now_ns, harvest);
 }
 
 int rbx_poller_poll(struct rbx_poller *poller)
@@ -127,14 +87,13 @@ int rbx_poller_poll(struct rbx_poller *poller)
 	struct rbx_context *ctx = poller->ctx;
 	struct rbx_wc wcs[RBX_POLL_BATCH];
 	struct rbx_harvest harvest = { 0 };
-	struct rbx_node *ended = NULL;
+	struct rbx_fragment *ended;
 	bool unpark = false;
 	int count = ctx->device->ops->poll(
 		poller->cq, wcs, (int)rbx_poll_policy_ask(&poller->policy));
 
 	add(&poller->counters.polls, 1);
-	if (RBX_LOAD_RELAXED(&poller->ended) != NULL)
-		ended = RBX_EXCHANGE(&poller->ended, NULL);
+	ended = rbx_drive_take_ended(&poller->ended);
 	if (RBX_LOAD_RELAXED(&poller->unpark))
 		unpark = RBX_EXCHANGE(&poller->unpark, false);
 	if (count == 0 && ended == NULL && !unpark) {
@@ -150,11 +109,12 @@ int rbx_poller_poll(struct rbx_poller *poller)
 	}
 	rbx_plug_push();
 	current = poller;
-	call_done(harvest.done_first);
-	call_done(ended ? rbx_fragment_of(ended) : NULL);
+	rbx_drive_done(harvest.done_first);
+	rbx_drive_done(ended);
 	current = NULL;
 	rbx_plug_pull();
-	rbx_context_unpark(ctx);
+	if (rbx_context_unpark(ctx))
+		rbx_poller_unpark(poller);
 	return count + (ended != NULL || unpark);
 }
 

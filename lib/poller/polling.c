@@ -176,17 +176,18 @@ int rbx_polling_set(struct rbx_context *ctx, const char *text)
 		return rbx_error(-EINVAL, "polling: a policy is wanted, of at "
 					  "most %zu characters",
 				 sizeof(ctx->options.polling) - 1);
-	if (rbx_poller_current() != NULL)
-		return rbx_error(-EDEADLK, "polling=%s: not from a completion "
-					   "callback",
-				 text);
+	err = rbx_guard_wait(ctx, "rbx_polling_set");
+	if (err)
+		return err;
 	err = rbx_polling_parse(text, &polling);
 	if (err)
 		return err;
 	pthread_mutex_lock(&ctx->peers_lock);
 	err = check_live(ctx, &polling, text);
 	if (!err) {
+		pthread_mutex_lock(&ctx->view_lock);
 		strcpy(ctx->options.polling, text);
+		pthread_mutex_unlock(&ctx->view_lock);
 		rbx_pollers_follow_locked(ctx);
 	}
 	pthread_mutex_unlock(&ctx->peers_lock);

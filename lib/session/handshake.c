@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * handshake.c - connects to a server and proves who both are.
- *
- * HELLO, CHALLENGE, AUTH, WELCOME (wire/PROTOCOL.md, "Authentication"). The
- * server is believed nothing before its proof in WELCOME holds; until then an
- * answer can only make us fail. On a resume the proofs are made with the key of
- * the session instead of the secret.
+ * handshake.c - connects to a server, for open and resume; the borrower then proves
+ * who both are (wire/PROTOCOL.md, "Authentication").
  */
 #include <errno.h>
 #include <string.h>
@@ -15,20 +11,22 @@
 #include "lib/session/state.h"
 #include "wire/attach.h"
 #include "wire/reason.h"
-#include "wire/terms.h"
 
 int rbx_session_connect(struct rbx_session *session,
 			const struct rbx_qp_init *init,
 			const struct rbx_wire_attach *attach,
-			struct rbx_qp **qp)
+			uint32_t timeout_ms, struct rbx_qp **qp)
 {
 	struct rbx_session_set *set = session->set;
 	uint8_t private_data[RBX_WIRE_ATTACH_BYTES];
-	uint8_t reply[RBX_PRIVATE_DATA_MAX];
+	uint8_t reply[RBX_REJECT_DATA_MAX];
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	char resolved[RBX_NAME_MAX] = "";
 	struct rbx_connect_init connect = {
-		.address = session->address,
-		.timeout_ms = session->answer_ms,
+		.address = session->resolved[0] ? session->resolved :
+						  session->address,
+		.resolved = resolved,
+		.timeout_ms = timeout_ms,
 		.private_data = private_data,
 		.private_data_bytes = sizeof(private_data),
 		.reply_data = reply,
@@ -39,145 +37,79 @@ int rbx_session_connect(struct rbx_session *session,
 
 	rbx_wire_attach_encode(attach, private_data);
 	err = set->ops->connect(set->options.device, init, &connect, qp, error);
-	if (!err)
+	if (!err) {
+		memcpy(session->resolved, resolved, sizeof(resolved));
 		return 0;
+	}
 	reason = rbx_wire_refusal_decode(reply, connect.reply_data_bytes);
-	if (err == -ECONNREFUSED && reason)
+	if ((err == -ECONNREFUSED || err == -EBUSY) && reason)
 		return rbx_error(rbx_reason_errno(reason), "%s refused: %s",
 				 session->address, rbx_reason_sentence(reason));
 	return rbx_error(err, "%s", error);
 }
 
-static int control_connect(struct rbx_session *session)
+static int control_connect(struct rbx_session *session, uint64_t until_ns,
+			   struct rbx_qp **qp)
 {
-	struct rbx_session_set *set = session->set;
+	/* A server keeps places for clients that it knows; nobody is known yet at
+	 * the first time. */
 	const struct rbx_wire_attach attach = {
 		.kind = RBX_WIRE_ATTACH_CONTROL,
+		.session_id = session->borrower.welcome.session_id,
 	};
 	const struct rbx_qp_init init = {
-		.send_cq = set->cq,
-		.recv_cq = set->cq,
-		.send_depth_count = RBX_SESSION_SENDS,
-		.recv_depth_count = RBX_SESSION_RECEIVES,
+		.send_cq = session->set->cq,
+		.recv_cq = session->set->cq,
+		.send_depth_count = RBX_BORROWER_SLOTS,
+		.recv_depth_count = RBX_CLIENT_RECEIVES,
 		.max_sge = 1,
 	};
+
+	return rbx_session_connect(session, &init, &attach,
+				   rbx_session_left_ms(session, until_ns), qp);
+}
+
+/* With the set's lock held, but while it thinks. */
+static int talk_locked(struct rbx_session *session)
+{
+	struct rbx_borrower *borrower = &session->borrower;
+	int err;
+
+	rbx_session_pump(session);
+	rbx_session_wait_call(session);
+	while (rbx_borrower_has_to_think(borrower)) {
+		pthread_mutex_unlock(&session->set->lock);
+		rbx_borrower_think(borrower);
+		pthread_mutex_lock(&session->set->lock);
+		rbx_borrower_go_on(borrower, rbx_now_ns());
+		rbx_session_pump(session);
+		rbx_session_wait_call(session);
+	}
+	err = rbx_borrower_call_end(borrower, NULL);
+	if (!err)
+		return 0;
+	rbx_borrower_drop(borrower);
+	rbx_session_pump(session);
+	return rbx_session_error(session, err);
+}
+
+int rbx_session_handshake(struct rbx_session *session, uint64_t until_ns)
+{
+	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
 	struct rbx_qp *qp;
 	int err;
 
-	err = rbx_session_connect(session, &init, &attach, &qp);
+	err = rbx_random(nonce, sizeof(nonce));
+	if (!err)
+		err = control_connect(session, until_ns, &qp);
 	if (err)
 		return err;
-	pthread_mutex_lock(&set->lock);
+	pthread_mutex_lock(&session->set->lock);
 	err = rbx_session_connection_start(session, qp);
-	pthread_mutex_unlock(&set->lock);
-	return err;
-}
-
-static bool welcome_makes_sense(const struct rbx_session *session,
-				const struct rbx_wire_welcome *welcome,
-				const struct rbx_wire_message *challenge,
-				bool resume)
-{
-	return rbx_wire_welcome_makes_sense(welcome,
-					    challenge->challenge.incarnation) &&
-	       (!resume ||
-		rbx_wire_welcome_is_same(welcome, &session->welcome));
-}
-
-/* The server has proved itself: from here on the session is up. */
-static void session_up(struct rbx_session *session, struct rbx_root root,
-		       const struct rbx_transcript *transcript,
-		       const struct rbx_wire_welcome *welcome, bool resume)
-{
-	struct rbx_session_set *set = session->set;
-
-	pthread_mutex_lock(&set->lock);
-	rbx_key_of_connection(root, transcript, &session->connection_key);
-	session->attach_serial = 0;
-	if (!resume) { /* else it says the same again */
-		rbx_key_of_session(root, transcript, &session->session_key);
-		session->welcome = *welcome;
+	if (!err) {
+		rbx_borrower_connected(&session->borrower, nonce, until_ns);
+		err = talk_locked(session);
 	}
-	RBX_STORE_RELAXED(&session->free_bytes, welcome->free_bytes);
-	/* The server's lease runs from AUTH, at the earliest. */
-	session->lease.timeout_ns = set->options.peer_timeout_ms * 1000000ull;
-	session->lease.lease_ns = session->welcome.lease_ms * 1000000ull;
-	rbx_lease_begin(&session->lease, session->call_sent_ns, rbx_now_ns());
-	if (session->status == RBX_SESSION_HANDSHAKE) {
-		session->status = RBX_SESSION_UP;
-		session->receipt_owed = true; /* the server awaits it */
-		rbx_session_letters_send(session);
-	}
-	pthread_mutex_unlock(&set->lock);
-	rbx_session_set_wake(set); /* its timers begin */
-}
-
-static int hello_call(struct rbx_session *session, bool resume,
-		      struct rbx_wire_message *hello,
-		      struct rbx_wire_message *challenge)
-{
-	int err;
-
-	*hello = (struct rbx_wire_message){ .type = RBX_WIRE_HELLO };
-	if (session->set->options.secret)
-		hello->hello.flags |= RBX_WIRE_HAS_SECRET;
-	if (resume) {
-		hello->hello.flags |= RBX_WIRE_RESUME;
-		hello->hello.session_id = session->welcome.session_id;
-		hello->hello.incarnation = session->welcome.incarnation;
-		hello->hello.last_epoch = session->last_epoch;
-	}
-	err = rbx_random(hello->hello.nonce, sizeof(hello->hello.nonce));
-	if (err)
-		return err;
-	return rbx_session_call(session, hello, RBX_WIRE_CHALLENGE, challenge);
-}
-
-static int authenticate(struct rbx_session *session, bool resume)
-{
-	struct rbx_root root = rbx_root_of_secret(session->set->options.secret);
-	struct rbx_wire_message hello, challenge, welcome;
-	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
-	uint8_t proof[RBX_WIRE_PROOF_BYTES];
-	struct rbx_transcript transcript;
-	int err;
-
-	if (resume)
-		root = rbx_root_of_key(&session->session_key);
-	err = hello_call(session, resume, &hello, &challenge);
-	if (err)
-		return err;
-	rbx_transcript_make(&transcript, &hello, &challenge);
-	rbx_proof_of_client(root, &transcript, auth.auth.proof);
-	err = rbx_session_call(session, &auth, RBX_WIRE_WELCOME, &welcome);
-	if (err)
-		return err;
-	rbx_proof_of_server(root, &transcript, &welcome, proof);
-	if (!rbx_proof_equal(proof, welcome.welcome.proof, sizeof(proof)))
-		return rbx_error(-EACCES,
-				 "%s could not prove that it has the secret",
-				 session->address);
-	if (!welcome_makes_sense(session, &welcome.welcome, &challenge, resume))
-		return rbx_error(-EPROTO, "%s tells nonsense about itself",
-				 session->address);
-	session_up(session, root, &transcript, &welcome.welcome, resume);
-	return 0;
-}
-
-int rbx_session_handshake(struct rbx_session *session, bool resume)
-{
-	int err;
-
-	err = control_connect(session);
-	if (err)
-		return err;
-	err = authenticate(session, resume);
-	if (err == -ENOTCONN)
-		err = -EHOSTUNREACH; /* it went away while we talked */
-	if (err) {
-		pthread_mutex_lock(&session->set->lock);
-		rbx_session_connection_end(session);
-		pthread_mutex_unlock(&session->set->lock);
-	}
+	pthread_mutex_unlock(&session->set->lock);
 	return err;
 }

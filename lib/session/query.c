@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "lib/error.h"
+#include "lib/guard.h"
 #include "lib/session/session.h"
 
 /* Whatever happens to so short a session shows in its one call. */
@@ -16,12 +17,11 @@ static void lost(struct rbx_session *session, const char *reason, void *user)
 	(void)user;
 }
 
-static void evict(struct rbx_session *session, uint64_t slab_id,
-		  uint32_t grace_ms, void *user)
+static void evict(struct rbx_session *session,
+		  const struct rbx_eviction *eviction, void *user)
 {
 	(void)session;
-	(void)slab_id;
-	(void)grace_ms;
+	(void)eviction;
 	(void)user;
 }
 
@@ -36,6 +36,9 @@ int rbx_server_query(struct rbx_context *ctx, const char *address,
 		return rbx_error(-EINVAL,
 				 "context, address and stats with its size must "
 				 "be given");
+	err = rbx_guard_wait(ctx, "rbx_server_query");
+	if (err)
+		return err;
 	err = rbx_session_open(rbx_context_sessions(ctx), address, &events,
 			       &session);
 	if (err)

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session.c - the calls of session.h.
- *
- * Each is a message and its answer; what the server says is checked before
- * anybody computes with it.
+ * session.c - the calls of session.h: each is put to the borrower and waited for.
  */
 #include "lib/session/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/reject.h"
 #include "include/rdmabox/rdmabox.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/loopback.h"
 #include "lib/session/state.h"
-#include "wire/attach.h"
-#include "wire/terms.h"
+#include "lib/sized.h"
 
 /* How long close() waits for the server to take leave. */
 #define BYE_MS 1000
+
+#define NS_PER_MS 1000000ull
 
 /* ---- Open, close, resume ---------------------------------------------------*/
 
@@ -55,9 +56,14 @@ static struct rbx_session *session_make(struct rbx_session_set *set,
 	if (!session)
 		return NULL;
 	session->set = set;
-	session->answer_ms = set->options.peer_timeout_ms;
 	session->events = *events;
 	strcpy(session->address, address);
+	rbx_borrower_init(
+		&session->borrower,
+		&(struct rbx_borrower_config){
+			.secret = rbx_root_of_secret(set->options.secret),
+			.silence_ns = set->options.peer_timeout_ms * 1000000ull,
+		});
 	pthread_mutex_init(&session->call_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -97,14 +103,31 @@ static void session_remove(struct rbx_session *session)
 	struct rbx_session_set *set = session->set;
 
 	pthread_mutex_lock(&set->lock);
-	session->closing = true;
-	rbx_session_letters_stop(session, -ECANCELED);
+	rbx_borrower_letters_stop(&session->borrower, -ECANCELED);
+	rbx_borrower_drop(&session->borrower);
+	rbx_session_pump(session);
 	while (session->callback_running ||
-	       rbx_mailbox_outstanding(&session->mailbox))
+	       rbx_mailbox_outstanding(&session->borrower.mailbox))
 		pthread_cond_wait(&session->changed, &set->lock);
-	rbx_session_connection_end(session);
 	set->sessions[session->index] = NULL;
 	pthread_mutex_unlock(&set->lock);
+}
+
+/* A server that has no place for one more handshake has one soon. */
+static int handshake_patiently(struct rbx_session *session)
+{
+	uint32_t timeout_ms = 2 * session->set->options.peer_timeout_ms;
+	uint64_t until_ns = rbx_now_ns() + timeout_ms * 500000ull;
+	int err;
+
+	for (uint32_t try = 0;; try++) {
+		uint64_t pause_ns = rbx_reject_pause_ns(try);
+
+		err = rbx_session_handshake(session, rbx_after_ms(timeout_ms));
+		if (err != -EBUSY || rbx_now_ns() + pause_ns >= until_ns)
+			return err;
+		usleep((useconds_t)(pause_ns / 1000));
+	}
 }
 
 int rbx_session_open(struct rbx_session_set *set, const char *address,
@@ -124,7 +147,7 @@ int rbx_session_open(struct rbx_session_set *set, const char *address,
 	if (err)
 		goto out_free;
 	pthread_mutex_lock(&session->call_lock);
-	err = rbx_session_handshake(session, false);
+	err = handshake_patiently(session);
 	pthread_mutex_unlock(&session->call_lock);
 	if (err)
 		goto out_remove;
@@ -141,16 +164,14 @@ out_free:
 /* The server answers BYE by ending the connection. */
 static void say_bye(struct rbx_session *session)
 {
-	struct rbx_wire_message bye = { .type = RBX_WIRE_BYE };
 	struct timespec deadline =
 		rbx_timespec_at(rbx_now_ns() + BYE_MS * 1000000ull);
 	int err = 0;
 
 	pthread_mutex_lock(&session->set->lock);
-	session->closing = true;
-	if (session->status == RBX_SESSION_UP)
-		rbx_session_send(session, RBX_SESSION_SEND_BYE, &bye);
-	while (session->status != RBX_SESSION_DOWN && !err)
+	rbx_borrower_bye(&session->borrower);
+	rbx_session_pump(session);
+	while (session->borrower.phase != RBX_BORROWER_AWAY && !err)
 		err = pthread_cond_timedwait(&session->changed,
 					     &session->set->lock, &deadline);
 	pthread_mutex_unlock(&session->set->lock);
@@ -165,132 +186,179 @@ void rbx_session_close(struct rbx_session *session)
 	session_free(session);
 }
 
-int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms)
+int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 {
-	uint32_t answer_ms = session->answer_ms;
 	int err;
 
 	pthread_mutex_lock(&session->call_lock);
 	pthread_mutex_lock(&session->set->lock);
-	rbx_session_connection_end(session);
-	session->lost_untold = false; /* the owner knows already */
+	rbx_borrower_drop(&session->borrower); /* the owner knows already */
+	rbx_session_pump(session);
+	strcpy(session->away, "it is being connected anew");
 	pthread_mutex_unlock(&session->set->lock);
-	/* It waits three times: to connect, for CHALLENGE, for WELCOME. */
-	session->answer_ms = RBX_MAX(timeout_ms / 3, 1u);
-	err = rbx_session_handshake(session, true);
-	session->answer_ms = answer_ms;
+	err = rbx_session_handshake(session, until_ns);
+	if (err) {
+		pthread_mutex_lock(&session->set->lock);
+		snprintf(session->away, sizeof(session->away), "%s",
+			 rbx_last_error());
+		pthread_mutex_unlock(&session->set->lock);
+	}
 	pthread_mutex_unlock(&session->call_lock);
 	return err;
 }
 
 /* ---- Queue pairs -----------------------------------------------------------*/
 
+uint32_t rbx_session_left_ms(const struct rbx_session *session, uint64_t until_ns)
+{
+	uint64_t now_ns = rbx_now_ns();
+
+	if (!until_ns)
+		return session->set->options.peer_timeout_ms;
+	return until_ns > now_ns + NS_PER_MS ?
+		       (uint32_t)((until_ns - now_ns) / NS_PER_MS) :
+		       1;
+}
+
+/* 0 or -ENOTCONN. */
+static int connection_check(struct rbx_session *session)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&session->set->lock);
+	if (session->borrower.phase != RBX_BORROWER_UP)
+		err = rbx_session_error(session, -ENOTCONN);
+	pthread_mutex_unlock(&session->set->lock);
+	return err;
+}
+
+int rbx_session_connect_qp_until(struct rbx_session *session,
+				 const struct rbx_qp_init *init,
+				 uint64_t until_ns, struct rbx_qp **qp)
+{
+	struct rbx_wire_attach attach;
+	int err;
+
+	pthread_mutex_lock(&session->call_lock);
+	err = connection_check(session);
+	if (!err) {
+		rbx_borrower_attach(&session->borrower, &attach);
+		err = rbx_session_connect(session, init, &attach,
+					  rbx_session_left_ms(session, until_ns),
+					  qp);
+	}
+	pthread_mutex_unlock(&session->call_lock);
+	return err;
+}
+
 int rbx_session_connect_qp(struct rbx_session *session,
 			   const struct rbx_qp_init *init, struct rbx_qp **qp)
 {
-	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_DATA };
-	bool is_up;
-	int err;
+	return rbx_session_connect_qp_until(session, init, 0, qp);
+}
 
-	pthread_mutex_lock(&session->call_lock);
-	pthread_mutex_lock(&session->set->lock);
-	is_up = session->status == RBX_SESSION_UP;
-	pthread_mutex_unlock(&session->set->lock);
-	if (!is_up) {
-		err = rbx_error(-ENOTCONN, "%s is not connected",
-				session->address);
-		goto out_unlock;
+/* ---- Calls -----------------------------------------------------------------*/
+
+void rbx_session_wait_call(struct rbx_session *session)
+{
+	while (!rbx_borrower_call_is_over(&session->borrower))
+		pthread_cond_wait(&session->changed, &session->set->lock);
+}
+
+int rbx_session_error(struct rbx_session *session, int err)
+{
+	const struct rbx_call *call = &session->borrower.call;
+	bool is_refused = call->message.type == RBX_WIRE_ERROR;
+
+	if (err == -ENOTCONN)
+		return rbx_error(err, "%s is not connected: %s",
+				 session->address, session->away);
+	return rbx_error(err, is_refused ? "%s refused: %s" : "%s: %s",
+			 session->address, call->why);
+}
+
+/* loan: of UNMAP and CHECK what it is about, of MAP what was lent. */
+static int call_locked(struct rbx_session *session, enum rbx_call_kind kind,
+		       struct rbx_loan *loan)
+{
+	int err = rbx_borrower_call(&session->borrower, kind, loan,
+				    session->set->options.peer_timeout_ms,
+				    rbx_now_ns());
+
+	if (!err) {
+		rbx_session_pump(session);
+		rbx_session_wait_call(session);
+		err = rbx_borrower_call_end(&session->borrower, loan);
 	}
-	attach.session_id = session->welcome.session_id;
-	attach.serial = ++session->attach_serial;
-	rbx_proof_of_attach(&session->connection_key, &attach, attach.mac);
-	err = rbx_session_connect(session, init, &attach, qp);
-out_unlock:
+	return err ? rbx_session_error(session, err) : 0;
+}
+
+/* With call_lock held. */
+static int call_alone(struct rbx_session *session, enum rbx_call_kind kind,
+		      struct rbx_loan *loan)
+{
+	int err;
+
+	pthread_mutex_lock(&session->set->lock);
+	err = call_locked(session, kind, loan);
+	pthread_mutex_unlock(&session->set->lock);
+	return err;
+}
+
+/* Who resumes it holds call_lock until it is back, or for as long as a try lasts;
+ * meanwhile who looks after a volume has others to ask. */
+static int call(struct rbx_session *session, enum rbx_call_kind kind,
+		struct rbx_loan *loan)
+{
+	int err = connection_check(session);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&session->call_lock);
+	err = call_alone(session, kind, loan);
 	pthread_mutex_unlock(&session->call_lock);
 	return err;
 }
 
-/* ---- Slabs -----------------------------------------------------------------*/
-
-static int call(struct rbx_session *session, struct rbx_wire_message *message,
-		uint16_t expected, struct rbx_wire_message *answer)
+static struct rbx_loan loan_of(const struct rbx_grant *grant)
 {
-	int err;
-
-	pthread_mutex_lock(&session->call_lock);
-	err = rbx_session_call(session, message, expected, answer);
-	pthread_mutex_unlock(&session->call_lock);
-	return err;
-}
-
-/* With the grant is noted, before any resume, that it has come. */
-static int map_call(struct rbx_session *session,
-		    struct rbx_wire_message *answer)
-{
-	struct rbx_wire_message message = { .type = RBX_WIRE_SLAB_MAP };
-	int err;
-
-	pthread_mutex_lock(&session->call_lock);
-	err = rbx_session_call(session, &message, RBX_WIRE_SLAB_GRANT, answer);
-	if (!err && !rbx_wire_grant_makes_sense(&answer->grant,
-					        session->welcome.slab_bytes))
-		err = rbx_error(-EPROTO, "%s lends a slab that cannot be",
-				session->address);
-	if (!err)
-		session->last_epoch = answer->epoch;
-	pthread_mutex_unlock(&session->call_lock);
-	return err;
+	return (struct rbx_loan){
+		.slab_id = grant->slab_id,
+		.epoch = grant->epoch,
+		.remote_addr = grant->remote_addr,
+		.rkey = grant->rkey,
+	};
 }
 
 int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
 {
-	struct rbx_wire_message answer;
-	int err = map_call(session, &answer);
+	struct rbx_loan loan;
+	int err = call(session, RBX_CALL_MAP, &loan);
 
 	if (err)
 		return err;
 	*grant = (struct rbx_grant){
-		.slab_id = answer.grant.slab_id,
-		.epoch = answer.epoch,
-		.remote_addr = answer.grant.remote_addr,
-		.length_bytes = answer.grant.length_bytes,
-		.rkey = answer.grant.rkey,
+		.slab_id = loan.slab_id,
+		.epoch = loan.epoch,
+		.remote_addr = loan.remote_addr,
+		.length_bytes = session->borrower.welcome.slab_bytes,
+		.rkey = loan.rkey,
 	};
 	return 0;
 }
 
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_grant *grant)
 {
-	struct rbx_wire_message message = {
-		.type = RBX_WIRE_SLAB_UNMAP,
-		.epoch = grant->epoch,
-		.slab_id = grant->slab_id,
-	};
-	struct rbx_wire_message answer;
+	struct rbx_loan loan = loan_of(grant);
 
-	return call(session, &message, RBX_WIRE_SLAB_UNMAPPED, &answer);
+	return call(session, RBX_CALL_UNMAP, &loan);
 }
 
 int rbx_session_check(struct rbx_session *session, const struct rbx_grant *grant)
 {
-	struct rbx_wire_message message = {
-		.type = RBX_WIRE_SLAB_QUERY,
-		.epoch = grant->epoch,
-		.slab_id = grant->slab_id,
-	};
-	struct rbx_wire_message answer;
-	int err;
+	struct rbx_loan loan = loan_of(grant);
 
-	err = call(session, &message, RBX_WIRE_SLAB_GRANT, &answer);
-	if (err)
-		return err;
-	if (answer.grant.slab_id != grant->slab_id ||
-	    answer.epoch != grant->epoch ||
-	    answer.grant.remote_addr != grant->remote_addr ||
-	    answer.grant.rkey != grant->rkey)
-		return rbx_error(-ESTALE, "%s has moved the slab",
-				 session->address);
-	return 0;
+	return call(session, RBX_CALL_CHECK, &loan);
 }
 
 /* ---- Numbers ----------------------------------------------------------------*/
@@ -298,42 +366,52 @@ int rbx_session_check(struct rbx_session *session, const struct rbx_grant *grant
 int rbx_session_stats(struct rbx_session *session,
 		      struct rbx_server_stats *stats)
 {
-	struct rbx_wire_message message = { .type = RBX_WIRE_STATS };
-	struct rbx_wire_message answer;
+	const uint64_t *values = session->borrower.call.message.counters.values;
 	struct rbx_server_stats all = { 0 };
 	uint32_t next = 0;
 	int err;
 
-	err = call(session, &message, RBX_WIRE_STATS_REPLY, &answer);
-	if (err)
-		return err;
-	/* Zero from counters.count on: what an older server does not know. */
-#define RBX_COUNTER(name, what) all.name = answer.counters.values[next++];
+	pthread_mutex_lock(&session->call_lock);
+	err = call_alone(session, RBX_CALL_STATS, NULL);
+	/* The answer stays until the next call. Zero from counters.count on: what an
+	 * older server does not know. */
+#define RBX_COUNTER(name, what) all.name = values[next++];
 	RBX_SERVER_STATS(RBX_COUNTER)
 #undef RBX_COUNTER
-	all.size_bytes = RBX_MIN(stats->size_bytes, sizeof(all));
-	memcpy(stats, &all, all.size_bytes);
-	return 0;
+	pthread_mutex_unlock(&session->call_lock);
+	if (!err)
+		rbx_sized_give(stats, &all, sizeof(all));
+	return err;
 }
 
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
 {
-	return session->welcome.slab_bytes;
+	return session->borrower.welcome.slab_bytes;
+}
+
+uint64_t rbx_session_incarnation(const struct rbx_session *session)
+{
+	return session->borrower.welcome.incarnation;
+}
+
+uint64_t rbx_session_lease_half_ns(const struct rbx_session *session)
+{
+	return rbx_lease_half_ns(&session->borrower.lease);
 }
 
 uint32_t rbx_session_lease_ms(const struct rbx_session *session)
 {
-	return session->welcome.lease_ms;
+	return session->borrower.welcome.lease_ms;
 }
 
 uint64_t rbx_session_heard_ns(const struct rbx_session *session)
 {
-	return rbx_lease_heard_ns(&session->lease);
+	return rbx_lease_heard_ns(&session->borrower.lease);
 }
 
 uint64_t rbx_session_free_bytes(const struct rbx_session *session)
 {
-	return RBX_LOAD_RELAXED(&session->free_bytes);
+	return RBX_LOAD_RELAXED(&session->borrower.free_bytes);
 }
 
 const char *rbx_session_address(const struct rbx_session *session)

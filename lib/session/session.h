@@ -56,10 +56,9 @@ struct rbx_session_events {
 	 * during the call. */
 	void (*lost)(struct rbx_session *session, const char *reason,
 		     void *user);
-	/* The server wants the slab back within grace_ms; then it is revoked.
-	 * May be told more than once for one slab. */
-	void (*evict)(struct rbx_session *session, uint64_t slab_id,
-		      uint32_t grace_ms, void *user);
+	/* The server wants a loan back. May be told more than once for one. */
+	void (*evict)(struct rbx_session *session,
+		      const struct rbx_eviction *eviction, void *user);
 	void *user;
 };
 
@@ -68,7 +67,8 @@ struct rbx_session_events {
  * timeout. 0; -EINVAL address; -EPERM no secret and not loopback;
  * -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT nobody there; -EACCES the secret
  * was refused, or the server could not prove that it has it; -EBUSY too many
- * clients; -EPROTO, -EPROTONOSUPPORT it speaks something else; -ENOMEM.
+ * clients, or it rejects for now, after trying again for a timeout; -EPROTO,
+ * -EPROTONOSUPPORT it speaks something else; -ENOMEM.
  */
 int rbx_session_open(struct rbx_session_set *set, const char *address,
 		     const struct rbx_session_events *events,
@@ -88,15 +88,16 @@ void rbx_session_close(struct rbx_session *session);
  * before, and every grant is as it was (rbx_session_check() asks for one); a slab
  * that was lent in an answer that never came has gone back.
  * -ESTALE: it was restarted or the lease ran out: all grants are gone.
- * -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT: nobody there now. Else as
+ * -ECONNREFUSED: nobody listens there, so it has ended.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EBUSY: nobody answers, or not now. Else as
  * rbx_session_open(). After a failure the session is lost and lost() is not
- * called again. Blocks for at most timeout_ms.
+ * called again. Blocks, but not beyond until_ns.
  *
  * Before it sends anything again the owner destroys its own ends of the old
  * queue pairs: where both are on one host the soft fabric carries out a request
  * in the process that posted it, and no server can hold that back.
  */
-int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms);
+int rbx_session_resume(struct rbx_session *session, uint64_t until_ns);
 
 /*
  * One data queue pair that the server binds to the session. The caller owns
@@ -105,6 +106,11 @@ int rbx_session_resume(struct rbx_session *session, uint32_t timeout_ms);
  */
 int rbx_session_connect_qp(struct rbx_session *session,
 			   const struct rbx_qp_init *init, struct rbx_qp **qp);
+
+/* The same, but not for longer than until then; 0: for as long as it takes. */
+int rbx_session_connect_qp_until(struct rbx_session *session,
+				 const struct rbx_qp_init *init,
+				 uint64_t until_ns, struct rbx_qp **qp);
 
 /* Borrows one slab. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. Blocks. */
 int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant);
@@ -151,6 +157,11 @@ void rbx_session_give_up(struct rbx_session *session);
 
 /* Told by the server when the session was opened. */
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
+/* One number for each start of a server, at whatever address. */
+uint64_t rbx_session_incarnation(const struct rbx_session *session);
+/* When half of the lease is over, if the server is silent from now on. Of a session
+ * that was opened; any thread. */
+uint64_t rbx_session_lease_half_ns(const struct rbx_session *session);
 uint32_t rbx_session_lease_ms(const struct rbx_session *session);
 /* As last told, by heartbeat or grant. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);

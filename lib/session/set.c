@@ -2,11 +2,10 @@
 /*
  * set.c - the control thread of a context, and its timers.
  *
- * A turn: the clock, completions, losses to tell, letters to end, timers. What
- * has arrived comes before the timers, and these go by a time at which all of it
- * had yet to be read: a process that is stopped for a while, wherever that is,
- * reads its mail before it counts anybody as dead.
- * What they mean is decided by core/lease.h.
+ * A turn: the clock, completions and their news, timers and theirs. What has arrived
+ * comes before the timers, and these go by a time at which all of it had yet to be
+ * read: a process that is stopped for a while, wherever that is, reads its mail before
+ * it counts anybody as dead.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,61 +29,23 @@ void rbx_session_set_wake(struct rbx_session_set *set)
 	(void)ignored;
 }
 
-static void heartbeat_send(struct rbx_session *session, uint64_t now_ns)
-{
-	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
+/* ---- The control thread ------------------------------------------------------*/
 
-	if (session->sends_busy & 1u << RBX_SESSION_SEND_HEARTBEAT)
-		return;
-	session->lease.heartbeat_ns = now_ns;
-	session->lease.heartbeat_is_out = true;
-	session->heartbeat_id = session->last_request_id + 1;
-	rbx_session_send(session, RBX_SESSION_SEND_HEARTBEAT, &heartbeat);
-}
-
-/* Returns when it wants to be looked at again. */
-static uint64_t session_tick(struct rbx_session *session, uint64_t now_ns)
-{
-	uint64_t at_ns;
-
-	switch (rbx_lease_next(&session->lease, now_ns, &at_ns)) {
-	case RBX_LEASE_WAIT:
-		break;
-	case RBX_LEASE_HEARTBEAT:
-		heartbeat_send(session, now_ns);
-		break;
-	case RBX_LEASE_SILENT:
-		rbx_session_lose(session, "no answer for %u ms",
-				 session->set->options.peer_timeout_ms);
-		break;
-	case RBX_LEASE_OVER:
-		rbx_session_lose(session, "no answer for half the lease (%u ms)",
-				 session->welcome.lease_ms / 2);
-		break;
-	}
-	return at_ns;
-}
-
-/* Losses and timers of all sessions. Returns when the next one is due. */
+/* Timers and news of all sessions. Returns when the next timer is due. */
 static uint64_t sessions_tick(struct rbx_session_set *set, uint64_t now_ns)
 {
-	uint64_t due_ns = UINT64_MAX;
-	struct rbx_session *session;
+	uint64_t due_ns = UINT64_MAX, next_ns;
 	uint32_t i;
 
 	for (i = 0; i < RBX_SESSIONS_MAX; i++) {
-		session = set->sessions[i];
-		if (session && session->status == RBX_SESSION_UP) {
-			uint64_t next_ns = session_tick(session, now_ns);
+		struct rbx_session *session = set->sessions[i];
 
-			due_ns = RBX_MIN(due_ns, next_ns);
-		}
-		/* Both give up the lock: the session may be gone after them. */
-		if (session && session->lost_untold)
-			rbx_session_tell_lost(session);
-		session = set->sessions[i];
-		if (session && session->letters_status)
-			rbx_session_letters_end(session);
+		if (!session)
+			continue;
+		next_ns = rbx_borrower_tick(&session->borrower, now_ns);
+		due_ns = RBX_MIN(due_ns, next_ns);
+		rbx_session_pump(session);
+		rbx_session_tell_news(session);
 	}
 	return due_ns;
 }

@@ -36,7 +36,7 @@ static const char *reason_of(const struct rbx_volume_server *server,
 			       "no server of the volume is left that could take a replica; add a server" :
 			       rbx_last_error();
 	case RBX_NEWS_DATA_LOST:
-		return "the last replica is gone; requests end with -EIO";
+		return "the last replica is gone; reads end with -EIO";
 	}
 	return "";
 }
@@ -55,8 +55,13 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		.reason = reason_of(whose, news, err),
 	};
 
-	if (volume->options.event)
-		volume->options.event(volume, &event, volume->options.user);
+	const char *before;
+
+	if (!volume->options.event)
+		return;
+	before = rbx_callback_enter("event callback");
+	volume->options.event(volume, &event, volume->options.user);
+	rbx_callback_leave(before);
 }
 
 /* ---- The thread -------------------------------------------------------------*/
@@ -116,7 +121,7 @@ static int copies_make(struct rbx_volume *volume)
 	if (!volume->copies_memory)
 		return -ENOMEM;
 	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		void *copy = calloc(1, rbx_piece_size(shape->slots));
+		void *copy = calloc(1, rbx_piece_size(shape->slots, 0));
 
 		if (!copy)
 			return -ENOMEM;

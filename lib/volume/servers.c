@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/last_copies.h"
 #include "lib/volume/volume.h"
 
 /* ---- What they say unasked: told by the control thread ------------------------*/
@@ -21,16 +22,31 @@ static void peer_down(struct rbx_peer *peer, const char *reason, void *user)
 			       (uint32_t)(server - volume->servers));
 }
 
-static void peer_evict(struct rbx_peer *peer, uint64_t slab_id,
-		       uint32_t grace_ms, void *user)
+static void peer_evict(struct rbx_peer *peer,
+		       const struct rbx_eviction *eviction, void *user)
 {
 	struct rbx_volume_server *server = user;
 	struct rbx_volume *volume = server->volume;
 
 	(void)peer;
-	(void)grace_ms; /* we are as quick as we can be */
 	rbx_upkeep_evict(&volume->upkeep, (uint32_t)(server - volume->servers),
-			 slab_id);
+			 eviction);
+}
+
+static bool server_is_up(struct rbx_flow *flow, uint32_t server)
+{
+	return rbx_peer_is_up(rbx_volume_of_flow(flow)->servers[server].peer);
+}
+
+static bool peer_hold(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+	struct rbx_volume *volume = server->volume;
+
+	(void)peer;
+	return rbx_last_copies_hold(&volume->flow,
+				    (uint32_t)(server - volume->servers),
+				    server_is_up);
 }
 
 /* ---- Connecting ---------------------------------------------------------------*/
@@ -46,6 +62,24 @@ static bool is_in_use(const struct rbx_volume *volume, const char *address)
 	return false;
 }
 
+/* The server may be one that the volume has under another address; closes it then. */
+static int is_another_check(struct rbx_volume *volume, uint32_t index)
+{
+	struct rbx_peer *peer = volume->servers[index].peer;
+	uint32_t other;
+	int err = rbx_upkeep_server_connected(&volume->upkeep, index,
+					      rbx_peer_incarnation(peer),
+					      &other);
+
+	if (!err)
+		return 0;
+	err = rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
+			rbx_peer_address(peer),
+			rbx_peer_address(volume->servers[other].peer));
+	rbx_volume_server_close(volume, index);
+	return err;
+}
+
 int rbx_volume_server_open(struct rbx_volume *volume, uint32_t index,
 			   const char *address)
 {
@@ -53,6 +87,8 @@ int rbx_volume_server_open(struct rbx_volume *volume, uint32_t index,
 	struct rbx_peer_events events = {
 		.down = peer_down,
 		.evict = peer_evict,
+		.hold = peer_hold,
+		.wait = rbx_last_copies_wait,
 		.user = server,
 	};
 	int err;
@@ -63,9 +99,11 @@ int rbx_volume_server_open(struct rbx_volume *volume, uint32_t index,
 	server->volume = volume;
 	rbx_upkeep_server_begins(&volume->upkeep, index);
 	err = rbx_peer_open(volume->ctx, address, &events, &server->peer);
-	if (err)
+	if (err) {
 		server->peer = NULL;
-	return err;
+		return err;
+	}
+	return is_another_check(volume, index);
 }
 
 void rbx_volume_server_close(struct rbx_volume *volume, uint32_t index)
@@ -76,9 +114,14 @@ void rbx_volume_server_close(struct rbx_volume *volume, uint32_t index)
 
 void rbx_volume_servers_close(struct rbx_volume *volume)
 {
-	uint32_t i;
+	uint32_t i, count = 0;
 
-	for (i = 0; i < RBX_SERVERS_MAX && volume->servers[i].peer; i++)
+	while (count < RBX_SERVERS_MAX && volume->servers[count].peer)
+		rbx_peer_stop_soon(volume->servers[count++].peer);
+	/* A recovery asks whether the other servers are up (peer_hold()). */
+	for (i = 0; i < count; i++)
+		rbx_peer_stop(volume->servers[i].peer);
+	for (i = 0; i < count; i++)
 		rbx_volume_server_close(volume, i);
 }
 
@@ -165,10 +208,24 @@ static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
 	return rbx_peer_free_bytes(peer_of(upkeep, server));
 }
 
+static void *memory_lend(struct rbx_upkeep *upkeep, size_t size)
+{
+	(void)upkeep;
+	return malloc(size);
+}
+
+static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
+{
+	(void)upkeep;
+	free(memory);
+}
+
 const struct rbx_upkeep_ops rbx_volume_upkeep_ops = {
 	.map = server_map,
 	.unmap = server_unmap,
 	.check = server_check,
+	.memory_lend = memory_lend,
+	.memory_take_back = memory_take_back,
 	.free_bytes = server_free_bytes,
 	.tell = rbx_volume_tell,
 };

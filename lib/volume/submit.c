@@ -9,9 +9,11 @@
  * joined into their request (join.h). Nothing here allocates or blocks.
  *
  * The request's reserved words while it is ours: [0] the context's time stamp,
- * [1] pieces that have not ended (atomic), and those of buffers.h.
+ * [1] pieces that have not ended (atomic), those of buffers.h and of
+ * outstanding.h.
  */
 #include "lib/join.h"
+#include "lib/outstanding.h"
 #include "lib/poller/plug.h"
 #include "lib/volume/volume.h"
 
@@ -119,36 +121,43 @@ static int request_check(const struct rbx_volume *volume,
 	if (!request || !request->buf || request->op > RBX_WRITE ||
 	    request->flags & ~REQUEST_FLAGS)
 		return rbx_error(-EINVAL, "malformed request: it needs a buffer, and known op and flags");
+	if (rbx_request_is_outstanding(request))
+		return rbx_request_busy();
 	if (!range_is_good(volume->flow.map, request->offset, request->length_bytes))
 		return rbx_volume_range_check(volume, request->offset,
 					      request->length_bytes);
 	return rbx_buffers_check(request);
 }
 
-/* Checks all; counts the pieces they need. */
+/* Checks and marks all; counts the pieces they need. After a failure none is
+ * marked. */
 static int requests_check(const struct rbx_volume *volume,
 			  struct rbx_request *const requests[],
 			  unsigned int count, uint32_t *pieces_count)
 {
 	uint64_t sum = 0;
 	unsigned int i;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < count; i++) {
 		struct rbx_request *request = requests[i];
 
 		err = request_check(volume, request);
 		if (err)
-			return err;
+			goto out_unmark;
+		rbx_request_begin(request);
 		request->reserved[1] = rbx_volume_map_pieces(
 			volume->flow.map, request->offset, request->length_bytes);
 		sum += request->reserved[1];
 	}
 	if (sum > volume->flow.pool.count)
-		return rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
-				 (unsigned long long)sum, volume->flow.pool.count);
+		err = rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
+				(unsigned long long)sum, volume->flow.pool.count);
 	*pieces_count = (uint32_t)sum;
-	return 0;
+out_unmark:
+	if (err)
+		rbx_requests_end(requests, i);
+	return err;
 }
 
 /* Aims a piece at what a request wants from there on; returns the bytes that
@@ -204,15 +213,21 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	if (!volume || !requests || !count || count > RBX_SUBMIT_MAX)
 		return rbx_error(-EINVAL, "submit takes a volume and 1 to %u requests",
 				 RBX_SUBMIT_MAX);
+	err = rbx_guard_use(volume->ctx, "rbx_submit");
+	if (err)
+		return err;
 	err = requests_check(volume, requests, count, &pieces_count);
 	if (err)
 		return err;
-	if (rbx_piece_pool_take(&volume->flow.pool, pieces_count, &pieces))
+	if (rbx_piece_pool_take(&volume->flow.pool, pieces_count, &pieces)) {
+		rbx_requests_end(requests, count);
 		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
+	}
 	err = rbx_buffers_register(volume->ctx, requests, count);
 	if (err) {
 		if (rbx_piece_pool_give(&volume->flow.pool, &pieces))
 			rbx_volume_fence_look(volume);
+		rbx_requests_end(requests, count);
 		return err;
 	}
 	if (pieces_count > 1)

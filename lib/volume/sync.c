@@ -91,7 +91,7 @@ static int portion_transfer(struct rbx_volume *volume, enum rbx_op op,
 		return rbx_error(waiter.request.status, "%s of %u bytes at %llu failed: %s",
 				 op == RBX_READ ? "read" : "write",
 				 length_bytes, (unsigned long long)offset,
-				 strerror(-waiter.request.status));
+				 rbx_status_text(waiter.request.status));
 	return 0;
 }
 
@@ -111,8 +111,10 @@ static int transfer(struct rbx_volume *volume, enum rbx_op op, void *buf,
 
 	if (!volume || !buf)
 		return rbx_error(-EINVAL, "a volume and a buffer are wanted");
-	if (rbx_poller_current())
-		return rbx_error(-EDEADLK, "a completion callback cannot wait; submit the request instead");
+	err = rbx_guard_wait(volume->ctx,
+			     op == RBX_READ ? "rbx_read" : "rbx_write");
+	if (err)
+		return err;
 	/* All of it, before any portion is sent. */
 	err = rbx_volume_range_check(volume, offset, length);
 	if (err)

@@ -14,27 +14,31 @@
 
 #include "lib/poller/plug.h"
 #include "lib/poller/set.h"
+#include "lib/sized.h"
 #include "lib/volume/volume.h"
 
-void rbx_volume_options_defaults(struct rbx_volume_options *options)
+void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
+				       size_t size_bytes)
 {
-	memset(options, 0, sizeof(*options));
-	options->size_bytes = sizeof(*options);
-	options->replicas = 1;
+	static const struct rbx_volume_options defaults = { .replicas = 1 };
+
+	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
 
 static int options_take(struct rbx_volume *volume,
 			const struct rbx_volume_options *options)
 {
-	size_t size = sizeof(*options);
+	int err;
 
 	rbx_volume_options_defaults(&volume->options);
 	if (!options)
 		return 0;
-	if (options->size_bytes < offsetof(struct rbx_volume_options, event))
-		return rbx_error(-EINVAL, "volume options: size_bytes is %zu; fill them by rbx_volume_options_defaults()",
-				 options->size_bytes);
-	memcpy(&volume->options, options, RBX_MIN(options->size_bytes, size));
+	err = rbx_sized_take("rbx_volume_options",
+			     offsetof(struct rbx_volume_options, event),
+			     &volume->options, sizeof(volume->options),
+			     options);
+	if (err)
+		return err;
 	if (volume->options.replicas < 1 ||
 	    volume->options.replicas > RBX_REPLICAS_MAX)
 		return rbx_error(-EINVAL, "replicas=%u: 1 to %u are possible",
@@ -90,8 +94,7 @@ static int memory_make(struct rbx_volume *volume,
 {
 	uint32_t pieces = rbx_context_options(volume->ctx)->requests_max;
 	void *map_memory = calloc(1, rbx_volume_map_size(shape));
-	void *pool_memory = calloc(1, rbx_piece_pool_size(pieces,
-							  shape->replicas + 1));
+	void *pool_memory = calloc(1, rbx_flow_pool_size(shape, pieces));
 	struct timespec now;
 
 	if (!map_memory || !pool_memory) {
@@ -156,6 +159,9 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 
 	if (!ctx || !volume_out || !servers)
 		return rbx_error(-EINVAL, "a volume needs a context and servers");
+	err = rbx_guard_wait(ctx, "rbx_volume_open");
+	if (err)
+		return err;
 	volume = volume_make(ctx);
 	if (!volume)
 		return rbx_error(-ENOMEM, "out of memory");
@@ -177,6 +183,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_keeper_start(volume);
 	if (err)
 		goto out_return_slabs;
+	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;
 
@@ -200,13 +207,17 @@ static void turn_wait(struct rbx_volume *volume)
 	usleep(100);
 }
 
-void rbx_volume_close(struct rbx_volume *volume)
+int rbx_volume_close(struct rbx_volume *volume)
 {
 	struct rbx_context *ctx;
+	int err;
 
 	if (!volume)
-		return;
+		return 0;
 	ctx = volume->ctx;
+	err = rbx_guard_wait(ctx, "rbx_volume_close");
+	if (err)
+		return err;
 	rbx_plug_flush();
 	while (!rbx_piece_pool_is_idle(&volume->flow.pool))
 		turn_wait(volume);
@@ -221,6 +232,8 @@ void rbx_volume_close(struct rbx_volume *volume)
 	memory_free(volume);
 	rbx_volume_keeper_destroy(volume);
 	free(volume);
+	RBX_FETCH_ADD(&ctx->volumes_count, (uint32_t)-1);
+	return 0;
 }
 
 uint64_t rbx_volume_size(const struct rbx_volume *volume)
@@ -235,6 +248,9 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 
 	if (!volume || !server || !*server)
 		return rbx_error(-EINVAL, "a volume and the server's host:port are wanted");
+	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
+	if (err)
+		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	index = volume->flow.map->server_count; /* changed under add_lock only */
 	if (index == RBX_SERVERS_MAX) {
@@ -260,9 +276,13 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 		       uint64_t length_bytes)
 {
 	uint64_t size_bytes;
+	int err;
 
 	if (!volume)
 		return rbx_error(-EINVAL, "a volume is wanted");
+	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
+	if (err)
+		return err;
 	size_bytes = volume->flow.map->size_bytes;
 	if (offset > size_bytes || length_bytes > size_bytes - offset)
 		return rbx_error(-EINVAL, "%llu bytes at %llu are beyond the volume's %llu bytes",
@@ -275,21 +295,29 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	return 0;
 }
 
-void rbx_volume_status(struct rbx_volume *volume,
-		       struct rbx_volume_status *status)
+void rbx_volume_status_sized(struct rbx_volume *volume,
+			     struct rbx_volume_status *status,
+			     size_t size_bytes)
 {
+	struct rbx_volume_status now;
 	struct rbx_census census;
 
+	memset(status, 0, size_bytes);
+	if (rbx_guard_use(volume->ctx, "rbx_volume_status"))
+		return;
 	rbx_upkeep_census(&volume->upkeep, &census);
-	*status = (struct rbx_volume_status){
+	now = (struct rbx_volume_status){
 		.servers = census.servers,
 		.servers_up = census.servers_up,
 		.slabs = census.slabs,
 		.slabs_whole = census.whole,
 		.slabs_rebuilding = census.rebuilding,
 		.slabs_lost = census.dead,
+		.slabs_last = census.last,
+		.slabs_holed = census.holes,
 		.slabs_blank = census.blank,
 		.rebuilt_bytes =
 			RBX_LOAD_RELAXED(&volume->flow.rebuild.copied_bytes),
 	};
+	memcpy(status, &now, RBX_MIN(size_bytes, sizeof(now)));
 }

@@ -34,6 +34,7 @@ enum {
 	EAGAIN = 11,
 	ENOMEM = 12,
 	EACCES = 13,
+	EFAULT = 14,
 	EBUSY = 16,
 	EEXIST = 17,
 	ENODEV = 19,

@@ -3,9 +3,10 @@
  * port_os.h - the core's port to the Linux kernel.
  *
  * Types, copies and CRC32C are the kernel's own. An assertion that fails is a
- * bug of ours after which nothing may be promised of what is stored, so the
- * thread ends there (BUG_ON): an I/O that never returns can be seen, a page of
- * junk cannot.
+ * bug of ours after which nothing may be promised of what is stored: it is told in the
+ * log, and from then on every I/O ends with an error (kernel/lib/broken.h). An error
+ * can be seen, a page of junk cannot. The thread goes on: were it ended it would take its
+ * locks along, and all that waits for a page with it.
  *
  * The atomics are those of the kernel's memory model. xchg(), cmpxchg() where it
  * succeeds, and atomic_fetch_add() are fully ordered: what the thread does before
@@ -33,7 +34,13 @@
 #define UINT32_MAX U32_MAX
 #define UINT64_MAX U64_MAX
 
-#define RBX_ASSERT(condition) BUG_ON(!(condition))
+void rbx_port_break(void);
+
+#define RBX_ASSERT(condition)                     \
+	do {                                      \
+		if (WARN_ON_ONCE(!(condition)))   \
+			rbx_port_break();         \
+	} while (0)
 
 #define rbx_port_copy(to, from, n) ((void)memcpy(to, from, n))
 #define rbx_port_fill(to, byte, n) ((void)memset(to, byte, n))

@@ -6,15 +6,21 @@
  * loan of before must not end the one of now: its holder would lose a replica,
  * without any harm, and often nothing else would ever show it. And a slab is lent
  * again only when the access of before has ended.
+ *
+ * A server takes a slab back without a word only from who does not answer, and lends
+ * it again after all others. Where it is made to do both at once (revoked-unasked),
+ * a client is lent what it believes to have already.
  */
 #include <stdlib.h>
 
-#include "core/lender.h"
+#include "core/lender_table.h"
 #include "sim/fail.h"
 #include "sim/fiber.h"
 #include "sim/host/wrap.h"
+#include "sim/sites.h"
 #include "sim/tally.h"
 #include "sim/trace.h"
+#include "sim/world.h"
 
 /* The last lending of a slab. */
 struct loan {
@@ -22,7 +28,11 @@ struct loan {
 	const struct rbx_lender *lender;
 	struct rbx_lending lending;
 	bool is_over; /* nobody can reach it any more */
+	bool is_next; /* it was taken back unasked, and is to be lent next */
 };
+
+/* As long as a client may fail to notice. */
+#define FELT_NS (10000 * RBX_SIM_MS)
 
 static struct loan *loans;
 
@@ -55,6 +65,39 @@ struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 	return __real_rbx_lender_init(memory, config);
 }
 
+/* The slab that who wants another one has had for longest. */
+static void take_back_unasked(struct rbx_lender *lender, uint64_t session_id)
+{
+	uint32_t client = rbx_id_map_find(&lender->sessions, session_id);
+	uint32_t index = client == RBX_LENDER_NONE ?
+				 RBX_LENDER_NONE :
+				 lender->clients[client].slabs.first;
+
+	if (index == RBX_LENDER_NONE ||
+	    lender->slabs[index].state != SLAB_LENT ||
+	    !rbx_sim_site_harms(RBX_SIM_SITE_revoked_unasked, rbx_sim_node(),
+				FELT_NS))
+		return;
+	loan_of(lender, index + 1)->is_next = true;
+	rbx_lender_slab_end(lender, index);
+	lender->counts.slabs_revoked++;
+}
+
+/* The last of those that are free is to be the first. */
+static void lend_next(struct rbx_lender *lender)
+{
+	uint32_t last = lender->free.last, before = lender->free.first;
+
+	if (before == last)
+		return;
+	while (lender->slabs[before].next != last)
+		before = lender->slabs[before].next;
+	lender->slabs[before].next = RBX_LENDER_NONE;
+	lender->slabs[last].next = lender->free.first;
+	lender->free.first = last;
+	lender->free.last = before;
+}
+
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 				struct rbx_lending *lending)
 {
@@ -63,6 +106,7 @@ uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 
 	if (reason)
 		return reason;
+	take_back_unasked(lender, session_id);
 	loan = loan_of(lender, lending->slab_id);
 	if (loan == NULL) {
 		loan = malloc(sizeof(*loan));
@@ -77,7 +121,19 @@ uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 			     (unsigned long long)lending->slab_id);
 	loan->lending = *lending;
 	loan->is_over = false;
+	loan->is_next = false;
 	return reason;
+}
+
+bool __wrap_rbx_lender_prepared(struct rbx_lender *lender,
+				struct rbx_lending *lending)
+{
+	struct loan *loan = loan_of(lender, lending->slab_id);
+	bool is_lent = __real_rbx_lender_prepared(lender, lending);
+
+	if (loan && is_lent)
+		loan->lending = *lending;
+	return is_lent;
 }
 
 void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id)
@@ -87,6 +143,21 @@ void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id)
 	if (loan)
 		loan->is_over = true;
 	__real_rbx_lender_ended(lender, slab_id);
+	if (loan && loan->is_next)
+		lend_next(lender);
+}
+
+/* What a resume takes back was never anybody's: no replica stands on it. */
+static void demand_unused(const struct rbx_lender *lender, uint64_t session_id,
+			  uint64_t last_epoch)
+{
+	const struct loan *loan;
+
+	for (loan = loans; loan; loan = loan->next)
+		if (loan->lender == lender &&
+		    loan->lending.epoch > last_epoch &&
+		    !rbx_lender_check(lender, session_id, &loan->lending))
+			rbx_sim_check_unused(rbx_sim_node(), &loan->lending);
 }
 
 uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
@@ -94,9 +165,12 @@ uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
 				   uint64_t last_epoch)
 {
 	uint32_t lent_before = rbx_lender_lent_to(lender, session_id);
-	uint32_t reason = __real_rbx_lender_resumed(lender, session_id, now_ns,
-						    last_epoch);
-	uint32_t lent_now = rbx_lender_lent_to(lender, session_id);
+	uint32_t reason, lent_now;
+
+	demand_unused(lender, session_id, last_epoch);
+	reason = __real_rbx_lender_resumed(lender, session_id, now_ns,
+					   last_epoch);
+	lent_now = rbx_lender_lent_to(lender, session_id);
 
 	RBX_SIM_TRACE(rbx_sim_node(), "resume", "lent", lent_now, "refused",
 		      reason);

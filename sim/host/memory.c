@@ -5,6 +5,8 @@
  * Addresses are part of what is decided: the order of work requests goes by
  * remote address. So mappings lie one behind another in a range of their own, far
  * from what the system places by chance. An address is not used again.
+ *
+ * To get pages, and to give them back, may take its time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,9 @@
 
 #include "core/port.h"
 #include "sim/hands.h"
+#include "sim/fiber.h"
 #include "sim/host/wrap.h"
+#include "sim/sites.h"
 
 #define RANGE_FIRST 0x200000000000u
 #define RANGE_BYTES (1ull << 40)
@@ -48,4 +52,25 @@ void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
 		    off_t offset)
 {
 	return __wrap_mmap(addr, size, protection, flags, fd, offset);
+}
+
+static void take_time(void)
+{
+	if (rbx_sim_site(RBX_SIM_SITE_memory_slow))
+		rbx_sim_sleep(rbx_sim_site_draw(RBX_SIM_SITE_memory_slow,
+						100000, 300000000));
+}
+
+int __wrap_madvise(void *addr, size_t size, int advice)
+{
+	if (advice == MADV_POPULATE_WRITE)
+		take_time();
+	return __real_madvise(addr, size, advice);
+}
+
+/* What it is called where offsets of files have 64 bits by choice. */
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size)
+{
+	take_time();
+	return __real_fallocate64(fd, mode, offset, size);
 }

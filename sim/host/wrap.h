@@ -84,6 +84,11 @@ int32_t __wrap_rbx_staging_take(struct rbx_staging *staging,
 int32_t __real_rbx_staging_take(struct rbx_staging *staging,
 				uint32_t length_bytes);
 
+int __wrap_madvise(void *addr, size_t size, int advice);
+int __real_madvise(void *addr, size_t size, int advice);
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size);
+int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
+
 /* lending.c */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 					  const struct rbx_lender_config *config);
@@ -98,6 +103,10 @@ uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 uint32_t __real_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 				 const struct rbx_lending *lending);
 
+bool __wrap_rbx_lender_prepared(struct rbx_lender *lender,
+				struct rbx_lending *lending);
+bool __real_rbx_lender_prepared(struct rbx_lender *lender,
+				struct rbx_lending *lending);
 void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 void __real_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,

@@ -24,7 +24,7 @@ struct conn {
 	struct rbx_nic_qp *qp; /* of who connects; NULL: it has gone */
 	int fd; /* raised by the answer */
 	int32_t status;
-	uint8_t reply[RBX_PRIVATE_DATA_MAX];
+	uint8_t reply[RBX_ACCEPT_DATA_MAX];
 	size_t reply_bytes;
 };
 
@@ -154,7 +154,7 @@ static struct conn *new_conn(struct rbx_nic_device *device,
 
 	if (!conn)
 		return NULL;
-	RBX_ASSERT(connect->private_data_bytes <= RBX_PRIVATE_DATA_MAX);
+	RBX_ASSERT(connect->private_data_bytes <= RBX_CONNECT_DATA_MAX);
 	conn->users_count = 1;
 	conn->next_of_all = conns;
 	conns = conn;
@@ -203,6 +203,7 @@ static int finish(struct conn *conn, struct rbx_connect_init *connect,
 	case 0:
 		return 0;
 	case -ECONNREFUSED:
+	case -EBUSY:
 		return fail(status, error, connect->address, "refused");
 	default:
 		return fail(status, error, connect->address, "no answer");
@@ -350,7 +351,7 @@ int rbx_nic_get_request(struct rbx_listener *base,
 
 static void set_reply(struct conn *conn, const void *data, size_t bytes)
 {
-	RBX_ASSERT(bytes <= RBX_PRIVATE_DATA_MAX);
+	RBX_ASSERT(bytes <= RBX_ACCEPT_DATA_MAX);
 	conn->reply_bytes = bytes;
 	if (bytes)
 		memcpy(conn->reply, data, bytes);
@@ -396,6 +397,6 @@ void rbx_nic_reject(struct rbx_conn_request *request, const void *private_data,
 	struct conn *conn = conn_of(request);
 
 	set_reply(conn, private_data, private_data_bytes);
-	answer(conn, -ECONNREFUSED,
+	answer(conn, -EBUSY,
 	       rbx_nic_device_of(request->listener->device));
 }

@@ -73,6 +73,8 @@ static void describe(struct rbx_nic_device *device)
 		.max_message_bytes = params->message_bytes_max,
 		.max_send_wr = params->send_wr_max,
 		.max_recv_wr = params->recv_wr_max,
+		.max_recv_sge = 1,
+		.max_cqe = 1u << 22, /* of ConnectX-4 and later */
 		.max_inline_bytes = params->inline_bytes_max,
 	};
 	snprintf(caps->name, sizeof(caps->name), "n%u", device->node);

@@ -25,8 +25,11 @@ static int check(const struct rbx_nic_qp *qp, const struct rbx_wr *wr)
 {
 	uint64_t bytes = 0;
 
-	if (wr->opcode > RBX_OP_SEND || wr->sge_count > qp->max_sge)
+	if (wr->opcode > RBX_OP_FETCH_ADD || wr->sge_count > qp->max_sge)
 		return -EINVAL;
+	if (wr->opcode > RBX_OP_SEND ||
+	    wr->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
+		return -EOPNOTSUPP; /* is not modelled, as caps say */
 	for (uint32_t i = 0; i < wr->sge_count; i++)
 		bytes += wr->sges[i].length_bytes;
 	if (bytes > qp->device->params->message_bytes_max)
@@ -167,6 +170,10 @@ int rbx_nic_post_recv(struct rbx_qp *base, struct rbx_recv_wr *wr,
 	for (; wr; wr = wr->next, count++) {
 		struct rbx_nic_recv *recv;
 
+		if (wr->sge_count > 1) {
+			err = -EOPNOTSUPP;
+			break;
+		}
 		if (qp->recv_posted - qp->recv_tail == qp->recv_depth_count) {
 			err = -ENOMEM;
 			break;
@@ -174,7 +181,7 @@ int rbx_nic_post_recv(struct rbx_qp *base, struct rbx_recv_wr *wr,
 		recv = &qp->recvs[qp->recv_posted % qp->recv_depth_count];
 		recv->number = qp->recv_posted++;
 		recv->wr_id = wr->wr_id;
-		recv->sge = wr->sge;
+		recv->sge = wr->sge_count ? *wr->sges : (struct rbx_sge){ 0 };
 		recv->is_done = false;
 		if (qp->is_broken) {
 			qp->recv_taken = qp->recv_posted;

@@ -99,6 +99,39 @@ static bool local_is_good(const struct plain_qp *qp, uint32_t number,
 	return true;
 }
 
+/* How long memory is bad, once it is: for those too that go to other replicas, and for
+ * attempts to send it again. */
+#define BAD_NS 100000u
+
+/* Our own device finds that it cannot reach a buffer: before it has sent anything, or
+ * when a part of a write has arrived. */
+static bool memory_is_bad(struct plain_qp *qp, uint32_t number,
+			  const struct plain_mr *target)
+{
+	static uint64_t bad_addr, bad_until_ns;
+	const struct plain_work *work = plain_work(qp, number);
+	bool may_be_late = work->opcode == RBX_OP_WRITE && target != NULL;
+	bool is_late;
+
+	if (work->sge_count == 0)
+		return false; /* it marks the end of a queue, and has none */
+	is_late = may_be_late && rbx_sim_site(RBX_SIM_SITE_bad_memory_late);
+	if (is_late || rbx_sim_site(RBX_SIM_SITE_bad_memory)) {
+		bad_addr = plain_sges(qp, number)->addr;
+		bad_until_ns = rbx_sim_now() + BAD_NS;
+	} else if (plain_sges(qp, number)->addr != bad_addr ||
+		   rbx_sim_now() >= bad_until_ns) {
+		return false;
+	}
+	is_late |= may_be_late &&
+		   rbx_sim_site_is_on(RBX_SIM_SITE_bad_memory_late) &&
+		   plain_draw(0, 1);
+	if (is_late)
+		move(qp, number, 0,
+		     (uint32_t)plain_draw(0, work->length_bytes) & ~7u);
+	return true;
+}
+
 static int32_t access(struct plain_qp *qp, uint32_t number)
 {
 	struct plain_work *work = plain_work(qp, number);
@@ -107,7 +140,8 @@ static int32_t access(struct plain_qp *qp, uint32_t number)
 		qp->peer, work->rkey, work->remote_addr, work->length_bytes,
 		is_read ? RBX_REMOTE_READ : RBX_REMOTE_WRITE);
 
-	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0))
+	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0) ||
+	    memory_is_bad(qp, number, target))
 		return -EFAULT;
 	rbx_sim_tally(RBX_SIM_TALLY_keys_revoked,
 		      plain_key(work->rkey) == NULL);

@@ -5,6 +5,7 @@
  * connect() makes its end, sends a request to the listener and waits. accept()
  * makes the other end and joins both. A request lives until both sides have done
  * with it: the one has answered it, the other has its answer or has given up.
+ * Private data arrive with zeros behind them, as those of InfiniBand do.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,20 @@ static uint32_t last_qp_number, last_port = PORT_FIRST;
 
 /* ---- Queue pairs ------------------------------------------------------------*/
 
+/* Only where many are posted: a device has room for a few messages. */
+#define SHALLOW_FROM 64u
+
+static uint32_t depth_of(const struct rbx_qp_init *init)
+{
+	uint32_t depth_count = init->send_depth_count;
+
+	if (depth_count < SHALLOW_FROM ||
+	    !rbx_sim_site(RBX_SIM_SITE_shallow_qp))
+		return depth_count;
+	return (uint32_t)rbx_sim_site_draw(RBX_SIM_SITE_shallow_qp, 2,
+					   depth_count);
+}
+
 static struct plain_qp *qp_make(struct rbx_device *device,
 				const struct rbx_qp_init *init)
 {
@@ -36,15 +51,15 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 		.send_cq = init->send_cq,
 		.recv_cq = init->recv_cq,
 		.user = init->user,
-		.send_depth_count = init->send_depth_count,
+		.send_depth_count = depth_of(init),
 	};
 	qp->domain = init->domain;
 	qp->node = ((struct plain_device *)device)->node;
 	qp->number = ++last_qp_number;
 	qp->max_sge = RBX_MAX(init->max_sge, 1u);
 	qp->recv_depth_count = RBX_MAX(init->recv_depth_count, 1u);
-	qp->works = calloc(init->send_depth_count, sizeof(*qp->works));
-	qp->sges = calloc((size_t)init->send_depth_count * qp->max_sge,
+	qp->works = calloc(qp->base.send_depth_count, sizeof(*qp->works));
+	qp->sges = calloc((size_t)qp->base.send_depth_count * qp->max_sge,
 			  sizeof(*qp->sges));
 	qp->recvs = calloc(qp->recv_depth_count, sizeof(*qp->recvs));
 	if (qp->works == NULL || qp->sges == NULL || qp->recvs == NULL)
@@ -52,6 +67,7 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 	qp->arrives.run = plain_arrives;
 	qp->completes.run = plain_completes;
 	qp->hears.run = plain_hears;
+	qp->dreams.run = plain_dreams;
 	qp->next = plain_qps;
 	if (qp->next)
 		qp->next->previous = qp;
@@ -72,6 +88,7 @@ void plain_qp_free(struct plain_qp *qp)
 	rbx_sim_cancel(&qp->arrives);
 	rbx_sim_cancel(&qp->completes);
 	rbx_sim_cancel(&qp->hears);
+	rbx_sim_cancel(&qp->dreams);
 	if (qp->next)
 		qp->next->previous = qp->previous;
 	if (qp->previous)
@@ -168,6 +185,11 @@ static int ask(struct plain_request *request, uint32_t from_node,
 		rbx_sim_sleep(plain_way_ns());
 		return -ECONNREFUSED;
 	}
+	if (rbx_sim_site(RBX_SIM_SITE_connect_rejected)) {
+		request->was_taken = true;
+		rbx_sim_sleep(plain_way_ns());
+		return -EBUSY;
+	}
 	request_queue(listener, request);
 	while (!request->is_answered)
 		if (!rbx_sim_wait(&request->waiters, until_ns))
@@ -189,7 +211,7 @@ static struct plain_request *request_make(struct plain_qp *qp,
 		 "n%" PRIu32 ":%" PRIu32, qp->node, qp->number);
 	memcpy(request->base.private_data, connect->private_data,
 	       connect->private_data_bytes);
-	request->base.private_data_bytes = connect->private_data_bytes;
+	request->base.private_data_bytes = RBX_CONNECT_DATA_MAX;
 	return request;
 }
 
@@ -315,9 +337,11 @@ static void answer(struct plain_request *request, int result, const void *data,
 {
 	request->was_taken = true;
 	request->result = result;
-	request->reply_bytes = RBX_MIN(bytes, sizeof(request->reply));
 	if (bytes != 0)
-		memcpy(request->reply, data, request->reply_bytes);
+		memcpy(request->reply, data,
+		       RBX_MIN(bytes, sizeof(request->reply)));
+	request->reply_bytes = result ? RBX_REJECT_DATA_MAX :
+					RBX_ACCEPT_DATA_MAX;
 	if (request->qp)
 		rbx_sim_after(&request->answers, plain_way_ns());
 	request_release(request);
@@ -352,6 +376,6 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 void plain_reject(struct rbx_conn_request *base, const void *private_data,
 		  size_t private_data_bytes)
 {
-	answer((struct plain_request *)base, -ECONNREFUSED, private_data,
+	answer((struct plain_request *)base, -EBUSY, private_data,
 	       private_data_bytes);
 }

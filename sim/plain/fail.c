@@ -2,8 +2,9 @@
 /*
  * fail.c - a queue pair fails, or is ended.
  *
- * All that is posted is flushed at once, whatever of it has been carried out, and
- * the other end hears of it, unless nothing passes between them. What was on its
+ * All that is posted is flushed at once, whatever of it has been carried out (or
+ * nothing is, ever, and its memory is written to until the queue pair is destroyed),
+ * and the other end hears of it, unless nothing passes between them. What was on its
  * way there may still land: a copy of it is, as long as the other end stands and
  * its key is good. That is why a server ends the old queue pairs before it
  * answers a client that comes back.
@@ -18,6 +19,8 @@
 
 /* How long a packet may be lost in the network. */
 #define STRAY_NS_MAX 20000000u
+/* From one to the next write of a mute queue pair. */
+#define DREAM_NS_MAX 20000000u
 
 /* A write whose queue pair has ended. */
 struct stray {
@@ -125,6 +128,31 @@ static void flush_sends(struct plain_qp *qp)
 	qp->arrived_count = qp->posted_count;
 }
 
+/* Only of what carries data: of messages nobody waits for the end. */
+static bool falls_mute(const struct plain_qp *qp)
+{
+	return qp->posted_count != qp->completed_count &&
+	       plain_work(qp, qp->completed_count)->opcode != RBX_OP_SEND &&
+	       rbx_sim_site(RBX_SIM_SITE_no_flush);
+}
+
+/* A read that nobody was told the end of may still write where it was to. */
+void plain_dreams(struct rbx_sim_event *event)
+{
+	struct plain_qp *qp = RBX_CONTAINER_OF(event, struct plain_qp, dreams);
+
+	for (uint32_t at = qp->completed_count; at != qp->posted_count; at++) {
+		const struct rbx_sge *sges = plain_sges(qp, at);
+
+		if (plain_work(qp, at)->opcode != RBX_OP_READ)
+			continue;
+		for (uint32_t i = 0; i < plain_work(qp, at)->sge_count; i++)
+			plain_scribble((void *)(uintptr_t)sges[i].addr,
+				       sges[i].length_bytes);
+	}
+	rbx_sim_after(&qp->dreams, plain_draw(1, DREAM_NS_MAX));
+}
+
 void plain_fail(struct plain_qp *qp)
 {
 	if (qp->state == PLAIN_ERROR)
@@ -138,7 +166,11 @@ void plain_fail(struct plain_qp *qp)
 	    !rbx_sim_is_queued(&qp->peer->hears))
 		rbx_sim_after(&qp->peer->hears, plain_way_ns());
 	qp->state = PLAIN_ERROR;
-	flush_sends(qp);
+	qp->is_mute = falls_mute(qp);
+	if (qp->is_mute)
+		rbx_sim_after(&qp->dreams, plain_draw(1, DREAM_NS_MAX));
+	else
+		flush_sends(qp);
 	flush_receives(qp);
 }
 

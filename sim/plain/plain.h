@@ -108,6 +108,7 @@ struct plain_qp {
 	struct plain_request *request; /* while it connects */
 	const struct rbx_domain *domain;
 	enum plain_qp_state state;
+	bool is_mute; /* in error, and keeps what is posted */
 	bool is_accepted; /* the other end asked for the connection */
 	uint32_t node;
 	uint32_t number;
@@ -121,6 +122,7 @@ struct plain_qp {
 	uint64_t silent_since_ns; /* the peer does not answer; 0: it does */
 	struct rbx_sim_event arrives;
 	struct rbx_sim_event completes;
+	struct rbx_sim_event dreams; /* of a mute one: writes to our memory */
 	struct rbx_sim_event hears; /* that the other end has ended */
 };
 
@@ -141,7 +143,7 @@ struct plain_request {
 	bool is_answered;
 	bool was_taken; /* by accept() or reject(), or never will be */
 	int result;
-	uint8_t reply[RBX_PRIVATE_DATA_MAX];
+	uint8_t reply[RBX_ACCEPT_DATA_MAX];
 	size_t reply_bytes;
 };
 
@@ -217,5 +219,6 @@ void plain_fail(struct plain_qp *qp);
 /* What has moved in part stays so. */
 void plain_half_forget(struct plain_work *work);
 void plain_hears(struct rbx_sim_event *event);
+void plain_dreams(struct rbx_sim_event *event);
 
 #endif

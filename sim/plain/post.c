@@ -3,7 +3,8 @@
  * post.c - work requests go in.
  *
  * More than the depth that was asked for is refused, so that whoever counts what
- * it has outstanding and counts wrong is found here.
+ * it has outstanding and counts wrong is found here. Reads, writes and messages are
+ * all that there is: no immediate, no atomics, receives of one entry.
  */
 #include <errno.h>
 
@@ -70,7 +71,7 @@ static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 			plain_scribble((void *)(uintptr_t)sges[i].addr,
 				       sges[i].length_bytes);
 	}
-	if (qp->state == PLAIN_ERROR)
+	if (qp->state == PLAIN_ERROR && !qp->is_mute)
 		plain_cq_add_error(qp->base.send_cq, qp, work->wr_id,
 				   -ECANCELED);
 	else
@@ -97,7 +98,10 @@ int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 
 	for (; first && !err; first = first->next, count++) {
 		*bad = first;
-		if (qp->posted_count - qp->completed_count ==
+		if (first->opcode > RBX_OP_SEND ||
+		    first->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
+			err = -EOPNOTSUPP;
+		else if (qp->posted_count - qp->completed_count ==
 		    base->send_depth_count)
 			err = -ENOMEM;
 		else if (rbx_sim_site(RBX_SIM_SITE_post_full))
@@ -106,7 +110,7 @@ int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 			take(qp, first, arrive_ns);
 	}
 	RBX_SIM_TRACE(qp->node, "post", "qp", qp->number, "count", count);
-	if (qp->state == PLAIN_ERROR) /* all of it has been flushed */
+	if (qp->state == PLAIN_ERROR && !qp->is_mute) /* all of it has been flushed */
 		qp->completed_count = qp->arrived_count = qp->posted_count;
 	else if (qp->state == PLAIN_CONNECTED &&
 		 !rbx_sim_is_queued(&qp->arrives))
@@ -120,7 +124,13 @@ int plain_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 	struct plain_qp *qp = (struct plain_qp *)base;
 
 	for (; first; first = first->next) {
+		struct rbx_sge sge = { 0 };
+
 		*bad = first;
+		if (first->sge_count > 1)
+			return -EOPNOTSUPP;
+		if (first->sge_count == 1)
+			sge = *first->sges;
 		if (qp->recv_count == qp->recv_depth_count)
 			return -ENOMEM;
 		if (qp->state == PLAIN_ERROR) {
@@ -130,10 +140,10 @@ int plain_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 		}
 		qp->recvs[(qp->recv_first + qp->recv_count++) %
 			  qp->recv_depth_count] =
-			(struct plain_recv){ first->wr_id, first->sge };
-		if (first->sge.length_bytes != 0)
-			plain_scribble((void *)(uintptr_t)first->sge.addr,
-				       first->sge.length_bytes);
+			(struct plain_recv){ first->wr_id, sge };
+		if (sge.length_bytes != 0)
+			plain_scribble((void *)(uintptr_t)sge.addr,
+				       sge.length_bytes);
 	}
 	return 0;
 }

@@ -33,7 +33,7 @@ static void ended(struct rbx_fragment *fragment)
 		rbx_sim_thread_wake(&thread->thread);
 }
 
-static void done(struct rbx_fragment *list)
+static struct rbx_fragment *done(struct rbx_fragment *list)
 {
 	while (list) {
 		struct rbx_fragment *next = rbx_fragment_next(list);
@@ -41,6 +41,7 @@ static void done(struct rbx_fragment *list)
 		ended(list);
 		list = next;
 	}
+	return NULL; /* there are no others */
 }
 
 /* Hands over what the plug holds. */

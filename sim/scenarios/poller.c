@@ -6,42 +6,34 @@
  * back to the window, done() of what has ended, and every parked combiner looks
  * again. That last part is done within the step.
  */
+#include "core/drive.h"
 #include "sim/scenarios/poller.h"
 
-static void combine(struct rbx_client *client, struct rbx_channel *channel)
+static uint32_t slots_used(void *client)
 {
+	return ((struct rbx_client *)client)->choices.peers_count;
+}
+
+static struct rbx_channel *channel_at(void *client, uint32_t slot)
+{
+	return &((struct rbx_client *)client)->peers[slot].channel;
+}
+
+static void combine(struct rbx_channel *channel)
+{
+	const struct rbx_client_peer *peer =
+		RBX_CONTAINER_OF(channel, struct rbx_client_peer, channel);
 	struct rbx_combining combining = { .channel = channel };
 
 	while (combining.channel)
-		rbx_client_combine(client, &combining);
+		rbx_client_combine(peer->client, &combining);
 }
 
-static void unpark(struct rbx_client *client)
-{
-	struct rbx_turns *turns = &client->window.turns;
-	struct rbx_round round;
-	uint32_t slot;
-
-	if (!rbx_round_begin(turns, &round))
-		return;
-	do {
-		while (rbx_round_slot(turns, &round,
-				      client->choices.peers_count, &slot)) {
-			struct rbx_channel *channel =
-				&client->peers[slot].channel;
-			enum rbx_parked parked = rbx_channel_parked(channel);
-
-			if (parked == RBX_PARKED_NOT ||
-			    (round.is_held && rbx_parked_waits(parked)))
-				continue;
-			if (!rbx_channel_unpark(channel))
-				continue;
-			combine(client, channel);
-			rbx_round_visited(turns, &round, slot,
-					  rbx_channel_parked(channel));
-		}
-	} while (!rbx_round_end(turns, &round));
-}
+static const struct rbx_drive_channels channels = {
+	.slots_used = slots_used,
+	.at = channel_at,
+	.combine = combine,
+};
 
 static uint32_t ring_of(const struct rbx_client_peer *peer,
 			const struct rbx_qp *qp)
@@ -81,8 +73,7 @@ static void harvest(struct rbx_client *client, const struct rbx_wc *wcs,
 	}
 	rbx_harvest_settle(&crop, &client->window, rbx_sim_thread_now());
 	spend_on_reads(client, crop.done_first);
-	if (crop.done_first)
-		crop.done_first->done(crop.done_first);
+	rbx_drive_done(crop.done_first);
 }
 
 static int poll(struct rbx_client_poller *poller)
@@ -95,7 +86,8 @@ static int poll(struct rbx_client_poller *poller)
 	poller->polls++;
 	if (count != 0)
 		harvest(client, wcs, count);
-	unpark(client);
+	while (rbx_drive_unpark(&channels, client, &client->window.turns))
+		;
 	return count;
 }
 

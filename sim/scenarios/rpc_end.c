@@ -62,10 +62,9 @@ bool rbx_rpc_take_mail(struct rbx_rpc_end *end)
 void rbx_rpc_post_recv(struct rbx_rpc_end *end)
 {
 	struct rbx_qp *qp = end->line->qp;
-	struct rbx_recv_wr wr = {
-		.sge = { (uintptr_t)end->in->addr, end->in_bytes,
-			 end->in->lkey },
-	}, *bad;
+	const struct rbx_sge buffer = { (uintptr_t)end->in->addr, end->in_bytes,
+					end->in->lkey };
+	struct rbx_recv_wr wr = { .sges = &buffer, .sge_count = 1 }, *bad;
 	int err = qp->device->ops->post_recv(qp, &wr, &bad);
 
 	RBX_ASSERT(!err);

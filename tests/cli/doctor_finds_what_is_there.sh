@@ -73,8 +73,9 @@ mkdir -p "$well"/sys/module/{ib_core,ib_uverbs,rdma_cm,rdma_ucm,mlx5_ib} \
 echo mlx5_0 >"$well/sys/class/infiniband_verbs/uverbs0/ibdev"
 : >"$well/dev/infiniband/uverbs0"
 printf 'CapEff:\t000001ffffffffff\n' >"$well/proc/self/status"
-printf 'HugePages_Total:    512\nHugePages_Free:    512\nHugepagesize: 2048 kB\n' \
-	>"$well/proc/meminfo"
+shmem=sys/kernel/mm/transparent_hugepage/shmem_enabled
+mkdir -p "$well/${shmem%/*}"
+echo 'always within_size [advise] never deny force' >"$well/$shmem"
 run doctor --json --root "$well"
 expect_finding mlx5_0 ok
 expect_finding mlx5_0:1 ok
@@ -91,7 +92,8 @@ finding NUMA value | grep -q 'numactl' || fault "two nodes and no advice"
 ill=$scratch/ill
 make_device "$ill" "1: DOWN" fe80:0000:0000:0000:0000:0000:0000:0001 "IB/RoCE v1" 1500
 printf 'CapEff:\t0000000000000000\n' >"$ill/proc/self/status"
-printf 'HugePages_Total:    0\nHugepagesize: 2048 kB\n' >"$ill/proc/meminfo"
+mkdir -p "$ill/${shmem%/*}"
+echo 'always within_size advise [never] deny force' >"$ill/$shmem"
 ulimit -l 64 || fault "cannot lower the limit of locked memory"
 run doctor --json --root "$ill"
 [ "$status" = 1 ] || fault "exit code $status, not 1"
@@ -102,4 +104,4 @@ finding 'mlx5_0:1 MTU' value | grep -q '^1024 ' || fault "wrong MTU"
 expect_finding ports fail
 expect_finding 'kernel modules' fail 'modprobe .*ib_uverbs'
 expect_finding memlock fail 'ulimit -l'
-expect_finding 'huge pages' warn 'nr_hugepages'
+expect_finding 'huge pages' warn 'echo advise'

@@ -41,6 +41,9 @@ expect_refusal . "${bench[@]}" --servers "$address" --replicas 2
 expect_success stat --server "$address" --json
 [ "$(key lent_bytes)" = 0 ] || fault "a refused volume stays lent"
 [ "$(key slab_bytes)" = 4194304 ] || fault "stat tells another slab size"
+# One server is one, whatever it is called.
+expect_refusal 'is the same one' "${bench[@]}" --servers "$address,localhost:${address##*:}" \
+	--volume 4M --replicas 2
 expect_success "${bench[@]}" --servers "$address" --volume 12M
 
 # Addresses.

@@ -24,18 +24,18 @@ static void channel_merged_failure_sends_members_again_alone(void **state)
 	assert_int_equal(s.chain.work_count, 1);
 	assert_false(small_combine(&s));
 	small_halt(&s);
-	small_complete(&s, 0, -EACCES);
+	small_complete(&s, 0, -EFAULT);
 	assert_null(s.harvest.done_first);
-	assert_true(s.harvest.broken);
+	assert_int_equal(small_count(s.harvest.again_first), 4);
 	small_reopen(&s, s.harvest.again_first);
 	assert_true(small_combine(&s));
 	assert_int_equal(s.chain.work_count, 4);
 
 	/* The third is the one that is at fault, and only it says so. */
-	small_complete(&s, 3, -EACCES);
+	small_complete(&s, 3, -EFAULT);
 	assert_ptr_equal(s.harvest.done_first, &s.fragments[0]);
 	assert_int_equal(s.fragments[1].status, 0);
-	assert_int_equal(s.fragments[2].status, -EACCES);
+	assert_int_equal(s.fragments[2].status, -EFAULT);
 	assert_null(s.harvest.again_first);
 	small_complete(&s, 4, -ECANCELED);
 	assert_ptr_equal(s.harvest.again_first, &s.fragments[3]);
@@ -59,11 +59,11 @@ static void channel_failing_chain_gives_each_its_own_status(void **state)
 	assert_false(small_combine(&s));
 	small_halt(&s);
 
-	small_complete(&s, 1, -EACCES);
+	small_complete(&s, 1, -EFAULT);
 	assert_int_equal(small_count(s.harvest.done_first), 3);
 	assert_int_equal(s.fragments[0].status, 0);
 	assert_int_equal(s.fragments[1].status, 0);
-	assert_int_equal(s.fragments[2].status, -EACCES);
+	assert_int_equal(s.fragments[2].status, -EFAULT);
 	assert_null(s.harvest.again_first);
 	small_complete(&s, 2, -ECANCELED);
 	assert_null(s.harvest.done_first);
@@ -154,6 +154,182 @@ static void channel_not_posted_gives_everything_back(void **state)
 	small_expect_at_rest(&s);
 }
 
+/* The first has completed, without a signal; the device is silent ever after. */
+static void channel_abandoned_is_sent_again_and_never_done(void **state)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	small_submit(&s, 0, 3);
+	assert_true(small_combine(&s));
+	small_complete(&s, 0, 0);
+	small_halt(&s);
+	rbx_channel_abandon(&s.channel, 0, &harvest);
+	assert_null(harvest.done_first);
+	assert_ptr_equal(harvest.again_first, &s.fragments[1]);
+	assert_int_equal(small_count(harvest.again_first), 3);
+	assert_int_equal(harvest.work_requests, 3);
+	rbx_harvest_settle(&harvest, &s.window, 1);
+	small_expect_at_rest(&s);
+	/* Nothing is left to reap twice. */
+	harvest = (struct rbx_harvest){ 0 };
+	rbx_channel_abandon(&s.channel, 0, &harvest);
+	assert_int_equal(harvest.work_requests, 0);
+}
+
+/* Two of a key that is taken back are merged, one is behind them, one waits, and one
+ * is of another key: the connection breaks once. */
+static void channel_key_that_ended_ends_all_that_is_sent_with_it(void **state)
+{
+	struct rbx_fragment *again;
+
+	(void)state;
+	small_setup(&s);
+	for (int i = 0; i < 6; i++)
+		s.fragments[i].rkey = i == 3 || i == 5 ? 8 : 7;
+	s.fragments[2].remote_addr += 1;
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 3);
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -EACCES);
+	assert_int_equal(small_count(s.harvest.done_first), 2);
+	assert_int_equal(s.fragments[0].status, -EACCES);
+	assert_int_equal(s.fragments[1].status, -EACCES);
+	assert_null(s.harvest.again_first);
+	small_complete(&s, 1, -ECANCELED);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[2]);
+	assert_int_equal(s.fragments[2].status, -EACCES);
+	small_complete(&s, 2, -ECANCELED);
+	again = s.harvest.again_first;
+	assert_ptr_equal(again, &s.fragments[3]);
+	assert_true(rbx_channel_seize(&s.channel));
+	(void)small_submit(&s, 4, 5);
+	again = rbx_channel_send_again(&s.channel, again);
+	assert_ptr_equal(again, &s.fragments[4]);
+	assert_int_equal(again->status, -EACCES);
+	assert_null(rbx_fragment_next(again));
+	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 2);
+	small_complete(&s, 4, 0);
+	assert_int_equal(small_count(s.harvest.done_first), 2);
+	small_expect_at_rest(&s);
+	/* The key may be lent anew. */
+	assert_false(rbx_channel_key_has_ended(&s.channel, 7));
+}
+
+/* What was flushed before it was known, on another queue pair, does not go out. */
+static void channel_flushed_before_its_key_is_known_to_have_ended(void **state)
+{
+	struct rbx_fragment *again;
+
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	assert_true(small_submit(&s, 0, 1));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -ECANCELED);
+	again = s.harvest.again_first;
+	assert_ptr_equal(again, &s.fragments[0]);
+	small_complete(&s, 1, -EACCES);
+	assert_true(rbx_channel_seize(&s.channel));
+	assert_ptr_equal(rbx_channel_send_again(&s.channel, again), again);
+	assert_int_equal(again->status, -EACCES);
+	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
+	assert_false(small_combine(&s));
+	small_expect_at_rest(&s);
+}
+
+/* More than there is room for: each of these costs a repair, and none is lost. */
+static void channel_keys_that_ended_are_bounded(void **state)
+{
+	uint32_t key;
+
+	(void)state;
+	small_setup(&s);
+	for (key = 0; key < 2 * RBX_ENDED_KEYS_MAX; key++) {
+		rbx_channel_key_ended(&s.channel, key / 2);
+		assert_true(rbx_channel_key_has_ended(&s.channel, key / 2));
+	}
+	rbx_channel_key_ended(&s.channel, 99);
+	assert_false(rbx_channel_key_has_ended(&s.channel, 99));
+	assert_false(rbx_channel_key_has_ended(&s.channel, RBX_ENDED_KEYS_MAX));
+}
+
+/* After a repair nobody is at fault: who is flushed then is sent again as often as
+ * one that is alone to blame, not as often as one beside others that fail. */
+static void channel_reopened_forgets_who_failed_before(void **state)
+{
+	uint32_t tries;
+
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	assert_true(small_submit(&s, 0, 1));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -EFAULT);
+	small_complete(&s, 1, -ECANCELED);
+	assert_int_equal(s.fragments[1].flushes_count, 1);
+	assert_int_equal(s.fragments[1].retries_count, 0);
+	for (tries = 0; s.harvest.done_first == NULL; tries++) {
+		small_reopen(&s, s.harvest.again_first);
+		assert_true(small_combine(&s));
+		assert_false(small_combine(&s));
+		small_halt(&s);
+		small_complete(&s, 2 + tries, -ECANCELED);
+	}
+	assert_int_equal(tries, RBX_RETRIES_MAX + 1);
+	assert_int_equal(s.fragments[1].flushes_count, 1);
+	assert_int_equal(s.fragments[1].status, -EHOSTUNREACH);
+	small_expect_at_rest(&s);
+}
+
+/* What a class of failure makes of a fragment that is alone. */
+static void channel_lone_failure_is_tried_again_if_it_may_pass(void **state)
+{
+	static const struct {
+		int32_t status, end;
+		bool again, blames; /* others that are flushed */
+	} table[] = {
+		{ -EFAULT, -EFAULT, false, true },
+		{ -EACCES, -EACCES, false, true },
+		{ -EIO, -EIO, true, true },
+		{ -EREMOTEIO, -EREMOTEIO, true, true },
+		{ -ETIMEDOUT, -ETIMEDOUT, true, false },
+		{ -EHOSTUNREACH, -EHOSTUNREACH, true, false },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		uint32_t tries;
+
+		small_setup(&s);
+		assert_true(small_submit(&s, 0, 0));
+		for (tries = 1;; tries++) {
+			assert_true(small_combine(&s));
+			assert_false(small_combine(&s));
+			small_halt(&s);
+			small_complete(&s, tries - 1, table[i].status);
+			assert_int_equal(s.channel.failed, table[i].blames);
+			if (s.harvest.done_first)
+				break;
+			small_reopen(&s, s.harvest.again_first);
+			assert_int_equal(s.channel.failed, 0);
+		}
+		assert_int_equal(tries, table[i].again ? RBX_RETRIES_MAX + 1 : 1);
+		assert_int_equal(s.fragments[0].status, table[i].end);
+		small_expect_at_rest(&s);
+	}
+}
+
 /* ---- Many at fault, in any place -------------------------------------------*/
 
 struct many {
@@ -203,7 +379,7 @@ static void many_complete(struct many *many, int32_t status)
 	     fragment = rbx_fragment_next(fragment)) {
 		bool at_fault = many->at_fault[fragment - many->fragments];
 
-		assert_int_equal(fragment->status, at_fault ? -EACCES : 0);
+		assert_int_equal(fragment->status, at_fault ? -EFAULT : 0);
 		many->ended_count++;
 	}
 }
@@ -221,7 +397,7 @@ static void many_carry_out(struct many *many)
 			failed = true;
 			rbx_channel_set_state(&many->channel,
 					      RBX_CHANNEL_HALTED);
-			many_complete(many, -EACCES);
+			many_complete(many, -EFAULT);
 		} else {
 			many_complete(many, failed ? -ECANCELED : 0);
 		}
@@ -229,7 +405,7 @@ static void many_carry_out(struct many *many)
 	if (!failed)
 		return;
 	assert_true(rbx_channel_seize(&many->channel));
-	rbx_channel_send_again(&many->channel, many->again);
+	assert_null(rbx_channel_send_again(&many->channel, many->again));
 	many->again = NULL;
 	rbx_channel_set_state(&many->channel, RBX_CHANNEL_OPEN);
 	many_combine(many);
@@ -288,7 +464,16 @@ int main(void)
 		cmocka_unit_test(
 			channel_flushed_is_sent_again_a_bounded_number_of_times),
 		cmocka_unit_test(channel_timeouts_are_not_blamed_on_one),
+		cmocka_unit_test(
+			channel_key_that_ended_ends_all_that_is_sent_with_it),
+		cmocka_unit_test(
+			channel_flushed_before_its_key_is_known_to_have_ended),
+		cmocka_unit_test(channel_keys_that_ended_are_bounded),
+		cmocka_unit_test(channel_reopened_forgets_who_failed_before),
+		cmocka_unit_test(
+			channel_lone_failure_is_tried_again_if_it_may_pass),
 		cmocka_unit_test(channel_not_posted_gives_everything_back),
+		cmocka_unit_test(channel_abandoned_is_sent_again_and_never_done),
 		cmocka_unit_test(
 			channel_many_failures_leave_each_its_own_status),
 	};

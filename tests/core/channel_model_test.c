@@ -214,7 +214,7 @@ static void device_restore(struct world *world)
 		device_break(world, i);
 	assert_true(rbx_channel_idle(&world->channel));
 	assert_true(rbx_channel_seize(&world->channel));
-	rbx_channel_send_again(&world->channel, world->again);
+	assert_null(rbx_channel_send_again(&world->channel, world->again));
 	world->again = NULL;
 	rbx_channel_set_state(&world->channel, RBX_CHANNEL_OPEN);
 	world->halted = false;

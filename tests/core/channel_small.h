@@ -89,7 +89,7 @@ static inline void small_halt(struct small *small)
 static inline void small_reopen(struct small *small, struct rbx_fragment *again)
 {
 	assert_true(rbx_channel_seize(&small->channel));
-	rbx_channel_send_again(&small->channel, again);
+	assert_null(rbx_channel_send_again(&small->channel, again));
 	rbx_channel_set_state(&small->channel, RBX_CHANNEL_OPEN);
 }
 

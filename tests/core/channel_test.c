@@ -256,9 +256,31 @@ static void channel_dead_refuses_all(void **state)
 	small_expect_at_rest(&s);
 }
 
+/* A queue pair that was made anew came out less deep, and the next one deeper. */
+static void channel_posts_no_more_than_the_queue_pair_holds(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	s.planner.merge = false;
+	rbx_channel_set_depth(&s.channel, 0, 3);
+	assert_true(small_submit(&s, 0, 4));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 2);
+	assert_false(small_combine(&s));
+	small_complete(&s, 1, 0);
+	rbx_channel_set_depth(&s.channel, 0, SMALL_DEPTH);
+	assert_true(rbx_channel_unpark(&s.channel));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 3);
+	assert_false(small_combine(&s));
+	small_complete(&s, 4, 0);
+	small_expect_at_rest(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(channel_posts_no_more_than_the_queue_pair_holds),
 		cmocka_unit_test(channel_lone_request_leaves_at_once),
 		cmocka_unit_test(channel_every_work_request_of_a_chain_merges),
 		cmocka_unit_test(channel_credit_is_of_each_work_request),

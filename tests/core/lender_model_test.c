@@ -3,8 +3,8 @@
  * lender_model_test.c - the lender beside a model that keeps a plain list of who
  * was lent what, driven by random events.
  *
- * After every event: no slab is in two hands, lent and free and ending slabs
- * are all there are, no epoch is used twice, quotas hold, and the lender and
+ * After every event: no slab is in two hands, lent, prepared, free and ending
+ * slabs are all there are, no epoch is used twice, quotas hold, and the lender and
  * the model agree on every answer.
  */
 #include "tests/core/lender_small.h"
@@ -17,7 +17,7 @@
 /* The model: for each slab who has it, or that it is ending. */
 struct model {
 	uint64_t holder[SLABS + 1]; /* 0: nobody */
-	uint64_t epoch[SLABS + 1];
+	uint64_t epoch[SLABS + 1]; /* 0: it is being prepared */
 	bool ending[SLABS + 1];
 	uint64_t heard_ns[SESSIONS + 1];
 	bool present[SESSIONS + 1];
@@ -44,6 +44,15 @@ static uint32_t model_held(const struct model *model, uint64_t session_id)
 	return count;
 }
 
+static uint32_t model_ending(const struct model *model)
+{
+	uint32_t count = 0, i;
+
+	for (i = 1; i <= SLABS; i++)
+		count += model->ending[i];
+	return count;
+}
+
 static uint32_t model_free(const struct model *model)
 {
 	uint32_t count = 0, i;
@@ -66,7 +75,8 @@ static uint32_t model_check(const struct model *model, uint64_t session_id,
 	if (!model->present[session_id])
 		return RBX_REASON_STALE_SESSION;
 	if (lending->slab_id < 1 || lending->slab_id > SLABS ||
-	    model->holder[lending->slab_id] != session_id)
+	    model->holder[lending->slab_id] != session_id ||
+	    !model->epoch[lending->slab_id])
 		return RBX_REASON_NOT_YOURS;
 	if (model->epoch[lending->slab_id] != lending->epoch)
 		return RBX_REASON_STALE_EPOCH;
@@ -86,18 +96,39 @@ static void event_lend(struct rbx_lender *lender, struct model *model,
 	} else if (model_held(model, session_id) >= QUOTA) {
 		assert_int_equal(reason, RBX_REASON_QUOTA);
 	} else if (!model_free(model)) {
-		assert_int_equal(reason, RBX_REASON_FULL);
+		assert_int_equal(reason, model_ending(model) ?
+						 RBX_LENDER_LATER :
+						 RBX_REASON_FULL);
 	} else {
 		assert_int_equal(reason, 0);
 		assert_in_range(lending.slab_id, 1, SLABS);
 		assert_int_equal(model->holder[lending.slab_id], 0);
 		assert_false(model->ending[lending.slab_id]);
-		assert_true(lending.epoch > model->highest_epoch);
-		model->highest_epoch = lending.epoch;
 		model->holder[lending.slab_id] = session_id;
-		model->epoch[lending.slab_id] = lending.epoch;
-		model->history[model->history_next++ % HISTORY] = lending;
+		model->epoch[lending.slab_id] = 0;
 	}
+}
+
+/* The host is done with any slab, be it one that was to be prepared or not. */
+static void event_prepared(struct rbx_lender *lender, struct model *model)
+{
+	struct rbx_lending lending = { .slab_id = 1 + random_below(SLABS) };
+	bool is_prepared = model->holder[lending.slab_id] &&
+			   !model->epoch[lending.slab_id];
+
+	if (!random_below(4)) {
+		rbx_lender_unprepared(lender, lending.slab_id);
+		if (is_prepared)
+			model_end(model, lending.slab_id);
+		return;
+	}
+	assert_int_equal(rbx_lender_prepared(lender, &lending), is_prepared);
+	if (!is_prepared)
+		return;
+	assert_true(lending.epoch > model->highest_epoch);
+	model->highest_epoch = lending.epoch;
+	model->epoch[lending.slab_id] = lending.epoch;
+	model->history[model->history_next++ % HISTORY] = lending;
 }
 
 static void event_unmap(struct rbx_lender *lender, struct model *model,
@@ -168,7 +199,7 @@ static void event_resumed(struct rbx_lender *lender, struct model *model,
 	model->heard_ns[session_id] = now_ns;
 	for (i = 1; i <= SLABS; i++)
 		if (model->holder[i] == session_id &&
-		    model->epoch[i] > last_epoch)
+		    (!model->epoch[i] || model->epoch[i] > last_epoch))
 			model_end(model, i);
 }
 
@@ -212,16 +243,20 @@ static void event_serve(struct rbx_lender *lender, struct model *model,
 static void compare(const struct rbx_lender *lender, const struct model *model)
 {
 	struct rbx_lender_counts counts;
-	uint32_t lent = 0, ending = 0, clients = 0, i;
+	uint32_t lent = 0, preparing = 0, clients = 0, i;
 
 	for (i = 1; i <= SLABS; i++) {
-		lent += model->holder[i] != 0;
-		ending += model->ending[i];
+		lent += model->holder[i] && model->epoch[i];
+		preparing += model->holder[i] && !model->epoch[i];
 	}
 	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_preparing, preparing);
+	assert_int_equal(counts.slabs_ending, model_ending(model));
 	assert_int_equal(counts.slabs_lent, lent);
 	assert_int_equal(counts.slabs_free, model_free(model));
-	assert_int_equal(lent + ending + counts.slabs_free, SLABS);
+	assert_int_equal(lent + preparing + model_ending(model) +
+				 counts.slabs_free,
+			 SLABS);
 	assert_int_equal(counts.slabs_mapped - counts.slabs_unmapped -
 				 counts.slabs_revoked,
 			 lent);
@@ -233,6 +268,18 @@ static void compare(const struct rbx_lender *lender, const struct model *model)
 		assert_in_range(model_held(model, i), 0, QUOTA);
 	}
 	assert_int_equal(counts.clients, clients);
+}
+
+static void event_drain(struct rbx_lender *lender, struct model *model,
+			uint64_t now_ns)
+{
+	uint32_t i;
+
+	rbx_lender_drain(lender, now_ns);
+	model->draining = true;
+	for (i = 1; i <= SLABS; i++)
+		if (model->holder[i] && !model->epoch[i])
+			model_end(model, i);
 }
 
 static void one_event(struct rbx_lender *lender, struct model *model,
@@ -257,6 +304,10 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 		event_resumed(lender, model, session_id, now_ns);
 		break;
 	case 12:
+		event_prepared(lender, model);
+		event_prepared(lender, model);
+		break;
+	case 13:
 		if (!random_below(4))
 			rbx_lender_shrink(lender, random_below(3), now_ns, 300);
 		break;
@@ -275,10 +326,8 @@ static void run(uint32_t seed)
 	random_state = seed;
 	for (step = 0; step < 2000; step++) {
 		now_ns += random_below(40);
-		if (step == 1900) {
-			rbx_lender_drain(lender, now_ns);
-			model.draining = true;
-		}
+		if (step == 1900)
+			event_drain(lender, &model, now_ns);
 		one_event(lender, &model, now_ns);
 		compare(lender, &model);
 	}

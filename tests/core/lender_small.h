@@ -14,11 +14,14 @@
 
 #define LEASE_NS 1000
 
+#define CLIENTS_MAX 128u
+
 static struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
 {
 	const struct rbx_lender_config config = {
 		.slabs_count = slabs,
 		.quota_count = quota,
+		.clients_max = CLIENTS_MAX,
 		.lease_ns = LEASE_NS,
 	};
 

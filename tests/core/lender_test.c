@@ -8,7 +8,11 @@
 static uint32_t lend(struct rbx_lender *lender, uint64_t session_id,
 		     struct rbx_lending *lending)
 {
-	return rbx_lender_lend(lender, session_id, lending);
+	uint32_t reason = rbx_lender_lend(lender, session_id, lending);
+
+	if (!reason)
+		assert_true(rbx_lender_prepared(lender, lending));
+	return reason;
 }
 
 /* Does all that is to be done, and returns how many actions of a kind. */
@@ -41,14 +45,49 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
 	assert_int_equal(lend(lender, 7, &first), 0);
 	assert_int_equal(rbx_lender_unmap(lender, 7, &first), 0);
-	assert_int_equal(lend(lender, 7, &second), RBX_REASON_FULL);
+	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
 	assert_true(rbx_lender_next(lender, 0, &action));
 	assert_int_equal(action.kind, RBX_LENDER_END);
 	assert_int_equal(action.lending.slab_id, first.slab_id);
-	assert_int_equal(lend(lender, 7, &second), RBX_REASON_FULL);
+	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
 	rbx_lender_ended(lender, first.slab_id);
 	assert_int_equal(lend(lender, 7, &second), 0);
 	assert_true(second.epoch > first.epoch);
+	free(lender);
+}
+
+/* Gives it back, and the host has ended the access. */
+static void give_back(struct rbx_lender *lender, uint64_t session_id,
+		      const struct rbx_lending *lending)
+{
+	assert_int_equal(rbx_lender_unmap(lender, session_id, lending), 0);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
+}
+
+static void slab_given_back_is_lent_after_all_others(void **state)
+{
+	struct rbx_lender *lender = lender_make(4, 0);
+	struct rbx_lending first, second, other;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
+	assert_int_equal(lend(lender, 7, &first), 0);
+	assert_int_equal(lend(lender, 7, &second), 0);
+	give_back(lender, 7, &second);
+	give_back(lender, 7, &first);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(lend(lender, 7, &other), 0);
+		assert_int_not_equal(other.slab_id, first.slab_id);
+		assert_int_not_equal(other.slab_id, second.slab_id);
+	}
+	/* Those that rest are lent rather than nothing, the longest first. */
+	assert_int_equal(lend(lender, 7, &other), 0);
+	assert_int_equal(other.slab_id, second.slab_id);
+	assert_int_equal(lend(lender, 7, &other), 0);
+	assert_int_equal(other.slab_id, first.slab_id);
+	assert_true(other.epoch > first.epoch);
+	assert_int_equal(lend(lender, 7, &other), RBX_REASON_FULL);
 	free(lender);
 }
 
@@ -100,6 +139,108 @@ static void resumed_client_keeps_what_it_knows_of(void **state)
 	assert_int_equal(rbx_lender_resumed(lender, 8, LEASE_NS, UINT64_MAX),
 			 RBX_REASON_STALE_SESSION);
 	free(lender);
+}
+
+static void slab_that_is_being_prepared_is_nobodys_yet(void **state)
+{
+	struct rbx_lender *lender = lender_make(2, 0);
+	struct rbx_lending slab, later;
+
+	(void)state;
+	rbx_lender_admit(lender, 7, 0);
+	assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
+	assert_int_equal(rbx_lender_check(lender, 7, &slab),
+			 RBX_REASON_NOT_YOURS);
+	assert_int_equal(rbx_lender_unmap(lender, 7, &slab),
+			 RBX_REASON_NOT_YOURS);
+	assert_int_equal(rbx_lender_shrink(lender, 1, 0, 50), 0);
+	assert_int_equal(rbx_lender_lent_to(lender, 7), 1);
+	/* The epoch is that of the moment at which it is lent. */
+	assert_int_equal(lend(lender, 7, &later), 0);
+	assert_true(rbx_lender_prepared(lender, &slab));
+	assert_true(slab.epoch > later.epoch);
+	assert_int_equal(rbx_lender_check(lender, 7, &slab), 0);
+	free(lender);
+}
+
+static void oldest_loan_is_the_one_that_was_ready_first(void **state)
+{
+	struct rbx_lender *lender = lender_make(2, 0);
+	struct rbx_lender_action action;
+	struct rbx_lending early, late;
+
+	(void)state;
+	rbx_lender_admit(lender, 7, 0);
+	assert_int_equal(rbx_lender_lend(lender, 7, &late), 0);
+	assert_int_equal(rbx_lender_lend(lender, 7, &early), 0);
+	assert_true(rbx_lender_prepared(lender, &early));
+	assert_true(rbx_lender_prepared(lender, &late));
+	assert_true(early.epoch < late.epoch);
+	assert_int_equal(rbx_lender_shrink(lender, 1, 0, 50), 1);
+	assert_true(rbx_lender_next(lender, 0, &action));
+	assert_int_equal(action.kind, RBX_LENDER_ASK);
+	assert_int_equal(action.lending.slab_id, early.slab_id);
+	free(lender);
+}
+
+static void quota_counts_what_is_being_prepared(void **state)
+{
+	struct rbx_lender *lender = lender_make(4, 1);
+	struct rbx_lending slab, other;
+
+	(void)state;
+	rbx_lender_admit(lender, 7, 0);
+	assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
+	assert_int_equal(rbx_lender_lend(lender, 7, &other), RBX_REASON_QUOTA);
+	rbx_lender_unprepared(lender, slab.slab_id);
+	assert_int_equal(rbx_lender_lend(lender, 7, &other), 0);
+	free(lender);
+}
+
+/* Ends a slab that is being prepared in one of the ways in which that comes. */
+static void end_while_it_is_prepared(struct rbx_lender *lender, int way,
+				     uint64_t slab_id)
+{
+	switch (way) {
+	case 0:
+		rbx_lender_unprepared(lender, slab_id);
+		break;
+	case 1:
+		rbx_lender_leave(lender, 7);
+		break;
+	case 2:
+		rbx_lender_resumed(lender, 7, 0, UINT64_MAX);
+		break;
+	case 3:
+		rbx_lender_drain(lender, 0);
+		break;
+	}
+}
+
+static void slab_that_nobody_waits_for_ends_unlent(void **state)
+{
+	struct rbx_lender_counts counts;
+	struct rbx_lending slab;
+	int way;
+
+	(void)state;
+	for (way = 0; way < 4; way++) {
+		struct rbx_lender *lender = lender_make(1, 0);
+
+		rbx_lender_admit(lender, 7, 0);
+		assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
+		end_while_it_is_prepared(lender, way, slab.slab_id);
+		assert_false(rbx_lender_prepared(lender, &slab));
+		rbx_lender_unprepared(lender, slab.slab_id);
+		assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
+		rbx_lender_counts(lender, &counts);
+		assert_int_equal(counts.slabs_free, 1);
+		assert_int_equal(counts.slabs_preparing, 0);
+		assert_int_equal(counts.slabs_mapped, 0);
+		assert_int_equal(counts.slabs_revoked, 0);
+		assert_int_equal(counts.slabs_unmapped, 0);
+		free(lender);
+	}
 }
 
 static void shrink_asks_who_has_most_for_the_oldest(void **state)
@@ -191,7 +332,7 @@ static void clients_are_bounded(void **state)
 	uint64_t id;
 
 	(void)state;
-	for (id = 1; id <= RBX_CLIENTS_MAX; id++)
+	for (id = 1; id <= CLIENTS_MAX; id++)
 		assert_int_equal(rbx_lender_admit(lender, id, 0), 0);
 	assert_int_equal(rbx_lender_admit(lender, id, 0), RBX_REASON_TOO_MANY);
 	rbx_lender_leave(lender, 5);
@@ -203,8 +344,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slab_is_not_lent_before_its_access_has_ended),
+		cmocka_unit_test(slab_given_back_is_lent_after_all_others),
 		cmocka_unit_test(lease_counts_from_the_last_sign_of_life),
 		cmocka_unit_test(resumed_client_keeps_what_it_knows_of),
+		cmocka_unit_test(slab_that_is_being_prepared_is_nobodys_yet),
+		cmocka_unit_test(oldest_loan_is_the_one_that_was_ready_first),
+		cmocka_unit_test(quota_counts_what_is_being_prepared),
+		cmocka_unit_test(slab_that_nobody_waits_for_ends_unlent),
 		cmocka_unit_test(shrink_asks_who_has_most_for_the_oldest),
 		cmocka_unit_test(slab_asked_for_is_revoked_after_its_grace),
 		cmocka_unit_test(drain_asks_for_all_and_again),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/peer_state.h"
+#include "core/reject.h"
 
 #define MS 1000000ull
 #define TIMEOUT (1000 * MS)
@@ -15,9 +16,9 @@ static void break_at(struct rbx_peer_state *peer, uint64_t heard_ns,
 		     uint64_t now_ns)
 {
 	rbx_peer_state_init(peer, TIMEOUT);
-	rbx_peer_state_opened(peer);
-	rbx_peer_state_broken(peer, heard_ns, now_ns);
-	rbx_peer_state_drained(peer, now_ns);
+	rbx_peer_state_opened(peer, 0);
+	rbx_peer_state_broken(peer, heard_ns, 0, now_ns);
+	rbx_peer_state_drained(peer);
 }
 
 static void peer_up_has_nothing_to_do(void **state)
@@ -27,7 +28,7 @@ static void peer_up_has_nothing_to_do(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer);
+	rbx_peer_state_opened(&peer, 0);
 	assert_int_equal(rbx_peer_state_next(&peer, 5, &at_ns), RBX_PEER_WAIT);
 	assert_true(at_ns == UINT64_MAX);
 }
@@ -39,16 +40,36 @@ static void peer_broken_waits_for_drain_then_resumes(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer);
-	rbx_peer_state_broken(&peer, 0, 0);
-	assert_int_equal(rbx_peer_state_next(&peer, 2, &at_ns), RBX_PEER_WAIT);
-	rbx_peer_state_drained(&peer, 3);
+	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_broken(&peer, 0, 0, 0);
+	assert_int_equal(rbx_peer_state_next(&peer, 2, &at_ns), RBX_PEER_DRAIN);
+	rbx_peer_state_drained(&peer);
 	assert_int_equal(rbx_peer_state_next(&peer, 3, &at_ns),
 			 RBX_PEER_RESUME);
-	rbx_peer_state_resumed(&peer);
+	rbx_peer_state_resumed(&peer, 3);
 	assert_int_equal(peer.phase, RBX_PEER_UP);
-	rbx_peer_state_broken(&peer, 4, 4);
+	rbx_peer_state_broken(&peer, 4, 0, 4);
 	assert_int_equal(peer.breaks_count, 2);
+}
+
+static void drain_has_an_end(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t at_ns;
+
+	(void)state;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_broken(&peer, 0, 0, 7);
+	assert_int_equal(rbx_peer_state_next(&peer, 7, &at_ns), RBX_PEER_DRAIN);
+	assert_true(at_ns == 7 + TIMEOUT / 8);
+	/* However late the drain is asked about. */
+	assert_int_equal(rbx_peer_state_next(&peer, at_ns + 5, &at_ns),
+			 RBX_PEER_DRAIN);
+	assert_true(at_ns == 7 + TIMEOUT / 8);
+	rbx_peer_state_drained(&peer);
+	assert_int_equal(rbx_peer_state_next(&peer, at_ns, &at_ns),
+			 RBX_PEER_RESUME);
 }
 
 static void peer_pauses_between_tries(void **state)
@@ -58,7 +79,7 @@ static void peer_pauses_between_tries(void **state)
 
 	(void)state;
 	break_at(&peer, 0, 0);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 5; i++) {
 		assert_int_equal(rbx_peer_state_next(&peer, now_ns, &at_ns),
 				 RBX_PEER_RESUME);
 		rbx_peer_state_resume_failed(&peer, -ETIMEDOUT, now_ns);
@@ -111,14 +132,36 @@ static void peer_that_breaks_late_is_tried_for_a_quarter(void **state)
 		    10 * TIMEOUT + TIMEOUT / 4);
 }
 
-static void peer_that_lost_our_memory_is_given_up_at_once(void **state)
+/* A process that stands still while it drains, or between two tries. */
+static void peer_is_asked_before_it_is_given_up_however_late(void **state)
 {
-	static const int finals[] = { -ESTALE, -ECONNREFUSED, -EACCES };
 	struct rbx_peer_state peer;
 	uint64_t at_ns;
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
+	break_at(&peer, 0, 0);
+	assert_int_equal(rbx_peer_state_next(&peer, 9 * TIMEOUT, &at_ns),
+			 RBX_PEER_RESUME);
+	rbx_peer_state_resume_failed(&peer, -EHOSTUNREACH, 9 * TIMEOUT);
+	assert_int_equal(rbx_peer_state_next(&peer, 9 * TIMEOUT, &at_ns),
+			 RBX_PEER_GIVE_UP);
+
+	break_at(&peer, 0, 0);
+	rbx_peer_state_resume_failed(&peer, -EHOSTUNREACH, 1);
+	assert_int_equal(rbx_peer_state_next(&peer, 9 * TIMEOUT, &at_ns),
+			 RBX_PEER_RESUME);
+	rbx_peer_state_resumed(&peer, 9 * TIMEOUT);
+	assert_int_equal(peer.phase, RBX_PEER_UP);
+}
+
+static void peer_that_lost_our_memory_is_given_up_at_once(void **state)
+{
+	static const int finals[] = { -ESTALE, -ECONNREFUSED };
+	struct rbx_peer_state peer;
+	uint64_t at_ns;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
 		break_at(&peer, 0, 0);
 		rbx_peer_state_next(&peer, 1, &at_ns);
 		rbx_peer_state_resume_failed(&peer, finals[i], 1);
@@ -127,16 +170,133 @@ static void peer_that_lost_our_memory_is_given_up_at_once(void **state)
 	}
 }
 
+/* All that rdma_cm may say but one: no resources, stale connection, ... */
+static void rejections_are_tried_again_unless_nobody_listens(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t at_ns;
+
+	(void)state;
+	for (int reason = 1; reason < 64; reason++) {
+		break_at(&peer, 0, 0);
+		rbx_peer_state_next(&peer, 1, &at_ns);
+		rbx_peer_state_resume_failed(&peer, rbx_reject_errno(reason), 1);
+		assert_int_equal(rbx_peer_state_next(&peer, 1, &at_ns),
+				 reason == 8 ? RBX_PEER_GIVE_UP :
+					       RBX_PEER_WAIT);
+	}
+	assert_int_equal(rbx_reject_errno(-ECONNREFUSED), -ECONNREFUSED);
+	assert_int_equal(rbx_reject_errno(-ECONNRESET), -EBUSY);
+}
+
+#define LEASE_HALF (15 * TIMEOUT)
+
+/* Tries in vain until something else is asked for than tries. */
+static enum rbx_peer_action try_on(struct rbx_peer_state *peer, uint64_t *now_ns)
+{
+	enum rbx_peer_action action;
+	uint64_t at_ns;
+
+	for (;;) {
+		action = rbx_peer_state_next(peer, *now_ns, &at_ns);
+		if (action == RBX_PEER_RESUME)
+			rbx_peer_state_resume_failed(peer, -EHOSTUNREACH,
+						     *now_ns);
+		else if (action == RBX_PEER_WAIT)
+			*now_ns = at_ns;
+		else
+			return action;
+	}
+}
+
+static void break_with_owner(struct rbx_peer_state *peer)
+{
+	rbx_peer_state_init(peer, TIMEOUT);
+	rbx_peer_state_opened(peer, 0);
+	rbx_peer_state_broken(peer, 0, LEASE_HALF, 0);
+	rbx_peer_state_drained(peer);
+}
+
+static void peer_that_is_not_needed_is_given_up_in_time(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t now_ns = 0;
+
+	(void)state;
+	break_with_owner(&peer);
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_ASK);
+	rbx_peer_state_asked(&peer, false, now_ns);
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_GIVE_UP);
+	assert_true(now_ns == TIMEOUT / 4 * 3);
+}
+
+static void peer_with_last_copies_is_tried_for_half_the_lease(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t now_ns = 0;
+
+	(void)state;
+	break_with_owner(&peer);
+	while (try_on(&peer, &now_ns) == RBX_PEER_ASK)
+		rbx_peer_state_asked(&peer, true, now_ns);
+	assert_int_equal(peer.phase, RBX_PEER_DOWN);
+	assert_true(now_ns == LEASE_HALF);
+}
+
+/* The cable is back: who comes back first does not cost the others. */
+static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
+{
+	struct rbx_peer_state peer;
+
+	(void)state;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	assert_false(rbx_peer_state_is_settled(&peer, TIMEOUT));
+	rbx_peer_state_opened(&peer, 5);
+	assert_false(rbx_peer_state_is_settled(&peer, 5));
+	assert_true(rbx_peer_state_is_settled(&peer, 5 + TIMEOUT / 2));
+	rbx_peer_state_broken(&peer, 0, 0, TIMEOUT);
+	assert_false(rbx_peer_state_is_settled(&peer, 9 * TIMEOUT));
+	rbx_peer_state_drained(&peer);
+	rbx_peer_state_resumed(&peer, 9 * TIMEOUT);
+	assert_false(rbx_peer_state_is_settled(&peer, 9 * TIMEOUT + 1));
+	assert_true(rbx_peer_state_is_settled(&peer, 10 * TIMEOUT));
+}
+
+static void peer_that_lost_our_memory_is_not_held(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t now_ns = 0, at_ns;
+
+	(void)state;
+	break_with_owner(&peer);
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_ASK);
+	rbx_peer_state_asked(&peer, true, now_ns);
+	rbx_peer_state_resume_failed(&peer, -ESTALE, now_ns);
+	assert_int_equal(rbx_peer_state_next(&peer, now_ns, &at_ns),
+			 RBX_PEER_GIVE_UP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(peer_up_has_nothing_to_do),
 		cmocka_unit_test(peer_broken_waits_for_drain_then_resumes),
+		cmocka_unit_test(drain_has_an_end),
 		cmocka_unit_test(peer_pauses_between_tries),
 		cmocka_unit_test(
 			peer_is_tried_until_the_last_quarter_of_the_timeout),
 		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
+		cmocka_unit_test(
+			peer_is_asked_before_it_is_given_up_however_late),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),
+		cmocka_unit_test(peer_that_is_not_needed_is_given_up_in_time),
+		cmocka_unit_test(
+			peer_with_last_copies_is_tried_for_half_the_lease),
+		cmocka_unit_test(
+			peer_counts_as_up_for_others_after_half_the_timeout),
+		cmocka_unit_test(peer_that_lost_our_memory_is_not_held),
+		cmocka_unit_test(
+			rejections_are_tried_again_unless_nobody_listens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,16 +19,16 @@
 static struct rbx_piece_pool pool;
 static void *memory;
 
-static void unused_done(struct rbx_fragment *fragment)
+static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
 {
-	(void)fragment;
+	return rbx_fragment_next(fragment);
 }
 
 static int pool_make(void **state)
 {
 	(void)state;
-	memory = calloc(1, rbx_piece_pool_size(PIECES, 2));
-	rbx_piece_pool_init(&pool, memory, PIECES, 2, &pool, unused_done);
+	memory = calloc(1, rbx_piece_pool_size(PIECES, 2, 0));
+	rbx_piece_pool_init(&pool, memory, PIECES, 2, 0, &pool, unused_done);
 	return 0;
 }
 
@@ -55,6 +55,30 @@ static bool give_one(struct rbx_piece *piece)
 
 	rbx_piece_list_add(&list, piece);
 	return rbx_piece_pool_give(&pool, &list);
+}
+
+static void pool_tells_which_pieces_are_used(void **state)
+{
+	struct rbx_piece *piece = take_one();
+
+	(void)state;
+	for (uint32_t i = 0; i < PIECES; i++)
+		assert_ptr_equal(rbx_piece_pool_used(&pool, i),
+				 i == piece->pool_index ? piece : NULL);
+	(void)give_one(piece);
+	assert_null(rbx_piece_pool_used(&pool, piece->pool_index));
+}
+
+static void piece_relocated_takes_its_parts_along(void **state)
+{
+	struct rbx_piece *piece = take_one();
+
+	(void)state;
+	rbx_piece_relocate(piece, 0x5000);
+	assert_int_equal(piece->local_addr, 0x5000);
+	assert_int_equal(piece->parts[0].fragment.local_addr, 0x5000);
+	assert_int_equal(piece->parts[1].fragment.local_addr, 0x5000);
+	(void)give_one(piece);
 }
 
 static void pool_take_more_than_is_free_takes_nothing(void **state)
@@ -161,6 +185,8 @@ static void pool_many_threads_no_piece_is_held_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(pool_tells_which_pieces_are_used),
+		TEST(piece_relocated_takes_its_parts_along),
 		TEST(pool_take_more_than_is_free_takes_nothing),
 		TEST(fence_older_pieces_only_hold_it),
 		TEST(pool_tags_wrap_fence_still_knows_its_order),

@@ -140,10 +140,31 @@ static void tell(struct rbx_upkeep *upkeep, enum rbx_news news, uint32_t count,
 		host->harm(host, news);
 }
 
+static void *memory_lend(struct rbx_upkeep *upkeep, size_t size)
+{
+	struct host *host = of_upkeep(upkeep);
+	void *memory;
+
+	if (host->is_short_of_memory)
+		return NULL;
+	memory = malloc(size);
+	memset(memory, 0xff, size);
+	host->memory_count++;
+	return memory;
+}
+
+static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
+{
+	of_upkeep(upkeep)->memory_count--;
+	free(memory);
+}
+
 static const struct rbx_upkeep_ops upkeep_ops = {
 	.map = map,
 	.unmap = unmap,
 	.check = check,
+	.memory_lend = memory_lend,
+	.memory_take_back = memory_take_back,
 	.free_bytes = free_bytes,
 	.tell = tell,
 };
@@ -160,6 +181,8 @@ static int32_t carry_out(struct host *host, const struct rbx_part *part)
 
 	if (server->down)
 		return -EHOSTUNREACH;
+	if (host->fails_here)
+		return host->fails_here;
 	for (area = 0; server->keys[area] != fragment->rkey; area++)
 		if (area == HOST_AREAS - 1)
 			return -EREMOTEIO;
@@ -203,6 +226,17 @@ void host_server_dies(struct host *host, uint32_t server)
 {
 	host->servers[server].down = true;
 	rbx_upkeep_server_down(&host->upkeep, server);
+}
+
+void host_evict(struct host *host, uint32_t server, const struct rbx_loan *loan)
+{
+	const struct rbx_eviction eviction = {
+		.slab_id = loan->slab_id,
+		.epoch = loan->epoch,
+		.until_ns = UINT64_MAX,
+	};
+
+	rbx_upkeep_evict(&host->upkeep, server, &eviction);
 }
 
 uint32_t host_lent_count(const struct host *host, uint32_t server)
@@ -286,12 +320,11 @@ static struct host *make(const struct rbx_volume_shape *wanted,
 	rbx_upkeep_init(&host->upkeep, &host->flow, &upkeep_ops);
 	rbx_flow_open(&host->flow, &shape,
 		      calloc(1, rbx_volume_map_size(&shape)), 1, servers,
-		      calloc(1, rbx_piece_pool_size(HOST_PIECES,
-					     shape.replicas + 1)),
+		      calloc(1, rbx_flow_pool_size(&shape, HOST_PIECES)),
 		      HOST_PIECES);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		rbx_rebuild_lend(&host->flow, i,
-				 calloc(1, rbx_piece_size(shape.replicas + 1)),
+				 calloc(1, rbx_piece_size(shape.replicas + 1, 0)),
 				 host_device_addr(malloc(HOST_CELL_BYTES)));
 	return host;
 }

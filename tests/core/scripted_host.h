@@ -38,12 +38,15 @@ struct host {
 	struct rbx_upkeep upkeep;
 	struct host_server servers[HOST_SERVERS];
 	uint32_t next_key;
+	int32_t fails_here; /* what all parts end with, or 0 */
 
 	struct rbx_fragment *sent_first, *sent_last; /* to any server */
 	uint32_t submits_count;
 	struct rbx_fragment *later_first, *later_last; /* to be ended */
 	struct rbx_piece_list ended;
 	uint32_t wakes_count;
+	bool is_short_of_memory; /* of this machine's, for lost slabs */
+	uint32_t memory_count; /* lent for them */
 
 	char news[HOST_NEWS_MAX]; /* a letter each, see host_news */
 	uint32_t news_counts[HOST_NEWS_MAX]; /* of what, in the same order */
@@ -80,6 +83,8 @@ bool host_poll(struct host *host);
 /* Polls and makes rounds until nothing moves; returns what the last round said. */
 bool host_settle(struct host *host);
 void host_server_dies(struct host *host, uint32_t server);
+/* The server wants a loan back, at no time. */
+void host_evict(struct host *host, uint32_t server, const struct rbx_loan *loan);
 
 struct rbx_census host_census(struct host *host);
 /* Writes a cell of this byte to the beginning of the volume; reads it, and it is all

@@ -25,9 +25,9 @@ static struct rbx_cell cells[1 << 4];
 static struct rbx_piece *pieces[PIECES];
 static struct rbx_piece_list todo;
 
-static void unused_done(struct rbx_fragment *fragment)
+static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
 {
-	(void)fragment;
+	return rbx_fragment_next(fragment);
 }
 
 static struct rbx_loan loan(uint32_t number)
@@ -57,8 +57,8 @@ static int slab_make(void **state)
 	lend(1, RBX_REPLICA_LIVE);
 	(void)rbx_slab_attention(&slab);
 	for (i = 0; i < PIECES; i++) {
-		pieces[i] = calloc(1, rbx_piece_size(3));
-		rbx_piece_init(pieces[i], 3, NULL, unused_done);
+		pieces[i] = calloc(1, rbx_piece_size(3, 0));
+		rbx_piece_init(pieces[i], 3, 0, NULL, unused_done);
 	}
 	return 0;
 }
@@ -182,32 +182,58 @@ static void write_that_only_a_lost_replica_has_fails(void **state)
 	expect(write, RBX_PIECE_WRITING);
 	done(write, 0, 0);
 	assert_true(rbx_slab_server_down(&slab, 0));
-	done(write, 1, -EIO);
+	done(write, 1, -EREMOTEIO);
 	expect(write, RBX_PIECE_IDLE);
 	assert_int_equal(write->status, -EIO);
 	assert_int_equal(rbx_slab_health(&slab), RBX_SLAB_DEAD);
 }
 
+/* The one copy of a rebuild that is one of a single cell. */
+static void expect_cell_is_copied(uint32_t cell, uint32_t from, uint32_t to)
+{
+	struct rbx_piece *copy = pieces[5];
+
+	assert_int_equal(rbx_slab_task(&slab), RBX_TASK_COPY);
+	copy->kind = RBX_PIECE_COPY;
+	assert_true(rbx_slab_copy_next(&slab, copy));
+	assert_int_equal(copy->offset_bytes, cell << shape.cell_shift);
+	rbx_slab_start(&slab, copy, &todo);
+	expect(copy, RBX_PIECE_READING);
+	assert_int_equal(copy->send_mask, from);
+	done(copy, (uint32_t)__builtin_ctz(from), 0);
+	expect(copy, RBX_PIECE_WRITING);
+	assert_int_equal(copy->send_mask, to);
+	done(copy, (uint32_t)__builtin_ctz(to), 0);
+	expect(copy, RBX_PIECE_IDLE);
+	assert_true(rbx_slab_copy_done(&slab, copy));
+}
+
 static void write_that_fails_here_everywhere_loses_no_replica(void **state)
 {
-	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 0, 4096);
+	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 3 << 17, 4096);
 	struct rbx_piece *read;
 
 	(void)state;
 	expect(write, RBX_PIECE_WRITING);
-	done(write, 0, -ENOMEM);
-	done(write, 1, -ENOMEM);
+	done(write, 0, -EFAULT);
+	done(write, 1, -EIO);
 	expect(write, RBX_PIECE_IDLE);
-	assert_int_equal(write->status, -ENOMEM);
+	assert_int_equal(write->status, -EIO);
+	/* Some of it may have arrived, at one and not at the other. */
+	assert_int_equal(slab.read_mask, 1);
+	assert_int_equal(slab.write_mask, 3);
+	expect_cell_is_copied(3, 1, 2);
+	assert_int_equal(slab.read_mask, 3);
+	assert_int_equal(rbx_slab_health(&slab), RBX_SLAB_WHOLE);
 	read = start(1, RBX_PIECE_READ, 0, 4096);
 	expect(read, RBX_PIECE_READING);
-	done(read, 0, -EINVAL);
+	done(read, 0, -EFAULT);
 	expect(read, RBX_PIECE_IDLE);
-	assert_int_equal(read->status, -EINVAL);
+	assert_int_equal(read->status, -EFAULT);
 	assert_int_equal(rbx_slab_health(&slab), RBX_SLAB_WHOLE);
 }
 
-static void write_that_fails_here_for_one_loses_that_one(void **state)
+static void write_that_fails_here_for_one_makes_it_like_the_other(void **state)
 {
 	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 0, 4096);
 
@@ -216,8 +242,111 @@ static void write_that_fails_here_for_one_loses_that_one(void **state)
 	done(write, 0, -ENOMEM);
 	done(write, 1, 0);
 	expect(write, RBX_PIECE_IDLE);
-	assert_int_equal(write->status, 0);
+	/* It is on one server only, so it is not acknowledged. */
+	assert_int_equal(write->status, -ENOMEM);
+	assert_int_equal(slab.read_mask, 2);
+	expect_cell_is_copied(0, 2, 1);
+	assert_int_equal(slab.read_mask, 3);
+}
+
+/* Nothing acknowledged is missing: then it has all that there is. */
+static void replica_that_missed_what_failed_stands_in_for_the_last(void **state)
+{
+	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 0, 4096);
+
+	(void)state;
+	done(write, 0, -EFAULT);
+	done(write, 1, -EFAULT);
+	assert_int_equal(slab.read_mask, 1);
+	rbx_slab_server_down(&slab, 0);
+	assert_int_equal(slab.read_mask, 2);
+	assert_int_equal(slab.replicas[1].state, RBX_REPLICA_LIVE);
+}
+
+/* Its server wants it back just then: it goes when its cell is copied, not before. */
+static void replica_that_stands_in_leaves_when_it_is_live(void **state)
+{
+	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 0, 4096);
+
+	(void)state;
+	expect(write, RBX_PIECE_WRITING);
+	done(write, 0, -EFAULT);
+	done(write, 1, -EFAULT);
+	expect(write, RBX_PIECE_IDLE);
+	assert_false(rbx_slab_evict(&slab, 1, 2, 1));
+	assert_int_equal(slab.replicas[1].state, RBX_REPLICA_REBUILDING);
+	expect_cell_is_copied(0, 1, 2);
+	assert_true(rbx_slab_evict(&slab, 1, 2, 1));
+	assert_int_equal(slab.replicas[1].state, RBX_REPLICA_LEAVING);
+	assert_true(rbx_slab_evict(&slab, 1, 2, 1)); /* a reminder */
+	assert_int_equal(slab.replicas[1].state, RBX_REPLICA_LEAVING);
+}
+
+/* Two slots of three are targets; what has been copied is copied again. */
+static void write_that_fails_here_in_a_rebuild_is_copied_once_more(void **state)
+{
+	struct rbx_piece *write, *copy = pieces[5];
+	uint32_t copies = 0;
+
+	(void)state;
+	rbx_slab_evict(&slab, 0, 1, 1);
+	lend(2, RBX_REPLICA_REBUILDING);
+	copy->kind = RBX_PIECE_COPY;
+	while (rbx_slab_copy_next(&slab, copy)) {
+		rbx_slab_start(&slab, copy, &todo);
+		expect(copy, RBX_PIECE_READING);
+		done(copy, (uint32_t)__builtin_ctz(copy->send_mask), 0);
+		expect(copy, RBX_PIECE_WRITING);
+		for (uint32_t slot = 0; slot < 3; slot++)
+			if (copy->send_mask >> slot & 1)
+				done(copy, slot, 0);
+		expect(copy, RBX_PIECE_IDLE);
+		if (copies++ == 5) {
+			write = start(0, RBX_PIECE_WRITE, 0, 4096);
+			expect(write, RBX_PIECE_WRITING);
+			assert_int_equal(write->send_mask, 7);
+			done(write, 2, 0);
+			done(write, 1, -EFAULT);
+			done(write, 0, -EFAULT);
+			expect(write, RBX_PIECE_IDLE);
+			assert_int_equal(write->status, -EFAULT);
+			/* The one that is wanted back is the truth. */
+			assert_int_equal(slab.read_mask, 1);
+			assert_int_equal(rbx_slab_targets(&slab), 6);
+		}
+		(void)rbx_slab_copy_done(&slab, copy);
+	}
+	assert_int_equal(copies, 16 + 1);
+	assert_int_equal(slab.read_mask, 6);
 	assert_int_equal(slab.replicas[0].state, RBX_REPLICA_LOST);
+}
+
+static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
+	void **state)
+{
+	struct rbx_piece *copy = pieces[5];
+	uint32_t copies = 0;
+
+	(void)state;
+	rbx_slab_server_down(&slab, 0);
+	lend(2, RBX_REPLICA_REBUILDING);
+	copy->kind = RBX_PIECE_COPY;
+	while (rbx_slab_copy_next(&slab, copy)) {
+		bool fails = copies++ > 0;
+
+		rbx_slab_start(&slab, copy, &todo);
+		expect(copy, RBX_PIECE_READING);
+		done(copy, 1, fails ? -EFAULT : 0);
+		if (!fails) {
+			expect(copy, RBX_PIECE_WRITING);
+			done(copy, 2, -EIO);
+		}
+		expect(copy, RBX_PIECE_IDLE);
+		(void)rbx_slab_copy_done(&slab, copy);
+	}
+	assert_int_equal(copies, RBX_RETRIES_MAX + 1);
+	assert_int_equal(slab.replicas[2].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab.read_mask, 2);
 }
 
 static void lost_replica_keeps_its_memory_while_in_flight(void **state)
@@ -268,22 +397,37 @@ static void copy_waits_for_earlier_writes_and_later_ones_for_it(void **state)
 	assert_false(rbx_slab_copy_done(&slab, copy));
 }
 
+/* They wait on, for memory; and end where nobody lends any. */
 static void dead_slab_all_that_wait_end_in_one_step(void **state)
 {
 	struct rbx_piece *first = start(0, RBX_PIECE_WRITE, 0, 4096);
-	uint32_t i;
+	struct rbx_lost_pages *pages =
+		malloc(rbx_lost_pages_size(slab.shape->slab_shift));
+	struct rbx_loan loan;
+	uint32_t server, i;
 
 	(void)state;
 	expect(first, RBX_PIECE_WRITING);
 	for (i = 1; i < PIECES; i++)
 		start(i, RBX_PIECE_WRITE, 0, 4096);
 	expect_nothing();
-	done(first, 0, -EIO);
-	done(first, 1, -EIO);
-	for (i = 0; i < PIECES; i++) {
+	done(first, 0, -EREMOTEIO);
+	done(first, 1, -EREMOTEIO);
+	expect(first, RBX_PIECE_IDLE);
+	assert_int_equal(first->status, -EIO);
+	expect_nothing();
+	while (rbx_slab_task(&slab) == RBX_TASK_GIVE_BACK)
+		(void)rbx_slab_give_back(&slab, &server, &loan);
+	assert_int_equal(rbx_slab_task(&slab), RBX_TASK_LEND);
+	assert_true(rbx_slab_wants_pages(&slab));
+	rbx_slab_lend_pages(&slab, pages);
+	rbx_slab_place(&slab);
+	rbx_slab_begin(&slab, -ENOSPC, &todo);
+	for (i = 1; i < PIECES; i++) {
 		expect(pieces[i], RBX_PIECE_IDLE);
 		assert_int_equal(pieces[i]->status, -EIO);
 	}
+	free(rbx_slab_take_pages(&slab));
 }
 
 static void evicted_replica_serves_until_it_is_replaced(void **state)
@@ -291,8 +435,9 @@ static void evicted_replica_serves_until_it_is_replaced(void **state)
 	struct rbx_piece *read, *copy = pieces[5];
 
 	(void)state;
-	assert_false(rbx_slab_evict(&slab, 0, 77));
-	assert_true(rbx_slab_evict(&slab, 0, 1));
+	assert_false(rbx_slab_evict(&slab, 0, 77, 1));
+	assert_false(rbx_slab_evict(&slab, 0, 1, 2)); /* another loan of it */
+	assert_true(rbx_slab_evict(&slab, 0, 1, 1));
 	assert_int_equal(rbx_slab_health(&slab), RBX_SLAB_LACKING);
 	assert_int_equal(rbx_slab_task(&slab), RBX_TASK_BORROW);
 	read = start(0, RBX_PIECE_READ, 0, 4096);
@@ -328,7 +473,11 @@ int main(void)
 		TEST(replica_that_missed_a_write_is_lost_before_it_ends),
 		TEST(write_that_only_a_lost_replica_has_fails),
 		TEST(write_that_fails_here_everywhere_loses_no_replica),
-		TEST(write_that_fails_here_for_one_loses_that_one),
+		TEST(write_that_fails_here_for_one_makes_it_like_the_other),
+		TEST(replica_that_missed_what_failed_stands_in_for_the_last),
+		TEST(replica_that_stands_in_leaves_when_it_is_live),
+		TEST(write_that_fails_here_in_a_rebuild_is_copied_once_more),
+		TEST(copy_that_fails_here_is_made_again_a_bounded_number_of_times),
 		TEST(lost_replica_keeps_its_memory_while_in_flight),
 		TEST(copy_waits_for_earlier_writes_and_later_ones_for_it),
 		TEST(dead_slab_all_that_wait_end_in_one_step),

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "core/harvest.h"
+#include "core/drive.h"
 #include "core/random.h"
 
 #define CHANNELS 8u
@@ -81,30 +81,34 @@ static void combine(struct world *world, uint32_t index)
 	}
 }
 
-/* As lib/context.c does. */
+static uint32_t slots_used(void *world)
+{
+	(void)world;
+	return CHANNELS;
+}
+
+static struct rbx_channel *channel_at(void *world, uint32_t slot)
+{
+	return &((struct world *)world)->users[slot].channel;
+}
+
+static void combine_channel(struct rbx_channel *channel)
+{
+	struct user *user = RBX_CONTAINER_OF(channel, struct user, channel);
+
+	combine(user->world, (uint32_t)(user - user->world->users));
+}
+
 static void make_round(struct world *world)
 {
-	struct rbx_turns *turns = &world->window.turns;
-	struct rbx_round round;
-	uint32_t slot;
+	static const struct rbx_drive_channels channels = {
+		.slots_used = slots_used,
+		.at = channel_at,
+		.combine = combine_channel,
+	};
 
-	if (!rbx_round_begin(turns, &round))
-		return;
-	do {
-		while (rbx_round_slot(turns, &round, CHANNELS, &slot)) {
-			struct rbx_channel *channel =
-				&world->users[slot].channel;
-
-			if (round.is_held &&
-			    rbx_parked_waits(rbx_channel_parked(channel)))
-				continue;
-			if (!rbx_channel_unpark(channel))
-				continue;
-			combine(world, slot);
-			rbx_round_visited(turns, &round, slot,
-					  rbx_channel_parked(channel));
-		}
-	} while (!rbx_round_end(turns, &round));
+	while (rbx_drive_unpark(&channels, world, &world->window.turns))
+		;
 }
 
 static void submit(struct slot *slot)

@@ -5,6 +5,8 @@
  */
 #include "tests/core/scripted_host.h"
 
+#define MANY 12u /* more than are tried again in a round */
+
 static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
 
 /* ---- The first write --------------------------------------------------------*/
@@ -103,6 +105,27 @@ static void on_demand_no_server_is_left_the_writes_fail(void **state)
 	host_free(host);
 }
 
+/* Who waits for a server that lends again is not woken by one that lends nothing. */
+static void on_demand_nobody_lends_what_is_stuck_is_not_tried_for_it(void **state)
+{
+	struct host *host = host_make_on_demand(2, 2, 2);
+
+	(void)state;
+	host_write_cell(host, 8);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	host_server_dies(host, 1);
+	host->servers[0].refuse = -ENOSPC;
+	assert_true(host_settle(host));
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, out, 512);
+	host->wakes_count = 0;
+	assert_true(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(host->wakes_count, 0);
+	host_poll(host);
+	assert_int_equal(host_ended(host, -ENOSPC), 1);
+	host_free(host);
+}
+
 static void on_demand_fits_by_what_is_free_now(void **state)
 {
 	struct host *host = host_make_on_demand(HOST_AREAS, 1, 1);
@@ -177,6 +200,33 @@ static void discard_of_many_slabs_keeps_no_write_waiting(void **state)
 	host_free(host);
 }
 
+/* Whatever is discarded while its server is away goes back when it is there again. */
+static void discard_of_more_than_can_be_owed_goes_back_in_the_end(void **state)
+{
+	const struct rbx_owed other = { .loan = { .rkey = UINT32_MAX } };
+	struct host *host = host_make_on_demand(HOST_AREAS, 1, 1);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < HOST_AREAS; i++)
+		host_start(host, RBX_PIECE_WRITE, i * HOST_SLAB_BYTES, out, 512);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), HOST_AREAS);
+	host->servers[0].deaf = -ENOTCONN;
+	while (host->upkeep.owed_count < RBX_OWED_MAX - 1)
+		host->upkeep.owed[host->upkeep.owed_count++] = other;
+	rbx_flow_discard(&host->flow, 0, HOST_AREAS * HOST_SLAB_BYTES);
+	assert_true(host_settle(host));
+	assert_true(host_settle(host));
+	assert_int_equal(host->upkeep.owed_count, RBX_OWED_MAX);
+	assert_int_equal(host_lent_count(host, 0), HOST_AREAS);
+	host->servers[0].deaf = 0;
+	assert_false(host_settle(host));
+	assert_int_equal(host_lent_count(host, 0), 0);
+	assert_int_equal(host->upkeep.owed_count, 0);
+	host_free(host);
+}
+
 static void discard_in_mid_rebuild_ends_it(void **state)
 {
 	struct host *host = host_make_on_demand(1, 2, 3);
@@ -215,6 +265,37 @@ static void discard_of_a_part_of_a_slab_changes_nothing(void **state)
 	host_free(host);
 }
 
+/* Rounds as a keeper makes them: as long as it is woken. */
+static void rounds_of_a_second(struct host *host)
+{
+	do {
+		host->wakes_count = 0;
+		(void)rbx_upkeep_round(&host->upkeep);
+		while (host_poll(host))
+			;
+	} while (host->wakes_count);
+}
+
+static void first_writes_all_go_on_when_a_server_lends_again(void **state)
+{
+	struct host *host = host_make_on_demand(MANY, 1, 3);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		host->servers[i].refuse = -ENOTCONN;
+	for (i = 0; i < MANY; i++)
+		host_start(host, RBX_PIECE_WRITE, i * HOST_SLAB_BYTES, out,
+			   HOST_CELL_BYTES);
+	assert_true(host_settle(host));
+	assert_null(host->ended.first);
+	for (i = 0; i < 3; i++)
+		host->servers[i].refuse = 0;
+	rounds_of_a_second(host);
+	assert_int_equal(host_ended(host, 0), MANY);
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,10 +305,16 @@ int main(void)
 		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),
 		cmocka_unit_test(on_demand_a_server_is_away_the_writes_wait),
 		cmocka_unit_test(on_demand_no_server_is_left_the_writes_fail),
+		cmocka_unit_test(
+			first_writes_all_go_on_when_a_server_lends_again),
+		cmocka_unit_test(
+			on_demand_nobody_lends_what_is_stuck_is_not_tried_for_it),
 		cmocka_unit_test(on_demand_fits_by_what_is_free_now),
 		cmocka_unit_test(
 			discard_with_a_write_under_way_gives_back_when_it_ended),
 		cmocka_unit_test(discard_of_many_slabs_keeps_no_write_waiting),
+		cmocka_unit_test(
+			discard_of_more_than_can_be_owed_goes_back_in_the_end),
 		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
 		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
 	};

@@ -63,6 +63,26 @@ static void borrow_replica_twice_on_a_server_is_never_tried(void **state)
 	host_free(host);
 }
 
+static void server_under_two_names_is_known(void **state)
+{
+	struct host *host = host_make(1, 1, 2);
+	uint32_t other = 9;
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 0, 5, &other),
+			 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 1, 5, &other),
+			 -EEXIST);
+	assert_int_equal(other, 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 1, 6, &other),
+			 0);
+	/* One that is gone for good is nobody's other name. */
+	host_server_dies(host, 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 2, 5, &other),
+			 0);
+	host_free(host);
+}
+
 /* ---- Servers that go down -----------------------------------------------------*/
 
 static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
@@ -114,10 +134,11 @@ static void target_dies_when_it_has_just_been_borrowed(struct host *host,
 						       enum rbx_news news)
 {
 	struct rbx_slab *slab = host_slab(host, 0);
-	uint32_t target = (uint32_t)rbx_slab_target(slab);
+	uint32_t target;
 
 	if (news != RBX_NEWS_REBUILD_STARTED)
 		return;
+	target = (uint32_t)__builtin_ctz(rbx_slab_targets(slab));
 	host->harm = NULL;
 	host_server_dies(host, slab->replicas[target].server);
 	rbx_slab_server_down(slab, slab->replicas[target].server);
@@ -161,7 +182,7 @@ static void target_dies_in_mid_rebuild_another_is_taken(void **state)
 	assert_true(rbx_rebuild_is_under_way(&host->flow));
 	host_poll(host); /* the copies were read, and are to be written */
 	host_server_dies(host,
-			 slab->replicas[rbx_slab_target(slab)].server);
+			 slab->replicas[__builtin_ctz(rbx_slab_targets(slab))].server);
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
 	host_free(host);
@@ -194,7 +215,7 @@ static void evict_moves_the_slab(void **state)
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host->wakes_count = 0;
-	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	host_evict(host, from, &slab->replicas[0].loan);
 	assert_int_equal(host->wakes_count, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 0);
@@ -209,7 +230,7 @@ static void evict_of_a_slab_that_is_not_ours_wakes_nobody(void **state)
 
 	(void)state;
 	host->wakes_count = 0;
-	rbx_upkeep_evict(&host->upkeep, 0, 99);
+	host_evict(host, 0, &(struct rbx_loan){ .slab_id = 99, .epoch = 1 });
 	assert_int_equal(host->wakes_count, 0);
 	host_free(host);
 }
@@ -222,7 +243,7 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 
 	(void)state;
 	host->servers[1 - from].refuse = -EDQUOT;
-	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	host_evict(host, from, &slab->replicas[0].loan);
 	assert_true(host_settle(host));
 	assert_true(host_settle(host));
 	assert_string_equal(host->news, "T");
@@ -244,8 +265,7 @@ static void evict_with_no_server_left_says_so(void **state)
 	struct rbx_slab *slab = host_slab(host, 0);
 
 	(void)state;
-	rbx_upkeep_evict(&host->upkeep, slab->replicas[0].server,
-			 slab->replicas[0].loan.slab_id);
+	host_evict(host, slab->replicas[0].server, &slab->replicas[0].loan);
 	assert_true(host_settle(host));
 	assert_int_equal(host->stuck_err, -ENODEV);
 	host_free(host);
@@ -259,7 +279,7 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 	uint64_t slab_id = slab->replicas[0].loan.slab_id;
 
 	(void)state;
-	rbx_upkeep_evict(&host->upkeep, slab->replicas[0].server, slab_id);
+	host_evict(host, slab->replicas[0].server, &slab->replicas[0].loan);
 	assert_true(host_settle(host));
 	server->keys[slab_id] = 0;
 	/* One round finds it out, the next ones do something about it. */
@@ -267,6 +287,98 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
 	assert_string_equal(host->news, "TSF");
+	host_free(host);
+}
+
+static void evict_of_a_loan_of_before_leaves_the_one_of_now(void **state)
+{
+	struct host *host = open_host(1, 1, 2);
+	const struct rbx_replica *replica = &host_slab(host, 0)->replicas[0];
+	struct rbx_loan before = replica->loan;
+
+	(void)state;
+	before.epoch--;
+	host->wakes_count = 0;
+	host_evict(host, replica->server, &before);
+	assert_int_equal(host->wakes_count, 0);
+	assert_int_equal(replica->state, RBX_REPLICA_LIVE);
+	host_free(host);
+}
+
+/* ---- What a server lends twice --------------------------------------------------*/
+
+/* The server has revoked what slab 0 stands on and lends it again, to slab 1, under
+ * this key. Returns the state of the replica that was. */
+static uint8_t lend_again(struct host *host, uint32_t key)
+{
+	const struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+
+	host->servers[0].keys[first->loan.slab_id] = 0;
+	host->next_key = key - 1;
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, host->servers[1].memory,
+		   HOST_CELL_BYTES);
+	(void)rbx_upkeep_round(&host->upkeep);
+	return first->state;
+}
+
+static struct host *open_with_slab_0_written(void)
+{
+	struct host *host = host_make_on_demand(2, 1, 1);
+
+	host_write_cell(host, 5);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	return host;
+}
+
+static void loan_with_the_id_of_another_ends_the_older(void **state)
+{
+	struct host *host = open_with_slab_0_written();
+
+	(void)state;
+	assert_int_not_equal(lend_again(host, 77), RBX_REPLICA_LIVE);
+	(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).dead, 1);
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
+static void loan_with_the_key_and_place_of_another_ends_the_older(void **state)
+{
+	struct host *host = open_with_slab_0_written();
+	struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+
+	(void)state;
+	/* Another id then, and the same memory. */
+	rbx_loan_index_remove(&host->flow.map->loans, 0);
+	first->loan.slab_id = 3;
+	rbx_loan_index_add(&host->flow.map->loans, 0);
+	host->servers[0].keys[0] = 0;
+	assert_int_not_equal(lend_again(host, first->loan.rkey),
+			     RBX_REPLICA_LIVE);
+	(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+static void loan_whose_twin_is_in_use_goes_back(void **state)
+{
+	struct host *host = open_with_slab_0_written();
+	struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+
+	(void)state;
+	host_write_cell(host, 6); /* under way to the older one */
+	assert_int_equal(first->flight_count, 1);
+	assert_int_equal(lend_again(host, first->loan.rkey), RBX_REPLICA_LOST);
+	assert_int_equal(host_lent_count(host, 0), 0);
+	assert_int_equal(host_slab(host, 1)->read_mask, 0);
+	/* Once that has ended there is nothing in the way. */
+	host_poll(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
 	host_free(host);
 }
 
@@ -279,7 +391,7 @@ static uint32_t owe(struct host *host, int deaf)
 	uint32_t from = slab->replicas[0].server;
 
 	host->servers[from].deaf = deaf;
-	rbx_upkeep_evict(&host->upkeep, from, slab->replicas[0].loan.slab_id);
+	host_evict(host, from, &slab->replicas[0].loan);
 	return from;
 }
 
@@ -345,6 +457,7 @@ int main(void)
 			borrow_all_servers_are_full_the_reason_is_theirs),
 		cmocka_unit_test(
 			borrow_replica_twice_on_a_server_is_never_tried),
+		cmocka_unit_test(server_under_two_names_is_known),
 		cmocka_unit_test(
 			server_dies_replicas_are_made_anew_and_it_is_told),
 		cmocka_unit_test(
@@ -361,6 +474,12 @@ int main(void)
 		cmocka_unit_test(evict_with_no_server_left_says_so),
 		cmocka_unit_test(
 			evicted_slab_is_revoked_its_server_is_asked_anew),
+		cmocka_unit_test(
+			evict_of_a_loan_of_before_leaves_the_one_of_now),
+		cmocka_unit_test(loan_with_the_id_of_another_ends_the_older),
+		cmocka_unit_test(
+			loan_with_the_key_and_place_of_another_ends_the_older),
+		cmocka_unit_test(loan_whose_twin_is_in_use_goes_back),
 		cmocka_unit_test(loan_not_heard_of_is_given_back_later),
 		cmocka_unit_test(loan_refused_by_its_server_is_not_owed),
 		cmocka_unit_test(loan_of_a_server_that_died_is_not_owed),

@@ -141,6 +141,55 @@ static void volume_parts_fail_acknowledged_writes_are_kept(void **state)
 	assert_true(failed_count > 0);
 }
 
+static uint32_t lends_count(const struct world *world)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < world->server_count; i++)
+		n += world->servers[i].lends_count;
+	return n;
+}
+
+/* Bad memory and devices of this machine, which find out before, in the middle or
+ * at the end of a write: no replica is lost, none diverges, and what was there can be
+ * read. With checksums a page may be torn on all replicas; that is for those
+ * who find out before. */
+static void volume_faults_here_cost_no_replica(void **state)
+{
+	uint64_t seed, failed_count = 0, copied_count = 0;
+
+	(void)state;
+	for (seed = 0; seed < seeds_count; seed++) {
+		uint32_t replicas = 1 + (uint32_t)seed % 3;
+		bool checksums = seed / 3 % 2;
+		struct world world;
+
+		world_open(&world, &(struct world_options){
+					   .seed = seed,
+					   .slabs = 2,
+					   .replicas = replicas,
+					   .servers = 5,
+					   .checksums = checksums,
+				   });
+		world.fail_local_permille = 30;
+		world.fails_before_it_sends = checksums;
+		/* A rebuild or move of a slab may be under way. */
+		live(&world, 900, seed / 6 % 2 ? 3 : 0);
+		world.fail_local_permille = 0;
+		world_settle(&world);
+		world_judge(&world);
+		assert_int_equal(world.failed_count, 0);
+		assert_int_equal(world.mismatch_count, 0);
+		assert_int_equal(whole_count(&world), 2);
+		if (seed / 6 % 2 == 0)
+			assert_int_equal(lends_count(&world), 2 * replicas);
+		failed_count += world.failed_local_count;
+		copied_count += world.rebuilt_count;
+		world_close(&world);
+	}
+	assert_true(failed_count > seeds_count && copied_count > 0);
+}
+
 static void volume_evicted_slabs_move_while_requests_go_on(void **state)
 {
 	uint64_t seed, rebuilt_count = 0;
@@ -242,7 +291,7 @@ static void volume_on_demand_server_dies_nothing_is_lost(void **state)
 	}
 }
 
-static void volume_all_replicas_lost_fails_at_once(void **state)
+static void volume_all_replicas_lost_nobody_lends_all_fails(void **state)
 {
 	struct world world;
 	uint64_t ended_count;
@@ -258,11 +307,55 @@ static void volume_all_replicas_lost_fails_at_once(void **state)
 	ended_count = world.ended_count;
 	world.failed_count = 0;
 	assert_true(world_submit(&world, RBX_PIECE_READ, 0, 4096));
+	assert_int_equal(world.ended_count, ended_count + 1);
 	assert_true(world_submit(&world, RBX_PIECE_WRITE, 0, 4096));
+	world_settle(&world);
 	assert_int_equal(world.ended_count, ended_count + 2);
 	assert_int_equal(world.failed_count, 2);
-	assert_int_equal(world.sent_count, 0);
 	world_close(&world);
+}
+
+/* Servers die until slabs have lost all, others come, and so on: what was lost is an
+ * error until it is written again, on each path, and never zeros. */
+static void volume_lost_slabs_are_placed_anew_and_read_what_is_written(void **state)
+{
+	uint64_t seed, revived_count = 0, failed_count = 0, rebuilt_count = 0;
+
+	(void)state;
+	for (seed = 0; seed < seeds_count; seed++) {
+		struct world world;
+		uint32_t i;
+
+		world_open(&world, &(struct world_options){
+					   .seed = seed,
+					   .slabs = 2,
+					   .replicas = 1 + (uint32_t)seed % 2,
+					   .servers = 3,
+					   .checksums = seed / 2 % 2,
+					   .on_demand = seed / 4 % 2,
+				   });
+		for (i = 0; i < 4; i++) {
+			live(&world, 200, 0);
+			world_server_down(&world, i);
+			if (i == 1) /* before it can be rebuilt */
+				world_server_down(&world, ++i);
+			if (world.server_count < WORLD_SERVERS_MAX)
+				world_server_add(&world);
+			if (seed / 4 % 2 && seed / 8 % 2)
+				world_discard(&world, 1);
+			if (seed % 3 == 0)
+				world_settle(&world);
+		}
+		live(&world, 400, 0);
+		world_settle(&world);
+		world_judge(&world);
+		revived_count += world.revived_count;
+		failed_count += world.failed_count;
+		rebuilt_count += world.rebuilt_count;
+		world_close(&world);
+	}
+	assert_true(revived_count > seeds_count / 2);
+	assert_true(failed_count > 0 && rebuilt_count > 0);
 }
 
 static void volume_added_server_takes_missing_replicas(void **state)
@@ -341,7 +434,7 @@ static void volume_target_dies_in_rebuild_another_is_taken(void **state)
 		}
 		world_tend(&world, 0);
 		live(&world, (uint32_t)seed % 20, 0);
-		target = rbx_slab_target(slab);
+		target = __builtin_ctz(rbx_slab_targets(slab));
 		if (target >= 0)
 			world_server_down(&world,
 					  slab->replicas[target].server);
@@ -484,7 +577,7 @@ static void volume_fragment_longer_than_slab_cells_are_slabs(void **state)
 	};
 	struct rbx_volume_map *map = rbx_volume_map_init(
 		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
-	struct rbx_piece *piece = calloc(1, rbx_piece_size(2));
+	struct rbx_piece *piece = calloc(1, rbx_piece_size(2, 0));
 
 	(void)state;
 	assert_int_equal(rbx_volume_map_pieces(map, 65535, 2), 2);
@@ -504,11 +597,14 @@ int main(int argc, char **argv)
 			volume_server_dies_nothing_is_lost_and_all_is_rebuilt),
 		cmocka_unit_test(
 			volume_parts_fail_acknowledged_writes_are_kept),
+		cmocka_unit_test(volume_faults_here_cost_no_replica),
 		cmocka_unit_test(
 			volume_evicted_slabs_move_while_requests_go_on),
 		cmocka_unit_test(volume_on_demand_discards_read_as_zeros),
 		cmocka_unit_test(volume_on_demand_server_dies_nothing_is_lost),
-		cmocka_unit_test(volume_all_replicas_lost_fails_at_once),
+		cmocka_unit_test(volume_all_replicas_lost_nobody_lends_all_fails),
+		cmocka_unit_test(
+			volume_lost_slabs_are_placed_anew_and_read_what_is_written),
 		cmocka_unit_test(volume_added_server_takes_missing_replicas),
 		cmocka_unit_test(
 			volume_source_dies_in_rebuild_other_source_goes_on),

@@ -15,9 +15,9 @@ static bool chance(struct world *world, uint32_t permille)
 	return rbx_random_below(&world->random, 1000) < permille;
 }
 
-static void unused_done(struct rbx_fragment *fragment)
+static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
 {
-	(void)fragment;
+	return rbx_fragment_next(fragment);
 	fail_msg("the world carries parts out itself");
 }
 
@@ -46,6 +46,7 @@ static int server_lend(struct world *world, uint32_t index,
 		;
 	if (area == WORLD_AREAS)
 		return -ENOSPC;
+	server->lends_count++;
 	server->keys[area] = ++world->next_key;
 	world->map->free_bytes[index] -= WORLD_SLAB_BYTES;
 	memset(server->memory + area * WORLD_SLAB_BYTES, 0, WORLD_SLAB_BYTES);
@@ -90,11 +91,15 @@ void world_server_down(struct world *world, uint32_t server)
 void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 {
 	struct rbx_slab *slab = &world->map->slabs[slab_index];
-	uint32_t server = slab->replicas[slot].server;
+	const struct rbx_replica *replica = &slab->replicas[slot];
+	bool stands_in = replica->state == RBX_REPLICA_REBUILDING &&
+			 replica->stands_in;
 
 	if (slab->write_mask >> slot & 1)
-		assert_true(rbx_slab_evict(slab, server,
-					   slab->replicas[slot].loan.slab_id));
+		assert_int_equal(rbx_slab_evict(slab, replica->server,
+						replica->loan.slab_id,
+						replica->loan.epoch),
+				 !stands_in);
 }
 
 void world_discard(struct world *world, uint32_t slab_index)
@@ -106,6 +111,22 @@ void world_discard(struct world *world, uint32_t slab_index)
 }
 
 /* ---- The network ----------------------------------------------------------*/
+
+/* How much of a write has arrived when this machine fails is anybody's guess. */
+static int32_t fail_here(struct world *world,
+			 const struct rbx_fragment *fragment,
+			 struct world_server *server)
+{
+	uint32_t units = fragment->length_bytes / HISTORY_UNIT_BYTES;
+
+	if (fragment->direction == RBX_DIRECTION_WRITE &&
+	    !world->fails_before_it_sends && chance(world, 500))
+		memcpy(server->memory + fragment->remote_addr,
+		       (void *)(uintptr_t)fragment->local_addr,
+		       rbx_random_below(&world->random, units + 1) *
+			       HISTORY_UNIT_BYTES);
+	return -EFAULT;
+}
 
 /* A read or write of the server's memory; late ones must not exist. */
 static int32_t carry_out(struct world *world, const struct rbx_part *part)
@@ -119,7 +140,7 @@ static int32_t carry_out(struct world *world, const struct rbx_part *part)
 		return -EHOSTUNREACH;
 	assert_int_equal(server->keys[area], fragment->rkey);
 	if (chance(world, world->fail_local_permille))
-		return -ENOMEM;
+		return fail_here(world, fragment, server);
 	if (fragment->direction == RBX_DIRECTION_READ)
 		memcpy(local, server->memory + fragment->remote_addr,
 		       fragment->length_bytes);
@@ -127,7 +148,8 @@ static int32_t carry_out(struct world *world, const struct rbx_part *part)
 		memcpy(server->memory + fragment->remote_addr, local,
 		       fragment->length_bytes);
 	/* What is done may still be reported as failed. */
-	return chance(world, world->fail_remote_permille) ? -EIO : 0;
+	return chance(world, world->fail_remote_permille) ? -EREMOTEIO :
+								    0;
 }
 
 /* ---- The host -------------------------------------------------------------*/
@@ -145,8 +167,8 @@ static void todo_do(struct world *world, struct rbx_piece_list *todo)
 			continue;
 		}
 		if (piece->kind == RBX_PIECE_WRITE && piece->slab->checksums)
-			rbx_checksum_store(
-				piece->slab->checksums, piece,
+			rbx_checksum_compute(
+				piece,
 				(const void *)(uintptr_t)piece->local_addr);
 		for (slot = 0; piece->send_mask >> slot; slot++)
 			if (piece->send_mask >> slot & 1)
@@ -183,9 +205,9 @@ static void piece_ended(struct world *world, struct rbx_piece *piece)
 	own->busy = false;
 	world->ended_count++;
 	world->failed_count += piece->status == -EIO;
-	world->failed_local_count += piece->status == -ENOMEM;
+	world->failed_local_count += piece->status == -EFAULT;
 	assert_true(piece->status == 0 || piece->status == -EIO ||
-		    piece->status == -ENOMEM);
+		    piece->status == -EFAULT);
 	if (piece->reads_zeros)
 		memset(own->buf, 0, piece->length_bytes);
 	if (piece->kind == RBX_PIECE_WRITE)
@@ -309,11 +331,16 @@ static bool tend_lend(struct world *world, struct rbx_slab *slab)
 	bool lent = true;
 	uint32_t i;
 
+	if (rbx_slab_wants_pages(slab))
+		rbx_slab_lend_pages(slab, malloc(rbx_lost_pages_size(
+						  slab->shape->slab_shift)));
+	rbx_slab_place(slab);
 	for (i = 0; i < world->map->shape.replicas && lent; i++) {
 		lent = tend_borrow(world, slab, RBX_REPLICA_LIVE);
-		if (chance(world, 100))
+		if (slab->shape->on_demand && chance(world, 100))
 			world_discard(world, slab->index);
 	}
+	world->revived_count += lent && slab->has_holes;
 	rbx_slab_begin(slab, lent ? 0 : -ENOSPC, &todo);
 	todo_do(world, &todo);
 	return true;
@@ -356,6 +383,9 @@ bool world_tend(struct world *world, uint32_t index)
 		return tend_borrow(world, slab, RBX_REPLICA_REBUILDING);
 	case RBX_TASK_LEND:
 		return tend_lend(world, slab);
+	case RBX_TASK_FREE_PAGES:
+		free(rbx_slab_take_pages(slab));
+		return true;
 	case RBX_TASK_COPY:
 		return tend_copy(world, slab);
 	case RBX_TASK_NONE:
@@ -427,8 +457,10 @@ void world_open(struct world *world, const struct world_options *options)
 	for (i = 0; i < WORLD_PIECES; i++) {
 		struct world_piece *own = &world->pieces[i];
 
-		own->piece = calloc(1, rbx_piece_size(options->replicas + 1));
-		rbx_piece_init(own->piece, options->replicas + 1, world,
+		own->piece = calloc(1, rbx_piece_size(options->replicas + 1,
+							     WORLD_CELL_BYTES / RBX_PAGE_BYTES));
+		rbx_piece_init(own->piece, options->replicas + 1,
+			       WORLD_CELL_BYTES / RBX_PAGE_BYTES, world,
 			       unused_done);
 		own->piece->user = own;
 		own->buf = malloc(WORLD_CELL_BYTES);
@@ -452,6 +484,7 @@ void world_close(struct world *world)
 		rbx_slab_abandon(&world->map->slabs[i]);
 		while (world_tend(world, i))
 			;
+		free(rbx_slab_take_pages(&world->map->slabs[i]));
 		assert_int_equal(rbx_slab_servers(&world->map->slabs[i]), 0);
 	}
 	for (i = 0; i < world->server_count; i++) {
@@ -469,24 +502,39 @@ void world_close(struct world *world)
 	free(world->map);
 }
 
+/* Of a slab that was lost, the pages that are good. */
+static void judge_pages(struct world *world, const struct rbx_slab *slab,
+			const uint8_t *memory)
+{
+	static uint64_t floors[RBX_PAGE_BYTES / HISTORY_UNIT_BYTES];
+	uint64_t offset = (uint64_t)slab->index * WORLD_SLAB_BYTES;
+	uint32_t at;
+
+	for (at = 0; at < WORLD_SLAB_BYTES; at += RBX_PAGE_BYTES) {
+		if (slab->has_holes &&
+		    !rbx_lost_pages_may_read(slab->lost_pages, at,
+					     RBX_PAGE_BYTES))
+			continue;
+		history_read_begin(&world->history, offset + at,
+				   RBX_PAGE_BYTES, floors);
+		assert_true(history_read_is_legal(&world->history, offset + at,
+						  RBX_PAGE_BYTES, floors,
+						  memory + at));
+	}
+}
+
 void world_judge(struct world *world)
 {
-	static uint64_t floors[WORLD_SLAB_BYTES / HISTORY_UNIT_BYTES];
 	uint32_t i, slot;
 
 	for (i = 0; i < world->map->slab_count; i++) {
 		struct rbx_slab *slab = &world->map->slabs[i];
-		uint64_t offset = (uint64_t)i * WORLD_SLAB_BYTES;
 		uint8_t *first;
 
 		if (!slab->read_mask)
 			continue;
 		first = world_replica(world, slab, slab->read_slots[0]);
-		history_read_begin(&world->history, offset, WORLD_SLAB_BYTES,
-				   floors);
-		assert_true(history_read_is_legal(&world->history, offset,
-						  WORLD_SLAB_BYTES, floors,
-						  first));
+		judge_pages(world, slab, first);
 		for (slot = 0; slot < world->map->shape.slots; slot++)
 			if (slab->read_mask >> slot & 1)
 				assert_memory_equal(

@@ -25,6 +25,7 @@
 struct world_server {
 	bool down;
 	bool full; /* lends nothing more */
+	uint32_t lends_count; /* ever */
 	uint32_t keys[WORLD_AREAS]; /* 0: not lent */
 	uint8_t *memory;
 };
@@ -59,14 +60,16 @@ struct world {
 	struct rbx_part *sent[WORLD_PIECES * RBX_SLOTS_MAX];
 	uint32_t sent_count;
 	struct history history;
-	/* Of 1000 parts so many fail with -EIO, so many with -ENOMEM. */
+	/* Of 1000 parts so many fail with -EREMOTEIO, so many with -EFAULT. */
 	uint32_t fail_remote_permille;
 	uint32_t fail_local_permille;
+	bool fails_before_it_sends; /* the latter */
 	/* What was seen. */
 	uint64_t ended_count;
 	uint64_t failed_count;
 	uint64_t failed_local_count;
 	uint64_t rebuilt_count;
+	uint64_t revived_count; /* slabs that were placed anew */
 	uint64_t mismatch_count;
 };
 

@@ -21,7 +21,8 @@ static int behind_make(void **state)
 {
 	(void)state;
 	behind = rbx_write_behind_init(
-		calloc(1, rbx_write_behind_size(BLOCKS, PAGES)), PAGES);
+		calloc(1, rbx_write_behind_size(BLOCKS, PAGES)), BLOCKS,
+		PAGES);
 	return 0;
 }
 
@@ -46,7 +47,7 @@ static void acknowledged(uint64_t block, uint32_t count)
 	struct rbx_behind_write write = write_of(block, count);
 
 	assert_true(rbx_write_behind_begin(behind, &write));
-	rbx_write_behind_end(behind, &write, false);
+	rbx_write_behind_end(behind, &write, RBX_BEHIND_WELL);
 }
 
 static struct rbx_behind_run sends(uint64_t block, uint32_t count)
@@ -126,7 +127,7 @@ static void behind_block_is_found_where_it_is(void **state)
 	(void)state;
 	assert_true(rbx_write_behind_begin(behind, &write));
 	assert_int_equal(held(3), RBX_BEHIND_NEW);
-	rbx_write_behind_end(behind, &write, false);
+	rbx_write_behind_end(behind, &write, RBX_BEHIND_WELL);
 	assert_int_equal(rbx_write_behind_find(behind, 3, &page),
 			 RBX_BEHIND_PAGE);
 	assert_int_equal(page->block, 3);
@@ -150,7 +151,7 @@ static void behind_newer_page_replaces_one_not_sent(void **state)
 	acknowledged(7, 1);
 	assert_true(rbx_write_behind_begin(behind, &write));
 	memory = write.pages->memory;
-	rbx_write_behind_end(behind, &write, false);
+	rbx_write_behind_end(behind, &write, RBX_BEHIND_WELL);
 	assert_int_equal(behind->behind_count, 2);
 	(void)rbx_write_behind_find(behind, 5, &page);
 	assert_int_equal(page->memory, memory);
@@ -192,12 +193,12 @@ static void behind_write_waits_for_one_with_its_block(void **state)
 	assert_false(rbx_write_behind_begin(behind, &two));
 	assert_false(rbx_write_behind_begin(behind, &far)); /* nor passes it */
 	assert_null(rbx_write_behind_admit(behind));
-	rbx_write_behind_end(behind, &one, false);
+	rbx_write_behind_end(behind, &one, RBX_BEHIND_WELL);
 	assert_ptr_equal(rbx_write_behind_admit(behind), &two);
 	assert_ptr_equal(rbx_write_behind_admit(behind), &far);
 	assert_null(rbx_write_behind_admit(behind));
-	rbx_write_behind_end(behind, &two, false);
-	rbx_write_behind_end(behind, &far, false);
+	rbx_write_behind_end(behind, &two, RBX_BEHIND_WELL);
+	rbx_write_behind_end(behind, &far, RBX_BEHIND_WELL);
 	run = sends(4, 4);
 	taken(&run);
 	run = sends(30, 1);
@@ -232,13 +233,13 @@ static void behind_write_through_ends_with_the_disk(void **state)
 	(void)state;
 	acknowledged(4, 1); /* which it replaces */
 	assert_true(rbx_write_behind_begin(behind, &one));
-	rbx_write_behind_end(behind, &one, true);
+	rbx_write_behind_end(behind, &one, RBX_BEHIND_THROUGH);
 	assert_false(rbx_write_behind_begin(behind, &two));
 	run = sends(4, 2);
 	assert_ptr_equal(rbx_write_behind_sent(behind, &run, true), &one.node);
 	assert_false(one.failed);
 	assert_ptr_equal(rbx_write_behind_admit(behind), &two);
-	rbx_write_behind_end(behind, &two, true);
+	rbx_write_behind_end(behind, &two, RBX_BEHIND_THROUGH);
 	run = sends(5, 1);
 	assert_ptr_equal(rbx_write_behind_sent(behind, &run, false), &two.node);
 	assert_true(two.failed);
@@ -264,6 +265,87 @@ static void behind_refused_block_is_lost_until_written(void **state)
 	assert_int_equal(held(9), RBX_BEHIND_LOST);
 }
 
+/* A write that nobody has before the disk does. */
+static void written_through(uint64_t block, uint32_t count)
+{
+	struct rbx_behind_write write = write_of(block, count);
+	struct rbx_behind_run run;
+
+	assert_true(rbx_write_behind_begin(behind, &write));
+	rbx_write_behind_end(behind, &write, RBX_BEHIND_THROUGH);
+	run = sends(block, count);
+	assert_ptr_equal(rbx_write_behind_sent(behind, &run, true),
+			 &write.node);
+}
+
+static void behind_block_written_through_is_only_here_until_written_well(
+	void **state)
+{
+	struct rbx_behind_run run;
+
+	(void)state;
+	acknowledged(6, 4);
+	run = sends(6, 4);
+	taken(&run);
+	assert_false(rbx_write_behind_is_only_here(behind, 6, 4));
+	written_through(7, 2);
+	assert_true(rbx_write_behind_is_only_here(behind, 7, 1));
+	assert_true(rbx_write_behind_is_only_here(behind, 6, 2));
+	assert_true(rbx_write_behind_is_only_here(behind, 8, 2));
+	assert_false(rbx_write_behind_is_only_here(behind, 6, 1));
+	assert_false(rbx_write_behind_is_only_here(behind, 9, 1));
+	written_through(7, 1); /* counted once */
+	acknowledged(7, 1);
+	assert_false(rbx_write_behind_is_only_here(behind, 7, 1));
+	assert_true(rbx_write_behind_is_only_here(behind, 8, 1));
+	assert_int_equal(behind->only_count, 1);
+	run = sends(7, 1);
+	taken(&run);
+	acknowledged(8, 1);
+	assert_int_equal(behind->only_count, 0);
+	run = sends(8, 1);
+	taken(&run);
+}
+
+/* What it may have instead is older than what was acknowledged. */
+static void behind_write_that_ends_badly_leaves_a_block_only_here(void **state)
+{
+	struct rbx_behind_write write = write_of(7, 2);
+	struct rbx_behind_run run;
+
+	(void)state;
+	written_through(7, 1);
+	assert_true(rbx_write_behind_begin(behind, &write));
+	rbx_write_behind_end(behind, &write, RBX_BEHIND_BADLY);
+	assert_true(rbx_write_behind_is_only_here(behind, 7, 1));
+	assert_false(rbx_write_behind_is_only_here(behind, 8, 1));
+	run = sends(7, 2);
+	assert_null(rbx_write_behind_sent(behind, &run, false));
+	assert_int_equal(held(7), RBX_BEHIND_LOST);
+	assert_true(rbx_write_behind_is_only_here(behind, 7, 1));
+}
+
+static void behind_run_goes_after_so_many_reads(void **state)
+{
+	struct rbx_behind_run run;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2 * RBX_BEHIND_READ_RUN_MAX; i++)
+		assert_true(rbx_write_behind_read_may_go(behind));
+	acknowledged(3, 1);
+	acknowledged(9, 1);
+	for (i = 0; i < RBX_BEHIND_READ_RUN_MAX; i++)
+		assert_true(rbx_write_behind_read_may_go(behind));
+	assert_false(rbx_write_behind_read_may_go(behind));
+	assert_false(rbx_write_behind_read_may_go(behind));
+	run = sends(3, 1);
+	assert_true(rbx_write_behind_read_may_go(behind));
+	taken(&run);
+	run = sends(9, 1);
+	taken(&run);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, behind_make, behind_free)
 
@@ -279,6 +361,9 @@ int main(void)
 		TEST(behind_write_waits_for_room),
 		TEST(behind_write_through_ends_with_the_disk),
 		TEST(behind_refused_block_is_lost_until_written),
+		TEST(behind_block_written_through_is_only_here_until_written_well),
+		TEST(behind_write_that_ends_badly_leaves_a_block_only_here),
+		TEST(behind_run_goes_after_so_many_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

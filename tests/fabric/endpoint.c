@@ -73,6 +73,8 @@ void test_pair_open(struct test_pair *pair, const struct test_options *options)
 		.recv_depth_count = options->recv_depth_count ?
 			options->recv_depth_count : 16,
 		.max_sge = 16,
+		.recv_max_sge = pair->client_device->caps.max_recv_sge < 4 ?
+					0 : 4,
 		.max_inline_bytes = 64,
 	};
 	server_init = client_init;
@@ -137,9 +139,11 @@ void test_post_recv(const struct test_pair *pair, struct rbx_qp *qp,
 		    uint64_t wr_id, void *addr, uint32_t length_bytes,
 		    uint32_t lkey)
 {
+	const struct rbx_sge buffer = { (uintptr_t)addr, length_bytes, lkey };
 	struct rbx_recv_wr wr = {
 		.wr_id = wr_id,
-		.sge = { (uintptr_t)addr, length_bytes, lkey },
+		.sges = &buffer,
+		.sge_count = 1,
 	};
 	struct rbx_recv_wr *bad;
 

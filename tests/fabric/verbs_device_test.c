@@ -101,13 +101,24 @@ static void connect_unanswered_times_out(void **state)
 				      error), -ETIMEDOUT);
 }
 
-static void connect_private_data_arrives_exactly(void **state)
+/* The bytes that were given, with zeros behind. */
+static void expect_padded(const uint8_t *bytes, size_t count, uint8_t given,
+			  size_t given_count)
 {
-	static const size_t lengths[] = { 0, 1, RBX_PRIVATE_DATA_MAX };
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		assert_int_equal(bytes[i], i < given_count ? given : 0);
+}
+
+static void connect_private_data_arrives_to_the_byte(void **state)
+{
+	static const size_t there_bytes[] = { 0, 1, RBX_CONNECT_DATA_MAX };
+	static const size_t back_bytes[] = { RBX_ACCEPT_DATA_MAX, 1, 0 };
 	struct pair *pair = *state;
-	uint8_t there[RBX_PRIVATE_DATA_MAX];
-	uint8_t back[RBX_PRIVATE_DATA_MAX];
-	uint8_t reply[RBX_PRIVATE_DATA_MAX];
+	uint8_t there[RBX_CONNECT_DATA_MAX];
+	uint8_t back[RBX_ACCEPT_DATA_MAX];
+	uint8_t reply[RBX_ACCEPT_DATA_MAX];
 	size_t i;
 
 	memset(there, 0x5a, sizeof(there));
@@ -115,21 +126,25 @@ static void connect_private_data_arrives_exactly(void **state)
 	for (i = 0; i < 3; i++) {
 		struct acceptor acceptor = {
 			.reply = back,
-			.reply_bytes = lengths[i],
+			.reply_bytes = back_bytes[i],
 		};
 		struct rbx_connect_init connect = {
 			.private_data = there,
-			.private_data_bytes = lengths[2 - i],
+			.private_data_bytes = there_bytes[i],
 			.reply_data = reply,
 			.reply_data_max_bytes = sizeof(reply),
 		};
 
 		assert_int_equal(pair_connect_with(pair, &acceptor, &connect),
 				 0);
-		assert_int_equal(acceptor.got_bytes, lengths[2 - i]);
-		assert_memory_equal(acceptor.got, there, lengths[2 - i]);
-		assert_int_equal(connect.reply_data_bytes, lengths[i]);
-		assert_memory_equal(reply, back, lengths[i]);
+		assert_int_equal(acceptor.got_bytes,
+				 pair->device->caps.connect_data_bytes);
+		expect_padded(acceptor.got, acceptor.got_bytes, 0x5a,
+			      there_bytes[i]);
+		assert_int_equal(connect.reply_data_bytes,
+				 pair->device->caps.accept_data_bytes);
+		expect_padded(reply, connect.reply_data_bytes, 0xa5,
+			      back_bytes[i]);
 		pair_disconnect(pair);
 	}
 }
@@ -142,16 +157,17 @@ static void connect_rejected_brings_the_reason(void **state)
 		.reply = "full",
 		.reply_bytes = 4,
 	};
-	char reply[8] = "";
+	char reply[RBX_REJECT_DATA_MAX] = "";
 	struct rbx_connect_init connect = {
 		.reply_data = reply,
 		.reply_data_max_bytes = sizeof(reply),
 	};
 
 	assert_int_equal(pair_connect_with(pair, &acceptor, &connect),
-			 -ECONNREFUSED);
-	assert_int_equal(connect.reply_data_bytes, 4);
-	assert_memory_equal(reply, "full", 4);
+			 -EBUSY);
+	assert_int_equal(connect.reply_data_bytes,
+			 pair->device->caps.reject_data_bytes);
+	assert_string_equal(reply, "full");
 }
 
 static void qp_too_deep_is_made_as_deep_as_possible(void **state)
@@ -245,7 +261,7 @@ int main(void)
 		with_pair(connect_to_loopback_says_no_rdma_device),
 		with_pair(connect_where_nobody_listens_is_refused),
 		with_pair(connect_unanswered_times_out),
-		with_pair(connect_private_data_arrives_exactly),
+		with_pair(connect_private_data_arrives_to_the_byte),
 		with_pair(connect_rejected_brings_the_reason),
 		with_pair(qp_too_deep_is_made_as_deep_as_possible),
 		with_pair(cq_too_deep_is_refused_with_the_limit),

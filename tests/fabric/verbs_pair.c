@@ -193,10 +193,12 @@ int post_one(struct rbx_qp *qp, uint8_t opcode, uint8_t flags,
 void post_receive(const struct pair *pair, struct rbx_qp *qp,
 			 uint64_t wr_id, size_t offset, uint32_t length_bytes)
 {
+	const struct rbx_sge buffer = piece(pair, offset, length_bytes);
 	struct rbx_recv_wr *bad;
 	struct rbx_recv_wr wr = {
 		.wr_id = wr_id,
-		.sge = piece(pair, offset, length_bytes),
+		.sges = &buffer,
+		.sge_count = 1,
 	};
 
 	assert_int_equal(ops->post_recv(qp, &wr, &bad), 0);

@@ -44,7 +44,7 @@ struct acceptor {
 	const void *reply;
 	size_t reply_bytes;
 	bool refuse;
-	uint8_t got[RBX_PRIVATE_DATA_MAX];
+	uint8_t got[RBX_CONNECT_DATA_MAX];
 	size_t got_bytes;
 	int err;
 };

@@ -9,7 +9,6 @@
  * The sequence and key of each frame are set right in half of the inputs, for
  * a fuzzer cannot guess them and would never get behind their checks.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,23 +24,28 @@ static struct rbx_cq *cq;
 static struct rbx_mr *mr;
 static uint8_t memory[MEMORY_BYTES], local[MEMORY_BYTES];
 
-static void setup(void)
+/* Each input has its own key, for a peer can end it. */
+static void memory_register(void)
 {
-	struct rbx_device_options options = { .same_host_mapping = true };
 	struct rbx_mr_init init = {
 		.addr = memory,
 		.length_bytes = sizeof(memory),
-		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE,
+		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE |
+			  RBX_REMOTE_ATOMIC | RBX_REMOTE_INVALIDATE,
 		.memory_fd = -1,
 	};
 
-	if (rbx_fabric_soft.open(&options, &device, NULL) ||
-	    rbx_fabric_soft.create_cq(device, 64, &cq, NULL) ||
-	    rbx_fabric_soft.register_memory(device, &init, 1, &mr, NULL))
+	if (rbx_fabric_soft.register_memory(device, &init, 1, &mr, NULL))
 		abort();
-	/* A peer that is cut off is named each time; the fuzzer and the
-	 * sanitizers keep descriptor 2 for themselves. */
-	stderr = fopen("/dev/null", "w");
+}
+
+static void setup(void)
+{
+	struct rbx_device_options options = { .same_host_mapping = true };
+
+	if (rbx_fabric_soft.open(&options, &device, NULL) ||
+	    rbx_fabric_soft.create_cq(device, 64, &cq, NULL))
+		abort();
 }
 
 static struct soft_qp *qp_open(int fd, bool mapped)
@@ -52,18 +56,16 @@ static struct soft_qp *qp_open(int fd, bool mapped)
 		.send_depth_count = 8,
 		.recv_depth_count = 4,
 		.max_sge = 2,
+		.recv_max_sge = 3,
 	};
 	struct soft_peer peer = {
 		.fd = fd,
 		.send_depth_count = 4,
 		.name = "fuzz",
 		.mapped = mapped,
-		.key_words_fd = -1,
 	};
 	struct soft_qp *qp;
 
-	if (mapped)
-		peer.key_words_fd = dup(soft_device_of(device)->keys.words_fd);
 	if (soft_qp_create(soft_device_of(device), &init, &peer, &qp, NULL))
 		abort();
 	return qp;
@@ -82,15 +84,54 @@ static void work_post(struct soft_qp *qp, uint8_t choice)
 		.rkey = mr->rkey,
 		.remote_addr = (uintptr_t)memory,
 	}, *bad;
+	const struct rbx_sge buffers[3] = {
+		{ (uintptr_t)local + 1000, 700, SOFT_ANY_LKEY },
+		{ (uintptr_t)local + 2000, 299, SOFT_ANY_LKEY },
+		{ (uintptr_t)local + 3000, 1, SOFT_ANY_LKEY },
+	};
 	struct rbx_recv_wr receive = {
-		.sge = { (uintptr_t)local + 1000, 1000, SOFT_ANY_LKEY },
+		.sges = buffers,
+		.sge_count = 3,
 	}, *bad_receive;
 	int i;
 
 	for (i = 0; i < (choice & 3); i++) {
 		wr.opcode = choice >> i & 4 ? RBX_OP_READ : RBX_OP_WRITE;
+		if (choice & 32 && i == 1) {
+			wr.opcode = RBX_OP_FETCH_ADD;
+			wr.sge_count = 1;
+			sges[0].length_bytes = 8;
+		}
 		rbx_fabric_soft.post_send(&qp->qp, &wr, &bad);
 		rbx_fabric_soft.post_recv(&qp->qp, &receive, &bad_receive);
+	}
+}
+
+static bool is_atomic(uint8_t opcode)
+{
+	return opcode == SOFT_COMPARE_SWAP || opcode == SOFT_FETCH_ADD;
+}
+
+/* Right but for what the fuzzer is to choose: lengths, flags, where to. */
+static void request_mend(struct soft_wire_frame *wire)
+{
+	bool is_send = wire->opcode == SOFT_SEND;
+
+	wire->status = 0;
+	wire->credit = 0;
+	wire->flags &= SOFT_ACK_WANTED | SOFT_IMMEDIATE | SOFT_INVALIDATE;
+	if (wire->flags & SOFT_IMMEDIATE || !is_send)
+		wire->flags &= (uint8_t)~SOFT_INVALIDATE;
+	if (wire->opcode != SOFT_WRITE && !is_send)
+		wire->flags &= SOFT_ACK_WANTED;
+	if (!(wire->flags & SOFT_IMMEDIATE))
+		wire->immediate = 0;
+	wire->rkey = is_send && !(wire->flags & SOFT_INVALIDATE) ? 0 : mr->rkey;
+	wire->remote_addr = is_send ? 0 : (uintptr_t)memory +
+					  wire->remote_addr % MEMORY_BYTES;
+	if (is_atomic(wire->opcode)) {
+		wire->length_bytes = 0;
+		wire->remote_addr &= ~(uint64_t)(wire->immediate & 1 ? 0 : 7);
 	}
 }
 
@@ -103,20 +144,15 @@ static void frames_mend(uint8_t *bytes, size_t size)
 
 	while (at + sizeof(wire) <= size) {
 		memcpy(&wire, bytes + at, sizeof(wire));
-		wire.opcode = wire.opcode % 9;
+		wire.opcode = wire.opcode % 11;
 		wire.reserved = 0;
-		wire.reserved2 = 0;
 		wire.length_bytes %= 3000;
 		wire.sequence = SOFT_FIRST_SEQUENCE + wire.sequence % 4;
-		if (wire.opcode <= SOFT_SEND) {
-			wire.status = 0;
-			wire.flags &= SOFT_ACK_WANTED;
-			wire.credit = 0;
+		if (wire.opcode <= SOFT_SEND || is_atomic(wire.opcode)) {
 			wire.sequence = sequence++;
-			wire.rkey = wire.opcode == SOFT_SEND ? 0 : mr->rkey;
-			wire.remote_addr = wire.opcode == SOFT_SEND ? 0 :
-				(uintptr_t)memory +
-				wire.remote_addr % MEMORY_BYTES;
+			request_mend(&wire);
+		} else {
+			wire.immediate = 0;
 		}
 		if (wire.opcode == SOFT_RESPONSE || wire.opcode == SOFT_ACK ||
 		    wire.opcode == SOFT_ERROR) {
@@ -126,7 +162,10 @@ static void frames_mend(uint8_t *bytes, size_t size)
 		}
 		memcpy(bytes + at, &wire, sizeof(wire));
 		at += sizeof(wire);
-		if (wire.opcode != SOFT_READ && wire.opcode <= SOFT_RESPONSE)
+		if (is_atomic(wire.opcode))
+			at += SOFT_ATOMIC_BYTES;
+		else if (wire.opcode != SOFT_READ &&
+			 wire.opcode <= SOFT_RESPONSE)
 			at += wire.length_bytes;
 	}
 }
@@ -144,6 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		setup();
 	if (!size || size > sizeof(bytes))
 		return 0;
+	memory_register();
 	memcpy(bytes, data, size);
 	if (data[0] & 0x80)
 		frames_mend(bytes + 1, size - 1);
@@ -165,5 +205,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	rbx_fabric_soft.destroy_qp(&qp->qp);
 	close(ends[1]);
+	rbx_fabric_soft.deregister_memory(device, &mr, 1);
 	return 0;
 }

@@ -15,8 +15,8 @@ static void check_hello(const uint8_t *bytes)
 
 	if (soft_hello_decode(bytes, &hello) || hello.version != SOFT_VERSION)
 		return;
-	soft_hello_encode(&hello, &wire);
-	if (soft_hello_decode((const uint8_t *)&wire, &again) ||
+	if (soft_hello_encode(&hello, &wire) != soft_hello_length(bytes) ||
+	    soft_hello_decode((const uint8_t *)&wire, &again) ||
 	    memcmp(&hello, &again, sizeof(hello)))
 		abort();
 }
@@ -37,7 +37,8 @@ static void check_map(const uint8_t *bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length_bytes)
 {
-	if (length_bytes >= SOFT_HELLO_BYTES)
+	if (length_bytes >= SOFT_HELLO_MIN_BYTES &&
+	    length_bytes >= soft_hello_length(bytes))
 		check_hello(bytes);
 	if (length_bytes >= SOFT_MAP_BYTES)
 		check_map(bytes);

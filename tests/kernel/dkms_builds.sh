@@ -45,6 +45,13 @@ export kernel_source_dir=$headers
 [ "$(basename "$(dirname "$conf")")" = "$PACKAGE_NAME-$PACKAGE_VERSION" ] ||
 	die "dkms looks for $PACKAGE_NAME-$PACKAGE_VERSION"
 
+for each in "$kernel" 6.1.0 6.4.12-1 6.11-rc1 6.13.0; do
+	[[ $each =~ $BUILD_EXCLUSIVE_KERNEL ]] || die "dkms would not build for $each"
+done
+for each in 5.15.0 6.5.1 6.10.2 6.14.0-1 7.0.0; do # see block/compat.h
+	! [[ $each =~ $BUILD_EXCLUSIVE_KERNEL ]] || die "dkms would try to build for $each"
+done
+
 if PATH=$PATH:/usr/sbin command -v dkms >/dev/null; then
 	PATH=$PATH:/usr/sbin dkms build "$PACKAGE_NAME/$PACKAGE_VERSION" -k "$kernel" \
 		--arch "$arch" --dkmstree "$tree" --sourcetree "$source_tree" \

@@ -100,6 +100,42 @@ is_lost || fault "the server was not missed"
 detach
 pass "a file system does not notice that the only server dies"
 
+# ---- memory again ----------------------------------------------------------------
+# is_all SKIP_MIB BYTE MIB - the device holds so many of them from there on
+is_all()
+{
+	cmp <(dd if="$device" bs=64k skip=$(($1 << 4)) count=$(($3 << 4)) iflag=direct status=none) \
+		<(bytes "$2" "$3")
+}
+
+none_is_lost()
+{
+	[ "$(number slabs_lost)" = 0 ] && [ "$(number slabs_holed)" = 0 ]
+}
+
+start_verbs_server --memory 40M --insecure
+one=$address
+dies=$pid
+start_verbs_server --memory 40M --insecure
+attach "$one,$address" 12 backup=/dev/ram0 peer_timeout_ms=3000
+bytes x 12 | dd of="$device" bs=64k iflag=fullblock oflag=direct status=none || fault "cannot write"
+kill -KILL "$dies"
+eventually reaches slabs_lost 1 || fault "the server was not missed"
+is_all 0 x 12 || fault "what was lost is not read from the disk"
+reaches backup_reads 1 || fault "nothing was read from the disk"
+bytes y 6 | dd of="$device" bs=64k iflag=fullblock oflag=direct status=none ||
+	fault "what was lost cannot be written"
+is_all 0 y 6 || fault "what was written again is something else"
+is_all 6 x 6 || fault "what was not written again is something else"
+bytes z 12 | dd of="$device" bs=64k iflag=fullblock oflag=direct status=none ||
+	fault "what was lost cannot be written"
+eventually none_is_lost || fault "$(number slabs_lost) slabs are lost, $(number slabs_holed) in part"
+before=$(number backup_reads)
+is_all 0 z 12 || fault "what was written again is something else"
+[ "$(number backup_reads)" = "$before" ] || fault "what is in memory again is read from the disk"
+detach
+pass "what one of two servers had is read from the disk, and written to the other's memory"
+
 # ---- a disk that fails -----------------------------------------------------------
 # first_mib KIND - what is at the beginning of /dev/dm-0: "error", or /dev/nullb1
 first_mib()

@@ -70,9 +70,23 @@ PATH=$scratch/bin:$PATH refused 'mkswap .* failed' 2 attach --servers "$address"
 [ -z "$($page list)" ] || fault "swap that fails leaves a volume: $($page list)"
 pass "what cannot be attached is refused in a line, and leaves nothing"
 
+# priority_of DEVICE - as swap
+priority_of()
+{
+	awk -v device="$1" '$1 == device { print $5 }' /proc/swaps
+}
+
+modprobe zram && echo 16M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null &&
+	swapon -p 100 /dev/zram0 || fault "no other swap"
+device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap \
+	--priority 7) || fault "cannot attach with a priority"
+[ "$(priority_of "$device")" = 7 ] || fault "the priority is $(priority_of "$device"), not 7"
+$page detach --swap || fault "cannot detach"
 device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap) ||
 	fault "cannot attach"
-grep -q "^$device " /proc/swaps || fault "$device is no swap"
+[ "$(priority_of "$device")" -gt "$(priority_of /dev/zram0)" ] ||
+	{ cat /proc/swaps >&2; fault "$device is no swap, or comes after another one"; }
+swapoff /dev/zram0 || fault "swapoff"
 [ "$($page list)" = "page ${device#/dev/} 8388608 1 8 0 8" ] || fault "the list says $($page list)"
 $page status --json >"$scratch/out"
 [ "$(key slabs_whole) $(key slabs_blank)" = "8 0" ] && [ "$(key work_requests)" -gt 0 ] || { show; fault "the status is wrong"; }

@@ -205,7 +205,7 @@ static void copied_and_registered_requests_never_block_each_other(void **state)
 	(void)state;
 	storm_of_both("");
 	storm_of_both("mode=doorbell queue_pairs=3 pollers=2 window=512K");
-	storm_of_both("mode=single fragment=16K");
+	storm_of_both("mode=single fragment_bytes=16K");
 }
 
 /* ---- Connections that break ------------------------------------------------*/
@@ -226,7 +226,7 @@ static void registration_lasts_over_a_broken_connection(void **state)
 
 	(void)state;
 	tenant_open_at(&tenant, cable_address(cable),
-		       REGISTERED "buffers=direct fragment=16K queue_pairs=2 "
+		       REGISTERED "buffers=direct fragment_bytes=16K queue_pairs=2 "
 				  "peer_timeout_ms=20000");
 	assert_int_equal(pthread_create(&thread, NULL, transfer_run, &tenant),
 			 0);

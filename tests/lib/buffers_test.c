@@ -23,7 +23,7 @@ static void direct_registers_each_request_and_copies_none(void **state)
 	struct tenant tenant;
 
 	(void)state;
-	tenant_open(&tenant, REGISTERED "buffers=direct fragment=64K");
+	tenant_open(&tenant, REGISTERED "buffers=direct fragment_bytes=64K");
 	transfer_any(&tenant, REQUESTS);
 	assert_int_equal(tenant_stats(tenant.ctx).staged_bytes, 0);
 	assert_int_equal(registered(tenant.ctx), 2 * REQUESTS);

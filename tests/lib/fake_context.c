@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/outstanding.h"
 #include "lib/poller/set.h"
 #include "tests/lib/fake_network.h"
 
@@ -39,6 +40,7 @@ void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request)
 	/* Stamped at submit, completed once, by a poller. */
 	RBX_ASSERT(request->reserved[0] == 1 && fake_current_poller);
 	request->reserved[0] = 2;
+	rbx_request_end(request);
 	request->complete(request);
 }
 

@@ -43,7 +43,7 @@ static int32_t carry_out(const struct rbx_peer *peer,
 		memcpy(server->memory + fragment->remote_addr, local,
 		       fragment->length_bytes);
 	if (rbx_random_below(&fake_network.random, 1000) < server->fail_permille)
-		return -EIO;
+		return -EREMOTEIO;
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 struct rbx_peer {
 	struct rbx_context *ctx;
 	struct fake_server *server;
+	bool is_stopped;
 	struct rbx_peer_events events;
 	bool told_down;
 };

@@ -45,6 +45,17 @@ void fake_server_kill(struct fake_server *server)
 	fake_network_unlock();
 }
 
+static void evict(struct rbx_peer *peer, uint32_t area, uint32_t key)
+{
+	const struct rbx_eviction eviction = {
+		.slab_id = area,
+		.epoch = key,
+		.until_ns = UINT64_MAX,
+	};
+
+	peer->events.evict(peer, &eviction, peer->events.user);
+}
+
 void fake_server_evict(struct fake_server *server)
 {
 	uint32_t i, area, key;
@@ -59,8 +70,7 @@ void fake_server_evict(struct fake_server *server)
 			key = server->keys[area];
 			fake_network_unlock();
 			if (key)
-				peer->events.evict(peer, area, 1000,
-						   peer->events.user);
+				evict(peer, area, key);
 		}
 	}
 }
@@ -152,10 +162,34 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 	return 0;
 }
 
-void rbx_peer_close(struct rbx_peer *peer)
+void rbx_peer_stop_soon(struct rbx_peer *peer)
+{
+	(void)peer;
+}
+
+void rbx_peer_stop(struct rbx_peer *peer)
+{
+	peer->is_stopped = true;
+}
+
+/* As a recovery may at any time until it is stopped: asks the owner about the others. */
+static void recoveries_ask(void)
 {
 	uint32_t i;
 
+	for (i = 0; i < FAKE_PEERS_MAX; i++) {
+		struct rbx_peer *peer = fake_network.peers[i];
+
+		if (peer && !peer->is_stopped && peer->events.hold)
+			(void)peer->events.hold(peer, peer->events.user);
+	}
+}
+
+int rbx_peer_close(struct rbx_peer *peer)
+{
+	uint32_t i;
+
+	recoveries_ask();
 	fake_network_lock();
 	peer->server->sessions_count--;
 	for (i = 0; i < FAKE_PEERS_MAX; i++)
@@ -165,11 +199,23 @@ void rbx_peer_close(struct rbx_peer *peer)
 		RBX_ASSERT(fake_network.pending[i].peer != peer);
 	fake_network_unlock();
 	free(peer);
+	return 0;
+}
+
+bool rbx_peer_is_up(struct rbx_peer *peer)
+{
+	RBX_ASSERT(peer);
+	return true;
 }
 
 const char *rbx_peer_address(const struct rbx_peer *peer)
 {
 	return peer->server->address;
+}
+
+uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
+{
+	return (uintptr_t)peer->server;
 }
 
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer)

@@ -24,7 +24,7 @@ struct fake_server {
 	int refuse; /* 0, or the -errno of each map */
 	int keep; /* the same of each unmap */
 	bool down;
-	uint32_t fail_permille; /* parts that end with -EIO */
+	uint32_t fail_permille; /* parts that end with -EREMOTEIO */
 	uint32_t keys[FAKE_AREAS_MAX]; /* 0: not lent */
 	uint8_t *memory;
 	uint32_t sessions_count; /* open now */

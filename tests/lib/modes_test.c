@@ -170,7 +170,7 @@ static void mode_hybrid_merges_and_chains(void **state)
 
 static void window_in_bytes_is_never_exceeded(void **state)
 {
-	struct rbx_stats stats = run("mode=doorbell window=64K fragment=64K", 1);
+	struct rbx_stats stats = run("mode=doorbell window=64K fragment_bytes=64K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 64 << 10);
@@ -180,7 +180,7 @@ static void window_in_bytes_is_never_exceeded(void **state)
 
 static void window_bounds_what_merging_makes(void **state)
 {
-	struct rbx_stats stats = run("mode=hybrid window=16K fragment=16K", 1);
+	struct rbx_stats stats = run("mode=hybrid window=16K fragment_bytes=16K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 16 << 10);
@@ -201,7 +201,7 @@ static void window_in_work_requests_is_never_exceeded(void **state)
 static void window_is_shared_by_threads_and_queue_pairs(void **state)
 {
 	struct rbx_stats stats = run(
-		"mode=doorbell window=32K fragment=32K queue_pairs=4 pollers=2", THREADS);
+		"mode=doorbell window=32K fragment_bytes=32K queue_pairs=4 pollers=2", THREADS);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= 32 << 10);
@@ -210,7 +210,7 @@ static void window_is_shared_by_threads_and_queue_pairs(void **state)
 
 static void window_of_one_fragment_lets_one_through(void **state)
 {
-	struct rbx_stats stats = run("mode=hybrid window=4K fragment=4K", 1);
+	struct rbx_stats stats = run("mode=hybrid window=4K fragment_bytes=4K", 1);
 
 	(void)state;
 	assert_true(stats.inflight_bytes_max <= PAGE);
@@ -219,9 +219,9 @@ static void window_of_one_fragment_lets_one_through(void **state)
 static void window_policies_keep_the_bytes_right(void **state)
 {
 	static const char *const settings[] = {
-		"window=aimd fragment=4K pollers=2",
-		"window=delay fragment=4K queue_pairs=3",
-		"window=auto fragment=4K pollers=2",
+		"window=aimd fragment_bytes=4K pollers=2",
+		"window=delay fragment_bytes=4K queue_pairs=3",
+		"window=auto fragment_bytes=4K pollers=2",
 	};
 
 	(void)state;
@@ -290,8 +290,8 @@ static void staging_is_as_good_in_each_mode(void **state)
 
 static void fragments_of_any_size_join_again(void **state)
 {
-	static const char *const settings[] = { "fragment=4K", "fragment=64K",
-						"fragment=256K" };
+	static const char *const settings[] = { "fragment_bytes=4K", "fragment_bytes=64K",
+						"fragment_bytes=256K" };
 	static const uint32_t fragment_bytes[] = { 4 << 10, 64 << 10,
 						   256 << 10 };
 	uint8_t *bytes = malloc(TENANT_SLAB_BYTES);

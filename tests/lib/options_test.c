@@ -57,6 +57,8 @@ static void options_defaults_are_as_documented(void **state)
 	assert_string_equal(options.secret_file, "");
 	assert_int_equal(options.insecure, 0);
 	assert_string_equal(options.tune_file, "");
+	assert_int_equal(options.on_demand_paging, 0);
+	assert_int_equal(options.traffic_class, 0);
 }
 
 static void options_set_by_text_changes_the_field(void **state)
@@ -84,9 +86,13 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_set("window=delay");
 	assert_set("window=auto");
 	assert_string_equal(options.window, "auto");
+	assert_set("window=1m");
+	assert_set("window=1g");
+	assert_set("window=64KiB");
+	assert_set("window=64kib");
 	assert_set("window_work_requests=64");
 	assert_int_equal(options.window_work_requests, 64);
-	assert_set("fragment=64K");
+	assert_set("fragment_bytes=64K");
 	assert_int_equal(options.fragment_bytes, 64 << 10);
 	assert_set("queue_pairs=16");
 	assert_int_equal(options.queue_pairs, 16);
@@ -106,8 +112,33 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_string_equal(options.secret_file, "/etc/secret=1");
 	assert_set("insecure=1");
 	assert_int_equal(options.insecure, 1);
+	assert_set("on_demand_paging=1");
+	assert_int_equal(options.on_demand_paging, 1);
+	assert_set("traffic_class=104");
+	assert_int_equal(options.traffic_class, 104);
 	assert_set("tune_file=none");
 	assert_string_equal(options.tune_file, "none");
+}
+
+static void sizes_are_read_and_bounded(void **state)
+{
+	uint64_t bytes = 7;
+
+	(void)state;
+	assert_int_equal(rbx_size_parse("0", &bytes), 0);
+	assert_int_equal(bytes, 0);
+	assert_int_equal(rbx_size_parse("3TiB", &bytes), 0);
+	assert_true(bytes == 3ull << 40);
+	assert_int_equal(rbx_size_parse("18446744073709551615", &bytes), 0);
+	assert_true(bytes == UINT64_MAX);
+	assert_int_equal(rbx_size_parse("18446744073709551616", &bytes),
+			 -EINVAL);
+	assert_int_equal(rbx_size_parse("16777216T", &bytes), -EINVAL);
+	assert_int_equal(rbx_size_parse("", &bytes), -EINVAL);
+	assert_int_equal(rbx_size_parse("-1", &bytes), -EINVAL);
+	assert_int_equal(rbx_size_parse("1 M", &bytes), -EINVAL);
+	assert_int_equal(rbx_size_parse(NULL, &bytes), -EINVAL);
+	assert_true(bytes == UINT64_MAX);
 }
 
 static void options_polling_takes_each_form(void **state)
@@ -142,6 +173,9 @@ static void options_bad_value_is_refused_and_named(void **state)
 	assert_refused("window=0", "window=0", "must be off");
 	assert_refused("window=on", "window=on", "must be off");
 	assert_refused("window=1X", "window=1X", "K, M, G");
+	assert_refused("window=1KB", "window=1KB", "K, M, G");
+	assert_refused("window=1Ki", "window=1Ki", "K, M, G");
+	assert_refused("window= 1M", "window= 1M", "K, M, G");
 	assert_refused("window=1KK", "window=1KK", "K, M, G");
 	assert_refused("window=-1", "window=-1", "to 512G");
 	assert_refused("window=4095", "window=4095", "one fragment to 512G");
@@ -153,9 +187,9 @@ static void options_bad_value_is_refused_and_named(void **state)
 	assert_refused("overload=64:-1", "overload=64:-1", "1 to 9999");
 	assert_refused("overload=64:20:3", "overload=64:20:3", "64:20");
 	assert_refused("overload=100000:1", "overload=100000:1", "99999");
-	assert_refused("fragment=2K", "fragment=2K", "4096");
-	assert_refused("fragment=512K", "fragment=512K", "262144");
-	assert_refused("fragment=5000", "fragment=5000", "power of two");
+	assert_refused("fragment_bytes=2K", "fragment_bytes=2K", "4096");
+	assert_refused("fragment_bytes=512K", "fragment_bytes=512K", "262144");
+	assert_refused("fragment_bytes=5000", "fragment_bytes=5000", "power of two");
 	assert_refused("queue_pairs=-1", "queue_pairs=-1", "0 to 16");
 	assert_refused("queue_pairs=17", "queue_pairs=17", "0 to 16");
 	assert_refused("queue_pairs=4294967297", "queue_pairs", "0 to 16");
@@ -167,6 +201,7 @@ static void options_bad_value_is_refused_and_named(void **state)
 	assert_refused("requests_max=63", "requests_max=63", "64 to 65536");
 	assert_refused("requests_max=65537", "requests_max", "64 to 65536");
 	assert_refused("peer_timeout_ms=99", "peer_timeout_ms=99", "100");
+	assert_refused("traffic_class=256", "traffic_class", "0 to 255");
 	assert_refused("insecure=2", "insecure=2", "0 to 1");
 	assert_refused("gid_index=256", "gid_index=256", "-1 to 255");
 }
@@ -191,15 +226,20 @@ static void options_bad_polling_is_refused_and_named(void **state)
 		assert_refused(forms[i], forms[i], "adaptive[:RETRY[:BATCH]]");
 }
 
-static void options_of_another_size_are_refused(void **state)
+static void options_of_no_size_are_refused(void **state)
 {
+	static const size_t sizes[] = { 0, 8, 128, (size_t)-1, 1 << 20 };
 	struct rbx_context *ctx = NULL;
 
 	(void)state;
-	options.size_bytes--;
-	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
-	assert_non_null(strstr(rbx_last_error(), "rbx_options_defaults()"));
-	assert_null(ctx);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		options.size_bytes = sizes[i];
+		assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
+		assert_non_null(strstr(rbx_last_error(), "size_bytes"));
+		assert_int_equal(rbx_options_set(&options, "window=1M"),
+				 -EINVAL);
+		assert_null(ctx);
+	}
 }
 
 static void options_set_in_the_struct_are_checked_by_open(void **state)
@@ -209,7 +249,7 @@ static void options_set_in_the_struct_are_checked_by_open(void **state)
 	(void)state;
 	options.fragment_bytes = 5000;
 	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
-	assert_non_null(strstr(rbx_last_error(), "fragment=5000"));
+	assert_non_null(strstr(rbx_last_error(), "fragment_bytes=5000"));
 	rbx_options_defaults(&options);
 	memset(options.mode, 'x', sizeof(options.mode)); /* no NUL */
 	assert_int_equal(rbx_open(&ctx, &options), -EINVAL);
@@ -262,10 +302,10 @@ static void describe_lines_are_options(void **state)
 	(void)state;
 	rbx_describe(ctx, text, sizeof(text));
 	while ((line = strsep(&rest, "\n")) && *line) {
-		if (lines++ < 18)
+		if (lines++ < 20)
 			assert_set(line);
 	}
-	assert_int_equal(lines, 18 + 4);
+	assert_int_equal(lines, 20 + 4);
 	assert_string_equal(options.polling, "adaptive:9:3");
 	rbx_close(ctx);
 }
@@ -277,13 +317,14 @@ int main(void)
 				       set_defaults),
 		cmocka_unit_test_setup(options_set_by_text_changes_the_field,
 				       set_defaults),
+		cmocka_unit_test(sizes_are_read_and_bounded),
 		cmocka_unit_test_setup(options_polling_takes_each_form,
 				       set_defaults),
 		cmocka_unit_test_setup(options_bad_value_is_refused_and_named,
 				       set_defaults),
 		cmocka_unit_test_setup(options_bad_polling_is_refused_and_named,
 				       set_defaults),
-		cmocka_unit_test_setup(options_of_another_size_are_refused,
+		cmocka_unit_test_setup(options_of_no_size_are_refused,
 				       set_defaults),
 		cmocka_unit_test_setup(
 			options_set_in_the_struct_are_checked_by_open,

@@ -210,8 +210,8 @@ static void staged_writes_are_sent_again_as_they_were(void **state)
 static void narrow_window_survives_cuts(void **state)
 {
 	(void)state;
-	storm("window=32K fragment=32K mode=hybrid", 100, false);
-	storm("window=aimd fragment=4K pollers=2", 40, false);
+	storm("window=32K fragment_bytes=32K mode=hybrid", 100, false);
+	storm("window=aimd fragment_bytes=4K pollers=2", 40, false);
 	storm("window=auto window_work_requests=3", 40, false);
 }
 

@@ -165,7 +165,7 @@ static void fenced_writes_take_place_in_order(void **state)
 	uint8_t seen[3 * PAGE];
 
 	(void)state;
-	tenant_open(&tenant, "queue_pairs=4 fragment=4K");
+	tenant_open(&tenant, "queue_pairs=4 fragment_bytes=4K");
 	for (uint32_t i = 0; i < 64; i++) {
 		memset(pages[i], (int)i, sizeof(pages[i]));
 		requests[i] = (struct rbx_request){

@@ -9,14 +9,16 @@
 
 static void rogue_receive(struct rogue *rogue, uint64_t number)
 {
+	const struct rbx_sge buffer = {
+		.addr = (uintptr_t)rogue->buffers[number],
+		.length_bytes = ROGUE_BUFFER_BYTES,
+		.lkey = rogue->mr->lkey,
+	};
 	struct rbx_recv_wr *bad;
 	struct rbx_recv_wr wr = {
 		.wr_id = number,
-		.sge = {
-			.addr = (uintptr_t)rogue->buffers[number],
-			.length_bytes = ROGUE_BUFFER_BYTES,
-			.lkey = rogue->mr->lkey,
-		},
+		.sges = &buffer,
+		.sge_count = 1,
 	};
 
 	rogue->ops->post_recv(rogue->qp, &wr, &bad);
@@ -69,6 +71,22 @@ static void rogue_send(struct rogue *rogue,
 						rogue->buffers[ROGUE_RECEIVES]));
 }
 
+static void welcome_change(struct rbx_wire_welcome *welcome, int field)
+{
+	switch (field) {
+	case 0: welcome->session_id ^= 1ull << 63; break;
+	case 1: welcome->incarnation ^= 1; break;
+	case 2: welcome->slab_bytes *= 2; break;
+	case 3: welcome->memory_bytes++; break;
+	case 4: welcome->free_bytes++; break;
+	case 5: welcome->quota_bytes++; break;
+	case 6: welcome->lease_ms++; break;
+	case 7: welcome->requests_max ^= 1; break;
+	case 8: welcome->queue_pairs_max ^= 1; break;
+	case 9: welcome->proof[RBX_WIRE_PROOF_BYTES - 1] ^= 0x80; break;
+	}
+}
+
 static void rogue_welcome(struct rogue *rogue,
 			  const struct rbx_wire_message *auth)
 {
@@ -85,11 +103,18 @@ static void rogue_welcome(struct rogue *rogue,
 		},
 	};
 
+	if (rogue->mode == ROGUE_WELCOME_OF_ANOTHER_HELLO)
+		rogue->hello.hello.nonce[0] ^= 1;
+	if (rogue->mode == ROGUE_WELCOME_OF_ANOTHER_CHALLENGE)
+		rogue->challenge.challenge.nonce[0] ^= 1;
 	rbx_transcript_make(&transcript, &rogue->hello, &rogue->challenge);
 	rbx_proof_of_server(root, &transcript, &welcome, welcome.welcome.proof);
 	if (rogue->mode == ROGUE_IMPOSTOR)
 		memcpy(welcome.welcome.proof, auth->auth.proof,
 		       RBX_WIRE_PROOF_BYTES);
+	if (rogue->mode >= ROGUE_CHANGES_WELCOME)
+		welcome_change(&welcome.welcome,
+			       (int)rogue->mode - ROGUE_CHANGES_WELCOME);
 	rogue_send(rogue, &welcome);
 }
 

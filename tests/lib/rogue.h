@@ -34,7 +34,14 @@ enum rogue_mode {
 	ROGUE_LEAVES, /* ends the connection after AUTH */
 	ROGUE_LEAVES_OUT, /* says its second message, and never its first */
 	ROGUE_HAS_HAD, /* has had a message that we never sent */
+	ROGUE_WELCOME_OF_ANOTHER_HELLO, /* recorded in another handshake */
+	ROGUE_WELCOME_OF_ANOTHER_CHALLENGE,
+	/* From here on: a field of WELCOME is changed on the way. */
+	ROGUE_CHANGES_WELCOME,
 };
+
+/* How many fields there are to change, one for each mode from there on. */
+#define ROGUE_WELCOME_FIELDS 10
 
 struct rogue {
 	enum rogue_mode mode;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/session/state.h"
 #include "tests/server/world.h"
 
@@ -48,7 +49,7 @@ static int arm_and_note(struct rbx_cq *cq)
 /* Whether the answer to a heartbeat is there. The set's lock is held. */
 static bool answer_is_kept(void)
 {
-	if (!stop.set->sessions[0] || !stop.set->sessions[0]->lease.heartbeat_is_out)
+	if (!stop.set->sessions[0] || !stop.set->sessions[0]->borrower.lease.heartbeat_is_out)
 		return false;
 	for (int i = 0; i < stop.kept_count; i++)
 		if (stop.kept[i].opcode == RBX_OP_RECV)
@@ -123,10 +124,43 @@ static void stopped_client_reads_its_mail_before_it_judges(void **state)
 	world_stop(&world);
 }
 
+#define LEASE_MS 4000u
+
+static bool has_beaten_thrice(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.lost_count) ||
+	       world_stats(world).heartbeats >= heartbeats_before + 3;
+}
+
+/* Each a quarter of the lease after the last one, and what is answered counts from
+ * when it was sent: else the lease is over at half its term. */
+static void heartbeats_keep_their_distance_and_the_lease(void **state)
+{
+	struct rbx_session *session;
+	struct world world;
+	uint64_t begin_ns;
+
+	(void)state;
+	leapt_s = 0;
+	world_options(&world);
+	world.options.lease_ms = LEASE_MS;
+	world_start(&world);
+	session = world_session(&world);
+	begin_ns = rbx_now_ns();
+	heartbeats_before = world_stats(&world).heartbeats;
+	world_wait(&world, has_beaten_thrice);
+	assert_int_equal(world.witness.lost_count, 0);
+	assert_true(rbx_now_ns() - begin_ns >=
+		    2 * (LEASE_MS / 4) * 1000000ull);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stopped_client_reads_its_mail_before_it_judges),
+		cmocka_unit_test(heartbeats_keep_their_distance_and_the_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

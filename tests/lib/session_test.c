@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/port.h"
 #include "include/rdmabox/rdmabox.h"
+#include "lib/clock.h"
 #include "lib/session/session.h"
 #include "tests/lib/rogue.h"
 #include "wire/reason.h"
@@ -36,12 +38,11 @@ static void lost(struct rbx_session *session, const char *reason, void *user)
 	RBX_FETCH_ADD(&meeting->lost_count, 1);
 }
 
-static void evict(struct rbx_session *session, uint64_t slab_id,
-		  uint32_t grace_ms, void *user)
+static void evict(struct rbx_session *session,
+		  const struct rbx_eviction *eviction, void *user)
 {
 	(void)session;
-	(void)slab_id;
-	(void)grace_ms;
+	(void)eviction;
 	(void)user;
 }
 
@@ -73,12 +74,17 @@ static int meet(struct meeting *meeting, enum rogue_mode mode,
 	return err;
 }
 
-static void part(struct meeting *meeting)
+static void leave(struct meeting *meeting)
 {
 	if (meeting->session)
 		rbx_session_close(meeting->session);
 	rbx_session_set_close(meeting->set);
 	meeting->device->ops->close(meeting->device);
+}
+
+static void part(struct meeting *meeting)
+{
+	leave(meeting);
 	rogue_stop(&meeting->rogue);
 }
 
@@ -118,6 +124,27 @@ static void open_of_an_impostor_is_refused(void **state)
 
 	(void)state;
 	open_fails_with(ROGUE_IMPOSTOR, &secret, -EACCES);
+}
+
+/* Who recorded a handshake, and has no secret, can only say it again. */
+static void welcome_of_another_handshake_is_refused(void **state)
+{
+	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1, 2 } };
+
+	(void)state;
+	open_fails_with(ROGUE_WELCOME_OF_ANOTHER_HELLO, &secret, -EACCES);
+	open_fails_with(ROGUE_WELCOME_OF_ANOTHER_CHALLENGE, &secret, -EACCES);
+}
+
+static void welcome_changed_on_the_way_is_refused(void **state)
+{
+	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1, 2 } };
+	enum rogue_mode field;
+
+	(void)state;
+	for (field = 0; field < ROGUE_WELCOME_FIELDS; field++)
+		open_fails_with(ROGUE_CHANGES_WELCOME + field, &secret,
+				-EACCES);
 }
 
 static void open_of_a_server_of_nonsense_is_refused(void **state)
@@ -199,7 +226,7 @@ static void lease_is_given_up_at_half_its_term(void **state)
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_SHORT_LEASE, NULL), 0);
 	wait_lost(&meeting);
-	assert_non_null(strstr(meeting.reason, "half the lease (200 ms)"));
+	assert_non_null(strstr(meeting.reason, "half of the lease is over: no answer for 200 ms"));
 	part(&meeting);
 }
 
@@ -216,6 +243,46 @@ static void call_to_a_silent_server_times_out(void **state)
 	wait_lost(&meeting);
 	part(&meeting);
 	assert_int_equal(meeting.lost_count, 1);
+}
+
+struct resumption {
+	struct rbx_session *session;
+	pthread_t thread;
+	int status;
+	bool is_over; /* atomic */
+};
+
+static void *resume(void *argument)
+{
+	struct resumption *resumption = argument;
+
+	resumption->status = rbx_session_resume(resumption->session,
+						rbx_after_ms(WAIT_MS));
+	RBX_STORE_RELEASE(&resumption->is_over, true);
+	return NULL;
+}
+
+/* Who looks after a volume has other servers to ask. */
+static void call_while_it_is_resumed_does_not_wait(void **state)
+{
+	struct resumption resumption = { 0 };
+	struct meeting meeting;
+	struct rbx_grant grant;
+
+	(void)state;
+	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
+	wait_lost(&meeting);
+	resumption.session = meeting.session;
+	pthread_create(&resumption.thread, NULL, resume, &resumption);
+	do
+		assert_int_equal(rbx_session_map(meeting.session, &grant),
+				 -ENOTCONN);
+	while (!strstr(rbx_last_error(), "anew"));
+	assert_false(RBX_LOAD_ACQUIRE(&resumption.is_over));
+	rogue_stop(&meeting.rogue); /* ends the try */
+	pthread_join(resumption.thread, NULL);
+	assert_int_not_equal(resumption.status, 0);
+	leave(&meeting);
 }
 
 static void message_that_leaves_one_out_ends_the_connection(void **state)
@@ -259,12 +326,15 @@ int main(void)
 		cmocka_unit_test(open_of_a_babbling_server_fails),
 		cmocka_unit_test(open_of_a_server_that_leaves_fails),
 		cmocka_unit_test(open_of_an_impostor_is_refused),
+		cmocka_unit_test(welcome_of_another_handshake_is_refused),
+		cmocka_unit_test(welcome_changed_on_the_way_is_refused),
 		cmocka_unit_test(open_of_a_server_of_nonsense_is_refused),
 		cmocka_unit_test(open_where_nobody_listens_is_refused),
 		cmocka_unit_test(grant_that_cannot_be_is_refused),
 		cmocka_unit_test(server_that_falls_silent_is_lost_once),
 		cmocka_unit_test(lease_is_given_up_at_half_its_term),
 		cmocka_unit_test(call_to_a_silent_server_times_out),
+		cmocka_unit_test(call_while_it_is_resumed_does_not_wait),
 		cmocka_unit_test(
 			message_that_leaves_one_out_ends_the_connection),
 		cmocka_unit_test(receipt_for_no_message_ends_the_connection),

@@ -64,7 +64,7 @@ static void tell_peer(const struct rbx_peer *peer)
 		channel->state, channel->parked,
 		combiner(&channel->submit_queue),
 		channel->merge_queue.waiting_mask,
-		channel->merge_queue.fenced_first != NULL, peer->state.phase);
+		channel->merge_queue.fenced_first != NULL, peer->recovery.state.phase);
 	for (uint32_t i = 0; i < peer->lane_count; i++)
 		tell_lane(peer, &peer->lanes[i]);
 }

@@ -220,7 +220,7 @@ static void storm_over_whole_cables_loses_nothing(void **state)
 {
 	(void)state;
 	run("pollers=2 requests_max=256", false);
-	run("queue_pairs=3 window=64K fragment=64K", false);
+	run("queue_pairs=3 window=64K fragment_bytes=64K", false);
 }
 
 static void storm_over_cut_cables_loses_nothing(void **state)

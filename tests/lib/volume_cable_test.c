@@ -232,7 +232,7 @@ static void overlapping_writes_survive_bad_cables(void **state)
 {
 	(void)state;
 	run("peer_timeout_ms=8000 pollers=2", 0);
-	run("peer_timeout_ms=8000 queue_pairs=3 fragment=4K", 1);
+	run("peer_timeout_ms=8000 queue_pairs=3 fragment_bytes=4K", 1);
 }
 
 int main(void)

@@ -75,6 +75,26 @@ static void wait_event(struct diary *diary, enum rbx_event_kind kind,
 	fail_msg("event %d did not come", kind);
 }
 
+static void job_wait(const struct job *job)
+{
+	uint32_t ms;
+
+	for (ms = 0; ms < PATIENCE_MS && !job->completed_count; ms++) {
+		poll_all();
+		usleep(1000);
+	}
+	assert_int_equal(job->completed_count, 1);
+}
+
+/* The fake asks whenever a peer is closed, for each that was not stopped. */
+static void volume_is_closed_while_a_recovery_asks_about_the_others(void **state)
+{
+	struct diary diary;
+
+	(void)state;
+	rbx_volume_close(open_with_diary("a:1,b:1,c:1", 2, &diary));
+}
+
 static void server_dies_copies_are_rebuilt_on_another(void **state)
 {
 	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
@@ -142,7 +162,7 @@ static void read_from_dead_server_fails_over(void **state)
 	rbx_volume_close(volume);
 }
 
-static void last_replica_lost_requests_fail_at_once(void **state)
+static void last_replica_lost_and_no_server_left_requests_fail(void **state)
 {
 	static uint8_t buf[4096];
 	struct rbx_volume_status status;
@@ -160,13 +180,49 @@ static void last_replica_lost_requests_fail_at_once(void **state)
 	assert_int_equal(job_submit(volume, &job), 0);
 	/* Never from within submit: the callback may submit again. */
 	assert_int_equal(job.completed_count, 0);
-	poll_all();
-	assert_int_equal(job.completed_count, 1);
+	job_wait(&job);
 	assert_int_equal(job.request.status, -EIO);
 	assert_int_equal(rbx_read(volume, buf, sizeof(buf), 0), -EIO);
 	assert_int_equal(fake_network_fragments_count(), fragments);
 	rbx_volume_status(volume, &status);
 	assert_int_equal(status.slabs_lost, 4);
+	rbx_volume_close(volume);
+}
+
+static void last_replica_lost_slab_is_written_on_an_added_server(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1", 1, &diary);
+	fill(volume, in);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_last, 4);
+	fake_server_kill(servers[0]);
+	wait_event(&diary, RBX_EVENT_DATA_LOST, 1);
+	assert_int_equal(rbx_volume_add_server(volume, "b:1"), 0);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost, 4);
+	assert_int_equal(rbx_write(volume, in, CELL_BYTES, SLAB_BYTES), 0);
+	assert_int_equal(rbx_read(volume, out, CELL_BYTES, SLAB_BYTES), 0);
+	assert_memory_equal(in, out, CELL_BYTES);
+	assert_int_equal(rbx_read(volume, out, 512, SLAB_BYTES + CELL_BYTES),
+			 -EIO);
+	assert_int_equal(rbx_read(volume, out, 512, 0), -EIO);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost, 3);
+	assert_int_equal(status.slabs_holed, 1);
+	assert_int_equal(status.slabs_last, 1);
+	/* All of it written it is as new. */
+	fill(volume, in);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost + status.slabs_holed, 0);
+	assert_int_equal(status.slabs_whole, 4);
 	rbx_volume_close(volume);
 }
 
@@ -317,7 +373,10 @@ static void bad_page_of_one_replica_is_read_from_the_other(void **state)
 	assert_true(ctx->counters.volumes.checksum_errors >= 1);
 	assert_int_equal(ctx->counters.volumes.failovers,
 			 ctx->counters.volumes.checksum_errors);
-	servers[0]->memory[CELL_BYTES] ^= 1;
+	assert_int_equal(ctx->counters.volumes.checksum_repairs,
+			 ctx->counters.volumes.checksum_errors);
+	for (i = 0; i < 2; i++)
+		servers[i]->memory[CELL_BYTES + 1] ^= 1;
 	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), -EIO);
 	/* Written again, it is good again. */
 	assert_int_equal(rbx_write(volume, in, 2 * CELL_BYTES, 0), 0);
@@ -330,9 +389,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(server_dies_copies_are_rebuilt_on_another),
+		TEST(volume_is_closed_while_a_recovery_asks_about_the_others),
 		TEST(server_dies_in_mid_write_write_succeeds_on_the_other),
 		TEST(read_from_dead_server_fails_over),
-		TEST(last_replica_lost_requests_fail_at_once),
+		TEST(last_replica_lost_and_no_server_left_requests_fail),
+		TEST(last_replica_lost_slab_is_written_on_an_added_server),
 		TEST(rebuild_without_server_is_told_and_added_server_ends_it),
 		TEST(server_wants_memory_back_slabs_move),
 		TEST(server_revokes_memory_other_replica_serves),

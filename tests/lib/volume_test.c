@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/poller/plug.h"
 #include "tests/lib/fake_volume.h"
 
 /* ---- Requests -------------------------------------------------------------*/
@@ -30,6 +31,21 @@ static void volume_written_bytes_are_read_rest_is_zero(void **state)
 		if (i < offset || i >= offset + sizeof(in))
 			assert_int_equal(out[i], 0);
 	assert_int_equal(rbx_volume_size(volume), VOLUME_BYTES);
+	rbx_volume_close(volume);
+}
+
+/* The pool holds two of them. */
+static void what_is_longer_than_the_pool_goes_in_portions(void **state)
+{
+	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	ctx->options.requests_max = 8;
+	volume = open_volume("a:1", 1, 0);
+	fill(volume, in);
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
 	rbx_volume_close(volume);
 }
 
@@ -245,6 +261,98 @@ static void fence_within_one_submit_orders_it(void **state)
 	rbx_volume_close(volume);
 }
 
+/* A fenced request and what was submitted before it, in one row of requests. */
+struct fenced {
+	struct job job;
+	const struct job *before[4];
+	uint32_t early_count; /* how many had not ended when it did */
+};
+
+static void fenced_done(struct rbx_request *request)
+{
+	struct fenced *fenced = request->user;
+
+	for (uint32_t i = 0; i < 4 && fenced->before[i]; i++)
+		fenced->early_count += fenced->before[i]->completed_count == 0;
+	fenced->job.completed_count++;
+}
+
+static void fenced_submit(struct rbx_volume *volume, struct fenced *fenced)
+{
+	struct rbx_request *request = &fenced->job.request;
+
+	request->flags = RBX_FENCE;
+	request->complete = fenced_done;
+	request->user = fenced;
+	assert_int_equal(rbx_submit(volume, &request, 1), 0);
+}
+
+/* Again and again, for the network ends what is under way in any order, and a fence
+ * is not to inherit what the one before it has seen. */
+static void fences_in_a_row_each_wait_for_all_before_them(void **state)
+{
+	static uint8_t buf[64];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 1, 0);
+
+	(void)state;
+	for (uint32_t round = 0; round < 64; round++) {
+		struct job first = job_make(RBX_WRITE, buf, 64, 0);
+		struct job second = job_make(RBX_WRITE, buf, 64, SLAB_BYTES);
+		struct fenced one = { .before = { &first } };
+		struct fenced two = { .before = { &first, &one.job, &second } };
+
+		one.job = job_make(RBX_READ, buf, 64, 2 * SLAB_BYTES);
+		two.job = job_make(RBX_READ, buf, 64, 3 * SLAB_BYTES);
+		assert_int_equal(job_submit(volume, &first), 0);
+		fenced_submit(volume, &one);
+		assert_int_equal(job_submit(volume, &second), 0);
+		fenced_submit(volume, &two);
+		poll_all();
+		assert_int_equal(one.job.completed_count, 1);
+		assert_int_equal(two.job.completed_count, 1);
+		assert_int_equal(one.early_count + two.early_count, 0);
+	}
+	rbx_volume_close(volume);
+}
+
+/* ---- Two volumes ------------------------------------------------------------*/
+
+static void plug_keeps_two_volumes_apart(void **state)
+{
+	static uint8_t ones[64], twos[64], out[64];
+	struct rbx_volume *one = open_volume("a:1", 1, 0);
+	struct rbx_volume *two = open_volume("b:1", 1, 0);
+	struct job jobs[] = {
+		job_make(RBX_WRITE, ones, 64, 0),
+		job_make(RBX_WRITE, twos, 64, 0),
+		job_make(RBX_WRITE, ones, 64, SLAB_BYTES),
+	};
+
+	(void)state;
+	memset(ones, 1, sizeof(ones));
+	memset(twos, 2, sizeof(twos));
+	rbx_plug_push();
+	assert_int_equal(job_submit(one, &jobs[0]), 0);
+	assert_int_equal(job_submit(two, &jobs[1]), 0);
+	assert_int_equal(job_submit(one, &jobs[2]), 0);
+	rbx_plug_pull();
+	assert_int_equal(fake_server_pending_count(servers[0]), 2);
+	assert_int_equal(fake_server_pending_count(servers[1]), 1);
+	poll_all();
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(jobs[i].completed_count, 1);
+		assert_int_equal(jobs[i].request.status, 0);
+	}
+	assert_int_equal(rbx_read(one, out, 64, 0), 0);
+	assert_memory_equal(out, ones, 64);
+	assert_int_equal(rbx_read(two, out, 64, 0), 0);
+	assert_memory_equal(out, twos, 64);
+	assert_int_equal(rbx_read(one, out, 64, SLAB_BYTES), 0);
+	assert_memory_equal(out, ones, 64);
+	rbx_volume_close(two);
+	rbx_volume_close(one);
+}
+
 /* ---- Opening --------------------------------------------------------------*/
 
 static int open_error(const char *list, uint64_t size, uint32_t replicas)
@@ -431,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(volume_written_bytes_are_read_rest_is_zero),
+		TEST(what_is_longer_than_the_pool_goes_in_portions),
 		TEST(request_malformed_is_refused_and_nothing_sent),
 		TEST(request_part_of_a_page_with_checksums_is_refused),
 		TEST(request_in_region_carries_its_lkey),
@@ -440,6 +549,8 @@ int main(void)
 		TEST(read_in_callback_is_refused),
 		TEST(fence_waits_for_writes_that_wait_themselves),
 		TEST(fence_within_one_submit_orders_it),
+		TEST(fences_in_a_row_each_wait_for_all_before_them),
+		TEST(plug_keeps_two_volumes_apart),
 		TEST(open_impossible_is_refused_and_nothing_stays_borrowed),
 		TEST(open_spreads_replicas_over_servers),
 		TEST(on_demand_first_write_borrows_its_slab_alone),

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "server/state.h"
 #include "tests/server/world.h"
 
@@ -38,7 +39,7 @@ static void connections_cut(struct world *world)
 	uint32_t i;
 
 	pthread_mutex_lock(&world->server->lock);
-	for (i = 0; i < RBX_CONNECTIONS_MAX; i++)
+	for (i = 0; i < world->server->connections_used; i++)
 		if (world->server->connections[i].qp)
 			world->choice.ops->disconnect(
 				world->server->connections[i].qp);
@@ -66,7 +67,7 @@ static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 	world_wait(&world, is_lost);
 	assert_int_equal(rbx_session_map(session, &grant), -ENOTCONN);
 
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	/* The old queue pair was ended before the answer. (With memory that
 	 * is mapped it is the client that must not use it.) */
 	if (!qp->mapped)
@@ -98,7 +99,7 @@ static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	qp = world_qp(&world, session);
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	if (!qp->mapped)
 		assert_int_not_equal(world_transfer(&world, qp, RBX_OP_WRITE,
 						    &grant),
@@ -119,16 +120,22 @@ static void lend_in_vain(struct world *world)
 {
 	struct rbx_server *server = world->server;
 	struct rbx_client *client = &server->clients[0];
+	struct rbx_slab_memory *memory;
 	struct rbx_lending lending;
 
 	pthread_mutex_lock(&server->lock);
 	assert_int_equal(rbx_lender_lend(server->lender, client->session_id,
 					 &lending),
 			 0);
-	assert_int_equal(rbx_slab_memory_begin(
-				 server, &server->slabs[lending.slab_id - 1],
-				 client),
-			 0);
+	server->slabs[lending.slab_id - 1].client = client;
+	client->slabs_held++;
+	memory = &server->workers.slabs[lending.slab_id - 1];
+	memory->domain = client->domain;
+	memory->work = RBX_SLAB_PREPARE;
+	while (rbx_slab_prepare_step(server, memory) > 0)
+		;
+	assert_non_null(memory->mr);
+	assert_true(rbx_lender_prepared(server->lender, &lending));
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -150,12 +157,12 @@ static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	lend_in_vain(&world);
 	assert_int_equal(world_stats(&world).slabs_lent, 2);
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	world_wait(&world, one_slab_is_lent);
 	assert_int_equal(rbx_session_check(session, &grant), 0);
 	/* What it is lent after that is its own as ever. */
 	assert_int_equal(rbx_session_map(session, &later), 0);
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), 0);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	assert_int_equal(rbx_session_check(session, &grant), 0);
 	assert_int_equal(rbx_session_check(session, &later), 0);
 	rbx_session_close(session);
@@ -176,10 +183,10 @@ static void resume_at_a_restarted_server_is_stale(void **state)
 	strcpy(world.options.listen, rbx_server_address(world.server));
 	rbx_server_stop(world.server);
 	world_wait(&world, is_lost);
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), -ECONNREFUSED);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), -ECONNREFUSED);
 	if (rbx_server_start(&world.server, &world.options))
 		fail_msg("%s", rbx_last_error());
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), -ESTALE);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), -ESTALE);
 	print_message("resume: %s\n", rbx_last_error());
 	rbx_session_close(session);
 	world_stop(&world);
@@ -202,7 +209,7 @@ static void lease_that_ran_out_takes_the_slabs(void **state)
 	world_wait(&world, nothing_is_lent);
 	assert_int_equal(world_stats(&world).leases_expired, 1);
 	assert_int_equal(world_stats(&world).slabs_revoked, 1);
-	assert_int_equal(rbx_session_resume(session, RESUME_MS), -ESTALE);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), -ESTALE);
 	rbx_session_close(session);
 	world_stop(&world);
 }
@@ -352,6 +359,7 @@ static void drain_asks_refuses_and_waits(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, drain, &drainer), 0);
 	world_wait(&world, was_asked);
 	assert_int_equal(world.witness.evicted_slab_id, grant.slab_id);
+	assert_int_equal(world.witness.evicted_epoch, grant.epoch);
 	assert_int_equal(rbx_session_map(session, &more), -ENOSPC);
 	assert_int_equal(rbx_session_check(session, &grant), 0);
 	assert_int_equal(rbx_session_unmap(session, &grant), 0);

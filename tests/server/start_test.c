@@ -73,8 +73,11 @@ static void start_with_a_bad_size_fails(void **state)
 	options.lease_ms = 1;
 	fails(&options, -EINVAL, "lease");
 	options = good();
-	options.size_bytes--;
-	fails(&options, -EINVAL, "rbx_server_options_defaults()");
+	options.clients_max = 16385;
+	fails(&options, -EINVAL, "clients");
+	options = good();
+	options.size_bytes = offsetof(struct rbx_server_options, listen);
+	fails(&options, -EINVAL, "size_bytes");
 	options = good();
 	memset(options.listen, 'x', sizeof(options.listen));
 	fails(&options, -EINVAL, "no end");
@@ -105,6 +108,8 @@ static void start_with_a_bad_address_fails(void **state)
 
 	(void)state;
 	strcpy(options.listen, "nonsense");
+	fails(&options, -EINVAL, "host:port");
+	strcpy(options.listen, "127.0.0.1:99999");
 	fails(&options, -EINVAL, "host:port");
 	options = good();
 	assert_int_equal(rbx_server_start(&server, &options), 0);

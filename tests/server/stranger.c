@@ -43,24 +43,26 @@ static void receives_post(struct stranger *stranger)
 	uint64_t i;
 
 	for (i = 0; i < STRANGER_RECEIVES; i++) {
+		const struct rbx_sge buffer = {
+			.addr = (uintptr_t)receive_buffer(stranger, i),
+			.length_bytes = STRANGER_BUFFER_BYTES,
+			.lkey = stranger->mr->lkey,
+		};
 		struct rbx_recv_wr wr = {
 			.wr_id = i,
-			.sge = {
-				.addr = (uintptr_t)receive_buffer(stranger, i),
-				.length_bytes = STRANGER_BUFFER_BYTES,
-				.lkey = stranger->mr->lkey,
-			},
+			.sges = &buffer,
+			.sge_count = 1,
 		};
 
 		assert_int_equal(ops->post_recv(stranger->qp, &wr, &bad), 0);
 	}
 }
 
-int stranger_connect(struct stranger *stranger, struct world *world,
-		     const void *private_data, size_t length_bytes,
-		     uint32_t *reason)
+static int stranger_dial(struct stranger *stranger, const void *private_data,
+			 size_t length_bytes, uint32_t *reason)
 {
-	uint8_t reply[RBX_PRIVATE_DATA_MAX];
+	struct world *world = stranger->world;
+	uint8_t reply[RBX_REJECT_DATA_MAX];
 	struct rbx_connect_init connect = {
 		.address = rbx_server_address(world->server),
 		.timeout_ms = WORLD_WAIT_MS,
@@ -76,7 +78,6 @@ int stranger_connect(struct stranger *stranger, struct world *world,
 	};
 	int err;
 
-	stranger_prepare(stranger, world);
 	init.send_cq = init.recv_cq = stranger->cq;
 	err = world->choice.ops->connect(world->device, &init, &connect,
 					 &stranger->qp, NULL);
@@ -90,7 +91,15 @@ int stranger_connect(struct stranger *stranger, struct world *world,
 	return err;
 }
 
-void stranger_arrive(struct stranger *stranger, struct world *world)
+int stranger_connect(struct stranger *stranger, struct world *world,
+		     const void *private_data, size_t length_bytes,
+		     uint32_t *reason)
+{
+	stranger_prepare(stranger, world);
+	return stranger_dial(stranger, private_data, length_bytes, reason);
+}
+
+static void control_dial(struct stranger *stranger)
 {
 	const struct rbx_wire_attach attach = {
 		.kind = RBX_WIRE_ATTACH_CONTROL
@@ -99,9 +108,27 @@ void stranger_arrive(struct stranger *stranger, struct world *world)
 	uint32_t reason = 0;
 
 	rbx_wire_attach_encode(&attach, bytes);
-	assert_int_equal(stranger_connect(stranger, world, bytes, sizeof(bytes),
-					  &reason),
+	assert_int_equal(stranger_dial(stranger, bytes, sizeof(bytes), &reason),
 			 0);
+}
+
+void stranger_arrive(struct stranger *stranger, struct world *world)
+{
+	stranger_prepare(stranger, world);
+	control_dial(stranger);
+}
+
+void stranger_arrive_beside(struct stranger *stranger,
+			    const struct stranger *other)
+{
+	*stranger = (struct stranger){
+		.world = other->world,
+		.cq = other->cq,
+		.is_guest = true,
+		.buffers = other->buffers,
+		.mr = other->mr,
+	};
+	control_dial(stranger);
 }
 
 void stranger_leave(struct stranger *stranger)
@@ -110,6 +137,8 @@ void stranger_leave(struct stranger *stranger)
 
 	if (stranger->qp)
 		ops->destroy_qp(stranger->qp);
+	if (stranger->is_guest)
+		return;
 	ops->destroy_cq(stranger->cq);
 	ops->deregister_memory(stranger->world->device, &stranger->mr, 1);
 	free(stranger->buffers);

@@ -20,6 +20,7 @@
 struct stranger {
 	struct world *world;
 	struct rbx_cq *cq;
+	bool is_guest; /* cq, buffers and mr are another stranger's */
 	struct rbx_qp *qp;
 	uint8_t *buffers; /* the sends, then the receives */
 	struct rbx_mr *mr;
@@ -38,6 +39,10 @@ int stranger_connect(struct stranger *stranger, struct world *world,
 		     uint32_t *reason);
 /* The same, for control, and it must succeed. */
 void stranger_arrive(struct stranger *stranger, struct world *world);
+/* The same, with the buffers and the completion queue of another one: for many who
+ * speak in turns. */
+void stranger_arrive_beside(struct stranger *stranger,
+			    const struct stranger *other);
 void stranger_leave(struct stranger *stranger);
 
 void stranger_send_bytes(struct stranger *stranger, const void *bytes,

@@ -112,14 +112,14 @@ static void lost(struct rbx_session *session, const char *reason, void *user)
 	RBX_FETCH_ADD(&witness->lost_count, 1);
 }
 
-static void evict(struct rbx_session *session, uint64_t slab_id,
-		  uint32_t grace_ms, void *user)
+static void evict(struct rbx_session *session,
+		  const struct rbx_eviction *eviction, void *user)
 {
 	struct witness *witness = user;
 
 	(void)session;
-	(void)grace_ms;
-	RBX_STORE_RELEASE(&witness->evicted_slab_id, slab_id);
+	RBX_STORE_RELEASE(&witness->evicted_slab_id, eviction->slab_id);
+	RBX_STORE_RELEASE(&witness->evicted_epoch, eviction->epoch);
 	RBX_FETCH_ADD(&witness->evict_count, 1);
 }
 

@@ -29,6 +29,7 @@ struct witness {
 	int lost_count; /* atomic */
 	int evict_count; /* atomic */
 	uint64_t evicted_slab_id; /* atomic: of the last one */
+	uint64_t evicted_epoch; /* atomic: the same */
 };
 
 struct world {

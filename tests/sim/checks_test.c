@@ -203,6 +203,7 @@ static void memory_freed_under_a_key_is_found(void **state)
 /* ---- Who is lent which slab ------------------------------------------------------*/
 
 static const struct rbx_lender_config one_slab = { .slabs_count = 1,
+						   .clients_max = 1,
 						   .lease_ns = 1000 };
 
 static void slab_lent_before_its_access_has_ended_is_found(void **state)
@@ -215,6 +216,7 @@ static void slab_lent_before_its_access_has_ended_is_found(void **state)
 	lender = __wrap_rbx_lender_init(lender, &one_slab);
 	rbx_lender_admit(lender, 7, 0);
 	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
+	assert_true(__wrap_rbx_lender_prepared(lender, &lending));
 	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &lending), 0);
 	assert_true(rbx_lender_next(lender, 0, &action));
 	__wrap_rbx_lender_ended(lender, lending.slab_id);

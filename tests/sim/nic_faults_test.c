@@ -223,6 +223,38 @@ static void connect_fails(enum rbx_sim_site site, int err)
 	test_pair_close(&pair);
 }
 
+static void operation_that_is_not_modelled_is_refused(void **state)
+{
+	static const struct {
+		uint8_t opcode, flags;
+	} missing[] = {
+		{ RBX_OP_FETCH_ADD, 0 },
+		{ RBX_OP_COMPARE_SWAP, 0 },
+		{ RBX_OP_SEND, RBX_WR_IMMEDIATE },
+		{ RBX_OP_WRITE, RBX_WR_IMMEDIATE },
+		{ RBX_OP_SEND, RBX_WR_INVALIDATE },
+	};
+	struct rbx_recv_wr recv = { .sges = sges, .sge_count = 2 }, *bad_recv;
+	struct rbx_wr *bad;
+
+	(void)state;
+	begin();
+	assert_false(pair.client_device->caps.has_immediate ||
+		     pair.client_device->caps.has_invalidate ||
+		     pair.client_device->caps.has_atomics);
+	for (uint32_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+		prepare(missing[i].opcode, 8);
+		wrs[0].flags |= missing[i].flags;
+		wrs[0].next = NULL;
+		assert_int_equal(pair.ops->post_send(pair.client, wrs, &bad),
+				 -EOPNOTSUPP);
+		assert_ptr_equal(bad, wrs);
+	}
+	assert_int_equal(pair.ops->post_recv(pair.client, &recv, &bad_recv),
+			 -EOPNOTSUPP);
+	test_pair_close(&pair);
+}
+
 static void connect_unanswered_times_out(void **state)
 {
 	(void)state;
@@ -303,6 +335,7 @@ int main(void)
 		cmocka_unit_test(read_buffer_holds_junk_until_completion),
 		cmocka_unit_test(each_site_fails_as_it_says),
 		cmocka_unit_test(full_post_takes_what_came_before),
+		cmocka_unit_test(operation_that_is_not_modelled_is_refused),
 		cmocka_unit_test(connect_unanswered_times_out),
 		cmocka_unit_test(stopped_node_falls_silent),
 		cmocka_unit_test(stray_write_lands_after_its_flush),

@@ -52,22 +52,53 @@ static int decode_with(size_t at, uint8_t byte)
 
 static void attach_that_makes_no_sense_is_refused(void **state)
 {
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES + 8] = { 0 };
-	struct rbx_wire_attach came;
-	size_t length;
-
 	(void)state;
-	rbx_wire_attach_encode(&data, bytes);
-	for (length = 0; length <= sizeof(bytes); length++)
-		assert_int_equal(rbx_wire_attach_decode(bytes, length, &came),
-				 length == RBX_WIRE_ATTACH_BYTES ? 0 :
-								   -EBADMSG);
 	assert_int_equal(decode_with(0, 'x'), -EBADMSG); /* magic */
 	assert_int_equal(decode_with(4, 2), -EPROTONOSUPPORT);
 	assert_int_equal(decode_with(6, 0), -EBADMSG); /* kind */
 	assert_int_equal(decode_with(6, 3), -EBADMSG);
 	assert_int_equal(decode_with(16, 0), -EBADMSG); /* serial 0 */
 	assert_int_equal(decode_with(6, RBX_WIRE_ATTACH_CONTROL), -EBADMSG);
+}
+
+static void attach_that_was_cut_off_is_refused(void **state)
+{
+	static const struct rbx_wire_attach control = {
+		.kind = RBX_WIRE_ATTACH_CONTROL, /* ends in zeros */
+	};
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	struct rbx_wire_attach came;
+	size_t length;
+
+	(void)state;
+	rbx_wire_attach_encode(&control, bytes);
+	for (length = 0; length < sizeof(bytes); length++)
+		assert_int_equal(rbx_wire_attach_decode(bytes, length, &came),
+				 -EBADMSG);
+	assert_int_equal(rbx_wire_attach_decode(NULL, 0, &came), -EBADMSG);
+}
+
+static void attach_with_zeros_behind_is_the_same(void **state)
+{
+	uint8_t bytes[56] = { 0 }; /* as InfiniBand delivers it */
+	struct rbx_wire_attach came;
+	size_t length;
+
+	(void)state;
+	rbx_wire_attach_encode(&data, bytes);
+	for (length = RBX_WIRE_ATTACH_BYTES; length <= sizeof(bytes); length++) {
+		assert_int_equal(rbx_wire_attach_decode(bytes, length, &came),
+				 0);
+		assert_int_equal(came.serial, data.serial);
+		assert_memory_equal(came.mac, data.mac, sizeof(came.mac));
+	}
+	for (length = RBX_WIRE_ATTACH_BYTES; length < sizeof(bytes); length++) {
+		bytes[length] = 1;
+		assert_int_equal(rbx_wire_attach_decode(bytes, sizeof(bytes),
+							&came), -EBADMSG);
+		assert_int_equal(came.kind, 0);
+		bytes[length] = 0;
+	}
 }
 
 static void refusal_comes_back_as_it_went(void **state)
@@ -92,6 +123,9 @@ static void refusal_comes_back_as_it_went(void **state)
 	bytes[5] = 0;
 	bytes[0] = 'x';
 	assert_int_equal(rbx_wire_refusal_decode(bytes, 8), 0);
+	rbx_wire_refusal_encode(1, bytes);
+	bytes[sizeof(bytes) - 1] = 1; /* somebody else's, that begins as ours */
+	assert_int_equal(rbx_wire_refusal_decode(bytes, sizeof(bytes)), 0);
 }
 
 int main(void)
@@ -99,6 +133,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attach_has_the_layout_of_the_specification),
 		cmocka_unit_test(attach_that_makes_no_sense_is_refused),
+		cmocka_unit_test(attach_that_was_cut_off_is_refused),
+		cmocka_unit_test(attach_with_zeros_behind_is_the_same),
 		cmocka_unit_test(refusal_comes_back_as_it_went),
 	};
 

@@ -3,7 +3,9 @@
  * planted.c - how many seeds a simulation with a bug in it needs to find it, by the
  * check that is there for such a bug. Other checks may find it before.
  *
- * Usage: planted SCENARIO INVARIANT
+ * Usage: planted SCENARIO INVARIANT [SITE=P]...
+ *
+ * A site goes wrong with another chance where the bug hides behind what is rare.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,9 +20,11 @@ int main(int argc, char **argv)
 	struct rbx_sim_command command = { .silent = true };
 	struct rbx_sim_outcome outcome;
 
-	if (argc != 3)
+	if (argc < 3 || argc - 3 > (int)RBX_SIM_FAULTS_MAX)
 		return 2;
 	command.scenario = argv[1];
+	for (int i = 3; i < argc; i++)
+		command.faults[command.faults_count++] = argv[i];
 	for (command.seed = 1; command.seed <= SEEDS_MAX; command.seed++) {
 		if (rbx_sim_command_run(&command, &outcome))
 			return 2;

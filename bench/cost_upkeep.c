@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cost_upkeep.c - drives the upkeep of a volume over a null host, to be counted.
+ *
+ * An event is a server that wants one slab back: memory is borrowed from the other
+ * server, the slab's one cell is copied, and the old memory is given back. What the
+ * servers are asked for is granted at once, and what is sent is done. bench/cost runs
+ * it under callgrind for volumes of different sizes: the figure must not grow.
+ *
+ * Usage: cost_upkeep SLABS
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/upkeep.h"
+
+#define EVENTS 256 /* as ROUNDS of bench/cost */
+#define PIECE_ROOM 8192 /* for one piece, and for a pool of one */
+
+static struct rbx_flow flow;
+static struct rbx_flow_counters counters;
+static struct rbx_upkeep upkeep;
+static struct rbx_fragment *sent_first, *sent_last;
+static uint64_t last_epoch;
+static bool woken;
+
+static void submit(struct rbx_flow *of, uint32_t server,
+		   struct rbx_fragment *first, struct rbx_fragment *last)
+{
+	(void)of;
+	(void)server;
+	rbx_fragment_append(&sent_first, &sent_last, first, last);
+}
+
+static void end_later(struct rbx_flow *of, struct rbx_fragment *fragment)
+{
+	(void)of;
+	fragment->done(fragment);
+}
+
+static void ended(struct rbx_flow *of, struct rbx_piece_list *pieces)
+{
+	(void)of;
+	(void)pieces;
+}
+
+static void wake(struct rbx_flow *of)
+{
+	(void)of;
+	woken = true;
+}
+
+static const struct rbx_flow_ops flow_ops = {
+	.submit = submit,
+	.end_later = end_later,
+	.ended = ended,
+	.wake = wake,
+};
+
+static int map(struct rbx_upkeep *of, uint32_t server, struct rbx_loan *loan)
+{
+	(void)of;
+	(void)server;
+	last_epoch++;
+	*loan = (struct rbx_loan){
+		.slab_id = last_epoch,
+		.epoch = last_epoch,
+		.remote_addr = last_epoch << 20,
+		.rkey = (uint32_t)last_epoch,
+	};
+	return 0;
+}
+
+static int unmap(struct rbx_upkeep *of, uint32_t server,
+		 const struct rbx_loan *loan)
+{
+	(void)of;
+	(void)server;
+	(void)loan;
+	return 0;
+}
+
+static uint64_t free_bytes(struct rbx_upkeep *of, uint32_t server)
+{
+	(void)of;
+	(void)server;
+	return UINT64_MAX;
+}
+
+static void tell(struct rbx_upkeep *of, enum rbx_news news, uint32_t count,
+		 uint32_t server, int err)
+{
+	(void)of;
+	(void)news;
+	(void)count;
+	(void)server;
+	(void)err;
+}
+
+/* No slab is lost here. */
+static void *memory_lend(struct rbx_upkeep *of, size_t size)
+{
+	(void)of;
+	(void)size;
+	return NULL;
+}
+
+static void memory_take_back(struct rbx_upkeep *of, void *memory)
+{
+	(void)of;
+	(void)memory;
+}
+
+static const struct rbx_upkeep_ops upkeep_ops = {
+	.map = map,
+	.unmap = unmap,
+	.check = unmap,
+	.memory_lend = memory_lend,
+	.memory_take_back = memory_take_back,
+	.free_bytes = free_bytes,
+	.tell = tell,
+};
+
+static void settle(void)
+{
+	while (woken || sent_first) {
+		struct rbx_fragment *sent = sent_first;
+
+		sent_first = NULL;
+		woken = false;
+		if (sent)
+			sent->done(sent);
+		(void)rbx_upkeep_round(&upkeep);
+	}
+}
+
+/* What is counted. Not inlined, so that callgrind finds its beginning. */
+__attribute__((noinline)) static void
+round_trip(uint32_t server, const struct rbx_eviction *eviction)
+{
+	rbx_upkeep_evict(&upkeep, server, eviction);
+	settle();
+}
+
+static void open_volume(uint32_t slabs)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = (uint64_t)slabs * RBX_SLAB_BYTES_MIN,
+		.slab_bytes = RBX_SLAB_BYTES_MIN,
+		.fragment_bytes = RBX_SLAB_BYTES_MIN,
+		.replicas = 1,
+	};
+
+	rbx_flow_init(&flow, &flow_ops, &counters);
+	rbx_upkeep_init(&upkeep, &flow, &upkeep_ops);
+	rbx_flow_open(&flow, &shape, calloc(1, rbx_volume_map_size(&shape)), 1,
+		      2, calloc(1, PIECE_ROOM), 1);
+	for (uint32_t i = 0; i < RBX_COPIES_MAX; i++)
+		rbx_rebuild_lend(&flow, i, calloc(1, PIECE_ROOM), 0);
+	if (rbx_upkeep_borrow_all(&upkeep))
+		abort();
+	woken = true;
+	settle();
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t slabs = argc == 2 ? (uint32_t)atoi(argv[1]) : 0;
+	struct rbx_census census;
+
+	if (slabs < EVENTS || slabs > RBX_SLABS_MAX) {
+		fprintf(stderr, "usage: cost_upkeep %u..%u\n", EVENTS,
+			RBX_SLABS_MAX);
+		return 2;
+	}
+	open_volume(slabs);
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		const struct rbx_replica *replica =
+			&flow.map->slabs[slabs / EVENTS * i].replicas[0];
+		const struct rbx_eviction eviction = {
+			.slab_id = replica->loan.slab_id,
+			.epoch = replica->loan.epoch,
+			.until_ns = i,
+		};
+
+		round_trip(replica->server, &eviction);
+	}
+	rbx_upkeep_census(&upkeep, &census);
+	printf("%u\n", census.whole);
+	return census.whole == slabs && last_epoch == slabs + EVENTS ? 0 : 1;
+}

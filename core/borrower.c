@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * borrower.c - a session and its connection: what is sent, what came, what is lost.
+ *
+ * A message is the answer to the call under way (borrower_call.c), or to the
+ * heartbeat, or about letters, or something that the server says unasked: that it
+ * wants a slab back, or why it ends the connection. Whatever else comes is not of
+ * this protocol, and the connection is given up.
+ */
+#include "core/borrower.h"
+
+#include "wire/reason.h"
+
+/* A clock that was stopped leaps: so who is about to be counted as lost gets as long
+ * as this once more, for what may lie in a queue that nobody has looked at. */
+#define DOUBT_NS 20000000ull
+
+#define NS_PER_MS 1000000u
+
+void rbx_borrower_init(struct rbx_borrower *b,
+		       const struct rbx_borrower_config *config)
+{
+	rbx_port_fill(b, 0, sizeof(*b));
+	b->config = *config;
+	b->why = "it was never connected";
+}
+
+/* ---- The connection -------------------------------------------------------*/
+
+static void connection_end(struct rbx_borrower *b)
+{
+	b->phase = RBX_BORROWER_AWAY;
+	b->bye_due = false;
+	rbx_mailbox_rewind(&b->mailbox);
+	rbx_borrower_call_fail(b, b->call.kind == RBX_CALL_HANDSHAKE ?
+					  -EHOSTUNREACH :
+					  -ENOTCONN);
+}
+
+void rbx_borrower_connected(struct rbx_borrower *b,
+			    const uint8_t nonce[RBX_WIRE_NONCE_BYTES],
+			    uint64_t deadline_ns)
+{
+	struct rbx_wire_message *hello = &b->call.message;
+
+	RBX_ASSERT(b->phase == RBX_BORROWER_AWAY);
+	RBX_ASSERT(b->call.state == RBX_CALL_IDLE);
+	b->phase = RBX_BORROWER_GREETING;
+	b->last_request_id = 0;
+	b->sends_busy = 0;
+	b->heartbeat_due = false;
+	b->lease.heartbeat_is_out = false;
+	b->call.kind = RBX_CALL_HANDSHAKE;
+	b->call.state = RBX_CALL_READY;
+	b->call.deadline_ns = deadline_ns;
+	*hello = (struct rbx_wire_message){ .type = RBX_WIRE_HELLO };
+	rbx_port_copy(hello->hello.nonce, nonce, RBX_WIRE_NONCE_BYTES);
+	if (b->config.secret.length_bytes)
+		hello->hello.flags |= RBX_WIRE_HAS_SECRET;
+	if (!b->welcome.session_id)
+		return;
+	hello->hello.flags |= RBX_WIRE_RESUME;
+	hello->hello.session_id = b->welcome.session_id;
+	hello->hello.incarnation = b->welcome.incarnation;
+	hello->hello.last_epoch = b->granted.last_epoch;
+}
+
+void rbx_borrower_lost(struct rbx_borrower *b, const char *why, int err)
+{
+	if (b->phase == RBX_BORROWER_AWAY)
+		return;
+	b->lost_untold = b->phase == RBX_BORROWER_UP;
+	b->why = why;
+	b->why_err = err;
+	b->why_ms = 0;
+	connection_end(b);
+}
+
+void rbx_borrower_drop(struct rbx_borrower *b)
+{
+	if (b->phase != RBX_BORROWER_AWAY)
+		connection_end(b);
+	b->lost_untold = false;
+}
+
+void rbx_borrower_bye(struct rbx_borrower *b)
+{
+	b->closing = true;
+	b->bye_due = b->phase == RBX_BORROWER_UP;
+}
+
+/* ---- The clock ------------------------------------------------------------*/
+
+static void silence_notice(struct rbx_borrower *b, const char *why,
+			   uint64_t for_ns, uint64_t now_ns, uint64_t *due_ns)
+{
+	if (!b->doubt_until_ns)
+		b->doubt_until_ns = now_ns + DOUBT_NS;
+	*due_ns = b->doubt_until_ns;
+	if (now_ns < b->doubt_until_ns)
+		return;
+	rbx_borrower_lost(b, why, 0);
+	b->why_ms = (uint32_t)(for_ns / NS_PER_MS);
+}
+
+static uint64_t lease_tick(struct rbx_borrower *b, uint64_t now_ns)
+{
+	uint64_t due_ns;
+
+	switch (rbx_lease_next(&b->lease, now_ns, &due_ns)) {
+	case RBX_LEASE_WAIT:
+		b->doubt_until_ns = 0;
+		break;
+	case RBX_LEASE_HEARTBEAT:
+		b->doubt_until_ns = 0;
+		b->heartbeat_due = true;
+		break;
+	case RBX_LEASE_SILENT:
+		silence_notice(b, "no answer", b->lease.timeout_ns, now_ns,
+			       &due_ns);
+		break;
+	case RBX_LEASE_OVER:
+		silence_notice(b, "half of the lease is over: no answer",
+			       b->lease.lease_ns / 2, now_ns, &due_ns);
+		break;
+	}
+	return due_ns;
+}
+
+uint64_t rbx_borrower_tick(struct rbx_borrower *b, uint64_t now_ns)
+{
+	struct rbx_call *call = &b->call;
+	uint64_t due_ns = UINT64_MAX, lease_due_ns;
+
+	if (b->phase == RBX_BORROWER_AWAY)
+		return due_ns;
+	if (call->state == RBX_CALL_READY || call->state == RBX_CALL_SENT) {
+		if (now_ns >= call->deadline_ns) {
+			b->why = "it did not answer in time";
+			rbx_borrower_call_fail(b, -ETIMEDOUT);
+			rbx_borrower_lost(b, b->why, 0);
+			return UINT64_MAX;
+		}
+		due_ns = call->deadline_ns;
+	}
+	if (b->phase != RBX_BORROWER_UP)
+		return due_ns;
+	lease_due_ns = lease_tick(b, now_ns);
+	return RBX_MIN(due_ns, lease_due_ns);
+}
+
+/* ---- Sending --------------------------------------------------------------*/
+
+static bool is_free(const struct rbx_borrower *b, uint32_t slot)
+{
+	return !(b->sends_busy >> slot & 1);
+}
+
+/* A letter leaves from the buffer of its number, and waits while that is under way. */
+static int letter_next(struct rbx_borrower *b, struct rbx_wire_message *message)
+{
+	uint32_t slot;
+
+	if (!rbx_mailbox_next(&b->mailbox, message))
+		return -1;
+	slot = RBX_BORROWER_LETTER +
+	       (uint32_t)(message->letter.sequence % RBX_WIRE_LETTERS_MAX);
+	if (!is_free(b, slot))
+		return -1;
+	rbx_mailbox_sent(&b->mailbox);
+	return (int)slot;
+}
+
+static int heartbeat_next(struct rbx_borrower *b, uint64_t now_ns,
+			  struct rbx_wire_message *message)
+{
+	*message = (struct rbx_wire_message){ .type = RBX_WIRE_HEARTBEAT };
+	b->heartbeat_due = false;
+	b->heartbeat_id = b->last_request_id + 1;
+	b->lease.heartbeat_ns = now_ns;
+	b->lease.heartbeat_is_out = true;
+	return RBX_BORROWER_HEARTBEAT;
+}
+
+static int call_next(struct rbx_borrower *b, uint64_t now_ns,
+		     struct rbx_wire_message *message)
+{
+	b->call.state = RBX_CALL_SENT;
+	b->call.request_id = b->last_request_id + 1;
+	b->call.message.request_id = b->call.request_id;
+	*message = b->call.message;
+	b->call.sent_ns = now_ns;
+	return RBX_BORROWER_CALL;
+}
+
+/* The receipt goes first: the server says no letter before it has heard one. */
+static int choose(struct rbx_borrower *b, uint64_t now_ns,
+		  struct rbx_wire_message *message)
+{
+	bool is_up = b->phase == RBX_BORROWER_UP;
+
+	if (is_up && b->receipt_owed && !b->closing &&
+	    is_free(b, RBX_BORROWER_RECEIPT)) {
+		b->receipt_owed = false;
+		*message = rbx_mailbox_receipt(&b->mailbox, !b->listens);
+		return RBX_BORROWER_RECEIPT;
+	}
+	if (b->call.state == RBX_CALL_READY && is_free(b, RBX_BORROWER_CALL))
+		return call_next(b, now_ns, message);
+	if (is_up && b->heartbeat_due && is_free(b, RBX_BORROWER_HEARTBEAT))
+		return heartbeat_next(b, now_ns, message);
+	if (b->bye_due && is_free(b, RBX_BORROWER_BYE)) {
+		b->bye_due = false;
+		*message = (struct rbx_wire_message){ .type = RBX_WIRE_BYE };
+		return RBX_BORROWER_BYE;
+	}
+	return is_up && !b->closing ? letter_next(b, message) : -1;
+}
+
+int rbx_borrower_next(struct rbx_borrower *b, uint64_t now_ns,
+		      struct rbx_wire_message *message)
+{
+	int slot = -1;
+
+	if (b->phase != RBX_BORROWER_AWAY)
+		slot = choose(b, now_ns, message);
+	if (slot < 0)
+		return slot;
+	RBX_ASSERT(is_free(b, (uint32_t)slot));
+	message->request_id = ++b->last_request_id;
+	b->sends_busy |= 1u << slot;
+	return slot;
+}
+
+void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
+{
+	RBX_ASSERT(slot < RBX_BORROWER_SLOTS);
+	b->sends_busy &= ~(1u << slot);
+}
+
+/* ---- What the server says -------------------------------------------------*/
+
+static void free_bytes_note(struct rbx_borrower *b,
+			    const struct rbx_wire_message *m)
+{
+	if (m->type == RBX_WIRE_SLAB_GRANT)
+		RBX_STORE_RELAXED(&b->free_bytes, m->grant.free_bytes);
+	else if (m->type == RBX_WIRE_SLAB_UNMAPPED)
+		RBX_STORE_RELAXED(&b->free_bytes, m->free_bytes);
+	else if (m->type == RBX_WIRE_HEARTBEAT_REPLY)
+		RBX_STORE_RELAXED(&b->free_bytes,
+				  m->heartbeat_reply.free_bytes);
+}
+
+static void letter_came(struct rbx_borrower *b,
+			const struct rbx_wire_letter *letter)
+{
+	if (b->closing)
+		return; /* it hears that we are gone */
+	switch (rbx_mailbox_judge(&b->mailbox, letter->sequence)) {
+	case RBX_LETTER_NEW:
+		if (b->listens) {
+			b->letter = *letter;
+			b->letter_untold = true;
+			return; /* the receipt is for who has had it */
+		}
+		rbx_mailbox_heard(&b->mailbox);
+		break;
+	case RBX_LETTER_AGAIN:
+		break;
+	case RBX_LETTER_AHEAD:
+		rbx_borrower_lost(b, "a message of the server is missing", 0);
+		return;
+	}
+	b->receipt_owed = true;
+}
+
+static void letters_taken(struct rbx_borrower *b,
+			  const struct rbx_wire_letter_taken *taken)
+{
+	if (rbx_mailbox_taken(&b->mailbox, taken, &b->ends))
+		rbx_borrower_lost(
+			b, "the server has had a message that was never sent",
+			0);
+	else
+		b->ends_untold = b->ends.count > 0;
+}
+
+static void said_unasked(struct rbx_borrower *b,
+			 const struct rbx_wire_message *m, uint64_t now_ns)
+{
+	bool is_up = b->phase == RBX_BORROWER_UP;
+
+	if (m->type == RBX_WIRE_SLAB_EVICT && is_up) {
+		b->eviction = rbx_eviction_of(m, now_ns);
+		b->evict_untold = true;
+	} else if (m->type == RBX_WIRE_LETTER && is_up) {
+		letter_came(b, &m->letter);
+	} else if (m->type == RBX_WIRE_LETTER_TAKEN && is_up) {
+		letters_taken(b, &m->letter_taken);
+	} else if (m->type == RBX_WIRE_ERROR) {
+		rbx_borrower_lost(b, rbx_reason_sentence(m->status), 0);
+	} else {
+		rbx_borrower_lost(b, "a message that nobody asked for", 0);
+	}
+}
+
+void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
+			  size_t length_bytes, uint64_t now_ns)
+{
+	struct rbx_wire_message m;
+
+	RBX_ASSERT(!b->letter_untold && !b->evict_untold && !b->ends_untold);
+	if (b->phase == RBX_BORROWER_AWAY)
+		return;
+	if (length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ||
+	    rbx_wire_decode(bytes, length_bytes, &m)) {
+		rbx_borrower_lost(b, "a message that is no message", 0);
+		return;
+	}
+	rbx_lease_heard(&b->lease, now_ns);
+	free_bytes_note(b, &m);
+	if (b->call.state == RBX_CALL_SENT && m.request_id &&
+	    m.request_id == b->call.request_id) {
+		rbx_lease_answered(&b->lease, b->call.sent_ns);
+		rbx_borrower_call_answered(b, &m);
+	} else if (m.type == RBX_WIRE_HEARTBEAT_REPLY &&
+		   b->lease.heartbeat_is_out &&
+		   m.request_id == b->heartbeat_id) {
+		b->lease.heartbeat_is_out = false;
+		rbx_lease_answered(&b->lease, b->lease.heartbeat_ns);
+	} else {
+		said_unasked(b, &m, now_ns);
+	}
+}
+
+/* ---- Letters --------------------------------------------------------------*/
+
+int rbx_borrower_letter_put(struct rbx_borrower *b, const void *bytes,
+			    uint32_t length_bytes,
+			    void (*done)(int status, void *user), void *user)
+{
+	if (b->letters_status)
+		return b->letters_status;
+	return rbx_mailbox_put(&b->mailbox, bytes, length_bytes, done, user);
+}
+
+int rbx_borrower_listen(struct rbx_borrower *b)
+{
+	if (b->listens || b->mailbox.heard_sequence)
+		return -EBUSY;
+	b->listens = true;
+	return 0;
+}
+
+void rbx_borrower_letter_heard(struct rbx_borrower *b)
+{
+	rbx_mailbox_heard(&b->mailbox);
+	b->receipt_owed = true;
+}
+
+void rbx_borrower_letters_stop(struct rbx_borrower *b, int status)
+{
+	if (!b->letters_status)
+		b->letters_status = status;
+}
+
+/* ---- News -----------------------------------------------------------------*/
+
+static bool take(bool *untold)
+{
+	bool was = *untold;
+
+	*untold = false;
+	return was;
+}
+
+/* One who closes hears nothing more, but that letters have ended. */
+enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *b)
+{
+	if (b->closing)
+		b->evict_untold = b->letter_untold = b->lost_untold = false;
+	if (take(&b->evict_untold))
+		return RBX_BORROWER_EVICT;
+	if (take(&b->letter_untold))
+		return RBX_BORROWER_HEAR;
+	if (take(&b->lost_untold))
+		return RBX_BORROWER_LOST;
+	if (take(&b->ends_untold))
+		return RBX_BORROWER_ENDS;
+	if (!b->letters_status || !rbx_mailbox_outstanding(&b->mailbox))
+		return RBX_BORROWER_NO_NEWS;
+	rbx_mailbox_end(&b->mailbox, b->letters_status, &b->ends);
+	return RBX_BORROWER_ENDS;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * borrower_call.c - what a client asks of a server, and what the answers mean.
+ *
+ * What the server says is checked before anybody computes with it. In a handshake it
+ * is believed nothing before its proof in WELCOME holds; until then an answer can
+ * only make us fail.
+ */
+#include "core/borrower.h"
+
+#include "wire/reason.h"
+#include "wire/terms.h"
+
+static void call_over(struct rbx_borrower *b, int status, const char *why)
+{
+	b->call.status = status;
+	b->call.why = why;
+	b->call.state = RBX_CALL_ENDED;
+}
+
+void rbx_borrower_call_fail(struct rbx_borrower *b, int status)
+{
+	if (b->call.state != RBX_CALL_IDLE && b->call.state != RBX_CALL_ENDED)
+		call_over(b, status, b->why);
+}
+
+int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
+		      const struct rbx_loan *loan, uint32_t answer_ms,
+		      uint64_t now_ns)
+{
+	static const uint16_t types[] = {
+		[RBX_CALL_MAP] = RBX_WIRE_SLAB_MAP,
+		[RBX_CALL_UNMAP] = RBX_WIRE_SLAB_UNMAP,
+		[RBX_CALL_CHECK] = RBX_WIRE_SLAB_QUERY,
+		[RBX_CALL_STATS] = RBX_WIRE_STATS,
+	};
+	struct rbx_call *call = &b->call;
+
+	RBX_ASSERT(call->state == RBX_CALL_IDLE);
+	RBX_ASSERT(kind != RBX_CALL_HANDSHAKE);
+	call->why = b->why;
+	if (b->phase != RBX_BORROWER_UP || b->closing)
+		return -ENOTCONN;
+	call->kind = kind;
+	call->state = RBX_CALL_READY;
+	call->deadline_ns =
+		now_ns + rbx_wire_answer_ms(types[kind], answer_ms) * 1000000ull;
+	call->message = (struct rbx_wire_message){ .type = types[kind] };
+	if (kind == RBX_CALL_UNMAP || kind == RBX_CALL_CHECK) {
+		call->loan = *loan;
+		call->message.epoch = loan->epoch;
+		call->message.slab_id = loan->slab_id;
+	}
+	return 0;
+}
+
+int rbx_borrower_call_end(struct rbx_borrower *b, struct rbx_loan *loan)
+{
+	RBX_ASSERT(b->call.state == RBX_CALL_ENDED);
+	b->call.state = RBX_CALL_IDLE;
+	if (loan && !b->call.status)
+		*loan = b->call.loan;
+	return b->call.status;
+}
+
+/* ---- Answers --------------------------------------------------------------*/
+
+static uint16_t answer_expected(const struct rbx_borrower *b)
+{
+	switch (b->call.kind) {
+	case RBX_CALL_HANDSHAKE:
+		return b->phase == RBX_BORROWER_GREETING ? RBX_WIRE_CHALLENGE :
+							   RBX_WIRE_WELCOME;
+	case RBX_CALL_MAP:
+	case RBX_CALL_CHECK:
+		return RBX_WIRE_SLAB_GRANT;
+	case RBX_CALL_UNMAP:
+		return RBX_WIRE_SLAB_UNMAPPED;
+	case RBX_CALL_STATS:
+		break;
+	}
+	return RBX_WIRE_STATS_REPLY;
+}
+
+/* HELLO is still there to be put beside it. */
+static void challenged(struct rbx_borrower *b,
+		       const struct rbx_wire_message *challenge)
+{
+	if (b->call.message.type != RBX_WIRE_HELLO)
+		return;
+	rbx_transcript_make(&b->transcript, &b->call.message, challenge);
+	b->incarnation = challenge->challenge.incarnation;
+}
+
+void rbx_borrower_call_answered(struct rbx_borrower *b,
+				const struct rbx_wire_message *answer)
+{
+	int status = 0;
+
+	if (answer->type == RBX_WIRE_CHALLENGE)
+		challenged(b, answer);
+	b->call.message = *answer;
+	if (answer->type == RBX_WIRE_ERROR) {
+		call_over(b, rbx_reason_errno(answer->status),
+			  rbx_reason_sentence(answer->status));
+		return;
+	}
+	if (answer->type != answer_expected(b)) {
+		rbx_borrower_lost(b, "an answer of the wrong kind", 0);
+		b->call.status = -EPROTO;
+		return;
+	}
+	if (b->call.kind == RBX_CALL_HANDSHAKE) {
+		b->is_welcomed = b->phase == RBX_BORROWER_PROVING;
+		b->call.state = RBX_CALL_ANSWERED;
+		return;
+	}
+	if (b->call.kind == RBX_CALL_MAP)
+		status = rbx_granted_map(&b->granted, answer,
+					 b->welcome.slab_bytes, &b->call.loan);
+	else if (b->call.kind == RBX_CALL_CHECK)
+		status = rbx_granted_query(answer, &b->call.loan);
+	call_over(b, status, status == -EPROTO ?
+				     "it lends a slab that cannot be" :
+				     "it has moved the slab");
+}
+
+/* ---- The handshake --------------------------------------------------------*/
+
+static struct rbx_root root_of(const struct rbx_borrower *b)
+{
+	return b->welcome.session_id ? rbx_root_of_key(&b->session_key) :
+				       b->config.secret;
+}
+
+static bool terms_make_sense(const struct rbx_borrower *b,
+			     const struct rbx_wire_welcome *welcome)
+{
+	return rbx_wire_welcome_makes_sense(welcome, b->incarnation) &&
+	       (!b->welcome.session_id ||
+		rbx_wire_welcome_is_same(welcome, &b->welcome));
+}
+
+static int welcome_judge(struct rbx_borrower *b)
+{
+	const struct rbx_wire_message *welcome = &b->call.message;
+
+	rbx_proof_of_server(root_of(b), &b->transcript, welcome, b->proof);
+	if (!rbx_proof_equal(b->proof, welcome->welcome.proof,
+			     sizeof(b->proof)))
+		return -EACCES;
+	if (!terms_make_sense(b, &welcome->welcome))
+		return -EPROTO;
+	rbx_key_of_connection(root_of(b), &b->transcript, &b->connection_key);
+	if (!b->welcome.session_id)
+		rbx_key_of_session(root_of(b), &b->transcript, &b->session_key);
+	return 0;
+}
+
+void rbx_borrower_think(struct rbx_borrower *b)
+{
+	if (b->is_welcomed)
+		b->verdict = welcome_judge(b);
+	else
+		rbx_proof_of_client(root_of(b), &b->transcript, b->proof);
+}
+
+/* The server has proved itself. Its lease runs from AUTH, at the earliest. */
+static void go_up(struct rbx_borrower *b, uint64_t now_ns)
+{
+	const struct rbx_wire_welcome *welcome = &b->call.message.welcome;
+
+	b->phase = RBX_BORROWER_UP;
+	if (!b->welcome.session_id) /* else it says the same again */
+		b->welcome = *welcome;
+	RBX_STORE_RELAXED(&b->free_bytes, welcome->free_bytes);
+	b->attach_serial = 0;
+	b->receipt_owed = true; /* the server awaits it */
+	b->doubt_until_ns = 0;
+	b->lease.timeout_ns = b->config.silence_ns;
+	b->lease.lease_ns = b->welcome.lease_ms * 1000000ull;
+	rbx_lease_begin(&b->lease, b->call.sent_ns, now_ns);
+	call_over(b, 0, NULL);
+}
+
+static void auth_send(struct rbx_borrower *b)
+{
+	b->phase = RBX_BORROWER_PROVING;
+	b->call.state = RBX_CALL_READY;
+	b->call.message = (struct rbx_wire_message){ .type = RBX_WIRE_AUTH };
+	rbx_port_copy(b->call.message.auth.proof, b->proof, sizeof(b->proof));
+}
+
+void rbx_borrower_go_on(struct rbx_borrower *b, uint64_t now_ns)
+{
+	if (b->call.state != RBX_CALL_ANSWERED)
+		return; /* the connection was lost meanwhile */
+	if (!b->is_welcomed) {
+		auth_send(b);
+	} else if (!b->verdict) {
+		go_up(b, now_ns);
+	} else {
+		call_over(b, b->verdict,
+			  b->verdict == -EACCES ?
+				  "it could not prove that it has the secret" :
+				  "it tells nonsense about itself");
+		rbx_borrower_lost(b, b->call.why, 0);
+	}
+}
+
+void rbx_borrower_attach(struct rbx_borrower *b,
+			 struct rbx_wire_attach *attach)
+{
+	*attach = (struct rbx_wire_attach){
+		.kind = RBX_WIRE_ATTACH_DATA,
+		.session_id = b->welcome.session_id,
+		.serial = ++b->attach_serial,
+	};
+	rbx_proof_of_attach(&b->connection_key, attach, attach->mac);
+}

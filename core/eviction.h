@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * eviction.h - what SLAB_EVICT says: which loan the server wants back, and until when.
+ *
+ * A loan is named by slab and epoch, all the way from the message to the replica: a
+ * slab that was revoked and lent anew is another loan. Such a message may be repeated,
+ * and a repetition tells what is left of the time.
+ */
+#ifndef RBX_EVICTION_H
+#define RBX_EVICTION_H
+
+#include "wire/message.h"
+
+struct rbx_eviction {
+	uint64_t slab_id;
+	uint64_t epoch;
+	uint64_t until_ns; /* then it is revoked; UINT64_MAX: no end is set */
+};
+
+static inline struct rbx_eviction
+rbx_eviction_of(const struct rbx_wire_message *message, uint64_t now_ns)
+{
+	uint32_t grace_ms = message->evict.grace_ms;
+
+	return (struct rbx_eviction){
+		.slab_id = message->evict.slab_id,
+		.epoch = message->epoch,
+		.until_ns = grace_ms == UINT32_MAX ?
+				    UINT64_MAX :
+				    now_ns + (uint64_t)grace_ms * 1000000,
+	};
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* last_copies.c - see last_copies.h. */
+#include "core/last_copies.h"
+
+static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
+			 uint32_t server, rbx_server_is_up *is_up)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++) {
+		uint32_t other = slab->replicas[slot].server;
+
+		if (rbx_slab_has_all(slab, slot) && other != server &&
+		    is_up(flow, other))
+			return true;
+	}
+	return false;
+}
+
+static bool is_at(const struct rbx_slab *slab, uint32_t server)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < slab->shape->slots; slot++)
+		if (rbx_slab_has_all(slab, slot) &&
+		    slab->replicas[slot].server == server)
+			return true;
+	return false;
+}
+
+/* Where no other server is up there is nobody to borrow from either, and the volume
+ * would end with what it has not written to yet. */
+static bool is_another_up(struct rbx_flow *flow, struct rbx_volume_map *map,
+			  uint32_t server, rbx_server_is_up *is_up)
+{
+	uint32_t i, count = RBX_LOAD_ACQUIRE(&map->server_count);
+
+	for (i = 0; i < count; i++)
+		if (i != server && is_up(flow, i))
+			return true;
+	return false;
+}
+
+bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
+			  rbx_server_is_up *is_up)
+{
+	struct rbx_volume_map *map = RBX_LOAD_ACQUIRE(&flow->map);
+	bool some_stay = map && !is_another_up(flow, map, server, is_up);
+	bool some_went = false;
+	uint32_t i;
+
+	for (i = 0; map && i < map->slab_count; i++) {
+		struct rbx_slab *slab = &map->slabs[i];
+
+		rbx_lock(&slab->lock);
+		if (is_at(slab, server) &&
+		    !is_elsewhere(flow, slab, server, is_up))
+			some_stay = true;
+		else
+			some_went |= rbx_slab_server_down(slab, server);
+		rbx_unlock(&slab->lock);
+	}
+	if (some_went)
+		flow->ops->wake(flow);
+	return some_stay;
+}
+
+bool rbx_last_copies_wait(const struct rbx_fragment *fragment)
+{
+	const struct rbx_part *part =
+		RBX_CONTAINER_OF(fragment, const struct rbx_part, fragment);
+	struct rbx_slab *slab = part->piece->slab;
+	bool waits;
+
+	rbx_lock(&slab->lock);
+	waits = slab->write_mask >> part->slot & 1;
+	rbx_unlock(&slab->lock);
+	return waits;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lender_table.h - the tables of a lender; of lender.c and lender_reclaim.c.
+ *
+ * Slabs and clients stand in tables and in lists, all chained by index:
+ *
+ *	slabs	FREE: a queue. ENDING: a queue of those that the host has not been
+ *		told of. PREPARING, LENT, ASKED: the list of their client, LENT and
+ *		ASKED ones by their epochs.
+ *	clients	by when they were heard of, the first one longest ago. All leases
+ *		have one length, so that is also the order in which they end.
+ *
+ * So what happens touches few entries, however many clients and slabs there are; but
+ * for asking for slabs back, which is rare.
+ */
+#ifndef RBX_LENDER_TABLE_H
+#define RBX_LENDER_TABLE_H
+
+#include "core/id_map.h"
+#include "core/lender.h"
+
+#define RBX_LENDER_NONE UINT32_MAX
+
+enum rbx_lender_slab_state {
+	SLAB_FREE, /* nobody can reach it */
+	SLAB_PREPARING, /* its client will have it; the host makes its memory */
+	SLAB_LENT, /* its client reads and writes it */
+	SLAB_ASKED, /* the same, and the client was asked to give it back */
+	SLAB_ENDING, /* no client's any more; the host ends the access */
+};
+
+struct rbx_lender_slab {
+	uint64_t epoch; /* of the last lending */
+	uint64_t revoke_ns; /* ASKED: when it is taken back */
+	uint64_t remind_ns; /* ASKED: when the client is told next */
+	uint32_t client; /* PREPARING, LENT, ASKED: index of the client */
+	uint32_t next; /* of its queue or list */
+	uint32_t prev; /* PREPARING, LENT, ASKED */
+	uint8_t state; /* enum rbx_lender_slab_state */
+};
+
+RBX_STATIC_ASSERT(sizeof(struct rbx_lender_slab) == 40,
+		  "RBX_SLABS_MAX of them are 2.5 MiB, as limits.h says");
+
+struct rbx_lender_list {
+	uint32_t first; /* RBX_LENDER_NONE: it is empty */
+	uint32_t last;
+};
+
+struct rbx_lender_client {
+	uint64_t session_id; /* 0: this entry is free */
+	uint64_t heard_ns;
+	uint32_t next; /* of those that are free, or of those heard of later */
+	uint32_t prev;
+	struct rbx_lender_list slabs;
+	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
+	uint32_t preparing_count; /* PREPARING */
+	uint32_t asked_count; /* ASKED */
+	bool expired; /* the host has been told to end it */
+};
+
+struct rbx_lender {
+	struct rbx_lender_config config;
+	struct rbx_id_map sessions; /* to clients */
+	struct rbx_lender_client *clients;
+	struct rbx_lender_slab *slabs;
+	uint32_t client_free; /* first of those that are */
+	struct rbx_lender_list heard; /* clients that have not expired */
+	struct rbx_lender_list free;
+	struct rbx_lender_list ending;
+	uint64_t last_epoch;
+	uint32_t scan; /* where next() goes on looking for ASKED slabs */
+	bool draining;
+	bool host_is_short;
+	struct rbx_lender_counts counts;
+};
+
+static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
+{
+	return slab->state == SLAB_LENT || slab->state == SLAB_ASKED;
+}
+
+/* PREPARING, LENT or ASKED -> ENDING: from here on it is nobody's. */
+void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index);
+
+/* It leaves those whose leases may end. */
+void rbx_lender_client_expire(struct rbx_lender *l, uint32_t index);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loan_index.c - two chained hash tables, see loan_index.h.
+ *
+ * A place is the server, the key, and the number of the slab-sized page in which the
+ * loan begins. Memory that overlaps begins in the same page or in a neighbour.
+ */
+#include "core/loan_index.h"
+
+static uint32_t bits_of(uint32_t slab_count)
+{
+	uint32_t bits = 1;
+
+	while ((uint32_t)1 << bits < slab_count)
+		bits++;
+	return bits;
+}
+
+size_t rbx_loan_index_size(uint32_t slab_count, uint32_t slots)
+{
+	size_t buckets = (size_t)1 << bits_of(slab_count);
+
+	return 2 * (buckets + (size_t)slab_count * slots) * sizeof(uint32_t);
+}
+
+void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
+			 const struct rbx_slab *slabs, uint32_t slab_count,
+			 const struct rbx_slab_shape *shape)
+{
+	uint32_t bits = bits_of(slab_count);
+	uint32_t *table = tables;
+
+	rbx_lock_init(&index->lock);
+	index->slabs = slabs;
+	index->slots = shape->slots;
+	index->slab_shift = shape->slab_shift;
+	index->bucket_shift = 64 - bits;
+	index->by_id = table;
+	index->by_place = index->by_id + ((size_t)1 << bits);
+	index->next_by_id = index->by_place + ((size_t)1 << bits);
+	index->next_by_place =
+		index->next_by_id + (size_t)slab_count * shape->slots;
+}
+
+static const struct rbx_replica *replica_of(const struct rbx_loan_index *index,
+					    uint32_t number)
+{
+	return &index->slabs[number / index->slots]
+			.replicas[number % index->slots];
+}
+
+/* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618. */
+static uint32_t bucket_of(const struct rbx_loan_index *index, uint64_t text)
+{
+	return (uint32_t)((text * 0x9e3779b97f4a7c15ull) >>
+			  index->bucket_shift);
+}
+
+static uint32_t *chain_by_id(struct rbx_loan_index *index, uint32_t server,
+			     uint64_t slab_id)
+{
+	return &index->by_id[bucket_of(index, slab_id << 6 ^ server)];
+}
+
+static uint32_t *chain_by_place(struct rbx_loan_index *index, uint32_t server,
+				uint32_t rkey, uint64_t page)
+{
+	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ page << 6 ^ server;
+
+	return &index->by_place[bucket_of(index, text)];
+}
+
+static uint64_t page_of(const struct rbx_loan_index *index,
+			const struct rbx_loan *loan)
+{
+	return loan->remote_addr >> index->slab_shift;
+}
+
+static void chain_add(uint32_t *chain, uint32_t *next, uint32_t number)
+{
+	next[number] = *chain;
+	*chain = number + 1;
+}
+
+/* Bounded: each replica is in it once. */
+static void chain_remove(uint32_t *chain, uint32_t *next, uint32_t number)
+{
+	while (*chain != number + 1) {
+		RBX_ASSERT(*chain);
+		chain = &next[*chain - 1];
+	}
+	*chain = next[number];
+}
+
+void rbx_loan_index_add(struct rbx_loan_index *index, uint32_t number)
+{
+	const struct rbx_replica *replica = replica_of(index, number);
+	const struct rbx_loan *loan = &replica->loan;
+
+	rbx_lock(&index->lock);
+	chain_add(chain_by_id(index, replica->server, loan->slab_id),
+		  index->next_by_id, number);
+	chain_add(chain_by_place(index, replica->server, loan->rkey,
+				 page_of(index, loan)),
+		  index->next_by_place, number);
+	rbx_unlock(&index->lock);
+}
+
+void rbx_loan_index_remove(struct rbx_loan_index *index, uint32_t number)
+{
+	const struct rbx_replica *replica = replica_of(index, number);
+	const struct rbx_loan *loan = &replica->loan;
+
+	rbx_lock(&index->lock);
+	chain_remove(chain_by_id(index, replica->server, loan->slab_id),
+		     index->next_by_id, number);
+	chain_remove(chain_by_place(index, replica->server, loan->rkey,
+				    page_of(index, loan)),
+		     index->next_by_place, number);
+	rbx_unlock(&index->lock);
+}
+
+uint32_t rbx_loan_index_find(struct rbx_loan_index *index, uint32_t server,
+			     uint64_t slab_id, uint64_t epoch)
+{
+	uint32_t found = RBX_REPLICA_NONE, link;
+
+	rbx_lock(&index->lock);
+	link = *chain_by_id(index, server, slab_id);
+	for (; link && found == RBX_REPLICA_NONE;
+	     link = index->next_by_id[link - 1]) {
+		const struct rbx_replica *replica = replica_of(index, link - 1);
+
+		if (replica->server == server &&
+		    replica->loan.slab_id == slab_id &&
+		    replica->loan.epoch == epoch)
+			found = link - 1;
+	}
+	rbx_unlock(&index->lock);
+	return found;
+}
+
+/* ---- Twins ----------------------------------------------------------------*/
+
+struct twins {
+	uint32_t *numbers;
+	uint32_t max;
+	uint32_t count;
+};
+
+static void twins_add(struct twins *twins, uint32_t number)
+{
+	if (twins->count < twins->max)
+		twins->numbers[twins->count] = number;
+	twins->count++;
+}
+
+/* Those with its id; the others are found by their place. */
+static void twins_by_id(struct rbx_loan_index *index, uint32_t server,
+			const struct rbx_loan *loan, struct twins *twins)
+{
+	uint32_t link = *chain_by_id(index, server, loan->slab_id);
+
+	for (; link; link = index->next_by_id[link - 1]) {
+		const struct rbx_replica *replica = replica_of(index, link - 1);
+
+		if (replica->server == server &&
+		    replica->loan.slab_id == loan->slab_id)
+			twins_add(twins, link - 1);
+	}
+}
+
+static void twins_by_place(struct rbx_loan_index *index, uint32_t server,
+			   const struct rbx_loan *loan, uint64_t page,
+			   struct twins *twins)
+{
+	uint32_t link = *chain_by_place(index, server, loan->rkey, page);
+
+	for (; link; link = index->next_by_place[link - 1]) {
+		const struct rbx_replica *replica = replica_of(index, link - 1);
+		const struct rbx_loan *other = &replica->loan;
+		uint64_t apart_bytes =
+			RBX_MAX(other->remote_addr, loan->remote_addr) -
+			RBX_MIN(other->remote_addr, loan->remote_addr);
+
+		if (replica->server == server && other->rkey == loan->rkey &&
+		    other->slab_id != loan->slab_id &&
+		    page_of(index, other) == page &&
+		    apart_bytes < (uint64_t)1 << index->slab_shift)
+			twins_add(twins, link - 1);
+	}
+}
+
+uint32_t rbx_loan_index_twins(struct rbx_loan_index *index, uint32_t server,
+			      const struct rbx_loan *loan, uint32_t *numbers,
+			      uint32_t max)
+{
+	struct twins twins = { .numbers = numbers, .max = max };
+	uint64_t page = page_of(index, loan);
+
+	rbx_lock(&index->lock);
+	twins_by_id(index, server, loan, &twins);
+	twins_by_place(index, server, loan, page - 1, &twins);
+	twins_by_place(index, server, loan, page, &twins);
+	twins_by_place(index, server, loan, page + 1, &twins);
+	rbx_unlock(&index->lock);
+	return twins.count;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * status.h - whose fault it was: the classes of what a work request ends with.
+ *
+ * A fabric says 0 or -errno (fabric/fabric.h). What follows from it depends on its
+ * class alone:
+ *
+ *	LOCAL   this machine: its memory or its device. It says nothing about the
+ *	        peer and costs no replica. Nobody knows how much of a write has
+ *	        arrived.
+ *	PATH    the way to the peer, or the peer is gone.
+ *	KEY     the peer has taken the key back. All that is sent with this key would
+ *	        fail, so all of it ends together. (A key never fails for its bounds:
+ *	        hosts look at these before they send.)
+ *	REMOTE  the peer's device could not do it.
+ *
+ * The verbs of user space and those of the kernel number their work completions
+ * alike, so that one table serves both.
+ */
+#ifndef RBX_STATUS_H
+#define RBX_STATUS_H
+
+#include "core/port.h"
+
+enum rbx_status_class {
+	RBX_STATUS_LOCAL,
+	RBX_STATUS_PATH,
+	RBX_STATUS_KEY,
+	RBX_STATUS_REMOTE,
+};
+
+/* status: not 0. What no fabric promises to say is the peer's: that is safe, for
+ * then it is not trusted. */
+static inline enum rbx_status_class rbx_status_class(int32_t status)
+{
+	switch (status) {
+	case -EFAULT: /* the memory that a program or a block layer gave us */
+	case -EINVAL:
+	case -ENOMEM:
+	case -EMSGSIZE:
+	case -EIO: /* our own device failed */
+		return RBX_STATUS_LOCAL;
+	case -ECANCELED:
+	case -EHOSTUNREACH:
+	case -ETIMEDOUT:
+		return RBX_STATUS_PATH;
+	case -EACCES:
+		return RBX_STATUS_KEY;
+	default:
+		return RBX_STATUS_REMOTE;
+	}
+}
+
+/* What a server was asked has not reached it, but may once it is back. */
+static inline bool rbx_status_is_away(int err)
+{
+	return err == -ENOTCONN || err == -ETIMEDOUT;
+}
+
+/* Whether a work request that failed may succeed on a new connection. */
+static inline bool rbx_status_may_pass(int32_t status)
+{
+	return rbx_status_class(status) == RBX_STATUS_PATH ||
+	       rbx_status_class(status) == RBX_STATUS_REMOTE || status == -EIO;
+}
+
+/* 0 or -errno of an ibv_wc_status or ib_wc_status. */
+int32_t rbx_status_of_completion(uint32_t wc_status);
+
+#endif

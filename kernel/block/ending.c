@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ending.c - see ending.h.
+ *
+ * The block layer itself hands over what is to end on another processor. What is to
+ * end on this one it would end at once, since a driver calls it from an interrupt as
+ * a rule; here the tasklet of the processor does that.
+ */
+#include <linux/interrupt.h>
+
+#include "kernel/block/ending.h"
+
+/* Of one processor. */
+struct queue {
+	struct llist_head endings;
+	struct tasklet_struct tasklet;
+};
+
+static DEFINE_PER_CPU(struct queue, queues);
+
+static void endings_complete(struct tasklet_struct *tasklet)
+{
+	struct queue *queue = from_tasklet(queue, tasklet, tasklet);
+	struct llist_node *list =
+		llist_reverse_order(llist_del_all(&queue->endings));
+	struct rbx_ending *ending, *next;
+
+	/* A request that has ended may be gone, and its ending with it. */
+	llist_for_each_entry_safe(ending, next, list, node)
+		ending->rq->q->mq_ops->complete(ending->rq);
+}
+
+static void add_here(struct rbx_ending *ending)
+{
+	struct queue *queue = get_cpu_ptr(&queues);
+
+	if (llist_add(&ending->node, &queue->endings))
+		tasklet_schedule(&queue->tasklet);
+	put_cpu_ptr(&queues);
+}
+
+void rbx_ending_begin(struct rbx_ending *ending, struct request *rq)
+{
+	if (blk_mq_complete_request_remote(rq))
+		return;
+	ending->rq = rq;
+	if (!in_task()) {
+		add_here(ending);
+		return;
+	}
+	/* The tasklet runs as bottom halves are enabled again, and no thread has to
+	 * be woken for it. */
+	local_bh_disable();
+	add_here(ending);
+	local_bh_enable();
+}
+
+void rbx_endings_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_setup(&per_cpu(queues, cpu).tasklet, endings_complete);
+}
+
+void rbx_endings_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu(queues, cpu).tasklet);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * device.c - see device.h: the devices that are there, as the RDMA stack tells of them.
+ *
+ * The stack calls remove() while the device still works, and takes it away when the
+ * call has returned. The connection manager hears of it after us, as we came later; it
+ * waits for connections that are destroyed here.
+ */
+#include <linux/slab.h>
+
+#include "kernel/lib/context.h"
+#include "kernel/lib/device.h"
+
+struct present {
+	struct list_head link; /* of all; with contexts_lock */
+	struct ib_device *device;
+};
+
+static LIST_HEAD(all_present);
+static struct ib_client client;
+
+static int device_added(struct ib_device *device)
+{
+	struct present *present = kzalloc(sizeof(*present), GFP_KERNEL);
+
+	if (!present)
+		return -ENOMEM;
+	present->device = device;
+	ib_set_client_data(device, &client, present);
+	mutex_lock(&rbx_contexts_lock);
+	list_add(&present->link, &all_present);
+	mutex_unlock(&rbx_contexts_lock);
+	return 0;
+}
+
+static void device_removed(struct ib_device *device, void *data)
+{
+	struct present *present = data;
+
+	mutex_lock(&rbx_contexts_lock);
+	list_del(&present->link);
+	mutex_unlock(&rbx_contexts_lock);
+	kfree(present);
+	rbx_contexts_leave(device);
+}
+
+static struct ib_client client = {
+	.name = "rdmabox",
+	.add = device_added,
+	.remove = device_removed,
+};
+
+bool rbx_device_is_there_locked(const struct ib_device *device)
+{
+	const struct present *present;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	list_for_each_entry(present, &all_present, link)
+		if (present->device == device)
+			return true;
+	return false;
+}
+
+int rbx_devices_init(void)
+{
+	return ib_register_client(&client);
+}
+
+void rbx_devices_exit(void)
+{
+	ib_unregister_client(&client);
+}

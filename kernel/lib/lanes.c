@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
+ */
+#include "kernel/lib/peer.h"
+
+static void lane_ended(struct rbx_ib_conn *conn)
+{
+	struct rbx_lane *lane = container_of(conn, struct rbx_lane, conn);
+
+	rbx_peer_note_broken(lane->peer, "the connection has ended");
+}
+
+static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+			uint64_t until_ns)
+{
+	struct rbx_context *ctx = peer->ctx;
+	struct ib_qp_init_attr init = {
+		.send_cq = ctx->poller.cq,
+		.recv_cq = ctx->poller.cq,
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			/* One more on either side, for rbx_ib_conn_drain(). */
+			.max_send_wr = RBX_SEND_DEPTH + 1,
+			.max_recv_wr = 1,
+			.max_send_sge = peer->client->planner.sge_max,
+			.max_recv_sge = 1,
+		},
+	};
+
+	return rbx_session_connect_qp(peer->session, &lane->conn, &init,
+				      lane_ended, until_ns);
+}
+
+int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < peer->lane_count; i++) {
+		struct rbx_lane *lane = &peer->lanes[i];
+		int err;
+
+		lane->peer = peer;
+		lane->ring_index = i;
+		lane->is_over = false;
+		for (j = 0; j < RBX_SEND_DEPTH; j++)
+			lane->posted[j] = (struct rbx_posted){
+				.cqe.done = rbx_peer_work_done,
+				.lane = lane,
+			};
+		err = connect_lane(peer, lane, until_ns);
+		/* One that was made in part may have a drain under way, as any other. */
+		if (err) {
+			rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
+			return err;
+		}
+	}
+	return 0;
+}
+
+/*
+ * What was posted and has not been told of. If the drain has ended all of it has
+ * completed, without a signal: queues complete in order, and what fails says so. If
+ * not, nobody knows. It is given back only now, when the queue pair is destroyed and
+ * the device has done with its memory; and what the device has still put into the
+ * completion queue was swept out of it, so nobody meets it when the slots are used
+ * again.
+ */
+static void settle_rest(struct rbx_peer *peer, struct rbx_lane *lane,
+			bool all_is_back)
+{
+	struct rbx_context *ctx = peer->ctx;
+	struct rbx_harvest harvest = { 0 };
+
+	mutex_lock(&ctx->poller.lock);
+	if (all_is_back)
+		rbx_channel_complete_rest(&peer->channel, lane->ring_index,
+					  ktime_get_ns(), &harvest);
+	else
+		rbx_channel_abandon(&peer->channel, lane->ring_index, &harvest);
+	mutex_unlock(&ctx->poller.lock);
+	rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel, &harvest);
+}
+
+static uint32_t left_ms(uint64_t until_ns)
+{
+	uint64_t now_ns = ktime_get_ns();
+
+	return until_ns > now_ns ?
+		       (uint32_t)div_u64(until_ns - now_ns, NSEC_PER_MSEC) :
+		       0;
+}
+
+static void destroy_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+			 uint64_t until_ns)
+{
+	struct rbx_poller *poller = &peer->ctx->poller;
+	bool all_is_back = !lane->conn.id || !lane->conn.id->qp ||
+			   !rbx_ib_conn_drain(&lane->conn, left_ms(until_ns));
+
+	if (!all_is_back) {
+		pr_warn("rdmabox: %s: the device does not give back what was posted\n",
+			rbx_session_name(peer->session));
+		mutex_lock(&poller->lock);
+		lane->is_over = true;
+		mutex_unlock(&poller->lock);
+	}
+	rbx_ib_conn_destroy(&lane->conn);
+	if (!all_is_back)
+		rbx_poller_sweep(poller);
+	settle_rest(peer, lane, all_is_back);
+}
+
+void rbx_peer_destroy_lanes(struct rbx_peer *peer, uint64_t until_ns)
+{
+	uint32_t i;
+
+	/* All of them first, so that they come to their end together. */
+	for (i = 0; i < peer->lane_count; i++)
+		if (peer->lanes[i].conn.id && peer->lanes[i].conn.id->qp)
+			rbx_ib_conn_disconnect(&peer->lanes[i].conn);
+	for (i = 0; i < peer->lane_count; i++)
+		destroy_lane(peer, &peer->lanes[i], until_ns);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
+ */
+#include <time.h>
+
+#include "lib/peer/internal.h"
+
+/* How often a drain looks again: it waits for the device and for the poller, so a
+ * fraction of a millisecond costs nothing. */
+#define LOOK_AGAIN_NS 100000
+
+static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+			uint64_t until_ns)
+{
+	struct rbx_recv_wr sentinel = {
+		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
+	};
+	struct rbx_qp_init init = {
+		.send_cq = lane->poller->cq,
+		.recv_cq = lane->poller->cq,
+		.send_depth_count = peer->send_depth_count,
+		.recv_depth_count = 1,
+		.max_sge = peer->ctx->planner.sge_max,
+		.max_inline_bytes = peer->ctx->device->caps.max_inline_bytes,
+		.user = lane,
+	};
+	struct rbx_recv_wr *bad;
+	int err = rbx_session_connect_qp_until(peer->session, &init, until_ns,
+					       &lane->qp);
+
+	if (err)
+		return err;
+	rbx_channel_set_depth(&peer->channel, lane->ring_index,
+			      RBX_MIN(peer->send_depth_count,
+				      lane->qp->send_depth_count));
+	err = lane->qp->device->ops->post_recv(lane->qp, &sentinel, &bad);
+	if (err) {
+		lane->qp->device->ops->destroy_qp(lane->qp);
+		lane->qp = NULL;
+	}
+	return err;
+}
+
+int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
+{
+	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		int err = connect_lane(peer, &peer->lanes[i], until_ns);
+
+		if (err) {
+			rbx_peer_destroy_lanes(peer);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void rbx_peer_destroy_lanes(struct rbx_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		struct rbx_lane *lane = &peer->lanes[i];
+		struct rbx_harvest harvest = { 0 };
+
+		/* While we visit the poller it has no completion in hand that
+		 * refers to the queue pair, and has kept what is to be sent
+		 * again; and later it finds none. */
+		rbx_poller_visit(lane->poller);
+		if (lane->qp != NULL)
+			lane->qp->device->ops->destroy_qp(lane->qp);
+		lane->qp = NULL;
+		rbx_channel_abandon(&peer->channel, i, &harvest);
+		rbx_poller_leave(lane->poller);
+		/* What an abandoned drain has left. */
+		rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel,
+				      &harvest);
+	}
+}
+
+/*
+ * What has completed without a signal is told of by nothing, once the queue pair
+ * is in error: what is flushed is only what had not completed. So a marker goes
+ * behind it, which is flushed as the last. There is room: the post that failed
+ * left some.
+ */
+static void mark_the_end(struct rbx_lane *lane)
+{
+	struct rbx_wr marker = {
+		.wr_id = RBX_MARKER_WR_ID,
+		.opcode = RBX_OP_WRITE,
+		.flags = RBX_WR_SIGNALED,
+	};
+	struct rbx_wr *bad;
+
+	if (lane->tail_is_silent)
+		(void)lane->qp->device->ops->post_send(lane->qp, &marker, &bad);
+	lane->tail_is_silent = false;
+}
+
+void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
+{
+	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		struct rbx_qp *qp = peer->lanes[i].qp;
+
+		qp->device->ops->disconnect(qp);
+		mark_the_end(&peer->lanes[i]);
+	}
+	while (!rbx_channel_idle(&peer->channel) && rbx_now_ns() < until_ns)
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_AGAIN_NS }, NULL);
+	rbx_peer_destroy_lanes(peer);
+}

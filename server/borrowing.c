@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * borrowing.c - from SLAB_MAP to SLAB_GRANT, from SLAB_UNMAP to SLAB_UNMAPPED.
+ *
+ * Both take the time that memory takes, and are answered when it is done: the
+ * request keeps its receive and its send buffer until then, and is remembered as a
+ * late answer of its connection. A SLAB_MAP goes
+ *
+ *	it waits for a slab that is still ending (there is none free)
+ *	a slab of its own is being prepared
+ *	SLAB_GRANT
+ *
+ * and may be refused at either point. One whose connection ends is forgotten, and
+ * its slab ends unlent: the client will never hear of it.
+ *
+ * A slab remembers its client until its memory is gone, for its domain: a
+ * protection domain can only end after the keys in it.
+ */
+#include "server/state.h"
+
+/* ---- Late answers. ----------------------------------------------------------*/
+
+static struct rbx_late_answer *late_begin(struct rbx_connection *c,
+					  enum rbx_late_kind kind,
+					  const struct rbx_wire_message *request)
+{
+	uint32_t slot = rbx_connection_answer_later(c);
+	struct rbx_late_answer *late = &c->late[slot];
+
+	RBX_ASSERT(late->kind == RBX_LATE_NONE);
+	*late = (struct rbx_late_answer){
+		.kind = kind,
+		.connection = c,
+		.slot = slot,
+		.request_id = request->request_id,
+	};
+	return late;
+}
+
+static void waiting_put(struct rbx_server *s, struct rbx_late_answer *late)
+{
+	late->next = NULL;
+	if (!s->waiting_first)
+		s->waiting_first = late;
+	else
+		s->waiting_last->next = late;
+	s->waiting_last = late;
+}
+
+/* A bounded number wait: RBX_CONTROL_RECEIVES_MAX for each connection. */
+static void waiting_remove(struct rbx_server *s, struct rbx_late_answer *late)
+{
+	struct rbx_late_answer **link = &s->waiting_first;
+	struct rbx_late_answer *before = NULL;
+
+	while (*link != late) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = late->next;
+	if (s->waiting_last == late)
+		s->waiting_last = before;
+}
+
+/* It is answered, or will never be. */
+static void late_end(struct rbx_server *s, struct rbx_late_answer *late)
+{
+	if (late->slab)
+		late->slab->asker = NULL;
+	else
+		waiting_remove(s, late);
+	late->slab = NULL;
+	late->kind = RBX_LATE_NONE;
+}
+
+static void late_send(struct rbx_server *s, struct rbx_late_answer *late,
+		      struct rbx_wire_message *answer)
+{
+	struct rbx_connection *c = late->connection;
+
+	answer->request_id = late->request_id;
+	late_end(s, late);
+	rbx_connection_send_late(s, c, late->slot, answer);
+}
+
+static void late_refuse(struct rbx_server *s, struct rbx_late_answer *late,
+			uint32_t reason)
+{
+	struct rbx_wire_message answer = {
+		.type = RBX_WIRE_ERROR,
+		.status = reason,
+	};
+
+	late_send(s, late, &answer);
+}
+
+void rbx_late_answers_forget(struct rbx_server *s, struct rbx_connection *c)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < RBX_CONTROL_RECEIVES_MAX; slot++) {
+		struct rbx_late_answer *late = &c->late[slot];
+		struct rbx_slab *slab = late->slab;
+
+		if (late->kind == RBX_LATE_NONE)
+			continue;
+		if (late->kind == RBX_LATE_GRANT && slab)
+			rbx_lender_unprepared(s->lender,
+					      rbx_slab_id(s, slab));
+		late_end(s, late);
+	}
+}
+
+/* ---- Borrowing --------------------------------------------------------------*/
+
+static void grant_fill(struct rbx_server *s, const struct rbx_lending *lending,
+		       struct rbx_wire_message *grant)
+{
+	const struct rbx_slab_memory *memory =
+		&s->workers.slabs[lending->slab_id - 1];
+
+	*grant = (struct rbx_wire_message){
+		.type = RBX_WIRE_SLAB_GRANT,
+		.epoch = lending->epoch,
+		.grant = {
+			.slab_id = lending->slab_id,
+			.remote_addr = (uintptr_t)memory->addr,
+			.length_bytes = s->options.slab_bytes,
+			.free_bytes = rbx_server_free_bytes(s),
+			.rkey = memory->mr->rkey,
+		},
+	};
+}
+
+/* Takes a slab for it and has that prepared. */
+static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
+{
+	struct rbx_client *client = late->connection->client;
+	struct rbx_lending lending;
+	struct rbx_slab *slab;
+	uint32_t reason, index;
+
+	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
+	reason = rbx_lender_lend(s->lender, client->session_id, &lending);
+	if (reason)
+		return reason;
+	index = (uint32_t)lending.slab_id - 1;
+	slab = &s->slabs[index];
+	RBX_ASSERT(!slab->client && !slab->asker);
+	slab->client = client;
+	client->slabs_held++;
+	slab->asker = late;
+	late->slab = slab;
+	s->workers.slabs[index].domain = client->domain;
+	rbx_workers_prepare(s, index, rbx_client_index(s, client));
+	return RBX_REASON_NONE;
+}
+
+void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
+		  const struct rbx_wire_message *message)
+{
+	struct rbx_late_answer *late = late_begin(c, RBX_LATE_GRANT, message);
+
+	waiting_put(s, late);
+	rbx_borrowing_go_on(s);
+}
+
+void rbx_borrowing_go_on(struct rbx_server *s)
+{
+	struct rbx_late_answer *late;
+	uint32_t reason;
+
+	while ((late = s->waiting_first)) {
+		reason = slab_begin(s, late);
+		if (reason == RBX_LENDER_LATER)
+			return;
+		if (reason) {
+			late_refuse(s, late, reason);
+			continue;
+		}
+		s->waiting_first = late->next;
+	}
+}
+
+static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
+{
+	struct rbx_lending lending = { .slab_id = rbx_slab_id(s, slab) };
+	struct rbx_wire_message grant;
+
+	if (s->workers.slabs[slab - s->slabs].status) {
+		if (slab->asker)
+			late_refuse(s, slab->asker, RBX_REASON_FULL);
+		rbx_lender_unprepared(s->lender, lending.slab_id);
+		return;
+	}
+	if (!rbx_lender_prepared(s->lender, &lending))
+		return; /* it is about to end */
+	grant_fill(s, &lending, &grant);
+	late_send(s, slab->asker, &grant);
+}
+
+/* ---- Giving back ------------------------------------------------------------*/
+
+void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *c,
+		    const struct rbx_wire_message *message)
+{
+	const struct rbx_lending lending = { message->slab_id, message->epoch };
+	struct rbx_late_answer *late;
+	struct rbx_slab *slab;
+	uint32_t reason;
+
+	reason = rbx_lender_unmap(s->lender, c->client->session_id, &lending);
+	if (reason) {
+		rbx_connection_answer_error(s, c, message->request_id, reason);
+		return;
+	}
+	slab = &s->slabs[lending.slab_id - 1];
+	RBX_ASSERT(!slab->asker);
+	late = late_begin(c, RBX_LATE_UNMAPPED, message);
+	late->slab = slab;
+	late->epoch = message->epoch;
+	slab->asker = late;
+}
+
+void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
+{
+	struct rbx_slab *slab = &s->slabs[slab_id - 1];
+	struct rbx_client *client = slab->client;
+
+	if (slab->asker && slab->asker->kind == RBX_LATE_GRANT)
+		late_refuse(s, slab->asker,
+			    rbx_lender_is_draining(s->lender) ?
+				    RBX_REASON_DRAINING :
+				    RBX_REASON_FULL);
+	/* What a client leaves behind is no reason for its successor to wait. */
+	rbx_workers_end(s, (uint32_t)(slab - s->slabs),
+			client->session_id ? rbx_client_index(s, client) :
+					     rbx_owner_nobody(s));
+}
+
+static void slab_has_ended(struct rbx_server *s, struct rbx_slab *slab)
+{
+	struct rbx_client *client = slab->client;
+	struct rbx_wire_message unmapped = { .type = RBX_WIRE_SLAB_UNMAPPED };
+
+	slab->client = NULL;
+	rbx_client_slab_ended(s, client);
+	rbx_lender_ended(s->lender, rbx_slab_id(s, slab));
+	pthread_cond_broadcast(&s->slab_ended);
+	if (!slab->asker)
+		return;
+	unmapped.epoch = slab->asker->epoch;
+	unmapped.free_bytes = rbx_server_free_bytes(s);
+	late_send(s, slab->asker, &unmapped);
+}
+
+bool rbx_workers_serve(struct rbx_server *s)
+{
+	enum rbx_slab_work work;
+	bool any = false;
+	uint32_t index;
+
+	while (rbx_workers_next(s, &index, &work)) {
+		any = true;
+		if (work == RBX_SLAB_PREPARE)
+			slab_is_ready(s, &s->slabs[index]);
+		else if (work == RBX_SLAB_END)
+			slab_has_ended(s, &s->slabs[index]);
+	}
+	/* A drain ends the wait of those who wait, too. */
+	if (any || rbx_lender_is_draining(s->lender))
+		rbx_borrowing_go_on(s);
+	return any;
+}
+
+/* ---- Asking ----------------------------------------------------------------*/
+
+void rbx_slab_query(struct rbx_server *s, struct rbx_connection *c,
+		    const struct rbx_wire_message *message)
+{
+	const struct rbx_lending lending = { message->slab_id, message->epoch };
+	struct rbx_wire_message grant;
+	uint32_t reason;
+
+	reason = rbx_lender_check(s->lender, c->client->session_id, &lending);
+	if (reason) {
+		rbx_connection_answer_error(s, c, message->request_id, reason);
+		return;
+	}
+	grant_fill(s, &lending, &grant);
+	grant.request_id = message->request_id;
+	rbx_connection_answer(s, c, &grant);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * half_open.c - who may take the time of a handshake, when many want to.
+ *
+ * A connection that has not proved itself costs a slot, and whoever can reach the
+ * server can make as many as it likes, and be silent on them. None of that may keep
+ * a client out:
+ *
+ * - A newcomer who finds no slot takes that of the oldest half-open connection,
+ *   unless this one is so young that it may be in the middle of a handshake. Then
+ *   the newcomer is refused, and comes again.
+ * - One address has some of the slots only; it takes those of its own.
+ * - A client that resumes names its session when it connects, and has a slot of its
+ *   own for that: strangers take none of them. Who knows the number of a session
+ *   that is not its own (it must have listened on the wire) can be in that one's
+ *   way and in nobody else's.
+ */
+#include <string.h>
+
+#include "server/state.h"
+
+/* "1.2.3.4:567" and "1.2.3.4:568" are one source. */
+static bool is_same_source(const char *one, const char *other)
+{
+	const char *colon = strrchr(one, ':');
+	size_t length = colon ? (size_t)(colon - one) : strlen(one);
+
+	return !strncmp(one, other, length) &&
+	       (other[length] == ':' || !other[length]);
+}
+
+/* Of a new connection: whose place it takes. */
+struct rivals {
+	struct rbx_connection *oldest; /* of all strangers */
+	struct rbx_connection *oldest_of_source;
+	uint32_t of_source_count;
+};
+
+static bool is_older(const struct rbx_connection *c,
+		     const struct rbx_connection *than)
+{
+	return !than || c->arrived_ns < than->arrived_ns;
+}
+
+static struct rivals rivals_find(struct rbx_server *s, const char *peer_name)
+{
+	struct rivals rivals = { 0 };
+	struct rbx_connection *c;
+
+	for (c = s->strangers.first; c; c = c->next) {
+		if (is_older(c, rivals.oldest))
+			rivals.oldest = c;
+		if (!is_same_source(c->qp->peer_name, peer_name))
+			continue;
+		rivals.of_source_count++;
+		if (is_older(c, rivals.oldest_of_source))
+			rivals.oldest_of_source = c;
+	}
+	return rivals;
+}
+
+/* Makes room for a stranger. False: there is none now. */
+static bool stranger_fits(struct rbx_server *s, const char *peer_name,
+			  uint64_t now_ns)
+{
+	struct rivals rivals = rivals_find(s, peer_name);
+	struct rbx_connection *victim = NULL;
+
+	if (rivals.of_source_count >= RBX_HANDSHAKES_OF_SOURCE_MAX)
+		victim = rivals.oldest_of_source;
+	else if (s->strangers.count >= RBX_HANDSHAKES_MAX)
+		victim = rivals.oldest;
+	if (!victim)
+		return true;
+	if (now_ns - victim->arrived_ns < RBX_HANDSHAKE_UNDISTURBED_NS)
+		return false;
+	rbx_log_hostile(&s->hostile, victim->qp->peer_name,
+			"it said nothing while others waited", now_ns);
+	rbx_connection_end(s, victim);
+	return true;
+}
+
+bool rbx_half_open_admit(struct rbx_server *s, const char *peer_name,
+			 uint64_t named_session_id, uint64_t now_ns)
+{
+	const struct rbx_client *client = rbx_client_find(s, named_session_id);
+
+	if (!client)
+		return stranger_fits(s, peer_name, now_ns);
+	/* One attempt of a session at a time: the latest. */
+	if (client->attempt)
+		rbx_connection_end(s, client->attempt);
+	return true;
+}
+
+/* ---- Those that take too long ------------------------------------------------*/
+
+static void list_tick(struct rbx_server *s, struct rbx_connection_list *list,
+		      uint64_t now_ns)
+{
+	struct rbx_connection *c, *next;
+
+	for (c = list->first; c; c = next) {
+		next = c->next;
+		if (now_ns < c->deadline_ns)
+			continue;
+		if (c->state == RBX_CONNECTION_CLOSING)
+			rbx_connection_end(s, c);
+		else
+			rbx_connection_refuse(s, c, 0, RBX_REASON_TOO_SLOW);
+	}
+}
+
+void rbx_half_open_tick(struct rbx_server *s, uint64_t now_ns)
+{
+	if (now_ns - s->half_open_checked_ns < RBX_HALF_OPEN_CHECK_NS)
+		return;
+	s->half_open_checked_ns = now_ns;
+	list_tick(s, &s->strangers, now_ns);
+	list_tick(s, &s->resumers, now_ns);
+}
+
+static void list_end(struct rbx_server *s, struct rbx_connection_list *list)
+{
+	while (list->first)
+		rbx_connection_end(s, list->first);
+}
+
+void rbx_half_open_end_all(struct rbx_server *s)
+{
+	list_end(s, &s->strangers);
+	list_end(s, &s->resumers);
+}

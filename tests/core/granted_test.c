@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* granted_test.c - which answers lend, and what a resume says of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/granted.h"
+
+#define SLAB_BYTES 65536u
+
+static struct rbx_wire_message grant_of(uint64_t epoch)
+{
+	return (struct rbx_wire_message){
+		.type = RBX_WIRE_SLAB_GRANT,
+		.epoch = epoch,
+		.grant = {
+			.slab_id = 3,
+			.remote_addr = 4096,
+			.length_bytes = SLAB_BYTES,
+			.rkey = 5,
+		},
+	};
+}
+
+static void map_lends_and_is_known(void **state)
+{
+	const struct rbx_wire_message answer = grant_of(7);
+	struct rbx_granted granted = { 0 };
+	struct rbx_loan loan;
+
+	(void)state;
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan), 0);
+	assert_int_equal(granted.last_epoch, 7);
+	assert_int_equal(loan.slab_id, 3);
+	assert_int_equal(loan.epoch, 7);
+	assert_int_equal(loan.remote_addr, 4096);
+	assert_int_equal(loan.rkey, 5);
+}
+
+/* The eviction of the oldest slab that nobody takes asks for it, again and again. */
+static void query_of_an_older_loan_leaves_what_is_known(void **state)
+{
+	const struct rbx_wire_message first = grant_of(7), second = grant_of(9);
+	struct rbx_granted granted = { 0 };
+	struct rbx_loan loan, newer;
+
+	(void)state;
+	assert_int_equal(rbx_granted_map(&granted, &first, SLAB_BYTES, &loan), 0);
+	assert_int_equal(rbx_granted_map(&granted, &second, SLAB_BYTES, &newer),
+			 0);
+	assert_int_equal(rbx_granted_query(&first, &loan), 0);
+	assert_int_equal(granted.last_epoch, 9);
+}
+
+static void map_that_makes_no_sense_is_refused_and_not_known(void **state)
+{
+	struct rbx_granted granted = { .last_epoch = 7 };
+	struct rbx_loan loan = { .epoch = 1 };
+	struct rbx_wire_message answer;
+
+	(void)state;
+	answer = grant_of(8);
+	answer.grant.length_bytes--;
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	answer = grant_of(8);
+	answer.grant.slab_id = 0;
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	answer = grant_of(7); /* an epoch names one loan */
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	answer = grant_of(6); /* and they grow */
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	assert_int_equal(granted.last_epoch, 7);
+	assert_int_equal(loan.epoch, 1);
+}
+
+static void query_of_another_loan_is_stale(void **state)
+{
+	const struct rbx_loan loan = { 3, 7, 4096, 5 };
+	struct rbx_wire_message answer;
+
+	(void)state;
+	answer = grant_of(8);
+	assert_int_equal(rbx_granted_query(&answer, &loan), -ESTALE);
+	answer = grant_of(7);
+	answer.grant.slab_id++;
+	assert_int_equal(rbx_granted_query(&answer, &loan), -ESTALE);
+	answer = grant_of(7);
+	answer.grant.remote_addr++;
+	assert_int_equal(rbx_granted_query(&answer, &loan), -ESTALE);
+	answer = grant_of(7);
+	answer.grant.rkey++;
+	assert_int_equal(rbx_granted_query(&answer, &loan), -ESTALE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(map_lends_and_is_known),
+		cmocka_unit_test(query_of_an_older_loan_leaves_what_is_known),
+		cmocka_unit_test(
+			map_that_makes_no_sense_is_refused_and_not_known),
+		cmocka_unit_test(query_of_another_loan_is_stale),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loan_index_test.c - loans are found by their names, and twins by what they share;
+ * beside a search of all slabs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/loan_index.h"
+#include "core/random.h"
+
+#define SLABS 37u
+#define SLOTS 3u
+#define SHIFT 16u
+#define SLAB_BYTES (1ull << SHIFT)
+#define NUMBERS (SLABS * SLOTS)
+
+static const struct rbx_slab_shape shape = { .slab_shift = SHIFT, .slots = SLOTS };
+
+struct world {
+	struct rbx_slab slabs[SLABS];
+	struct rbx_loan_index index;
+	bool is_in[NUMBERS];
+};
+
+static struct world *world_make(void)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	rbx_loan_index_init(&world->index,
+			    calloc(1, rbx_loan_index_size(SLABS, SLOTS)),
+			    world->slabs, SLABS, &shape);
+	return world;
+}
+
+static void world_free(struct world *world)
+{
+	free(world->index.by_id);
+	free(world);
+}
+
+static struct rbx_replica *replica_of(struct world *world, uint32_t number)
+{
+	return &world->slabs[number / SLOTS].replicas[number % SLOTS];
+}
+
+static void add(struct world *world, uint32_t number, uint32_t server,
+		const struct rbx_loan *loan)
+{
+	replica_of(world, number)->server = (uint8_t)server;
+	replica_of(world, number)->loan = *loan;
+	rbx_loan_index_add(&world->index, number);
+	world->is_in[number] = true;
+}
+
+static uint32_t twins_of(struct world *world, uint32_t server,
+			 const struct rbx_loan *loan, uint32_t *number)
+{
+	return rbx_loan_index_twins(&world->index, server, loan, number, 1);
+}
+
+static void loan_is_found_by_all_of_its_name(void **state)
+{
+	struct world *world = world_make();
+	const struct rbx_loan loan = { 9, 4, SLAB_BYTES, 1 };
+
+	(void)state;
+	add(world, 5, 2, &loan);
+	assert_int_equal(rbx_loan_index_find(&world->index, 2, 9, 4), 5);
+	assert_int_equal(rbx_loan_index_find(&world->index, 1, 9, 4),
+			 RBX_REPLICA_NONE);
+	assert_int_equal(rbx_loan_index_find(&world->index, 2, 8, 4),
+			 RBX_REPLICA_NONE);
+	assert_int_equal(rbx_loan_index_find(&world->index, 2, 9, 5),
+			 RBX_REPLICA_NONE);
+	rbx_loan_index_remove(&world->index, 5);
+	assert_int_equal(rbx_loan_index_find(&world->index, 2, 9, 4),
+			 RBX_REPLICA_NONE);
+	world_free(world);
+}
+
+static void twin_shares_an_id_or_memory_under_a_key(void **state)
+{
+	struct world *world = world_make();
+	const struct rbx_loan loan = { 9, 4, 3 * SLAB_BYTES + 4096, 1 };
+	struct rbx_loan other;
+	uint32_t number = 0;
+
+	(void)state;
+	add(world, 5, 2, &loan);
+	other = (struct rbx_loan){ 9, 6, 99 * SLAB_BYTES, 7 };
+	assert_int_equal(twins_of(world, 2, &other, &number), 1);
+	assert_int_equal(number, 5);
+	assert_int_equal(twins_of(world, 1, &other, &number), 0);
+	other = (struct rbx_loan){ 8, 6, loan.remote_addr, 1 };
+	assert_int_equal(twins_of(world, 2, &other, &number), 1);
+	other.rkey = 2;
+	assert_int_equal(twins_of(world, 2, &other, &number), 0);
+	/* By one byte, on either side. */
+	other.rkey = 1;
+	other.remote_addr = loan.remote_addr + SLAB_BYTES - 1;
+	assert_int_equal(twins_of(world, 2, &other, &number), 1);
+	other.remote_addr++;
+	assert_int_equal(twins_of(world, 2, &other, &number), 0);
+	other.remote_addr = loan.remote_addr - SLAB_BYTES + 1;
+	assert_int_equal(twins_of(world, 2, &other, &number), 1);
+	other.remote_addr--;
+	assert_int_equal(twins_of(world, 2, &other, &number), 0);
+	world_free(world);
+}
+
+/* Few values, so that much is shared. */
+static struct rbx_loan loan_at_random(struct rbx_random *random)
+{
+	return (struct rbx_loan){
+		.slab_id = rbx_random_below(random, 20),
+		.epoch = rbx_random_below(random, 3),
+		.remote_addr = rbx_random_below(random, 10) * SLAB_BYTES / 2,
+		.rkey = rbx_random_below(random, 5),
+	};
+}
+
+static uint32_t twins_by_search(struct world *world, uint32_t server,
+				const struct rbx_loan *loan)
+{
+	uint32_t number, count = 0;
+
+	for (number = 0; number < NUMBERS; number++) {
+		const struct rbx_replica *replica = replica_of(world, number);
+		int64_t apart = (int64_t)replica->loan.remote_addr -
+				(int64_t)loan->remote_addr;
+		bool overlaps = replica->loan.rkey == loan->rkey &&
+				llabs(apart) < (int64_t)SLAB_BYTES;
+
+		count += world->is_in[number] && replica->server == server &&
+			 (overlaps || replica->loan.slab_id == loan->slab_id);
+	}
+	return count;
+}
+
+static void index_at_random_is_as_a_search_of_all(void **state)
+{
+	struct world *world = world_make();
+	struct rbx_random random;
+	uint32_t i;
+
+	(void)state;
+	rbx_random_seed(&random, 11);
+	for (i = 0; i < 20000; i++) {
+		struct rbx_loan loan = loan_at_random(&random);
+		uint32_t number = rbx_random_below(&random, NUMBERS);
+		uint32_t server = rbx_random_below(&random, 3);
+		uint32_t told;
+
+		assert_int_equal(twins_of(world, server, &loan, &told),
+				 twins_by_search(world, server, &loan));
+		if (world->is_in[number]) {
+			rbx_loan_index_remove(&world->index, number);
+			world->is_in[number] = false;
+		} else {
+			add(world, number, server, &loan);
+			assert_int_not_equal(
+				rbx_loan_index_find(&world->index, server,
+						    loan.slab_id, loan.epoch),
+				RBX_REPLICA_NONE);
+		}
+	}
+	world_free(world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loan_is_found_by_all_of_its_name),
+		cmocka_unit_test(twin_shares_an_id_or_memory_under_a_key),
+		cmocka_unit_test(index_at_random_is_as_a_search_of_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

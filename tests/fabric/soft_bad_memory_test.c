@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_bad_memory_test.c - memory of a program that is none, or ends: who is blamed.
+ *
+ * Requests go by frames here, with those before and behind it in one sendmsg(), which
+ * the system refuses as a whole. Nothing of the bad one may reach the peer that could
+ * not be read, those before it are done, or flushed if nobody can know, and it alone
+ * has failed.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "endpoint.h"
+
+#define PAGE 4096u
+#define CHAIN 6u
+
+static struct test_pair pair;
+static struct rbx_mr *plain_mr;
+
+/* The server's memory without a file, so that it cannot be mapped. */
+static int pair_make(void **state)
+{
+	struct rbx_mr_init init = {
+		.length_bytes = TARGET_BYTES,
+		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
+		.memory_fd = -1,
+	};
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	init.addr = pair.target_memory;
+	return pair.ops->register_memory(pair.server_device, &init, 1,
+					 &plain_mr, NULL);
+}
+
+static int pair_free(void **state)
+{
+	(void)state;
+	pair.ops->deregister_memory(pair.server_device, &plain_mr, 1);
+	test_pair_close(&pair);
+	return 0;
+}
+
+/* From here to its end it is no memory any more. */
+static void local_ends_at(uint64_t offset)
+{
+	assert_int_equal(mprotect(pair.local + offset, LOCAL_BYTES - offset,
+				  PROT_NONE),
+			 0);
+}
+
+/* Posts a chain whose requests are all good but one. */
+static void post_chain(uint32_t bad, uint64_t bad_offset,
+			   uint32_t length_bytes)
+{
+	struct rbx_sge sges[CHAIN];
+	struct rbx_wr wrs[CHAIN];
+	uint32_t i, flushed_count = 0;
+
+	for (i = 0; i < CHAIN; i++) {
+		wrs[i] = test_wr(&pair, RBX_OP_WRITE, &sges[i],
+				 i == bad ? bad_offset : i * length_bytes,
+				 i * length_bytes, length_bytes);
+		wrs[i].wr_id = i;
+		wrs[i].rkey = plain_mr->rkey;
+		wrs[i].next = i + 1 < CHAIN ? &wrs[i + 1] : NULL;
+	}
+	test_post(&pair, wrs);
+	for (i = 0; i < CHAIN; i++) {
+		struct rbx_wc wc = test_wait(&pair, pair.client_cq);
+
+		assert_int_equal(wc.wr_id, i);
+		if (i == bad) {
+			assert_int_equal(wc.status, -EFAULT);
+		} else if (i > bad) {
+			assert_int_equal(wc.status, -ECANCELED);
+		} else if (wc.status) {
+			assert_int_equal(wc.status, -ECANCELED);
+			flushed_count++;
+		} else {
+			assert_int_equal(flushed_count, 0);
+			assert_memory_equal(pair.target + i * length_bytes,
+					    pair.local + i * length_bytes,
+					    length_bytes);
+		}
+	}
+}
+
+static void bad_memory_is_blamed_alone_wherever_it_stands(void **state)
+{
+	static const uint32_t lengths[] = { 8, 512, PAGE, 256 << 10 };
+	uint32_t i, bad;
+
+	for (i = 0; i < 4; i++) {
+		for (bad = 0; bad < CHAIN; bad++) {
+			pair_make(state);
+			test_fill(pair.local, LOCAL_BYTES, bad);
+			local_ends_at(4 << 20);
+			post_chain(bad, 4 << 20, lengths[i]);
+			/* Of the bad one nothing arrived. */
+			assert_int_equal(pair.target[bad * lengths[i]], 0);
+			assert_memory_equal(pair.target + bad * lengths[i],
+					    pair.target + bad * lengths[i] + 1,
+					    lengths[i] - 1);
+			pair_free(state);
+		}
+	}
+}
+
+/* What could be read of it may arrive; what is behind that stays as it was. */
+static void memory_that_ends_within_a_request_is_blamed(void **state)
+{
+	uint32_t length_bytes = 64 << 10, bad = 2;
+
+	(void)state;
+	test_fill(pair.local, LOCAL_BYTES, 1);
+	local_ends_at(4 << 20);
+	post_chain(bad, (4 << 20) - 2 * PAGE, length_bytes);
+	for (uint32_t i = 2 * PAGE; i < length_bytes; i++)
+		assert_int_equal(pair.target[bad * length_bytes + i], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_memory_is_blamed_alone_wherever_it_stands),
+		cmocka_unit_test_setup_teardown(
+			memory_that_ends_within_a_request_is_blamed, pair_make,
+			pair_free),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_handshake_test.c - visitors of the soft device who say their hello, say it
+ * wrong, or say nothing; none of them is in the way of others.
+ */
+#include <unistd.h>
+
+#include "fabric/soft/limits.h"
+#include "tests/fabric/bare_socket.h"
+
+static void garbage_handshake_closed(void **state)
+{
+	uint8_t garbage[SOFT_HELLO_MAX_BYTES];
+	struct test_pair pair;
+	struct rbx_conn_request *request;
+	uint32_t i;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	for (i = 0; i < 20; i++) {
+		test_fill(garbage, sizeof(garbage), i);
+		if (i % 2) { /* the right beginning */
+			struct soft_hello hello = { .version = SOFT_VERSION,
+						    .type = (uint8_t)i };
+
+			soft_hello_encode(&hello,
+					  (struct soft_wire_hello *)garbage);
+		}
+		fd = socket_open(pair.listener);
+		send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL);
+		assert_true(socket_is_closed(fd));
+		close(fd);
+	}
+	assert_int_equal(pair.ops->get_request(pair.listener, &request),
+			 -EAGAIN);
+	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
+static void other_version_told_ours(void **state)
+{
+	struct soft_hello hello = { .version = SOFT_VERSION + 1,
+				    .type = SOFT_HELLO,
+				    .send_depth_count = 8 };
+	struct test_pair pair;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = socket_open(pair.listener);
+	hello_send(fd, &hello);
+	hello_hear(fd, &hello);
+	assert_int_equal(hello.version, SOFT_VERSION);
+	assert_int_equal(hello.type, SOFT_REJECT);
+	assert_true(socket_is_closed(fd));
+	close(fd);
+	test_pair_close(&pair);
+}
+
+/* All messages of version 2 had 64 bytes, and its peers wait for as many. */
+static void version_two_peer_is_told_ours_in_its_own_length(void **state)
+{
+	uint8_t bytes[64] = { 'R', 'B', 'X', 'S', 2, 0, SOFT_HELLO, 48, 8 };
+	struct test_pair pair;
+	int fd;
+
+	(void)state;
+	memset(bytes + 16, 0xff, 48);
+	test_pair_open(&pair, NULL);
+	fd = socket_open(pair.listener);
+	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL),
+			 sizeof(bytes));
+	assert_int_equal(bytes[4], SOFT_VERSION);
+	assert_true(socket_is_closed(fd));
+	close(fd);
+	test_pair_close(&pair);
+}
+
+/* Bytes that are none of our protocols', one at a time, both ways. */
+static void foreign_private_data_arrives_to_the_byte(void **state)
+{
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_HELLO,
+		.private_bytes = RBX_CONNECT_DATA_MAX,
+		.send_depth_count = 8,
+	};
+	uint8_t back[RBX_REJECT_DATA_MAX];
+	struct rbx_conn_request *request;
+	struct soft_wire_hello wire;
+	struct test_pair pair;
+	size_t bytes, i;
+	int fd;
+
+	(void)state;
+	memset(hello.private_data, 0xff, RBX_CONNECT_DATA_MAX);
+	test_fill(back, sizeof(back), 5);
+	test_pair_open(&pair, NULL);
+	fd = socket_open(pair.listener);
+	bytes = soft_hello_encode(&hello, &wire);
+	for (i = 0; i < bytes; i++)
+		assert_int_equal(send(fd, (uint8_t *)&wire + i, 1, 0), 1);
+	request = test_request_wait(pair.listener);
+	assert_int_equal(request->private_data_bytes, RBX_CONNECT_DATA_MAX);
+	assert_memory_equal(request->private_data, hello.private_data,
+			    RBX_CONNECT_DATA_MAX);
+	pair.ops->reject(request, back, sizeof(back));
+	hello_hear(fd, &hello);
+	assert_int_equal(hello.type, SOFT_REJECT);
+	assert_int_equal(hello.private_bytes, sizeof(back));
+	assert_memory_equal(hello.private_data, back, sizeof(back));
+	close(fd);
+	test_pair_close(&pair);
+}
+
+static void private_data_beyond_the_limit_closed(void **state)
+{
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_HELLO,
+		.private_bytes = RBX_CONNECT_DATA_MAX + 1,
+		.send_depth_count = 8,
+	};
+	struct test_pair pair;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = socket_open(pair.listener);
+	hello_send(fd, &hello);
+	assert_true(socket_is_closed(fd));
+	close(fd);
+	test_pair_close(&pair);
+}
+
+/* A crowd of silent visitors does not keep out one who speaks. */
+static void silent_visitors_make_room(void **state)
+{
+	int fds[SOFT_HALF_OPEN_MAX + 40];
+	struct test_pair pair;
+	uint64_t begin_ms;
+	struct rbx_qp *qp;
+	size_t i;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	begin_ms = test_now_ms();
+	for (i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		fds[i] = socket_open(pair.listener);
+	fd = hostile_connect(&pair, &qp);
+	assert_true(socket_is_closed(fds[0]));
+	/* Not because its time was up. */
+	assert_true(test_now_ms() - begin_ms < SOFT_HANDSHAKE_MS);
+	close(fd);
+	for (i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		close(fds[i]);
+	pair.ops->destroy_qp(qp);
+	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
+static void silent_visitor_is_sent_away(void **state)
+{
+	struct test_pair pair;
+	uint64_t begin_ms;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	begin_ms = test_now_ms();
+	fd = socket_open(pair.listener);
+	assert_true(socket_is_closed(fd)); /* it waits for half a minute */
+	assert_true(test_now_ms() - begin_ms + 100 >= SOFT_HANDSHAKE_MS);
+	close(fd);
+	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(garbage_handshake_closed),
+		cmocka_unit_test(other_version_told_ours),
+		cmocka_unit_test(version_two_peer_is_told_ours_in_its_own_length),
+		cmocka_unit_test(foreign_private_data_arrives_to_the_byte),
+		cmocka_unit_test(private_data_beyond_the_limit_closed),
+		cmocka_unit_test(silent_visitors_make_room),
+		cmocka_unit_test(silent_visitor_is_sent_away),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

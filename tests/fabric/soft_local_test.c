@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_local_test.c - what the soft device hands to peers on its host, and what
+ * a hostile one can do with it: nothing that it could not do anyway.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+#include "fabric/soft/device.h"
+#include "tests/fabric/intruder.h"
+
+#define PAGE 4096u
+
+static void connection_brings_no_descriptor(void **state)
+{
+	struct intruder intruder;
+	struct test_pair pair;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	assert_int_equal(local_peer_ask(&intruder.peer,
+					pair.target_mr->rkey ^ 0x10000), 0);
+	assert_int_equal(local_peer_ask(&intruder.peer, 0), 0);
+	assert_int_equal(intruder.peer.fds_count, 0);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
+static void key_of_another_domain_brings_no_descriptor(void **state)
+{
+	struct rbx_domain *domain;
+	struct intruder intruder;
+	struct test_pair pair;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(pair.ops->create_domain(pair.server_device, &domain,
+						 NULL), 0);
+	intruder_come(&intruder, &pair, domain);
+	assert_int_equal(local_peer_ask(&intruder.peer, pair.target_mr->rkey),
+			 0);
+	intruder_go(&intruder, &pair);
+	pair.ops->destroy_domain(domain);
+	test_pair_close(&pair);
+}
+
+/* Its own domain's keys are all that a peer is shown. */
+static void table_shows_no_other_domains_keys(void **state)
+{
+	struct rbx_mr_init init = {
+		.length_bytes = TARGET_BYTES,
+		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ | RBX_REMOTE_WRITE,
+	};
+	const soft_key_word *words;
+	struct intruder intruder;
+	struct test_pair pair;
+	struct rbx_mr *mr;
+	uint32_t i, shown = 0;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(pair.ops->create_domain(pair.server_device,
+						 &init.domain, NULL), 0);
+	init.addr = pair.target_memory;
+	init.memory_fd = pair.target_fd;
+	assert_int_equal(pair.ops->register_memory(pair.server_device, &init, 1,
+						   &mr, NULL), 0);
+	intruder_come(&intruder, &pair, init.domain);
+	assert_int_equal(local_peer_ask(&intruder.peer, mr->rkey),
+			 SOFT_MAP_FDS);
+	words = soft_key_words_map(intruder.peer.fds[1]);
+	assert_non_null(words);
+	for (i = 0; i < SOFT_KEY_COUNT; i++)
+		shown += atomic_load(&words[i]) != 0;
+	assert_int_equal(shown, 1);
+	soft_key_words_unmap(words);
+	intruder_go(&intruder, &pair);
+	pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	pair.ops->destroy_domain(init.domain);
+	test_pair_close(&pair);
+}
+
+static void table_cannot_be_written(void **state)
+{
+	struct intruder intruder;
+	struct test_pair pair;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	assert_int_equal(local_peer_ask(&intruder.peer, pair.target_mr->rkey),
+			 SOFT_MAP_FDS);
+	expect_file_is_read_only(intruder.peer.fds[1], SOFT_KEY_WORDS_BYTES);
+	/* The owner still can: the key ends. */
+	pair.ops->deregister_memory(pair.server_device, &pair.target_mr, 1);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
+static void memory_file_keeps_its_size_and_can_be_emptied(void **state)
+{
+	struct intruder intruder;
+	struct test_pair pair;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	assert_int_equal(local_peer_ask(&intruder.peer, pair.target_mr->rkey),
+			 SOFT_MAP_FDS);
+	expect_file_keeps_its_size(intruder.peer.fds[0], TARGET_BYTES);
+	/* It may empty what it may write. Nobody is hurt by that. */
+	pair.target[TARGET_BYTES - 1] = 0x44;
+	assert_int_equal(fallocate(intruder.peer.fds[0], FALLOC_FL_PUNCH_HOLE |
+				   FALLOC_FL_KEEP_SIZE, 0, TARGET_BYTES), 0);
+	assert_int_equal(pair.target[TARGET_BYTES - 1], 0);
+	/* And so may its owner, while the intruder has it mapped. */
+	assert_int_equal(fallocate(pair.target_fd, FALLOC_FL_PUNCH_HOLE |
+				   FALLOC_FL_KEEP_SIZE, 0, TARGET_BYTES), 0);
+	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
+/* What is shown is not what is believed, whoever wrote it there. */
+static void key_that_is_only_shown_is_refused(void **state)
+{
+	static const uint8_t opcodes[] = { SOFT_READ, SOFT_WRITE };
+	soft_key_word *words;
+	struct intruder intruder;
+	struct test_pair pair;
+	uint32_t rkey;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		test_pair_open(&pair, NULL);
+		rkey = pair.target_mr->rkey;
+		intruder_come(&intruder, &pair, NULL);
+		assert_int_equal(local_peer_use(&intruder.peer, opcodes[i],
+						rkey,
+						(uintptr_t)pair.target_memory),
+				 SOFT_OK);
+		pair.ops->deregister_memory(pair.server_device,
+					    &pair.target_mr, 1);
+		words = soft_device_of(pair.server_device)->keys.own.shown.words;
+		atomic_store(&words[rkey % SOFT_KEY_COUNT], rkey);
+		memset(pair.target, 0, PAGE);
+		assert_int_equal(local_peer_ask(&intruder.peer, rkey), 0);
+		assert_int_equal(local_peer_use(&intruder.peer, opcodes[i],
+						rkey,
+						(uintptr_t)pair.target_memory),
+				 SOFT_REFUSED_ACCESS);
+		assert_int_equal(pair.target[0], 0);
+		intruder_go(&intruder, &pair);
+		test_pair_close(&pair);
+	}
+}
+
+/* Registers all of the target once more, with fewer rights. */
+static struct rbx_mr *less_rights(struct test_pair *pair, uint32_t rights,
+				  int fd)
+{
+	struct rbx_mr_init init = {
+		.addr = pair->target_memory,
+		.length_bytes = TARGET_BYTES,
+		.rights = rights,
+		.memory_fd = fd,
+	};
+	struct rbx_mr *mr;
+
+	assert_int_equal(pair->ops->register_memory(pair->server_device, &init,
+						    1, &mr, NULL), 0);
+	return mr;
+}
+
+static void file_that_allows_more_than_the_key_is_kept(void **state)
+{
+	static const uint32_t rights[] = { RBX_REMOTE_READ,
+					   RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
+					   RBX_LOCAL_WRITE };
+	struct intruder intruder;
+	struct test_pair pair;
+	struct rbx_mr *mr;
+	size_t i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	for (i = 0; i < sizeof(rights) / sizeof(*rights); i++) {
+		mr = less_rights(&pair, rights[i], pair.target_fd);
+		assert_int_equal(local_peer_ask(&intruder.peer, mr->rkey), 0);
+		pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	}
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
+static void file_that_nobody_can_write_is_shown(void **state)
+{
+	struct intruder intruder;
+	struct test_pair pair;
+	struct rbx_mr *mr;
+	uint8_t *memory;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, TARGET_BYTES), 0);
+	memory = mmap(NULL, TARGET_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fd, 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+	mr = less_rights(&pair, RBX_REMOTE_READ, fd);
+	intruder_come(&intruder, &pair, NULL);
+	assert_int_equal(local_peer_ask(&intruder.peer, mr->rkey),
+			 SOFT_MAP_FDS);
+	expect_file_is_read_only(intruder.peer.fds[0], TARGET_BYTES);
+	memory[0] = 1; /* its owner has a mapping from before */
+	intruder_go(&intruder, &pair);
+	pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	munmap(memory, TARGET_BYTES);
+	close(fd);
+	test_pair_close(&pair);
+}
+
+/* Through the fabric: it is read by memcpy, and writing is refused. */
+static void memory_to_read_is_not_written(void **state)
+{
+	struct test_pair pair;
+	struct rbx_mr *mr;
+	struct rbx_sge sge;
+	struct rbx_wr wr;
+	uint8_t *memory;
+	int fd, i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, TARGET_BYTES), 0);
+	memory = mmap(NULL, TARGET_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fd, 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+	munmap(pair.target_memory, TARGET_BYTES);
+	pair.target_memory = memory;
+	mr = less_rights(&pair, RBX_REMOTE_READ, fd);
+	for (i = 0; i < 6; i++) {
+		wr = test_wr(&pair, i < 5 ? RBX_OP_READ : RBX_OP_WRITE, &sge, 0,
+			     0, PAGE);
+		wr.rkey = mr->rkey;
+		test_post(&pair, &wr);
+		assert_int_equal(test_wait(&pair, pair.client_cq).status,
+				 i < 5 ? 0 : -EACCES);
+	}
+	pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	test_pair_close(&pair);
+	close(fd);
+}
+
+/* Half of a WRITE is there when its key is taken back. */
+static void rest_of_a_write_is_not_placed_after_its_key(void **state)
+{
+	enum { HALF = 64 << 10 };
+	struct intruder intruder;
+	struct soft_frame answer;
+	struct test_pair pair;
+	uint8_t *half = malloc(HALF);
+	uint8_t rest[SOFT_MAP_BYTES];
+	struct soft_frame write;
+	uint64_t deadline_ms;
+
+	(void)state;
+	assert_non_null(half);
+	memset(half, 0x66, HALF);
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	write = (struct soft_frame){
+		.opcode = SOFT_WRITE,
+		.sequence = intruder.peer.sequence,
+		.length_bytes = 2 * HALF,
+		.rkey = pair.target_mr->rkey,
+		.remote_addr = (uintptr_t)pair.target_memory,
+	};
+	local_peer_send(&intruder.peer, &write, NULL);
+	assert_int_equal(send(intruder.peer.fd, half, HALF, 0), HALF);
+	deadline_ms = test_now_ms() + 30000;
+	while (((volatile uint8_t *)pair.target)[HALF - 1] != 0x66)
+		assert_true(test_now_ms() < deadline_ms);
+	pair.ops->deregister_memory(pair.server_device, &pair.target_mr, 1);
+	memset(pair.target, 0, TARGET_BYTES);
+	send(intruder.peer.fd, half, HALF, MSG_NOSIGNAL);
+	do {
+		assert_true(local_peer_hear(&intruder.peer, &answer, rest,
+					    sizeof(rest)));
+	} while (answer.opcode == SOFT_ACK);
+	assert_int_equal(answer.opcode, SOFT_ERROR);
+	assert_int_equal(answer.status, SOFT_REFUSED_ACCESS);
+	assert_int_equal(pair.target[0], 0);
+	assert_int_equal(pair.target[HALF], 0);
+	assert_int_equal(pair.target[2 * HALF - 1], 0);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+	free(half);
+}
+
+struct stream {
+	struct intruder *intruder;
+	const struct test_pair *pair;
+	uint32_t rkey;
+};
+
+/* A WRITE of the whole target, as fast as it is taken. */
+static void *stream_run(void *argument)
+{
+	const struct stream *stream = argument;
+	const struct soft_frame write = {
+		.opcode = SOFT_WRITE,
+		.sequence = stream->intruder->peer.sequence,
+		.length_bytes = TARGET_BYTES,
+		.rkey = stream->rkey,
+		.remote_addr = (uintptr_t)stream->pair->target_memory,
+	};
+	void *payload = malloc(TARGET_BYTES);
+
+	memset(payload, 0x66, TARGET_BYTES);
+	local_peer_send(&stream->intruder->peer, &write, payload);
+	free(payload);
+	return NULL;
+}
+
+/* How far the stream has come, from a place that it has reached. */
+static uint32_t stream_end(const struct test_pair *pair, uint32_t from)
+{
+	const volatile uint8_t *target = pair->target;
+
+	while (from < TARGET_BYTES && target[from])
+		from += 64;
+	return from;
+}
+
+/* Once the key has ended no byte comes any more, not even of what was under way. */
+static void end_of_a_key_waits_for_what_is_under_way(void **state)
+{
+	struct intruder intruder;
+	struct stream stream = { .intruder = &intruder };
+	struct test_pair pair;
+	uint32_t round, from, end;
+	pthread_t thread;
+
+	(void)state;
+	for (round = 0; round < 100; round++) {
+		from = round * 16 * PAGE;
+		test_pair_open(&pair, NULL);
+		intruder_come(&intruder, &pair, NULL);
+		stream.pair = &pair;
+		stream.rkey = pair.target_mr->rkey;
+		assert_int_equal(pthread_create(&thread, NULL, stream_run,
+						&stream), 0);
+		while (!((volatile uint8_t *)pair.target)[from])
+			;
+		pair.ops->deregister_memory(pair.server_device,
+					    &pair.target_mr, 1);
+		end = stream_end(&pair, from);
+		pthread_join(thread, NULL);
+		assert_int_equal(stream_end(&pair, from), end);
+		intruder_go(&intruder, &pair);
+		test_pair_close(&pair);
+	}
+}
+
+/* READs are noted, and the socket is full, when their key is taken back: what
+ * comes after that never shows what the memory holds by then. */
+static void rest_of_a_read_is_not_sent_after_its_key(void **state)
+{
+	struct intruder intruder;
+	struct test_pair pair;
+	struct soft_frame read;
+	uint8_t bytes[PAGE];
+	ssize_t got, i;
+	int j;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	for (j = 0; j < 8; j++) {
+		read = (struct soft_frame){
+			.opcode = SOFT_READ,
+			.sequence = intruder.peer.sequence++,
+			.length_bytes = TARGET_BYTES,
+			.rkey = pair.target_mr->rkey,
+			.remote_addr = (uintptr_t)pair.target_memory,
+		};
+		local_peer_send(&intruder.peer, &read, NULL);
+	}
+	usleep(100000); /* the first of them is under way */
+	pair.ops->deregister_memory(pair.server_device, &pair.target_mr, 1);
+	memset(pair.target, 0x66, TARGET_BYTES);
+	while ((got = recv(intruder.peer.fd, bytes, sizeof(bytes), 0)) > 0)
+		for (i = 0; i < got; i++)
+			assert_int_not_equal(bytes[i], 0x66);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
+/* A request of the intruder's, by a frame. */
+static void intruder_asks(struct intruder *intruder, uint8_t opcode,
+			  const struct rbx_mr *mr, uint64_t addr,
+			  uint32_t length_bytes, const void *payload)
+{
+	const struct soft_frame request = {
+		.opcode = opcode,
+		.flags = SOFT_ACK_WANTED,
+		.sequence = intruder->peer.sequence++,
+		.length_bytes = length_bytes,
+		.rkey = mr->rkey,
+		.remote_addr = addr,
+	};
+
+	local_peer_send(&intruder->peer, &request, payload);
+}
+
+/* What came after a READ whose key has ended is done, and the peer waits to hear of it:
+ * it hears of the READ first. */
+static void refused_read_is_told_before_what_follows_it(void **state)
+{
+	uint8_t *bytes = malloc(TARGET_BYTES), word[64];
+	struct intruder intruder;
+	struct soft_frame answer;
+	struct test_pair pair;
+	uint64_t deadline_ms;
+	struct rbx_mr *mr;
+	uint32_t first;
+
+	(void)state;
+	assert_non_null(bytes);
+	memset(word, 0x66, sizeof(word));
+	test_pair_open(&pair, NULL);
+	mr = less_rights(&pair, RBX_REMOTE_READ, -1);
+	intruder_come(&intruder, &pair, NULL);
+	first = intruder.peer.sequence;
+	/* We do not listen, so that the first answer keeps the second back. */
+	intruder_asks(&intruder, SOFT_READ, pair.target_mr,
+		      (uintptr_t)pair.target_memory, TARGET_BYTES, NULL);
+	intruder_asks(&intruder, SOFT_READ, mr, (uintptr_t)pair.target_memory,
+		      PAGE, NULL);
+	intruder_asks(&intruder, SOFT_WRITE, pair.target_mr,
+		      (uintptr_t)pair.target_memory, sizeof(word), word);
+	deadline_ms = test_now_ms() + 30000;
+	while (((volatile uint8_t *)pair.target)[sizeof(word) - 1] != 0x66)
+		assert_true(test_now_ms() < deadline_ms);
+	pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	do {
+		assert_true(local_peer_hear(&intruder.peer, &answer, bytes,
+					    TARGET_BYTES));
+	} while (answer.opcode == SOFT_ACK && answer.sequence == first - 1);
+	assert_int_equal(answer.opcode, SOFT_RESPONSE);
+	assert_int_equal(answer.sequence, first);
+	assert_true(local_peer_hear(&intruder.peer, &answer, bytes,
+				    TARGET_BYTES));
+	assert_int_equal(answer.opcode, SOFT_ERROR);
+	assert_int_equal(answer.sequence, first + 1);
+	assert_int_equal(answer.status, SOFT_REFUSED_ACCESS);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+	free(bytes);
+}
+
+/* Who has the name of the local socket before it is there gets no peer of it. */
+static void listener_whose_name_is_taken_does_not_open(void **state)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "", address[RBX_NAME_MAX];
+	struct rbx_listener *listener;
+	struct test_pair pair;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(pair.ops->listen(pair.server_device, "127.0.0.1:0",
+					  &listener, NULL), 0);
+	memcpy(address, listener->address, sizeof(address));
+	pair.ops->close_listener(listener);
+	fd = local_name_take(address);
+	assert_int_equal(pair.ops->listen(pair.server_device, address,
+					  &listener, error), -EADDRINUSE);
+	assert_non_null(strstr(error, "local socket"));
+	close(fd);
+	assert_int_equal(pair.ops->listen(pair.server_device, address,
+					  &listener, error), 0);
+	pair.ops->close_listener(listener);
+	test_pair_close(&pair);
+}
+
+/* The way to the local socket is open to each user; it is closed to others. */
+static void process_of_another_user_is_sent_away(void **state)
+{
+	struct rbx_conn_request *request;
+	struct local_peer peer;
+	struct test_pair pair;
+	int status;
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can be another user */
+	test_pair_open(&pair, NULL);
+	pid = fork();
+	if (!pid) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(2);
+		if (local_peer_reach(&peer, pair.listener->address))
+			_exit(3);
+		local_peer_greet(&peer, NULL, 0);
+		_exit(recv(peer.fd, &byte, 1, 0) > 0);
+	}
+	/* Nobody gets a request of it to accept. */
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(pair.ops->get_request(pair.listener, &request),
+			 -EAGAIN);
+	test_pair_close(&pair);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connection_brings_no_descriptor),
+		cmocka_unit_test(key_of_another_domain_brings_no_descriptor),
+		cmocka_unit_test(table_shows_no_other_domains_keys),
+		cmocka_unit_test(table_cannot_be_written),
+		cmocka_unit_test(memory_file_keeps_its_size_and_can_be_emptied),
+		cmocka_unit_test(key_that_is_only_shown_is_refused),
+		cmocka_unit_test(file_that_allows_more_than_the_key_is_kept),
+		cmocka_unit_test(file_that_nobody_can_write_is_shown),
+		cmocka_unit_test(memory_to_read_is_not_written),
+		cmocka_unit_test(rest_of_a_write_is_not_placed_after_its_key),
+		cmocka_unit_test(end_of_a_key_waits_for_what_is_under_way),
+		cmocka_unit_test(rest_of_a_read_is_not_sent_after_its_key),
+		cmocka_unit_test(refused_read_is_told_before_what_follows_it),
+		cmocka_unit_test(listener_whose_name_is_taken_does_not_open),
+		cmocka_unit_test(process_of_another_user_is_sent_away),
+	};
+
+	/* Only a device that maps has a local socket. */
+	setenv("RBX_TEST_FABRIC", "soft", 1);
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Where the requests of a block device end, and what is counted of them.
+
+. "$(dirname "$(readlink -f "$0")")/kernel.sh"
+tracing=/sys/kernel/tracing
+
+load_block_modules
+start_verbs_server --memory 40M --insecure
+attach "$address" 16
+statistics=/sys/block/${device#/dev/}/rdmabox
+
+# ---- where they end ------------------------------------------------------------------
+echo 1 >"$tracing/events/block/block_rq_complete/enable"
+for affinity in 1 2; do
+	echo "$affinity" >"/sys/block/${device#/dev/}/queue/rq_affinity"
+	: >"$tracing/trace"
+	start_load "affinity$affinity" --rw=randrw --bsrange=4k-128k --blockalign=4k --size=4M \
+		--numjobs=1 --cpus_allowed=$((affinity % $(nproc)))
+	end_load "affinity$affinity"
+	[ "$status" = 0 ] || { cat "$scratch/fio.affinity$affinity" >&2; fault "the load fails"; }
+	number=$((16#$(stat -c %t "$device"))),$((16#$(stat -c %T "$device")))
+	grep "block_rq_complete: $number [RW]" "$tracing/trace" >"$scratch/ends"
+	[ -s "$scratch/ends" ] || fault "no request ended"
+	# Behind the processor, the third letter: s for a softirq, h for an interrupt.
+	in_task=$(grep -vE '\] ..[shHzZ]..? ' "$scratch/ends" | head -n 3)
+	[ -z "$in_task" ] || fault "requests end in a task: $in_task"
+done
+echo 0 >"$tracing/events/block/block_rq_complete/enable"
+pass "$(wc -l <"$scratch/ends") requests end, none of them where it could sleep"
+
+# ---- their latency -------------------------------------------------------------------
+detach
+attach "$address" 16
+statistics=/sys/block/${device#/dev/}/rdmabox
+echo 0 >"/sys/block/${device#/dev/}/queue/iostats"
+keep 2
+is_kept || fault "other bytes"
+for name in read_latency_p50_ns write_latency_p50_ns; do
+	[ "$(<"$statistics/$name")" -gt 0 ] || fault "$name is 0 without iostats"
+done
+pass "latencies are counted whether the block layer counts or not"
+detach
+rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
+
+# ---- after an assertion has failed -----------------------------------------------------
+load_module rdmabox broken=1
+load_module rdmabox_block
+attach "$address" 16
+for what in "if=$device of=/dev/null iflag=direct" "if=/dev/zero of=$device oflag=direct"; do
+	# shellcheck disable=SC2086 # words
+	! dd $what bs=4k count=1 2>/dev/null || fault "an I/O succeeds, though nothing is promised"
+done
+detach
+rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
+pass "after an assertion has failed each I/O is an error, and the device can be detached"

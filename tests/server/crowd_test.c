@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * crowd_test.c - many connect and say nothing; clients come and come back.
+ *
+ * A hostile program holds open whatever it is given, and connects again for each
+ * connection that is ended. It may be an untrusted client of a server with a secret,
+ * or anybody where there is none.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "server/state.h"
+#include "tests/server/stranger.h"
+
+#define SILENT_MAX 200
+#define RESUME_MS 3000
+
+static struct stranger crowd[SILENT_MAX];
+
+/* Connects as often; what is refused is tried no more. */
+static void crowd_come(struct world *world, uint32_t count)
+{
+	const struct rbx_wire_attach control = {
+		.kind = RBX_WIRE_ATTACH_CONTROL
+	};
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	uint32_t reason, i;
+
+	rbx_wire_attach_encode(&control, bytes);
+	for (i = 0; i < count; i++)
+		(void)stranger_connect(&crowd[i], world, bytes, sizeof(bytes),
+				       &reason);
+}
+
+static void crowd_go(uint32_t count)
+{
+	while (count > 0)
+		stranger_leave(&crowd[--count]);
+}
+
+static bool is_lost(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.lost_count) > 0;
+}
+
+/* Ends the control connections of all clients. */
+static void clients_cut(struct world *world)
+{
+	struct rbx_server *server = world->server;
+	uint32_t i;
+
+	pthread_mutex_lock(&server->lock);
+	for (i = 0; i < server->clients_used; i++)
+		if (server->clients[i].connection)
+			world->choice.ops->disconnect(
+				server->clients[i].connection->qp);
+	pthread_mutex_unlock(&server->lock);
+}
+
+static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
+{
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+
+	world_options(&world);
+	if (has_secret)
+		strcpy(world.options.secret_file,
+		       world_secret_file("correct horse battery\n", 0600));
+	world_start(&world);
+	session = world_session(&world);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	crowd_come(&world, count);
+	/* At the first attempt. */
+	clients_cut(&world);
+	world_wait(&world, is_lost);
+	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	rbx_session_close(world_session(&world));
+	rbx_session_close(session);
+	crowd_go(count);
+	world_stop(&world);
+}
+
+static void few_silent_connections_keep_nobody_out(void **state)
+{
+	(void)state;
+	crowd_keeps_nobody_out(16, false);
+	crowd_keeps_nobody_out(16, true);
+}
+
+static void many_silent_connections_keep_nobody_out(void **state)
+{
+	(void)state;
+	crowd_keeps_nobody_out(SILENT_MAX, false);
+	crowd_keeps_nobody_out(SILENT_MAX, true);
+}
+
+static void one_address_has_some_of_the_slots(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	crowd_come(&world, SILENT_MAX);
+	pthread_mutex_lock(&world.server->lock);
+	assert_in_range(world.server->strangers.count, 1,
+			RBX_HANDSHAKES_OF_SOURCE_MAX);
+	pthread_mutex_unlock(&world.server->lock);
+	crowd_go(SILENT_MAX);
+	world_stop(&world);
+}
+
+/* Who names a session has a place of its own, and can only resume it there. */
+static void named_session_is_the_one_to_resume(void **state)
+{
+	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	struct rbx_session *session;
+	uint32_t reason, i;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	attach.session_id = world.server->clients[0].session_id;
+	rbx_wire_attach_encode(&attach, bytes);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(stranger_connect(&crowd[i], &world, bytes,
+						  sizeof(bytes), &reason),
+				 0);
+	/* The latest attempt counts; it must not open a session there. */
+	pthread_mutex_lock(&world.server->lock);
+	assert_int_equal(world.server->resumers.count, 1);
+	assert_int_equal(world.server->strangers.count, 0);
+	pthread_mutex_unlock(&world.server->lock);
+	crowd[2].hello = (struct rbx_wire_message){ .type = RBX_WIRE_HELLO };
+	stranger_send(&crowd[2], &crowd[2].hello);
+	stranger_is_refused(&crowd[2], RBX_REASON_OUT_OF_TURN);
+	crowd_go(3);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+/* ---- Many that mean well. ----------------------------------------------------*/
+
+#define VISITORS 80
+
+struct visitor {
+	pthread_t thread;
+	struct world *world;
+	int status;
+};
+
+static void *visit(void *argument)
+{
+	const struct rbx_session_set_options options = {
+		.device = ((struct visitor *)argument)->world->device,
+		.insecure = true,
+		.peer_timeout_ms = WORLD_WAIT_MS,
+	};
+	const struct rbx_session_events none = { 0 };
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct visitor *visitor = argument;
+	struct rbx_session_set *set;
+	struct rbx_session *session;
+
+	visitor->status = rbx_session_set_open(&set, &options);
+	if (visitor->status)
+		return NULL;
+	visitor->status = rbx_session_open(
+		set, rbx_server_address(visitor->world->server), &none,
+		&session);
+	if (!visitor->status) {
+		visitor->status = rbx_session_stats(session, &stats);
+		rbx_session_close(session);
+	}
+	rbx_session_set_close(set);
+	return NULL;
+}
+
+static void many_at_once_are_all_served(void **state)
+{
+	static struct visitor visitors[VISITORS];
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	for (i = 0; i < VISITORS; i++) {
+		visitors[i].world = &world;
+		pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]);
+	}
+	for (i = 0; i < VISITORS; i++)
+		pthread_join(visitors[i].thread, NULL);
+	for (i = 0; i < VISITORS; i++)
+		assert_int_equal(visitors[i].status, 0);
+	world_stop(&world);
+}
+
+/* ---- Many that are idle. -----------------------------------------------------*/
+
+#define IDLE_MAX 10000u
+#define DESCRIPTORS_BESIDE 300u
+#define IDLE_LEASE_MS 3600000u
+
+/* A connection is a descriptor at either end, and here both are ours. */
+static uint32_t idle_count(void)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < 2 * IDLE_MAX + DESCRIPTORS_BESIDE) {
+		limit.rlim_max = 2 * IDLE_MAX + DESCRIPTORS_BESIDE;
+		if (setrlimit(RLIMIT_NOFILE, &limit)) /* only root may */
+			assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	}
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return (uint32_t)RBX_MIN(IDLE_MAX,
+				 (limit.rlim_max - DESCRIPTORS_BESIDE) / 2);
+}
+
+static void many_idle_clients_are_in_nobodys_way(void **state)
+{
+	const uint32_t count = idle_count();
+	struct stranger *idle = calloc(count, sizeof(*idle)), again;
+	struct rbx_session *session;
+	struct rbx_grant grant;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	print_message("%u clients\n", count);
+	world_options(&world);
+	world.options.clients_max = count + 1;
+	world.options.lease_ms = IDLE_LEASE_MS; /* none says a word while all come */
+	world_start(&world);
+	stranger_arrive(&idle[0], &world);
+	stranger_enter(&idle[0]);
+	for (i = 1; i < count; i++) {
+		stranger_arrive_beside(&idle[i], &idle[0]);
+		stranger_enter(&idle[i]);
+	}
+	session = world_session(&world);
+	assert_int_equal(world_stats(&world).clients, count + 1);
+	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &grant), 0);
+	/* There is no place for another one. */
+	stranger_arrive_beside(&again, &idle[0]);
+	stranger_greet(&again);
+	stranger_prove(&again, NULL);
+	stranger_is_refused(&again, RBX_REASON_TOO_MANY);
+	stranger_leave(&again);
+	/* Each is found by its name. */
+	stranger_resume(&again, &idle[count / 2], 0);
+	stranger_leave(&again);
+	while (i > count / 3)
+		stranger_leave(&idle[--i]);
+	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+	rbx_session_close(session);
+	while (i > 0)
+		stranger_leave(&idle[--i]);
+	free(idle);
+	world_stop(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_silent_connections_keep_nobody_out),
+		cmocka_unit_test(many_silent_connections_keep_nobody_out),
+		cmocka_unit_test(one_address_has_some_of_the_slots),
+		cmocka_unit_test(named_session_is_the_one_to_resume),
+		cmocka_unit_test(many_at_once_are_all_served),
+		cmocka_unit_test(many_idle_clients_are_in_nobodys_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

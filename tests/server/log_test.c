@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* log_test.c - how much of the log peers can write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/log.h"
+
+#define SECOND_NS 1000000000ull
+
+static int stderr_before, log_pipe[2];
+
+/* What is logged goes into a pipe, which holds some hundred lines. */
+static int log_take(void **state)
+{
+	(void)state;
+	stderr_before = dup(STDERR_FILENO);
+	return pipe(log_pipe) || dup2(log_pipe[1], STDERR_FILENO) < 0;
+}
+
+static int log_give_back(void **state)
+{
+	(void)state;
+	dup2(stderr_before, STDERR_FILENO);
+	close(stderr_before);
+	close(log_pipe[0]);
+	close(log_pipe[1]);
+	return 0;
+}
+
+static uint32_t lines_read(char *text, size_t size)
+{
+	ssize_t length;
+	uint32_t lines = 0;
+
+	(void)!write(STDERR_FILENO, "\n", 1); /* so that there is something */
+	length = read(log_pipe[0], text, size - 1);
+	assert_true(length > 0);
+	text[length] = '\0';
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines - 1;
+}
+
+static void peers_write_few_lines_a_second(void **state)
+{
+	struct rbx_hostile_log log = { 0 };
+	char name[RBX_NAME_MAX], text[8192];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "10.0.%u.%u:7", i / 250, i % 250);
+		rbx_log_hostile(&log, name, "says nonsense", SECOND_NS);
+	}
+	assert_int_equal(lines_read(text, sizeof(text)),
+			 RBX_HOSTILE_LINES_PER_SECOND);
+	/* The next line tells of those that there was no room for. */
+	rbx_log_hostile(&log, "10.9.9.9:7", "says nonsense", 2 * SECOND_NS);
+	assert_int_equal(lines_read(text, sizeof(text)), 2);
+	snprintf(name, sizeof(name), "%u more",
+		 1000 - RBX_HOSTILE_LINES_PER_SECOND);
+	assert_non_null(strstr(text, name));
+}
+
+static void host_is_told_of_once(void **state)
+{
+	struct rbx_hostile_log log = { 0 };
+	char name[RBX_NAME_MAX], text[8192];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "10.0.0.1:%u", i);
+		rbx_log_hostile(&log, name, "says nonsense", i * SECOND_NS);
+	}
+	assert_int_equal(lines_read(text, sizeof(text)), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(peers_write_few_lines_a_second,
+						log_take, log_give_back),
+		cmocka_unit_test_setup_teardown(host_is_told_of_once, log_take,
+						log_give_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
