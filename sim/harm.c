@@ -73,7 +73,7 @@ static bool may_harm(uint32_t node)
 		return true;
 	if (rbx_sim_world.one_replica || another_drains(node))
 		return false;
-	return node == harmed_node ||
+	return (node == harmed_node && !rbx_sim_world.waits_bounded) ||
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
 }
 
@@ -154,6 +154,23 @@ static void start_again(struct rbx_sim_server *server)
 	rbx_sim_server_start(server);
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_client_add_server(&rbx_sim_world.clients[i], server);
+}
+
+/* Where each wait is bounded a volume has always more servers than it can do without:
+ * one that it has given up is offered to it again. */
+static void offer_harmed(void)
+{
+	const struct rbx_sim_server *server;
+
+	if (!rbx_sim_world.waits_bounded || harmed_node == 0 ||
+	    rbx_sim_now() < harmed_until_ns)
+		return;
+	server = &rbx_sim_world.servers[harmed_node - 1];
+	harmed_node = 0;
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		if (server->server != NULL)
+			rbx_sim_client_add_server(&rbx_sim_world.clients[i],
+						  server);
 }
 
 static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
@@ -273,6 +290,7 @@ void rbx_sim_harm_now_and_then(void)
 
 	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
 	start_those_due(rbx_sim_now());
+	offer_harmed();
 	harm(&rbx_sim_world.servers[rbx_random_below(
 		random, rbx_sim_world.servers_count)]);
 	harm_client(&rbx_sim_world.clients[rbx_random_below(

@@ -32,6 +32,8 @@
 #define FOLLOWERS_MAX 8u
 /* And so many batches are held back by a plug. */
 #define ONE_IN_PLUGGED 4u
+/* Of the peer timeout: the transfer itself, behind others, on a clock that is off. */
+#define WAIT_SLACK_PART 10u
 
 static bool wants_more(void)
 {
@@ -134,6 +136,22 @@ bool rbx_sim_memory_excuses(const struct rbx_request *request)
 	return true;
 }
 
+/*
+ * A server that falls silent costs a request the peer timeout at most, from its last
+ * sign of life on, which comes before the request; then a replica elsewhere serves it.
+ */
+static void check_wait(const struct rbx_sim_client *client, uint64_t waited_ns)
+{
+	uint64_t timeout_ns = client->options.peer_timeout_ms * RBX_SIM_MS;
+
+	if (rbx_sim_world.waits_bounded &&
+	    waited_ns > timeout_ns + timeout_ns / WAIT_SLACK_PART)
+		rbx_sim_fail("wait", "client %u: a request takes %llu ms, with a peer timeout of %u ms",
+			     client->index,
+			     (unsigned long long)(waited_ns / RBX_SIM_MS),
+			     client->options.peer_timeout_ms);
+}
+
 /* Whatever it was, it has ended. */
 static void account(struct rbx_sim_slot *slot)
 {
@@ -160,8 +178,7 @@ static void account(struct rbx_sim_slot *slot)
 	slot->is_outstanding = false;
 	client->outstanding_count--;
 	client->done_count++;
-	client->longest_ns = RBX_MAX(client->longest_ns,
-				     rbx_sim_now() - slot->at_ns);
+	check_wait(client, rbx_sim_now() - slot->at_ns);
 	if (client->done_count % 64 == 0)
 		forget_old(client);
 }

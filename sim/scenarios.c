@@ -114,6 +114,22 @@ static void draw_loss(void)
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
 }
 
+static const enum rbx_sim_site silences[] = {
+	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_server_restart,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_no_flush,	      RBX_SIM_SITE_late_completion,
+	RBX_SIM_SITE_late_placement,  RBX_SIM_SITE_connect_timeout,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,
+};
+
+static void draw_silence(void)
+{
+	rbx_sim_world.clients_count = 1;
+	rbx_sim_world.waits_bounded = true;
+	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
+}
+
 /* Nothing goes wrong, and nobody pauses: how quick is the simulation? */
 static void draw_quiet(void)
 {
@@ -165,6 +181,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  draw_partition, slow_load },
 	{ "loss", "servers fail together, and slabs are lost", SITES(losses), 1,
 	  draw_loss, slow_load },
+	{ "silence", "servers fall silent, and no request waits for long",
+	  SITES(silences), 1, draw_silence, slow_load },
 	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
 	  draw_quiet, quick_load },
 };

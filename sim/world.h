@@ -94,7 +94,6 @@ struct rbx_sim_client {
 	uint32_t outstanding_count;
 	uint64_t done_count;
 	uint64_t failed_count;
-	uint64_t longest_ns; /* of a request */
 	struct rbx_sim_waiters waiters; /* threads that want a slot */
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
 	uint32_t lives_count;
@@ -121,6 +120,7 @@ struct rbx_sim_world {
 	bool stopping; /* no load and no harm any more */
 	bool one_replica; /* volumes have one, and survive no harm */
 	bool may_lose; /* harm is done for all that, and slabs are lost */
+	bool waits_bounded; /* harms come singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
 	struct rbx_sim_server servers[RBX_SIM_SERVERS_MAX];
