@@ -59,11 +59,12 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * more than the servers have free then, and a slab is lent with its first write, which
  * ends with -ENOSPC where others have taken it meanwhile and with -EIO where no server
  * is left; until then, and once it is discarded, it reads as zeros. All volumes on an
- * RDMA device share its window and its poller, and have room for 64 servers and 256
- * queue pairs. That may go, and come back: I/Os wait as if no server were reached. All
- * that options point to is borrowed during the call. Blocks. 0; -EINVAL a bad option,
- * said in the log; -EPERM no secret and not loopback; -EHOSTUNREACH,
- * -ECONNREFUSED, -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused;
+ * RDMA device share its window and its pollers, one for each of its completion vectors
+ * and processors but 16 at most, and have room for 64 servers and 256 queue pairs. The
+ * device may go, and come back: I/Os wait as if no server were reached. All that
+ * options point to is borrowed during the call. Blocks. 0; -EINVAL a bad option, said
+ * in the log; -EPERM no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
+ * -ETIMEDOUT, -ENODEV nobody there; -EACCES the secret was refused;
  * -ENOSPC, -EDQUOT not enough memory lent; -EMEDIUMTYPE slabs of different sizes;
  * -ENOMEM.
  */
@@ -99,13 +100,13 @@ struct rbx_io {
 	struct scatterlist *sg; /* not mapped; borrowed until done() */
 	u32 sg_count;
 	int status; /* out: 0 or -errno */
-	u64 ended_ns; /* out: when the poll returned that found it done */
-	/* Called once, by the poller's thread; must not block. */
+	u64 ended_ns; /* out: when it was done, by ktime_get_ns() */
+	/* Called once, by the thread of a poller; must not block. */
 	void (*done)(struct rbx_io *io);
 	/* The volume's. */
 	u32 pieces_left; /* atomic */
 	u32 mapped_count;
-	bool is_mapped; /* for the device; with poller.lock, or before it is submitted */
+	bool is_mapped; /* for the device; with a poller.lock, or before it is submitted */
 	struct rbx_io *next;
 	struct rbx_node *zeros; /* pieces that have read nothing but zeros */
 };
@@ -135,6 +136,8 @@ int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
 /* Sends all that waits in a plug. Process context; never blocks. */
 void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug);
 
+/* The NUMA node of its device, or NUMA_NO_NODE. */
+int rbx_volume_node(const struct rbx_volume *volume);
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume);
 /* What is lent, and discarded, at once. */
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume);

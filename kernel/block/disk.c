@@ -10,7 +10,7 @@
  *
  * What comes in one go (blk-mq says which is the last) waits in the plug of its
  * hardware queue. Requests go up to the volume in the caller's context, and come
- * back by the poller's thread, which counts them; a softirq ends them (ending.h).
+ * back by the thread of a poller, which counts them; a softirq ends them (ending.h).
  *
  * There is no write cache: what is acknowledged is in the memory of all replicas.
  * So the block layer sends no flush, and FUA is what each write is anyway. With
@@ -40,7 +40,7 @@ struct rbx_disk {
 	struct blk_mq_tag_set tag_set;
 	struct gendisk *disk;
 	struct rbx_disk_tally *tallies; /* by enum rbx_io_op */
-	spinlock_t tally_lock; /* guards them where there is a backup */
+	spinlock_t tally_lock; /* guards them: requests end in several threads */
 	int number;
 	const char *name; /* of the volume */
 	bool leaving; /* the disk's open_mutex */
@@ -67,27 +67,22 @@ static void tally(struct rbx_disk *disk, struct request *rq,
 		  const struct command *command)
 {
 	const struct rbx_io *io = &command->io.io;
+	unsigned long flags;
 
+	spin_lock_irqsave(&disk->tally_lock, flags);
 	rbx_disk_tally_add(&disk->tallies[io->op], blk_rq_bytes(rq),
 			   io->status, command->begin_ns, io->ended_ns);
+	spin_unlock_irqrestore(&disk->tally_lock, flags);
 }
 
 static void io_done(struct rbx_io *io)
 {
 	struct command *command = container_of(io, struct command, io.io);
 	struct request *rq = blk_mq_rq_from_pdu(command);
-	struct rbx_disk *disk = rq->q->queuedata;
-	unsigned long flags;
 
-	if (io->status == -EAGAIN) {
-		/* It was not begun (see complete_rq), so it is not counted. */
-	} else if (disk->backup) {
-		spin_lock_irqsave(&disk->tally_lock, flags);
-		tally(disk, rq, command);
-		spin_unlock_irqrestore(&disk->tally_lock, flags);
-	} else {
-		tally(disk, rq, command);
-	}
+	/* Else it was not begun (see complete_rq), so it is not counted. */
+	if (io->status != -EAGAIN)
+		tally(rq->q->queuedata, rq, command);
 	rbx_ending_begin(&command->ending, rq);
 }
 
@@ -252,7 +247,7 @@ static int disk_show(struct rbx_disk *disk,
 		.ops = &operations,
 		.nr_hw_queues = num_online_cpus(),
 		.queue_depth = RBX_DISK_REQUESTS,
-		.numa_node = NUMA_NO_NODE,
+		.numa_node = rbx_volume_node(disk->volume),
 		.cmd_size = sizeof(struct command),
 		.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED |
 			 BLK_MQ_F_NO_SCHED_BY_DEFAULT,

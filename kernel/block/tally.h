@@ -2,11 +2,9 @@
 /*
  * tally.h - what a device counts of its requests, from attach to detach.
  *
- * A request ends in the thread of the poller, so that one thread counts, without
- * an atomic operation; with a backup it ends in several, which take turns. Its
- * latency runs from when the block layer made it to the poll that found it done, so
- * that no clock is read for it; if the block layer takes no time (queue/iostats is 0)
- * it runs from when the device was handed it.
+ * Requests end in the threads of several pollers, which take turns to count. A latency
+ * runs from when the block layer made the request until the volume has done it; if the
+ * block layer takes no time (queue/iostats is 0) from when the device was handed it.
  */
 #ifndef RBX_KERNEL_TALLY_H
 #define RBX_KERNEL_TALLY_H

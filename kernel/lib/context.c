@@ -23,8 +23,8 @@
 #define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
 
 /* Queue pairs of all volumes on a device, such as 16 servers with 16 each: 66,048
- * completions, 4 MiB where one takes 64 bytes. Devices that have less room have room
- * for fewer. */
+ * completions, 4 MiB where one takes 64 bytes. The pollers share them, as evenly as
+ * they can be; a device that has less room in a completion queue has it for fewer. */
 #define LANES_MAX 256u
 
 /* As long as a sleep is not worth while, and no longer (core/poll_tuner.h). */
@@ -82,6 +82,53 @@ static void planner_set(struct rbx_client *client)
 	};
 }
 
+static uint32_t lanes_each(const struct rbx_context *ctx,
+			   const struct ib_device *device)
+{
+	return min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
+		     DIV_ROUND_UP(LANES_MAX, ctx->pollers_count));
+}
+
+/* Of the first so many. */
+static void pollers_unbind(struct rbx_context *ctx, uint32_t count)
+{
+	while (count--)
+		rbx_poller_unbind(&ctx->pollers[count]);
+}
+
+static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
+{
+	uint32_t depth_count = lanes_each(ctx, device) * LANE_COMPLETIONS, i;
+	int err;
+
+	for (i = 0; i < ctx->pollers_count; i++) {
+		err = rbx_poller_bind(&ctx->pollers[i], device, depth_count);
+		if (err) {
+			pollers_unbind(ctx, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* None of them polls meanwhile. */
+static void pollers_stop_locked(struct rbx_context *ctx)
+{
+	uint32_t i;
+
+	lockdep_assert_held(&rbx_contexts_lock);
+	for (i = 0; i < ctx->pollers_count; i++)
+		mutex_lock_nest_lock(&ctx->pollers[i].lock, &rbx_contexts_lock);
+}
+
+static void pollers_go_on(struct rbx_context *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < ctx->pollers_count; i++)
+		mutex_unlock(&ctx->pollers[i].lock);
+}
+
 /* Takes the device, but not if it fails. */
 static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 {
@@ -93,7 +140,7 @@ static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 	pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	err = rbx_poller_bind(&ctx->poller, device);
+	err = pollers_bind(ctx, device);
 	if (err) {
 		ib_dealloc_pd(pd);
 		return err;
@@ -109,7 +156,7 @@ static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 static void unbind_locked(struct rbx_context *ctx)
 {
 	lockdep_assert_held(&rbx_contexts_lock);
-	rbx_poller_unbind(&ctx->poller);
+	pollers_unbind(ctx, ctx->pollers_count);
 	ib_dealloc_pd(ctx->pd);
 	ib_device_put(ctx->device);
 	ctx->pd = NULL;
@@ -126,13 +173,13 @@ static int open_locked(struct rbx_context *ctx)
 	lockdep_assert_held(&rbx_contexts_lock);
 	WRITE_ONCE(ctx->open_device, ctx->device);
 	synchronize_rcu();
-	mutex_lock(&ctx->poller.lock);
+	pollers_stop_locked(ctx);
 	list_for_each_entry(mappings, &ctx->mappings, link) {
 		err = mappings->map(mappings, ctx->device);
 		if (err)
 			break;
 	}
-	mutex_unlock(&ctx->poller.lock);
+	pollers_go_on(ctx);
 	ctx->is_ready = !err;
 	return err;
 }
@@ -146,10 +193,10 @@ static void close_locked(struct rbx_context *ctx)
 	lockdep_assert_held(&rbx_contexts_lock);
 	WRITE_ONCE(ctx->open_device, NULL);
 	synchronize_rcu();
-	mutex_lock(&ctx->poller.lock);
+	pollers_stop_locked(ctx);
 	list_for_each_entry(mappings, &ctx->mappings, link)
 		mappings->unmap(mappings, ctx->device);
-	mutex_unlock(&ctx->poller.lock);
+	pollers_go_on(ctx);
 }
 
 static int hold_locked(struct rbx_context *ctx, struct ib_device *device)
@@ -201,11 +248,11 @@ int rbx_context_add_mappings(struct rbx_context *ctx,
 	int err = 0;
 
 	mutex_lock(&rbx_contexts_lock);
-	mutex_lock(&ctx->poller.lock);
+	pollers_stop_locked(ctx);
 	list_add(&mappings->link, &ctx->mappings);
 	if (ctx->is_ready)
 		err = mappings->map(mappings, ctx->device);
-	mutex_unlock(&ctx->poller.lock);
+	pollers_go_on(ctx);
 	mutex_unlock(&rbx_contexts_lock);
 	return err;
 }
@@ -214,15 +261,42 @@ void rbx_context_remove_mappings(struct rbx_context *ctx,
 				 struct rbx_mappings *mappings)
 {
 	mutex_lock(&rbx_contexts_lock);
-	mutex_lock(&ctx->poller.lock);
+	pollers_stop_locked(ctx);
 	list_del(&mappings->link);
 	if (ctx->device)
 		mappings->unmap(mappings, ctx->device);
-	mutex_unlock(&ctx->poller.lock);
+	pollers_go_on(ctx);
 	mutex_unlock(&rbx_contexts_lock);
 }
 
 /* ---- Contexts ---------------------------------------------------------------*/
+
+static void pollers_close(struct rbx_context *ctx)
+{
+	while (ctx->pollers_count)
+		rbx_poller_close(&ctx->pollers[--ctx->pollers_count]);
+}
+
+static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
+{
+	uint32_t wanted = min3((uint32_t)max(device->num_comp_vectors, 1),
+			       num_online_cpus(), RBX_CONTEXT_POLLERS_MAX);
+	int err;
+
+	while (ctx->pollers_count < wanted) {
+		err = rbx_poller_open(&ctx->pollers[ctx->pollers_count], ctx,
+				      ctx->pollers_count, &adaptive_rule,
+				      dev_name(&device->dev), ctx->node);
+		if (err) {
+			pollers_close(ctx);
+			return err;
+		}
+		ctx->pollers_count++;
+	}
+	while (wanted--)
+		ctx->pollers[wanted].lanes_left_count = lanes_each(ctx, device);
+	return 0;
+}
 
 /* Takes the device, but not if it fails. */
 static int context_make(struct ib_device *device, struct rbx_context **out)
@@ -236,15 +310,11 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 	INIT_LIST_HEAD(&ctx->clients);
 	INIT_LIST_HEAD(&ctx->mappings);
 	init_waitqueue_head(&ctx->released);
+	ctx->node = ibdev_to_node(device);
 	rbx_window_init(&ctx->window, 0, 0);
 	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
 			      RBX_FRAGMENT_BYTES_DEFAULT, RBX_WINDOW_BYTES_MAX);
-	ctx->lanes_left_count =
-		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
-		      LANES_MAX);
-	err = rbx_poller_open(&ctx->poller, ctx,
-			      (int)(ctx->lanes_left_count * LANE_COMPLETIONS),
-			      &adaptive_rule, dev_name(&device->dev));
+	err = pollers_open(ctx, device);
 	if (err)
 		goto out_free;
 	err = bind_locked(ctx, device);
@@ -256,7 +326,7 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 	return 0;
 
 out_close:
-	rbx_poller_close(&ctx->poller);
+	pollers_close(ctx);
 out_free:
 	kvfree(ctx);
 	return err;
@@ -268,7 +338,7 @@ static void context_free(struct rbx_context *ctx)
 	RBX_ASSERT(rbx_window_idle(&ctx->window));
 	if (ctx->device)
 		unbind_locked(ctx);
-	rbx_poller_close(&ctx->poller);
+	pollers_close(ctx);
 	kvfree(ctx);
 }
 
@@ -400,38 +470,72 @@ void rbx_client_close(struct rbx_client *client)
 
 /* ---- Peers ------------------------------------------------------------------*/
 
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			 uint32_t lane_count)
+static struct rbx_poller *poller_with_most_room(struct rbx_context *ctx)
 {
-	int err = -ENOSPC;
+	struct rbx_poller *most = &ctx->pollers[0];
 	uint32_t i;
 
+	for (i = 1; i < ctx->pollers_count; i++)
+		if (ctx->pollers[i].lanes_left_count > most->lanes_left_count)
+			most = &ctx->pollers[i];
+	return most;
+}
+
+/* The first so many lanes have none any more. */
+static void pollers_take_back(struct rbx_peer *peer, uint32_t lane_count)
+{
+	while (lane_count--)
+		peer->lanes[lane_count].poller->lanes_left_count++;
+}
+
+static int pollers_assign(struct rbx_context *ctx, struct rbx_peer *peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < peer->lane_count; i++) {
+		struct rbx_poller *poller = poller_with_most_room(ctx);
+
+		if (!poller->lanes_left_count) {
+			pollers_take_back(peer, i);
+			return -ENOSPC;
+		}
+		poller->lanes_left_count--;
+		peer->lanes[i].poller = poller;
+	}
+	return 0;
+}
+
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
+{
+	int err = -ENOSPC;
+	uint32_t slot = 0;
+
 	mutex_lock(&ctx->peers_lock);
-	for (i = 0; i < RBX_PEERS_MAX && err; i++) {
-		if (ctx->peers[i] || lane_count > ctx->lanes_left_count)
-			continue;
-		ctx->lanes_left_count -= lane_count;
-		RBX_STORE_RELEASE(&ctx->peers[i], peer);
-		if (i >= ctx->peer_slots_used)
-			RBX_STORE_RELEASE(&ctx->peer_slots_used, i + 1);
-		err = 0;
+	while (slot < RBX_PEERS_MAX && ctx->peers[slot])
+		slot++;
+	if (slot < RBX_PEERS_MAX)
+		err = pollers_assign(ctx, peer);
+	if (!err) {
+		RBX_STORE_RELEASE(&ctx->peers[slot], peer);
+		if (slot >= ctx->peer_slots_used)
+			RBX_STORE_RELEASE(&ctx->peer_slots_used, slot + 1);
 	}
 	mutex_unlock(&ctx->peers_lock);
 	return err;
 }
 
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			     uint32_t lane_count)
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	uint32_t i;
 
 	mutex_lock(&ctx->peers_lock);
-	ctx->lanes_left_count += lane_count;
+	pollers_take_back(peer, peer->lane_count);
 	for (i = 0; i < RBX_PEERS_MAX; i++)
 		if (ctx->peers[i] == peer)
 			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
 	mutex_unlock(&ctx->peers_lock);
-	rbx_poller_visit(&ctx->poller);
+	for (i = 0; i < ctx->pollers_count; i++)
+		rbx_poller_visit(&ctx->pollers[i]);
 }
 
 static uint32_t slots_used(void *host)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * context.h - an RDMA device and what all peers on it share: the protection
- * domain, the window, and the poller with its completion queue.
+ * domain, the window, and the pollers with their completion queues.
  *
  * There is one for a device: it is the NIC that thrashes, whoever makes it do so, and
- * one thread polls for all. It comes with the first volume that needs it and goes
+ * the same threads poll for all. It comes with the first volume that needs it and goes
  * with the last. What the peers of one volume have in common besides is its client.
  */
 #ifndef RBX_KERNEL_CONTEXT_H
@@ -21,11 +21,15 @@
 
 struct rbx_peer;
 
+/* More of them than this are not worth their threads: a processor takes some million
+ * completions a second. */
+#define RBX_CONTEXT_POLLERS_MAX 16u
+
 /* Guards the list of contexts, who uses each, and what each is bound to. */
 extern struct mutex rbx_contexts_lock;
 
 /* Memory that is mapped for the device as long as the context is bound to it. Both are
- * called under poller.lock. */
+ * called under poller.lock, that of each poller. */
 struct rbx_mappings {
 	struct list_head link; /* of the context's */
 	void (*unmap)(struct rbx_mappings *mappings, struct ib_device *device);
@@ -37,6 +41,7 @@ struct rbx_context {
 	struct list_head link; /* of all contexts; with their lock, as the next */
 	uint32_t users_count;
 	struct list_head clients;
+	int node; /* of memory, near the device; or NUMA_NO_NODE */
 	bool is_ready; /* it may be held */
 	uint32_t holds_count;
 	wait_queue_head_t released;
@@ -45,14 +50,14 @@ struct rbx_context {
 	struct ib_device *device;
 	struct ib_pd *pd;
 	struct ib_device *open_device; /* for RCU: what I/Os are mapped for, or NULL */
-	struct list_head mappings; /* of all volumes; with poller.lock */
+	struct list_head mappings; /* of all volumes; with contexts_lock */
 
 	struct rbx_window window;
 	struct rbx_staging staging; /* none: one key covers all memory */
-	struct rbx_poller poller;
+	uint32_t pollers_count;
+	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
-	struct mutex peers_lock; /* guards the three below */
-	uint32_t lanes_left_count; /* that fit into the completion queue */
+	struct mutex peers_lock; /* guards the two below */
 	uint32_t peer_slots_used; /* atomic */
 	struct rbx_peer *peers[RBX_PEERS_MAX]; /* atomic */
 };
@@ -95,16 +100,14 @@ void rbx_contexts_leave(struct ib_device *device);
 /* From here on memory is mapped, or is not and is unmapped, when it is due. */
 int rbx_context_add_mappings(struct rbx_context *ctx,
 			     struct rbx_mappings *mappings);
-/* It is unmapped when this returns, and the poller has nothing of it in hand. */
+/* It is unmapped when this returns, and no poller has anything of it in hand. */
 void rbx_context_remove_mappings(struct rbx_context *ctx,
 				 struct rbx_mappings *mappings);
 
-/* -ENOSPC: too many. */
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			 uint32_t lane_count);
-/* When it returns the poller has nothing of the peer in hand. */
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer,
-			     uint32_t lane_count);
+/* And gives each of its lanes a poller, that which has most room. -ENOSPC: too many. */
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
+/* When it returns no poller has anything of the peer in hand. */
+void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
 /* Something has completed: lets parked combiners look again, in turn. True: it is to be
  * called again, by who polls next. */

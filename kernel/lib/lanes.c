@@ -14,10 +14,9 @@ static void lane_ended(struct rbx_ib_conn *conn)
 static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 			uint64_t until_ns)
 {
-	struct rbx_context *ctx = peer->ctx;
 	struct ib_qp_init_attr init = {
-		.send_cq = ctx->poller.cq,
-		.recv_cq = ctx->poller.cq,
+		.send_cq = lane->poller->cq,
+		.recv_cq = lane->poller->cq,
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
@@ -70,16 +69,15 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 static void settle_rest(struct rbx_peer *peer, struct rbx_lane *lane,
 			bool all_is_back)
 {
-	struct rbx_context *ctx = peer->ctx;
 	struct rbx_harvest harvest = { 0 };
 
-	mutex_lock(&ctx->poller.lock);
+	mutex_lock(&lane->poller->lock);
 	if (all_is_back)
 		rbx_channel_complete_rest(&peer->channel, lane->ring_index,
 					  ktime_get_ns(), &harvest);
 	else
 		rbx_channel_abandon(&peer->channel, lane->ring_index, &harvest);
-	mutex_unlock(&ctx->poller.lock);
+	mutex_unlock(&lane->poller->lock);
 	rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel, &harvest);
 }
 
@@ -95,7 +93,7 @@ static uint32_t left_ms(uint64_t until_ns)
 static void destroy_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 			 uint64_t until_ns)
 {
-	struct rbx_poller *poller = &peer->ctx->poller;
+	struct rbx_poller *poller = lane->poller;
 	bool all_is_back = !lane->conn.id || !lane->conn.id->qp ||
 			   !rbx_ib_conn_drain(&lane->conn, left_ms(until_ns));
 

@@ -90,7 +90,7 @@ int rbx_peer_open(const struct rbx_client *client,
 
 	if (!peer)
 		return -ENOMEM;
-	err = rbx_context_add_peer(ctx, peer, peer->lane_count);
+	err = rbx_context_add_peer(ctx, peer);
 	if (err)
 		goto out_free;
 	err = session_open(peer, address);
@@ -121,7 +121,7 @@ out_destroy_lanes:
 out_close_session:
 	rbx_session_close(peer->session);
 out_remove:
-	rbx_context_remove_peer(ctx, peer, peer->lane_count);
+	rbx_context_remove_peer(ctx, peer);
 out_free:
 	peer_free(peer);
 	return err;
@@ -144,6 +144,6 @@ void rbx_peer_close(struct rbx_peer *peer)
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
 	rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
 	rbx_session_close(peer->session);
-	rbx_context_remove_peer(peer->ctx, peer, peer->lane_count);
+	rbx_context_remove_peer(peer->ctx, peer);
 	peer_free(peer);
 }

@@ -31,6 +31,8 @@ struct rbx_posted {
 struct rbx_lane {
 	struct rbx_ib_conn conn;
 	struct rbx_peer *peer;
+	struct rbx_poller *poller; /* takes its completions */
+	uint64_t polls_count; /* the recovery's: of the poller when it looked */
 	uint32_t ring_index;
 	bool is_over; /* what still completes is of no account; poller.lock */
 	struct rbx_posted posted[RBX_SEND_DEPTH];
@@ -67,7 +69,6 @@ struct rbx_peer {
 
 	struct task_struct *recovery_thread; /* NULL: stopped */
 	wait_queue_head_t changed; /* wakes it */
-	uint64_t polls_count; /* its own: of the poller when it looked */
 
 	spinlock_t lock; /* guards the next */
 	struct rbx_recovery recovery;
@@ -109,6 +110,12 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer, uint64_t until_ns);
 static inline uint64_t rbx_peer_patience_ns(void)
 {
 	return ktime_get_ns() + RBX_IB_DRAIN_MS * (uint64_t)NSEC_PER_MSEC;
+}
+
+/* Which sees to what is of no lane. */
+static inline struct rbx_poller *rbx_peer_poller(const struct rbx_peer *peer)
+{
+	return peer->lanes[0].poller;
 }
 
 /* It has been up for a while: another need not be waited for. Any context. */

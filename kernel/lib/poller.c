@@ -169,10 +169,13 @@ static int poller_main(void *argument)
 	return 0;
 }
 
-int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device)
+int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,
+		    uint32_t depth_count)
 {
 	struct ib_cq_init_attr attr = {
-		.cqe = (unsigned int)poller->depth_count,
+		.cqe = depth_count,
+		.comp_vector = poller->number %
+			       (uint32_t)max(device->num_comp_vectors, 1),
 	};
 	struct ib_cq *cq = ib_create_cq(device, completion_event, NULL, poller,
 					&attr);
@@ -197,16 +200,20 @@ void rbx_poller_unbind(struct rbx_poller *poller)
 }
 
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
-		    int depth_count, const struct rbx_poll_rule *rule,
-		    const char *name)
+		    uint32_t number, const struct rbx_poll_rule *rule,
+		    const char *name, int node)
 {
 	poller->ctx = ctx;
-	poller->depth_count = depth_count;
+	poller->number = number;
 	init_waitqueue_head(&poller->wait);
 	mutex_init(&poller->lock);
 	rbx_poll_policy_init(&poller->policy, rule);
-	poller->thread = kthread_run(poller_main, poller, "rdmabox/%s", name);
-	return PTR_ERR_OR_ZERO(poller->thread);
+	poller->thread = kthread_create_on_node(poller_main, poller, node,
+						"rdmabox/%s/%u", name, number);
+	if (IS_ERR(poller->thread))
+		return PTR_ERR(poller->thread);
+	wake_up_process(poller->thread);
+	return 0;
 }
 
 void rbx_poller_close(struct rbx_poller *poller)

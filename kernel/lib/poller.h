@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poller.h - the thread that takes the completions of a context.
+ * poller.h - a thread that takes completions of a context.
+ *
+ * A context has one for each interrupt vector that its device offers for completions,
+ * but no more than there are processors. Each queue pair belongs to one of them.
  *
  * It follows a rule of core/poll_policy.h. Who ends fragments without a
  * completion hands them to it too, so that their done() is called by this thread
@@ -31,7 +34,8 @@ struct rbx_poller_counters {
 
 struct rbx_poller {
 	struct rbx_context *ctx;
-	int depth_count; /* of its completion queue */
+	uint32_t number; /* among those of the context */
+	uint32_t lanes_left_count; /* that fit into its queue; with peers_lock */
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool event; /* atomic: the completion queue has one */
@@ -48,14 +52,15 @@ struct rbx_poller {
 	struct ib_wc wcs[RBX_POLL_BATCH];
 };
 
-/* Without a completion queue, for the time being. */
+/* Without a completion queue, for the time being, and on a node of memory. */
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
-		    int depth_count, const struct rbx_poll_rule *rule,
-		    const char *name);
+		    uint32_t number, const struct rbx_poll_rule *rule,
+		    const char *name, int node);
 void rbx_poller_close(struct rbx_poller *poller);
 
-/* Makes a completion queue, which it polls. 0 or -errno. */
-int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device);
+/* Makes a completion queue of that depth, which it polls. 0 or -errno. */
+int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,
+		    uint32_t depth_count);
 /* Frees it; there is no queue pair on it any more. */
 void rbx_poller_unbind(struct rbx_poller *poller);
 

@@ -40,14 +40,15 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 	wake_up(&peer->changed);
 }
 
-/* All rings have one poller. */
 static void look_for_stall(struct rbx_peer *peer)
 {
 	bool stands_still;
-	uint32_t rings_mask = 0;
+	uint32_t rings_mask = 0, i;
 
-	if (rbx_poller_has_looked(&peer->ctx->poller, &peer->polls_count))
-		rings_mask = U32_MAX;
+	for (i = 0; i < peer->lane_count; i++)
+		if (rbx_poller_has_looked(peer->lanes[i].poller,
+					  &peer->lanes[i].polls_count))
+			rings_mask |= 1u << i;
 	spin_lock_irq(&peer->lock);
 	stands_still = rbx_recovery_stands_still(&peer->recovery, rings_mask);
 	spin_unlock_irq(&peer->lock);
@@ -71,7 +72,7 @@ static void drain(struct rbx_peer *peer, uint64_t until_ns)
 static void end(struct rbx_peer *peer, struct rbx_fragment *ended)
 {
 	if (ended)
-		rbx_poller_end(&peer->ctx->poller, ended);
+		rbx_poller_end(rbx_peer_poller(peer), ended);
 }
 
 static void ask_owner(struct rbx_peer *peer)

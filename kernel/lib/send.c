@@ -101,12 +101,12 @@ static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
 
 static void end(struct rbx_channel *channel, struct rbx_fragment *list)
 {
-	rbx_poller_end(&peer_of(channel)->ctx->poller, list);
+	rbx_poller_end(rbx_peer_poller(peer_of(channel)), list);
 }
 
 static void wake(struct rbx_channel *channel)
 {
-	rbx_poller_unpark(&peer_of(channel)->ctx->poller);
+	rbx_poller_unpark(rbx_peer_poller(peer_of(channel)));
 }
 
 static uint64_t now_ns(void)
@@ -172,7 +172,7 @@ void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 		container_of(wc->wr_cqe, struct rbx_posted, cqe);
 	struct rbx_lane *lane = posted->lane;
 	struct rbx_peer *peer = lane->peer;
-	struct rbx_poller *poller = &peer->ctx->poller;
+	struct rbx_poller *poller = lane->poller;
 	uint32_t completed_count =
 		peer->channel.rings[lane->ring_index].completed_count;
 	uint32_t slot = (uint32_t)(posted - lane->posted);

@@ -232,6 +232,12 @@ u64 rbx_volume_slab_bytes(const struct rbx_volume *volume)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_slab_bytes);
 
+int rbx_volume_node(const struct rbx_volume *volume)
+{
+	return volume->ctx->node;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_node);
+
 /* ---- Status -------------------------------------------------------------------*/
 
 static void count_server(const struct rbx_volume_server *server,
@@ -247,10 +253,19 @@ static void count_server(const struct rbx_volume_server *server,
 	status->retries += RBX_LOAD_RELAXED(&counters->retries);
 }
 
+static void count_poller(const struct rbx_poller_counters *counters,
+			 struct rbx_volume_status *status)
+{
+	status->completions += READ_ONCE(counters->completions);
+	status->polls += READ_ONCE(counters->polls);
+	status->empty_polls += READ_ONCE(counters->empty_polls);
+	status->arms += READ_ONCE(counters->arms);
+	status->wakeups += READ_ONCE(counters->wakeups);
+}
+
 void rbx_volume_status(struct rbx_volume *volume,
 		       struct rbx_volume_status *status)
 {
-	const struct rbx_poller_counters *poller = &volume->ctx->poller.counters;
 	const struct rbx_flow_counters *counters = &volume->counters;
 	struct rbx_census census;
 	uint32_t i;
@@ -279,10 +294,7 @@ void rbx_volume_status(struct rbx_volume *volume,
 		rbx_window_in_flight_bytes(&volume->ctx->window);
 	status->inflight_bytes_max =
 		RBX_LOAD_RELAXED(&volume->ctx->window.in_flight_bytes_peak);
-	status->completions = READ_ONCE(poller->completions);
-	status->polls = READ_ONCE(poller->polls);
-	status->empty_polls = READ_ONCE(poller->empty_polls);
-	status->arms = READ_ONCE(poller->arms);
-	status->wakeups = READ_ONCE(poller->wakeups);
+	for (i = 0; i < volume->ctx->pollers_count; i++)
+		count_poller(&volume->ctx->pollers[i].counters, status);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_status);

@@ -30,8 +30,11 @@ static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 		int none = 0;
 
 		if (piece->reads_zeros) {
-			piece->node.next = io->zeros;
-			io->zeros = &piece->node;
+			/* Pieces of one I/O may end in several pollers at once. */
+			piece->node.next = RBX_LOAD_RELAXED(&io->zeros);
+			while (!RBX_COMPARE_EXCHANGE(
+				&io->zeros, &piece->node.next, &piece->node))
+				;
 		} else {
 			WRITE_ONCE(piece->user, NULL);
 			rbx_piece_list_add(&left, piece);
@@ -79,12 +82,13 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	struct rbx_volume *volume = rbx_volume_of_flow(flow);
 	struct rbx_io *io = ended_ios(pieces), *next;
+	u64 now_ns = io ? ktime_get_ns() : 0;
 
 	if (pieces->first)
 		(void)rbx_piece_pool_give(&flow->pool, pieces);
 	for (; io; io = next) {
 		next = io->next;
-		io->ended_ns = volume->ctx->poller.round_ns;
+		io->ended_ns = now_ns;
 		rbx_volume_io_unmap(volume, io, volume->ctx->device);
 		if (io->zeros)
 			zeros_fill(volume, io);
@@ -105,7 +109,7 @@ static void send(struct rbx_flow *flow, uint32_t server,
 
 static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 {
-	rbx_poller_end(&rbx_volume_of_flow(flow)->ctx->poller, fragment);
+	rbx_poller_end(&rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
 }
 
 static void wake(struct rbx_flow *flow)
