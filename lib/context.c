@@ -248,6 +248,9 @@ static int check_closed(const struct rbx_context *ctx)
 	} open[] = {
 		{ &ctx->links_count, "queue pairs of the program",
 		  "rbx_verbs_link_close" },
+		{ &ctx->queues_count, "queues", "rbx_queue_destroy" },
+		{ &ctx->listeners_count, "listeners",
+		  "rbx_endpoint_listener_close" },
 		{ &ctx->volumes_count, "volumes", "rbx_volume_close" },
 		{ &ctx->peers_count, "peers", "rbx_peer_close" },
 		{ &ctx->regions_count, "regions", "rbx_region_release" },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* region.c - local memory that a program registered once. */
+/* region.c - memory that a program registered once, for itself or for others. */
 #include <stdlib.h>
 
+#include "include/rdmabox/endpoint.h"
 #include "lib/context.h"
 
 struct rbx_region {
@@ -9,14 +10,40 @@ struct rbx_region {
 	struct rbx_mr *mr;
 };
 
+/* 0, or what the device cannot do. */
+static int rights_of(const struct rbx_device_caps *caps, uint32_t rights,
+		     uint32_t *of_the_fabric)
+{
+	if (rights & ~(uint32_t)(RBX_REGION_READ | RBX_REGION_WRITE |
+				 RBX_REGION_ATOMIC | RBX_REGION_INVALIDATE))
+		return rbx_error(-EINVAL, "rights 0x%x: there are no such",
+				 rights);
+	if (((rights & RBX_REGION_ATOMIC) && !caps->has_atomics) ||
+	    ((rights & RBX_REGION_INVALIDATE) && !caps->has_remote_invalidate))
+		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s cannot give them",
+				 rights, caps->name);
+	*of_the_fabric =
+		RBX_LOCAL_WRITE |
+		(rights & RBX_REGION_READ ? RBX_REMOTE_READ : 0) |
+		(rights & RBX_REGION_WRITE ? RBX_REMOTE_WRITE : 0) |
+		(rights & RBX_REGION_ATOMIC ? RBX_REMOTE_ATOMIC : 0) |
+		(rights & RBX_REGION_INVALIDATE ? RBX_REMOTE_INVALIDATE : 0);
+	return 0;
+}
+
 int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 			struct rbx_region **out)
+{
+	return rbx_region_export(ctx, addr, length, 0, out);
+}
+
+int rbx_region_export(struct rbx_context *ctx, void *addr, size_t length,
+		      uint32_t rights, struct rbx_region **out)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_mr_init init = {
 		.addr = addr,
 		.length_bytes = length,
-		.rights = RBX_LOCAL_WRITE,
 		.memory_fd = -1,
 	};
 	struct rbx_region *region;
@@ -26,6 +53,8 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
 				 length, addr);
 	err = rbx_guard_use(ctx, "rbx_region_register");
+	if (!err)
+		err = rights_of(&ctx->device->caps, rights, &init.rights);
 	if (err)
 		return err;
 	region = calloc(1, sizeof(*region));
@@ -55,6 +84,15 @@ void rbx_region_release(struct rbx_region *region)
 	RBX_ADD_RELAXED(&region->ctx->counters.deregistrations, 1);
 	RBX_FETCH_ADD(&region->ctx->regions_count, (uint32_t)-1);
 	free(region);
+}
+
+void rbx_region_key(const struct rbx_region *region, struct rbx_region_key *key)
+{
+	*key = (struct rbx_region_key){
+		.address = (uintptr_t)region->mr->addr,
+		.length_bytes = region->mr->length_bytes,
+		.key = region->mr->rkey,
+	};
 }
 
 bool rbx_region_covers(const struct rbx_region *region, const void *buf,

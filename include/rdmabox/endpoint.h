@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * endpoint.h - a connection between two programs, and what RDMA can do over it.
+ *
+ * Volumes and peers (rdmabox.h) know what the other side is: a memory server. An
+ * endpoint does not. What comes over it, and who may reach which memory, is the
+ * business of the two programs; the other one need not even use RDMAbox.
+ *
+ *	one side				the other
+ *
+ *	rbx_queue_create()			rbx_queue_create()
+ *	rbx_endpoint_listen()
+ *	rbx_endpoint_next_request() ---------	rbx_endpoint_connect()
+ *	rbx_endpoint_accept()
+ *	rbx_endpoint_receive()			rbx_endpoint_post()
+ *	rbx_queue_poll(), something has come	rbx_queue_poll(), it is there
+ *
+ * What is posted is carried out by the devices; it ends as a completion, which is
+ * polled out of the queue of its endpoint. A queue may have many endpoints, and one
+ * thread at a time polls it; a program that serves with several threads gives each a
+ * queue, which has a completion vector of its own as far as the device has some.
+ *
+ * The promises of a reliable connection:
+ * - What is posted on one endpoint is carried out, and completes, in the order in
+ *   which it was posted. One that completes with status 0 says that all before it are
+ *   done too. The data of a WRITE are in the memory of the other side then.
+ * - A message (SEND, or WRITE with an immediate) takes the oldest receive of the other
+ *   side, and completes it. If there is none it waits, about a second; then the
+ *   connection ends. A message that is longer than the receive ends it at once.
+ * - With the first failure the connection is over. All that was posted completes, each
+ *   with its own status, receives too (-ECANCELED if it was never tried), and so does
+ *   what is posted later. So whoever wants to hear of the end keeps a receive posted.
+ *
+ * Status: 0; -ECANCELED never tried, or cut off; -EACCES key, bounds or rights at the
+ * other side; -EFAULT the same at ours; -EHOSTUNREACH, -ETIMEDOUT it is gone; -ENOBUFS
+ * no receive in time; -EMSGSIZE longer than the receive; -EREMOTEIO another failure of
+ * its device, -EIO of ours.
+ *
+ * Calls return 0 or -errno, and rbx_last_error() says why. Post, receive and poll
+ * neither allocate nor block. Where nothing else is said any thread may call. Options
+ * start with their size; fields that are zero mean the default.
+ *
+ * examples/ping.c and examples/one_sided.c are whole programs.
+ */
+#ifndef RDMABOX_ENDPOINT_H
+#define RDMABOX_ENDPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rbx_context; /* of rbx_open(): the device, by the options fabric and device */
+struct rbx_region; /* memory that the device knows */
+
+struct rbx_queue; /* where completions come out */
+struct rbx_endpoint; /* one end of a connection */
+struct rbx_endpoint_listener;
+struct rbx_endpoint_request; /* somebody who wants to connect */
+
+/* ---- What the device can do -----------------------------------------------------*/
+
+struct rbx_endpoint_limits {
+	size_t size_bytes; /* of this struct, set by the caller */
+	uint32_t send_depth_max; /* operations of one endpoint at a time */
+	uint32_t receive_depth_max;
+	uint32_t segments_max; /* of an operation */
+	uint32_t receive_segments_max;
+	uint32_t message_bytes_max; /* of an operation: all its segments */
+	uint32_t queue_depth_max;
+	/* Bytes of private data; what arrives may be longer by zeros: up to so many. */
+	uint32_t connect_data_max; /* to who listens */
+	uint32_t accept_data_max;
+	uint32_t reject_data_max;
+	/* 0 or 1. */
+	uint8_t has_immediate;
+	uint8_t has_invalidate;
+	uint8_t has_atomics;
+	uint8_t needs_regions; /* segments have to name theirs */
+};
+
+/** rbx_endpoint_limits() - of the device of a context. Returns 0, -EINVAL. */
+int rbx_endpoint_limits(struct rbx_context *ctx,
+			struct rbx_endpoint_limits *limits);
+
+/* ---- Memory ---------------------------------------------------------------------*/
+
+/* What the other side of an endpoint of this context may do, if it knows the key. */
+enum rbx_region_rights {
+	RBX_REGION_READ = 1,
+	RBX_REGION_WRITE = 2,
+	RBX_REGION_ATOMIC = 4, /* neither of the two above implies it */
+	/* It may end the key, by a SEND with RBX_OPERATION_INVALIDATE. */
+	RBX_REGION_INVALIDATE = 8,
+};
+
+/**
+ * rbx_region_export() - registers memory that others may reach.
+ * @rights: of enum rbx_region_rights; 0: nobody may, as rbx_region_register().
+ *
+ * Everybody who is connected to an endpoint of the context and learns the key may use
+ * it. The memory stays the caller's, and mapped until rbx_region_release(): that ends
+ * the key, and when it returns nobody reaches the memory, not even by an operation that
+ * was under way. Returns 0, -EINVAL, -ENOMEM, -EOPNOTSUPP the device has no such right.
+ * Blocks.
+ */
+int rbx_region_export(struct rbx_context *ctx, void *addr, size_t length,
+		      uint32_t rights, struct rbx_region **region);
+
+/* What the other side has to be told, in whatever way. */
+struct rbx_region_key {
+	uint64_t address; /* of the first byte */
+	uint64_t length_bytes;
+	uint32_t key;
+};
+
+/** rbx_region_key() - a region as others name it. Never blocks. */
+void rbx_region_key(const struct rbx_region *region, struct rbx_region_key *key);
+
+/* ---- Completions ----------------------------------------------------------------*/
+
+enum rbx_completion_kind {
+	RBX_COMPLETION_POSTED, /* an operation of ours */
+	RBX_COMPLETION_RECEIVED, /* a SEND has filled a receive */
+	RBX_COMPLETION_WRITTEN, /* a WRITE with an immediate has come: the receive is
+				   used up, and its memory untouched */
+};
+
+struct rbx_completion {
+	struct rbx_endpoint *endpoint;
+	void *user; /* of the operation or the receive */
+	int status;
+	enum rbx_completion_kind kind; /* of one with status 0; else only whether it
+					  is POSTED means something */
+	uint32_t length_bytes; /* of what has come */
+	uint8_t has_immediate; /* 0 or 1 */
+	uint8_t has_invalidated; /* the peer has ended a key of ours */
+	uint32_t immediate;
+	uint32_t invalidated_key;
+};
+
+/**
+ * rbx_queue_create() - makes a queue.
+ * @depth: completions that it has room for; each endpoint takes its two depths of it.
+ *
+ * Returns 0, -EINVAL, -ENOMEM. Blocks.
+ */
+int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
+		     struct rbx_queue **queue);
+
+/** rbx_queue_destroy() - frees one. Returns 0; -EBUSY: it has endpoints. */
+int rbx_queue_destroy(struct rbx_queue *queue);
+
+/**
+ * rbx_queue_poll() - takes completions.
+ * @timeout_ms: waits so long for the first; 0: not at all, -1: for ever.
+ *
+ * Returns how many there are in @completions, 0 to @max, or -errno. With a timeout of 0
+ * it does not block. One thread at a time polls and arms a queue.
+ */
+int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
+		   unsigned int max, int timeout_ms);
+
+/** rbx_queue_fd() - a descriptor for a loop of the program: readable if something has
+ * completed since rbx_queue_arm(). */
+int rbx_queue_fd(const struct rbx_queue *queue);
+
+/**
+ * rbx_queue_arm() - has the descriptor tell of the next completion, once.
+ *
+ * What completed before is told of by nobody: so poll once more, and wait for the
+ * descriptor if there was nothing. Returns 0 or -errno. Never blocks.
+ */
+int rbx_queue_arm(struct rbx_queue *queue);
+
+/* ---- Connecting -----------------------------------------------------------------*/
+
+struct rbx_endpoint_options {
+	size_t size_bytes; /* of this struct, set by the caller */
+	struct rbx_queue *queue; /* of all its completions */
+	uint32_t send_depth; /* operations at a time; 64 */
+	uint32_t receive_depth; /* receives at a time; 64 */
+	uint32_t segments; /* of an operation at most; 1 */
+	uint32_t receive_segments; /* of a receive at most; 1 */
+	uint32_t inline_bytes; /* of RBX_OPERATION_INLINE at most; 0 */
+	uint32_t timeout_ms; /* of rbx_endpoint_connect(); 5000 */
+	/* Soft fabric: 1: this end does its work in rbx_queue_poll(), which is quicker
+	 * and asks for a program that polls without a pause. 0: a thread of the library
+	 * does it, as the NIC of the verbs fabric would. */
+	uint8_t works_when_polled;
+	void *user; /* for rbx_endpoint_user() */
+};
+
+/* Private data: in both directions bytes that the program chooses. */
+struct rbx_endpoint_data {
+	void *bytes;
+	size_t length_bytes; /* in: room, or how many; out: how many have come */
+};
+
+/**
+ * rbx_endpoint_connect() - connects to a program that listens.
+ * @address: "host:port", "[v6]:port"
+ * @data: goes to it with the request; NULL: nothing does
+ * @answer: what it accepts or refuses with; NULL: does not matter
+ *
+ * Returns 0; -EINVAL; -ECONNREFUSED nobody listens there; -EBUSY it has refused, and
+ * @answer is set; -ECONNRESET it has left meanwhile; -EHOSTUNREACH; -ETIMEDOUT; -ENOSPC
+ * the queue has no room; -ENOMEM. Blocks, for timeout_ms at most.
+ */
+int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
+			 const struct rbx_endpoint_options *options,
+			 const struct rbx_endpoint_data *data,
+			 struct rbx_endpoint_data *answer,
+			 struct rbx_endpoint **endpoint);
+
+/**
+ * rbx_endpoint_listen() - lets others connect.
+ * @address: "host:port"; port 0 takes one that is free
+ *
+ * Returns 0, -EINVAL, -EADDRINUSE, -EADDRNOTAVAIL, -ENOMEM. Blocks.
+ */
+int rbx_endpoint_listen(struct rbx_context *ctx, const char *address,
+			struct rbx_endpoint_listener **listener);
+
+/** rbx_endpoint_listener_address() - as it is bound, with its real port. */
+const char *
+rbx_endpoint_listener_address(const struct rbx_endpoint_listener *listener);
+
+/** rbx_endpoint_listener_fd() - readable while somebody asks. */
+int rbx_endpoint_listener_fd(const struct rbx_endpoint_listener *listener);
+
+/** rbx_endpoint_listener_close() - those that ask are refused; connections stay. What
+ * was taken from it is answered before. */
+void rbx_endpoint_listener_close(struct rbx_endpoint_listener *listener);
+
+/**
+ * rbx_endpoint_next_request() - takes somebody who asks.
+ * @timeout_ms: waits so long; 0: not at all, -1: for ever
+ *
+ * Returns 0, -EAGAIN nobody does. The request ends with rbx_endpoint_accept() or
+ * rbx_endpoint_reject(). One thread at a time.
+ */
+int rbx_endpoint_next_request(struct rbx_endpoint_listener *listener,
+			      int timeout_ms,
+			      struct rbx_endpoint_request **request);
+
+/** rbx_endpoint_request_data() - the private data of the other side, until it is
+ * answered. */
+const void *
+rbx_endpoint_request_data(const struct rbx_endpoint_request *request,
+			  size_t *length_bytes);
+
+/** rbx_endpoint_request_name() - who it is, in words; until it is answered. */
+const char *
+rbx_endpoint_request_name(const struct rbx_endpoint_request *request);
+
+/**
+ * rbx_endpoint_accept() - makes a connection of a request, and ends that.
+ *
+ * A message that comes before a receive is posted waits for one. Returns as
+ * rbx_endpoint_connect(), or -ENOTCONN: the other side has left. Blocks for the device.
+ */
+int rbx_endpoint_accept(struct rbx_endpoint_request *request,
+			const struct rbx_endpoint_options *options,
+			const struct rbx_endpoint_data *data,
+			struct rbx_endpoint **endpoint);
+
+/** rbx_endpoint_reject() - refuses a request, and ends it. Never blocks. */
+void rbx_endpoint_reject(struct rbx_endpoint_request *request,
+			 const struct rbx_endpoint_data *data);
+
+/** rbx_endpoint_disconnect() - ends a connection. All that is posted completes. */
+void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint);
+
+/**
+ * rbx_endpoint_close() - ends a connection, and frees the endpoint.
+ *
+ * What has not completed is not told of any more, and its memory is the program's when
+ * it returns. No other thread uses the endpoint or looks at its completions. Blocks.
+ */
+void rbx_endpoint_close(struct rbx_endpoint *endpoint);
+
+/** rbx_endpoint_user() - of its options. */
+void *rbx_endpoint_user(const struct rbx_endpoint *endpoint);
+
+/** rbx_endpoint_name() - who the other side is, in words. */
+const char *rbx_endpoint_name(const struct rbx_endpoint *endpoint);
+
+/** rbx_endpoint_send_depth() - operations at a time, as it was negotiated: not more than
+ * the options asked for. */
+uint32_t rbx_endpoint_send_depth(const struct rbx_endpoint *endpoint);
+
+/* ---- Operations -----------------------------------------------------------------*/
+
+/* A stretch of our memory. */
+struct rbx_segment {
+	const void *addr; /* what is received or read is written there */
+	uint32_t length_bytes;
+	const struct rbx_region *region; /* that holds it; NULL: none. Needed if
+					    needs_regions of the limits, but not for
+					    what is inline. */
+};
+
+enum rbx_operation_kind {
+	RBX_OPERATION_SEND, /* into a receive of the other side */
+	RBX_OPERATION_WRITE, /* into its memory */
+	RBX_OPERATION_READ, /* out of its memory */
+	/* On 8 bytes of its memory, at a multiple of 8, in the byte order of its host;
+	 * brings what they held before. Atomic to other atomics of that device. */
+	RBX_OPERATION_COMPARE_SWAP, /* if they are compare_add they become swap */
+	RBX_OPERATION_FETCH_ADD, /* compare_add is added */
+};
+
+enum rbx_operation_flags {
+	RBX_OPERATION_SILENT = 1, /* no completion, unless it fails */
+	RBX_OPERATION_INLINE = 2, /* SEND, WRITE: the data are copied by the post, and
+				     the memory can be used again when it returns */
+	RBX_OPERATION_FENCE = 4, /* begins when all READs and atomics before it have
+				    ended */
+	RBX_OPERATION_IMMEDIATE = 8, /* SEND, WRITE: `immediate` comes along, and takes
+					a receive */
+	/* SEND: the key invalidate_key of the other side ends before its receive
+	 * completes. */
+	RBX_OPERATION_INVALIDATE = 16,
+};
+
+/* Copied by the post, with its list; the memory that that points to is lent until it
+ * has completed. */
+struct rbx_operation {
+	enum rbx_operation_kind kind;
+	uint32_t flags; /* of enum rbx_operation_flags */
+	const struct rbx_segment *segments;
+	uint32_t segments_count;
+	uint32_t key; /* all but SEND: of the memory there */
+	uint64_t address; /* all but SEND */
+	uint32_t immediate;
+	uint32_t invalidate_key;
+	uint64_t compare_add;
+	uint64_t swap;
+	void *user;
+};
+
+/**
+ * rbx_endpoint_post() - posts operations, in order, with one doorbell for each 32.
+ *
+ * All of them or none. Returns 0; -EINVAL what is wrong with which; -EFAULT a segment
+ * is not in its region; -EOPNOTSUPP the device cannot; -EAGAIN more than there is room
+ * for, poll first; -EIO the device has failed, and the connection is over: those that it
+ * took complete. Never blocks.
+ */
+int rbx_endpoint_post(struct rbx_endpoint *endpoint,
+		      const struct rbx_operation *operations,
+		      unsigned int count);
+
+/* Copied by the call, with its list. */
+struct rbx_receive {
+	const struct rbx_segment *segments;
+	uint32_t segments_count; /* 0: for messages of no bytes */
+	void *user;
+};
+
+/** rbx_endpoint_receive() - posts receives. Returns as rbx_endpoint_post(). */
+int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
+			 const struct rbx_receive *receives,
+			 unsigned int count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* endpoint.c - an endpoint: what it is made of, and its end. */
+#include "lib/endpoint/endpoint.h"
+
+#include <stdlib.h>
+
+#include "lib/sized.h"
+
+int rbx_endpoint_limits(struct rbx_context *ctx,
+			struct rbx_endpoint_limits *limits)
+{
+	const struct rbx_device_caps *caps;
+	struct rbx_endpoint_limits all;
+
+	if (!ctx || !limits || !limits->size_bytes)
+		return rbx_error(-EINVAL, "rbx_endpoint_limits: a context and limits with their size must be given");
+	caps = &ctx->device->caps;
+	all = (struct rbx_endpoint_limits){
+		.send_depth_max = caps->max_send_wr,
+		.receive_depth_max = caps->max_recv_wr,
+		.segments_max = RBX_MIN(caps->max_sge, RBX_SGE_MAX),
+		.receive_segments_max = RBX_MIN(caps->max_recv_sge, RBX_SGE_MAX),
+		.message_bytes_max = caps->max_message_bytes,
+		.queue_depth_max = caps->max_cqe,
+		.connect_data_max = RBX_CONNECT_DATA_MAX,
+		.accept_data_max = RBX_ACCEPT_DATA_MAX,
+		.reject_data_max = RBX_REJECT_DATA_MAX,
+		.has_immediate = caps->has_immediate,
+		.has_invalidate = caps->has_invalidate,
+		.has_atomics = caps->has_atomics,
+		.needs_regions = !caps->has_any_lkey,
+	};
+	rbx_sized_give(limits, &all, sizeof(all));
+	return 0;
+}
+
+/* ---- Made -----------------------------------------------------------------------*/
+
+static int options_check(const struct rbx_context *ctx,
+			 const struct rbx_endpoint_options *options)
+{
+	const struct rbx_device_caps *caps = &ctx->device->caps;
+	const struct {
+		const char *name;
+		uint32_t wanted, most;
+	} bounds[] = {
+		{ "send_depth", options->send_depth, caps->max_send_wr },
+		{ "receive_depth", options->receive_depth, caps->max_recv_wr },
+		{ "segments", options->segments,
+		  RBX_MIN(caps->max_sge, RBX_SGE_MAX) },
+		{ "receive_segments", options->receive_segments,
+		  RBX_MIN(caps->max_recv_sge, RBX_SGE_MAX) },
+		{ "inline_bytes", options->inline_bytes, caps->max_inline_bytes },
+	};
+
+	if (!options->queue || options->queue->ctx != ctx)
+		return rbx_error(-EINVAL, "an endpoint needs a queue of its context: rbx_queue_create()");
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		if (bounds[i].wanted > bounds[i].most)
+			return rbx_error(-EINVAL, "%s=%u: %s allows %u at most",
+					 bounds[i].name, bounds[i].wanted,
+					 caps->name, bounds[i].most);
+	return 0;
+}
+
+static int queue_take(struct rbx_queue *queue, uint32_t count)
+{
+	uint32_t room_count = RBX_LOAD_RELAXED(&queue->room_count);
+
+	do {
+		if (count > room_count)
+			return rbx_error(-ENOSPC, "the queue has room for %u completions more, and the endpoint wants %u: make a deeper one, or another",
+					 room_count, count);
+	} while (!RBX_COMPARE_EXCHANGE(&queue->room_count, &room_count,
+				       room_count - count));
+	RBX_FETCH_ADD(&queue->endpoints_count, 1);
+	return 0;
+}
+
+static void queue_give(struct rbx_queue *queue, uint32_t count)
+{
+	RBX_FETCH_ADD(&queue->room_count, count);
+	RBX_FETCH_ADD(&queue->endpoints_count, (uint32_t)-1);
+}
+
+static int ring_make(struct rbx_endpoint_ring *ring, uint32_t depth_count)
+{
+	ring->depth_count = depth_count;
+	while (ring->mask < depth_count - 1)
+		ring->mask = 2 * ring->mask + 1;
+	ring->slots = calloc((size_t)ring->mask + 1, sizeof(*ring->slots));
+	return ring->slots ? 0 : -ENOMEM;
+}
+
+int rbx_endpoint_make(struct rbx_context *ctx,
+		      const struct rbx_endpoint_options *wanted,
+		      struct rbx_endpoint_options *options,
+		      struct rbx_qp_init *init, struct rbx_endpoint **out)
+{
+	struct rbx_endpoint *endpoint;
+	int err;
+
+	*options = (struct rbx_endpoint_options){ .size_bytes = 0 };
+	err = rbx_sized_take("rbx_endpoint_options", sizeof(*options), options,
+			     sizeof(*options), wanted);
+	if (err)
+		return err;
+	options->send_depth = options->send_depth ?: 64;
+	options->receive_depth = options->receive_depth ?: 64;
+	options->segments = options->segments ?: 1;
+	options->receive_segments = options->receive_segments ?: 1;
+	options->timeout_ms = options->timeout_ms ?: 5000;
+	err = options_check(ctx, options);
+	if (err)
+		return err;
+	endpoint = calloc(1, sizeof(*endpoint));
+	if (!endpoint)
+		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
+	pthread_mutex_init(&endpoint->post_lock, NULL);
+	endpoint->user = options->user;
+	endpoint->segments_max = options->segments;
+	endpoint->receive_segments_max = options->receive_segments;
+	if (ring_make(&endpoint->sends, options->send_depth) ||
+	    ring_make(&endpoint->receives, options->receive_depth)) {
+		rbx_endpoint_free(endpoint);
+		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
+	}
+	err = queue_take(options->queue,
+			 options->send_depth + options->receive_depth);
+	if (err) {
+		rbx_endpoint_free(endpoint);
+		return err;
+	}
+	endpoint->queue = options->queue;
+	endpoint->queue_room_count = options->send_depth + options->receive_depth;
+	*init = (struct rbx_qp_init){
+		.send_cq = options->queue->cq,
+		.recv_cq = options->queue->cq,
+		.send_depth_count = options->send_depth,
+		.recv_depth_count = options->receive_depth,
+		.max_sge = options->segments,
+		.recv_max_sge = options->receive_segments,
+		.max_inline_bytes = options->inline_bytes,
+		.served = !options->works_when_polled,
+		.user = endpoint,
+	};
+	*out = endpoint;
+	return 0;
+}
+
+void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp)
+{
+	endpoint->qp = qp;
+	endpoint->sends.depth_count =
+		RBX_MIN(endpoint->sends.depth_count, qp->send_depth_count);
+}
+
+void rbx_endpoint_free(struct rbx_endpoint *endpoint)
+{
+	if (endpoint->queue)
+		queue_give(endpoint->queue, endpoint->queue_room_count);
+	pthread_mutex_destroy(&endpoint->post_lock);
+	free(endpoint->sends.slots);
+	free(endpoint->receives.slots);
+	free(endpoint);
+}
+
+/* ---- The end --------------------------------------------------------------------*/
+
+void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
+{
+	if (!rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_disconnect"))
+		endpoint->qp->device->ops->disconnect(endpoint->qp);
+}
+
+void rbx_endpoint_close(struct rbx_endpoint *endpoint)
+{
+	struct rbx_queue *queue;
+
+	if (!endpoint ||
+	    rbx_guard_wait(endpoint->queue->ctx, "rbx_endpoint_close"))
+		return;
+	queue = endpoint->queue;
+	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
+	/* Who polls may have something of it in hand. */
+	pthread_mutex_lock(&queue->lock);
+	pthread_mutex_unlock(&queue->lock);
+	rbx_endpoint_free(endpoint);
+}
+
+/* ---- What it is -----------------------------------------------------------------*/
+
+void *rbx_endpoint_user(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->user;
+}
+
+const char *rbx_endpoint_name(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->qp->peer_name;
+}
+
+uint32_t rbx_endpoint_send_depth(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->sends.depth_count;
+}

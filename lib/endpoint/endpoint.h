@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * endpoint.h - what the files of an endpoint share, see README.md.
+ *
+ * Locks. post_lock of an endpoint: one thread posts. lock of a queue: an endpoint is freed
+ * when who polls has let go of it. Neither is taken under the other.
+ */
+#ifndef RBX_LIB_ENDPOINT_ENDPOINT_H
+#define RBX_LIB_ENDPOINT_ENDPOINT_H
+
+#include <pthread.h>
+
+#include "core/limits.h"
+#include "include/rdmabox/endpoint.h"
+#include "lib/context.h"
+
+/* What a completion will say. Written before the post, read after its completion. */
+struct rbx_endpoint_slot {
+	void *user;
+	bool is_silent;
+};
+
+/* What is posted and has not completed, in one direction. */
+struct rbx_endpoint_ring {
+	struct rbx_endpoint_slot *slots; /* of number & mask: so numbers may wrap */
+	uint32_t mask;
+	uint32_t depth_count; /* that may be posted at a time */
+	uint32_t posted_count; /* modulo 2^32; with post_lock */
+	uint32_t completed_count; /* the same; atomic, by who polls */
+};
+
+struct rbx_endpoint {
+	struct rbx_queue *queue;
+	struct rbx_qp *qp;
+	void *user;
+	uint32_t segments_max, receive_segments_max;
+	uint32_t queue_room_count; /* that it has taken of the queue */
+	pthread_mutex_t post_lock;
+	struct rbx_endpoint_ring sends, receives;
+};
+
+struct rbx_queue {
+	struct rbx_context *ctx;
+	struct rbx_cq *cq;
+	pthread_mutex_t lock; /* held while it is polled */
+	bool is_armed; /* whoever polls */
+	uint32_t room_count; /* atomic: that no endpoint has taken */
+	uint32_t endpoints_count; /* atomic */
+};
+
+struct rbx_endpoint_listener {
+	struct rbx_context *ctx;
+	struct rbx_listener *listener;
+};
+
+/* An id of a work request: its number in its ring, and which ring that is. */
+#define RBX_ENDPOINT_RECEIVE_ID (1ull << 32)
+
+/*
+ * Takes the options, with their defaults, and makes an endpoint that has no queue pair
+ * yet; *init is what that is to be. 0, -EINVAL, -ENOSPC, -ENOMEM.
+ */
+int rbx_endpoint_make(struct rbx_context *ctx,
+		      const struct rbx_endpoint_options *wanted,
+		      struct rbx_endpoint_options *options,
+		      struct rbx_qp_init *init, struct rbx_endpoint **endpoint);
+/* One without a queue pair. */
+void rbx_endpoint_free(struct rbx_endpoint *endpoint);
+/* It has one. */
+void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp);
+
+/* What is left of timeout_ms, which began at begin_ns, as poll() wants it: -1 for ever. */
+int rbx_endpoint_left_ms(int timeout_ms, uint64_t begin_ns);
+
+#endif

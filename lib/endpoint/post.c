@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * post.c - operations and receives: checked, translated, posted.
+ *
+ * All of a call is checked before the first is posted, so a bad one leaves no trace.
+ * Then they go out by the chain, each with a doorbell.
+ */
+#include "lib/endpoint/endpoint.h"
+
+/* What one chain is translated into. */
+struct chain {
+	struct rbx_wr wrs[RBX_CHAIN_MAX];
+	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
+	uint32_t sges_count;
+};
+
+struct receive_chain {
+	struct rbx_recv_wr wrs[RBX_CHAIN_MAX];
+	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
+	uint32_t sges_count;
+};
+
+/* ---- Segments -------------------------------------------------------------------*/
+
+static int segment_key(const struct rbx_device_caps *caps,
+		       const struct rbx_segment *segment, uint32_t *lkey)
+{
+	*lkey = caps->any_lkey;
+	if (segment->region) {
+		if (rbx_region_covers(segment->region, segment->addr,
+				      segment->length_bytes, lkey))
+			return 0;
+		return rbx_error(-EFAULT, "%u bytes at %p are not in their region",
+				 segment->length_bytes, segment->addr);
+	}
+	if (caps->has_any_lkey)
+		return 0;
+	return rbx_error(-EINVAL, "a segment names no region: %s needs one, of rbx_region_register()",
+			 caps->name);
+}
+
+static int segments_check(const struct rbx_endpoint *endpoint,
+			  const struct rbx_segment *segments, uint32_t count,
+			  uint32_t most, bool is_inline, uint64_t *length_bytes)
+{
+	const struct rbx_device_caps *caps = &endpoint->qp->device->caps;
+	uint32_t lkey;
+
+	*length_bytes = 0;
+	if (count > most || (count && !segments))
+		return rbx_error(-EINVAL, "%u segments: there may be %u, by the options of the endpoint",
+				 count, most);
+	for (uint32_t i = 0; i < count; i++) {
+		int err = is_inline ? 0 :
+				      segment_key(caps, &segments[i], &lkey);
+
+		if (err)
+			return err;
+		*length_bytes += segments[i].length_bytes;
+	}
+	if (*length_bytes > caps->max_message_bytes)
+		return rbx_error(-EINVAL, "%llu bytes: %s carries %u at once",
+				 (unsigned long long)*length_bytes, caps->name,
+				 caps->max_message_bytes);
+	return 0;
+}
+
+/* Of those that were checked; those without bytes are left out, as devices do not take
+ * them everywhere. */
+static uint32_t segments_translate(const struct rbx_endpoint *endpoint,
+				   const struct rbx_segment *segments,
+				   uint32_t count, bool is_inline,
+				   struct rbx_sge *sges)
+{
+	uint32_t used_count = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t lkey = 0;
+
+		if (segments[i].length_bytes == 0)
+			continue;
+		if (!is_inline)
+			(void)segment_key(&endpoint->qp->device->caps,
+					  &segments[i], &lkey);
+		sges[used_count++] = (struct rbx_sge){
+			.addr = (uintptr_t)segments[i].addr,
+			.length_bytes = segments[i].length_bytes,
+			.lkey = lkey,
+		};
+	}
+	return used_count;
+}
+
+/* ---- Operations -----------------------------------------------------------------*/
+
+static bool is_atomic(const struct rbx_operation *operation)
+{
+	return operation->kind == RBX_OPERATION_COMPARE_SWAP ||
+	       operation->kind == RBX_OPERATION_FETCH_ADD;
+}
+
+/* Flags that an operation of a kind may have. */
+static uint32_t flags_of(enum rbx_operation_kind kind)
+{
+	const uint32_t all = RBX_OPERATION_SILENT | RBX_OPERATION_FENCE;
+
+	if (kind == RBX_OPERATION_SEND)
+		return all | RBX_OPERATION_INLINE | RBX_OPERATION_IMMEDIATE |
+		       RBX_OPERATION_INVALIDATE;
+	if (kind == RBX_OPERATION_WRITE)
+		return all | RBX_OPERATION_INLINE | RBX_OPERATION_IMMEDIATE;
+	return all;
+}
+
+static int flags_check(const struct rbx_device_caps *caps,
+		       const struct rbx_operation *operation)
+{
+	const uint32_t both = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE;
+	uint32_t flags = operation->flags;
+
+	if ((uint32_t)operation->kind > RBX_OPERATION_FETCH_ADD)
+		return rbx_error(-EINVAL, "there is no operation %d",
+				 (int)operation->kind);
+	if ((flags & ~flags_of(operation->kind)) || (flags & both) == both)
+		return rbx_error(-EINVAL, "flags 0x%x do not go with operation %d",
+				 flags, (int)operation->kind);
+	if (((flags & RBX_OPERATION_IMMEDIATE) && !caps->has_immediate) ||
+	    ((flags & RBX_OPERATION_INVALIDATE) && !caps->has_invalidate) ||
+	    (is_atomic(operation) && !caps->has_atomics))
+		return rbx_error(-EOPNOTSUPP, "%s cannot carry out operation %d with flags 0x%x",
+				 caps->name, (int)operation->kind, flags);
+	return 0;
+}
+
+static int operation_check(const struct rbx_endpoint *endpoint,
+			   const struct rbx_operation *operation)
+{
+	bool is_inline = operation->flags & RBX_OPERATION_INLINE;
+	uint64_t length_bytes;
+	int err = flags_check(&endpoint->qp->device->caps, operation);
+
+	if (!err)
+		err = segments_check(endpoint, operation->segments,
+				     operation->segments_count,
+				     endpoint->segments_max, is_inline,
+				     &length_bytes);
+	if (err)
+		return err;
+	if (is_inline && length_bytes > endpoint->qp->max_inline_bytes)
+		return rbx_error(-EINVAL, "%llu bytes inline: the endpoint takes %u, by its options",
+				 (unsigned long long)length_bytes,
+				 endpoint->qp->max_inline_bytes);
+	if (is_atomic(operation) &&
+	    (length_bytes != 8 || operation->segments_count != 1 ||
+	     operation->address % 8))
+		return rbx_error(-EINVAL, "an atomic wants one segment of 8 bytes, and an address that is a multiple of 8");
+	return 0;
+}
+
+static void operation_translate(const struct rbx_endpoint *endpoint,
+				const struct rbx_operation *operation,
+				struct chain *chain, struct rbx_wr *wr)
+{
+	static const uint8_t opcodes[] = {
+		[RBX_OPERATION_SEND] = RBX_OP_SEND,
+		[RBX_OPERATION_WRITE] = RBX_OP_WRITE,
+		[RBX_OPERATION_READ] = RBX_OP_READ,
+		[RBX_OPERATION_COMPARE_SWAP] = RBX_OP_COMPARE_SWAP,
+		[RBX_OPERATION_FETCH_ADD] = RBX_OP_FETCH_ADD,
+	};
+	uint32_t flags = operation->flags;
+	bool is_inline = flags & RBX_OPERATION_INLINE;
+
+	*wr = (struct rbx_wr){
+		.sges = &chain->sges[chain->sges_count],
+		.sge_count = segments_translate(endpoint, operation->segments,
+						operation->segments_count,
+						is_inline,
+						&chain->sges[chain->sges_count]),
+		.opcode = opcodes[operation->kind],
+		.flags = (uint8_t)((flags & RBX_OPERATION_SILENT ?
+					    0 : RBX_WR_SIGNALED) |
+				   (is_inline ? RBX_WR_INLINE : 0) |
+				   (flags & RBX_OPERATION_FENCE ?
+					    RBX_WR_FENCE : 0) |
+				   (flags & RBX_OPERATION_IMMEDIATE ?
+					    RBX_WR_IMMEDIATE : 0) |
+				   (flags & RBX_OPERATION_INVALIDATE ?
+					    RBX_WR_INVALIDATE : 0)),
+		.rkey = operation->key,
+		.remote_addr = operation->address,
+		.compare_add = operation->compare_add,
+		.swap = operation->swap,
+	};
+	chain->sges_count += wr->sge_count;
+	if (flags & RBX_OPERATION_IMMEDIATE)
+		wr->immediate = operation->immediate;
+	else if (flags & RBX_OPERATION_INVALIDATE)
+		wr->invalidate_rkey = operation->invalidate_key;
+}
+
+/* ---- Rings ----------------------------------------------------------------------*/
+
+static int room_check(const struct rbx_endpoint_ring *ring, unsigned int count)
+{
+	uint32_t outstanding_count =
+		ring->posted_count - RBX_LOAD_ACQUIRE(&ring->completed_count);
+
+	if (count <= ring->depth_count - outstanding_count)
+		return 0;
+	return rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
+			 outstanding_count, ring->depth_count);
+}
+
+static uint32_t slot_take(struct rbx_endpoint_ring *ring, void *user,
+			  bool is_silent)
+{
+	uint32_t number = ring->posted_count++;
+
+	ring->slots[number & ring->mask] =
+		(struct rbx_endpoint_slot){ user, is_silent };
+	return number;
+}
+
+/* A device that does not take what it has room for: what it has not taken has no
+ * completion, and nothing else goes on. */
+static int device_failed(struct rbx_endpoint *endpoint,
+			 struct rbx_endpoint_ring *ring, uint32_t missed_count,
+			 int err)
+{
+	ring->posted_count -= missed_count;
+	endpoint->qp->device->ops->disconnect(endpoint->qp);
+	return rbx_error(-EIO, "the device does not take what is posted (%d)",
+			 err);
+}
+
+/* ---- Posting --------------------------------------------------------------------*/
+
+static int chain_post_locked(struct rbx_endpoint *endpoint,
+			     const struct rbx_operation *operations,
+			     uint32_t count)
+{
+	struct rbx_wr *bad = NULL;
+	struct chain chain;
+	int err;
+
+	chain.sges_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rbx_wr *wr = &chain.wrs[i];
+
+		operation_translate(endpoint, &operations[i], &chain, wr);
+		wr->wr_id = slot_take(&endpoint->sends, operations[i].user,
+				      operations[i].flags &
+					      RBX_OPERATION_SILENT);
+		wr->next = i + 1 < count ? wr + 1 : NULL;
+	}
+	/* Else the slots of silent ones would never be known to be free. */
+	chain.wrs[count - 1].flags |= RBX_WR_SIGNALED;
+	err = endpoint->qp->device->ops->post_send(endpoint->qp, chain.wrs, &bad);
+	return err ? device_failed(endpoint, &endpoint->sends,
+				   count - (uint32_t)(bad - chain.wrs), err) :
+		     0;
+}
+
+int rbx_endpoint_post(struct rbx_endpoint *endpoint,
+		      const struct rbx_operation *operations,
+		      unsigned int count)
+{
+	unsigned int done = 0;
+	int err;
+
+	if (!endpoint || (!operations && count))
+		return rbx_error(-EINVAL, "rbx_endpoint_post: an endpoint and operations must be given");
+	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_post");
+	for (unsigned int i = 0; i < count && !err; i++)
+		err = operation_check(endpoint, &operations[i]);
+	if (err)
+		return err;
+	pthread_mutex_lock(&endpoint->post_lock);
+	err = room_check(&endpoint->sends, count);
+	while (done < count && !err) {
+		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
+
+		err = chain_post_locked(endpoint, &operations[done], part);
+		done += part;
+	}
+	pthread_mutex_unlock(&endpoint->post_lock);
+	return err;
+}
+
+static int receives_post_locked(struct rbx_endpoint *endpoint,
+				const struct rbx_receive *receives,
+				uint32_t count)
+{
+	struct rbx_recv_wr *bad = NULL;
+	struct receive_chain chain;
+	int err;
+
+	chain.sges_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rbx_recv_wr *wr = &chain.wrs[i];
+		uint32_t number = slot_take(&endpoint->receives,
+					    receives[i].user, false);
+
+		*wr = (struct rbx_recv_wr){
+			.next = i + 1 < count ? wr + 1 : NULL,
+			.wr_id = RBX_ENDPOINT_RECEIVE_ID | number,
+			.sges = &chain.sges[chain.sges_count],
+		};
+		wr->sge_count = segments_translate(
+			endpoint, receives[i].segments,
+			receives[i].segments_count, false,
+			&chain.sges[chain.sges_count]);
+		chain.sges_count += wr->sge_count;
+	}
+	err = endpoint->qp->device->ops->post_recv(endpoint->qp, chain.wrs, &bad);
+	return err ? device_failed(endpoint, &endpoint->receives,
+				   count - (uint32_t)(bad - chain.wrs), err) :
+		     0;
+}
+
+int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
+			 const struct rbx_receive *receives, unsigned int count)
+{
+	unsigned int done = 0;
+	uint64_t length_bytes;
+	int err;
+
+	if (!endpoint || (!receives && count))
+		return rbx_error(-EINVAL, "rbx_endpoint_receive: an endpoint and receives must be given");
+	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_receive");
+	for (unsigned int i = 0; i < count && !err; i++)
+		err = segments_check(endpoint, receives[i].segments,
+				     receives[i].segments_count,
+				     endpoint->receive_segments_max, false,
+				     &length_bytes);
+	if (err)
+		return err;
+	pthread_mutex_lock(&endpoint->post_lock);
+	err = room_check(&endpoint->receives, count);
+	while (done < count && !err) {
+		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
+
+		err = receives_post_locked(endpoint, &receives[done], part);
+		done += part;
+	}
+	pthread_mutex_unlock(&endpoint->post_lock);
+	return err;
+}

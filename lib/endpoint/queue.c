@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * queue.c - completions, out of a completion queue of the fabric.
+ *
+ * A completion names its number in its ring (README.md). Those before it have completed
+ * too, as the fabric keeps their order, so it frees all slots up to its own.
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "lib/clock.h"
+#include "lib/endpoint/endpoint.h"
+
+int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
+		     struct rbx_queue **out)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_queue *queue;
+	int err;
+
+	if (!ctx || !out)
+		return rbx_error(-EINVAL, "rbx_queue_create: a context must be given");
+	err = rbx_guard_use(ctx, "rbx_queue_create");
+	if (err)
+		return err;
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return rbx_error(-ENOMEM, "cannot allocate a queue");
+	queue->ctx = ctx;
+	queue->room_count = depth;
+	err = ctx->device->ops->create_cq(ctx->device, depth, &queue->cq, error);
+	if (err) {
+		free(queue);
+		return rbx_error(err, "%s", error);
+	}
+	pthread_mutex_init(&queue->lock, NULL);
+	RBX_FETCH_ADD(&ctx->queues_count, 1);
+	*out = queue;
+	return 0;
+}
+
+int rbx_queue_destroy(struct rbx_queue *queue)
+{
+	uint32_t count;
+	int err;
+
+	if (!queue)
+		return 0;
+	err = rbx_guard_use(queue->ctx, "rbx_queue_destroy");
+	if (err)
+		return err;
+	count = RBX_LOAD_ACQUIRE(&queue->endpoints_count);
+	if (count)
+		return rbx_error(-EBUSY, "rbx_queue_destroy: %u endpoints use it: rbx_endpoint_close() first",
+				 count);
+	queue->ctx->device->ops->destroy_cq(queue->cq);
+	RBX_FETCH_ADD(&queue->ctx->queues_count, (uint32_t)-1);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+	return 0;
+}
+
+/* ---- Polling --------------------------------------------------------------------*/
+
+/* False: it is one of those that nobody is told of. */
+static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion)
+{
+	struct rbx_endpoint *endpoint = wc->qp->user;
+	bool is_receive = wc->wr_id & RBX_ENDPOINT_RECEIVE_ID;
+	struct rbx_endpoint_ring *ring =
+		is_receive ? &endpoint->receives : &endpoint->sends;
+	uint32_t number = (uint32_t)wc->wr_id;
+	struct rbx_endpoint_slot slot = ring->slots[number & ring->mask];
+
+	/* From here on whoever posts may use the slot again. */
+	RBX_STORE_RELEASE(&ring->completed_count, number + 1);
+	if (slot.is_silent && wc->status == 0)
+		return false;
+	*completion = (struct rbx_completion){
+		.endpoint = endpoint,
+		.user = slot.user,
+		.status = wc->status,
+		.kind = is_receive ? RBX_COMPLETION_RECEIVED :
+				     RBX_COMPLETION_POSTED,
+	};
+	if (!is_receive || wc->status != 0)
+		return true;
+	if (wc->opcode == RBX_OP_RECV_WRITE)
+		completion->kind = RBX_COMPLETION_WRITTEN;
+	completion->length_bytes = wc->length_bytes;
+	completion->has_immediate = wc->flags & RBX_WC_IMMEDIATE ? 1 : 0;
+	completion->has_invalidated = wc->flags & RBX_WC_INVALIDATED ? 1 : 0;
+	if (completion->has_immediate)
+		completion->immediate = wc->immediate;
+	if (completion->has_invalidated)
+		completion->invalidated_key = wc->invalidated_rkey;
+	return true;
+}
+
+static unsigned int take(struct rbx_queue *queue,
+			 struct rbx_completion *completions, unsigned int max)
+{
+	const struct rbx_fabric_ops *ops = queue->cq->device->ops;
+	struct rbx_wc wcs[RBX_POLL_BATCH];
+	unsigned int count = 0;
+	int found, i;
+
+	pthread_mutex_lock(&queue->lock);
+	do {
+		found = ops->poll(queue->cq, wcs,
+				  (int)RBX_MIN(max - count, RBX_POLL_BATCH));
+		for (i = 0; i < found; i++)
+			count += translate(&wcs[i], &completions[count]);
+	} while (found > 0 && count < max);
+	pthread_mutex_unlock(&queue->lock);
+	return count;
+}
+
+/* What was told of is polled next. */
+static void hear(struct rbx_queue *queue)
+{
+	if (queue->is_armed)
+		queue->cq->device->ops->consume_events(queue->cq);
+	queue->is_armed = false;
+}
+
+int rbx_queue_arm(struct rbx_queue *queue)
+{
+	int err;
+
+	hear(queue);
+	err = queue->cq->device->ops->arm(queue->cq);
+	queue->is_armed = true;
+	return err ? rbx_error(err, "the device cannot tell of completions") : 0;
+}
+
+int rbx_queue_fd(const struct rbx_queue *queue)
+{
+	return queue->cq->event_fd;
+}
+
+/* Until there is one, or the time is over. */
+static int wait_and_take(struct rbx_queue *queue,
+			 struct rbx_completion *completions, unsigned int max,
+			 int timeout_ms)
+{
+	struct pollfd event = { queue->cq->event_fd, POLLIN, 0 };
+	uint64_t begin_ns = rbx_now_ns();
+	int left_ms, err;
+	unsigned int count;
+
+	do {
+		err = rbx_queue_arm(queue);
+		if (err)
+			return err;
+		count = take(queue, completions, max);
+		left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
+		if (count == 0 && left_ms != 0)
+			(void)poll(&event, 1, left_ms);
+	} while (count == 0 && left_ms != 0);
+	return (int)count;
+}
+
+int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
+		   unsigned int max, int timeout_ms)
+{
+	unsigned int count;
+	int err;
+
+	if (!queue || !completions || max == 0)
+		return rbx_error(-EINVAL, "rbx_queue_poll: a queue and room for completions must be given");
+	err = rbx_guard_use(queue->ctx, "rbx_queue_poll");
+	if (err)
+		return err;
+	max = RBX_MIN(max, (unsigned int)INT32_MAX);
+	hear(queue);
+	count = take(queue, completions, max);
+	if (count != 0 || timeout_ms == 0)
+		return (int)count;
+	err = rbx_guard_thread("rbx_queue_poll");
+	return err ? err : wait_and_take(queue, completions, max, timeout_ms);
+}
