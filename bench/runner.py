@@ -34,14 +34,18 @@ import json
 import math
 import os
 import shlex
+import socket
 import statistics
 import subprocess
 import sys
+import time
 
 BLOCK_BYTES = 4096
 VOLUME_BYTES = 64 << 20
 SHOWN_ON_A_LINE = 3
 RUN_LIMIT_S = 120  # a program that takes longer hangs
+UCX_START_S = 0.7  # until it listens, which it does not say
+UCX_MESSAGES_PER_S = 100000
 
 # The machine of the lab is emulated: runs are short in its time and long in ours.
 LAB_ADDRESS = "10.9.0.1"
@@ -169,6 +173,33 @@ def peer(machine, name, serve=None, **flags):
             **(serve or {})}
     with machine.server([program, "--serve"] + flags_of(lent)) as address:
         return machine.client([program, "--connect", address, "--json", "-"] + flags_of(load))
+
+
+def ucx_perftest(machine, test, message_bytes, runtime_s, outstanding=1):
+    """One run of UCX's own benchmark over TCP: {"p50_us", "messages_per_s"}.
+
+    It counts messages and not time; so many take about runtime_s.
+    """
+    environment = {**os.environ, "UCX_TLS": "tcp", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+    with socket.socket() as probe:
+        probe.bind((machine.address, 0))
+        port = str(probe.getsockname()[1])
+    server = subprocess.Popen(["taskset", "-c", str(machine.server_cpu), "ucx_perftest",
+                               "-p", port], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(UCX_START_S)
+        done = subprocess.run(
+            ["taskset", "-c", str(machine.client_cpu), "ucx_perftest", machine.address,
+             "-p", port, "-t", test, "-s", str(message_bytes), "-O", str(outstanding),
+             "-n", str(max(1000, int(runtime_s * UCX_MESSAGES_PER_S)))],
+            env=environment, capture_output=True, text=True, check=False, timeout=RUN_LIMIT_S)
+    finally:
+        stop(server)
+    final = [line.split() for line in done.stdout.splitlines() if line.startswith("Final:")]
+    if done.returncode or not final:
+        raise Failed(f"ucx_perftest -t {test}: exit code {done.returncode}")
+    return {"p50_us": float(final[0][2]), "messages_per_s": float(final[0][-1])}
 
 
 def measure(runs, figure, repeats):

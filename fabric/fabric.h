@@ -303,6 +303,12 @@ struct rbx_qp_init {
 	 * own work and ignores it.
 	 */
 	bool served;
+	/*
+	 * soft, not served: its owner polls without a pause, and often answers what
+	 * comes at once. So an acknowledgement waits for its next post or poll, and
+	 * goes along with the answer.
+	 */
+	bool answers;
 	void *user;
 	/*
 	 * verbs: not NULL makes a queue pair that its owner posts on and polls

@@ -203,6 +203,26 @@ static int cq_pop(struct soft_cq *cq, struct rbx_wc *wcs, int max)
 	return count;
 }
 
+/*
+ * Acknowledgements that are held back. If a poll brings a message to an owner who often
+ * answers at once, its acknowledgement goes out with what he posts next, in one
+ * sendmsg(), or with the next poll or arm at the latest: one qp of a cq at a time, so
+ * that none is forgotten.
+ */
+static void release_held(struct soft_cq *cq)
+{
+	struct soft_qp *qp;
+
+	if (!cq->holds)
+		return;
+	cq->holds = false;
+	qp = soft_qp_set_get(&cq->polled, cq->holding);
+	if (!qp)
+		return; /* it was destroyed, and sent it then */
+	soft_qp_send_held(qp);
+	soft_qp_put(qp);
+}
+
 static void progress_and_put(struct soft_cq *cq, struct soft_qp *qp)
 {
 	soft_qp_progress(qp, cq);
@@ -239,8 +259,10 @@ static void cq_progress(struct soft_cq *cq)
 int soft_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max)
 {
 	struct soft_cq *cq = soft_cq_of(base);
-	int count = cq_pop(cq, wcs, max);
+	int count;
 
+	release_held(cq);
+	count = cq_pop(cq, wcs, max);
 	if (count && ++cq->polls_without_socket < SOFT_POLLS_WITHOUT_SOCKET)
 		return count;
 	cq->polls_without_socket = 0;
@@ -252,6 +274,7 @@ int soft_arm(struct rbx_cq *base)
 {
 	struct soft_cq *cq = soft_cq_of(base);
 
+	release_held(cq);
 	pthread_mutex_lock(&cq->lock);
 	cq->armed = true;
 	pthread_mutex_unlock(&cq->lock);

@@ -22,6 +22,8 @@ struct soft_cq {
 	struct soft_qp_set polled;
 	int wake_fd; /* eventfd in it: completions that others have made */
 	uint32_t polls_without_socket; /* of the polling thread */
+	bool holds; /* of the polling thread: the next is of a qp */
+	uint64_t holding; /* the qp that holds an acknowledgement back: its token */
 
 	pthread_mutex_t lock; /* guards all below */
 	bool armed;

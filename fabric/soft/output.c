@@ -413,12 +413,22 @@ static void output_died(struct soft_qp *qp, int error)
 	output_block(qp, false);
 }
 
+bool soft_output_is_ack_alone(const struct soft_qp *qp)
+{
+	return qp->state == SOFT_QP_CONNECTED && ack_is_due(qp) &&
+	       !credit_is_due(qp) && qp->partial_kind == SOFT_OUTPUT_NONE &&
+	       qp->response_head == qp->response_tail &&
+	       qp->control_head == qp->control_tail &&
+	       qp->send_started == qp->send_posted;
+}
+
 void soft_output_flush(struct soft_qp *qp)
 {
 	struct gather gather;
 	uint64_t flushed;
 	ssize_t sent;
 
+	qp->holds_ack = false;
 	for (flushed = 0; flushed < SOFT_FLUSH_MAX_BYTES;
 	     flushed += (uint64_t)sent) {
 		if (qp->state >= SOFT_QP_ERROR || qp->output_error)

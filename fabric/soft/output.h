@@ -19,4 +19,7 @@ void soft_output_flush(struct soft_qp *qp);
 void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
 			 const struct soft_map *map, int fd);
 
+/* Whether an acknowledgement is due, and nothing else is to be sent. */
+bool soft_output_is_ack_alone(const struct soft_qp *qp);
+
 #endif

@@ -143,6 +143,7 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	atomic_init(&qp->references, 1);
 	qp->domain = soft_domain_of(&device->keys, init->domain);
 	qp->served = init->served;
+	qp->answers = init->answers && !init->served;
 	qp->fd = peer->fd;
 	qp->recv_depth_count = init->recv_depth_count;
 	qp->peer_depth_count = peer->send_depth_count;
@@ -413,9 +414,42 @@ void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
+/* Which a message has come to, for the thread that polls the cq. */
+static void hold_ack(struct soft_qp *qp, struct soft_cq *cq)
+{
+	qp->holds_ack = true;
+	cq->holds = true;
+	cq->holding = cq == soft_cq_of(qp->qp.send_cq) ? qp->send_token :
+							 qp->recv_token;
+}
+
+static void send_or_hold(struct soft_qp *qp, struct soft_cq *cq,
+			 bool has_message)
+{
+	if (qp->answers && has_message && cq && !cq->holds &&
+	    soft_output_is_ack_alone(qp))
+		hold_ack(qp, cq);
+	else
+		soft_output_flush(qp);
+}
+
+static void send_held(struct soft_qp *qp)
+{
+	if (qp->holds_ack && qp->state < SOFT_QP_ERROR)
+		soft_output_flush(qp);
+}
+
+void soft_qp_send_held(struct soft_qp *qp)
+{
+	soft_qp_lock(qp);
+	send_held(qp);
+	soft_qp_unlock(qp);
+}
+
 bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
 {
 	bool received = false;
+	uint32_t recv_done;
 
 	if (atomic_load_explicit(&qp->waiting, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&qp->lock)) {
@@ -426,10 +460,11 @@ bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
 		return false;
 	}
 	qp->poller = cq;
+	recv_done = qp->recv_done;
 	if (qp->state < SOFT_QP_ERROR)
 		received = soft_receive(qp);
 	if (qp->state < SOFT_QP_ERROR)
-		soft_output_flush(qp);
+		send_or_hold(qp, cq, qp->recv_done != recv_done);
 	qp->poller = NULL;
 	soft_qp_unlock(qp);
 	return received;
@@ -440,6 +475,7 @@ void soft_disconnect(struct rbx_qp *base)
 	struct soft_qp *qp = soft_qp_of(base);
 
 	soft_qp_lock(qp);
+	send_held(qp);
 	soft_qp_fail(qp, qp->send_done, -ECANCELED);
 	soft_qp_unlock(qp);
 }
@@ -449,6 +485,7 @@ void soft_destroy_qp(struct rbx_qp *base)
 	struct soft_qp *qp = soft_qp_of(base);
 
 	soft_qp_lock(qp);
+	send_held(qp);
 	soft_qp_fail(qp, qp->send_done, -ECANCELED);
 	qp->state = SOFT_QP_DESTROYED;
 	close(qp->fd);

@@ -161,6 +161,8 @@ struct soft_qp {
 	int output_error; /* errno of a dead socket, for the reader to find */
 	uint8_t partial_kind; /* the frame of which a part was sent */
 	uint64_t partial_bytes;
+	bool answers; /* its acknowledgements may be held back */
+	bool holds_ack; /* one is, see completion.c */
 	struct soft_wire_frame ack; /* the last one made */
 	uint32_t ack_sequence; /* what it acknowledges, plus one */
 	uint32_t ack_credit;
@@ -225,6 +227,8 @@ static inline void soft_qp_unlock(struct soft_qp *qp)
  * in the service thread. Returns whether bytes came in.
  */
 bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq);
+/* Sends the acknowledgement that it holds back, if it still does. */
+void soft_qp_send_held(struct soft_qp *qp);
 
 /* All that follow are called with the lock held. */
 

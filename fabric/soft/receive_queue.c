@@ -75,7 +75,8 @@ int soft_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 		if (rc)
 			break;
 	}
-	if (!qp->output_blocked)
+	if (!qp->output_blocked &&
+	    !(qp->holds_ack && soft_output_is_ack_alone(qp)))
 		soft_output_flush(qp);
 	soft_qp_unlock(qp);
 	if (rc && bad)

@@ -142,6 +142,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		.recv_max_sge = options->receive_segments,
 		.max_inline_bytes = options->inline_bytes,
 		.served = !options->works_when_polled,
+		.answers = options->works_when_polled,
 		.user = endpoint,
 	};
 	*out = endpoint;

@@ -103,15 +103,16 @@ static unsigned int take(struct rbx_queue *queue,
 	const struct rbx_fabric_ops *ops = queue->cq->device->ops;
 	struct rbx_wc wcs[RBX_POLL_BATCH];
 	unsigned int count = 0;
-	int found, i;
+	int asked, found, i;
 
 	pthread_mutex_lock(&queue->lock);
 	do {
-		found = ops->poll(queue->cq, wcs,
-				  (int)RBX_MIN(max - count, RBX_POLL_BATCH));
+		asked = (int)RBX_MIN(max - count, RBX_POLL_BATCH);
+		found = ops->poll(queue->cq, wcs, asked);
 		for (i = 0; i < found; i++)
 			count += translate(&wcs[i], &completions[count]);
-	} while (found > 0 && count < max);
+		/* A poll that finds nothing more would be one for nothing. */
+	} while (found == asked && count < max);
 	pthread_mutex_unlock(&queue->lock);
 	return count;
 }
