@@ -58,7 +58,7 @@ static void lend(const char *address, const struct rbx_endpoint_options *options
 	const struct rbx_operation done = { .kind = RBX_OPERATION_SEND };
 	struct rbx_completion completion;
 
-	need(rbx_region_export(ctx, page, sizeof(page), RBX_REGION_WRITE, &region),
+	need(rbx_region_export(ctx, NULL, page, sizeof(page), RBX_REGION_WRITE, &region),
 	     "cannot export");
 	rbx_region_key(region, &key);
 	need(rbx_endpoint_listen(ctx, address, &listener), "cannot listen");

@@ -251,6 +251,8 @@ static int check_closed(const struct rbx_context *ctx)
 		{ &ctx->queues_count, "queues", "rbx_queue_destroy" },
 		{ &ctx->listeners_count, "listeners",
 		  "rbx_endpoint_listener_close" },
+		{ &ctx->domains_count, "protection domains",
+		  "rbx_protection_domain_destroy" },
 		{ &ctx->volumes_count, "volumes", "rbx_volume_close" },
 		{ &ctx->peers_count, "peers", "rbx_peer_close" },
 		{ &ctx->regions_count, "regions", "rbx_region_release" },

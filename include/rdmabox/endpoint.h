@@ -54,6 +54,7 @@ extern "C" {
 
 struct rbx_context; /* of rbx_open(): the device, by the options fabric and device */
 struct rbx_region; /* memory that the device knows */
+struct rbx_protection_domain; /* whose keys work for which endpoints */
 
 struct rbx_queue; /* where completions come out */
 struct rbx_endpoint; /* one end of a connection */
@@ -87,7 +88,21 @@ int rbx_endpoint_limits(struct rbx_context *ctx,
 
 /* ---- Memory ---------------------------------------------------------------------*/
 
-/* What the other side of an endpoint of this context may do, if it knows the key. */
+/**
+ * rbx_protection_domain_create() - makes one.
+ *
+ * A key works only over endpoints of its own domain. So whoever serves several programs
+ * that must not reach each other's memory gives each a domain. Without one, regions and
+ * endpoints are in that of the context. Returns 0, -EINVAL, -ENOMEM. Blocks.
+ */
+int rbx_protection_domain_create(struct rbx_context *ctx,
+				 struct rbx_protection_domain **domain);
+
+/** rbx_protection_domain_destroy() - frees one. Returns 0; -EBUSY: it has regions or
+ * endpoints. */
+int rbx_protection_domain_destroy(struct rbx_protection_domain *domain);
+
+/* What the other side of an endpoint of its domain may do, if it knows the key. */
 enum rbx_region_rights {
 	RBX_REGION_READ = 1,
 	RBX_REGION_WRITE = 2,
@@ -98,16 +113,19 @@ enum rbx_region_rights {
 
 /**
  * rbx_region_export() - registers memory that others may reach.
+ * @domain: NULL: that of the context
  * @rights: of enum rbx_region_rights; 0: nobody may, as rbx_region_register().
  *
- * Everybody who is connected to an endpoint of the context and learns the key may use
+ * Everybody who is connected to an endpoint of the domain and learns the key may use
  * it. The memory stays the caller's, and mapped until rbx_region_release(): that ends
  * the key, and when it returns nobody reaches the memory, not even by an operation that
  * was under way. Returns 0, -EINVAL, -ENOMEM, -EOPNOTSUPP the device has no such right.
  * Blocks.
  */
-int rbx_region_export(struct rbx_context *ctx, void *addr, size_t length,
-		      uint32_t rights, struct rbx_region **region);
+int rbx_region_export(struct rbx_context *ctx,
+		      struct rbx_protection_domain *domain, void *addr,
+		      size_t length, uint32_t rights,
+		      struct rbx_region **region);
 
 /* What the other side has to be told, in whatever way. */
 struct rbx_region_key {
@@ -163,6 +181,16 @@ int rbx_queue_destroy(struct rbx_queue *queue);
 int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
 		   unsigned int max, int timeout_ms);
 
+/**
+ * rbx_queue_run() - takes completions, and has those of each endpoint told to
+ * completed() of its options.
+ * @timeout_ms: as rbx_queue_poll()
+ *
+ * Those of an endpoint without completed() are dropped. In the callback endpoints are
+ * posted on, and disconnected, but not closed. Returns how many there were, or -errno.
+ */
+int rbx_queue_run(struct rbx_queue *queue, int timeout_ms);
+
 /** rbx_queue_fd() - a descriptor for a loop of the program: readable if something has
  * completed since rbx_queue_arm(). */
 int rbx_queue_fd(const struct rbx_queue *queue);
@@ -180,6 +208,8 @@ int rbx_queue_arm(struct rbx_queue *queue);
 struct rbx_endpoint_options {
 	size_t size_bytes; /* of this struct, set by the caller */
 	struct rbx_queue *queue; /* of all its completions */
+	struct rbx_protection_domain *domain; /* NULL: that of the context */
+	void (*completed)(const struct rbx_completion *completion); /* rbx_queue_run() */
 	uint32_t send_depth; /* operations at a time; 64 */
 	uint32_t receive_depth; /* receives at a time; 64 */
 	uint32_t segments; /* of an operation at most; 1 */

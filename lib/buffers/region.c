@@ -4,9 +4,11 @@
 
 #include "include/rdmabox/endpoint.h"
 #include "lib/context.h"
+#include "lib/endpoint/domain.h"
 
 struct rbx_region {
 	struct rbx_context *ctx;
+	struct rbx_protection_domain *domain; /* NULL: the context's */
 	struct rbx_mr *mr;
 };
 
@@ -34,11 +36,12 @@ static int rights_of(const struct rbx_device_caps *caps, uint32_t rights,
 int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 			struct rbx_region **out)
 {
-	return rbx_region_export(ctx, addr, length, 0, out);
+	return rbx_region_export(ctx, NULL, addr, length, 0, out);
 }
 
-int rbx_region_export(struct rbx_context *ctx, void *addr, size_t length,
-		      uint32_t rights, struct rbx_region **out)
+int rbx_region_export(struct rbx_context *ctx,
+		      struct rbx_protection_domain *domain, void *addr,
+		      size_t length, uint32_t rights, struct rbx_region **out)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_mr_init init = {
@@ -55,15 +58,21 @@ int rbx_region_export(struct rbx_context *ctx, void *addr, size_t length,
 	err = rbx_guard_use(ctx, "rbx_region_register");
 	if (!err)
 		err = rights_of(&ctx->device->caps, rights, &init.rights);
+	if (!err)
+		err = rbx_domain_use(domain, ctx, &init.domain);
 	if (err)
 		return err;
 	region = calloc(1, sizeof(*region));
-	if (region == NULL)
+	if (region == NULL) {
+		rbx_domain_leave(domain);
 		return rbx_error(-ENOMEM, "cannot allocate a region");
+	}
 	region->ctx = ctx;
+	region->domain = domain;
 	err = ctx->device->ops->register_memory(ctx->device, &init, 1,
 						&region->mr, error);
 	if (err) {
+		rbx_domain_leave(domain);
 		free(region);
 		return rbx_error(err, "%s", error);
 	}
@@ -83,6 +92,7 @@ void rbx_region_release(struct rbx_region *region)
 	device->ops->deregister_memory(device, &region->mr, 1);
 	RBX_ADD_RELAXED(&region->ctx->counters.deregistrations, 1);
 	RBX_FETCH_ADD(&region->ctx->regions_count, (uint32_t)-1);
+	rbx_domain_leave(region->domain);
 	free(region);
 }
 

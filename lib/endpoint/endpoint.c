@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "lib/endpoint/domain.h"
 #include "lib/sized.h"
 
 int rbx_endpoint_limits(struct rbx_context *ctx,
@@ -98,6 +99,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		      struct rbx_qp_init *init, struct rbx_endpoint **out)
 {
 	struct rbx_endpoint *endpoint;
+	struct rbx_domain *domain;
 	int err;
 
 	*options = (struct rbx_endpoint_options){ .size_bytes = 0 };
@@ -118,6 +120,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
 	pthread_mutex_init(&endpoint->post_lock, NULL);
 	endpoint->user = options->user;
+	endpoint->completed = options->completed;
 	endpoint->segments_max = options->segments;
 	endpoint->receive_segments_max = options->receive_segments;
 	if (ring_make(&endpoint->sends, options->send_depth) ||
@@ -125,8 +128,12 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		rbx_endpoint_free(endpoint);
 		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
 	}
-	err = queue_take(options->queue,
-			 options->send_depth + options->receive_depth);
+	err = rbx_domain_use(options->domain, ctx, &domain);
+	if (!err) {
+		endpoint->domain = options->domain;
+		err = queue_take(options->queue,
+				 options->send_depth + options->receive_depth);
+	}
 	if (err) {
 		rbx_endpoint_free(endpoint);
 		return err;
@@ -134,6 +141,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	endpoint->queue = options->queue;
 	endpoint->queue_room_count = options->send_depth + options->receive_depth;
 	*init = (struct rbx_qp_init){
+		.domain = domain,
 		.send_cq = options->queue->cq,
 		.recv_cq = options->queue->cq,
 		.send_depth_count = options->send_depth,
@@ -160,6 +168,7 @@ void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 {
 	if (endpoint->queue)
 		queue_give(endpoint->queue, endpoint->queue_room_count);
+	rbx_domain_leave(endpoint->domain);
 	pthread_mutex_destroy(&endpoint->post_lock);
 	free(endpoint->sends.slots);
 	free(endpoint->receives.slots);

@@ -31,7 +31,9 @@ struct rbx_endpoint_ring {
 
 struct rbx_endpoint {
 	struct rbx_queue *queue;
+	struct rbx_protection_domain *domain; /* NULL: the context's */
 	struct rbx_qp *qp;
+	void (*completed)(const struct rbx_completion *completion); /* or NULL */
 	void *user;
 	uint32_t segments_max, receive_segments_max;
 	uint32_t queue_room_count; /* that it has taken of the queue */

@@ -181,3 +181,17 @@ int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
 	err = rbx_guard_thread("rbx_queue_poll");
 	return err ? err : wait_and_take(queue, completions, max, timeout_ms);
 }
+
+int rbx_queue_run(struct rbx_queue *queue, int timeout_ms)
+{
+	struct rbx_completion completions[RBX_POLL_BATCH];
+	int count = rbx_queue_poll(queue, completions, RBX_POLL_BATCH, timeout_ms);
+
+	for (int i = 0; i < count; i++) {
+		const struct rbx_endpoint *endpoint = completions[i].endpoint;
+
+		if (endpoint->completed)
+			endpoint->completed(&completions[i]);
+	}
+	return count;
+}

@@ -128,6 +128,63 @@ static void write_by_a_key_that_has_ended_is_denied(void **state)
 	assert_write_is_denied(0, 8, 0, true);
 }
 
+/* The key of a region of one domain is nothing over an endpoint of another. */
+static void keys_of_another_domain_are_denied(void **state)
+{
+	struct rbx_protection_domain *own, *other;
+	struct rbx_endpoint_options options = endpoint_options;
+	struct rbx_region *region[2];
+	struct rbx_operation write;
+	struct rbx_region_key key;
+	struct endpoints e;
+	struct meeting meeting = {
+		.endpoints = &e,
+		.a_options = endpoint_options,
+		.b_options = &options,
+	};
+
+	(void)state;
+	sides_open(&e);
+	assert_int_equal(rbx_protection_domain_create(e.b.ctx, &own), 0);
+	assert_int_equal(rbx_protection_domain_create(e.b.ctx, &other), 0);
+	assert_int_equal(rbx_region_export(e.a.ctx, own, e.a.of_device, 4096, 0,
+					   &region[0]),
+			 -EINVAL);
+	assert_int_equal(rbx_region_export(e.b.ctx, own, e.b.of_device, 4096,
+					   RBX_REGION_WRITE, &region[0]),
+			 0);
+	assert_int_equal(rbx_region_export(e.b.ctx, other, e.b.of_device, 4096,
+					   RBX_REGION_WRITE, &region[1]),
+			 0);
+	options.domain = own;
+	if (meet(&meeting))
+		fail_msg("%s", rbx_last_error());
+	e.a.memory[0] = 1;
+	rbx_region_key(region[0], &key);
+	write = write_to(&e.b, 0, 1);
+	write.key = key.key;
+	write.address = key.address;
+	assert_int_equal(post_one(&e.a, write, 0, 1), 0);
+	expect(&e.a, RBX_COMPLETION_POSTED, 1, 0);
+	assert_int_equal(e.b.memory[0], 1);
+	rbx_region_key(region[1], &key);
+	write.key = key.key;
+	write.address = key.address + 1;
+	assert_int_equal(post_one(&e.a, write, 0, 1), 0);
+	expect(&e.a, RBX_COMPLETION_POSTED, 1, -EACCES);
+	assert_int_equal(e.b.memory[1], 0);
+	/* Whoever is in a domain keeps it. */
+	assert_int_equal(rbx_protection_domain_destroy(own), -EBUSY);
+	rbx_region_release(region[0]);
+	rbx_region_release(region[1]);
+	assert_int_equal(rbx_protection_domain_destroy(own), -EBUSY);
+	rbx_endpoint_close(e.b.endpoint);
+	e.b.endpoint = NULL;
+	assert_int_equal(rbx_protection_domain_destroy(own), 0);
+	assert_int_equal(rbx_protection_domain_destroy(other), 0);
+	sides_close(&e);
+}
+
 static void rights_that_were_not_given_are_denied(void **state)
 {
 	struct rbx_region *region;
@@ -138,10 +195,10 @@ static void rights_that_were_not_given_are_denied(void **state)
 	(void)state;
 	endpoints_open(&e);
 	memset(e.a.memory, 1, 64);
-	assert_int_equal(rbx_region_export(e.b.ctx, e.b.of_device, 4096, 1u << 9,
+	assert_int_equal(rbx_region_export(e.b.ctx, NULL, e.b.of_device, 4096, 1u << 9,
 					   &region),
 			 -EINVAL);
-	assert_int_equal(rbx_region_export(e.b.ctx, e.b.of_device, 4096,
+	assert_int_equal(rbx_region_export(e.b.ctx, NULL, e.b.of_device, 4096,
 					   RBX_REGION_READ, &region),
 			 0);
 	rbx_region_key(region, &key);
@@ -281,6 +338,7 @@ int main(void)
 		cmocka_unit_test(write_by_a_wrong_key_is_denied),
 		cmocka_unit_test(write_past_the_end_is_denied),
 		cmocka_unit_test(write_by_a_key_that_has_ended_is_denied),
+		cmocka_unit_test(keys_of_another_domain_are_denied),
 		cmocka_unit_test(rights_that_were_not_given_are_denied),
 		cmocka_unit_test(message_longer_than_the_receive_ends_it),
 		cmocka_unit_test(chain_that_fails_in_the_middle_tells_of_all_behind_it),

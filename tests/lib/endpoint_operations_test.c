@@ -420,6 +420,57 @@ static void descriptor_tells_of_a_completion(void **state)
 	endpoints_close(&e);
 }
 
+static uint32_t told_count;
+
+/* Answers each message, until it has been ten. */
+static void told(const struct rbx_completion *completion)
+{
+	struct endpoints *e = rbx_endpoint_user(completion->endpoint);
+
+	assert_int_equal(completion->status, 0);
+	if (completion->kind != RBX_COMPLETION_RECEIVED)
+		return;
+	assert_ptr_equal(completion->endpoint, e->b.endpoint);
+	if (++told_count < 10)
+		receive_at(&e->b, 0, 64, told_count);
+	assert_int_equal(post_one(&e->b, (struct rbx_operation){
+				 .kind = RBX_OPERATION_SEND,
+				 .flags = RBX_OPERATION_SILENT }, 0, 64), 0);
+}
+
+static void completions_are_called_back(void **state)
+{
+	struct rbx_endpoint_options options = endpoint_options;
+	struct endpoints e;
+	struct meeting meeting = {
+		.endpoints = &e,
+		.a_options = endpoint_options,
+		.b_options = &options,
+	};
+
+	(void)state;
+	told_count = 0;
+	sides_open(&e);
+	options.completed = told;
+	options.user = &e;
+	if (meet(&meeting))
+		fail_msg("%s", rbx_last_error());
+	receive_at(&e.b, 0, 64, 0);
+	assert_int_equal(rbx_queue_run(e.b.queue, 0), 0);
+	for (uintptr_t i = 1; i <= 10; i++) {
+		receive_at(&e.a, 64, 64, i);
+		e.a.memory[0] = (uint8_t)i;
+		assert_int_equal(post_one(&e.a, (struct rbx_operation){
+					 .kind = RBX_OPERATION_SEND,
+					 .flags = RBX_OPERATION_SILENT }, 0, 64), 0);
+		while (told_count < i)
+			assert_true(rbx_queue_run(e.b.queue, 20000) >= 0);
+		expect(&e.a, RBX_COMPLETION_RECEIVED, i, 0);
+		assert_int_equal(e.a.memory[64], i);
+	}
+	endpoints_close(&e);
+}
+
 /* ---- Threads ----------------------------------------------------------------------*/
 
 #define THREADS 4
@@ -486,6 +537,7 @@ int main(void)
 		cmocka_unit_test(no_more_is_posted_than_there_is_room_for),
 		cmocka_unit_test(memory_without_a_region_is_taken_where_the_device_can),
 		cmocka_unit_test(descriptor_tells_of_a_completion),
+		cmocka_unit_test(completions_are_called_back),
 		cmocka_unit_test(threads_post_on_one_endpoint),
 	};
 

@@ -64,7 +64,7 @@ void side_open(struct side *side)
 	assert_int_equal(ftruncate(side->memory_fd, MEMORY_BYTES), 0);
 	side->memory = memory_map(side);
 	side->of_device = memory_map(side);
-	if (rbx_region_export(side->ctx, side->of_device, MEMORY_BYTES, rights,
+	if (rbx_region_export(side->ctx, NULL, side->of_device, MEMORY_BYTES, rights,
 			      &side->region))
 		fail_msg("%s", rbx_last_error());
 	rbx_region_key(side->region, &side->key);
