@@ -15,7 +15,9 @@
  * cannot be unloaded while there are directories.
  *
  * The numbers of an attached volume are files beside them; of one that is not
- * attached, or has no backup, they cannot be read (ENXIO).
+ * attached, or has no backup, they cannot be read (ENXIO). While it is being attached or
+ * detached, which takes as long as its servers do, nothing else waits: it cannot be
+ * changed (EBUSY), and counts as not attached.
  */
 #include <linux/configfs.h>
 #include <linux/module.h>
@@ -26,15 +28,25 @@
 
 struct volume_item {
 	struct config_item item;
-	struct mutex lock; /* guards all below */
+	struct mutex lock; /* guards all below; held for moments */
 	struct rbx_volume_options options; /* its texts are our own */
 	struct rbx_backup_options backup; /* the same */
 	struct rbx_disk *disk; /* NULL: not attached */
+	/* It is being attached or detached, by a thread that does not hold the lock, as
+	 * that takes its time. Nobody else changes anything meanwhile. */
+	bool changing;
 };
 
 static struct volume_item *volume_item(struct config_item *item)
 {
 	return container_of(item, struct volume_item, item);
+}
+
+/* Its options stay as they are. */
+static bool is_used_locked(const struct volume_item *volume)
+{
+	lockdep_assert_held(&volume->lock);
+	return volume->disk || volume->changing;
 }
 
 /* ---- Options --------------------------------------------------------------------*/
@@ -54,7 +66,7 @@ static int text_set(struct volume_item *volume, const char **text,
 			return -ENOMEM;
 	}
 	mutex_lock(&volume->lock);
-	if (!volume->disk) {
+	if (!is_used_locked(volume)) {
 		swap(*text, *(const char **)&copy);
 		*text_bytes = count;
 		err = 0;
@@ -120,7 +132,7 @@ static ssize_t volume_mode_store(struct config_item *item, const char *page,
 	if (i < 0)
 		return i;
 	mutex_lock(&volume->lock);
-	err = volume->disk ? -EBUSY : 0;
+	err = is_used_locked(volume) ? -EBUSY : 0;
 	if (!err)
 		WRITE_ONCE(volume->options.mode, modes[i]);
 	mutex_unlock(&volume->lock);
@@ -147,7 +159,7 @@ CONFIGFS_ATTR(volume_, mode);
 		if (err)                                                      \
 			return err;                                           \
 		mutex_lock(&volume->lock);                                    \
-		err = volume->disk ? -EBUSY : 0;                              \
+		err = is_used_locked(volume) ? -EBUSY : 0;                    \
 		if (!err)                                                     \
 			WRITE_ONCE(volume->field, value);                     \
 		mutex_unlock(&volume->lock);                                  \
@@ -173,38 +185,61 @@ NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 static struct configfs_subsystem subsystem;
 
-static int attach_locked(struct volume_item *volume)
+/* 0: the caller alone changes it now. -EBUSY: another one does. */
+static int change_begin(struct volume_item *volume, struct rbx_disk **disk)
 {
-	int err;
+	int err = -EBUSY;
 
-	lockdep_assert_held(&volume->lock);
-	if (volume->disk)
-		return -EBUSY;
-	/* Its directory stays from now on, as long as it is attached: a device
-	 * that is there may be in use, and could not be taken back. */
-	err = configfs_depend_item_unlocked(&subsystem, &volume->item);
-	if (err)
-		return err;
-	err = rbx_disk_attach(&volume->options, &volume->backup,
-			      config_item_name(&volume->item), &volume->disk);
-	if (err) {
-		volume->disk = NULL;
-		configfs_undepend_item(&volume->item);
+	mutex_lock(&volume->lock);
+	if (!volume->changing) {
+		volume->changing = true;
+		*disk = volume->disk;
+		err = 0;
 	}
+	mutex_unlock(&volume->lock);
 	return err;
 }
 
-static int detach_locked(struct volume_item *volume)
+static void disk_set(struct volume_item *volume, struct rbx_disk *disk)
 {
-	int err;
+	mutex_lock(&volume->lock);
+	volume->disk = disk;
+	mutex_unlock(&volume->lock);
+}
 
-	lockdep_assert_held(&volume->lock);
-	if (!volume->disk)
-		return 0;
-	err = rbx_disk_detach(volume->disk);
+static void change_end(struct volume_item *volume)
+{
+	mutex_lock(&volume->lock);
+	volume->changing = false;
+	mutex_unlock(&volume->lock);
+}
+
+static int attach(struct volume_item *volume)
+{
+	struct rbx_disk *disk;
+	/* Its directory stays from now on, as long as it is attached: a device
+	 * that is there may be in use, and could not be taken back. */
+	int err = configfs_depend_item_unlocked(&subsystem, &volume->item);
+
 	if (err)
 		return err;
-	volume->disk = NULL;
+	err = rbx_disk_attach(&volume->options, &volume->backup,
+			      config_item_name(&volume->item), &disk);
+	if (err)
+		configfs_undepend_item(&volume->item);
+	else
+		disk_set(volume, disk);
+	return err;
+}
+
+static int detach(struct volume_item *volume, struct rbx_disk *disk)
+{
+	int err = rbx_disk_leave(disk);
+
+	if (err)
+		return err;
+	disk_set(volume, NULL); /* whoever reads its numbers has done so */
+	rbx_disk_detach(disk);
 	configfs_undepend_item(&volume->item);
 	return 0;
 }
@@ -218,14 +253,19 @@ static ssize_t volume_attached_store(struct config_item *item, const char *page,
 				     size_t count)
 {
 	struct volume_item *volume = volume_item(item);
+	struct rbx_disk *disk;
 	bool wanted;
 	int err = kstrtobool(page, &wanted);
 
+	if (!err)
+		err = change_begin(volume, &disk);
 	if (err)
 		return err;
-	mutex_lock(&volume->lock);
-	err = wanted ? attach_locked(volume) : detach_locked(volume);
-	mutex_unlock(&volume->lock);
+	if (wanted)
+		err = disk ? -EBUSY : attach(volume);
+	else if (disk)
+		err = detach(volume, disk);
+	change_end(volume);
 	return err ? err : (ssize_t)count;
 }
 CONFIGFS_ATTR(volume_, attached);

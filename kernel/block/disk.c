@@ -335,13 +335,16 @@ out_free:
 	return err;
 }
 
-int rbx_disk_detach(struct rbx_disk *disk)
+int rbx_disk_leave(struct rbx_disk *disk)
 {
 	mutex_lock(&disk->disk->open_mutex);
 	disk->leaving = !disk_openers(disk->disk);
 	mutex_unlock(&disk->disk->open_mutex);
-	if (!disk->leaving)
-		return -EBUSY;
+	return disk->leaving ? 0 : -EBUSY;
+}
+
+void rbx_disk_detach(struct rbx_disk *disk)
+{
 	del_gendisk(disk->disk);
 	put_disk(disk->disk);
 	blk_mq_free_tag_set(&disk->tag_set);
@@ -352,7 +355,6 @@ int rbx_disk_detach(struct rbx_disk *disk)
 	rbx_bounces_free(disk->bounces);
 	kvfree(disk->tallies);
 	kfree(disk);
-	return 0;
 }
 
 const char *rbx_disk_name(const struct rbx_disk *disk)

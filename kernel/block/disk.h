@@ -33,8 +33,10 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const char *name,
 		    struct rbx_disk **disk);
 
-/* -EBUSY: somebody has it open. Else it is gone, and its memory given back. */
-int rbx_disk_detach(struct rbx_disk *disk);
+/* -EBUSY: somebody has it open. 0: from here on nobody can. */
+int rbx_disk_leave(struct rbx_disk *disk);
+/* It has left. When it returns it is gone, and its memory given back. */
+void rbx_disk_detach(struct rbx_disk *disk);
 
 /* "rdmabox0". */
 const char *rbx_disk_name(const struct rbx_disk *disk);

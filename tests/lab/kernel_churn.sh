@@ -74,10 +74,15 @@ echo 1 >"$volume/attached" &
 attaching=$!
 sleep 0.3
 ! rmdir "$volume" 2>/dev/null || fault "a volume is removed while it is attached"
+[ "$(timeout 10 cat "$volume/attached")" = 0 ] || fault "who looks at it waits with it"
+timeout 10 cat "$volume/slabs" >/dev/null 2>&1
+[ $? = 1 ] || fault "who wants its numbers waits with it, or gets some"
+! echo 2 2>/dev/null >"$volume/replicas" || fault "its options change while it is attached"
+! echo 1 2>/dev/null >"$volume/attached" || fault "it is attached twice"
 kill -CONT "${server_pids[0]}"
 wait "$attaching" || fault "an attach was disturbed by rmdir"
 detach
-pass "a volume is not removed while it is being attached"
+pass "a volume is not removed or changed while it is attached, and nobody waits with it"
 
 # ---- who uses one is killed ------------------------------------------------------------
 volume=$volumes/test
