@@ -187,7 +187,7 @@ int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
  * @timeout_ms: as rbx_queue_poll()
  *
  * Those of an endpoint without completed() are dropped. In the callback endpoints are
- * posted on, and disconnected, but not closed. Returns how many there were, or -errno.
+ * posted on, and disconnected; what blocks is refused (-EDEADLK). Returns how many there were, or -errno.
  */
 int rbx_queue_run(struct rbx_queue *queue, int timeout_ms);
 
@@ -308,9 +308,10 @@ void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint);
  * rbx_endpoint_close() - ends a connection, and frees the endpoint.
  *
  * What has not completed is not told of any more, and its memory is the program's when
- * it returns. No other thread uses the endpoint or looks at its completions. Blocks.
+ * it returns. No other thread uses the endpoint or looks at its completions. Returns 0,
+ * -EDEADLK in a callback of rbx_queue_run() or another. Blocks.
  */
-void rbx_endpoint_close(struct rbx_endpoint *endpoint);
+int rbx_endpoint_close(struct rbx_endpoint *endpoint);
 
 /** rbx_endpoint_user() - of its options. */
 void *rbx_endpoint_user(const struct rbx_endpoint *endpoint);

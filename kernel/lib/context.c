@@ -82,13 +82,6 @@ static void planner_set(struct rbx_client *client)
 	};
 }
 
-static uint32_t lanes_each(const struct rbx_context *ctx,
-			   const struct ib_device *device)
-{
-	return min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
-		     DIV_ROUND_UP(LANES_MAX, ctx->pollers_count));
-}
-
 /* Of the first so many. */
 static void pollers_unbind(struct rbx_context *ctx, uint32_t count)
 {
@@ -98,11 +91,13 @@ static void pollers_unbind(struct rbx_context *ctx, uint32_t count)
 
 static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 {
-	uint32_t depth_count = lanes_each(ctx, device) * LANE_COMPLETIONS, i;
+	uint32_t i;
 	int err;
 
+	/* As deep as the first device's, or not at all: the lanes are given out. */
 	for (i = 0; i < ctx->pollers_count; i++) {
-		err = rbx_poller_bind(&ctx->pollers[i], device, depth_count);
+		err = rbx_poller_bind(&ctx->pollers[i], device,
+				      ctx->lanes_each_count * LANE_COMPLETIONS);
 		if (err) {
 			pollers_unbind(ctx, i);
 			return err;
@@ -293,8 +288,11 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 		}
 		ctx->pollers_count++;
 	}
+	ctx->lanes_each_count =
+		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
+		      DIV_ROUND_UP(LANES_MAX, wanted));
 	while (wanted--)
-		ctx->pollers[wanted].lanes_left_count = lanes_each(ctx, device);
+		ctx->pollers[wanted].lanes_left_count = ctx->lanes_each_count;
 	return 0;
 }
 

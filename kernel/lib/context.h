@@ -55,6 +55,7 @@ struct rbx_context {
 	struct rbx_window window;
 	struct rbx_staging staging; /* none: one key covers all memory */
 	uint32_t pollers_count;
+	uint32_t lanes_each_count; /* that fit into the queue of one */
 	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
 	struct mutex peers_lock; /* guards the two below */

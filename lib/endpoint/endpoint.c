@@ -183,19 +183,23 @@ void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 		endpoint->qp->device->ops->disconnect(endpoint->qp);
 }
 
-void rbx_endpoint_close(struct rbx_endpoint *endpoint)
+int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 {
 	struct rbx_queue *queue;
+	int err;
 
-	if (!endpoint ||
-	    rbx_guard_wait(endpoint->queue->ctx, "rbx_endpoint_close"))
-		return;
+	if (!endpoint)
+		return 0;
 	queue = endpoint->queue;
+	err = rbx_guard_wait(queue->ctx, "rbx_endpoint_close");
+	if (err)
+		return err;
 	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
 	/* Who polls may have something of it in hand. */
 	pthread_mutex_lock(&queue->lock);
 	pthread_mutex_unlock(&queue->lock);
 	rbx_endpoint_free(endpoint);
+	return 0;
 }
 
 /* ---- What it is -----------------------------------------------------------------*/

@@ -190,8 +190,13 @@ int rbx_queue_run(struct rbx_queue *queue, int timeout_ms)
 	for (int i = 0; i < count; i++) {
 		const struct rbx_endpoint *endpoint = completions[i].endpoint;
 
-		if (endpoint->completed)
+		if (endpoint->completed) {
+			const char *before = rbx_callback_enter(
+				"callback of rbx_queue_run()");
+
 			endpoint->completed(&completions[i]);
+			rbx_callback_leave(before);
+		}
 	}
 	return count;
 }

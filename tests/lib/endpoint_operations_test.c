@@ -431,6 +431,7 @@ static void told(const struct rbx_completion *completion)
 	if (completion->kind != RBX_COMPLETION_RECEIVED)
 		return;
 	assert_ptr_equal(completion->endpoint, e->b.endpoint);
+	assert_int_equal(rbx_endpoint_close(completion->endpoint), -EDEADLK);
 	if (++told_count < 10)
 		receive_at(&e->b, 0, 64, told_count);
 	assert_int_equal(post_one(&e->b, (struct rbx_operation){
