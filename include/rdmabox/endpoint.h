@@ -24,6 +24,8 @@
  * - What is posted on one endpoint is carried out, and completes, in the order in
  *   which it was posted. One that completes with status 0 says that all before it are
  *   done too. The data of a WRITE are in the memory of the other side then.
+ * - Between an operation and a receive there is no order: the answer to a message may
+ *   be polled before the completion of the message itself.
  * - A message (SEND, or WRITE with an immediate) takes the oldest receive of the other
  *   side, and completes it. If there is none it waits, about a second; then the
  *   connection ends. A message that is longer than the receive ends it at once.
@@ -187,7 +189,8 @@ int rbx_queue_poll(struct rbx_queue *queue, struct rbx_completion *completions,
  * @timeout_ms: as rbx_queue_poll()
  *
  * Those of an endpoint without completed() are dropped. In the callback endpoints are
- * posted on, and disconnected; what blocks is refused (-EDEADLK). Returns how many there were, or -errno.
+ * posted on, and disconnected; what blocks is refused (-EDEADLK). Returns how many
+ * there were, or -errno.
  */
 int rbx_queue_run(struct rbx_queue *queue, int timeout_ms);
 
