@@ -69,6 +69,7 @@ mkdir "$volume"
 echo "$servers" >"$volume/servers"
 echo $((4 << 20)) >"$volume/size"
 echo 1 >"$volume/insecure"
+echo 60000 >"$volume/peer_timeout_ms" # longer than what follows takes
 kill -STOP "${server_pids[0]}"
 echo 1 >"$volume/attached" &
 attaching=$!
