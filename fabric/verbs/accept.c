@@ -30,8 +30,7 @@ static int answer_send(const struct rbx_verbs_request *request,
 	param.qp_num = qp->ibv->qp_num;
 	param.private_data = private_data;
 	param.private_data_len = (uint8_t)private_data_bytes;
-	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &param,
-				      conn->device->device.caps.has_atomics);
+	err = rbx_verbs_conn_make_ready(conn, &param);
 	if (!err && rdma_accept(conn->id, &param))
 		err = -errno;
 	return err;

@@ -77,14 +77,40 @@ void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp)
 	pthread_mutex_unlock(&conn->lock);
 }
 
-void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
+/*
+ * From RESET to RTS. The end may come meanwhile, by the connection thread: the lock
+ * makes it wait, as a device or its driver may mix up two moves at a time, and then
+ * the queue pair is ready to receive after its end, with nobody to flush it.
+ * -ENOTCONN: the end has come; else as rbx_verbs_qp_make_ready().
+ */
+int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
+			      const struct rdma_conn_param *param)
 {
-	if (atomic_exchange(&conn->ended, true))
-		return;
+	int err = -ENOTCONN;
+
+	pthread_mutex_lock(&conn->lock);
+	if (!atomic_load(&conn->ended))
+		err = rbx_verbs_qp_make_ready(
+			conn->id, conn->qp, param,
+			conn->device->device.caps.has_atomics);
+	pthread_mutex_unlock(&conn->lock);
+	return err;
+}
+
+/* What is posted is flushed, and so is what was posted just after the end. */
+void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn)
+{
 	pthread_mutex_lock(&conn->lock);
 	if (conn->qp)
 		rbx_verbs_qp_make_fail(conn->qp);
 	pthread_mutex_unlock(&conn->lock);
+}
+
+void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
+{
+	if (atomic_exchange(&conn->ended, true))
+		return;
+	rbx_verbs_conn_flush(conn);
 	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 

@@ -182,14 +182,13 @@ static int answer_take(const struct attempt *attempt)
  * A peer that has accepted and ended already is no failure to connect: the
  * queue pair flushes what is posted, as with any other end.
  */
-static int ready_tell(const struct attempt *attempt, struct rbx_verbs_qp *qp)
+static int ready_tell(const struct attempt *attempt)
 {
 	struct rbx_verbs_conn *conn = attempt->conn;
 	int err;
 
 	rbx_verbs_conn_limit_param(conn->device, &conn->param);
-	err = rbx_verbs_qp_make_ready(conn->id, qp->ibv, &conn->param,
-				      conn->device->device.caps.has_atomics);
+	err = rbx_verbs_conn_make_ready(conn, &conn->param);
 	if (!err && rdma_establish(conn->id))
 		err = -ENOTCONN;
 	if (!err)
@@ -208,7 +207,7 @@ static int handshake(const struct attempt *attempt, struct rbx_verbs_qp *qp)
 	if (!err)
 		err = answer_take(attempt);
 	if (!err)
-		err = ready_tell(attempt, qp);
+		err = ready_tell(attempt);
 	return err;
 }
 

@@ -256,6 +256,6 @@ int rbx_verbs_post_recv(struct rbx_qp *rbx_qp, struct rbx_recv_wr *first,
 	/* Pairs with the setting of `ended` before the move to error. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&qp->conn->ended))
-		rbx_verbs_qp_make_fail(qp->ibv);
+		rbx_verbs_conn_flush(qp->conn);
 	return err;
 }

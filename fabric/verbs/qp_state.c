@@ -7,7 +7,8 @@
  * peer's message. It would make the moves itself for a queue pair that it
  * created; we make them, for two reasons: the receive-not-ready timer can be
  * set before the first message arrives, and a queue pair is touched only by
- * our own threads, so that destroying it in mid-connect races with nobody.
+ * our own threads, one at a time (conn.c), so that ending or destroying it in
+ * mid-connect races with nobody.
  */
 #include <errno.h>
 #include <string.h>

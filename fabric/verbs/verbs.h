@@ -161,7 +161,7 @@ int rbx_verbs_native_qp_create(struct rbx_verbs_conn *conn,
 struct rbx_native_device rbx_verbs_native_device(struct rbx_device *device);
 struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 
-/* qp_state.c */
+/* qp_state.c; with the lock of the connection held. */
 int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
 			    const struct rdma_conn_param *param,
 			    bool has_atomics);
@@ -172,6 +172,9 @@ int rbx_verbs_conn_create(struct rbx_verbs_device *device,
 			  struct rdma_cm_id *id, struct rbx_verbs_conn **conn);
 void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn);
 void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp);
+int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
+			      const struct rdma_conn_param *param);
+void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn);
 void rbx_verbs_conn_end(struct rbx_verbs_conn *conn);
 void rbx_verbs_conn_expect(struct rbx_verbs_conn *conn);
 int rbx_verbs_conn_wait(struct rbx_verbs_conn *conn, uint64_t deadline_ns);

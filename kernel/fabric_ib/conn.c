@@ -183,8 +183,11 @@ void rbx_ib_conn_disconnect(struct rbx_ib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	WRITE_ONCE(conn->is_up, false);
+	/* Moves the queue pair to error while the connection manager makes no move of
+	 * its own: not every driver can bear two. It refuses before there is a
+	 * connection, when nobody else moves it. */
+	rdma_disconnect(conn->id);
 	(void)ib_modify_qp(conn->id->qp, &attr, IB_QP_STATE);
-	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 
 static void last_done(struct ib_cq *cq, struct ib_wc *wc)

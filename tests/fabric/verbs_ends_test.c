@@ -5,12 +5,41 @@
  */
 #include "verbs_pair.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- Moves of queue pairs ---------------------------------------------------*/
+
+#define WATCHED_QPS 256
+
+static atomic_bool moves_are_slow;
+static atomic_uint moves_under_way[WATCHED_QPS]; /* by the queue pair's number */
+static atomic_uint moves_that_met;
+
+/* In the place of libibverbs' own, which it calls. */
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	static typeof(ibv_modify_qp) *modify;
+	atomic_uint *under_way = &moves_under_way[qp->qp_num % WATCHED_QPS];
+	int err;
+
+	if (!modify)
+		modify = (typeof(modify))dlsym(RTLD_NEXT, "ibv_modify_qp");
+	moves_that_met += atomic_fetch_add(under_way, 1) > 0;
+	if (moves_are_slow)
+		usleep(50000);
+	err = modify(qp, attr, attr_mask);
+	atomic_fetch_sub(under_way, 1);
+	return err;
+}
+
+/* ---- Ends ---------------------------------------------------------------------*/
 
 /* The failure, then all behind it, on the end that failed and on the other. */
 static void wrong_key_fails_the_write_and_ends_both(void **state)
@@ -95,6 +124,48 @@ static void destroy_right_after_accept_reaches_the_peer(void **state)
 		expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
 		pair_disconnect(pair);
 	}
+}
+
+static void *accept_and_destroy(void *argument)
+{
+	struct acceptor *acceptor = argument;
+
+	acceptor_run(acceptor);
+	if (!acceptor->err)
+		ops->destroy_qp(acceptor->pair->qps[1]);
+	acceptor->pair->qps[1] = NULL;
+	return NULL;
+}
+
+/* The peer goes between the moves of our own queue pair to being ready. */
+static void end_in_mid_connect_waits_for_the_moves(void **state)
+{
+	struct pair *pair = *state;
+	struct rbx_qp_init client = qp_init(pair->cqs[0]);
+	struct rbx_qp_init server = qp_init(pair->cqs[1]);
+	struct acceptor acceptor = { .pair = pair, .init = &server };
+	struct rbx_connect_init connect = {
+		.address = pair->listener->address,
+		.timeout_ms = HANG_MS,
+	};
+	pthread_t thread;
+	int round;
+
+	moves_are_slow = true;
+	for (round = 0; round < 5; round++) {
+		assert_int_equal(pthread_create(&thread, NULL,
+						accept_and_destroy, &acceptor),
+				 0);
+		assert_int_equal(ops->connect(pair->device, &client, &connect,
+					      &pair->qps[0], error), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(acceptor.err, 0);
+		post_receive(pair, pair->qps[0], 10, 4096, 64);
+		expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
+		pair_disconnect(pair);
+	}
+	moves_are_slow = false;
+	assert_int_equal(moves_that_met, 0);
 }
 
 static void destroy_drops_the_completions(void **state)
@@ -229,6 +300,7 @@ int main(int argc, char **argv)
 		with_pair(disconnect_flushes_both_ends_and_what_comes_later),
 		with_pair(disconnect_right_after_accept_reaches_the_peer),
 		with_pair(destroy_right_after_accept_reaches_the_peer),
+		with_pair(end_in_mid_connect_waits_for_the_moves),
 		with_pair(destroy_drops_the_completions),
 		with_pair(connects_and_destroys_leave_others_on_the_cq_alone),
 		with_pair(killed_peer_flushes_the_receive),
