@@ -30,6 +30,7 @@ static struct {
 	uint64_t backup_buffer_bytes;
 	uint32_t replicas;
 	uint32_t queue_pairs;
+	uint32_t queue_depth;
 	uint32_t peer_timeout_ms;
 	uint32_t insecure;
 	uint32_t reserve;
@@ -41,6 +42,7 @@ static struct {
 	.checksums = "on",
 	.replicas = 1,
 	.queue_pairs = 1,
+	.queue_depth = 128,
 	.peer_timeout_ms = 5000,
 	.backup_buffer_bytes = 16 << 20,
 	.priority = PAGE_SWAP_PRIORITY_MAX,
@@ -57,6 +59,8 @@ static const struct cli_option attach_options[] = {
 	  &wanted.replicas, .min = 1, .max = 3 },
 	{ "qps", "N", "queue pairs for each server (default: 1)",
 	  cli_set_number, &wanted.queue_pairs, .min = 1, .max = 16 },
+	{ "queue-depth", "N", "requests outstanding (default: 128)",
+	  cli_set_number, &wanted.queue_depth, .min = 1, .max = 1024 },
 	{ "mode", "single|doorbell|merge|hybrid",
 	  "how requests are batched (default: hybrid)", cli_set_word,
 	  wanted.mode, .max = sizeof(wanted.mode),
@@ -175,6 +179,8 @@ static int options_write(void)
 		err = number_write("replicas", wanted.replicas);
 	if (!err)
 		err = number_write("queue_pairs", wanted.queue_pairs);
+	if (!err)
+		err = number_write("queue_depth", wanted.queue_depth);
 	if (!err)
 		err = number_write("peer_timeout_ms", wanted.peer_timeout_ms);
 	if (!err)

@@ -175,6 +175,7 @@ static int bool_parse(const char *page, unsigned int base, bool *value)
 NUMBER_OPTION(size, options.size_bytes, u64, kstrtou64);
 NUMBER_OPTION(replicas, options.replicas, u32, kstrtou32);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
+NUMBER_OPTION(queue_depth, options.ios_max, u32, kstrtou32);
 NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
 NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
@@ -357,6 +358,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_size,
 	&volume_attr_replicas,
 	&volume_attr_queue_pairs,
+	&volume_attr_queue_depth,
 	&volume_attr_peer_timeout_ms,
 	&volume_attr_insecure,
 	&volume_attr_on_demand,

@@ -57,7 +57,8 @@ struct command {
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
 static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
 static_assert(RBX_DISK_BYTES_MAX <= 2 * RBX_SLAB_BYTES_MIN);
-static_assert(RBX_DISK_REQUESTS * (RBX_DISK_SEGMENTS + 1) <= RBX_PIECES_MAX);
+static_assert(RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
+	      RBX_PIECES_MAX);
 
 static DEFINE_IDA(numbers);
 
@@ -246,7 +247,7 @@ static int disk_show(struct rbx_disk *disk,
 	disk->tag_set = (struct blk_mq_tag_set){
 		.ops = &operations,
 		.nr_hw_queues = num_online_cpus(),
-		.queue_depth = RBX_DISK_REQUESTS,
+		.queue_depth = options->ios_max,
 		.numa_node = rbx_volume_node(disk->volume),
 		.cmd_size = sizeof(struct command),
 		.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED |
@@ -282,10 +283,15 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const char *name,
 		    struct rbx_disk **out)
 {
-	struct rbx_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	struct rbx_volume_options options = *wanted;
+	struct rbx_disk *disk;
 	int err;
 
+	if (options.ios_max < 1 || options.ios_max > RBX_DISK_QUEUE_DEPTH_MAX) {
+		pr_err("rdmabox: queue_depth is out of bounds\n");
+		return -EINVAL;
+	}
+	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return -ENOMEM;
 	disk->name = name;
@@ -304,7 +310,6 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		if (!disk->bounces)
 			goto out_free_number;
 	}
-	options.ios_max = RBX_DISK_REQUESTS;
 	options.io_segments_max = RBX_DISK_SEGMENTS + 1;
 	options.on_demand &= !backup_options->device;
 	err = rbx_volume_open(&options, &disk->volume);

@@ -104,8 +104,8 @@ pass "a device is attached, used, listed, and goes when nobody uses it"
 
 # ---- what it counts and tells ---------------------------------------------------
 echo 1 >"$tracing/events/rdmabox/enable" || fault "there are no tracepoints"
-device=$($page attach --servers "$address" --size 4M --secret-file "$scratch/secret") ||
-	fault "cannot attach"
+device=$($page attach --servers "$address" --size 4M --secret-file "$scratch/secret" \
+	--queue-depth 64) || fault "cannot attach"
 dd if=/dev/urandom of="$device" bs=64k count=16 oflag=direct status=none || fault "cannot write"
 dd if="$device" of=/dev/null bs=4k count=32 iflag=direct status=none || fault "cannot read"
 echo 0 >"$tracing/events/rdmabox/enable"
@@ -120,8 +120,8 @@ p50=$(of_device read_latency_p50_ns)
 	[ "$(of_device read_latency_p99_ns)" -le "$(of_device read_latency_max_ns)" ] ||
 	fault "p50 $p50, p99 $(of_device read_latency_p99_ns), max $(of_device read_latency_max_ns)"
 $page status --json >"$scratch/out"
-[ "$(key read_requests)" = 32 ] && [ "$(key read_latency_p50_ns)" = "$p50" ] ||
-	{ show; fault "the status says something else"; }
+[ "$(key read_requests)" = 32 ] && [ "$(key read_latency_p50_ns)" = "$p50" ] &&
+	[ "$(key queue_depth)" = 64 ] || { show; fault "the status says something else"; }
 $page list --json >"$scratch/out"
 grep -q '"page": {' "$scratch/out" && [ "$(key read_requests)" = 32 ] ||
 	{ show; fault "the list says something else"; }

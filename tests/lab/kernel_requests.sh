@@ -42,6 +42,28 @@ for name in read_latency_p50_ns write_latency_p50_ns; do
 done
 pass "latencies are counted whether the block layer counts or not"
 detach
+
+# ---- how many there may be -------------------------------------------------------------
+for depth in 1 1024; do
+	attach "$address" 16 queue_depth=$depth
+	most=$(<"/sys/block/${device#/dev/}/queue/nr_requests")
+	[ "$most" = "$depth" ] || fault "$most requests fit into a queue of $depth"
+	start_load "depth$depth" --rw=randrw --bsrange=4k-128k --blockalign=4k --size=4M \
+		--iodepth=1024 --iodepth_batch=1024
+	end_load "depth$depth"
+	[ "$status" = 0 ] || { cat "$scratch/fio.depth$depth" >&2; fault "the load fails"; }
+	detach
+done
+for depth in 0 1025; do
+	mkdir "$volume"
+	echo "$address" >"$volume/servers"
+	echo $((16 << 20)) >"$volume/size"
+	echo 1 >"$volume/insecure"
+	echo $depth >"$volume/queue_depth"
+	! { echo 1 >"$volume/attached"; } 2>/dev/null || fault "a queue of $depth requests"
+	rmdir "$volume"
+done
+pass "the queue is as deep as it is wanted, from 1 to 1024"
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
 
 # ---- after an assertion has failed -----------------------------------------------------
