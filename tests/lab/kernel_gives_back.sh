@@ -3,7 +3,7 @@
 #
 # Servers ask for their memory back while a block device is in use: one whose machine
 # runs short, and one that is told to stop. The slabs move to others, and the load
-# finds what it wrote.
+# finds what it wrote. And this machine's kernel keeps nothing of a volume that has gone.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 
@@ -24,6 +24,31 @@ start_short_server()
 	EOT
 	chmod +x "$scratch/short"
 	rdmabox=$scratch/short start_verbs_server --memory 16M --insecure
+}
+
+# KiB of kernel memory that only who took it gives back.
+kernel_memory()
+{
+	awk '/^(SUnreclaim|VmallocUsed|Percpu):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+# come_and_go TIMES
+come_and_go()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		attach "$two" 8 checksums=1
+		dd if=/dev/zero of="$device" bs=64k count=8 oflag=direct status=none
+		detach
+	done
+}
+
+# kept_less_than KIB - since kernel memory was so much as $before says
+kept_less_than()
+{
+	kept=$(($(kernel_memory) - before))
+	[ "$kept" -lt "$1" ]
 }
 
 load_block_modules
@@ -65,5 +90,11 @@ stop_load moving
 is_kept || fault "what was moved is something else"
 detach
 pass "all that was written is there"
+
+come_and_go 5
+before=$(kernel_memory)
+come_and_go 20
+eventually kept_less_than 160 || fault "20 volumes have gone, and $kept KiB are kept"
+pass "volumes come and go, and leave nothing ($kept KiB of 20)"
 
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
