@@ -18,19 +18,17 @@
 
 #define WATCHED_QPS 256
 
+static typeof(ibv_modify_qp) *modify; /* libibverbs' own */
 static atomic_bool moves_are_slow;
 static atomic_uint moves_under_way[WATCHED_QPS]; /* by the queue pair's number */
 static atomic_uint moves_that_met;
 
-/* In the place of libibverbs' own, which it calls. */
+/* What the fabric calls. */
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
-	static typeof(ibv_modify_qp) *modify;
 	atomic_uint *under_way = &moves_under_way[qp->qp_num % WATCHED_QPS];
 	int err;
 
-	if (!modify)
-		modify = (typeof(modify))dlsym(RTLD_NEXT, "ibv_modify_qp");
 	moves_that_met += atomic_fetch_add(under_way, 1) > 0;
 	if (moves_are_slow)
 		usleep(50000);
@@ -306,6 +304,7 @@ int main(int argc, char **argv)
 		with_pair(killed_peer_flushes_the_receive),
 	};
 
+	modify = (typeof(modify))dlsym(RTLD_NEXT, "ibv_modify_qp");
 	if (argc == 2)
 		return peer_main(argv[1]);
 	return verbs_test_run(tests, sizeof(tests) / sizeof(tests[0]));
