@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Where the requests of a block device end, and what is counted of them.
+# Where the requests of a block device end, what is counted of them, and how many there
+# may be.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 tracing=/sys/kernel/tracing
