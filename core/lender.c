@@ -50,6 +50,7 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	l->free.last = config->slabs_count - 1;
 	l->ending = empty;
 	l->heard = empty;
+	l->asking = empty;
 	for (i = 0; i < config->clients_max; i++)
 		l->clients[i].next = i + 1;
 	l->clients[config->clients_max - 1].next = NONE;
@@ -68,11 +69,18 @@ static void queue_put(struct rbx_lender *l, struct rbx_lender_list *queue,
 	queue->last = index;
 }
 
-/* At the end of what its client has. */
+/* The list of its client in which it is or belongs. */
+static struct rbx_lender_list *list_of(struct rbx_lender *l,
+				       const struct rbx_lender_slab *slab)
+{
+	struct rbx_lender_client *client = &l->clients[slab->client];
+
+	return slab->state == SLAB_ASKED ? &client->asked : &client->slabs;
+}
+
 static void slab_join(struct rbx_lender *l, uint32_t index)
 {
-	struct rbx_lender_list *list =
-		&l->clients[l->slabs[index].client].slabs;
+	struct rbx_lender_list *list = list_of(l, &l->slabs[index]);
 
 	l->slabs[index].prev = list->first == NONE ? NONE : list->last;
 	queue_put(l, list, index);
@@ -81,7 +89,7 @@ static void slab_join(struct rbx_lender *l, uint32_t index)
 static void slab_part(struct rbx_lender *l, uint32_t index)
 {
 	const struct rbx_lender_slab *slab = &l->slabs[index];
-	struct rbx_lender_list *list = &l->clients[slab->client].slabs;
+	struct rbx_lender_list *list = list_of(l, slab);
 
 	if (slab->prev == NONE)
 		list->first = slab->next;
@@ -91,6 +99,87 @@ static void slab_part(struct rbx_lender *l, uint32_t index)
 		list->last = slab->prev;
 	else
 		l->slabs[slab->next].prev = slab->prev;
+}
+
+/* ---- What is asked for -----------------------------------------------------*/
+
+static void asking_join(struct rbx_lender *l, uint32_t index)
+{
+	struct rbx_lender_client *client = &l->clients[index];
+
+	client->asking_next = NONE;
+	client->asking_prev = l->asking.first == NONE ? NONE : l->asking.last;
+	if (client->asking_prev == NONE)
+		l->asking.first = index;
+	else
+		l->clients[client->asking_prev].asking_next = index;
+	l->asking.last = index;
+}
+
+static void asking_part(struct rbx_lender *l, uint32_t index)
+{
+	const struct rbx_lender_client *client = &l->clients[index];
+
+	if (client->asking_prev == NONE)
+		l->asking.first = client->asking_next;
+	else
+		l->clients[client->asking_prev].asking_next =
+			client->asking_next;
+	if (client->asking_next == NONE)
+		l->asking.last = client->asking_prev;
+	else
+		l->clients[client->asking_next].asking_prev =
+			client->asking_prev;
+}
+
+void rbx_lender_asking_rotate(struct rbx_lender *l, uint32_t index)
+{
+	asking_part(l, index);
+	asking_join(l, index);
+}
+
+void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index)
+{
+	struct rbx_lender_slab *slab = &l->slabs[index];
+	struct rbx_lender_client *client = &l->clients[slab->client];
+
+	RBX_ASSERT(slab->state == SLAB_LENT);
+	slab_part(l, index);
+	slab->state = SLAB_ASKED;
+	slab_join(l, index);
+	l->counts.slabs_asked++;
+	if (client->asked_count++)
+		return;
+	asking_join(l, slab->client);
+	l->asking_count++;
+}
+
+void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front)
+{
+	struct rbx_lender_slab *slab = &l->slabs[index];
+	struct rbx_lender_list *list = list_of(l, slab);
+
+	RBX_ASSERT(slab->state == SLAB_ASKED);
+	slab_part(l, index);
+	if (!to_front || list->first == NONE) {
+		slab_join(l, index);
+		return;
+	}
+	slab->prev = NONE;
+	slab->next = list->first;
+	l->slabs[list->first].prev = index;
+	list->first = index;
+}
+
+/* One that its client is asked for is not any more. */
+static void slab_unask(struct rbx_lender *l, uint32_t client)
+{
+	l->counts.slabs_asked--;
+	if (--l->clients[client].asked_count)
+		return;
+	asking_part(l, client);
+	l->asking_count--;
+	l->asking_left = RBX_MIN(l->asking_left, l->asking_count);
 }
 
 /* ---- Clients ---------------------------------------------------------------*/
@@ -152,6 +241,7 @@ uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
 		.session_id = session_id,
 		.heard_ns = now_ns,
 		.slabs = { NONE, NONE },
+		.asked = { NONE, NONE },
 	};
 	client_join(l, i);
 	l->counts.clients++;
@@ -186,10 +276,8 @@ void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index)
 	} else {
 		l->counts.slabs_lent--;
 	}
-	if (slab->state == SLAB_ASKED) {
-		l->counts.slabs_asked--;
-		client->asked_count--;
-	}
+	if (slab->state == SLAB_ASKED)
+		slab_unask(l, slab->client);
 	client->slabs_count--;
 	l->counts.slabs_ending++;
 	slab_part(l, index);
@@ -197,14 +285,14 @@ void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index)
 	queue_put(l, &l->ending, index);
 }
 
-/* What a client was lent after an epoch ends, and what is being prepared for it.
- * Returns how many slabs it had. */
-static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
-				uint64_t epoch)
+/* Of one list of a client: what it was lent after an epoch ends, and what is being
+ * prepared for it. Returns how many slabs it had. */
+static uint32_t list_end_after(struct rbx_lender *l, uint32_t first,
+			       uint64_t epoch)
 {
-	uint32_t i = l->clients[client].slabs.first, had_count = 0, next;
+	uint32_t had_count = 0, i, next;
 
-	for (; i != NONE; i = next) {
+	for (i = first; i != NONE; i = next) {
 		const struct rbx_lender_slab *slab = &l->slabs[i];
 		bool is_had = rbx_lender_slab_is_had(slab) &&
 			      slab->epoch > epoch;
@@ -216,6 +304,13 @@ static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
 		had_count += is_had;
 	}
 	return had_count;
+}
+
+static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
+				uint64_t epoch)
+{
+	return list_end_after(l, l->clients[client].slabs.first, epoch) +
+	       list_end_after(l, l->clients[client].asked.first, epoch);
 }
 
 uint32_t rbx_lender_resumed(struct rbx_lender *l, uint64_t session_id,

@@ -154,7 +154,9 @@ struct rbx_lender_action {
 bool rbx_lender_next(struct rbx_lender *lender, uint64_t now_ns,
 		     struct rbx_lender_action *action);
 
-/* The ASK could not be sent; it comes again at again_ns. */
+/* The ASK that next() has just given out could not be sent; it comes again at
+ * again_ns, and not before the others have had their turn. Meanwhile its client is
+ * asked for nothing. */
 void rbx_lender_ask_again(struct rbx_lender *lender, uint64_t slab_id,
 			  uint64_t again_ns);
 

@@ -14,14 +14,9 @@
 static void slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 		     uint64_t revoke_ns)
 {
-	struct rbx_lender_slab *slab = &l->slabs[index];
-
-	RBX_ASSERT(slab->state == SLAB_LENT);
-	slab->state = SLAB_ASKED;
-	slab->remind_ns = now_ns;
-	slab->revoke_ns = revoke_ns;
-	l->counts.slabs_asked++;
-	l->clients[slab->client].asked_count++;
+	l->slabs[index].remind_ns = now_ns;
+	l->slabs[index].revoke_ns = revoke_ns;
+	rbx_lender_slab_ask(l, index);
 }
 
 void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
@@ -29,52 +24,115 @@ void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
 	l->host_is_short = host_is_short;
 }
 
-/* The oldest loan of a client that nobody has asked for. */
+/*
+ * Who is asked. To take one at a time of the client that has most, until so many are
+ * found, leaves all who were asked at one level: with as many loans each, or one fewer
+ * if theirs was older. Both, the level and the epoch that is old enough, are found by
+ * bisection, so that the clients are looked at some dozens of times however much is
+ * wanted.
+ */
+
+static uint32_t unasked_count(const struct rbx_lender_client *client)
+{
+	return client->session_id ? client->slabs_count - client->asked_count -
+					    client->preparing_count :
+				    0;
+}
+
+/* The oldest loan of a client that nobody has asked for; it has one. Before it are at
+ * most those that are being prepared, a few for each client. */
 static uint32_t oldest_of(const struct rbx_lender *l,
 			  const struct rbx_lender_client *client)
 {
 	uint32_t i = client->slabs.first;
 
-	while (i != NONE && l->slabs[i].state != SLAB_LENT)
+	while (l->slabs[i].state != SLAB_LENT)
 		i = l->slabs[i].next;
 	return i;
 }
 
-/* Of all LENT slabs: one of the client that has most of them, its oldest. */
-static uint32_t victim_find(const struct rbx_lender *l)
+/* How many loans are above a level, of all clients. */
+static uint64_t count_above(const struct rbx_lender *l, uint32_t level)
 {
-	uint32_t best = NONE, best_holds = 1, i;
+	uint64_t count = 0;
+	uint32_t i;
 
 	for (i = 0; i < l->config.clients_max; i++) {
-		const struct rbx_lender_client *client = &l->clients[i];
-		uint32_t holds = client->slabs_count - client->asked_count -
-				 client->preparing_count;
-		uint32_t oldest;
+		uint32_t has = unasked_count(&l->clients[i]);
 
-		if (!client->session_id || holds < best_holds)
-			continue;
-		oldest = oldest_of(l, client);
-		if (holds == best_holds && best != NONE &&
-		    l->slabs[best].epoch < l->slabs[oldest].epoch)
-			continue;
-		best = oldest;
-		best_holds = holds;
+		count += has > level ? has - level : 0;
 	}
-	return best;
+	return count;
+}
+
+/* The lowest level with no more above it than that. */
+static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
+{
+	uint32_t low = 0, high = l->config.slabs_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (count_above(l, middle) <= count)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Whether the oldest loan of a client that has as many as this is as old as that. */
+static bool is_old(const struct rbx_lender *l,
+		   const struct rbx_lender_client *client, uint32_t level,
+		   uint64_t epoch)
+{
+	return unasked_count(client) == level &&
+	       l->slabs[oldest_of(l, client)].epoch <= epoch;
+}
+
+/* The epoch up to which so many of the clients that are at the level have their oldest
+ * loan: fewer than there are. */
+static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
+			   uint32_t count)
+{
+	uint64_t low = 0, high = l->last_epoch;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		uint32_t old_count = 0, i;
+
+		for (i = 0; i < l->config.clients_max; i++)
+			old_count += is_old(l, &l->clients[i], level, middle);
+		if (old_count >= count)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
 }
 
 uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
 			   uint64_t now_ns, uint64_t grace_ns)
 {
-	uint32_t found;
+	uint64_t revoke_ns = now_ns + grace_ns;
+	uint32_t level = level_find(l, count), found = 0, i;
+	uint64_t epoch;
 
-	for (found = 0; found < count; found++) {
-		uint32_t index = victim_find(l);
+	for (i = 0; i < l->config.clients_max; i++) {
+		struct rbx_lender_client *client = &l->clients[i];
 
-		if (index == NONE)
-			break;
-		slab_ask(l, index, now_ns, now_ns + grace_ns);
+		for (; unasked_count(client) > level; found++)
+			slab_ask(l, oldest_of(l, client), now_ns, revoke_ns);
 	}
+	if (!level || found == count)
+		return found;
+	epoch = epoch_find(l, level, count - found);
+	for (i = 0; i < l->config.clients_max; i++)
+		if (is_old(l, &l->clients[i], level, epoch)) {
+			slab_ask(l, oldest_of(l, &l->clients[i]), now_ns,
+				 revoke_ns);
+			found++;
+		}
 	return found;
 }
 
@@ -123,33 +181,49 @@ static bool next_ending(struct rbx_lender *l, struct rbx_lender_action *action)
 	return true;
 }
 
-/* Looks at each slab once, over several calls; then the host gets false and
- * the next round begins at the front. */
+/* What is due of what a client is asked for. Those are told in turn, so a slab whose
+ * grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late. */
+static bool client_asked(struct rbx_lender *l,
+			 const struct rbx_lender_client *client,
+			 uint64_t now_ns, struct rbx_lender_action *action)
+{
+	uint32_t index = client->asked.first;
+	struct rbx_lender_slab *slab = &l->slabs[index];
+
+	if (now_ns >= slab->revoke_ns) {
+		rbx_lender_slab_end(l, index);
+		l->counts.slabs_revoked++;
+		return next_ending(l, action);
+	}
+	if (now_ns < slab->remind_ns)
+		return false;
+	slab->remind_ns = now_ns + RBX_EVICT_REMIND_NS;
+	rbx_lender_asked_move(l, index, false);
+	action->kind = RBX_LENDER_ASK;
+	action->session_id = client->session_id;
+	action->lending.slab_id = index + 1;
+	action->lending.epoch = slab->epoch;
+	action->until_ns = slab->revoke_ns;
+	return true;
+}
+
+/* Looks at each client that was asked for something once, over several calls; then the
+ * host gets false, and the next round begins. */
 static bool next_asked(struct rbx_lender *l, uint64_t now_ns,
 		       struct rbx_lender_action *action)
 {
-	while (l->counts.slabs_asked && l->scan < l->config.slabs_count) {
-		uint32_t index = l->scan++;
-		struct rbx_lender_slab *slab = &l->slabs[index];
+	if (!l->round_is_on)
+		l->asking_left = l->asking_count;
+	l->round_is_on = true;
+	while (l->asking_left) {
+		uint32_t index = l->asking.first;
 
-		if (slab->state != SLAB_ASKED)
-			continue;
-		if (now_ns >= slab->revoke_ns) {
-			rbx_lender_slab_end(l, index);
-			l->counts.slabs_revoked++;
-			return next_ending(l, action);
-		}
-		if (now_ns < slab->remind_ns)
-			continue;
-		slab->remind_ns = now_ns + RBX_EVICT_REMIND_NS;
-		action->kind = RBX_LENDER_ASK;
-		action->session_id = l->clients[slab->client].session_id;
-		action->lending.slab_id = index + 1;
-		action->lending.epoch = slab->epoch;
-		action->until_ns = slab->revoke_ns;
-		return true;
+		if (client_asked(l, &l->clients[index], now_ns, action))
+			return true;
+		rbx_lender_asking_rotate(l, index);
+		l->asking_left--;
 	}
-	l->scan = 0;
+	l->round_is_on = false;
 	return false;
 }
 
@@ -164,9 +238,16 @@ bool rbx_lender_next(struct rbx_lender *l, uint64_t now_ns,
 void rbx_lender_ask_again(struct rbx_lender *l, uint64_t slab_id,
 			  uint64_t again_ns)
 {
+	uint32_t index = (uint32_t)slab_id - 1;
+
 	RBX_ASSERT(slab_id && slab_id <= l->config.slabs_count);
-	RBX_ASSERT(l->slabs[slab_id - 1].state == SLAB_ASKED);
-	l->slabs[slab_id - 1].remind_ns = again_ns;
+	l->slabs[index].remind_ns = again_ns;
+	rbx_lender_asked_move(l, index, true);
+	/* Who cannot be told of one cannot be told of any: the others' turn. */
+	if (l->asking_left && l->asking.first == l->slabs[index].client) {
+		rbx_lender_asking_rotate(l, l->slabs[index].client);
+		l->asking_left--;
+	}
 }
 
 uint64_t rbx_lender_deadline_ns(const struct rbx_lender *l, uint64_t now_ns)

@@ -5,13 +5,15 @@
  * Slabs and clients stand in tables and in lists, all chained by index:
  *
  *	slabs	FREE: a queue. ENDING: a queue of those that the host has not been
- *		told of. PREPARING, LENT, ASKED: the list of their client, LENT and
- *		ASKED ones by their epochs.
+ *		told of. PREPARING and LENT: a list of their client, LENT ones by
+ *		their epochs. ASKED: another one, by when the client is told next.
  *	clients	by when they were heard of, the first one longest ago. All leases
- *		have one length, so that is also the order in which they end.
+ *		have one length, so that is also the order in which they end. Those
+ *		that have ASKED slabs in a list besides, in which they take turns.
  *
- * So what happens touches few entries, however many clients and slabs there are; but
- * for asking for slabs back, which is rare.
+ * So what happens touches few entries, however many clients and slabs there are. To
+ * choose what is asked for looks at all clients some times, but at no slab that is not
+ * chosen.
  */
 #ifndef RBX_LENDER_TABLE_H
 #define RBX_LENDER_TABLE_H
@@ -52,7 +54,10 @@ struct rbx_lender_client {
 	uint64_t heard_ns;
 	uint32_t next; /* of those that are free, or of those heard of later */
 	uint32_t prev;
-	struct rbx_lender_list slabs;
+	struct rbx_lender_list slabs; /* PREPARING and LENT */
+	struct rbx_lender_list asked;
+	uint32_t asking_next; /* of those with ASKED slabs */
+	uint32_t asking_prev;
 	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
 	uint32_t preparing_count; /* PREPARING */
 	uint32_t asked_count; /* ASKED */
@@ -68,8 +73,11 @@ struct rbx_lender {
 	struct rbx_lender_list heard; /* clients that have not expired */
 	struct rbx_lender_list free;
 	struct rbx_lender_list ending;
+	struct rbx_lender_list asking; /* clients with ASKED slabs */
+	uint32_t asking_count;
+	uint32_t asking_left; /* to be looked at in this round of next() */
+	bool round_is_on;
 	uint64_t last_epoch;
-	uint32_t scan; /* where next() goes on looking for ASKED slabs */
 	bool draining;
 	bool host_is_short;
 	struct rbx_lender_counts counts;
@@ -82,6 +90,15 @@ static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
 
 /* PREPARING, LENT or ASKED -> ENDING: from here on it is nobody's. */
 void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index);
+
+/* LENT -> ASKED: behind all that its client was asked for before. */
+void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index);
+
+/* What its client was asked for, told of before or behind all else of that. */
+void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front);
+
+/* A client that was asked for something: the others come before it. */
+void rbx_lender_asking_rotate(struct rbx_lender *l, uint32_t index);
 
 /* It leaves those whose leases may end. */
 void rbx_lender_client_expire(struct rbx_lender *l, uint32_t index);

@@ -116,11 +116,14 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);
 }
 
-void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
+bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_action action;
+	uint32_t count;
 
-	while (rbx_lender_next(s->lender, now_ns, &action)) {
+	for (count = 0; count < RBX_SERVER_ACTIONS_PER_TURN; count++) {
+		if (!rbx_lender_next(s->lender, now_ns, &action))
+			return false;
 		switch (action.kind) {
 		case RBX_LENDER_EXPIRE:
 			client_expire(s, action.session_id);
@@ -133,4 +136,5 @@ void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
 			break;
 		}
 	}
+	return true;
 }

@@ -91,8 +91,7 @@ static bool turn(struct rbx_server *s)
 	any |= rbx_workers_serve(s);
 	rbx_half_open_tick(s, now_ns);
 	rbx_pressure_tick(s, now_ns);
-	rbx_lender_serve(s, now_ns);
-	return any;
+	return rbx_lender_serve(s, now_ns) || any;
 }
 
 static int sleep_ms(struct rbx_server *s)

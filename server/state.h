@@ -83,6 +83,7 @@
 /* What is done in one turn of the loop before all else gets a turn. */
 #define RBX_SERVER_ACCEPTS_PER_TURN 64
 #define RBX_SERVER_POLLS_PER_TURN 8
+#define RBX_SERVER_ACTIONS_PER_TURN 64 /* of what the lender wants done */
 
 /* Threads that make and empty slabs: one may be held up by a device that takes its
  * time to register, while the other goes on. */
@@ -452,8 +453,8 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
 /* The memory of a slab of it, whether it is still there or not, has ended. */
 void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client);
-/* Does what the lender wants done now. */
-void rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
+/* Does what the lender wants done now. Returns whether there may be more. */
+bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
 
 /* requests.c */
 void rbx_request_message(struct rbx_server *s,

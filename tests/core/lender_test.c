@@ -272,6 +272,105 @@ static void shrink_asks_who_has_most_for_the_oldest(void **state)
 	free(lender);
 }
 
+/* Asked one at a time: of the client that has most, its oldest. */
+static uint64_t oldest_of_who_has_most(uint64_t epochs[][40], uint32_t *counts,
+				       uint32_t clients)
+{
+	uint32_t best = 0, i;
+	uint64_t epoch;
+
+	for (i = 1; i < clients; i++)
+		if (counts[i] > counts[best] ||
+		    (counts[i] && counts[i] == counts[best] &&
+		     epochs[i][0] < epochs[best][0]))
+			best = i;
+	epoch = epochs[best][0];
+	counts[best]--;
+	for (i = 0; i < counts[best]; i++)
+		epochs[best][i] = epochs[best][i + 1];
+	return epoch;
+}
+
+static void shrink_asks_as_if_for_one_at_a_time(void **state)
+{
+	uint32_t seed;
+
+	(void)state;
+	srand(1);
+	for (seed = 0; seed < 300; seed++) {
+		struct rbx_lender *lender = lender_make(200, 40);
+		uint32_t clients = 1 + (uint32_t)rand() % 20;
+		uint32_t loans = (uint32_t)rand() % 200;
+		uint32_t count, all = 0, i;
+		uint64_t epochs[20][40];
+		uint32_t counts[20] = { 0 };
+		bool expected[201] = { false };
+		struct rbx_lender_action action;
+		struct rbx_lending lending;
+
+		for (i = 0; i < clients; i++)
+			rbx_lender_admit(lender, i + 1, 0);
+		for (i = 0; i < loans; i++) {
+			uint32_t client = (uint32_t)rand() % clients;
+
+			if (lend(lender, client + 1, &lending))
+				continue;
+			epochs[client][counts[client]++] = lending.epoch;
+			all++;
+		}
+		/* In two goes, as what was asked for before does not count. */
+		for (i = 0; i < 2; i++) {
+			uint32_t left = count = (uint32_t)rand() % (all + 2);
+
+			if (count > all)
+				left = all;
+			assert_int_equal(rbx_lender_shrink(lender, count, 0, 50),
+					 left);
+			for (all -= left; left; left--)
+				expected[oldest_of_who_has_most(epochs, counts,
+								clients)] = true;
+		}
+		for (count = 0; rbx_lender_next(lender, 0, &action); count++) {
+			assert_int_equal(action.kind, RBX_LENDER_ASK);
+			assert_true(expected[action.lending.epoch]);
+			expected[action.lending.epoch] = false;
+		}
+		for (i = 0; i < 201; i++)
+			assert_false(expected[i]);
+		free(lender);
+	}
+}
+
+/* A client that takes no more is tried once in a round, whatever it was asked for, and
+ * the others hear of theirs. */
+static void client_that_cannot_be_told_keeps_nobody_waiting(void **state)
+{
+	struct rbx_lender *lender = lender_make(100, 0);
+	struct rbx_lender_action action;
+	struct rbx_lending lending;
+	int deaf_count = 0, told_count = 0, i;
+
+	(void)state;
+	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 2, 0);
+	for (i = 0; i < 100; i++)
+		lend(lender, i < 50 ? 1 : 2, &lending);
+	rbx_lender_drain(lender, 0);
+	while (rbx_lender_next(lender, 0, &action)) {
+		if (action.session_id == 2) {
+			told_count++;
+			continue;
+		}
+		deaf_count++;
+		rbx_lender_ask_again(lender, action.lending.slab_id, 0);
+	}
+	assert_int_equal(deaf_count, 1);
+	assert_int_equal(told_count, 50);
+	/* It was not forgotten. */
+	assert_int_equal(serve(lender, 0, RBX_LENDER_ASK), 50);
+	free(lender);
+}
+
 static void slab_asked_for_is_revoked_after_its_grace(void **state)
 {
 	struct rbx_lender *lender = lender_make(2, 0);
@@ -352,6 +451,8 @@ int main(void)
 		cmocka_unit_test(quota_counts_what_is_being_prepared),
 		cmocka_unit_test(slab_that_nobody_waits_for_ends_unlent),
 		cmocka_unit_test(shrink_asks_who_has_most_for_the_oldest),
+		cmocka_unit_test(shrink_asks_as_if_for_one_at_a_time),
+		cmocka_unit_test(client_that_cannot_be_told_keeps_nobody_waiting),
 		cmocka_unit_test(slab_asked_for_is_revoked_after_its_grace),
 		cmocka_unit_test(drain_asks_for_all_and_again),
 		cmocka_unit_test(host_that_is_short_lends_nothing),
