@@ -9,6 +9,8 @@
  * kept posted that no message ever fills, so that its flush tells us when the
  * connection has ended.
  */
+#include <string.h>
+
 #include "server/state.h"
 #include "wire/attach.h"
 
@@ -84,6 +86,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 		.max_sge = 1,
 		.served = true,
 	};
+	int err;
 
 	if (reason) {
 		rbx_request_refuse(s, request, reason);
@@ -93,11 +96,12 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 	init.domain = client->domain;
 	data_qp = data_qp_take_free(s, client);
 	RBX_ASSERT(data_qp); /* it has not all that it may have */
-	if (s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,
-				  error)) {
+	err = s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,
+				    error);
+	if (err) {
 		data_qp->qp = NULL;
-		rbx_log("cannot accept a queue pair of %s: %s", client->name,
-			error);
+		rbx_log_hostile(&s->hostile, client->name, strerror(-err),
+				rbx_now_ns());
 		return;
 	}
 	data_qp->client = client;

@@ -105,7 +105,9 @@ void rbx_connection_accept(struct rbx_server *s,
 		.max_sge = 1,
 	};
 	struct rbx_connection *c = NULL;
+	char peer_name[RBX_NAME_MAX];
 	uint32_t slot;
+	int err;
 
 	if (rbx_half_open_admit(s, request->peer_name, named_session_id,
 				now_ns))
@@ -120,8 +122,12 @@ void rbx_connection_accept(struct rbx_server *s,
 		.arrived_ns = now_ns,
 		.named_session_id = named_session_id,
 	};
-	if (s->fabric.ops->accept(request, &init, NULL, 0, &c->qp, error)) {
-		rbx_log("cannot accept a connection: %s", error);
+	/* The request is the fabric's from here on. */
+	strcpy(peer_name, request->peer_name);
+	err = s->fabric.ops->accept(request, &init, NULL, 0, &c->qp, error);
+	if (err) {
+		/* The text tells its port, and would be another each time. */
+		rbx_log_hostile(&s->hostile, peer_name, strerror(-err), now_ns);
 		rbx_connection_give(s, c);
 		return;
 	}

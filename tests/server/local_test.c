@@ -240,30 +240,63 @@ static bool all_refused(struct world *world)
 	return world_stats(world).refused_malformed >= 100;
 }
 
+/* A server whose log is kept. */
+struct logged {
+	struct scene scene;
+	FILE *log;
+	int error_fd;
+};
+
+static void logged_open(struct logged *logged)
+{
+	memset(logged, 0, sizeof(*logged));
+	scene_open(&logged->scene, true);
+	logged->log = tmpfile();
+	assert_non_null(logged->log);
+	logged->error_fd = dup(STDERR_FILENO);
+	dup2(fileno(logged->log), STDERR_FILENO);
+}
+
+/* How many lines there were about it. */
+static int logged_close(struct logged *logged, const char *what)
+{
+	int lines;
+
+	dup2(logged->error_fd, STDERR_FILENO);
+	close(logged->error_fd);
+	lines = lines_about(logged->log, what);
+	fclose(logged->log);
+	scene_close(&logged->scene);
+	return lines;
+}
+
+/* Says hello, and asks for a control connection. */
+static void visit(struct logged *logged, struct local_peer *peer)
+{
+	const struct rbx_wire_attach control = {
+		.kind = RBX_WIRE_ATTACH_CONTROL
+	};
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+
+	rbx_wire_attach_encode(&control, bytes);
+	local_peer_connect(peer, rbx_server_address(logged->scene.world.server),
+			   bytes, sizeof(bytes));
+}
+
 /* It may come as often as it likes: it is worth one line. */
 static void peer_that_breaks_the_protocol_is_logged_once(void **state)
 {
 	const struct soft_frame bad = { .opcode = SOFT_ACK, .sequence = 99 };
-	const struct rbx_wire_attach control = {
-		.kind = RBX_WIRE_ATTACH_CONTROL
-	};
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES], rest[SOFT_MAP_BYTES];
-	int error_fd = dup(STDERR_FILENO), i, lines;
+	uint8_t rest[SOFT_MAP_BYTES];
 	struct local_peer peer;
 	struct soft_frame frame;
-	FILE *log = tmpfile();
-	struct scene scene;
+	struct logged logged;
+	int i;
 
 	(void)state;
-	assert_non_null(log);
-	memset(&scene, 0, sizeof(scene));
-	scene_open(&scene, true);
-	rbx_wire_attach_encode(&control, bytes);
-	dup2(fileno(log), STDERR_FILENO);
+	logged_open(&logged);
 	for (i = 0; i < 100; i++) {
-		local_peer_connect(&peer,
-				   rbx_server_address(scene.world.server),
-				   bytes, sizeof(bytes));
+		visit(&logged, &peer);
 		if (local_peer_answer(&peer) == SOFT_ACCEPT) {
 			local_peer_send(&peer, &bad, NULL);
 			while (local_peer_hear(&peer, &frame, rest,
@@ -274,13 +307,32 @@ static void peer_that_breaks_the_protocol_is_logged_once(void **state)
 		}
 		local_peer_leave(&peer);
 	}
-	world_wait(&scene.world, all_refused);
-	dup2(error_fd, STDERR_FILENO);
-	close(error_fd);
-	lines = lines_about(log, "acknowledges what was not asked");
-	fclose(log);
-	assert_int_equal(lines, 1);
-	scene_close(&scene);
+	world_wait(&logged.scene.world, all_refused);
+	assert_int_equal(logged_close(&logged, "acknowledges what was not asked"),
+			 1);
+}
+
+/* The same if it is gone before it can be accepted. */
+static void peer_that_does_not_wait_is_logged_once(void **state)
+{
+	struct local_peer peer;
+	struct logged logged;
+	bool is_accepted = false;
+	int i;
+
+	(void)state;
+	logged_open(&logged);
+	for (i = 0; i < 100; i++) {
+		visit(&logged, &peer);
+		local_peer_leave(&peer);
+	}
+	/* They are taken in the order in which they came. */
+	while (!is_accepted) {
+		visit(&logged, &peer);
+		is_accepted = local_peer_answer(&peer) == SOFT_ACCEPT;
+		local_peer_leave(&peer);
+	}
+	assert_in_range(logged_close(&logged, "rdmabox serve: "), 0, 3);
 }
 
 int main(void)
@@ -292,6 +344,7 @@ int main(void)
 		cmocka_unit_test(thief_steals_nothing_with_secret),
 		cmocka_unit_test(key_that_was_given_back_stays_dead),
 		cmocka_unit_test(peer_that_breaks_the_protocol_is_logged_once),
+		cmocka_unit_test(peer_that_does_not_wait_is_logged_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
