@@ -147,26 +147,38 @@ static void loss_comes_before_an_eviction(void **state)
 	host_free(host);
 }
 
+/* The first slab that is not where slab 0 is. */
+static uint32_t slab_elsewhere(struct host *host)
+{
+	uint32_t slab = 1;
+
+	while (host_slab(host, slab)->replicas[0].server ==
+	       host_slab(host, 0)->replicas[0].server)
+		slab++;
+	return slab;
+}
+
+/* Of one server they are in the order in which it asked. */
 static void evictions_go_by_the_time_at_which_they_end(void **state)
 {
-	static const uint64_t until_ms[] = { 9000, UINT64_MAX, 3000 };
-	struct host *host = open_host(3, 1, 4);
+	static const uint64_t until_ns[] = { 3000000000, 9000000000, UINT64_MAX };
 
 	(void)state;
-	for (uint32_t i = 0; i < 3; i++)
-		evict_until(host, i,
-			    until_ms[i] == UINT64_MAX ? UINT64_MAX :
-							until_ms[i] * 1000000);
-	/* Of one server they are in the order in which it asked. */
-	if (host_slab(host, 0)->replicas[0].server !=
-	    host_slab(host, 2)->replicas[0].server) {
+	for (uint32_t i = 0; i < 6; i++) {
+		struct host *host = open_host(8, 1, 4);
+		uint32_t slabs[] = { 0, slab_elsewhere(host) };
+		/* Every two of the times, in both orders. */
+		uint32_t sooner = i / 2 == 2, later = 1 + (i / 2 > 0);
+
+		evict_until(host, slabs[i % 2], until_ns[later]);
+		evict_until(host, slabs[1 - i % 2], until_ns[sooner]);
 		watch(host);
 		settle(host);
-		assert_int_equal(nth(RBX_TASK_BORROW, 0), 2);
+		assert_int_equal(nth(RBX_TASK_BORROW, 0), slabs[1 - i % 2]);
+		settle(host);
+		assert_int_equal(host_census(host).whole, 8);
+		host_free(host);
 	}
-	settle(host);
-	assert_int_equal(host_census(host).whole, 3);
-	host_free(host);
 }
 
 static uint8_t out[HOST_CELL_BYTES];
