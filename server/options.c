@@ -24,7 +24,7 @@ void rbx_server_options_defaults_sized(struct rbx_server_options *options,
 		.gid_index = -1,
 		.memory_bytes = 1ull << 30,
 		.slab_bytes = 64ull << 20,
-		.lease_ms = 30000,
+		.lease_ms = 60000,
 	};
 
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));

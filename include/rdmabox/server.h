@@ -28,7 +28,9 @@ struct rbx_server_options {
 	uint64_t memory_bytes; /* to lend in all */
 	uint64_t slab_bytes; /* a power of two, 64 KiB to 1 GiB */
 	uint64_t quota_bytes; /* for one client; 0: all */
-	uint32_t lease_ms; /* a client must be heard of this often */
+	uint32_t lease_ms; /* a client must be heard of this often; 60,000.
+			      A client whose link is down gives its last
+			      copies up after half of it */
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
 	/* Called with each message of a client's program: see "Messages". */
