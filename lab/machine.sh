@@ -44,7 +44,7 @@ machine_pid=
 machine_options_help()
 {
 	cat <<-EOF
-	  --kernel 6.1|6.12    Debian kernel to boot (default: $kernel)
+	  --kernel NAME        6.1 or 6.12, of Debian, or debug (default: $kernel)
 	  --build DIR          directory of the host to mount read-write as /build
 	  --cpus N             virtual CPUs (default: $cpus)
 	  --memory MIB         memory of the machine (default: $memory_mib)
@@ -101,11 +101,21 @@ machine_parse_options()
 	done
 	rest=("$@")
 
-	[[ $kernel =~ ^6\.(1|12)$ ]] || lab_usage_error "the kernel is 6.1 or 6.12, not \"$kernel\""
+	[[ $kernel =~ ^(6\.1|6\.12|debug)$ ]] ||
+		lab_usage_error "the kernel is 6.1, 6.12 or debug, not \"$kernel\""
 	[ -r "$lab/guest/net-$net" ] || [ "$net" = none ] ||
 		lab_usage_error "no such network: \"$net\""
 	[ -z "$build" ] || [ -d "$build" ] || lab_usage_error "no build directory \"$build\""
 	[ -z "$build" ] || build=$(readlink -f "$build")
+}
+
+# machine_prepare: what the machine boots is there
+machine_prepare()
+{
+	local options=()
+
+	[ "$kernel" != debug ] || options=(--debug)
+	"$lab/prepare" "${options[@]}"
 }
 
 # machine_write_command DIR NAME COMMAND...: one argument is a line of shell,
@@ -132,8 +142,9 @@ qemu_share()
 # machine_qemu DIR KERNEL_ARGUMENTS: puts the command line of QEMU into "qemu"
 machine_qemu()
 {
-	local dir=$1 append cpu=max
+	local dir=$1 append cpu=max hung_s=30
 
+	[ "$kernel" != debug ] || hung_s=120 # what is checked at each access takes time
 	# A copy of 4 KiB by "rep movsb" counts as 4096 instructions, by "rep movsq"
 	# as 512: without these the kernel takes the latter, which is nearer to a CPU.
 	[ -z "$measure" ] || cpu=max,-erms,-fsrm
@@ -160,7 +171,7 @@ machine_qemu()
 		# Kernels that have it look for stray accesses by sampling.
 		append+=" kfence.sample_interval=100"
 		# Less than two minutes, which is more than a test may take.
-		append+=" sysctl.kernel.hung_task_timeout_secs=30"
+		append+=" sysctl.kernel.hung_task_timeout_secs=$hung_s"
 		# The first memory group would patch the allocator's code while
 		# other CPUs run it, which multi-threaded emulation may get wrong
 		# ("Oops: int3" in kmem_cache_alloc).

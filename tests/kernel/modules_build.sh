@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The kernel modules build without a warning of the compiler (W=1) or of sparse,
-# where that is installed, against the headers of one kernel of the lab.
+# where that is installed, against the headers of one kernel of the lab: 6.1, 6.12
+# or debug.
 #
 # Usage: tests/kernel/modules_build.sh BUILD SERIES
 # The modules are left in BUILD/modules-SERIES. Exit code 77 where there are no

@@ -8,7 +8,17 @@
 # shellcheck source=verbs.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verbs.sh"
 
+# Against hangs only.
+load_limit_s=175
+attempts=600
+
 case $(uname -r) in
+*-debug) # is several times slower
+	modules=$build/modules-debug
+	limit_s=600
+	load_limit_s=600
+	attempts=3000
+	;;
 6.1.*) modules=$build/modules-6.1 ;;
 6.12.*) modules=$build/modules-6.12 ;;
 *) fault "no modules for kernel $(uname -r)" ;;
@@ -90,7 +100,7 @@ start_load()
 	local name=$1
 
 	shift
-	timeout 175 fio --name="$name" --filename="$device" --direct=1 \
+	timeout "$load_limit_s" fio --name="$name" --filename="$device" --direct=1 \
 		--ioengine=libaio --iodepth=16 --verify=crc32c --verify_state_save=0 \
 		--output="$scratch/fio.$name" "$@" 2>"$scratch/fio.$name.err" &
 	load=$!
@@ -120,7 +130,7 @@ eventually()
 {
 	local attempt
 
-	for ((attempt = 0; attempt < 600; attempt++)); do
+	for ((attempt = 0; attempt < attempts; attempt++)); do
 		! "$@" || return 0
 		sleep 0.1
 	done
