@@ -145,16 +145,7 @@ static void slab_start(struct rbx_flow *flow, struct rbx_piece_list *pieces,
 		flow->ops->wake(flow);
 }
 
-void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
-{
-	struct rbx_piece_list todo = { 0 };
-
-	while (pieces->first)
-		slab_start(flow, pieces, &todo);
-	rbx_flow_do(flow, &todo);
-}
-
-void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
+static inline void todo_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece;
 	struct batch batch;
@@ -167,6 +158,20 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 			piece_send(flow, &batch, piece);
 	}
 	batch_send(flow, &batch);
+}
+
+void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
+{
+	todo_do(flow, todo);
+}
+
+void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
+{
+	struct rbx_piece_list todo = { 0 };
+
+	while (pieces->first)
+		slab_start(flow, pieces, &todo);
+	todo_do(flow, &todo);
 }
 
 /* ---- Parts that are done --------------------------------------------------*/
@@ -184,18 +189,31 @@ static int32_t read_check(struct rbx_flow *flow, const struct rbx_piece *piece)
 	return -EBADMSG;
 }
 
-static inline int32_t part_status(const struct rbx_part *part)
+static inline bool is_part(const struct rbx_fragment *fragment)
 {
-	const struct rbx_piece *piece = part->piece;
-	struct rbx_flow *flow = piece->owner;
+	return fragment && fragment->done == rbx_flow_parts_done;
+}
+
+/* What servers say, and what only we may: that a checksum does not match. */
+static inline int32_t status_of(const struct rbx_part *part)
+{
 	int32_t status = part->fragment.status;
 
-	if (status == -EBADMSG)
-		return -EREMOTEIO; /* the peer's; ours means a checksum */
-	if (status || piece->state != RBX_PIECE_READING ||
-	    !flow->map->shape.checksums)
-		return status;
-	return read_check(flow, piece);
+	return status == -EBADMSG ? -EREMOTEIO : status;
+}
+
+/* Of a volume with checksums, before any lock is taken. */
+RBX_RARE static void parts_check(struct rbx_flow *flow,
+				 struct rbx_fragment *list)
+{
+	for (; is_part(list) && rbx_part_of(list)->piece->owner == flow;
+	     list = rbx_fragment_next(list)) {
+		struct rbx_part *part = rbx_part_of(list);
+
+		list->status = status_of(part);
+		if (!list->status && part->piece->state == RBX_PIECE_READING)
+			list->status = read_check(flow, part->piece);
+	}
 }
 
 /* The read of a program is about to be sent to another replica. */
@@ -217,6 +235,8 @@ static inline void part_done(struct rbx_flow *flow, struct rbx_part *part,
 		rbx_piece_list_add(todo, piece);
 		return;
 	}
+	if (status && !flow->map->shape.checksums)
+		status = status_of(part);
 	rbx_slab_done(piece->slab, part, status, todo);
 	if (status && is_failover(piece, status))
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
@@ -226,7 +246,6 @@ static inline void part_done(struct rbx_flow *flow, struct rbx_part *part,
  * slab, which is returned. */
 static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 					    struct rbx_fragment *list,
-					    const struct rbx_fragment *end,
 					    struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
@@ -238,7 +257,7 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 
 		part_done(flow, rbx_part_of(list), todo);
 		list = next;
-	} while (list != end && rbx_part_of(list)->piece->slab == slab);
+	} while (is_part(list) && rbx_part_of(list)->piece->slab == slab);
 	attention = rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&slab->lock);
 	if (attention)
@@ -246,46 +265,51 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 	return list;
 }
 
-/* Does what the steps of slabs have put on the list. */
+/* Does what the steps of slabs have put on the list. What has ended of requests, as
+ * nearly all has, stays there for the host. */
 static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 {
-	struct rbx_piece_list ended = { 0 };
+	struct rbx_node **link = &todo->first;
 	struct rbx_piece *piece;
 	struct batch batch;
 
 	batch.count = 0;
-	while ((piece = rbx_piece_list_take(todo))) {
-		if (piece->state != RBX_PIECE_IDLE)
-			piece_send(flow, &batch, piece);
-		else if (piece->kind == RBX_PIECE_COPY)
+	while (*link) {
+		piece = rbx_piece_of(*link);
+		if (piece->state == RBX_PIECE_IDLE &&
+		    piece->kind != RBX_PIECE_COPY) {
+			todo->last = &piece->node;
+			link = &piece->node.next;
+			continue;
+		}
+		*link = piece->node.next;
+		if (piece->state == RBX_PIECE_IDLE)
 			rbx_rebuild_copy_ended(flow, piece);
 		else
-			rbx_piece_list_add(&ended, piece);
+			piece_send(flow, &batch, piece);
 	}
 	batch_send(flow, &batch);
-	if (ended.first)
-		flow->ops->ended(flow, &ended);
+	if (todo->first)
+		flow->ops->ended(flow, todo);
 }
 
 /* No piece is twice on the list of things to do: what a step puts there has no
  * part under way before it is carried out. */
 struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
-	struct rbx_fragment *end = list;
-
-	for (; end && end->done == rbx_flow_parts_done;
-	     end = rbx_fragment_next(end))
-		end->status = part_status(rbx_part_of(end));
-	while (list != end) {
+	while (is_part(list)) {
 		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
 		struct rbx_piece_list todo = { 0 };
 
+		if (flow->map->shape.checksums)
+			parts_check(flow, list);
 		do
-			list = slab_parts_done(flow, list, end, &todo);
-		while (list != end && rbx_part_of(list)->piece->owner == flow);
+			list = slab_parts_done(flow, list, &todo);
+		while (is_part(list) &&
+		       rbx_part_of(list)->piece->owner == flow);
 		carry_out(flow, &todo);
 	}
-	return end;
+	return list;
 }
 
 /* ---- Discarding -----------------------------------------------------------*/
