@@ -277,12 +277,12 @@ void rbx_attention_relist(struct rbx_attention *attention,
 	enum rbx_attention_list list;
 	uint32_t server;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	(void)rbx_slab_attention(slab);
 	census_keep(attention, node, slab);
 	list = list_of(slab);
 	server = server_leaving(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	list_leave(attention, node);
 	list_join(attention, slab->index, parked ? parking_of(list) : list,
 		  server);
@@ -321,9 +321,9 @@ bool rbx_attention_take(struct rbx_attention *attention, uint32_t max)
 		slab = &attention->slabs[attention->taken - 1];
 		node = &attention->nodes[slab->index];
 		attention->taken = node->inbox_next;
-		rbx_lock(&slab->lock);
+		rbx_slab_lock(slab);
 		node->is_in_inbox = false;
-		rbx_unlock(&slab->lock);
+		rbx_slab_unlock(slab);
 		rbx_attention_relist(attention, slab, false);
 	}
 	return attention->taken || RBX_LOAD_RELAXED(&attention->inbox);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cell.c - the queue behind the busy granules of a cell, see cell.h.
+ * cell.c - cells that are shared, and the queue behind their busy granules, see cell.h.
  *
- * The caller holds the lock of the slab.
+ * The caller holds the lock of the slab, which guards its cells.
  */
 #include "core/cell.h"
 
 RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MIN >= RBX_CELL_GRANULES,
 		  "a granule is at least one byte");
 
-void rbx_cell_queue(struct rbx_cell *cell, struct rbx_piece *piece)
+/* Puts a piece at the end of the queue. */
+static void cell_queue(struct rbx_cell *cell, struct rbx_piece *piece)
 {
 	struct rbx_node *node = &piece->node;
 
@@ -20,6 +21,50 @@ void rbx_cell_queue(struct rbx_cell *cell, struct rbx_piece *piece)
 		node->next = node;
 	}
 	cell->last = node;
+}
+
+/* The first at a place makes its own cell the one there. */
+static void cell_begin(struct rbx_cell **bucket, struct rbx_cell *own,
+		       uint64_t place)
+{
+	own->place = place;
+	own->next = *bucket;
+	own->link = bucket;
+	own->next->link = &own->next;
+	*bucket = own;
+}
+
+/* The cell at a place, with that of the piece in it or left with it. Bounded by the
+ * pieces, and short: see RBX_CELL_BUCKETS. */
+static struct rbx_cell *cell_join(struct rbx_cell **bucket,
+				  struct rbx_piece *piece, uint64_t place)
+{
+	struct rbx_cell *own = piece->spare_cell, *cell = *bucket;
+
+	RBX_DEBUG_ASSERT(!own->busy && !own->last && !own->spare);
+	while (cell && cell->place != place)
+		cell = cell->next;
+	if (!cell) {
+		cell_begin(bucket, own, place);
+		return own;
+	}
+	own->next = cell->spare;
+	cell->spare = own;
+	return cell;
+}
+
+bool rbx_cell_take_slowly(struct rbx_cell **bucket, struct rbx_piece *piece,
+			  uint64_t place)
+{
+	struct rbx_cell *cell = cell_join(bucket, piece, place);
+
+	if (cell->last || (cell->busy & piece->granules)) {
+		cell_queue(cell, piece);
+		return false;
+	}
+	cell->busy |= piece->granules;
+	piece->cell = cell;
+	return true;
 }
 
 static struct rbx_piece *cell_first(const struct rbx_cell *cell)

@@ -133,14 +133,15 @@ static void slab_start(struct rbx_flow *flow, struct rbx_piece_list *pieces,
 		       struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
+	struct rbx_slab_group *group = rbx_slab_group(slab);
 	bool attention;
 
-	rbx_lock(&slab->lock);
+	rbx_lock(&group->lock);
 	do
 		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
 	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
 	attention = rbx_attention_note(&flow->map->attention, slab);
-	rbx_unlock(&slab->lock);
+	rbx_unlock(&group->lock);
 	if (attention)
 		flow->ops->wake(flow);
 }
@@ -249,9 +250,10 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 					    struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
+	struct rbx_slab_group *group = rbx_slab_group(slab);
 	bool attention;
 
-	rbx_lock(&slab->lock);
+	rbx_lock(&group->lock);
 	do {
 		struct rbx_fragment *next = rbx_fragment_next(list);
 
@@ -259,7 +261,7 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 		list = next;
 	} while (is_part(list) && rbx_part_of(list)->piece->slab == slab);
 	attention = rbx_attention_note(&flow->map->attention, slab);
-	rbx_unlock(&slab->lock);
+	rbx_unlock(&group->lock);
 	if (attention)
 		flow->ops->wake(flow);
 	return list;
@@ -333,10 +335,10 @@ void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 	for (; first < end; first++) {
 		struct rbx_slab *slab = &map->slabs[first];
 
-		rbx_lock(&slab->lock);
+		rbx_slab_lock(slab);
 		rbx_slab_discard(slab);
 		(void)rbx_attention_note(attention, slab);
-		rbx_unlock(&slab->lock);
+		rbx_slab_unlock(slab);
 	}
 	flow->ops->wake(flow);
 }

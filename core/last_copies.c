@@ -52,13 +52,13 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 	for (i = 0; map && i < map->slab_count; i++) {
 		struct rbx_slab *slab = &map->slabs[i];
 
-		rbx_lock(&slab->lock);
+		rbx_slab_lock(slab);
 		if (is_at(slab, server) &&
 		    !is_elsewhere(flow, slab, server, is_up))
 			some_stay = true;
 		else
 			some_went |= rbx_slab_server_down(slab, server);
-		rbx_unlock(&slab->lock);
+		rbx_slab_unlock(slab);
 	}
 	if (some_went)
 		flow->ops->wake(flow);
@@ -72,8 +72,8 @@ bool rbx_last_copies_wait(const struct rbx_fragment *fragment)
 	struct rbx_slab *slab = part->piece->slab;
 	bool waits;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	waits = slab->write_mask >> part->slot & 1;
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	return waits;
 }

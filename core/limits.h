@@ -110,6 +110,14 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 #define RBX_SLAB_BYTES_MIN (64u << 10)
 #define RBX_SLAB_BYTES_MAX (1u << 30)
 
+/* Slabs of a volume share so many locks: several for each thread that submits, so
+ * that two rarely meet. */
+#define RBX_SLAB_LOCKS 64u
+
+/* Buckets of the cells in use, for the slabs of each lock: with hundreds of writes
+ * outstanding in one slab a few in each. */
+#define RBX_CELL_BUCKETS 64u
+
 /* Pieces of requests outstanding on one volume: the most that requests_max may
  * say. */
 #define RBX_PIECES_MAX 65536u

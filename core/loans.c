@@ -56,11 +56,11 @@ static bool twin_end(struct rbx_volume_map *map, uint32_t number)
 	uint32_t slot = number % map->shape.slots;
 	bool is_in_use;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	rbx_slab_lose(slab, slot);
 	is_in_use = slab->replicas[slot].flight_count > 0;
 	(void)rbx_attention_note(&map->attention, slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	return is_in_use;
 }
 
@@ -102,9 +102,9 @@ static void is_lent(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	rbx_slab_lent(slab, slot, loan, state);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	rbx_loan_index_add(&map->loans, slab->index * map->shape.slots + slot);
 }
 
@@ -115,18 +115,18 @@ static int borrow_from(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	uint32_t slot;
 	int err;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	slot = rbx_slab_borrow(slab, server);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 
 	err = map(upkeep, server, &loan);
 	if (!err) {
 		is_lent(upkeep, slab, slot, &loan, state);
 		return 0;
 	}
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	rbx_slab_refused(slab, slot);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	return err;
 }
 
@@ -136,9 +136,9 @@ int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	uint64_t not_servers;
 	int server, err, reason = -ENODEV;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	not_servers = rbx_slab_servers(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	/* Bounded: each turn excludes one more server. */
 	while ((server = place(upkeep, not_servers)) >= 0) {
 		err = borrow_from(upkeep, slab, (uint32_t)server, state);
@@ -172,9 +172,9 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	struct rbx_owed owed;
 	uint32_t slot;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	slot = rbx_slab_give_back(slab, &owed.server, &owed.loan);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	rbx_loan_index_remove(&map->loans,
 			      slab->index * map->shape.slots + slot);
 	upkeep->returns_count +=
@@ -193,15 +193,15 @@ void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	bool is_leaving;
 	int err;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	is_leaving = rbx_slab_leaving(slab, &server, &loan);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	if (!is_leaving)
 		return;
 	err = upkeep->ops->check(upkeep, server, &loan);
 	if (err != -ESTALE && err != -EPERM)
 		return;
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	rbx_slab_revoked(slab, server, &loan);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 }

@@ -16,8 +16,18 @@
 
 #include "core/request.h"
 
-struct rbx_cell;
 struct rbx_slab;
+
+/* A cell in which something is outstanding; its place is a slab and a cell of it. See
+ * cell.h, which alone looks into it. */
+struct rbx_cell {
+	uint64_t busy; /* a bit for each granule */
+	uint64_t place;
+	struct rbx_node *last; /* the queue as a ring: last->next is first */
+	struct rbx_cell *next; /* of its bucket, or of the spare ones */
+	struct rbx_cell **link; /* in its bucket: what points to it */
+	struct rbx_cell *spare; /* what others brought along who are here too */
+};
 
 /* Copies of a slab, and one more while a copy is made anew or moved. */
 #define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)
@@ -71,7 +81,9 @@ struct rbx_piece {
 	uint8_t state; /* enum rbx_piece_state */
 	bool reads_zeros; /* it has ended well: its memory is to be filled */
 	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
+	struct rbx_cell *spare_cell; /* its own, while it is at none */
 	uint64_t granules; /* of its cell, as a mask */
+	struct rbx_cell cell_room; /* what it brought into the world */
 
 	uint16_t rebuild; /* of a copy: the slab's, of which it is */
 	uint16_t slots, pages_max; /* the room below; set once */
@@ -112,6 +124,7 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 
 	RBX_ASSERT(slots <= RBX_SLOTS_MAX);
 	piece->owner = owner;
+	piece->spare_cell = &piece->cell_room;
 	piece->slots = (uint16_t)slots;
 	piece->pages_max = (uint16_t)pages;
 	for (slot = 0; slot < slots; slot++) {

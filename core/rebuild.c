@@ -37,11 +37,11 @@ void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
 	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
 	/* All of them before the first starts: the rebuild ends with the last, and
 	 * the next one may begin with a write that fails at any time. */
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		if (rbx_slab_copy_next(slab, flow->rebuild.copies[i]))
 			rbx_piece_list_add(&list, flow->rebuild.copies[i]);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	if (list.first)
 		rbx_flow_start(flow, &list);
 	else /* the target was lost before the first copy */
@@ -60,11 +60,11 @@ void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 		RBX_ADD_RELAXED(&flow->counters->rebuilt_bytes,
 				copy->length_bytes);
 	}
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	last = rbx_slab_copy_done(slab, copy);
 	more = !last && rbx_slab_copy_next(slab, copy);
 	(void)rbx_attention_note(&flow->map->attention, slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	/* Without more the piece may be part of the next rebuild by now. */
 	if (more) {
 		rbx_piece_list_add(&list, copy);

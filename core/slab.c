@@ -20,17 +20,15 @@
 #include "core/status.h"
 
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
-		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums)
+		   uint32_t index, uint32_t *checksums)
 {
 	RBX_ASSERT(shape->replicas >= 1 && shape->replicas <= RBX_REPLICAS_MAX);
 	RBX_ASSERT(shape->slots == shape->replicas + 1);
 	RBX_ASSERT(shape->cell_shift <= shape->slab_shift);
 	rbx_port_fill(slab, 0, sizeof(*slab));
-	rbx_lock_init(&slab->lock);
 	slab->shape = shape;
 	slab->index = index;
 	slab->blank = shape->on_demand;
-	slab->cells = cells;
 	slab->checksums = checksums;
 }
 
@@ -254,11 +252,12 @@ static inline void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
 			      struct rbx_piece_list *todo)
 {
 	uint32_t shift = slab->shape->cell_shift;
-	uint32_t in_cell_bytes = piece->offset_bytes & ((1u << shift) - 1);
+	uint64_t place = (uint64_t)slab->index << 32 |
+			 piece->offset_bytes >> shift;
 
 	piece->granules =
-		rbx_cell_granules(in_cell_bytes, piece->length_bytes, shift);
-	if (rbx_cell_take(&slab->cells[piece->offset_bytes >> shift], piece))
+		rbx_cell_granules(piece->offset_bytes, piece->length_bytes, shift);
+	if (rbx_cell_take(&rbx_slab_group(slab)->cells, piece, place))
 		piece_begin(slab, piece, todo);
 	else
 		piece_move(piece, RBX_PIECE_WAITING);

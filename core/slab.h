@@ -7,7 +7,7 @@
  * machine without threads or connections: who calls (flow.h) takes the slab's
  * lock, makes one step, releases the lock, and does what the step put on its list:
  *
- *	lock; rbx_slab_start(slab, piece, &todo); unlock;
+ *	rbx_slab_lock(slab); rbx_slab_start(slab, piece, &todo); rbx_slab_unlock(slab);
  *	for each piece of todo, in order:
  *		READING or WRITING: send the parts of its send_mask
  *		IDLE: it has ended with piece->status
@@ -81,8 +81,19 @@ struct rbx_replica {
 	bool stands_in;
 };
 
+/*
+ * Slabs that share a lock: every so many-th of a volume, so that neighbours do not.
+ * Nobody takes a second one while holding one. The cells of these slabs that somebody
+ * is at are together in one table.
+ */
+struct rbx_slab_group {
+	struct rbx_lock lock; /* guards all slabs of the group, and: */
+	struct rbx_cells cells;
+};
+
 /* What all slabs of a volume have in common. */
 struct rbx_slab_shape {
+	struct rbx_slab_group *groups; /* RBX_SLAB_LOCKS of them */
 	uint32_t slab_shift; /* log2 of bytes */
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
@@ -93,8 +104,7 @@ struct rbx_slab_shape {
 
 struct rbx_slab {
 	const struct rbx_slab_shape *shape;
-	struct rbx_lock lock; /* who makes a step holds it; guards all below */
-	struct rbx_cell *cells;
+	/* Who makes a step holds the lock of its group, which guards all below. */
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	uint32_t index; /* in the volume */
 	/* What follows from the states of the replicas, kept for speed. */
@@ -121,9 +131,31 @@ struct rbx_slab {
 	bool copy_failed; /* so that what is REBUILDING is lost */
 };
 
-/* cells and checksums: zeroed memory, lent for the life of the slab. */
+/* shape: shared, for the life of the slab. checksums: zeroed memory, lent for the same
+ * time. */
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
-		   uint32_t index, struct rbx_cell *cells, uint32_t *checksums);
+		   uint32_t index, uint32_t *checksums);
+
+/* Zeroed memory becomes a group. */
+static inline void rbx_slab_group_init(struct rbx_slab_group *group)
+{
+	rbx_lock_init(&group->lock);
+}
+
+static inline struct rbx_slab_group *rbx_slab_group(const struct rbx_slab *slab)
+{
+	return &slab->shape->groups[slab->index % RBX_SLAB_LOCKS];
+}
+
+static inline void rbx_slab_lock(const struct rbx_slab *slab)
+{
+	rbx_lock(&rbx_slab_group(slab)->lock);
+}
+
+static inline void rbx_slab_unlock(const struct rbx_slab *slab)
+{
+	rbx_unlock(&rbx_slab_group(slab)->lock);
+}
 
 /* ---- Requests -------------------------------------------------------------*/
 

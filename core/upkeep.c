@@ -82,13 +82,13 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 	if (number == RBX_REPLICA_NONE)
 		return;
 	slab = &map->slabs[number / map->shape.slots];
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	found = rbx_slab_evict(slab, server, eviction->slab_id,
 			       eviction->epoch);
 	if (found)
 		rbx_attention_until(&map->attention, slab, eviction->until_ns);
 	(void)rbx_attention_note(&map->attention, slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	if (found)
 		upkeep->flow->ops->wake(upkeep->flow);
 }
@@ -104,11 +104,11 @@ static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	uint32_t server = upkeep->lost.server;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	upkeep->lost.slab_count += rbx_slab_servers(slab) >> server & 1;
 	rbx_slab_server_down(slab, server);
 	note(upkeep, slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 }
 
 /* Goes on looking for what the dead server held: so many slabs in a round. Parts that
@@ -190,9 +190,9 @@ static enum rbx_slab_task task_of(struct rbx_slab *slab)
 {
 	enum rbx_slab_task task;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	task = rbx_slab_task(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	return task;
 }
 
@@ -219,19 +219,19 @@ static int place(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	struct rbx_lost_pages *pages = NULL;
 	bool wanted;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	wanted = rbx_slab_wants_pages(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	if (wanted)
 		pages = upkeep->ops->memory_lend(
 			upkeep, rbx_lost_pages_size(slab->shape->slab_shift));
 	if (wanted && !pages)
 		return -ENOMEM;
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	if (pages)
 		rbx_slab_lend_pages(slab, pages);
 	rbx_slab_place(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	return 0;
 }
 
@@ -251,13 +251,13 @@ static int lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 		lent_count += !err;
 	}
 	upkeep->lent_count += lent_count > 0;
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	waits = !lent_count && rbx_status_is_away(err) && slab->blank;
 	if (!waits) {
 		rbx_slab_begin(slab, err, &todo);
 		note(upkeep, slab);
 	}
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	rbx_flow_do(upkeep->flow, &todo);
 	return waits ? -EAGAIN : 0;
 }
@@ -266,9 +266,9 @@ static void pages_free(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	struct rbx_lost_pages *pages;
 
-	rbx_lock(&slab->lock);
+	rbx_slab_lock(slab);
 	pages = rbx_slab_take_pages(slab);
-	rbx_unlock(&slab->lock);
+	rbx_slab_unlock(slab);
 	if (pages)
 		upkeep->ops->memory_take_back(upkeep, pages);
 }
@@ -504,9 +504,9 @@ void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 	for (i = 0; i < map->slab_count; i++) {
 		struct rbx_slab *slab = &map->slabs[i];
 
-		rbx_lock(&slab->lock);
+		rbx_slab_lock(slab);
 		rbx_slab_abandon(slab);
-		rbx_unlock(&slab->lock);
+		rbx_slab_unlock(slab);
 	}
 }
 

@@ -2,9 +2,9 @@
 /*
  * volume.c - the map of a volume, see volume.h.
  *
- * The memory of a map is one block: the map, the slabs, the cells of all slabs, the
- * checksums of all slabs, the tables of the index of loans, and what says which slabs
- * want attention.
+ * The memory of a map is one block: the map, what slabs that share a lock share, the
+ * slabs, the checksums of all slabs, the tables of the index of loans, and what says
+ * which slabs want attention.
  */
 #include "core/volume.h"
 
@@ -43,11 +43,6 @@ static uint64_t cell_bytes(const struct rbx_volume_shape *shape)
 	return RBX_MIN((uint64_t)shape->fragment_bytes, shape->slab_bytes);
 }
 
-static size_t cells_size(const struct rbx_volume_shape *shape)
-{
-	return shape->slab_bytes / cell_bytes(shape) * sizeof(struct rbx_cell);
-}
-
 static size_t checksums_size(const struct rbx_volume_shape *shape)
 {
 	return shape->checksums ?
@@ -57,11 +52,12 @@ static size_t checksums_size(const struct rbx_volume_shape *shape)
 
 size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 {
-	size_t slab_size = sizeof(struct rbx_slab) + cells_size(shape) +
-			   checksums_size(shape);
+	size_t slab_size = sizeof(struct rbx_slab) + checksums_size(shape);
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
-	return sizeof(struct rbx_volume_map) + slab_count(shape) * slab_size +
+	return sizeof(struct rbx_volume_map) +
+	       RBX_SLAB_LOCKS * sizeof(struct rbx_slab_group) +
+	       slab_count(shape) * slab_size +
 	       rbx_loan_index_size(slab_count(shape), shape->replicas + 1) +
 	       rbx_attention_size(slab_count(shape));
 }
@@ -71,7 +67,8 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 		    uint64_t seed)
 {
 	struct rbx_volume_map *map = memory;
-	char *cells, *checksums, *tables;
+	struct rbx_slab_group *groups = (struct rbx_slab_group *)(map + 1);
+	char *checksums, *tables;
 	uint32_t i;
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
@@ -83,14 +80,14 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.on_demand = shape->on_demand;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
-	map->slabs = (struct rbx_slab *)(map + 1);
+	map->shape.groups = groups;
+	map->slabs = (struct rbx_slab *)(groups + RBX_SLAB_LOCKS);
 	rbx_random_seed(&map->random, seed);
-	cells = (char *)(map->slabs + map->slab_count);
-	checksums = cells + map->slab_count * cells_size(shape);
+	for (i = 0; i < RBX_SLAB_LOCKS; i++)
+		rbx_slab_group_init(&groups[i]);
+	checksums = (char *)(map->slabs + map->slab_count);
 	for (i = 0; i < map->slab_count; i++)
 		rbx_slab_init(&map->slabs[i], &map->shape, i,
-			      (struct rbx_cell *)(cells +
-						  i * cells_size(shape)),
 			      shape->checksums ?
 				      (uint32_t *)(checksums +
 						   i * checksums_size(shape)) :

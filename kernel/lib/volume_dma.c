@@ -86,9 +86,9 @@ static void piece_relocate(struct rbx_piece *piece, u64 addr)
 
 	/* A copy may go on to another slab meanwhile; then once more. */
 	do {
-		rbx_lock(&slab->lock);
+		rbx_slab_lock(slab);
 		rbx_piece_relocate(piece, addr);
-		rbx_unlock(&slab->lock);
+		rbx_slab_unlock(slab);
 		again = READ_ONCE(piece->slab) != slab;
 		slab = READ_ONCE(piece->slab);
 	} while (again);

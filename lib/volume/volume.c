@@ -86,7 +86,7 @@ static void memory_free(struct rbx_volume *volume)
 	free(volume->flow.map);
 }
 
-/* Zeroed and from the system where large, so that cells and checksums take
+/* Zeroed and from the system where large, so that slabs and checksums take
  * memory only as they are used. */
 static int memory_make(struct rbx_volume *volume,
 		       const struct rbx_volume_shape *shape,

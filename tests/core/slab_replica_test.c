@@ -12,14 +12,15 @@
 
 #include "core/slab.h"
 
+static struct rbx_slab_group group; /* the first of them, as of slab 0 */
 static const struct rbx_slab_shape shape = {
+	.groups = &group,
 	.slab_shift = 21,
 	.cell_shift = 17,
 	.replicas = 3,
 	.slots = 4,
 };
 static struct rbx_slab slab;
-static struct rbx_cell cells[1 << 4];
 static struct rbx_piece_list todo;
 
 static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
@@ -64,7 +65,8 @@ static void old_copy_costs_no_replica_that_stands_in(void **state)
 	struct rbx_piece *write = piece_new(RBX_PIECE_WRITE);
 
 	(void)state;
-	rbx_slab_init(&slab, &shape, 0, cells, NULL);
+	rbx_slab_group_init(&group);
+	rbx_slab_init(&slab, &shape, 0, NULL);
 	lend(0, RBX_REPLICA_LIVE);
 	lend(1, RBX_REPLICA_LIVE);
 	lend(2, RBX_REPLICA_REBUILDING);

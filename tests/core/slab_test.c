@@ -14,14 +14,15 @@
 
 #define PIECES 6u
 
+static struct rbx_slab_group group; /* the first of them, as of slab 0 */
 static const struct rbx_slab_shape shape = {
+	.groups = &group,
 	.slab_shift = 21,
 	.cell_shift = 17,
 	.replicas = 2,
 	.slots = 3,
 };
 static struct rbx_slab slab;
-static struct rbx_cell cells[1 << 4];
 static struct rbx_piece *pieces[PIECES];
 static struct rbx_piece_list todo;
 
@@ -50,9 +51,10 @@ static int slab_make(void **state)
 	uint32_t i;
 
 	(void)state;
-	memset(cells, 0, sizeof(cells));
+	memset(&group, 0, sizeof(group));
+	rbx_slab_group_init(&group);
 	memset(&todo, 0, sizeof(todo));
-	rbx_slab_init(&slab, &shape, 0, cells, NULL);
+	rbx_slab_init(&slab, &shape, 0, NULL);
 	lend(0, RBX_REPLICA_LIVE);
 	lend(1, RBX_REPLICA_LIVE);
 	(void)rbx_slab_attention(&slab);
