@@ -287,7 +287,7 @@ static void open_volume(void)
 		      calloc(1, rbx_flow_pool_size(&shape, BATCH_MAX * 2)),
 		      BATCH_MAX * 2);
 	for (uint32_t i = 0; i < world.flow.map->slab_count; i++) {
-		struct rbx_slab *slab = &world.flow.map->slabs[i];
+		struct rbx_slab *slab = rbx_slab_at(&world.flow.map->shape, i);
 		const struct rbx_loan loan = {
 			.slab_id = i,
 			.remote_addr = (uint64_t)i << 32,

@@ -176,10 +176,11 @@ int main(int argc, char **argv)
 	open_volume(slabs);
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		const struct rbx_replica *replica =
-			&flow.map->slabs[slabs / EVENTS * i].replicas[0];
+			&rbx_slab_at(&flow.map->shape, slabs / EVENTS * i)
+				 ->replicas[0];
 		const struct rbx_eviction eviction = {
-			.slab_id = replica->loan.slab_id,
-			.epoch = replica->loan.epoch,
+			.slab_id = replica->slab_id,
+			.epoch = replica->epoch,
 			.until_ns = i,
 		};
 

@@ -22,11 +22,11 @@ size_t rbx_attention_size(uint32_t slab_count)
 }
 
 void rbx_attention_init(struct rbx_attention *attention, void *nodes,
-			struct rbx_slab *slabs, uint32_t slab_count)
+			const struct rbx_slab_shape *shape, uint32_t slab_count)
 {
-	attention->slabs = slabs;
+	attention->shape = shape;
 	attention->nodes = nodes;
-	attention->health_first = (uint8_t)rbx_slab_health(&slabs[0]);
+	attention->health_first = (uint8_t)rbx_slab_health(rbx_slab_at(shape, 0));
 	attention->health_counts[attention->health_first] = slab_count;
 }
 
@@ -197,7 +197,7 @@ struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 				 first_leaving(attention) :
 				 attention->lists[list].first;
 
-	return first ? &attention->slabs[first - 1] : NULL;
+	return first ? rbx_slab_at(attention->shape, first - 1) : NULL;
 }
 
 /* ---- Where a slab belongs, whose lock is held ---------------------------------*/
@@ -218,7 +218,7 @@ static enum rbx_attention_list list_of_return(const struct rbx_slab *slab)
 	switch (rbx_slab_health(slab)) {
 	case RBX_SLAB_BLANK:
 	case RBX_SLAB_DEAD:
-		return slab->waiting.first ? RBX_LIST_LEND : RBX_LIST_RETURN;
+		return slab->waits ? RBX_LIST_LEND : RBX_LIST_RETURN;
 	case RBX_SLAB_LACKING:
 		return list_of_lack(slab, false);
 	case RBX_SLAB_REBUILDING:
@@ -318,7 +318,7 @@ bool rbx_attention_take(struct rbx_attention *attention, uint32_t max)
 			attention->taken = inbox_take(attention);
 		if (!attention->taken)
 			return false;
-		slab = &attention->slabs[attention->taken - 1];
+		slab = rbx_slab_at(attention->shape, attention->taken - 1);
 		node = &attention->nodes[slab->index];
 		attention->taken = node->inbox_next;
 		rbx_slab_lock(slab);

@@ -69,7 +69,7 @@ struct rbx_attention_ends {
 };
 
 struct rbx_attention {
-	struct rbx_slab *slabs;
+	const struct rbx_slab_shape *shape;
 	struct rbx_attention_node *nodes;
 	uint32_t inbox; /* atomic */
 	uint32_t health_counts[RBX_SLAB_HEALTHS]; /* atomic */
@@ -86,7 +86,8 @@ size_t rbx_attention_size(uint32_t slab_count);
 
 /* nodes: zeroed, lent for the life of the map. The slabs are new. */
 void rbx_attention_init(struct rbx_attention *attention, void *nodes,
-			struct rbx_slab *slabs, uint32_t slab_count);
+			const struct rbx_slab_shape *shape,
+			uint32_t slab_count);
 
 /* ---- Any thread, with the slab's lock held ----------------------------------*/
 

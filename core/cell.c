@@ -30,7 +30,8 @@ static void cell_begin(struct rbx_cell **bucket, struct rbx_cell *own,
 	own->place = place;
 	own->next = *bucket;
 	own->link = bucket;
-	own->next->link = &own->next;
+	if (own->next)
+		own->next->link = &own->next;
 	*bucket = own;
 }
 
@@ -92,4 +93,30 @@ struct rbx_piece *rbx_cell_grant(struct rbx_cell *cell)
 	cell->busy |= first->granules;
 	first->cell = cell;
 	return first;
+}
+
+static struct rbx_cell **bucket_of(struct rbx_cells *cells, uint64_t place)
+{
+	return &cells->buckets[place % RBX_CELL_BUCKETS];
+}
+
+void rbx_cell_wait(struct rbx_cells *cells, struct rbx_piece *piece,
+		   uint64_t place)
+{
+	cell_queue(cell_join(bucket_of(cells, place), piece, place), piece);
+}
+
+struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
+				   bool *more)
+{
+	struct rbx_cell *cell = *bucket_of(cells, place);
+	struct rbx_piece *piece;
+
+	while (cell->place != place)
+		cell = cell->next;
+	piece = cell_first(cell);
+	cell_remove_first(cell);
+	*more = rbx_cell_has_queue(cell);
+	rbx_cell_leave(piece, cell);
+	return piece;
 }

@@ -73,15 +73,10 @@ static inline bool rbx_cell_take(struct rbx_cells *cells,
 	return true;
 }
 
-/* Gives the granules back, which somebody in the queue may wait for, and takes a cell
- * along. */
-static inline void rbx_cell_give(struct rbx_piece *piece)
+/* A piece that has no granules there is at this cell no longer, and takes one along. */
+static inline void rbx_cell_leave(struct rbx_piece *piece,
+				  struct rbx_cell *cell)
 {
-	struct rbx_cell *cell = piece->cell;
-
-	RBX_DEBUG_ASSERT((cell->busy & piece->granules) == piece->granules);
-	cell->busy &= ~piece->granules;
-	piece->cell = NULL;
 	if (cell->spare) {
 		piece->spare_cell = cell->spare;
 		cell->spare = cell->spare->next;
@@ -93,6 +88,24 @@ static inline void rbx_cell_give(struct rbx_piece *piece)
 	if (cell->next)
 		cell->next->link = cell->link;
 }
+
+/* Gives the granules back, which somebody in the queue may wait for. */
+static inline void rbx_cell_give(struct rbx_piece *piece)
+{
+	struct rbx_cell *cell = piece->cell;
+
+	RBX_DEBUG_ASSERT((cell->busy & piece->granules) == piece->granules);
+	cell->busy &= ~piece->granules;
+	piece->cell = NULL;
+	rbx_cell_leave(piece, cell);
+}
+
+/* A piece waits at a place where nobody has granules; and the first that does goes, of
+ * at least one. *more: whether others wait there. */
+void rbx_cell_wait(struct rbx_cells *cells, struct rbx_piece *piece,
+		   uint64_t place);
+struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
+				   bool *more);
 
 /* The first of the queue where it has its granules now, taken off the queue; or
  * NULL. To be asked until it says so, whenever granules were given back. */

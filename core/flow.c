@@ -181,7 +181,7 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 static int32_t read_check(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
 	uint32_t mismatches = rbx_checksum_mismatches(
-		piece->slab->checksums, piece, flow->ops->look(flow, piece));
+		rbx_slab_checksums(piece->slab), piece, flow->ops->look(flow, piece));
 
 	if (!mismatches)
 		return 0;
@@ -333,7 +333,7 @@ void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 	if (first >= end)
 		return;
 	for (; first < end; first++) {
-		struct rbx_slab *slab = &map->slabs[first];
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, (uint32_t)first);
 
 		rbx_slab_lock(slab);
 		rbx_slab_discard(slab);

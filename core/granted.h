@@ -28,7 +28,8 @@ struct rbx_granted {
 };
 
 /* The answer to SLAB_MAP, of a server that lends so many bytes at a time. 0: the loan
- * is ours, and known from here on. -EPROTO: no loan can be so. */
+ * is ours, and known from here on. -EPROTO: no loan can be so, or none that a volume has
+ * room for (loan.h). */
 int rbx_granted_map(struct rbx_granted *granted,
 		    const struct rbx_wire_message *answer, uint64_t slab_bytes,
 		    struct rbx_loan *loan);

@@ -50,7 +50,7 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 	uint32_t i;
 
 	for (i = 0; map && i < map->slab_count; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
 		if (is_at(slab, server) &&

@@ -118,6 +118,10 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * outstanding in one slab a few in each. */
 #define RBX_CELL_BUCKETS 64u
 
+/* Buckets of the slabs of each lock that have lost pages: a few in each after a loss
+ * of thousands. */
+#define RBX_LOST_BUCKETS 16u
+
 /* Pieces of requests outstanding on one volume: the most that requests_max may
  * say. */
 #define RBX_PIECES_MAX 65536u

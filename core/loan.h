@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * loan.h - memory that a server lent: what is needed to use it and to give it back.
+ *
+ * A volume keeps many of them, so that what it keeps is packed (slab.h). It has room
+ * for what our servers lend, and for years of it; what does not fit is refused like a
+ * grant that makes no sense (granted.h).
  */
 #ifndef RBX_LOAN_H
 #define RBX_LOAN_H
 
-#include "core/port.h"
+#include "core/limits.h"
+
+/* The packed words: a place is the number of a page, below it its server. */
+#define RBX_LOAN_ID_BITS 22u
+#define RBX_LOAN_EPOCH_BITS 38u
+#define RBX_LOAN_PAGE_BITS 52u
+#define RBX_LOAN_SERVER_BITS 12u
+
+RBX_STATIC_ASSERT(RBX_PAGE_BYTES == 1u << (64 - RBX_LOAN_PAGE_BITS),
+		  "any address of a page");
+RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 1u << RBX_LOAN_SERVER_BITS, "any server");
+RBX_STATIC_ASSERT(RBX_SLABS_MAX < 1u << RBX_LOAN_ID_BITS,
+		  "any slab of a server, counted from 1");
 
 struct rbx_loan {
 	uint64_t slab_id;
@@ -13,5 +29,14 @@ struct rbx_loan {
 	uint64_t remote_addr;
 	uint32_t rkey;
 };
+
+/* Whether it can be packed. At a thousand loans a second a server has lent the last
+ * epoch that can after eight years. */
+static inline bool rbx_loan_fits(const struct rbx_loan *loan)
+{
+	return loan->slab_id >> RBX_LOAN_ID_BITS == 0 &&
+	       loan->epoch >> RBX_LOAN_EPOCH_BITS == 0 &&
+	       loan->remote_addr % RBX_PAGE_BYTES == 0;
+}
 
 #endif

@@ -24,16 +24,14 @@ size_t rbx_loan_index_size(uint32_t slab_count, uint32_t slots)
 }
 
 void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
-			 const struct rbx_slab *slabs, uint32_t slab_count,
+			 uint32_t slab_count,
 			 const struct rbx_slab_shape *shape)
 {
 	uint32_t bits = bits_of(slab_count);
 	uint32_t *table = tables;
 
 	rbx_lock_init(&index->lock);
-	index->slabs = slabs;
-	index->slots = shape->slots;
-	index->slab_shift = shape->slab_shift;
+	index->shape = shape;
 	index->bucket_shift = 64 - bits;
 	index->by_id = table;
 	index->by_place = index->by_id + ((size_t)1 << bits);
@@ -45,8 +43,10 @@ void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
 static const struct rbx_replica *replica_of(const struct rbx_loan_index *index,
 					    uint32_t number)
 {
-	return &index->slabs[number / index->slots]
-			.replicas[number % index->slots];
+	uint32_t slots = index->shape->slots;
+
+	return &rbx_slab_at(index->shape, number / slots)
+			->replicas[number % slots];
 }
 
 /* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618. */
@@ -70,10 +70,9 @@ static uint32_t *chain_by_place(struct rbx_loan_index *index, uint32_t server,
 	return &index->by_place[bucket_of(index, text)];
 }
 
-static uint64_t page_of(const struct rbx_loan_index *index,
-			const struct rbx_loan *loan)
+static uint64_t page_of(const struct rbx_loan_index *index, uint64_t remote_addr)
 {
-	return loan->remote_addr >> index->slab_shift;
+	return remote_addr >> index->shape->slab_shift;
 }
 
 static void chain_add(uint32_t *chain, uint32_t *next, uint32_t number)
@@ -95,13 +94,12 @@ static void chain_remove(uint32_t *chain, uint32_t *next, uint32_t number)
 void rbx_loan_index_add(struct rbx_loan_index *index, uint32_t number)
 {
 	const struct rbx_replica *replica = replica_of(index, number);
-	const struct rbx_loan *loan = &replica->loan;
 
 	rbx_lock(&index->lock);
-	chain_add(chain_by_id(index, replica->server, loan->slab_id),
+	chain_add(chain_by_id(index, replica->server, replica->slab_id),
 		  index->next_by_id, number);
-	chain_add(chain_by_place(index, replica->server, loan->rkey,
-				 page_of(index, loan)),
+	chain_add(chain_by_place(index, replica->server, replica->rkey,
+				 page_of(index, rbx_replica_addr(replica))),
 		  index->next_by_place, number);
 	rbx_unlock(&index->lock);
 }
@@ -109,13 +107,12 @@ void rbx_loan_index_add(struct rbx_loan_index *index, uint32_t number)
 void rbx_loan_index_remove(struct rbx_loan_index *index, uint32_t number)
 {
 	const struct rbx_replica *replica = replica_of(index, number);
-	const struct rbx_loan *loan = &replica->loan;
 
 	rbx_lock(&index->lock);
-	chain_remove(chain_by_id(index, replica->server, loan->slab_id),
+	chain_remove(chain_by_id(index, replica->server, replica->slab_id),
 		     index->next_by_id, number);
-	chain_remove(chain_by_place(index, replica->server, loan->rkey,
-				    page_of(index, loan)),
+	chain_remove(chain_by_place(index, replica->server, replica->rkey,
+				    page_of(index, rbx_replica_addr(replica))),
 		     index->next_by_place, number);
 	rbx_unlock(&index->lock);
 }
@@ -131,9 +128,7 @@ uint32_t rbx_loan_index_find(struct rbx_loan_index *index, uint32_t server,
 	     link = index->next_by_id[link - 1]) {
 		const struct rbx_replica *replica = replica_of(index, link - 1);
 
-		if (replica->server == server &&
-		    replica->loan.slab_id == slab_id &&
-		    replica->loan.epoch == epoch)
+		if (rbx_replica_is(replica, server, slab_id, epoch))
 			found = link - 1;
 	}
 	rbx_unlock(&index->lock);
@@ -165,7 +160,7 @@ static void twins_by_id(struct rbx_loan_index *index, uint32_t server,
 		const struct rbx_replica *replica = replica_of(index, link - 1);
 
 		if (replica->server == server &&
-		    replica->loan.slab_id == loan->slab_id)
+		    replica->slab_id == loan->slab_id)
 			twins_add(twins, link - 1);
 	}
 }
@@ -178,15 +173,14 @@ static void twins_by_place(struct rbx_loan_index *index, uint32_t server,
 
 	for (; link; link = index->next_by_place[link - 1]) {
 		const struct rbx_replica *replica = replica_of(index, link - 1);
-		const struct rbx_loan *other = &replica->loan;
-		uint64_t apart_bytes =
-			RBX_MAX(other->remote_addr, loan->remote_addr) -
-			RBX_MIN(other->remote_addr, loan->remote_addr);
+		uint64_t addr = rbx_replica_addr(replica);
+		uint64_t apart_bytes = RBX_MAX(addr, loan->remote_addr) -
+				       RBX_MIN(addr, loan->remote_addr);
 
-		if (replica->server == server && other->rkey == loan->rkey &&
-		    other->slab_id != loan->slab_id &&
-		    page_of(index, other) == page &&
-		    apart_bytes < (uint64_t)1 << index->slab_shift)
+		if (replica->server == server && replica->rkey == loan->rkey &&
+		    replica->slab_id != loan->slab_id &&
+		    page_of(index, addr) == page &&
+		    apart_bytes < (uint64_t)1 << index->shape->slab_shift)
 			twins_add(twins, link - 1);
 	}
 }
@@ -196,7 +190,7 @@ uint32_t rbx_loan_index_twins(struct rbx_loan_index *index, uint32_t server,
 			      uint32_t max)
 {
 	struct twins twins = { .numbers = numbers, .max = max };
-	uint64_t page = page_of(index, loan);
+	uint64_t page = page_of(index, loan->remote_addr);
 
 	rbx_lock(&index->lock);
 	twins_by_id(index, server, loan, &twins);

@@ -25,9 +25,7 @@
 #define RBX_REPLICA_NONE UINT32_MAX
 
 struct rbx_loan_index {
-	const struct rbx_slab *slabs;
-	uint32_t slots; /* of a slab */
-	uint32_t slab_shift;
+	const struct rbx_slab_shape *shape;
 	uint32_t bucket_shift; /* 64 - log2 of the buckets */
 
 	struct rbx_lock lock; /* guards all below */
@@ -43,7 +41,7 @@ size_t rbx_loan_index_size(uint32_t slab_count, uint32_t slots);
 
 /* tables: zeroed, lent for the life of the index. */
 void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
-			 const struct rbx_slab *slabs, uint32_t slab_count,
+			 uint32_t slab_count,
 			 const struct rbx_slab_shape *shape);
 
 /* A replica has its loan; it is given back. */

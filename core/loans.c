@@ -52,7 +52,7 @@ static void pay_or_owe(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
  * know. Returns whether something is still under way to it. */
 static bool twin_end(struct rbx_volume_map *map, uint32_t number)
 {
-	struct rbx_slab *slab = &map->slabs[number / map->shape.slots];
+	struct rbx_slab *slab = rbx_slab_at(&map->shape, number / map->shape.slots);
 	uint32_t slot = number % map->shape.slots;
 	bool is_in_use;
 

@@ -4,7 +4,8 @@
 
 void rbx_lost_pages_begin(struct rbx_lost_pages *pages, uint32_t slab_shift)
 {
-	rbx_port_fill(pages, 0, rbx_lost_pages_size(slab_shift));
+	rbx_port_fill(pages->good, 0,
+		      rbx_lost_pages_size(slab_shift) - sizeof(*pages));
 	pages->bad_count = (1u << slab_shift) / RBX_PAGE_BYTES;
 }
 

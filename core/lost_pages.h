@@ -19,6 +19,8 @@
 #include "core/port.h"
 
 struct rbx_lost_pages {
+	struct rbx_lost_pages *next; /* the slab's: where it finds them again, */
+	uint32_t slab_index; /* and by what */
 	uint32_t bad_count;
 	uint64_t good[]; /* a bit for each page */
 };
@@ -31,7 +33,7 @@ static inline size_t rbx_lost_pages_size(uint32_t slab_shift)
 	return sizeof(struct rbx_lost_pages) + (bits + 63) / 64 * 8;
 }
 
-/* All pages are bad. */
+/* All pages are bad. The slab's own fields stay. */
 void rbx_lost_pages_begin(struct rbx_lost_pages *pages, uint32_t slab_shift);
 
 /* Whether all pages that a range touches are good. */

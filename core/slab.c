@@ -20,16 +20,15 @@
 #include "core/status.h"
 
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
-		   uint32_t index, uint32_t *checksums)
+		   uint32_t index)
 {
 	RBX_ASSERT(shape->replicas >= 1 && shape->replicas <= RBX_REPLICAS_MAX);
 	RBX_ASSERT(shape->slots == shape->replicas + 1);
 	RBX_ASSERT(shape->cell_shift <= shape->slab_shift);
-	rbx_port_fill(slab, 0, sizeof(*slab));
+	rbx_port_fill(slab, 0, rbx_slab_size(shape->slots));
 	slab->shape = shape;
 	slab->index = index;
 	slab->blank = shape->on_demand;
-	slab->checksums = checksums;
 }
 
 #define FROM(state) (1u << RBX_PIECE_##state)
@@ -74,14 +73,14 @@ static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
 
 	RBX_DEBUG_ASSERT(slab->write_mask >> slot & 1);
 	replica->flight_count++;
-	part->server = replica->server;
+	part->server = (uint8_t)replica->server;
 	fragment->direction = (uint8_t)direction;
 	fragment->flags = piece->fragment_flags;
 	fragment->retries_count = 0;
 	fragment->flushes_count = 0;
 	fragment->status = 0;
-	fragment->rkey = replica->loan.rkey;
-	fragment->remote_addr = replica->loan.remote_addr + piece->offset_bytes;
+	fragment->rkey = replica->rkey;
+	fragment->remote_addr = rbx_replica_addr(replica) + piece->offset_bytes;
 	fragment->local_addr = piece->local_addr;
 	fragment->length_bytes = piece->length_bytes;
 	fragment->lkey = piece->lkey;
@@ -121,6 +120,16 @@ static inline void piece_send_write(struct rbx_slab *slab,
 	} while (left);
 }
 
+/* The member of read_mask of this number. */
+static inline uint32_t read_slot(const struct rbx_slab *slab, uint32_t number)
+{
+	uint32_t mask = slab->read_mask;
+
+	while (number--)
+		mask &= mask - 1;
+	return (uint32_t)__builtin_ctz(mask);
+}
+
 /* A live replica that has not been tried in vain, or -1. Neighbours within a
  * stripe go to the same one, so that they merge. */
 static inline int choose_source(const struct rbx_slab *slab,
@@ -132,9 +141,9 @@ static inline int choose_source(const struct rbx_slab *slab,
 	if (!candidates)
 		return -1;
 	if (slab->read_count == 1)
-		return slab->read_slots[0];
+		return __builtin_ctz(candidates);
 	stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
-	slot = slab->read_slots[stripe % slab->read_count];
+	slot = read_slot(slab, stripe % slab->read_count);
 	if (candidates >> slot & 1)
 		return (int)slot;
 	return __builtin_ctz(candidates);
@@ -154,7 +163,7 @@ RBX_RARE static bool may_read(const struct rbx_slab *slab,
 			      const struct rbx_piece *piece)
 {
 	return piece->kind == RBX_PIECE_COPY ||
-	       rbx_lost_pages_may_read(slab->lost_pages, piece->offset_bytes,
+	       rbx_lost_pages_may_read(rbx_slab_pages(slab), piece->offset_bytes,
 				       piece->length_bytes);
 }
 
@@ -171,6 +180,12 @@ static inline void piece_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		piece_send_read(slab, piece, (uint32_t)source, todo);
 }
 
+/* They wait in the queue of a cell that no slab has. */
+static inline uint64_t waiting_place(const struct rbx_slab *slab)
+{
+	return (uint64_t)slab->index << 32 | UINT32_MAX;
+}
+
 /* The first writes of a slab that is blank or dead wait until there is memory for
  * them, without granules, so that they wait for nothing else. */
 RBX_RARE static void write_without_replica(struct rbx_slab *slab,
@@ -178,7 +193,8 @@ RBX_RARE static void write_without_replica(struct rbx_slab *slab,
 {
 	rbx_cell_give(piece);
 	piece_move(piece, RBX_PIECE_WAITING);
-	rbx_piece_list_add(&slab->waiting, piece);
+	rbx_cell_wait(&rbx_slab_group(slab)->cells, piece, waiting_place(slab));
+	slab->waits = true;
 	slab->attention = true;
 }
 
@@ -186,7 +202,7 @@ RBX_RARE static void write_without_replica(struct rbx_slab *slab,
 RBX_RARE static bool may_write(const struct rbx_slab *slab,
 			       const struct rbx_piece *piece)
 {
-	return rbx_lost_pages_may_write(slab->lost_pages, piece->offset_bytes,
+	return rbx_lost_pages_may_write(rbx_slab_pages(slab), piece->offset_bytes,
 					piece->length_bytes);
 }
 
@@ -248,29 +264,37 @@ static inline void piece_begin(struct rbx_slab *slab, struct rbx_piece *piece,
 		piece_read(slab, piece, todo);
 }
 
+/* Which cell a piece is of, among those of all slabs that share a lock. */
+static inline uint64_t place_of(const struct rbx_slab *slab,
+				const struct rbx_piece *piece)
+{
+	return (uint64_t)slab->index << 32 |
+	       piece->offset_bytes >> slab->shape->cell_shift;
+}
+
 static inline void piece_take(struct rbx_slab *slab, struct rbx_piece *piece,
 			      struct rbx_piece_list *todo)
 {
 	uint32_t shift = slab->shape->cell_shift;
-	uint64_t place = (uint64_t)slab->index << 32 |
-			 piece->offset_bytes >> shift;
 
 	piece->granules =
 		rbx_cell_granules(piece->offset_bytes, piece->length_bytes, shift);
-	if (rbx_cell_take(&rbx_slab_group(slab)->cells, piece, place))
+	if (rbx_cell_take(&rbx_slab_group(slab)->cells, piece,
+			  place_of(slab, piece)))
 		piece_begin(slab, piece, todo);
 	else
 		piece_move(piece, RBX_PIECE_WAITING);
 }
 
 /* Granules of the cell may have been given back. Bounded: nobody joins the queue
- * meanwhile. */
+ * meanwhile. But the last one there takes the cell along, and may wait in it for
+ * something else already. */
 RBX_RARE static void serve_queue(struct rbx_slab *slab, struct rbx_cell *cell,
-				 struct rbx_piece_list *todo)
+				 uint64_t place, struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece;
 
-	while ((piece = rbx_cell_grant(cell)))
+	while (cell->place == place && (piece = rbx_cell_grant(cell)))
 		piece_begin(slab, piece, todo);
 }
 
@@ -343,7 +367,7 @@ static inline uint32_t piece_cell(const struct rbx_slab *slab,
 RBX_RARE static void hole_fill(struct rbx_slab *slab,
 			       const struct rbx_piece *piece)
 {
-	if (!rbx_lost_pages_written(slab->lost_pages, piece->offset_bytes,
+	if (!rbx_lost_pages_written(rbx_slab_pages(slab), piece->offset_bytes,
 				    piece->length_bytes))
 		return;
 	slab->has_holes = false;
@@ -355,8 +379,8 @@ RBX_RARE static void hole_fill(struct rbx_slab *slab,
 static inline void write_succeed(struct rbx_slab *slab, struct rbx_piece *piece,
 				 int32_t status, struct rbx_piece_list *todo)
 {
-	if (slab->checksums && piece->kind == RBX_PIECE_WRITE)
-		rbx_checksum_store(slab->checksums, piece);
+	if (slab->shape->checksums && piece->kind == RBX_PIECE_WRITE)
+		rbx_checksum_store(rbx_slab_checksums(slab), piece);
 	if (slab->has_holes && piece->kind == RBX_PIECE_WRITE)
 		hole_fill(slab, piece);
 	piece_end(piece, status, todo);
@@ -389,7 +413,7 @@ RBX_RARE static void write_failed_here(struct rbx_slab *slab,
 
 	if (!slab->read_mask)
 		return;
-	if (!slab->checksums) {
+	if (!slab->shape->checksums) {
 		/* Of one that leaves nothing is to be lost by leaving it alone. */
 		for (slot = 0; slot < slab->shape->slots; slot++)
 			if (slab->replicas[slot].state == RBX_REPLICA_LEAVING)
@@ -484,35 +508,73 @@ void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
 	RBX_ASSERT(piece->flight_mask & 1u << slot);
 	RBX_DEBUG_ASSERT(replica->flight_count > 0);
 	piece->flight_mask ^= (uint8_t)(1u << slot);
-	if (--replica->flight_count == 0 && replica->state == RBX_REPLICA_LOST)
+	/* It is lost if nothing new is sent to it. */
+	if (--replica->flight_count == 0 && !(slab->write_mask >> slot & 1))
 		slab->attention = true;
 	if (piece->state == RBX_PIECE_READING)
 		read_done(slab, piece, slot, status, todo);
 	else
 		write_done(slab, piece, slot, status, todo);
 	if (cell && rbx_cell_has_queue(cell))
-		serve_queue(slab, cell, todo);
+		serve_queue(slab, cell, place_of(slab, piece), todo);
+}
+
+/* ---- Lost pages -------------------------------------------------------------*/
+
+static struct rbx_lost_pages **pages_bucket(const struct rbx_slab *slab)
+{
+	uint32_t number = slab->index / RBX_SLAB_LOCKS;
+
+	return &rbx_slab_group(slab)->lost[number % RBX_LOST_BUCKETS];
+}
+
+/* Bounded by the slabs that were lost: it is in its bucket. */
+static struct rbx_lost_pages **pages_find(const struct rbx_slab *slab)
+{
+	struct rbx_lost_pages **link = pages_bucket(slab);
+
+	RBX_ASSERT(slab->has_pages);
+	while ((*link)->slab_index != slab->index)
+		link = &(*link)->next;
+	return link;
+}
+
+struct rbx_lost_pages *rbx_slab_pages(const struct rbx_slab *slab)
+{
+	return *pages_find(slab);
 }
 
 bool rbx_slab_wants_pages(const struct rbx_slab *slab)
 {
-	return !slab->blank && !slab->lost_pages;
+	return !slab->blank && !slab->has_pages;
 }
 
 void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages)
 {
-	RBX_ASSERT(!slab->lost_pages);
-	slab->lost_pages = pages;
+	struct rbx_lost_pages **bucket = pages_bucket(slab);
+
+	RBX_ASSERT(!slab->has_pages);
+	slab->has_pages = true;
+	pages->slab_index = slab->index;
+	pages->next = *bucket;
+	*bucket = pages;
 }
 
 struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab)
 {
-	struct rbx_lost_pages *pages = slab->lost_pages;
+	struct rbx_lost_pages **link, *pages;
 
 	RBX_ASSERT(!slab->read_mask || !slab->has_holes);
-	slab->lost_pages = NULL;
+	if (!slab->has_pages)
+		return NULL;
+	link = pages_find(slab);
+	pages = *link;
+	*link = pages->next;
+	slab->has_pages = false;
 	return pages;
 }
+
+/* ---- Placing ----------------------------------------------------------------*/
 
 /* A dead slab's pages are bad before its memory is in use. */
 void rbx_slab_place(struct rbx_slab *slab)
@@ -520,30 +582,40 @@ void rbx_slab_place(struct rbx_slab *slab)
 	RBX_ASSERT(!slab->read_mask && !rbx_slab_servers(slab));
 	if (slab->blank) /* perhaps discarded meanwhile */
 		return;
-	rbx_lost_pages_begin(slab->lost_pages, slab->shape->slab_shift);
+	rbx_lost_pages_begin(rbx_slab_pages(slab), slab->shape->slab_shift);
 	slab->has_holes = true;
 	slab->placing = true;
 }
 
+/* What was there before says nothing of what is lent now. */
+static void checksums_forget(struct rbx_slab *slab)
+{
+	const struct rbx_slab_shape *shape = slab->shape;
+
+	if (shape->checksums)
+		rbx_port_fill(rbx_slab_checksums(slab), 0,
+			      ((size_t)1 << shape->slab_shift) /
+				      RBX_PAGE_BYTES *
+				      sizeof(*shape->checksums));
+}
+
 void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
 {
-	struct rbx_piece_list waiting = slab->waiting;
-	bool was_blank = slab->blank;
+	struct rbx_cells *cells = &rbx_slab_group(slab)->cells;
+	bool was_blank = slab->blank, more = slab->waits;
 	struct rbx_piece *piece;
 
-	slab->waiting.first = NULL;
+	slab->waits = false;
 	slab->blank = false;
 	slab->placing = false;
 	rbx_slab_masks(slab);
 	RBX_ASSERT(slab->read_mask || err);
 	slab->blank = was_blank && !slab->read_mask;
-	/* What was there before says nothing of what is lent now. */
-	if (slab->read_mask && slab->checksums)
-		rbx_port_fill(slab->checksums, 0,
-			      ((size_t)1 << slab->shape->slab_shift) /
-				      RBX_PAGE_BYTES *
-				      sizeof(*slab->checksums));
-	while ((piece = rbx_piece_list_take(&waiting))) {
+	if (slab->read_mask)
+		checksums_forget(slab);
+	/* Bounded: nobody comes to wait meanwhile. */
+	while (more) {
+		piece = rbx_cell_dismiss(cells, waiting_place(slab), &more);
 		if (slab->read_mask)
 			piece_take(slab, piece, todo);
 		else

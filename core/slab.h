@@ -71,15 +71,56 @@ enum rbx_replica_state {
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 };
 
+/* Packed: a volume has millions of them. */
 struct rbx_replica {
-	struct rbx_loan loan;
-	uint32_t flight_count; /* parts not done */
-	uint8_t state; /* enum rbx_replica_state */
-	uint8_t server;
+	uint64_t page : RBX_LOAN_PAGE_BITS; /* of its loan's remote_addr */
+	uint64_t server : RBX_LOAN_SERVER_BITS;
+	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
+	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
+	uint64_t state : 3; /* enum rbx_replica_state */
 	/* Of one that is REBUILDING: it has all that was ever acknowledged, and
 	 * differs at most in what failed writes left. */
-	bool stands_in;
+	uint64_t stands_in : 1;
+	uint32_t rkey; /* of its loan */
+	uint32_t flight_count; /* parts not done */
 };
+
+RBX_STATIC_ASSERT(sizeof(struct rbx_replica) == 24, "three words");
+
+static inline uint64_t rbx_replica_addr(const struct rbx_replica *replica)
+{
+	return (uint64_t)replica->page * RBX_PAGE_BYTES;
+}
+
+static inline struct rbx_loan
+rbx_replica_loan(const struct rbx_replica *replica)
+{
+	return (struct rbx_loan){
+		.slab_id = replica->slab_id,
+		.epoch = replica->epoch,
+		.remote_addr = rbx_replica_addr(replica),
+		.rkey = replica->rkey,
+	};
+}
+
+static inline void rbx_replica_set_loan(struct rbx_replica *replica,
+					const struct rbx_loan *loan)
+{
+	RBX_ASSERT(rbx_loan_fits(loan));
+	replica->page = loan->remote_addr / RBX_PAGE_BYTES;
+	replica->epoch = loan->epoch;
+	replica->slab_id = loan->slab_id;
+	replica->rkey = loan->rkey;
+}
+
+/* Whether it has this loan of this server. */
+static inline bool rbx_replica_is(const struct rbx_replica *replica,
+				  uint32_t server, uint64_t slab_id,
+				  uint64_t epoch)
+{
+	return replica->server == server && replica->slab_id == slab_id &&
+	       replica->epoch == epoch;
+}
 
 /*
  * Slabs that share a lock: every so many-th of a volume, so that neighbours do not.
@@ -89,57 +130,81 @@ struct rbx_replica {
 struct rbx_slab_group {
 	struct rbx_lock lock; /* guards all slabs of the group, and: */
 	struct rbx_cells cells;
+	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have any */
 };
 
 /* What all slabs of a volume have in common. */
 struct rbx_slab_shape {
 	struct rbx_slab_group *groups; /* RBX_SLAB_LOCKS of them */
+	char *slabs; /* a slab is as long as its slots make it: rbx_slab_at() */
+	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	uint32_t slab_shift; /* log2 of bytes */
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
 	uint32_t slots; /* replicas + 1 */
-	bool checksums;
 	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
 struct rbx_slab {
 	const struct rbx_slab_shape *shape;
 	/* Who makes a step holds the lock of its group, which guards all below. */
-	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	uint32_t index; /* in the volume */
 	/* What follows from the states of the replicas, kept for speed. */
 	uint8_t read_mask; /* LIVE or LEAVING */
 	uint8_t write_mask; /* those, and REBUILDING */
-	uint8_t read_count;
-	uint8_t read_slots[RBX_SLOTS_MAX]; /* the members of read_mask */
+	uint8_t read_count; /* members of read_mask */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	bool attention;
-	bool blank; /* all zeros, and nothing is written to it */
-	bool placing; /* dead, and what is lent for it is not in use yet */
-	bool has_holes; /* it was lost: lost_pages says what is good */
-	struct rbx_lost_pages *lost_pages; /* the host's memory, or NULL */
-	struct rbx_piece_list waiting; /* writes of a blank or dead slab */
-	struct rbx_replica replicas[RBX_SLOTS_MAX];
+	bool blank : 1; /* all zeros, and nothing is written to it */
+	bool placing : 1; /* dead, and what is lent for it is not in use yet */
+	bool has_holes : 1; /* it was lost: its lost pages say what is good */
+	bool has_pages : 1; /* the host lent memory for lost pages */
+	bool waits : 1; /* writes wait for memory: a blank or dead slab */
 	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
-	uint32_t copy_next; /* cell to copy next */
+	bool copy_failed : 1; /* so that what is REBUILDING is lost */
+	uint8_t copy_failures_count; /* in a row, for a fault of this machine */
+	uint16_t rebuild; /* which one it is */
+	uint32_t copies_count : 8; /* copies under way */
+	uint32_t copy_next : 24; /* cell to copy next */
 	uint32_t copy_end; /* and the end of those */
 	uint32_t again_next; /* cells to be copied after these, */
 	uint32_t again_end; /* once more or for a replica that joined */
-	uint32_t copies_count; /* copies under way */
-	uint16_t rebuild; /* which one it is */
-	uint8_t copy_failures_count; /* in a row, for a fault of this machine */
-	bool copy_failed; /* so that what is REBUILDING is lost */
+	struct rbx_replica replicas[]; /* one for each slot */
 };
 
-/* shape: shared, for the life of the slab. checksums: zeroed memory, lent for the same
- * time. */
+RBX_STATIC_ASSERT(RBX_SLAB_BYTES_MAX / RBX_FRAGMENT_BYTES_MIN < 1u << 24,
+		  "the number of a cell");
+
+/* Bytes of a slab that has so many slots. */
+static inline size_t rbx_slab_size(uint32_t slots)
+{
+	return sizeof(struct rbx_slab) + slots * sizeof(struct rbx_replica);
+}
+
+static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
+					   uint32_t index)
+{
+	return (struct rbx_slab *)(shape->slabs +
+				   index * rbx_slab_size(shape->slots));
+}
+
+/* shape: shared, for the life of the slab. */
 void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
-		   uint32_t index, uint32_t *checksums);
+		   uint32_t index);
 
 /* Zeroed memory becomes a group. */
 static inline void rbx_slab_group_init(struct rbx_slab_group *group)
 {
 	rbx_lock_init(&group->lock);
+}
+
+/* Of a volume with checksums. */
+static inline uint32_t *rbx_slab_checksums(const struct rbx_slab *slab)
+{
+	const struct rbx_slab_shape *shape = slab->shape;
+
+	return shape->checksums +
+	       ((size_t)slab->index << shape->slab_shift) / RBX_PAGE_BYTES;
 }
 
 static inline struct rbx_slab_group *rbx_slab_group(const struct rbx_slab *slab)
@@ -240,6 +305,8 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
 /* ---- On demand, and after a loss ------------------------------------------*/
 
+/* Which of its pages are good, while it has_pages. */
+struct rbx_lost_pages *rbx_slab_pages(const struct rbx_slab *slab);
 /* Whether RBX_TASK_LEND needs memory for a dead slab's pages, of
  * rbx_lost_pages_size(): lent by rbx_slab_lend_pages(). */
 bool rbx_slab_wants_pages(const struct rbx_slab *slab);

@@ -68,7 +68,7 @@ void rbx_slab_masks(struct rbx_slab *slab)
 		if (!(bit & (TO(LIVE) | TO(LEAVING))))
 			continue;
 		slab->read_mask |= (uint8_t)(1u << i);
-		slab->read_slots[slab->read_count++] = (uint8_t)i;
+		slab->read_count++;
 	}
 }
 
@@ -150,12 +150,12 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 {
 	if (find_drained(slab) >= 0)
 		return RBX_TASK_GIVE_BACK;
-	if (slab->lost_pages && !slab->has_holes)
+	if (slab->has_pages && !slab->has_holes)
 		return RBX_TASK_FREE_PAGES;
 	/* Not before all of what was discarded or lost has ended: then nothing of it
 	 * meets what is lent now. */
 	if (!slab->read_mask)
-		return slab->waiting.first && !slab->copies_count &&
+		return slab->waits && !slab->copies_count &&
 				       !rbx_slab_servers(slab) ?
 			       RBX_TASK_LEND :
 			       RBX_TASK_NONE;
@@ -175,7 +175,7 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 
 	RBX_ASSERT(slot >= 0 && server < RBX_SERVERS_MAX);
 	RBX_ASSERT(!(rbx_slab_servers(slab) >> server & 1));
-	slab->replicas[slot].server = (uint8_t)server;
+	slab->replicas[slot].server = server;
 	rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_BORROWING);
 	return (uint32_t)slot;
 }
@@ -209,7 +209,7 @@ void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 		   const struct rbx_loan *loan, enum rbx_replica_state state)
 {
 	RBX_ASSERT(!slab->replicas[slot].flight_count);
-	slab->replicas[slot].loan = *loan;
+	rbx_replica_set_loan(&slab->replicas[slot], loan);
 	if (state == RBX_REPLICA_REBUILDING)
 		target_add(slab, slot, false);
 	else
@@ -294,9 +294,7 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		struct rbx_replica *replica = &slab->replicas[slot];
 
 		if (!(slab->write_mask >> slot & 1) ||
-		    replica->server != server ||
-		    replica->loan.slab_id != slab_id ||
-		    replica->loan.epoch != epoch)
+		    !rbx_replica_is(replica, server, slab_id, epoch))
 			continue;
 		if (replica->state == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
@@ -319,7 +317,7 @@ bool rbx_slab_leaving(const struct rbx_slab *slab, uint32_t *server,
 	if (slot < 0)
 		return false;
 	*server = slab->replicas[slot].server;
-	*loan = slab->replicas[slot].loan;
+	*loan = rbx_replica_loan(&slab->replicas[slot]);
 	return true;
 }
 
@@ -331,9 +329,8 @@ void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
 	for (slot = 0; slot < slab->shape->slots; slot++) {
 		const struct rbx_replica *replica = &slab->replicas[slot];
 
-		if (slab->write_mask >> slot & 1 && replica->server == server &&
-		    replica->loan.slab_id == loan->slab_id &&
-		    replica->loan.epoch == loan->epoch)
+		if (slab->write_mask >> slot & 1 &&
+		    rbx_replica_is(replica, server, loan->slab_id, loan->epoch))
 			rbx_slab_lose(slab, slot);
 	}
 }
@@ -354,7 +351,7 @@ uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
 
 	RBX_ASSERT(slot >= 0);
 	*server = slab->replicas[slot].server;
-	*loan = slab->replicas[slot].loan;
+	*loan = rbx_replica_loan(&slab->replicas[slot]);
 	rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_EMPTY);
 	return (uint32_t)slot;
 }

@@ -81,7 +81,7 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 				     eviction->epoch);
 	if (number == RBX_REPLICA_NONE)
 		return;
-	slab = &map->slabs[number / map->shape.slots];
+	slab = rbx_slab_at(&map->shape, number / map->shape.slots);
 	rbx_slab_lock(slab);
 	found = rbx_slab_evict(slab, server, eviction->slab_id,
 			       eviction->epoch);
@@ -120,7 +120,7 @@ static bool lost_go_on(struct rbx_upkeep *upkeep)
 			       upkeep->lost.next + RBX_UPKEEP_LOOKS_MAX);
 
 	for (; upkeep->lost.next < end; upkeep->lost.next++)
-		slab_lose(upkeep, &map->slabs[upkeep->lost.next]);
+		slab_lose(upkeep, rbx_slab_at(&map->shape, upkeep->lost.next));
 	if (end < map->slab_count)
 		return false;
 	upkeep->lost.is_on = false;
@@ -476,9 +476,9 @@ int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep)
 	for (i = 0; i < map->slab_count && !err; i++) {
 		for (replica = 0; replica < map->shape.replicas && !err;
 		     replica++)
-			err = rbx_loans_borrow(upkeep, &map->slabs[i],
+			err = rbx_loans_borrow(upkeep, rbx_slab_at(&map->shape, i),
 					       RBX_REPLICA_LIVE);
-		rbx_attention_relist(&map->attention, &map->slabs[i], false);
+		rbx_attention_relist(&map->attention, rbx_slab_at(&map->shape, i), false);
 	}
 	return err;
 }
@@ -502,7 +502,7 @@ void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 	uint32_t i;
 
 	for (i = 0; i < map->slab_count; i++) {
-		struct rbx_slab *slab = &map->slabs[i];
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
 		rbx_slab_abandon(slab);
@@ -516,8 +516,8 @@ void rbx_upkeep_return(struct rbx_upkeep *upkeep)
 	uint32_t i;
 
 	for (i = 0; i < map->slab_count; i++) {
-		while (task_of(&map->slabs[i]) == RBX_TASK_GIVE_BACK)
-			rbx_loans_give_back(upkeep, &map->slabs[i]);
-		pages_free(upkeep, &map->slabs[i]);
+		while (task_of(rbx_slab_at(&map->shape, i)) == RBX_TASK_GIVE_BACK)
+			rbx_loans_give_back(upkeep, rbx_slab_at(&map->shape, i));
+		pages_free(upkeep, rbx_slab_at(&map->shape, i));
 	}
 }

@@ -52,7 +52,8 @@ static size_t checksums_size(const struct rbx_volume_shape *shape)
 
 size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 {
-	size_t slab_size = sizeof(struct rbx_slab) + checksums_size(shape);
+	size_t slab_size = rbx_slab_size(shape->replicas + 1) +
+			   checksums_size(shape);
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
 	return sizeof(struct rbx_volume_map) +
@@ -68,7 +69,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 {
 	struct rbx_volume_map *map = memory;
 	struct rbx_slab_group *groups = (struct rbx_slab_group *)(map + 1);
-	char *checksums, *tables;
+	char *tables;
 	uint32_t i;
 
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
@@ -76,27 +77,24 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.cell_shift = (uint32_t)__builtin_ctzll(cell_bytes(shape));
 	map->shape.replicas = shape->replicas;
 	map->shape.slots = shape->replicas + 1;
-	map->shape.checksums = shape->checksums;
 	map->shape.on_demand = shape->on_demand;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->shape.groups = groups;
-	map->slabs = (struct rbx_slab *)(groups + RBX_SLAB_LOCKS);
+	map->shape.slabs = (char *)(groups + RBX_SLAB_LOCKS);
 	rbx_random_seed(&map->random, seed);
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
 		rbx_slab_group_init(&groups[i]);
-	checksums = (char *)(map->slabs + map->slab_count);
 	for (i = 0; i < map->slab_count; i++)
-		rbx_slab_init(&map->slabs[i], &map->shape, i,
-			      shape->checksums ?
-				      (uint32_t *)(checksums +
-						   i * checksums_size(shape)) :
-				      NULL);
-	tables = checksums + map->slab_count * checksums_size(shape);
-	rbx_loan_index_init(&map->loans, tables, map->slabs, map->slab_count,
-			    &map->shape);
+		rbx_slab_init(rbx_slab_at(&map->shape, i), &map->shape, i);
+	tables = map->shape.slabs +
+		 map->slab_count * rbx_slab_size(map->shape.slots);
+	if (shape->checksums)
+		map->shape.checksums = (uint32_t *)tables;
+	tables += map->slab_count * checksums_size(shape);
+	rbx_loan_index_init(&map->loans, tables, map->slab_count, &map->shape);
 	tables += rbx_loan_index_size(map->slab_count, map->shape.slots);
-	rbx_attention_init(&map->attention, tables, map->slabs,
+	rbx_attention_init(&map->attention, tables, &map->shape,
 			   map->slab_count);
 	return map;
 }

@@ -31,7 +31,6 @@ struct rbx_volume_map {
 	struct rbx_slab_shape shape;
 	uint64_t size_bytes;
 	uint32_t slab_count;
-	struct rbx_slab *slabs;
 	struct rbx_loan_index loans; /* of all slabs */
 	struct rbx_attention attention;
 
@@ -69,7 +68,8 @@ static inline struct rbx_slab *
 rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
 {
 	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
-	return &map->slabs[offset_bytes >> map->shape.slab_shift];
+	return rbx_slab_at(&map->shape,
+			   (uint32_t)(offset_bytes >> map->shape.slab_shift));
 }
 
 /* Where in the volume a piece begins. */

@@ -55,7 +55,7 @@ static void check_slab(const struct rbx_sim_client *client,
 	const struct rbx_replica *mine = &slab->replicas[slot];
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
-		const struct rbx_slab *other = &map->slabs[i];
+		const struct rbx_slab *other = rbx_slab_at(&map->shape, i);
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {
 			const struct rbx_replica *theirs = &other->replicas[j];
@@ -64,12 +64,12 @@ static void check_slab(const struct rbx_sim_client *client,
 			    theirs->state < RBX_REPLICA_REBUILDING ||
 			    theirs->server != mine->server)
 				continue;
-			if (theirs->loan.slab_id == mine->loan.slab_id &&
-			    theirs->loan.epoch == mine->loan.epoch)
+			if (theirs->slab_id == mine->slab_id &&
+			    theirs->epoch == mine->epoch)
 				rbx_sim_fail("one-hand", "client %u: slabs %u and %u are the same",
 					     client->index, slab->index,
 					     other->index);
-			if (theirs->loan.slab_id == mine->loan.slab_id &&
+			if (theirs->slab_id == mine->slab_id &&
 			    theirs->state != RBX_REPLICA_LOST &&
 			    mine->state != RBX_REPLICA_LOST)
 				rbx_sim_fail("twin-loan", "client %u: slabs %u and %u are on two loans of the same",
@@ -88,7 +88,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 {
 	const struct rbx_volume_map *map = client->volume->flow.map;
 	const struct rbx_slab *slab =
-		&map->slabs[rbx_sim_events_run() % map->slab_count];
+		rbx_slab_at(&map->shape, rbx_sim_events_run() % map->slab_count);
 	uint8_t read_mask = 0, write_mask = 0;
 
 	for (uint32_t i = 0; i < map->shape.slots; i++) {
@@ -125,13 +125,13 @@ static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 	for (uint32_t i = 0; map && i < map->slab_count * map->shape.slots;
 	     i++) {
 		const struct rbx_replica *replica =
-			&map->slabs[i / map->shape.slots]
-				 .replicas[i % map->shape.slots];
+			&rbx_slab_at(&map->shape, i / map->shape.slots)
+				 ->replicas[i % map->shape.slots];
 
 		if (replica->state >= RBX_REPLICA_REBUILDING &&
 		    replica->state != RBX_REPLICA_LOST &&
-		    replica->loan.slab_id == lending->slab_id &&
-		    replica->loan.epoch == lending->epoch &&
+		    replica->slab_id == lending->slab_id &&
+		    replica->epoch == lending->epoch &&
 		    !strcmp(rbx_peer_address(
 				    volume->servers[replica->server].peer),
 			    name))

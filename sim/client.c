@@ -303,7 +303,7 @@ static bool is_whole(const struct rbx_volume *volume)
 	const struct rbx_volume_map *map = volume ? volume->flow.map : NULL;
 
 	for (uint32_t i = 0; map && i < map->slab_count; i++) {
-		enum rbx_slab_health health = rbx_slab_health(&map->slabs[i]);
+		enum rbx_slab_health health = rbx_slab_health(rbx_slab_at(&map->shape, i));
 
 		if (health != RBX_SLAB_WHOLE && health != RBX_SLAB_BLANK)
 			return false;

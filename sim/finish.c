@@ -72,7 +72,7 @@ static uint64_t held(void)
 		const struct rbx_volume_map *map = client->volume->flow.map;
 
 		for (uint32_t j = 0; j < map->slab_count; j++)
-			if (!map->slabs[j].blank)
+			if (!rbx_slab_at(&map->shape, j)->blank)
 				count += client->volume_options.replicas;
 	}
 	return count;
@@ -136,14 +136,12 @@ static void compare_replicas(const struct rbx_sim_client *client)
 	size_t bytes = (size_t)1 << map->shape.slab_shift;
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
-		const struct rbx_slab *slab = &map->slabs[i];
+		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 		const void *first = NULL;
 
-		for (uint32_t j = 0; j < slab->read_count; j++) {
-			const void *here =
-				(void *)(uintptr_t)slab
-					->replicas[slab->read_slots[j]]
-					.loan.remote_addr;
+		for (uint32_t j = slab->read_mask; j; j &= j - 1) {
+			const void *here = (void *)(uintptr_t)rbx_replica_addr(
+				&slab->replicas[__builtin_ctz(j)]);
 
 			if (first == NULL) {
 				first = here;

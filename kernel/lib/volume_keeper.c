@@ -100,7 +100,7 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 	}
 	copy->memory = volume->copies_memory[index];
 	/* Any slab, until it copies one: it is relocated under the lock of its slab. */
-	copy->slab = &volume->flow.map->slabs[0];
+	copy->slab = rbx_slab_at(&volume->flow.map->shape, 0);
 	rbx_rebuild_lend(&volume->flow, index, copy, 0);
 	return 0;
 }

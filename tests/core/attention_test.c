@@ -61,9 +61,10 @@ static void lose(struct host *host, uint32_t slab_index, uint32_t slot)
 {
 	struct rbx_slab *slab = host_slab(host, slab_index);
 	const struct rbx_replica *replica = &slab->replicas[slot];
+	const struct rbx_loan loan = rbx_replica_loan(replica);
 
-	host->servers[replica->server].keys[replica->loan.slab_id] = 0;
-	rbx_slab_revoked(slab, replica->server, &replica->loan);
+	host->servers[replica->server].keys[replica->slab_id] = 0;
+	rbx_slab_revoked(slab, replica->server, &loan);
 	assert_true(rbx_attention_note(&host->flow.map->attention, slab));
 }
 
@@ -72,8 +73,8 @@ static void evict_until(struct host *host, uint32_t slab_index, uint64_t until_n
 	const struct rbx_replica *replica =
 		&host_slab(host, slab_index)->replicas[0];
 	const struct rbx_eviction eviction = {
-		.slab_id = replica->loan.slab_id,
-		.epoch = replica->loan.epoch,
+		.slab_id = replica->slab_id,
+		.epoch = replica->epoch,
 		.until_ns = until_ns,
 	};
 

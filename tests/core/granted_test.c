@@ -70,6 +70,17 @@ static void map_that_makes_no_sense_is_refused_and_not_known(void **state)
 	answer.grant.slab_id = 0;
 	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
 			 -EPROTO);
+	answer = grant_of(8); /* no page begins there */
+	answer.grant.remote_addr = 4096 + 512;
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	answer = grant_of(8);
+	answer.grant.slab_id = 1u << RBX_LOAN_ID_BITS;
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
+	answer = grant_of(1ull << RBX_LOAN_EPOCH_BITS);
+	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
+			 -EPROTO);
 	answer = grant_of(7); /* an epoch names one loan */
 	assert_int_equal(rbx_granted_map(&granted, &answer, SLAB_BYTES, &loan),
 			 -EPROTO);

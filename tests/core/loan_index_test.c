@@ -21,10 +21,8 @@
 #define SLAB_BYTES (1ull << SHIFT)
 #define NUMBERS (SLABS * SLOTS)
 
-static const struct rbx_slab_shape shape = { .slab_shift = SHIFT, .slots = SLOTS };
-
 struct world {
-	struct rbx_slab slabs[SLABS];
+	struct rbx_slab_shape shape;
 	struct rbx_loan_index index;
 	bool is_in[NUMBERS];
 };
@@ -33,28 +31,33 @@ static struct world *world_make(void)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
+	world->shape.slab_shift = SHIFT;
+	world->shape.slots = SLOTS;
+	world->shape.slabs = calloc(SLABS, rbx_slab_size(SLOTS));
 	rbx_loan_index_init(&world->index,
 			    calloc(1, rbx_loan_index_size(SLABS, SLOTS)),
-			    world->slabs, SLABS, &shape);
+			    SLABS, &world->shape);
 	return world;
 }
 
 static void world_free(struct world *world)
 {
 	free(world->index.by_id);
+	free(world->shape.slabs);
 	free(world);
 }
 
 static struct rbx_replica *replica_of(struct world *world, uint32_t number)
 {
-	return &world->slabs[number / SLOTS].replicas[number % SLOTS];
+	return &rbx_slab_at(&world->shape, number / SLOTS)
+			->replicas[number % SLOTS];
 }
 
 static void add(struct world *world, uint32_t number, uint32_t server,
 		const struct rbx_loan *loan)
 {
-	replica_of(world, number)->server = (uint8_t)server;
-	replica_of(world, number)->loan = *loan;
+	replica_of(world, number)->server = server;
+	rbx_replica_set_loan(replica_of(world, number), loan);
 	rbx_loan_index_add(&world->index, number);
 	world->is_in[number] = true;
 }
@@ -102,15 +105,15 @@ static void twin_shares_an_id_or_memory_under_a_key(void **state)
 	assert_int_equal(twins_of(world, 2, &other, &number), 1);
 	other.rkey = 2;
 	assert_int_equal(twins_of(world, 2, &other, &number), 0);
-	/* By one byte, on either side. */
+	/* By one page, on either side. */
 	other.rkey = 1;
-	other.remote_addr = loan.remote_addr + SLAB_BYTES - 1;
+	other.remote_addr = loan.remote_addr + SLAB_BYTES - 4096;
 	assert_int_equal(twins_of(world, 2, &other, &number), 1);
-	other.remote_addr++;
+	other.remote_addr += 4096;
 	assert_int_equal(twins_of(world, 2, &other, &number), 0);
-	other.remote_addr = loan.remote_addr - SLAB_BYTES + 1;
+	other.remote_addr = loan.remote_addr - SLAB_BYTES + 4096;
 	assert_int_equal(twins_of(world, 2, &other, &number), 1);
-	other.remote_addr--;
+	other.remote_addr -= 4096;
 	assert_int_equal(twins_of(world, 2, &other, &number), 0);
 	world_free(world);
 }
@@ -133,13 +136,13 @@ static uint32_t twins_by_search(struct world *world, uint32_t server,
 
 	for (number = 0; number < NUMBERS; number++) {
 		const struct rbx_replica *replica = replica_of(world, number);
-		int64_t apart = (int64_t)replica->loan.remote_addr -
+		int64_t apart = (int64_t)rbx_replica_addr(replica) -
 				(int64_t)loan->remote_addr;
-		bool overlaps = replica->loan.rkey == loan->rkey &&
+		bool overlaps = replica->rkey == loan->rkey &&
 				llabs(apart) < (int64_t)SLAB_BYTES;
 
 		count += world->is_in[number] && replica->server == server &&
-			 (overlaps || replica->loan.slab_id == loan->slab_id);
+			 (overlaps || replica->slab_id == loan->slab_id);
 	}
 	return count;
 }

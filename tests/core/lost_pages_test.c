@@ -27,7 +27,7 @@ static uint32_t server_of(struct host *host)
 	const struct rbx_slab *slab = host_slab(host, 0);
 
 	assert_int_equal(slab->read_count, 1);
-	return slab->replicas[slab->read_slots[0]].server;
+	return slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server;
 }
 
 static void lose(struct host *host)
@@ -281,7 +281,7 @@ static void lost_slab_has_all_replicas_and_is_rebuilt_with_its_holes(void **stat
 	assert_int_equal(slab->read_count, 2);
 	(void)host_settle(host);
 	assert_int_equal(host_ended(host, 0), 1);
-	host_server_dies(host, slab->replicas[slab->read_slots[0]].server);
+	host_server_dies(host, slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server);
 	(void)host_settle(host);
 	host_assert_cell(host, 6);
 	expect(host, RBX_PIECE_READ, HOST_CELL_BYTES, PAGE, -EIO);

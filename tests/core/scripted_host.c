@@ -310,9 +310,10 @@ static struct host *make(const struct rbx_volume_shape *wanted,
 			 uint32_t slabs, uint32_t servers)
 {
 	struct rbx_volume_shape shape = *wanted;
-	struct host *host = calloc(1, sizeof(*host));
+	struct host *host = aligned_alloc(RBX_PAGE_BYTES, sizeof(*host));
 	uint32_t i;
 
+	memset(host, 0, sizeof(*host));
 	shape.size_bytes = slabs * HOST_SLAB_BYTES;
 	shape.slab_bytes = HOST_SLAB_BYTES;
 	shape.fragment_bytes = HOST_CELL_BYTES;

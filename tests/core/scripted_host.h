@@ -29,7 +29,7 @@ struct host_server {
 	int deaf; /* takes nothing back, with this error */
 	uint32_t keys[HOST_AREAS]; /* 0: not lent */
 	uint32_t asked_count; /* to lend */
-	uint8_t memory[HOST_AREAS][HOST_SLAB_BYTES];
+	_Alignas(RBX_PAGE_BYTES) uint8_t memory[HOST_AREAS][HOST_SLAB_BYTES];
 };
 
 struct host {
@@ -95,7 +95,7 @@ void host_assert_cell(struct host *host, uint8_t byte);
 uint32_t host_lent_count(const struct host *host, uint32_t server);
 static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)
 {
-	return &host->flow.map->slabs[index];
+	return rbx_slab_at(&host->flow.map->shape, index);
 }
 
 #endif

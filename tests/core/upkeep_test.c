@@ -15,6 +15,14 @@ static struct host *open_host(uint32_t slabs, uint32_t replicas,
 	return host;
 }
 
+/* The server of its first replica wants that back. */
+static void evict(struct host *host, const struct rbx_slab *slab)
+{
+	const struct rbx_loan loan = rbx_replica_loan(&slab->replicas[0]);
+
+	host_evict(host, slab->replicas[0].server, &loan);
+}
+
 /* ---- Borrowing --------------------------------------------------------------*/
 
 static void borrow_all_spreads_replicas(void **state)
@@ -215,7 +223,7 @@ static void evict_moves_the_slab(void **state)
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host->wakes_count = 0;
-	host_evict(host, from, &slab->replicas[0].loan);
+	evict(host, slab);
 	assert_int_equal(host->wakes_count, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 0);
@@ -243,7 +251,7 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 
 	(void)state;
 	host->servers[1 - from].refuse = -EDQUOT;
-	host_evict(host, from, &slab->replicas[0].loan);
+	evict(host, slab);
 	assert_true(host_settle(host));
 	assert_true(host_settle(host));
 	assert_string_equal(host->news, "T");
@@ -265,7 +273,7 @@ static void evict_with_no_server_left_says_so(void **state)
 	struct rbx_slab *slab = host_slab(host, 0);
 
 	(void)state;
-	host_evict(host, slab->replicas[0].server, &slab->replicas[0].loan);
+	evict(host, slab);
 	assert_true(host_settle(host));
 	assert_int_equal(host->stuck_err, -ENODEV);
 	host_free(host);
@@ -276,10 +284,10 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 	struct host *host = open_host(1, 2, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
 	struct host_server *server = &host->servers[slab->replicas[0].server];
-	uint64_t slab_id = slab->replicas[0].loan.slab_id;
+	uint64_t slab_id = slab->replicas[0].slab_id;
 
 	(void)state;
-	host_evict(host, slab->replicas[0].server, &slab->replicas[0].loan);
+	evict(host, slab);
 	assert_true(host_settle(host));
 	server->keys[slab_id] = 0;
 	/* One round finds it out, the next ones do something about it. */
@@ -294,7 +302,7 @@ static void evict_of_a_loan_of_before_leaves_the_one_of_now(void **state)
 {
 	struct host *host = open_host(1, 1, 2);
 	const struct rbx_replica *replica = &host_slab(host, 0)->replicas[0];
-	struct rbx_loan before = replica->loan;
+	struct rbx_loan before = rbx_replica_loan(replica);
 
 	(void)state;
 	before.epoch--;
@@ -313,7 +321,7 @@ static uint8_t lend_again(struct host *host, uint32_t key)
 {
 	const struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
 
-	host->servers[0].keys[first->loan.slab_id] = 0;
+	host->servers[0].keys[first->slab_id] = 0;
 	host->next_key = key - 1;
 	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, host->servers[1].memory,
 		   HOST_CELL_BYTES);
@@ -352,10 +360,10 @@ static void loan_with_the_key_and_place_of_another_ends_the_older(void **state)
 	(void)state;
 	/* Another id then, and the same memory. */
 	rbx_loan_index_remove(&host->flow.map->loans, 0);
-	first->loan.slab_id = 3;
+	first->slab_id = 3;
 	rbx_loan_index_add(&host->flow.map->loans, 0);
 	host->servers[0].keys[0] = 0;
-	assert_int_not_equal(lend_again(host, first->loan.rkey),
+	assert_int_not_equal(lend_again(host, first->rkey),
 			     RBX_REPLICA_LIVE);
 	(void)host_settle(host);
 	assert_int_equal(host_ended(host, 0), 1);
@@ -370,7 +378,7 @@ static void loan_whose_twin_is_in_use_goes_back(void **state)
 	(void)state;
 	host_write_cell(host, 6); /* under way to the older one */
 	assert_int_equal(first->flight_count, 1);
-	assert_int_equal(lend_again(host, first->loan.rkey), RBX_REPLICA_LOST);
+	assert_int_equal(lend_again(host, first->rkey), RBX_REPLICA_LOST);
 	assert_int_equal(host_lent_count(host, 0), 0);
 	assert_int_equal(host_slab(host, 1)->read_mask, 0);
 	/* Once that has ended there is nothing in the way. */
@@ -391,7 +399,7 @@ static uint32_t owe(struct host *host, int deaf)
 	uint32_t from = slab->replicas[0].server;
 
 	host->servers[from].deaf = deaf;
-	host_evict(host, from, &slab->replicas[0].loan);
+	evict(host, slab);
 	return from;
 }
 

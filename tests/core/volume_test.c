@@ -44,7 +44,7 @@ static uint32_t whole_count(const struct world *world)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < world->map->slab_count; i++)
-		n += rbx_slab_health(&world->map->slabs[i]) == RBX_SLAB_WHOLE;
+		n += rbx_slab_health(rbx_slab_at(&world->map->shape, i)) == RBX_SLAB_WHOLE;
 	return n;
 }
 
@@ -254,7 +254,7 @@ static void volume_on_demand_discards_read_as_zeros(void **state)
 		world_settle(&world);
 		world_judge(&world);
 		for (i = 0; i < 3; i++)
-			blank_count += world.map->slabs[i].blank;
+			blank_count += rbx_slab_at(&world.map->shape, i)->blank;
 		assert_int_equal(whole_count(&world) * replicas,
 				 lent_count(&world));
 		assert_int_equal(world.failed_count, 0);
@@ -391,7 +391,7 @@ static void volume_source_dies_in_rebuild_other_source_goes_on(void **state)
 						    .slabs = 1,
 						    .replicas = 3,
 						    .servers = 5 });
-		slab = &world.map->slabs[0];
+		slab = rbx_slab_at(&world.map->shape, 0);
 		live(&world, 100, 0);
 		world_server_down(&world, slab->replicas[0].server);
 		while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING) {
@@ -425,7 +425,7 @@ static void volume_target_dies_in_rebuild_another_is_taken(void **state)
 						    .slabs = 1,
 						    .replicas = 2,
 						    .servers = 5 });
-		slab = &world.map->slabs[0];
+		slab = rbx_slab_at(&world.map->shape, 0);
 		live(&world, 100, 0);
 		world_server_down(&world, slab->replicas[0].server);
 		while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING) {
@@ -455,7 +455,7 @@ static void volume_last_source_dies_in_rebuild_slab_is_dead(void **state)
 	(void)state;
 	world_open(&world, &(struct world_options){
 				   .slabs = 1, .replicas = 2, .servers = 3 });
-	slab = &world.map->slabs[0];
+	slab = rbx_slab_at(&world.map->shape, 0);
 	world_server_down(&world, slab->replicas[0].server);
 	while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING)
 		world_tend(&world, 0);
@@ -482,7 +482,7 @@ static void volume_bad_page_of_one_replica_is_read_from_the_other(void **state)
 						    .checksums = true });
 		world_submit(&world, RBX_PIECE_WRITE, 4096, 4096);
 		world_settle(&world);
-		world_replica(&world, &world.map->slabs[0], slot)[5000] ^= 1;
+		world_replica(&world, rbx_slab_at(&world.map->shape, 0), slot)[5000] ^= 1;
 		world_submit(&world, RBX_PIECE_READ, 4096, 4096);
 		world_settle(&world);
 		assert_int_equal(world.ended_count, 2);
@@ -501,8 +501,8 @@ static void volume_bad_page_of_all_replicas_fails(void **state)
 						    .servers = 2,
 						    .checksums = true });
 	/* Never written, so zeros were to be there. */
-	world_replica(&world, &world.map->slabs[0], 0)[0] = 1;
-	world_replica(&world, &world.map->slabs[0], 1)[1] = 1;
+	world_replica(&world, rbx_slab_at(&world.map->shape, 0), 0)[0] = 1;
+	world_replica(&world, rbx_slab_at(&world.map->shape, 0), 1)[1] = 1;
 	world_submit(&world, RBX_PIECE_READ, 0, 8192);
 	world_settle(&world);
 	assert_int_equal(world.failed_count, 1);
@@ -521,7 +521,7 @@ static void volume_bad_page_is_not_copied_by_a_rebuild(void **state)
 						    .replicas = 3,
 						    .servers = 4,
 						    .checksums = true });
-	slab = &world.map->slabs[0];
+	slab = rbx_slab_at(&world.map->shape, 0);
 	world_submit(&world, RBX_PIECE_WRITE, 0, 4096);
 	world_settle(&world);
 	/* The first choice of a rebuild. */
@@ -584,7 +584,7 @@ static void volume_fragment_longer_than_slab_cells_are_slabs(void **state)
 	assert_int_equal(rbx_volume_map_pieces(map, 0, 3 << 16), 3);
 	assert_int_equal(rbx_volume_map_aim(map, piece, 65535, 2), 1);
 	assert_int_equal(piece->offset_bytes, 65535);
-	assert_ptr_equal(rbx_volume_map_slab(map, 65536), &map->slabs[1]);
+	assert_ptr_equal(rbx_volume_map_slab(map, 65536), rbx_slab_at(&map->shape, 1));
 	free(piece);
 	free(map);
 }

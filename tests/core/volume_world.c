@@ -75,7 +75,7 @@ uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
 	const struct rbx_replica *replica = &slab->replicas[slot];
 
 	return world->servers[replica->server].memory +
-	       replica->loan.remote_addr;
+	       rbx_replica_addr(replica);
 }
 
 void world_server_down(struct world *world, uint32_t server)
@@ -85,26 +85,26 @@ void world_server_down(struct world *world, uint32_t server)
 	world->servers[server].down = true;
 	rbx_volume_map_server_down(world->map, server);
 	for (i = 0; i < world->map->slab_count; i++)
-		rbx_slab_server_down(&world->map->slabs[i], server);
+		rbx_slab_server_down(rbx_slab_at(&world->map->shape, i), server);
 }
 
 void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 {
-	struct rbx_slab *slab = &world->map->slabs[slab_index];
+	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
 	const struct rbx_replica *replica = &slab->replicas[slot];
 	bool stands_in = replica->state == RBX_REPLICA_REBUILDING &&
 			 replica->stands_in;
 
 	if (slab->write_mask >> slot & 1)
 		assert_int_equal(rbx_slab_evict(slab, replica->server,
-						replica->loan.slab_id,
-						replica->loan.epoch),
+						replica->slab_id,
+						replica->epoch),
 				 !stands_in);
 }
 
 void world_discard(struct world *world, uint32_t slab_index)
 {
-	rbx_slab_discard(&world->map->slabs[slab_index]);
+	rbx_slab_discard(rbx_slab_at(&world->map->shape, slab_index));
 	history_discard(&world->history,
 			(uint64_t)slab_index * WORLD_SLAB_BYTES,
 			WORLD_SLAB_BYTES);
@@ -166,7 +166,7 @@ static void todo_do(struct world *world, struct rbx_piece_list *todo)
 			piece_ended(world, piece);
 			continue;
 		}
-		if (piece->kind == RBX_PIECE_WRITE && piece->slab->checksums)
+		if (piece->kind == RBX_PIECE_WRITE && piece->slab->shape->checksums)
 			rbx_checksum_compute(
 				piece,
 				(const void *)(uintptr_t)piece->local_addr);
@@ -293,9 +293,9 @@ bool world_step(struct world *world)
 	slab = part->piece->slab;
 	status = carry_out(world, part);
 	if (!status && part->piece->state == RBX_PIECE_READING &&
-	    slab->checksums &&
+	    slab->shape->checksums &&
 	    rbx_checksum_mismatches(
-		    slab->checksums, part->piece,
+		    rbx_slab_checksums(slab), part->piece,
 		    (const void *)(uintptr_t)part->piece->local_addr)) {
 		status = -EBADMSG;
 		world->mismatch_count += part->piece->cell != NULL;
@@ -370,7 +370,7 @@ static bool tend_copy(struct world *world, struct rbx_slab *slab)
 
 bool world_tend(struct world *world, uint32_t index)
 {
-	struct rbx_slab *slab = &world->map->slabs[index];
+	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, index);
 	struct rbx_loan loan;
 	uint32_t server;
 
@@ -415,7 +415,7 @@ static void slabs_lend(struct world *world)
 	uint32_t i, replica;
 
 	for (i = 0; i < world->map->slab_count; i++) {
-		struct rbx_slab *slab = &world->map->slabs[i];
+		struct rbx_slab *slab = rbx_slab_at(&world->map->shape, i);
 
 		for (replica = 0; replica < world->map->shape.replicas;
 		     replica++) {
@@ -481,11 +481,11 @@ void world_close(struct world *world)
 	while (world_step(world))
 		;
 	for (i = 0; i < world->map->slab_count; i++) {
-		rbx_slab_abandon(&world->map->slabs[i]);
+		rbx_slab_abandon(rbx_slab_at(&world->map->shape, i));
 		while (world_tend(world, i))
 			;
-		free(rbx_slab_take_pages(&world->map->slabs[i]));
-		assert_int_equal(rbx_slab_servers(&world->map->slabs[i]), 0);
+		free(rbx_slab_take_pages(rbx_slab_at(&world->map->shape, i)));
+		assert_int_equal(rbx_slab_servers(rbx_slab_at(&world->map->shape, i)), 0);
 	}
 	for (i = 0; i < world->server_count; i++) {
 		for (area = 0; area < WORLD_AREAS; area++)
@@ -512,7 +512,7 @@ static void judge_pages(struct world *world, const struct rbx_slab *slab,
 
 	for (at = 0; at < WORLD_SLAB_BYTES; at += RBX_PAGE_BYTES) {
 		if (slab->has_holes &&
-		    !rbx_lost_pages_may_read(slab->lost_pages, at,
+		    !rbx_lost_pages_may_read(rbx_slab_pages(slab), at,
 					     RBX_PAGE_BYTES))
 			continue;
 		history_read_begin(&world->history, offset + at,
@@ -528,12 +528,12 @@ void world_judge(struct world *world)
 	uint32_t i, slot;
 
 	for (i = 0; i < world->map->slab_count; i++) {
-		struct rbx_slab *slab = &world->map->slabs[i];
+		struct rbx_slab *slab = rbx_slab_at(&world->map->shape, i);
 		uint8_t *first;
 
 		if (!slab->read_mask)
 			continue;
-		first = world_replica(world, slab, slab->read_slots[0]);
+		first = world_replica(world, slab, (uint32_t)__builtin_ctz(slab->read_mask));
 		judge_pages(world, slab, first);
 		for (slot = 0; slot < world->map->shape.slots; slot++)
 			if (slab->read_mask >> slot & 1)
