@@ -172,6 +172,7 @@ struct rbx_mr {
 	size_t length_bytes;
 	uint32_t lkey;
 	uint32_t rkey;
+	struct rbx_mr *next; /* the business of who registered it */
 };
 
 /*

@@ -328,14 +328,8 @@ uint32_t rbx_endpoint_send_depth(const struct rbx_endpoint *endpoint);
 
 /* ---- Operations -----------------------------------------------------------------*/
 
-/* A stretch of our memory. */
-struct rbx_segment {
-	const void *addr; /* what is received or read is written there */
-	uint32_t length_bytes;
-	const struct rbx_region *region; /* that holds it; NULL: none. Needed if
-					    needs_regions of the limits, but not for
-					    what is inline. */
-};
+/* The segments of operations and receives (rdmabox.h) have a region if needs_regions of
+ * the limits says so, but for what is inline. */
 
 enum rbx_operation_kind {
 	RBX_OPERATION_SEND, /* into a receive of the other side */

@@ -40,6 +40,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <rdmabox/congestion.h>
 
@@ -370,6 +371,18 @@ int rbx_read(struct rbx_volume *volume, void *buf, size_t length,
 int rbx_write(struct rbx_volume *volume, const void *buf, size_t length,
 	      uint64_t offset);
 
+/**
+ * rbx_readv(), rbx_writev() - the same, of memory in several places.
+ * @iov: as of readv(2): 1 to RBX_SEGMENTS_MAX, together less than 4 GiB. Those of
+ *	length 0 are skipped.
+ *
+ * It is one request, so it is not longer than what may be outstanding (requests_max).
+ */
+int rbx_readv(struct rbx_volume *volume, const struct iovec *iov, int count,
+	      uint64_t offset);
+int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count,
+	       uint64_t offset);
+
 /* ---- Requests: many at once ------------------------------------------------
  *
  * A request is the caller's memory. RDMAbox borrows it and its buffer from
@@ -395,6 +408,16 @@ enum rbx_request_flags {
 			   least one work request in 17. */
 };
 
+/* A stretch of our memory. */
+struct rbx_segment {
+	const void *addr; /* what is received or read is written there */
+	uint32_t length_bytes;
+	const struct rbx_region *region; /* that holds it; NULL: none */
+};
+
+/* Segments of one request: a MiB of pages. */
+#define RBX_SEGMENTS_MAX 256
+
 struct rbx_request {
 	uint8_t op; /* enum rbx_op */
 	uint8_t flags; /* enum rbx_request_flags */
@@ -413,7 +436,7 @@ struct rbx_request {
 	int32_t status;
 	uint32_t length_bytes; /* at least 1 */
 	uint64_t offset; /* in the volume or in the borrowed memory, bytes */
-	void *buf;
+	void *buf; /* NULL: segments */
 	struct rbx_region *region; /* that holds buf; NULL: none */
 	/*
 	 * Called once at completion, from the thread that polls. May submit,
@@ -423,7 +446,18 @@ struct rbx_request {
 	 */
 	void (*complete)(struct rbx_request *request);
 	void *user;
-	uint64_t reserved[8]; /* RDMAbox's own; zero before the first use */
+	/*
+	 * In place of buf: a list of memory, together length_bytes, in the order of the
+	 * bytes in the volume; NULL: none. List and memory are borrowed until
+	 * completion. Those of a write may overlap, and several requests may share a
+	 * list. The request is cut where segments meet. On a volume, if they meet within
+	 * a page of its checksums, or within a 64th of fragment_bytes that is written,
+	 * the CPU copies these few bytes; up to 512 such places of one volume may be
+	 * outstanding. What buffers=direct registers is each segment.
+	 */
+	const struct rbx_segment *segments;
+	uint32_t segments_count; /* 1 to RBX_SEGMENTS_MAX */
+	uint64_t reserved[6]; /* RDMAbox's own; zero before the first use */
 };
 
 /**

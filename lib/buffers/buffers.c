@@ -2,9 +2,9 @@
 /*
  * buffers.c - see buffers.h.
  *
- * A request is registered as a whole, whatever it is split into: its fragments
- * share one key, and the registration ends with the last of them. Nothing is
- * kept for the next request, so a program may unmap a buffer as soon as its
+ * A request is registered as a whole, or each segment of it, whatever it is split
+ * into: its fragments share the keys, and a registration ends with the last of them.
+ * Nothing is kept for the next request, so a program may unmap a buffer as soon as its
  * request has completed. Buffers may be unaligned, and those of requests that
  * are outstanding together may overlap: each has its own registration.
  *
@@ -26,6 +26,7 @@
 #include "lib/buffers/cost.h"
 #include "lib/context.h"
 #include "lib/buffers/registrar.h"
+#include "lib/buffers/segments.h"
 
 #define KEY(request) ((request)->reserved[2])
 #define REGISTRATION(request) ((request)->reserved[3])
@@ -37,6 +38,8 @@ int rbx_buffers_check(struct rbx_request *request)
 
 	KEY(request) = 0;
 	REGISTRATION(request) = 0;
+	if (request->segments)
+		return rbx_segments_check(request);
 	if (!request->region)
 		return 0;
 	if (!rbx_region_covers(request->region, request->buf,
@@ -48,23 +51,31 @@ int rbx_buffers_check(struct rbx_request *request)
 	return 0;
 }
 
-static int register_one(struct rbx_context *ctx, struct rbx_request *request)
+struct rbx_mr *rbx_buffers_first_mr(const struct rbx_request *request)
+{
+	return (struct rbx_mr *)(uintptr_t)REGISTRATION(request);
+}
+
+/* *mr: NULL if it is to be copied. */
+static int register_memory(struct rbx_context *ctx, const void *addr,
+			   uint32_t length_bytes, uint8_t op, struct rbx_mr **mr)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_mr *mr;
-	int err = rbx_registrar_register(ctx->buffers.registrar, request->buf,
-					 request->length_bytes,
-					 request->op == RBX_READ ?
-						 RBX_LOCAL_WRITE :
-						 0,
-					 &mr, error);
+	int err;
 
+	*mr = NULL;
+	if (length_bytes < ctx->buffers.register_from_bytes)
+		return 0;
+	err = rbx_registrar_register(ctx->buffers.registrar, (void *)addr,
+				     length_bytes,
+				     op == RBX_READ ? RBX_LOCAL_WRITE : 0, mr,
+				     error);
 	if (!err) {
 		RBX_ADD_RELAXED(&ctx->counters.registrations, 1);
-		KEY(request) = HAS_KEY | mr->lkey;
-		REGISTRATION(request) = (uintptr_t)mr;
+		(*mr)->next = NULL;
 		return 0;
 	}
+	*mr = NULL;
 	RBX_ADD_RELAXED(&ctx->counters.registration_failures, 1);
 	if (!ctx->buffers.must_register)
 		return 0;
@@ -76,38 +87,105 @@ static int register_one(struct rbx_context *ctx, struct rbx_request *request)
 	return rbx_error(err, "buffers=direct: %s; or use buffers=auto", error);
 }
 
-int rbx_buffers_register(struct rbx_context *ctx,
-			 struct rbx_request *const requests[],
-			 unsigned int count)
+static int register_segments(struct rbx_context *ctx,
+			     struct rbx_request *request)
 {
-	if (ctx->buffers.registrar == NULL)
-		return 0;
-	for (unsigned int i = 0; i < count; i++) {
-		int err;
+	struct rbx_mr *mr, *last = NULL;
+	uint32_t i;
+	int err;
 
-		if (KEY(requests[i]) ||
-		    requests[i]->length_bytes <
-			    ctx->buffers.register_from_bytes)
+	for (i = 0; i < request->segments_count; i++) {
+		const struct rbx_segment *segment = &request->segments[i];
+
+		if (segment->region)
 			continue;
-		err = register_one(ctx, requests[i]);
-		if (err) {
-			while (i > 0)
-				rbx_buffers_release(ctx, requests[--i]);
+		err = register_memory(ctx, segment->addr, segment->length_bytes,
+				      request->op, &mr);
+		if (err)
 			return err;
-		}
+		if (!mr)
+			continue;
+		if (last)
+			last->next = mr;
+		else
+			REGISTRATION(request) = (uintptr_t)mr;
+		last = mr;
 	}
 	return 0;
 }
 
+static int register_one(struct rbx_context *ctx, struct rbx_request *request)
+{
+	struct rbx_mr *mr;
+	int err;
+
+	if (request->segments)
+		return register_segments(ctx, request);
+	if (KEY(request))
+		return 0;
+	err = register_memory(ctx, request->buf, request->length_bytes,
+			      request->op, &mr);
+	if (mr) {
+		KEY(request) = HAS_KEY | mr->lkey;
+		REGISTRATION(request) = (uintptr_t)mr;
+	}
+	return err;
+}
+
+/* More could not be registered however long the caller waits. */
+static int segments_bound(struct rbx_request *const requests[],
+			  unsigned int count)
+{
+	uint64_t segments = 0;
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		if (requests[i]->segments)
+			segments += requests[i]->segments_count;
+	if (segments <= RBX_SUBMIT_SEGMENTS_MAX)
+		return 0;
+	return rbx_error(-EINVAL, "requests of %llu segments in one call: %u are possible where they may have to be registered",
+			 (unsigned long long)segments, RBX_SUBMIT_SEGMENTS_MAX);
+}
+
+int rbx_buffers_register(struct rbx_context *ctx,
+			 struct rbx_request *const requests[],
+			 unsigned int count)
+{
+	unsigned int i;
+	int err;
+
+	if (ctx->buffers.registrar == NULL)
+		return 0;
+	err = segments_bound(requests, count);
+	if (err)
+		return err;
+	for (i = 0; i < count; i++) {
+		err = register_one(ctx, requests[i]);
+		if (err)
+			goto out_release;
+	}
+	return 0;
+
+out_release:
+	/* Of the segments of the last one some may be registered. */
+	do
+		rbx_buffers_release(ctx, requests[i]);
+	while (i--);
+	return err;
+}
+
 void rbx_buffers_release(struct rbx_context *ctx, struct rbx_request *request)
 {
-	struct rbx_mr *mr =
-		(struct rbx_mr *)(uintptr_t)REGISTRATION(request);
+	struct rbx_mr *mr = rbx_buffers_first_mr(request), *next;
 
 	if (mr == NULL)
 		return;
 	REGISTRATION(request) = 0;
-	rbx_registrar_retire(ctx->buffers.registrar, mr);
+	for (; mr; mr = next) {
+		next = mr->next;
+		rbx_registrar_retire(ctx->buffers.registrar, mr);
+	}
 }
 
 static void made_room(void *user, uint32_t count)

@@ -17,7 +17,7 @@
  * registered; where the two meet depends on the device (cost.h).
  *
  * The request's reserved words while it is ours: [2] the key, and whether it has
- * one; [3] its registration.
+ * one; [3] its registration, or the first of its segments'.
  */
 #ifndef RBX_LIB_BUFFERS_H
 #define RBX_LIB_BUFFERS_H
@@ -41,7 +41,8 @@ struct rbx_buffers {
 int rbx_buffers_open(struct rbx_context *ctx);
 void rbx_buffers_close(struct rbx_context *ctx);
 
-/* Before anything else: 0, or -EINVAL for a buffer outside of its region. */
+/* Before anything else: 0, or -EINVAL for a buffer outside of its region, or bad
+ * segments. */
 int rbx_buffers_check(struct rbx_request *request);
 
 /*
@@ -53,8 +54,11 @@ int rbx_buffers_register(struct rbx_context *ctx,
 			 struct rbx_request *const requests[],
 			 unsigned int count);
 
-/* Ends the registration of a request of which nothing is under way. */
+/* Ends the registrations of a request of which nothing is under way. */
 void rbx_buffers_release(struct rbx_context *ctx, struct rbx_request *request);
+
+/* Of a request of segments: what was registered for it (segments.h); or NULL. */
+struct rbx_mr *rbx_buffers_first_mr(const struct rbx_request *request);
 
 /* The key of a request's buffer, and the flags of its fragments for it. */
 static inline uint32_t rbx_buffers_lkey(const struct rbx_request *request,

@@ -22,11 +22,14 @@
 #include "fabric/fabric.h"
 
 /* Alive at once, those included that are retired. Devices offer some thousand
- * or more, and one call may submit RBX_SUBMIT_MAX requests. */
+ * or more, and one call may submit RBX_SUBMIT_MAX requests, some of segments. */
 #define RBX_REGISTRATIONS_MAX 4096u
 RBX_STATIC_ASSERT((RBX_REGISTRATIONS_MAX & (RBX_REGISTRATIONS_MAX - 1)) == 0,
 		  "the ring goes on where its counter wraps");
-RBX_STATIC_ASSERT(RBX_REGISTRATIONS_MAX >= RBX_SUBMIT_MAX,
+/* Segments of all requests of one call. */
+#define RBX_SUBMIT_SEGMENTS_MAX 2048u
+RBX_STATIC_ASSERT(RBX_REGISTRATIONS_MAX >=
+			  RBX_SUBMIT_MAX + RBX_SUBMIT_SEGMENTS_MAX,
 		  "what one call submits can be registered");
 
 struct rbx_registrar {

@@ -15,6 +15,7 @@
 
 #include "core/status.h"
 #include "include/rdmabox/verbs.h"
+#include "lib/buffers/segments.h"
 #include "lib/join.h"
 #include "lib/outstanding.h"
 #include "lib/peer/internal.h"
@@ -155,18 +156,20 @@ static uint32_t fragments_of(const struct rbx_remote *remote,
 {
 	uint32_t fragment_bytes = remote->peer->ctx->options.fragment_bytes;
 
+	if (request->segments)
+		return rbx_segments_pieces(request, fragment_bytes);
 	return (uint32_t)(((uint64_t)request->length_bytes + fragment_bytes -
 			   1) / fragment_bytes);
 }
 
 static int check(const struct rbx_remote *remote, struct rbx_request *request)
 {
-	if (!request || !request->buf || request->length_bytes == 0 ||
-	    request->op > RBX_WRITE ||
+	if (!request || !request->buf == !request->segments ||
+	    request->length_bytes == 0 || request->op > RBX_WRITE ||
 	    request->flags & ~(RBX_FENCE | RBX_NO_MERGE | RBX_URGENT))
 		return rbx_error(-EINVAL,
-				 "malformed request: it needs a buffer, a "
-				 "length, and known op and flags");
+				 "malformed request: it needs a buffer or "
+				 "segments, a length, and known op and flags");
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
 	if (request->offset > remote->size_bytes ||
@@ -180,13 +183,13 @@ static int check(const struct rbx_remote *remote, struct rbx_request *request)
 	return rbx_buffers_check(request);
 }
 
-/* Fills in a fragment of what is left of a request; returns its length. */
+/* Fills in a fragment of what is left of a request, but for its memory; returns its
+ * length, which is at most max. */
 static uint32_t aim(const struct rbx_remote *remote,
 		    struct rbx_request *request, uint32_t done_bytes,
-		    struct rbx_piece *piece)
+		    uint32_t max_bytes, struct rbx_piece *piece)
 {
 	struct rbx_fragment *fragment = &piece->parts[0].fragment;
-	uint32_t left_bytes = request->length_bytes - done_bytes;
 
 	piece->user = request;
 	fragment->direction = request->op == RBX_READ ? RBX_DIRECTION_READ :
@@ -197,13 +200,36 @@ static uint32_t aim(const struct rbx_remote *remote,
 	fragment->rkey = remote->grant.rkey;
 	fragment->remote_addr =
 		remote->grant.remote_addr + request->offset + done_bytes;
-	fragment->local_addr = (uintptr_t)request->buf + done_bytes;
 	fragment->length_bytes = RBX_MIN(
-		left_bytes, remote->peer->ctx->options.fragment_bytes);
-	fragment->lkey = rbx_buffers_lkey(request, &fragment->flags);
+		max_bytes, remote->peer->ctx->options.fragment_bytes);
 	fragment->status = 0;
 	fragment->node.next = NULL;
 	return fragment->length_bytes;
+}
+
+/* Where the next fragment of a request has its memory; up to its end, or to that of its
+ * segment. */
+static uint32_t aim_at_memory(const struct rbx_remote *remote,
+			      struct rbx_request *request, uint32_t done_bytes,
+			      struct rbx_segment_walk *walk,
+			      struct rbx_piece *piece)
+{
+	struct rbx_fragment *fragment = &piece->parts[0].fragment;
+	uint32_t length_bytes;
+
+	if (!request->segments) {
+		length_bytes = aim(remote, request, done_bytes,
+				   request->length_bytes - done_bytes, piece);
+		fragment->local_addr = (uintptr_t)request->buf + done_bytes;
+		fragment->lkey = rbx_buffers_lkey(request, &fragment->flags);
+		return length_bytes;
+	}
+	length_bytes = aim(remote, request, done_bytes, rbx_segment_left(walk),
+			   piece);
+	fragment->local_addr = rbx_segment_addr(walk);
+	fragment->lkey = rbx_segment_lkey(walk, &fragment->flags);
+	rbx_segment_skip(walk, length_bytes);
+	return length_bytes;
 }
 
 /* Splits a request into pieces of the list, linked behind *last. */
@@ -211,16 +237,20 @@ static void split(const struct rbx_remote *remote, struct rbx_request *request,
 		  struct rbx_piece_list *pieces, struct rbx_fragment **first,
 		  struct rbx_fragment **last)
 {
+	struct rbx_segment_walk walk = { 0 };
 	uint32_t done_bytes = 0;
 
 	request->status = 0;
 	rbx_request_stamp(request);
 	request->reserved[1] = fragments_of(remote, request);
+	if (request->segments)
+		rbx_segment_first(&walk, request);
 	while (done_bytes < request->length_bytes) {
 		struct rbx_piece *piece = rbx_piece_list_take(pieces);
 		struct rbx_fragment *fragment = &piece->parts[0].fragment;
 
-		done_bytes += aim(remote, request, done_bytes, piece);
+		done_bytes += aim_at_memory(remote, request, done_bytes, &walk,
+					    piece);
 		if (*first == NULL)
 			*first = fragment;
 		else

@@ -61,6 +61,9 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 	if (flow->map->shape.on_demand)
 		fill_zeros(pieces);
+	/* Whoever took some did so before any of its pieces could end. */
+	if (RBX_LOAD_RELAXED(&volume->bounces.used_count))
+		rbx_bounces_end(&volume->bounces, pieces);
 	if (rbx_join(volume->ctx, &flow->pool, pieces))
 		rbx_volume_fence_look(volume);
 }
@@ -118,9 +121,9 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 static int request_check(const struct rbx_volume *volume,
 			 struct rbx_request *request)
 {
-	if (!request || !request->buf || request->op > RBX_WRITE ||
-	    request->flags & ~REQUEST_FLAGS)
-		return rbx_error(-EINVAL, "malformed request: it needs a buffer, and known op and flags");
+	if (!request || !request->buf == !request->segments ||
+	    request->op > RBX_WRITE || request->flags & ~REQUEST_FLAGS)
+		return rbx_error(-EINVAL, "malformed request: it needs a buffer or segments, and known op and flags");
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
 	if (!range_is_good(volume->flow.map, request->offset, request->length_bytes))
@@ -129,13 +132,48 @@ static int request_check(const struct rbx_volume *volume,
 	return rbx_buffers_check(request);
 }
 
-/* Checks and marks all; counts the pieces they need. After a failure none is
- * marked. */
+/* What all requests of one call take together. */
+struct need {
+	uint64_t pieces;
+	uint64_t bounces;
+};
+
+static void need_add(const struct rbx_volume *volume, struct need *need,
+		     struct rbx_request *request)
+{
+	uint32_t pieces_count, bounces_count = 0;
+
+	if (request->segments)
+		rbx_volume_scatter_count(volume, request, &pieces_count,
+					 &bounces_count);
+	else
+		pieces_count = rbx_volume_map_pieces(volume->flow.map,
+						     request->offset,
+						     request->length_bytes);
+	request->reserved[1] = pieces_count;
+	need->pieces += pieces_count;
+	need->bounces += bounces_count;
+}
+
+/* Whether there can be so many at all. */
+static int need_check(const struct rbx_volume *volume, const struct need *need)
+{
+	if (need->pieces > volume->flow.pool.count)
+		return rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
+				 (unsigned long long)need->pieces,
+				 volume->flow.pool.count);
+	if (need->bounces > RBX_BOUNCES_MAX)
+		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: %u are possible; submit less",
+				 (unsigned long long)need->bounces,
+				 RBX_BOUNCES_MAX);
+	return 0;
+}
+
+/* Checks and marks all. After a failure none is marked. */
 static int requests_check(const struct rbx_volume *volume,
 			  struct rbx_request *const requests[],
-			  unsigned int count, uint32_t *pieces_count)
+			  unsigned int count, struct need *need)
 {
-	uint64_t sum = 0;
 	unsigned int i;
 	int err = 0;
 
@@ -146,17 +184,40 @@ static int requests_check(const struct rbx_volume *volume,
 		if (err)
 			goto out_unmark;
 		rbx_request_begin(request);
-		request->reserved[1] = rbx_volume_map_pieces(
-			volume->flow.map, request->offset, request->length_bytes);
-		sum += request->reserved[1];
+		need_add(volume, need, request);
 	}
-	if (sum > volume->flow.pool.count)
-		err = rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
-				(unsigned long long)sum, volume->flow.pool.count);
-	*pieces_count = (uint32_t)sum;
+	err = need_check(volume, need);
 out_unmark:
 	if (err)
 		rbx_requests_end(requests, i);
+	return err;
+}
+
+/* All that was checked, or nothing. */
+static int need_take(struct rbx_volume *volume,
+		     struct rbx_request *const requests[], unsigned int count,
+		     const struct need *need, struct rbx_piece_list *pieces,
+		     uint32_t *bounce)
+{
+	int err;
+
+	if (rbx_piece_pool_take(&volume->flow.pool, (uint32_t)need->pieces,
+				pieces))
+		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
+	if (need->bounces &&
+	    rbx_bounces_take(&volume->bounces, (uint32_t)need->bounces,
+			     bounce)) {
+		err = rbx_error(-EAGAIN, "too many requests are outstanding whose segments meet within a page: submit again after a completion");
+		goto out_give_pieces;
+	}
+	err = rbx_buffers_register(volume->ctx, requests, count);
+	if (!err)
+		return 0;
+	if (need->bounces)
+		rbx_bounces_give(&volume->bounces, *bounce);
+out_give_pieces:
+	if (rbx_piece_pool_give(&volume->flow.pool, pieces))
+		rbx_volume_fence_look(volume);
 	return err;
 }
 
@@ -177,24 +238,34 @@ static uint32_t piece_fill(const struct rbx_volume *volume,
 				  request->length_bytes - from_bytes);
 }
 
-/* Splits a request; its pieces come off the list and start, or wait behind a
- * fence. */
-static void request_start(struct rbx_volume *volume,
-			  struct rbx_request *request,
-			  struct rbx_piece_list *pieces)
+static void split(struct rbx_volume *volume, struct rbx_request *request,
+		  struct rbx_piece_list *pieces, struct rbx_piece_list *own)
 {
-	struct rbx_piece_list own = { 0 };
 	struct rbx_piece *piece;
 	uint32_t filled_bytes = 0;
 
-	request->status = 0;
-	rbx_request_stamp(request);
 	do {
 		piece = rbx_piece_list_take(pieces);
 		filled_bytes +=
 			piece_fill(volume, request, filled_bytes, piece);
-		rbx_piece_list_add(&own, piece);
+		rbx_piece_list_add(own, piece);
 	} while (filled_bytes < request->length_bytes);
+}
+
+/* Splits a request; its pieces come off the list and start, or wait behind a
+ * fence. */
+static void request_start(struct rbx_volume *volume,
+			  struct rbx_request *request,
+			  struct rbx_piece_list *pieces, uint32_t *bounce)
+{
+	struct rbx_piece_list own = { 0 };
+
+	request->status = 0;
+	rbx_request_stamp(request);
+	if (request->segments)
+		rbx_volume_scatter(volume, request, pieces, bounce, &own);
+	else
+		split(volume, request, pieces, &own);
 	/* With its last piece started the request may be gone. */
 	if (request->flags & RBX_FENCE)
 		rbx_volume_fence(volume, &own);
@@ -206,7 +277,8 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	       unsigned int count)
 {
 	struct rbx_piece_list pieces = { 0 };
-	uint32_t pieces_count = 0;
+	struct need need = { 0 };
+	uint32_t bounce = 0;
 	unsigned int i;
 	int err;
 
@@ -216,25 +288,19 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	err = rbx_guard_use(volume->ctx, "rbx_submit");
 	if (err)
 		return err;
-	err = requests_check(volume, requests, count, &pieces_count);
+	err = requests_check(volume, requests, count, &need);
 	if (err)
 		return err;
-	if (rbx_piece_pool_take(&volume->flow.pool, pieces_count, &pieces)) {
-		rbx_requests_end(requests, count);
-		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
-	}
-	err = rbx_buffers_register(volume->ctx, requests, count);
+	err = need_take(volume, requests, count, &need, &pieces, &bounce);
 	if (err) {
-		if (rbx_piece_pool_give(&volume->flow.pool, &pieces))
-			rbx_volume_fence_look(volume);
 		rbx_requests_end(requests, count);
 		return err;
 	}
-	if (pieces_count > 1)
+	if (need.pieces > 1)
 		rbx_plug_push(); /* they start together */
 	for (i = 0; i < count; i++)
-		request_start(volume, requests[i], &pieces);
-	if (pieces_count > 1)
+		request_start(volume, requests[i], &pieces, &bounce);
+	if (need.pieces > 1)
 		rbx_plug_pull();
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sync.c - rbx_read() and rbx_write(): a request, waited for.
+ * sync.c - rbx_read(), rbx_write(), rbx_readv() and rbx_writev(): a request, waited for.
  *
  * What is longer than the pool of pieces allows goes in portions, one after
  * another; each is long enough to keep the servers busy.
@@ -66,31 +66,29 @@ static int submit_wait(struct rbx_volume *volume, struct rbx_request *request)
 	return err;
 }
 
-static int portion_transfer(struct rbx_volume *volume, enum rbx_op op,
-			    void *buf, uint32_t length_bytes, uint64_t offset)
+/* The request says what is wanted, and from where. */
+static int request_transfer(struct rbx_volume *volume,
+			    const struct rbx_request *wanted)
 {
 	struct waiter waiter = {
-		.request = {
-			.op = (uint8_t)op,
-			.flags = RBX_URGENT, /* we wait for it */
-			.length_bytes = length_bytes,
-			.offset = offset,
-			.buf = buf,
-			.complete = waiter_done,
-			.user = &waiter,
-		},
+		.request = *wanted,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
-	int err = submit_wait(volume, &waiter.request);
+	int err;
 
+	waiter.request.flags = RBX_URGENT; /* we wait for it */
+	waiter.request.complete = waiter_done;
+	waiter.request.user = &waiter;
+	err = submit_wait(volume, &waiter.request);
 	if (err)
 		return err;
 	waiter_wait(volume->ctx, &waiter);
 	if (waiter.request.status)
 		return rbx_error(waiter.request.status, "%s of %u bytes at %llu failed: %s",
-				 op == RBX_READ ? "read" : "write",
-				 length_bytes, (unsigned long long)offset,
+				 wanted->op == RBX_READ ? "read" : "write",
+				 wanted->length_bytes,
+				 (unsigned long long)wanted->offset,
 				 rbx_status_text(waiter.request.status));
 	return 0;
 }
@@ -122,7 +120,12 @@ static int transfer(struct rbx_volume *volume, enum rbx_op op, void *buf,
 	for (; length; length -= portion) {
 		portion = (uint32_t)RBX_MIN(length,
 					    (size_t)portion_bytes(volume));
-		err = portion_transfer(volume, op, buf, portion, offset);
+		err = request_transfer(volume, &(struct rbx_request){
+						       .op = (uint8_t)op,
+						       .length_bytes = portion,
+						       .offset = offset,
+						       .buf = buf,
+					       });
 		if (err)
 			return err;
 		buf = (char *)buf + portion;
@@ -142,4 +145,63 @@ int rbx_write(struct rbx_volume *volume, const void *buf, size_t length,
 {
 	/* The buffer of a write is only read. */
 	return transfer(volume, RBX_WRITE, (void *)buf, length, offset);
+}
+
+/* Those that are empty are left out. Returns their bytes, which may be too many. */
+static uint64_t segments_make(const struct iovec *iov, int count,
+			      struct rbx_segment *segments,
+			      uint32_t *segments_count)
+{
+	uint64_t sum_bytes = 0;
+	int i;
+
+	*segments_count = 0;
+	for (i = 0; i < count && sum_bytes <= UINT32_MAX; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		sum_bytes += RBX_MIN(iov[i].iov_len, (size_t)1 << 32);
+		segments[(*segments_count)++] = (struct rbx_segment){
+			.addr = iov[i].iov_base,
+			.length_bytes = (uint32_t)iov[i].iov_len,
+		};
+	}
+	return sum_bytes;
+}
+
+static int transfer_v(struct rbx_volume *volume, enum rbx_op op,
+		      const struct iovec *iov, int count, uint64_t offset)
+{
+	const char *call = op == RBX_READ ? "rbx_readv" : "rbx_writev";
+	struct rbx_segment segments[RBX_SEGMENTS_MAX];
+	struct rbx_request wanted = { .op = (uint8_t)op,
+				      .offset = offset,
+				      .segments = segments };
+	uint64_t length_bytes;
+	int err;
+
+	if (!volume || !iov || count < 1 || count > RBX_SEGMENTS_MAX)
+		return rbx_error(-EINVAL, "%s takes a volume and 1 to %u buffers",
+				 call, RBX_SEGMENTS_MAX);
+	err = rbx_guard_wait(volume->ctx, call);
+	if (err)
+		return err;
+	length_bytes = segments_make(iov, count, segments,
+				     &wanted.segments_count);
+	if (length_bytes > UINT32_MAX)
+		return rbx_error(-EINVAL, "%s: buffers of 4 GiB or more together",
+				 call);
+	wanted.length_bytes = (uint32_t)length_bytes;
+	return request_transfer(volume, &wanted);
+}
+
+int rbx_readv(struct rbx_volume *volume, const struct iovec *iov, int count,
+	      uint64_t offset)
+{
+	return transfer_v(volume, RBX_READ, iov, count, offset);
+}
+
+int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count,
+	       uint64_t offset)
+{
+	return transfer_v(volume, RBX_WRITE, iov, count, offset);
 }

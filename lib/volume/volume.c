@@ -82,6 +82,7 @@ static int servers_check(struct rbx_volume *volume, uint32_t count)
 
 static void memory_free(struct rbx_volume *volume)
 {
+	rbx_bounces_close(&volume->bounces);
 	free(volume->flow.pool.memory);
 	free(volume->flow.map);
 }
@@ -97,7 +98,7 @@ static int memory_make(struct rbx_volume *volume,
 	void *pool_memory = calloc(1, rbx_flow_pool_size(shape, pieces));
 	struct timespec now;
 
-	if (!map_memory || !pool_memory) {
+	if (!map_memory || !pool_memory || rbx_bounces_open(&volume->bounces)) {
 		free(pool_memory);
 		free(map_memory);
 		return rbx_error(-ENOMEM, "out of memory: a volume of %llu bytes needs %zu for its map",

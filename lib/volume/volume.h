@@ -6,13 +6,15 @@
  *	volume.c   opens and closes, adds servers, tells the status
  *	servers.c  connects to servers, borrows from them
  *	submit.c   the way of a request: split, started, joined
+ *	scatter.c  requests of segments are split
+ *	bounce.c   pages for what lies in several segments
  *	fence.c    requests that wait for all earlier ones
  *	keeper.c   the thread that makes the rounds of the upkeep
- *	sync.c     rbx_read() and rbx_write()
+ *	sync.c     rbx_read(), rbx_write() and so on
  *
  * Locks, in order of precedence (none is held while blocking but add_lock):
- * add_lock, fence_lock, keeper_lock, those of the core. No two of the latter
- * three are ever held together.
+ * add_lock, fence_lock, keeper_lock, that of bounce.h, those of the core. No two of the
+ * latter four are ever held together.
  */
 #ifndef RBX_LIB_VOLUME_H
 #define RBX_LIB_VOLUME_H
@@ -22,6 +24,7 @@
 #include "core/upkeep.h"
 #include "lib/context.h"
 #include "lib/peer/peer.h"
+#include "lib/volume/bounce.h"
 
 struct rbx_volume_server {
 	struct rbx_volume *volume;
@@ -34,6 +37,7 @@ struct rbx_volume {
 	struct rbx_volume_options options;
 	struct rbx_flow flow;
 	struct rbx_upkeep upkeep;
+	struct rbx_bounces bounces;
 	struct rbx_volume_server servers[RBX_SERVERS_MAX];
 	pthread_mutex_t add_lock; /* one server is added at a time */
 
@@ -78,6 +82,18 @@ extern const struct rbx_flow_ops rbx_volume_flow_ops;
 /* 0, or -EINVAL for a range that no request can have. */
 int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 			   uint64_t length_bytes);
+
+/* scatter.c */
+
+/* How many pieces and bounces a request of segments needs, in range and checked. */
+void rbx_volume_scatter_count(const struct rbx_volume *volume,
+			      const struct rbx_request *request,
+			      uint32_t *pieces_count, uint32_t *bounces_count);
+/* Takes pieces from one list, and bounces off the chain; aimed, they are added to the
+ * other list. */
+void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
+			struct rbx_piece_list *pieces, uint32_t *bounce,
+			struct rbx_piece_list *own);
 
 /* fence.c */
 

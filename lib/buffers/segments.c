@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* segments.c - a request whose memory is a list, see segments.h. */
+#include "lib/buffers/segments.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/context.h"
+
+void rbx_segment_first(struct rbx_segment_walk *walk,
+		       const struct rbx_request *request)
+{
+	walk->segment = request->segments;
+	walk->mr = rbx_buffers_first_mr(request);
+	walk->done_bytes = 0;
+}
+
+/* Whether the next registration is that of the segment. Of two equal segments of which
+ * one has a registration either may take it: it covers the same memory. */
+static bool has_mr(const struct rbx_segment_walk *walk)
+{
+	return walk->mr && !walk->segment->region &&
+	       walk->mr->addr == walk->segment->addr &&
+	       walk->mr->length_bytes == walk->segment->length_bytes;
+}
+
+void rbx_segment_skip(struct rbx_segment_walk *walk, uint32_t length_bytes)
+{
+	while (length_bytes) {
+		uint32_t step = RBX_MIN(length_bytes, rbx_segment_left(walk));
+
+		length_bytes -= step;
+		walk->done_bytes += step;
+		if (rbx_segment_left(walk))
+			continue;
+		if (has_mr(walk))
+			walk->mr = walk->mr->next;
+		walk->segment++;
+		walk->done_bytes = 0;
+	}
+}
+
+uint32_t rbx_segment_lkey(const struct rbx_segment_walk *walk,
+			  uint8_t *fragment_flags)
+{
+	const struct rbx_segment *segment = walk->segment;
+	uint32_t lkey;
+
+	if (segment->region && rbx_region_covers(segment->region, segment->addr,
+						 segment->length_bytes, &lkey)) {
+		*fragment_flags |= RBX_FRAGMENT_HAS_LKEY;
+		return lkey;
+	}
+	if (!has_mr(walk))
+		return 0;
+	*fragment_flags |= RBX_FRAGMENT_HAS_LKEY;
+	return walk->mr->lkey;
+}
+
+void rbx_segments_gather(struct rbx_segment_walk walk, void *to,
+			 uint32_t length_bytes)
+{
+	char *at = to;
+
+	while (length_bytes) {
+		uint32_t step = RBX_MIN(length_bytes, rbx_segment_left(&walk));
+
+		memcpy(at, (const void *)(uintptr_t)rbx_segment_addr(&walk), step);
+		rbx_segment_skip(&walk, step);
+		at += step;
+		length_bytes -= step;
+	}
+}
+
+void rbx_segments_scatter(struct rbx_segment_walk walk, const void *from,
+			  uint32_t length_bytes)
+{
+	const char *at = from;
+
+	while (length_bytes) {
+		uint32_t step = RBX_MIN(length_bytes, rbx_segment_left(&walk));
+
+		memcpy((void *)(uintptr_t)rbx_segment_addr(&walk), at, step);
+		rbx_segment_skip(&walk, step);
+		at += step;
+		length_bytes -= step;
+	}
+}
+
+static int segment_check(const struct rbx_request *request, uint32_t index)
+{
+	const struct rbx_segment *segment = &request->segments[index];
+	uint32_t lkey;
+
+	if (!segment->addr)
+		return rbx_error(-EINVAL, "segment %u of %u of a request has no memory",
+				 index, request->segments_count);
+	if (!segment->length_bytes)
+		return rbx_error(-EINVAL, "segment %u of %u of a request is 0 bytes long",
+				 index, request->segments_count);
+	if (segment->region && !rbx_region_covers(segment->region, segment->addr,
+						  segment->length_bytes, &lkey))
+		return rbx_error(-EINVAL, "segment %u of %u of a request lies outside of its region",
+				 index, request->segments_count);
+	return 0;
+}
+
+int rbx_segments_check(const struct rbx_request *request)
+{
+	uint64_t sum_bytes = 0;
+	uint32_t i;
+	int err;
+
+	if (!request->segments_count ||
+	    request->segments_count > RBX_SEGMENTS_MAX)
+		return rbx_error(-EINVAL, "a request of %u segments: 1 to %u are possible",
+				 request->segments_count, RBX_SEGMENTS_MAX);
+	if (request->region)
+		return rbx_error(-EINVAL, "a request of segments has a region: each segment has its own");
+	for (i = 0; i < request->segments_count; i++) {
+		err = segment_check(request, i);
+		if (err)
+			return err;
+		sum_bytes += request->segments[i].length_bytes;
+		if (sum_bytes > request->length_bytes)
+			return rbx_error(-EINVAL, "segment %u of %u of a request ends at byte %llu, and the request at %u",
+					 i, request->segments_count,
+					 (unsigned long long)sum_bytes,
+					 request->length_bytes);
+	}
+	if (sum_bytes == request->length_bytes)
+		return 0;
+	return rbx_error(-EINVAL, "segment %u, the last, of a request ends at byte %llu, and the request at %u",
+			 i - 1, (unsigned long long)sum_bytes,
+			 request->length_bytes);
+}
+
+uint32_t rbx_segments_pieces(const struct rbx_request *request,
+			     uint32_t length_max_bytes)
+{
+	uint64_t count = 0;
+	uint32_t i;
+
+	for (i = 0; i < request->segments_count; i++)
+		count += ((uint64_t)request->segments[i].length_bytes +
+			  length_max_bytes - 1) / length_max_bytes;
+	return (uint32_t)count;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scatter.c - a request of segments becomes pieces.
+ *
+ * A piece is one stretch of memory, so a request is cut where a segment ends as well as
+ * where a cell does. But some bytes must stay together: the page of a checksum; and the
+ * granule of a write, as pieces that share one are sent one after another (core/cell.h),
+ * and a header of some bytes would cost its data another round trip. If such a unit lies
+ * in several segments it is a piece of its own, in a page of ours (bounce.h). What is
+ * read without checksums may be cut anywhere: neighbours are merged again on their way.
+ *
+ * So every piece but the last ends where a unit does, and no two share one.
+ */
+#include "lib/volume/volume.h"
+
+RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MAX / RBX_CELL_GRANULES <= RBX_PAGE_BYTES,
+		  "a unit fits into a page");
+
+static uint32_t unit_bytes(const struct rbx_volume_map *map, uint8_t op)
+{
+	if (map->shape.checksums)
+		return RBX_PAGE_BYTES;
+	if (op == RBX_WRITE)
+		return ((uint32_t)1 << map->shape.cell_shift) /
+		       RBX_CELL_GRANULES;
+	return 1;
+}
+
+/*
+ * The next piece of a request of which so much is left, at this offset of the volume,
+ * and with so much of it in the first segment. Returns its length, up to the end of the
+ * cell or longer.
+ */
+static uint32_t cut(uint64_t offset_bytes, uint32_t left_bytes,
+		    uint32_t segment_bytes, uint32_t unit, bool *is_bounced)
+{
+	uint32_t in_unit_bytes = (uint32_t)offset_bytes & (unit - 1);
+	uint32_t first_bytes = RBX_MIN(unit - in_unit_bytes, left_bytes);
+
+	*is_bounced = segment_bytes < first_bytes;
+	if (*is_bounced)
+		return first_bytes;
+	if (segment_bytes == left_bytes)
+		return left_bytes;
+	return segment_bytes - ((in_unit_bytes + segment_bytes) & (unit - 1));
+}
+
+static uint32_t cell_left(const struct rbx_volume_map *map,
+			  uint64_t offset_bytes)
+{
+	uint32_t cell_bytes = (uint32_t)1 << map->shape.cell_shift;
+
+	return cell_bytes - ((uint32_t)offset_bytes & (cell_bytes - 1));
+}
+
+void rbx_volume_scatter_count(const struct rbx_volume *volume,
+			      const struct rbx_request *request,
+			      uint32_t *pieces_count, uint32_t *bounces_count)
+{
+	const struct rbx_volume_map *map = volume->flow.map;
+	uint32_t unit = unit_bytes(map, request->op);
+	uint32_t left_bytes = request->length_bytes;
+	uint64_t offset_bytes = request->offset;
+	struct rbx_segment_walk walk;
+
+	*pieces_count = 0;
+	*bounces_count = 0;
+	rbx_segment_first(&walk, request);
+	while (left_bytes) {
+		bool is_bounced;
+		uint32_t length_bytes =
+			cut(offset_bytes, left_bytes, rbx_segment_left(&walk),
+			    unit, &is_bounced);
+
+		length_bytes = RBX_MIN(length_bytes,
+				       cell_left(map, offset_bytes));
+		*pieces_count += 1;
+		*bounces_count += is_bounced;
+		rbx_segment_skip(&walk, length_bytes);
+		offset_bytes += length_bytes;
+		left_bytes -= length_bytes;
+	}
+}
+
+void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
+			struct rbx_piece_list *pieces, uint32_t *bounce,
+			struct rbx_piece_list *own)
+{
+	const struct rbx_volume_map *map = volume->flow.map;
+	uint32_t unit = unit_bytes(map, request->op);
+	uint32_t left_bytes = request->length_bytes;
+	uint64_t offset_bytes = request->offset;
+	struct rbx_segment_walk walk;
+
+	rbx_segment_first(&walk, request);
+	while (left_bytes) {
+		struct rbx_piece *piece = rbx_piece_list_take(pieces);
+		bool is_bounced;
+		uint32_t length_bytes =
+			cut(offset_bytes, left_bytes, rbx_segment_left(&walk),
+			    unit, &is_bounced);
+
+		piece->user = request;
+		piece->kind = request->op;
+		piece->fragment_flags = request->flags;
+		length_bytes = rbx_volume_map_aim(map, piece, offset_bytes,
+						  length_bytes);
+		if (is_bounced) {
+			rbx_bounce_begin(&volume->bounces, bounce, &walk, piece);
+		} else {
+			piece->local_addr = rbx_segment_addr(&walk);
+			piece->lkey = rbx_segment_lkey(&walk,
+						       &piece->fragment_flags);
+		}
+		rbx_piece_list_add(own, piece);
+		rbx_segment_skip(&walk, length_bytes);
+		offset_bytes += length_bytes;
+		left_bytes -= length_bytes;
+	}
+}
