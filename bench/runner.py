@@ -79,9 +79,9 @@ class Machine:
             raise Failed(f"{program} is missing; build it with ninja -C {self.build}")
         return program
 
-    def peer(self, name):
+    def peer(self, name, kind="peer"):
         """A peer program; None where its library was missing at the build."""
-        program = os.path.join(self.build, "bench", "peers", "peer-" + name)
+        program = os.path.join(self.build, "bench", "peers", f"{kind}-{name}")
         return program if os.access(program, os.X_OK) else None
 
     def client(self, command):
