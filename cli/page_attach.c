@@ -59,7 +59,7 @@ static const struct cli_option attach_options[] = {
 	  &wanted.replicas, .min = 1, .max = 3 },
 	{ "qps", "N", "queue pairs for each server (default: 1)",
 	  cli_set_number, &wanted.queue_pairs, .min = 1, .max = 16 },
-	{ "queue-depth", "N", "requests outstanding (default: 128)",
+	{ "queue-depth", "N", "reads outstanding, and writes (default: 128)",
 	  cli_set_number, &wanted.queue_depth, .min = 1, .max = 1024 },
 	{ "mode", "single|doorbell|merge|hybrid",
 	  "how requests are batched (default: hybrid)", cli_set_word,

@@ -122,9 +122,9 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * of thousands. */
 #define RBX_LOST_BUCKETS 16u
 
-/* Pieces of requests outstanding on one volume: the most that requests_max may
- * say. */
-#define RBX_PIECES_MAX 65536u
+/* Pieces of requests outstanding on one volume: more than requests_max may say, and
+ * what a block device needs for 1,024 reads and as many writes of 33 pieces each. */
+#define RBX_PIECES_MAX (2u * 1024u * 33u)
 
 /* Copies of cells under way in a rebuild: enough to keep two servers busy, and
  * at most 1 MiB of memory with the longest fragments. */

@@ -8,6 +8,15 @@
  * each of its segments, and one more. As many pieces are there as tags times that: a
  * request that has a tag finds room, always.
  *
+ * Reads have a hardware queue, and so tags, of their own. Writes come in floods, when a
+ * system that is short of memory pages out, and a program waits for each page that is
+ * read in. If both took their tags from one set, writes to a server that is slow could
+ * hold all of them, and a read of another server would not even reach the driver. A
+ * bound on writes in queue_rq() would not help: without a scheduler a request has its
+ * tag before the driver hears of it, keeps it while it is refused, and those behind it
+ * in the queue wait with it. Here nothing is refused, so nothing is to be restarted:
+ * what waits for a tag is woken by the block layer when one of its own queue is free.
+ *
  * What comes in one go (blk-mq says which is the last) waits in the plug of its
  * hardware queue. Requests go up to the volume in the caller's context, and come
  * back by the thread of a poller, which counts them; a softirq ends them (ending.h).
@@ -57,7 +66,10 @@ struct command {
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
 static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
 static_assert(RBX_DISK_BYTES_MAX <= 2 * RBX_SLAB_BYTES_MIN);
-static_assert(RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
+/* What is written, and what is read. */
+#define QUEUES 2u
+static_assert(HCTX_TYPE_DEFAULT == 0 && HCTX_TYPE_READ == 1);
+static_assert(QUEUES * RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
 	      RBX_PIECES_MAX);
 
 static DEFINE_IDA(numbers);
@@ -206,9 +218,24 @@ static void exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	kfree(hctx->driver_data);
 }
 
+/* One queue for each type, for all processors: so there may be as many requests of a
+ * type, whichever processors they come from. A kernel that writes a crash dump has one
+ * type only. */
+static void map_queues(struct blk_mq_tag_set *set)
+{
+	unsigned int type;
+
+	for (type = 0; type < set->nr_maps; type++) {
+		set->map[type].nr_queues = 1;
+		set->map[type].queue_offset = type;
+		blk_mq_map_queues(&set->map[type]);
+	}
+}
+
 static const struct blk_mq_ops operations = {
 	.queue_rq = queue_rq,
 	.commit_rqs = commit_rqs,
+	.map_queues = map_queues,
 	.complete = complete_rq,
 	.init_hctx = init_hctx,
 	.exit_hctx = exit_hctx,
@@ -226,7 +253,7 @@ static const struct block_device_operations device_operations = {
 
 /* ---- Attach and detach ----------------------------------------------------------*/
 
-static int disk_show(struct rbx_disk *disk,
+static int disk_show(struct rbx_disk *disk, u32 queue_depth,
 		     const struct rbx_volume_options *options)
 {
 	struct rbx_disk_limits limits = {
@@ -246,12 +273,12 @@ static int disk_show(struct rbx_disk *disk,
 		limits.dma_alignment |= rbx_backup_dma_alignment(disk->backup);
 	disk->tag_set = (struct blk_mq_tag_set){
 		.ops = &operations,
-		.nr_hw_queues = num_online_cpus(),
-		.queue_depth = options->ios_max,
+		.nr_hw_queues = QUEUES,
+		.nr_maps = QUEUES,
+		.queue_depth = queue_depth,
 		.numa_node = rbx_volume_node(disk->volume),
 		.cmd_size = sizeof(struct command),
-		.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_TAG_HCTX_SHARED |
-			 BLK_MQ_F_NO_SCHED_BY_DEFAULT,
+		.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_NO_SCHED_BY_DEFAULT,
 	};
 	err = blk_mq_alloc_tag_set(&disk->tag_set);
 	if (err)
@@ -310,6 +337,7 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		if (!disk->bounces)
 			goto out_free_number;
 	}
+	options.ios_max *= QUEUES;
 	options.io_segments_max = RBX_DISK_SEGMENTS + 1;
 	options.on_demand &= !backup_options->device;
 	err = rbx_volume_open(&options, &disk->volume);
@@ -320,7 +348,7 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 				      &disk->backup);
 	if (err)
 		goto out_close;
-	err = disk_show(disk, &options);
+	err = disk_show(disk, wanted->ios_max, &options);
 	if (err)
 		goto out_close_backup;
 	*out = disk;

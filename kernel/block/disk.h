@@ -22,12 +22,13 @@ struct rbx_disk;
 /* What a request of the device may hold. */
 #define RBX_DISK_SEGMENTS 32u /* scatter entries of a work request */
 #define RBX_DISK_BYTES_MAX (128u << 10) /* the paper's block, and a cell */
-#define RBX_DISK_QUEUE_DEPTH_MAX 1024u /* requests, of all processors together */
+#define RBX_DISK_QUEUE_DEPTH_MAX 1024u /* reads, and as many writes */
 
 /* Opens the volume, and its backup where the options name one, and shows the
  * device. ios_max of the options is its queue depth, from 1 to
- * RBX_DISK_QUEUE_DEPTH_MAX; io_segments_max is the device's, and with a backup nothing
- * is lent on_demand. name: what udev calls it, borrowed until detach.
+ * RBX_DISK_QUEUE_DEPTH_MAX: so many reads, and as many writes. io_segments_max is the
+ * device's, and with a backup nothing is lent on_demand. name: what udev calls it,
+ * borrowed until detach.
  * As rbx_volume_open(), rbx_backup_open(). */
 int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const struct rbx_backup_options *backup_options,

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Where the requests of a block device end, what is counted of them, and how many there
-# may be.
+# Where the requests of a block device end, what is counted of them, how many there may
+# be, and that reads do not wait for the places of writes.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 tracing=/sys/kernel/tracing
@@ -65,6 +65,34 @@ for depth in 0 1025; do
 	rmdir "$volume"
 done
 pass "the queue is as deep as it is wanted, from 1 to 1024"
+
+# ---- reads beside writes that are stuck ----------------------------------------------------
+writes_stuck()
+{
+	local writes
+
+	read -r _ writes <"/sys/block/${device#/dev/}/inflight"
+	[ "$writes" -ge 8 ]
+}
+
+# A first write waits for memory, which a server that is stopped does not lend; what it
+# has lent its device serves without it.
+attach "$address" 16 on_demand=1 queue_depth=8 peer_timeout_ms=60000
+keep 1
+kill -STOP "$pid"
+start_load flood --rw=randwrite --bs=4k --offset=4M --size=256k --iodepth=64 \
+	--iodepth_batch=64 --do_verify=0
+eventually writes_stuck || fault "no writes get stuck"
+{ is_kept && : >"$scratch/read"; } &
+server_pids+=("$!")
+sleep 5
+writes_stuck || fault "the writes went on: $(<"/sys/block/${device#/dev/}/inflight")"
+[ -e "$scratch/read" ] || fault "reads wait for writes that are stuck"
+kill -CONT "$pid"
+end_load flood
+[ "$status" = 0 ] || { cat "$scratch/fio.flood" >&2; fault "the writes fail"; }
+detach
+pass "reads do not wait for 64 writes that are stuck"
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
 
 # ---- after an assertion has failed -----------------------------------------------------
