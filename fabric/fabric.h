@@ -102,6 +102,25 @@ struct rbx_device_caps {
 struct rbx_device {
 	const struct rbx_fabric_ops *ops;
 	struct rbx_device_caps caps;
+	int event_fd; /* readable: get_event() has something. Only if there is one */
+};
+
+/*
+ * What a device tells unasked. Each thing tells of one kind at most once until it is
+ * taken, and the latest is last: "down" that is followed by "up" is up.
+ */
+enum rbx_device_event_kind {
+	RBX_DEVICE_FAILED, /* for good: all its connections have ended */
+	RBX_DEVICE_PORT_DOWN, /* what is under way goes on, or times out */
+	RBX_DEVICE_PORT_UP,
+	RBX_DEVICE_QP_ENDED, /* one that was made with tells_end */
+	RBX_DEVICE_SRQ_LOW, /* below the limit that was asked for */
+};
+
+struct rbx_device_event {
+	enum rbx_device_event_kind kind;
+	struct rbx_qp *qp; /* or NULL */
+	struct rbx_srq *srq; /* or NULL */
 };
 
 struct rbx_device_options {
@@ -290,6 +309,7 @@ struct rbx_qp {
 
 struct rbx_qp_init {
 	struct rbx_domain *domain; /* NULL: the device's */
+	bool tells_end; /* by an event, beside the completions */
 	struct rbx_cq *send_cq;
 	struct rbx_cq *recv_cq;
 	uint32_t send_depth_count;
@@ -431,6 +451,11 @@ struct rbx_fabric_ops {
 			 struct rbx_wr **bad);
 	int (*post_recv)(struct rbx_qp *qp, struct rbx_recv_wr *first,
 			 struct rbx_recv_wr **bad);
+
+	/* The oldest event, or -EAGAIN. Never blocks. NULL: there are none, as of
+	 * all that follows. */
+	int (*get_event)(struct rbx_device *device,
+			 struct rbx_device_event *event);
 
 	/* What libibverbs calls the device; NULL where it knows nothing of it,
 	 * and then there is no native queue pair either. */

@@ -101,9 +101,15 @@ static int soft_open(const struct rbx_device_options *options,
 	device->service_spin_ns =
 		1000ull * (spin_us ? spin_us : SOFT_SERVICE_SPIN_US);
 	pthread_mutex_init(&device->lock, NULL);
+	rc = rbx_device_events_open(&device->events, &device->device);
+	if (rc) {
+		soft_explain(error, "cannot open the soft device: %s; raise the "
+			     "limit of open files", strerror(-rc));
+		goto out_free;
+	}
 	rc = soft_keys_open(&device->keys, options->same_host_mapping, error);
 	if (rc)
-		goto out_free;
+		goto out_events;
 	/* What cannot be shown safely is not shown: no mapping. */
 	device->same_host_mapping = device->keys.own.shown.words;
 	device->overload.work_requests = options->overload_work_requests;
@@ -119,6 +125,8 @@ static int soft_open(const struct rbx_device_options *options,
 
 out_keys:
 	soft_keys_close(&device->keys);
+out_events:
+	rbx_device_events_close(&device->events);
 out_free:
 	pthread_mutex_destroy(&device->lock);
 	free(device);
@@ -131,8 +139,15 @@ static void soft_close(struct rbx_device *base)
 
 	soft_service_stop(device);
 	soft_keys_close(&device->keys);
+	rbx_device_events_close(&device->events);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
+}
+
+static int soft_get_event(struct rbx_device *base,
+			  struct rbx_device_event *event)
+{
+	return rbx_device_events_take(&soft_device_of(base)->events, event);
 }
 
 void soft_device_wait_for_qps(struct soft_device *device)
@@ -171,4 +186,5 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.destroy_qp = soft_destroy_qp,
 	.post_send = soft_post_send,
 	.post_recv = soft_post_recv,
+	.get_event = soft_get_event,
 };

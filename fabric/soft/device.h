@@ -8,6 +8,7 @@
  *   qp->lock        everything of a qp (queue_pair.h)
  *   cq->lock        completions (completion.h)
  *   set->lock       who looks at which socket (qp_set.h)
+ *   events.lock     what the program is to be told (../events.h)
  *   keys.lock       the free list of keys
  */
 #ifndef SOFT_DEVICE_H
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "../events.h"
 #include "../fabric.h"
 #include "keys.h"
 #include "listen.h"
@@ -30,6 +32,7 @@ struct soft_device {
 	bool same_host_mapping;
 	struct soft_keys keys;
 	struct soft_overload overload;
+	struct rbx_device_events events;
 
 	pthread_mutex_t lock; /* guards the list of qps */
 	struct soft_qp *qps;

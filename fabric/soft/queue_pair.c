@@ -142,6 +142,8 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	qp->device = device;
 	atomic_init(&qp->references, 1);
 	qp->domain = soft_domain_of(&device->keys, init->domain);
+	qp->ended.event.kind = RBX_DEVICE_QP_ENDED;
+	qp->ended.event.qp = init->tells_end ? &qp->qp : NULL;
 	qp->served = init->served;
 	qp->answers = init->answers && !init->served;
 	qp->fd = peer->fd;
@@ -365,6 +367,8 @@ static void qp_shut_down(struct soft_qp *qp)
 	qp_unwatch(qp);
 	/* What the socket has taken still goes out; the peer sees the end. */
 	shutdown(qp->fd, SHUT_RDWR);
+	if (qp->ended.event.qp)
+		rbx_device_events_raise(&qp->device->events, &qp->ended);
 }
 
 void soft_qp_fail(struct soft_qp *qp, uint32_t index, int status)
@@ -490,6 +494,7 @@ void soft_destroy_qp(struct rbx_qp *base)
 	qp->state = SOFT_QP_DESTROYED;
 	close(qp->fd);
 	soft_qp_unlock(qp);
+	rbx_device_events_forget(&qp->device->events, &qp->ended);
 	qp_detach(qp);
 	qp_release(qp);
 	qp_list_remove(qp);

@@ -95,6 +95,7 @@ struct soft_qp {
 	const struct soft_domain *domain;
 	struct soft_qp *next, **previous; /* in the device's list */
 	atomic_int references; /* release and acquire: the last one frees */
+	struct rbx_raised_event ended; /* its qp is NULL: nobody wants to know */
 	bool served;
 	uint64_t served_token; /* in the set of the service thread */
 	uint64_t send_token, recv_token; /* in the polled sets of the cqs */

@@ -2,8 +2,8 @@
 /*
  * cm_thread.c - the thread that takes the connection events of a device.
  *
- * It sleeps until librdmacm has an event or the device is closed, hands each
- * event to the target that its id names, and acknowledges it. Handling never
+ * It sleeps until librdmacm or the device has an event, or the device is closed, hands
+ * each of librdmacm to the target that its id names, and acknowledges it. Handling never
  * waits for anybody: whoever destroys an id waits for this thread.
  */
 #include <errno.h>
@@ -42,11 +42,16 @@ static void *cm_thread_run(void *argument)
 	struct pollfd fds[] = {
 		{ .fd = device->channel->fd, .events = POLLIN },
 		{ .fd = device->stop_fd, .events = POLLIN },
+		{ .fd = device->verbs->async_fd, .events = POLLIN },
 	};
 
 	while (!fds[1].revents) {
-		if (poll(fds, 2, -1) > 0 && fds[0].revents)
+		if (poll(fds, 3, -1) <= 0)
+			continue;
+		if (fds[0].revents)
 			event_take(device);
+		if (fds[2].revents && !rbx_verbs_events_hear(device))
+			fds[2].fd = -1;
 	}
 	return NULL;
 }

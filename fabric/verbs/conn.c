@@ -62,19 +62,39 @@ int rbx_verbs_conn_create(struct rbx_verbs_device *device,
 void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn)
 {
 	rdma_destroy_id(conn->id);
+	rbx_device_events_forget(&conn->device->events, &conn->end);
 	pthread_cond_destroy(&conn->changed);
 	pthread_mutex_destroy(&conn->lock);
 	free(conn);
 }
 
-/* Gives the connection its queue pair; one that has ended fails it at once. */
-void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp)
+static void end_tell_locked(struct rbx_verbs_conn *conn)
 {
+	if (conn->end.event.qp)
+		rbx_device_events_raise(&conn->device->events, &conn->end);
+}
+
+/* Gives the connection its queue pair; one that has ended fails it at once. */
+void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
+			   struct rbx_verbs_qp *qp, bool tells_end)
+{
+	struct rbx_verbs_device *device = conn->device;
+
+	pthread_mutex_lock(&device->lock);
+	LIST_INSERT_HEAD(&device->all_qps, qp, entry);
 	pthread_mutex_lock(&conn->lock);
-	conn->qp = qp;
-	if (atomic_load(&conn->ended))
-		rbx_verbs_qp_make_fail(qp);
+	conn->qp = qp->ibv;
+	conn->end.event.kind = RBX_DEVICE_QP_ENDED;
+	conn->end.event.qp = tells_end ? &qp->qp : NULL;
+	if (atomic_load(&conn->ended)) {
+		rbx_verbs_qp_make_fail(qp->ibv);
+		end_tell_locked(conn);
+	}
 	pthread_mutex_unlock(&conn->lock);
+	pthread_mutex_unlock(&device->lock);
+	/* Who fails a device ends what is in the list: this one may have missed it. */
+	if (atomic_load(&device->has_failed))
+		rbx_verbs_conn_end(conn);
 }
 
 /*
@@ -111,6 +131,9 @@ void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
 	if (atomic_exchange(&conn->ended, true))
 		return;
 	rbx_verbs_conn_flush(conn);
+	pthread_mutex_lock(&conn->lock);
+	end_tell_locked(conn);
+	pthread_mutex_unlock(&conn->lock);
 	rdma_disconnect(conn->id); /* refused before there is a connection */
 }
 
@@ -176,6 +199,8 @@ static void conn_handle(struct rbx_verbs_cm_target *target,
 	default: /* an error of a step, or the end */
 		conn_answer(conn, event);
 		rbx_verbs_conn_end(conn);
+		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			rbx_verbs_device_fail(conn->device);
 	}
 }
 

@@ -151,12 +151,23 @@ int rbx_verbs_open(const struct rbx_device_options *options,
 	err = domain_create(device, options, error);
 	if (err)
 		goto out_free_device;
+	err = rbx_device_events_open(&device->events, &device->device);
+	if (err) {
+		rbx_verbs_explain(error, err,
+			"no descriptor for events: %s; raise the limit on "
+			"files (`ulimit -n`)", strerror(-err));
+		goto out_destroy_domain;
+	}
+	rbx_verbs_events_watch(device);
 	err = rbx_verbs_cm_thread_start(device, error);
 	if (err)
-		goto out_destroy_domain;
+		goto out_close_events;
 	*opened = &device->device;
 	return 0;
 
+out_close_events:
+	rbx_verbs_events_unwatch(device);
+	rbx_device_events_close(&device->events);
 out_destroy_domain:
 	domain_destroy(device);
 out_free_device:
@@ -172,6 +183,8 @@ void rbx_verbs_close(struct rbx_device *opened)
 	struct rbx_verbs_device *device = rbx_verbs_device(opened);
 
 	rbx_verbs_cm_thread_stop(device);
+	rbx_verbs_events_unwatch(device);
+	rbx_device_events_close(&device->events);
 	domain_destroy(device);
 	rbx_verbs_qp_table_destroy(&device->qps);
 	rdma_free_devices(device->contexts);

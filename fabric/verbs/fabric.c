@@ -26,6 +26,7 @@ const struct rbx_fabric_ops rbx_fabric_verbs = {
 	.destroy_qp = rbx_verbs_destroy_qp,
 	.post_send = rbx_verbs_post_send,
 	.post_recv = rbx_verbs_post_recv,
+	.get_event = rbx_verbs_get_event,
 	.native_device = rbx_verbs_native_device,
 	.native_qp = rbx_verbs_native_qp,
 };

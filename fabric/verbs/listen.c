@@ -126,7 +126,9 @@ static int request_admit(struct verbs_listener *listener,
 static void listener_handle(struct rbx_verbs_cm_target *target,
 			    struct rdma_cm_event *event)
 {
-	/* What else a listener hears (its device is gone) ends no connection. */
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		rbx_verbs_device_fail(rbx_verbs_device(
+			of_target(target)->listener.device));
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
 	if (!request_admit(of_target(target), event))

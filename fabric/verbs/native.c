@@ -75,7 +75,7 @@ int rbx_verbs_native_qp_create(struct rbx_verbs_conn *conn,
 	qp->is_native = true;
 	qp->qp.device = &device->device;
 	rbx_verbs_conn_name_peer(conn->id, qp->qp.peer_name);
-	rbx_verbs_conn_attach(conn, qp->ibv);
+	rbx_verbs_conn_attach(conn, qp, false);
 	*created = qp;
 	return 0;
 }

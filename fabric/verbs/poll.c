@@ -45,6 +45,17 @@ static void completion_translate(struct rbx_verbs_qp *qp,
 	}
 }
 
+/* Whether it was told of already, when the device failed (events.c). */
+static bool was_flushed(struct rbx_verbs_qp *qp, const struct ibv_wc *in)
+{
+	struct rbx_verbs_wr_ring *ring =
+		in->wr_id & RBX_VERBS_WR_RECV ? &qp->recvs : &qp->sends;
+
+	return atomic_load_explicit(&qp->conn->device->has_failed,
+				    memory_order_relaxed) &&
+	       (in->wr_id & ~RBX_VERBS_WR_RECV) < ring->completed;
+}
+
 /* Returns how many entries of wcs were filled. */
 static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
 			     int count, struct rbx_wc *wcs)
@@ -57,7 +68,7 @@ static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
 	pthread_mutex_lock(&cq->lookup_lock);
 	for (i = 0; i < count; i++) {
 		qp = rbx_verbs_qp_table_find(&device->qps, in[i].qp_num);
-		if (!qp)
+		if (!qp || was_flushed(qp, &in[i]))
 			continue;
 		completion_translate(qp, &in[i], &wcs[filled]);
 		if (wcs[filled].status)
@@ -84,5 +95,9 @@ int rbx_verbs_poll(struct rbx_cq *rbx_cq, struct rbx_wc *wcs, int max)
 			filled += completions_match(cq, batch, got,
 						    wcs + filled);
 	} while (got == asked && filled < max);
+	if (filled < max &&
+	    atomic_load_explicit(&rbx_verbs_device(rbx_cq->device)->has_failed,
+				 memory_order_relaxed))
+		filled += rbx_verbs_failed_flush(cq, wcs + filled, max - filled);
 	return filled;
 }

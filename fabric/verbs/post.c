@@ -175,13 +175,14 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	posted = chain_translate(qp, first, &rest, &err);
 	if (posted)
 		device_err = ibv_post_send(qp->ibv, qp->wrs, &bad_wr);
-	if (device_err) {
+	/* What a device that has failed does not take is flushed without it. */
+	if (device_err && !atomic_load(&qp->conn->device->has_failed)) {
 		err = -device_err;
 		posted = (uint32_t)(bad_wr - qp->wrs);
 		for (rest = first, i = 0; i < posted; i++)
 			rest = rest->next;
 	}
-	qp->sends.posted += posted;
+	rbx_verbs_wr_ring_post(&qp->sends, posted);
 	if (err && bad)
 		*bad = rest;
 	return err;
@@ -233,12 +234,14 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 	if (!count)
 		return sge_count < 0 ? sge_count : -ENOMEM;
 	err = ibv_post_recv(qp->ibv, wrs, &bad_wr);
+	if (err && atomic_load(&qp->conn->device->has_failed))
+		err = 0; /* as of sends */
 	if (err) {
 		count = (uint32_t)(bad_wr - wrs);
 		for (*rest = first, i = 0; i < count; i++)
 			*rest = (*rest)->next;
 	}
-	qp->recvs.posted += count;
+	rbx_verbs_wr_ring_post(&qp->recvs, count);
 	return -err;
 }
 

@@ -204,7 +204,7 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 	qp_fill(qp, init, &attr.cap);
 	if (rbx_verbs_qp_table_add(&device->qps, ibv->qp_num, qp))
 		goto out_free_qp;
-	rbx_verbs_conn_attach(conn, ibv);
+	rbx_verbs_conn_attach(conn, qp, init->tells_end);
 	*created = qp;
 	return 0;
 
@@ -231,6 +231,9 @@ void rbx_verbs_destroy_qp(struct rbx_qp *rbx_qp)
 	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
 
 	rbx_verbs_conn_end(qp->conn);
+	pthread_mutex_lock(&qp->conn->device->lock);
+	LIST_REMOVE(qp, entry);
+	pthread_mutex_unlock(&qp->conn->device->lock);
 	if (!qp->is_native) {
 		rbx_verbs_qp_table_remove(&qp->conn->device->qps,
 					  qp->ibv->qp_num);

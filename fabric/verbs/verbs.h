@@ -6,9 +6,11 @@
  * here that stands behind it; rbx_verbs_X() goes from one to the other.
  *
  * Threads: besides the caller's there is one per device, the connection thread.
- * It takes the events of librdmacm and hands each to the target it belongs to.
- * Lock order: cq->lookup_lock, conn->lock. The lock of a listener and that of
- * the table of queue pairs are taken alone.
+ * It takes the events of librdmacm and hands each to the target it belongs to, and
+ * the asynchronous events of the device (events.c).
+ * Lock order: that of all devices (events.c), device->lock, cq->lookup_lock,
+ * conn->lock, events.lock. The lock of a listener and that of the table of queue
+ * pairs are taken alone.
  */
 #ifndef RBX_VERBS_H
 #define RBX_VERBS_H
@@ -18,6 +20,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 
+#include "fabric/events.h"
 #include "fabric/fabric.h"
 #include "fabric/verbs/qp_table.h"
 #include "fabric/verbs/wr_ring.h"
@@ -35,6 +38,12 @@ struct rbx_verbs_device {
 	uint8_t max_responder_resources; /* reads of the peer at a time */
 	uint8_t max_initiator_depth; /* reads of ours at a time */
 	struct rbx_verbs_qp_table qps;
+	struct rbx_device_events events;
+	struct rbx_raised_event failed, port_down, port_up;
+	atomic_bool has_failed; /* never comes back */
+	LIST_ENTRY(rbx_verbs_device) entry; /* of all devices, see events.c */
+	pthread_mutex_t lock; /* guards the list */
+	LIST_HEAD(, rbx_verbs_qp) all_qps; /* native ones too */
 	struct rdma_event_channel *channel;
 	int stop_fd; /* readable: the connection thread ends */
 	pthread_t cm_thread;
@@ -75,6 +84,7 @@ struct rbx_verbs_conn {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct ibv_qp *qp; /* NULL until there is one */
+	struct rbx_raised_event end; /* its qp is NULL: nobody wants to know */
 	bool answered; /* the step under way has its event, which is: */
 	enum rdma_cm_event_type event;
 	int status;
@@ -87,6 +97,7 @@ struct rbx_verbs_qp {
 	struct rbx_qp qp;
 	struct ibv_qp *ibv;
 	struct rbx_verbs_conn *conn;
+	LIST_ENTRY(rbx_verbs_qp) entry; /* of its device */
 	bool is_native; /* the owner posts and polls: none of what follows */
 	uint32_t max_sge;
 	uint32_t recv_max_sge;
@@ -171,7 +182,8 @@ void rbx_verbs_qp_make_fail(struct ibv_qp *qp);
 int rbx_verbs_conn_create(struct rbx_verbs_device *device,
 			  struct rdma_cm_id *id, struct rbx_verbs_conn **conn);
 void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn);
-void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn, struct ibv_qp *qp);
+void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
+			   struct rbx_verbs_qp *qp, bool tells_end);
 int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
 			      const struct rdma_conn_param *param);
 void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn);
@@ -209,6 +221,18 @@ int rbx_verbs_accept(struct rbx_conn_request *request,
 		     char *error);
 void rbx_verbs_reject(struct rbx_conn_request *request,
 		      const void *private_data, size_t private_data_bytes);
+
+/* events.c */
+void rbx_verbs_events_watch(struct rbx_verbs_device *device);
+void rbx_verbs_events_unwatch(struct rbx_verbs_device *device);
+/* What there is of asynchronous events; false: there will be no more. */
+bool rbx_verbs_events_hear(struct rbx_verbs_device *device);
+/* Ends all its connections. */
+void rbx_verbs_device_fail(struct rbx_verbs_device *device);
+int rbx_verbs_get_event(struct rbx_device *device,
+			struct rbx_device_event *event);
+/* Of a device that has failed: completes what it never will. */
+int rbx_verbs_failed_flush(struct rbx_verbs_cq *cq, struct rbx_wc *wcs, int max);
 
 /* cm_thread.c */
 int rbx_verbs_cm_thread_start(struct rbx_verbs_device *device, char *error);

@@ -26,7 +26,7 @@ struct rbx_verbs_wr_ring {
 	_Atomic uint64_t *wr_ids; /* the device's work orders their use */
 	uint64_t mask; /* places - 1 */
 	uint32_t depth_count;
-	uint64_t posted; /* the poster's own */
+	_Atomic uint64_t posted; /* by the poster; others read it of a failed device */
 	_Atomic uint64_t completed;
 };
 
@@ -43,9 +43,24 @@ static inline int rbx_verbs_wr_ring_init(struct rbx_verbs_wr_ring *ring,
 	ring->wr_ids = calloc(places, sizeof(ring->wr_ids[0]));
 	ring->mask = places - 1;
 	ring->depth_count = depth_count;
-	ring->posted = 0;
+	atomic_init(&ring->posted, 0);
 	atomic_init(&ring->completed, 0);
 	return ring->wr_ids ? 0 : -1;
+}
+
+static inline uint64_t
+rbx_verbs_wr_ring_posted(const struct rbx_verbs_wr_ring *ring)
+{
+	return atomic_load_explicit(&ring->posted, memory_order_relaxed);
+}
+
+/* What the device has taken of those that were noted. */
+static inline void rbx_verbs_wr_ring_post(struct rbx_verbs_wr_ring *ring,
+					  uint32_t count)
+{
+	atomic_store_explicit(&ring->posted,
+			      rbx_verbs_wr_ring_posted(ring) + count,
+			      memory_order_release);
 }
 
 /* How many may be posted now. */
@@ -54,17 +69,18 @@ static inline uint32_t rbx_verbs_wr_ring_room(struct rbx_verbs_wr_ring *ring)
 	uint64_t completed = atomic_load_explicit(&ring->completed,
 						  memory_order_acquire);
 
-	return ring->depth_count - (uint32_t)(ring->posted - completed);
+	return ring->depth_count -
+	       (uint32_t)(rbx_verbs_wr_ring_posted(ring) - completed);
 }
 
 /*
  * Notes the wr_id of the `ahead`-th work request that is about to be posted;
- * returns its number. The poster adds to `posted` what the device has taken.
+ * returns its number.
  */
 static inline uint64_t rbx_verbs_wr_ring_note(struct rbx_verbs_wr_ring *ring,
 					      uint32_t ahead, uint64_t wr_id)
 {
-	uint64_t number = ring->posted + ahead;
+	uint64_t number = rbx_verbs_wr_ring_posted(ring) + ahead;
 
 	atomic_store_explicit(&ring->wr_ids[number & ring->mask], wr_id,
 			      memory_order_relaxed);

@@ -224,6 +224,7 @@ struct rbx_endpoint_options {
 	 * does it, as the NIC of the verbs fabric would. */
 	uint8_t works_when_polled;
 	void *user; /* for rbx_endpoint_user() */
+	uint8_t tells_end; /* 1: by RBX_ENDPOINT_ENDED, beside its completions */
 };
 
 /* Private data: in both directions bytes that the program chooses. */
@@ -393,6 +394,41 @@ struct rbx_receive {
 int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 			 const struct rbx_receive *receives,
 			 unsigned int count);
+
+/* ---- Events ---------------------------------------------------------------------*/
+
+enum rbx_endpoint_event_kind {
+	/* The device is of no use any more: it has failed, or was taken away. All that
+	 * was connected over it has ended. Close what is open, and the context. */
+	RBX_ENDPOINT_DEVICE_FAILED,
+	/* The cable, or what is at its other end. Connections go on if it comes back
+	 * soon; else what is posted on them fails. */
+	RBX_ENDPOINT_PORT_DOWN,
+	RBX_ENDPOINT_PORT_UP,
+	/* The connection of an endpoint with tells_end in its options is over. */
+	RBX_ENDPOINT_ENDED,
+};
+
+struct rbx_endpoint_event {
+	enum rbx_endpoint_event_kind kind;
+	struct rbx_endpoint *endpoint; /* or NULL */
+};
+
+/**
+ * rbx_endpoint_next_event() - takes what the device of a context tells, the oldest first.
+ * @timeout_ms: waits so long; 0: not at all, -1: for ever
+ *
+ * An event that nobody takes is kept, and not told twice. An endpoint that is closed is
+ * told of no more. The verbs fabric tells of the device, its port and its endpoints, the
+ * soft fabric of endpoints. Returns 0; -EINVAL; -EAGAIN there is none; -EDEADLK it is to
+ * wait in a callback. One thread at a time.
+ */
+int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *event,
+		   int timeout_ms);
+
+/** rbx_endpoint_event_fd() - a descriptor for a loop of the program: readable while there is an
+ * event. */
+int rbx_endpoint_event_fd(const struct rbx_context *ctx);
 
 #ifdef __cplusplus
 }

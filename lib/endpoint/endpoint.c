@@ -103,8 +103,9 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	int err;
 
 	*options = (struct rbx_endpoint_options){ .size_bytes = 0 };
-	err = rbx_sized_take("rbx_endpoint_options", sizeof(*options), options,
-			     sizeof(*options), wanted);
+	err = rbx_sized_take("rbx_endpoint_options",
+			     offsetof(struct rbx_endpoint_options, tells_end),
+			     options, sizeof(*options), wanted);
 	if (err)
 		return err;
 	options->send_depth = options->send_depth ?: 64;
@@ -151,6 +152,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		.max_inline_bytes = options->inline_bytes,
 		.served = !options->works_when_polled,
 		.answers = options->works_when_polled,
+		.tells_end = options->tells_end,
 		.user = endpoint,
 	};
 	*out = endpoint;

@@ -28,5 +28,9 @@ else
 	for name in atomics connect domain failure operations transfer wait verbs_device verbs_ends; do
 		run "fabric_${name}_test"
 	done
+	run fabric_events_test
+	# The last of it takes the device away.
+	export RBX_TEST_LINK=veth0 RBX_TEST_RDMA_LINK=rxe0
+	run fabric_verbs_events_test
 fi
 exit $failed
