@@ -83,6 +83,9 @@ struct rbx_device_caps {
 	bool has_immediate; /* RBX_WR_IMMEDIATE */
 	bool has_invalidate; /* RBX_WR_INVALIDATE, to a peer that allows it */
 	bool has_remote_invalidate; /* RBX_REMOTE_INVALIDATE */
+	/* Of a shared receive queue; 0: there are none. */
+	uint32_t max_srq_wr;
+	uint32_t max_srq_sge;
 	bool has_atomics; /* RBX_OP_COMPARE_SWAP, RBX_OP_FETCH_ADD */
 	/*
 	 * An lkey that covers all memory of the process without registration
@@ -255,6 +258,27 @@ struct rbx_recv_wr {
 	uint32_t sge_count; /* 0: for messages of no bytes */
 };
 
+/*
+ * A shared receive queue: each message of any of its qps takes the oldest receive. A
+ * receive completes on the qp whose message it took, with the receive's wr_id; it has
+ * its place until that is polled. A qp that ends leaves what it has not taken, so it
+ * is told of by tells_end, and not by a receive. A receive whose completion was not
+ * polled before its qp was destroyed is posted once more.
+ */
+struct rbx_srq {
+	struct rbx_device *device;
+	void *user; /* the owner's */
+	uint32_t depth_count;
+};
+
+struct rbx_srq_init {
+	struct rbx_domain *domain; /* that of its qps, too */
+	struct rbx_cq *cq; /* the recv_cq of its qps; has room for depth_count */
+	uint32_t depth_count;
+	uint32_t max_sge; /* of a receive; 0: one */
+	void *user;
+};
+
 struct rbx_qp;
 
 /* What came with a message, in the completion of its receive. */
@@ -309,6 +333,7 @@ struct rbx_qp {
 
 struct rbx_qp_init {
 	struct rbx_domain *domain; /* NULL: the device's */
+	struct rbx_srq *srq; /* or NULL; recv_depth_count, recv_max_sge are ignored */
 	bool tells_end; /* by an event, beside the completions */
 	struct rbx_cq *send_cq;
 	struct rbx_cq *recv_cq;
@@ -452,8 +477,20 @@ struct rbx_fabric_ops {
 	int (*post_recv)(struct rbx_qp *qp, struct rbx_recv_wr *first,
 			 struct rbx_recv_wr **bad);
 
-	/* The oldest event, or -EAGAIN. Never blocks. NULL: there are none, as of
-	 * all that follows. */
+	/*
+	 * What follows is NULL if the device has no such thing (see its caps).
+	 */
+	int (*create_srq)(struct rbx_device *device,
+			  const struct rbx_srq_init *init, struct rbx_srq **srq,
+			  char *error);
+	void (*destroy_srq)(struct rbx_srq *srq); /* its qps were before */
+	/* As post_recv(). Any thread. */
+	int (*post_srq_recv)(struct rbx_srq *srq, struct rbx_recv_wr *first,
+			     struct rbx_recv_wr **bad);
+	/* Raises RBX_DEVICE_SRQ_LOW, once, if fewer than this are posted. */
+	void (*set_srq_limit)(struct rbx_srq *srq, uint32_t limit_count);
+
+	/* The oldest event, or -EAGAIN. Never blocks. */
 	int (*get_event)(struct rbx_device *device,
 			 struct rbx_device_event *event);
 

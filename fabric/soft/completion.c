@@ -35,6 +35,7 @@
 
 #include "device.h"
 #include "queue_pair.h"
+#include "shared_receives.h"
 
 static uint32_t ring_capacity(uint32_t count)
 {
@@ -140,6 +141,23 @@ out_unlock:
 	return rc;
 }
 
+void soft_cq_unreserve(struct soft_cq *cq, uint32_t count)
+{
+	pthread_mutex_lock(&cq->lock);
+	cq->reserved_count -= count;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static void completion_forget(struct soft_qp *qp,
+			      struct soft_completion *completion)
+{
+	if (completion->wc.qp != &qp->qp)
+		return;
+	completion->wc.qp = NULL;
+	if (completion->receive && qp->srq)
+		soft_srq_return(qp->srq, completion->frees);
+}
+
 void soft_cq_release(struct soft_cq *cq, struct soft_qp *qp, uint32_t count)
 {
 	uint32_t i;
@@ -147,8 +165,7 @@ void soft_cq_release(struct soft_cq *cq, struct soft_qp *qp, uint32_t count)
 	pthread_mutex_lock(&cq->lock);
 	cq->reserved_count -= count;
 	for (i = cq->head; i != cq->tail; i++)
-		if (ring_at(cq, i)->wc.qp == &qp->qp)
-			ring_at(cq, i)->wc.qp = NULL;
+		completion_forget(qp, ring_at(cq, i));
 	pthread_mutex_unlock(&cq->lock);
 }
 
@@ -191,10 +208,14 @@ static int cq_pop(struct soft_cq *cq, struct rbx_wc *wcs, int max)
 			soft_overload_freed(&qp->device->overload,
 					    completion->frees -
 						    send_freed(qp));
-		/* Pairs with the acquire of the posting thread: see there. */
-		atomic_store_explicit(completion->receive ? &qp->recv_freed :
-							    &qp->send_freed,
-				      completion->frees, memory_order_release);
+		if (completion->receive && qp->srq)
+			soft_srq_free(qp->srq, completion->frees);
+		else /* Pairs with the acquire of the posting thread. */
+			atomic_store_explicit(completion->receive ?
+						      &qp->recv_freed :
+						      &qp->send_freed,
+					      completion->frees,
+					      memory_order_release);
 		wcs[count++] = completion->wc;
 	}
 	if (cq->armed && cq->head != cq->tail)

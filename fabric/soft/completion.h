@@ -13,7 +13,8 @@
 struct soft_completion {
 	struct rbx_wc wc; /* wc.qp is NULL: its qp was destroyed */
 	bool receive;
-	uint32_t frees; /* polling it frees its queue up to this index */
+	/* Polling it frees its queue up to this index, or this place of a shared one. */
+	uint32_t frees;
 };
 
 struct soft_cq {
@@ -48,6 +49,7 @@ void soft_consume_events(struct rbx_cq *cq);
 
 /* Makes room for all completions that a new qp may have at once. */
 int soft_cq_reserve(struct soft_cq *cq, uint32_t count);
+void soft_cq_unreserve(struct soft_cq *cq, uint32_t count);
 /* The qp is gone: gives its room back and forgets its completions. */
 void soft_cq_release(struct soft_cq *cq, struct soft_qp *qp, uint32_t count);
 /*

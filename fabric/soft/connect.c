@@ -114,6 +114,7 @@ static int hello_exchange(const struct rbx_qp_init *init,
 		.type = SOFT_HELLO,
 		.private_bytes = (uint8_t)connect->private_data_bytes,
 		.send_depth_count = init->send_depth_count,
+		.shares_receives = init->srq,
 	};
 	uint8_t bytes[SOFT_HELLO_MAX_BYTES];
 	size_t got_bytes = 0;
@@ -228,6 +229,7 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 		goto out_close;
 	}
 	peer.send_depth_count = answer.send_depth_count;
+	peer.shares_receives = answer.shares_receives;
 	rc = soft_qp_create(device, init, &peer, &qp, error);
 	if (rc)
 		goto out_close;

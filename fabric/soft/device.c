@@ -5,8 +5,6 @@
  * A device is a table of keys, a service thread and a list of qps. There is
  * no limit to the number of devices of a process; each has its own keys, and a
  * key of one means nothing to another.
- *
- * Left out: shared receive queues and memory windows.
  */
 #include "device.h"
 
@@ -21,6 +19,7 @@
 #include "queue_pair.h"
 #include "receive_queue.h"
 #include "send_queue.h"
+#include "shared_receives.h"
 
 void soft_explain(char *error, const char *format, ...)
 {
@@ -73,6 +72,8 @@ static void caps_fill(struct rbx_device_caps *caps,
 		.max_cqe = SOFT_CQ_DEPTH_MAX,
 		.max_recv_sge = SOFT_SGE_MAX,
 		.max_inline_bytes = SOFT_INLINE_MAX_BYTES,
+		.max_srq_wr = SOFT_RECV_DEPTH_MAX,
+		.max_srq_sge = SOFT_SGE_MAX,
 		.has_immediate = true,
 		.has_invalidate = true,
 		.has_remote_invalidate = true,
@@ -186,5 +187,9 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.destroy_qp = soft_destroy_qp,
 	.post_send = soft_post_send,
 	.post_recv = soft_post_recv,
+	.create_srq = soft_create_srq,
+	.destroy_srq = soft_destroy_srq,
+	.post_srq_recv = soft_post_srq_recv,
+	.set_srq_limit = soft_set_srq_limit,
 	.get_event = soft_get_event,
 };

@@ -7,6 +7,7 @@
  *   device->lock    the list of qps
  *   qp->lock        everything of a qp (queue_pair.h)
  *   cq->lock        completions (completion.h)
+ *   srq->lock       shared receives (shared_receives.h)
  *   set->lock       who looks at which socket (qp_set.h)
  *   events.lock     what the program is to be told (../events.h)
  *   keys.lock       the free list of keys
@@ -36,6 +37,7 @@ struct soft_device {
 
 	pthread_mutex_t lock; /* guards the list of qps */
 	struct soft_qp *qps;
+	LIST_HEAD(, soft_srq) srqs; /* the same lock */
 
 	/* The service thread (service.c). */
 	pthread_t service_thread;
@@ -46,6 +48,7 @@ struct soft_device {
 	/* Stop and deadlines; each is followed by a write to service_wake_fd,
 	 * which orders it, so the accesses themselves are relaxed. */
 	atomic_bool service_stop;
+	atomic_bool srqs_due; /* peers wait for receives that are there */
 	atomic_uint stalled_count; /* qps whose SEND waits for a receive */
 };
 

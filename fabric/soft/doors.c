@@ -207,6 +207,7 @@ static bool hello_take(struct soft_visitor *visitor)
 	if (hello.type != SOFT_HELLO)
 		return false;
 	visitor->send_depth_count = hello.send_depth_count;
+	visitor->shares_receives = hello.shares_receives;
 	request->private_data_bytes = hello.private_bytes;
 	memcpy(request->private_data, hello.private_data,
 	       sizeof(request->private_data));

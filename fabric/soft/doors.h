@@ -26,6 +26,7 @@ struct soft_visitor {
 	uint8_t hello[SOFT_HELLO_MAX_BYTES];
 	size_t hello_bytes; /* so far */
 	uint32_t send_depth_count;
+	bool shares_receives;
 };
 
 struct soft_listener {

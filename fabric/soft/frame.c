@@ -56,7 +56,7 @@ enum field {
 	HAS_IMMEDIATE = 128,
 };
 
-static const uint8_t opcode_fields[SOFT_FETCH_ADD + 1] = {
+static const uint8_t opcode_fields[SOFT_OPCODE_LAST + 1] = {
 	[SOFT_WRITE] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
 		       HAS_ADDR | HAS_IMMEDIATE,
 	[SOFT_READ] = HAS_FLAGS | HAS_SEQUENCE | HAS_LENGTH | HAS_KEY |
@@ -70,9 +70,10 @@ static const uint8_t opcode_fields[SOFT_FETCH_ADD + 1] = {
 	[SOFT_MAP_ANSWER] = HAS_STATUS | HAS_KEY,
 	[SOFT_COMPARE_SWAP] = HAS_FLAGS | HAS_SEQUENCE | HAS_KEY | HAS_ADDR,
 	[SOFT_FETCH_ADD] = HAS_FLAGS | HAS_SEQUENCE | HAS_KEY | HAS_ADDR,
+	[SOFT_ASK_CREDIT] = HAS_CREDIT,
 };
 
-static const uint8_t opcode_flags[SOFT_FETCH_ADD + 1] = {
+static const uint8_t opcode_flags[SOFT_OPCODE_LAST + 1] = {
 	[SOFT_WRITE] = SOFT_ACK_WANTED | SOFT_IMMEDIATE,
 	[SOFT_READ] = SOFT_ACK_WANTED,
 	[SOFT_SEND] = SOFT_ACK_WANTED | SOFT_IMMEDIATE | SOFT_INVALIDATE,
@@ -108,7 +109,7 @@ static bool flags_fit(const struct soft_frame *frame)
 
 static const char *frame_check(const struct soft_frame *frame)
 {
-	if (frame->opcode < SOFT_WRITE || frame->opcode > SOFT_FETCH_ADD)
+	if (frame->opcode < SOFT_WRITE || frame->opcode > SOFT_OPCODE_LAST)
 		return "unknown opcode";
 	if (fields_in_use(frame) & ~opcode_fields[frame->opcode])
 		return "a field that must be zero is not";
@@ -228,6 +229,8 @@ size_t soft_hello_encode(const struct soft_hello *hello,
 		.type = hello->type,
 		.private_bytes = hello->private_bytes,
 		.send_depth_count = htole32(hello->send_depth_count),
+		.flags = htole32(hello->shares_receives ? SOFT_SHARES_RECEIVES :
+							  0),
 	};
 	memcpy(wire->private_data, hello->private_data, hello->private_bytes);
 	return hello_length(hello->private_bytes);
@@ -268,12 +271,15 @@ const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello)
 		.type = wire.type,
 		.private_bytes = wire.private_bytes,
 		.send_depth_count = le32toh(wire.send_depth_count),
+		.shares_receives = wire.flags != 0,
 	};
 	if (le32toh(wire.magic) != SOFT_MAGIC)
 		return "not the soft device's protocol";
 	if (hello->version != SOFT_VERSION)
 		return NULL;
-	if (wire.reserved || hello->type < SOFT_HELLO ||
+	if (le32toh(wire.flags) > (hello->type == SOFT_REJECT ?
+					   0 : SOFT_SHARES_RECEIVES) ||
+	    hello->type < SOFT_HELLO ||
 	    hello->type > SOFT_REJECT)
 		return "unknown handshake message";
 	if (hello->private_bytes > private_data_max(hello->type))

@@ -32,6 +32,8 @@ enum soft_opcode {
 	SOFT_MAP_ANSWER = 8, /* its memory file, or status; body follows */
 	SOFT_COMPARE_SWAP = 9, /* requests, answered by a RESPONSE of 8 bytes; */
 	SOFT_FETCH_ADD = 10, /*   body follows */
+	SOFT_ASK_CREDIT = 11, /* I have messages up to this credit */
+	SOFT_OPCODE_LAST = SOFT_ASK_CREDIT,
 };
 
 /*
@@ -64,7 +66,8 @@ struct soft_wire_frame {
 	uint32_t length_bytes; /* WRITE READ SEND RESPONSE, else 0 */
 	uint32_t rkey; /* WRITE READ atomics MAP_* SOFT_INVALIDATE, else 0 */
 	uint64_t remote_addr; /* WRITE READ atomics, else 0 */
-	uint32_t credit; /* ACK: receives posted since the beginning, mod 2^32 */
+	/* ACK: receives posted since the beginning, mod 2^32; ASK_CREDIT: wanted */
+	uint32_t credit;
 	uint32_t immediate; /* SOFT_IMMEDIATE, else 0 */
 };
 _Static_assert(sizeof(struct soft_wire_frame) == 32, "frame header");
@@ -107,10 +110,11 @@ struct soft_wire_hello {
 	uint8_t type;
 	uint8_t private_bytes;
 	uint32_t send_depth_count; /* requests the sender keeps outstanding */
-	uint32_t reserved;
+	uint32_t flags; /* SOFT_SHARES_RECEIVES, of HELLO and ACCEPT */
 	uint8_t private_data[RBX_ACCEPT_DATA_MAX]; /* has room for all others */
 };
 #define SOFT_HELLO_MIN_BYTES 64
+#define SOFT_SHARES_RECEIVES 1u /* credit has to be asked for */
 #define SOFT_HELLO_MAX_BYTES sizeof(struct soft_wire_hello)
 _Static_assert(SOFT_HELLO_MAX_BYTES == 16 + RBX_ACCEPT_DATA_MAX, "no padding");
 
@@ -144,6 +148,7 @@ struct soft_hello {
 	uint8_t type;
 	uint8_t private_bytes;
 	uint32_t send_depth_count;
+	bool shares_receives;
 	uint8_t private_data[RBX_ACCEPT_DATA_MAX];
 };
 

@@ -258,23 +258,24 @@ void soft_deregister_memory(struct rbx_device *base, struct rbx_mr **mrs,
 		keys_give_slot(keys, (struct soft_mr *)mrs[i]);
 }
 
-/* The slot of a key that is valid for this qp; NULL: it is not. */
-static struct soft_mr *slot_of(const struct soft_qp *qp, uint32_t key)
+/* The slot of a key that is valid in this domain; NULL: it is not. */
+static struct soft_mr *slot_of(const struct soft_keys *keys,
+			       const struct soft_domain *domain, uint32_t key)
 {
-	struct soft_mr *slot = &qp->device->keys.slots[key_index(key)];
+	struct soft_mr *slot = &keys->slots[key_index(key)];
 
 	/* A never used slot holds 0, and so does slot 0: the key decides. */
 	if (!key ||
 	    atomic_load_explicit(&slot->key, memory_order_acquire) != key)
 		return NULL;
-	if (slot->domain != qp->domain)
+	if (slot->domain != domain)
 		return NULL;
 	return slot;
 }
 
 bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
 {
-	struct soft_mr *slot = slot_of(qp, key);
+	struct soft_mr *slot = slot_of(&qp->device->keys, qp->domain, key);
 	soft_key_word *shown;
 
 	if (!slot || !(slot->rights & RBX_REMOTE_INVALIDATE))
@@ -286,20 +287,37 @@ bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
 	return atomic_compare_exchange_strong(&slot->key, &key, 0);
 }
 
+static bool slot_covers(const struct soft_mr *slot, uint64_t addr,
+			uint64_t length_bytes, uint32_t rights)
+{
+	uint64_t start = (uintptr_t)slot->mr.addr;
+
+	if (addr < start || length_bytes > slot->mr.length_bytes ||
+	    addr - start > slot->mr.length_bytes - length_bytes)
+		return false;
+	return (slot->rights & rights) == rights;
+}
+
 const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights)
 {
-	const struct soft_mr *slot = slot_of(qp, key);
-	uint64_t start;
+	const struct soft_mr *slot =
+		slot_of(&qp->device->keys, qp->domain, key);
 
-	if (!slot)
-		return NULL;
-	start = (uintptr_t)slot->mr.addr;
-	if (addr < start || length_bytes > slot->mr.length_bytes ||
-	    addr - start > slot->mr.length_bytes - length_bytes)
-		return NULL;
-	if ((slot->rights & rights) != rights)
-		return NULL;
-	return slot;
+	return slot && slot_covers(slot, addr, length_bytes, rights) ? slot :
+								       NULL;
+}
+
+bool soft_keys_cover(struct soft_keys *keys, const struct soft_domain *domain,
+		     const struct rbx_sge *sge, uint32_t rights)
+{
+	const struct soft_mr *slot;
+
+	if (!sge->length_bytes)
+		return true;
+	if (sge->lkey == SOFT_ANY_LKEY)
+		return keys->has_any_lkey;
+	slot = slot_of(keys, domain, sge->lkey);
+	return slot && slot_covers(slot, sge->addr, sge->length_bytes, rights);
 }

@@ -81,6 +81,10 @@ const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights);
 
+/* Whether work of the owner's, in this domain, may use the memory of an entry. */
+bool soft_keys_cover(struct soft_keys *keys, const struct soft_domain *domain,
+		     const struct rbx_sge *sge, uint32_t rights);
+
 /*
  * Ends a key for the peer of the qp, whose lock the caller holds. False: it is no
  * key of the qp's domain, or its owner has not allowed it.

@@ -43,10 +43,14 @@
 /* recvmsg() calls before other connections get their turn. */
 #define SOFT_RECEIVE_ROUNDS_MAX 8
 
-/* Frames beside requests and responses: maps asked, maps answered, one error */
+/* Messages that one frame asks credit for. */
+#define SOFT_ASK_MAX 64
+
+/* Frames beside requests and responses: maps asked, maps answered, one error, one that
+ * asks for credit. */
 #define SOFT_MAPS_ASKED_MAX 4
 #define SOFT_CONTROL_MAX 16
-_Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 1,
+_Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 	       "every control frame that may be due has its place");
 
 /* Of an answer to such a question: the memory file, the table of key words. */

@@ -206,6 +206,7 @@ int soft_accept(struct rbx_conn_request *request,
 	struct soft_peer peer = {
 		.fd = visitor->door.fd,
 		.send_depth_count = visitor->send_depth_count,
+		.shares_receives = visitor->shares_receives,
 		.mapped = visitor->door.local,
 	};
 	struct soft_hello hello = {
@@ -213,6 +214,7 @@ int soft_accept(struct rbx_conn_request *request,
 		.type = SOFT_ACCEPT,
 		.private_bytes = (uint8_t)private_data_bytes,
 		.send_depth_count = init->send_depth_count,
+		.shares_receives = init->srq,
 	};
 	struct soft_qp *qp;
 	int rc;

@@ -158,6 +158,17 @@ static bool gather_control(struct soft_qp *qp, struct gather *gather,
 	return true;
 }
 
+/* The same of all that are left. */
+static bool gather_controls(struct soft_qp *qp, struct gather *gather,
+			    uint32_t *control)
+{
+	for (; *control != qp->control_tail && gather_has_room(gather);
+	     (*control)++)
+		if (!gather_control(qp, gather, *control))
+			return false;
+	return true;
+}
+
 /* Whether the peer ought to hear of receives that were posted. */
 static bool credit_is_due(const struct soft_qp *qp)
 {
@@ -265,12 +276,15 @@ static void gather_all(struct soft_qp *qp, struct gather *gather)
 	    qp->partial_kind != SOFT_OUTPUT_ACK && gather_has_room(gather))
 		gather_ack(qp, gather);
 	/* Nor must the error that ends it all. */
-	for (; response == qp->response_tail && control != qp->control_tail &&
-	       gather_has_room(gather); control++)
-		if (!gather_control(qp, gather, control))
-			return;
-	if (qp->state == SOFT_QP_CONNECTED)
-		gather_requests(qp, gather, request);
+	if (response == qp->response_tail &&
+	    !gather_controls(qp, gather, &control))
+		return;
+	if (qp->state != SOFT_QP_CONNECTED)
+		return;
+	gather_requests(qp, gather, request);
+	/* One that may not go out has asked for credit. */
+	if (response == qp->response_tail)
+		(void)gather_controls(qp, gather, &control);
 }
 
 static void control_retire(struct soft_qp *qp)

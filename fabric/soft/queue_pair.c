@@ -34,9 +34,25 @@
 #include "output.h"
 #include "receive.h"
 #include "send_queue.h"
+#include "shared_receives.h"
+
+/* Of the same domain, and its completions come out of the same cq. */
+static bool srq_fits(const struct rbx_qp_init *init)
+{
+	const struct soft_srq *srq = (const struct soft_srq *)init->srq;
+
+	return !srq || (init->recv_cq == &srq->cq->cq &&
+			soft_domain_of(&srq->device->keys, init->domain) ==
+				srq->domain);
+}
 
 int soft_qp_init_check(const struct rbx_qp_init *init, char *error)
 {
+	if (!srq_fits(init)) {
+		soft_explain(error, "cannot create a qp: a shared receive queue "
+			     "is of its cq and domain alone");
+		return -EINVAL;
+	}
 	if (init->send_cq && init->recv_cq && init->send_depth_count &&
 	    init->send_depth_count <= SOFT_SEND_DEPTH_MAX &&
 	    init->recv_depth_count <= SOFT_RECV_DEPTH_MAX &&
@@ -98,7 +114,9 @@ static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
 				   uint32_t peer_depth_count)
 {
 	uint32_t send_places = round_up_to_power(init->send_depth_count);
-	uint32_t recv_places = round_up_to_power(init->recv_depth_count);
+	struct soft_srq *srq = init->srq ? soft_srq_of(init->srq) : NULL;
+	uint32_t recv_places =
+		srq ? 1 : round_up_to_power(init->recv_depth_count);
 	uint32_t response_places = round_up_to_power(peer_depth_count);
 	struct soft_qp *qp;
 
@@ -108,6 +126,8 @@ static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
 	qp_lock_init(qp);
 	qp->max_sge = init->max_sge ? init->max_sge : 1;
 	qp->recv_max_sge = init->recv_max_sge ? init->recv_max_sge : 1;
+	if (srq)
+		qp->recv_max_sge = srq->max_sge;
 	qp->send_mask = send_places - 1;
 	qp->recv_mask = recv_places - 1;
 	qp->response_mask = response_places - 1;
@@ -147,7 +167,9 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	qp->served = init->served;
 	qp->answers = init->answers && !init->served;
 	qp->fd = peer->fd;
-	qp->recv_depth_count = init->recv_depth_count;
+	qp->srq = init->srq ? soft_srq_of(init->srq) : NULL;
+	qp->recv_depth_count = qp->srq ? 0 : init->recv_depth_count;
+	qp->asks_credit = peer->shares_receives;
 	qp->peer_depth_count = peer->send_depth_count;
 	atomic_init(&qp->send_freed, SOFT_FIRST_SEQUENCE);
 	qp->send_done = SOFT_FIRST_SEQUENCE;
@@ -311,12 +333,13 @@ void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, struct rbx_wc wc)
 	struct soft_completion completion = {
 		.wc = wc,
 		.receive = true,
-		.frees = index + 1,
+		.frees = qp->srq ? qp->taken_place : index + 1,
 	};
 	struct soft_cq *cq = soft_cq_of(qp->qp.recv_cq);
 
 	completion.wc.wr_id = qp->receives[index & qp->recv_mask].wr_id;
 	completion.wc.qp = &qp->qp;
+	qp->has_taken = false;
 	soft_cq_push(cq, &completion, cq == qp->poller);
 }
 
@@ -356,6 +379,8 @@ static void qp_flush(struct soft_qp *qp, uint32_t blamed, int status)
 		soft_qp_push_send(qp, qp->send_done, qp->send_done == blamed ?
 						      status : -ECANCELED);
 	qp->send_started = qp->send_posted;
+	if (qp->srq)
+		soft_srq_leave(qp);
 	for (; qp->recv_done != qp->recv_posted; qp->recv_done++)
 		soft_qp_push_receive(qp, qp->recv_done,
 				     (struct rbx_wc){ .status = -ECANCELED });

@@ -139,6 +139,8 @@ struct soft_qp {
 	uint32_t sends_started; /* messages, counted as credit is */
 	uint32_t send_credit; /* receives the peer has posted, as told */
 	uint64_t stalled_since_ns; /* a SEND waits for credit; 0: none does */
+	bool asks_credit; /* the peer's receives are shared */
+	uint32_t send_asked; /* credit that it was asked for */
 
 	/* receive_queue.c: taken by a message at recv_done, freed by poll. */
 	atomic_uint recv_freed;
@@ -148,6 +150,15 @@ struct soft_qp {
 	struct soft_receive *receives;
 	struct iovec *recv_pieces; /* recv_max_sge of each place */
 	uint32_t credit_told;
+
+	/* shared_receives.c: then recv_posted counts what the peer was promised, and the
+	 * one place has what the message that is coming has taken. */
+	struct soft_srq *srq; /* NULL: it has receives of its own */
+	uint32_t recv_wanted; /* the peer has asked for, counted as credit is */
+	bool has_taken;
+	uint32_t taken_place;
+	bool waits_for_receive; /* with the lock of the srq, as the entry */
+	TAILQ_ENTRY(soft_qp) waiting_entry;
 
 	/* target.c: the peer's requests. */
 	uint32_t expected; /* sequence of the next one */
@@ -190,6 +201,7 @@ static inline struct soft_qp *soft_qp_of(struct rbx_qp *base)
 struct soft_peer {
 	int fd; /* of the connected socket; taken on success */
 	uint32_t send_depth_count;
+	bool shares_receives;
 	char name[RBX_NAME_MAX];
 	bool mapped;
 };
@@ -256,12 +268,7 @@ void soft_qp_push_receive(struct soft_qp *qp, uint32_t index, struct rbx_wc wc);
 static inline bool soft_qp_may_use(struct soft_qp *qp,
 				   const struct rbx_sge *sge, uint32_t rights)
 {
-	if (!sge->length_bytes)
-		return true;
-	if (sge->lkey == SOFT_ANY_LKEY)
-		return qp->device->keys.has_any_lkey;
-	return soft_keys_find(qp, sge->lkey, sge->addr, sge->length_bytes,
-			      rights) != NULL;
+	return soft_keys_cover(&qp->device->keys, qp->domain, sge, rights);
 }
 
 #endif

@@ -103,6 +103,7 @@ static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame,
 	case SOFT_COMPARE_SWAP:
 	case SOFT_FETCH_ADD:
 	case SOFT_MAP_ASK:
+	case SOFT_ASK_CREDIT:
 		soft_target_frame(qp, frame, body);
 		break;
 	case SOFT_RESPONSE:

@@ -15,7 +15,7 @@ bool soft_receive(struct soft_qp *qp);
  * after the call; soft_payload_done() is called when it is all there.
  */
 
-/* target.c: WRITE, READ, SEND, atomics with their body, MAP_ASK */
+/* target.c: WRITE, READ, SEND, atomics with their body, MAP_ASK, ASK_CREDIT */
 void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
 		       const uint8_t *body);
 void soft_target_payload_done(struct soft_qp *qp);

@@ -14,15 +14,15 @@
 #include "output.h"
 #include "queue_pair.h"
 
-/* 0 and the length of all; -EFAULT: a key does not cover its entry. */
-static int pieces_fill(struct soft_qp *qp, const struct rbx_recv_wr *wr,
-		       struct iovec *piece, uint64_t *length_bytes)
+int soft_receive_pieces(struct soft_keys *keys, const struct soft_domain *domain,
+			const struct rbx_recv_wr *wr, struct iovec *piece,
+			uint64_t *length_bytes)
 {
 	const struct rbx_sge *sge = wr->sges;
 	const struct rbx_sge *end = sge + wr->sge_count;
 
 	for (*length_bytes = 0; sge != end; sge++) {
-		if (!soft_qp_may_use(qp, sge, RBX_LOCAL_WRITE))
+		if (!soft_keys_cover(keys, domain, sge, RBX_LOCAL_WRITE))
 			return -EFAULT;
 		if (!sge->length_bytes)
 			continue;
@@ -43,13 +43,14 @@ static int receive_queue_add(struct soft_qp *qp, const struct rbx_recv_wr *wr)
 
 	int rc;
 
-	if (wr->sge_count > qp->recv_max_sge)
+	if (qp->srq || wr->sge_count > qp->recv_max_sge)
 		return -EINVAL;
 	if (index - freed >= qp->recv_depth_count)
 		return -ENOMEM;
-	rc = pieces_fill(qp, wr,
-			 &qp->recv_pieces[(size_t)place * qp->recv_max_sge],
-			 &qp->receives[place].length_bytes);
+	rc = soft_receive_pieces(
+		&qp->device->keys, qp->domain, wr,
+		&qp->recv_pieces[(size_t)place * qp->recv_max_sge],
+		&qp->receives[place].length_bytes);
 	if (rc)
 		return rc;
 	qp->receives[place].wr_id = wr->wr_id;

@@ -15,8 +15,8 @@
  *
  * A SEND, or a WRITE with immediate, goes out only when the peer has a receive for
  * it, which it tells by credit; so no frame ever meets a receiver that is not ready.
- * Requests behind it wait too. The service thread fails it after
- * SOFT_RECEIVER_WAIT_MS.
+ * Requests behind it wait too. A peer whose receives are shared is asked for credit.
+ * The service thread fails it after SOFT_RECEIVER_WAIT_MS.
  *
  * A fenced request waits until all READs before it are done: the target
  * gathers the data of a READ when it sends it, which may be after it has
@@ -256,6 +256,30 @@ void soft_send_queue_end_stall(struct soft_qp *qp)
 				  memory_order_relaxed);
 }
 
+/* Messages from this one on, as many as one frame may ask for. */
+static uint32_t messages_from(const struct soft_qp *qp, uint32_t index)
+{
+	uint32_t count = 0;
+
+	for (; index != qp->send_posted && count < SOFT_ASK_MAX; index++)
+		count += soft_is_message(
+			qp->sends[index & qp->send_mask].opcode,
+			qp->sends[index & qp->send_mask].flags);
+	return count;
+}
+
+/* Once until all that was asked for is there, so that one is under way at most. */
+static void credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
+{
+	struct soft_frame frame = { .opcode = SOFT_ASK_CREDIT };
+
+	if (!qp->asks_credit || qp->send_asked != qp->send_credit)
+		return;
+	qp->send_asked = sends + messages_from(qp, index);
+	frame.credit = qp->send_asked;
+	soft_output_control(qp, &frame, NULL, -1);
+}
+
 bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 			       uint32_t reads, uint32_t sends)
 {
@@ -267,6 +291,7 @@ bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 	if (soft_is_message(send->opcode, send->flags) &&
 	    sends == qp->send_credit) {
 		stall_begin(qp);
+		credit_ask(qp, index, sends);
 		return false;
 	}
 	return true;

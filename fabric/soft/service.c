@@ -24,6 +24,7 @@
 #include "device.h"
 #include "queue_pair.h"
 #include "send_queue.h"
+#include "shared_receives.h"
 
 /* Looks at the busy socket between two looks at all. */
 #define SERVICE_BUSY_ROUNDS 8
@@ -125,6 +126,8 @@ static void *service_run(void *argument)
 				   SOFT_EVENTS_MAX, spin ? 0 : timeout_ms);
 		for (i = 0; i < count; i++)
 			received |= service_event(&service, events[i].data.u64);
+		if (atomic_exchange(&device->srqs_due, false))
+			soft_srqs_serve(device);
 		now_ns = soft_now_ns();
 		if (received)
 			service.busy_ns = now_ns;

@@ -25,6 +25,7 @@
 #include "mapping.h"
 #include "output.h"
 #include "receive.h"
+#include "shared_receives.h"
 
 static void payload_begin(struct soft_qp *qp, const struct soft_frame *frame,
 			  const struct iovec *pieces)
@@ -47,10 +48,23 @@ static void payload_begin(struct soft_qp *qp, const struct soft_frame *frame,
 /* Whether there is a receive for a message; if not, the peer was cut off. */
 static bool has_receive(struct soft_qp *qp)
 {
-	if (qp->recv_done != qp->recv_posted)
-		return true;
-	soft_qp_cut_off(qp, "a message without credit");
-	return false;
+	if (qp->recv_done == qp->recv_posted) {
+		soft_qp_cut_off(qp, "a message without credit");
+		return false;
+	}
+	if (qp->srq)
+		soft_srq_take(qp);
+	return true;
+}
+
+static void target_ask_credit(struct soft_qp *qp, const struct soft_frame *frame)
+{
+	const char *wrong = "asks for receives that are not shared";
+
+	if (qp->srq)
+		wrong = soft_srq_ask(qp, frame->credit);
+	if (wrong)
+		soft_qp_cut_off(qp, wrong);
 }
 
 static bool key_is_good(struct soft_qp *qp, const struct soft_frame *frame,
@@ -175,6 +189,10 @@ void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
 {
 	if (frame->opcode == SOFT_MAP_ASK) {
 		target_map(qp, frame);
+		return;
+	}
+	if (frame->opcode == SOFT_ASK_CREDIT) {
+		target_ask_credit(qp, frame);
 		return;
 	}
 	if (frame->sequence != qp->expected) {

@@ -60,6 +60,8 @@ static int caps_query(struct rbx_verbs_device *device,
 	if (attr.max_sge_rd > 0 && attr.max_sge_rd < attr.max_sge)
 		caps->max_sge = (uint32_t)attr.max_sge_rd;
 	caps->max_recv_sge = (uint32_t)attr.max_sge;
+	caps->max_srq_wr = attr.max_srq > 0 ? (uint32_t)attr.max_srq_wr : 0;
+	caps->max_srq_sge = (uint32_t)attr.max_srq_sge;
 	caps->has_immediate = true;
 	caps->has_invalidate =
 		attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;

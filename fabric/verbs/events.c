@@ -79,6 +79,28 @@ static void qp_fail(struct rbx_verbs_device *device, const struct ibv_qp *ibv)
 	pthread_mutex_unlock(&device->lock);
 }
 
+static void srq_is_low(struct rbx_verbs_device *device, const struct ibv_srq *ibv)
+{
+	struct rbx_verbs_srq *srq;
+
+	pthread_mutex_lock(&device->lock);
+	LIST_FOREACH(srq, &device->srqs, entry)
+		if (srq->ibv == ibv)
+			rbx_device_events_raise(&device->events, &srq->low);
+	pthread_mutex_unlock(&device->lock);
+}
+
+static void srq_fail(struct rbx_verbs_device *device, const struct ibv_srq *ibv)
+{
+	struct rbx_verbs_qp *qp;
+
+	pthread_mutex_lock(&device->lock);
+	LIST_FOREACH(qp, &device->all_qps, entry)
+		if (qp->srq && qp->srq->ibv == ibv)
+			rbx_verbs_conn_end(qp->conn);
+	pthread_mutex_unlock(&device->lock);
+}
+
 static int ring_flush(struct rbx_verbs_qp *qp, struct rbx_verbs_wr_ring *ring,
 		      struct rbx_wc *wcs, int max)
 {
@@ -142,6 +164,12 @@ static void event_tell(struct rbx_verbs_device *device,
 	case IBV_EVENT_QP_ACCESS_ERR:
 		/* Its destruction waits until the event is acknowledged. */
 		qp_fail(device, event->element.qp);
+		return;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		srq_is_low(device, event->element.srq);
+		return;
+	case IBV_EVENT_SRQ_ERR:
+		srq_fail(device, event->element.srq);
 		return;
 	default: /* path migration, management: nothing that we use */
 		return;

@@ -27,8 +27,10 @@ static void completion_translate(struct rbx_verbs_qp *qp,
 	struct rbx_verbs_wr_ring *ring = is_recv ? &qp->recvs : &qp->sends;
 
 	out->qp = &qp->qp;
-	out->wr_id = rbx_verbs_wr_ring_complete(ring, in->wr_id &
-						~RBX_VERBS_WR_RECV);
+	out->wr_id = in->wr_id & RBX_VERBS_WR_SHARED ?
+			     rbx_verbs_srq_complete(qp->srq, in->wr_id) :
+			     rbx_verbs_wr_ring_complete(
+				     ring, in->wr_id & ~RBX_VERBS_WR_RECV);
 	out->status = is_recv ? rbx_verbs_recv_status(in->status) :
 				rbx_verbs_send_status(in->status);
 	if (out->status)
@@ -53,6 +55,7 @@ static bool was_flushed(struct rbx_verbs_qp *qp, const struct ibv_wc *in)
 
 	return atomic_load_explicit(&qp->conn->device->has_failed,
 				    memory_order_relaxed) &&
+	       !(in->wr_id & RBX_VERBS_WR_SHARED) &&
 	       (in->wr_id & ~RBX_VERBS_WR_RECV) < ring->completed;
 }
 
@@ -68,6 +71,8 @@ static int completions_match(struct rbx_verbs_cq *cq, const struct ibv_wc *in,
 	pthread_mutex_lock(&cq->lookup_lock);
 	for (i = 0; i < count; i++) {
 		qp = rbx_verbs_qp_table_find(&device->qps, in[i].qp_num);
+		if (!qp && in[i].wr_id & RBX_VERBS_WR_SHARED)
+			rbx_verbs_srq_return(device, in[i].wr_id);
 		if (!qp || was_flushed(qp, &in[i]))
 			continue;
 		completion_translate(qp, &in[i], &wcs[filled]);

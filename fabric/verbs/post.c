@@ -188,12 +188,9 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	return err;
 }
 
-/*
- * The entries that have bytes, or -EINVAL: devices read an entry of no bytes as one
- * of 2^31, so that there can be none before another.
- */
-static int recv_sge_count(const struct rbx_verbs_qp *qp,
-			  const struct rbx_recv_wr *wr)
+/* Devices read an entry of no bytes as one of 2^31, so that there can be none before
+ * another. */
+int rbx_verbs_recv_sge_count(const struct rbx_recv_wr *wr, uint32_t max_sge)
 {
 	uint32_t count = wr->sge_count, i;
 
@@ -202,7 +199,7 @@ static int recv_sge_count(const struct rbx_verbs_qp *qp,
 	for (i = 0; i < count; i++)
 		if (!wr->sges[i].length_bytes)
 			return -EINVAL;
-	return count > qp->recv_max_sge ? -EINVAL : (int)count;
+	return count > max_sge ? -EINVAL : (int)count;
 }
 
 /* One call to the device; *rest is where the chain goes on. */
@@ -219,7 +216,7 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 	int err;
 
 	for (; wr && count < RECV_BATCH_COUNT && count < room; wr = wr->next) {
-		sge_count = recv_sge_count(qp, wr);
+		sge_count = rbx_verbs_recv_sge_count(wr, qp->recv_max_sge);
 		if (sge_count < 0)
 			break;
 		wrs[count].wr_id = RBX_VERBS_WR_RECV |
@@ -250,7 +247,7 @@ int rbx_verbs_post_recv(struct rbx_qp *rbx_qp, struct rbx_recv_wr *first,
 {
 	struct rbx_verbs_qp *qp = rbx_verbs_qp(rbx_qp);
 	struct rbx_recv_wr *rest = first;
-	int err = 0;
+	int err = qp->srq ? -EINVAL : 0;
 
 	while (rest && !err)
 		err = recv_post_batch(qp, rest, &rest);

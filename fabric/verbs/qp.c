@@ -38,7 +38,12 @@ static int init_check(const struct rbx_verbs_device *device,
 		      const struct rbx_qp_init *init, char *error)
 {
 	const struct rbx_device_caps *caps = &device->device.caps;
+	const struct rbx_verbs_srq *srq = (struct rbx_verbs_srq *)init->srq;
 
+	if (srq && (srq->cq != init->recv_cq || srq->domain != init->domain))
+		return rbx_verbs_explain(error, -EINVAL,
+			"a shared receive queue is of its completion queue and "
+			"domain alone");
 	if (!init->send_depth_count || !init->max_sge)
 		return rbx_verbs_explain(error, -EINVAL,
 			"a queue pair needs at least one send entry and one "
@@ -90,6 +95,8 @@ static struct ibv_qp *qp_open(struct rbx_verbs_device *device,
 	const struct rbx_device_caps *caps = &device->device.caps;
 
 	*attr = (struct ibv_qp_init_attr){
+		.srq = init->srq ? ((struct rbx_verbs_srq *)init->srq)->ibv :
+				   NULL,
 		.send_cq = rbx_verbs_cq(init->send_cq)->ibv,
 		.recv_cq = rbx_verbs_cq(init->recv_cq)->ibv,
 		.qp_type = IBV_QPT_RC,
@@ -97,9 +104,9 @@ static struct ibv_qp *qp_open(struct rbx_verbs_device *device,
 		.cap = {
 			.max_send_wr = smaller(init->send_depth_count,
 					       caps->max_send_wr),
-			.max_recv_wr = init->recv_depth_count,
+			.max_recv_wr = init->srq ? 0 : init->recv_depth_count,
 			.max_send_sge = init->max_sge,
-			.max_recv_sge = recv_max_sge(init),
+			.max_recv_sge = init->srq ? 0 : recv_max_sge(init),
 			.max_inline_data = smaller(init->max_inline_bytes,
 						   caps->max_inline_bytes),
 		},
@@ -138,6 +145,7 @@ uint32_t rbx_verbs_qp_probe_inline_bytes(struct rbx_verbs_device *device)
 static void qp_fill(struct rbx_verbs_qp *qp, const struct rbx_qp_init *init,
 		    const struct ibv_qp_cap *cap)
 {
+	qp->srq = (struct rbx_verbs_srq *)init->srq;
 	qp->max_sge = init->max_sge;
 	qp->recv_max_sge = recv_max_sge(init);
 	qp->qp.device = &qp->conn->device->device;
@@ -167,7 +175,8 @@ static struct rbx_verbs_qp *qp_alloc(const struct rbx_qp_init *init,
 	if (!qp)
 		return NULL;
 	if (!rbx_verbs_wr_ring_init(&qp->sends, cap->max_send_wr) &&
-	    !rbx_verbs_wr_ring_init(&qp->recvs, init->recv_depth_count))
+	    !rbx_verbs_wr_ring_init(&qp->recvs,
+				    init->srq ? 0 : init->recv_depth_count))
 		return qp;
 	qp_free(qp);
 	return NULL;

@@ -8,9 +8,9 @@
  * Threads: besides the caller's there is one per device, the connection thread.
  * It takes the events of librdmacm and hands each to the target it belongs to, and
  * the asynchronous events of the device (events.c).
- * Lock order: that of all devices (events.c), device->lock, cq->lookup_lock,
- * conn->lock, events.lock. The lock of a listener and that of the table of queue
- * pairs are taken alone.
+ * Lock order: that of all devices (events.c), cq->lookup_lock, device->lock,
+ * conn->lock, srq->lock, events.lock. The lock of a listener and that of the table of
+ * queue pairs are taken alone.
  */
 #ifndef RBX_VERBS_H
 #define RBX_VERBS_H
@@ -42,8 +42,10 @@ struct rbx_verbs_device {
 	struct rbx_raised_event failed, port_down, port_up;
 	atomic_bool has_failed; /* never comes back */
 	LIST_ENTRY(rbx_verbs_device) entry; /* of all devices, see events.c */
-	pthread_mutex_t lock; /* guards the list */
+	pthread_mutex_t lock; /* guards the lists */
 	LIST_HEAD(, rbx_verbs_qp) all_qps; /* native ones too */
+	LIST_HEAD(, rbx_verbs_srq) srqs;
+	uint32_t srqs_count; /* ever made */
 	struct rdma_event_channel *channel;
 	int stop_fd; /* readable: the connection thread ends */
 	pthread_t cm_thread;
@@ -93,11 +95,36 @@ struct rbx_verbs_conn {
 	size_t private_data_bytes;
 };
 
+/* A receive of a shared queue, and its scatter list, until it is polled. */
+struct rbx_verbs_shared_receive {
+	uint64_t wr_id;
+	uint32_t sge_count;
+	uint32_t next_free; /* index; RBX_VERBS_SRQ_NONE */
+};
+
+#define RBX_VERBS_SRQ_NONE UINT32_MAX
+
+struct rbx_verbs_srq {
+	struct rbx_srq srq;
+	struct ibv_srq *ibv;
+	const struct rbx_domain *domain;
+	const struct rbx_cq *cq;
+	uint32_t number; /* in the ids of its work requests */
+	uint32_t max_sge;
+	struct rbx_raised_event low;
+	LIST_ENTRY(rbx_verbs_srq) entry; /* of its device */
+	pthread_mutex_t lock; /* guards what follows; no other is taken under it */
+	uint32_t free_first;
+	struct rbx_verbs_shared_receive *receives;
+	struct ibv_sge *sges; /* max_sge of each */
+};
+
 struct rbx_verbs_qp {
 	struct rbx_qp qp;
 	struct ibv_qp *ibv;
 	struct rbx_verbs_conn *conn;
 	LIST_ENTRY(rbx_verbs_qp) entry; /* of its device */
+	struct rbx_verbs_srq *srq; /* or NULL */
 	bool is_native; /* the owner posts and polls: none of what follows */
 	uint32_t max_sge;
 	uint32_t recv_max_sge;
@@ -156,6 +183,22 @@ int rbx_verbs_post_send(struct rbx_qp *qp, struct rbx_wr *first,
 			struct rbx_wr **bad);
 int rbx_verbs_post_recv(struct rbx_qp *qp, struct rbx_recv_wr *first,
 			struct rbx_recv_wr **bad);
+
+/* The entries of a receive's list that have bytes, or -EINVAL. */
+int rbx_verbs_recv_sge_count(const struct rbx_recv_wr *wr, uint32_t max_sge);
+
+/* srq.c */
+int rbx_verbs_create_srq(struct rbx_device *device,
+			 const struct rbx_srq_init *init, struct rbx_srq **srq,
+			 char *error);
+void rbx_verbs_destroy_srq(struct rbx_srq *srq);
+int rbx_verbs_post_srq_recv(struct rbx_srq *srq, struct rbx_recv_wr *first,
+			    struct rbx_recv_wr **bad);
+void rbx_verbs_set_srq_limit(struct rbx_srq *srq, uint32_t limit_count);
+/* A completion of it is polled: its place is free. Returns its wr_id. */
+uint64_t rbx_verbs_srq_complete(struct rbx_verbs_srq *srq, uint64_t id);
+/* A completion whose queue pair is gone: the receive is posted once more. */
+void rbx_verbs_srq_return(struct rbx_verbs_device *device, uint64_t id);
 
 /* qp.c: a queue pair for `conn`, not yet connected; destroy() takes conn. */
 int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,

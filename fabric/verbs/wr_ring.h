@@ -32,6 +32,8 @@ struct rbx_verbs_wr_ring {
 
 /* The top bit of what the device carries tells the two queues apart. */
 #define RBX_VERBS_WR_RECV (1ull << 63)
+/* And the next one receives of a shared queue (srq.c), which have another number. */
+#define RBX_VERBS_WR_SHARED (1ull << 62)
 
 static inline int rbx_verbs_wr_ring_init(struct rbx_verbs_wr_ring *ring,
 					 uint32_t depth_count)

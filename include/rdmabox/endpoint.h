@@ -60,6 +60,7 @@ struct rbx_protection_domain; /* whose keys work for which endpoints */
 
 struct rbx_queue; /* where completions come out */
 struct rbx_endpoint; /* one end of a connection */
+struct rbx_shared_receives; /* of many endpoints */
 struct rbx_endpoint_listener;
 struct rbx_endpoint_request; /* somebody who wants to connect */
 
@@ -82,6 +83,8 @@ struct rbx_endpoint_limits {
 	uint8_t has_invalidate;
 	uint8_t has_atomics;
 	uint8_t needs_regions; /* segments have to name theirs */
+	uint32_t shared_depth_max; /* of shared receives; 0: there are none */
+	uint32_t shared_segments_max;
 };
 
 /** rbx_endpoint_limits() - of the device of a context. Returns 0, -EINVAL. */
@@ -225,6 +228,9 @@ struct rbx_endpoint_options {
 	uint8_t works_when_polled;
 	void *user; /* for rbx_endpoint_user() */
 	uint8_t tells_end; /* 1: by RBX_ENDPOINT_ENDED, beside its completions */
+	/* Messages take receives of these, which are of the same queue and domain;
+	 * receive_depth and receive_segments mean nothing then. NULL: of its own. */
+	struct rbx_shared_receives *receives;
 };
 
 /* Private data: in both directions bytes that the program chooses. */
@@ -395,6 +401,50 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 			 const struct rbx_receive *receives,
 			 unsigned int count);
 
+/* ---- Shared receives ------------------------------------------------------------*/
+
+struct rbx_shared_receives_options {
+	size_t size_bytes; /* of this struct, set by the caller */
+	struct rbx_queue *queue; /* of its endpoints; the depth is taken of its room */
+	struct rbx_protection_domain *domain; /* of its endpoints */
+	uint32_t depth; /* receives at a time, until they are polled; 64 */
+	uint32_t segments; /* of a receive at most; 1 */
+	void *user; /* for rbx_shared_receives_user() */
+};
+
+/**
+ * rbx_shared_receives_create() - receives that many endpoints take from.
+ *
+ * A message on any of them takes the oldest receive, and its completion names the
+ * endpoint. So a program with many endpoints, of which few are busy, needs fewer
+ * buffers. If there is none a message waits, as for a receive of its endpoint. Such an
+ * endpoint has nothing posted that would tell of its end: see tells_end. When one ends
+ * the receives stay for the others; only one that a message had taken in part completes,
+ * with -ECANCELED. (Soft-RoCE keeps that one until the destroy.)
+ *
+ * Returns 0, -EINVAL, -ENOMEM, -ENOSPC the queue has no room, -EOPNOTSUPP. Blocks.
+ */
+int rbx_shared_receives_create(struct rbx_context *ctx,
+			       const struct rbx_shared_receives_options *options,
+			       struct rbx_shared_receives **receives);
+
+/** rbx_shared_receives_destroy() - frees them; what is posted is the program's again.
+ * Returns 0; -EBUSY: it has endpoints. */
+int rbx_shared_receives_destroy(struct rbx_shared_receives *receives);
+
+/** rbx_shared_receives_post() - posts receives. Any thread. Returns as
+ * rbx_endpoint_post(). */
+int rbx_shared_receives_post(struct rbx_shared_receives *receives,
+			     const struct rbx_receive *list, unsigned int count);
+
+/** rbx_shared_receives_tell_low() - has RBX_ENDPOINT_RECEIVES_LOW told, once, when fewer
+ * than this are posted. 0: not any more. Returns 0 or -EINVAL. */
+int rbx_shared_receives_tell_low(struct rbx_shared_receives *receives,
+				 uint32_t count);
+
+/** rbx_shared_receives_user() - of its options. */
+void *rbx_shared_receives_user(const struct rbx_shared_receives *receives);
+
 /* ---- Events ---------------------------------------------------------------------*/
 
 enum rbx_endpoint_event_kind {
@@ -407,11 +457,14 @@ enum rbx_endpoint_event_kind {
 	RBX_ENDPOINT_PORT_UP,
 	/* The connection of an endpoint with tells_end in its options is over. */
 	RBX_ENDPOINT_ENDED,
+	/* Fewer shared receives are posted than rbx_shared_receives_tell_low() said. */
+	RBX_ENDPOINT_RECEIVES_LOW,
 };
 
 struct rbx_endpoint_event {
 	enum rbx_endpoint_event_kind kind;
 	struct rbx_endpoint *endpoint; /* or NULL */
+	struct rbx_shared_receives *receives; /* or NULL */
 };
 
 /**

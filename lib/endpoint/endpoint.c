@@ -30,6 +30,8 @@ int rbx_endpoint_limits(struct rbx_context *ctx,
 		.has_invalidate = caps->has_invalidate,
 		.has_atomics = caps->has_atomics,
 		.needs_regions = !caps->has_any_lkey,
+		.shared_depth_max = caps->max_srq_wr,
+		.shared_segments_max = RBX_MIN(caps->max_srq_sge, RBX_SGE_MAX),
 	};
 	rbx_sized_give(limits, &all, sizeof(all));
 	return 0;
@@ -64,7 +66,7 @@ static int options_check(const struct rbx_context *ctx,
 	return 0;
 }
 
-static int queue_take(struct rbx_queue *queue, uint32_t count)
+int rbx_queue_take(struct rbx_queue *queue, uint32_t count)
 {
 	uint32_t room_count = RBX_LOAD_RELAXED(&queue->room_count);
 
@@ -78,7 +80,7 @@ static int queue_take(struct rbx_queue *queue, uint32_t count)
 	return 0;
 }
 
-static void queue_give(struct rbx_queue *queue, uint32_t count)
+void rbx_queue_give(struct rbx_queue *queue, uint32_t count)
 {
 	RBX_FETCH_ADD(&queue->room_count, count);
 	RBX_FETCH_ADD(&queue->endpoints_count, (uint32_t)-1);
@@ -87,7 +89,7 @@ static void queue_give(struct rbx_queue *queue, uint32_t count)
 static int ring_make(struct rbx_endpoint_ring *ring, uint32_t depth_count)
 {
 	ring->depth_count = depth_count;
-	while (ring->mask < depth_count - 1)
+	while (ring->mask + 1 < depth_count)
 		ring->mask = 2 * ring->mask + 1;
 	ring->slots = calloc((size_t)ring->mask + 1, sizeof(*ring->slots));
 	return ring->slots ? 0 : -ENOMEM;
@@ -100,6 +102,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 {
 	struct rbx_endpoint *endpoint;
 	struct rbx_domain *domain;
+	uint32_t receive_depth;
 	int err;
 
 	*options = (struct rbx_endpoint_options){ .size_bytes = 0 };
@@ -124,29 +127,30 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	endpoint->completed = options->completed;
 	endpoint->segments_max = options->segments;
 	endpoint->receive_segments_max = options->receive_segments;
+	receive_depth = options->receives ? 0 : options->receive_depth;
 	if (ring_make(&endpoint->sends, options->send_depth) ||
-	    ring_make(&endpoint->receives, options->receive_depth)) {
+	    ring_make(&endpoint->receives, receive_depth)) {
 		rbx_endpoint_free(endpoint);
 		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
 	}
 	err = rbx_domain_use(options->domain, ctx, &domain);
 	if (!err) {
 		endpoint->domain = options->domain;
-		err = queue_take(options->queue,
-				 options->send_depth + options->receive_depth);
+		err = rbx_queue_take(options->queue,
+				     options->send_depth + receive_depth);
 	}
 	if (err) {
 		rbx_endpoint_free(endpoint);
 		return err;
 	}
 	endpoint->queue = options->queue;
-	endpoint->queue_room_count = options->send_depth + options->receive_depth;
+	endpoint->queue_room_count = options->send_depth + receive_depth;
 	*init = (struct rbx_qp_init){
 		.domain = domain,
 		.send_cq = options->queue->cq,
 		.recv_cq = options->queue->cq,
 		.send_depth_count = options->send_depth,
-		.recv_depth_count = options->receive_depth,
+		.recv_depth_count = receive_depth,
 		.max_sge = options->segments,
 		.recv_max_sge = options->receive_segments,
 		.max_inline_bytes = options->inline_bytes,
@@ -155,6 +159,14 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		.tells_end = options->tells_end,
 		.user = endpoint,
 	};
+	if (options->receives) {
+		err = rbx_shared_receives_use(options->receives, options, init);
+		if (err) {
+			rbx_endpoint_free(endpoint);
+			return err;
+		}
+		endpoint->shared = options->receives;
+	}
 	*out = endpoint;
 	return 0;
 }
@@ -169,7 +181,9 @@ void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp)
 void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 {
 	if (endpoint->queue)
-		queue_give(endpoint->queue, endpoint->queue_room_count);
+		rbx_queue_give(endpoint->queue, endpoint->queue_room_count);
+	if (endpoint->shared)
+		rbx_shared_receives_leave(endpoint->shared);
 	rbx_domain_leave(endpoint->domain);
 	pthread_mutex_destroy(&endpoint->post_lock);
 	free(endpoint->sends.slots);

@@ -35,6 +35,7 @@ struct rbx_endpoint {
 	struct rbx_qp *qp;
 	void (*completed)(const struct rbx_completion *completion); /* or NULL */
 	void *user;
+	struct rbx_shared_receives *shared; /* NULL: its receives are its own */
 	uint32_t segments_max, receive_segments_max;
 	uint32_t queue_room_count; /* that it has taken of the queue */
 	pthread_mutex_t post_lock;
@@ -70,6 +71,38 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 void rbx_endpoint_free(struct rbx_endpoint *endpoint);
 /* It has one. */
 void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp);
+
+/* Room in a queue, for its completions. 0 or -ENOSPC. */
+int rbx_queue_take(struct rbx_queue *queue, uint32_t count);
+void rbx_queue_give(struct rbx_queue *queue, uint32_t count);
+
+/* ---- Receives -------------------------------------------------------------------*/
+
+/* What one chain of them is translated into. */
+struct rbx_receive_chain {
+	uint32_t count, sges_count;
+	struct rbx_recv_wr wrs[RBX_CHAIN_MAX];
+	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
+};
+
+/* All of a call, before the first is posted. */
+int rbx_receives_check(const struct rbx_device_caps *caps,
+		       const struct rbx_receive *receives, unsigned int count,
+		       uint32_t segments_max);
+/* At most RBX_CHAIN_MAX, to an empty chain; checked before. */
+void rbx_receive_chain_add(struct rbx_receive_chain *chain,
+			   const struct rbx_device_caps *caps,
+			   const struct rbx_receive *receive, uint64_t wr_id);
+
+/* An endpoint with them in its options, from its making until it is freed: *init is
+ * completed. 0 or -EINVAL. */
+int rbx_shared_receives_use(struct rbx_shared_receives *shared,
+			    const struct rbx_endpoint_options *options,
+			    struct rbx_qp_init *init);
+void rbx_shared_receives_leave(struct rbx_shared_receives *shared);
+/* One has completed: what its user was. */
+void *rbx_shared_receives_complete(struct rbx_shared_receives *shared,
+				   uint32_t number);
 
 /* What is left of timeout_ms, which began at begin_ns, as poll() wants it: -1 for ever. */
 int rbx_endpoint_left_ms(int timeout_ms, uint64_t begin_ns);

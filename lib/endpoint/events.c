@@ -17,11 +17,13 @@ static void translate(const struct rbx_device_event *of_device,
 		[RBX_DEVICE_PORT_DOWN] = RBX_ENDPOINT_PORT_DOWN,
 		[RBX_DEVICE_PORT_UP] = RBX_ENDPOINT_PORT_UP,
 		[RBX_DEVICE_QP_ENDED] = RBX_ENDPOINT_ENDED,
+		[RBX_DEVICE_SRQ_LOW] = RBX_ENDPOINT_RECEIVES_LOW,
 	};
 
 	*event = (struct rbx_endpoint_event){
 		.kind = kinds[of_device->kind],
 		.endpoint = of_device->qp ? of_device->qp->user : NULL,
+		.receives = of_device->srq ? of_device->srq->user : NULL,
 	};
 }
 

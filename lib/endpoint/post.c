@@ -14,12 +14,6 @@ struct chain {
 	uint32_t sges_count;
 };
 
-struct receive_chain {
-	struct rbx_recv_wr wrs[RBX_CHAIN_MAX];
-	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
-	uint32_t sges_count;
-};
-
 /* ---- Segments -------------------------------------------------------------------*/
 
 static int segment_key(const struct rbx_device_caps *caps,
@@ -39,11 +33,10 @@ static int segment_key(const struct rbx_device_caps *caps,
 			 caps->name);
 }
 
-static int segments_check(const struct rbx_endpoint *endpoint,
+static int segments_check(const struct rbx_device_caps *caps,
 			  const struct rbx_segment *segments, uint32_t count,
 			  uint32_t most, bool is_inline, uint64_t *length_bytes)
 {
-	const struct rbx_device_caps *caps = &endpoint->qp->device->caps;
 	uint32_t lkey;
 
 	*length_bytes = 0;
@@ -67,7 +60,7 @@ static int segments_check(const struct rbx_endpoint *endpoint,
 
 /* Of those that were checked; those without bytes are left out, as devices do not take
  * them everywhere. */
-static uint32_t segments_translate(const struct rbx_endpoint *endpoint,
+static uint32_t segments_translate(const struct rbx_device_caps *caps,
 				   const struct rbx_segment *segments,
 				   uint32_t count, bool is_inline,
 				   struct rbx_sge *sges)
@@ -80,8 +73,7 @@ static uint32_t segments_translate(const struct rbx_endpoint *endpoint,
 		if (segments[i].length_bytes == 0)
 			continue;
 		if (!is_inline)
-			(void)segment_key(&endpoint->qp->device->caps,
-					  &segments[i], &lkey);
+			(void)segment_key(caps, &segments[i], &lkey);
 		sges[used_count++] = (struct rbx_sge){
 			.addr = (uintptr_t)segments[i].addr,
 			.length_bytes = segments[i].length_bytes,
@@ -140,7 +132,8 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 	int err = flags_check(&endpoint->qp->device->caps, operation);
 
 	if (!err)
-		err = segments_check(endpoint, operation->segments,
+		err = segments_check(&endpoint->qp->device->caps,
+				     operation->segments,
 				     operation->segments_count,
 				     endpoint->segments_max, is_inline,
 				     &length_bytes);
@@ -173,7 +166,8 @@ static void operation_translate(const struct rbx_endpoint *endpoint,
 
 	*wr = (struct rbx_wr){
 		.sges = &chain->sges[chain->sges_count],
-		.sge_count = segments_translate(endpoint, operation->segments,
+		.sge_count = segments_translate(&endpoint->qp->device->caps,
+						operation->segments,
 						operation->segments_count,
 						is_inline,
 						&chain->sges[chain->sges_count]),
@@ -288,31 +282,53 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 	return err;
 }
 
+int rbx_receives_check(const struct rbx_device_caps *caps,
+		       const struct rbx_receive *receives, unsigned int count,
+		       uint32_t segments_max)
+{
+	uint64_t length_bytes;
+	int err = 0;
+
+	for (unsigned int i = 0; i < count && !err; i++)
+		err = segments_check(caps, receives[i].segments,
+				     receives[i].segments_count, segments_max,
+				     false, &length_bytes);
+	return err;
+}
+
+void rbx_receive_chain_add(struct rbx_receive_chain *chain,
+			   const struct rbx_device_caps *caps,
+			   const struct rbx_receive *receive, uint64_t wr_id)
+{
+	struct rbx_recv_wr *wr = &chain->wrs[chain->count];
+
+	*wr = (struct rbx_recv_wr){
+		.wr_id = wr_id,
+		.sges = &chain->sges[chain->sges_count],
+	};
+	wr->sge_count = segments_translate(caps, receive->segments,
+					   receive->segments_count, false,
+					   &chain->sges[chain->sges_count]);
+	chain->sges_count += wr->sge_count;
+	if (chain->count++)
+		wr[-1].next = wr;
+}
+
 static int receives_post_locked(struct rbx_endpoint *endpoint,
 				const struct rbx_receive *receives,
 				uint32_t count)
 {
 	struct rbx_recv_wr *bad = NULL;
-	struct receive_chain chain;
+	struct rbx_receive_chain chain;
 	int err;
 
-	chain.sges_count = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		struct rbx_recv_wr *wr = &chain.wrs[i];
-		uint32_t number = slot_take(&endpoint->receives,
-					    receives[i].user, false);
-
-		*wr = (struct rbx_recv_wr){
-			.next = i + 1 < count ? wr + 1 : NULL,
-			.wr_id = RBX_ENDPOINT_RECEIVE_ID | number,
-			.sges = &chain.sges[chain.sges_count],
-		};
-		wr->sge_count = segments_translate(
-			endpoint, receives[i].segments,
-			receives[i].segments_count, false,
-			&chain.sges[chain.sges_count]);
-		chain.sges_count += wr->sge_count;
-	}
+	chain.count = chain.sges_count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		rbx_receive_chain_add(&chain, &endpoint->qp->device->caps,
+				      &receives[i],
+				      RBX_ENDPOINT_RECEIVE_ID |
+					      slot_take(&endpoint->receives,
+							receives[i].user, false));
 	err = endpoint->qp->device->ops->post_recv(endpoint->qp, chain.wrs, &bad);
 	return err ? device_failed(endpoint, &endpoint->receives,
 				   count - (uint32_t)(bad - chain.wrs), err) :
@@ -323,17 +339,16 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 			 const struct rbx_receive *receives, unsigned int count)
 {
 	unsigned int done = 0;
-	uint64_t length_bytes;
 	int err;
 
 	if (!endpoint || (!receives && count))
 		return rbx_error(-EINVAL, "rbx_endpoint_receive: an endpoint and receives must be given");
+	if (endpoint->shared)
+		return rbx_error(-EINVAL, "the endpoint has shared receives: rbx_shared_receives_post()");
 	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_receive");
-	for (unsigned int i = 0; i < count && !err; i++)
-		err = segments_check(endpoint, receives[i].segments,
-				     receives[i].segments_count,
-				     endpoint->receive_segments_max, false,
-				     &length_bytes);
+	if (!err)
+		err = rbx_receives_check(&endpoint->qp->device->caps, receives,
+					 count, endpoint->receive_segments_max);
 	if (err)
 		return err;
 	pthread_mutex_lock(&endpoint->post_lock);

@@ -70,10 +70,16 @@ static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion
 	struct rbx_endpoint_ring *ring =
 		is_receive ? &endpoint->receives : &endpoint->sends;
 	uint32_t number = (uint32_t)wc->wr_id;
-	struct rbx_endpoint_slot slot = ring->slots[number & ring->mask];
+	struct rbx_endpoint_slot slot = { .is_silent = false };
 
-	/* From here on whoever posts may use the slot again. */
-	RBX_STORE_RELEASE(&ring->completed_count, number + 1);
+	if (is_receive && endpoint->shared) {
+		slot.user = rbx_shared_receives_complete(endpoint->shared,
+							 number);
+	} else {
+		slot = ring->slots[number & ring->mask];
+		/* From here on whoever posts may use the slot again. */
+		RBX_STORE_RELEASE(&ring->completed_count, number + 1);
+	}
 	if (slot.is_silent && wc->status == 0)
 		return false;
 	*completion = (struct rbx_completion){

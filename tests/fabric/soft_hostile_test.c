@@ -22,7 +22,7 @@ static struct soft_frame bad_frame(const struct test_pair *pair, int which)
 
 	switch (which) {
 	case 0: frame.opcode = 0; break;
-	case 1: frame.opcode = SOFT_FETCH_ADD + 1; break;
+	case 1: frame.opcode = SOFT_OPCODE_LAST + 1; break;
 	case 2: frame.sequence++; break;
 	case 3: frame.length_bytes = SOFT_MESSAGE_MAX_BYTES + 1; break;
 	case 4: frame.opcode = SOFT_SEND; break; /* no credit */

@@ -21,6 +21,7 @@
 
 static struct rbx_device *device;
 static struct rbx_cq *cq;
+static struct rbx_srq *srq;
 static struct rbx_mr *mr;
 static uint8_t memory[MEMORY_BYTES], local[MEMORY_BYTES];
 
@@ -42,13 +43,23 @@ static void memory_register(void)
 static void setup(void)
 {
 	struct rbx_device_options options = { .same_host_mapping = true };
+	struct rbx_srq_init init = { .depth_count = 4, .max_sge = 3 };
 
 	if (rbx_fabric_soft.open(&options, &device, NULL) ||
 	    rbx_fabric_soft.create_cq(device, 64, &cq, NULL))
 		abort();
+	init.cq = cq;
+	if (rbx_fabric_soft.create_srq(device, &init, &srq, NULL))
+		abort();
 }
 
-static struct soft_qp *qp_open(int fd, bool mapped)
+/* Of what two of the choices leave free. */
+static bool shares_receives(uint8_t choice)
+{
+	return choice & 16 && (choice & 3) < 3;
+}
+
+static struct soft_qp *qp_open(int fd, bool mapped, bool shared)
 {
 	struct rbx_qp_init init = {
 		.send_cq = cq,
@@ -57,6 +68,7 @@ static struct soft_qp *qp_open(int fd, bool mapped)
 		.recv_depth_count = 4,
 		.max_sge = 2,
 		.recv_max_sge = 3,
+		.srq = shared ? srq : NULL,
 	};
 	struct soft_peer peer = {
 		.fd = fd,
@@ -103,7 +115,12 @@ static void work_post(struct soft_qp *qp, uint8_t choice)
 			sges[0].length_bytes = 8;
 		}
 		rbx_fabric_soft.post_send(&qp->qp, &wr, &bad);
-		rbx_fabric_soft.post_recv(&qp->qp, &receive, &bad_receive);
+		if (qp->srq)
+			rbx_fabric_soft.post_srq_recv(srq, &receive,
+						      &bad_receive);
+		else
+			rbx_fabric_soft.post_recv(&qp->qp, &receive,
+						  &bad_receive);
 	}
 }
 
@@ -144,7 +161,7 @@ static void frames_mend(uint8_t *bytes, size_t size)
 
 	while (at + sizeof(wire) <= size) {
 		memcpy(&wire, bytes + at, sizeof(wire));
-		wire.opcode = wire.opcode % 11;
+		wire.opcode = wire.opcode % (SOFT_OPCODE_LAST + 1);
 		wire.reserved = 0;
 		wire.length_bytes %= 3000;
 		wire.sequence = SOFT_FIRST_SEQUENCE + wire.sequence % 4;
@@ -154,6 +171,11 @@ static void frames_mend(uint8_t *bytes, size_t size)
 		} else {
 			wire.immediate = 0;
 		}
+		if (wire.opcode == SOFT_ASK_CREDIT)
+			wire = (struct soft_wire_frame){
+				.opcode = SOFT_ASK_CREDIT,
+				.credit = wire.credit % 8,
+			};
 		if (wire.opcode == SOFT_RESPONSE || wire.opcode == SOFT_ACK ||
 		    wire.opcode == SOFT_ERROR) {
 			wire.flags = 0;
@@ -189,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		frames_mend(bytes + 1, size - 1);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		abort();
-	qp = qp_open(ends[0], data[0] & 0x40);
+	qp = qp_open(ends[0], data[0] & 0x40, shares_receives(data[0]));
 	work_post(qp, data[0]);
 	/* In two parts, so that frames are cut anywhere. */
 	for (i = 0; i < 2; i++) {

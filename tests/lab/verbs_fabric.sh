@@ -29,6 +29,7 @@ else
 		run "fabric_${name}_test"
 	done
 	run fabric_events_test
+	run fabric_shared_receives_test
 	# The last of it takes the device away.
 	export RBX_TEST_LINK=veth0 RBX_TEST_RDMA_LINK=rxe0
 	run fabric_verbs_events_test

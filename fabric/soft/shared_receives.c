@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * shared_receives.c - shared receive queues.
+ *
+ * A message needs a receive before it is sent, as all that comes behind it in the
+ * stream would have to wait for one. A receive that many peers may take cannot be
+ * credit for each of them. So here credit is asked for: a peer whose message has none
+ * says up to which message it wants to send, and is promised as many receives as there
+ * are; for the rest it waits in line, as do others. A receive that is promised is taken
+ * soon, for the message is there. It costs the first message of a batch a round trip.
+ *
+ * A receive stays the place's until its completion is polled. If the qp is destroyed
+ * before that, the completion is forgotten and the receive posted once more. If a qp
+ * fails, what it was promised goes to those that wait; as that happens with its lock
+ * held, the service thread does it (soft_srqs_serve()).
+ *
+ * The lock is taken with that of a qp or of the cq held, and under it none but that of
+ * the device's events.
+ */
+#include "shared_receives.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "completion.h"
+#include "output.h"
+#include "queue_pair.h"
+#include "receive_queue.h"
+
+/* ---- Made -----------------------------------------------------------------------*/
+
+static void srq_free(struct soft_srq *srq)
+{
+	pthread_mutex_destroy(&srq->lock);
+	free(srq->places);
+	free(srq->pieces);
+	free(srq);
+}
+
+static struct soft_srq *srq_allocate(const struct rbx_srq_init *init)
+{
+	struct soft_srq *srq = calloc(1, sizeof(*srq));
+	uint32_t i;
+
+	if (!srq)
+		return NULL;
+	pthread_mutex_init(&srq->lock, NULL);
+	TAILQ_INIT(&srq->waiting);
+	srq->max_sge = init->max_sge ? init->max_sge : 1;
+	srq->places = calloc(init->depth_count, sizeof(*srq->places));
+	srq->pieces = calloc((size_t)init->depth_count * srq->max_sge,
+			     sizeof(*srq->pieces));
+	if (!srq->places || !srq->pieces) {
+		srq_free(srq);
+		return NULL;
+	}
+	for (i = 0; i < init->depth_count; i++)
+		srq->places[i].next = i + 1 < init->depth_count ? i + 1 :
+								  SOFT_SRQ_NONE;
+	srq->posted_first = srq->posted_last = SOFT_SRQ_NONE;
+	return srq;
+}
+
+int soft_create_srq(struct rbx_device *base, const struct rbx_srq_init *init,
+		    struct rbx_srq **out, char *error)
+{
+	struct soft_device *device = soft_device_of(base);
+	struct soft_srq *srq;
+
+	if (!init->cq || !init->depth_count ||
+	    init->depth_count > SOFT_RECV_DEPTH_MAX ||
+	    init->max_sge > SOFT_SGE_MAX) {
+		soft_explain(error, "cannot create a shared receive queue: a cq, "
+			     "depth 1 to %u and %u sges are possible",
+			     SOFT_RECV_DEPTH_MAX, SOFT_SGE_MAX);
+		return -EINVAL;
+	}
+	srq = srq_allocate(init);
+	if (srq && soft_cq_reserve(soft_cq_of(init->cq), init->depth_count)) {
+		srq_free(srq);
+		srq = NULL;
+	}
+	if (!srq) {
+		soft_explain(error, "cannot create a shared receive queue: no "
+			     "memory; ask for a smaller one");
+		return -ENOMEM;
+	}
+	srq->srq.device = base;
+	srq->srq.user = init->user;
+	srq->srq.depth_count = init->depth_count;
+	srq->device = device;
+	srq->cq = soft_cq_of(init->cq);
+	srq->domain = soft_domain_of(&device->keys, init->domain);
+	srq->low.event.kind = RBX_DEVICE_SRQ_LOW;
+	srq->low.event.srq = &srq->srq;
+	pthread_mutex_lock(&device->lock);
+	LIST_INSERT_HEAD(&device->srqs, srq, entry);
+	pthread_mutex_unlock(&device->lock);
+	*out = &srq->srq;
+	return 0;
+}
+
+void soft_destroy_srq(struct rbx_srq *base)
+{
+	struct soft_srq *srq = soft_srq_of(base);
+
+	pthread_mutex_lock(&srq->device->lock);
+	LIST_REMOVE(srq, entry);
+	pthread_mutex_unlock(&srq->device->lock);
+	rbx_device_events_forget(&srq->device->events, &srq->low);
+	soft_cq_unreserve(srq->cq, base->depth_count);
+	srq_free(srq);
+}
+
+/* ---- Receives -------------------------------------------------------------------*/
+
+static void posted_add_locked(struct soft_srq *srq, uint32_t place)
+{
+	srq->places[place].next = SOFT_SRQ_NONE;
+	if (srq->posted_first == SOFT_SRQ_NONE)
+		srq->posted_first = place;
+	else
+		srq->places[srq->posted_last].next = place;
+	srq->posted_last = place;
+	srq->posted_count++;
+}
+
+static int srq_add_locked(struct soft_srq *srq, const struct rbx_recv_wr *wr)
+{
+	uint32_t place = srq->free_first;
+	int rc;
+
+	if (wr->sge_count > srq->max_sge)
+		return -EINVAL;
+	if (place == SOFT_SRQ_NONE)
+		return -ENOMEM;
+	rc = soft_receive_pieces(&srq->device->keys, srq->domain, wr,
+				 &srq->pieces[(size_t)place * srq->max_sge],
+				 &srq->places[place].length_bytes);
+	if (rc)
+		return rc;
+	srq->free_first = srq->places[place].next;
+	srq->places[place].wr_id = wr->wr_id;
+	posted_add_locked(srq, place);
+	return 0;
+}
+
+static bool has_unpromised_locked(const struct soft_srq *srq)
+{
+	return srq->posted_count > srq->reserved_count;
+}
+
+static void waiting_remove_locked(struct soft_srq *srq, struct soft_qp *qp)
+{
+	if (qp->waits_for_receive)
+		TAILQ_REMOVE(&srq->waiting, qp, waiting_entry);
+	qp->waits_for_receive = false;
+}
+
+/* As many as it wants and there are. */
+static void promise(struct soft_qp *qp)
+{
+	struct soft_srq *srq = qp->srq;
+	uint32_t wanted = qp->recv_wanted - qp->recv_posted;
+	uint32_t count;
+
+	pthread_mutex_lock(&srq->lock);
+	count = srq->posted_count - srq->reserved_count;
+	if (count > wanted)
+		count = wanted;
+	srq->reserved_count += count;
+	qp->recv_posted += count;
+	if (count < wanted && !qp->waits_for_receive) {
+		TAILQ_INSERT_TAIL(&srq->waiting, qp, waiting_entry);
+		qp->waits_for_receive = true;
+	}
+	pthread_mutex_unlock(&srq->lock);
+}
+
+/* The first that waits, with a reference, if there is something for it. */
+static struct soft_qp *waiting_take(struct soft_srq *srq)
+{
+	struct soft_qp *qp = NULL;
+
+	pthread_mutex_lock(&srq->lock);
+	if (has_unpromised_locked(srq))
+		qp = TAILQ_FIRST(&srq->waiting);
+	if (qp) {
+		waiting_remove_locked(srq, qp);
+		soft_qp_hold(qp);
+	}
+	pthread_mutex_unlock(&srq->lock);
+	return qp;
+}
+
+/* Each turn promises a receive, or is of a qp that has left the line for good. */
+static void srq_serve(struct soft_srq *srq)
+{
+	struct soft_qp *qp;
+
+	while ((qp = waiting_take(srq))) {
+		soft_qp_lock(qp);
+		if (qp->state == SOFT_QP_CONNECTED) {
+			promise(qp);
+			if (!qp->output_blocked)
+				soft_output_flush(qp);
+		}
+		soft_qp_unlock(qp);
+		soft_qp_put(qp);
+	}
+}
+
+void soft_srqs_serve(struct soft_device *device)
+{
+	struct soft_srq *srq;
+
+	pthread_mutex_lock(&device->lock);
+	LIST_FOREACH(srq, &device->srqs, entry)
+		srq_serve(srq);
+	pthread_mutex_unlock(&device->lock);
+}
+
+int soft_post_srq_recv(struct rbx_srq *base, struct rbx_recv_wr *first,
+		       struct rbx_recv_wr **bad)
+{
+	struct soft_srq *srq = soft_srq_of(base);
+	struct rbx_recv_wr *wr;
+	int rc = 0;
+
+	pthread_mutex_lock(&srq->lock);
+	for (wr = first; wr; wr = wr->next) {
+		rc = srq_add_locked(srq, wr);
+		if (rc)
+			break;
+	}
+	pthread_mutex_unlock(&srq->lock);
+	srq_serve(srq);
+	if (rc && bad)
+		*bad = wr;
+	return rc;
+}
+
+static void limit_check_locked(struct soft_srq *srq)
+{
+	if (srq->posted_count >= srq->limit_count)
+		return;
+	srq->limit_count = 0;
+	rbx_device_events_raise(&srq->device->events, &srq->low);
+}
+
+void soft_set_srq_limit(struct rbx_srq *base, uint32_t limit_count)
+{
+	struct soft_srq *srq = soft_srq_of(base);
+
+	pthread_mutex_lock(&srq->lock);
+	srq->limit_count = limit_count;
+	limit_check_locked(srq);
+	pthread_mutex_unlock(&srq->lock);
+}
+
+void soft_srq_free(struct soft_srq *srq, uint32_t place)
+{
+	pthread_mutex_lock(&srq->lock);
+	srq->places[place].next = srq->free_first;
+	srq->free_first = place;
+	pthread_mutex_unlock(&srq->lock);
+}
+
+static void serve_soon(struct soft_device *device)
+{
+	atomic_store(&device->srqs_due, true);
+	soft_service_wake(device);
+}
+
+void soft_srq_return(struct soft_srq *srq, uint32_t place)
+{
+	pthread_mutex_lock(&srq->lock);
+	srq->places[place].next = srq->posted_first;
+	if (srq->posted_first == SOFT_SRQ_NONE)
+		srq->posted_last = place;
+	srq->posted_first = place;
+	srq->posted_count++;
+	pthread_mutex_unlock(&srq->lock);
+	serve_soon(srq->device);
+}
+
+/* ---- Queue pairs ----------------------------------------------------------------*/
+
+const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted)
+{
+	/* At least one more than have come, and not more than it can have posted. */
+	if (wanted - qp->recv_done - 1 >= qp->peer_depth_count)
+		return "asks for more receives than its queue is deep";
+	if ((int32_t)(wanted - qp->recv_wanted) <= 0)
+		return "asks twice for the same receive";
+	qp->recv_wanted = wanted;
+	promise(qp);
+	return NULL;
+}
+
+void soft_srq_take(struct soft_qp *qp)
+{
+	struct soft_srq *srq = qp->srq;
+	uint32_t place;
+
+	pthread_mutex_lock(&srq->lock);
+	place = srq->posted_first;
+	assert(place != SOFT_SRQ_NONE && srq->reserved_count);
+	srq->posted_first = srq->places[place].next;
+	srq->posted_count--;
+	srq->reserved_count--;
+	qp->receives[0].wr_id = srq->places[place].wr_id;
+	qp->receives[0].length_bytes = srq->places[place].length_bytes;
+	memcpy(qp->recv_pieces, &srq->pieces[(size_t)place * srq->max_sge],
+	       srq->max_sge * sizeof(*qp->recv_pieces));
+	limit_check_locked(srq);
+	pthread_mutex_unlock(&srq->lock);
+	qp->taken_place = place;
+	qp->has_taken = true;
+}
+
+void soft_srq_leave(struct soft_qp *qp)
+{
+	struct soft_srq *srq = qp->srq;
+	bool is_due;
+
+	if (qp->has_taken) /* its message has come in part */
+		soft_qp_push_receive(qp, qp->recv_done++,
+				     (struct rbx_wc){ .status = -ECANCELED });
+	pthread_mutex_lock(&srq->lock);
+	waiting_remove_locked(srq, qp);
+	srq->reserved_count -= qp->recv_posted - qp->recv_done;
+	is_due = has_unpromised_locked(srq) && !TAILQ_EMPTY(&srq->waiting);
+	pthread_mutex_unlock(&srq->lock);
+	qp->recv_posted = qp->recv_wanted = qp->recv_done;
+	if (is_due)
+		serve_soon(srq->device);
+}

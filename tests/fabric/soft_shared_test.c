@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_shared_test.c - peers that break the rules of shared receives on the soft device,
+ * or leave in the middle: they are cut off, and what they had is others'.
+ */
+#include <unistd.h>
+
+#include "tests/fabric/bare_socket.h"
+
+#include "fabric/soft/limits.h"
+
+#define DEPTH 4
+
+struct world {
+	struct test_pair pair;
+	struct rbx_srq *srq;
+};
+
+static void world_open(struct world *world)
+{
+	struct rbx_srq_init init = { .depth_count = DEPTH };
+
+	test_pair_open(&world->pair, NULL);
+	init.cq = world->pair.server_cq;
+	assert_int_equal(world->pair.ops->create_srq(world->pair.server_device,
+						     &init, &world->srq, NULL),
+			 0);
+}
+
+static void world_close(struct world *world)
+{
+	world->pair.ops->destroy_srq(world->srq);
+	expect_served(&world->pair);
+	test_pair_close(&world->pair);
+}
+
+/* A hand-made peer of a qp whose receives are shared. */
+static int shared_connect(struct world *world, struct rbx_qp **qp)
+{
+	const struct rbx_fabric_ops *ops = world->pair.ops;
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_HELLO,
+		.send_depth_count = 8,
+	};
+	const struct rbx_qp_init init = {
+		.send_cq = world->pair.server_cq,
+		.recv_cq = world->pair.server_cq,
+		.send_depth_count = 8,
+		.max_sge = 1,
+		.srq = world->srq,
+		.served = true,
+	};
+	int fd = socket_open(world->pair.listener);
+
+	hello_send(fd, &hello);
+	assert_int_equal(ops->accept(test_request_wait(world->pair.listener),
+				     &init, NULL, 0, qp, NULL), 0);
+	hello_hear(fd, &hello);
+	assert_true(hello.shares_receives);
+	return fd;
+}
+
+static void post(struct world *world, uint64_t wr_id)
+{
+	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory, PAGE,
+				     world->pair.target_mr->lkey };
+	struct rbx_recv_wr wr = { .wr_id = wr_id, .sges = &sge, .sge_count = 1 };
+	struct rbx_recv_wr *bad;
+
+	assert_int_equal(world->pair.ops->post_srq_recv(world->srq, &wr, &bad), 0);
+}
+
+static void frame_send(int fd, struct soft_frame frame, size_t payload_bytes)
+{
+	uint8_t bytes[SOFT_FRAME_BYTES + 64] = { 0 };
+
+	soft_frame_encode(&frame, (struct soft_wire_frame *)bytes);
+	send(fd, bytes, SOFT_FRAME_BYTES + payload_bytes, MSG_NOSIGNAL);
+}
+
+static void ask(int fd, uint32_t credit)
+{
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_ASK_CREDIT,
+					    .credit = credit }, 0);
+}
+
+static void expect_credit(int fd, uint32_t credit)
+{
+	uint8_t bytes[SOFT_FRAME_BYTES];
+	struct soft_frame frame;
+
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL),
+			 sizeof(bytes));
+	assert_null(soft_frame_decode(bytes, &frame));
+	assert_int_equal(frame.opcode, SOFT_ACK);
+	assert_int_equal(frame.credit, credit);
+}
+
+static void rule_breaker_cut_off(void **state)
+{
+	const struct soft_frame message = { .opcode = SOFT_SEND,
+					    .sequence = SOFT_FIRST_SEQUENCE };
+	struct world world;
+	struct rbx_qp *qp;
+	int fd, which;
+
+	(void)state;
+	world_open(&world);
+	for (which = 0; which < 6; which++) {
+		fd = shared_connect(&world, &qp);
+		post(&world, 1);
+		switch (which) {
+		case 0: ask(fd, 0); break; /* for none */
+		case 1: ask(fd, 9); break; /* for more than its queue is deep */
+		case 2: ask(fd, UINT32_MAX); break;
+		case 3: /* twice for the same */
+			ask(fd, 2);
+			ask(fd, 2);
+			break;
+		case 4: frame_send(fd, message, 0); break; /* did not ask */
+		default: /* a field that is not its */
+			frame_send(fd, (struct soft_frame){
+					   .opcode = SOFT_ASK_CREDIT,
+					   .credit = 1, .length_bytes = 1 }, 0);
+		}
+		assert_true(socket_is_closed(fd));
+		assert_non_null(qp->cut_off);
+		close(fd);
+		world.pair.ops->destroy_qp(qp);
+		/* What it was promised is there: nothing is lost. */
+		fd = shared_connect(&world, &qp);
+		ask(fd, 1);
+		expect_credit(fd, 1);
+		frame_send(fd, message, 0);
+		assert_int_equal(test_wait(&world.pair, world.pair.server_cq)
+					 .status, 0);
+		close(fd);
+		world.pair.ops->destroy_qp(qp);
+	}
+	world_close(&world);
+}
+
+static void ask_of_receives_that_are_not_shared_cut_off(void **state)
+{
+	struct test_pair pair;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = hostile_connect(&pair, &qp);
+	ask(fd, 1);
+	assert_true(socket_is_closed(fd));
+	assert_non_null(qp->cut_off);
+	close(fd);
+	pair.ops->destroy_qp(qp);
+	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
+/* It was promised the only receive, and leaves without a message. */
+static void promise_to_one_that_leaves_goes_to_who_waits(void **state)
+{
+	struct rbx_qp *qps[2];
+	struct world world;
+	int fds[2], round, i;
+
+	(void)state;
+	world_open(&world);
+	post(&world, 1);
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < 2; i++)
+			fds[i] = shared_connect(&world, &qps[i]);
+		ask(fds[0], 1);
+		expect_credit(fds[0], 1);
+		ask(fds[1], 1);
+		if (round % 2) {
+			usleep(1000);
+			world.pair.ops->destroy_qp(qps[0]);
+		}
+		close(fds[0]);
+		expect_credit(fds[1], 1);
+		if (round % 2 == 0)
+			world.pair.ops->destroy_qp(qps[0]);
+		world.pair.ops->destroy_qp(qps[1]);
+		close(fds[1]);
+	}
+	world_close(&world);
+}
+
+static void half_a_message_then_death_completes_its_receive_alone(void **state)
+{
+	struct rbx_qp *qps[2];
+	struct world world;
+	struct rbx_wc wc;
+	int fds[2], i;
+
+	(void)state;
+	world_open(&world);
+	post(&world, 1);
+	post(&world, 2);
+	for (i = 0; i < 2; i++)
+		fds[i] = shared_connect(&world, &qps[i]);
+	ask(fds[0], 1);
+	expect_credit(fds[0], 1);
+	frame_send(fds[0], (struct soft_frame){ .opcode = SOFT_SEND,
+						.sequence = SOFT_FIRST_SEQUENCE,
+						.length_bytes = 100 }, 50);
+	close(fds[0]);
+	wc = test_wait(&world.pair, world.pair.server_cq);
+	assert_int_equal(wc.status, -ECANCELED);
+	assert_int_equal(wc.wr_id, 1);
+	assert_ptr_equal(wc.qp, qps[0]);
+	test_nothing(&world.pair, world.pair.server_cq);
+	ask(fds[1], 2); /* more than there are */
+	expect_credit(fds[1], 1);
+	post(&world, 3);
+	expect_credit(fds[1], 2);
+	close(fds[1]);
+	for (i = 0; i < 2; i++)
+		world.pair.ops->destroy_qp(qps[i]);
+	world_close(&world);
+}
+
+static void hello_of_unknown_flags_refused(void **state)
+{
+	struct soft_wire_hello wire = { 0 };
+	const struct soft_hello good = {
+		.version = SOFT_VERSION,
+		.type = SOFT_REJECT,
+		.shares_receives = true, /* nothing of a REJECT's */
+	};
+	struct soft_hello hello = good;
+
+	(void)state;
+	soft_hello_encode(&hello, &wire);
+	assert_non_null(soft_hello_decode((uint8_t *)&wire, &hello));
+	hello = good;
+	hello.type = SOFT_HELLO;
+	hello.send_depth_count = 1;
+	soft_hello_encode(&hello, &wire);
+	assert_null(soft_hello_decode((uint8_t *)&wire, &hello));
+	assert_true(hello.shares_receives);
+	wire.flags = 2;
+	assert_non_null(soft_hello_decode((uint8_t *)&wire, &hello));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rule_breaker_cut_off),
+		cmocka_unit_test(ask_of_receives_that_are_not_shared_cut_off),
+		cmocka_unit_test(promise_to_one_that_leaves_goes_to_who_waits),
+		cmocka_unit_test(half_a_message_then_death_completes_its_receive_alone),
+		cmocka_unit_test(hello_of_unknown_flags_refused),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
