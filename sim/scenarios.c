@@ -7,6 +7,7 @@
  * in it, and a line in the table.
  */
 #include "core/limits.h"
+#include "sim/endpoint.h"
 #include "sim/sites.h"
 #include "sim/world.h"
 
@@ -130,6 +131,25 @@ static void draw_silence(void)
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
 }
 
+/* Without no_flush: an endpoint promises that what is posted ends, as devices do. */
+static const enum rbx_sim_site endpoints[] = {
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_receiver_not_ready,
+	RBX_SIM_SITE_retry_exceeded,  RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_stale_key,
+	RBX_SIM_SITE_connect_refused, RBX_SIM_SITE_connect_rejected,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_shallow_qp,      RBX_SIM_SITE_post_full,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_server_restart,  RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_clock_skew,
+};
+
+static void draw_nothing(void)
+{
+}
+
 /* Nothing goes wrong, and nobody pauses: how quick is the simulation? */
 static void draw_quiet(void)
 {
@@ -174,17 +194,19 @@ static void slow_load(void)
 
 const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	{ "volume", "random load on replicas; devices and machines fail",
-	  SITES(device_and_machines), 0, draw_volume, NULL },
+	  SITES(device_and_machines), 0, draw_volume, NULL, NULL },
 	{ "reclaim", "servers run short of memory and want it back",
-	  SITES(pressure), 1, draw_reclaim, slow_load },
+	  SITES(pressure), 1, draw_reclaim, slow_load, NULL },
 	{ "partition", "servers are cut off and come back", SITES(cuts), 1,
-	  draw_partition, slow_load },
+	  draw_partition, slow_load, NULL },
 	{ "loss", "servers fail together, and slabs are lost", SITES(losses), 1,
-	  draw_loss, slow_load },
+	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",
-	  SITES(silences), 1, draw_silence, slow_load },
+	  SITES(silences), 1, draw_silence, slow_load, NULL },
+	{ "endpoint", "programs talk over endpoints, without a server",
+	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
-	  draw_quiet, quick_load },
+	  draw_quiet, quick_load, NULL },
 };
 
 const uint32_t rbx_sim_scenarios_count =

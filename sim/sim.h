@@ -19,6 +19,8 @@ struct rbx_sim_scenario {
 	void (*draw)(void);
 	/* Changes what was drawn of the clients; NULL: nothing. */
 	void (*adjust)(void);
+	/* What happens in it; NULL: volumes are used, and harm is done. */
+	void (*direct)(void);
 };
 
 struct rbx_figure;

@@ -42,7 +42,11 @@
 	X(slabs_lost, "slabs that lost their last replica, where they may")   \
 	X(lost_requests, "requests that failed for that, and none of old")    \
 	X(holes_looked_at, "looks at a slab that was lost and written since") \
-	X(healed_under_load, "requests outstanding when the world healed")
+	X(healed_under_load, "requests outstanding when the world healed")    \
+	X(endpoint_messages, "messages over endpoints, each the next one")    \
+	X(endpoint_reads, "reads over endpoints: what was written before")    \
+	X(endpoint_failures, "operations of endpoints that failed")           \
+	X(endpoint_keys_ended, "exports that ended, and nobody wrote there")
 
 enum rbx_sim_tally {
 #define X(name, what) RBX_SIM_TALLY_##name,

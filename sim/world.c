@@ -26,7 +26,7 @@ void rbx_sim_on(uint32_t node, void *(*main)(void *arg), void *arg)
 
 uint64_t rbx_sim_requests_done(void)
 {
-	uint64_t count = 0;
+	uint64_t count = rbx_sim_world.others_done;
 
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		count += rbx_sim_world.clients[i].done_count;
@@ -66,9 +66,8 @@ static bool load_goes_on(void)
 		rbx_sim_events_run() < options->events_max);
 }
 
-static void *direct(void *arg)
+static void direct_volumes(void)
 {
-	bool *is_done = arg;
 	struct rbx_sim_world *world = &rbx_sim_world;
 
 	for (uint32_t i = 0; i < world->servers_count; i++)
@@ -85,6 +84,18 @@ static void *direct(void *arg)
 	rbx_sim_sites_heal();
 	rbx_sim_harm_heal();
 	rbx_sim_finish();
+}
+
+static void *direct(void *arg)
+{
+	bool *is_done = arg;
+	const struct rbx_sim_scenario *scenario =
+		rbx_sim_world.options->scenario;
+
+	if (scenario->direct)
+		scenario->direct();
+	else
+		direct_volumes();
 	*is_done = true;
 	return NULL;
 }

@@ -14,6 +14,7 @@
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
  *	finish.c   what is demanded in the end
+ *	endpoint.c a world of its own: programs without a server (endpoint.h)
  *
  * Node 0 is the director: a fiber that starts machines, waits, and does harm.
  */
@@ -123,6 +124,7 @@ struct rbx_sim_world {
 	bool waits_bounded; /* harms come singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
+	uint64_t others_done; /* by programs without a volume */
 	struct rbx_sim_server servers[RBX_SIM_SERVERS_MAX];
 	struct rbx_sim_client clients[RBX_SIM_CLIENTS_MAX];
 };

@@ -4,9 +4,9 @@
  *
  * Each arrives at the other end, where its key is checked and its bytes move, all
  * of them or a part; then it completes, by when the rest has moved. The next one
- * may arrive in between, but a read first has the halves of earlier writes moved,
- * for it sees them. What fails completes with its error, and then the queue pair
- * is in error.
+ * may arrive in between, but what sees earlier ones first has their halves moved:
+ * reads, atomics, messages, and what is fenced. What fails completes with its error,
+ * and then the queue pair is in error.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void move(struct plain_qp *qp, uint32_t number, uint32_t from,
 {
 	const struct plain_work *work = plain_work(qp, number);
 	const struct rbx_sge *sges = plain_sges(qp, number);
-	uint32_t rights = work->opcode == RBX_OP_READ ? RBX_LOCAL_WRITE : 0;
+	uint32_t rights = plain_brings(work) ? RBX_LOCAL_WRITE : 0;
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < work->sge_count && at < to; i++) {
@@ -40,7 +40,7 @@ static void move(struct plain_qp *qp, uint32_t number, uint32_t from,
 			continue;
 		if (plain_local(qp, &sges[i], rights) == NULL)
 			rbx_sim_fail("buffer", RELEASED, qp->node);
-		if (work->opcode == RBX_OP_READ)
+		if (plain_brings(work))
 			memcpy(local, remote, end - begin);
 		else
 			memcpy(remote, local, end - begin);
@@ -79,8 +79,7 @@ static void first_half(struct plain_qp *qp, uint32_t number,
 	target->halves_count++;
 }
 
-/* A read sees all writes before it. */
-static void earlier_halves(struct plain_qp *qp, uint32_t number)
+void plain_earlier_halves(struct plain_qp *qp, uint32_t number)
 {
 	for (uint32_t at = qp->completed_count; at != number; at++) {
 		if (plain_work(qp, at)->is_half)
@@ -88,8 +87,8 @@ static void earlier_halves(struct plain_qp *qp, uint32_t number)
 	}
 }
 
-static bool local_is_good(const struct plain_qp *qp, uint32_t number,
-			  uint32_t rights)
+bool plain_local_is_good(const struct plain_qp *qp, uint32_t number,
+			 uint32_t rights)
 {
 	const struct rbx_sge *sges = plain_sges(qp, number);
 
@@ -132,15 +131,48 @@ static bool memory_is_bad(struct plain_qp *qp, uint32_t number,
 	return true;
 }
 
-static int32_t access(struct plain_qp *qp, uint32_t number)
+static uint32_t right_for(const struct plain_work *work)
+{
+	switch (work->opcode) {
+	case RBX_OP_READ:
+		return RBX_REMOTE_READ;
+	case RBX_OP_WRITE:
+		return RBX_REMOTE_WRITE;
+	default:
+		return RBX_REMOTE_ATOMIC;
+	}
+}
+
+static bool is_atomic(const struct plain_work *work)
+{
+	return work->opcode == RBX_OP_COMPARE_SWAP ||
+	       work->opcode == RBX_OP_FETCH_ADD;
+}
+
+/* Its memory is good on both sides. */
+static void change(struct plain_qp *qp, uint32_t number)
+{
+	const struct plain_work *work = plain_work(qp, number);
+	uint64_t *remote = (uint64_t *)(uintptr_t)work->remote_addr;
+	uint64_t before = *remote;
+
+	move(qp, number, 0, work->length_bytes); /* to us: what they held */
+	if (work->opcode == RBX_OP_FETCH_ADD)
+		*remote = before + work->compare_add;
+	else if (before == work->compare_add)
+		*remote = work->swap;
+}
+
+int32_t plain_access(struct plain_qp *qp, uint32_t number)
 {
 	struct plain_work *work = plain_work(qp, number);
-	bool is_read = work->opcode == RBX_OP_READ;
-	struct plain_mr *target = plain_remote(
-		qp->peer, work->rkey, work->remote_addr, work->length_bytes,
-		is_read ? RBX_REMOTE_READ : RBX_REMOTE_WRITE);
+	bool brings = plain_brings(work);
+	struct plain_mr *target = plain_remote(qp->peer, work->rkey,
+					       work->remote_addr,
+					       work->length_bytes,
+					       right_for(work));
 
-	if (!local_is_good(qp, number, is_read ? RBX_LOCAL_WRITE : 0) ||
+	if (!plain_local_is_good(qp, number, brings ? RBX_LOCAL_WRITE : 0) ||
 	    memory_is_bad(qp, number, target))
 		return -EFAULT;
 	rbx_sim_tally(RBX_SIM_TALLY_keys_revoked,
@@ -149,47 +181,17 @@ static int32_t access(struct plain_qp *qp, uint32_t number)
 	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, qp->peer->node,
 			       RBX_PLAIN_STALE_FELT_NS))
 		return -EACCES;
-	if (is_read)
-		earlier_halves(qp, number);
-	if (rbx_sim_site(RBX_SIM_SITE_late_placement))
+	if (is_atomic(work) &&
+	    (work->length_bytes != 8 || work->remote_addr % 8 != 0))
+		return -EACCES;
+	if (brings)
+		plain_earlier_halves(qp, number);
+	if (is_atomic(work))
+		change(qp, number);
+	else if (rbx_sim_site(RBX_SIM_SITE_late_placement))
 		first_half(qp, number, target);
 	else
 		move(qp, number, 0, work->length_bytes);
-	return 0;
-}
-
-/* -EAGAIN: the receiver is not ready yet. */
-static int32_t deliver(struct plain_qp *qp, uint32_t number)
-{
-	const struct plain_work *work = plain_work(qp, number);
-	const struct rbx_sge *sges = plain_sges(qp, number);
-	struct plain_qp *peer = qp->peer;
-	const struct plain_recv *recv = &peer->recvs[peer->recv_first];
-	struct rbx_wc wc = {
-		.qp = &peer->base,
-		.opcode = RBX_OP_RECV,
-		.length_bytes = work->length_bytes,
-	};
-	char *to;
-
-	if (peer->recv_count == 0)
-		return -EAGAIN;
-	if (rbx_sim_site(RBX_SIM_SITE_receiver_not_ready))
-		return -ENOBUFS;
-	if (!local_is_good(qp, number, 0))
-		return -EFAULT;
-	if (work->length_bytes > recv->sge.length_bytes)
-		return -EMSGSIZE;
-	to = (char *)(uintptr_t)recv->sge.addr;
-	for (uint32_t i = 0; i < work->sge_count; i++) {
-		memcpy(to, (void *)(uintptr_t)sges[i].addr,
-		       sges[i].length_bytes);
-		to += sges[i].length_bytes;
-	}
-	wc.wr_id = recv->wr_id;
-	peer->recv_first = (peer->recv_first + 1) % peer->recv_depth_count;
-	peer->recv_count--;
-	plain_cq_add(peer->base.recv_cq, &wc);
 	return 0;
 }
 
@@ -202,13 +204,13 @@ static uint32_t server_node(const struct plain_qp *qp)
 /* The connection ends with this message, and nobody knows whether it was had. */
 static bool cut_in_message(struct plain_qp *qp, uint32_t number)
 {
-	if (plain_work(qp, number)->opcode != RBX_OP_SEND || !qp->peer ||
+	if (!plain_is_message(plain_work(qp, number)) || !qp->peer ||
 	    qp->peer->state != PLAIN_CONNECTED ||
 	    !rbx_sim_site_harms(RBX_SIM_SITE_message_cut, server_node(qp),
 				RBX_PLAIN_FELT_NS))
 		return false;
 	if (plain_draw(0, 1))
-		(void)deliver(qp, number);
+		(void)plain_deliver(qp, number);
 	plain_fail(qp);
 	return true;
 }
@@ -237,12 +239,14 @@ static bool arrive(struct plain_qp *qp, uint32_t number)
 	/* Lost on the way there, or on the way back. */
 	if (rbx_sim_site(RBX_SIM_SITE_retry_exceeded)) {
 		if (work->opcode != RBX_OP_SEND && plain_draw(0, 1))
-			(void)access(qp, number);
+			(void)plain_access(qp, number);
 		work->status = -ETIMEDOUT;
 		return true;
 	}
-	status = work->opcode == RBX_OP_SEND ? deliver(qp, number) :
-					       access(qp, number);
+	if (work->flags & RBX_WR_FENCE)
+		plain_earlier_halves(qp, number);
+	status = plain_is_message(work) ? plain_deliver(qp, number) :
+					  plain_access(qp, number);
 	if (status == -EAGAIN) {
 		status = unanswered(qp, RBX_PLAIN_NOT_READY_NS, -ENOBUFS);
 		work->status = status;

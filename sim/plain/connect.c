@@ -62,7 +62,11 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 	qp->sges = calloc((size_t)qp->base.send_depth_count * qp->max_sge,
 			  sizeof(*qp->sges));
 	qp->recvs = calloc(qp->recv_depth_count, sizeof(*qp->recvs));
-	if (qp->works == NULL || qp->sges == NULL || qp->recvs == NULL)
+	qp->recv_max_sge = RBX_MAX(init->recv_max_sge, 1u);
+	qp->recv_sges = calloc((size_t)qp->recv_depth_count * qp->recv_max_sge,
+			       sizeof(*qp->recv_sges));
+	if (qp->works == NULL || qp->sges == NULL || qp->recvs == NULL ||
+	    qp->recv_sges == NULL)
 		abort();
 	qp->arrives.run = plain_arrives;
 	qp->completes.run = plain_completes;
@@ -98,6 +102,7 @@ void plain_qp_free(struct plain_qp *qp)
 	free(qp->works);
 	free(qp->sges);
 	free(qp->recvs);
+	free(qp->recv_sges);
 	free(qp);
 }
 
@@ -209,8 +214,9 @@ static struct plain_request *request_make(struct plain_qp *qp,
 	request->answers.run = answers;
 	snprintf(request->base.peer_name, sizeof(request->base.peer_name),
 		 "n%" PRIu32 ":%" PRIu32, qp->node, qp->number);
-	memcpy(request->base.private_data, connect->private_data,
-	       connect->private_data_bytes);
+	if (connect->private_data_bytes != 0)
+		memcpy(request->base.private_data, connect->private_data,
+		       connect->private_data_bytes);
 	request->base.private_data_bytes = RBX_CONNECT_DATA_MAX;
 	return request;
 }

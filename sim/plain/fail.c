@@ -132,11 +132,11 @@ static void flush_sends(struct plain_qp *qp)
 static bool falls_mute(const struct plain_qp *qp)
 {
 	return qp->posted_count != qp->completed_count &&
-	       plain_work(qp, qp->completed_count)->opcode != RBX_OP_SEND &&
+	       !plain_is_message(plain_work(qp, qp->completed_count)) &&
 	       rbx_sim_site(RBX_SIM_SITE_no_flush);
 }
 
-/* A read that nobody was told the end of may still write where it was to. */
+/* What nobody was told the end of may still write to our memory. */
 void plain_dreams(struct rbx_sim_event *event)
 {
 	struct plain_qp *qp = RBX_CONTAINER_OF(event, struct plain_qp, dreams);
@@ -144,7 +144,7 @@ void plain_dreams(struct rbx_sim_event *event)
 	for (uint32_t at = qp->completed_count; at != qp->posted_count; at++) {
 		const struct rbx_sge *sges = plain_sges(qp, at);
 
-		if (plain_work(qp, at)->opcode != RBX_OP_READ)
+		if (!plain_brings(plain_work(qp, at)))
 			continue;
 		for (uint32_t i = 0; i < plain_work(qp, at)->sge_count; i++)
 			plain_scribble((void *)(uintptr_t)sges[i].addr,

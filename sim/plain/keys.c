@@ -123,7 +123,7 @@ struct plain_mr *plain_local(const struct plain_qp *qp,
 
 	if (qp->base.device->caps.has_any_lkey && sge->lkey == RBX_PLAIN_ANY_LKEY)
 		return &whole_memory;
-	if (mr == NULL || mr->node != qp->node ||
+	if (mr == NULL || mr->is_ended || mr->node != qp->node ||
 	    (mr->rights & rights) != rights ||
 	    !covers(mr, sge->addr, sge->length_bytes))
 		return NULL;
@@ -136,11 +136,23 @@ struct plain_mr *plain_remote(const struct plain_qp *target, uint32_t rkey,
 {
 	struct plain_mr *mr = plain_key(rkey);
 
-	if (mr == NULL || mr->node != target->node ||
+	if (mr == NULL || mr->is_ended || mr->node != target->node ||
 	    mr->domain != target->domain || !(mr->rights & rights) ||
 	    !covers(mr, addr, length_bytes))
 		return NULL;
 	return mr;
+}
+
+bool plain_key_end(const struct plain_qp *target, uint32_t key)
+{
+	struct plain_mr *mr = plain_key(key);
+
+	if (mr == NULL || mr->is_ended || mr->node != target->node ||
+	    mr->domain != target->domain ||
+	    !(mr->rights & RBX_REMOTE_INVALIDATE))
+		return false;
+	mr->is_ended = true;
+	return true;
 }
 
 void plain_keys_stop(uint32_t node)

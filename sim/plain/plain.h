@@ -11,9 +11,10 @@
  *	device.c   devices, domains, completion queues
  *	keys.c     registered memory
  *	connect.c  listeners, queue pairs, their end
- *	post.c     work requests go in
+ *	post.c     work requests and receives go in
  *	carry.c    and are carried out, in order, in two steps: they arrive, they
  *	           complete
+ *	message.c  what takes a receive of the other end
  *	fail.c     what happens to those under way when a queue pair fails
  */
 #ifndef RBX_SIM_PLAIN_H
@@ -60,6 +61,7 @@ struct plain_mr {
 	const struct rbx_domain *domain; /* NULL: the device's */
 	uint32_t rights;
 	uint32_t node;
+	bool is_ended; /* by a SEND with invalidate: it is still to be deregistered */
 	uint32_t halves_count; /* work requests that touch it once more */
 };
 
@@ -76,7 +78,9 @@ struct plain_work {
 	uint64_t arrive_ns;
 	uint64_t complete_ns;
 	uint64_t remote_addr;
+	uint64_t compare_add, swap; /* atomics */
 	uint32_t rkey;
+	uint32_t immediate; /* or the key that it ends */
 	uint32_t length_bytes;
 	int32_t status;
 	uint8_t opcode;
@@ -89,7 +93,8 @@ struct plain_work {
 
 struct plain_recv {
 	uint64_t wr_id;
-	struct rbx_sge sge;
+	uint64_t length_bytes; /* of all its entries */
+	uint32_t sge_count;
 };
 
 enum plain_qp_state {
@@ -118,7 +123,9 @@ struct plain_qp {
 	struct plain_work *works;
 	struct rbx_sge *sges; /* max_sge for each work request */
 	uint32_t recv_first, recv_count, recv_depth_count;
+	uint32_t recv_max_sge;
 	struct plain_recv *recvs;
+	struct rbx_sge *recv_sges; /* recv_max_sge for each receive */
 	uint64_t silent_since_ns; /* the peer does not answer; 0: it does */
 	struct rbx_sim_event arrives;
 	struct rbx_sim_event completes;
@@ -171,6 +178,8 @@ struct plain_mr *plain_local(const struct plain_qp *qp,
 struct plain_mr *plain_remote(const struct plain_qp *target, uint32_t rkey,
 			      uint64_t addr, uint32_t length_bytes,
 			      uint32_t rights);
+/* Ends a key by a SEND to `target`; false: it is none that it may end. */
+bool plain_key_end(const struct plain_qp *target, uint32_t key);
 void plain_keys_stop(uint32_t node);
 void plain_keys_begin(void);
 
@@ -204,12 +213,26 @@ void plain_flight(const struct plain_qp *qp, uint32_t number, int sign);
 void plain_in_flight(uint32_t node, uint64_t *bytes, uint32_t *work_requests);
 struct rbx_sge *plain_sges(const struct plain_qp *qp, uint32_t number);
 struct plain_work *plain_work(const struct plain_qp *qp, uint32_t number);
+struct rbx_sge *plain_recv_sges(const struct plain_qp *qp, uint32_t slot);
+/* Whether it writes to our own memory. */
+bool plain_brings(const struct plain_work *work);
 
 /* carry.c */
 void plain_arrives(struct rbx_sim_event *event);
 void plain_completes(struct rbx_sim_event *event);
 /* Moves the second half of a work request of which the first has been moved. */
 void plain_second_half(struct plain_qp *qp, uint32_t number);
+/* The same for all before this one. */
+void plain_earlier_halves(struct plain_qp *qp, uint32_t number);
+bool plain_local_is_good(const struct plain_qp *qp, uint32_t number,
+			 uint32_t rights);
+/* Reads, writes or changes the memory of the other end; its status. */
+int32_t plain_access(struct plain_qp *qp, uint32_t number);
+
+/* message.c */
+bool plain_is_message(const struct plain_work *work);
+/* -EAGAIN: the receiver is not ready yet. */
+int32_t plain_deliver(struct plain_qp *qp, uint32_t number);
 
 /* fail.c */
 /* Lets what has not arrived of its writes land later, or not. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * post.c - work requests go in.
+ * post.c - work requests and receives go in.
  *
  * More than the depth that was asked for is refused, so that whoever counts what
- * it has outstanding and counts wrong is found here. Reads, writes and messages are
- * all that there is: no immediate, no atomics, receives of one entry.
+ * it has outstanding and counts wrong is found here.
  */
 #include <errno.h>
 
@@ -21,6 +20,18 @@ struct rbx_sge *plain_sges(const struct plain_qp *qp, uint32_t number)
 {
 	return &qp->sges[(size_t)(number % qp->base.send_depth_count) *
 			 qp->max_sge];
+}
+
+struct rbx_sge *plain_recv_sges(const struct plain_qp *qp, uint32_t slot)
+{
+	return &qp->recv_sges[(size_t)slot * qp->recv_max_sge];
+}
+
+bool plain_brings(const struct plain_work *work)
+{
+	return work->opcode == RBX_OP_READ ||
+	       work->opcode == RBX_OP_COMPARE_SWAP ||
+	       work->opcode == RBX_OP_FETCH_ADD;
 }
 
 /* Of each node: what it reads and writes, posted and not completed. */
@@ -57,7 +68,10 @@ static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 		.wr_id = wr->wr_id,
 		.arrive_ns = arrive_ns,
 		.remote_addr = wr->remote_addr,
+		.compare_add = wr->compare_add,
+		.swap = wr->swap,
 		.rkey = wr->rkey,
+		.immediate = wr->immediate,
 		.opcode = wr->opcode,
 		.flags = wr->flags,
 		.sge_count = (uint8_t)wr->sge_count,
@@ -66,7 +80,7 @@ static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 		sges[i] = wr->sges[i];
 		work->length_bytes += sges[i].length_bytes;
 		/* The device owns it from here on. */
-		if (wr->opcode == RBX_OP_READ &&
+		if (plain_brings(work) &&
 		    rbx_sim_site(RBX_SIM_SITE_scribble))
 			plain_scribble((void *)(uintptr_t)sges[i].addr,
 				       sges[i].length_bytes);
@@ -88,6 +102,22 @@ static uint64_t arrival(const struct plain_qp *qp)
 	return RBX_MAX(at_ns, plain_work(qp, qp->posted_count - 1)->arrive_ns);
 }
 
+/* What a device refuses at once. */
+static int check(const struct plain_qp *qp, const struct rbx_wr *wr)
+{
+	const uint8_t both = RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE;
+
+	if (wr->opcode > RBX_OP_FETCH_ADD || wr->flags & RBX_WR_INLINE ||
+	    (wr->flags & both) == both ||
+	    (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND) ||
+	    (wr->flags & RBX_WR_IMMEDIATE && wr->opcode != RBX_OP_SEND &&
+	     wr->opcode != RBX_OP_WRITE))
+		return -EINVAL;
+	if (qp->posted_count - qp->completed_count == qp->base.send_depth_count)
+		return -ENOMEM;
+	return rbx_sim_site(RBX_SIM_SITE_post_full) ? -EIO : 0;
+}
+
 int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 		    struct rbx_wr **bad)
 {
@@ -98,15 +128,8 @@ int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 
 	for (; first && !err; first = first->next, count++) {
 		*bad = first;
-		if (first->opcode > RBX_OP_SEND ||
-		    first->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
-			err = -EOPNOTSUPP;
-		else if (qp->posted_count - qp->completed_count ==
-		    base->send_depth_count)
-			err = -ENOMEM;
-		else if (rbx_sim_site(RBX_SIM_SITE_post_full))
-			err = -EIO;
-		else
+		err = check(qp, first);
+		if (!err)
 			take(qp, first, arrive_ns);
 	}
 	RBX_SIM_TRACE(qp->node, "post", "qp", qp->number, "count", count);
@@ -118,32 +141,43 @@ int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 	return err;
 }
 
+static void take_receive(struct plain_qp *qp, const struct rbx_recv_wr *wr)
+{
+	uint32_t slot = (qp->recv_first + qp->recv_count++) %
+			qp->recv_depth_count;
+	struct plain_recv *recv = &qp->recvs[slot];
+
+	*recv = (struct plain_recv){
+		.wr_id = wr->wr_id,
+		.sge_count = wr->sge_count,
+	};
+	for (uint32_t i = 0; i < wr->sge_count; i++) {
+		const struct rbx_sge *sge = &wr->sges[i];
+
+		plain_recv_sges(qp, slot)[i] = *sge;
+		recv->length_bytes += sge->length_bytes;
+		if (sge->length_bytes != 0)
+			plain_scribble((void *)(uintptr_t)sge->addr,
+				       sge->length_bytes);
+	}
+}
+
 int plain_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 		    struct rbx_recv_wr **bad)
 {
 	struct plain_qp *qp = (struct plain_qp *)base;
 
 	for (; first; first = first->next) {
-		struct rbx_sge sge = { 0 };
-
 		*bad = first;
-		if (first->sge_count > 1)
-			return -EOPNOTSUPP;
-		if (first->sge_count == 1)
-			sge = *first->sges;
+		if (first->sge_count > qp->recv_max_sge)
+			return -EINVAL;
 		if (qp->recv_count == qp->recv_depth_count)
 			return -ENOMEM;
-		if (qp->state == PLAIN_ERROR) {
+		if (qp->state == PLAIN_ERROR)
 			plain_cq_add_error(base->recv_cq, qp, first->wr_id,
 					   -ECANCELED);
-			continue;
-		}
-		qp->recvs[(qp->recv_first + qp->recv_count++) %
-			  qp->recv_depth_count] =
-			(struct plain_recv){ first->wr_id, sge };
-		if (sge.length_bytes != 0)
-			plain_scribble((void *)(uintptr_t)sge.addr,
-				       sge.length_bytes);
+		else
+			take_receive(qp, first);
 	}
 	return 0;
 }

@@ -37,7 +37,7 @@ refuse()
 }
 
 program=$1
-for scenario in volume reclaim partition loss silence; do
+for scenario in volume reclaim partition loss silence endpoint; do
 	for seed in 1 2 5 7; do
 		first=$(result "$program")
 		[[ $first =~ ^[0-9a-f]{16}\ ok$ ]] || fault "$scenario $seed: $first"
