@@ -170,6 +170,8 @@ machine_qemu()
 		qemu+=(-accel "tcg,thread=multi" -smp "$cpus")
 		# Kernels that have it look for stray accesses by sampling.
 		append+=" kfence.sample_interval=100"
+		# KASAN would end with its first report.
+		[ "$kernel" != debug ] || append+=" kasan_multi_shot"
 		# Less than two minutes, which is more than a test may take.
 		append+=" sysctl.kernel.hung_task_timeout_secs=$hung_s"
 		# The first memory group would patch the allocator's code while
