@@ -8,21 +8,21 @@
 # shellcheck source=verbs.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verbs.sh"
 
-# Against hangs only.
-load_limit_s=175
-attempts=600
-
+slowness=1
 case $(uname -r) in
-*-debug) # is several times slower
+*-debug)
 	modules=$build/modules-debug
-	limit_s=600
-	load_limit_s=600
-	attempts=3000
+	slowness=5
 	;;
 6.1.*) modules=$build/modules-6.1 ;;
 6.12.*) modules=$build/modules-6.12 ;;
 *) fault "no modules for kernel $(uname -r)" ;;
 esac
+
+# Against hangs only.
+limit_s=$((limit_s * slowness))
+load_limit_s=$((175 * slowness))
+attempts=$((600 * slowness))
 
 # load_module NAME PARAMETER... - and what it needs of the kernel
 load_module()

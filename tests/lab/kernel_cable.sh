@@ -60,7 +60,7 @@ load_on()
 {
 	devices[$1]=$device
 	start_load "$1" --rw=randrw --bs=4k --iodepth=4 --offset=4M --size=4M \
-		--time_based --runtime=170
+		--time_based --runtime=$((170 * slowness))
 	loads[$1]=$load
 	goes_on "$1"
 }

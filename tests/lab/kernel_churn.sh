@@ -30,7 +30,7 @@ attach "$servers" 16 replicas=2
 hammered=$device
 keep 8
 start_load hammer --thread --rw=randrw --bs=4k --iodepth=4 --offset=8M --size=8M \
-	--time_based --runtime=170
+	--time_based --runtime=$((170 * slowness))
 eventually reaches completions 100 || fault "the load does not begin"
 stay rdmabox_block rdmabox
 

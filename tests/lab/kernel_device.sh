@@ -10,7 +10,7 @@
 . /host/lab/guest/wire
 
 network=10.9.1
-device_goes_ms=8000 # with all that is emulated here
+device_goes_ms=$((8000 * slowness)) # with all that is emulated here
 
 # take_away - the device of the clients; it does not wait for them
 take_away()
@@ -41,7 +41,7 @@ put_back
 attach "$servers" 12 replicas=2 peer_timeout_ms=40000
 keep 4
 start_load back --rw=randrw --bsrange=4k-128k --blockalign=4k --iodepth=8 --offset=4M --size=8M \
-	--time_based --runtime=120
+	--time_based --runtime=$((120 * slowness))
 for ((round = 0; round < 3; round++)); do
 	eventually reaches completions $(($(number completions) + 100)) || fault "no I/O ends"
 	take_away
@@ -63,7 +63,7 @@ pass "and while nothing is under way"
 
 # ---- it stays away -------------------------------------------------------------------
 attach "$servers" 12 replicas=2 peer_timeout_ms=4000
-start_load away --rw=randrw --bs=4k --size=4M --time_based --runtime=100
+start_load away --rw=randrw --bs=4k --size=4M --time_based --runtime=$((100 * slowness))
 eventually reaches completions $(($(number completions) + 100)) || fault "no I/O ends"
 take_away
 end_load away

@@ -66,7 +66,7 @@ leaving_log=$scratch/server.$((${#server_pids[@]} - 1)).err
 attach "$one,$two,$address" 16
 keep 8
 start_load moving --rw=randrw --bsrange=4k-64k --blockalign=4k --offset=8M --size=8M \
-	--time_based --runtime=170
+	--time_based --runtime=$((170 * slowness))
 eventually reaches completions 500 || fault "the load does not begin"
 [ "$(number rebuilt_bytes)" = 0 ] || fault "slabs have moved before anybody asked"
 
