@@ -82,7 +82,11 @@ struct rbx_device_caps {
 	/* Beyond WRITE, READ and SEND; what it has not it refuses: -EOPNOTSUPP. */
 	bool has_immediate; /* RBX_WR_IMMEDIATE */
 	bool has_invalidate; /* RBX_WR_INVALIDATE, to a peer that allows it */
-	bool has_remote_invalidate; /* RBX_REMOTE_INVALIDATE */
+	bool has_remote_invalidate; /* RBX_REMOTE_INVALIDATE, of a whole region */
+	bool has_window_invalidate; /* of a window */
+	bool has_dmabuf; /* regions of memory that no CPU touches */
+	bool has_service_level; /* of rbx_qp_init */
+	uint32_t completion_vectors; /* of create_cq_on(); 0: it has no such choice */
 	/* Of a shared receive queue; 0: there are none. */
 	uint32_t max_srq_wr;
 	uint32_t max_srq_sge;
@@ -158,6 +162,7 @@ enum rbx_rights {
 	 * the mr is still its owner's to deregister, which waits for old ones.
 	 */
 	RBX_REMOTE_INVALIDATE = 16,
+	RBX_WINDOWS = 32, /* windows can be opened onto it (open_window()) */
 };
 
 /*
@@ -186,6 +191,12 @@ struct rbx_mr_init {
 	 */
 	int memory_fd;
 	uint64_t memory_fd_offset;
+	/*
+	 * memory_fd is a dmabuf: memory of another device, which no CPU is to touch.
+	 * addr is then nothing but the number by which its first byte is named, in a
+	 * page as memory_fd_offset is. Without caps: -EOPNOTSUPP.
+	 */
+	bool is_dmabuf;
 };
 
 struct rbx_mr {
@@ -195,6 +206,25 @@ struct rbx_mr {
 	uint32_t lkey;
 	uint32_t rkey;
 	struct rbx_mr *next; /* the business of who registered it */
+};
+
+/*
+ * A window: a part of a region that the peer of one qp may reach, by a key of its own.
+ * The key is of no use on another connection, if the device has windows; else it is
+ * good in the domain, as one of register_memory().
+ */
+struct rbx_device_window {
+	struct rbx_qp *qp;
+	uint32_t rkey;
+	bool is_posted; /* see open_window() */
+};
+
+struct rbx_device_window_init {
+	struct rbx_mr *mr; /* with RBX_WINDOWS, of the qp's domain; outlives it */
+	void *addr;
+	size_t length_bytes;
+	uint32_t rights; /* of enum rbx_rights; at most those that are of peers */
+	uint64_t wr_id;
 };
 
 /*
@@ -333,6 +363,8 @@ struct rbx_qp {
 
 struct rbx_qp_init {
 	struct rbx_domain *domain; /* NULL: the device's */
+	uint8_t traffic_class; /* of its packets; 0: the device's, or the route's */
+	uint8_t service_level; /* the same; needs caps */
 	struct rbx_srq *srq; /* or NULL; recv_depth_count, recv_max_sge are ignored */
 	bool tells_end; /* by an event, beside the completions */
 	struct rbx_cq *send_cq;
@@ -480,6 +512,24 @@ struct rbx_fabric_ops {
 	/*
 	 * What follows is NULL if the device has no such thing (see its caps).
 	 */
+
+	/* With completions told of on this vector: below completion_vectors. */
+	int (*create_cq_on)(struct rbx_device *device, uint32_t depth_count,
+			    uint32_t vector, struct rbx_cq **cq, char *error);
+
+	/*
+	 * Whoever posts on the qp opens a window: what is posted later may tell the
+	 * peer of its key. If the window is_posted it has taken a place of the send
+	 * queue, and completes there with wr_id; it is not closed before that. -EINVAL,
+	 * -EOPNOTSUPP a right, -ENOMEM the queue is full or there are none.
+	 */
+	int (*open_window)(struct rbx_qp *qp,
+			   const struct rbx_device_window_init *init,
+			   struct rbx_device_window **window, char *error);
+	/* When it returns no peer reaches the memory by this key any more. Before its
+	 * qp is destroyed. */
+	void (*close_window)(struct rbx_device_window *window);
+
 	int (*create_srq)(struct rbx_device *device,
 			  const struct rbx_srq_init *init, struct rbx_srq **srq,
 			  char *error);

@@ -99,6 +99,16 @@ struct rbx_counters *rbx_context_counters(struct rbx_context *ctx);
 bool rbx_region_covers(const struct rbx_region *region, const void *buf,
 		       size_t length, uint32_t *lkey);
 
+/* No CPU is to touch its memory. */
+bool rbx_region_is_dmabuf(const struct rbx_region *region);
+
+struct rbx_mr *rbx_region_mr(const struct rbx_region *region);
+
+/* The rights of endpoint.h in those of the fabric, for a region or a window: 0, -EINVAL,
+ * -EOPNOTSUPP. */
+int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
+		      bool is_window, uint32_t *of_fabric);
+
 /* Once at submit: notes the time. */
 void rbx_request_stamp(struct rbx_request *request);
 

@@ -20,6 +20,7 @@
 #include "receive_queue.h"
 #include "send_queue.h"
 #include "shared_receives.h"
+#include "window.h"
 
 void soft_explain(char *error, const char *format, ...)
 {
@@ -77,6 +78,7 @@ static void caps_fill(struct rbx_device_caps *caps,
 		.has_immediate = true,
 		.has_invalidate = true,
 		.has_remote_invalidate = true,
+		.has_window_invalidate = true,
 		.has_atomics = true,
 		.has_any_lkey = device->keys.has_any_lkey,
 		.any_lkey = SOFT_ANY_LKEY,
@@ -191,5 +193,7 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.destroy_srq = soft_destroy_srq,
 	.post_srq_recv = soft_post_srq_recv,
 	.set_srq_limit = soft_set_srq_limit,
+	.open_window = soft_open_window,
+	.close_window = soft_close_window,
 	.get_event = soft_get_event,
 };

@@ -117,7 +117,7 @@ static int mr_check(const struct soft_device *device,
 	    (uintptr_t)init->addr + init->length_bytes < (uintptr_t)init->addr ||
 	    init->rights & ~(uint32_t)(RBX_LOCAL_WRITE | RBX_REMOTE_READ |
 				       RBX_REMOTE_WRITE | RBX_REMOTE_ATOMIC |
-				       RBX_REMOTE_INVALIDATE)) {
+				       RBX_REMOTE_INVALIDATE | RBX_WINDOWS)) {
 		soft_explain(error, "cannot register %zu bytes at %p: "
 			     "not a range of memory, or unknown rights",
 			     init->length_bytes, init->addr);
@@ -148,7 +148,17 @@ static soft_key_word *shown_word(const struct soft_mr *slot, uint32_t key)
 	return words && slot->memory_fd >= 0 ? &words[key_index(key)] : NULL;
 }
 
-static int register_one(struct soft_device *device,
+static int mr_check_kind(const struct rbx_mr_init *init, char *error)
+{
+	if (!init->is_dmabuf)
+		return 0;
+	soft_explain(error, "the soft device is the CPU, which is not to touch a "
+		     "dmabuf: register it with an RDMA device");
+	return -EOPNOTSUPP;
+}
+
+/* For the peer of a qp alone, or NULL. */
+static int register_one(struct soft_device *device, const struct soft_qp *qp,
 			const struct rbx_mr_init *init, struct rbx_mr **mr,
 			char *error)
 {
@@ -158,7 +168,9 @@ static int register_one(struct soft_device *device,
 	uint32_t index, key;
 	int rc;
 
-	rc = mr_check(device, init, error);
+	rc = mr_check_kind(init, error);
+	if (!rc)
+		rc = mr_check(device, init, error);
 	if (rc)
 		return rc;
 	slot = keys_take_slot(keys);
@@ -181,6 +193,7 @@ static int register_one(struct soft_device *device,
 	slot->rights = init->rights;
 	slot->memory_fd = init->memory_fd;
 	slot->memory_fd_offset = init->memory_fd_offset;
+	slot->qp = qp;
 	atomic_store_explicit(&slot->key, key, memory_order_release);
 	shown = shown_word(slot, key);
 	if (shown)
@@ -224,7 +237,7 @@ int soft_register_memory(struct rbx_device *base,
 	int rc;
 
 	for (i = 0; i < count; i++) {
-		rc = register_one(device, &inits[i], &mrs[i], error);
+		rc = register_one(device, NULL, &inits[i], &mrs[i], error);
 		if (rc) {
 			soft_deregister_memory(base, mrs, i);
 			return rc;
@@ -258,6 +271,42 @@ void soft_deregister_memory(struct rbx_device *base, struct rbx_mr **mrs,
 		keys_give_slot(keys, (struct soft_mr *)mrs[i]);
 }
 
+static bool slot_covers(const struct soft_mr *slot, uint64_t addr,
+			uint64_t length_bytes, uint32_t rights)
+{
+	uint64_t start = (uintptr_t)slot->mr.addr;
+
+	if (addr < start || length_bytes > slot->mr.length_bytes ||
+	    addr - start > slot->mr.length_bytes - length_bytes)
+		return false;
+	return (slot->rights & rights) == rights;
+}
+
+int soft_register_window(struct soft_qp *qp,
+			 const struct rbx_device_window_init *init,
+			 struct rbx_mr **mr, char *error)
+{
+	const struct soft_mr *of = (const struct soft_mr *)init->mr;
+	const uint64_t offset = (uintptr_t)init->addr - (uintptr_t)of->mr.addr;
+	const struct rbx_mr_init part = {
+		.domain = (struct rbx_domain *)&of->domain->domain,
+		.addr = init->addr,
+		.length_bytes = init->length_bytes,
+		.rights = init->rights,
+		.memory_fd = of->memory_fd,
+		.memory_fd_offset = of->memory_fd_offset + offset,
+	};
+
+	if (of->domain != qp->domain || !(of->rights & RBX_WINDOWS) ||
+	    init->rights & RBX_WINDOWS ||
+	    !slot_covers(of, (uintptr_t)init->addr, init->length_bytes, 0)) {
+		soft_explain(error, "cannot open a window: it is not in a region "
+			     "that allows them, of the domain of the connection");
+		return -EINVAL;
+	}
+	return register_one(qp->device, qp, &part, mr, error);
+}
+
 /* The slot of a key that is valid in this domain; NULL: it is not. */
 static struct soft_mr *slot_of(const struct soft_keys *keys,
 			       const struct soft_domain *domain, uint32_t key)
@@ -273,9 +322,17 @@ static struct soft_mr *slot_of(const struct soft_keys *keys,
 	return slot;
 }
 
-bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
+/* The same for the peer of a qp. */
+static struct soft_mr *slot_of_peer(const struct soft_qp *qp, uint32_t key)
 {
 	struct soft_mr *slot = slot_of(&qp->device->keys, qp->domain, key);
+
+	return slot && (!slot->qp || slot->qp == qp) ? slot : NULL;
+}
+
+bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
+{
+	struct soft_mr *slot = slot_of_peer(qp, key);
 	soft_key_word *shown;
 
 	if (!slot || !(slot->rights & RBX_REMOTE_INVALIDATE))
@@ -287,23 +344,11 @@ bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
 	return atomic_compare_exchange_strong(&slot->key, &key, 0);
 }
 
-static bool slot_covers(const struct soft_mr *slot, uint64_t addr,
-			uint64_t length_bytes, uint32_t rights)
-{
-	uint64_t start = (uintptr_t)slot->mr.addr;
-
-	if (addr < start || length_bytes > slot->mr.length_bytes ||
-	    addr - start > slot->mr.length_bytes - length_bytes)
-		return false;
-	return (slot->rights & rights) == rights;
-}
-
 const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights)
 {
-	const struct soft_mr *slot =
-		slot_of(&qp->device->keys, qp->domain, key);
+	const struct soft_mr *slot = slot_of_peer(qp, key);
 
 	return slot && slot_covers(slot, addr, length_bytes, rights) ? slot :
 								       NULL;

@@ -33,6 +33,7 @@ struct soft_mr {
 	 */
 	_Atomic uint32_t key;
 	const struct soft_domain *domain; /* whose qps may use the key */
+	const struct soft_qp *qp; /* a window: which of them; NULL: all */
 	uint32_t rights;
 	int memory_fd; /* borrowed until deregistration; -1: none */
 	uint64_t memory_fd_offset;
@@ -70,6 +71,11 @@ int soft_register_memory(struct rbx_device *device,
 			 struct rbx_mr **mrs, char *error);
 void soft_deregister_memory(struct rbx_device *device, struct rbx_mr **mrs,
 			    size_t count);
+
+/* The same for a part of one, and for the peer of this qp alone. */
+int soft_register_window(struct soft_qp *qp,
+			 const struct rbx_device_window_init *init,
+			 struct rbx_mr **mr, char *error);
 
 /*
  * The memory behind a key if the qp is of its domain, all of

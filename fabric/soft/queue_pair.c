@@ -22,6 +22,7 @@
 #include "queue_pair.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,17 @@ static void qp_list_remove(struct soft_qp *qp)
 	pthread_mutex_unlock(&qp->device->lock);
 }
 
+/* A local socket has no packets, and of the two sorts of address one is wrong. */
+static void traffic_class_set(const struct soft_qp *qp, uint8_t traffic_class)
+{
+	const int class = traffic_class;
+
+	if (!class)
+		return;
+	(void)setsockopt(qp->fd, IPPROTO_IP, IP_TOS, &class, sizeof(class));
+	(void)setsockopt(qp->fd, IPPROTO_IPV6, IPV6_TCLASS, &class, sizeof(class));
+}
+
 int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 		   const struct soft_peer *peer, struct soft_qp **out,
 		   char *error)
@@ -284,6 +296,7 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 		goto out_free;
 	qp_list_add(qp);
 	soft_qp_lock(qp); /* so that nobody meets it half attached */
+	traffic_class_set(qp, init->traffic_class);
 	rc = qp_attach(qp);
 	if (rc)
 		qp->state = SOFT_QP_DESTROYED; /* a poller may wait for the lock */

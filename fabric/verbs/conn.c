@@ -111,8 +111,7 @@ int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
 	pthread_mutex_lock(&conn->lock);
 	if (!atomic_load(&conn->ended))
 		err = rbx_verbs_qp_make_ready(
-			conn->id, conn->qp, param,
-			conn->device->device.caps.has_atomics);
+			conn, param, conn->device->device.caps.has_atomics);
 	pthread_mutex_unlock(&conn->lock);
 	return err;
 }

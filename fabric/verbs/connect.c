@@ -211,22 +211,23 @@ static int handshake(const struct attempt *attempt, struct rbx_verbs_qp *qp)
 	return err;
 }
 
-static int conn_open(struct rbx_verbs_device *device,
+static int conn_open(struct rbx_verbs_device *device, uint8_t traffic_class,
 		     struct rbx_verbs_conn **conn, char *error)
 {
 	struct rdma_cm_id *id;
 	int err;
 
+	if (!traffic_class)
+		traffic_class = device->traffic_class;
 	if (rdma_create_id(device->channel, &id, NULL, RDMA_PS_TCP))
 		return rbx_verbs_explain(error, -errno,
 			"librdmacm gives no connection: %s", strerror(errno));
-	if (device->traffic_class &&
+	if (traffic_class &&
 	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
-			    &device->traffic_class,
-			    sizeof(device->traffic_class))) {
+			    &traffic_class, sizeof(traffic_class))) {
 		err = rbx_verbs_explain(error, -errno,
 			"traffic_class=%u is refused: %s",
-			device->traffic_class, strerror(errno));
+			traffic_class, strerror(errno));
 		goto out_destroy_id;
 	}
 	err = rbx_verbs_conn_create(device, id, conn);
@@ -279,7 +280,8 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 		err = rbx_verbs_address_parse(connect->address, false, &address,
 					      error);
 	if (!err)
-		err = conn_open(rbx_verbs_device(device), &attempt.conn, error);
+		err = conn_open(rbx_verbs_device(device), init->traffic_class,
+				&attempt.conn, error);
 	if (err)
 		return err;
 	attempt.deadline_ns = now_ns() +

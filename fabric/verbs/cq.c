@@ -37,11 +37,9 @@ static int channel_create(struct rbx_verbs_cq *cq, struct ibv_context *verbs)
 }
 
 static int queue_create(struct rbx_verbs_cq *cq,
-			struct rbx_verbs_device *device, uint32_t depth_count)
+			struct rbx_verbs_device *device, uint32_t depth_count,
+			uint32_t vector)
 {
-	/* Each on a processor of its own, as far as there are vectors. */
-	uint32_t vector = RBX_FETCH_ADD(&device->cqs_count, 1) %
-			  (uint32_t)RBX_MAX(device->verbs->num_comp_vectors, 1);
 	int err = channel_create(cq, device->verbs);
 
 	if (err)
@@ -60,8 +58,8 @@ static int queue_create(struct rbx_verbs_cq *cq,
 	return 0;
 }
 
-int rbx_verbs_create_cq(struct rbx_device *rbx_device, uint32_t depth_count,
-			struct rbx_cq **created, char *error)
+int rbx_verbs_create_cq_on(struct rbx_device *rbx_device, uint32_t depth_count,
+			   uint32_t vector, struct rbx_cq **created, char *error)
 {
 	struct rbx_verbs_device *device = rbx_verbs_device(rbx_device);
 	struct rbx_verbs_cq *cq;
@@ -72,10 +70,15 @@ int rbx_verbs_create_cq(struct rbx_device *rbx_device, uint32_t depth_count,
 			"a completion queue of %u entries is not possible: %s "
 			"allows 1 to %u; ask for less", depth_count,
 			device->verbs->device->name, device->device.caps.max_cqe);
+	if (vector >= device->device.caps.completion_vectors)
+		return rbx_verbs_explain(error, -EINVAL,
+			"completion vector %u: %s has %u, from 0 on", vector,
+			device->verbs->device->name,
+			device->device.caps.completion_vectors);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
-	err = queue_create(cq, device, depth_count);
+	err = queue_create(cq, device, depth_count, vector);
 	if (err) {
 		free(cq);
 		return rbx_verbs_explain(error, err,
@@ -86,6 +89,16 @@ int rbx_verbs_create_cq(struct rbx_device *rbx_device, uint32_t depth_count,
 	}
 	*created = &cq->cq;
 	return 0;
+}
+
+int rbx_verbs_create_cq(struct rbx_device *device, uint32_t depth_count,
+			struct rbx_cq **created, char *error)
+{
+	/* Each on a processor of its own, as far as there are vectors. */
+	uint32_t vector = RBX_FETCH_ADD(&rbx_verbs_device(device)->cqs_count, 1) %
+			  device->caps.completion_vectors;
+
+	return rbx_verbs_create_cq_on(device, depth_count, vector, created, error);
 }
 
 void rbx_verbs_destroy_cq(struct rbx_cq *rbx_cq)

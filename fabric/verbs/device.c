@@ -62,6 +62,14 @@ static int caps_query(struct rbx_verbs_device *device,
 	caps->max_recv_sge = (uint32_t)attr.max_sge;
 	caps->max_srq_wr = attr.max_srq > 0 ? (uint32_t)attr.max_srq_wr : 0;
 	caps->max_srq_sge = (uint32_t)attr.max_srq_sge;
+	caps->completion_vectors =
+		(uint32_t)RBX_MAX(device->verbs->num_comp_vectors, 1);
+	caps->has_service_level = true;
+	caps->has_dmabuf = true; /* the system says of which */
+	device->has_windows =
+		attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+					 IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	caps->has_window_invalidate = device->has_windows;
 	caps->has_immediate = true;
 	caps->has_invalidate =
 		attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;

@@ -8,7 +8,7 @@
  *
  * The device requires the right of local write wherever a peer may write, so
  * RBX_REMOTE_WRITE and RBX_REMOTE_ATOMIC imply it. What is registered so cannot be
- * invalidated by a peer: that takes a memory window. A memory file behind the range
+ * invalidated by a peer: that takes a memory window (window.c). A memory file behind the range
  * is of no interest here.
  */
 #include <errno.h>
@@ -22,6 +22,7 @@
 struct verbs_mr {
 	struct rbx_mr mr;
 	struct ibv_mr *ibv;
+	bool allows_windows;
 };
 
 int rbx_verbs_create_domain(struct rbx_device *device,
@@ -60,7 +61,17 @@ struct ibv_pd *rbx_verbs_pd(const struct rbx_verbs_device *device,
 			device->pd;
 }
 
-static int access_flags(uint32_t rights)
+struct ibv_mr *rbx_verbs_mr(struct rbx_mr *mr)
+{
+	return ((struct verbs_mr *)mr)->ibv;
+}
+
+bool rbx_verbs_mr_allows_windows(const struct rbx_mr *mr)
+{
+	return ((const struct verbs_mr *)mr)->allows_windows;
+}
+
+int rbx_verbs_access_flags(uint32_t rights)
 {
 	int flags = 0;
 
@@ -85,6 +96,34 @@ static uint64_t memlock_limit_bytes(void)
 	return limit.rlim_cur;
 }
 
+static struct ibv_mr *mr_register(const struct rbx_verbs_device *device,
+				  const struct rbx_mr_init *init)
+{
+	struct ibv_pd *pd = rbx_verbs_pd(device, init->domain);
+	int flags = rbx_verbs_access_flags(init->rights);
+
+	if (init->rights & RBX_WINDOWS && device->has_windows)
+		flags |= IBV_ACCESS_MW_BIND;
+	if (init->is_dmabuf)
+		return ibv_reg_dmabuf_mr(pd, init->memory_fd_offset,
+					 init->length_bytes,
+					 (uintptr_t)init->addr, init->memory_fd,
+					 flags);
+	return ibv_reg_mr(pd, init->addr, init->length_bytes, flags);
+}
+
+static int explain_mr(const struct rbx_verbs_device *device,
+		      const struct rbx_mr_init *init, int err, char *error)
+{
+	if (init->is_dmabuf)
+		return rbx_verbs_explain(error, err,
+			"%s does not register the dmabuf: %s; its driver, or "
+			"that of the memory, has to support it",
+			device->verbs->device->name, strerror(-err));
+	return rbx_verbs_explain_pin(error, err, init->length_bytes,
+				     memlock_limit_bytes());
+}
+
 static int mr_create(struct rbx_verbs_device *device,
 		     const struct rbx_mr_init *init, struct rbx_mr **mr,
 		     char *error)
@@ -95,19 +134,17 @@ static int mr_create(struct rbx_verbs_device *device,
 	if (init->rights & RBX_REMOTE_INVALIDATE)
 		return rbx_verbs_explain(error, -EOPNOTSUPP,
 			"a peer cannot invalidate memory that is registered "
-			"over verbs; register it without this right");
+			"over verbs; open a window for it");
 	verbs_mr = calloc(1, sizeof(*verbs_mr));
 	if (!verbs_mr)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
-	verbs_mr->ibv = ibv_reg_mr(rbx_verbs_pd(device, init->domain),
-				   init->addr, init->length_bytes,
-				   access_flags(init->rights));
+	verbs_mr->ibv = mr_register(device, init);
 	if (!verbs_mr->ibv) {
 		code = errno ? -errno : -EIO;
 		free(verbs_mr);
-		return rbx_verbs_explain_pin(error, code, init->length_bytes,
-					     memlock_limit_bytes());
+		return explain_mr(device, init, code, error);
 	}
+	verbs_mr->allows_windows = init->rights & RBX_WINDOWS;
 	verbs_mr->mr = (struct rbx_mr){
 		.device = &device->device,
 		.addr = init->addr,

@@ -22,6 +22,7 @@
 #include "fabric/verbs/verbs.h"
 
 #define SEND_DEPTH_MIN 16 /* below it, halving ends */
+#define SERVICE_LEVEL_MAX 15 /* 4 bits of a packet of InfiniBand */
 #define INLINE_PROBE_MAX_BYTES 512 /* more than this is better not copied */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -48,6 +49,10 @@ static int init_check(const struct rbx_verbs_device *device,
 		return rbx_verbs_explain(error, -EINVAL,
 			"a queue pair needs at least one send entry and one "
 			"scatter entry");
+	if (init->service_level > SERVICE_LEVEL_MAX)
+		return rbx_verbs_explain(error, -EINVAL,
+			"service level %u: there are 0 to %d",
+			init->service_level, SERVICE_LEVEL_MAX);
 	if (init->max_sge > caps->max_sge)
 		return rbx_verbs_explain(error, -EINVAL,
 			"scatter lists of %u entries are not possible: %s "
@@ -210,6 +215,8 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 		goto out_destroy_ibv;
 	qp->ibv = ibv;
 	qp->conn = conn;
+	conn->traffic_class = init->traffic_class;
+	conn->service_level = init->service_level;
 	qp_fill(qp, init, &attr.cap);
 	if (rbx_verbs_qp_table_add(&device->qps, ibv->qp_num, qp))
 		goto out_free_qp;

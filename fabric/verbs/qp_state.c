@@ -22,15 +22,25 @@
  */
 #define RECEIVE_NOT_READY_TIMER 28
 
-static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
-		   enum ibv_qp_state state, const struct rdma_conn_param *param,
-		   unsigned int rights)
+/* What the owner wants of the packets, over what the route says. */
+static void path_set(const struct rbx_verbs_conn *conn, struct ibv_ah_attr *path)
+{
+	if (conn->traffic_class && path->is_global)
+		path->grh.traffic_class = conn->traffic_class;
+	if (conn->service_level)
+		path->sl = conn->service_level;
+}
+
+static int qp_move(const struct rbx_verbs_conn *conn, enum ibv_qp_state state,
+		   const struct rdma_conn_param *param, unsigned int rights)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask;
 
-	if (rdma_init_qp_attr(id, &attr, &mask))
+	if (rdma_init_qp_attr(conn->id, &attr, &mask))
 		return -ENOTCONN;
+	if (mask & IBV_QP_AV)
+		path_set(conn, &attr.ah_attr);
 	if (mask & IBV_QP_ACCESS_FLAGS) /* a region's own rights decide */
 		attr.qp_access_flags = rights;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
@@ -43,27 +53,27 @@ static int qp_move(struct rdma_cm_id *id, struct ibv_qp *qp,
 		attr.rnr_retry = param->rnr_retry_count;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		attr.min_rnr_timer = RECEIVE_NOT_READY_TIMER;
-	return -ibv_modify_qp(qp, &attr, mask);
+	return -ibv_modify_qp(conn->qp, &attr, mask);
 }
 
 /*
- * From RESET to RTS, for an id that has heard from its peer. Takes from `param`
+ * From RESET to RTS, for one that has heard from its peer. Takes from `param`
  * how many reads may be under way, each direction, and how often to retry.
  * -ENOTCONN: the connection is gone; else what the device says.
  */
-int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
+int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
 			    bool has_atomics)
 {
 	const unsigned int rights =
 		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 		(has_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
-	int err = qp_move(id, qp, IBV_QPS_INIT, param, rights);
+	int err = qp_move(conn, IBV_QPS_INIT, param, rights);
 
 	if (!err)
-		err = qp_move(id, qp, IBV_QPS_RTR, param, rights);
+		err = qp_move(conn, IBV_QPS_RTR, param, rights);
 	if (!err)
-		err = qp_move(id, qp, IBV_QPS_RTS, param, rights);
+		err = qp_move(conn, IBV_QPS_RTS, param, rights);
 	return err;
 }
 

@@ -35,6 +35,7 @@ struct rbx_verbs_device {
 	struct sockaddr_storage source; /* connect from here; AF_UNSPEC: free */
 	uint8_t traffic_class; /* of connections that we make; 0: any */
 	uint32_t cqs_count; /* atomic: ever made, each with the next vector */
+	bool has_windows; /* of type 2 */
 	uint8_t max_responder_resources; /* reads of the peer at a time */
 	uint8_t max_initiator_depth; /* reads of ours at a time */
 	struct rbx_verbs_qp_table qps;
@@ -86,6 +87,7 @@ struct rbx_verbs_conn {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct ibv_qp *qp; /* NULL until there is one */
+	uint8_t traffic_class, service_level; /* 0: as the route has it */
 	struct rbx_raised_event end; /* its qp is NULL: nobody wants to know */
 	bool answered; /* the step under way has its event, which is: */
 	enum rdma_cm_event_type event;
@@ -167,10 +169,22 @@ struct ibv_pd *rbx_verbs_pd(const struct rbx_verbs_device *device,
 int rbx_verbs_register_memory(struct rbx_device *device,
 			      const struct rbx_mr_init *inits, size_t count,
 			      struct rbx_mr **mrs, char *error);
+struct ibv_mr *rbx_verbs_mr(struct rbx_mr *mr);
+bool rbx_verbs_mr_allows_windows(const struct rbx_mr *mr);
+/* Rights of peers, and what goes with them, as libibverbs has them. */
+int rbx_verbs_access_flags(uint32_t rights);
 void rbx_verbs_deregister_memory(struct rbx_device *device,
 				 struct rbx_mr **mrs, size_t count);
 
+/* window.c */
+int rbx_verbs_open_window(struct rbx_qp *qp,
+			  const struct rbx_device_window_init *init,
+			  struct rbx_device_window **window, char *error);
+void rbx_verbs_close_window(struct rbx_device_window *window);
+
 /* cq.c, poll.c */
+int rbx_verbs_create_cq_on(struct rbx_device *device, uint32_t depth_count,
+			   uint32_t vector, struct rbx_cq **cq, char *error);
 int rbx_verbs_create_cq(struct rbx_device *device, uint32_t depth_count,
 			struct rbx_cq **cq, char *error);
 void rbx_verbs_destroy_cq(struct rbx_cq *cq);
@@ -216,7 +230,7 @@ struct rbx_native_device rbx_verbs_native_device(struct rbx_device *device);
 struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 
 /* qp_state.c; with the lock of the connection held. */
-int rbx_verbs_qp_make_ready(struct rdma_cm_id *id, struct ibv_qp *qp,
+int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
 			    bool has_atomics);
 void rbx_verbs_qp_make_fail(struct ibv_qp *qp);

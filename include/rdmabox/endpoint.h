@@ -85,6 +85,10 @@ struct rbx_endpoint_limits {
 	uint8_t needs_regions; /* segments have to name theirs */
 	uint32_t shared_depth_max; /* of shared receives; 0: there are none */
 	uint32_t shared_segments_max;
+	uint8_t has_window_invalidate; /* RBX_REGION_INVALIDATE of a memory window */
+	uint8_t has_dmabuf;
+	uint8_t has_service_level;
+	uint32_t completion_vectors; /* of rbx_queue_create_on(), at least 1 */
 };
 
 /** rbx_endpoint_limits() - of the device of a context. Returns 0, -EINVAL. */
@@ -114,6 +118,7 @@ enum rbx_region_rights {
 	RBX_REGION_ATOMIC = 4, /* neither of the two above implies it */
 	/* It may end the key, by a SEND with RBX_OPERATION_INVALIDATE. */
 	RBX_REGION_INVALIDATE = 8,
+	RBX_REGION_WINDOWS = 16, /* nothing: but parts of it may be opened, see below */
 };
 
 /**
@@ -131,6 +136,21 @@ int rbx_region_export(struct rbx_context *ctx,
 		      struct rbx_protection_domain *domain, void *addr,
 		      size_t length, uint32_t rights,
 		      struct rbx_region **region);
+
+/**
+ * rbx_region_export_dmabuf() - the same of memory of another device.
+ * @fd: a dmabuf; borrowed until rbx_region_release()
+ * @offset: where the region begins in it
+ *
+ * No CPU touches it: it is not copied, zeroed or summed, cannot be posted inline, and is
+ * refused as the buffer of a volume or a peer. Segments name its bytes by the addresses
+ * of rbx_region_key(). Returns as rbx_region_export(), or -EOPNOTSUPP: this device, as
+ * the soft fabric, cannot reach it. Blocks.
+ */
+int rbx_region_export_dmabuf(struct rbx_context *ctx,
+			     struct rbx_protection_domain *domain, int fd,
+			     uint64_t offset, size_t length, uint32_t rights,
+			     struct rbx_region **region);
 
 /* What the other side has to be told, in whatever way. */
 struct rbx_region_key {
@@ -172,6 +192,16 @@ struct rbx_completion {
  */
 int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
 		     struct rbx_queue **queue);
+
+/**
+ * rbx_queue_create_on() - makes a queue whose completions interrupt a given processor.
+ * @vector: below completion_vectors of the limits
+ *
+ * For a program that serves with several threads, each on a processor of its own.
+ * rbx_queue_create() takes the vectors in turn. Returns as that.
+ */
+int rbx_queue_create_on(struct rbx_context *ctx, uint32_t depth, uint32_t vector,
+			struct rbx_queue **queue);
 
 /** rbx_queue_destroy() - frees one. Returns 0; -EBUSY: it has endpoints. */
 int rbx_queue_destroy(struct rbx_queue *queue);
@@ -231,6 +261,10 @@ struct rbx_endpoint_options {
 	/* Messages take receives of these, which are of the same queue and domain;
 	 * receive_depth and receive_segments mean nothing then. NULL: of its own. */
 	struct rbx_shared_receives *receives;
+	/* Of its packets; 0: as the device and its routes have it. Soft fabric: the
+	 * traffic class is that of its TCP, and there is no service level. */
+	uint8_t traffic_class;
+	uint8_t service_level;
 };
 
 /* Private data: in both directions bytes that the program chooses. */
@@ -318,8 +352,8 @@ void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint);
  * rbx_endpoint_close() - ends a connection, and frees the endpoint.
  *
  * What has not completed is not told of any more, and its memory is the program's when
- * it returns. No other thread uses the endpoint or looks at its completions. Returns 0,
- * -EDEADLK in a callback of rbx_queue_run() or another. Blocks.
+ * it returns. No other thread uses the endpoint or looks at its completions. Returns 0;
+ * -EBUSY: it has memory windows; -EDEADLK in a callback of rbx_queue_run() or another. Blocks.
  */
 int rbx_endpoint_close(struct rbx_endpoint *endpoint);
 
@@ -400,6 +434,39 @@ struct rbx_receive {
 int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 			 const struct rbx_receive *receives,
 			 unsigned int count);
+
+/* ---- Memory windows -------------------------------------------------------------*/
+
+struct rbx_memory_window;
+
+/**
+ * rbx_memory_window_open() - lets the other side of one endpoint reach a part of a region.
+ * @region: of the endpoint's domain, with RBX_REGION_WINDOWS
+ * @rights: of enum rbx_region_rights, without RBX_REGION_WINDOWS
+ * @user: of the completion if it fails
+ *
+ * Its key is of no use on another endpoint, if has_window_invalidate of the limits; else
+ * it is as one of rbx_region_export(). What is posted later may tell of it. It may take
+ * a place among the operations of the endpoint, which is silent. Returns as
+ * rbx_endpoint_post(), or -ENOMEM. May block for the device.
+ */
+int rbx_memory_window_open(struct rbx_endpoint *endpoint,
+			   const struct rbx_region *region, void *addr,
+			   size_t length, uint32_t rights, void *user,
+			   struct rbx_memory_window **window);
+
+/** rbx_memory_window_key() - as the other side names it. Never blocks. */
+void rbx_memory_window_key(const struct rbx_memory_window *window,
+			   struct rbx_region_key *key);
+
+/**
+ * rbx_memory_window_close() - ends the key, whether or not the other side has done so
+ * by RBX_OPERATION_INVALIDATE; when it returns nobody reaches the memory by it.
+ *
+ * Before its endpoint and its region. Returns 0, -EBUSY its opening has not completed:
+ * poll first. Blocks for the device.
+ */
+int rbx_memory_window_close(struct rbx_memory_window *window);
 
 /* ---- Shared receives ------------------------------------------------------------*/
 

@@ -47,6 +47,9 @@ int rbx_buffers_check(struct rbx_request *request)
 		return rbx_error(-EINVAL,
 				 "the request's buffer lies outside of its "
 				 "region");
+	/* It may be copied or summed on the way. */
+	if (rbx_region_is_dmabuf(request->region))
+		return rbx_error(-EOPNOTSUPP, "a dmabuf is no buffer of a request: no CPU touches it");
 	KEY(request) = HAS_KEY | lkey;
 	return 0;
 }

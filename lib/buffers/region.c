@@ -10,26 +10,32 @@ struct rbx_region {
 	struct rbx_context *ctx;
 	struct rbx_protection_domain *domain; /* NULL: the context's */
 	struct rbx_mr *mr;
+	bool is_dmabuf; /* its addresses are none of this process */
 };
 
-/* 0, or what the device cannot do. */
-static int rights_of(const struct rbx_device_caps *caps, uint32_t rights,
-		     uint32_t *of_the_fabric)
+int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
+		      bool is_window, uint32_t *of_fabric)
 {
-	if (rights & ~(uint32_t)(RBX_REGION_READ | RBX_REGION_WRITE |
-				 RBX_REGION_ATOMIC | RBX_REGION_INVALIDATE))
+	const uint32_t all = RBX_REGION_READ | RBX_REGION_WRITE |
+			     RBX_REGION_ATOMIC | RBX_REGION_INVALIDATE |
+			     (is_window ? 0 : RBX_REGION_WINDOWS);
+	const bool has_invalidate = is_window ? caps->has_window_invalidate :
+						caps->has_remote_invalidate;
+
+	if (rights & ~all)
 		return rbx_error(-EINVAL, "rights 0x%x: there are no such",
 				 rights);
 	if (((rights & RBX_REGION_ATOMIC) && !caps->has_atomics) ||
-	    ((rights & RBX_REGION_INVALIDATE) && !caps->has_remote_invalidate))
+	    ((rights & RBX_REGION_INVALIDATE) && !has_invalidate))
 		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s cannot give them",
 				 rights, caps->name);
-	*of_the_fabric =
+	*of_fabric =
 		RBX_LOCAL_WRITE |
 		(rights & RBX_REGION_READ ? RBX_REMOTE_READ : 0) |
 		(rights & RBX_REGION_WRITE ? RBX_REMOTE_WRITE : 0) |
 		(rights & RBX_REGION_ATOMIC ? RBX_REMOTE_ATOMIC : 0) |
-		(rights & RBX_REGION_INVALIDATE ? RBX_REMOTE_INVALIDATE : 0);
+		(rights & RBX_REGION_INVALIDATE ? RBX_REMOTE_INVALIDATE : 0) |
+		(rights & RBX_REGION_WINDOWS ? RBX_WINDOWS : 0);
 	return 0;
 }
 
@@ -39,27 +45,21 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 	return rbx_region_export(ctx, NULL, addr, length, 0, out);
 }
 
-int rbx_region_export(struct rbx_context *ctx,
-		      struct rbx_protection_domain *domain, void *addr,
-		      size_t length, uint32_t rights, struct rbx_region **out)
+/* Of what *init says but for its domain and rights. */
+static int region_make(struct rbx_context *ctx,
+		       struct rbx_protection_domain *domain, uint32_t rights,
+		       struct rbx_mr_init *init, struct rbx_region **out)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_mr_init init = {
-		.addr = addr,
-		.length_bytes = length,
-		.memory_fd = -1,
-	};
 	struct rbx_region *region;
 	int err;
 
-	if (ctx == NULL || out == NULL || addr == NULL || length == 0)
-		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
-				 length, addr);
 	err = rbx_guard_use(ctx, "rbx_region_register");
 	if (!err)
-		err = rights_of(&ctx->device->caps, rights, &init.rights);
+		err = rbx_region_rights(&ctx->device->caps, rights, false,
+					&init->rights);
 	if (!err)
-		err = rbx_domain_use(domain, ctx, &init.domain);
+		err = rbx_domain_use(domain, ctx, &init->domain);
 	if (err)
 		return err;
 	region = calloc(1, sizeof(*region));
@@ -69,7 +69,8 @@ int rbx_region_export(struct rbx_context *ctx,
 	}
 	region->ctx = ctx;
 	region->domain = domain;
-	err = ctx->device->ops->register_memory(ctx->device, &init, 1,
+	region->is_dmabuf = init->is_dmabuf;
+	err = ctx->device->ops->register_memory(ctx->device, init, 1,
 						&region->mr, error);
 	if (err) {
 		rbx_domain_leave(domain);
@@ -80,6 +81,44 @@ int rbx_region_export(struct rbx_context *ctx,
 	RBX_FETCH_ADD(&ctx->regions_count, 1);
 	*out = region;
 	return 0;
+}
+
+int rbx_region_export(struct rbx_context *ctx,
+		      struct rbx_protection_domain *domain, void *addr,
+		      size_t length, uint32_t rights, struct rbx_region **region)
+{
+	struct rbx_mr_init init = {
+		.addr = addr,
+		.length_bytes = length,
+		.memory_fd = -1,
+	};
+
+	if (ctx == NULL || region == NULL || addr == NULL || length == 0)
+		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
+				 length, addr);
+	return region_make(ctx, domain, rights, &init, region);
+}
+
+int rbx_region_export_dmabuf(struct rbx_context *ctx,
+			     struct rbx_protection_domain *domain, int fd,
+			     uint64_t offset, size_t length, uint32_t rights,
+			     struct rbx_region **region)
+{
+	struct rbx_mr_init init = {
+		.addr = (void *)(uintptr_t)offset,
+		.length_bytes = length,
+		.memory_fd = fd,
+		.memory_fd_offset = offset,
+		.is_dmabuf = true,
+	};
+
+	if (ctx == NULL || region == NULL || fd < 0 || length == 0)
+		return rbx_error(-EINVAL, "cannot register %zu bytes of descriptor %d",
+				 length, fd);
+	if (!ctx->device->caps.has_dmabuf)
+		return rbx_error(-EOPNOTSUPP, "%s is the CPU, which is not to touch a dmabuf: register it with an RDMA device",
+				 ctx->device->caps.name);
+	return region_make(ctx, domain, rights, &init, region);
 }
 
 void rbx_region_release(struct rbx_region *region)
@@ -103,6 +142,16 @@ void rbx_region_key(const struct rbx_region *region, struct rbx_region_key *key)
 		.length_bytes = region->mr->length_bytes,
 		.key = region->mr->rkey,
 	};
+}
+
+bool rbx_region_is_dmabuf(const struct rbx_region *region)
+{
+	return region->is_dmabuf;
+}
+
+struct rbx_mr *rbx_region_mr(const struct rbx_region *region)
+{
+	return region->mr;
 }
 
 bool rbx_region_covers(const struct rbx_region *region, const void *buf,

@@ -32,6 +32,10 @@ int rbx_endpoint_limits(struct rbx_context *ctx,
 		.needs_regions = !caps->has_any_lkey,
 		.shared_depth_max = caps->max_srq_wr,
 		.shared_segments_max = RBX_MIN(caps->max_srq_sge, RBX_SGE_MAX),
+		.has_window_invalidate = caps->has_window_invalidate,
+		.has_dmabuf = caps->has_dmabuf,
+		.has_service_level = caps->has_service_level,
+		.completion_vectors = RBX_MAX(caps->completion_vectors, 1u),
 	};
 	rbx_sized_give(limits, &all, sizeof(all));
 	return 0;
@@ -58,6 +62,9 @@ static int options_check(const struct rbx_context *ctx,
 
 	if (!options->queue || options->queue->ctx != ctx)
 		return rbx_error(-EINVAL, "an endpoint needs a queue of its context: rbx_queue_create()");
+	if (options->service_level && !caps->has_service_level)
+		return rbx_error(-EINVAL, "service_level=%u: %s has none",
+				 options->service_level, caps->name);
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
 		if (bounds[i].wanted > bounds[i].most)
 			return rbx_error(-EINVAL, "%s=%u: %s allows %u at most",
@@ -157,6 +164,8 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		.served = !options->works_when_polled,
 		.answers = options->works_when_polled,
 		.tells_end = options->tells_end,
+		.traffic_class = options->traffic_class,
+		.service_level = options->service_level,
 		.user = endpoint,
 	};
 	if (options->receives) {
@@ -208,6 +217,8 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 		return 0;
 	queue = endpoint->queue;
 	err = rbx_guard_wait(queue->ctx, "rbx_endpoint_close");
+	if (!err && RBX_LOAD_ACQUIRE(&endpoint->windows_count))
+		err = rbx_error(-EBUSY, "rbx_endpoint_close: it has memory windows: rbx_memory_window_close() first");
 	if (err)
 		return err;
 	endpoint->qp->device->ops->destroy_qp(endpoint->qp);

@@ -37,6 +37,7 @@ struct rbx_endpoint {
 	void *user;
 	struct rbx_shared_receives *shared; /* NULL: its receives are its own */
 	uint32_t segments_max, receive_segments_max;
+	uint32_t windows_count; /* atomic */
 	uint32_t queue_room_count; /* that it has taken of the queue */
 	pthread_mutex_t post_lock;
 	struct rbx_endpoint_ring sends, receives;
@@ -71,6 +72,12 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 void rbx_endpoint_free(struct rbx_endpoint *endpoint);
 /* It has one. */
 void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp);
+
+/* For so many more in a ring: 0 or -EAGAIN. */
+int rbx_endpoint_room(const struct rbx_endpoint_ring *ring, unsigned int count);
+/* The number of the next that is posted. */
+uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
+				bool is_silent);
 
 /* Room in a queue, for its completions. 0 or -ENOSPC. */
 int rbx_queue_take(struct rbx_queue *queue, uint32_t count);

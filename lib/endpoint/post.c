@@ -33,6 +33,14 @@ static int segment_key(const struct rbx_device_caps *caps,
 			 caps->name);
 }
 
+/* What is inline is copied by the CPU. */
+static int inline_check(const struct rbx_segment *segment)
+{
+	if (segment->region && rbx_region_is_dmabuf(segment->region))
+		return rbx_error(-EINVAL, "inline data of a dmabuf, which no CPU touches");
+	return 0;
+}
+
 static int segments_check(const struct rbx_device_caps *caps,
 			  const struct rbx_segment *segments, uint32_t count,
 			  uint32_t most, bool is_inline, uint64_t *length_bytes)
@@ -44,7 +52,7 @@ static int segments_check(const struct rbx_device_caps *caps,
 		return rbx_error(-EINVAL, "%u segments: there may be %u, by the options of the endpoint",
 				 count, most);
 	for (uint32_t i = 0; i < count; i++) {
-		int err = is_inline ? 0 :
+		int err = is_inline ? inline_check(&segments[i]) :
 				      segment_key(caps, &segments[i], &lkey);
 
 		if (err)
@@ -195,7 +203,7 @@ static void operation_translate(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
-static int room_check(const struct rbx_endpoint_ring *ring, unsigned int count)
+int rbx_endpoint_room(const struct rbx_endpoint_ring *ring, unsigned int count)
 {
 	uint32_t outstanding_count =
 		ring->posted_count - RBX_LOAD_ACQUIRE(&ring->completed_count);
@@ -206,8 +214,8 @@ static int room_check(const struct rbx_endpoint_ring *ring, unsigned int count)
 			 outstanding_count, ring->depth_count);
 }
 
-static uint32_t slot_take(struct rbx_endpoint_ring *ring, void *user,
-			  bool is_silent)
+uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
+				bool is_silent)
 {
 	uint32_t number = ring->posted_count++;
 
@@ -243,7 +251,7 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 		struct rbx_wr *wr = &chain.wrs[i];
 
 		operation_translate(endpoint, &operations[i], &chain, wr);
-		wr->wr_id = slot_take(&endpoint->sends, operations[i].user,
+		wr->wr_id = rbx_endpoint_slot_take(&endpoint->sends, operations[i].user,
 				      operations[i].flags &
 					      RBX_OPERATION_SILENT);
 		wr->next = i + 1 < count ? wr + 1 : NULL;
@@ -271,7 +279,7 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 	if (err)
 		return err;
 	pthread_mutex_lock(&endpoint->post_lock);
-	err = room_check(&endpoint->sends, count);
+	err = rbx_endpoint_room(&endpoint->sends, count);
 	while (done < count && !err) {
 		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
 
@@ -327,8 +335,9 @@ static int receives_post_locked(struct rbx_endpoint *endpoint,
 		rbx_receive_chain_add(&chain, &endpoint->qp->device->caps,
 				      &receives[i],
 				      RBX_ENDPOINT_RECEIVE_ID |
-					      slot_take(&endpoint->receives,
-							receives[i].user, false));
+					      rbx_endpoint_slot_take(
+						      &endpoint->receives,
+						      receives[i].user, false));
 	err = endpoint->qp->device->ops->post_recv(endpoint->qp, chain.wrs, &bad);
 	return err ? device_failed(endpoint, &endpoint->receives,
 				   count - (uint32_t)(bad - chain.wrs), err) :
@@ -352,7 +361,7 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 	if (err)
 		return err;
 	pthread_mutex_lock(&endpoint->post_lock);
-	err = room_check(&endpoint->receives, count);
+	err = rbx_endpoint_room(&endpoint->receives, count);
 	while (done < count && !err) {
 		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
 

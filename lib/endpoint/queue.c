@@ -6,13 +6,30 @@
  * too, as the fabric keeps their order, so it frees all slots up to its own.
  */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/clock.h"
 #include "lib/endpoint/endpoint.h"
 
-int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
-		     struct rbx_queue **out)
+/* vector: NULL leaves it to the device. */
+static int cq_create(struct rbx_device *device, uint32_t depth,
+		     const uint32_t *vector, struct rbx_cq **cq, char *error)
+{
+	if (!vector)
+		return device->ops->create_cq(device, depth, cq, error);
+	if (device->caps.completion_vectors)
+		return device->ops->create_cq_on(device, depth, *vector, cq,
+						 error);
+	if (*vector == 0)
+		return device->ops->create_cq(device, depth, cq, error);
+	snprintf(error, RBX_ERROR_TEXT_MAX, "completion vector %u: %s has only 0",
+		 *vector, device->caps.name);
+	return -EINVAL;
+}
+
+static int queue_create(struct rbx_context *ctx, uint32_t depth,
+			const uint32_t *vector, struct rbx_queue **out)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_queue *queue;
@@ -28,7 +45,7 @@ int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
 		return rbx_error(-ENOMEM, "cannot allocate a queue");
 	queue->ctx = ctx;
 	queue->room_count = depth;
-	err = ctx->device->ops->create_cq(ctx->device, depth, &queue->cq, error);
+	err = cq_create(ctx->device, depth, vector, &queue->cq, error);
 	if (err) {
 		free(queue);
 		return rbx_error(err, "%s", error);
@@ -37,6 +54,18 @@ int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
 	RBX_FETCH_ADD(&ctx->queues_count, 1);
 	*out = queue;
 	return 0;
+}
+
+int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
+		     struct rbx_queue **queue)
+{
+	return queue_create(ctx, depth, NULL, queue);
+}
+
+int rbx_queue_create_on(struct rbx_context *ctx, uint32_t depth, uint32_t vector,
+			struct rbx_queue **queue)
+{
+	return queue_create(ctx, depth, &vector, queue);
 }
 
 int rbx_queue_destroy(struct rbx_queue *queue)

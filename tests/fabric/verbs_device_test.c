@@ -7,6 +7,7 @@
 #include "verbs_pair.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -252,6 +253,61 @@ static void post_chain_longer_than_queue_is_cut(void **state)
 	expect_one(pair->cqs[0], pair->qps[0], 0, 0);
 }
 
+static struct ibv_ah_attr path_of(struct rbx_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(ops->native_qp(qp), &attr, IBV_QP_AV, &init),
+			 0);
+	return attr.ah_attr;
+}
+
+/* Each end's own, whichever of them connects. */
+static void connect_with_class_and_level_marks_the_packets(void **state)
+{
+	struct pair *pair = *state;
+	struct rbx_qp_init client = qp_init(pair->cqs[0]);
+	struct rbx_qp_init server = qp_init(pair->cqs[1]);
+	struct acceptor acceptor = { .pair = pair, .init = &server };
+	struct rbx_connect_init connect = {
+		.address = pair->listener->address,
+		.timeout_ms = HANG_MS,
+	};
+	pthread_t thread;
+	struct rbx_qp *none;
+
+	client.service_level = 16;
+	assert_int_equal(ops->connect(pair->device, &client, &connect, &none,
+				      error), -EINVAL);
+	client.traffic_class = 0x20;
+	client.service_level = 3;
+	server.traffic_class = 0x40;
+	assert_int_equal(pthread_create(&thread, NULL, acceptor_run, &acceptor),
+			 0);
+	assert_int_equal(ops->connect(pair->device, &client, &connect,
+				      &pair->qps[0], error), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(acceptor.err, 0);
+	assert_int_equal(path_of(pair->qps[0]).grh.traffic_class, 0x20);
+	assert_int_equal(path_of(pair->qps[0]).sl, 3);
+	assert_int_equal(path_of(pair->qps[1]).grh.traffic_class, 0x40);
+}
+
+static void queue_on_a_vector_that_is_not_there_refused(void **state)
+{
+	struct pair *pair = *state;
+	uint32_t count = pair->device->caps.completion_vectors;
+	struct rbx_cq *cq;
+
+	assert_true(count >= 1);
+	assert_int_equal(ops->create_cq_on(pair->device, 16, count, &cq, error),
+			 -EINVAL);
+	assert_int_equal(ops->create_cq_on(pair->device, 16, count - 1, &cq,
+					   error), 0);
+	ops->destroy_cq(cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +319,8 @@ int main(void)
 		with_pair(connect_unanswered_times_out),
 		with_pair(connect_private_data_arrives_to_the_byte),
 		with_pair(connect_rejected_brings_the_reason),
+		with_pair(connect_with_class_and_level_marks_the_packets),
+		with_pair(queue_on_a_vector_that_is_not_there_refused),
 		with_pair(qp_too_deep_is_made_as_deep_as_possible),
 		with_pair(cq_too_deep_is_refused_with_the_limit),
 		with_pair(register_one_bad_of_many_registers_none),

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * window.c - parts of regions for the peer of one qp.
+ *
+ * A key of the table that names its qp, and is good at once: nothing is posted.
+ */
+#include "window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "queue_pair.h"
+
+struct soft_window {
+	struct rbx_device_window window;
+	struct rbx_mr *mr;
+};
+
+int soft_open_window(struct rbx_qp *qp,
+		     const struct rbx_device_window_init *init,
+		     struct rbx_device_window **out, char *error)
+{
+	struct soft_window *window = calloc(1, sizeof(*window));
+	int rc;
+
+	if (!window) {
+		soft_explain(error, "cannot open a window: no memory");
+		return -ENOMEM;
+	}
+	rc = soft_register_window(soft_qp_of(qp), init, &window->mr, error);
+	if (rc) {
+		free(window);
+		return rc;
+	}
+	window->window.qp = qp;
+	window->window.rkey = window->mr->rkey;
+	*out = &window->window;
+	return 0;
+}
+
+void soft_close_window(struct rbx_device_window *base)
+{
+	struct soft_window *window = (struct soft_window *)base;
+
+	soft_deregister_memory(base->qp->device, &window->mr, 1);
+	free(window);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * window.c - parts of regions for the peer of one queue pair.
+ *
+ * A memory window of type 2 is bound by a work request of its queue pair, and its key
+ * works there alone; the peer may end it, whether or not that was allowed. A device
+ * without such windows registers the part once more, and the key is one of the domain.
+ * Either way closing it takes the key back in the device.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/verbs/explain.h"
+#include "fabric/verbs/verbs.h"
+
+struct verbs_window {
+	struct rbx_device_window window;
+	struct ibv_mw *ibv; /* or it is registered: */
+	struct ibv_mr *mr;
+};
+
+static int init_check(const struct rbx_verbs_qp *qp,
+		      const struct rbx_device_window_init *init, char *error)
+{
+	const struct rbx_verbs_device *device = qp->conn->device;
+	const char *start = init->mr->addr;
+	const char *at = init->addr;
+
+	if (init->rights & RBX_WINDOWS || at < start || !init->length_bytes ||
+	    init->length_bytes > init->mr->length_bytes ||
+	    (size_t)(at - start) > init->mr->length_bytes - init->length_bytes)
+		return rbx_verbs_explain(error, -EINVAL,
+			"a window has to lie in its region");
+	if (!rbx_verbs_mr_allows_windows(init->mr) ||
+	    rbx_verbs_mr(init->mr)->pd != qp->ibv->pd)
+		return rbx_verbs_explain(error, -EINVAL,
+			"the region is not for windows, or not of the domain of "
+			"the connection");
+	if (init->rights & RBX_REMOTE_INVALIDATE && !device->has_windows)
+		return rbx_verbs_explain(error, -EOPNOTSUPP,
+			"%s has no memory windows, so that a peer cannot end "
+			"a key", device->verbs->device->name);
+	return 0;
+}
+
+static int window_bind(struct rbx_verbs_qp *qp, struct verbs_window *window,
+		       const struct rbx_device_window_init *init, char *error)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err;
+
+	if (!rbx_verbs_wr_ring_room(&qp->sends))
+		return rbx_verbs_explain(error, -ENOMEM, "the send queue is full");
+	window->ibv = ibv_alloc_mw(rbx_verbs_mr(init->mr)->pd, IBV_MW_TYPE_2);
+	if (!window->ibv) {
+		err = errno ? -errno : -ENOMEM;
+		return rbx_verbs_explain(error, err,
+			"the device gives no memory window: %s", strerror(-err));
+	}
+	wr.wr_id = rbx_verbs_wr_ring_note(&qp->sends, 0, init->wr_id);
+	wr.bind_mw.mw = window->ibv;
+	wr.bind_mw.rkey = ibv_inc_rkey(window->ibv->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = rbx_verbs_mr(init->mr),
+		.addr = (uintptr_t)init->addr,
+		.length = init->length_bytes,
+		.mw_access_flags = (unsigned int)rbx_verbs_access_flags(
+					   init->rights) &
+				   ~(unsigned int)IBV_ACCESS_LOCAL_WRITE,
+	};
+	err = ibv_post_send(qp->ibv, &wr, &bad);
+	if (err && !atomic_load(&qp->conn->device->has_failed)) {
+		ibv_dealloc_mw(window->ibv);
+		return rbx_verbs_explain(error, -err,
+			"the device does not take a memory window: %s",
+			strerror(err));
+	}
+	rbx_verbs_wr_ring_post(&qp->sends, 1);
+	window->window.rkey = wr.bind_mw.rkey;
+	window->window.is_posted = true;
+	return 0;
+}
+
+static int window_register(struct verbs_window *window,
+			   const struct rbx_device_window_init *init, char *error)
+{
+	int err;
+
+	window->mr = ibv_reg_mr(rbx_verbs_mr(init->mr)->pd, init->addr,
+				init->length_bytes,
+				rbx_verbs_access_flags(init->rights));
+	if (!window->mr) {
+		err = errno ? -errno : -EIO;
+		return rbx_verbs_explain(error, err,
+			"cannot register a part of a region: %s", strerror(-err));
+	}
+	window->window.rkey = window->mr->rkey;
+	return 0;
+}
+
+int rbx_verbs_open_window(struct rbx_qp *rbx_qp,
+			  const struct rbx_device_window_init *init,
+			  struct rbx_device_window **out, char *error)
+{
+	struct rbx_verbs_device *device = rbx_verbs_device(rbx_qp->device);
+	struct verbs_window *window;
+	int err = init_check(rbx_verbs_qp(rbx_qp), init, error);
+
+	if (err)
+		return err;
+	window = calloc(1, sizeof(*window));
+	if (!window)
+		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
+	window->window.qp = rbx_qp;
+	err = device->has_windows ?
+		      window_bind(rbx_verbs_qp(rbx_qp), window, init, error) :
+		      window_register(window, init, error);
+	if (err) {
+		free(window);
+		return err;
+	}
+	*out = &window->window;
+	return 0;
+}
+
+void rbx_verbs_close_window(struct rbx_device_window *rbx_window)
+{
+	struct verbs_window *window = (struct verbs_window *)rbx_window;
+
+	if (window->ibv)
+		ibv_dealloc_mw(window->ibv);
+	else
+		ibv_dereg_mr(window->mr);
+	free(window);
+}

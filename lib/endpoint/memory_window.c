@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * memory_window.c - a part of a region for the other side of one endpoint.
+ *
+ * A device binds a window by a work request, which has a slot in the endpoint's ring as
+ * an operation has, and a silent completion. Until that is polled the window is not
+ * closed: the device may still have to bind it.
+ */
+#include <stdlib.h>
+
+#include "lib/endpoint/endpoint.h"
+
+struct rbx_memory_window {
+	struct rbx_endpoint *endpoint;
+	struct rbx_device_window *of_device;
+	void *addr;
+	size_t length_bytes;
+	uint32_t number; /* of its operation, if it is_posted */
+};
+
+static int open_locked(struct rbx_memory_window *window,
+		       struct rbx_device_window_init *init, void *user)
+{
+	struct rbx_endpoint *endpoint = window->endpoint;
+	const struct rbx_fabric_ops *ops = endpoint->qp->device->ops;
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err = rbx_endpoint_room(&endpoint->sends, 1);
+
+	if (err)
+		return err;
+	window->number = rbx_endpoint_slot_take(&endpoint->sends, user, true);
+	init->wr_id = window->number;
+	err = ops->open_window(endpoint->qp, init, &window->of_device, error);
+	if (err || !window->of_device->is_posted)
+		endpoint->sends.posted_count--;
+	return err ? rbx_error(err, "%s", error) : 0;
+}
+
+int rbx_memory_window_open(struct rbx_endpoint *endpoint,
+			   const struct rbx_region *region, void *addr,
+			   size_t length, uint32_t rights, void *user,
+			   struct rbx_memory_window **out)
+{
+	struct rbx_device_window_init init = {
+		.addr = addr,
+		.length_bytes = length,
+	};
+	struct rbx_memory_window *window;
+	int err;
+
+	if (!endpoint || !region || !length || !out)
+		return rbx_error(-EINVAL, "rbx_memory_window_open: an endpoint, a region and a part of it must be given");
+	err = rbx_guard_use(endpoint->queue->ctx, "rbx_memory_window_open");
+	if (!err)
+		err = rbx_region_rights(&endpoint->qp->device->caps, rights, true,
+					&init.rights);
+	if (err)
+		return err;
+	window = calloc(1, sizeof(*window));
+	if (!window)
+		return rbx_error(-ENOMEM, "cannot allocate a memory window");
+	window->endpoint = endpoint;
+	window->addr = addr;
+	window->length_bytes = length;
+	init.mr = rbx_region_mr(region);
+	pthread_mutex_lock(&endpoint->post_lock);
+	err = open_locked(window, &init, user);
+	pthread_mutex_unlock(&endpoint->post_lock);
+	if (err) {
+		free(window);
+		return err;
+	}
+	RBX_FETCH_ADD(&endpoint->windows_count, 1);
+	*out = window;
+	return 0;
+}
+
+void rbx_memory_window_key(const struct rbx_memory_window *window,
+			   struct rbx_region_key *key)
+{
+	*key = (struct rbx_region_key){
+		.address = (uintptr_t)window->addr,
+		.length_bytes = window->length_bytes,
+		.key = window->of_device->rkey,
+	};
+}
+
+/* Its number may be that of another by now, after 2^32 operations. */
+static bool is_outstanding(const struct rbx_memory_window *window)
+{
+	struct rbx_endpoint *endpoint = window->endpoint;
+	const struct rbx_endpoint_ring *sends = &endpoint->sends;
+	uint32_t completed_count;
+	bool is_outstanding;
+
+	if (!window->of_device->is_posted)
+		return false;
+	pthread_mutex_lock(&endpoint->post_lock);
+	completed_count = RBX_LOAD_ACQUIRE(&sends->completed_count);
+	is_outstanding = window->number - completed_count <
+			 sends->posted_count - completed_count;
+	pthread_mutex_unlock(&endpoint->post_lock);
+	return is_outstanding;
+}
+
+int rbx_memory_window_close(struct rbx_memory_window *window)
+{
+	struct rbx_endpoint *endpoint;
+	int err;
+
+	if (!window)
+		return 0;
+	endpoint = window->endpoint;
+	err = rbx_guard_use(endpoint->queue->ctx, "rbx_memory_window_close");
+	if (err)
+		return err;
+	if (is_outstanding(window))
+		return rbx_error(-EBUSY, "rbx_memory_window_close: its opening has not completed: rbx_queue_poll() first");
+	endpoint->qp->device->ops->close_window(window->of_device);
+	RBX_FETCH_ADD(&endpoint->windows_count, (uint32_t)-1);
+	free(window);
+	return 0;
+}
