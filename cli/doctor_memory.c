@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -69,16 +70,25 @@ static void add_memlock(struct doctor *doctor)
 		   "a systemd unit: LimitMEMLOCK=infinity");
 }
 
-/* A server asks for huge pages beneath its slabs (MADV_HUGEPAGE on shared memory):
- * the device then has fewer translations to look up. */
+#define HUGE_PAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
+
+/* A server puts slabs on huge pages: those that the system has set apart, else what it
+ * gives to shared memory that asks for some (MADV_HUGEPAGE). The device then has fewer
+ * translations to look up. */
 static void add_huge_pages(struct doctor *doctor)
 {
 	static const char path[] =
 		"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 	struct doctor_finding *finding =
 		doctor_add(doctor, DOCTOR_OK, "huge pages");
-	char modes[128];
+	char modes[128], free_count[32];
 
+	if (doctor_read(doctor, free_count, sizeof(free_count), "%s",
+			HUGE_PAGES) && strtoull(free_count, NULL, 10)) {
+		doctor_value(finding, "%s of 2 MiB are free, for slabs of a "
+			     "server", free_count);
+		return;
+	}
 	if (!doctor_read(doctor, modes, sizeof(modes), "%s", path)) {
 		doctor_value(finding, "shared memory has none in this kernel; "
 			     "small pages serve");
@@ -88,7 +98,8 @@ static void add_huge_pages(struct doctor *doctor)
 	if (!strstr(modes, "[never]") && !strstr(modes, "[deny]"))
 		return;
 	finding->status = DOCTOR_WARN;
-	doctor_fix(finding, "a server gains from them: echo advise >%s", path);
+	doctor_fix(finding, "a server gains from them: sysctl vm.nr_hugepages=N, "
+		   "of 2 MiB, as many as it lends; or echo advise >%s", path);
 }
 
 static void add_numa(struct doctor *doctor)

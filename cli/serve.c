@@ -61,6 +61,9 @@ static const struct cli_option options[] = {
 	{ "overcommit", NULL,
 	  "serve even if --memory is more than there is", cli_set_flag,
 	  .field = &server_options.overcommit },
+	{ "small-pages", NULL,
+	  "leave huge pages of 2 MiB alone, if the system has some",
+	  cli_set_flag, .field = &server_options.small_pages },
 	{ "metrics", "ADDR:PORT", "Prometheus metrics at /metrics",
 	  cli_set_text, metrics_at, .max = sizeof(metrics_at) },
 	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave",
@@ -76,7 +79,7 @@ static const struct cli_command command = {
 		 "[--quota SIZE]\n"
 		 "                     [--clients N] [--metrics ADDR:PORT] "
 		 "[--drain-timeout S]\n"
-		 "                     [--overcommit]",
+		 "                     [--overcommit] [--small-pages]",
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that "
 		 "starts with `ready ADDR:PORT`\nsays that it serves. SIGTERM "
 		 "and SIGINT let clients move away and stop; a second one\n"

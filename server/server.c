@@ -18,6 +18,7 @@
 #include "lib/guard.h"
 #include "lib/loopback.h"
 #include "lib/sized.h"
+#include "server/huge_pages.h"
 #include "server/state.h"
 
 /* Each lent slab is an open file; the fabric may keep one more for it. So may a queue
@@ -98,9 +99,25 @@ static int lender_make(struct rbx_server *s)
 	return descriptors_reserve(s->slabs_count, s->clients_max);
 }
 
+/* What is told once: slabs take huge pages as long as there are some. */
+static void pages_describe(const struct rbx_server *s, char *text, size_t size_bytes)
+{
+	uint64_t slab_bytes = s->options.slab_bytes;
+	uint64_t free_bytes = rbx_huge_pages_free() * RBX_HUGE_PAGE_BYTES;
+
+	text[0] = '\0';
+	if (s->options.small_pages || slab_bytes % RBX_HUGE_PAGE_BYTES ||
+	    free_bytes < slab_bytes)
+		return;
+	snprintf(text, size_bytes, "; huge pages for %llu slabs",
+		 (unsigned long long)RBX_MIN(free_bytes / slab_bytes,
+					     s->options.memory_bytes / slab_bytes));
+}
+
 static int device_open(struct rbx_server *s)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	char pages[64];
 	int err;
 
 	err = rbx_fabric_choose(s->options.fabric, s->options.device,
@@ -114,8 +131,9 @@ static int device_open(struct rbx_server *s)
 		return rbx_error(err, "cannot open a %s device: %s",
 				 s->fabric.ops->name, error);
 	}
-	snprintf(s->description, sizeof(s->description), "%s; %s",
-		 s->device->caps.description, s->fabric.why);
+	pages_describe(s, pages, sizeof(pages));
+	snprintf(s->description, sizeof(s->description), "%s; %s%s",
+		 s->device->caps.description, s->fabric.why, pages);
 	return 0;
 }
 

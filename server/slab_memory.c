@@ -13,6 +13,10 @@
  * All pages are allocated before the slab is lent: a host without memory then
  * shows here, as an error, and not as a signal in the middle of a transfer.
  *
+ * The pages are huge ones if the system has set some apart and the slab is made of whole
+ * ones: a device then has fewer translations to look up. If they run out the next slab
+ * is on small pages.
+ *
  * Both ways go by steps of at most RBX_SLAB_STEP_BYTES, so that a worker
  * (workers.c) soon sees when a slab is not wanted any more, and so that no other
  * thread waits long for the lock of the process's mappings. To register and to
@@ -21,18 +25,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "server/huge_pages.h"
 #include "server/state.h"
 
-static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes)
+/* Huge pages are promised by the mapping: if there are too few that fails. */
+static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes,
+		     bool is_huge)
 {
+	const unsigned int huge = MFD_HUGETLB | MFD_HUGE_2MB;
 	int err;
 
-	slab->fd = memfd_create("rdmabox-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	slab->is_huge = is_huge;
+	slab->fd = memfd_create("rdmabox-slab",
+				MFD_CLOEXEC | MFD_ALLOW_SEALING |
+					(is_huge ? huge : 0));
 	if (slab->fd < 0)
 		return -errno;
 	if (ftruncate(slab->fd, (off_t)length_bytes) ||
@@ -48,7 +60,8 @@ static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes)
 		goto out_close;
 	}
 	/* A hint, for where shared memory may have huge pages at all. */
-	(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
+	if (!is_huge)
+		(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
 	slab->done_bytes = 0;
 	return 0;
 
@@ -58,16 +71,36 @@ out_close:
 	return err;
 }
 
-static uint64_t step_bytes(const struct rbx_slab_memory *slab,
-			   uint64_t length_bytes)
+static void slab_close(struct rbx_slab_memory *slab, uint64_t length_bytes)
 {
-	return RBX_MIN(length_bytes - slab->done_bytes,
-		       (uint64_t)RBX_SLAB_STEP_BYTES);
+	munmap(slab->addr, length_bytes);
+	close(slab->fd);
+	slab->addr = NULL;
+}
+
+/* On huge pages if there are as many, else on small ones. */
+static int slab_open_best(const struct rbx_server *s,
+			  struct rbx_slab_memory *slab)
+{
+	uint64_t length_bytes = s->options.slab_bytes;
+
+	if (!s->options.small_pages && length_bytes % RBX_HUGE_PAGE_BYTES == 0 &&
+	    rbx_huge_pages_free() >= length_bytes / RBX_HUGE_PAGE_BYTES &&
+	    slab_open(slab, length_bytes, true) == 0)
+		return 0;
+	return slab_open(slab, length_bytes, false);
+}
+
+/* A page is not emptied by parts. */
+static uint64_t step_bytes(const struct rbx_slab_memory *slab, uint64_t left_bytes)
+{
+	return RBX_MIN(left_bytes, slab->is_huge ? RBX_HUGE_PAGE_BYTES :
+						   (uint64_t)RBX_SLAB_STEP_BYTES);
 }
 
 static int slab_populate(struct rbx_slab_memory *slab, uint64_t length_bytes)
 {
-	uint64_t bytes = step_bytes(slab, length_bytes);
+	uint64_t bytes = step_bytes(slab, length_bytes - slab->done_bytes);
 	int err = 0;
 
 	if (madvise((char *)slab->addr + slab->done_bytes, bytes,
@@ -110,7 +143,7 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 	int err;
 
 	if (!slab->addr) {
-		err = slab_open(slab, length_bytes);
+		err = slab_open_best(s, slab);
 		if (err)
 			return rbx_error(err, "cannot make a memory file: %s",
 					 strerror(-err));
@@ -118,6 +151,10 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 	}
 	if (slab->done_bytes < length_bytes) {
 		err = slab_populate(slab, length_bytes);
+		if (err && slab->is_huge) { /* its control group may have fewer */
+			slab_close(slab, length_bytes);
+			err = slab_open(slab, length_bytes, false);
+		}
 		if (err)
 			return rbx_error(err,
 					 "cannot have the memory of a slab: %s",
@@ -148,7 +185,7 @@ bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 		return true;
 	if (slab->done_bytes) {
 		/* What was populated last is the first to go. */
-		bytes = RBX_MIN(slab->done_bytes, (uint64_t)RBX_SLAB_STEP_BYTES);
+		bytes = step_bytes(slab, slab->done_bytes);
 		slab->done_bytes -= bytes;
 		if (fallocate(slab->fd,
 			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -157,8 +194,6 @@ bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 				strerror(errno));
 		return true;
 	}
-	munmap(slab->addr, s->options.slab_bytes);
-	close(slab->fd);
-	slab->addr = NULL;
+	slab_close(slab, s->options.slab_bytes);
 	return false;
 }

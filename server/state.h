@@ -204,6 +204,7 @@ struct rbx_slab_memory {
 	int status; /* 0: it is ready; -errno: it cannot be made */
 	void *addr; /* NULL: there is none */
 	int fd;
+	bool is_huge; /* on huge pages */
 	uint64_t done_bytes; /* that have pages */
 	struct rbx_domain *domain; /* whose keys are valid there */
 	struct rbx_mr *mr; /* NULL: no peer reaches it */
@@ -225,7 +226,7 @@ struct rbx_workers {
 struct rbx_server {
 	struct rbx_server_options options;
 	struct rbx_fabric_choice fabric;
-	char description[RBX_ERROR_TEXT_MAX + RBX_NAME_MAX + 8];
+	char description[RBX_ERROR_TEXT_MAX + RBX_NAME_MAX + 72];
 	struct rbx_secret *secret; /* NULL: none */
 	struct rbx_device *device;
 	struct rbx_cq *cq;

@@ -41,6 +41,9 @@ struct rbx_server_options {
 	uint32_t clients_max; /* at a time, 1 to 16384; fewer if the device's
 				 completion queues are too short for them. 0: 1024
 				 at most */
+	/* 1: slabs on small pages even if there are huge ones of 2 MiB, which slabs of
+	 * a multiple of that take as long as there are some. */
+	uint32_t small_pages;
 };
 
 /** rbx_server_options_defaults_sized() - fills in the defaults of a struct of that

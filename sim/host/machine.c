@@ -14,6 +14,7 @@
 #include "lib/error.h"
 #include "lib/fabric_choice.h"
 #include "server/host_memory.h"
+#include "server/huge_pages.h"
 #include "server/log.h"
 #include "sim/fiber.h"
 #include "sim/host/wrap.h"
@@ -71,6 +72,12 @@ int rbx_fabric_choose(const char *name, const char *device, int gid_index,
 void rbx_sim_memory_left(uint32_t node, uint64_t available_bytes)
 {
 	memories[node].available_bytes = available_bytes;
+}
+
+/* What this machine has set apart is not the simulation's. */
+uint64_t rbx_huge_pages_free(void)
+{
+	return 0;
 }
 
 bool rbx_host_memory_read(struct rbx_host_memory *memory)

@@ -86,6 +86,11 @@ expect_finding memlock ok
 expect_finding 'huge pages' ok
 finding 'mlx5_0:1 GIDs' value | grep -q '1 ::ffff:10.0.0.1 RoCE v2' || fault "wrong GID"
 finding 'mlx5_0:1 MTU' value | grep -q '^4096 ' || fault "wrong MTU"
+pool=sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages
+mkdir -p "$well/${pool%/*}"
+echo 512 >"$well/$pool"
+run doctor --json --root "$well"
+finding 'huge pages' value | grep -q '^512 of 2 MiB' || fault "huge pages are there, and not told"
 finding NUMA value | grep -q 'numactl' || fault "two nodes and no advice"
 
 # A device with a port that is down, an old GID, a small MTU, and no way to it.
