@@ -33,7 +33,7 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	uint32_t i;
 
 	RBX_ASSERT(config->slabs_count > 0);
-	RBX_ASSERT(config->slabs_count <= RBX_SLABS_MAX);
+	RBX_ASSERT(config->slabs_count <= RBX_LENT_SLABS_MAX);
 	RBX_ASSERT(config->clients_max > 0);
 	RBX_ASSERT(config->clients_max <= RBX_CLIENTS_MAX);
 	rbx_port_fill(l, 0, rbx_lender_size(config));

@@ -42,7 +42,7 @@ struct rbx_lender_slab {
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_lender_slab) == 40,
-		  "RBX_SLABS_MAX of them are 2.5 MiB, as limits.h says");
+		  "RBX_LENT_SLABS_MAX of them are 2.5 MiB, as limits.h says");
 
 struct rbx_lender_list {
 	uint32_t first; /* RBX_LENDER_NONE: it is empty */

@@ -168,9 +168,13 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
 #define RBX_SERVERS_MAX 64u
 #define RBX_PEERS_MAX 64u
 
-/* What a server lends, and a volume borrows, at most: 64 Ki slabs are 64 TiB
- * at 1 GiB each, and the server's table of them is 2.5 MiB. */
-#define RBX_SLABS_MAX 65536u
+/* Slabs of a volume: 1 PiB at 64 MiB each. What the client knows of them is bounded
+ * with it: see rbx_volume_map_size(). */
+#define RBX_SLABS_MAX (16u << 20)
+
+/* Slabs that a server lends: 64 Ki are 64 TiB at 1 GiB each, and its table of them is
+ * 2.5 MiB. */
+#define RBX_LENT_SLABS_MAX 65536u
 
 /*
  * The control connection (wire/PROTOCOL.md, "Connections"). A server may have said so

@@ -20,7 +20,7 @@
 RBX_STATIC_ASSERT(RBX_PAGE_BYTES == 1u << (64 - RBX_LOAN_PAGE_BITS),
 		  "any address of a page");
 RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 1u << RBX_LOAN_SERVER_BITS, "any server");
-RBX_STATIC_ASSERT(RBX_SLABS_MAX < 1u << RBX_LOAN_ID_BITS,
+RBX_STATIC_ASSERT(RBX_LENT_SLABS_MAX < 1u << RBX_LOAN_ID_BITS,
 		  "any slab of a server, counted from 1");
 
 struct rbx_loan {

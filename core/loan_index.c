@@ -7,11 +7,13 @@
  */
 #include "core/loan_index.h"
 
+/* One bucket for two to four slabs: the chains are short, and the buckets cost less than
+ * the links. */
 static uint32_t bits_of(uint32_t slab_count)
 {
 	uint32_t bits = 1;
 
-	while ((uint32_t)1 << bits < slab_count)
+	while ((uint32_t)4 << bits <= slab_count)
 		bits++;
 	return bits;
 }

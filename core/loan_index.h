@@ -12,7 +12,7 @@
  * Until the older one is over here, too, one of them would write into the other.
  *
  * A replica is a number, its place among all slots of the volume. The tables are
- * chains of such numbers: 8 bytes a slot and 8 to 16 bytes a slab, no allocation.
+ * chains of such numbers: 8 bytes a slot and 2 to 4 bytes a slab, no allocation.
  *
  * Who borrows and gives back adds and removes, one thread at a time; any thread may
  * look. What stands in a replica does not change while it is in the index.

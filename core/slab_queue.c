@@ -35,7 +35,7 @@ struct rbx_slab_queue *rbx_slab_queue_init(void *memory, uint32_t slabs_count,
 	struct rbx_slab_queue *queue = memory;
 	uint32_t i;
 
-	RBX_ASSERT(slabs_count > 0 && slabs_count <= RBX_SLABS_MAX);
+	RBX_ASSERT(slabs_count > 0 && slabs_count <= RBX_LENT_SLABS_MAX);
 	RBX_ASSERT(owners_count > 0);
 	queue->slabs_count = slabs_count;
 	queue->owners_count = owners_count;

@@ -589,6 +589,53 @@ static void volume_fragment_longer_than_slab_cells_are_slabs(void **state)
 	free(map);
 }
 
+/* What each slab of a volume costs its client, when all of them are written: the
+ * slab, its place in the index of loans, and among those that want attention. */
+static void volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab(void **state)
+{
+	struct rbx_volume_shape shape = {
+		.size_bytes = 1ull << 50,
+		.slab_bytes = 64u << 20,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.replicas = 2,
+	};
+	const size_t slabs = shape.size_bytes / shape.slab_bytes;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(slabs, RBX_SLABS_MAX);
+	assert_int_equal(rbx_volume_shape_check(&shape), 0);
+	bytes = rbx_volume_map_size(&shape) / slabs;
+	assert_true(bytes <= 160);
+	/* Shorter fragments cost nothing. */
+	shape.fragment_bytes = RBX_FRAGMENT_BYTES_MIN;
+	assert_int_equal(rbx_volume_map_size(&shape) / slabs, bytes);
+	shape.size_bytes += shape.slab_bytes;
+	assert_int_equal(rbx_volume_shape_check(&shape), -EINVAL);
+}
+
+/* Each slab is where it ought to be, to the last one. */
+static void volume_of_a_mebi_of_slabs_opens(void **state)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = 64ull << 40,
+		.slab_bytes = 64u << 20,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.replicas = 2,
+		.on_demand = true,
+	};
+	struct rbx_volume_map *map = rbx_volume_map_init(
+		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
+	struct rbx_slab *last = rbx_volume_map_slab(map, shape.size_bytes - 1);
+
+	(void)state;
+	assert_int_equal(map->slab_count, 1u << 20);
+	assert_int_equal(last->index, map->slab_count - 1);
+	assert_int_equal(rbx_attention_count(&map->attention, RBX_SLAB_BLANK),
+			 map->slab_count);
+	free(map);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -617,6 +664,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(volume_bad_page_of_all_replicas_fails),
 		cmocka_unit_test(volume_bad_page_is_not_copied_by_a_rebuild),
 		cmocka_unit_test(volume_shape_impossible_is_refused),
+		cmocka_unit_test(
+			volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab),
+		cmocka_unit_test(volume_of_a_mebi_of_slabs_opens),
 		cmocka_unit_test(
 			volume_fragment_longer_than_slab_cells_are_slabs),
 	};
