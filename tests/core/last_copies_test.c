@@ -36,7 +36,8 @@ static void silent_server_is_done_without_where_another_is_up(void **state)
 	servers_up = 2;
 	assert_false(rbx_last_copies_hold(&host->flow, 0, is_up));
 	assert_int_equal(host_slab(host, 0)->read_count, 1);
-	assert_int_equal(server_of(host, 0, (uint32_t)__builtin_ctz(host_slab(host, 0)->read_mask)), 1);
+	assert_int_equal(
+		server_of(host, 0, (uint32_t)__builtin_ctz(host_slab(host, 0)->read_mask)), 1);
 	assert_true(host->wakes_count > wakes_count);
 	host_free(host);
 }
