@@ -149,21 +149,6 @@ is_whole()
 	[ $(($(number slabs_whole) + $(number slabs_blank))) = "$(number slabs)" ]
 }
 
-# in_memory NAME MIB COMMAND... - in a memory control group with a limit
-in_memory()
-{
-	local group=/sys/fs/cgroup/$1 mib=$2
-
-	shift 2
-	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
-	# A new one: to what an earlier program has left in it the kernel holds on.
-	[ ! -d "$group" ] || rmdir "$group" || fault "$group is in use"
-	mkdir "$group"
-	echo $((mib << 20)) >"$group/memory.max"
-	# shellcheck disable=SC2016 # expanded there
-	timeout "$limit_s" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
-}
-
 # swapped WHAT - pages, in or out, since the machine was started
 swapped()
 {

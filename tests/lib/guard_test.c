@@ -44,6 +44,7 @@ static void try_all(void)
 	const char *address = rbx_server_address(world.host.server);
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	struct rbx_context *ctx = world.guest.ctx;
+	struct iovec parts = { page, PAGE };
 	struct rbx_request *done;
 	struct rbx_volume *volume;
 	struct rbx_remote *remote;
@@ -51,6 +52,8 @@ static void try_all(void)
 
 	TRY(rbx_read, world.volume, page, PAGE, 0);
 	TRY(rbx_write, world.volume, page, PAGE, 0);
+	TRY(rbx_readv, world.volume, &parts, 1, 0);
+	TRY(rbx_writev, world.volume, &parts, 1, 0);
 	TRY(rbx_reap, ctx, &done, 1, -1);
 	TRY(rbx_wait_room, ctx, -1);
 	TRY(rbx_polling_set, ctx, "event");
@@ -186,6 +189,41 @@ static void calls_that_wait_are_refused_in_the_servers_handler(void **state)
 	assert_int_equal(world.tries_count, 1);
 	assert_int_equal(rbx_peer_close(peer), 0);
 	assert_int_equal(rbx_server_stop(server), 0);
+	assert_no_fault();
+}
+
+static void try_in_event(struct rbx_volume *volume,
+			 const struct rbx_event *event, void *user)
+{
+	(void)volume;
+	(void)event;
+	(void)user;
+	if (world.tries_count == 0) {
+		try_all();
+		try_server();
+	}
+	RBX_FETCH_ADD(&world.tries_count, 1);
+}
+
+static void calls_that_wait_are_refused_in_event_callbacks(void **state)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=3000");
+	struct rbx_server *server = tenant_server();
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+
+	(void)state;
+	world.expected = -EDEADLK;
+	rbx_volume_options_defaults(&options);
+	options.event = try_in_event;
+	assert_int_equal(rbx_volume_open(ctx, &volume,
+					 rbx_server_address(server), PAGE,
+					 &options),
+			 0);
+	assert_int_equal(rbx_server_stop(server), 0);
+	wait_count(&world.tries_count, 1);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_close(ctx), 0);
 	assert_no_fault();
 }
 
@@ -342,6 +380,7 @@ int main(void)
 		IN_WORLD(calls_that_wait_are_refused_in_completion_callbacks),
 		IN_WORLD(calls_that_wait_are_refused_when_a_message_has_ended),
 		IN_WORLD(calls_that_wait_are_refused_in_the_servers_handler),
+		IN_WORLD(calls_that_wait_are_refused_in_event_callbacks),
 		IN_WORLD(context_is_refused_in_the_child_of_its_process),
 		cmocka_unit_test(request_is_taken_once),
 		cmocka_unit_test(request_is_taken_once_without_a_volume),
