@@ -435,6 +435,14 @@ static void keys_forget(struct rbx_channel *channel)
 	RBX_STORE_RELAXED(&channel->ended_keys_count, 0);
 }
 
+/* Then the list goes before all that waits, which was submitted later. */
+static bool has_ordered(const struct rbx_fragment *list)
+{
+	while (list != NULL && list->direction != RBX_DIRECTION_ORDERED)
+		list = rbx_fragment_next(list);
+	return list != NULL;
+}
+
 struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 					    struct rbx_fragment *list)
 {
@@ -442,8 +450,11 @@ struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 	struct rbx_fragment *waiting, *ended = NULL;
 
 	RBX_ASSERT(channel->state == RBX_CHANNEL_HALTED);
+	waiting = has_ordered(list) ? rbx_merge_queue_clear(queue) : NULL;
 	if (list != NULL)
 		rbx_merge_queue_add(queue, &list->node);
+	if (waiting != NULL)
+		rbx_merge_queue_add(queue, &waiting->node);
 	if (RBX_LOAD_RELAXED(&channel->ended_keys_count) == 0)
 		return NULL;
 	if (rbx_submit_queue_pushed(&channel->submit_queue))

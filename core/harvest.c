@@ -9,7 +9,8 @@
  * member's (promise 1 of the design). What failed alone for a reason of its own
  * reports it: status.h says which reasons may pass. Nothing is sent again more often
  * than RBX_RETRIES_MAX times, and what was flushed because another work request failed
- * is not blamed for it: that is counted by itself, up to RBX_FLUSHES_MAX.
+ * is not blamed for it: that is counted by itself, up to RBX_FLUSHES_MAX. What must not
+ * be sent twice ends in place of that, unless the device has never had it.
  *
  * A key that the peer has taken back ends all that is sent with it: the members of
  * the work request that was refused, and what was flushed with it; what waits or was
@@ -19,10 +20,16 @@
 
 #include "core/status.h"
 
+/* Of a work request that the device has not taken: flushed, and never tried. No
+ * completion has it. */
+#define NOT_POSTED (-EAGAIN)
+
 /* Whether a fragment that failed is sent once more, which is counted. */
 static bool go_again(struct rbx_fragment *fragment, int32_t status,
-		     bool merged, bool by_another)
+		     bool merged, bool by_another, bool was_posted)
 {
+	if (was_posted && fragment->flags & RBX_FRAGMENT_NO_RESEND)
+		return false;
 	if (by_another) {
 		if (fragment->flushes_count == RBX_FLUSHES_MAX)
 			return false;
@@ -49,25 +56,31 @@ static int32_t final_status(int32_t status)
 }
 
 /* Decides for each member of a work request that failed: again, or the end. */
-static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
+RBX_RARE static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
 			int32_t status, struct rbx_harvest *harvest)
 {
 	struct rbx_fragment *fragment = work->first, *next;
-	bool flushed = status == -ECANCELED;
-	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY;
+	bool was_posted = status != NOT_POSTED;
+	bool flushed = status == -ECANCELED || !was_posted;
+	/* Of what is ordered each is on its own, and a message has no key. */
+	bool is_ordered = work->direction == RBX_DIRECTION_ORDERED;
+	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY && !is_ordered;
 	bool merged = work->member_count > 1 && !flushed && !key_ended;
 	bool by_another = flushed && RBX_LOAD_RELAXED(&channel->failed);
 
 	if (key_ended)
 		rbx_channel_key_ended(channel, work->rkey);
-	else if (flushed)
+	else if (flushed && !is_ordered)
 		key_ended = rbx_channel_key_has_ended(channel, work->rkey);
 	if (key_ended)
 		status = -EACCES;
+	else if (flushed)
+		status = -ECANCELED;
 	for (; fragment != NULL; fragment = next) {
 		next = rbx_fragment_next(fragment);
 		if (!key_ended &&
-		    go_again(fragment, status, merged, by_another)) {
+		    go_again(fragment, status, merged, by_another,
+			     was_posted)) {
 			rbx_fragment_append(&harvest->again_first,
 					    &harvest->again_last, fragment,
 					    fragment);
@@ -106,7 +119,7 @@ void rbx_channel_not_posted(struct rbx_channel *channel,
 	RBX_ASSERT(count <= chain->work_count);
 	RBX_ASSERT(ring->posted_count == end);
 	for (uint32_t number = end - count; number != end; number++)
-		reap(channel, rbx_send_ring_slot(ring, number), -ECANCELED,
+		reap(channel, rbx_send_ring_slot(ring, number), NOT_POSTED,
 		     harvest);
 	RBX_STORE_RELEASE(&ring->posted_count, end - count);
 }

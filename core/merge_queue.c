@@ -3,10 +3,11 @@
  * merge_queue.c - the lines of the merge queue, see merge_queue.h.
  *
  * A line has two parts. The front is what may be planned; in remote order where
- * the planner merges. Behind it stands what has arrived since, as it came. When
- * the planner reaches the end of the front, up to RBX_OVERTAKE_MAX of the arrived
- * are sorted and follow. So sorting costs n log n however many come while the
- * window is closed, and who stands in the front is overtaken by nobody.
+ * the planner merges, unless the line keeps the order of submission. Behind it stands
+ * what has arrived since, as it came. When the planner reaches the end of the front, up
+ * to RBX_OVERTAKE_MAX of the arrived are sorted and follow. So sorting costs n log n
+ * however many come while the window is closed, and who stands in the front is
+ * overtaken by nobody.
  */
 #include "core/merge_queue.h"
 
@@ -16,14 +17,16 @@ void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order)
 {
 	rbx_port_fill(queue, 0, sizeof(*queue));
 	queue->in_order = in_order;
+	queue->last_turn = RBX_DIRECTIONS - 1;
 }
 
 static inline uint32_t line_index(const struct rbx_fragment *fragment)
 {
 	RBX_DEBUG_ASSERT(fragment->direction < RBX_DIRECTIONS);
-	return fragment->flags & RBX_FRAGMENT_URGENT ?
-		       fragment->direction + RBX_DIRECTIONS :
-		       fragment->direction;
+	RBX_DEBUG_ASSERT(fragment->direction != RBX_DIRECTION_ORDERED ||
+			 (fragment->flags & RBX_FRAGMENT_ORDERED_FLAGS) ==
+				 RBX_FRAGMENT_ORDERED_FLAGS);
+	return fragment->direction | (fragment->flags & RBX_FRAGMENT_URGENT);
 }
 
 static inline bool is_fenced(const struct rbx_merge_queue *queue,
@@ -83,12 +86,28 @@ void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
 	}
 }
 
+RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue)
+{
+	uint32_t urgent = queue->waiting_mask & RBX_URGENT_LINES;
+	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
+	/* Those behind the last, or from the first on. */
+	uint32_t after = queue->last_turn % RBX_FRAGMENT_URGENT + 1;
+	uint32_t preferred;
+
+	if (urgent != 0 &&
+	    (lines == 0 || queue->urgent_count < RBX_URGENT_RUN_MAX))
+		lines = urgent;
+	preferred = lines & RBX_LINES_BOTH(RBX_ALL_DIRECTIONS &
+					   RBX_ALL_DIRECTIONS << after);
+	return (uint32_t)__builtin_ctz(preferred ? preferred : lines);
+}
+
 struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue)
 {
 	struct rbx_line *line = &queue->lines[queue->turn];
 	struct rbx_fragment *list = line->arrived_first;
 
-	if (queue->in_order)
+	if (queue->in_order && !(1u << queue->turn & RBX_ORDERED_LINES))
 		return rbx_remote_order_take(&line->arrived_first);
 	line->arrived_first = NULL;
 	return list;

@@ -2,14 +2,14 @@
 /*
  * merge_queue.h - what waits in front of the planner, and whose turn it is.
  *
- * One line for reads and one for writes, as in the paper, and two more for those
- * that are urgent; behind a fence whatever came after it. Reads and writes take
- * turns, so that neither starves the other. Urgent fragments go first: a read
+ * One line for reads and one for writes, as in the paper, one for what keeps its
+ * order, and three more for those that are urgent; behind a fence whatever came after
+ * it. The lines take turns, so that none starves another. Urgent fragments go first: a read
  * that somebody waits for passes the writes that nobody waits for. After
  * RBX_URGENT_RUN_MAX urgent work requests in a row one of the others has its turn,
  * so these slow down but never stop.
  *
- * Where the planner merges, a line is put in remote order (remote_order.h) when
+ * Where the planner merges, a line of reads or writes is put in remote order (remote_order.h) when
  * it comes up, not when it is added to: what arrives while a line waits is sorted
  * once, however it came. No fragment is overtaken by more than RBX_OVERTAKE_MAX of
  * its line that arrived after it. A fence is passed by nobody, urgent or not.
@@ -21,10 +21,14 @@
 
 #include "core/request.h"
 
-/* The lines: a direction, and from there RBX_DIRECTIONS on if it is urgent. */
-#define RBX_LINES (2 * RBX_DIRECTIONS)
-#define RBX_URGENT_LINES (((1u << RBX_DIRECTIONS) - 1) << RBX_DIRECTIONS)
-#define RBX_LINES_OF(direction) ((1u | 1u << RBX_DIRECTIONS) << (direction))
+/* The lines: a direction, with RBX_FRAGMENT_URGENT if it is urgent. So a line is found
+ * without a branch. */
+#define RBX_LINES (2 * RBX_FRAGMENT_URGENT)
+RBX_STATIC_ASSERT((int)RBX_DIRECTIONS <= (int)RBX_FRAGMENT_URGENT, "apart");
+#define RBX_LINES_BOTH(lines) ((lines) | (lines) << RBX_FRAGMENT_URGENT)
+#define RBX_ALL_DIRECTIONS ((1u << RBX_DIRECTIONS) - 1)
+#define RBX_URGENT_LINES (RBX_ALL_DIRECTIONS << RBX_FRAGMENT_URGENT)
+#define RBX_ORDERED_LINES RBX_LINES_BOTH(1u << RBX_DIRECTION_ORDERED)
 
 struct rbx_line {
 	struct rbx_fragment *first; /* may be planned, in this order */
@@ -39,7 +43,7 @@ struct rbx_merge_queue {
 	uint32_t waiting_mask; /* a bit for each line that is not empty */
 	uint32_t urgent_count; /* urgent turns in a row while others waited */
 	uint8_t turn; /* index of the line whose turn it is */
-	uint8_t next_direction; /* whose turn is next, if there is a choice */
+	uint8_t last_turn; /* the one before, of which something was taken */
 	bool in_order; /* in remote order */
 };
 
@@ -63,20 +67,15 @@ static inline bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
  * ordered at once. */
 struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue);
 
-/* Which of the lines that are not empty is to have its turn. */
+/* Which of several lines that are not empty is to have its turn. Out of line: most turns
+ * have one line to choose from, and inlined this costs them. */
+RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue);
+
 static inline uint32_t rbx_merge_queue_turn(const struct rbx_merge_queue *queue)
 {
-	uint32_t urgent = queue->waiting_mask & RBX_URGENT_LINES;
-	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
-	uint32_t preferred;
-
 	if ((queue->waiting_mask & (queue->waiting_mask - 1)) == 0)
 		return (uint32_t)__builtin_ctz(queue->waiting_mask);
-	if (urgent != 0 &&
-	    (lines == 0 || queue->urgent_count < RBX_URGENT_RUN_MAX))
-		lines = urgent;
-	preferred = lines & RBX_LINES_OF(queue->next_direction);
-	return (uint32_t)__builtin_ctz(preferred ? preferred : lines);
+	return rbx_merge_queue_choose(queue);
 }
 
 /* The fragment whose turn it is, or NULL: all is empty or behind a fence. */
@@ -125,7 +124,7 @@ static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
 	last->node.next = NULL;
 	if (line->first == NULL && line->arrived_first == NULL)
 		queue->waiting_mask &= ~bit;
-	queue->next_direction = !last->direction;
+	queue->last_turn = queue->turn;
 	if (bit & RBX_URGENT_LINES && queue->waiting_mask & ~RBX_URGENT_LINES)
 		queue->urgent_count++;
 	else

@@ -25,6 +25,13 @@ struct rbx_node {
 enum rbx_direction {
 	RBX_DIRECTION_READ,
 	RBX_DIRECTION_WRITE,
+	/*
+	 * Messages and atomics: posted in the order in which they were submitted, on a
+	 * channel of one ring, never merged, and never sent twice. What else they are
+	 * is the host's, which finds it around the fragment. Always with
+	 * RBX_FRAGMENT_ORDERED_FLAGS.
+	 */
+	RBX_DIRECTION_ORDERED,
 	RBX_DIRECTIONS,
 };
 
@@ -36,7 +43,12 @@ enum rbx_fragment_flags {
 	RBX_FRAGMENT_HAS_LKEY = 8, /* lkey covers the memory at local_addr */
 	RBX_FRAGMENT_AGAIN = 16, /* the core's: sent before, so no fence that
 				    waits now may pass it */
+	RBX_FRAGMENT_NO_RESEND = 32, /* once posted it ends with the connection: it is
+					not sent again (RBX_NO_RESEND) */
 };
+
+#define RBX_FRAGMENT_ORDERED_FLAGS \
+	(RBX_FRAGMENT_ALONE | RBX_FRAGMENT_HAS_LKEY | RBX_FRAGMENT_NO_RESEND)
 
 struct rbx_fragment {
 	struct rbx_node node; /* the core's, from submit until done() */

@@ -406,6 +406,10 @@ enum rbx_request_flags {
 			   is read in before pages that are written out. A
 			   fence it does not pass, and the others keep at
 			   least one work request in 17. */
+	RBX_NO_RESEND = 32, /* once it was posted it ends with its connection, and is
+			       not sent again when that is restored: whether it
+			       was carried out nobody knows. It is not merged.
+			       Borrowed memory only: a volume refuses it. */
 };
 
 /* A stretch of our memory. */

@@ -166,7 +166,8 @@ static int check(const struct rbx_remote *remote, struct rbx_request *request)
 {
 	if (!request || !request->buf == !request->segments ||
 	    request->length_bytes == 0 || request->op > RBX_WRITE ||
-	    request->flags & ~(RBX_FENCE | RBX_NO_MERGE | RBX_URGENT))
+	    request->flags & ~(RBX_FENCE | RBX_NO_MERGE | RBX_URGENT |
+			       RBX_NO_RESEND))
 		return rbx_error(-EINVAL,
 				 "malformed request: it needs a buffer or "
 				 "segments, a length, and known op and flags");
@@ -183,6 +184,8 @@ static int check(const struct rbx_remote *remote, struct rbx_request *request)
 	return rbx_buffers_check(request);
 }
 
+RBX_STATIC_ASSERT((int)RBX_NO_RESEND == RBX_FRAGMENT_NO_RESEND, "same bit");
+
 /* Fills in a fragment of what is left of a request, but for its memory; returns its
  * length, which is at most max. */
 static uint32_t aim(const struct rbx_remote *remote,
@@ -195,6 +198,9 @@ static uint32_t aim(const struct rbx_remote *remote,
 	fragment->direction = request->op == RBX_READ ? RBX_DIRECTION_READ :
 							RBX_DIRECTION_WRITE;
 	fragment->flags = request->flags;
+	/* A failure of another one that it was merged with would end it. */
+	if (request->flags & RBX_NO_RESEND)
+		fragment->flags |= RBX_FRAGMENT_ALONE;
 	fragment->retries_count = 0;
 	fragment->flushes_count = 0;
 	fragment->rkey = remote->grant.rkey;

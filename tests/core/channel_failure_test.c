@@ -454,6 +454,86 @@ static void channel_many_failures_leave_each_its_own_status(void **state)
 		expect_own_status(seed);
 }
 
+/* Fragment 0 may be sent again, 1 may not, 2 waits. */
+static void no_resend_setup(void)
+{
+	small_setup(&s);
+	s.planner.chain_max = 2;
+	for (int i = 0; i < 3; i++)
+		s.fragments[i].flags = RBX_FRAGMENT_ALONE;
+	s.fragments[1].flags |= RBX_FRAGMENT_NO_RESEND;
+	rbx_window_init(&s.window, 0, 2);
+	assert_true(small_submit(&s, 0, 2));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 2);
+}
+
+static void channel_no_resend_ends_with_its_connection(void **state)
+{
+	(void)state;
+	no_resend_setup();
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -ETIMEDOUT);
+	assert_ptr_equal(s.harvest.again_first, &s.fragments[0]);
+	small_complete(&s, 1, -ECANCELED);
+	assert_null(s.harvest.again_first);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[1]);
+	assert_int_equal(s.fragments[1].status, -EHOSTUNREACH);
+	/* What only waited is sent all the same. */
+	small_reopen(&s, &s.fragments[0]);
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 2);
+}
+
+static void channel_no_resend_that_was_never_posted_is_sent(void **state)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	(void)state;
+	no_resend_setup();
+	rbx_channel_not_posted(&s.channel, &s.chain, 2, &harvest);
+	assert_null(harvest.done_first);
+	assert_int_equal(small_count(harvest.again_first), 2);
+}
+
+/* Three messages: the device has taken none of the first two; the third waited. */
+static void channel_ordered_that_is_sent_again_goes_first(void **state)
+{
+	struct rbx_harvest harvest = { 0 };
+
+	(void)state;
+	no_resend_setup();
+	for (int i = 0; i < 3; i++) {
+		s.fragments[i].direction = RBX_DIRECTION_ORDERED;
+		s.fragments[i].flags = RBX_FRAGMENT_ORDERED_FLAGS;
+	}
+	s.works[0].direction = s.works[1].direction = RBX_DIRECTION_ORDERED;
+	rbx_channel_not_posted(&s.channel, &s.chain, 2, &harvest);
+	rbx_window_give(&s.window, harvest.work_requests, harvest.bytes);
+	small_halt(&s);
+	/* The third stands in its line by now. */
+	assert_false(small_combine(&s));
+	small_reopen(&s, harvest.again_first);
+	assert_true(small_combine(&s));
+	assert_ptr_equal(s.works[s.chain.first_number].first, &s.fragments[0]);
+	assert_ptr_equal(s.works[s.chain.first_number + 1].first,
+			 &s.fragments[1]);
+}
+
+/* A message names no key, so its failure says nothing of one; 0 is a key too. */
+static void channel_ordered_that_is_refused_ends_no_key(void **state)
+{
+	(void)state;
+	no_resend_setup();
+	s.works[0].direction = RBX_DIRECTION_ORDERED;
+	s.fragments[0].flags = RBX_FRAGMENT_ORDERED_FLAGS;
+	small_halt(&s);
+	small_complete(&s, 0, -EACCES);
+	assert_int_equal(s.fragments[0].status, -EACCES);
+	assert_false(rbx_channel_key_has_ended(&s.channel, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +553,11 @@ int main(void)
 		cmocka_unit_test(
 			channel_lone_failure_is_tried_again_if_it_may_pass),
 		cmocka_unit_test(channel_not_posted_gives_everything_back),
+		cmocka_unit_test(channel_no_resend_ends_with_its_connection),
+		cmocka_unit_test(
+			channel_no_resend_that_was_never_posted_is_sent),
+		cmocka_unit_test(channel_ordered_that_is_sent_again_goes_first),
+		cmocka_unit_test(channel_ordered_that_is_refused_ends_no_key),
 		cmocka_unit_test(channel_abandoned_is_sent_again_and_never_done),
 		cmocka_unit_test(
 			channel_many_failures_leave_each_its_own_status),

@@ -350,6 +350,46 @@ static void merge_queue_clear_returns_everything(void **state)
 	assert_true(rbx_merge_queue_empty(&f.queue));
 }
 
+#define ORDERED RBX_FRAGMENT_ORDERED_FLAGS
+
+static void merge_queue_ordered_keeps_the_order_of_submission(void **state)
+{
+	struct rbx_fragment *one, *two, *three;
+
+	(void)state;
+	setup(true);
+	/* Each ends where the one before it begins. */
+	one = add(RBX_DIRECTION_ORDERED, ORDERED, 3 * PAGE);
+	two = add(RBX_DIRECTION_ORDERED, ORDERED, 2 * PAGE);
+	three = add(RBX_DIRECTION_ORDERED, ORDERED, PAGE);
+	assert_ptr_equal(take(), one);
+	assert_ptr_equal(take(), two);
+	assert_ptr_equal(take(), three);
+	assert_null(take());
+}
+
+/* Of each two and of all three kinds, none is served less than another. */
+static void merge_queue_all_kinds_take_turns(void **state)
+{
+	static const uint8_t flags[] = { 0, 0, ORDERED };
+
+	(void)state;
+	for (uint32_t kinds = 1; kinds <= RBX_ALL_DIRECTIONS; kinds++) {
+		uint32_t taken[RBX_DIRECTIONS] = { 0 };
+
+		setup(false);
+		for (int i = 0; i < 30; i++)
+			for (int kind = 0; kind < RBX_DIRECTIONS; kind++)
+				if (kinds >> kind & 1)
+					(void)add(kind, flags[kind], 0);
+		for (int i = 0; i < 10 * __builtin_popcount(kinds); i++)
+			taken[take()->direction]++;
+		for (int kind = 0; kind < RBX_DIRECTIONS; kind++)
+			assert_int_equal(taken[kind],
+					 kinds >> kind & 1 ? 10 : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +411,9 @@ int main(void)
 		cmocka_unit_test(merge_queue_urgent_does_not_pass_a_fence),
 		cmocka_unit_test(merge_queue_sent_again_passes_a_fence),
 		cmocka_unit_test(merge_queue_clear_returns_everything),
+		cmocka_unit_test(
+			merge_queue_ordered_keeps_the_order_of_submission),
+		cmocka_unit_test(merge_queue_all_kinds_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

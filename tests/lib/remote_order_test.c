@@ -105,19 +105,31 @@ static void urgent_read_completes_before_what_it_came_with(void **state)
 	tenant_close(&tenant);
 }
 
-static void no_merge_gets_a_work_request_each(void **state)
+static void expect_a_work_request_each(uint8_t flags)
 {
 	struct tenant tenant;
 	struct rbx_stats stats;
 
-	(void)state;
 	tenant_open(&tenant, "");
-	neighbours(&tenant, RBX_NO_MERGE);
+	neighbours(&tenant, flags);
 	stats = tenant_stats(tenant.ctx);
 	assert_int_equal(stats.requests, 32);
 	assert_int_equal(stats.work_requests, 32);
 	assert_int_equal(stats.merged_requests, 0);
 	tenant_close(&tenant);
+}
+
+static void no_merge_gets_a_work_request_each(void **state)
+{
+	(void)state;
+	expect_a_work_request_each(RBX_NO_MERGE);
+}
+
+/* Merged, it would end with the failure of another. */
+static void no_resend_gets_a_work_request_each(void **state)
+{
+	(void)state;
+	expect_a_work_request_each(RBX_NO_RESEND);
 }
 
 /* A fenced read behind outstanding writes of the same page, over several queue
@@ -192,6 +204,7 @@ int main(void)
 		cmocka_unit_test(neighbours_in_any_order_share_a_work_request),
 		cmocka_unit_test(urgent_read_completes_before_what_it_came_with),
 		cmocka_unit_test(no_merge_gets_a_work_request_each),
+		cmocka_unit_test(no_resend_gets_a_work_request_each),
 		cmocka_unit_test(fenced_read_sees_the_writes_before_it),
 		cmocka_unit_test(fenced_writes_take_place_in_order),
 	};

@@ -64,12 +64,14 @@ static void request_malformed_is_refused_and_nothing_sent(void **state)
 		job_make(RBX_READ, buf, 1, 0), /* flags, below */
 		job_make(RBX_READ, buf, 1, 0), /* region, below */
 		job_make(RBX_READ, buf, VOLUME_BYTES, 1),
+		job_make(RBX_READ, buf, 1, 0), /* flag of a remote, below */
 	};
 	struct rbx_request *both[2];
 	size_t i;
 
 	(void)state;
 	bad[6].request.flags = 8;
+	bad[9].request.flags = RBX_NO_RESEND;
 	bad[7].request.region = (struct rbx_region *)2;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		both[0] = &good.request;
