@@ -39,4 +39,20 @@ static inline bool rbx_loan_fits(const struct rbx_loan *loan)
 	       loan->remote_addr % RBX_PAGE_BYTES == 0;
 }
 
+/*
+ * Whether a server that lends one of them must have ended the other: they are the same
+ * slab, or share memory under the same key. So of two such loans the older one is over,
+ * also if nothing has told us so; what is written to it may come into the newer one.
+ */
+static inline bool rbx_loan_is_twin(const struct rbx_loan *one,
+				    const struct rbx_loan *other,
+				    uint64_t slab_bytes)
+{
+	uint64_t apart_bytes = RBX_MAX(one->remote_addr, other->remote_addr) -
+			       RBX_MIN(one->remote_addr, other->remote_addr);
+
+	return one->slab_id == other->slab_id ||
+	       (one->rkey == other->rkey && apart_bytes < slab_bytes);
+}
+
 #endif

@@ -175,14 +175,13 @@ static void twins_by_place(struct rbx_loan_index *index, uint32_t server,
 
 	for (; link; link = index->next_by_place[link - 1]) {
 		const struct rbx_replica *replica = replica_of(index, link - 1);
-		uint64_t addr = rbx_replica_addr(replica);
-		uint64_t apart_bytes = RBX_MAX(addr, loan->remote_addr) -
-				       RBX_MIN(addr, loan->remote_addr);
+		const struct rbx_loan other = rbx_replica_loan(replica);
 
-		if (replica->server == server && replica->rkey == loan->rkey &&
-		    replica->slab_id != loan->slab_id &&
-		    page_of(index, addr) == page &&
-		    apart_bytes < (uint64_t)1 << index->shape->slab_shift)
+		if (replica->server == server &&
+		    other.slab_id != loan->slab_id &&
+		    page_of(index, other.remote_addr) == page &&
+		    rbx_loan_is_twin(&other, loan,
+				     (uint64_t)1 << index->shape->slab_shift))
 			twins_add(twins, link - 1);
 	}
 }

@@ -567,6 +567,13 @@ int rbx_peer_close(struct rbx_peer *peer);
 /**
  * rbx_borrow() - borrows memory of a peer; at most the server's slab size.
  *
+ * A server that runs short takes memory back after a time of grace. The program is not
+ * asked before: its requests to that memory end with -EACCES, and rbx_return() is all
+ * that is left to do with it. Before the server's memory is lent anew here, the old
+ * loan is ended for good, and what is under way to it is waited for, but not longer than
+ * peer_timeout_ms (-ETIMEDOUT). Plain verbs (verbs.h) are not seen here: a program that
+ * uses them stops when a work request ends with a remote access error.
+ *
  * Returns 0, -EINVAL, -ENOSPC, -EDQUOT, -EHOSTUNREACH, -ETIMEDOUT. Blocks.
  */
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **remote,
@@ -577,7 +584,8 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **remote,
  * rbx_volume_close(). */
 int rbx_return(struct rbx_remote *remote);
 
-/** rbx_remote_submit() - as rbx_submit(), with offsets in borrowed memory. */
+/** rbx_remote_submit() - as rbx_submit(), with offsets in borrowed memory. -EACCES: the
+ * server took it back and has lent it anew; nothing was sent. */
 int rbx_remote_submit(struct rbx_remote *remote,
 		      struct rbx_request *const requests[], unsigned int count);
 

@@ -51,6 +51,7 @@ struct rbx_peer {
 	pthread_cond_t changed; /* wakes the recovery */
 	struct rbx_recovery recovery;
 	char reason[RBX_ERROR_TEXT_MAX]; /* of the last break */
+	struct rbx_remote *remotes; /* borrowed without a volume */
 };
 
 /* send.c */

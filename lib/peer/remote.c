@@ -7,12 +7,19 @@
  * join again at the end (join.h). Nothing orders overlapping writes,
  * nobody else has a copy.
  *
+ * A server that runs short takes memory back, and may lend it to us again before we
+ * have noticed. Then the new loan has the slab, or the address and the key, of the old
+ * one, and a write to the old one would come into the new one. So the old one ends
+ * first; if something is still under way to it, the new loan is given back, and another
+ * is asked for when that has ended.
+ *
  * The request's reserved words while it is ours are those of a volume
  * (volume/submit.c).
  */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/loan.h"
 #include "core/status.h"
 #include "include/rdmabox/verbs.h"
 #include "lib/buffers/segments.h"
@@ -25,6 +32,10 @@ struct rbx_remote {
 	struct rbx_peer *peer;
 	struct rbx_grant grant;
 	uint64_t size_bytes;
+	struct rbx_remote *next; /* of the peer's; peer->lock */
+	/* Atomic: the server lent it anew. Set before it is asked whether the pool is
+	 * idle, and asked for after a piece is taken: so one of both notices. */
+	bool is_over;
 	struct rbx_piece_pool pool;
 };
 
@@ -59,6 +70,123 @@ static struct rbx_fragment *fragments_done(struct rbx_fragment *list)
 	return list;
 }
 
+/* Lets completions happen: by the pollers, or by us where the program polls. */
+static void let_complete(struct rbx_context *ctx)
+{
+	if (ctx->options.pollers == 0)
+		(void)rbx_poll(ctx);
+	usleep(100);
+}
+
+/* Nobody else knows of the loan, so in a break it waits until the connection is restored
+ * or the peer given up, which has taken it back. */
+static void give_back(struct rbx_remote *remote)
+{
+	struct rbx_peer *peer = remote->peer;
+
+	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->grant)) &&
+	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD)
+		let_complete(peer->ctx);
+}
+
+/* ---- Borrowing and giving back ----------------------------------------------*/
+
+static struct rbx_loan loan_of(const struct rbx_remote *remote)
+{
+	return (struct rbx_loan){
+		.slab_id = remote->grant.slab_id,
+		.epoch = remote->grant.epoch,
+		.remote_addr = remote->grant.remote_addr,
+		.rkey = remote->grant.rkey,
+	};
+}
+
+/* Ends older loans that the server has lent anew by this one. Returns whether something
+ * is still under way to them. */
+static bool twins_end_locked(struct rbx_peer *peer,
+			     const struct rbx_remote *remote)
+{
+	const struct rbx_loan loan = loan_of(remote);
+	struct rbx_remote *older;
+	bool is_in_use = false;
+
+	for (older = peer->remotes; older; older = older->next) {
+		const struct rbx_loan other = loan_of(older);
+
+		if (!rbx_loan_is_twin(&other, &loan, rbx_peer_slab_bytes(peer)))
+			continue;
+		(void)RBX_EXCHANGE(&older->is_over, true);
+		is_in_use |= !rbx_piece_pool_is_idle(&older->pool);
+	}
+	return is_in_use;
+}
+
+/* It is one of the peer's if it can be used: nothing is under way to a twin. */
+static bool enter(struct rbx_peer *peer, struct rbx_remote *remote)
+{
+	bool is_in_use;
+
+	pthread_mutex_lock(&peer->lock);
+	is_in_use = twins_end_locked(peer, remote);
+	if (!is_in_use) {
+		remote->next = peer->remotes;
+		peer->remotes = remote;
+	}
+	pthread_mutex_unlock(&peer->lock);
+	return !is_in_use;
+}
+
+static void leave(struct rbx_peer *peer, struct rbx_remote *remote)
+{
+	struct rbx_remote **at = &peer->remotes;
+
+	pthread_mutex_lock(&peer->lock);
+	while (*at != remote) /* bounded: it is there */
+		at = &(*at)->next;
+	*at = remote->next;
+	pthread_mutex_unlock(&peer->lock);
+}
+
+static bool twins_in_use(struct rbx_peer *peer, const struct rbx_remote *remote)
+{
+	bool is_in_use;
+
+	pthread_mutex_lock(&peer->lock);
+	is_in_use = twins_end_locked(peer, remote);
+	pthread_mutex_unlock(&peer->lock);
+	return is_in_use;
+}
+
+/* Borrows what can be used at once. Requests to a key that is gone break the connection,
+ * so after such it is asked until that is restored. */
+static int map(struct rbx_peer *peer, struct rbx_remote *remote)
+{
+	uint64_t end_ns = rbx_after_ms(peer->ctx->options.peer_timeout_ms);
+	bool had_twin = false;
+	int err;
+
+	rbx_plug_flush(); /* we may wait for what it holds */
+	for (;;) {
+		err = rbx_peer_map(peer, &remote->grant);
+		if (had_twin && rbx_status_is_away(err) &&
+		    rbx_now_ns() < end_ns) {
+			let_complete(peer->ctx);
+			continue;
+		}
+		if (err || enter(peer, remote))
+			return err;
+		had_twin = true;
+		give_back(remote);
+		while (twins_in_use(peer, remote)) {
+			if (rbx_now_ns() > end_ns)
+				return rbx_error(-ETIMEDOUT,
+						 "%s took memory back and lends it anew, but requests to it are still outstanding",
+						 rbx_peer_address(peer));
+			let_complete(peer->ctx);
+		}
+	}
+}
+
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 {
 	struct rbx_remote *remote;
@@ -87,7 +215,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 	remote->size_bytes = size;
 	rbx_piece_pool_init(&remote->pool, memory, count, 1, 0, remote,
 			    fragments_done);
-	err = rbx_peer_map(peer, &remote->grant);
+	err = map(peer, remote);
 	if (err)
 		goto out_free;
 	RBX_FETCH_ADD(&peer->remotes_count, 1);
@@ -109,25 +237,6 @@ void rbx_remote_key(const struct rbx_remote *remote, struct rbx_remote_key *key)
 	};
 }
 
-/* Lets completions happen: by the pollers, or by us where the program polls. */
-static void let_complete(struct rbx_context *ctx)
-{
-	if (ctx->options.pollers == 0)
-		(void)rbx_poll(ctx);
-	usleep(100);
-}
-
-/* Nobody else knows of the loan, so in a break it waits until the connection is restored
- * or the peer given up, which has taken it back. */
-static void give_back(struct rbx_remote *remote)
-{
-	struct rbx_peer *peer = remote->peer;
-
-	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->grant)) &&
-	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD)
-		let_complete(peer->ctx);
-}
-
 int rbx_return(struct rbx_remote *remote)
 {
 	struct rbx_context *ctx;
@@ -144,12 +253,15 @@ int rbx_return(struct rbx_remote *remote)
 		let_complete(ctx);
 	/* The last completion may still be on its way out of us. */
 	rbx_pollers_visit_all(ctx);
+	leave(remote->peer, remote);
 	give_back(remote);
 	RBX_FETCH_ADD(&remote->peer->remotes_count, (uint32_t)-1);
 	free(remote->pool.memory);
 	free(remote);
 	return 0;
 }
+
+/* ---- Requests ------------------------------------------------------------------*/
 
 static uint32_t fragments_of(const struct rbx_remote *remote,
 			     const struct rbx_request *request)
@@ -295,6 +407,14 @@ out_unmark:
 	return err;
 }
 
+static int taken_back(const struct rbx_remote *remote)
+{
+	if (!RBX_LOAD_ORDERED(&remote->is_over))
+		return 0;
+	return rbx_error(-EACCES, "%s took this memory back, and has lent it anew; rbx_return() it",
+			 rbx_peer_address(remote->peer));
+}
+
 int rbx_remote_submit(struct rbx_remote *remote,
 		      struct rbx_request *const requests[], unsigned int count)
 {
@@ -318,7 +438,9 @@ int rbx_remote_submit(struct rbx_remote *remote,
 				 "again after a completion, or raise "
 				 "requests_max");
 	}
-	err = rbx_buffers_register(remote->peer->ctx, requests, count);
+	err = taken_back(remote);
+	if (!err)
+		err = rbx_buffers_register(remote->peer->ctx, requests, count);
 	if (err) {
 		(void)rbx_piece_pool_give(&remote->pool, &pieces);
 		rbx_requests_end(requests, count);
