@@ -57,7 +57,14 @@ static const struct rbx_flow_ops flow_ops = {
 	.wake = wake,
 };
 
-static int map(struct rbx_upkeep *of, uint32_t server, struct rbx_loan *loan)
+static void ask(struct rbx_upkeep *of, uint32_t server)
+{
+	(void)of;
+	(void)server;
+}
+
+static int answer(struct rbx_upkeep *of, uint32_t server,
+		  struct rbx_loan *loan)
 {
 	(void)of;
 	(void)server;
@@ -112,7 +119,8 @@ static void memory_take_back(struct rbx_upkeep *of, void *memory)
 }
 
 static const struct rbx_upkeep_ops upkeep_ops = {
-	.map = map,
+	.ask = ask,
+	.answer = answer,
 	.unmap = unmap,
 	.check = unmap,
 	.memory_lend = memory_lend,

@@ -4,7 +4,7 @@
  *
  * Evictions have a list for each server. A server asks in the order in which it takes
  * back, so that these lists are in order as they come, and the first of all is among
- * 64 heads.
+ * the heads of those that are not empty.
  */
 #include "core/attention.h"
 
@@ -135,8 +135,12 @@ static void list_leave(struct rbx_attention *attention,
 	else
 		ends->last = node->previous;
 	ends->count--;
-	if (node->list == RBX_LIST_LEAVING)
+	if (node->list == RBX_LIST_LEAVING) {
 		attention->lists[RBX_LIST_LEAVING].count--;
+		if (!ends->count)
+			rbx_server_set_remove(&attention->leaving_servers,
+					      node->server);
+	}
 	node->list = RBX_LIST_NONE;
 }
 
@@ -149,8 +153,8 @@ static void list_join(struct rbx_attention *attention, uint32_t index,
 	RBX_ASSERT(node->list == RBX_LIST_NONE);
 	if (list == RBX_LIST_NONE)
 		return;
-	node->list = (uint8_t)list;
-	node->server = (uint8_t)server;
+	node->list = list & 0x3f;
+	node->server = server & 0x3ff;
 	ends = ends_of(attention, node);
 	node->next = 0;
 	node->previous = ends->last;
@@ -160,8 +164,10 @@ static void list_join(struct rbx_attention *attention, uint32_t index,
 		ends->first = index + 1;
 	ends->last = index + 1;
 	ends->count++;
-	if (list == RBX_LIST_LEAVING)
+	if (list == RBX_LIST_LEAVING) {
 		attention->lists[RBX_LIST_LEAVING].count++;
+		rbx_server_set_add(&attention->leaving_servers, server);
+	}
 }
 
 static bool is_earlier(uint32_t until, uint32_t other)
@@ -174,13 +180,14 @@ static bool is_earlier(uint32_t until, uint32_t other)
 /* The first that some server takes back. */
 static uint32_t first_leaving(const struct rbx_attention *attention)
 {
-	uint32_t found = 0, earliest = UNTIL_NEVER, server;
+	const struct rbx_server_set *servers = &attention->leaving_servers;
+	uint32_t found = 0, earliest = UNTIL_NEVER, i;
+	uint32_t count = rbx_server_set_count(servers);
 
-	for (server = 0; server < RBX_SERVERS_MAX; server++) {
+	for (i = 0; i < count; i++) {
+		uint32_t server = rbx_server_set_member(servers, i);
 		uint32_t first = attention->leaving[server].first, until;
 
-		if (!first)
-			continue;
 		until = RBX_LOAD_RELAXED(&attention->nodes[first - 1].until);
 		if (found && !is_earlier(until, earliest))
 			continue;

@@ -57,11 +57,15 @@ struct rbx_attention_node {
 	uint32_t inbox_next; /* index of a slab plus 1; 0: the last */
 	uint32_t next, previous; /* the same, in its list */
 	uint32_t until; /* when a server takes it back: see rbx_attention_until() */
-	uint8_t list; /* enum rbx_attention_list */
-	uint8_t server; /* of RBX_LIST_LEAVING */
+	/* The keeper's: */
+	uint16_t list : 6; /* enum rbx_attention_list */
+	uint16_t server : 10; /* of RBX_LIST_LEAVING */
+	/* The slab's lock: */
 	uint8_t counted; /* its health plus 1, and its marks; 0: as it began */
-	bool is_in_inbox; /* the slab's lock */
+	bool is_in_inbox;
 };
+RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 1u << 10 && RBX_LISTS <= 1u << 6,
+		  "each server and each list has its number");
 
 struct rbx_attention_ends {
 	uint32_t first, last; /* index of a slab plus 1 */
@@ -80,6 +84,7 @@ struct rbx_attention {
 	uint32_t taken; /* from the inbox, in order */
 	struct rbx_attention_ends lists[RBX_LISTS];
 	struct rbx_attention_ends leaving[RBX_SERVERS_MAX];
+	struct rbx_server_set leaving_servers; /* whose list is not empty */
 };
 
 size_t rbx_attention_size(uint32_t slab_count);

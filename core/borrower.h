@@ -22,8 +22,8 @@
  *	wake the thread whose call may have ended
  *
  * Calls. One at a time: rbx_borrower_call(), wait until rbx_borrower_call_is_over(),
- * rbx_borrower_call_end(). A handshake is a call with two pauses for thought, since
- * an HMAC may sleep:
+ * rbx_borrower_call_end(); or without waiting, as ask.h says. A handshake is a call with
+ * two pauses for thought, since an HMAC may sleep:
  *
  *	rbx_borrower_connected(...); wait until rbx_borrower_call_is_over()
  *	while (rbx_borrower_has_to_think(b)) {
@@ -45,6 +45,7 @@
 #ifndef RBX_BORROWER_H
 #define RBX_BORROWER_H
 
+#include "core/ask.h"
 #include "core/eviction.h"
 #include "core/granted.h"
 #include "core/lease.h"
@@ -130,6 +131,7 @@ struct rbx_borrower {
 	struct rbx_key session_key;
 	struct rbx_key connection_key;
 	struct rbx_call call;
+	struct rbx_ask *asked; /* whose call it is, or NULL */
 
 	/* Of the handshake under way. */
 	struct rbx_transcript transcript;
@@ -213,6 +215,12 @@ static inline bool rbx_borrower_call_is_over(const struct rbx_borrower *borrower
  * -EPROTO.
  */
 int rbx_borrower_call_end(struct rbx_borrower *borrower, struct rbx_loan *loan);
+
+/* Puts a question for which the session was taken: kind and loan are filled in. Its call
+ * is ended by rbx_borrower_ask_end(), see ask.h. OVER at once: -ENOTCONN. */
+void rbx_borrower_ask(struct rbx_borrower *borrower, struct rbx_ask *ask,
+		      uint32_t answer_ms, uint64_t now_ns);
+bool rbx_borrower_ask_end(struct rbx_borrower *borrower);
 
 static inline bool rbx_borrower_has_to_think(const struct rbx_borrower *borrower)
 {

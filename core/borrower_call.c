@@ -63,6 +63,37 @@ int rbx_borrower_call_end(struct rbx_borrower *b, struct rbx_loan *loan)
 	return b->call.status;
 }
 
+void rbx_borrower_ask(struct rbx_borrower *b, struct rbx_ask *ask,
+		      uint32_t answer_ms, uint64_t now_ns)
+{
+	ask->state = RBX_ASK_OVER;
+	ask->is_refused = false;
+	ask->why = b->why;
+	ask->status = -ENOTCONN;
+	/* Also while somebody else is about to connect it: he has the call. */
+	if (b->phase != RBX_BORROWER_UP ||
+	    rbx_borrower_call(b, (enum rbx_call_kind)ask->kind, &ask->loan,
+			      answer_ms, now_ns))
+		return;
+	RBX_ASSERT(!b->asked);
+	ask->state = RBX_ASK_IS_OUT;
+	b->asked = ask;
+}
+
+bool rbx_borrower_ask_end(struct rbx_borrower *b)
+{
+	struct rbx_ask *ask = b->asked;
+
+	if (!ask || !rbx_borrower_call_is_over(b))
+		return false;
+	b->asked = NULL;
+	ask->state = RBX_ASK_OVER;
+	ask->is_refused = b->call.message.type == RBX_WIRE_ERROR;
+	ask->why = b->call.why;
+	ask->status = rbx_borrower_call_end(b, &ask->loan);
+	return true;
+}
+
 /* ---- Answers --------------------------------------------------------------*/
 
 static uint16_t answer_expected(const struct rbx_borrower *b)

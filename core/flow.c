@@ -39,7 +39,7 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 	uint32_t i;
 
 	for (i = 0; i < server_count; i++)
-		(void)rbx_volume_map_add_server(map);
+		rbx_volume_map_add_server(map, i);
 	rbx_piece_pool_init(&flow->pool, pool_memory, pieces_count,
 			    map->shape.slots, pages_max(shape), flow,
 			    rbx_flow_parts_done);

@@ -160,12 +160,21 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
 		  "those whose writes wait, the others, and all in one round");
 
+/* Servers that a volume asks for memory at the same time, one slab each: what they do
+ * for it, some ms, they do side by side. */
+#define RBX_ASKS_MAX 64u
+
+/* Servers that a volume connects to, and takes leave of, at the same time: as many
+ * threads do that. */
+#define RBX_CONNECTS_MAX 16u
+
 /* Slabs looked at in one round without asking anybody: those that something has
  * happened to, and those that a dead server may have held. Less than a ms. */
 #define RBX_UPKEEP_LOOKS_MAX 4096u
 
-/* Memory servers of one volume, peers of one context. */
-#define RBX_SERVERS_MAX 64u
+/* Memory servers of one volume at a time, peers of one context. A volume's tables of
+ * servers are 40 KiB, and a context's of peers 32 KiB. */
+#define RBX_SERVERS_MAX 1024u
 #define RBX_PEERS_MAX 64u
 
 /* Slabs of a volume: 1 PiB at 64 MiB each. What the client knows of them is bounded

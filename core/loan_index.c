@@ -61,13 +61,13 @@ static uint32_t bucket_of(const struct rbx_loan_index *index, uint64_t text)
 static uint32_t *chain_by_id(struct rbx_loan_index *index, uint32_t server,
 			     uint64_t slab_id)
 {
-	return &index->by_id[bucket_of(index, slab_id << 6 ^ server)];
+	return &index->by_id[bucket_of(index, slab_id << 10 ^ server)];
 }
 
 static uint32_t *chain_by_place(struct rbx_loan_index *index, uint32_t server,
 				uint32_t rkey, uint64_t page)
 {
-	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ page << 6 ^ server;
+	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ page << 10 ^ server;
 
 	return &index->by_place[bucket_of(index, text)];
 }

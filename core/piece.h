@@ -48,8 +48,8 @@ enum rbx_piece_state {
 struct rbx_part {
 	struct rbx_fragment fragment;
 	struct rbx_piece *piece; /* set once */
+	uint16_t server; /* where to send it */
 	uint8_t slot; /* which of the piece's parts; set once */
-	uint8_t server; /* where to send it */
 };
 
 struct rbx_piece {

@@ -4,37 +4,47 @@
  *
  * Of two random servers the one with more free memory is taken. That keeps the
  * servers nearly as even as asking all of them would, while many clients that
- * place at the same moment do not all run to the one server that is emptiest.
+ * place at the same moment do not all run to the one server that is emptiest. And
+ * only two are looked at, however many there are.
  */
 #ifndef RBX_PLACEMENT_H
 #define RBX_PLACEMENT_H
 
-#include "core/limits.h"
 #include "core/random.h"
-
-RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 64, "a set of servers is one word");
+#include "core/server_set.h"
 
 /*
- * rbx_placement_choose() - chooses a server.
- * @free_bytes: of each server, as last heard; may be out of date.
- * @eligible: bit s set: server s may be chosen.
+ * rbx_placement_draw() - draws the candidates.
+ * @up: servers that may be chosen,
+ * @not_servers: but not these.
  *
- * Returns its index, or -ENOSPC where no server is eligible.
+ * Returns how many it has drawn: two that differ, or as many as there are. Of two the
+ * caller takes rbx_placement_better().
  */
-int rbx_placement_choose(const uint64_t free_bytes[RBX_SERVERS_MAX],
-			 uint64_t eligible, struct rbx_random *random);
+uint32_t rbx_placement_draw(const struct rbx_server_set *up,
+			    const struct rbx_server_set *not_servers,
+			    struct rbx_random *random, uint32_t drawn[2]);
+
+/* Which of two to take, by what they have free as last heard: 0 or 1. */
+static inline uint32_t rbx_placement_better(uint64_t first_free_bytes,
+					    uint64_t second_free_bytes)
+{
+	return second_free_bytes > first_free_bytes;
+}
 
 /*
- * rbx_placement_fits() - whether servers have room for so many slabs, each replica
- * of a slab on another server.
- * @free_slabs: what each of the servers can lend.
+ * rbx_placement_room() - how much of its memory is of use to a volume of so many slabs.
+ * @free_slabs: what the server can lend.
  *
  * A server takes no more than one replica of each slab. That is all that can be in
  * the way: dealt out like cards, server by server, the replicas of a slab do not
- * meet.
+ * meet. So a volume fits where the room of all its servers is as much as its replicas
+ * are.
  */
-bool rbx_placement_fits(const uint64_t free_slabs[RBX_SERVERS_MAX],
-			uint32_t server_count, uint32_t slab_count,
-			uint32_t replicas);
+static inline uint64_t rbx_placement_room(uint64_t free_slabs,
+					  uint32_t slab_count)
+{
+	return RBX_MIN(free_slabs, (uint64_t)slab_count);
+}
 
 #endif

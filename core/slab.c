@@ -579,7 +579,7 @@ struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab)
 /* A dead slab's pages are bad before its memory is in use. */
 void rbx_slab_place(struct rbx_slab *slab)
 {
-	RBX_ASSERT(!slab->read_mask && !rbx_slab_servers(slab));
+	RBX_ASSERT(!slab->read_mask && !rbx_slab_has_memory(slab));
 	if (slab->blank) /* perhaps discarded meanwhile */
 		return;
 	rbx_lost_pages_begin(rbx_slab_pages(slab), slab->shape->slab_shift);

@@ -61,6 +61,7 @@
 #include "core/loan.h"
 #include "core/lost_pages.h"
 #include "core/piece.h"
+#include "core/server_set.h"
 
 enum rbx_replica_state {
 	RBX_REPLICA_EMPTY, /* no memory: the slot can take a new replica */
@@ -266,8 +267,13 @@ void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 /* The server refused. */
 void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot);
 
-/* Bit s: server s has or is asked for a replica; not eligible for another. */
-uint64_t rbx_slab_servers(const struct rbx_slab *slab);
+/* Adds those that have or are asked for a replica, and so not for another; returns how
+ * many. */
+uint32_t rbx_slab_servers(const struct rbx_slab *slab,
+			  struct rbx_server_set *servers);
+/* Whether a server has or is asked for a replica; whether any is or has one. */
+bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server);
+bool rbx_slab_has_memory(const struct rbx_slab *slab);
 
 /* A server is gone. Returns whether it had a replica. */
 bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server);

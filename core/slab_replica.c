@@ -156,7 +156,7 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 	 * meets what is lent now. */
 	if (!slab->read_mask)
 		return slab->waits && !slab->copies_count &&
-				       !rbx_slab_servers(slab) ?
+				       !rbx_slab_has_memory(slab) ?
 			       RBX_TASK_LEND :
 			       RBX_TASK_NONE;
 	if (rbx_slab_targets(slab))
@@ -174,7 +174,7 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 	int slot = find(slab, RBX_REPLICA_EMPTY);
 
 	RBX_ASSERT(slot >= 0 && server < RBX_SERVERS_MAX);
-	RBX_ASSERT(!(rbx_slab_servers(slab) >> server & 1));
+	RBX_ASSERT(!rbx_slab_has_server(slab, server));
 	slab->replicas[slot].server = server;
 	rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_BORROWING);
 	return (uint32_t)slot;
@@ -259,15 +259,34 @@ void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot)
 	rbx_slab_move(slab, slot, RBX_REPLICA_EMPTY);
 }
 
-uint64_t rbx_slab_servers(const struct rbx_slab *slab)
+uint32_t rbx_slab_servers(const struct rbx_slab *slab,
+			  struct rbx_server_set *servers)
 {
-	uint64_t servers = 0;
+	uint32_t slot, n = 0;
+
+	for (slot = 0; slot < slab->shape->slots; slot++) {
+		if (slab->replicas[slot].state == RBX_REPLICA_EMPTY)
+			continue;
+		rbx_server_set_add(servers, slab->replicas[slot].server);
+		n++;
+	}
+	return n;
+}
+
+bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server)
+{
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->replicas[slot].state != RBX_REPLICA_EMPTY)
-			servers |= (uint64_t)1 << slab->replicas[slot].server;
-	return servers;
+		if (slab->replicas[slot].state != RBX_REPLICA_EMPTY &&
+		    slab->replicas[slot].server == server)
+			return true;
+	return false;
+}
+
+bool rbx_slab_has_memory(const struct rbx_slab *slab)
+{
+	return count(slab, RBX_REPLICA_EMPTY) < slab->shape->slots;
 }
 
 bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server)

@@ -28,11 +28,35 @@ static uint32_t servers_count(struct rbx_upkeep *upkeep)
 	return count;
 }
 
+int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server)
+{
+	uint32_t i, count = servers_count(upkeep);
+
+	/* Pairs with places_free(): what the keeper had to do there is done. */
+	for (i = 0; i < count; i++)
+		if (RBX_LOAD_ACQUIRE(&upkeep->servers[i].is_free))
+			break;
+	*server = i;
+	return i < RBX_SERVERS_MAX ? 0 : -ENOSPC;
+}
+
 void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 {
-	RBX_STORE_RELEASE(&upkeep->servers[server].is_down, false);
-	RBX_STORE_RELEASE(&upkeep->servers[server].went_down, false);
-	upkeep->servers[server].incarnation = 0;
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	RBX_STORE_RELEASE(&place->is_free, false);
+	RBX_STORE_RELEASE(&place->is_down, false);
+	RBX_STORE_RELEASE(&place->went_down, false);
+	place->incarnation = 0;
+}
+
+void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	RBX_STORE_RELEASE(&place->is_down, true);
+	RBX_STORE_RELEASE(&place->went_down, false);
+	RBX_STORE_RELEASE(&place->is_free, true);
 }
 
 int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
@@ -52,11 +76,13 @@ int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
 	return 0;
 }
 
-void rbx_upkeep_server_added(struct rbx_upkeep *upkeep)
+void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	rbx_lock(&upkeep->servers_lock);
-	(void)rbx_volume_map_add_server(upkeep->flow->map);
+	rbx_volume_map_add_server(upkeep->flow->map, server);
 	rbx_unlock(&upkeep->servers_lock);
+	if (rbx_upkeep_server_is_down(upkeep, server))
+		rbx_upkeep_server_down(upkeep, server); /* now it counts */
 	upkeep->flow->ops->wake(upkeep->flow);
 }
 
@@ -64,6 +90,7 @@ void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	RBX_STORE_RELEASE(&upkeep->servers[server].is_down, true);
 	(void)RBX_EXCHANGE(&upkeep->servers[server].went_down, true);
+	(void)RBX_EXCHANGE(&upkeep->any_went_down, true);
 	upkeep->flow->ops->wake(upkeep->flow);
 }
 
@@ -105,7 +132,7 @@ static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	uint32_t server = upkeep->lost.server;
 
 	rbx_slab_lock(slab);
-	upkeep->lost.slab_count += rbx_slab_servers(slab) >> server & 1;
+	upkeep->lost.slab_count += rbx_slab_has_server(slab, server);
 	rbx_slab_server_down(slab, server);
 	note(upkeep, slab);
 	rbx_slab_unlock(slab);
@@ -124,17 +151,27 @@ static bool lost_go_on(struct rbx_upkeep *upkeep)
 	if (end < map->slab_count)
 		return false;
 	upkeep->lost.is_on = false;
+	upkeep->servers[upkeep->lost.server].is_gone = true;
+	upkeep->gone_count++;
 	upkeep->ops->tell(upkeep, RBX_NEWS_SERVER_DOWN,
 			  upkeep->lost.slab_count, upkeep->lost.server, 0);
 	return true;
 }
 
-static void lost_begin(struct rbx_upkeep *upkeep, uint32_t server)
+/* False: it was never added, or that has yet to be seen to. */
+static bool lost_begin(struct rbx_upkeep *upkeep, uint32_t server)
 {
+	struct rbx_volume_map *map = upkeep->flow->map;
+	bool was_up;
+
 	rbx_lock(&upkeep->servers_lock);
-	rbx_volume_map_server_down(upkeep->flow->map, server);
+	was_up = rbx_server_set_has(&map->servers_up, server);
+	rbx_volume_map_server_down(map, server);
 	rbx_unlock(&upkeep->servers_lock);
-	upkeep->lost = (struct rbx_lost){ .is_on = true, .server = server };
+	if (was_up)
+		upkeep->lost = (struct rbx_lost){ .is_on = true,
+						  .server = server };
+	return was_up;
 }
 
 /* Returns whether there is more to do, in the next round. */
@@ -144,14 +181,37 @@ static bool servers_tend(struct rbx_upkeep *upkeep)
 
 	if (upkeep->lost.is_on && !lost_go_on(upkeep))
 		return true;
+	if (!RBX_LOAD_RELAXED(&upkeep->any_went_down))
+		return false;
+	(void)RBX_EXCHANGE(&upkeep->any_went_down, false);
 	for (i = 0; i < count; i++) {
 		if (!RBX_EXCHANGE(&upkeep->servers[i].went_down, false))
 			continue;
-		lost_begin(upkeep, i);
-		if (!lost_go_on(upkeep))
-			return true;
+		if (!lost_begin(upkeep, i) || lost_go_on(upkeep))
+			continue;
+		(void)RBX_EXCHANGE(&upkeep->any_went_down, true);
+		return true;
 	}
 	return false;
+}
+
+/* At the end of a round, so what was owed to one that is gone is no more. */
+static void places_free(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count;
+
+	if (!upkeep->gone_count)
+		return;
+	count = servers_count(upkeep);
+	for (i = 0; i < count; i++) {
+		struct rbx_upkeep_server *place = &upkeep->servers[i];
+
+		if (!place->is_gone || place->replicas_count)
+			continue;
+		place->is_gone = false;
+		upkeep->gone_count--;
+		RBX_STORE_RELEASE(&place->is_free, true);
+	}
 }
 
 /* ---- Status ---------------------------------------------------------------*/
@@ -180,8 +240,11 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 		.lacking = lacking_count(attention),
 		.servers = servers_count(upkeep),
 	};
+	rbx_lock(&upkeep->servers_lock);
 	for (i = 0; i < census->servers; i++)
-		census->servers_up += !rbx_upkeep_server_is_down(upkeep, i);
+		census->servers_up += rbx_server_set_has(&map->servers_up, i) &&
+				      !rbx_upkeep_server_is_down(upkeep, i);
+	rbx_unlock(&upkeep->servers_lock);
 }
 
 /* ---- A round --------------------------------------------------------------*/
@@ -199,9 +262,9 @@ static enum rbx_slab_task task_of(struct rbx_slab *slab)
 /* 0, or why no server could take the replica. */
 static int replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	int err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_REBUILDING);
+	int err;
 
-	if (err) {
+	if (!rbx_loans_borrow(upkeep, slab, RBX_REPLICA_REBUILDING, 1, &err)) {
 		rbx_loans_check_leaving(upkeep, slab);
 		return err;
 	}
@@ -241,15 +304,15 @@ static int place(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
  * back, or is down in time. -EAGAIN: they wait on. */
 static int lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	uint32_t lent_count = 0, replicas = upkeep->flow->map->shape.replicas;
 	struct rbx_piece_list todo = { 0 };
 	int err = place(upkeep, slab);
+	uint32_t lent_count = 0;
 	bool waits;
 
-	while (!err && lent_count < replicas) {
-		err = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE);
-		lent_count += !err;
-	}
+	if (!err)
+		lent_count = rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE,
+					      upkeep->flow->map->shape.replicas,
+					      &err);
 	upkeep->lent_count += lent_count > 0;
 	rbx_slab_lock(slab);
 	waits = !lent_count && rbx_status_is_away(err) && slab->blank;
@@ -456,6 +519,7 @@ bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
 	if (!more)
 		news_tell(upkeep);
 	was_paid = rbx_loans_pay_owed(upkeep);
+	places_free(upkeep);
 	if (more || is_cut_short(upkeep) ||
 	    (was_paid && is_left(upkeep, RBX_LIST_RETURN)))
 		upkeep->flow->ops->wake(upkeep->flow);
@@ -467,33 +531,22 @@ bool rbx_upkeep_round(struct rbx_upkeep *upkeep)
 
 int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep)
 {
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i, replica;
-	int err = 0;
-
-	if (map->shape.on_demand)
+	if (upkeep->flow->map->shape.on_demand)
 		return 0;
-	for (i = 0; i < map->slab_count && !err; i++) {
-		for (replica = 0; replica < map->shape.replicas && !err;
-		     replica++)
-			err = rbx_loans_borrow(upkeep, rbx_slab_at(&map->shape, i),
-					       RBX_REPLICA_LIVE);
-		rbx_attention_relist(&map->attention, rbx_slab_at(&map->shape, i), false);
-	}
-	return err;
+	return rbx_loans_borrow_all(upkeep);
 }
 
 bool rbx_upkeep_fits(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i, server_count = servers_count(upkeep);
-	uint64_t free_slabs[RBX_SERVERS_MAX];
+	uint64_t room = 0;
 
 	for (i = 0; i < server_count; i++)
-		free_slabs[i] = upkeep->ops->free_bytes(upkeep, i) >>
-				map->shape.slab_shift;
-	return rbx_placement_fits(free_slabs, server_count, map->slab_count,
-				  map->shape.replicas);
+		room += rbx_placement_room(upkeep->ops->free_bytes(upkeep, i) >>
+						   map->shape.slab_shift,
+					   map->slab_count);
+	return room >= (uint64_t)map->slab_count * map->shape.replicas;
 }
 
 void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
@@ -510,14 +563,11 @@ void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 	}
 }
 
-void rbx_upkeep_return(struct rbx_upkeep *upkeep)
+void rbx_upkeep_end(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i;
 
-	for (i = 0; i < map->slab_count; i++) {
-		while (task_of(rbx_slab_at(&map->shape, i)) == RBX_TASK_GIVE_BACK)
-			rbx_loans_give_back(upkeep, rbx_slab_at(&map->shape, i));
+	for (i = 0; i < map->slab_count; i++)
 		pages_free(upkeep, rbx_slab_at(&map->shape, i));
-	}
 }

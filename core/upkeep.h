@@ -19,7 +19,7 @@
  *	                           each slab's with its first write
  *	rbx_upkeep_round           by the keeper, whenever it is woken
  *	...the last request has ended, the keeper is stopped:
- *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_return
+ *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_end
  *
  * A slab whose last replica is lost stays without memory until it is written to. Then
  * it is placed anew like a first write's, and what it does not write stays lost
@@ -33,8 +33,10 @@
  * checked with its server: what was revoked is no replica any more. What cannot be
  * given back because its server is out of reach is owed, and tried again as well.
  *
- * A server's place in the table is never reused: one that was lost and comes
- * back is added anew. RBX_SERVERS_MAX bounds both together.
+ * A server that was lost and comes back is added anew. The place of a lost one in the
+ * table can be used again when nothing refers to it any more: what it held is lost or
+ * replaced, nothing is under way to it, and nothing is owed. So a volume may see any
+ * number of servers come and go; RBX_SERVERS_MAX bounds those that it has.
  */
 #ifndef RBX_UPKEEP_H
 #define RBX_UPKEEP_H
@@ -56,10 +58,13 @@ enum rbx_news {
 /* What the host does for it: by the thread that calls the upkeep, with no lock
  * held. Only what is said to block may. */
 struct rbx_upkeep_ops {
-	/* Borrows one slab of a server; 0, or why not. -ENOTCONN, -ETIMEDOUT:
+	/* Begins to borrow one slab of a server. Each is followed by its answer(),
+	 * and others may be asked meanwhile, but not the same server. */
+	void (*ask)(struct rbx_upkeep *upkeep, uint32_t server);
+	/* Waits for the answer: 0, or why it lends none. -ENOTCONN, -ETIMEDOUT:
 	 * the server could not be asked, and may be back. Blocks. */
-	int (*map)(struct rbx_upkeep *upkeep, uint32_t server,
-		   struct rbx_loan *loan);
+	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
+		      struct rbx_loan *loan);
 	/* Gives it back. -ENOTCONN, -ETIMEDOUT: the server has not heard of it;
 	 * else the loan has ended. Blocks. */
 	int (*unmap)(struct rbx_upkeep *upkeep, uint32_t server,
@@ -83,7 +88,11 @@ struct rbx_upkeep_ops {
 struct rbx_upkeep_server {
 	bool went_down; /* atomic: a round has yet to see to it */
 	bool is_down; /* atomic: never to be asked again */
+	bool is_free; /* atomic: its place can be used again */
+	bool is_gone; /* and all replicas there are lost; of who makes the rounds */
 	uint64_t incarnation; /* as it said when it was connected; 0: it is not */
+	uint32_t replicas_count; /* with its memory, or asked for; of who makes the
+				    rounds */
 };
 
 /* A loan that could not be given back, since the connection was broken. It is of
@@ -91,6 +100,14 @@ struct rbx_upkeep_server {
 struct rbx_owed {
 	uint32_t server;
 	struct rbx_loan loan;
+};
+
+/* A replica that a server is asked for. */
+struct rbx_asked {
+	struct rbx_slab *slab;
+	uint32_t slot;
+	uint32_t server;
+	enum rbx_replica_state state; /* that it begins in */
 };
 
 /* A server that is gone, while its replicas are looked for. */
@@ -105,15 +122,22 @@ struct rbx_upkeep {
 	struct rbx_flow *flow;
 	const struct rbx_upkeep_ops *ops;
 	struct rbx_upkeep_server servers[RBX_SERVERS_MAX];
-	struct rbx_lock servers_lock; /* guards the map's table of servers */
+	struct rbx_lock servers_lock; /* guards the map's table of servers, and that
+					 of the host; taken after a slab's lock */
+	bool any_went_down; /* atomic */
 
 	/* All below is of who makes the rounds. */
 	struct rbx_lost lost;
 	struct rbx_owed owed[RBX_OWED_MAX];
 	uint32_t owed_count;
+	struct rbx_asked asked[RBX_ASKS_MAX]; /* each of another server */
+	uint32_t asked_count;
+	uint32_t refusals_count; /* since it was set to 0 */
+	int refusal; /* the reason */
 	/* What was told, so that each news is told once. */
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
+	uint32_t gone_count; /* servers whose place is not free yet */
 	bool is_stuck;
 	int stuck_err; /* of the last slab that no server took a replica of */
 	/* Of the round. */
@@ -127,8 +151,14 @@ void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 
 /* ---- Servers --------------------------------------------------------------*/
 
-/* A server is about to be connected for this place of the table. */
+/* Finds a place of the table for one more server, of a volume that is open: one that is
+ * free again, so that the host frees what it had there, or the next one. -ENOSPC. One
+ * thread at a time, until the server is added or has failed. */
+int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server);
+/* A server is about to be connected for this place. */
 void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server);
+/* It was not connected, or is of no use. */
+void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server);
 /*
  * It is connected, and is this incarnation of a server. -EEXIST: it is one that the
  * volume has already, under another address: two replicas on it would be lost together.
@@ -136,8 +166,9 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server);
  */
 int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
 				uint64_t incarnation, uint32_t *other);
-/* It was connected, in a volume that is open: the next one of the table. */
-void rbx_upkeep_server_added(struct rbx_upkeep *upkeep);
+/* It was connected, in a volume that is open, for a place that
+ * rbx_upkeep_server_place() gave. */
+void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server);
 /* It is gone for good. Any thread; a round does the rest. */
 void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server);
 /* It wants a loan back. Any thread; one step of the slab that it belongs to. */
@@ -165,8 +196,9 @@ bool rbx_upkeep_round(struct rbx_upkeep *upkeep);
 
 /* Nothing new is sent from here on; a rebuild may still be under way. */
 void rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
-/* Gives back all that was abandoned; nothing is under way. */
-void rbx_upkeep_return(struct rbx_upkeep *upkeep);
+/* Nothing is under way, and the host takes leave of the servers, which ends all loans
+ * (wire/PROTOCOL.md, BYE). Gives back memory of this machine. */
+void rbx_upkeep_end(struct rbx_upkeep *upkeep);
 
 /* ---- Status ---------------------------------------------------------------*/
 
@@ -188,10 +220,14 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census);
 
 /* ---- loans.c, for upkeep.c only: all of it blocks ---------------------------*/
 
-/* Borrows one replica; 0, or -ENODEV: no server is left that could be asked, or
- * that one of them is away, or why the one that was asked last refused. */
-int rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-		     enum rbx_replica_state state);
+/* Borrows so many replicas, all at once. Returns how many were lent, and if it is fewer
+ * the reason: -ENODEV: no server is left that could be asked, or that one of them is
+ * away, or why the one that was asked last refused. */
+uint32_t rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+			  enum rbx_replica_state state, uint32_t wanted_count,
+			  int *reason);
+/* Borrows all replicas of all slabs; 0, or the reason. */
+int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 /* Does RBX_TASK_GIVE_BACK. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Gives back what is owed; returns whether something was taken. */

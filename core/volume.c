@@ -99,26 +99,24 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	return map;
 }
 
-int rbx_volume_map_add_server(struct rbx_volume_map *map)
+void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server)
 {
-	uint32_t server = map->server_count;
-
-	if (server == RBX_SERVERS_MAX)
-		return -ENOSPC;
-	RBX_STORE_RELEASE(&map->server_count, map->server_count + 1);
-	map->servers_up |= (uint64_t)1 << server;
-	return (int)server;
+	RBX_ASSERT(server <= map->server_count && server < RBX_SERVERS_MAX);
+	if (server == map->server_count)
+		RBX_STORE_RELEASE(&map->server_count, server + 1);
+	rbx_server_set_add(&map->servers_up, server);
 }
 
 void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server)
 {
 	RBX_ASSERT(server < map->server_count);
-	map->servers_up &= ~((uint64_t)1 << server);
+	rbx_server_set_remove(&map->servers_up, server);
 }
 
-int rbx_volume_map_place(struct rbx_volume_map *map, uint64_t not_servers)
+uint32_t rbx_volume_map_draw(struct rbx_volume_map *map,
+			     const struct rbx_server_set *not_servers,
+			     uint32_t drawn[2])
 {
-	return rbx_placement_choose(map->free_bytes,
-				    map->servers_up & ~not_servers,
-				    &map->random);
+	return rbx_placement_draw(&map->servers_up, not_servers, &map->random,
+				  drawn);
 }

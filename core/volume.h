@@ -4,8 +4,8 @@
  *
  * A volume is a row of slabs (slab.h), all of one size, so that an offset is a
  * slab and an offset in it by shifting. The map also keeps the table of the
- * servers and decides which of them is asked for the memory of a new replica:
- * one that is up, has no replica of that slab and has not refused just now.
+ * servers and draws those of which one is asked for the memory of a new replica:
+ * they are up, have no replica of that slab and have not refused just now.
  *
  * The map has no lock of its own. Its shape never changes; each slab has a lock,
  * and upkeep (upkeep.h) has one for the table of servers.
@@ -35,9 +35,8 @@ struct rbx_volume_map {
 	struct rbx_attention attention;
 
 	/* The table of servers. */
-	uint32_t server_count; /* ever added */
-	uint64_t servers_up; /* a bit for each */
-	uint64_t free_bytes[RBX_SERVERS_MAX]; /* as last heard */
+	uint32_t server_count; /* atomic: places that are or were in use */
+	struct rbx_server_set servers_up;
 	struct rbx_random random;
 };
 
@@ -98,11 +97,14 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	return piece->length_bytes;
 }
 
-/* A new server: its index, or -ENOSPC where the table is full. */
-int rbx_volume_map_add_server(struct rbx_volume_map *map);
+/* A new server, at the next place of the table or one that is free again. */
+void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server);
 void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server);
 
-/* The server to ask for memory, not one of the set; -ENOSPC: there is none. */
-int rbx_volume_map_place(struct rbx_volume_map *map, uint64_t not_servers);
+/* Servers of which one is to be asked for memory, none of the set; returns how many, at
+ * most two (placement.h). */
+uint32_t rbx_volume_map_draw(struct rbx_volume_map *map,
+			     const struct rbx_server_set *not_servers,
+			     uint32_t drawn[2]);
 
 #endif

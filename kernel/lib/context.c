@@ -446,6 +446,8 @@ int rbx_client_open(struct rbx_client *client,
 
 	if (err)
 		return err;
+	client->is_stopped = false;
+	init_waitqueue_head(&client->stopped);
 	mutex_lock(&rbx_contexts_lock);
 	err = get_locked(device, &client->ctx);
 	if (!err) {
@@ -455,6 +457,21 @@ int rbx_client_open(struct rbx_client *client,
 	}
 	mutex_unlock(&rbx_contexts_lock);
 	return err;
+}
+
+int rbx_client_pause(struct rbx_client *client, u64 pause_ns)
+{
+	return wait_event_interruptible_timeout(
+		       client->stopped, READ_ONCE(client->is_stopped),
+		       (long)nsecs_to_jiffies64(pause_ns) + 1) ?
+		       -EINTR :
+		       0;
+}
+
+void rbx_client_stop(struct rbx_client *client)
+{
+	WRITE_ONCE(client->is_stopped, true);
+	wake_up_all(&client->stopped);
 }
 
 void rbx_client_close(struct rbx_client *client)

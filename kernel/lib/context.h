@@ -77,6 +77,9 @@ struct rbx_client {
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_client_options options;
 	struct rbx_planner planner;
+	/* Whoever opens peers for somebody else, who has had enough of it. */
+	bool is_stopped; /* atomic */
+	wait_queue_head_t stopped;
 };
 
 /* The name of an option that is out of its bounds, or NULL. */
@@ -87,6 +90,10 @@ const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 int rbx_client_open(struct rbx_client *client,
 		    const struct rbx_client_options *options,
 		    struct sockaddr_storage *address);
+/* Lets some time pass; -EINTR: a signal came, or it was stopped. */
+int rbx_client_pause(struct rbx_client *client, u64 pause_ns);
+/* Who opens a peer gives up when it would pause. */
+void rbx_client_stop(struct rbx_client *client);
 /* All its peers are closed. */
 void rbx_client_close(struct rbx_client *client);
 

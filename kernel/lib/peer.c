@@ -34,7 +34,7 @@ static void peer_free(struct rbx_peer *peer)
 }
 
 /* Memory and fields; nothing is connected yet. */
-static struct rbx_peer *peer_make(const struct rbx_client *client,
+static struct rbx_peer *peer_make(struct rbx_client *client,
 				  const struct rbx_peer_events *events)
 {
 	struct rbx_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
@@ -79,7 +79,7 @@ static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
 	return rbx_session_open(peer->client, address, &events, &peer->session);
 }
 
-int rbx_peer_open(const struct rbx_client *client,
+int rbx_peer_open(struct rbx_client *client,
 		  struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **out)
 {

@@ -58,7 +58,7 @@ struct rbx_peer_events {
 };
 
 struct rbx_peer {
-	const struct rbx_client *client;
+	struct rbx_client *client;
 	struct rbx_context *ctx; /* the client's */
 	struct rbx_session *session;
 	struct rbx_peer_events events;
@@ -75,7 +75,7 @@ struct rbx_peer {
 };
 
 /* As rbx_session_open(), and -ENOSPC, -ENOMEM. Blocks. */
-int rbx_peer_open(const struct rbx_client *client,
+int rbx_peer_open(struct rbx_client *client,
 		  struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
 /* Its connection is not repaired any more, and hold() and down() are not called from

@@ -6,7 +6,8 @@
  * every slab before it returns: a volume that is open has its memory, unless it is
  * to have it on demand; then it is refused if the servers have not that much free.
  * What fails on the way undoes all that was done. Closing waits for the I/Os, stops the
- * keeper, lets the copies of a rebuild run out, and gives all back.
+ * keeper, lets the copies of a rebuild run out, and takes leave of the servers, which
+ * ends all that they have lent.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -184,7 +185,7 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		goto out_close_servers;
 	err = slabs_borrow(volume);
 	if (err)
-		goto out_return;
+		goto out_abandon;
 	err = rbx_volume_keeper_start(volume);
 	if (err)
 		goto out_free_keeper;
@@ -193,9 +194,9 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 
 out_free_keeper:
 	rbx_volume_keeper_free(volume);
-out_return:
+out_abandon:
 	rbx_upkeep_abandon(&volume->upkeep);
-	rbx_upkeep_return(&volume->upkeep);
+	rbx_upkeep_end(&volume->upkeep);
 out_close_servers:
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
@@ -213,7 +214,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 	rbx_upkeep_abandon(&volume->upkeep);
 	rbx_volume_copies_end(volume);
 	rbx_volume_keeper_free(volume);
-	rbx_upkeep_return(&volume->upkeep);
+	rbx_upkeep_end(&volume->upkeep);
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
 	volume_free(volume);

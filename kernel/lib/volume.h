@@ -4,7 +4,8 @@
  * its upkeep (core/flow.h, core/upkeep.h).
  *
  *	volume.c         opens and closes, tells the status
- *	servers.c        connects to the servers that the options name, borrows
+ *	connect.c        connects to the servers that the options name, takes leave
+ *	servers.c        what servers say, borrows from them
  *	volume_submit.c  the way of an I/O: mapped, split, joined
  *	volume_dma.c     its memory as the device sees it, whichever device it is
  *	volume_keeper.c  the thread that makes the rounds of the upkeep
@@ -24,6 +25,10 @@
 struct rbx_volume_server {
 	struct rbx_volume *volume;
 	struct rbx_peer *peer; /* set before any replica refers to it */
+	struct rbx_ask ask; /* the upkeep's */
+	/* Of the opening: */
+	struct sockaddr_storage *address;
+	int open_err;
 };
 
 struct rbx_volume {
@@ -34,7 +39,7 @@ struct rbx_volume {
 	struct rbx_flow_counters counters;
 	struct rbx_upkeep upkeep;
 	uint32_t server_count;
-	struct rbx_volume_server servers[RBX_SERVERS_MAX];
+	struct rbx_volume_server *servers; /* so many */
 	struct rbx_mappings mappings; /* of its I/Os and copies */
 	bool copies_are_mapped; /* with poller.lock */
 
@@ -55,12 +60,19 @@ rbx_volume_of_upkeep(struct rbx_upkeep *upkeep)
 	return container_of(upkeep, struct rbx_volume, upkeep);
 }
 
-/* servers.c */
+/* connect.c */
 
-/* Opens the context and a peer for each server. Blocks. */
+/* Opens the context and a peer for each server. Blocks. -EINTR: a signal came. Closed
+ * even after a failure. */
 int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options);
+/* Takes leave of all: what they have lent ends. Blocks. */
 void rbx_volume_servers_close(struct rbx_volume *volume);
+
+/* servers.c */
+
+struct rbx_peer_events rbx_volume_peer_events(struct rbx_volume *volume,
+					      uint32_t index);
 extern const struct rbx_upkeep_ops rbx_volume_upkeep_ops;
 
 /* volume_submit.c */

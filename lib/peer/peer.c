@@ -231,6 +231,17 @@ int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant)
 	return rbx_session_map(peer->session, grant);
 }
 
+void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
+{
+	rbx_session_ask(peer->session, ask);
+}
+
+int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
+		    struct rbx_grant *grant)
+{
+	return rbx_session_answer(peer->session, ask, grant);
+}
+
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
 {
 	return rbx_session_unmap(peer->session, grant);

@@ -14,6 +14,7 @@
 #ifndef RBX_LIB_PEER_H
 #define RBX_LIB_PEER_H
 
+#include "core/ask.h"
 #include "core/eviction.h"
 #include "core/request.h"
 
@@ -75,6 +76,11 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);
 /* Borrows one slab / gives it back. Block; not from a poller's thread. */
 int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant);
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant);
+/* rbx_peer_map() in two: asks without blocking; then waits for the answer, which has to
+ * be taken. So several servers can be asked at once. */
+void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask);
+int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
+		    struct rbx_grant *grant);
 /* 0: the grant is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
 int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant);
 

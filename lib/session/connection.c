@@ -128,6 +128,7 @@ void rbx_session_pump(struct rbx_session *session)
 		away_note(session);
 		connection_end(session);
 	}
+	rbx_session_ask_end(session);
 	pthread_cond_broadcast(&session->changed);
 	if (!pthread_equal(pthread_self(), session->set->thread))
 		rbx_session_set_wake(session->set);

@@ -64,7 +64,6 @@ static struct rbx_session *session_make(struct rbx_session_set *set,
 			.secret = rbx_root_of_secret(set->options.secret),
 			.silence_ns = set->options.peer_timeout_ms * 1000000ull,
 		});
-	pthread_mutex_init(&session->call_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&session->changed, &attr);
@@ -75,7 +74,6 @@ static struct rbx_session *session_make(struct rbx_session_set *set,
 static void session_free(struct rbx_session *session)
 {
 	pthread_cond_destroy(&session->changed);
-	pthread_mutex_destroy(&session->call_lock);
 	explicit_bzero(session, sizeof(*session)); /* it holds keys */
 	free(session);
 }
@@ -95,6 +93,33 @@ static int session_add(struct rbx_session_set *set, struct rbx_session *session)
 	}
 	pthread_mutex_unlock(&set->lock);
 	return err;
+}
+
+static void take_locked(struct rbx_session *session)
+{
+	while (session->is_taken)
+		pthread_cond_wait(&session->changed, &session->set->lock);
+	session->is_taken = true;
+}
+
+static void release_locked(struct rbx_session *session)
+{
+	session->is_taken = false;
+	pthread_cond_broadcast(&session->changed);
+}
+
+static void take(struct rbx_session *session)
+{
+	pthread_mutex_lock(&session->set->lock);
+	take_locked(session);
+	pthread_mutex_unlock(&session->set->lock);
+}
+
+static void release(struct rbx_session *session)
+{
+	pthread_mutex_lock(&session->set->lock);
+	release_locked(session);
+	pthread_mutex_unlock(&session->set->lock);
 }
 
 /* When it returns no callback of the session runs or will run. */
@@ -146,9 +171,9 @@ int rbx_session_open(struct rbx_session_set *set, const char *address,
 	err = session_add(set, session);
 	if (err)
 		goto out_free;
-	pthread_mutex_lock(&session->call_lock);
+	take(session);
 	err = handshake_patiently(session);
-	pthread_mutex_unlock(&session->call_lock);
+	release(session);
 	if (err)
 		goto out_remove;
 	*out = session;
@@ -179,9 +204,9 @@ static void say_bye(struct rbx_session *session)
 
 void rbx_session_close(struct rbx_session *session)
 {
-	pthread_mutex_lock(&session->call_lock);
+	take(session);
 	say_bye(session);
-	pthread_mutex_unlock(&session->call_lock);
+	release(session);
 	session_remove(session);
 	session_free(session);
 }
@@ -190,8 +215,8 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 {
 	int err;
 
-	pthread_mutex_lock(&session->call_lock);
 	pthread_mutex_lock(&session->set->lock);
+	take_locked(session);
 	rbx_borrower_drop(&session->borrower); /* the owner knows already */
 	rbx_session_pump(session);
 	strcpy(session->away, "it is being connected anew");
@@ -203,7 +228,7 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 			 rbx_last_error());
 		pthread_mutex_unlock(&session->set->lock);
 	}
-	pthread_mutex_unlock(&session->call_lock);
+	release(session);
 	return err;
 }
 
@@ -239,7 +264,7 @@ int rbx_session_connect_qp_until(struct rbx_session *session,
 	struct rbx_wire_attach attach;
 	int err;
 
-	pthread_mutex_lock(&session->call_lock);
+	take(session);
 	err = connection_check(session);
 	if (!err) {
 		rbx_borrower_attach(&session->borrower, &attach);
@@ -247,7 +272,7 @@ int rbx_session_connect_qp_until(struct rbx_session *session,
 					  rbx_session_left_ms(session, until_ns),
 					  qp);
 	}
-	pthread_mutex_unlock(&session->call_lock);
+	release(session);
 	return err;
 }
 
@@ -265,59 +290,77 @@ void rbx_session_wait_call(struct rbx_session *session)
 		pthread_cond_wait(&session->changed, &session->set->lock);
 }
 
-int rbx_session_error(struct rbx_session *session, int err)
+static int call_error(struct rbx_session *session, int err, bool is_refused,
+		      const char *why)
 {
-	const struct rbx_call *call = &session->borrower.call;
-	bool is_refused = call->message.type == RBX_WIRE_ERROR;
-
 	if (err == -ENOTCONN)
 		return rbx_error(err, "%s is not connected: %s",
 				 session->address, session->away);
 	return rbx_error(err, is_refused ? "%s refused: %s" : "%s: %s",
-			 session->address, call->why);
+			 session->address, why);
 }
 
-/* loan: of UNMAP and CHECK what it is about, of MAP what was lent. */
-static int call_locked(struct rbx_session *session, enum rbx_call_kind kind,
-		       struct rbx_loan *loan)
+int rbx_session_error(struct rbx_session *session, int err)
 {
-	int err = rbx_borrower_call(&session->borrower, kind, loan,
-				    session->set->options.peer_timeout_ms,
-				    rbx_now_ns());
+	const struct rbx_call *call = &session->borrower.call;
 
-	if (!err) {
-		rbx_session_pump(session);
-		rbx_session_wait_call(session);
-		err = rbx_borrower_call_end(&session->borrower, loan);
-	}
-	return err ? rbx_session_error(session, err) : 0;
+	return call_error(session, err, call->message.type == RBX_WIRE_ERROR,
+			  call->why);
 }
 
-/* With call_lock held. */
-static int call_alone(struct rbx_session *session, enum rbx_call_kind kind,
-		      struct rbx_loan *loan)
+void rbx_session_ask_end(struct rbx_session *session)
 {
-	int err;
+	if (rbx_borrower_ask_end(&session->borrower))
+		release_locked(session);
+}
+
+static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
+{
+	rbx_borrower_ask(&session->borrower, ask,
+			 session->set->options.peer_timeout_ms, rbx_now_ns());
+	if (ask->state == RBX_ASK_OVER)
+		return;
+	session->is_taken = true;
+	rbx_session_pump(session);
+}
+
+/* While it is being resumed there is nobody to ask; who looks after a volume has others
+ * meanwhile. */
+static void ask_begin(struct rbx_session *session, struct rbx_ask *ask)
+{
+	pthread_mutex_lock(&session->set->lock);
+	ask->state = RBX_ASK_WAITS;
+	if (!session->is_taken || session->borrower.phase != RBX_BORROWER_UP)
+		ask_send(session, ask);
+	pthread_mutex_unlock(&session->set->lock);
+}
+
+static int ask_wait(struct rbx_session *session, struct rbx_ask *ask)
+{
+	int err = 0;
 
 	pthread_mutex_lock(&session->set->lock);
-	err = call_locked(session, kind, loan);
+	while (ask->state != RBX_ASK_OVER) {
+		if (ask->state == RBX_ASK_WAITS && !session->is_taken)
+			ask_send(session, ask);
+		else
+			pthread_cond_wait(&session->changed,
+					  &session->set->lock);
+	}
+	if (ask->status)
+		err = call_error(session, ask->status, ask->is_refused,
+				 ask->why);
 	pthread_mutex_unlock(&session->set->lock);
 	return err;
 }
 
-/* Who resumes it holds call_lock until it is back, or for as long as a try lasts;
- * meanwhile who looks after a volume has others to ask. */
-static int call(struct rbx_session *session, enum rbx_call_kind kind,
-		struct rbx_loan *loan)
+static int ask_and_wait(struct rbx_session *session, enum rbx_call_kind kind,
+			const struct rbx_loan *loan)
 {
-	int err = connection_check(session);
+	struct rbx_ask ask = { .kind = (uint8_t)kind, .loan = *loan };
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&session->call_lock);
-	err = call_alone(session, kind, loan);
-	pthread_mutex_unlock(&session->call_lock);
-	return err;
+	ask_begin(session, &ask);
+	return ask_wait(session, &ask);
 }
 
 static struct rbx_loan loan_of(const struct rbx_grant *grant)
@@ -330,55 +373,88 @@ static struct rbx_loan loan_of(const struct rbx_grant *grant)
 	};
 }
 
-int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
+void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask)
 {
-	struct rbx_loan loan;
-	int err = call(session, RBX_CALL_MAP, &loan);
+	*ask = (struct rbx_ask){ .kind = RBX_CALL_MAP };
+	ask_begin(session, ask);
+}
+
+int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
+		       struct rbx_grant *grant)
+{
+	int err = ask_wait(session, ask);
 
 	if (err)
 		return err;
 	*grant = (struct rbx_grant){
-		.slab_id = loan.slab_id,
-		.epoch = loan.epoch,
-		.remote_addr = loan.remote_addr,
+		.slab_id = ask->loan.slab_id,
+		.epoch = ask->loan.epoch,
+		.remote_addr = ask->loan.remote_addr,
 		.length_bytes = session->borrower.welcome.slab_bytes,
-		.rkey = loan.rkey,
+		.rkey = ask->loan.rkey,
 	};
 	return 0;
 }
 
+int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
+{
+	struct rbx_ask ask;
+
+	rbx_session_ask(session, &ask);
+	return rbx_session_answer(session, &ask, grant);
+}
+
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_grant *grant)
 {
-	struct rbx_loan loan = loan_of(grant);
+	const struct rbx_loan loan = loan_of(grant);
 
-	return call(session, RBX_CALL_UNMAP, &loan);
+	return ask_and_wait(session, RBX_CALL_UNMAP, &loan);
 }
 
 int rbx_session_check(struct rbx_session *session, const struct rbx_grant *grant)
 {
-	struct rbx_loan loan = loan_of(grant);
+	const struct rbx_loan loan = loan_of(grant);
 
-	return call(session, RBX_CALL_CHECK, &loan);
+	return ask_and_wait(session, RBX_CALL_CHECK, &loan);
 }
 
 /* ---- Numbers ----------------------------------------------------------------*/
 
+/* The answer stays until the next call, so the session stays taken until it was read. */
+static int stats_locked(struct rbx_session *session,
+			struct rbx_server_stats *all)
+{
+	const uint64_t *values = session->borrower.call.message.counters.values;
+	int err = rbx_borrower_call(&session->borrower, RBX_CALL_STATS, NULL,
+				    session->set->options.peer_timeout_ms,
+				    rbx_now_ns());
+	uint32_t next = 0;
+
+	if (!err) {
+		rbx_session_pump(session);
+		rbx_session_wait_call(session);
+		err = rbx_borrower_call_end(&session->borrower, NULL);
+	}
+	if (err)
+		return rbx_session_error(session, err);
+	/* Zero from counters.count on: what an older server does not know. */
+#define RBX_COUNTER(name, what) all->name = values[next++];
+	RBX_SERVER_STATS(RBX_COUNTER)
+#undef RBX_COUNTER
+	return 0;
+}
+
 int rbx_session_stats(struct rbx_session *session,
 		      struct rbx_server_stats *stats)
 {
-	const uint64_t *values = session->borrower.call.message.counters.values;
 	struct rbx_server_stats all = { 0 };
-	uint32_t next = 0;
 	int err;
 
-	pthread_mutex_lock(&session->call_lock);
-	err = call_alone(session, RBX_CALL_STATS, NULL);
-	/* The answer stays until the next call. Zero from counters.count on: what an
-	 * older server does not know. */
-#define RBX_COUNTER(name, what) all.name = values[next++];
-	RBX_SERVER_STATS(RBX_COUNTER)
-#undef RBX_COUNTER
-	pthread_mutex_unlock(&session->call_lock);
+	pthread_mutex_lock(&session->set->lock);
+	take_locked(session);
+	err = stats_locked(session, &all);
+	release_locked(session);
+	pthread_mutex_unlock(&session->set->lock);
 	if (!err)
 		rbx_sized_give(stats, &all, sizeof(all));
 	return err;

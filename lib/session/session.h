@@ -114,6 +114,11 @@ int rbx_session_connect_qp_until(struct rbx_session *session,
 
 /* Borrows one slab. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. Blocks. */
 int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant);
+/* The same in two: asks, and does not block; then waits for the answer, which has to be
+ * taken. The session is free for others as soon as the answer is there. */
+void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask);
+int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
+		       struct rbx_grant *grant);
 
 /* Gives it back; when it returns 0 its rkey is dead. -ESTALE, -EPERM where it
  * is not ours any more, -ENOTCONN, -ETIMEDOUT. Blocks. */

@@ -13,9 +13,12 @@
  *	letters.c     what the programs on both sides say to each other
  *	query.c       rbx_server_query()
  *
- * A call is put in under the set's lock and waited for on the session's condition;
- * the control thread brings the answer, the loss of the connection, or that the time
- * is over. One call of a session is under way at a time.
+ * A session does one thing at a time: it is connected, resumed or closed, or a question
+ * is asked. Whoever does it takes the session before and releases it after. A question
+ * needs no thread meanwhile: the control thread, which brings the answer, the loss of
+ * the connection, or that the time is over, puts it into the struct rbx_ask and releases
+ * the session. So one thread can ask several servers, and who resumes one of them does
+ * not wait for the answers of the others.
  */
 #ifndef RBX_LIB_SESSION_STATE_H
 #define RBX_LIB_SESSION_STATE_H
@@ -42,15 +45,14 @@ struct rbx_session {
 	struct rbx_session_events events;
 
 	/* What the address was resolved to when it was opened, by which it is
-	 * connected to from then on: a repair asks nobody for a name. */
+	 * connected to from then on: a repair asks nobody for a name. It belongs to
+	 * who has taken the session, as what think() and attach() of core/borrower.h
+	 * touch. */
 	char resolved[RBX_NAME_MAX];
 
-	/* Held by a blocking call; taken before the set's lock. Guards `resolved`. */
-	pthread_mutex_t call_lock;
-
-	/* All below is guarded by the set's lock; what think() and attach() of
-	 * core/borrower.h touch, by call_lock. */
-	pthread_cond_t changed; /* an answer, a loss, the end of a callback */
+	/* All below is guarded by the set's lock. */
+	pthread_cond_t changed; /* an answer, a loss, a release, a callback's end */
+	bool is_taken;
 	struct rbx_borrower borrower;
 	struct rbx_qp *qp; /* NULL: no connection */
 	uint32_t generation; /* of the connection, in wr_id */
@@ -92,7 +94,7 @@ void rbx_session_completed(struct rbx_session_set *set,
 /* news.c; with the set's lock held. Gives it up for callbacks; the session stays. */
 void rbx_session_tell_news(struct rbx_session *session);
 
-/* handshake.c; with call_lock held. Both set rbx_last_error(). */
+/* handshake.c; of a session that was taken. Both set rbx_last_error(). */
 
 /* Connects a queue pair with what attach says. */
 int rbx_session_connect(struct rbx_session *session,
@@ -104,9 +106,12 @@ int rbx_session_handshake(struct rbx_session *session, uint64_t until_ns);
 
 /* session.c; with the set's lock held: until the call under way is over. */
 void rbx_session_wait_call(struct rbx_session *session);
+/* The same: if the call that was asked is over, its answer is there. */
+void rbx_session_ask_end(struct rbx_session *session);
 /* How long a step may wait that has to end by then; 0: no longer than any answer. */
 uint32_t rbx_session_left_ms(const struct rbx_session *session, uint64_t until_ns);
-/* What the borrower said of a call that ended so; sets rbx_last_error(). */
+/* What the borrower said of a call that ended so; sets rbx_last_error(). With the set's
+ * lock held. */
 int rbx_session_error(struct rbx_session *session, int err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * servers.c - the memory servers of a volume: connected to, what they say
- * unasked, and what the upkeep borrows from them.
+ * servers.c - the memory servers of a volume: what they say unasked, and what the
+ * upkeep borrows from them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +33,18 @@ static void peer_evict(struct rbx_peer *peer,
 			 eviction);
 }
 
+/* Its place may be given to another one meanwhile. */
 static bool server_is_up(struct rbx_flow *flow, uint32_t server)
 {
-	return rbx_peer_is_up(rbx_volume_of_flow(flow)->servers[server].peer);
+	struct rbx_volume *volume = rbx_volume_of_flow(flow);
+	struct rbx_peer *peer;
+	bool is_up;
+
+	rbx_lock(&volume->upkeep.servers_lock);
+	peer = volume->servers[server].peer;
+	is_up = peer && rbx_peer_is_up(peer);
+	rbx_unlock(&volume->upkeep.servers_lock);
+	return is_up;
 }
 
 static bool peer_hold(struct rbx_peer *peer, void *user)
@@ -49,107 +58,16 @@ static bool peer_hold(struct rbx_peer *peer, void *user)
 				    server_is_up);
 }
 
-/* ---- Connecting ---------------------------------------------------------------*/
-
-static bool is_in_use(const struct rbx_volume *volume, const char *address)
+struct rbx_peer_events rbx_volume_peer_events(struct rbx_volume *volume,
+					      uint32_t index)
 {
-	uint32_t i;
-
-	for (i = 0; i < RBX_SERVERS_MAX && volume->servers[i].peer; i++)
-		if (!rbx_upkeep_server_is_down(&volume->upkeep, i) &&
-		    !strcmp(rbx_peer_address(volume->servers[i].peer), address))
-			return true;
-	return false;
-}
-
-/* The server may be one that the volume has under another address; closes it then. */
-static int is_another_check(struct rbx_volume *volume, uint32_t index)
-{
-	struct rbx_peer *peer = volume->servers[index].peer;
-	uint32_t other;
-	int err = rbx_upkeep_server_connected(&volume->upkeep, index,
-					      rbx_peer_incarnation(peer),
-					      &other);
-
-	if (!err)
-		return 0;
-	err = rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
-			rbx_peer_address(peer),
-			rbx_peer_address(volume->servers[other].peer));
-	rbx_volume_server_close(volume, index);
-	return err;
-}
-
-int rbx_volume_server_open(struct rbx_volume *volume, uint32_t index,
-			   const char *address)
-{
-	struct rbx_volume_server *server = &volume->servers[index];
-	struct rbx_peer_events events = {
+	return (struct rbx_peer_events){
 		.down = peer_down,
 		.evict = peer_evict,
 		.hold = peer_hold,
 		.wait = rbx_last_copies_wait,
-		.user = server,
+		.user = &volume->servers[index],
 	};
-	int err;
-
-	/* Two replicas on one server would be lost together. */
-	if (is_in_use(volume, address))
-		return rbx_error(-EINVAL, "server %s is named twice", address);
-	server->volume = volume;
-	rbx_upkeep_server_begins(&volume->upkeep, index);
-	err = rbx_peer_open(volume->ctx, address, &events, &server->peer);
-	if (err) {
-		server->peer = NULL;
-		return err;
-	}
-	return is_another_check(volume, index);
-}
-
-void rbx_volume_server_close(struct rbx_volume *volume, uint32_t index)
-{
-	rbx_peer_close(volume->servers[index].peer);
-	volume->servers[index].peer = NULL;
-}
-
-void rbx_volume_servers_close(struct rbx_volume *volume)
-{
-	uint32_t i, count = 0;
-
-	while (count < RBX_SERVERS_MAX && volume->servers[count].peer)
-		rbx_peer_stop_soon(volume->servers[count++].peer);
-	/* A recovery asks whether the other servers are up (peer_hold()). */
-	for (i = 0; i < count; i++)
-		rbx_peer_stop(volume->servers[i].peer);
-	for (i = 0; i < count; i++)
-		rbx_volume_server_close(volume, i);
-}
-
-int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers,
-			    uint32_t *count)
-{
-	char *list = strdup(servers);
-	char *rest = list, *address;
-	int err = 0;
-
-	if (!list)
-		return rbx_error(-ENOMEM, "out of memory");
-	*count = 0;
-	while (!err && (address = strsep(&rest, ","))) {
-		if (!*address)
-			err = rbx_error(-EINVAL, "servers \"%s\": \"host:port,host:port\" is wanted",
-					servers);
-		else if (*count == RBX_SERVERS_MAX)
-			err = rbx_error(-EINVAL, "servers \"%s\": more than %u",
-					servers, RBX_SERVERS_MAX);
-		else
-			err = rbx_volume_server_open(volume, *count, address);
-		*count += !err;
-	}
-	free(list);
-	if (err)
-		rbx_volume_servers_close(volume);
-	return err;
 }
 
 /* ---- What the upkeep asks for -------------------------------------------------*/
@@ -171,11 +89,19 @@ static struct rbx_grant grant_of(const struct rbx_upkeep *upkeep,
 	};
 }
 
-static int server_map(struct rbx_upkeep *upkeep, uint32_t server,
-		      struct rbx_loan *loan)
+static void server_ask(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_peer_ask(peer_of(upkeep, server),
+		     &rbx_volume_of_upkeep(upkeep)->servers[server].ask);
+}
+
+static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
+			 struct rbx_loan *loan)
 {
 	struct rbx_grant grant;
-	int err = rbx_peer_map(peer_of(upkeep, server), &grant);
+	int err = rbx_peer_answer(
+		peer_of(upkeep, server),
+		&rbx_volume_of_upkeep(upkeep)->servers[server].ask, &grant);
 
 	if (!err)
 		*loan = (struct rbx_loan){
@@ -221,7 +147,8 @@ static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
 }
 
 const struct rbx_upkeep_ops rbx_volume_upkeep_ops = {
-	.map = server_map,
+	.ask = server_ask,
+	.answer = server_answer,
 	.unmap = server_unmap,
 	.check = server_check,
 	.memory_lend = memory_lend,

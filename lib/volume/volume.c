@@ -6,7 +6,7 @@
  * every slab before it returns: a volume that is open has its memory, unless it
  * is to have it on demand. What fails on the way undoes all that was done.
  * Closing waits for the requests, stops the keeper, lets the copies of a rebuild
- * run out, and gives all back.
+ * run out, and takes leave of the servers, which ends all that they have lent.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -62,9 +62,9 @@ static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
 			 (unsigned long long)rbx_peer_slab_bytes(first));
 }
 
-static int servers_check(struct rbx_volume *volume, uint32_t count)
+static int servers_check(struct rbx_volume *volume)
 {
-	uint32_t i;
+	uint32_t i, count = volume->server_count;
 	int err;
 
 	if (count < volume->options.replicas)
@@ -90,8 +90,7 @@ static void memory_free(struct rbx_volume *volume)
 /* Zeroed and from the system where large, so that slabs and checksums take
  * memory only as they are used. */
 static int memory_make(struct rbx_volume *volume,
-		       const struct rbx_volume_shape *shape,
-		       uint32_t server_count)
+		       const struct rbx_volume_shape *shape)
 {
 	uint32_t pieces = rbx_context_options(volume->ctx)->requests_max;
 	void *map_memory = calloc(1, rbx_volume_map_size(shape));
@@ -108,7 +107,7 @@ static int memory_make(struct rbx_volume *volume,
 	clock_gettime(CLOCK_REALTIME, &now);
 	rbx_flow_open(&volume->flow, shape, map_memory,
 		      (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
-		      server_count, pool_memory, pieces);
+		      volume->server_count, pool_memory, pieces);
 	return 0;
 }
 
@@ -155,7 +154,6 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 {
 	struct rbx_volume_shape shape;
 	struct rbx_volume *volume;
-	uint32_t server_count = 0;
 	int err;
 
 	if (!ctx || !volume_out || !servers)
@@ -169,28 +167,28 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	err = options_take(volume, options);
 	if (err)
 		goto out_free;
-	err = rbx_volume_servers_open(volume, servers, &server_count);
+	err = rbx_volume_servers_open(volume, servers);
 	if (err)
 		goto out_free;
-	err = servers_check(volume, server_count);
+	err = servers_check(volume);
 	if (!err)
 		err = shape_make(volume, size, &shape);
 	if (!err)
-		err = memory_make(volume, &shape, server_count);
+		err = memory_make(volume, &shape);
 	if (err)
 		goto out_close_servers;
 	err = rbx_upkeep_borrow_all(&volume->upkeep);
 	if (!err)
 		err = rbx_volume_keeper_start(volume);
 	if (err)
-		goto out_return_slabs;
+		goto out_abandon;
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;
 
-out_return_slabs:
+out_abandon:
 	rbx_upkeep_abandon(&volume->upkeep);
-	rbx_upkeep_return(&volume->upkeep);
+	rbx_upkeep_end(&volume->upkeep);
 out_close_servers:
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
@@ -228,7 +226,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 		turn_wait(volume);
 	/* The last completion may still be on its way out of us. */
 	rbx_pollers_visit_all(ctx);
-	rbx_upkeep_return(&volume->upkeep);
+	rbx_upkeep_end(&volume->upkeep);
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
 	rbx_volume_keeper_destroy(volume);
@@ -253,10 +251,10 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
-	index = volume->flow.map->server_count; /* changed under add_lock only */
-	if (index == RBX_SERVERS_MAX) {
-		err = rbx_error(-ENOSPC, "a volume knows at most %u servers, lost ones included",
-				RBX_SERVERS_MAX);
+	err = rbx_upkeep_server_place(&volume->upkeep, &index);
+	if (err) {
+		rbx_error(err, "a volume has at most %u servers, with those that are lost and not replaced yet",
+			  RBX_SERVERS_MAX);
 		goto out_unlock;
 	}
 	err = rbx_volume_server_open(volume, index, server);
@@ -267,7 +265,7 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 		rbx_volume_server_close(volume, index);
 		goto out_unlock;
 	}
-	rbx_upkeep_server_added(&volume->upkeep);
+	rbx_upkeep_server_added(&volume->upkeep, index);
 out_unlock:
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;

@@ -4,7 +4,8 @@
  * and its upkeep (core/flow.h, core/upkeep.h).
  *
  *	volume.c   opens and closes, adds servers, tells the status
- *	servers.c  connects to servers, borrows from them
+ *	connect.c  connects to servers, takes leave of them
+ *	servers.c  what servers say, borrows from them
  *	submit.c   the way of a request: split, started, joined
  *	scatter.c  requests of segments are split
  *	bounce.c   pages for what lies in several segments
@@ -28,7 +29,13 @@
 
 struct rbx_volume_server {
 	struct rbx_volume *volume;
-	struct rbx_peer *peer; /* set before any replica refers to it */
+	/* Set before any replica refers to it; NULL: there is none. Changed with the
+	 * upkeep's servers_lock. */
+	struct rbx_peer *peer;
+	struct rbx_ask ask; /* the upkeep's */
+	/* Of the opening: */
+	const char *address;
+	int open_err;
 	char reason[RBX_ERROR_TEXT_MAX]; /* written before it is down */
 };
 
@@ -38,8 +45,9 @@ struct rbx_volume {
 	struct rbx_flow flow;
 	struct rbx_upkeep upkeep;
 	struct rbx_bounces bounces;
-	struct rbx_volume_server servers[RBX_SERVERS_MAX];
 	pthread_mutex_t add_lock; /* one server is added at a time */
+	uint32_t server_count; /* places that are or were in use; with add_lock */
+	struct rbx_volume_server servers[RBX_SERVERS_MAX];
 
 	pthread_mutex_t fence_lock; /* guards both below */
 	struct rbx_piece_list fenced; /* pieces behind a fence, in order */
@@ -64,16 +72,22 @@ rbx_volume_of_upkeep(struct rbx_upkeep *upkeep)
 	return RBX_CONTAINER_OF(upkeep, struct rbx_volume, upkeep);
 }
 
-/* servers.c */
+/* connect.c. All of it blocks. */
 
-/* Connects to a server and puts it at this place of the table. Blocks. */
+/* Connects to one server more and puts it at this place of the table. */
 int rbx_volume_server_open(struct rbx_volume *volume, uint32_t index,
 			   const char *address);
+/* It is of no use: the place is free again. */
 void rbx_volume_server_close(struct rbx_volume *volume, uint32_t index);
-/* Connects to each of "host:port,host:port"; count: how many. Blocks. */
-int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers,
-			    uint32_t *count);
+/* Connects to each of "host:port,host:port". */
+int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers);
+/* Takes leave of all: what they have lent ends. */
 void rbx_volume_servers_close(struct rbx_volume *volume);
+
+/* servers.c */
+
+struct rbx_peer_events rbx_volume_peer_events(struct rbx_volume *volume,
+					      uint32_t index);
 extern const struct rbx_upkeep_ops rbx_volume_upkeep_ops;
 
 /* submit.c */

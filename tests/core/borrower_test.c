@@ -409,6 +409,49 @@ static void call_waits_for_its_buffer(void **state)
 	free(p);
 }
 
+static void ask_is_over_with_its_answer_and_frees_the_session(void **state)
+{
+	struct pair *p = pair_up();
+	struct rbx_ask ask = { .kind = RBX_CALL_MAP };
+
+	(void)state;
+	rbx_borrower_ask(&p->b, &ask, ANSWER_MS, p->now_ns);
+	assert_int_equal(ask.state, RBX_ASK_IS_OUT);
+	assert_false(rbx_borrower_ask_end(&p->b));
+	assert_int_equal(rbx_borrower_next(&p->b, p->now_ns, &p->sent),
+			 RBX_BORROWER_CALL);
+	grant(p, 3, 10);
+	assert_true(rbx_borrower_ask_end(&p->b));
+	assert_int_equal(ask.state, RBX_ASK_OVER);
+	assert_int_equal(ask.status, 0);
+	assert_int_equal(ask.loan.slab_id, 3);
+	assert_int_equal(ask.loan.epoch, 10);
+	assert_false(rbx_borrower_ask_end(&p->b)); /* once */
+	free(p);
+}
+
+static void ask_whose_connection_is_lost_is_over(void **state)
+{
+	struct pair *p = pair_up();
+	struct rbx_ask ask = { .kind = RBX_CALL_MAP };
+
+	(void)state;
+	rbx_borrower_ask(&p->b, &ask, ANSWER_MS, p->now_ns);
+	rbx_borrower_lost(&p->b, "cut", 0);
+	assert_true(rbx_borrower_ask_end(&p->b));
+	assert_int_equal(ask.status, -ENOTCONN);
+	/* And while it is away, or is being connected by somebody, nothing is asked. */
+	rbx_borrower_ask(&p->b, &ask, ANSWER_MS, p->now_ns);
+	assert_int_equal(ask.state, RBX_ASK_OVER);
+	assert_int_equal(ask.status, -ENOTCONN);
+	connect(p);
+	rbx_borrower_ask(&p->b, &ask, ANSWER_MS, p->now_ns);
+	assert_int_equal(ask.state, RBX_ASK_OVER);
+	assert_int_equal(ask.status, -ENOTCONN);
+	assert_false(rbx_borrower_ask_end(&p->b));
+	free(p);
+}
+
 static void new_connection_has_free_buffers(void **state)
 {
 	struct pair *p = pair_up();
@@ -713,6 +756,9 @@ int main(void)
 		cmocka_unit_test(check_of_another_slab_is_estale),
 		cmocka_unit_test(call_without_answer_loses_the_connection),
 		cmocka_unit_test(call_waits_for_its_buffer),
+		cmocka_unit_test(
+			ask_is_over_with_its_answer_and_frees_the_session),
+		cmocka_unit_test(ask_whose_connection_is_lost_is_over),
 		cmocka_unit_test(new_connection_has_free_buffers),
 		cmocka_unit_test(answer_of_the_wrong_kind_is_eproto),
 		cmocka_unit_test(unasked_answer_ends_the_connection),

@@ -11,68 +11,126 @@
 
 #include "core/placement.h"
 
-static void placement_no_server_is_enospc(void **state)
+static const struct rbx_server_set none;
+
+static struct rbx_server_set set_of(uint32_t first, uint32_t count)
 {
-	uint64_t free_bytes[RBX_SERVERS_MAX] = { 0 };
-	struct rbx_random random = { 1 };
+	struct rbx_server_set set = { 0 };
+
+	while (count--)
+		rbx_server_set_add(&set, first++);
+	return set;
+}
+
+/* The server that is taken, as the upkeep does it; or -1. */
+static int choose(const uint64_t *free_bytes, const struct rbx_server_set *up,
+		  const struct rbx_server_set *not_servers,
+		  struct rbx_random *random)
+{
+	uint32_t drawn[2], count;
+
+	count = rbx_placement_draw(up, not_servers, random, drawn);
+	if (count < 2)
+		return count ? (int)drawn[0] : -1;
+	assert_int_not_equal(drawn[0], drawn[1]);
+	return (int)drawn[rbx_placement_better(free_bytes[drawn[0]],
+					       free_bytes[drawn[1]])];
+}
+
+static void server_set_counts_and_finds_its_members(void **state)
+{
+	struct rbx_server_set set = { 0 };
+	struct rbx_random random = { 6 };
+	bool is_in[RBX_SERVERS_MAX] = { false };
+	uint32_t i, n, nth = 0;
 
 	(void)state;
-	assert_int_equal(rbx_placement_choose(free_bytes, 0, &random),
-			 -ENOSPC);
+	for (i = 0; i < 3000; i++) {
+		n = rbx_random_below(&random, RBX_SERVERS_MAX);
+		is_in[n] = i % 3 != 0;
+		if (is_in[n])
+			rbx_server_set_add(&set, n);
+		else
+			rbx_server_set_remove(&set, n);
+	}
+	for (i = 0; i < RBX_SERVERS_MAX; i++) {
+		assert_int_equal(rbx_server_set_has(&set, i), is_in[i]);
+		if (is_in[i])
+			assert_int_equal(rbx_server_set_member(&set, nth++), i);
+	}
+	assert_int_equal(rbx_server_set_count(&set), nth);
+	assert_in_range(nth, 100, 1000);
+}
+
+static void placement_no_server_draws_none(void **state)
+{
+	struct rbx_server_set all = set_of(0, RBX_SERVERS_MAX);
+	struct rbx_random random = { 1 };
+	uint32_t drawn[2];
+
+	(void)state;
+	assert_int_equal(rbx_placement_draw(&none, &none, &random, drawn), 0);
+	assert_int_equal(rbx_placement_draw(&all, &all, &random, drawn), 0);
 }
 
 static void placement_chooses_eligible_servers_only(void **state)
 {
-	uint64_t free_bytes[RBX_SERVERS_MAX] = { 0 };
+	static const uint64_t free_bytes[RBX_SERVERS_MAX];
 	struct rbx_random random = { 2 };
-	uint32_t i;
+	struct rbx_server_set up, not_servers;
+	uint32_t i, j;
+	int server;
 
 	(void)state;
 	for (i = 0; i < 10000; i++) {
-		uint64_t eligible = rbx_random_next(&random) |
-				    1ull << rbx_random_below(&random, 64);
-		int server = rbx_placement_choose(free_bytes, eligible,
-						  &random);
-
-		assert_true(server >= 0 && eligible >> server & 1);
+		for (j = 0; j < RBX_SERVER_SET_WORDS; j++) {
+			up.words[j] = rbx_random_next(&random);
+			not_servers.words[j] = rbx_random_next(&random);
+		}
+		server = choose(free_bytes, &up, &not_servers, &random);
+		assert_true(server >= 0);
+		assert_true(rbx_server_set_has(&up, (uint32_t)server));
+		assert_false(rbx_server_set_has(&not_servers, (uint32_t)server));
 	}
-	assert_int_equal(rbx_placement_choose(free_bytes, 1ull << 63, &random),
-			 63);
+	up = set_of(RBX_SERVERS_MAX - 1, 1);
+	assert_int_equal(choose(free_bytes, &up, &none, &random),
+			 RBX_SERVERS_MAX - 1);
 }
 
 static void placement_of_two_takes_the_one_with_more_room(void **state)
 {
-	uint64_t free_bytes[RBX_SERVERS_MAX] = { [3] = 10, [9] = 11 };
+	static const uint64_t free_bytes[RBX_SERVERS_MAX] = { [3] = 10,
+							      [909] = 11 };
+	struct rbx_server_set up = set_of(3, 1);
 	struct rbx_random random = { 3 };
 	uint32_t i;
 
 	(void)state;
+	rbx_server_set_add(&up, 909);
 	for (i = 0; i < 100; i++)
-		assert_int_equal(rbx_placement_choose(free_bytes,
-						      1u << 3 | 1u << 9,
-						      &random),
-				 9);
+		assert_int_equal(choose(free_bytes, &up, &none, &random), 909);
 }
 
-/* One random choice leaves the fullest of 16 servers about 30 above the mean
- * of 100; the better of two stays within a few. */
+/* One random choice leaves the fullest of 1,024 servers about 35 above the mean of
+ * 100; the better of two stays within a few. */
 static void placement_keeps_servers_even(void **state)
 {
-	uint64_t free_bytes[RBX_SERVERS_MAX];
+	static uint64_t free_bytes[RBX_SERVERS_MAX];
+	struct rbx_server_set up = set_of(0, RBX_SERVERS_MAX);
 	struct rbx_random random = { 4 };
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < RBX_SERVERS_MAX; i++)
 		free_bytes[i] = 1000;
-	for (i = 0; i < 16 * 100; i++)
-		free_bytes[rbx_placement_choose(free_bytes, 0xffff, &random)]--;
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < RBX_SERVERS_MAX * 100; i++)
+		free_bytes[choose(free_bytes, &up, &none, &random)]--;
+	for (i = 0; i < RBX_SERVERS_MAX; i++)
 		assert_in_range(free_bytes[i], 890, 910);
 }
 
 /* Whether the slabs from this one on can be placed, by trying it. */
-static bool can_place(uint64_t free_slabs[RBX_SERVERS_MAX],
+static bool can_place(uint64_t free_slabs[4],
 		      uint32_t server_count, uint32_t slab_count,
 		      uint32_t replicas)
 {
@@ -98,9 +156,19 @@ static bool can_place(uint64_t free_slabs[RBX_SERVERS_MAX],
 	return found;
 }
 
-static void placement_fits_where_some_placement_does(void **state)
+static bool has_room(const uint64_t free_slabs[4], uint32_t slab_count,
+		     uint32_t replicas)
 {
-	uint64_t free_slabs[RBX_SERVERS_MAX] = { 0 };
+	uint64_t room = 0;
+
+	for (uint32_t i = 0; i < 4; i++)
+		room += rbx_placement_room(free_slabs[i], slab_count);
+	return room >= (uint64_t)slab_count * replicas;
+}
+
+static void placement_has_room_where_some_placement_fits(void **state)
+{
+	uint64_t free_slabs[4] = { 0 };
 	uint32_t code, slabs, replicas, fits_count = 0;
 
 	(void)state;
@@ -112,9 +180,8 @@ static void placement_fits_where_some_placement_does(void **state)
 				bool fits = can_place(free_slabs, 4, slabs,
 						      replicas);
 
-				assert_int_equal(rbx_placement_fits(free_slabs,
-								    4, slabs,
-								    replicas),
+				assert_int_equal(has_room(free_slabs, slabs,
+							  replicas),
 						 fits);
 				fits_count += fits;
 			}
@@ -125,11 +192,12 @@ static void placement_fits_where_some_placement_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(placement_no_server_is_enospc),
+		cmocka_unit_test(server_set_counts_and_finds_its_members),
+		cmocka_unit_test(placement_no_server_draws_none),
 		cmocka_unit_test(placement_chooses_eligible_servers_only),
 		cmocka_unit_test(placement_of_two_takes_the_one_with_more_room),
 		cmocka_unit_test(placement_keeps_servers_even),
-		cmocka_unit_test(placement_fits_where_some_placement_does),
+		cmocka_unit_test(placement_has_room_where_some_placement_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

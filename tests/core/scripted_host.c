@@ -71,13 +71,29 @@ static const struct rbx_flow_ops flow_ops = { submit, end_later, ended, wake,
 
 /* ---- Of the upkeep ----------------------------------------------------------*/
 
-static int map(struct rbx_upkeep *upkeep, uint32_t index, struct rbx_loan *loan)
+static void ask(struct rbx_upkeep *upkeep, uint32_t index)
+{
+	struct host *host = of_upkeep(upkeep);
+	struct host_server *server = &host->servers[index];
+
+	assert_false(server->is_asked);
+	server->is_asked = true;
+	server->asked_count++;
+	host->asks_count++;
+	host->asks_max_count =
+		RBX_MAX(host->asks_max_count, host->asks_count);
+}
+
+static int answer(struct rbx_upkeep *upkeep, uint32_t index,
+		  struct rbx_loan *loan)
 {
 	struct host *host = of_upkeep(upkeep);
 	struct host_server *server = &host->servers[index];
 	uint32_t area;
 
-	server->asked_count++;
+	assert_true(server->is_asked);
+	server->is_asked = false;
+	host->asks_count--;
 	if (server->down || server->refuse)
 		return server->down ? -EHOSTUNREACH : server->refuse;
 	for (area = 0; area < HOST_AREAS && server->keys[area]; area++)
@@ -160,7 +176,8 @@ static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
 }
 
 static const struct rbx_upkeep_ops upkeep_ops = {
-	.map = map,
+	.ask = ask,
+	.answer = answer,
 	.unmap = unmap,
 	.check = check,
 	.memory_lend = memory_lend,
@@ -360,10 +377,11 @@ void host_free(struct host *host)
 	while (host_poll(host))
 		;
 	assert_false(rbx_rebuild_is_under_way(&host->flow));
-	rbx_upkeep_return(&host->upkeep);
+	rbx_upkeep_end(&host->upkeep);
+	assert_int_equal(host->asks_count, 0);
+	assert_int_equal(host->memory_count, 0);
 	for (i = 0; i < HOST_SERVERS; i++)
-		if (!host->servers[i].down)
-			assert_int_equal(host_lent_count(host, i), 0);
+		memset(host->servers[i].keys, 0, sizeof(host->servers[i].keys));
 	assert_null(host->ended.first);
 	assert_true(rbx_piece_pool_is_idle(&host->flow.pool));
 	for (i = 0; i < RBX_COPIES_MAX; i++) {

@@ -29,6 +29,7 @@ struct host_server {
 	int deaf; /* takes nothing back, with this error */
 	uint32_t keys[HOST_AREAS]; /* 0: not lent */
 	uint32_t asked_count; /* to lend */
+	bool is_asked; /* and has not answered */
 	_Alignas(RBX_PAGE_BYTES) uint8_t memory[HOST_AREAS][HOST_SLAB_BYTES];
 };
 
@@ -38,6 +39,7 @@ struct host {
 	struct rbx_upkeep upkeep;
 	struct host_server servers[HOST_SERVERS];
 	uint32_t next_key;
+	uint32_t asks_count, asks_max_count; /* of servers, at a time */
 	int32_t fails_here; /* what all parts end with, or 0 */
 
 	struct rbx_fragment *sent_first, *sent_last; /* to any server */
@@ -66,8 +68,8 @@ struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
 /* The same with checksums; what is read and written is whole pages. */
 struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
 				      uint32_t servers);
-/* Abandons, lets all end, gives all back; nothing stays lent by a server that is
- * not down. */
+/* Abandons, lets all end, takes leave of the servers; no memory of this machine stays
+ * lent. */
 void host_free(struct host *host);
 
 /* Starts a piece: length bytes at this offset of the volume. */

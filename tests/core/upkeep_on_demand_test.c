@@ -30,6 +30,19 @@ static void on_demand_write_waits_until_memory_is_lent(void **state)
 	host_free(host);
 }
 
+static void first_write_asks_for_all_replicas_at_once(void **state)
+{
+	struct host *host = host_make_on_demand(1, 3, 4);
+
+	(void)state;
+	host_write_cell(host, 6);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host->asks_max_count, 3);
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
 static void on_demand_one_server_lends_the_rest_is_repaired(void **state)
 {
 	struct host *host = host_make_on_demand(1, 2, 2);
@@ -300,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_demand_write_waits_until_memory_is_lent),
+		cmocka_unit_test(first_write_asks_for_all_replicas_at_once),
 		cmocka_unit_test(
 			on_demand_one_server_lends_the_rest_is_repaired),
 		cmocka_unit_test(on_demand_nobody_lends_the_writes_fail),

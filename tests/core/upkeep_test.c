@@ -71,6 +71,30 @@ static void borrow_replica_twice_on_a_server_is_never_tried(void **state)
 	host_free(host);
 }
 
+static void borrow_all_asks_servers_side_by_side(void **state)
+{
+	struct host *host = open_host(4, 2, 4);
+
+	(void)state;
+	assert_in_range(host->asks_max_count, 3, 4);
+	host_free(host);
+}
+
+static void borrow_all_refused_in_the_middle_nothing_is_asked_twice(void **state)
+{
+	struct host *host = host_make(6, 2, 4);
+	uint32_t i, lent_count = 0;
+
+	(void)state;
+	host->servers[1].refuse = -EDQUOT;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(host_census(host).whole, 6);
+	for (i = 0; i < 4; i++)
+		lent_count += host_lent_count(host, i);
+	assert_int_equal(lent_count, 12);
+	host_free(host);
+}
+
 static void server_under_two_names_is_known(void **state)
 {
 	struct host *host = host_make(1, 1, 2);
@@ -103,7 +127,7 @@ static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
 	assert_int_equal(host_ended(host, 0), 1);
 	assert_false(host_settle(host));
 	rbx_upkeep_server_begins(&host->upkeep, 2);
-	rbx_upkeep_server_added(&host->upkeep);
+	rbx_upkeep_server_added(&host->upkeep, 2);
 	host_server_dies(host, 0);
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "DSF");
@@ -445,6 +469,93 @@ static void loan_of_a_server_that_died_is_not_owed(void **state)
 
 /* ---- The end ------------------------------------------------------------------*/
 
+/* ---- Places in the table -----------------------------------------------------*/
+
+static uint32_t place_of(struct host *host)
+{
+	uint32_t place = RBX_SERVERS_MAX;
+
+	assert_int_equal(rbx_upkeep_server_place(&host->upkeep, &place), 0);
+	return place;
+}
+
+static void server_is_gone_its_place_is_used_again(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	assert_int_equal(place_of(host), 3);
+	host_server_dies(host, gone);
+	assert_false(host_settle(host));
+	assert_int_equal(place_of(host), gone);
+	rbx_upkeep_server_begins(&host->upkeep, gone);
+	assert_int_equal(place_of(host), 3); /* it is somebody's */
+	host->servers[gone].down = false;
+	memset(host->servers[gone].keys, 0, sizeof(host->servers[gone].keys));
+	rbx_upkeep_server_added(&host->upkeep, gone);
+	assert_int_equal(host_census(host).servers_up, 3);
+	/* And it takes the replica of another one that goes. */
+	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	assert_false(host_settle(host));
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_lent_count(host, gone), 1);
+	host_free(host);
+}
+
+static void server_is_gone_with_a_write_under_way_its_place_waits(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	host_write_cell(host, 3);
+	host_server_dies(host, gone);
+	(void)rbx_upkeep_round(&host->upkeep);
+	assert_int_equal(place_of(host), 3);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(place_of(host), gone);
+	host_free(host);
+}
+
+static void server_goes_before_it_is_added_it_is_down_after(void **state)
+{
+	struct host *host = open_host(1, 1, 1);
+
+	(void)state;
+	rbx_upkeep_server_begins(&host->upkeep, 1);
+	rbx_upkeep_server_down(&host->upkeep, 1);
+	assert_false(host_settle(host)); /* nobody knows of it yet */
+	assert_string_equal(host->news, "");
+	rbx_upkeep_server_added(&host->upkeep, 1);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "D");
+	assert_int_equal(host_census(host).servers_up, 1);
+	assert_int_equal(place_of(host), 1);
+	host_free(host);
+}
+
+static void table_of_servers_is_full_the_next_is_refused(void **state)
+{
+	struct host *host = open_host(1, 1, 1);
+	uint32_t i, place;
+
+	(void)state;
+	for (i = 1; i < RBX_SERVERS_MAX; i++) {
+		assert_int_equal(place_of(host), i);
+		rbx_upkeep_server_begins(&host->upkeep, i);
+		rbx_upkeep_server_added(&host->upkeep, i);
+	}
+	assert_int_equal(host_census(host).servers_up, RBX_SERVERS_MAX);
+	assert_int_equal(rbx_upkeep_server_place(&host->upkeep, &place),
+			 -ENOSPC);
+	rbx_upkeep_server_down(&host->upkeep, 700);
+	assert_false(host_settle(host));
+	assert_int_equal(place_of(host), 700);
+	host_free(host);
+}
+
 static void close_in_mid_rebuild_gives_all_back(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
@@ -465,7 +576,15 @@ int main(void)
 			borrow_all_servers_are_full_the_reason_is_theirs),
 		cmocka_unit_test(
 			borrow_replica_twice_on_a_server_is_never_tried),
+		cmocka_unit_test(borrow_all_asks_servers_side_by_side),
+		cmocka_unit_test(
+			borrow_all_refused_in_the_middle_nothing_is_asked_twice),
 		cmocka_unit_test(server_under_two_names_is_known),
+		cmocka_unit_test(server_is_gone_its_place_is_used_again),
+		cmocka_unit_test(
+			server_is_gone_with_a_write_under_way_its_place_waits),
+		cmocka_unit_test(server_goes_before_it_is_added_it_is_down_after),
+		cmocka_unit_test(table_of_servers_is_full_the_next_is_refused),
 		cmocka_unit_test(
 			server_dies_replicas_are_made_anew_and_it_is_told),
 		cmocka_unit_test(

@@ -25,11 +25,12 @@ static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
 
 uint32_t world_server_add(struct world *world)
 {
-	uint32_t index = (uint32_t)rbx_volume_map_add_server(world->map);
+	uint32_t index = world->map->server_count;
 
 	assert_true(index < WORLD_SERVERS_MAX);
+	rbx_volume_map_add_server(world->map, index);
 	world->servers[index].memory = malloc(WORLD_AREAS * WORLD_SLAB_BYTES);
-	world->map->free_bytes[index] = WORLD_AREAS * WORLD_SLAB_BYTES;
+	world->servers[index].free_bytes = WORLD_AREAS * WORLD_SLAB_BYTES;
 	world->server_count = index + 1;
 	return index;
 }
@@ -48,7 +49,7 @@ static int server_lend(struct world *world, uint32_t index,
 		return -ENOSPC;
 	server->lends_count++;
 	server->keys[area] = ++world->next_key;
-	world->map->free_bytes[index] -= WORLD_SLAB_BYTES;
+	world->servers[index].free_bytes -= WORLD_SLAB_BYTES;
 	memset(server->memory + area * WORLD_SLAB_BYTES, 0, WORLD_SLAB_BYTES);
 	*loan = (struct rbx_loan){
 		.slab_id = area,
@@ -66,7 +67,7 @@ static void server_take_back(struct world *world, uint32_t index,
 
 	assert_int_equal(server->keys[loan->slab_id], loan->rkey);
 	server->keys[loan->slab_id] = 0;
-	world->map->free_bytes[index] += WORLD_SLAB_BYTES;
+	world->servers[index].free_bytes += WORLD_SLAB_BYTES;
 }
 
 uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
@@ -305,6 +306,21 @@ bool world_step(struct world *world)
 	return true;
 }
 
+/* Which server to ask, or -1. */
+static int place(struct world *world, const struct rbx_slab *slab)
+{
+	struct rbx_server_set not_servers = { 0 };
+	uint32_t drawn[2], count;
+
+	(void)rbx_slab_servers(slab, &not_servers);
+	count = rbx_volume_map_draw(world->map, &not_servers, drawn);
+	if (count < 2)
+		return count ? (int)drawn[0] : -1;
+	return (int)drawn[rbx_placement_better(
+		world->servers[drawn[0]].free_bytes,
+		world->servers[drawn[1]].free_bytes)];
+}
+
 static bool tend_borrow(struct world *world, struct rbx_slab *slab,
 			enum rbx_replica_state state)
 {
@@ -312,7 +328,7 @@ static bool tend_borrow(struct world *world, struct rbx_slab *slab,
 	uint32_t slot;
 	int server;
 
-	server = rbx_volume_map_place(world->map, rbx_slab_servers(slab));
+	server = place(world, slab);
 	if (server < 0)
 		return false;
 	slot = rbx_slab_borrow(slab, (uint32_t)server);
@@ -420,8 +436,7 @@ static void slabs_lend(struct world *world)
 		for (replica = 0; replica < world->map->shape.replicas;
 		     replica++) {
 			struct rbx_loan loan;
-			int server = rbx_volume_map_place(
-				world->map, rbx_slab_servers(slab));
+			int server = place(world, slab);
 			uint32_t slot;
 
 			assert_true(server >= 0);
@@ -485,7 +500,7 @@ void world_close(struct world *world)
 		while (world_tend(world, i))
 			;
 		free(rbx_slab_take_pages(rbx_slab_at(&world->map->shape, i)));
-		assert_int_equal(rbx_slab_servers(rbx_slab_at(&world->map->shape, i)), 0);
+		assert_false(rbx_slab_has_memory(rbx_slab_at(&world->map->shape, i)));
 	}
 	for (i = 0; i < world->server_count; i++) {
 		for (area = 0; area < WORLD_AREAS; area++)

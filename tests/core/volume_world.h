@@ -27,6 +27,7 @@ struct world_server {
 	bool full; /* lends nothing more */
 	uint32_t lends_count; /* ever */
 	uint32_t keys[WORLD_AREAS]; /* 0: not lent */
+	uint64_t free_bytes;
 	uint8_t *memory;
 };
 

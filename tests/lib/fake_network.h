@@ -13,7 +13,7 @@
 #include "tests/lib/fake_peer.h"
 
 #define FAKE_PENDING_MAX (RBX_SUBMIT_MAX * 256u)
-#define FAKE_PEERS_MAX 32u
+#define FAKE_PEERS_MAX 128u
 
 struct rbx_peer {
 	struct rbx_context *ctx;

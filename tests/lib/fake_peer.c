@@ -189,9 +189,15 @@ int rbx_peer_close(struct rbx_peer *peer)
 {
 	uint32_t i;
 
-	recoveries_ask();
+	if (!peer)
+		return 0;
+	if (peer->is_stopped) /* one of a volume that is closed */
+		recoveries_ask();
 	fake_network_lock();
 	peer->server->sessions_count--;
+	for (i = 0; i < peer->server->area_count; i++)
+		if (peer->server->owners[i] == peer)
+			peer->server->keys[i] = 0;
 	for (i = 0; i < FAKE_PEERS_MAX; i++)
 		if (fake_network.peers[i] == peer)
 			fake_network.peers[i] = NULL;
@@ -235,8 +241,9 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer)
 	return bytes;
 }
 
-static int map_locked(struct fake_server *server, struct rbx_grant *grant)
+static int map_locked(struct rbx_peer *peer, struct rbx_grant *grant)
 {
+	struct fake_server *server = peer->server;
 	uint32_t area;
 
 	if (server->down)
@@ -248,6 +255,7 @@ static int map_locked(struct fake_server *server, struct rbx_grant *grant)
 	if (area == server->area_count)
 		return rbx_error(-ENOSPC, "%s is full", server->address);
 	server->keys[area] = ++fake_network.next_key;
+	server->owners[area] = peer;
 	memset(server->memory + area * server->slab_bytes, 0,
 	       server->slab_bytes);
 	*grant = (struct rbx_grant){
@@ -265,9 +273,22 @@ int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant)
 	int err;
 
 	fake_network_lock();
-	err = map_locked(peer->server, grant);
+	err = map_locked(peer, grant);
 	fake_network_unlock();
 	return err;
+}
+
+void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
+{
+	(void)peer;
+	(void)ask;
+}
+
+int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
+		    struct rbx_grant *grant)
+{
+	(void)ask;
+	return rbx_peer_map(peer, grant);
 }
 
 int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)

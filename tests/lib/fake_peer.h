@@ -14,7 +14,7 @@
 #include "lib/context.h"
 #include "lib/peer/peer.h"
 
-#define FAKE_SERVERS_MAX 8u
+#define FAKE_SERVERS_MAX 128u
 #define FAKE_AREAS_MAX 64u
 
 struct fake_server {
@@ -26,6 +26,7 @@ struct fake_server {
 	bool down;
 	uint32_t fail_permille; /* parts that end with -EREMOTEIO */
 	uint32_t keys[FAKE_AREAS_MAX]; /* 0: not lent */
+	struct rbx_peer *owners[FAKE_AREAS_MAX]; /* of a key, who takes leave with it */
 	uint8_t *memory;
 	uint32_t sessions_count; /* open now */
 };

@@ -99,6 +99,8 @@ void rbx_session_pump_locked(struct rbx_session *session)
 			rbx_borrower_lost(borrower, "cannot post a message",
 					  err);
 	}
+	if (rbx_borrower_ask_end(borrower))
+		up(&session->turn);
 	wake_up_all(&session->changed);
 }
 

@@ -4,7 +4,6 @@
  */
 #include "kernel/lib/session/session.h"
 
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -24,7 +23,7 @@ static uint32_t silence_ms(const struct rbx_session *session)
 	return max(session->client->options.peer_timeout_ms / 2, 1u);
 }
 
-static struct rbx_session *session_make(const struct rbx_client *client,
+static struct rbx_session *session_make(struct rbx_client *client,
 					struct sockaddr_storage *address,
 					const struct rbx_session_events *events)
 {
@@ -37,7 +36,7 @@ static struct rbx_session *session_make(const struct rbx_client *client,
 	session->address = *address;
 	snprintf(session->name, sizeof(session->name), "%pISpc", address);
 	session->events = *events;
-	mutex_init(&session->call_lock);
+	sema_init(&session->turn, 1);
 	mutex_init(&session->news_lock);
 	spin_lock_init(&session->lock);
 	init_waitqueue_head(&session->changed);
@@ -79,12 +78,12 @@ static int handshake_patiently(struct rbx_session *session)
 		session->until_ns = 0;
 		if (err != -EBUSY || ktime_get_ns() + pause_ns >= end_ns)
 			return err;
-		if (msleep_interruptible((unsigned int)div_u64(pause_ns, NSEC_PER_MSEC)))
+		if (rbx_client_pause(session->client, pause_ns))
 			return -EINTR;
 	}
 }
 
-int rbx_session_open(const struct rbx_client *client,
+int rbx_session_open(struct rbx_client *client,
 		     struct sockaddr_storage *address,
 		     const struct rbx_session_events *events,
 		     struct rbx_session **out)
@@ -94,9 +93,9 @@ int rbx_session_open(const struct rbx_client *client,
 
 	if (!session)
 		return -ENOMEM;
-	mutex_lock(&session->call_lock);
+	down(&session->turn);
 	err = handshake_patiently(session);
-	mutex_unlock(&session->call_lock);
+	up(&session->turn);
 	if (err)
 		session_free(session);
 	else
@@ -127,10 +126,10 @@ static void letters_stop(struct rbx_session *session, int status)
 
 void rbx_session_close(struct rbx_session *session)
 {
-	mutex_lock(&session->call_lock);
+	down(&session->turn);
 	say_bye(session);
 	rbx_session_disconnect(session);
-	mutex_unlock(&session->call_lock);
+	up(&session->turn);
 	letters_stop(session, -ECANCELED);
 	session_free(session);
 }
@@ -139,21 +138,21 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 {
 	int err;
 
-	mutex_lock(&session->call_lock);
+	down(&session->turn);
 	session->until_ns = until_ns;
 	rbx_session_disconnect(session);
 	err = rbx_session_handshake(session);
 	session->until_ns = 0;
-	mutex_unlock(&session->call_lock);
+	up(&session->turn);
 	return err;
 }
 
 void rbx_session_give_up(struct rbx_session *session)
 {
-	mutex_lock(&session->call_lock);
+	down(&session->turn);
 	/* Heartbeats would keep the lease, and what the server lent us, alive. */
 	rbx_session_disconnect(session);
-	mutex_unlock(&session->call_lock);
+	up(&session->turn);
 	letters_stop(session, -EHOSTUNREACH);
 	rbx_session_tick_soon(session); /* tells them */
 }
@@ -205,12 +204,12 @@ int rbx_session_connect_qp(struct rbx_session *session,
 {
 	int err;
 
-	mutex_lock(&session->call_lock);
+	down(&session->turn);
 	conn->id = NULL;
 	session->until_ns = until_ns;
 	err = qp_connect(session, conn, init, ended);
 	session->until_ns = 0;
-	mutex_unlock(&session->call_lock);
+	up(&session->turn);
 	return err;
 }
 
@@ -236,51 +235,102 @@ void rbx_session_log(const struct rbx_session *session, int err)
 				      call->why, err);
 }
 
-/* loan: of UNMAP and CHECK what it is about, of MAP what was lent. Who resumes it holds
- * call_lock until it is back, or for as long as a try lasts; meanwhile who looks after a
- * volume has others to ask. */
-static int call(struct rbx_session *session, enum rbx_call_kind kind,
-		struct rbx_loan *loan)
+/* With the turn and the lock. */
+static void ask_send_locked(struct rbx_session *session, struct rbx_ask *ask)
 {
-	struct rbx_borrower *borrower = &session->borrower;
-	int err;
-
-	if (!is_connected(session))
-		return -ENOTCONN;
-	mutex_lock(&session->call_lock);
-	spin_lock_irq(&session->lock);
-	err = rbx_borrower_call(borrower, kind, loan, silence_ms(session),
-				ktime_get_ns());
-	if (!err) {
-		rbx_session_pump_locked(session);
-		rbx_session_tick_soon(session); /* its deadline counts */
-		rbx_session_wait_call_locked(session);
-		err = rbx_borrower_call_end(borrower, loan);
-		if (err)
-			rbx_session_log(session, err);
+	lockdep_assert_held(&session->lock);
+	rbx_borrower_ask(&session->borrower, ask, silence_ms(session),
+			 ktime_get_ns());
+	if (ask->state == RBX_ASK_OVER) {
+		up(&session->turn);
+		return;
 	}
+	rbx_session_pump_locked(session);
+	rbx_session_tick_soon(session); /* its deadline counts */
+}
+
+/* While it is being resumed there is nobody to ask; who looks after a volume has others
+ * meanwhile. */
+static void ask_begin(struct rbx_session *session, struct rbx_ask *ask)
+{
+	spin_lock_irq(&session->lock);
+	ask->state = RBX_ASK_WAITS;
+	if (session->borrower.phase != RBX_BORROWER_UP)
+		rbx_borrower_ask(&session->borrower, ask, 0, 0);
+	else if (!down_trylock(&session->turn))
+		ask_send_locked(session, ask);
 	spin_unlock_irq(&session->lock);
-	mutex_unlock(&session->call_lock);
+}
+
+static void ask_log(const struct rbx_session *session,
+		    const struct rbx_ask *ask)
+{
+	if (ask->is_refused)
+		pr_notice_ratelimited("rdmabox: %s refused: %s\n",
+				      session->name, ask->why);
+	else if (ask->status != -ENOTCONN && ask->why)
+		pr_notice_ratelimited("rdmabox: %s: %s (%d)\n", session->name,
+				      ask->why, ask->status);
+}
+
+static int ask_wait(struct rbx_session *session, struct rbx_ask *ask)
+{
+	bool waits = ask->state == RBX_ASK_WAITS; /* only we change that */
+
+	if (waits)
+		down(&session->turn);
+	spin_lock_irq(&session->lock);
+	if (waits)
+		ask_send_locked(session, ask);
+	wait_event_lock_irq(session->changed, ask->state == RBX_ASK_OVER,
+			    session->lock);
+	spin_unlock_irq(&session->lock);
+	if (ask->status)
+		ask_log(session, ask);
+	return ask->status;
+}
+
+static int ask_and_wait(struct rbx_session *session, enum rbx_call_kind kind,
+			const struct rbx_loan *loan)
+{
+	struct rbx_ask ask = { .kind = (u8)kind, .loan = *loan };
+
+	ask_begin(session, &ask);
+	return ask_wait(session, &ask);
+}
+
+void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask)
+{
+	*ask = (struct rbx_ask){ .kind = RBX_CALL_MAP };
+	ask_begin(session, ask);
+}
+
+int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
+		       struct rbx_loan *loan)
+{
+	int err = ask_wait(session, ask);
+
+	if (!err)
+		*loan = ask->loan;
 	return err;
 }
 
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan)
 {
-	return call(session, RBX_CALL_MAP, loan);
+	struct rbx_ask ask;
+
+	rbx_session_ask(session, &ask);
+	return rbx_session_answer(session, &ask, loan);
 }
 
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	struct rbx_loan copy = *loan;
-
-	return call(session, RBX_CALL_UNMAP, &copy);
+	return ask_and_wait(session, RBX_CALL_UNMAP, loan);
 }
 
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	struct rbx_loan copy = *loan;
-
-	return call(session, RBX_CALL_CHECK, &copy);
+	return ask_and_wait(session, RBX_CALL_CHECK, loan);
 }
 
 /* ---- What is known of the server ---------------------------------------------*/

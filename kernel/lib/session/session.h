@@ -20,6 +20,7 @@
 #include <linux/socket.h>
 #include <rdma/ib_verbs.h>
 
+#include "core/ask.h"
 #include "core/eviction.h"
 #include "core/loan.h"
 
@@ -45,7 +46,7 @@ void rbx_sessions_exit(void);
  * refused, or the server could not prove that it has it; -EXDEV it is reached
  * through another device; -EBUSY it rejects for now; -EPROTO, -EPROTONOSUPPORT,
  * -ENOMEM. */
-int rbx_session_open(const struct rbx_client *client,
+int rbx_session_open(struct rbx_client *client,
 		     struct sockaddr_storage *address,
 		     const struct rbx_session_events *events,
 		     struct rbx_session **session);
@@ -68,6 +69,11 @@ int rbx_session_connect_qp(struct rbx_session *session,
 
 /* Borrows one slab. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. */
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan);
+/* The same in two: asks, and does not block; then waits for the answer, which has to be
+ * taken. The session is free for others as soon as the answer is there. */
+void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask);
+int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
+		       struct rbx_loan *loan);
 /* Gives it back; after 0 its rkey is dead. -ESTALE, -EPERM it is not ours any
  * more; -ENOTCONN, -ETIMEDOUT. */
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan);

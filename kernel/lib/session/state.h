@@ -11,18 +11,22 @@
  *	news.c        the clock, and what is told
  *	letters.c     what the programs on both sides say to each other
  *
- * A call is put in under the lock and waited for; a completion or the clock brings its
- * answer, the loss of the connection, or that the time is over. One call of a session
- * is under way at a time.
+ * A session does one thing at a time: it is connected, resumed or closed, or a question
+ * is asked. Whoever does it takes the session before (turn) and releases it after. A
+ * question needs no thread meanwhile: a completion or the clock, which bring its answer,
+ * the loss of the connection, or that the time is over, put it into the struct rbx_ask
+ * and release the session. So one thread can ask several servers, and who resumes one of
+ * them does not wait for the answers of the others.
  *
- * Locks, in this order: call_lock, then lock; or news_lock, then lock. Who holds
- * call_lock may wait for who holds news_lock, and not the other way round: what is told
- * may call nothing that blocks.
+ * Locks, in this order: turn, then lock; or news_lock, then lock. Who has the turn may
+ * wait for who holds news_lock, and not the other way round: what is told may call
+ * nothing that blocks.
  */
 #ifndef RBX_KERNEL_SESSION_STATE_H
 #define RBX_KERNEL_SESSION_STATE_H
 
 #include <linux/mutex.h>
+#include <linux/semaphore.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -35,16 +39,17 @@
 struct rbx_connection;
 
 struct rbx_session {
-	const struct rbx_client *client;
+	struct rbx_client *client;
 	struct rbx_context *ctx; /* the client's */
 	struct sockaddr_storage address;
 	char name[RBX_SESSION_NAME_BYTES]; /* the address, for the log */
 	struct rbx_session_events events;
 	struct delayed_work tick; /* looks at the clock, tells news */
 
-	/* Held by a blocking call. Guards what think() and attach() of core/borrower.h
+	/* Of who has taken the session: a semaphore, as an answer that is there releases
+	 * it, in whatever context. Guards what think() and attach() of core/borrower.h
 	 * touch, and the next. */
-	struct mutex call_lock;
+	struct semaphore turn;
 	uint64_t until_ns; /* when all steps of a repair end; 0: there is none */
 
 	/* Held by who brings a message or looks at the clock, until all news of that is
@@ -53,25 +58,25 @@ struct rbx_session {
 
 	spinlock_t lock; /* guards all below; taken with interrupts off */
 	wait_queue_head_t changed; /* an answer, a loss, room for a letter */
-	struct rbx_connection *connection; /* and call_lock; or NULL */
+	struct rbx_connection *connection; /* and turn; or NULL */
 	struct rbx_borrower borrower;
 	struct rbx_session_listener listener;
 };
 
-/* How long a step may wait. With call_lock held. */
+/* How long a step may wait. With the turn. */
 uint32_t rbx_session_left_ms(const struct rbx_session *session);
 
 /* connection.c */
 
-/* Connects; receives are posted. It is the session's once it is begun. call_lock is
- * held. */
+/* Connects; receives are posted. It is the session's once it is begun. With
+ * the turn. */
 int rbx_connection_make(struct rbx_session *session,
 			struct rbx_connection **connection);
 /* Begins the handshake on it. */
 void rbx_connection_begin(struct rbx_connection *connection,
 			  const uint8_t nonce[RBX_WIRE_NONCE_BYTES],
 			  uint64_t deadline_ns);
-/* Ends the connection, if there is one, without a word. call_lock is held. */
+/* Ends the connection, if there is one, without a word. With the turn. */
 void rbx_session_disconnect(struct rbx_session *session);
 /* After an event: sends what the borrower wants sent, and wakes those who wait. Its
  * lock is held. A connection that is lost stays until who resumes or closes the session
@@ -86,7 +91,7 @@ void rbx_session_tick(struct work_struct *work);
 /* Tells all news there is. news_lock is held. */
 void rbx_session_tell_news(struct rbx_session *session);
 
-/* handshake.c. call_lock is held. */
+/* handshake.c. With the turn. */
 
 /* Opens or, if the session is known already, resumes: until until_ns. */
 int rbx_session_handshake(struct rbx_session *session);
