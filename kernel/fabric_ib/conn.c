@@ -5,10 +5,11 @@
  * rdma_cm answers each step by an event, and the thread that took the step waits
  * for it. Once the connection is up the events that remain are its end.
  */
-#include "core/reject.h"
 #include "kernel/fabric_ib/conn.h"
 
+#include "core/reject.h"
 #include "core/status.h"
+#include "kernel/fabric_ib/listen.h"
 
 /*
  * How long a device waits for an acknowledgement: 4.096 us << 15 = 134 ms, which
@@ -26,6 +27,10 @@
  * is over, when it looks once more: so it is given little time, again and again.
  */
 #define RESOLVE_MS 50
+
+/* What a sender waits if it met no receive, as a code of the specification: 163.84 ms.
+ * So with its retries a receiver has a second to post one. */
+#define RECEIVE_NOT_READY_TIMER 28
 
 static void answer(struct rbx_ib_conn *conn, int status)
 {
@@ -124,6 +129,22 @@ static int resolve_address(struct rbx_ib_conn *conn,
 	return err;
 }
 
+static void conn_init(struct rbx_ib_conn *conn,
+		      void (*ended)(struct rbx_ib_conn *conn))
+{
+	memset(conn, 0, sizeof(*conn));
+	conn->ended = ended;
+	init_completion(&conn->answered);
+}
+
+/* Best effort: else they are those of the route and of the connection manager, mostly
+ * longer. */
+static void set_timers(struct rbx_ib_conn *conn)
+{
+	(void)rdma_set_ack_timeout(conn->id, ACK_TIMEOUT);
+	(void)rdma_set_min_rnr_timer(conn->id, RECEIVE_NOT_READY_TIMER);
+}
+
 int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 			struct sockaddr_storage *address,
 			void (*ended)(struct rbx_ib_conn *conn),
@@ -132,9 +153,7 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms) + 1;
 	int err;
 
-	memset(conn, 0, sizeof(*conn));
-	conn->ended = ended;
-	init_completion(&conn->answered);
+	conn_init(conn, ended);
 	conn->id = rdma_create_id(net, handle, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(conn->id)) {
 		err = PTR_ERR(conn->id);
@@ -150,18 +169,19 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 		       dev_name(&conn->id->device->dev));
 		return -EOPNOTSUPP;
 	}
-	/* Best effort: else it is that of the route, mostly longer. */
-	(void)rdma_set_ack_timeout(conn->id, ACK_TIMEOUT);
+	set_timers(conn);
 	reinit_completion(&conn->answered);
 	err = rdma_resolve_route(conn->id, jiffies_to_msecs(left_until(end)));
 	return err ? err : await(conn, end);
 }
 
-int rbx_ib_conn_connect(struct rbx_ib_conn *conn, const uint8_t *private_data,
-			size_t private_data_bytes, uint32_t timeout_ms)
+static struct rdma_conn_param param_of(const struct rbx_ib_conn *conn,
+				       const uint8_t *private_data,
+				       size_t private_data_bytes)
 {
 	const struct ib_device_attr *attrs = &conn->id->device->attrs;
-	struct rdma_conn_param param = {
+
+	return (struct rdma_conn_param){
 		.responder_resources = min_t(int, attrs->max_qp_rd_atom, U8_MAX),
 		.initiator_depth = min_t(int, attrs->max_qp_init_rd_atom, U8_MAX),
 		.retry_count = RETRY_COUNT,
@@ -169,11 +189,52 @@ int rbx_ib_conn_connect(struct rbx_ib_conn *conn, const uint8_t *private_data,
 		.private_data = private_data,
 		.private_data_len = (u8)private_data_bytes,
 	};
+}
+
+int rbx_ib_conn_connect(struct rbx_ib_conn *conn, const uint8_t *private_data,
+			size_t private_data_bytes, uint32_t timeout_ms)
+{
+	struct rdma_conn_param param =
+		param_of(conn, private_data, private_data_bytes);
 	int err;
 
 	RBX_ASSERT(private_data_bytes <= RBX_IB_CONNECT_DATA_MAX);
 	reinit_completion(&conn->answered);
 	err = rdma_connect(conn->id, &param);
+	return err ? err :
+		     await(conn, jiffies + msecs_to_jiffies(timeout_ms) + 1);
+}
+
+void rbx_ib_conn_adopt(struct rbx_ib_conn *conn, struct rdma_cm_id *id,
+		       void (*ended)(struct rbx_ib_conn *conn))
+{
+	conn_init(conn, ended);
+	conn->id = id;
+	rdma_lock_handler(id);
+	id->context = conn;
+	id->event_handler = handle;
+	rdma_unlock_handler(id);
+	set_timers(conn);
+}
+
+int rbx_ib_conn_accept(struct rbx_ib_conn *conn,
+		       const struct rbx_ib_request *request,
+		       const uint8_t *private_data, size_t private_data_bytes,
+		       uint32_t timeout_ms)
+{
+	struct rdma_conn_param param =
+		param_of(conn, private_data, private_data_bytes);
+	int err;
+
+	RBX_ASSERT(private_data_bytes <= RBX_IB_ACCEPT_DATA_MAX);
+	param.responder_resources = min(param.responder_resources,
+					request->responder_resources);
+	param.initiator_depth =
+		min(param.initiator_depth, request->initiator_depth);
+	/* What the peer does meanwhile, such as leave, is an answer too. */
+	rdma_lock_handler(conn->id);
+	err = rdma_accept(conn->id, &param);
+	rdma_unlock_handler(conn->id);
 	return err ? err :
 		     await(conn, jiffies + msecs_to_jiffies(timeout_ms) + 1);
 }

@@ -5,7 +5,11 @@
  *	init -> resolve -> (the caller looks at conn->id->device) -> connect
  *	     -> ... -> destroy
  *
- * resolve() and connect() block; nothing else does but destroy(). An end,
+ * and of the other side, with a request of listen.h:
+ *
+ *	adopt -> accept -> ... -> destroy
+ *
+ * resolve(), connect() and accept() block; nothing else does but destroy(). An end,
  * whoever causes it, is told once by ended(), which runs in a thread of the
  * connection manager and must not block. destroy() ends the connection and its
  * queue pair and waits until every event is over; it may follow whatever went before.
@@ -29,9 +33,13 @@
 
 #include "core/port.h"
 
-/* Private data that rdma_cm carries: with a request, and back with an acceptance. */
+/* Private data that rdma_cm carries: with a request, and back with an acceptance or a
+ * refusal. */
 #define RBX_IB_CONNECT_DATA_MAX 56u
 #define RBX_IB_ACCEPT_DATA_MAX 196u
+#define RBX_IB_REJECT_DATA_MAX 148u
+
+struct rbx_ib_request;
 
 /* Posted behind all others on one side of a queue pair. */
 struct rbx_ib_last {
@@ -65,6 +73,17 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
  * reason in reply if there is one (core/reject.h); -EHOSTUNREACH; -ETIMEDOUT. */
 int rbx_ib_conn_connect(struct rbx_ib_conn *conn, const uint8_t *private_data,
 			size_t private_data_bytes, uint32_t timeout_ms);
+
+/* Makes one of the id of a peer that asks, and takes the id. */
+void rbx_ib_conn_adopt(struct rbx_ib_conn *conn, struct rdma_cm_id *id,
+		       void (*ended)(struct rbx_ib_conn *conn));
+
+/* After rdma_create_qp(). request: that its id is of. 0, and it is up; or -errno, and
+ * what was asked is refused: -ETIMEDOUT, or the peer has left. */
+int rbx_ib_conn_accept(struct rbx_ib_conn *conn,
+		       const struct rbx_ib_request *request,
+		       const uint8_t *private_data, size_t private_data_bytes,
+		       uint32_t timeout_ms);
 
 /* Ends the connection: what is posted comes back flushed. Does not wait. */
 void rbx_ib_conn_disconnect(struct rbx_ib_conn *conn);

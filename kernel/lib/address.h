@@ -8,6 +8,9 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+/* An address as "%pISpc" writes it: "[address%scope]:port" has most. */
+#define RBX_ADDRESS_TEXT_BYTES 80u
+
 /* "10.0.0.1:7471" or "[fe80::1%eth0]:7471". 0 or -EINVAL. */
 int rbx_address_parse(const char *text, struct sockaddr_storage *address);
 

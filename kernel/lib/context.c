@@ -18,10 +18,6 @@
 #define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
 #define SECRET_BYTES_MAX 4096u
 
-/* A queue pair in the completion queue: what is posted, and what rbx_ib_conn_drain()
- * posts on either side. */
-#define LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
-
 /* Queue pairs of all volumes on a device, such as 16 servers with 16 each: 66,048
  * completions, 4 MiB where one takes 64 bytes. The pollers share them, as evenly as
  * they can be; a device that has less room in a completion queue has it for fewer. */
@@ -97,7 +93,7 @@ static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 	/* As deep as the first device's, or not at all: the lanes are given out. */
 	for (i = 0; i < ctx->pollers_count; i++) {
 		err = rbx_poller_bind(&ctx->pollers[i], device,
-				      ctx->lanes_each_count * LANE_COMPLETIONS);
+				      rbx_context_room_max(ctx));
 		if (err) {
 			pollers_unbind(ctx, i);
 			return err;
@@ -175,7 +171,7 @@ static int open_locked(struct rbx_context *ctx)
 			break;
 	}
 	pollers_go_on(ctx);
-	ctx->is_ready = !err;
+	WRITE_ONCE(ctx->is_ready, !err);
 	return err;
 }
 
@@ -289,7 +285,7 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 		ctx->pollers_count++;
 	}
 	ctx->lanes_each_count =
-		min_t(uint32_t, device->attrs.max_cqe / LANE_COMPLETIONS,
+		min_t(uint32_t, device->attrs.max_cqe / RBX_LANE_COMPLETIONS,
 		      DIV_ROUND_UP(LANES_MAX, wanted));
 	while (wanted--)
 		ctx->pollers[wanted].lanes_left_count = ctx->lanes_each_count;
@@ -305,6 +301,8 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 	if (!ctx)
 		return -ENOMEM;
 	mutex_init(&ctx->peers_lock);
+	mutex_init(&ctx->watches_lock);
+	INIT_LIST_HEAD(&ctx->watches);
 	INIT_LIST_HEAD(&ctx->clients);
 	INIT_LIST_HEAD(&ctx->mappings);
 	init_waitqueue_head(&ctx->released);
@@ -403,10 +401,11 @@ static void peers_break(struct rbx_context *ctx)
 static void leave_locked(struct rbx_context *ctx)
 {
 	lockdep_assert_held(&rbx_contexts_lock);
-	ctx->is_ready = false;
+	WRITE_ONCE(ctx->is_ready, false);
 	ctx->users_count++;
 	mutex_unlock(&rbx_contexts_lock);
 	peers_break(ctx);
+	rbx_context_tell_watches(ctx);
 	wait_event(ctx->released, !READ_ONCE(ctx->holds_count));
 	mutex_lock(&rbx_contexts_lock);
 	close_locked(ctx);
@@ -437,15 +436,12 @@ const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 	return NULL;
 }
 
-int rbx_client_open(struct rbx_client *client,
-		    const struct rbx_client_options *options,
-		    struct sockaddr_storage *address)
+int rbx_client_open_on(struct rbx_client *client,
+		       const struct rbx_client_options *options,
+		       struct ib_device *device)
 {
-	struct ib_device *device;
-	int err = device_find(address, &device);
+	int err;
 
-	if (err)
-		return err;
 	client->is_stopped = false;
 	init_waitqueue_head(&client->stopped);
 	mutex_lock(&rbx_contexts_lock);
@@ -457,6 +453,16 @@ int rbx_client_open(struct rbx_client *client,
 	}
 	mutex_unlock(&rbx_contexts_lock);
 	return err;
+}
+
+int rbx_client_open(struct rbx_client *client,
+		    const struct rbx_client_options *options,
+		    struct sockaddr_storage *address)
+{
+	struct ib_device *device;
+	int err = device_find(address, &device);
+
+	return err ? err : rbx_client_open_on(client, options, device);
 }
 
 int rbx_client_pause(struct rbx_client *client, u64 pause_ns)

@@ -37,12 +37,22 @@ struct rbx_mappings {
 	int (*map)(struct rbx_mappings *mappings, struct ib_device *device);
 };
 
+/* Somebody who has something of the device, and lets it go. */
+struct rbx_device_watch {
+	struct list_head link; /* of the context's */
+	void (*gone)(struct rbx_device_watch *watch);
+};
+
+/* A queue pair in the completion queue: what is posted, and what rbx_ib_conn_drain()
+ * posts on either side. */
+#define RBX_LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
+
 struct rbx_context {
 	struct list_head link; /* of all contexts; with their lock, as the next */
 	uint32_t users_count;
 	struct list_head clients;
 	int node; /* of memory, near the device; or NUMA_NO_NODE */
-	bool is_ready; /* it may be held */
+	bool is_ready; /* it may be held; atomic where the lock is not held */
 	uint32_t holds_count;
 	wait_queue_head_t released;
 
@@ -58,7 +68,11 @@ struct rbx_context {
 	uint32_t lanes_each_count; /* that fit into the queue of one */
 	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
-	struct mutex peers_lock; /* guards the two below */
+	struct mutex watches_lock; /* guards what is below */
+	struct list_head watches;
+
+	/* Guards the two below, and the room of pollers. */
+	struct mutex peers_lock;
 	uint32_t peer_slots_used; /* atomic */
 	struct rbx_peer *peers[RBX_PEERS_MAX]; /* atomic */
 };
@@ -90,6 +104,10 @@ const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 int rbx_client_open(struct rbx_client *client,
 		    const struct rbx_client_options *options,
 		    struct sockaddr_storage *address);
+/* The same with a device, which it takes, also if it fails. */
+int rbx_client_open_on(struct rbx_client *client,
+		       const struct rbx_client_options *options,
+		       struct ib_device *device);
 /* Lets some time pass; -EINTR: a signal came, or it was stopped. */
 int rbx_client_pause(struct rbx_client *client, u64 pause_ns);
 /* Who opens a peer gives up when it would pause. */
@@ -116,6 +134,23 @@ void rbx_context_remove_mappings(struct rbx_context *ctx,
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 /* When it returns no poller has anything of the peer in hand. */
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
+
+/* ---- For endpoints: context_endpoints.c ----------------------------------------*/
+
+/* Tells when the device goes, until unwatch() returns. gone() must not block. -ENODEV: it
+ * goes already. */
+int rbx_context_watch(struct rbx_context *ctx, struct rbx_device_watch *watch);
+void rbx_context_unwatch(struct rbx_context *ctx, struct rbx_device_watch *watch);
+void rbx_context_tell_watches(struct rbx_context *ctx);
+
+/* Takes room for so many completions of that poller which has most. -ENOSPC. */
+int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
+			  struct rbx_poller **poller);
+void rbx_context_give_room(struct rbx_poller *poller, uint32_t completions_count);
+/* What one poller has at most. */
+uint32_t rbx_context_room_max(const struct rbx_context *ctx);
+/* peers_lock is held. */
+struct rbx_poller *rbx_context_poller_with_room_locked(struct rbx_context *ctx);
 
 /* Something has completed: lets parked combiners look again, in turn. True: it is to be
  * called again, by who polls next. */

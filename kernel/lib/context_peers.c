@@ -6,11 +6,12 @@
 #include "kernel/lib/context.h"
 #include "kernel/lib/peer.h"
 
-static struct rbx_poller *poller_with_most_room(struct rbx_context *ctx)
+struct rbx_poller *rbx_context_poller_with_room_locked(struct rbx_context *ctx)
 {
 	struct rbx_poller *most = &ctx->pollers[0];
 	uint32_t i;
 
+	lockdep_assert_held(&ctx->peers_lock);
 	for (i = 1; i < ctx->pollers_count; i++)
 		if (ctx->pollers[i].lanes_left_count > most->lanes_left_count)
 			most = &ctx->pollers[i];
@@ -29,7 +30,8 @@ static int pollers_assign(struct rbx_context *ctx, struct rbx_peer *peer)
 	uint32_t i;
 
 	for (i = 0; i < peer->lane_count; i++) {
-		struct rbx_poller *poller = poller_with_most_room(ctx);
+		struct rbx_poller *poller =
+			rbx_context_poller_with_room_locked(ctx);
 
 		if (!poller->lanes_left_count) {
 			pollers_take_back(peer, i);

@@ -2,6 +2,7 @@
 /*
  * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
  */
+#include "kernel/lib/drain.h"
 #include "kernel/lib/peer.h"
 
 static void lane_ended(struct rbx_ib_conn *conn)
@@ -93,20 +94,10 @@ static uint32_t left_ms(uint64_t until_ns)
 static void destroy_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 			 uint64_t until_ns)
 {
-	struct rbx_poller *poller = lane->poller;
-	bool all_is_back = !lane->conn.id || !lane->conn.id->qp ||
-			   !rbx_ib_conn_drain(&lane->conn, left_ms(until_ns));
+	bool all_is_back = rbx_drain_and_destroy(
+		&lane->conn, lane->poller, left_ms(until_ns), &lane->is_over,
+		rbx_session_name(peer->session));
 
-	if (!all_is_back) {
-		pr_warn("rdmabox: %s: the device does not give back what was posted\n",
-			rbx_session_name(peer->session));
-		mutex_lock(&poller->lock);
-		lane->is_over = true;
-		mutex_unlock(&poller->lock);
-	}
-	rbx_ib_conn_destroy(&lane->conn);
-	if (!all_is_back)
-		rbx_poller_sweep(poller);
 	settle_rest(peer, lane, all_is_back);
 }
 

@@ -29,6 +29,12 @@ bool rbx_region_covers(const struct rbx_region *region, const void *buf,
 	return (uintptr_t)region == 1; /* any other is a wrong one */
 }
 
+bool rbx_region_is_dmabuf(const struct rbx_region *region)
+{
+	(void)region;
+	return false;
+}
+
 void rbx_request_stamp(struct rbx_request *request)
 {
 	request->reserved[0] = 1;

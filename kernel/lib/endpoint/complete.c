@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * complete.c - completions: translated back, and told.
+ *
+ * They are told under poller.lock, whoever polls. One says that those before it have
+ * completed too, as queues complete in order, so it frees all slots up to its own. What
+ * the device never told of is told when it cannot tell any more (drain.h).
+ *
+ * Of a completion that failed only the work request and the status mean something.
+ */
+#include "kernel/lib/endpoint/endpoint.h"
+
+/* What is in it is taken before: whoever posts may use the slot again. */
+static void slot_free(struct rbx_endpoint_ring *ring, uint32_t number)
+{
+	RBX_STORE_RELEASE(&ring->completed_count, number + 1);
+}
+
+/* ---- Operations -----------------------------------------------------------------*/
+
+static void operation_end(struct rbx_endpoint_slot *slot, int status)
+{
+	struct rbx_endpoint *endpoint = slot->endpoint;
+	const struct rbx_completion completion = {
+		.endpoint = endpoint,
+		.user = slot->user,
+		.status = status,
+		.kind = RBX_COMPLETION_POSTED,
+	};
+	bool is_told = status || !slot->is_silent;
+
+	if (slot->ends)
+		rbx_region_end_done(slot->ends, !status);
+	slot_free(&endpoint->sends, slot->number);
+	if (is_told)
+		endpoint->completed(&completion);
+}
+
+void rbx_endpoint_operation_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rbx_endpoint_slot *slot =
+		container_of(wc->wr_cqe, struct rbx_endpoint_slot, cqe);
+
+	if (!slot->endpoint->is_over)
+		operation_end(slot, rbx_ib_status(wc->status));
+}
+
+/* ---- Receives -------------------------------------------------------------------*/
+
+static void receive_end(struct rbx_endpoint_slot *slot, int status,
+			const struct ib_wc *wc)
+{
+	struct rbx_endpoint *endpoint = slot->endpoint;
+	struct rbx_completion completion = {
+		.endpoint = endpoint,
+		.user = slot->user,
+		.status = status,
+		.kind = RBX_COMPLETION_RECEIVED,
+	};
+
+	slot_free(&endpoint->receives, slot->number);
+	if (!status) {
+		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
+			completion.kind = RBX_COMPLETION_WRITTEN;
+		completion.length_bytes = wc->byte_len;
+		completion.has_immediate = wc->wc_flags & IB_WC_WITH_IMM;
+		completion.has_invalidated = wc->wc_flags & IB_WC_WITH_INVALIDATE;
+		if (completion.has_immediate)
+			completion.immediate = be32_to_cpu(wc->ex.imm_data);
+		if (completion.has_invalidated)
+			completion.invalidated_key = wc->ex.invalidate_rkey;
+	}
+	if (completion.has_invalidated &&
+	    !rbx_region_invalidated(endpoint, completion.invalidated_key)) {
+		pr_warn_ratelimited("rdmabox: %s has ended a key that it has no right to end\n",
+				    endpoint->name);
+		rbx_endpoint_disconnect(endpoint);
+	}
+	endpoint->completed(&completion);
+}
+
+void rbx_endpoint_receive_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rbx_endpoint_slot *slot =
+		container_of(wc->wr_cqe, struct rbx_endpoint_slot, cqe);
+
+	if (!slot->endpoint->is_over)
+		receive_end(slot, rbx_ib_status(wc->status), wc);
+}
+
+/* ---- What is left ---------------------------------------------------------------*/
+
+static struct rbx_endpoint_slot *oldest(struct rbx_endpoint_ring *ring)
+{
+	return ring->completed_count == ring->posted_count ?
+		       NULL :
+		       &ring->slots[ring->completed_count & ring->mask];
+}
+
+void rbx_endpoint_complete_rest(struct rbx_endpoint *endpoint)
+{
+	struct rbx_endpoint_slot *slot;
+
+	mutex_lock(&endpoint->poller->lock);
+	/* Bounded: nothing is posted any more. */
+	while ((slot = oldest(&endpoint->sends)))
+		operation_end(slot, -ECANCELED);
+	while ((slot = oldest(&endpoint->receives)))
+		receive_end(slot, -ECANCELED, NULL);
+	mutex_unlock(&endpoint->poller->lock);
+}
