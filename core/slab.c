@@ -73,7 +73,7 @@ static inline void part_prepare(struct rbx_slab *slab, struct rbx_piece *piece,
 
 	RBX_DEBUG_ASSERT(slab->write_mask >> slot & 1);
 	replica->flight_count++;
-	part->server = (uint8_t)replica->server;
+	part->server = (uint16_t)replica->server;
 	fragment->direction = (uint8_t)direction;
 	fragment->flags = piece->fragment_flags;
 	fragment->retries_count = 0;

@@ -6,7 +6,7 @@
  * request keeps its receive and its send buffer until then, and is remembered as a
  * late answer of its connection. A SLAB_MAP goes
  *
- *	it waits for a slab that is still ending (there is none free)
+ *	it waits for a slab that is still ending (there is none free), a second at most
  *	a slab of its own is being prepared
  *	SLAB_GRANT
  *
@@ -33,6 +33,7 @@ static struct rbx_late_answer *late_begin(struct rbx_connection *c,
 		.connection = c,
 		.slot = slot,
 		.request_id = request->request_id,
+		.since_ns = rbx_now_ns(),
 	};
 	return late;
 }
@@ -172,8 +173,11 @@ void rbx_borrowing_go_on(struct rbx_server *s)
 
 	while ((late = s->waiting_first)) {
 		reason = slab_begin(s, late);
-		if (reason == RBX_LENDER_LATER)
-			return;
+		if (reason == RBX_LENDER_LATER) {
+			if (rbx_now_ns() - late->since_ns < RBX_MAP_WAIT_NS)
+				return;
+			reason = RBX_REASON_LATER;
+		}
 		if (reason) {
 			late_refuse(s, late, reason);
 			continue;
@@ -267,9 +271,8 @@ bool rbx_workers_serve(struct rbx_server *s)
 		else if (work == RBX_SLAB_END)
 			slab_has_ended(s, &s->slabs[index]);
 	}
-	/* A drain ends the wait of those who wait, too. */
-	if (any || rbx_lender_is_draining(s->lender))
-		rbx_borrowing_go_on(s);
+	/* A drain ends the wait of those who wait, too, and so does time. */
+	rbx_borrowing_go_on(s);
 	return any;
 }
 

@@ -18,7 +18,7 @@
 
 #define SLEEP_MS_MAX 1000 /* for the look at the host's memory */
 #define SLEEP_MS_MIN 20 /* where something is due again and again */
-#define SLEEP_MS_HANDSHAKES 100 /* where strangers have a deadline */
+#define SLEEP_MS_DEADLINES 100 /* if strangers, or those who wait for a slab, have one */
 
 static void request_take(struct rbx_server *s, struct rbx_conn_request *request,
 			 uint64_t now_ns)
@@ -105,8 +105,8 @@ static int sleep_ms(struct rbx_server *s)
 	else if (deadline_ns - now_ns < ms * 1000000)
 		ms = RBX_MAX((deadline_ns - now_ns) / 1000000 + 1,
 			     SLEEP_MS_MIN);
-	if (s->strangers.count || s->resumers.count)
-		ms = RBX_MIN(ms, SLEEP_MS_HANDSHAKES);
+	if (s->strangers.count || s->resumers.count || s->waiting_first)
+		ms = RBX_MIN(ms, SLEEP_MS_DEADLINES);
 	return (int)ms;
 }
 

@@ -85,6 +85,10 @@
 #define RBX_SERVER_POLLS_PER_TURN 8
 #define RBX_SERVER_ACTIONS_PER_TURN 64 /* of what the lender wants done */
 
+/* How long a SLAB_MAP waits for a slab that is being emptied: a client that heard
+ * nothing for longer would take the connection for broken. */
+#define RBX_MAP_WAIT_NS 1000000000ull
+
 /* Threads that make and empty slabs: one may be held up by a device that takes its
  * time to register, while the other goes on. */
 #define RBX_WORKERS_MAX 2u
@@ -118,6 +122,7 @@ struct rbx_late_answer {
 	struct rbx_connection *connection;
 	uint32_t slot; /* of the receive that it came in */
 	uint64_t request_id;
+	uint64_t since_ns; /* GRANT: it came */
 	uint64_t epoch; /* UNMAPPED */
 	struct rbx_slab *slab; /* NULL: it waits for one */
 	struct rbx_late_answer *next; /* of those that wait */

@@ -26,7 +26,8 @@
 	X(TOO_MANY, EBUSY, "too many clients or queue pairs")                 \
 	X(REPLAYED, EPROTO, "the message was seen before")                    \
 	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
-	X(INTERNAL, EREMOTEIO, "the server failed, see its log")
+	X(INTERNAL, EREMOTEIO, "the server failed, see its log")              \
+	X(LATER, ETIMEDOUT, "its free memory is still being emptied")
 
 enum rbx_reason {
 	RBX_REASON_NONE,

@@ -126,6 +126,17 @@ static void write_goes_to_all_replicas_and_ends_with_the_last(void **state)
 	assert_false(rbx_slab_attention(slab));
 }
 
+static void part_goes_to_any_server_of_a_volume(void **state)
+{
+	struct rbx_piece *write;
+
+	(void)state;
+	lend(RBX_SERVERS_MAX - 1, RBX_REPLICA_REBUILDING);
+	write = start(0, RBX_PIECE_WRITE, 0, 4096);
+	assert_int_equal(write->send_mask, 7);
+	assert_int_equal(write->parts[2].server, RBX_SERVERS_MAX - 1);
+}
+
 static void reads_of_a_stripe_go_to_one_replica_stripes_spread(void **state)
 {
 	struct rbx_piece *first = start(0, RBX_PIECE_READ, 0, 4096);
@@ -494,6 +505,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(write_goes_to_all_replicas_and_ends_with_the_last),
+		TEST(part_goes_to_any_server_of_a_volume),
 		TEST(reads_of_a_stripe_go_to_one_replica_stripes_spread),
 		TEST(write_behind_a_lost_one_waits_for_memory),
 		TEST(overlapping_writes_go_one_after_another),

@@ -6,6 +6,8 @@
 # nothing but the server at the far end; of the other each slab has a second copy on
 # this side. Within the peer timeout there is a pause, and nothing else. Beyond it the
 # first ends its I/Os with errors and goes; the second goes on, with all copies made anew.
+# A third has all of its copies behind the cable: its I/Os wait, as long as the servers keep
+# them for it.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 # shellcheck source=../../lab/guest/wire
@@ -54,6 +56,7 @@ device_address=$network.1
 start_verbs_server --device rxe2 --memory 24M --insecure
 near=$address
 start_verbs_server --device rxe2 --memory 24M --insecure
+near_too=$address
 
 # load_on NAME - starts one on a volume, in the half that is not kept
 load_on()
@@ -90,12 +93,28 @@ is_kept || fault "what was written before is something else"
 detach
 pass "a cable is pulled for a third of the peer timeout: a pause, and no I/O fails"
 
+# ---- for long, with all copies behind it -------------------------------------------------
+device_address=$network.2 start_verbs_server --device rxe3 --memory 24M --insecure
+of all
+attach "$far,$address" 8 replicas=2 peer_timeout_ms=4000
+keep 4
+load_on all
+cable change 100
+sleep 15
+cable change 0
+goes_on all
+[ "$(number slabs_lost)" = 0 ] || { dmesg | tail -n 30; fault "both copies are given up"; }
+stop_load all
+is_kept || fault "what was written before is something else"
+detach
+pass "it stays pulled for nearly four times the peer timeout, with all copies behind it: no I/O fails"
+
 # ---- for long ------------------------------------------------------------------------
 of alone
 attach "$far" 8 peer_timeout_ms=4000
 load_on alone
 of twice
-attach "$far,$near,$address" 8 replicas=2 peer_timeout_ms=4000
+attach "$far,$near,$near_too" 8 replicas=2 peer_timeout_ms=4000
 keep 4
 load_on twice
 cable change 100

@@ -82,7 +82,7 @@ static struct rbx_server *server_of(size_t size_bytes)
 	tenant_server_options(&all);
 	memset(options, 0x55, size_bytes);
 	rbx_server_options_defaults_sized(options, size_bytes);
-	assert_int_equal(options->lease_ms, 30000);
+	assert_int_equal(options->lease_ms, 60000);
 	memcpy(options, &all,
 	       size_bytes < sizeof(all) ? size_bytes : sizeof(all));
 	options->size_bytes = size_bytes;

@@ -317,6 +317,33 @@ static void who_finds_all_slabs_ending_waits_for_one(void **state)
 	world_stop(&world);
 }
 
+/* Nothing comes of it for as long as the gate is closed; it is told so, before it takes
+ * the server for dead, and its session is what it was. */
+static void who_waits_too_long_is_told_to_come_later(void **state)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_session *leaver;
+	struct borrower borrower;
+	struct rbx_grant grant;
+	struct world world;
+
+	(void)state;
+	start(&world, 1);
+	leaver = world_session(&world);
+	assert_int_equal(rbx_session_map(leaver, &grant), 0);
+	gate_set(&emptying, true);
+	rbx_session_close(leaver);
+	gate_wait(&emptying);
+	borrow_begin(&borrower, &world);
+	assert_int_equal(borrow_end(&borrower), -ETIMEDOUT);
+	assert_int_equal(rbx_session_stats(borrower.session, &stats), 0);
+	gate_set(&emptying, false);
+	world_wait(&world, all_is_free);
+	assert_int_equal(rbx_session_map(borrower.session, &grant), 0);
+	rbx_session_close(borrower.session);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +354,7 @@ int main(void)
 		cmocka_unit_test(server_stops_when_its_workers_are_through),
 		cmocka_unit_test(others_are_served_while_a_slab_is_emptied),
 		cmocka_unit_test(who_finds_all_slabs_ending_waits_for_one),
+		cmocka_unit_test(who_waits_too_long_is_told_to_come_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
