@@ -49,7 +49,9 @@ void rbx_peer_disconnect(struct rbx_peer *peer);
  *	-EHOSTUNREACH	the peer was given up: it may have been had or not
  *	-ECANCELED	the peer was disconnected: the same
  * Handlers and ends are called one at a time, in process context. They may submit
- * messages; they must not block, for heartbeats wait for them.
+ * messages; they must not block, for heartbeats wait for them. Of the calls of this page
+ * those that wait for the same peer are refused there with -EDEADLK;
+ * rbx_peer_disconnect(), which cannot refuse, must not be called there.
  */
 #define RBX_MESSAGE_BYTES_MAX 176u
 
@@ -58,7 +60,7 @@ void rbx_peer_disconnect(struct rbx_peer *peer);
 int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
 		       void (*done)(int status, void *user), void *user);
 
-/* The same, and waits for its end, which it returns. */
+/* The same, and waits for its end, which it returns. -EDEADLK: in a handler. */
 int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length);
 
 /* Says who hears the messages of the server's program; data is valid during the
@@ -81,7 +83,7 @@ struct rbx_remote {
 	u64 epoch;
 };
 
-/* Blocks. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. */
+/* Blocks. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT; -EDEADLK: in a handler. */
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote *remote);
 /* After 0 its rkey is dead. -ESTALE: the server has taken it back already. */
 int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote);

@@ -26,6 +26,10 @@ static uint throws = 100;
 module_param(throws, uint, 0444);
 MODULE_PARM_DESC(throws, "how often the ball is thrown");
 
+static bool rude;
+module_param(rude, bool, 0444);
+MODULE_PARM_DESC(rude, "the message handler tries to wait, which is refused");
+
 static char *secret;
 module_param(secret, charp, 0400);
 MODULE_PARM_DESC(secret, "the server's secret; without it the network is trusted");
@@ -49,6 +53,18 @@ static void throw_done(int status, void *user)
 	complete(&game->over);
 }
 
+/* What waits for the thread that the handler runs in. */
+static int try_to_wait(struct rbx_peer *peer)
+{
+	struct rbx_remote remote = { 0 };
+
+	if (rbx_message_send(peer, "?", 1) != -EDEADLK ||
+	    rbx_borrow(peer, &remote) != -EDEADLK ||
+	    rbx_return(peer, &remote) != -EDEADLK)
+		return -ENOTRECOVERABLE;
+	return 0;
+}
+
 static void ball_comes(struct rbx_peer *peer, const void *data, size_t length,
 		       void *user)
 {
@@ -58,6 +74,10 @@ static void ball_comes(struct rbx_peer *peer, const void *data, size_t length,
 	if (length != sizeof(thrown))
 		return;
 	memcpy(&thrown, data, sizeof(thrown));
+	if (rude && try_to_wait(peer)) {
+		throw_done(-ENOTRECOVERABLE, game);
+		return;
+	}
 	if (thrown != game->thrown) {
 		throw_done(-EPROTO, game); /* one was lost, or came twice */
 		return;

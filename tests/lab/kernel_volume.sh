@@ -77,6 +77,16 @@ dmesg | grep 'rdmabox_talk: 200 throws, status 0' || { dmesg; fault "a message w
 dmesg | grep 'a page by plain verbs, status 0' || { dmesg; fault "no plain verbs"; }
 rmmod rdmabox_talk || fault "rdmabox_talk.ko cannot be unloaded"
 dmesg -C
+# A handler that waited for itself would never end, and nothing could end it.
+insmod "$modules/rdmabox_talk.ko" "server=$talker" "secret=\"$secret\"" throws=20 rude=1 &
+for ((attempt = 0; attempt < 300; attempt++)); do
+	! dmesg | grep -q 'rdmabox_talk: 20 throws, status 0' || break
+	sleep 0.1
+done
+[ "$attempt" -lt 300 ] || { dmesg; fault "a handler that waits is not refused"; }
+wait $! || fault "rdmabox_talk.ko was not loaded"
+rmmod rdmabox_talk || fault "rdmabox_talk.ko cannot be unloaded"
+dmesg -C
 ! insmod "$modules/rdmabox_talk.ko" "server=$one" "secret=\"$secret\"" 2>/dev/null ||
 	fault "a server without a handler plays ball"
 dmesg | grep -q 'rdmabox_talk: 0 throws, status -95' || { dmesg; fault "not EOPNOTSUPP"; }

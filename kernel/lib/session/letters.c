@@ -58,6 +58,8 @@ int rbx_session_letter_send(struct rbx_session *session, const void *bytes,
 	struct waiter waiter;
 	int err;
 
+	if (rbx_session_is_telling(session))
+		return -EDEADLK;
 	init_completion(&waiter.done);
 	while ((err = rbx_session_letter_submit(session, bytes, length_bytes,
 						waiter_done, &waiter)) ==

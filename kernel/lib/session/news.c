@@ -58,6 +58,7 @@ void rbx_session_tell_news(struct rbx_session *session)
 	enum rbx_borrower_news news;
 
 	lockdep_assert_held(&session->news_lock);
+	WRITE_ONCE(session->teller, current);
 	spin_lock_irq(&session->lock);
 	while ((news = rbx_borrower_news(borrower)) != RBX_BORROWER_NO_NEWS) {
 		const char *why = borrower->why;
@@ -70,6 +71,7 @@ void rbx_session_tell_news(struct rbx_session *session)
 		rbx_session_pump_locked(session);
 	}
 	spin_unlock_irq(&session->lock);
+	WRITE_ONCE(session->teller, NULL);
 }
 
 /* ---- The clock -----------------------------------------------------------------*/

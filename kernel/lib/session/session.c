@@ -204,8 +204,10 @@ int rbx_session_connect_qp(struct rbx_session *session,
 {
 	int err;
 
-	down(&session->turn);
 	conn->id = NULL;
+	if (rbx_session_is_telling(session))
+		return -EDEADLK;
+	down(&session->turn);
 	session->until_ns = until_ns;
 	err = qp_connect(session, conn, init, ended);
 	session->until_ns = 0;
@@ -295,6 +297,8 @@ static int ask_and_wait(struct rbx_session *session, enum rbx_call_kind kind,
 {
 	struct rbx_ask ask = { .kind = (u8)kind, .loan = *loan };
 
+	if (rbx_session_is_telling(session))
+		return -EDEADLK;
 	ask_begin(session, &ask);
 	return ask_wait(session, &ask);
 }
@@ -319,6 +323,8 @@ int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan)
 {
 	struct rbx_ask ask;
 
+	if (rbx_session_is_telling(session))
+		return -EDEADLK;
 	rbx_session_ask(session, &ask);
 	return rbx_session_answer(session, &ask, loan);
 }

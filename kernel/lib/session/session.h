@@ -10,7 +10,8 @@
  *
  * A session outlives its connections. lost() is told once for each connection that was
  * lost; from then on no data may be sent until resume() has succeeded. What is told
- * comes one at a time, and must not block; every other call blocks, and calls wait for
+ * comes one at a time, and must not block: from there map, unmap, check, connect_qp and
+ * letter_send are refused with -EDEADLK. Every other call blocks, and calls wait for
  * each other. What is said on the wire is core/borrower.h's.
  */
 #ifndef RBX_KERNEL_SESSION_H

@@ -20,7 +20,7 @@
  *
  * Locks, in this order: turn, then lock; or news_lock, then lock. Who has the turn may
  * wait for who holds news_lock, and not the other way round: what is told may call
- * nothing that blocks.
+ * nothing that blocks. So who tells news is remembered, and refused (-EDEADLK).
  */
 #ifndef RBX_KERNEL_SESSION_STATE_H
 #define RBX_KERNEL_SESSION_STATE_H
@@ -55,6 +55,7 @@ struct rbx_session {
 	/* Held by who brings a message or looks at the clock, until all news of that is
 	 * told: so there is one of them at a time. */
 	struct mutex news_lock;
+	struct task_struct *teller; /* atomic: who tells news now; or NULL */
 
 	spinlock_t lock; /* guards all below; taken with interrupts off */
 	wait_queue_head_t changed; /* an answer, a loss, room for a letter */
@@ -90,6 +91,13 @@ void rbx_session_tick_soon(struct rbx_session *session);
 void rbx_session_tick(struct work_struct *work);
 /* Tells all news there is. news_lock is held. */
 void rbx_session_tell_news(struct rbx_session *session);
+
+/* Whether a callback calls, for which a wait would never end: neither what it waits for
+ * nor the clock could be told. */
+static inline bool rbx_session_is_telling(const struct rbx_session *session)
+{
+	return READ_ONCE(session->teller) == current;
+}
 
 /* handshake.c. With the turn. */
 
