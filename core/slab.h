@@ -72,21 +72,24 @@ enum rbx_replica_state {
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 };
 
-/* Packed: a volume has millions of them. */
+/* Packed: a volume has millions of them. The words of the loan stay as they are while
+ * it is in the index of loans, which is read without the slab's lock. */
 struct rbx_replica {
 	uint64_t page : RBX_LOAN_PAGE_BITS; /* of its loan's remote_addr */
 	uint64_t server : RBX_LOAN_SERVER_BITS;
 	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
 	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
-	uint64_t state : 3; /* enum rbx_replica_state */
+	uint32_t rkey; /* of its loan */
+	uint32_t flight_count : 28; /* parts not done */
+	uint32_t state : 3; /* enum rbx_replica_state */
 	/* Of one that is REBUILDING: it has all that was ever acknowledged, and
 	 * differs at most in what failed writes left. */
-	uint64_t stands_in : 1;
-	uint32_t rkey; /* of its loan */
-	uint32_t flight_count; /* parts not done */
+	uint32_t stands_in : 1;
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_replica) == 24, "three words");
+RBX_STATIC_ASSERT(RBX_PIECES_MAX + RBX_COPIES_MAX < 1u << 28,
+		  "a part of each piece may be under way");
 
 static inline uint64_t rbx_replica_addr(const struct rbx_replica *replica)
 {

@@ -169,20 +169,28 @@ void rbx_peer_stop_soon(struct rbx_peer *peer)
 
 void rbx_peer_stop(struct rbx_peer *peer)
 {
+	fake_network_lock();
 	peer->is_stopped = true;
+	fake_network_unlock();
 }
 
-/* As a recovery may at any time until it is stopped: asks the owner about the others. */
+/* As a recovery may at any time until it is stopped: asks the owner about the others.
+ * All of a volume are stopped before the first is closed. */
 static void recoveries_ask(void)
 {
-	uint32_t i;
+	struct rbx_peer *peers[FAKE_PEERS_MAX];
+	uint32_t count = 0, i;
 
+	fake_network_lock();
 	for (i = 0; i < FAKE_PEERS_MAX; i++) {
 		struct rbx_peer *peer = fake_network.peers[i];
 
 		if (peer && !peer->is_stopped && peer->events.hold)
-			(void)peer->events.hold(peer, peer->events.user);
+			peers[count++] = peer;
 	}
+	fake_network_unlock();
+	for (i = 0; i < count; i++)
+		(void)peers[i]->events.hold(peers[i], peers[i]->events.user);
 }
 
 int rbx_peer_close(struct rbx_peer *peer)
