@@ -80,11 +80,11 @@ struct rbx_replica {
 	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
 	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
 	uint32_t rkey; /* of its loan */
-	uint32_t flight_count : 28; /* parts not done */
 	uint32_t state : 3; /* enum rbx_replica_state */
 	/* Of one that is REBUILDING: it has all that was ever acknowledged, and
 	 * differs at most in what failed writes left. */
 	uint32_t stands_in : 1;
+	uint32_t flight_count : 28; /* parts not done */
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_replica) == 24, "three words");
