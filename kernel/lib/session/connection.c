@@ -16,6 +16,9 @@
 
 #define RECEIVES RBX_CLIENT_RECEIVES
 #define SLOTS (RECEIVES + RBX_BORROWER_SLOTS)
+
+/* So long after its end what came over a connection is still heard. */
+#define LAST_WORDS_MS 20
 #define BUFFERS_BYTES (SLOTS * RBX_WIRE_MESSAGE_BYTES_MAX)
 
 struct slot {
@@ -25,6 +28,7 @@ struct slot {
 
 struct rbx_connection {
 	struct rbx_session *session;
+	struct delayed_work ended; /* it was, and what came before has been heard */
 	bool holds; /* the context, bound to the device of all below */
 	struct rbx_ib_conn conn;
 	struct ib_cq *cq;
@@ -124,10 +128,19 @@ static void connection_lost(struct rbx_connection *connection, const char *why)
 		rbx_session_tick_soon(session);
 }
 
+static void ended_work(struct work_struct *work)
+{
+	connection_lost(container_of(to_delayed_work(work),
+				     struct rbx_connection, ended),
+			"the connection was ended");
+}
+
+/* The connection manager may be quicker than the workqueue of the completions: what
+ * the server said last, such as why it ends the connection, is heard first. */
 static void connection_ended(struct rbx_ib_conn *conn)
 {
-	connection_lost(container_of(conn, struct rbx_connection, conn),
-			"the connection was ended");
+	rbx_session_queue(&container_of(conn, struct rbx_connection, conn)->ended,
+			  LAST_WORDS_MS);
 }
 
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -201,6 +214,7 @@ static void connection_free(struct rbx_connection *connection)
 					min(rbx_session_left_ms(connection->session),
 					    RBX_IB_DRAIN_MS));
 	rbx_ib_conn_destroy(&connection->conn);
+	cancel_delayed_work_sync(&connection->ended); /* nobody queues it now */
 	if (connection->cq)
 		ib_free_cq(connection->cq);
 	if (connection->buffers_dma)
@@ -308,6 +322,7 @@ int rbx_connection_make(struct rbx_session *session,
 	if (!connection)
 		return -ENOMEM;
 	connection->session = session;
+	INIT_DELAYED_WORK(&connection->ended, ended_work);
 	err = connection_prepare(connection);
 	if (!err)
 		err = rbx_session_attach(session, &connection->conn, &attach);

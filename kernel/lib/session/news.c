@@ -96,6 +96,11 @@ void rbx_session_tick(struct work_struct *work)
 					   due_ns, ktime_get_ns())) + 1);
 }
 
+void rbx_session_queue(struct delayed_work *work, unsigned int delay_ms)
+{
+	queue_delayed_work(ticks, work, msecs_to_jiffies(delay_ms));
+}
+
 void rbx_session_tick_soon(struct rbx_session *session)
 {
 	mod_delayed_work(ticks, &session->tick, 0);

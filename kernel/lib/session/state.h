@@ -86,6 +86,8 @@ void rbx_session_pump_locked(struct rbx_session *session);
 
 /* news.c */
 
+/* Does some work of a session in a while, also while memory is short. Any context. */
+void rbx_session_queue(struct delayed_work *work, unsigned int delay_ms);
 /* The clock is to be looked at soon, or there is news. Any context. */
 void rbx_session_tick_soon(struct rbx_session *session);
 void rbx_session_tick(struct work_struct *work);
