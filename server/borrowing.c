@@ -166,6 +166,13 @@ void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 	rbx_borrowing_go_on(s);
 }
 
+/* Whether the first of those who wait has done so for long enough. */
+static bool is_overdue(const struct rbx_server *s)
+{
+	return s->waiting_first &&
+	       rbx_now_ns() - s->waiting_first->since_ns >= RBX_MAP_WAIT_NS;
+}
+
 void rbx_borrowing_go_on(struct rbx_server *s)
 {
 	struct rbx_late_answer *late;
@@ -174,7 +181,7 @@ void rbx_borrowing_go_on(struct rbx_server *s)
 	while ((late = s->waiting_first)) {
 		reason = slab_begin(s, late);
 		if (reason == RBX_LENDER_LATER) {
-			if (rbx_now_ns() - late->since_ns < RBX_MAP_WAIT_NS)
+			if (!is_overdue(s))
 				return;
 			reason = RBX_REASON_LATER;
 		}
@@ -272,7 +279,8 @@ bool rbx_workers_serve(struct rbx_server *s)
 			slab_has_ended(s, &s->slabs[index]);
 	}
 	/* A drain ends the wait of those who wait, too, and so does time. */
-	rbx_borrowing_go_on(s);
+	if (any || rbx_lender_is_draining(s->lender) || is_overdue(s))
+		rbx_borrowing_go_on(s);
 	return any;
 }
 
