@@ -174,12 +174,12 @@ static void slab_on_huge_pages_is_empty_and_gives_them_back(void **state)
 	free(s);
 }
 
-static void slab_on_small_pages_if_told_so(void **state)
+/* There are huge pages, and a slab does not want them. */
+static void expect_small_pages(uint64_t slab_bytes, uint32_t told_so)
 {
-	struct rbx_server *s = server_make(SLAB_BYTES, 1);
+	struct rbx_server *s = server_make(slab_bytes, told_so);
 	struct rbx_slab_memory slab = { .fd = -1 };
 
-	(void)state;
 	(void)pool_grow();
 	slab_prepare(s, &slab);
 	assert_false(is_huge(&slab));
@@ -188,18 +188,16 @@ static void slab_on_small_pages_if_told_so(void **state)
 	free(s);
 }
 
+static void slab_on_small_pages_if_told_so(void **state)
+{
+	(void)state;
+	expect_small_pages(SLAB_BYTES, 1);
+}
+
 static void slab_of_no_whole_pages_on_small_ones(void **state)
 {
-	struct rbx_server *s = server_make(RBX_HUGE_PAGE_BYTES / 2, 0);
-	struct rbx_slab_memory slab = { .fd = -1 };
-
 	(void)state;
-	(void)pool_grow();
-	slab_prepare(s, &slab);
-	assert_false(is_huge(&slab));
-	slab_end(s, &slab);
-	pool_restore();
-	free(s);
+	expect_small_pages(RBX_HUGE_PAGE_BYTES / 2, 0);
 }
 
 /* There may be some for one slab, or none: the next is made as well. */
