@@ -163,18 +163,15 @@ static json_t *report(const char *when, const struct answers *answers)
 
 /* ---- The session is one of a program that uses nothing else ---------------------------*/
 
-static void lost(struct rbx_session *session, const char *reason, void *user)
+static void lost(void *user, const char *reason)
 {
-	(void)session;
 	(void)user;
 	fprintf(stderr, "dead_client: the server is lost: %s\n", reason);
 	exit(1);
 }
 
-static void evict(struct rbx_session *session, const struct rbx_eviction *eviction,
-		  void *user)
+static void evict(void *user, const struct rbx_eviction *eviction)
 {
-	(void)session;
 	(void)eviction;
 	(void)user;
 }

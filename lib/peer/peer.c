@@ -12,19 +12,15 @@
 
 #include "lib/peer/internal.h"
 
-static void session_lost(struct rbx_session *session, const char *reason,
-			 void *user)
+static void session_lost(void *user, const char *reason)
 {
-	(void)session;
 	rbx_peer_note_broken(user, reason);
 }
 
-static void session_evict(struct rbx_session *session,
-			  const struct rbx_eviction *eviction, void *user)
+static void session_evict(void *user, const struct rbx_eviction *eviction)
 {
 	struct rbx_peer *peer = user;
 
-	(void)session;
 	if (peer->events.evict)
 		peer->events.evict(peer, eviction, peer->events.user);
 }
@@ -226,9 +222,9 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer)
 	return rbx_session_free_bytes(peer->session);
 }
 
-int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant)
+int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *loan)
 {
-	return rbx_session_map(peer->session, grant);
+	return rbx_session_map(peer->session, loan);
 }
 
 void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
@@ -237,17 +233,17 @@ void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
 }
 
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
-		    struct rbx_grant *grant)
+		    struct rbx_loan *loan)
 {
-	return rbx_session_answer(peer->session, ask, grant);
+	return rbx_session_answer(peer->session, ask, loan);
 }
 
-int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
+int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan)
 {
-	return rbx_session_unmap(peer->session, grant);
+	return rbx_session_unmap(peer->session, loan);
 }
 
-int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *loan)
 {
-	return rbx_session_check(peer->session, grant);
+	return rbx_session_check(peer->session, loan);
 }

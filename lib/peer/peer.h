@@ -16,6 +16,7 @@
 
 #include "core/ask.h"
 #include "core/eviction.h"
+#include "core/loan.h"
 #include "core/request.h"
 
 struct rbx_context;
@@ -38,15 +39,6 @@ struct rbx_peer_events {
 	bool (*hold)(struct rbx_peer *peer, void *user);
 	bool (*wait)(const struct rbx_fragment *fragment);
 	void *user;
-};
-
-/* A slab that the server lent. */
-struct rbx_grant {
-	uint64_t slab_id;
-	uint64_t epoch;
-	uint64_t remote_addr;
-	uint64_t length_bytes;
-	uint32_t rkey;
 };
 
 /* Blocks. Errors as rbx_volume_open(); rbx_last_error() is set. */
@@ -74,15 +66,15 @@ uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer);
 uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);
 
 /* Borrows one slab / gives it back. Block; not from a poller's thread. */
-int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant);
-int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant);
+int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *loan);
+int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan);
 /* rbx_peer_map() in two: asks without blocking; then waits for the answer, which has to
  * be taken. So several servers can be asked at once. */
 void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask);
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
-		    struct rbx_grant *grant);
-/* 0: the grant is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
-int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant);
+		    struct rbx_loan *loan);
+/* 0: the loan is still good. -ESTALE, -EPERM: it was revoked. Blocks. */
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *loan);
 
 /*
  * Lends fragments, linked by node.next from first to last, to the peer. Never

@@ -30,7 +30,7 @@
 
 struct rbx_remote {
 	struct rbx_peer *peer;
-	struct rbx_grant grant;
+	struct rbx_loan loan;
 	uint64_t size_bytes;
 	struct rbx_remote *next; /* of the peer's; peer->lock */
 	/* Atomic: the server lent it anew. Set before it is asked whether the pool is
@@ -84,36 +84,24 @@ static void give_back(struct rbx_remote *remote)
 {
 	struct rbx_peer *peer = remote->peer;
 
-	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->grant)) &&
+	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->loan)) &&
 	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD)
 		let_complete(peer->ctx);
 }
 
 /* ---- Borrowing and giving back ----------------------------------------------*/
 
-static struct rbx_loan loan_of(const struct rbx_remote *remote)
-{
-	return (struct rbx_loan){
-		.slab_id = remote->grant.slab_id,
-		.epoch = remote->grant.epoch,
-		.remote_addr = remote->grant.remote_addr,
-		.rkey = remote->grant.rkey,
-	};
-}
-
 /* Ends older loans that the server has lent anew by this one. Returns whether something
  * is still under way to them. */
 static bool twins_end_locked(struct rbx_peer *peer,
 			     const struct rbx_remote *remote)
 {
-	const struct rbx_loan loan = loan_of(remote);
 	struct rbx_remote *older;
 	bool is_in_use = false;
 
 	for (older = peer->remotes; older; older = older->next) {
-		const struct rbx_loan other = loan_of(older);
-
-		if (!rbx_loan_is_twin(&other, &loan, rbx_peer_slab_bytes(peer)))
+		if (!rbx_loan_is_twin(&older->loan, &remote->loan,
+				      rbx_peer_slab_bytes(peer)))
 			continue;
 		(void)RBX_EXCHANGE(&older->is_over, true);
 		is_in_use |= !rbx_piece_pool_is_idle(&older->pool);
@@ -167,7 +155,7 @@ static int map(struct rbx_peer *peer, struct rbx_remote *remote)
 
 	rbx_plug_flush(); /* we may wait for what it holds */
 	for (;;) {
-		err = rbx_peer_map(peer, &remote->grant);
+		err = rbx_peer_map(peer, &remote->loan);
 		if (had_twin && rbx_status_is_away(err) &&
 		    rbx_now_ns() < end_ns) {
 			let_complete(peer->ctx);
@@ -231,9 +219,9 @@ out_free:
 void rbx_remote_key(const struct rbx_remote *remote, struct rbx_remote_key *key)
 {
 	*key = (struct rbx_remote_key){
-		.address = remote->grant.remote_addr,
+		.address = remote->loan.remote_addr,
 		.length_bytes = remote->size_bytes,
-		.rkey = remote->grant.rkey,
+		.rkey = remote->loan.rkey,
 	};
 }
 
@@ -315,9 +303,9 @@ static uint32_t aim(const struct rbx_remote *remote,
 		fragment->flags |= RBX_FRAGMENT_ALONE;
 	fragment->retries_count = 0;
 	fragment->flushes_count = 0;
-	fragment->rkey = remote->grant.rkey;
+	fragment->rkey = remote->loan.rkey;
 	fragment->remote_addr =
-		remote->grant.remote_addr + request->offset + done_bytes;
+		remote->loan.remote_addr + request->offset + done_bytes;
 	fragment->length_bytes = RBX_MIN(
 		max_bytes, remote->peer->ctx->options.fragment_bytes);
 	fragment->status = 0;

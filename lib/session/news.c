@@ -27,7 +27,7 @@ static void tell_lost(struct rbx_session *session)
 
 	memcpy(reason, session->away, sizeof(reason));
 	callback_begin(session);
-	session->events.lost(session, reason, session->events.user);
+	session->events.lost(session->events.user, reason);
 	callback_end(session);
 }
 
@@ -36,7 +36,7 @@ static void tell_evict(struct rbx_session *session)
 	const struct rbx_eviction eviction = session->borrower.eviction;
 
 	callback_begin(session);
-	session->events.evict(session, &eviction, session->events.user);
+	session->events.evict(session->events.user, &eviction);
 	callback_end(session);
 }
 

@@ -10,17 +10,14 @@
 #include "lib/session/session.h"
 
 /* Whatever happens to so short a session shows in its one call. */
-static void lost(struct rbx_session *session, const char *reason, void *user)
+static void lost(void *user, const char *reason)
 {
-	(void)session;
 	(void)reason;
 	(void)user;
 }
 
-static void evict(struct rbx_session *session,
-		  const struct rbx_eviction *eviction, void *user)
+static void evict(void *user, const struct rbx_eviction *eviction)
 {
-	(void)session;
 	(void)eviction;
 	(void)user;
 }

@@ -363,16 +363,6 @@ static int ask_and_wait(struct rbx_session *session, enum rbx_call_kind kind,
 	return ask_wait(session, &ask);
 }
 
-static struct rbx_loan loan_of(const struct rbx_grant *grant)
-{
-	return (struct rbx_loan){
-		.slab_id = grant->slab_id,
-		.epoch = grant->epoch,
-		.remote_addr = grant->remote_addr,
-		.rkey = grant->rkey,
-	};
-}
-
 void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask)
 {
 	*ask = (struct rbx_ask){ .kind = RBX_CALL_MAP };
@@ -380,42 +370,31 @@ void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask)
 }
 
 int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
-		       struct rbx_grant *grant)
+		       struct rbx_loan *loan)
 {
 	int err = ask_wait(session, ask);
 
-	if (err)
-		return err;
-	*grant = (struct rbx_grant){
-		.slab_id = ask->loan.slab_id,
-		.epoch = ask->loan.epoch,
-		.remote_addr = ask->loan.remote_addr,
-		.length_bytes = session->borrower.welcome.slab_bytes,
-		.rkey = ask->loan.rkey,
-	};
-	return 0;
+	if (!err)
+		*loan = ask->loan;
+	return err;
 }
 
-int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant)
+int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan)
 {
 	struct rbx_ask ask;
 
 	rbx_session_ask(session, &ask);
-	return rbx_session_answer(session, &ask, grant);
+	return rbx_session_answer(session, &ask, loan);
 }
 
-int rbx_session_unmap(struct rbx_session *session, const struct rbx_grant *grant)
+int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	const struct rbx_loan loan = loan_of(grant);
-
-	return ask_and_wait(session, RBX_CALL_UNMAP, &loan);
+	return ask_and_wait(session, RBX_CALL_UNMAP, loan);
 }
 
-int rbx_session_check(struct rbx_session *session, const struct rbx_grant *grant)
+int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	const struct rbx_loan loan = loan_of(grant);
-
-	return ask_and_wait(session, RBX_CALL_CHECK, &loan);
+	return ask_and_wait(session, RBX_CALL_CHECK, loan);
 }
 
 /* ---- Numbers ----------------------------------------------------------------*/

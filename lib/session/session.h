@@ -54,11 +54,9 @@ void rbx_session_set_close(struct rbx_session_set *set);
 struct rbx_session_events {
 	/* Once for each connection that is lost; reason is one line, valid
 	 * during the call. */
-	void (*lost)(struct rbx_session *session, const char *reason,
-		     void *user);
+	void (*lost)(void *user, const char *reason);
 	/* The server wants a loan back. May be told more than once for one. */
-	void (*evict)(struct rbx_session *session,
-		      const struct rbx_eviction *eviction, void *user);
+	void (*evict)(void *user, const struct rbx_eviction *eviction);
 	void *user;
 };
 
@@ -113,21 +111,21 @@ int rbx_session_connect_qp_until(struct rbx_session *session,
 				 uint64_t until_ns, struct rbx_qp **qp);
 
 /* Borrows one slab. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. Blocks. */
-int rbx_session_map(struct rbx_session *session, struct rbx_grant *grant);
+int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan);
 /* The same in two: asks, and does not block; then waits for the answer, which has to be
  * taken. The session is free for others as soon as the answer is there. */
 void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask);
 int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
-		       struct rbx_grant *grant);
+		       struct rbx_loan *loan);
 
 /* Gives it back; when it returns 0 its rkey is dead. -ESTALE, -EPERM where it
  * is not ours any more, -ENOTCONN, -ETIMEDOUT. Blocks. */
 int rbx_session_unmap(struct rbx_session *session,
-		      const struct rbx_grant *grant);
+		      const struct rbx_loan *loan);
 
 /* 0: the grant is still good. -ESTALE, -EPERM: revoked. Blocks. */
 int rbx_session_check(struct rbx_session *session,
-		      const struct rbx_grant *grant);
+		      const struct rbx_loan *loan);
 
 /* The server's numbers. Fills at most stats->size_bytes. Blocks. */
 int rbx_session_stats(struct rbx_session *session,

@@ -77,18 +77,6 @@ static struct rbx_peer *peer_of(struct rbx_upkeep *upkeep, uint32_t server)
 	return rbx_volume_of_upkeep(upkeep)->servers[server].peer;
 }
 
-static struct rbx_grant grant_of(const struct rbx_upkeep *upkeep,
-				 const struct rbx_loan *loan)
-{
-	return (struct rbx_grant){
-		.slab_id = loan->slab_id,
-		.epoch = loan->epoch,
-		.remote_addr = loan->remote_addr,
-		.length_bytes = 1ull << upkeep->flow->map->shape.slab_shift,
-		.rkey = loan->rkey,
-	};
-}
-
 static void server_ask(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	rbx_peer_ask(peer_of(upkeep, server),
@@ -98,35 +86,21 @@ static void server_ask(struct rbx_upkeep *upkeep, uint32_t server)
 static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 			 struct rbx_loan *loan)
 {
-	struct rbx_grant grant;
-	int err = rbx_peer_answer(
+	return rbx_peer_answer(
 		peer_of(upkeep, server),
-		&rbx_volume_of_upkeep(upkeep)->servers[server].ask, &grant);
-
-	if (!err)
-		*loan = (struct rbx_loan){
-			.slab_id = grant.slab_id,
-			.epoch = grant.epoch,
-			.remote_addr = grant.remote_addr,
-			.rkey = grant.rkey,
-		};
-	return err;
+		&rbx_volume_of_upkeep(upkeep)->servers[server].ask, loan);
 }
 
 static int server_unmap(struct rbx_upkeep *upkeep, uint32_t server,
 			const struct rbx_loan *loan)
 {
-	struct rbx_grant grant = grant_of(upkeep, loan);
-
-	return rbx_peer_unmap(peer_of(upkeep, server), &grant);
+	return rbx_peer_unmap(peer_of(upkeep, server), loan);
 }
 
 static int server_check(struct rbx_upkeep *upkeep, uint32_t server,
 			const struct rbx_loan *loan)
 {
-	struct rbx_grant grant = grant_of(upkeep, loan);
-
-	return rbx_peer_check(peer_of(upkeep, server), &grant);
+	return rbx_peer_check(peer_of(upkeep, server), loan);
 }
 
 static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)

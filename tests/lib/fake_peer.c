@@ -249,7 +249,7 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer)
 	return bytes;
 }
 
-static int map_locked(struct rbx_peer *peer, struct rbx_grant *grant)
+static int map_locked(struct rbx_peer *peer, struct rbx_loan *grant)
 {
 	struct fake_server *server = peer->server;
 	uint32_t area;
@@ -266,17 +266,16 @@ static int map_locked(struct rbx_peer *peer, struct rbx_grant *grant)
 	server->owners[area] = peer;
 	memset(server->memory + area * server->slab_bytes, 0,
 	       server->slab_bytes);
-	*grant = (struct rbx_grant){
+	*grant = (struct rbx_loan){
 		.slab_id = area,
 		.epoch = fake_network.next_key,
 		.remote_addr = area * server->slab_bytes,
-		.length_bytes = server->slab_bytes,
 		.rkey = fake_network.next_key,
 	};
 	return 0;
 }
 
-int rbx_peer_map(struct rbx_peer *peer, struct rbx_grant *grant)
+int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *grant)
 {
 	int err;
 
@@ -293,13 +292,13 @@ void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
 }
 
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
-		    struct rbx_grant *grant)
+		    struct rbx_loan *grant)
 {
 	(void)ask;
 	return rbx_peer_map(peer, grant);
 }
 
-int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *grant)
 {
 	int err;
 
@@ -309,12 +308,11 @@ int rbx_peer_check(struct rbx_peer *peer, const struct rbx_grant *grant)
 	return err;
 }
 
-int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_grant *grant)
+int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *grant)
 {
 	int err = -ESTALE;
 
 	fake_network_lock();
-	RBX_ASSERT(grant->length_bytes == peer->server->slab_bytes);
 	if (peer->server->keep) {
 		err = peer->server->keep;
 	} else if (peer->server->keys[grant->slab_id] == grant->rkey) {

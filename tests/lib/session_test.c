@@ -29,19 +29,16 @@ struct meeting {
 	char reason[RBX_ERROR_TEXT_MAX]; /* once lost_count is not 0 */
 };
 
-static void lost(struct rbx_session *session, const char *reason, void *user)
+static void lost(void *user, const char *reason)
 {
 	struct meeting *meeting = user;
 
-	(void)session;
 	strcpy(meeting->reason, reason);
 	RBX_FETCH_ADD(&meeting->lost_count, 1);
 }
 
-static void evict(struct rbx_session *session,
-		  const struct rbx_eviction *eviction, void *user)
+static void evict(void *user, const struct rbx_eviction *eviction)
 {
-	(void)session;
 	(void)eviction;
 	(void)user;
 }
@@ -185,7 +182,7 @@ static void open_where_nobody_listens_is_refused(void **state)
 static void grant_that_cannot_be_is_refused(void **state)
 {
 	struct meeting meeting;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_WRONG_GRANT, NULL), 0);
@@ -208,7 +205,7 @@ static void wait_lost(struct meeting *meeting)
 static void server_that_falls_silent_is_lost_once(void **state)
 {
 	struct meeting meeting;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
@@ -233,7 +230,7 @@ static void lease_is_given_up_at_half_its_term(void **state)
 static void call_to_a_silent_server_times_out(void **state)
 {
 	struct meeting meeting;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	int err;
 
 	(void)state;
@@ -267,7 +264,7 @@ static void call_while_it_is_resumed_does_not_wait(void **state)
 {
 	struct resumption resumption = { 0 };
 	struct meeting meeting;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
@@ -310,7 +307,7 @@ static void receipt_for_no_message_ends_the_connection(void **state)
 static void answer_that_nobody_asked_for_ends_the_session(void **state)
 {
 	struct meeting meeting;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_CHATTERS, NULL), 0);

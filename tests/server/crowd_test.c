@@ -65,7 +65,7 @@ static void clients_cut(struct world *world)
 static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	world_options(&world);
@@ -234,7 +234,7 @@ static void many_idle_clients_are_in_nobodys_way(void **state)
 	const uint32_t count = idle_count();
 	struct stranger *idle = calloc(count, sizeof(*idle)), again;
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 	uint32_t i;
 

@@ -14,7 +14,7 @@
 static void serves_on(struct world *world)
 {
 	struct rbx_session *session = world_session(world);
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	rbx_session_close(session);

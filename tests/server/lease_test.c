@@ -49,7 +49,7 @@ static void connections_cut(struct world *world)
 static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct rbx_qp *qp;
 	struct world world;
 
@@ -89,7 +89,7 @@ static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct rbx_qp *qp;
 	struct world world;
 
@@ -146,7 +146,7 @@ static bool one_slab_is_lent(struct world *world)
 
 static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
 {
-	struct rbx_grant grant, later;
+	struct rbx_loan grant, later;
 	struct rbx_session *session;
 	struct world world;
 
@@ -172,7 +172,7 @@ static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
 static void resume_at_a_restarted_server_is_stale(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -195,7 +195,7 @@ static void resume_at_a_restarted_server_is_stale(void **state)
 static void lease_that_ran_out_takes_the_slabs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -222,7 +222,7 @@ static bool heard_for_a_term(struct world *world)
 static void heartbeats_keep_an_idle_client(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -252,7 +252,7 @@ static void child_borrows(int address_fd, int done_fd)
 	struct rbx_session_set *set;
 	struct rbx_session *session;
 	char address[RBX_NAME_MAX];
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	world_options(&world); /* for the name of the fabric */
@@ -270,7 +270,7 @@ static void child_borrows(int address_fd, int done_fd)
 static void session_given_up_loses_its_slabs_with_its_lease(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -345,7 +345,7 @@ static void drain_asks_refuses_and_waits(void **state)
 {
 	struct rbx_session *session;
 	struct drainer drainer;
-	struct rbx_grant grant, more;
+	struct rbx_loan grant, more;
 	struct world world;
 	pthread_t thread;
 
@@ -371,7 +371,7 @@ static void drain_asks_refuses_and_waits(void **state)
 
 static void slab_not_given_back_in_time_is_revoked(void **state)
 {
-	struct rbx_grant grant, kept;
+	struct rbx_loan grant, kept;
 	struct rbx_session *session;
 	struct rbx_qp *qp;
 	struct world world;

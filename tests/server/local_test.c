@@ -19,7 +19,7 @@
 struct scene {
 	struct world world;
 	struct rbx_session *victim;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct rbx_qp *qp;
 	struct stranger thief;
 	struct rbx_wire_grant got; /* what the thief has borrowed */

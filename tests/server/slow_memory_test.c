@@ -79,7 +79,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 struct borrower {
 	pthread_t thread;
 	struct rbx_session *session;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	int status;
 };
 
@@ -168,7 +168,7 @@ static void connection_cut(struct world *world)
 static void slab_of_who_is_gone_meanwhile_is_not_lent(void **state)
 {
 	struct borrower borrower;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -192,7 +192,7 @@ static void client_that_leaves_meanwhile_leaves_nothing(void **state)
 {
 	struct borrower borrower;
 	struct rbx_session *next;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -262,7 +262,7 @@ static void server_stops_when_its_workers_are_through(void **state)
 static void others_are_served_while_a_slab_is_emptied(void **state)
 {
 	struct rbx_session *leaver, *other;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;
@@ -286,7 +286,7 @@ static void who_finds_all_slabs_ending_waits_for_one(void **state)
 {
 	struct rbx_session *leaver, *other;
 	struct borrower borrower;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 	struct rbx_qp *qp;
 
@@ -324,7 +324,7 @@ static void who_waits_too_long_is_told_to_come_later(void **state)
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	struct rbx_session *leaver;
 	struct borrower borrower;
-	struct rbx_grant grant;
+	struct rbx_loan grant;
 	struct world world;
 
 	(void)state;

@@ -103,21 +103,18 @@ void world_wait(struct world *world, bool (*done)(struct world *world))
 	fail_msg("it did not happen within %d ms", WORLD_WAIT_MS);
 }
 
-static void lost(struct rbx_session *session, const char *reason, void *user)
+static void lost(void *user, const char *reason)
 {
 	struct witness *witness = user;
 
-	(void)session;
 	print_message("lost: %s\n", reason);
 	RBX_FETCH_ADD(&witness->lost_count, 1);
 }
 
-static void evict(struct rbx_session *session,
-		  const struct rbx_eviction *eviction, void *user)
+static void evict(void *user, const struct rbx_eviction *eviction)
 {
 	struct witness *witness = user;
 
-	(void)session;
 	RBX_STORE_RELEASE(&witness->evicted_slab_id, eviction->slab_id);
 	RBX_STORE_RELEASE(&witness->evicted_epoch, eviction->epoch);
 	RBX_FETCH_ADD(&witness->evict_count, 1);
@@ -153,7 +150,7 @@ struct rbx_qp *world_qp(struct world *world, struct rbx_session *session)
 }
 
 int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
-		   const struct rbx_grant *grant)
+		   const struct rbx_loan *grant)
 {
 	const struct rbx_fabric_ops *ops = world->choice.ops;
 	const struct rbx_sge sge = {

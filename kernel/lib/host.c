@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * host.c - the parts of client/host.h that are more than a line.
+ */
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/sched/task.h>
+
+#include "client/host.h"
+
+static int thread_main(void *argument)
+{
+	struct rbx_thread *thread = argument;
+	unsigned int noio = memalloc_noio_save();
+	unsigned int noreclaim = memalloc_noreclaim_save();
+
+	thread->main(thread->argument);
+	memalloc_noreclaim_restore(noreclaim);
+	memalloc_noio_restore(noio);
+	complete_all(&thread->over);
+	return 0;
+}
+
+int rbx_thread_start(struct rbx_thread *thread, const char *name,
+		     void *(*main)(void *argument), void *argument)
+{
+	struct task_struct *task;
+
+	thread->main = main;
+	thread->argument = argument;
+	init_completion(&thread->over);
+	task = kthread_create(thread_main, thread, "rdmabox/%s", name);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	thread->task = get_task_struct(task); /* it may end before it is joined */
+	wake_up_process(task);
+	return 0;
+}
+
+/* A task that is stopped before its first turn never runs main(), so its end is waited
+ * for; and then that it is gone, as its text may be that of a module that is unloaded. */
+void rbx_thread_join(struct rbx_thread *thread)
+{
+	wait_for_completion(&thread->over);
+	kthread_stop(thread->task);
+	put_task_struct(thread->task);
+}
+
+int rbx_random(void *bytes, size_t length_bytes)
+{
+	get_random_bytes(bytes, length_bytes);
+	return 0;
+}
+
+int rbx_error(int err, const char *format, ...)
+{
+	struct va_format text = { .fmt = format };
+	va_list arguments;
+
+	va_start(arguments, format);
+	text.va = &arguments;
+	pr_notice_ratelimited("rdmabox: %pV (%d)\n", &text, err);
+	va_end(arguments);
+	return err;
+}
