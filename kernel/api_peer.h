@@ -9,7 +9,8 @@
  *
  *	rbx_borrow(peer, &remote);
  *	cq = ib_alloc_cq(rbx_peer_pd(peer)->device, ...);
- *	rbx_verbs_link_open(peer, &(struct ib_qp_init_attr){ .send_cq = cq, ... }, &link);
+ *	rbx_verbs_link_open(peer, &(struct ib_qp_init_attr){ .send_cq = cq, ... },
+ *			    ended, user, &link);
  *	ib_post_send(rbx_verbs_link_qp(link), ...);	remote.address, remote.rkey
  *
  * As in rdmabox/message.h and rdmabox/verbs.h, which tell more of it. A module that
@@ -83,7 +84,10 @@ struct rbx_remote {
 	u64 epoch;
 };
 
-/* Blocks. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT; -EDEADLK: in a handler. */
+/* Blocks. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT, -ENOMEM; -EDEADLK: in a handler.
+ * -ESTALE: the server has taken back something that was borrowed here, and lent its memory
+ * anew; that is what remote says then. When nothing goes to it any more, rbx_return() it,
+ * and borrow again. */
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote *remote);
 /* After 0 its rkey is dead. -ESTALE: the server has taken it back already. */
 int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote);
@@ -104,13 +108,16 @@ struct ib_pd *rbx_peer_pd(const struct rbx_peer *peer);
 /*
  * Makes a queue pair and connects it. init: type IB_QPT_RC, completion queues made by
  * ib_alloc_cq(), with room for one more on either side, for what is posted last. It is
- * ready to post when the call returns. When the connection to the server breaks it
- * ends as any other: then it is closed, and opened anew. Blocks. -EBUSY: the server
+ * ready to post when the call returns. When the connection to the server breaks, or the
+ * device goes, it ends as any other: what is posted is flushed, and ended(), if there is
+ * one, is called once, perhaps before this returns. It must not block, and has somebody
+ * else close the link; then another is opened. Blocks. -EBUSY: the server
  * grants a client 16, with the one of the peer; -ENOTCONN while the session is lost,
  * -ENODEV while there is no RDMA device;
  * -EHOSTUNREACH, -ETIMEDOUT, -ENOMEM.
  */
 int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
+			void (*ended)(void *user), void *user,
 			struct rbx_verbs_link **link);
 struct ib_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link);
 /* What was posted has come back, flushed, when it returns; but a device that flushes

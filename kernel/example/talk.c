@@ -6,7 +6,9 @@
  * When it is loaded it plays ball with examples/messages.c: it throws, and its
  * message handler throws back what comes, until the ball was thrown `throws` times.
  * Then it borrows memory, writes a page there by plain verbs on a queue pair of its
- * own, reads it back and compares. That is all: loading it fails where anything did.
+ * own, reads it back and compares. Loading it fails where anything did. With keep=1 it
+ * stays connected until it is unloaded, and the queue pair until the connection ends, or
+ * the RDMA device goes, which waits for that.
  *
  *	messages serve 10.9.0.1:7471 secret-file &
  *	insmod rdmabox_talk.ko server=10.9.0.1:7471 secret=...
@@ -14,6 +16,7 @@
 #include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "kernel/api_peer.h"
 
@@ -24,11 +27,15 @@ module_param(server, charp, 0444);
 MODULE_PARM_DESC(server, "host:port");
 static uint throws = 100;
 module_param(throws, uint, 0444);
-MODULE_PARM_DESC(throws, "how often the ball is thrown");
+MODULE_PARM_DESC(throws, "how often the ball is thrown; 0: the server need not play");
 
 static bool rude;
 module_param(rude, bool, 0444);
 MODULE_PARM_DESC(rude, "the message handler tries to wait, which is refused");
+
+static bool keep;
+module_param(keep, bool, 0444);
+MODULE_PARM_DESC(keep, "the queue pair stays until it is told that it has ended");
 
 static char *secret;
 module_param(secret, charp, 0400);
@@ -183,10 +190,33 @@ static int page_goes(struct ib_qp *qp, struct ib_pd *pd,
 	return err;
 }
 
-static int plain_verbs(struct rbx_peer *peer, const struct rbx_remote *remote,
-		       u32 *page)
+/* The queue pair and what it completes to. */
+static struct plain {
+	struct ib_cq *cq;
+	struct rbx_verbs_link *link; /* or NULL */
+	struct completion used; /* a page has gone over it, or not */
+	struct work_struct close;
+} plain;
+
+static void plain_close(struct work_struct *work)
 {
-	struct ib_pd *pd = rbx_peer_pd(peer);
+	wait_for_completion(&plain.used);
+	if (!plain.link)
+		return;
+	rbx_verbs_link_close(plain.link);
+	ib_free_cq(plain.cq);
+	plain.link = NULL;
+	pr_info("rdmabox_talk: the queue pair is closed\n");
+}
+
+/* It may be told while the queue pair is in use, and must not wait for that. */
+static void plain_ended(void *user)
+{
+	schedule_work(&plain.close);
+}
+
+static int plain_open(struct rbx_peer *peer)
+{
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -201,16 +231,42 @@ static int plain_verbs(struct rbx_peer *peer, const struct rbx_remote *remote,
 	struct rbx_verbs_link *link;
 	int err;
 
-	init.send_cq = ib_alloc_cq(pd->device, NULL, 3, 0, IB_POLL_WORKQUEUE);
-	if (IS_ERR(init.send_cq))
-		return PTR_ERR(init.send_cq);
-	init.recv_cq = init.send_cq;
-	err = rbx_verbs_link_open(peer, &init, &link);
-	if (!err) {
-		err = page_goes(rbx_verbs_link_qp(link), pd, remote, page);
-		rbx_verbs_link_close(link);
-	}
-	ib_free_cq(init.send_cq);
+	plain.cq = ib_alloc_cq(rbx_peer_pd(peer)->device, NULL, 3, 0,
+			       IB_POLL_WORKQUEUE);
+	if (IS_ERR(plain.cq))
+		return PTR_ERR(plain.cq);
+	init.send_cq = plain.cq;
+	init.recv_cq = plain.cq;
+	err = rbx_verbs_link_open(peer, &init, plain_ended, NULL, &link);
+	if (err)
+		ib_free_cq(plain.cq);
+	else
+		plain.link = link;
+	return err;
+}
+
+/* When a queue pair is closed nothing more is told of it. */
+static void plain_end(void)
+{
+	schedule_work(&plain.close);
+	flush_work(&plain.close);
+	cancel_work_sync(&plain.close);
+}
+
+static int plain_verbs(struct rbx_peer *peer, const struct rbx_remote *remote,
+		       u32 *page)
+{
+	int err;
+
+	init_completion(&plain.used);
+	INIT_WORK(&plain.close, plain_close);
+	err = plain_open(peer);
+	if (!err)
+		err = page_goes(rbx_verbs_link_qp(plain.link),
+				rbx_peer_pd(peer), remote, page);
+	complete_all(&plain.used);
+	if (err || !keep)
+		plain_end();
 	return err;
 }
 
@@ -225,6 +281,7 @@ static int use_memory(struct rbx_peer *peer)
 	err = rbx_borrow(peer, &remote);
 	if (!err) {
 		err = plain_verbs(peer, &remote, page);
+		/* The queue pair may stay: nothing goes over it any more. */
 		returned = rbx_return(peer, &remote);
 		err = err ? err : returned;
 	}
@@ -233,6 +290,9 @@ static int use_memory(struct rbx_peer *peer)
 }
 
 /* ---- Both -----------------------------------------------------------------------*/
+
+static struct rbx_peer *kept;
+static struct game game;
 
 static int __init talk_init(void)
 {
@@ -244,26 +304,32 @@ static int __init talk_init(void)
 		.insecure = !secret,
 	};
 	struct rbx_peer *peer;
-	struct game game = { 0 };
 	int err;
 
 	init_completion(&game.over);
 	err = rbx_peer_connect(&options, &peer);
 	if (err)
 		return err;
-	err = play(peer, &game);
+	err = throws ? play(peer, &game) : 0;
 	pr_info("rdmabox_talk: %llu throws, status %d\n", game.thrown, err);
 	if (!err) {
 		err = use_memory(peer);
 		pr_info("rdmabox_talk: a page by plain verbs, status %d\n",
 			err);
 	}
-	rbx_peer_disconnect(peer); /* from here on nobody looks at the game */
+	if (!err && keep)
+		kept = peer;
+	else
+		rbx_peer_disconnect(peer);
 	return err;
 }
 
 static void __exit talk_exit(void)
 {
+	if (!kept)
+		return;
+	plain_end();
+	rbx_peer_disconnect(kept);
 }
 
 module_init(talk_init);

@@ -3,9 +3,12 @@
  * peer_api.c - the calls of api_peer.h: a peer with a client of its own.
  *
  * What they do is the session's; here what a module says is checked, and the client
- * that a volume would bring is made. A link is a data queue pair of the session like
- * those of the peer: it is attached with the same proof, and the server ends it when
- * it ends them.
+ * that a volume would bring is made.
+ *
+ * What is borrowed is written by the module itself, and a server may take it back
+ * without our hearing of it. If it then lends the same memory anew, what still goes to
+ * the old loan would come into the new one. So what is borrowed is remembered, and a
+ * loan that has such a twin is not handed out.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -23,12 +26,23 @@ static_assert(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
 struct own_client {
 	struct rbx_client client;
 	void *secret; /* a copy of it */
+	spinlock_t lock; /* guards the next */
+	struct list_head borrowed;
+};
+
+struct borrowed {
+	struct list_head link;
+	struct rbx_loan loan;
 };
 
 /* ---- Connecting ----------------------------------------------------------------*/
 
 static void own_client_free(struct own_client *own)
 {
+	struct borrowed *borrowed, *next;
+
+	list_for_each_entry_safe(borrowed, next, &own->borrowed, link)
+		kfree(borrowed);
 	kfree_sensitive(own->secret);
 	kfree(own);
 }
@@ -38,7 +52,11 @@ own_client_make(const struct rbx_peer_options *options)
 {
 	struct own_client *own = kzalloc(sizeof(*own), GFP_KERNEL);
 
-	if (!own || !options->secret)
+	if (!own)
+		return NULL;
+	spin_lock_init(&own->lock);
+	INIT_LIST_HEAD(&own->borrowed);
+	if (!options->secret)
 		return own;
 	own->secret = kmemdup(options->secret, options->secret_bytes,
 			      GFP_KERNEL);
@@ -104,10 +122,14 @@ out_free:
 }
 EXPORT_SYMBOL_GPL(rbx_peer_connect);
 
+static struct own_client *own_client_of(const struct rbx_peer *peer)
+{
+	return container_of(peer->client, struct own_client, client);
+}
+
 void rbx_peer_disconnect(struct rbx_peer *peer)
 {
-	struct own_client *own =
-		container_of(peer->client, struct own_client, client);
+	struct own_client *own = own_client_of(peer);
 
 	rbx_peer_close(peer);
 	rbx_client_close(&own->client);
@@ -152,13 +174,67 @@ EXPORT_SYMBOL_GPL(rbx_peer_on_message);
 
 /* ---- Borrowed memory ---------------------------------------------------------------*/
 
+/* Remembers a loan, unless one that it is a twin of is remembered; then returns that of
+ * the two which is over, the one that was lent first. */
+static bool remember(struct rbx_peer *peer, struct borrowed *borrowed,
+		     struct rbx_loan *over)
+{
+	uint64_t slab_bytes = rbx_session_slab_bytes(peer->session);
+	struct own_client *own = own_client_of(peer);
+	struct borrowed *other;
+	bool is_alone = true;
+
+	spin_lock(&own->lock);
+	list_for_each_entry(other, &own->borrowed, link) {
+		if (!rbx_loan_is_twin(&other->loan, &borrowed->loan, slab_bytes))
+			continue;
+		*over = other->loan.epoch < borrowed->loan.epoch ?
+				other->loan :
+				borrowed->loan;
+		is_alone = false;
+		break;
+	}
+	if (is_alone)
+		list_add(&borrowed->link, &own->borrowed);
+	spin_unlock(&own->lock);
+	return is_alone;
+}
+
+static void forget(struct rbx_peer *peer, const struct rbx_loan *loan)
+{
+	struct own_client *own = own_client_of(peer);
+	struct borrowed *borrowed, *found = NULL;
+
+	spin_lock(&own->lock);
+	list_for_each_entry(borrowed, &own->borrowed, link)
+		if (borrowed->loan.slab_id == loan->slab_id &&
+		    borrowed->loan.epoch == loan->epoch)
+			found = borrowed;
+	if (found)
+		list_del(&found->link);
+	spin_unlock(&own->lock);
+	kfree(found);
+}
+
 int rbx_borrow(struct rbx_peer *peer, struct rbx_remote *remote)
 {
+	struct borrowed *borrowed = kzalloc(sizeof(*borrowed), GFP_KERNEL);
 	struct rbx_loan loan;
-	int err = rbx_session_map(peer->session, &loan);
+	int err;
 
-	if (err)
+	if (!borrowed)
+		return -ENOMEM;
+	err = rbx_session_map(peer->session, &borrowed->loan);
+	if (err) {
+		kfree(borrowed);
 		return err;
+	}
+	loan = borrowed->loan;
+	if (!remember(peer, borrowed, &loan)) {
+		(void)rbx_session_unmap(peer->session, &borrowed->loan);
+		kfree(borrowed);
+		err = -ESTALE;
+	}
 	*remote = (struct rbx_remote){
 		.address = loan.remote_addr,
 		.length_bytes = rbx_session_slab_bytes(peer->session),
@@ -166,7 +242,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote *remote)
 		.slab_id = loan.slab_id,
 		.epoch = loan.epoch,
 	};
-	return 0;
+	return err;
 }
 EXPORT_SYMBOL_GPL(rbx_borrow);
 
@@ -178,71 +254,10 @@ int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote)
 	};
 	int err = rbx_session_unmap(peer->session, &loan);
 
-	return err == -EPERM ? -ESTALE : err; /* it is somebody else's by now */
-}
-EXPORT_SYMBOL_GPL(rbx_return);
-
-/* ---- Plain verbs -------------------------------------------------------------------*/
-
-struct rbx_verbs_link {
-	struct rbx_ib_conn conn;
-	struct rbx_context *ctx; /* held */
-};
-
-/* Its owner sees it by what is flushed. */
-static void link_ended(struct rbx_ib_conn *conn)
-{
-}
-
-struct ib_pd *rbx_peer_pd(const struct rbx_peer *peer)
-{
-	return peer->ctx->pd;
-}
-EXPORT_SYMBOL_GPL(rbx_peer_pd);
-
-int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
-			struct rbx_verbs_link **out)
-{
-	struct rbx_verbs_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
-	int err;
-
-	if (!link)
-		return -ENOMEM;
-	link->ctx = peer->ctx;
-	err = rbx_context_hold(link->ctx, NULL);
-	if (err)
-		goto out_free;
-	err = rbx_session_connect_qp(peer->session, &link->conn, init,
-				     link_ended, 0);
-	if (err)
-		goto out_release;
-	*out = link;
-	return 0;
-
-out_release:
-	rbx_ib_conn_destroy(&link->conn);
-	rbx_context_release(link->ctx);
-out_free:
-	kfree(link);
+	if (err == -EPERM)
+		err = -ESTALE; /* it is somebody else's by now */
+	if (!err || err == -ESTALE)
+		forget(peer, &loan);
 	return err;
 }
-EXPORT_SYMBOL_GPL(rbx_verbs_link_open);
-
-struct ib_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link)
-{
-	return link->conn.id->qp;
-}
-EXPORT_SYMBOL_GPL(rbx_verbs_link_qp);
-
-void rbx_verbs_link_close(struct rbx_verbs_link *link)
-{
-	int err = rbx_ib_conn_drain(&link->conn, RBX_IB_DRAIN_MS);
-
-	rbx_ib_conn_destroy(&link->conn);
-	rbx_context_release(link->ctx);
-	/* What has not come back may lie in the owner's completion queues, and
-	 * speaks of this memory: it is not given to anybody else. */
-	if (!err)
-		kfree(link);
-}
-EXPORT_SYMBOL_GPL(rbx_verbs_link_close);
+EXPORT_SYMBOL_GPL(rbx_return);

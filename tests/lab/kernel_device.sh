@@ -78,6 +78,16 @@ detach
 put_back
 pass "it stays away: errors, and the next attach is served by the next device"
 
+# ---- a queue pair of somebody else's ---------------------------------------------------
+# A module that has one is told that the device goes, which waits until it has closed it.
+load_module rdmabox_talk "server=$address" throws=0 keep=1
+dmesg | grep -q 'a page by plain verbs, status 0' || { dmesg; fault "no plain verbs"; }
+take_away
+dmesg | grep -q 'rdmabox_talk: the queue pair is closed' || { dmesg; fault "it was not told"; }
+put_back
+rmmod rdmabox_talk || fault "rdmabox_talk.ko cannot be unloaded"
+pass "a module that keeps a queue pair is told, and the device goes"
+
 kill -KILL "${server_pids[@]}"
 wait 2>/dev/null
 remove_wire 2
