@@ -146,7 +146,7 @@ static void leave_role(struct rbx_channel *channel, enum rbx_parked parked)
 {
 	struct rbx_turns *turns = &channel->window->turns;
 
-	RBX_FETCH_ADD(&turns->parked_count, 1);
+	rbx_turns_park(turns, channel->slot);
 	if (rbx_parked_waits(parked))
 		RBX_FETCH_ADD(&turns->waiting_count, 1);
 	RBX_EXCHANGE(&channel->parked, (uint32_t)parked);
@@ -170,7 +170,7 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 					       RBX_PARKED_NOT);
 	if (parked == RBX_PARKED_NOT)
 		return false;
-	RBX_FETCH_ADD(&turns->parked_count, (uint32_t)-1);
+	rbx_turns_unpark(turns, channel->slot);
 	if (rbx_parked_waits(parked))
 		RBX_FETCH_ADD(&turns->waiting_count, (uint32_t)-1);
 	/* Who waited for credit goes on with the turn that it had. */
@@ -352,6 +352,12 @@ bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
 			return false;
 		}
 	}
+}
+
+void rbx_channel_leave(struct rbx_channel *channel)
+{
+	/* Who took the role last may have left it lying for nobody in particular. */
+	(void)rbx_channel_unpark(channel);
 }
 
 bool rbx_channel_yield(struct rbx_channel *channel)

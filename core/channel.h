@@ -66,6 +66,8 @@ struct rbx_channel {
 	struct rbx_merge_queue merge_queue;
 	const struct rbx_planner *planner;
 	struct rbx_window *window;
+	uint32_t slot; /* among the channels of the window: the host's, before the
+			  first submit */
 	uint64_t turn_bytes; /* left of its turn, see turns.h */
 	uint32_t next_ring;
 	struct rbx_channel_counters counters;
@@ -140,6 +142,10 @@ bool rbx_channel_yield(struct rbx_channel *channel);
  * several channels on one window visits them in the order of a round (turns.h).
  */
 bool rbx_channel_unpark(struct rbx_channel *channel);
+
+/* Nothing is submitted any more, nothing is outstanding, and nobody visits it: what is
+ * left of it in the window's turns goes, so that its slot can be another one's. */
+void rbx_channel_leave(struct rbx_channel *channel);
 
 /* What it is parked for just now. */
 static inline enum rbx_parked

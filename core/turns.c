@@ -33,15 +33,43 @@ bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round)
 	return true;
 }
 
+/* The first slot below end, from one on, whose channel is parked; end: none. */
+static uint32_t next_parked(const struct rbx_turns *turns, uint32_t slot,
+			    uint32_t end)
+{
+	while (slot < end) {
+		/* Pairs with park() in channel.c, as the count does. */
+		uint64_t parked =
+			RBX_LOAD_ORDERED(&turns->parked_slots[slot / 64]) >>
+			slot % 64;
+
+		if (parked)
+			return RBX_MIN(end, slot + (uint32_t)__builtin_ctzll(
+							   parked));
+		slot += 64 - slot % 64;
+	}
+	return end;
+}
+
 bool rbx_round_slot(struct rbx_turns *turns, struct rbx_round *round,
 		    uint32_t slot_count, uint32_t *slot)
 {
+	uint32_t first, passed_count;
+
 	if (round->quiet_count >= slot_count ||
 	    round->visits_count == RBX_ROUND_VISITS_MAX)
 		return false;
-	round->quiet_count++;
+	first = round->slot % slot_count;
+	*slot = next_parked(turns, first, slot_count);
+	passed_count = *slot - first;
+	if (*slot == slot_count) {
+		*slot = next_parked(turns, 0, first);
+		passed_count += *slot;
+	}
+	round->quiet_count += passed_count + 1;
+	if (round->quiet_count > slot_count)
+		return false; /* a lap, and nobody is parked any more */
 	round->visits_count++;
-	*slot = round->slot % slot_count;
 	round->slot = (*slot + 1) % slot_count;
 	if (!round->is_held)
 		turns->next_slot = round->slot;

@@ -43,6 +43,9 @@ struct rbx_turns {
 	uint32_t waiting_count; /* atomic: of them, for a turn or for credit */
 	uint32_t wanted_count; /* atomic: who wanted a round; 0: none is made */
 	uint32_t next_slot; /* whose turn it is; of who makes the round */
+	/* atomic: a bit for each slot whose channel is parked, so that a round costs what
+	 * there is to do and not what might be */
+	uint64_t parked_slots[RBX_PEERS_MAX / 64];
 };
 
 /* A round under way, of one thread. */
@@ -50,7 +53,7 @@ struct rbx_round {
 	uint32_t wanted_count; /* what was wanted when it began */
 	uint32_t slot; /* that is visited next */
 	uint32_t visits_count;
-	uint32_t quiet_count; /* visits since somebody used up a turn */
+	uint32_t quiet_count; /* slots passed since somebody used up a turn */
 	bool is_held; /* somebody waits for credit */
 };
 
@@ -60,13 +63,31 @@ static inline bool rbx_parked_waits(enum rbx_parked parked)
 	return parked == RBX_PARKED_TURN || parked == RBX_PARKED_CREDIT;
 }
 
+/*
+ * A channel is parked, and is not any more. Before who parks it leaves the role, and
+ * after who unparks it has taken the role: so these come in turn, and to add a bit sets
+ * it.
+ */
+static inline void rbx_turns_park(struct rbx_turns *turns, uint32_t slot)
+{
+	RBX_FETCH_ADD(&turns->parked_count, 1);
+	RBX_FETCH_ADD(&turns->parked_slots[slot / 64], (uint64_t)1 << slot % 64);
+}
+
+static inline void rbx_turns_unpark(struct rbx_turns *turns, uint32_t slot)
+{
+	RBX_FETCH_ADD(&turns->parked_slots[slot / 64],
+		      -((uint64_t)1 << slot % 64));
+	RBX_FETCH_ADD(&turns->parked_count, (uint32_t)-1);
+}
+
 /* Any thread. True: the caller has to make a round. False: nobody is parked, or
  * who makes a round will make another. */
 bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round);
 
 /*
- * Which of slot_count channels to visit next; false: the round is over. Who is
- * visited is unparked and combines, except that after is_held channels that
+ * Which of slot_count channels to visit next, of those that are parked; false: the round
+ * is over. Who is visited is unparked and combines, except that after is_held channels that
  * wait for credit or a turn stay parked.
  */
 bool rbx_round_slot(struct rbx_turns *turns, struct rbx_round *round,

@@ -282,6 +282,7 @@ int rbx_close(struct rbx_context *ctx)
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_in_flight_bytes(&ctx->window) == 0);
 	RBX_ASSERT(rbx_window_in_flight_work_requests(&ctx->window) == 0);
+	RBX_ASSERT(ctx->window.turns.parked_count == 0);
 	rbx_pollers_close(ctx);
 	rbx_session_set_close(ctx->sessions);
 	rbx_secret_free(ctx->secret);
@@ -300,6 +301,7 @@ static int put_into_slot_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
 		if (ctx->peers[i] != NULL)
 			continue;
+		peer->channel.slot = i;
 		RBX_STORE_RELEASE(&ctx->peers[i], peer);
 		if (i >= ctx->peer_slots_used)
 			RBX_STORE_RELEASE(&ctx->peer_slots_used, i + 1);
@@ -329,13 +331,11 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	pthread_mutex_lock(&ctx->peers_lock);
 	rbx_pollers_release_locked(peer);
 	pthread_mutex_lock(&ctx->view_lock);
-	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
-		if (ctx->peers[i] == peer)
-			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
-	}
+	RBX_STORE_RELEASE(&ctx->peers[peer->channel.slot], NULL);
 	rbx_stats_keep_channel(ctx, &peer->channel);
 	pthread_mutex_unlock(&ctx->view_lock);
 	rbx_pollers_visit_all(ctx);
+	rbx_channel_leave(&peer->channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }
 

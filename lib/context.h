@@ -28,7 +28,7 @@
 #include "lib/buffers/tuning.h"
 
 #define RBX_POLLERS_MAX 16 /* that the option may ask for */
-#define RBX_POLLER_SLOTS RBX_PEERS_MAX /* where peers bring theirs */
+#define RBX_POLLER_SLOTS 64 /* where peers bring theirs */
 
 /* Counters that no poller and no channel keeps. Added to with
  * RBX_ADD_RELAXED(). */

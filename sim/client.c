@@ -47,9 +47,9 @@ static void draw_options(struct rbx_sim_client *client)
 	draw_option(client, "window", "off 64K 128K 1M aimd delay auto auto");
 	draw_option(client, "window_work_requests", "0 0 1 4 64");
 	draw_option(client, "queue_pairs", "1 1 2 4");
-	/* A context has so many queue pairs, whoever polls them. */
+	/* There are so many pollers at most, if each queue pair has one. */
 	if (rbx_sim_world.servers_count * client->options.queue_pairs >
-	    RBX_PEERS_MAX)
+	    RBX_POLLER_SLOTS)
 		client->options.queue_pairs = 1;
 	draw_option(client, "pollers", "0 1 1 2 peer queue_pair");
 	draw_option(client, "requests_max", "64 128 1024");

@@ -332,6 +332,7 @@ static void context_free(struct rbx_context *ctx)
 {
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_idle(&ctx->window));
+	RBX_ASSERT(!ctx->window.turns.parked_count);
 	if (ctx->device)
 		unbind_locked(ctx);
 	pollers_close(ctx);

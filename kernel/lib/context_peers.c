@@ -54,6 +54,7 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	if (slot < RBX_PEERS_MAX)
 		err = pollers_assign(ctx, peer);
 	if (!err) {
+		peer->channel.slot = slot;
 		RBX_STORE_RELEASE(&ctx->peers[slot], peer);
 		if (slot >= ctx->peer_slots_used)
 			RBX_STORE_RELEASE(&ctx->peer_slots_used, slot + 1);
@@ -68,12 +69,11 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 
 	mutex_lock(&ctx->peers_lock);
 	pollers_take_back(peer, peer->lane_count);
-	for (i = 0; i < RBX_PEERS_MAX; i++)
-		if (ctx->peers[i] == peer)
-			RBX_STORE_RELEASE(&ctx->peers[i], NULL);
-	mutex_unlock(&ctx->peers_lock);
+	RBX_STORE_RELEASE(&ctx->peers[peer->channel.slot], NULL);
 	for (i = 0; i < ctx->pollers_count; i++)
 		rbx_poller_visit(&ctx->pollers[i]);
+	rbx_channel_leave(&peer->channel);
+	mutex_unlock(&ctx->peers_lock);
 }
 
 static uint32_t slots_used(void *host)

@@ -28,6 +28,7 @@
 struct rbx_lane {
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
+	uint32_t cq_index; /* out of that queue of it */
 	uint32_t ring_index;
 	struct rbx_qp *qp; /* NULL while the connection is broken */
 	bool tail_is_silent; /* the last posted has no signal; the combiner's */

@@ -17,8 +17,8 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
 	};
 	struct rbx_qp_init init = {
-		.send_cq = lane->poller->cq,
-		.recv_cq = lane->poller->cq,
+		.send_cq = lane->poller->cqs[lane->cq_index],
+		.recv_cq = lane->poller->cqs[lane->cq_index],
 		.send_depth_count = peer->send_depth_count,
 		.recv_depth_count = 1,
 		.max_sge = peer->ctx->planner.sge_max,

@@ -2,14 +2,16 @@
 /*
  * plug.c - the plug of a thread.
  *
- * Bounded: one entry for each peer that a context may have; a thread that
- * submits to more peers than that (several contexts) sends the rest unheld.
+ * Bounded: a thread that submits to more peers than it can hold something for sends to
+ * the rest at once.
  * Pieces are held for one volume; those of another make them start.
  */
 #include "lib/poller/plug.h"
 
 #include "core/flow.h"
 #include "lib/peer/internal.h"
+
+#define HELD_MAX 64u
 
 struct held {
 	struct rbx_peer *peer;
@@ -22,7 +24,7 @@ struct plug {
 	struct rbx_flow *flow; /* whose pieces are held */
 	struct rbx_piece_list pieces;
 	unsigned int held_count;
-	struct held held[RBX_PEERS_MAX];
+	struct held held[HELD_MAX];
 };
 
 /* Never of the model initial-exec, though it would save a call for each access:
@@ -67,7 +69,7 @@ bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
 			return true;
 		}
 	}
-	if (plug.held_count == RBX_PEERS_MAX)
+	if (plug.held_count == HELD_MAX)
 		return false;
 	plug.held[plug.held_count++] = (struct held){ peer, first, last };
 	return true;

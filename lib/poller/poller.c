@@ -2,7 +2,7 @@
 /*
  * poller.c - takes completions and gives requests back.
  *
- * One round: poll the completion queue once; let each completion's channel say
+ * One round: poll each completion queue once; let each completion's channel say
  * which fragments are done; give their credit back to the window; plug; hand
  * the fragments to their done(); unplug, which sends what the callbacks submitted as
  * one batch; and let every combiner that is parked look again. Then the poll
@@ -42,7 +42,7 @@ static void add(uint64_t *counter, uint64_t value)
 	RBX_STORE_RELAXED(counter, RBX_LOAD_RELAXED(counter) + value);
 }
 
-static void wake(struct rbx_poller *poller)
+void rbx_poller_wake(struct rbx_poller *poller)
 {
 	uint64_t one = 1;
 
@@ -54,13 +54,13 @@ static void wake(struct rbx_poller *poller)
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
 	rbx_drive_push_ended(&poller->ended, list);
-	wake(poller);
+	rbx_poller_wake(poller);
 }
 
 void rbx_poller_unpark(struct rbx_poller *poller)
 {
 	RBX_STORE_RELEASE(&poller->unpark, true);
-	wake(poller);
+	rbx_poller_wake(poller);
 }
 
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
@@ -82,15 +82,39 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 			    now_ns, harvest);
 }
 
+/* What one queue has. */
+static int take(struct rbx_poller *poller, struct rbx_cq *cq,
+		struct rbx_harvest *harvest)
+{
+	struct rbx_wc wcs[RBX_POLL_BATCH];
+	int count = poller->ctx->device->ops->poll(
+		cq, wcs, (int)rbx_poll_policy_ask(&poller->policy));
+
+	if (count <= 0)
+		return 0;
+	poller->round_ns = rbx_now_ns();
+	for (int i = 0; i < count; i++)
+		handle(&wcs[i], poller->round_ns, harvest);
+	return count;
+}
+
+static int take_all(struct rbx_poller *poller, struct rbx_harvest *harvest)
+{
+	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
+	int count = take(poller, poller->cqs[0], harvest);
+
+	for (uint32_t i = 1; i < cq_count; i++)
+		count += take(poller, poller->cqs[i], harvest);
+	return count;
+}
+
 int rbx_poller_poll(struct rbx_poller *poller)
 {
 	struct rbx_context *ctx = poller->ctx;
-	struct rbx_wc wcs[RBX_POLL_BATCH];
 	struct rbx_harvest harvest = { 0 };
 	struct rbx_fragment *ended;
 	bool unpark = false;
-	int count = ctx->device->ops->poll(
-		poller->cq, wcs, (int)rbx_poll_policy_ask(&poller->policy));
+	int count = take_all(poller, &harvest);
 
 	add(&poller->counters.polls, 1);
 	ended = rbx_drive_take_ended(&poller->ended);
@@ -100,12 +124,11 @@ int rbx_poller_poll(struct rbx_poller *poller)
 		add(&poller->counters.empty_polls, 1);
 		return 0;
 	}
-	poller->round_ns = rbx_now_ns();
 	if (count > 0) {
-		for (int i = 0; i < count; i++)
-			handle(&wcs[i], poller->round_ns, &harvest);
 		add(&poller->counters.completions, (uint64_t)count);
 		rbx_harvest_settle(&harvest, &ctx->window, poller->round_ns);
+	} else {
+		poller->round_ns = rbx_now_ns();
 	}
 	rbx_plug_push();
 	current = poller;
@@ -120,64 +143,92 @@ int rbx_poller_poll(struct rbx_poller *poller)
 
 void rbx_poller_arm(struct rbx_poller *poller)
 {
+	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
+
 	RBX_STORE_RELAXED(&poller->armed, true);
 	add(&poller->counters.arms, 1);
-	poller->ctx->device->ops->arm(poller->cq);
+	for (uint32_t i = 0; i < cq_count; i++)
+		poller->ctx->device->ops->arm(poller->cqs[i]);
 }
 
-/* Waits for events of the device and for others' wishes. */
-static void await(const struct rbx_poller *poller, struct pollfd fds[2],
+/* What a poller sleeps on: others' wishes, then events of each queue. One that is made
+ * meanwhile is looked at after a wake (cqs.c). */
+struct bell {
+	uint32_t count;
+	struct pollfd fds[1 + RBX_POLLER_CQS_MAX];
+};
+
+static void await(const struct rbx_poller *poller, struct bell *bell,
 		  int timeout_ms)
 {
-	fds[0] = (struct pollfd){ poller->cq->event_fd, POLLIN, 0 };
-	fds[1] = (struct pollfd){ poller->wake_fd, POLLIN, 0 };
-	poll(fds, 2, timeout_ms);
+	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
+
+	bell->count = 1 + cq_count;
+	bell->fds[0] = (struct pollfd){ poller->wake_fd, POLLIN, 0 };
+	for (uint32_t i = 0; i < cq_count; i++)
+		bell->fds[1 + i] = (struct pollfd){ poller->cqs[i]->event_fd,
+						    POLLIN, 0 };
+	poll(bell->fds, bell->count, timeout_ms);
 }
 
 /* Makes unreadable again what await() found readable. To read the other in vain
  * would be one more system call for each request that comes alone. */
-static void disarm(struct rbx_poller *poller, const struct pollfd fds[2])
+static void disarm(struct rbx_poller *poller, const struct bell *bell)
 {
 	uint64_t ignored;
 
 	RBX_STORE_RELAXED(&poller->armed, false);
-	if (fds[0].revents != 0)
-		poller->ctx->device->ops->consume_events(poller->cq);
-	if (fds[1].revents != 0 &&
+	for (uint32_t i = 1; i < bell->count; i++)
+		if (bell->fds[i].revents != 0)
+			poller->ctx->device->ops->consume_events(
+				poller->cqs[i - 1]);
+	if (bell->fds[0].revents != 0 &&
 	    read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
 		return; /* it is readable until we read it */
 }
 
 void rbx_poller_disarm(struct rbx_poller *poller)
 {
-	struct pollfd fds[2];
+	struct bell bell;
 
-	await(poller, fds, 0);
-	disarm(poller, fds);
+	await(poller, &bell, 0);
+	disarm(poller, &bell);
+}
+
+static bool is_silent(const struct rbx_poller *poller)
+{
+	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
+	bool rings = false;
+
+	for (uint32_t i = 0; i < cq_count && !rings; i++) {
+		struct pollfd event = { poller->cqs[i]->event_fd, POLLIN, 0 };
+
+		rings = poll(&event, 1, 0) != 0;
+	}
+	return !rings;
 }
 
 bool rbx_poller_has_looked(const struct rbx_poller *poller,
 			   uint64_t *polls_count)
 {
-	struct pollfd event = { .fd = poller->cq->event_fd, .events = POLLIN };
 	uint64_t count = RBX_LOAD_RELAXED(&poller->counters.polls);
 
 	if (count != *polls_count) {
 		*polls_count = count;
 		return true;
 	}
-	return RBX_LOAD_RELAXED(&poller->armed) && poll(&event, 1, 0) == 0;
+	return RBX_LOAD_RELAXED(&poller->armed) && is_silent(poller);
 }
 
 static void sleep_for_event(struct rbx_poller *poller)
 {
-	struct pollfd fds[2];
+	struct bell bell;
 
 	pthread_mutex_unlock(&poller->lock);
-	await(poller, fds, -1);
+	await(poller, &bell, -1);
 	pthread_mutex_lock(&poller->lock);
 	add(&poller->counters.wakeups, 1);
-	disarm(poller, fds);
+	disarm(poller, &bell);
 }
 
 static void let_visitors_in(struct rbx_poller *poller)
@@ -226,7 +277,7 @@ static void *poller_main(void *arg)
 void rbx_poller_visit(struct rbx_poller *poller)
 {
 	RBX_FETCH_ADD(&poller->visitors, 1);
-	wake(poller);
+	rbx_poller_wake(poller);
 	pthread_mutex_lock(&poller->lock);
 }
 
@@ -249,9 +300,7 @@ static int open_event_fd(struct rbx_poller *poller)
 	int fd = epoll_create1(EPOLL_CLOEXEC);
 
 	poller->event_fd = fd;
-	if (fd < 0 ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->cq->event_fd, &event) ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, poller->wake_fd, &event))
+	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, poller->wake_fd, &event))
 		return rbx_error(-errno, "cannot make an event descriptor: %s",
 				 strerror(errno));
 	return 0;
@@ -268,10 +317,9 @@ static int start_thread(struct rbx_poller *poller)
 	return 0;
 }
 
-int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
+int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
 		      bool with_thread, struct rbx_poller **out)
 {
-	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_poller *poller = calloc(1, sizeof(*poller));
 	struct rbx_polling polling = rbx_polling_of(&ctx->options);
 	int err;
@@ -279,6 +327,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
 	if (poller == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a poller");
 	poller->ctx = ctx;
+	poller->lanes_each_count = lanes_each_count;
 	poller->event_fd = -1;
 	if (!with_thread) {
 		/* The program decides what comes after a poll. */
@@ -293,22 +342,21 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
 				strerror(errno));
 		goto out_free;
 	}
-	err = ctx->device->ops->create_cq(ctx->device, depth_count, &poller->cq,
-					  error);
-	if (err) {
-		rbx_error(err, "%s", error);
-		goto out_close_wake;
-	}
-	err = with_thread ? start_thread(poller) : open_event_fd(poller);
+	err = with_thread ? 0 : open_event_fd(poller);
+	if (!err)
+		err = rbx_poller_cqs_open(poller);
 	if (err)
 		goto out_close_event;
+	err = with_thread ? start_thread(poller) : 0;
+	if (err)
+		goto out_close_cqs;
 	*out = poller;
 	return 0;
 
+out_close_cqs:
+	rbx_poller_cqs_close(poller);
 out_close_event:
 	close_event_fd(poller);
-	ctx->device->ops->destroy_cq(poller->cq);
-out_close_wake:
 	close(poller->wake_fd);
 out_free:
 	free(poller);
@@ -319,11 +367,11 @@ void rbx_poller_destroy(struct rbx_poller *poller)
 {
 	if (poller->has_thread) {
 		RBX_STORE_RELEASE(&poller->stop, true);
-		wake(poller);
+		rbx_poller_wake(poller);
 		pthread_join(poller->thread, NULL);
 	}
 	close_event_fd(poller);
-	poller->ctx->device->ops->destroy_cq(poller->cq);
+	rbx_poller_cqs_close(poller);
 	close(poller->wake_fd);
 	pthread_mutex_destroy(&poller->lock);
 	free(poller);

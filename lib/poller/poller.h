@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poller.h - a completion queue and who polls it.
+ * poller.h - completion queues and who polls them.
  *
  * Either a thread of ours polls, following a poll policy, or the program does
  * by rbx_poll(). One thread at a time: it holds the poller's lock.
+ *
+ * A poller begins with one queue, as deep as some queue pairs need, and gets another when
+ * it is to serve more: what it costs follows what it serves. cqs.c.
  */
 #ifndef RBX_LIB_POLLER_H
 #define RBX_LIB_POLLER_H
@@ -17,6 +20,11 @@
 
 struct rbx_context;
 struct rbx_request;
+
+/* Queue pairs of one completion queue, where a poller serves many. */
+#define RBX_CQ_LANES 64u
+#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_LANES)
+#define RBX_POLLER_LANES_MAX (RBX_POLLER_CQS_MAX * RBX_CQ_LANES)
 
 /* Written by the thread that polls, read for the statistics. */
 struct rbx_poller_counters {
@@ -38,16 +46,22 @@ struct rbx_poller_usage {
 
 struct rbx_poller {
 	struct rbx_context *ctx;
-	struct rbx_cq *cq;
 	struct rbx_poll_policy policy;
-	uint32_t lane_count; /* guarded by the context's peers_lock */
+
+	/* Change under the context's peers_lock. */
+	uint32_t lanes_each_count; /* of a completion queue, at most */
+	uint32_t lane_count; /* of all */
+	uint32_t cq_lane_counts[RBX_POLLER_CQS_MAX];
+	uint32_t cq_count; /* atomic; grows only, from 1 */
+	struct rbx_cq *cqs[RBX_POLLER_CQS_MAX];
+
 	bool has_thread;
 	pthread_t thread;
 	int thread_id; /* atomic: the kernel's number; 0: not running yet */
 	uint64_t context_switches; /* atomic: as the kernel last told */
 	int wake_fd; /* eventfd: ends the sleep of the thread */
-	int event_fd; /* where the program polls: readable when one of cq's and
-			 wake_fd is; else -1 */
+	int event_fd; /* where the program polls: readable when one of the queues'
+			 and wake_fd is; else -1 */
 	bool stop; /* atomic */
 	uint32_t visitors; /* atomic: who waits for the lock */
 	/* atomic: fragments that ended without a completion, newest first */
@@ -60,9 +74,20 @@ struct rbx_poller {
 	uint64_t round_ns; /* when the last poll found something */
 };
 
-int rbx_poller_create(struct rbx_context *ctx, uint32_t depth_count,
+/* lanes_each_count: for so many queue pairs each completion queue has room. */
+int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
 		      bool with_thread, struct rbx_poller **poller);
 void rbx_poller_destroy(struct rbx_poller *poller);
+
+/* ---- cqs.c. The context's peers_lock is held. */
+
+/* Opens and closes the first. */
+int rbx_poller_cqs_open(struct rbx_poller *poller);
+void rbx_poller_cqs_close(struct rbx_poller *poller);
+/* Room for one more queue pair, in whichever queue. 0; -ENOSPC, or why the device makes
+ * no other queue. */
+int rbx_poller_lane_take_locked(struct rbx_poller *poller, uint32_t *cq_index);
+void rbx_poller_lane_give_locked(struct rbx_poller *poller, uint32_t cq_index);
 
 /* No more than a system call and a file: for the statistics. Zeros where there
  * is no thread, or where the system does not tell. */
@@ -77,6 +102,10 @@ void rbx_poller_leave(struct rbx_poller *poller);
 /* Hands over fragments that ended otherwise than by a completion, linked to a
  * NULL, status set: their done() is called by who polls. Any thread. */
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
+
+/* Has who polls look at all there is, also at what it did not know of when it went to
+ * sleep. Any thread. */
+void rbx_poller_wake(struct rbx_poller *poller);
 
 /* Has who polls look for parked combiners, completions or none. Any thread. */
 void rbx_poller_unpark(struct rbx_poller *poller);

@@ -14,9 +14,6 @@
 #include "lib/peer/internal.h"
 #include "lib/poller/polling.h"
 
-/* Queue pairs of one poller where it serves many. */
-#define LANES_PER_POLLER RBX_PEERS_MAX
-
 static bool is_by_number(const struct rbx_context *ctx)
 {
 	return ctx->options.pollers <= RBX_POLLERS_MAX;
@@ -29,18 +26,13 @@ static uint32_t lanes_max(const struct rbx_context *ctx)
 		return 1;
 	return ctx->options.pollers == RBX_POLLERS_PEER ?
 		       ctx->options.queue_pairs :
-		       LANES_PER_POLLER;
+		       RBX_POLLER_LANES_MAX;
 }
 
-/*
- * Completions that one poller may have at once: of each queue pair its send
- * depth and the sentinel receive. So no completion queue overruns.
- */
 static int add_poller(struct rbx_context *ctx)
 {
-	uint32_t depth_count = lanes_max(ctx) * (RBX_SEND_DEPTH + 1);
 	uint32_t count = ctx->poller_count;
-	int err = rbx_poller_create(ctx, depth_count,
+	int err = rbx_poller_create(ctx, RBX_MIN(lanes_max(ctx), RBX_CQ_LANES),
 				    ctx->options.pollers != 0,
 				    &ctx->pollers[count]);
 
@@ -89,7 +81,7 @@ static int no_room(void)
 			 "too many queue pairs: a context has at most %u "
 			 "pollers, and %u queue pairs for each that serves "
 			 "several peers",
-			 RBX_POLLER_SLOTS, LANES_PER_POLLER);
+			 RBX_POLLER_SLOTS, RBX_POLLER_LANES_MAX);
 }
 
 /* A poller with room for so many queue pairs of one peer. */
@@ -119,14 +111,17 @@ int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 	struct rbx_poller *poller = NULL;
 
 	for (uint32_t i = 0; i < peer->lane_count; i++) {
+		struct rbx_lane *lane = &peer->lanes[i];
 		int err = i % together ? 0 : find(ctx, together, &poller);
 
+		if (!err)
+			err = rbx_poller_lane_take_locked(poller,
+							  &lane->cq_index);
 		if (err) {
 			rbx_pollers_release_locked(peer);
 			return err;
 		}
-		peer->lanes[i].poller = poller;
-		poller->lane_count++;
+		lane->poller = poller;
 	}
 	return 0;
 }
@@ -134,9 +129,12 @@ int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 void rbx_pollers_release_locked(struct rbx_peer *peer)
 {
 	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		if (peer->lanes[i].poller != NULL)
-			peer->lanes[i].poller->lane_count--;
-		peer->lanes[i].poller = NULL;
+		struct rbx_lane *lane = &peer->lanes[i];
+
+		if (lane->poller != NULL)
+			rbx_poller_lane_give_locked(lane->poller,
+						    lane->cq_index);
+		lane->poller = NULL;
 	}
 }
 

@@ -30,7 +30,7 @@
 #include "lib/session/session.h"
 
 /* One for each peer, and some for queries. */
-#define RBX_SESSIONS_MAX (RBX_PEERS_MAX + 8u)
+#define RBX_SESSIONS_MAX 72u
 
 #define RBX_SESSION_SLOTS (RBX_CLIENT_RECEIVES + RBX_BORROWER_SLOTS)
 #define RBX_SESSION_CQ_DEPTH (RBX_SESSIONS_MAX * RBX_SESSION_SLOTS)

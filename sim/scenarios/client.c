@@ -173,8 +173,10 @@ void rbx_client_open(struct rbx_client *client,
 				       lanes * choices->send_depth_count);
 	client->peers =
 		rbx_sim_take(choices->peers_count, sizeof(*client->peers));
-	for (uint32_t i = 0; i < choices->peers_count; i++)
+	for (uint32_t i = 0; i < choices->peers_count; i++) {
 		open_peer(client, i);
+		client->peers[i].channel.slot = i;
+	}
 }
 
 void rbx_client_close(struct rbx_client *client)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * drive_round_test.c - who makes a round comes back to what it polls itself, however
- * busy the other pollers are; and what it left is done then.
+ * busy the other pollers are; and what it left is done then. And it looks at those who
+ * are parked, however many others there are.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,10 +83,103 @@ static void round_of_one_poller_ends_while_others_are_busy(void **state)
 	assert_int_equal(s.window.turns.wanted_count, 0);
 }
 
+/* ---- Many slots ------------------------------------------------------------------*/
+
+static struct small few[3];
+static const uint32_t few_slots[] = { 0, 70, RBX_PEERS_MAX - 1 };
+static uint32_t looks_count;
+
+static uint32_t all_slots_used(void *host)
+{
+	(void)host;
+	return RBX_PEERS_MAX;
+}
+
+static struct rbx_channel *few_at(void *host, uint32_t slot)
+{
+	(void)host;
+	looks_count++;
+	for (uint32_t i = 0; i < 3; i++)
+		if (few_slots[i] == slot)
+			return &few[i].channel;
+	return NULL;
+}
+
+static void few_combine(struct rbx_channel *channel)
+{
+	struct rbx_chain chain;
+
+	while (rbx_channel_combine(channel, 0, &chain))
+		;
+}
+
+/* One work request in flight, of whoever posted it: the others wait. */
+static void round_looks_at_those_who_are_parked(void **state)
+{
+	static const struct rbx_drive_channels channels = { all_slots_used,
+							    few_at, few_combine };
+	struct rbx_turns *turns = &few[0].window.turns;
+	struct rbx_chain chain;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		small_setup(&few[i]);
+		few[i].channel.window = &few[0].window;
+		few[i].channel.slot = few_slots[i];
+	}
+	rbx_window_init(&few[0].window, 0, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(small_submit(&few[i], 0, 0));
+		while (rbx_channel_combine(&few[i].channel, 0, &chain))
+			;
+	}
+	assert_int_equal(turns->parked_count, 2);
+	for (uint32_t done = 0; done < 3; done++) {
+		struct rbx_harvest harvest = { 0 };
+
+		for (uint32_t i = 0; i < 3; i++) {
+			struct rbx_send_ring *ring = &few[i].channel.rings[0];
+
+			if (ring->posted_count == ring->completed_count)
+				continue;
+			rbx_channel_complete(&few[i].channel, 0,
+					     ring->completed_count, 0, 1,
+					     &harvest);
+			break;
+		}
+		assert_non_null(harvest.done_first);
+		rbx_harvest_settle(&harvest, &few[0].window, 1);
+		looks_count = 0;
+		assert_false(rbx_drive_unpark(&channels, NULL, turns));
+		assert_in_range(looks_count, done < 2, 8);
+	}
+	assert_int_equal(turns->parked_count, 0);
+	for (uint32_t i = 0; i < RBX_PEERS_MAX / 64; i++)
+		assert_int_equal(turns->parked_slots[i], 0);
+}
+
+/* It lies there for whoever unparks next, who never comes: its peer is closed. */
+static void who_leaves_while_parked_leaves_nothing(void **state)
+{
+	struct rbx_turns *turns = &few[0].window.turns;
+
+	(void)state;
+	small_setup(&few[0]);
+	few[0].channel.slot = 70;
+	assert_true(rbx_channel_seize(&few[0].channel));
+	assert_true(rbx_channel_yield(&few[0].channel));
+	assert_int_equal(turns->parked_count, 1);
+	rbx_channel_leave(&few[0].channel);
+	assert_int_equal(turns->parked_count, 0);
+	assert_int_equal(turns->parked_slots[1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_of_one_poller_ends_while_others_are_busy),
+		cmocka_unit_test(round_looks_at_those_who_are_parked),
+		cmocka_unit_test(who_leaves_while_parked_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,7 @@ static struct world *new_world(uint64_t window_bytes,
 		user->world = world;
 		rbx_channel_init(&user->channel, &world->planner,
 				 &world->window);
+		user->channel.slot = i;
 		rbx_channel_add_ring(&user->channel, user->works, DEPTH);
 		for (uint32_t k = 0; k < OUTSTANDING_MAX; k++)
 			user->slots[k].user = user;

@@ -110,7 +110,7 @@ static void peer_send_chain_posted_in_part_is_sent_again(void **state)
 	(void)state;
 	/* The test polls: the device's operations are exchanged under nobody. */
 	tenant_open(&tenant, "mode=doorbell pollers=0");
-	half.cq = tenant.ctx->pollers[0]->cq;
+	half.cq = tenant.ctx->pollers[0]->cqs[0];
 	half.of_device = tenant.ctx->device->ops;
 	half.ops = *half.of_device;
 	half.ops.post_send = post_the_first_alone;

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cqs.c - the completion queues of a poller: none overruns, and there are as many as its
+ * queue pairs need.
+ *
+ * They are made while others poll. Who polls reads how many there are anew each time; who
+ * sleeps has armed and looks at those that there were, and is woken.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "lib/context.h"
+#include "lib/poller/poller.h"
+
+/* Completions that there may be at once: of each queue pair its send depth and the
+ * sentinel receive. */
+static uint32_t depth_of(const struct rbx_poller *poller)
+{
+	return poller->lanes_each_count * (RBX_SEND_DEPTH + 1);
+}
+
+/* The program's one descriptor tells of this queue too. */
+static int watch(struct rbx_poller *poller, const struct rbx_cq *cq)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (poller->event_fd < 0 ||
+	    !epoll_ctl(poller->event_fd, EPOLL_CTL_ADD, cq->event_fd, &event))
+		return 0;
+	return rbx_error(-errno, "cannot watch a completion queue: %s",
+			 strerror(errno));
+}
+
+static int cq_add(struct rbx_poller *poller)
+{
+	const struct rbx_fabric_ops *ops = poller->ctx->device->ops;
+	uint32_t count = poller->cq_count;
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err = ops->create_cq(poller->ctx->device, depth_of(poller),
+				 &poller->cqs[count], error);
+
+	if (err)
+		return rbx_error(err, "%s", error);
+	err = watch(poller, poller->cqs[count]);
+	if (err) {
+		ops->destroy_cq(poller->cqs[count]);
+		return err;
+	}
+	/* Pairs with the loads of who polls, and before it is woken. */
+	RBX_STORE_RELEASE(&poller->cq_count, count + 1);
+	rbx_poller_wake(poller);
+	return 0;
+}
+
+int rbx_poller_cqs_open(struct rbx_poller *poller)
+{
+	return cq_add(poller);
+}
+
+void rbx_poller_cqs_close(struct rbx_poller *poller)
+{
+	while (poller->cq_count)
+		poller->ctx->device->ops->destroy_cq(
+			poller->cqs[--poller->cq_count]);
+}
+
+int rbx_poller_lane_take_locked(struct rbx_poller *poller, uint32_t *cq_index)
+{
+	uint32_t i = 0;
+	int err = 0;
+
+	while (i < poller->cq_count &&
+	       poller->cq_lane_counts[i] == poller->lanes_each_count)
+		i++;
+	if (i == RBX_POLLER_CQS_MAX)
+		return rbx_error(-ENOSPC, "a poller serves %u queue pairs at most",
+				 RBX_POLLER_LANES_MAX);
+	if (i == poller->cq_count)
+		err = cq_add(poller);
+	if (err)
+		return err;
+	poller->cq_lane_counts[i]++;
+	poller->lane_count++;
+	*cq_index = i;
+	return 0;
+}
+
+void rbx_poller_lane_give_locked(struct rbx_poller *poller, uint32_t cq_index)
+{
+	poller->cq_lane_counts[cq_index]--;
+	poller->lane_count--;
+}
