@@ -18,10 +18,9 @@
 #define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
 #define SECRET_BYTES_MAX 4096u
 
-/* Queue pairs of all volumes on a device, such as 16 servers with 16 each: 66,048
- * completions, 4 MiB where one takes 64 bytes. The pollers share them, as evenly as
- * they can be; a device that has less room in a completion queue has it for fewer. */
-#define LANES_MAX 256u
+/* Queue pairs that the pollers of a device have room for before any of them gets a second
+ * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */
+#define LANES_AT_FIRST 256u
 
 /* As long as a sleep is not worth while, and no longer (core/poll_tuner.h). */
 static const struct rbx_poll_rule adaptive_rule = {
@@ -90,7 +89,7 @@ static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 	uint32_t i;
 	int err;
 
-	/* As deep as the first device's, or not at all: the lanes are given out. */
+	/* As many and as deep as the first device's, or none: the lanes are given out. */
 	for (i = 0; i < ctx->pollers_count; i++) {
 		err = rbx_poller_bind(&ctx->pollers[i], device,
 				      rbx_context_room_max(ctx));
@@ -285,10 +284,8 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 		ctx->pollers_count++;
 	}
 	ctx->lanes_each_count =
-		min_t(uint32_t, device->attrs.max_cqe / RBX_LANE_COMPLETIONS,
-		      DIV_ROUND_UP(LANES_MAX, wanted));
-	while (wanted--)
-		ctx->pollers[wanted].lanes_left_count = ctx->lanes_each_count;
+		min3((uint32_t)device->attrs.max_cqe / RBX_LANE_COMPLETIONS,
+		     DIV_ROUND_UP(LANES_AT_FIRST, wanted), RBX_CQ_LANES);
 	return 0;
 }
 

@@ -65,7 +65,7 @@ struct rbx_context {
 	struct rbx_window window;
 	struct rbx_staging staging; /* none: one key covers all memory */
 	uint32_t pollers_count;
-	uint32_t lanes_each_count; /* that fit into the queue of one */
+	uint32_t lanes_each_count; /* that fit into a queue of one */
 	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
 	struct mutex watches_lock; /* guards what is below */
@@ -135,7 +135,7 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 /* When it returns no poller has anything of the peer in hand. */
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
-/* ---- For endpoints: context_endpoints.c ----------------------------------------*/
+/* ---- context_watches.c ----------------------------------------------------------*/
 
 /* Tells when the device goes, until unwatch() returns. gone() must not block. -ENODEV: it
  * goes already. */
@@ -143,14 +143,16 @@ int rbx_context_watch(struct rbx_context *ctx, struct rbx_device_watch *watch);
 void rbx_context_unwatch(struct rbx_context *ctx, struct rbx_device_watch *watch);
 void rbx_context_tell_watches(struct rbx_context *ctx);
 
-/* Takes room for so many completions of that poller which has most. -ENOSPC. */
+/* ---- context_room.c -------------------------------------------------------------*/
+
+/* Takes room for so many completions in a queue of the poller that serves the fewest. 0;
+ * -ENOSPC, or why the device makes no other queue. Blocks. */
 int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
-			  struct rbx_poller **poller);
-void rbx_context_give_room(struct rbx_poller *poller, uint32_t completions_count);
-/* What one poller has at most. */
+			  struct rbx_poller **poller, uint32_t *cq_index);
+void rbx_context_give_room(struct rbx_poller *poller, uint32_t cq_index,
+			   uint32_t completions_count);
+/* What one queue has at most. */
 uint32_t rbx_context_room_max(const struct rbx_context *ctx);
-/* peers_lock is held. */
-struct rbx_poller *rbx_context_poller_with_room_locked(struct rbx_context *ctx);
 
 /* Something has completed: lets parked combiners look again, in turn. True: it is to be
  * called again, by who polls next. */

@@ -6,60 +6,59 @@
 #include "kernel/lib/context.h"
 #include "kernel/lib/peer.h"
 
-struct rbx_poller *rbx_context_poller_with_room_locked(struct rbx_context *ctx)
-{
-	struct rbx_poller *most = &ctx->pollers[0];
-	uint32_t i;
-
-	lockdep_assert_held(&ctx->peers_lock);
-	for (i = 1; i < ctx->pollers_count; i++)
-		if (ctx->pollers[i].lanes_left_count > most->lanes_left_count)
-			most = &ctx->pollers[i];
-	return most;
-}
-
 /* The first so many lanes have none any more. */
-static void pollers_take_back(struct rbx_peer *peer, uint32_t lane_count)
+static void pollers_give(struct rbx_peer *peer, uint32_t lane_count)
 {
 	while (lane_count--)
-		peer->lanes[lane_count].poller->lanes_left_count++;
+		rbx_context_give_room(peer->lanes[lane_count].poller,
+				      peer->lanes[lane_count].cq_index,
+				      RBX_LANE_COMPLETIONS);
 }
 
-static int pollers_assign(struct rbx_context *ctx, struct rbx_peer *peer)
+static int pollers_take(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	uint32_t i;
+	int err;
 
 	for (i = 0; i < peer->lane_count; i++) {
-		struct rbx_poller *poller =
-			rbx_context_poller_with_room_locked(ctx);
+		struct rbx_lane *lane = &peer->lanes[i];
 
-		if (!poller->lanes_left_count) {
-			pollers_take_back(peer, i);
-			return -ENOSPC;
+		err = rbx_context_take_room(ctx, RBX_LANE_COMPLETIONS,
+					    &lane->poller, &lane->cq_index);
+		if (err) {
+			pollers_give(peer, i);
+			return err;
 		}
-		poller->lanes_left_count--;
-		peer->lanes[i].poller = poller;
 	}
 	return 0;
 }
 
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
+static int slot_take(struct rbx_context *ctx, struct rbx_peer *peer)
 {
-	int err = -ENOSPC;
 	uint32_t slot = 0;
 
 	mutex_lock(&ctx->peers_lock);
 	while (slot < RBX_PEERS_MAX && ctx->peers[slot])
 		slot++;
-	if (slot < RBX_PEERS_MAX)
-		err = pollers_assign(ctx, peer);
-	if (!err) {
+	if (slot < RBX_PEERS_MAX) {
 		peer->channel.slot = slot;
 		RBX_STORE_RELEASE(&ctx->peers[slot], peer);
 		if (slot >= ctx->peer_slots_used)
 			RBX_STORE_RELEASE(&ctx->peer_slots_used, slot + 1);
 	}
 	mutex_unlock(&ctx->peers_lock);
+	return slot < RBX_PEERS_MAX ? 0 : -ENOSPC;
+}
+
+int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
+{
+	int err = pollers_take(ctx, peer);
+
+	if (err)
+		return err;
+	err = slot_take(ctx, peer);
+	if (err)
+		pollers_give(peer, peer->lane_count);
 	return err;
 }
 
@@ -68,12 +67,12 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	uint32_t i;
 
 	mutex_lock(&ctx->peers_lock);
-	pollers_take_back(peer, peer->lane_count);
 	RBX_STORE_RELEASE(&ctx->peers[peer->channel.slot], NULL);
 	for (i = 0; i < ctx->pollers_count; i++)
 		rbx_poller_visit(&ctx->pollers[i]);
 	rbx_channel_leave(&peer->channel);
 	mutex_unlock(&ctx->peers_lock);
+	pollers_give(peer, peer->lane_count);
 }
 
 static uint32_t slots_used(void *host)

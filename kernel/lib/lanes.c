@@ -16,8 +16,8 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 			uint64_t until_ns)
 {
 	struct ib_qp_init_attr init = {
-		.send_cq = lane->poller->cq,
-		.recv_cq = lane->poller->cq,
+		.send_cq = lane->poller->cqs[lane->cq_index],
+		.recv_cq = lane->poller->cqs[lane->cq_index],
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {

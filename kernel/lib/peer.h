@@ -32,6 +32,7 @@ struct rbx_lane {
 	struct rbx_ib_conn conn;
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
+	uint32_t cq_index; /* out of that queue of it */
 	uint64_t polls_count; /* the recovery's: of the poller when it looked */
 	uint32_t ring_index;
 	bool is_over; /* what still completes is of no account; poller.lock */

@@ -48,51 +48,69 @@ static void completion_event(struct ib_cq *cq, void *context)
 	wake(poller);
 }
 
+/* What one queue has. */
+static uint32_t take(struct rbx_poller *poller, struct ib_cq *cq)
+{
+	int count, i;
+
+	if (unlikely(!cq))
+		return 0;
+	count = ib_poll_cq(cq, (int)rbx_poll_policy_ask(&poller->policy),
+			   poller->wcs);
+	if (count <= 0)
+		return 0;
+	poller->round_ns = ktime_get_ns();
+	for (i = 0; i < count; i++)
+		poller->wcs[i].wr_cqe->done(cq, &poller->wcs[i]);
+	return (uint32_t)count;
+}
+
 /* Returns how much it found. */
 static uint32_t poll(struct rbx_poller *poller)
 {
 	struct rbx_harvest *harvest = &poller->harvest;
 	struct rbx_fragment *ended;
+	uint32_t count = 0, i;
 	bool unpark = false;
-	int count = 0, i;
 
-	if (likely(poller->cq))
-		count = ib_poll_cq(poller->cq,
-				   (int)rbx_poll_policy_ask(&poller->policy),
-				   poller->wcs);
+	for (i = 0; i < poller->cqs_count; i++)
+		count += take(poller, poller->cqs[i]);
 	RBX_STORE_RELAXED(&poller->counters.polls, poller->counters.polls + 1);
 	ended = rbx_drive_take_ended(&poller->ended);
 	if (RBX_LOAD_RELAXED(&poller->unpark))
 		unpark = RBX_EXCHANGE(&poller->unpark, false);
-	if (count <= 0 && ended == NULL && !unpark) {
+	if (!count && ended == NULL && !unpark) {
 		poller->counters.empty_polls++;
 		return 0;
 	}
-	poller->round_ns = ktime_get_ns();
-	memset(harvest, 0, sizeof(*harvest));
-	for (i = 0; i < count; i++)
-		poller->wcs[i].wr_cqe->done(poller->cq, &poller->wcs[i]);
-	if (count > 0) {
-		poller->counters.completions += (uint64_t)count;
+	if (count) {
+		poller->counters.completions += count;
 		rbx_harvest_settle(harvest, &poller->ctx->window,
 				   poller->round_ns);
+	} else {
+		poller->round_ns = ktime_get_ns();
 	}
 	rbx_drive_done(harvest->done_first);
+	memset(harvest, 0, sizeof(*harvest));
 	rbx_drive_done(ended);
 	if (rbx_context_unpark(poller->ctx))
 		rbx_poller_unpark(poller);
-	return (uint32_t)max(count, 0) + (ended != NULL || unpark);
+	return count + (ended != NULL || unpark);
 }
 
+/* As many as there can be. */
 void rbx_poller_sweep(struct rbx_poller *poller)
 {
-	uint32_t taken_count = 0, found_count;
+	uint32_t taken_count = 0, found_count, most_count = 0, i;
 
 	mutex_lock(&poller->lock);
+	for (i = 0; i < poller->cqs_count; i++)
+		if (poller->cqs[i])
+			most_count += (uint32_t)poller->cqs[i]->cqe;
 	do {
 		found_count = poll(poller);
 		taken_count += found_count;
-	} while (found_count && taken_count < (uint32_t)poller->cq->cqe);
+	} while (found_count && taken_count < most_count);
 	mutex_unlock(&poller->lock);
 }
 
@@ -115,10 +133,13 @@ static bool has_news(const struct rbx_poller *poller)
 
 static void arm(struct rbx_poller *poller)
 {
+	uint32_t i;
+
 	RBX_EXCHANGE(&poller->event, false);
 	poller->counters.arms++;
-	if (poller->cq)
-		(void)ib_req_notify_cq(poller->cq, IB_CQ_NEXT_COMP);
+	for (i = 0; i < poller->cqs_count; i++)
+		if (poller->cqs[i])
+			(void)ib_req_notify_cq(poller->cqs[i], IB_CQ_NEXT_COMP);
 }
 
 bool rbx_poller_has_looked(const struct rbx_poller *poller,
@@ -169,34 +190,71 @@ static int poller_main(void *argument)
 	return 0;
 }
 
-int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,
-		    uint32_t depth_count)
+static struct ib_cq *cq_make(struct rbx_poller *poller,
+			     struct ib_device *device, uint32_t depth_count)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = depth_count,
 		.comp_vector = poller->number %
 			       (uint32_t)max(device->num_comp_vectors, 1),
 	};
-	struct ib_cq *cq = ib_create_cq(device, completion_event, NULL, poller,
-					&attr);
 
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
+	return ib_create_cq(device, completion_event, NULL, poller, &attr);
+}
+
+static void cq_set(struct rbx_poller *poller, uint32_t index, struct ib_cq *cq)
+{
 	mutex_lock(&poller->lock);
-	poller->cq = cq;
+	poller->cqs[index] = cq;
+	poller->cqs_count = max(poller->cqs_count, index + 1);
 	mutex_unlock(&poller->lock);
 	rbx_poller_unpark(poller); /* has it armed */
+}
+
+int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,
+		    uint32_t depth_count)
+{
+	uint32_t i, count = max(poller->cqs_count, 1u);
+
+	for (i = 0; i < count; i++) {
+		struct ib_cq *cq = cq_make(poller, device, depth_count);
+
+		if (IS_ERR(cq)) {
+			rbx_poller_unbind(poller);
+			return PTR_ERR(cq);
+		}
+		cq_set(poller, i, cq);
+	}
 	return 0;
 }
 
 void rbx_poller_unbind(struct rbx_poller *poller)
 {
-	struct ib_cq *cq = poller->cq;
+	uint32_t i;
 
-	mutex_lock(&poller->lock);
-	poller->cq = NULL;
-	mutex_unlock(&poller->lock);
-	ib_destroy_cq(cq);
+	for (i = 0; i < poller->cqs_count; i++) {
+		struct ib_cq *cq = poller->cqs[i];
+
+		mutex_lock(&poller->lock);
+		poller->cqs[i] = NULL;
+		mutex_unlock(&poller->lock);
+		if (cq)
+			ib_destroy_cq(cq);
+	}
+}
+
+int rbx_poller_grow(struct rbx_poller *poller, struct ib_device *device,
+		    uint32_t depth_count)
+{
+	struct ib_cq *cq = NULL;
+
+	if (device) {
+		cq = cq_make(poller, device, depth_count);
+		if (IS_ERR(cq))
+			return PTR_ERR(cq);
+	}
+	cq_set(poller, poller->cqs_count, cq);
+	return 0;
 }
 
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,

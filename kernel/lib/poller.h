@@ -9,6 +9,9 @@
  * completion hands them to it too, so that their done() is called by this thread
  * whatever happens, never by who submits.
  *
+ * It begins with one completion queue, as deep as some queue pairs need, and gets another
+ * when it is to serve more (context_room.c).
+ *
  * A work request carries a struct ib_cqe; its done() adds what has completed to
  * poller->harvest, which is settled once for all that one poll has found.
  */
@@ -24,6 +27,10 @@
 
 struct rbx_context;
 
+/* Queue pairs of one completion queue at most, and queues of a poller. */
+#define RBX_CQ_LANES 64u
+#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_LANES)
+
 struct rbx_poller_counters {
 	uint64_t polls;
 	uint64_t empty_polls;
@@ -35,34 +42,39 @@ struct rbx_poller_counters {
 struct rbx_poller {
 	struct rbx_context *ctx;
 	uint32_t number; /* among those of the context */
-	uint32_t lanes_left_count; /* that fit into its queue; with peers_lock */
+	uint32_t lanes_count; /* that it serves; with peers_lock, as the next */
+	uint32_t cq_lanes_counts[RBX_POLLER_CQS_MAX];
 	struct task_struct *thread;
 	wait_queue_head_t wait;
-	bool event; /* atomic: the completion queue has one */
+	bool event; /* atomic: a completion queue has one */
 	bool unpark; /* atomic: somebody yielded */
 	bool asleep; /* atomic: it waits for an event */
 	struct rbx_node *ended; /* atomic: fragments without a completion */
 
 	struct mutex lock; /* held while it polls; guards all below */
-	struct ib_cq *cq; /* NULL: it is bound to no device */
+	uint32_t cqs_count; /* grows only, from 1 */
+	struct ib_cq *cqs[RBX_POLLER_CQS_MAX]; /* NULL: it is bound to no device */
 	struct rbx_poll_policy policy;
 	uint64_t round_ns; /* when the last poll that found something returned */
-	struct rbx_harvest harvest; /* of the poll under way */
+	struct rbx_harvest harvest; /* of the poll under way; else zero */
 	struct rbx_poller_counters counters;
 	struct ib_wc wcs[RBX_POLL_BATCH];
 };
 
-/* Without a completion queue, for the time being, and on a node of memory. */
+/* Bound to no device, for the time being, and on a node of memory. */
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
 		    uint32_t number, const struct rbx_poll_rule *rule,
 		    const char *name, int node);
 void rbx_poller_close(struct rbx_poller *poller);
 
-/* Makes a completion queue of that depth, which it polls. 0 or -errno. */
+/* Makes its completion queues, of that depth each, which it polls. 0 or -errno. */
 int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,
 		    uint32_t depth_count);
-/* Frees it; there is no queue pair on it any more. */
+/* Frees them; there is no queue pair on them any more. */
 void rbx_poller_unbind(struct rbx_poller *poller);
+/* Makes one more; device: that it is bound to, or NULL. 0 or -errno. */
+int rbx_poller_grow(struct rbx_poller *poller, struct ib_device *device,
+		    uint32_t depth_count);
 
 /* Has the fragments of a list, status set, ended by the thread. Any context. */
 void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list);
@@ -75,7 +87,7 @@ bool rbx_poller_has_looked(const struct rbx_poller *poller,
 			   uint64_t *polls_count);
 /* When it returns the thread has given back all that it had in hand. */
 void rbx_poller_visit(struct rbx_poller *poller);
-/* When it returns all that was in the completion queue has been taken. Blocks. */
+/* When it returns all that was in the completion queues has been taken. Blocks. */
 void rbx_poller_sweep(struct rbx_poller *poller);
 
 #endif

@@ -61,6 +61,26 @@ is_kept || fault "what was written before is something else"
 detach
 pass "and while nothing is under way"
 
+# ---- more queue pairs than one completion queue has room for -------------------------
+# 96, in queues for 64 each, which the next device has as well.
+for name in first second third; do
+	volume=$volumes/$name
+	attach "$servers" 4 replicas=2 queue_pairs=16 peer_timeout_ms=40000
+	keep 1
+done
+take_away
+put_back
+is_kept || fault "what was written before is something else"
+for name in first second third; do
+	volume=$volumes/$name
+	device=/dev/$(<"$volume/device")
+	keep 1
+	is_kept || fault "something else is read than was written"
+	detach
+done
+volume=$volumes/test
+pass "96 queue pairs, and the device goes and comes back"
+
 # ---- it stays away -------------------------------------------------------------------
 attach "$servers" 12 replicas=2 peer_timeout_ms=4000
 start_load away --rw=randrw --bs=4k --size=4M --time_based --runtime=$((100 * slowness))

@@ -145,8 +145,8 @@ static int queue_pair_make(struct rbx_endpoint *endpoint)
 	struct ib_qp_init_attr init = {
 		.event_handler = queue_pair_event,
 		.qp_context = endpoint,
-		.send_cq = endpoint->poller->cq,
-		.recv_cq = endpoint->poller->cq,
+		.send_cq = endpoint->poller->cqs[endpoint->cq_index],
+		.recv_cq = endpoint->poller->cqs[endpoint->cq_index],
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
@@ -173,7 +173,7 @@ int rbx_endpoint_build(struct rbx_endpoint *endpoint)
 	snprintf(endpoint->name, sizeof(endpoint->name), "%pISpc",
 		 &endpoint->conn.id->route.addr.dst_addr);
 	err = rbx_context_take_room(domain->client.ctx, room_count,
-				    &endpoint->poller);
+				    &endpoint->poller, &endpoint->cq_index);
 	if (err)
 		return err;
 	endpoint->room_count = room_count;
@@ -236,7 +236,8 @@ void rbx_endpoint_end(struct rbx_endpoint *endpoint)
 	cancel_work_sync(&endpoint->ending);
 	rbx_regions_free(endpoint);
 	if (endpoint->room_count)
-		rbx_context_give_room(endpoint->poller, endpoint->room_count);
+		rbx_context_give_room(endpoint->poller, endpoint->cq_index,
+				      endpoint->room_count);
 	endpoint_free(endpoint);
 }
 

@@ -101,6 +101,7 @@ struct rbx_endpoint {
 	bool is_closing;
 	struct rbx_protection_domain *domain;
 	struct rbx_poller *poller; /* of its completions; NULL: it has none yet */
+	uint32_t cq_index; /* which of its queues */
 	uint32_t room_count; /* that it has taken of the poller */
 	struct rbx_ib_conn conn;
 	struct work_struct ending;
