@@ -57,8 +57,8 @@ RBX_STATIC_ASSERT(RBX_URGENT_RUN_MAX < RBX_CHAIN_MAX,
 RBX_STATIC_ASSERT(RBX_TURN_BYTES >= RBX_MERGE_BYTES_MAX,
 		  "each turn lets at least one work request through");
 
-/* Channels looked at in one round of turns: all peers twice. */
-#define RBX_ROUND_VISITS_MAX (2u * RBX_PEERS_MAX)
+/* Channels looked at in one round of turns: all of them twice. */
+#define RBX_ROUND_VISITS_MAX (2u * RBX_CHANNELS_MAX)
 
 /* Rounds that one poller makes in a row, while others complete something; then it
  * looks after what it has to poll itself. */
@@ -176,6 +176,9 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
  * servers are 40 KiB, and a context's of peers 32 KiB. */
 #define RBX_SERVERS_MAX 1024u
 #define RBX_PEERS_MAX 4096u
+
+/* Channels of one window: those of peers, and as many of endpoints that are paced. */
+#define RBX_CHANNELS_MAX (2u * RBX_PEERS_MAX)
 
 /* Slabs of a volume: 1 PiB at 64 MiB each. What the client knows of them is bounded
  * with it: see rbx_volume_map_size(). */

@@ -45,7 +45,7 @@ struct rbx_turns {
 	uint32_t next_slot; /* whose turn it is; of who makes the round */
 	/* atomic: a bit for each slot whose channel is parked, so that a round costs what
 	 * there is to do and not what might be */
-	uint64_t parked_slots[RBX_PEERS_MAX / 64];
+	uint64_t parked_slots[RBX_CHANNELS_MAX / 64];
 };
 
 /* A round under way, of one thread. */

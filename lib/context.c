@@ -335,26 +335,72 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	rbx_stats_keep_channel(ctx, &peer->channel);
 	pthread_mutex_unlock(&ctx->view_lock);
 	rbx_pollers_visit_all(ctx);
+	rbx_queues_visit_all_locked(ctx);
 	rbx_channel_leave(&peer->channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }
 
-static uint32_t slots_used(void *ctx)
+int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel)
 {
-	return RBX_LOAD_ACQUIRE(&((struct rbx_context *)ctx)->peer_slots_used);
+	int err = -ENOSPC;
+
+	pthread_mutex_lock(&ctx->peers_lock);
+	for (uint32_t i = 0; err && i < RBX_CHANNELS_MAX - RBX_PEERS_MAX; i++) {
+		if (ctx->paced[i] != NULL)
+			continue;
+		channel->slot = RBX_PEERS_MAX + i;
+		RBX_STORE_RELEASE(&ctx->paced[i], channel);
+		if (i >= ctx->paced_slots_used)
+			RBX_STORE_RELEASE(&ctx->paced_slots_used, i + 1);
+		err = 0;
+	}
+	pthread_mutex_unlock(&ctx->peers_lock);
+	return err ? rbx_error(err, "too many endpoints are paced: a context has at most %u",
+			       RBX_CHANNELS_MAX - RBX_PEERS_MAX) :
+		     0;
 }
 
-static struct rbx_channel *channel_at(void *ctx, uint32_t slot)
+void rbx_context_remove_paced(struct rbx_context *ctx,
+			      struct rbx_channel *channel)
 {
-	struct rbx_peer *peer =
-		RBX_LOAD_ACQUIRE(&((struct rbx_context *)ctx)->peers[slot]);
+	pthread_mutex_lock(&ctx->peers_lock);
+	pthread_mutex_lock(&ctx->view_lock);
+	RBX_STORE_RELEASE(&ctx->paced[channel->slot - RBX_PEERS_MAX], NULL);
+	rbx_stats_keep_channel(ctx, channel);
+	pthread_mutex_unlock(&ctx->view_lock);
+	rbx_pollers_visit_all(ctx);
+	rbx_queues_visit_all_locked(ctx);
+	rbx_channel_leave(channel);
+	pthread_mutex_unlock(&ctx->peers_lock);
+}
 
+/* Peers first; those that are not there are passed in no time. */
+static uint32_t slots_used(void *host)
+{
+	struct rbx_context *ctx = host;
+	uint32_t paced_count = RBX_LOAD_ACQUIRE(&ctx->paced_slots_used);
+
+	return paced_count ? RBX_PEERS_MAX + paced_count :
+			     RBX_LOAD_ACQUIRE(&ctx->peer_slots_used);
+}
+
+static struct rbx_channel *channel_at(void *host, uint32_t slot)
+{
+	struct rbx_context *ctx = host;
+	struct rbx_peer *peer;
+
+	if (slot >= RBX_PEERS_MAX)
+		return RBX_LOAD_ACQUIRE(&ctx->paced[slot - RBX_PEERS_MAX]);
+	peer = RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
 	return peer ? &peer->channel : NULL;
 }
 
 static void combine(struct rbx_channel *channel)
 {
-	rbx_drive_combine(&rbx_peer_drive, channel);
+	if (channel->slot >= RBX_PEERS_MAX)
+		rbx_paced_combine(channel);
+	else
+		rbx_drive_combine(&rbx_peer_drive, channel);
 }
 
 bool rbx_context_unpark(struct rbx_context *ctx)

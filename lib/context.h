@@ -7,7 +7,7 @@
  * each served by one poller; and a list of completed requests for rbx_reap().
  *
  * Locks, in order of precedence (do not take an earlier one while holding a
- * later one): peers_lock, a poller's lock, a peer's lock, the registrar's
+ * later one): peers_lock, a poller's lock or a queue's, a peer's lock, the registrar's
  * (registrar.h), done_lock, view_lock.
  */
 #ifndef RBX_LIB_CONTEXT_H
@@ -75,6 +75,11 @@ struct rbx_context {
 	pthread_mutex_t view_lock;
 	struct rbx_peer *peers[RBX_PEERS_MAX];
 	uint32_t peer_slots_used; /* atomic: slots ever used */
+	/* The same of endpoints that are paced; queues look at all of these as pollers do,
+	 * see rbx_queues_visit_all(). */
+	struct rbx_channel *paced[RBX_CHANNELS_MAX - RBX_PEERS_MAX];
+	uint32_t paced_slots_used; /* atomic */
+	struct rbx_queue *queues; /* with peers_lock */
 
 	struct rbx_counters counters;
 	/* What was counted up to the last rbx_stats_reset(). */
@@ -91,6 +96,16 @@ struct rbx_context {
 	uint32_t room_waiters; /* atomic */
 	int done_fd; /* eventfd: readable while the list is not empty */
 };
+
+/* A slot among the channels of the window for an endpoint that is paced (paced.h). When
+ * remove() returns nobody has anything of it in hand. -ENOSPC. */
+int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel);
+void rbx_context_remove_paced(struct rbx_context *ctx,
+			      struct rbx_channel *channel);
+/* It is the caller's to combine. */
+void rbx_paced_combine(struct rbx_channel *channel);
+/* When it returns no queue handles a completion that it held before. peers_lock is held. */
+void rbx_queues_visit_all_locked(struct rbx_context *ctx);
 
 const struct rbx_options *rbx_context_options(const struct rbx_context *ctx);
 struct rbx_counters *rbx_context_counters(struct rbx_context *ctx);

@@ -265,6 +265,21 @@ struct rbx_endpoint_options {
 	 * traffic class is that of its TCP, and there is no service level. */
 	uint8_t traffic_class;
 	uint8_t service_level;
+	/*
+	 * 1: its operations share the device with the volumes and peers of the context:
+	 * they take part in its window and its turns, and WRITEs and READs of one
+	 * segment that are neighbours in the memory of the other side are merged, as
+	 * the options mode and window of the context say. For bulk data. Then
+	 * - READs and plain WRITEs are in no order with each other, nor with the rest; one
+	 *   with RBX_OPERATION_FENCE begins when all before it have ended, and what comes
+	 *   after it does not begin before. All else keeps its order among itself;
+	 * - an operation has 256 KiB at most;
+	 * - what was not tried ends with -EHOSTUNREACH;
+	 * - there are no memory windows.
+	 * The queue is to be polled while something is outstanding, as others may wait for
+	 * what that gives back.
+	 */
+	uint8_t paced;
 };
 
 /* Private data: in both directions bytes that the program chooses. */
@@ -393,6 +408,8 @@ enum rbx_operation_flags {
 	/* SEND: the key invalidate_key of the other side ends before its receive
 	 * completes. */
 	RBX_OPERATION_INVALIDATE = 16,
+	/* Of an endpoint that is paced: before what has not been posted to the device. */
+	RBX_OPERATION_URGENT = 32,
 };
 
 /* Copied by the post, with its list; the memory that that points to is lent until it

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/endpoint/domain.h"
+#include "lib/endpoint/paced.h"
 #include "lib/sized.h"
 
 int rbx_endpoint_limits(struct rbx_context *ctx,
@@ -51,7 +52,8 @@ static int options_check(const struct rbx_context *ctx,
 		const char *name;
 		uint32_t wanted, most;
 	} bounds[] = {
-		{ "send_depth", options->send_depth, caps->max_send_wr },
+		{ "send_depth", options->send_depth,
+		  caps->max_send_wr - (options->paced ? RBX_PACED_MARKERS : 0) },
 		{ "receive_depth", options->receive_depth, caps->max_recv_wr },
 		{ "segments", options->segments,
 		  RBX_MIN(caps->max_sge, RBX_SGE_MAX) },
@@ -109,7 +111,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 {
 	struct rbx_endpoint *endpoint;
 	struct rbx_domain *domain;
-	uint32_t receive_depth;
+	uint32_t send_depth, receive_depth;
 	int err;
 
 	*options = (struct rbx_endpoint_options){ .size_bytes = 0 };
@@ -134,6 +136,9 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	endpoint->completed = options->completed;
 	endpoint->segments_max = options->segments;
 	endpoint->receive_segments_max = options->receive_segments;
+	endpoint->inline_bytes_max = options->inline_bytes;
+	send_depth = options->send_depth +
+		     (options->paced ? RBX_PACED_MARKERS : 0);
 	receive_depth = options->receives ? 0 : options->receive_depth;
 	if (ring_make(&endpoint->sends, options->send_depth) ||
 	    ring_make(&endpoint->receives, receive_depth)) {
@@ -144,21 +149,29 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	if (!err) {
 		endpoint->domain = options->domain;
 		err = rbx_queue_take(options->queue,
-				     options->send_depth + receive_depth);
+				     send_depth + receive_depth);
 	}
 	if (err) {
 		rbx_endpoint_free(endpoint);
 		return err;
 	}
 	endpoint->queue = options->queue;
-	endpoint->queue_room_count = options->send_depth + receive_depth;
+	endpoint->queue_room_count = send_depth + receive_depth;
+	if (options->paced)
+		err = rbx_paced_make(endpoint, ctx, options->send_depth);
+	if (err) {
+		rbx_endpoint_free(endpoint);
+		return err;
+	}
 	*init = (struct rbx_qp_init){
 		.domain = domain,
 		.send_cq = options->queue->cq,
 		.recv_cq = options->queue->cq,
-		.send_depth_count = options->send_depth,
+		.send_depth_count = send_depth,
 		.recv_depth_count = receive_depth,
-		.max_sge = options->segments,
+		.max_sge = options->paced ? RBX_MAX(options->segments,
+						    ctx->planner.sge_max) :
+					    options->segments,
 		.recv_max_sge = options->receive_segments,
 		.max_inline_bytes = options->inline_bytes,
 		.served = !options->works_when_polled,
@@ -185,10 +198,14 @@ void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp)
 	endpoint->qp = qp;
 	endpoint->sends.depth_count =
 		RBX_MIN(endpoint->sends.depth_count, qp->send_depth_count);
+	if (endpoint->paced)
+		rbx_paced_begin(endpoint,
+				qp->send_depth_count - RBX_PACED_MARKERS);
 }
 
 void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 {
+	rbx_paced_free(endpoint);
 	if (endpoint->queue)
 		rbx_queue_give(endpoint->queue, endpoint->queue_room_count);
 	if (endpoint->shared)
@@ -221,7 +238,10 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 		err = rbx_error(-EBUSY, "rbx_endpoint_close: it has memory windows: rbx_memory_window_close() first");
 	if (err)
 		return err;
-	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
+	if (endpoint->paced)
+		rbx_paced_end(endpoint);
+	else
+		endpoint->qp->device->ops->destroy_qp(endpoint->qp);
 	/* Who polls may have something of it in hand. */
 	pthread_mutex_lock(&queue->lock);
 	pthread_mutex_unlock(&queue->lock);

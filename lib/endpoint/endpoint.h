@@ -36,7 +36,9 @@ struct rbx_endpoint {
 	void (*completed)(const struct rbx_completion *completion); /* or NULL */
 	void *user;
 	struct rbx_shared_receives *shared; /* NULL: its receives are its own */
+	struct rbx_paced *paced; /* NULL: operations are posted as they come */
 	uint32_t segments_max, receive_segments_max;
+	uint32_t inline_bytes_max;
 	uint32_t windows_count; /* atomic */
 	uint32_t queue_room_count; /* that it has taken of the queue */
 	pthread_mutex_t post_lock;
@@ -50,6 +52,11 @@ struct rbx_queue {
 	bool is_armed; /* whoever polls */
 	uint32_t room_count; /* atomic: that no endpoint has taken */
 	uint32_t endpoints_count; /* atomic */
+	struct rbx_queue *next; /* of the context's, with its peers_lock */
+	/* Of endpoints that are paced: what has ended and was not polled, with the lock;
+	 * and atomic, newest first, what ended without a completion. */
+	struct rbx_fragment *done_first, *done_last;
+	struct rbx_node *ended;
 };
 
 struct rbx_endpoint_listener {
@@ -82,6 +89,11 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 /* Room in a queue, for its completions. 0 or -ENOSPC. */
 int rbx_queue_take(struct rbx_queue *queue, uint32_t count);
 void rbx_queue_give(struct rbx_queue *queue, uint32_t count);
+
+/* One that was checked; segments_max entries. */
+void rbx_operation_translate(const struct rbx_endpoint *endpoint,
+			     const struct rbx_operation *operation,
+			     struct rbx_sge *sges, struct rbx_wr *wr);
 
 /* ---- Receives -------------------------------------------------------------------*/
 

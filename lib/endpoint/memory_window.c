@@ -51,6 +51,8 @@ int rbx_memory_window_open(struct rbx_endpoint *endpoint,
 	if (!endpoint || !region || !length || !out)
 		return rbx_error(-EINVAL, "rbx_memory_window_open: an endpoint, a region and a part of it must be given");
 	err = rbx_guard_use(endpoint->queue->ctx, "rbx_memory_window_open");
+	if (!err && endpoint->paced)
+		err = rbx_error(-EINVAL, "rbx_memory_window_open: an endpoint that is paced has no windows");
 	if (!err)
 		err = rbx_region_rights(&endpoint->qp->device->caps, rights, true,
 					&init.rights);

@@ -5,7 +5,7 @@
  * All of a call is checked before the first is posted, so a bad one leaves no trace.
  * Then they go out by the chain, each with a doorbell.
  */
-#include "lib/endpoint/endpoint.h"
+#include "lib/endpoint/paced.h"
 
 /* What one chain is translated into. */
 struct chain {
@@ -100,9 +100,11 @@ static bool is_atomic(const struct rbx_operation *operation)
 }
 
 /* Flags that an operation of a kind may have. */
-static uint32_t flags_of(enum rbx_operation_kind kind)
+static uint32_t flags_of(const struct rbx_endpoint *endpoint,
+			 enum rbx_operation_kind kind)
 {
-	const uint32_t all = RBX_OPERATION_SILENT | RBX_OPERATION_FENCE;
+	const uint32_t all = RBX_OPERATION_SILENT | RBX_OPERATION_FENCE |
+			     (endpoint->paced ? RBX_OPERATION_URGENT : 0);
 
 	if (kind == RBX_OPERATION_SEND)
 		return all | RBX_OPERATION_INLINE | RBX_OPERATION_IMMEDIATE |
@@ -112,16 +114,17 @@ static uint32_t flags_of(enum rbx_operation_kind kind)
 	return all;
 }
 
-static int flags_check(const struct rbx_device_caps *caps,
+static int flags_check(const struct rbx_endpoint *endpoint,
 		       const struct rbx_operation *operation)
 {
+	const struct rbx_device_caps *caps = &endpoint->qp->device->caps;
 	const uint32_t both = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE;
 	uint32_t flags = operation->flags;
 
 	if ((uint32_t)operation->kind > RBX_OPERATION_FETCH_ADD)
 		return rbx_error(-EINVAL, "there is no operation %d",
 				 (int)operation->kind);
-	if ((flags & ~flags_of(operation->kind)) || (flags & both) == both)
+	if ((flags & ~flags_of(endpoint, operation->kind)) || (flags & both) == both)
 		return rbx_error(-EINVAL, "flags 0x%x do not go with operation %d",
 				 flags, (int)operation->kind);
 	if (((flags & RBX_OPERATION_IMMEDIATE) && !caps->has_immediate) ||
@@ -137,7 +140,7 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 {
 	bool is_inline = operation->flags & RBX_OPERATION_INLINE;
 	uint64_t length_bytes;
-	int err = flags_check(&endpoint->qp->device->caps, operation);
+	int err = flags_check(endpoint, operation);
 
 	if (!err)
 		err = segments_check(&endpoint->qp->device->caps,
@@ -147,6 +150,10 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 				     &length_bytes);
 	if (err)
 		return err;
+	if (endpoint->paced && length_bytes > RBX_FRAGMENT_BYTES_MAX)
+		return rbx_error(-EINVAL, "%llu bytes: an endpoint that is paced carries %u at once",
+				 (unsigned long long)length_bytes,
+				 RBX_FRAGMENT_BYTES_MAX);
 	if (is_inline && length_bytes > endpoint->qp->max_inline_bytes)
 		return rbx_error(-EINVAL, "%llu bytes inline: the endpoint takes %u, by its options",
 				 (unsigned long long)length_bytes,
@@ -158,9 +165,9 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 	return 0;
 }
 
-static void operation_translate(const struct rbx_endpoint *endpoint,
-				const struct rbx_operation *operation,
-				struct chain *chain, struct rbx_wr *wr)
+void rbx_operation_translate(const struct rbx_endpoint *endpoint,
+			     const struct rbx_operation *operation,
+			     struct rbx_sge *sges, struct rbx_wr *wr)
 {
 	static const uint8_t opcodes[] = {
 		[RBX_OPERATION_SEND] = RBX_OP_SEND,
@@ -173,12 +180,11 @@ static void operation_translate(const struct rbx_endpoint *endpoint,
 	bool is_inline = flags & RBX_OPERATION_INLINE;
 
 	*wr = (struct rbx_wr){
-		.sges = &chain->sges[chain->sges_count],
+		.sges = sges,
 		.sge_count = segments_translate(&endpoint->qp->device->caps,
 						operation->segments,
 						operation->segments_count,
-						is_inline,
-						&chain->sges[chain->sges_count]),
+						is_inline, sges),
 		.opcode = opcodes[operation->kind],
 		.flags = (uint8_t)((flags & RBX_OPERATION_SILENT ?
 					    0 : RBX_WR_SIGNALED) |
@@ -194,7 +200,6 @@ static void operation_translate(const struct rbx_endpoint *endpoint,
 		.compare_add = operation->compare_add,
 		.swap = operation->swap,
 	};
-	chain->sges_count += wr->sge_count;
 	if (flags & RBX_OPERATION_IMMEDIATE)
 		wr->immediate = operation->immediate;
 	else if (flags & RBX_OPERATION_INVALIDATE)
@@ -250,7 +255,9 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 	for (uint32_t i = 0; i < count; i++) {
 		struct rbx_wr *wr = &chain.wrs[i];
 
-		operation_translate(endpoint, &operations[i], &chain, wr);
+		rbx_operation_translate(endpoint, &operations[i],
+					&chain.sges[chain.sges_count], wr);
+		chain.sges_count += wr->sge_count;
 		wr->wr_id = rbx_endpoint_slot_take(&endpoint->sends, operations[i].user,
 				      operations[i].flags &
 					      RBX_OPERATION_SILENT);
@@ -278,6 +285,8 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		err = operation_check(endpoint, &operations[i]);
 	if (err)
 		return err;
+	if (endpoint->paced)
+		return rbx_paced_post(endpoint, operations, count);
 	pthread_mutex_lock(&endpoint->post_lock);
 	err = rbx_endpoint_room(&endpoint->sends, count);
 	while (done < count && !err) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
-#include "lib/endpoint/endpoint.h"
+#include "lib/endpoint/paced.h"
 
 /* vector: NULL leaves it to the device. */
 static int cq_create(struct rbx_device *device, uint32_t depth,
@@ -52,8 +52,34 @@ static int queue_create(struct rbx_context *ctx, uint32_t depth,
 	}
 	pthread_mutex_init(&queue->lock, NULL);
 	RBX_FETCH_ADD(&ctx->queues_count, 1);
+	pthread_mutex_lock(&ctx->peers_lock);
+	queue->next = ctx->queues;
+	ctx->queues = queue;
+	pthread_mutex_unlock(&ctx->peers_lock);
 	*out = queue;
 	return 0;
+}
+
+static void queue_unlink(struct rbx_queue *queue)
+{
+	struct rbx_context *ctx = queue->ctx;
+	struct rbx_queue **at = &ctx->queues;
+
+	pthread_mutex_lock(&ctx->peers_lock);
+	while (*at != queue)
+		at = &(*at)->next;
+	*at = queue->next;
+	pthread_mutex_unlock(&ctx->peers_lock);
+}
+
+void rbx_queues_visit_all_locked(struct rbx_context *ctx)
+{
+	struct rbx_queue *queue;
+
+	for (queue = ctx->queues; queue; queue = queue->next) {
+		pthread_mutex_lock(&queue->lock);
+		pthread_mutex_unlock(&queue->lock);
+	}
 }
 
 int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
@@ -82,6 +108,7 @@ int rbx_queue_destroy(struct rbx_queue *queue)
 	if (count)
 		return rbx_error(-EBUSY, "rbx_queue_destroy: %u endpoints use it: rbx_endpoint_close() first",
 				 count);
+	queue_unlink(queue);
 	queue->ctx->device->ops->destroy_cq(queue->cq);
 	RBX_FETCH_ADD(&queue->ctx->queues_count, (uint32_t)-1);
 	pthread_mutex_destroy(&queue->lock);
@@ -132,22 +159,48 @@ static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion
 	return true;
 }
 
+static bool is_of_paced(const struct rbx_wc *wc)
+{
+	const struct rbx_endpoint *endpoint = wc->qp->user;
+
+	return endpoint->paced && !(wc->wr_id & RBX_ENDPOINT_RECEIVE_ID);
+}
+
 static unsigned int take(struct rbx_queue *queue,
 			 struct rbx_completion *completions, unsigned int max)
 {
 	const struct rbx_fabric_ops *ops = queue->cq->device->ops;
 	struct rbx_wc wcs[RBX_POLL_BATCH];
-	unsigned int count = 0;
+	unsigned int count;
 	int asked, found, i;
 
 	pthread_mutex_lock(&queue->lock);
+	count = rbx_paced_deliver(queue, completions, max);
+	if (count == max)
+		goto out_unlock;
 	do {
+		struct rbx_harvest harvest = { 0 };
+		bool any_paced = false;
+
 		asked = (int)RBX_MIN(max - count, RBX_POLL_BATCH);
 		found = ops->poll(queue->cq, wcs, asked);
-		for (i = 0; i < found; i++)
-			count += translate(&wcs[i], &completions[count]);
+		for (i = 0; i < found; i++) {
+			if (is_of_paced(&wcs[i])) {
+				rbx_paced_completed(wcs[i].qp->user, &wcs[i],
+						    &harvest);
+				any_paced = true;
+			} else {
+				count += translate(&wcs[i], &completions[count]);
+			}
+		}
+		if (any_paced) {
+			rbx_paced_settle(queue, &harvest);
+			count += rbx_paced_deliver(queue, &completions[count],
+						   max - count);
+		}
 		/* A poll that finds nothing more would be one for nothing. */
 	} while (found == asked && count < max);
+out_unlock:
 	pthread_mutex_unlock(&queue->lock);
 	return count;
 }

@@ -86,13 +86,13 @@ static void round_of_one_poller_ends_while_others_are_busy(void **state)
 /* ---- Many slots ------------------------------------------------------------------*/
 
 static struct small few[3];
-static const uint32_t few_slots[] = { 0, 70, RBX_PEERS_MAX - 1 };
+static const uint32_t few_slots[] = { 0, 70, RBX_CHANNELS_MAX - 1 };
 static uint32_t looks_count;
 
 static uint32_t all_slots_used(void *host)
 {
 	(void)host;
-	return RBX_PEERS_MAX;
+	return RBX_CHANNELS_MAX;
 }
 
 static struct rbx_channel *few_at(void *host, uint32_t slot)
@@ -154,7 +154,7 @@ static void round_looks_at_those_who_are_parked(void **state)
 		assert_in_range(looks_count, done < 2, 8);
 	}
 	assert_int_equal(turns->parked_count, 0);
-	for (uint32_t i = 0; i < RBX_PEERS_MAX / 64; i++)
+	for (uint32_t i = 0; i < RBX_CHANNELS_MAX / 64; i++)
 		assert_int_equal(turns->parked_slots[i], 0);
 }
 

@@ -16,6 +16,8 @@ struct rbx_endpoint_options endpoint_options;
 
 static const char *fabric, *device;
 
+const char *context_option;
+
 struct rbx_context *context_open(void)
 {
 	struct rbx_options options;
@@ -29,6 +31,7 @@ struct rbx_context *context_open(void)
 	snprintf(text, sizeof(text), "device=%s", device);
 	assert_int_equal(rbx_options_set(&options, text), 0);
 	assert_int_equal(rbx_options_set(&options, "tune_file=none"), 0);
+	assert_int_equal(rbx_options_set(&options, context_option), 0);
 	if (rbx_open(&ctx, &options))
 		fail_msg("%s", rbx_last_error());
 	return ctx;
@@ -227,6 +230,7 @@ static int run_on(const char *wanted_fabric, const char *wanted_device,
 		.inline_bytes = 32,
 		.timeout_ms = WAIT_MS,
 	};
+	context_option = "mode=hybrid";
 	print_message("on %s %s\n", fabric, device);
 	return _cmocka_run_group_tests("endpoints", tests, count, NULL, NULL);
 }

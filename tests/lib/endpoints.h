@@ -50,6 +50,9 @@ struct endpoints {
  * endpoints_run() to depths of 64 and 4 segments. */
 extern struct rbx_endpoint_options endpoint_options;
 
+/* And an option of their contexts, "mode=hybrid" by endpoints_run(). */
+extern const char *context_option;
+
 struct rbx_context *context_open(void);
 const char *listen_address(void);
 void side_open(struct side *side);
