@@ -73,6 +73,7 @@ struct rbx_sim_end *rbx_sim_end_make(struct rbx_context *ctx, uint32_t side,
 	end->says_last = rbx_random_below(random, 2);
 	end->options = (struct rbx_endpoint_options){
 		.size_bytes = sizeof(end->options),
+		.paced = rbx_random_below(random, 3) == 0,
 		.domain = end->domain,
 		.send_depth = 1u << rbx_random_below(random, 7),
 		.receive_depth = RBX_SIM_RECEIVES,
@@ -83,7 +84,7 @@ struct rbx_sim_end *rbx_sim_end_make(struct rbx_context *ctx, uint32_t side,
 	};
 	need(rbx_queue_create(ctx,
 			      end->options.send_depth +
-				      end->options.receive_depth,
+				      end->options.receive_depth + 1,
 			      &end->options.queue),
 	     "queue");
 	return end;

@@ -24,6 +24,7 @@ struct rbx_sim_op {
 	enum rbx_sim_op_kind kind;
 	bool is_silent;
 	bool must_fail;
+	bool has_ended; /* of an end that is paced: others may be before it */
 	uint32_t number; /* of the message, text or atomic */
 	union {
 		uint8_t text[RBX_SIM_TEXT_BYTES];

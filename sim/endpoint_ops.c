@@ -4,7 +4,8 @@
  *
  * Operations end in order, and each that is not silent is told of, once. Of a silent one
  * it is known that it has ended well when a later one has ended, or when its place is
- * free again.
+ * free again. An end that is paced has no silent ones; of what it posts messages and
+ * atomics end in order, and all else in any.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,21 +76,46 @@ static void oldest_ended(struct rbx_sim_end *end)
 	op_good(end, oldest);
 }
 
+static void op_failed(struct rbx_sim_end *end, const struct rbx_sim_op *op,
+		      int status)
+{
+	status_check(op, status);
+	rbx_sim_end_stream(end)->has_failed = true;
+	end->is_over = true;
+	rbx_sim_tally(RBX_SIM_TALLY_endpoint_failures, 1);
+}
+
+static void paced_ended(struct rbx_sim_end *end, struct rbx_sim_op *op,
+			int status)
+{
+	if (op->has_ended)
+		rbx_sim_fail("completed-once", "an operation ends twice");
+	op->has_ended = true;
+	while (end->first != end->posted && op_at(end, end->first)->has_ended)
+		end->first++;
+	rbx_sim_tally(RBX_SIM_TALLY_endpoint_paced, 1);
+	if (status)
+		op_failed(end, op, status);
+	else
+		op_good(end, op);
+}
+
 void rbx_sim_ops_ended(struct rbx_sim_end *end,
 		       const struct rbx_completion *completion)
 {
 	struct rbx_sim_stream *stream = rbx_sim_end_stream(end);
 	struct rbx_sim_op *op = completion->user;
 
+	if (end->options.paced) {
+		paced_ended(end, op, completion->status);
+		return;
+	}
 	while (end->first != end->posted && op_at(end, end->first) != op)
 		oldest_ended(end);
 	if (end->first++ == end->posted)
 		rbx_sim_fail("completed-once", "an operation ends that is not posted");
 	if (completion->status != 0) {
-		status_check(op, completion->status);
-		stream->has_failed = true;
-		end->is_over = true;
-		rbx_sim_tally(RBX_SIM_TALLY_endpoint_failures, 1);
+		op_failed(end, op, completion->status);
 		return;
 	}
 	if (stream->has_failed)
@@ -128,10 +154,13 @@ static struct rbx_sim_op *add(struct rbx_sim_end *end, struct chain *chain,
 	struct rbx_operation *to = &chain->operations[chain->count];
 
 	*to = *operation;
+	if (end->options.paced)
+		to->flags &= ~(uint32_t)RBX_OPERATION_SILENT;
+	op->has_ended = false;
 	op->kind = kind;
 	op->number = number;
 	op->must_fail = false;
-	op->is_silent = operation->flags & RBX_OPERATION_SILENT;
+	op->is_silent = to->flags & RBX_OPERATION_SILENT;
 	chain->segments[chain->count] =
 		(struct rbx_segment){ op->text, length, end->local };
 	to->segments = &chain->segments[chain->count++];
@@ -199,7 +228,7 @@ static void add_scratch(struct rbx_sim_end *end, struct chain *chain)
 				   RBX_SIM_TEXT_SCRATCH, number);
 	add(end, chain, OP_SCRATCH_WRITE, number, &operation, length);
 	operation.kind = RBX_OPERATION_READ;
-	operation.flags = 0;
+	operation.flags = end->options.paced ? RBX_OPERATION_FENCE : 0;
 	add(end, chain, OP_SCRATCH_READ, number, &operation, length);
 }
 
@@ -275,7 +304,7 @@ static void post(struct rbx_sim_end *end, const struct chain *chain,
 		end->is_over = end->is_cut_short = true;
 	else if (err)
 		rbx_sim_fail("start", "post: %s", rbx_last_error());
-	else
+	else if (!end->options.paced)
 		while (end->posted - end->first > depth)
 			oldest_ended(end);
 }
@@ -306,6 +335,9 @@ void rbx_sim_ops_post(struct rbx_sim_end *end)
 	uint32_t wanted = 1 + rbx_random_below(&end->random,
 					       RBX_MIN(depth, RBX_SIM_CHAIN));
 
+	/* The oldest has not ended, and many that came after it have. */
+	if (end->posted - end->first > RBX_SIM_OPS - RBX_SIM_CHAIN)
+		return;
 	while (chain.count < wanted && stream->said < end->messages_most)
 		add_any(end, &chain, wanted - chain.count >= 2);
 	if (chain.count != 0)

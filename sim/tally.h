@@ -46,6 +46,7 @@
 	X(endpoint_messages, "messages over endpoints, each the next one")    \
 	X(endpoint_reads, "reads over endpoints: what was written before")    \
 	X(endpoint_failures, "operations of endpoints that failed")           \
+	X(endpoint_paced, "operations of endpoints that are paced")           \
 	X(endpoint_keys_ended, "exports that ended, and nobody wrote there")
 
 enum rbx_sim_tally {

@@ -4,8 +4,9 @@
  *
  * The end. With the first failure the channel is dead: what is posted comes back flushed,
  * and what waits to be posted, or comes later, is refused. Nothing of the device tells of
- * that, and who polls may sleep: so a marker is posted on the queue pair, which is in
- * error by then and flushes it.
+ * that, and who polls may sleep: so a marker is posted on the queue pair, behind all else.
+ * It also tells of what was before it without a signal, if the device took a part of a
+ * chain and not its end.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "core/drive.h"
 #include "lib/clock.h"
 #include "lib/endpoint/paced.h"
+
+#define MARK_TRIES 8u
 
 struct op {
 	struct rbx_fragment fragment;
@@ -108,9 +111,14 @@ static void mark(struct rbx_paced *paced)
 		.flags = RBX_WR_SIGNALED,
 	};
 	struct rbx_wr *bad;
+	uint32_t try;
 
-	if (!RBX_EXCHANGE(&paced->is_marked, true))
-		(void)qp->device->ops->post_send(qp, &marker, &bad);
+	if (RBX_EXCHANGE(&paced->is_marked, true))
+		return;
+	/* There is room. A device that fails in this, too, is left to close(). */
+	for (try = 0; try < MARK_TRIES; try++)
+		if (!qp->device->ops->post_send(qp, &marker, &bad))
+			return;
 }
 
 /* By the combiner, or by who polls: so nobody posts at the same time. */
@@ -282,12 +290,16 @@ void rbx_paced_completed(struct rbx_endpoint *endpoint, const struct rbx_wc *wc,
 {
 	struct rbx_paced *paced = endpoint->paced;
 
-	if (wc->wr_id == RBX_PACED_MARKER_ID)
+	if (wc->wr_id == RBX_PACED_MARKER_ID) {
+		/* Nothing is posted after a marker but another one: it is over. */
+		rbx_channel_complete_rest(&paced->channel, 0, rbx_now_ns(),
+					  harvest);
 		RBX_STORE_RELEASE(&paced->is_marked, false);
-	else
+	} else {
 		rbx_drive_completed(&drive, &paced->channel, 0,
 				    (uint32_t)wc->wr_id, wc->status,
 				    rbx_now_ns(), harvest);
+	}
 }
 
 static void done_append(struct rbx_queue *queue, struct rbx_fragment *list)
