@@ -189,6 +189,9 @@ static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
 	uint32_t at = channel->next_ring, most = 0;
 
 	*index = 0;
+	if (channel->ring_count == 1) /* as with most peers */
+		return channel->rings[0].depth_count -
+		       rbx_send_ring_used(&channel->rings[0]);
 	for (uint32_t left = channel->ring_count; left != 0; left--, at++) {
 		const struct rbx_send_ring *ring;
 		uint32_t room;

@@ -100,11 +100,17 @@ void rbx_channel_add_ring(struct rbx_channel *channel, struct rbx_work *works,
 void rbx_channel_set_depth(struct rbx_channel *channel, uint32_t ring_index,
 			   uint32_t depth_count);
 
-/* Any thread. True: the caller has to combine. */
+/* Any thread. True: the caller has to combine. Who finds nobody combining has no use for
+ * the submit queue: it adds to the merge queue itself. */
 static inline bool rbx_channel_submit(struct rbx_channel *channel,
 				      struct rbx_fragment *first,
 				      struct rbx_fragment *last)
 {
+	if (rbx_submit_queue_claim(&channel->submit_queue)) {
+		last->node.next = NULL;
+		rbx_merge_queue_add(&channel->merge_queue, &first->node);
+		return true;
+	}
 	return rbx_submit_queue_push(&channel->submit_queue, &first->node,
 				     &last->node);
 }

@@ -10,7 +10,8 @@
  * Sorting random places costs, beside its instructions, a wrong guess of the
  * processor for every other comparison. So it is done only where it may gain
  * something: a filter of bits, set where fragments begin and looked up where they
- * end, says that there are surely no neighbours, or that there may be some.
+ * end, says that there are surely no neighbours, or that there may be some. The few
+ * that it is wrong about are looked for; if there are more, sorting is cheaper.
  *
  * Merging prefers the earlier run where fragments are equal: the sort is stable,
  * and of two writes to one place the later stays the later.
@@ -115,13 +116,26 @@ static inline uint32_t filter_bit(uint64_t remote_addr)
 			  (64 - FILTER_SHIFT));
 }
 
+/* How often the filter may be wrong about the fragments of a list. */
+#define DOUBTS_MAX 4u
+
+/* Whether a fragment of the list begins there. */
+RBX_RARE static bool begins_at(const struct rbx_fragment *list,
+			       uint64_t remote_addr)
+{
+	while (list && list->remote_addr != remote_addr)
+		list = rbx_fragment_next(list);
+	return list != NULL;
+}
+
 /* Cuts the list after RBX_OVERTAKE_MAX. Returns whether one fragment may begin
  * where another one ends: never wrong when it says no. */
 static bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
 {
 	uint64_t filter[(1u << FILTER_SHIFT) / 64] = { 0 };
 	struct rbx_fragment *fragment = first, *last;
-	uint32_t left = RBX_OVERTAKE_MAX;
+	uint32_t left = RBX_OVERTAKE_MAX, doubts_count = 0;
+	uint64_t end;
 	uint32_t bit;
 
 	do {
@@ -133,8 +147,10 @@ static bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
 	last->node.next = NULL;
 	*rest = fragment;
 	for (fragment = first; fragment; fragment = rbx_fragment_next(fragment)) {
-		bit = filter_bit(fragment->remote_addr + fragment->length_bytes);
-		if (filter[bit / 64] >> bit % 64 & 1)
+		end = fragment->remote_addr + fragment->length_bytes;
+		bit = filter_bit(end);
+		if (filter[bit / 64] >> bit % 64 & 1 &&
+		    (doubts_count++ == DOUBTS_MAX || begins_at(first, end)))
 			return true;
 	}
 	return false;

@@ -81,10 +81,3 @@ bool rbx_submit_queue_leave(struct rbx_submit_queue *queue)
 
 	return RBX_COMPARE_EXCHANGE(&queue->newest, &expected, NULL);
 }
-
-bool rbx_submit_queue_claim(struct rbx_submit_queue *queue)
-{
-	struct rbx_node *expected = NULL;
-
-	return RBX_COMPARE_EXCHANGE(&queue->newest, &expected, &queue->busy);
-}

@@ -53,6 +53,12 @@ static inline bool rbx_submit_queue_pushed(const struct rbx_submit_queue *queue)
 bool rbx_submit_queue_leave(struct rbx_submit_queue *queue);
 
 /* Any thread. True: the queue was idle and the caller is the combiner now. */
-bool rbx_submit_queue_claim(struct rbx_submit_queue *queue);
+static inline bool rbx_submit_queue_claim(struct rbx_submit_queue *queue)
+{
+	struct rbx_node *expected = NULL;
+
+	return !RBX_LOAD_RELAXED(&queue->newest) &&
+	       RBX_COMPARE_EXCHANGE(&queue->newest, &expected, &queue->busy);
+}
 
 #endif
