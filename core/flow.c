@@ -9,6 +9,7 @@
 #include "core/flow.h"
 
 #include "core/checksum.h"
+#include "core/slab_way.h"
 
 void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 		   struct rbx_flow_counters *counters)
@@ -53,12 +54,19 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
  * more rarely come together. */
 struct batch {
 	uint32_t count;
+	bool has_checksums; /* as the volume */
 	struct {
 		uint32_t server;
 		struct rbx_fragment *first;
 		struct rbx_fragment *last;
 	} runs[RBX_SLOTS_MAX];
 };
+
+static inline void batch_begin(struct batch *batch, const struct rbx_flow *flow)
+{
+	batch->count = 0;
+	batch->has_checksums = flow->map->shape.checksums != NULL;
+}
 
 static inline void batch_send(struct rbx_flow *flow, struct batch *batch)
 {
@@ -109,7 +117,7 @@ static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 	/* Once the last part is sent the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
 
-	if (flow->map->shape.checksums)
+	if (batch->has_checksums)
 		checksums_see(flow, piece);
 	do {
 		batch_add(flow, batch, &piece->parts[__builtin_ctz(mask)]);
@@ -127,32 +135,41 @@ RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 	flow->ops->end_later(flow, fragment);
 }
 
-/* Those from the front of the list that are of one slab make their first step
- * in one turn of its lock. */
-static void slab_start(struct rbx_flow *flow, struct rbx_piece_list *pieces,
-		       struct rbx_piece_list *todo)
+/* Those from the first one on that are of one slab make their first step in one turn of
+ * its lock. Returns what follows them. */
+static inline struct rbx_node *slab_start(struct rbx_flow *flow,
+					  struct rbx_node *node,
+					  struct rbx_piece_list *todo)
 {
-	struct rbx_slab *slab = rbx_piece_of(pieces->first)->slab;
+	struct rbx_slab *slab = rbx_piece_of(node)->slab;
 	struct rbx_slab_group *group = rbx_slab_group(slab);
 	bool attention;
 
 	rbx_lock(&group->lock);
-	do
-		rbx_slab_start(slab, rbx_piece_list_take(pieces), todo);
-	while (pieces->first && rbx_piece_of(pieces->first)->slab == slab);
+	do {
+		struct rbx_node *next = node->next;
+
+		rbx_slab_start(slab, group, rbx_piece_of(node), todo);
+		node = next;
+	} while (node && rbx_piece_of(node)->slab == slab);
 	attention = rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&group->lock);
 	if (attention)
 		flow->ops->wake(flow);
+	return node;
 }
 
 static inline void todo_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 {
-	struct rbx_piece *piece;
+	struct rbx_node *node = todo->first, *next;
 	struct batch batch;
 
-	batch.count = 0;
-	while ((piece = rbx_piece_list_take(todo))) {
+	todo->first = NULL;
+	batch_begin(&batch, flow);
+	for (; node; node = next) {
+		struct rbx_piece *piece = rbx_piece_of(node);
+
+		next = node->next;
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end_later(flow, piece);
 		else
@@ -168,10 +185,12 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
+	struct rbx_node *node = pieces->first;
 	struct rbx_piece_list todo = { 0 };
 
-	while (pieces->first)
-		slab_start(flow, pieces, &todo);
+	pieces->first = NULL;
+	while (node)
+		node = slab_start(flow, node, &todo);
 	todo_do(flow, &todo);
 }
 
@@ -225,29 +244,42 @@ static bool is_failover(const struct rbx_piece *piece, int32_t status)
 	       (status != -EBADMSG || piece->tried_mask);
 }
 
-/* The next step of a slab, whose lock is held, for one part. */
-static inline void part_done(struct rbx_flow *flow, struct rbx_part *part,
-			     struct rbx_piece_list *todo)
+RBX_RARE static void part_failed(struct rbx_flow *flow,
+				 struct rbx_slab_group *group,
+				 struct rbx_part *part,
+				 struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece = part->piece;
 	int32_t status = part->fragment.status;
 
-	if (piece->state == RBX_PIECE_IDLE) { /* from piece_end_later() */
-		rbx_piece_list_add(todo, piece);
-		return;
-	}
-	if (status && !flow->map->shape.checksums)
+	if (!flow->map->shape.checksums)
 		status = status_of(part);
-	rbx_slab_done(piece->slab, part, status, todo);
-	if (status && is_failover(piece, status))
+	rbx_slab_done(piece->slab, group, part, status, todo);
+	if (is_failover(piece, status))
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
 }
 
+/* The next step of a slab, whose lock is held, for one part. */
+static inline void part_done(struct rbx_flow *flow, struct rbx_slab *slab,
+			     struct rbx_slab_group *group,
+			     struct rbx_part *part,
+			     struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece = part->piece;
+
+	if (piece->state == RBX_PIECE_IDLE) /* from piece_end_later() */
+		rbx_piece_list_add(todo, piece);
+	else if (part->fragment.status)
+		part_failed(flow, group, part, todo);
+	else
+		rbx_slab_done(slab, group, part, 0, todo);
+}
+
 /* The steps of the slab of the first part, up to the first part of another
- * slab, which is returned. */
-static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
-					    struct rbx_fragment *list,
-					    struct rbx_piece_list *todo)
+ * slab, which is returned; *more: if there is one. */
+static inline struct rbx_fragment *
+slab_parts_done(struct rbx_flow *flow, struct rbx_fragment *list,
+		struct rbx_piece_list *todo, bool *more)
 {
 	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
 	struct rbx_slab_group *group = rbx_slab_group(slab);
@@ -257,9 +289,10 @@ static struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 	do {
 		struct rbx_fragment *next = rbx_fragment_next(list);
 
-		part_done(flow, rbx_part_of(list), todo);
+		part_done(flow, slab, group, rbx_part_of(list), todo);
 		list = next;
-	} while (is_part(list) && rbx_part_of(list)->piece->slab == slab);
+		*more = is_part(list);
+	} while (*more && rbx_part_of(list)->piece->slab == slab);
 	attention = rbx_attention_note(&flow->map->attention, slab);
 	rbx_unlock(&group->lock);
 	if (attention)
@@ -275,7 +308,7 @@ static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 	struct rbx_piece *piece;
 	struct batch batch;
 
-	batch.count = 0;
+	batch_begin(&batch, flow);
 	while (*link) {
 		piece = rbx_piece_of(*link);
 		if (piece->state == RBX_PIECE_IDLE &&
@@ -299,16 +332,17 @@ static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
  * part under way before it is carried out. */
 struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
-	while (is_part(list)) {
+	bool more = is_part(list);
+
+	while (more) {
 		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
 		struct rbx_piece_list todo = { 0 };
 
 		if (flow->map->shape.checksums)
 			parts_check(flow, list);
 		do
-			list = slab_parts_done(flow, list, &todo);
-		while (is_part(list) &&
-		       rbx_part_of(list)->piece->owner == flow);
+			list = slab_parts_done(flow, list, &todo, &more);
+		while (more && rbx_part_of(list)->piece->owner == flow);
 		carry_out(flow, &todo);
 	}
 	return list;

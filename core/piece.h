@@ -50,6 +50,7 @@ struct rbx_part {
 	struct rbx_piece *piece; /* set once */
 	uint16_t server; /* where to send it */
 	uint8_t slot; /* which of the piece's parts; set once */
+	uint8_t bit; /* of that slot in a mask; set once */
 };
 
 struct rbx_piece {
@@ -130,6 +131,7 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 	for (slot = 0; slot < slots; slot++) {
 		piece->parts[slot].piece = piece;
 		piece->parts[slot].slot = (uint8_t)slot;
+		piece->parts[slot].bit = (uint8_t)(1u << slot);
 		piece->parts[slot].fragment.done = done;
 	}
 }

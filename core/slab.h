@@ -7,12 +7,12 @@
  * machine without threads or connections: who calls (flow.h) takes the slab's
  * lock, makes one step, releases the lock, and does what the step put on its list:
  *
- *	rbx_slab_lock(slab); rbx_slab_start(slab, piece, &todo); rbx_slab_unlock(slab);
+ *	rbx_slab_lock(slab); rbx_slab_start(slab, group, piece, &todo); rbx_slab_unlock(slab);
  *	for each piece of todo, in order:
  *		READING or WRITING: send the parts of its send_mask
  *		IDLE: it has ended with piece->status
  *	...when a part is done:
- *	lock; rbx_slab_done(slab, part, status, &todo); unlock; the same again
+ *	lock; rbx_slab_done(slab, group, part, status, &todo); unlock; the same again
  *
  * Normally a read goes to one live replica, by stripes, so that neighbours go
  * to the same server and merge, and a write to all replicas once its granules
@@ -32,7 +32,7 @@
  * none. The request ends with it; but nobody knows how much of such a write has
  * arrived at which replica, by this attempt or one before. So that they do not
  * diverge one of them is the truth from then on, and its cell is copied to the
- * others, which are not read meanwhile: see write_failed_here() in slab.c.
+ * others, which are not read meanwhile: see write_failed_here() in slab_way.c.
  *
  * With checksums a read whose data does not match takes its granules as a
  * write does, so that no write is under way, and reads again, then from each
@@ -80,16 +80,10 @@ struct rbx_replica {
 	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
 	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
 	uint32_t rkey; /* of its loan */
-	uint32_t state : 3; /* enum rbx_replica_state */
-	/* Of one that is REBUILDING: it has all that was ever acknowledged, and
-	 * differs at most in what failed writes left. */
-	uint32_t stands_in : 1;
-	uint32_t flight_count : 28; /* parts not done */
+	uint32_t flight_count; /* parts not done */
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_replica) == 24, "three words");
-RBX_STATIC_ASSERT(RBX_PIECES_MAX + RBX_COPIES_MAX < 1u << 28,
-		  "a part of each piece may be under way");
 
 static inline uint64_t rbx_replica_addr(const struct rbx_replica *replica)
 {
@@ -146,6 +140,7 @@ struct rbx_slab_shape {
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
 	uint32_t slots; /* replicas + 1 */
+	uint32_t slab_size; /* rbx_slab_size() of these */
 	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
@@ -164,20 +159,26 @@ struct rbx_slab {
 	bool has_holes : 1; /* it was lost: its lost pages say what is good */
 	bool has_pages : 1; /* the host lent memory for lost pages */
 	bool waits : 1; /* writes wait for memory: a blank or dead slab */
+	bool has_checksums : 1; /* as all of the volume, or none */
 	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
 	bool copy_failed : 1; /* so that what is REBUILDING is lost */
 	uint8_t copy_failures_count; /* in a row, for a fault of this machine */
 	uint16_t rebuild; /* which one it is */
-	uint32_t copies_count : 8; /* copies under way */
+	uint32_t copies_count : 4; /* copies under way */
+	/* Slots that are REBUILDING and have all that was ever acknowledged: they
+	 * differ at most in what failed writes left. Of use only where they are. */
+	uint32_t stands_in_mask : 4;
 	uint32_t copy_next : 24; /* cell to copy next */
 	uint32_t copy_end; /* and the end of those */
 	uint32_t again_next; /* cells to be copied after these, */
 	uint32_t again_end; /* once more or for a replica that joined */
+	uint8_t states[RBX_SLOTS_MAX]; /* enum rbx_replica_state, of each slot */
 	struct rbx_replica replicas[]; /* one for each slot */
 };
 
 RBX_STATIC_ASSERT(RBX_SLAB_BYTES_MAX / RBX_FRAGMENT_BYTES_MIN < 1u << 24,
 		  "the number of a cell");
+RBX_STATIC_ASSERT(RBX_COPIES_MAX < 1u << 4 && RBX_SLOTS_MAX <= 4, "they fit");
 
 /* Bytes of a slab that has so many slots. */
 static inline size_t rbx_slab_size(uint32_t slots)
@@ -189,7 +190,7 @@ static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
 					   uint32_t index)
 {
 	return (struct rbx_slab *)(shape->slabs +
-				   index * rbx_slab_size(shape->slots));
+				   (size_t)index * shape->slab_size);
 }
 
 /* shape: shared, for the life of the slab. */
@@ -216,6 +217,12 @@ static inline struct rbx_slab_group *rbx_slab_group(const struct rbx_slab *slab)
 	return &slab->shape->groups[slab->index % RBX_SLAB_LOCKS];
 }
 
+/* Where writes wait for memory: the queue of a cell that no slab has. */
+static inline uint64_t rbx_slab_waiting_place(const struct rbx_slab *slab)
+{
+	return (uint64_t)slab->index << 32 | UINT32_MAX;
+}
+
 static inline void rbx_slab_lock(const struct rbx_slab *slab)
 {
 	rbx_lock(&rbx_slab_group(slab)->lock);
@@ -226,17 +233,7 @@ static inline void rbx_slab_unlock(const struct rbx_slab *slab)
 	rbx_unlock(&rbx_slab_group(slab)->lock);
 }
 
-/* ---- Requests -------------------------------------------------------------*/
-
-/* Takes an idle piece of this slab; adds to todo what the host is to do. */
-void rbx_slab_start(struct rbx_slab *slab, struct rbx_piece *piece,
-		    struct rbx_piece_list *todo);
-
-/* A part is done. status: 0, -errno, or -EBADMSG for data read whose checksum
- * does not match. The part's piece is on todo if it goes on or has ended, and
- * so are those that waited for it. */
-void rbx_slab_done(struct rbx_slab *slab, struct rbx_part *part, int32_t status,
-		   struct rbx_piece_list *todo);
+/* ---- Requests: slab_way.h -------------------------------------------------*/
 
 /* Returns whether the slab wanted attention, which ends thereby. */
 static inline bool rbx_slab_attention(struct rbx_slab *slab)
@@ -366,10 +363,9 @@ uint8_t rbx_slab_targets(const struct rbx_slab *slab);
 /* Whether the replica in a slot has all that was ever acknowledged. */
 static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)
 {
-	const struct rbx_replica *replica = &slab->replicas[slot];
-
 	return slab->read_mask >> slot & 1 ||
-	       (replica->state == RBX_REPLICA_REBUILDING && replica->stands_in);
+	       (slab->states[slot] == RBX_REPLICA_REBUILDING &&
+		slab->stands_in_mask >> slot & 1);
 }
 
 /* Whether a single server has all that was ever acknowledged: its death would be the

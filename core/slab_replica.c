@@ -28,6 +28,19 @@
 
 #include "core/status.h"
 
+void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
+		   uint32_t index)
+{
+	RBX_ASSERT(shape->replicas >= 1 && shape->replicas <= RBX_REPLICAS_MAX);
+	RBX_ASSERT(shape->slots == shape->replicas + 1);
+	RBX_ASSERT(shape->cell_shift <= shape->slab_shift);
+	rbx_port_fill(slab, 0, rbx_slab_size(shape->slots));
+	slab->shape = shape;
+	slab->index = index;
+	slab->blank = shape->on_demand;
+	slab->has_checksums = shape->checksums != NULL;
+}
+
 #define TO(state) (1u << RBX_REPLICA_##state)
 
 void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
@@ -41,11 +54,10 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		[RBX_REPLICA_LEAVING] = TO(LOST),
 		[RBX_REPLICA_LOST] = TO(EMPTY),
 	};
-	struct rbx_replica *replica = &slab->replicas[slot];
 
 	RBX_ASSERT(slot < slab->shape->slots);
-	RBX_ASSERT(legal[replica->state] >> state & 1);
-	replica->state = (uint8_t)state;
+	RBX_ASSERT(legal[slab->states[slot]] >> state & 1);
+	slab->states[slot] = (uint8_t)state;
 	slab->attention = true;
 	rbx_slab_masks(slab);
 }
@@ -61,7 +73,7 @@ void rbx_slab_masks(struct rbx_slab *slab)
 	if (slab->blank || slab->placing)
 		return;
 	for (i = 0; i < slab->shape->slots; i++) {
-		uint32_t bit = 1u << slab->replicas[i].state;
+		uint32_t bit = 1u << slab->states[i];
 
 		if (bit & (TO(LIVE) | TO(LEAVING) | TO(REBUILDING)))
 			slab->write_mask |= (uint8_t)(1u << i);
@@ -78,7 +90,7 @@ static int find(const struct rbx_slab *slab, enum rbx_replica_state state)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->replicas[slot].state == state)
+		if (slab->states[slot] == state)
 			return (int)slot;
 	return -1;
 }
@@ -88,7 +100,7 @@ static uint32_t count(const struct rbx_slab *slab, enum rbx_replica_state state)
 	uint32_t slot, n = 0;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		n += slab->replicas[slot].state == state;
+		n += slab->states[slot] == state;
 	return n;
 }
 
@@ -98,7 +110,7 @@ static int find_drained(const struct rbx_slab *slab)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->replicas[slot].state == RBX_REPLICA_LOST &&
+		if (slab->states[slot] == RBX_REPLICA_LOST &&
 		    !slab->replicas[slot].flight_count)
 			return (int)slot;
 	return -1;
@@ -120,7 +132,7 @@ static void targets_lose(struct rbx_slab *slab)
 
 /* The last source is lost. The other targets get the cells that are still to be copied
  * from the one that stands in for it; those that were went to all of them. What was
- * read from a lost source is read again (slab.c). Where none stands in the slab is
+ * read from a lost source is read again (slab_way.c). Where none stands in the slab is
  * dead, and they are of no use. */
 static void source_replace(struct rbx_slab *slab)
 {
@@ -201,7 +213,8 @@ static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
 		slab->copy_failed = false;
 		slab->rebuild++;
 	}
-	slab->replicas[slot].stands_in = stands_in;
+	slab->stands_in_mask &= ~(1u << slot);
+	slab->stands_in_mask |= (uint32_t)stands_in << slot;
 	rbx_slab_move(slab, slot, RBX_REPLICA_REBUILDING);
 }
 
@@ -227,11 +240,10 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 	RBX_ASSERT(!mask || slab->read_mask & ~mask);
 	for (uint8_t left = mask; left; left &= left - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctz(left);
-		struct rbx_replica *replica = &slab->replicas[slot];
 
-		if (replica->state == RBX_REPLICA_LIVE)
+		if (slab->states[slot] == RBX_REPLICA_LIVE)
 			target_add(slab, slot, true);
-		else if (replica->state == RBX_REPLICA_LEAVING)
+		else if (slab->states[slot] == RBX_REPLICA_LEAVING)
 			rbx_slab_lose(slab, slot); /* it goes anyway */
 	}
 	/* What this pass has not come to it will copy as it is now. */
@@ -265,7 +277,7 @@ uint32_t rbx_slab_servers(const struct rbx_slab *slab,
 	uint32_t slot, n = 0;
 
 	for (slot = 0; slot < slab->shape->slots; slot++) {
-		if (slab->replicas[slot].state == RBX_REPLICA_EMPTY)
+		if (slab->states[slot] == RBX_REPLICA_EMPTY)
 			continue;
 		rbx_server_set_add(servers, slab->replicas[slot].server);
 		n++;
@@ -278,7 +290,7 @@ bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->replicas[slot].state != RBX_REPLICA_EMPTY &&
+		if (slab->states[slot] != RBX_REPLICA_EMPTY &&
 		    slab->replicas[slot].server == server)
 			return true;
 	return false;
@@ -310,16 +322,14 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++) {
-		struct rbx_replica *replica = &slab->replicas[slot];
-
 		if (!(slab->write_mask >> slot & 1) ||
-		    !rbx_replica_is(replica, server, slab_id, epoch))
+		    !rbx_replica_is(&slab->replicas[slot], server, slab_id, epoch))
 			continue;
-		if (replica->state == RBX_REPLICA_LIVE)
+		if (slab->states[slot] == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
-		else if (replica->state != RBX_REPLICA_REBUILDING)
+		else if (slab->states[slot] != RBX_REPLICA_REBUILDING)
 			return true; /* it is leaving */
-		else if (replica->stands_in)
+		else if (slab->stands_in_mask >> slot & 1)
 			return false; /* soon it is live, and asked for again */
 		else
 			rbx_slab_lose(slab, slot);

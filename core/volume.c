@@ -77,20 +77,21 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.cell_shift = (uint32_t)__builtin_ctzll(cell_bytes(shape));
 	map->shape.replicas = shape->replicas;
 	map->shape.slots = shape->replicas + 1;
+	map->shape.slab_size = (uint32_t)rbx_slab_size(map->shape.slots);
 	map->shape.on_demand = shape->on_demand;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->shape.groups = groups;
 	map->shape.slabs = (char *)(groups + RBX_SLAB_LOCKS);
+	tables = map->shape.slabs +
+		 (size_t)map->slab_count * map->shape.slab_size;
+	if (shape->checksums)
+		map->shape.checksums = (uint32_t *)tables;
 	rbx_random_seed(&map->random, seed);
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
 		rbx_slab_group_init(&groups[i]);
 	for (i = 0; i < map->slab_count; i++)
 		rbx_slab_init(rbx_slab_at(&map->shape, i), &map->shape, i);
-	tables = map->shape.slabs +
-		 map->slab_count * rbx_slab_size(map->shape.slots);
-	if (shape->checksums)
-		map->shape.checksums = (uint32_t *)tables;
 	tables += map->slab_count * checksums_size(shape);
 	rbx_loan_index_init(&map->loans, tables, map->slab_count, &map->shape);
 	tables += rbx_loan_index_size(map->slab_count, map->shape.slots);

@@ -59,9 +59,11 @@ static void check_slab(const struct rbx_sim_client *client,
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {
 			const struct rbx_replica *theirs = &other->replicas[j];
+			bool is_lost = slab->states[slot] == RBX_REPLICA_LOST ||
+				       other->states[j] == RBX_REPLICA_LOST;
 
 			if (theirs == mine ||
-			    theirs->state < RBX_REPLICA_REBUILDING ||
+			    other->states[j] < RBX_REPLICA_REBUILDING ||
 			    theirs->server != mine->server)
 				continue;
 			if (theirs->slab_id == mine->slab_id &&
@@ -69,14 +71,11 @@ static void check_slab(const struct rbx_sim_client *client,
 				rbx_sim_fail("one-hand", "client %u: slabs %u and %u are the same",
 					     client->index, slab->index,
 					     other->index);
-			if (theirs->slab_id == mine->slab_id &&
-			    theirs->state != RBX_REPLICA_LOST &&
-			    mine->state != RBX_REPLICA_LOST)
+			if (theirs->slab_id == mine->slab_id && !is_lost)
 				rbx_sim_fail("twin-loan", "client %u: slabs %u and %u are on two loans of the same",
 					     client->index, slab->index,
 					     other->index);
-			if (other == slab && theirs->state != RBX_REPLICA_LOST &&
-			    mine->state != RBX_REPLICA_LOST)
+			if (other == slab && !is_lost)
 				rbx_sim_fail("replicas-apart", "client %u: two replicas of slab %u on one server",
 					     client->index, slab->index);
 		}
@@ -92,7 +91,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 	uint8_t read_mask = 0, write_mask = 0;
 
 	for (uint32_t i = 0; i < map->shape.slots; i++) {
-		uint8_t state = slab->replicas[i].state;
+		uint8_t state = slab->states[i];
 
 		if (state == RBX_REPLICA_LIVE || state == RBX_REPLICA_LEAVING)
 			read_mask |= (uint8_t)(1u << i);
@@ -124,12 +123,13 @@ static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 	snprintf(name, sizeof(name), "n%u:7000", server_node);
 	for (uint32_t i = 0; map && i < map->slab_count * map->shape.slots;
 	     i++) {
-		const struct rbx_replica *replica =
-			&rbx_slab_at(&map->shape, i / map->shape.slots)
-				 ->replicas[i % map->shape.slots];
+		const struct rbx_slab *slab =
+			rbx_slab_at(&map->shape, i / map->shape.slots);
+		uint32_t slot = i % map->shape.slots;
+		const struct rbx_replica *replica = &slab->replicas[slot];
 
-		if (replica->state >= RBX_REPLICA_REBUILDING &&
-		    replica->state != RBX_REPLICA_LOST &&
+		if (slab->states[slot] >= RBX_REPLICA_REBUILDING &&
+		    slab->states[slot] != RBX_REPLICA_LOST &&
 		    replica->slab_id == lending->slab_id &&
 		    replica->epoch == lending->epoch &&
 		    !strcmp(rbx_peer_address(

@@ -106,7 +106,7 @@ static struct host *make_stand_in(uint32_t *truth, uint32_t *stand_in)
 	host->fails_here = 0;
 	assert_int_equal(slab->read_count, 1);
 	for (slot = 0; slot < 2; slot++)
-		if (slab->replicas[slot].stands_in)
+		if (slab->stands_in_mask >> slot & 1)
 			*stand_in = slab->replicas[slot].server;
 		else
 			*truth = slab->replicas[slot].server;

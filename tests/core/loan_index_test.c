@@ -33,6 +33,7 @@ static struct world *world_make(void)
 
 	world->shape.slab_shift = SHIFT;
 	world->shape.slots = SLOTS;
+	world->shape.slab_size = (uint32_t)rbx_slab_size(SLOTS);
 	world->shape.slabs = calloc(SLABS, rbx_slab_size(SLOTS));
 	rbx_loan_index_init(&world->index,
 			    calloc(1, rbx_loan_index_size(SLABS, SLOTS)),

@@ -341,7 +341,7 @@ static void loan_that_comes_after_the_loss_is_no_replica(void **state)
 	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_REBUILDING);
 	rbx_loan_index_add(&host->flow.map->loans, slot);
 	assert_int_equal(slab->write_mask, 0);
-	assert_int_equal(slab->replicas[slot].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab->states[slot], RBX_REPLICA_LOST);
 	host->servers[1].keys[3] = 1;
 	host_free(host);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/slab.h"
+#include "core/slab_way.h"
 
 static struct rbx_slab_group group; /* the first of them, as of slab 0 */
 static const struct rbx_slab_shape shape = {
@@ -56,7 +56,7 @@ static void expect(const struct rbx_piece *piece, enum rbx_piece_state state)
 
 static void done(struct rbx_piece *piece, uint32_t slot, int32_t status)
 {
-	rbx_slab_done(slab, &piece->parts[slot], status, &todo);
+	rbx_slab_done(slab, rbx_slab_group(slab), &piece->parts[slot], status, &todo);
 }
 
 static void old_copy_costs_no_replica_that_stands_in(void **state)
@@ -74,7 +74,7 @@ static void old_copy_costs_no_replica_that_stands_in(void **state)
 	lend(2, RBX_REPLICA_REBUILDING);
 	/* A copy is on its way to server 2 ... */
 	assert_true(rbx_slab_copy_next(slab, copy));
-	rbx_slab_start(slab, copy, &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 	expect(copy, RBX_PIECE_READING);
 	done(copy, (uint32_t)__builtin_ctz(copy->send_mask), 0);
 	expect(copy, RBX_PIECE_WRITING);
@@ -85,14 +85,14 @@ static void old_copy_costs_no_replica_that_stands_in(void **state)
 	/* Bad memory of the program, in another cell: no fault of any server. */
 	write->offset_bytes = 3 << 17;
 	write->length_bytes = 4096;
-	rbx_slab_start(slab, write, &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), write, &todo);
 	expect(write, RBX_PIECE_WRITING);
 	assert_int_equal(write->send_mask, 3);
 	done(write, 0, -EFAULT);
 	done(write, 1, -EFAULT);
 	expect(write, RBX_PIECE_IDLE);
 	assert_int_equal(slab->read_mask, 1);
-	assert_true(slab->replicas[1].stands_in);
+	assert_true(slab->stands_in_mask >> 1 & 1);
 
 	/* The copy of before ends at last, as it was sent to the dead. */
 	done(copy, 2, -EHOSTUNREACH);
@@ -100,7 +100,7 @@ static void old_copy_costs_no_replica_that_stands_in(void **state)
 	(void)rbx_slab_copy_done(slab, copy);
 
 	/* A fault of this machine costs no remote copy. */
-	assert_int_not_equal(slab->replicas[1].state, RBX_REPLICA_LOST);
+	assert_int_not_equal(slab->states[1], RBX_REPLICA_LOST);
 	/* Two of three servers are dead, and nothing is lost. */
 	rbx_slab_server_down(slab, 0);
 	assert_int_not_equal(rbx_slab_health(slab), RBX_SLAB_DEAD);

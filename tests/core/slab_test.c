@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/slab.h"
+#include "core/slab_way.h"
 
 #define PIECES 6u
 
@@ -84,13 +84,13 @@ static struct rbx_piece *start(uint32_t i, enum rbx_piece_kind kind,
 	pieces[i]->kind = (uint8_t)kind;
 	pieces[i]->offset_bytes = offset;
 	pieces[i]->length_bytes = length;
-	rbx_slab_start(slab, pieces[i], &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), pieces[i], &todo);
 	return pieces[i];
 }
 
 static void done(struct rbx_piece *piece, uint32_t slot, int32_t status)
 {
-	rbx_slab_done(slab, &piece->parts[slot], status, &todo);
+	rbx_slab_done(slab, rbx_slab_group(slab), &piece->parts[slot], status, &todo);
 }
 
 /* The next on the list is this one, in this state. */
@@ -201,7 +201,7 @@ static void replica_that_missed_a_write_is_lost_before_it_ends(void **state)
 	(void)state;
 	expect(write, RBX_PIECE_WRITING);
 	done(write, 0, -EHOSTUNREACH);
-	assert_int_equal(slab->replicas[0].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
 	assert_true(rbx_slab_attention(slab));
 	expect_nothing();
 	done(write, 1, 0);
@@ -234,7 +234,7 @@ static void expect_cell_is_copied(uint32_t cell, uint32_t from, uint32_t to)
 	copy->kind = RBX_PIECE_COPY;
 	assert_true(rbx_slab_copy_next(slab, copy));
 	assert_int_equal(copy->offset_bytes, cell << shape.cell_shift);
-	rbx_slab_start(slab, copy, &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 	expect(copy, RBX_PIECE_READING);
 	assert_int_equal(copy->send_mask, from);
 	done(copy, (uint32_t)__builtin_ctz(from), 0);
@@ -297,7 +297,7 @@ static void replica_that_missed_what_failed_stands_in_for_the_last(void **state)
 	assert_int_equal(slab->read_mask, 1);
 	rbx_slab_server_down(slab, 0);
 	assert_int_equal(slab->read_mask, 2);
-	assert_int_equal(slab->replicas[1].state, RBX_REPLICA_LIVE);
+	assert_int_equal(slab->states[1], RBX_REPLICA_LIVE);
 }
 
 /* Its server wants it back just then: it goes when its cell is copied, not before. */
@@ -311,12 +311,12 @@ static void replica_that_stands_in_leaves_when_it_is_live(void **state)
 	done(write, 1, -EFAULT);
 	expect(write, RBX_PIECE_IDLE);
 	assert_false(rbx_slab_evict(slab, 1, 2, 1));
-	assert_int_equal(slab->replicas[1].state, RBX_REPLICA_REBUILDING);
+	assert_int_equal(slab->states[1], RBX_REPLICA_REBUILDING);
 	expect_cell_is_copied(0, 1, 2);
 	assert_true(rbx_slab_evict(slab, 1, 2, 1));
-	assert_int_equal(slab->replicas[1].state, RBX_REPLICA_LEAVING);
+	assert_int_equal(slab->states[1], RBX_REPLICA_LEAVING);
 	assert_true(rbx_slab_evict(slab, 1, 2, 1)); /* a reminder */
-	assert_int_equal(slab->replicas[1].state, RBX_REPLICA_LEAVING);
+	assert_int_equal(slab->states[1], RBX_REPLICA_LEAVING);
 }
 
 /* Two slots of three are targets; what has been copied is copied again. */
@@ -330,7 +330,7 @@ static void write_that_fails_here_in_a_rebuild_is_copied_once_more(void **state)
 	lend(2, RBX_REPLICA_REBUILDING);
 	copy->kind = RBX_PIECE_COPY;
 	while (rbx_slab_copy_next(slab, copy)) {
-		rbx_slab_start(slab, copy, &todo);
+		rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 		expect(copy, RBX_PIECE_READING);
 		done(copy, (uint32_t)__builtin_ctz(copy->send_mask), 0);
 		expect(copy, RBX_PIECE_WRITING);
@@ -355,7 +355,7 @@ static void write_that_fails_here_in_a_rebuild_is_copied_once_more(void **state)
 	}
 	assert_int_equal(copies, 16 + 1);
 	assert_int_equal(slab->read_mask, 6);
-	assert_int_equal(slab->replicas[0].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
 }
 
 static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
@@ -371,7 +371,7 @@ static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
 	while (rbx_slab_copy_next(slab, copy)) {
 		bool fails = copies++ > 0;
 
-		rbx_slab_start(slab, copy, &todo);
+		rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 		expect(copy, RBX_PIECE_READING);
 		done(copy, 1, fails ? -EFAULT : 0);
 		if (!fails) {
@@ -382,7 +382,7 @@ static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
 		(void)rbx_slab_copy_done(slab, copy);
 	}
 	assert_int_equal(copies, RBX_RETRIES_MAX + 1);
-	assert_int_equal(slab->replicas[2].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab->states[2], RBX_REPLICA_LOST);
 	assert_int_equal(slab->read_mask, 2);
 }
 
@@ -417,7 +417,7 @@ static void copy_waits_for_earlier_writes_and_later_ones_for_it(void **state)
 	lend(2, RBX_REPLICA_REBUILDING);
 	copy->kind = RBX_PIECE_COPY;
 	assert_true(rbx_slab_copy_next(slab, copy));
-	rbx_slab_start(slab, copy, &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 	late = start(1, RBX_PIECE_WRITE, 1 << 16, 4096);
 	expect_nothing();
 	done(early, 1, 0);
@@ -485,16 +485,16 @@ static void evicted_replica_serves_until_it_is_replaced(void **state)
 	lend(2, RBX_REPLICA_REBUILDING);
 	copy->kind = RBX_PIECE_COPY;
 	while (rbx_slab_copy_next(slab, copy)) {
-		rbx_slab_start(slab, copy, &todo);
+		rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 		expect(copy, RBX_PIECE_READING);
 		done(copy, copy->send_mask >> 1, 0);
 		expect(copy, RBX_PIECE_WRITING);
 		done(copy, 2, 0);
 		expect(copy, RBX_PIECE_IDLE);
-		assert_int_equal(slab->replicas[0].state, RBX_REPLICA_LEAVING);
+		assert_int_equal(slab->states[0], RBX_REPLICA_LEAVING);
 		(void)rbx_slab_copy_done(slab, copy);
 	}
-	assert_int_equal(slab->replicas[0].state, RBX_REPLICA_LOST);
+	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
 	assert_int_equal(rbx_slab_task(slab), RBX_TASK_GIVE_BACK);
 	assert_int_equal(rbx_slab_health(slab), RBX_SLAB_WHOLE);
 }

@@ -10,6 +10,8 @@
 
 #include "tests/core/volume_world.h"
 
+#include "core/slab_way.h"
+
 static bool chance(struct world *world, uint32_t permille)
 {
 	return rbx_random_below(&world->random, 1000) < permille;
@@ -93,8 +95,8 @@ void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 {
 	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
 	const struct rbx_replica *replica = &slab->replicas[slot];
-	bool stands_in = replica->state == RBX_REPLICA_REBUILDING &&
-			 replica->stands_in;
+	bool stands_in = slab->states[slot] == RBX_REPLICA_REBUILDING &&
+			 slab->stands_in_mask >> slot & 1;
 
 	if (slab->write_mask >> slot & 1)
 		assert_int_equal(rbx_slab_evict(slab, replica->server,
@@ -186,7 +188,7 @@ static void copy_ended(struct world *world, struct world_piece *own)
 	if (rbx_slab_copy_done(slab, own->piece)) {
 		world->rebuilt_count++;
 	} else if (rbx_slab_copy_next(slab, own->piece)) {
-		rbx_slab_start(slab, own->piece, &todo);
+		rbx_slab_start(slab, rbx_slab_group(slab), own->piece, &todo);
 		todo_do(world, &todo);
 		return;
 	}
@@ -253,7 +255,7 @@ bool world_submit(struct world *world, enum rbx_piece_kind kind,
 	else
 		history_read_begin(&world->history, offset, length,
 				   own->floors);
-	rbx_slab_start(slab, own->piece, &todo);
+	rbx_slab_start(slab, rbx_slab_group(slab), own->piece, &todo);
 	todo_do(world, &todo);
 	return true;
 }
@@ -301,7 +303,7 @@ bool world_step(struct world *world)
 		status = -EBADMSG;
 		world->mismatch_count += part->piece->cell != NULL;
 	}
-	rbx_slab_done(slab, part, status, &todo);
+	rbx_slab_done(slab, rbx_slab_group(slab), part, status, &todo);
 	todo_do(world, &todo);
 	return true;
 }
@@ -378,7 +380,7 @@ static bool tend_copy(struct world *world, struct rbx_slab *slab)
 			return i > 0;
 		}
 		own->copying = true;
-		rbx_slab_start(slab, own->piece, &todo);
+		rbx_slab_start(slab, rbx_slab_group(slab), own->piece, &todo);
 		todo_do(world, &todo);
 	}
 	return true;

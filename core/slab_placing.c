@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_placing.c - a slab that has no replica gets memory again: a blank one for its
+ * first write, a dead one with what it has lost, see slab.h.
+ *
+ * Writes wait meanwhile, in the queue of a cell that no slab has. A dead slab's pages
+ * are all bad before its memory is in use (lost_pages.h); where they are is found in
+ * the slab's group, since few slabs have any. The host lends and takes back the memory
+ * for that, and calls in the order that rbx_slab_task() says.
+ */
+#include "core/slab_way.h"
+
+static struct rbx_lost_pages **pages_bucket(const struct rbx_slab *slab)
+{
+	uint32_t number = slab->index / RBX_SLAB_LOCKS;
+
+	return &rbx_slab_group(slab)->lost[number % RBX_LOST_BUCKETS];
+}
+
+/* Bounded by the slabs that were lost: it is in its bucket. */
+static struct rbx_lost_pages **pages_find(const struct rbx_slab *slab)
+{
+	struct rbx_lost_pages **link = pages_bucket(slab);
+
+	RBX_ASSERT(slab->has_pages);
+	while ((*link)->slab_index != slab->index)
+		link = &(*link)->next;
+	return link;
+}
+
+struct rbx_lost_pages *rbx_slab_pages(const struct rbx_slab *slab)
+{
+	return *pages_find(slab);
+}
+
+bool rbx_slab_wants_pages(const struct rbx_slab *slab)
+{
+	return !slab->blank && !slab->has_pages;
+}
+
+void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages)
+{
+	struct rbx_lost_pages **bucket = pages_bucket(slab);
+
+	RBX_ASSERT(!slab->has_pages);
+	slab->has_pages = true;
+	pages->slab_index = slab->index;
+	pages->next = *bucket;
+	*bucket = pages;
+}
+
+struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab)
+{
+	struct rbx_lost_pages **link, *pages;
+
+	RBX_ASSERT(!slab->read_mask || !slab->has_holes);
+	if (!slab->has_pages)
+		return NULL;
+	link = pages_find(slab);
+	pages = *link;
+	*link = pages->next;
+	slab->has_pages = false;
+	return pages;
+}
+
+/* ---- Placing ----------------------------------------------------------------*/
+
+/* A dead slab's pages are bad before its memory is in use. */
+void rbx_slab_place(struct rbx_slab *slab)
+{
+	RBX_ASSERT(!slab->read_mask && !rbx_slab_has_memory(slab));
+	if (slab->blank) /* perhaps discarded meanwhile */
+		return;
+	rbx_lost_pages_begin(rbx_slab_pages(slab), slab->shape->slab_shift);
+	slab->has_holes = true;
+	slab->placing = true;
+}
+
+/* What was there before says nothing of what is lent now. */
+static void checksums_forget(struct rbx_slab *slab)
+{
+	const struct rbx_slab_shape *shape = slab->shape;
+
+	if (shape->checksums)
+		rbx_port_fill(rbx_slab_checksums(slab), 0,
+			      ((size_t)1 << shape->slab_shift) /
+				      RBX_PAGE_BYTES *
+				      sizeof(*shape->checksums));
+}
+
+void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
+{
+	struct rbx_slab_group *group = rbx_slab_group(slab);
+	bool was_blank = slab->blank, more = slab->waits;
+	struct rbx_piece *piece;
+
+	slab->waits = false;
+	slab->blank = false;
+	slab->placing = false;
+	rbx_slab_masks(slab);
+	RBX_ASSERT(slab->read_mask || err);
+	slab->blank = was_blank && !slab->read_mask;
+	if (slab->read_mask)
+		checksums_forget(slab);
+	/* Bounded: nobody comes to wait meanwhile. */
+	while (more) {
+		piece = rbx_cell_dismiss(&group->cells,
+					 rbx_slab_waiting_place(slab), &more);
+		if (slab->read_mask)
+			rbx_way_take(slab, group, piece, todo);
+		else
+			rbx_way_end(piece,
+				    was_blank && err != -ENODEV ? -ENOSPC : -EIO,
+				    todo);
+	}
+	slab->attention = true;
+}

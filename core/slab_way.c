@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_way.c - what few pieces do on their way through a slab, see slab_way.h.
+ *
+ * They find no replica, or lost pages; something fails, and is lost or tried
+ * elsewhere; they are copies, or repair what was found to be bad; others wait for
+ * their granules. The life of the replicas, and their rebuild, are in slab_replica.c.
+ */
+#include "core/slab_way.h"
+
+#include "core/checksum.h"
+#include "core/status.h"
+
+/* ---- What is not there --------------------------------------------------------*/
+
+/* No replica can be read: of a blank slab there is none, and need not be. */
+void rbx_way_read_without_source(const struct rbx_slab *slab,
+				 struct rbx_piece *piece,
+				 struct rbx_piece_list *todo)
+{
+	piece->reads_zeros = slab->blank && piece->kind == RBX_PIECE_READ;
+	rbx_way_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
+}
+
+/* A copy takes zeros where nothing is good, too: they are never read. */
+bool rbx_way_may_read(const struct rbx_slab *slab,
+		      const struct rbx_piece *piece)
+{
+	return piece->kind == RBX_PIECE_COPY ||
+	       rbx_lost_pages_may_read(rbx_slab_pages(slab), piece->offset_bytes,
+				       piece->length_bytes);
+}
+
+/* The first writes of a slab that is blank or dead wait until there is memory for
+ * them, without granules, so that they wait for nothing else. */
+void rbx_way_write_without_replica(struct rbx_slab *slab,
+				   struct rbx_slab_group *group,
+				   struct rbx_piece *piece)
+{
+	rbx_cell_give(piece);
+	rbx_way_move(piece, RBX_PIECE_WAITING);
+	rbx_cell_wait(&group->cells, piece, rbx_slab_waiting_place(slab));
+	slab->waits = true;
+	slab->attention = true;
+}
+
+/* It has its granules: who writes the whole page is through, or comes later. */
+bool rbx_way_may_write(const struct rbx_slab *slab,
+		       const struct rbx_piece *piece)
+{
+	return rbx_lost_pages_may_write(rbx_slab_pages(slab), piece->offset_bytes,
+					piece->length_bytes);
+}
+
+/* Bounded: nobody joins the queue meanwhile. But the last one there takes the cell
+ * along, and may wait in it for something else already. */
+void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
+			 struct rbx_cell *cell, uint64_t place,
+			 struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece;
+
+	while (cell->place == place && (piece = rbx_cell_grant(cell)))
+		rbx_way_begin(slab, group, piece, todo);
+}
+
+/* ---- Reads, and the first half of a copy ----------------------------------------*/
+
+/* The second half of a copy; its targets may be gone meanwhile. */
+static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
+		       struct rbx_piece_list *todo)
+{
+	uint8_t targets = rbx_slab_targets(slab);
+
+	if (!targets)
+		rbx_way_end(piece, -EIO, todo);
+	else
+		rbx_way_send_write(slab, piece, targets, todo);
+}
+
+/* What a copy has read is the truth if its source still is one. */
+static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
+		      uint32_t slot, struct rbx_piece_list *todo)
+{
+	if (slab->read_mask >> slot & 1)
+		copy_write(slab, piece, todo);
+	else
+		rbx_way_read(slab, piece, todo);
+}
+
+/* The second half of a read that was good at last: those that are live, and were
+ * not, get what they ought to have. The granules are held since the first of them
+ * was found out, so nothing was written meanwhile. */
+static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct rbx_piece_list *todo)
+{
+	uint8_t bad = piece->tried_mask & slab->read_mask;
+
+	if (!bad)
+		rbx_way_end(piece, 0, todo);
+	else
+		rbx_way_send_write(slab, piece, bad, todo);
+}
+
+void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
+		       uint32_t slot, struct rbx_piece_list *todo)
+{
+	if (piece->kind == RBX_PIECE_COPY)
+		copy_read(slab, piece, slot, todo);
+	else
+		read_repair(slab, piece, todo);
+}
+
+/* What was read does not match its checksum. */
+static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
+			    struct rbx_piece *piece, uint32_t slot,
+			    struct rbx_piece_list *todo)
+{
+	if (!piece->cell) {
+		rbx_way_take(slab, group, piece, todo);
+		return;
+	}
+	piece->tried_mask |= (uint8_t)(1u << slot);
+	if (piece->kind == RBX_PIECE_COPY && rbx_way_source(slab, piece) < 0)
+		copy_write(slab, piece, todo); /* bad everywhere, and stays so */
+	else
+		rbx_way_read(slab, piece, todo);
+}
+
+static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
+			struct rbx_piece *piece, uint32_t slot, int32_t status,
+			struct rbx_piece_list *todo)
+{
+	if (status == -EBADMSG) {
+		read_mismatched(slab, group, piece, slot, todo);
+	} else if (rbx_status_class(status) == RBX_STATUS_LOCAL) {
+		rbx_way_end(piece, status, todo);
+	} else {
+		rbx_slab_lose(slab, slot);
+		rbx_way_read(slab, piece, todo);
+	}
+}
+
+/* ---- Writes, and the second half of a copy or of a repair --------------------------*/
+
+static inline uint32_t piece_cell(const struct rbx_slab *slab,
+				  const struct rbx_piece *piece)
+{
+	return piece->offset_bytes >> slab->shape->cell_shift;
+}
+
+/* The slab was lost: these pages are good again. */
+static void hole_fill(struct rbx_slab *slab,
+		      const struct rbx_piece *piece)
+{
+	if (!rbx_lost_pages_written(rbx_slab_pages(slab), piece->offset_bytes,
+				    piece->length_bytes))
+		return;
+	slab->has_holes = false;
+	slab->attention = true;
+}
+
+/* A page's checksum changes when the write that changes the page has succeeded: one
+ * that fails leaves the old page, and what says that it is good. */
+void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
+{
+	if (piece->kind != RBX_PIECE_WRITE)
+		return;
+	if (slab->has_checksums)
+		rbx_checksum_store(rbx_slab_checksums(slab), piece);
+	if (slab->has_holes)
+		hole_fill(slab, piece);
+}
+
+/*
+ * No readable replica has the write, and those which are there have failed it for a
+ * fault of this machine: bad memory, or a device. Usually nothing of it was sent. But
+ * a device may find out in the middle of it, and an attempt before the last may have
+ * been carried out when the connection broke. So each replica has, byte by byte, what
+ * was there before or what was written, and not the same as the others.
+ *
+ * Without checksums any of these is a good end of a write that failed, as long as
+ * readers do not find now this and now that. So one readable replica is the truth, and
+ * the others are not read until they have its cell. Nothing was acknowledged, so each
+ * of them is still as good as it, should it be lost meanwhile.
+ *
+ * With checksums, that of the old page is still the one: who has it is read, and where
+ * parts of the new one are they count as bad and are repaired by who reads. To choose
+ * a truth now might be to choose the bad one.
+ *
+ * A replica that is being rebuilt must not keep what the source has not, and gets the
+ * cell once more.
+ */
+static void write_failed_here(struct rbx_slab *slab,
+			      struct rbx_piece *piece)
+{
+	uint8_t differ = piece->send_mask & rbx_slab_targets(slab);
+	uint32_t slot, truth = 0;
+
+	if (!slab->read_mask)
+		return;
+	if (!slab->has_checksums) {
+		/* Of one that leaves nothing is to be lost by leaving it alone. */
+		for (slot = 0; slot < slab->shape->slots; slot++)
+			if (slab->states[slot] == RBX_REPLICA_LEAVING)
+				truth = 1u << slot;
+		if (!truth)
+			truth = slab->read_mask & -slab->read_mask;
+		differ |= slab->read_mask & ~truth;
+	}
+	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
+}
+
+/*
+ * All replicas have answered, not all of them well. What another replica failed is
+ * lost by now.
+ *
+ * If some have it, and others missed it for a fault of this machine, it is not
+ * acknowledged: as long as those have to be made like the first, it is on fewer servers
+ * than was promised. What is there is the truth all the same, and its checksum.
+ */
+static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
+		      struct rbx_piece_list *todo)
+{
+	uint8_t missed = piece->send_mask & ~piece->written_mask &
+			 slab->write_mask;
+
+	/* What was discarded meanwhile was written before that. */
+	if (slab->blank ||
+	    (!missed && piece->written_mask & slab->read_mask)) {
+		rbx_way_write_succeed(slab, piece, 0, todo);
+	} else if (piece->written_mask & slab->read_mask) {
+		rbx_slab_differ(slab, missed, piece_cell(slab, piece));
+		rbx_way_write_succeed(slab, piece, piece->status, todo);
+	} else {
+		write_failed_here(slab, piece);
+		rbx_way_end(piece, piece->status ? piece->status : -EIO, todo);
+	}
+}
+
+/* The same of the second half of a copy, which is made again if this machine is at
+ * fault; or of a repair, whose reader has what was read. */
+static void second_half_end(struct rbx_piece *piece,
+			    struct rbx_piece_list *todo)
+{
+	int32_t status = 0;
+
+	if (piece->kind == RBX_PIECE_COPY && piece->status)
+		status = piece->status;
+	else if (piece->kind == RBX_PIECE_COPY && !piece->written_mask)
+		status = -EHOSTUNREACH;
+	rbx_way_end(piece, status, todo);
+}
+
+static void write_failed(struct rbx_slab *slab,
+			 struct rbx_piece *piece, uint32_t slot,
+			 int32_t status)
+{
+	if (rbx_status_class(status) == RBX_STATUS_LOCAL)
+		piece->status = status;
+	else
+		rbx_slab_lose(slab, slot);
+}
+
+void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct rbx_piece_list *todo)
+{
+	if (piece->kind == RBX_PIECE_WRITE)
+		write_end(slab, piece, todo);
+	else
+		second_half_end(piece, todo);
+}
+
+/* ---- Failure ----------------------------------------------------------------------*/
+
+void rbx_way_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
+		    struct rbx_part *part, int32_t status,
+		    struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece = part->piece;
+	struct rbx_cell *cell = piece->cell;
+
+	rbx_way_land(slab, part);
+	if (piece->state == RBX_PIECE_READING) {
+		read_failed(slab, group, piece, part->slot, status, todo);
+	} else {
+		write_failed(slab, piece, part->slot, status);
+		rbx_way_write_done(slab, piece, todo);
+	}
+	if (cell && rbx_cell_has_queue(cell))
+		rbx_way_serve_queue(slab, group, cell,
+				    rbx_way_place(slab, piece), todo);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_way.h - the way of a piece through its slab, see slab.h.
+ *
+ * A write waits for its granules, goes to all replicas at once, and ends when
+ * the last has answered. A read goes to one replica and ends with it, or goes
+ * on to the next; one that found bad data on its way is then written to where it
+ * was. A copy is a read and then a write of its targets.
+ *
+ * Who ends gives its granules back, and those that waited for them begin in the
+ * same step, one after another and not by recursion: a thousand waiters of a
+ * dead slab all end here. Each piece leaves a step on the host's list at most
+ * once.
+ *
+ * All of it stands here, so that flow.c, which takes every piece this way, makes no
+ * call for it. What few pieces do is in slab_way.c.
+ */
+#ifndef RBX_SLAB_WAY_H
+#define RBX_SLAB_WAY_H
+
+#include "core/slab.h"
+
+/* ---- What few pieces do: slab_way.c -----------------------------------------*/
+
+void rbx_way_read_without_source(const struct rbx_slab *slab,
+				 struct rbx_piece *piece,
+				 struct rbx_piece_list *todo) RBX_RARE;
+void rbx_way_write_without_replica(struct rbx_slab *slab,
+				   struct rbx_slab_group *group,
+				   struct rbx_piece *piece) RBX_RARE;
+bool rbx_way_may_read(const struct rbx_slab *slab,
+		      const struct rbx_piece *piece) RBX_RARE;
+bool rbx_way_may_write(const struct rbx_slab *slab,
+		       const struct rbx_piece *piece) RBX_RARE;
+/* A read is done that is not simply a program's. */
+void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
+		       uint32_t slot, struct rbx_piece_list *todo) RBX_RARE;
+/* What a program has written was written, and more is to be noted than that. */
+void rbx_way_note_written(struct rbx_slab *slab,
+			  struct rbx_piece *piece) RBX_RARE;
+/* All parts of a write are done, and not all went well, or it is not a program's. */
+void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct rbx_piece_list *todo) RBX_RARE;
+/* As rbx_slab_done(), of a part that has failed. */
+void rbx_way_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
+		    struct rbx_part *part, int32_t status,
+		    struct rbx_piece_list *todo) RBX_RARE;
+/* Granules of the cell may have been given back. */
+void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
+			 struct rbx_cell *cell, uint64_t place,
+			 struct rbx_piece_list *todo) RBX_RARE;
+
+/* ---- Steps --------------------------------------------------------------------*/
+
+#define RBX_FROM(state) (1u << RBX_PIECE_##state)
+
+/* The one function that changes the state of a piece. */
+static inline void rbx_way_move(struct rbx_piece *piece,
+				enum rbx_piece_state state)
+{
+	/* From where each state is entered. */
+	static const uint8_t legal[] = {
+		[RBX_PIECE_IDLE] = RBX_FROM(IDLE) | RBX_FROM(WAITING) |
+				   RBX_FROM(READING) | RBX_FROM(WRITING),
+		[RBX_PIECE_WAITING] = RBX_FROM(IDLE) | RBX_FROM(WAITING) |
+				      RBX_FROM(READING),
+		[RBX_PIECE_READING] = RBX_FROM(IDLE) | RBX_FROM(WAITING) |
+				      RBX_FROM(READING),
+		[RBX_PIECE_WRITING] = RBX_FROM(IDLE) | RBX_FROM(WAITING) |
+				      RBX_FROM(READING),
+	};
+
+	RBX_DEBUG_ASSERT(legal[state] >> piece->state & 1);
+	RBX_DEBUG_ASSERT(!piece->flight_mask);
+	(void)legal;
+	piece->state = (uint8_t)state;
+}
+
+/* Where it held granules somebody may wait for them: see rbx_way_serve_queue(). */
+static inline void rbx_way_end(struct rbx_piece *piece, int32_t status,
+			       struct rbx_piece_list *todo)
+{
+	rbx_way_move(piece, RBX_PIECE_IDLE);
+	piece->status = status;
+	if (piece->cell)
+		rbx_cell_give(piece);
+	rbx_piece_list_add(todo, piece);
+}
+
+static inline void rbx_way_prepare(struct rbx_slab *slab,
+				   struct rbx_piece *piece, uint32_t slot,
+				   enum rbx_direction direction)
+{
+	struct rbx_replica *replica = &slab->replicas[slot];
+	struct rbx_part *part = &piece->parts[slot];
+	struct rbx_fragment *fragment = &part->fragment;
+
+	RBX_DEBUG_ASSERT(slab->write_mask >> slot & 1);
+	replica->flight_count++;
+	part->server = (uint16_t)replica->server;
+	fragment->direction = (uint8_t)direction;
+	fragment->flags = piece->fragment_flags;
+	fragment->retries_count = 0;
+	fragment->flushes_count = 0;
+	fragment->status = 0;
+	fragment->rkey = replica->rkey;
+	fragment->remote_addr = rbx_replica_addr(replica) + piece->offset_bytes;
+	fragment->local_addr = piece->local_addr;
+	fragment->length_bytes = piece->length_bytes;
+	fragment->lkey = piece->lkey;
+}
+
+/* The host is to send one part for each slot of the mask. */
+static inline void rbx_way_hand_over(struct rbx_piece *piece,
+				     enum rbx_piece_state state, uint8_t mask,
+				     struct rbx_piece_list *todo)
+{
+	RBX_DEBUG_ASSERT(mask);
+	rbx_way_move(piece, state);
+	piece->send_mask = mask;
+	piece->flight_mask = mask;
+	rbx_piece_list_add(todo, piece);
+}
+
+static inline void rbx_way_send_read(struct rbx_slab *slab,
+				     struct rbx_piece *piece, uint32_t slot,
+				     struct rbx_piece_list *todo)
+{
+	rbx_way_hand_over(piece, RBX_PIECE_READING, (uint8_t)(1u << slot), todo);
+	rbx_way_prepare(slab, piece, slot, RBX_DIRECTION_READ);
+}
+
+static inline void rbx_way_send_write(struct rbx_slab *slab,
+				      struct rbx_piece *piece, uint8_t mask,
+				      struct rbx_piece_list *todo)
+{
+	uint32_t left = mask;
+
+	rbx_way_hand_over(piece, RBX_PIECE_WRITING, mask, todo);
+	do {
+		rbx_way_prepare(slab, piece, (uint32_t)__builtin_ctz(left),
+				RBX_DIRECTION_WRITE);
+		left &= left - 1;
+	} while (left);
+}
+
+/* The member of read_mask of this number. */
+static inline uint32_t rbx_way_read_slot(const struct rbx_slab *slab,
+					 uint32_t number)
+{
+	uint32_t mask = slab->read_mask;
+
+	while (number--)
+		mask &= mask - 1;
+	return (uint32_t)__builtin_ctz(mask);
+}
+
+/* A live replica that has not been tried in vain, or -1. Neighbours within a
+ * stripe go to the same one, so that they merge. */
+static inline int rbx_way_source(const struct rbx_slab *slab,
+				 const struct rbx_piece *piece)
+{
+	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
+	uint32_t stripe, slot;
+
+	if (!candidates)
+		return -1;
+	if (slab->read_count == 1)
+		return __builtin_ctz(candidates);
+	stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
+	slot = rbx_way_read_slot(slab, stripe % slab->read_count);
+	if (candidates >> slot & 1)
+		return (int)slot;
+	return __builtin_ctz(candidates);
+}
+
+static inline void rbx_way_read(struct rbx_slab *slab, struct rbx_piece *piece,
+				struct rbx_piece_list *todo)
+{
+	int source = rbx_way_source(slab, piece);
+
+	if (source < 0)
+		rbx_way_read_without_source(slab, piece, todo);
+	else if (slab->has_holes && !rbx_way_may_read(slab, piece))
+		rbx_way_end(piece, -EIO, todo);
+	else
+		rbx_way_send_read(slab, piece, (uint32_t)source, todo);
+}
+
+static inline void rbx_way_write(struct rbx_slab *slab,
+				 struct rbx_slab_group *group,
+				 struct rbx_piece *piece,
+				 struct rbx_piece_list *todo)
+{
+	if (!slab->read_mask)
+		rbx_way_write_without_replica(slab, group, piece);
+	else if (slab->has_holes && !rbx_way_may_write(slab, piece))
+		rbx_way_end(piece, -EIO, todo);
+	else
+		rbx_way_send_write(slab, piece, slab->write_mask, todo);
+}
+
+/* The piece has its granules. */
+static inline void rbx_way_begin(struct rbx_slab *slab,
+				 struct rbx_slab_group *group,
+				 struct rbx_piece *piece,
+				 struct rbx_piece_list *todo)
+{
+	RBX_DEBUG_ASSERT(piece->cell);
+	if (piece->kind == RBX_PIECE_WRITE)
+		rbx_way_write(slab, group, piece, todo);
+	else
+		rbx_way_read(slab, piece, todo);
+}
+
+/* Which cell a piece is of, among those of all slabs that share a lock. */
+static inline uint64_t rbx_way_place(const struct rbx_slab *slab,
+				     const struct rbx_piece *piece)
+{
+	return (uint64_t)slab->index << 32 |
+	       piece->offset_bytes >> slab->shape->cell_shift;
+}
+
+static inline void rbx_way_take(struct rbx_slab *slab,
+				struct rbx_slab_group *group,
+				struct rbx_piece *piece,
+				struct rbx_piece_list *todo)
+{
+	piece->granules = rbx_cell_granules(piece->offset_bytes,
+					    piece->length_bytes,
+					    slab->shape->cell_shift);
+	if (rbx_cell_take(&group->cells, piece, rbx_way_place(slab, piece)))
+		rbx_way_begin(slab, group, piece, todo);
+	else
+		rbx_way_move(piece, RBX_PIECE_WAITING);
+}
+
+/* Takes an idle piece of this slab, whose group it is; adds to todo what the host is to
+ * do. */
+static inline void rbx_slab_start(struct rbx_slab *slab,
+				  struct rbx_slab_group *group,
+				  struct rbx_piece *piece,
+				  struct rbx_piece_list *todo)
+{
+	RBX_DEBUG_ASSERT(piece->slab == slab && rbx_slab_group(slab) == group);
+	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->cell);
+	RBX_DEBUG_ASSERT(piece->length_bytes > 0);
+	piece->status = 0;
+	piece->reads_zeros = false;
+	piece->written_mask = 0;
+	piece->tried_mask = 0;
+	if (piece->kind == RBX_PIECE_READ)
+		rbx_way_read(slab, piece, todo);
+	else
+		rbx_way_take(slab, group, piece, todo);
+}
+
+/* A part is under way no longer. */
+static inline void rbx_way_land(struct rbx_slab *slab,
+				const struct rbx_part *part)
+{
+	struct rbx_piece *piece = part->piece;
+	struct rbx_replica *replica = &slab->replicas[part->slot];
+
+	RBX_ASSERT(piece->flight_mask & part->bit);
+	RBX_DEBUG_ASSERT(replica->flight_count > 0);
+	piece->flight_mask ^= part->bit;
+	/* It is lost if nothing new is sent to it. */
+	if (--replica->flight_count == 0 && !(slab->write_mask & part->bit))
+		slab->attention = true;
+}
+
+static inline void rbx_way_read_done(struct rbx_slab *slab,
+				     struct rbx_piece *piece, uint32_t slot,
+				     struct rbx_piece_list *todo)
+{
+	if (piece->kind == RBX_PIECE_COPY || piece->tried_mask)
+		rbx_way_read_more(slab, piece, slot, todo);
+	else
+		rbx_way_end(piece, 0, todo);
+}
+
+static inline void rbx_way_write_succeed(struct rbx_slab *slab,
+					 struct rbx_piece *piece,
+					 int32_t status,
+					 struct rbx_piece_list *todo)
+{
+	if (slab->has_holes || slab->has_checksums)
+		rbx_way_note_written(slab, piece);
+	rbx_way_end(piece, status, todo);
+}
+
+static inline void rbx_way_write_done(struct rbx_slab *slab,
+				      struct rbx_piece *piece,
+				      struct rbx_piece_list *todo)
+{
+	uint32_t all = piece->send_mask;
+
+	if (piece->flight_mask)
+		return;
+	/* All of them have it, and one of them may be read. */
+	if (piece->written_mask == all && all & slab->read_mask)
+		rbx_way_write_succeed(slab, piece, 0, todo);
+	else
+		rbx_way_write_more(slab, piece, todo);
+}
+
+/* A part is done. status: 0, -errno, or -EBADMSG for data read whose checksum
+ * does not match. The part's piece is on todo if it goes on or has ended, and
+ * so are those that waited for it. */
+static inline void rbx_slab_done(struct rbx_slab *slab,
+				 struct rbx_slab_group *group,
+				 struct rbx_part *part, int32_t status,
+				 struct rbx_piece_list *todo)
+{
+	struct rbx_piece *piece = part->piece;
+	struct rbx_cell *cell = piece->cell;
+
+	if (status) {
+		rbx_way_failed(slab, group, part, status, todo);
+		return;
+	}
+	rbx_way_land(slab, part);
+	if (piece->state == RBX_PIECE_READING) {
+		rbx_way_read_done(slab, piece, part->slot, todo);
+	} else {
+		piece->written_mask |= part->bit;
+		rbx_way_write_done(slab, piece, todo);
+	}
+	if (cell && rbx_cell_has_queue(cell))
+		rbx_way_serve_queue(slab, group, cell,
+				    rbx_way_place(slab, piece), todo);
+}
+
+#endif
