@@ -218,7 +218,17 @@ struct rbx_census {
 /* Any thread. */
 void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census);
 
-/* ---- loans.c, for upkeep.c only: all of it blocks ---------------------------*/
+/* ---- upkeep_servers.c, for upkeep.c ------------------------------------------*/
+
+/* Places of the table that are or were in use. */
+uint32_t rbx_upkeep_servers_count(struct rbx_upkeep *upkeep);
+/* Looks for what servers held that went down. Returns whether there is more to do, in
+ * the next round. */
+bool rbx_upkeep_servers_tend(struct rbx_upkeep *upkeep);
+/* At the end of a round, so what was owed to one that is gone is no more. */
+void rbx_upkeep_places_free(struct rbx_upkeep *upkeep);
+
+/* ---- loans.c, for upkeep.c: all of it blocks ---------------------------------*/
 
 /* Borrows so many replicas, all at once. Returns how many were lent, and if it is fewer
  * the reason: -ENODEV: no server is left that could be asked, or that one of them is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * flow_test.c - pieces on their way through a volume: what is sent together, what
- * ends by whom, and what is counted. slab_test.c has the single steps.
+ * ends by whom, and what is counted. slab_way_test.c has the single steps.
  */
 #include "tests/core/scripted_host.h"
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_servers.c - the servers of a volume, as the keeper sees them: which there are,
+ * those that went down, and places in the table that are free again, see upkeep.h.
+ *
+ * Any thread may say that a server is gone; the rounds see to it. They look for what it
+ * held slab by slab, so many in a round, and free its place when nothing refers to it.
+ */
+#include "core/upkeep.h"
+
+uint32_t rbx_upkeep_servers_count(struct rbx_upkeep *upkeep)
+{
+	uint32_t count;
+
+	rbx_lock(&upkeep->servers_lock);
+	count = upkeep->flow->map->server_count;
+	rbx_unlock(&upkeep->servers_lock);
+	return count;
+}
+
+int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server)
+{
+	uint32_t i, count = rbx_upkeep_servers_count(upkeep);
+
+	/* Pairs with rbx_upkeep_places_free(): what the keeper had to do there is done. */
+	for (i = 0; i < count; i++)
+		if (RBX_LOAD_ACQUIRE(&upkeep->servers[i].is_free))
+			break;
+	*server = i;
+	return i < RBX_SERVERS_MAX ? 0 : -ENOSPC;
+}
+
+void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	RBX_STORE_RELEASE(&place->is_free, false);
+	RBX_STORE_RELEASE(&place->is_down, false);
+	RBX_STORE_RELEASE(&place->went_down, false);
+	place->incarnation = 0;
+}
+
+void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	RBX_STORE_RELEASE(&place->is_down, true);
+	RBX_STORE_RELEASE(&place->went_down, false);
+	RBX_STORE_RELEASE(&place->is_free, true);
+}
+
+int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
+				uint64_t incarnation, uint32_t *other)
+{
+	uint32_t i;
+
+	RBX_ASSERT(server < RBX_SERVERS_MAX && incarnation);
+	for (i = 0; i < RBX_SERVERS_MAX; i++) {
+		if (i == server || rbx_upkeep_server_is_down(upkeep, i) ||
+		    upkeep->servers[i].incarnation != incarnation)
+			continue;
+		*other = i;
+		return -EEXIST;
+	}
+	upkeep->servers[server].incarnation = incarnation;
+	return 0;
+}
+
+void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_lock(&upkeep->servers_lock);
+	rbx_volume_map_add_server(upkeep->flow->map, server);
+	rbx_unlock(&upkeep->servers_lock);
+	if (rbx_upkeep_server_is_down(upkeep, server))
+		rbx_upkeep_server_down(upkeep, server); /* now it counts */
+	upkeep->flow->ops->wake(upkeep->flow);
+}
+
+void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	RBX_STORE_RELEASE(&upkeep->servers[server].is_down, true);
+	(void)RBX_EXCHANGE(&upkeep->servers[server].went_down, true);
+	(void)RBX_EXCHANGE(&upkeep->any_went_down, true);
+	upkeep->flow->ops->wake(upkeep->flow);
+}
+
+/* ---- Servers that went down ---------------------------------------------------*/
+
+static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t server = upkeep->lost.server;
+
+	rbx_slab_lock(slab);
+	upkeep->lost.slab_count += rbx_slab_has_server(slab, server);
+	rbx_slab_server_down(slab, server);
+	(void)rbx_attention_note(&upkeep->flow->map->attention, slab);
+	rbx_slab_unlock(slab);
+}
+
+/* Goes on looking for what the dead server held: so many slabs in a round. Parts that
+ * failed there have lost theirs already. Returns whether that was all. */
+static bool lost_go_on(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t end = RBX_MIN(map->slab_count,
+			       upkeep->lost.next + RBX_UPKEEP_LOOKS_MAX);
+
+	for (; upkeep->lost.next < end; upkeep->lost.next++)
+		slab_lose(upkeep, rbx_slab_at(&map->shape, upkeep->lost.next));
+	if (end < map->slab_count)
+		return false;
+	upkeep->lost.is_on = false;
+	upkeep->servers[upkeep->lost.server].is_gone = true;
+	upkeep->gone_count++;
+	upkeep->ops->tell(upkeep, RBX_NEWS_SERVER_DOWN,
+			  upkeep->lost.slab_count, upkeep->lost.server, 0);
+	return true;
+}
+
+/* False: it was never added, or that has yet to be seen to. */
+static bool lost_begin(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	bool was_up;
+
+	rbx_lock(&upkeep->servers_lock);
+	was_up = rbx_server_set_has(&map->servers_up, server);
+	rbx_volume_map_server_down(map, server);
+	rbx_unlock(&upkeep->servers_lock);
+	if (was_up)
+		upkeep->lost = (struct rbx_lost){ .is_on = true,
+						  .server = server };
+	return was_up;
+}
+
+bool rbx_upkeep_servers_tend(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count = rbx_upkeep_servers_count(upkeep);
+
+	if (upkeep->lost.is_on && !lost_go_on(upkeep))
+		return true;
+	if (!RBX_LOAD_RELAXED(&upkeep->any_went_down))
+		return false;
+	(void)RBX_EXCHANGE(&upkeep->any_went_down, false);
+	for (i = 0; i < count; i++) {
+		if (!RBX_EXCHANGE(&upkeep->servers[i].went_down, false))
+			continue;
+		if (!lost_begin(upkeep, i) || lost_go_on(upkeep))
+			continue;
+		(void)RBX_EXCHANGE(&upkeep->any_went_down, true);
+		return true;
+	}
+	return false;
+}
+
+/* At the end of a round, so what was owed to one that is gone is no more. */
+void rbx_upkeep_places_free(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count;
+
+	if (!upkeep->gone_count)
+		return;
+	count = rbx_upkeep_servers_count(upkeep);
+	for (i = 0; i < count; i++) {
+		struct rbx_upkeep_server *place = &upkeep->servers[i];
+
+		if (!place->is_gone || place->replicas_count)
+			continue;
+		place->is_gone = false;
+		upkeep->gone_count--;
+		RBX_STORE_RELEASE(&place->is_free, true);
+	}
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_servers_test.c - servers that go down at chosen moments, and whose place is
+ * taken by others; upkeep_test.c has the rounds.
+ */
+#include "tests/core/scripted_host.h"
+
+static struct host *open_host(uint32_t slabs, uint32_t replicas,
+			      uint32_t servers)
+{
+	struct host *host = host_make(slabs, replicas, servers);
+
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	return host;
+}
+
+static void server_under_two_names_is_known(void **state)
+{
+	struct host *host = host_make(1, 1, 2);
+	uint32_t other = 9;
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 0, 5, &other),
+			 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 1, 5, &other),
+			 -EEXIST);
+	assert_int_equal(other, 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 1, 6, &other),
+			 0);
+	/* One that is gone for good is nobody's other name. */
+	host_server_dies(host, 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 2, 5, &other),
+			 0);
+	host_free(host);
+}
+
+/* ---- Servers that go down -----------------------------------------------------*/
+
+static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
+{
+	struct host *host = open_host(2, 2, 2);
+
+	(void)state;
+	host_write_cell(host, 1);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_false(host_settle(host));
+	rbx_upkeep_server_begins(&host->upkeep, 2);
+	rbx_upkeep_server_added(&host->upkeep, 2);
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DSF");
+	assert_int_equal(host->news_counts[0], 2);
+	assert_int_equal(host->news_counts[1], 2);
+	assert_int_equal(host->news_counts[2], 2);
+	assert_int_equal(host_census(host).whole, 2);
+	assert_int_equal(host_census(host).servers_up, 2);
+	assert_int_equal(host->counters.rebuilt_bytes, 2 * HOST_SLAB_BYTES);
+	/* The new replica stands alone. */
+	host_server_dies(host, 1);
+	host_assert_cell(host, 1);
+	host_free(host);
+}
+
+static void server_dies_with_a_write_under_way_the_write_is_kept(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	host_write_cell(host, 2);
+	host_server_dies(host, gone);
+	/* Before its part has failed: a replica leaves, a part is under way. */
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_int_equal(host_census(host).rebuilding, 1);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
+	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	host_assert_cell(host, 2);
+	host_free(host);
+}
+
+static void target_dies_when_it_has_just_been_borrowed(struct host *host,
+						       enum rbx_news news)
+{
+	struct rbx_slab *slab = host_slab(host, 0);
+	uint32_t target;
+
+	if (news != RBX_NEWS_REBUILD_STARTED)
+		return;
+	target = (uint32_t)__builtin_ctz(rbx_slab_targets(slab));
+	host->harm = NULL;
+	host_server_dies(host, slab->replicas[target].server);
+	rbx_slab_server_down(slab, slab->replicas[target].server);
+}
+
+static void target_dies_before_the_first_copy_another_is_taken(void **state)
+{
+	struct host *host = open_host(1, 2, 4);
+
+	(void)state;
+	host->harm = target_dies_when_it_has_just_been_borrowed;
+	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DSDF");
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_census(host).servers_up, 2);
+	host_free(host);
+}
+
+static void rebuild_whose_target_is_gone_ends_at_once(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+
+	(void)state;
+	host->wakes_count = 0;
+	rbx_rebuild_start(&host->flow, host_slab(host, 0));
+	assert_false(rbx_rebuild_is_under_way(&host->flow));
+	assert_int_equal(host->wakes_count, 1);
+	assert_null(host->sent_first);
+	host_free(host);
+}
+
+static void target_dies_in_mid_rebuild_another_is_taken(void **state)
+{
+	struct host *host = open_host(1, 2, 4);
+	struct rbx_slab *slab = host_slab(host, 0);
+
+	(void)state;
+	host_server_dies(host, slab->replicas[0].server);
+	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
+	host_poll(host); /* the copies were read, and are to be written */
+	host_server_dies(host,
+			 slab->replicas[__builtin_ctz(rbx_slab_targets(slab))].server);
+	assert_false(host_settle(host));
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
+static void last_replica_dies_it_is_told_once(void **state)
+{
+	struct host *host = open_host(2, 1, 1);
+
+	(void)state;
+	host_server_dies(host, 0);
+	assert_false(host_settle(host));
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DL");
+	assert_int_equal(host->news_counts[1], 2);
+	assert_int_equal(host_census(host).dead, 2);
+	host_free(host);
+}
+
+/* ---- Places in the table -----------------------------------------------------*/
+
+static uint32_t place_of(struct host *host)
+{
+	uint32_t place = RBX_SERVERS_MAX;
+
+	assert_int_equal(rbx_upkeep_server_place(&host->upkeep, &place), 0);
+	return place;
+}
+
+static void server_is_gone_its_place_is_used_again(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	assert_int_equal(place_of(host), 3);
+	host_server_dies(host, gone);
+	assert_false(host_settle(host));
+	assert_int_equal(place_of(host), gone);
+	rbx_upkeep_server_begins(&host->upkeep, gone);
+	assert_int_equal(place_of(host), 3); /* it is somebody's */
+	host->servers[gone].down = false;
+	memset(host->servers[gone].keys, 0, sizeof(host->servers[gone].keys));
+	rbx_upkeep_server_added(&host->upkeep, gone);
+	assert_int_equal(host_census(host).servers_up, 3);
+	/* And it takes the replica of another one that goes. */
+	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	assert_false(host_settle(host));
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_lent_count(host, gone), 1);
+	host_free(host);
+}
+
+static void server_is_gone_with_a_write_under_way_its_place_waits(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+
+	(void)state;
+	host_write_cell(host, 3);
+	host_server_dies(host, gone);
+	(void)rbx_upkeep_round(&host->upkeep);
+	assert_int_equal(place_of(host), 3);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(place_of(host), gone);
+	host_free(host);
+}
+
+static void server_goes_before_it_is_added_it_is_down_after(void **state)
+{
+	struct host *host = open_host(1, 1, 1);
+
+	(void)state;
+	rbx_upkeep_server_begins(&host->upkeep, 1);
+	rbx_upkeep_server_down(&host->upkeep, 1);
+	assert_false(host_settle(host)); /* nobody knows of it yet */
+	assert_string_equal(host->news, "");
+	rbx_upkeep_server_added(&host->upkeep, 1);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "D");
+	assert_int_equal(host_census(host).servers_up, 1);
+	assert_int_equal(place_of(host), 1);
+	host_free(host);
+}
+
+static void table_of_servers_is_full_the_next_is_refused(void **state)
+{
+	struct host *host = open_host(1, 1, 1);
+	uint32_t i, place;
+
+	(void)state;
+	for (i = 1; i < RBX_SERVERS_MAX; i++) {
+		assert_int_equal(place_of(host), i);
+		rbx_upkeep_server_begins(&host->upkeep, i);
+		rbx_upkeep_server_added(&host->upkeep, i);
+	}
+	assert_int_equal(host_census(host).servers_up, RBX_SERVERS_MAX);
+	assert_int_equal(rbx_upkeep_server_place(&host->upkeep, &place),
+			 -ENOSPC);
+	rbx_upkeep_server_down(&host->upkeep, 700);
+	assert_false(host_settle(host));
+	assert_int_equal(place_of(host), 700);
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server_under_two_names_is_known),
+		cmocka_unit_test(server_is_gone_its_place_is_used_again),
+		cmocka_unit_test(
+			server_is_gone_with_a_write_under_way_its_place_waits),
+		cmocka_unit_test(server_goes_before_it_is_added_it_is_down_after),
+		cmocka_unit_test(table_of_servers_is_full_the_next_is_refused),
+		cmocka_unit_test(
+			server_dies_replicas_are_made_anew_and_it_is_told),
+		cmocka_unit_test(
+			server_dies_with_a_write_under_way_the_write_is_kept),
+		cmocka_unit_test(
+			target_dies_before_the_first_copy_another_is_taken),
+		cmocka_unit_test(rebuild_whose_target_is_gone_ends_at_once),
+		cmocka_unit_test(target_dies_in_mid_rebuild_another_is_taken),
+		cmocka_unit_test(last_replica_dies_it_is_told_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
