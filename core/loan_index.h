@@ -12,7 +12,8 @@
  * Until the older one is over here, too, one of them would write into the other.
  *
  * A replica is a number, its place among all slots of the volume. The tables are
- * chains of such numbers: 8 bytes a slot and 2 to 4 bytes a slab, no allocation.
+ * chains of such numbers, of three bytes each, or four where three do not reach: 6
+ * bytes a slot and 1.5 to 3 bytes a slab, no allocation.
  *
  * Who borrows and gives back adds and removes, one thread at a time; any thread may
  * look. What stands in a replica does not change while it is in the index.
@@ -27,13 +28,14 @@
 struct rbx_loan_index {
 	const struct rbx_slab_shape *shape;
 	uint32_t bucket_shift; /* 64 - log2 of the buckets */
+	uint32_t link_bytes; /* of a link, as below */
 
 	struct rbx_lock lock; /* guards all below */
-	/* Numbers of replicas, each plus 1; 0: the end of a chain. */
-	uint32_t *by_id;
-	uint32_t *by_place;
-	uint32_t *next_by_id; /* of each replica */
-	uint32_t *next_by_place;
+	/* Links: numbers of replicas, each plus 1; 0: the end of a chain. */
+	uint8_t *by_id;
+	uint8_t *by_place;
+	uint8_t *next_by_id; /* of each replica */
+	uint8_t *next_by_place;
 };
 
 /* Bytes of its tables, for so many slabs. */

@@ -27,18 +27,23 @@ struct world {
 	bool is_in[NUMBERS];
 };
 
-static struct world *world_make(void)
+static struct world *world_make_of(uint32_t slabs)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
 	world->shape.slab_shift = SHIFT;
 	world->shape.slots = SLOTS;
 	world->shape.slab_size = (uint32_t)rbx_slab_size(SLOTS);
-	world->shape.slabs = calloc(SLABS, rbx_slab_size(SLOTS));
+	world->shape.slabs = calloc(slabs, rbx_slab_size(SLOTS));
 	rbx_loan_index_init(&world->index,
-			    calloc(1, rbx_loan_index_size(SLABS, SLOTS)),
-			    SLABS, &world->shape);
+			    calloc(1, rbx_loan_index_size(slabs, SLOTS)), slabs,
+			    &world->shape);
 	return world;
+}
+
+static struct world *world_make(void)
+{
+	return world_make_of(SLABS);
 }
 
 static void world_free(struct world *world)
@@ -60,7 +65,8 @@ static void add(struct world *world, uint32_t number, uint32_t server,
 	replica_of(world, number)->server = server;
 	rbx_replica_set_loan(replica_of(world, number), loan);
 	rbx_loan_index_add(&world->index, number);
-	world->is_in[number] = true;
+	if (number < NUMBERS)
+		world->is_in[number] = true;
 }
 
 static uint32_t twins_of(struct world *world, uint32_t server,
@@ -116,6 +122,31 @@ static void twin_shares_an_id_or_memory_under_a_key(void **state)
 	assert_int_equal(twins_of(world, 2, &other, &number), 1);
 	other.remote_addr -= 4096;
 	assert_int_equal(twins_of(world, 2, &other, &number), 0);
+	world_free(world);
+}
+
+/* Their numbers take four bytes. */
+static void loans_of_many_slabs_are_found(void **state)
+{
+	const uint32_t slabs = (1u << 24) / SLOTS + 7;
+	struct world *world = world_make_of(slabs);
+	uint32_t i, numbers[] = { 0, (1u << 24) - 1, 1u << 24, slabs * SLOTS - 1 };
+	uint64_t id[] = { 3, 4, 5, 6 };
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		const struct rbx_loan loan = { id[i], 1, 0, (uint32_t)id[i] };
+
+		add(world, numbers[i], 0, &loan);
+	}
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rbx_loan_index_find(&world->index, 0, id[i], 1),
+				 numbers[i]);
+	rbx_loan_index_remove(&world->index, 1u << 24);
+	assert_int_equal(rbx_loan_index_find(&world->index, 0, id[2], 1),
+			 RBX_REPLICA_NONE);
+	assert_int_equal(rbx_loan_index_find(&world->index, 0, id[3], 1),
+			 slabs * SLOTS - 1);
 	world_free(world);
 }
 
@@ -183,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loan_is_found_by_all_of_its_name),
 		cmocka_unit_test(twin_shares_an_id_or_memory_under_a_key),
+		cmocka_unit_test(loans_of_many_slabs_are_found),
 		cmocka_unit_test(index_at_random_is_as_a_search_of_all),
 	};
 
