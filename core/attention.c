@@ -212,9 +212,9 @@ struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 static enum rbx_attention_list list_of_lack(const struct rbx_slab *slab,
 					    bool is_lent)
 {
-	if (slab->read_count >= slab->shape->replicas)
+	if (rbx_slab_readable(slab) >= slab->shape->replicas)
 		return is_lent ? RBX_LIST_COPY_LEAVING : RBX_LIST_LEAVING;
-	if (slab->read_count == 1)
+	if (rbx_slab_readable(slab) == 1)
 		return is_lent ? RBX_LIST_COPY_ONE : RBX_LIST_BORROW_ONE;
 	return is_lent ? RBX_LIST_COPY_SOME : RBX_LIST_BORROW_SOME;
 }

@@ -144,14 +144,16 @@ struct rbx_slab_shape {
 	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
+#define RBX_SLAB_CELL_BITS 20u
+
 struct rbx_slab {
 	const struct rbx_slab_shape *shape;
 	/* Who makes a step holds the lock of its group, which guards all below. */
 	uint32_t index; /* in the volume */
-	/* What follows from the states of the replicas, kept for speed. */
+	uint16_t states; /* of the replicas: rbx_slab_state() */
+	/* What follows from them, kept for speed. */
 	uint8_t read_mask; /* LIVE or LEAVING */
 	uint8_t write_mask; /* those, and REBUILDING */
-	uint8_t read_count; /* members of read_mask */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	bool attention;
 	bool blank : 1; /* all zeros, and nothing is written to it */
@@ -162,23 +164,38 @@ struct rbx_slab {
 	bool has_checksums : 1; /* as all of the volume, or none */
 	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
 	bool copy_failed : 1; /* so that what is REBUILDING is lost */
-	uint8_t copy_failures_count; /* in a row, for a fault of this machine */
 	uint16_t rebuild; /* which one it is */
-	uint32_t copies_count : 4; /* copies under way */
 	/* Slots that are REBUILDING and have all that was ever acknowledged: they
 	 * differ at most in what failed writes left. Of use only where they are. */
 	uint32_t stands_in_mask : 4;
-	uint32_t copy_next : 24; /* cell to copy next */
-	uint32_t copy_end; /* and the end of those */
-	uint32_t again_next; /* cells to be copied after these, */
-	uint32_t again_end; /* once more or for a replica that joined */
-	uint8_t states[RBX_SLOTS_MAX]; /* enum rbx_replica_state, of each slot */
+	uint32_t copies_count : 4; /* copies under way */
+	uint32_t copy_failures_count : 4; /* in a row, for a fault of this machine */
+	uint32_t copy_next : RBX_SLAB_CELL_BITS; /* cell to copy next */
+	uint64_t copy_end : RBX_SLAB_CELL_BITS; /* and the end of those */
+	uint64_t again_next : RBX_SLAB_CELL_BITS; /* cells to be copied after these, */
+	uint64_t again_end : RBX_SLAB_CELL_BITS; /* once more or for one that joined */
 	struct rbx_replica replicas[]; /* one for each slot */
 };
 
-RBX_STATIC_ASSERT(RBX_SLAB_BYTES_MAX / RBX_FRAGMENT_BYTES_MIN < 1u << 24,
-		  "the number of a cell");
-RBX_STATIC_ASSERT(RBX_COPIES_MAX < 1u << 4 && RBX_SLOTS_MAX <= 4, "they fit");
+RBX_STATIC_ASSERT(RBX_SLAB_BYTES_MAX / RBX_FRAGMENT_BYTES_MIN <
+			  1u << RBX_SLAB_CELL_BITS,
+		  "the end of the cells, too");
+RBX_STATIC_ASSERT(RBX_COPIES_MAX < 1u << 4 && RBX_SLOTS_MAX <= 4 &&
+			  RBX_RETRIES_MAX + RBX_COPIES_MAX < 1u << 4,
+		  "they fit");
+
+static inline enum rbx_replica_state
+rbx_slab_state(const struct rbx_slab *slab, uint32_t slot)
+{
+	return (enum rbx_replica_state)(slab->states >> 4 * slot & 0xf);
+}
+
+/* How many replicas may be read. */
+static inline uint32_t rbx_slab_readable(const struct rbx_slab *slab)
+{
+	/* A digit for each mask of four bits. */
+	return 0x4332322132212110u >> 4 * slab->read_mask & 0xf;
+}
 
 /* Bytes of a slab that has so many slots. */
 static inline size_t rbx_slab_size(uint32_t slots)
@@ -364,7 +381,7 @@ uint8_t rbx_slab_targets(const struct rbx_slab *slab);
 static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)
 {
 	return slab->read_mask >> slot & 1 ||
-	       (slab->states[slot] == RBX_REPLICA_REBUILDING &&
+	       (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
 		slab->stands_in_mask >> slot & 1);
 }
 
@@ -374,7 +391,7 @@ static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
 {
 	uint32_t targets = slab->write_mask & (uint32_t)~slab->read_mask;
 
-	if (slab->read_count != 1)
+	if (rbx_slab_readable(slab) != 1)
 		return false;
 	for (; targets; targets &= targets - 1)
 		if (rbx_slab_has_all(slab, (uint32_t)__builtin_ctz(targets)))

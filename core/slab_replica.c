@@ -56,8 +56,9 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 	};
 
 	RBX_ASSERT(slot < slab->shape->slots);
-	RBX_ASSERT(legal[slab->states[slot]] >> state & 1);
-	slab->states[slot] = (uint8_t)state;
+	RBX_ASSERT(legal[rbx_slab_state(slab, slot)] >> state & 1);
+	slab->states = (uint16_t)((slab->states & ~(0xfu << 4 * slot)) |
+				  (uint32_t)state << 4 * slot);
 	slab->attention = true;
 	rbx_slab_masks(slab);
 }
@@ -68,19 +69,16 @@ void rbx_slab_masks(struct rbx_slab *slab)
 
 	slab->read_mask = 0;
 	slab->write_mask = 0;
-	slab->read_count = 0;
 	/* What is lent is not in use before all of it is. */
 	if (slab->blank || slab->placing)
 		return;
 	for (i = 0; i < slab->shape->slots; i++) {
-		uint32_t bit = 1u << slab->states[i];
+		uint32_t bit = 1u << rbx_slab_state(slab, i);
 
 		if (bit & (TO(LIVE) | TO(LEAVING) | TO(REBUILDING)))
 			slab->write_mask |= (uint8_t)(1u << i);
-		if (!(bit & (TO(LIVE) | TO(LEAVING))))
-			continue;
-		slab->read_mask |= (uint8_t)(1u << i);
-		slab->read_count++;
+		if (bit & (TO(LIVE) | TO(LEAVING)))
+			slab->read_mask |= (uint8_t)(1u << i);
 	}
 }
 
@@ -90,7 +88,7 @@ static int find(const struct rbx_slab *slab, enum rbx_replica_state state)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->states[slot] == state)
+		if (rbx_slab_state(slab, slot) == state)
 			return (int)slot;
 	return -1;
 }
@@ -100,7 +98,7 @@ static uint32_t count(const struct rbx_slab *slab, enum rbx_replica_state state)
 	uint32_t slot, n = 0;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		n += slab->states[slot] == state;
+		n += rbx_slab_state(slab, slot) == state;
 	return n;
 }
 
@@ -110,7 +108,7 @@ static int find_drained(const struct rbx_slab *slab)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->states[slot] == RBX_REPLICA_LOST &&
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LOST &&
 		    !slab->replicas[slot].flight_count)
 			return (int)slot;
 	return -1;
@@ -241,9 +239,9 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 	for (uint8_t left = mask; left; left &= left - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctz(left);
 
-		if (slab->states[slot] == RBX_REPLICA_LIVE)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			target_add(slab, slot, true);
-		else if (slab->states[slot] == RBX_REPLICA_LEAVING)
+		else if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING)
 			rbx_slab_lose(slab, slot); /* it goes anyway */
 	}
 	/* What this pass has not come to it will copy as it is now. */
@@ -277,7 +275,7 @@ uint32_t rbx_slab_servers(const struct rbx_slab *slab,
 	uint32_t slot, n = 0;
 
 	for (slot = 0; slot < slab->shape->slots; slot++) {
-		if (slab->states[slot] == RBX_REPLICA_EMPTY)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_EMPTY)
 			continue;
 		rbx_server_set_add(servers, slab->replicas[slot].server);
 		n++;
@@ -290,7 +288,7 @@ bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server)
 	uint32_t slot;
 
 	for (slot = 0; slot < slab->shape->slots; slot++)
-		if (slab->states[slot] != RBX_REPLICA_EMPTY &&
+		if (rbx_slab_state(slab, slot) != RBX_REPLICA_EMPTY &&
 		    slab->replicas[slot].server == server)
 			return true;
 	return false;
@@ -325,9 +323,9 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		if (!(slab->write_mask >> slot & 1) ||
 		    !rbx_replica_is(&slab->replicas[slot], server, slab_id, epoch))
 			continue;
-		if (slab->states[slot] == RBX_REPLICA_LIVE)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
-		else if (slab->states[slot] != RBX_REPLICA_REBUILDING)
+		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
 			return true; /* it is leaving */
 		else if (slab->stands_in_mask >> slot & 1)
 			return false; /* soon it is live, and asked for again */
@@ -424,7 +422,7 @@ static void rebuild_succeed(struct rbx_slab *slab)
 		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
 			      RBX_REPLICA_LIVE);
 	leaving = find(slab, RBX_REPLICA_LEAVING);
-	if (slab->read_count > slab->shape->replicas) {
+	if (rbx_slab_readable(slab) > slab->shape->replicas) {
 		RBX_ASSERT(leaving >= 0);
 		rbx_slab_lose(slab, (uint32_t)leaving);
 	}

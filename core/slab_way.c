@@ -66,6 +66,20 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 
 /* ---- Reads, and the first half of a copy ----------------------------------------*/
 
+/* Neighbours within a stripe go to the same one, so that they merge. */
+uint8_t rbx_way_choose(const struct rbx_slab *slab,
+		       const struct rbx_piece *piece, uint8_t candidates)
+{
+	uint32_t stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
+	uint32_t number = stripe % rbx_slab_readable(slab);
+	uint8_t mask = slab->read_mask;
+
+	while (number--)
+		mask &= (uint8_t)(mask - 1);
+	mask &= (uint8_t)-mask;
+	return mask & candidates ? mask : candidates;
+}
+
 /* The second half of a copy; its targets may be gone meanwhile. */
 static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
 		       struct rbx_piece_list *todo)
@@ -202,7 +216,7 @@ static void write_failed_here(struct rbx_slab *slab,
 	if (!slab->has_checksums) {
 		/* Of one that leaves nothing is to be lost by leaving it alone. */
 		for (slot = 0; slot < slab->shape->slots; slot++)
-			if (slab->states[slot] == RBX_REPLICA_LEAVING)
+			if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING)
 				truth = 1u << slot;
 		if (!truth)
 			truth = slab->read_mask & -slab->read_mask;

@@ -28,6 +28,9 @@ void rbx_way_read_without_source(const struct rbx_slab *slab,
 void rbx_way_write_without_replica(struct rbx_slab *slab,
 				   struct rbx_slab_group *group,
 				   struct rbx_piece *piece) RBX_RARE;
+/* Which of several replicas is read: its bit. */
+uint8_t rbx_way_choose(const struct rbx_slab *slab,
+		       const struct rbx_piece *piece, uint8_t candidates);
 bool rbx_way_may_read(const struct rbx_slab *slab,
 		      const struct rbx_piece *piece) RBX_RARE;
 bool rbx_way_may_write(const struct rbx_slab *slab,
@@ -144,33 +147,16 @@ static inline void rbx_way_send_write(struct rbx_slab *slab,
 	} while (left);
 }
 
-/* The member of read_mask of this number. */
-static inline uint32_t rbx_way_read_slot(const struct rbx_slab *slab,
-					 uint32_t number)
-{
-	uint32_t mask = slab->read_mask;
-
-	while (number--)
-		mask &= mask - 1;
-	return (uint32_t)__builtin_ctz(mask);
-}
-
-/* A live replica that has not been tried in vain, or -1. Neighbours within a
- * stripe go to the same one, so that they merge. */
+/* A live replica that has not been tried in vain, or -1. */
 static inline int rbx_way_source(const struct rbx_slab *slab,
 				 const struct rbx_piece *piece)
 {
 	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
-	uint32_t stripe, slot;
 
 	if (!candidates)
 		return -1;
-	if (slab->read_count == 1)
-		return __builtin_ctz(candidates);
-	stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
-	slot = rbx_way_read_slot(slab, stripe % slab->read_count);
-	if (candidates >> slot & 1)
-		return (int)slot;
+	if (candidates & (candidates - 1))
+		candidates = rbx_way_choose(slab, piece, candidates);
 	return __builtin_ctz(candidates);
 }
 

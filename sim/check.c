@@ -59,11 +59,11 @@ static void check_slab(const struct rbx_sim_client *client,
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {
 			const struct rbx_replica *theirs = &other->replicas[j];
-			bool is_lost = slab->states[slot] == RBX_REPLICA_LOST ||
-				       other->states[j] == RBX_REPLICA_LOST;
+			bool is_lost = rbx_slab_state(slab, slot) == RBX_REPLICA_LOST ||
+				       rbx_slab_state(other, j) == RBX_REPLICA_LOST;
 
 			if (theirs == mine ||
-			    other->states[j] < RBX_REPLICA_REBUILDING ||
+			    rbx_slab_state(other, j) < RBX_REPLICA_REBUILDING ||
 			    theirs->server != mine->server)
 				continue;
 			if (theirs->slab_id == mine->slab_id &&
@@ -91,7 +91,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 	uint8_t read_mask = 0, write_mask = 0;
 
 	for (uint32_t i = 0; i < map->shape.slots; i++) {
-		uint8_t state = slab->states[i];
+		uint8_t state = rbx_slab_state(slab, i);
 
 		if (state == RBX_REPLICA_LIVE || state == RBX_REPLICA_LEAVING)
 			read_mask |= (uint8_t)(1u << i);
@@ -128,8 +128,8 @@ static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 		uint32_t slot = i % map->shape.slots;
 		const struct rbx_replica *replica = &slab->replicas[slot];
 
-		if (slab->states[slot] >= RBX_REPLICA_REBUILDING &&
-		    slab->states[slot] != RBX_REPLICA_LOST &&
+		if (rbx_slab_state(slab, slot) >= RBX_REPLICA_REBUILDING &&
+		    rbx_slab_state(slab, slot) != RBX_REPLICA_LOST &&
 		    replica->slab_id == lending->slab_id &&
 		    replica->epoch == lending->epoch &&
 		    !strcmp(rbx_peer_address(

@@ -126,7 +126,7 @@ static void slab_with_a_stand_in_is_on_two_servers(void **state)
 	host_start(host, RBX_PIECE_WRITE, 0, page, sizeof(page));
 	host_poll(host);
 	assert_int_equal(host_ended(host, -EFAULT), 1);
-	assert_int_equal(host_slab(host, 0)->read_count, 1);
+	assert_int_equal(rbx_slab_readable(host_slab(host, 0)), 1);
 	assert_int_equal(host_census(host).last, 0);
 	assert_int_equal(host_census(host).rebuilding, 1);
 	host->fails_here = 0;

@@ -26,7 +26,7 @@ static uint32_t server_of(struct host *host)
 {
 	const struct rbx_slab *slab = host_slab(host, 0);
 
-	assert_int_equal(slab->read_count, 1);
+	assert_int_equal(rbx_slab_readable(slab), 1);
 	return slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server;
 }
 
@@ -278,7 +278,7 @@ static void lost_slab_has_all_replicas_and_is_rebuilt_with_its_holes(void **stat
 	host_write_cell(host, 6);
 	(void)rbx_upkeep_round(&host->upkeep);
 	(void)rbx_upkeep_round(&host->upkeep);
-	assert_int_equal(slab->read_count, 2);
+	assert_int_equal(rbx_slab_readable(slab), 2);
 	(void)host_settle(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host_server_dies(host, slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server);
@@ -341,7 +341,7 @@ static void loan_that_comes_after_the_loss_is_no_replica(void **state)
 	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_REBUILDING);
 	rbx_loan_index_add(&host->flow.map->loans, slot);
 	assert_int_equal(slab->write_mask, 0);
-	assert_int_equal(slab->states[slot], RBX_REPLICA_LOST);
+	assert_int_equal(rbx_slab_state(slab, slot), RBX_REPLICA_LOST);
 	host->servers[1].keys[3] = 1;
 	host_free(host);
 }

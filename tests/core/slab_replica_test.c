@@ -83,7 +83,7 @@ static void replica_that_missed_what_failed_stands_in_for_the_last(void **state)
 	assert_int_equal(slab->read_mask, 1);
 	rbx_slab_server_down(slab, 0);
 	assert_int_equal(slab->read_mask, 2);
-	assert_int_equal(slab->states[1], RBX_REPLICA_LIVE);
+	assert_int_equal(rbx_slab_state(slab, 1), RBX_REPLICA_LIVE);
 }
 
 /* Its server wants it back just then: it goes when its cell is copied, not before. */
@@ -97,12 +97,12 @@ static void replica_that_stands_in_leaves_when_it_is_live(void **state)
 	done(write, 1, -EFAULT);
 	expect(write, RBX_PIECE_IDLE);
 	assert_false(rbx_slab_evict(slab, 1, 2, 1));
-	assert_int_equal(slab->states[1], RBX_REPLICA_REBUILDING);
+	assert_int_equal(rbx_slab_state(slab, 1), RBX_REPLICA_REBUILDING);
 	expect_cell_is_copied(0, 1, 2);
 	assert_true(rbx_slab_evict(slab, 1, 2, 1));
-	assert_int_equal(slab->states[1], RBX_REPLICA_LEAVING);
+	assert_int_equal(rbx_slab_state(slab, 1), RBX_REPLICA_LEAVING);
 	assert_true(rbx_slab_evict(slab, 1, 2, 1)); /* a reminder */
-	assert_int_equal(slab->states[1], RBX_REPLICA_LEAVING);
+	assert_int_equal(rbx_slab_state(slab, 1), RBX_REPLICA_LEAVING);
 }
 
 /* Two slots of three are targets; what has been copied is copied again. */
@@ -141,7 +141,7 @@ static void write_that_fails_here_in_a_rebuild_is_copied_once_more(void **state)
 	}
 	assert_int_equal(copies, 16 + 1);
 	assert_int_equal(slab->read_mask, 6);
-	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
+	assert_int_equal(rbx_slab_state(slab, 0), RBX_REPLICA_LOST);
 }
 
 static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
@@ -168,7 +168,7 @@ static void copy_that_fails_here_is_made_again_a_bounded_number_of_times(
 		(void)rbx_slab_copy_done(slab, copy);
 	}
 	assert_int_equal(copies, RBX_RETRIES_MAX + 1);
-	assert_int_equal(slab->states[2], RBX_REPLICA_LOST);
+	assert_int_equal(rbx_slab_state(slab, 2), RBX_REPLICA_LOST);
 	assert_int_equal(slab->read_mask, 2);
 }
 
@@ -216,10 +216,10 @@ static void evicted_replica_serves_until_it_is_replaced(void **state)
 		expect(copy, RBX_PIECE_WRITING);
 		done(copy, 2, 0);
 		expect(copy, RBX_PIECE_IDLE);
-		assert_int_equal(slab->states[0], RBX_REPLICA_LEAVING);
+		assert_int_equal(rbx_slab_state(slab, 0), RBX_REPLICA_LEAVING);
 		(void)rbx_slab_copy_done(slab, copy);
 	}
-	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
+	assert_int_equal(rbx_slab_state(slab, 0), RBX_REPLICA_LOST);
 	assert_int_equal(rbx_slab_task(slab), RBX_TASK_GIVE_BACK);
 	assert_int_equal(rbx_slab_health(slab), RBX_SLAB_WHOLE);
 }
@@ -270,7 +270,7 @@ static void old_copy_costs_no_replica_that_stands_in(void **state)
 	(void)rbx_slab_copy_done(slab, copy);
 
 	/* A fault of this machine costs no remote copy. */
-	assert_int_not_equal(slab->states[1], RBX_REPLICA_LOST);
+	assert_int_not_equal(rbx_slab_state(slab, 1), RBX_REPLICA_LOST);
 	/* Two of three servers are dead, and nothing is lost. */
 	rbx_slab_server_down(slab, 0);
 	assert_int_not_equal(rbx_slab_health(slab), RBX_SLAB_DEAD);

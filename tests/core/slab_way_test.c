@@ -108,7 +108,7 @@ static void replica_that_missed_a_write_is_lost_before_it_ends(void **state)
 	(void)state;
 	expect(write, RBX_PIECE_WRITING);
 	done(write, 0, -EHOSTUNREACH);
-	assert_int_equal(slab->states[0], RBX_REPLICA_LOST);
+	assert_int_equal(rbx_slab_state(slab, 0), RBX_REPLICA_LOST);
 	assert_true(rbx_slab_attention(slab));
 	expect_nothing();
 	done(write, 1, 0);

@@ -194,7 +194,7 @@ static void evict_of_a_loan_of_before_leaves_the_one_of_now(void **state)
 	host->wakes_count = 0;
 	host_evict(host, replica->server, &before);
 	assert_int_equal(host->wakes_count, 0);
-	assert_int_equal(host_slab(host, 0)->states[0], RBX_REPLICA_LIVE);
+	assert_int_equal(rbx_slab_state(host_slab(host, 0), 0), RBX_REPLICA_LIVE);
 	host_free(host);
 }
 
@@ -211,7 +211,7 @@ static uint8_t lend_again(struct host *host, uint32_t key)
 	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, host->servers[1].memory,
 		   HOST_CELL_BYTES);
 	(void)rbx_upkeep_round(&host->upkeep);
-	return host_slab(host, 0)->states[0];
+	return rbx_slab_state(host_slab(host, 0), 0);
 }
 
 static struct host *open_with_slab_0_written(void)

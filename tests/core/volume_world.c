@@ -95,7 +95,7 @@ void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 {
 	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
 	const struct rbx_replica *replica = &slab->replicas[slot];
-	bool stands_in = slab->states[slot] == RBX_REPLICA_REBUILDING &&
+	bool stands_in = rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
 			 slab->stands_in_mask >> slot & 1;
 
 	if (slab->write_mask >> slot & 1)
