@@ -7,10 +7,14 @@
  * servers are asked for is granted at once, and what is sent is done. bench/cost runs
  * it under callgrind for volumes of different sizes: the figure must not grow.
  *
- * Usage: cost_upkeep SLABS
+ * With `memory` it says how many bytes of the client a slab with two replicas takes in
+ * a volume without checksums, of which it is one of a million.
+ *
+ * Usage: cost_upkeep SLABS|memory
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/upkeep.h"
 
@@ -171,13 +175,37 @@ static void open_volume(uint32_t slabs)
 	settle();
 }
 
+static size_t map_size(uint32_t slabs)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = (uint64_t)slabs * RBX_SLAB_BYTES_MIN,
+		.slab_bytes = RBX_SLAB_BYTES_MIN,
+		.fragment_bytes = RBX_SLAB_BYTES_MIN,
+		.replicas = 2,
+	};
+
+	return rbx_volume_map_size(&shape);
+}
+
+/* Without what a volume takes however many it has. */
+static size_t slab_bytes(void)
+{
+	uint32_t slabs = 1u << 20;
+
+	return (map_size(2 * slabs) - map_size(slabs) + slabs - 1) / slabs;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t slabs = argc == 2 ? (uint32_t)atoi(argv[1]) : 0;
 	struct rbx_census census;
 
+	if (argc == 2 && strcmp(argv[1], "memory") == 0) {
+		printf("%zu\n", slab_bytes());
+		return 0;
+	}
 	if (slabs < EVENTS || slabs > RBX_SLABS_MAX) {
-		fprintf(stderr, "usage: cost_upkeep %u..%u\n", EVENTS,
+		fprintf(stderr, "usage: cost_upkeep %u..%u|memory\n", EVENTS,
 			RBX_SLABS_MAX);
 		return 2;
 	}

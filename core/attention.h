@@ -21,7 +21,7 @@
  *
  * The inbox is a stack to which any thread adds and of which the keeper takes all;
  * a slab is in it once. The lists are the keeper's alone. Nothing is allocated: all of
- * it is 24 bytes a slab.
+ * it is 20 bytes a slab.
  */
 #ifndef RBX_ATTENTION_H
 #define RBX_ATTENTION_H
