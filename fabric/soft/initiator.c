@@ -65,6 +65,7 @@ static void initiator_response(struct soft_qp *qp,
 	}
 	soft_send_queue_complete(qp, index);
 	payload->left_bytes = frame->length_bytes;
+	payload->length_bytes = frame->length_bytes;
 	payload->opcode = SOFT_RESPONSE;
 	payload->pieces = &qp->send_pieces[(size_t)place * qp->max_sge];
 	payload->piece_skip_bytes = 0;

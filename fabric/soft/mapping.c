@@ -17,6 +17,10 @@
  * target answers for it as for any other: the error is made in one place, and
  * a READ whose copy was torn completes with that error.
  *
+ * Memory of the program that is none is a SIGSEGV here, as in memcpy(). A copy that fails
+ * instead (checked_copy.h) makes a request of 4 KiB take 1.2 us in place of 0.2, one of
+ * 64 KiB 8 in place of 1.7 (bench/fabric_rate).
+ *
  * A copy under way cannot be stopped. It may touch the pages of a key that was
  * taken back, which is why the owner of the memory file must abandon it: punch
  * a hole and never hand it to somebody else.

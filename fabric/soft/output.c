@@ -416,9 +416,7 @@ static void output_faulted(struct soft_qp *qp)
 		soft_qp_lose(qp, EFAULT);
 		return;
 	}
-	qp->has_bad = true;
-	qp->bad_index = index;
-	soft_send_queue_end_bad(qp);
+	soft_send_queue_fault(qp, index);
 }
 
 static void output_died(struct soft_qp *qp, int error)

@@ -78,7 +78,7 @@ enum soft_output_kind {
 /* Where the payload goes of which a part has been received. */
 struct soft_input_payload {
 	uint64_t left_bytes;
-	uint32_t length_bytes; /* WRITE, SEND: of all of it */
+	uint32_t length_bytes; /* of all of it */
 	uint8_t opcode; /* of its frame; so are flags and immediate */
 	uint8_t flags;
 	uint32_t immediate;

@@ -15,6 +15,11 @@
  * a request of the peer reads on and drops everything, so that a peer which is
  * still sending gets to hear why.
  *
+ * A READ of SOFT_DIRECT_BYTES or more fails if its memory is none, and nothing else comes
+ * to harm: the system writes there, also what lay in the look-ahead. For short ones that
+ * would double the time of each (0.8 us to 1.7 for 4 KiB, bench/fabric_rate), and a
+ * bad pointer is a SIGSEGV as in memcpy().
+ *
  * Descriptors that come with the stream are kept in order until the frame
  * that they belong to has come; more than were asked for end the connection. Those
  * for which this process has no number left are lost on their way to us, which is no
@@ -26,6 +31,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "checked_copy.h"
 #include "descriptors.h"
 #include "mapping.h"
 #include "output.h"
@@ -71,6 +77,23 @@ static void payload_done(struct soft_qp *qp)
 		soft_target_payload_done(qp);
 }
 
+/* False: the memory of a READ is none. */
+static bool payload_place(const struct soft_input_payload *payload,
+			  const struct iovec *part, const uint8_t *bytes)
+{
+	if (payload->opcode == SOFT_RESPONSE &&
+	    payload->length_bytes >= SOFT_DIRECT_BYTES)
+		return soft_checked_copy(part->iov_base, bytes, part->iov_len);
+	memcpy(part->iov_base, bytes, part->iov_len);
+	return true;
+}
+
+/* The oldest that is not done: a READ into memory that is none. */
+static void read_faulted(struct soft_qp *qp)
+{
+	soft_qp_fail(qp, qp->send_done, -EFAULT);
+}
+
 /* Copies payload out of the look-ahead. */
 static void payload_copy(struct soft_qp *qp)
 {
@@ -83,8 +106,11 @@ static void payload_copy(struct soft_qp *qp)
 	while (there) {
 		part = payload_part(payload->pieces, payload->piece_skip_bytes,
 				    there);
-		memcpy(part.iov_base, qp->lookahead + qp->lookahead_begin,
-		       part.iov_len);
+		if (!payload_place(payload, &part,
+				   qp->lookahead + qp->lookahead_begin)) {
+			read_faulted(qp);
+			return;
+		}
 		payload_advance(payload, part.iov_len);
 		qp->lookahead_begin += (uint32_t)part.iov_len;
 		there -= part.iov_len;
@@ -277,9 +303,7 @@ bool soft_receive(struct soft_qp *qp)
 			break;
 		if (got == -EFAULT && qp->payload.left_bytes &&
 		    qp->payload.opcode == SOFT_RESPONSE) {
-			/* The oldest that is not done: a READ into memory that
-			 * is none. */
-			soft_qp_fail(qp, qp->send_done, -EFAULT);
+			read_faulted(qp);
 			break;
 		}
 		if (got <= 0) {

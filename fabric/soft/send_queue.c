@@ -9,6 +9,9 @@
  * or behind it has been polled, as on a NIC. A program that never signals
  * finds its queue full.
  *
+ * The data of an inline WRITE is copied at the end of the post, and only if the socket has
+ * not taken it by then: so the system reads the memory of the program, which may be none.
+ *
  * Where the memory of the peer is mapped and nothing is outstanding, a request
  * is done by memcpy during the post and never enters the ring (mapping.c); if
  * something is outstanding it waits in the ring for the same to be done.
@@ -28,6 +31,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "checked_copy.h"
 #include "device.h"
 #include "mapping.h"
 #include "output.h"
@@ -145,12 +149,25 @@ static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 	soft_frame_encode(&frame, &send->header);
 }
 
+static uint8_t *inline_bytes_of(const struct soft_qp *qp, uint32_t place)
+{
+	return qp->inline_bytes +
+	       (size_t)place * (qp->qp.max_inline_bytes + 1u);
+}
+
+/* Its data is copied when the socket has not taken it. */
+static bool is_inline_write(uint8_t opcode, uint8_t flags)
+{
+	return flags & RBX_WR_INLINE && opcode == RBX_OP_WRITE;
+}
+
 static void pieces_fill(struct soft_qp *qp, struct soft_send *send,
 			const struct rbx_wr *wr, uint32_t place)
 {
 	struct iovec *pieces = &qp->send_pieces[(size_t)place * qp->max_sge];
-	uint8_t *inline_bytes = qp->inline_bytes +
-		(size_t)place * (qp->qp.max_inline_bytes + 1u);
+	const bool copies = wr->flags & RBX_WR_INLINE &&
+			    !is_inline_write(wr->opcode, wr->flags);
+	uint8_t *inline_bytes = inline_bytes_of(qp, place);
 	uint32_t i, count = 0, copied = 0;
 
 	for (i = 0; i < wr->sge_count; i++) {
@@ -159,7 +176,7 @@ static void pieces_fill(struct soft_qp *qp, struct soft_send *send,
 
 		if (!length_bytes)
 			continue;
-		if (wr->flags & RBX_WR_INLINE) {
+		if (copies) {
 			memcpy(inline_bytes + copied, addr, length_bytes);
 			addr = inline_bytes + copied;
 			copied += length_bytes;
@@ -210,6 +227,36 @@ static void send_queue_start(struct soft_qp *qp)
 		soft_output_flush(qp);
 }
 
+static bool inline_keep(struct soft_qp *qp, uint32_t place)
+{
+	struct iovec *piece = &qp->send_pieces[(size_t)place * qp->max_sge];
+	const struct iovec *end = piece + qp->sends[place].piece_count;
+	uint8_t *bytes = inline_bytes_of(qp, place);
+
+	for (; piece != end; piece++) {
+		if (!soft_checked_copy(bytes, piece->iov_base, piece->iov_len))
+			return false;
+		piece->iov_base = bytes;
+		bytes += piece->iov_len;
+	}
+	return true;
+}
+
+/* Of what was posted from this index on, and the socket has not taken. */
+static void inline_keep_rest(struct soft_qp *qp, uint32_t index)
+{
+	const struct soft_send *send;
+
+	if ((int32_t)(qp->send_started - index) > 0)
+		index = qp->send_started;
+	for (; index != qp->send_posted && !qp->has_bad; index++) {
+		send = &qp->sends[index & qp->send_mask];
+		if (is_inline_write(send->opcode, send->flags) &&
+		    !inline_keep(qp, index & qp->send_mask))
+			soft_send_queue_fault(qp, index);
+	}
+}
+
 int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 		   struct rbx_wr **bad)
 {
@@ -231,6 +278,8 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 	soft_overload_posted(&qp->device->overload, qp->send_posted - posted);
 	if (qp->send_started != qp->send_posted && !qp->output_blocked)
 		send_queue_start(qp);
+	if (qp->send_started != qp->send_posted)
+		inline_keep_rest(qp, posted);
 	soft_qp_unlock(qp);
 	if (rc && bad)
 		*bad = wr;
@@ -316,6 +365,13 @@ void soft_send_queue_end_bad(struct soft_qp *qp)
 	    (qp->send_started == qp->bad_index &&
 	     !is_answered(qp, qp->bad_index - 1)))
 		soft_qp_fail(qp, qp->bad_index, -EFAULT);
+}
+
+void soft_send_queue_fault(struct soft_qp *qp, uint32_t index)
+{
+	qp->has_bad = true;
+	qp->bad_index = index;
+	soft_send_queue_end_bad(qp);
 }
 
 void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)

@@ -48,6 +48,8 @@ bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr);
 /* 0 and the length of the message; -EINVAL: it cannot be posted at all. */
 int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
 		  uint32_t *length_bytes);
+/* The memory of this request is none: nothing is sent from there on. */
+void soft_send_queue_fault(struct soft_qp *qp, uint32_t index);
 /* Fails the request whose memory is bad when it is its turn: all before it are done,
  * or will not be heard of. */
 void soft_send_queue_end_bad(struct soft_qp *qp);

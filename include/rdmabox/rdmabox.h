@@ -430,9 +430,12 @@ struct rbx_request {
 	 * written whole since, the data is not what was written, or this
 	 * machine's device failed; -EFAULT buf is no memory
 	 * of the program, or not as long: no replica is lost, and what was
-	 * there before a write is, but for the bytes that could be read (where
-	 * the CPU copies a bad buf is a SIGSEGV as in memcpy(): reads of the
-	 * soft device, a server on this host, checksums, buffers=staging).
+	 * there before a write is, but for the bytes that could be read. Where
+	 * the CPU copies a bad buf is a SIGSEGV as in memcpy(): checksums;
+	 * buffers=staging, and short buffers with auto; a server on this host
+	 * without an RDMA device; on the soft device a read of which a part is
+	 * below 16 KiB; on verbs a write so short that it goes inline. To have
+	 * these checked would double the time that they take.
 	 * Without a volume: -EHOSTUNREACH, -ETIMEDOUT the peer is dead;
 	 * -EREMOTEIO its device failed; -EACCES the server took the memory
 	 * back. -ECANCELED the volume was closed.

@@ -15,6 +15,7 @@
 
 #define PAGE 4096u
 #define CHAIN 6u
+#define FULL 8u /* writes of 4 MiB: more than a socket takes at once */
 
 static struct test_pair pair;
 static struct rbx_mr *plain_mr;
@@ -51,23 +52,11 @@ static void local_ends_at(uint64_t offset)
 			 0);
 }
 
-/* Posts a chain whose requests are all good but one. */
-static void post_chain(uint32_t bad, uint64_t bad_offset,
-			   uint32_t length_bytes)
+/* Of a chain whose requests are all good but one, in their order. */
+static void expect_bad_alone(uint8_t opcode, uint32_t bad, uint32_t length_bytes)
 {
-	struct rbx_sge sges[CHAIN];
-	struct rbx_wr wrs[CHAIN];
 	uint32_t i, flushed_count = 0;
 
-	for (i = 0; i < CHAIN; i++) {
-		wrs[i] = test_wr(&pair, RBX_OP_WRITE, &sges[i],
-				 i == bad ? bad_offset : i * length_bytes,
-				 i * length_bytes, length_bytes);
-		wrs[i].wr_id = i;
-		wrs[i].rkey = plain_mr->rkey;
-		wrs[i].next = i + 1 < CHAIN ? &wrs[i + 1] : NULL;
-	}
-	test_post(&pair, wrs);
 	for (i = 0; i < CHAIN; i++) {
 		struct rbx_wc wc = test_wait(&pair, pair.client_cq);
 
@@ -77,6 +66,7 @@ static void post_chain(uint32_t bad, uint64_t bad_offset,
 		} else if (i > bad) {
 			assert_int_equal(wc.status, -ECANCELED);
 		} else if (wc.status) {
+			assert_int_equal(opcode, RBX_OP_WRITE);
 			assert_int_equal(wc.status, -ECANCELED);
 			flushed_count++;
 		} else {
@@ -86,6 +76,26 @@ static void post_chain(uint32_t bad, uint64_t bad_offset,
 					    length_bytes);
 		}
 	}
+}
+
+static void post_chain(uint8_t opcode, uint8_t flags, uint32_t bad,
+		       uint64_t bad_offset, uint32_t length_bytes)
+{
+	struct rbx_sge sges[CHAIN];
+	struct rbx_wr wrs[CHAIN];
+	uint32_t i;
+
+	for (i = 0; i < CHAIN; i++) {
+		wrs[i] = test_wr(&pair, opcode, &sges[i],
+				 i == bad ? bad_offset : i * length_bytes,
+				 i * length_bytes, length_bytes);
+		wrs[i].wr_id = i;
+		wrs[i].flags |= flags;
+		wrs[i].rkey = plain_mr->rkey;
+		wrs[i].next = i + 1 < CHAIN ? &wrs[i + 1] : NULL;
+	}
+	test_post(&pair, wrs);
+	expect_bad_alone(opcode, bad, length_bytes);
 }
 
 static void bad_memory_is_blamed_alone_wherever_it_stands(void **state)
@@ -98,7 +108,7 @@ static void bad_memory_is_blamed_alone_wherever_it_stands(void **state)
 			pair_make(state);
 			test_fill(pair.local, LOCAL_BYTES, bad);
 			local_ends_at(4 << 20);
-			post_chain(bad, 4 << 20, lengths[i]);
+			post_chain(RBX_OP_WRITE, 0, bad, 4 << 20, lengths[i]);
 			/* Of the bad one nothing arrived. */
 			assert_int_equal(pair.target[bad * lengths[i]], 0);
 			assert_memory_equal(pair.target + bad * lengths[i],
@@ -117,9 +127,72 @@ static void memory_that_ends_within_a_request_is_blamed(void **state)
 	(void)state;
 	test_fill(pair.local, LOCAL_BYTES, 1);
 	local_ends_at(4 << 20);
-	post_chain(bad, (4 << 20) - 2 * PAGE, length_bytes);
+	post_chain(RBX_OP_WRITE, 0, bad, (4 << 20) - 2 * PAGE, length_bytes);
 	for (uint32_t i = 2 * PAGE; i < length_bytes; i++)
 		assert_int_equal(pair.target[bad * length_bytes + i], 0);
+}
+
+/* Data that would be copied during the post, by us. */
+static void bad_inline_memory_is_blamed_alone(void **state)
+{
+	uint32_t bad;
+
+	for (bad = 0; bad < CHAIN; bad++) {
+		pair_make(state);
+		test_fill(pair.local, LOCAL_BYTES, bad);
+		local_ends_at(4 << 20);
+		post_chain(RBX_OP_WRITE, RBX_WR_INLINE, bad, 4 << 20, 32);
+		pair_free(state);
+	}
+}
+
+/* Behind so much that the socket takes none of it, so that it is copied by us. */
+static void bad_inline_memory_behind_a_full_socket_is_blamed(void **state)
+{
+	struct rbx_wc wc;
+	struct rbx_sge sges[FULL + 1];
+	struct rbx_wr wrs[FULL + 1];
+	uint32_t i;
+
+	(void)state;
+	local_ends_at(4 << 20);
+	for (i = 0; i <= FULL; i++) {
+		wrs[i] = test_wr(&pair, RBX_OP_WRITE, &sges[i], 0, 0, 4 << 20);
+		wrs[i].wr_id = i;
+		wrs[i].rkey = plain_mr->rkey;
+		wrs[i].next = i < FULL ? &wrs[i + 1] : NULL;
+	}
+	sges[FULL].addr += 4 << 20;
+	sges[FULL].length_bytes = 32;
+	wrs[FULL].flags |= RBX_WR_INLINE;
+	test_post(&pair, wrs);
+	for (i = 0; i < FULL; i++) {
+		wc = test_wait(&pair, pair.client_cq);
+		assert_int_equal(wc.wr_id, i);
+		assert_true(wc.status == 0 || wc.status == -ECANCELED);
+	}
+	wc = test_wait(&pair, pair.client_cq);
+	assert_int_equal(wc.wr_id, FULL);
+	assert_int_equal(wc.status, -EFAULT);
+}
+
+/* Wherever it stands, and whatever of it lay in the look-ahead. */
+static void bad_memory_of_a_long_read_is_blamed_alone(void **state)
+{
+	static const uint32_t lengths[] = { 16 << 10, 64 << 10, 256 << 10 };
+	static const uint32_t good_bytes[] = { 0, PAGE, 3 * PAGE };
+	uint32_t i, good, bad;
+
+	for (i = 0; i < 9 * CHAIN; i++) {
+		bad = i % CHAIN;
+		good = good_bytes[i / CHAIN % 3];
+		pair_make(state);
+		test_fill(pair.target, TARGET_BYTES, i);
+		local_ends_at(4 << 20);
+		post_chain(RBX_OP_READ, 0, bad, (4 << 20) - good,
+			   lengths[i / CHAIN / 3]);
+		pair_free(state);
+	}
 }
 
 int main(void)
@@ -129,6 +202,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			memory_that_ends_within_a_request_is_blamed, pair_make,
 			pair_free),
+		cmocka_unit_test(bad_inline_memory_is_blamed_alone),
+		cmocka_unit_test_setup_teardown(
+			bad_inline_memory_behind_a_full_socket_is_blamed,
+			pair_make, pair_free),
+		cmocka_unit_test(bad_memory_of_a_long_read_is_blamed_alone),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));

@@ -218,6 +218,37 @@ static void inline_data_may_change_after_post(void **state)
 	test_pair_close(&pair);
 }
 
+/* Which is behind more than a socket takes at once. */
+static void inline_data_that_waits_may_change_after_post(void **state)
+{
+	enum { COUNT = 9 };
+	struct test_pair pair;
+	struct rbx_sge sges[COUNT];
+	struct rbx_wr wrs[COUNT];
+	int i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	if (!pair.client->max_inline_bytes)
+		skip();
+	test_fill(pair.local, LOCAL_BYTES, 1);
+	for (i = 0; i < COUNT; i++) {
+		wrs[i] = test_wr(&pair, RBX_OP_WRITE, &sges[i], 0, 4096, 4 << 20);
+		wrs[i].next = i + 1 < COUNT ? &wrs[i + 1] : NULL;
+	}
+	wrs[COUNT - 1] = test_wr(&pair, RBX_OP_WRITE, &sges[COUNT - 1],
+				 5 << 20, 0, 16);
+	wrs[COUNT - 1].flags |= RBX_WR_INLINE;
+	memset(pair.local + (5 << 20), 1, 16);
+	test_post(&pair, wrs);
+	memset(pair.local + (5 << 20), 0xee, 16);
+	for (i = 0; i < COUNT; i++)
+		assert_int_equal(test_wait(&pair, pair.client_cq).status, 0);
+	assert_int_equal(pair.target[0], 1);
+	assert_int_equal(pair.target[15], 1);
+	test_pair_close(&pair);
+}
+
 /* Only signaled ones are seen, in order, and each vouches for all before. */
 static void selective_signaling_keeps_order(void **state)
 {
@@ -479,6 +510,7 @@ int main(void)
 		cmocka_unit_test(write_behind_reads_that_fill_the_socket_completes),
 		cmocka_unit_test(zero_length_completes),
 		cmocka_unit_test(inline_data_may_change_after_post),
+		cmocka_unit_test(inline_data_that_waits_may_change_after_post),
 		cmocka_unit_test(selective_signaling_keeps_order),
 		cmocka_unit_test(chain_over_different_memory_completes),
 		cmocka_unit_test(send_queue_full_refused_and_wraps),

@@ -150,6 +150,25 @@ static void others_beside_a_bad_pointer_succeed(void **state)
 	expect_nothing_lost();
 }
 
+/* A write so short that its data goes inline, and a read that the system places. */
+static void short_writes_and_long_reads_are_efault(void **state)
+{
+	static uint8_t pages[PAGES * PAGE], found[PAGES * PAGE];
+	uint32_t round;
+
+	(void)state;
+	tenant_fill(pages, sizeof(pages), 1);
+	assert_int_equal(rbx_write(volume, pages, sizeof(pages), 0), 0);
+	for (round = 0; round < ROUNDS; round++) {
+		assert_int_equal(rbx_write(volume, bad + PAGE, 64, 512), -EFAULT);
+		assert_int_equal(rbx_read(volume, bad + PAGE, sizeof(pages), 0),
+				 -EFAULT);
+		assert_int_equal(rbx_read(volume, found, sizeof(found), 0), 0);
+		assert_memory_equal(found, pages, sizeof(pages));
+	}
+	expect_nothing_lost();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +180,9 @@ int main(void)
 			volume_make, volume_free),
 		cmocka_unit_test_setup_teardown(
 			others_beside_a_bad_pointer_succeed, volume_make,
+			volume_free),
+		cmocka_unit_test_setup_teardown(
+			short_writes_and_long_reads_are_efault, volume_make,
 			volume_free),
 	};
 
