@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/port.h"
 #include "include/rdmabox/rdmabox.h"
 #include "lib/clock.h"
@@ -43,17 +44,11 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 	(void)user;
 }
 
-/* Returns what rbx_session_open() says. */
-static int meet(struct meeting *meeting, enum rogue_mode mode,
-		struct rbx_secret *secret)
+/* The rogue waits, and the client has a device. */
+static void meeting_make(struct meeting *meeting, enum rogue_mode mode,
+			 struct rbx_secret *secret)
 {
-	const struct rbx_session_events events = { lost, evict, meeting };
-	struct rbx_session_set_options options = {
-		.secret = secret,
-		.peer_timeout_ms = PEER_TIMEOUT_MS,
-	};
 	struct rbx_fabric_choice choice;
-	int err;
 
 	memset(meeting, 0, sizeof(*meeting));
 	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, NULL, &choice), 0);
@@ -62,13 +57,32 @@ static int meet(struct meeting *meeting, enum rogue_mode mode,
 	assert_int_equal(choice.ops->open(&choice.options, &meeting->device,
 					  NULL),
 			 0);
-	options.device = meeting->device;
+}
+
+/* Returns what rbx_session_open() says. */
+static int session_make(struct meeting *meeting, struct rbx_secret *secret)
+{
+	const struct rbx_session_events events = { lost, evict, meeting };
+	struct rbx_session_set_options options = {
+		.device = meeting->device,
+		.secret = secret,
+		.peer_timeout_ms = PEER_TIMEOUT_MS,
+	};
+	int err;
+
 	assert_int_equal(rbx_session_set_open(&meeting->set, &options), 0);
 	err = rbx_session_open(meeting->set, meeting->rogue.listener->address,
 			       &events, &meeting->session);
 	if (err)
 		print_message("open: %s\n", rbx_last_error());
 	return err;
+}
+
+static int meet(struct meeting *meeting, enum rogue_mode mode,
+		struct rbx_secret *secret)
+{
+	meeting_make(meeting, mode, secret);
+	return session_make(meeting, secret);
 }
 
 static void leave(struct meeting *meeting)
@@ -316,6 +330,50 @@ static void answer_that_nobody_asked_for_ends_the_session(void **state)
 	part(&meeting);
 }
 
+/* A device that counts receives: posted, and not taken by a message. */
+static struct rbx_fabric_ops counting;
+static const struct rbx_fabric_ops *counted;
+static int receives_count; /* atomic */
+
+static int post_recv_counted(struct rbx_qp *qp, struct rbx_recv_wr *first,
+			     struct rbx_recv_wr **bad)
+{
+	struct rbx_recv_wr *wr;
+	int err = counted->post_recv(qp, first, bad);
+
+	for (wr = first; !err && wr; wr = wr->next)
+		RBX_FETCH_ADD(&receives_count, 1);
+	return err;
+}
+
+static int poll_counted(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
+{
+	int i, n = counted->poll(cq, wcs, max);
+
+	for (i = 0; i < n; i++)
+		if (wcs[i].opcode == RBX_OP_RECV)
+			RBX_FETCH_ADD(&receives_count, -1);
+	return n;
+}
+
+/* As many as tests/core/borrower_test.c shows to be enough. */
+static void open_session_has_a_receive_for_all_that_may_come(void **state)
+{
+	struct meeting meeting;
+
+	(void)state;
+	meeting_make(&meeting, ROGUE_FALLS_SILENT, NULL);
+	counted = meeting.device->ops;
+	counting = *counted;
+	counting.post_recv = post_recv_counted;
+	counting.poll = poll_counted;
+	meeting.device->ops = &counting;
+	assert_int_equal(session_make(&meeting, NULL), 0);
+	assert_int_equal(RBX_LOAD_ACQUIRE(&receives_count),
+			 RBX_CLIENT_RECEIVES);
+	part(&meeting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +394,8 @@ int main(void)
 			message_that_leaves_one_out_ends_the_connection),
 		cmocka_unit_test(receipt_for_no_message_ends_the_connection),
 		cmocka_unit_test(answer_that_nobody_asked_for_ends_the_session),
+		cmocka_unit_test(
+			open_session_has_a_receive_for_all_that_may_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
