@@ -11,7 +11,8 @@
  * version is told ours. Those who have not said their hello are bounded in
  * number, the oldest making room for the newest, and in time. Requests that
  * nobody takes are bounded too; further visitors are turned away, and so are those
- * for whom this process has no descriptor left.
+ * for whom this process has no descriptor left. If the one that is kept for that is gone
+ * too, since another thread was quicker, the doors rest until the next tick.
  *
  * A visitor is on one list at a time, the doors' waiting list or its
  * listener's ready list, under doors.lock; a request that was taken belongs to
@@ -58,7 +59,8 @@ int soft_doors_open(struct soft_doors *doors)
 void soft_doors_close(struct soft_doors *doors)
 {
 	assert(!doors->first_waiting);
-	close(doors->spare_fd);
+	if (doors->spare_fd >= 0)
+		close(doors->spare_fd);
 	close(doors->epoll_fd);
 	pthread_mutex_destroy(&doors->lock);
 }
@@ -130,14 +132,36 @@ static void visitor_name(struct soft_visitor *visitor,
 		soft_address_is_loopback((const struct sockaddr *)from);
 }
 
+/* Of the service thread, which is woken by them no more, or again. */
+static void doors_rest(struct soft_device *device, bool rest)
+{
+	struct epoll_event event = {
+		.events = rest ? 0 : EPOLLIN,
+		.data.u64 = SOFT_TOKEN_DOORS,
+	};
+
+	device->doors.rests = rest;
+	epoll_ctl(device->served.epoll_fd, EPOLL_CTL_MOD,
+		  device->doors.epoll_fd, &event);
+}
+
+static bool no_file_is_left(void)
+{
+	return errno == EMFILE || errno == ENFILE;
+}
+
 /* There is no descriptor for this visitor. The socket would stay readable, and the
  * service thread do nothing else; so the one that is kept for this is given up. */
-static void visitor_send_away(struct soft_doors *doors, const struct door *door)
+static void visitor_send_away(struct soft_device *device, const struct door *door)
 {
+	struct soft_doors *doors = &device->doors;
 	int fd;
 
-	close(doors->spare_fd);
+	if (doors->spare_fd >= 0)
+		close(doors->spare_fd);
 	fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0 && no_file_is_left())
+		doors_rest(device, true);
 	if (fd >= 0)
 		close(fd);
 	spare_open(doors);
@@ -146,7 +170,8 @@ static void visitor_send_away(struct soft_doors *doors, const struct door *door)
 static void visitor_come(struct door *door)
 {
 	struct soft_listener *listener = door->listener;
-	struct soft_doors *doors = soft_doors_of(listener);
+	struct soft_device *device = soft_device_of(listener->listener.device);
+	struct soft_doors *doors = &device->doors;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	struct soft_visitor *visitor;
@@ -155,8 +180,8 @@ static void visitor_come(struct door *door)
 	fd = accept4(door->fd, (struct sockaddr *)&from, &length,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			visitor_send_away(doors, door);
+		if (no_file_is_left())
+			visitor_send_away(device, door);
 		return;
 	}
 	visitor = calloc(1, sizeof(*visitor));
@@ -252,7 +277,7 @@ void soft_doors_serve(struct soft_device *device)
 	 * another, whose event must not be in our hands then.
 	 */
 	pthread_mutex_lock(&doors->lock);
-	for (i = 0; i < SOFT_EVENTS_MAX; i++) {
+	for (i = 0; i < SOFT_EVENTS_MAX && !doors->rests; i++) {
 		if (epoll_wait(doors->epoll_fd, &event, 1, 0) != 1)
 			break;
 		door = event.data.ptr;
@@ -270,6 +295,11 @@ void soft_doors_check_deadlines(struct soft_device *device, uint64_t now_ns)
 	struct soft_visitor *oldest;
 
 	pthread_mutex_lock(&doors->lock);
+	if (doors->rests) {
+		doors_rest(device, false);
+		if (doors->spare_fd < 0)
+			spare_open(doors);
+	}
 	while ((oldest = doors->first_waiting) &&
 	       now_ns >= oldest->deadline_ns) {
 		soft_visitor_stop_waiting(doors, oldest);

@@ -23,6 +23,7 @@ struct soft_doors {
 	struct soft_visitor *first_waiting; /* oldest first */
 	struct soft_visitor *last_waiting;
 	int spare_fd; /* in place of which one that cannot be let in is sent away */
+	bool rests; /* nobody looks until the next tick; of the service thread */
 };
 
 int soft_doors_open(struct soft_doors *doors);

@@ -11,7 +11,7 @@
  * (crowd.h).
  *
  * It also holds the doors (listen.c) and watches deadlines: of visitors who do
- * not speak, and of SENDs whose receiver is not ready. While there are any it
+ * not speak, of doors that rest, and of SENDs whose receiver is not ready. While there are any it
  * wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
  */
 #include <errno.h>
@@ -84,7 +84,8 @@ static bool has_deadlines(struct soft_device *device)
 	return atomic_load_explicit(&device->stalled_count,
 				    memory_order_relaxed) ||
 	       atomic_load_explicit(&device->doors.waiting_count,
-				    memory_order_relaxed);
+				    memory_order_relaxed) ||
+	       device->doors.rests;
 }
 
 static void check_deadlines(struct service *service, uint64_t now_ns)

@@ -3,10 +3,14 @@
  * soft_descriptors_test.c - a process that has no descriptor left, and one that is
  * handed some which it did not ask for.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/fabric/intruder.h"
@@ -122,6 +126,59 @@ static void visitor_for_whom_there_is_no_file_is_sent_away(void **state)
 	test_pair_close(&pair);
 }
 
+/* How often the device tries to let somebody in. */
+static atomic_uint accepts_count;
+
+int accept4(int fd, struct sockaddr *from, socklen_t *length, int flags)
+{
+	atomic_fetch_add(&accepts_count, 1);
+	return (int)syscall(SYS_accept4, fd, from, length, flags);
+}
+
+/* Bytes that are no hello: who is let in and says them is sent away at once. */
+static void visitor_babbles(int fd, const char *address)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1)),
+	};
+	const uint8_t bytes[SOFT_HELLO_MIN_BYTES] = { 0 };
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+}
+
+/* Below the number of the spare one, nothing is free: as if another thread had taken it.
+ * The device tries again now and then, and does not turn around the listener. */
+static void visitor_waits_if_the_spare_file_is_taken(void **state)
+{
+	struct rlimit before, none = { STDERR_FILENO + 1, 0 };
+	struct test_pair pair;
+	struct pollfd end = { .events = POLLIN };
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	end.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(end.fd >= 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	visitor_babbles(end.fd, pair.listener->address);
+	while (atomic_load(&accepts_count) == 0)
+		usleep(1000);
+	atomic_store(&accepts_count, 0);
+	while (atomic_load(&accepts_count) < 4)
+		usleep(1000);
+	assert_int_equal(poll(&end, 1, 200), 0);
+	assert_true(atomic_load(&accepts_count) < 400);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(poll(&end, 1, 30000), 1);
+	close(end.fd);
+	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
+	test_pair_close(&pair);
+}
+
 /* A peer that pushes descriptors into us: our table of files does not fill. */
 static void descriptors_nobody_asked_for_are_closed(void **state)
 {
@@ -163,6 +220,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_goes_by_frames_if_no_file_can_be_opened),
 		cmocka_unit_test(visitor_for_whom_there_is_no_file_is_sent_away),
+		cmocka_unit_test(visitor_waits_if_the_spare_file_is_taken),
 		cmocka_unit_test(descriptors_nobody_asked_for_are_closed),
 	};
 
