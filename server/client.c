@@ -27,7 +27,7 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	    rbx_client_find(s, session_id))
 		return RBX_REASON_INTERNAL;
 	if (s->fabric.ops->create_domain(s->device, &domain, error)) {
-		rbx_log("cannot admit client %s: %s", name, error);
+		rbx_log(&s->log, "cannot admit client %s: %s", name, error);
 		return RBX_REASON_INTERNAL;
 	}
 	client = rbx_client_take(s);
@@ -43,7 +43,7 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	*client = (struct rbx_client){ .session_id = session_id,
 				       .domain = domain };
 	memcpy(client->name, name, sizeof(client->name));
-	rbx_log("client %s admitted", client->name);
+	rbx_log(&s->log, "client %s admitted", client->name);
 	*out = client;
 	return RBX_REASON_NONE;
 }
@@ -89,7 +89,7 @@ static void client_expire(struct rbx_server *s, uint64_t session_id)
 	struct rbx_client *client = rbx_client_find(s, session_id);
 
 	RBX_ASSERT(client);
-	rbx_log("client %s was not heard of for %u ms: %u slabs taken back",
+	rbx_log(&s->log, "client %s was not heard of for %u ms: %u slabs taken back",
 		client->name, s->options.lease_ms,
 		rbx_lender_lent_to(s->lender, session_id));
 	rbx_client_leave(s, client);

@@ -74,7 +74,7 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 		if (client->connection)
 			rbx_connection_end(s, client->connection);
 		rbx_data_qps_end(s, client);
-		rbx_log("client %s is back", client->name);
+		rbx_log(&s->log, "client %s is back", client->name);
 	} else {
 		reason = rbx_client_admit(s, c->qp->peer_name, now_ns, &client);
 		if (reason)

@@ -12,24 +12,32 @@
 #include <string.h>
 #include <unistd.h>
 
-void rbx_log(const char *format, ...)
+static void line_to_stderr(const char *text)
 {
-	char line[2 * RBX_ERROR_TEXT_MAX] = "rdmabox serve: ";
-	size_t start = strlen(line);
-	size_t length, i;
+	char line[RBX_LOG_LINE_MAX + 32];
 	ssize_t ignored;
+	int length = snprintf(line, sizeof(line), "rdmabox serve: %s\n", text);
+
+	ignored = write(STDERR_FILENO, line, (size_t)length);
+	(void)ignored;
+}
+
+void rbx_log(const struct rbx_log *log, const char *format, ...)
+{
+	char line[RBX_LOG_LINE_MAX];
 	va_list args;
+	size_t i;
 
 	va_start(args, format);
-	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
+	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	length = strlen(line);
-	for (i = start; i < length; i++)
+	for (i = 0; line[i]; i++)
 		if (line[i] < ' ' || line[i] > '~')
 			line[i] = '?';
-	line[length++] = '\n';
-	ignored = write(STDERR_FILENO, line, length);
-	(void)ignored;
+	if (log->line)
+		log->line(line, log->user);
+	else
+		line_to_stderr(line);
 }
 
 /* "1.2.3.4:567" and a text -> "1.2.3.4 text": a new port is no new peer. */
@@ -69,10 +77,10 @@ void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 	if (!line_fits(log, now_ns))
 		return;
 	if (log->left_out_count)
-		rbx_log("%llu more peers were refused and not told of",
+		rbx_log(log->log, "%llu more peers were refused and not told of",
 			(unsigned long long)log->left_out_count);
 	log->left_out_count = 0;
 	strcpy(log->peers[log->next], name);
 	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
-	rbx_log("refused %s: %s (told once for each host)", peer_name, what);
+	rbx_log(log->log, "refused %s: %s (told once for each host)", peer_name, what);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * log.h - the server's log: one line an event, to stderr.
+ * log.h - the server's log: one line an event, to stderr or to the program.
  *
  * What peers provoke is bounded: a peer that talks nonsense all day is worth
  * one line, not a full disk.
@@ -12,7 +12,15 @@
 
 #include "fabric/fabric.h"
 
-void rbx_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define RBX_LOG_LINE_MAX (2 * RBX_ERROR_TEXT_MAX)
+
+struct rbx_log {
+	void (*line)(const char *line, void *user); /* NULL: stderr */
+	void *user;
+};
+
+void rbx_log(const struct rbx_log *log, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define RBX_HOSTILE_PEERS_MAX 64
 #define RBX_HOSTILE_LINES_PER_SECOND 5
@@ -20,6 +28,7 @@ void rbx_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The peers that were logged, the latest of them, and this second's lines. One for
  * all that peers do wrong, whichever part of the server sees it. */
 struct rbx_hostile_log {
+	const struct rbx_log *log;
 	char peers[RBX_HOSTILE_PEERS_MAX][RBX_NAME_MAX];
 	uint32_t next;
 	uint64_t second;

@@ -20,12 +20,12 @@
 #define RESERVE_DIVISOR 64
 #define CHECK_INTERVAL_NS 1000000000ull
 
-int rbx_host_memory_check(const struct rbx_server_options *options)
+int rbx_host_memory_check(const struct rbx_server *s)
 {
-	uint64_t memory_bytes = options->memory_bytes;
+	uint64_t memory_bytes = s->options.memory_bytes;
 	struct rbx_host_memory memory;
 
-	if (options->overcommit || !rbx_host_memory_read(&memory))
+	if (s->options.overcommit || !rbx_host_memory_read(&memory))
 		return 0;
 	if (memory_bytes > memory.total_bytes)
 		return rbx_error(-ENOMEM,
@@ -36,7 +36,8 @@ int rbx_host_memory_check(const struct rbx_server_options *options)
 				 memory.where,
 				 (unsigned long long)memory.total_bytes >> 20);
 	if (memory_bytes > memory.available_bytes)
-		rbx_log("%llu MiB are to be lent and %s can give %llu MiB now: "
+		rbx_log(&s->log,
+			"%llu MiB are to be lent and %s can give %llu MiB now: "
 			"slabs are lent as far as that goes",
 			(unsigned long long)memory_bytes >> 20, memory.where,
 			(unsigned long long)memory.available_bytes >> 20);
@@ -82,6 +83,6 @@ void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 	wanted_count = rbx_lender_shrink(s->lender, (uint32_t)wanted_count,
 					 now_ns, RBX_EVICT_GRACE_NS);
 	if (wanted_count)
-		rbx_log("this host is short of memory: asked for %llu slabs",
+		rbx_log(&s->log, "this host is short of memory: asked for %llu slabs",
 			(unsigned long long)wanted_count);
 }

@@ -120,7 +120,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		stats_send(s, c, message);
 		break;
 	case RBX_WIRE_BYE:
-		rbx_log("client %s has left", c->client->name);
+		rbx_log(&s->log, "client %s has left", c->client->name);
 		rbx_client_leave(s, c->client);
 		break;
 	case RBX_WIRE_LETTER:

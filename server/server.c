@@ -231,7 +231,7 @@ static int server_prepare(struct rbx_server *s)
 	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
 	s->incarnation |= 1; /* never 0 */
 	if (!err)
-		err = rbx_host_memory_check(&s->options);
+		err = rbx_host_memory_check(s);
 	if (!err)
 		err = secret_load(s);
 	if (!err)
@@ -263,6 +263,8 @@ int rbx_server_start(struct rbx_server **server,
 	if (!s)
 		return rbx_error(-ENOMEM, "no memory for a server");
 	s->options = taken;
+	s->log = (struct rbx_log){ taken.log, taken.user };
+	s->hostile.log = &s->log;
 	s->started_ns = rbx_now_ns();
 	locks_init(s);
 	err = server_prepare(s);
@@ -306,7 +308,7 @@ int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
 	if (err)
 		return err;
 	pthread_mutex_lock(&s->lock);
-	rbx_log("draining: nothing more is lent");
+	rbx_log(&s->log, "draining: nothing more is lent");
 	rbx_lender_drain(s->lender, rbx_now_ns());
 	rbx_control_thread_wake(s);
 	while (!err && !all_returned(s))

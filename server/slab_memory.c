@@ -190,7 +190,7 @@ bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 		if (fallocate(slab->fd,
 			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			      (off_t)slab->done_bytes, (off_t)bytes))
-			rbx_log("cannot empty a memory file: %s",
+			rbx_log(&s->log, "cannot empty a memory file: %s",
 				strerror(errno));
 		return true;
 	}

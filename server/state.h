@@ -275,6 +275,7 @@ struct rbx_server {
 	uint64_t heartbeats;
 	uint64_t messages_received;
 	uint64_t messages_sent;
+	struct rbx_log log;
 	struct rbx_hostile_log hostile;
 };
 
@@ -510,7 +511,7 @@ void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client);
 
 /* pressure.c */
 /* Is there as much at all? -ENOMEM. */
-int rbx_host_memory_check(const struct rbx_server_options *options);
+int rbx_host_memory_check(const struct rbx_server *s);
 /* May a slab be lent, seen from the host? */
 bool rbx_host_has_room(const struct rbx_server *s);
 /* Asks clients for slabs where the host is short of memory. */

@@ -49,7 +49,7 @@ int rbx_tables_init(struct rbx_server *s)
 	s->clients_max = RBX_MIN(s->options.clients_max ?: RBX_CLIENTS_DEFAULT,
 				 clients_that_fit(s));
 	if (s->clients_max < s->options.clients_max)
-		rbx_log("a completion queue of this device holds %u: "
+		rbx_log(&s->log, "a completion queue of this device holds %u: "
 			"%u clients at a time, not %u",
 			s->device->caps.max_cqe, s->clients_max,
 			s->options.clients_max);
@@ -136,7 +136,7 @@ struct rbx_connection *rbx_connection_take(struct rbx_server *s)
 		return NULL;
 	block = &s->blocks[s->connections_used / RBX_CONNECTIONS_PER_BLOCK];
 	if (!block->buffers && block_make(s, block)) {
-		rbx_log("%s", rbx_last_error());
+		rbx_log(&s->log, "%s", rbx_last_error());
 		return NULL;
 	}
 	return &s->connections[s->connections_used++];

@@ -41,7 +41,7 @@ static bool step(const struct rbx_server *s, struct rbx_slab_memory *slab,
 		return rbx_slab_end_step(s, slab);
 	slab->status = rbx_slab_prepare_step(s, slab);
 	if (slab->status < 0)
-		rbx_log("a slab cannot be lent: %s", rbx_last_error());
+		rbx_log(&s->log, "a slab cannot be lent: %s", rbx_last_error());
 	return slab->status > 0;
 }
 

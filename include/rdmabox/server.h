@@ -44,6 +44,11 @@ struct rbx_server_options {
 	/* 1: slabs on small pages even if there are huge ones of 2 MiB, which slabs of
 	 * a multiple of that take as long as there are some. */
 	uint32_t small_pages;
+	/* Called with each line of the log, which has no newline at its end and only
+	 * characters that print, by threads of the server, and rbx_server_start() and
+	 * rbx_server_drain(): it must not block, nor call the server. `user` is the same
+	 * as of `message`. NULL: lines go to stderr, behind "rdmabox serve: ". */
+	void (*log)(const char *line, void *user);
 };
 
 /** rbx_server_options_defaults_sized() - fills in the defaults of a struct of that

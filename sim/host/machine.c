@@ -86,10 +86,11 @@ bool rbx_host_memory_read(struct rbx_host_memory *memory)
 	return true;
 }
 
-void rbx_log(const char *format, ...)
+void rbx_log(const struct rbx_log *log, const char *format, ...)
 {
 	va_list args;
 
+	(void)log;
 	if (log_file == NULL)
 		return;
 	fprintf(log_file, "%12llu %3u server says: ",
@@ -103,7 +104,6 @@ void rbx_log(const char *format, ...)
 void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 		     const char *what, uint64_t now_ns)
 {
-	(void)log;
 	(void)now_ns;
-	rbx_log("refused %s: %s", peer_name, what);
+	rbx_log(log->log, "refused %s: %s", peer_name, what);
 }

@@ -13,6 +13,7 @@
 
 #define SECOND_NS 1000000000ull
 
+static const struct rbx_log to_stderr;
 static int stderr_before, log_pipe[2];
 
 /* What is logged goes into a pipe, which holds some hundred lines. */
@@ -49,7 +50,7 @@ static uint32_t lines_read(char *text, size_t size)
 
 static void peers_write_few_lines_a_second(void **state)
 {
-	struct rbx_hostile_log log = { 0 };
+	struct rbx_hostile_log log = { .log = &to_stderr };
 	char name[RBX_NAME_MAX], text[8192];
 	uint32_t i;
 
@@ -70,7 +71,7 @@ static void peers_write_few_lines_a_second(void **state)
 
 static void host_is_told_of_once(void **state)
 {
-	struct rbx_hostile_log log = { 0 };
+	struct rbx_hostile_log log = { .log = &to_stderr };
 	char name[RBX_NAME_MAX], text[8192];
 	uint32_t i;
 

@@ -4,6 +4,8 @@
  * cause and the fix, and nothing half-made.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,6 +48,36 @@ static void start_with_defaults_serves(void **state)
 	assert_int_equal(rbx_server_drain(server, 0), 0);
 	rbx_server_stop(server);
 	rbx_server_stop(NULL);
+}
+
+static void line_keep(const char *line, void *user)
+{
+	snprintf(user, 256, "%s", line);
+}
+
+/* Not a byte of it goes to stderr then. */
+static void lines_of_the_log_go_to_the_program(void **state)
+{
+	struct rbx_server_options options = good();
+	int before = dup(STDERR_FILENO), pipe_fds[2];
+	char line[256] = "", byte;
+	struct rbx_server *server;
+
+	(void)state;
+	options.log = line_keep;
+	options.user = line;
+	assert_int_equal(rbx_server_start(&server, &options), 0);
+	assert_int_equal(pipe2(pipe_fds, O_NONBLOCK), 0);
+	dup2(pipe_fds[1], STDERR_FILENO);
+	rbx_server_drain(server, 0);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	assert_string_equal(line, "draining: nothing more is lent");
+	assert_int_equal(read(pipe_fds[0], &byte, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	rbx_server_stop(server);
 }
 
 static void start_with_a_bad_size_fails(void **state)
@@ -150,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(start_with_defaults_serves),
+		cmocka_unit_test(lines_of_the_log_go_to_the_program),
 		cmocka_unit_test(start_with_a_bad_size_fails),
 		cmocka_unit_test(start_beyond_loopback_wants_a_secret),
 		cmocka_unit_test(start_with_a_bad_address_fails),
