@@ -46,6 +46,27 @@ static void open_what_is_not_there_is_refused_by_name(void **state)
 	assert_non_null(strstr(error, "200"));
 }
 
+/* It is taken if the program asks for it, and only then: page faults of the device
+ * drop packets. Soft-RoCE of our kernels has none, and says so. */
+static void paging_on_demand_is_asked_for(void **state)
+{
+	struct rbx_device_options options = { .gid_index = -1 };
+	struct pair *pair = *state;
+	struct rbx_device *device;
+	int err;
+
+	assert_false(pair->device->caps.has_any_lkey);
+	options.on_demand_paging = true;
+	err = ops->open(&options, &device, error);
+	if (err) {
+		assert_int_equal(err, -ENOTSUP);
+		assert_non_null(strstr(error, "on_demand_paging"));
+		return;
+	}
+	assert_true(device->caps.has_any_lkey);
+	ops->close(device);
+}
+
 static void listen_on_address_of_no_device_is_refused(void **state)
 {
 	struct pair *pair = *state;
@@ -313,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_pair(open_by_default_describes_what_was_chosen),
 		cmocka_unit_test(open_what_is_not_there_is_refused_by_name),
+		with_pair(paging_on_demand_is_asked_for),
 		with_pair(listen_on_address_of_no_device_is_refused),
 		with_pair(connect_to_loopback_says_no_rdma_device),
 		with_pair(connect_where_nobody_listens_is_refused),

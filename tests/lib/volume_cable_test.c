@@ -235,10 +235,68 @@ static void overlapping_writes_survive_bad_cables(void **state)
 	run("peer_timeout_ms=8000 queue_pairs=3 fragment_bytes=4K", 1);
 }
 
+static void cables_unplug(struct cable *const cables[SERVERS], bool unplugged)
+{
+	for (uint32_t i = 0; i < SERVERS; i++) {
+		cable_unplug(cables[i], unplugged);
+		if (unplugged)
+			cable_cut(cables[i]);
+	}
+}
+
+/* All servers fall silent at once, for longer than one server is waited for: it is this
+ * machine that is cut off, and what they have is waited for. */
+static void own_link_down_for_two_timeouts_loses_nothing(void **state)
+{
+	static uint8_t pages[VOLUME_BYTES], found[VOLUME_BYTES];
+	struct rbx_request late = { .op = RBX_WRITE, .length_bytes = 4096,
+				    .buf = pages };
+	struct rbx_request *request = &late;
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=500");
+	struct rbx_server *servers[SERVERS];
+	struct rbx_volume_options options;
+	struct rbx_volume_status status;
+	struct cable *cables[SERVERS];
+	struct rbx_volume *volume;
+	char list[160];
+
+	(void)state;
+	for (uint32_t i = 0; i < SERVERS; i++) {
+		servers[i] = tenant_server();
+		cables[i] = cable_lay(rbx_server_address(servers[i]));
+	}
+	snprintf(list, sizeof(list), "%s,%s", cable_address(cables[0]),
+		 cable_address(cables[1]));
+	rbx_volume_options_defaults(&options);
+	options.replicas = SERVERS;
+	assert_int_equal(rbx_volume_open(ctx, &volume, list, VOLUME_BYTES,
+					 &options), 0);
+	tenant_fill(pages, sizeof(pages), 1);
+	assert_int_equal(rbx_write(volume, pages, sizeof(pages), 0), 0);
+	cables_unplug(cables, true);
+	assert_int_equal(rbx_submit(volume, &request, 1), 0);
+	assert_int_equal(rbx_reap(ctx, &request, 1, 1500), 0);
+	cables_unplug(cables, false);
+	assert_int_equal(rbx_reap(ctx, &request, 1, TENANT_WAIT_MS), 1);
+	assert_int_equal(late.status, 0);
+	assert_int_equal(rbx_read(volume, found, sizeof(found), 0), 0);
+	assert_memory_equal(found, pages, sizeof(found));
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost, 0);
+	assert_int_equal(status.servers_up, SERVERS);
+	rbx_volume_close(volume);
+	rbx_close(ctx);
+	for (uint32_t i = 0; i < SERVERS; i++) {
+		rbx_server_stop(servers[i]);
+		cable_remove(cables[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overlapping_writes_survive_bad_cables),
+		cmocka_unit_test(own_link_down_for_two_timeouts_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
