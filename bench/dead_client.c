@@ -27,7 +27,7 @@
 #include <rdmabox/server.h>
 
 #include "core/histogram.h"
-#include "lib/session/session.h"
+#include "lib/session/sessions.h"
 
 #define SLAB_BYTES (64u << 20)
 #define WRITE_BYTES (1u << 20)
@@ -189,7 +189,7 @@ static json_t *measure(const char *address, pid_t tenant)
 	rbx_options_defaults(&options);
 	strcpy(options.fabric, "soft:tcp");
 	if (rbx_open(&ctx, &options) ||
-	    rbx_session_open(rbx_context_sessions(ctx), address, &events, &session))
+	    rbx_session_open_name(rbx_context_sessions(ctx), address, &events, &session))
 		fail("open");
 	for (until_ns = now_ns() + LEASE_MS * 1000000ull;
 	     now_ns() < until_ns;)

@@ -19,11 +19,15 @@
  *   struct rbx_thread
  *   rbx_thread_start(thread, name, main, argument)    0 or -errno
  *   rbx_thread_join(thread)      waits until main() has returned
+ *   rbx_thread_self()            a uintptr_t that no other thread has, and not 0
  *   rbx_now_ns()                 since some moment of the past; never steps back
  *   rbx_pause_ns(ns)             the caller sleeps
  *   rbx_memory_make(bytes)       zeroed, or NULL; what repairs a connection calls it not
  *   rbx_memory_free(memory)      also of NULL
  *   rbx_memory_wipe(memory, bytes)    before it is freed: it held keys
+ *   snprintf()                   as in C
+ *   struct rbx_address           of a server, as the host connects to it; its name is
+ *                                the text of it
  *
  * Threads begin no I/O to get memory, as that I/O may be what waits for them.
  */
@@ -39,5 +43,8 @@ int rbx_random(void *bytes, size_t length_bytes);
 /* Tells whoever asked, or the log, what failed and why. Returns err. */
 int rbx_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* What the status of a work request means, in words. */
+const char *rbx_status_text(int status);
 
 #endif

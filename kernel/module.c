@@ -7,7 +7,7 @@
 #include "kernel/api.h"
 #include "kernel/lib/device.h"
 #include "kernel/lib/hmac.h"
-#include "kernel/lib/session/session.h"
+#include "kernel/lib/session/sessions.h"
 #include "kernel/selftest.h"
 
 static bool selftest;

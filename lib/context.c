@@ -31,7 +31,7 @@ struct rbx_counters *rbx_context_counters(struct rbx_context *ctx)
 	return &ctx->counters;
 }
 
-struct rbx_session_set *rbx_context_sessions(struct rbx_context *ctx)
+struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx)
 {
 	return ctx->sessions;
 }
@@ -85,10 +85,10 @@ static int open_sessions(struct rbx_context *ctx)
 	 * request: half of it until silence is noticed, the rest is for
 	 * resuming (core/peer_state.h).
 	 */
-	struct rbx_session_set_options options = {
+	struct rbx_sessions_options options = {
 		.device = ctx->device,
 		.insecure = ctx->options.insecure != 0,
-		.peer_timeout_ms = ctx->options.peer_timeout_ms / 2,
+		.silence_ms = ctx->options.peer_timeout_ms / 2,
 	};
 
 	if (ctx->options.secret_file[0] != '\0') {
@@ -99,7 +99,7 @@ static int open_sessions(struct rbx_context *ctx)
 			return err;
 	}
 	options.secret = ctx->secret;
-	return rbx_session_set_open(&ctx->sessions, &options);
+	return rbx_sessions_open(&ctx->sessions, &options);
 }
 
 static int open_staging(struct rbx_context *ctx)
@@ -223,7 +223,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 
 out_close_pollers:
 	rbx_pollers_close(ctx);
-	rbx_session_set_close(ctx->sessions);
+	rbx_sessions_close(ctx->sessions);
 out_close_buffers:
 	rbx_secret_free(ctx->secret);
 	rbx_buffers_close(ctx);
@@ -284,7 +284,7 @@ int rbx_close(struct rbx_context *ctx)
 	RBX_ASSERT(rbx_window_in_flight_work_requests(&ctx->window) == 0);
 	RBX_ASSERT(ctx->window.turns.parked_count == 0);
 	rbx_pollers_close(ctx);
-	rbx_session_set_close(ctx->sessions);
+	rbx_sessions_close(ctx->sessions);
 	rbx_secret_free(ctx->secret);
 	rbx_buffers_close(ctx);
 	close_staging(ctx);

@@ -24,7 +24,7 @@
 #include "lib/fabric_choice.h"
 #include "lib/guard.h"
 #include "lib/poller/poller.h"
-#include "lib/session/session.h"
+#include "lib/session/sessions.h"
 #include "lib/buffers/tuning.h"
 
 #define RBX_POLLERS_MAX 16 /* that the option may ask for */
@@ -52,7 +52,7 @@ struct rbx_context {
 	struct rbx_fabric_choice fabric;
 	struct rbx_device *device;
 	struct rbx_secret *secret;
-	struct rbx_session_set *sessions;
+	struct rbx_sessions *sessions;
 
 	struct rbx_planner planner; /* read only once open */
 	struct rbx_window window;

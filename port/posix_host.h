@@ -6,6 +6,8 @@
 #define RBX_PORT_POSIX_HOST_H
 
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -79,6 +81,11 @@ static inline void rbx_thread_join(struct rbx_thread *thread)
 	pthread_join(thread->thread, NULL);
 }
 
+static inline uintptr_t rbx_thread_self(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
 static inline void rbx_pause_ns(uint64_t ns)
 {
 	const struct timespec pause = rbx_timespec_at(ns);
@@ -100,5 +107,14 @@ static inline void rbx_memory_wipe(void *memory, size_t bytes)
 {
 	explicit_bzero(memory, bytes);
 }
+
+#define RBX_ADDRESS_BYTES 128u /* as fabrics have it (fabric.h) */
+
+struct rbx_address {
+	char name[RBX_ADDRESS_BYTES]; /* "host:port", as it was given */
+	/* What that was resolved to when it was first connected to, by which it is
+	 * connected to from then on: a repair asks nobody for a name. */
+	char resolved[RBX_ADDRESS_BYTES];
+};
 
 #endif

@@ -20,6 +20,13 @@ int rbx_address_parse(const char *text, struct sockaddr_storage *address)
 				    address);
 }
 
+void rbx_address_name(struct rbx_address *address,
+		      const struct sockaddr_storage *at)
+{
+	address->at = *at;
+	snprintf(address->name, sizeof(address->name), "%pISpc", at);
+}
+
 bool rbx_address_is_loopback(const struct sockaddr_storage *address)
 {
 	if (address->ss_family == AF_INET)

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "client/connection.h"
 #include "core/congestion.h"
 #include "kernel/fabric_ib/conn.h"
 #include "kernel/lib/device.h"
@@ -446,6 +447,10 @@ int rbx_client_open_on(struct rbx_client *client,
 	err = get_locked(device, &client->ctx);
 	if (!err) {
 		client->options = *options;
+		client->sessions = (struct rbx_sessions){
+			.secret = options->secret,
+			.silence_ms = options->peer_timeout_ms / 2,
+		};
 		list_add(&client->link, &client->ctx->clients);
 		planner_set(client);
 	}
@@ -463,8 +468,11 @@ int rbx_client_open(struct rbx_client *client,
 	return err ? err : rbx_client_open_on(client, options, device);
 }
 
-int rbx_client_pause(struct rbx_client *client, u64 pause_ns)
+/* Until a signal comes, or the client is stopped. */
+int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
 {
+	struct rbx_client *client = rbx_client_of_sessions(sessions);
+
 	return wait_event_interruptible_timeout(
 		       client->stopped, READ_ONCE(client->is_stopped),
 		       (long)nsecs_to_jiffies64(pause_ns) + 1) ?

@@ -14,10 +14,10 @@
 #include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
+#include "client/session.h"
 #include "core/planner.h"
 #include "core/window.h"
 #include "kernel/lib/poller.h"
-#include "wire/proof.h"
 
 struct rbx_peer;
 
@@ -90,11 +90,18 @@ struct rbx_client {
 	struct list_head link; /* of the context's */
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_client_options options;
+	struct rbx_sessions sessions; /* with its servers */
 	struct rbx_planner planner;
 	/* Whoever opens peers for somebody else, who has had enough of it. */
 	bool is_stopped; /* atomic */
 	wait_queue_head_t stopped;
 };
+
+static inline struct rbx_client *
+rbx_client_of_sessions(struct rbx_sessions *sessions)
+{
+	return container_of(sessions, struct rbx_client, sessions);
+}
 
 /* The name of an option that is out of its bounds, or NULL. */
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
@@ -108,8 +115,6 @@ int rbx_client_open(struct rbx_client *client,
 int rbx_client_open_on(struct rbx_client *client,
 		       const struct rbx_client_options *options,
 		       struct ib_device *device);
-/* Lets some time pass; -EINTR: a signal came, or it was stopped. */
-int rbx_client_pause(struct rbx_client *client, u64 pause_ns);
 /* Who opens a peer gives up when it would pause. */
 void rbx_client_stop(struct rbx_client *client);
 /* All its peers are closed. */

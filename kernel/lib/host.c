@@ -7,6 +7,7 @@
 #include <linux/sched/task.h>
 
 #include "client/host.h"
+#include "core/status.h"
 
 static int thread_main(void *argument)
 {
@@ -52,14 +53,32 @@ int rbx_random(void *bytes, size_t length_bytes)
 	return 0;
 }
 
+/* That a server is away was told when it was lost; and who may try again does. */
 int rbx_error(int err, const char *format, ...)
 {
 	struct va_format text = { .fmt = format };
 	va_list arguments;
 
+	if (err == -ENOTCONN || err == -EAGAIN)
+		return err;
 	va_start(arguments, format);
 	text.va = &arguments;
 	pr_notice_ratelimited("rdmabox: %pV (%d)\n", &text, err);
 	va_end(arguments);
 	return err;
+}
+
+const char *rbx_status_text(int status)
+{
+	switch (rbx_status_class(status)) {
+	case RBX_STATUS_LOCAL:
+		return "our own device failed";
+	case RBX_STATUS_PATH:
+		return "the server is gone";
+	case RBX_STATUS_KEY:
+		return "the server refused the access";
+	case RBX_STATUS_REMOTE:
+		break;
+	}
+	return "the server failed";
 }

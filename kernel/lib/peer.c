@@ -9,6 +9,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 
+#include "kernel/lib/address.h"
 #include "kernel/lib/peer.h"
 #include "kernel/lib/trace.h"
 
@@ -68,7 +69,7 @@ static struct rbx_peer *peer_make(struct rbx_client *client,
 	return peer;
 }
 
-static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
+static int session_open(struct rbx_peer *peer, struct sockaddr_storage *at)
 {
 	const struct rbx_session_events events = {
 		.lost = session_lost,
@@ -76,7 +77,11 @@ static int session_open(struct rbx_peer *peer, struct sockaddr_storage *address)
 		.user = peer,
 	};
 
-	return rbx_session_open(peer->client, address, &events, &peer->session);
+	struct rbx_address address;
+
+	rbx_address_name(&address, at);
+	return rbx_session_open(&peer->client->sessions, &address, &events,
+				&peer->session);
 }
 
 int rbx_peer_open(struct rbx_client *client,

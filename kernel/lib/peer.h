@@ -19,7 +19,7 @@
 #include "core/recovery.h"
 #include "kernel/fabric_ib/conn.h"
 #include "kernel/lib/context.h"
-#include "kernel/lib/session/session.h"
+#include "kernel/lib/session/sessions.h"
 
 /* A slot of a send ring: leads from a completion to its lane. */
 struct rbx_posted {

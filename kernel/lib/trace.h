@@ -29,7 +29,7 @@
 #include "kernel/api.h"
 #include "kernel/lib/peer.h"
 
-#define RBX_TRACE_SERVER_BYTES RBX_SESSION_NAME_BYTES
+#define RBX_TRACE_SERVER_BYTES RBX_ADDRESS_TEXT_BYTES
 
 #define rbx_trace_op(op) \
 	__print_symbolic(op, { RBX_IO_READ, "read" }, { RBX_IO_WRITE, "write" })

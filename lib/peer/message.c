@@ -2,7 +2,7 @@
 /*
  * message.c - messages of a program to the one that serves: the public calls.
  *
- * What they do is the session's (session/letters.c); here their arguments are
+ * What they do is the session's (client/session_letters.c); here their arguments are
  * checked.
  */
 #include "lib/peer/internal.h"

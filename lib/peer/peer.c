@@ -35,8 +35,8 @@ static int open_session(struct rbx_peer *peer, const char *address)
 		.user = peer,
 	};
 
-	int err = rbx_session_open(peer->ctx->sessions, address, &events,
-				   &peer->session);
+	int err = rbx_session_open_name(peer->ctx->sessions, address, &events,
+					&peer->session);
 
 	return err == -ECONNREFUSED ? -EHOSTUNREACH : err;
 }
@@ -204,7 +204,7 @@ bool rbx_peer_is_up(struct rbx_peer *peer)
 
 const char *rbx_peer_address(const struct rbx_peer *peer)
 {
-	return rbx_session_address(peer->session);
+	return rbx_session_name(peer->session);
 }
 
 uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)

@@ -1,13 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * query.c - the numbers of a server anywhere: a session for one
- * question.
+ * query.c - the numbers of a server: of a session, and of one anywhere, by a session for
+ * one question.
  */
 #include <errno.h>
 
+#include "client/session_state.h"
+#include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
 #include "lib/guard.h"
-#include "lib/session/session.h"
+#include "lib/session/sessions.h"
+#include "lib/sized.h"
+
+/* The answer stays until the next call, so the session stays taken until it was read.
+ * Entered. */
+static int stats_read(struct rbx_session *session, struct rbx_server_stats *all)
+{
+	const uint64_t *values = session->borrower.call.message.counters.values;
+	int err = rbx_borrower_call(&session->borrower, RBX_CALL_STATS, NULL,
+				    session->sessions->silence_ms,
+				    rbx_now_ns());
+	uint32_t next = 0;
+
+	if (!err) {
+		rbx_session_pump(session);
+		rbx_clock_soon(session->clock); /* its deadline counts */
+		rbx_session_wait_call(session);
+		err = rbx_borrower_call_end(&session->borrower, NULL);
+	}
+	if (err)
+		return rbx_session_call_error(session, err);
+	/* Zero from counters.count on: what an older server does not know. */
+#define RBX_COUNTER(name, what) all->name = values[next++];
+	RBX_SERVER_STATS(RBX_COUNTER)
+#undef RBX_COUNTER
+	return 0;
+}
+
+int rbx_session_stats(struct rbx_session *session,
+		      struct rbx_server_stats *stats)
+{
+	struct rbx_server_stats all = { 0 };
+	int err;
+
+	rbx_monitor_enter(&session->monitor);
+	rbx_session_take_entered(session);
+	err = stats_read(session, &all);
+	rbx_session_release_entered(session);
+	rbx_monitor_leave(&session->monitor);
+	if (!err)
+		rbx_sized_give(stats, &all, sizeof(all));
+	return err;
+}
 
 /* Whatever happens to so short a session shows in its one call. */
 static void lost(void *user, const char *reason)
@@ -36,8 +80,8 @@ int rbx_server_query(struct rbx_context *ctx, const char *address,
 	err = rbx_guard_wait(ctx, "rbx_server_query");
 	if (err)
 		return err;
-	err = rbx_session_open(rbx_context_sessions(ctx), address, &events,
-			       &session);
+	err = rbx_session_open_name(rbx_context_sessions(ctx), address, &events,
+				    &session);
 	if (err)
 		return err;
 	err = rbx_session_stats(session, stats);

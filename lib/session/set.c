@@ -1,184 +1,260 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * set.c - the control thread of a context, and its timers.
+ * set.c - the control thread of a context.
  *
- * A turn: the clock, completions and their news, timers and theirs. What has arrived
- * comes before the timers, and these go by a time at which all of it had yet to be
- * read: a process that is stopped for a while, wherever that is, reads its mail before
- * it counts anybody as dead.
+ * A turn: the clock, completions and their news, the sessions that are due and theirs.
+ * What has arrived comes before the clocks, and these go by a time at which all of it had
+ * yet to be read: a process that is stopped for a while, wherever that is, reads its mail
+ * before it counts anybody as dead.
+ *
+ * A completion queue is looked at in each turn until it is found empty and armed; from
+ * then on it tells when something has completed.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
+#include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
-#include "lib/session/state.h"
+#include "lib/guard.h"
+#include "lib/loopback.h"
+#include "lib/secret.h"
+#include "lib/session/set.h"
 
 #define SLEEP_MS_MAX 1000
+#define NS_PER_MS 1000000u
+
+/* Until all of it has been taken. */
+#define POLLS_PER_TURN (RBX_BANK_CQ_DEPTH / RBX_POLL_BATCH + 1)
 
 void rbx_session_set_wake(struct rbx_session_set *set)
 {
 	const uint64_t one = 1;
-	ssize_t ignored = write(set->wake_fd, &one, sizeof(one));
+	ssize_t ignored;
 
+	if (pthread_equal(pthread_self(), set->thread))
+		return;
+	ignored = write(set->wake_fd, &one, sizeof(one));
 	(void)ignored;
+}
+
+int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
+{
+	(void)sessions;
+	rbx_pause_ns(pause_ns);
+	return 0;
 }
 
 /* ---- The control thread ------------------------------------------------------*/
 
-/* Timers and news of all sessions. Returns when the next timer is due. */
-static uint64_t sessions_tick(struct rbx_session_set *set, uint64_t now_ns)
+/* The session of the clock, which stays until current_end(); or NULL: it has gone. */
+static struct rbx_session *current_begin(struct rbx_session_set *set,
+					 struct rbx_clock *clock)
 {
-	uint64_t due_ns = UINT64_MAX, next_ns;
-	uint32_t i;
+	struct rbx_session *session;
 
-	for (i = 0; i < RBX_SESSIONS_MAX; i++) {
-		struct rbx_session *session = set->sessions[i];
+	rbx_monitor_enter(&set->monitor);
+	session = clock->session;
+	if (session)
+		set->current = clock;
+	rbx_monitor_leave(&set->monitor);
+	return session;
+}
 
-		if (!session)
-			continue;
-		next_ns = rbx_borrower_tick(&session->borrower, now_ns);
-		due_ns = RBX_MIN(due_ns, next_ns);
-		rbx_session_pump(session);
-		rbx_session_tell_news(session);
-	}
-	return due_ns;
+static void current_end_entered(struct rbx_session_set *set)
+{
+	set->current = NULL;
+	rbx_monitor_wake(&set->monitor);
+}
+
+static void completed(struct rbx_session_set *set, struct rbx_bank *bank,
+		      const struct rbx_wc *wc)
+{
+	uint32_t number = rbx_clock_number(wc->wr_id);
+	struct rbx_clock *clock = &bank->clocks[number];
+	struct rbx_session *session;
+
+	RBX_ASSERT(number < RBX_BANK_SESSIONS);
+	session = current_begin(set, clock);
+	if (!session)
+		return;
+	rbx_clock_completed(session, clock, wc);
+	rbx_monitor_enter(&set->monitor);
+	current_end_entered(set);
+	rbx_monitor_leave(&set->monitor);
 }
 
 /* All that is there, as far as the queue can hold it. */
-static bool completions_take(struct rbx_session_set *set)
+static bool bank_take(struct rbx_session_set *set, struct rbx_bank *bank)
 {
 	struct rbx_wc wcs[RBX_POLL_BATCH];
 	uint32_t polls;
 	int n, i;
 
-	for (polls = 0; polls < RBX_SESSION_POLLS_PER_TURN; polls++) {
-		n = set->ops->poll(set->cq, wcs, RBX_POLL_BATCH);
+	for (polls = 0; polls < POLLS_PER_TURN; polls++) {
+		n = set->ops->poll(bank->cq, wcs, RBX_POLL_BATCH);
 		if (n <= 0)
 			break;
 		for (i = 0; i < n; i++)
-			rbx_session_completed(set, &wcs[i]);
+			completed(set, bank, &wcs[i]);
 	}
 	return polls > 0;
 }
 
-static void nap(struct rbx_session_set *set, uint64_t due_ns)
+static bool completions_take(struct rbx_session_set *set)
 {
-	struct pollfd fds[] = {
-		{ .fd = set->cq->event_fd, .events = POLLIN },
-		{ .fd = set->wake_fd, .events = POLLIN },
-	};
-	uint64_t now_ns = rbx_now_ns();
-	uint64_t ms = SLEEP_MS_MAX;
+	uint32_t banks_count = RBX_LOAD_ACQUIRE(&set->banks_count), i;
+	bool any = false;
+
+	for (i = 0; i < banks_count; i++)
+		if (!set->banks[i]->is_armed)
+			any |= bank_take(set, set->banks[i]);
+	return any;
+}
+
+/* What came before a queue was armed is announced by nothing, so it is taken. */
+static bool arm(struct rbx_session_set *set)
+{
+	uint32_t banks_count = RBX_LOAD_ACQUIRE(&set->banks_count), i;
+	bool any = false;
+
+	for (i = 0; i < banks_count; i++) {
+		struct rbx_bank *bank = set->banks[i];
+
+		if (bank->is_armed)
+			continue;
+		set->ops->arm(bank->cq);
+		bank->is_armed = true;
+		any |= bank_take(set, bank);
+	}
+	return any;
+}
+
+/* Entered, but while the session looks. */
+static void clock_look(struct rbx_session_set *set, struct rbx_clock *clock,
+		       uint64_t now_ns)
+{
+	struct rbx_session *session = clock->session;
+	uint64_t due_ns;
+
+	rbx_due_set(&set->due, clock, UINT64_MAX);
+	set->current = clock;
+	rbx_monitor_leave(&set->monitor);
+	due_ns = rbx_session_tick(session, now_ns);
+	rbx_monitor_enter(&set->monitor);
+	/* Not if it goes, or somebody wanted it sooner meanwhile. */
+	if (clock->session && due_ns < clock->due_ns)
+		rbx_due_set(&set->due, clock, due_ns);
+	current_end_entered(set);
+}
+
+/* Each of them once. */
+static void clocks_look(struct rbx_session_set *set, uint64_t now_ns)
+{
+	struct rbx_due *due = &set->due;
+	uint32_t left;
+
+	rbx_monitor_enter(&set->monitor);
+	for (left = due->count; left; left--) {
+		if (!due->count || due->clocks[0]->due_ns > now_ns)
+			break;
+		clock_look(set, due->clocks[0], now_ns);
+	}
+	rbx_monitor_leave(&set->monitor);
+}
+
+static int nap_ms(struct rbx_session_set *set)
+{
+	uint64_t now_ns = rbx_now_ns(), due_ns = UINT64_MAX;
+
+	rbx_monitor_enter(&set->monitor);
+	if (set->stopping)
+		due_ns = 0;
+	else if (set->due.count)
+		due_ns = set->due.clocks[0]->due_ns;
+	rbx_monitor_leave(&set->monitor);
+	if (due_ns <= now_ns)
+		return 0;
+	return (int)RBX_MIN((due_ns - now_ns) / NS_PER_MS + 1, SLEEP_MS_MAX);
+}
+
+static void nap(struct rbx_session_set *set)
+{
+	uint32_t banks_count = RBX_LOAD_ACQUIRE(&set->banks_count), i;
+	struct pollfd fds[RBX_BANKS_MAX + 1];
 	uint64_t wakes;
 	ssize_t ignored;
 
-	if (due_ns < now_ns)
-		due_ns = now_ns;
-	if (due_ns - now_ns < ms * 1000000)
-		ms = (due_ns - now_ns) / 1000000 + 1;
-	pthread_mutex_unlock(&set->lock);
-	poll(fds, sizeof(fds) / sizeof(fds[0]), (int)ms);
-	pthread_mutex_lock(&set->lock);
-	if (fds[0].revents)
-		set->ops->consume_events(set->cq);
-	if (fds[1].revents) {
+	for (i = 0; i < banks_count; i++)
+		fds[i] = (struct pollfd){ .fd = set->banks[i]->cq->event_fd,
+					  .events = POLLIN };
+	fds[i] = (struct pollfd){ .fd = set->wake_fd, .events = POLLIN };
+	if (poll(fds, banks_count + 1, nap_ms(set)) <= 0)
+		return;
+	for (i = 0; i < banks_count; i++) {
+		if (!fds[i].revents)
+			continue;
+		set->ops->consume_events(set->banks[i]->cq);
+		set->banks[i]->is_armed = false;
+	}
+	if (fds[i].revents) {
 		ignored = read(set->wake_fd, &wakes, sizeof(wakes));
 		(void)ignored;
 	}
+}
+
+static bool is_stopping(struct rbx_session_set *set)
+{
+	bool stopping;
+
+	rbx_monitor_enter(&set->monitor);
+	stopping = set->stopping;
+	rbx_monitor_leave(&set->monitor);
+	return stopping;
 }
 
 static void *control_thread(void *argument)
 {
 	struct rbx_session_set *set = argument;
 
-	pthread_mutex_lock(&set->lock);
-	while (!set->stopping) {
+	rbx_callback_enter("message callback"); /* nothing on it may wait */
+	while (!is_stopping(set)) {
 		uint64_t now_ns = rbx_now_ns();
 		bool any = completions_take(set);
-		uint64_t due_ns = sessions_tick(set, now_ns);
 
-		if (any)
-			continue;
-		set->ops->arm(set->cq);
-		if (!completions_take(set) && !set->stopping)
-			nap(set, due_ns);
+		clocks_look(set, now_ns);
+		if (!any && !arm(set))
+			nap(set);
 	}
-	pthread_mutex_unlock(&set->lock);
 	return NULL;
 }
 
 /* ---- Open and close --------------------------------------------------------*/
 
-static int buffers_make(struct rbx_session_set *set)
-{
-	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_mr_init init;
-	int err;
-
-	set->buffers_bytes = (size_t)RBX_SESSION_CQ_DEPTH *
-			     RBX_WIRE_MESSAGE_BYTES_MAX;
-	set->buffers = mmap(NULL, set->buffers_bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (set->buffers == MAP_FAILED) {
-		set->buffers = NULL;
-		return rbx_error(-ENOMEM, "no memory for message buffers");
-	}
-	init = (struct rbx_mr_init){
-		.addr = set->buffers,
-		.length_bytes = set->buffers_bytes,
-		.rights = RBX_LOCAL_WRITE,
-		.memory_fd = -1,
-	};
-	err = set->ops->register_memory(set->options.device, &init, 1,
-					&set->buffers_mr, error);
-	if (err) {
-		set->buffers_mr = NULL;
-		return rbx_error(err, "cannot register message buffers: %s",
-				 error);
-	}
-	return 0;
-}
-
 static void set_destroy(struct rbx_session_set *set)
 {
-	if (set->cq)
-		set->ops->destroy_cq(set->cq);
-	if (set->buffers_mr)
-		set->ops->deregister_memory(set->options.device,
-					    &set->buffers_mr, 1);
-	if (set->buffers)
-		munmap(set->buffers, set->buffers_bytes);
+	uint32_t i;
+
+	for (i = 0; i < set->banks_count; i++)
+		rbx_bank_free(set, set->banks[i]);
 	if (set->wake_fd >= 0)
 		close(set->wake_fd);
-	pthread_mutex_destroy(&set->lock);
+	rbx_monitor_destroy(&set->monitor);
+	pthread_mutex_destroy(&set->making);
 	free(set);
 }
 
 static int set_prepare(struct rbx_session_set *set)
 {
-	char error[RBX_ERROR_TEXT_MAX] = "";
 	int err;
 
 	set->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (set->wake_fd < 0)
 		return rbx_error(-errno, "cannot make an eventfd: %s",
 				 strerror(errno));
-	err = buffers_make(set);
-	if (err)
-		return err;
-	err = set->ops->create_cq(set->options.device, RBX_SESSION_CQ_DEPTH,
-				  &set->cq, error);
-	if (err) {
-		set->cq = NULL;
-		return rbx_error(err, "cannot make a completion queue: %s",
-				 error);
-	}
 	err = -pthread_create(&set->thread, NULL, control_thread, set);
 	if (err)
 		return rbx_error(err, "cannot start a thread: %s",
@@ -186,8 +262,8 @@ static int set_prepare(struct rbx_session_set *set)
 	return 0;
 }
 
-int rbx_session_set_open(struct rbx_session_set **out,
-			 const struct rbx_session_set_options *options)
+int rbx_sessions_open(struct rbx_sessions **out,
+		      const struct rbx_sessions_options *options)
 {
 	struct rbx_session_set *set = calloc(1, sizeof(*set));
 	int err;
@@ -195,26 +271,69 @@ int rbx_session_set_open(struct rbx_session_set **out,
 	if (!set)
 		return rbx_error(-ENOMEM, "no memory for sessions");
 	set->options = *options;
+	set->sessions.secret = rbx_root_of_secret(options->secret);
+	set->sessions.silence_ms = options->silence_ms;
 	set->ops = options->device->ops;
-	pthread_mutex_init(&set->lock, NULL);
+	pthread_mutex_init(&set->making, NULL);
+	rbx_monitor_init(&set->monitor);
 	err = set_prepare(set);
 	if (err)
 		set_destroy(set);
 	else
-		*out = set;
+		*out = &set->sessions;
 	return err;
 }
 
-void rbx_session_set_close(struct rbx_session_set *set)
+void rbx_sessions_close(struct rbx_sessions *sessions)
 {
-	uint32_t i;
+	struct rbx_session_set *set = rbx_session_set_of(sessions);
+	uint32_t i, j;
 
-	pthread_mutex_lock(&set->lock);
-	for (i = 0; i < RBX_SESSIONS_MAX; i++)
-		RBX_ASSERT(!set->sessions[i]);
+	rbx_monitor_enter(&set->monitor);
+	for (i = 0; i < set->banks_count; i++)
+		for (j = 0; j < RBX_BANK_SESSIONS; j++)
+			RBX_ASSERT(!set->banks[i]->clocks[j].session);
 	set->stopping = true;
-	pthread_mutex_unlock(&set->lock);
+	rbx_monitor_leave(&set->monitor);
 	rbx_session_set_wake(set);
 	pthread_join(set->thread, NULL);
 	set_destroy(set);
+}
+
+/* ---- By the text of an address ------------------------------------------------*/
+
+int rbx_sessions_address(struct rbx_sessions *sessions, const char *text,
+			 struct rbx_address *address)
+{
+	const struct rbx_session_set *set = rbx_session_set_of(sessions);
+	bool is_loopback;
+	int err;
+
+	if (strlen(text) >= sizeof(address->name))
+		return rbx_error(-EINVAL, "the address is too long");
+	*address = (struct rbx_address){ 0 };
+	strcpy(address->name, text);
+	if (set->options.secret || set->options.insecure)
+		return 0;
+	err = rbx_address_is_loopback(text, &is_loopback);
+	if (err)
+		return rbx_error(-EINVAL, "cannot use %s: %s", text,
+				 rbx_last_error());
+	if (!is_loopback)
+		return rbx_error(-EPERM,
+				 "%s is another machine and there is no secret: "
+				 "give a secret file, or say insecure",
+				 text);
+	return 0;
+}
+
+int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
+			  const struct rbx_session_events *events,
+			  struct rbx_session **session)
+{
+	struct rbx_address address;
+	int err = rbx_sessions_address(sessions, name, &address);
+
+	return err ? err :
+		     rbx_session_open(sessions, &address, events, session);
 }

@@ -16,10 +16,12 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
@@ -98,6 +100,11 @@ int rbx_thread_start(struct rbx_thread *thread, const char *name,
 		     void *(*main)(void *argument), void *argument);
 void rbx_thread_join(struct rbx_thread *thread);
 
+static inline uintptr_t rbx_thread_self(void)
+{
+	return (uintptr_t)current;
+}
+
 static inline uint64_t rbx_now_ns(void)
 {
 	return ktime_get_ns();
@@ -124,5 +131,13 @@ static inline void rbx_memory_wipe(void *memory, size_t bytes)
 {
 	memzero_explicit(memory, bytes);
 }
+
+/* As "%pISpc" writes it: "[address%scope]:port" has most. */
+#define RBX_ADDRESS_TEXT_BYTES 80u
+
+struct rbx_address {
+	struct sockaddr_storage at;
+	char name[RBX_ADDRESS_TEXT_BYTES];
+};
 
 #endif

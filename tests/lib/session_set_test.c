@@ -7,13 +7,14 @@
  * for completions through a table of operations that keeps what has arrived
  * until the leap is over.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "lib/session/state.h"
+#include "lib/session/set.h"
 #include "tests/server/world.h"
 
 /* Longer than the peer timeout of 5 s, shorter than half the lease of 30 s. */
@@ -46,10 +47,23 @@ static int arm_and_note(struct rbx_cq *cq)
 	return stop.ops->arm(cq);
 }
 
-/* Whether the answer to a heartbeat is there. The set's lock is held. */
+static bool heartbeat_is_out(void)
+{
+	struct rbx_session *session = stop.set->banks[0]->clocks[0].session;
+	bool is_out = false;
+
+	if (!session)
+		return false;
+	rbx_monitor_enter(&session->monitor);
+	is_out = session->borrower.lease.heartbeat_is_out;
+	rbx_monitor_leave(&session->monitor);
+	return is_out;
+}
+
+/* Whether the answer to a heartbeat is there. */
 static bool answer_is_kept(void)
 {
-	if (!stop.set->sessions[0] || !stop.set->sessions[0]->borrower.lease.heartbeat_is_out)
+	if (!heartbeat_is_out())
 		return false;
 	for (int i = 0; i < stop.kept_count; i++)
 		if (stop.kept[i].opcode == RBX_OP_RECV)
@@ -81,15 +95,15 @@ static int poll_and_stop(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
 	return count;
 }
 
-static void stop_prepare(struct rbx_session_set *set)
+static void stop_prepare(struct rbx_sessions *sessions)
 {
+	struct rbx_session_set *set = rbx_session_set_of(sessions);
+
 	stop = (struct stop){ .ops = set->ops, .stopping = *set->ops };
 	stop.set = set;
 	stop.stopping.poll = poll_and_stop;
 	stop.stopping.arm = arm_and_note;
-	pthread_mutex_lock(&set->lock);
-	set->ops = &stop.stopping;
-	pthread_mutex_unlock(&set->lock);
+	set->ops = &stop.stopping; /* it has no bank yet, so nobody looks */
 }
 
 static bool is_over(struct world *world)
@@ -156,11 +170,113 @@ static void heartbeats_keep_their_distance_and_the_lease(void **state)
 	world_stop(&world);
 }
 
+/* More than one bank has room for. */
+#define MANY_COUNT (RBX_BANK_SESSIONS + RBX_BANK_SESSIONS / 8)
+
+RBX_STATIC_ASSERT(MANY_COUNT <= RBX_SESSIONS_MAX, "as many as may be");
+
+static bool all_have_beaten(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.lost_count) ||
+	       world_stats(world).heartbeats >=
+		       heartbeats_before + 2 * MANY_COUNT;
+}
+
+static void ask_all(struct rbx_session **sessions)
+{
+	for (uint32_t i = 0; i < MANY_COUNT; i++) {
+		struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+
+		assert_int_equal(rbx_session_stats(sessions[i], &stats), 0);
+	}
+}
+
+/* And their places are used again. */
+static void sessions_of_several_banks_live_side_by_side(void **state)
+{
+	struct rbx_session *sessions[MANY_COUNT];
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	leapt_s = 0;
+	world_options(&world);
+	world.options.lease_ms = LEASE_MS;
+	world_start(&world);
+	for (i = 0; i < MANY_COUNT; i++)
+		sessions[i] = world_session(&world);
+	assert_int_equal(rbx_session_set_of(world.set)->banks_count, 2);
+	ask_all(sessions);
+	heartbeats_before = world_stats(&world).heartbeats;
+	world_wait(&world, all_have_beaten);
+	for (i = 0; i < MANY_COUNT; i += 2)
+		rbx_session_close(sessions[i]);
+	for (i = 0; i < MANY_COUNT; i += 2)
+		sessions[i] = world_session(&world);
+	assert_int_equal(rbx_session_set_of(world.set)->banks_count, 2);
+	ask_all(sessions);
+	assert_int_equal(world.witness.lost_count, 0);
+	for (i = 0; i < MANY_COUNT; i++)
+		rbx_session_close(sessions[i]);
+	world_stop(&world);
+}
+
+/* Long enough that no clock is due meanwhile, but by the loss. */
+#define LONG_MS 120000u
+#define SOON_S 10
+
+static bool posts_fail; /* atomic */
+
+static int post_or_fail(struct rbx_qp *qp, struct rbx_wr *first,
+			struct rbx_wr **bad)
+{
+	if (RBX_LOAD_ACQUIRE(&posts_fail)) {
+		*bad = first;
+		return -EIO;
+	}
+	return stop.ops->post_send(qp, first, bad);
+}
+
+static bool is_lost(struct world *world)
+{
+	return RBX_LOAD_ACQUIRE(&world->witness.lost_count);
+}
+
+static void message_that_cannot_be_posted_is_told_at_once(void **state)
+{
+	struct rbx_session_set *set;
+	struct rbx_session *session;
+	struct world world;
+	uint64_t begin_ns;
+
+	(void)state;
+	leapt_s = 0;
+	world_options(&world);
+	world.options.lease_ms = LONG_MS;
+	world_start(&world);
+	world.set->silence_ms = LONG_MS;
+	set = rbx_session_set_of(world.set);
+	stop = (struct stop){ .ops = set->ops, .stopping = *set->ops };
+	stop.stopping.post_send = post_or_fail;
+	set->ops = &stop.stopping;
+	session = world_session(&world);
+	RBX_STORE_RELEASE(&posts_fail, true);
+	begin_ns = rbx_now_ns();
+	assert_int_equal(rbx_session_letter_submit(session, "?", 1, NULL, NULL),
+			 0);
+	world_wait(&world, is_lost);
+	assert_true(rbx_now_ns() - begin_ns < SOON_S * 1000000000ull);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stopped_client_reads_its_mail_before_it_judges),
 		cmocka_unit_test(heartbeats_keep_their_distance_and_the_lease),
+		cmocka_unit_test(sessions_of_several_banks_live_side_by_side),
+		cmocka_unit_test(message_that_cannot_be_posted_is_told_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "core/port.h"
 #include "include/rdmabox/rdmabox.h"
 #include "lib/clock.h"
-#include "lib/session/session.h"
+#include "lib/session/sessions.h"
 #include "tests/lib/rogue.h"
 #include "wire/reason.h"
 
@@ -24,7 +24,7 @@
 struct meeting {
 	struct rogue rogue;
 	struct rbx_device *device;
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	struct rbx_session *session;
 	int lost_count; /* atomic */
 	char reason[RBX_ERROR_TEXT_MAX]; /* once lost_count is not 0 */
@@ -59,19 +59,19 @@ static void meeting_make(struct meeting *meeting, enum rogue_mode mode,
 			 0);
 }
 
-/* Returns what rbx_session_open() says. */
+/* Returns what rbx_session_open_name() says. */
 static int session_make(struct meeting *meeting, struct rbx_secret *secret)
 {
 	const struct rbx_session_events events = { lost, evict, meeting };
-	struct rbx_session_set_options options = {
+	struct rbx_sessions_options options = {
 		.device = meeting->device,
 		.secret = secret,
-		.peer_timeout_ms = PEER_TIMEOUT_MS,
+		.silence_ms = PEER_TIMEOUT_MS,
 	};
 	int err;
 
-	assert_int_equal(rbx_session_set_open(&meeting->set, &options), 0);
-	err = rbx_session_open(meeting->set, meeting->rogue.listener->address,
+	assert_int_equal(rbx_sessions_open(&meeting->set, &options), 0);
+	err = rbx_session_open_name(meeting->set, meeting->rogue.listener->address,
 			       &events, &meeting->session);
 	if (err)
 		print_message("open: %s\n", rbx_last_error());
@@ -89,7 +89,7 @@ static void leave(struct meeting *meeting)
 {
 	if (meeting->session)
 		rbx_session_close(meeting->session);
-	rbx_session_set_close(meeting->set);
+	rbx_sessions_close(meeting->set);
 	meeting->device->ops->close(meeting->device);
 }
 
@@ -167,11 +167,11 @@ static void open_of_a_server_of_nonsense_is_refused(void **state)
 static void open_where_nobody_listens_is_refused(void **state)
 {
 	const struct rbx_session_events events = { lost, evict, NULL };
-	struct rbx_session_set_options options = {
-		.peer_timeout_ms = PEER_TIMEOUT_MS
+	struct rbx_sessions_options options = {
+		.silence_ms = PEER_TIMEOUT_MS
 	};
 	struct rbx_fabric_choice choice;
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	struct rbx_session *session;
 
 	(void)state;
@@ -179,17 +179,17 @@ static void open_where_nobody_listens_is_refused(void **state)
 	assert_int_equal(choice.ops->open(&choice.options, &options.device,
 					  NULL),
 			 0);
-	assert_int_equal(rbx_session_set_open(&set, &options), 0);
-	assert_int_equal(rbx_session_open(set, "127.0.0.1:1", &events,
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	assert_int_equal(rbx_session_open_name(set, "127.0.0.1:1", &events,
 					  &session),
 			 -ECONNREFUSED);
 	/* Beyond loopback it asks for a secret before it asks anybody. */
-	assert_int_equal(rbx_session_open(set, "192.0.2.1:1", &events,
+	assert_int_equal(rbx_session_open_name(set, "192.0.2.1:1", &events,
 					  &session),
 			 -EPERM);
-	assert_int_equal(rbx_session_open(set, "nonsense", &events, &session),
+	assert_int_equal(rbx_session_open_name(set, "nonsense", &events, &session),
 			 -EINVAL);
-	rbx_session_set_close(set);
+	rbx_sessions_close(set);
 	choice.ops->close(options.device);
 }
 

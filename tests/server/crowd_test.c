@@ -161,28 +161,28 @@ struct visitor {
 
 static void *visit(void *argument)
 {
-	const struct rbx_session_set_options options = {
+	const struct rbx_sessions_options options = {
 		.device = ((struct visitor *)argument)->world->device,
 		.insecure = true,
-		.peer_timeout_ms = WORLD_WAIT_MS,
+		.silence_ms = WORLD_WAIT_MS,
 	};
 	const struct rbx_session_events none = { 0 };
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	struct visitor *visitor = argument;
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	struct rbx_session *session;
 
-	visitor->status = rbx_session_set_open(&set, &options);
+	visitor->status = rbx_sessions_open(&set, &options);
 	if (visitor->status)
 		return NULL;
-	visitor->status = rbx_session_open(
+	visitor->status = rbx_session_open_name(
 		set, rbx_server_address(visitor->world->server), &none,
 		&session);
 	if (!visitor->status) {
 		visitor->status = rbx_session_stats(session, &stats);
 		rbx_session_close(session);
 	}
-	rbx_session_set_close(set);
+	rbx_sessions_close(set);
 	return NULL;
 }
 

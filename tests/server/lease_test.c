@@ -244,12 +244,12 @@ static void heartbeats_keep_an_idle_client(void **state)
 static void child_borrows(int address_fd, int done_fd)
 {
 	const struct rbx_session_events events = { NULL, NULL, NULL };
-	struct rbx_session_set_options options = {
+	struct rbx_sessions_options options = {
 		.insecure = true,
-		.peer_timeout_ms = 5000,
+		.silence_ms = 5000,
 	};
 	struct rbx_fabric_choice choice;
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	struct rbx_session *session;
 	char address[RBX_NAME_MAX];
 	struct rbx_loan grant;
@@ -259,8 +259,8 @@ static void child_borrows(int address_fd, int done_fd)
 	if (read(address_fd, address, sizeof(address)) != sizeof(address) ||
 	    rbx_fabric_choose(world.options.fabric, "", -1, NULL, &choice) ||
 	    choice.ops->open(&choice.options, &options.device, NULL) ||
-	    rbx_session_set_open(&set, &options) ||
-	    rbx_session_open(set, address, &events, &session) ||
+	    rbx_sessions_open(&set, &options) ||
+	    rbx_session_open_name(set, address, &events, &session) ||
 	    rbx_session_map(session, &grant) || write(done_fd, "", 1) != 1)
 		_exit(1);
 	pause();

@@ -52,7 +52,7 @@ static void session_that_is_resumed_looks_up_no_name(void **state)
 	world_start(&world);
 	snprintf(address, sizeof(address), "localhost%s",
 		 strrchr(rbx_server_address(world.server), ':'));
-	assert_int_equal(rbx_session_open(world.set, address, &events, &session),
+	assert_int_equal(rbx_session_open_name(world.set, address, &events, &session),
 			 0);
 	count = lookups_count;
 	assert_true(count > 0);

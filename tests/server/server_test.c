@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/session_state.h"
 #include "tests/server/world.h"
 
 /* ---- Who gets in -----------------------------------------------------------*/
@@ -21,7 +22,7 @@ static void hello_without_secret_is_welcomed(void **state)
 	session = world_session(&world);
 	assert_int_equal(rbx_session_slab_bytes(session), WORLD_SLAB_BYTES);
 	assert_int_equal(rbx_session_free_bytes(session), 4 * WORLD_SLAB_BYTES);
-	assert_int_equal(rbx_session_lease_ms(session), world.options.lease_ms);
+	assert_int_equal(session->borrower.welcome.lease_ms, world.options.lease_ms);
 	assert_int_equal(world_stats(&world).clients, 1);
 	rbx_session_close(session);
 	assert_int_equal(world_stats(&world).clients, 0);
@@ -46,21 +47,21 @@ static void hello_with_the_same_secret_is_welcomed(void **state)
 static int open_error(struct world *world, const struct rbx_secret *secret)
 {
 	const struct rbx_session_events events = { NULL, NULL, NULL };
-	const struct rbx_session_set_options options = {
+	const struct rbx_sessions_options options = {
 		.device = world->device,
 		.secret = secret,
 		.insecure = true,
-		.peer_timeout_ms = 5000,
+		.silence_ms = 5000,
 	};
 	struct rbx_session *session;
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	int err;
 
-	assert_int_equal(rbx_session_set_open(&set, &options), 0);
-	err = rbx_session_open(set, rbx_server_address(world->server), &events,
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	err = rbx_session_open_name(set, rbx_server_address(world->server), &events,
 			       &session);
 	print_message("open: %d: %s\n", err, rbx_last_error());
-	rbx_session_set_close(set);
+	rbx_sessions_close(set);
 	return err;
 }
 

@@ -34,9 +34,9 @@ void world_options(struct world *world)
 
 static void client_start(struct world *world)
 {
-	struct rbx_session_set_options options = {
+	struct rbx_sessions_options options = {
 		.insecure = true,
-		.peer_timeout_ms = 5000,
+		.silence_ms = 5000,
 	};
 	struct rbx_mr_init init = {
 		.length_bytes = WORLD_SLAB_BYTES,
@@ -57,7 +57,7 @@ static void client_start(struct world *world)
 				 0);
 	options.device = world->device;
 	options.secret = world->secret;
-	assert_int_equal(rbx_session_set_open(&world->set, &options), 0);
+	assert_int_equal(rbx_sessions_open(&world->set, &options), 0);
 	assert_int_equal(world->choice.ops->create_cq(world->device, 64,
 						      &world->cq, error),
 			 0);
@@ -80,7 +80,7 @@ void world_stop(struct world *world)
 {
 	const struct rbx_fabric_ops *ops = world->choice.ops;
 
-	rbx_session_set_close(world->set);
+	rbx_sessions_close(world->set);
 	ops->destroy_cq(world->cq);
 	ops->deregister_memory(world->device, &world->mr, 1);
 	ops->close(world->device);
@@ -127,7 +127,7 @@ struct rbx_session *world_session(struct world *world)
 	};
 	struct rbx_session *session = NULL;
 
-	if (rbx_session_open(world->set, rbx_server_address(world->server),
+	if (rbx_session_open_name(world->set, rbx_server_address(world->server),
 			     &events, &session))
 		fail_msg("%s", rbx_last_error());
 	return session;

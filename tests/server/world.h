@@ -19,7 +19,7 @@
 #include "include/rdmabox/server.h"
 #include "lib/fabric_choice.h"
 #include "lib/secret.h"
-#include "lib/session/session.h"
+#include "lib/session/sessions.h"
 
 #define WORLD_SLAB_BYTES (64u << 10)
 #define WORLD_WAIT_MS 20000 /* against hangs only */
@@ -38,7 +38,7 @@ struct world {
 	struct rbx_fabric_choice choice;
 	struct rbx_device *device; /* the client's */
 	struct rbx_secret *secret; /* the client's */
-	struct rbx_session_set *set;
+	struct rbx_sessions *set;
 	struct rbx_cq *cq; /* of data queue pairs */
 	uint8_t *memory; /* one slab, registered */
 	struct rbx_mr *mr;

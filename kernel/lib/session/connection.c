@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.c - one control connection of a session: what the borrower says goes out,
- * what comes goes to the borrower.
+ * connection.c - one control connection of a session, by rdma_cm.
  *
- * Receives are always posted, so that no message of the server finds none, and the end
- * of the connection shows at once.
- *
- * Completions come in a workqueue, one at a time for a connection. One that was
- * replaced meanwhile is told from the session's own by the pointer.
+ * Completions come in a workqueue, one at a time for a connection.
  */
-#include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "kernel/lib/session/state.h"
+#include "client/session_state.h"
+#include "kernel/fabric_ib/conn.h"
+#include "kernel/lib/context.h"
+#include "kernel/lib/session/sessions.h"
 
 #define RECEIVES RBX_CLIENT_RECEIVES
 #define SLOTS (RECEIVES + RBX_BORROWER_SLOTS)
@@ -28,6 +25,8 @@ struct slot {
 
 struct rbx_connection {
 	struct rbx_session *session;
+	struct rbx_context *ctx; /* the client's */
+	uint32_t generation;
 	struct delayed_work ended; /* it was, and what came before has been heard */
 	bool holds; /* the context, bound to the device of all below */
 	struct rbx_ib_conn conn;
@@ -50,11 +49,11 @@ static struct ib_sge sge_of(const struct rbx_connection *connection,
 		.addr = connection->buffers_dma +
 			index * RBX_WIRE_MESSAGE_BYTES_MAX,
 		.length = RBX_WIRE_MESSAGE_BYTES_MAX,
-		.lkey = connection->session->ctx->pd->local_dma_lkey,
+		.lkey = connection->ctx->pd->local_dma_lkey,
 	};
 }
 
-static int receive_post(struct rbx_connection *connection, uint32_t index)
+int rbx_connection_receive(struct rbx_connection *connection, uint32_t index)
 {
 	struct ib_sge sge = sge_of(connection, index);
 	struct ib_recv_wr wr = {
@@ -68,9 +67,10 @@ static int receive_post(struct rbx_connection *connection, uint32_t index)
 	return ib_post_recv(connection->conn.id->qp, &wr, NULL);
 }
 
-static int message_post(struct rbx_connection *connection, uint32_t index,
+int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
 			const struct rbx_wire_message *message)
 {
+	uint32_t index = RECEIVES + slot;
 	struct ib_sge sge = sge_of(connection, index);
 	struct ib_send_wr wr = {
 		.wr_cqe = &connection->slots[index].cqe,
@@ -87,45 +87,18 @@ static int message_post(struct rbx_connection *connection, uint32_t index,
 	return ib_post_send(connection->conn.id->qp, &wr, NULL);
 }
 
-void rbx_session_pump_locked(struct rbx_session *session)
-{
-	struct rbx_borrower *borrower = &session->borrower;
-	struct rbx_wire_message message;
-	int slot, err;
-
-	lockdep_assert_held(&session->lock);
-	/* Bounded: each takes a send buffer, and only completions free them. */
-	while ((slot = rbx_borrower_next(borrower, ktime_get_ns(),
-					 &message)) >= 0) {
-		err = message_post(session->connection,
-				   RECEIVES + (uint32_t)slot, &message);
-		if (err)
-			rbx_borrower_lost(borrower, "cannot post a message",
-					  err);
-	}
-	if (rbx_borrower_ask_end(borrower))
-		up(&session->turn);
-	wake_up_all(&session->changed);
-}
-
 /* ---- What happens to it --------------------------------------------------------*/
 
-/* It is of no use any more: who tells the owner comes soon. Any context. */
+/* rdma_cm says no more than that it has ended. */
+const char *rbx_connection_cut_off(const struct rbx_connection *connection)
+{
+	return NULL;
+}
+
 static void connection_lost(struct rbx_connection *connection, const char *why)
 {
-	struct rbx_session *session = connection->session;
-	unsigned long flags;
-	bool is_ours;
-
-	spin_lock_irqsave(&session->lock, flags);
-	is_ours = session->connection == connection;
-	if (is_ours) {
-		rbx_borrower_lost(&session->borrower, why, 0);
-		rbx_session_pump_locked(session);
-	}
-	spin_unlock_irqrestore(&session->lock, flags);
-	if (is_ours)
-		rbx_session_tick_soon(session);
+	rbx_session_connection_lost(connection->session, connection->generation,
+				    why, 0);
 }
 
 static void ended_work(struct work_struct *work)
@@ -147,47 +120,19 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct slot *slot = container_of(wc->wr_cqe, struct slot, cqe);
 	struct rbx_connection *connection = slot->connection;
-	struct rbx_session *session = connection->session;
 
-	if (wc->status) {
+	if (wc->status)
 		connection_lost(connection, "the connection failed");
-		return;
-	}
-	spin_lock_irq(&session->lock);
-	if (session->connection == connection) {
-		rbx_borrower_sent(&session->borrower,
-				  (uint32_t)(slot - connection->slots) -
-					  RECEIVES);
-		rbx_session_pump_locked(session);
-	}
-	spin_unlock_irq(&session->lock);
-}
-
-/* The bytes have been copied out when the buffer is posted again, and it is before
- * anything is said or told. */
-static void message_received(struct rbx_connection *connection, uint32_t index,
-			     uint32_t length_bytes)
-{
-	struct rbx_session *session = connection->session;
-	struct rbx_borrower *borrower = &session->borrower;
-
-	spin_lock_irq(&session->lock);
-	if (session->connection == connection) {
-		rbx_borrower_message(borrower, buffer_of(connection, index),
-				     length_bytes, ktime_get_ns());
-		if (borrower->phase != RBX_BORROWER_AWAY &&
-		    receive_post(connection, index))
-			rbx_borrower_lost(borrower, "cannot post a receive", 0);
-		rbx_session_pump_locked(session);
-	}
-	spin_unlock_irq(&session->lock);
+	else
+		rbx_session_sent(connection->session, connection->generation,
+				 (uint32_t)(slot - connection->slots) -
+					 RECEIVES);
 }
 
 static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct slot *slot = container_of(wc->wr_cqe, struct slot, cqe);
 	struct rbx_connection *connection = slot->connection;
-	struct rbx_session *session = connection->session;
 	uint32_t index = (uint32_t)(slot - connection->slots);
 
 	if (wc->status) {
@@ -197,17 +142,15 @@ static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	ib_dma_sync_single_for_cpu(connection->conn.id->device,
 				   sge_of(connection, index).addr,
 				   RBX_WIRE_MESSAGE_BYTES_MAX, DMA_FROM_DEVICE);
-	mutex_lock(&session->news_lock);
-	message_received(connection, index, wc->byte_len);
-	rbx_session_tell_news(session);
-	mutex_unlock(&session->news_lock);
+	rbx_session_received(connection->session, connection->generation, index,
+			     buffer_of(connection, index), wc->byte_len);
 }
 
 /* ---- Open and close --------------------------------------------------------*/
 
-static void connection_free(struct rbx_connection *connection)
+void rbx_connection_free(struct rbx_connection *connection)
 {
-	struct ib_device *device = connection->session->ctx->device;
+	struct ib_device *device = connection->ctx->device;
 
 	if (connection->conn.id && connection->conn.id->qp)
 		(void)rbx_ib_conn_drain(&connection->conn,
@@ -221,14 +164,14 @@ static void connection_free(struct rbx_connection *connection)
 		ib_dma_unmap_single(device, connection->buffers_dma,
 				    BUFFERS_BYTES, DMA_BIDIRECTIONAL);
 	if (connection->holds)
-		rbx_context_release(connection->session->ctx);
+		rbx_context_release(connection->ctx);
 	kfree(connection->buffers);
 	kfree(connection);
 }
 
 static int buffers_make(struct rbx_connection *connection)
 {
-	struct ib_device *device = connection->session->ctx->device;
+	struct ib_device *device = connection->ctx->device;
 	u64 dma;
 
 	connection->buffers = kzalloc(BUFFERS_BYTES, GFP_KERNEL);
@@ -244,7 +187,7 @@ static int buffers_make(struct rbx_connection *connection)
 
 static int queues_make(struct rbx_connection *connection)
 {
-	struct rbx_context *ctx = connection->session->ctx;
+	struct rbx_context *ctx = connection->ctx;
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -281,7 +224,7 @@ static int receives_post(struct rbx_connection *connection)
 			i < RECEIVES ? receive_done : send_done;
 	}
 	for (i = 0; i < RECEIVES && !err; i++)
-		err = receive_post(connection, i);
+		err = rbx_connection_receive(connection, i);
 	return err;
 }
 
@@ -290,12 +233,12 @@ static int connection_prepare(struct rbx_connection *connection)
 {
 	struct rbx_session *session = connection->session;
 	int err = rbx_ib_conn_resolve(&connection->conn, &init_net,
-				      &session->address, connection_ended,
+				      &session->address.at, connection_ended,
 				      rbx_session_left_ms(session));
 
 	if (err)
 		return err;
-	err = rbx_context_hold(session->ctx, connection->conn.id->device);
+	err = rbx_context_hold(connection->ctx, connection->conn.id->device);
 	connection->holds = !err;
 	if (!err)
 		err = buffers_make(connection);
@@ -307,14 +250,10 @@ static int connection_prepare(struct rbx_connection *connection)
 }
 
 int rbx_connection_make(struct rbx_session *session,
-			struct rbx_connection **out)
+			const struct rbx_wire_attach *attach,
+			struct rbx_connection **out,
+			char why[RBX_SESSION_WHY_BYTES])
 {
-	/* A server keeps places for clients that it knows; nobody is known yet at the
-	 * first time. */
-	const struct rbx_wire_attach attach = {
-		.kind = RBX_WIRE_ATTACH_CONTROL,
-		.session_id = session->borrower.welcome.session_id,
-	};
 	struct rbx_connection *connection =
 		kzalloc(sizeof(*connection), GFP_KERNEL);
 	int err;
@@ -322,44 +261,16 @@ int rbx_connection_make(struct rbx_session *session,
 	if (!connection)
 		return -ENOMEM;
 	connection->session = session;
+	connection->ctx = rbx_client_of_sessions(session->sessions)->ctx;
+	connection->generation = session->generation;
 	INIT_DELAYED_WORK(&connection->ended, ended_work);
 	err = connection_prepare(connection);
 	if (!err)
-		err = rbx_session_attach(session, &connection->conn, &attach);
+		err = rbx_session_connect(session, &connection->conn, attach,
+					  why);
 	if (err)
-		connection_free(connection);
+		rbx_connection_free(connection);
 	else
 		*out = connection;
 	return err;
-}
-
-void rbx_connection_begin(struct rbx_connection *connection,
-			  const uint8_t nonce[RBX_WIRE_NONCE_BYTES],
-			  uint64_t deadline_ns)
-{
-	struct rbx_session *session = connection->session;
-
-	spin_lock_irq(&session->lock);
-	session->connection = connection;
-	rbx_borrower_connected(&session->borrower, nonce, deadline_ns);
-	/* It may have ended before anybody could be told. */
-	if (!RBX_LOAD_ACQUIRE(&connection->conn.is_up))
-		rbx_borrower_lost(&session->borrower,
-				  "the connection was ended", 0);
-	rbx_session_pump_locked(session);
-	spin_unlock_irq(&session->lock);
-	rbx_session_tick_soon(session); /* the deadline counts */
-}
-
-void rbx_session_disconnect(struct rbx_session *session)
-{
-	struct rbx_connection *connection = session->connection;
-
-	spin_lock_irq(&session->lock);
-	rbx_borrower_drop(&session->borrower);
-	session->connection = NULL;
-	rbx_session_pump_locked(session);
-	spin_unlock_irq(&session->lock);
-	if (connection)
-		connection_free(connection);
 }

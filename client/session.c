@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * session.c - a session is opened, resumed, given up and closed.
+ */
+#include "client/session.h"
+
+#include "client/session_state.h"
+#include "core/reject.h"
+
+/* How long close() waits for the server to take leave. */
+#define BYE_MS 1000u
+
+static struct rbx_session *session_make(struct rbx_sessions *sessions,
+					const struct rbx_address *address,
+					const struct rbx_session_events *events)
+{
+	struct rbx_session *session = rbx_memory_make(sizeof(*session));
+
+	if (!session)
+		return NULL;
+	session->sessions = sessions;
+	session->address = *address;
+	session->events = *events;
+	rbx_monitor_init(&session->monitor);
+	rbx_borrower_init(&session->borrower,
+			  &(struct rbx_borrower_config){
+				  .secret = sessions->secret,
+				  .silence_ns = sessions->silence_ms *
+						RBX_NS_PER_MS,
+			  });
+	return session;
+}
+
+static void session_free(struct rbx_session *session)
+{
+	rbx_monitor_destroy(&session->monitor);
+	rbx_memory_wipe(session, sizeof(*session)); /* it holds keys */
+	rbx_memory_free(session);
+}
+
+/* Who looks at the clock tells what is left of the letters. There is no connection, so
+ * that after this nothing happens any more. */
+static void clock_stop(struct rbx_session *session)
+{
+	rbx_monitor_enter(&session->monitor);
+	rbx_borrower_letters_stop(&session->borrower, -ECANCELED);
+	rbx_clock_soon(session->clock);
+	while (session->teller ||
+	       rbx_mailbox_outstanding(&session->borrower.mailbox))
+		rbx_monitor_wait(&session->monitor);
+	rbx_monitor_leave(&session->monitor);
+	rbx_clock_free(session->clock);
+}
+
+/* A server that has no place for one more handshake has one soon. */
+static int handshake_patiently(struct rbx_session *session)
+{
+	uint64_t end_ns = rbx_now_ns() + 2 * session->sessions->silence_ms *
+						 RBX_NS_PER_MS;
+	uint32_t try;
+	int err;
+
+	for (try = 0;; try++) {
+		uint64_t pause_ns = rbx_reject_pause_ns(try);
+
+		session->until_ns = end_ns;
+		err = rbx_session_handshake(session);
+		session->until_ns = 0;
+		if (err != -EBUSY || rbx_now_ns() + pause_ns >= end_ns)
+			return err;
+		if (rbx_sessions_pause(session->sessions, pause_ns))
+			return -EINTR;
+	}
+}
+
+int rbx_session_open(struct rbx_sessions *sessions,
+		     const struct rbx_address *address,
+		     const struct rbx_session_events *events,
+		     struct rbx_session **out)
+{
+	struct rbx_session *session = session_make(sessions, address, events);
+	int err;
+
+	if (!session)
+		return rbx_error(-ENOMEM, "no memory for a session");
+	err = rbx_clock_make(session, &session->clock);
+	if (err)
+		goto out_free;
+	rbx_session_take(session);
+	err = handshake_patiently(session);
+	rbx_session_release(session);
+	if (err)
+		goto out_stop;
+	*out = session;
+	return 0;
+
+out_stop:
+	clock_stop(session);
+out_free:
+	session_free(session);
+	return err;
+}
+
+/* The server answers BYE by ending the connection. */
+static void say_bye(struct rbx_session *session)
+{
+	uint64_t until_ns = rbx_now_ns() + BYE_MS * RBX_NS_PER_MS;
+
+	rbx_monitor_enter(&session->monitor);
+	rbx_borrower_bye(&session->borrower);
+	rbx_session_pump(session);
+	while (session->borrower.phase != RBX_BORROWER_AWAY &&
+	       rbx_now_ns() < until_ns)
+		rbx_monitor_wait_until(&session->monitor, until_ns);
+	rbx_monitor_leave(&session->monitor);
+}
+
+void rbx_session_close(struct rbx_session *session)
+{
+	rbx_session_take(session);
+	say_bye(session);
+	rbx_session_disconnect(session);
+	rbx_session_release(session);
+	clock_stop(session);
+	session_free(session);
+}
+
+static void away_note(struct rbx_session *session, const char *why)
+{
+	rbx_monitor_enter(&session->monitor);
+	snprintf(session->away, sizeof(session->away), "%s", why);
+	rbx_monitor_leave(&session->monitor);
+}
+
+int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
+{
+	int err;
+
+	rbx_session_take(session);
+	session->until_ns = until_ns;
+	rbx_session_disconnect(session); /* the owner knows already */
+	away_note(session, "it is being connected anew");
+	err = rbx_session_handshake(session);
+	session->until_ns = 0;
+	rbx_session_release(session);
+	return err;
+}
+
+/* What is under way with the server ends first, so that nobody is waited for long. */
+void rbx_session_give_up(struct rbx_session *session)
+{
+	rbx_monitor_enter(&session->monitor);
+	rbx_borrower_letters_stop(&session->borrower, -EHOSTUNREACH);
+	/* Heartbeats would keep the lease, and what the server lent us, alive. */
+	rbx_borrower_drop(&session->borrower);
+	rbx_session_pump(session);
+	rbx_clock_soon(session->clock); /* tells the letters */
+	rbx_monitor_leave(&session->monitor);
+	rbx_session_take(session);
+	rbx_session_disconnect(session);
+	rbx_session_release(session);
+}
+
+/* ---- What is known of the server -----------------------------------------------------*/
+
+uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
+{
+	return session->borrower.welcome.slab_bytes;
+}
+
+uint64_t rbx_session_incarnation(const struct rbx_session *session)
+{
+	return session->borrower.welcome.incarnation;
+}
+
+uint64_t rbx_session_lease_half_ns(const struct rbx_session *session)
+{
+	return rbx_lease_half_ns(&session->borrower.lease);
+}
+
+uint64_t rbx_session_free_bytes(const struct rbx_session *session)
+{
+	return RBX_LOAD_RELAXED(&session->borrower.free_bytes);
+}
+
+uint64_t rbx_session_heard_ns(const struct rbx_session *session)
+{
+	return rbx_lease_heard_ns(&session->borrower.lease);
+}
+
+const char *rbx_session_name(const struct rbx_session *session)
+{
+	return session->address.name;
+}
