@@ -13,7 +13,8 @@ start_verbs_server --memory 16M --insecure
 device=$("$rdmabox" page attach --servers "$address" --size 16M --qps 4 --insecure) ||
 	fault "cannot attach"
 
-# disturb NAME COMMAND... - runs COMMAND under load; sets status
+# disturb NAME COMMAND... - runs COMMAND under load that outlasts it, also on a machine
+# that is slow; sets status
 disturb()
 {
 	local name=$1 load before
@@ -23,7 +24,7 @@ disturb()
 	before=$(cat /sys/kernel/config/rdmabox/page/completions)
 	timeout "$limit_s" fio --name="$name" --filename="$device" --direct=1 \
 		--ioengine=libaio --iodepth=16 --rw=randrw --bs=4k --size=8M \
-		--time_based --runtime=5 --verify=crc32c --verify_state_save=0 \
+		--time_based --runtime=12 --verify=crc32c --verify_state_save=0 \
 		--output="$scratch/fio" >"$scratch/out" 2>"$scratch/err" &
 	load=$!
 	server_pids+=("$load")
