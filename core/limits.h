@@ -168,6 +168,10 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
  * threads do that. */
 #define RBX_CONNECTS_MAX 16u
 
+/* Connections of a context that are repaired at the same time: as many threads do that.
+ * One whose server does not answer keeps its thread for a quarter of the peer timeout. */
+#define RBX_RECOVERY_HANDS 8u
+
 /* Slabs looked at in one round without asking anybody: those that something has
  * happened to, and those that a dead server may have held. Less than a ms. */
 #define RBX_UPKEEP_LOOKS_MAX 4096u

@@ -141,6 +141,11 @@ enum rbx_recovery_step rbx_recovery_next(struct rbx_recovery *recovery,
 	return look_or_wait(recovery, now_ns, at_ns);
 }
 
+void rbx_recovery_missed(struct rbx_recovery *recovery, uint64_t now_ns)
+{
+	rbx_peer_state_resume_failed(&recovery->state, -ETIMEDOUT, now_ns);
+}
+
 void rbx_recovery_drained(struct rbx_recovery *recovery, uint64_t now_ns)
 {
 	RBX_ASSERT(rbx_channel_idle(recovery->channel));

@@ -3,8 +3,8 @@
  * recovery.h - a peer's connection, from its break until it is back or given up.
  *
  * When a work request fails, a queue pair ends, the session is lost, or work requests
- * are not answered (stall.h), the channel is halted, and one thread of the host, the
- * peer's recovery, does step after step. What each step means for the fragments is
+ * are not answered (stall.h), the channel is halted, and the recovery does step after
+ * step: threads of the host, one at a time. What each step means for the fragments is
  * here; when it is due peer_state.h says; the host connects, waits and destroys:
  *
  *	lock; step = rbx_recovery_next(recovery, now, &at_ns); unlock
@@ -86,6 +86,17 @@ void rbx_recovery_keep(struct rbx_recovery *recovery,
  * event. */
 enum rbx_recovery_step rbx_recovery_next(struct rbx_recovery *recovery,
 					 uint64_t now_ns, uint64_t *at_ns);
+
+/* If RESUME is due and nobody is free to do it: by then a try has to begin, or it
+ * counts as failed. Of another step UINT64_MAX. */
+static inline uint64_t
+rbx_recovery_try_by_ns(const struct rbx_recovery *recovery)
+{
+	return recovery->state.phase == RBX_PEER_RESUMING ?
+		       recovery->state.deadline_ns :
+		       UINT64_MAX;
+}
+void rbx_recovery_missed(struct rbx_recovery *recovery, uint64_t now_ns);
 
 /*
  * Does the peer answer work requests? It may be alive and not do so. Each ring is looked

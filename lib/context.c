@@ -195,6 +195,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 			 taken.congestion->name);
 	pthread_mutex_init(&ctx->peers_lock, NULL);
 	pthread_mutex_init(&ctx->view_lock, NULL);
+	rbx_repairs_init(&ctx->repairs);
 	err = rbx_done_list_init(ctx);
 	if (err)
 		goto out_free;
@@ -233,6 +234,7 @@ out_close_staging:
 out_done_list:
 	rbx_done_list_destroy(ctx);
 out_free:
+	rbx_repairs_destroy(&ctx->repairs);
 	pthread_mutex_destroy(&ctx->view_lock);
 	pthread_mutex_destroy(&ctx->peers_lock);
 	free(ctx);
@@ -282,6 +284,7 @@ int rbx_close(struct rbx_context *ctx)
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_in_flight_bytes(&ctx->window) == 0);
 	RBX_ASSERT(rbx_window_in_flight_work_requests(&ctx->window) == 0);
+	rbx_repairs_destroy(&ctx->repairs);
 	RBX_ASSERT(ctx->window.turns.parked_count == 0);
 	rbx_pollers_close(ctx);
 	rbx_sessions_close(ctx->sessions);

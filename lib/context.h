@@ -7,7 +7,7 @@
  * each served by one poller; and a list of completed requests for rbx_reap().
  *
  * Locks, in order of precedence (do not take an earlier one while holding a
- * later one): peers_lock, a poller's lock or a queue's, a peer's lock, the registrar's
+ * later one): peers_lock, a poller's lock or a queue's, the repairs' monitor, the registrar's
  * (registrar.h), done_lock, view_lock.
  */
 #ifndef RBX_LIB_CONTEXT_H
@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "client/repairs.h"
 #include "core/channel.h"
 #include "core/flow.h"
 #include "fabric/fabric.h"
@@ -74,6 +75,7 @@ struct rbx_context {
 	 * closed_channels. */
 	pthread_mutex_t view_lock;
 	struct rbx_peer *peers[RBX_PEERS_MAX];
+	struct rbx_repairs repairs; /* of their connections */
 	uint32_t peer_slots_used; /* atomic: slots ever used */
 	/* The same of endpoints that are paced; queues look at all of these as pollers do,
 	 * see rbx_queues_visit_all(). */
@@ -133,11 +135,6 @@ void rbx_context_complete(struct rbx_context *ctx, struct rbx_request *request);
 
 /* After resources for submitting came back: wakes rbx_wait_room(). */
 void rbx_context_made_room(struct rbx_context *ctx);
-
-/* Puts a peer into a slot and gives its lanes pollers; -ENOSPC: no slot. */
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
-/* When it returns no poller refers to the peer. */
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
 /* Lets the parked combiners of the device look again, each in its turn. True: it is to
  * be called again, by who polls next. */

@@ -6,6 +6,7 @@
 #define RBX_PORT_POSIX_HOST_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,12 @@ static inline void rbx_monitor_wait(struct rbx_monitor *monitor)
 	pthread_cond_wait(&monitor->changed, &monitor->mutex);
 }
 
+static inline bool rbx_monitor_wait_signal(struct rbx_monitor *monitor)
+{
+	rbx_monitor_wait(monitor);
+	return false;
+}
+
 static inline void rbx_monitor_wait_until(struct rbx_monitor *monitor,
 					  uint64_t at_ns)
 {
@@ -86,6 +93,10 @@ static inline uintptr_t rbx_thread_self(void)
 	return (uintptr_t)pthread_self();
 }
 
+static inline void rbx_thread_leave_reserves(void)
+{
+}
+
 static inline void rbx_pause_ns(uint64_t ns)
 {
 	const struct timespec pause = rbx_timespec_at(ns);
@@ -98,6 +109,11 @@ static inline void *rbx_memory_make(size_t bytes)
 	return calloc(1, bytes);
 }
 
+static inline void *rbx_memory_try(size_t bytes)
+{
+	return malloc(bytes);
+}
+
 static inline void rbx_memory_free(void *memory)
 {
 	free(memory);
@@ -106,6 +122,11 @@ static inline void rbx_memory_free(void *memory)
 static inline void rbx_memory_wipe(void *memory, size_t bytes)
 {
 	explicit_bzero(memory, bytes);
+}
+
+static inline void rbx_text_copy(char *to, size_t bytes, const char *from)
+{
+	snprintf(to, bytes, "%s", from);
 }
 
 #define RBX_ADDRESS_BYTES 128u /* as fabrics have it (fabric.h) */

@@ -51,7 +51,7 @@ static void check_window(const struct rbx_sim_client *client)
 static void check_slab(const struct rbx_sim_client *client,
 		       const struct rbx_slab *slab, uint32_t slot)
 {
-	const struct rbx_volume_map *map = client->volume->flow.map;
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
 	const struct rbx_replica *mine = &slab->replicas[slot];
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
@@ -85,7 +85,7 @@ static void check_slab(const struct rbx_sim_client *client,
 /* One slab each time, in turn: over a run all of them many times. */
 static void check_next_slab(const struct rbx_sim_client *client)
 {
-	const struct rbx_volume_map *map = client->volume->flow.map;
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
 	const struct rbx_slab *slab =
 		rbx_slab_at(&map->shape, rbx_sim_events_run() % map->slab_count);
 	uint8_t read_mask = 0, write_mask = 0;
@@ -117,7 +117,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 		    const struct rbx_lending *lending)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	char name[16];
 
 	snprintf(name, sizeof(name), "n%u:7000", server_node);
@@ -132,8 +132,7 @@ static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 		    rbx_slab_state(slab, slot) != RBX_REPLICA_LOST &&
 		    replica->slab_id == lending->slab_id &&
 		    replica->epoch == lending->epoch &&
-		    !strcmp(rbx_peer_address(
-				    volume->servers[replica->server].peer),
+		    !strcmp(rbx_peer_name(volume->control.servers[replica->server].peer),
 			    name))
 			return true;
 	}

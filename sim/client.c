@@ -300,7 +300,7 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 
 static bool is_whole(const struct rbx_volume *volume)
 {
-	const struct rbx_volume_map *map = volume ? volume->flow.map : NULL;
+	const struct rbx_volume_map *map = volume ? volume->control.flow.map : NULL;
 
 	for (uint32_t i = 0; map && i < map->slab_count; i++) {
 		enum rbx_slab_health health = rbx_slab_health(rbx_slab_at(&map->shape, i));

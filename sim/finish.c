@@ -69,7 +69,7 @@ static uint64_t held(void)
 
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
-		const struct rbx_volume_map *map = client->volume->flow.map;
+		const struct rbx_volume_map *map = client->volume->control.flow.map;
 
 		for (uint32_t j = 0; j < map->slab_count; j++)
 			if (!rbx_slab_at(&map->shape, j)->blank)
@@ -132,7 +132,7 @@ static void *read_all(void *arg)
 /* In the memory of the servers, past all that is between. */
 static void compare_replicas(const struct rbx_sim_client *client)
 {
-	const struct rbx_volume_map *map = client->volume->flow.map;
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
 	size_t bytes = (size_t)1 << map->shape.slab_shift;
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {

@@ -3,17 +3,14 @@
  * connect.c - connects a volume to the memory servers that its options name, and takes
  * leave of them.
  *
- * Each of them takes a round trip or several, and one that does not answer the peer
- * timeout. So a few workers do it side by side. If one server cannot be connected those
- * that nobody has begun with are left, and the volume is not opened. The task that opens
- * it only waits, so that a signal ends the opening: those that pause, as a server is
+ * A few of them are connected at a time (client/side_by_side.h). The task that opens the
+ * volume only waits, so that a signal ends the opening: those that pause, as a server is
  * busy, give up then, and the others end within the peer timeout.
  *
  * The first server decides which device the volume uses; the others must be
  * reached through the same one.
  */
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "kernel/lib/address.h"
 #include "kernel/lib/volume.h"
@@ -21,79 +18,10 @@
 /* Room for "[address]:port" and what somebody may have typed. */
 #define NAME_BYTES_MAX 80
 
-/* ---- Side by side -------------------------------------------------------------*/
-
-struct side_by_side {
-	struct rbx_volume *volume;
-	void (*act)(struct rbx_volume *volume, uint32_t index);
-	uint32_t next; /* atomic: place of the table */
-	bool stop; /* atomic: begin with no other */
-	uint32_t left_count; /* atomic: of the workers */
-	wait_queue_head_t done;
-	struct side {
-		struct work_struct work;
-		struct side_by_side *all;
-	} sides[RBX_CONNECTS_MAX];
-};
-
-static void side_main(struct side_by_side *all)
-{
-	struct rbx_volume *volume = all->volume;
-	uint32_t index;
-
-	while (!READ_ONCE(all->stop) &&
-	       (index = RBX_FETCH_ADD(&all->next, 1)) < volume->server_count) {
-		all->act(volume, index);
-		if (volume->servers[index].open_err)
-			WRITE_ONCE(all->stop, true);
-	}
-}
-
-static void side_work(struct work_struct *work)
-{
-	struct side_by_side *all = container_of(work, struct side, work)->all;
-
-	side_main(all);
-	if (RBX_FETCH_ADD(&all->left_count, (uint32_t)-1) == 1)
-		wake_up(&all->done);
-}
-
-/* Acts on each place of the table. -EINTR: a signal came, and not all are done, which
- * only happens to who opens. */
-static int do_side_by_side(struct rbx_volume *volume, bool opens,
-			   void (*act)(struct rbx_volume *volume, uint32_t index))
-{
-	struct side_by_side *all = kzalloc(sizeof(*all), GFP_KERNEL);
-	uint32_t i, count = min(volume->server_count, RBX_CONNECTS_MAX);
-	int err = 0;
-
-	if (!all)
-		return -ENOMEM;
-	all->volume = volume;
-	all->act = act;
-	all->left_count = count;
-	init_waitqueue_head(&all->done);
-	for (i = 0; i < count; i++) {
-		all->sides[i].all = all;
-		INIT_WORK(&all->sides[i].work, side_work);
-		queue_work(system_unbound_wq, &all->sides[i].work);
-	}
-	if (opens && wait_event_interruptible(all->done,
-					      !RBX_LOAD_ACQUIRE(&all->left_count))) {
-		WRITE_ONCE(all->stop, true);
-		rbx_client_stop(&volume->client);
-		err = -EINTR;
-	}
-	for (i = 0; i < count; i++)
-		flush_work(&all->sides[i].work);
-	kfree(all);
-	return err;
-}
-
 /* ---- Their names ----------------------------------------------------------------*/
 
 /* What is known of a server before it is connected. */
-struct named {
+struct rbx_server_name {
 	struct sockaddr_storage address;
 	char name[NAME_BYTES_MAX];
 };
@@ -122,7 +50,7 @@ static const char *sentence(int err)
 	}
 }
 
-static int named_error(const struct named *named, int err)
+static int named_error(const struct rbx_server_name *named, int err)
 {
 	pr_err("rdmabox: server \"%s\": %s (%d)\n", named->name, sentence(err),
 	       err);
@@ -130,7 +58,7 @@ static int named_error(const struct named *named, int err)
 }
 
 /* The next of a comma-separated list, which is moved on. */
-static int name_take(const char **list, struct named *named)
+static int name_take(const char **list, struct rbx_server_name *named)
 {
 	size_t length = strcspn(*list, ",");
 	char text[NAME_BYTES_MAX];
@@ -145,9 +73,9 @@ static int name_take(const char **list, struct named *named)
 }
 
 static int name_check(const struct rbx_volume_options *options,
-		      const struct named *all, uint32_t index)
+		      const struct rbx_server_name *all, uint32_t index)
 {
-	const struct named *named = &all[index];
+	const struct rbx_server_name *named = &all[index];
 	uint32_t i;
 
 	/* Two replicas on one server would be lost together. */
@@ -171,7 +99,7 @@ static uint32_t names_count(const char *list)
 }
 
 static int names_take(const struct rbx_volume_options *options,
-		      struct named *all, uint32_t count)
+		      struct rbx_server_name *all, uint32_t count)
 {
 	const char *list = options->servers;
 	uint32_t i;
@@ -225,7 +153,7 @@ static int client_options_make(const struct rbx_volume *volume,
 
 static int client_open(struct rbx_volume *volume,
 		       const struct rbx_volume_options *options,
-		       struct named *first)
+		       struct rbx_server_name *first)
 {
 	struct rbx_client_options client_options;
 	int err = client_options_make(volume, options, &client_options);
@@ -238,44 +166,40 @@ static int client_open(struct rbx_volume *volume,
 	return err ? named_error(first, err) : 0;
 }
 
-static void open_act(struct rbx_volume *volume, uint32_t index)
+int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
+		       const struct rbx_peer_events *events,
+		       struct rbx_peer **peer)
 {
-	struct rbx_volume_server *server = &volume->servers[index];
-	const struct rbx_peer_events events =
-		rbx_volume_peer_events(volume, index);
-
-	rbx_upkeep_server_begins(&volume->upkeep, index);
-	server->open_err = rbx_peer_open(&volume->client, server->address,
-					 &events, &server->peer);
-	if (server->open_err)
-		server->peer = NULL;
+	return rbx_peer_open(&rbx_volume_of_control(control)->client,
+			     &control->servers[index].name->address, events,
+			     peer);
 }
 
 /* That it is not another one under this name; the first that is not connected. */
-static int opened_check(struct rbx_volume *volume, const struct named *all)
+static int opened_check(struct rbx_volume_control *control)
 {
 	uint32_t i, other;
 	int err = 0;
 
-	for (i = 0; i < volume->server_count && !err; i++)
-		err = volume->servers[i].open_err;
+	for (i = 0; i < control->server_count && !err; i++)
+		err = control->servers[i].open_err;
 	if (err)
-		return named_error(&all[i - 1], err);
-	for (i = 0; i < volume->server_count; i++) {
+		return named_error(control->servers[i - 1].name, err);
+	for (i = 0; i < control->server_count; i++) {
 		err = rbx_upkeep_server_connected(
-			&volume->upkeep, i,
-			rbx_session_incarnation(volume->servers[i].peer->session),
-			&other);
+			&control->upkeep, i,
+			rbx_peer_incarnation(control->servers[i].peer), &other);
 		if (err)
-			return named_error(&all[i], err);
+			return named_error(control->servers[i].name, err);
 	}
 	return 0;
 }
 
 static int servers_open(struct rbx_volume *volume,
 			const struct rbx_volume_options *options,
-			struct named *all, uint32_t count)
+			struct rbx_server_name *all, uint32_t count)
 {
+	struct rbx_volume_control *control = &volume->control;
 	uint32_t i;
 	int err = names_take(options, all, count);
 
@@ -283,20 +207,23 @@ static int servers_open(struct rbx_volume *volume,
 		err = client_open(volume, options, &all[0]);
 	if (err)
 		return err;
-	for (i = 0; i < count; i++) {
-		volume->servers[i].volume = volume;
-		volume->servers[i].address = &all[i].address;
-	}
-	volume->server_count = count;
-	err = do_side_by_side(volume, true, open_act);
-	return err ? err : opened_check(volume, all);
+	for (i = 0; i < count; i++)
+		control->servers[i].name = &all[i];
+	control->server_count = count;
+	rbx_volume_servers_begin(control);
+	err = rbx_side_by_side_wait(&control->side_by_side);
+	if (err)
+		rbx_client_stop(&volume->client);
+	rbx_side_by_side_end(&control->side_by_side);
+	return err ? err : opened_check(control);
 }
 
 int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options)
 {
+	struct rbx_volume_control *control = &volume->control;
 	uint32_t count = names_count(options->servers);
-	struct named *all;
+	struct rbx_server_name *all;
 	int err = -ENOMEM;
 
 	if (count > RBX_SERVERS_MAX) {
@@ -305,36 +232,18 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 		return -EINVAL;
 	}
 	all = kvcalloc(count, sizeof(*all), GFP_KERNEL);
-	volume->servers =
-		kvcalloc(count, sizeof(*volume->servers), GFP_KERNEL);
-	if (all && volume->servers)
+	control->servers =
+		kvcalloc(count, sizeof(*control->servers), GFP_KERNEL);
+	if (all && control->servers)
 		err = servers_open(volume, options, all, count);
 	kvfree(all);
 	return err;
 }
 
-/* ---- And at the end ------------------------------------------------------------*/
-
-static void close_act(struct rbx_volume *volume, uint32_t index)
-{
-	if (volume->servers[index].peer)
-		rbx_peer_close(volume->servers[index].peer);
-}
-
 void rbx_volume_servers_close(struct rbx_volume *volume)
 {
-	uint32_t i;
-
-	/* A recovery asks whether the other servers are up (peer_hold()). */
-	for (i = 0; i < volume->server_count; i++)
-		if (volume->servers[i].peer)
-			rbx_peer_stop(volume->servers[i].peer);
-	for (i = 0; i < volume->server_count; i++)
-		volume->servers[i].open_err = 0;
-	if (do_side_by_side(volume, false, close_act))
-		for (i = 0; i < volume->server_count; i++)
-			close_act(volume, i);
+	rbx_volume_servers_leave(&volume->control);
 	if (volume->ctx)
 		rbx_client_close(&volume->client);
-	kvfree(volume->servers);
+	kvfree(volume->control.servers);
 }

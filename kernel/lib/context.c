@@ -304,6 +304,7 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 	INIT_LIST_HEAD(&ctx->clients);
 	INIT_LIST_HEAD(&ctx->mappings);
 	init_waitqueue_head(&ctx->released);
+	rbx_repairs_init(&ctx->repairs);
 	ctx->node = ibdev_to_node(device);
 	rbx_window_init(&ctx->window, 0, 0);
 	rbx_window_set_policy(&ctx->window, &rbx_congestion_auto,
@@ -331,6 +332,7 @@ static void context_free(struct rbx_context *ctx)
 	/* Promise 4 of the design: at the end nothing is in flight. */
 	RBX_ASSERT(rbx_window_idle(&ctx->window));
 	RBX_ASSERT(!ctx->window.turns.parked_count);
+	rbx_repairs_destroy(&ctx->repairs);
 	if (ctx->device)
 		unbind_locked(ctx);
 	pollers_close(ctx);

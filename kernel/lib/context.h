@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
+#include "client/repairs.h"
 #include "client/session.h"
 #include "core/planner.h"
 #include "core/window.h"
@@ -75,6 +76,7 @@ struct rbx_context {
 	struct mutex peers_lock;
 	uint32_t peer_slots_used; /* atomic */
 	struct rbx_peer *peers[RBX_PEERS_MAX]; /* atomic */
+	struct rbx_repairs repairs; /* of their connections */
 };
 
 /* How a client wants its peers. */
@@ -134,11 +136,6 @@ int rbx_context_add_mappings(struct rbx_context *ctx,
 /* It is unmapped when this returns, and no poller has anything of it in hand. */
 void rbx_context_remove_mappings(struct rbx_context *ctx,
 				 struct rbx_mappings *mappings);
-
-/* And gives each of its lanes a poller, that which has most room. -ENOSPC: too many. */
-int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
-/* When it returns no poller has anything of the peer in hand. */
-void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 
 /* ---- context_watches.c ----------------------------------------------------------*/
 

@@ -7,7 +7,7 @@
 #include "kernel/lib/peer.h"
 
 /* The first so many lanes have none any more. */
-static void pollers_give(struct rbx_peer *peer, uint32_t lane_count)
+static void pollers_give(struct rbx_kernel_peer *peer, uint32_t lane_count)
 {
 	while (lane_count--)
 		rbx_context_give_room(peer->lanes[lane_count].poller,
@@ -15,7 +15,7 @@ static void pollers_give(struct rbx_peer *peer, uint32_t lane_count)
 				      RBX_LANE_COMPLETIONS);
 }
 
-static int pollers_take(struct rbx_context *ctx, struct rbx_peer *peer)
+static int pollers_take(struct rbx_context *ctx, struct rbx_kernel_peer *peer)
 {
 	uint32_t i;
 	int err;
@@ -30,6 +30,7 @@ static int pollers_take(struct rbx_context *ctx, struct rbx_peer *peer)
 			return err;
 		}
 	}
+	peer->peer.poller = peer->lanes[0].poller;
 	return 0;
 }
 
@@ -52,18 +53,20 @@ static int slot_take(struct rbx_context *ctx, struct rbx_peer *peer)
 
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
-	int err = pollers_take(ctx, peer);
+	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
+	int err = pollers_take(ctx, made);
 
 	if (err)
 		return err;
 	err = slot_take(ctx, peer);
 	if (err)
-		pollers_give(peer, peer->lane_count);
+		pollers_give(made, made->lane_count);
 	return err;
 }
 
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
+	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i;
 
 	mutex_lock(&ctx->peers_lock);
@@ -72,7 +75,7 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 		rbx_poller_visit(&ctx->pollers[i]);
 	rbx_channel_leave(&peer->channel);
 	mutex_unlock(&ctx->peers_lock);
-	pollers_give(peer, peer->lane_count);
+	pollers_give(made, made->lane_count);
 }
 
 static uint32_t slots_used(void *host)
@@ -92,7 +95,7 @@ static struct rbx_channel *channel_at(void *host, uint32_t slot)
 
 static void combine(struct rbx_channel *channel)
 {
-	rbx_peer_combine(container_of(channel, struct rbx_peer, channel));
+	rbx_peer_combine(rbx_peer_of_channel(channel));
 }
 
 bool rbx_context_unpark(struct rbx_context *ctx)

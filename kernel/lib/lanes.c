@@ -12,7 +12,7 @@ static void lane_ended(struct rbx_ib_conn *conn)
 	rbx_peer_note_broken(lane->peer, "the connection has ended");
 }
 
-static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+static int connect_lane(struct rbx_kernel_peer *made, struct rbx_lane *lane,
 			uint64_t until_ns)
 {
 	struct ib_qp_init_attr init = {
@@ -24,21 +24,22 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 			/* One more on either side, for rbx_ib_conn_drain(). */
 			.max_send_wr = RBX_SEND_DEPTH + 1,
 			.max_recv_wr = 1,
-			.max_send_sge = peer->client->planner.sge_max,
+			.max_send_sge = made->client->planner.sge_max,
 			.max_recv_sge = 1,
 		},
 	};
 
-	return rbx_session_connect_qp(peer->session, &lane->conn, &init,
+	return rbx_session_connect_qp(made->peer.session, &lane->conn, &init,
 				      lane_ended, until_ns);
 }
 
 int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
+	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i, j;
 
-	for (i = 0; i < peer->lane_count; i++) {
-		struct rbx_lane *lane = &peer->lanes[i];
+	for (i = 0; i < made->lane_count; i++) {
+		struct rbx_lane *lane = &made->lanes[i];
 		int err;
 
 		lane->peer = peer;
@@ -49,10 +50,10 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 				.cqe.done = rbx_peer_work_done,
 				.lane = lane,
 			};
-		err = connect_lane(peer, lane, until_ns);
+		err = connect_lane(made, lane, until_ns);
 		/* One that was made in part may have a drain under way, as any other. */
 		if (err) {
-			rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
+			rbx_peer_destroy_lanes(peer);
 			return err;
 		}
 	}
@@ -101,14 +102,33 @@ static void destroy_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 	settle_rest(peer, lane, all_is_back);
 }
 
-void rbx_peer_destroy_lanes(struct rbx_peer *peer, uint64_t until_ns)
+void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
+	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i;
 
 	/* All of them first, so that they come to their end together. */
-	for (i = 0; i < peer->lane_count; i++)
-		if (peer->lanes[i].conn.id && peer->lanes[i].conn.id->qp)
-			rbx_ib_conn_disconnect(&peer->lanes[i].conn);
-	for (i = 0; i < peer->lane_count; i++)
-		destroy_lane(peer, &peer->lanes[i], until_ns);
+	for (i = 0; i < made->lane_count; i++)
+		if (made->lanes[i].conn.id && made->lanes[i].conn.id->qp)
+			rbx_ib_conn_disconnect(&made->lanes[i].conn);
+	for (i = 0; i < made->lane_count; i++)
+		destroy_lane(peer, &made->lanes[i], until_ns);
+}
+
+void rbx_peer_destroy_lanes(struct rbx_peer *peer)
+{
+	rbx_peer_drain_lanes(peer, rbx_now_ns() + RBX_IB_DRAIN_MS *
+					  (uint64_t)NSEC_PER_MSEC);
+}
+
+uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
+{
+	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
+	uint32_t rings_mask = 0, i;
+
+	for (i = 0; i < made->lane_count; i++)
+		if (rbx_poller_has_looked(made->lanes[i].poller,
+					  &made->lanes[i].polls_count))
+			rings_mask |= 1u << i;
+	return rings_mask;
 }

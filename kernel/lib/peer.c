@@ -1,154 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer.c - opens and closes a connection to one memory server.
- *
- * The session comes first, then the data queue pairs, then the recovery that
- * restores both. Closing goes backwards: nothing is outstanding then, so there is
- * nothing to restore.
+ * peer.c - makes a connection to one memory server, of memory of the kernel, and tells
+ * the log and the tracepoints what becomes of it. How it is opened and closed:
+ * client/peer.c.
  */
-#include <linux/kthread.h>
 #include <linux/slab.h>
 
 #include "kernel/lib/address.h"
+#include "client/notice.h"
 #include "kernel/lib/peer.h"
 #include "kernel/lib/trace.h"
 
-static void session_lost(void *user, const char *reason)
+static void peer_free(struct rbx_kernel_peer *made)
 {
-	rbx_peer_note_broken(user, reason);
+	kvfree(made->lanes);
+	kvfree(made->works);
+	kfree(made);
 }
 
-static void session_evict(void *user, const struct rbx_eviction *eviction)
+static struct rbx_kernel_peer *peer_make(struct rbx_client *client,
+					 const struct rbx_peer_events *events)
 {
-	struct rbx_peer *peer = user;
+	struct rbx_kernel_peer *made = kzalloc(sizeof(*made), GFP_KERNEL);
+	uint32_t i;
 
-	trace_rdmabox_evict(peer, eviction->slab_id, eviction->epoch);
-	if (peer->events.evict)
-		peer->events.evict(peer, eviction, peer->events.user);
-}
-
-static void peer_free(struct rbx_peer *peer)
-{
-	kvfree(peer->lanes);
-	kvfree(peer->works);
-	kfree(peer);
-}
-
-/* Memory and fields; nothing is connected yet. */
-static struct rbx_peer *peer_make(struct rbx_client *client,
-				  const struct rbx_peer_events *events)
-{
-	struct rbx_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
-	uint32_t lane_count = client->options.queue_pairs, i;
-
-	if (!peer)
+	if (!made)
 		return NULL;
-	peer->works = kvcalloc(lane_count * RBX_SEND_DEPTH,
-			       sizeof(*peer->works), GFP_KERNEL);
-	peer->lanes = kvcalloc(lane_count, sizeof(*peer->lanes), GFP_KERNEL);
-	if (!peer->works || !peer->lanes) {
-		peer_free(peer);
+	made->client = client;
+	made->lane_count = client->options.queue_pairs;
+	made->works = kvcalloc(made->lane_count * RBX_SEND_DEPTH,
+			       sizeof(*made->works), GFP_KERNEL);
+	made->lanes = kvcalloc(made->lane_count, sizeof(*made->lanes),
+			       GFP_KERNEL);
+	if (!made->works || !made->lanes) {
+		peer_free(made);
 		return NULL;
 	}
-	spin_lock_init(&peer->lock);
-	init_waitqueue_head(&peer->changed);
-	peer->client = client;
-	peer->ctx = client->ctx;
-	if (events)
-		peer->events = *events;
-	rbx_recovery_init(&peer->recovery, &peer->channel,
-			  client->options.peer_timeout_ms *
-				  (uint64_t)NSEC_PER_MSEC);
-	rbx_channel_init(&peer->channel, &client->planner,
-			 &client->ctx->window);
-	for (i = 0; i < lane_count; i++)
-		rbx_channel_add_ring(&peer->channel,
-				     &peer->works[i * RBX_SEND_DEPTH],
+	rbx_peer_prepare(&made->peer, client->ctx, &client->ctx->repairs,
+			 &client->planner, &client->ctx->window,
+			 client->options.peer_timeout_ms, events);
+	for (i = 0; i < made->lane_count; i++)
+		rbx_channel_add_ring(&made->peer.channel,
+				     &made->works[i * RBX_SEND_DEPTH],
 				     RBX_SEND_DEPTH);
-	peer->lane_count = lane_count;
-	return peer;
+	return made;
 }
 
-static int session_open(struct rbx_peer *peer, struct sockaddr_storage *at)
+void rbx_peer_free(struct rbx_peer *peer)
 {
-	const struct rbx_session_events events = {
-		.lost = session_lost,
-		.evict = session_evict,
-		.user = peer,
-	};
-
-	struct rbx_address address;
-
-	rbx_address_name(&address, at);
-	return rbx_session_open(&peer->client->sessions, &address, &events,
-				&peer->session);
+	peer_free(rbx_kernel_peer(peer));
 }
 
 int rbx_peer_open(struct rbx_client *client,
-		  struct sockaddr_storage *address,
-		  const struct rbx_peer_events *events, struct rbx_peer **out)
+		  const struct sockaddr_storage *address,
+		  const struct rbx_peer_events *events, struct rbx_peer **peer)
 {
-	struct rbx_context *ctx = client->ctx;
-	struct rbx_peer *peer = peer_make(client, events);
-	bool broken;
+	struct rbx_kernel_peer *made = peer_make(client, events);
 	int err;
 
-	if (!peer)
+	if (!made)
 		return -ENOMEM;
-	err = rbx_context_add_peer(ctx, peer);
+	err = rbx_peer_connect_to(&made->peer, address);
 	if (err)
-		goto out_free;
-	err = session_open(peer, address);
-	if (err)
-		goto out_remove;
-	err = rbx_peer_connect_lanes(peer, 0);
-	if (err)
-		goto out_close_session;
-	peer->recovery_thread =
-		kthread_create(rbx_peer_recovery_main, peer, "rdmabox/%s",
-			       rbx_session_name(peer->session));
-	if (IS_ERR(peer->recovery_thread)) {
-		err = PTR_ERR(peer->recovery_thread);
-		goto out_destroy_lanes;
-	}
-	spin_lock_irq(&peer->lock);
-	broken = rbx_recovery_opened(&peer->recovery, ktime_get_ns());
-	spin_unlock_irq(&peer->lock);
-	trace_rdmabox_peer_state(peer, RBX_PEER_UP);
-	if (broken)
-		rbx_peer_note_broken(peer, "it broke while it was opened");
-	wake_up_process(peer->recovery_thread);
-	*out = peer;
-	return 0;
-
-out_destroy_lanes:
-	rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
-out_close_session:
-	rbx_session_close(peer->session);
-out_remove:
-	rbx_context_remove_peer(ctx, peer);
-out_free:
-	peer_free(peer);
+		rbx_peer_free(&made->peer);
+	else
+		*peer = &made->peer;
 	return err;
 }
 
-void rbx_peer_stop(struct rbx_peer *peer)
+int rbx_peer_open_session(struct rbx_peer *peer, const void *address,
+			  const struct rbx_session_events *events)
 {
-	if (!peer->recovery_thread)
-		return;
-	spin_lock_irq(&peer->lock);
-	rbx_recovery_close(&peer->recovery);
-	spin_unlock_irq(&peer->lock);
-	kthread_stop(peer->recovery_thread);
-	peer->recovery_thread = NULL;
+	struct rbx_address named;
+
+	rbx_address_name(&named, address);
+	return rbx_session_open(&rbx_kernel_peer(peer)->client->sessions,
+				&named, events, &peer->session);
 }
 
-void rbx_peer_close(struct rbx_peer *peer)
+/* ---- What is told of it -----------------------------------------------------------*/
+
+void rbx_notice_phase(const struct rbx_peer *peer, enum rbx_peer_phase phase,
+		      const char *reason)
 {
-	rbx_peer_stop(peer);
-	RBX_ASSERT(rbx_channel_idle(&peer->channel));
-	rbx_peer_destroy_lanes(peer, rbx_peer_patience_ns());
-	rbx_session_close(peer->session);
-	rbx_context_remove_peer(peer->ctx, peer);
-	peer_free(peer);
+	const char *name = rbx_peer_name(peer);
+
+	trace_rdmabox_peer_state(peer, phase);
+	if (phase == RBX_PEER_DRAINING)
+		pr_notice("rdmabox: %s: %s\n", name, reason);
+	else if (phase == RBX_PEER_DOWN)
+		pr_warn("rdmabox: %s is given up\n", name);
+	else if (phase == RBX_PEER_UP && peer->recovery.state.breaks_count)
+		pr_notice("rdmabox: %s: resumed\n", name);
+}
+
+void rbx_notice_eviction(const struct rbx_peer *peer,
+			 const struct rbx_eviction *eviction)
+{
+	trace_rdmabox_evict(peer, eviction->slab_id, eviction->epoch);
+}
+
+void rbx_notice_task(const struct rbx_slab *slab, enum rbx_slab_task task)
+{
+	trace_rdmabox_slab_task(slab->index, task);
 }

@@ -124,14 +124,15 @@ EXPORT_SYMBOL_GPL(rbx_peer_connect);
 
 static struct own_client *own_client_of(const struct rbx_peer *peer)
 {
-	return container_of(peer->client, struct own_client, client);
+	return container_of(rbx_kernel_peer((struct rbx_peer *)peer)->client,
+			    struct own_client, client);
 }
 
 void rbx_peer_disconnect(struct rbx_peer *peer)
 {
 	struct own_client *own = own_client_of(peer);
 
-	rbx_peer_close(peer);
+	rbx_peer_leave(peer);
 	rbx_client_close(&own->client);
 	own_client_free(own);
 }

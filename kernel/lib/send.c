@@ -26,11 +26,6 @@ static_assert(sizeof(struct rbx_sge) == sizeof(struct ib_sge) &&
 
 /* ---- There ------------------------------------------------------------------*/
 
-static struct rbx_peer *peer_of(struct rbx_channel *channel)
-{
-	return container_of(channel, struct rbx_peer, channel);
-}
-
 static void translate(struct rbx_lane *lane, struct rbx_work *work,
 		      uint32_t number, struct ib_rdma_wr *wr)
 {
@@ -61,8 +56,9 @@ static uint64_t chain_bytes(struct rbx_send_ring *ring,
 
 static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
-	struct rbx_peer *peer = peer_of(channel);
-	struct rbx_lane *lane = &peer->lanes[chain->ring_index];
+	struct rbx_peer *peer = rbx_peer_of_channel(channel);
+	struct rbx_lane *lane =
+		&rbx_kernel_peer(peer)->lanes[chain->ring_index];
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 	struct ib_rdma_wr *last = &lane->wrs[chain->work_count - 1];
 	const struct ib_send_wr *bad = &lane->wrs[0].wr;
@@ -84,43 +80,13 @@ static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 	return chain->work_count - (uint32_t)(rdma_wr(bad) - lane->wrs);
 }
 
-static void broken(struct rbx_channel *channel)
-{
-	rbx_peer_note_broken(peer_of(channel), "a work request failed");
-}
-
-static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
-{
-	struct rbx_peer *peer = peer_of(channel);
-	unsigned long flags;
-
-	spin_lock_irqsave(&peer->lock, flags);
-	rbx_recovery_keep(&peer->recovery, harvest);
-	spin_unlock_irqrestore(&peer->lock, flags);
-}
-
-static void end(struct rbx_channel *channel, struct rbx_fragment *list)
-{
-	rbx_poller_end(rbx_peer_poller(peer_of(channel)), list);
-}
-
-static void wake(struct rbx_channel *channel)
-{
-	rbx_poller_unpark(rbx_peer_poller(peer_of(channel)));
-}
-
-static uint64_t now_ns(void)
-{
-	return ktime_get_ns();
-}
-
 const struct rbx_drive rbx_peer_drive = {
-	.now_ns = now_ns,
+	.now_ns = rbx_now_ns,
 	.post = post,
-	.broken = broken,
-	.keep = keep,
-	.end = end,
-	.wake = wake,
+	.broken = rbx_peer_note_failed,
+	.keep = rbx_peer_keep,
+	.end = rbx_peer_end_later,
+	.wake = rbx_peer_unpark,
 };
 
 /* It has ceased to be the combiner; whether it waits for the window, which may

@@ -56,18 +56,17 @@ static int shape_make(const struct rbx_volume *volume,
 		      struct rbx_volume_shape *shape)
 {
 	uint64_t slab_bytes =
-		rbx_session_slab_bytes(volume->servers[0].peer->session);
+		rbx_peer_slab_bytes(volume->control.servers[0].peer);
 	uint32_t i;
 
-	for (i = 1; i < volume->server_count; i++) {
-		const struct rbx_session *session =
-			volume->servers[i].peer->session;
+	for (i = 1; i < volume->control.server_count; i++) {
+		const struct rbx_peer *peer = volume->control.servers[i].peer;
 
-		if (rbx_session_slab_bytes(session) == slab_bytes)
+		if (rbx_peer_slab_bytes(peer) == slab_bytes)
 			continue;
 		pr_err("rdmabox: server %s lends slabs of %llu bytes, the first one of %llu\n",
-		       rbx_session_name(session),
-		       rbx_session_slab_bytes(session), slab_bytes);
+		       rbx_peer_name(peer), rbx_peer_slab_bytes(peer),
+		       slab_bytes);
 		return -EMEDIUMTYPE;
 	}
 	*shape = (struct rbx_volume_shape){
@@ -79,18 +78,18 @@ static int shape_make(const struct rbx_volume *volume,
 		.on_demand = options->on_demand,
 	};
 	if (!rbx_volume_shape_check(shape) &&
-	    options->replicas <= volume->server_count)
+	    options->replicas <= volume->control.server_count)
 		return 0;
 	pr_err("rdmabox: no volume of %llu bytes in slabs of %llu, %u replicas on %u servers\n",
 	       shape->size_bytes, slab_bytes, options->replicas,
-	       volume->server_count);
+	       volume->control.server_count);
 	return -EINVAL;
 }
 
 static void memory_free(struct rbx_volume *volume)
 {
-	kvfree(volume->flow.pool.memory);
-	vfree(volume->flow.map);
+	kvfree(volume->control.flow.pool.memory);
+	vfree(volume->control.flow.map);
 }
 
 static int memory_make(struct rbx_volume *volume,
@@ -108,26 +107,26 @@ static int memory_make(struct rbx_volume *volume,
 		vfree(map_memory);
 		return -ENOMEM;
 	}
-	rbx_flow_open(&volume->flow, shape, map_memory, get_random_u64(),
-		      volume->server_count, pool_memory, pieces);
+	rbx_flow_open(&volume->control.flow, shape, map_memory, get_random_u64(),
+		      volume->control.server_count, pool_memory, pieces);
 	return 0;
 }
 
 static int slabs_borrow(struct rbx_volume *volume)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	struct rbx_census census;
 	int err;
 
-	if (map->shape.on_demand && !rbx_upkeep_fits(&volume->upkeep)) {
+	if (map->shape.on_demand && !rbx_upkeep_fits(&volume->control.upkeep)) {
 		pr_err("rdmabox: the servers have no room for %u slabs on %u of them each\n",
 		       map->slab_count, map->shape.replicas);
 		return -ENOSPC;
 	}
-	err = rbx_upkeep_borrow_all(&volume->upkeep);
+	err = rbx_upkeep_borrow_all(&volume->control.upkeep);
 	if (!err)
 		return 0;
-	rbx_upkeep_census(&volume->upkeep, &census);
+	rbx_upkeep_census(&volume->control.upkeep, &census);
 	pr_err("rdmabox: the servers lend no more than %u of %u slabs (%d)\n",
 	       census.whole, census.slabs, err);
 	return err;
@@ -149,9 +148,8 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 			return NULL;
 		}
 	}
-	init_waitqueue_head(&volume->keeper_changed);
-	rbx_flow_init(&volume->flow, &rbx_volume_flow_ops, &volume->counters);
-	rbx_upkeep_init(&volume->upkeep, &volume->flow, &rbx_volume_upkeep_ops);
+	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
+				&volume->counters);
 	return volume;
 }
 
@@ -186,17 +184,24 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 	err = slabs_borrow(volume);
 	if (err)
 		goto out_abandon;
-	err = rbx_volume_keeper_start(volume);
+	err = rbx_volume_copies_make(volume);
 	if (err)
-		goto out_free_keeper;
+		goto out_free_copies;
+	err = rbx_volume_mappings_open(volume);
+	if (!err)
+		err = rbx_volume_keeper_start(&volume->control);
+	if (err)
+		goto out_close_mappings;
 	*out = volume;
 	return 0;
 
-out_free_keeper:
-	rbx_volume_keeper_free(volume);
+out_close_mappings:
+	rbx_volume_mappings_close(volume);
+out_free_copies:
+	rbx_volume_copies_free(volume);
 out_abandon:
-	rbx_upkeep_abandon(&volume->upkeep);
-	rbx_upkeep_end(&volume->upkeep);
+	rbx_upkeep_abandon(&volume->control.upkeep);
+	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
@@ -208,13 +213,12 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 void rbx_volume_close(struct rbx_volume *volume)
 {
 	/* Promise 1 of the design: each ends; and within the peer timeout. */
-	while (!rbx_piece_pool_is_idle(&volume->flow.pool))
+	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		msleep(1);
-	rbx_volume_keeper_stop(volume);
-	rbx_upkeep_abandon(&volume->upkeep);
+	rbx_volume_keeper_stop(&volume->control);
+	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_volume_copies_end(volume);
-	rbx_volume_keeper_free(volume);
-	rbx_upkeep_end(&volume->upkeep);
+	rbx_upkeep_end(&volume->control.upkeep);
 	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
 	memory_free(volume);
 	volume_free(volume);
@@ -223,13 +227,13 @@ EXPORT_SYMBOL_GPL(rbx_volume_close);
 
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume)
 {
-	return volume->flow.map->size_bytes;
+	return volume->control.flow.map->size_bytes;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_size_bytes);
 
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume)
 {
-	return 1ull << volume->flow.map->shape.slab_shift;
+	return 1ull << volume->control.flow.map->shape.slab_shift;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_slab_bytes);
 
@@ -271,7 +275,7 @@ void rbx_volume_status(struct rbx_volume *volume,
 	struct rbx_census census;
 	uint32_t i;
 
-	rbx_upkeep_census(&volume->upkeep, &census);
+	rbx_upkeep_census(&volume->control.upkeep, &census);
 	*status = (struct rbx_volume_status){
 		.servers = census.servers,
 		.servers_up = census.servers_up,
@@ -288,8 +292,8 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.checksum_repairs =
 			RBX_LOAD_RELAXED(&counters->checksum_repairs),
 	};
-	for (i = 0; i < volume->server_count; i++)
-		count_server(&volume->servers[i], status);
+	for (i = 0; i < volume->control.server_count; i++)
+		count_server(&volume->control.servers[i], status);
 	status->window_bytes = RBX_LOAD_RELAXED(&volume->ctx->window.bytes_max);
 	status->inflight_bytes =
 		rbx_window_in_flight_bytes(&volume->ctx->window);

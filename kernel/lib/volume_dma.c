@@ -23,7 +23,7 @@ static enum dma_data_direction direction_of(const struct rbx_volume *volume,
 {
 	if (io->op == RBX_IO_WRITE)
 		return DMA_TO_DEVICE;
-	return volume->flow.map->shape.checksums ? DMA_BIDIRECTIONAL :
+	return volume->control.flow.map->shape.checksums ? DMA_BIDIRECTIONAL :
 						   DMA_FROM_DEVICE;
 }
 
@@ -99,7 +99,7 @@ static void piece_relocate(struct rbx_piece *piece, u64 addr)
 static struct rbx_io *io_of(const struct rbx_volume *volume, u32 index,
 			    struct rbx_piece **piece)
 {
-	*piece = rbx_piece_pool_used(&volume->flow.pool, index);
+	*piece = rbx_piece_pool_used(&volume->control.flow.pool, index);
 	return *piece ? smp_load_acquire(&(*piece)->user) : NULL;
 }
 
@@ -109,7 +109,7 @@ static void ios_unmap(struct rbx_volume *volume, struct ib_device *device)
 	struct rbx_io *io;
 	u32 i;
 
-	for (i = 0; i < volume->flow.pool.count; i++) {
+	for (i = 0; i < volume->control.flow.pool.count; i++) {
 		io = io_of(volume, i, &piece);
 		if (io)
 			rbx_volume_io_unmap(volume, io, device);
@@ -118,12 +118,12 @@ static void ios_unmap(struct rbx_volume *volume, struct ib_device *device)
 
 static int ios_map(struct rbx_volume *volume, struct ib_device *device)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	struct rbx_piece *piece;
 	struct rbx_io *io;
 	u32 i;
 
-	for (i = 0; i < volume->flow.pool.count; i++) {
+	for (i = 0; i < volume->control.flow.pool.count; i++) {
 		io = io_of(volume, i, &piece);
 		if (!io)
 			continue;
@@ -140,7 +140,7 @@ static int ios_map(struct rbx_volume *volume, struct ib_device *device)
 
 static size_t copy_bytes(const struct rbx_volume *volume)
 {
-	return (size_t)1 << volume->flow.map->shape.cell_shift;
+	return (size_t)1 << volume->control.flow.map->shape.cell_shift;
 }
 
 /* So many of them. */
@@ -149,7 +149,7 @@ static void copies_unmap(struct rbx_volume *volume, struct ib_device *device,
 {
 	while (count--)
 		ib_dma_unmap_single(
-			device, volume->flow.rebuild.copies[count]->local_addr,
+			device, volume->control.flow.rebuild.copies[count]->local_addr,
 			copy_bytes(volume), DMA_BIDIRECTIONAL);
 	volume->copies_are_mapped = false;
 }
@@ -159,7 +159,7 @@ static int copies_map(struct rbx_volume *volume, struct ib_device *device)
 	u32 i;
 
 	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		struct rbx_piece *copy = volume->flow.rebuild.copies[i];
+		struct rbx_piece *copy = volume->control.flow.rebuild.copies[i];
 		u64 addr = ib_dma_map_single(device, volume->copies_memory[i],
 					     copy_bytes(volume),
 					     DMA_BIDIRECTIONAL);

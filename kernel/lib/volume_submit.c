@@ -65,7 +65,7 @@ static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 
 	for (node = io->zeros; node; node = next) {
 		struct rbx_piece *piece = rbx_piece_of(node);
-		u64 offset_bytes = rbx_volume_map_offset(volume->flow.map, piece);
+		u64 offset_bytes = rbx_volume_map_offset(volume->control.flow.map, piece);
 
 		next = node->next;
 		sg_zero_buffer(io->sg, io->sg_count, piece->length_bytes,
@@ -73,7 +73,7 @@ static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 		WRITE_ONCE(piece->user, NULL);
 		rbx_piece_list_add(&filled, piece);
 	}
-	(void)rbx_piece_pool_give(&volume->flow.pool, &filled);
+	(void)rbx_piece_pool_give(&volume->control.flow.pool, &filled);
 }
 
 /* The pieces are put back before anybody hears of it, so that who submits from
@@ -103,8 +103,8 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 static void send(struct rbx_flow *flow, uint32_t server,
 		 struct rbx_fragment *first, struct rbx_fragment *last)
 {
-	rbx_peer_submit(rbx_volume_of_flow(flow)->servers[server].peer, first,
-			last);
+	rbx_peer_submit(rbx_volume_control_of_flow(flow)->servers[server].peer,
+			first, last);
 }
 
 static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
@@ -114,7 +114,7 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 
 static void wake(struct rbx_flow *flow)
 {
-	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
+	rbx_volume_keeper_wake(rbx_volume_control_of_flow(flow));
 }
 
 /* What is written the CPU has written itself, before it was mapped. What was unmapped
@@ -150,7 +150,7 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 			uint64_t *length_bytes)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	uint64_t offset_bytes = io->offset_bytes, cuts = offset_bytes;
 	struct rbx_stretch stretch;
 
@@ -167,7 +167,7 @@ static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 	}
 	*length_bytes = offset_bytes - io->offset_bytes;
 	if (offset_bytes > map->size_bytes ||
-	    io->pieces_left > volume->flow.pool.count ||
+	    io->pieces_left > volume->control.flow.pool.count ||
 	    (map->shape.checksums && cuts % RBX_PAGE_BYTES))
 		return -EINVAL;
 	return 0;
@@ -189,7 +189,7 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 		piece->fragment_flags = io->urgent ? RBX_FRAGMENT_URGENT : 0;
 		piece->local_addr = stretch.addr;
 		piece->memory = stretch.memory;
-		(void)rbx_volume_map_aim(volume->flow.map, piece, offset_bytes,
+		(void)rbx_volume_map_aim(volume->control.flow.map, piece, offset_bytes,
 					 stretch.length_bytes);
 		offset_bytes += piece->length_bytes;
 		rbx_stretch_next(&stretch, piece->length_bytes);
@@ -227,7 +227,7 @@ void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug)
 	held = (struct rbx_piece_list){ plug->first, plug->last };
 	plug->first = NULL;
 	spin_unlock(&plug->lock);
-	rbx_flow_start(&volume->flow, &held);
+	rbx_flow_start(&volume->control.flow, &held);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_unplug);
 
@@ -245,7 +245,7 @@ static int io_prepare(struct rbx_volume *volume, struct rbx_io *io,
 	io->zeros = NULL;
 	err = pieces_count(volume, io, &length_bytes);
 	if (!err)
-		err = rbx_piece_pool_take(&volume->flow.pool, io->pieces_left,
+		err = rbx_piece_pool_take(&volume->control.flow.pool, io->pieces_left,
 					  pieces);
 	if (err) {
 		rbx_volume_io_unmap(volume, io, device);
@@ -274,7 +274,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 	if (plug)
 		plug_hold(plug, &pieces);
 	else
-		rbx_flow_start(&volume->flow, &pieces);
+		rbx_flow_start(&volume->control.flow, &pieces);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_submit);
@@ -282,14 +282,14 @@ EXPORT_SYMBOL_GPL(rbx_volume_submit);
 int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
 		       u64 length_bytes)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 
 	if (offset_bytes > map->size_bytes ||
 	    length_bytes > map->size_bytes - offset_bytes)
 		return -EINVAL;
 	if (!map->shape.on_demand)
 		return -EOPNOTSUPP;
-	rbx_flow_discard(&volume->flow, offset_bytes, length_bytes);
+	rbx_flow_discard(&volume->control.flow, offset_bytes, length_bytes);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_discard);

@@ -2,24 +2,23 @@
 /*
  * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
  */
-#include <time.h>
-
 #include "lib/peer/internal.h"
 
 /* How often a drain looks again: it waits for the device and for the poller, so a
  * fraction of a millisecond costs nothing. */
-#define LOOK_AGAIN_NS 100000
+#define LOOK_AGAIN_NS 100000u
 
-static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+static int connect_lane(struct rbx_user_peer *user, struct rbx_lane *lane,
 			uint64_t until_ns)
 {
+	struct rbx_peer *peer = &user->peer;
 	struct rbx_recv_wr sentinel = {
 		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
 	};
 	struct rbx_qp_init init = {
 		.send_cq = lane->poller->cqs[lane->cq_index],
 		.recv_cq = lane->poller->cqs[lane->cq_index],
-		.send_depth_count = peer->send_depth_count,
+		.send_depth_count = user->send_depth_count,
 		.recv_depth_count = 1,
 		.max_sge = peer->ctx->planner.sge_max,
 		.max_inline_bytes = peer->ctx->device->caps.max_inline_bytes,
@@ -32,7 +31,7 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 	if (err)
 		return err;
 	rbx_channel_set_depth(&peer->channel, lane->ring_index,
-			      RBX_MIN(peer->send_depth_count,
+			      RBX_MIN(user->send_depth_count,
 				      lane->qp->send_depth_count));
 	err = lane->qp->device->ops->post_recv(lane->qp, &sentinel, &bad);
 	if (err) {
@@ -44,8 +43,10 @@ static int connect_lane(struct rbx_peer *peer, struct rbx_lane *lane,
 
 int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
-	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		int err = connect_lane(peer, &peer->lanes[i], until_ns);
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		int err = connect_lane(user, &user->lanes[i], until_ns);
 
 		if (err) {
 			rbx_peer_destroy_lanes(peer);
@@ -57,8 +58,10 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 
 void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 {
-	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		struct rbx_lane *lane = &peer->lanes[i];
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		struct rbx_lane *lane = &user->lanes[i];
 		struct rbx_harvest harvest = { 0 };
 
 		/* While we visit the poller it has no completion in hand that
@@ -98,13 +101,29 @@ static void mark_the_end(struct rbx_lane *lane)
 
 void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
-	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		struct rbx_qp *qp = peer->lanes[i].qp;
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		struct rbx_qp *qp = user->lanes[i].qp;
 
 		qp->device->ops->disconnect(qp);
-		mark_the_end(&peer->lanes[i]);
+		mark_the_end(&user->lanes[i]);
 	}
 	while (!rbx_channel_idle(&peer->channel) && rbx_now_ns() < until_ns)
-		nanosleep(&(struct timespec){ .tv_nsec = LOOK_AGAIN_NS }, NULL);
+		rbx_pause_ns(LOOK_AGAIN_NS);
 	rbx_peer_destroy_lanes(peer);
+}
+
+uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
+{
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+	uint32_t rings_mask = 0;
+
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		struct rbx_lane *lane = &user->lanes[i];
+
+		if (rbx_poller_has_looked(lane->poller, &lane->polls_count))
+			rings_mask |= 1u << i;
+	}
+	return rings_mask;
 }

@@ -32,7 +32,7 @@ struct rbx_remote {
 	struct rbx_peer *peer;
 	struct rbx_loan loan;
 	uint64_t size_bytes;
-	struct rbx_remote *next; /* of the peer's; peer->lock */
+	struct rbx_remote *next; /* of the peer's; remotes_lock */
 	/* Atomic: the server lent it anew. Set before it is asked whether the pool is
 	 * idle, and asked for after a piece is taken: so one of both notices. */
 	bool is_over;
@@ -99,7 +99,7 @@ static bool twins_end_locked(struct rbx_peer *peer,
 	struct rbx_remote *older;
 	bool is_in_use = false;
 
-	for (older = peer->remotes; older; older = older->next) {
+	for (older = rbx_user_peer(peer)->remotes; older; older = older->next) {
 		if (!rbx_loan_is_twin(&older->loan, &remote->loan,
 				      rbx_peer_slab_bytes(peer)))
 			continue;
@@ -112,36 +112,37 @@ static bool twins_end_locked(struct rbx_peer *peer,
 /* It is one of the peer's if it can be used: nothing is under way to a twin. */
 static bool enter(struct rbx_peer *peer, struct rbx_remote *remote)
 {
+	struct rbx_user_peer *user = rbx_user_peer(peer);
 	bool is_in_use;
 
-	pthread_mutex_lock(&peer->lock);
+	pthread_mutex_lock(&user->remotes_lock);
 	is_in_use = twins_end_locked(peer, remote);
 	if (!is_in_use) {
-		remote->next = peer->remotes;
-		peer->remotes = remote;
+		remote->next = user->remotes;
+		user->remotes = remote;
 	}
-	pthread_mutex_unlock(&peer->lock);
+	pthread_mutex_unlock(&user->remotes_lock);
 	return !is_in_use;
 }
 
 static void leave(struct rbx_peer *peer, struct rbx_remote *remote)
 {
-	struct rbx_remote **at = &peer->remotes;
+	struct rbx_remote **at = &rbx_user_peer(peer)->remotes;
 
-	pthread_mutex_lock(&peer->lock);
+	pthread_mutex_lock(&rbx_user_peer(peer)->remotes_lock);
 	while (*at != remote) /* bounded: it is there */
 		at = &(*at)->next;
 	*at = remote->next;
-	pthread_mutex_unlock(&peer->lock);
+	pthread_mutex_unlock(&rbx_user_peer(peer)->remotes_lock);
 }
 
 static bool twins_in_use(struct rbx_peer *peer, const struct rbx_remote *remote)
 {
 	bool is_in_use;
 
-	pthread_mutex_lock(&peer->lock);
+	pthread_mutex_lock(&rbx_user_peer(peer)->remotes_lock);
 	is_in_use = twins_end_locked(peer, remote);
-	pthread_mutex_unlock(&peer->lock);
+	pthread_mutex_unlock(&rbx_user_peer(peer)->remotes_lock);
 	return is_in_use;
 }
 
@@ -169,7 +170,7 @@ static int map(struct rbx_peer *peer, struct rbx_remote *remote)
 			if (rbx_now_ns() > end_ns)
 				return rbx_error(-ETIMEDOUT,
 						 "%s took memory back and lends it anew, but requests to it are still outstanding",
-						 rbx_peer_address(peer));
+						 rbx_peer_name(peer));
 			let_complete(peer->ctx);
 		}
 	}
@@ -191,7 +192,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 	if (size == 0 || size > rbx_peer_slab_bytes(peer))
 		return rbx_error(-EINVAL, "cannot borrow %llu bytes: %s lends 1 to %llu at a time",
 				 (unsigned long long)size,
-				 rbx_peer_address(peer),
+				 rbx_peer_name(peer),
 				 (unsigned long long)rbx_peer_slab_bytes(peer));
 	remote = calloc(1, sizeof(*remote));
 	memory = calloc(1, rbx_piece_pool_size(count, 1, 0));
@@ -206,7 +207,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 	err = map(peer, remote);
 	if (err)
 		goto out_free;
-	RBX_FETCH_ADD(&peer->remotes_count, 1);
+	RBX_FETCH_ADD(&rbx_user_peer(peer)->remotes_count, 1);
 	*out = remote;
 	return 0;
 
@@ -227,11 +228,13 @@ void rbx_remote_key(const struct rbx_remote *remote, struct rbx_remote_key *key)
 
 int rbx_return(struct rbx_remote *remote)
 {
+	struct rbx_user_peer *user;
 	struct rbx_context *ctx;
 	int err;
 
 	if (!remote)
 		return 0;
+	user = rbx_user_peer(remote->peer);
 	ctx = remote->peer->ctx;
 	err = rbx_guard_wait(ctx, "rbx_return");
 	if (err)
@@ -243,7 +246,7 @@ int rbx_return(struct rbx_remote *remote)
 	rbx_pollers_visit_all(ctx);
 	leave(remote->peer, remote);
 	give_back(remote);
-	RBX_FETCH_ADD(&remote->peer->remotes_count, (uint32_t)-1);
+	RBX_FETCH_ADD(&user->remotes_count, (uint32_t)-1);
 	free(remote->pool.memory);
 	free(remote);
 	return 0;
@@ -400,7 +403,7 @@ static int taken_back(const struct rbx_remote *remote)
 	if (!RBX_LOAD_ORDERED(&remote->is_over))
 		return 0;
 	return rbx_error(-EACCES, "%s took this memory back, and has lent it anew; rbx_return() it",
-			 rbx_peer_address(remote->peer));
+			 rbx_peer_name(remote->peer));
 }
 
 int rbx_remote_submit(struct rbx_remote *remote,

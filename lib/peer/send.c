@@ -8,9 +8,12 @@
  */
 #include "lib/peer/internal.h"
 
-static struct rbx_peer *peer_of(struct rbx_channel *channel)
+static struct rbx_lane *lane_of(struct rbx_channel *channel,
+				uint32_t ring_index)
 {
-	return RBX_CONTAINER_OF(channel, struct rbx_peer, channel);
+	struct rbx_peer *peer = rbx_peer_of_channel(channel);
+
+	return &rbx_user_peer(peer)->lanes[ring_index];
 }
 
 static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
@@ -33,7 +36,7 @@ static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 
 static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
-	struct rbx_lane *lane = &peer_of(channel)->lanes[chain->ring_index];
+	struct rbx_lane *lane = lane_of(channel, chain->ring_index);
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 	struct rbx_wr wrs[RBX_CHAIN_MAX];
 	struct rbx_wr *bad = wrs;
@@ -55,37 +58,13 @@ static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 	return missed_count;
 }
 
-static void broken(struct rbx_channel *channel)
-{
-	rbx_peer_note_broken(peer_of(channel), "a work request failed");
-}
-
-static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
-{
-	struct rbx_peer *peer = peer_of(channel);
-
-	pthread_mutex_lock(&peer->lock);
-	rbx_recovery_keep(&peer->recovery, harvest);
-	pthread_mutex_unlock(&peer->lock);
-}
-
-static void end(struct rbx_channel *channel, struct rbx_fragment *list)
-{
-	rbx_poller_end(peer_of(channel)->lanes[0].poller, list);
-}
-
-static void wake(struct rbx_channel *channel)
-{
-	rbx_poller_unpark(peer_of(channel)->lanes[0].poller);
-}
-
 const struct rbx_drive rbx_peer_drive = {
 	.now_ns = rbx_now_ns,
 	.post = post,
-	.broken = broken,
-	.keep = keep,
-	.end = end,
-	.wake = wake,
+	.broken = rbx_peer_note_failed,
+	.keep = rbx_peer_keep,
+	.end = rbx_peer_end_later,
+	.wake = rbx_peer_unpark,
 };
 
 void rbx_peer_combine(struct rbx_peer *peer)

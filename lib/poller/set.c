@@ -107,11 +107,12 @@ static int find(struct rbx_context *ctx, uint32_t lane_count,
 
 int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 {
-	uint32_t together = RBX_MIN(peer->lane_count, lanes_max(ctx));
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+	uint32_t together = RBX_MIN(user->lane_count, lanes_max(ctx));
 	struct rbx_poller *poller = NULL;
 
-	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		struct rbx_lane *lane = &peer->lanes[i];
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		struct rbx_lane *lane = &user->lanes[i];
 		int err = i % together ? 0 : find(ctx, together, &poller);
 
 		if (!err)
@@ -123,13 +124,16 @@ int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 		}
 		lane->poller = poller;
 	}
+	peer->poller = user->lanes[0].poller;
 	return 0;
 }
 
 void rbx_pollers_release_locked(struct rbx_peer *peer)
 {
-	for (uint32_t i = 0; i < peer->lane_count; i++) {
-		struct rbx_lane *lane = &peer->lanes[i];
+	struct rbx_user_peer *user = rbx_user_peer(peer);
+
+	for (uint32_t i = 0; i < user->lane_count; i++) {
+		struct rbx_lane *lane = &user->lanes[i];
 
 		if (lane->poller != NULL)
 			rbx_poller_lane_give_locked(lane->poller,

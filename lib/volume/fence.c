@@ -23,7 +23,7 @@ static void fence_pass(struct rbx_volume *volume, struct rbx_piece_list *ready)
 	while (volume->fenced.first) {
 		piece = rbx_piece_of(volume->fenced.first);
 		sequence = RBX_LOAD_RELAXED(&piece->sequence);
-		if (rbx_piece_pool_older(&volume->flow.pool, sequence,
+		if (rbx_piece_pool_older(&volume->control.flow.pool, sequence,
 					 &volume->fence_cursor))
 			return;
 		rbx_piece_list_add(ready, rbx_piece_list_take(&volume->fenced));
@@ -32,7 +32,7 @@ static void fence_pass(struct rbx_volume *volume, struct rbx_piece_list *ready)
 					      ->sequence) != sequence)
 			volume->fence_cursor = 0;
 	}
-	rbx_piece_pool_unfence(&volume->flow.pool);
+	rbx_piece_pool_unfence(&volume->control.flow.pool);
 	volume->fence_cursor = 0;
 }
 
@@ -43,7 +43,7 @@ void rbx_volume_fence_look(struct rbx_volume *volume)
 	pthread_mutex_lock(&volume->fence_lock);
 	fence_pass(volume, &ready);
 	pthread_mutex_unlock(&volume->fence_lock);
-	rbx_flow_start(&volume->flow, &ready);
+	rbx_flow_start(&volume->control.flow, &ready);
 }
 
 void rbx_volume_fence(struct rbx_volume *volume, struct rbx_piece_list *pieces)
@@ -52,7 +52,7 @@ void rbx_volume_fence(struct rbx_volume *volume, struct rbx_piece_list *pieces)
 	uint64_t sequence;
 
 	pthread_mutex_lock(&volume->fence_lock);
-	sequence = rbx_piece_pool_fence(&volume->flow.pool);
+	sequence = rbx_piece_pool_fence(&volume->control.flow.pool);
 	while ((piece = rbx_piece_list_take(pieces))) {
 		RBX_STORE_RELAXED(&piece->sequence, sequence);
 		rbx_piece_list_add(&volume->fenced, piece);

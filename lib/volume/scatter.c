@@ -57,7 +57,7 @@ void rbx_volume_scatter_count(const struct rbx_volume *volume,
 			      const struct rbx_request *request,
 			      uint32_t *pieces_count, uint32_t *bounces_count)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	uint32_t unit = unit_bytes(map, request->op);
 	uint32_t left_bytes = request->length_bytes;
 	uint64_t offset_bytes = request->offset;
@@ -86,7 +86,7 @@ void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
 			struct rbx_piece_list *pieces, uint32_t *bounce,
 			struct rbx_piece_list *own)
 {
-	const struct rbx_volume_map *map = volume->flow.map;
+	const struct rbx_volume_map *map = volume->control.flow.map;
 	uint32_t unit = unit_bytes(map, request->op);
 	uint32_t left_bytes = request->length_bytes;
 	uint64_t offset_bytes = request->offset;

@@ -31,8 +31,8 @@ RBX_STATIC_ASSERT((int)RBX_WRITE == RBX_PIECE_WRITE, "same number");
 static void send(struct rbx_flow *flow, uint32_t server,
 		 struct rbx_fragment *first, struct rbx_fragment *last)
 {
-	rbx_peer_submit(rbx_volume_of_flow(flow)->servers[server].peer, first,
-			last);
+	rbx_peer_submit(rbx_volume_control_of_flow(flow)->servers[server].peer,
+			first, last);
 }
 
 static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
@@ -70,7 +70,7 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 static void wake(struct rbx_flow *flow)
 {
-	rbx_volume_keeper_wake(rbx_volume_of_flow(flow));
+	rbx_volume_keeper_wake(rbx_volume_control_of_flow(flow));
 }
 
 /* A device here and the CPU see the same addresses, and the same bytes. */
@@ -102,9 +102,9 @@ static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
 int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 			   uint64_t length_bytes)
 {
-	uint64_t size_bytes = volume->flow.map->size_bytes;
+	uint64_t size_bytes = volume->control.flow.map->size_bytes;
 
-	if (range_is_good(volume->flow.map, offset, length_bytes))
+	if (range_is_good(volume->control.flow.map, offset, length_bytes))
 		return 0;
 	if (!length_bytes)
 		return rbx_error(-EINVAL, "a request is at least 1 byte long");
@@ -126,7 +126,7 @@ static int request_check(const struct rbx_volume *volume,
 		return rbx_error(-EINVAL, "malformed request: it needs a buffer or segments, and known op and flags");
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
-	if (!range_is_good(volume->flow.map, request->offset, request->length_bytes))
+	if (!range_is_good(volume->control.flow.map, request->offset, request->length_bytes))
 		return rbx_volume_range_check(volume, request->offset,
 					      request->length_bytes);
 	return rbx_buffers_check(request);
@@ -147,7 +147,7 @@ static void need_add(const struct rbx_volume *volume, struct need *need,
 		rbx_volume_scatter_count(volume, request, &pieces_count,
 					 &bounces_count);
 	else
-		pieces_count = rbx_volume_map_pieces(volume->flow.map,
+		pieces_count = rbx_volume_map_pieces(volume->control.flow.map,
 						     request->offset,
 						     request->length_bytes);
 	request->reserved[1] = pieces_count;
@@ -158,10 +158,10 @@ static void need_add(const struct rbx_volume *volume, struct need *need,
 /* Whether there can be so many at all. */
 static int need_check(const struct rbx_volume *volume, const struct need *need)
 {
-	if (need->pieces > volume->flow.pool.count)
+	if (need->pieces > volume->control.flow.pool.count)
 		return rbx_error(-EINVAL, "requests of %llu fragments in one call: %u may be outstanding; raise requests_max or submit less",
 				 (unsigned long long)need->pieces,
-				 volume->flow.pool.count);
+				 volume->control.flow.pool.count);
 	if (need->bounces > RBX_BOUNCES_MAX)
 		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: %u are possible; submit less",
 				 (unsigned long long)need->bounces,
@@ -201,7 +201,7 @@ static int need_take(struct rbx_volume *volume,
 {
 	int err;
 
-	if (rbx_piece_pool_take(&volume->flow.pool, (uint32_t)need->pieces,
+	if (rbx_piece_pool_take(&volume->control.flow.pool, (uint32_t)need->pieces,
 				pieces))
 		return rbx_error(-EAGAIN, "too many requests are outstanding: submit again after a completion, or raise requests_max");
 	if (need->bounces &&
@@ -216,7 +216,7 @@ static int need_take(struct rbx_volume *volume,
 	if (need->bounces)
 		rbx_bounces_give(&volume->bounces, *bounce);
 out_give_pieces:
-	if (rbx_piece_pool_give(&volume->flow.pool, pieces))
+	if (rbx_piece_pool_give(&volume->control.flow.pool, pieces))
 		rbx_volume_fence_look(volume);
 	return err;
 }
@@ -234,7 +234,7 @@ static uint32_t piece_fill(const struct rbx_volume *volume,
 	piece->fragment_flags = request->flags;
 	piece->local_addr = (uintptr_t)request->buf + from_bytes;
 	piece->lkey = rbx_buffers_lkey(request, &piece->fragment_flags);
-	return rbx_volume_map_aim(volume->flow.map, piece, offset_bytes,
+	return rbx_volume_map_aim(volume->control.flow.map, piece, offset_bytes,
 				  request->length_bytes - from_bytes);
 }
 
@@ -269,8 +269,8 @@ static void request_start(struct rbx_volume *volume,
 	/* With its last piece started the request may be gone. */
 	if (request->flags & RBX_FENCE)
 		rbx_volume_fence(volume, &own);
-	else if (!rbx_plug_hold_pieces(&volume->flow, &own))
-		rbx_flow_start(&volume->flow, &own);
+	else if (!rbx_plug_hold_pieces(&volume->control.flow, &own))
+		rbx_flow_start(&volume->control.flow, &own);
 }
 
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],

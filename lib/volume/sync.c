@@ -95,9 +95,9 @@ static int request_transfer(struct rbx_volume *volume,
 
 static uint32_t portion_bytes(const struct rbx_volume *volume)
 {
-	uint64_t cells = volume->flow.pool.count / 2;
+	uint64_t cells = volume->control.flow.pool.count / 2;
 
-	return (uint32_t)RBX_MIN(cells << volume->flow.map->shape.cell_shift,
+	return (uint32_t)RBX_MIN(cells << volume->control.flow.map->shape.cell_shift,
 				 (uint64_t)PORTION_BYTES);
 }
 

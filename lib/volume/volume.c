@@ -50,21 +50,21 @@ static int options_take(struct rbx_volume *volume,
 
 static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
 {
-	struct rbx_peer *first = volume->servers[0].peer;
-	struct rbx_peer *peer = volume->servers[index].peer;
+	struct rbx_peer *first = volume->control.servers[0].peer;
+	struct rbx_peer *peer = volume->control.servers[index].peer;
 
 	if (rbx_peer_slab_bytes(peer) == rbx_peer_slab_bytes(first))
 		return 0;
 	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, %s of %llu; start both with the same --slab",
-			 rbx_peer_address(peer),
+			 rbx_peer_name(peer),
 			 (unsigned long long)rbx_peer_slab_bytes(peer),
-			 rbx_peer_address(first),
+			 rbx_peer_name(first),
 			 (unsigned long long)rbx_peer_slab_bytes(first));
 }
 
 static int servers_check(struct rbx_volume *volume)
 {
-	uint32_t i, count = volume->server_count;
+	uint32_t i, count = volume->control.server_count;
 	int err;
 
 	if (count < volume->options.replicas)
@@ -82,9 +82,10 @@ static int servers_check(struct rbx_volume *volume)
 
 static void memory_free(struct rbx_volume *volume)
 {
+	rbx_volume_copies_free(volume);
 	rbx_bounces_close(&volume->bounces);
-	free(volume->flow.pool.memory);
-	free(volume->flow.map);
+	free(volume->control.flow.pool.memory);
+	free(volume->control.flow.map);
 }
 
 /* Zeroed and from the system where large, so that slabs and checksums take
@@ -105,9 +106,9 @@ static int memory_make(struct rbx_volume *volume,
 				 rbx_volume_map_size(shape));
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
-	rbx_flow_open(&volume->flow, shape, map_memory,
+	rbx_flow_open(&volume->control.flow, shape, map_memory,
 		      (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
-		      volume->server_count, pool_memory, pieces);
+		      volume->control.server_count, pool_memory, pieces);
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 {
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = size,
-		.slab_bytes = rbx_peer_slab_bytes(volume->servers[0].peer),
+		.slab_bytes = rbx_peer_slab_bytes(volume->control.servers[0].peer),
 		.fragment_bytes =
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
@@ -138,14 +139,25 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 
 	if (!volume)
 		return NULL;
+	volume->control.servers =
+		calloc(RBX_SERVERS_MAX, sizeof(*volume->control.servers));
+	if (!volume->control.servers) {
+		free(volume);
+		return NULL;
+	}
 	volume->ctx = ctx;
 	pthread_mutex_init(&volume->add_lock, NULL);
 	pthread_mutex_init(&volume->fence_lock, NULL);
-	rbx_flow_init(&volume->flow, &rbx_volume_flow_ops,
-		      &rbx_context_counters(ctx)->volumes);
-	rbx_upkeep_init(&volume->upkeep, &volume->flow, &rbx_volume_upkeep_ops);
-	rbx_volume_keeper_init(volume);
+	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
+				&rbx_context_counters(ctx)->volumes);
 	return volume;
+}
+
+static void volume_free(struct rbx_volume *volume)
+{
+	rbx_volume_control_destroy(&volume->control);
+	free(volume->control.servers);
+	free(volume);
 }
 
 int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
@@ -177,9 +189,11 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = memory_make(volume, &shape);
 	if (err)
 		goto out_close_servers;
-	err = rbx_upkeep_borrow_all(&volume->upkeep);
+	err = rbx_upkeep_borrow_all(&volume->control.upkeep);
 	if (!err)
-		err = rbx_volume_keeper_start(volume);
+		err = rbx_volume_copies_make(volume);
+	if (!err)
+		err = rbx_volume_keeper_start(&volume->control);
 	if (err)
 		goto out_abandon;
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
@@ -187,14 +201,14 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	return 0;
 
 out_abandon:
-	rbx_upkeep_abandon(&volume->upkeep);
-	rbx_upkeep_end(&volume->upkeep);
+	rbx_upkeep_abandon(&volume->control.upkeep);
+	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
-	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
+	/* Ends the events, which look at the map. */
+	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 out_free:
-	rbx_volume_keeper_destroy(volume);
-	free(volume);
+	volume_free(volume);
 	return err;
 }
 
@@ -218,26 +232,26 @@ int rbx_volume_close(struct rbx_volume *volume)
 	if (err)
 		return err;
 	rbx_plug_flush();
-	while (!rbx_piece_pool_is_idle(&volume->flow.pool))
+	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		turn_wait(volume);
-	rbx_volume_keeper_stop(volume);
-	rbx_upkeep_abandon(&volume->upkeep);
-	while (rbx_rebuild_is_under_way(&volume->flow))
+	rbx_volume_keeper_stop(&volume->control);
+	rbx_upkeep_abandon(&volume->control.upkeep);
+	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		turn_wait(volume);
 	/* The last completion may still be on its way out of us. */
 	rbx_pollers_visit_all(ctx);
-	rbx_upkeep_end(&volume->upkeep);
-	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
+	rbx_upkeep_end(&volume->control.upkeep);
+	/* Ends the events, which look at the map. */
+	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
-	rbx_volume_keeper_destroy(volume);
-	free(volume);
+	volume_free(volume);
 	RBX_FETCH_ADD(&ctx->volumes_count, (uint32_t)-1);
 	return 0;
 }
 
 uint64_t rbx_volume_size(const struct rbx_volume *volume)
 {
-	return volume->flow.map->size_bytes;
+	return volume->control.flow.map->size_bytes;
 }
 
 int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
@@ -251,21 +265,21 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
-	err = rbx_upkeep_server_place(&volume->upkeep, &index);
+	err = rbx_upkeep_server_place(&volume->control.upkeep, &index);
 	if (err) {
 		rbx_error(err, "a volume has at most %u servers, with those that are lost and not replaced yet",
 			  RBX_SERVERS_MAX);
 		goto out_unlock;
 	}
-	err = rbx_volume_server_open(volume, index, server);
+	err = rbx_volume_server_add(volume, index, server);
 	if (err)
 		goto out_unlock;
 	err = slab_bytes_check(volume, index);
 	if (err) {
-		rbx_volume_server_close(volume, index);
+		rbx_volume_server_drop(volume, index);
 		goto out_unlock;
 	}
-	rbx_upkeep_server_added(&volume->upkeep, index);
+	rbx_upkeep_server_added(&volume->control.upkeep, index);
 out_unlock:
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
@@ -282,7 +296,7 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
 	if (err)
 		return err;
-	size_bytes = volume->flow.map->size_bytes;
+	size_bytes = volume->control.flow.map->size_bytes;
 	if (offset > size_bytes || length_bytes > size_bytes - offset)
 		return rbx_error(-EINVAL, "%llu bytes at %llu are beyond the volume's %llu bytes",
 				 (unsigned long long)length_bytes,
@@ -290,7 +304,7 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 				 (unsigned long long)size_bytes);
 	if (!volume->options.on_demand)
 		return rbx_error(-EOPNOTSUPP, "the volume was not opened with on_demand, so it keeps its memory");
-	rbx_flow_discard(&volume->flow, offset, length_bytes);
+	rbx_flow_discard(&volume->control.flow, offset, length_bytes);
 	return 0;
 }
 
@@ -304,7 +318,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 	memset(status, 0, size_bytes);
 	if (rbx_guard_use(volume->ctx, "rbx_volume_status"))
 		return;
-	rbx_upkeep_census(&volume->upkeep, &census);
+	rbx_upkeep_census(&volume->control.upkeep, &census);
 	now = (struct rbx_volume_status){
 		.servers = census.servers,
 		.servers_up = census.servers_up,
@@ -316,7 +330,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 		.slabs_holed = census.holes,
 		.slabs_blank = census.blank,
 		.rebuilt_bytes =
-			RBX_LOAD_RELAXED(&volume->flow.rebuild.copied_bytes),
+			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
 	};
 	memcpy(status, &now, RBX_MIN(size_bytes, sizeof(now)));
 }

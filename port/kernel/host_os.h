@@ -20,9 +20,11 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/wait.h>
 
 struct rbx_monitor {
@@ -56,11 +58,12 @@ static inline void rbx_monitor_leave(struct rbx_monitor *monitor)
 	spin_unlock_irqrestore(&monitor->lock, flags);
 }
 
-static inline void rbx_monitor_sleep(struct rbx_monitor *monitor, long timeout)
+static inline void rbx_monitor_sleep(struct rbx_monitor *monitor,
+				     unsigned int state, long timeout)
 {
 	DEFINE_WAIT(wait);
 
-	prepare_to_wait(&monitor->changed, &wait, TASK_IDLE);
+	prepare_to_wait(&monitor->changed, &wait, (int)state);
 	rbx_monitor_leave(monitor);
 	schedule_timeout(timeout);
 	finish_wait(&monitor->changed, &wait);
@@ -69,7 +72,13 @@ static inline void rbx_monitor_sleep(struct rbx_monitor *monitor, long timeout)
 
 static inline void rbx_monitor_wait(struct rbx_monitor *monitor)
 {
-	rbx_monitor_sleep(monitor, MAX_SCHEDULE_TIMEOUT);
+	rbx_monitor_sleep(monitor, TASK_IDLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+static inline bool rbx_monitor_wait_signal(struct rbx_monitor *monitor)
+{
+	rbx_monitor_sleep(monitor, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+	return signal_pending(current);
 }
 
 static inline void rbx_monitor_wait_until(struct rbx_monitor *monitor,
@@ -78,7 +87,7 @@ static inline void rbx_monitor_wait_until(struct rbx_monitor *monitor,
 	uint64_t now_ns = ktime_get_ns();
 	uint64_t left_ns = at_ns > now_ns ? at_ns - now_ns : 0;
 
-	rbx_monitor_sleep(monitor,
+	rbx_monitor_sleep(monitor, TASK_IDLE,
 			  (long)nsecs_to_jiffies(min_t(uint64_t, left_ns,
 						       NSEC_PER_SEC * 3600)) +
 				  1);
@@ -105,6 +114,11 @@ static inline uintptr_t rbx_thread_self(void)
 	return (uintptr_t)current;
 }
 
+static inline void rbx_thread_leave_reserves(void)
+{
+	current->flags &= ~PF_MEMALLOC;
+}
+
 static inline uint64_t rbx_now_ns(void)
 {
 	return ktime_get_ns();
@@ -122,6 +136,12 @@ static inline void *rbx_memory_make(size_t bytes)
 	return kvzalloc(bytes, GFP_KERNEL);
 }
 
+static inline void *rbx_memory_try(size_t bytes)
+{
+	return kvmalloc(bytes, GFP_KERNEL | __GFP_NORETRY | __GFP_NOMEMALLOC |
+				       __GFP_NOWARN);
+}
+
 static inline void rbx_memory_free(void *memory)
 {
 	kvfree(memory);
@@ -130,6 +150,11 @@ static inline void rbx_memory_free(void *memory)
 static inline void rbx_memory_wipe(void *memory, size_t bytes)
 {
 	memzero_explicit(memory, bytes);
+}
+
+static inline void rbx_text_copy(char *to, size_t bytes, const char *from)
+{
+	strscpy(to, from, bytes);
 }
 
 /* As "%pISpc" writes it: "[address%scope]:port" has most. */

@@ -2,11 +2,12 @@
 /*
  * post.c - work requests and receives go in.
  *
- * More than the depth that was asked for is refused, so that whoever counts what
+ * More than the depth that was given is the end of the run, so that whoever counts what
  * it has outstanding and counts wrong is found here.
  */
 #include <errno.h>
 
+#include "sim/fail.h"
 #include "sim/plain/plain.h"
 #include "sim/sites.h"
 #include "sim/trace.h"
@@ -114,7 +115,9 @@ static int check(const struct plain_qp *qp, const struct rbx_wr *wr)
 	     wr->opcode != RBX_OP_WRITE))
 		return -EINVAL;
 	if (qp->posted_count - qp->completed_count == qp->base.send_depth_count)
-		return -ENOMEM;
+		rbx_sim_fail("queue-depth",
+			     "a queue pair of %u gets one work request more",
+			     qp->base.send_depth_count);
 	return rbx_sim_site(RBX_SIM_SITE_post_full) ? -EIO : 0;
 }
 

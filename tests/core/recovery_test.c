@@ -229,6 +229,24 @@ static void try_that_fails_pauses_then_tries_again(void **state)
 	assert_int_equal(step_at(at_ns), RBX_RECOVERY_RESUME);
 }
 
+static void try_that_nobody_begins_in_time_is_its_last(void **state)
+{
+	uint64_t by_ns;
+
+	(void)state;
+	post_and_break();
+	assert_int_equal(rbx_recovery_try_by_ns(&recovery), UINT64_MAX);
+	assert_int_equal(step_at(2), RBX_RECOVERY_DRAIN);
+	rbx_recovery_drained(&recovery, 2);
+	by_ns = rbx_recovery_try_by_ns(&recovery);
+	assert_in_range(by_ns, 1, 3 * TIMEOUT / 4 + 1);
+	/* However late it is, it is made if somebody is there. */
+	assert_int_equal(step_at(by_ns), RBX_RECOVERY_RESUME);
+	rbx_recovery_missed(&recovery, by_ns);
+	assert_int_equal(step_at(by_ns), RBX_RECOVERY_GIVE_UP);
+	assert_int_equal(rbx_recovery_try_by_ns(&recovery), UINT64_MAX);
+}
+
 static void server_that_is_gone_is_given_up_and_refuses(void **state)
 {
 	struct rbx_fragment *ended;
@@ -439,6 +457,7 @@ int main(void)
 		TEST(nothing_is_kept_twice),
 		TEST(break_during_a_try_is_told_after_it),
 		TEST(try_that_fails_pauses_then_tries_again),
+		TEST(try_that_nobody_begins_in_time_is_its_last),
 		TEST(server_that_is_gone_is_given_up_and_refuses),
 		TEST(owner_lets_go_what_is_elsewhere),
 		TEST(nothing_that_waits_on_vanishes),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * fake_peer.c - of fake_peer.h the servers, and the peers in the place of
- * lib/peer/peer.c.
+ * client/peer.c and lib/peer/peer.c.
  */
 #include <stdlib.h>
 
@@ -37,8 +37,7 @@ void fake_server_kill(struct fake_server *server)
 		struct rbx_peer *peer = fake_network.peers[i];
 
 		if (peer && peer->server == server)
-			peer->events.down(peer, "killed by the test",
-					  peer->events.user);
+			peer->events.down(peer, peer->events.user);
 	}
 	fake_network_lock();
 	server->down = true;
@@ -125,7 +124,7 @@ uint32_t fake_server_lent_count(struct fake_server *server)
 	return count;
 }
 
-/* ---- lib/peer/peer.h -----------------------------------------------------------*/
+/* ---- client/peer.h, lib/peer/peer.h -----------------------------------------------------------*/
 
 static struct fake_server *find_server(const char *address)
 {
@@ -193,12 +192,10 @@ static void recoveries_ask(void)
 		(void)peers[i]->events.hold(peers[i], peers[i]->events.user);
 }
 
-int rbx_peer_close(struct rbx_peer *peer)
+void rbx_peer_leave(struct rbx_peer *peer)
 {
 	uint32_t i;
 
-	if (!peer)
-		return 0;
 	if (peer->is_stopped) /* one of a volume that is closed */
 		recoveries_ask();
 	fake_network_lock();
@@ -213,7 +210,6 @@ int rbx_peer_close(struct rbx_peer *peer)
 		RBX_ASSERT(fake_network.pending[i].peer != peer);
 	fake_network_unlock();
 	free(peer);
-	return 0;
 }
 
 bool rbx_peer_is_up(struct rbx_peer *peer)
@@ -222,7 +218,13 @@ bool rbx_peer_is_up(struct rbx_peer *peer)
 	return true;
 }
 
-const char *rbx_peer_address(const struct rbx_peer *peer)
+const char *rbx_peer_reason(const struct rbx_peer *peer)
+{
+	RBX_ASSERT(peer);
+	return "killed by the test";
+}
+
+const char *rbx_peer_name(const struct rbx_peer *peer)
 {
 	return peer->server->address;
 }

@@ -56,6 +56,7 @@ static const char *combiner(const struct rbx_submit_queue *queue)
 
 static void tell_peer(const struct rbx_peer *peer)
 {
+	const struct rbx_user_peer *user = rbx_user_peer(peer);
 	const struct rbx_channel *channel = &peer->channel;
 
 	fprintf(stderr,
@@ -65,8 +66,8 @@ static void tell_peer(const struct rbx_peer *peer)
 		combiner(&channel->submit_queue),
 		channel->merge_queue.waiting_mask,
 		channel->merge_queue.fenced_first != NULL, peer->recovery.state.phase);
-	for (uint32_t i = 0; i < peer->lane_count; i++)
-		tell_lane(peer, &peer->lanes[i]);
+	for (uint32_t i = 0; i < user->lane_count; i++)
+		tell_lane(peer, &user->lanes[i]);
 }
 
 void standstill_tell(const struct rbx_context *ctx)

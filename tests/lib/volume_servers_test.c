@@ -157,7 +157,7 @@ static void servers_come_and_go_without_end_and_the_volume_heals(void **state)
 		last[0] = last[1];
 		last[1] = next;
 	}
-	assert_in_range(volume->server_count, 3, 8);
+	assert_in_range(volume->control.server_count, 3, 8);
 	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
 	assert_memory_equal(in, out, VOLUME_BYTES);
 	assert_int_equal(fake_network_stale_count(), 0);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper.c - the thread that makes the rounds of a volume's upkeep (core/upkeep.h).
+ *
+ * It begins no I/O to get memory, as all threads here, and leaves the last of that to
+ * those who repair connections: what it does is asked for again.
+ */
+#include "client/volume.h"
+
+static void sleep_until_wanted(struct rbx_volume_control *control, bool again)
+{
+	uint64_t until_ns =
+		rbx_now_ns() + (uint64_t)RBX_UPKEEP_RETRY_MS * 1000000;
+
+	while (!control->keeper_wanted && !control->keeper_stop) {
+		if (!again) {
+			rbx_monitor_wait(&control->monitor);
+			continue;
+		}
+		if (rbx_now_ns() >= until_ns)
+			return;
+		rbx_monitor_wait_until(&control->monitor, until_ns);
+	}
+}
+
+static void *keeper_main(void *argument)
+{
+	struct rbx_volume_control *control = argument;
+
+	rbx_thread_leave_reserves();
+	rbx_monitor_enter(&control->monitor);
+	while (!control->keeper_stop) {
+		bool again;
+
+		control->keeper_wanted = false;
+		rbx_monitor_leave(&control->monitor);
+		again = rbx_upkeep_round(&control->upkeep);
+		rbx_monitor_enter(&control->monitor);
+		sleep_until_wanted(control, again);
+	}
+	rbx_monitor_leave(&control->monitor);
+	return NULL;
+}
+
+void rbx_volume_keeper_wake(struct rbx_volume_control *control)
+{
+	rbx_monitor_enter(&control->monitor);
+	control->keeper_wanted = true;
+	rbx_monitor_wake(&control->monitor);
+	rbx_monitor_leave(&control->monitor);
+}
+
+int rbx_volume_keeper_start(struct rbx_volume_control *control)
+{
+	int err = rbx_thread_start(&control->keeper, "volume", keeper_main,
+				   control);
+
+	return err ? rbx_error(err, "cannot start the volume's thread") : 0;
+}
+
+void rbx_volume_keeper_stop(struct rbx_volume_control *control)
+{
+	rbx_monitor_enter(&control->monitor);
+	control->keeper_stop = true;
+	rbx_monitor_wake(&control->monitor);
+	rbx_monitor_leave(&control->monitor);
+	rbx_thread_join(&control->keeper);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * notice.h - what happens to peers and slabs, for who watches: a log, tracepoints.
+ *
+ * The host provides it. A watcher is told and not asked: nothing follows from it. Each
+ * is called with no lock held, and must not block.
+ */
+#ifndef RBX_CLIENT_NOTICE_H
+#define RBX_CLIENT_NOTICE_H
+
+#include "core/eviction.h"
+#include "core/peer_state.h"
+#include "core/slab.h"
+
+struct rbx_peer;
+
+/* Its connection is in another phase. reason: of DRAINING. */
+void rbx_notice_phase(const struct rbx_peer *peer, enum rbx_peer_phase phase,
+		      const char *reason);
+/* Its server wants a loan back. Any context. */
+void rbx_notice_eviction(const struct rbx_peer *peer,
+			 const struct rbx_eviction *eviction);
+/* The keeper is about to do a task of a slab. */
+void rbx_notice_task(const struct rbx_slab *slab, enum rbx_slab_task task);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * recovery.c - the steps of core/recovery.h, which restore a peer's connection, or give
+ * up. Who does them when: repairs.c.
+ *
+ * A look for stalls says nothing of a lane whose poller has not looked either: a program
+ * that polls itself may do something else for a while, a callback may take its time, and
+ * so may others that the processor runs.
+ */
+#include "client/lanes.h"
+#include "client/notice.h"
+
+/* For the moment in which another thread still combines. */
+#define LOOK_AGAIN_NS 100000u
+
+/* Whether nobody knew it. */
+static bool begin(struct rbx_peer *peer, const char *reason)
+{
+	struct rbx_session *session = peer->session;
+	bool is_new;
+
+	rbx_monitor_enter(&peer->repairs->monitor);
+	is_new = rbx_recovery_broken(&peer->recovery);
+	if (is_new) { /* else there is perhaps no session yet */
+		rbx_recovery_begin(&peer->recovery,
+				   rbx_session_heard_ns(session),
+				   peer->events.hold ?
+					   rbx_session_lease_half_ns(session) :
+					   0,
+				   rbx_now_ns());
+		rbx_text_copy(peer->reason, sizeof(peer->reason), reason);
+		rbx_monitor_wake(&peer->repairs->monitor);
+	}
+	rbx_monitor_leave(&peer->repairs->monitor);
+	return is_new;
+}
+
+void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
+{
+	if (begin(peer, reason))
+		rbx_notice_phase(peer, RBX_PEER_DRAINING, reason);
+}
+
+/* ---- Steps ------------------------------------------------------------------*/
+
+static void look_for_stall(struct rbx_peer *peer)
+{
+	uint32_t rings_mask = rbx_peer_rings_looked(peer);
+	bool stands_still;
+
+	rbx_monitor_enter(&peer->repairs->monitor);
+	stands_still = rbx_recovery_stands_still(&peer->recovery, rings_mask);
+	rbx_monitor_leave(&peer->repairs->monitor);
+	if (stands_still)
+		rbx_peer_note_broken(peer, "it answers no work request");
+}
+
+static void drain(struct rbx_peer *peer, uint64_t until_ns)
+{
+	while (!rbx_channel_seize(&peer->channel))
+		rbx_pause_ns(LOOK_AGAIN_NS);
+	rbx_peer_drain_lanes(peer, until_ns);
+	rbx_notice_phase(peer, RBX_PEER_RESUMING, "");
+	rbx_monitor_enter(&peer->repairs->monitor);
+	rbx_recovery_drained(&peer->recovery, rbx_now_ns());
+	rbx_monitor_leave(&peer->repairs->monitor);
+}
+
+static void end(struct rbx_peer *peer, struct rbx_fragment *ended)
+{
+	if (ended)
+		rbx_poller_end(peer->poller, ended);
+}
+
+static void ask_owner(struct rbx_peer *peer)
+{
+	bool holds = peer->events.hold(peer, peer->events.user);
+	struct rbx_fragment *gone =
+		rbx_recovery_withdraw(&peer->recovery, peer->events.wait);
+
+	if (gone)
+		rbx_drive_refuse(&rbx_peer_drive, &peer->channel, gone);
+	rbx_monitor_enter(&peer->repairs->monitor);
+	rbx_recovery_asked(&peer->recovery, holds, rbx_now_ns());
+	rbx_monitor_leave(&peer->repairs->monitor);
+}
+
+static void give_up(struct rbx_peer *peer)
+{
+	struct rbx_fragment *ended;
+
+	rbx_notice_phase(peer, RBX_PEER_DOWN, peer->reason);
+	if (peer->events.down)
+		peer->events.down(peer, peer->events.user);
+	rbx_monitor_enter(&peer->repairs->monitor);
+	ended = rbx_recovery_given_up(&peer->recovery);
+	rbx_monitor_leave(&peer->repairs->monitor);
+	end(peer, ended);
+	rbx_peer_combine(peer);
+}
+
+static int try_to_resume(struct rbx_peer *peer, uint64_t until_ns)
+{
+	int err = rbx_session_resume(peer->session, until_ns);
+
+	/* Only resume() may say that all is gone: what refuses a queue pair is
+	 * that the new connection has broken already. */
+	if (!err && rbx_peer_connect_lanes(peer, until_ns))
+		err = -ENOTCONN;
+	return err;
+}
+
+static void resume(struct rbx_peer *peer, uint64_t until_ns)
+{
+	int err = try_to_resume(peer, until_ns);
+	struct rbx_fragment *ended;
+	bool is_up, again;
+
+	rbx_monitor_enter(&peer->repairs->monitor);
+	is_up = rbx_recovery_resumed(&peer->recovery, err, rbx_now_ns(),
+				     &ended, &again);
+	rbx_monitor_leave(&peer->repairs->monitor);
+	if (!is_up)
+		return;
+	end(peer, ended);
+	rbx_notice_phase(peer, RBX_PEER_UP, "");
+	rbx_peer_combine(peer);
+	if (again)
+		rbx_peer_note_broken(peer, "it broke while it was resumed");
+}
+
+/* ---- All of them ------------------------------------------------------------------*/
+
+void rbx_peer_do_step(struct rbx_peer *peer, enum rbx_recovery_step step,
+		      uint64_t at_ns)
+{
+	switch (step) {
+	case RBX_RECOVERY_WAIT:
+		break;
+	case RBX_RECOVERY_LOOK:
+		look_for_stall(peer);
+		break;
+	case RBX_RECOVERY_DRAIN:
+		drain(peer, at_ns);
+		break;
+	case RBX_RECOVERY_RESUME:
+		resume(peer, at_ns);
+		break;
+	case RBX_RECOVERY_ASK:
+		ask_owner(peer);
+		break;
+	case RBX_RECOVERY_GIVE_UP:
+		give_up(peer);
+		break;
+	}
+}

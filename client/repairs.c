@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* repairs.c - who repairs which connection, see repairs.h; the steps are in recovery.c. */
+#include "client/repairs.h"
+
+#include "client/lanes.h"
+
+/* ---- What is due: monitor entered -------------------------------------------------*/
+
+static bool all_are_busy(const struct rbx_repairs *repairs)
+{
+	return repairs->busy_count >= repairs->hands_count;
+}
+
+static void want_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
+{
+	peer->wants_hand = true;
+	rbx_monitor_wake(&repairs->monitor);
+}
+
+/* It waits for a hand. Whether it need not any longer, as its time is over. */
+static bool is_missed(const struct rbx_repairs *repairs,
+		      const struct rbx_recovery *recovery, uint64_t now_ns,
+		      uint64_t *at_ns)
+{
+	uint64_t by_ns = rbx_recovery_try_by_ns(recovery);
+
+	if (now_ns >= by_ns)
+		return all_are_busy(repairs);
+	*at_ns = RBX_MIN(*at_ns, by_ns);
+	return false;
+}
+
+/* What the clock is to do for a peer now; WAIT: nothing, before *at_ns perhaps. */
+static enum rbx_recovery_step step_of(struct rbx_repairs *repairs,
+				      struct rbx_peer *peer, uint64_t now_ns,
+				      uint64_t *at_ns)
+{
+	enum rbx_recovery_step step;
+	uint64_t due_ns;
+
+	if (peer->is_in_hand || peer->recovery.closing)
+		return RBX_RECOVERY_WAIT;
+	if (peer->wants_hand) {
+		if (!is_missed(repairs, &peer->recovery, now_ns, at_ns))
+			return RBX_RECOVERY_WAIT;
+		peer->wants_hand = false;
+		rbx_recovery_missed(&peer->recovery, now_ns);
+	}
+	step = rbx_recovery_next(&peer->recovery, now_ns, &due_ns);
+	if (step == RBX_RECOVERY_DRAIN || step == RBX_RECOVERY_RESUME) {
+		want_hand(repairs, peer);
+		*at_ns = RBX_MIN(*at_ns, rbx_recovery_try_by_ns(&peer->recovery));
+		return RBX_RECOVERY_WAIT;
+	}
+	if (step == RBX_RECOVERY_WAIT)
+		*at_ns = RBX_MIN(*at_ns, due_ns);
+	return step;
+}
+
+/* The first peer that the clock has to do something for; NULL: none before *at_ns. */
+static struct rbx_peer *peer_of_clock(struct rbx_repairs *repairs,
+				      enum rbx_recovery_step *step,
+				      uint64_t *at_ns)
+{
+	uint64_t now_ns = rbx_now_ns();
+	struct rbx_peer *peer;
+
+	*at_ns = UINT64_MAX;
+	for (peer = repairs->first; peer; peer = peer->next) {
+		*step = step_of(repairs, peer, now_ns, at_ns);
+		if (*step != RBX_RECOVERY_WAIT)
+			break;
+	}
+	return peer;
+}
+
+/* Who drains, then who has to be tried first, then who is only to be left. */
+static bool goes_first(const struct rbx_recovery *recovery,
+		       const struct rbx_recovery *other)
+{
+	bool drains = recovery->state.phase == RBX_PEER_DRAINING;
+	bool other_drains = other->state.phase == RBX_PEER_DRAINING;
+
+	if (drains != other_drains)
+		return drains;
+	return rbx_recovery_try_by_ns(recovery) < rbx_recovery_try_by_ns(other);
+}
+
+static struct rbx_peer *peer_of_hand(struct rbx_repairs *repairs)
+{
+	struct rbx_peer *first = NULL, *peer;
+
+	for (peer = repairs->first; peer; peer = peer->next)
+		if (peer->wants_hand && !peer->recovery.closing &&
+		    (!first || goes_first(&peer->recovery, &first->recovery)))
+			first = peer;
+	return first;
+}
+
+/* ---- The threads ------------------------------------------------------------------*/
+
+/* Somebody did something for a peer. */
+static void out_of_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
+{
+	peer->is_in_hand = false;
+	if (peer->recovery.closing) /* who removes it waits */
+		rbx_monitor_wake(&repairs->monitor);
+}
+
+static void *clock_main(void *argument)
+{
+	struct rbx_repairs *repairs = argument;
+	enum rbx_recovery_step step;
+	struct rbx_peer *peer;
+	uint64_t at_ns;
+
+	rbx_monitor_enter(&repairs->monitor);
+	while (!repairs->stop) {
+		peer = peer_of_clock(repairs, &step, &at_ns);
+		if (!peer) {
+			rbx_monitor_wait_until(&repairs->monitor, at_ns);
+			continue;
+		}
+		peer->is_in_hand = true;
+		rbx_monitor_leave(&repairs->monitor);
+		rbx_peer_do_step(peer, step, 0);
+		rbx_monitor_enter(&repairs->monitor);
+		out_of_hand(repairs, peer);
+		if (step == RBX_RECOVERY_GIVE_UP)
+			want_hand(repairs, peer);
+	}
+	rbx_monitor_leave(&repairs->monitor);
+	return NULL;
+}
+
+/* What is to be done for a peer that waits for a hand; of one that is down WAIT. What was
+ * due still is: a drain, or a try that is made however late. */
+static enum rbx_recovery_step step_of_hand(struct rbx_peer *peer,
+					   uint64_t *at_ns)
+{
+	peer->wants_hand = false;
+	if (peer->recovery.state.phase == RBX_PEER_DOWN)
+		return RBX_RECOVERY_WAIT;
+	return rbx_recovery_next(&peer->recovery, rbx_now_ns(), at_ns);
+}
+
+static void take_in_hand(struct rbx_peer *peer, enum rbx_recovery_step step,
+			 uint64_t at_ns)
+{
+	if (step == RBX_RECOVERY_WAIT)
+		rbx_session_give_up(peer->session);
+	else
+		rbx_peer_do_step(peer, step, at_ns);
+}
+
+static void *hand_main(void *argument)
+{
+	struct rbx_repairs *repairs = argument;
+	enum rbx_recovery_step step;
+	struct rbx_peer *peer;
+	uint64_t at_ns;
+
+	rbx_monitor_enter(&repairs->monitor);
+	while (!repairs->stop) {
+		peer = peer_of_hand(repairs);
+		if (!peer) {
+			rbx_monitor_wait(&repairs->monitor);
+			continue;
+		}
+		step = step_of_hand(peer, &at_ns);
+		peer->is_in_hand = true;
+		repairs->busy_count++;
+		if (all_are_busy(repairs)) /* the clock sees to those who wait */
+			rbx_monitor_wake(&repairs->monitor);
+		rbx_monitor_leave(&repairs->monitor);
+		take_in_hand(peer, step, at_ns);
+		rbx_monitor_enter(&repairs->monitor);
+		repairs->busy_count--;
+		out_of_hand(repairs, peer);
+		rbx_monitor_wake(&repairs->monitor); /* the clock */
+	}
+	rbx_monitor_leave(&repairs->monitor);
+	return NULL;
+}
+
+/* ---- Coming and going ---------------------------------------------------------------*/
+
+void rbx_repairs_init(struct rbx_repairs *repairs)
+{
+	rbx_monitor_init(&repairs->monitor);
+}
+
+void rbx_repairs_destroy(struct rbx_repairs *repairs)
+{
+	RBX_ASSERT(!repairs->first);
+	rbx_monitor_enter(&repairs->monitor);
+	repairs->stop = true;
+	rbx_monitor_wake(&repairs->monitor);
+	rbx_monitor_leave(&repairs->monitor);
+	if (repairs->has_clock)
+		rbx_thread_join(&repairs->clock);
+	while (repairs->hands_count)
+		rbx_thread_join(&repairs->hands[--repairs->hands_count]);
+	rbx_monitor_destroy(&repairs->monitor);
+}
+
+/* With is_starting: nobody else does so. */
+static int start_threads(struct rbx_repairs *repairs, bool wants_hand)
+{
+	int err = 0;
+
+	if (!repairs->has_clock)
+		err = rbx_thread_start(&repairs->clock, "repairs", clock_main,
+				       repairs);
+	if (err)
+		return err;
+	repairs->has_clock = true;
+	if (wants_hand)
+		err = rbx_thread_start(&repairs->hands[repairs->hands_count],
+				       "repair", hand_main, repairs);
+	return err;
+}
+
+int rbx_repairs_add(struct rbx_repairs *repairs, struct rbx_peer *peer)
+{
+	bool wants_hand;
+	int err;
+
+	rbx_monitor_enter(&repairs->monitor);
+	while (repairs->is_starting)
+		rbx_monitor_wait(&repairs->monitor);
+	repairs->is_starting = true;
+	wants_hand = repairs->hands_count < RBX_RECOVERY_HANDS &&
+		     repairs->hands_count <= repairs->peers_count;
+	rbx_monitor_leave(&repairs->monitor);
+	err = start_threads(repairs, wants_hand);
+	rbx_monitor_enter(&repairs->monitor);
+	repairs->is_starting = false;
+	if (!err) {
+		repairs->hands_count += wants_hand;
+		repairs->peers_count++;
+		peer->next = repairs->first;
+		repairs->first = peer;
+	}
+	rbx_monitor_wake(&repairs->monitor);
+	rbx_monitor_leave(&repairs->monitor);
+	return err;
+}
+
+void rbx_repairs_remove(struct rbx_repairs *repairs, struct rbx_peer *peer)
+{
+	struct rbx_peer **at = &repairs->first;
+
+	rbx_monitor_enter(&repairs->monitor);
+	rbx_recovery_close(&peer->recovery);
+	while (peer->is_in_hand)
+		rbx_monitor_wait(&repairs->monitor);
+	while (*at != peer) /* bounded: it is there */
+		at = &(*at)->next;
+	*at = peer->next;
+	repairs->peers_count--;
+	rbx_monitor_leave(&repairs->monitor);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * servers.c - the memory servers of a volume: connected and left, what they say unasked,
+ * and what the upkeep borrows from them.
+ */
+#include "client/notice.h"
+#include "client/volume.h"
+#include "core/last_copies.h"
+
+/* ---- What they say unasked -----------------------------------------------------*/
+
+static uint32_t index_of(const struct rbx_volume_server *server)
+{
+	return (uint32_t)(server - server->control->servers);
+}
+
+static void peer_down(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+
+	(void)peer;
+	rbx_upkeep_server_down(&server->control->upkeep, index_of(server));
+}
+
+static void peer_evict(struct rbx_peer *peer,
+		       const struct rbx_eviction *eviction, void *user)
+{
+	struct rbx_volume_server *server = user;
+
+	(void)peer;
+	rbx_upkeep_evict(&server->control->upkeep, index_of(server), eviction);
+}
+
+/* Its place may be given to another one meanwhile. */
+static bool server_is_up(struct rbx_flow *flow, uint32_t server)
+{
+	struct rbx_volume_control *control = rbx_volume_control_of_flow(flow);
+	struct rbx_peer *peer;
+	bool is_up;
+
+	rbx_lock(&control->upkeep.servers_lock);
+	peer = control->servers[server].peer;
+	is_up = peer && rbx_peer_is_up(peer);
+	rbx_unlock(&control->upkeep.servers_lock);
+	return is_up;
+}
+
+static bool peer_hold(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+
+	(void)peer;
+	return rbx_last_copies_hold(&server->control->flow, index_of(server),
+				    server_is_up);
+}
+
+/* ---- What the upkeep asks for -------------------------------------------------*/
+
+static struct rbx_volume_server *server_at(struct rbx_upkeep *upkeep,
+					   uint32_t server)
+{
+	return &rbx_volume_control_of_upkeep(upkeep)->servers[server];
+}
+
+static void server_ask(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_volume_server *asked = server_at(upkeep, server);
+
+	rbx_peer_ask(asked->peer, &asked->ask);
+}
+
+static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
+			 struct rbx_loan *loan)
+{
+	struct rbx_volume_server *asked = server_at(upkeep, server);
+
+	return rbx_peer_answer(asked->peer, &asked->ask, loan);
+}
+
+static int server_unmap(struct rbx_upkeep *upkeep, uint32_t server,
+			const struct rbx_loan *loan)
+{
+	return rbx_peer_unmap(server_at(upkeep, server)->peer, loan);
+}
+
+static int server_check(struct rbx_upkeep *upkeep, uint32_t server,
+			const struct rbx_loan *loan)
+{
+	return rbx_peer_check(server_at(upkeep, server)->peer, loan);
+}
+
+static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return rbx_peer_free_bytes(server_at(upkeep, server)->peer);
+}
+
+/* Memory may have to be written to the volume before any is free. Without it writes of
+ * a lost slab end as those before them. */
+static void *memory_lend(struct rbx_upkeep *upkeep, size_t size)
+{
+	(void)upkeep;
+	return rbx_memory_try(size);
+}
+
+static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
+{
+	(void)upkeep;
+	rbx_memory_free(memory);
+}
+
+static void tending(struct rbx_upkeep *upkeep, const struct rbx_slab *slab,
+		    enum rbx_slab_task task)
+{
+	(void)upkeep;
+	rbx_notice_task(slab, task);
+}
+
+static const struct rbx_upkeep_ops upkeep_ops = {
+	.ask = server_ask,
+	.answer = server_answer,
+	.unmap = server_unmap,
+	.check = server_check,
+	.memory_lend = memory_lend,
+	.memory_take_back = memory_take_back,
+	.free_bytes = server_free_bytes,
+	.tell = rbx_volume_tell,
+	.tending = tending,
+};
+
+void rbx_volume_control_init(struct rbx_volume_control *control,
+			     const struct rbx_flow_ops *ops,
+			     struct rbx_flow_counters *counters)
+{
+	rbx_monitor_init(&control->monitor);
+	rbx_flow_init(&control->flow, ops, counters);
+	rbx_upkeep_init(&control->upkeep, &control->flow, &upkeep_ops);
+}
+
+void rbx_volume_control_destroy(struct rbx_volume_control *control)
+{
+	rbx_monitor_destroy(&control->monitor);
+}
+
+/* ---- One server -----------------------------------------------------------------*/
+
+/* Others may look whether it is up. */
+static void peer_set(struct rbx_volume_control *control, uint32_t index,
+		     struct rbx_peer *peer)
+{
+	rbx_lock(&control->upkeep.servers_lock);
+	control->servers[index].peer = peer;
+	rbx_unlock(&control->upkeep.servers_lock);
+}
+
+int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
+{
+	const struct rbx_peer_events events = {
+		.down = peer_down,
+		.evict = peer_evict,
+		.hold = peer_hold,
+		.wait = rbx_last_copies_wait,
+		.user = &control->servers[index],
+	};
+	struct rbx_peer *peer;
+	int err;
+
+	control->servers[index].control = control;
+	rbx_upkeep_server_begins(&control->upkeep, index);
+	err = rbx_volume_connect(control, index, &events, &peer);
+	if (!err)
+		peer_set(control, index, peer);
+	return err;
+}
+
+void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index)
+{
+	struct rbx_peer *peer = control->servers[index].peer;
+
+	peer_set(control, index, NULL);
+	if (peer)
+		rbx_peer_leave(peer);
+}
+
+/* ---- All of them ----------------------------------------------------------------*/
+
+static void open_act(void *user, uint32_t index)
+{
+	struct rbx_volume_control *control = user;
+	struct rbx_volume_server *server = &control->servers[index];
+
+	server->open_err = rbx_volume_server_open(control, index);
+	if (server->open_err)
+		rbx_side_by_side_stop(&control->side_by_side);
+}
+
+static void close_act(void *user, uint32_t index)
+{
+	rbx_volume_server_close(user, index);
+}
+
+void rbx_volume_servers_begin(struct rbx_volume_control *control)
+{
+	rbx_side_by_side_begin(&control->side_by_side, control->server_count,
+			       open_act, control);
+}
+
+void rbx_volume_servers_leave(struct rbx_volume_control *control)
+{
+	uint32_t i;
+
+	for (i = 0; i < control->server_count; i++)
+		if (control->servers[i].peer)
+			rbx_peer_stop_soon(control->servers[i].peer);
+	/* A recovery asks whether the other servers are up (peer_hold()). */
+	for (i = 0; i < control->server_count; i++)
+		if (control->servers[i].peer)
+			rbx_peer_stop(control->servers[i].peer);
+	rbx_side_by_side_begin(&control->side_by_side, control->server_count,
+			       close_act, control);
+	rbx_side_by_side_end(&control->side_by_side);
+}

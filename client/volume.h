@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume.h - what has to wait in a volume, or to be told: its servers and its keeper.
+ *
+ *	servers.c       connects to the servers, takes leave of them; what they say; what
+ *	                the upkeep borrows from them
+ *	side_by_side.c  several servers at a time
+ *	keeper.c        the thread that makes the rounds of the upkeep
+ *
+ * A host's volume has one of these (core/flow.h, core/upkeep.h decide in it), and is
+ * found by it. How a server is named and connected, the memory of the copies of a
+ * rebuild, and to whom news are told, are the host's.
+ */
+#ifndef RBX_CLIENT_VOLUME_H
+#define RBX_CLIENT_VOLUME_H
+
+#include "client/peer.h"
+#include "client/side_by_side.h"
+#include "core/upkeep.h"
+
+struct rbx_volume_control;
+struct rbx_server_name; /* the host's: what is known of one that is not connected yet */
+
+/* A place of the table of servers. */
+struct rbx_volume_server {
+	struct rbx_volume_control *control;
+	/* Set before any replica refers to it; NULL: there is none. Changed with the
+	 * upkeep's servers_lock. */
+	struct rbx_peer *peer;
+	struct rbx_ask ask; /* the upkeep's */
+	/* Of the opening: */
+	struct rbx_server_name *name;
+	int open_err;
+};
+
+struct rbx_volume_control {
+	struct rbx_flow flow;
+	struct rbx_upkeep upkeep;
+	uint32_t server_count; /* places that are or were in use */
+	struct rbx_volume_server *servers; /* the host's memory */
+	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
+
+	struct rbx_thread keeper;
+	struct rbx_monitor monitor; /* guards both below; the keeper waits in it */
+	bool keeper_wanted;
+	bool keeper_stop;
+};
+
+/* Zeroed memory. The servers come later. */
+void rbx_volume_control_init(struct rbx_volume_control *control,
+			     const struct rbx_flow_ops *ops,
+			     struct rbx_flow_counters *counters);
+void rbx_volume_control_destroy(struct rbx_volume_control *control);
+
+static inline struct rbx_volume_control *
+rbx_volume_control_of_flow(struct rbx_flow *flow)
+{
+	return RBX_CONTAINER_OF(flow, struct rbx_volume_control, flow);
+}
+
+static inline struct rbx_volume_control *
+rbx_volume_control_of_upkeep(struct rbx_upkeep *upkeep)
+{
+	return RBX_CONTAINER_OF(upkeep, struct rbx_volume_control, upkeep);
+}
+
+/* ---- servers.c. All of it blocks. ------------------------------------------------*/
+
+/* Connects to the server of a place, by its name. */
+int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index);
+/* Takes leave of it, if there is one. */
+void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index);
+/* Begins to connect to all places, by their names; then open_err of each tells how it
+ * went. If one fails, those that nobody has begun with are left. The host waits, and ends
+ * it (side_by_side.h). */
+void rbx_volume_servers_begin(struct rbx_volume_control *control);
+/* Takes leave of all: what they have lent ends. */
+void rbx_volume_servers_leave(struct rbx_volume_control *control);
+
+/* ---- keeper.c ---------------------------------------------------------------------*/
+
+/* 0 or -errno, of which rbx_error() was told. */
+int rbx_volume_keeper_start(struct rbx_volume_control *control);
+/* A rebuild may still be under way then. */
+void rbx_volume_keeper_stop(struct rbx_volume_control *control);
+/* Something is to be seen to. Any thread; does not block. */
+void rbx_volume_keeper_wake(struct rbx_volume_control *control);
+
+/* ---- What the host does for it ---------------------------------------------------*/
+
+/* Opens a peer, by the name of this place of the table. Blocks. */
+int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
+		       const struct rbx_peer_events *events,
+		       struct rbx_peer **peer);
+/* Tells the news of the upkeep: tell() of its table. By the keeper. */
+void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
+		     uint32_t count, uint32_t server, int err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* volume_news.c - tells the log what the upkeep of a volume finds. */
+#include "kernel/lib/volume.h"
+
+void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
+		     uint32_t count, uint32_t server, int err)
+{
+	struct rbx_volume_control *control =
+		rbx_volume_control_of_upkeep(upkeep);
+	struct rbx_census census;
+
+	rbx_upkeep_census(upkeep, &census);
+	switch (news) {
+	case RBX_NEWS_SERVER_DOWN:
+		pr_warn("rdmabox: server %s is gone, and with it replicas of %u slabs\n",
+			rbx_peer_name(control->servers[server].peer),
+			count);
+		break;
+	case RBX_NEWS_REBUILD_STARTED:
+		pr_info("rdmabox: %u slabs lack replicas, which are made anew; %u are one death from loss\n",
+			count, census.last);
+		break;
+	case RBX_NEWS_REBUILD_DONE:
+		pr_info("rdmabox: %u replicas were made anew, all are live\n",
+			count);
+		break;
+	case RBX_NEWS_REBUILD_STUCK:
+		pr_warn("rdmabox: no server takes the missing replicas of %u slabs (%d); %u are one death from loss\n",
+			count, err, census.last);
+		break;
+	case RBX_NEWS_DATA_LOST:
+		pr_err("rdmabox: the last replica of %u slabs is gone, what was on them cannot be read\n",
+		       count);
+		break;
+	}
+}

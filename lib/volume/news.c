@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * news.c - tells the program what the upkeep finds: its event callback is called from
+ * the volume's keeper only.
+ */
+#include "lib/volume/volume.h"
+
+RBX_STATIC_ASSERT((int)RBX_NEWS_SERVER_DOWN == RBX_EVENT_SERVER_DOWN &&
+			  (int)RBX_NEWS_REBUILD_STARTED ==
+				  RBX_EVENT_REBUILD_STARTED &&
+			  (int)RBX_NEWS_REBUILD_DONE ==
+				  RBX_EVENT_REBUILD_DONE &&
+			  (int)RBX_NEWS_REBUILD_STUCK ==
+				  RBX_EVENT_REBUILD_STUCK &&
+			  (int)RBX_NEWS_DATA_LOST == RBX_EVENT_DATA_LOST,
+		  "same numbers");
+
+static const char *reason_of(const struct rbx_volume_server *server,
+			     enum rbx_news news, int err)
+{
+	switch (news) {
+	case RBX_NEWS_SERVER_DOWN:
+		return rbx_peer_reason(server->peer);
+	case RBX_NEWS_REBUILD_STARTED:
+		return "replicas are missing and are made anew";
+	case RBX_NEWS_REBUILD_DONE:
+		return "all replicas are live";
+	case RBX_NEWS_REBUILD_STUCK:
+		return err == -ENODEV ?
+			       "no server of the volume is left that could take a replica; add a server" :
+			       rbx_last_error();
+	case RBX_NEWS_DATA_LOST:
+		return "the last replica is gone; reads end with -EIO";
+	}
+	return "";
+}
+
+void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
+		     uint32_t count, uint32_t server, int err)
+{
+	struct rbx_volume *volume = rbx_volume_of_control(
+		rbx_volume_control_of_upkeep(upkeep));
+	const struct rbx_volume_server *whose =
+		&volume->control.servers[server];
+	struct rbx_event event = {
+		.kind = (enum rbx_event_kind)news,
+		.server = news == RBX_NEWS_SERVER_DOWN ?
+				  rbx_peer_name(whose->peer) :
+				  "",
+		.slab_count = count,
+		.reason = reason_of(whose, news, err),
+	};
+	const char *before;
+
+	if (!volume->options.event)
+		return;
+	before = rbx_callback_enter("event callback");
+	volume->options.event(volume, &event, volume->options.user);
+	rbx_callback_leave(before);
+}
