@@ -181,16 +181,16 @@ static void what_was_refused_leaves_nothing(void **state)
 	assert_leaves_nothing(refused);
 }
 
-/* Slots of peers are given back; a full table says so. */
-static void peers_beyond_the_table_are_refused(void **state)
+/* One poller for each queue pair: there are 64 pollers, and then no more. */
+static void peers_beyond_the_pollers_are_refused(void **state)
 {
 	struct rbx_server *server = tenant_server();
-	struct rbx_context *ctx = tenant_context("queue_pairs=16");
+	struct rbx_context *ctx =
+		tenant_context("queue_pairs=16 pollers=queue_pair");
 	struct rbx_peer *peers[5];
 	int count = 0, err = 0;
 
 	(void)state;
-	/* 64 queue pairs for a poller. */
 	while (count < 5 &&
 	       !(err = rbx_peer_connect(ctx, &peers[count],
 					rbx_server_address(server))))
@@ -206,6 +206,68 @@ static void peers_beyond_the_table_are_refused(void **state)
 		rbx_peer_close(peers[--count]);
 	rbx_close(ctx);
 	rbx_server_stop(server);
+}
+
+/* A page there and back. */
+static void use_memory(struct rbx_context *ctx, struct rbx_peer *peer,
+		       uint32_t number)
+{
+	struct tenant tenant = { .ctx = ctx, .peer = peer };
+	uint8_t written[PAGE], read[PAGE];
+
+	if (rbx_borrow(peer, &tenant.remote, PAGE))
+		fail_msg("%s", rbx_last_error());
+	tenant_fill(written, PAGE, number);
+	assert_int_equal(tenant_transfer(&tenant, RBX_WRITE, written, PAGE, 0), 0);
+	assert_int_equal(tenant_transfer(&tenant, RBX_READ, read, PAGE, 0), 0);
+	assert_memory_equal(read, written, PAGE);
+	assert_int_equal(rbx_return(tenant.remote), 0);
+}
+
+#define MANY 300u
+
+/* More than one completion queue and one bank of sessions have room for. */
+static void many_peers_share_a_poller(const char *settings)
+{
+	struct rbx_server_options options;
+	struct rbx_peer *peers[MANY];
+	struct rbx_server *server;
+	struct rbx_context *ctx;
+	uint32_t i;
+
+	tenant_server_options(&options);
+	options.clients_max = MANY + 1;
+	assert_int_equal(rbx_server_start(&server, &options), 0);
+	ctx = tenant_context(settings);
+	for (i = 0; i < MANY; i++)
+		if (rbx_peer_connect(ctx, &peers[i], rbx_server_address(server)))
+			fail_msg("peer %u: %s", i, rbx_last_error());
+	for (i = 0; i < MANY; i += 23)
+		use_memory(ctx, peers[i], i);
+	use_memory(ctx, peers[MANY - 1], MANY);
+	/* Places are used again. */
+	for (i = 60; i < 140; i++)
+		assert_int_equal(rbx_peer_close(peers[i]), 0);
+	for (i = 60; i < 140; i++)
+		if (rbx_peer_connect(ctx, &peers[i], rbx_server_address(server)))
+			fail_msg("peer %u again: %s", i, rbx_last_error());
+	use_memory(ctx, peers[70], 70);
+	for (i = 0; i < MANY; i++)
+		assert_int_equal(rbx_peer_close(peers[i]), 0);
+	assert_int_equal(rbx_close(ctx), 0);
+	rbx_server_stop(server);
+}
+
+static void hundreds_of_peers_share_a_poller(void **state)
+{
+	(void)state;
+	many_peers_share_a_poller("");
+}
+
+static void hundreds_of_peers_are_polled_by_the_program(void **state)
+{
+	(void)state;
+	many_peers_share_a_poller("pollers=0");
 }
 
 static void auto_takes_a_fabric_and_says_why(void **state)
@@ -233,7 +295,9 @@ int main(void)
 		cmocka_unit_test(peers_of_one_context_leave_nothing),
 		cmocka_unit_test(volumes_of_one_context_leave_nothing),
 		cmocka_unit_test(what_was_refused_leaves_nothing),
-		cmocka_unit_test(peers_beyond_the_table_are_refused),
+		cmocka_unit_test(peers_beyond_the_pollers_are_refused),
+		cmocka_unit_test(hundreds_of_peers_share_a_poller),
+		cmocka_unit_test(hundreds_of_peers_are_polled_by_the_program),
 		cmocka_unit_test(auto_takes_a_fabric_and_says_why),
 	};
 
