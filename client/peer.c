@@ -84,9 +84,12 @@ int rbx_peer_connect_to(struct rbx_peer *peer, const void *address)
 	err = look_after(peer);
 	if (!err)
 		return 0;
+	rbx_peer_stop_soon(peer);
 	rbx_peer_destroy_lanes(peer);
 out_close_session:
+	rbx_context_remove_peer(peer->ctx, peer);
 	rbx_session_close(peer->session);
+	return err;
 out_remove:
 	rbx_context_remove_peer(peer->ctx, peer);
 	return err;
@@ -112,8 +115,9 @@ void rbx_peer_leave(struct rbx_peer *peer)
 	rbx_peer_stop(peer);
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
 	rbx_peer_destroy_lanes(peer);
-	rbx_session_close(peer->session);
+	/* Whoever finds it in the context may ask its session. */
 	rbx_context_remove_peer(peer->ctx, peer);
+	rbx_session_close(peer->session);
 	rbx_peer_free(peer);
 }
 

@@ -66,6 +66,8 @@ struct rbx_channel {
 	struct rbx_merge_queue merge_queue;
 	const struct rbx_planner *planner;
 	struct rbx_window *window;
+	bool keys_are_not_loans; /* that one is denied says nothing of others with its key;
+				    the host's, before the first submit */
 	uint32_t slot; /* among the channels of the window: the host's, before the
 			  first submit */
 	uint64_t turn_bytes; /* left of its turn, see turns.h */

@@ -63,14 +63,15 @@ RBX_RARE static void reap_failed(struct rbx_channel *channel, struct rbx_work *w
 	bool was_posted = status != NOT_POSTED;
 	bool flushed = status == -ECANCELED || !was_posted;
 	/* Of what is ordered each is on its own, and a message has no key. */
-	bool is_ordered = work->direction == RBX_DIRECTION_ORDERED;
-	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY && !is_ordered;
+	bool is_alone = work->direction == RBX_DIRECTION_ORDERED ||
+			channel->keys_are_not_loans;
+	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY && !is_alone;
 	bool merged = work->member_count > 1 && !flushed && !key_ended;
 	bool by_another = flushed && RBX_LOAD_RELAXED(&channel->failed);
 
 	if (key_ended)
 		rbx_channel_key_ended(channel, work->rkey);
-	else if (flushed && !is_ordered)
+	else if (flushed && !is_alone)
 		key_ended = rbx_channel_key_has_ended(channel, work->rkey);
 	if (key_ended)
 		status = -EACCES;

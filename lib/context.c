@@ -194,6 +194,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 		snprintf(ctx->options.window, sizeof(ctx->options.window), "%s",
 			 taken.congestion->name);
 	pthread_mutex_init(&ctx->peers_lock, NULL);
+	pthread_mutex_init(&ctx->queues_lock, NULL);
 	pthread_mutex_init(&ctx->view_lock, NULL);
 	rbx_repairs_init(&ctx->repairs);
 	err = rbx_done_list_init(ctx);
@@ -236,6 +237,7 @@ out_done_list:
 out_free:
 	rbx_repairs_destroy(&ctx->repairs);
 	pthread_mutex_destroy(&ctx->view_lock);
+	pthread_mutex_destroy(&ctx->queues_lock);
 	pthread_mutex_destroy(&ctx->peers_lock);
 	free(ctx);
 	return err;
@@ -294,6 +296,7 @@ int rbx_close(struct rbx_context *ctx)
 	ctx->device->ops->close(ctx->device);
 	rbx_done_list_destroy(ctx);
 	pthread_mutex_destroy(&ctx->view_lock);
+	pthread_mutex_destroy(&ctx->queues_lock);
 	pthread_mutex_destroy(&ctx->peers_lock);
 	free(ctx);
 	return 0;
@@ -338,7 +341,7 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	rbx_stats_keep_channel(ctx, &peer->channel);
 	pthread_mutex_unlock(&ctx->view_lock);
 	rbx_pollers_visit_all(ctx);
-	rbx_queues_visit_all_locked(ctx);
+	rbx_queues_visit_all(ctx);
 	rbx_channel_leave(&peer->channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }
@@ -372,7 +375,7 @@ void rbx_context_remove_paced(struct rbx_context *ctx,
 	rbx_stats_keep_channel(ctx, channel);
 	pthread_mutex_unlock(&ctx->view_lock);
 	rbx_pollers_visit_all(ctx);
-	rbx_queues_visit_all_locked(ctx);
+	rbx_queues_visit_all(ctx);
 	rbx_channel_leave(channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }

@@ -7,7 +7,8 @@
  * each served by one poller; and a list of completed requests for rbx_reap().
  *
  * Locks, in order of precedence (do not take an earlier one while holding a
- * later one): peers_lock, a poller's lock or a queue's, the repairs' monitor, the registrar's
+ * later one): peers_lock, a poller's lock, queues_lock, a queue's, the repairs' monitor,
+ * the registrar's
  * (registrar.h), done_lock, view_lock.
  */
 #ifndef RBX_LIB_CONTEXT_H
@@ -81,7 +82,8 @@ struct rbx_context {
 	 * see rbx_queues_visit_all(). */
 	struct rbx_channel *paced[RBX_CHANNELS_MAX - RBX_PEERS_MAX];
 	uint32_t paced_slots_used; /* atomic */
-	struct rbx_queue *queues; /* with peers_lock */
+	pthread_mutex_t queues_lock; /* of who makes, ends and visits queues: callbacks may */
+	struct rbx_queue *queues;
 
 	struct rbx_counters counters;
 	/* What was counted up to the last rbx_stats_reset(). */
@@ -106,8 +108,8 @@ void rbx_context_remove_paced(struct rbx_context *ctx,
 			      struct rbx_channel *channel);
 /* It is the caller's to combine. */
 void rbx_paced_combine(struct rbx_channel *channel);
-/* When it returns no queue handles a completion that it held before. peers_lock is held. */
-void rbx_queues_visit_all_locked(struct rbx_context *ctx);
+/* When it returns no queue handles a completion that it held before. */
+void rbx_queues_visit_all(struct rbx_context *ctx);
 
 const struct rbx_options *rbx_context_options(const struct rbx_context *ctx);
 struct rbx_counters *rbx_context_counters(struct rbx_context *ctx);

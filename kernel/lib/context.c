@@ -4,6 +4,7 @@
  */
 #include "kernel/lib/context.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
@@ -441,6 +442,8 @@ int rbx_client_open_on(struct rbx_client *client,
 		       const struct rbx_client_options *options,
 		       struct ib_device *device)
 {
+	/* Repairs want the lock too, so nothing under it may wait for our own I/O. */
+	unsigned int noio = memalloc_noio_save();
 	int err;
 
 	client->is_stopped = false;
@@ -457,6 +460,7 @@ int rbx_client_open_on(struct rbx_client *client,
 		planner_set(client);
 	}
 	mutex_unlock(&rbx_contexts_lock);
+	memalloc_noio_restore(noio);
 	return err;
 }
 

@@ -52,10 +52,12 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 			};
 		err = connect_lane(made, lane, until_ns);
 		/* One that was made in part may have a drain under way, as any other. */
-		if (err) {
+		if (err && until_ns)
+			rbx_peer_drain_lanes(peer, until_ns);
+		else if (err)
 			rbx_peer_destroy_lanes(peer);
+		if (err)
 			return err;
-		}
 	}
 	return 0;
 }

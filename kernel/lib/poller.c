@@ -152,7 +152,8 @@ bool rbx_poller_has_looked(const struct rbx_poller *poller,
 		return true;
 	}
 	return RBX_LOAD_RELAXED(&poller->asleep) &&
-	       !RBX_LOAD_ACQUIRE(&poller->event);
+	       !RBX_LOAD_ACQUIRE(&poller->event) &&
+	       !RBX_LOAD_ACQUIRE(&poller->unpark);
 }
 
 static void sleep_for_event(struct rbx_poller *poller)

@@ -78,6 +78,10 @@ int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
 		goto out_free;
 	err = rbx_session_connect_qp(peer->session, &link->conn, init,
 				     link_ended, 0);
+	if (err && link->conn.id && link->conn.id->qp) {
+		link_end(link); /* its drain completes to the owner's queues */
+		return err;
+	}
 	if (err)
 		goto out_destroy;
 	err = rbx_context_watch(link->ctx, &link->watch);

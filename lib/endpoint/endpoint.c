@@ -157,7 +157,10 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	}
 	endpoint->queue = options->queue;
 	endpoint->queue_room_count = send_depth + receive_depth;
+	/* It has a place in the context, which is not given out in callbacks. */
 	if (options->paced)
+		err = rbx_guard_wait(ctx, "an endpoint that is paced");
+	if (options->paced && !err)
 		err = rbx_paced_make(endpoint, ctx, options->send_depth);
 	if (err) {
 		rbx_endpoint_free(endpoint);
@@ -200,7 +203,9 @@ void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp)
 		RBX_MIN(endpoint->sends.depth_count, qp->send_depth_count);
 	if (endpoint->paced)
 		rbx_paced_begin(endpoint,
-				qp->send_depth_count - RBX_PACED_MARKERS);
+				RBX_MAX(qp->send_depth_count,
+					RBX_PACED_MARKERS + 1) -
+					RBX_PACED_MARKERS);
 }
 
 void rbx_endpoint_free(struct rbx_endpoint *endpoint)
@@ -238,13 +243,14 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 		err = rbx_error(-EBUSY, "rbx_endpoint_close: it has memory windows: rbx_memory_window_close() first");
 	if (err)
 		return err;
-	if (endpoint->paced)
+	if (endpoint->paced) {
 		rbx_paced_end(endpoint);
-	else
+	} else {
+		/* Who polls may have a completion in hand that names it. */
+		pthread_mutex_lock(&queue->lock);
 		endpoint->qp->device->ops->destroy_qp(endpoint->qp);
-	/* Who polls may have something of it in hand. */
-	pthread_mutex_lock(&queue->lock);
-	pthread_mutex_unlock(&queue->lock);
+		pthread_mutex_unlock(&queue->lock);
+	}
 	rbx_endpoint_free(endpoint);
 	return 0;
 }

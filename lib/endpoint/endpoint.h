@@ -52,7 +52,7 @@ struct rbx_queue {
 	bool is_armed; /* whoever polls */
 	uint32_t room_count; /* atomic: that no endpoint has taken */
 	uint32_t endpoints_count; /* atomic */
-	struct rbx_queue *next; /* of the context's, with its peers_lock */
+	struct rbx_queue *next; /* of the context's, with its queues_lock */
 	/* Of endpoints that are paced: what has ended and was not polled, with the lock;
 	 * and atomic, newest first, what ended without a completion. */
 	struct rbx_fragment *done_first, *done_last;

@@ -16,6 +16,7 @@
 #include "lib/endpoint/paced.h"
 
 #define MARK_TRIES 8u
+#define ROUNDS_MAX 64u
 
 struct op {
 	struct rbx_fragment fragment;
@@ -121,12 +122,24 @@ static void mark(struct rbx_paced *paced)
 			return;
 }
 
-/* By the combiner, or by who polls: so nobody posts at the same time. */
+/* One by one, so that who takes them all finds their order by turning it round. */
+static void push(struct rbx_queue *queue, struct rbx_fragment *list)
+{
+	struct rbx_fragment *next;
+
+	for (; list; list = next) {
+		next = rbx_fragment_next(list);
+		list->node.next = NULL;
+		rbx_drive_push_ended(&queue->ended, list);
+	}
+}
+
+/* By the combiner: so nobody posts at the same time. */
 static void end(struct rbx_channel *channel, struct rbx_fragment *list)
 {
 	struct rbx_paced *paced = paced_of(channel);
 
-	rbx_drive_push_ended(&paced->endpoint->queue->ended, list);
+	push(paced->endpoint->queue, list);
 	mark(paced);
 }
 
@@ -136,7 +149,7 @@ static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
 	struct rbx_fragment *list = harvest->again_first, *each;
 
 	for (each = list; each; each = rbx_fragment_next(each))
-		each->status = -ECANCELED;
+		each->status = -EHOSTUNREACH;
 	harvest->again_first = harvest->again_last = NULL;
 	end(channel, list);
 }
@@ -294,7 +307,9 @@ void rbx_paced_completed(struct rbx_endpoint *endpoint, const struct rbx_wc *wc,
 		/* Nothing is posted after a marker but another one: it is over. */
 		rbx_channel_complete_rest(&paced->channel, 0, rbx_now_ns(),
 					  harvest);
-		RBX_STORE_RELEASE(&paced->is_marked, false);
+		/* Then what was refused is looked at. Pairs with end(): it was pushed
+		 * first, and marked if this is not seen to be over. */
+		(void)RBX_EXCHANGE(&paced->is_marked, false);
 	} else {
 		rbx_drive_completed(&drive, &paced->channel, 0,
 				    (uint32_t)wc->wr_id, wc->status,
@@ -313,17 +328,48 @@ static void done_append(struct rbx_queue *queue, struct rbx_fragment *list)
 	}
 }
 
+/* Lets those that wait for what has come back go on. If others complete so much meanwhile
+ * that rounds are left to us again and again, a poller has the next. */
+static void unpark(struct rbx_context *ctx)
+{
+	uint32_t rounds = 0;
+
+	while (rbx_context_unpark(ctx) && ++rounds < ROUNDS_MAX)
+		;
+	if (rounds == ROUNDS_MAX)
+		rbx_poller_unpark(ctx->pollers[0]);
+}
+
+/* What was refused is told of after what was posted before it. */
+static void refused_take(struct rbx_queue *queue)
+{
+	struct rbx_fragment *newest = rbx_drive_take_ended(&queue->ended);
+	struct rbx_fragment *list = NULL, *next;
+
+	for (; newest; newest = next) {
+		next = rbx_fragment_next(newest);
+		newest->node.next = list ? &list->node : NULL;
+		list = newest;
+	}
+	for (; list; list = next) {
+		next = rbx_fragment_next(list);
+		list->node.next = NULL;
+		if (rbx_channel_idle(&op_of(list)->endpoint->paced->channel))
+			done_append(queue, list);
+		else
+			push(queue, list);
+	}
+}
+
 void rbx_paced_settle(struct rbx_queue *queue, struct rbx_harvest *harvest)
 {
-	bool is_credit = harvest->work_requests != 0;
-
-	if (is_credit)
+	if (harvest->work_requests)
 		rbx_harvest_settle(harvest, &queue->ctx->window, rbx_now_ns());
 	done_append(queue, harvest->done_first);
-	done_append(queue, rbx_drive_take_ended(&queue->ended));
-	/* Others may have completed so much meanwhile that a round is left to us. */
-	while (is_credit && rbx_context_unpark(queue->ctx))
-		;
+	refused_take(queue);
+	/* Also if it brings no credit: what a device has not taken gave it back before,
+	 * and left the round to us. */
+	unpark(queue->ctx);
 }
 
 unsigned int rbx_paced_deliver(struct rbx_queue *queue,
@@ -402,6 +448,7 @@ int rbx_paced_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx,
 	err = memory_make(paced, depth_count);
 	if (!err) {
 		rbx_channel_init(&paced->channel, &ctx->planner, &ctx->window);
+		paced->channel.keys_are_not_loans = true;
 		rbx_channel_add_ring(&paced->channel, paced->works,
 				     power_of_two_below(depth_count));
 		err = rbx_context_add_paced(ctx, &paced->channel);
@@ -452,14 +499,13 @@ void rbx_paced_end(struct rbx_endpoint *endpoint)
 	while (!rbx_channel_seize(&paced->channel))
 		sched_yield();
 	rbx_context_remove_paced(queue->ctx, &paced->channel);
-	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
-	/* Its credit is for others. */
+	/* Nor has who polls a completion that names it. Its credit is for others. */
 	pthread_mutex_lock(&queue->lock);
+	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
 	rbx_channel_abandon(&paced->channel, 0, &harvest);
 	rbx_harvest_settle(&harvest, &queue->ctx->window, rbx_now_ns());
 	done_forget_locked(queue, endpoint);
-	while (rbx_context_unpark(queue->ctx))
-		;
+	unpark(queue->ctx);
 	pthread_mutex_unlock(&queue->lock);
 }
 

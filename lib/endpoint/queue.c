@@ -52,10 +52,10 @@ static int queue_create(struct rbx_context *ctx, uint32_t depth,
 	}
 	pthread_mutex_init(&queue->lock, NULL);
 	RBX_FETCH_ADD(&ctx->queues_count, 1);
-	pthread_mutex_lock(&ctx->peers_lock);
+	pthread_mutex_lock(&ctx->queues_lock);
 	queue->next = ctx->queues;
 	ctx->queues = queue;
-	pthread_mutex_unlock(&ctx->peers_lock);
+	pthread_mutex_unlock(&ctx->queues_lock);
 	*out = queue;
 	return 0;
 }
@@ -65,21 +65,23 @@ static void queue_unlink(struct rbx_queue *queue)
 	struct rbx_context *ctx = queue->ctx;
 	struct rbx_queue **at = &ctx->queues;
 
-	pthread_mutex_lock(&ctx->peers_lock);
+	pthread_mutex_lock(&ctx->queues_lock);
 	while (*at != queue)
 		at = &(*at)->next;
 	*at = queue->next;
-	pthread_mutex_unlock(&ctx->peers_lock);
+	pthread_mutex_unlock(&ctx->queues_lock);
 }
 
-void rbx_queues_visit_all_locked(struct rbx_context *ctx)
+void rbx_queues_visit_all(struct rbx_context *ctx)
 {
 	struct rbx_queue *queue;
 
+	pthread_mutex_lock(&ctx->queues_lock);
 	for (queue = ctx->queues; queue; queue = queue->next) {
 		pthread_mutex_lock(&queue->lock);
 		pthread_mutex_unlock(&queue->lock);
 	}
+	pthread_mutex_unlock(&ctx->queues_lock);
 }
 
 int rbx_queue_create(struct rbx_context *ctx, uint32_t depth,
@@ -193,7 +195,7 @@ static unsigned int take(struct rbx_queue *queue,
 				count += translate(&wcs[i], &completions[count]);
 			}
 		}
-		if (any_paced) {
+		if (any_paced || RBX_LOAD_RELAXED(&queue->ended)) {
 			rbx_paced_settle(queue, &harvest);
 			count += rbx_paced_deliver(queue, &completions[count],
 						   max - count);

@@ -37,8 +37,10 @@ static int connect_lane(struct rbx_user_peer *user, struct rbx_lane *lane,
 	if (err) {
 		lane->qp->device->ops->destroy_qp(lane->qp);
 		lane->qp = NULL;
+		return rbx_error(err, "cannot post a receive: %s",
+				 strerror(-err));
 	}
-	return err;
+	return 0;
 }
 
 int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)

@@ -198,7 +198,9 @@ void rbx_poller_disarm(struct rbx_poller *poller)
 static bool is_silent(const struct rbx_poller *poller)
 {
 	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
-	bool rings = false;
+	struct pollfd wish = { poller->wake_fd, POLLIN, 0 };
+	/* As for a queue that was made since, and is not armed. */
+	bool rings = poll(&wish, 1, 0) != 0;
 
 	for (uint32_t i = 0; i < cq_count && !rings; i++) {
 		struct pollfd event = { poller->cqs[i]->event_fd, POLLIN, 0 };

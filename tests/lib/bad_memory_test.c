@@ -13,12 +13,13 @@
 
 #define PAGE 4096u
 #define PAGES 64u
+#define BAD_BYTES ((PAGES + 1) * PAGE)
 #define ROUNDS 12u /* more failures than one request is sent again */
 
 static struct rbx_server *servers[2];
 static struct rbx_context *ctx;
 static struct rbx_volume *volume;
-static uint8_t *bad; /* a page that may be read, and one that may not */
+static uint8_t *bad; /* a page that may be read, and those after it may not */
 
 static int volume_make(void **state)
 {
@@ -36,9 +37,9 @@ static int volume_make(void **state)
 	assert_int_equal(rbx_volume_open(ctx, &volume, list,
 					 2 * TENANT_SLAB_BYTES, &options),
 			 0);
-	bad = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+	bad = mmap(NULL, BAD_BYTES, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_int_equal(mprotect(bad + PAGE, PAGE, PROT_NONE), 0);
+	assert_int_equal(mprotect(bad + PAGE, BAD_BYTES - PAGE, PROT_NONE), 0);
 	return 0;
 }
 
@@ -49,7 +50,7 @@ static int volume_free(void **state)
 	rbx_close(ctx);
 	rbx_server_stop(servers[0]);
 	rbx_server_stop(servers[1]);
-	munmap(bad, 2 * PAGE);
+	munmap(bad, BAD_BYTES);
 	return 0;
 }
 

@@ -62,7 +62,7 @@ int rbx_connection_receive(struct rbx_connection *connection, uint32_t index)
 		.num_sge = 1,
 	};
 
-	ib_dma_sync_single_for_device(connection->conn.id->device, sge.addr,
+	ib_dma_sync_single_for_device(connection->ctx->device, sge.addr,
 				      sge.length, DMA_FROM_DEVICE);
 	return ib_post_recv(connection->conn.id->qp, &wr, NULL);
 }
@@ -82,7 +82,7 @@ int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
 
 	sge.length = (u32)rbx_wire_encode(message,
 					  buffer_of(connection, index));
-	ib_dma_sync_single_for_device(connection->conn.id->device, sge.addr,
+	ib_dma_sync_single_for_device(connection->ctx->device, sge.addr,
 				      sge.length, DMA_TO_DEVICE);
 	return ib_post_send(connection->conn.id->qp, &wr, NULL);
 }
@@ -139,7 +139,9 @@ static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 		connection_lost(connection, "the connection was ended");
 		return;
 	}
-	ib_dma_sync_single_for_cpu(connection->conn.id->device,
+	/* The id may be gone by now, if its drain was not waited for to the end; the
+	 * device is held until the queue is freed. */
+	ib_dma_sync_single_for_cpu(connection->ctx->device,
 				   sge_of(connection, index).addr,
 				   RBX_WIRE_MESSAGE_BYTES_MAX, DMA_FROM_DEVICE);
 	rbx_session_received(connection->session, connection->generation, index,
