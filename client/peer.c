@@ -80,18 +80,17 @@ int rbx_peer_connect_to(struct rbx_peer *peer, const void *address)
 		goto out_remove;
 	err = rbx_peer_connect_lanes(peer, 0);
 	if (err)
-		goto out_close_session;
+		goto out_remove;
 	err = look_after(peer);
 	if (!err)
 		return 0;
 	rbx_peer_stop_soon(peer);
 	rbx_peer_destroy_lanes(peer);
-out_close_session:
-	rbx_context_remove_peer(peer->ctx, peer);
-	rbx_session_close(peer->session);
-	return err;
 out_remove:
+	/* Whoever finds it in the context may ask its session. */
 	rbx_context_remove_peer(peer->ctx, peer);
+	if (peer->session)
+		rbx_session_close(peer->session);
 	return err;
 }
 
@@ -115,8 +114,7 @@ void rbx_peer_leave(struct rbx_peer *peer)
 	rbx_peer_stop(peer);
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
 	rbx_peer_destroy_lanes(peer);
-	/* Whoever finds it in the context may ask its session. */
-	rbx_context_remove_peer(peer->ctx, peer);
+	rbx_context_remove_peer(peer->ctx, peer); /* before its session, as above */
 	rbx_session_close(peer->session);
 	rbx_peer_free(peer);
 }

@@ -104,7 +104,7 @@ void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,
 		state->held_until_ns = 0;
 }
 
-enum rbx_peer_action rbx_peer_state_next(struct rbx_peer_state *state,
+enum rbx_peer_action rbx_peer_state_next(const struct rbx_peer_state *state,
 					 uint64_t now_ns, uint64_t *at_ns)
 {
 	*at_ns = UINT64_MAX;
@@ -124,6 +124,10 @@ enum rbx_peer_action rbx_peer_state_next(struct rbx_peer_state *state,
 	}
 	if (now_ns < state->held_until_ns)
 		return RBX_PEER_ASK;
-	enter(state, RBX_PEER_DOWN);
 	return RBX_PEER_GIVE_UP;
+}
+
+void rbx_peer_state_given_up(struct rbx_peer_state *state)
+{
+	enter(state, RBX_PEER_DOWN);
 }

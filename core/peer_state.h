@@ -118,8 +118,12 @@ static inline bool rbx_peer_state_is_settled(const struct rbx_peer_state *state,
 	return now_ns > since_ns && now_ns - since_ns >= state->timeout_ns / 2;
 }
 
-/* What to do at now_ns; *at_ns: when to ask again, UINT64_MAX: at an event. */
-enum rbx_peer_action rbx_peer_state_next(struct rbx_peer_state *state,
+/* After RBX_PEER_GIVE_UP. */
+void rbx_peer_state_given_up(struct rbx_peer_state *state);
+
+/* What to do at now_ns; *at_ns: when to ask again, UINT64_MAX: at an event. It may be
+ * asked more than once: only what is done changes anything. */
+enum rbx_peer_action rbx_peer_state_next(const struct rbx_peer_state *state,
 					 uint64_t now_ns, uint64_t *at_ns);
 
 #endif

@@ -210,5 +210,6 @@ void rbx_recovery_asked(struct rbx_recovery *recovery, bool holds,
 
 struct rbx_fragment *rbx_recovery_given_up(struct rbx_recovery *recovery)
 {
+	rbx_peer_state_given_up(&recovery->state);
 	return reopen(recovery, RBX_CHANNEL_DEAD);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * peer_crowd_test.c - more peers fall silent at once than there are threads to repair
- * them (client/repairs.h): each is given up in time, and each comes back.
+ * them (client/repairs.h): each is given up in time, and each comes back. And whoever
+ * takes long to say what a peer has that nobody else has keeps no other from being asked.
  */
 #include "tests/lib/cable.h"
 #include "tests/lib/tenant.h"
@@ -11,6 +12,7 @@
 
 #include "core/limits.h"
 #include "lib/clock.h"
+#include "lib/peer/peer.h"
 
 #define PEERS (2 * RBX_RECOVERY_HANDS + 1)
 #define TIMEOUT_MS 2000u
@@ -28,16 +30,28 @@ static struct crowd {
 	struct rbx_request requests[PEERS];
 } crowd;
 
-static int crowd_open(void **state)
+static void crowd_begin(void)
 {
 	struct rbx_server_options options;
 
-	(void)state;
 	tenant_server_options(&options);
 	options.memory_bytes = PEERS * TENANT_SLAB_BYTES;
 	assert_int_equal(rbx_server_start(&crowd.server, &options), 0);
 	crowd.cable = cable_lay(rbx_server_address(crowd.server));
 	crowd.ctx = tenant_context("peer_timeout_ms=2000");
+}
+
+static void crowd_end(void)
+{
+	assert_int_equal(rbx_close(crowd.ctx), 0);
+	cable_remove(crowd.cable);
+	rbx_server_stop(crowd.server);
+}
+
+static int crowd_open(void **state)
+{
+	(void)state;
+	crowd_begin();
 	for (uint32_t i = 0; i < PEERS; i++) {
 		assert_int_equal(rbx_peer_connect(crowd.ctx, &crowd.peers[i],
 						  cable_address(crowd.cable)),
@@ -56,9 +70,7 @@ static int crowd_close(void **state)
 		assert_int_equal(rbx_return(crowd.remotes[i]), 0);
 		assert_int_equal(rbx_peer_close(crowd.peers[i]), 0);
 	}
-	assert_int_equal(rbx_close(crowd.ctx), 0);
-	cable_remove(crowd.cable);
-	rbx_server_stop(crowd.server);
+	crowd_end();
 	return 0;
 }
 
@@ -118,6 +130,63 @@ static void crowd_that_falls_silent_is_given_up_in_time(void **state)
 			TIMEOUT_MS + SLACK_MS);
 }
 
+/* ---- Owners that take their time ------------------------------------------------*/
+
+#define ASK_MS 100u
+
+static uint32_t asks[PEERS]; /* atomic */
+static uint32_t asked_count; /* atomic: peers of which something was asked */
+static uint32_t asks_most_count; /* atomic: of one, when all had been */
+
+/* Looks through much, and finds something that nobody else has. */
+static bool hold_slowly(struct rbx_peer *peer, void *user)
+{
+	uint32_t *mine = user, most = 0;
+
+	(void)peer;
+	usleep(ASK_MS * 1000);
+	if (RBX_FETCH_ADD(mine, 1) != 0 ||
+	    RBX_FETCH_ADD(&asked_count, 1) != PEERS - 1)
+		return true;
+	for (uint32_t i = 0; i < PEERS; i++)
+		most = RBX_MAX(most, RBX_LOAD_RELAXED(&asks[i]));
+	RBX_STORE_RELEASE(&asks_most_count, most);
+	return true;
+}
+
+static bool wait_for_it(const struct rbx_fragment *fragment)
+{
+	(void)fragment;
+	return true;
+}
+
+/* The crowd is asked in turn, though those who were first want to be asked again long
+ * before the last was. */
+static void owners_who_take_long_keep_no_other_from_its_turn(void **state)
+{
+	(void)state;
+	crowd_begin();
+	for (uint32_t i = 0; i < PEERS; i++) {
+		const struct rbx_peer_events events = {
+			.hold = hold_slowly,
+			.wait = wait_for_it,
+			.user = &asks[i],
+		};
+
+		assert_int_equal(rbx_peer_open(crowd.ctx,
+					       cable_address(crowd.cable),
+					       &events, &crowd.peers[i]),
+				 0);
+	}
+	cable_hold(crowd.cable, true);
+	tenant_wait(NULL, &asks_most_count, 1, false);
+	assert_in_range(RBX_LOAD_ACQUIRE(&asks_most_count), 1, 3);
+	cable_hold(crowd.cable, false);
+	for (uint32_t i = 0; i < PEERS; i++)
+		assert_int_equal(rbx_peer_close(crowd.peers[i]), 0);
+	crowd_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +196,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			crowd_that_falls_silent_is_given_up_in_time, crowd_open,
 			crowd_close),
+		cmocka_unit_test(owners_who_take_long_keep_no_other_from_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
