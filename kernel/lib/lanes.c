@@ -33,6 +33,12 @@ static int connect_lane(struct rbx_kernel_peer *made, struct rbx_lane *lane,
 				      lane_ended, until_ns);
 }
 
+/* Until when a device is waited for, if nothing else says so. */
+static uint64_t patience_ns(void)
+{
+	return rbx_now_ns() + RBX_IB_DRAIN_MS * (uint64_t)NSEC_PER_MSEC;
+}
+
 int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
@@ -52,12 +58,10 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 			};
 		err = connect_lane(made, lane, until_ns);
 		/* One that was made in part may have a drain under way, as any other. */
-		if (err && until_ns)
-			rbx_peer_drain_lanes(peer, until_ns);
-		else if (err)
-			rbx_peer_destroy_lanes(peer);
-		if (err)
+		if (err) {
+			rbx_peer_drain_lanes(peer, until_ns ?: patience_ns());
 			return err;
+		}
 	}
 	return 0;
 }
@@ -119,8 +123,7 @@ void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
 
 void rbx_peer_destroy_lanes(struct rbx_peer *peer)
 {
-	rbx_peer_drain_lanes(peer, rbx_now_ns() + RBX_IB_DRAIN_MS *
-					  (uint64_t)NSEC_PER_MSEC);
+	rbx_peer_drain_lanes(peer, patience_ns());
 }
 
 uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)

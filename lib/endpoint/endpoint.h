@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "core/harvest.h"
 #include "core/limits.h"
 #include "include/rdmabox/endpoint.h"
 #include "lib/context.h"
@@ -56,6 +57,7 @@ struct rbx_queue {
 	/* Of endpoints that are paced: what has ended and was not polled, with the lock;
 	 * and atomic, newest first, what ended without a completion. */
 	struct rbx_fragment *done_first, *done_last;
+	struct rbx_harvest harvest; /* of the poll under way; else zero */
 	struct rbx_node *ended;
 };
 

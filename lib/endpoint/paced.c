@@ -1,183 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * paced.c - see paced.h.
- *
- * The end. With the first failure the channel is dead: what is posted comes back flushed,
- * and what waits to be posted, or comes later, is refused. Nothing of the device tells of
- * that, and who polls may sleep: so a marker is posted on the queue pair, behind all else.
- * It also tells of what was before it without a signal, if the device took a part of a
- * chain and not its end.
- */
+/* paced.c - the way of an operation of an endpoint that is paced, see paced.h. */
 #include <sched.h>
 #include <stdlib.h>
 
-#include "core/drive.h"
 #include "lib/clock.h"
-#include "lib/endpoint/paced.h"
+#include "lib/endpoint/paced_state.h"
 
-#define MARK_TRIES 8u
 #define ROUNDS_MAX 64u
-
-struct op {
-	struct rbx_fragment fragment;
-	struct rbx_endpoint *endpoint;
-	void *user;
-	bool is_silent;
-	struct rbx_wr wr; /* of what is ordered; its list follows */
-	struct rbx_sge sges[];
-};
-
-struct rbx_paced {
-	struct rbx_channel channel;
-	struct rbx_endpoint *endpoint;
-	bool is_dead; /* atomic: it has failed, or is closed */
-	bool is_marked; /* atomic: a marker is posted */
-	bool is_wanted; /* atomic: its turn is over with nothing outstanding */
-	struct rbx_work *works;
-	uint8_t *ops;
-	uint32_t depth_count;
-	struct rbx_fragment *free_first; /* with post_lock */
-	uint32_t free_count;
-	struct rbx_node *freed; /* atomic: by who polls, newest first */
-};
-
-static struct rbx_paced *paced_of(struct rbx_channel *channel)
-{
-	return RBX_CONTAINER_OF(channel, struct rbx_paced, channel);
-}
-
-static struct op *op_of(struct rbx_fragment *fragment)
-{
-	return RBX_CONTAINER_OF(fragment, struct op, fragment);
-}
-
-/* ---- The host of its channel ------------------------------------------------------*/
-
-static void translate(const struct rbx_work *work, struct rbx_wr *wr)
-{
-	if (work->direction == RBX_DIRECTION_ORDERED) {
-		*wr = op_of(work->first)->wr;
-		return;
-	}
-	*wr = (struct rbx_wr){
-		.sges = work->sges,
-		.sge_count = work->sge_count,
-		.opcode = work->direction == RBX_DIRECTION_READ ? RBX_OP_READ :
-								  RBX_OP_WRITE,
-		.rkey = work->rkey,
-		.remote_addr = work->remote_addr,
-	};
-}
-
-static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
-{
-	struct rbx_qp *qp = paced_of(channel)->endpoint->qp;
-	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
-	struct rbx_wr wrs[RBX_CHAIN_MAX];
-	struct rbx_wr *bad = wrs;
-
-	for (uint32_t i = 0; i < chain->work_count; i++) {
-		uint32_t number = chain->first_number + i;
-
-		translate(rbx_send_ring_slot(ring, number), &wrs[i]);
-		wrs[i].wr_id = number;
-		wrs[i].next = &wrs[i + 1];
-	}
-	wrs[chain->work_count - 1].next = NULL;
-	wrs[chain->work_count - 1].flags |= RBX_WR_SIGNALED;
-	if (!qp->device->ops->post_send(qp, wrs, &bad))
-		return 0;
-	return chain->work_count - (uint32_t)(bad - wrs);
-}
-
-/* Its receives end too. */
-static void broken(struct rbx_channel *channel)
-{
-	struct rbx_paced *paced = paced_of(channel);
-	struct rbx_qp *qp = paced->endpoint->qp;
-
-	if (RBX_EXCHANGE(&paced->is_dead, true))
-		return;
-	qp->device->ops->disconnect(qp);
-	rbx_channel_set_state(channel, RBX_CHANNEL_HALTED);
-	rbx_channel_set_state(channel, RBX_CHANNEL_DEAD);
-}
-
-static void mark(struct rbx_paced *paced)
-{
-	struct rbx_qp *qp = paced->endpoint->qp;
-	struct rbx_wr marker = {
-		.wr_id = RBX_PACED_MARKER_ID,
-		.opcode = RBX_OP_WRITE,
-		.flags = RBX_WR_SIGNALED,
-	};
-	struct rbx_wr *bad;
-	uint32_t try;
-
-	if (RBX_EXCHANGE(&paced->is_marked, true))
-		return;
-	/* There is room. A device that fails in this, too, is left to close(). */
-	for (try = 0; try < MARK_TRIES; try++)
-		if (!qp->device->ops->post_send(qp, &marker, &bad))
-			return;
-}
-
-/* One by one, so that who takes them all finds their order by turning it round. */
-static void push(struct rbx_queue *queue, struct rbx_fragment *list)
-{
-	struct rbx_fragment *next;
-
-	for (; list; list = next) {
-		next = rbx_fragment_next(list);
-		list->node.next = NULL;
-		rbx_drive_push_ended(&queue->ended, list);
-	}
-}
-
-/* By the combiner: so nobody posts at the same time. */
-static void end(struct rbx_channel *channel, struct rbx_fragment *list)
-{
-	struct rbx_paced *paced = paced_of(channel);
-
-	push(paced->endpoint->queue, list);
-	mark(paced);
-}
-
-/* What the device has not taken. The connection is over, so it is not tried again. */
-static void keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
-{
-	struct rbx_fragment *list = harvest->again_first, *each;
-
-	for (each = list; each; each = rbx_fragment_next(each))
-		each->status = -EHOSTUNREACH;
-	harvest->again_first = harvest->again_last = NULL;
-	end(channel, list);
-}
-
-static void wake(struct rbx_channel *channel)
-{
-	RBX_STORE_RELEASE(&paced_of(channel)->is_wanted, true);
-}
-
-static const struct rbx_drive drive = {
-	.now_ns = rbx_now_ns,
-	.post = post,
-	.broken = broken,
-	.keep = keep,
-	.end = end,
-	.wake = wake,
-};
-
-/* With nothing outstanding nobody else goes on with it. */
-void rbx_paced_combine(struct rbx_channel *channel)
-{
-	struct rbx_paced *paced = paced_of(channel);
-
-	do {
-		rbx_drive_combine(&drive, channel);
-	} while (RBX_EXCHANGE(&paced->is_wanted, false) &&
-		 rbx_channel_unpark(channel));
-}
 
 /* ---- There ------------------------------------------------------------------------*/
 
@@ -195,22 +24,22 @@ static void refill_locked(struct rbx_paced *paced)
 	}
 }
 
-static struct op *op_take_locked(struct rbx_paced *paced)
+static struct rbx_paced_op *op_take_locked(struct rbx_paced *paced)
 {
 	struct rbx_fragment *fragment = paced->free_first;
 
 	paced->free_first = rbx_fragment_next(fragment);
 	paced->free_count--;
-	return op_of(fragment);
+	return rbx_paced_op_of(fragment);
 }
 
-static uint8_t *inline_bytes_of(struct op *op)
+static uint8_t *inline_bytes_of(struct rbx_paced_op *op)
 {
 	return (uint8_t *)&op->sges[op->endpoint->segments_max];
 }
 
 /* The memory is the program's again when post() returns. */
-static void inline_copy(struct op *op)
+static void inline_copy(struct rbx_paced_op *op)
 {
 	uint8_t *to = inline_bytes_of(op);
 
@@ -233,7 +62,7 @@ static bool is_plain(const struct rbx_operation *operation,
 	       !(operation->flags & more) && wr->sge_count == 1;
 }
 
-static void op_fill(struct op *op, const struct rbx_operation *operation)
+static void op_fill(struct rbx_paced_op *op, const struct rbx_operation *operation)
 {
 	struct rbx_fragment *fragment = &op->fragment;
 	uint8_t flags = RBX_FRAGMENT_HAS_LKEY | RBX_FRAGMENT_NO_RESEND;
@@ -282,7 +111,7 @@ int rbx_paced_post(struct rbx_endpoint *endpoint,
 				paced->depth_count - paced->free_count,
 				paced->depth_count);
 	for (unsigned int i = 0; i < count && !err; i++) {
-		struct op *op = op_take_locked(paced);
+		struct rbx_paced_op *op = op_take_locked(paced);
 
 		op_fill(op, &operations[i]);
 		rbx_fragment_append(&first, &last, &op->fragment, &op->fragment);
@@ -298,22 +127,22 @@ int rbx_paced_post(struct rbx_endpoint *endpoint,
 
 /* ---- And back ---------------------------------------------------------------------*/
 
-void rbx_paced_completed(struct rbx_endpoint *endpoint, const struct rbx_wc *wc,
-			 struct rbx_harvest *harvest)
+void rbx_paced_completed(struct rbx_queue *queue, const struct rbx_wc *wc)
 {
+	struct rbx_endpoint *endpoint = wc->qp->user;
 	struct rbx_paced *paced = endpoint->paced;
 
 	if (wc->wr_id == RBX_PACED_MARKER_ID) {
 		/* Nothing is posted after a marker but another one: it is over. */
 		rbx_channel_complete_rest(&paced->channel, 0, rbx_now_ns(),
-					  harvest);
+					  &queue->harvest);
 		/* Then what was refused is looked at. Pairs with end(): it was pushed
 		 * first, and marked if this is not seen to be over. */
 		(void)RBX_EXCHANGE(&paced->is_marked, false);
 	} else {
-		rbx_drive_completed(&drive, &paced->channel, 0,
+		rbx_drive_completed(&rbx_paced_drive, &paced->channel, 0,
 				    (uint32_t)wc->wr_id, wc->status,
-				    rbx_now_ns(), harvest);
+				    rbx_now_ns(), &queue->harvest);
 	}
 }
 
@@ -354,18 +183,21 @@ static void refused_take(struct rbx_queue *queue)
 	for (; list; list = next) {
 		next = rbx_fragment_next(list);
 		list->node.next = NULL;
-		if (rbx_channel_idle(&op_of(list)->endpoint->paced->channel))
+		if (rbx_channel_idle(&rbx_paced_op_of(list)->endpoint->paced->channel))
 			done_append(queue, list);
 		else
-			push(queue, list);
+			rbx_paced_push(queue, list);
 	}
 }
 
-void rbx_paced_settle(struct rbx_queue *queue, struct rbx_harvest *harvest)
+void rbx_paced_settle(struct rbx_queue *queue)
 {
+	struct rbx_harvest *harvest = &queue->harvest;
+
 	if (harvest->work_requests)
 		rbx_harvest_settle(harvest, &queue->ctx->window, rbx_now_ns());
 	done_append(queue, harvest->done_first);
+	*harvest = (struct rbx_harvest){ 0 };
 	refused_take(queue);
 	/* Also if it brings no credit: what a device has not taken gave it back before,
 	 * and left the round to us. */
@@ -380,7 +212,7 @@ unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 
 	while (queue->done_first && count < max) {
 		struct rbx_fragment *fragment = queue->done_first;
-		struct op *op = op_of(fragment);
+		struct rbx_paced_op *op = rbx_paced_op_of(fragment);
 
 		queue->done_first = rbx_fragment_next(fragment);
 		if (!op->is_silent || fragment->status)
@@ -401,33 +233,31 @@ unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 
 static size_t op_bytes(const struct rbx_endpoint *endpoint)
 {
-	size_t bytes = sizeof(struct op) +
+	size_t bytes = sizeof(struct rbx_paced_op) +
 		       endpoint->segments_max * sizeof(struct rbx_sge) +
 		       endpoint->inline_bytes_max;
 
-	return (bytes + _Alignof(struct op) - 1) / _Alignof(struct op) *
-	       _Alignof(struct op);
+	return (bytes + _Alignof(struct rbx_paced_op) - 1) / _Alignof(struct rbx_paced_op) *
+	       _Alignof(struct rbx_paced_op);
 }
 
-static uint32_t power_of_two_below(uint32_t count)
+/* A ring is a power of two. How much of it is used: rbx_paced_begin(). */
+static uint32_t ring_depth(const struct rbx_endpoint *endpoint)
 {
-	uint32_t power = 1;
-
-	while (power <= count / 2)
-		power *= 2;
-	return power;
+	return endpoint->sends.mask + 1;
 }
 
 static int memory_make(struct rbx_paced *paced, uint32_t depth_count)
 {
 	size_t bytes = op_bytes(paced->endpoint);
 
-	paced->works = calloc(depth_count, sizeof(*paced->works));
+	paced->works = calloc(ring_depth(paced->endpoint),
+			      sizeof(*paced->works));
 	paced->ops = calloc(depth_count, bytes);
 	if (!paced->works || !paced->ops)
 		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
 	for (uint32_t i = 0; i < depth_count; i++) {
-		struct op *op = (struct op *)(paced->ops + i * bytes);
+		struct rbx_paced_op *op = (struct rbx_paced_op *)(paced->ops + i * bytes);
 
 		op->endpoint = paced->endpoint;
 		rbx_drive_push_ended(&paced->freed, &op->fragment);
@@ -450,7 +280,7 @@ int rbx_paced_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx,
 		rbx_channel_init(&paced->channel, &ctx->planner, &ctx->window);
 		paced->channel.keys_are_not_loans = true;
 		rbx_channel_add_ring(&paced->channel, paced->works,
-				     power_of_two_below(depth_count));
+				     ring_depth(endpoint));
 		err = rbx_context_add_paced(ctx, &paced->channel);
 	}
 	if (!err) {
@@ -481,7 +311,7 @@ static void done_forget_locked(struct rbx_queue *queue,
 	queue->done_first = NULL;
 	for (; list; list = next) {
 		next = rbx_fragment_next(list);
-		if (op_of(list)->endpoint != endpoint)
+		if (rbx_paced_op_of(list)->endpoint != endpoint)
 			rbx_fragment_append(&queue->done_first,
 					    &queue->done_last, list, list);
 	}
@@ -493,7 +323,7 @@ void rbx_paced_end(struct rbx_endpoint *endpoint)
 	struct rbx_queue *queue = endpoint->queue;
 	struct rbx_harvest harvest = { 0 };
 
-	broken(&paced->channel);
+	rbx_paced_broken(&paced->channel);
 	/* From here on nobody else posts; then nobody else has the queue pair in hand, such
 	 * as who found first that it is broken. */
 	while (!rbx_channel_seize(&paced->channel))

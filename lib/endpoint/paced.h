@@ -13,10 +13,9 @@
 #ifndef RBX_LIB_ENDPOINT_PACED_H
 #define RBX_LIB_ENDPOINT_PACED_H
 
-#include "core/harvest.h"
 #include "lib/endpoint/endpoint.h"
 
-/* One more is for the marker, see paced.c. */
+/* One more is for the marker, see paced_channel.c. */
 #define RBX_PACED_MARKERS 1u
 #define RBX_PACED_MARKER_ID (2ull << 32)
 
@@ -36,10 +35,9 @@ int rbx_paced_post(struct rbx_endpoint *endpoint,
 /* ---- By who polls, with the queue's lock -------------------------------------------*/
 
 /* A completion of an operation, or of the marker. */
-void rbx_paced_completed(struct rbx_endpoint *endpoint, const struct rbx_wc *wc,
-			 struct rbx_harvest *harvest);
+void rbx_paced_completed(struct rbx_queue *queue, const struct rbx_wc *wc);
 /* What a poll has found is settled; the operations that it ended wait in the queue. */
-void rbx_paced_settle(struct rbx_queue *queue, struct rbx_harvest *harvest);
+void rbx_paced_settle(struct rbx_queue *queue);
 /* Takes completions of those that wait. */
 unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 			       struct rbx_completion *completions,

@@ -173,36 +173,34 @@ static unsigned int take(struct rbx_queue *queue,
 {
 	const struct rbx_fabric_ops *ops = queue->cq->device->ops;
 	struct rbx_wc wcs[RBX_POLL_BATCH];
-	unsigned int count;
+	unsigned int count = 0;
 	int asked, found, i;
 
 	pthread_mutex_lock(&queue->lock);
-	count = rbx_paced_deliver(queue, completions, max);
-	if (count == max)
-		goto out_unlock;
-	do {
-		struct rbx_harvest harvest = { 0 };
-		bool any_paced = false;
+	if (queue->done_first)
+		count = rbx_paced_deliver(queue, completions, max);
+	while (count < max) {
+		bool settles = RBX_LOAD_RELAXED(&queue->ended);
 
 		asked = (int)RBX_MIN(max - count, RBX_POLL_BATCH);
 		found = ops->poll(queue->cq, wcs, asked);
 		for (i = 0; i < found; i++) {
 			if (is_of_paced(&wcs[i])) {
-				rbx_paced_completed(wcs[i].qp->user, &wcs[i],
-						    &harvest);
-				any_paced = true;
+				rbx_paced_completed(queue, &wcs[i]);
+				settles = true;
 			} else {
 				count += translate(&wcs[i], &completions[count]);
 			}
 		}
-		if (any_paced || RBX_LOAD_RELAXED(&queue->ended)) {
-			rbx_paced_settle(queue, &harvest);
+		if (settles) {
+			rbx_paced_settle(queue);
 			count += rbx_paced_deliver(queue, &completions[count],
 						   max - count);
 		}
 		/* A poll that finds nothing more would be one for nothing. */
-	} while (found == asked && count < max);
-out_unlock:
+		if (found < asked)
+			break;
+	}
 	pthread_mutex_unlock(&queue->lock);
 	return count;
 }

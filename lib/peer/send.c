@@ -2,11 +2,11 @@
 /*
  * send.c - from the channel to the queue pairs.
  *
- * The core plans, this file translates: a chain of work requests becomes a list
- * of the fabric's, on the stack, and is posted with one call. Only the last is
- * signaled. Runs in whichever thread is the combiner; no lock is held.
+ * The core plans, this file translates. Runs in whichever thread is the combiner; no lock
+ * is held.
  */
 #include "lib/peer/internal.h"
+#include "lib/post_chain.h"
 
 static struct rbx_lane *lane_of(struct rbx_channel *channel,
 				uint32_t ring_index)
@@ -16,18 +16,15 @@ static struct rbx_lane *lane_of(struct rbx_channel *channel,
 	return &rbx_user_peer(peer)->lanes[ring_index];
 }
 
-static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
-		      uint32_t number, struct rbx_wr *wr)
+static void translate(const struct rbx_qp *qp, const struct rbx_work *work,
+		      struct rbx_wr *wr)
 {
-	wr->next = wr + 1;
-	wr->wr_id = number;
 	wr->sges = work->sges;
 	wr->sge_count = work->sge_count;
 	wr->opcode = work->direction == RBX_DIRECTION_READ ? RBX_OP_READ :
 							     RBX_OP_WRITE;
 	wr->flags = wr->opcode == RBX_OP_WRITE &&
-				    work->length_bytes <=
-					    lane->qp->max_inline_bytes ?
+				    work->length_bytes <= qp->max_inline_bytes ?
 			    RBX_WR_INLINE :
 			    0;
 	wr->rkey = work->rkey;
@@ -37,24 +34,12 @@ static void translate(const struct rbx_lane *lane, const struct rbx_work *work,
 static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
 	struct rbx_lane *lane = lane_of(channel, chain->ring_index);
-	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
-	struct rbx_wr wrs[RBX_CHAIN_MAX];
-	struct rbx_wr *bad = wrs;
-	uint32_t missed_count;
+	uint32_t missed_count =
+		rbx_post_chain(channel, chain, lane->qp, translate);
 
-	for (uint32_t i = 0; i < chain->work_count; i++) {
-		uint32_t number = chain->first_number + i;
-
-		translate(lane, rbx_send_ring_slot(ring, number), number,
-			  &wrs[i]);
-	}
-	wrs[chain->work_count - 1].next = NULL;
-	wrs[chain->work_count - 1].flags |= RBX_WR_SIGNALED;
-	if (!lane->qp->device->ops->post_send(lane->qp, wrs, &bad))
-		return 0;
-	missed_count = chain->work_count - (uint32_t)(bad - wrs);
 	/* The signal was to come with the last of the chain. */
-	lane->tail_is_silent = missed_count < chain->work_count;
+	if (missed_count)
+		lane->tail_is_silent = missed_count < chain->work_count;
 	return missed_count;
 }
 

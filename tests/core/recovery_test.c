@@ -244,6 +244,7 @@ static void try_that_nobody_begins_in_time_is_its_last(void **state)
 	assert_int_equal(step_at(by_ns), RBX_RECOVERY_RESUME);
 	rbx_recovery_missed(&recovery, by_ns);
 	assert_int_equal(step_at(by_ns), RBX_RECOVERY_GIVE_UP);
+	assert_null(rbx_recovery_given_up(&recovery));
 	assert_int_equal(rbx_recovery_try_by_ns(&recovery), UINT64_MAX);
 }
 

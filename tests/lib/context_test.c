@@ -3,6 +3,7 @@
  * context_test.c - opening and closing: nothing is left behind, whatever was
  * opened and however far it came.
  */
+#include "lib/context.h"
 #include "tests/lib/tenant.h"
 
 #include <dirent.h>
@@ -258,6 +259,26 @@ static void many_peers_share_a_poller(const char *settings)
 	rbx_server_stop(server);
 }
 
+/* As after a queue was made that nobody has armed: it would not tell of what it has. */
+static void poller_that_was_woken_has_yet_to_look(void **state)
+{
+	struct rbx_context *ctx = tenant_context("pollers=0");
+	struct rbx_poller *poller = ctx->pollers[0];
+	uint64_t polls_count = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) /* the second hears of the first queue */
+		assert_int_equal(rbx_poll(ctx), 0);
+	for (int i = 0; i < 2; i++) /* it has polled; it sleeps */
+		assert_true(rbx_poller_has_looked(poller, &polls_count));
+	rbx_poller_wake(poller);
+	assert_false(rbx_poller_has_looked(poller, &polls_count));
+	assert_int_equal(rbx_poll(ctx), 0);
+	for (int i = 0; i < 2; i++)
+		assert_true(rbx_poller_has_looked(poller, &polls_count));
+	assert_int_equal(rbx_close(ctx), 0);
+}
+
 static void hundreds_of_peers_share_a_poller(void **state)
 {
 	(void)state;
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(volumes_of_one_context_leave_nothing),
 		cmocka_unit_test(what_was_refused_leaves_nothing),
 		cmocka_unit_test(peers_beyond_the_pollers_are_refused),
+		cmocka_unit_test(poller_that_was_woken_has_yet_to_look),
 		cmocka_unit_test(hundreds_of_peers_share_a_poller),
 		cmocka_unit_test(hundreds_of_peers_are_polled_by_the_program),
 		cmocka_unit_test(auto_takes_a_fabric_and_says_why),

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * post_chain.h - a chain of the core becomes a list of the fabric's, on the stack, and is
+ * posted with one call. Only the last is signaled.
+ */
+#ifndef RBX_LIB_POST_CHAIN_H
+#define RBX_LIB_POST_CHAIN_H
+
+#include "core/channel.h"
+#include "fabric/fabric.h"
+
+/* translate: all of it but wr_id and next; inline, as it is called by its name. Returns
+ * how many, the last ones, the device has not taken. By the combiner. */
+static inline uint32_t
+rbx_post_chain(struct rbx_channel *channel, const struct rbx_chain *chain,
+	       struct rbx_qp *qp,
+	       void (*translate)(const struct rbx_qp *qp,
+				 const struct rbx_work *work,
+				 struct rbx_wr *wr))
+{
+	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
+	struct rbx_wr wrs[RBX_CHAIN_MAX];
+	struct rbx_wr *bad = wrs;
+
+	for (uint32_t i = 0; i < chain->work_count; i++) {
+		uint32_t number = chain->first_number + i;
+
+		translate(qp, rbx_send_ring_slot(ring, number), &wrs[i]);
+		wrs[i].wr_id = number;
+		wrs[i].next = &wrs[i + 1];
+	}
+	wrs[chain->work_count - 1].next = NULL;
+	wrs[chain->work_count - 1].flags |= RBX_WR_SIGNALED;
+	if (!qp->device->ops->post_send(qp, wrs, &bad))
+		return 0;
+	return chain->work_count - (uint32_t)(bad - wrs);
+}
+
+#endif
