@@ -5,13 +5,11 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 
 #include "channel_small.h"
-
-#define MANY 250 /* more than retries; fewer than a ring */
 
 static struct small s;
 
@@ -179,89 +177,6 @@ static void channel_abandoned_is_sent_again_and_never_done(void **state)
 	assert_int_equal(harvest.work_requests, 0);
 }
 
-/* Two of a key that is taken back are merged, one is behind them, one waits, and one
- * is of another key: the connection breaks once. */
-static void channel_key_that_ended_ends_all_that_is_sent_with_it(void **state)
-{
-	struct rbx_fragment *again;
-
-	(void)state;
-	small_setup(&s);
-	for (int i = 0; i < 6; i++)
-		s.fragments[i].rkey = i == 3 || i == 5 ? 8 : 7;
-	s.fragments[2].remote_addr += 1;
-	assert_true(small_submit(&s, 0, 3));
-	assert_true(small_combine(&s));
-	assert_int_equal(s.chain.work_count, 3);
-	assert_false(small_combine(&s));
-	small_halt(&s);
-	small_complete(&s, 0, -EACCES);
-	assert_int_equal(small_count(s.harvest.done_first), 2);
-	assert_int_equal(s.fragments[0].status, -EACCES);
-	assert_int_equal(s.fragments[1].status, -EACCES);
-	assert_null(s.harvest.again_first);
-	small_complete(&s, 1, -ECANCELED);
-	assert_ptr_equal(s.harvest.done_first, &s.fragments[2]);
-	assert_int_equal(s.fragments[2].status, -EACCES);
-	small_complete(&s, 2, -ECANCELED);
-	again = s.harvest.again_first;
-	assert_ptr_equal(again, &s.fragments[3]);
-	assert_true(rbx_channel_seize(&s.channel));
-	(void)small_submit(&s, 4, 5);
-	again = rbx_channel_send_again(&s.channel, again);
-	assert_ptr_equal(again, &s.fragments[4]);
-	assert_int_equal(again->status, -EACCES);
-	assert_null(rbx_fragment_next(again));
-	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
-	assert_true(small_combine(&s));
-	assert_int_equal(s.chain.work_count, 2);
-	small_complete(&s, 4, 0);
-	assert_int_equal(small_count(s.harvest.done_first), 2);
-	small_expect_at_rest(&s);
-	/* The key may be lent anew. */
-	assert_false(rbx_channel_key_has_ended(&s.channel, 7));
-}
-
-/* What was flushed before it was known, on another queue pair, does not go out. */
-static void channel_flushed_before_its_key_is_known_to_have_ended(void **state)
-{
-	struct rbx_fragment *again;
-
-	(void)state;
-	small_setup(&s);
-	s.planner.merge = false;
-	assert_true(small_submit(&s, 0, 1));
-	assert_true(small_combine(&s));
-	assert_false(small_combine(&s));
-	small_halt(&s);
-	small_complete(&s, 0, -ECANCELED);
-	again = s.harvest.again_first;
-	assert_ptr_equal(again, &s.fragments[0]);
-	small_complete(&s, 1, -EACCES);
-	assert_true(rbx_channel_seize(&s.channel));
-	assert_ptr_equal(rbx_channel_send_again(&s.channel, again), again);
-	assert_int_equal(again->status, -EACCES);
-	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
-	assert_false(small_combine(&s));
-	small_expect_at_rest(&s);
-}
-
-/* More than there is room for: each of these costs a repair, and none is lost. */
-static void channel_keys_that_ended_are_bounded(void **state)
-{
-	uint32_t key;
-
-	(void)state;
-	small_setup(&s);
-	for (key = 0; key < 2 * RBX_ENDED_KEYS_MAX; key++) {
-		rbx_channel_key_ended(&s.channel, key / 2);
-		assert_true(rbx_channel_key_has_ended(&s.channel, key / 2));
-	}
-	rbx_channel_key_ended(&s.channel, 99);
-	assert_false(rbx_channel_key_has_ended(&s.channel, 99));
-	assert_false(rbx_channel_key_has_ended(&s.channel, RBX_ENDED_KEYS_MAX));
-}
-
 /* After a repair nobody is at fault: who is flushed then is sent again as often as
  * one that is alone to blame, not as often as one beside others that fail. */
 static void channel_reopened_forgets_who_failed_before(void **state)
@@ -328,130 +243,6 @@ static void channel_lone_failure_is_tried_again_if_it_may_pass(void **state)
 		assert_int_equal(s.fragments[0].status, table[i].end);
 		small_expect_at_rest(&s);
 	}
-}
-
-/* ---- Many at fault, in any place -------------------------------------------*/
-
-struct many {
-	struct rbx_channel channel;
-	struct rbx_planner planner;
-	struct rbx_window window;
-	struct rbx_work works[RBX_SEND_DEPTH];
-	struct rbx_fragment fragments[MANY];
-	bool at_fault[MANY];
-	uint32_t posted_count;
-	uint32_t completed_count;
-	int ended_count;
-	struct rbx_fragment *again;
-};
-
-static void many_combine(struct many *many)
-{
-	struct rbx_chain chain;
-
-	while (rbx_channel_combine(&many->channel, 0, &chain))
-		many->posted_count = chain.first_number + chain.work_count;
-}
-
-static bool work_fails(const struct many *many, const struct rbx_work *work)
-{
-	for (const struct rbx_fragment *fragment = work->first; fragment;
-	     fragment = rbx_fragment_next(fragment)) {
-		if (many->at_fault[fragment - many->fragments])
-			return true;
-	}
-	return false;
-}
-
-static void many_complete(struct many *many, int32_t status)
-{
-	struct rbx_harvest harvest = { 0 };
-
-	rbx_channel_complete(&many->channel, 0, many->completed_count++, status,
-			     1, &harvest);
-	rbx_window_give(&many->window, harvest.work_requests, harvest.bytes);
-	if (harvest.again_first) {
-		harvest.again_last->node.next =
-			many->again ? &many->again->node : NULL;
-		many->again = harvest.again_first;
-	}
-	for (const struct rbx_fragment *fragment = harvest.done_first; fragment;
-	     fragment = rbx_fragment_next(fragment)) {
-		bool at_fault = many->at_fault[fragment - many->fragments];
-
-		assert_int_equal(fragment->status, at_fault ? -EFAULT : 0);
-		many->ended_count++;
-	}
-}
-
-/* The first that is at fault fails, what was posted behind it is flushed. */
-static void many_carry_out(struct many *many)
-{
-	bool failed = false;
-
-	while (many->completed_count != many->posted_count) {
-		struct rbx_work *work = rbx_send_ring_slot(
-			&many->channel.rings[0], many->completed_count);
-
-		if (!failed && work_fails(many, work)) {
-			failed = true;
-			rbx_channel_set_state(&many->channel,
-					      RBX_CHANNEL_HALTED);
-			many_complete(many, -EFAULT);
-		} else {
-			many_complete(many, failed ? -ECANCELED : 0);
-		}
-	}
-	if (!failed)
-		return;
-	assert_true(rbx_channel_seize(&many->channel));
-	assert_null(rbx_channel_send_again(&many->channel, many->again));
-	many->again = NULL;
-	rbx_channel_set_state(&many->channel, RBX_CHANNEL_OPEN);
-	many_combine(many);
-}
-
-static void expect_own_status(unsigned int seed)
-{
-	static struct many many;
-	unsigned int fault_percent = seed % 5 * 25;
-
-	memset(&many, 0, sizeof(many));
-	many.planner = (struct rbx_planner){
-		.merge = true,
-		.chain_max = RBX_CHAIN_MAX,
-		.sge_max = RBX_SGE_MAX,
-		.message_bytes_max = RBX_MERGE_BYTES_MAX,
-		.has_any_lkey = true,
-	};
-	rbx_window_init(&many.window, 0, 0);
-	rbx_channel_init(&many.channel, &many.planner, &many.window);
-	rbx_channel_add_ring(&many.channel, many.works, RBX_SEND_DEPTH);
-	for (int i = 0; i < MANY; i++) {
-		many.fragments[i].direction = RBX_DIRECTION_WRITE;
-		many.fragments[i].length_bytes = RBX_PAGE_BYTES;
-		many.fragments[i].local_addr = (uint64_t)i * 2 * RBX_PAGE_BYTES;
-		many.fragments[i].remote_addr =
-			(uint64_t)(rand_r(&seed) % 1000) * RBX_PAGE_BYTES;
-		many.at_fault[i] =
-			(unsigned int)rand_r(&seed) % 100 < fault_percent;
-		if (rbx_channel_submit(&many.channel, &many.fragments[i],
-				       &many.fragments[i]))
-			many_combine(&many);
-	}
-	for (int round = 0; round < 2 * MANY; round++)
-		many_carry_out(&many);
-	assert_int_equal(many.ended_count, MANY);
-	assert_int_equal(rbx_window_in_flight_bytes(&many.window), 0);
-	assert_int_equal(rbx_window_in_flight_work_requests(&many.window), 0);
-}
-
-/* However many others fail, and break the connection each time. */
-static void channel_many_failures_leave_each_its_own_status(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 1; seed <= 40; seed++)
-		expect_own_status(seed);
 }
 
 /* Fragment 0 may be sent again, 1 may not, 2 waits. */
@@ -544,11 +335,6 @@ int main(void)
 		cmocka_unit_test(
 			channel_flushed_is_sent_again_a_bounded_number_of_times),
 		cmocka_unit_test(channel_timeouts_are_not_blamed_on_one),
-		cmocka_unit_test(
-			channel_key_that_ended_ends_all_that_is_sent_with_it),
-		cmocka_unit_test(
-			channel_flushed_before_its_key_is_known_to_have_ended),
-		cmocka_unit_test(channel_keys_that_ended_are_bounded),
 		cmocka_unit_test(channel_reopened_forgets_who_failed_before),
 		cmocka_unit_test(
 			channel_lone_failure_is_tried_again_if_it_may_pass),
@@ -559,8 +345,6 @@ int main(void)
 		cmocka_unit_test(channel_ordered_that_is_sent_again_goes_first),
 		cmocka_unit_test(channel_ordered_that_is_refused_ends_no_key),
 		cmocka_unit_test(channel_abandoned_is_sent_again_and_never_done),
-		cmocka_unit_test(
-			channel_many_failures_leave_each_its_own_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

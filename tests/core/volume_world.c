@@ -11,148 +11,14 @@
 #include "tests/core/volume_world.h"
 
 #include "core/slab_way.h"
+#include "tests/core/volume_network.h"
 
-static bool chance(struct world *world, uint32_t permille)
-{
-	return rbx_random_below(&world->random, 1000) < permille;
-}
+uint64_t seeds_count = 400;
 
 static struct rbx_fragment *unused_done(struct rbx_fragment *fragment)
 {
 	return rbx_fragment_next(fragment);
 	fail_msg("the world carries parts out itself");
-}
-
-/* ---- Servers --------------------------------------------------------------*/
-
-uint32_t world_server_add(struct world *world)
-{
-	uint32_t index = world->map->server_count;
-
-	assert_true(index < WORLD_SERVERS_MAX);
-	rbx_volume_map_add_server(world->map, index);
-	world->servers[index].memory = malloc(WORLD_AREAS * WORLD_SLAB_BYTES);
-	world->servers[index].free_bytes = WORLD_AREAS * WORLD_SLAB_BYTES;
-	world->server_count = index + 1;
-	return index;
-}
-
-static int server_lend(struct world *world, uint32_t index,
-		       struct rbx_loan *loan)
-{
-	struct world_server *server = &world->servers[index];
-	uint32_t area;
-
-	if (server->down || server->full)
-		return -ENOSPC;
-	for (area = 0; area < WORLD_AREAS && server->keys[area]; area++)
-		;
-	if (area == WORLD_AREAS)
-		return -ENOSPC;
-	server->lends_count++;
-	server->keys[area] = ++world->next_key;
-	world->servers[index].free_bytes -= WORLD_SLAB_BYTES;
-	memset(server->memory + area * WORLD_SLAB_BYTES, 0, WORLD_SLAB_BYTES);
-	*loan = (struct rbx_loan){
-		.slab_id = area,
-		.epoch = world->next_key,
-		.remote_addr = area * WORLD_SLAB_BYTES,
-		.rkey = world->next_key,
-	};
-	return 0;
-}
-
-static void server_take_back(struct world *world, uint32_t index,
-			     const struct rbx_loan *loan)
-{
-	struct world_server *server = &world->servers[index];
-
-	assert_int_equal(server->keys[loan->slab_id], loan->rkey);
-	server->keys[loan->slab_id] = 0;
-	world->servers[index].free_bytes += WORLD_SLAB_BYTES;
-}
-
-uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
-		       uint32_t slot)
-{
-	const struct rbx_replica *replica = &slab->replicas[slot];
-
-	return world->servers[replica->server].memory +
-	       rbx_replica_addr(replica);
-}
-
-void world_server_down(struct world *world, uint32_t server)
-{
-	uint32_t i;
-
-	world->servers[server].down = true;
-	rbx_volume_map_server_down(world->map, server);
-	for (i = 0; i < world->map->slab_count; i++)
-		rbx_slab_server_down(rbx_slab_at(&world->map->shape, i), server);
-}
-
-void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
-{
-	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
-	const struct rbx_replica *replica = &slab->replicas[slot];
-	bool stands_in = rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
-			 slab->stands_in_mask >> slot & 1;
-
-	if (slab->write_mask >> slot & 1)
-		assert_int_equal(rbx_slab_evict(slab, replica->server,
-						replica->slab_id,
-						replica->epoch),
-				 !stands_in);
-}
-
-void world_discard(struct world *world, uint32_t slab_index)
-{
-	rbx_slab_discard(rbx_slab_at(&world->map->shape, slab_index));
-	history_discard(&world->history,
-			(uint64_t)slab_index * WORLD_SLAB_BYTES,
-			WORLD_SLAB_BYTES);
-}
-
-/* ---- The network ----------------------------------------------------------*/
-
-/* How much of a write has arrived when this machine fails is anybody's guess. */
-static int32_t fail_here(struct world *world,
-			 const struct rbx_fragment *fragment,
-			 struct world_server *server)
-{
-	uint32_t units = fragment->length_bytes / HISTORY_UNIT_BYTES;
-
-	if (fragment->direction == RBX_DIRECTION_WRITE &&
-	    !world->fails_before_it_sends && chance(world, 500))
-		memcpy(server->memory + fragment->remote_addr,
-		       (void *)(uintptr_t)fragment->local_addr,
-		       rbx_random_below(&world->random, units + 1) *
-			       HISTORY_UNIT_BYTES);
-	return -EFAULT;
-}
-
-/* A read or write of the server's memory; late ones must not exist. */
-static int32_t carry_out(struct world *world, const struct rbx_part *part)
-{
-	const struct rbx_fragment *fragment = &part->fragment;
-	struct world_server *server = &world->servers[part->server];
-	void *local = (void *)(uintptr_t)fragment->local_addr;
-	uint32_t area = (uint32_t)(fragment->remote_addr / WORLD_SLAB_BYTES);
-
-	if (server->down)
-		return -EHOSTUNREACH;
-	assert_int_equal(server->keys[area], fragment->rkey);
-	if (chance(world, world->fail_local_permille))
-		return fail_here(world, fragment, server);
-	if (fragment->direction == RBX_DIRECTION_READ)
-		memcpy(local, server->memory + fragment->remote_addr,
-		       fragment->length_bytes);
-	else
-		memcpy(server->memory + fragment->remote_addr, local,
-		       fragment->length_bytes);
-	/* What is done may still be reported as failed. */
-	return chance(world, world->fail_remote_permille) ? -EREMOTEIO :
-								    0;
 }
 
 /* ---- The host -------------------------------------------------------------*/
@@ -271,9 +137,9 @@ bool world_submit_random(struct world *world)
 	uint32_t count = 1 + rbx_random_below(&world->random, units - first);
 	/* Few cells are hot, so that requests meet. */
 	uint32_t cell = rbx_random_below(
-		&world->random, chance(world, 700) ? 2 : cells);
-	enum rbx_piece_kind kind = chance(world, 500) ? RBX_PIECE_READ :
-							RBX_PIECE_WRITE;
+		&world->random, world_chance(world, 700) ? 2 : cells);
+	enum rbx_piece_kind kind = world_chance(world, 500) ? RBX_PIECE_READ :
+							      RBX_PIECE_WRITE;
 
 	return world_submit(world, kind,
 			    (uint64_t)cell * WORLD_CELL_BYTES + first * unit,
@@ -294,7 +160,7 @@ bool world_step(struct world *world)
 	part = world->sent[i];
 	world->sent[i] = world->sent[--world->sent_count];
 	slab = part->piece->slab;
-	status = carry_out(world, part);
+	status = world_carry_out(world, part);
 	if (!status && part->piece->state == RBX_PIECE_READING &&
 	    slab->shape->checksums &&
 	    rbx_checksum_mismatches(
@@ -334,7 +200,7 @@ static bool tend_borrow(struct world *world, struct rbx_slab *slab,
 	if (server < 0)
 		return false;
 	slot = rbx_slab_borrow(slab, (uint32_t)server);
-	if (server_lend(world, (uint32_t)server, &loan)) {
+	if (world_server_lend(world, (uint32_t)server, &loan)) {
 		rbx_slab_refused(slab, slot);
 		return false;
 	}
@@ -355,7 +221,7 @@ static bool tend_lend(struct world *world, struct rbx_slab *slab)
 	rbx_slab_place(slab);
 	for (i = 0; i < world->map->shape.replicas && lent; i++) {
 		lent = tend_borrow(world, slab, RBX_REPLICA_LIVE);
-		if (slab->shape->on_demand && chance(world, 100))
+		if (slab->shape->on_demand && world_chance(world, 100))
 			world_discard(world, slab->index);
 	}
 	world->revived_count += lent && slab->has_holes;
@@ -395,7 +261,7 @@ bool world_tend(struct world *world, uint32_t index)
 	switch (rbx_slab_task(slab)) {
 	case RBX_TASK_GIVE_BACK:
 		rbx_slab_give_back(slab, &server, &loan);
-		server_take_back(world, server, &loan);
+		world_server_take_back(world, server, &loan);
 		return true;
 	case RBX_TASK_BORROW:
 		return tend_borrow(world, slab, RBX_REPLICA_REBUILDING);
@@ -426,6 +292,62 @@ void world_settle(struct world *world)
 		assert_false(world->pieces[i].busy);
 }
 
+/* ---- What happens to it ---------------------------------------------------*/
+
+void world_server_down(struct world *world, uint32_t server)
+{
+	uint32_t i;
+
+	world->servers[server].down = true;
+	rbx_volume_map_server_down(world->map, server);
+	for (i = 0; i < world->map->slab_count; i++)
+		rbx_slab_server_down(rbx_slab_at(&world->map->shape, i), server);
+}
+
+void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
+{
+	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
+	const struct rbx_replica *replica = &slab->replicas[slot];
+	bool stands_in = rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
+			 slab->stands_in_mask >> slot & 1;
+
+	if (slab->write_mask >> slot & 1)
+		assert_int_equal(rbx_slab_evict(slab, replica->server,
+						replica->slab_id,
+						replica->epoch),
+				 !stands_in);
+}
+
+void world_discard(struct world *world, uint32_t slab_index)
+{
+	rbx_slab_discard(rbx_slab_at(&world->map->shape, slab_index));
+	history_discard(&world->history,
+			(uint64_t)slab_index * WORLD_SLAB_BYTES,
+			WORLD_SLAB_BYTES);
+}
+
+void world_live(struct world *world, uint32_t steps, uint32_t evict_permille)
+{
+	uint32_t i;
+
+	for (i = 0; i < steps; i++) {
+		uint32_t dice = rbx_random_below(&world->random, 1000);
+		uint32_t slab = rbx_random_below(&world->random,
+						 world->map->slab_count);
+
+		if (dice < 350)
+			world_submit_random(world);
+		else if (dice < 900)
+			world_step(world);
+		else
+			world_tend(world, slab);
+		if (rbx_random_below(&world->random, 1000) < evict_permille)
+			world_evict(world, slab,
+				    rbx_random_below(&world->random,
+						     world->map->shape.slots));
+	}
+}
+
 /* ---- Beginning and end ----------------------------------------------------*/
 
 static void slabs_lend(struct world *world)
@@ -443,8 +365,8 @@ static void slabs_lend(struct world *world)
 
 			assert_true(server >= 0);
 			slot = rbx_slab_borrow(slab, (uint32_t)server);
-			assert_int_equal(server_lend(world, (uint32_t)server,
-						     &loan),
+			assert_int_equal(world_server_lend(world, (uint32_t)server,
+							   &loan),
 					 0);
 			rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_LIVE);
 		}
@@ -517,46 +439,4 @@ void world_close(struct world *world)
 	}
 	history_free(&world->history);
 	free(world->map);
-}
-
-/* Of a slab that was lost, the pages that are good. */
-static void judge_pages(struct world *world, const struct rbx_slab *slab,
-			const uint8_t *memory)
-{
-	static uint64_t floors[RBX_PAGE_BYTES / HISTORY_UNIT_BYTES];
-	uint64_t offset = (uint64_t)slab->index * WORLD_SLAB_BYTES;
-	uint32_t at;
-
-	for (at = 0; at < WORLD_SLAB_BYTES; at += RBX_PAGE_BYTES) {
-		if (slab->has_holes &&
-		    !rbx_lost_pages_may_read(rbx_slab_pages(slab), at,
-					     RBX_PAGE_BYTES))
-			continue;
-		history_read_begin(&world->history, offset + at,
-				   RBX_PAGE_BYTES, floors);
-		assert_true(history_read_is_legal(&world->history, offset + at,
-						  RBX_PAGE_BYTES, floors,
-						  memory + at));
-	}
-}
-
-void world_judge(struct world *world)
-{
-	uint32_t i, slot;
-
-	for (i = 0; i < world->map->slab_count; i++) {
-		struct rbx_slab *slab = rbx_slab_at(&world->map->shape, i);
-		uint8_t *first;
-
-		if (!slab->read_mask)
-			continue;
-		first = world_replica(world, slab, (uint32_t)__builtin_ctz(slab->read_mask));
-		judge_pages(world, slab, first);
-		for (slot = 0; slot < world->map->shape.slots; slot++)
-			if (slab->read_mask >> slot & 1)
-				assert_memory_equal(
-					first,
-					world_replica(world, slab, slot),
-					WORLD_SLAB_BYTES);
-	}
 }

@@ -74,6 +74,9 @@ struct world {
 	uint64_t mismatch_count;
 };
 
+/* How many worlds each property is tried in; a test program's first argument. */
+extern uint64_t seeds_count;
+
 void world_open(struct world *world, const struct world_options *options);
 /* Lets everything end, checks that nothing is left over, frees all. */
 void world_close(struct world *world);
@@ -93,10 +96,14 @@ void world_server_down(struct world *world, uint32_t server);
 void world_evict(struct world *world, uint32_t slab, uint32_t slot);
 void world_discard(struct world *world, uint32_t slab);
 uint32_t world_server_add(struct world *world);
+/* So many random things: requests, steps, tasks, and evictions. */
+void world_live(struct world *world, uint32_t steps, uint32_t evict_permille);
 
 /* The memory of a replica. */
 uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
 		       uint32_t slot);
+/* How many slabs have all of their replicas. */
+uint32_t world_whole_count(const struct world *world);
 /* Fails the test unless all live replicas are the same and every unit of the
  * volume reads as it may. To be called when settled. */
 void world_judge(struct world *world);

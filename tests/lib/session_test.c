@@ -356,7 +356,7 @@ static int poll_counted(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
 	return n;
 }
 
-/* As many as tests/core/borrower_test.c shows to be enough. */
+/* As many as tests/core/borrower_receives_test.c shows to be enough. */
 static void open_session_has_a_receive_for_all_that_may_come(void **state)
 {
 	struct meeting meeting;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * volume_test.c - the user-space host of a volume over fake memory servers:
- * what the public calls promise of opening, requests and fences, one by one.
- * volume_loss_test.c loses servers; volume_storm_test.c has threads and faults at
- * random.
+ * what the public calls promise of opening and of requests, one by one. Fences are in
+ * volume_fence_test.c; volume_loss_test.c loses servers; volume_storm_test.c has
+ * threads and faults at random.
  */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "lib/poller/plug.h"
 #include "tests/lib/fake_volume.h"
 
@@ -206,117 +203,6 @@ static void read_in_callback_is_refused(void **state)
 	rbx_volume_close(volume);
 }
 
-/* ---- Fences ---------------------------------------------------------------*/
-
-static void fence_waits_for_writes_that_wait_themselves(void **state)
-{
-	static uint8_t one[64], two[64], out[64];
-	struct rbx_volume *volume = open_volume("a:1", 1, 0);
-	struct job first = job_make(RBX_WRITE, one, 64, 0);
-	struct job second = job_make(RBX_WRITE, two, 64, 0);
-	struct job fenced = job_make(RBX_READ, out, 64, 0);
-	struct job free_one = job_make(RBX_WRITE, one, 64, SLAB_BYTES);
-	struct job fenced_too = job_make(RBX_READ, one, 64, SLAB_BYTES);
-
-	(void)state;
-	memset(one, 1, sizeof(one));
-	memset(two, 2, sizeof(two));
-	fenced.request.flags = RBX_FENCE;
-	fenced_too.request.flags = RBX_FENCE;
-	assert_int_equal(job_submit(volume, &first), 0);
-	assert_int_equal(job_submit(volume, &second), 0);
-	assert_int_equal(job_submit(volume, &fenced), 0);
-	/* Only the first is at the peer: the second waits for it. */
-	assert_int_equal(fake_network_pending_count(), 1);
-	assert_int_equal(job_submit(volume, &free_one), 0);
-	assert_int_equal(job_submit(volume, &fenced_too), 0);
-	assert_int_equal(fake_network_pending_count(), 2);
-	poll_all();
-	assert_int_equal(fenced.completed_count, 1);
-	assert_int_equal(fenced_too.completed_count, 1);
-	assert_memory_equal(out, two, sizeof(out));
-	rbx_volume_close(volume);
-}
-
-static void fence_within_one_submit_orders_it(void **state)
-{
-	static uint8_t in[CELL_BYTES * 2], out[CELL_BYTES * 2];
-	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
-	struct job write = job_make(RBX_WRITE, in, sizeof(in), 100);
-	struct job read = job_make(RBX_READ, out, sizeof(out), 100);
-	struct rbx_request *requests[] = { &write.request, &read.request };
-
-	(void)state;
-	memset(in, 5, sizeof(in));
-	write.request.user = &write;
-	read.request.user = &read;
-	read.request.flags = RBX_FENCE;
-	assert_int_equal(rbx_submit(volume, requests, 2), 0);
-	poll_all();
-	assert_int_equal(read.completed_count, 1);
-	assert_memory_equal(in, out, sizeof(in));
-	/* Alone it starts at once. */
-	read.completed_count = 0;
-	assert_int_equal(job_submit(volume, &read), 0);
-	poll_all();
-	assert_int_equal(read.completed_count, 1);
-	rbx_volume_close(volume);
-}
-
-/* A fenced request and what was submitted before it, in one row of requests. */
-struct fenced {
-	struct job job;
-	const struct job *before[4];
-	uint32_t early_count; /* how many had not ended when it did */
-};
-
-static void fenced_done(struct rbx_request *request)
-{
-	struct fenced *fenced = request->user;
-
-	for (uint32_t i = 0; i < 4 && fenced->before[i]; i++)
-		fenced->early_count += fenced->before[i]->completed_count == 0;
-	fenced->job.completed_count++;
-}
-
-static void fenced_submit(struct rbx_volume *volume, struct fenced *fenced)
-{
-	struct rbx_request *request = &fenced->job.request;
-
-	request->flags = RBX_FENCE;
-	request->complete = fenced_done;
-	request->user = fenced;
-	assert_int_equal(rbx_submit(volume, &request, 1), 0);
-}
-
-/* Again and again, for the network ends what is under way in any order, and a fence
- * is not to inherit what the one before it has seen. */
-static void fences_in_a_row_each_wait_for_all_before_them(void **state)
-{
-	static uint8_t buf[64];
-	struct rbx_volume *volume = open_volume("a:1,b:1", 1, 0);
-
-	(void)state;
-	for (uint32_t round = 0; round < 64; round++) {
-		struct job first = job_make(RBX_WRITE, buf, 64, 0);
-		struct job second = job_make(RBX_WRITE, buf, 64, SLAB_BYTES);
-		struct fenced one = { .before = { &first } };
-		struct fenced two = { .before = { &first, &one.job, &second } };
-
-		one.job = job_make(RBX_READ, buf, 64, 2 * SLAB_BYTES);
-		two.job = job_make(RBX_READ, buf, 64, 3 * SLAB_BYTES);
-		assert_int_equal(job_submit(volume, &first), 0);
-		fenced_submit(volume, &one);
-		assert_int_equal(job_submit(volume, &second), 0);
-		fenced_submit(volume, &two);
-		poll_all();
-		assert_int_equal(one.job.completed_count, 1);
-		assert_int_equal(two.job.completed_count, 1);
-		assert_int_equal(one.early_count + two.early_count, 0);
-	}
-	rbx_volume_close(volume);
-}
-
 /* ---- Two volumes ------------------------------------------------------------*/
 
 static void plug_keeps_two_volumes_apart(void **state)
@@ -413,130 +299,6 @@ static void open_spreads_replicas_over_servers(void **state)
 	rbx_volume_close(volume);
 }
 
-/* ---- On demand --------------------------------------------------------------*/
-
-static struct rbx_volume *open_on_demand(const char *list, uint32_t replicas,
-					 uint32_t checksums)
-{
-	struct rbx_volume_options options;
-	struct rbx_volume *volume;
-
-	rbx_volume_options_defaults(&options);
-	options.replicas = replicas;
-	options.checksums = checksums;
-	options.on_demand = 1;
-	assert_int_equal(rbx_volume_open(ctx, &volume, list, VOLUME_BYTES,
-					 &options),
-			 0);
-	return volume;
-}
-
-static uint32_t lent_count(void)
-{
-	uint32_t i, count = 0;
-
-	for (i = 0; i < 4; i++)
-		count += fake_server_lent_count(servers[i]);
-	return count;
-}
-
-static void on_demand_first_write_borrows_its_slab_alone(void **state)
-{
-	static uint8_t in[2 * CELL_BYTES], out[VOLUME_BYTES];
-	struct rbx_volume *volume = open_on_demand("a:1,b:1,c:1", 2, 0);
-	struct rbx_volume_status status;
-	size_t i;
-
-	(void)state;
-	assert_int_equal(lent_count(), 0);
-	memset(out, 0xee, sizeof(out));
-	assert_int_equal(rbx_read(volume, out, sizeof(out), 0), 0);
-	for (i = 0; i < sizeof(out); i++)
-		assert_int_equal(out[i], 0);
-	assert_int_equal(fake_network_fragments_count(), 0);
-	memset(in, 5, sizeof(in));
-	assert_int_equal(rbx_write(volume, in, sizeof(in), SLAB_BYTES + 100),
-			 0);
-	assert_int_equal(lent_count(), 2);
-	rbx_volume_status(volume, &status);
-	assert_int_equal(status.slabs, 4);
-	assert_int_equal(status.slabs_blank, 3);
-	assert_int_equal(status.slabs_whole, 1);
-	assert_int_equal(status.slabs_lost, 0);
-	assert_int_equal(rbx_read(volume, out, sizeof(out), 0), 0);
-	for (i = 0; i < sizeof(out); i++)
-		assert_int_equal(out[i], i >= SLAB_BYTES + 100 &&
-						 i < SLAB_BYTES + 100 +
-							     sizeof(in) ?
-					 5 :
-					 0);
-	rbx_volume_close(volume);
-}
-
-static void wait_lent(uint32_t count)
-{
-	uint32_t ms;
-
-	for (ms = 0; ms < PATIENCE_MS && lent_count() != count; ms++)
-		usleep(1000);
-	assert_int_equal(lent_count(), count);
-}
-
-static void discard_gives_whole_slabs_back(void **state)
-{
-	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
-	struct rbx_volume *volume = open_on_demand("a:1,b:1", 2, 1);
-
-	(void)state;
-	fill(volume, in);
-	assert_int_equal(lent_count(), 8);
-	/* Slab 1 is in it, of 0 and 2 a part. */
-	assert_int_equal(rbx_volume_discard(volume, SLAB_BYTES - 4096,
-					    SLAB_BYTES + 8192),
-			 0);
-	memset(in + SLAB_BYTES, 0, SLAB_BYTES);
-	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
-	assert_memory_equal(in, out, VOLUME_BYTES);
-	wait_lent(6);
-	/* Written again, the rest of it is zeros still. */
-	memset(in + SLAB_BYTES + 8192, 9, 4096);
-	assert_int_equal(rbx_write(volume, in + SLAB_BYTES + 8192, 4096,
-				   SLAB_BYTES + 8192),
-			 0);
-	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
-	assert_memory_equal(in, out, VOLUME_BYTES);
-	assert_int_equal(rbx_volume_discard(volume, 0, VOLUME_BYTES), 0);
-	wait_lent(0);
-	rbx_volume_close(volume);
-}
-
-static void discard_that_is_not_possible_is_refused(void **state)
-{
-	struct rbx_volume *volume = open_volume("a:1", 1, 0);
-
-	(void)state;
-	assert_int_equal(rbx_volume_discard(volume, 0, VOLUME_BYTES),
-			 -EOPNOTSUPP);
-	assert_int_equal(rbx_volume_discard(volume, 4096, VOLUME_BYTES),
-			 -EINVAL);
-	assert_int_equal(rbx_volume_discard(NULL, 0, 0), -EINVAL);
-	rbx_volume_close(volume);
-}
-
-static void on_demand_no_server_lends_the_write_fails_alone(void **state)
-{
-	static uint8_t buf[4096];
-	struct rbx_volume *volume = open_on_demand("a:1", 1, 0);
-
-	(void)state;
-	fake_server_set_refuse(servers[0], -ENOSPC);
-	assert_int_equal(rbx_write(volume, buf, sizeof(buf), 0), -ENOSPC);
-	assert_int_equal(rbx_read(volume, buf, sizeof(buf), 0), 0);
-	fake_server_set_refuse(servers[0], 0);
-	assert_int_equal(rbx_write(volume, buf, sizeof(buf), 0), 0);
-	rbx_volume_close(volume);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,16 +311,9 @@ int main(void)
 		TEST(submit_that_can_never_fit_is_refused),
 		TEST(submit_of_many_reaches_the_peer_in_one_call),
 		TEST(read_in_callback_is_refused),
-		TEST(fence_waits_for_writes_that_wait_themselves),
-		TEST(fence_within_one_submit_orders_it),
-		TEST(fences_in_a_row_each_wait_for_all_before_them),
 		TEST(plug_keeps_two_volumes_apart),
 		TEST(open_impossible_is_refused_and_nothing_stays_borrowed),
 		TEST(open_spreads_replicas_over_servers),
-		TEST(on_demand_first_write_borrows_its_slab_alone),
-		TEST(discard_gives_whole_slabs_back),
-		TEST(discard_that_is_not_possible_is_refused),
-		TEST(on_demand_no_server_lends_the_write_fails_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

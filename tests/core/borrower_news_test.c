@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * borrower_news_test.c - what comes unasked, and what a borrower tells of it: letters,
+ * evictions, bytes that are no message, and the end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tests/core/borrower_pair.h"
+
+static void letter_is_told_then_taken(void **state)
+{
+	struct pair *p = pair_up();
+	uint32_t sent_count;
+
+	(void)state;
+	assert_int_equal(rbx_borrower_listen(&p->b), 0);
+	assert_int_equal(rbx_borrower_listen(&p->b), -EBUSY);
+	pair_say_letter(p, 1);
+	sent_count = p->sent_count;
+	pair_pump(p);
+	assert_int_equal(p->sent_count, sent_count); /* nobody has had it */
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_HEAR);
+	assert_int_equal(p->b.letter.bytes[0], 'x');
+	rbx_borrower_letter_heard(&p->b);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_LETTER_TAKEN);
+	assert_int_equal(p->sent.letter_taken.sequence, 1);
+	assert_int_equal(p->sent.letter_taken.refused, 0);
+	pair_say_letter(p, 1); /* again: not told, but taken */
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	sent_count = p->sent_count;
+	pair_pump(p);
+	assert_int_equal(p->sent_count, sent_count + 1);
+	pair_say_letter(p, 3);
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	free(p);
+}
+
+static void letter_that_nobody_hears_is_refused(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	pair_say_letter(p, 1);
+	pair_pump(p);
+	assert_int_equal(p->sent.letter_taken.refused, 1);
+	assert_int_equal(rbx_borrower_listen(&p->b), -EBUSY);
+	free(p);
+}
+
+static void count_end(int status, void *user)
+{
+	int *statuses = user;
+
+	statuses[0]++;
+	statuses[1] = status;
+}
+
+static void letters_survive_a_cut_and_end_once(void **state)
+{
+	struct pair *p = pair_up();
+	int ended[2] = { 0 };
+
+	(void)state;
+	rbx_borrower_letter_put(&p->b, "a", 1, count_end, ended);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_LETTER);
+	rbx_borrower_drop(&p->b);
+	pair_resume(p);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_LETTER);
+	assert_int_equal(p->sent.letter.sequence, 1);
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_LETTER_TAKEN,
+						.letter_taken.sequence = 1 });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_ENDS);
+	rbx_letter_ends_tell(&p->b.ends);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	rbx_borrower_letter_put(&p->b, "b", 1, count_end, ended);
+	rbx_borrower_letters_stop(&p->b, -ECANCELED);
+	rbx_borrower_letters_stop(&p->b, -EHOSTUNREACH);
+	assert_int_equal(rbx_borrower_letter_put(&p->b, "c", 1, NULL, NULL),
+			 -ECANCELED);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_ENDS);
+	rbx_letter_ends_tell(&p->b.ends);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	assert_int_equal(ended[0], 2);
+	assert_int_equal(ended[1], -ECANCELED);
+	free(p);
+}
+
+static void eviction_names_its_epoch(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	pair_say(p, &(struct rbx_wire_message){
+			      .type = RBX_WIRE_SLAB_EVICT,
+			      .epoch = 31,
+			      .evict = { .slab_id = 3, .grace_ms = 250 } });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+	assert_int_equal(p->b.eviction.slab_id, 3);
+	assert_int_equal(p->b.eviction.epoch, 31);
+	assert_int_equal(p->b.eviction.until_ns, p->now_ns + 250 * MS);
+	free(p);
+}
+
+static void one_who_closes_says_bye_and_hears_nothing(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	rbx_borrower_bye(&p->b);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_BYE);
+	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_MAP, NULL, 0, 0),
+			 -ENOTCONN);
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
+						.epoch = 1,
+						.evict.slab_id = 3 });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	rbx_borrower_lost(&p->b, "the connection was ended", 0);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	free(p);
+}
+
+static void bytes_that_are_no_message_end_the_connection(void **state)
+{
+	struct pair *p = pair_up();
+	const uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX + 1] = { 0 };
+
+	(void)state;
+	rbx_borrower_message(&p->b, bytes, sizeof(bytes), p->now_ns);
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	pair_resume(p);
+	rbx_borrower_message(&p->b, bytes, 64, p->now_ns);
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(letter_is_told_then_taken),
+		cmocka_unit_test(letter_that_nobody_hears_is_refused),
+		cmocka_unit_test(letters_survive_a_cut_and_end_once),
+		cmocka_unit_test(eviction_names_its_epoch),
+		cmocka_unit_test(one_who_closes_says_bye_and_hears_nothing),
+		cmocka_unit_test(bytes_that_are_no_message_end_the_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* borrower_pair.c - see borrower_pair.h. */
+#include "tests/core/borrower_pair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const uint8_t secret[] = "a secret that both sides have";
+static const uint8_t nonce[RBX_WIRE_NONCE_BYTES] = { 1, 2, 3 };
+
+void pair_pump(struct pair *p)
+{
+	struct rbx_wire_message m;
+	int slot;
+
+	while ((slot = rbx_borrower_next(&p->b, p->now_ns, &m)) >= 0) {
+		p->sent = m;
+		p->slot = slot;
+		p->sent_count++;
+		rbx_borrower_sent(&p->b, (uint32_t)slot);
+	}
+}
+
+void pair_say(struct pair *p, const struct rbx_wire_message *m)
+{
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+
+	rbx_borrower_message(&p->b, bytes, rbx_wire_encode(m, bytes),
+			     p->now_ns);
+}
+
+struct pair *pair_make(void)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	p->now_ns = 1000 * MS;
+	p->root = (struct rbx_root){ secret, sizeof(secret) - 1 };
+	rbx_borrower_init(&p->b, &(struct rbx_borrower_config){
+					 .secret = p->root,
+					 .silence_ns = SILENCE_NS,
+				 });
+	p->welcome = (struct rbx_wire_message){
+		.type = RBX_WIRE_WELCOME,
+		.welcome = {
+			.session_id = 77,
+			.incarnation = 5,
+			.slab_bytes = SLAB_BYTES,
+			.memory_bytes = 64 * SLAB_BYTES,
+			.free_bytes = 60 * SLAB_BYTES,
+			.quota_bytes = UINT64_MAX,
+			.lease_ms = LEASE_MS,
+			.requests_max = 7,
+			.queue_pairs_max = 16,
+		},
+	};
+	return p;
+}
+
+void pair_connect(struct pair *p)
+{
+	rbx_borrower_connected(&p->b, nonce, p->now_ns + DEADLINE_NS);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_HELLO);
+}
+
+void pair_think(struct pair *p)
+{
+	assert_true(rbx_borrower_has_to_think(&p->b));
+	rbx_borrower_think(&p->b);
+	rbx_borrower_go_on(&p->b, p->now_ns);
+	pair_pump(p);
+}
+
+void pair_challenge(struct pair *p)
+{
+	struct rbx_wire_message m = {
+		.type = RBX_WIRE_CHALLENGE,
+		.request_id = p->sent.request_id,
+		.challenge = { .nonce = { 9 }, .incarnation = 5 },
+	};
+
+	rbx_transcript_make(&p->transcript, &p->sent, &m);
+	pair_say(p, &m);
+	pair_think(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_AUTH);
+}
+
+void pair_welcome(struct pair *p)
+{
+	p->welcome.request_id = p->sent.request_id;
+	rbx_proof_of_server(p->root, &p->transcript, &p->welcome,
+			    p->welcome.welcome.proof);
+	pair_say(p, &p->welcome);
+	pair_think(p);
+}
+
+struct pair *pair_up(void)
+{
+	struct pair *p = pair_make();
+
+	pair_connect(p);
+	pair_challenge(p);
+	rbx_key_of_session(p->root, &p->transcript, &p->session_key);
+	pair_welcome(p);
+	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
+	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
+	p->root = rbx_root_of_key(&p->session_key); /* from here on */
+	return p;
+}
+
+void pair_resume(struct pair *p)
+{
+	pair_connect(p);
+	pair_challenge(p);
+	pair_welcome(p);
+	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
+}
+
+void pair_call(struct pair *p, enum rbx_call_kind kind,
+	       const struct rbx_loan *loan)
+{
+	assert_int_equal(rbx_borrower_call(&p->b, kind, loan,
+					   ANSWER_MS, p->now_ns),
+			 0);
+	pair_pump(p);
+}
+
+void pair_grant(struct pair *p, uint64_t slab_id, uint64_t epoch)
+{
+	pair_say(p, &(struct rbx_wire_message){
+			      .type = RBX_WIRE_SLAB_GRANT,
+			      .request_id = p->sent.request_id,
+			      .epoch = epoch,
+			      .grant = { .slab_id = slab_id,
+					 .remote_addr = slab_id << 20,
+					 .length_bytes = SLAB_BYTES,
+					 .rkey = (uint32_t)slab_id },
+		      });
+}
+
+int pair_map(struct pair *p, uint64_t slab_id, uint64_t epoch,
+	     struct rbx_loan *loan)
+{
+	pair_call(p, RBX_CALL_MAP, NULL);
+	assert_int_equal(p->sent.type, RBX_WIRE_SLAB_MAP);
+	pair_grant(p, slab_id, epoch);
+	return rbx_borrower_call_end(&p->b, loan);
+}
+
+void pair_say_letter(struct pair *p, uint64_t sequence)
+{
+	pair_say(p, &(struct rbx_wire_message){
+			      .type = RBX_WIRE_LETTER,
+			      .letter = { .sequence = sequence,
+					  .length_bytes = 1,
+					  .bytes = { 'x' } } });
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_shape_test.c - which shapes a volume may have, and how it is cut into slabs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/volume.h"
+
+static void volume_shape_impossible_is_refused(void **state)
+{
+	static const struct rbx_volume_shape good = {
+		.size_bytes = 1 << 20,
+		.slab_bytes = 1 << 16,
+		.fragment_bytes = 1 << 17,
+		.replicas = 1,
+	};
+	struct rbx_volume_shape bad = good;
+
+	(void)state;
+	assert_int_equal(rbx_volume_shape_check(&good), 0);
+	bad.size_bytes = 0;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad.size_bytes = 4097;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad.size_bytes = ((uint64_t)RBX_SLABS_MAX << 16) + 4096;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad = good;
+	bad.slab_bytes = 3 << 15;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad = good;
+	bad.slab_bytes = 1ull << 31;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad = good;
+	bad.replicas = RBX_REPLICAS_MAX + 1;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	bad = good;
+	bad.fragment_bytes = 2048;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+}
+
+/* What each slab of a volume costs its client, when all of them are written: the
+ * slab, its place in the index of loans, and among those that want attention. */
+static void volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab(void **state)
+{
+	struct rbx_volume_shape shape = {
+		.size_bytes = 1ull << 50,
+		.slab_bytes = 64u << 20,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.replicas = 2,
+	};
+	const size_t slabs = shape.size_bytes / shape.slab_bytes;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(slabs, RBX_SLABS_MAX);
+	assert_int_equal(rbx_volume_shape_check(&shape), 0);
+	bytes = rbx_volume_map_size(&shape) / slabs;
+	assert_true(bytes <= 160);
+	/* Shorter fragments cost nothing. */
+	shape.fragment_bytes = RBX_FRAGMENT_BYTES_MIN;
+	assert_int_equal(rbx_volume_map_size(&shape) / slabs, bytes);
+	shape.size_bytes += shape.slab_bytes;
+	assert_int_equal(rbx_volume_shape_check(&shape), -EINVAL);
+}
+
+/* Each slab is where it ought to be, to the last one. */
+static void volume_of_a_mebi_of_slabs_opens(void **state)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = 64ull << 40,
+		.slab_bytes = 64u << 20,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
+		.replicas = 2,
+		.on_demand = true,
+	};
+	struct rbx_volume_map *map = rbx_volume_map_init(
+		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
+	struct rbx_slab *last = rbx_volume_map_slab(map, shape.size_bytes - 1);
+
+	(void)state;
+	assert_int_equal(map->slab_count, 1u << 20);
+	assert_int_equal(last->index, map->slab_count - 1);
+	assert_int_equal(rbx_attention_count(&map->attention, RBX_SLAB_BLANK),
+			 map->slab_count);
+	free(map);
+}
+
+static void volume_fragment_longer_than_slab_cells_are_slabs(void **state)
+{
+	struct rbx_volume_shape shape = {
+		.size_bytes = 3 << 16,
+		.slab_bytes = 1 << 16,
+		.fragment_bytes = RBX_FRAGMENT_BYTES_MAX,
+		.replicas = 1,
+	};
+	struct rbx_volume_map *map = rbx_volume_map_init(
+		calloc(1, rbx_volume_map_size(&shape)), &shape, 1);
+	struct rbx_piece *piece = calloc(1, rbx_piece_size(2, 0));
+
+	(void)state;
+	assert_int_equal(rbx_volume_map_pieces(map, 65535, 2), 2);
+	assert_int_equal(rbx_volume_map_pieces(map, 0, 3 << 16), 3);
+	assert_int_equal(rbx_volume_map_aim(map, piece, 65535, 2), 1);
+	assert_int_equal(piece->offset_bytes, 65535);
+	assert_ptr_equal(rbx_volume_map_slab(map, 65536), rbx_slab_at(&map->shape, 1));
+	free(piece);
+	free(map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(volume_shape_impossible_is_refused),
+		cmocka_unit_test(
+			volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab),
+		cmocka_unit_test(volume_of_a_mebi_of_slabs_opens),
+		cmocka_unit_test(
+			volume_fragment_longer_than_slab_cells_are_slabs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
