@@ -57,6 +57,25 @@ static enum rbx_recovery_step step_of(struct rbx_repairs *repairs,
 	return step;
 }
 
+/* The first peer behind another, or of all, that the clock has to do something for; NULL:
+ * none before *at_ns. */
+static struct rbx_peer *peer_of_clock(struct rbx_repairs *repairs,
+				      const struct rbx_peer *behind,
+				      enum rbx_recovery_step *step,
+				      uint64_t *at_ns)
+{
+	struct rbx_peer *peer = behind ? behind->next : repairs->first;
+	uint64_t now_ns = rbx_now_ns();
+
+	*at_ns = UINT64_MAX;
+	for (; peer; peer = peer->next) {
+		*step = step_of(repairs, peer, now_ns, at_ns);
+		if (*step != RBX_RECOVERY_WAIT)
+			break;
+	}
+	return peer;
+}
+
 /* Before a step, which may take a while: those who need a hand shall have it. Of those
  * that are up none does, and a look for stalls that is asked for counts as made. */
 static void mark_all(struct rbx_repairs *repairs)
@@ -94,53 +113,41 @@ static struct rbx_peer *peer_of_hand(struct rbx_repairs *repairs)
 
 /* ---- The threads ------------------------------------------------------------------*/
 
-/* Without the monitor. A peer in hand stays in the list; WAIT: it is down. */
-static void take_in_hand(struct rbx_repairs *repairs, struct rbx_peer *peer,
-			 enum rbx_recovery_step step, uint64_t at_ns)
+/* Somebody did something for a peer. */
+static void out_of_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
 {
-	peer->is_in_hand = true;
-	rbx_monitor_leave(&repairs->monitor);
-	if (step == RBX_RECOVERY_WAIT)
-		rbx_session_give_up(peer->session);
-	else
-		rbx_peer_do_step(peer, step, at_ns);
-	rbx_monitor_enter(&repairs->monitor);
 	peer->is_in_hand = false;
-	rbx_monitor_wake(&repairs->monitor); /* the clock, or who removes it */
+	if (peer->recovery.closing) /* who removes it waits */
+		rbx_monitor_wake(&repairs->monitor);
 }
 
-/* Each peer has its turn before the first has another. Whether there was nothing to do,
- * nor will be before *at_ns. */
-static bool clock_turn(struct rbx_repairs *repairs, uint64_t *at_ns)
-{
-	enum rbx_recovery_step step;
-	struct rbx_peer *peer;
-	bool is_idle = true;
-
-	*at_ns = UINT64_MAX;
-	for (peer = repairs->first; peer; peer = peer->next) {
-		step = step_of(repairs, peer, rbx_now_ns(), at_ns);
-		if (step == RBX_RECOVERY_WAIT)
-			continue;
-		is_idle = false;
-		if (step != RBX_RECOVERY_LOOK)
-			mark_all(repairs);
-		take_in_hand(repairs, peer, step, 0);
-		if (step == RBX_RECOVERY_GIVE_UP)
-			want_hand(repairs, peer);
-	}
-	return is_idle;
-}
-
+/* Each peer has its turn before the first has another: the next to be served is behind
+ * the last. If there is none the lap is over, and if that was a whole one all is done. */
 static void *clock_main(void *argument)
 {
 	struct rbx_repairs *repairs = argument;
+	struct rbx_peer *last = NULL, *peer;
+	enum rbx_recovery_step step;
 	uint64_t at_ns;
 
 	rbx_monitor_enter(&repairs->monitor);
-	while (!repairs->stop)
-		if (clock_turn(repairs, &at_ns))
+	while (!repairs->stop) {
+		peer = peer_of_clock(repairs, last, &step, &at_ns);
+		if (!peer && !last)
 			rbx_monitor_wait_until(&repairs->monitor, at_ns);
+		last = peer;
+		if (!peer)
+			continue;
+		if (step != RBX_RECOVERY_LOOK)
+			mark_all(repairs);
+		peer->is_in_hand = true;
+		rbx_monitor_leave(&repairs->monitor);
+		rbx_peer_do_step(peer, step, 0);
+		rbx_monitor_enter(&repairs->monitor);
+		out_of_hand(repairs, peer);
+		if (step == RBX_RECOVERY_GIVE_UP)
+			want_hand(repairs, peer);
+	}
 	rbx_monitor_leave(&repairs->monitor);
 	return NULL;
 }
@@ -154,6 +161,15 @@ static enum rbx_recovery_step step_of_hand(struct rbx_peer *peer,
 	if (peer->recovery.state.phase == RBX_PEER_DOWN)
 		return RBX_RECOVERY_WAIT;
 	return rbx_recovery_next(&peer->recovery, rbx_now_ns(), at_ns);
+}
+
+static void take_in_hand(struct rbx_peer *peer, enum rbx_recovery_step step,
+			 uint64_t at_ns)
+{
+	if (step == RBX_RECOVERY_WAIT)
+		rbx_session_give_up(peer->session);
+	else
+		rbx_peer_do_step(peer, step, at_ns);
 }
 
 static void *hand_main(void *argument)
@@ -171,11 +187,16 @@ static void *hand_main(void *argument)
 			continue;
 		}
 		step = step_of_hand(peer, &at_ns);
+		peer->is_in_hand = true;
 		repairs->busy_count++;
 		if (all_are_busy(repairs)) /* the clock sees to those who wait */
 			rbx_monitor_wake(&repairs->monitor);
-		take_in_hand(repairs, peer, step, at_ns);
+		rbx_monitor_leave(&repairs->monitor);
+		take_in_hand(peer, step, at_ns);
+		rbx_monitor_enter(&repairs->monitor);
 		repairs->busy_count--;
+		out_of_hand(repairs, peer);
+		rbx_monitor_wake(&repairs->monitor); /* the clock */
 	}
 	rbx_monitor_leave(&repairs->monitor);
 	return NULL;

@@ -186,15 +186,13 @@ static void assert_legal(struct storm *storm)
 					  floors, buf));
 }
 
-/* survivor: the server whose copy is judged in the end. */
-static void run(const char *settings, uint32_t survivor)
+/* Servers of their own, each behind a cable, with a replica each. */
+static struct rbx_volume *volume_behind_cables(struct rbx_context *ctx,
+					       struct rbx_server *servers[SERVERS],
+					       struct cable *cables[SERVERS])
 {
-	struct storm storm = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct rbx_volume_options options;
-	struct rbx_server *servers[SERVERS];
-	struct cable *cables[SERVERS];
-	struct rbx_context *ctx = tenant_context(settings);
-	struct slot *slots;
+	struct rbx_volume *volume;
 	char list[160];
 
 	for (uint32_t i = 0; i < SERVERS; i++) {
@@ -205,8 +203,21 @@ static void run(const char *settings, uint32_t survivor)
 		 cable_address(cables[1]));
 	rbx_volume_options_defaults(&options);
 	options.replicas = SERVERS;
-	if (rbx_volume_open(ctx, &storm.volume, list, VOLUME_BYTES, &options))
+	if (rbx_volume_open(ctx, &volume, list, VOLUME_BYTES, &options))
 		fail_msg("%s", rbx_last_error());
+	return volume;
+}
+
+/* survivor: the server whose copy is judged in the end. */
+static void run(const char *settings, uint32_t survivor)
+{
+	struct storm storm = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct rbx_server *servers[SERVERS];
+	struct cable *cables[SERVERS];
+	struct rbx_context *ctx = tenant_context(settings);
+	struct slot *slots;
+
+	storm.volume = volume_behind_cables(ctx, servers, cables);
 	history_init(&storm.history, VOLUME_BYTES);
 	rbx_random_seed(&storm.random, survivor + 1);
 	slots = storm_start(&storm);
@@ -254,23 +265,12 @@ static void own_link_down_for_two_timeouts_loses_nothing(void **state)
 	struct rbx_request *request = &late;
 	struct rbx_context *ctx = tenant_context("peer_timeout_ms=500");
 	struct rbx_server *servers[SERVERS];
-	struct rbx_volume_options options;
 	struct rbx_volume_status status;
 	struct cable *cables[SERVERS];
 	struct rbx_volume *volume;
-	char list[160];
 
 	(void)state;
-	for (uint32_t i = 0; i < SERVERS; i++) {
-		servers[i] = tenant_server();
-		cables[i] = cable_lay(rbx_server_address(servers[i]));
-	}
-	snprintf(list, sizeof(list), "%s,%s", cable_address(cables[0]),
-		 cable_address(cables[1]));
-	rbx_volume_options_defaults(&options);
-	options.replicas = SERVERS;
-	assert_int_equal(rbx_volume_open(ctx, &volume, list, VOLUME_BYTES,
-					 &options), 0);
+	volume = volume_behind_cables(ctx, servers, cables);
 	tenant_fill(pages, sizeof(pages), 1);
 	assert_int_equal(rbx_write(volume, pages, sizeof(pages), 0), 0);
 	cables_unplug(cables, true);
