@@ -25,6 +25,10 @@
  *	whichever is later, the peer is drained. Then its try has begun, or begins, as
  *	a hand is free, and ends within T/4; or it is missed, which takes no time.
  *
+ *	Between what the clock does for one peer it may do something for each other:
+ *	to ask an owner takes as long as that looks. Those who need a hand are seen to
+ *	before each.
+ *
  * So it is given up T after its last sign of life, or T/2 after a break that was noticed
  * late, and no later for those that were waited for. What nobody can bound is as it
  * was: how long a driver destroys a queue pair, and how long this process is stopped. But

@@ -60,7 +60,7 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * ends with -ENOSPC where others have taken it meanwhile and with -EIO where no server
  * is left; until then, and once it is discarded, it reads as zeros. All volumes on an
  * RDMA device share its window and its pollers, one for each of its completion vectors
- * and processors but 16 at most, and have room for 4,096 queue pairs each. The
+ * and processors but 16 at most, and have room for 4,096 queue pairs. The
  * device may go, and come back: I/Os wait as if no server were reached. All that
  * options point to is borrowed during the call. Blocks. 0; -EINVAL a bad option, said
  * in the log; -EPERM no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
