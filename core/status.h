@@ -64,6 +64,31 @@ static inline bool rbx_status_may_pass(int32_t status)
 	       rbx_status_class(status) == RBX_STATUS_REMOTE || status == -EIO;
 }
 
+/*
+ * The work completions of the verbs by the names and numbers of their specification,
+ * which <infiniband/verbs.h> and <rdma/ib_verbs.h> share: X(name, number, errno). A
+ * fabric asserts that the enum which it includes has them.
+ */
+#define RBX_COMPLETION_STATUSES(X)                                             \
+	X(SUCCESS, 0, 0)                                                       \
+	X(LOC_LEN_ERR, 1, -EMSGSIZE)                                           \
+	/* Soft-RoCE calls a wrong local key an operation error, which by the \
+	 * specification is a work request of wrong form: we post none. */     \
+	X(LOC_QP_OP_ERR, 2, -EFAULT)                                           \
+	X(LOC_PROT_ERR, 4, -EFAULT)                                            \
+	X(WR_FLUSH_ERR, 5, -ECANCELED)                                         \
+	X(BAD_RESP_ERR, 7, -EREMOTEIO)                                         \
+	X(LOC_ACCESS_ERR, 8, -EFAULT)                                          \
+	/* The sender of a message longer than the receive sees this. */       \
+	X(REM_INV_REQ_ERR, 9, -EREMOTEIO)                                      \
+	X(REM_ACCESS_ERR, 10, -EACCES)                                         \
+	X(REM_OP_ERR, 11, -EREMOTEIO)                                          \
+	X(RETRY_EXC_ERR, 12, -ETIMEDOUT)                                       \
+	X(RNR_RETRY_EXC_ERR, 13, -ENOBUFS)                                     \
+	X(REM_INV_RD_REQ_ERR, 15, -EREMOTEIO)                                  \
+	X(REM_ABORT_ERR, 16, -EHOSTUNREACH)                                    \
+	X(RESP_TIMEOUT_ERR, 20, -ETIMEDOUT)
+
 /* 0 or -errno of an ibv_wc_status or ib_wc_status. */
 int32_t rbx_status_of_completion(uint32_t wc_status);
 

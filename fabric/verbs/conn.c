@@ -20,19 +20,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/retry.h"
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
-
-/*
- * How long a device waits for an acknowledgement: 4.096 us << 15 = 134 ms,
- * which a device may stretch fourfold. With the first attempt and 6 retries a
- * dead peer is noticed after 0.9 to 3.8 s. A seventh is possible, but Soft-RoCE
- * takes 7 for "for ever".
- */
-#define ACK_TIMEOUT 15
-#define RETRY_COUNT 6
-#define RECEIVE_NOT_READY_RETRY_COUNT 6 /* the most that is not for ever */
 
 static void conn_handle(struct rbx_verbs_cm_target *target,
 			struct rdma_cm_event *event);
@@ -245,8 +236,8 @@ void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 		param->responder_resources = device->max_responder_resources;
 	if (param->initiator_depth > device->max_initiator_depth)
 		param->initiator_depth = device->max_initiator_depth;
-	param->retry_count = RETRY_COUNT;
-	param->rnr_retry_count = RECEIVE_NOT_READY_RETRY_COUNT;
+	param->retry_count = RBX_RETRY_COUNT;
+	param->rnr_retry_count = RBX_RECEIVE_NOT_READY_RETRY_COUNT;
 	param->flow_control = 0;
 	param->srq = 0;
 }
@@ -254,7 +245,7 @@ void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 /* Best effort: an old kernel keeps the timeout of the route, mostly longer. */
 void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id)
 {
-	uint8_t timeout = ACK_TIMEOUT;
+	uint8_t timeout = RBX_ACK_TIMEOUT;
 
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
 			&timeout, sizeof(timeout));

@@ -13,14 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/retry.h"
 #include "fabric/verbs/verbs.h"
-
-/*
- * What a sender waits after it met a receiver without a posted receive, as a
- * code of the InfiniBand specification: 163.84 ms. With the bounded number of
- * retries (see conn.c) a receiver has a second before the send fails.
- */
-#define RECEIVE_NOT_READY_TIMER 28
 
 /* What the owner wants of the packets, over what the route says. */
 static void path_set(const struct rbx_verbs_conn *conn, struct ibv_ah_attr *path)
@@ -52,7 +46,7 @@ static int qp_move(const struct rbx_verbs_conn *conn, enum ibv_qp_state state,
 	if (mask & IBV_QP_RNR_RETRY)
 		attr.rnr_retry = param->rnr_retry_count;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		attr.min_rnr_timer = RECEIVE_NOT_READY_TIMER;
+		attr.min_rnr_timer = RBX_RECEIVE_NOT_READY_TIMER;
 	return -ibv_modify_qp(conn->qp, &attr, mask);
 }
 

@@ -13,24 +13,9 @@
 #include "core/status.h"
 #include "fabric/fabric.h"
 
-#define SAME_NUMBER(name, number) \
-	RBX_STATIC_ASSERT(IBV_WC_##name == (number), "as in core/status.c")
-
-SAME_NUMBER(SUCCESS, 0);
-SAME_NUMBER(LOC_LEN_ERR, 1);
-SAME_NUMBER(LOC_QP_OP_ERR, 2);
-SAME_NUMBER(LOC_PROT_ERR, 4);
-SAME_NUMBER(WR_FLUSH_ERR, 5);
-SAME_NUMBER(BAD_RESP_ERR, 7);
-SAME_NUMBER(LOC_ACCESS_ERR, 8);
-SAME_NUMBER(REM_INV_REQ_ERR, 9);
-SAME_NUMBER(REM_ACCESS_ERR, 10);
-SAME_NUMBER(REM_OP_ERR, 11);
-SAME_NUMBER(RETRY_EXC_ERR, 12);
-SAME_NUMBER(RNR_RETRY_EXC_ERR, 13);
-SAME_NUMBER(REM_INV_RD_REQ_ERR, 15);
-SAME_NUMBER(REM_ABORT_ERR, 16);
-SAME_NUMBER(RESP_TIMEOUT_ERR, 20);
+#define SAME_NUMBER(name, number, errno) \
+	RBX_STATIC_ASSERT(IBV_WC_##name == (number), "as the specification has it");
+RBX_COMPLETION_STATUSES(SAME_NUMBER)
 
 int32_t rbx_verbs_send_status(enum ibv_wc_status status)
 {

@@ -8,18 +8,9 @@
 #include "kernel/fabric_ib/conn.h"
 
 #include "core/reject.h"
+#include "core/retry.h"
 #include "core/status.h"
 #include "kernel/fabric_ib/listen.h"
-
-/*
- * How long a device waits for an acknowledgement: 4.096 us << 15 = 134 ms, which
- * a device may stretch fourfold. With the first attempt and 6 retries a dead peer
- * is noticed after 0.9 to 3.8 s. A seventh is possible, but Soft-RoCE takes 7 for
- * "for ever".
- */
-#define ACK_TIMEOUT 15
-#define RETRY_COUNT 6
-#define RECEIVE_NOT_READY_RETRY_COUNT 6 /* the most that is not for ever */
 
 /*
  * The connection manager asks for the neighbour's hardware address, and only then
@@ -27,10 +18,6 @@
  * is over, when it looks once more: so it is given little time, again and again.
  */
 #define RESOLVE_MS 50
-
-/* What a sender waits if it met no receive, as a code of the specification: 163.84 ms.
- * So with its retries a receiver has a second to post one. */
-#define RECEIVE_NOT_READY_TIMER 28
 
 static void answer(struct rbx_ib_conn *conn, int status)
 {
@@ -141,8 +128,8 @@ static void conn_init(struct rbx_ib_conn *conn,
  * longer. */
 static void set_timers(struct rbx_ib_conn *conn)
 {
-	(void)rdma_set_ack_timeout(conn->id, ACK_TIMEOUT);
-	(void)rdma_set_min_rnr_timer(conn->id, RECEIVE_NOT_READY_TIMER);
+	(void)rdma_set_ack_timeout(conn->id, RBX_ACK_TIMEOUT);
+	(void)rdma_set_min_rnr_timer(conn->id, RBX_RECEIVE_NOT_READY_TIMER);
 }
 
 int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
@@ -184,8 +171,8 @@ static struct rdma_conn_param param_of(const struct rbx_ib_conn *conn,
 	return (struct rdma_conn_param){
 		.responder_resources = min_t(int, attrs->max_qp_rd_atom, U8_MAX),
 		.initiator_depth = min_t(int, attrs->max_qp_init_rd_atom, U8_MAX),
-		.retry_count = RETRY_COUNT,
-		.rnr_retry_count = RECEIVE_NOT_READY_RETRY_COUNT,
+		.retry_count = RBX_RETRY_COUNT,
+		.rnr_retry_count = RBX_RECEIVE_NOT_READY_RETRY_COUNT,
 		.private_data = private_data,
 		.private_data_len = (u8)private_data_bytes,
 	};
@@ -311,24 +298,9 @@ void rbx_ib_conn_destroy(struct rbx_ib_conn *conn)
 	conn->id = NULL;
 }
 
-#define SAME_NUMBER(name, number) \
-	RBX_STATIC_ASSERT(IB_WC_##name == (number), "as in core/status.c")
-
-SAME_NUMBER(SUCCESS, 0);
-SAME_NUMBER(LOC_LEN_ERR, 1);
-SAME_NUMBER(LOC_QP_OP_ERR, 2);
-SAME_NUMBER(LOC_PROT_ERR, 4);
-SAME_NUMBER(WR_FLUSH_ERR, 5);
-SAME_NUMBER(BAD_RESP_ERR, 7);
-SAME_NUMBER(LOC_ACCESS_ERR, 8);
-SAME_NUMBER(REM_INV_REQ_ERR, 9);
-SAME_NUMBER(REM_ACCESS_ERR, 10);
-SAME_NUMBER(REM_OP_ERR, 11);
-SAME_NUMBER(RETRY_EXC_ERR, 12);
-SAME_NUMBER(RNR_RETRY_EXC_ERR, 13);
-SAME_NUMBER(REM_INV_RD_REQ_ERR, 15);
-SAME_NUMBER(REM_ABORT_ERR, 16);
-SAME_NUMBER(RESP_TIMEOUT_ERR, 20);
+#define SAME_NUMBER(name, number, errno) \
+	RBX_STATIC_ASSERT(IB_WC_##name == (number), "as the specification has it");
+RBX_COMPLETION_STATUSES(SAME_NUMBER)
 
 int32_t rbx_ib_status(enum ib_wc_status status)
 {
