@@ -1,48 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * talk.c - messages over an endpoint: how long one is on its way, and how many there
- * are in a second.
- *
- *	talk --serve HOST:PORT --fabric soft:tcp
- *	talk --connect HOST:PORT --fabric soft:tcp --what latency|rate [--bytes N]
- *	     [--chain N] [--runtime S]
- *
- * latency: one message at a time, which the server sends back; half of the way there
- * and back, as ucx_perftest has it. rate: chains of messages, of which the last alone
- * completes, with RATE_CHAINS of them under way; the server posts receives anew. Both
- * ends poll without a pause. Prints JSON: p50_us, or messages_per_s.
+ * are in a second. How it is asked and what is measured: peers/talking.h, which is that
+ * of the other libraries, too.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/histogram.h"
+#include "bench/peers/talking.h"
 #include <rdmabox/endpoint.h>
 #include <rdmabox/rdmabox.h>
-
-#define BYTES_MAX 4096u
-#define DEPTH 256u
-#define CHAIN_MAX 128u
-#define RATE_CHAINS 2u /* with CHAIN_MAX they fill the depth */
-#define BATCH 64u
-#define WARM_NS 300000000u
 
 struct talk {
 	struct rbx_context *ctx;
 	struct rbx_queue *queue;
 	struct rbx_region *region;
 	struct rbx_endpoint *endpoint;
-	char *memory; /* what is sent, then DEPTH receives */
-	uint32_t bytes, chain;
-	double runtime_s;
-};
-
-/* From who connects to who listens. */
-struct wish {
+	char *memory; /* what is sent, then TALK_DEPTH receives */
 	uint32_t bytes;
-	uint32_t answers; /* 1: each message is sent back */
+	struct rbx_completion completions[TALK_BATCH]; /* of the last poll */
+	uint32_t completions_count;
 };
 
 static void need(int err, const char *what)
@@ -51,14 +29,6 @@ static void need(int err, const char *what)
 		return;
 	fprintf(stderr, "talk: %s: %s\n", what, rbx_last_error());
 	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void open_all(struct talk *talk, const char *fabric)
@@ -70,11 +40,11 @@ static void open_all(struct talk *talk, const char *fabric)
 	snprintf(text, sizeof(text), "fabric=%s", fabric);
 	need(rbx_options_set(&options, text), "fabric");
 	need(rbx_open(&talk->ctx, &options), "no device");
-	need(rbx_queue_create(talk->ctx, 2 * DEPTH, &talk->queue), "no queue");
-	talk->memory = calloc(DEPTH + 1, BYTES_MAX);
+	need(rbx_queue_create(talk->ctx, 2 * TALK_DEPTH, &talk->queue), "no queue");
+	talk->memory = calloc(TALK_DEPTH + 1, TALK_BYTES_MAX);
 	need(!talk->memory, "no memory");
 	need(rbx_region_register(talk->ctx, talk->memory,
-				 (DEPTH + 1) * (size_t)BYTES_MAX, &talk->region),
+				 (TALK_DEPTH + 1) * (size_t)TALK_BYTES_MAX, &talk->region),
 	     "no region");
 }
 
@@ -83,15 +53,15 @@ static struct rbx_endpoint_options endpoint_options(const struct talk *talk)
 	return (struct rbx_endpoint_options){
 		.size_bytes = sizeof(struct rbx_endpoint_options),
 		.queue = talk->queue,
-		.send_depth = DEPTH,
-		.receive_depth = DEPTH,
+		.send_depth = TALK_DEPTH,
+		.receive_depth = TALK_DEPTH,
 		.works_when_polled = 1,
 	};
 }
 
 static struct rbx_segment slot(const struct talk *talk, uint32_t index)
 {
-	return (struct rbx_segment){ talk->memory + (size_t)index * BYTES_MAX,
+	return (struct rbx_segment){ talk->memory + (size_t)index * TALK_BYTES_MAX,
 				     talk->bytes, talk->region };
 }
 
@@ -99,8 +69,8 @@ static struct rbx_segment slot(const struct talk *talk, uint32_t index)
 static void receive(const struct talk *talk,
 		    const struct rbx_completion *completions, uint32_t count)
 {
-	struct rbx_segment segments[DEPTH];
-	struct rbx_receive receives[DEPTH];
+	struct rbx_segment segments[TALK_DEPTH];
+	struct rbx_receive receives[TALK_DEPTH];
 
 	for (uint32_t i = 0; i < count; i++) {
 		uintptr_t index = completions ? (uintptr_t)completions[i].user :
@@ -113,10 +83,17 @@ static void receive(const struct talk *talk,
 	     "cannot receive");
 }
 
-/* Messages, of which the last alone completes; all of them if is_told. */
-static void send_chain(const struct talk *talk, uint32_t count, bool is_told)
+static void receive_again(void *end)
 {
-	struct rbx_operation chain[CHAIN_MAX];
+	const struct talk *talk = end;
+
+	receive(talk, talk->completions, talk->completions_count);
+}
+
+static void send_chain(void *end, uint32_t count, bool is_told)
+{
+	const struct talk *talk = end;
+	struct rbx_operation chain[TALK_CHAIN_MAX];
 	const struct rbx_segment segment = slot(talk, 0);
 
 	for (uint32_t i = 0; i < count; i++)
@@ -130,155 +107,77 @@ static void send_chain(const struct talk *talk, uint32_t count, bool is_told)
 	need(rbx_endpoint_post(talk->endpoint, chain, count), "cannot send");
 }
 
-/* At least one; 0: the connection is over. */
-static uint32_t poll_some(const struct talk *talk,
-			  struct rbx_completion *completions)
+static uint32_t poll_some(void *end)
 {
+	struct talk *talk = end;
 	int count;
 
 	do {
-		count = rbx_queue_poll(talk->queue, completions, BATCH, 0);
+		count = rbx_queue_poll(talk->queue, talk->completions,
+				       TALK_BATCH, 0);
 		need(count < 0, "cannot poll");
 	} while (count == 0);
 	for (int i = 0; i < count; i++)
-		if (completions[i].status)
+		if (talk->completions[i].status)
 			return 0;
-	return (uint32_t)count;
+	talk->completions_count = (uint32_t)count;
+	return talk->completions_count;
+}
+
+static struct talk_way way_of(struct talk *talk)
+{
+	return (struct talk_way){ talk, send_chain, poll_some, receive_again };
 }
 
 static void serve(struct talk *talk, const char *address)
 {
-	struct rbx_completion completions[BATCH];
 	const struct rbx_endpoint_options options = endpoint_options(talk);
+	const struct talk_way way = way_of(talk);
 	struct rbx_endpoint_listener *listener;
 	struct rbx_endpoint_request *request;
-	struct wish wish;
+	struct talk_wish wish;
 	size_t length;
-	uint32_t count;
 
 	need(rbx_endpoint_listen(talk->ctx, address, &listener), "cannot listen");
 	printf("ready %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
 	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
 	memcpy(&wish, rbx_endpoint_request_data(request, &length), sizeof(wish));
-	need(length < sizeof(wish) || wish.bytes > BYTES_MAX, "no wish");
+	need(length < sizeof(wish) || wish.bytes > TALK_BYTES_MAX, "no wish");
 	talk->bytes = wish.bytes;
 	need(rbx_endpoint_accept(request, &options, NULL, &talk->endpoint),
 	     "cannot accept");
-	receive(talk, NULL, DEPTH);
-	while ((count = poll_some(talk, completions)) != 0) {
-		receive(talk, completions, count);
-		if (wish.answers)
-			send_chain(talk, count, false);
-	}
+	receive(talk, NULL, TALK_DEPTH);
+	talk_serve(&way, &wish);
 }
 
-static void latency(struct talk *talk)
-{
-	static struct rbx_histogram histogram;
-	struct rbx_completion completion[BATCH];
-	uint64_t begin_ns = now_ns(), sent_ns = begin_ns, back_ns;
-	uint64_t until_ns =
-		begin_ns + WARM_NS + (uint64_t)(talk->runtime_s * 1e9);
-
-	do {
-		send_chain(talk, 1, false);
-		need(poll_some(talk, completion) != 1, "no answer");
-		receive(talk, completion, 1);
-		back_ns = now_ns();
-		if (sent_ns - begin_ns > WARM_NS)
-			rbx_histogram_add(&histogram, (back_ns - sent_ns) / 2);
-		sent_ns = back_ns;
-	} while (back_ns < until_ns);
-	printf("{\"lat_us\": {\"p50\": %.3f, \"p99\": %.3f}}\n",
-	       (double)rbx_histogram_quantile(&histogram, 500) / 1e3,
-	       (double)rbx_histogram_quantile(&histogram, 990) / 1e3);
-}
-
-static void rate(struct talk *talk)
-{
-	struct rbx_completion completions[BATCH];
-	uint64_t begin_ns = now_ns(), at_ns = begin_ns, counted_from_ns = 0;
-	uint64_t until_ns =
-		begin_ns + WARM_NS + (uint64_t)(talk->runtime_s * 1e9);
-	uint64_t messages = 0;
-
-	for (uint32_t i = 0; i < RATE_CHAINS; i++)
-		send_chain(talk, talk->chain, true);
-	while (at_ns < until_ns) {
-		uint32_t count = poll_some(talk, completions);
-
-		need(!count, "the connection is over");
-		at_ns = now_ns();
-		if (counted_from_ns)
-			messages += (uint64_t)count * talk->chain;
-		else if (at_ns - begin_ns > WARM_NS)
-			counted_from_ns = at_ns;
-		while (count--)
-			send_chain(talk, talk->chain, true);
-	}
-	printf("{\"messages_per_s\": %.0f}\n",
-	       (double)messages * 1e9 / (double)(at_ns - counted_from_ns));
-}
-
-static void ask(struct talk *talk, const char *address, bool is_latency)
+static void ask(struct talk *talk, const struct talk_options *wanted)
 {
 	struct rbx_endpoint_options options = endpoint_options(talk);
-	struct wish wish = { talk->bytes, is_latency };
+	struct talk_wish wish = { wanted->bytes, wanted->is_latency };
 	const struct rbx_endpoint_data data = { &wish, sizeof(wish) };
+	const struct talk_way way = way_of(talk);
 
-	need(rbx_endpoint_connect(talk->ctx, address, &options, &data, NULL,
-				  &talk->endpoint), "cannot connect");
-	receive(talk, NULL, DEPTH);
-	if (is_latency)
-		latency(talk);
-	else
-		rate(talk);
-}
-
-static int usage(void)
-{
-	fprintf(stderr, "usage: talk --serve|--connect HOST:PORT --fabric NAME [--what latency|rate] [--bytes N] [--chain N] [--runtime S]\n");
-	return 2;
+	talk->bytes = wanted->bytes;
+	need(rbx_endpoint_connect(talk->ctx, wanted->connect, &options, &data,
+				  NULL, &talk->endpoint), "cannot connect");
+	receive(talk, NULL, TALK_DEPTH);
+	need(talk_measure(&way, wanted), "the connection is over");
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "serve", required_argument, NULL, 's' },
-		{ "connect", required_argument, NULL, 'c' },
-		{ "fabric", required_argument, NULL, 'f' },
-		{ "what", required_argument, NULL, 'w' },
-		{ "bytes", required_argument, NULL, 'b' },
-		{ "chain", required_argument, NULL, 'n' },
-		{ "runtime", required_argument, NULL, 'r' },
-		{ NULL, 0, NULL, 0 },
-	};
-	static struct talk talk = { .bytes = 64, .chain = 32, .runtime_s = 2 };
-	const char *serves = NULL, *asks = NULL, *fabric = "auto";
-	bool is_latency = true;
-	int option;
+	static struct talk talk;
+	struct talk_options options;
+	int code = talk_options_parse(argc, argv, &options);
 
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (option) {
-		case 's': serves = optarg; break;
-		case 'c': asks = optarg; break;
-		case 'f': fabric = optarg; break;
-		case 'w': is_latency = strcmp(optarg, "rate") != 0; break;
-		case 'b': talk.bytes = (uint32_t)atoi(optarg); break;
-		case 'n': talk.chain = (uint32_t)atoi(optarg); break;
-		case 'r': talk.runtime_s = atof(optarg); break;
-		default: return usage();
-		}
-	}
-	if (!serves == !asks || talk.bytes > BYTES_MAX || talk.chain == 0 ||
-	    talk.chain > CHAIN_MAX)
-		return usage();
-	open_all(&talk, fabric);
-	if (serves)
-		serve(&talk, serves);
+	if (code)
+		return code;
+	open_all(&talk, options.fabric);
+	if (options.serve)
+		serve(&talk, options.serve);
 	else
-		ask(&talk, asks, is_latency);
+		ask(&talk, &options);
 	rbx_endpoint_close(talk.endpoint);
 	return 0;
 }

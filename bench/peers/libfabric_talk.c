@@ -1,51 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages over libfabric's tcp provider: what bench/talk.c does over an endpoint of
- * RDMAbox, with the same command line and the same JSON.
+ * RDMAbox. How it is asked and what is measured: talking.h.
  *
- *	talk-libfabric --serve HOST:PORT
- *	talk-libfabric --connect HOST:PORT --what latency|rate [--bytes N] [--chain N]
- *	               [--runtime S]
- *
- * latency: one message at a time, which the server sends back; half of the way there
- * and back. rate: chains of messages, of which the last alone completes, RATE_CHAINS of
- * them under way. All of a chain but the last carry FI_MORE, and what fits is injected,
- * so that no other completion is made. In libfabric's favour a completion need only say
- * that the chain is on its way; RDMAbox's says that it has been received. Both ends poll
- * without a pause.
- *
- * The server does not know what is wanted: who connects says so in its private data.
+ * All of a chain but the last carry FI_MORE, and what fits is injected, so that no other
+ * completion is made. In libfabric's favour a completion need only say that the chain is
+ * on its way; RDMAbox's says that it has been received.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "histogram.h"
 #include "libfabric_link.h"
-
-#define BYTES_MAX 4096u
-#define DEPTH 256u
-#define CHAIN_MAX 128u
-#define RATE_CHAINS 2u	/* with CHAIN_MAX they fill the depth */
-#define BATCH 64u
-#define WARM_NS 300000000u
+#include "talking.h"
 
 struct talk {
 	struct link link;
-	char *memory;		/* what is sent, then DEPTH receives */
-	struct fi_context contexts[DEPTH + 1];
-	uint32_t bytes, chain;
-	double runtime_s;
-	uint64_t inject_flag;	/* FI_INJECT if messages are short enough */
-};
-
-/* From who connects to who listens. */
-struct wish {
+	char *memory;		/* what is sent, then TALK_DEPTH receives */
+	struct fi_context contexts[TALK_DEPTH + 1];
 	uint32_t bytes;
-	uint32_t answers;	/* 1: each message is sent back */
+	uint64_t inject_flag;	/* FI_INJECT if messages are short enough */
+	struct fi_cq_entry entries[TALK_BATCH];	/* of the last poll */
+	uint32_t entries_count;
 };
 
 static void need(int rc, const char *what)
@@ -54,14 +31,6 @@ static void need(int rc, const char *what)
 		return;
 	fprintf(stderr, "talk-libfabric: %s: %s\n", what, strerror(abs(rc)));
 	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void open_all(struct talk *talk, const char *address, bool serve)
@@ -73,13 +42,13 @@ static void open_all(struct talk *talk, const char *address, bool serve)
 		.port = port,
 		.serve = serve,
 		.caps = FI_MSG,
-		.depth = DEPTH,
+		.depth = TALK_DEPTH,
 		.wait = FI_WAIT_NONE,
 	};
 
 	need(sscanf(address, "%63[^:]:%7s", host, port) == 2 ? 0 : -EINVAL, address);
 	need(link_open(&talk->link, &options), "no provider");
-	talk->memory = calloc(DEPTH + 1, BYTES_MAX);
+	talk->memory = calloc(TALK_DEPTH + 1, TALK_BYTES_MAX);
 	need(talk->memory ? 0 : -ENOMEM, "no memory");
 }
 
@@ -93,20 +62,20 @@ static void decide(struct talk *talk)
 /* Slots are numbered from 1; a completion names its slot by the context. */
 static void receive_one(struct talk *talk, uint32_t slot)
 {
-	need((int)fi_recv(talk->link.ep, talk->memory + (size_t)slot * BYTES_MAX, BYTES_MAX,
+	need((int)fi_recv(talk->link.ep, talk->memory + (size_t)slot * TALK_BYTES_MAX, TALK_BYTES_MAX,
 			  NULL, 0, &talk->contexts[slot]),
 	     "cannot receive");
 }
 
 static void receive_all(struct talk *talk)
 {
-	for (uint32_t slot = 1; slot <= DEPTH; slot++)
+	for (uint32_t slot = 1; slot <= TALK_DEPTH; slot++)
 		receive_one(talk, slot);
 }
 
-/* Messages, of which the last alone completes if is_told. */
-static void send_chain(struct talk *talk, uint32_t count, bool is_told)
+static void send_chain(void *end, uint32_t count, bool is_told)
 {
+	struct talk *talk = end;
 	struct iovec bytes = { talk->memory, talk->bytes };
 	struct fi_msg message = {
 		.msg_iov = &bytes,
@@ -129,23 +98,30 @@ static void send_chain(struct talk *talk, uint32_t count, bool is_told)
 	}
 }
 
-/* At least one; 0: the connection is over. */
-static uint32_t poll_some(struct talk *talk, struct fi_cq_entry *entries)
+static uint32_t poll_some(void *end)
 {
+	struct talk *talk = end;
 	ssize_t count;
 
 	do
-		count = fi_cq_read(talk->link.cq, entries, BATCH);
+		count = fi_cq_read(talk->link.cq, talk->entries, TALK_BATCH);
 	while (count == -FI_EAGAIN);
-	return count < 0 ? 0 : (uint32_t)count;
+	talk->entries_count = count < 0 ? 0 : (uint32_t)count;
+	return talk->entries_count;
 }
 
-/* Posts the receives again that have completed. */
-static void receive_again(struct talk *talk, const struct fi_cq_entry *entries, uint32_t count)
+static void receive_again(void *end)
 {
-	for (uint32_t i = 0; i < count; i++)
-		receive_one(talk, (uint32_t)((struct fi_context *)entries[i].op_context -
+	struct talk *talk = end;
+
+	for (uint32_t i = 0; i < talk->entries_count; i++)
+		receive_one(talk, (uint32_t)((struct fi_context *)talk->entries[i].op_context -
 					     talk->contexts));
+}
+
+static struct talk_way way_of(struct talk *talk)
+{
+	return (struct talk_way){ talk, send_chain, poll_some, receive_again };
 }
 
 /* The event that is waited for; private data is at its end. */
@@ -165,13 +141,12 @@ static void wait_event(struct talk *talk, uint32_t wanted, void *entry, size_t l
 
 static void serve(struct talk *talk, const char *address)
 {
-	struct fi_cq_entry entries[BATCH];
+	const struct talk_way way = way_of(talk);
 	union {
 		struct fi_eq_cm_entry entry;
-		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + sizeof(struct wish)];
+		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + sizeof(struct talk_wish)];
 	} asked;
-	struct wish wish;
-	uint32_t count;
+	struct talk_wish wish;
 	uint16_t port;
 
 	need(link_listen(&talk->link, &port), "cannot listen");
@@ -179,7 +154,7 @@ static void serve(struct talk *talk, const char *address)
 	fflush(stdout);
 	wait_event(talk, FI_CONNREQ, &asked, sizeof(asked));
 	memcpy(&wish, asked.entry.data, sizeof(wish));
-	need(wish.bytes > BYTES_MAX ? -EPROTO : 0, "no wish");
+	need(wish.bytes > TALK_BYTES_MAX ? -EPROTO : 0, "no wish");
 	talk->bytes = wish.bytes;
 	decide(talk);
 	need(link_endpoint(&talk->link, asked.entry.info, &talk->link.ep), "no endpoint");
@@ -187,118 +162,39 @@ static void serve(struct talk *talk, const char *address)
 	need(fi_accept(talk->link.ep, NULL, 0), "cannot accept");
 	fi_freeinfo(asked.entry.info);
 	wait_event(talk, FI_CONNECTED, &asked, sizeof(asked));
-	while ((count = poll_some(talk, entries)) != 0) {
-		receive_again(talk, entries, count);
-		if (wish.answers)
-			send_chain(talk, count, false);
-	}
+	talk_serve(&way, &wish);
 }
 
-static void latency(struct talk *talk)
+static void ask(struct talk *talk, const struct talk_options *options)
 {
-	static struct histogram histogram;
-	struct fi_cq_entry entries[BATCH];
-	uint64_t begin_ns = now_ns(), sent_ns = begin_ns, back_ns;
-	uint64_t until_ns = begin_ns + WARM_NS + (uint64_t)(talk->runtime_s * 1e9);
-
-	do {
-		send_chain(talk, 1, false);
-		need(poll_some(talk, entries) == 1 ? 0 : -EIO, "no answer");
-		receive_again(talk, entries, 1);
-		back_ns = now_ns();
-		if (sent_ns - begin_ns > WARM_NS)
-			histogram_record(&histogram, (back_ns - sent_ns) / 2);
-		sent_ns = back_ns;
-	} while (back_ns < until_ns);
-	printf("{\"lat_us\": {\"p50\": %.3f, \"p99\": %.3f}}\n",
-	       (double)histogram_percentile_ns(&histogram, 0.5) / 1e3,
-	       (double)histogram_percentile_ns(&histogram, 0.99) / 1e3);
-}
-
-static void rate(struct talk *talk)
-{
-	struct fi_cq_entry entries[BATCH];
-	uint64_t begin_ns = now_ns(), at_ns = begin_ns, counted_from_ns = 0;
-	uint64_t until_ns = begin_ns + WARM_NS + (uint64_t)(talk->runtime_s * 1e9);
-	uint64_t messages = 0;
-
-	for (uint32_t i = 0; i < RATE_CHAINS; i++)
-		send_chain(talk, talk->chain, true);
-	while (at_ns < until_ns) {
-		uint32_t count = poll_some(talk, entries);
-
-		need(count ? 0 : -EIO, "the connection is over");
-		at_ns = now_ns();
-		if (counted_from_ns)
-			messages += (uint64_t)count * talk->chain;
-		else if (at_ns - begin_ns > WARM_NS)
-			counted_from_ns = at_ns;
-		while (count--)
-			send_chain(talk, talk->chain, true);
-	}
-	printf("{\"messages_per_s\": %.0f}\n",
-	       (double)messages * 1e9 / (double)(at_ns - counted_from_ns));
-}
-
-static void ask(struct talk *talk, bool is_latency)
-{
-	const struct wish wish = { talk->bytes, is_latency };
+	const struct talk_wish wish = { options->bytes, options->is_latency };
+	const struct talk_way way = way_of(talk);
 	struct fi_eq_cm_entry entry;
 
+	talk->bytes = options->bytes;
 	decide(talk);
 	need(link_endpoint(&talk->link, talk->link.info, &talk->link.ep), "no endpoint");
 	receive_all(talk);
 	need(fi_connect(talk->link.ep, talk->link.info->dest_addr, &wish, sizeof(wish)),
 	     "cannot connect");
 	wait_event(talk, FI_CONNECTED, &entry, sizeof(entry));
-	if (is_latency)
-		latency(talk);
-	else
-		rate(talk);
+	need(talk_measure(&way, options), "the connection is over");
 	fi_shutdown(talk->link.ep, 0);
-}
-
-static int usage(void)
-{
-	fprintf(stderr, "usage: talk-libfabric --serve|--connect HOST:PORT [--what latency|rate] [--bytes N] [--chain N] [--runtime S]\n");
-	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "serve", required_argument, NULL, 's' },
-		{ "connect", required_argument, NULL, 'c' },
-		{ "what", required_argument, NULL, 'w' },
-		{ "bytes", required_argument, NULL, 'b' },
-		{ "chain", required_argument, NULL, 'n' },
-		{ "runtime", required_argument, NULL, 'r' },
-		{ NULL, 0, NULL, 0 },
-	};
-	static struct talk talk = { .bytes = 64, .chain = 32, .runtime_s = 2 };
-	const char *serves = NULL, *asks = NULL;
-	bool is_latency = true;
-	int option;
+	static struct talk talk;
+	struct talk_options options;
+	int code = talk_options_parse(argc, argv, &options);
 
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (option) {
-		case 's': serves = optarg; break;
-		case 'c': asks = optarg; break;
-		case 'w': is_latency = strcmp(optarg, "rate") != 0; break;
-		case 'b': talk.bytes = (uint32_t)atoi(optarg); break;
-		case 'n': talk.chain = (uint32_t)atoi(optarg); break;
-		case 'r': talk.runtime_s = atof(optarg); break;
-		default: return usage();
-		}
-	}
-	if (!serves == !asks || talk.bytes > BYTES_MAX || talk.chain == 0 ||
-	    talk.chain > CHAIN_MAX)
-		return usage();
-	open_all(&talk, serves ? serves : asks, serves);
-	if (serves)
-		serve(&talk, serves);
+	if (code)
+		return code;
+	open_all(&talk, options.serve ? options.serve : options.connect, options.serve);
+	if (options.serve)
+		serve(&talk, options.serve);
 	else
-		ask(&talk, is_latency);
+		ask(&talk, &options);
 	link_close(&talk.link);
 	free(talk.memory);
 	return 0;
