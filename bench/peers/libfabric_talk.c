@@ -62,8 +62,9 @@ static void decide(struct talk *talk)
 /* Slots are numbered from 1; a completion names its slot by the context. */
 static void receive_one(struct talk *talk, uint32_t slot)
 {
-	need((int)fi_recv(talk->link.ep, talk->memory + (size_t)slot * TALK_BYTES_MAX, TALK_BYTES_MAX,
-			  NULL, 0, &talk->contexts[slot]),
+	char *buffer = talk->memory + (size_t)slot * TALK_BYTES_MAX;
+
+	need((int)fi_recv(talk->link.ep, buffer, TALK_BYTES_MAX, NULL, 0, &talk->contexts[slot]),
 	     "cannot receive");
 }
 
