@@ -2,7 +2,7 @@
 /*
  * cost_upkeep.c - drives the upkeep of a volume over a null host, to be counted.
  *
- * An event is a server that wants one slab back: memory is borrowed from the other
+ * An event is a server that wants one slab back: memory is borrowed from another
  * server, the slab's one cell is copied, and the old memory is given back. What the
  * servers are asked for is granted at once, and what is sent is done. bench/cost runs
  * it under callgrind for volumes of different sizes: the figure must not grow.
@@ -19,6 +19,8 @@
 #include "core/upkeep.h"
 
 #define EVENTS 256 /* as ROUNDS of bench/cost */
+/* Each lends no more slabs than a server may, also for the largest volume. */
+#define SERVERS (2 * RBX_SLABS_MAX / RBX_LENT_SLABS_MAX)
 #define PIECE_ROOM 8192 /* for one piece, and for a pool of one */
 
 static struct rbx_flow flow;
@@ -26,6 +28,7 @@ static struct rbx_flow_counters counters;
 static struct rbx_upkeep upkeep;
 static struct rbx_fragment *sent_first, *sent_last;
 static uint64_t last_epoch;
+static uint32_t lent_counts[SERVERS];
 static bool woken;
 
 static void submit(struct rbx_flow *of, uint32_t server,
@@ -61,20 +64,25 @@ static const struct rbx_flow_ops flow_ops = {
 	.wake = wake,
 };
 
-static void ask(struct rbx_upkeep *of, uint32_t server)
+static enum rbx_call_kind kinds[SERVERS]; /* what each is asked */
+
+static void ask(struct rbx_upkeep *of, uint32_t server, enum rbx_call_kind kind,
+		const struct rbx_loan *loan)
 {
 	(void)of;
-	(void)server;
+	(void)loan;
+	kinds[server] = kind;
 }
 
 static int answer(struct rbx_upkeep *of, uint32_t server,
 		  struct rbx_loan *loan)
 {
 	(void)of;
-	(void)server;
+	if (kinds[server] != RBX_CALL_MAP)
+		return 0;
 	last_epoch++;
 	*loan = (struct rbx_loan){
-		.slab_id = last_epoch,
+		.slab_id = ++lent_counts[server],
 		.epoch = last_epoch,
 		.remote_addr = last_epoch << 20,
 		.rkey = (uint32_t)last_epoch,
@@ -82,13 +90,16 @@ static int answer(struct rbx_upkeep *of, uint32_t server,
 	return 0;
 }
 
-static int unmap(struct rbx_upkeep *of, uint32_t server,
-		 const struct rbx_loan *loan)
+static void refused(struct rbx_upkeep *of)
 {
 	(void)of;
-	(void)server;
-	(void)loan;
-	return 0;
+}
+
+/* Who is asked has answered. */
+static int answers_wait(struct rbx_upkeep *of)
+{
+	(void)of;
+	abort();
 }
 
 static uint64_t free_bytes(struct rbx_upkeep *of, uint32_t server)
@@ -125,8 +136,8 @@ static void memory_take_back(struct rbx_upkeep *of, void *memory)
 static const struct rbx_upkeep_ops upkeep_ops = {
 	.ask = ask,
 	.answer = answer,
-	.unmap = unmap,
-	.check = unmap,
+	.refused = refused,
+	.wait = answers_wait,
 	.memory_lend = memory_lend,
 	.memory_take_back = memory_take_back,
 	.free_bytes = free_bytes,
@@ -142,7 +153,7 @@ static void settle(void)
 		woken = false;
 		if (sent)
 			sent->done(sent);
-		(void)rbx_upkeep_round(&upkeep);
+		(void)rbx_upkeep_round(&upkeep, 1);
 	}
 }
 
@@ -164,9 +175,9 @@ static void open_volume(uint32_t slabs)
 	};
 
 	rbx_flow_init(&flow, &flow_ops, &counters);
-	rbx_upkeep_init(&upkeep, &flow, &upkeep_ops);
+	rbx_upkeep_init(&upkeep, &flow, &upkeep_ops, 1000000000);
 	rbx_flow_open(&flow, &shape, calloc(1, rbx_volume_map_size(&shape)), 1,
-		      2, calloc(1, PIECE_ROOM), 1);
+		      SERVERS, calloc(1, PIECE_ROOM), 1);
 	for (uint32_t i = 0; i < RBX_COPIES_MAX; i++)
 		rbx_rebuild_lend(&flow, i, calloc(1, PIECE_ROOM), 0);
 	if (rbx_upkeep_borrow_all(&upkeep))
@@ -211,16 +222,15 @@ int main(int argc, char **argv)
 	}
 	open_volume(slabs);
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		const struct rbx_replica *replica =
-			&rbx_slab_at(&flow.map->shape, slabs / EVENTS * i)
-				 ->replicas[0];
+		const struct rbx_replica *replica = rbx_slab_replica(
+			rbx_slab_at(&flow.map->shape, slabs / EVENTS * i), 0);
 		const struct rbx_eviction eviction = {
 			.slab_id = replica->slab_id,
 			.epoch = replica->epoch,
 			.until_ns = i,
 		};
 
-		round_trip(replica->server, &eviction);
+		round_trip(rbx_replica_server(replica), &eviction);
 	}
 	rbx_upkeep_census(&upkeep, &census);
 	printf("%u\n", census.whole);

@@ -19,6 +19,7 @@
 #define TRACE_PAGE_BYTES 4096
 #define LINE_BLOCKS_MAX (1u << 20) /* 4 GiB of 4 KiB blocks in one request */
 #define ENTRIES_MAX (1ull << 28) /* 1 GiB of memory */
+#define LINES_MAX ENTRIES_MAX /* comments too: also a pipe has to end */
 
 struct trace {
 	uint32_t *blocks;
@@ -79,6 +80,12 @@ static bool is_compressed(const char *line)
 	       !strncmp(line, "\x1f\x8b", 2);
 }
 
+/* Not if it is too long, or holds a zero byte: a device that never ends has those. */
+static bool is_whole(const char *line, FILE *file)
+{
+	return strchr(line, '\n') || feof(file);
+}
+
 static int read_lines(struct trace *trace, FILE *file, const char *path,
 		      uint64_t volume_blocks, uint32_t block_bytes,
 		      char *reason, size_t reason_bytes)
@@ -94,7 +101,13 @@ static int read_lines(struct trace *trace, FILE *file, const char *path,
 				 "(unzstd, gunzip)", path);
 			return -EINVAL;
 		}
-		rc = append_line(trace, line, volume_blocks, block_bytes);
+		if (line_number > LINES_MAX)
+			rc = -EFBIG;
+		else if (!is_whole(line, file))
+			rc = -EINVAL;
+		else
+			rc = append_line(trace, line, volume_blocks,
+					 block_bytes);
 		if (!rc)
 			continue;
 		snprintf(reason, reason_bytes, rc == -EINVAL ?

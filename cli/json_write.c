@@ -2,10 +2,19 @@
 /*
  * Where the JSON of a command goes: to stdout or, whole or not at all, to a
  * file. Seven digits of a real number are more than any measurement has.
+ *
+ * A file is written beside its place and then renamed, so that a full disk costs
+ * nobody the file that was there. A device, a pipe or a symbolic link is written
+ * to as it is: it is not ours to replace. So is a file in a folder in which none
+ * can be made.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -18,19 +27,60 @@ static int write_stream(json_t *json, FILE *stream)
 	return 0;
 }
 
-static int write_file(json_t *json, const char *path)
+/* Takes @fd, also a negative one that open() has returned. */
+static int write_descriptor(json_t *json, int fd)
 {
-	FILE *stream = fopen(path, "w");
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	int rc;
 
-	if (!stream)
-		return -errno;
+	if (!stream) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
 	rc = write_stream(json, stream);
 	if (fclose(stream) && !rc)
 		rc = -errno;
-	if (rc)
-		remove(path);
 	return rc;
+}
+
+static int write_in_place(json_t *json, const char *path)
+{
+	return write_descriptor(json, open(path, O_WRONLY | O_CREAT | O_TRUNC |
+							 O_CLOEXEC,
+					   0666));
+}
+
+/* @old: what the file at @path is, or NULL if there is none. */
+static int write_beside(json_t *json, const char *path, const struct stat *old)
+{
+	char fresh[PATH_MAX];
+	int fd = -1, rc;
+
+	if (snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid()) <
+	    (int)sizeof(fresh))
+		fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return write_in_place(json, path);
+	if (old)
+		(void)fchmod(fd, old->st_mode & 07777); /* ours, if not theirs */
+	rc = write_descriptor(json, fd);
+	if (!rc && rename(fresh, path))
+		rc = -errno;
+	if (rc)
+		unlink(fresh);
+	return rc;
+}
+
+static int write_file(json_t *json, const char *path)
+{
+	struct stat old;
+
+	if (lstat(path, &old))
+		return write_beside(json, path, NULL);
+	return S_ISREG(old.st_mode) ? write_beside(json, path, &old) :
+				      write_in_place(json, path);
 }
 
 int cli_json_write(const struct cli_command *command, json_t *json,

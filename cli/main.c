@@ -5,6 +5,7 @@
  * This file finds the command; the command reads its own options. A new
  * command is a file, a line in cli.h and a line in the table.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static void print_help(void)
 	     "2 the options or the surroundings were wrong and nothing ran.");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		fprintf(stderr, "rdmabox: no command given; see rdmabox --help\n");
@@ -62,4 +63,18 @@ int main(int argc, char **argv)
 	fprintf(stderr, "rdmabox: unknown command '%s'; see rdmabox --help\n",
 		argv[1]);
 	return CLI_EXIT_USAGE;
+}
+
+/* What was printed may not have reached a disk that is full. */
+int main(int argc, char **argv)
+{
+	int rc = run(argc, argv);
+
+	errno = EIO;
+	if ((fflush(stdout) || ferror(stdout)) && rc == CLI_EXIT_OK) {
+		fprintf(stderr, "rdmabox: cannot write to stdout: %s\n",
+			strerror(errno));
+		rc = CLI_EXIT_FAILED;
+	}
+	return rc;
 }

@@ -21,14 +21,16 @@
 
 #include "core/host_port.h"
 #include "metrics.h"
+#include "metrics_room.h"
 
-/* A scraper needs one; the rest is for people. */
-#define CONNECTIONS_MAX 16
+/* Those in the room, and some that are shut down and not closed yet. */
+#define CONNECTIONS_MAX (METRICS_CONNECTIONS_MAX + 16)
 #define IDLE_TIMEOUT_S 10
 
 struct metrics {
 	struct MHD_Daemon *daemon;
 	struct rbx_server *server;
+	struct metrics_room room;
 	char address[160];
 };
 
@@ -121,6 +123,25 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 	return queued;
 }
 
+static void note_connection(void *user, struct MHD_Connection *connection,
+			    void **state,
+			    enum MHD_ConnectionNotificationCode what)
+{
+	struct metrics *metrics = user;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int fd = info->connect_fd;
+
+	(void)state;
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		metrics_room_leave(&metrics->room, fd);
+		return;
+	}
+	info = MHD_get_connection_info(connection,
+				       MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	metrics_room_enter(&metrics->room, fd, info->client_addr);
+}
+
 /* Resolves without a name server. */
 static int resolve(const char *address, struct addrinfo **found)
 {
@@ -169,7 +190,9 @@ int metrics_start(struct metrics **metrics_out, const char *address,
 	metrics->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, answer, metrics, MHD_OPTION_SOCK_ADDR,
 		found->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, metrics,
+		MHD_OPTION_END);
 	if (!metrics->daemon) {
 		rc = errno ? -errno : -EADDRINUSE;
 		goto out_free_metrics;

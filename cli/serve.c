@@ -11,8 +11,12 @@
  * The signals are blocked before the first thread starts, so that every thread
  * inherits that and only sigwait() below sees them.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,7 +114,8 @@ static int check_options(void)
 			       server_options.insecure);
 }
 
-static void print_ready(const struct rbx_server *server,
+/* False: nobody can learn that, or where, it serves. */
+static bool print_ready(const struct rbx_server *server,
 			const struct metrics *metrics)
 {
 	char memory[32], slab[32];
@@ -123,13 +128,26 @@ static void print_ready(const struct rbx_server *server,
 	       rbx_server_describe(server),
 	       metrics ? ", metrics at " : "",
 	       metrics ? metrics_address(metrics) : "");
-	fflush(stdout);
+	return !fflush(stdout);
 }
 
 static void stop_at_once(int signal_number)
 {
 	(void)signal_number;
 	_exit(CLI_EXIT_OK);
+}
+
+/* Unless it would wait: who read stderr may have stopped to. */
+static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
+{
+	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
+	va_list args;
+
+	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+		return;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
 }
 
 static void drain(struct rbx_server *server, const sigset_t *signals)
@@ -140,15 +158,13 @@ static void drain(struct rbx_server *server, const sigset_t *signals)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
-	fprintf(stderr, "rdmabox serve: draining for at most %g s\n",
-		drain_timeout_s);
+	tell("rdmabox serve: draining for at most %g s\n", drain_timeout_s);
 	if (!rbx_server_drain(server, drain_timeout_s * 1000))
 		return;
 	rbx_server_stats_get(server, &stats);
-	fprintf(stderr,
-		"rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
-		"and are given up; a longer --drain-timeout waits for them\n",
-		stats.slabs_lent, drain_timeout_s);
+	tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
+	     "and are given up; a longer --drain-timeout waits for them\n",
+	     stats.slabs_lent, drain_timeout_s);
 }
 
 static int serve(const sigset_t *signals)
@@ -169,12 +185,18 @@ static int serve(const sigset_t *signals)
 			return CLI_EXIT_USAGE;
 		}
 	}
-	print_ready(server, metrics);
-	sigwait(signals, &signal_number);
-	drain(server, signals);
+	if (print_ready(server, metrics)) {
+		sigwait(signals, &signal_number);
+		drain(server, signals);
+		rc = CLI_EXIT_OK;
+	} else {
+		cli_fail(&command, "cannot write the ready line to stdout: %s",
+			 strerror(errno));
+		rc = CLI_EXIT_FAILED;
+	}
 	metrics_stop(metrics);
 	rbx_server_stop(server);
-	return CLI_EXIT_OK;
+	return rc;
 }
 
 int cli_serve(int argc, char **argv)
@@ -192,6 +214,8 @@ int cli_serve(int argc, char **argv)
 	rc = check_options();
 	if (rc)
 		return rc;
+	/* Who reads stdout and stderr may leave, and the server stays. */
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);

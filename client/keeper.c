@@ -7,13 +7,11 @@
  */
 #include "client/volume.h"
 
-static void sleep_until_wanted(struct rbx_volume_control *control, bool again)
+static void sleep_until_wanted(struct rbx_volume_control *control,
+			       uint64_t until_ns)
 {
-	uint64_t until_ns =
-		rbx_now_ns() + (uint64_t)RBX_UPKEEP_RETRY_MS * 1000000;
-
 	while (!control->keeper_wanted && !control->keeper_stop) {
-		if (!again) {
+		if (until_ns == UINT64_MAX) {
 			rbx_monitor_wait(&control->monitor);
 			continue;
 		}
@@ -30,13 +28,13 @@ static void *keeper_main(void *argument)
 	rbx_thread_leave_reserves();
 	rbx_monitor_enter(&control->monitor);
 	while (!control->keeper_stop) {
-		bool again;
+		uint64_t until_ns;
 
 		control->keeper_wanted = false;
 		rbx_monitor_leave(&control->monitor);
-		again = rbx_upkeep_round(&control->upkeep);
+		until_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
 		rbx_monitor_enter(&control->monitor);
-		sleep_until_wanted(control, again);
+		sleep_until_wanted(control, until_ns);
 	}
 	rbx_monitor_leave(&control->monitor);
 	return NULL;

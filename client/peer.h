@@ -69,8 +69,8 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);
 /* Borrows one slab / gives it back. Block; not from a poller's thread. */
 int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *loan);
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan);
-/* rbx_peer_map() in two: asks without blocking; then waits for the answer, which has to
- * be taken. So several servers can be asked at once. */
+/* What rbx_session_ask() and rbx_session_answer() do. So several servers can be asked at
+ * once. */
 void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask);
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
 		    struct rbx_loan *loan);

@@ -9,6 +9,7 @@
  */
 #include "client/lanes.h"
 #include "client/notice.h"
+#include "core/status.h"
 
 /* For the moment in which another thread still combines. */
 #define LOOK_AGAIN_NS 100000u
@@ -24,10 +25,8 @@ static bool begin(struct rbx_peer *peer, const char *reason)
 	if (is_new) { /* else there is perhaps no session yet */
 		rbx_recovery_begin(&peer->recovery,
 				   rbx_session_heard_ns(session),
-				   peer->events.hold ?
-					   rbx_session_lease_half_ns(session) :
-					   0,
-				   rbx_now_ns());
+				   rbx_session_lease_half_ns(session),
+				   peer->events.hold != NULL, rbx_now_ns());
 		rbx_text_copy(peer->reason, sizeof(peer->reason), reason);
 		rbx_monitor_wake(&peer->repairs->monitor);
 	}
@@ -101,12 +100,19 @@ static void give_up(struct rbx_peer *peer)
 
 static int try_to_resume(struct rbx_peer *peer, uint64_t until_ns)
 {
-	int err = rbx_session_resume(peer->session, until_ns);
+	int err;
 
-	/* Only resume() may say that all is gone: what refuses a queue pair is
-	 * that the new connection has broken already. */
-	if (!err && rbx_peer_connect_lanes(peer, until_ns))
-		err = -ENOTCONN;
+	rbx_session_hold_asks(peer->session);
+	err = rbx_session_resume(peer->session, until_ns);
+	if (!err) {
+		err = rbx_peer_connect_lanes(peer, until_ns);
+		/* Only resume() may say that all is gone: what refuses a queue pair is
+		 * that the new connection has broken already, or a shortage of our
+		 * own. */
+		if (err && !rbx_status_is_shortage(err))
+			err = -ENOTCONN;
+	}
+	rbx_session_let_asks_go(peer->session);
 	return err;
 }
 

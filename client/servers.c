@@ -62,10 +62,26 @@ static struct rbx_volume_server *server_at(struct rbx_upkeep *upkeep,
 	return &rbx_volume_control_of_upkeep(upkeep)->servers[server];
 }
 
-static void server_ask(struct rbx_upkeep *upkeep, uint32_t server)
+/* Called with the lock of the session held. */
+static void server_answered(struct rbx_ask *ask)
+{
+	struct rbx_volume_server *asked =
+		RBX_CONTAINER_OF(ask, struct rbx_volume_server, ask);
+
+	rbx_volume_keeper_wake(asked->control);
+}
+
+static void server_ask(struct rbx_upkeep *upkeep, uint32_t server,
+		       enum rbx_call_kind kind, const struct rbx_loan *loan)
 {
 	struct rbx_volume_server *asked = server_at(upkeep, server);
 
+	asked->ask = (struct rbx_ask){
+		.kind = (uint8_t)kind,
+		.over = server_answered,
+	};
+	if (loan)
+		asked->ask.loan = *loan;
 	rbx_peer_ask(asked->peer, &asked->ask);
 }
 
@@ -77,16 +93,18 @@ static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 	return rbx_peer_answer(asked->peer, &asked->ask, loan);
 }
 
-static int server_unmap(struct rbx_upkeep *upkeep, uint32_t server,
-			const struct rbx_loan *loan)
+/* The keeper, who is not there yet, would be woken. */
+static int answers_wait(struct rbx_upkeep *upkeep)
 {
-	return rbx_peer_unmap(server_at(upkeep, server)->peer, loan);
-}
+	struct rbx_volume_control *control = rbx_volume_control_of_upkeep(upkeep);
+	bool is_stopped = false;
 
-static int server_check(struct rbx_upkeep *upkeep, uint32_t server,
-			const struct rbx_loan *loan)
-{
-	return rbx_peer_check(server_at(upkeep, server)->peer, loan);
+	rbx_monitor_enter(&control->monitor);
+	while (!control->keeper_wanted && !is_stopped)
+		is_stopped = rbx_monitor_wait_signal(&control->monitor);
+	control->keeper_wanted = false;
+	rbx_monitor_leave(&control->monitor);
+	return is_stopped ? -EINTR : 0;
 }
 
 static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
@@ -118,8 +136,8 @@ static void tending(struct rbx_upkeep *upkeep, const struct rbx_slab *slab,
 static const struct rbx_upkeep_ops upkeep_ops = {
 	.ask = server_ask,
 	.answer = server_answer,
-	.unmap = server_unmap,
-	.check = server_check,
+	.wait = answers_wait,
+	.refused = rbx_volume_refused,
 	.memory_lend = memory_lend,
 	.memory_take_back = memory_take_back,
 	.free_bytes = server_free_bytes,
@@ -129,11 +147,13 @@ static const struct rbx_upkeep_ops upkeep_ops = {
 
 void rbx_volume_control_init(struct rbx_volume_control *control,
 			     const struct rbx_flow_ops *ops,
-			     struct rbx_flow_counters *counters)
+			     struct rbx_flow_counters *counters,
+			     uint64_t timeout_ns)
 {
 	rbx_monitor_init(&control->monitor);
 	rbx_flow_init(&control->flow, ops, counters);
-	rbx_upkeep_init(&control->upkeep, &control->flow, &upkeep_ops);
+	rbx_upkeep_init(&control->upkeep, &control->flow, &upkeep_ops,
+			timeout_ns);
 }
 
 void rbx_volume_control_destroy(struct rbx_volume_control *control)

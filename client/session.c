@@ -39,13 +39,13 @@ static void session_free(struct rbx_session *session)
 }
 
 /* Who looks at the clock tells what is left of the letters. There is no connection, so
- * that after this nothing happens any more. */
+ * that after this nothing happens any more: those who are still in a call have left it. */
 static void clock_stop(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
 	rbx_borrower_letters_stop(&session->borrower, -ECANCELED);
 	rbx_clock_soon(session->clock);
-	while (session->teller ||
+	while (session->teller || session->callers_count ||
 	       rbx_mailbox_outstanding(&session->borrower.mailbox))
 		rbx_monitor_wait(&session->monitor);
 	rbx_monitor_leave(&session->monitor);
@@ -117,7 +117,10 @@ static void say_bye(struct rbx_session *session)
 
 void rbx_session_close(struct rbx_session *session)
 {
-	rbx_session_take(session);
+	rbx_monitor_enter(&session->monitor);
+	rbx_session_asks_cancel(session); /* an answer may take long */
+	rbx_session_take_entered(session);
+	rbx_monitor_leave(&session->monitor);
 	say_bye(session);
 	rbx_session_disconnect(session);
 	rbx_session_release(session);
@@ -125,24 +128,50 @@ void rbx_session_close(struct rbx_session *session)
 	session_free(session);
 }
 
-static void away_note(struct rbx_session *session, const char *why)
+void rbx_session_hold_asks(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
-	snprintf(session->away, sizeof(session->away), "%s", why);
+	session->callers_count++;
+	session->asks_are_held = true;
 	rbx_monitor_leave(&session->monitor);
 }
 
+void rbx_session_let_asks_go(struct rbx_session *session)
+{
+	rbx_monitor_enter(&session->monitor);
+	session->asks_are_held = false;
+	rbx_session_ask_next(session);
+	rbx_monitor_wake(&session->monitor);
+	rbx_session_caller_leaves(session);
+	rbx_monitor_leave(&session->monitor);
+}
+
+/* What is asked of the server meanwhile ends first: an answer may take longer than all the
+ * time that there is for a resume. */
 int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 {
-	int err;
+	int err = -ECANCELED; /* it was closed before its turn came */
 
-	rbx_session_take(session);
-	session->until_ns = until_ns;
-	rbx_session_disconnect(session); /* the owner knows already */
-	away_note(session, "it is being connected anew");
-	err = rbx_session_handshake(session);
-	session->until_ns = 0;
-	rbx_session_release(session);
+	rbx_monitor_enter(&session->monitor);
+	session->callers_count++;
+	if (!session->borrower.closing) {
+		rbx_borrower_drop(&session->borrower); /* the owner knows already */
+		rbx_session_pump(session);
+	}
+	rbx_session_take_entered(session);
+	if (!session->borrower.closing) {
+		snprintf(session->away, sizeof(session->away),
+			 "it is being connected anew");
+		rbx_monitor_leave(&session->monitor);
+		session->until_ns = until_ns;
+		rbx_session_disconnect(session);
+		err = rbx_session_handshake(session);
+		session->until_ns = 0;
+		rbx_monitor_enter(&session->monitor);
+	}
+	rbx_session_release_entered(session);
+	rbx_session_caller_leaves(session);
+	rbx_monitor_leave(&session->monitor);
 	return err;
 }
 
@@ -150,15 +179,19 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 void rbx_session_give_up(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
+	session->callers_count++;
 	rbx_borrower_letters_stop(&session->borrower, -EHOSTUNREACH);
 	/* Heartbeats would keep the lease, and what the server lent us, alive. */
 	rbx_borrower_drop(&session->borrower);
 	rbx_session_pump(session);
 	rbx_clock_soon(session->clock); /* tells the letters */
+	rbx_session_take_entered(session);
 	rbx_monitor_leave(&session->monitor);
-	rbx_session_take(session);
 	rbx_session_disconnect(session);
-	rbx_session_release(session);
+	rbx_monitor_enter(&session->monitor);
+	rbx_session_release_entered(session);
+	rbx_session_caller_leaves(session);
+	rbx_monitor_leave(&session->monitor);
 }
 
 /* ---- What is known of the server -----------------------------------------------------*/

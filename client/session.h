@@ -73,7 +73,8 @@ int rbx_session_open(struct rbx_sessions *sessions,
 /*
  * Says goodbye: the server takes back what is still borrowed and ends the data
  * queue pairs (which their owner destroys). No callback runs for the session
- * once this has returned. Blocks.
+ * once this has returned. Others may still be in calls that wait: they end, and it
+ * waits until they have left. Blocks.
  */
 void rbx_session_close(struct rbx_session *session);
 
@@ -82,8 +83,10 @@ void rbx_session_close(struct rbx_session *session);
  * if a data queue pair has failed; a connection that still stands is given
  * up first, without lost(). 0: the server has ended all data queue pairs of
  * before, and every loan is as it was (rbx_session_check() asks for one); a slab
- * that was lent in an answer that never came has gone back.
+ * that was lent in an answer that never came has gone back. What was asked of the server
+ * has ended with -ENOTCONN.
  * -ESTALE: it was restarted or the lease ran out: all loans are gone.
+ * -ECANCELED: it is being closed.
  * -ECONNREFUSED: nobody listens there, so it has ended.
  * -EHOSTUNREACH, -ETIMEDOUT, -EBUSY: nobody answers, or not now. Else as
  * rbx_session_open(). After a failure the session is lost and lost() is not
@@ -94,6 +97,11 @@ void rbx_session_close(struct rbx_session *session);
  * in the process that posted it, and no server can hold that back.
  */
 int rbx_session_resume(struct rbx_session *session, uint64_t until_ns);
+/* From here on who wants to ask the server something waits, if it is there, and a close
+ * waits as well: while its owner resumes it and connects the data queue pairs, so that no
+ * answer that takes long holds these up. And they go on. */
+void rbx_session_hold_asks(struct rbx_session *session);
+void rbx_session_let_asks_go(struct rbx_session *session);
 
 /* The owner will not resume any more: all messages end with -EHOSTUNREACH, and the
  * connection ends, so that the server takes back what it has lent. Blocks. */
@@ -101,10 +109,12 @@ void rbx_session_give_up(struct rbx_session *session);
 
 /* ---- Loans ---------------------------------------------------------------------*/
 
-/* Borrows one slab. -ENOSPC, -EDQUOT, -ENOTCONN, -ETIMEDOUT. Blocks. */
+/* Borrows one slab; if a resume comes in between, asks anew. -ENOSPC, -EDQUOT, -ENOTCONN,
+ * -ETIMEDOUT. Blocks. */
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan);
-/* The same in two: asks, and does not block; then waits for the answer, which has to be
- * taken. The session is free for others as soon as the answer is there. */
+/* The same and the next two for who does not wait: the ask says what (core/ask.h), and
+ * stays until it is over. The answer: -EAGAIN: it is not. The session is free for others
+ * as soon as it is. Does not block. */
 void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask);
 int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
 		       struct rbx_loan *loan);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_ask.c - who has taken a session, and what it is asked: each question is put to
- * the borrower and waited for.
+ * session_ask.c - who has taken a session, and what it is asked: the questions wait in a
+ * list until each is put to the borrower.
  */
 #include "client/session_state.h"
+
+/* How often a slab is asked for, if its connection is resumed again and again. */
+#define ASK_TRIES 8u
 
 /* ---- Taking ----------------------------------------------------------------------*/
 
@@ -17,6 +20,7 @@ void rbx_session_take_entered(struct rbx_session *session)
 void rbx_session_release_entered(struct rbx_session *session)
 {
 	session->is_taken = false;
+	rbx_session_ask_next(session);
 	rbx_monitor_wake(&session->monitor);
 }
 
@@ -32,6 +36,12 @@ void rbx_session_release(struct rbx_session *session)
 	rbx_monitor_enter(&session->monitor);
 	rbx_session_release_entered(session);
 	rbx_monitor_leave(&session->monitor);
+}
+
+void rbx_session_caller_leaves(struct rbx_session *session)
+{
+	if (!--session->callers_count)
+		rbx_monitor_wake(&session->monitor); /* perhaps it is being closed */
 }
 
 uint32_t rbx_session_left_ms(const struct rbx_session *session)
@@ -83,6 +93,13 @@ void rbx_session_wait_call(struct rbx_session *session)
 		rbx_monitor_wait(&session->monitor);
 }
 
+static void ask_over(struct rbx_session *session, struct rbx_ask *ask)
+{
+	rbx_monitor_wake(&session->monitor);
+	if (ask->over)
+		ask->over(ask);
+}
+
 /* Nobody has taken the session, or there is nobody to ask. */
 static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
 {
@@ -97,80 +114,156 @@ static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
 
 /* While it is being resumed there is nobody to ask; who looks after a volume has others
  * meanwhile. */
-static void ask_begin(struct rbx_session *session, struct rbx_ask *ask)
+static bool may_ask(const struct rbx_session *session)
 {
-	rbx_monitor_enter(&session->monitor);
-	ask->state = RBX_ASK_WAITS;
-	if (!session->is_taken || session->borrower.phase != RBX_BORROWER_UP)
-		ask_send(session, ask);
-	rbx_monitor_leave(&session->monitor);
+	return (!session->is_taken && !session->asks_are_held) ||
+	       session->borrower.phase != RBX_BORROWER_UP;
 }
 
-static int ask_wait(struct rbx_session *session, struct rbx_ask *ask)
+void rbx_session_ask_next(struct rbx_session *session)
 {
-	int err = 0;
+	/* Bounded: each takes one off the list. */
+	while (session->asks_first && may_ask(session)) {
+		struct rbx_ask *ask = session->asks_first;
 
-	rbx_monitor_enter(&session->monitor);
-	while (ask->state != RBX_ASK_OVER) {
-		if (ask->state == RBX_ASK_WAITS && !session->is_taken)
-			ask_send(session, ask);
-		else
-			rbx_monitor_wait(&session->monitor);
+		session->asks_first = ask->next;
+		ask_send(session, ask);
+		if (ask->state == RBX_ASK_OVER)
+			ask_over(session, ask);
 	}
-	if (ask->status)
-		err = rbx_session_error(session, ask->status, ask->is_refused,
-					ask->why);
+}
+
+void rbx_session_ask_end(struct rbx_session *session)
+{
+	struct rbx_ask *ask = session->borrower.asked;
+
+	if (!rbx_borrower_ask_end(&session->borrower))
+		return;
+	session->is_taken = false;
+	ask_over(session, ask);
+}
+
+void rbx_session_asks_cancel(struct rbx_session *session)
+{
+	static const char why[] = "it is being closed";
+	struct rbx_ask *ask;
+
+	while ((ask = session->asks_first)) {
+		session->asks_first = ask->next;
+		ask->state = RBX_ASK_OVER;
+		ask->status = -ECANCELED;
+		ask->is_refused = false;
+		ask->why = why;
+		ask_over(session, ask);
+	}
+	if (session->borrower.asked &&
+	    !rbx_borrower_call_is_over(&session->borrower))
+		rbx_borrower_call_leave(&session->borrower, -ECANCELED, why);
+	rbx_session_pump(session);
+}
+
+static void ask_begin(struct rbx_session *session, struct rbx_ask *ask)
+{
+	struct rbx_ask **end = &session->asks_first;
+
+	ask->next = NULL;
+	if (!*end && may_ask(session)) {
+		ask_send(session, ask);
+		return;
+	}
+	ask->state = RBX_ASK_WAITS;
+	while (*end) /* bounded by the callers, and one of a volume */
+		end = &(*end)->next;
+	*end = ask;
+}
+
+static int ask_status(struct rbx_session *session, const struct rbx_ask *ask)
+{
+	if (!ask->status)
+		return 0;
+	return rbx_session_error(session, ask->status, ask->is_refused,
+				 ask->why);
+}
+
+/* Whether a resume has ended it, which has taken back what it may have lent. Waits until
+ * that is over. */
+static bool is_to_be_asked_anew(struct rbx_session *session,
+				const struct rbx_ask *ask)
+{
+	if (ask->kind != RBX_CALL_MAP || ask->status != -ENOTCONN)
+		return false;
+	while (session->asks_are_held)
+		rbx_monitor_wait(&session->monitor);
+	return session->borrower.phase == RBX_BORROWER_UP &&
+	       !session->borrower.closing;
+}
+
+static int ask_and_wait(struct rbx_session *session, struct rbx_ask *ask)
+{
+	int err = rbx_session_guard(session);
+	uint32_t tries = 0;
+	bool could_be_asked;
+
+	if (err)
+		return err;
+	rbx_monitor_enter(&session->monitor);
+	session->callers_count++;
+	do {
+		ask_begin(session, ask);
+		could_be_asked = ask->state != RBX_ASK_OVER;
+		while (ask->state != RBX_ASK_OVER)
+			rbx_monitor_wait(&session->monitor);
+	} while (could_be_asked && ++tries < ASK_TRIES &&
+		 is_to_be_asked_anew(session, ask));
+	err = ask_status(session, ask);
+	rbx_session_caller_leaves(session);
 	rbx_monitor_leave(&session->monitor);
 	return err;
 }
 
-static int ask_and_wait(struct rbx_session *session, enum rbx_call_kind kind,
-			const struct rbx_loan *loan)
-{
-	struct rbx_ask ask = { .kind = (uint8_t)kind, .loan = *loan };
-	int err = rbx_session_guard(session);
-
-	if (err)
-		return err;
-	ask_begin(session, &ask);
-	return ask_wait(session, &ask);
-}
-
 void rbx_session_ask(struct rbx_session *session, struct rbx_ask *ask)
 {
-	*ask = (struct rbx_ask){ .kind = RBX_CALL_MAP };
+	rbx_monitor_enter(&session->monitor);
 	ask_begin(session, ask);
+	rbx_monitor_leave(&session->monitor);
 }
 
 int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
 		       struct rbx_loan *loan)
 {
-	int err = ask_wait(session, ask);
+	int err = -EAGAIN;
 
-	if (!err)
+	rbx_monitor_enter(&session->monitor);
+	if (ask->state == RBX_ASK_OVER) {
+		err = ask_status(session, ask);
 		*loan = ask->loan;
+	}
+	rbx_monitor_leave(&session->monitor);
 	return err;
 }
 
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan)
 {
-	struct rbx_ask ask;
-	int err = rbx_session_guard(session);
+	struct rbx_ask ask = { .kind = RBX_CALL_MAP };
+	int err = ask_and_wait(session, &ask);
 
-	if (err)
-		return err;
-	rbx_session_ask(session, &ask);
-	return rbx_session_answer(session, &ask, loan);
+	if (!err)
+		*loan = ask.loan;
+	return err;
 }
 
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	return ask_and_wait(session, RBX_CALL_UNMAP, loan);
+	struct rbx_ask ask = { .kind = RBX_CALL_UNMAP, .loan = *loan };
+
+	return ask_and_wait(session, &ask);
 }
 
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan)
 {
-	return ask_and_wait(session, RBX_CALL_CHECK, loan);
+	struct rbx_ask ask = { .kind = RBX_CALL_CHECK, .loan = *loan };
+
+	return ask_and_wait(session, &ask);
 }
 
 /* ---- Data queue pairs ----------------------------------------------------------------*/
@@ -183,10 +276,12 @@ int rbx_session_attach_begin(struct rbx_session *session, uint64_t until_ns,
 	if (err)
 		return err;
 	rbx_monitor_enter(&session->monitor);
+	session->callers_count++;
 	rbx_session_take_entered(session);
 	if (session->borrower.phase != RBX_BORROWER_UP) {
 		err = rbx_session_error(session, -ENOTCONN, false, NULL);
 		rbx_session_release_entered(session);
+		rbx_session_caller_leaves(session);
 	}
 	rbx_monitor_leave(&session->monitor);
 	if (err)
@@ -199,5 +294,8 @@ int rbx_session_attach_begin(struct rbx_session *session, uint64_t until_ns,
 void rbx_session_attach_end(struct rbx_session *session)
 {
 	session->until_ns = 0;
-	rbx_session_release(session);
+	rbx_monitor_enter(&session->monitor);
+	rbx_session_release_entered(session);
+	rbx_session_caller_leaves(session);
+	rbx_monitor_leave(&session->monitor);
 }

@@ -39,8 +39,8 @@ void rbx_session_pump(struct rbx_session *session)
 	}
 	if (session->connection && borrower->phase == RBX_BORROWER_AWAY)
 		away_note(session);
-	if (rbx_borrower_ask_end(borrower))
-		session->is_taken = false;
+	rbx_session_ask_end(session);
+	rbx_session_ask_next(session);
 	rbx_monitor_wake(&session->monitor);
 }
 

@@ -76,15 +76,17 @@ int rbx_session_letter_send(struct rbx_session *session, const void *bytes,
 	if (err)
 		return err;
 	rbx_monitor_enter(&session->monitor);
+	session->callers_count++;
 	while ((err = put(session, bytes, length_bytes, waiter_done,
 			  &waiter)) == -EAGAIN)
 		rbx_monitor_wait(&session->monitor);
 	while (!err && !RBX_LOAD_ACQUIRE(&waiter.done))
 		rbx_monitor_wait(&session->monitor);
-	rbx_monitor_leave(&session->monitor);
 	if (!err && waiter.status)
 		err = rbx_error(waiter.status, "%s: %s", session->address.name,
 				end_sentence(waiter.status));
+	rbx_session_caller_leaves(session);
+	rbx_monitor_leave(&session->monitor);
 	return err;
 }
 

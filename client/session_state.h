@@ -48,6 +48,9 @@ struct rbx_session {
 
 	struct rbx_monitor monitor; /* guards all below */
 	bool is_taken;
+	struct rbx_ask *asks_first; /* that wait until it can be taken */
+	bool asks_are_held; /* nobody asks the server anything */
+	uint32_t callers_count; /* in calls that wait, until they have done with all this */
 	struct rbx_borrower borrower;
 	uint32_t generation; /* of the connection, also while it is made; 0: none */
 	struct rbx_connection *connection; /* or NULL */
@@ -66,6 +69,10 @@ void rbx_session_release(struct rbx_session *session);
 void rbx_session_take_entered(struct rbx_session *session);
 void rbx_session_release_entered(struct rbx_session *session);
 
+/* Of callers_count, which a call has raised that may wait; after this it touches nothing
+ * of the session but the monitor, to leave it. Entered. */
+void rbx_session_caller_leaves(struct rbx_session *session);
+
 /* -EDEADLK for the teller, else 0. Before a call that waits. */
 int rbx_session_guard(const struct rbx_session *session);
 /* Tells rbx_error() of a call that ended so. Entered. */
@@ -73,6 +80,12 @@ int rbx_session_error(struct rbx_session *session, int err, bool is_refused,
 		      const char *why);
 /* Of the borrower's call, which has ended with err. Entered. */
 int rbx_session_call_error(struct rbx_session *session, int err);
+/* After an event: the question that is out may be over. Entered. */
+void rbx_session_ask_end(struct rbx_session *session);
+/* All questions are over with -ECANCELED. Entered. */
+void rbx_session_asks_cancel(struct rbx_session *session);
+/* The session may be free for the next question, or have nobody to ask. Entered. */
+void rbx_session_ask_next(struct rbx_session *session);
 /* Until the borrower's call is over. Entered. */
 void rbx_session_wait_call(struct rbx_session *session);
 

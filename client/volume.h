@@ -46,10 +46,11 @@ struct rbx_volume_control {
 	bool keeper_stop;
 };
 
-/* Zeroed memory. The servers come later. */
+/* Zeroed memory. The servers come later. timeout_ns: the peer timeout. */
 void rbx_volume_control_init(struct rbx_volume_control *control,
 			     const struct rbx_flow_ops *ops,
-			     struct rbx_flow_counters *counters);
+			     struct rbx_flow_counters *counters,
+			     uint64_t timeout_ns);
 void rbx_volume_control_destroy(struct rbx_volume_control *control);
 
 static inline struct rbx_volume_control *
@@ -92,7 +93,8 @@ void rbx_volume_keeper_wake(struct rbx_volume_control *control);
 int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 		       const struct rbx_peer_events *events,
 		       struct rbx_peer **peer);
-/* Tells the news of the upkeep: tell() of its table. By the keeper. */
+/* Tells the news of the upkeep: refused() and tell() of its table. By the keeper. */
+void rbx_volume_refused(struct rbx_upkeep *upkeep);
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err);
 

@@ -20,6 +20,14 @@
 
 #include "core/loan.h"
 
+enum rbx_call_kind {
+	RBX_CALL_HANDSHAKE,
+	RBX_CALL_MAP, /* borrow a slab */
+	RBX_CALL_UNMAP, /* give it back */
+	RBX_CALL_CHECK, /* is it still ours? */
+	RBX_CALL_STATS, /* the server's numbers */
+};
+
 enum rbx_ask_state {
 	RBX_ASK_OVER, /* its status is known */
 	RBX_ASK_WAITS, /* the session does something else */
@@ -33,6 +41,10 @@ struct rbx_ask {
 	int status; /* as of rbx_borrower_call_end() */
 	bool is_refused; /* by the server */
 	const char *why; /* a sentence that stays */
+	/* It was not over when it was asked, and is now; NULL: somebody waits. The host
+	 * calls it with the lock of the session held. */
+	void (*over)(struct rbx_ask *ask);
+	struct rbx_ask *next; /* of those that WAIT */
 };
 
 #endif

@@ -1,45 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attention.c - an inbox and a few doubly linked lists, see attention.h.
- *
- * Evictions have a list for each server. A server asks in the order in which it takes
- * back, so that these lists are in order as they come, and the first of all is among
- * the heads of those that are not empty.
+ * attention.c - an inbox, lists, and what is counted, see attention.h.
  */
 #include "core/attention.h"
 
-RBX_STATIC_ASSERT(sizeof(struct rbx_attention_node) == 20,
-		  "with its share of alignment no more than attention.h says");
-
-/* Times are kept in units of about a millisecond, in 32 bits that wrap around after
- * 52 days: they are compared by their difference. */
-#define UNTIL_SHIFT 20u
-#define UNTIL_NEVER 0u
-
 size_t rbx_attention_size(uint32_t slab_count)
 {
-	return (size_t)slab_count * sizeof(struct rbx_attention_node);
+	size_t size = rbx_index_inbox_size(slab_count) +
+		      rbx_index_sets_size(slab_count, RBX_ATTENTION_SETS) +
+		      slab_count;
+
+	/* What stands behind it is words. */
+	return (size + 7) / 8 * 8;
 }
 
-void rbx_attention_init(struct rbx_attention *attention, void *nodes,
-			const struct rbx_slab_shape *shape, uint32_t slab_count)
-{
-	attention->shape = shape;
-	attention->nodes = nodes;
-	attention->health_first = (uint8_t)rbx_slab_health(rbx_slab_at(shape, 0));
-	attention->health_counts[attention->health_first] = slab_count;
-}
+/* ---- What is counted ------------------------------------------------------------*/
 
-/* ---- Notes ----------------------------------------------------------------*/
-
-/* Of what is counted of a slab: the health plus 1, and a bit for each mark above. */
-#define HEALTH_BITS 4u
+/*
+ * Of a slab, in four bits: its health, and above two bits a bit for each mark. Neither
+ * a blank slab nor a dead one has marks: the dead one is what would be a blank one that
+ * has the first.
+ */
+#define COUNTED_BITS 4u
+#define COUNTED_MASK ((1u << COUNTED_BITS) - 1)
+#define HEALTH_BITS 2u
 #define HEALTH_MASK ((1u << HEALTH_BITS) - 1)
+#define COUNTED_DEAD (1u << HEALTH_BITS)
 
-RBX_STATIC_ASSERT(RBX_SLAB_HEALTHS <= HEALTH_MASK, "room for each health plus 1");
-RBX_STATIC_ASSERT(HEALTH_BITS + RBX_SLAB_MARKS <= 8, "and for each mark");
+RBX_STATIC_ASSERT(RBX_SLAB_BLANK == 0 && RBX_SLAB_REBUILDING <= HEALTH_MASK &&
+			  RBX_SLAB_DEAD > HEALTH_MASK,
+		  "those with marks have room for them");
+RBX_STATIC_ASSERT(HEALTH_BITS + RBX_SLAB_MARKS <= COUNTED_BITS, "for each");
+RBX_STATIC_ASSERT(RBX_DUE_SLOTS <= COUNTED_MASK, "a slot plus 1 in the other half");
 
-static inline uint32_t marks_of(const struct rbx_slab *slab)
+static uint32_t marks_of(const struct rbx_slab *slab)
 {
 	uint32_t marks = (uint32_t)rbx_slab_is_last(slab) << RBX_MARK_LAST;
 
@@ -48,8 +42,56 @@ static inline uint32_t marks_of(const struct rbx_slab *slab)
 	return marks;
 }
 
-RBX_RARE static void marks_keep(struct rbx_attention *attention, uint32_t before,
-		       uint32_t now)
+static uint32_t counted_of(const struct rbx_slab *slab)
+{
+	enum rbx_slab_health health = rbx_slab_health(slab);
+
+	switch (health) {
+	case RBX_SLAB_BLANK:
+		return 0;
+	case RBX_SLAB_DEAD:
+		return COUNTED_DEAD;
+	default:
+		return (uint32_t)health | marks_of(slab) << HEALTH_BITS;
+	}
+}
+
+static enum rbx_slab_health counted_health(uint32_t counted)
+{
+	return counted == COUNTED_DEAD ?
+		       RBX_SLAB_DEAD :
+		       (enum rbx_slab_health)(counted & HEALTH_MASK);
+}
+
+static uint32_t counted_marks(uint32_t counted)
+{
+	return counted & HEALTH_MASK ? counted >> HEALTH_BITS : 0;
+}
+
+static uint32_t index_of(const struct rbx_slab *slab)
+{
+	return rbx_slab_index(slab);
+}
+
+void rbx_attention_init(struct rbx_attention *attention, void *memory,
+			const struct rbx_slab_shape *shape, uint32_t slab_count)
+{
+	const struct rbx_slab *slab = rbx_slab_at(shape, 0);
+	char *lists = (char *)memory + rbx_index_inbox_size(slab_count);
+
+	attention->shape = shape;
+	rbx_index_inbox_init(&attention->inbox, memory, slab_count);
+	rbx_index_sets_init(&attention->lists, lists, slab_count,
+			    RBX_ATTENTION_SETS);
+	attention->noted =
+		(uint8_t *)lists +
+		rbx_index_sets_size(slab_count, RBX_ATTENTION_SETS);
+	attention->counted_first = (uint8_t)counted_of(slab);
+	attention->health_counts[rbx_slab_health(slab)] = slab_count;
+}
+
+RBX_RARE static void marks_keep(struct rbx_attention *attention,
+				uint32_t before, uint32_t now)
 {
 	uint32_t mark;
 
@@ -59,152 +101,105 @@ RBX_RARE static void marks_keep(struct rbx_attention *attention, uint32_t before
 					now >> mark & 1 ? 1 : UINT32_MAX);
 }
 
+/* With the slab's lock held. */
 static void census_keep(struct rbx_attention *attention,
-			struct rbx_attention_node *node,
 			const struct rbx_slab *slab)
 {
-	uint32_t health = (uint32_t)rbx_slab_health(slab);
-	uint32_t marks = marks_of(slab);
-	uint32_t counted = (health + 1) | marks << HEALTH_BITS;
-	uint32_t before = node->counted & HEALTH_MASK;
+	uint8_t *noted = &attention->noted[index_of(slab)];
+	uint32_t before = (*noted & COUNTED_MASK) ^ attention->counted_first;
+	uint32_t now = counted_of(slab);
 
-	if (counted == node->counted)
+	if (now == before)
 		return;
-	if (marks != node->counted >> HEALTH_BITS)
-		marks_keep(attention, node->counted >> HEALTH_BITS, marks);
-	node->counted = (uint8_t)counted;
-	before = before ? before - 1 : attention->health_first;
-	if (health == before)
+	*noted ^= (uint8_t)(now ^ before);
+	if (counted_marks(now) != counted_marks(before))
+		marks_keep(attention, counted_marks(before),
+			   counted_marks(now));
+	if (counted_health(now) == counted_health(before))
 		return;
-	RBX_ADD_RELAXED(&attention->health_counts[before], UINT32_MAX);
-	RBX_ADD_RELAXED(&attention->health_counts[health], 1);
+	RBX_ADD_RELAXED(&attention->health_counts[counted_health(before)],
+			UINT32_MAX);
+	RBX_ADD_RELAXED(&attention->health_counts[counted_health(now)], 1);
 }
 
 void rbx_attention_put(struct rbx_attention *attention, struct rbx_slab *slab)
 {
-	struct rbx_attention_node *node = &attention->nodes[slab->index];
-	uint32_t first;
-
 	(void)rbx_slab_attention(slab);
-	census_keep(attention, node, slab);
-	if (node->is_in_inbox)
-		return;
-	node->is_in_inbox = true;
-	first = RBX_LOAD_RELAXED(&attention->inbox);
-	/* Pairs with the exchange of inbox_take(): the links of what is found there
-	 * are seen. Bounded by the threads that add at this moment. */
-	do
-		node->inbox_next = first;
-	while (!RBX_COMPARE_EXCHANGE(&attention->inbox, &first,
-				     slab->index + 1));
+	census_keep(attention, slab);
+	rbx_index_inbox_put(&attention->inbox, index_of(slab));
+}
+
+/* ---- The circle of times --------------------------------------------------------*/
+
+static uint32_t due_slot(uint64_t at_ns)
+{
+	return (uint32_t)(at_ns >> RBX_DUE_SHIFT) % RBX_DUE_SLOTS;
+}
+
+static uint32_t due_set(uint32_t slot)
+{
+	return RBX_LISTS + slot % RBX_DUE_SLOTS;
 }
 
 void rbx_attention_until(struct rbx_attention *attention,
-			 const struct rbx_slab *slab, uint64_t until_ns)
+			 const struct rbx_slab *slab, uint64_t now_ns,
+			 uint64_t until_ns)
 {
-	uint32_t until = until_ns == UINT64_MAX ?
-				 UNTIL_NEVER :
-				 (uint32_t)(until_ns >> UNTIL_SHIFT) | 1;
+	uint8_t *noted = &attention->noted[index_of(slab)];
+	uint64_t due_ns = RBX_MAX(now_ns, until_ns);
+	uint32_t due = 0;
 
-	RBX_STORE_RELAXED(&attention->nodes[slab->index].until, until);
+	if (due_ns - now_ns < RBX_EVICT_NEAR_NS)
+		due = due_slot(due_ns) + 1;
+	*noted = (uint8_t)((*noted & COUNTED_MASK) | due << COUNTED_BITS);
+	RBX_STORE_RELAXED(&attention->due_now, due_slot(now_ns));
 }
 
-/* ---- Lists ------------------------------------------------------------------*/
-
-static struct rbx_attention_ends *ends_of(struct rbx_attention *attention,
-					  const struct rbx_attention_node *node)
+/* The set of a slab that a server wants back, whose lock is held. */
+static uint32_t set_leaving(const struct rbx_attention *attention,
+			    const struct rbx_slab *slab)
 {
-	return node->list == RBX_LIST_LEAVING ?
-		       &attention->leaving[node->server] :
-		       &attention->lists[node->list];
+	uint32_t due = attention->noted[index_of(slab)] >> COUNTED_BITS;
+
+	return due ? due_set(due - 1) : RBX_LIST_LEAVING;
 }
 
-static void list_leave(struct rbx_attention *attention,
-		   struct rbx_attention_node *node)
+/* The set in which the first is that some server takes back: what was due a slot ago
+ * comes first, and last what has no time. */
+static uint32_t set_leaving_first(const struct rbx_attention *attention)
 {
-	struct rbx_attention_ends *ends = ends_of(attention, node);
+	uint32_t slot = RBX_LOAD_RELAXED(&attention->due_now) + RBX_DUE_SLOTS - 1;
+	uint32_t end = slot + RBX_DUE_SLOTS;
 
-	if (node->list == RBX_LIST_NONE)
-		return;
-	if (node->previous)
-		attention->nodes[node->previous - 1].next = node->next;
-	else
-		ends->first = node->next;
-	if (node->next)
-		attention->nodes[node->next - 1].previous = node->previous;
-	else
-		ends->last = node->previous;
-	ends->count--;
-	if (node->list == RBX_LIST_LEAVING) {
-		attention->lists[RBX_LIST_LEAVING].count--;
-		if (!ends->count)
-			rbx_server_set_remove(&attention->leaving_servers,
-					      node->server);
-	}
-	node->list = RBX_LIST_NONE;
+	for (; slot < end && attention->due_count; slot++)
+		if (rbx_index_sets_count(&attention->lists, due_set(slot)))
+			return due_set(slot);
+	return RBX_LIST_LEAVING;
 }
 
-static void list_join(struct rbx_attention *attention, uint32_t index,
-		      enum rbx_attention_list list, uint32_t server)
+/* ---- Lists ----------------------------------------------------------------------*/
+
+static void move(struct rbx_attention *attention, uint32_t index, uint32_t set)
 {
-	struct rbx_attention_node *node = &attention->nodes[index];
-	struct rbx_attention_ends *ends;
+	uint32_t before = rbx_index_sets_of(&attention->lists, index);
 
-	RBX_ASSERT(node->list == RBX_LIST_NONE);
-	if (list == RBX_LIST_NONE)
-		return;
-	node->list = list & 0x3f;
-	node->server = server & 0x3ff;
-	ends = ends_of(attention, node);
-	node->next = 0;
-	node->previous = ends->last;
-	if (ends->last)
-		attention->nodes[ends->last - 1].next = index + 1;
-	else
-		ends->first = index + 1;
-	ends->last = index + 1;
-	ends->count++;
-	if (list == RBX_LIST_LEAVING) {
-		attention->lists[RBX_LIST_LEAVING].count++;
-		rbx_server_set_add(&attention->leaving_servers, server);
-	}
-}
-
-static bool is_earlier(uint32_t until, uint32_t other)
-{
-	if (until == UNTIL_NEVER || other == UNTIL_NEVER)
-		return until != UNTIL_NEVER;
-	return (int32_t)(until - other) < 0;
-}
-
-/* The first that some server takes back. */
-static uint32_t first_leaving(const struct rbx_attention *attention)
-{
-	const struct rbx_server_set *servers = &attention->leaving_servers;
-	uint32_t found = 0, earliest = UNTIL_NEVER, i;
-	uint32_t count = rbx_server_set_count(servers);
-
-	for (i = 0; i < count; i++) {
-		uint32_t server = rbx_server_set_member(servers, i);
-		uint32_t first = attention->leaving[server].first, until;
-
-		until = RBX_LOAD_RELAXED(&attention->nodes[first - 1].until);
-		if (found && !is_earlier(until, earliest))
-			continue;
-		found = first;
-		earliest = until;
-	}
-	return found;
+	attention->due_count -= before >= RBX_LISTS;
+	attention->due_count += set >= RBX_LISTS;
+	rbx_index_sets_move(&attention->lists, index, set);
 }
 
 struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 				     enum rbx_attention_list list)
 {
-	uint32_t first = list == RBX_LIST_LEAVING ?
-				 first_leaving(attention) :
-				 attention->lists[list].first;
+	uint32_t set = list == RBX_LIST_LEAVING ? set_leaving_first(attention) :
+						  list;
+	uint32_t index = rbx_index_sets_next(&attention->lists, set,
+					     attention->next[set]);
 
-	return first ? rbx_slab_at(attention->shape, first - 1) : NULL;
+	if (index == RBX_INDEX_NONE)
+		return NULL;
+	attention->next[set] = index + 1;
+	return rbx_slab_at(attention->shape, index);
 }
 
 /* ---- Where a slab belongs, whose lock is held ---------------------------------*/
@@ -212,7 +207,7 @@ struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 static enum rbx_attention_list list_of_lack(const struct rbx_slab *slab,
 					    bool is_lent)
 {
-	if (rbx_slab_readable(slab) >= slab->shape->replicas)
+	if (rbx_slab_readable(slab) >= rbx_slab_shape(slab)->replicas)
 		return is_lent ? RBX_LIST_COPY_LEAVING : RBX_LIST_LEAVING;
 	if (rbx_slab_readable(slab) == 1)
 		return is_lent ? RBX_LIST_COPY_ONE : RBX_LIST_BORROW_ONE;
@@ -229,7 +224,7 @@ static enum rbx_attention_list list_of_return(const struct rbx_slab *slab)
 	case RBX_SLAB_LACKING:
 		return list_of_lack(slab, false);
 	case RBX_SLAB_REBUILDING:
-		return slab->copies_count ? RBX_LIST_RETURN :
+		return rbx_slab_copies_count(slab) ? RBX_LIST_RETURN :
 					    list_of_lack(slab, true);
 	default:
 		return RBX_LIST_RETURN;
@@ -243,6 +238,7 @@ static enum rbx_attention_list list_of(const struct rbx_slab *slab)
 		break;
 	case RBX_TASK_GIVE_BACK:
 	case RBX_TASK_FREE_PAGES:
+	case RBX_TASK_SETTLE:
 		return list_of_return(slab);
 	case RBX_TASK_LEND:
 		return RBX_LIST_LEND;
@@ -254,8 +250,11 @@ static enum rbx_attention_list list_of(const struct rbx_slab *slab)
 	return RBX_LIST_NONE;
 }
 
-static enum rbx_attention_list parking_of(enum rbx_attention_list list)
+static enum rbx_attention_list parking_of(enum rbx_attention_list list,
+					  enum rbx_attention_parking parking)
 {
+	if (parking == RBX_PARK_NOT)
+		return list;
 	switch (list) {
 	case RBX_LIST_NONE:
 	case RBX_LIST_RETURN:
@@ -263,75 +262,38 @@ static enum rbx_attention_list parking_of(enum rbx_attention_list list)
 	case RBX_LIST_LEND:
 		return RBX_LIST_LEND_WAITS;
 	default:
-		return RBX_LIST_STUCK;
+		return parking == RBX_PARK_WAITS ? RBX_LIST_BORROW_WAITS :
+						   RBX_LIST_STUCK;
 	}
-}
-
-/* The server that wants a replica back. */
-static uint32_t server_leaving(const struct rbx_slab *slab)
-{
-	struct rbx_loan loan;
-	uint32_t server = 0;
-
-	(void)rbx_slab_leaving(slab, &server, &loan);
-	return server;
 }
 
 void rbx_attention_relist(struct rbx_attention *attention,
-			  struct rbx_slab *slab, bool parked)
+			  struct rbx_slab *slab,
+			  enum rbx_attention_parking parking)
 {
-	struct rbx_attention_node *node = &attention->nodes[slab->index];
 	enum rbx_attention_list list;
-	uint32_t server;
+	uint32_t set;
 
 	rbx_slab_lock(slab);
 	(void)rbx_slab_attention(slab);
-	census_keep(attention, node, slab);
-	list = list_of(slab);
-	server = server_leaving(slab);
+	census_keep(attention, slab);
+	list = parking_of(list_of(slab), parking);
+	set = list == RBX_LIST_LEAVING ? set_leaving(attention, slab) : list;
 	rbx_slab_unlock(slab);
-	list_leave(attention, node);
-	list_join(attention, slab->index, parked ? parking_of(list) : list,
-		  server);
-}
-
-/* ---- The inbox ----------------------------------------------------------------*/
-
-/* All that is there, the oldest first. */
-static uint32_t inbox_take(struct rbx_attention *attention)
-{
-	uint32_t link = RBX_EXCHANGE(&attention->inbox, 0), oldest = 0;
-
-	while (link) {
-		struct rbx_attention_node *node = &attention->nodes[link - 1];
-		uint32_t next = node->inbox_next;
-
-		node->inbox_next = oldest;
-		oldest = link;
-		link = next;
-	}
-	return oldest;
+	move(attention, index_of(slab), set);
 }
 
 bool rbx_attention_take(struct rbx_attention *attention, uint32_t max)
 {
-	uint32_t i;
+	uint32_t index, i;
 
 	for (i = 0; i < max; i++) {
-		struct rbx_attention_node *node;
-		struct rbx_slab *slab;
-
-		if (!attention->taken)
-			attention->taken = inbox_take(attention);
-		if (!attention->taken)
+		index = rbx_index_inbox_take(&attention->inbox);
+		if (index == RBX_INDEX_NONE)
 			return false;
-		slab = rbx_slab_at(attention->shape, attention->taken - 1);
-		node = &attention->nodes[slab->index];
-		attention->taken = node->inbox_next;
-		rbx_slab_lock(slab);
-		node->is_in_inbox = false;
-		rbx_slab_unlock(slab);
-		rbx_attention_relist(attention, slab, false);
+		rbx_attention_relist(attention,
+				     rbx_slab_at(attention->shape, index),
+				     RBX_PARK_NOT);
 	}
-	return attention->taken || RBX_LOAD_RELAXED(&attention->inbox);
+	return rbx_index_inbox_has_any(&attention->inbox);
 }

@@ -14,18 +14,30 @@
  * first. Then comes what one death separates from loss, then what two do: each is
  * copied when its memory has been borrowed, and borrowed shortly before. Then what
  * servers want back, by the time at which they will take it; then what is given back.
- * What no server would lend is parked, so that it is not asked for again at once.
+ * What no server would lend is parked, so that it is not asked for again at once;
+ * what is only short of something that passes by itself is parked beside that.
+ *
+ * Within a list the slabs go round by their index, on from where the keeper was last:
+ * so each has its turn before any has a second one, and nobody starves.
+ *
+ * What servers want back has a list for each second of the time at which they take it,
+ * in a circle of RBX_DUE_SLOTS seconds or so: what is to be taken first is in the list
+ * that comes next, as seen from the time at which one was asked for last. An eviction
+ * whose time is farther than RBX_EVICT_NEAR_NS counts as having none, until the server
+ * reminds, which it does every second (RBX_EVICT_REMIND_NS).
  *
  * A note also keeps the census: how many slabs are in which health, and how many are
  * one death from loss or have lost something.
  *
- * The inbox is a stack to which any thread adds and of which the keeper takes all;
- * a slab is in it once. The lists are the keeper's alone. Nothing is allocated: all of
- * it is 20 bytes a slab.
+ * The inbox (index_inbox.h) takes notes from any thread; a slab is in it once. The
+ * lists (index_sets.h) are the keeper's alone. Nothing is allocated: a slab takes a
+ * byte for its list, one for what was counted and told of it, and 1.5 bits beside.
  */
 #ifndef RBX_ATTENTION_H
 #define RBX_ATTENTION_H
 
+#include "core/index_inbox.h"
+#include "core/index_sets.h"
 #include "core/slab.h"
 
 /* In the order in which they are served. */
@@ -37,9 +49,10 @@ enum rbx_attention_list {
 	RBX_LIST_COPY_SOME, /* fewer copies than wanted, and memory for another */
 	RBX_LIST_BORROW_SOME, /* fewer copies than wanted */
 	RBX_LIST_COPY_LEAVING, /* a server wants one back; memory is there */
-	RBX_LIST_LEAVING, /* a server wants one back: a list for each server */
+	RBX_LIST_LEAVING, /* a server wants one back: first what it takes first */
 	RBX_LIST_RETURN, /* only has something to give back */
 	RBX_LIST_LEND_WAITS, /* parked: writes wait for a server that is away */
+	RBX_LIST_BORROW_WAITS, /* parked: no server took one yet, which passes */
 	RBX_LIST_STUCK, /* parked: no server took a replica */
 	RBX_LISTS,
 };
@@ -53,44 +66,40 @@ enum rbx_slab_mark {
 	RBX_SLAB_MARKS,
 };
 
-struct rbx_attention_node {
-	uint32_t inbox_next; /* index of a slab plus 1; 0: the last */
-	uint32_t next, previous; /* the same, in its list */
-	uint32_t until; /* when a server takes it back: see rbx_attention_until() */
-	/* The keeper's: */
-	uint16_t list : 6; /* enum rbx_attention_list */
-	uint16_t server : 10; /* of RBX_LIST_LEAVING */
-	/* The slab's lock: */
-	uint8_t counted; /* its health plus 1, and its marks; 0: as it began */
-	bool is_in_inbox;
-};
-RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 1u << 10 && RBX_LISTS <= 1u << 6,
-		  "each server and each list has its number");
+/* The circle of times at which servers take memory back. One slot is for what was due
+ * just now. */
+#define RBX_DUE_SHIFT 30u /* log2 of a slot in ns */
+#define RBX_DUE_SLOTS 15u
+RBX_STATIC_ASSERT((RBX_EVICT_NEAR_NS >> RBX_DUE_SHIFT) + 2 <= RBX_DUE_SLOTS,
+		  "no two times are a circle apart");
 
-struct rbx_attention_ends {
-	uint32_t first, last; /* index of a slab plus 1 */
-	uint32_t count;
-};
+/* Sets of the lists: their numbers; behind them those of the circle. */
+#define RBX_ATTENTION_SETS (RBX_LISTS - 1 + RBX_DUE_SLOTS)
+RBX_STATIC_ASSERT(RBX_ATTENTION_SETS <= RBX_INDEX_SETS_MAX, "each has a number");
 
 struct rbx_attention {
 	const struct rbx_slab_shape *shape;
-	struct rbx_attention_node *nodes;
-	uint32_t inbox; /* atomic */
+	struct rbx_index_inbox inbox;
+	/* Of each slab, guarded by its lock: in the lower half what is counted of it,
+	 * less what is of a slab that was never noted; in the upper half the slot of
+	 * the time at which a server takes a replica back, plus 1; 0: none. */
+	uint8_t *noted;
+	uint8_t counted_first;
+	uint32_t due_now; /* atomic: slot of the time when an eviction came last */
 	uint32_t health_counts[RBX_SLAB_HEALTHS]; /* atomic */
 	uint32_t mark_counts[RBX_SLAB_MARKS]; /* atomic */
-	uint8_t health_first; /* of a slab that was never noted */
 
-	/* All below is the keeper's. */
-	uint32_t taken; /* from the inbox, in order */
-	struct rbx_attention_ends lists[RBX_LISTS];
-	struct rbx_attention_ends leaving[RBX_SERVERS_MAX];
-	struct rbx_server_set leaving_servers; /* whose list is not empty */
+	/* The keeper's. */
+	struct rbx_index_sets lists;
+	uint32_t due_count; /* slabs in the circle */
+	uint32_t next[RBX_ATTENTION_SETS + 1]; /* where to go on in each set */
 };
 
 size_t rbx_attention_size(uint32_t slab_count);
 
-/* nodes: zeroed, lent for the life of the map. The slabs are new. */
-void rbx_attention_init(struct rbx_attention *attention, void *nodes,
+/* memory: zeroed, lent for the life of the map, and aligned for words. The slabs are
+ * new. */
+void rbx_attention_init(struct rbx_attention *attention, void *memory,
 			const struct rbx_slab_shape *shape,
 			uint32_t slab_count);
 
@@ -108,9 +117,11 @@ static inline bool rbx_attention_note(struct rbx_attention *attention,
 	return true;
 }
 
-/* A server takes a replica of this slab back at that time; UINT64_MAX: at none. */
+/* A server has said at this time that it takes a replica of this slab back at that
+ * time; UINT64_MAX: at none. */
 void rbx_attention_until(struct rbx_attention *attention,
-			 const struct rbx_slab *slab, uint64_t until_ns);
+			 const struct rbx_slab *slab, uint64_t now_ns,
+			 uint64_t until_ns);
 
 static inline uint32_t
 rbx_attention_count(const struct rbx_attention *attention,
@@ -132,20 +143,29 @@ rbx_attention_marked(const struct rbx_attention *attention,
  * more. */
 bool rbx_attention_take(struct rbx_attention *attention, uint32_t max);
 
-/* The slab to look at first; NULL: none. */
+/* The slab to look at next; NULL: none. */
 struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 				     enum rbx_attention_list list);
 
-/* Puts a slab where it belongs after what was done for it. parked: on the list of
- * those for which nothing can be done now, if it still wants to be lent something. */
+/* Whether a slab that still wants to be lent something is tried again at once. */
+enum rbx_attention_parking {
+	RBX_PARK_NOT,
+	RBX_PARK_WAITS, /* nothing can be done for it now; that passes by itself */
+	RBX_PARK_STUCK, /* nothing can be done for it now */
+};
+
+/* Puts a slab where it belongs after what was done for it. */
 void rbx_attention_relist(struct rbx_attention *attention,
-			  struct rbx_slab *slab, bool parked);
+			  struct rbx_slab *slab,
+			  enum rbx_attention_parking parking);
 
 static inline uint32_t
 rbx_attention_length(const struct rbx_attention *attention,
 		     enum rbx_attention_list list)
 {
-	return attention->lists[list].count;
+	uint32_t count = rbx_index_sets_count(&attention->lists, list);
+
+	return list == RBX_LIST_LEAVING ? count + attention->due_count : count;
 }
 
 #endif

@@ -47,8 +47,10 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	RBX_ASSERT(b->call.state == RBX_CALL_IDLE);
 	b->phase = RBX_BORROWER_GREETING;
 	b->last_request_id = 0;
+	b->late_id = 0;
 	b->sends_busy = 0;
 	b->heartbeat_due = false;
+	b->eviction_heard = false;
 	b->lease.heartbeat_is_out = false;
 	b->call.kind = RBX_CALL_HANDSHAKE;
 	b->call.state = RBX_CALL_READY;
@@ -127,6 +129,23 @@ static uint64_t lease_tick(struct rbx_borrower *b, uint64_t now_ns)
 	return due_ns;
 }
 
+/* Slabs take time, and heartbeats tell that the server is there; so they do if the call
+ * has not been sent yet. Any other answer that does not come is a fault. */
+static void call_late(struct rbx_borrower *b)
+{
+	static const char why[] = "it did not answer in time";
+	enum rbx_call_kind kind = b->call.kind;
+
+	if (kind == RBX_CALL_MAP || kind == RBX_CALL_UNMAP ||
+	    (kind != RBX_CALL_HANDSHAKE && b->late_id)) {
+		rbx_borrower_call_leave(b, -ETIMEDOUT, why);
+		return;
+	}
+	b->why = why;
+	rbx_borrower_call_fail(b, -ETIMEDOUT);
+	rbx_borrower_lost(b, why, 0);
+}
+
 uint64_t rbx_borrower_tick(struct rbx_borrower *b, uint64_t now_ns)
 {
 	struct rbx_call *call = &b->call;
@@ -134,14 +153,13 @@ uint64_t rbx_borrower_tick(struct rbx_borrower *b, uint64_t now_ns)
 
 	if (b->phase == RBX_BORROWER_AWAY)
 		return due_ns;
-	if (call->state == RBX_CALL_READY || call->state == RBX_CALL_SENT) {
-		if (now_ns >= call->deadline_ns) {
-			b->why = "it did not answer in time";
-			rbx_borrower_call_fail(b, -ETIMEDOUT);
-			rbx_borrower_lost(b, b->why, 0);
-			return UINT64_MAX;
-		}
-		due_ns = call->deadline_ns;
+	/* Also while somebody thinks of an answer, for he does not look at the clock
+	 * when he has sent what comes of it. */
+	if (call->state != RBX_CALL_IDLE && call->state != RBX_CALL_ENDED) {
+		if (now_ns >= call->deadline_ns)
+			call_late(b);
+		else
+			due_ns = call->deadline_ns;
 	}
 	if (b->phase != RBX_BORROWER_UP)
 		return due_ns;
@@ -176,6 +194,7 @@ static int heartbeat_next(struct rbx_borrower *b, uint64_t now_ns,
 {
 	*message = (struct rbx_wire_message){ .type = RBX_WIRE_HEARTBEAT };
 	b->heartbeat_due = false;
+	b->eviction_heard = false;
 	b->heartbeat_id = b->last_request_id + 1;
 	b->lease.heartbeat_ns = now_ns;
 	b->lease.heartbeat_is_out = true;
@@ -193,6 +212,13 @@ static int call_next(struct rbx_borrower *b, uint64_t now_ns,
 	return RBX_BORROWER_CALL;
 }
 
+/* One at a time: with the next the server knows that we have heard the answer. */
+static bool wants_heartbeat(const struct rbx_borrower *b)
+{
+	return (b->heartbeat_due || b->eviction_heard) &&
+	       !b->lease.heartbeat_is_out && is_free(b, RBX_BORROWER_HEARTBEAT);
+}
+
 /* The receipt goes first: the server says no letter before it has heard one. */
 static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		  struct rbx_wire_message *message)
@@ -205,9 +231,10 @@ static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		*message = rbx_mailbox_receipt(&b->mailbox, !b->listens);
 		return RBX_BORROWER_RECEIPT;
 	}
-	if (b->call.state == RBX_CALL_READY && is_free(b, RBX_BORROWER_CALL))
+	if (b->call.state == RBX_CALL_READY && !b->late_id &&
+	    is_free(b, RBX_BORROWER_CALL))
 		return call_next(b, now_ns, message);
-	if (is_up && b->heartbeat_due && is_free(b, RBX_BORROWER_HEARTBEAT))
+	if (is_up && wants_heartbeat(b))
 		return heartbeat_next(b, now_ns, message);
 	if (b->bye_due && is_free(b, RBX_BORROWER_BYE)) {
 		b->bye_due = false;
@@ -294,6 +321,10 @@ static void said_unasked(struct rbx_borrower *b,
 	if (m->type == RBX_WIRE_SLAB_EVICT && is_up) {
 		b->eviction = rbx_eviction_of(m, now_ns);
 		b->evict_untold = true;
+		b->eviction_heard = true;
+		if (b->spare.slab_id == b->eviction.slab_id &&
+		    b->spare.epoch == b->eviction.epoch)
+			b->has_spare = false; /* it takes it back */
 	} else if (m->type == RBX_WIRE_LETTER && is_up) {
 		letter_came(b, &m->letter);
 	} else if (m->type == RBX_WIRE_LETTER_TAKEN && is_up) {
@@ -329,6 +360,8 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 		   m.request_id == b->heartbeat_id) {
 		b->lease.heartbeat_is_out = false;
 		rbx_lease_answered(&b->lease, b->lease.heartbeat_ns);
+	} else if (b->late_id && m.request_id == b->late_id) {
+		rbx_borrower_late_answered(b, &m);
 	} else {
 		said_unasked(b, &m, now_ns);
 	}

@@ -21,6 +21,10 @@
  *	if the phase is AWAY: end the connection
  *	wake the thread whose call may have ended
  *
+ * A call to make or to empty a slab may take longer than anybody waits, while heartbeats
+ * say that the server is there: then the connection stays. What is lent so late is for
+ * the next who wants to borrow, so that it is not made in vain.
+ *
  * Calls. One at a time: rbx_borrower_call(), wait until rbx_borrower_call_is_over(),
  * rbx_borrower_call_end(); or without waiting, as ask.h says. A handshake is a call with
  * two pauses for thought, since an HMAC may sleep:
@@ -72,14 +76,6 @@ enum rbx_borrower_slot {
 	RBX_BORROWER_SLOTS = RBX_BORROWER_LETTER + RBX_WIRE_LETTERS_MAX,
 };
 
-enum rbx_call_kind {
-	RBX_CALL_HANDSHAKE,
-	RBX_CALL_MAP, /* borrow a slab */
-	RBX_CALL_UNMAP, /* give it back */
-	RBX_CALL_CHECK, /* is it still ours? */
-	RBX_CALL_STATS, /* the server's numbers */
-};
-
 enum rbx_call_state {
 	RBX_CALL_IDLE, /* none is under way */
 	RBX_CALL_READY, /* waits for its send buffer */
@@ -115,8 +111,11 @@ struct rbx_borrower {
 	/* Of this connection. */
 	uint64_t last_request_id;
 	uint64_t heartbeat_id; /* of the last one */
+	uint64_t late_id; /* of a call that nobody waits for; 0: none is out */
+	enum rbx_call_kind late_kind;
 	uint32_t sends_busy; /* bits of enum rbx_borrower_slot */
 	bool heartbeat_due;
+	bool eviction_heard; /* since the last heartbeat: the next says so (unheard.h) */
 	bool bye_due;
 	bool receipt_owed; /* LETTER_TAKEN is to be sent */
 	uint64_t doubt_until_ns; /* it seems lost, and then is; 0: it does not */
@@ -132,6 +131,8 @@ struct rbx_borrower {
 	struct rbx_key connection_key;
 	struct rbx_call call;
 	struct rbx_ask *asked; /* whose call it is, or NULL */
+	bool has_spare; /* a loan that came too late: of the next MAP */
+	struct rbx_loan spare;
 
 	/* Of the handshake under way. */
 	struct rbx_transcript transcript;
@@ -221,6 +222,10 @@ int rbx_borrower_call_end(struct rbx_borrower *borrower, struct rbx_loan *loan);
 void rbx_borrower_ask(struct rbx_borrower *borrower, struct rbx_ask *ask,
 		      uint32_t answer_ms, uint64_t now_ns);
 bool rbx_borrower_ask_end(struct rbx_borrower *borrower);
+/* The call under way, of MAP, UNMAP or CHECK, is over with this status. Its answer may
+ * still come, and no other call is sent before. */
+void rbx_borrower_call_leave(struct rbx_borrower *borrower, int status,
+			     const char *why);
 
 static inline bool rbx_borrower_has_to_think(const struct rbx_borrower *borrower)
 {
@@ -270,5 +275,7 @@ enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *borrower);
 void rbx_borrower_call_answered(struct rbx_borrower *borrower,
 				const struct rbx_wire_message *answer);
 void rbx_borrower_call_fail(struct rbx_borrower *borrower, int status);
+void rbx_borrower_late_answered(struct rbx_borrower *borrower,
+				const struct rbx_wire_message *answer);
 
 #endif

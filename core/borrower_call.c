@@ -24,6 +24,38 @@ void rbx_borrower_call_fail(struct rbx_borrower *b, int status)
 		call_over(b, status, b->why);
 }
 
+void rbx_borrower_call_leave(struct rbx_borrower *b, int status, const char *why)
+{
+	RBX_ASSERT(b->call.kind != RBX_CALL_HANDSHAKE);
+	if (b->call.state == RBX_CALL_SENT) {
+		b->late_id = b->call.request_id;
+		b->late_kind = b->call.kind;
+	}
+	b->call.message.type = 0; /* nobody has refused */
+	call_over(b, status, why);
+}
+
+static void spare_take(struct rbx_borrower *b)
+{
+	if (!b->has_spare || b->call.kind != RBX_CALL_MAP ||
+	    b->call.state != RBX_CALL_READY)
+		return;
+	b->has_spare = false;
+	b->call.loan = b->spare;
+	call_over(b, 0, NULL);
+}
+
+void rbx_borrower_late_answered(struct rbx_borrower *b,
+				const struct rbx_wire_message *answer)
+{
+	b->late_id = 0;
+	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_GRANT ||
+	    rbx_granted_map(&b->granted, answer, b->welcome.slab_bytes, &b->spare))
+		return;
+	b->has_spare = true;
+	spare_take(b);
+}
+
 int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
 		      const struct rbx_loan *loan, uint32_t answer_ms,
 		      uint64_t now_ns)
@@ -51,6 +83,7 @@ int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
 		call->message.epoch = loan->epoch;
 		call->message.slab_id = loan->slab_id;
 	}
+	spare_take(b);
 	return 0;
 }
 

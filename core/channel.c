@@ -155,7 +155,12 @@ static void leave_role(struct rbx_channel *channel, enum rbx_parked parked)
 /* True: the caller is still, or again, the combiner. See the file head. */
 RBX_RARE static bool park(struct rbx_channel *channel, const struct obstacle *obstacle)
 {
-	leave_role(channel, parked_for(obstacle->cause));
+	enum rbx_parked parked = parked_for(obstacle->cause);
+
+	/* Who waits for something of its own does not keep a turn meanwhile. */
+	if (!rbx_parked_waits(parked))
+		channel->turn_bytes = 0;
+	leave_role(channel, parked);
 	return removed(channel, obstacle) && rbx_channel_unpark(channel);
 }
 
@@ -173,8 +178,11 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 	rbx_turns_unpark(turns, channel->slot);
 	if (rbx_parked_waits(parked))
 		RBX_FETCH_ADD(&turns->waiting_count, (uint32_t)-1);
-	/* Who waited for credit goes on with the turn that it had. */
-	if (parked != RBX_PARKED_CREDIT || channel->turn_bytes == 0)
+	/* Who waited for credit goes on with the turn that it had. Who waited for something
+	 * of its own, such as a full ring, has none: else it would pass those who wait,
+	 * each time that something of it completes. */
+	if (parked == RBX_PARKED_TURN ||
+	    (parked == RBX_PARKED_CREDIT && channel->turn_bytes == 0))
 		channel->turn_bytes = RBX_MIN(channel->turn_bytes,
 					      RBX_TURN_BYTES) +
 				      RBX_TURN_BYTES;

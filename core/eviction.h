@@ -14,6 +14,7 @@
 struct rbx_eviction {
 	uint64_t slab_id;
 	uint64_t epoch;
+	uint64_t now_ns; /* when it came */
 	uint64_t until_ns; /* then it is revoked; UINT64_MAX: no end is set */
 };
 
@@ -25,6 +26,7 @@ rbx_eviction_of(const struct rbx_wire_message *message, uint64_t now_ns)
 	return (struct rbx_eviction){
 		.slab_id = message->evict.slab_id,
 		.epoch = message->epoch,
+		.now_ns = now_ns,
 		.until_ns = grace_ms == UINT32_MAX ?
 				    UINT64_MAX :
 				    now_ns + (uint64_t)grace_ms * 1000000,

@@ -135,6 +135,13 @@ RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 	flow->ops->end_later(flow, fragment);
 }
 
+/* That of the slab of a piece. */
+static inline struct rbx_slab_group *group_of(const struct rbx_flow *flow,
+					      const struct rbx_piece *piece)
+{
+	return rbx_slab_group_at(&flow->map->shape, piece->slab_index);
+}
+
 /* Those from the first one on that are of one slab make their first step in one turn of
  * its lock. Returns what follows them. */
 static inline struct rbx_node *slab_start(struct rbx_flow *flow,
@@ -142,7 +149,7 @@ static inline struct rbx_node *slab_start(struct rbx_flow *flow,
 					  struct rbx_piece_list *todo)
 {
 	struct rbx_slab *slab = rbx_piece_of(node)->slab;
-	struct rbx_slab_group *group = rbx_slab_group(slab);
+	struct rbx_slab_group *group = group_of(flow, rbx_piece_of(node));
 	bool attention;
 
 	rbx_lock(&group->lock);
@@ -282,7 +289,8 @@ slab_parts_done(struct rbx_flow *flow, struct rbx_fragment *list,
 		struct rbx_piece_list *todo, bool *more)
 {
 	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
-	struct rbx_slab_group *group = rbx_slab_group(slab);
+	struct rbx_slab_group *group =
+		group_of(flow, rbx_part_of(list)->piece);
 	bool attention;
 
 	rbx_lock(&group->lock);

@@ -7,11 +7,13 @@ static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
 {
 	uint32_t slot;
 
-	for (slot = 0; slot < slab->shape->slots; slot++) {
-		uint32_t other = slab->replicas[slot].server;
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
+		uint32_t other;
 
-		if (rbx_slab_has_all(slab, slot) && other != server &&
-		    is_up(flow, other))
+		if (!rbx_slab_has_all(slab, slot))
+			continue;
+		other = rbx_replica_server(rbx_slab_replica(slab, slot));
+		if (other != server && is_up(flow, other))
 			return true;
 	}
 	return false;
@@ -21,9 +23,9 @@ static bool is_at(const struct rbx_slab *slab, uint32_t server)
 {
 	uint32_t slot;
 
-	for (slot = 0; slot < slab->shape->slots; slot++)
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (rbx_slab_has_all(slab, slot) &&
-		    slab->replicas[slot].server == server)
+		    rbx_replica_server(rbx_slab_replica(slab, slot)) == server)
 			return true;
 	return false;
 }
@@ -58,6 +60,7 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 			some_stay = true;
 		else
 			some_went |= rbx_slab_server_down(slab, server);
+		(void)rbx_attention_note(&map->attention, slab);
 		rbx_slab_unlock(slab);
 	}
 	if (some_went)

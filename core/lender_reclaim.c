@@ -182,7 +182,8 @@ static bool next_ending(struct rbx_lender *l, struct rbx_lender_action *action)
 }
 
 /* What is due of what a client is asked for. Those are told in turn, so a slab whose
- * grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late. */
+ * grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late; of a
+ * client that hears slowly when the grace of those before it ends as well. */
 static bool client_asked(struct rbx_lender *l,
 			 const struct rbx_lender_client *client,
 			 uint64_t now_ns, struct rbx_lender_action *action)

@@ -130,6 +130,20 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * at most 1 MiB of memory with the longest fragments. */
 #define RBX_COPIES_MAX 4u
 
+/*
+ * Slabs of a volume in which something is under way at a time (slab_record.h): one that
+ * is copied and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next; the others have lost a
+ * replica that a request is still under way to, while the next were made anew: at
+ * some ms each that is what a second's silence of a server leaves. So many are kept for
+ * the keeper, and 192 are for slabs whose writes fail for a fault of this machine.
+ */
+#define RBX_SLAB_RECORDS 256u
+#define RBX_SLAB_RECORDS_KEPT 64u
+
+/* Pages of such a slab whose checksum from before a write is kept, too (doubts.h): two
+ * fragments of the default size. */
+#define RBX_DOUBTS_MAX 64u
+
 /* Loans that a volume could not give back, since a connection was broken: more
  * than one that breaks again and again has left behind. Slabs that were discarded keep
  * theirs beyond that until there is room; others go back when the volume is closed. */
@@ -160,9 +174,22 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
 		  "those whose writes wait, the others, and all in one round");
 
-/* Servers that a volume asks for memory at the same time, one slab each: what they do
+/* Servers that a volume asks something at the same time, one thing each: what they do
  * for it, some ms, they do side by side. */
 #define RBX_ASKS_MAX 64u
+RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
+
+/* Peer timeouts that first writes wait for a server that is there and does not lend: one
+ * that breaks meanwhile is given up after the first of them, or is asked again. */
+#define RBX_UPKEEP_LEND_TIMES 2u
+
+/* Peer timeouts after which a program that gives a loan back tells the server no more of
+ * it: a break is over by then, and one answer that takes long has come. */
+#define RBX_GIVE_BACK_TIMES 2u
+
+/* Peer timeouts for which a server that took long to answer is asked only if no other
+ * can be: what it costs is then a quarter of one in so many. */
+#define RBX_UPKEEP_AVOID_TIMES 16u
 
 /* Servers that a volume connects to, and takes leave of, at the same time: as many
  * threads do that. */
@@ -194,10 +221,11 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
 
 /*
  * The control connection (wire/PROTOCOL.md, "Connections"). A server may have said so
- * much that nobody asked for, RBX_WIRE_LETTERS_MAX letters among it, and allows a
- * client so many requests that are not answered.
+ * much that nobody asked for and that the client may not have heard of: evictions, and
+ * letters; and allows a client so many requests that are not answered.
  */
-#define RBX_UNASKED_MAX 8u
+#define RBX_EVICTIONS_MAX 4u
+#define RBX_UNASKED_MAX (RBX_EVICTIONS_MAX + RBX_WIRE_LETTERS_MAX)
 #define RBX_REQUESTS_MAX 8u
 
 /* Requests of our client: a call, a heartbeat, BYE, and 4 letters. */
@@ -231,5 +259,11 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
 /* A client is reminded this often of a slab that is wanted back, for the case
  * that it was away when it was asked. */
 #define RBX_EVICT_REMIND_NS 1000000000ull
+
+/* What a server takes back later than that counts as having no time until it is nearer:
+ * the reminder will say (attention.h). 14 s, to copy many slabs in the order of time. */
+#define RBX_EVICT_NEAR_NS (13ull << 30)
+RBX_STATIC_ASSERT(RBX_EVICT_REMIND_NS < RBX_EVICT_NEAR_NS / 8,
+		  "it is told of often enough in time");
 
 #endif

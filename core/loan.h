@@ -2,7 +2,7 @@
 /*
  * loan.h - memory that a server lent: what is needed to use it and to give it back.
  *
- * A volume keeps many of them, so that what it keeps is packed (slab.h). It has room
+ * A volume keeps many of them, so that what it keeps is packed (replica.h). It has room
  * for what our servers lend, and for years of it; what does not fit is refused like a
  * grant that makes no sense (granted.h).
  */
@@ -11,15 +11,12 @@
 
 #include "core/limits.h"
 
-/* The packed words: a place is the number of a page, below it its server. */
-#define RBX_LOAN_ID_BITS 22u
+/* The packed words (replica.h). */
+#define RBX_LOAN_ID_BITS 18u
 #define RBX_LOAN_EPOCH_BITS 38u
-#define RBX_LOAN_PAGE_BITS 52u
-#define RBX_LOAN_SERVER_BITS 12u
+#define RBX_LOAN_SERVER_MASK (RBX_PAGE_BYTES - 1) /* below the address of a page */
 
-RBX_STATIC_ASSERT(RBX_PAGE_BYTES == 1u << (64 - RBX_LOAN_PAGE_BITS),
-		  "any address of a page");
-RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= 1u << RBX_LOAN_SERVER_BITS, "any server");
+RBX_STATIC_ASSERT(RBX_SERVERS_MAX <= RBX_PAGE_BYTES, "any server");
 RBX_STATIC_ASSERT(RBX_LENT_SLABS_MAX < 1u << RBX_LOAN_ID_BITS,
 		  "any slab of a server, counted from 1");
 

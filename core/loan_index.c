@@ -2,171 +2,136 @@
 /*
  * loan_index.c - two chained hash tables, see loan_index.h.
  *
- * A place is the server, the key, and the number of the slab-sized page in which the
- * loan begins. Memory that overlaps begins in the same page or in a neighbour.
+ * A place is the server, the key, and the block of memory in which the loan begins.
+ * Blocks are several slabs long, so that memory that overlaps a loan begins in the
+ * same block or, for a loan near its end, in a neighbour.
  */
 #include "core/loan_index.h"
 
-/* One bucket for two to four slabs: the chains are short, and the buckets cost less than
- * the links. */
-static uint32_t bits_of(uint32_t slab_count)
-{
-	uint32_t bits = 1;
+#include "core/slab_spare.h"
 
-	while ((uint32_t)4 << bits <= slab_count)
-		bits++;
-	return bits;
+#define BLOCK_SHIFT 3u /* log2 of a block in slabs */
+
+static uint32_t buckets_of(uint32_t numbers)
+{
+	return (numbers - 1) / RBX_LOAN_CHAIN_LENGTH + 1;
 }
 
-/* Bytes that hold the number of each replica plus 1. */
-static uint32_t link_bytes_of(uint32_t slab_count, uint32_t slots)
+static size_t links_of(uint32_t numbers)
 {
-	return slab_count < (1u << 24) / slots ? 3 : 4;
+	return 2 * ((size_t)buckets_of(numbers) + numbers);
 }
 
-size_t rbx_loan_index_size(uint32_t slab_count, uint32_t slots)
+size_t rbx_loan_index_size(uint32_t numbers)
 {
-	size_t buckets = (size_t)1 << bits_of(slab_count);
-	size_t links = 2 * (buckets + (size_t)slab_count * slots);
-
-	/* What stands behind it is words. */
-	return (links * link_bytes_of(slab_count, slots) + 7) / 8 * 8;
+	return rbx_packed_size(links_of(numbers), rbx_packed_bits(numbers));
 }
 
-void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
-			 uint32_t slab_count,
-			 const struct rbx_slab_shape *shape)
+void rbx_loan_index_init(struct rbx_loan_index *index, void *links,
+			 uint32_t numbers, const struct rbx_slab_shape *shape)
 {
-	uint32_t bits = bits_of(slab_count);
-	uint32_t link_bytes = link_bytes_of(slab_count, shape->slots);
-	size_t buckets_size = ((size_t)1 << bits) * link_bytes;
-
+	RBX_ASSERT(numbers);
 	rbx_lock_init(&index->lock);
 	index->shape = shape;
-	index->bucket_shift = 64 - bits;
-	index->link_bytes = link_bytes;
-	index->by_id = tables;
-	index->by_place = index->by_id + buckets_size;
-	index->next_by_id = index->by_place + buckets_size;
-	index->next_by_place = index->next_by_id +
-			       (size_t)slab_count * shape->slots * link_bytes;
-}
-
-/* ---- Links, the lowest byte first ---------------------------------------------*/
-
-static uint8_t *link_at(const struct rbx_loan_index *index, uint8_t *table,
-			uint32_t at)
-{
-	return table + (size_t)at * index->link_bytes;
-}
-
-static uint32_t link_get(const struct rbx_loan_index *index,
-			 const uint8_t *link)
-{
-	uint32_t to = link[0] | (uint32_t)link[1] << 8 | (uint32_t)link[2] << 16;
-
-	return index->link_bytes == 3 ? to : to | (uint32_t)link[3] << 24;
-}
-
-static void link_set(const struct rbx_loan_index *index, uint8_t *link,
-		     uint32_t to)
-{
-	uint32_t i;
-
-	for (i = 0; i < index->link_bytes; i++)
-		link[i] = (uint8_t)(to >> 8 * i);
-}
-
-/* What follows a replica that something links to. */
-static uint32_t link_next(const struct rbx_loan_index *index, uint8_t *next,
-			  uint32_t to)
-{
-	return link_get(index, link_at(index, next, to - 1));
+	index->buckets = buckets_of(numbers);
+	index->links = (struct rbx_packed){ links, rbx_packed_bits(numbers) };
+	index->by_place = index->buckets;
+	index->next_by_id = index->by_place + index->buckets;
+	index->next_by_place = index->next_by_id + numbers;
 }
 
 /* ---- Chains ---------------------------------------------------------------------*/
 
-static const struct rbx_replica *replica_of(const struct rbx_loan_index *index,
-					    uint32_t number)
+static uint32_t link_get(const struct rbx_loan_index *index, size_t link)
 {
-	uint32_t slots = index->shape->slots;
-
-	return &rbx_slab_at(index->shape, number / slots)
-			->replicas[number % slots];
+	return rbx_packed_get(&index->links, link);
 }
 
-/* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618. */
+static void link_set(const struct rbx_loan_index *index, size_t link, uint32_t to)
+{
+	rbx_packed_set(&index->links, link, to);
+}
+
+/* What follows a replica that something links to. */
+static uint32_t link_next(const struct rbx_loan_index *index, size_t next,
+			  uint32_t to)
+{
+	return link_get(index, next + to - 1);
+}
+
+/* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618, as a part of all
+ * buckets, however many. */
 static uint32_t bucket_of(const struct rbx_loan_index *index, uint64_t text)
 {
-	return (uint32_t)((text * 0x9e3779b97f4a7c15ull) >>
-			  index->bucket_shift);
+	uint64_t hash = (text * 0x9e3779b97f4a7c15ull) >> 32;
+
+	return (uint32_t)(hash * index->buckets >> 32);
 }
 
-static uint8_t *chain_by_id(struct rbx_loan_index *index, uint32_t server,
+static size_t chain_by_id(struct rbx_loan_index *index, uint32_t server,
 			    uint64_t slab_id)
 {
-	return link_at(index, index->by_id,
-		       bucket_of(index, slab_id << 10 ^ server));
+	return bucket_of(index, slab_id << 10 ^ server);
 }
 
-static uint8_t *chain_by_place(struct rbx_loan_index *index, uint32_t server,
-			       uint32_t rkey, uint64_t page)
+static size_t chain_by_place(struct rbx_loan_index *index, uint32_t server,
+			       uint32_t rkey, uint64_t block)
 {
-	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ page << 10 ^ server;
+	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ block << 10 ^ server;
 
-	return link_at(index, index->by_place, bucket_of(index, text));
+	return index->by_place + bucket_of(index, text);
 }
 
-static uint64_t page_of(const struct rbx_loan_index *index, uint64_t remote_addr)
+static uint64_t block_of(const struct rbx_loan_index *index, uint64_t addr)
 {
-	return remote_addr >> index->shape->slab_shift;
+	return addr >> (index->shape->slab_shift + BLOCK_SHIFT);
 }
 
-static void chain_add(const struct rbx_loan_index *index, uint8_t *chain,
-		      uint8_t *next, uint32_t number)
+static void chain_add(const struct rbx_loan_index *index, size_t chain,
+		      size_t next, uint32_t number)
 {
-	link_set(index, link_at(index, next, number), link_get(index, chain));
+	link_set(index, next + number, link_get(index, chain));
 	link_set(index, chain, number + 1);
 }
 
 /* Bounded: each replica is in it once. */
-static void chain_remove(const struct rbx_loan_index *index, uint8_t *chain,
-			 uint8_t *next, uint32_t number)
+static void chain_remove(const struct rbx_loan_index *index, size_t chain,
+			 size_t next, uint32_t number)
 {
 	uint32_t to;
 
 	while ((to = link_get(index, chain)) != number + 1) {
 		RBX_ASSERT(to);
-		chain = link_at(index, next, to - 1);
+		chain = next + to - 1;
 	}
 	link_set(index, chain, link_next(index, next, number + 1));
 }
 
 void rbx_loan_index_add(struct rbx_loan_index *index, uint32_t number)
 {
-	const struct rbx_replica *replica = replica_of(index, number);
+	const struct rbx_replica *replica = rbx_replica_numbered(index->shape, number);
 
 	rbx_lock(&index->lock);
-	chain_add(index, chain_by_id(index, replica->server, replica->slab_id),
+	chain_add(index, chain_by_id(index, rbx_replica_server(replica), replica->slab_id),
 		  index->next_by_id, number);
 	chain_add(index,
-		  chain_by_place(index, replica->server, replica->rkey,
-				 page_of(index, rbx_replica_addr(replica))),
+		  chain_by_place(index, rbx_replica_server(replica), replica->rkey,
+				 block_of(index, rbx_replica_addr(replica))),
 		  index->next_by_place, number);
 	rbx_unlock(&index->lock);
 }
 
 void rbx_loan_index_remove(struct rbx_loan_index *index, uint32_t number)
 {
-	const struct rbx_replica *replica = replica_of(index, number);
+	const struct rbx_replica *replica = rbx_replica_numbered(index->shape, number);
 
 	rbx_lock(&index->lock);
 	chain_remove(index,
-		     chain_by_id(index, replica->server, replica->slab_id),
+		     chain_by_id(index, rbx_replica_server(replica), replica->slab_id),
 		     index->next_by_id, number);
 	chain_remove(index,
-		     chain_by_place(index, replica->server, replica->rkey,
-				    page_of(index, rbx_replica_addr(replica))),
+		     chain_by_place(index, rbx_replica_server(replica), replica->rkey,
+				    block_of(index, rbx_replica_addr(replica))),
 		     index->next_by_place, number);
 	rbx_unlock(&index->lock);
 }
@@ -174,16 +139,17 @@ void rbx_loan_index_remove(struct rbx_loan_index *index, uint32_t number)
 uint32_t rbx_loan_index_find(struct rbx_loan_index *index, uint32_t server,
 			     uint64_t slab_id, uint64_t epoch)
 {
-	uint32_t found = RBX_REPLICA_NONE, link;
+	uint32_t found = RBX_SLAB_NONE, link;
 
 	rbx_lock(&index->lock);
 	link = link_get(index, chain_by_id(index, server, slab_id));
-	for (; link && found == RBX_REPLICA_NONE;
+	for (; link && found == RBX_SLAB_NONE;
 	     link = link_next(index, index->next_by_id, link)) {
-		const struct rbx_replica *replica = replica_of(index, link - 1);
+		const struct rbx_replica *replica =
+			rbx_replica_numbered(index->shape, link - 1);
 
 		if (rbx_replica_is(replica, server, slab_id, epoch))
-			found = link - 1;
+			found = rbx_replica_slab(index->shape, link - 1);
 	}
 	rbx_unlock(&index->lock);
 	return found;
@@ -212,30 +178,32 @@ static void twins_by_id(struct rbx_loan_index *index, uint32_t server,
 				 chain_by_id(index, server, loan->slab_id));
 
 	for (; link; link = link_next(index, index->next_by_id, link)) {
-		const struct rbx_replica *replica = replica_of(index, link - 1);
+		const struct rbx_replica *replica =
+			rbx_replica_numbered(index->shape, link - 1);
 
-		if (replica->server == server &&
+		if (rbx_replica_server(replica) == server &&
 		    replica->slab_id == loan->slab_id)
 			twins_add(twins, link - 1);
 	}
 }
 
 static void twins_by_place(struct rbx_loan_index *index, uint32_t server,
-			   const struct rbx_loan *loan, uint64_t page,
+			   const struct rbx_loan *loan, uint64_t block,
 			   struct twins *twins)
 {
+	uint64_t slab_bytes = (uint64_t)1 << index->shape->slab_shift;
 	uint32_t link = link_get(
-		index, chain_by_place(index, server, loan->rkey, page));
+		index, chain_by_place(index, server, loan->rkey, block));
 
 	for (; link; link = link_next(index, index->next_by_place, link)) {
-		const struct rbx_replica *replica = replica_of(index, link - 1);
+		const struct rbx_replica *replica =
+			rbx_replica_numbered(index->shape, link - 1);
 		const struct rbx_loan other = rbx_replica_loan(replica);
 
-		if (replica->server == server &&
+		if (rbx_replica_server(replica) == server &&
 		    other.slab_id != loan->slab_id &&
-		    page_of(index, other.remote_addr) == page &&
-		    rbx_loan_is_twin(&other, loan,
-				     (uint64_t)1 << index->shape->slab_shift))
+		    block_of(index, other.remote_addr) == block &&
+		    rbx_loan_is_twin(&other, loan, slab_bytes))
 			twins_add(twins, link - 1);
 	}
 }
@@ -245,13 +213,16 @@ uint32_t rbx_loan_index_twins(struct rbx_loan_index *index, uint32_t server,
 			      uint32_t max)
 {
 	struct twins twins = { .numbers = numbers, .max = max };
-	uint64_t page = page_of(index, loan->remote_addr);
+	uint64_t reach = ((uint64_t)1 << index->shape->slab_shift) - 1;
+	uint64_t addr = loan->remote_addr;
+	uint64_t block = block_of(index, addr - RBX_MIN(addr, reach));
+	uint64_t last = block_of(index, addr + RBX_MIN(~addr, reach));
 
 	rbx_lock(&index->lock);
 	twins_by_id(index, server, loan, &twins);
-	twins_by_place(index, server, loan, page - 1, &twins);
-	twins_by_place(index, server, loan, page, &twins);
-	twins_by_place(index, server, loan, page + 1, &twins);
+	/* Two blocks at most. */
+	for (; block <= last; block++)
+		twins_by_place(index, server, loan, block, &twins);
 	rbx_unlock(&index->lock);
 	return twins.count;
 }

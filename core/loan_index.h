@@ -11,46 +11,53 @@
  * under the same key and address, as devices hand out again what was given back.
  * Until the older one is over here, too, one of them would write into the other.
  *
- * A replica is a number, its place among all slots of the volume. The tables are
- * chains of such numbers, of three bytes each, or four where three do not reach: 6
- * bytes a slot and 1.5 to 3 bytes a slab, no allocation.
+ * A replica is a number (slab_spare.h). The tables are chains of such numbers
+ * (packed.h): two links for each replica of the volume, and two buckets for every
+ * RBX_LOAN_CHAIN_LENGTH replicas. Nothing is allocated.
  *
- * Who borrows and gives back adds and removes, one thread at a time; any thread may
- * look. What stands in a replica does not change while it is in the index.
+ * The chains are long, since buckets cost memory for each slab and a walk costs only
+ * when a loan begins, ends or is wanted back, and then beside a message to a server:
+ * some 35 instructions a link (bench/cost).
+ *
+ * The thread that borrows and gives back adds and removes, one thread at a time; any
+ * thread may look. What stands in a replica does not change while it is in the index. One
+ * that moves may be in it with both of its places.
  */
 #ifndef RBX_LOAN_INDEX_H
 #define RBX_LOAN_INDEX_H
 
+#include "core/packed.h"
 #include "core/slab.h"
 
-#define RBX_REPLICA_NONE UINT32_MAX
+#define RBX_SLAB_NONE UINT32_MAX
+
+/* Replicas for each bucket: how long a chain is if all of them have a loan. */
+#define RBX_LOAN_CHAIN_LENGTH 24u
 
 struct rbx_loan_index {
 	const struct rbx_slab_shape *shape;
-	uint32_t bucket_shift; /* 64 - log2 of the buckets */
-	uint32_t link_bytes; /* of a link, as below */
+	uint32_t buckets; /* of each table */
+	/* Where among the links those of the second table begin, and what follows each
+	 * replica in both. The buckets of the first table are at the front. */
+	size_t by_place, next_by_id, next_by_place;
 
-	struct rbx_lock lock; /* guards all below */
-	/* Links: numbers of replicas, each plus 1; 0: the end of a chain. */
-	uint8_t *by_id;
-	uint8_t *by_place;
-	uint8_t *next_by_id; /* of each replica */
-	uint8_t *next_by_place;
+	struct rbx_lock lock; /* guards: */
+	/* Numbers of replicas, each plus 1; 0: the end of a chain. */
+	struct rbx_packed links;
 };
 
-/* Bytes of its tables, for so many slabs. */
-size_t rbx_loan_index_size(uint32_t slab_count, uint32_t slots);
+/* Bytes of its links, whole words, for replicas whose numbers are below this one. */
+size_t rbx_loan_index_size(uint32_t numbers);
 
-/* tables: zeroed, lent for the life of the index. */
-void rbx_loan_index_init(struct rbx_loan_index *index, void *tables,
-			 uint32_t slab_count,
-			 const struct rbx_slab_shape *shape);
+/* links: zeroed words, lent for the life of the index. */
+void rbx_loan_index_init(struct rbx_loan_index *index, void *links,
+			 uint32_t numbers, const struct rbx_slab_shape *shape);
 
 /* A replica has its loan; it is given back. */
 void rbx_loan_index_add(struct rbx_loan_index *index, uint32_t number);
 void rbx_loan_index_remove(struct rbx_loan_index *index, uint32_t number);
 
-/* The replica that has this loan of a server, or RBX_REPLICA_NONE. */
+/* The index of the slab that has this loan of a server, or RBX_SLAB_NONE. */
 uint32_t rbx_loan_index_find(struct rbx_loan_index *index, uint32_t server,
 			     uint64_t slab_id, uint64_t epoch);
 

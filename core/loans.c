@@ -3,64 +3,35 @@
  * loans.c - the memory that servers lend a volume: borrowed, given back, and
  * looked after.
  *
- * All of it asks servers and may block, so a slab's lock is never held meanwhile:
- * a step of the slab before says what is to be asked, a step after what came of
- * it. What cannot be given back because the server is out of reach is owed.
+ * Servers are asked (asks.c), and what their answers mean is here. A slab's lock is never
+ * held while one is asked: a step of the slab before says what is to be asked, a step
+ * after what came of it. What is to be given back is owed until the server has heard of
+ * it.
  *
- * To borrow takes a server some time, so several are asked before the first answer is
- * waited for: those of all replicas of a slab, and when a volume is opened those of one
- * slab after another, until a server is to be asked that has not answered yet.
+ * When a volume is opened the slabs are gone through in order, and each asks the servers
+ * that are drawn for it; one that is drawn while it is busy is waited for, so that all
+ * servers are used by what they have free.
  */
 #include "core/upkeep.h"
 
+#include "core/slab_spare.h"
 #include "core/status.h"
 
-/* The server to ask, by what it and another one say is free now; or -ENOSPC. */
-static int place(struct rbx_upkeep *upkeep,
-		 const struct rbx_server_set *not_servers)
-{
-	const struct rbx_upkeep_ops *ops = upkeep->ops;
-	uint32_t drawn[2], count;
-
-	rbx_lock(&upkeep->servers_lock);
-	count = rbx_volume_map_draw(upkeep->flow->map, not_servers, drawn);
-	rbx_unlock(&upkeep->servers_lock);
-	if (!count)
-		return -ENOSPC;
-	if (count == 1)
-		return (int)drawn[0];
-	return (int)drawn[rbx_placement_better(
-		ops->free_bytes(upkeep, drawn[0]),
-		ops->free_bytes(upkeep, drawn[1]))];
-}
-
-/* Returns whether it is still owed: the server has not heard of it. Where it
- * refuses, it has ended the loan by itself. */
-static bool pay(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
-{
-	if (rbx_upkeep_server_is_down(upkeep, owed->server))
-		return false;
-	return rbx_status_is_away(
-		upkeep->ops->unmap(upkeep, owed->server, &owed->loan));
-}
-
-static void pay_or_owe(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
-{
-	if (pay(upkeep, owed) && upkeep->owed_count < RBX_OWED_MAX)
-		upkeep->owed[upkeep->owed_count++] = *owed;
-}
+/* ---- Twins ----------------------------------------------------------------*/
 
 /* The server has lent what it had lent us before, so that is over, though we did not
  * know. Returns whether something is still under way to it. */
 static bool twin_end(struct rbx_volume_map *map, uint32_t number)
 {
-	struct rbx_slab *slab = rbx_slab_at(&map->shape, number / map->shape.slots);
-	uint32_t slot = number % map->shape.slots;
+	struct rbx_slab *slab = rbx_slab_at(
+		&map->shape, rbx_replica_slab(&map->shape, number));
+	uint32_t slot;
 	bool is_in_use;
 
 	rbx_slab_lock(slab);
+	slot = rbx_replica_slot(slab, number);
 	rbx_slab_lose(slab, slot);
-	is_in_use = slab->replicas[slot].flight_count > 0;
+	is_in_use = rbx_replica_flights(rbx_slab_replica(slab, slot)) > 0;
 	(void)rbx_attention_note(&map->attention, slab);
 	rbx_slab_unlock(slab);
 	return is_in_use;
@@ -86,18 +57,30 @@ static bool twins_end(struct rbx_upkeep *upkeep, uint32_t server,
 
 /* ---- Borrowing ------------------------------------------------------------*/
 
-/* As ops->answer(); -ENOTCONN also where the loan cannot be used yet. */
-static int answer(struct rbx_upkeep *upkeep, uint32_t server,
-		  struct rbx_loan *loan)
+struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+				uint32_t server)
 {
-	struct rbx_owed owed = { .server = server };
-	int err = upkeep->ops->answer(upkeep, server, loan);
+	struct rbx_asked *asked;
+	uint32_t slot;
 
-	if (err || twins_end(upkeep, server, loan))
-		return err;
-	owed.loan = *loan;
-	pay_or_owe(upkeep, &owed);
-	return -ENOTCONN;
+	rbx_slab_lock(slab);
+	slot = rbx_slab_borrow(slab, server);
+	rbx_slab_unlock(slab);
+	upkeep->servers[server].replicas_count++;
+	asked = rbx_asks_send(upkeep, server, RBX_CALL_MAP, NULL);
+	asked->slab = slab;
+	asked->slot = slot;
+	return asked;
+}
+
+static void owe(struct rbx_upkeep *upkeep, uint32_t server,
+		const struct rbx_loan *loan)
+{
+	if (upkeep->owed_count < RBX_OWED_MAX)
+		upkeep->owed[upkeep->owed_count++] = (struct rbx_owed){
+			.server = server,
+			.loan = *loan,
+		};
 }
 
 static void is_lent(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -105,12 +88,19 @@ static void is_lent(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	struct rbx_slab *slab = asked->slab;
+	uint32_t number;
 
 	rbx_slab_lock(slab);
-	rbx_slab_lent(slab, asked->slot, loan, asked->state);
+	rbx_slab_lent(slab, asked->slot, loan,
+		      asked->borrowing ? asked->borrowing->state :
+					 RBX_REPLICA_LIVE);
+	number = rbx_replica_number(slab, asked->slot);
 	rbx_slab_unlock(slab);
-	rbx_loan_index_add(&map->loans,
-			   slab->index * map->shape.slots + asked->slot);
+	rbx_loan_index_add(&map->loans, number);
+	if (asked->borrowing)
+		asked->borrowing->lent_count++;
+	else
+		rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
 }
 
 static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -118,203 +108,129 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 {
 	struct rbx_slab *slab = asked->slab;
 
+	upkeep->servers[asked->server].replicas_count--;
+	if (!slab)
+		return;
 	rbx_slab_lock(slab);
 	rbx_slab_refused(slab, asked->slot);
 	rbx_slab_unlock(slab);
-	upkeep->servers[asked->server].replicas_count--;
-	upkeep->refusals_count++;
-	/* What the last one said is the best reason there is, but for one that could
-	 * not be asked, and may yet lend. */
-	if (!rbx_status_is_away(upkeep->refusal))
-		upkeep->refusal = err;
+	if (asked->borrowing) {
+		rbx_borrow_refused(asked->borrowing, err);
+		/* The words for it are there still. */
+		if (asked->borrowing->err == err &&
+		    asked->borrowing->state == RBX_REPLICA_REBUILDING)
+			upkeep->ops->refused(upkeep);
+		return;
+	}
+	rbx_server_set_add(&upkeep->open_refused, asked->server);
+	upkeep->open_next = RBX_MIN(upkeep->open_next, rbx_slab_index(slab));
+	upkeep->open_err = err;
 }
 
-/* Waits for the answer to what was asked at this place of the list. */
-static void answer_take(struct rbx_upkeep *upkeep, uint32_t index)
+/* 0, or why what a server has lent is of no use. */
+static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
+		 const struct rbx_loan *loan)
 {
-	struct rbx_asked asked = upkeep->asked[index];
-	struct rbx_loan loan;
-	int err;
+	bool is_over = twins_end(upkeep, asked->server, loan);
 
-	upkeep->asked[index] = upkeep->asked[--upkeep->asked_count];
-	err = answer(upkeep, asked.server, &loan);
+	if (rbx_upkeep_server_is_down(upkeep, asked->server))
+		return -ENOTCONN;
+	if (is_over && asked->slab)
+		return 0;
+	owe(upkeep, asked->server, loan);
+	return -ENOTCONN; /* it cannot be used yet, or nobody waits for it any more */
+}
+
+static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
+		     int err, const struct rbx_loan *loan)
+{
+	struct rbx_borrowing *borrowing = asked->borrowing;
+
+	if (!err)
+		err = judge(upkeep, asked, loan);
 	if (err)
-		is_refused(upkeep, &asked, err);
+		is_refused(upkeep, asked, err);
 	else
-		is_lent(upkeep, &asked, &loan);
-}
-
-static void answers_take(struct rbx_upkeep *upkeep)
-{
-	while (upkeep->asked_count)
-		answer_take(upkeep, upkeep->asked_count - 1);
-}
-
-/* A server is asked for one thing at a time, and so many are asked at once. */
-static void room_make(struct rbx_upkeep *upkeep, uint32_t server)
-{
-	uint32_t i;
-
-	for (i = 0; i < upkeep->asked_count; i++)
-		if (upkeep->asked[i].server == server) {
-			answer_take(upkeep, i);
-			return;
-		}
-	if (upkeep->asked_count == RBX_ASKS_MAX)
-		answer_take(upkeep, 0);
-}
-
-static void ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-		uint32_t server, enum rbx_replica_state state)
-{
-	struct rbx_asked asked = {
-		.slab = slab,
-		.server = server,
-		.state = state,
-	};
-
-	room_make(upkeep, server);
-	rbx_slab_lock(slab);
-	asked.slot = rbx_slab_borrow(slab, server);
-	rbx_slab_unlock(slab);
-	upkeep->servers[server].replicas_count++;
-	upkeep->ops->ask(upkeep, server);
-	upkeep->asked[upkeep->asked_count++] = asked;
-}
-
-/* Asks so many servers, each for a replica, and none of the set, to which it adds them.
- * Returns how many there were. */
-static uint32_t ask_some(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-			 enum rbx_replica_state state, uint32_t wanted_count,
-			 struct rbx_server_set *not_servers)
-{
-	uint32_t count = 0;
-	int server;
-
-	while (count < wanted_count &&
-	       (server = place(upkeep, not_servers)) >= 0) {
-		rbx_server_set_add(not_servers, (uint32_t)server);
-		ask(upkeep, slab, (uint32_t)server, state);
-		count++;
-	}
-	return count;
-}
-
-/* How many replicas have memory or are asked for, and where. */
-static uint32_t servers_of(struct rbx_slab *slab, struct rbx_server_set *servers)
-{
-	uint32_t count;
-
-	*servers = (struct rbx_server_set){ 0 };
-	rbx_slab_lock(slab);
-	count = rbx_slab_servers(slab, servers);
-	rbx_slab_unlock(slab);
-	return count;
-}
-
-uint32_t rbx_loans_borrow(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-			  enum rbx_replica_state state, uint32_t wanted_count,
-			  int *reason)
-{
-	struct rbx_server_set not_servers;
-	uint32_t asked_count, lent_count = 0;
-
-	RBX_ASSERT(!upkeep->asked_count);
-	(void)servers_of(slab, &not_servers);
-	upkeep->refusal = -ENODEV;
-	/* Bounded: each turn excludes one more server. */
-	while (lent_count < wanted_count) {
-		asked_count = ask_some(upkeep, slab, state,
-				       wanted_count - lent_count, &not_servers);
-		upkeep->refusals_count = 0;
-		answers_take(upkeep);
-		if (!asked_count)
-			break;
-		lent_count += asked_count - upkeep->refusals_count;
-	}
-	*reason = upkeep->refusal;
-	return lent_count;
-}
-
-/* ---- All at the beginning -------------------------------------------------*/
-
-/* Those of these slabs that some server has refused borrow from another one. 0, or why
- * none lends. */
-static int catch_up(struct rbx_upkeep *upkeep, uint32_t first, uint32_t end)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	struct rbx_server_set servers;
-	int reason, err = 0;
-	uint32_t i;
-
-	answers_take(upkeep);
-	upkeep->refusals_count = 0;
-	for (i = first; i < end; i++) {
-		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
-		uint32_t missing_count =
-			map->shape.replicas - servers_of(slab, &servers);
-
-		if (!err && missing_count &&
-		    rbx_loans_borrow(upkeep, slab, RBX_REPLICA_LIVE,
-				     missing_count, &reason) < missing_count)
-			err = reason;
-		rbx_attention_relist(&map->attention, slab, false);
-	}
-	return err;
-}
-
-int rbx_loans_borrow_all(struct rbx_upkeep *upkeep)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i, whole_count = 0, replicas = map->shape.replicas;
-	int err = 0;
-
-	upkeep->refusals_count = 0;
-	for (i = 0; i < map->slab_count && !err; i++) {
-		struct rbx_server_set not_servers = { 0 };
-		uint32_t asked_count = ask_some(upkeep, rbx_slab_at(&map->shape, i),
-						RBX_REPLICA_LIVE, replicas,
-						&not_servers);
-
-		if (asked_count == replicas && !upkeep->refusals_count)
-			continue;
-		err = catch_up(upkeep, whole_count, i + 1);
-		whole_count = i + 1;
-	}
-	return err ? err : catch_up(upkeep, whole_count, map->slab_count);
+		is_lent(upkeep, asked, loan);
+	if (!borrowing)
+		return;
+	borrowing->asks_count--;
+	if (rbx_borrow_go_on(upkeep, borrowing))
+		rbx_upkeep_borrowed(upkeep, borrowing);
 }
 
 /* ---- Giving back ----------------------------------------------------------*/
 
-bool rbx_loans_pay_owed(struct rbx_upkeep *upkeep)
+/* Where the server refuses, it has ended the loan by itself. */
+static void unmap_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
+		       int err)
 {
-	uint32_t kept_count = 0, i;
-	bool was_paid;
+	struct rbx_owed *owed = upkeep->owed;
 
-	for (i = 0; i < upkeep->owed_count; i++)
-		if (pay(upkeep, &upkeep->owed[i]))
-			upkeep->owed[kept_count++] = upkeep->owed[i];
-	was_paid = kept_count < upkeep->owed_count;
-	upkeep->owed_count = kept_count;
-	return was_paid;
+	/* Bounded: it is there. */
+	while (!owed->is_asked || owed->server != asked->server)
+		owed++;
+	if (rbx_status_is_away(err)) {
+		owed->is_asked = false;
+		owed->not_before_ns =
+			upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+		return;
+	}
+	*owed = upkeep->owed[--upkeep->owed_count];
+}
+
+static void pay(struct rbx_upkeep *upkeep, struct rbx_owed *owed)
+{
+	owed->is_asked = true;
+	upkeep->pays_count++;
+	(void)rbx_asks_send(upkeep, owed->server, RBX_CALL_UNMAP, &owed->loan);
+}
+
+static bool may_pay(const struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
+{
+	return !owed->is_asked && upkeep->now_ns >= owed->not_before_ns &&
+	       upkeep->pays_count < RBX_UPKEEP_RETURNS_MAX &&
+	       upkeep->asked_count < RBX_ASKS_MAX &&
+	       !rbx_server_set_has(&upkeep->busy, owed->server);
+}
+
+void rbx_loans_pay_owed(struct rbx_upkeep *upkeep)
+{
+	uint32_t i;
+
+	for (i = upkeep->owed_count; i-- > 0;) {
+		struct rbx_owed *owed = &upkeep->owed[i];
+
+		if (!owed->is_asked &&
+		    rbx_upkeep_server_is_down(upkeep, owed->server))
+			*owed = upkeep->owed[--upkeep->owed_count];
+		else if (may_pay(upkeep, owed))
+			pay(upkeep, owed);
+	}
 }
 
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
-	struct rbx_owed owed;
-	uint32_t slot;
+	struct rbx_loan loan;
+	uint32_t server, number;
 
 	rbx_slab_lock(slab);
-	slot = rbx_slab_give_back(slab, &owed.server, &owed.loan);
+	number = rbx_replica_number(slab,
+				    rbx_slab_give_back(slab, &server, &loan));
 	rbx_slab_unlock(slab);
-	rbx_loan_index_remove(&map->loans,
-			      slab->index * map->shape.slots + slot);
-	upkeep->servers[owed.server].replicas_count--;
-	upkeep->returns_count +=
-		!rbx_upkeep_server_is_down(upkeep, owed.server);
-	pay_or_owe(upkeep, &owed);
+	rbx_loan_index_remove(&map->loans, number);
+	upkeep->servers[server].replicas_count--;
+	if (rbx_upkeep_server_is_down(upkeep, server))
+		return;
+	upkeep->returns_count++;
+	owe(upkeep, server, &loan);
+	/* At once, so that what is borrowed next may be the same memory. */
+	if (may_pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]))
+		pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]);
 }
+
+/* ---- Looking after --------------------------------------------------------*/
 
 /*
  * A replica that should leave and cannot may have been revoked since; without a
@@ -325,17 +241,135 @@ void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	struct rbx_loan loan;
 	uint32_t server;
 	bool is_leaving;
-	int err;
 
+	if (!upkeep->may_retry)
+		return;
 	rbx_slab_lock(slab);
 	is_leaving = rbx_slab_leaving(slab, &server, &loan);
 	rbx_slab_unlock(slab);
-	if (!is_leaving)
-		return;
-	err = upkeep->ops->check(upkeep, server, &loan);
+	if (is_leaving && upkeep->asked_count < RBX_ASKS_MAX &&
+	    !rbx_server_set_has(&upkeep->busy, server))
+		rbx_asks_send(upkeep, server, RBX_CALL_CHECK, &loan)->slab = slab;
+}
+
+static void check_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
+		       int err)
+{
 	if (err != -ESTALE && err != -EPERM)
 		return;
+	rbx_slab_lock(asked->slab);
+	rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
+	if (rbx_attention_note(&upkeep->flow->map->attention, asked->slab))
+		upkeep->flow->ops->wake(upkeep->flow);
+	rbx_slab_unlock(asked->slab);
+}
+
+/* ---- Answers ----------------------------------------------------------------*/
+
+bool rbx_loans_take(struct rbx_upkeep *upkeep)
+{
+	struct rbx_asked asked;
+	struct rbx_loan loan;
+	uint32_t index = 0;
+	bool any = false;
+	int err;
+
+	/* Bounded: each takes an ask off the table, and a slab asks a server once. */
+	while ((err = rbx_asks_take(upkeep, &index, &asked, &loan)) != -EAGAIN) {
+		any = true;
+		if (asked.kind == RBX_CALL_MAP)
+			map_over(upkeep, &asked, err, &loan);
+		else if (asked.kind == RBX_CALL_UNMAP)
+			unmap_over(upkeep, &asked, err);
+		else
+			check_over(upkeep, &asked, err);
+	}
+	upkeep->lacks_servers &= !any;
+	return any;
+}
+
+void rbx_loans_withdraw(struct rbx_upkeep *upkeep)
+{
+	uint32_t i;
+
+	for (i = 0; i < upkeep->asked_count; i++) {
+		struct rbx_asked *asked = &upkeep->asked[i];
+
+		if (asked->kind != RBX_CALL_MAP || !asked->slab)
+			continue;
+		rbx_slab_lock(asked->slab);
+		rbx_slab_refused(asked->slab, asked->slot);
+		rbx_slab_unlock(asked->slab);
+		asked->slab = NULL;
+		asked->borrowing = NULL;
+	}
+}
+
+/* ---- All at the beginning -------------------------------------------------*/
+
+/* How many replicas have memory or are asked for; adds where. */
+static uint32_t servers_of(struct rbx_slab *slab, struct rbx_server_set *servers)
+{
+	uint32_t count;
+
 	rbx_slab_lock(slab);
-	rbx_slab_revoked(slab, server, &loan);
+	count = rbx_slab_servers(slab, servers);
 	rbx_slab_unlock(slab);
+	return count;
+}
+
+static int answers_wait(struct rbx_upkeep *upkeep)
+{
+	return rbx_loans_take(upkeep) ? 0 : upkeep->ops->wait(upkeep);
+}
+
+/* A server that has been drawn can be asked, or err says why not. */
+static int room_wait(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	int err = 0;
+
+	while (!err && (upkeep->asked_count == RBX_ASKS_MAX ||
+			rbx_server_set_has(&upkeep->busy, server)))
+		err = answers_wait(upkeep);
+	return err;
+}
+
+/* One more replica of a slab. 0; or why not. */
+static int open_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		    const struct rbx_server_set *not_servers)
+{
+	int err, server = rbx_asks_draw(upkeep, not_servers);
+
+	if (server < 0)
+		return upkeep->asked_count ? answers_wait(upkeep) :
+					     upkeep->open_err;
+	err = room_wait(upkeep, (uint32_t)server);
+	/* It may have refused meanwhile. */
+	if (!err && !rbx_server_set_has(&upkeep->open_refused, (uint32_t)server))
+		(void)rbx_loans_ask(upkeep, slab, (uint32_t)server);
+	return err;
+}
+
+int rbx_loans_borrow_all(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	int err = 0;
+
+	upkeep->open_err = -ENODEV;
+	/* Bounded: it goes back where a server has refused, which is not asked again. */
+	while (!err && (upkeep->open_next < map->slab_count || upkeep->asked_count)) {
+		struct rbx_server_set not_servers = upkeep->open_refused;
+		struct rbx_slab *slab;
+
+		if (upkeep->open_next == map->slab_count) {
+			err = answers_wait(upkeep);
+			continue;
+		}
+		slab = rbx_slab_at(&map->shape, upkeep->open_next);
+		if (servers_of(slab, &not_servers) < map->shape.replicas)
+			err = open_ask(upkeep, slab, &not_servers);
+		else
+			upkeep->open_next++;
+	}
+	return err;
 }

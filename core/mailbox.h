@@ -30,8 +30,6 @@ RBX_STATIC_ASSERT(RBX_CLIENT_RECEIVES == 19,
 		  "as wire/PROTOCOL.md says of a client of 7 requests");
 RBX_STATIC_ASSERT(RBX_CLIENT_REQUESTS <= RBX_REQUESTS_MAX,
 		  "no more than any server allows");
-RBX_STATIC_ASSERT(RBX_WIRE_LETTERS_MAX <= RBX_UNASKED_MAX,
-		  "letters are part of what nobody asked for");
 
 struct rbx_letter {
 	void (*done)(int status, void *user); /* NULL: nobody wants to know */

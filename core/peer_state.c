@@ -12,8 +12,13 @@
  */
 #include "core/peer_state.h"
 
+#include "core/status.h"
+
 #define PAUSE_MIN_NS 10000000ull
 #define PAUSE_MAX_NS 500000000ull
+
+/* The first try, of a T that is long enough: several times what a server takes. */
+#define TRY_MIN_NS 100000000ull
 
 /* The one place where the phase changes. */
 static void enter(struct rbx_peer_state *state, enum rbx_peer_phase phase)
@@ -46,7 +51,7 @@ void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t now_ns)
 }
 
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
-			   uint64_t lease_half_ns, uint64_t now_ns)
+			   uint64_t lease_half_ns, bool asks, uint64_t now_ns)
 {
 	uint64_t quarter_ns = state->timeout_ns / 4;
 
@@ -54,9 +59,12 @@ void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
 	state->drained_by_ns = now_ns + state->timeout_ns / 8;
 	state->next_try_ns = now_ns;
 	state->pause_ns = PAUSE_MIN_NS;
+	state->try_ns = RBX_MIN(quarter_ns,
+				RBX_MAX(state->timeout_ns / 16, TRY_MIN_NS));
 	state->deadline_ns = RBX_MAX(now_ns + quarter_ns,
 				     heard_ns + 3 * quarter_ns);
-	state->held_until_ns = lease_half_ns;
+	state->lease_half_ns = lease_half_ns;
+	state->held_until_ns = asks ? lease_half_ns : 0;
 	/* Not before it is up again. */
 	RBX_STORE_RELAXED(&state->up_since_ns, UINT64_MAX);
 	state->breaks_count++;
@@ -87,10 +95,16 @@ void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 	if (err == -ESTALE || err == -ECONNREFUSED) {
 		state->deadline_ns = now_ns;
 		state->held_until_ns = 0; /* there is nothing to hold on to */
+	} else if (rbx_status_is_shortage(err) && !state->held_until_ns) {
+		state->deadline_ns = RBX_MAX(
+			state->deadline_ns,
+			RBX_MIN(now_ns + state->timeout_ns / 4,
+				state->lease_half_ns));
 	}
 	state->next_try_ns = now_ns + state->pause_ns;
 	state->pause_ns = RBX_MIN(2 * state->pause_ns,
 				  RBX_MIN(PAUSE_MAX_NS, state->timeout_ns / 8));
+	state->try_ns = RBX_MIN(2 * state->try_ns, state->timeout_ns / 4);
 }
 
 void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,

@@ -23,7 +23,9 @@
  *
  * The peer timeout T counts from the last sign of life of the server to the end
  * of the last request. Silence is noticed within the first half of it (lease.h),
- * the drain takes an eighth at most, and a try a quarter. Tries begin until 3/4 T
+ * the drain takes an eighth at most, and a try a quarter. The first try is shorter, and
+ * each that fails makes the next one twice as long: what it has sent may have been lost,
+ * in a moment that is over long before the try is. Tries begin until 3/4 T
  * after the last sign of life, however early the break was noticed; and for T/4 at
  * least, if it was noticed late (a process that was stopped has not heard of
  * anybody). So a peer is given up within T of its last sign of life:
@@ -43,6 +45,9 @@
  * requests go on there, and says whether something is left. For that the tries go on
  * until half of the lease is over, counted from when we sent what the server answered
  * last: as long we may believe that it keeps all. The owner is asked again each T/4.
+ *
+ * And if this machine lacks what a connection takes, descriptors or memory, no try says
+ * anything of the server. Without an owner to ask, the tries go on for as long.
  *
  * When the cable is back the peers come back one after another, and the first must not
  * cost the others their copies. So one that is back counts as up for others when it
@@ -65,7 +70,7 @@ enum rbx_peer_phase {
 enum rbx_peer_action {
 	RBX_PEER_WAIT, /* nothing until the next event or `at_ns` */
 	RBX_PEER_DRAIN, /* wait for what was posted, until `at_ns` at most */
-	RBX_PEER_RESUME, /* try to resume the session, for a quarter of T */
+	RBX_PEER_RESUME, /* try to resume the session, for a quarter of T at most */
 	RBX_PEER_ASK, /* ask the owner what it can do without, and tell it */
 	RBX_PEER_GIVE_UP, /* refuse all requests, tell who uses the peer */
 };
@@ -76,8 +81,10 @@ struct rbx_peer_state {
 	uint64_t drained_by_ns; /* while draining: it is abandoned then */
 	uint64_t deadline_ns; /* while broken: no try begins later */
 	uint64_t held_until_ns; /* if the owner cannot do without; else 0 */
+	uint64_t lease_half_ns; /* until then the server keeps what it has lent */
 	uint64_t next_try_ns; /* while resuming */
 	uint64_t pause_ns; /* before the next try */
+	uint64_t try_ns; /* how long that may take */
 	uint64_t up_since_ns; /* when it was opened or resumed; atomic */
 	uint32_t breaks_count; /* since it was opened */
 };
@@ -85,13 +92,14 @@ struct rbx_peer_state {
 void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns);
 void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t now_ns);
 /* From UP. heard_ns: the last sign of life; lease_half_ns: when half of the lease is
- * over, or 0: there is no owner that could be asked. */
+ * over; asks: there is an owner that can be asked. */
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
-			   uint64_t lease_half_ns, uint64_t now_ns);
+			   uint64_t lease_half_ns, bool asks, uint64_t now_ns);
 /* All has come back, or was abandoned; the queue pairs are destroyed. */
 void rbx_peer_state_drained(struct rbx_peer_state *state);
 void rbx_peer_state_resumed(struct rbx_peer_state *state, uint64_t now_ns);
-/* err: -ESTALE and -ECONNREFUSED are final, others are tried again. */
+/* err: -ESTALE and -ECONNREFUSED are final, others are tried again; a shortage of this
+ * machine for longer, if nobody can be asked. */
 void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 				  uint64_t now_ns);
 
@@ -106,7 +114,7 @@ void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,
 static inline uint64_t
 rbx_peer_state_try_ends_ns(const struct rbx_peer_state *state, uint64_t now_ns)
 {
-	return now_ns + state->timeout_ns / 4;
+	return now_ns + state->try_ns;
 }
 
 /* Whether it may be relied upon instead of another. Any thread: it guards nothing. */

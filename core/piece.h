@@ -64,6 +64,8 @@ struct rbx_piece {
 	struct rbx_piece *pool_next; /* the next free piece, or NULL */
 	uint32_t pool_index; /* its own; set once */
 
+	uint32_t slab_index; /* of the slab, which need not be looked for so */
+
 	/* Filled in by the host before rbx_slab_start(). */
 	uint64_t local_addr; /* as the device sees its memory */
 	const void *memory; /* of use to the host's look() (flow.h), if to any */

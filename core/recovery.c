@@ -46,13 +46,18 @@ static bool stalls_again(const struct rbx_recovery *recovery)
 }
 
 void rbx_recovery_begin(struct rbx_recovery *recovery, uint64_t heard_ns,
-			uint64_t lease_half_ns, uint64_t now_ns)
+			uint64_t lease_half_ns, bool asks, uint64_t now_ns)
 {
+	uint32_t i;
+
+	/* What comes after the repair is looked at anew. */
+	for (i = 0; i < recovery->channel->ring_count; i++)
+		recovery->stalls[i].looks_count = 0;
 	/* Its session lives, so its lease would be renewed for ever. */
 	if (stalls_again(recovery))
 		lease_half_ns = RBX_MIN(lease_half_ns, recovery->held_until_ns);
 	recovery->held_until_ns = lease_half_ns;
-	rbx_peer_state_broken(&recovery->state, heard_ns, lease_half_ns,
+	rbx_peer_state_broken(&recovery->state, heard_ns, lease_half_ns, asks,
 			      now_ns);
 	rbx_channel_set_state(recovery->channel, RBX_CHANNEL_HALTED);
 }
@@ -72,15 +77,12 @@ void rbx_recovery_keep(struct rbx_recovery *recovery,
 
 static void stall_note(struct rbx_recovery *recovery)
 {
-	uint32_t count = answered_count(recovery->channel), i;
+	uint32_t count = answered_count(recovery->channel);
 
 	if (count != recovery->stalled_at_count)
 		recovery->stalls_count = 0;
 	recovery->stalled_at_count = count;
 	recovery->stalls_count++;
-	/* What comes after the repair is looked at anew. */
-	for (i = 0; i < recovery->channel->ring_count; i++)
-		recovery->stalls[i].looks_count = 0;
 }
 
 bool rbx_recovery_stands_still(struct rbx_recovery *recovery,

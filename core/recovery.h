@@ -72,9 +72,9 @@ void rbx_recovery_close(struct rbx_recovery *recovery);
 /* Something is wrong with the connection, perhaps before it was opened. True: nobody
  * knew, so begin() and wake the recovery. */
 bool rbx_recovery_broken(struct rbx_recovery *recovery);
-/* heard_ns, lease_half_ns: as rbx_peer_state_broken(). */
+/* As rbx_peer_state_broken(). */
 void rbx_recovery_begin(struct rbx_recovery *recovery, uint64_t heard_ns,
-			uint64_t lease_half_ns, uint64_t now_ns);
+			uint64_t lease_half_ns, bool asks, uint64_t now_ns);
 
 /* Takes what a harvest says is to be sent again. */
 void rbx_recovery_keep(struct rbx_recovery *recovery,

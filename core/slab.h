@@ -40,7 +40,7 @@
  * written to those that had not, before the granules are given back. A replica
  * whose data is bad stays live.
  *
- * Rebuild (slab_replica.c): a new replica gets every write from the step on
+ * Rebuild (slab_rebuild.c): a new replica gets every write from the step on
  * that makes it REBUILDING; then each cell is copied to it while the copy holds
  * the whole cell, which waits for the writes from before that step. It is read
  * only when all cells are there. A replica that may differ in some cells only is
@@ -57,11 +57,14 @@
 #define RBX_SLAB_H
 
 #include "core/cell.h"
+#include "core/doubts.h"
 #include "core/limits.h"
-#include "core/loan.h"
 #include "core/lost_pages.h"
 #include "core/piece.h"
+#include "core/replica.h"
 #include "core/server_set.h"
+#include "core/slab_record.h"
+#include "core/slab_table.h"
 
 enum rbx_replica_state {
 	RBX_REPLICA_EMPTY, /* no memory: the slot can take a new replica */
@@ -72,54 +75,6 @@ enum rbx_replica_state {
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 };
 
-/* Packed: a volume has millions of them. The words of the loan stay as they are while
- * it is in the index of loans, which is read without the slab's lock. */
-struct rbx_replica {
-	uint64_t page : RBX_LOAN_PAGE_BITS; /* of its loan's remote_addr */
-	uint64_t server : RBX_LOAN_SERVER_BITS;
-	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
-	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
-	uint32_t rkey; /* of its loan */
-	uint32_t flight_count; /* parts not done */
-};
-
-RBX_STATIC_ASSERT(sizeof(struct rbx_replica) == 24, "three words");
-
-static inline uint64_t rbx_replica_addr(const struct rbx_replica *replica)
-{
-	return (uint64_t)replica->page * RBX_PAGE_BYTES;
-}
-
-static inline struct rbx_loan
-rbx_replica_loan(const struct rbx_replica *replica)
-{
-	return (struct rbx_loan){
-		.slab_id = replica->slab_id,
-		.epoch = replica->epoch,
-		.remote_addr = rbx_replica_addr(replica),
-		.rkey = replica->rkey,
-	};
-}
-
-static inline void rbx_replica_set_loan(struct rbx_replica *replica,
-					const struct rbx_loan *loan)
-{
-	RBX_ASSERT(rbx_loan_fits(loan));
-	replica->page = loan->remote_addr / RBX_PAGE_BYTES;
-	replica->epoch = loan->epoch;
-	replica->slab_id = loan->slab_id;
-	replica->rkey = loan->rkey;
-}
-
-/* Whether it has this loan of this server. */
-static inline bool rbx_replica_is(const struct rbx_replica *replica,
-				  uint32_t server, uint64_t slab_id,
-				  uint64_t epoch)
-{
-	return replica->server == server && replica->slab_id == slab_id &&
-	       replica->epoch == epoch;
-}
-
 /*
  * Slabs that share a lock: every so many-th of a volume, so that neighbours do not.
  * Nobody takes a second one while holding one. The cells of these slabs that somebody
@@ -129,65 +84,71 @@ struct rbx_slab_group {
 	struct rbx_lock lock; /* guards all slabs of the group, and: */
 	struct rbx_cells cells;
 	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have any */
+	struct rbx_slab_record *records; /* of slabs that have one */
 };
 
 /* What all slabs of a volume have in common. */
 struct rbx_slab_shape {
 	struct rbx_slab_group *groups; /* RBX_SLAB_LOCKS of them */
-	char *slabs; /* a slab is as long as its slots make it: rbx_slab_at() */
+	struct rbx_slab_table table; /* of the slabs */
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
+	struct rbx_slab_records *records;
+	struct rbx_doubts *doubts; /* of each record; NULL: no checksums */
 	uint32_t slab_shift; /* log2 of bytes */
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
 	uint32_t slots; /* replicas + 1 */
-	uint32_t slab_size; /* rbx_slab_size() of these */
 	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
-#define RBX_SLAB_CELL_BITS 20u
-
+/* Who makes a step holds the lock of its group, which guards all of it. */
 struct rbx_slab {
-	const struct rbx_slab_shape *shape;
-	/* Who makes a step holds the lock of its group, which guards all below. */
-	uint32_t index; /* in the volume */
-	uint16_t states; /* of the replicas: rbx_slab_state() */
-	/* What follows from them, kept for speed. */
-	uint8_t read_mask; /* LIVE or LEAVING */
-	uint8_t write_mask; /* those, and REBUILDING */
+	/* What follows from the states of the replicas, kept for speed. */
+	uint8_t read_mask : 4; /* LIVE or LEAVING */
+	uint8_t write_mask : 4; /* those, and REBUILDING */
 	/* The slab wants the host to look at rbx_slab_task(). */
-	bool attention;
-	bool blank : 1; /* all zeros, and nothing is written to it */
-	bool placing : 1; /* dead, and what is lent for it is not in use yet */
-	bool has_holes : 1; /* it was lost: its lost pages say what is good */
-	bool has_pages : 1; /* the host lent memory for lost pages */
-	bool waits : 1; /* writes wait for memory: a blank or dead slab */
-	bool has_checksums : 1; /* as all of the volume, or none */
-	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
-	bool copy_failed : 1; /* so that what is REBUILDING is lost */
-	uint16_t rebuild; /* which one it is */
-	/* Slots that are REBUILDING and have all that was ever acknowledged: they
-	 * differ at most in what failed writes left. Of use only where they are. */
-	uint32_t stands_in_mask : 4;
-	uint32_t copies_count : 4; /* copies under way */
-	uint32_t copy_failures_count : 4; /* in a row, for a fault of this machine */
-	uint32_t copy_next : RBX_SLAB_CELL_BITS; /* cell to copy next */
-	uint64_t copy_end : RBX_SLAB_CELL_BITS; /* and the end of those */
-	uint64_t again_next : RBX_SLAB_CELL_BITS; /* cells to be copied after these, */
-	uint64_t again_end : RBX_SLAB_CELL_BITS; /* once more or for one that joined */
-	struct rbx_replica replicas[]; /* one for each slot */
+	uint8_t attention : 1;
+	uint8_t blank : 1; /* all zeros, and nothing is written to it */
+	uint8_t placing : 1; /* dead, and what is lent for it is not in use yet */
+	uint8_t has_holes : 1; /* it was lost: its lost pages say what is good */
+	uint8_t has_pages : 1; /* the host lent memory for lost pages */
+	uint8_t waits : 1; /* writes wait for memory: a blank or dead slab */
+	uint8_t has_checksums : 1; /* as all of the volume, or none */
+	uint16_t states : 12; /* of the replicas: rbx_slab_state() */
+	uint16_t swapped : 2; /* which slot is the spare one: slab_spare.h */
+	uint16_t has_record : 1; /* something is under way: slab_record.h */
+	struct rbx_replica frames[]; /* of all slots but the spare one */
 };
 
-RBX_STATIC_ASSERT(RBX_SLAB_BYTES_MAX / RBX_FRAGMENT_BYTES_MIN <
-			  1u << RBX_SLAB_CELL_BITS,
-		  "the end of the cells, too");
-RBX_STATIC_ASSERT(RBX_COPIES_MAX < 1u << 4 && RBX_SLOTS_MAX <= 4 &&
-			  RBX_RETRIES_MAX + RBX_COPIES_MAX < 1u << 4,
+RBX_STATIC_ASSERT(sizeof(struct rbx_slab) == 4, "a word");
+RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 4 && RBX_REPLICAS_MAX < 1u << 2 &&
+			  RBX_REPLICA_LOST < 1 << 3,
 		  "they fit");
 
 static inline enum rbx_replica_state
 rbx_slab_state(const struct rbx_slab *slab, uint32_t slot)
 {
-	return (enum rbx_replica_state)(slab->states >> 4 * slot & 0xf);
+	return (enum rbx_replica_state)(slab->states >> 3 * slot & 7);
+}
+
+/* One of the memories for a replica in the slab itself. */
+static inline struct rbx_replica *rbx_slab_frame(const struct rbx_slab *slab,
+						 uint32_t frame)
+{
+	RBX_DEBUG_ASSERT(frame < rbx_slab_shape(slab)->replicas);
+	return (struct rbx_replica *)&slab->frames[frame];
+}
+
+struct rbx_replica *rbx_slab_replica_moved(const struct rbx_slab *slab,
+					   uint32_t slot) RBX_RARE;
+
+/* The replica of a slot that is not empty. */
+static inline struct rbx_replica *rbx_slab_replica(const struct rbx_slab *slab,
+						   uint32_t slot)
+{
+	if (slab->swapped || slab->has_record)
+		return rbx_slab_replica_moved(slab, slot);
+	return rbx_slab_frame(slab, slot);
 }
 
 /* How many replicas may be read. */
@@ -197,22 +158,21 @@ static inline uint32_t rbx_slab_readable(const struct rbx_slab *slab)
 	return 0x4332322132212110u >> 4 * slab->read_mask & 0xf;
 }
 
-/* Bytes of a slab that has so many slots. */
-static inline size_t rbx_slab_size(uint32_t slots)
+/* Bytes of a slab with so many replicas. */
+static inline uint32_t rbx_slab_size(uint32_t replicas)
 {
-	return sizeof(struct rbx_slab) + slots * sizeof(struct rbx_replica);
+	return (uint32_t)(sizeof(struct rbx_slab) +
+			  replicas * sizeof(struct rbx_replica));
 }
 
 static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
 					   uint32_t index)
 {
-	return (struct rbx_slab *)(shape->slabs +
-				   (size_t)index * shape->slab_size);
+	return rbx_slab_table_at(&shape->table, index);
 }
 
-/* shape: shared, for the life of the slab. */
-void rbx_slab_init(struct rbx_slab *slab, const struct rbx_slab_shape *shape,
-		   uint32_t index);
+/* A slab of the table. */
+void rbx_slab_init(struct rbx_slab *slab);
 
 /* Zeroed memory becomes a group. */
 static inline void rbx_slab_group_init(struct rbx_slab_group *group)
@@ -223,21 +183,28 @@ static inline void rbx_slab_group_init(struct rbx_slab_group *group)
 /* Of a volume with checksums. */
 static inline uint32_t *rbx_slab_checksums(const struct rbx_slab *slab)
 {
-	const struct rbx_slab_shape *shape = slab->shape;
+	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
 
 	return shape->checksums +
-	       ((size_t)slab->index << shape->slab_shift) / RBX_PAGE_BYTES;
+	       ((size_t)rbx_slab_index(slab) << shape->slab_shift) /
+		       RBX_PAGE_BYTES;
+}
+
+static inline struct rbx_slab_group *
+rbx_slab_group_at(const struct rbx_slab_shape *shape, uint32_t index)
+{
+	return &shape->groups[index % RBX_SLAB_LOCKS];
 }
 
 static inline struct rbx_slab_group *rbx_slab_group(const struct rbx_slab *slab)
 {
-	return &slab->shape->groups[slab->index % RBX_SLAB_LOCKS];
+	return rbx_slab_group_at(rbx_slab_shape(slab), rbx_slab_index(slab));
 }
 
 /* Where writes wait for memory: the queue of a cell that no slab has. */
 static inline uint64_t rbx_slab_waiting_place(const struct rbx_slab *slab)
 {
-	return (uint64_t)slab->index << 32 | UINT32_MAX;
+	return (uint64_t)rbx_slab_index(slab) << 32 | UINT32_MAX;
 }
 
 static inline void rbx_slab_lock(const struct rbx_slab *slab)
@@ -269,8 +236,9 @@ enum rbx_slab_task {
 	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
 	RBX_TASK_LEND, /* rbx_slab_place(), borrow LIVE ones, rbx_slab_begin() */
 	RBX_TASK_FREE_PAGES, /* rbx_slab_take_pages() */
-	RBX_TASK_COPY, /* start copies: rbx_slab_copy_next() */
-	RBX_TASK_BORROW, /* borrow memory: rbx_slab_borrow() */
+	RBX_TASK_SETTLE, /* rbx_slab_settle() */
+	RBX_TASK_COPY, /* with a record, start copies: rbx_slab_copy_next() */
+	RBX_TASK_BORROW, /* with a record, borrow memory: rbx_slab_borrow() */
 };
 
 enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab);
@@ -374,15 +342,28 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 /* Sets what follows from the states of the replicas. */
 void rbx_slab_masks(struct rbx_slab *slab);
 
+/* The first slot in this state, or -1. */
+static inline int rbx_slab_find(const struct rbx_slab *slab,
+				enum rbx_replica_state state)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == state)
+			return (int)slot;
+	return -1;
+}
+
 /* A bit for each slot that is REBUILDING. */
 uint8_t rbx_slab_targets(const struct rbx_slab *slab);
+
+/* Whether a slot is REBUILDING and has all that was ever acknowledged. */
+bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot);
 
 /* Whether the replica in a slot has all that was ever acknowledged. */
 static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)
 {
-	return slab->read_mask >> slot & 1 ||
-	       (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
-		slab->stands_in_mask >> slot & 1);
+	return slab->read_mask >> slot & 1 || rbx_slab_stands_in(slab, slot);
 }
 
 /* Whether a single server has all that was ever acknowledged: its death would be the
@@ -398,6 +379,29 @@ static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
 			return false;
 	return true;
 }
+
+/* What a server has lent is a target, or lost where there is nothing to copy. */
+void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot);
+
+/* The last source is lost. The other targets get the cells that are still to be copied
+ * from the one that stands in for it; those that were went to all of them. What was
+ * read from a lost source is read again (slab_way.c). Where none stands in the slab is
+ * dead, and they are of no use. */
+void rbx_slab_source_replace(struct rbx_slab *slab);
+
+/* Copies under way. */
+uint32_t rbx_slab_copies_count(const struct rbx_slab *slab);
+
+/* Its record, or NULL. */
+struct rbx_slab_record *rbx_slab_record(const struct rbx_slab *slab);
+/* Its pages in doubt; NULL: it has no record, or no checksums. */
+struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab);
+/* Gives it one for what failed, if it has none; false: only the keeper's are left. */
+bool rbx_slab_record_give_at_once(struct rbx_slab *slab);
+/* Which slot has no frame. */
+uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab);
+/* Whether RBX_TASK_SETTLE has something to do. */
+bool rbx_slab_settles(const struct rbx_slab *slab);
 
 /* These replicas, those of a mask that are written to, may differ in a cell from one
  * that is readable and not of them, by what a write left that was not acknowledged:

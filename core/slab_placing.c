@@ -12,7 +12,7 @@
 
 static struct rbx_lost_pages **pages_bucket(const struct rbx_slab *slab)
 {
-	uint32_t number = slab->index / RBX_SLAB_LOCKS;
+	uint32_t number = rbx_slab_index(slab) / RBX_SLAB_LOCKS;
 
 	return &rbx_slab_group(slab)->lost[number % RBX_LOST_BUCKETS];
 }
@@ -23,7 +23,7 @@ static struct rbx_lost_pages **pages_find(const struct rbx_slab *slab)
 	struct rbx_lost_pages **link = pages_bucket(slab);
 
 	RBX_ASSERT(slab->has_pages);
-	while ((*link)->slab_index != slab->index)
+	while ((*link)->slab_index != rbx_slab_index(slab))
 		link = &(*link)->next;
 	return link;
 }
@@ -44,7 +44,7 @@ void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages)
 
 	RBX_ASSERT(!slab->has_pages);
 	slab->has_pages = true;
-	pages->slab_index = slab->index;
+	pages->slab_index = rbx_slab_index(slab);
 	pages->next = *bucket;
 	*bucket = pages;
 }
@@ -71,7 +71,7 @@ void rbx_slab_place(struct rbx_slab *slab)
 	RBX_ASSERT(!slab->read_mask && !rbx_slab_has_memory(slab));
 	if (slab->blank) /* perhaps discarded meanwhile */
 		return;
-	rbx_lost_pages_begin(rbx_slab_pages(slab), slab->shape->slab_shift);
+	rbx_lost_pages_begin(rbx_slab_pages(slab), rbx_slab_shape(slab)->slab_shift);
 	slab->has_holes = true;
 	slab->placing = true;
 }
@@ -79,13 +79,22 @@ void rbx_slab_place(struct rbx_slab *slab)
 /* What was there before says nothing of what is lent now. */
 static void checksums_forget(struct rbx_slab *slab)
 {
-	const struct rbx_slab_shape *shape = slab->shape;
+	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
 
 	if (shape->checksums)
 		rbx_port_fill(rbx_slab_checksums(slab), 0,
 			      ((size_t)1 << shape->slab_shift) /
 				      RBX_PAGE_BYTES *
 				      sizeof(*shape->checksums));
+}
+
+/* What writes end with that waited in vain. What was in a dead slab is lost, whyever it
+ * is not placed anew. */
+static int32_t end_status(int err, bool was_blank)
+{
+	if (!was_blank || err == -ENODEV)
+		return -EIO;
+	return err == -ETIMEDOUT || err == -ECANCELED ? err : -ENOSPC;
 }
 
 void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
@@ -109,9 +118,7 @@ void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
 		if (slab->read_mask)
 			rbx_way_take(slab, group, piece, todo);
 		else
-			rbx_way_end(piece,
-				    was_blank && err != -ENODEV ? -ENOSPC : -EIO,
-				    todo);
+			rbx_way_end(piece, end_status(err, was_blank), todo);
 	}
 	slab->attention = true;
 }

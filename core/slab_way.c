@@ -4,7 +4,8 @@
  *
  * They find no replica, or lost pages; something fails, and is lost or tried
  * elsewhere; they are copies, or repair what was found to be bad; others wait for
- * their granules. The life of the replicas, and their rebuild, are in slab_replica.c.
+ * their granules. The life of the replicas is in slab_replica.c, their rebuild in
+ * slab_rebuild.c.
  */
 #include "core/slab_way.h"
 
@@ -64,13 +65,92 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_begin(slab, group, piece, todo);
 }
 
+/* ---- Pages in doubt: doubts.h ---------------------------------------------------*/
+
+static inline uint32_t first_page(const struct rbx_piece *piece)
+{
+	return piece->offset_bytes / RBX_PAGE_BYTES;
+}
+
+static inline uint32_t pages_count(const struct rbx_piece *piece)
+{
+	return piece->length_bytes / RBX_PAGE_BYTES;
+}
+
+/* The write is the truth, and its checksums are about to be stored. */
+static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
+			     uint8_t slots)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	if (doubts)
+		rbx_doubts_missed(doubts, rbx_slab_checksums(slab),
+				  first_page(piece), pages_count(piece), slots);
+}
+
+/* It is not. */
+static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
+			      uint8_t slots)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	if (doubts)
+		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
+				first_page(piece), pages_count(piece), slots);
+}
+
+/* All have it. */
+static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	if (doubts)
+		rbx_doubts_drop(doubts, first_page(piece), pages_count(piece));
+}
+
+/* Nobody has what the checksums say. Returns whether they say something else
+ * now. */
+static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
+					  first_page(piece), pages_count(piece),
+					  rbx_slab_targets(slab));
+}
+
+static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	if (doubts)
+		rbx_doubts_copy_begin(doubts, first_page(piece), pages_count(piece));
+}
+
+/* Who missed it may be the truth meanwhile. */
+static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	uint32_t slot;
+
+	if (!doubts)
+		return;
+	rbx_doubts_copy_end(doubts, first_page(piece), pages_count(piece),
+			    piece->written_mask);
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (slab->read_mask & piece->send_mask & ~piece->written_mask &
+		    1u << slot)
+			rbx_doubts_resolve(doubts, rbx_slab_checksums(slab), slot,
+					   rbx_slab_targets(slab));
+}
+
 /* ---- Reads, and the first half of a copy ----------------------------------------*/
 
 /* Neighbours within a stripe go to the same one, so that they merge. */
 uint8_t rbx_way_choose(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece, uint8_t candidates)
 {
-	uint32_t stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + slab->index;
+	uint32_t stripe = piece->offset_bytes / RBX_READ_STRIPE_BYTES + rbx_slab_index(slab);
 	uint32_t number = stripe % rbx_slab_readable(slab);
 	uint8_t mask = slab->read_mask;
 
@@ -82,22 +162,25 @@ uint8_t rbx_way_choose(const struct rbx_slab *slab,
 
 /* The second half of a copy; its targets may be gone meanwhile. */
 static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
-		       struct rbx_piece_list *todo)
+		       uint8_t slots, struct rbx_piece_list *todo)
 {
-	uint8_t targets = rbx_slab_targets(slab);
-
-	if (!targets)
+	if (!rbx_slab_targets(slab)) {
 		rbx_way_end(piece, -EIO, todo);
-	else
-		rbx_way_send_write(slab, piece, targets, todo);
+		return;
+	}
+	copy_begins(slab, piece);
+	rbx_way_send_write(slab, piece, slots, todo);
 }
 
-/* What a copy has read is the truth if its source still is one. */
+/* What a copy has read is the truth if its source still is one. If it was bad in all that
+ * are readable, and is from a target, they get it, too. */
 static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
 	if (slab->read_mask >> slot & 1)
-		copy_write(slab, piece, todo);
+		copy_write(slab, piece, rbx_slab_targets(slab), todo);
+	else if (rbx_slab_stands_in(slab, slot) && piece->tried_mask)
+		copy_write(slab, piece, slab->write_mask, todo);
 	else
 		rbx_way_read(slab, piece, todo);
 }
@@ -125,6 +208,35 @@ void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		read_repair(slab, piece, todo);
 }
 
+/* A replica that has not been tried in vain. One that differs in some cell is not
+ * readable; but known by its checksum, a page of it is as good as any. Or -1. */
+static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	uint32_t targets = rbx_slab_targets(slab) & (uint32_t)~piece->tried_mask;
+	int source = rbx_way_source(slab, piece);
+
+	for (; source < 0 && targets; targets &= targets - 1)
+		if (rbx_slab_stands_in(slab, (uint32_t)__builtin_ctz(targets)))
+			source = __builtin_ctz(targets);
+	return source;
+}
+
+/* What was tried is bad or lost. If the checksum is another one now, all are tried again.
+ * false: there is nobody left. */
+static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
+			   struct rbx_piece_list *todo)
+{
+	int source = checked_source(slab, piece);
+
+	if (source < 0 && checksums_yield(slab, piece)) {
+		piece->tried_mask = 0;
+		source = checked_source(slab, piece);
+	}
+	if (source >= 0)
+		rbx_way_send_read(slab, piece, (uint32_t)source, todo);
+	return source >= 0;
+}
+
 /* What was read does not match its checksum. */
 static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 			    struct rbx_piece *piece, uint32_t slot,
@@ -135,8 +247,10 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 		return;
 	}
 	piece->tried_mask |= (uint8_t)(1u << slot);
-	if (piece->kind == RBX_PIECE_COPY && rbx_way_source(slab, piece) < 0)
-		copy_write(slab, piece, todo); /* bad everywhere, and stays so */
+	if (read_elsewhere(slab, piece, todo))
+		return;
+	if (piece->kind == RBX_PIECE_COPY) /* bad everywhere, and stays so */
+		copy_write(slab, piece, rbx_slab_targets(slab), todo);
 	else
 		rbx_way_read(slab, piece, todo);
 }
@@ -151,7 +265,8 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_end(piece, status, todo);
 	} else {
 		rbx_slab_lose(slab, slot);
-		rbx_way_read(slab, piece, todo);
+		if (!piece->tried_mask || !read_elsewhere(slab, piece, todo))
+			rbx_way_read(slab, piece, todo);
 	}
 }
 
@@ -160,7 +275,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 static inline uint32_t piece_cell(const struct rbx_slab *slab,
 				  const struct rbx_piece *piece)
 {
-	return piece->offset_bytes >> slab->shape->cell_shift;
+	return piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
 }
 
 /* The slab was lost: these pages are good again. */
@@ -180,8 +295,10 @@ void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 {
 	if (piece->kind != RBX_PIECE_WRITE)
 		return;
-	if (slab->has_checksums)
+	if (slab->has_checksums) {
+		write_arrived(slab, piece);
 		rbx_checksum_store(rbx_slab_checksums(slab), piece);
+	}
 	if (slab->has_holes)
 		hole_fill(slab, piece);
 }
@@ -200,39 +317,43 @@ void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
  *
  * With checksums, that of the old page is still the one: who has it is read, and where
  * parts of the new one are they count as bad and are repaired by who reads. To choose
- * a truth now might be to choose the bad one.
+ * a truth now might be to choose the bad one. But if it turns out that nobody has the old
+ * page, and some have the new one, that is the truth (doubts.h).
  *
  * A replica that is being rebuilt must not keep what the source has not, and gets the
- * cell once more.
+ * cell once more. Until then it has the new page, should it be the last.
  */
 static void write_failed_here(struct rbx_slab *slab,
 			      struct rbx_piece *piece)
 {
 	uint8_t differ = piece->send_mask & rbx_slab_targets(slab);
-	uint32_t slot, truth = 0;
 
 	if (!slab->read_mask)
 		return;
-	if (!slab->has_checksums) {
-		/* Of one that leaves nothing is to be lost by leaving it alone. */
-		for (slot = 0; slot < slab->shape->slots; slot++)
-			if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING)
-				truth = 1u << slot;
-		if (!truth)
-			truth = slab->read_mask & -slab->read_mask;
-		differ |= slab->read_mask & ~truth;
-	}
+	write_went_astray(slab, piece, piece->written_mask & differ);
+	if (!slab->has_checksums)
+		differ |= slab->read_mask & (slab->read_mask - 1u);
 	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
 }
 
 /*
- * All replicas have answered, not all of them well. What another replica failed is
- * lost by now.
- *
- * If some have it, and others missed it for a fault of this machine, it is not
- * acknowledged: as long as those have to be made like the first, it is on fewer servers
- * than was promised. What is there is the truth all the same, and its checksum.
+ * Some readable replicas have the write, and others missed it for a fault of this machine.
+ * It is not acknowledged: as long as those have to be made like the first, it is on fewer
+ * servers than was promised. What is there is the truth all the same, and its checksum;
+ * but a page that was lost still is, which those others do not have.
  */
+static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
+			 uint8_t missed)
+{
+	rbx_slab_differ(slab, missed, piece_cell(slab, piece));
+	if (!slab->has_checksums)
+		return;
+	write_was_missed(slab, piece, missed);
+	rbx_checksum_store(rbx_slab_checksums(slab), piece);
+}
+
+/* All replicas have answered, not all of them well. What another replica failed is
+ * lost by now. */
 static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 		      struct rbx_piece_list *todo)
 {
@@ -242,10 +363,10 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	/* What was discarded meanwhile was written before that. */
 	if (slab->blank ||
 	    (!missed && piece->written_mask & slab->read_mask)) {
-		rbx_way_write_succeed(slab, piece, 0, todo);
+		rbx_way_write_succeed(slab, piece, todo);
 	} else if (piece->written_mask & slab->read_mask) {
-		rbx_slab_differ(slab, missed, piece_cell(slab, piece));
-		rbx_way_write_succeed(slab, piece, piece->status, todo);
+		write_missed(slab, piece, missed);
+		rbx_way_end(piece, piece->status, todo);
 	} else {
 		write_failed_here(slab, piece);
 		rbx_way_end(piece, piece->status ? piece->status : -EIO, todo);
@@ -254,11 +375,13 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 
 /* The same of the second half of a copy, which is made again if this machine is at
  * fault; or of a repair, whose reader has what was read. */
-static void second_half_end(struct rbx_piece *piece,
+static void second_half_end(struct rbx_slab *slab, struct rbx_piece *piece,
 			    struct rbx_piece_list *todo)
 {
 	int32_t status = 0;
 
+	if (piece->kind == RBX_PIECE_COPY)
+		copy_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY && piece->status)
 		status = piece->status;
 	else if (piece->kind == RBX_PIECE_COPY && !piece->written_mask)
@@ -282,7 +405,7 @@ void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (piece->kind == RBX_PIECE_WRITE)
 		write_end(slab, piece, todo);
 	else
-		second_half_end(piece, todo);
+		second_half_end(slab, piece, todo);
 }
 
 /* ---- Failure ----------------------------------------------------------------------*/

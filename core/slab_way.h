@@ -94,13 +94,13 @@ static inline void rbx_way_prepare(struct rbx_slab *slab,
 				   struct rbx_piece *piece, uint32_t slot,
 				   enum rbx_direction direction)
 {
-	struct rbx_replica *replica = &slab->replicas[slot];
+	struct rbx_replica *replica = rbx_slab_replica(slab, slot);
 	struct rbx_part *part = &piece->parts[slot];
 	struct rbx_fragment *fragment = &part->fragment;
 
 	RBX_DEBUG_ASSERT(slab->write_mask >> slot & 1);
-	replica->flight_count++;
-	part->server = (uint16_t)replica->server;
+	rbx_replica_take_off(replica);
+	part->server = (uint16_t)rbx_replica_server(replica);
 	fragment->direction = (uint8_t)direction;
 	fragment->flags = piece->fragment_flags;
 	fragment->retries_count = 0;
@@ -203,8 +203,8 @@ static inline void rbx_way_begin(struct rbx_slab *slab,
 static inline uint64_t rbx_way_place(const struct rbx_slab *slab,
 				     const struct rbx_piece *piece)
 {
-	return (uint64_t)slab->index << 32 |
-	       piece->offset_bytes >> slab->shape->cell_shift;
+	return (uint64_t)piece->slab_index << 32 |
+	       piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
 }
 
 static inline void rbx_way_take(struct rbx_slab *slab,
@@ -214,7 +214,7 @@ static inline void rbx_way_take(struct rbx_slab *slab,
 {
 	piece->granules = rbx_cell_granules(piece->offset_bytes,
 					    piece->length_bytes,
-					    slab->shape->cell_shift);
+					    rbx_slab_shape(slab)->cell_shift);
 	if (rbx_cell_take(&group->cells, piece, rbx_way_place(slab, piece)))
 		rbx_way_begin(slab, group, piece, todo);
 	else
@@ -229,6 +229,7 @@ static inline void rbx_slab_start(struct rbx_slab *slab,
 				  struct rbx_piece_list *todo)
 {
 	RBX_DEBUG_ASSERT(piece->slab == slab && rbx_slab_group(slab) == group);
+	RBX_DEBUG_ASSERT(piece->slab_index == rbx_slab_index(slab));
 	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && !piece->cell);
 	RBX_DEBUG_ASSERT(piece->length_bytes > 0);
 	piece->status = 0;
@@ -246,13 +247,14 @@ static inline void rbx_way_land(struct rbx_slab *slab,
 				const struct rbx_part *part)
 {
 	struct rbx_piece *piece = part->piece;
-	struct rbx_replica *replica = &slab->replicas[part->slot];
+	struct rbx_replica *replica = rbx_slab_replica(slab, part->slot);
 
 	RBX_ASSERT(piece->flight_mask & part->bit);
-	RBX_DEBUG_ASSERT(replica->flight_count > 0);
+	RBX_DEBUG_ASSERT(rbx_replica_flights(replica) > 0);
 	piece->flight_mask ^= part->bit;
 	/* It is lost if nothing new is sent to it. */
-	if (--replica->flight_count == 0 && !(slab->write_mask & part->bit))
+	rbx_replica_land(replica);
+	if (!(slab->write_mask & part->bit) && !rbx_replica_flights(replica))
 		slab->attention = true;
 }
 
@@ -262,18 +264,19 @@ static inline void rbx_way_read_done(struct rbx_slab *slab,
 {
 	if (piece->kind == RBX_PIECE_COPY || piece->tried_mask)
 		rbx_way_read_more(slab, piece, slot, todo);
+	else if (!(slab->read_mask >> slot & 1)) /* perhaps lent to others by then */
+		rbx_way_read(slab, piece, todo);
 	else
 		rbx_way_end(piece, 0, todo);
 }
 
 static inline void rbx_way_write_succeed(struct rbx_slab *slab,
 					 struct rbx_piece *piece,
-					 int32_t status,
 					 struct rbx_piece_list *todo)
 {
 	if (slab->has_holes || slab->has_checksums)
 		rbx_way_note_written(slab, piece);
-	rbx_way_end(piece, status, todo);
+	rbx_way_end(piece, 0, todo);
 }
 
 static inline void rbx_way_write_done(struct rbx_slab *slab,
@@ -286,7 +289,7 @@ static inline void rbx_way_write_done(struct rbx_slab *slab,
 		return;
 	/* All of them have it, and one of them may be read. */
 	if (piece->written_mask == all && all & slab->read_mask)
-		rbx_way_write_succeed(slab, piece, 0, todo);
+		rbx_way_write_succeed(slab, piece, todo);
 	else
 		rbx_way_write_more(slab, piece, todo);
 }

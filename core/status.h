@@ -57,6 +57,13 @@ static inline bool rbx_status_is_away(int err)
 	return err == -ENOTCONN || err == -ETIMEDOUT;
 }
 
+/* A connection takes memory or descriptors that this machine has not got now. */
+static inline bool rbx_status_is_shortage(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -EMFILE ||
+	       err == -ENFILE;
+}
+
 /* Whether a work request that failed may succeed on a new connection. */
 static inline bool rbx_status_may_pass(int32_t status)
 {

@@ -10,12 +10,14 @@
  * small requests thus get the same bytes, and who asks for less than its share
  * gets all it asks for.
  *
- * Three rules:
+ * Four rules:
  * - Nobody passes those who wait. A combiner that finds channels waiting, and
  *   has no turn, parks and waits too.
  * - Where nobody waits there are no turns: a channel takes what it likes.
  * - Who has the turn and finds the window full keeps it: the credit that comes
  *   next is its own. So a large work request is not starved by small ones.
+ * - Who waits for something of its own, such as a full ring, neither waits for a turn
+ *   nor has one: it does not keep others, and asks for a turn when it can go on.
  *
  * Turns are given out in a round, made by whoever has completed something. It
  * begins with the channel whose turn it is, and goes on until one of them waits

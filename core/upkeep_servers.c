@@ -164,7 +164,8 @@ void rbx_upkeep_places_free(struct rbx_upkeep *upkeep)
 	for (i = 0; i < count; i++) {
 		struct rbx_upkeep_server *place = &upkeep->servers[i];
 
-		if (!place->is_gone || place->replicas_count)
+		if (!place->is_gone || place->replicas_count ||
+		    rbx_server_set_has(&upkeep->busy, i))
 			continue;
 		place->is_gone = false;
 		upkeep->gone_count--;

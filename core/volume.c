@@ -8,17 +8,23 @@
  */
 #include "core/volume.h"
 
+#include "core/slab_spare.h"
+
 static bool is_power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));
 }
 
+bool rbx_slab_bytes_are_good(uint64_t slab_bytes)
+{
+	return is_power_of_two(slab_bytes) &&
+	       slab_bytes >= RBX_SLAB_BYTES_MIN &&
+	       slab_bytes <= RBX_SLAB_BYTES_MAX;
+}
+
 int rbx_volume_shape_check(const struct rbx_volume_shape *shape)
 {
-	uint64_t slab_bytes = shape->slab_bytes;
-
-	if (!is_power_of_two(slab_bytes) || slab_bytes < RBX_SLAB_BYTES_MIN ||
-	    slab_bytes > RBX_SLAB_BYTES_MAX)
+	if (!rbx_slab_bytes_are_good(shape->slab_bytes))
 		return -EINVAL;
 	if (!is_power_of_two(shape->fragment_bytes) ||
 	    shape->fragment_bytes < RBX_FRAGMENT_BYTES_MIN ||
@@ -27,7 +33,7 @@ int rbx_volume_shape_check(const struct rbx_volume_shape *shape)
 	if (!shape->replicas || shape->replicas > RBX_REPLICAS_MAX)
 		return -EINVAL;
 	if (!shape->size_bytes || shape->size_bytes % RBX_PAGE_BYTES ||
-	    shape->size_bytes > slab_bytes * RBX_SLABS_MAX)
+	    shape->size_bytes > shape->slab_bytes * RBX_SLABS_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -45,21 +51,35 @@ static uint64_t cell_bytes(const struct rbx_volume_shape *shape)
 
 static size_t checksums_size(const struct rbx_volume_shape *shape)
 {
-	return shape->checksums ?
-		       shape->slab_bytes / RBX_PAGE_BYTES * sizeof(uint32_t) :
-		       0;
+	return shape->checksums ? slab_count(shape) * shape->slab_bytes /
+					  RBX_PAGE_BYTES * sizeof(uint32_t) :
+				  0;
+}
+
+static size_t doubts_size(const struct rbx_volume_shape *shape)
+{
+	return shape->checksums ? RBX_SLAB_RECORDS * sizeof(struct rbx_doubts) : 0;
+}
+
+static uint32_t slab_size(const struct rbx_volume_shape *shape)
+{
+	return rbx_slab_size(shape->replicas);
+}
+
+/* Of its replicas. */
+static uint32_t numbers(const struct rbx_volume_shape *shape)
+{
+	return rbx_replica_numbers(slab_count(shape), shape->replicas);
 }
 
 size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 {
-	size_t slab_size = rbx_slab_size(shape->replicas + 1) +
-			   checksums_size(shape);
-
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
 	return sizeof(struct rbx_volume_map) +
 	       RBX_SLAB_LOCKS * sizeof(struct rbx_slab_group) +
-	       slab_count(shape) * slab_size +
-	       rbx_loan_index_size(slab_count(shape), shape->replicas + 1) +
+	       rbx_slab_table_size(slab_count(shape), slab_size(shape)) +
+	       checksums_size(shape) + doubts_size(shape) +
+	       rbx_loan_index_size(numbers(shape)) +
 	       rbx_attention_size(slab_count(shape));
 }
 
@@ -77,24 +97,29 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.cell_shift = (uint32_t)__builtin_ctzll(cell_bytes(shape));
 	map->shape.replicas = shape->replicas;
 	map->shape.slots = shape->replicas + 1;
-	map->shape.slab_size = (uint32_t)rbx_slab_size(map->shape.slots);
 	map->shape.on_demand = shape->on_demand;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->shape.groups = groups;
-	map->shape.slabs = (char *)(groups + RBX_SLAB_LOCKS);
-	tables = map->shape.slabs +
-		 (size_t)map->slab_count * map->shape.slab_size;
-	if (shape->checksums)
+	map->shape.records = &map->records;
+	rbx_slab_records_init(&map->records);
+	tables = (char *)(groups + RBX_SLAB_LOCKS);
+	rbx_slab_table_init(&map->shape.table, tables, map->slab_count,
+			    slab_size(shape), &map->shape);
+	tables += rbx_slab_table_size(map->slab_count, slab_size(shape));
+	if (shape->checksums) {
 		map->shape.checksums = (uint32_t *)tables;
+		map->shape.doubts =
+			(struct rbx_doubts *)(tables + checksums_size(shape));
+	}
 	rbx_random_seed(&map->random, seed);
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
 		rbx_slab_group_init(&groups[i]);
 	for (i = 0; i < map->slab_count; i++)
-		rbx_slab_init(rbx_slab_at(&map->shape, i), &map->shape, i);
-	tables += map->slab_count * checksums_size(shape);
-	rbx_loan_index_init(&map->loans, tables, map->slab_count, &map->shape);
-	tables += rbx_loan_index_size(map->slab_count, map->shape.slots);
+		rbx_slab_init(rbx_slab_at(&map->shape, i));
+	tables += checksums_size(shape) + doubts_size(shape);
+	rbx_loan_index_init(&map->loans, tables, numbers(shape), &map->shape);
+	tables += rbx_loan_index_size(numbers(shape));
 	rbx_attention_init(&map->attention, tables, &map->shape,
 			   map->slab_count);
 	return map;

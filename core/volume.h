@@ -31,6 +31,7 @@ struct rbx_volume_map {
 	struct rbx_slab_shape shape;
 	uint64_t size_bytes;
 	uint32_t slab_count;
+	struct rbx_slab_records records;
 	struct rbx_loan_index loans; /* of all slabs */
 	struct rbx_attention attention;
 
@@ -39,6 +40,9 @@ struct rbx_volume_map {
 	struct rbx_server_set servers_up;
 	struct rbx_random random;
 };
+
+/* Whether a volume can be made of slabs of this size, which is their server's. */
+bool rbx_slab_bytes_are_good(uint64_t slab_bytes);
 
 /* 0, or -EINVAL for a shape that no volume can have. */
 int rbx_volume_shape_check(const struct rbx_volume_shape *shape);
@@ -75,7 +79,7 @@ rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
 static inline uint64_t rbx_volume_map_offset(const struct rbx_volume_map *map,
 					     const struct rbx_piece *piece)
 {
-	return ((uint64_t)piece->slab->index << map->shape.slab_shift) +
+	return ((uint64_t)piece->slab_index << map->shape.slab_shift) +
 	       piece->offset_bytes;
 }
 
@@ -91,7 +95,9 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	uint32_t in_slab_bytes = (uint32_t)offset_bytes & slab_mask;
 	uint32_t room_bytes = cell_bytes - (in_slab_bytes & (cell_bytes - 1));
 
-	piece->slab = rbx_volume_map_slab(map, offset_bytes);
+	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
+	piece->slab_index = (uint32_t)(offset_bytes >> map->shape.slab_shift);
+	piece->slab = rbx_slab_at(&map->shape, piece->slab_index);
 	piece->offset_bytes = in_slab_bytes;
 	piece->length_bytes = RBX_MIN(length_bytes, room_bytes);
 	return piece->length_bytes;

@@ -216,7 +216,7 @@ struct rbx_mr {
 struct rbx_device_window {
 	struct rbx_qp *qp;
 	uint32_t rkey;
-	bool is_posted; /* see open_window() */
+	bool is_open; /* from the start: see create_window() */
 };
 
 struct rbx_device_window_init {
@@ -224,7 +224,6 @@ struct rbx_device_window_init {
 	void *addr;
 	size_t length_bytes;
 	uint32_t rights; /* of enum rbx_rights; at most those that are of peers */
-	uint64_t wr_id;
 };
 
 /*
@@ -238,6 +237,7 @@ enum rbx_opcode {
 	RBX_OP_WRITE,
 	RBX_OP_READ,
 	RBX_OP_SEND,
+	RBX_OP_OPEN_WINDOW, /* of this qp; no list, and of the flags SIGNALED and FENCE */
 	RBX_OP_COMPARE_SWAP, /* if they are compare_add they become swap */
 	RBX_OP_FETCH_ADD, /* compare_add is added to them, modulo 2^64 */
 	/* In completions only. */
@@ -268,15 +268,18 @@ struct rbx_wr {
 	uint32_t sge_count;
 	uint8_t opcode; /* enum rbx_opcode, one that is not of completions */
 	uint8_t flags; /* enum rbx_wr_flags */
-	uint32_t rkey; /* all but SEND */
+	uint32_t rkey; /* all but SEND and OPEN_WINDOW */
 	union {
 		uint32_t immediate; /* a number in our byte order, which arrives
 				       as the same number in the peer's */
 		uint32_t invalidate_rkey;
 	};
-	uint64_t remote_addr; /* all but SEND */
+	uint64_t remote_addr; /* as rkey */
 	uint64_t compare_add; /* atomics */
-	uint64_t swap; /* RBX_OP_COMPARE_SWAP */
+	union {
+		uint64_t swap; /* RBX_OP_COMPARE_SWAP */
+		struct rbx_device_window *window; /* RBX_OP_OPEN_WINDOW */
+	};
 };
 
 /* A receive: what is sent fills the entries one after another. The list is copied
@@ -518,17 +521,16 @@ struct rbx_fabric_ops {
 			    uint32_t vector, struct rbx_cq **cq, char *error);
 
 	/*
-	 * Whoever posts on the qp opens a window: what is posted later may tell the
-	 * peer of its key. If the window is_posted it has taken a place of the send
-	 * queue, and completes there with wr_id; it is not closed before that. -EINVAL,
-	 * -EOPNOTSUPP a right, -ENOMEM the queue is full or there are none.
+	 * Makes a window. Its key is known at once; unless the window is_open, it is good
+	 * from RBX_OP_OPEN_WINDOW on, of which there is one: what is posted later may tell
+	 * the peer. Any thread. -EINVAL, -EOPNOTSUPP a right, -ENOMEM.
 	 */
-	int (*open_window)(struct rbx_qp *qp,
-			   const struct rbx_device_window_init *init,
-			   struct rbx_device_window **window, char *error);
+	int (*create_window)(struct rbx_qp *qp,
+			     const struct rbx_device_window_init *init,
+			     struct rbx_device_window **window, char *error);
 	/* When it returns no peer reaches the memory by this key any more. Before its
-	 * qp is destroyed. */
-	void (*close_window)(struct rbx_device_window *window);
+	 * qp is destroyed, and not while its opening is posted. */
+	void (*destroy_window)(struct rbx_device_window *window);
 
 	int (*create_srq)(struct rbx_device *device,
 			  const struct rbx_srq_init *init, struct rbx_srq **srq,

@@ -37,8 +37,9 @@ struct rbx_volume_options {
 	u32 queue_pairs; /* for each server, 1 to 16 */
 	u32 ios_max; /* that may be outstanding, of */
 	u32 io_segments_max; /* so many segments each */
-	/* An I/O to a server that fell silent ends within it; for what no other has,
-	 * within half of the server's lease, if that is longer. */
+	/* An I/O to a server that fell silent ends within it; to one that talks but
+	 * carries nothing out, within twice it; for what no other has, within half of
+	 * the server's lease, if that is longer. */
 	u32 peer_timeout_ms;
 	const char *mode; /* the paper's: single, doorbell, merge, hybrid */
 	bool on_demand; /* slabs have memory from their first write on */

@@ -133,6 +133,19 @@ struct rbx_endpoint_options {
 	u32 region_pages; /* of one at most, of PAGE_SIZE; 0: 1 */
 	u32 timeout_ms; /* of connect and accept; 0: 5000 */
 	void *user; /* for rbx_endpoint_user() */
+	/*
+	 * Its operations share the device with the volumes, and with other endpoints that
+	 * are paced: they take part in its window and its turns, and WRITEs and READs of
+	 * one segment that are neighbours in the memory of the other side are merged. For
+	 * bulk data. Then
+	 * - READs and plain WRITEs are in no order with each other, nor with the rest; one
+	 *   with RBX_OPERATION_FENCE begins when all before it have ended, and what comes
+	 *   after it does not begin before. All else keeps its order among itself, EXPORT
+	 *   and END_EXPORT too;
+	 * - an operation has 256 KiB at most;
+	 * - what was not tried ends with -EHOSTUNREACH.
+	 */
+	bool paced;
 };
 
 /* Private data: in both directions bytes that the caller chooses. */
@@ -259,6 +272,8 @@ enum rbx_operation_flags {
 	/* SEND: the key invalidate_key of the other side ends before its receive
 	 * completes. */
 	RBX_OPERATION_INVALIDATE = 16,
+	/* Of an endpoint that is paced: before what has not been posted to the device. */
+	RBX_OPERATION_URGENT = 32,
 };
 
 /* Copied by the post, with its list; the memory that that points to is lent until it
@@ -279,10 +294,11 @@ struct rbx_operation {
 };
 
 /*
- * Posts operations, in order, with one doorbell: all of them or none. Any context; never
- * sleeps. 0; -EINVAL what is wrong with one; -EOPNOTSUPP the device cannot; -EAGAIN there
- * is no room for so many: wait for completions; -ENOTCONN it is being closed; -EIO the
- * device has failed, and the connection is over: those that it took complete.
+ * Posts operations, in order, with one doorbell if the endpoint is not paced: all of them
+ * or none. Any context; never sleeps. 0; -EINVAL what is wrong with one; -EOPNOTSUPP the
+ * device cannot; -EAGAIN there is no room for so many: wait for completions; -ENOTCONN it
+ * is being closed; -EIO the device has failed, and the connection is over: those that it
+ * took complete.
  */
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations, u32 count);

@@ -101,8 +101,9 @@ int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote);
 struct rbx_verbs_link; /* a queue pair of the module's own to the server */
 
 /* RDMAbox's. When the RDMA device goes, all links on it end, and it is waited until they
- * are closed, with what the module has made of this; the next link may be on another
- * device. NULL: there is none just now. */
+ * are closed; the next link may be on another device. NULL: there is none just now.
+ * Nothing is waited for before a link is opened and after it is closed: a module whose
+ * device may go at any time makes a completion queue as an ib_client of its own. */
 struct ib_pd *rbx_peer_pd(const struct rbx_peer *peer);
 
 /*

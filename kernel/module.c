@@ -6,6 +6,7 @@
 
 #include "kernel/api.h"
 #include "kernel/lib/device.h"
+#include "kernel/lib/endpoint/endpoint.h"
 #include "kernel/lib/hmac.h"
 #include "kernel/lib/session/sessions.h"
 #include "kernel/selftest.h"
@@ -23,14 +24,19 @@ static int __init rdmabox_init(void)
 	err = rbx_sessions_init();
 	if (err)
 		goto out_close_hmac;
-	err = rbx_devices_init();
+	err = rbx_endpoints_init();
 	if (err)
 		goto out_exit_sessions;
+	err = rbx_devices_init();
+	if (err)
+		goto out_exit_endpoints;
 	if (selftest)
 		err = rbx_selftest();
 	if (!err)
 		return 0;
 	rbx_devices_exit();
+out_exit_endpoints:
+	rbx_endpoints_exit();
 out_exit_sessions:
 	rbx_sessions_exit();
 out_close_hmac:
@@ -41,6 +47,7 @@ out_close_hmac:
 static void __exit rdmabox_exit(void)
 {
 	rbx_devices_exit();
+	rbx_endpoints_exit();
 	rbx_sessions_exit();
 	rbx_hmac_close();
 }

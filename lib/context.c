@@ -302,108 +302,65 @@ int rbx_close(struct rbx_context *ctx)
 	return 0;
 }
 
-static int put_into_slot_locked(struct rbx_context *ctx, struct rbx_peer *peer)
-{
-	for (uint32_t i = 0; i < RBX_PEERS_MAX; i++) {
-		if (ctx->peers[i] != NULL)
-			continue;
-		peer->channel.slot = i;
-		RBX_STORE_RELEASE(&ctx->peers[i], peer);
-		if (i >= ctx->peer_slots_used)
-			RBX_STORE_RELEASE(&ctx->peer_slots_used, i + 1);
-		return 0;
-	}
-	return rbx_error(-ENOSPC, "too many peers: a context has at most %u",
-			 RBX_PEERS_MAX);
-}
-
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	int err;
 
 	pthread_mutex_lock(&ctx->peers_lock);
 	err = rbx_pollers_assign_locked(ctx, peer);
-	if (!err) {
-		err = put_into_slot_locked(ctx, peer);
-		if (err)
-			rbx_pollers_release_locked(peer);
+	if (!err && !rbx_channel_slots_add_peer(&ctx->channels, &peer->channel)) {
+		rbx_pollers_release_locked(peer);
+		err = rbx_error(-ENOSPC, "too many peers: a context has at most %u",
+				RBX_PEERS_MAX);
 	}
 	pthread_mutex_unlock(&ctx->peers_lock);
 	return err;
+}
+
+/* When it returns nobody has anything of it in hand. */
+static void channel_remove_locked(struct rbx_context *ctx,
+				  struct rbx_channel *channel)
+{
+	pthread_mutex_lock(&ctx->view_lock);
+	rbx_channel_slots_remove(&ctx->channels, channel);
+	rbx_stats_keep_channel(ctx, channel);
+	pthread_mutex_unlock(&ctx->view_lock);
+	rbx_pollers_visit_all(ctx);
+	rbx_queues_visit_all(ctx);
+	rbx_channel_leave(channel);
 }
 
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	pthread_mutex_lock(&ctx->peers_lock);
 	rbx_pollers_release_locked(peer);
-	pthread_mutex_lock(&ctx->view_lock);
-	RBX_STORE_RELEASE(&ctx->peers[peer->channel.slot], NULL);
-	rbx_stats_keep_channel(ctx, &peer->channel);
-	pthread_mutex_unlock(&ctx->view_lock);
-	rbx_pollers_visit_all(ctx);
-	rbx_queues_visit_all(ctx);
-	rbx_channel_leave(&peer->channel);
+	channel_remove_locked(ctx, &peer->channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 }
 
 int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel)
 {
-	int err = -ENOSPC;
+	bool is_added;
 
 	pthread_mutex_lock(&ctx->peers_lock);
-	for (uint32_t i = 0; err && i < RBX_CHANNELS_MAX - RBX_PEERS_MAX; i++) {
-		if (ctx->paced[i] != NULL)
-			continue;
-		channel->slot = RBX_PEERS_MAX + i;
-		RBX_STORE_RELEASE(&ctx->paced[i], channel);
-		if (i >= ctx->paced_slots_used)
-			RBX_STORE_RELEASE(&ctx->paced_slots_used, i + 1);
-		err = 0;
-	}
+	is_added = rbx_channel_slots_add_paced(&ctx->channels, channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
-	return err ? rbx_error(err, "too many endpoints are paced: a context has at most %u",
-			       RBX_CHANNELS_MAX - RBX_PEERS_MAX) :
-		     0;
+	return is_added ? 0 :
+			  rbx_error(-ENOSPC, "too many endpoints are paced: a context has at most %u",
+				    RBX_CHANNELS_MAX - RBX_PEERS_MAX);
 }
 
 void rbx_context_remove_paced(struct rbx_context *ctx,
 			      struct rbx_channel *channel)
 {
 	pthread_mutex_lock(&ctx->peers_lock);
-	pthread_mutex_lock(&ctx->view_lock);
-	RBX_STORE_RELEASE(&ctx->paced[channel->slot - RBX_PEERS_MAX], NULL);
-	rbx_stats_keep_channel(ctx, channel);
-	pthread_mutex_unlock(&ctx->view_lock);
-	rbx_pollers_visit_all(ctx);
-	rbx_queues_visit_all(ctx);
-	rbx_channel_leave(channel);
+	channel_remove_locked(ctx, channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
-}
-
-/* Peers first; those that are not there are passed in no time. */
-static uint32_t slots_used(void *host)
-{
-	struct rbx_context *ctx = host;
-	uint32_t paced_count = RBX_LOAD_ACQUIRE(&ctx->paced_slots_used);
-
-	return paced_count ? RBX_PEERS_MAX + paced_count :
-			     RBX_LOAD_ACQUIRE(&ctx->peer_slots_used);
-}
-
-static struct rbx_channel *channel_at(void *host, uint32_t slot)
-{
-	struct rbx_context *ctx = host;
-	struct rbx_peer *peer;
-
-	if (slot >= RBX_PEERS_MAX)
-		return RBX_LOAD_ACQUIRE(&ctx->paced[slot - RBX_PEERS_MAX]);
-	peer = RBX_LOAD_ACQUIRE(&ctx->peers[slot]);
-	return peer ? &peer->channel : NULL;
 }
 
 static void combine(struct rbx_channel *channel)
 {
-	if (channel->slot >= RBX_PEERS_MAX)
+	if (rbx_channel_is_paced(channel))
 		rbx_paced_combine(channel);
 	else
 		rbx_drive_combine(&rbx_peer_drive, channel);
@@ -412,10 +369,10 @@ static void combine(struct rbx_channel *channel)
 bool rbx_context_unpark(struct rbx_context *ctx)
 {
 	static const struct rbx_drive_channels channels = {
-		.slots_used = slots_used,
-		.at = channel_at,
+		.slots_used = rbx_channel_slots_used,
+		.at = rbx_channel_slots_at,
 		.combine = combine,
 	};
 
-	return rbx_drive_unpark(&channels, ctx, &ctx->window.turns);
+	return rbx_drive_unpark(&channels, &ctx->channels, &ctx->window.turns);
 }

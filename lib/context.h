@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #include "client/repairs.h"
-#include "core/channel.h"
+#include "core/channel_slots.h"
 #include "core/flow.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/tuning.h"
@@ -75,13 +75,9 @@ struct rbx_context {
 	 * has a poller's lock: of slots from a peer to none, options.polling, and
 	 * closed_channels. */
 	pthread_mutex_t view_lock;
-	struct rbx_peer *peers[RBX_PEERS_MAX];
-	struct rbx_repairs repairs; /* of their connections */
-	uint32_t peer_slots_used; /* atomic: slots ever used */
-	/* The same of endpoints that are paced; queues look at all of these as pollers do,
-	 * see rbx_queues_visit_all(). */
-	struct rbx_channel *paced[RBX_CHANNELS_MAX - RBX_PEERS_MAX];
-	uint32_t paced_slots_used; /* atomic */
+	/* Of the window; queues look at them as pollers do, see rbx_queues_visit_all(). */
+	struct rbx_channel_slots channels;
+	struct rbx_repairs repairs; /* of the peers' connections */
 	pthread_mutex_t queues_lock; /* of who makes, ends and visits queues: callbacks may */
 	struct rbx_queue *queues;
 

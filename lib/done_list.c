@@ -20,6 +20,7 @@
 #include "lib/context.h"
 #include "lib/outstanding.h"
 #include "lib/peer/internal.h"
+#include "lib/poller/waiting.h"
 
 /* reserved[] of a request: [0] the time of submit, [1] the list link, and what
  * outstanding.h says. */
@@ -143,13 +144,14 @@ static struct timespec time_after(int timeout_ms)
  * Waits for a change under done_lock; where the program polls itself, polls
  * instead. False: the time is over.
  */
-static bool wait_locked(struct rbx_context *ctx, const struct timespec *until)
+static bool wait_locked(struct rbx_context *ctx, struct rbx_waiting *waiting,
+			const struct timespec *until)
 {
 	struct timespec now;
 
 	if (ctx->options.pollers == 0) {
 		pthread_mutex_unlock(&ctx->done_lock);
-		rbx_poll(ctx);
+		rbx_waiting_poll(waiting, ctx);
 		pthread_mutex_lock(&ctx->done_lock);
 		if (until == NULL)
 			return true;
@@ -168,6 +170,7 @@ static bool wait_locked(struct rbx_context *ctx, const struct timespec *until)
 int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 	     unsigned int max, int timeout_ms)
 {
+	struct rbx_waiting waiting = { 0 };
 	struct timespec until = { 0 };
 	unsigned int taken;
 	int err;
@@ -185,7 +188,7 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 	for (;;) {
 		taken = take_locked(ctx, done, max);
 		if (taken != 0 ||
-		    !wait_locked(ctx, timeout_ms < 0 ? NULL : &until))
+		    !wait_locked(ctx, &waiting, timeout_ms < 0 ? NULL : &until))
 			break;
 	}
 	if (taken == 0)
@@ -219,6 +222,8 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 			       ROOM_GUESS_MS :
 			       timeout_ms;
 	struct timespec until = time_after(guess_ms);
+	/* It looks once: whoever tries again and again looks for long, too. */
+	struct rbx_waiting waiting = { .looks_until_ns = 1 };
 	uint64_t room_count;
 	bool in_time = true;
 	int err = rbx_guard_wait(ctx, "rbx_wait_room");
@@ -230,7 +235,7 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 	pthread_mutex_lock(&ctx->done_lock);
 	room_count = ctx->room_count;
 	while (in_time && ctx->room_count == room_count)
-		in_time = wait_locked(ctx, &until);
+		in_time = wait_locked(ctx, &waiting, &until);
 	pthread_mutex_unlock(&ctx->done_lock);
 	RBX_FETCH_ADD(&ctx->room_waiters, (uint32_t)-1);
 	return in_time || guess_ms != timeout_ms ? 0 : -ETIMEDOUT;

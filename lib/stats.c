@@ -71,14 +71,9 @@ static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
 {
 	pthread_mutex_lock(&ctx->view_lock);
 	add_channel(stats, &ctx->closed_channels);
-	for (uint32_t i = 0; i < RBX_LOAD_ACQUIRE(&ctx->peer_slots_used); i++) {
-		struct rbx_peer *peer = RBX_LOAD_ACQUIRE(&ctx->peers[i]);
-
-		if (peer != NULL)
-			add_channel(stats, &peer->channel.counters);
-	}
-	for (uint32_t i = 0; i < RBX_LOAD_ACQUIRE(&ctx->paced_slots_used); i++) {
-		struct rbx_channel *channel = RBX_LOAD_ACQUIRE(&ctx->paced[i]);
+	for (uint32_t i = 0; i < rbx_channel_slots_used(&ctx->channels); i++) {
+		struct rbx_channel *channel =
+			rbx_channel_slots_at(&ctx->channels, i);
 
 		if (channel != NULL)
 			add_channel(stats, &channel->counters);

@@ -112,8 +112,11 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 	RBX_ASSERT(client);
 	if (!client->connection || !client->connection->client_is_up)
 		return; /* away: it is reminded later */
-	if (!rbx_connection_tell(s, client->connection, &message))
+	if (rbx_unheard_is_full(&client->connection->unheard) ||
+	    !rbx_connection_tell(s, client->connection, &message))
 		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);
+	else
+		rbx_unheard_add(&client->connection->unheard);
 }
 
 bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)

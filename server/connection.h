@@ -8,6 +8,7 @@
 #ifndef RBX_SERVER_CONNECTION_H
 #define RBX_SERVER_CONNECTION_H
 
+#include "core/unheard.h"
 #include "fabric/fabric.h"
 #include "server/bounds.h"
 #include "wire/proof.h"
@@ -61,6 +62,7 @@ struct rbx_connection {
 	uint64_t deadline_ns; /* NEW, CHALLENGED, CLOSING: then it is ended */
 	uint64_t last_request_id;
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
+	struct rbx_unheard unheard; /* evictions */
 	int answering; /* receive whose message is being handled; -1: none */
 	bool client_is_up; /* it has spoken since WELCOME, and may be spoken to */
 	bool resumes;

@@ -10,17 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-static void line_to_stderr(const char *text)
-{
-	char line[RBX_LOG_LINE_MAX + 32];
-	ssize_t ignored;
-	int length = snprintf(line, sizeof(line), "rdmabox serve: %s\n", text);
-
-	ignored = write(STDERR_FILENO, line, (size_t)length);
-	(void)ignored;
-}
+#include "server/stderr_line.h"
 
 void rbx_log(const struct rbx_log *log, const char *format, ...)
 {
@@ -37,7 +28,7 @@ void rbx_log(const struct rbx_log *log, const char *format, ...)
 	if (log->line)
 		log->line(line, log->user);
 	else
-		line_to_stderr(line);
+		rbx_stderr_line(line);
 }
 
 /* "1.2.3.4:567" and a text -> "1.2.3.4 text": a new port is no new peer. */

@@ -9,11 +9,11 @@
 #include "lib/error.h"
 #include "lib/sized.h"
 #include "server/state.h"
+#include "wire/terms.h"
 
 #define SLAB_BYTES_MIN (64ull << 10)
 #define SLAB_BYTES_MAX (1ull << 30)
 #define LEASE_MS_MIN 100u
-#define LEASE_MS_MAX 3600000u
 
 void rbx_server_options_defaults_sized(struct rbx_server_options *options,
 				       size_t size_bytes)
@@ -67,7 +67,7 @@ static int check(const struct rbx_server_options *o)
 	    strnlen(o->secret_file, sizeof(o->secret_file)) ==
 		    sizeof(o->secret_file))
 		return rbx_error(-EINVAL, "a text of the options has no end");
-	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > LEASE_MS_MAX)
+	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > RBX_WIRE_LEASE_MS_MAX)
 		return rbx_error(-EINVAL,
 				 "a lease of %u ms: take %u ms to one hour",
 				 o->lease_ms, LEASE_MS_MIN);

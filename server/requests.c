@@ -40,6 +40,7 @@ static void heartbeat(struct rbx_server *s, struct rbx_connection *c,
 	};
 
 	s->heartbeats++;
+	rbx_unheard_heartbeat(&c->unheard);
 	rbx_connection_answer(s, c, &answer);
 }
 

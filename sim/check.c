@@ -8,8 +8,6 @@
  * registration in hands.c, of each work request in the device.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/lender.h"
 #include "lib/volume/volume.h"
@@ -52,32 +50,34 @@ static void check_slab(const struct rbx_sim_client *client,
 		       const struct rbx_slab *slab, uint32_t slot)
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;
-	const struct rbx_replica *mine = &slab->replicas[slot];
+	const struct rbx_replica *mine = rbx_slab_replica(slab, slot);
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
 		const struct rbx_slab *other = rbx_slab_at(&map->shape, i);
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {
-			const struct rbx_replica *theirs = &other->replicas[j];
 			bool is_lost = rbx_slab_state(slab, slot) == RBX_REPLICA_LOST ||
 				       rbx_slab_state(other, j) == RBX_REPLICA_LOST;
+			const struct rbx_replica *theirs;
 
+			if (rbx_slab_state(other, j) < RBX_REPLICA_REBUILDING)
+				continue;
+			theirs = rbx_slab_replica(other, j);
 			if (theirs == mine ||
-			    rbx_slab_state(other, j) < RBX_REPLICA_REBUILDING ||
-			    theirs->server != mine->server)
+			    rbx_replica_server(theirs) != rbx_replica_server(mine))
 				continue;
 			if (theirs->slab_id == mine->slab_id &&
 			    theirs->epoch == mine->epoch)
 				rbx_sim_fail("one-hand", "client %u: slabs %u and %u are the same",
-					     client->index, slab->index,
-					     other->index);
+					     client->index, rbx_slab_index(slab),
+					     rbx_slab_index(other));
 			if (theirs->slab_id == mine->slab_id && !is_lost)
 				rbx_sim_fail("twin-loan", "client %u: slabs %u and %u are on two loans of the same",
-					     client->index, slab->index,
-					     other->index);
+					     client->index, rbx_slab_index(slab),
+					     rbx_slab_index(other));
 			if (other == slab && !is_lost)
 				rbx_sim_fail("replicas-apart", "client %u: two replicas of slab %u on one server",
-					     client->index, slab->index);
+					     client->index, rbx_slab_index(slab));
 		}
 	}
 }
@@ -110,30 +110,31 @@ static void check_next_slab(const struct rbx_sim_client *client)
 		read_mask = write_mask = 0;
 	if (read_mask != slab->read_mask || write_mask != slab->write_mask)
 		rbx_sim_fail("replica-masks", "client %u: slab %u reads %#x of %#x and writes %#x of %#x",
-			     client->index, slab->index, slab->read_mask,
+			     client->index, rbx_slab_index(slab), slab->read_mask,
 			     read_mask, slab->write_mask, write_mask);
 }
 
-static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
+/* A server that has started anew may lend in the very words of the one before. */
+static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
 		    const struct rbx_lending *lending)
 {
 	const struct rbx_volume_map *map = volume->control.flow.map;
-	char name[16];
 
-	snprintf(name, sizeof(name), "n%u:7000", server_node);
 	for (uint32_t i = 0; map && i < map->slab_count * map->shape.slots;
 	     i++) {
 		const struct rbx_slab *slab =
 			rbx_slab_at(&map->shape, i / map->shape.slots);
 		uint32_t slot = i % map->shape.slots;
-		const struct rbx_replica *replica = &slab->replicas[slot];
+		const struct rbx_replica *replica;
 
-		if (rbx_slab_state(slab, slot) >= RBX_REPLICA_REBUILDING &&
-		    rbx_slab_state(slab, slot) != RBX_REPLICA_LOST &&
-		    replica->slab_id == lending->slab_id &&
+		if (rbx_slab_state(slab, slot) < RBX_REPLICA_REBUILDING ||
+		    rbx_slab_state(slab, slot) == RBX_REPLICA_LOST)
+			continue;
+		replica = rbx_slab_replica(slab, slot);
+		if (replica->slab_id == lending->slab_id &&
 		    replica->epoch == lending->epoch &&
-		    !strcmp(rbx_peer_name(volume->control.servers[replica->server].peer),
-			    name))
+		    volume->control.upkeep.servers[rbx_replica_server(replica)]
+				    .incarnation == incarnation)
 			return true;
 	}
 	return false;
@@ -142,11 +143,13 @@ static bool is_used(const struct rbx_volume *volume, uint32_t server_node,
 void rbx_sim_check_unused(uint32_t server_node,
 			  const struct rbx_lending *lending)
 {
+	uint64_t incarnation = rbx_sim_server_incarnation(server_node);
+
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		if (client->volume &&
-		    is_used(client->volume, server_node, lending))
+		if (client->volume && incarnation &&
+		    is_used(client->volume, incarnation, lending))
 			rbx_sim_fail("loan-in-use", "client %u: a resume ends slab %" PRIu64 " of server %u, which it uses",
 				     client->index, lending->slab_id,
 				     server_node);
@@ -161,6 +164,8 @@ void rbx_sim_check(void)
 		if (client->ctx == NULL || client->volume == NULL)
 			continue;
 		check_window(client);
+		if (!rbx_sim_world.may_lose)
+			rbx_sim_first_copies_look(client);
 		if (!rbx_sim_world.is_quiet || rbx_sim_events_run() % 64 == 0)
 			check_next_slab(client);
 	}

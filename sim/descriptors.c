@@ -6,7 +6,8 @@
 
 struct descriptor {
 	uint64_t count;
-	struct rbx_sim_fiber *waits; /* in poll(); NULL: nobody */
+	struct rbx_sim_fiber *waiters[RBX_SIM_DESCRIPTOR_WAITERS_MAX]; /* in poll() */
+	uint32_t waiters_count;
 	int set; /* that stands for it; 0: none */
 	int members[RBX_SIM_DESCRIPTOR_MEMBERS_MAX]; /* that it stands for */
 	uint32_t members_count;
@@ -57,10 +58,16 @@ void rbx_sim_descriptor_close(int fd)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
 
-	RBX_ASSERT(descriptor->waits == NULL && descriptor->set == 0);
+	RBX_ASSERT(descriptor->waiters_count == 0 && descriptor->set == 0);
 	leave_members(descriptor);
 	descriptor->is_open = false;
 	free_list[free_count++] = (uint32_t)(fd - RBX_SIM_DESCRIPTOR_FIRST);
+}
+
+static void wake_waiters(const struct descriptor *descriptor)
+{
+	for (uint32_t i = 0; i < descriptor->waiters_count; i++)
+		rbx_sim_wake(descriptor->waiters[i]);
 }
 
 void rbx_sim_descriptor_raise(int fd, uint64_t count)
@@ -68,10 +75,9 @@ void rbx_sim_descriptor_raise(int fd, uint64_t count)
 	struct descriptor *descriptor = descriptor_of(fd);
 
 	descriptor->count += count;
-	if (descriptor->waits != NULL)
-		rbx_sim_wake(descriptor->waits);
-	if (descriptor->set != 0 && descriptor_of(descriptor->set)->waits)
-		rbx_sim_wake(descriptor_of(descriptor->set)->waits);
+	wake_waiters(descriptor);
+	if (descriptor->set != 0)
+		wake_waiters(descriptor_of(descriptor->set));
 }
 
 uint64_t rbx_sim_descriptor_take(int fd)
@@ -97,13 +103,18 @@ void rbx_sim_descriptor_wait_begin(int fd)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
 
-	RBX_ASSERT(descriptor->waits == NULL);
-	descriptor->waits = rbx_sim_self();
+	RBX_ASSERT(descriptor->waiters_count < RBX_SIM_DESCRIPTOR_WAITERS_MAX);
+	descriptor->waiters[descriptor->waiters_count++] = rbx_sim_self();
 }
 
 void rbx_sim_descriptor_wait_end(int fd)
 {
-	descriptor_of(fd)->waits = NULL;
+	struct descriptor *descriptor = descriptor_of(fd);
+	uint32_t i = 0;
+
+	while (descriptor->waiters[i] != rbx_sim_self())
+		i++;
+	descriptor->waiters[i] = descriptor->waiters[--descriptor->waiters_count];
 }
 
 void rbx_sim_descriptors_stop(uint32_t node)
@@ -111,7 +122,7 @@ void rbx_sim_descriptors_stop(uint32_t node)
 	for (uint32_t i = 0; i < used; i++) {
 		if (!table[i].is_open || table[i].node != node)
 			continue;
-		table[i].waits = NULL;
+		table[i].waiters_count = 0;
 		if (table[i].set != 0)
 			leave_members(descriptor_of(table[i].set));
 		rbx_sim_descriptor_close(RBX_SIM_DESCRIPTOR_FIRST + (int)i);

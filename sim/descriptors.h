@@ -4,9 +4,9 @@
  * readable while they are not zero, as those of eventfd(2).
  *
  * The host's code makes them by eventfd(); a device makes them for the events of
- * its completion queues and listeners, and raises them from its own events. Each
- * is waited for by one fiber at a time. One may stand for others, as those of
- * epoll(7) do: it is readable while one of them is.
+ * its completion queues and listeners, and raises them from its own events. Fibers
+ * wait for them. One may stand for others, as those of epoll(7) do: it is readable
+ * while one of them is.
  */
 #ifndef RBX_SIM_DESCRIPTORS_H
 #define RBX_SIM_DESCRIPTORS_H
@@ -24,6 +24,8 @@ static inline bool rbx_sim_is_descriptor(int fd)
 
 /* What one can stand for. */
 #define RBX_SIM_DESCRIPTOR_MEMBERS_MAX 2u
+/* Threads that sleep on one at a time. */
+#define RBX_SIM_DESCRIPTOR_WAITERS_MAX 16u
 
 /* Of the node whose fiber runs; never fails. */
 int rbx_sim_descriptor_open(void);

@@ -141,7 +141,7 @@ static void compare_replicas(const struct rbx_sim_client *client)
 
 		for (uint32_t j = slab->read_mask; j; j &= j - 1) {
 			const void *here = (void *)(uintptr_t)rbx_replica_addr(
-				&slab->replicas[__builtin_ctz(j)]);
+				rbx_slab_replica(slab, (uint32_t)__builtin_ctz(j)));
 
 			if (first == NULL) {
 				first = here;

@@ -4,7 +4,8 @@
  *
  * A volume with R replicas survives the loss of R - 1 servers at a time. So one
  * server at a time is harmed, whoever harms it, and the next one only when every
- * volume has all its replicas again and the harm has had time to be felt. A
+ * volume has all its replicas again and the harm has had time to be felt. Nor is one
+ * harmed that has the first and only replica of a slab (first_copies.c). A
  * volume of one replica survives no loss: in a world of such volumes nobody is
  * harmed in a way that may cost a replica. Unless it is a world of losses (loss.c):
  * there nobody is spared.
@@ -54,6 +55,15 @@ static bool all_are_whole(void)
 	return true;
 }
 
+/* The one that was harmed last, too, may have lent it since. */
+static bool has_first_copies(uint32_t node)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		if (rbx_sim_first_copies_at(&rbx_sim_world.clients[i], node))
+			return true;
+	return false;
+}
+
 /* It may still lose what it has not given away. */
 static bool another_drains(uint32_t node)
 {
@@ -71,7 +81,8 @@ static bool may_harm(uint32_t node)
 		return false;
 	if (rbx_sim_world.may_lose)
 		return true;
-	if (rbx_sim_world.one_replica || another_drains(node))
+	if (rbx_sim_world.one_replica || another_drains(node) ||
+	    has_first_copies(node))
 		return false;
 	return (node == harmed_node && !rbx_sim_world.waits_bounded) ||
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());

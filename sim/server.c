@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/state.h"
 #include "sim/descriptors.h"
 #include "sim/fail.h"
 #include "sim/hands.h"
@@ -48,6 +49,15 @@ static struct rbx_server_stats stats_of(const struct rbx_sim_server *server)
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server)
 {
 	return stats_of(server).slabs_lent;
+}
+
+uint64_t rbx_sim_server_incarnation(uint32_t node)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (rbx_sim_world.servers[i].node == node &&
+		    rbx_sim_world.servers[i].server)
+			return rbx_sim_world.servers[i].server->incarnation;
+	return 0;
 }
 
 /* Whether somebody still has a slab of it. */

@@ -145,6 +145,8 @@ uint32_t rbx_sim_servers_up(void);
 void rbx_sim_servers_name(char *servers);
 /* Slabs, to all clients. Takes the server's lock: from a fiber only. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
+/* What the server of a node says that it is; 0: it has not started. */
+uint64_t rbx_sim_server_incarnation(uint32_t node);
 
 /* client.c */
 void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index);
@@ -215,6 +217,12 @@ void rbx_sim_check(void);
 /* No replica of a client is on this loan of a server, which is about to end. */
 void rbx_sim_check_unused(uint32_t server_node,
 			  const struct rbx_lending *lending);
+
+/* first_copies.c */
+/* After every event. */
+void rbx_sim_first_copies_look(const struct rbx_sim_client *client);
+/* Whether a slab of it has been nowhere else than at the server of a node. */
+bool rbx_sim_first_copies_at(const struct rbx_sim_client *client, uint32_t node);
 
 /* finish.c */
 void rbx_sim_finish(void);

@@ -15,12 +15,17 @@
 #define RBX_WIRE_SLAB_UNIT_BYTES 4096u
 #define RBX_WIRE_SLAB_BYTES_MAX (1ull << 40)
 
+/* The longest lease, an hour: what a server that died has lent counts as lost after half
+ * of it. */
+#define RBX_WIRE_LEASE_MS_MAX 3600000u
+
 /* The terms of a session, of a server that said this incarnation before. */
 static inline bool
 rbx_wire_welcome_makes_sense(const struct rbx_wire_welcome *welcome,
 			     uint64_t incarnation)
 {
 	return welcome->session_id && welcome->lease_ms &&
+	       welcome->lease_ms <= RBX_WIRE_LEASE_MS_MAX &&
 	       welcome->incarnation == incarnation && welcome->slab_bytes &&
 	       welcome->slab_bytes <= RBX_WIRE_SLAB_BYTES_MAX &&
 	       welcome->slab_bytes % RBX_WIRE_SLAB_UNIT_BYTES == 0;

@@ -193,7 +193,7 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.destroy_srq = soft_destroy_srq,
 	.post_srq_recv = soft_post_srq_recv,
 	.set_srq_limit = soft_set_srq_limit,
-	.open_window = soft_open_window,
-	.close_window = soft_close_window,
+	.create_window = soft_create_window,
+	.destroy_window = soft_destroy_window,
 	.get_event = soft_get_event,
 };

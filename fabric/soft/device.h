@@ -50,6 +50,7 @@ struct soft_device {
 	atomic_bool service_stop;
 	atomic_bool srqs_due; /* peers wait for receives that are there */
 	atomic_uint stalled_count; /* qps whose SEND waits for a receive */
+	atomic_uint srq_waiting_count; /* qps whose peer waits for a shared one */
 };
 
 static inline struct soft_device *soft_device_of(struct rbx_device *base)

@@ -166,6 +166,11 @@ static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
+uint32_t soft_mapping_fds_due(const struct soft_qp *qp)
+{
+	return qp->mappings->asked_count * SOFT_MAP_FDS;
+}
+
 /* What the target has no part in. An atomic is atomic only to those that the same
  * device carries out. */
 static inline bool is_copied(const struct rbx_wr *wr)

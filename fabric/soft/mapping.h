@@ -31,6 +31,9 @@ void soft_mapping_carry_out_queued(struct soft_qp *qp);
 void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 			 const uint8_t *body);
 
+/* Initiator. The most descriptors that answers which are due may bring along. */
+uint32_t soft_mapping_fds_due(const struct soft_qp *qp);
+
 /* Target. A descriptor for the peer to map, given to the caller; -errno. The
  * table of key words goes with it. */
 int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey,

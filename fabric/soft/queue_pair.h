@@ -89,6 +89,13 @@ struct soft_input_payload {
 	struct iovec piece; /* WRITE: the one piece */
 };
 
+/* How far the messages were that a peer has the promise of a receive for. */
+struct soft_promise_seen {
+	uint64_t since_ns; /* nothing has changed; 0: others do not wait for it */
+	uint64_t left_bytes; /* of the message that is coming */
+	uint32_t promised, done;
+};
+
 struct soft_qp {
 	struct rbx_qp qp;
 	struct soft_device *device;
@@ -159,6 +166,7 @@ struct soft_qp {
 	uint32_t taken_place;
 	bool waits_for_receive; /* with the lock of the srq, as the entry */
 	TAILQ_ENTRY(soft_qp) waiting_entry;
+	struct soft_promise_seen promise_seen; /* when deadlines were last looked at */
 
 	/* target.c: the peer's requests. */
 	uint32_t expected; /* sequence of the next one */

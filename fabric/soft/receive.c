@@ -237,7 +237,7 @@ static void fds_keep(struct soft_qp *qp, struct msghdr *message)
 	if (message->msg_flags & MSG_CTRUNC &&
 	    qp->fd_count - kept < SOFT_MAP_FDS)
 		fds_miss(qp, kept);
-	if (qp->fd_count > SOFT_MAP_FDS_MAX)
+	if (qp->fd_count > soft_mapping_fds_due(qp))
 		soft_qp_cut_off(qp, "more descriptors than were asked for");
 }
 

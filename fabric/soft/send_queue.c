@@ -60,6 +60,9 @@ static bool operation_is_possible(const struct rbx_wr *wr, uint64_t bytes)
 	if (soft_is_atomic(wr->opcode) &&
 	    (wr->sge_count != 1 || bytes != SOFT_VALUE_BYTES))
 		return false;
+	if (wr->opcode == RBX_OP_OPEN_WINDOW)
+		return !wr->sge_count &&
+		       !(wr->flags & ~(RBX_WR_SIGNALED | RBX_WR_FENCE));
 	if (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND)
 		return false;
 	if (wr->flags & RBX_WR_IMMEDIATE && soft_is_read(wr->opcode))
@@ -133,6 +136,7 @@ static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 		[RBX_OP_WRITE] = SOFT_WRITE,
 		[RBX_OP_READ] = SOFT_READ,
 		[RBX_OP_SEND] = SOFT_SEND,
+		[RBX_OP_OPEN_WINDOW] = SOFT_WRITE, /* of no bytes: see window.c */
 		[RBX_OP_COMPARE_SWAP] = SOFT_COMPARE_SWAP,
 		[RBX_OP_FETCH_ADD] = SOFT_FETCH_ADD,
 	};

@@ -11,8 +11,9 @@
  * (crowd.h).
  *
  * It also holds the doors (listen.c) and watches deadlines: of visitors who do
- * not speak, of doors that rest, and of SENDs whose receiver is not ready. While there are any it
- * wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
+ * not speak, of doors that rest, of SENDs whose receiver is not ready, and of peers that
+ * keep shared receives from others. While there are any it wakes up each
+ * SOFT_TICK_MS; otherwise an idle device uses no time at all.
  */
 #include <errno.h>
 #include <string.h>
@@ -74,14 +75,18 @@ static void check_stalls(struct soft_device *device, uint64_t now_ns)
 	struct soft_qp *qp;
 
 	pthread_mutex_lock(&device->lock);
-	for (qp = device->qps; qp; qp = qp->next)
+	for (qp = device->qps; qp; qp = qp->next) {
 		soft_send_queue_check_stall(qp, now_ns);
+		soft_srq_check_promise(qp, now_ns);
+	}
 	pthread_mutex_unlock(&device->lock);
 }
 
 static bool has_deadlines(struct soft_device *device)
 {
 	return atomic_load_explicit(&device->stalled_count,
+				    memory_order_relaxed) ||
+	       atomic_load_explicit(&device->srq_waiting_count,
 				    memory_order_relaxed) ||
 	       atomic_load_explicit(&device->doors.waiting_count,
 				    memory_order_relaxed) ||

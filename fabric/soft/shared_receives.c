@@ -6,8 +6,10 @@
  * stream would have to wait for one. A receive that many peers may take cannot be
  * credit for each of them. So here credit is asked for: a peer whose message has none
  * says up to which message it wants to send, and is promised as many receives as there
- * are; for the rest it waits in line, as do others. A receive that is promised is taken
- * soon, for the message is there. It costs the first message of a batch a round trip.
+ * are; for the rest it waits in line, and gets one in a turn while others wait too. A
+ * receive that is promised is taken soon, for the message is there. It costs the first
+ * message of a batch a round trip. A peer that asks, and sends nothing for as long as
+ * SOFT_PROMISE_MS while others wait for what it has, is cut off by the service thread.
  *
  * A receive stays the place's until its completion is polled. If the qp is destroyed
  * before that, the completion is forgotten and the receive posted once more. If a qp
@@ -23,6 +25,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "completion.h"
 #include "output.h"
@@ -152,14 +155,36 @@ static bool has_unpromised_locked(const struct soft_srq *srq)
 	return srq->posted_count > srq->reserved_count;
 }
 
-static void waiting_remove_locked(struct soft_srq *srq, struct soft_qp *qp)
+static void waiting_add_locked(struct soft_srq *srq, struct soft_qp *qp)
 {
 	if (qp->waits_for_receive)
-		TAILQ_REMOVE(&srq->waiting, qp, waiting_entry);
-	qp->waits_for_receive = false;
+		return;
+	TAILQ_INSERT_TAIL(&srq->waiting, qp, waiting_entry);
+	qp->waits_for_receive = true;
+	atomic_fetch_add_explicit(&srq->device->srq_waiting_count, 1,
+				  memory_order_relaxed);
 }
 
-/* As many as it wants and there are. */
+static void waiting_remove_locked(struct soft_srq *srq, struct soft_qp *qp)
+{
+	if (!qp->waits_for_receive)
+		return;
+	TAILQ_REMOVE(&srq->waiting, qp, waiting_entry);
+	qp->waits_for_receive = false;
+	atomic_fetch_sub_explicit(&srq->device->srq_waiting_count, 1,
+				  memory_order_relaxed);
+}
+
+static uint32_t promise_size_locked(const struct soft_srq *srq, uint32_t wanted)
+{
+	uint32_t count = srq->posted_count - srq->reserved_count;
+
+	if (count && !TAILQ_EMPTY(&srq->waiting))
+		count = 1;
+	return count < wanted ? count : wanted;
+}
+
+/* As many as it wants and there are; but one in a turn while others wait. */
 static void promise(struct soft_qp *qp)
 {
 	struct soft_srq *srq = qp->srq;
@@ -167,15 +192,11 @@ static void promise(struct soft_qp *qp)
 	uint32_t count;
 
 	pthread_mutex_lock(&srq->lock);
-	count = srq->posted_count - srq->reserved_count;
-	if (count > wanted)
-		count = wanted;
+	count = promise_size_locked(srq, wanted);
 	srq->reserved_count += count;
 	qp->recv_posted += count;
-	if (count < wanted && !qp->waits_for_receive) {
-		TAILQ_INSERT_TAIL(&srq->waiting, qp, waiting_entry);
-		qp->waits_for_receive = true;
-	}
+	if (count < wanted)
+		waiting_add_locked(srq, qp);
 	pthread_mutex_unlock(&srq->lock);
 }
 
@@ -288,6 +309,30 @@ void soft_srq_return(struct soft_srq *srq, uint32_t place)
 
 /* ---- Queue pairs ----------------------------------------------------------------*/
 
+/* The service thread looks after those that wait: for who keeps receives from them. */
+static void wait_in_line(struct soft_qp *qp)
+{
+	struct soft_srq *srq = qp->srq;
+
+	pthread_mutex_lock(&srq->lock);
+	waiting_add_locked(srq, qp);
+	pthread_mutex_unlock(&srq->lock);
+	serve_soon(srq->device);
+}
+
+static bool others_wait(const struct soft_qp *qp)
+{
+	struct soft_srq *srq = qp->srq;
+	const struct soft_qp *first;
+	bool wait;
+
+	pthread_mutex_lock(&srq->lock);
+	first = TAILQ_FIRST(&srq->waiting);
+	wait = first && (first != qp || TAILQ_NEXT(first, waiting_entry));
+	pthread_mutex_unlock(&srq->lock);
+	return wait;
+}
+
 const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted)
 {
 	/* At least one more than have come, and not more than it can have posted. */
@@ -295,8 +340,15 @@ const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted)
 		return "asks for more receives than its queue is deep";
 	if ((int32_t)(wanted - qp->recv_wanted) <= 0)
 		return "asks twice for the same receive";
+	if (wanted - qp->recv_wanted > SOFT_ASK_MAX)
+		return "asks for more receives at once than a frame may";
+	if (qp->recv_posted != qp->recv_wanted)
+		return "asks for receives before it has got those it asked for";
 	qp->recv_wanted = wanted;
-	promise(qp);
+	if (!others_wait(qp))
+		promise(qp);
+	if (qp->recv_posted != wanted)
+		wait_in_line(qp);
 	return NULL;
 }
 
@@ -319,6 +371,54 @@ void soft_srq_take(struct soft_qp *qp)
 	pthread_mutex_unlock(&srq->lock);
 	qp->taken_place = place;
 	qp->has_taken = true;
+}
+
+/* False: nothing of what it was promised has come since this was asked last. */
+static bool promise_moves(struct soft_qp *qp)
+{
+	struct soft_promise_seen *seen = &qp->promise_seen;
+	bool moves = seen->promised != qp->recv_posted ||
+		     seen->done != qp->recv_done ||
+		     seen->left_bytes != qp->payload.left_bytes;
+
+	seen->promised = qp->recv_posted;
+	seen->done = qp->recv_done;
+	seen->left_bytes = qp->payload.left_bytes;
+	return moves;
+}
+
+/* What has come and was not read yet is no fault of the peer. */
+static bool has_unread(const struct soft_qp *qp)
+{
+	uint8_t byte;
+
+	return recv(qp->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void check_promise_locked(struct soft_qp *qp, uint64_t now_ns)
+{
+	struct soft_promise_seen *seen = &qp->promise_seen;
+
+	if (qp->recv_posted == qp->recv_done || !others_wait(qp))
+		seen->since_ns = 0;
+	else if (promise_moves(qp) || !seen->since_ns)
+		seen->since_ns = now_ns;
+	else if (now_ns - seen->since_ns <= SOFT_PROMISE_MS * 1000000ull)
+		return;
+	else if (has_unread(qp) || qp->credit_told != qp->recv_posted)
+		seen->since_ns = now_ns;
+	else
+		soft_qp_cut_off(qp, "keeps shared receives that others wait for");
+}
+
+void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns)
+{
+	if (!qp->srq)
+		return;
+	soft_qp_lock(qp);
+	if (qp->state == SOFT_QP_CONNECTED)
+		check_promise_locked(qp, now_ns);
+	soft_qp_unlock(qp);
 }
 
 void soft_srq_leave(struct soft_qp *qp)

@@ -2,7 +2,8 @@
 /*
  * window.c - parts of regions for the peer of one qp.
  *
- * A key of the table that names its qp, and is good at once: nothing is posted.
+ * A key of the table that names its qp. It is good at once; but it is opened as a device
+ * opens one, in order: by a WRITE of no bytes (send_queue.c).
  */
 #include "window.h"
 
@@ -16,15 +17,15 @@ struct soft_window {
 	struct rbx_mr *mr;
 };
 
-int soft_open_window(struct rbx_qp *qp,
-		     const struct rbx_device_window_init *init,
-		     struct rbx_device_window **out, char *error)
+int soft_create_window(struct rbx_qp *qp,
+		       const struct rbx_device_window_init *init,
+		       struct rbx_device_window **out, char *error)
 {
 	struct soft_window *window = calloc(1, sizeof(*window));
 	int rc;
 
 	if (!window) {
-		soft_explain(error, "cannot open a window: no memory");
+		soft_explain(error, "cannot make a window: no memory");
 		return -ENOMEM;
 	}
 	rc = soft_register_window(soft_qp_of(qp), init, &window->mr, error);
@@ -38,7 +39,7 @@ int soft_open_window(struct rbx_qp *qp,
 	return 0;
 }
 
-void soft_close_window(struct rbx_device_window *base)
+void soft_destroy_window(struct rbx_device_window *base)
 {
 	struct soft_window *window = (struct soft_window *)base;
 

@@ -7,9 +7,9 @@
 
 #include "../fabric.h"
 
-int soft_open_window(struct rbx_qp *qp,
-		     const struct rbx_device_window_init *init,
-		     struct rbx_device_window **window, char *error);
-void soft_close_window(struct rbx_device_window *window);
+int soft_create_window(struct rbx_qp *qp,
+		       const struct rbx_device_window_init *init,
+		       struct rbx_device_window **window, char *error);
+void soft_destroy_window(struct rbx_device_window *window);
 
 #endif

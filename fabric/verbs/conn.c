@@ -65,6 +65,14 @@ static void end_tell_locked(struct rbx_verbs_conn *conn)
 		rbx_device_events_raise(&conn->device->events, &conn->end);
 }
 
+static void move_to_error_locked(struct rbx_verbs_conn *conn)
+{
+	if (rbx_verbs_qp_make_fail(conn->qp))
+		atomic_store(&conn->moved_ns, RBX_VERBS_MOVE_REFUSED);
+	else if (!atomic_load(&conn->moved_ns))
+		atomic_store(&conn->moved_ns, rbx_verbs_now_ns());
+}
+
 /* Gives the connection its queue pair; one that has ended fails it at once. */
 void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 			   struct rbx_verbs_qp *qp, bool tells_end)
@@ -78,7 +86,7 @@ void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 	conn->end.event.kind = RBX_DEVICE_QP_ENDED;
 	conn->end.event.qp = tells_end ? &qp->qp : NULL;
 	if (atomic_load(&conn->ended)) {
-		rbx_verbs_qp_make_fail(qp->ibv);
+		move_to_error_locked(conn);
 		end_tell_locked(conn);
 	}
 	pthread_mutex_unlock(&conn->lock);
@@ -112,7 +120,7 @@ void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn)
 {
 	pthread_mutex_lock(&conn->lock);
 	if (conn->qp)
-		rbx_verbs_qp_make_fail(conn->qp);
+		move_to_error_locked(conn);
 	pthread_mutex_unlock(&conn->lock);
 }
 

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/explain.h"
@@ -37,14 +36,6 @@ struct attempt {
 	uint64_t deadline_ns;
 	char *error;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int explain_step(const struct attempt *attempt, const char *step,
 			int err)
@@ -107,7 +98,7 @@ static int resolve_address(const struct attempt *attempt,
 			return explain_step(attempt, "resolving the address",
 					    -errno);
 		err = rbx_verbs_conn_wait(conn, attempt->deadline_ns);
-	} while (err == -ETIMEDOUT && now_ns() < attempt->deadline_ns);
+	} while (err == -ETIMEDOUT && rbx_verbs_now_ns() < attempt->deadline_ns);
 	return err ? explain_step(attempt, "resolving the address", err) : 0;
 }
 
@@ -284,7 +275,7 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 				&attempt.conn, error);
 	if (err)
 		return err;
-	attempt.deadline_ns = now_ns() +
+	attempt.deadline_ns = rbx_verbs_now_ns() +
 			      (uint64_t)connect->timeout_ms * 1000000;
 	err = resolve(&attempt, &address);
 	if (!err)

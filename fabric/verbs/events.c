@@ -10,9 +10,10 @@
  * A queue pair that the device has put into error is the end of its connection. A
  * device that has failed, or that is taken away, is the end of all of its connections.
  * What was posted on them is flushed by the device if it still can. If it cannot (its
- * driver has left, or it refuses to move the queue pair to error) poll() does it: once
- * the device has nothing more to say, whatever is in the rings of its queue pairs is
- * over. What the device says of it later is dropped.
+ * driver has left, or it refuses to move the queue pair to error) poll() does it: at once
+ * if the move was refused, else when the device has said nothing for FLUSH_GRACE_MS after
+ * the move. Before the move a queue pair may still carry out what is posted, so that
+ * nobody may be told that it is over. What the device says of it later is dropped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@
 
 /* Of one call; what is left keeps the descriptor readable. */
 #define EVENTS_MAX 32
+
+#define FLUSH_GRACE_MS 100
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rbx_verbs_device) devices = LIST_HEAD_INITIALIZER(devices);
@@ -119,15 +122,28 @@ static int ring_flush(struct rbx_verbs_qp *qp, struct rbx_verbs_wr_ring *ring,
 	return count;
 }
 
+/* Whether the device will carry out nothing more of it, nor flush it. */
+static bool is_over(const struct rbx_verbs_qp *qp, uint64_t now_ns)
+{
+	uint64_t moved_ns = atomic_load(&qp->conn->moved_ns);
+
+	if (!moved_ns)
+		return false;
+	return moved_ns == RBX_VERBS_MOVE_REFUSED ||
+	       (now_ns > moved_ns &&
+		now_ns - moved_ns >= FLUSH_GRACE_MS * 1000000ull);
+}
+
 int rbx_verbs_failed_flush(struct rbx_verbs_cq *cq, struct rbx_wc *wcs, int max)
 {
 	struct rbx_verbs_device *device = rbx_verbs_device(cq->cq.device);
+	const uint64_t now_ns = rbx_verbs_now_ns();
 	struct rbx_verbs_qp *qp;
 	int count = 0;
 
 	pthread_mutex_lock(&device->lock);
 	LIST_FOREACH(qp, &device->all_qps, entry) {
-		if (qp->is_native)
+		if (qp->is_native || !is_over(qp, now_ns))
 			continue;
 		if (qp->qp.send_cq == &cq->cq)
 			count += ring_flush(qp, &qp->sends, wcs + count,

@@ -36,6 +36,7 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[RBX_OP_WRITE] = IBV_WR_RDMA_WRITE,
 	[RBX_OP_READ] = IBV_WR_RDMA_READ,
 	[RBX_OP_SEND] = IBV_WR_SEND,
+	[RBX_OP_OPEN_WINDOW] = IBV_WR_BIND_MW,
 	[RBX_OP_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
 	[RBX_OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 };
@@ -71,6 +72,11 @@ static int operation_check(const struct rbx_verbs_qp *qp,
 	    (wr->sge_count != 1 || wr->sges->length_bytes != ATOMIC_BYTES ||
 	     wr->flags & (both | RBX_WR_INLINE)))
 		return -EINVAL;
+	if (wr->opcode == RBX_OP_OPEN_WINDOW)
+		return wr->sge_count || wr->flags & (both | RBX_WR_INLINE) ||
+				       wr->window->is_open ?
+			       -EINVAL :
+			       0;
 	if ((wr->flags & both) == both ||
 	    (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND) ||
 	    (wr->flags & RBX_WR_IMMEDIATE && wr->opcode == RBX_OP_READ))
@@ -113,6 +119,8 @@ static void operation_translate(const struct rbx_wr *wr,
 	} else if (wr->flags & RBX_WR_INVALIDATE) {
 		out->opcode = IBV_WR_SEND_WITH_INV;
 		out->invalidate_rkey = wr->invalidate_rkey;
+	} else if (wr->opcode == RBX_OP_OPEN_WINDOW) {
+		rbx_verbs_window_translate(wr->window, out);
 	} else if (is_atomic(wr)) {
 		out->wr.atomic.remote_addr = wr->remote_addr;
 		out->wr.atomic.rkey = wr->rkey;

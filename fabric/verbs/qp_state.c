@@ -72,9 +72,9 @@ int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 }
 
 /* To ERR: whatever is posted is flushed. Harmless where it is there already. */
-void rbx_verbs_qp_make_fail(struct ibv_qp *qp)
+int rbx_verbs_qp_make_fail(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }

@@ -39,6 +39,8 @@ uint8_t rbx_verbs_wc_opcode(enum ibv_wc_opcode opcode)
 		return RBX_OP_READ;
 	case IBV_WC_SEND:
 		return RBX_OP_SEND;
+	case IBV_WC_BIND_MW:
+		return RBX_OP_OPEN_WINDOW;
 	case IBV_WC_COMP_SWAP:
 		return RBX_OP_COMPARE_SWAP;
 	case IBV_WC_FETCH_ADD:

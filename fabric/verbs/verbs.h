@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "fabric/events.h"
 #include "fabric/fabric.h"
@@ -73,6 +74,8 @@ struct rbx_verbs_cm_target {
 		       struct rdma_cm_event *event);
 };
 
+#define RBX_VERBS_MOVE_REFUSED UINT64_MAX
+
 /* One rdma_cm_id on its way to being a connection, and later the connection. */
 struct rbx_verbs_conn {
 	struct rbx_verbs_cm_target target;
@@ -87,6 +90,8 @@ struct rbx_verbs_conn {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct ibv_qp *qp; /* NULL until there is one */
+	/* Atomic: when it was moved to error, 0: not yet, or RBX_VERBS_MOVE_REFUSED. */
+	_Atomic uint64_t moved_ns;
 	uint8_t traffic_class, service_level; /* 0: as the route has it */
 	struct rbx_raised_event end; /* its qp is NULL: nobody wants to know */
 	bool answered; /* the step under way has its event, which is: */
@@ -150,6 +155,14 @@ static inline struct rbx_verbs_qp *rbx_verbs_qp(struct rbx_qp *qp)
 	return (struct rbx_verbs_qp *)qp;
 }
 
+static inline uint64_t rbx_verbs_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* device.c */
 int rbx_verbs_probe(char *error);
 int rbx_verbs_open(const struct rbx_device_options *options,
@@ -177,10 +190,13 @@ void rbx_verbs_deregister_memory(struct rbx_device *device,
 				 struct rbx_mr **mrs, size_t count);
 
 /* window.c */
-int rbx_verbs_open_window(struct rbx_qp *qp,
-			  const struct rbx_device_window_init *init,
-			  struct rbx_device_window **window, char *error);
-void rbx_verbs_close_window(struct rbx_device_window *window);
+int rbx_verbs_create_window(struct rbx_qp *qp,
+			    const struct rbx_device_window_init *init,
+			    struct rbx_device_window **window, char *error);
+void rbx_verbs_destroy_window(struct rbx_device_window *window);
+/* Its opening, as a work request of the device. */
+void rbx_verbs_window_translate(const struct rbx_device_window *window,
+				struct ibv_send_wr *wr);
 
 /* cq.c, poll.c */
 int rbx_verbs_create_cq_on(struct rbx_device *device, uint32_t depth_count,
@@ -233,7 +249,8 @@ struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
 			    bool has_atomics);
-void rbx_verbs_qp_make_fail(struct ibv_qp *qp);
+/* 0, or what libibverbs returned: then it may still carry out what is posted. */
+int rbx_verbs_qp_make_fail(struct ibv_qp *qp);
 
 /* conn.c */
 int rbx_verbs_conn_create(struct rbx_verbs_device *device,

@@ -16,7 +16,8 @@
 
 struct verbs_window {
 	struct rbx_device_window window;
-	struct ibv_mw *ibv; /* or it is registered: */
+	struct ibv_mw *ibv; /* with what it is bound to; or it is registered: */
+	struct ibv_mw_bind_info bind;
 	struct ibv_mr *mr;
 };
 
@@ -44,28 +45,18 @@ static int init_check(const struct rbx_verbs_qp *qp,
 	return 0;
 }
 
-static int window_bind(struct rbx_verbs_qp *qp, struct verbs_window *window,
-		       const struct rbx_device_window_init *init, char *error)
+static int window_allocate(struct verbs_window *window,
+			   const struct rbx_device_window_init *init, char *error)
 {
-	struct ibv_send_wr *bad;
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
 	int err;
 
-	if (!rbx_verbs_wr_ring_room(&qp->sends))
-		return rbx_verbs_explain(error, -ENOMEM, "the send queue is full");
 	window->ibv = ibv_alloc_mw(rbx_verbs_mr(init->mr)->pd, IBV_MW_TYPE_2);
 	if (!window->ibv) {
 		err = errno ? -errno : -ENOMEM;
 		return rbx_verbs_explain(error, err,
 			"the device gives no memory window: %s", strerror(-err));
 	}
-	wr.wr_id = rbx_verbs_wr_ring_note(&qp->sends, 0, init->wr_id);
-	wr.bind_mw.mw = window->ibv;
-	wr.bind_mw.rkey = ibv_inc_rkey(window->ibv->rkey);
-	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+	window->bind = (struct ibv_mw_bind_info){
 		.mr = rbx_verbs_mr(init->mr),
 		.addr = (uintptr_t)init->addr,
 		.length = init->length_bytes,
@@ -73,17 +64,19 @@ static int window_bind(struct rbx_verbs_qp *qp, struct verbs_window *window,
 					   init->rights) &
 				   ~(unsigned int)IBV_ACCESS_LOCAL_WRITE,
 	};
-	err = ibv_post_send(qp->ibv, &wr, &bad);
-	if (err && !atomic_load(&qp->conn->device->has_failed)) {
-		ibv_dealloc_mw(window->ibv);
-		return rbx_verbs_explain(error, -err,
-			"the device does not take a memory window: %s",
-			strerror(err));
-	}
-	rbx_verbs_wr_ring_post(&qp->sends, 1);
-	window->window.rkey = wr.bind_mw.rkey;
-	window->window.is_posted = true;
+	window->window.rkey = ibv_inc_rkey(window->ibv->rkey);
 	return 0;
+}
+
+void rbx_verbs_window_translate(const struct rbx_device_window *rbx_window,
+				struct ibv_send_wr *wr)
+{
+	const struct verbs_window *window =
+		(const struct verbs_window *)rbx_window;
+
+	wr->bind_mw.mw = window->ibv;
+	wr->bind_mw.rkey = window->window.rkey;
+	wr->bind_mw.bind_info = window->bind;
 }
 
 static int window_register(struct verbs_window *window,
@@ -100,12 +93,13 @@ static int window_register(struct verbs_window *window,
 			"cannot register a part of a region: %s", strerror(-err));
 	}
 	window->window.rkey = window->mr->rkey;
+	window->window.is_open = true;
 	return 0;
 }
 
-int rbx_verbs_open_window(struct rbx_qp *rbx_qp,
-			  const struct rbx_device_window_init *init,
-			  struct rbx_device_window **out, char *error)
+int rbx_verbs_create_window(struct rbx_qp *rbx_qp,
+			    const struct rbx_device_window_init *init,
+			    struct rbx_device_window **out, char *error)
 {
 	struct rbx_verbs_device *device = rbx_verbs_device(rbx_qp->device);
 	struct verbs_window *window;
@@ -118,7 +112,7 @@ int rbx_verbs_open_window(struct rbx_qp *rbx_qp,
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");
 	window->window.qp = rbx_qp;
 	err = device->has_windows ?
-		      window_bind(rbx_verbs_qp(rbx_qp), window, init, error) :
+		      window_allocate(window, init, error) :
 		      window_register(window, init, error);
 	if (err) {
 		free(window);
@@ -128,7 +122,7 @@ int rbx_verbs_open_window(struct rbx_qp *rbx_qp,
 	return 0;
 }
 
-void rbx_verbs_close_window(struct rbx_device_window *rbx_window)
+void rbx_verbs_destroy_window(struct rbx_device_window *rbx_window)
 {
 	struct verbs_window *window = (struct verbs_window *)rbx_window;
 

@@ -274,8 +274,7 @@ struct rbx_endpoint_options {
 	 *   with RBX_OPERATION_FENCE begins when all before it have ended, and what comes
 	 *   after it does not begin before. All else keeps its order among itself;
 	 * - an operation has 256 KiB at most;
-	 * - what was not tried ends with -EHOSTUNREACH;
-	 * - there are no memory windows.
+	 * - what was not tried ends with -EHOSTUNREACH.
 	 * The queue is to be polled while something is outstanding, as others may wait for
 	 * what that gives back.
 	 */
@@ -463,9 +462,11 @@ struct rbx_memory_window;
  * @user: of the completion if it fails
  *
  * Its key is of no use on another endpoint, if has_window_invalidate of the limits; else
- * it is as one of rbx_region_export(). What is posted later may tell of it. It may take
- * a place among the operations of the endpoint, which is silent. Returns as
- * rbx_endpoint_post(), or -ENOMEM. May block for the device.
+ * it is as one of rbx_region_export(). What is posted later may tell of it; of an endpoint
+ * that is paced, any operation but a READ or a plain WRITE. It takes a place among the
+ * operations of the endpoint, unless the device has no windows, and is silent. If it fails,
+ * or the connection ends before it, it completes with a status, and is closed as any
+ * other. Returns as rbx_endpoint_post(), or -ENOMEM. May block for the device.
  */
 int rbx_memory_window_open(struct rbx_endpoint *endpoint,
 			   const struct rbx_region *region, void *addr,

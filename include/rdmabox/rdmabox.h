@@ -148,10 +148,11 @@ struct rbx_options {
 	 * ("queue_pair"): one for each, at most 64. */
 	uint32_t pollers;
 	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
-	uint32_t peer_timeout_ms; /* a request to a peer that fell silent ends
-				     within it; resuming goes on till then. For
-				     what nobody else has, within half of the
-				     server's lease, if that is longer */
+	/* A request to a peer that fell silent ends within it; resuming goes on
+	 * till then. To one that talks but carries nothing out, within twice it:
+	 * new connections are tried first. For what nobody else has, within half
+	 * of the server's lease, if that is longer. */
+	uint32_t peer_timeout_ms;
 	char secret_file[256]; /* shared secret; "": none */
 	uint32_t insecure; /* 1: no secret even beyond loopback */
 	/* What rdmabox-tune(1) wrote; "": $XDG_CONFIG_HOME/rdmabox/tune.json or
@@ -271,9 +272,10 @@ struct rbx_volume_options {
 		      void *user);
 	void *user;
 	/* 1: opening borrows nothing. A slab has memory from its first write on,
-	 * which ends with -ENOSPC where no server lends any, and with -EIO where
-	 * none is left, until it is discarded; while it has none it reads as
-	 * zeros. */
+	 * which ends with -ENOSPC where no server lends any, with -EIO where
+	 * none is left, and with -ETIMEDOUT where those that are left lend
+	 * nothing for twice peer_timeout_ms, until it is discarded; while it
+	 * has none it reads as zeros. */
 	uint32_t on_demand;
 };
 
@@ -307,6 +309,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume,
 /**
  * rbx_volume_close() - waits for what is outstanding and gives all back.
  *
+ * The first write of a slab that waits for memory which no server lends, or not soon, ends
+ * with -ECANCELED.
  * Returns 0, or -EDEADLK or -EINVAL as rbx_close(). Blocks.
  */
 int rbx_volume_close(struct rbx_volume *volume);
@@ -494,7 +498,8 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms);
 /**
  * rbx_plug(), rbx_unplug() - holds back what this thread submits, so that it
  * leaves as one batch. Nested pairs count; the last unplug sends, and so does
- * every call that waits: rbx_read(), rbx_reap(), rbx_wait_room() and so on.
+ * every call that waits: rbx_read(), rbx_reap(), rbx_wait_room() and so on. An
+ * unplug without a plug does nothing.
  */
 void rbx_plug(struct rbx_context *ctx);
 void rbx_unplug(struct rbx_context *ctx);
@@ -583,7 +588,8 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **remote,
 	       uint64_t size);
 
 /** rbx_return() - waits for what is outstanding and gives it back; while the connection
- * is broken, until it is restored or the peer given up. Returns and blocks as
+ * is broken, until it is restored or the peer given up. If the server does not answer for
+ * some peer_timeout_ms, the memory goes back when the peer is closed. Returns and blocks as
  * rbx_volume_close(). */
 int rbx_return(struct rbx_remote *remote);
 

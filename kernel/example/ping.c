@@ -34,6 +34,9 @@ MODULE_PARM_DESC(device, "RDMA device to listen on, if not by the address");
 static uint pings = 1000;
 module_param(pings, uint, 0444);
 MODULE_PARM_DESC(pings, "how often is asked");
+static bool paced;
+module_param(paced, bool, 0444);
+MODULE_PARM_DESC(paced, "share the window of the device with others");
 
 struct side {
 	struct rbx_protection_domain *domain;
@@ -154,6 +157,7 @@ static void answer_one(struct rbx_endpoint_request *request)
 	const struct rbx_endpoint_options options = {
 		.completed = answer_completed,
 		.user = &answering,
+		.paced = paced,
 	};
 	int err;
 
@@ -257,7 +261,10 @@ static int ask_all(struct side *side)
 
 static int ask(void)
 {
-	struct rbx_endpoint_options options = { .completed = ask_completed };
+	struct rbx_endpoint_options options = {
+		.completed = ask_completed,
+		.paced = paced,
+	};
 	struct side side;
 	int err = side_open(&side, connect, NULL);
 

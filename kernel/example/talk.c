@@ -228,11 +228,13 @@ static int plain_open(struct rbx_peer *peer)
 			.max_recv_sge = 1,
 		},
 	};
+	struct ib_pd *pd = rbx_peer_pd(peer);
 	struct rbx_verbs_link *link;
 	int err;
 
-	plain.cq = ib_alloc_cq(rbx_peer_pd(peer)->device, NULL, 3, 0,
-			       IB_POLL_WORKQUEUE);
+	if (!pd)
+		return -ENODEV;
+	plain.cq = ib_alloc_cq(pd->device, NULL, 3, 0, IB_POLL_WORKQUEUE);
 	if (IS_ERR(plain.cq))
 		return PTR_ERR(plain.cq);
 	init.send_cq = plain.cq;

@@ -44,6 +44,15 @@ static int rejected(struct rbx_ib_conn *conn, struct rdma_cm_event *event)
 	return rbx_reject_errno(event->status);
 }
 
+/* Of a connection, or else of the step to one that is under way, if any. */
+static void conn_ends(struct rbx_ib_conn *conn, int status)
+{
+	if (RBX_EXCHANGE(&conn->is_up, false))
+		conn->ended(conn);
+	else
+		answer(conn, status);
+}
+
 static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rbx_ib_conn *conn = id->context;
@@ -75,11 +84,10 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		answer(conn, -ENODEV); /* if a step is under way */
-		fallthrough;
-	default: /* DISCONNECTED */
-		if (RBX_EXCHANGE(&conn->is_up, false))
-			conn->ended(conn);
+		conn_ends(conn, -ENODEV);
+		break;
+	default: /* DISCONNECTED: perhaps before we heard that it is established */
+		conn_ends(conn, -ECONNRESET);
 	}
 	return 0; /* the id stays ours */
 }
@@ -87,7 +95,9 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 /* end: in jiffies. At least 1, which is what 0 is taken for. */
 static unsigned long left_until(unsigned long end)
 {
-	return time_before(jiffies, end) ? end - jiffies : 1;
+	long left = (long)(end - jiffies);
+
+	return left > 0 ? (unsigned long)left : 1;
 }
 
 static int await(struct rbx_ib_conn *conn, unsigned long end)

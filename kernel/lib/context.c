@@ -4,21 +4,11 @@
  */
 #include "kernel/lib/context.h"
 
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 
-#include "client/connection.h"
 #include "core/congestion.h"
-#include "kernel/fabric_ib/conn.h"
 #include "kernel/lib/device.h"
 #include "kernel/lib/peer.h"
-
-#define RESOLVE_MS 2000
-
-#define PEER_TIMEOUT_MS_MIN 400u
-#define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
-#define SECRET_BYTES_MAX 4096u
 
 /* Queue pairs that the pollers of a device have room for before any of them gets a second
  * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */
@@ -34,28 +24,6 @@ static const struct rbx_poll_rule adaptive_rule = {
 
 DEFINE_MUTEX(rbx_contexts_lock);
 static LIST_HEAD(contexts);
-
-/* ---- The device -------------------------------------------------------------*/
-
-static void no_connection_to_end(struct rbx_ib_conn *conn)
-{
-}
-
-/* The device that leads to an address, held. */
-static int device_find(struct sockaddr_storage *address,
-		       struct ib_device **device)
-{
-	struct rbx_ib_conn conn;
-	int err = rbx_ib_conn_resolve(&conn, &init_net, address,
-				      no_connection_to_end, RESOLVE_MS);
-
-	if (!err && !ib_device_try_get(conn.id->device))
-		err = -ENODEV;
-	if (!err)
-		*device = conn.id->device;
-	rbx_ib_conn_destroy(&conn);
-	return err;
-}
 
 /* ---- What it is bound to ----------------------------------------------------*/
 
@@ -121,7 +89,6 @@ static void pollers_go_on(struct rbx_context *ctx)
 		mutex_unlock(&ctx->pollers[i].lock);
 }
 
-/* Takes the device, but not if it fails. */
 static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 {
 	struct rbx_client *client;
@@ -138,11 +105,25 @@ static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 		return err;
 	}
 	ctx->device = device;
+	ctx->node_guid = device->node_guid;
 	ctx->pd = pd;
 	/* Nothing is planned until a peer is connected, which wants a hold. */
 	list_for_each_entry(client, &ctx->clients, link)
 		planner_set(client);
 	return 0;
+}
+
+/* Binds it, and holds the device as long as it is bound. */
+static int take_device_locked(struct rbx_context *ctx, struct ib_device *device)
+{
+	int err;
+
+	if (!ib_device_try_get(device))
+		return -ENODEV;
+	err = bind_locked(ctx, device);
+	if (err)
+		ib_device_put(device);
+	return err;
 }
 
 static void unbind_locked(struct rbx_context *ctx)
@@ -202,13 +183,8 @@ static int hold_locked(struct rbx_context *ctx, struct ib_device *device)
 		return -ENODEV;
 	if (ctx->device && ctx->device != device)
 		return -EXDEV;
-	if (!ctx->device) {
-		if (!ib_device_try_get(device))
-			return -ENODEV;
-		err = bind_locked(ctx, device);
-		if (err)
-			ib_device_put(device);
-	}
+	if (!ctx->device)
+		err = take_device_locked(ctx, device);
 	if (!err && !ctx->is_ready)
 		err = open_locked(ctx);
 	ctx->holds_count += !err;
@@ -217,48 +193,50 @@ static int hold_locked(struct rbx_context *ctx, struct ib_device *device)
 
 int rbx_context_hold(struct rbx_context *ctx, struct ib_device *device)
 {
+	unsigned int noio = rbx_contexts_take();
 	int err;
 
-	mutex_lock(&rbx_contexts_lock);
 	err = hold_locked(ctx, device);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 	return err;
 }
 
 void rbx_context_release(struct rbx_context *ctx)
 {
-	mutex_lock(&rbx_contexts_lock);
+	unsigned int noio = rbx_contexts_take();
+
 	/* Who waits for it takes the lock before it goes on. */
 	WRITE_ONCE(ctx->holds_count, ctx->holds_count - 1);
 	wake_up(&ctx->released);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 }
 
 int rbx_context_add_mappings(struct rbx_context *ctx,
 			     struct rbx_mappings *mappings)
 {
+	unsigned int noio = rbx_contexts_take();
 	int err = 0;
 
-	mutex_lock(&rbx_contexts_lock);
 	pollers_stop_locked(ctx);
 	list_add(&mappings->link, &ctx->mappings);
 	if (ctx->is_ready)
 		err = mappings->map(mappings, ctx->device);
 	pollers_go_on(ctx);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 	return err;
 }
 
 void rbx_context_remove_mappings(struct rbx_context *ctx,
 				 struct rbx_mappings *mappings)
 {
-	mutex_lock(&rbx_contexts_lock);
+	unsigned int noio = rbx_contexts_take();
+
 	pollers_stop_locked(ctx);
 	list_del(&mappings->link);
 	if (ctx->device)
 		mappings->unmap(mappings, ctx->device);
 	pollers_go_on(ctx);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 }
 
 /* ---- Contexts ---------------------------------------------------------------*/
@@ -269,12 +247,14 @@ static void pollers_close(struct rbx_context *ctx)
 		rbx_poller_close(&ctx->pollers[--ctx->pollers_count]);
 }
 
+/* Without the lock: who makes a thread may wait for our own I/O. */
 static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 {
 	uint32_t wanted = min3((uint32_t)max(device->num_comp_vectors, 1),
 			       num_online_cpus(), RBX_CONTEXT_POLLERS_MAX);
 	int err;
 
+	lockdep_assert_not_held(&rbx_contexts_lock);
 	while (ctx->pollers_count < wanted) {
 		err = rbx_poller_open(&ctx->pollers[ctx->pollers_count], ctx,
 				      ctx->pollers_count, &adaptive_rule,
@@ -291,7 +271,7 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 	return 0;
 }
 
-/* Takes the device, but not if it fails. */
+/* Bound to nothing yet, and known to nobody. */
 static int context_make(struct ib_device *device, struct rbx_context **out)
 {
 	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
@@ -312,30 +292,19 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 			      RBX_FRAGMENT_BYTES_DEFAULT, RBX_WINDOW_BYTES_MAX);
 	err = pollers_open(ctx, device);
 	if (err)
-		goto out_free;
-	err = bind_locked(ctx, device);
-	if (err)
-		goto out_close;
-	/* It has no mappings yet, so that nothing of it can fail. */
-	(void)open_locked(ctx);
-	*out = ctx;
-	return 0;
-
-out_close:
-	pollers_close(ctx);
-out_free:
-	kvfree(ctx);
+		kvfree(ctx);
+	else
+		*out = ctx;
 	return err;
 }
 
+/* Nobody knows it any more, and it is bound to nothing. NULL: nothing to free. */
 static void context_free(struct rbx_context *ctx)
 {
-	/* Promise 4 of the design: at the end nothing is in flight. */
-	RBX_ASSERT(rbx_window_idle(&ctx->window));
-	RBX_ASSERT(!ctx->window.turns.parked_count);
+	if (!ctx)
+		return;
+	lockdep_assert_not_held(&rbx_contexts_lock);
 	rbx_repairs_destroy(&ctx->repairs);
-	if (ctx->device)
-		unbind_locked(ctx);
 	pollers_close(ctx);
 	kvfree(ctx);
 }
@@ -351,38 +320,110 @@ static struct rbx_context *context_of_locked(const struct ib_device *device)
 	return NULL;
 }
 
-static void put_locked(struct rbx_context *ctx)
+/* Returns what is to be freed without the lock, or NULL: it has other users. */
+static struct rbx_context *put_locked(struct rbx_context *ctx)
 {
 	lockdep_assert_held(&rbx_contexts_lock);
-	if (--ctx->users_count == 0) {
-		list_del(&ctx->link);
-		context_free(ctx);
-	}
+	if (--ctx->users_count != 0)
+		return NULL;
+	/* Promise 4 of the design: at the end nothing is in flight. */
+	RBX_ASSERT(rbx_window_idle(&ctx->window));
+	RBX_ASSERT(!ctx->window.turns.parked_count);
+	list_del(&ctx->link);
+	if (ctx->device)
+		unbind_locked(ctx);
+	return ctx;
 }
 
-/* The context of a device, which it takes: the one that is there, or a new one. */
-static int get_locked(struct ib_device *device, struct rbx_context **out)
+/* Binds one that was made to its device, which it holds from here on. */
+static int publish_locked(struct rbx_context *ctx, struct ib_device *device)
 {
-	int err;
+	int err = take_device_locked(ctx, device);
+
+	if (err)
+		return err;
+	/* It has no mappings yet, so that nothing of it can fail. */
+	(void)open_locked(ctx);
+	list_add(&ctx->link, &contexts);
+	return 0;
+}
+
+/* One whose device has gone, which this is again; or NULL. */
+static struct rbx_context *context_left_locked(const struct ib_device *device)
+{
+	struct rbx_context *ctx;
 
 	lockdep_assert_held(&rbx_contexts_lock);
-	if (!rbx_device_is_there_locked(device)) {
-		ib_device_put(device);
+	list_for_each_entry(ctx, &contexts, link)
+		if (!ctx->device && ctx->node_guid == device->node_guid)
+			return ctx;
+	return NULL;
+}
+
+/* A client of the context of a device: of the one that is there, of one that was left by
+ * it, or of one that was made for it. -EAGAIN: there is none; -ENODEV, -ENOMEM. */
+static int join_locked(struct rbx_client *client, struct ib_device *device,
+		       struct rbx_context *made)
+{
+	struct rbx_context *ctx = context_of_locked(device);
+	int err = 0;
+
+	if (!rbx_device_is_there_locked(device))
 		return -ENODEV;
+	if (!ctx && (ctx = context_left_locked(device))) {
+		err = take_device_locked(ctx, device);
+		if (!err)
+			err = open_locked(ctx);
+	} else if (!ctx) {
+		ctx = made;
+		err = made ? publish_locked(made, device) : -EAGAIN;
 	}
-	*out = context_of_locked(device);
-	if (*out) {
-		ib_device_put(device); /* it is held already */
-	} else {
-		err = context_make(device, out);
-		if (err) {
-			ib_device_put(device);
-			return err;
-		}
-		list_add(&(*out)->link, &contexts);
-	}
-	(*out)->users_count++;
+	if (err)
+		return err;
+	ctx->users_count++;
+	client->ctx = ctx;
+	list_add(&client->link, &ctx->clients);
+	planner_set(client);
 	return 0;
+}
+
+static int join(struct rbx_client *client, struct ib_device *device,
+		struct rbx_context *made)
+{
+	unsigned int noio = rbx_contexts_take();
+	int err;
+
+	err = join_locked(client, device, made);
+	rbx_contexts_give(noio);
+	return err;
+}
+
+int rbx_context_join(struct rbx_client *client, struct ib_device *device)
+{
+	struct rbx_context *made = NULL;
+	int err = join(client, device, NULL);
+
+	if (err != -EAGAIN)
+		return err;
+	err = context_make(device, &made);
+	if (!err)
+		err = join(client, device, made);
+	/* Somebody else may have made one meanwhile. */
+	if (err || client->ctx != made)
+		context_free(made);
+	return err;
+}
+
+void rbx_context_part(struct rbx_client *client)
+{
+	unsigned int noio = rbx_contexts_take();
+	struct rbx_context *last;
+
+	list_del(&client->link);
+	last = put_locked(client->ctx);
+	rbx_contexts_give(noio);
+	context_free(last);
+	client->ctx = NULL;
 }
 
 /* ---- A device goes ----------------------------------------------------------*/
@@ -392,10 +433,11 @@ static void peers_break(struct rbx_context *ctx)
 	uint32_t i;
 
 	mutex_lock(&ctx->peers_lock);
-	for (i = 0; i < ctx->peer_slots_used; i++)
-		if (ctx->peers[i])
-			rbx_peer_note_broken(ctx->peers[i],
-					     "its RDMA device goes");
+	for (i = 0; i < ctx->channels.peers_used; i++)
+		if (ctx->channels.peers[i])
+			rbx_peer_note_broken(
+				rbx_peer_of_channel(ctx->channels.peers[i]),
+				"its RDMA device goes");
 	mutex_unlock(&ctx->peers_lock);
 }
 
@@ -412,91 +454,18 @@ static void leave_locked(struct rbx_context *ctx)
 	mutex_lock(&rbx_contexts_lock);
 	close_locked(ctx);
 	unbind_locked(ctx);
-	put_locked(ctx);
+	ctx = put_locked(ctx);
+	mutex_unlock(&rbx_contexts_lock);
+	context_free(ctx);
+	mutex_lock(&rbx_contexts_lock);
 }
 
 void rbx_contexts_leave(struct ib_device *device)
 {
+	unsigned int noio = rbx_contexts_take();
 	struct rbx_context *ctx;
 
-	mutex_lock(&rbx_contexts_lock);
 	while ((ctx = context_of_locked(device)))
 		leave_locked(ctx);
-	mutex_unlock(&rbx_contexts_lock);
-}
-
-/* ---- Clients ----------------------------------------------------------------*/
-
-const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
-				  size_t secret_bytes)
-{
-	if (peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
-		return "peer_timeout_ms";
-	if (secret && (secret_bytes < SECRET_BYTES_MIN ||
-		       secret_bytes > SECRET_BYTES_MAX))
-		return "secret_bytes";
-	return NULL;
-}
-
-int rbx_client_open_on(struct rbx_client *client,
-		       const struct rbx_client_options *options,
-		       struct ib_device *device)
-{
-	/* Repairs want the lock too, so nothing under it may wait for our own I/O. */
-	unsigned int noio = memalloc_noio_save();
-	int err;
-
-	client->is_stopped = false;
-	init_waitqueue_head(&client->stopped);
-	mutex_lock(&rbx_contexts_lock);
-	err = get_locked(device, &client->ctx);
-	if (!err) {
-		client->options = *options;
-		client->sessions = (struct rbx_sessions){
-			.secret = options->secret,
-			.silence_ms = options->peer_timeout_ms / 2,
-		};
-		list_add(&client->link, &client->ctx->clients);
-		planner_set(client);
-	}
-	mutex_unlock(&rbx_contexts_lock);
-	memalloc_noio_restore(noio);
-	return err;
-}
-
-int rbx_client_open(struct rbx_client *client,
-		    const struct rbx_client_options *options,
-		    struct sockaddr_storage *address)
-{
-	struct ib_device *device;
-	int err = device_find(address, &device);
-
-	return err ? err : rbx_client_open_on(client, options, device);
-}
-
-/* Until a signal comes, or the client is stopped. */
-int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
-{
-	struct rbx_client *client = rbx_client_of_sessions(sessions);
-
-	return wait_event_interruptible_timeout(
-		       client->stopped, READ_ONCE(client->is_stopped),
-		       (long)nsecs_to_jiffies64(pause_ns) + 1) ?
-		       -EINTR :
-		       0;
-}
-
-void rbx_client_stop(struct rbx_client *client)
-{
-	WRITE_ONCE(client->is_stopped, true);
-	wake_up_all(&client->stopped);
-}
-
-void rbx_client_close(struct rbx_client *client)
-{
-	mutex_lock(&rbx_contexts_lock);
-	list_del(&client->link);
-	put_locked(client->ctx);
-	mutex_unlock(&rbx_contexts_lock);
-	client->ctx = NULL;
+	rbx_contexts_give(noio);
 }

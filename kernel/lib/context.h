@@ -12,10 +12,12 @@
 
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <rdma/ib_verbs.h>
 
 #include "client/repairs.h"
 #include "client/session.h"
+#include "core/channel_slots.h"
 #include "core/planner.h"
 #include "core/window.h"
 #include "kernel/lib/poller.h"
@@ -26,8 +28,24 @@ struct rbx_peer;
  * completions a second. */
 #define RBX_CONTEXT_POLLERS_MAX 16u
 
-/* Guards the list of contexts, who uses each, and what each is bound to. */
+/* Guards the list of contexts, who uses each, and what each is bound to. Repairs want it,
+ * too, so while it is held no memory is waited for that our own I/O would free: this is the
+ * way to take and to give it. */
 extern struct mutex rbx_contexts_lock;
+
+static inline unsigned int rbx_contexts_take(void)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&rbx_contexts_lock);
+	return noio;
+}
+
+static inline void rbx_contexts_give(unsigned int noio)
+{
+	mutex_unlock(&rbx_contexts_lock);
+	memalloc_noio_restore(noio);
+}
 
 /* Memory that is mapped for the device as long as the context is bound to it. Both are
  * called under poller.lock, that of each poller. */
@@ -59,6 +77,7 @@ struct rbx_context {
 
 	/* What it is bound to (device.h); NULL: nothing. Stays while it is held. */
 	struct ib_device *device;
+	__be64 node_guid; /* of that one, or of the last */
 	struct ib_pd *pd;
 	struct ib_device *open_device; /* for RCU: what I/Os are mapped for, or NULL */
 	struct list_head mappings; /* of all volumes; with contexts_lock */
@@ -72,10 +91,9 @@ struct rbx_context {
 	struct mutex watches_lock; /* guards what is below */
 	struct list_head watches;
 
-	/* Guards the two below, and the room of pollers. */
+	/* Who changes what is below, and the room of pollers. */
 	struct mutex peers_lock;
-	uint32_t peer_slots_used; /* atomic */
-	struct rbx_peer *peers[RBX_PEERS_MAX]; /* atomic */
+	struct rbx_channel_slots channels; /* of the window */
 	struct rbx_repairs repairs; /* of their connections */
 };
 
@@ -105,6 +123,8 @@ rbx_client_of_sessions(struct rbx_sessions *sessions)
 	return container_of(sessions, struct rbx_client, sessions);
 }
 
+/* ---- client.c ---------------------------------------------------------------------*/
+
 /* The name of an option that is out of its bounds, or NULL. */
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 				  size_t secret_bytes);
@@ -121,6 +141,13 @@ int rbx_client_open_on(struct rbx_client *client,
 void rbx_client_stop(struct rbx_client *client);
 /* All its peers are closed. */
 void rbx_client_close(struct rbx_client *client);
+
+/* ---- context.c --------------------------------------------------------------------*/
+
+/* A client of the context of a device: of the one that is there, or of a new one; and it
+ * is one no more, which ends a context whose last it was. 0; -ENODEV, -ENOMEM. Block. */
+int rbx_context_join(struct rbx_client *client, struct ib_device *device);
+void rbx_context_part(struct rbx_client *client);
 
 /* Has the context stay bound to a device, to which it is bound if it is to none.
  * NULL: whichever it is. 0; -EXDEV it is bound to another one; -ENODEV the device goes;
@@ -155,6 +182,17 @@ void rbx_context_give_room(struct rbx_poller *poller, uint32_t cq_index,
 			   uint32_t completions_count);
 /* What one queue has at most. */
 uint32_t rbx_context_room_max(const struct rbx_context *ctx);
+
+/* ---- context_channels.c ---------------------------------------------------------*/
+
+/* A slot among the channels of the window for an endpoint that is paced. 0, -ENOSPC.
+ * Blocks. */
+int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel);
+/* That one, or a peer's. When it returns nobody has anything of it in hand. Blocks. */
+void rbx_context_remove_channel(struct rbx_context *ctx,
+				struct rbx_channel *channel);
+/* It is the caller's to combine (endpoint/paced.c). Any context. */
+void rbx_paced_combine(struct rbx_channel *channel);
 
 /* Something has completed: lets parked combiners look again, in turn. True: it is to be
  * called again, by who polls next. */

@@ -6,8 +6,6 @@
  * the fewest; none of the queues can overrun. A poller whose queues are full gets
  * another.
  */
-#include <linux/sched/mm.h>
-
 #include "kernel/lib/context.h"
 
 uint32_t rbx_context_room_max(const struct rbx_context *ctx)
@@ -60,12 +58,10 @@ int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 			  struct rbx_poller **out, uint32_t *cq_index)
 {
 	uint32_t lanes_count = lanes_of(completions_count);
-	unsigned int noio = memalloc_noio_save();
+	unsigned int noio = rbx_contexts_take(); /* the device stays what it is */
 	struct rbx_poller *poller;
 	int err;
 
-	/* The device stays what it is meanwhile. Repairs want the lock too. */
-	mutex_lock(&rbx_contexts_lock);
 	mutex_lock(&ctx->peers_lock);
 	poller = least_locked(ctx);
 	err = cq_find_locked(poller, lanes_count, cq_index);
@@ -75,8 +71,7 @@ int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 		*out = poller;
 	}
 	mutex_unlock(&ctx->peers_lock);
-	mutex_unlock(&rbx_contexts_lock);
-	memalloc_noio_restore(noio);
+	rbx_contexts_give(noio);
 	return err;
 }
 

@@ -22,24 +22,25 @@ static struct ib_client client;
 static int device_added(struct ib_device *device)
 {
 	struct present *present = kzalloc(sizeof(*present), GFP_KERNEL);
+	unsigned int noio;
 
 	if (!present)
 		return -ENOMEM;
 	present->device = device;
 	ib_set_client_data(device, &client, present);
-	mutex_lock(&rbx_contexts_lock);
+	noio = rbx_contexts_take();
 	list_add(&present->link, &all_present);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 	return 0;
 }
 
 static void device_removed(struct ib_device *device, void *data)
 {
+	unsigned int noio = rbx_contexts_take();
 	struct present *present = data;
 
-	mutex_lock(&rbx_contexts_lock);
 	list_del(&present->link);
-	mutex_unlock(&rbx_contexts_lock);
+	rbx_contexts_give(noio);
 	kfree(present);
 	rbx_contexts_leave(device);
 }

@@ -11,9 +11,9 @@ bool rbx_drain_and_destroy(struct rbx_ib_conn *conn, struct rbx_poller *poller,
 	if (!all_is_back) {
 		pr_warn("rdmabox: %s: the device does not give back what was posted\n",
 			name);
-		mutex_lock(&poller->lock);
+		rbx_poller_lock(poller);
 		*is_over = true;
-		mutex_unlock(&poller->lock);
+		rbx_poller_unlock(poller);
 	}
 	rbx_ib_conn_destroy(conn);
 	if (!all_is_back)

@@ -8,6 +8,7 @@
 
 #include "client/host.h"
 #include "core/status.h"
+#include "kernel/lib/threads.h"
 
 static int thread_main(void *argument)
 {
@@ -30,7 +31,7 @@ int rbx_thread_start(struct rbx_thread *thread, const char *name,
 	thread->main = main;
 	thread->argument = argument;
 	init_completion(&thread->over);
-	task = kthread_create(thread_main, thread, "rdmabox/%s", name);
+	task = rbx_kthread_create(thread_main, thread, NUMA_NO_NODE, name);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	thread->task = get_task_struct(task); /* it may end before it is joined */

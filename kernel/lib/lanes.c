@@ -42,7 +42,7 @@ static uint64_t patience_ns(void)
 int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
-	uint32_t i, j;
+	uint32_t i;
 
 	for (i = 0; i < made->lane_count; i++) {
 		struct rbx_lane *lane = &made->lanes[i];
@@ -51,11 +51,7 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
 		lane->peer = peer;
 		lane->ring_index = i;
 		lane->is_over = false;
-		for (j = 0; j < RBX_SEND_DEPTH; j++)
-			lane->posted[j] = (struct rbx_posted){
-				.cqe.done = rbx_peer_work_done,
-				.lane = lane,
-			};
+		rbx_posts_init(&lane->posts, rbx_peer_work_done);
 		err = connect_lane(made, lane, until_ns);
 		/* One that was made in part may have a drain under way, as any other. */
 		if (err) {
@@ -79,13 +75,13 @@ static void settle_rest(struct rbx_peer *peer, struct rbx_lane *lane,
 {
 	struct rbx_harvest harvest = { 0 };
 
-	mutex_lock(&lane->poller->lock);
+	rbx_poller_lock(lane->poller);
 	if (all_is_back)
 		rbx_channel_complete_rest(&peer->channel, lane->ring_index,
 					  ktime_get_ns(), &harvest);
 	else
 		rbx_channel_abandon(&peer->channel, lane->ring_index, &harvest);
-	mutex_unlock(&lane->poller->lock);
+	rbx_poller_unlock(lane->poller);
 	rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel, &harvest);
 }
 

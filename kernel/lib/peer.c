@@ -102,5 +102,5 @@ void rbx_notice_eviction(const struct rbx_peer *peer,
 
 void rbx_notice_task(const struct rbx_slab *slab, enum rbx_slab_task task)
 {
-	trace_rdmabox_slab_task(slab->index, task);
+	trace_rdmabox_slab_task(rbx_slab_index(slab), task);
 }

@@ -13,13 +13,8 @@
 #include "client/lanes.h"
 #include "kernel/fabric_ib/conn.h"
 #include "kernel/lib/context.h"
+#include "kernel/lib/post_chain.h"
 #include "kernel/lib/session/sessions.h"
-
-/* A slot of a send ring: leads from a completion to its lane. */
-struct rbx_posted {
-	struct ib_cqe cqe;
-	struct rbx_lane *lane;
-};
 
 /* A data queue pair and the ring of what is posted on it. */
 struct rbx_lane {
@@ -30,8 +25,7 @@ struct rbx_lane {
 	uint64_t polls_count; /* the recovery's: of the poller when it looked */
 	uint32_t ring_index;
 	bool is_over; /* what still completes is of no account; poller.lock */
-	struct rbx_posted posted[RBX_SEND_DEPTH];
-	struct ib_rdma_wr wrs[RBX_CHAIN_MAX]; /* the combiner's */
+	struct rbx_posts posts;
 };
 
 /* A peer as it is made here. */

@@ -11,11 +11,11 @@
  */
 #include "kernel/lib/poller.h"
 
-#include <linux/kthread.h>
 #include <linux/ktime.h>
 
 #include "core/drive.h"
 #include "kernel/lib/context.h"
+#include "kernel/lib/threads.h"
 
 static void wake(struct rbx_poller *poller)
 {
@@ -36,8 +36,8 @@ void rbx_poller_unpark(struct rbx_poller *poller)
 
 void rbx_poller_visit(struct rbx_poller *poller)
 {
-	mutex_lock(&poller->lock);
-	mutex_unlock(&poller->lock);
+	rbx_poller_lock(poller);
+	rbx_poller_unlock(poller);
 }
 
 static void completion_event(struct ib_cq *cq, void *context)
@@ -103,7 +103,7 @@ void rbx_poller_sweep(struct rbx_poller *poller)
 {
 	uint32_t taken_count = 0, found_count, most_count = 0, i;
 
-	mutex_lock(&poller->lock);
+	rbx_poller_lock(poller);
 	for (i = 0; i < poller->cqs_count; i++)
 		if (poller->cqs[i])
 			most_count += (uint32_t)poller->cqs[i]->cqe;
@@ -111,7 +111,7 @@ void rbx_poller_sweep(struct rbx_poller *poller)
 		found_count = poll(poller);
 		taken_count += found_count;
 	} while (found_count && taken_count < most_count);
-	mutex_unlock(&poller->lock);
+	rbx_poller_unlock(poller);
 }
 
 static enum rbx_poll_step poll_once(struct rbx_poller *poller)
@@ -158,11 +158,11 @@ bool rbx_poller_has_looked(const struct rbx_poller *poller,
 
 static void sleep_for_event(struct rbx_poller *poller)
 {
-	mutex_unlock(&poller->lock);
+	rbx_poller_unlock(poller);
 	RBX_STORE_RELAXED(&poller->asleep, true);
 	wait_event_idle(poller->wait, has_news(poller));
 	RBX_STORE_RELAXED(&poller->asleep, false);
-	mutex_lock(&poller->lock);
+	rbx_poller_lock(poller);
 	poller->counters.wakeups++;
 }
 
@@ -170,7 +170,7 @@ static int poller_main(void *argument)
 {
 	struct rbx_poller *poller = argument;
 
-	mutex_lock(&poller->lock);
+	rbx_poller_lock(poller);
 	while (!kthread_should_stop()) {
 		switch (poll_once(poller)) {
 		case RBX_POLL_AGAIN:
@@ -183,11 +183,11 @@ static int poller_main(void *argument)
 			break;
 		}
 		/* Visitors, and whoever shares the processor. */
-		mutex_unlock(&poller->lock);
+		rbx_poller_unlock(poller);
 		cond_resched();
-		mutex_lock(&poller->lock);
+		rbx_poller_lock(poller);
 	}
-	mutex_unlock(&poller->lock);
+	rbx_poller_unlock(poller);
 	return 0;
 }
 
@@ -205,10 +205,10 @@ static struct ib_cq *cq_make(struct rbx_poller *poller,
 
 static void cq_set(struct rbx_poller *poller, uint32_t index, struct ib_cq *cq)
 {
-	mutex_lock(&poller->lock);
+	rbx_poller_lock(poller);
 	poller->cqs[index] = cq;
 	poller->cqs_count = max(poller->cqs_count, index + 1);
-	mutex_unlock(&poller->lock);
+	rbx_poller_unlock(poller);
 	rbx_poller_unpark(poller); /* has it armed */
 }
 
@@ -236,9 +236,9 @@ void rbx_poller_unbind(struct rbx_poller *poller)
 	for (i = 0; i < poller->cqs_count; i++) {
 		struct ib_cq *cq = poller->cqs[i];
 
-		mutex_lock(&poller->lock);
+		rbx_poller_lock(poller);
 		poller->cqs[i] = NULL;
-		mutex_unlock(&poller->lock);
+		rbx_poller_unlock(poller);
 		if (cq)
 			ib_destroy_cq(cq);
 	}
@@ -262,13 +262,16 @@ int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
 		    uint32_t number, const struct rbx_poll_rule *rule,
 		    const char *name, int node)
 {
+	char thread_name[64];
+
 	poller->ctx = ctx;
 	poller->number = number;
 	init_waitqueue_head(&poller->wait);
 	mutex_init(&poller->lock);
 	rbx_poll_policy_init(&poller->policy, rule);
-	poller->thread = kthread_create_on_node(poller_main, poller, node,
-						"rdmabox/%s/%u", name, number);
+	snprintf(thread_name, sizeof(thread_name), "%s/%u", name, number);
+	poller->thread = rbx_kthread_create(poller_main, poller, node,
+					    thread_name);
 	if (IS_ERR(poller->thread))
 		return PTR_ERR(poller->thread);
 	wake_up_process(poller->thread);

@@ -51,6 +51,8 @@ struct rbx_poller {
 	bool asleep; /* atomic: it waits for an event */
 	struct rbx_node *ended; /* atomic: fragments without a completion */
 
+	/* Who has the lock: it calls back. Atomic; whoever asks only knows itself. */
+	struct task_struct *holder;
 	struct mutex lock; /* held while it polls; guards all below */
 	uint32_t cqs_count; /* grows only, from 1 */
 	struct ib_cq *cqs[RBX_POLLER_CQS_MAX]; /* NULL: it is bound to no device */
@@ -60,6 +62,20 @@ struct rbx_poller {
 	struct rbx_poller_counters counters;
 	struct ib_wc wcs[RBX_POLL_BATCH];
 };
+
+/* Whatever is told of completions is told by who has it: the thread, or one who ends what
+ * has no completion. */
+static inline void rbx_poller_lock(struct rbx_poller *poller)
+{
+	mutex_lock(&poller->lock);
+	WRITE_ONCE(poller->holder, current);
+}
+
+static inline void rbx_poller_unlock(struct rbx_poller *poller)
+{
+	WRITE_ONCE(poller->holder, NULL);
+	mutex_unlock(&poller->lock);
+}
 
 /* Bound to no device, for the time being, and on a node of memory. */
 int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,

@@ -2,45 +2,13 @@
 /*
  * send.c - from the channel to the queue pairs and back.
  *
- * The core plans, this file translates: a chain of work requests becomes a list
- * of the kernel's, in the lane's own array, and is posted with one call. Only the
- * last is signaled. Runs in whichever context is the combiner; nothing sleeps, and it is
- * not preempted: all that others submit meanwhile waits for it.
- *
- * The slot of a work request in its ring is also that of its struct ib_cqe, so a
- * completion tells its number by where its cqe stands.
+ * The core plans, and post_chain.h translates. Runs in whichever context is the combiner;
+ * nothing sleeps, and it is not preempted.
  */
-#include <linux/preempt.h>
-
 #include "kernel/lib/peer.h"
 #include "kernel/lib/trace.h"
 
-static_assert(sizeof(struct rbx_sge) == sizeof(struct ib_sge) &&
-		      offsetof(struct rbx_sge, addr) ==
-			      offsetof(struct ib_sge, addr) &&
-		      offsetof(struct rbx_sge, length_bytes) ==
-			      offsetof(struct ib_sge, length) &&
-		      offsetof(struct rbx_sge, lkey) ==
-			      offsetof(struct ib_sge, lkey),
-	      "scatter lists are handed on as they are");
-
 /* ---- There ------------------------------------------------------------------*/
-
-static void translate(struct rbx_lane *lane, struct rbx_work *work,
-		      uint32_t number, struct ib_rdma_wr *wr)
-{
-	wr->wr = (struct ib_send_wr){
-		.next = &(wr + 1)->wr,
-		.wr_cqe = &lane->posted[number % RBX_SEND_DEPTH].cqe,
-		.sg_list = (struct ib_sge *)work->sges,
-		.num_sge = (int)work->sge_count,
-		.opcode = work->direction == RBX_DIRECTION_READ ?
-				  IB_WR_RDMA_READ :
-				  IB_WR_RDMA_WRITE,
-	};
-	wr->remote_addr = work->remote_addr;
-	wr->rkey = work->rkey;
-}
 
 static uint64_t chain_bytes(struct rbx_send_ring *ring,
 			    const struct rbx_chain *chain)
@@ -60,24 +28,12 @@ static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 	struct rbx_lane *lane =
 		&rbx_kernel_peer(peer)->lanes[chain->ring_index];
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
-	struct ib_rdma_wr *last = &lane->wrs[chain->work_count - 1];
-	const struct ib_send_wr *bad = &lane->wrs[0].wr;
-	uint32_t i;
 
-	for (i = 0; i < chain->work_count; i++) {
-		uint32_t number = chain->first_number + i;
-
-		translate(lane, rbx_send_ring_slot(ring, number), number,
-			  &lane->wrs[i]);
-	}
-	last->wr.next = NULL;
-	last->wr.send_flags = IB_SEND_SIGNALED;
 	if (trace_rdmabox_post_enabled())
 		trace_rdmabox_post(peer, chain->ring_index, chain->first_number,
 				   chain->work_count, chain_bytes(ring, chain));
-	if (likely(!ib_post_send(lane->conn.id->qp, &lane->wrs[0].wr, &bad)))
-		return 0;
-	return chain->work_count - (uint32_t)(rdma_wr(bad) - lane->wrs);
+	return rbx_post_chain(channel, chain, lane->conn.id->qp, &lane->posts,
+			      NULL);
 }
 
 const struct rbx_drive rbx_peer_drive = {
@@ -98,25 +54,11 @@ static void trace_wait(struct rbx_peer *peer)
 			peer, rbx_window_in_flight_bytes(&peer->ctx->window));
 }
 
-/* It is bounded (RBX_COMBINE_MAX). Where preemption is without limits the locks of a
- * device sleep, so it cannot be kept off. */
-static void preemption_stop(void)
-{
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_disable();
-}
-
-static void preemption_go_on(void)
-{
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_enable();
-}
-
 void rbx_peer_combine(struct rbx_peer *peer)
 {
-	preemption_stop();
+	rbx_preemption_stop();
 	rbx_drive_combine(&rbx_peer_drive, &peer->channel);
-	preemption_go_on();
+	rbx_preemption_go_on();
 	if (trace_rdmabox_window_wait_enabled())
 		trace_wait(peer);
 }
@@ -124,26 +66,23 @@ void rbx_peer_combine(struct rbx_peer *peer)
 void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
 		     struct rbx_fragment *last)
 {
-	preemption_stop();
+	rbx_preemption_stop();
 	if (rbx_channel_submit(&peer->channel, first, last))
 		rbx_peer_combine(peer);
-	preemption_go_on();
+	rbx_preemption_go_on();
 }
 
 /* ---- And back ------------------------------------------------------------*/
 
 void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rbx_posted *posted =
-		container_of(wc->wr_cqe, struct rbx_posted, cqe);
-	struct rbx_lane *lane = posted->lane;
+	const struct rbx_posted *posted = rbx_posted_of(wc);
+	struct rbx_lane *lane =
+		container_of(posted->posts, struct rbx_lane, posts);
 	struct rbx_peer *peer = lane->peer;
 	struct rbx_poller *poller = lane->poller;
-	uint32_t completed_count =
-		peer->channel.rings[lane->ring_index].completed_count;
-	uint32_t slot = (uint32_t)(posted - lane->posted);
-	uint32_t number = completed_count +
-			  (slot - completed_count) % RBX_SEND_DEPTH;
+	uint32_t number = rbx_posted_number(
+		posted, &peer->channel.rings[lane->ring_index]);
 	int32_t status = rbx_ib_status(wc->status);
 
 	if (lane->is_over)

@@ -149,7 +149,8 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 		}
 	}
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
-				&volume->counters);
+				&volume->counters,
+				options->peer_timeout_ms * 1000000ull);
 	return volume;
 }
 
@@ -212,6 +213,7 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 
 void rbx_volume_close(struct rbx_volume *volume)
 {
+	rbx_upkeep_closes(&volume->control.upkeep);
 	/* Promise 1 of the design: each ends; and within the peer timeout. */
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		msleep(1);

@@ -2,6 +2,11 @@
 /* volume_news.c - tells the log what the upkeep of a volume finds. */
 #include "kernel/lib/volume.h"
 
+/* The number will do. */
+void rbx_volume_refused(struct rbx_upkeep *upkeep)
+{
+}
+
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err)
 {

@@ -66,14 +66,18 @@ int test_peer_closes_under_way(struct pair *pair)
 	CHECK(failed_count >= RECEIVES);
 	/* What is posted later completes, too. */
 	CHECK(post_and_wait(near, &(struct rbx_operation){ 0 }, 0, 64) ==
-	      -ECANCELED);
+	      (pair->options.paced ? -EHOSTUNREACH : -ECANCELED));
 	CHECK(!end_told(near));
 	return 0;
 }
 
+static struct rbx_endpoint *another; /* perhaps of another poller */
+
 static void close_and_post(struct end *end, const struct rbx_completion *completion)
 {
 	end->hook_status = rbx_endpoint_close(completion->endpoint);
+	if (end->hook_status == -EDEADLK)
+		end->hook_status = rbx_endpoint_close(another);
 	rbx_endpoint_disconnect(completion->endpoint); /* which it may */
 }
 
@@ -83,6 +87,7 @@ int test_close_in_callback(struct pair *pair)
 	struct rbx_completion completion;
 
 	CHECK(!pair_connect(pair));
+	another = pair->near.endpoint;
 	far->hook = close_and_post;
 	CHECK(!post_receive(&pair->near, 0, 64));
 	CHECK(!post_receive(far, 0, 64));

@@ -173,6 +173,8 @@ int test_chain(struct pair *pair)
 		use[i].key = key.key;
 		use[i].address = key.address + 4096 + (i == 1 ? 512 : 0);
 	}
+	if (pair->options.paced) /* else it is in no order with the WRITEs */
+		use[2].flags |= RBX_OPERATION_FENCE;
 	CHECK(!rbx_endpoint_post(near->endpoint, use, ARRAY_SIZE(use)));
 	CHECK(!next(far, &completion)); /* of its own SEND, or of ours */
 	CHECK(!completion.status);
@@ -192,6 +194,7 @@ int test_bad_posts(struct pair *pair)
 	static const struct rbx_operation many[PAIR_DEPTH + 1];
 	struct rbx_operation two[2] = { 0 };
 	struct rbx_segment segments[5] = { { 0, 4 } };
+	const struct rbx_segment long_one = { 0, (256u << 10) + 1 };
 	struct rbx_operation wrong;
 	struct rbx_region *region;
 	u32 i;
@@ -206,6 +209,10 @@ int test_bad_posts(struct pair *pair)
 	} while (0)
 	REFUSED(.kind = (enum rbx_operation_kind)99);
 	REFUSED(.flags = 2); /* inline, elsewhere */
+	if (!pair->options.paced)
+		REFUSED(.flags = RBX_OPERATION_URGENT);
+	else
+		REFUSED(.segments = &long_one, .segments_count = 1);
 	REFUSED(.kind = RBX_OPERATION_READ, .flags = RBX_OPERATION_IMMEDIATE);
 	REFUSED(.flags = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE);
 	REFUSED(.segments = segments, .segments_count = 5);

@@ -100,6 +100,7 @@ int test_chain(struct pair *pair);
 int test_bad_posts(struct pair *pair);
 int test_too_long(struct pair *pair);
 int test_key_ended(struct pair *pair);
+int test_key_whose_end_fails(struct pair *pair);
 int test_key_released(struct pair *pair);
 int test_key_rights(struct pair *pair);
 int test_key_of_other_domain(struct pair *pair);
@@ -110,5 +111,12 @@ int test_close_under_way(struct pair *pair);
 int test_peer_closes_under_way(struct pair *pair);
 int test_close_in_callback(struct pair *pair);
 int test_domain_in_use(struct pair *pair);
+int test_killed_task(struct pair *pair);
+int test_paced_neighbours(struct pair *pair);
+int test_paced_fence(struct pair *pair);
+int test_paced_close_while_waiting(struct pair *pair);
+int test_paced_peer_closes_while_waiting(struct pair *pair);
+int test_paced_disconnected(struct pair *pair);
+int test_paced_in_interrupt(struct pair *pair);
 
 #endif

@@ -57,6 +57,35 @@ int test_key_ended(struct pair *pair)
 }
 
 /* Without END_EXPORT, on a connection that goes on. */
+/* As a device that has failed. */
+static int take_nothing(struct ib_qp *qp, const struct ib_send_wr *wr,
+			const struct ib_send_wr **bad)
+{
+	*bad = wr;
+	return -EIO;
+}
+
+/* Nobody else posts meanwhile. The connection ends. */
+int test_key_whose_end_fails(struct pair *pair)
+{
+	struct rbx_operation end = { .kind = RBX_OPERATION_END_EXPORT };
+	int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad);
+	struct rbx_region_key key;
+	struct ib_device *device;
+	int err;
+
+	CHECK(!lend(pair, RBX_REGION_WRITE, &end.region, &key));
+	device = rbx_protection_domain_device(pair->far.domain);
+	post_send = device->ops.post_send;
+	device->ops.post_send = take_nothing;
+	err = rbx_endpoint_post(pair->far.endpoint, &end, 1);
+	device->ops.post_send = post_send;
+	CHECK(err == -EIO);
+	CHECK(!rbx_region_release(end.region));
+	return 0;
+}
+
 int test_key_released(struct pair *pair)
 {
 	struct rbx_region_key key, other;

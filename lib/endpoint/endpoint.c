@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/paced.h"
 #include "lib/endpoint/domain.h"
 #include "lib/endpoint/paced.h"
 #include "lib/sized.h"
@@ -226,7 +227,11 @@ void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 
 void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 {
-	if (!rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_disconnect"))
+	if (rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_disconnect"))
+		return;
+	if (endpoint->paced)
+		rbx_paced_disconnect(endpoint);
+	else
 		endpoint->qp->device->ops->disconnect(endpoint->qp);
 }
 

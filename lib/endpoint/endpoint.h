@@ -37,7 +37,7 @@ struct rbx_endpoint {
 	void (*completed)(const struct rbx_completion *completion); /* or NULL */
 	void *user;
 	struct rbx_shared_receives *shared; /* NULL: its receives are its own */
-	struct rbx_paced *paced; /* NULL: operations are posted as they come */
+	struct rbx_paced_endpoint *paced; /* NULL: operations are posted as they come */
 	uint32_t segments_max, receive_segments_max;
 	uint32_t inline_bytes_max;
 	uint32_t windows_count; /* atomic */
@@ -54,11 +54,10 @@ struct rbx_queue {
 	uint32_t room_count; /* atomic: that no endpoint has taken */
 	uint32_t endpoints_count; /* atomic */
 	struct rbx_queue *next; /* of the context's, with its queues_lock */
-	/* Of endpoints that are paced: what has ended and was not polled, with the lock;
-	 * and atomic, newest first, what ended without a completion. */
+	/* Of endpoints that are paced, with the lock: what has ended and was not
+	 * polled. */
 	struct rbx_fragment *done_first, *done_last;
 	struct rbx_harvest harvest; /* of the poll under way; else zero */
-	struct rbx_node *ended;
 };
 
 struct rbx_endpoint_listener {
@@ -91,6 +90,10 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 /* Room in a queue, for its completions. 0 or -ENOSPC. */
 int rbx_queue_take(struct rbx_queue *queue, uint32_t count);
 void rbx_queue_give(struct rbx_queue *queue, uint32_t count);
+
+/* Posts a chain whose slots are taken; count: of it. With post_lock. 0 or -EIO. */
+int rbx_endpoint_chain_post(struct rbx_endpoint *endpoint, struct rbx_wr *first,
+			    uint32_t count);
 
 /* One that was checked; segments_max entries. */
 void rbx_operation_translate(const struct rbx_endpoint *endpoint,

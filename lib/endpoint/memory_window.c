@@ -2,38 +2,74 @@
 /*
  * memory_window.c - a part of a region for the other side of one endpoint.
  *
- * A device binds a window by a work request, which has a slot in the endpoint's ring as
- * an operation has, and a silent completion. Until that is polled the window is not
- * closed: the device may still have to bind it.
+ * It is opened by a work request, which has a slot in the endpoint's ring as an operation
+ * has, or goes through its channel if it is paced, and a silent completion. Until that is
+ * polled the window is not closed: the device may still have to open it.
  */
 #include <stdlib.h>
 
-#include "lib/endpoint/endpoint.h"
+#include "lib/endpoint/paced.h"
 
 struct rbx_memory_window {
 	struct rbx_endpoint *endpoint;
 	struct rbx_device_window *of_device;
 	void *addr;
 	size_t length_bytes;
-	uint32_t number; /* of its operation, if it is_posted */
+	uint32_t number; /* of its operation, if the endpoint is not paced */
+	bool is_opening; /* atomic; if it is paced */
 };
 
-static int open_locked(struct rbx_memory_window *window,
-		       struct rbx_device_window_init *init, void *user)
+/* ---- Opening ----------------------------------------------------------------------*/
+
+static int post_locked(struct rbx_memory_window *window, struct rbx_wr *wr,
+		       void *user)
 {
 	struct rbx_endpoint *endpoint = window->endpoint;
-	const struct rbx_fabric_ops *ops = endpoint->qp->device->ops;
-	char error[RBX_ERROR_TEXT_MAX] = "";
 	int err = rbx_endpoint_room(&endpoint->sends, 1);
 
 	if (err)
 		return err;
 	window->number = rbx_endpoint_slot_take(&endpoint->sends, user, true);
-	init->wr_id = window->number;
-	err = ops->open_window(endpoint->qp, init, &window->of_device, error);
-	if (err || !window->of_device->is_posted)
-		endpoint->sends.posted_count--;
-	return err ? rbx_error(err, "%s", error) : 0;
+	wr->wr_id = window->number;
+	return rbx_endpoint_chain_post(endpoint, wr, 1);
+}
+
+static int open_in_order(struct rbx_memory_window *window, void *user)
+{
+	struct rbx_endpoint *endpoint = window->endpoint;
+	struct rbx_wr wr = {
+		.opcode = RBX_OP_OPEN_WINDOW,
+		.flags = RBX_WR_SIGNALED,
+		.window = window->of_device,
+	};
+	int err;
+
+	if (endpoint->paced) {
+		window->is_opening = true;
+		return rbx_paced_open_window(endpoint, &wr, &window->is_opening,
+					     user);
+	}
+	pthread_mutex_lock(&endpoint->post_lock);
+	err = post_locked(window, &wr, user);
+	pthread_mutex_unlock(&endpoint->post_lock);
+	return err;
+}
+
+static int device_window_open(struct rbx_memory_window *window,
+			      const struct rbx_device_window_init *init, void *user)
+{
+	struct rbx_qp *qp = window->endpoint->qp;
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	int err = qp->device->ops->create_window(qp, init, &window->of_device,
+						 error);
+
+	if (err)
+		return rbx_error(err, "%s", error);
+	if (!window->of_device->is_open)
+		err = open_in_order(window, user);
+	if (err)
+		qp->device->ops->destroy_window(window->of_device);
+	return err;
 }
 
 int rbx_memory_window_open(struct rbx_endpoint *endpoint,
@@ -51,8 +87,6 @@ int rbx_memory_window_open(struct rbx_endpoint *endpoint,
 	if (!endpoint || !region || !length || !out)
 		return rbx_error(-EINVAL, "rbx_memory_window_open: an endpoint, a region and a part of it must be given");
 	err = rbx_guard_use(endpoint->queue->ctx, "rbx_memory_window_open");
-	if (!err && endpoint->paced)
-		err = rbx_error(-EINVAL, "rbx_memory_window_open: an endpoint that is paced has no windows");
 	if (!err)
 		err = rbx_region_rights(&endpoint->qp->device->caps, rights, true,
 					&init.rights);
@@ -65,9 +99,7 @@ int rbx_memory_window_open(struct rbx_endpoint *endpoint,
 	window->addr = addr;
 	window->length_bytes = length;
 	init.mr = rbx_region_mr(region);
-	pthread_mutex_lock(&endpoint->post_lock);
-	err = open_locked(window, &init, user);
-	pthread_mutex_unlock(&endpoint->post_lock);
+	err = device_window_open(window, &init, user);
 	if (err) {
 		free(window);
 		return err;
@@ -87,6 +119,8 @@ void rbx_memory_window_key(const struct rbx_memory_window *window,
 	};
 }
 
+/* ---- Closing ----------------------------------------------------------------------*/
+
 /* Its number may be that of another by now, after 2^32 operations. */
 static bool is_outstanding(const struct rbx_memory_window *window)
 {
@@ -95,8 +129,10 @@ static bool is_outstanding(const struct rbx_memory_window *window)
 	uint32_t completed_count;
 	bool is_outstanding;
 
-	if (!window->of_device->is_posted)
+	if (window->of_device->is_open)
 		return false;
+	if (endpoint->paced)
+		return RBX_LOAD_ACQUIRE(&window->is_opening);
 	pthread_mutex_lock(&endpoint->post_lock);
 	completed_count = RBX_LOAD_ACQUIRE(&sends->completed_count);
 	is_outstanding = window->number - completed_count <
@@ -118,7 +154,7 @@ int rbx_memory_window_close(struct rbx_memory_window *window)
 		return err;
 	if (is_outstanding(window))
 		return rbx_error(-EBUSY, "rbx_memory_window_close: its opening has not completed: rbx_queue_poll() first");
-	endpoint->qp->device->ops->close_window(window->of_device);
+	endpoint->qp->device->ops->destroy_window(window->of_device);
 	RBX_FETCH_ADD(&endpoint->windows_count, (uint32_t)-1);
 	free(window);
 	return 0;

@@ -10,29 +10,6 @@
 
 /* ---- There ------------------------------------------------------------------------*/
 
-/* What has come back since is there as well. */
-static void refill_locked(struct rbx_paced *paced)
-{
-	struct rbx_fragment *list = rbx_drive_take_ended(&paced->freed), *next;
-
-	for (; list; list = next) {
-		next = rbx_fragment_next(list);
-		list->node.next = paced->free_first ? &paced->free_first->node :
-						      NULL;
-		paced->free_first = list;
-		paced->free_count++;
-	}
-}
-
-static struct rbx_paced_op *op_take_locked(struct rbx_paced *paced)
-{
-	struct rbx_fragment *fragment = paced->free_first;
-
-	paced->free_first = rbx_fragment_next(fragment);
-	paced->free_count--;
-	return rbx_paced_op_of(fragment);
-}
-
 static uint8_t *inline_bytes_of(struct rbx_paced_op *op)
 {
 	return (uint8_t *)&op->sges[op->endpoint->segments_max];
@@ -65,60 +42,85 @@ static bool is_plain(const struct rbx_operation *operation,
 static void op_fill(struct rbx_paced_op *op, const struct rbx_operation *operation)
 {
 	struct rbx_fragment *fragment = &op->fragment;
-	uint8_t flags = RBX_FRAGMENT_HAS_LKEY | RBX_FRAGMENT_NO_RESEND;
+	enum rbx_direction direction = RBX_DIRECTION_ORDERED;
 
 	op->user = operation->user;
 	op->is_silent = operation->flags & RBX_OPERATION_SILENT;
+	op->is_opening = NULL;
 	rbx_operation_translate(op->endpoint, operation, op->sges, &op->wr);
 	if (operation->flags & RBX_OPERATION_INLINE)
 		inline_copy(op);
-	if (operation->flags & RBX_OPERATION_FENCE)
-		flags |= RBX_FRAGMENT_FENCE;
-	if (operation->flags & RBX_OPERATION_URGENT)
-		flags |= RBX_FRAGMENT_URGENT;
-	*fragment = (struct rbx_fragment){
-		.direction = operation->kind == RBX_OPERATION_READ ?
-				     RBX_DIRECTION_READ :
-				     RBX_DIRECTION_WRITE,
-		.flags = flags,
-		.rkey = operation->key,
-		.remote_addr = operation->address,
-	};
+	if (is_plain(operation, &op->wr))
+		direction = operation->kind == RBX_OPERATION_READ ?
+				    RBX_DIRECTION_READ :
+				    RBX_DIRECTION_WRITE;
+	rbx_paced_fill(fragment, direction,
+		       operation->flags & RBX_OPERATION_FENCE,
+		       operation->flags & RBX_OPERATION_URGENT);
+	fragment->rkey = operation->key;
+	fragment->remote_addr = operation->address;
 	for (uint32_t i = 0; i < op->wr.sge_count; i++)
 		fragment->length_bytes += op->sges[i].length_bytes;
 	if (op->wr.sge_count) {
 		fragment->local_addr = op->sges[0].addr;
 		fragment->lkey = op->sges[0].lkey;
 	}
-	if (is_plain(operation, &op->wr))
-		return;
-	fragment->direction = RBX_DIRECTION_ORDERED;
-	fragment->flags |= RBX_FRAGMENT_ORDERED_FLAGS;
+}
+
+static int room_check_locked(struct rbx_paced *paced, unsigned int count)
+{
+	if (rbx_paced_has_room(paced, count))
+		return 0;
+	return rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
+			 paced->places_count - paced->free_count,
+			 paced->places_count);
 }
 
 int rbx_paced_post(struct rbx_endpoint *endpoint,
 		   const struct rbx_operation *operations, unsigned int count)
 {
 	struct rbx_fragment *first = NULL, *last = NULL;
-	struct rbx_paced *paced = endpoint->paced;
+	struct rbx_paced *paced = &endpoint->paced->paced;
 	bool combines = false;
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&endpoint->post_lock);
-	refill_locked(paced);
-	if (count > paced->free_count)
-		err = rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
-				paced->depth_count - paced->free_count,
-				paced->depth_count);
+	err = room_check_locked(paced, count);
 	for (unsigned int i = 0; i < count && !err; i++) {
-		struct rbx_paced_op *op = op_take_locked(paced);
+		struct rbx_fragment *fragment = rbx_paced_take(paced);
 
-		op_fill(op, &operations[i]);
-		rbx_fragment_append(&first, &last, &op->fragment, &op->fragment);
+		op_fill(rbx_paced_op_of(fragment), &operations[i]);
+		rbx_fragment_append(&first, &last, fragment, fragment);
 	}
 	/* Under the lock: in the order in which they were posted. */
 	if (first)
 		combines = rbx_channel_submit(&paced->channel, first, last);
+	pthread_mutex_unlock(&endpoint->post_lock);
+	if (combines)
+		rbx_paced_combine(&paced->channel);
+	return err;
+}
+
+int rbx_paced_open_window(struct rbx_endpoint *endpoint, const struct rbx_wr *wr,
+			  bool *is_opening, void *user)
+{
+	struct rbx_paced *paced = &endpoint->paced->paced;
+	bool combines = false;
+	int err;
+
+	pthread_mutex_lock(&endpoint->post_lock);
+	err = room_check_locked(paced, 1);
+	if (!err) {
+		struct rbx_paced_op *op = rbx_paced_op_of(rbx_paced_take(paced));
+
+		op->user = user;
+		op->is_silent = true;
+		op->is_opening = is_opening;
+		op->wr = *wr;
+		rbx_paced_fill(&op->fragment, RBX_DIRECTION_ORDERED, false, false);
+		combines = rbx_channel_submit(&paced->channel, &op->fragment,
+					      &op->fragment);
+	}
 	pthread_mutex_unlock(&endpoint->post_lock);
 	if (combines)
 		rbx_paced_combine(&paced->channel);
@@ -130,20 +132,14 @@ int rbx_paced_post(struct rbx_endpoint *endpoint,
 void rbx_paced_completed(struct rbx_queue *queue, const struct rbx_wc *wc)
 {
 	struct rbx_endpoint *endpoint = wc->qp->user;
-	struct rbx_paced *paced = endpoint->paced;
+	struct rbx_paced *paced = &endpoint->paced->paced;
 
-	if (wc->wr_id == RBX_PACED_MARKER_ID) {
-		/* Nothing is posted after a marker but another one: it is over. */
-		rbx_channel_complete_rest(&paced->channel, 0, rbx_now_ns(),
-					  &queue->harvest);
-		/* Then what was refused is looked at. Pairs with end(): it was pushed
-		 * first, and marked if this is not seen to be over. */
-		(void)RBX_EXCHANGE(&paced->is_marked, false);
-	} else {
+	if (wc->wr_id == RBX_PACED_MARKER_ID)
+		rbx_paced_marked(paced, rbx_now_ns(), &queue->harvest);
+	else
 		rbx_drive_completed(&rbx_paced_drive, &paced->channel, 0,
 				    (uint32_t)wc->wr_id, wc->status,
 				    rbx_now_ns(), &queue->harvest);
-	}
 }
 
 static void done_append(struct rbx_queue *queue, struct rbx_fragment *list)
@@ -169,27 +165,6 @@ static void unpark(struct rbx_context *ctx)
 		rbx_poller_unpark(ctx->pollers[0]);
 }
 
-/* What was refused is told of after what was posted before it. */
-static void refused_take(struct rbx_queue *queue)
-{
-	struct rbx_fragment *newest = rbx_drive_take_ended(&queue->ended);
-	struct rbx_fragment *list = NULL, *next;
-
-	for (; newest; newest = next) {
-		next = rbx_fragment_next(newest);
-		newest->node.next = list ? &list->node : NULL;
-		list = newest;
-	}
-	for (; list; list = next) {
-		next = rbx_fragment_next(list);
-		list->node.next = NULL;
-		if (rbx_channel_idle(&rbx_paced_op_of(list)->endpoint->paced->channel))
-			done_append(queue, list);
-		else
-			rbx_paced_push(queue, list);
-	}
-}
-
 void rbx_paced_settle(struct rbx_queue *queue)
 {
 	struct rbx_harvest *harvest = &queue->harvest;
@@ -198,7 +173,6 @@ void rbx_paced_settle(struct rbx_queue *queue)
 		rbx_harvest_settle(harvest, &queue->ctx->window, rbx_now_ns());
 	done_append(queue, harvest->done_first);
 	*harvest = (struct rbx_harvest){ 0 };
-	refused_take(queue);
 	/* Also if it brings no credit: what a device has not taken gave it back before,
 	 * and left the round to us. */
 	unpark(queue->ctx);
@@ -222,9 +196,9 @@ unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 				.status = fragment->status,
 				.kind = RBX_COMPLETION_POSTED,
 			};
-		fragment->node.next = NULL;
-		/* From here on whoever posts may use it again. */
-		rbx_drive_push_ended(&op->endpoint->paced->freed, fragment);
+		if (op->is_opening)
+			RBX_STORE_RELEASE(op->is_opening, false);
+		rbx_paced_give(&op->endpoint->paced->paced, fragment);
 	}
 	return count;
 }
@@ -247,7 +221,7 @@ static uint32_t ring_depth(const struct rbx_endpoint *endpoint)
 	return endpoint->sends.mask + 1;
 }
 
-static int memory_make(struct rbx_paced *paced, uint32_t depth_count)
+static int memory_make(struct rbx_paced_endpoint *paced, uint32_t depth_count)
 {
 	size_t bytes = op_bytes(paced->endpoint);
 
@@ -260,7 +234,7 @@ static int memory_make(struct rbx_paced *paced, uint32_t depth_count)
 		struct rbx_paced_op *op = (struct rbx_paced_op *)(paced->ops + i * bytes);
 
 		op->endpoint = paced->endpoint;
-		rbx_drive_push_ended(&paced->freed, &op->fragment);
+		rbx_paced_add(&paced->paced, &op->fragment);
 	}
 	return 0;
 }
@@ -268,20 +242,17 @@ static int memory_make(struct rbx_paced *paced, uint32_t depth_count)
 int rbx_paced_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx,
 		   uint32_t depth_count)
 {
-	struct rbx_paced *paced = calloc(1, sizeof(*paced));
+	struct rbx_paced_endpoint *paced = calloc(1, sizeof(*paced));
 	int err;
 
 	if (!paced)
 		return rbx_error(-ENOMEM, "cannot allocate an endpoint");
 	paced->endpoint = endpoint;
-	paced->depth_count = depth_count;
 	err = memory_make(paced, depth_count);
 	if (!err) {
-		rbx_channel_init(&paced->channel, &ctx->planner, &ctx->window);
-		paced->channel.keys_are_not_loans = true;
-		rbx_channel_add_ring(&paced->channel, paced->works,
-				     ring_depth(endpoint));
-		err = rbx_context_add_paced(ctx, &paced->channel);
+		rbx_paced_init(&paced->paced, &rbx_paced_host, &ctx->planner,
+			       &ctx->window, paced->works, ring_depth(endpoint));
+		err = rbx_context_add_paced(ctx, &paced->paced.channel);
 	}
 	if (!err) {
 		endpoint->paced = paced;
@@ -295,19 +266,27 @@ int rbx_paced_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx,
 
 void rbx_paced_begin(struct rbx_endpoint *endpoint, uint32_t depth_count)
 {
-	rbx_channel_set_depth(&endpoint->paced->channel, 0,
-			      RBX_MIN(depth_count,
-				      endpoint->paced->depth_count));
+	struct rbx_paced *paced = &endpoint->paced->paced;
+
+	rbx_channel_set_depth(&paced->channel, 0,
+			      RBX_MIN(depth_count, paced->places_count));
+}
+
+void rbx_paced_disconnect(struct rbx_endpoint *endpoint)
+{
+	struct rbx_channel *channel = &endpoint->paced->paced.channel;
+
+	rbx_paced_broken(channel);
+	if (rbx_channel_unpark(channel))
+		rbx_paced_combine(channel);
 }
 
 /* What of it waits to be polled is not told of any more. */
 static void done_forget_locked(struct rbx_queue *queue,
 			       const struct rbx_endpoint *endpoint)
 {
-	struct rbx_fragment *list, *next;
+	struct rbx_fragment *list = queue->done_first, *next;
 
-	done_append(queue, rbx_drive_take_ended(&queue->ended));
-	list = queue->done_first;
 	queue->done_first = NULL;
 	for (; list; list = next) {
 		next = rbx_fragment_next(list);
@@ -319,7 +298,7 @@ static void done_forget_locked(struct rbx_queue *queue,
 
 void rbx_paced_end(struct rbx_endpoint *endpoint)
 {
-	struct rbx_paced *paced = endpoint->paced;
+	struct rbx_paced *paced = &endpoint->paced->paced;
 	struct rbx_queue *queue = endpoint->queue;
 	struct rbx_harvest harvest = { 0 };
 
@@ -332,7 +311,7 @@ void rbx_paced_end(struct rbx_endpoint *endpoint)
 	/* Nor has who polls a completion that names it. Its credit is for others. */
 	pthread_mutex_lock(&queue->lock);
 	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
-	rbx_channel_abandon(&paced->channel, 0, &harvest);
+	rbx_paced_clear(paced, false, rbx_now_ns(), &harvest);
 	rbx_harvest_settle(&harvest, &queue->ctx->window, rbx_now_ns());
 	done_forget_locked(queue, endpoint);
 	unpark(queue->ctx);
@@ -341,12 +320,13 @@ void rbx_paced_end(struct rbx_endpoint *endpoint)
 
 void rbx_paced_free(struct rbx_endpoint *endpoint)
 {
-	struct rbx_paced *paced = endpoint->paced;
+	struct rbx_paced_endpoint *paced = endpoint->paced;
 
 	if (!paced)
 		return;
 	if (!endpoint->qp) /* else it was ended */
-		rbx_context_remove_paced(endpoint->queue->ctx, &paced->channel);
+		rbx_context_remove_paced(endpoint->queue->ctx,
+					 &paced->paced.channel);
 	free(paced->works);
 	free(paced->ops);
 	free(paced);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * paced.h - an endpoint whose operations go through a channel of the core.
+ * paced.h - an endpoint whose operations go through a channel (core/paced.h).
  *
  * They are merged, take credit of the context's window, in turn with its peers, and are
- * posted by whoever combines. What is one segment of plain READ or WRITE may be merged; all
- * else keeps its order among itself (core/request.h, RBX_DIRECTION_ORDERED). Nothing is
- * sent twice.
+ * posted by whoever combines. What is one segment of plain READ or WRITE may be merged.
  *
  * A queue with such endpoints is one of those who give credit back, and so lets parked
  * channels go on. It does so under its lock; whoever removes a channel passes through it.
@@ -15,8 +13,7 @@
 
 #include "lib/endpoint/endpoint.h"
 
-/* One more is for the marker, see paced_channel.c. */
-#define RBX_PACED_MARKERS 1u
+/* Of a work request: the marker. */
 #define RBX_PACED_MARKER_ID (2ull << 32)
 
 /* Before the connection: 0, -ENOMEM, -ENOSPC. endpoint->paced is set. */
@@ -24,6 +21,8 @@ int rbx_paced_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx,
 		   uint32_t depth_count);
 /* It has a queue pair, of that depth. */
 void rbx_paced_begin(struct rbx_endpoint *endpoint, uint32_t depth_count);
+/* Its connection is to end: so does what waits. Any thread. */
+void rbx_paced_disconnect(struct rbx_endpoint *endpoint);
 /* The endpoint is closed: its queue pair is destroyed here. */
 void rbx_paced_end(struct rbx_endpoint *endpoint);
 void rbx_paced_free(struct rbx_endpoint *endpoint);
@@ -31,6 +30,11 @@ void rbx_paced_free(struct rbx_endpoint *endpoint);
 /* Checked before. 0 or -EAGAIN. */
 int rbx_paced_post(struct rbx_endpoint *endpoint,
 		   const struct rbx_operation *operations, unsigned int count);
+
+/* Opens a window by its work request, in order with all that is ordered, and silently;
+ * *is_opening, atomic, is cleared when that is polled. 0 or -EAGAIN. */
+int rbx_paced_open_window(struct rbx_endpoint *endpoint, const struct rbx_wr *wr,
+			  bool *is_opening, void *user);
 
 /* ---- By who polls, with the queue's lock -------------------------------------------*/
 

@@ -6,7 +6,7 @@
 #ifndef RBX_LIB_ENDPOINT_PACED_STATE_H
 #define RBX_LIB_ENDPOINT_PACED_STATE_H
 
-#include "core/drive.h"
+#include "core/paced.h"
 #include "lib/endpoint/paced.h"
 
 struct rbx_paced_op {
@@ -14,27 +14,30 @@ struct rbx_paced_op {
 	struct rbx_endpoint *endpoint;
 	void *user;
 	bool is_silent;
+	bool *is_opening; /* of a window: atomic; else NULL */
 	struct rbx_wr wr; /* of what is ordered; its list follows */
 	struct rbx_sge sges[];
 };
 
-struct rbx_paced {
-	struct rbx_channel channel;
+struct rbx_paced_endpoint {
+	struct rbx_paced paced;
 	struct rbx_endpoint *endpoint;
-	bool is_dead; /* atomic: it has failed, or is closed */
-	bool is_marked; /* atomic: a marker is posted */
 	bool is_wanted; /* atomic: its turn is over with nothing outstanding */
 	struct rbx_work *works;
 	uint8_t *ops;
-	uint32_t depth_count;
-	struct rbx_fragment *free_first; /* with post_lock */
-	uint32_t free_count;
-	struct rbx_node *freed; /* atomic: by who polls, newest first */
 };
 
-static inline struct rbx_paced *rbx_paced_of(struct rbx_channel *channel)
+static inline struct rbx_paced_endpoint *
+rbx_paced_endpoint_of(struct rbx_paced *paced)
 {
-	return RBX_CONTAINER_OF(channel, struct rbx_paced, channel);
+	return RBX_CONTAINER_OF(paced, struct rbx_paced_endpoint, paced);
+}
+
+static inline struct rbx_paced_endpoint *
+rbx_paced_of_channel(struct rbx_channel *channel)
+{
+	return RBX_CONTAINER_OF(channel, struct rbx_paced_endpoint,
+				paced.channel);
 }
 
 static inline struct rbx_paced_op *rbx_paced_op_of(struct rbx_fragment *fragment)
@@ -45,9 +48,6 @@ static inline struct rbx_paced_op *rbx_paced_op_of(struct rbx_fragment *fragment
 /* ---- paced_channel.c ---------------------------------------------------------------*/
 
 extern const struct rbx_drive rbx_paced_drive;
-/* It is over: what waits is refused. Any thread. */
-void rbx_paced_broken(struct rbx_channel *channel);
-/* What was refused, in order, for who polls. */
-void rbx_paced_push(struct rbx_queue *queue, struct rbx_fragment *list);
+extern const struct rbx_paced_host rbx_paced_host;
 
 #endif

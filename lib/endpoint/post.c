@@ -243,13 +243,22 @@ static int device_failed(struct rbx_endpoint *endpoint,
 
 /* ---- Posting --------------------------------------------------------------------*/
 
+int rbx_endpoint_chain_post(struct rbx_endpoint *endpoint, struct rbx_wr *first,
+			    uint32_t count)
+{
+	struct rbx_wr *bad = first;
+	int err = endpoint->qp->device->ops->post_send(endpoint->qp, first, &bad);
+
+	return err ? device_failed(endpoint, &endpoint->sends,
+				   count - (uint32_t)(bad - first), err) :
+		     0;
+}
+
 static int chain_post_locked(struct rbx_endpoint *endpoint,
 			     const struct rbx_operation *operations,
 			     uint32_t count)
 {
-	struct rbx_wr *bad = NULL;
 	struct chain chain;
-	int err;
 
 	chain.sges_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -265,10 +274,7 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 	}
 	/* Else the slots of silent ones would never be known to be free. */
 	chain.wrs[count - 1].flags |= RBX_WR_SIGNALED;
-	err = endpoint->qp->device->ops->post_send(endpoint->qp, chain.wrs, &bad);
-	return err ? device_failed(endpoint, &endpoint->sends,
-				   count - (uint32_t)(bad - chain.wrs), err) :
-		     0;
+	return rbx_endpoint_chain_post(endpoint, chain.wrs, count);
 }
 
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,

@@ -180,7 +180,7 @@ static unsigned int take(struct rbx_queue *queue,
 	if (queue->done_first)
 		count = rbx_paced_deliver(queue, completions, max);
 	while (count < max) {
-		bool settles = RBX_LOAD_RELAXED(&queue->ended);
+		bool settles = false;
 
 		asked = (int)RBX_MIN(max - count, RBX_POLL_BATCH);
 		found = ops->poll(queue->cq, wcs, asked);

@@ -79,13 +79,18 @@ static void let_complete(struct rbx_context *ctx)
 }
 
 /* Nobody else knows of the loan, so in a break it waits until the connection is restored
- * or the peer given up, which has taken it back. */
+ * or the peer given up, which has taken it back. But not for ever for a server that is
+ * there and does not answer: then the end of the session gives it back. */
 static void give_back(struct rbx_remote *remote)
 {
 	struct rbx_peer *peer = remote->peer;
+	uint64_t until_ns = rbx_now_ns() + RBX_GIVE_BACK_TIMES *
+						   peer->ctx->options.peer_timeout_ms *
+						   1000000ull;
 
 	while (rbx_status_is_away(rbx_peer_unmap(peer, &remote->loan)) &&
-	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD)
+	       RBX_LOAD_ACQUIRE(&peer->channel.state) != RBX_CHANNEL_DEAD &&
+	       rbx_now_ns() < until_ns)
 		let_complete(peer->ctx);
 }
 

@@ -151,6 +151,8 @@ void rbx_poller_arm(struct rbx_poller *poller)
 		poller->ctx->device->ops->arm(poller->cqs[i]);
 }
 
+#define MUTE_CQ_LOOK_MS 100
+
 /* What a poller sleeps on: others' wishes, then events of each queue. One that is made
  * meanwhile is looked at after a wake (cqs.c). */
 struct bell {
@@ -166,9 +168,23 @@ static void await(const struct rbx_poller *poller, struct bell *bell,
 	bell->count = 1 + cq_count;
 	bell->fds[0] = (struct pollfd){ poller->wake_fd, POLLIN, 0 };
 	for (uint32_t i = 0; i < cq_count; i++)
-		bell->fds[1 + i] = (struct pollfd){ poller->cqs[i]->event_fd,
-						    POLLIN, 0 };
+		bell->fds[1 + i] = (struct pollfd){
+			RBX_LOAD_RELAXED(&poller->cq_is_mute[i]) ?
+				-1 : /* poll() looks at none */
+				poller->cqs[i]->event_fd, POLLIN, 0 };
+	if (timeout_ms < 0 && RBX_LOAD_RELAXED(&poller->has_mute_cq))
+		timeout_ms = MUTE_CQ_LOOK_MS;
 	poll(bell->fds, bell->count, timeout_ms);
+}
+
+/* An error and nothing to read: the device was unplugged. What it has yet to flush is
+ * looked for now and then. */
+static void note_mute(struct rbx_poller *poller, uint32_t cq, short revents)
+{
+	if (revents & POLLIN || !(revents & (POLLERR | POLLHUP | POLLNVAL)))
+		return;
+	RBX_STORE_RELAXED(&poller->cq_is_mute[cq], true);
+	RBX_STORE_RELAXED(&poller->has_mute_cq, true);
 }
 
 /* Makes unreadable again what await() found readable. To read the other in vain
@@ -178,10 +194,12 @@ static void disarm(struct rbx_poller *poller, const struct bell *bell)
 	uint64_t ignored;
 
 	RBX_STORE_RELAXED(&poller->armed, false);
-	for (uint32_t i = 1; i < bell->count; i++)
-		if (bell->fds[i].revents != 0)
-			poller->ctx->device->ops->consume_events(
-				poller->cqs[i - 1]);
+	for (uint32_t i = 1; i < bell->count; i++) {
+		if (bell->fds[i].revents == 0)
+			continue;
+		note_mute(poller, i - 1, bell->fds[i].revents);
+		poller->ctx->device->ops->consume_events(poller->cqs[i - 1]);
+	}
 	if (bell->fds[0].revents != 0 &&
 	    read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
 		return; /* it is readable until we read it */
@@ -205,7 +223,7 @@ static bool is_silent(const struct rbx_poller *poller)
 	for (uint32_t i = 0; i < cq_count && !rings; i++) {
 		struct pollfd event = { poller->cqs[i]->event_fd, POLLIN, 0 };
 
-		rings = poll(&event, 1, 0) != 0;
+		rings = poll(&event, 1, 0) != 0 && event.revents & POLLIN;
 	}
 	return !rings;
 }

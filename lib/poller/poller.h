@@ -54,6 +54,9 @@ struct rbx_poller {
 	uint32_t cq_lane_counts[RBX_POLLER_CQS_MAX];
 	uint32_t cq_count; /* atomic; grows only, from 1 */
 	struct rbx_cq *cqs[RBX_POLLER_CQS_MAX];
+	/* Atomic: its device has gone, and its descriptor will say so for ever. */
+	bool cq_is_mute[RBX_POLLER_CQS_MAX];
+	bool has_mute_cq; /* atomic */
 
 	bool has_thread;
 	pthread_t thread;

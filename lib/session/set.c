@@ -181,6 +181,27 @@ static int nap_ms(struct rbx_session_set *set)
 	return (int)RBX_MIN((due_ns - now_ns) / NS_PER_MS + 1, SLEEP_MS_MAX);
 }
 
+static struct pollfd bank_event(const struct rbx_bank *bank)
+{
+	return (struct pollfd){
+		.fd = bank->is_mute ? -1 : bank->cq->event_fd, /* -1: none */
+		.events = POLLIN,
+	};
+}
+
+/* An error and nothing to read: the device was unplugged. What it has yet to flush is
+ * looked for after each nap. */
+static void bank_rings(struct rbx_session_set *set, struct rbx_bank *bank,
+		       short revents)
+{
+	if (revents) {
+		set->ops->consume_events(bank->cq);
+		bank->is_mute = !(revents & POLLIN);
+	}
+	if (revents || bank->is_mute)
+		bank->is_armed = false;
+}
+
 static void nap(struct rbx_session_set *set)
 {
 	uint32_t banks_count = RBX_LOAD_ACQUIRE(&set->banks_count), i;
@@ -189,17 +210,12 @@ static void nap(struct rbx_session_set *set)
 	ssize_t ignored;
 
 	for (i = 0; i < banks_count; i++)
-		fds[i] = (struct pollfd){ .fd = set->banks[i]->cq->event_fd,
-					  .events = POLLIN };
+		fds[i] = bank_event(set->banks[i]);
 	fds[i] = (struct pollfd){ .fd = set->wake_fd, .events = POLLIN };
-	if (poll(fds, banks_count + 1, nap_ms(set)) <= 0)
+	if (poll(fds, banks_count + 1, nap_ms(set)) < 0)
 		return;
-	for (i = 0; i < banks_count; i++) {
-		if (!fds[i].revents)
-			continue;
-		set->ops->consume_events(set->banks[i]->cq);
-		set->banks[i]->is_armed = false;
-	}
+	for (i = 0; i < banks_count; i++)
+		bank_rings(set, set->banks[i], fds[i].revents);
 	if (fds[i].revents) {
 		ignored = read(set->wake_fd, &wakes, sizeof(wakes));
 		(void)ignored;

@@ -48,7 +48,9 @@ struct rbx_bank {
 	struct rbx_cq *cq;
 	uint8_t *buffers; /* slots of each clock, by number */
 	struct rbx_mr *mr;
-	bool is_armed; /* the control thread's: it is told if something completes */
+	/* The control thread's. */
+	bool is_armed; /* it is told if something completes */
+	bool is_mute; /* its device has gone, and its descriptor says so for ever */
 	struct rbx_clock clocks[RBX_BANK_SESSIONS];
 };
 

@@ -15,7 +15,21 @@ RBX_STATIC_ASSERT((int)RBX_NEWS_SERVER_DOWN == RBX_EVENT_SERVER_DOWN &&
 			  (int)RBX_NEWS_DATA_LOST == RBX_EVENT_DATA_LOST,
 		  "same numbers");
 
-static const char *reason_of(const struct rbx_volume_server *server,
+static struct rbx_volume *volume_of(struct rbx_upkeep *upkeep)
+{
+	return rbx_volume_of_control(rbx_volume_control_of_upkeep(upkeep));
+}
+
+void rbx_volume_refused(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume *volume = volume_of(upkeep);
+
+	rbx_text_copy(volume->refusal, sizeof(volume->refusal),
+		      rbx_last_error());
+}
+
+static const char *reason_of(const struct rbx_volume *volume,
+			     const struct rbx_volume_server *server,
 			     enum rbx_news news, int err)
 {
 	switch (news) {
@@ -28,7 +42,7 @@ static const char *reason_of(const struct rbx_volume_server *server,
 	case RBX_NEWS_REBUILD_STUCK:
 		return err == -ENODEV ?
 			       "no server of the volume is left that could take a replica; add a server" :
-			       rbx_last_error();
+			       volume->refusal;
 	case RBX_NEWS_DATA_LOST:
 		return "the last replica is gone; reads end with -EIO";
 	}
@@ -38,8 +52,7 @@ static const char *reason_of(const struct rbx_volume_server *server,
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err)
 {
-	struct rbx_volume *volume = rbx_volume_of_control(
-		rbx_volume_control_of_upkeep(upkeep));
+	struct rbx_volume *volume = volume_of(upkeep);
 	const struct rbx_volume_server *whose =
 		&volume->control.servers[server];
 	struct rbx_event event = {
@@ -48,7 +61,7 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 				  rbx_peer_name(whose->peer) :
 				  "",
 		.slab_count = count,
-		.reason = reason_of(whose, news, err),
+		.reason = reason_of(volume, whose, news, err),
 	};
 	const char *before;
 

@@ -6,6 +6,7 @@
  * another; each is long enough to keep the servers busy.
  */
 #include "lib/poller/plug.h"
+#include "lib/poller/waiting.h"
 #include "lib/volume/volume.h"
 
 /* Longest portion; also at most half of the pieces. */
@@ -43,10 +44,12 @@ static bool waiter_is_done(struct waiter *waiter)
 
 static void waiter_wait(struct rbx_context *ctx, struct waiter *waiter)
 {
+	struct rbx_waiting waiting = { 0 };
+
 	rbx_plug_flush();
 	/* Where the program polls, this thread is the program. */
 	while (!rbx_context_options(ctx)->pollers && !waiter_is_done(waiter))
-		(void)rbx_poll(ctx);
+		rbx_waiting_poll(&waiting, ctx);
 	pthread_mutex_lock(&waiter->lock);
 	while (!waiter->done)
 		pthread_cond_wait(&waiter->changed, &waiter->lock);
@@ -57,12 +60,8 @@ static int submit_wait(struct rbx_volume *volume, struct rbx_request *request)
 {
 	int err;
 
-	while ((err = rbx_submit(volume, &request, 1)) == -EAGAIN) {
-		if (rbx_context_options(volume->ctx)->pollers)
-			(void)rbx_wait_room(volume->ctx, ROOM_WAIT_MS);
-		else
-			(void)rbx_poll(volume->ctx);
-	}
+	while ((err = rbx_submit(volume, &request, 1)) == -EAGAIN)
+		(void)rbx_wait_room(volume->ctx, ROOM_WAIT_MS);
 	return err;
 }
 

@@ -53,6 +53,11 @@ static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
 	struct rbx_peer *first = volume->control.servers[0].peer;
 	struct rbx_peer *peer = volume->control.servers[index].peer;
 
+	if (!rbx_slab_bytes_are_good(rbx_peer_slab_bytes(peer)))
+		return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes: start it with a --slab that is a power of two from %u to %u",
+				 rbx_peer_name(peer),
+				 (unsigned long long)rbx_peer_slab_bytes(peer),
+				 RBX_SLAB_BYTES_MIN, RBX_SLAB_BYTES_MAX);
 	if (rbx_peer_slab_bytes(peer) == rbx_peer_slab_bytes(first))
 		return 0;
 	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, %s of %llu; start both with the same --slab",
@@ -70,7 +75,7 @@ static int servers_check(struct rbx_volume *volume)
 	if (count < volume->options.replicas)
 		return rbx_error(-EINVAL, "%u replicas need as many servers, and %u are given",
 				 volume->options.replicas, count);
-	for (i = 1; i < count; i++) {
+	for (i = 0; i < count; i++) {
 		err = slab_bytes_check(volume, i);
 		if (err)
 			return err;
@@ -149,7 +154,9 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 	pthread_mutex_init(&volume->add_lock, NULL);
 	pthread_mutex_init(&volume->fence_lock, NULL);
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
-				&rbx_context_counters(ctx)->volumes);
+				&rbx_context_counters(ctx)->volumes,
+				rbx_context_options(ctx)->peer_timeout_ms *
+					1000000ull);
 	return volume;
 }
 
@@ -232,6 +239,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	if (err)
 		return err;
 	rbx_plug_flush();
+	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		turn_wait(volume);
 	rbx_volume_keeper_stop(&volume->control);

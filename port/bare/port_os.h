@@ -39,6 +39,8 @@ enum {
 	EEXIST = 17,
 	ENODEV = 19,
 	EINVAL = 22,
+	ENFILE = 23,
+	EMFILE = 24,
 	ENOSPC = 28,
 	EPROTO = 71,
 	EBADMSG = 74,

@@ -3,6 +3,7 @@
  * hmac.c - HMAC-SHA256 by libcrypto, for every port that has a libc.
  */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,8 +16,12 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 {
 	unsigned int mac_bytes = 0;
 
-	if (!HMAC(EVP_sha256(), key, (int)key_bytes, text, text_bytes, mac,
-		  &mac_bytes) ||
-	    mac_bytes != RBX_HMAC_BYTES)
+	if (HMAC(EVP_sha256(), key, (int)key_bytes, text, text_bytes, mac,
+		 &mac_bytes) &&
+	    mac_bytes == RBX_HMAC_BYTES)
+		return;
+	/* Without memory for it nothing is proved, for nobody can guess this. A system
+	 * without random numbers could not have made a nonce either. */
+	if (getrandom(mac, RBX_HMAC_BYTES, 0) != RBX_HMAC_BYTES)
 		abort(); /* an unproved peer must never pass for a proved one */
 }

@@ -21,6 +21,7 @@ struct rbx_lender;
 struct rbx_lender_config;
 struct rbx_lending;
 struct rbx_staging;
+struct rbx_upkeep;
 
 /* threads.c */
 int __wrap_pthread_mutex_init(pthread_mutex_t *posix,
@@ -88,6 +89,10 @@ int __wrap_madvise(void *addr, size_t size, int advice);
 int __real_madvise(void *addr, size_t size, int advice);
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size);
 int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
+
+/* ../visit.c */
+void __wrap_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
+void __real_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
 
 /* lending.c */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,

@@ -108,7 +108,8 @@ static int check(const struct plain_qp *qp, const struct rbx_wr *wr)
 {
 	const uint8_t both = RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE;
 
-	if (wr->opcode > RBX_OP_FETCH_ADD || wr->flags & RBX_WR_INLINE ||
+	if (wr->opcode > RBX_OP_FETCH_ADD || wr->opcode == RBX_OP_OPEN_WINDOW ||
+	    wr->flags & RBX_WR_INLINE ||
 	    (wr->flags & both) == both ||
 	    (wr->flags & RBX_WR_INVALIDATE && wr->opcode != RBX_OP_SEND) ||
 	    (wr->flags & RBX_WR_IMMEDIATE && wr->opcode != RBX_OP_SEND &&

@@ -9,6 +9,7 @@
 # listen EXAMPLE - in the background; sets address and pid
 listen()
 {
+	: >"$scratch/listener" # nothing of the one before
 	"$build/examples/$1" --listen "${RBX_TEST_LISTEN:-127.0.0.1:0}" >"$scratch/listener" 2>"$scratch/listener.err" &
 	pid=$!
 	server_pids+=("$pid")

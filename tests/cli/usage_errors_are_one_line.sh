@@ -90,6 +90,7 @@ expect_refusal 'unknown option --fix' doctor --fix
 expect_refusal 'cannot open trace' "${bench[@]}" --pattern "trace:$scratch/none"
 printf '1 2 0 3\nthree\n' >"$scratch/trace"
 expect_refusal 'line 2' "${bench[@]}" --pattern "trace:$scratch/trace"
+expect_refusal 'line 1 is not' "${bench[@]}" --pattern trace:/dev/zero
 gzip -k "$scratch/trace"
 expect_refusal 'compressed' "${bench[@]}" --pattern "trace:$scratch/trace.gz"
 : >"$scratch/empty"

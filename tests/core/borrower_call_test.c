@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/core/borrower_pair.h"
+#include "wire/terms.h"
 
 static void epoch_is_of_the_last_slab_lent(void **state)
 {
@@ -82,6 +83,69 @@ static void call_without_answer_loses_the_connection(void **state)
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_LOST);
 	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_STATS, NULL, 0, 0),
 			 -ENOTCONN);
+	free(p);
+}
+
+/* Heartbeats are answered, and a slab is not made in time. */
+static void map_wait_until_nobody_does(struct pair *p)
+{
+	pair_call(p, RBX_CALL_MAP, NULL);
+	p->now_ns += RBX_WIRE_SLAB_ANSWER_TIMES * DEADLINE_NS;
+	rbx_lease_heard(&p->b.lease, p->now_ns);
+	rbx_lease_answered(&p->b.lease, p->now_ns);
+	rbx_borrower_tick(&p->b, p->now_ns);
+	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), -ETIMEDOUT);
+	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
+}
+
+static void map_that_is_late_keeps_the_connection(void **state)
+{
+	struct pair *p = pair_up();
+	struct rbx_loan loan;
+
+	(void)state;
+	map_wait_until_nobody_does(p);
+	pair_grant(p, 3, 7);
+	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
+	pair_call(p, RBX_CALL_MAP, NULL);
+	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), 0);
+	assert_int_equal(loan.slab_id, 3);
+	pair_call(p, RBX_CALL_MAP, NULL);
+	assert_false(rbx_borrower_call_is_over(&p->b));
+	free(p);
+}
+
+static void call_is_not_sent_before_the_late_answer(void **state)
+{
+	struct pair *p = pair_up();
+	struct rbx_wire_message late;
+	struct rbx_loan loan;
+
+	(void)state;
+	map_wait_until_nobody_does(p);
+	late = p->sent;
+	pair_call(p, RBX_CALL_MAP, NULL);
+	assert_int_equal(p->sent.type, RBX_WIRE_HEARTBEAT);
+	p->sent = late;
+	pair_grant(p, 3, 7);
+	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), 0);
+	assert_int_equal(loan.epoch, 7);
+	free(p);
+}
+
+static void late_loan_that_is_wanted_back_is_not_used(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	map_wait_until_nobody_does(p);
+	pair_grant(p, 3, 7);
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
+						.slab_id = 3,
+						.epoch = 7 });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+	pair_call(p, RBX_CALL_MAP, NULL);
+	assert_false(rbx_borrower_call_is_over(&p->b));
 	free(p);
 }
 
@@ -201,6 +265,9 @@ int main(void)
 		cmocka_unit_test(grant_that_cannot_be_moves_no_epoch),
 		cmocka_unit_test(check_of_another_slab_is_estale),
 		cmocka_unit_test(call_without_answer_loses_the_connection),
+		cmocka_unit_test(map_that_is_late_keeps_the_connection),
+		cmocka_unit_test(call_is_not_sent_before_the_late_answer),
+		cmocka_unit_test(late_loan_that_is_wanted_back_is_not_used),
 		cmocka_unit_test(call_waits_for_its_buffer),
 		cmocka_unit_test(
 			ask_is_over_with_its_answer_and_frees_the_session),

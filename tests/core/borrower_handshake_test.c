@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tests/core/borrower_pair.h"
+#include "wire/terms.h"
 #include "wire/reason.h"
 
 static void first_connection_opens_next_resumes(void **state)
@@ -87,6 +88,20 @@ static void resume_into_other_terms_is_eproto(void **state)
 	free(p);
 }
 
+static void lease_of_more_than_an_hour_is_nonsense(void **state)
+{
+	struct pair *p = pair_make();
+
+	(void)state;
+	p->welcome.welcome.lease_ms = RBX_WIRE_LEASE_MS_MAX + 1;
+	pair_connect(p);
+	pair_challenge(p);
+	pair_welcome(p);
+	assert_int_equal(handshake_status(p), -EPROTO);
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	free(p);
+}
+
 static void refusal_tells_its_reason(void **state)
 {
 	struct pair *p = pair_make();
@@ -134,6 +149,28 @@ static void cut_while_thinking_ends_the_handshake(void **state)
 	free(p);
 }
 
+/* The server falls silent when it has sent CHALLENGE. The clock is looked at as late as
+ * it asked for, and perhaps while the borrower thinks. */
+static void silence_after_the_challenge_is_etimedout(void **state)
+{
+	struct pair *p = pair_make();
+	struct rbx_wire_message challenge;
+	uint64_t due_ns;
+
+	(void)state;
+	pair_connect(p);
+	challenge = scripted_challenge(p->sent.request_id);
+	pair_say(p, &challenge);
+	assert_true(rbx_borrower_has_to_think(&p->b));
+	due_ns = rbx_borrower_tick(&p->b, p->now_ns);
+	assert_true(due_ns < UINT64_MAX);
+	pair_think(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_AUTH);
+	rbx_borrower_tick(&p->b, due_ns);
+	assert_int_equal(handshake_status(p), -ETIMEDOUT);
+	free(p);
+}
+
 static void attach_has_a_new_serial_each_time(void **state)
 {
 	struct pair *p = pair_up();
@@ -160,9 +197,11 @@ int main(void)
 		cmocka_unit_test(server_without_the_secret_is_eacces),
 		cmocka_unit_test(welcome_of_another_handshake_is_eacces),
 		cmocka_unit_test(resume_into_other_terms_is_eproto),
+		cmocka_unit_test(lease_of_more_than_an_hour_is_nonsense),
 		cmocka_unit_test(refusal_tells_its_reason),
 		cmocka_unit_test(cut_during_the_handshake_is_ehostunreach),
 		cmocka_unit_test(cut_while_thinking_ends_the_handshake),
+		cmocka_unit_test(silence_after_the_challenge_is_etimedout),
 		cmocka_unit_test(attach_has_a_new_serial_each_time),
 	};
 

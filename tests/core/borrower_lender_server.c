@@ -12,8 +12,10 @@ static void answer(struct client *c, uint64_t request_id,
 		   struct rbx_wire_message m)
 {
 	m.request_id = request_id;
-	if (!c->is_cut)
-		queue_put(&c->down, &m);
+	if (c->is_cut)
+		return;
+	queue_put(&c->down, &m);
+	assert_in_range(c->down.count, 1, RBX_CLIENT_RECEIVES);
 }
 
 static void refuse(struct client *c, uint64_t request_id, uint32_t reason)
@@ -212,6 +214,7 @@ static void serve_open(struct client *c, const struct rbx_wire_message *m)
 			       .type = RBX_WIRE_STATS_REPLY });
 		break;
 	case RBX_WIRE_HEARTBEAT:
+		rbx_unheard_heartbeat(&s->unheard);
 		answer(c, m->request_id,
 		       (struct rbx_wire_message){
 			       .type = RBX_WIRE_HEARTBEAT_REPLY });
@@ -288,13 +291,29 @@ static void expire(uint64_t session_id)
 	w.expired++;
 }
 
+static void ask(const struct rbx_lender_action *action)
+{
+	struct client *c = client_of(action->session_id);
+
+	if (!c->served.is_connected || !c->served.may_speak)
+		return;
+	if (rbx_unheard_is_full(&c->served.unheard)) {
+		rbx_lender_ask_again(w.lender, action->lending.slab_id,
+				     w.now_ns + MS);
+		return;
+	}
+	rbx_unheard_add(&c->served.unheard);
+	answer(c, 0, (struct rbx_wire_message){
+			     .type = RBX_WIRE_SLAB_EVICT,
+			     .epoch = action->lending.epoch,
+			     .evict.slab_id = action->lending.slab_id });
+}
+
 void server_acts(void)
 {
 	struct rbx_lender_action action;
 
 	while (rbx_lender_next(w.lender, w.now_ns, &action)) {
-		struct client *c;
-
 		switch (action.kind) {
 		case RBX_LENDER_EXPIRE:
 			expire(action.session_id);
@@ -304,14 +323,7 @@ void server_acts(void)
 			w.ended++;
 			break;
 		case RBX_LENDER_ASK:
-			c = client_of(action.session_id);
-			if (c->served.is_connected && c->served.may_speak)
-				answer(c, 0,
-				       (struct rbx_wire_message){
-					       .type = RBX_WIRE_SLAB_EVICT,
-					       .epoch = action.lending.epoch,
-					       .evict.slab_id =
-						       action.lending.slab_id });
+			ask(&action);
 			break;
 		}
 	}

@@ -158,6 +158,7 @@ static void connection_ends(struct client *c)
 	c->up.count = c->down.count = 0;
 	c->served.is_connected = c->served.is_open = c->served.may_speak = false;
 	c->served.waiting_id = 0;
+	c->served.unheard = (struct rbx_unheard){ 0 };
 }
 
 static void step_connect(struct client *c)

@@ -17,6 +17,7 @@
 #include "core/borrower.h"
 #include "core/lender.h"
 #include "core/random.h"
+#include "core/unheard.h"
 
 #define CLIENTS 2
 #define SLABS 7
@@ -50,6 +51,7 @@ struct served {
 	uint64_t preparing; /* slab id; 0: none */
 	uint64_t waiting_id; /* request id of a MAP that waits; 0: none */
 	struct rbx_mailbox mailbox;
+	struct rbx_unheard unheard;
 	uint64_t put_count, ended_count;
 };
 

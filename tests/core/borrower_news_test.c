@@ -105,6 +105,50 @@ static void eviction_names_its_epoch(void **state)
 	free(p);
 }
 
+static void hear_eviction(struct pair *p)
+{
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
+						.epoch = 31,
+						.evict.slab_id = 3 });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+}
+
+/* So much has left meanwhile, the last of it heartbeats. */
+static void heartbeats_leave(struct pair *p, uint32_t count)
+{
+	uint32_t before = p->sent_count;
+
+	pair_pump(p);
+	assert_int_equal(p->sent_count - before, count);
+	if (count)
+		assert_int_equal(p->sent.type, RBX_WIRE_HEARTBEAT);
+}
+
+static void hear_reply(struct pair *p)
+{
+	pair_say(p, &(struct rbx_wire_message){
+			    .type = RBX_WIRE_HEARTBEAT_REPLY,
+			    .request_id = p->b.heartbeat_id });
+}
+
+static void eviction_is_followed_by_a_heartbeat_one_at_a_time(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	pair_pump(p);
+	hear_eviction(p);
+	heartbeats_leave(p, 1);
+	hear_eviction(p);
+	heartbeats_leave(p, 0);
+	hear_eviction(p);
+	hear_reply(p);
+	heartbeats_leave(p, 1);
+	hear_reply(p);
+	heartbeats_leave(p, 0);
+	free(p);
+}
+
 static void one_who_closes_says_bye_and_hears_nothing(void **state)
 {
 	struct pair *p = pair_up();
@@ -145,6 +189,8 @@ int main(void)
 		cmocka_unit_test(letter_that_nobody_hears_is_refused),
 		cmocka_unit_test(letters_survive_a_cut_and_end_once),
 		cmocka_unit_test(eviction_names_its_epoch),
+		cmocka_unit_test(
+			eviction_is_followed_by_a_heartbeat_one_at_a_time),
 		cmocka_unit_test(one_who_closes_says_bye_and_hears_nothing),
 		cmocka_unit_test(bytes_that_are_no_message_end_the_connection),
 	};

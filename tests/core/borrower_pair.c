@@ -39,20 +39,7 @@ struct pair *pair_make(void)
 					 .secret = p->root,
 					 .silence_ns = SILENCE_NS,
 				 });
-	p->welcome = (struct rbx_wire_message){
-		.type = RBX_WIRE_WELCOME,
-		.welcome = {
-			.session_id = 77,
-			.incarnation = 5,
-			.slab_bytes = SLAB_BYTES,
-			.memory_bytes = 64 * SLAB_BYTES,
-			.free_bytes = 60 * SLAB_BYTES,
-			.quota_bytes = UINT64_MAX,
-			.lease_ms = LEASE_MS,
-			.requests_max = 7,
-			.queue_pairs_max = 16,
-		},
-	};
+	p->welcome = scripted_welcome();
 	return p;
 }
 
@@ -73,11 +60,7 @@ void pair_think(struct pair *p)
 
 void pair_challenge(struct pair *p)
 {
-	struct rbx_wire_message m = {
-		.type = RBX_WIRE_CHALLENGE,
-		.request_id = p->sent.request_id,
-		.challenge = { .nonce = { 9 }, .incarnation = 5 },
-	};
+	struct rbx_wire_message m = scripted_challenge(p->sent.request_id);
 
 	rbx_transcript_make(&p->transcript, &p->sent, &m);
 	pair_say(p, &m);
@@ -133,7 +116,7 @@ void pair_grant(struct pair *p, uint64_t slab_id, uint64_t epoch)
 			      .epoch = epoch,
 			      .grant = { .slab_id = slab_id,
 					 .remote_addr = slab_id << 20,
-					 .length_bytes = SLAB_BYTES,
+					 .length_bytes = SCRIPTED_SLAB_BYTES,
 					 .rkey = (uint32_t)slab_id },
 		      });
 }

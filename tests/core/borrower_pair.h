@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "core/borrower.h"
+#include "tests/core/scripted_server.h"
 
 #define MS 1000000ull
 #define SILENCE_NS (1000 * MS)
-#define LEASE_MS 8000
-#define SLAB_BYTES (1u << 20)
+#define LEASE_MS SCRIPTED_LEASE_MS
 #define ANSWER_MS 500
 #define DEADLINE_NS (ANSWER_MS * MS)
 

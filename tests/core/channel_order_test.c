@@ -201,7 +201,9 @@ static struct rbx_fragment *make(void)
 		.direction = direction,
 		.flags = flags[direction],
 		.remote_addr = (uint64_t)draw(16) * 512,
-		.length_bytes = 512,
+		/* What opens a window has no bytes. */
+		.length_bytes = direction == RBX_DIRECTION_ORDERED && draw(3) == 0 ?
+					0 : 512,
 	};
 	if (direction != RBX_DIRECTION_ORDERED && draw(4) == 0)
 		one->fragment.flags |= RBX_FRAGMENT_URGENT;

@@ -185,6 +185,101 @@ static void flow_write_that_fails_here_leaves_the_old_page(void **state)
 	host_free(host);
 }
 
+/* The part for a slot is done. */
+static void poll_slot(struct host *host, uint32_t slot, int32_t status,
+		      bool is_carried_out)
+{
+	const struct rbx_fragment *fragment = host->sent_first;
+	uint32_t nth = 0;
+
+	while (rbx_part_of((struct rbx_fragment *)fragment)->slot != slot) {
+		fragment = rbx_fragment_next(fragment);
+		nth++;
+	}
+	(void)host_poll_one(host, nth, status, is_carried_out);
+}
+
+/*
+ * A write that fails here at the only readable replica, where an attempt before was carried
+ * out, and goes well at the two that are being made like that one. So nobody has the page
+ * from before.
+ */
+static struct host *make_without_the_old_page(void)
+{
+	struct host *host = host_make_with_checksums(1, 3, 4);
+
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	host_write_cell(host, 7);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	memset(out, 1, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, HOST_CELL_BYTES, out, HOST_CELL_BYTES);
+	poll_slot(host, 0, -EFAULT, false);
+	poll_slot(host, 2, -EFAULT, false);
+	poll_slot(host, 1, 0, true);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	assert_int_equal(host_slab(host, 0)->read_mask, 1u << 1);
+	host_write_cell(host, 8);
+	poll_slot(host, 0, 0, true);
+	poll_slot(host, 2, 0, true);
+	poll_slot(host, 1, -EFAULT, true);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	return host;
+}
+
+static void flow_new_page_is_the_truth_if_nobody_has_the_old_one(void **state)
+{
+	uint32_t copies_first;
+
+	(void)state;
+	for (copies_first = 0; copies_first < 2; copies_first++) {
+		struct host *host = make_without_the_old_page();
+
+		if (copies_first)
+			host_settle(host);
+		host_assert_cell(host, 8);
+		host_settle(host);
+		assert_int_equal(host_census(host).whole, 1);
+		host_assert_cell(host, 8);
+		host_free(host);
+	}
+}
+
+/* What was carried out of it was a part. */
+static void flow_new_page_is_read_where_it_is_whole(void **state)
+{
+	uint32_t copies_first;
+
+	(void)state;
+	for (copies_first = 0; copies_first < 2; copies_first++) {
+		struct host *host = make_without_the_old_page();
+		uint32_t torn = host_server_of(host, 0, 1);
+
+		memset(host->servers[torn].memory[0], 7, RBX_PAGE_BYTES / 2);
+		if (copies_first)
+			host_settle(host);
+		host_assert_cell(host, 8);
+		host_settle(host);
+		host_assert_cell(host, 8);
+		host_server_dies(host, host_server_of(host, 0, 0));
+		host_server_dies(host, host_server_of(host, 0, 2));
+		host_assert_cell(host, 8);
+		host_free(host);
+	}
+}
+
+/* Who was known to have it is gone. */
+static void flow_new_page_of_the_last_replica_is_read(void **state)
+{
+	struct host *host = make_without_the_old_page();
+
+	(void)state;
+	host_server_dies(host, host_server_of(host, 0, 0));
+	host_server_dies(host, host_server_of(host, 0, 2));
+	host_assert_cell(host, 8);
+	host_free(host);
+}
+
 /* Then it is read although the one that had it is gone. */
 static void flow_bad_copy_is_repaired_by_who_reads(void **state)
 {
@@ -315,6 +410,9 @@ int main(void)
 		cmocka_unit_test(flow_peer_says_ebadmsg_replica_is_lost),
 		cmocka_unit_test(flow_bytes_that_changed_are_never_read),
 		cmocka_unit_test(flow_write_that_fails_here_leaves_the_old_page),
+		cmocka_unit_test(flow_new_page_is_the_truth_if_nobody_has_the_old_one),
+		cmocka_unit_test(flow_new_page_is_read_where_it_is_whole),
+		cmocka_unit_test(flow_new_page_of_the_last_replica_is_read),
 		cmocka_unit_test(flow_bad_copy_is_repaired_by_who_reads),
 		cmocka_unit_test(
 			flow_repair_that_fails_loses_the_copy_if_it_is_to_blame),

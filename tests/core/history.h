@@ -97,6 +97,12 @@ static inline void history_write_end(struct history *history, uint32_t number,
 	}
 }
 
+/* A write that failed has taken effect or not; nothing of it is under way any more. */
+static inline void history_write_over(struct history *history, uint32_t number)
+{
+	history->writes[number].end = history->now++;
+}
+
 /* A write of zeros that has ended at once. */
 static inline void history_discard(struct history *history, uint64_t offset,
 				   uint32_t length)

@@ -22,11 +22,6 @@ static struct host *make(uint32_t slabs, uint32_t replicas, uint32_t servers)
 	return host;
 }
 
-static uint32_t server_of(struct host *host, uint32_t slab, uint32_t slot)
-{
-	return host_slab(host, slab)->replicas[slot].server;
-}
-
 static void silent_server_is_done_without_where_another_is_up(void **state)
 {
 	struct host *host = make(1, 2, 2);
@@ -37,8 +32,23 @@ static void silent_server_is_done_without_where_another_is_up(void **state)
 	assert_false(rbx_last_copies_hold(&host->flow, 0, is_up));
 	assert_int_equal(rbx_slab_readable(host_slab(host, 0)), 1);
 	assert_int_equal(
-		server_of(host, 0, (uint32_t)__builtin_ctz(host_slab(host, 0)->read_mask)), 1);
+		host_server_of(host, 0, (uint32_t)__builtin_ctz(host_slab(host, 0)->read_mask)), 1);
 	assert_true(host->wakes_count > wakes_count);
+	host_free(host);
+}
+
+/* It may come back, and then nobody tells that it was down. */
+static void what_was_done_without_is_made_anew(void **state)
+{
+	struct host *host = make(1, 2, 3);
+
+	(void)state;
+	servers_up = 7 & ~(1u << host_server_of(host, 0, 0));
+	assert_false(rbx_last_copies_hold(&host->flow,
+					  host_server_of(host, 0, 0), is_up));
+	assert_int_equal(host_census(host).whole, 0);
+	assert_false(host_settle(host));
+	assert_int_equal(host_census(host).whole, 1);
 	host_free(host);
 }
 
@@ -106,10 +116,10 @@ static struct host *make_stand_in(uint32_t *truth, uint32_t *stand_in)
 	host->fails_here = 0;
 	assert_int_equal(rbx_slab_readable(slab), 1);
 	for (slot = 0; slot < 2; slot++)
-		if (slab->stands_in_mask >> slot & 1)
-			*stand_in = slab->replicas[slot].server;
+		if (rbx_slab_stands_in(slab, slot))
+			*stand_in = rbx_replica_server(rbx_slab_replica(slab, slot));
 		else
-			*truth = slab->replicas[slot].server;
+			*truth = rbx_replica_server(rbx_slab_replica(slab, slot));
 	return host;
 }
 
@@ -145,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silent_server_is_done_without_where_another_is_up),
+		cmocka_unit_test(what_was_done_without_is_made_anew),
 		cmocka_unit_test(all_silent_servers_keep_all_they_have),
 		cmocka_unit_test(only_server_is_kept_without_copies),
 		cmocka_unit_test(part_waits_for_a_last_copy_and_for_no_other),

@@ -27,7 +27,7 @@ static uint32_t server_of(struct host *host)
 	const struct rbx_slab *slab = host_slab(host, 0);
 
 	assert_int_equal(rbx_slab_readable(slab), 1);
-	return slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server;
+	return host_server_of(host, 0, (uint32_t)__builtin_ctz(slab->read_mask));
 }
 
 static void lose(struct host *host)
@@ -231,9 +231,9 @@ static void lost_slab_waits_for_what_is_under_way(void **state)
 	server = server_of(host);
 	host_start(host, RBX_PIECE_READ, 0, in, PAGE);
 	host_server_dies(host, server);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
 	host_write_cell(host, 6);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
 	assert_int_equal(host_lent_count(host, !server), 0);
 	host_poll(host);
 	assert_int_equal(host_ended(host, -EIO), 1);
@@ -272,16 +272,17 @@ static void lost_slab_has_all_replicas_and_is_rebuilt_with_its_holes(void **stat
 	(void)state;
 	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
 	for (slot = 0; slot < 2; slot++)
-		host_server_dies(host, slab->replicas[slot].server);
+		host_server_dies(host, host_server_of(host, 0, slot));
 	(void)host_settle(host);
 	assert_int_equal(host_census(host).dead, 1);
 	host_write_cell(host, 6);
-	(void)rbx_upkeep_round(&host->upkeep);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
+	(void)host_round(host);
 	assert_int_equal(rbx_slab_readable(slab), 2);
 	(void)host_settle(host);
 	assert_int_equal(host_ended(host, 0), 1);
-	host_server_dies(host, slab->replicas[(uint32_t)__builtin_ctz(slab->read_mask)].server);
+	slot = (uint32_t)__builtin_ctz(slab->read_mask);
+	host_server_dies(host, host_server_of(host, 0, slot));
 	(void)host_settle(host);
 	host_assert_cell(host, 6);
 	expect(host, RBX_PIECE_READ, HOST_CELL_BYTES, PAGE, -EIO);
@@ -303,13 +304,13 @@ static void lost_slab_is_not_in_use_before_all_of_it_is_lent(void **state)
 	rbx_slab_lend_pages(slab,
 			    host->upkeep.ops->memory_lend(
 				    &host->upkeep,
-				    rbx_lost_pages_size(slab->shape->slab_shift)));
+				    rbx_lost_pages_size(rbx_slab_shape(slab)->slab_shift)));
 	rbx_slab_place(slab);
 	slot = rbx_slab_borrow(slab, left);
 	loan.remote_addr = (uintptr_t)host->servers[left].memory[3];
 	host->servers[left].keys[3] = 1;
 	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_LIVE);
-	rbx_loan_index_add(&host->flow.map->loans, slot);
+	rbx_loan_index_add(&host->flow.map->loans, rbx_replica_number(slab, slot));
 	assert_int_equal(slab->write_mask, 0);
 	assert_int_equal(rbx_slab_task(slab), RBX_TASK_NONE);
 	host_write_cell(host, 6);
@@ -334,12 +335,13 @@ static void loan_that_comes_after_the_loss_is_no_replica(void **state)
 
 	(void)state;
 	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_true(rbx_slab_record_give(slab));
 	slot = rbx_slab_borrow(slab, 1);
 	host_server_dies(host, 0);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
 	loan = (struct rbx_loan){ .slab_id = 3, .epoch = 1, .rkey = 1 };
 	rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_REBUILDING);
-	rbx_loan_index_add(&host->flow.map->loans, slot);
+	rbx_loan_index_add(&host->flow.map->loans, rbx_replica_number(slab, slot));
 	assert_int_equal(slab->write_mask, 0);
 	assert_int_equal(rbx_slab_state(slab, slot), RBX_REPLICA_LOST);
 	host->servers[1].keys[3] = 1;

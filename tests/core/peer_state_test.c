@@ -17,7 +17,7 @@ static void break_at(struct rbx_peer_state *peer, uint64_t heard_ns,
 {
 	rbx_peer_state_init(peer, TIMEOUT);
 	rbx_peer_state_opened(peer, 0);
-	rbx_peer_state_broken(peer, heard_ns, 0, now_ns);
+	rbx_peer_state_broken(peer, heard_ns, 0, false, now_ns);
 	rbx_peer_state_drained(peer);
 }
 
@@ -41,14 +41,14 @@ static void peer_broken_waits_for_drain_then_resumes(void **state)
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
 	rbx_peer_state_opened(&peer, 0);
-	rbx_peer_state_broken(&peer, 0, 0, 0);
+	rbx_peer_state_broken(&peer, 0, 0, false, 0);
 	assert_int_equal(rbx_peer_state_next(&peer, 2, &at_ns), RBX_PEER_DRAIN);
 	rbx_peer_state_drained(&peer);
 	assert_int_equal(rbx_peer_state_next(&peer, 3, &at_ns),
 			 RBX_PEER_RESUME);
 	rbx_peer_state_resumed(&peer, 3);
 	assert_int_equal(peer.phase, RBX_PEER_UP);
-	rbx_peer_state_broken(&peer, 4, 0, 4);
+	rbx_peer_state_broken(&peer, 4, 0, false, 4);
 	assert_int_equal(peer.breaks_count, 2);
 }
 
@@ -60,7 +60,7 @@ static void drain_has_an_end(void **state)
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
 	rbx_peer_state_opened(&peer, 0);
-	rbx_peer_state_broken(&peer, 0, 0, 7);
+	rbx_peer_state_broken(&peer, 0, 0, false, 7);
 	assert_int_equal(rbx_peer_state_next(&peer, 7, &at_ns), RBX_PEER_DRAIN);
 	assert_true(at_ns == 7 + TIMEOUT / 8);
 	/* However late the drain is asked about. */
@@ -136,6 +136,38 @@ static void peer_that_breaks_late_is_tried_for_a_quarter(void **state)
 		    10 * TIMEOUT + TIMEOUT / 4);
 }
 
+static uint64_t next_try_takes_ns(struct rbx_peer_state *peer)
+{
+	uint64_t takes_ns = rbx_peer_state_try_ends_ns(peer, 5) - 5;
+
+	rbx_peer_state_resume_failed(peer, -ETIMEDOUT, 5);
+	return takes_ns;
+}
+
+/* What a try has sent may be lost in a moment: so the next begins soon. But a server that
+ * is slow gets a quarter in the end, and also with a short timeout what it needs. */
+static void first_tries_are_short(void **state)
+{
+	struct rbx_peer_state peer;
+
+	(void)state;
+	break_at(&peer, 0, 0);
+	assert_true(next_try_takes_ns(&peer) == 100 * MS);
+	assert_true(next_try_takes_ns(&peer) == 200 * MS);
+	assert_true(next_try_takes_ns(&peer) == TIMEOUT / 4);
+	assert_true(next_try_takes_ns(&peer) == TIMEOUT / 4);
+	rbx_peer_state_init(&peer, 10 * TIMEOUT);
+	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_broken(&peer, 0, 0, false, 0);
+	rbx_peer_state_drained(&peer);
+	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 16);
+	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 8);
+	rbx_peer_state_resumed(&peer, 6);
+	rbx_peer_state_broken(&peer, 0, 0, false, 7);
+	rbx_peer_state_drained(&peer);
+	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 16);
+}
+
 /* A process that stands still while it drains, or between two tries. */
 static void peer_is_asked_before_it_is_given_up_however_late(void **state)
 {
@@ -195,29 +227,35 @@ static void rejections_are_tried_again_unless_nobody_listens(void **state)
 
 #define LEASE_HALF (15 * TIMEOUT)
 
-/* Tries in vain until something else is asked for than tries. */
-static enum rbx_peer_action try_on(struct rbx_peer_state *peer, uint64_t *now_ns)
+/* Tries in vain until the end, or until something else is asked for than tries. */
+static enum rbx_peer_action try_with(struct rbx_peer_state *peer, int err,
+				     uint64_t end_ns, uint64_t *now_ns)
 {
 	enum rbx_peer_action action;
 	uint64_t at_ns;
 
-	for (;;) {
+	while (*now_ns < end_ns) {
 		action = rbx_peer_state_next(peer, *now_ns, &at_ns);
 		if (action == RBX_PEER_RESUME)
-			rbx_peer_state_resume_failed(peer, -EHOSTUNREACH,
-						     *now_ns);
+			rbx_peer_state_resume_failed(peer, err, *now_ns);
 		else if (action == RBX_PEER_WAIT)
 			*now_ns = at_ns;
 		else
 			return action;
 	}
+	return RBX_PEER_WAIT;
+}
+
+static enum rbx_peer_action try_on(struct rbx_peer_state *peer, uint64_t *now_ns)
+{
+	return try_with(peer, -EHOSTUNREACH, UINT64_MAX, now_ns);
 }
 
 static void break_with_owner(struct rbx_peer_state *peer)
 {
 	rbx_peer_state_init(peer, TIMEOUT);
 	rbx_peer_state_opened(peer, 0);
-	rbx_peer_state_broken(peer, 0, LEASE_HALF, 0);
+	rbx_peer_state_broken(peer, 0, LEASE_HALF, true, 0);
 	rbx_peer_state_drained(peer);
 }
 
@@ -248,6 +286,33 @@ static void peer_with_last_copies_is_tried_for_half_the_lease(void **state)
 	assert_true(now_ns == LEASE_HALF);
 }
 
+/* It is we who have no descriptors. */
+static void shortage_of_our_own_says_nothing_of_the_peer(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t now_ns = 0, until_ns = 5 * TIMEOUT;
+
+	(void)state;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_broken(&peer, 0, LEASE_HALF, false, 0);
+	rbx_peer_state_drained(&peer);
+	assert_int_equal(try_with(&peer, -EMFILE, until_ns, &now_ns),
+			 RBX_PEER_WAIT);
+	/* Then there are some, and the server is silent. */
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_GIVE_UP);
+	assert_true(now_ns <= until_ns + TIMEOUT / 2);
+	/* There are never any. */
+	now_ns = 0;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_broken(&peer, 0, LEASE_HALF, false, 0);
+	rbx_peer_state_drained(&peer);
+	assert_int_equal(try_with(&peer, -ENOMEM, UINT64_MAX, &now_ns),
+			 RBX_PEER_GIVE_UP);
+	assert_true(now_ns == LEASE_HALF);
+}
+
 /* The cable is back: who comes back first does not cost the others. */
 static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
 {
@@ -259,7 +324,7 @@ static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
 	rbx_peer_state_opened(&peer, 5);
 	assert_false(rbx_peer_state_is_settled(&peer, 5));
 	assert_true(rbx_peer_state_is_settled(&peer, 5 + TIMEOUT / 2));
-	rbx_peer_state_broken(&peer, 0, 0, TIMEOUT);
+	rbx_peer_state_broken(&peer, 0, 0, false, TIMEOUT);
 	assert_false(rbx_peer_state_is_settled(&peer, 9 * TIMEOUT));
 	rbx_peer_state_drained(&peer);
 	rbx_peer_state_resumed(&peer, 9 * TIMEOUT);
@@ -291,12 +356,14 @@ int main(void)
 		cmocka_unit_test(
 			peer_is_tried_until_the_last_quarter_of_the_timeout),
 		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
+		cmocka_unit_test(first_tries_are_short),
 		cmocka_unit_test(
 			peer_is_asked_before_it_is_given_up_however_late),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),
 		cmocka_unit_test(peer_that_is_not_needed_is_given_up_in_time),
 		cmocka_unit_test(
 			peer_with_last_copies_is_tried_for_half_the_lease),
+		cmocka_unit_test(shortage_of_our_own_says_nothing_of_the_peer),
 		cmocka_unit_test(
 			peer_counts_as_up_for_others_after_half_the_timeout),
 		cmocka_unit_test(peer_that_lost_our_memory_is_not_held),

@@ -43,7 +43,7 @@ static bool broken_at(uint64_t now_ns)
 	bool is_new = rbx_recovery_broken(&recovery);
 
 	if (is_new)
-		rbx_recovery_begin(&recovery, now_ns, 0, now_ns);
+		rbx_recovery_begin(&recovery, now_ns, 0, false, now_ns);
 	return is_new;
 }
 
@@ -130,7 +130,8 @@ static void drain_has_its_time_and_so_has_a_try(void **state)
 	assert_int_equal(at_ns, 100 + TIMEOUT / 8);
 	drain(200);
 	assert_int_equal(step_at(300), RBX_RECOVERY_RESUME);
-	assert_int_equal(at_ns, 300 + TIMEOUT / 4);
+	assert_int_equal(at_ns, rbx_peer_state_try_ends_ns(&recovery.state, 300));
+	assert_in_range(at_ns, 301, 300 + TIMEOUT / 4);
 }
 
 static void resumed_sends_again_what_was_kept(void **state)
@@ -288,7 +289,7 @@ static void owner_lets_go_what_is_elsewhere(void **state)
 	assert_true(small_combine(&s));
 	assert_false(small_combine(&s));
 	assert_true(rbx_recovery_broken(&recovery));
-	rbx_recovery_begin(&recovery, now_ns, half_ns, now_ns);
+	rbx_recovery_begin(&recovery, now_ns, half_ns, true, now_ns);
 	small_complete(&s, s.chain.first_number + s.chain.work_count - 1,
 		       -ECANCELED);
 	rbx_recovery_keep(&recovery, &s.harvest);
@@ -320,7 +321,7 @@ static void nothing_that_waits_on_vanishes(void **state)
 
 	(void)state;
 	assert_true(rbx_recovery_broken(&recovery));
-	rbx_recovery_begin(&recovery, 0, 100 * TIMEOUT, 0);
+	rbx_recovery_begin(&recovery, 0, 100 * TIMEOUT, true, 0);
 	rbx_channel_key_ended(&s.channel, 0);
 	assert_true(small_submit(&s, 0, 0));
 	assert_false(small_combine(&s));
@@ -350,8 +351,31 @@ static void posted_and_not_answered_stands_still(void **state)
 	assert_true(small_submit(&s, 0, 3));
 	assert_true(small_combine(&s));
 	assert_true(stands_still());
-	assert_false(rbx_recovery_stands_still(&recovery, 1)); /* anew */
-	assert_false(rbx_recovery_stands_still(&recovery, 0));
+	assert_true(broken_at(1));
+	assert_false(rbx_recovery_stands_still(&recovery, 1));
+}
+
+/* The session was silent, say, and the looks at its ring before that found no progress. */
+static void looks_before_a_break_do_not_count_after_it(void **state)
+{
+	struct rbx_fragment *ended;
+	bool again;
+
+	(void)state;
+	assert_true(small_submit(&s, 0, 3));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	for (uint32_t i = 1; i < RBX_STALL_LOOKS; i++)
+		assert_false(rbx_recovery_stands_still(&recovery, 1));
+	assert_true(broken_at(1));
+	small_complete(&s, s.chain.first_number + s.chain.work_count - 1,
+		       -ECANCELED);
+	rbx_recovery_keep(&recovery, &s.harvest);
+	drain(2);
+	assert_int_equal(step_at(3), RBX_RECOVERY_RESUME);
+	assert_true(rbx_recovery_resumed(&recovery, 0, 4, &ended, &again));
+	assert_true(small_combine(&s));
+	assert_false(rbx_recovery_stands_still(&recovery, 1));
 }
 
 static void ring_whose_poller_has_not_looked_says_nothing(void **state)
@@ -409,7 +433,8 @@ static void who_stalls_again_keeps_last_copies_for_a_while(void **state)
 
 		assert_true(stands_still());
 		assert_true(rbx_recovery_broken(&recovery));
-		rbx_recovery_begin(&recovery, now_ns, now_ns + half_ns, now_ns);
+		rbx_recovery_begin(&recovery, now_ns, now_ns + half_ns, true,
+				   now_ns);
 		small_complete(&s,
 			       s.chain.first_number + s.chain.work_count - 1,
 			       -ECANCELED);
@@ -463,6 +488,7 @@ int main(void)
 		TEST(owner_lets_go_what_is_elsewhere),
 		TEST(nothing_that_waits_on_vanishes),
 		TEST(posted_and_not_answered_stands_still),
+		TEST(looks_before_a_break_do_not_count_after_it),
 		TEST(ring_whose_poller_has_not_looked_says_nothing),
 		TEST(who_stalls_again_on_new_queue_pairs_is_given_up),
 		TEST(who_stalls_again_keeps_last_copies_for_a_while),

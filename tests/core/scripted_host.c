@@ -71,17 +71,89 @@ static const struct rbx_flow_ops flow_ops = { submit, end_later, ended, wake,
 
 /* ---- Of the upkeep ----------------------------------------------------------*/
 
-static void ask(struct rbx_upkeep *upkeep, uint32_t index)
+static void ask(struct rbx_upkeep *upkeep, uint32_t index,
+		enum rbx_call_kind kind, const struct rbx_loan *loan)
 {
 	struct host *host = of_upkeep(upkeep);
 	struct host_server *server = &host->servers[index];
 
 	assert_false(server->is_asked);
+	/* One that has just gone down may be asked, until a round has seen to that. */
+	assert_false(rbx_upkeep_server_is_down(upkeep, index) &&
+		     !upkeep->servers[index].went_down);
 	server->is_asked = true;
-	server->asked_count++;
+	server->kind = kind;
+	if (loan)
+		server->loan = *loan;
+	server->asked_count += kind == RBX_CALL_MAP;
 	host->asks_count++;
 	host->asks_max_count =
 		RBX_MAX(host->asks_max_count, host->asks_count);
+}
+
+/* The server says why not. */
+static int say(struct host *host, int err)
+{
+	host->said_err = err;
+	return err;
+}
+
+/* Keys that are used again are above all others. */
+static uint32_t key_of(struct host *host, uint32_t area)
+{
+	return host->reuses_keys ? UINT32_MAX - area : ++host->next_key;
+}
+
+static int map(struct host *host, struct host_server *server,
+	       struct rbx_loan *loan)
+{
+	uint32_t area;
+
+	if (server->down || server->refuse)
+		return say(host, server->down ? -EHOSTUNREACH :
+						server->refuse);
+	for (area = 0; area < HOST_AREAS && server->keys[area]; area++)
+		;
+	if (area == HOST_AREAS)
+		return say(host, -ENOSPC);
+	server->epochs[area] = ++host->next_epoch;
+	server->keys[area] = key_of(host, area);
+	memset(server->memory[area], 0, HOST_SLAB_BYTES);
+	*loan = (struct rbx_loan){
+		.slab_id = area,
+		.epoch = server->epochs[area],
+		.remote_addr = (uintptr_t)server->memory[area],
+		.rkey = server->keys[area],
+	};
+	return 0;
+}
+
+static void refused(struct rbx_upkeep *upkeep)
+{
+	of_upkeep(upkeep)->refused_err = of_upkeep(upkeep)->said_err;
+}
+
+static bool has_loan(const struct host_server *server, uint64_t area,
+		     uint64_t epoch)
+{
+	return server->keys[area] && server->epochs[area] == epoch;
+}
+
+static int check(const struct host_server *server)
+{
+	return has_loan(server, server->loan.slab_id, server->loan.epoch) ?
+		       0 :
+		       -ESTALE;
+}
+
+static int unmap(struct host_server *server)
+{
+	if (server->down || server->deaf)
+		return server->down ? -ETIMEDOUT : server->deaf;
+	if (check(server))
+		return -ESTALE;
+	server->keys[server->loan.slab_id] = 0;
+	return 0;
 }
 
 static int answer(struct rbx_upkeep *upkeep, uint32_t index,
@@ -89,48 +161,29 @@ static int answer(struct rbx_upkeep *upkeep, uint32_t index,
 {
 	struct host *host = of_upkeep(upkeep);
 	struct host_server *server = &host->servers[index];
-	uint32_t area;
 
 	assert_true(server->is_asked);
+	if (server->is_slow && !server->down)
+		return -EAGAIN;
 	server->is_asked = false;
 	host->asks_count--;
-	if (server->down || server->refuse)
-		return server->down ? -EHOSTUNREACH : server->refuse;
-	for (area = 0; area < HOST_AREAS && server->keys[area]; area++)
-		;
-	if (area == HOST_AREAS)
-		return -ENOSPC;
-	server->keys[area] = ++host->next_key;
-	memset(server->memory[area], 0, HOST_SLAB_BYTES);
-	*loan = (struct rbx_loan){
-		.slab_id = area,
-		.epoch = host->next_key,
-		.remote_addr = (uintptr_t)server->memory[area],
-		.rkey = host->next_key,
-	};
-	return 0;
+	if (server->kind == RBX_CALL_MAP)
+		return map(host, server, loan);
+	return say(host, server->kind == RBX_CALL_UNMAP ? unmap(server) : check(server));
 }
 
-static int unmap(struct rbx_upkeep *upkeep, uint32_t index,
-		 const struct rbx_loan *loan)
+/* While it is opened: a slow server answers in the end. */
+static int answers_wait(struct rbx_upkeep *upkeep)
 {
-	struct host_server *server = &of_upkeep(upkeep)->servers[index];
+	struct host *host = of_upkeep(upkeep);
+	uint32_t i;
 
-	assert_false(rbx_upkeep_server_is_down(upkeep, index));
-	if (server->down || server->deaf)
-		return server->down ? -ETIMEDOUT : server->deaf;
-	if (server->keys[loan->slab_id] != loan->rkey)
-		return -ESTALE;
-	server->keys[loan->slab_id] = 0;
+	host->waits_count++;
+	if (host->waits_count == host->waits_end_count)
+		return -EINTR;
+	for (i = 0; i < HOST_SERVERS; i++)
+		host->servers[i].is_slow = false;
 	return 0;
-}
-
-static int check(struct rbx_upkeep *upkeep, uint32_t index,
-		 const struct rbx_loan *loan)
-{
-	const struct host_server *server = &of_upkeep(upkeep)->servers[index];
-
-	return server->keys[loan->slab_id] == loan->rkey ? 0 : -ESTALE;
 }
 
 static uint64_t free_bytes(struct rbx_upkeep *upkeep, uint32_t index)
@@ -178,8 +231,8 @@ static void memory_take_back(struct rbx_upkeep *upkeep, void *memory)
 static const struct rbx_upkeep_ops upkeep_ops = {
 	.ask = ask,
 	.answer = answer,
-	.unmap = unmap,
-	.check = check,
+	.refused = refused,
+	.wait = answers_wait,
 	.memory_lend = memory_lend,
 	.memory_take_back = memory_take_back,
 	.free_bytes = free_bytes,
@@ -226,15 +279,58 @@ bool host_poll(struct host *host)
 	return sent || later;
 }
 
+/* Takes one of what was sent out of its list. */
+static struct rbx_fragment *take_sent(struct host *host, uint32_t nth)
+{
+	struct rbx_fragment *fragment = host->sent_first, *before = NULL;
+
+	for (; nth && rbx_fragment_next(fragment); nth--) {
+		before = fragment;
+		fragment = rbx_fragment_next(fragment);
+	}
+	if (before)
+		before->node.next = fragment->node.next;
+	else
+		host->sent_first = rbx_fragment_next(fragment);
+	if (host->sent_last == fragment)
+		host->sent_last = before;
+	fragment->node.next = NULL;
+	return fragment;
+}
+
+bool host_poll_one(struct host *host, uint32_t nth, int32_t status,
+		   bool is_carried_out)
+{
+	struct rbx_fragment *fragment;
+
+	if (!host->sent_first)
+		return host_poll(host);
+	fragment = take_sent(host, nth);
+	fragment->status = 0;
+	if (!status || is_carried_out)
+		fragment->status = carry_out(host, rbx_part_of(fragment));
+	if (!fragment->status)
+		fragment->status = status;
+	fragment->done(fragment);
+	return true;
+}
+
+bool host_round(struct host *host)
+{
+	host->due_ns = rbx_upkeep_round(&host->upkeep, host->now_ns);
+	return host->due_ns != UINT64_MAX;
+}
+
 bool host_settle(struct host *host)
 {
 	bool again;
 
+	host->now_ns += RBX_UPKEEP_RETRY_MS * 1000000ull;
 	do {
 		while (host_poll(host))
 			;
 		host->wakes_count = 0;
-		again = rbx_upkeep_round(&host->upkeep);
+		again = host_round(host);
 	} while (host->wakes_count || host->sent_first);
 	return again;
 }
@@ -254,6 +350,15 @@ void host_evict(struct host *host, uint32_t server, const struct rbx_loan *loan)
 	};
 
 	rbx_upkeep_evict(&host->upkeep, server, &eviction);
+}
+
+bool host_has_loan(const struct host *host, const struct rbx_replica *replica)
+{
+	const struct host_server *server =
+		&host->servers[rbx_replica_server(replica)];
+
+	return !server->down &&
+	       has_loan(server, replica->slab_id, replica->epoch);
 }
 
 uint32_t host_lent_count(const struct host *host, uint32_t server)
@@ -323,8 +428,8 @@ void host_assert_cell(struct host *host, uint8_t byte)
 	assert_memory_equal(in, out, sizeof(in));
 }
 
-static struct host *make(const struct rbx_volume_shape *wanted,
-			 uint32_t slabs, uint32_t servers)
+struct host *host_make_shaped(const struct rbx_volume_shape *wanted,
+			      uint32_t slabs, uint32_t servers)
 {
 	struct rbx_volume_shape shape = *wanted;
 	struct host *host = aligned_alloc(RBX_PAGE_BYTES, sizeof(*host));
@@ -335,7 +440,9 @@ static struct host *make(const struct rbx_volume_shape *wanted,
 	shape.slab_bytes = HOST_SLAB_BYTES;
 	shape.fragment_bytes = HOST_CELL_BYTES;
 	rbx_flow_init(&host->flow, &flow_ops, &host->counters);
-	rbx_upkeep_init(&host->upkeep, &host->flow, &upkeep_ops);
+	host->now_ns = 1;
+	rbx_upkeep_init(&host->upkeep, &host->flow, &upkeep_ops,
+			HOST_TIMEOUT_NS);
 	rbx_flow_open(&host->flow, &shape,
 		      calloc(1, rbx_volume_map_size(&shape)), 1, servers,
 		      calloc(1, rbx_flow_pool_size(&shape, HOST_PIECES)),
@@ -349,24 +456,24 @@ static struct host *make(const struct rbx_volume_shape *wanted,
 
 struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers)
 {
-	return make(&(struct rbx_volume_shape){ .replicas = replicas }, slabs,
-		    servers);
+	return host_make_shaped(
+		&(struct rbx_volume_shape){ .replicas = replicas }, slabs, servers);
 }
 
 struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
 				 uint32_t servers)
 {
-	return make(&(struct rbx_volume_shape){ .replicas = replicas,
-						.on_demand = true },
-		    slabs, servers);
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = replicas,
+							    .on_demand = true },
+				slabs, servers);
 }
 
 struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
 				      uint32_t servers)
 {
-	return make(&(struct rbx_volume_shape){ .replicas = replicas,
-						.checksums = true },
-		    slabs, servers);
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = replicas,
+							    .checksums = true },
+				slabs, servers);
 }
 
 void host_free(struct host *host)
@@ -378,7 +485,6 @@ void host_free(struct host *host)
 		;
 	assert_false(rbx_rebuild_is_under_way(&host->flow));
 	rbx_upkeep_end(&host->upkeep);
-	assert_int_equal(host->asks_count, 0);
 	assert_int_equal(host->memory_count, 0);
 	for (i = 0; i < HOST_SERVERS; i++)
 		memset(host->servers[i].keys, 0, sizeof(host->servers[i].keys));

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "core/slab_spare.h"
 #include "core/upkeep.h"
 
 #define HOST_SERVERS 4u
@@ -22,14 +23,19 @@
 #define HOST_CELL_BYTES 8192u
 #define HOST_PIECES 16u
 #define HOST_NEWS_MAX 32u
+#define HOST_TIMEOUT_NS 4000000000ull
 
 struct host_server {
 	bool down; /* all that reaches it fails */
 	int refuse; /* lends nothing, with this error */
 	int deaf; /* takes nothing back, with this error */
 	uint32_t keys[HOST_AREAS]; /* 0: not lent */
+	uint64_t epochs[HOST_AREAS]; /* of the last loan of each */
 	uint32_t asked_count; /* to lend */
+	bool is_slow; /* answers nothing, but is not down */
 	bool is_asked; /* and has not answered */
+	enum rbx_call_kind kind; /* what it is asked */
+	struct rbx_loan loan; /* the same */
 	_Alignas(RBX_PAGE_BYTES) uint8_t memory[HOST_AREAS][HOST_SLAB_BYTES];
 };
 
@@ -38,7 +44,13 @@ struct host {
 	struct rbx_flow_counters counters;
 	struct rbx_upkeep upkeep;
 	struct host_server servers[HOST_SERVERS];
+	uint64_t now_ns;
+	uint64_t due_ns; /* when the last round wanted the next one */
+	uint32_t waits_count; /* for answers, of an open */
+	uint32_t waits_end_count; /* the wait that a signal ends */
 	uint32_t next_key;
+	uint64_t next_epoch;
+	bool reuses_keys; /* an area has the same key whenever it is lent */
 	uint32_t asks_count, asks_max_count; /* of servers, at a time */
 	int32_t fails_here; /* what all parts end with, or 0 */
 
@@ -53,6 +65,8 @@ struct host {
 	char news[HOST_NEWS_MAX]; /* a letter each, see host_news */
 	uint32_t news_counts[HOST_NEWS_MAX]; /* of what, in the same order */
 	int stuck_err;
+	int said_err; /* what the last call of a server failed with */
+	int refused_err; /* the same, when the upkeep wanted it kept */
 	/* Called with each news, to do harm at that moment. */
 	void (*harm)(struct host *host, enum rbx_news news);
 };
@@ -60,7 +74,11 @@ struct host {
 /* Letters of the news, by enum rbx_news: down, started, full, stuck, lost. */
 #define HOST_NEWS_LETTERS "DSFTL"
 
-/* A volume of so many slabs on the first servers; nothing is borrowed yet. */
+/* A volume of so many slabs on the first servers; nothing is borrowed yet. Of its shape
+ * the sizes are set here. */
+struct host *host_make_shaped(const struct rbx_volume_shape *wanted,
+			      uint32_t slabs, uint32_t servers);
+/* The same with all of its memory at once. */
 struct host *host_make(uint32_t slabs, uint32_t replicas, uint32_t servers);
 /* The same with memory on demand. */
 struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
@@ -82,7 +100,14 @@ uint32_t host_ended(struct host *host, int32_t status);
 /* What was sent is done, all of it at once, and what was to be ended later has
  * ended; false: there was nothing. */
 bool host_poll(struct host *host);
-/* Polls and makes rounds until nothing moves; returns what the last round said. */
+/* One part of what was sent is done, the nth or the last one: with this status unless 0,
+ * and then carried out or not. Without any, what was to be ended later has ended; false:
+ * there was nothing. */
+bool host_poll_one(struct host *host, uint32_t nth, int32_t status,
+		   bool is_carried_out);
+/* A round; returns whether it wants another one though nothing happens. */
+bool host_round(struct host *host);
+/* A second later: polls and makes rounds until nothing moves; returns what the last round said. */
 bool host_settle(struct host *host);
 void host_server_dies(struct host *host, uint32_t server);
 /* The server wants a loan back, at no time. */
@@ -95,9 +120,18 @@ void host_write_cell(struct host *host, uint8_t byte);
 void host_assert_cell(struct host *host, uint8_t byte);
 
 uint32_t host_lent_count(const struct host *host, uint32_t server);
+/* Whether the server has not revoked it. */
+bool host_has_loan(const struct host *host, const struct rbx_replica *replica);
 static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)
 {
 	return rbx_slab_at(&host->flow.map->shape, index);
+}
+
+/* The server that has the replica in a slot. */
+static inline uint32_t host_server_of(struct host *host, uint32_t slab,
+				      uint32_t slot)
+{
+	return rbx_replica_server(rbx_slab_replica(host_slab(host, slab), slot));
 }
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/loan_index.h"
+#include "core/slab_spare.h"
 #include "core/slab_way.h"
 
 #define PIECES 6u
@@ -19,6 +21,9 @@ static struct rbx_slab_shape shape = {
 	.slab_shift = 21,
 	.cell_shift = 17,
 };
+static struct rbx_slab_records records;
+static struct rbx_loan_index loans;
+static void *slab_memory, *loans_memory; /* their tables */
 static struct rbx_slab *slab;
 static struct rbx_piece *pieces[PIECES];
 static struct rbx_piece_list todo;
@@ -39,11 +44,17 @@ static inline struct rbx_loan loan(uint32_t number)
 static inline void lend(uint32_t server, enum rbx_replica_state state)
 {
 	struct rbx_loan lent = loan(server + 1);
+	uint32_t slot;
 
-	rbx_slab_lent(slab, rbx_slab_borrow(slab, server), &lent, state);
+	if (state == RBX_REPLICA_REBUILDING)
+		assert_true(rbx_slab_record_give(slab));
+	slot = rbx_slab_borrow(slab, server);
+	rbx_slab_lent(slab, slot, &lent, state);
+	rbx_loan_index_add(&loans, rbx_replica_number(slab, slot));
 }
 
-static inline int slab_make_of(uint32_t replicas)
+/* A slab to which nothing is lent yet. */
+static inline void slab_make_with(uint32_t replicas)
 {
 	uint32_t i;
 
@@ -52,15 +63,32 @@ static inline int slab_make_of(uint32_t replicas)
 	memset(&todo, 0, sizeof(todo));
 	shape.replicas = replicas;
 	shape.slots = replicas + 1;
-	slab = calloc(1, rbx_slab_size(shape.slots));
-	rbx_slab_init(slab, &shape, 0);
-	for (i = 0; i < replicas; i++)
-		lend(i, RBX_REPLICA_LIVE);
-	(void)rbx_slab_attention(slab);
+	shape.records = &records;
+	memset(&records, 0, sizeof(records));
+	rbx_slab_records_init(&records);
+	slab_memory = calloc(1, rbx_slab_table_size(1, rbx_slab_size(replicas)));
+	rbx_slab_table_init(&shape.table, slab_memory, 1,
+			    rbx_slab_size(replicas), &shape);
+	loans_memory = calloc(1, rbx_loan_index_size(
+					 rbx_replica_numbers(1, replicas)));
+	rbx_loan_index_init(&loans, loans_memory,
+			    rbx_replica_numbers(1, replicas), &shape);
+	slab = rbx_slab_at(&shape, 0);
+	rbx_slab_init(slab);
 	for (i = 0; i < PIECES; i++) {
 		pieces[i] = calloc(1, rbx_piece_size(shape.slots, 0));
 		rbx_piece_init(pieces[i], shape.slots, 0, NULL, unused_done);
 	}
+}
+
+static inline int slab_make_of(uint32_t replicas)
+{
+	uint32_t i;
+
+	slab_make_with(replicas);
+	for (i = 0; i < replicas; i++)
+		lend(i, RBX_REPLICA_LIVE);
+	(void)rbx_slab_attention(slab);
 	return 0;
 }
 
@@ -77,7 +105,8 @@ static inline int slab_free(void **state)
 	(void)state;
 	for (i = 0; i < PIECES; i++)
 		free(pieces[i]);
-	free(slab);
+	free(loans_memory);
+	free(slab_memory);
 	return 0;
 }
 
@@ -85,6 +114,7 @@ static inline struct rbx_piece *start(uint32_t i, enum rbx_piece_kind kind,
 			       uint32_t offset, uint32_t length)
 {
 	pieces[i]->slab = slab;
+	pieces[i]->slab_index = rbx_slab_index(slab);
 	pieces[i]->kind = (uint8_t)kind;
 	pieces[i]->offset_bytes = offset;
 	pieces[i]->length_bytes = length;

@@ -165,7 +165,7 @@ static void dead_slab_all_that_wait_end_in_one_step(void **state)
 {
 	struct rbx_piece *first = start(0, RBX_PIECE_WRITE, 0, 4096);
 	struct rbx_lost_pages *pages =
-		malloc(rbx_lost_pages_size(slab->shape->slab_shift));
+		malloc(rbx_lost_pages_size(rbx_slab_shape(slab)->slab_shift));
 	struct rbx_loan loan;
 	uint32_t server, i;
 

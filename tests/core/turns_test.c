@@ -278,6 +278,50 @@ static void large_requests_are_not_starved_by_small_ones(void **state)
 	free(world);
 }
 
+/* They fill the window as their rings allow, and wait for their own completions. */
+static void large_requests_are_not_starved_by_full_rings(void **state)
+{
+	const uint32_t depth = 8;
+	struct world *world = new_world((CHANNELS - 1) * depth * 4096, 0);
+
+	(void)state;
+	set_load(world, 0, 131072, 8);
+	for (uint32_t i = 1; i < CHANNELS; i++) {
+		rbx_channel_set_depth(&world->users[i].channel, 0, depth);
+		set_load(world, i, 4096, 256);
+	}
+	run(world, 256 << 20);
+	assert_true(world->users[0].served_bytes * CHANNELS * 100 >=
+		    world->total_bytes * 90);
+	free(world);
+}
+
+/* Nor does one whose ring is full stand in the way of others, or wait for a turn. */
+static void full_ring_waits_for_its_own_and_nobody_for_it(void **state)
+{
+	struct world *world = new_world(2 << 20, 0);
+	struct rbx_turns *turns = &world->window.turns;
+	struct rbx_channel *full = &world->users[0].channel;
+
+	(void)state;
+	rbx_channel_set_depth(full, 0, 2);
+	set_load(world, 0, 4096, 256);
+	set_load(world, 1, 4096, 256);
+	run(world, 0);
+	assert_int_equal(rbx_channel_parked(full), RBX_PARKED_OTHER);
+	assert_int_equal(rbx_send_ring_used(&full->rings[0]), 2);
+	assert_true(rbx_window_in_flight_bytes(&world->window) > 200 * 4096);
+	/* The other one takes all that there is to take. */
+	assert_int_equal(turns->waiting_count, 0);
+	assert_int_equal(turns->parked_count, 1);
+	while (world->total_bytes < 64 << 20)
+		assert_true(complete_one(world, 0, note_done));
+	/* Each has gone on with its own. */
+	assert_true(world->users[0].served_bytes != 0);
+	assert_true(world->users[1].served_bytes > world->users[0].served_bytes);
+	free(world);
+}
+
 static void random_backlogs_never_drift_apart(void **state)
 {
 	struct rbx_random random;
@@ -423,6 +467,8 @@ int main(void)
 		cmocka_unit_test(
 			light_ones_get_all_they_ask_for_beside_a_heavy_one),
 		cmocka_unit_test(large_requests_are_not_starved_by_small_ones),
+		cmocka_unit_test(large_requests_are_not_starved_by_full_rings),
+		cmocka_unit_test(full_ring_waits_for_its_own_and_nobody_for_it),
 		cmocka_unit_test(random_backlogs_never_drift_apart),
 		cmocka_unit_test(one_alone_knows_no_turns),
 		cmocka_unit_test(storm_with_one_in_flight_leaves_nobody_behind),

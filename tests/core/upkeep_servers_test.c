@@ -65,18 +65,18 @@ static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
 static void server_dies_with_a_write_under_way_the_write_is_kept(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
-	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+	uint32_t gone = host_server_of(host, 0, 0);
 
 	(void)state;
 	host_write_cell(host, 2);
 	host_server_dies(host, gone);
 	/* Before its part has failed: a replica leaves, a part is under way. */
-	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_false(host_round(host));
 	assert_int_equal(host_census(host).rebuilding, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_ended(host, 0), 1);
 	assert_int_equal(host_census(host).whole, 1);
-	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	host_server_dies(host, host_server_of(host, 0, 1));
 	host_assert_cell(host, 2);
 	host_free(host);
 }
@@ -91,8 +91,8 @@ static void target_dies_when_it_has_just_been_borrowed(struct host *host,
 		return;
 	target = (uint32_t)__builtin_ctz(rbx_slab_targets(slab));
 	host->harm = NULL;
-	host_server_dies(host, slab->replicas[target].server);
-	rbx_slab_server_down(slab, slab->replicas[target].server);
+	host_server_dies(host, rbx_replica_server(rbx_slab_replica(slab, target)));
+	rbx_slab_server_down(slab, rbx_replica_server(rbx_slab_replica(slab, target)));
 }
 
 static void target_dies_before_the_first_copy_another_is_taken(void **state)
@@ -101,7 +101,7 @@ static void target_dies_before_the_first_copy_another_is_taken(void **state)
 
 	(void)state;
 	host->harm = target_dies_when_it_has_just_been_borrowed;
-	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
+	host_server_dies(host, host_server_of(host, 0, 0));
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "DSDF");
 	assert_int_equal(host_census(host).whole, 1);
@@ -128,12 +128,13 @@ static void target_dies_in_mid_rebuild_another_is_taken(void **state)
 	struct rbx_slab *slab = host_slab(host, 0);
 
 	(void)state;
-	host_server_dies(host, slab->replicas[0].server);
-	assert_false(rbx_upkeep_round(&host->upkeep));
+	host_server_dies(host, rbx_replica_server(rbx_slab_replica(slab, 0)));
+	assert_false(host_round(host));
 	assert_true(rbx_rebuild_is_under_way(&host->flow));
 	host_poll(host); /* the copies were read, and are to be written */
 	host_server_dies(host,
-			 slab->replicas[__builtin_ctz(rbx_slab_targets(slab))].server);
+			 host_server_of(host, 0, (uint32_t)__builtin_ctz(
+							 rbx_slab_targets(slab))));
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
 	host_free(host);
@@ -166,7 +167,7 @@ static uint32_t place_of(struct host *host)
 static void server_is_gone_its_place_is_used_again(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
-	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+	uint32_t gone = host_server_of(host, 0, 0);
 
 	(void)state;
 	assert_int_equal(place_of(host), 3);
@@ -180,7 +181,7 @@ static void server_is_gone_its_place_is_used_again(void **state)
 	rbx_upkeep_server_added(&host->upkeep, gone);
 	assert_int_equal(host_census(host).servers_up, 3);
 	/* And it takes the replica of another one that goes. */
-	host_server_dies(host, host_slab(host, 0)->replicas[1].server);
+	host_server_dies(host, host_server_of(host, 0, 1));
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
 	assert_int_equal(host_lent_count(host, gone), 1);
@@ -190,12 +191,12 @@ static void server_is_gone_its_place_is_used_again(void **state)
 static void server_is_gone_with_a_write_under_way_its_place_waits(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
-	uint32_t gone = host_slab(host, 0)->replicas[0].server;
+	uint32_t gone = host_server_of(host, 0, 0);
 
 	(void)state;
 	host_write_cell(host, 3);
 	host_server_dies(host, gone);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
 	assert_int_equal(place_of(host), 3);
 	assert_false(host_settle(host));
 	assert_int_equal(host_ended(host, 0), 1);

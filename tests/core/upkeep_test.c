@@ -6,6 +6,8 @@
  */
 #include "tests/core/scripted_host.h"
 
+static uint8_t out[HOST_CELL_BYTES];
+
 static struct host *open_host(uint32_t slabs, uint32_t replicas,
 			      uint32_t servers)
 {
@@ -18,9 +20,9 @@ static struct host *open_host(uint32_t slabs, uint32_t replicas,
 /* The server of its first replica wants that back. */
 static void evict(struct host *host, const struct rbx_slab *slab)
 {
-	const struct rbx_loan loan = rbx_replica_loan(&slab->replicas[0]);
+	const struct rbx_loan loan = rbx_replica_loan(rbx_slab_replica(slab, 0));
 
-	host_evict(host, slab->replicas[0].server, &loan);
+	host_evict(host, rbx_replica_server(rbx_slab_replica(slab, 0)), &loan);
 }
 
 /* ---- Borrowing --------------------------------------------------------------*/
@@ -101,7 +103,7 @@ static void evict_moves_the_slab(void **state)
 {
 	struct host *host = open_host(1, 1, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
-	uint32_t from = slab->replicas[0].server;
+	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
 
 	(void)state;
 	host_write_cell(host, 3);
@@ -132,7 +134,7 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 {
 	struct host *host = open_host(1, 1, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
-	uint32_t from = slab->replicas[0].server;
+	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
 
 	(void)state;
 	host->servers[1 - from].refuse = -EDQUOT;
@@ -164,19 +166,74 @@ static void evict_with_no_server_left_says_so(void **state)
 	host_free(host);
 }
 
+/* Before that it only seems that no server is left: the one that revoked a replica, to
+ * which parts are under way, is asked next. */
+static void stuck_is_told_when_the_lost_one_is_gone(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+	struct rbx_slab *slab = host_slab(host, 0);
+	const struct rbx_loan loan = rbx_replica_loan(rbx_slab_replica(slab, 0));
+	uint32_t server = rbx_replica_server(rbx_slab_replica(slab, 0));
+
+	(void)state;
+	host_write_cell(host, 4);
+	host->servers[server].keys[loan.slab_id] = 0;
+	host->servers[server].refuse = -EDQUOT;
+	rbx_slab_revoked(slab, server, &loan);
+	assert_true(rbx_attention_note(&host->flow.map->attention, slab));
+	assert_true(host_round(host));
+	assert_true(host_round(host));
+	assert_string_equal(host->news, "");
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_true(host_settle(host));
+	assert_string_equal(host->news, "T");
+	assert_int_equal(host->news_counts[0], 1);
+	assert_int_equal(host->stuck_err, -EDQUOT);
+	host->servers[server].refuse = 0;
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "TSF");
+	host_assert_cell(host, 4);
+	host_free(host);
+}
+
+/* Not with what another server said of something else in the same round. */
+static void stuck_is_told_with_the_words_of_the_refusal(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, out, sizeof(out));
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		host->servers[i].refuse = -EDQUOT;
+		host->servers[i].deaf = -ENOTCONN;
+	}
+	evict(host, host_slab(host, 0));
+	rbx_flow_discard(&host->flow, HOST_SLAB_BYTES, HOST_SLAB_BYTES);
+	assert_true(host_round(host));
+	assert_string_equal(host->news, "T");
+	assert_int_equal(host->said_err, -ENOTCONN);
+	assert_int_equal(host->stuck_err, -EDQUOT);
+	assert_int_equal(host->refused_err, -EDQUOT);
+	host_free(host);
+}
+
 static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 {
 	struct host *host = open_host(1, 2, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
-	struct host_server *server = &host->servers[slab->replicas[0].server];
-	uint64_t slab_id = slab->replicas[0].slab_id;
+	struct host_server *server = &host->servers[rbx_replica_server(rbx_slab_replica(slab, 0))];
+	uint64_t slab_id = rbx_slab_replica(slab, 0)->slab_id;
 
 	(void)state;
 	evict(host, slab);
 	assert_true(host_settle(host));
 	server->keys[slab_id] = 0;
 	/* One round finds it out, the next ones do something about it. */
-	assert_true(rbx_upkeep_round(&host->upkeep));
+	assert_true(host_round(host));
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
 	assert_string_equal(host->news, "TSF");
@@ -186,13 +243,13 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 static void evict_of_a_loan_of_before_leaves_the_one_of_now(void **state)
 {
 	struct host *host = open_host(1, 1, 2);
-	const struct rbx_replica *replica = &host_slab(host, 0)->replicas[0];
+	const struct rbx_replica *replica = rbx_slab_replica(host_slab(host, 0), 0);
 	struct rbx_loan before = rbx_replica_loan(replica);
 
 	(void)state;
 	before.epoch--;
 	host->wakes_count = 0;
-	host_evict(host, replica->server, &before);
+	host_evict(host, rbx_replica_server(replica), &before);
 	assert_int_equal(host->wakes_count, 0);
 	assert_int_equal(rbx_slab_state(host_slab(host, 0), 0), RBX_REPLICA_LIVE);
 	host_free(host);
@@ -204,13 +261,13 @@ static void evict_of_a_loan_of_before_leaves_the_one_of_now(void **state)
  * this key. Returns the state of the replica that was. */
 static uint8_t lend_again(struct host *host, uint32_t key)
 {
-	const struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+	const struct rbx_replica *first = rbx_slab_replica(host_slab(host, 0), 0);
 
 	host->servers[0].keys[first->slab_id] = 0;
 	host->next_key = key - 1;
 	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, host->servers[1].memory,
 		   HOST_CELL_BYTES);
-	(void)rbx_upkeep_round(&host->upkeep);
+	(void)host_round(host);
 	return rbx_slab_state(host_slab(host, 0), 0);
 }
 
@@ -240,13 +297,14 @@ static void loan_with_the_id_of_another_ends_the_older(void **state)
 static void loan_with_the_key_and_place_of_another_ends_the_older(void **state)
 {
 	struct host *host = open_with_slab_0_written();
-	struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+	struct rbx_replica *first = rbx_slab_replica(host_slab(host, 0), 0);
+	uint32_t number = rbx_replica_number(host_slab(host, 0), 0);
 
 	(void)state;
 	/* Another id then, and the same memory. */
-	rbx_loan_index_remove(&host->flow.map->loans, 0);
+	rbx_loan_index_remove(&host->flow.map->loans, number);
 	first->slab_id = 3;
-	rbx_loan_index_add(&host->flow.map->loans, 0);
+	rbx_loan_index_add(&host->flow.map->loans, number);
 	host->servers[0].keys[0] = 0;
 	assert_int_not_equal(lend_again(host, first->rkey),
 			     RBX_REPLICA_LIVE);
@@ -258,11 +316,11 @@ static void loan_with_the_key_and_place_of_another_ends_the_older(void **state)
 static void loan_whose_twin_is_in_use_goes_back(void **state)
 {
 	struct host *host = open_with_slab_0_written();
-	struct rbx_replica *first = &host_slab(host, 0)->replicas[0];
+	struct rbx_replica *first = rbx_slab_replica(host_slab(host, 0), 0);
 
 	(void)state;
 	host_write_cell(host, 6); /* under way to the older one */
-	assert_int_equal(first->flight_count, 1);
+	assert_int_equal(rbx_replica_flights(first), 1);
 	assert_int_equal(lend_again(host, first->rkey), RBX_REPLICA_LOST);
 	assert_int_equal(host_lent_count(host, 0), 0);
 	assert_int_equal(host_slab(host, 1)->read_mask, 0);
@@ -281,7 +339,7 @@ static void loan_whose_twin_is_in_use_goes_back(void **state)
 static uint32_t owe(struct host *host, int deaf)
 {
 	struct rbx_slab *slab = host_slab(host, 0);
-	uint32_t from = slab->replicas[0].server;
+	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
 
 	host->servers[from].deaf = deaf;
 	evict(host, slab);
@@ -297,7 +355,7 @@ static void loan_not_heard_of_is_given_back_later(void **state)
 	assert_true(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 1);
 	host->servers[from].deaf = 0;
-	assert_false(rbx_upkeep_round(&host->upkeep));
+	assert_false(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 0);
 	host_free(host);
 }
@@ -335,8 +393,8 @@ static void close_in_mid_rebuild_gives_all_back(void **state)
 	struct host *host = open_host(1, 2, 3);
 
 	(void)state;
-	host_server_dies(host, host_slab(host, 0)->replicas[0].server);
-	assert_false(rbx_upkeep_round(&host->upkeep));
+	host_server_dies(host, host_server_of(host, 0, 0));
+	assert_false(host_round(host));
 	assert_true(rbx_rebuild_is_under_way(&host->flow));
 	host_free(host);
 }
@@ -358,6 +416,8 @@ int main(void)
 		cmocka_unit_test(
 			evict_with_no_room_is_told_once_and_tried_again),
 		cmocka_unit_test(evict_with_no_server_left_says_so),
+		cmocka_unit_test(stuck_is_told_when_the_lost_one_is_gone),
+		cmocka_unit_test(stuck_is_told_with_the_words_of_the_refusal),
 		cmocka_unit_test(
 			evicted_slab_is_revoked_its_server_is_asked_anew),
 		cmocka_unit_test(

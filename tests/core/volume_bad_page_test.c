@@ -71,7 +71,7 @@ static void volume_bad_page_is_not_copied_by_a_rebuild(void **state)
 	/* The first choice of a rebuild. */
 	memory = world_replica(&world, slab, 0);
 	memory[7] ^= 0xff;
-	world_server_down(&world, slab->replicas[1].server);
+	world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 1)));
 	world_settle(&world);
 	assert_int_equal(world_whole_count(&world), 1);
 	memory[7] ^= 0xff;

@@ -24,7 +24,7 @@ static void judge_pages(struct world *world, const struct rbx_slab *slab,
 			const uint8_t *memory)
 {
 	static uint64_t floors[RBX_PAGE_BYTES / HISTORY_UNIT_BYTES];
-	uint64_t offset = (uint64_t)slab->index * WORLD_SLAB_BYTES;
+	uint64_t offset = (uint64_t)rbx_slab_index(slab) * WORLD_SLAB_BYTES;
 	uint32_t at;
 
 	for (at = 0; at < WORLD_SLAB_BYTES; at += RBX_PAGE_BYTES) {

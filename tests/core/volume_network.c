@@ -67,9 +67,9 @@ void world_server_take_back(struct world *world, uint32_t index,
 uint8_t *world_replica(struct world *world, const struct rbx_slab *slab,
 		       uint32_t slot)
 {
-	const struct rbx_replica *replica = &slab->replicas[slot];
+	const struct rbx_replica *replica = rbx_slab_replica(slab, slot);
 
-	return world->servers[replica->server].memory +
+	return world->servers[rbx_replica_server(replica)].memory +
 	       rbx_replica_addr(replica);
 }
 

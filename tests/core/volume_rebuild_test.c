@@ -80,14 +80,14 @@ static void volume_source_dies_in_rebuild_other_source_goes_on(void **state)
 						    .servers = 5 });
 		slab = rbx_slab_at(&world.map->shape, 0);
 		world_live(&world, 100, 0);
-		world_server_down(&world, slab->replicas[0].server);
+		world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 0)));
 		while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING) {
 			world_step(&world);
 			world_tend(&world, 0);
 		}
 		world_tend(&world, 0);
 		world_live(&world, (uint32_t)seed % 20, 0);
-		world_server_down(&world, slab->replicas[1].server);
+		world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 1)));
 		world_live(&world, 200, 0);
 		world_settle(&world);
 		world_judge(&world);
@@ -114,7 +114,7 @@ static void volume_target_dies_in_rebuild_another_is_taken(void **state)
 						    .servers = 5 });
 		slab = rbx_slab_at(&world.map->shape, 0);
 		world_live(&world, 100, 0);
-		world_server_down(&world, slab->replicas[0].server);
+		world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 0)));
 		while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING) {
 			world_step(&world);
 			world_tend(&world, 0);
@@ -124,7 +124,7 @@ static void volume_target_dies_in_rebuild_another_is_taken(void **state)
 		target = __builtin_ctz(rbx_slab_targets(slab));
 		if (target >= 0)
 			world_server_down(&world,
-					  slab->replicas[target].server);
+					  rbx_replica_server(rbx_slab_replica(slab, target)));
 		world_live(&world, 200, 0);
 		world_settle(&world);
 		world_judge(&world);
@@ -143,11 +143,11 @@ static void volume_last_source_dies_in_rebuild_slab_is_dead(void **state)
 	world_open(&world, &(struct world_options){
 				   .slabs = 1, .replicas = 2, .servers = 3 });
 	slab = rbx_slab_at(&world.map->shape, 0);
-	world_server_down(&world, slab->replicas[0].server);
+	world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 0)));
 	while (rbx_slab_health(slab) != RBX_SLAB_REBUILDING)
 		world_tend(&world, 0);
 	world_tend(&world, 0);
-	world_server_down(&world, slab->replicas[1].server);
+	world_server_down(&world, rbx_replica_server(rbx_slab_replica(slab, 1)));
 	world_settle(&world);
 	assert_int_equal(rbx_slab_health(slab), RBX_SLAB_DEAD);
 	assert_int_equal(rbx_slab_task(slab), RBX_TASK_NONE);

@@ -42,28 +42,55 @@ static void volume_shape_impossible_is_refused(void **state)
 	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
 }
 
-/* What each slab of a volume costs its client, when all of them are written: the
- * slab, its place in the index of loans, and among those that want attention. */
-static void volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab(void **state)
+/* Bytes of the client that a slab with two replicas takes, and that a volume takes beside
+ * that, however many it has. */
+#define SLAB_BYTES_MAX 64u
+#define VOLUME_BYTES_MAX (96u << 10)
+
+static size_t map_bytes(uint64_t slabs, uint32_t fragment_bytes)
 {
-	struct rbx_volume_shape shape = {
-		.size_bytes = 1ull << 50,
+	const struct rbx_volume_shape shape = {
+		.size_bytes = slabs * (64u << 20),
+		.slab_bytes = 64u << 20,
+		.fragment_bytes = fragment_bytes,
+		.replicas = 2,
+	};
+
+	assert_int_equal(rbx_volume_shape_check(&shape), 0);
+	return rbx_volume_map_size(&shape);
+}
+
+/* What each slab of a volume costs its client, when all of them are written: the
+ * slab, its place in the index of loans, and among those that want attention. To a
+ * pebibyte, and between the powers of two, where tables are rounded up. */
+static void volume_costs_a_bounded_number_of_bytes_a_slab(void **state)
+{
+	const size_t fixed = map_bytes(1, RBX_FRAGMENT_BYTES_DEFAULT);
+	uint64_t slabs;
+
+	(void)state;
+	assert_true(fixed <= VOLUME_BYTES_MAX);
+	for (slabs = 16u << 10; slabs <= RBX_SLABS_MAX; slabs += slabs / 4) {
+		size_t bytes = map_bytes(slabs, RBX_FRAGMENT_BYTES_DEFAULT);
+
+		assert_true(bytes - fixed <= slabs * SLAB_BYTES_MAX);
+		/* Shorter fragments cost nothing. */
+		assert_int_equal(map_bytes(slabs, RBX_FRAGMENT_BYTES_MIN), bytes);
+	}
+	assert_true(map_bytes(RBX_SLABS_MAX, RBX_FRAGMENT_BYTES_DEFAULT) - fixed <=
+		    (size_t)RBX_SLABS_MAX * SLAB_BYTES_MAX);
+}
+
+static void volume_larger_than_a_pebibyte_is_refused(void **state)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = (1ull << 50) + (64u << 20),
 		.slab_bytes = 64u << 20,
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = 2,
 	};
-	const size_t slabs = shape.size_bytes / shape.slab_bytes;
-	size_t bytes;
 
 	(void)state;
-	assert_int_equal(slabs, RBX_SLABS_MAX);
-	assert_int_equal(rbx_volume_shape_check(&shape), 0);
-	bytes = rbx_volume_map_size(&shape) / slabs;
-	assert_true(bytes <= 160);
-	/* Shorter fragments cost nothing. */
-	shape.fragment_bytes = RBX_FRAGMENT_BYTES_MIN;
-	assert_int_equal(rbx_volume_map_size(&shape) / slabs, bytes);
-	shape.size_bytes += shape.slab_bytes;
 	assert_int_equal(rbx_volume_shape_check(&shape), -EINVAL);
 }
 
@@ -83,7 +110,7 @@ static void volume_of_a_mebi_of_slabs_opens(void **state)
 
 	(void)state;
 	assert_int_equal(map->slab_count, 1u << 20);
-	assert_int_equal(last->index, map->slab_count - 1);
+	assert_int_equal(rbx_slab_index(last), map->slab_count - 1);
 	assert_int_equal(rbx_attention_count(&map->attention, RBX_SLAB_BLANK),
 			 map->slab_count);
 	free(map);
@@ -115,8 +142,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(volume_shape_impossible_is_refused),
-		cmocka_unit_test(
-			volume_of_a_pebibyte_costs_a_bounded_number_of_bytes_a_slab),
+		cmocka_unit_test(volume_costs_a_bounded_number_of_bytes_a_slab),
+		cmocka_unit_test(volume_larger_than_a_pebibyte_is_refused),
 		cmocka_unit_test(volume_of_a_mebi_of_slabs_opens),
 		cmocka_unit_test(
 			volume_fragment_longer_than_slab_cells_are_slabs),

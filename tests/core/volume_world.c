@@ -10,6 +10,7 @@
 
 #include "tests/core/volume_world.h"
 
+#include "core/slab_spare.h"
 #include "core/slab_way.h"
 #include "tests/core/volume_network.h"
 
@@ -35,7 +36,7 @@ static void todo_do(struct world *world, struct rbx_piece_list *todo)
 			piece_ended(world, piece);
 			continue;
 		}
-		if (piece->kind == RBX_PIECE_WRITE && piece->slab->shape->checksums)
+		if (piece->kind == RBX_PIECE_WRITE && rbx_slab_shape(piece->slab)->checksums)
 			rbx_checksum_compute(
 				piece,
 				(const void *)(uintptr_t)piece->local_addr);
@@ -162,7 +163,7 @@ bool world_step(struct world *world)
 	slab = part->piece->slab;
 	status = world_carry_out(world, part);
 	if (!status && part->piece->state == RBX_PIECE_READING &&
-	    slab->shape->checksums &&
+	    rbx_slab_shape(slab)->checksums &&
 	    rbx_checksum_mismatches(
 		    rbx_slab_checksums(slab), part->piece,
 		    (const void *)(uintptr_t)part->piece->local_addr)) {
@@ -202,9 +203,11 @@ static bool tend_borrow(struct world *world, struct rbx_slab *slab,
 	slot = rbx_slab_borrow(slab, (uint32_t)server);
 	if (world_server_lend(world, (uint32_t)server, &loan)) {
 		rbx_slab_refused(slab, slot);
+		rbx_slab_settle(slab, &world->map->loans);
 		return false;
 	}
 	rbx_slab_lent(slab, slot, &loan, state);
+	rbx_loan_index_add(&world->map->loans, rbx_replica_number(slab, slot));
 	return true;
 }
 
@@ -217,12 +220,12 @@ static bool tend_lend(struct world *world, struct rbx_slab *slab)
 
 	if (rbx_slab_wants_pages(slab))
 		rbx_slab_lend_pages(slab, malloc(rbx_lost_pages_size(
-						  slab->shape->slab_shift)));
+						  rbx_slab_shape(slab)->slab_shift)));
 	rbx_slab_place(slab);
 	for (i = 0; i < world->map->shape.replicas && lent; i++) {
 		lent = tend_borrow(world, slab, RBX_REPLICA_LIVE);
-		if (slab->shape->on_demand && world_chance(world, 100))
-			world_discard(world, slab->index);
+		if (rbx_slab_shape(slab)->on_demand && world_chance(world, 100))
+			world_discard(world, rbx_slab_index(slab));
 	}
 	world->revived_count += lent && slab->has_holes;
 	rbx_slab_begin(slab, lent ? 0 : -ENOSPC, &todo);
@@ -256,22 +259,29 @@ bool world_tend(struct world *world, uint32_t index)
 {
 	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, index);
 	struct rbx_loan loan;
-	uint32_t server;
+	uint32_t server, number;
 
 	switch (rbx_slab_task(slab)) {
 	case RBX_TASK_GIVE_BACK:
-		rbx_slab_give_back(slab, &server, &loan);
+		number = rbx_replica_number(
+			slab, rbx_slab_give_back(slab, &server, &loan));
+		rbx_loan_index_remove(&world->map->loans, number);
 		world_server_take_back(world, server, &loan);
 		return true;
+	case RBX_TASK_SETTLE:
+		rbx_slab_settle(slab, &world->map->loans);
+		world->settled_count++;
+		return true;
 	case RBX_TASK_BORROW:
-		return tend_borrow(world, slab, RBX_REPLICA_REBUILDING);
+		return rbx_slab_record_give(slab) &&
+		       tend_borrow(world, slab, RBX_REPLICA_REBUILDING);
 	case RBX_TASK_LEND:
 		return tend_lend(world, slab);
 	case RBX_TASK_FREE_PAGES:
 		free(rbx_slab_take_pages(slab));
 		return true;
 	case RBX_TASK_COPY:
-		return tend_copy(world, slab);
+		return rbx_slab_record_give(slab) && tend_copy(world, slab);
 	case RBX_TASK_NONE:
 		break;
 	}
@@ -307,15 +317,15 @@ void world_server_down(struct world *world, uint32_t server)
 void world_evict(struct world *world, uint32_t slab_index, uint32_t slot)
 {
 	struct rbx_slab *slab = rbx_slab_at(&world->map->shape, slab_index);
-	const struct rbx_replica *replica = &slab->replicas[slot];
-	bool stands_in = rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
-			 slab->stands_in_mask >> slot & 1;
+	const struct rbx_replica *replica;
+	bool stands_in = rbx_slab_stands_in(slab, slot);
 
-	if (slab->write_mask >> slot & 1)
-		assert_int_equal(rbx_slab_evict(slab, replica->server,
-						replica->slab_id,
-						replica->epoch),
-				 !stands_in);
+	if (!(slab->write_mask >> slot & 1))
+		return;
+	replica = rbx_slab_replica(slab, slot);
+	assert_int_equal(rbx_slab_evict(slab, rbx_replica_server(replica),
+					replica->slab_id, replica->epoch),
+			 !stands_in);
 }
 
 void world_discard(struct world *world, uint32_t slab_index)
@@ -369,6 +379,8 @@ static void slabs_lend(struct world *world)
 							   &loan),
 					 0);
 			rbx_slab_lent(slab, slot, &loan, RBX_REPLICA_LIVE);
+			rbx_loan_index_add(&world->map->loans,
+					   rbx_replica_number(slab, slot));
 		}
 	}
 }

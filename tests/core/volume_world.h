@@ -70,6 +70,7 @@ struct world {
 	uint64_t failed_count;
 	uint64_t failed_local_count;
 	uint64_t rebuilt_count;
+	uint64_t settled_count; /* records that went back */
 	uint64_t revived_count; /* slabs that were placed anew */
 	uint64_t mismatch_count;
 };

@@ -461,6 +461,7 @@ static void operation_that_makes_no_sense_is_einval(void **state)
 		{ RBX_OP_SEND, RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE },
 		{ RBX_OP_FETCH_ADD, RBX_WR_IMMEDIATE },
 		{ RBX_OP_FETCH_ADD, RBX_WR_INVALIDATE },
+		{ RBX_OP_OPEN_WINDOW, 0 }, /* with a list */
 		{ RBX_OP_RECV, 0 },
 		{ RBX_OP_RECV_WRITE, 0 },
 	};

@@ -159,6 +159,13 @@ static void sent_expect(struct world *world, int which, uint32_t seed, int statu
 	assert_ptr_equal(wc.qp, world->clients[which]);
 }
 
+/* More than there are receives, if those who wait have them in turn. A NIC gives a receive
+ * to whoever comes just then, and ends who has come too often in vain. */
+static int outstanding_most(const struct world *world)
+{
+	return strcmp(world->pair.ops->name, "verbs") ? 12 : 5;
+}
+
 static void messages_of_many_whole_and_in_order_of_each(void **state)
 {
 	uint32_t sent_count[QPS] = { 0 }, come_count[QPS] = { 0 };
@@ -175,7 +182,7 @@ static void messages_of_many_whole_and_in_order_of_each(void **state)
 	while (come < 600) {
 		/* Unevenly: some send much, others now and then. */
 		which = rand() % (1 + rand() % QPS);
-		if (outstanding < 12) {
+		if (outstanding < outstanding_most(&world)) {
 			/* What has come may not be acknowledged yet. */
 			while (unacknowledged == 12)
 				unacknowledged -= world.pair.ops->poll(

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fabric/soft/queue_pair.h"
 #include "tests/fabric/intruder.h"
 
 #define PAGE 4096u
@@ -215,6 +216,31 @@ static void descriptors_nobody_asked_for_are_closed(void **state)
 	test_pair_close(&pair);
 }
 
+/* One is one too many for who has asked for none. */
+static void descriptor_nobody_asked_for_cuts_off(void **state)
+{
+	const struct soft_frame ask = { .opcode = SOFT_MAP_ASK };
+	struct soft_wire_frame wire;
+	struct intruder intruder;
+	struct soft_frame answer;
+	uint8_t body[SOFT_MAP_BYTES];
+	struct test_pair pair;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	soft_frame_encode(&ask, &wire);
+	intruder_come(&intruder, &pair, NULL);
+	fds_send(&intruder.peer, &wire, sizeof(wire), 1);
+	while (local_peer_hear(&intruder.peer, &answer, body, sizeof(body)))
+		assert_int_equal(answer.opcode, SOFT_MAP_ANSWER);
+	/* No completion says so here, so it is looked at as the fabric does. */
+	pthread_mutex_lock(&soft_qp_of(intruder.qp)->lock);
+	assert_non_null(intruder.qp->cut_off);
+	pthread_mutex_unlock(&soft_qp_of(intruder.qp)->lock);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -222,6 +248,7 @@ int main(void)
 		cmocka_unit_test(visitor_for_whom_there_is_no_file_is_sent_away),
 		cmocka_unit_test(visitor_waits_if_the_spare_file_is_taken),
 		cmocka_unit_test(descriptors_nobody_asked_for_are_closed),
+		cmocka_unit_test(descriptor_nobody_asked_for_cuts_off),
 	};
 
 	/* Only a device that maps has a local socket. */

@@ -7,6 +7,7 @@
 
 #include "tests/fabric/bare_socket.h"
 
+#include "fabric/soft/device.h"
 #include "fabric/soft/limits.h"
 
 #define DEPTH 4
@@ -35,13 +36,14 @@ static void world_close(struct world *world)
 }
 
 /* A hand-made peer of a qp whose receives are shared. */
-static int shared_connect(struct world *world, struct rbx_qp **qp)
+static int depth_connect(struct world *world, uint32_t depth_count,
+			 struct rbx_qp **qp)
 {
 	const struct rbx_fabric_ops *ops = world->pair.ops;
 	struct soft_hello hello = {
 		.version = SOFT_VERSION,
 		.type = SOFT_HELLO,
-		.send_depth_count = 8,
+		.send_depth_count = depth_count,
 	};
 	const struct rbx_qp_init init = {
 		.send_cq = world->pair.server_cq,
@@ -59,6 +61,16 @@ static int shared_connect(struct world *world, struct rbx_qp **qp)
 	hello_hear(fd, &hello);
 	assert_true(hello.shares_receives);
 	return fd;
+}
+
+static int shared_connect(struct world *world, struct rbx_qp **qp)
+{
+	return depth_connect(world, 8, qp);
+}
+
+static int deep_connect(struct world *world, struct rbx_qp **qp)
+{
+	return depth_connect(world, 2 * SOFT_ASK_MAX, qp);
 }
 
 static void post(struct world *world, uint64_t wr_id)
@@ -234,6 +246,108 @@ static void half_a_message_then_death_completes_its_receive_alone(void **state)
 	world_close(&world);
 }
 
+static void many_asked_for_at_once_cut_off(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	fd = deep_connect(&world, &qp);
+	ask(fd, SOFT_ASK_MAX + 1);
+	assert_true(socket_is_closed(fd));
+	assert_non_null(cut_off_of(&world.pair, qp));
+	close(fd);
+	world.pair.ops->destroy_qp(qp);
+	world_close(&world);
+}
+
+static void asks_again_before_it_has_got_all_cut_off(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	post(&world, 1);
+	fd = deep_connect(&world, &qp);
+	ask(fd, 2);
+	expect_credit(fd, 1);
+	ask(fd, 3);
+	assert_true(socket_is_closed(fd));
+	assert_non_null(cut_off_of(&world.pair, qp));
+	close(fd);
+	world.pair.ops->destroy_qp(qp);
+	world_close(&world);
+}
+
+static void wait_until_waiting(const struct world *world, uint32_t count)
+{
+	struct soft_device *device =
+		soft_device_of(world->pair.server_device);
+
+	while (atomic_load(&device->srq_waiting_count) != count)
+		usleep(1000);
+}
+
+/* Two wait while there is none: of two that are posted at once each is promised one. */
+static void receives_are_promised_in_turns(void **state)
+{
+	struct rbx_recv_wr *bad;
+	struct rbx_qp *qps[2];
+	struct world world;
+	int fds[2], i;
+
+	(void)state;
+	world_open(&world);
+	struct rbx_sge sge = { (uintptr_t)world.pair.target_memory, PAGE,
+			       world.pair.target_mr->lkey };
+	struct rbx_recv_wr second = { .sges = &sge, .sge_count = 1 };
+	struct rbx_recv_wr first = { .next = &second, .sges = &sge, .sge_count = 1 };
+
+	for (i = 0; i < 2; i++) {
+		fds[i] = shared_connect(&world, &qps[i]);
+		ask(fds[i], 8);
+		wait_until_waiting(&world, (uint32_t)i + 1);
+	}
+	assert_int_equal(world.pair.ops->post_srq_recv(world.srq, &first, &bad), 0);
+	for (i = 0; i < 2; i++) {
+		expect_credit(fds[i], 1);
+		close(fds[i]);
+		world.pair.ops->destroy_qp(qps[i]);
+	}
+	wait_until_waiting(&world, 0);
+	world_close(&world);
+}
+
+/* It has them all, and sends nothing; the other one waits for as long as it takes. */
+static void peer_that_keeps_receives_from_others_cut_off(void **state)
+{
+	struct rbx_qp *qps[2];
+	struct world world;
+	int fds[2], i;
+
+	(void)state;
+	world_open(&world);
+	post(&world, 1);
+	post(&world, 2);
+	for (i = 0; i < 2; i++)
+		fds[i] = shared_connect(&world, &qps[i]);
+	ask(fds[0], 2);
+	expect_credit(fds[0], 2);
+	ask(fds[1], 1);
+	expect_credit(fds[1], 1);
+	assert_true(socket_is_closed(fds[0]));
+	assert_non_null(cut_off_of(&world.pair, qps[0]));
+	for (i = 0; i < 2; i++) {
+		close(fds[i]);
+		world.pair.ops->destroy_qp(qps[i]);
+	}
+	world_close(&world);
+}
+
 static void hello_of_unknown_flags_refused(void **state)
 {
 	struct soft_wire_hello wire = { 0 };
@@ -264,6 +378,10 @@ int main(void)
 		cmocka_unit_test(ask_of_receives_that_are_not_shared_cut_off),
 		cmocka_unit_test(promise_to_one_that_leaves_goes_to_who_waits),
 		cmocka_unit_test(half_a_message_then_death_completes_its_receive_alone),
+		cmocka_unit_test(many_asked_for_at_once_cut_off),
+		cmocka_unit_test(asks_again_before_it_has_got_all_cut_off),
+		cmocka_unit_test(receives_are_promised_in_turns),
+		cmocka_unit_test(peer_that_keeps_receives_from_others_cut_off),
 		cmocka_unit_test(hello_of_unknown_flags_refused),
 	};
 

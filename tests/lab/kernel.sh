@@ -137,6 +137,12 @@ eventually()
 	return 1
 }
 
+# logged PATTERN - by the kernel
+logged()
+{
+	dmesg | grep -q "$1"
+}
+
 # reaches NAME COUNT - a number of the volume
 reaches()
 {
@@ -155,16 +161,23 @@ swapped()
 	awk -v name="pswp$1" '$1 == name { print $2 }' /proc/vmstat
 }
 
+# It is at its second turn, or ends.
+has_turned()
+{
+	grep -q 'turn 1' "$scratch/program" || ! kill -0 "$program" 2>/dev/null
+}
+
 # start_program MIB LIMIT TURNS - with the device as its swap; sets program
 start_program()
 {
 	mkswap "$device" >/dev/null && swapon -p 10 "$device" || fault "no swap on $device"
 	swapped_before=$(swapped in)
 	: >"$scratch/program"
-	in_memory program "$2" "$build/tests/fill_and_check" "$1" "$3" >"$scratch/program" &
+	in_memory program high "$2" "$build/tests/fill_and_check" "$1" "$3" >"$scratch/program" &
 	program=$!
 	server_pids+=("$program")
-	eventually grep -q 'turn 1' "$scratch/program" || fault "the program does not get on"
+	eventually has_turned || fault "the program does not get on"
+	kill -0 "$program" 2>/dev/null || { dmesg | tail -n 5 >&2; fault "the program is gone"; }
 }
 
 # ---- A file system ---------------------------------------------------------------------

@@ -10,10 +10,9 @@
 # them for it.
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
-# shellcheck source=../../lab/guest/wire
-. /host/lab/guest/wire
+# shellcheck source=cable.sh
+. "$(dirname "$(readlink -f "$0")")/cable.sh"
 
-network=10.9.1
 declare -A devices loads
 
 # of NAME - which of the two volumes the functions of kernel.sh are about
@@ -34,21 +33,7 @@ goes_on()
 	eventually reaches completions "$more" || fault "$1: no I/O ends"
 }
 
-# cable add|change PERCENT - how much of what is sent is lost, as beyond a switch. While an
-# interface is down, or its queueing discipline is exchanged, Soft-RoCE fails to send; its
-# connection manager never works again on that device then.
-cable()
-{
-	local end
-
-	for end in veth2 veth3; do
-		tc qdisc "$1" dev $end root netem loss "$2%" || fault "no netem on $end"
-	done
-}
-
-modprobe sch_netem || fault "no netem"
-lay_wire 2 "$network"
-cable add 0
+lay_cable
 load_block_modules
 device_address=$network.2 start_verbs_server --device rxe3 --memory 64M --insecure
 far=$address # has the most room, so each volume is there, too
@@ -82,9 +67,9 @@ pass "a server behind a wire is found, though its neighbour is not known yet"
 keep 4
 load_on alone
 dmesg -C
-cable change 100
+cable 100
 sleep 6
-cable change 0
+cable 0
 goes_on alone
 [ "$(number slabs_lost)" = 0 ] || { dmesg; fault "the server is given up"; }
 dmesg | grep -q "$far: resumed" || { dmesg; fault "no session was resumed"; }
@@ -99,9 +84,9 @@ of all
 attach "$far,$address" 8 replicas=2 peer_timeout_ms=4000
 keep 4
 load_on all
-cable change 100
+cable 100
 sleep 15
-cable change 0
+cable 0
 goes_on all
 [ "$(number slabs_lost)" = 0 ] || { dmesg | tail -n 30; fault "both copies are given up"; }
 stop_load all
@@ -117,7 +102,7 @@ of twice
 attach "$far,$near,$near_too" 8 replicas=2 peer_timeout_ms=4000
 keep 4
 load_on twice
-cable change 100
+cable 100
 of alone
 end_load alone
 [ "$status" != 0 ] || fault "I/Os succeed without a cable"
@@ -125,7 +110,7 @@ detach
 of twice
 eventually is_whole || fault "slabs are without a copy"
 [ "$(number rebuilt_bytes)" -gt 0 ] || fault "nothing was rebuilt"
-cable change 0
+cable 0
 goes_on twice
 stop_load twice
 is_kept || fault "what was written before is something else"

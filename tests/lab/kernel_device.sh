@@ -81,6 +81,12 @@ done
 volume=$volumes/test
 pass "96 queue pairs, and the device goes and comes back"
 
+# pollers - threads that poll a device
+pollers()
+{
+	pgrep -c '^rdmabox/rxe2/'
+}
+
 # ---- it stays away -------------------------------------------------------------------
 attach "$servers" 12 replicas=2 peer_timeout_ms=4000
 start_load away --rw=randrw --bs=4k --size=4M --time_based --runtime=$((100 * slowness))
@@ -88,8 +94,17 @@ eventually reaches completions $(($(number completions) + 100)) || fault "no I/O
 take_away
 end_load away
 [ "$status" != 0 ] || fault "I/Os succeed without a device"
-detach
+# One device has one window and one set of pollers, whoever comes first when it is back.
 put_back
+before=$(pollers) || fault "no thread polls a device"
+volume=$volumes/second
+attach "$servers" 4
+[ "$(pollers)" = "$before" ] || fault "$(pollers) threads poll a device, not $before"
+keep 1
+is_kept || fault "something else is read than was written"
+detach
+volume=$volumes/test
+detach
 attach "$servers" 12
 keep 1
 is_kept || fault "something else is read than was written"

@@ -115,7 +115,7 @@ start_verbs_server --memory 24M --insecure
 attach "$address" 24
 mkswap "$device" >/dev/null 2>&1 && swapon --discard "$device" || fault "no swap on $device"
 blank 23 || fault "swapon --discard leaves $(number slabs_blank) blank"
-in_memory program 12 "$build/tests/fill_and_check" 22 1 >"$scratch/program" &
+in_memory program high 12 "$build/tests/fill_and_check" 22 1 >"$scratch/program" &
 program=$!
 server_pids+=("$program")
 eventually grep -q filled "$scratch/program" || fault "the program does not get on"

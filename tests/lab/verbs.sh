@@ -45,17 +45,19 @@ expect_sound()
 	[ "$(key requests)" -gt 0 ] || fault "$1: no requests"
 }
 
-# in_memory NAME MIB COMMAND... - in a memory control group with a limit
+# in_memory NAME LIMIT MIB COMMAND... - in a memory control group whose memory.LIMIT that
+# is. With max a program may be killed though it has swap: if that is slow, as all is
+# here, the kernel sees no progress. With high it waits.
 in_memory()
 {
-	local group=/sys/fs/cgroup/$1 mib=$2
+	local group=/sys/fs/cgroup/$1 limit=$2 mib=$3
 
-	shift 2
+	shift 3
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	# A new one: to what an earlier program has left in it the kernel holds on.
 	[ ! -d "$group" ] || rmdir "$group" || fault "$group is in use"
 	mkdir "$group"
-	echo $((mib << 20)) >"$group/memory.max"
+	echo $((mib << 20)) >"$group/memory.$limit"
 	# shellcheck disable=SC2016 # expanded there
 	timeout "$limit_s" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
 }

@@ -69,7 +69,7 @@ wait "$pid" || fault "the server ends with $? after SIGTERM"
 pass "servers get everything back and end when told"
 
 # A server in a control group lends no more than the group may have.
-in_memory lends 150 "$rdmabox" serve --listen "$device_address:0" --fabric verbs --slab 1M \
+in_memory lends max 150 "$rdmabox" serve --listen "$device_address:0" --fabric verbs --slab 1M \
 	--memory 1G --insecure >"$scratch/out" 2>"$scratch/err"
 [ "$?" = 2 ] || { show; fault "a server in a group of 150 MiB lends 1 GiB"; }
 grep -q 'cannot lend 1024 MiB: .*/lends has 150 MiB in all' "$scratch/err" ||

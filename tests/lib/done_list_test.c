@@ -248,6 +248,21 @@ static void polling_program_runs_its_own_callbacks(void **state)
 	tenant_close(&tenant);
 }
 
+/* Without end it would poll a million times. */
+static void polling_program_that_waits_for_nothing_sleeps(void **state)
+{
+	struct rbx_request *done;
+	struct tenant tenant;
+	uint64_t before;
+
+	(void)state;
+	tenant_open(&tenant, "pollers=0");
+	before = tenant_stats(tenant.ctx).polls;
+	assert_int_equal(rbx_reap(tenant.ctx, &done, 1, 300), 0);
+	assert_in_range(tenant_stats(tenant.ctx).polls - before, 1, 20000);
+	tenant_close(&tenant);
+}
+
 static void poll_is_refused_where_pollers_are(void **state)
 {
 	struct rbx_context *ctx = tenant_context("pollers=1");
@@ -453,6 +468,7 @@ int main(void)
 		cmocka_unit_test(reaping_threads_all_get_one),
 		cmocka_unit_test(event_fd_is_readable_while_there_is_something),
 		cmocka_unit_test(polling_program_runs_its_own_callbacks),
+		cmocka_unit_test(polling_program_that_waits_for_nothing_sleeps),
 		cmocka_unit_test(poll_is_refused_where_pollers_are),
 		cmocka_unit_test(poll_from_a_callback_is_refused),
 		cmocka_unit_test(polling_program_that_sleeps_is_always_woken),

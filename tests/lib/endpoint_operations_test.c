@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * endpoint_operations_test.c - what operations do, byte by byte: to the memory of the
- * other side, to its receives, and to what completes; alone, in chains, and from
- * several threads.
+ * other side, to its receives, and to what completes; alone and in chains.
  */
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "tests/lib/endpoints.h"
@@ -102,17 +99,6 @@ static void message_waits_for_a_receive(void **state)
 
 /* ---- Memory of the other side -----------------------------------------------------*/
 
-static struct rbx_operation at(const struct side *there,
-			       enum rbx_operation_kind kind, size_t offset)
-{
-	return (struct rbx_operation){
-		.kind = kind,
-		.key = there->key.key,
-		.address = there->key.address + offset,
-		.user = (void *)(uintptr_t)(kind + 1),
-	};
-}
-
 static void write_and_read_move_bytes(void **state)
 {
 	struct endpoints e;
@@ -121,17 +107,17 @@ static void write_and_read_move_bytes(void **state)
 	endpoints_open(&e);
 	assert_int_equal(e.b.key.length_bytes, MEMORY_BYTES);
 	fill(e.a.memory, 100 * KIB, 11);
-	assert_int_equal(post_one(&e.a, at(&e.b, RBX_OPERATION_WRITE, 5), 0,
+	assert_int_equal(post_one(&e.a, operation_at(&e.b, RBX_OPERATION_WRITE, 5), 0,
 				  100 * KIB), 0);
 	expect(&e.a, RBX_COMPLETION_POSTED, RBX_OPERATION_WRITE + 1, 0);
 	assert_memory_equal(e.b.memory + 5, e.a.memory, 100 * KIB);
 	assert_int_equal(e.b.memory[4] | e.b.memory[100 * KIB + 5], 0);
-	assert_int_equal(post_one(&e.a, at(&e.b, RBX_OPERATION_READ, 6),
+	assert_int_equal(post_one(&e.a, operation_at(&e.b, RBX_OPERATION_READ, 6),
 				  512 * KIB, 99 * KIB), 0);
 	expect(&e.a, RBX_COMPLETION_POSTED, RBX_OPERATION_READ + 1, 0);
 	assert_memory_equal(e.a.memory + 512 * KIB, e.a.memory + 1, 99 * KIB);
 	/* And the other way. */
-	assert_int_equal(post_one(&e.b, at(&e.a, RBX_OPERATION_READ, 0),
+	assert_int_equal(post_one(&e.b, operation_at(&e.a, RBX_OPERATION_READ, 0),
 				  512 * KIB, 8), 0);
 	expect(&e.b, RBX_COMPLETION_POSTED, RBX_OPERATION_READ + 1, 0);
 	assert_memory_equal(e.b.memory + 512 * KIB, e.a.memory, 8);
@@ -152,7 +138,7 @@ static void write_with_an_immediate_uses_a_receive_up(void **state)
 	}
 	fill(e.a.memory, 4 * KIB, 21);
 	receive_at(&e.b, 64 * KIB, 100, 31);
-	write = at(&e.b, RBX_OPERATION_WRITE, 0);
+	write = operation_at(&e.b, RBX_OPERATION_WRITE, 0);
 	write.flags = RBX_OPERATION_IMMEDIATE;
 	write.immediate = 77;
 	assert_int_equal(post_one(&e.a, write, 0, 4 * KIB), 0);
@@ -175,7 +161,7 @@ static void atomics_bring_what_was_there(void **state)
 	endpoints_open(&e);
 	there = (uint64_t *)(void *)e.b.memory;
 	here = (uint64_t *)(void *)e.a.memory;
-	operation = at(&e.b, RBX_OPERATION_FETCH_ADD, 8);
+	operation = operation_at(&e.b, RBX_OPERATION_FETCH_ADD, 8);
 	operation.compare_add = 5;
 	if (!e.a.limits.has_atomics) {
 		assert_int_equal(post_one(&e.a, operation, 0, 8), -EOPNOTSUPP);
@@ -187,7 +173,7 @@ static void atomics_bring_what_was_there(void **state)
 	expect(&e.a, RBX_COMPLETION_POSTED, RBX_OPERATION_FETCH_ADD + 1, 0);
 	assert_int_equal(here[0], 40);
 	assert_int_equal(there[1], 45);
-	operation = at(&e.b, RBX_OPERATION_COMPARE_SWAP, 8);
+	operation = operation_at(&e.b, RBX_OPERATION_COMPARE_SWAP, 8);
 	operation.compare_add = 44;
 	operation.swap = 1;
 	assert_int_equal(post_one(&e.a, operation, 0, 8), 0);
@@ -219,7 +205,7 @@ static void chain_of_silent_operations_completes_once(void **state)
 	receive_at(&e.b, 512 * KIB, KIB, 1);
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < 50; i++) {
-			operations[i] = at(&e.b, RBX_OPERATION_WRITE,
+			operations[i] = operation_at(&e.b, RBX_OPERATION_WRITE,
 					   (size_t)i * KIB);
 			operations[i].flags = i < 49 ? RBX_OPERATION_SILENT : 0;
 			operations[i].segments = &segments[i];
@@ -246,37 +232,6 @@ static void chain_of_silent_operations_completes_once(void **state)
 	endpoints_close(&e);
 }
 
-/* Calls of silent operations alone never fill the queue for good. */
-static void silent_operations_make_room_for_others(void **state)
-{
-	struct rbx_operation write;
-	struct rbx_completion none;
-	struct endpoints e;
-	uint32_t refused_count = 0;
-
-	(void)state;
-	endpoints_open(&e);
-	write = at(&e.b, RBX_OPERATION_WRITE, 0);
-	write.flags = RBX_OPERATION_SILENT;
-	for (uint32_t i = 0; i < 1000; i++) {
-		int err;
-
-		e.a.memory[0] = (uint8_t)i;
-		while ((err = post_one(&e.a, write, 0, 1)) == -EAGAIN) {
-			refused_count++;
-			assert_int_equal(rbx_queue_poll(e.a.queue, &none, 1, 10), 0);
-		}
-		assert_int_equal(err, 0);
-	}
-	assert_true(refused_count > 0);
-	write.flags = 0;
-	write.user = (void *)5;
-	while (post_one(&e.a, write, 0, 1) == -EAGAIN)
-		assert_int_equal(rbx_queue_poll(e.a.queue, &none, 1, 10), 0);
-	expect(&e.a, RBX_COMPLETION_POSTED, 5, 0);
-	endpoints_close(&e);
-}
-
 static void inline_data_is_copied_by_the_post(void **state)
 {
 	struct rbx_operation write;
@@ -289,7 +244,7 @@ static void inline_data_is_copied_by_the_post(void **state)
 	endpoints_open(&e);
 	memset(word, 0x5a, sizeof(word));
 	segment = (struct rbx_segment){ word, sizeof(word), NULL };
-	write = at(&e.b, RBX_OPERATION_WRITE, 0);
+	write = operation_at(&e.b, RBX_OPERATION_WRITE, 0);
 	write.flags = RBX_OPERATION_INLINE;
 	write.segments = &segment;
 	write.segments_count = 1;
@@ -315,7 +270,7 @@ static void operations_that_cannot_be_leave_no_trace(void **state)
 	segments[0] = segment_of(&e.a, 0, 8);
 	for (int i = 1; i < 5; i++)
 		segments[i] = segments[0];
-	chain[0] = at(&e.b, RBX_OPERATION_WRITE, 0);
+	chain[0] = operation_at(&e.b, RBX_OPERATION_WRITE, 0);
 	chain[0].segments = segments;
 	chain[0].segments_count = 1;
 	e.a.memory[0] = 1;
@@ -379,7 +334,7 @@ static void memory_without_a_region_is_taken_where_the_device_can(void **state)
 	(void)state;
 	endpoints_open(&e);
 	segment = (struct rbx_segment){ bytes, sizeof(bytes), NULL };
-	write = at(&e.b, RBX_OPERATION_WRITE, 0);
+	write = operation_at(&e.b, RBX_OPERATION_WRITE, 0);
 	write.segments = &segment;
 	write.segments_count = 1;
 	if (e.a.limits.needs_regions) {
@@ -393,135 +348,6 @@ static void memory_without_a_region_is_taken_where_the_device_can(void **state)
 	endpoints_close(&e);
 }
 
-/* ---- Waiting ----------------------------------------------------------------------*/
-
-static void descriptor_tells_of_a_completion(void **state)
-{
-	struct pollfd event = { .events = POLLIN };
-	struct rbx_completion completion;
-	struct endpoints e;
-
-	(void)state;
-	endpoints_open(&e);
-	event.fd = rbx_queue_fd(e.b.queue);
-	for (uintptr_t i = 1; i <= 50; i++) {
-		receive_at(&e.b, 0, 64, i);
-		assert_int_equal(rbx_queue_arm(e.b.queue), 0);
-		assert_int_equal(rbx_queue_poll(e.b.queue, &completion, 1, 0), 0);
-		assert_int_equal(rbx_queue_arm(e.b.queue), 0);
-		assert_int_equal(post_one(&e.a, (struct rbx_operation){
-					 .kind = RBX_OPERATION_SEND }, 0, 64), 0);
-		assert_int_equal(poll(&event, 1, 20000), 1);
-		while (rbx_queue_poll(e.b.queue, &completion, 1, 0) == 0)
-			; /* it is on its way */
-		assert_int_equal((uintptr_t)completion.user, i);
-		expect(&e.a, RBX_COMPLETION_POSTED, 0, 0);
-	}
-	endpoints_close(&e);
-}
-
-static uint32_t told_count;
-
-/* Answers each message, until it has been ten. */
-static void told(const struct rbx_completion *completion)
-{
-	struct endpoints *e = rbx_endpoint_user(completion->endpoint);
-
-	assert_int_equal(completion->status, 0);
-	if (completion->kind != RBX_COMPLETION_RECEIVED)
-		return;
-	assert_ptr_equal(completion->endpoint, e->b.endpoint);
-	assert_int_equal(rbx_endpoint_close(completion->endpoint), -EDEADLK);
-	if (++told_count < 10)
-		receive_at(&e->b, 0, 64, told_count);
-	assert_int_equal(post_one(&e->b, (struct rbx_operation){
-				 .kind = RBX_OPERATION_SEND,
-				 .flags = RBX_OPERATION_SILENT }, 0, 64), 0);
-}
-
-static void completions_are_called_back(void **state)
-{
-	struct rbx_endpoint_options options = endpoint_options;
-	struct endpoints e;
-	struct meeting meeting = {
-		.endpoints = &e,
-		.a_options = endpoint_options,
-		.b_options = &options,
-	};
-
-	(void)state;
-	told_count = 0;
-	sides_open(&e);
-	options.completed = told;
-	options.user = &e;
-	if (meet(&meeting))
-		fail_msg("%s", rbx_last_error());
-	receive_at(&e.b, 0, 64, 0);
-	assert_int_equal(rbx_queue_run(e.b.queue, 0), 0);
-	for (uintptr_t i = 1; i <= 10; i++) {
-		receive_at(&e.a, 64, 64, i);
-		e.a.memory[0] = (uint8_t)i;
-		assert_int_equal(post_one(&e.a, (struct rbx_operation){
-					 .kind = RBX_OPERATION_SEND,
-					 .flags = RBX_OPERATION_SILENT }, 0, 64), 0);
-		while (told_count < i)
-			assert_true(rbx_queue_run(e.b.queue, 20000) >= 0);
-		expect(&e.a, RBX_COMPLETION_RECEIVED, i, 0);
-		assert_int_equal(e.a.memory[64], i);
-	}
-	endpoints_close(&e);
-}
-
-/* ---- Threads ----------------------------------------------------------------------*/
-
-#define THREADS 4
-#define EACH 200u
-
-static void *post_many(void *user)
-{
-	const struct endpoints *e = user;
-	struct rbx_operation add = at(&e->b, RBX_OPERATION_FETCH_ADD, 0);
-
-	add.compare_add = 1;
-	for (uint32_t i = 0; i < EACH; i++)
-		while (post_one(&e->a, add, 64 * KIB, 8) == -EAGAIN)
-			sched_yield();
-	return NULL;
-}
-
-/* While another one polls. */
-static void threads_post_on_one_endpoint(void **state)
-{
-	struct rbx_completion completions[8];
-	pthread_t threads[THREADS];
-	struct endpoints e;
-	uint32_t count = 0;
-
-	(void)state;
-	endpoints_open(&e);
-	if (!e.a.limits.has_atomics) {
-		endpoints_close(&e);
-		skip();
-	}
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, post_many, &e), 0);
-	while (count < THREADS * EACH) {
-		int found = rbx_queue_poll(e.a.queue, completions, 8, 20000);
-
-		assert_true(found > 0);
-		for (int i = 0; i < found; i++)
-			assert_int_equal(completions[i].status, 0);
-		count += (uint32_t)found;
-	}
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	/* Read as the other side would: by the device. */
-	assert_int_equal(post_one(&e.a, at(&e.b, RBX_OPERATION_READ, 0), 0, 8), 0);
-	expect(&e.a, RBX_COMPLETION_POSTED, RBX_OPERATION_READ + 1, 0);
-	assert_int_equal(*(uint64_t *)(void *)e.a.memory, THREADS * EACH);
-	endpoints_close(&e);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,14 +358,10 @@ int main(void)
 		cmocka_unit_test(write_with_an_immediate_uses_a_receive_up),
 		cmocka_unit_test(atomics_bring_what_was_there),
 		cmocka_unit_test(chain_of_silent_operations_completes_once),
-		cmocka_unit_test(silent_operations_make_room_for_others),
 		cmocka_unit_test(inline_data_is_copied_by_the_post),
 		cmocka_unit_test(operations_that_cannot_be_leave_no_trace),
 		cmocka_unit_test(no_more_is_posted_than_there_is_room_for),
 		cmocka_unit_test(memory_without_a_region_is_taken_where_the_device_can),
-		cmocka_unit_test(descriptor_tells_of_a_completion),
-		cmocka_unit_test(completions_are_called_back),
-		cmocka_unit_test(threads_post_on_one_endpoint),
 	};
 
 	return endpoints_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -148,34 +148,62 @@ static void fence_and_messages_are_in_order(void **state)
 
 /* ---- Credit ------------------------------------------------------------------------*/
 
-/* Two on one window that is full with the first one's, which is closed. */
+/* Two on one window that is full with the first one's. */
+static void open_full_window(struct endpoints *e, struct rbx_endpoint **first,
+			     struct rbx_endpoint **first_there)
+{
+	const struct rbx_operation send = { .kind = RBX_OPERATION_SEND };
+	struct meeting meeting = {
+		.endpoints = e,
+		.b_options = &endpoint_options,
+	};
+
+	context_option = "window_work_requests=1";
+	open_paced(e);
+	meeting.a_options = endpoint_options;
+	*first = e->a.endpoint;
+	*first_there = e->b.endpoint;
+	/* Nobody receives it: it stays under way, and has all the window there is. */
+	assert_int_equal(post_one(&e->a, send, 0, 4096), 0);
+	assert_int_equal(meet(&meeting), 0);
+}
+
 static void credit_of_who_is_closed_is_for_others(void **state)
 {
 	struct rbx_operation operation = { .kind = RBX_OPERATION_SEND };
 	struct rbx_endpoint *first, *first_there;
 	struct rbx_completion completion;
 	struct endpoints e;
-	struct meeting meeting;
 
 	(void)state;
-	context_option = "window_work_requests=1";
-	open_paced(&e);
-	first = e.a.endpoint;
-	meeting = (struct meeting){
-		.endpoints = &e,
-		.a_options = endpoint_options,
-		.b_options = &endpoint_options,
-	};
-	/* Nobody receives it: it stays under way, and has all the window there is. */
-	assert_int_equal(post_one(&e.a, operation, 0, 4096), 0);
-	first_there = e.b.endpoint;
-	assert_int_equal(meet(&meeting), 0);
+	open_full_window(&e, &first, &first_there);
 	receive_at(&e.b, 0, 4096, 1);
 	operation.user = (void *)2;
 	assert_int_equal(post_one(&e.a, operation, 0, 4096), 0);
 	assert_int_equal(rbx_queue_poll(e.a.queue, &completion, 1, 50), 0);
 	assert_int_equal(rbx_endpoint_close(first), 0);
 	expect(&e.a, RBX_COMPLETION_POSTED, 2, 0);
+	assert_int_equal(rbx_endpoint_close(first_there), 0);
+	endpoints_close(&e);
+	context_option = "mode=hybrid";
+}
+
+/* It is told of the end at once, and not when the first one gives its credit back. */
+static void disconnect_ends_what_waits_for_credit_of_others(void **state)
+{
+	struct rbx_operation operation = { .kind = RBX_OPERATION_SEND };
+	struct rbx_endpoint *first, *first_there;
+	struct rbx_completion completion;
+	struct endpoints e;
+
+	(void)state;
+	open_full_window(&e, &first, &first_there);
+	operation.user = (void *)2;
+	assert_int_equal(post_one(&e.a, operation, 0, 4096), 0);
+	rbx_endpoint_disconnect(e.a.endpoint);
+	expect(&e.a, RBX_COMPLETION_POSTED, 2, -EHOSTUNREACH);
+	assert_int_equal(rbx_queue_poll(e.a.queue, &completion, 1, 0), 0);
+	assert_int_equal(rbx_endpoint_close(first), 0);
 	assert_int_equal(rbx_endpoint_close(first_there), 0);
 	endpoints_close(&e);
 	context_option = "mode=hybrid";
@@ -383,7 +411,6 @@ static void threads_post_while_another_polls(void **state)
 
 static void what_it_does_not_do_is_refused(void **state)
 {
-	struct rbx_memory_window *window;
 	struct rbx_operation write;
 	struct endpoints e;
 
@@ -391,10 +418,6 @@ static void what_it_does_not_do_is_refused(void **state)
 	open_paced(&e);
 	write = at(&e.b, RBX_OPERATION_WRITE, 0, 1);
 	assert_int_equal(post_one(&e.a, write, 0, 256 * KIB + 1), -EINVAL);
-	assert_int_equal(rbx_memory_window_open(e.a.endpoint, e.a.region,
-						e.a.of_device, 4096,
-						RBX_REGION_READ, NULL, &window),
-			 -EINVAL);
 	assert_int_equal(post_one(&e.a, write, 0, 256 * KIB), 0);
 	expect(&e.a, RBX_COMPLETION_POSTED, 1, 0);
 	endpoints_close(&e);
@@ -414,6 +437,7 @@ int main(void)
 		cmocka_unit_test(what_was_merged_is_polled_one_by_one),
 		cmocka_unit_test(fence_and_messages_are_in_order),
 		cmocka_unit_test(credit_of_who_is_closed_is_for_others),
+		cmocka_unit_test(disconnect_ends_what_waits_for_credit_of_others),
 		cmocka_unit_test(all_is_told_after_the_end),
 		cmocka_unit_test(one_that_is_denied_says_nothing_of_others),
 		cmocka_unit_test(what_is_refused_is_told_in_order),

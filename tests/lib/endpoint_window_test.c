@@ -231,15 +231,34 @@ static void what_does_not_fit_is_refused(void **state)
 	world_close(&world);
 }
 
+/* Also through a channel. */
+static int pace(void **state)
+{
+	(void)state;
+	endpoint_options.paced = 1;
+	return 0;
+}
+
+static int pace_not(void **state)
+{
+	(void)state;
+	endpoint_options.paced = 0;
+	return 0;
+}
+
+#define both_ways(test)          \
+	cmocka_unit_test(test),  \
+	cmocka_unit_test_setup_teardown(test, pace, pace_not)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peer_reaches_the_window_with_its_rights),
-		cmocka_unit_test(right_that_was_not_given_is_refused),
-		cmocka_unit_test(peer_ends_it_before_its_message_is_there),
-		cmocka_unit_test(closed_window_is_reached_no_more),
-		cmocka_unit_test(key_is_of_no_use_on_another_endpoint),
-		cmocka_unit_test(what_does_not_fit_is_refused),
+		both_ways(peer_reaches_the_window_with_its_rights),
+		both_ways(right_that_was_not_given_is_refused),
+		both_ways(peer_ends_it_before_its_message_is_there),
+		both_ways(closed_window_is_reached_no_more),
+		both_ways(key_is_of_no_use_on_another_endpoint),
+		both_ways(what_does_not_fit_is_refused),
 	};
 
 	return endpoints_run(tests, sizeof(tests) / sizeof(tests[0]));

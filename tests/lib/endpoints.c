@@ -196,6 +196,17 @@ struct rbx_completion expect(const struct side *side,
 	return completion;
 }
 
+struct rbx_operation operation_at(const struct side *there,
+				  enum rbx_operation_kind kind, size_t offset)
+{
+	return (struct rbx_operation){
+		.kind = kind,
+		.key = there->key.key,
+		.address = there->key.address + offset,
+		.user = (void *)(uintptr_t)(kind + 1),
+	};
+}
+
 void receive_at(const struct side *side, size_t offset, uint32_t length_bytes,
 		uintptr_t user)
 {

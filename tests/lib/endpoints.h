@@ -86,6 +86,9 @@ struct rbx_completion next_of(const struct side *side);
 struct rbx_completion expect(const struct side *side,
 			     enum rbx_completion_kind kind, uintptr_t user,
 			     int status);
+/* To the memory of the other side; its user is its kind plus 1. */
+struct rbx_operation operation_at(const struct side *there,
+				  enum rbx_operation_kind kind, size_t offset);
 /* One segment of its memory. */
 void receive_at(const struct side *side, size_t offset, uint32_t length_bytes,
 		uintptr_t user);

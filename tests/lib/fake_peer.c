@@ -287,19 +287,6 @@ int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *grant)
 	return err;
 }
 
-void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
-{
-	(void)peer;
-	(void)ask;
-}
-
-int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
-		    struct rbx_loan *grant)
-{
-	(void)ask;
-	return rbx_peer_map(peer, grant);
-}
-
 int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *grant)
 {
 	int err;
@@ -323,6 +310,21 @@ int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *grant)
 	}
 	fake_network_unlock();
 	return err;
+}
+
+void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
+{
+	(void)peer;
+	(void)ask;
+}
+
+int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
+		    struct rbx_loan *grant)
+{
+	if (ask->kind == RBX_CALL_MAP)
+		return rbx_peer_map(peer, grant);
+	return ask->kind == RBX_CALL_UNMAP ? rbx_peer_unmap(peer, &ask->loan) :
+					     rbx_peer_check(peer, &ask->loan);
 }
 
 /* Called by the plug, which is the real one (lib/peer/internal.h). */

@@ -90,6 +90,23 @@ static void plugged_thread_may_use_the_waiting_calls(void **state)
 	rbx_server_stop(server);
 }
 
+static void unplug_without_a_plug_does_nothing(void **state)
+{
+	struct rbx_request requests[DEPTH];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	rbx_unplug(tenant.ctx);
+	rbx_plug(tenant.ctx);
+	tenant_submit_pages(&tenant, requests, bytes, DEPTH);
+	assert_int_equal(tenant_stats(tenant.ctx).work_requests, 0);
+	rbx_unplug(tenant.ctx);
+	rbx_unplug(tenant.ctx);
+	tenant_reap(tenant.ctx, DEPTH);
+	tenant_close(&tenant);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +114,7 @@ int main(void)
 		cmocka_unit_test(plugged_thread_that_waits_sends_first),
 		cmocka_unit_test(plugged_thread_that_waits_for_room_gets_it),
 		cmocka_unit_test(plugged_thread_may_use_the_waiting_calls),
+		cmocka_unit_test(unplug_without_a_plug_does_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/port.h"
+#include "lib/context.h"
 
 #define PAGE 4096u
 #define SLOTS 8u
@@ -352,6 +354,69 @@ static void pollers_that_cannot_be_had_are_named(void **state)
 	rbx_server_stop(server);
 }
 
+struct swap {
+	struct rbx_cq *cq;
+	int event_fd; /* the other one */
+	uint32_t times_count;
+};
+
+/* On the poller's thread, which alone looks at it. */
+static void event_fd_swap(struct rbx_request *request)
+{
+	struct swap *swap = request->user;
+	int before = swap->cq->event_fd;
+
+	swap->cq->event_fd = swap->event_fd;
+	swap->event_fd = before;
+	RBX_FETCH_ADD(&swap->times_count, 1);
+}
+
+static void event_fd_swap_and_wait(struct tenant *tenant, struct swap *swap)
+{
+	static uint8_t page[PAGE];
+	uint32_t expected = swap->times_count + 1;
+	struct rbx_request request = {
+		.op = RBX_READ,
+		.length_bytes = PAGE,
+		.buf = page,
+		.complete = event_fd_swap,
+		.user = swap,
+	};
+
+	tenant_submit(tenant, &request);
+	tenant_wait(tenant->ctx, &swap->times_count, expected, false);
+}
+
+/* A descriptor that poll() finds broken for ever, as that of an unplugged device: the
+ * poller sleeps all the same, and takes what completes. */
+static void queue_of_an_unplugged_device_keeps_no_poller_awake(void **state)
+{
+	static uint8_t bytes[SLOTS * PAGE];
+	struct rbx_request requests[SLOTS];
+	struct swap swap = { 0 };
+	struct tenant tenant;
+	uint64_t before;
+	int ends[2];
+
+	(void)state;
+	tenant_open(&tenant, "polling=event");
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	swap.cq = tenant.ctx->pollers[0]->cqs[0];
+	swap.event_fd = ends[1];
+	event_fd_swap_and_wait(&tenant, &swap);
+	tenant_submit_pages(&tenant, requests, bytes, SLOTS);
+	tenant_reap(tenant.ctx, SLOTS);
+	before = tenant_stats(tenant.ctx).wakeups;
+	usleep(300000);
+	assert_true(tenant_stats(tenant.ctx).wakeups - before < 100);
+	tenant_submit_pages(&tenant, requests, bytes, SLOTS);
+	tenant_reap(tenant.ctx, SLOTS);
+	event_fd_swap_and_wait(&tenant, &swap);
+	close(ends[1]);
+	tenant_close(&tenant);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +433,7 @@ int main(void)
 		cmocka_unit_test(pollers_come_with_their_peers),
 		cmocka_unit_test(pollers_of_queue_pairs_share_one_peers_load),
 		cmocka_unit_test(pollers_that_cannot_be_had_are_named),
+		cmocka_unit_test(queue_of_an_unplugged_device_keeps_no_poller_awake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

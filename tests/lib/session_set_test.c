@@ -270,6 +270,55 @@ static void message_that_cannot_be_posted_is_told_at_once(void **state)
 	world_stop(&world);
 }
 
+static uint32_t polls_count; /* atomic */
+static int next_event_fd = -1, event_fd_before; /* atomic; -1: it stays */
+
+/* On the thread that alone looks at the descriptor. */
+static int poll_and_count(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
+{
+	int event_fd = RBX_EXCHANGE(&next_event_fd, -1);
+
+	if (event_fd >= 0) {
+		RBX_STORE_RELEASE(&event_fd_before, cq->event_fd);
+		cq->event_fd = event_fd;
+	}
+	RBX_FETCH_ADD(&polls_count, 1);
+	return stop.ops->poll(cq, wcs, max);
+}
+
+/* A descriptor that poll() finds broken for ever, as that of an unplugged device: the
+ * thread naps all the same, and takes what completes. */
+static void queue_of_an_unplugged_device_keeps_no_thread_awake(void **state)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_session_set *set;
+	struct rbx_session *session;
+	struct world world;
+	int ends[2];
+
+	(void)state;
+	leapt_s = 0;
+	world_options(&world);
+	world_start(&world);
+	set = rbx_session_set_of(world.set);
+	stop = (struct stop){ .ops = set->ops, .stopping = *set->ops };
+	stop.stopping.poll = poll_and_count;
+	set->ops = &stop.stopping; /* it has no bank yet, so nobody looks */
+	session = world_session(&world);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	RBX_STORE_RELEASE(&next_event_fd, ends[1]);
+	assert_int_equal(rbx_session_stats(session, &stats), 0);
+	RBX_STORE_RELEASE(&polls_count, 0);
+	usleep(300000);
+	assert_true(RBX_LOAD_ACQUIRE(&polls_count) < 100);
+	RBX_STORE_RELEASE(&next_event_fd, RBX_LOAD_ACQUIRE(&event_fd_before));
+	assert_int_equal(rbx_session_stats(session, &stats), 0);
+	rbx_session_close(session);
+	close(ends[1]);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +326,7 @@ int main(void)
 		cmocka_unit_test(heartbeats_keep_their_distance_and_the_lease),
 		cmocka_unit_test(sessions_of_several_banks_live_side_by_side),
 		cmocka_unit_test(message_that_cannot_be_posted_is_told_at_once),
+		cmocka_unit_test(queue_of_an_unplugged_device_keeps_no_thread_awake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

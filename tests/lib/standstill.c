@@ -83,7 +83,7 @@ void standstill_tell(const struct rbx_context *ctx)
 		turns->waiting_count, turns->wanted_count);
 	for (uint32_t i = 0; i < ctx->poller_count; i++)
 		tell_poller(ctx->pollers[i]);
-	for (uint32_t i = 0; i < ctx->peer_slots_used; i++)
-		if (ctx->peers[i] != NULL)
-			tell_peer(ctx->peers[i]);
+	for (uint32_t i = 0; i < ctx->channels.peers_used; i++)
+		if (ctx->channels.peers[i] != NULL)
+			tell_peer(rbx_peer_of_channel(ctx->channels.peers[i]));
 }

@@ -13,6 +13,7 @@ struct diary {
 	uint32_t counts[5]; /* by enum rbx_event_kind */
 	uint32_t slabs[5];
 	char order[64];
+	char reason[RBX_ERROR_TEXT_MAX]; /* of the last event */
 };
 
 static void diary_event(struct rbx_volume *volume,
@@ -29,6 +30,7 @@ static void diary_event(struct rbx_volume *volume,
 	length = strlen(diary->order);
 	if (length < sizeof(diary->order) - 1)
 		diary->order[length] = letters[event->kind];
+	rbx_text_copy(diary->reason, sizeof(diary->reason), event->reason);
 	pthread_mutex_unlock(&diary->lock);
 }
 
@@ -249,6 +251,26 @@ static void rebuild_without_server_is_told_and_added_server_ends_it(void **state
 	rbx_volume_close(volume);
 }
 
+static void rebuild_without_server_says_what_the_server_said(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+	struct diary diary;
+
+	(void)state;
+	volume = open_with_diary("a:1", 1, &diary);
+	assert_int_equal(rbx_volume_add_server(volume, "b:1"), 0);
+	fill(volume, in);
+	fake_server_set_refuse(servers[0], -ENOSPC);
+	fake_server_set_refuse(servers[1], -EDQUOT);
+	fake_server_evict(servers[0]);
+	wait_event(&diary, RBX_EVENT_REBUILD_STUCK, 1);
+	assert_string_equal(diary.reason, "b:1 refuses");
+	fake_server_set_refuse(servers[1], 0);
+	wait_event(&diary, RBX_EVENT_REBUILD_DONE, 1);
+	rbx_volume_close(volume);
+}
+
 static void server_wants_memory_back_slabs_move(void **state)
 {
 	static uint8_t in[VOLUME_BYTES], out[VOLUME_BYTES];
@@ -395,6 +417,7 @@ int main(void)
 		TEST(last_replica_lost_and_no_server_left_requests_fail),
 		TEST(last_replica_lost_slab_is_written_on_an_added_server),
 		TEST(rebuild_without_server_is_told_and_added_server_ends_it),
+		TEST(rebuild_without_server_says_what_the_server_said),
 		TEST(server_wants_memory_back_slabs_move),
 		TEST(server_revokes_memory_other_replica_serves),
 		TEST(server_revokes_memory_of_idle_volume_copies_are_rebuilt),

@@ -183,6 +183,30 @@ static void server_that_cannot_be_added_leaves_its_place_free(void **state)
 	rbx_volume_close(volume);
 }
 
+static void server_whose_slabs_make_no_volume_is_named(void **state)
+{
+	static const uint64_t sizes[] = { RBX_SLAB_BYTES_MIN / 2,
+					  2ull * RBX_SLAB_BYTES_MAX,
+					  3 * RBX_SLAB_BYTES_MIN };
+	struct fake_server *odd = fake_server_start("odd:1", SLAB_BYTES, 1);
+	struct rbx_volume *volume;
+	uint32_t i;
+	char bytes[24];
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		odd->slab_bytes = sizes[i];
+		assert_int_equal(rbx_volume_open(ctx, &volume, "odd:1",
+						 VOLUME_BYTES, NULL),
+				 -EINVAL);
+		snprintf(bytes, sizeof(bytes), " %llu bytes",
+			 (unsigned long long)sizes[i]);
+		assert_non_null(strstr(rbx_last_error(), "odd:1"));
+		assert_non_null(strstr(rbx_last_error(), bytes));
+	}
+	fake_server_kill(odd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +215,7 @@ int main(void)
 		TEST(one_of_many_is_not_there_nothing_stays_open),
 		TEST(servers_come_and_go_without_end_and_the_volume_heals),
 		TEST(server_that_cannot_be_added_leaves_its_place_free),
+		TEST(server_whose_slabs_make_no_volume_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

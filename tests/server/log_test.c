@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,6 +85,62 @@ static void host_is_told_of_once(void **state)
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }
 
+/* Until not one page is free; then a write waits for a reader again. */
+static void pipe_fill(void)
+{
+	static const char bytes[4096];
+	int flags = fcntl(log_pipe[1], F_GETFL);
+
+	fcntl(log_pipe[1], F_SETFL, flags | O_NONBLOCK);
+	while (write(log_pipe[1], bytes, sizeof(bytes)) > 0)
+		;
+	fcntl(log_pipe[1], F_SETFL, flags);
+}
+
+static void pipe_empty(void)
+{
+	static char bytes[4096];
+	int flags = fcntl(log_pipe[0], F_GETFL);
+
+	fcntl(log_pipe[0], F_SETFL, flags | O_NONBLOCK);
+	while (read(log_pipe[0], bytes, sizeof(bytes)) > 0)
+		;
+	fcntl(log_pipe[0], F_SETFL, flags);
+}
+
+static void full_pipe_stops_nobody_and_its_lost_lines_are_counted(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	pipe_fill();
+	rbx_log(&to_stderr, "first");
+	rbx_log(&to_stderr, "second");
+	rbx_log(&to_stderr, "third");
+	pipe_empty();
+	rbx_log(&to_stderr, "fourth");
+	rbx_log(&to_stderr, "fifth");
+	assert_int_equal(lines_read(text, sizeof(text)), 3);
+	assert_non_null(strstr(text, ": 3 lines were lost\n"));
+	assert_non_null(strstr(text, ": fourth\n"));
+	assert_null(strstr(text, "first"));
+}
+
+/* SIGPIPE is as the system has it: it would end this program. */
+static void pipe_that_nobody_reads_ends_nobody(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	close(log_pipe[0]);
+	rbx_log(&to_stderr, "nobody reads this");
+	assert_int_equal(pipe(log_pipe), 0);
+	dup2(log_pipe[1], STDERR_FILENO);
+	rbx_log(&to_stderr, "read again");
+	assert_int_equal(lines_read(text, sizeof(text)), 2);
+	assert_non_null(strstr(text, ": 1 lines were lost\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +148,12 @@ int main(void)
 						log_take, log_give_back),
 		cmocka_unit_test_setup_teardown(host_is_told_of_once, log_take,
 						log_give_back),
+		cmocka_unit_test_setup_teardown(
+			full_pipe_stops_nobody_and_its_lost_lines_are_counted,
+			log_take, log_give_back),
+		cmocka_unit_test_setup_teardown(
+			pipe_that_nobody_reads_ends_nobody, log_take,
+			log_give_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

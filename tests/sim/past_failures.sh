@@ -22,5 +22,6 @@ reclaim 218 server_revokes_memory_of_idle_volume_copies_are_rebuilt
 volume 224 volume_is_closed_while_a_recovery_asks_about_the_others
 partition 52 only_server_is_kept_without_copies
 volume 906 peer_is_asked_before_it_is_given_up_however_late
+volume 101422 flow_new_page_is_the_truth_if_nobody_has_the_old_one
 SEEDS
 exit "$failed"

@@ -8,7 +8,7 @@
  *
  * Of a completion that failed only the work request and the status mean something.
  */
-#include "kernel/lib/endpoint/endpoint.h"
+#include "kernel/lib/endpoint/paced.h"
 
 /* What is in it is taken before: whoever posts may use the slot again. */
 static void slot_free(struct rbx_endpoint_ring *ring, uint32_t number)
@@ -18,7 +18,7 @@ static void slot_free(struct rbx_endpoint_ring *ring, uint32_t number)
 
 /* ---- Operations -----------------------------------------------------------------*/
 
-static void operation_end(struct rbx_endpoint_slot *slot, int status)
+void rbx_endpoint_operation_end(struct rbx_endpoint_slot *slot, int status)
 {
 	struct rbx_endpoint *endpoint = slot->endpoint;
 	const struct rbx_completion completion = {
@@ -31,7 +31,10 @@ static void operation_end(struct rbx_endpoint_slot *slot, int status)
 
 	if (slot->ends)
 		rbx_region_end_done(slot->ends, !status);
-	slot_free(&endpoint->sends, slot->number);
+	if (endpoint->paced)
+		rbx_paced_slot_give(slot);
+	else
+		slot_free(&endpoint->sends, slot->number);
 	if (is_told)
 		endpoint->completed(&completion);
 }
@@ -42,7 +45,7 @@ void rbx_endpoint_operation_done(struct ib_cq *cq, struct ib_wc *wc)
 		container_of(wc->wr_cqe, struct rbx_endpoint_slot, cqe);
 
 	if (!slot->endpoint->is_over)
-		operation_end(slot, rbx_ib_status(wc->status));
+		rbx_endpoint_operation_end(slot, rbx_ib_status(wc->status));
 }
 
 /* ---- Receives -------------------------------------------------------------------*/
@@ -101,11 +104,11 @@ void rbx_endpoint_complete_rest(struct rbx_endpoint *endpoint)
 {
 	struct rbx_endpoint_slot *slot;
 
-	mutex_lock(&endpoint->poller->lock);
-	/* Bounded: nothing is posted any more. */
+	rbx_poller_lock(endpoint->poller);
+	/* Bounded: nothing is posted any more. (Of what is paced nothing is in the ring.) */
 	while ((slot = oldest(&endpoint->sends)))
-		operation_end(slot, -ECANCELED);
+		rbx_endpoint_operation_end(slot, -ECANCELED);
 	while ((slot = oldest(&endpoint->receives)))
 		receive_end(slot, -ECANCELED, NULL);
-	mutex_unlock(&endpoint->poller->lock);
+	rbx_poller_unlock(endpoint->poller);
 }

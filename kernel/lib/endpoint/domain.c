@@ -13,8 +13,12 @@
 #include "kernel/lib/address.h"
 #include "kernel/lib/endpoint/endpoint.h"
 
-/* Nothing of it is used, as nothing is planned for a domain. */
-static const struct rbx_client_options client_options = { .queue_pairs = 1 };
+/* Of endpoints that are paced. */
+static const struct rbx_client_options client_options = {
+	.queue_pairs = 1,
+	.merge = true,
+	.chain = true,
+};
 
 /* ---- Limits ---------------------------------------------------------------------*/
 
@@ -108,7 +112,7 @@ static void device_goes(struct rbx_device_watch *watch)
 	mutex_lock(&domain->lock);
 	domain->is_gone = true;
 	list_for_each_entry(endpoint, &domain->endpoints, link)
-		queue_work(domain->endings, &endpoint->ending);
+		rbx_endpoint_disconnect(endpoint);
 	rbx_endpoint_listeners_wake_locked(domain);
 	mutex_unlock(&domain->lock);
 	if (domain->gone)
@@ -124,25 +128,13 @@ static int domain_fill(struct rbx_protection_domain *domain)
 
 	domain->device = ctx->device;
 	limits_set(domain);
-	domain->endings = alloc_workqueue("rdmabox_endings",
-					  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!domain->endings)
-		return -ENOMEM;
 	domain->pd = ib_alloc_pd(domain->device, 0);
-	if (IS_ERR(domain->pd)) {
-		err = PTR_ERR(domain->pd);
-		goto out_destroy;
-	}
+	if (IS_ERR(domain->pd))
+		return PTR_ERR(domain->pd);
 	domain->watch.gone = device_goes;
 	err = rbx_context_watch(ctx, &domain->watch);
 	if (err)
-		goto out_dealloc;
-	return 0;
-
-out_dealloc:
-	ib_dealloc_pd(domain->pd);
-out_destroy:
-	destroy_workqueue(domain->endings);
+		ib_dealloc_pd(domain->pd);
 	return err;
 }
 
@@ -215,7 +207,6 @@ int rbx_protection_domain_destroy(struct rbx_protection_domain *domain)
 	if (users_count)
 		return -EBUSY;
 	rbx_context_unwatch(domain->client.ctx, &domain->watch);
-	destroy_workqueue(domain->endings);
 	ib_dealloc_pd(domain->pd);
 	rbx_context_release(domain->client.ctx);
 	rbx_client_close(&domain->client);

@@ -9,8 +9,23 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "core/paced.h"
 #include "kernel/lib/drain.h"
-#include "kernel/lib/endpoint/endpoint.h"
+#include "kernel/lib/endpoint/paced.h"
+
+static struct workqueue_struct *endings;
+
+int rbx_endpoints_init(void)
+{
+	endings = alloc_workqueue("rdmabox_endings",
+				  WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return endings ? 0 : -ENOMEM;
+}
+
+void rbx_endpoints_exit(void)
+{
+	destroy_workqueue(endings);
+}
 
 /* ---- Made -----------------------------------------------------------------------*/
 
@@ -76,6 +91,7 @@ static int rings_make(struct rbx_endpoint *endpoint,
 /* Whatever is not there is left out. */
 static void endpoint_free(struct rbx_endpoint *endpoint)
 {
+	rbx_paced_free(endpoint->paced);
 	kvfree(endpoint->sends.slots);
 	kvfree(endpoint->sends.sges);
 	kvfree(endpoint->receives.slots);
@@ -91,8 +107,11 @@ static void ending(struct work_struct *work)
 		container_of(work, struct rbx_endpoint, ending);
 
 	mutex_lock(&endpoint->domain->lock);
-	if (!endpoint->is_closing)
+	if (!endpoint->is_closing) {
 		rbx_ib_conn_disconnect(&endpoint->conn);
+		if (endpoint->paced)
+			rbx_paced_disconnect(endpoint);
+	}
 	mutex_unlock(&endpoint->domain->lock);
 }
 
@@ -122,6 +141,8 @@ int rbx_endpoint_make(struct rbx_protection_domain *domain,
 	endpoint->regions_count = options->regions;
 	endpoint->region_pages = options->region_pages ?: 1;
 	err = rings_make(endpoint, options);
+	if (!err && options->paced)
+		err = rbx_paced_make(endpoint);
 	if (err)
 		endpoint_free(endpoint);
 	else
@@ -140,6 +161,21 @@ static void queue_pair_event(struct ib_event *event, void *context)
 		(void)rdma_notify(endpoint->conn.id, event->event);
 }
 
+/* Work requests of operations on the queue pair. */
+static uint32_t send_depth(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->paced ? rbx_paced_depth(endpoint) + RBX_PACED_MARKERS :
+				 endpoint->sends.depth_count;
+}
+
+/* Merged ones have as many as the planner likes. */
+static uint32_t segments_max(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->paced ? max(endpoint->sends.segments_max,
+				     endpoint->domain->client.planner.sge_max) :
+				 endpoint->sends.segments_max;
+}
+
 static int queue_pair_make(struct rbx_endpoint *endpoint)
 {
 	struct ib_qp_init_attr init = {
@@ -151,9 +187,9 @@ static int queue_pair_make(struct rbx_endpoint *endpoint)
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
 			/* One more on either side, for rbx_ib_conn_drain(). */
-			.max_send_wr = endpoint->sends.depth_count + 1,
+			.max_send_wr = send_depth(endpoint) + 1,
 			.max_recv_wr = endpoint->receives.depth_count + 1,
-			.max_send_sge = endpoint->sends.segments_max,
+			.max_send_sge = segments_max(endpoint),
 			.max_recv_sge = endpoint->receives.segments_max,
 		},
 	};
@@ -164,7 +200,7 @@ static int queue_pair_make(struct rbx_endpoint *endpoint)
 int rbx_endpoint_build(struct rbx_endpoint *endpoint)
 {
 	struct rbx_protection_domain *domain = endpoint->domain;
-	uint32_t room_count = endpoint->sends.depth_count + 1 +
+	uint32_t room_count = send_depth(endpoint) + 1 +
 			      endpoint->receives.depth_count + 1;
 	int err;
 
@@ -199,7 +235,7 @@ int rbx_endpoint_begin(struct rbx_endpoint *endpoint)
 
 void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 {
-	queue_work(endpoint->domain->endings, &endpoint->ending);
+	queue_work(endings, &endpoint->ending);
 }
 EXPORT_SYMBOL_GPL(rbx_endpoint_disconnect);
 
@@ -227,9 +263,13 @@ void rbx_endpoint_end(struct rbx_endpoint *endpoint)
 	bool all_is_back;
 
 	endpoint_stop(endpoint);
+	if (endpoint->paced)
+		rbx_paced_stop(endpoint);
 	all_is_back = rbx_drain_and_destroy(&endpoint->conn, endpoint->poller,
 					    RBX_IB_DRAIN_MS, &endpoint->is_over,
 					    endpoint->name);
+	if (endpoint->paced)
+		rbx_paced_finish(endpoint, all_is_back);
 	if (!all_is_back)
 		rbx_endpoint_complete_rest(endpoint);
 	/* Its connection, which had it queued, is no more. */
@@ -241,11 +281,22 @@ void rbx_endpoint_end(struct rbx_endpoint *endpoint)
 	endpoint_free(endpoint);
 }
 
+/* In completed(), of this endpoint or another. What is paced waits for every poller. */
+static bool is_told(const struct rbx_context *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < ctx->pollers_count; i++)
+		if (READ_ONCE(ctx->pollers[i].holder) == current)
+			return true;
+	return false;
+}
+
 int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 {
 	if (!endpoint)
 		return 0;
-	if (current == endpoint->poller->thread)
+	if (is_told(endpoint->domain->client.ctx))
 		return -EDEADLK;
 	rbx_endpoint_end(endpoint);
 	return 0;

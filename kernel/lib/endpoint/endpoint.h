@@ -3,7 +3,8 @@
  * endpoint.h - what the files of an endpoint share, see README.md.
  *
  * Who ends a connection. The peer, the device that goes, a post that fails and the
- * owner all do it by one work item, `ending`, for they may be in any context. Closing
+ * owner all do it by one work item, `ending`, for they may be in any context; all of them
+ * in one queue, as a task that is being killed can make no queue. Closing
  * takes the endpoint off its domain's list and says is_closing, both under the domain's
  * lock, under which the work item looks: so nobody touches a queue pair that is being
  * destroyed.
@@ -33,7 +34,6 @@ struct rbx_protection_domain {
 	struct ib_device *device;
 	struct ib_pd *pd;
 	struct rbx_endpoint_limits limits;
-	struct workqueue_struct *endings;
 	void (*gone)(struct rbx_protection_domain *domain, void *user);
 	void *user;
 
@@ -48,7 +48,7 @@ struct rbx_protection_domain {
 struct rbx_endpoint_slot {
 	struct ib_cqe cqe;
 	struct rbx_endpoint *endpoint;
-	uint32_t number; /* in its ring */
+	uint32_t number; /* in its ring; of one that is paced: its index */
 	bool is_silent;
 	struct rbx_region *ends; /* END_EXPORT; else NULL */
 	void *user;
@@ -114,6 +114,7 @@ struct rbx_endpoint {
 	spinlock_t post_lock; /* guards the next two, and what says so above */
 	bool is_closed; /* nothing more is posted */
 	struct rbx_endpoint_ring sends, receives;
+	struct rbx_paced_endpoint *paced; /* NULL: operations are posted as they come */
 	struct rbx_region *regions;
 	uint32_t regions_count, region_pages;
 };
@@ -126,6 +127,9 @@ void rbx_domain_leave(struct rbx_protection_domain *domain);
 
 /* ---- endpoint.c -----------------------------------------------------------------*/
 
+/* The module is loaded, and unloaded. */
+int rbx_endpoints_init(void);
+void rbx_endpoints_exit(void);
 /* Without a connection, in its domain. 0, -EINVAL, -ENODEV, -ENOMEM. */
 int rbx_endpoint_make(struct rbx_protection_domain *domain,
 		      const struct rbx_endpoint_options *options,
@@ -145,9 +149,17 @@ void rbx_endpoint_ended(struct rbx_ib_conn *conn);
 /* The device goes. Process context. */
 void rbx_endpoint_listeners_wake_locked(struct rbx_protection_domain *domain);
 
+/* ---- post.c ---------------------------------------------------------------------*/
+
+/* One that was checked becomes the work request of its slot. */
+void rbx_operation_translate(const struct rbx_operation *operation,
+			     struct rbx_endpoint_slot *slot);
+
 /* ---- complete.c -----------------------------------------------------------------*/
 
 void rbx_endpoint_operation_done(struct ib_cq *cq, struct ib_wc *wc);
+/* It has ended: its slot is free, and it is told of. */
+void rbx_endpoint_operation_end(struct rbx_endpoint_slot *slot, int status);
 void rbx_endpoint_receive_done(struct ib_cq *cq, struct ib_wc *wc);
 /* The device will tell of nothing any more: all that is outstanding completes. */
 void rbx_endpoint_complete_rest(struct rbx_endpoint *endpoint);

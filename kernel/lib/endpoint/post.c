@@ -8,7 +8,7 @@
  */
 #include <linux/module.h>
 
-#include "kernel/lib/endpoint/endpoint.h"
+#include "kernel/lib/endpoint/paced.h"
 
 /* ---- Checked --------------------------------------------------------------------*/
 
@@ -25,9 +25,11 @@ static bool is_of_region(const struct rbx_operation *operation)
 }
 
 /* Flags that an operation of a kind may have. */
-static uint32_t flags_of(enum rbx_operation_kind kind)
+static uint32_t flags_of(const struct rbx_endpoint *endpoint,
+			 enum rbx_operation_kind kind)
 {
-	const uint32_t all = RBX_OPERATION_SILENT | RBX_OPERATION_FENCE;
+	const uint32_t all = RBX_OPERATION_SILENT | RBX_OPERATION_FENCE |
+			     (endpoint->paced ? RBX_OPERATION_URGENT : 0);
 
 	if (kind == RBX_OPERATION_SEND)
 		return all | RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE;
@@ -36,14 +38,15 @@ static uint32_t flags_of(enum rbx_operation_kind kind)
 	return all;
 }
 
-static int flags_check(const struct rbx_endpoint_limits *limits,
+static int flags_check(const struct rbx_endpoint *endpoint,
 		       const struct rbx_operation *operation)
 {
+	const struct rbx_endpoint_limits *limits = &endpoint->domain->limits;
 	const uint32_t both = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE;
 	uint32_t flags = operation->flags;
 
 	if ((uint32_t)operation->kind > RBX_OPERATION_END_EXPORT ||
-	    (flags & ~flags_of(operation->kind)) || (flags & both) == both)
+	    (flags & ~flags_of(endpoint, operation->kind)) || (flags & both) == both)
 		return -EINVAL;
 	if (((flags & RBX_OPERATION_INVALIDATE) && !limits->has_invalidate) ||
 	    (is_atomic(operation) && !limits->has_atomics))
@@ -71,7 +74,7 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 			   const struct rbx_operation *operation)
 {
 	uint64_t length_bytes;
-	int err = flags_check(&endpoint->domain->limits, operation);
+	int err = flags_check(endpoint, operation);
 
 	if (!err)
 		err = segments_check(endpoint, operation->segments,
@@ -80,6 +83,8 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 				     &length_bytes);
 	if (err)
 		return err;
+	if (endpoint->paced && length_bytes > RBX_FRAGMENT_BYTES_MAX)
+		return -EINVAL;
 	if (is_atomic(operation) &&
 	    (length_bytes != 8 || operation->segments_count != 1 ||
 	     operation->address % 8))
@@ -89,7 +94,7 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
-static int room_check_locked(const struct rbx_endpoint *endpoint,
+static int room_check_locked(struct rbx_endpoint *endpoint,
 			     const struct rbx_endpoint_ring *ring, uint32_t count)
 {
 	uint32_t outstanding_count =
@@ -215,10 +220,10 @@ static void operation_specify(const struct rbx_operation *operation,
 		wr->ex.invalidate_rkey = operation->invalidate_key;
 }
 
-static void operation_translate(struct rbx_endpoint_ring *ring,
-				const struct rbx_operation *operation,
-				struct rbx_endpoint_slot *slot)
+void rbx_operation_translate(const struct rbx_operation *operation,
+			     struct rbx_endpoint_slot *slot)
 {
+	const struct rbx_endpoint_ring *ring = &slot->endpoint->sends;
 	struct ib_send_wr *wr = &slot->wr.send;
 
 	memset(&slot->wr, 0, sizeof(slot->wr));
@@ -234,6 +239,17 @@ static void operation_translate(struct rbx_endpoint_ring *ring,
 			 (operation->flags & RBX_OPERATION_FENCE ?
 				  IB_SEND_FENCE : 0);
 	operation_specify(operation, slot);
+}
+
+/* The device has nothing of these, so what was to end goes on. */
+static void ends_move_back_locked(const struct rbx_operation *operations,
+				  uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (operations[i].kind == RBX_OPERATION_END_EXPORT)
+			rbx_region_move_back_locked(&operations[i]);
 }
 
 /* All regions, or none. */
@@ -262,31 +278,34 @@ static int operations_post_locked(struct rbx_endpoint *endpoint,
 {
 	struct rbx_endpoint_ring *ring = &endpoint->sends;
 	struct rbx_endpoint_slot *slot = NULL;
-	const struct ib_send_wr *bad = NULL;
 	struct ib_send_wr **link, *first;
-	uint32_t i;
+	const struct ib_send_wr *bad;
+	uint32_t i, taken_count = count;
 	int err;
 
 	link = &first;
 	for (i = 0; i < count; i++) {
 		slot = slot_of(ring, i);
-		operation_translate(ring, &operations[i], slot);
+		rbx_operation_translate(&operations[i], slot);
 		*link = &slot->wr.send;
 		link = &slot->wr.send.next;
 	}
 	/* Else the slots of silent ones would never be known to be free. */
 	slot->wr.send.send_flags |= IB_SEND_SIGNALED;
+	bad = first;
 	err = ib_post_send(endpoint->conn.id->qp, first, &bad);
-	if (err && bad)
-		count = container_of(bad, struct rbx_endpoint_slot, wr.send)->number -
-			ring->posted_count;
-	ring->posted_count += count;
+	if (err)
+		taken_count = container_of(bad, struct rbx_endpoint_slot, wr.send)->number -
+			      ring->posted_count;
+	ring->posted_count += taken_count;
+	ends_move_back_locked(&operations[taken_count], count - taken_count);
 	return err ? device_failed(endpoint, err) : 0;
 }
 
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations, u32 count)
 {
+	struct rbx_channel *channel = NULL;
 	unsigned long flags;
 	uint32_t i;
 	int err = 0;
@@ -297,11 +316,17 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		return err;
 	spin_lock_irqsave(&endpoint->post_lock, flags);
 	err = room_check_locked(endpoint, &endpoint->sends, count);
+	if (!err && endpoint->paced && !rbx_paced_has_room_locked(endpoint, count))
+		err = -EAGAIN;
 	if (!err)
 		err = regions_move_locked(endpoint, operations, count);
-	if (!err)
+	if (!err && endpoint->paced)
+		channel = rbx_paced_submit_locked(endpoint, operations, count);
+	else if (!err)
 		err = operations_post_locked(endpoint, operations, count);
 	spin_unlock_irqrestore(&endpoint->post_lock, flags);
+	if (channel)
+		rbx_paced_combine(channel);
 	return err;
 }
 EXPORT_SYMBOL_GPL(rbx_endpoint_post);
@@ -312,8 +337,8 @@ static int receives_post_locked(struct rbx_endpoint *endpoint,
 				const struct rbx_receive *receives, uint32_t count)
 {
 	struct rbx_endpoint_ring *ring = &endpoint->receives;
-	const struct ib_recv_wr *bad = NULL;
 	struct ib_recv_wr **link, *first;
+	const struct ib_recv_wr *bad;
 	uint32_t i;
 	int err;
 
@@ -331,8 +356,9 @@ static int receives_post_locked(struct rbx_endpoint *endpoint,
 		*link = wr;
 		link = &wr->next;
 	}
+	bad = first;
 	err = ib_post_recv(endpoint->conn.id->qp, first, &bad);
-	if (err && bad)
+	if (err)
 		count = container_of(bad, struct rbx_endpoint_slot, wr.receive)->number -
 			ring->posted_count;
 	ring->posted_count += count;

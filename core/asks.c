@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * asks.c - what servers are asked, and which server is to be asked next, see upkeep.h.
+ *
+ * A server does one thing at a time for us, and nobody waits for it: what it is asked
+ * stays in a table until its answer has come, for many rounds if need be. Meanwhile it is
+ * busy, and asked for nothing else.
+ *
+ * One that has not answered for a quarter of T is late. Who waits for it asks another one
+ * as soon as there is one (borrow.c), and from then on it is avoided: it is asked only
+ * if no other server can be. So are those, for a short while, that have refused. It is
+ * avoided and not excluded, because all servers may be slow, as those are that lend large
+ * slabs.
+ */
+#include "core/upkeep.h"
+
+#include "core/status.h"
+
+static uint64_t patience_ns(const struct rbx_upkeep *upkeep)
+{
+	return upkeep->timeout_ns / 4;
+}
+
+void rbx_asks_avoid(struct rbx_upkeep *upkeep, uint32_t server, uint64_t until_ns)
+{
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	if (!rbx_server_set_has(&upkeep->avoided, server))
+		place->avoided_until_ns = 0;
+	rbx_server_set_add(&upkeep->avoided, server);
+	place->avoided_until_ns = RBX_MAX(place->avoided_until_ns, until_ns);
+}
+
+struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
+				enum rbx_call_kind kind,
+				const struct rbx_loan *loan)
+{
+	struct rbx_asked *asked = &upkeep->asked[upkeep->asked_count];
+
+	RBX_ASSERT(upkeep->asked_count < RBX_ASKS_MAX);
+	RBX_ASSERT(!rbx_server_set_has(&upkeep->busy, server));
+	*asked = (struct rbx_asked){
+		.kind = kind,
+		.server = server,
+		.since_ns = upkeep->now_ns,
+	};
+	if (loan)
+		asked->loan = *loan;
+	upkeep->asked_count++;
+	rbx_server_set_add(&upkeep->busy, server);
+	upkeep->ops->ask(upkeep, server, kind, loan);
+	return asked;
+}
+
+/* It has answered, or not in time. */
+static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
+		  int err)
+{
+	if (asked->is_late || err == -ETIMEDOUT)
+		rbx_asks_avoid(upkeep, asked->server,
+			       upkeep->now_ns +
+				       RBX_UPKEEP_AVOID_TIMES * upkeep->timeout_ns);
+	else if (err && asked->kind == RBX_CALL_MAP)
+		rbx_asks_avoid(upkeep, asked->server,
+			       upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
+}
+
+int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
+		  struct rbx_asked *asked, struct rbx_loan *loan)
+{
+	for (; *index < upkeep->asked_count; ++*index) {
+		struct rbx_asked *place = &upkeep->asked[*index];
+		int err = upkeep->ops->answer(upkeep, place->server, loan);
+
+		if (err == -EAGAIN)
+			continue;
+		*asked = *place;
+		*place = upkeep->asked[--upkeep->asked_count];
+		rbx_server_set_remove(&upkeep->busy, asked->server);
+		rbx_server_set_remove(&upkeep->late, asked->server);
+		judge(upkeep, asked, err);
+		return err;
+	}
+	return -EAGAIN;
+}
+
+/* ---- Which server -------------------------------------------------------------*/
+
+static void set_join(struct rbx_server_set *set, const struct rbx_server_set *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		set->words[i] |= other->words[i];
+}
+
+int rbx_asks_draw(struct rbx_upkeep *upkeep,
+		  const struct rbx_server_set *not_servers)
+{
+	const struct rbx_upkeep_ops *ops = upkeep->ops;
+	uint32_t drawn[2], count;
+
+	rbx_lock(&upkeep->servers_lock);
+	count = rbx_volume_map_draw(upkeep->flow->map, not_servers, drawn);
+	rbx_unlock(&upkeep->servers_lock);
+	if (!count)
+		return -ENOSPC;
+	if (count == 1)
+		return (int)drawn[0];
+	return (int)drawn[rbx_placement_better(
+		ops->free_bytes(upkeep, drawn[0]),
+		ops->free_bytes(upkeep, drawn[1]))];
+}
+
+/* Whether one that is busy, but none of the set, could lend as well. */
+static bool busy_could(struct rbx_upkeep *upkeep, const struct rbx_server_set *set)
+{
+	const struct rbx_server_set *up = &upkeep->flow->map->servers_up;
+	uint64_t found = 0;
+	uint32_t i;
+
+	rbx_lock(&upkeep->servers_lock);
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		found |= upkeep->busy.words[i] & up->words[i] & ~set->words[i];
+	rbx_unlock(&upkeep->servers_lock);
+	return found != 0;
+}
+
+int rbx_asks_place_well(struct rbx_upkeep *upkeep,
+			const struct rbx_server_set *not_servers)
+{
+	struct rbx_server_set set = *not_servers;
+
+	set_join(&set, &upkeep->busy);
+	set_join(&set, &upkeep->avoided);
+	return rbx_asks_room(upkeep) ? rbx_asks_draw(upkeep, &set) : -ENOSPC;
+}
+
+int rbx_asks_place(struct rbx_upkeep *upkeep,
+		   const struct rbx_server_set *not_servers)
+{
+	struct rbx_server_set set = *not_servers;
+	int server = rbx_asks_place_well(upkeep, not_servers);
+
+	if (server >= 0)
+		return server;
+	if (!rbx_asks_room(upkeep))
+		return -EAGAIN;
+	set_join(&set, &upkeep->late);
+	set_join(&set, &upkeep->avoided);
+	if (busy_could(upkeep, &set))
+		return -EAGAIN;
+	set = *not_servers;
+	set_join(&set, &upkeep->busy);
+	server = rbx_asks_draw(upkeep, &set);
+	if (server >= 0 || !busy_could(upkeep, not_servers))
+		return server;
+	set = *not_servers;
+	set_join(&set, &upkeep->late);
+	return busy_could(upkeep, &set) ? -EAGAIN : -ETIMEDOUT;
+}
+
+/* ---- The clock --------------------------------------------------------------------*/
+
+static void avoided_end(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count = rbx_server_set_count(&upkeep->avoided);
+
+	while (count--) {
+		i = rbx_server_set_member(&upkeep->avoided, count);
+		if (upkeep->now_ns >= upkeep->servers[i].avoided_until_ns)
+			rbx_server_set_remove(&upkeep->avoided, i);
+	}
+}
+
+uint64_t rbx_asks_tick(struct rbx_upkeep *upkeep)
+{
+	uint64_t due_ns = UINT64_MAX;
+	uint32_t i;
+
+	avoided_end(upkeep);
+	for (i = 0; i < upkeep->asked_count; i++) {
+		struct rbx_asked *asked = &upkeep->asked[i];
+		uint64_t late_ns = asked->since_ns + patience_ns(upkeep);
+
+		if (asked->is_late)
+			continue;
+		if (upkeep->now_ns < late_ns) {
+			due_ns = RBX_MIN(due_ns, late_ns);
+			continue;
+		}
+		asked->is_late = true;
+		rbx_server_set_add(&upkeep->late, asked->server);
+	}
+	return due_ns;
+}

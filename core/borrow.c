@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * borrow.c - a slab for which servers are asked for memory, see upkeep.h.
+ *
+ * All replicas that it wants are asked for at once, each of another server; for one that
+ * is refused another server is asked. The slab is left alone until nothing is out for it
+ * any more (rbx_slab_task()).
+ *
+ * It does not wait for a late server if it has got something already, or if another one
+ * can be asked: then its slot is free again, and what the late server lends in the end is
+ * given back. If all that is left is late it waits: large slabs take long everywhere.
+ */
+#include "core/upkeep.h"
+
+#include "core/status.h"
+
+static struct rbx_borrowing *borrowing_find(struct rbx_upkeep *upkeep)
+{
+	uint32_t i;
+
+	/* Each has an ask out, so there are no more than those. */
+	for (i = 0; i < RBX_ASKS_MAX; i++)
+		if (!upkeep->borrowings[i].slab)
+			return &upkeep->borrowings[i];
+	RBX_ASSERT(false);
+	return NULL;
+}
+
+static void ask(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
+		uint32_t server)
+{
+	struct rbx_asked *asked;
+
+	rbx_server_set_add(&borrowing->not_servers, server);
+	borrowing->asks_count++;
+	asked = rbx_loans_ask(upkeep, borrowing->slab, server);
+	asked->borrowing = borrowing;
+}
+
+bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
+		      struct rbx_borrowing *borrowing)
+{
+	int server;
+
+	/* Bounded: each turn excludes one more server. */
+	while (borrowing->lent_count + borrowing->asks_count <
+	       borrowing->wanted_count) {
+		server = rbx_asks_place(upkeep, &borrowing->not_servers);
+		if (server < 0)
+			break;
+		ask(upkeep, borrowing, (uint32_t)server);
+	}
+	return !borrowing->asks_count;
+}
+
+/* All that it wants, before the first is asked: where only some could be, the others would
+ * have to be copied to later. Returns how many are in the list, or as place(). */
+static int servers_choose(struct rbx_upkeep *upkeep,
+			  struct rbx_server_set not_servers,
+			  uint32_t wanted_count, uint32_t *servers)
+{
+	uint32_t count;
+	int server;
+
+	for (count = 0; count < wanted_count; count++) {
+		server = rbx_asks_place(upkeep, &not_servers);
+		if (server == -EAGAIN || (server < 0 && !count))
+			return server;
+		if (server < 0)
+			break;
+		servers[count] = (uint32_t)server;
+		rbx_server_set_add(&not_servers, (uint32_t)server);
+	}
+	return (int)count;
+}
+
+int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		     enum rbx_replica_state state, uint32_t wanted_count,
+		     enum rbx_attention_list list)
+{
+	struct rbx_borrowing *borrowing = borrowing_find(upkeep);
+	uint32_t servers[RBX_REPLICAS_MAX];
+	int i, count;
+
+	*borrowing = (struct rbx_borrowing){
+		.state = state,
+		.list = list,
+		.wanted_count = wanted_count,
+		.since_ns = upkeep->now_ns,
+		.err = -ENODEV,
+	};
+	rbx_slab_lock(slab);
+	(void)rbx_slab_servers(slab, &borrowing->not_servers);
+	rbx_slab_unlock(slab);
+	count = servers_choose(upkeep, borrowing->not_servers, wanted_count,
+			       servers);
+	if (!rbx_asks_room(upkeep))
+		count = -EAGAIN;
+	if (count < 0)
+		return count;
+	borrowing->slab = slab;
+	upkeep->borrowings_count++;
+	for (i = 0; i < count; i++)
+		ask(upkeep, borrowing, servers[i]);
+	return 0;
+}
+
+void rbx_borrow_refused(struct rbx_borrowing *borrowing, int err)
+{
+	/* What the last one said is the best reason there is, but for one that could
+	 * not be asked, and may yet lend. */
+	if (!rbx_status_is_away(borrowing->err))
+		borrowing->err = err;
+}
+
+static void ask_withdraw(struct rbx_asked *asked, int err)
+{
+	struct rbx_borrowing *borrowing = asked->borrowing;
+
+	rbx_slab_lock(asked->slab);
+	rbx_slab_refused(asked->slab, asked->slot);
+	rbx_slab_unlock(asked->slab);
+	asked->slab = NULL;
+	asked->borrowing = NULL;
+	borrowing->asks_count--;
+	rbx_borrow_refused(borrowing, err);
+}
+
+static void withdraw(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
+		     int err)
+{
+	uint32_t i;
+
+	for (i = 0; i < upkeep->asked_count; i++)
+		if (upkeep->asked[i].borrowing == borrowing)
+			ask_withdraw(&upkeep->asked[i], err);
+}
+
+/* Whether it need not wait for a late server. */
+static bool can_do_without(struct rbx_upkeep *upkeep,
+			   const struct rbx_borrowing *borrowing)
+{
+	return (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count) ||
+	       rbx_asks_place_well(upkeep, &borrowing->not_servers) >= 0;
+}
+
+/* Discarded or lost meanwhile: there is nothing to copy. */
+static bool is_in_vain(const struct rbx_borrowing *borrowing)
+{
+	bool is_readable;
+
+	rbx_slab_lock(borrowing->slab);
+	is_readable = borrowing->slab->read_mask != 0;
+	rbx_slab_unlock(borrowing->slab);
+	return borrowing->state == RBX_REPLICA_REBUILDING && !is_readable;
+}
+
+static void late_leave(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing)
+{
+	uint32_t i;
+
+	for (i = 0; i < upkeep->asked_count; i++) {
+		struct rbx_asked *asked = &upkeep->asked[i];
+
+		if (asked->borrowing != borrowing || !asked->is_late ||
+		    !can_do_without(upkeep, borrowing))
+			continue;
+		ask_withdraw(asked, -ETIMEDOUT);
+		(void)rbx_borrow_go_on(upkeep, borrowing);
+	}
+}
+
+static uint64_t due_ns(const struct rbx_upkeep *upkeep,
+		       const struct rbx_borrowing *borrowing)
+{
+	if (borrowing->state != RBX_REPLICA_LIVE)
+		return UINT64_MAX;
+	return borrowing->since_ns + rbx_upkeep_lend_ns(upkeep);
+}
+
+void rbx_borrowings_tick(struct rbx_upkeep *upkeep)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_ASKS_MAX && upkeep->borrowings_count; i++) {
+		struct rbx_borrowing *borrowing = &upkeep->borrowings[i];
+
+		if (!borrowing->slab)
+			continue;
+		if (is_in_vain(borrowing)) {
+			withdraw(upkeep, borrowing, -ENODEV);
+		} else if (upkeep->now_ns >= due_ns(upkeep, borrowing)) {
+			withdraw(upkeep, borrowing, -ETIMEDOUT);
+			borrowing->is_overdue = true;
+		} else {
+			late_leave(upkeep, borrowing);
+		}
+		if (!borrowing->asks_count)
+			rbx_upkeep_borrowed(upkeep, borrowing);
+	}
+}
+
+uint64_t rbx_borrowings_due_ns(const struct rbx_upkeep *upkeep)
+{
+	uint64_t first_ns = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < RBX_ASKS_MAX && upkeep->borrowings_count; i++)
+		if (upkeep->borrowings[i].slab)
+			first_ns = RBX_MIN(first_ns,
+					   due_ns(upkeep, &upkeep->borrowings[i]));
+	return first_ns;
+}
+
+void rbx_borrow_end(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing)
+{
+	RBX_ASSERT(!borrowing->asks_count);
+	borrowing->slab = NULL;
+	upkeep->borrowings_count--;
+}
+
+uint32_t rbx_borrowings_of(const struct rbx_upkeep *upkeep,
+			   enum rbx_attention_list list)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < RBX_ASKS_MAX && upkeep->borrowings_count; i++)
+		count += upkeep->borrowings[i].slab &&
+			 upkeep->borrowings[i].list == list;
+	return count;
+}

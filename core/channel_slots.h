@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * channel_slots.h - the channels that share a window, by slots: those of peers first,
+ * then those of endpoints that are paced.
+ *
+ * One thread at a time adds and removes; all may look meanwhile. Who removes one has to
+ * see to it that nobody still has it in hand.
+ */
+#ifndef RBX_CHANNEL_SLOTS_H
+#define RBX_CHANNEL_SLOTS_H
+
+#include "core/channel.h"
+
+struct rbx_channel_slots {
+	/* Atomic: slots ever used, and NULL in one that is free. */
+	uint32_t peers_used, paced_used;
+	struct rbx_channel *peers[RBX_PEERS_MAX];
+	struct rbx_channel *paced[RBX_CHANNELS_MAX - RBX_PEERS_MAX];
+};
+
+/* Finds a slot. False: all are used. */
+bool rbx_channel_slots_add_peer(struct rbx_channel_slots *slots,
+				struct rbx_channel *channel);
+bool rbx_channel_slots_add_paced(struct rbx_channel_slots *slots,
+				 struct rbx_channel *channel);
+void rbx_channel_slots_remove(struct rbx_channel_slots *slots,
+			      const struct rbx_channel *channel);
+
+static inline bool rbx_channel_is_paced(const struct rbx_channel *channel)
+{
+	return channel->slot >= RBX_PEERS_MAX;
+}
+
+/* ---- Of struct rbx_drive_channels, whose host they are ------------------------------*/
+
+/* What is not there is passed in no time (turns.h). */
+static inline uint32_t rbx_channel_slots_used(void *host)
+{
+	const struct rbx_channel_slots *slots = host;
+	uint32_t paced_used = RBX_LOAD_ACQUIRE(&slots->paced_used);
+
+	return paced_used ? RBX_PEERS_MAX + paced_used :
+			    RBX_LOAD_ACQUIRE(&slots->peers_used);
+}
+
+static inline struct rbx_channel *rbx_channel_slots_at(void *host, uint32_t slot)
+{
+	struct rbx_channel_slots *slots = host;
+
+	return slot < RBX_PEERS_MAX ?
+		       RBX_LOAD_ACQUIRE(&slots->peers[slot]) :
+		       RBX_LOAD_ACQUIRE(&slots->paced[slot - RBX_PEERS_MAX]);
+}
+
+#endif

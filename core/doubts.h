@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * doubts.h - what pages were before a write that only some replicas have.
+ *
+ * A write that a fault of this machine keeps from some replicas is not acknowledged, but
+ * it is the truth, and so is its checksum: those that missed it are made like the first
+ * (slab_rebuild.c). When the last that has it dies before that, one of them takes its
+ * place. It has the page as it was, which was acknowledged, and which the new checksum
+ * would call bad.
+ *
+ * So the checksum from before is kept, with who missed the write, until they are written
+ * or copied to. Who becomes the truth brings its own back.
+ *
+ * A write that no readable replica has is not the truth, but its checksum is kept, too, for
+ * those that have it. A fault here says nothing of an attempt before, which may have been
+ * carried out when its connection broke: perhaps nobody has the page from before any more.
+ * When all are bad by the checksum from before, it yields to the one that was kept.
+ *
+ * Bounded: so many pages of a slab. Of those beyond, the copy that stands in counts as
+ * bad until they are written again, as if it were damaged. A copy may be so, too, if the
+ * fault came in the middle of the write.
+ */
+#ifndef RBX_DOUBTS_H
+#define RBX_DOUBTS_H
+
+#include "core/limits.h"
+#include "core/port.h"
+
+struct rbx_doubt {
+	uint32_t page; /* of the slab */
+	uint32_t checksum; /* of what is at: */
+	uint8_t slots; /* a bit for each */
+	bool is_copied; /* they are being copied to */
+	bool is_later; /* it is of a write that is not the truth */
+};
+
+/* Zeroed: none. */
+struct rbx_doubts {
+	uint32_t count;
+	struct rbx_doubt all[RBX_DOUBTS_MAX];
+};
+
+/* Pages of a slab, whose checksums are still those from before, are about to get others,
+ * by a write that is the truth, and that these slots have missed. */
+void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
+		       uint32_t page, uint32_t pages_count, uint8_t missed_slots);
+
+/* By a write that is not the truth these slots have others of these pages. */
+void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
+		     uint32_t page, uint32_t pages_count, uint8_t slots);
+
+/* No replica has what the checksums of these pages say: of one of them another write is
+ * the truth now, if there is one that was not. Of the others, which are not readable, those
+ * that are in no doubt do not have it. Returns whether there was one. */
+bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
+		      uint32_t pages_count, uint8_t other_slots);
+
+/* They are the same everywhere. */
+void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);
+
+/* They are being copied to all that missed them; and have been, to these slots. */
+void rbx_doubts_copy_begin(struct rbx_doubts *doubts, uint32_t page,
+			   uint32_t pages_count);
+void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
+			 uint32_t pages_count, uint8_t written_slots);
+
+/* A slot is the truth, and others of these are not: the checksums are of what it has. Of
+ * what it is being copied to that is known when the copy ends. */
+void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
+			uint32_t slot, uint8_t other_slots);
+
+/* A slot has what the source has, or will have. */
+void rbx_doubts_forget(struct rbx_doubts *doubts, uint32_t slot);
+
+#endif

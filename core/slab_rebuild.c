@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_rebuild.c - replicas that do not have all yet: targets, to which the cells of a
+ * slab are copied.
+ *
+ * When the target fails it is lost like any other, and the next look sees the
+ * lack again. When the last source fails the target is lost with it, and the next
+ * copy ends with -EIO. The slab is dead then: when all of it was given back and a
+ * write waits, it is placed anew, as a slab is that was never written.
+ *
+ * There is one rebuild of a slab at a time, but it may have several targets: after
+ * a write that failed for a fault of this machine, replicas that are there may
+ * differ in its cell. They join the rebuild, or it is one for them; what is copied
+ * goes to all targets. When the last source is lost meanwhile, one of them that was
+ * there takes its place at once: what they may differ in is what failed writes left,
+ * and there is nobody left to differ from.
+ *
+ * Left out: skipping cells that were never written.
+ */
+#include "core/slab.h"
+
+#include "core/status.h"
+
+/* ---- Targets --------------------------------------------------------------*/
+
+uint8_t rbx_slab_targets(const struct rbx_slab *slab)
+{
+	return slab->write_mask & ~slab->read_mask;
+}
+
+static void targets_lose(struct rbx_slab *slab)
+{
+	uint8_t targets = rbx_slab_targets(slab);
+
+	for (; targets; targets &= targets - 1)
+		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
+			      RBX_REPLICA_LOST);
+}
+
+/* It has all. Whoever wanted it back still does, or says so again if that was not noted. */
+static void target_is_done(struct rbx_slab *slab, uint32_t slot)
+{
+	const struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	rbx_slab_move(slab, slot,
+		      record && record->leaves_mask >> slot & 1 ?
+			      RBX_REPLICA_LEAVING :
+			      RBX_REPLICA_LIVE);
+}
+
+/* It has all that was acknowledged, but the checksums may be of more than that. */
+static void stand_in(struct rbx_slab *slab, uint32_t slot)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	target_is_done(slab, slot);
+	if (doubts)
+		rbx_doubts_resolve(doubts, rbx_slab_checksums(slab), slot,
+				   rbx_slab_targets(slab));
+}
+
+void rbx_slab_source_replace(struct rbx_slab *slab)
+{
+	uint8_t targets = rbx_slab_targets(slab);
+
+	for (; targets; targets &= targets - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(targets);
+
+		if (rbx_slab_has_all(slab, slot)) {
+			stand_in(slab, slot);
+			return;
+		}
+	}
+	targets_lose(slab);
+}
+
+bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot)
+{
+	const struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
+		return false;
+	/* What is new has a record; what differs may have found none. */
+	return !record || record->stands_in_mask >> slot & 1;
+}
+
+uint32_t rbx_slab_copies_count(const struct rbx_slab *slab)
+{
+	return slab->has_record ? rbx_slab_record(slab)->copies_count : 0;
+}
+
+/* Cells are to be copied when those that are to be now have been. */
+static void copies_want(struct rbx_slab_record *record, uint32_t first,
+			uint32_t end)
+{
+	if (record->again_next == record->again_end) {
+		record->again_next = first;
+		record->again_end = end;
+		return;
+	}
+	record->again_next = RBX_MIN(record->again_next, first);
+	record->again_end = RBX_MAX(record->again_end, end);
+}
+
+static void rebuild_begin(struct rbx_slab_record *record)
+{
+	record->copy_next = record->copy_end = 0;
+	record->again_next = record->again_end = 0;
+	record->copy_failures_count = 0;
+	record->copy_failed = false;
+	record->rebuild++;
+}
+
+/* Without a record it stands in. */
+static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
+{
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	bool leaves = rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING;
+
+	RBX_ASSERT(record || stands_in);
+	if (doubts)
+		rbx_doubts_forget(doubts, slot);
+	if (record) {
+		if (!rbx_slab_targets(slab))
+			rebuild_begin(record);
+		record->stands_in_mask &= (uint8_t)~(1u << slot);
+		record->stands_in_mask |= (uint8_t)(stands_in << slot);
+		record->leaves_mask &= (uint8_t)~(1u << slot);
+		record->leaves_mask |= (uint8_t)(leaves << slot);
+	}
+	rbx_slab_move(slab, slot, RBX_REPLICA_REBUILDING);
+}
+
+void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
+{
+	target_add(slab, slot, false);
+	/* Discarded or lost meanwhile: there is nothing to copy. */
+	if (!slab->read_mask)
+		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
+	else
+		copies_want(rbx_slab_record(slab), 0,
+			    rbx_slab_cells(rbx_slab_shape(slab)));
+}
+
+void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
+{
+	struct rbx_slab_record *record;
+
+	mask &= slab->write_mask;
+	RBX_ASSERT(!mask || slab->read_mask & ~mask);
+	if (mask)
+		(void)rbx_slab_record_give_at_once(slab);
+	for (uint8_t left = mask; left; left &= left - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(left);
+
+		if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
+			target_add(slab, slot, true);
+	}
+	record = rbx_slab_record(slab);
+	/* What this pass has not come to it will copy as it is now. */
+	if (record && mask & rbx_slab_targets(slab) &&
+	    (cell < record->copy_next || cell >= record->copy_end))
+		copies_want(record, cell, cell + 1);
+}
+
+/* ---- Copies ---------------------------------------------------------------*/
+
+/* Whether there is a cell to copy, which copy_next is then. */
+static bool copy_find(const struct rbx_slab *slab,
+		      struct rbx_slab_record *record)
+{
+	if (!rbx_slab_targets(slab))
+		return false;
+	RBX_ASSERT(record);
+	if (record->copy_failed)
+		return false;
+	if (record->copy_next == record->copy_end) {
+		record->copy_next = record->again_next;
+		record->copy_end = record->again_end;
+		record->again_next = record->again_end = 0;
+	}
+	return record->copy_next != record->copy_end;
+}
+
+bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
+{
+	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	RBX_ASSERT(piece->kind == RBX_PIECE_COPY);
+	if (!copy_find(slab, record))
+		return false;
+	piece->slab = slab;
+	piece->slab_index = rbx_slab_index(slab);
+	piece->rebuild = record->rebuild;
+	piece->offset_bytes = record->copy_next++ << shape->cell_shift;
+	piece->length_bytes = 1u << shape->cell_shift;
+	record->copies_count++;
+	return true;
+}
+
+/* All cells are there. What a server wants back has been replaced if there is
+ * one replica more than wanted. */
+static void rebuild_succeed(struct rbx_slab *slab)
+{
+	uint8_t targets = rbx_slab_targets(slab);
+	int leaving;
+
+	for (; targets; targets &= targets - 1)
+		target_is_done(slab, (uint32_t)__builtin_ctz(targets));
+	leaving = rbx_slab_find(slab, RBX_REPLICA_LEAVING);
+	if (rbx_slab_readable(slab) > rbx_slab_shape(slab)->replicas) {
+		RBX_ASSERT(leaving >= 0);
+		rbx_slab_lose(slab, (uint32_t)leaving);
+	}
+}
+
+/* A cell has not been copied. For a fault of this machine it is tried again, a
+ * bounded number of times. */
+static void copy_fail(const struct rbx_slab *slab,
+		      struct rbx_slab_record *record,
+		      const struct rbx_piece *piece)
+{
+	uint32_t cell = piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
+
+	if (slab->read_mask &&
+	    rbx_status_class(piece->status) == RBX_STATUS_LOCAL &&
+	    record->copy_failures_count++ < RBX_RETRIES_MAX)
+		copies_want(record, cell, cell + 1);
+	else
+		record->copy_failed = true;
+}
+
+bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && record->copies_count > 0);
+	record->copies_count--;
+	/* One that is left of a rebuild that is over says nothing of those who are
+	 * targets now: it was not for them. */
+	if (piece->rebuild == record->rebuild) {
+		if (piece->status == 0)
+			record->copy_failures_count = 0;
+		else
+			copy_fail(slab, record, piece);
+	}
+	if (record->copies_count || copy_find(slab, record))
+		return false;
+	if (record->copy_failed)
+		targets_lose(slab);
+	else
+		rebuild_succeed(slab);
+	slab->attention = true;
+	return true;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * client.c - who uses a context: a volume, or the peers and endpoints of a module. See
+ * context.h.
+ */
+#include <net/net_namespace.h>
+
+#include "client/connection.h"
+#include "kernel/fabric_ib/conn.h"
+#include "kernel/lib/context.h"
+
+#define RESOLVE_MS 2000
+
+#define PEER_TIMEOUT_MS_MIN 400u
+#define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
+#define SECRET_BYTES_MAX 4096u
+
+const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
+				  size_t secret_bytes)
+{
+	if (peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
+		return "peer_timeout_ms";
+	if (secret && (secret_bytes < SECRET_BYTES_MIN ||
+		       secret_bytes > SECRET_BYTES_MAX))
+		return "secret_bytes";
+	return NULL;
+}
+
+int rbx_client_open_on(struct rbx_client *client,
+		       const struct rbx_client_options *options,
+		       struct ib_device *device)
+{
+	int err;
+
+	client->is_stopped = false;
+	init_waitqueue_head(&client->stopped);
+	client->options = *options;
+	client->sessions = (struct rbx_sessions){
+		.secret = options->secret,
+		.silence_ms = options->peer_timeout_ms / 2,
+	};
+	err = rbx_context_join(client, device);
+	ib_device_put(device); /* a context holds it as well */
+	return err;
+}
+
+static void no_connection_to_end(struct rbx_ib_conn *conn)
+{
+}
+
+/* The device that leads to an address, held. */
+static int device_find(struct sockaddr_storage *address,
+		       struct ib_device **device)
+{
+	struct rbx_ib_conn conn;
+	int err = rbx_ib_conn_resolve(&conn, &init_net, address,
+				      no_connection_to_end, RESOLVE_MS);
+
+	if (!err && !ib_device_try_get(conn.id->device))
+		err = -ENODEV;
+	if (!err)
+		*device = conn.id->device;
+	rbx_ib_conn_destroy(&conn);
+	return err;
+}
+
+int rbx_client_open(struct rbx_client *client,
+		    const struct rbx_client_options *options,
+		    struct sockaddr_storage *address)
+{
+	struct ib_device *device;
+	int err = device_find(address, &device);
+
+	return err ? err : rbx_client_open_on(client, options, device);
+}
+
+/* Until a signal comes, or the client is stopped. */
+int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
+{
+	struct rbx_client *client = rbx_client_of_sessions(sessions);
+
+	return wait_event_interruptible_timeout(
+		       client->stopped, READ_ONCE(client->is_stopped),
+		       (long)nsecs_to_jiffies64(pause_ns) + 1) ?
+		       -EINTR :
+		       0;
+}
+
+void rbx_client_stop(struct rbx_client *client)
+{
+	WRITE_ONCE(client->is_stopped, true);
+	wake_up_all(&client->stopped);
+}
+
+void rbx_client_close(struct rbx_client *client)
+{
+	rbx_context_part(client);
+}

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What cannot be written to stdout is told, in one line, and is exit code 1.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+expect_told()
+{
+	timeout "$limit_s" "$rdmabox" "$@" >/dev/full 2>"$scratch/err"
+	status=$?
+	[ "$status" = 1 ] || fault "rdmabox $*: exit code $status, not 1"
+	[ "$(grep -c 'cannot write.*No space left' "$scratch/err")" = 1 ] ||
+		{ cat "$scratch/err" >&2; fault "rdmabox $*: does not say why"; }
+}
+
+start_server --memory 16M --slab 1M
+expect_told --version
+expect_told --help
+expect_told serve --help
+expect_told stat --server "$address"
+expect_told bench --servers "$address" --volume 1M --runtime 0.1 --warmup 0
+# There is no simulator in a build with the thread sanitizer.
+[[ $("$rdmabox" sim --events 1 2>&1) == *"not with the thread sanitizer"* ]] ||
+	expect_told sim --events 100 --json -
+expect_told serve --listen 127.0.0.1:0 --memory 16M --slab 1M

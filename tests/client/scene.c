@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scene.c - see scene.h.
+ *
+ * Each step is an actor's (stage.h). Posted messages have left when the step is over. At
+ * the end the server answers, the fabric connects, and time passes, until all calls have
+ * returned; whoever has not closed the session by then does so.
+ */
+#include "tests/client/scene.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#include "tests/client/scene_server.h"
+#include "tests/client/stage.h"
+#include "wire/reason.h"
+
+#define MS 1000000ull
+#define SILENCE_MS 1000u
+#define RESUME_MS 500u
+#define LINES_MAX 8u
+#define SENT_MAX 32u
+#define PASS_MS 50u
+#define PASSES_MAX 1000u /* until all calls have returned */
+
+/* A connection, or an attempt at one. */
+struct rbx_connection {
+	struct rbx_session *session;
+	uint32_t generation;
+	bool is_made;
+	bool is_gone; /* freed, or never made */
+	uint32_t lost_count; /* how often the owner was told */
+	uint32_t slots_busy;
+	struct rbx_wire_message sent[SENT_MAX]; /* that the server has not answered */
+	uint32_t sent_count;
+};
+
+/* A call of the owner's. */
+struct call {
+	uint32_t begun_count, over_count;
+	int status;
+};
+
+struct rbx_clock {
+	bool is_soon;
+	bool is_there;
+};
+
+static struct scene {
+	struct rbx_sessions sessions;
+	struct rbx_session *session;
+	bool is_closing, is_closed;
+	struct rbx_monitor monitor; /* for those who connect */
+	uint32_t connects_count; /* that may be made */
+	bool connects_always;
+	struct rbx_connection lines[LINES_MAX];
+	uint32_t lines_count;
+	struct rbx_clock clock;
+	struct scene_server server;
+	struct call map, letter, resume, give_up, close;
+	uint32_t letters_put, letters_ended;
+} scene;
+
+/* ---- The host ---------------------------------------------------------------------*/
+
+static struct rbx_connection *newest(void)
+{
+	return scene.lines_count ? &scene.lines[scene.lines_count - 1] : NULL;
+}
+
+/* Whether the fabric connects once more, by then. */
+static bool fabric_connects(uint64_t until_ns)
+{
+	bool connects;
+
+	rbx_monitor_enter(&scene.monitor);
+	while (!scene.connects_count && !scene.connects_always &&
+	       rbx_now_ns() < until_ns)
+		rbx_monitor_wait_until(&scene.monitor, until_ns);
+	connects = scene.connects_count || scene.connects_always;
+	if (scene.connects_count)
+		scene.connects_count--;
+	rbx_monitor_leave(&scene.monitor);
+	return connects;
+}
+
+int rbx_connection_make(struct rbx_session *session,
+			const struct rbx_wire_attach *attach,
+			struct rbx_connection **connection,
+			char why[RBX_SESSION_WHY_BYTES])
+{
+	uint64_t until_ns = rbx_now_ns() + rbx_session_left_ms(session) * MS;
+	struct rbx_connection *line = &scene.lines[scene.lines_count++];
+	bool connects;
+
+	(void)attach;
+	(void)why;
+	EXPECT(scene.lines_count <= LINES_MAX);
+	EXPECT(scene.lines_count == 1 || line[-1].is_gone);
+	line->session = session;
+	line->generation = session->generation;
+	connects = fabric_connects(until_ns);
+	line->is_made = connects;
+	line->is_gone = !connects;
+	*connection = line;
+	return connects ? 0 : -ETIMEDOUT;
+}
+
+void rbx_connection_free(struct rbx_connection *connection)
+{
+	EXPECT(connection->is_made && !connection->is_gone);
+	connection->is_gone = true;
+}
+
+int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
+			const struct rbx_wire_message *message)
+{
+	EXPECT(connection->is_made && !connection->is_gone);
+	EXPECT(!(connection->slots_busy >> slot & 1));
+	EXPECT(connection->sent_count < SENT_MAX);
+	connection->slots_busy |= 1u << slot;
+	connection->sent[connection->sent_count++] = *message;
+	return 0;
+}
+
+int rbx_connection_receive(struct rbx_connection *connection, uint32_t slot)
+{
+	(void)slot;
+	EXPECT(connection->is_made && !connection->is_gone);
+	return 0;
+}
+
+const char *rbx_connection_cut_off(const struct rbx_connection *connection)
+{
+	EXPECT(!connection->is_gone);
+	return NULL;
+}
+
+int rbx_clock_make(struct rbx_session *session, struct rbx_clock **clock)
+{
+	(void)session;
+	scene.clock.is_there = true;
+	*clock = &scene.clock;
+	return 0;
+}
+
+void rbx_clock_soon(struct rbx_clock *clock)
+{
+	EXPECT(clock->is_there);
+	clock->is_soon = true;
+}
+
+void rbx_clock_free(struct rbx_clock *clock)
+{
+	EXPECT(clock->is_there);
+	clock->is_there = false;
+}
+
+int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
+{
+	(void)sessions;
+	(void)pause_ns;
+	return -EINTR;
+}
+
+int rbx_random(void *bytes, size_t length_bytes)
+{
+	memset(bytes, (int)scene.lines_count + 1, length_bytes);
+	return 0;
+}
+
+int rbx_error(int err, const char *format, ...)
+{
+	(void)format;
+	return err;
+}
+
+const char *rbx_status_text(int status)
+{
+	(void)status;
+	return "failed";
+}
+
+/* ---- The owner --------------------------------------------------------------------*/
+
+static void lost(void *user, const char *reason)
+{
+	struct rbx_connection *line = newest();
+
+	(void)user;
+	EXPECT(reason[0] && !scene.is_closed);
+	EXPECT(line->lost_count++ == 0);
+}
+
+static void evict(void *user, const struct rbx_eviction *eviction)
+{
+	(void)user;
+	(void)eviction;
+	EXPECT(false);
+}
+
+static void letter_ended(int status, void *user)
+{
+	(void)user;
+	EXPECT(!scene.is_closed);
+	EXPECT(status == 0 || status == -EOPNOTSUPP || status == -ECANCELED ||
+	       status == -EHOSTUNREACH);
+	scene.letters_ended++;
+}
+
+static void over(struct call *call, int status)
+{
+	call->status = status;
+	call->over_count++;
+}
+
+static void open_session(void *user)
+{
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
+	const struct rbx_address address = { "server" };
+	int err = rbx_session_open(&scene.sessions, &address, &events,
+				   &scene.session);
+
+	(void)user;
+	EXPECT(!err);
+}
+
+static void map(void *user)
+{
+	struct rbx_loan loan;
+
+	(void)user;
+	over(&scene.map, rbx_session_map(scene.session, &loan));
+}
+
+static void letter(void *user)
+{
+	(void)user;
+	if (!rbx_session_letter_submit(scene.session, "a", 1, letter_ended,
+				       NULL))
+		scene.letters_put++;
+	over(&scene.letter, rbx_session_letter_send(scene.session, "b", 1));
+}
+
+/* And its one queue pair: the server was asked nothing in between. */
+static void resume(void *user)
+{
+	uint64_t until_ns = rbx_now_ns() + RESUME_MS * MS;
+	struct rbx_wire_attach attach;
+	int err;
+
+	(void)user;
+	rbx_session_hold_asks(scene.session);
+	err = rbx_session_resume(scene.session, until_ns);
+	if (!err) {
+		(void)fabric_connects(until_ns);
+		EXPECT(!scene.session->borrower.asked);
+		if (!rbx_session_attach_begin(scene.session, until_ns, &attach))
+			rbx_session_attach_end(scene.session);
+	}
+	rbx_session_let_asks_go(scene.session);
+	over(&scene.resume, err);
+}
+
+static void give_up(void *user)
+{
+	(void)user;
+	rbx_session_give_up(scene.session);
+	over(&scene.give_up, 0);
+}
+
+static void close_session(void *user)
+{
+	(void)user;
+	scene.is_closing = true;
+	rbx_session_close(scene.session);
+	scene.is_closed = true;
+	over(&scene.close, 0);
+}
+
+/* ---- The fabric ----------------------------------------------------------------------*/
+
+static void end(void *user)
+{
+	struct rbx_connection *line = user;
+
+	if (!line->is_gone)
+		rbx_session_connection_lost(line->session, line->generation,
+					    "the connection was ended", 0);
+}
+
+static void connect(void *user)
+{
+	(void)user;
+	rbx_monitor_enter(&scene.monitor);
+	scene.connects_count++;
+	rbx_monitor_wake(&scene.monitor);
+	rbx_monitor_leave(&scene.monitor);
+}
+
+static void say(struct rbx_connection *line, const struct rbx_wire_message *m)
+{
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+
+	rbx_session_received(line->session, line->generation, 0, bytes,
+			     rbx_wire_encode(m, bytes));
+}
+
+/* All that was posted has left. */
+static void posts_leave(void *user)
+{
+	struct rbx_connection *line = user;
+	uint32_t slot;
+
+	for (slot = 0; slot < RBX_BORROWER_SLOTS && !line->is_gone; slot++) {
+		if (!(line->slots_busy >> slot & 1))
+			continue;
+		line->slots_busy &= ~(1u << slot);
+		rbx_session_sent(line->session, line->generation, slot);
+	}
+}
+
+static void tick(void *user)
+{
+	(void)user;
+	scene.clock.is_soon = false;
+	(void)rbx_session_tick(scene.session, rbx_now_ns());
+}
+
+/* ---- The server -----------------------------------------------------------------------*/
+
+static void reason(void *user)
+{
+	struct rbx_connection *line = user;
+
+	if (!line->is_gone)
+		say(line, &(struct rbx_wire_message){
+				  .type = RBX_WIRE_ERROR,
+				  .status = RBX_REASON_STALE_SESSION,
+			  });
+}
+
+static void answer(void *user)
+{
+	struct rbx_connection *line = user;
+	struct rbx_wire_message m, answers;
+
+	if (line->is_gone || !line->sent_count)
+		return;
+	m = line->sent[0];
+	line->sent_count--;
+	memmove(line->sent, line->sent + 1, line->sent_count * sizeof(m));
+	if (m.type == RBX_WIRE_BYE)
+		end(line);
+	else if (scene_server_answer(&scene.server, &m, &answers))
+		say(line, &answers);
+}
+
+/* ---- Steps --------------------------------------------------------------------------*/
+
+static bool is_under_way(const struct call *call)
+{
+	return call->begun_count != call->over_count;
+}
+
+static void begin(struct call *call, void (*act)(void *user))
+{
+	if (scene.is_closing)
+		return; /* nothing comes after it */
+	call->begun_count++;
+	stage_act(act, NULL);
+}
+
+static void step(char which)
+{
+	struct rbx_connection *line = newest();
+
+	switch ((enum step)which) {
+	case STEP_MAP:
+		begin(&scene.map, map);
+		break;
+	case STEP_LETTER:
+		begin(&scene.letter, letter);
+		break;
+	case STEP_RESUME:
+		begin(&scene.resume, resume);
+		/* A resume waits for no answer. */
+		EXPECT(scene.is_closing || !scene.session->borrower.asked);
+		break;
+	case STEP_GIVE_UP:
+		begin(&scene.give_up, give_up);
+		break;
+	case STEP_CLOSE:
+		begin(&scene.close, close_session);
+		break;
+	case STEP_END:
+		stage_act(end, line);
+		break;
+	case STEP_CONNECT:
+		stage_act(connect, NULL);
+		break;
+	case STEP_ANSWER:
+		stage_act(answer, line);
+		break;
+	case STEP_REASON:
+		stage_act(reason, line);
+		break;
+	}
+	stage_act(posts_leave, newest());
+}
+
+/* A connection that stands ends now, and nobody but the owner's callback is to hear of
+ * it. */
+static bool tells(char which)
+{
+	return (which == STEP_END || which == STEP_REASON) &&
+	       !scene.is_closing && !is_under_way(&scene.resume) &&
+	       !is_under_way(&scene.give_up) && !newest()->is_gone &&
+	       scene.session->borrower.phase == RBX_BORROWER_UP;
+}
+
+static void look_at_clock(void)
+{
+	while (scene.clock.is_there && scene.clock.is_soon)
+		stage_act(tick, NULL);
+}
+
+/* Until all calls have returned. */
+static void all_end(void)
+{
+	uint32_t passes = 0;
+
+	scene.connects_always = true;
+	while (stage_actors_count()) {
+		EXPECT(passes++ < PASSES_MAX);
+		step(STEP_CONNECT);
+		step(STEP_ANSWER);
+		stage_pass_ns(PASS_MS * MS);
+		scene.clock.is_soon = true;
+		look_at_clock();
+	}
+}
+
+static void scene_open(const char *order, bool last_first)
+{
+	memset(&scene, 0, sizeof(scene));
+	scene_server_open(&scene.server);
+	scene.sessions = (struct rbx_sessions){
+		.secret = scene.server.root,
+		.silence_ms = SILENCE_MS,
+	};
+	stage_open(order, last_first);
+	rbx_monitor_init(&scene.monitor);
+	scene.connects_count = 1;
+	stage_act(open_session, NULL);
+	while (!scene.session)
+		step(STEP_ANSWER);
+	look_at_clock();
+}
+
+static void scene_check(void)
+{
+	uint32_t i;
+
+	EXPECT(scene.is_closed && !scene.clock.is_there);
+	EXPECT(!is_under_way(&scene.map) && !is_under_way(&scene.letter));
+	EXPECT(!is_under_way(&scene.resume) && !is_under_way(&scene.give_up));
+	EXPECT(scene.close.over_count == 1);
+	EXPECT(scene.letters_ended == scene.letters_put);
+	for (i = 0; i < scene.lines_count; i++)
+		EXPECT(scene.lines[i].is_gone);
+}
+
+/* Whether the owner still has to hear of an end when this step is over. */
+static bool has_to_tell(char which, bool had_to_tell)
+{
+	return tells(which) ||
+	       (had_to_tell && which != STEP_RESUME && which != STEP_GIVE_UP &&
+		which != STEP_CLOSE);
+}
+
+void scene_play(const char *order, bool is_late, bool last_first)
+{
+	struct rbx_connection *line = &scene.lines[0];
+	bool is_to_be_told = false;
+	const char *at;
+
+	scene_open(order, last_first);
+	for (at = order; *at; at++) {
+		is_to_be_told = has_to_tell(*at, is_to_be_told);
+		line = is_to_be_told ? newest() : line;
+		step(*at);
+		if (is_late && at[1])
+			continue;
+		look_at_clock();
+		EXPECT(!is_to_be_told || line->lost_count == 1);
+	}
+	all_end();
+	if (!scene.is_closed) {
+		step(STEP_CLOSE);
+		all_end();
+	}
+	scene_check();
+	stage_close();
+}

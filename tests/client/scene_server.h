@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* scene_server.h - a server that answers one message at a time, and keeps nobody out. */
+#ifndef RBX_TESTS_SCENE_SERVER_H
+#define RBX_TESTS_SCENE_SERVER_H
+
+#include "wire/message.h"
+#include "wire/proof.h"
+
+struct scene_server {
+	struct rbx_root root; /* of the session's proofs */
+	struct rbx_key session_key;
+	struct rbx_transcript transcript; /* of the newest handshake */
+	uint64_t grants_count;
+};
+
+/* Its secret is its root. */
+void scene_server_open(struct scene_server *server);
+
+/* What it answers to a message of a client; false: nothing. */
+bool scene_server_answer(struct scene_server *server,
+			 const struct rbx_wire_message *asked,
+			 struct rbx_wire_message *answer);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * evictions_test.c - a server that wants much back says so to a client only as fast as
+ * that hears it: whose receives are taken by what it has not looked at loses its
+ * connection.
+ */
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "lib/clock.h"
+#include "server/state.h"
+#include "tests/server/stranger.h"
+
+#define SLABS (3 * RBX_EVICTIONS_MAX)
+
+/* Returns the epoch of what is heard. */
+static uint64_t hear(struct stranger *stranger, enum rbx_wire_type type)
+{
+	struct rbx_wire_message message;
+
+	assert_true(stranger_hear(stranger, &message));
+	assert_int_equal(message.type, type);
+	return message.epoch;
+}
+
+static uint64_t ask(struct stranger *stranger, enum rbx_wire_type type,
+		    enum rbx_wire_type answer)
+{
+	struct rbx_wire_message message = { .type = type };
+
+	stranger_send(stranger, &message);
+	return hear(stranger, answer);
+}
+
+static void drain(struct rbx_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	rbx_lender_drain(server->lender, rbx_now_ns());
+	pthread_mutex_unlock(&server->lock);
+	rbx_control_thread_wake(server);
+}
+
+/* Long enough for a server that says too much to have said it. */
+static void dawdle(void)
+{
+	usleep(50000);
+}
+
+static void evictions_wait_until_they_are_heard(void **state)
+{
+	struct stranger borrower = { 0 }, stranger = { 0 };
+	uint64_t epoch = 0;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	world_options(&world);
+	world.options.memory_bytes = SLABS * WORLD_SLAB_BYTES;
+	world_start(&world);
+	stranger_arrive(&borrower, &world);
+	stranger_enter(&borrower);
+	for (i = 0; i < SLABS; i++)
+		epoch = ask(&borrower, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
+	stranger_resume(&stranger, &borrower, epoch); /* has receives anew */
+	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	drain(world.server);
+	for (i = 0; i < RBX_EVICTIONS_MAX; i++)
+		hear(&stranger, RBX_WIRE_SLAB_EVICT);
+	dawdle();
+	/* It may have been sent before they were heard. */
+	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	dawdle();
+	/* Nobody sends this one who has not heard the answer, and what came before. */
+	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	for (i = 0; i < RBX_EVICTIONS_MAX; i++)
+		hear(&stranger, RBX_WIRE_SLAB_EVICT);
+	dawdle();
+	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	stranger_leave(&stranger);
+	stranger_leave(&borrower);
+	world_stop(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(evictions_wait_until_they_are_heard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
