@@ -217,6 +217,11 @@ struct soft_peer {
 int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 		   const struct soft_peer *peer, struct soft_qp **qp,
 		   char *error);
+/* The memory of one that nobody looks after yet; NULL: there is none. */
+struct soft_qp *soft_qp_make(struct soft_device *device,
+			     const struct rbx_qp_init *init,
+			     const struct soft_peer *peer);
+void soft_qp_free(struct soft_qp *qp);
 /* Checks what a caller asks for before anything is sent. */
 int soft_qp_init_check(const struct rbx_qp_init *init, char *error);
 void soft_disconnect(struct rbx_qp *qp);
