@@ -59,7 +59,7 @@ void rbx_request_stamp(struct rbx_request *request)
 {
 	const struct rbx_poller *poller = rbx_poller_current();
 
-	STAMP(request) = poller ? poller->round_ns : rbx_now_ns();
+	STAMP(request) = poller ? poller->round.found_ns : rbx_now_ns();
 }
 
 static void bump(uint64_t *counter, uint64_t value)
@@ -77,7 +77,7 @@ static void count(const struct rbx_request *request)
 	bump(&poller->counters.bytes, request->length_bytes);
 	if (request->status != 0)
 		bump(&poller->counters.errors, 1);
-	rbx_histogram_add(&poller->latency, poller->round_ns - STAMP(request));
+	rbx_histogram_add(&poller->latency, poller->round.found_ns - STAMP(request));
 }
 
 static void queue(struct rbx_context *ctx, struct rbx_request *request)

@@ -27,6 +27,11 @@ static void add_poller(struct rbx_stats *stats,
 	stats->requests += RBX_LOAD_RELAXED(&counters->requests);
 	stats->bytes += RBX_LOAD_RELAXED(&counters->bytes);
 	stats->errors += RBX_LOAD_RELAXED(&counters->errors);
+}
+
+static void add_polls(struct rbx_stats *stats,
+		      const struct rbx_poll_counters *counters)
+{
 	stats->completions += RBX_LOAD_RELAXED(&counters->completions);
 	stats->polls += RBX_LOAD_RELAXED(&counters->polls);
 	stats->empty_polls += RBX_LOAD_RELAXED(&counters->empty_polls);
@@ -91,6 +96,7 @@ static void collect(struct rbx_context *ctx, struct rbx_stats *stats)
 	add_window(stats, &ctx->window);
 	for (uint32_t i = 0; i < poller_count; i++) {
 		add_poller(stats, &ctx->pollers[i]->counters);
+		add_polls(stats, &ctx->pollers[i]->round.counters);
 		add_usage(stats, ctx->pollers[i]);
 	}
 	add_peers(ctx, stats);

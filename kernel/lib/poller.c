@@ -2,36 +2,20 @@
 /*
  * poller.c - see poller.h.
  *
- * One round: poll; let each completion say which fragments are done; give their
- * credit back; hand the fragments to their done(); let every combiner that is
- * parked look again. Then the policy says whether to poll again, to arm, or to
- * sleep. It looks once more between arming and sleeping, so the interrupt handler
- * has nothing to do but wake the thread; newer kernels would not let it poll
- * anyhow, as Soft-RoCE calls it under the lock of the queue.
+ * What a round does is in core/poll_round.h. The thread looks once more between arming
+ * and sleeping, so the interrupt handler has nothing to do but wake it; newer kernels
+ * would not let it poll anyhow, as Soft-RoCE calls it under the lock of the queue.
  */
 #include "kernel/lib/poller.h"
 
 #include <linux/ktime.h>
 
-#include "core/drive.h"
 #include "kernel/lib/context.h"
 #include "kernel/lib/threads.h"
 
-static void wake(struct rbx_poller *poller)
+static struct rbx_poller *poller_of(struct rbx_poll_round *round)
 {
-	wake_up(&poller->wait);
-}
-
-void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
-{
-	rbx_drive_push_ended(&poller->ended, list);
-	wake(poller);
-}
-
-void rbx_poller_unpark(struct rbx_poller *poller)
-{
-	RBX_STORE_RELEASE(&poller->unpark, true);
-	wake(poller);
+	return container_of(round, struct rbx_poller, round);
 }
 
 void rbx_poller_visit(struct rbx_poller *poller)
@@ -45,7 +29,7 @@ static void completion_event(struct ib_cq *cq, void *context)
 	struct rbx_poller *poller = context;
 
 	RBX_STORE_RELEASE(&poller->event, true);
-	wake(poller);
+	wake_up(&poller->wait);
 }
 
 /* What one queue has. */
@@ -55,47 +39,60 @@ static uint32_t take(struct rbx_poller *poller, struct ib_cq *cq)
 
 	if (unlikely(!cq))
 		return 0;
-	count = ib_poll_cq(cq, (int)rbx_poll_policy_ask(&poller->policy),
+	count = ib_poll_cq(cq, (int)rbx_poll_policy_ask(&poller->round.policy),
 			   poller->wcs);
 	if (count <= 0)
 		return 0;
-	poller->round_ns = ktime_get_ns();
+	poller->round.found_ns = ktime_get_ns();
 	for (i = 0; i < count; i++)
 		poller->wcs[i].wr_cqe->done(cq, &poller->wcs[i]);
 	return (uint32_t)count;
 }
 
-/* Returns how much it found. */
-static uint32_t poll(struct rbx_poller *poller)
+static uint32_t take_all(struct rbx_poll_round *round)
 {
-	struct rbx_harvest *harvest = &poller->harvest;
-	struct rbx_fragment *ended;
+	struct rbx_poller *poller = poller_of(round);
 	uint32_t count = 0, i;
-	bool unpark = false;
 
 	for (i = 0; i < poller->cqs_count; i++)
 		count += take(poller, poller->cqs[i]);
-	RBX_STORE_RELAXED(&poller->counters.polls, poller->counters.polls + 1);
-	ended = rbx_drive_take_ended(&poller->ended);
-	if (RBX_LOAD_RELAXED(&poller->unpark))
-		unpark = RBX_EXCHANGE(&poller->unpark, false);
-	if (!count && ended == NULL && !unpark) {
-		poller->counters.empty_polls++;
-		return 0;
-	}
-	if (count) {
-		poller->counters.completions += count;
-		rbx_harvest_settle(harvest, &poller->ctx->window,
-				   poller->round_ns);
-	} else {
-		poller->round_ns = ktime_get_ns();
-	}
-	rbx_drive_done(harvest->done_first);
-	memset(harvest, 0, sizeof(*harvest));
+	return count;
+}
+
+static void give(struct rbx_poll_round *round, struct rbx_fragment *done,
+		 struct rbx_fragment *ended)
+{
+	(void)round;
+	rbx_drive_done(done);
 	rbx_drive_done(ended);
-	if (rbx_context_unpark(poller->ctx))
-		rbx_poller_unpark(poller);
-	return count + (ended != NULL || unpark);
+}
+
+static bool unpark(struct rbx_poll_round *round)
+{
+	return rbx_context_unpark(poller_of(round)->ctx);
+}
+
+static void wake(struct rbx_poll_round *round)
+{
+	wake_up(&poller_of(round)->wait);
+}
+
+static const struct rbx_poll_host host = {
+	.now_ns = ktime_get_ns,
+	.take = take_all,
+	.give = give,
+	.unpark = unpark,
+	.wake = wake,
+};
+
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
+{
+	rbx_poll_round_end(&host, &poller->round, list);
+}
+
+void rbx_poller_unpark(struct rbx_poller *poller)
+{
+	rbx_poll_round_unpark(&host, &poller->round);
 }
 
 /* As many as there can be. */
@@ -108,27 +105,18 @@ void rbx_poller_sweep(struct rbx_poller *poller)
 		if (poller->cqs[i])
 			most_count += (uint32_t)poller->cqs[i]->cqe;
 	do {
-		found_count = poll(poller);
+		found_count = rbx_poll_round_make(&host, &poller->round,
+						  &poller->ctx->window);
 		taken_count += found_count;
 	} while (found_count && taken_count < most_count);
 	rbx_poller_unlock(poller);
 }
 
-static enum rbx_poll_step poll_once(struct rbx_poller *poller)
-{
-	uint32_t count = poll(poller);
-	uint64_t now_ns = poller->round_ns;
-
-	if (count == 0 && rbx_poll_policy_wants_time(&poller->policy))
-		now_ns = ktime_get_ns();
-	return rbx_poll_policy_next(&poller->policy, count, now_ns);
-}
-
 static bool has_news(const struct rbx_poller *poller)
 {
 	return RBX_LOAD_ACQUIRE(&poller->event) ||
-	       RBX_LOAD_ACQUIRE(&poller->unpark) ||
-	       RBX_LOAD_ACQUIRE(&poller->ended) || kthread_should_stop();
+	       RBX_LOAD_ACQUIRE(&poller->round.unpark) ||
+	       RBX_LOAD_ACQUIRE(&poller->round.ended) || kthread_should_stop();
 }
 
 static void arm(struct rbx_poller *poller)
@@ -136,7 +124,7 @@ static void arm(struct rbx_poller *poller)
 	uint32_t i;
 
 	RBX_EXCHANGE(&poller->event, false);
-	poller->counters.arms++;
+	rbx_poll_count(&poller->round.counters.arms, 1);
 	for (i = 0; i < poller->cqs_count; i++)
 		if (poller->cqs[i])
 			(void)ib_req_notify_cq(poller->cqs[i], IB_CQ_NEXT_COMP);
@@ -145,7 +133,7 @@ static void arm(struct rbx_poller *poller)
 bool rbx_poller_has_looked(const struct rbx_poller *poller,
 			   uint64_t *polls_count)
 {
-	uint64_t count = RBX_LOAD_RELAXED(&poller->counters.polls);
+	uint64_t count = RBX_LOAD_RELAXED(&poller->round.counters.polls);
 
 	if (count != *polls_count) {
 		*polls_count = count;
@@ -153,7 +141,7 @@ bool rbx_poller_has_looked(const struct rbx_poller *poller,
 	}
 	return RBX_LOAD_RELAXED(&poller->asleep) &&
 	       !RBX_LOAD_ACQUIRE(&poller->event) &&
-	       !RBX_LOAD_ACQUIRE(&poller->unpark);
+	       !RBX_LOAD_ACQUIRE(&poller->round.unpark);
 }
 
 static void sleep_for_event(struct rbx_poller *poller)
@@ -163,7 +151,7 @@ static void sleep_for_event(struct rbx_poller *poller)
 	wait_event_idle(poller->wait, has_news(poller));
 	RBX_STORE_RELAXED(&poller->asleep, false);
 	rbx_poller_lock(poller);
-	poller->counters.wakeups++;
+	rbx_poll_count(&poller->round.counters.wakeups, 1);
 }
 
 static int poller_main(void *argument)
@@ -172,7 +160,8 @@ static int poller_main(void *argument)
 
 	rbx_poller_lock(poller);
 	while (!kthread_should_stop()) {
-		switch (poll_once(poller)) {
+		switch (rbx_poll_round_step(&host, &poller->round,
+					    &poller->ctx->window)) {
 		case RBX_POLL_AGAIN:
 			break;
 		case RBX_POLL_ARM:
@@ -268,7 +257,7 @@ int rbx_poller_open(struct rbx_poller *poller, struct rbx_context *ctx,
 	poller->number = number;
 	init_waitqueue_head(&poller->wait);
 	mutex_init(&poller->lock);
-	rbx_poll_policy_init(&poller->policy, rule);
+	rbx_poll_policy_init(&poller->round.policy, rule);
 	snprintf(thread_name, sizeof(thread_name), "%s/%u", name, number);
 	poller->thread = rbx_kthread_create(poller_main, poller, node,
 					    thread_name);

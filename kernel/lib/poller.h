@@ -13,7 +13,7 @@
  * when it is to serve more (context_room.c).
  *
  * A work request carries a struct ib_cqe; its done() adds what has completed to
- * poller->harvest, which is settled once for all that one poll has found.
+ * poller->round.harvest, which is settled once for all that one poll has found.
  */
 #ifndef RBX_KERNEL_POLLER_H
 #define RBX_KERNEL_POLLER_H
@@ -22,22 +22,13 @@
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 
-#include "core/harvest.h"
-#include "core/poll_policy.h"
+#include "core/poll_round.h"
 
 struct rbx_context;
 
 /* Queue pairs of one completion queue at most, and queues of a poller. */
 #define RBX_CQ_LANES 64u
 #define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_LANES)
-
-struct rbx_poller_counters {
-	uint64_t polls;
-	uint64_t empty_polls;
-	uint64_t completions;
-	uint64_t arms;
-	uint64_t wakeups;
-};
 
 struct rbx_poller {
 	struct rbx_context *ctx;
@@ -47,19 +38,14 @@ struct rbx_poller {
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool event; /* atomic: a completion queue has one */
-	bool unpark; /* atomic: somebody yielded */
 	bool asleep; /* atomic: it waits for an event */
-	struct rbx_node *ended; /* atomic: fragments without a completion */
 
 	/* Who has the lock: it calls back. Atomic; whoever asks only knows itself. */
 	struct task_struct *holder;
 	struct mutex lock; /* held while it polls; guards all below */
 	uint32_t cqs_count; /* grows only, from 1 */
 	struct ib_cq *cqs[RBX_POLLER_CQS_MAX]; /* NULL: it is bound to no device */
-	struct rbx_poll_policy policy;
-	uint64_t round_ns; /* when the last poll that found something returned */
-	struct rbx_harvest harvest; /* of the poll under way; else zero */
-	struct rbx_poller_counters counters;
+	struct rbx_poll_round round;
 	struct ib_wc wcs[RBX_POLL_BATCH];
 };
 

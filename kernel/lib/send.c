@@ -89,6 +89,6 @@ void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 		return; /* it counts as flushed, or will */
 	trace_rdmabox_complete(peer, lane->ring_index, number, status);
 	rbx_drive_completed(&rbx_peer_drive, &peer->channel, lane->ring_index,
-			    number, status, poller->round_ns,
-			    &poller->harvest);
+			    number, status, poller->round.found_ns,
+			    &poller->round.harvest);
 }

@@ -260,7 +260,7 @@ static void count_server(const struct rbx_volume_server *server,
 	status->retries += RBX_LOAD_RELAXED(&counters->retries);
 }
 
-static void count_poller(const struct rbx_poller_counters *counters,
+static void count_poller(const struct rbx_poll_counters *counters,
 			 struct rbx_volume_status *status)
 {
 	status->completions += READ_ONCE(counters->completions);
@@ -302,6 +302,6 @@ void rbx_volume_status(struct rbx_volume *volume,
 	status->inflight_bytes_max =
 		RBX_LOAD_RELAXED(&volume->ctx->window.in_flight_bytes_peak);
 	for (i = 0; i < volume->ctx->pollers_count; i++)
-		count_poller(&volume->ctx->pollers[i].counters, status);
+		count_poller(&volume->ctx->pollers[i].round.counters, status);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_status);

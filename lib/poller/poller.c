@@ -2,15 +2,8 @@
 /*
  * poller.c - takes completions and gives requests back.
  *
- * One round: poll each completion queue once; let each completion's channel say
- * which fragments are done; give their credit back to the window; plug; hand
- * the fragments to their done(); unplug, which sends what the callbacks submitted as
- * one batch; and let every combiner that is parked look again. Then the poll
- * policy says whether to poll again, to arm, or to sleep.
- *
- * Fragments may also end without a completion, because their peer is gone or a
- * post failed. They are pushed on `ended` and their done() is called here too,
- * so that callbacks have one context whatever happens.
+ * What a round does is in core/poll_round.h. What is to end without a completion, because
+ * its peer is gone or a post failed, is pushed on a list that it takes.
  *
  * The thread holds the poller's lock while it polls and drops it to sleep, or
  * when a visitor asks: who removes a peer visits each poller once and so knows
@@ -37,11 +30,6 @@ struct rbx_poller *rbx_poller_current(void)
 	return current;
 }
 
-static void add(uint64_t *counter, uint64_t value)
-{
-	RBX_STORE_RELAXED(counter, RBX_LOAD_RELAXED(counter) + value);
-}
-
 void rbx_poller_wake(struct rbx_poller *poller)
 {
 	uint64_t one = 1;
@@ -51,16 +39,14 @@ void rbx_poller_wake(struct rbx_poller *poller)
 		return;
 }
 
-void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
+static struct rbx_poller *poller_of(struct rbx_poll_round *round)
 {
-	rbx_drive_push_ended(&poller->ended, list);
-	rbx_poller_wake(poller);
+	return RBX_CONTAINER_OF(round, struct rbx_poller, round);
 }
 
-void rbx_poller_unpark(struct rbx_poller *poller)
+static void wake(struct rbx_poll_round *round)
 {
-	RBX_STORE_RELEASE(&poller->unpark, true);
-	rbx_poller_wake(poller);
+	rbx_poller_wake(poller_of(round));
 }
 
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
@@ -83,62 +69,70 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 }
 
 /* What one queue has. */
-static int take(struct rbx_poller *poller, struct rbx_cq *cq,
-		struct rbx_harvest *harvest)
+static uint32_t take(struct rbx_poller *poller, struct rbx_cq *cq)
 {
+	struct rbx_poll_round *round = &poller->round;
 	struct rbx_wc wcs[RBX_POLL_BATCH];
 	int count = poller->ctx->device->ops->poll(
-		cq, wcs, (int)rbx_poll_policy_ask(&poller->policy));
+		cq, wcs, (int)rbx_poll_policy_ask(&round->policy));
 
 	if (count <= 0)
 		return 0;
-	poller->round_ns = rbx_now_ns();
+	round->found_ns = rbx_now_ns();
 	for (int i = 0; i < count; i++)
-		handle(&wcs[i], poller->round_ns, harvest);
-	return count;
+		handle(&wcs[i], round->found_ns, &round->harvest);
+	return (uint32_t)count;
 }
 
-static int take_all(struct rbx_poller *poller, struct rbx_harvest *harvest)
+static uint32_t take_all(struct rbx_poll_round *round)
 {
+	struct rbx_poller *poller = poller_of(round);
 	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
-	int count = take(poller, poller->cqs[0], harvest);
+	uint32_t count = take(poller, poller->cqs[0]);
 
 	for (uint32_t i = 1; i < cq_count; i++)
-		count += take(poller, poller->cqs[i], harvest);
+		count += take(poller, poller->cqs[i]);
 	return count;
 }
 
-int rbx_poller_poll(struct rbx_poller *poller)
+/* What the callbacks submit goes out as one batch. */
+static void give(struct rbx_poll_round *round, struct rbx_fragment *done,
+		 struct rbx_fragment *ended)
 {
-	struct rbx_context *ctx = poller->ctx;
-	struct rbx_harvest harvest = { 0 };
-	struct rbx_fragment *ended;
-	bool unpark = false;
-	int count = take_all(poller, &harvest);
-
-	add(&poller->counters.polls, 1);
-	ended = rbx_drive_take_ended(&poller->ended);
-	if (RBX_LOAD_RELAXED(&poller->unpark))
-		unpark = RBX_EXCHANGE(&poller->unpark, false);
-	if (count == 0 && ended == NULL && !unpark) {
-		add(&poller->counters.empty_polls, 1);
-		return 0;
-	}
-	if (count > 0) {
-		add(&poller->counters.completions, (uint64_t)count);
-		rbx_harvest_settle(&harvest, &ctx->window, poller->round_ns);
-	} else {
-		poller->round_ns = rbx_now_ns();
-	}
 	rbx_plug_push();
-	current = poller;
-	rbx_drive_done(harvest.done_first);
+	current = poller_of(round);
+	rbx_drive_done(done);
 	rbx_drive_done(ended);
 	current = NULL;
 	rbx_plug_pull();
-	if (rbx_context_unpark(ctx))
-		rbx_poller_unpark(poller);
-	return count + (ended != NULL || unpark);
+}
+
+static bool unpark(struct rbx_poll_round *round)
+{
+	return rbx_context_unpark(poller_of(round)->ctx);
+}
+
+static const struct rbx_poll_host host = {
+	.now_ns = rbx_now_ns,
+	.take = take_all,
+	.give = give,
+	.unpark = unpark,
+	.wake = wake,
+};
+
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
+{
+	rbx_poll_round_end(&host, &poller->round, list);
+}
+
+void rbx_poller_unpark(struct rbx_poller *poller)
+{
+	rbx_poll_round_unpark(&host, &poller->round);
+}
+
+uint32_t rbx_poller_poll(struct rbx_poller *poller)
+{
+	return rbx_poll_round_make(&host, &poller->round, &poller->ctx->window);
 }
 
 void rbx_poller_arm(struct rbx_poller *poller)
@@ -146,7 +140,7 @@ void rbx_poller_arm(struct rbx_poller *poller)
 	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
 
 	RBX_STORE_RELAXED(&poller->armed, true);
-	add(&poller->counters.arms, 1);
+	rbx_poll_count(&poller->round.counters.arms, 1);
 	for (uint32_t i = 0; i < cq_count; i++)
 		poller->ctx->device->ops->arm(poller->cqs[i]);
 }
@@ -231,7 +225,7 @@ static bool is_silent(const struct rbx_poller *poller)
 bool rbx_poller_has_looked(const struct rbx_poller *poller,
 			   uint64_t *polls_count)
 {
-	uint64_t count = RBX_LOAD_RELAXED(&poller->counters.polls);
+	uint64_t count = RBX_LOAD_RELAXED(&poller->round.counters.polls);
 
 	if (count != *polls_count) {
 		*polls_count = count;
@@ -247,7 +241,7 @@ static void sleep_for_event(struct rbx_poller *poller)
 	pthread_mutex_unlock(&poller->lock);
 	await(poller, &bell, -1);
 	pthread_mutex_lock(&poller->lock);
-	add(&poller->counters.wakeups, 1);
+	rbx_poll_count(&poller->round.counters.wakeups, 1);
 	disarm(poller, &bell);
 }
 
@@ -259,17 +253,6 @@ static void let_visitors_in(struct rbx_poller *poller)
 	pthread_mutex_lock(&poller->lock);
 }
 
-/* One poll, and what the policy says of it. */
-static enum rbx_poll_step poll_once(struct rbx_poller *poller)
-{
-	int count = rbx_poller_poll(poller);
-	uint64_t now_ns = poller->round_ns;
-
-	if (count == 0 && rbx_poll_policy_wants_time(&poller->policy))
-		now_ns = rbx_now_ns();
-	return rbx_poll_policy_next(&poller->policy, (uint32_t)count, now_ns);
-}
-
 static void *poller_main(void *arg)
 {
 	struct rbx_poller *poller = arg;
@@ -277,7 +260,8 @@ static void *poller_main(void *arg)
 	RBX_STORE_RELEASE(&poller->thread_id, gettid());
 	pthread_mutex_lock(&poller->lock);
 	while (!RBX_LOAD_ORDERED(&poller->stop)) {
-		switch (poll_once(poller)) {
+		switch (rbx_poll_round_step(&host, &poller->round,
+					    &poller->ctx->window)) {
 		case RBX_POLL_AGAIN:
 			break;
 		case RBX_POLL_ARM:
@@ -354,7 +338,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
 		polling.rule.batch_max = RBX_POLL_BATCH;
 		polling.rule.event_max = RBX_POLL_EVENT_UNBOUNDED;
 	}
-	rbx_poll_policy_init(&poller->policy, &polling.rule);
+	rbx_poll_policy_init(&poller->round.policy, &polling.rule);
 	pthread_mutex_init(&poller->lock, NULL);
 	poller->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (poller->wake_fd < 0) {

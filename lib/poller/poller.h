@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "core/histogram.h"
-#include "core/poll_policy.h"
+#include "core/poll_round.h"
 #include "core/request.h"
 #include "fabric/fabric.h"
 
@@ -31,11 +31,6 @@ struct rbx_poller_counters {
 	uint64_t requests;
 	uint64_t bytes;
 	uint64_t errors;
-	uint64_t completions;
-	uint64_t polls;
-	uint64_t empty_polls;
-	uint64_t arms;
-	uint64_t wakeups;
 };
 
 /* What the system says of the poller's thread since it was started. */
@@ -46,7 +41,7 @@ struct rbx_poller_usage {
 
 struct rbx_poller {
 	struct rbx_context *ctx;
-	struct rbx_poll_policy policy;
+	struct rbx_poll_round round; /* with lock, but for what any thread may do */
 
 	/* Change under the context's peers_lock. */
 	uint32_t lanes_each_count; /* of a completion queue, at most */
@@ -67,14 +62,10 @@ struct rbx_poller {
 			 and wake_fd is; else -1 */
 	bool stop; /* atomic */
 	uint32_t visitors; /* atomic: who waits for the lock */
-	/* atomic: fragments that ended without a completion, newest first */
-	struct rbx_node *ended;
-	bool unpark; /* atomic: a combiner is parked that no completion frees */
 	pthread_mutex_t lock; /* who polls; guards all below */
 	bool armed; /* atomic: events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;
 	struct rbx_histogram latency;
-	uint64_t round_ns; /* when the last poll found something */
 };
 
 /* lanes_each_count: for so many queue pairs each completion queue has room. */
@@ -115,7 +106,7 @@ void rbx_poller_unpark(struct rbx_poller *poller);
 
 /* Polls once and handles what is there; the caller holds the lock. Returns the
  * number of completions. */
-int rbx_poller_poll(struct rbx_poller *poller);
+uint32_t rbx_poller_poll(struct rbx_poller *poller);
 
 /* For who polls: what comes after arm() makes the descriptors readable, and
  * disarm() makes them unreadable again. */

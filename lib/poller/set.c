@@ -148,7 +148,7 @@ void rbx_pollers_follow_locked(struct rbx_context *ctx)
 
 	for (uint32_t i = 0; i < ctx->poller_count; i++) {
 		rbx_poller_visit(ctx->pollers[i]);
-		rbx_poll_policy_init(&ctx->pollers[i]->policy, &polling.rule);
+		rbx_poll_policy_init(&ctx->pollers[i]->round.policy, &polling.rule);
 		rbx_poller_leave(ctx->pollers[i]);
 	}
 }

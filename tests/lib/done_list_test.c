@@ -406,15 +406,15 @@ static void poll_makes_way_for_a_visitor(void **state)
 {
 	struct rbx_context *ctx = tenant_context("pollers=0");
 	struct rbx_poller *poller = ctx->pollers[0];
-	uint64_t polls_count = poller->counters.polls;
+	uint64_t polls_count = poller->round.counters.polls;
 
 	(void)state;
 	RBX_FETCH_ADD(&poller->visitors, 1);
 	assert_int_equal(rbx_poll(ctx), 0);
-	assert_int_equal(poller->counters.polls, polls_count);
+	assert_int_equal(poller->round.counters.polls, polls_count);
 	RBX_FETCH_ADD(&poller->visitors, (uint32_t)-1);
 	assert_int_equal(rbx_poll(ctx), 0);
-	assert_true(poller->counters.polls > polls_count);
+	assert_true(poller->round.counters.polls > polls_count);
 	rbx_close(ctx);
 }
 

@@ -10,15 +10,16 @@
 
 static void tell_poller(const struct rbx_poller *poller)
 {
-	const struct rbx_poller_counters *counters = &poller->counters;
+	const struct rbx_poll_round *round = &poller->round;
+	const struct rbx_poll_counters *counters = &round->counters;
 
 	fprintf(stderr,
 		"poller: %" PRIu64 " polls, %" PRIu64 " empty, %" PRIu64
 		" completions, %" PRIu64 " arms, %" PRIu64 " wakeups; armed %d"
 		", unpark %d, ended %d\n",
 		counters->polls, counters->empty_polls, counters->completions,
-		counters->arms, counters->wakeups, poller->policy.armed,
-		poller->unpark, poller->ended != NULL);
+		counters->arms, counters->wakeups, round->policy.armed,
+		round->unpark, round->ended != NULL);
 }
 
 static void tell_soft(const struct soft_qp *qp)

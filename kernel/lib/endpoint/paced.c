@@ -185,7 +185,7 @@ static void work_done(struct ib_cq *cq, struct ib_wc *wc)
 				    rbx_posted_number(posted,
 						      &channel->rings[0]),
 				    rbx_ib_status(wc->status),
-				    poller->round_ns, &poller->harvest);
+				    poller->round.found_ns, &poller->round.harvest);
 }
 
 static void marker_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -195,8 +195,8 @@ static void marker_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rbx_poller *poller = paced->endpoint->poller;
 
 	if (!paced->endpoint->is_over)
-		rbx_paced_marked(&paced->paced, poller->round_ns,
-				 &poller->harvest);
+		rbx_paced_marked(&paced->paced, poller->round.found_ns,
+				 &poller->round.harvest);
 }
 
 void rbx_paced_slot_give(struct rbx_endpoint_slot *slot)
