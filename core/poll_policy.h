@@ -49,6 +49,15 @@ struct rbx_poll_rule {
 	uint32_t cpu_percent; /* tuned: of its time that it may poll in vain */
 };
 
+/* Adaptive: as long as a sleep is not worth while, and no longer (poll_tuner.h). */
+#define RBX_POLL_RULE_ADAPTIVE                               \
+	{                                                    \
+		.batch_max = RBX_POLL_BATCH,                 \
+		.event_max = RBX_POLL_EVENT_UNBOUNDED,       \
+		.tunes = true,                               \
+		.cpu_percent = 100,                          \
+	}
+
 struct rbx_poll_policy {
 	struct rbx_poll_rule rule;
 	struct rbx_poll_tuner tuner;

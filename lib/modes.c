@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/modes.h"
 #include "lib/error.h"
 #include "lib/options.h"
 
 const struct rbx_mode *rbx_mode_find(const char *name)
 {
-	static const struct rbx_mode modes[] = {
-		{ "single", false, false },
-		{ "doorbell", false, true },
-		{ "merge", true, false },
-		{ "hybrid", true, true },
-	};
+#define MODE(name, merge, chain) { name, merge, chain },
+	static const struct rbx_mode modes[] = { RBX_MODES(MODE) };
+#undef MODE
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(modes[i].name, name) == 0)

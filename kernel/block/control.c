@@ -23,6 +23,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "core/modes.h"
 #include "kernel/block/disk.h"
 #include "kernel/block/ending.h"
 
@@ -124,8 +125,9 @@ static ssize_t volume_mode_show(struct config_item *item, char *page)
 static ssize_t volume_mode_store(struct config_item *item, const char *page,
 				 size_t count)
 {
-	static const char *const modes[] = { "single", "doorbell", "merge",
-					     "hybrid" };
+#define NAME(name, merge, chain) name,
+	static const char *const modes[] = { RBX_MODES(NAME) };
+#undef NAME
 	struct volume_item *volume = volume_item(item);
 	int i = sysfs_match_string(modes, page), err = i;
 

@@ -38,8 +38,7 @@ static const struct {
 	{ "event", { 0, 1, 1, false, 100 } },
 	{ "hybrid",
 	  { 0, RBX_POLL_BATCH, RBX_POLL_EVENT_UNBOUNDED, false, 100 } },
-	{ "adaptive",
-	  { 0, RBX_POLL_BATCH, RBX_POLL_EVENT_UNBOUNDED, true, 100 } },
+	{ "adaptive", RBX_POLL_RULE_ADAPTIVE },
 };
 
 static bool parse_named(const char *text, struct rbx_poll_rule *rule)
