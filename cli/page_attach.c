@@ -243,7 +243,9 @@ static const char *attach_sentence(int err)
 	case -EDQUOT:
 		return "the servers do not lend that much; ask for less, or name more servers";
 	case -EEXIST:
-		return "a server is named twice";
+		return "a server is named twice, or has two of the addresses";
+	case -EOPNOTSUPP:
+		return "a server is reached through an iWARP device, which is not supported";
 	case -EMEDIUMTYPE:
 		return "the servers lend slabs of different sizes; start them with the same --slab";
 	case -ENOENT:

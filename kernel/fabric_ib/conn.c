@@ -44,6 +44,13 @@ static int rejected(struct rbx_ib_conn *conn, struct rdma_cm_event *event)
 	return rbx_reject_errno(event->status);
 }
 
+static int why_not(const struct rdma_cm_event *event)
+{
+	return event->status == -ETIMEDOUT || event->status == -ENODEV ?
+		       event->status :
+		       -EHOSTUNREACH;
+}
+
 /* Of a connection, or else of the step to one that is under way, if any. */
 static void conn_ends(struct rbx_ib_conn *conn, int status)
 {
@@ -53,14 +60,40 @@ static void conn_ends(struct rbx_ib_conn *conn, int status)
 		answer(conn, status);
 }
 
+/*
+ * The device goes while its route is asked for. The connection manager looks at the device
+ * once more after it has told us, so whoever destroys the id as soon as it hears of that may
+ * take the device from under it. Then the id is left to the connection manager, which
+ * destroys it when it is told so; who asked has nothing to destroy.
+ */
+static bool leaves_id(struct rbx_ib_conn *conn)
+{
+	if (!RBX_EXCHANGE(&conn->asks_route, false))
+		return false;
+	conn->id = NULL;
+	answer(conn, -ENODEV);
+	return true;
+}
+
+static void route_answered(struct rbx_ib_conn *conn, int status)
+{
+	if (RBX_EXCHANGE(&conn->asks_route, false))
+		answer(conn, status);
+}
+
 static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rbx_ib_conn *conn = id->context;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		answer(conn, 0);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		route_answered(conn, 0);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		route_answered(conn, why_not(event));
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		reply_take(conn, event->param.conn.private_data,
@@ -69,13 +102,9 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		answer(conn, 0);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		answer(conn, event->status == -ETIMEDOUT ||
-					     event->status == -ENODEV ?
-				     event->status :
-				     -EHOSTUNREACH);
+		answer(conn, why_not(event));
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		answer(conn, rejected(conn, event));
@@ -84,6 +113,8 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		if (leaves_id(conn))
+			return -ENODEV;
 		conn_ends(conn, -ENODEV);
 		break;
 	default: /* DISCONNECTED: perhaps before we heard that it is established */
@@ -126,6 +157,26 @@ static int resolve_address(struct rbx_ib_conn *conn,
 	return err;
 }
 
+/* Whoever is first, an event or the end of the time, ends it, and nobody else. */
+static int resolve_route(struct rbx_ib_conn *conn, unsigned long end)
+{
+	int err;
+
+	reinit_completion(&conn->answered);
+	rdma_lock_handler(conn->id); /* no event before it is asked for */
+	err = rdma_resolve_route(conn->id, jiffies_to_msecs(left_until(end)));
+	RBX_STORE_RELEASE(&conn->asks_route, !err);
+	rdma_unlock_handler(conn->id);
+	if (err)
+		return err;
+	if (!wait_for_completion_timeout(&conn->answered, left_until(end))) {
+		if (RBX_EXCHANGE(&conn->asks_route, false))
+			return -ETIMEDOUT;
+		wait_for_completion(&conn->answered); /* an event is about to */
+	}
+	return conn->status;
+}
+
 static void conn_init(struct rbx_ib_conn *conn,
 		      void (*ended)(struct rbx_ib_conn *conn))
 {
@@ -161,15 +212,10 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 	if (err)
 		return err;
 	/* Its reads want rights at the sink that we do not grant. */
-	if (rdma_protocol_iwarp(conn->id->device, conn->id->port_num)) {
-		pr_err("rdmabox: %s is an iWARP device, which is not supported\n",
-		       dev_name(&conn->id->device->dev));
+	if (rdma_protocol_iwarp(conn->id->device, conn->id->port_num))
 		return -EOPNOTSUPP;
-	}
 	set_timers(conn);
-	reinit_completion(&conn->answered);
-	err = rdma_resolve_route(conn->id, jiffies_to_msecs(left_until(end)));
-	return err ? err : await(conn, end);
+	return resolve_route(conn, end);
 }
 
 static struct rdma_conn_param param_of(const struct rbx_ib_conn *conn,

@@ -57,6 +57,7 @@ struct rbx_ib_conn {
 	bool was_drained; /* drain() was called; it is once */
 
 	/* The step under way. */
+	bool asks_route; /* atomic: that one, and nobody has ended it */
 	struct completion answered;
 	int status; /* of the answer */
 	uint8_t reply[RBX_IB_ACCEPT_DATA_MAX]; /* the peer's private data */

@@ -12,6 +12,7 @@
  */
 #include <linux/slab.h>
 
+#include "core/modes.h"
 #include "kernel/lib/address.h"
 #include "kernel/lib/volume.h"
 
@@ -32,7 +33,9 @@ static const char *sentence(int err)
 	case -EINVAL:
 		return "not of the form 10.0.0.1:7471";
 	case -EEXIST:
-		return "named twice";
+		return "named twice, or has two of the addresses";
+	case -EOPNOTSUPP:
+		return "reached through an iWARP device, which is not supported";
 	case -EPERM:
 		return "another machine, and there is no secret";
 	case -ENODEV:
@@ -122,10 +125,9 @@ static const struct {
 	bool merge;
 	bool chain;
 } modes[] = {
-	{ "single", false, false },
-	{ "doorbell", false, true },
-	{ "merge", true, false },
-	{ "hybrid", true, true },
+#define MODE(name, merge, chain) { name, merge, chain },
+	RBX_MODES(MODE)
+#undef MODE
 };
 
 static int client_options_make(const struct rbx_volume *volume,
