@@ -14,13 +14,7 @@
  * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */
 #define LANES_AT_FIRST 256u
 
-/* As long as a sleep is not worth while, and no longer (core/poll_tuner.h). */
-static const struct rbx_poll_rule adaptive_rule = {
-	.batch_max = RBX_POLL_BATCH,
-	.event_max = RBX_POLL_EVENT_UNBOUNDED,
-	.tunes = true,
-	.cpu_percent = 100,
-};
+static const struct rbx_poll_rule adaptive_rule = RBX_POLL_RULE_ADAPTIVE;
 
 DEFINE_MUTEX(rbx_contexts_lock);
 static LIST_HEAD(contexts);
@@ -118,6 +112,7 @@ static int take_device_locked(struct rbx_context *ctx, struct ib_device *device)
 {
 	int err;
 
+	lockdep_assert_held(&rbx_contexts_lock);
 	if (!ib_device_try_get(device))
 		return -ENODEV;
 	err = bind_locked(ctx, device);
@@ -338,8 +333,10 @@ static struct rbx_context *put_locked(struct rbx_context *ctx)
 /* Binds one that was made to its device, which it holds from here on. */
 static int publish_locked(struct rbx_context *ctx, struct ib_device *device)
 {
-	int err = take_device_locked(ctx, device);
+	int err;
 
+	lockdep_assert_held(&rbx_contexts_lock);
+	err = take_device_locked(ctx, device);
 	if (err)
 		return err;
 	/* It has no mappings yet, so that nothing of it can fail. */
@@ -365,11 +362,13 @@ static struct rbx_context *context_left_locked(const struct ib_device *device)
 static int join_locked(struct rbx_client *client, struct ib_device *device,
 		       struct rbx_context *made)
 {
-	struct rbx_context *ctx = context_of_locked(device);
+	struct rbx_context *ctx;
 	int err = 0;
 
+	lockdep_assert_held(&rbx_contexts_lock);
 	if (!rbx_device_is_there_locked(device))
 		return -ENODEV;
+	ctx = context_of_locked(device);
 	if (!ctx && (ctx = context_left_locked(device))) {
 		err = take_device_locked(ctx, device);
 		if (!err)

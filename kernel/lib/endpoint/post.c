@@ -242,11 +242,13 @@ void rbx_operation_translate(const struct rbx_operation *operation,
 }
 
 /* The device has nothing of these, so what was to end goes on. */
-static void ends_move_back_locked(const struct rbx_operation *operations,
+static void ends_move_back_locked(const struct rbx_endpoint *endpoint,
+				  const struct rbx_operation *operations,
 				  uint32_t count)
 {
 	uint32_t i;
 
+	lockdep_assert_held(&endpoint->post_lock);
 	for (i = 0; i < count; i++)
 		if (operations[i].kind == RBX_OPERATION_END_EXPORT)
 			rbx_region_move_back_locked(&operations[i]);
@@ -260,6 +262,7 @@ static int regions_move_locked(const struct rbx_endpoint *endpoint,
 	uint32_t i;
 	int err = 0;
 
+	lockdep_assert_held(&endpoint->post_lock);
 	for (i = 0; i < count && !err; i++)
 		if (is_of_region(&operations[i]))
 			err = rbx_region_move_locked(endpoint, &operations[i]);
@@ -283,6 +286,7 @@ static int operations_post_locked(struct rbx_endpoint *endpoint,
 	uint32_t i, taken_count = count;
 	int err;
 
+	lockdep_assert_held(&endpoint->post_lock);
 	link = &first;
 	for (i = 0; i < count; i++) {
 		slot = slot_of(ring, i);
@@ -298,7 +302,8 @@ static int operations_post_locked(struct rbx_endpoint *endpoint,
 		taken_count = container_of(bad, struct rbx_endpoint_slot, wr.send)->number -
 			      ring->posted_count;
 	ring->posted_count += taken_count;
-	ends_move_back_locked(&operations[taken_count], count - taken_count);
+	ends_move_back_locked(endpoint, &operations[taken_count],
+			      count - taken_count);
 	return err ? device_failed(endpoint, err) : 0;
 }
 
@@ -342,6 +347,7 @@ static int receives_post_locked(struct rbx_endpoint *endpoint,
 	uint32_t i;
 	int err;
 
+	lockdep_assert_held(&endpoint->post_lock);
 	link = &first;
 	for (i = 0; i < count; i++) {
 		struct rbx_endpoint_slot *slot = slot_of(ring, i);

@@ -98,6 +98,7 @@ int rbx_region_move_locked(const struct rbx_endpoint *endpoint,
 
 void rbx_region_move_back_locked(const struct rbx_operation *operation)
 {
+	lockdep_assert_held(&operation->region->endpoint->post_lock);
 	set_state_locked(operation->region,
 			 operation->kind == RBX_OPERATION_EXPORT ?
 				 RBX_REGION_TAKEN :
