@@ -14,16 +14,9 @@ static uint32_t page_checksum(const void *memory, uint32_t page)
 	return rbx_port_crc32c(0, first, RBX_PAGE_BYTES) ^ RBX_CHECKSUM_OF_ZEROS;
 }
 
-static uint32_t pages_count(const struct rbx_piece *piece)
-{
-	RBX_ASSERT(piece->offset_bytes % RBX_PAGE_BYTES == 0);
-	RBX_ASSERT(piece->length_bytes % RBX_PAGE_BYTES == 0);
-	return piece->length_bytes / RBX_PAGE_BYTES;
-}
-
 void rbx_checksum_compute(struct rbx_piece *piece, const void *memory)
 {
-	uint32_t page, count = pages_count(piece);
+	uint32_t page, count = rbx_piece_pages_count(piece);
 
 	RBX_ASSERT(piece->cell && count <= piece->pages_max);
 	for (page = 0; page < count; page++)
@@ -32,8 +25,8 @@ void rbx_checksum_compute(struct rbx_piece *piece, const void *memory)
 
 void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece)
 {
-	uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
-	uint32_t page, count = pages_count(piece);
+	uint32_t *first = &checksums[rbx_piece_page(piece)];
+	uint32_t page, count = rbx_piece_pages_count(piece);
 
 	RBX_ASSERT(piece->cell);
 	for (page = 0; page < count; page++)
@@ -45,8 +38,8 @@ uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
 				 const struct rbx_piece *piece,
 				 const void *memory)
 {
-	const uint32_t *first = &checksums[piece->offset_bytes / RBX_PAGE_BYTES];
-	uint32_t page, count = pages_count(piece), mismatches = 0;
+	const uint32_t *first = &checksums[rbx_piece_page(piece)];
+	uint32_t page, count = rbx_piece_pages_count(piece), mismatches = 0;
 
 	for (page = 0; page < count; page++)
 		mismatches += RBX_LOAD_RELAXED(&first[page]) !=

@@ -116,6 +116,20 @@ static inline uint32_t *rbx_piece_checksums(struct rbx_piece *piece)
 	return (uint32_t *)&piece->parts[piece->slots];
 }
 
+/* Of a volume with checksums: the first page of a piece, counted from that of the slab, and
+ * how many it has. */
+static inline uint32_t rbx_piece_page(const struct rbx_piece *piece)
+{
+	return piece->offset_bytes / RBX_PAGE_BYTES;
+}
+
+static inline uint32_t rbx_piece_pages_count(const struct rbx_piece *piece)
+{
+	RBX_ASSERT(piece->offset_bytes % RBX_PAGE_BYTES == 0);
+	RBX_ASSERT(piece->length_bytes % RBX_PAGE_BYTES == 0);
+	return piece->length_bytes / RBX_PAGE_BYTES;
+}
+
 /* Zeroed memory of rbx_piece_size() becomes an idle piece. done: of each part's
  * fragment. */
 static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,

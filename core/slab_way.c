@@ -67,16 +67,6 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 
 /* ---- Pages in doubt: doubts.h ---------------------------------------------------*/
 
-static inline uint32_t first_page(const struct rbx_piece *piece)
-{
-	return piece->offset_bytes / RBX_PAGE_BYTES;
-}
-
-static inline uint32_t pages_count(const struct rbx_piece *piece)
-{
-	return piece->length_bytes / RBX_PAGE_BYTES;
-}
-
 /* The write is the truth, and its checksums are about to be stored. */
 static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
 			     uint8_t slots)
@@ -85,7 +75,7 @@ static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piec
 
 	if (doubts)
 		rbx_doubts_missed(doubts, rbx_slab_checksums(slab),
-				  first_page(piece), pages_count(piece), slots);
+				  rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
 /* It is not. */
@@ -96,7 +86,7 @@ static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 
 	if (doubts)
 		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
-				first_page(piece), pages_count(piece), slots);
+				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
 /* All have it. */
@@ -105,7 +95,7 @@ static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
 	if (doubts)
-		rbx_doubts_drop(doubts, first_page(piece), pages_count(piece));
+		rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
 }
 
 /* Nobody has what the checksums say. Returns whether they say something else
@@ -115,7 +105,7 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
 	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
-					  first_page(piece), pages_count(piece),
+					  rbx_piece_page(piece), rbx_piece_pages_count(piece),
 					  rbx_slab_targets(slab));
 }
 
@@ -124,7 +114,7 @@ static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
 	if (doubts)
-		rbx_doubts_copy_begin(doubts, first_page(piece), pages_count(piece));
+		rbx_doubts_copy_begin(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
 }
 
 /* Who missed it may be the truth meanwhile. */
@@ -135,7 +125,7 @@ static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 
 	if (!doubts)
 		return;
-	rbx_doubts_copy_end(doubts, first_page(piece), pages_count(piece),
+	rbx_doubts_copy_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece),
 			    piece->written_mask);
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (slab->read_mask & piece->send_mask & ~piece->written_mask &

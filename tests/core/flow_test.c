@@ -160,16 +160,24 @@ static void flow_bytes_that_changed_are_never_read(void **state)
 	}
 }
 
-/* The checksum is that of what is there, not of what was to be. */
-static void flow_write_that_fails_here_leaves_the_old_page(void **state)
+/* With checksums; the first cell is of 7. */
+static struct host *make_with_page(uint32_t replicas, uint32_t servers)
 {
-	struct host *host = host_make_with_checksums(1, 2, 2);
+	struct host *host = host_make_with_checksums(1, replicas, servers);
 
-	(void)state;
 	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
 	host_write_cell(host, 7);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
+	return host;
+}
+
+/* The checksum is that of what is there, not of what was to be. */
+static void flow_write_that_fails_here_leaves_the_old_page(void **state)
+{
+	struct host *host = make_with_page(2, 2);
+
+	(void)state;
 	host_write_cell(host, 8);
 	host->fails_here = -EFAULT;
 	host_poll(host);
@@ -206,12 +214,8 @@ static void poll_slot(struct host *host, uint32_t slot, int32_t status,
  */
 static struct host *make_without_the_old_page(void)
 {
-	struct host *host = host_make_with_checksums(1, 3, 4);
+	struct host *host = make_with_page(3, 4);
 
-	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
-	host_write_cell(host, 7);
-	host_poll(host);
-	assert_int_equal(host_ended(host, 0), 1);
 	memset(out, 1, sizeof(out));
 	host_start(host, RBX_PIECE_WRITE, HOST_CELL_BYTES, out, HOST_CELL_BYTES);
 	poll_slot(host, 0, -EFAULT, false);
@@ -280,6 +284,25 @@ static void flow_new_page_of_the_last_replica_is_read(void **state)
 	host_free(host);
 }
 
+/* It missed a write, and the copy of that: so it has the page from before. */
+static void flow_copy_that_fails_here_leaves_the_old_page(void **state)
+{
+	struct host *host = make_with_page(2, 2);
+
+	(void)state;
+	host_write_cell(host, 8);
+	poll_slot(host, 0, -EFAULT, false);
+	poll_slot(host, 1, 0, true);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	(void)host_round(host);
+	poll_slot(host, 1, 0, true);
+	poll_slot(host, 0, -EFAULT, false);
+	host_server_dies(host, host_server_of(host, 0, 1));
+	host_assert_cell(host, 7);
+	assert_int_equal(host->counters.checksum_errors, 0);
+	host_free(host);
+}
+
 /* Then it is read although the one that had it is gone. */
 static void flow_bad_copy_is_repaired_by_who_reads(void **state)
 {
@@ -344,14 +367,10 @@ static void flow_repair_that_fails_loses_the_copy_if_it_is_to_blame(void **state
 /* What is bad everywhere is copied as it is, and never becomes the truth. */
 static void flow_rebuild_of_a_damaged_page_stays_damaged(void **state)
 {
-	struct host *host = host_make_with_checksums(1, 2, 3);
+	struct host *host = make_with_page(2, 3);
 	uint32_t server;
 
 	(void)state;
-	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
-	host_write_cell(host, 7);
-	host_poll(host);
-	assert_int_equal(host_ended(host, 0), 1);
 	for (server = 0; server < 3; server++)
 		if (host_lent_count(host, server))
 			host->servers[server].memory[0][1] ^= 1;
@@ -413,6 +432,7 @@ int main(void)
 		cmocka_unit_test(flow_new_page_is_the_truth_if_nobody_has_the_old_one),
 		cmocka_unit_test(flow_new_page_is_read_where_it_is_whole),
 		cmocka_unit_test(flow_new_page_of_the_last_replica_is_read),
+		cmocka_unit_test(flow_copy_that_fails_here_leaves_the_old_page),
 		cmocka_unit_test(flow_bad_copy_is_repaired_by_who_reads),
 		cmocka_unit_test(
 			flow_repair_that_fails_loses_the_copy_if_it_is_to_blame),
