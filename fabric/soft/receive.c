@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * receive.c - takes the stream apart with as few recvmsg() calls as possible.
+ * receive.c - takes the stream apart with as few calls of the system as possible.
  *
- * One recvmsg() brings the rest of the payload that is under way straight to
+ * One call brings the rest of the payload that is under way straight to
  * its destination, and what follows it into the look-ahead buffer: usually
  * many small frames, whose payload is copied on from there. After large
  * payloads the look-ahead is short, so that nearly all of the next one goes
@@ -241,7 +241,16 @@ static void fds_keep(struct soft_qp *qp, struct msghdr *message)
 		soft_qp_cut_off(qp, "more descriptors than were asked for");
 }
 
-/* One recvmsg(): bytes, 0 at the end, -errno. *wanted: what was asked for. */
+/* What goes to one place, as most does, is the shorter way through the system. */
+static ssize_t input_take(const struct soft_qp *qp, struct msghdr *message)
+{
+	if (message->msg_iovlen == 1 && !message->msg_control)
+		return recv(qp->fd, message->msg_iov[0].iov_base,
+			    message->msg_iov[0].iov_len, MSG_DONTWAIT);
+	return recvmsg(qp->fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+}
+
+/* One call of the system: bytes, 0 at the end, -errno. *wanted: what was asked for. */
 static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 {
 	struct iovec parts[SOFT_SGE_MAX + 1];
@@ -258,8 +267,7 @@ static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 		message.msg_controllen = sizeof(control);
 	}
 	do {
-		got = recvmsg(qp->fd, &message,
-			      MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		got = input_take(qp, &message);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
