@@ -41,20 +41,6 @@ static void map_lends_and_is_known(void **state)
 }
 
 /* The eviction of the oldest slab that nobody takes asks for it, again and again. */
-static void query_of_an_older_loan_leaves_what_is_known(void **state)
-{
-	const struct rbx_wire_message first = grant_of(7), second = grant_of(9);
-	struct rbx_granted granted = { 0 };
-	struct rbx_loan loan, newer;
-
-	(void)state;
-	assert_int_equal(rbx_granted_map(&granted, &first, SLAB_BYTES, &loan), 0);
-	assert_int_equal(rbx_granted_map(&granted, &second, SLAB_BYTES, &newer),
-			 0);
-	assert_int_equal(rbx_granted_query(&first, &loan), 0);
-	assert_int_equal(granted.last_epoch, 9);
-}
-
 static void map_that_makes_no_sense_is_refused_and_not_known(void **state)
 {
 	struct rbx_granted granted = { .last_epoch = 7 };
@@ -114,7 +100,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(map_lends_and_is_known),
-		cmocka_unit_test(query_of_an_older_loan_leaves_what_is_known),
 		cmocka_unit_test(
 			map_that_makes_no_sense_is_refused_and_not_known),
 		cmocka_unit_test(query_of_another_loan_is_stale),

@@ -50,6 +50,13 @@ refuse 'slabs of different sizes' "$server,$address" "${mine[@]}"
 refuse 'named twice' "$server,$server" "${mine[@]}"
 pass "servers that do not go together"
 
+# One server, by each of the two addresses that its device has.
+ip addr add 10.9.0.11/24 dev veth0
+start_verbs_server --memory 8M --secret-file "$scratch/secret" --listen 0.0.0.0:7472
+refuse 'two of the addresses' 10.9.0.1:7472,10.9.0.11:7472 "${mine[@]}"
+ip addr del 10.9.0.11/24 dev veth0
+pass "a server under two addresses"
+
 # All that it has is lent, in the end after all of the above; on demand no more than it
 # has free.
 refuse 'do not lend that much' "$server" --size 9M "${mine[@]}"

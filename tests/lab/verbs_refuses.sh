@@ -59,3 +59,12 @@ start_verbs_server --memory 8M --insecure
 expect_short_memory "${bench[@]}" --insecure --servers "$address"
 expect_short_memory "${serve[@]}" --listen "$device_address:0"
 pass "too little locked memory"
+
+# Its group has less memory than the machine.
+status=0
+in_memory few max 64 "$rdmabox" "${serve[@]}" --memory 256M --listen "$device_address:0" \
+	>"$scratch/out" 2>"$scratch/err" || status=$?
+[ "$status" = 2 ] || { show; fault "a server of 256 MiB in a group of 64: exit code $status, not 2"; }
+grep -q 'cannot lend 256 MiB: .*few.* 64 MiB in all' "$scratch/err" ||
+	{ show; fault "a server of 256 MiB in a group of 64: not the group"; }
+pass "more memory than the group has"
