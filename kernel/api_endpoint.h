@@ -24,6 +24,9 @@
  *   all have when rbx_endpoint_close() returns. Then the device has done with their memory,
  *   whatever has become of it.
  * - Nothing is inline, as devices offer that to programs.
+ * - Left out: shared receive queues, asynchronous events but `gone`, traffic class and
+ *   service level (those of the route hold), and the choice of a completion vector (each
+ *   poller of the device has one, and an endpoint goes to the poller with the fewest).
  *
  * Contexts. Each call says whether it may sleep. Nothing that does not allocates.
  *
