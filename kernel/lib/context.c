@@ -8,7 +8,7 @@
 
 #include "core/congestion.h"
 #include "kernel/lib/device.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 /* Queue pairs that the pollers of a device have room for before any of them gets a second
  * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */

@@ -20,7 +20,7 @@
 #include "core/channel_slots.h"
 #include "core/planner.h"
 #include "core/window.h"
-#include "kernel/lib/poller.h"
+#include "kernel/lib/poller/poller.h"
 
 struct rbx_peer;
 

@@ -5,7 +5,7 @@
  */
 #include "core/drive.h"
 #include "kernel/lib/context.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel)
 {

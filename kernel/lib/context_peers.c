@@ -4,7 +4,7 @@
  * window, by which parked combiners are found, and a poller for each of its lanes.
  */
 #include "kernel/lib/context.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 /* The first so many lanes have none any more. */
 static void pollers_give(struct rbx_kernel_peer *peer, uint32_t lane_count)

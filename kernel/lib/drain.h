@@ -6,7 +6,7 @@
 #define RBX_KERNEL_DRAIN_H
 
 #include "kernel/fabric_ib/conn.h"
-#include "kernel/lib/poller.h"
+#include "kernel/lib/poller/poller.h"
 
 /*
  * Drains a connection, for timeout_ms at most, and destroys it. True: all that was posted

@@ -27,7 +27,7 @@
 
 #include "core/slab.h"
 #include "kernel/api.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 #define RBX_TRACE_SERVER_BYTES RBX_ADDRESS_TEXT_BYTES
 

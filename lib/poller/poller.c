@@ -39,14 +39,16 @@ void rbx_poller_wake(struct rbx_poller *poller)
 		return;
 }
 
-static struct rbx_poller *poller_of(struct rbx_poll_round *round)
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
-	return RBX_CONTAINER_OF(round, struct rbx_poller, round);
+	rbx_poll_round_end(&poller->round, list);
+	rbx_poller_wake(poller);
 }
 
-static void wake(struct rbx_poll_round *round)
+void rbx_poller_unpark(struct rbx_poller *poller)
 {
-	rbx_poller_wake(poller_of(round));
+	rbx_poll_round_unpark(&poller->round);
+	rbx_poller_wake(poller);
 }
 
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
@@ -84,9 +86,8 @@ static uint32_t take(struct rbx_poller *poller, struct rbx_cq *cq)
 	return (uint32_t)count;
 }
 
-static uint32_t take_all(struct rbx_poll_round *round)
+static uint32_t take_all(struct rbx_poller *poller)
 {
-	struct rbx_poller *poller = poller_of(round);
 	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
 	uint32_t count = take(poller, poller->cqs[0]);
 
@@ -95,44 +96,25 @@ static uint32_t take_all(struct rbx_poll_round *round)
 	return count;
 }
 
-/* What the callbacks submit goes out as one batch. */
-static void give(struct rbx_poll_round *round, struct rbx_fragment *done,
-		 struct rbx_fragment *ended)
-{
-	rbx_plug_push();
-	current = poller_of(round);
-	rbx_drive_done(done);
-	rbx_drive_done(ended);
-	current = NULL;
-	rbx_plug_pull();
-}
-
-static bool unpark(struct rbx_poll_round *round)
-{
-	return rbx_context_unpark(poller_of(round)->ctx);
-}
-
-static const struct rbx_poll_host host = {
-	.now_ns = rbx_now_ns,
-	.take = take_all,
-	.give = give,
-	.unpark = unpark,
-	.wake = wake,
-};
-
-void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
-{
-	rbx_poll_round_end(&host, &poller->round, list);
-}
-
-void rbx_poller_unpark(struct rbx_poller *poller)
-{
-	rbx_poll_round_unpark(&host, &poller->round);
-}
-
 uint32_t rbx_poller_poll(struct rbx_poller *poller)
 {
-	return rbx_poll_round_make(&host, &poller->round, &poller->ctx->window);
+	struct rbx_context *ctx = poller->ctx;
+	struct rbx_poll_found found;
+	uint32_t count = rbx_poll_round_settle(&poller->round, &ctx->window,
+					       take_all(poller), rbx_now_ns, &found);
+
+	if (count == 0)
+		return 0;
+	/* What the callbacks submit goes out as one batch. */
+	rbx_plug_push();
+	current = poller;
+	rbx_drive_done(found.done);
+	rbx_drive_done(found.ended);
+	current = NULL;
+	rbx_plug_pull();
+	if (rbx_context_unpark(ctx))
+		rbx_poller_unpark(poller);
+	return count;
 }
 
 void rbx_poller_arm(struct rbx_poller *poller)
@@ -260,8 +242,8 @@ static void *poller_main(void *arg)
 	RBX_STORE_RELEASE(&poller->thread_id, gettid());
 	pthread_mutex_lock(&poller->lock);
 	while (!RBX_LOAD_ORDERED(&poller->stop)) {
-		switch (rbx_poll_round_step(&host, &poller->round,
-					    &poller->ctx->window)) {
+		switch (rbx_poll_round_next(&poller->round, rbx_poller_poll(poller),
+					    rbx_now_ns)) {
 		case RBX_POLL_AGAIN:
 			break;
 		case RBX_POLL_ARM:

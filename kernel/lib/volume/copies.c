@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume_copies.c - memory for the copies of a rebuild (core/rebuild.h): it is had
+ * copies.c - memory for the copies of a rebuild (core/rebuild.h): it is had
  * beforehand, as a rebuild may be what others wait for.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
 
-#include "kernel/lib/volume.h"
+#include "kernel/lib/volume/volume.h"
 
 static int copy_make(struct rbx_volume *volume, uint32_t index)
 {

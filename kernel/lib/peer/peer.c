@@ -8,7 +8,7 @@
 
 #include "kernel/lib/address.h"
 #include "client/notice.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 #include "kernel/lib/trace.h"
 
 static void peer_free(struct rbx_kernel_peer *made)

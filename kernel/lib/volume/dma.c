@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume_dma.c - the memory of I/Os and copies, mapped for whichever device there is.
+ * dma.c - the memory of I/Os and copies, mapped for whichever device there is.
  *
  * Normally an I/O is mapped when it is submitted, and unmapped when it has ended.
  *
@@ -15,7 +15,7 @@
  * An I/O is cut where its scatter list is, whatever an IOMMU has made of that: so each
  * piece is one range for any device.
  */
-#include "kernel/lib/volume.h"
+#include "kernel/lib/volume/volume.h"
 
 /* With checksums, what was read may be sent to a replica that had it not. */
 static enum dma_data_direction direction_of(const struct rbx_volume *volume,

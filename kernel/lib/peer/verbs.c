@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * verbs_link.c - plain verbs to a peer's server.
+ * verbs.c - plain verbs to a peer's server.
  *
  * A link is a data queue pair of the session like those of the peer: it is attached with
  * the same proof, and the server ends it when it ends them. Its owner posts on it and
@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 
 #include "kernel/api_peer.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 struct rbx_verbs_link {
 	struct rbx_ib_conn conn;

@@ -3,7 +3,7 @@
  * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
  */
 #include "kernel/lib/drain.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 static void lane_ended(struct rbx_ib_conn *conn)
 {

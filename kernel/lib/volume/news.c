@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* volume_news.c - tells the log what the upkeep of a volume finds. */
-#include "kernel/lib/volume.h"
+/* news.c - tells the log what the upkeep of a volume finds. */
+#include "kernel/lib/volume/volume.h"
 
 /* The number will do. */
 void rbx_volume_refused(struct rbx_upkeep *upkeep)

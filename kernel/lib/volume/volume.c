@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "kernel/lib/volume.h"
+#include "kernel/lib/volume/volume.h"
 
 void rbx_volume_options_defaults(struct rbx_volume_options *options)
 {

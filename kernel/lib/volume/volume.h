@@ -5,10 +5,10 @@
  *
  *	volume.c         opens and closes, tells the status
  *	connect.c        connects to the servers that the options name, takes leave
- *	volume_submit.c  the way of an I/O: mapped, split, joined
- *	volume_dma.c     its memory as the device sees it, whichever device it is
- *	volume_copies.c  memory for the copies of a rebuild
- *	volume_news.c    tells the log what the upkeep finds
+ *	submit.c         the way of an I/O: mapped, split, joined
+ *	dma.c            its memory as the device sees it, whichever device it is
+ *	copies.c         memory for the copies of a rebuild
+ *	news.c           tells the log what the upkeep finds
  *
  * The locks of the core are spinlocks here, taken in process context only; nothing
  * is called under them but steps of the core.
@@ -18,7 +18,7 @@
 
 #include "client/volume.h"
 #include "kernel/api.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 struct rbx_volume {
 	struct rbx_client client;
@@ -51,11 +51,11 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 /* Takes leave of all: what they have lent ends. Blocks. */
 void rbx_volume_servers_close(struct rbx_volume *volume);
 
-/* volume_submit.c */
+/* submit.c */
 
 extern const struct rbx_flow_ops rbx_volume_flow_ops;
 
-/* volume_dma.c */
+/* dma.c */
 
 /* NULL: there is no device now; it is mapped later. 0, -ENOMEM. */
 int rbx_volume_io_map(const struct rbx_volume *volume, struct rbx_io *io,
@@ -68,7 +68,7 @@ void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
 int rbx_volume_mappings_open(struct rbx_volume *volume);
 void rbx_volume_mappings_close(struct rbx_volume *volume);
 
-/* volume_copies.c */
+/* copies.c */
 
 int rbx_volume_copies_make(struct rbx_volume *volume);
 /* Waits until none is under way, and frees them. */

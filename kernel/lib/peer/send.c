@@ -5,7 +5,7 @@
  * The core plans, and post_chain.h translates. Runs in whichever context is the combiner;
  * nothing sleeps, and it is not preempted.
  */
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 #include "kernel/lib/trace.h"
 
 /* ---- There ------------------------------------------------------------------*/

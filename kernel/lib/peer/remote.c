@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer_api.c - the calls of api_peer.h: a peer with a client of its own.
+ * remote.c - the calls of api_peer.h: a peer with a client of its own.
  *
  * What they do is the session's; here what a module says is checked, and the client
  * that a volume would bring is made.
@@ -15,7 +15,7 @@
 
 #include "kernel/api_peer.h"
 #include "kernel/lib/address.h"
-#include "kernel/lib/peer.h"
+#include "kernel/lib/peer/peer.h"
 
 static_assert(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
 	      "a message is a letter");

@@ -6,16 +6,23 @@
  * and sleeping, so the interrupt handler has nothing to do but wake it; newer kernels
  * would not let it poll anyhow, as Soft-RoCE calls it under the lock of the queue.
  */
-#include "kernel/lib/poller.h"
+#include "kernel/lib/poller/poller.h"
 
 #include <linux/ktime.h>
 
 #include "kernel/lib/context.h"
 #include "kernel/lib/threads.h"
 
-static struct rbx_poller *poller_of(struct rbx_poll_round *round)
+void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
 {
-	return container_of(round, struct rbx_poller, round);
+	rbx_poll_round_end(&poller->round, list);
+	wake_up(&poller->wait);
+}
+
+void rbx_poller_unpark(struct rbx_poller *poller)
+{
+	rbx_poll_round_unpark(&poller->round);
+	wake_up(&poller->wait);
 }
 
 void rbx_poller_visit(struct rbx_poller *poller)
@@ -49,9 +56,8 @@ static uint32_t take(struct rbx_poller *poller, struct ib_cq *cq)
 	return (uint32_t)count;
 }
 
-static uint32_t take_all(struct rbx_poll_round *round)
+static uint32_t take_all(struct rbx_poller *poller)
 {
-	struct rbx_poller *poller = poller_of(round);
 	uint32_t count = 0, i;
 
 	for (i = 0; i < poller->cqs_count; i++)
@@ -59,40 +65,20 @@ static uint32_t take_all(struct rbx_poll_round *round)
 	return count;
 }
 
-static void give(struct rbx_poll_round *round, struct rbx_fragment *done,
-		 struct rbx_fragment *ended)
+static uint32_t poll(struct rbx_poller *poller)
 {
-	(void)round;
-	rbx_drive_done(done);
-	rbx_drive_done(ended);
-}
+	struct rbx_context *ctx = poller->ctx;
+	struct rbx_poll_found found;
+	uint32_t count = rbx_poll_round_settle(&poller->round, &ctx->window,
+					       take_all(poller), ktime_get_ns, &found);
 
-static bool unpark(struct rbx_poll_round *round)
-{
-	return rbx_context_unpark(poller_of(round)->ctx);
-}
-
-static void wake(struct rbx_poll_round *round)
-{
-	wake_up(&poller_of(round)->wait);
-}
-
-static const struct rbx_poll_host host = {
-	.now_ns = ktime_get_ns,
-	.take = take_all,
-	.give = give,
-	.unpark = unpark,
-	.wake = wake,
-};
-
-void rbx_poller_end(struct rbx_poller *poller, struct rbx_fragment *list)
-{
-	rbx_poll_round_end(&host, &poller->round, list);
-}
-
-void rbx_poller_unpark(struct rbx_poller *poller)
-{
-	rbx_poll_round_unpark(&host, &poller->round);
+	if (!count)
+		return 0;
+	rbx_drive_done(found.done);
+	rbx_drive_done(found.ended);
+	if (rbx_context_unpark(ctx))
+		rbx_poller_unpark(poller);
+	return count;
 }
 
 /* As many as there can be. */
@@ -105,8 +91,7 @@ void rbx_poller_sweep(struct rbx_poller *poller)
 		if (poller->cqs[i])
 			most_count += (uint32_t)poller->cqs[i]->cqe;
 	do {
-		found_count = rbx_poll_round_make(&host, &poller->round,
-						  &poller->ctx->window);
+		found_count = poll(poller);
 		taken_count += found_count;
 	} while (found_count && taken_count < most_count);
 	rbx_poller_unlock(poller);
@@ -160,8 +145,8 @@ static int poller_main(void *argument)
 
 	rbx_poller_lock(poller);
 	while (!kthread_should_stop()) {
-		switch (rbx_poll_round_step(&host, &poller->round,
-					    &poller->ctx->window)) {
+		switch (rbx_poll_round_next(&poller->round, poll(poller),
+					    ktime_get_ns)) {
 		case RBX_POLL_AGAIN:
 			break;
 		case RBX_POLL_ARM:

@@ -14,7 +14,7 @@
 
 #include "core/modes.h"
 #include "kernel/lib/address.h"
-#include "kernel/lib/volume.h"
+#include "kernel/lib/volume/volume.h"
 
 /* Room for "[address]:port" and what somebody may have typed. */
 #define NAME_BYTES_MAX 80

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume_submit.c - the way of an I/O through a volume: mapped for DMA, split into
+ * submit.c - the way of an I/O through a volume: mapped for DMA, split into
  * pieces, started, joined.
  *
  * All the pieces that an I/O needs are taken in one step: all or nothing. What
@@ -13,7 +13,7 @@
 #include "kernel/lib/broken.h"
 #include "kernel/lib/stretch.h"
 #include "kernel/lib/trace.h"
-#include "kernel/lib/volume.h"
+#include "kernel/lib/volume/volume.h"
 
 /* ---- Ending -------------------------------------------------------------------*/
 
@@ -193,7 +193,7 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 					 stretch.length_bytes);
 		offset_bytes += piece->length_bytes;
 		rbx_stretch_next(&stretch, piece->length_bytes);
-		/* From here on it is found, see volume_dma.c. */
+		/* From here on it is found, see dma.c. */
 		smp_store_release(&piece->user, io);
 		rbx_piece_list_add(&aimed, piece);
 	}
@@ -264,7 +264,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 
 	if (rbx_has_broken())
 		return -EIO;
-	/* A device that goes waits for us, and then finds the I/O (volume_dma.c). */
+	/* A device that goes waits for us, and then finds the I/O (dma.c). */
 	rcu_read_lock();
 	err = io_prepare(volume, io, &pieces);
 	rcu_read_unlock();
