@@ -36,13 +36,18 @@ void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece)
 
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
 				 const struct rbx_piece *piece,
-				 const void *memory)
+				 const void *memory, uint64_t *good)
 {
 	const uint32_t *first = &checksums[rbx_piece_page(piece)];
 	uint32_t page, count = rbx_piece_pages_count(piece), mismatches = 0;
 
-	for (page = 0; page < count; page++)
-		mismatches += RBX_LOAD_RELAXED(&first[page]) !=
-			      page_checksum(memory, page);
+	*good = 0;
+	for (page = 0; page < count; page++) {
+		bool is_good = RBX_LOAD_RELAXED(&first[page]) ==
+			       page_checksum(memory, page);
+
+		*good |= (uint64_t)is_good << page;
+		mismatches += !is_good;
+	}
 	return mismatches;
 }

@@ -28,9 +28,12 @@ void rbx_checksum_compute(struct rbx_piece *piece, const void *memory);
 /* They are those of the slab from here on. */
 void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece);
 
-/* Returns how many pages of what was read are not what was written. */
+RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MAX / RBX_PAGE_BYTES <= 64, "a mask has them all");
+
+/* Returns how many pages of what was read are not what was written; *good: a bit for each
+ * that is. */
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
 				 const struct rbx_piece *piece,
-				 const void *memory);
+				 const void *memory, uint64_t *good);
 
 #endif

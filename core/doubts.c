@@ -44,9 +44,10 @@ static bool is_of(const struct rbx_doubt *doubt, uint32_t page, uint32_t pages_c
 	return doubt->page - page < pages_count;
 }
 
-/* These slots have what the checksums of these pages say. */
+/* These slots have what the checksums of these pages say. What nobody is known to have any
+ * more goes, but for later ones if they are kept. */
 static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count,
-		   uint8_t slots)
+		   uint8_t slots, bool keeps_later)
 {
 	uint32_t i = 0;
 
@@ -55,7 +56,8 @@ static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_coun
 
 		if (is_of(doubt, page, pages_count))
 			doubt->slots &= (uint8_t)~slots;
-		if (doubt->slots || !is_of(doubt, page, pages_count))
+		if (doubt->slots || !is_of(doubt, page, pages_count) ||
+		    (keeps_later && doubt->is_later))
 			i++;
 		else
 			drop_at(doubts, i);
@@ -65,7 +67,8 @@ static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_coun
 void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots)
 {
-	settle(doubts, page, pages_count, slots);
+	/* Of an attempt at a write before, too, perhaps somebody has it. */
+	settle(doubts, page, pages_count, slots, true);
 	for (uint32_t i = 0; i < pages_count; i++)
 		add(doubts, (struct rbx_doubt){ .page = page + i,
 						.checksum = of_pages[i],
@@ -87,7 +90,7 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 {
 	truth_is_known(doubts, page, pages_count);
 	for (uint32_t end = page + pages_count; page < end; page++) {
-		settle(doubts, page, 1, (uint8_t)~missed_slots);
+		settle(doubts, page, 1, (uint8_t)~missed_slots, false);
 		add_former(doubts, page, RBX_LOAD_RELAXED(&checksums[page]),
 			   missed_slots & (uint8_t)~slots_of(doubts, page));
 	}
@@ -95,7 +98,7 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 
 void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count)
 {
-	settle(doubts, page, pages_count, (uint8_t)~0);
+	settle(doubts, page, pages_count, (uint8_t)~0, false);
 }
 
 /* What nobody is known to have any more the others may have yet. */
@@ -135,20 +138,22 @@ void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
 			 uint32_t pages_count, uint8_t written_slots)
 {
 	copied(doubts, page, pages_count, false);
-	settle(doubts, page, pages_count, written_slots);
+	settle(doubts, page, pages_count, written_slots, false);
 }
 
 /* ---- The truth --------------------------------------------------------------*/
 
 /* Those of the others that were in no doubt have what the checksum said until now. */
 static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
-			  struct rbx_doubt doubt, uint8_t other_slots)
+			  uint32_t index, uint8_t other_slots)
 {
+	const struct rbx_doubt doubt = doubts->all[index];
 	uint32_t former = RBX_LOAD_RELAXED(&checksums[doubt.page]);
 	uint8_t doubted_slots = slots_of(doubts, doubt.page);
 
 	RBX_STORE_RELAXED(&checksums[doubt.page], doubt.checksum);
-	settle(doubts, doubt.page, 1, doubt.slots);
+	drop_at(doubts, index);
+	settle(doubts, doubt.page, 1, doubt.slots, true);
 	add_former(doubts, doubt.page, former, other_slots & (uint8_t)~doubted_slots);
 }
 
@@ -160,7 +165,7 @@ void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 
 	while (i < doubts->count) {
 		if (doubts->all[i].slots >> slot & 1 && !doubts->all[i].is_copied) {
-			doubt_resolve(doubts, checksums, doubts->all[i], other_slots);
+			doubt_resolve(doubts, checksums, i, other_slots);
 			i = 0;
 		} else {
 			i++;
@@ -169,13 +174,14 @@ void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 }
 
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
-		      uint32_t pages_count, uint8_t other_slots)
+		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots)
 {
 	for (uint32_t i = 0; i < doubts->count; i++) {
 		if (!doubts->all[i].is_later ||
-		    !is_of(&doubts->all[i], page, pages_count))
+		    !is_of(&doubts->all[i], page, pages_count) ||
+		    good_pages >> (doubts->all[i].page - page) & 1)
 			continue;
-		doubt_resolve(doubts, checksums, doubts->all[i], other_slots);
+		doubt_resolve(doubts, checksums, i, other_slots);
 		return true;
 	}
 	return false;

@@ -16,9 +16,9 @@
  * carried out when its connection broke: perhaps nobody has the page from before any more.
  * When all are bad by the checksum from before, it yields to the one that was kept.
  *
- * Bounded: so many pages of a slab. Of those beyond, the copy that stands in counts as
- * bad until they are written again, as if it were damaged. A copy may be so, too, if the
- * fault came in the middle of the write.
+ * Bounded: so many pages of a slab, and so many slabs as have a record (slab_record.h). Of
+ * those beyond, the copy that stands in counts as bad until they are written again, as if it
+ * were damaged. A copy may be so, too, if the fault came in the middle of the write.
  */
 #ifndef RBX_DOUBTS_H
 #define RBX_DOUBTS_H
@@ -49,11 +49,12 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots);
 
-/* No replica has what the checksums of these pages say: of one of them another write is
- * the truth now, if there is one that was not. Of the others, which are not readable, those
- * that are in no doubt do not have it. Returns whether there was one. */
+/* No replica has what the checksums of these pages say, but for those that are good
+ * somewhere (a bit for each, from the first): of one of them another write is the truth
+ * now, if there is one that was not. Of the others, which are not readable, those that are
+ * in no doubt do not have it. Returns whether there was one. */
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
-		      uint32_t pages_count, uint8_t other_slots);
+		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots);
 
 /* They are the same everywhere. */
 void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);

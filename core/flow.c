@@ -204,11 +204,14 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 /* ---- Parts that are done --------------------------------------------------*/
 
 /* Turns a read's success into -EBADMSG where a checksum says otherwise. */
-static int32_t read_check(struct rbx_flow *flow, const struct rbx_piece *piece)
+static int32_t read_check(struct rbx_flow *flow, struct rbx_piece *piece)
 {
+	uint64_t good;
 	uint32_t mismatches = rbx_checksum_mismatches(
-		rbx_slab_checksums(piece->slab), piece, flow->ops->look(flow, piece));
+		rbx_slab_checksums(piece->slab), piece, flow->ops->look(flow, piece),
+		&good);
 
+	piece->good_pages = piece->tried_mask ? piece->good_pages | good : good;
 	if (!mismatches)
 		return 0;
 	if (piece->cell) /* else it may be a write under way */

@@ -80,12 +80,15 @@ struct rbx_piece {
 	uint8_t flight_mask; /* parts not done */
 	int32_t status; /* final once it is idle again */
 	uint8_t written_mask; /* writes that succeeded */
-	uint8_t tried_mask; /* replicas whose data did not match */
+	/* Of a read, replicas whose data did not match; of a write, those that missed it for
+	 * a fault of this machine. */
+	uint8_t tried_mask;
 	uint8_t state; /* enum rbx_piece_state */
 	bool reads_zeros; /* it has ended well: its memory is to be filled */
 	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
 	struct rbx_cell *spare_cell; /* its own, while it is at none */
 	uint64_t granules; /* of its cell, as a mask */
+	uint64_t good_pages; /* of a read with checksums: in what was tried, as a mask */
 	struct rbx_cell cell_room; /* what it brought into the world */
 
 	uint16_t rebuild; /* of a copy: the slab's, of which it is */

@@ -216,20 +216,35 @@ static void rebuild_succeed(struct rbx_slab *slab)
 	}
 }
 
-/* A cell has not been copied. For a fault of this machine it is tried again, a
- * bounded number of times. */
+/* A cell has not been copied. For a fault of this machine it is tried again, a bounded
+ * number of times. Else the targets that it was for are lost, and it is copied to those that
+ * have joined since, if any: bounded, as each time there is one fewer. */
 static void copy_fail(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record,
 		      const struct rbx_piece *piece)
 {
 	uint32_t cell = piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
 
-	if (slab->read_mask &&
-	    rbx_status_class(piece->status) == RBX_STATUS_LOCAL &&
-	    record->copy_failures_count++ < RBX_RETRIES_MAX)
-		copies_want(record, cell, cell + 1);
-	else
+	if (!rbx_slab_targets(slab))
+		return;
+	copies_want(record, cell, cell + 1);
+	if (rbx_status_class(piece->status) == RBX_STATUS_LOCAL &&
+	    record->copy_failures_count++ >= RBX_RETRIES_MAX)
 		record->copy_failed = true;
+}
+
+/* Too often. Who stands in has all that was acknowledged: it stays while another may be
+ * what it fails for, and is copied to in its turn. */
+static void rebuild_fail(struct rbx_slab *slab, struct rbx_slab_record *record)
+{
+	uint8_t targets = rbx_slab_targets(slab);
+	uint8_t others = targets & (uint8_t)~record->stands_in_mask;
+
+	for (targets = others ? others : targets; targets; targets &= targets - 1)
+		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
+			      RBX_REPLICA_LOST);
+	record->copy_failed = false;
+	record->copy_failures_count = 0;
 }
 
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
@@ -249,7 +264,7 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
 	if (record->copies_count || copy_find(slab, record))
 		return false;
 	if (record->copy_failed)
-		targets_lose(slab);
+		rebuild_fail(slab, record);
 	else
 		rebuild_succeed(slab);
 	slab->attention = true;

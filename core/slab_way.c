@@ -106,7 +106,7 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 
 	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
 					  rbx_piece_page(piece), rbx_piece_pages_count(piece),
-					  rbx_slab_targets(slab));
+					  piece->good_pages, rbx_slab_targets(slab));
 }
 
 static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
@@ -347,8 +347,7 @@ static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
 static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 		      struct rbx_piece_list *todo)
 {
-	uint8_t missed = piece->send_mask & ~piece->written_mask &
-			 slab->write_mask;
+	uint8_t missed = piece->tried_mask & slab->write_mask;
 
 	/* What was discarded meanwhile was written before that. */
 	if (slab->blank ||
@@ -383,10 +382,13 @@ static void write_failed(struct rbx_slab *slab,
 			 struct rbx_piece *piece, uint32_t slot,
 			 int32_t status)
 {
-	if (rbx_status_class(status) == RBX_STATUS_LOCAL)
-		piece->status = status;
-	else
+	if (rbx_status_class(status) != RBX_STATUS_LOCAL) {
 		rbx_slab_lose(slab, slot);
+		return;
+	}
+	piece->status = status;
+	if (piece->kind == RBX_PIECE_WRITE)
+		piece->tried_mask |= (uint8_t)(1u << slot);
 }
 
 void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,

@@ -131,10 +131,10 @@ static void page_from_before_yields_to_a_write_that_was_not_the_truth(void **sta
 {
 	(void)state;
 	rbx_doubts_have(&doubts, (uint32_t[]){ 2 }, PAGE, 1, ONLY(B));
-	assert_false(rbx_doubts_yield(&doubts, sums, PAGE + 1, 1, ONLY(B) | ONLY(C)));
-	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, ONLY(B) | ONLY(C)));
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE + 1, 1, 0, ONLY(B) | ONLY(C)));
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, ONLY(B) | ONLY(C)));
 	assert_int_equal(sums[PAGE], 2);
-	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, ONLY(B) | ONLY(C)));
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, ONLY(B) | ONLY(C)));
 	rbx_doubts_resolve(&doubts, sums, B, ONLY(C));
 	assert_int_equal(sums[PAGE], 2);
 	rbx_doubts_resolve(&doubts, sums, C, 0);
@@ -148,10 +148,33 @@ static void page_yields_though_the_slot_has_another_replica(void **state)
 	rbx_doubts_have(&doubts, (uint32_t[]){ 2 }, PAGE, 1, ONLY(B));
 	rbx_doubts_forget(&doubts, B);
 	rbx_doubts_have(&doubts, (uint32_t[]){ 3 }, PAGE + 1, 1, 0);
-	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 2, ONLY(B)));
-	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 2, ONLY(B)));
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 2, 0, ONLY(B)));
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 2, 0, ONLY(B)));
 	assert_int_equal(sums[PAGE], 2);
 	assert_int_equal(sums[PAGE + 1], 3);
+}
+
+/* Neither has anybody heard of. */
+static void each_of_two_writes_that_failed_may_be_what_is_there(void **state)
+{
+	(void)state;
+	rbx_doubts_have(&doubts, (uint32_t[]){ 2 }, PAGE, 1, 0);
+	rbx_doubts_have(&doubts, (uint32_t[]){ 3 }, PAGE, 1, 0);
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
+	assert_int_equal(sums[PAGE], 2);
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
+	assert_int_equal(sums[PAGE], 3);
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
+}
+
+static void page_that_is_good_somewhere_yields_to_nothing(void **state)
+{
+	(void)state;
+	rbx_doubts_have(&doubts, (uint32_t[]){ 2, 3 }, PAGE, 2, 0);
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 2, 1u << 1, 0));
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 2, 1u << 1, 0));
+	assert_int_equal(sums[PAGE], 2);
+	assert_int_equal(sums[PAGE + 1], 100 + PAGE + 1);
 }
 
 static void page_that_was_written_or_copied_yields_to_nothing(void **state)
@@ -159,11 +182,11 @@ static void page_that_was_written_or_copied_yields_to_nothing(void **state)
 	(void)state;
 	rbx_doubts_have(&doubts, (uint32_t[]){ 2 }, PAGE, 1, ONLY(B));
 	is_written(3, ONLY(B));
-	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, ONLY(B)));
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, ONLY(B)));
 	rbx_doubts_have(&doubts, (uint32_t[]){ 4 }, PAGE, 1, ONLY(B));
 	rbx_doubts_copy_begin(&doubts, PAGE, 1);
 	rbx_doubts_copy_end(&doubts, PAGE, 1, 0);
-	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, ONLY(B)));
+	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, ONLY(B)));
 	assert_int_equal(sums[PAGE], 3);
 	rbx_doubts_resolve(&doubts, sums, B, 0);
 	assert_int_equal(sums[PAGE], 4);
@@ -204,6 +227,10 @@ int main(void)
 			page_from_before_yields_to_a_write_that_was_not_the_truth, begin),
 		cmocka_unit_test_setup(page_yields_though_the_slot_has_another_replica,
 				       begin),
+		cmocka_unit_test_setup(
+			each_of_two_writes_that_failed_may_be_what_is_there, begin),
+		cmocka_unit_test_setup(
+			page_that_is_good_somewhere_yields_to_nothing, begin),
 		cmocka_unit_test_setup(
 			page_that_was_written_or_copied_yields_to_nothing, begin),
 		cmocka_unit_test_setup(pages_beyond_the_bound_are_not_kept, begin),

@@ -152,6 +152,7 @@ bool world_step(struct world *world)
 	struct rbx_piece_list todo = { 0 };
 	struct rbx_part *part;
 	struct rbx_slab *slab;
+	uint64_t good;
 	int32_t status;
 	uint32_t i;
 
@@ -166,7 +167,7 @@ bool world_step(struct world *world)
 	    rbx_slab_shape(slab)->checksums &&
 	    rbx_checksum_mismatches(
 		    rbx_slab_checksums(slab), part->piece,
-		    (const void *)(uintptr_t)part->piece->local_addr)) {
+		    (const void *)(uintptr_t)part->piece->local_addr, &good)) {
 		status = -EBADMSG;
 		world->mismatch_count += part->piece->cell != NULL;
 	}
