@@ -17,7 +17,7 @@
 #include "core/slab_spare.h"
 #include "core/upkeep.h"
 
-#define HOST_SERVERS 4u
+#define HOST_SERVERS 7u
 #define HOST_AREAS 4u /* that a server can lend */
 #define HOST_SLAB_BYTES RBX_SLAB_BYTES_MIN
 #define HOST_CELL_BYTES 8192u
