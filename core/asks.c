@@ -52,10 +52,21 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 	return asked;
 }
 
+static void refused_note(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_server_set_add(&upkeep->refused, server);
+	upkeep->servers[server].refused_until_ns =
+		upkeep->now_ns + RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns;
+}
+
 /* It has answered, or not in time. */
 static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		  int err)
 {
+	if (asked->kind == RBX_CALL_MAP && !err)
+		rbx_server_set_remove(&upkeep->refused, asked->server);
+	else if (asked->kind == RBX_CALL_MAP && !rbx_status_is_away(err))
+		refused_note(upkeep, asked->server);
 	if (asked->is_late || err == -ETIMEDOUT)
 		rbx_asks_avoid(upkeep, asked->server,
 			       upkeep->now_ns +
@@ -110,6 +121,12 @@ int rbx_asks_draw(struct rbx_upkeep *upkeep,
 	return (int)drawn[rbx_placement_better(
 		ops->free_bytes(upkeep, drawn[0]),
 		ops->free_bytes(upkeep, drawn[1]))];
+}
+
+void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,
+			   struct rbx_server_set *servers)
+{
+	set_join(servers, &upkeep->refused);
 }
 
 /* Whether one that is busy, but none of the set, could lend as well. */
@@ -173,12 +190,24 @@ static void avoided_end(struct rbx_upkeep *upkeep)
 	}
 }
 
+static void refused_end(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count = rbx_server_set_count(&upkeep->refused);
+
+	while (count--) {
+		i = rbx_server_set_member(&upkeep->refused, count);
+		if (upkeep->now_ns >= upkeep->servers[i].refused_until_ns)
+			rbx_server_set_remove(&upkeep->refused, i);
+	}
+}
+
 uint64_t rbx_asks_tick(struct rbx_upkeep *upkeep)
 {
 	uint64_t due_ns = UINT64_MAX;
 	uint32_t i;
 
 	avoided_end(upkeep);
+	refused_end(upkeep);
 	for (i = 0; i < upkeep->asked_count; i++) {
 		struct rbx_asked *asked = &upkeep->asked[i];
 		uint64_t late_ns = asked->since_ns + patience_ns(upkeep);

@@ -4,11 +4,12 @@
  *
  * All replicas that it wants are asked for at once, each of another server; for one that
  * is refused another server is asked. The slab is left alone until nothing is out for it
- * any more (rbx_slab_task()).
+ * any more (rbx_slab_task()). If nobody has lent by then, but a server that is busy may,
+ * the slab waits for that one like a slab whose turn has not come.
  *
  * It does not wait for a late server if it has got something already, or if another one
- * can be asked: then its slot is free again, and what the late server lends in the end is
- * given back. If all that is left is late it waits: large slabs take long everywhere.
+ * can be asked that has not refused of late: then its slot is free again, and what the late
+ * server lends in the end is given back. If all that is left is late it waits: large slabs take long everywhere.
  */
 #include "core/upkeep.h"
 
@@ -40,7 +41,7 @@ static void ask(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 		      struct rbx_borrowing *borrowing)
 {
-	int server;
+	int server = -ENOSPC;
 
 	/* Bounded: each turn excludes one more server. */
 	while (borrowing->lent_count + borrowing->asks_count <
@@ -50,7 +51,33 @@ bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 			break;
 		ask(upkeep, borrowing, (uint32_t)server);
 	}
-	return !borrowing->asks_count;
+	if (borrowing->asks_count)
+		return false;
+	/* One that is busy may lend when it has answered, so first writes wait. */
+	if ((server == -EAGAIN || server == -ETIMEDOUT) &&
+	    borrowing->state == RBX_REPLICA_LIVE)
+		rbx_borrow_refused(borrowing, -ETIMEDOUT);
+	return true;
+}
+
+/* The servers from which it does not want another replica. */
+static void servers_have(struct rbx_slab *slab, struct rbx_server_set *servers)
+{
+	rbx_slab_lock(slab);
+	(void)rbx_slab_servers(slab, servers);
+	rbx_slab_unlock(slab);
+}
+
+bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
+		      const struct rbx_borrowing *borrowing)
+{
+	struct rbx_server_set not_servers = { 0 };
+
+	if (borrowing->lent_count || borrowing->is_overdue)
+		return false;
+	/* Else those that have just refused would be asked again at once. */
+	servers_have(borrowing->slab, &not_servers);
+	return rbx_asks_place(upkeep, &not_servers) == -EAGAIN;
 }
 
 /* All that it wants, before the first is asked: where only some could be, the others would
@@ -89,9 +116,7 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		.since_ns = upkeep->now_ns,
 		.err = -ENODEV,
 	};
-	rbx_slab_lock(slab);
-	(void)rbx_slab_servers(slab, &borrowing->not_servers);
-	rbx_slab_unlock(slab);
+	servers_have(slab, &borrowing->not_servers);
 	count = servers_choose(upkeep, borrowing->not_servers, wanted_count,
 			       servers);
 	if (!rbx_asks_room(upkeep))
@@ -136,12 +161,17 @@ static void withdraw(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 			ask_withdraw(&upkeep->asked[i], err);
 }
 
-/* Whether it need not wait for a late server. */
+/* Whether it need not wait for a late server. If all others are full, those that take
+ * long lend only to who waits for them. */
 static bool can_do_without(struct rbx_upkeep *upkeep,
 			   const struct rbx_borrowing *borrowing)
 {
-	return (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count) ||
-	       rbx_asks_place_well(upkeep, &borrowing->not_servers) >= 0;
+	struct rbx_server_set not_servers = borrowing->not_servers;
+
+	if (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count)
+		return true;
+	rbx_asks_join_refused(upkeep, &not_servers);
+	return rbx_asks_place_well(upkeep, &not_servers) >= 0;
 }
 
 /* Discarded or lost meanwhile: there is nothing to copy. */

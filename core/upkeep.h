@@ -103,6 +103,7 @@ struct rbx_upkeep_server {
 	uint32_t replicas_count; /* with its memory, or asked for; of who makes the
 				    rounds */
 	uint64_t avoided_until_ns; /* while it is one of those */
+	uint64_t refused_until_ns; /* the same */
 };
 
 /* A loan that is to be given back. It is of no use to us and is lost to others, until
@@ -172,6 +173,7 @@ struct rbx_upkeep {
 	struct rbx_server_set busy; /* have not answered */
 	struct rbx_server_set late; /* those among them that take long */
 	struct rbx_server_set avoided; /* asked only if no other one lends */
+	struct rbx_server_set refused; /* lent nothing when they were asked, of late */
 	uint64_t in_vain_since_ns; /* first writes wait, and no server that was asked has
 				      lent anything; 0: they do not */
 	uint64_t retry_next_ns; /* what was parked is tried again even if answers come */
@@ -303,6 +305,9 @@ int rbx_asks_place(struct rbx_upkeep *upkeep,
 /* The same, of those only that answer in time and have not refused. */
 int rbx_asks_place_well(struct rbx_upkeep *upkeep,
 			const struct rbx_server_set *not_servers);
+/* Adds those that have refused to lend in the time that a first write waits. */
+void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,
+			   struct rbx_server_set *servers);
 /* Whether a slab can ask for all that it wants. */
 static inline bool rbx_asks_room(const struct rbx_upkeep *upkeep)
 {
@@ -326,6 +331,10 @@ void rbx_borrow_refused(struct rbx_borrowing *borrowing, int err);
 /* Asks others for what was refused. Whether nothing is out any more for it. */
 bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 		      struct rbx_borrowing *borrowing);
+/* Nothing is out for it and nobody has lent. Whether it is to wait for one that is busy
+ * before any is asked again. */
+bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
+		      const struct rbx_borrowing *borrowing);
 /* How long first writes wait for a server that is there and does not lend. Less if the
  * volume is being closed: until it is late. */
 static inline uint64_t rbx_upkeep_lend_ns(const struct rbx_upkeep *upkeep)

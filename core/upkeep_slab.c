@@ -104,6 +104,10 @@ static enum outcome replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 static enum outcome replace_over(struct rbx_upkeep *upkeep,
 				 const struct rbx_borrowing *borrowing)
 {
+	if (rbx_borrow_waits(upkeep, borrowing)) {
+		rbx_slab_settle(borrowing->slab, &upkeep->flow->map->loans);
+		return LACKS_SERVERS;
+	}
 	if (!borrowing->lent_count)
 		return replace_failed(upkeep, borrowing->slab, borrowing->err);
 	if (!upkeep->rebuilt_count)
@@ -219,6 +223,8 @@ static bool is_on_loan(struct rbx_slab *slab)
 static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			      const struct rbx_borrowing *borrowing)
 {
+	if (rbx_borrow_waits(upkeep, borrowing))
+		return LACKS_SERVERS;
 	if (!borrowing->lent_count)
 		return lend_failed(upkeep, borrowing->slab, borrowing->err,
 				   borrowing->since_ns, borrowing->is_overdue);
