@@ -207,12 +207,28 @@ static enum outcome lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 			   upkeep->now_ns, false);
 }
 
+/* What was lent by servers that are down is lost, also if no round has seen to that: a
+ * write that is sent there only would fail. */
+static void down_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t slot, server;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
+		if (rbx_slab_state(slab, slot) != RBX_REPLICA_LIVE)
+			continue;
+		server = rbx_replica_server(rbx_slab_replica(slab, slot));
+		if (rbx_upkeep_server_is_down(upkeep, server))
+			(void)rbx_slab_server_down(slab, server);
+	}
+}
+
 /* A server may have gone since it lent, or have lent the same again. */
-static bool is_on_loan(struct rbx_slab *slab)
+static bool is_on_loan(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	bool is_so;
 
 	rbx_slab_lock(slab);
+	down_lose(upkeep, slab);
 	is_so = rbx_slab_find(slab, RBX_REPLICA_LIVE) >= 0;
 	rbx_slab_unlock(slab);
 	return is_so;
@@ -228,7 +244,7 @@ static enum outcome lend_over(struct rbx_upkeep *upkeep,
 	if (!borrowing->lent_count)
 		return lend_failed(upkeep, borrowing->slab, borrowing->err,
 				   borrowing->since_ns, borrowing->is_overdue);
-	if (!is_on_loan(borrowing->slab))
+	if (!is_on_loan(upkeep, borrowing->slab))
 		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
 				   borrowing->since_ns, borrowing->is_overdue);
 	upkeep->in_vain_since_ns = 0;

@@ -272,6 +272,26 @@ static void server_dies_while_its_slab_waits(void **state)
 	host_free(host);
 }
 
+/* Its server goes down before the round that ends the wait, and no other one lends yet. */
+static void server_dies_with_the_answer_that_its_slab_waits_for(void **state)
+{
+	struct host *host = host_make_on_demand(1, 2, 3);
+	uint32_t slow, has = make_wait(host, &slow), third = 3 - slow - has;
+
+	(void)state;
+	host->servers[third].refuse = -ENOTCONN;
+	host->servers[slow].refuse = -ENOSPC;
+	host->servers[slow].is_slow = false;
+	host_server_dies(host, has);
+	rounds(host);
+	assert_null(host->ended.first);
+	host->servers[third].refuse = 0;
+	(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(live_at(host, 0, third), 1);
+	host_free(host);
+}
+
 /* Nothing that was lent is left, and the others refuse: its server is asked anew. */
 static void all_that_was_lent_is_over_while_its_slab_waits(void **state)
 {
@@ -586,6 +606,7 @@ int main(void)
 		cmocka_unit_test(close_ends_a_write_to_a_dead_slab_with_eio),
 		cmocka_unit_test(loan_is_lent_again_while_its_slab_waits),
 		cmocka_unit_test(server_dies_while_its_slab_waits),
+		cmocka_unit_test(server_dies_with_the_answer_that_its_slab_waits_for),
 		cmocka_unit_test(all_that_was_lent_is_over_while_its_slab_waits),
 		cmocka_unit_test(eviction_does_not_wait_for_first_writes),
 		cmocka_unit_test(unmap_without_answer_keeps_nobody_waiting),
