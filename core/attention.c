@@ -261,6 +261,11 @@ static enum rbx_attention_list parking_of(enum rbx_attention_list list,
 		return list;
 	case RBX_LIST_LEND:
 		return RBX_LIST_LEND_WAITS;
+	case RBX_LIST_COPY_ONE:
+	case RBX_LIST_COPY_SOME:
+	case RBX_LIST_COPY_LEAVING:
+		/* It needs no server, and may have the record that others wait for. */
+		return parking == RBX_PARK_WAITS ? RBX_LIST_BORROW_WAITS : list;
 	default:
 		return parking == RBX_PARK_WAITS ? RBX_LIST_BORROW_WAITS :
 						   RBX_LIST_STUCK;

@@ -145,6 +145,19 @@ static void unpark(struct rbx_upkeep *upkeep, enum rbx_attention_list list)
 				     RBX_PARK_NOT);
 }
 
+/* What is stuck and what waits take turns, as the retries of a round are bounded: what
+ * waits for a record comes back in each round until there is one. */
+static enum rbx_attention_list unpark_next(struct rbx_upkeep *upkeep)
+{
+	bool waits = is_left(upkeep, RBX_LIST_BORROW_WAITS);
+
+	if (waits && is_left(upkeep, RBX_LIST_STUCK) && upkeep->may_retry) {
+		upkeep->stuck_is_next = !upkeep->stuck_is_next;
+		waits = upkeep->stuck_is_next;
+	}
+	return waits ? RBX_LIST_BORROW_WAITS : RBX_LIST_STUCK;
+}
+
 /* Whether any slab is to be tried again. */
 static bool is_parked(struct rbx_upkeep *upkeep)
 {
@@ -288,10 +301,7 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	(void)rbx_asks_tick(upkeep);
 	rbx_borrowings_tick(upkeep);
 	unpark(upkeep, RBX_LIST_LEND_WAITS);
-	/* Not both, as the retries of a round are bounded; what waits passes. */
-	unpark(upkeep, is_left(upkeep, RBX_LIST_BORROW_WAITS) ?
-			       RBX_LIST_BORROW_WAITS :
-			       RBX_LIST_STUCK);
+	unpark(upkeep, unpark_next(upkeep));
 	slabs_tend(upkeep);
 	due_ns = RBX_MIN(due_ns, rbx_asks_tick(upkeep));
 	due_ns = RBX_MIN(due_ns, rbx_borrowings_due_ns(upkeep));

@@ -176,6 +176,7 @@ struct rbx_upkeep {
 	struct rbx_server_set refused; /* lent nothing when they were asked, of late */
 	uint64_t in_vain_since_ns; /* first writes wait, and no server that was asked has
 				      lent anything; 0: they do not */
+	bool stuck_is_next; /* to be tried again, and not what waits for a record */
 	uint64_t retry_next_ns; /* what was parked is tried again even if answers come */
 	/* While a volume is opened: */
 	uint32_t open_next; /* slab that wants memory next */

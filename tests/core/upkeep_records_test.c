@@ -141,6 +141,59 @@ static void slab_that_differs_without_a_record_has_all_copied(void **state)
 	host_free(host);
 }
 
+/* A server that is to lend for a slab does not answer, a write fails here, and then the
+ * server refuses: what differs is copied, and the only record goes on to the other slab. */
+static void slab_that_a_copy_makes_whole_is_not_stuck(void **state)
+{
+	struct host *host = open_host(2, 2, 3);
+	uint32_t other = 0;
+
+	(void)state;
+	while (rbx_slab_has_server(host_slab(host, 0), other))
+		other++;
+	(void)leave(host, 1);
+	host->servers[other].is_slow = true;
+	host->servers[other].refuse = -ENOSPC;
+	evict(host, 0);
+	(void)host_round(host);
+	host_write_cell(host, 5);
+	host_poll_one(host, 0, -EFAULT, false);
+	host_poll(host);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	evict(host, 1);
+	(void)host_round(host);
+	host->servers[other].is_slow = false;
+	(void)host_round(host);
+	host->servers[other].refuse = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		(void)host_settle(host);
+	assert_int_equal(host_census(host).whole, 2);
+	assert_int_equal(rbx_slab_records_free(pool_of(host)), 1);
+	host_free(host);
+}
+
+/* They are asked for again although others wait for a record all the time. */
+static void stuck_slabs_have_their_turn_while_others_wait_for_a_record(void **state)
+{
+	struct host *host = open_host(2 * RBX_UPKEEP_RETRIES_MAX, 1, 3);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		host->servers[i].refuse = -EDQUOT;
+	for (uint32_t i = 0; i < 2 * RBX_UPKEEP_RETRIES_MAX; i++)
+		evict(host, i);
+	assert_true(host_settle(host));
+	assert_string_equal(host->news, "T");
+	(void)leave(host, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(host_settle(host));
+	/* All have found no record. */
+	assert_int_equal(rbx_attention_length(&host->flow.map->attention,
+					      RBX_LIST_STUCK),
+			 0);
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +202,9 @@ int main(void)
 		cmocka_unit_test(slab_that_no_server_takes_keeps_no_record),
 		cmocka_unit_test(slab_that_differs_in_a_cell_has_that_copied),
 		cmocka_unit_test(slab_that_differs_without_a_record_has_all_copied),
+		cmocka_unit_test(slab_that_a_copy_makes_whole_is_not_stuck),
+		cmocka_unit_test(
+			stuck_slabs_have_their_turn_while_others_wait_for_a_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
