@@ -255,13 +255,16 @@ void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 static void check_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		       int err)
 {
+	bool wakes;
+
 	if (err != -ESTALE && err != -EPERM)
 		return;
 	rbx_slab_lock(asked->slab);
 	rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
-	if (rbx_attention_note(&upkeep->flow->map->attention, asked->slab))
-		upkeep->flow->ops->wake(upkeep->flow);
+	wakes = rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
 	rbx_slab_unlock(asked->slab);
+	if (wakes)
+		upkeep->flow->ops->wake(upkeep->flow);
 }
 
 /* ---- Answers ----------------------------------------------------------------*/
