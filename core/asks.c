@@ -55,6 +55,7 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 static void refused_note(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	rbx_server_set_add(&upkeep->refused, server);
+	upkeep->any_refused = true;
 	upkeep->servers[server].refused_until_ns =
 		upkeep->now_ns + RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns;
 }
@@ -192,8 +193,12 @@ static void avoided_end(struct rbx_upkeep *upkeep)
 
 static void refused_end(struct rbx_upkeep *upkeep)
 {
-	uint32_t i, count = rbx_server_set_count(&upkeep->refused);
+	uint32_t i, count;
 
+	if (!upkeep->any_refused)
+		return;
+	count = rbx_server_set_count(&upkeep->refused);
+	upkeep->any_refused = count > 0;
 	while (count--) {
 		i = rbx_server_set_member(&upkeep->refused, count);
 		if (upkeep->now_ns >= upkeep->servers[i].refused_until_ns)

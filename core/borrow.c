@@ -9,7 +9,8 @@
  *
  * It does not wait for a late server if it has got something already, or if another one
  * can be asked that has not refused of late: then its slot is free again, and what the late
- * server lends in the end is given back. If all that is left is late it waits: large slabs take long everywhere.
+ * server lends in the end is given back. If all that is left is late it waits: large slabs
+ * take long everywhere.
  */
 #include "core/upkeep.h"
 

@@ -174,6 +174,7 @@ struct rbx_upkeep {
 	struct rbx_server_set late; /* those among them that take long */
 	struct rbx_server_set avoided; /* asked only if no other one lends */
 	struct rbx_server_set refused; /* lent nothing when they were asked, of late */
+	bool any_refused; /* else there is none */
 	uint64_t in_vain_since_ns; /* first writes wait, and no server that was asked has
 				      lent anything; 0: they do not */
 	bool stuck_is_next; /* to be tried again, and not what waits for a record */
