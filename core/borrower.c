@@ -48,6 +48,7 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	b->phase = RBX_BORROWER_GREETING;
 	b->last_request_id = 0;
 	b->late_id = 0;
+	b->return_id = 0;
 	b->sends_busy = 0;
 	b->heartbeat_due = false;
 	b->eviction_heard = false;
@@ -212,6 +213,24 @@ static int call_next(struct rbx_borrower *b, uint64_t now_ns,
 	return RBX_BORROWER_CALL;
 }
 
+/* Before a call, which waits for the answer as it does for that of a late call. */
+static bool wants_return(const struct rbx_borrower *b)
+{
+	return b->returns_spare && !b->closing && !b->late_id &&
+	       b->call.state != RBX_CALL_SENT && is_free(b, RBX_BORROWER_CALL);
+}
+
+static int return_next(struct rbx_borrower *b, struct rbx_wire_message *message)
+{
+	*message = (struct rbx_wire_message){ .type = RBX_WIRE_SLAB_UNMAP,
+					      .epoch = b->spare.epoch,
+					      .slab_id = b->spare.slab_id };
+	b->return_id = b->last_request_id + 1;
+	b->late_id = b->return_id;
+	b->late_kind = RBX_CALL_UNMAP;
+	return RBX_BORROWER_CALL;
+}
+
 /* One at a time: with the next the server knows that we have heard the answer. */
 static bool wants_heartbeat(const struct rbx_borrower *b)
 {
@@ -231,6 +250,8 @@ static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		*message = rbx_mailbox_receipt(&b->mailbox, !b->listens);
 		return RBX_BORROWER_RECEIPT;
 	}
+	if (is_up && wants_return(b))
+		return return_next(b, message);
 	if (b->call.state == RBX_CALL_READY && !b->late_id &&
 	    is_free(b, RBX_BORROWER_CALL))
 		return call_next(b, now_ns, message);
@@ -313,6 +334,16 @@ static void letters_taken(struct rbx_borrower *b,
 		b->ends_untold = b->ends.count > 0;
 }
 
+/* Nobody else knows of this loan. */
+static void spare_return(struct rbx_borrower *b)
+{
+	if (!b->has_spare || b->spare.slab_id != b->eviction.slab_id ||
+	    b->spare.epoch != b->eviction.epoch)
+		return;
+	b->has_spare = false;
+	b->returns_spare = true;
+}
+
 static void said_unasked(struct rbx_borrower *b,
 			 const struct rbx_wire_message *m, uint64_t now_ns)
 {
@@ -322,9 +353,7 @@ static void said_unasked(struct rbx_borrower *b,
 		b->eviction = rbx_eviction_of(m, now_ns);
 		b->evict_untold = true;
 		b->eviction_heard = true;
-		if (b->spare.slab_id == b->eviction.slab_id &&
-		    b->spare.epoch == b->eviction.epoch)
-			b->has_spare = false; /* it takes it back */
+		spare_return(b);
 	} else if (m->type == RBX_WIRE_LETTER && is_up) {
 		letter_came(b, &m->letter);
 	} else if (m->type == RBX_WIRE_LETTER_TAKEN && is_up) {

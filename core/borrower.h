@@ -23,7 +23,8 @@
  *
  * A call to make or to empty a slab may take longer than anybody waits, while heartbeats
  * say that the server is there: then the connection stays. What is lent so late is for
- * the next who wants to borrow, so that it is not made in vain.
+ * the next who wants to borrow, so that it is not made in vain. If the server wants it back
+ * before, the borrower returns it by itself, as nobody else knows of it.
  *
  * Calls. One at a time: rbx_borrower_call(), wait until rbx_borrower_call_is_over(),
  * rbx_borrower_call_end(); or without waiting, as ask.h says. A handshake is a call with
@@ -132,6 +133,8 @@ struct rbx_borrower {
 	struct rbx_call call;
 	struct rbx_ask *asked; /* whose call it is, or NULL */
 	bool has_spare; /* a loan that came too late: of the next MAP */
+	bool returns_spare; /* instead: until the server has answered that */
+	uint64_t return_id; /* of the request that says so; 0: not on this connection */
 	struct rbx_loan spare;
 
 	/* Of the handshake under way. */

@@ -49,6 +49,11 @@ void rbx_borrower_late_answered(struct rbx_borrower *b,
 				const struct rbx_wire_message *answer)
 {
 	b->late_id = 0;
+	/* If the server refuses, the loan has ended. */
+	if (answer->request_id == b->return_id)
+		b->returns_spare = false;
+	/* Nothing is borrowed before what returns is back, so its place is free. */
+	RBX_ASSERT(b->late_kind != RBX_CALL_MAP || !b->returns_spare);
 	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_GRANT ||
 	    rbx_granted_map(&b->granted, answer, b->welcome.slab_bytes, &b->spare))
 		return;

@@ -133,6 +133,14 @@ static void call_is_not_sent_before_the_late_answer(void **state)
 	free(p);
 }
 
+static void want_back(struct pair *p)
+{
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
+						.slab_id = 3,
+						.epoch = 7 });
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+}
+
 static void late_loan_that_is_wanted_back_is_not_used(void **state)
 {
 	struct pair *p = pair_up();
@@ -140,12 +148,64 @@ static void late_loan_that_is_wanted_back_is_not_used(void **state)
 	(void)state;
 	map_wait_until_nobody_does(p);
 	pair_grant(p, 3, 7);
-	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
-						.slab_id = 3,
-						.epoch = 7 });
-	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+	want_back(p);
 	pair_call(p, RBX_CALL_MAP, NULL);
 	assert_false(rbx_borrower_call_is_over(&p->b));
+	free(p);
+}
+
+/* Sends the next message alone. */
+static uint16_t next_type(struct pair *p)
+{
+	int slot = rbx_borrower_next(&p->b, p->now_ns, &p->sent);
+
+	if (slot < 0)
+		return 0;
+	rbx_borrower_sent(&p->b, (uint32_t)slot);
+	return p->sent.type;
+}
+
+static void late_loan_that_is_wanted_back_is_returned_once(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	map_wait_until_nobody_does(p);
+	pair_grant(p, 3, 7);
+	pair_pump(p);
+	want_back(p);
+	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_MAP, NULL, ANSWER_MS,
+					   p->now_ns),
+			 0);
+	assert_int_equal(next_type(p), RBX_WIRE_SLAB_UNMAP);
+	assert_int_equal(p->sent.slab_id, 3);
+	assert_int_equal(p->sent.epoch, 7);
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_UNMAPPED,
+						.request_id = p->sent.request_id,
+						.epoch = 7 });
+	want_back(p); /* it was said before the server heard of that */
+	assert_int_equal(next_type(p), RBX_WIRE_SLAB_MAP);
+	pair_grant(p, 4, 8);
+	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
+	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
+	free(p);
+}
+
+/* A connection that breaks leaves open whether the server has heard. */
+static void late_loan_is_returned_again_after_a_break(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	map_wait_until_nobody_does(p);
+	pair_grant(p, 3, 7);
+	pair_pump(p);
+	want_back(p);
+	assert_int_equal(next_type(p), RBX_WIRE_SLAB_UNMAP);
+	rbx_borrower_drop(&p->b);
+	pair_resume(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_SLAB_UNMAP);
+	assert_int_equal(p->sent.epoch, 7);
 	free(p);
 }
 
@@ -268,6 +328,8 @@ int main(void)
 		cmocka_unit_test(map_that_is_late_keeps_the_connection),
 		cmocka_unit_test(call_is_not_sent_before_the_late_answer),
 		cmocka_unit_test(late_loan_that_is_wanted_back_is_not_used),
+		cmocka_unit_test(late_loan_that_is_wanted_back_is_returned_once),
+		cmocka_unit_test(late_loan_is_returned_again_after_a_break),
 		cmocka_unit_test(call_waits_for_its_buffer),
 		cmocka_unit_test(
 			ask_is_over_with_its_answer_and_frees_the_session),

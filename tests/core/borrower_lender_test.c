@@ -311,14 +311,14 @@ static void step(struct client *c)
 	server_says_letters(c);
 }
 
-static void nothing_is_lost_or_kept(void **state)
+static void world_begin(void)
 {
 	const struct rbx_lender_config config = { .slabs_count = SLABS,
 						  .clients_max = 2 * CLIENTS,
 						  .lease_ns = LEASE_NS };
 	uint32_t i;
 
-	(void)state;
+	memset(&w, 0, sizeof(w));
 	rbx_random_seed(&w.random, 42);
 	w.now_ns = 1000 * MS;
 	w.lender = rbx_lender_init(malloc(rbx_lender_size(&config)), &config);
@@ -328,6 +328,69 @@ static void nothing_is_lost_or_kept(void **state)
 					  .silence_ns = SILENCE_NS });
 		rbx_borrower_listen(&w.clients[i].b);
 	}
+}
+
+/* What has been said is heard, and what comes of it. */
+static void exchange(struct client *c)
+{
+	for (uint32_t i = 0; i < 20; i++) {
+		sends_complete(c);
+		pump(c);
+		serve(c);
+		step_receive(c);
+		news_take(c);
+		server_acts();
+	}
+}
+
+/* A slab that takes too long to prepare is lent when nobody waits for it any more. */
+static void lend_late(struct client *c)
+{
+	uint64_t end_ns;
+
+	assert_int_equal(rbx_borrower_call(&c->b, RBX_CALL_MAP, NULL,
+					   DEADLINE_NS / MS, w.now_ns),
+			 0);
+	end_ns = c->b.call.deadline_ns;
+	while (w.now_ns < end_ns) {
+		exchange(c);
+		w.now_ns += 50 * MS;
+		rbx_borrower_tick(&c->b, w.now_ns);
+	}
+	assert_int_equal(rbx_borrower_call_end(&c->b, NULL), -ETIMEDOUT);
+	serve_prepared(c);
+	exchange(c);
+	assert_int_equal(rbx_lender_lent_to(w.lender, c->b.welcome.session_id), 1);
+}
+
+/* The server waits until it has all back, without end. */
+static void loan_that_came_too_late_keeps_no_drain_waiting(void **state)
+{
+	struct client *c = &w.clients[0];
+
+	(void)state;
+	world_begin();
+	step_connect(c);
+	while (c->b.phase != RBX_BORROWER_UP) {
+		exchange(c);
+		call_ended(c);
+	}
+	call_ended(c);
+	lend_late(c);
+	rbx_lender_drain(w.lender, w.now_ns);
+	exchange(c);
+	assert_int_equal(rbx_lender_lent_to(w.lender, c->b.welcome.session_id), 0);
+	assert_int_equal(w.ended, 1);
+	assert_int_equal(c->b.phase, RBX_BORROWER_UP);
+	free(w.lender);
+}
+
+static void nothing_is_lost_or_kept(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	world_begin();
 	for (i = 0; i < STEPS; i++)
 		step(&w.clients[below(CLIENTS)]);
 	print_message("%lu resumes, %lu loans, %lu ended, %lu letters, "
@@ -343,6 +406,7 @@ static void nothing_is_lost_or_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loan_that_came_too_late_keeps_no_drain_waiting),
 		cmocka_unit_test(nothing_is_lost_or_kept),
 	};
 
