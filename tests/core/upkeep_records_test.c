@@ -164,6 +164,7 @@ static void slab_that_a_copy_makes_whole_is_not_stuck(void **state)
 	(void)host_round(host);
 	host->servers[other].is_slow = false;
 	(void)host_round(host);
+	assert_true(rbx_rebuild_is_under_way(&host->flow));
 	host->servers[other].refuse = 0;
 	for (uint32_t i = 0; i < 4; i++)
 		(void)host_settle(host);

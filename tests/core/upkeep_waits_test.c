@@ -464,6 +464,33 @@ static void first_write_waits_for_a_busy_server_if_the_others_are_full(void **st
 	host_free(host);
 }
 
+/* What was lost waits for no server that is away, but for one that does something else. */
+static void write_to_a_dead_slab_waits_for_a_busy_server(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 3);
+
+	(void)state;
+	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_server_dies(host, 2);
+	rounds(host);
+	fill(host, 0);
+	host->servers[1].is_slow = true;
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += QUARTER_NS / 2;
+	host_write_cell(host, 5); /* whole pages, as nothing else is there */
+	rounds(host);
+	assert_null(host->ended.first);
+	host->servers[1].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 2);
+	host_free(host);
+}
+
 /* It is full, and so is the other one that could be asked. */
 static void first_write_of_two_replicas_waits_for_busy_servers(void **state)
 {
@@ -616,6 +643,7 @@ int main(void)
 			server_that_refuses_is_not_asked_again_with_its_answer),
 		cmocka_unit_test(
 			first_write_waits_for_a_busy_server_if_the_others_are_full),
+		cmocka_unit_test(write_to_a_dead_slab_waits_for_a_busy_server),
 		cmocka_unit_test(first_write_of_two_replicas_waits_for_busy_servers),
 		cmocka_unit_test(
 			first_write_waits_for_a_late_server_if_the_others_are_full),
