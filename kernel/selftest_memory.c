@@ -17,6 +17,7 @@ bool rbx_selftest_checksums(char *memory)
 	struct rbx_piece *piece = kzalloc(rbx_piece_size(0, 2), GFP_KERNEL);
 	uint32_t checksums[5] = { 0 };
 	struct rbx_cell cell;
+	u64 pages;
 	bool good;
 
 	if (!piece)
@@ -26,16 +27,17 @@ bool rbx_selftest_checksums(char *memory)
 	piece->length_bytes = 2 * RBX_PAGE_BYTES;
 	piece->cell = &cell; /* it is only looked whether there is one */
 	/* What was never written is zeros. */
-	good = !rbx_checksum_mismatches(checksums, piece, memory);
+	good = !rbx_checksum_mismatches(checksums, piece, memory, &pages);
 	memory[RBX_PAGE_BYTES + 100] = 1;
-	good &= rbx_checksum_mismatches(checksums, piece, memory) == 1;
+	good &= rbx_checksum_mismatches(checksums, piece, memory, &pages) == 1;
+	good &= pages == 1; /* the first of them */
 	rbx_checksum_compute(piece, memory);
 	rbx_checksum_store(checksums, piece);
-	good &= !rbx_checksum_mismatches(checksums, piece, memory);
+	good &= !rbx_checksum_mismatches(checksums, piece, memory, &pages);
 	good &= !checksums[1] && !checksums[2] && checksums[3] && !checksums[4];
 	memory[RBX_PAGE_BYTES + 100] = 2;
 	memory[0] = 1;
-	good &= rbx_checksum_mismatches(checksums, piece, memory) == 2;
+	good &= rbx_checksum_mismatches(checksums, piece, memory, &pages) == 2;
 	kfree(piece);
 	return good;
 }
