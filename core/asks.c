@@ -21,14 +21,21 @@ static uint64_t patience_ns(const struct rbx_upkeep *upkeep)
 	return upkeep->timeout_ns / 4;
 }
 
+static void mark(struct rbx_upkeep *upkeep, enum rbx_server_mark mark, uint32_t server,
+		 uint64_t until_ns)
+{
+	uint64_t *until = &upkeep->servers[server].marked_until_ns[mark];
+
+	if (!rbx_server_set_has(&upkeep->marked[mark], server))
+		*until = 0;
+	rbx_server_set_add(&upkeep->marked[mark], server);
+	upkeep->any_marked[mark] = true;
+	*until = RBX_MAX(*until, until_ns);
+}
+
 void rbx_asks_avoid(struct rbx_upkeep *upkeep, uint32_t server, uint64_t until_ns)
 {
-	struct rbx_upkeep_server *place = &upkeep->servers[server];
-
-	if (!rbx_server_set_has(&upkeep->avoided, server))
-		place->avoided_until_ns = 0;
-	rbx_server_set_add(&upkeep->avoided, server);
-	place->avoided_until_ns = RBX_MAX(place->avoided_until_ns, until_ns);
+	mark(upkeep, RBX_SERVER_AVOIDED, server, until_ns);
 }
 
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
@@ -52,22 +59,17 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 	return asked;
 }
 
-static void refused_note(struct rbx_upkeep *upkeep, uint32_t server)
-{
-	rbx_server_set_add(&upkeep->refused, server);
-	upkeep->any_refused = true;
-	upkeep->servers[server].refused_until_ns =
-		upkeep->now_ns + RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns;
-}
-
 /* It has answered, or not in time. */
 static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		  int err)
 {
 	if (asked->kind == RBX_CALL_MAP && !err)
-		rbx_server_set_remove(&upkeep->refused, asked->server);
+		rbx_server_set_remove(&upkeep->marked[RBX_SERVER_REFUSED],
+				      asked->server);
 	else if (asked->kind == RBX_CALL_MAP && !rbx_status_is_away(err))
-		refused_note(upkeep, asked->server);
+		mark(upkeep, RBX_SERVER_REFUSED, asked->server,
+		     upkeep->now_ns +
+			     RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns);
 	if (asked->is_late || err == -ETIMEDOUT)
 		rbx_asks_avoid(upkeep, asked->server,
 			       upkeep->now_ns +
@@ -127,7 +129,7 @@ int rbx_asks_draw(struct rbx_upkeep *upkeep,
 void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,
 			   struct rbx_server_set *servers)
 {
-	set_join(servers, &upkeep->refused);
+	set_join(servers, &upkeep->marked[RBX_SERVER_REFUSED]);
 }
 
 /* Whether one that is busy, but none of the set, could lend as well. */
@@ -150,7 +152,7 @@ int rbx_asks_place_well(struct rbx_upkeep *upkeep,
 	struct rbx_server_set set = *not_servers;
 
 	set_join(&set, &upkeep->busy);
-	set_join(&set, &upkeep->avoided);
+	set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
 	return rbx_asks_room(upkeep) ? rbx_asks_draw(upkeep, &set) : -ENOSPC;
 }
 
@@ -165,7 +167,7 @@ int rbx_asks_place(struct rbx_upkeep *upkeep,
 	if (!rbx_asks_room(upkeep))
 		return -EAGAIN;
 	set_join(&set, &upkeep->late);
-	set_join(&set, &upkeep->avoided);
+	set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
 	if (busy_could(upkeep, &set))
 		return -EAGAIN;
 	set = *not_servers;
@@ -180,29 +182,19 @@ int rbx_asks_place(struct rbx_upkeep *upkeep,
 
 /* ---- The clock --------------------------------------------------------------------*/
 
-static void avoided_end(struct rbx_upkeep *upkeep)
+static void marks_end(struct rbx_upkeep *upkeep, enum rbx_server_mark mark)
 {
-	uint32_t i, count = rbx_server_set_count(&upkeep->avoided);
-
-	while (count--) {
-		i = rbx_server_set_member(&upkeep->avoided, count);
-		if (upkeep->now_ns >= upkeep->servers[i].avoided_until_ns)
-			rbx_server_set_remove(&upkeep->avoided, i);
-	}
-}
-
-static void refused_end(struct rbx_upkeep *upkeep)
-{
+	struct rbx_server_set *marked = &upkeep->marked[mark];
 	uint32_t i, count;
 
-	if (!upkeep->any_refused)
+	if (!upkeep->any_marked[mark])
 		return;
-	count = rbx_server_set_count(&upkeep->refused);
-	upkeep->any_refused = count > 0;
+	count = rbx_server_set_count(marked);
+	upkeep->any_marked[mark] = count > 0;
 	while (count--) {
-		i = rbx_server_set_member(&upkeep->refused, count);
-		if (upkeep->now_ns >= upkeep->servers[i].refused_until_ns)
-			rbx_server_set_remove(&upkeep->refused, i);
+		i = rbx_server_set_member(marked, count);
+		if (upkeep->now_ns >= upkeep->servers[i].marked_until_ns[mark])
+			rbx_server_set_remove(marked, i);
 	}
 }
 
@@ -211,8 +203,8 @@ uint64_t rbx_asks_tick(struct rbx_upkeep *upkeep)
 	uint64_t due_ns = UINT64_MAX;
 	uint32_t i;
 
-	avoided_end(upkeep);
-	refused_end(upkeep);
+	marks_end(upkeep, RBX_SERVER_AVOIDED);
+	marks_end(upkeep, RBX_SERVER_REFUSED);
 	for (i = 0; i < upkeep->asked_count; i++) {
 		struct rbx_asked *asked = &upkeep->asked[i];
 		uint64_t late_ns = asked->since_ns + patience_ns(upkeep);

@@ -94,6 +94,13 @@ struct rbx_upkeep_ops {
 			enum rbx_slab_task task);
 };
 
+/* What is remembered of a server for a while. */
+enum rbx_server_mark {
+	RBX_SERVER_AVOIDED, /* asked only if no other one lends */
+	RBX_SERVER_REFUSED, /* lent nothing when it was asked */
+	RBX_SERVER_MARKS,
+};
+
 struct rbx_upkeep_server {
 	bool went_down; /* atomic: a round has yet to see to it */
 	bool is_down; /* atomic: never to be asked again */
@@ -102,8 +109,7 @@ struct rbx_upkeep_server {
 	uint64_t incarnation; /* as it said when it was connected; 0: it is not */
 	uint32_t replicas_count; /* with its memory, or asked for; of who makes the
 				    rounds */
-	uint64_t avoided_until_ns; /* while it is one of those */
-	uint64_t refused_until_ns; /* the same */
+	uint64_t marked_until_ns[RBX_SERVER_MARKS]; /* if it has the mark */
 };
 
 /* A loan that is to be given back. It is of no use to us and is lost to others, until
@@ -172,9 +178,8 @@ struct rbx_upkeep {
 	uint32_t borrowings_count;
 	struct rbx_server_set busy; /* have not answered */
 	struct rbx_server_set late; /* those among them that take long */
-	struct rbx_server_set avoided; /* asked only if no other one lends */
-	struct rbx_server_set refused; /* lent nothing when they were asked, of late */
-	bool any_refused; /* else there is none */
+	struct rbx_server_set marked[RBX_SERVER_MARKS];
+	bool any_marked[RBX_SERVER_MARKS]; /* false: none is */
 	uint64_t in_vain_since_ns; /* first writes wait, and no server that was asked has
 				      lent anything; 0: they do not */
 	bool stuck_is_next; /* to be tried again, and not what waits for a record */
