@@ -22,7 +22,7 @@
 
 /* Above any character, so that a value cannot be mistaken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 48
 #define HELP_COLUMN 30
 
 int cli_fail(const struct cli_command *command, const char *format, ...)

@@ -42,7 +42,7 @@ prepare()
 	echo $((4 << 20)) >"$volume/size"
 	echo 2 >"$volume/replicas"
 	echo 1 >"$volume/insecure"
-	echo 20000 >"$volume/peer_timeout_ms"
+	echo $((20000 * slowness)) >"$volume/peer_timeout_ms"
 }
 
 begin_attach()
@@ -95,7 +95,8 @@ begin_program()
 {
 	"$rdmabox" bench --fabric verbs --servers "$servers" --volume 8M --replicas 2 --insecure \
 		--op mix:50 --pattern rand --block 4K --depth 8 --threads 1 --mode hybrid \
-		--window auto --verify --runtime 30 >"$scratch/program.$1" 2>&1 &
+		--window auto --verify --runtime 30 --peer-timeout $((5000 * slowness)) \
+		>"$scratch/program.$1" 2>&1 &
 	programs+=("$!")
 	server_pids+=("$!")
 }
