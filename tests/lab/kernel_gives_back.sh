@@ -91,15 +91,17 @@ is_kept || fault "what was moved is something else"
 detach
 pass "all that was written is there"
 
-# What is kept is kept each time; but a debug kernel holds back what is freed, as much as
-# it likes (KASAN's quarantine).
-come_and_go 5
-for attempt in 1 2 3; do
-	before=$(kernel_memory)
-	come_and_go 20
-	! eventually kept_less_than 160 || break
-done
-[ "$kept" -lt 160 ] || fault "20 volumes have gone, and $kept KiB are kept, three times"
-pass "volumes come and go, and leave nothing ($kept KiB of 20, attempt $attempt)"
+# What is kept is kept each time. A debug kernel holds back what is freed, up to a part
+# of the memory (KASAN's quarantine): what it has less of says nothing.
+if [ "$slowness" = 1 ]; then
+	come_and_go 5
+	for attempt in 1 2 3; do
+		before=$(kernel_memory)
+		come_and_go 20
+		! eventually kept_less_than 160 || break
+	done
+	[ "$kept" -lt 160 ] || fault "20 volumes have gone, and $kept KiB are kept, three times"
+	pass "volumes come and go, and leave nothing ($kept KiB of 20, attempt $attempt)"
+fi
 
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"
