@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * first_writes.h - writes to slabs that are not lent yet, against a scripted host, and
+ * rounds while the clock stands.
+ */
+#ifndef RBX_TESTS_CORE_FIRST_WRITES_H
+#define RBX_TESTS_CORE_FIRST_WRITES_H
+
+#include "tests/core/scripted_host.h"
+
+#define QUARTER_NS (HOST_TIMEOUT_NS / 4)
+
+static inline void first_write(struct host *host, uint32_t slab)
+{
+	static uint8_t out[512];
+
+	host_start(host, RBX_PIECE_WRITE, slab * HOST_SLAB_BYTES, out,
+		   sizeof(out));
+}
+
+/* Rounds without the clock, as a keeper makes them that is woken. */
+static inline void rounds(struct host *host)
+{
+	do {
+		host->wakes_count = 0;
+		(void)host_round(host);
+		while (host_poll(host))
+			;
+	} while (host->wakes_count);
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_full_test.c - servers that are full beside one that is busy or late: what needs
+ * memory waits for the one that may have it.
+ */
+#include "tests/core/first_writes.h"
+
+static void fill(struct host *host, uint32_t server)
+{
+	uint32_t i;
+
+	/* Lent to others. */
+	for (i = 0; i < HOST_AREAS; i++)
+		host->servers[server].keys[i] = 0xdead0000 + i;
+}
+
+static void first_write_waits_for_a_busy_server_if_the_others_are_full(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	fill(host, 0);
+	host->servers[1].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	first_write(host, 1);
+	rounds(host);
+	assert_null(host->ended.first);
+	host->servers[1].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 2);
+	host_free(host);
+}
+
+/* What was lost waits for no server that is away, but for one that does something else. */
+static void write_to_a_dead_slab_waits_for_a_busy_server(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 3);
+
+	(void)state;
+	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_server_dies(host, 2);
+	rounds(host);
+	fill(host, 0);
+	host->servers[1].is_slow = true;
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += QUARTER_NS / 2;
+	host_write_cell(host, 5); /* whole pages, as nothing else is there */
+	rounds(host);
+	assert_null(host->ended.first);
+	host->servers[1].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 2);
+	host_free(host);
+}
+
+/* It is full, and so is the other one that could be asked. */
+static void first_write_of_two_replicas_waits_for_busy_servers(void **state)
+{
+	struct host *host = host_make_on_demand(2, 2, 4);
+
+	(void)state;
+	fill(host, 0);
+	fill(host, 1);
+	host->servers[2].is_slow = host->servers[3].is_slow = true;
+	/* So that those that have room are asked first. */
+	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	host->now_ns += QUARTER_NS / 2;
+	first_write(host, 1);
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	assert_null(host->ended.first);
+	host->servers[2].is_slow = host->servers[3].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 2);
+	host_free(host);
+}
+
+static void first_write_waits_for_a_late_server_if_the_others_are_full(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	fill(host, 0);
+	host->servers[1].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	host->now_ns += QUARTER_NS + QUARTER_NS / 2;
+	rounds(host);
+	first_write(host, 1);
+	rounds(host);
+	assert_null(host->ended.first);
+	host->servers[1].is_slow = false;
+	(void)host_settle(host);
+	(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 2);
+	host_free(host);
+}
+
+/* It refused longer ago than it is avoided for that. */
+static void late_server_is_not_left_for_one_that_has_refused(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	fill(host, 0);
+	/* So that the full one is asked first. */
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	host->now_ns += QUARTER_NS + QUARTER_NS / 2;
+	host->servers[1].is_slow = true;
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += QUARTER_NS;
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	host->servers[1].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* Nor is it left for ever: one that refused may have room by then. */
+static void late_server_is_left_for_one_that_refused_long_ago(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	host->servers[0].refuse = -ENOSPC;
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->servers[0].refuse = 0;
+	host->servers[1].is_slow = true;
+	host->now_ns += QUARTER_NS / 2;
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += RBX_UPKEEP_LEND_TIMES * HOST_TIMEOUT_NS - QUARTER_NS / 2;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_server_of(host, 1, 0), 0);
+	host_free(host);
+}
+
+/* A copy that no server has taken yet is not stuck while one that is busy may. */
+static void rebuild_waits_for_a_busy_server_if_the_others_are_full(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 3);
+	struct rbx_loan loan;
+
+	(void)state;
+	host->servers[1].refuse = host->servers[2].refuse = -ENOSPC;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_server_of(host, 0, 0), 0);
+	loan = rbx_replica_loan(rbx_slab_replica(host_slab(host, 0), 0));
+	host->servers[0].refuse = -ENOSPC;
+	host->servers[1].refuse = 0;
+	host->servers[1].is_slow = true;
+	host->now_ns += HOST_TIMEOUT_NS;
+	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
+	rbx_asks_avoid(&host->upkeep, 2, host->now_ns + 1);
+	first_write(host, 1);
+	rounds(host);
+	assert_true(host->servers[1].is_asked);
+	host->now_ns += QUARTER_NS / 2;
+	host_evict(host, 0, &loan);
+	rounds(host);
+	assert_string_equal(host->news, "");
+	host->servers[1].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_string_equal(host->news, "SF");
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			first_write_waits_for_a_busy_server_if_the_others_are_full),
+		cmocka_unit_test(write_to_a_dead_slab_waits_for_a_busy_server),
+		cmocka_unit_test(
+			first_write_of_two_replicas_waits_for_busy_servers),
+		cmocka_unit_test(
+			first_write_waits_for_a_late_server_if_the_others_are_full),
+		cmocka_unit_test(
+			late_server_is_not_left_for_one_that_has_refused),
+		cmocka_unit_test(
+			late_server_is_left_for_one_that_refused_long_ago),
+		cmocka_unit_test(
+			rebuild_waits_for_a_busy_server_if_the_others_are_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
