@@ -69,7 +69,8 @@ const char *cli_size_print(uint64_t bytes, char *text, size_t text_bytes);
 /**
  * cli_parse() - reads the command line into the fields of the options.
  *
- * Returns 0 to go on, 1 where --help was printed, -EINVAL after saying why.
+ * Returns 0 to go on, 1 where --help was printed, -EINVAL or -ENOMEM after
+ * saying why.
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv);
 

@@ -22,7 +22,6 @@
 
 /* Above any character, so that a value cannot be mistaken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256
-#define OPTIONS_MAX 48
 #define HELP_COLUMN 30
 
 int cli_fail(const struct cli_command *command, const char *format, ...)
@@ -222,11 +221,15 @@ static void print_help(const struct cli_command *command)
 		printf("\n%s\n", command->notes);
 }
 
-static void make_long_options(const struct cli_command *command,
-			      struct option *long_options)
+/* For getopt_long(), with --help and the end of the list; NULL without memory. */
+static struct option *make_long_options(const struct cli_command *command)
 {
+	struct option *long_options =
+		calloc(command->options_count + 2, sizeof(*long_options));
 	size_t i;
 
+	if (!long_options)
+		return NULL;
 	for (i = 0; i < command->options_count; i++)
 		long_options[i] = (struct option){
 			.name = command->options[i].name,
@@ -235,8 +238,8 @@ static void make_long_options(const struct cli_command *command,
 					   no_argument,
 			.val = OPTION_VALUE_BASE + i,
 		};
-	long_options[i++] = (struct option){ "help", no_argument, NULL, 'h' };
-	long_options[i] = (struct option){ 0 };
+	long_options[i] = (struct option){ "help", no_argument, NULL, 'h' };
+	return long_options;
 }
 
 static int parse_option(const struct cli_command *command,
@@ -269,14 +272,11 @@ static int refuse(const struct cli_command *command, int found, char **argv)
 	return -EINVAL;
 }
 
-int cli_parse(const struct cli_command *command, int argc, char **argv)
+static int parse(const struct cli_command *command,
+		 const struct option *long_options, int argc, char **argv)
 {
-	struct option long_options[OPTIONS_MAX];
 	int found;
 
-	if (command->options_count + 2 > OPTIONS_MAX)
-		abort();
-	make_long_options(command, long_options);
 	opterr = 0;
 	while ((found = getopt_long(argc, argv, "+:h", long_options, NULL)) !=
 	       -1) {
@@ -296,4 +296,18 @@ int cli_parse(const struct cli_command *command, int argc, char **argv)
 	cli_fail(command, "unexpected '%s'; see rdmabox %s --help",
 		 argv[optind], command->name);
 	return -EINVAL;
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv)
+{
+	struct option *long_options = make_long_options(command);
+	int rc;
+
+	if (!long_options) {
+		cli_fail(command, "no memory for its options");
+		return -ENOMEM;
+	}
+	rc = parse(command, long_options, argc, argv);
+	free(long_options);
+	return rc;
 }

@@ -65,7 +65,6 @@ for polling in busy event event-batch:4 hybrid adaptive adaptive:120:8 shared:2;
 done
 bench --op mix:50 --pattern rand --pollers peer --poll-cpu 10
 bench --op mix:50 --pattern rand --pollers queue_pair --qps 2
-bench --op mix:50 --pattern rand --peer-timeout 600000
 
 # The shapes of load: a burst is whole, and an open load keeps its rate.
 for load in burst:1:0 burst:32:0 burst:7:100us burst:100:2ms open:2000; do
