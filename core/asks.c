@@ -38,6 +38,12 @@ void rbx_asks_avoid(struct rbx_upkeep *upkeep, uint32_t server, uint64_t until_n
 	mark(upkeep, RBX_SERVER_AVOIDED, server, until_ns);
 }
 
+void rbx_asks_forget(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_server_set_remove(&upkeep->marked[RBX_SERVER_AVOIDED], server);
+	rbx_server_set_remove(&upkeep->marked[RBX_SERVER_REFUSED], server);
+}
+
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 				enum rbx_call_kind kind,
 				const struct rbx_loan *loan)

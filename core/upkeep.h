@@ -322,6 +322,8 @@ static inline bool rbx_asks_room(const struct rbx_upkeep *upkeep)
 }
 /* Not to be asked before others until then. */
 void rbx_asks_avoid(struct rbx_upkeep *upkeep, uint32_t server, uint64_t until_ns);
+/* It is gone for good: what it refused is not held against who gets its place. */
+void rbx_asks_forget(struct rbx_upkeep *upkeep, uint32_t server);
 /* Looks at the clock: which asks are late, and which servers are avoided no more. Returns
  * when to look again. */
 uint64_t rbx_asks_tick(struct rbx_upkeep *upkeep);

@@ -169,6 +169,7 @@ void rbx_upkeep_places_free(struct rbx_upkeep *upkeep)
 			continue;
 		place->is_gone = false;
 		upkeep->gone_count--;
+		rbx_asks_forget(upkeep, i);
 		RBX_STORE_RELEASE(&place->is_free, true);
 	}
 }

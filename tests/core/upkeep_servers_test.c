@@ -188,6 +188,31 @@ static void server_is_gone_its_place_is_used_again(void **state)
 	host_free(host);
 }
 
+static bool has_refused(struct host *host, uint32_t server)
+{
+	struct rbx_server_set refused = { 0 };
+
+	rbx_asks_join_refused(&host->upkeep, &refused);
+	return rbx_server_set_has(&refused, server);
+}
+
+static void server_is_gone_what_it_refused_is_forgotten(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t dead = host_server_of(host, 0, 0);
+	uint32_t spare = 3 - dead - host_server_of(host, 0, 1);
+
+	(void)state;
+	host->servers[spare].refuse = -ENOSPC;
+	host_server_dies(host, dead);
+	assert_true(host_settle(host));
+	assert_true(has_refused(host, spare));
+	host_server_dies(host, spare);
+	(void)host_settle(host);
+	assert_false(has_refused(host, spare));
+	host_free(host);
+}
+
 static void server_is_gone_with_a_write_under_way_its_place_waits(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
@@ -246,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_under_two_names_is_known),
 		cmocka_unit_test(server_is_gone_its_place_is_used_again),
+		cmocka_unit_test(
+			server_is_gone_what_it_refused_is_forgotten),
 		cmocka_unit_test(
 			server_is_gone_with_a_write_under_way_its_place_waits),
 		cmocka_unit_test(server_goes_before_it_is_added_it_is_down_after),
