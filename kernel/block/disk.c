@@ -66,7 +66,9 @@ struct command {
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
 static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
 static_assert(RBX_DISK_BYTES_MAX <= 2 * RBX_SLAB_BYTES_MIN);
-/* What is written, and what is read. */
+/* What is written, and what is read. The price: a processor's kobject can be below one of the
+ * two only, and blk-mq adds it to both, so when the device goes, the kernel keeps the first one's
+ * (4 KiB; 6.1 to 6.12). */
 #define QUEUES 2u
 static_assert(HCTX_TYPE_DEFAULT == 0 && HCTX_TYPE_READ == 1);
 static_assert(QUEUES * RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
