@@ -34,6 +34,18 @@ bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey)
 	return false;
 }
 
+/* A fence that leaves the channel passes to the one behind it: what came after it does not
+ * begin before what came earlier. *fence: whether one has left and has not passed yet. */
+static void fence_pass_on(struct rbx_fragment *fragment, bool stays, bool *fence)
+{
+	if (!stays) {
+		*fence |= fragment->flags & RBX_FRAGMENT_FENCE;
+	} else if (*fence) {
+		fragment->flags |= RBX_FRAGMENT_FENCE;
+		*fence = false;
+	}
+}
+
 /* Takes those of keys that have ended out of a list; returns them. */
 static struct rbx_fragment *keys_sort_out(const struct rbx_channel *channel,
 					  struct rbx_fragment **list)
@@ -41,10 +53,13 @@ static struct rbx_fragment *keys_sort_out(const struct rbx_channel *channel,
 	struct rbx_fragment *fragment = *list, *next;
 	struct rbx_fragment *kept_first = NULL, *kept_last = NULL;
 	struct rbx_fragment *ended_first = NULL, *ended_last = NULL;
+	bool has_ended, fence = false;
 
 	for (; fragment; fragment = next) {
 		next = rbx_fragment_next(fragment);
-		if (rbx_channel_key_has_ended(channel, fragment->rkey)) {
+		has_ended = rbx_channel_key_has_ended(channel, fragment->rkey);
+		fence_pass_on(fragment, !has_ended, &fence);
+		if (has_ended) {
 			fragment->status = -EACCES;
 			rbx_fragment_append(&ended_first, &ended_last, fragment,
 					    fragment);
@@ -105,12 +120,15 @@ static void part(struct rbx_fragment *list,
 		 struct rbx_fragment **gone_last)
 {
 	struct rbx_fragment *stay_last = NULL, *next;
+	bool stays, fence = false;
 
 	*stay_first = NULL;
 	for (; list != NULL; list = next) {
 		next = rbx_fragment_next(list);
 		list->node.next = NULL;
-		if (waits(list))
+		stays = waits(list);
+		fence_pass_on(list, stays, &fence);
+		if (stays)
 			rbx_fragment_append(stay_first, &stay_last, list, list);
 		else
 			rbx_fragment_append(gone_first, gone_last, list, list);

@@ -178,7 +178,8 @@ void rbx_half_open_join(struct rbx_server *s, struct rbx_connection *c)
 	struct rbx_connection_list *list = half_open_list(s, c);
 	struct rbx_client *client = rbx_client_find(s, c->named_session_id);
 
-	if (client)
+	/* One that was open is about to end: it attempts nothing. */
+	if (client && c->state != RBX_CONNECTION_OPEN)
 		client->attempt = c;
 	c->prev = NULL;
 	c->next = list->first;

@@ -80,6 +80,67 @@ static void channel_flushed_before_its_key_is_known_to_have_ended(void **state)
 	small_expect_at_rest(&s);
 }
 
+/* Page 0 is under way, then a fence whose fragment goes, then page 2, which has to wait. */
+static struct rbx_fragment *fence_waits_behind_page_0(void)
+{
+	small_setup(&s);
+	s.fragments[1].flags = RBX_FRAGMENT_FENCE;
+	s.fragments[1].rkey = 7;
+	assert_true(small_submit(&s, 0, 2));
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 1);
+	assert_false(small_combine(&s));
+	small_halt(&s);
+	small_complete(&s, 0, -ECANCELED);
+	assert_ptr_equal(s.harvest.again_first, &s.fragments[0]);
+	assert_true(rbx_channel_seize(&s.channel));
+	return s.harvest.again_first;
+}
+
+static void page_2_goes_after_page_0(void)
+{
+	rbx_channel_set_state(&s.channel, RBX_CHANNEL_OPEN);
+	assert_true(small_combine(&s));
+	assert_int_equal(s.chain.work_count, 1);
+	assert_false(small_combine(&s));
+	small_complete(&s, 1, 0);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[0]);
+	assert_true(small_combine(&s));
+	small_complete(&s, 2, 0);
+	assert_ptr_equal(s.harvest.done_first, &s.fragments[2]);
+	assert_false(small_combine(&s));
+	small_expect_at_rest(&s);
+}
+
+static void channel_fence_whose_key_ended_holds_back_what_follows(void **state)
+{
+	struct rbx_fragment *ended, *again = fence_waits_behind_page_0();
+
+	(void)state;
+	rbx_channel_key_ended(&s.channel, 7);
+	ended = rbx_channel_send_again(&s.channel, again);
+	assert_ptr_equal(ended, &s.fragments[1]);
+	assert_null(rbx_fragment_next(ended));
+	page_2_goes_after_page_0();
+}
+
+static bool waits_without_fence(const struct rbx_fragment *fragment)
+{
+	return fragment != &s.fragments[1];
+}
+
+static void channel_fence_that_is_withdrawn_holds_back_what_follows(void **state)
+{
+	struct rbx_fragment *gone, *again = fence_waits_behind_page_0();
+
+	(void)state;
+	gone = rbx_channel_withdraw(&s.channel, &again, waits_without_fence);
+	assert_ptr_equal(gone, &s.fragments[1]);
+	assert_null(rbx_fragment_next(gone));
+	assert_null(rbx_channel_send_again(&s.channel, again));
+	page_2_goes_after_page_0();
+}
+
 /* More than there is room for: each of these costs a repair, and none is lost. */
 static void channel_keys_that_ended_are_bounded(void **state)
 {
@@ -104,6 +165,10 @@ int main(void)
 		cmocka_unit_test(
 			channel_flushed_before_its_key_is_known_to_have_ended),
 		cmocka_unit_test(channel_keys_that_ended_are_bounded),
+		cmocka_unit_test(
+			channel_fence_whose_key_ended_holds_back_what_follows),
+		cmocka_unit_test(
+			channel_fence_that_is_withdrawn_holds_back_what_follows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

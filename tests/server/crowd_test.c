@@ -149,6 +149,40 @@ static void named_session_is_the_one_to_resume(void **state)
 	world_stop(&world);
 }
 
+/* A connection of the session that is about to end is not taken for an attempt. */
+static void attempt_counts_while_an_older_connection_ends(void **state)
+{
+	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
+	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	struct stranger first, resumed;
+	struct world world;
+	uint32_t reason, i;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	stranger_arrive(&first, &world);
+	stranger_enter(&first);
+	stranger_resume(&resumed, &first, 0);
+	attach.session_id = world.server->clients[0].session_id;
+	rbx_wire_attach_encode(&attach, bytes);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(stranger_connect(&crowd[i], &world, bytes,
+						  sizeof(bytes), &reason),
+				 0);
+		if (i == 0) {
+			stranger_send(&resumed, &hello);
+			stranger_is_refused(&resumed, RBX_REASON_OUT_OF_TURN);
+		}
+	}
+	assert_false(stranger_hear(&crowd[0], &hello));
+	crowd_go(2);
+	stranger_leave(&resumed);
+	stranger_leave(&first);
+	world_stop(&world);
+}
+
 /* ---- Many that mean well. ----------------------------------------------------*/
 
 #define VISITORS 80
@@ -280,6 +314,7 @@ int main(void)
 		cmocka_unit_test(many_silent_connections_keep_nobody_out),
 		cmocka_unit_test(one_address_has_some_of_the_slots),
 		cmocka_unit_test(named_session_is_the_one_to_resume),
+		cmocka_unit_test(attempt_counts_while_an_older_connection_ends),
 		cmocka_unit_test(many_at_once_are_all_served),
 		cmocka_unit_test(many_idle_clients_are_in_nobodys_way),
 	};

@@ -252,10 +252,19 @@ void stranger_resume(struct stranger *again, const struct stranger *first,
 	struct rbx_root root = rbx_root_of_secret(first->world->secret);
 	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
 	struct rbx_wire_hello *hello = &again->hello.hello;
+	const struct rbx_wire_attach attach = {
+		.kind = RBX_WIRE_ATTACH_CONTROL,
+		.session_id = first->welcome.welcome.session_id,
+	};
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	uint32_t reason;
 	struct rbx_key key;
 
 	rbx_key_of_session(root, &first->transcript, &key);
-	stranger_arrive(again, first->world);
+	rbx_wire_attach_encode(&attach, bytes);
+	assert_int_equal(stranger_connect(again, first->world, bytes,
+					  sizeof(bytes), &reason),
+			 0);
 	hello->flags = RBX_WIRE_RESUME;
 	hello->session_id = first->welcome.welcome.session_id;
 	hello->incarnation = first->welcome.welcome.incarnation;
