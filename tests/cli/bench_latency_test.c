@@ -76,12 +76,30 @@ static void latency_quantiles_are_within_a_sixteenth(void **state)
 	}
 }
 
+static void latency_of_two_has_the_highest_of_both(void **state)
+{
+	static struct bench_latency other;
+
+	(void)state;
+	bench_latency_clear(&other);
+	bench_latency_add(&latency, 1000);
+	bench_latency_add(&other, 123456);
+	bench_latency_merge(&latency, &other);
+	assert_int_equal(bench_latency_quantile_ns(&latency, 999), 123456);
+	bench_latency_clear(&other);
+	bench_latency_add(&other, 2000);
+	bench_latency_merge(&latency, &other);
+	assert_int_equal(bench_latency_quantile_ns(&latency, 999), 123456);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(latency_of_nothing_is_zero, clear),
 		cmocka_unit_test_setup(latency_of_one_is_exact, clear),
 		cmocka_unit_test_setup(latency_takes_the_whole_range, clear),
+		cmocka_unit_test_setup(latency_of_two_has_the_highest_of_both,
+				       clear),
 		cmocka_unit_test_setup(latency_quantiles_are_within_a_sixteenth,
 				       clear),
 	};

@@ -90,6 +90,7 @@ bench --op mix:90 --pattern rand --depth 64 --window 16K --fragment 16K --urgent
 
 # Without a slot for each of them, they wait and are late.
 bench --op mix:50 --pattern rand --load open:10000000 --depth 1
+[ "$(printf %.0f "$(key lat_us.p50)")" -ge 10000 ] || fault "who waits for a slot is not late"
 for window in aimd delay auto; do
 	bench --op mix:50 --pattern rand --window "$window" --fragment 4K --depth 64
 	[ "$(key window)" = "$window" ] || fault "the report does not name the window"

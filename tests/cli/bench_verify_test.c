@@ -158,6 +158,10 @@ static void write_that_failed_leaves_old_and_new_right(void **state)
 	bench_verify_write_end(verify, BLOCK, false);
 	assert_true(is_right(BLOCK, old));
 	assert_true(is_right(BLOCK, new));
+	/* But not when the next one has ended well. */
+	write_block(BLOCK, new);
+	assert_true(is_right(BLOCK, new));
+	assert_false(is_right(BLOCK, old));
 }
 
 static void read_may_see_what_was_written_meanwhile(void **state)

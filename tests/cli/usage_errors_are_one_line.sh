@@ -85,6 +85,9 @@ expect_refusal 'above 0' tune --runtime 0
 expect_refusal "--fabric 'ether'" tune --fabric ether
 expect_refusal 'exclude each other' tune --secret-file x --insecure
 expect_refusal 'unknown option --fix' doctor --fix
+for number in '' -1 1K 18446744073709551616; do
+	expect_refusal "--seed '$number'.*below 2.64" sim --seed "$number"
+done
 
 # A trace that is none.
 expect_refusal 'cannot open trace' "${bench[@]}" --pattern "trace:$scratch/none"

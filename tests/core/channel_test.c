@@ -277,11 +277,28 @@ static void channel_posts_no_more_than_the_queue_pair_holds(void **state)
 	small_expect_at_rest(&s);
 }
 
+/* What it leaves of its turn it does not keep while others wait. */
+static void channel_turn_is_over_with_its_last_request(void **state)
+{
+	(void)state;
+	small_setup(&s);
+	s.channel.turn_bytes = RBX_TURN_BYTES;
+	assert_true(small_submit(&s, 0, 0));
+	assert_true(small_combine(&s));
+	assert_false(small_combine(&s));
+	/* It is under way, and another one waits. */
+	RBX_FETCH_ADD(&s.window.turns.waiting_count, 1);
+	assert_true(small_submit(&s, 1, 1));
+	assert_false(small_combine(&s));
+	assert_int_equal(s.channel.parked, RBX_PARKED_TURN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(channel_posts_no_more_than_the_queue_pair_holds),
 		cmocka_unit_test(channel_lone_request_leaves_at_once),
+		cmocka_unit_test(channel_turn_is_over_with_its_last_request),
 		cmocka_unit_test(channel_every_work_request_of_a_chain_merges),
 		cmocka_unit_test(channel_credit_is_of_each_work_request),
 		cmocka_unit_test(channel_empty_queue_takes_no_credit),

@@ -7,7 +7,7 @@
 
 static uint8_t out[HOST_CELL_BYTES], in[HOST_CELL_BYTES];
 
-/* With checksums; the first cell is of 7. */
+/* With checksums; the first cell is of 7, and each piece has read it. */
 static struct host *make_with_page(uint32_t replicas, uint32_t servers)
 {
 	struct host *host = host_make_with_checksums(1, replicas, servers);
@@ -16,6 +16,10 @@ static struct host *make_with_page(uint32_t replicas, uint32_t servers)
 	host_write_cell(host, 7);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
+	for (uint32_t i = 0; i < HOST_PIECES; i++)
+		host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), HOST_PIECES);
 	return host;
 }
 

@@ -257,6 +257,7 @@ static void shrink_asks_who_has_most_for_the_oldest(void **state)
 	lend(lender, 2, &large[1]);
 	lend(lender, 2, &large[2]);
 	assert_int_equal(rbx_lender_shrink(lender, 2, 10, 50), 2);
+	assert_int_equal(rbx_lender_deadline_ns(lender, 10), 10);
 	assert_true(rbx_lender_next(lender, 10, &action));
 	assert_int_equal(action.kind, RBX_LENDER_ASK);
 	assert_int_equal(action.session_id, 2);

@@ -93,6 +93,27 @@ static void peer_pauses_between_tries(void **state)
 	}
 }
 
+/* However many tries the break before it took. */
+static void pauses_of_the_next_break_begin_anew(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t at_ns, first_ns;
+
+	(void)state;
+	break_at(&peer, 0, 0);
+	rbx_peer_state_resume_failed(&peer, -ETIMEDOUT, 0);
+	(void)rbx_peer_state_next(&peer, 0, &first_ns);
+	for (int i = 0; i < 5; i++)
+		rbx_peer_state_resume_failed(&peer, -ETIMEDOUT, 0);
+	rbx_peer_state_resumed(&peer, TIMEOUT);
+	rbx_peer_state_broken(&peer, TIMEOUT, 0, false, TIMEOUT);
+	rbx_peer_state_drained(&peer);
+	rbx_peer_state_resume_failed(&peer, -ETIMEDOUT, TIMEOUT);
+	assert_int_equal(rbx_peer_state_next(&peer, TIMEOUT, &at_ns),
+			 RBX_PEER_WAIT);
+	assert_true(at_ns == TIMEOUT + first_ns);
+}
+
 /* When a peer that broke at broken_ns, and cannot be reached, is given up. */
 static uint64_t given_up_ns(uint64_t heard_ns, uint64_t broken_ns)
 {
@@ -286,6 +307,21 @@ static void peer_with_last_copies_is_tried_for_half_the_lease(void **state)
 	assert_true(now_ns == LEASE_HALF);
 }
 
+/* It may not be needed any more long before that. */
+static void peer_that_is_held_is_asked_about_each_quarter(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t now_ns = 0, before_ns;
+
+	(void)state;
+	break_with_owner(&peer);
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_ASK);
+	before_ns = now_ns;
+	rbx_peer_state_asked(&peer, true, now_ns);
+	assert_int_equal(try_on(&peer, &now_ns), RBX_PEER_ASK);
+	assert_true(now_ns == before_ns + TIMEOUT / 4);
+}
+
 /* It is we who have no descriptors. */
 static void shortage_of_our_own_says_nothing_of_the_peer(void **state)
 {
@@ -353,6 +389,7 @@ int main(void)
 		cmocka_unit_test(peer_broken_waits_for_drain_then_resumes),
 		cmocka_unit_test(drain_has_an_end),
 		cmocka_unit_test(peer_pauses_between_tries),
+		cmocka_unit_test(pauses_of_the_next_break_begin_anew),
 		cmocka_unit_test(
 			peer_is_tried_until_the_last_quarter_of_the_timeout),
 		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
@@ -361,6 +398,7 @@ int main(void)
 			peer_is_asked_before_it_is_given_up_however_late),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),
 		cmocka_unit_test(peer_that_is_not_needed_is_given_up_in_time),
+		cmocka_unit_test(peer_that_is_held_is_asked_about_each_quarter),
 		cmocka_unit_test(
 			peer_with_last_copies_is_tried_for_half_the_lease),
 		cmocka_unit_test(shortage_of_our_own_says_nothing_of_the_peer),

@@ -105,6 +105,33 @@ static void first_write_waits_for_a_late_server_if_the_others_are_full(void **st
 	host_free(host);
 }
 
+/* Though it has the most room, as it says. */
+static void server_that_has_refused_is_avoided_for_a_second(void **state)
+{
+	const uint64_t retry_ns = RBX_UPKEEP_RETRY_MS * 1000000ull;
+	struct host *host = host_make_on_demand(HOST_AREAS, 1, 2);
+	uint32_t i;
+
+	(void)state;
+	host->servers[0].refuse = -EDQUOT;
+	/* So that the one that refuses is asked first. */
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	host->now_ns += retry_ns - 1;
+	for (i = 1; i < HOST_AREAS - 1; i++)
+		first_write(host, i);
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	host->now_ns++;
+	first_write(host, i);
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 2);
+	assert_int_equal(host_ended(host, 0), HOST_AREAS);
+	host_free(host);
+}
+
 /* It refused longer ago than it is avoided for that. */
 static void late_server_is_not_left_for_one_that_has_refused(void **state)
 {
@@ -187,9 +214,36 @@ static void rebuild_waits_for_a_busy_server_if_the_others_are_full(void **state)
 	host_free(host);
 }
 
+/* It waits as long as if it had come when the other was lent something. */
+static void first_write_waits_anew_when_another_was_lent_something(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	host->servers[0].refuse = -ETIMEDOUT;
+	fill(host, 1);
+	first_write(host, 0);
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += RBX_UPKEEP_LEND_TIMES * HOST_TIMEOUT_NS - 1;
+	host->servers[1].keys[0] = 0; /* room for one */
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->now_ns += QUARTER_NS;
+	rounds(host);
+	assert_null(host->ended.first);
+	host->now_ns += RBX_UPKEEP_LEND_TIMES * HOST_TIMEOUT_NS;
+	rounds(host);
+	assert_int_equal(host_ended(host, -ETIMEDOUT), 1);
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server_that_has_refused_is_avoided_for_a_second),
+		cmocka_unit_test(
+			first_write_waits_anew_when_another_was_lent_something),
 		cmocka_unit_test(
 			first_write_waits_for_a_busy_server_if_the_others_are_full),
 		cmocka_unit_test(write_to_a_dead_slab_waits_for_a_busy_server),

@@ -278,6 +278,25 @@ static void discard_of_a_part_of_a_slab_changes_nothing(void **state)
 	host_free(host);
 }
 
+/* The last slab is longer than what is left of the volume. */
+static void discard_to_the_end_of_the_volume_gives_its_last_slab_back(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 1);
+	uint64_t size_bytes = HOST_SLAB_BYTES + HOST_CELL_BYTES;
+
+	(void)state;
+	host->flow.map->size_bytes = size_bytes;
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES, in, 512);
+	assert_false(host_settle(host));
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_lent_count(host, 0), 1);
+	rbx_flow_discard(&host->flow, HOST_SLAB_BYTES, HOST_CELL_BYTES);
+	assert_false(host_settle(host));
+	assert_int_equal(host_lent_count(host, 0), 0);
+	assert_int_equal(host_census(host).blank, 2);
+	host_free(host);
+}
+
 /* Rounds as a keeper makes them a second later: as long as it is woken. */
 static void rounds_of_a_second(struct host *host)
 {
@@ -332,6 +351,8 @@ int main(void)
 			discard_of_more_than_can_be_owed_goes_back_in_the_end),
 		cmocka_unit_test(discard_in_mid_rebuild_ends_it),
 		cmocka_unit_test(discard_of_a_part_of_a_slab_changes_nothing),
+		cmocka_unit_test(
+			discard_to_the_end_of_the_volume_gives_its_last_slab_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,23 @@ static void server_under_two_names_is_known(void **state)
 	host_free(host);
 }
 
+/* It comes back elsewhere, while another one is about to take its place. */
+static void server_that_was_lost_is_not_who_gets_its_place(void **state)
+{
+	struct host *host = host_make(1, 1, 2);
+	uint32_t other = 9;
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 0, 5, &other),
+			 0);
+	host_server_dies(host, 0);
+	rbx_upkeep_server_begins(&host->upkeep, 0);
+	assert_int_equal(rbx_upkeep_server_connected(&host->upkeep, 1, 5, &other),
+			 0);
+	assert_int_equal(other, 9);
+	host_free(host);
+}
+
 /* ---- Servers that go down -----------------------------------------------------*/
 
 static void server_dies_replicas_are_made_anew_and_it_is_told(void **state)
@@ -70,6 +87,8 @@ static void server_dies_with_a_write_under_way_the_write_is_kept(void **state)
 	(void)state;
 	host_write_cell(host, 2);
 	host_server_dies(host, gone);
+	/* Before any round has seen to it. */
+	assert_int_equal(host_census(host).servers_up, 2);
 	/* Before its part has failed: a replica leaves, a part is under way. */
 	assert_false(host_round(host));
 	assert_int_equal(host_census(host).rebuilding, 1);
@@ -122,6 +141,31 @@ static void rebuild_whose_target_is_gone_ends_at_once(void **state)
 	host_free(host);
 }
 
+static uint32_t looks_count;
+
+static void wake_looks(struct rbx_flow *flow)
+{
+	assert_false(rbx_rebuild_is_under_way(flow));
+	looks_count++;
+}
+
+/* Else its round finds nothing to do, and nobody makes another one. */
+static void keeper_is_woken_when_a_rebuild_is_over(void **state)
+{
+	struct host *host = open_host(1, 2, 2);
+	const struct rbx_flow_ops *ops = host->flow.ops;
+	struct rbx_flow_ops looking = *ops;
+
+	(void)state;
+	looking.wake = wake_looks;
+	looks_count = 0;
+	host->flow.ops = &looking;
+	rbx_rebuild_start(&host->flow, host_slab(host, 0));
+	host->flow.ops = ops;
+	assert_int_equal(looks_count, 1);
+	host_free(host);
+}
+
 static void target_dies_in_mid_rebuild_another_is_taken(void **state)
 {
 	struct host *host = open_host(1, 2, 4);
@@ -137,6 +181,8 @@ static void target_dies_in_mid_rebuild_another_is_taken(void **state)
 							 rbx_slab_targets(slab))));
 	assert_false(host_settle(host));
 	assert_int_equal(host_census(host).whole, 1);
+	/* Copies that failed do not count. */
+	assert_int_equal(host->counters.rebuilt_bytes, HOST_SLAB_BYTES);
 	host_free(host);
 }
 
@@ -151,6 +197,21 @@ static void last_replica_dies_it_is_told_once(void **state)
 	assert_string_equal(host->news, "DL");
 	assert_int_equal(host->news_counts[1], 2);
 	assert_int_equal(host_census(host).dead, 2);
+	host_free(host);
+}
+
+/* More slabs than are looked at in a round, and nobody says again that they are down. */
+static void two_servers_of_many_slabs_die_together_both_are_seen(void **state)
+{
+	struct host *host =
+		host_make_on_demand(RBX_UPKEEP_LOOKS_MAX + 1, 1, 3);
+
+	(void)state;
+	host_server_dies(host, 0);
+	host_server_dies(host, 1);
+	assert_false(host_settle(host));
+	assert_string_equal(host->news, "DD");
+	assert_int_equal(host_census(host).servers_up, 1);
 	host_free(host);
 }
 
@@ -213,6 +274,25 @@ static void server_is_gone_what_it_refused_is_forgotten(void **state)
 	host_free(host);
 }
 
+static void server_is_gone_how_long_it_was_avoided_is_forgotten(void **state)
+{
+	struct host *host = open_host(1, 2, 3);
+	uint32_t gone = host_server_of(host, 0, 0);
+
+	(void)state;
+	rbx_asks_avoid(&host->upkeep, gone, UINT64_MAX);
+	host_server_dies(host, gone);
+	assert_false(host_settle(host));
+	assert_int_equal(place_of(host), gone);
+	rbx_upkeep_server_begins(&host->upkeep, gone);
+	rbx_upkeep_server_added(&host->upkeep, gone);
+	rbx_asks_avoid(&host->upkeep, gone, host->now_ns + 1);
+	assert_false(host_settle(host));
+	assert_false(rbx_server_set_has(
+		&host->upkeep.marked[RBX_SERVER_AVOIDED], gone));
+	host_free(host);
+}
+
 static void server_is_gone_with_a_write_under_way_its_place_waits(void **state)
 {
 	struct host *host = open_host(1, 2, 3);
@@ -270,9 +350,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_under_two_names_is_known),
+		cmocka_unit_test(server_that_was_lost_is_not_who_gets_its_place),
 		cmocka_unit_test(server_is_gone_its_place_is_used_again),
 		cmocka_unit_test(
 			server_is_gone_what_it_refused_is_forgotten),
+		cmocka_unit_test(
+			server_is_gone_how_long_it_was_avoided_is_forgotten),
 		cmocka_unit_test(
 			server_is_gone_with_a_write_under_way_its_place_waits),
 		cmocka_unit_test(server_goes_before_it_is_added_it_is_down_after),
@@ -284,8 +367,11 @@ int main(void)
 		cmocka_unit_test(
 			target_dies_before_the_first_copy_another_is_taken),
 		cmocka_unit_test(rebuild_whose_target_is_gone_ends_at_once),
+		cmocka_unit_test(keeper_is_woken_when_a_rebuild_is_over),
 		cmocka_unit_test(target_dies_in_mid_rebuild_another_is_taken),
 		cmocka_unit_test(last_replica_dies_it_is_told_once),
+		cmocka_unit_test(
+			two_servers_of_many_slabs_die_together_both_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,7 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 	struct host *host = open_host(1, 1, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
 	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
+	struct rbx_loan loan;
 
 	(void)state;
 	host->servers[1 - from].refuse = -EDQUOT;
@@ -151,6 +152,13 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 	assert_false(host_settle(host));
 	assert_string_equal(host->news, "TSF");
 	host_assert_cell(host, 4);
+	/* And the next time it is told again. */
+	host->servers[from].refuse = -EDQUOT;
+	loan = rbx_replica_loan(rbx_slab_replica(
+		slab, (uint32_t)rbx_slab_find(slab, RBX_REPLICA_LIVE)));
+	host_evict(host, 1 - from, &loan);
+	assert_true(host_settle(host));
+	assert_string_equal(host->news, "TSFT");
 	host_free(host);
 }
 

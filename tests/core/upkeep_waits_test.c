@@ -70,6 +70,39 @@ static void late_server_is_avoided_for_a_while(void **state)
 	host_free(host);
 }
 
+/* So a rebuild waits for it, and is not stuck. */
+static void server_that_was_late_is_only_busy_the_next_time(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+	uint32_t slow = make_slow(host), other = 1 - slow;
+	struct rbx_loan loan;
+
+	(void)state;
+	host->now_ns += QUARTER_NS;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->servers[slow].is_slow = false;
+	rounds(host);
+	host->now_ns += RBX_UPKEEP_AVOID_TIMES * HOST_TIMEOUT_NS;
+	rounds(host);
+	loan = rbx_replica_loan(rbx_slab_replica(
+		host_slab(host, 0),
+		(uint32_t)rbx_slab_find(host_slab(host, 0), RBX_REPLICA_LIVE)));
+	host->servers[slow].is_slow = true;
+	rbx_asks_avoid(&host->upkeep, other, host->now_ns + 1);
+	first_write(host, 1);
+	rounds(host);
+	assert_true(host->servers[slow].is_asked);
+	host_evict(host, other, &loan);
+	rounds(host);
+	assert_string_equal(host->news, "");
+	host->servers[slow].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_string_equal(host->news, "SF");
+	host_free(host);
+}
+
 static void late_replica_joins_by_a_rebuild(void **state)
 {
 	struct host *host = host_make_on_demand(1, 2, 3);
@@ -420,6 +453,7 @@ int main(void)
 		cmocka_unit_test(slow_server_keeps_no_other_slab_waiting),
 		cmocka_unit_test(late_server_is_left_for_another_one),
 		cmocka_unit_test(late_server_is_avoided_for_a_while),
+		cmocka_unit_test(server_that_was_late_is_only_busy_the_next_time),
 		cmocka_unit_test(late_replica_joins_by_a_rebuild),
 		cmocka_unit_test(first_write_ends_if_nothing_is_lent_in_time),
 		cmocka_unit_test(

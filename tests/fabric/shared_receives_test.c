@@ -327,6 +327,32 @@ static void receive_nobody_was_told_of_is_posted_again(void **state)
 	world_close(&world);
 }
 
+/* It was not the last one that was posted. */
+static void receives_behind_one_that_is_posted_again_are_taken(void **state)
+{
+	struct world world;
+	uint64_t wr_id;
+	int which;
+
+	(void)state;
+	world_open(&world);
+	assert_int_equal(receive_post(&world, 9, BYTES), 0);
+	assert_int_equal(receive_post(&world, 10, BYTES), 0);
+	message_post(&world, 0, 1);
+	sent_expect(&world, 0, 1, 0);
+	message_post(&world, 1, 2);
+	sent_expect(&world, 1, 2, 0);
+	drop(&world, 0);
+	assert_int_equal(message_expect(&world, &which, &wr_id), 2);
+	assert_int_equal(wr_id, 10);
+	assert_int_equal(receive_post(&world, 11, BYTES), 0);
+	message_post(&world, 1, 3);
+	assert_int_equal(message_expect(&world, &which, &wr_id), 3);
+	message_post(&world, 1, 4);
+	assert_int_equal(message_expect(&world, &which, &wr_id), 4);
+	world_close(&world);
+}
+
 static void queue_is_bounded_until_polled(void **state)
 {
 	struct world world;
@@ -417,6 +443,8 @@ int main(void)
 		cmocka_unit_test(message_that_waits_too_long_fails),
 		cmocka_unit_test(ends_of_some_leave_the_receives_to_others),
 		cmocka_unit_test(receive_nobody_was_told_of_is_posted_again),
+		cmocka_unit_test(
+			receives_behind_one_that_is_posted_again_are_taken),
 		cmocka_unit_test(queue_is_bounded_until_polled),
 		cmocka_unit_test(low_queue_told_once),
 		cmocka_unit_test(receive_of_its_own_refused),

@@ -320,10 +320,57 @@ static void process_of_another_user_is_sent_away(void **state)
 	test_pair_close(&pair);
 }
 
+/* Who maps the file finds there what others reach by the key. */
+static void window_of_a_region_that_is_mapped_is_where_it_is(void **state)
+{
+	const uint64_t offset = 20 * PAGE;
+	struct rbx_device_window_init of_part;
+	struct rbx_device_window *window;
+	struct test_pair pair;
+	struct rbx_mr_init init;
+	struct rbx_sge sge;
+	struct rbx_mr *mr;
+	struct rbx_wr wr;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	init = (struct rbx_mr_init){
+		.addr = pair.target_memory + 16 * PAGE,
+		.length_bytes = 16 * PAGE,
+		.rights = RBX_LOCAL_WRITE | RBX_REMOTE_READ |
+			  RBX_REMOTE_WRITE | RBX_WINDOWS,
+		.memory_fd = pair.target_fd,
+		.memory_fd_offset = 16 * PAGE,
+	};
+	assert_int_equal(pair.ops->register_memory(pair.server_device, &init, 1,
+						   &mr, NULL), 0);
+	of_part = (struct rbx_device_window_init){
+		.mr = mr,
+		.addr = pair.target_memory + offset,
+		.length_bytes = PAGE,
+		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE, /* as the file */
+	};
+	assert_int_equal(pair.ops->create_window(pair.server, &of_part, &window,
+						 NULL), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		test_fill(pair.local, 64, i);
+		wr = test_wr(&pair, RBX_OP_WRITE, &sge, 0, offset, 64);
+		wr.rkey = window->rkey;
+		test_post(&pair, &wr);
+		assert_int_equal(test_wait(&pair, pair.client_cq).status, 0);
+		assert_memory_equal(pair.target + offset, pair.local, 64);
+	}
+	pair.ops->destroy_window(window);
+	pair.ops->deregister_memory(pair.server_device, &mr, 1);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connection_brings_no_descriptor),
+		cmocka_unit_test(
+			window_of_a_region_that_is_mapped_is_where_it_is),
 		cmocka_unit_test(key_of_another_domain_brings_no_descriptor),
 		cmocka_unit_test(table_shows_no_other_domains_keys),
 		cmocka_unit_test(table_cannot_be_written),

@@ -82,6 +82,36 @@ static void events_of_many_arms_are_consumed_at_once(void **state)
 	test_pair_close(&pair);
 }
 
+/* Both have come since it was armed, and a poll has taken one. */
+static void what_a_poll_leaves_wakes_who_has_armed(void **state)
+{
+	struct rbx_sge sges[2];
+	struct test_pair pair;
+	struct pollfd poller;
+	struct rbx_wr wrs[2];
+	struct rbx_wc wc;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	for (int i = 0; i < 100; i++) {
+		for (int j = 0; j < 2; j++)
+			wrs[j] = test_wr(&pair, RBX_OP_WRITE, &sges[j], 0,
+					 (uint64_t)j * PAGE, 64);
+		wrs[0].next = &wrs[1];
+		assert_int_equal(pair.ops->arm(pair.client_cq), 0);
+		test_post(&pair, wrs);
+		while (!pair.ops->poll(pair.client_cq, &wc, 1))
+			;
+		assert_int_equal(wc.status, 0);
+		poller = (struct pollfd){ .fd = pair.client_cq->event_fd,
+					  .events = POLLIN };
+		assert_int_equal(poll(&poller, 1, 60000), 1);
+		pair.ops->consume_events(pair.client_cq);
+		assert_int_equal(test_wait(&pair, pair.client_cq).status, 0);
+	}
+	test_pair_close(&pair);
+}
+
 struct echo {
 	struct test_pair *pair;
 	int count;
@@ -422,6 +452,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeping_client_wakes_for_each_completion),
 		cmocka_unit_test(events_of_many_arms_are_consumed_at_once),
+		cmocka_unit_test(what_a_poll_leaves_wakes_who_has_armed),
 		cmocka_unit_test(sleeping_ends_served_ping_pong),
 		cmocka_unit_test(sleeping_ends_polled_ping_pong),
 		cmocka_unit_test(disconnect_wakes_sleeper),

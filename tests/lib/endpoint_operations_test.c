@@ -307,6 +307,26 @@ static void operations_that_cannot_be_leave_no_trace(void **state)
 	endpoints_close(&e);
 }
 
+/* Of memory that nobody touches. */
+static void longest_message_is_as_long_as_the_device_says(void **state)
+{
+	struct rbx_segment segments[2] = { { .length_bytes = 0 } };
+	struct rbx_receive receive = { segments, 2, NULL };
+	struct endpoints e;
+
+	(void)state;
+	endpoints_open(&e);
+	if (!e.a.limits.needs_regions) {
+		segments[0].addr = segments[1].addr = e.a.of_device;
+		segments[0].length_bytes = e.a.limits.message_bytes_max;
+		assert_int_equal(rbx_endpoint_receive(e.a.endpoint, &receive, 1), 0);
+		segments[1].length_bytes = 1;
+		assert_int_equal(rbx_endpoint_receive(e.a.endpoint, &receive, 1),
+				 -EINVAL);
+	}
+	endpoints_close(&e);
+}
+
 static void no_more_is_posted_than_there_is_room_for(void **state)
 {
 	struct rbx_receive receives[65];
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test(chain_of_silent_operations_completes_once),
 		cmocka_unit_test(inline_data_is_copied_by_the_post),
 		cmocka_unit_test(operations_that_cannot_be_leave_no_trace),
+		cmocka_unit_test(longest_message_is_as_long_as_the_device_says),
 		cmocka_unit_test(no_more_is_posted_than_there_is_room_for),
 		cmocka_unit_test(memory_without_a_region_is_taken_where_the_device_can),
 	};

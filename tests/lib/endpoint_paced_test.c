@@ -99,6 +99,42 @@ static void what_was_merged_is_polled_one_by_one(void **state)
 	endpoints_close(&e);
 }
 
+/* Also if a message comes with what was merged. */
+static void no_more_is_polled_than_there_is_room_for(void **state)
+{
+	const struct rbx_operation send = { .kind = RBX_OPERATION_SEND };
+	struct rbx_operation operations[9];
+	struct rbx_segment segments[9];
+	struct rbx_completion completions[9];
+	struct endpoints e;
+
+	(void)state;
+	context_option = "window_work_requests=1";
+	open_paced(&e);
+	receive_at(&e.a, 512 * KIB, KIB, 20);
+	for (uint32_t i = 0; i < 9; i++) {
+		operations[i] = at(&e.b, RBX_OPERATION_WRITE, i * KIB, i + 1);
+		segments[i] = segment_of(&e.a, i * KIB, KIB);
+		operations[i].segments = &segments[i];
+		operations[i].segments_count = 1;
+	}
+	assert_int_equal(rbx_endpoint_post(e.a.endpoint, operations, 1), 0);
+	assert_int_equal(rbx_endpoint_post(e.a.endpoint, &operations[1], 8), 0);
+	/* The others go as one when the first one is back. */
+	expect(&e.a, RBX_COMPLETION_POSTED, 1, 0);
+	assert_int_equal(post_one(&e.b, send, 0, 16), 0);
+	usleep(50000);
+	for (uint32_t count = 0; count < 9;) {
+		int got = rbx_queue_poll(e.a.queue, completions, 2, 20000);
+
+		assert_in_range(got, 1, 2);
+		count += (uint32_t)got;
+	}
+	assert_int_equal(rbx_queue_poll(e.a.queue, completions, 2, 0), 0);
+	endpoints_close(&e);
+	context_option = "mode=hybrid";
+}
+
 /* A fence, and messages that keep their order; the data of what is inline are copied. */
 static void fence_and_messages_are_in_order(void **state)
 {
@@ -305,6 +341,23 @@ static void what_is_refused_is_told_in_order(void **state)
 	endpoints_close(&e);
 }
 
+static void silent_one_is_told_of_if_it_fails(void **state)
+{
+	struct rbx_operation operation;
+	struct rbx_completion completion;
+	struct endpoints e;
+
+	(void)state;
+	open_paced(&e);
+	operation = at(&e.b, RBX_OPERATION_WRITE, 0, 5);
+	operation.flags = RBX_OPERATION_SILENT;
+	rbx_endpoint_disconnect(e.a.endpoint);
+	assert_int_equal(post_one(&e.a, operation, 0, KIB), 0);
+	expect(&e.a, RBX_COMPLETION_POSTED, 5, -EHOSTUNREACH);
+	assert_int_equal(rbx_queue_poll(e.a.queue, &completion, 1, 50), 0);
+	endpoints_close(&e);
+}
+
 static const struct rbx_fabric_ops *real_ops;
 static struct rbx_queue *polled;
 static uint32_t destroyed_count;
@@ -435,6 +488,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbours_are_merged_and_each_is_told_of),
 		cmocka_unit_test(what_was_merged_is_polled_one_by_one),
+		cmocka_unit_test(no_more_is_polled_than_there_is_room_for),
+		cmocka_unit_test(silent_one_is_told_of_if_it_fails),
 		cmocka_unit_test(fence_and_messages_are_in_order),
 		cmocka_unit_test(credit_of_who_is_closed_is_for_others),
 		cmocka_unit_test(disconnect_ends_what_waits_for_credit_of_others),

@@ -176,6 +176,59 @@ static void low_receives_are_told(void **state)
 	world_close(&world);
 }
 
+/* The second of three names memory of another domain, which a device may see. */
+static void receives_that_were_not_taken_leave_their_slots(void **state)
+{
+	struct rbx_protection_domain *domain;
+	struct rbx_segment segments[3];
+	struct rbx_receive receives[3];
+	struct rbx_region *region;
+	struct world world;
+	uintptr_t i = 1;
+
+	(void)state;
+	world_open(&world);
+	assert_int_equal(rbx_protection_domain_create(world.e.b.ctx, &domain), 0);
+	assert_int_equal(rbx_region_export(world.e.b.ctx, domain,
+					   world.e.b.of_device, MEMORY_BYTES, 0,
+					   &region), 0);
+	for (int j = 0; j < 3; j++) {
+		segments[j] = segment_of(&world.e.b, 0, BYTES);
+		receives[j] = (struct rbx_receive){ &segments[j], 1, NULL };
+	}
+	segments[1].region = region;
+	if (rbx_shared_receives_post(world.shared, receives, 3) == -EIO) {
+		while (!post(&world, i))
+			i++;
+		assert_int_equal(i, DEPTH);
+	}
+	rbx_region_release(region);
+	assert_int_equal(rbx_protection_domain_destroy(domain), 0);
+	world_close(&world);
+}
+
+/* In a queue without room. */
+static void those_that_were_not_made_are_in_no_domain(void **state)
+{
+	struct rbx_shared_receives_options options;
+	struct rbx_protection_domain *domain;
+	struct rbx_shared_receives *other;
+	struct world world;
+
+	(void)state;
+	world_open(&world);
+	assert_int_equal(rbx_protection_domain_create(world.e.b.ctx, &domain), 0);
+	options = options_of(&world);
+	options.domain = domain;
+	options.depth = 1024;
+	if (world.e.b.limits.shared_depth_max >= 1024)
+		assert_int_equal(rbx_shared_receives_create(world.e.b.ctx,
+							    &options, &other),
+				 -ENOSPC);
+	assert_int_equal(rbx_protection_domain_destroy(domain), 0);
+	world_close(&world);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
 	struct rbx_shared_receives_options options;
@@ -212,6 +265,8 @@ int main(void)
 		cmocka_unit_test(messages_of_each_endpoint_name_it),
 		cmocka_unit_test(end_of_one_is_told_and_the_others_go_on),
 		cmocka_unit_test(low_receives_are_told),
+		cmocka_unit_test(receives_that_were_not_taken_leave_their_slots),
+		cmocka_unit_test(those_that_were_not_made_are_in_no_domain),
 		cmocka_unit_test(what_does_not_fit_is_refused),
 	};
 

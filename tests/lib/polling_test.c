@@ -13,6 +13,7 @@
 
 #include "core/port.h"
 #include "lib/context.h"
+#include "lib/poller/poller.h"
 
 #define PAGE 4096u
 #define SLOTS 8u
@@ -417,9 +418,31 @@ static void queue_of_an_unplugged_device_keeps_no_poller_awake(void **state)
 	tenant_close(&tenant);
 }
 
+/* And not the newest one, if another has room again. */
+static void queue_pair_is_of_a_queue_with_room(void **state)
+{
+	struct rbx_context *ctx = tenant_context("pollers=1");
+	struct rbx_poller *poller = ctx->pollers[0];
+	uint32_t index, i;
+
+	(void)state;
+	for (i = 0; i <= RBX_CQ_LANES; i++) {
+		assert_int_equal(rbx_poller_lane_take_locked(poller, &index), 0);
+		assert_int_equal(index, i / RBX_CQ_LANES);
+	}
+	rbx_poller_lane_give_locked(poller, 0);
+	assert_int_equal(rbx_poller_lane_take_locked(poller, &index), 0);
+	assert_int_equal(index, 0);
+	rbx_poller_lane_give_locked(poller, 1);
+	for (i = 0; i < RBX_CQ_LANES; i++)
+		rbx_poller_lane_give_locked(poller, 0);
+	assert_int_equal(rbx_close(ctx), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(queue_pair_is_of_a_queue_with_room),
 		cmocka_unit_test(polling_busy_and_shared_never_sleep),
 		cmocka_unit_test(polling_event_arms_for_each_completion),
 		cmocka_unit_test(polling_event_batch_arms_for_each_batch),

@@ -183,6 +183,29 @@ static void attempt_counts_while_an_older_connection_ends(void **state)
 	world_stop(&world);
 }
 
+/* Nor is that place kept for who says nothing. */
+static void named_session_without_a_word_runs_out_of_time(void **state)
+{
+	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	struct rbx_session *session;
+	struct world world;
+	uint32_t reason;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	attach.session_id = world.server->clients[0].session_id;
+	rbx_wire_attach_encode(&attach, bytes);
+	assert_int_equal(stranger_connect(&crowd[0], &world, bytes,
+					  sizeof(bytes), &reason), 0);
+	stranger_is_refused(&crowd[0], RBX_REASON_TOO_SLOW);
+	crowd_go(1);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
 /* ---- Many that mean well. ----------------------------------------------------*/
 
 #define VISITORS 80
@@ -315,6 +338,7 @@ int main(void)
 		cmocka_unit_test(one_address_has_some_of_the_slots),
 		cmocka_unit_test(named_session_is_the_one_to_resume),
 		cmocka_unit_test(attempt_counts_while_an_older_connection_ends),
+		cmocka_unit_test(named_session_without_a_word_runs_out_of_time),
 		cmocka_unit_test(many_at_once_are_all_served),
 		cmocka_unit_test(many_idle_clients_are_in_nobodys_way),
 	};

@@ -40,6 +40,36 @@ static void drain(struct rbx_server *server)
 	rbx_control_thread_wake(server);
 }
 
+static void shrink(struct rbx_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	rbx_lender_shrink(server->lender, 1, rbx_now_ns(), RBX_EVICT_GRACE_NS);
+	pthread_mutex_unlock(&server->lock);
+	rbx_control_thread_wake(server);
+}
+
+/* In ms, of which some have passed when it is told. */
+static void eviction_tells_how_long_there_is(void **state)
+{
+	const uint32_t grace_ms = RBX_EVICT_GRACE_NS / 1000000;
+	struct rbx_wire_message message;
+	struct stranger stranger = { 0 };
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	stranger_arrive(&stranger, &world);
+	stranger_enter(&stranger);
+	ask(&stranger, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
+	shrink(world.server);
+	assert_true(stranger_hear(&stranger, &message));
+	assert_int_equal(message.type, RBX_WIRE_SLAB_EVICT);
+	assert_in_range(message.evict.grace_ms, grace_ms / 2, grace_ms);
+	stranger_leave(&stranger);
+	world_stop(&world);
+}
+
 /* Long enough for a server that says too much to have said it. */
 static void dawdle(void)
 {
@@ -84,6 +114,7 @@ static void evictions_wait_until_they_are_heard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(eviction_tells_how_long_there_is),
 		cmocka_unit_test(evictions_wait_until_they_are_heard),
 	};
 

@@ -69,6 +69,9 @@ static void peers_write_few_lines_a_second(void **state)
 	snprintf(name, sizeof(name), "%u more",
 		 1000 - RBX_HOSTILE_LINES_PER_SECOND);
 	assert_non_null(strstr(text, name));
+	/* Once. */
+	rbx_log_hostile(&log, "10.9.9.10:7", "says nonsense", 3 * SECOND_NS);
+	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }
 
 static void host_is_told_of_once(void **state)

@@ -90,6 +90,19 @@ static void least_of_all_groups_counts(void **state)
 	assert_int_equal(group.available_bytes, 1 * MIB);
 }
 
+static void nothing_else_is_taken_back_by_the_kernel(void **state)
+{
+	struct rbx_memory_group group;
+
+	(void)state;
+	folder_make("/job");
+	file_write("/job/memory.max", "157286400\n");
+	file_write("/job/memory.current", "52428800\n");
+	file_write("/job/memory.stat", "anon 1\nfile 10485760\n");
+	assert_true(read_as("0::/job\n", &group));
+	assert_int_equal(group.available_bytes, 100 * MIB);
+}
+
 static void version_1_is_understood(void **state)
 {
 	struct rbx_memory_group group;
@@ -144,6 +157,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(least_of_all_groups_counts,
 						tree_make, tree_remove),
+		cmocka_unit_test_setup_teardown(
+			nothing_else_is_taken_back_by_the_kernel, tree_make,
+			tree_remove),
 		cmocka_unit_test_setup_teardown(version_1_is_understood,
 						tree_make, tree_remove),
 		cmocka_unit_test_setup_teardown(no_group_is_no_limit, tree_make,

@@ -155,13 +155,13 @@ static void others_are_served_while_a_slab_is_made(void **state)
 	world_stop(&world);
 }
 
-/* Ends the control connection under way, as a broken network would. */
-static void connection_cut(struct world *world)
+/* Ends the control connection of a client, as a broken network would. */
+static void connection_cut(struct world *world, uint32_t client)
 {
 	struct rbx_server *server = world->server;
 
 	pthread_mutex_lock(&server->lock);
-	world->choice.ops->disconnect(server->clients[0].connection->qp);
+	world->choice.ops->disconnect(server->clients[client].connection->qp);
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -176,7 +176,7 @@ static void slab_of_who_is_gone_meanwhile_is_not_lent(void **state)
 	gate_set(&making, true);
 	borrow_begin(&borrower, &world);
 	gate_wait(&making);
-	connection_cut(&world);
+	connection_cut(&world, 0);
 	assert_int_equal(borrow_end(&borrower), -ENOTCONN);
 	assert_int_equal(rbx_session_resume(borrower.session, rbx_after_ms(RESUME_MS)), 0);
 	gate_set(&making, false);
@@ -200,7 +200,7 @@ static void client_that_leaves_meanwhile_leaves_nothing(void **state)
 	gate_set(&making, true);
 	borrow_begin(&borrower, &world);
 	gate_wait(&making);
-	connection_cut(&world);
+	connection_cut(&world, 0);
 	assert_int_equal(borrow_end(&borrower), -ENOTCONN);
 	assert_int_equal(rbx_session_resume(borrower.session, rbx_after_ms(RESUME_MS)), 0);
 	rbx_session_close(borrower.session);
@@ -275,6 +275,8 @@ static void others_are_served_while_a_slab_is_emptied(void **state)
 	gate_wait(&emptying);
 	others_are_served(&world, other);
 	assert_int_equal(rbx_session_map(other, &grant), 0);
+	/* What is still ending can be had, who waits for it. */
+	assert_int_equal(rbx_session_free_bytes(other), 3 * WORLD_SLAB_BYTES);
 	assert_false(all_is_free(&world));
 	gate_set(&emptying, false);
 	rbx_session_close(other);
@@ -344,6 +346,65 @@ static void who_waits_too_long_is_told_to_come_later(void **state)
 	world_stop(&world);
 }
 
+/* So many wait for a slab. */
+static bool wait_for_slabs(struct world *world, uint32_t wanted_count)
+{
+	const struct rbx_late_answer *late;
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&world->server->lock);
+	for (late = world->server->waiting_first; late; late = late->next)
+		count++;
+	pthread_mutex_unlock(&world->server->lock);
+	return count == wanted_count;
+}
+
+static bool one_waits(struct world *world)
+{
+	return wait_for_slabs(world, 1);
+}
+
+static bool two_wait(struct world *world)
+{
+	return wait_for_slabs(world, 2);
+}
+
+static void who_comes_after_one_that_waits_no_more_waits_in_line(void **state)
+{
+	struct borrower borrowers[3];
+	struct rbx_session *leaver;
+	struct rbx_loan grant;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	start(&world, 2);
+	leaver = world_session(&world);
+	for (i = 0; i < 3; i++)
+		borrowers[i].session = world_session(&world);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(rbx_session_map(leaver, &grant), 0);
+	gate_set(&emptying, true);
+	rbx_session_close(leaver);
+	gate_wait(&emptying);
+	pthread_create(&borrowers[0].thread, NULL, borrow, &borrowers[0]);
+	world_wait(&world, one_waits);
+	pthread_create(&borrowers[1].thread, NULL, borrow, &borrowers[1]);
+	world_wait(&world, two_wait);
+	/* The leaver was the first, and the others came in turn. */
+	connection_cut(&world, 2);
+	assert_int_equal(borrow_end(&borrowers[1]), -ENOTCONN);
+	world_wait(&world, one_waits);
+	pthread_create(&borrowers[2].thread, NULL, borrow, &borrowers[2]);
+	world_wait(&world, two_wait);
+	gate_set(&emptying, false);
+	assert_int_equal(borrow_end(&borrowers[0]), 0);
+	assert_int_equal(borrow_end(&borrowers[2]), 0);
+	for (i = 0; i < 3; i++)
+		rbx_session_close(borrowers[i].session);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +416,8 @@ int main(void)
 		cmocka_unit_test(others_are_served_while_a_slab_is_emptied),
 		cmocka_unit_test(who_finds_all_slabs_ending_waits_for_one),
 		cmocka_unit_test(who_waits_too_long_is_told_to_come_later),
+		cmocka_unit_test(
+			who_comes_after_one_that_waits_no_more_waits_in_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,8 @@ static void refusal_comes_back_as_it_went(void **state)
 	bytes[5] = 1;
 	assert_int_equal(rbx_wire_refusal_decode(bytes, 8), 0);
 	bytes[5] = 0;
+	bytes[4] = RBX_REASONS_COUNT; /* the first that nobody knows */
+	assert_int_equal(rbx_wire_refusal_decode(bytes, 8), 0);
 	bytes[0] = 'x';
 	assert_int_equal(rbx_wire_refusal_decode(bytes, 8), 0);
 	rbx_wire_refusal_encode(1, bytes);

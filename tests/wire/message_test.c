@@ -203,6 +203,9 @@ static void fields_that_contradict_are_refused(void **state)
 	/* A session without the flag that says so, and the flag without one. */
 	assert_int_equal(decode_sample(hello, 104, 1), -EBADMSG);
 	assert_int_equal(decode_sample(hello, 64, RBX_WIRE_RESUME), -EBADMSG);
+	/* Nor what goes with one: its server's incarnation, its last epoch. */
+	assert_int_equal(decode_sample(hello, 112, 1), -EBADMSG);
+	assert_int_equal(decode_sample(hello, 120, 1), -EBADMSG);
 	/* A status where all is well, an error without one, an unknown one. */
 	assert_int_equal(decode_sample(hello, 12, 1), -EBADMSG);
 	assert_int_equal(decode_sample(sample(RBX_WIRE_ERROR), 12, 0),
