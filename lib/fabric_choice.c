@@ -32,7 +32,7 @@ static int choose_verbs(struct rbx_fabric_choice *choice, const char *why)
 	int err = verbs_probe(error);
 
 	if (err)
-		return rbx_error(err, "no verbs device: %s", error);
+		return rbx_error(err, "verbs: %s", error);
 #ifdef RBX_HAVE_VERBS
 	choice->ops = &rbx_fabric_verbs;
 #endif
@@ -40,13 +40,17 @@ static int choose_verbs(struct rbx_fabric_choice *choice, const char *why)
 	return 0;
 }
 
+static bool is_soft_device(const char *device)
+{
+	return device && !strcmp(device, RBX_SOFT_REGISTERED);
+}
+
 static int choose_soft(struct rbx_fabric_choice *choice, bool mapping,
 		       const char *why)
 {
 	const char *device = choice->options.device_name;
 
-	choice->options.needs_registration =
-		device && !strcmp(device, RBX_SOFT_REGISTERED);
+	choice->options.needs_registration = is_soft_device(device);
 	if ((device && !choice->options.needs_registration) ||
 	    choice->options.gid_index >= 0)
 		return rbx_error(-EINVAL,
@@ -73,8 +77,9 @@ static bool is_loopback(const char *address)
 static int choose_auto(struct rbx_fabric_choice *choice, const char *address)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
-	char why[RBX_ERROR_TEXT_MAX + 32];
 
+	if (is_soft_device(choice->options.device_name))
+		return choose_soft(choice, true, "a device of it was named");
 	if (choice->options.device_name)
 		return choose_verbs(choice, "a device was named");
 	if (is_loopback(address))
@@ -82,8 +87,7 @@ static int choose_auto(struct rbx_fabric_choice *choice, const char *address)
 				   "a loopback address, which no NIC serves");
 	if (!verbs_probe(error))
 		return choose_verbs(choice, "there is an RDMA device");
-	snprintf(why, sizeof(why), "no RDMA device (%s)", error);
-	return choose_soft(choice, true, why);
+	return choose_soft(choice, true, error);
 }
 
 int rbx_fabric_choose(const char *fabric, const char *device, int gid_index,

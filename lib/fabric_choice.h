@@ -4,7 +4,8 @@
  *
  * `auto` takes an RDMA NIC where there is one and the software device where
  * there is none, and says which and why. A fabric or a device that was named is
- * taken or refused, never replaced.
+ * taken or refused, never replaced. A device that is named means verbs, but for
+ * RBX_SOFT_REGISTERED.
  */
 #ifndef RBX_LIB_FABRIC_CHOICE_H
 #define RBX_LIB_FABRIC_CHOICE_H

@@ -85,7 +85,8 @@ struct rbx_options {
 	 * back to another. */
 	char fabric[16];
 	/* verbs: "mlx5_0" or "mlx5_0:1"; soft: "registered" wants memory
-	 * registered, as most NICs do; "": choose. */
+	 * registered, as most NICs do; "": choose. With `auto` a device that is
+	 * named means verbs, but for "registered", which means soft. */
 	char device[64];
 	int gid_index; /* verbs: -1 chooses */
 	/* How requests become work requests (paper, section IV-A):

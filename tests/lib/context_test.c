@@ -303,9 +303,29 @@ static void auto_takes_a_fabric_and_says_why(void **state)
 	rbx_describe(ctx, text, sizeof(text));
 	assert_non_null(strstr(text, "fabric=auto\n"));
 	assert_non_null(strstr(text, "using="));
+	assert_null(strstr(text, "no RDMA device (no RDMA device"));
 	rbx_close(ctx);
 	assert_int_equal(rbx_open(&ctx, NULL), 0);
 	rbx_close(ctx);
+}
+
+/* A device that is named means verbs, but for the one that soft has. */
+static void auto_takes_the_fabric_that_has_the_device(void **state)
+{
+	struct rbx_options options;
+	struct rbx_context *ctx;
+	char text[2048];
+
+	(void)state;
+	rbx_options_defaults(&options);
+	strcpy(options.device, "registered");
+	if (rbx_open(&ctx, &options))
+		fail_msg("%s", rbx_last_error());
+	rbx_describe(ctx, text, sizeof(text));
+	assert_non_null(strstr(text, "\ntaken=soft"));
+	rbx_close(ctx);
+	strcpy(options.device, "none");
+	assert_int_equal(rbx_open(&ctx, &options), -ENODEV);
 }
 
 int main(void)
@@ -321,6 +341,7 @@ int main(void)
 		cmocka_unit_test(hundreds_of_peers_share_a_poller),
 		cmocka_unit_test(hundreds_of_peers_are_polled_by_the_program),
 		cmocka_unit_test(auto_takes_a_fabric_and_says_why),
+		cmocka_unit_test(auto_takes_the_fabric_that_has_the_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
