@@ -73,9 +73,9 @@ static struct cli_command command = {
 	.name = "sim",
 	.purpose = "Runs the library in a simulated world, from a seed.",
 	.usage = "[--seed N] [--scenario NAME] [--nic NAME|FILE] [--nodes N]\n"
-		 "                   [--events M] [--fault SITE=P]... [--trace] "
-		 "[--json FILE|-]\n"
-		 "                   [--hunt SECONDS [--seeds N]]",
+		 "                   [--events M] [--fault SITE=P]...\n"
+		 "                   [[--trace] [--json FILE|-] | "
+		 "--hunt SECONDS [--seeds N]]",
 	.options = options,
 	.options_count = sizeof(options) / sizeof(options[0]),
 };
@@ -163,6 +163,11 @@ static int run_one(void)
 	if (err)
 		return cli_fail(&command, "cannot start a process: %s",
 				strerror(-err));
+	if (outcome.print_status) {
+		cli_fail(&command, "cannot write to stdout: %s",
+			 strerror(-outcome.print_status));
+		return CLI_EXIT_FAILED;
+	}
 	if (json_path[0] && write_json(&outcome))
 		return CLI_EXIT_FAILED;
 	return outcome.failed[0] ? CLI_EXIT_FAILED : CLI_EXIT_OK;
@@ -239,5 +244,8 @@ int cli_sim(int argc, char **argv)
 		return cli_fail(&command, "%s", reason);
 	if (seeds_max && !hunt_seconds)
 		return cli_fail(&command, "--seeds: only with --hunt SECONDS");
+	if (hunt_seconds && (json_path[0] || trace))
+		return cli_fail(&command, "--json and --trace: of one run, not "
+					  "of a hunt; leave out --hunt");
 	return hunt_seconds ? hunt() : run_one();
 }

@@ -36,6 +36,7 @@ struct rbx_sim_command {
 struct rbx_sim_outcome {
 	char failed[RBX_SIM_TEXT_BYTES]; /* the invariant; "": none */
 	char what[RBX_SIM_TEXT_BYTES];
+	int32_t print_status; /* 0, or -errno: stdout has not taken all of it */
 	uint64_t hash;
 	uint64_t events;
 	uint64_t requests;

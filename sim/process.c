@@ -41,7 +41,9 @@ static void run(const struct rbx_sim_options *options,
 		rbx_sim_take_outcome(mine);
 	}
 	printf("result ok\n");
-	fflush(stdout);
+	errno = EIO;
+	if (fflush(stdout) || ferror(stdout))
+		mine->print_status = -errno;
 	_exit(0);
 }
 

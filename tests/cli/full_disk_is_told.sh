@@ -21,6 +21,11 @@ expect_told serve --help
 expect_told stat --server "$address"
 expect_told bench --servers "$address" --volume 1M --runtime 0.1 --warmup 0
 # There is no simulator in a build with the thread sanitizer.
-[[ $("$rdmabox" sim --events 1 2>&1) == *"not with the thread sanitizer"* ]] ||
+if [[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]]; then
+	expect_told sim --events 100
+	expect_told sim --events 100 --trace
 	expect_told sim --events 100 --json -
+	expect_told sim --scenario fig1 --nic connectx3
+	expect_told sim --events 100 --hunt 60 --seeds 1
+fi
 expect_told serve --listen 127.0.0.1:0 --memory 16M --slab 1M

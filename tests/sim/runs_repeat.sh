@@ -74,4 +74,6 @@ refuse 'from 0 to 1' --fault qp-error=2
 refuse 'from 0 to 1' --fault qp-error
 refuse 'whole number' --seed x
 refuse '--hunt' --seeds 5
+refuse 'leave out --hunt' --hunt 60 --seeds 1 --json -
+refuse 'leave out --hunt' --hunt 60 --seeds 1 --trace
 exit "$failed"
