@@ -16,6 +16,8 @@
  * A slab remembers its client until its memory is gone, for its domain: a
  * protection domain can only end after the keys in it.
  */
+#include <errno.h>
+
 #include "server/state.h"
 
 /* ---- Late answers. ----------------------------------------------------------*/
@@ -193,14 +195,22 @@ void rbx_borrowing_go_on(struct rbx_server *s)
 	}
 }
 
+/* Why there is no memory for a slab. Descriptors may be there soon: connections end. */
+static uint32_t unready_reason(int status)
+{
+	return status == -EMFILE || status == -ENFILE ? RBX_REASON_LATER :
+							RBX_REASON_FULL;
+}
+
 static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 {
 	struct rbx_lending lending = { .slab_id = rbx_slab_id(s, slab) };
+	int status = s->workers.slabs[slab - s->slabs].status;
 	struct rbx_wire_message grant;
 
-	if (s->workers.slabs[slab - s->slabs].status) {
+	if (status) {
 		if (slab->asker)
-			late_refuse(s, slab->asker, RBX_REASON_FULL);
+			late_refuse(s, slab->asker, unready_reason(status));
 		rbx_lender_unprepared(s->lender, lending.slab_id);
 		return;
 	}

@@ -49,26 +49,34 @@ static int secret_load(struct rbx_server *s)
 	return 0;
 }
 
-/* Raises the process's limit of open files, as far as it may: slabs need theirs. */
-static int descriptors_reserve(uint32_t slabs_count, uint32_t clients_max)
+/* Raises the process's limit of open files, as far as it may: slabs need theirs. If it
+ * stays below what all could want, connections may take the descriptors of slabs; then
+ * the log says so. */
+static int descriptors_reserve(const struct rbx_server *s)
 {
-	rlim_t wanted = DESCRIPTORS_BESIDE +
-			DESCRIPTORS_PER_SLAB * slabs_count +
-			DESCRIPTORS_PER_CLIENT * clients_max;
+	rlim_t of_slabs = DESCRIPTORS_PER_SLAB * (rlim_t)s->slabs_count;
+	rlim_t wanted = DESCRIPTORS_BESIDE + of_slabs +
+			DESCRIPTORS_PER_CLIENT * (rlim_t)s->clients_max;
+	char text[RBX_ERROR_TEXT_MAX];
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
-	if (limit.rlim_cur < wanted) {
-		limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur < DESCRIPTORS_PER_SLAB * (rlim_t)slabs_count)
-		return rbx_error(-EINVAL,
-				 "%u slabs need %llu open files and the limit is "
-				 "%llu: take larger slabs, or raise ulimit -n",
-				 slabs_count, (unsigned long long)wanted,
-				 (unsigned long long)limit.rlim_max);
+	if (limit.rlim_cur >= wanted)
+		return 0;
+	limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur == wanted)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "%u slabs and %u clients need %llu open files and the limit is "
+		 "%llu: raise ulimit -n, or take larger slabs (--slab) or fewer "
+		 "clients (--clients)",
+		 s->slabs_count, s->clients_max, (unsigned long long)wanted,
+		 (unsigned long long)limit.rlim_max);
+	if (limit.rlim_cur < of_slabs)
+		return rbx_error(-EINVAL, "%s", text);
+	rbx_log(&s->log, "%s", text);
 	return 0;
 }
 
@@ -96,7 +104,7 @@ static int lender_make(struct rbx_server *s)
 	err = rbx_workers_init(s);
 	if (err)
 		return err;
-	return descriptors_reserve(s->slabs_count, s->clients_max);
+	return descriptors_reserve(s);
 }
 
 /* What is told once: slabs take huge pages as long as there are some. */

@@ -27,7 +27,7 @@
 	X(REPLAYED, EPROTO, "the message was seen before")                    \
 	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
 	X(INTERNAL, EREMOTEIO, "the server failed, see its log")              \
-	X(LATER, ETIMEDOUT, "its free memory is still being emptied")
+	X(LATER, ETIMEDOUT, "its free memory cannot be lent yet")
 
 enum rbx_reason {
 	RBX_REASON_NONE,

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * descriptors_test.c - a server that may open few files: it says so when it starts, and a
+ * slab that cannot have one is refused for now, not as if the memory were used up.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tests/server/world.h"
+
+#define FILES_MAX 256u /* of this process; nobody can raise it again */
+
+static void files_limit(rlim_t count)
+{
+	const struct rlimit limit = { count, FILES_MAX };
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void line_keep(const char *line, void *user)
+{
+	snprintf(user, RBX_ERROR_TEXT_MAX, "%s", line);
+}
+
+static void start_with_few_descriptors_is_told(void **state)
+{
+	char line[RBX_ERROR_TEXT_MAX] = "";
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.log = line_keep;
+	world.options.user = line;
+	world_start(&world);
+	assert_non_null(strstr(line, "4 slabs and 1024 clients need"));
+	assert_non_null(strstr(line, "the limit is 256"));
+	world_stop(&world);
+}
+
+static void start_with_too_few_for_its_slabs_fails(void **state)
+{
+	struct rbx_server *server = NULL;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.memory_bytes = FILES_MAX * WORLD_SLAB_BYTES;
+	assert_int_equal(rbx_server_start(&server, &world.options), -EINVAL);
+	assert_null(server);
+	assert_non_null(strstr(rbx_last_error(), "fewer clients (--clients)"));
+}
+
+static void slab_without_a_descriptor_is_refused_for_now(void **state)
+{
+	struct rbx_session *session;
+	struct rbx_loan loan;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = world_session(&world);
+	files_limit(3); /* of which stdin and the others are open */
+	assert_int_equal(rbx_session_map(session, &loan), -ETIMEDOUT);
+	files_limit(FILES_MAX);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(start_with_few_descriptors_is_told),
+		cmocka_unit_test(start_with_too_few_for_its_slabs_fails),
+		cmocka_unit_test(slab_without_a_descriptor_is_refused_for_now),
+	};
+
+	files_limit(FILES_MAX);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
