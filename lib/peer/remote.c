@@ -24,6 +24,7 @@
 #include "include/rdmabox/verbs.h"
 #include "lib/buffers/segments.h"
 #include "lib/join.h"
+#include "lib/malformed.h"
 #include "lib/outstanding.h"
 #include "lib/peer/internal.h"
 #include "lib/poller/set.h"
@@ -270,17 +271,16 @@ static uint32_t fragments_of(const struct rbx_remote *remote,
 			   1) / fragment_bytes);
 }
 
+#define REQUEST_FLAGS (RBX_FENCE | RBX_NO_MERGE | RBX_URGENT | RBX_NO_RESEND)
+
 static int check(const struct rbx_remote *remote, struct rbx_request *request)
 {
-	if (!request || !request->buf == !request->segments ||
-	    request->length_bytes == 0 || request->op > RBX_WRITE ||
-	    request->flags & ~(RBX_FENCE | RBX_NO_MERGE | RBX_URGENT |
-			       RBX_NO_RESEND))
-		return rbx_error(-EINVAL,
-				 "malformed request: it needs a buffer or "
-				 "segments, a length, and known op and flags");
+	if (rbx_request_is_malformed(request, REQUEST_FLAGS))
+		return rbx_request_malformed(request, REQUEST_FLAGS);
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
+	if (request->length_bytes == 0)
+		return rbx_error(-EINVAL, "a request is at least 1 byte long");
 	if (request->offset > remote->size_bytes ||
 	    request->length_bytes > remote->size_bytes - request->offset)
 		return rbx_error(-EINVAL,

@@ -13,6 +13,7 @@
  * outstanding.h.
  */
 #include "lib/join.h"
+#include "lib/malformed.h"
 #include "lib/outstanding.h"
 #include "lib/poller/plug.h"
 #include "lib/volume/volume.h"
@@ -121,9 +122,8 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 static int request_check(const struct rbx_volume *volume,
 			 struct rbx_request *request)
 {
-	if (!request || !request->buf == !request->segments ||
-	    request->op > RBX_WRITE || request->flags & ~REQUEST_FLAGS)
-		return rbx_error(-EINVAL, "malformed request: it needs a buffer or segments, and known op and flags");
+	if (rbx_request_is_malformed(request, REQUEST_FLAGS))
+		return rbx_request_malformed(request, REQUEST_FLAGS);
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
 	if (!range_is_good(volume->control.flow.map, request->offset, request->length_bytes))

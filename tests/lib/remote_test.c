@@ -206,16 +206,16 @@ static void bad_request_is_refused_and_sends_nothing(void **state)
 	bad.length_bytes = UINT32_MAX;
 	assert_refused(&tenant, bad, "beyond");
 	bad.length_bytes = 0;
-	assert_refused(&tenant, bad, "malformed");
+	assert_refused(&tenant, bad, "at least 1 byte");
 	bad = good;
 	bad.buf = NULL;
-	assert_refused(&tenant, bad, "malformed");
+	assert_refused(&tenant, bad, "has neither");
 	bad = good;
 	bad.op = 2;
-	assert_refused(&tenant, bad, "malformed");
+	assert_refused(&tenant, bad, "op 2");
 	bad = good;
 	bad.flags = 8; /* of the core, not the program's */
-	assert_refused(&tenant, bad, "malformed");
+	assert_refused(&tenant, bad, "flags 0x8");
 	assert_int_equal(rbx_remote_submit(tenant.remote, none, 1), -EINVAL);
 	assert_int_equal(rbx_remote_submit(tenant.remote, none, 0), -EINVAL);
 	assert_int_equal(rbx_remote_submit(tenant.remote, none, 1025), -EINVAL);

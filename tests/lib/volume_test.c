@@ -49,32 +49,40 @@ static void what_is_longer_than_the_pool_goes_in_portions(void **state)
 static void request_malformed_is_refused_and_nothing_sent(void **state)
 {
 	static uint8_t buf[8192];
+	static const struct rbx_segment segment = { .addr = buf,
+						    .length_bytes = 1 };
 	struct rbx_volume *volume = open_volume("a:1", 1, 0);
 	struct job good = job_make(RBX_WRITE, buf, 100, 0);
-	struct job bad[] = {
-		job_make(RBX_WRITE, buf, 2, VOLUME_BYTES - 1),
-		job_make(RBX_READ, buf, 1, VOLUME_BYTES),
-		job_make(RBX_READ, buf, 1, UINT64_MAX),
-		job_make(RBX_READ, buf, 0, 0),
-		job_make(RBX_READ, NULL, 1, 0),
-		job_make((enum rbx_op)2, buf, 1, 0),
-		job_make(RBX_READ, buf, 1, 0), /* flags, below */
-		job_make(RBX_READ, buf, 1, 0), /* region, below */
-		job_make(RBX_READ, buf, VOLUME_BYTES, 1),
-		job_make(RBX_READ, buf, 1, 0), /* flag of a remote, below */
+	struct {
+		struct job job;
+		const char *text;
+	} bad[] = {
+		{ job_make(RBX_WRITE, buf, 2, VOLUME_BYTES - 1), "beyond" },
+		{ job_make(RBX_READ, buf, 1, VOLUME_BYTES), "beyond" },
+		{ job_make(RBX_READ, buf, 1, UINT64_MAX), "beyond" },
+		{ job_make(RBX_READ, buf, 0, 0), "at least 1 byte" },
+		{ job_make(RBX_READ, NULL, 1, 0), "has neither" },
+		{ job_make((enum rbx_op)2, buf, 1, 0), "op 2" },
+		{ job_make(RBX_READ, buf, 1, 0), "flags 0x8" },
+		{ job_make(RBX_READ, buf, 1, 0), "region" },
+		{ job_make(RBX_READ, buf, VOLUME_BYTES, 1), "beyond" },
+		{ job_make(RBX_READ, buf, 1, 0), "borrowed memory" },
+		{ job_make(RBX_READ, buf, 1, 0), "not both" },
 	};
 	struct rbx_request *both[2];
 	size_t i;
 
 	(void)state;
-	bad[6].request.flags = 8;
-	bad[9].request.flags = RBX_NO_RESEND;
-	bad[7].request.region = (struct rbx_region *)2;
+	bad[6].job.request.flags = 8;
+	bad[7].job.request.region = (struct rbx_region *)2;
+	bad[9].job.request.flags = RBX_NO_RESEND;
+	bad[10].job.request.segments = &segment;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		both[0] = &good.request;
-		both[1] = &bad[i].request;
+		both[1] = &bad[i].job.request;
 		assert_int_equal(rbx_submit(volume, both, 2), -EINVAL);
-		assert_true(rbx_last_error()[0]);
+		if (!strstr(rbx_last_error(), bad[i].text))
+			fail_msg("%s: not said: %s", bad[i].text, rbx_last_error());
 	}
 	assert_int_equal(rbx_submit(volume, both, 0), -EINVAL);
 	assert_int_equal(rbx_submit(volume, both, RBX_SUBMIT_MAX + 1), -EINVAL);

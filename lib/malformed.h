@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* malformed.h - the form of a request, as volumes and borrowed memory want it. */
+#ifndef RBX_LIB_MALFORMED_H
+#define RBX_LIB_MALFORMED_H
+
+#include <stdbool.h>
+
+#include "include/rdmabox/rdmabox.h"
+
+/* flags: those that it may have. */
+static inline bool rbx_request_is_malformed(const struct rbx_request *request,
+					    unsigned int flags)
+{
+	return !request || !request->buf == !request->segments ||
+	       request->op > RBX_WRITE || request->flags & ~flags;
+}
+
+/* Of one that is: -EINVAL, with rbx_last_error(). */
+int rbx_request_malformed(const struct rbx_request *request, unsigned int flags);
+
+#endif
