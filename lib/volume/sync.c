@@ -65,6 +65,53 @@ static int submit_wait(struct rbx_volume *volume, struct rbx_request *request)
 	return err;
 }
 
+/* Whether a slab is lost, or was and has not been written whole since. */
+static bool slab_lacks_bytes(const struct rbx_slab *slab, bool *is_lost)
+{
+	bool lacks;
+
+	rbx_slab_lock(slab);
+	*is_lost = !slab->read_mask && !slab->blank;
+	lacks = *is_lost || slab->has_holes;
+	rbx_slab_unlock(slab);
+	return lacks;
+}
+
+/* Of a request that ended with -EIO. */
+static int request_lost(struct rbx_volume *volume, const struct rbx_request *wanted,
+			const char *what)
+{
+	const struct rbx_volume_map *map = volume->control.flow.map;
+	uint32_t shift = map->shape.slab_shift;
+	uint64_t slab = wanted->offset >> shift;
+	uint64_t last = (wanted->offset + wanted->length_bytes - 1) >> shift;
+	bool is_lost;
+
+	for (; slab <= last; slab++) {
+		if (!slab_lacks_bytes(rbx_slab_at(&map->shape, (uint32_t)slab),
+				      &is_lost))
+			continue;
+		return rbx_error(-EIO, "%s: slab %llu has lost all its replicas%s",
+				 what, (unsigned long long)slab,
+				 is_lost ? "; what was in it is gone, and writes need a server with room: rbx_volume_add_server()" :
+					   " before, and pages not written whole since are gone");
+	}
+	return rbx_error(-EIO, "%s: %s", what, rbx_status_text(-EIO));
+}
+
+static int request_failed(struct rbx_volume *volume, const struct rbx_request *wanted,
+			  int status)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s of %u bytes at %llu failed",
+		 wanted->op == RBX_READ ? "read" : "write", wanted->length_bytes,
+		 (unsigned long long)wanted->offset);
+	if (status == -EIO)
+		return request_lost(volume, wanted, what);
+	return rbx_error(status, "%s: %s", what, rbx_status_text(status));
+}
+
 /* The request says what is wanted, and from where. */
 static int request_transfer(struct rbx_volume *volume,
 			    const struct rbx_request *wanted)
@@ -83,13 +130,9 @@ static int request_transfer(struct rbx_volume *volume,
 	if (err)
 		return err;
 	waiter_wait(volume->ctx, &waiter);
-	if (waiter.request.status)
-		return rbx_error(waiter.request.status, "%s of %u bytes at %llu failed: %s",
-				 wanted->op == RBX_READ ? "read" : "write",
-				 wanted->length_bytes,
-				 (unsigned long long)wanted->offset,
-				 rbx_status_text(waiter.request.status));
-	return 0;
+	return waiter.request.status ?
+		       request_failed(volume, wanted, waiter.request.status) :
+		       0;
 }
 
 static uint32_t portion_bytes(const struct rbx_volume *volume)

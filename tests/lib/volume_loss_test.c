@@ -184,7 +184,9 @@ static void last_replica_lost_and_no_server_left_requests_fail(void **state)
 	assert_int_equal(job.completed_count, 0);
 	job_wait(&job);
 	assert_int_equal(job.request.status, -EIO);
-	assert_int_equal(rbx_read(volume, buf, sizeof(buf), 0), -EIO);
+	assert_int_equal(rbx_read(volume, buf, sizeof(buf), SLAB_BYTES), -EIO);
+	assert_non_null(strstr(rbx_last_error(), "slab 1 has lost all its replicas;"));
+	assert_non_null(strstr(rbx_last_error(), "rbx_volume_add_server()"));
 	assert_int_equal(fake_network_fragments_count(), fragments);
 	rbx_volume_status(volume, &status);
 	assert_int_equal(status.slabs_lost, 4);
@@ -213,6 +215,8 @@ static void last_replica_lost_slab_is_written_on_an_added_server(void **state)
 	assert_memory_equal(in, out, CELL_BYTES);
 	assert_int_equal(rbx_read(volume, out, 512, SLAB_BYTES + CELL_BYTES),
 			 -EIO);
+	assert_non_null(strstr(rbx_last_error(),
+			       "slab 1 has lost all its replicas before"));
 	assert_int_equal(rbx_read(volume, out, 512, 0), -EIO);
 	rbx_volume_status(volume, &status);
 	assert_int_equal(status.slabs_lost, 3);
