@@ -300,7 +300,8 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  *
  * All or nothing: after a failure nothing stays borrowed. Returns 0, -EINVAL,
  * -EHOSTUNREACH or -ETIMEDOUT where a server cannot be reached, -EACCES where
- * it refuses the secret, -ENOSPC where the servers cannot lend that much,
+ * it refuses the secret, -EPERM if it is another machine and there is no secret
+ * (`secret_file`, or `insecure`), -ENOSPC where the servers cannot lend that much,
  * -EDQUOT where a server's quota does not allow it, -ENOMEM. Blocks.
  */
 int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume,
