@@ -323,7 +323,9 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
 /**
  * rbx_volume_add_server() - lets a volume use one more server from now on.
  *
- * Slabs that lack a replica are rebuilt on it. Errors as rbx_volume_open().
+ * Slabs that lack a replica are rebuilt on it; it returns before that is done, which
+ * RBX_EVENT_REBUILD_DONE tells. A server that was lost and runs again does not come
+ * back by itself: it is added like a new one. Errors as rbx_volume_open().
  */
 int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
 
@@ -447,13 +449,17 @@ struct rbx_request {
 	 * back. -ECANCELED the volume was closed.
 	 */
 	int32_t status;
-	uint32_t length_bytes; /* at least 1 */
+	uint32_t length_bytes; /* at least 1; all requests of one submit together
+				  at most requests_max fragments of
+				  fragment_bytes. rbx_read() and rbx_write()
+				  cut what is longer. */
 	uint64_t offset; /* in the volume or in the borrowed memory, bytes */
 	void *buf; /* NULL: segments */
 	struct rbx_region *region; /* that holds buf; NULL: none */
 	/*
 	 * Called once at completion, from the thread that polls. May submit,
-	 * must not block. What it submits is plugged: it leaves together when
+	 * must not block. The request is the caller's again: it may be freed or
+	 * submitted again there. What it submits is plugged: it leaves together when
 	 * the callbacks of this round are done. NULL: the request comes out
 	 * of rbx_reap().
 	 */
@@ -602,7 +608,7 @@ int rbx_remote_submit(struct rbx_remote *remote,
 
 /* ---- Numbers ---------------------------------------------------------------
  *
- * The same names in JSON, Prometheus (rdmabox_NAME_total) and here.
+ * The same names in the JSON of rdmabox-bench(1) and here.
  */
 #define RBX_STATS(X)                                                          \
 	X(requests, "requests completed")                                     \
