@@ -82,18 +82,18 @@ struct rbx_options {
 	size_t size_bytes; /* of this struct */
 	/* auto | verbs | soft | soft:tcp. `auto` takes verbs where a device
 	 * is, else soft, and says which and why; a named fabric never falls
-	 * back to another. */
+	 * back to another. The default is auto. */
 	char fabric[16];
 	/* verbs: "mlx5_0" or "mlx5_0:1"; soft: "registered" wants memory
 	 * registered, as most NICs do; "": choose. With `auto` a device that is
 	 * named means verbs, but for "registered", which means soft. */
 	char device[64];
-	int gid_index; /* verbs: -1 chooses */
+	int gid_index; /* verbs: -1, the default, chooses */
 	/* How requests become work requests (paper, section IV-A):
 	 * single   one work request and one doorbell for each request
 	 * doorbell chaining only
 	 * merge    merging on MR only
-	 * hybrid   both */
+	 * hybrid   both; the default */
 	char mode[16];
 	/* How the device gets at buffers that lie in no region, where no one
 	 * key covers all memory (paper, section IV-A):
@@ -102,7 +102,7 @@ struct rbx_options {
 	 * auto     short ones are copied, long ones registered, from the
 	 *          break-even on that the tuning file says; without it that is
 	 *          measured by rbx_open() in less than 20 ms. Where a buffer
-	 *          cannot be registered it is copied.
+	 *          cannot be registered it is copied. The default.
 	 * Where one key covers all memory (soft; NICs with on_demand_paging),
 	 * direct and auto post buffers as they are. */
 	char buffers[16];
@@ -112,7 +112,8 @@ struct rbx_options {
 	 * event-batch:N  takes up to N for each event
 	 * hybrid         goes on until a poll finds nothing, then sleeps
 	 * adaptive       goes on through the gaps that are cheaper to spend
-	 *                polling than sleeping, which it finds out by itself
+	 *                polling than sleeping, which it finds out by itself;
+	 *                the default
 	 * adaptive:RETRY[:BATCH]  through RETRY empty polls (algorithm 3; the
 	 *                paper has 120), at most BATCH completions each
 	 * shared:M       busy, with M pollers for all peers, whatever
@@ -120,7 +121,7 @@ struct rbx_options {
 	 * rbx_polling_set() changes it later. */
 	char polling[32];
 	/* adaptive: of its time that a poller may spend on polls which find
-	 * nothing, 1 to 100 percent; 100: no bound. */
+	 * nothing, 1 to 100 percent; 100, the default: no bound. */
 	uint32_t poll_cpu_percent;
 	/* How many bytes may be in flight on the device, all peers together
 	 * (paper, section IV-A):
@@ -134,29 +135,31 @@ struct rbx_options {
 	/* A policy of the program's own in place of `window` (congestion.h);
 	 * NULL: none. Borrowed until rbx_close(). */
 	const struct rbx_congestion_ops *congestion;
-	/* For measurements of pacing, soft only: off, or WORK_REQUESTS:NS. A
+	/* For measurements of pacing, soft only: off (the default), or WORK_REQUESTS:NS. A
 	 * work request posted while more than WORK_REQUESTS are queued costs NS
 	 * nanoseconds for each one too many. */
 	char overload[16];
-	uint32_t window_work_requests; /* the same, counted; 0: no limit */
+	/* `window`, counted; 0, the default: no limit. */
+	uint32_t window_work_requests;
 	uint32_t fragment_bytes; /* longer requests are split; a power of two,
-				    4 KiB to 256 KiB */
-	uint32_t queue_pairs; /* per peer, 1 to 16; 0: as the tuning file says,
-				 else 1 */
+				    4 KiB to 256 KiB; 131072 */
+	uint32_t queue_pairs; /* per peer, 1 to 16; 0, the default: as the tuning
+				 file says, else 1 */
 	/* Threads that poll, each with a completion queue, 1 to 16 for all
-	 * peers; 0: the program calls rbx_poll() itself, and no policy is
+	 * peers; 1. 0: the program calls rbx_poll() itself, and no policy is
 	 * followed; RBX_POLLERS_PEER ("peer"), RBX_POLLERS_QUEUE_PAIR
 	 * ("queue_pair"): one for each, at most 64. */
 	uint32_t pollers;
-	uint32_t requests_max; /* fragments that may be outstanding, 64 to 65536 */
+	uint32_t requests_max; /* fragments that may be outstanding, of a volume or
+				  of borrowed memory, 64 to 65536; 4096 */
 	/* A request to a peer that fell silent ends within it; resuming goes on
 	 * till then. To one that talks but carries nothing out, within twice it:
 	 * new connections are tried first. For what nobody else has, within half
-	 * of the server's lease, if that is longer. */
+	 * of the server's lease, if that is longer. 5000. */
 	uint32_t peer_timeout_ms;
-	char secret_file[256]; /* shared secret; "": none */
-	uint32_t insecure; /* 1: no secret even beyond loopback */
-	/* What rdmabox-tune(1) wrote; "": $XDG_CONFIG_HOME/rdmabox/tune.json or
+	char secret_file[256]; /* shared secret; "", the default: none */
+	uint32_t insecure; /* 1: no secret even beyond loopback; 0 */
+	/* What rdmabox-tune(1) wrote; "", the default: $XDG_CONFIG_HOME/rdmabox/tune.json or
 	 * ~/.config/rdmabox/tune.json; "none": no file. An option that was set
 	 * goes before it, and a file that cannot be read is only told of, by
 	 * rbx_describe(). */
@@ -164,12 +167,12 @@ struct rbx_options {
 	/* 1, verbs: one key covers all memory, of which the NIC takes page faults
 	 * instead of having it pinned (implicit on-demand paging). Nothing is
 	 * copied or registered, but a page that is not there costs much: packets
-	 * are dropped and waited for. */
+	 * are dropped and waited for. 0. */
 	uint32_t on_demand_paging;
 	uint32_t traffic_class; /* verbs: of the packets, 0 to 255: DSCP and ECN,
 				   from which a RoCE network makes its priority,
-				   InfiniBand its service level; 0: as the route
-				   has it */
+				   InfiniBand its service level; 0, the default: as
+				   the route has it */
 };
 
 /** rbx_options_defaults_sized() - fills in the defaults of a struct of that size. */
