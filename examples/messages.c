@@ -4,7 +4,7 @@
  *
  *	cc messages.c -o messages $(pkg-config --cflags --libs rdmabox)
  *	./messages serve 127.0.0.1:7471 &
- *	./messages play 127.0.0.1:7471 1000
+ *	./messages play 127.0.0.1:7471 1000	once the first says "ready"
  *
  * Between two machines both are given a file with their secret, as the last word.
  *

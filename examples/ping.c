@@ -4,7 +4,7 @@
  *
  *	cc ping.c -o ping $(pkg-config --cflags --libs rdmabox)
  *	./ping --listen 127.0.0.1:7480 &
- *	./ping 127.0.0.1:7480
+ *	./ping 127.0.0.1:7480		once the first says "listening"
  *
  * The one that listens sends back what it receives, until the other leaves. There is
  * no RDMAbox server, and no volume: a queue, an endpoint, and messages.
