@@ -196,13 +196,13 @@ const struct cli_command bench_command = {
 	.name = "bench",
 	.purpose = "Measures reads and writes of remote memory.",
 	.usage = "--servers A:P,B:P [--replicas R] --volume SIZE\n"
-		 "                     --op read|write|mix:PCT\n"
-		 "                     --pattern seq|rand|zipf|trace:FILE\n"
-		 "                     --block SIZE --depth N --threads N\n"
-		 "                     --mode single|doorbell|merge|hybrid\n"
-		 "                     --window off|SIZE|aimd|delay|auto\n"
-		 "                     [--fragment SIZE]\n"
-		 "                     --runtime S [--verify] [--json FILE|-]",
+		 "                     [--op read|write|mix:PCT]\n"
+		 "                     [--pattern seq|rand|zipf|trace:FILE]\n"
+		 "                     [--block SIZE] [--depth N] [--threads N]\n"
+		 "                     [--mode single|doorbell|merge|hybrid]\n"
+		 "                     [--window off|SIZE|aimd|delay|auto]\n"
+		 "                     [--fragment SIZE] [--runtime S]\n"
+		 "                     [--verify] [--json FILE|-] [OPTION...]",
 	.notes = "Only --servers and --volume have no default. Latency is "
 		 "per request, from submit\nto completion; with --load open "
 		 "from the time it was meant to be submitted.\n"

@@ -41,7 +41,8 @@ static const struct cli_option options[] = {
 	  .max = sizeof(server_options.listen) },
 	{ "memory", "SIZE", "how much to lend in all", cli_set_size,
 	  &server_options.memory_bytes, .min = 64 << 10, .max = 1ull << 46 },
-	{ "slab", "SIZE", "how much to lend at once; a power of two",
+	{ "slab", "SIZE", "how much to lend at once; a power of two, 64M\n"
+			  "unless given",
 	  cli_set_size, &server_options.slab_bytes, .min = 64 << 10,
 	  .max = 1 << 30 },
 	{ "quota", "SIZE", "most that one client gets; all unless given",
@@ -55,7 +56,8 @@ static const struct cli_option options[] = {
 	  cli_set_text, server_options.device,
 	  .max = sizeof(server_options.device) },
 	CLI_REACH_SECRET(server_options, "the clients"),
-	{ "lease", "MS", "a silent client loses its slabs after this",
+	{ "lease", "MS", "a silent client loses its slabs after this; 60000\n"
+			"unless given",
 	  cli_set_number, &server_options.lease_ms, .min = LEASE_MS_MIN,
 	  .max = 3600000 },
 	{ "clients", "N", "clients at a time; 1024 unless given, or what\n"
@@ -70,7 +72,8 @@ static const struct cli_option options[] = {
 	  cli_set_flag, .field = &server_options.small_pages },
 	{ "metrics", "ADDR:PORT", "Prometheus metrics at /metrics",
 	  cli_set_text, metrics_at, .max = sizeof(metrics_at) },
-	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave",
+	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave; 30\n"
+			       "unless given",
 	  cli_set_seconds, &drain_timeout_s, .min = 0, .max = 86400 },
 };
 
@@ -78,9 +81,10 @@ static const struct cli_command command = {
 	.name = "serve",
 	.purpose = "Lends this machine's memory to clients.",
 	.usage = "--listen ADDR:PORT --memory SIZE [--slab SIZE]\n"
-		 "                     [--fabric auto|verbs|soft|soft:tcp]\n"
+		 "                     [--fabric auto|verbs|soft|soft:tcp] "
+		 "[--device NAME[:PORT]]\n"
 		 "                     [--secret-file F | --insecure] "
-		 "[--quota SIZE]\n"
+		 "[--quota SIZE] [--lease MS]\n"
 		 "                     [--clients N] [--metrics ADDR:PORT] "
 		 "[--drain-timeout S]\n"
 		 "                     [--overcommit] [--small-pages]",

@@ -45,7 +45,9 @@ const struct cli_command tune_command = {
 	.name = "tune",
 	.purpose = "Measures what this device likes, and remembers it.",
 	.usage = "[--server ADDR:PORT] [--fabric F] [--device D]\n"
-		 "                    [--json FILE|-] [--out FILE|none]",
+		 "                    [--json FILE|-] [--out FILE|none] "
+		 "[--rounds N] [--runtime S]\n"
+		 "                    [--secret-file F | --insecure] [--progress]",
 	.notes = "Writes to $XDG_CONFIG_HOME/rdmabox/tune.json or "
 		 "~/.config/rdmabox/tune.json unless\n--out says otherwise; "
 		 "later runs read it.",
