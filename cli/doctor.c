@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "doctor.h"
 
@@ -161,9 +162,13 @@ static int print_json(void)
 int cli_doctor(int argc, char **argv)
 {
 	int rc = cli_parse(&command, argc, argv);
+	struct stat root;
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	if (*doctor.root && (stat(doctor.root, &root) || !S_ISDIR(root.st_mode)))
+		return cli_fail(&command, "--root %s is no directory; give one "
+				"that holds sys and proc", doctor.root);
 	doctor_devices(&doctor);
 	doctor_kernel(&doctor);
 	doctor_memory(&doctor);

@@ -85,6 +85,7 @@ expect_refusal 'above 0' tune --runtime 0
 expect_refusal "--fabric 'ether'" tune --fabric ether
 expect_refusal 'exclude each other' tune --secret-file x --insecure
 expect_refusal 'unknown option --fix' doctor --fix
+expect_refusal 'no directory' doctor --root "$scratch/none"
 for number in '' -1 1K 18446744073709551616; do
 	expect_refusal "--seed '$number'.*below 2.64" sim --seed "$number"
 done
