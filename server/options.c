@@ -44,12 +44,6 @@ static int slab_check(const struct rbx_server_options *o)
 				 "%llu: lend more, or take smaller slabs",
 				 (unsigned long long)o->memory_bytes,
 				 (unsigned long long)o->slab_bytes);
-	if (o->memory_bytes / o->slab_bytes > RBX_LENT_SLABS_MAX)
-		return rbx_error(-EINVAL,
-				 "memory of %llu bytes is more than %u slabs: "
-				 "take larger slabs",
-				 (unsigned long long)o->memory_bytes,
-				 RBX_LENT_SLABS_MAX);
 	if (o->quota_bytes && o->quota_bytes < o->slab_bytes)
 		return rbx_error(-EINVAL,
 				 "a quota of %llu bytes is less than one slab "

@@ -92,6 +92,13 @@ static int lender_make(struct rbx_server *s)
 	void *memory;
 	int err;
 
+	/* Not before it is known whether there is as much memory at all. */
+	if (o->memory_bytes / o->slab_bytes > RBX_LENT_SLABS_MAX)
+		return rbx_error(-EINVAL,
+				 "memory of %llu bytes is more than %u slabs: "
+				 "take larger slabs",
+				 (unsigned long long)o->memory_bytes,
+				 RBX_LENT_SLABS_MAX);
 	s->slabs_count = (uint32_t)(o->memory_bytes / o->slab_bytes);
 	config.slabs_count = s->slabs_count;
 	memory = malloc(rbx_lender_size(&config));

@@ -68,6 +68,7 @@ expect_refusal "unexpected 'x'" page list x
 expect_refusal 'add --listen' serve --memory 64M
 expect_refusal 'add --memory' serve --listen 127.0.0.1:0
 expect_refusal 'power of two' "${serve[@]}" --slab 3M
+expect_refusal 'in all' serve --listen 127.0.0.1:0 --memory 10T --slab 64K
 expect_refusal 'does not fit' "${serve[@]}" --slab 128M
 expect_refusal 'exclude each other' "${serve[@]}" --secret-file x --insecure
 expect_refusal '--drain-timeout' "${serve[@]}" --drain-timeout soon

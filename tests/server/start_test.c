@@ -96,7 +96,9 @@ static void start_with_a_bad_size_fails(void **state)
 	fails(&options, -EINVAL, "less than one slab");
 	options = good();
 	options.slab_bytes = 64 << 10;
-	options.memory_bytes = 1ull << 40;
+	options.memory_bytes = 1ull << 45;
+	fails(&options, -ENOMEM, "in all");
+	options.overcommit = 1;
 	fails(&options, -EINVAL, "larger slabs");
 	options = good();
 	options.quota_bytes = 1;
