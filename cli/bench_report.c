@@ -240,10 +240,10 @@ static void print_title(const struct bench_report *report)
 
 static void print_latency(const char *of, struct latency latency)
 {
-	printf("  %-17s %14.1f  p50\n"
-	       "                    %14.1f  p99\n"
-	       "                    %14.1f  p99.9\n"
-	       "                    %14.1f  max\n",
+	printf("  %-21s %14.1f  p50\n"
+	       "                        %14.1f  p99\n"
+	       "                        %14.1f  p99.9\n"
+	       "                        %14.1f  max\n",
 	       of, latency.p50_us, latency.p99_us, latency.p999_us,
 	       latency.max_us);
 }
@@ -264,14 +264,14 @@ static void print_rates(const struct bench_report *report)
 	const struct bench_result *result = report->result;
 	double bytes = (double)result->requests * report->options->block_bytes;
 
-	printf("  requests          %14" PRIu64 "  in %.2f s\n",
+	printf("  requests              %14" PRIu64 "  in %.2f s\n",
 	       result->requests, result->elapsed_s);
-	printf("  requests/s        %14.0f\n",
+	printf("  requests/s            %14.0f\n",
 	       per_second(result, result->requests));
-	printf("  MB/s              %14.1f\n", per_second(result, bytes / 1e6));
+	printf("  MB/s                  %14.1f\n", per_second(result, bytes / 1e6));
 	print_latencies(report);
-	printf("  CPU %%             %14.1f\n"
-	       "  of it pollers     %14.1f\n",
+	printf("  CPU %%                 %14.1f\n"
+	       "  of it pollers         %14.1f\n",
 	       per_second(result, result->cpu_s * 100), poller_percent(report));
 }
 
@@ -281,13 +281,13 @@ static void print_stats(const struct bench_report *report)
 
 #define PRINT(name, what)                                                     \
 	if (strcmp(#name, "requests") && strcmp(#name, "errors"))             \
-		printf("  %-17s %14" PRIu64 "  %s\n", #name, stats->name, what);
+		printf("  %-21s %14" PRIu64 "  %s\n", #name, stats->name, what);
 	RBX_STATS(PRINT)
 #undef PRINT
-	printf("  %-17s %14" PRIu64 "  requests that failed\n", "errors",
+	printf("  %-21s %14" PRIu64 "  requests that failed\n", "errors",
 	       report->result->errors);
 	if (report->options->verify)
-		printf("  %-17s %14" PRIu64 "  blocks that were wrong\n",
+		printf("  %-21s %14" PRIu64 "  blocks that were wrong\n",
 		       "verify_errors", report->verify_errors);
 }
 
