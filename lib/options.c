@@ -294,7 +294,7 @@ static int set_one(const struct option *option, struct rbx_options *options,
 		set_number(option, &changed, value);
 	} else {
 		return rbx_error(-EINVAL,
-				 "%s=%s: not a number (suffixes K, M, G, T)",
+				 "%s=%s: not a number (suffixes K, M, G, T, or KiB and so on)",
 				 option->name, text);
 	}
 	err = check_one(option, &changed);

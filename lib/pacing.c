@@ -45,7 +45,7 @@ int rbx_pacing_parse(const char *text, uint64_t *bytes_max,
 	}
 	return rbx_error(-EINVAL,
 			 "window=%s: must be off, aimd, delay, auto, or a size "
-			 "of one fragment to 512G (suffixes K, M, G)",
+			 "of one fragment to 512G (suffixes K, M, G, T, or KiB and so on)",
 			 text);
 }
 
