@@ -73,5 +73,5 @@ void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 	log->left_out_count = 0;
 	strcpy(log->peers[log->next], name);
 	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
-	rbx_log(log->log, "refused %s: %s (told once for each host)", peer_name, what);
+	rbx_log(log->log, "refused %s: %s (told once for each host and reason)", peer_name, what);
 }

@@ -74,7 +74,7 @@ static void peers_write_few_lines_a_second(void **state)
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }
 
-static void host_is_told_of_once(void **state)
+static void host_is_told_of_once_for_each_reason(void **state)
 {
 	struct rbx_hostile_log log = { .log = &to_stderr };
 	char name[RBX_NAME_MAX], text[8192];
@@ -85,6 +85,9 @@ static void host_is_told_of_once(void **state)
 		snprintf(name, sizeof(name), "10.0.0.1:%u", i);
 		rbx_log_hostile(&log, name, "says nonsense", i * SECOND_NS);
 	}
+	assert_int_equal(lines_read(text, sizeof(text)), 1);
+	assert_non_null(strstr(text, "(told once for each host and reason)"));
+	rbx_log_hostile(&log, "10.0.0.1:1", "says too much", i * SECOND_NS);
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }
 
@@ -149,8 +152,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(peers_write_few_lines_a_second,
 						log_take, log_give_back),
-		cmocka_unit_test_setup_teardown(host_is_told_of_once, log_take,
-						log_give_back),
+		cmocka_unit_test_setup_teardown(
+			host_is_told_of_once_for_each_reason, log_take,
+			log_give_back),
 		cmocka_unit_test_setup_teardown(
 			full_pipe_stops_nobody_and_its_lost_lines_are_counted,
 			log_take, log_give_back),
