@@ -182,11 +182,12 @@ static int serve(const sigset_t *signals)
 	if (*metrics_at) {
 		rc = metrics_start(&metrics, metrics_at, server);
 		if (rc) {
-			cli_fail(&command, "cannot serve metrics at %s: %s; "
-				 "give a free ADDR:PORT, ADDR as a number",
-				 metrics_at, strerror(-rc));
 			rbx_server_stop(server);
-			return CLI_EXIT_USAGE;
+			return cli_fail(&command, "cannot serve metrics at %s: "
+					"%s; give a free ADDR:PORT, ADDR as a "
+					"number", metrics_at,
+					rc == -EINVAL ? "it is no address" :
+							strerror(-rc));
 		}
 	}
 	if (print_ready(server, metrics)) {

@@ -52,5 +52,7 @@ expect_refusal . serve --listen "$address" --memory 16M --slab 4M
 expect_refusal . serve --listen 127.0.0.1 --memory 16M --slab 4M
 expect_refusal "$scratch/none" serve --listen 127.0.0.1:0 --memory 16M --slab 4M \
 	--secret-file "$scratch/none"
-expect_refusal 'metrics' serve --listen 127.0.0.1:0 --memory 16M --slab 4M \
-	--metrics 127.0.0.1
+for at in 127.0.0.1 nosuch.invalid:1; do
+	expect_refusal 'metrics.*no address' serve --listen 127.0.0.1:0 --memory 16M --slab 4M \
+		--metrics "$at"
+done
