@@ -30,8 +30,8 @@ int rbx_host_memory_check(const struct rbx_server *s)
 	if (memory_bytes > memory.total_bytes)
 		return rbx_error(-ENOMEM,
 				 "cannot lend %llu MiB: %s has %llu MiB in all; "
-				 "lend less, or say overcommit if it will have "
-				 "more",
+				 "lend less, or give overcommit (--overcommit) "
+				 "if it will have more",
 				 (unsigned long long)memory_bytes >> 20,
 				 memory.where,
 				 (unsigned long long)memory.total_bytes >> 20);

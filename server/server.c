@@ -43,8 +43,9 @@ static int secret_load(struct rbx_server *s)
 	if (!is_loopback)
 		return rbx_error(-EPERM,
 				 "%s can be reached from other machines and "
-				 "there is no secret: give a secret file, or "
-				 "say insecure if everybody may use this memory",
+				 "there is no secret: give a secret file "
+				 "(--secret-file), or insecure (--insecure) if "
+				 "everybody may use this memory",
 				 s->options.listen);
 	return 0;
 }

@@ -338,7 +338,8 @@ int rbx_sessions_address(struct rbx_sessions *sessions, const char *text,
 	if (!is_loopback)
 		return rbx_error(-EPERM,
 				 "%s is another machine and there is no secret: "
-				 "give a secret file, or say insecure",
+				 "give a secret file (--secret-file), or insecure "
+				 "(--insecure)",
 				 text);
 	return 0;
 }

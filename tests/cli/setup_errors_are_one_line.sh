@@ -47,7 +47,7 @@ expect_refusal 'is the same one' "${bench[@]}" --servers "$address,localhost:${a
 expect_success "${bench[@]}" --servers "$address" --volume 12M
 
 # Addresses.
-expect_refusal 'secret' serve --listen 0.0.0.0:0 --memory 16M --slab 4M
+expect_refusal '--secret-file.*--insecure' serve --listen 0.0.0.0:0 --memory 16M --slab 4M
 expect_refusal . serve --listen "$address" --memory 16M --slab 4M
 expect_refusal . serve --listen 127.0.0.1 --memory 16M --slab 4M
 expect_refusal "$scratch/none" serve --listen 127.0.0.1:0 --memory 16M --slab 4M \

@@ -16,7 +16,7 @@ serve=(serve --fabric verbs --memory 4M --slab 1M --insecure)
 start_verbs_server --memory 8M --secret-file "$scratch/secret"
 expect_refusal "$address.*secret" "${bench[@]}" --servers "$address" --insecure
 expect_refusal "$address.*secret" "${bench[@]}" --servers "$address" --secret-file "$scratch/other"
-expect_refusal "secret file, or say insecure" "${bench[@]}" --servers "$address"
+expect_refusal 'secret file .--secret-file., or insecure' "${bench[@]}" --servers "$address"
 pass "a client without the secret is refused"
 
 expect_refusal "$address.*(memory|space|full|room)" "${bench[@]}" --volume 64M \
