@@ -57,6 +57,13 @@ void rbx_device_events_forget(struct rbx_device_events *events,
 	pthread_mutex_unlock(&events->lock);
 }
 
+static void *user_of(const struct rbx_device_event *event)
+{
+	if (event->qp)
+		return event->qp->user;
+	return event->srq ? event->srq->user : NULL;
+}
+
 int rbx_device_events_take(struct rbx_device_events *events,
 			   struct rbx_device_event *event)
 {
@@ -66,6 +73,8 @@ int rbx_device_events_take(struct rbx_device_events *events,
 	first = TAILQ_FIRST(&events->raised);
 	if (first) {
 		*event = first->event;
+		/* Under the lock: who destroys it takes it off the list before. */
+		event->user = user_of(event);
 		remove_locked(events, first);
 	}
 	pthread_mutex_unlock(&events->lock);

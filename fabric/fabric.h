@@ -126,8 +126,10 @@ enum rbx_device_event_kind {
 
 struct rbx_device_event {
 	enum rbx_device_event_kind kind;
+	/* Which it is of, by address: it may have been destroyed since it was told of. */
 	struct rbx_qp *qp; /* or NULL */
 	struct rbx_srq *srq; /* or NULL */
+	void *user; /* of whichever it is */
 };
 
 struct rbx_device_options {
@@ -542,7 +544,7 @@ struct rbx_fabric_ops {
 	/* Raises RBX_DEVICE_SRQ_LOW, once, if fewer than this are posted. */
 	void (*set_srq_limit)(struct rbx_srq *srq, uint32_t limit_count);
 
-	/* The oldest event, or -EAGAIN. Never blocks. */
+	/* The oldest event, or -EAGAIN. Never blocks. None is of what was destroyed before. */
 	int (*get_event)(struct rbx_device *device,
 			 struct rbx_device_event *event);
 

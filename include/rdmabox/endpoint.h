@@ -556,8 +556,10 @@ struct rbx_endpoint_event {
  * rbx_endpoint_next_event() - takes what the device of a context tells, the oldest first.
  * @timeout_ms: waits so long; 0: not at all, -1: for ever
  *
- * An event that nobody takes is kept, and not told twice. An endpoint that is closed is
- * told of no more. The verbs fabric tells of the device, its port and its endpoints, the
+ * An event that nobody takes is kept, and not told twice. What is closed is told of by no
+ * call that begins later. A call that another thread is in meanwhile may have taken its
+ * event before, and still names it: so the thread that takes events closes, or both hold a
+ * lock of the program. The verbs fabric tells of the device, its port and its endpoints, the
  * soft fabric of endpoints. Returns 0; -EINVAL; -EAGAIN there is none; -EDEADLK it is to
  * wait in a callback. One thread at a time.
  */

@@ -2,7 +2,8 @@
 /*
  * events.c - what the device tells unasked.
  *
- * The fabric keeps them: here they only get the names that programs know.
+ * The fabric keeps them: here they only get the names that programs know. What one is of
+ * may be closed by another thread meanwhile, so nothing is looked up in it.
  */
 #include <poll.h>
 
@@ -22,8 +23,8 @@ static void translate(const struct rbx_device_event *of_device,
 
 	*event = (struct rbx_endpoint_event){
 		.kind = kinds[of_device->kind],
-		.endpoint = of_device->qp ? of_device->qp->user : NULL,
-		.receives = of_device->srq ? of_device->srq->user : NULL,
+		.endpoint = of_device->qp ? of_device->user : NULL,
+		.receives = of_device->srq ? of_device->user : NULL,
 	};
 }
 

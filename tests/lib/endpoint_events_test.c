@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/lib/endpoints.h"
 
@@ -49,11 +51,59 @@ static void without_tells_end_nothing_is_told(void **state)
 	endpoints_close(&e);
 }
 
+/* ---- Closed meanwhile -------------------------------------------------------------*/
+
+static const struct rbx_fabric_ops *true_ops;
+static struct rbx_endpoint *closing;
+static void *no_memory; /* whoever looks at it is ended by a signal */
+
+/* As if another thread had closed it just after its event was taken. */
+static int take_and_close(struct rbx_device *device, struct rbx_device_event *event)
+{
+	int err = true_ops->get_event(device, event);
+
+	if (err)
+		return err;
+	assert_int_equal(rbx_endpoint_close(closing), 0);
+	event->qp = no_memory;
+	return 0;
+}
+
+static void event_of_what_is_closed_meanwhile_names_it_unseen(void **state)
+{
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct rbx_endpoint_event event;
+	struct rbx_fabric_ops ops;
+	struct endpoints e;
+
+	(void)state;
+	no_memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(no_memory != MAP_FAILED);
+	endpoint_options.tells_end = 1;
+	endpoints_open(&e);
+	true_ops = e.a.ctx->device->ops;
+	ops = *true_ops;
+	ops.get_event = take_and_close;
+	device_play(e.a.ctx, &ops);
+	closing = e.a.endpoint;
+	e.a.endpoint = NULL;
+	rbx_endpoint_disconnect(e.b.endpoint);
+	assert_int_equal(rbx_endpoint_next_event(e.a.ctx, &event, 20000), 0);
+	assert_int_equal(event.kind, RBX_ENDPOINT_ENDED);
+	assert_ptr_equal(event.endpoint, closing);
+	assert_null(event.receives);
+	assert_int_equal(rbx_endpoint_next_event(e.a.ctx, &event, 0), -EAGAIN);
+	device_play(e.a.ctx, true_ops);
+	endpoints_close(&e);
+	munmap(no_memory, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(end_is_told_without_a_receive),
 		cmocka_unit_test(without_tells_end_nothing_is_told),
+		cmocka_unit_test(event_of_what_is_closed_meanwhile_names_it_unseen),
 	};
 
 	return endpoints_run(tests, sizeof(tests) / sizeof(tests[0]));

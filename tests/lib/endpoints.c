@@ -37,6 +37,15 @@ struct rbx_context *context_open(void)
 	return ctx;
 }
 
+void device_play(struct rbx_context *ctx, const struct rbx_fabric_ops *ops)
+{
+	for (uint32_t i = 0; i < ctx->poller_count; i++)
+		rbx_poller_visit(ctx->pollers[i]);
+	ctx->device->ops = ops;
+	for (uint32_t i = 0; i < ctx->poller_count; i++)
+		rbx_poller_leave(ctx->pollers[i]);
+}
+
 const char *listen_address(void)
 {
 	const char *address = getenv("RBX_TEST_ADDRESS");

@@ -20,6 +20,7 @@
 #include "core/port.h"
 #include "include/rdmabox/endpoint.h"
 #include "include/rdmabox/rdmabox.h"
+#include "lib/context.h"
 
 #define MEMORY_BYTES (1u << 20)
 
@@ -54,6 +55,8 @@ extern struct rbx_endpoint_options endpoint_options;
 extern const char *context_option;
 
 struct rbx_context *context_open(void);
+/* What its device does from here on. Nobody else is in a call of the context. */
+void device_play(struct rbx_context *ctx, const struct rbx_fabric_ops *ops);
 const char *listen_address(void);
 void side_open(struct side *side);
 void side_close(struct side *side);
