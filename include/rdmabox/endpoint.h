@@ -432,8 +432,8 @@ struct rbx_operation {
  *
  * All of them or none. Returns 0; -EINVAL what is wrong with which; -EFAULT a segment
  * is not in its region; -EOPNOTSUPP the device cannot; -EAGAIN more than there is room
- * for, poll first; -EIO the device has failed, and the connection is over: those that it
- * took complete. Never blocks.
+ * for: poll first, but for more than the depth there never is; -EIO the device has failed,
+ * and the connection is over: those that it took complete. Never blocks.
  */
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations,

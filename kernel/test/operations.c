@@ -224,6 +224,9 @@ int test_bad_posts(struct pair *pair)
 #undef REFUSED
 	CHECK(rbx_endpoint_post(near->endpoint, many, ARRAY_SIZE(many)) ==
 	      -EAGAIN);
+	/* Of which nothing is looked at. */
+	two[0] = (struct rbx_operation){ .segments_count = 1 };
+	CHECK(rbx_endpoint_post(near->endpoint, two, PAIR_DEPTH + 1) == -EAGAIN);
 	CHECK(!end_told(near));
 
 	/* A region that has moved for a chain that is refused has moved back. */

@@ -109,10 +109,10 @@ struct rbx_receive_chain {
 	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
 };
 
-/* All of a call, before the first is posted. */
+/* All of a call, before the first is posted. depth_count: that may be posted at a time. */
 int rbx_receives_check(const struct rbx_device_caps *caps,
 		       const struct rbx_receive *receives, unsigned int count,
-		       uint32_t segments_max);
+		       uint32_t segments_max, uint32_t depth_count);
 /* At most RBX_CHAIN_MAX, to an empty chain; checked before. */
 void rbx_receive_chain_add(struct rbx_receive_chain *chain,
 			   const struct rbx_device_caps *caps,

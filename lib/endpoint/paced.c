@@ -67,6 +67,11 @@ static void op_fill(struct rbx_paced_op *op, const struct rbx_operation *operati
 	}
 }
 
+uint32_t rbx_paced_depth(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->paced->paced.places_count;
+}
+
 static int room_check_locked(struct rbx_paced *paced, unsigned int count)
 {
 	if (rbx_paced_has_room(paced, count))

@@ -27,6 +27,9 @@ void rbx_paced_disconnect(struct rbx_endpoint *endpoint);
 void rbx_paced_end(struct rbx_endpoint *endpoint);
 void rbx_paced_free(struct rbx_endpoint *endpoint);
 
+/* Operations that it has places for. */
+uint32_t rbx_paced_depth(const struct rbx_endpoint *endpoint);
+
 /* Checked before. 0 or -EAGAIN. */
 int rbx_paced_post(struct rbx_endpoint *endpoint,
 		   const struct rbx_operation *operations, unsigned int count);

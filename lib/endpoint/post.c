@@ -208,6 +208,16 @@ void rbx_operation_translate(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
+/* Before the first is looked at: with a wrong count there is something else behind the
+ * last. */
+static int count_check(unsigned int count, uint32_t depth_count)
+{
+	if (count <= depth_count)
+		return 0;
+	return rbx_error(-EAGAIN, "%u at once: there is room for %u at a time",
+			 count, depth_count);
+}
+
 int rbx_endpoint_room(const struct rbx_endpoint_ring *ring, unsigned int count)
 {
 	uint32_t outstanding_count =
@@ -277,6 +287,13 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 	return rbx_endpoint_chain_post(endpoint, chain.wrs, count);
 }
 
+/* Of what is paced there may be more than the device takes. */
+static uint32_t places_count(const struct rbx_endpoint *endpoint)
+{
+	return endpoint->paced ? rbx_paced_depth(endpoint) :
+				 endpoint->sends.depth_count;
+}
+
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations,
 		      unsigned int count)
@@ -287,6 +304,8 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 	if (!endpoint || (!operations && count))
 		return rbx_error(-EINVAL, "rbx_endpoint_post: an endpoint and operations must be given");
 	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_post");
+	if (!err)
+		err = count_check(count, places_count(endpoint));
 	for (unsigned int i = 0; i < count && !err; i++)
 		err = operation_check(endpoint, &operations[i]);
 	if (err)
@@ -307,10 +326,10 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 
 int rbx_receives_check(const struct rbx_device_caps *caps,
 		       const struct rbx_receive *receives, unsigned int count,
-		       uint32_t segments_max)
+		       uint32_t segments_max, uint32_t depth_count)
 {
+	int err = count_check(count, depth_count);
 	uint64_t length_bytes;
-	int err = 0;
 
 	for (unsigned int i = 0; i < count && !err; i++)
 		err = segments_check(caps, receives[i].segments,
@@ -372,7 +391,8 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_receive");
 	if (!err)
 		err = rbx_receives_check(&endpoint->qp->device->caps, receives,
-					 count, endpoint->receive_segments_max);
+					 count, endpoint->receive_segments_max,
+					 endpoint->receives.depth_count);
 	if (err)
 		return err;
 	pthread_mutex_lock(&endpoint->post_lock);

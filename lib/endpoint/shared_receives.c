@@ -270,7 +270,8 @@ int rbx_shared_receives_post(struct rbx_shared_receives *shared,
 	err = rbx_guard_use(shared->ctx, "rbx_shared_receives_post");
 	if (!err)
 		err = rbx_receives_check(&shared->ctx->device->caps, receives,
-					 count, shared->segments_max);
+					 count, shared->segments_max,
+					 shared->srq->depth_count);
 	if (err)
 		return err;
 	pthread_mutex_lock(&shared->post_lock);

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/lib/endpoints.h"
 
@@ -344,6 +346,30 @@ static void no_more_is_posted_than_there_is_room_for(void **state)
 	endpoints_close(&e);
 }
 
+static void list_longer_than_the_depth_is_not_looked_at(void **state)
+{
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct endpoints e;
+	void *no_memory;
+
+	(void)state;
+	no_memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(no_memory != MAP_FAILED);
+	for (int is_paced = 0; is_paced <= 1; is_paced++) {
+		endpoint_options.paced = (uint8_t)is_paced;
+		endpoints_open(&e);
+		assert_int_equal(rbx_endpoint_receive(e.a.endpoint, no_memory, 65),
+				 -EAGAIN);
+		assert_int_equal(rbx_endpoint_post(e.a.endpoint, no_memory, 65),
+				 -EAGAIN);
+		assert_int_equal(rbx_endpoint_post(e.a.endpoint, no_memory, UINT32_MAX),
+				 -EAGAIN);
+		endpoints_close(&e);
+	}
+	endpoint_options.paced = 0;
+	munmap(no_memory, bytes);
+}
+
 static void memory_without_a_region_is_taken_where_the_device_can(void **state)
 {
 	struct rbx_operation write;
@@ -382,6 +408,7 @@ int main(void)
 		cmocka_unit_test(operations_that_cannot_be_leave_no_trace),
 		cmocka_unit_test(longest_message_is_as_long_as_the_device_says),
 		cmocka_unit_test(no_more_is_posted_than_there_is_room_for),
+		cmocka_unit_test(list_longer_than_the_depth_is_not_looked_at),
 		cmocka_unit_test(memory_without_a_region_is_taken_where_the_device_can),
 	};
 

@@ -243,6 +243,9 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_int_equal(rbx_endpoint_receive(world.b[0], &receive, 1), -EINVAL);
 	assert_int_equal(rbx_shared_receives_post(world.shared, &receive, 1),
 			 -EINVAL);
+	/* There is but one: what would be behind it is not looked at. */
+	assert_int_equal(rbx_shared_receives_post(world.shared, &receive, DEPTH + 1),
+			 -EAGAIN);
 	options = options_of(&world);
 	options.queue = world.e.a.queue; /* of another context */
 	assert_int_equal(rbx_shared_receives_create(world.e.b.ctx, &options,

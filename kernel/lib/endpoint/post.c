@@ -94,6 +94,13 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
+/* Before the first is looked at: with a wrong count there is something else behind the
+ * last. */
+static int count_check(const struct rbx_endpoint_ring *ring, uint32_t count)
+{
+	return count <= ring->depth_count ? 0 : -EAGAIN;
+}
+
 static int room_check_locked(struct rbx_endpoint *endpoint,
 			     const struct rbx_endpoint_ring *ring, uint32_t count)
 {
@@ -313,7 +320,7 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 	struct rbx_channel *channel = NULL;
 	unsigned long flags;
 	uint32_t i;
-	int err = 0;
+	int err = count_check(&endpoint->sends, count);
 
 	for (i = 0; i < count && !err; i++)
 		err = operation_check(endpoint, &operations[i]);
@@ -377,7 +384,7 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 	uint64_t length_bytes;
 	unsigned long flags;
 	uint32_t i;
-	int err = 0;
+	int err = count_check(&endpoint->receives, count);
 
 	for (i = 0; i < count && !err; i++)
 		err = segments_check(endpoint, receives[i].segments,
