@@ -394,12 +394,26 @@ struct rbx_qp_init {
 	bool answers;
 	void *user;
 	/*
+	 * NULL, or called by connect() and accept() when the qp is whole, and before
+	 * anything can name it: with a shared receive queue a message may be polled, and
+	 * answered, before they return. Neither blocks nor posts. If they fail after all,
+	 * neither a completion nor an event has named the qp.
+	 */
+	void (*made)(struct rbx_qp *qp);
+	/*
 	 * verbs: not NULL makes a queue pair that its owner posts on and polls
 	 * with libibverbs, on completion queues of its own; all above is then
 	 * ignored, and the result takes no post here. Receives what it became.
 	 */
 	struct ibv_qp_init_attr *native;
 };
+
+/* For fabrics. */
+static inline void rbx_qp_made(const struct rbx_qp_init *init, struct rbx_qp *qp)
+{
+	if (init->made)
+		init->made(qp);
+}
 
 struct rbx_connect_init {
 	const char *address; /* "host:port", "[v6]:port" */

@@ -147,6 +147,7 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	rc = qp_reserve(qp);
 	if (rc)
 		goto out_free;
+	rbx_qp_made(init, &qp->qp); /* the lock below makes it known to who polls */
 	qp_list_add(qp);
 	soft_qp_lock(qp); /* so that nobody meets it half attached */
 	traffic_class_set(qp, init->traffic_class);

@@ -7,6 +7,9 @@
  * that never does is noticed by the connection thread, and the queue pair fails
  * as with any other end.
  *
+ * The answer is what tells the peer where to send. So if it does not leave no message has
+ * come, and no completion has named a queue pair that is destroyed here.
+ *
  * Who accepts should let the peer send first: what is sent to a peer that has
  * not yet made its own end ready is lost, and repeated only after a timeout.
  */
@@ -64,6 +67,7 @@ int rbx_verbs_accept(struct rbx_conn_request *rbx_request,
 			rbx_request->peer_name, strerror(-err));
 		rbx_verbs_destroy_qp(&qp->qp);
 	} else {
+		rbx_verbs_conn_made(conn);
 		*created = &qp->qp;
 	}
 	free(request);

@@ -59,9 +59,14 @@ void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn)
 	free(conn);
 }
 
+/*
+ * By the end, and when the queue pair has become its user's, whichever comes later: so an
+ * attempt that fails is told of by its error alone, and an end that came before is told.
+ * Each sets its flag under the lock before, so one of them finds both.
+ */
 static void end_tell_locked(struct rbx_verbs_conn *conn)
 {
-	if (conn->end.event.qp)
+	if (conn->end.event.qp && conn->is_made && conn->is_over)
 		rbx_device_events_raise(&conn->device->events, &conn->end);
 }
 
@@ -85,10 +90,8 @@ void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 	conn->qp = qp->ibv;
 	conn->end.event.kind = RBX_DEVICE_QP_ENDED;
 	conn->end.event.qp = tells_end ? &qp->qp : NULL;
-	if (atomic_load(&conn->ended)) {
+	if (atomic_load(&conn->ended))
 		move_to_error_locked(conn);
-		end_tell_locked(conn);
-	}
 	pthread_mutex_unlock(&conn->lock);
 	pthread_mutex_unlock(&device->lock);
 	/* Who fails a device ends what is in the list: this one may have missed it. */
@@ -124,12 +127,22 @@ void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn)
 	pthread_mutex_unlock(&conn->lock);
 }
 
+/* The call that makes it is about to return it. */
+void rbx_verbs_conn_made(struct rbx_verbs_conn *conn)
+{
+	pthread_mutex_lock(&conn->lock);
+	conn->is_made = true;
+	end_tell_locked(conn);
+	pthread_mutex_unlock(&conn->lock);
+}
+
 void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
 {
 	if (atomic_exchange(&conn->ended, true))
 		return;
 	rbx_verbs_conn_flush(conn);
 	pthread_mutex_lock(&conn->lock);
+	conn->is_over = true;
 	end_tell_locked(conn);
 	pthread_mutex_unlock(&conn->lock);
 	rdma_disconnect(conn->id); /* refused before there is a connection */

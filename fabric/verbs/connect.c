@@ -171,7 +171,8 @@ static int answer_take(const struct attempt *attempt)
 
 /*
  * A peer that has accepted and ended already is no failure to connect: the
- * queue pair flushes what is posted, as with any other end.
+ * queue pair flushes what is posted, as with any other end. Nor is anything else once
+ * the queue pair could receive, as a completion may have named it.
  */
 static int ready_tell(const struct attempt *attempt)
 {
@@ -290,6 +291,7 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 		return err;
 	}
 	resolved_keep(&address, connect->resolved);
+	rbx_verbs_conn_made(attempt.conn);
 	*created = &qp->qp;
 	return 0;
 }

@@ -218,6 +218,8 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 	conn->traffic_class = init->traffic_class;
 	conn->service_level = init->service_level;
 	qp_fill(qp, init, &attr.cap);
+	/* The table, by which poll() finds it, makes it known to who polls. */
+	rbx_qp_made(init, &qp->qp);
 	if (rbx_verbs_qp_table_add(&device->qps, ibv->qp_num, qp))
 		goto out_free_qp;
 	rbx_verbs_conn_attach(conn, qp, init->tells_end);

@@ -53,7 +53,8 @@ static int qp_move(const struct rbx_verbs_conn *conn, enum ibv_qp_state state,
 /*
  * From RESET to RTS, for one that has heard from its peer. Takes from `param`
  * how many reads may be under way, each direction, and how often to retry.
- * -ENOTCONN: the connection is gone; else what the device says.
+ * -ENOTCONN: the connection is gone, or the device goes no further when a message may
+ * have come; else what the device says, and none has.
  */
 int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
@@ -66,8 +67,8 @@ int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 
 	if (!err)
 		err = qp_move(conn, IBV_QPS_RTR, param, rights);
-	if (!err)
-		err = qp_move(conn, IBV_QPS_RTS, param, rights);
+	if (!err && qp_move(conn, IBV_QPS_RTS, param, rights))
+		err = -ENOTCONN;
 	return err;
 }
 

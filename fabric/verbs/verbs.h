@@ -94,6 +94,7 @@ struct rbx_verbs_conn {
 	_Atomic uint64_t moved_ns;
 	uint8_t traffic_class, service_level; /* 0: as the route has it */
 	struct rbx_raised_event end; /* its qp is NULL: nobody wants to know */
+	bool is_made, is_over; /* when both are true the end is told */
 	bool answered; /* the step under way has its event, which is: */
 	enum rdma_cm_event_type event;
 	int status;
@@ -258,6 +259,7 @@ int rbx_verbs_conn_create(struct rbx_verbs_device *device,
 void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn);
 void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 			   struct rbx_verbs_qp *qp, bool tells_end);
+void rbx_verbs_conn_made(struct rbx_verbs_conn *conn);
 int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
 			      const struct rdma_conn_param *param);
 void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn);

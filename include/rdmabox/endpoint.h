@@ -349,6 +349,10 @@ rbx_endpoint_request_name(const struct rbx_endpoint_request *request);
  *
  * A message that comes before a receive is posted waits for one. Returns as
  * rbx_endpoint_connect(), or -ENOTCONN: the other side has left. Blocks for the device.
+ *
+ * With shared receives a completion, and with tells_end an event, may name an endpoint
+ * before the call that accepts or connects has returned. It can be used then, but not be
+ * closed.
  */
 int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 			const struct rbx_endpoint_options *options,

@@ -29,6 +29,14 @@ static int data_check(const struct rbx_endpoint_data *data, size_t most)
 	return 0;
 }
 
+/* If the fabric had made a queue pair it has destroyed it, and let nobody know of it. */
+static int failed(struct rbx_endpoint *endpoint, int err, const char *error)
+{
+	endpoint->qp = NULL;
+	rbx_endpoint_free(endpoint);
+	return rbx_error(err, "%s", error);
+}
+
 /* ---- Who connects ---------------------------------------------------------------*/
 
 int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
@@ -65,11 +73,9 @@ int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 	err = ctx->device->ops->connect(ctx->device, &init, &connect, &qp, error);
 	if (answer)
 		answer->length_bytes = connect.reply_data_bytes;
-	if (err) {
-		rbx_endpoint_free(endpoint);
-		return rbx_error(err, "%s", error);
-	}
-	rbx_endpoint_begin(endpoint, qp);
+	if (err)
+		return failed(endpoint, err, error);
+	RBX_ASSERT(endpoint->qp == qp);
 	*out = endpoint;
 	return 0;
 }
@@ -219,11 +225,9 @@ int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 		request->request, &init, data ? data->bytes : NULL,
 		data ? data->length_bytes : 0, &qp, error);
 	free(request);
-	if (err) {
-		rbx_endpoint_free(endpoint);
-		return rbx_error(err, "%s", error);
-	}
-	rbx_endpoint_begin(endpoint, qp);
+	if (err)
+		return failed(endpoint, err, error);
+	RBX_ASSERT(endpoint->qp == qp);
 	*out = endpoint;
 	return 0;
 }

@@ -105,6 +105,26 @@ static int ring_make(struct rbx_endpoint_ring *ring, uint32_t depth_count)
 	return ring->slots ? 0 : -ENOMEM;
 }
 
+/*
+ * All that posts and polls look at is there before a completion can name the endpoint,
+ * which may be long before accept or connect has returned, and in another thread. What
+ * orders the two is the fabric's, which calls this before it lets anybody know the queue
+ * pair (rbx_qp_init).
+ */
+static void begin(struct rbx_qp *qp)
+{
+	struct rbx_endpoint *endpoint = qp->user;
+
+	endpoint->qp = qp;
+	endpoint->sends.depth_count =
+		RBX_MIN(endpoint->sends.depth_count, qp->send_depth_count);
+	if (endpoint->paced)
+		rbx_paced_begin(endpoint,
+				RBX_MAX(qp->send_depth_count,
+					RBX_PACED_MARKERS + 1) -
+					RBX_PACED_MARKERS);
+}
+
 int rbx_endpoint_make(struct rbx_context *ctx,
 		      const struct rbx_endpoint_options *wanted,
 		      struct rbx_endpoint_options *options,
@@ -184,6 +204,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		.traffic_class = options->traffic_class,
 		.service_level = options->service_level,
 		.user = endpoint,
+		.made = begin,
 	};
 	if (options->receives) {
 		err = rbx_shared_receives_use(options->receives, options, init);
@@ -195,18 +216,6 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	}
 	*out = endpoint;
 	return 0;
-}
-
-void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp)
-{
-	endpoint->qp = qp;
-	endpoint->sends.depth_count =
-		RBX_MIN(endpoint->sends.depth_count, qp->send_depth_count);
-	if (endpoint->paced)
-		rbx_paced_begin(endpoint,
-				RBX_MAX(qp->send_depth_count,
-					RBX_PACED_MARKERS + 1) -
-					RBX_PACED_MARKERS);
 }
 
 void rbx_endpoint_free(struct rbx_endpoint *endpoint)

@@ -70,7 +70,8 @@ struct rbx_endpoint_listener {
 
 /*
  * Takes the options, with their defaults, and makes an endpoint that has no queue pair
- * yet; *init is what that is to be. 0, -EINVAL, -ENOSPC, -ENOMEM.
+ * yet; *init is what that is to be, and gives it to the endpoint when it is made. 0,
+ * -EINVAL, -ENOSPC, -ENOMEM.
  */
 int rbx_endpoint_make(struct rbx_context *ctx,
 		      const struct rbx_endpoint_options *wanted,
@@ -78,8 +79,6 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		      struct rbx_qp_init *init, struct rbx_endpoint **endpoint);
 /* One without a queue pair. */
 void rbx_endpoint_free(struct rbx_endpoint *endpoint);
-/* It has one. */
-void rbx_endpoint_begin(struct rbx_endpoint *endpoint, struct rbx_qp *qp);
 
 /* For so many more in a ring: 0 or -EAGAIN. */
 int rbx_endpoint_room(const struct rbx_endpoint_ring *ring, unsigned int count);

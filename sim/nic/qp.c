@@ -115,6 +115,7 @@ int rbx_nic_qp_create(struct rbx_nic_device *device,
 	qp->next = device->qps;
 	device->qps = qp;
 	device->qp_count++;
+	rbx_qp_made(init, &qp->base);
 	*out = qp;
 	return 0;
 }

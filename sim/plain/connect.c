@@ -76,6 +76,7 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 	if (qp->next)
 		qp->next->previous = qp;
 	plain_qps = qp;
+	rbx_qp_made(init, &qp->base);
 	return qp;
 }
 

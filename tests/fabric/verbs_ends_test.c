@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <rdma/rdma_cma.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -35,6 +36,22 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	err = modify(qp, attr, attr_mask);
 	atomic_fetch_sub(under_way, 1);
 	return err;
+}
+
+/* ---- Events -------------------------------------------------------------------*/
+
+static typeof(rdma_disconnect) *disconnect; /* librdmacm's own */
+static _Atomic(struct rbx_device *) watched; /* or NULL */
+static atomic_uint events_taken;
+
+/* What the fabric calls when it has told of an end, before it may take that back. */
+int rdma_disconnect(struct rdma_cm_id *id)
+{
+	struct rbx_device *device = watched;
+	struct rbx_device_event event;
+
+	events_taken += device && !ops->get_event(device, &event);
+	return disconnect(id);
 }
 
 /* ---- Ends ---------------------------------------------------------------------*/
@@ -164,6 +181,28 @@ static void end_in_mid_connect_waits_for_the_moves(void **state)
 	}
 	moves_are_slow = false;
 	assert_int_equal(moves_that_met, 0);
+}
+
+/* Its error is all: its owner knows no queue pair that an event could be of. */
+static void refused_attempt_is_told_of_by_no_event(void **state)
+{
+	struct pair *pair = *state;
+	struct rbx_qp_init client = qp_init(pair->cqs[0]);
+	struct acceptor acceptor = { .pair = pair, .refuse = true };
+	struct rbx_connect_init connect = {
+		.address = pair->listener->address,
+		.timeout_ms = HANG_MS,
+	};
+	pthread_t thread;
+
+	client.tells_end = true;
+	watched = pair->device;
+	assert_int_equal(pthread_create(&thread, NULL, acceptor_run, &acceptor), 0);
+	assert_int_equal(ops->connect(pair->device, &client, &connect,
+				      &pair->qps[0], error), -EBUSY);
+	pthread_join(thread, NULL);
+	watched = NULL;
+	assert_int_equal(events_taken, 0);
 }
 
 static void destroy_drops_the_completions(void **state)
@@ -299,12 +338,14 @@ int main(int argc, char **argv)
 		with_pair(disconnect_right_after_accept_reaches_the_peer),
 		with_pair(destroy_right_after_accept_reaches_the_peer),
 		with_pair(end_in_mid_connect_waits_for_the_moves),
+		with_pair(refused_attempt_is_told_of_by_no_event),
 		with_pair(destroy_drops_the_completions),
 		with_pair(connects_and_destroys_leave_others_on_the_cq_alone),
 		with_pair(killed_peer_flushes_the_receive),
 	};
 
 	modify = (typeof(modify))dlsym(RTLD_NEXT, "ibv_modify_qp");
+	disconnect = (typeof(disconnect))dlsym(RTLD_NEXT, "rdma_disconnect");
 	if (argc == 2)
 		return peer_main(argv[1]);
 	return verbs_test_run(tests, sizeof(tests) / sizeof(tests[0]));
