@@ -72,9 +72,9 @@ int rbx_verbs_create_cq_on(struct rbx_device *rbx_device, uint32_t depth_count,
 			device->verbs->device->name, device->device.caps.max_cqe);
 	if (vector >= device->device.caps.completion_vectors)
 		return rbx_verbs_explain(error, -EINVAL,
-			"completion vector %u: %s has %u, from 0 on", vector,
+			"completion vector %u: %s has 0 to %u", vector,
 			device->verbs->device->name,
-			device->device.caps.completion_vectors);
+			device->device.caps.completion_vectors - 1);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return rbx_verbs_explain(error, -ENOMEM, "out of memory");

@@ -27,16 +27,23 @@
  * - Between an operation and a receive there is no order: the answer to a message may
  *   be polled before the completion of the message itself.
  * - A message (SEND, or WRITE with an immediate) takes the oldest receive of the other
- *   side, and completes it. If there is none it waits, about a second; then the
- *   connection ends. A message that is longer than the receive ends it at once.
+ *   side, and completes it. If there is none it waits, for a second at least and a few at
+ *   most; then the connection ends. A message that is longer than the receive ends it at
+ *   once.
  * - With the first failure the connection is over. All that was posted completes, each
  *   with its own status, receives too (-ECANCELED if it was never tried), and so does
  *   what is posted later. So whoever wants to hear of the end keeps a receive posted.
  *
  * Status: 0; -ECANCELED never tried, or cut off; -EACCES key, bounds or rights at the
  * other side; -EFAULT the same at ours; -EHOSTUNREACH, -ETIMEDOUT it is gone; -ENOBUFS
- * no receive in time; -EMSGSIZE longer than the receive; -EREMOTEIO another failure of
- * its device, -EIO of ours.
+ * no receive in time; -EMSGSIZE, of a receive, the message is longer; -EREMOTEIO another
+ * failure of its device, or its receive is too short; -EIO a failure of ours.
+ * When the other side has gone one operation at most says so, the oldest that was under
+ * way; those behind it, and what is posted later, end with -ECANCELED (see also paced).
+ *
+ * A peer that stands still has not gone. If its process is stopped, or in a debugger, its
+ * device goes on over verbs; the soft fabric is part of the process, and may wait for it
+ * without bound. A program that cannot wait has a timeout of its own, and disconnects.
  *
  * Calls return 0 or -errno, and rbx_last_error() says why. Post, receive and poll
  * neither allocate nor block. Where nothing else is said any thread may call. Options
@@ -415,8 +422,9 @@ enum rbx_operation_flags {
 	RBX_OPERATION_URGENT = 32,
 };
 
-/* Copied by the post, with its list; the memory that that points to is lent until it
- * has completed. */
+/* It and its list are copied by the post, and are the program's again when that returns.
+ * The memory that its segments name is lent until it has completed; that of a silent one
+ * until a later one of its endpoint has. */
 struct rbx_operation {
 	enum rbx_operation_kind kind;
 	uint32_t flags; /* of enum rbx_operation_flags */
@@ -443,7 +451,7 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations,
 		      unsigned int count);
 
-/* Copied by the call, with its list. */
+/* It and its list are copied by the call; the memory is lent until it has completed. */
 struct rbx_receive {
 	const struct rbx_segment *segments;
 	uint32_t segments_count; /* 0: for messages of no bytes */

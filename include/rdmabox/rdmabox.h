@@ -20,6 +20,7 @@
  *
  * Read this page from top to bottom: context, volume, requests, completion,
  * regions, peers, numbers. What not every program needs has a page of its own:
+ * endpoint.h (two programs and a connection, without a server),
  * message.h (to the program that serves), tuning.h (what a device likes),
  * congestion.h (how much may be in flight), verbs.h (plain verbs beside all
  * this), and for a program that serves memory itself server.h.

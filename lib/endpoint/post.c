@@ -48,9 +48,12 @@ static int segments_check(const struct rbx_device_caps *caps,
 	uint32_t lkey;
 
 	*length_bytes = 0;
-	if (count > most || (count && !segments))
+	if (count > most)
 		return rbx_error(-EINVAL, "%u segments: there may be %u, by the options of the endpoint",
 				 count, most);
+	if (count && !segments)
+		return rbx_error(-EINVAL, "segments_count is %u, and segments is NULL: the list is missing",
+				 count);
 	for (uint32_t i = 0; i < count; i++) {
 		int err = is_inline ? inline_check(&segments[i]) :
 				      segment_key(caps, &segments[i], &lkey);
@@ -114,25 +117,62 @@ static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 	return all;
 }
 
+/* flags: that it may not have; at least one. */
+static int flags_refuse(enum rbx_operation_kind kind, uint32_t flags)
+{
+	static const char *const kinds[] = {
+		[RBX_OPERATION_SEND] = "SEND",
+		[RBX_OPERATION_WRITE] = "WRITE",
+		[RBX_OPERATION_READ] = "READ",
+		[RBX_OPERATION_COMPARE_SWAP] = "COMPARE_SWAP",
+		[RBX_OPERATION_FETCH_ADD] = "FETCH_ADD",
+	};
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} names[] = {
+		{ RBX_OPERATION_INLINE, "INLINE" },
+		{ RBX_OPERATION_IMMEDIATE, "IMMEDIATE" },
+		{ RBX_OPERATION_INVALIDATE, "INVALIDATE" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (flags & names[i].flag)
+			return rbx_error(-EINVAL, "RBX_OPERATION_%s does not go with a %s",
+					 names[i].name, kinds[kind]);
+	if (flags & RBX_OPERATION_URGENT)
+		return rbx_error(-EINVAL, "RBX_OPERATION_URGENT is for an endpoint that is paced");
+	return rbx_error(-EINVAL, "there is no flag 0x%x of operations", flags);
+}
+
+static int caps_check(const struct rbx_device_caps *caps,
+		      const struct rbx_operation *operation)
+{
+	if ((operation->flags & RBX_OPERATION_IMMEDIATE) && !caps->has_immediate)
+		return rbx_error(-EOPNOTSUPP, "%s has no immediates", caps->name);
+	if ((operation->flags & RBX_OPERATION_INVALIDATE) && !caps->has_invalidate)
+		return rbx_error(-EOPNOTSUPP, "%s has no RBX_OPERATION_INVALIDATE",
+				 caps->name);
+	if (is_atomic(operation) && !caps->has_atomics)
+		return rbx_error(-EOPNOTSUPP, "%s has no atomics", caps->name);
+	return 0;
+}
+
 static int flags_check(const struct rbx_endpoint *endpoint,
 		       const struct rbx_operation *operation)
 {
-	const struct rbx_device_caps *caps = &endpoint->qp->device->caps;
 	const uint32_t both = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE;
-	uint32_t flags = operation->flags;
+	uint32_t wrong;
 
 	if ((uint32_t)operation->kind > RBX_OPERATION_FETCH_ADD)
 		return rbx_error(-EINVAL, "there is no operation %d",
 				 (int)operation->kind);
-	if ((flags & ~flags_of(endpoint, operation->kind)) || (flags & both) == both)
-		return rbx_error(-EINVAL, "flags 0x%x do not go with operation %d",
-				 flags, (int)operation->kind);
-	if (((flags & RBX_OPERATION_IMMEDIATE) && !caps->has_immediate) ||
-	    ((flags & RBX_OPERATION_INVALIDATE) && !caps->has_invalidate) ||
-	    (is_atomic(operation) && !caps->has_atomics))
-		return rbx_error(-EOPNOTSUPP, "%s cannot carry out operation %d with flags 0x%x",
-				 caps->name, (int)operation->kind, flags);
-	return 0;
+	wrong = operation->flags & ~flags_of(endpoint, operation->kind);
+	if (wrong)
+		return flags_refuse(operation->kind, wrong);
+	if ((operation->flags & both) == both)
+		return rbx_error(-EINVAL, "RBX_OPERATION_IMMEDIATE and RBX_OPERATION_INVALIDATE do not go together");
+	return caps_check(&endpoint->qp->device->caps, operation);
 }
 
 static int operation_check(const struct rbx_endpoint *endpoint,

@@ -23,7 +23,7 @@ static int cq_create(struct rbx_device *device, uint32_t depth,
 						 error);
 	if (*vector == 0)
 		return device->ops->create_cq(device, depth, cq, error);
-	snprintf(error, RBX_ERROR_TEXT_MAX, "completion vector %u: %s has only 0",
+	snprintf(error, RBX_ERROR_TEXT_MAX, "completion vector %u: %s has 0 to 0",
 		 *vector, device->caps.name);
 	return -EINVAL;
 }

@@ -231,7 +231,7 @@ static void message_longer_than_the_receive_ends_it(void **state)
 	expect(&e.b, RBX_COMPLETION_RECEIVED, 1, -EMSGSIZE);
 	completion = next_of(&e.a);
 	assert_int_equal((uintptr_t)completion.user, 2);
-	assert_true(completion.status < 0);
+	assert_int_equal(completion.status, -EREMOTEIO);
 	assert_int_equal(e.b.memory[64], 0);
 	endpoints_close(&e);
 }

@@ -329,6 +329,35 @@ static void longest_message_is_as_long_as_the_device_says(void **state)
 	endpoints_close(&e);
 }
 
+static void error_says_what_is_wrong_with_an_operation(void **state)
+{
+	static const struct {
+		struct rbx_operation operation;
+		const char *says[2];
+	} wrong[] = {
+		{ { .kind = RBX_OPERATION_READ, .flags = RBX_OPERATION_IMMEDIATE },
+		  { "RBX_OPERATION_IMMEDIATE", "READ" } },
+		{ { .kind = RBX_OPERATION_FETCH_ADD, .flags = RBX_OPERATION_INLINE },
+		  { "RBX_OPERATION_INLINE", "FETCH_ADD" } },
+		{ { .flags = RBX_OPERATION_IMMEDIATE | RBX_OPERATION_INVALIDATE },
+		  { "IMMEDIATE", "INVALIDATE" } },
+		{ { .flags = RBX_OPERATION_URGENT }, { "URGENT", "paced" } },
+		{ { .flags = 1u << 20 }, { "no flag", "0x100000" } },
+		{ { .segments_count = 1 }, { "segments_count is 1", "missing" } },
+	};
+	struct endpoints e;
+
+	(void)state;
+	endpoints_open(&e);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(rbx_endpoint_post(e.a.endpoint, &wrong[i].operation, 1),
+				 -EINVAL);
+		for (int j = 0; j < 2; j++)
+			assert_non_null(strstr(rbx_last_error(), wrong[i].says[j]));
+	}
+	endpoints_close(&e);
+}
+
 static void no_more_is_posted_than_there_is_room_for(void **state)
 {
 	struct rbx_receive receives[65];
@@ -407,6 +436,7 @@ int main(void)
 		cmocka_unit_test(inline_data_is_copied_by_the_post),
 		cmocka_unit_test(operations_that_cannot_be_leave_no_trace),
 		cmocka_unit_test(longest_message_is_as_long_as_the_device_says),
+		cmocka_unit_test(error_says_what_is_wrong_with_an_operation),
 		cmocka_unit_test(no_more_is_posted_than_there_is_room_for),
 		cmocka_unit_test(list_longer_than_the_depth_is_not_looked_at),
 		cmocka_unit_test(memory_without_a_region_is_taken_where_the_device_can),

@@ -61,6 +61,7 @@ static void queues_on_each_vector_and_no_other(void **state)
 	assert_int_equal(rbx_queue_create_on(side.ctx, 16, vector, &queue),
 			 -EINVAL);
 	assert_non_null(strstr(rbx_last_error(), "completion vector"));
+	assert_non_null(strstr(rbx_last_error(), "has 0 to "));
 	side_close(&side);
 }
 
