@@ -34,12 +34,27 @@ static bool may_complete(const struct soft_qp *qp, uint32_t end)
 	return true;
 }
 
+/* Of shared receives there is news only if the peer has heard the question, and never
+ * more than was asked for. */
+static bool credit_is_good(const struct soft_qp *qp, uint32_t credit)
+{
+	uint32_t news = credit - qp->send_credit;
+
+	return !qp->asks_credit || !news ||
+	       (news <= qp->send_asked - qp->send_credit &&
+		!soft_output_unsent(qp, SOFT_ASK_CREDIT));
+}
+
 static void initiator_ack(struct soft_qp *qp, const struct soft_frame *frame)
 {
 	uint32_t end = frame->sequence + qp->mapped_count + 1;
 
 	if (!may_complete(qp, end)) {
 		soft_qp_cut_off(qp, "acknowledges what was not asked");
+		return;
+	}
+	if (!credit_is_good(qp, frame->credit)) {
+		soft_qp_cut_off(qp, "gives credit that was not asked for");
 		return;
 	}
 	soft_send_queue_complete(qp, end);

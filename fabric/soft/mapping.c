@@ -166,9 +166,16 @@ static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
+/* Questions that the peer has heard, and has not answered. So there are never more
+ * unsent ones than may be asked, whatever it says. */
+static uint32_t answers_due(const struct soft_qp *qp)
+{
+	return qp->mappings->asked_count - soft_output_unsent(qp, SOFT_MAP_ASK);
+}
+
 uint32_t soft_mapping_fds_due(const struct soft_qp *qp)
 {
-	return qp->mappings->asked_count * SOFT_MAP_FDS;
+	return answers_due(qp) * SOFT_MAP_FDS;
 }
 
 /* What the target has no part in. An atomic is atomic only to those that the same
@@ -246,7 +253,7 @@ void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 	wrong = soft_map_decode(body, &map);
 	mapping = qp->mappings ? mapping_slot(qp->mappings, frame->rkey) : NULL;
 	if (!wrong && (!mapping || mapping->state != MAPPING_ASKED ||
-		       mapping->rkey != frame->rkey))
+		       mapping->rkey != frame->rkey || !answers_due(qp)))
 		wrong = "offers a mapping that was not asked for";
 	if (!wrong && frame->status == SOFT_OK && qp->fd_count < SOFT_MAP_FDS)
 		wrong = "offers a mapping without its descriptors";

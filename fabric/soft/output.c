@@ -483,3 +483,13 @@ void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
 	}
 	control->fd = fd;
 }
+
+uint32_t soft_output_unsent(const struct soft_qp *qp, uint8_t opcode)
+{
+	uint32_t index, count = 0;
+
+	for (index = qp->control_head; index != qp->control_tail; index++)
+		count += qp->controls[index % SOFT_CONTROL_MAX].header.opcode ==
+			 opcode;
+	return count;
+}

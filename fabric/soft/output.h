@@ -19,6 +19,12 @@ void soft_output_flush(struct soft_qp *qp);
 void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
 			 const struct soft_map *map, int fd);
 
+/*
+ * Control frames of this kind that the socket has not taken in full. The peer has not
+ * seen them: a frame is retired under the lock in which the socket took its last byte.
+ */
+uint32_t soft_output_unsent(const struct soft_qp *qp, uint8_t opcode);
+
 /* Whether an acknowledgement is due, and nothing else is to be sent. */
 bool soft_output_is_ack_alone(const struct soft_qp *qp);
 

@@ -173,8 +173,8 @@ static void target_map(struct soft_qp *qp, const struct soft_frame *frame)
 	struct soft_map map = { 0 };
 	int fd = -1;
 
-	if (!qp->mappings || qp->control_tail - qp->control_head >=
-			     SOFT_MAPS_ASKED_MAX * 2) {
+	if (!qp->mappings || soft_output_unsent(qp, SOFT_MAP_ANSWER) ==
+				     SOFT_MAPS_ASKED_MAX) {
 		soft_qp_cut_off(qp, "asks for more mappings than it may");
 		return;
 	}

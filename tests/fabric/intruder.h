@@ -12,8 +12,9 @@ struct intruder {
 	struct rbx_qp *qp;
 };
 
-static inline void intruder_come(struct intruder *intruder, struct test_pair *pair,
-			  struct rbx_domain *domain)
+/* Lets one in that has said its hello. */
+static inline void intruder_accept(struct intruder *intruder, struct test_pair *pair,
+				   struct rbx_domain *domain)
 {
 	const struct rbx_qp_init init = {
 		.domain = domain,
@@ -25,11 +26,17 @@ static inline void intruder_come(struct intruder *intruder, struct test_pair *pa
 		.served = true,
 	};
 
-	local_peer_connect(&intruder->peer, pair->listener->address, NULL, 0);
 	assert_int_equal(pair->ops->accept(test_request_wait(pair->listener),
 					   &init, NULL, 0, &intruder->qp, NULL),
 			 0);
 	assert_int_equal(local_peer_answer(&intruder->peer), SOFT_ACCEPT);
+}
+
+static inline void intruder_come(struct intruder *intruder, struct test_pair *pair,
+				 struct rbx_domain *domain)
+{
+	local_peer_connect(&intruder->peer, pair->listener->address, NULL, 0);
+	intruder_accept(intruder, pair, domain);
 }
 
 static inline void intruder_go(struct intruder *intruder, struct test_pair *pair)

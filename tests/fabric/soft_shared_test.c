@@ -35,15 +35,16 @@ static void world_close(struct world *world)
 	test_pair_close(&world->pair);
 }
 
-/* A hand-made peer of a qp whose receives are shared. */
-static int depth_connect(struct world *world, uint32_t depth_count,
-			 struct rbx_qp **qp)
+/* A hand-made peer of a qp whose receives are shared, as its own may be. */
+static int peer_connect(struct world *world, uint32_t depth_count,
+			bool shares_receives, struct rbx_qp **qp)
 {
 	const struct rbx_fabric_ops *ops = world->pair.ops;
 	struct soft_hello hello = {
 		.version = SOFT_VERSION,
 		.type = SOFT_HELLO,
 		.send_depth_count = depth_count,
+		.shares_receives = shares_receives,
 	};
 	const struct rbx_qp_init init = {
 		.send_cq = world->pair.server_cq,
@@ -65,12 +66,17 @@ static int depth_connect(struct world *world, uint32_t depth_count,
 
 static int shared_connect(struct world *world, struct rbx_qp **qp)
 {
-	return depth_connect(world, 8, qp);
+	return peer_connect(world, 8, false, qp);
 }
 
 static int deep_connect(struct world *world, struct rbx_qp **qp)
 {
-	return depth_connect(world, 2 * SOFT_ASK_MAX, qp);
+	return peer_connect(world, 2 * SOFT_ASK_MAX, false, qp);
+}
+
+static int sharing_connect(struct world *world, struct rbx_qp **qp)
+{
+	return peer_connect(world, 8, true, qp);
 }
 
 static void post(struct world *world, uint64_t wr_id)
@@ -283,6 +289,63 @@ static void asks_again_before_it_has_got_all_cut_off(void **state)
 	world_close(&world);
 }
 
+static void give(int fd, uint32_t credit)
+{
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_ACK,
+					    .sequence = SOFT_FIRST_SEQUENCE - 1,
+					    .credit = credit }, 0);
+}
+
+/* A message, perhaps behind more than the socket takes. */
+static void message_post(struct world *world, struct rbx_qp *qp,
+			 uint32_t length_bytes)
+{
+	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory,
+				     length_bytes, world->pair.target_mr->lkey };
+	struct rbx_wr message = { .opcode = RBX_OP_SEND, .flags = RBX_WR_SIGNALED };
+	struct rbx_wr first = { .opcode = RBX_OP_WRITE, .flags = RBX_WR_SIGNALED,
+				.sges = &sge, .sge_count = 1, .next = &message };
+	struct rbx_wr *bad;
+
+	assert_int_equal(world->pair.ops->post_send(
+				 qp, length_bytes ? &first : &message, &bad), 0);
+}
+
+static void expect_cut_off(struct world *world, struct rbx_qp *qp,
+			   const char *reason)
+{
+	assert_int_equal(test_wait(&world->pair, world->pair.server_cq).status,
+			 -EREMOTEIO);
+	assert_string_equal(qp->cut_off, reason);
+}
+
+/* One that has heard no question; one that gives more than the question was for. */
+static void credit_that_was_not_asked_for_cut_off(void **state)
+{
+	static const uint32_t lengths_bytes[] = { TARGET_BYTES, 0 };
+	uint8_t bytes[SOFT_FRAME_BYTES];
+	struct soft_frame ask;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd, i;
+
+	(void)state;
+	world_open(&world);
+	for (i = 0; i < 2; i++) {
+		fd = sharing_connect(&world, &qp);
+		message_post(&world, qp, lengths_bytes[i]);
+		assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL),
+				 sizeof(bytes));
+		assert_null(soft_frame_decode(bytes, &ask));
+		assert_int_equal(ask.opcode, i ? SOFT_ASK_CREDIT : SOFT_WRITE);
+		give(fd, 1 + (uint32_t)i);
+		expect_cut_off(&world, qp, "gives credit that was not asked for");
+		close(fd);
+		world.pair.ops->destroy_qp(qp);
+	}
+	world_close(&world);
+}
+
 static void wait_until_waiting(const struct world *world, uint32_t count)
 {
 	struct soft_device *device =
@@ -380,6 +443,7 @@ int main(void)
 		cmocka_unit_test(half_a_message_then_death_completes_its_receive_alone),
 		cmocka_unit_test(many_asked_for_at_once_cut_off),
 		cmocka_unit_test(asks_again_before_it_has_got_all_cut_off),
+		cmocka_unit_test(credit_that_was_not_asked_for_cut_off),
 		cmocka_unit_test(receives_are_promised_in_turns),
 		cmocka_unit_test(peer_that_keeps_receives_from_others_cut_off),
 		cmocka_unit_test(hello_of_unknown_flags_refused),
