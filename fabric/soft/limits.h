@@ -68,8 +68,10 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 
 /* A SEND waits this long for a receive to be posted: -ENOBUFS. */
 #define SOFT_RECEIVER_WAIT_MS 2000
-/* How long a peer may keep a shared receive that others wait for, and begin no message. */
+/* How long a peer may keep shared receives that another has waited for as long. The
+ * other's message still gets one before it fails. */
 #define SOFT_PROMISE_MS 1000
+_Static_assert(SOFT_PROMISE_MS < SOFT_RECEIVER_WAIT_MS, "who waits outlasts who keeps");
 /* A host that vanished is noticed after this long, busy or idle. */
 #define SOFT_SILENT_PEER_MS 5000
 #define SOFT_KEEPALIVE_S 1

@@ -307,6 +307,8 @@ void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status)
 	 * would take what follows for the rest of it: it is flushed later. */
 	if (qp->partial_kind != SOFT_OUTPUT_REQUEST)
 		qp_flush(qp, qp->send_done, -ECANCELED);
+	else if (qp->srq)
+		soft_srq_leave(qp); /* others need not wait until then */
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
@@ -356,6 +358,7 @@ bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
 		return false;
 	}
 	qp->poller = cq;
+	qp->looks_count++;
 	recv_done = qp->recv_done;
 	if (qp->state < SOFT_QP_ERROR)
 		received = soft_receive(qp);

@@ -89,11 +89,11 @@ struct soft_input_payload {
 	struct iovec piece; /* WRITE: the one piece */
 };
 
-/* How far the messages were that a peer has the promise of a receive for. */
+/* What the peer was promised when deadlines were looked at, and has not used since. */
 struct soft_promise_seen {
-	uint64_t since_ns; /* nothing has changed; 0: others do not wait for it */
-	uint64_t left_bytes; /* of the message that is coming */
-	uint32_t promised, done;
+	uint64_t since_ns; /* 0: not looked at yet */
+	uint32_t promised; /* counted as credit is */
+	uint32_t looks_count; /* of the qp, when they were last looked at */
 };
 
 struct soft_qp {
@@ -117,6 +117,7 @@ struct soft_qp {
 	enum soft_qp_state state;
 	int fd;
 	struct soft_cq *poller; /* the cq whose poll() holds the lock */
+	uint32_t looks_count; /* calls of soft_qp_progress() that had the lock */
 
 	/*
 	 * send_queue.c. Indexes run on without end; in order:
@@ -166,7 +167,8 @@ struct soft_qp {
 	uint32_t taken_place;
 	bool waits_for_receive; /* with the lock of the srq, as the entry */
 	TAILQ_ENTRY(soft_qp) waiting_entry;
-	struct soft_promise_seen promise_seen; /* when deadlines were last looked at */
+	uint64_t waiting_since_ns; /* the same lock */
+	struct soft_promise_seen promise_seen;
 
 	/* target.c: the peer's requests. */
 	uint32_t expected; /* sequence of the next one */

@@ -8,8 +8,14 @@
  * says up to which message it wants to send, and is promised as many receives as there
  * are; for the rest it waits in line, and gets one in a turn while others wait too. A
  * receive that is promised is taken soon, for the message is there. It costs the first
- * message of a batch a round trip. A peer that asks, and sends nothing for as long as
- * SOFT_PROMISE_MS while others wait for what it has, is cut off by the service thread.
+ * message of a batch a round trip.
+ *
+ * A peer may keep what it was promised for as long as it likes while nobody has to wait
+ * long for it. If another has waited for SOFT_PROMISE_MS, the service thread cuts off
+ * each peer that has not used in as long a time all that it had. It makes no difference
+ * whether it sends nothing, sends a message byte by byte, or does not read that it was
+ * promised anything: those who wait cannot tell, and their messages fail after
+ * SOFT_RECEIVER_WAIT_MS. Only what this side has left undone is not held against it.
  *
  * A receive stays the place's until its completion is polled. If the qp is destroyed
  * before that, the completion is forgotten and the receive posted once more. If a qp
@@ -23,9 +29,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "completion.h"
 #include "output.h"
@@ -161,6 +167,7 @@ static void waiting_add_locked(struct soft_srq *srq, struct soft_qp *qp)
 		return;
 	TAILQ_INSERT_TAIL(&srq->waiting, qp, waiting_entry);
 	qp->waits_for_receive = true;
+	qp->waiting_since_ns = soft_now_ns();
 	atomic_fetch_add_explicit(&srq->device->srq_waiting_count, 1,
 				  memory_order_relaxed);
 }
@@ -320,7 +327,8 @@ static void wait_in_line(struct soft_qp *qp)
 	serve_soon(srq->device);
 }
 
-static bool others_wait(const struct soft_qp *qp)
+/* Whether another waits, and has done so since before this time. */
+static bool others_wait(const struct soft_qp *qp, uint64_t before_ns)
 {
 	struct soft_srq *srq = qp->srq;
 	const struct soft_qp *first;
@@ -328,7 +336,9 @@ static bool others_wait(const struct soft_qp *qp)
 
 	pthread_mutex_lock(&srq->lock);
 	first = TAILQ_FIRST(&srq->waiting);
-	wait = first && (first != qp || TAILQ_NEXT(first, waiting_entry));
+	if (first == qp)
+		first = TAILQ_NEXT(first, waiting_entry);
+	wait = first && first->waiting_since_ns < before_ns;
 	pthread_mutex_unlock(&srq->lock);
 	return wait;
 }
@@ -345,7 +355,7 @@ const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted)
 	if (qp->recv_posted != qp->recv_wanted)
 		return "asks for receives before it has got those it asked for";
 	qp->recv_wanted = wanted;
-	if (!others_wait(qp))
+	if (!others_wait(qp, UINT64_MAX))
 		promise(qp);
 	if (qp->recv_posted != wanted)
 		wait_in_line(qp);
@@ -373,42 +383,46 @@ void soft_srq_take(struct soft_qp *qp)
 	qp->has_taken = true;
 }
 
-/* False: nothing of what it was promised has come since this was asked last. */
-static bool promise_moves(struct soft_qp *qp)
+/* From now on it has as long again for all that it has. */
+static void promise_begin(struct soft_qp *qp, uint64_t now_ns)
 {
-	struct soft_promise_seen *seen = &qp->promise_seen;
-	bool moves = seen->promised != qp->recv_posted ||
-		     seen->done != qp->recv_done ||
-		     seen->left_bytes != qp->payload.left_bytes;
-
-	seen->promised = qp->recv_posted;
-	seen->done = qp->recv_done;
-	seen->left_bytes = qp->payload.left_bytes;
-	return moves;
+	qp->promise_seen.since_ns = now_ns;
+	qp->promise_seen.promised = qp->recv_posted;
 }
 
-/* What has come and was not read yet is no fault of the peer. */
-static bool has_unread(const struct soft_qp *qp)
+/* All that it had then. */
+static bool promise_is_used(const struct soft_qp *qp)
 {
-	uint8_t byte;
+	return (int32_t)(qp->recv_done - qp->promise_seen.promised) >= 0;
+}
 
-	return recv(qp->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+/* Nobody has looked at the socket since deadlines were last looked at, although there is
+ * something to read, or room for what the peer is to be told: it is not to blame. */
+static bool is_neglected(const struct soft_qp *qp)
+{
+	struct pollfd ready = {
+		.fd = qp->fd,
+		.events = POLLIN | (qp->output_blocked ? POLLOUT : 0),
+	};
+
+	return qp->promise_seen.looks_count == qp->looks_count &&
+	       poll(&ready, 1, 0) > 0;
 }
 
 static void check_promise_locked(struct soft_qp *qp, uint64_t now_ns)
 {
+	const uint64_t before_ns = now_ns - SOFT_PROMISE_MS * 1000000ull;
 	struct soft_promise_seen *seen = &qp->promise_seen;
 
-	if (qp->recv_posted == qp->recv_done || !others_wait(qp))
-		seen->since_ns = 0;
-	else if (promise_moves(qp) || !seen->since_ns)
-		seen->since_ns = now_ns;
-	else if (now_ns - seen->since_ns <= SOFT_PROMISE_MS * 1000000ull)
-		return;
-	else if (has_unread(qp) || qp->credit_told != qp->recv_posted)
-		seen->since_ns = now_ns;
-	else
-		soft_qp_cut_off(qp, "keeps shared receives that others wait for");
+	if (!seen->since_ns || promise_is_used(qp))
+		promise_begin(qp, now_ns);
+	else if (seen->since_ns < before_ns && others_wait(qp, before_ns)) {
+		if (is_neglected(qp))
+			promise_begin(qp, now_ns);
+		else
+			soft_qp_cut_off(qp, "keeps shared receives that others wait for");
+	}
+	seen->looks_count = qp->looks_count;
 }
 
 void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns)

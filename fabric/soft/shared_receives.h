@@ -65,7 +65,7 @@ void soft_srq_return(struct soft_srq *srq, uint32_t place);
 const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted);
 /* A message that the peer was promised a receive for takes it. */
 void soft_srq_take(struct soft_qp *qp);
-/* Ends a qp whose peer has kept for SOFT_PROMISE_MS what others wait for. Takes the lock. */
+/* Ends a qp whose peer keeps what others have waited for too long. Takes the lock. */
 void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns);
 /* The qp is over: what it was promised is others'. */
 void soft_srq_leave(struct soft_qp *qp);

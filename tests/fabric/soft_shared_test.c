@@ -5,126 +5,7 @@
  */
 #include <unistd.h>
 
-#include "tests/fabric/bare_socket.h"
-
-#include "fabric/soft/device.h"
-#include "fabric/soft/limits.h"
-
-#define DEPTH 4
-
-struct world {
-	struct test_pair pair;
-	struct rbx_srq *srq;
-};
-
-static void world_open(struct world *world)
-{
-	struct rbx_srq_init init = { .depth_count = DEPTH };
-
-	test_pair_open(&world->pair, NULL);
-	init.cq = world->pair.server_cq;
-	assert_int_equal(world->pair.ops->create_srq(world->pair.server_device,
-						     &init, &world->srq, NULL),
-			 0);
-}
-
-static void world_close(struct world *world)
-{
-	world->pair.ops->destroy_srq(world->srq);
-	expect_served(&world->pair);
-	test_pair_close(&world->pair);
-}
-
-/* A hand-made peer of a qp whose receives are shared, as its own may be. */
-static int peer_connect(struct world *world, uint32_t depth_count,
-			bool shares_receives, struct rbx_qp **qp)
-{
-	const struct rbx_fabric_ops *ops = world->pair.ops;
-	struct soft_hello hello = {
-		.version = SOFT_VERSION,
-		.type = SOFT_HELLO,
-		.send_depth_count = depth_count,
-		.shares_receives = shares_receives,
-	};
-	const struct rbx_qp_init init = {
-		.send_cq = world->pair.server_cq,
-		.recv_cq = world->pair.server_cq,
-		.send_depth_count = 8,
-		.max_sge = 1,
-		.srq = world->srq,
-		.served = true,
-	};
-	int fd = socket_open(world->pair.listener);
-
-	hello_send(fd, &hello);
-	assert_int_equal(ops->accept(test_request_wait(world->pair.listener),
-				     &init, NULL, 0, qp, NULL), 0);
-	hello_hear(fd, &hello);
-	assert_true(hello.shares_receives);
-	return fd;
-}
-
-static int shared_connect(struct world *world, struct rbx_qp **qp)
-{
-	return peer_connect(world, 8, false, qp);
-}
-
-static int deep_connect(struct world *world, struct rbx_qp **qp)
-{
-	return peer_connect(world, 2 * SOFT_ASK_MAX, false, qp);
-}
-
-static int sharing_connect(struct world *world, struct rbx_qp **qp)
-{
-	return peer_connect(world, 8, true, qp);
-}
-
-static void post(struct world *world, uint64_t wr_id)
-{
-	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory, PAGE,
-				     world->pair.target_mr->lkey };
-	struct rbx_recv_wr wr = { .wr_id = wr_id, .sges = &sge, .sge_count = 1 };
-	struct rbx_recv_wr *bad;
-
-	assert_int_equal(world->pair.ops->post_srq_recv(world->srq, &wr, &bad), 0);
-}
-
-static void frame_send(int fd, struct soft_frame frame, size_t payload_bytes)
-{
-	uint8_t bytes[SOFT_FRAME_BYTES + 64] = { 0 };
-
-	soft_frame_encode(&frame, (struct soft_wire_frame *)bytes);
-	send(fd, bytes, SOFT_FRAME_BYTES + payload_bytes, MSG_NOSIGNAL);
-}
-
-static void ask(int fd, uint32_t credit)
-{
-	frame_send(fd, (struct soft_frame){ .opcode = SOFT_ASK_CREDIT,
-					    .credit = credit }, 0);
-}
-
-static void expect_credit(int fd, uint32_t credit)
-{
-	uint8_t bytes[SOFT_FRAME_BYTES];
-	struct soft_frame frame;
-
-	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL),
-			 sizeof(bytes));
-	assert_null(soft_frame_decode(bytes, &frame));
-	assert_int_equal(frame.opcode, SOFT_ACK);
-	assert_int_equal(frame.credit, credit);
-}
-
-/* Why it was cut off; which is there before anything comes back flushed. */
-static const char *cut_off_of(struct test_pair *pair, struct rbx_qp *qp)
-{
-	struct rbx_wr *bad;
-	struct rbx_wr wr = { .opcode = RBX_OP_SEND, .flags = RBX_WR_SIGNALED };
-
-	assert_int_equal(pair->ops->post_send(qp, &wr, &bad), 0);
-	assert_true(test_wait(pair, pair->server_cq).status < 0);
-	return qp->cut_off;
-}
+#include "tests/fabric/shared_peer.h"
 
 static void rule_breaker_cut_off(void **state)
 {
@@ -296,21 +177,6 @@ static void give(int fd, uint32_t credit)
 					    .credit = credit }, 0);
 }
 
-/* A message, perhaps behind more than the socket takes. */
-static void message_post(struct world *world, struct rbx_qp *qp,
-			 uint32_t length_bytes)
-{
-	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory,
-				     length_bytes, world->pair.target_mr->lkey };
-	struct rbx_wr message = { .opcode = RBX_OP_SEND, .flags = RBX_WR_SIGNALED };
-	struct rbx_wr first = { .opcode = RBX_OP_WRITE, .flags = RBX_WR_SIGNALED,
-				.sges = &sge, .sge_count = 1, .next = &message };
-	struct rbx_wr *bad;
-
-	assert_int_equal(world->pair.ops->post_send(
-				 qp, length_bytes ? &first : &message, &bad), 0);
-}
-
 static void expect_cut_off(struct world *world, struct rbx_qp *qp,
 			   const char *reason)
 {
@@ -346,15 +212,6 @@ static void credit_that_was_not_asked_for_cut_off(void **state)
 	world_close(&world);
 }
 
-static void wait_until_waiting(const struct world *world, uint32_t count)
-{
-	struct soft_device *device =
-		soft_device_of(world->pair.server_device);
-
-	while (atomic_load(&device->srq_waiting_count) != count)
-		usleep(1000);
-}
-
 /* Two wait while there is none: of two that are posted at once each is promised one. */
 static void receives_are_promised_in_turns(void **state)
 {
@@ -382,32 +239,6 @@ static void receives_are_promised_in_turns(void **state)
 		world.pair.ops->destroy_qp(qps[i]);
 	}
 	wait_until_waiting(&world, 0);
-	world_close(&world);
-}
-
-/* It has them all, and sends nothing; the other one waits for as long as it takes. */
-static void peer_that_keeps_receives_from_others_cut_off(void **state)
-{
-	struct rbx_qp *qps[2];
-	struct world world;
-	int fds[2], i;
-
-	(void)state;
-	world_open(&world);
-	post(&world, 1);
-	post(&world, 2);
-	for (i = 0; i < 2; i++)
-		fds[i] = shared_connect(&world, &qps[i]);
-	ask(fds[0], 2);
-	expect_credit(fds[0], 2);
-	ask(fds[1], 1);
-	expect_credit(fds[1], 1);
-	assert_true(socket_is_closed(fds[0]));
-	assert_non_null(cut_off_of(&world.pair, qps[0]));
-	for (i = 0; i < 2; i++) {
-		close(fds[i]);
-		world.pair.ops->destroy_qp(qps[i]);
-	}
 	world_close(&world);
 }
 
@@ -445,7 +276,6 @@ int main(void)
 		cmocka_unit_test(asks_again_before_it_has_got_all_cut_off),
 		cmocka_unit_test(credit_that_was_not_asked_for_cut_off),
 		cmocka_unit_test(receives_are_promised_in_turns),
-		cmocka_unit_test(peer_that_keeps_receives_from_others_cut_off),
 		cmocka_unit_test(hello_of_unknown_flags_refused),
 	};
 

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_promise_test.c - peers that keep shared receives which they were promised on the
+ * soft device: those that others wait long for are cut off, and no others.
+ */
+#include <poll.h>
+
+#include "tests/fabric/shared_peer.h"
+
+/* It has them all, and sends nothing; the other one waits for as long as it takes. */
+static void peer_that_keeps_receives_from_others_cut_off(void **state)
+{
+	struct rbx_qp *qps[2];
+	struct world world;
+	int fds[2], i;
+
+	(void)state;
+	world_open(&world);
+	post(&world, 1);
+	post(&world, 2);
+	for (i = 0; i < 2; i++)
+		fds[i] = shared_connect(&world, &qps[i]);
+	ask(fds[0], 2);
+	expect_credit(fds[0], 2);
+	ask(fds[1], 1);
+	expect_credit(fds[1], 1);
+	assert_true(socket_is_closed(fds[0]));
+	assert_non_null(cut_off_of(&world.pair, qps[0]));
+	for (i = 0; i < 2; i++) {
+		close(fds[i]);
+		world.pair.ops->destroy_qp(qps[i]);
+	}
+	world_close(&world);
+}
+
+static bool is_readable(int fd, int patience_ms)
+{
+	struct pollfd readable = { fd, POLLIN, 0 };
+
+	return poll(&readable, 1, patience_ms) == 1;
+}
+
+/* Two peers, and receives for the first alone. */
+struct keeper {
+	struct world world;
+	struct rbx_qp *qps[2];
+	int fds[2];
+};
+
+static void keeper_open(struct keeper *keeper, bool served)
+{
+	world_open(&keeper->world);
+	post(&keeper->world, 1);
+	post(&keeper->world, 2);
+	keeper->fds[0] = peer_connect(&keeper->world, 8, false, served,
+				      &keeper->qps[0]);
+	keeper->fds[1] = shared_connect(&keeper->world, &keeper->qps[1]);
+}
+
+static void keeper_close(struct keeper *keeper)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		close(keeper->fds[i]);
+		keeper->world.pair.ops->destroy_qp(keeper->qps[i]);
+	}
+	world_close(&keeper->world);
+}
+
+/* The thread of the device has promised the first peer so many, which may not hear it. */
+static void promise_wait(struct keeper *keeper, uint32_t count)
+{
+	struct soft_qp *qp = soft_qp_of(keeper->qps[0]);
+	uint64_t deadline_ms = test_now_ms() + 30000;
+	uint32_t promised;
+
+	do {
+		soft_qp_lock(qp);
+		promised = qp->recv_posted;
+		soft_qp_unlock(qp);
+	} while (promised != count && test_now_ms() < deadline_ms);
+	assert_int_equal(promised, count);
+}
+
+static void frames_send(int fd, struct soft_frame frame, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++, frame.sequence++)
+		frame_send(fd, frame, 0);
+}
+
+static void peer_that_sends_byte_by_byte_cut_off(void **state)
+{
+	struct keeper keeper;
+	int bytes;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	ask(keeper.fds[0], 2);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	frame_send(keeper.fds[0], (struct soft_frame){
+			   .opcode = SOFT_SEND, .sequence = SOFT_FIRST_SEQUENCE,
+			   .length_bytes = PAGE }, 1);
+	for (bytes = 0; bytes < 600 && !is_readable(keeper.fds[1], 50); bytes++)
+		send(keeper.fds[0], "", 1, MSG_NOSIGNAL);
+	assert_true(is_readable(keeper.fds[1], 0));
+	expect_credit(keeper.fds[1], 1);
+	assert_true(socket_is_closed(keeper.fds[0]));
+	assert_string_equal(cut_off_of(&keeper.world.pair, keeper.qps[0]),
+			    "keeps shared receives that others wait for");
+	keeper_close(&keeper);
+}
+
+/* What it has asked for stands behind answers that it does not read. */
+static void peer_that_does_not_read_cut_off(void **state)
+{
+	struct keeper keeper;
+	struct soft_frame read = { .opcode = SOFT_READ,
+				   .sequence = SOFT_FIRST_SEQUENCE,
+				   .length_bytes = TARGET_BYTES };
+
+	(void)state;
+	keeper_open(&keeper, true);
+	read.rkey = keeper.world.pair.target_mr->rkey;
+	read.remote_addr = (uintptr_t)keeper.world.pair.target_memory;
+	frames_send(keeper.fds[0], read, 8);
+	ask(keeper.fds[0], 2);
+	promise_wait(&keeper, 2);
+	ask(keeper.fds[1], 1);
+	assert_true(is_readable(keeper.fds[1], 30000));
+	expect_credit(keeper.fds[1], 1);
+	assert_string_equal(cut_off_of(&keeper.world.pair, keeper.qps[0]),
+			    "keeps shared receives that others wait for");
+	keeper_close(&keeper);
+}
+
+static enum soft_qp_state state_of(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	enum soft_qp_state state;
+
+	soft_qp_lock(qp);
+	state = qp->state;
+	soft_qp_unlock(qp);
+	return state;
+}
+
+/* Its error cannot be told before the rest of a WRITE, which it does not read. */
+static void refused_peer_keeps_no_receives(void **state)
+{
+	const struct soft_frame bad_write = { .opcode = SOFT_WRITE,
+					      .sequence = SOFT_FIRST_SEQUENCE,
+					      .length_bytes = 1 };
+	struct keeper keeper;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	message_post(&keeper.world, keeper.qps[0], TARGET_BYTES);
+	ask(keeper.fds[0], 2);
+	promise_wait(&keeper, 2);
+	frame_send(keeper.fds[0], bad_write, 0);
+	ask(keeper.fds[1], 1);
+	assert_true(is_readable(keeper.fds[1], 30000));
+	expect_credit(keeper.fds[1], 1);
+	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_REFUSING);
+	keeper_close(&keeper);
+}
+
+/* Its message is there, and the program does not poll. */
+static void message_that_was_not_read_is_no_fault_of_its_peer(void **state)
+{
+	const struct soft_frame message = { .opcode = SOFT_SEND,
+					    .sequence = SOFT_FIRST_SEQUENCE };
+	struct keeper keeper;
+	int i;
+
+	(void)state;
+	keeper_open(&keeper, false);
+	ask(keeper.fds[0], 2);
+	while (!is_readable(keeper.fds[0], 1))
+		test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	frames_send(keeper.fds[0], message, 2);
+	assert_false(is_readable(keeper.fds[1], 2 * SOFT_PROMISE_MS));
+	for (i = 0; i < 2; i++)
+		assert_int_equal(test_wait(&keeper.world.pair,
+					   keeper.world.pair.server_cq).status, 0);
+	keeper_close(&keeper);
+}
+
+/* Two others take turns with the other receive: one of them waits, but never for long. */
+static void slow_peer_kept_while_the_line_moves(void **state)
+{
+	struct soft_frame message = { .opcode = SOFT_SEND };
+	struct keeper keeper;
+	struct rbx_qp *qp;
+	uint32_t turn, i;
+	int fds[2];
+
+	(void)state;
+	keeper_open(&keeper, true);
+	ask(keeper.fds[0], 1);
+	expect_credit(keeper.fds[0], 1);
+	fds[0] = keeper.fds[1];
+	fds[1] = shared_connect(&keeper.world, &qp);
+	ask(fds[0], 1);
+	expect_credit(fds[0], 1);
+	ask(fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	for (turn = 0; turn < 2 * SOFT_PROMISE_MS / 100; turn++) {
+		i = turn / 2; /* messages that it has sent */
+		message.sequence = SOFT_FIRST_SEQUENCE + i;
+		frame_send(fds[turn % 2], message, 0);
+		assert_int_equal(test_wait(&keeper.world.pair,
+					   keeper.world.pair.server_cq).status, 0);
+		ask(fds[turn % 2], i + 2);
+		wait_until_waiting(&keeper.world, 2);
+		usleep(100000);
+		post(&keeper.world, 3);
+		expect_credit(fds[1 - turn % 2], turn / 2 + 1 + turn % 2);
+	}
+	message.sequence = SOFT_FIRST_SEQUENCE;
+	frame_send(keeper.fds[0], message, 0);
+	assert_int_equal(test_wait(&keeper.world.pair,
+				   keeper.world.pair.server_cq).status, 0);
+	close(fds[1]);
+	keeper.world.pair.ops->destroy_qp(qp);
+	keeper_close(&keeper);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peer_that_keeps_receives_from_others_cut_off),
+		cmocka_unit_test(peer_that_sends_byte_by_byte_cut_off),
+		cmocka_unit_test(peer_that_does_not_read_cut_off),
+		cmocka_unit_test(refused_peer_keeps_no_receives),
+		cmocka_unit_test(message_that_was_not_read_is_no_fault_of_its_peer),
+		cmocka_unit_test(slow_peer_kept_while_the_line_moves),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
