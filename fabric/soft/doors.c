@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "address.h"
@@ -71,6 +72,15 @@ int soft_door_watch(struct soft_doors *doors, struct door *door)
 
 	return epoll_ctl(doors->epoll_fd, EPOLL_CTL_ADD, door->fd, &event) ?
 		-errno : 0;
+}
+
+void soft_door_close(struct soft_doors *doors, struct door *door)
+{
+	if (door->fd < 0)
+		return;
+	epoll_ctl(doors->epoll_fd, EPOLL_CTL_DEL, door->fd, NULL);
+	shutdown(door->fd, SHUT_RDWR);
+	close(door->fd);
 }
 
 void soft_visitor_free(struct soft_visitor *visitor)

@@ -39,6 +39,11 @@ struct soft_listener {
 
 struct soft_doors *soft_doors_of(struct soft_listener *listener);
 int soft_door_watch(struct soft_doors *doors, struct door *door);
+/*
+ * Closes a listening socket, if there is one. A child of fork() may have it too: then
+ * close() alone leaves it listening, and in the epoll instance.
+ */
+void soft_door_close(struct soft_doors *doors, struct door *door);
 /* Takes a visitor that waits off its list. */
 void soft_visitor_stop_waiting(struct soft_doors *doors,
 			       struct soft_visitor *visitor);

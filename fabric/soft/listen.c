@@ -100,12 +100,12 @@ static int listener_watch(struct soft_listener *listener)
 	return rc;
 }
 
-static void listener_free(struct soft_listener *listener)
+static void listener_free_locked(struct soft_listener *listener)
 {
-	if (listener->tcp.fd >= 0)
-		close(listener->tcp.fd);
-	if (listener->local.fd >= 0)
-		close(listener->local.fd);
+	struct soft_doors *doors = soft_doors_of(listener);
+
+	soft_door_close(doors, &listener->tcp);
+	soft_door_close(doors, &listener->local);
 	if (listener->listener.event_fd >= 0)
 		close(listener->listener.event_fd);
 	free(listener);
@@ -131,24 +131,24 @@ int soft_listen(struct rbx_device *base, const char *address,
 		eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	rc = tcp_door_open(listener, address, &bound, error);
 	if (rc)
-		goto out_free;
+		goto out_close;
 	if (device->same_host_mapping)
 		rc = local_door_open(listener, (struct sockaddr *)&bound,
 				     error);
 	if (rc)
-		goto out_free;
+		goto out_close;
 	rc = listener->listener.event_fd < 0 ? -EMFILE :
 					       listener_watch(listener);
 	if (rc) {
 		soft_explain(error, "cannot listen on %.100s: %s; raise the "
 			     "limit of open files", address, strerror(-rc));
-		goto out_free;
+		goto out_close;
 	}
 	*out = &listener->listener;
 	return 0;
 
-out_free:
-	listener_free(listener);
+out_close: /* visitors may have come to the first door already */
+	soft_close_listener(&listener->listener);
 	return rc;
 }
 
@@ -171,7 +171,7 @@ void soft_close_listener(struct rbx_listener *base)
 		soft_visitor_free(visitor);
 	}
 	/* Under the lock: no event of these sockets is in anybody's hands. */
-	listener_free(listener);
+	listener_free_locked(listener);
 	pthread_mutex_unlock(&doors->lock);
 }
 

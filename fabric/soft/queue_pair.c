@@ -74,8 +74,11 @@ static int qp_attach(struct soft_qp *qp)
 	if (rc || send_cq == recv_cq)
 		return rc;
 	rc = soft_qp_set_add(&recv_cq->polled, qp, &qp->recv_token);
-	if (rc)
+	if (rc) {
+		/* A child of fork() may have the socket too: it would stay watched. */
+		soft_qp_set_unwatch(&send_cq->polled, qp);
 		soft_qp_set_remove(&send_cq->polled, qp->send_token);
+	}
 	return rc;
 }
 

@@ -3,8 +3,11 @@
  * soft_local_test.c - what the soft device hands to peers on its host, and what
  * a hostile one can do with it: nothing that it could not do anyway.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -418,6 +421,53 @@ static void listener_whose_name_is_taken_does_not_open(void **state)
 	test_pair_close(&pair);
 }
 
+/* -errno. */
+static int tcp_reach(const char *address)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+	rc = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+/* The child has its sockets still; nobody gets in by them. */
+static void closed_listener_refuses_while_a_child_lives(void **state)
+{
+	struct rbx_listener *listener;
+	char address[RBX_NAME_MAX];
+	struct local_peer peer;
+	struct test_pair pair;
+	pid_t child;
+	int i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	assert_int_equal(pair.ops->listen(pair.server_device, "127.0.0.1:0",
+					  &listener, NULL), 0);
+	memcpy(address, listener->address, sizeof(address));
+	child = fork();
+	if (!child) {
+		alarm(60); /* if the test fails */
+		pause();
+		_exit(0);
+	}
+	pair.ops->close_listener(listener);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(tcp_reach(address), -ECONNREFUSED);
+		assert_int_equal(local_peer_reach(&peer, address), -ECONNREFUSED);
+		local_peer_leave(&peer);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
+	test_pair_close(&pair);
+}
+
 /* The way to the local socket is open to each user; it is closed to others. */
 static void process_of_another_user_is_sent_away(void **state)
 {
@@ -511,6 +561,7 @@ int main(void)
 		cmocka_unit_test(file_that_nobody_can_write_is_shown),
 		cmocka_unit_test(memory_to_read_is_not_written),
 		cmocka_unit_test(listener_whose_name_is_taken_does_not_open),
+		cmocka_unit_test(closed_listener_refuses_while_a_child_lives),
 		cmocka_unit_test(process_of_another_user_is_sent_away),
 	};
 
