@@ -161,6 +161,12 @@ static bool has_unpromised_locked(const struct soft_srq *srq)
 	return srq->posted_count > srq->reserved_count;
 }
 
+/*
+ * The service thread sleeps without a deadline if it has seen that nobody waits. It may
+ * have seen that a moment ago, although somebody waited before and does so again:
+ * srq_serve(), in a thread of the program, takes a peer out of the line for its turn and
+ * puts it back. So whoever makes the count rise from 0 wakes it.
+ */
 static void waiting_add_locked(struct soft_srq *srq, struct soft_qp *qp)
 {
 	if (qp->waits_for_receive)
@@ -168,8 +174,9 @@ static void waiting_add_locked(struct soft_srq *srq, struct soft_qp *qp)
 	TAILQ_INSERT_TAIL(&srq->waiting, qp, waiting_entry);
 	qp->waits_for_receive = true;
 	qp->waiting_since_ns = soft_now_ns();
-	atomic_fetch_add_explicit(&srq->device->srq_waiting_count, 1,
-				  memory_order_relaxed);
+	if (!atomic_fetch_add_explicit(&srq->device->srq_waiting_count, 1,
+				       memory_order_relaxed))
+		soft_service_wake(srq->device);
 }
 
 static void waiting_remove_locked(struct soft_srq *srq, struct soft_qp *qp)
