@@ -397,10 +397,12 @@ static void promise_begin(struct soft_qp *qp, uint64_t now_ns)
 	qp->promise_seen.promised = qp->recv_posted;
 }
 
-/* All that it had then. */
+/* All that it had then. It still has some of that if the end of it is among what it has
+ * now: which of the two is larger would not tell, after a long time without a look. */
 static bool promise_is_used(const struct soft_qp *qp)
 {
-	return (int32_t)(qp->recv_done - qp->promise_seen.promised) >= 0;
+	return qp->promise_seen.promised - qp->recv_done - 1 >=
+	       qp->recv_posted - qp->recv_done;
 }
 
 /* Nobody has looked at the socket since deadlines were last looked at, although there is

@@ -5,33 +5,8 @@
  */
 #include <poll.h>
 
+#include "fabric/soft/shared_receives.h"
 #include "tests/fabric/shared_peer.h"
-
-/* It has them all, and sends nothing; the other one waits for as long as it takes. */
-static void peer_that_keeps_receives_from_others_cut_off(void **state)
-{
-	struct rbx_qp *qps[2];
-	struct world world;
-	int fds[2], i;
-
-	(void)state;
-	world_open(&world);
-	post(&world, 1);
-	post(&world, 2);
-	for (i = 0; i < 2; i++)
-		fds[i] = shared_connect(&world, &qps[i]);
-	ask(fds[0], 2);
-	expect_credit(fds[0], 2);
-	ask(fds[1], 1);
-	expect_credit(fds[1], 1);
-	assert_true(socket_is_closed(fds[0]));
-	assert_non_null(cut_off_of(&world.pair, qps[0]));
-	for (i = 0; i < 2; i++) {
-		close(fds[i]);
-		world.pair.ops->destroy_qp(qps[i]);
-	}
-	world_close(&world);
-}
 
 static bool is_readable(int fd, int patience_ms)
 {
@@ -89,6 +64,23 @@ static void frames_send(int fd, struct soft_frame frame, uint32_t count)
 
 	for (i = 0; i < count; i++, frame.sequence++)
 		frame_send(fd, frame, 0);
+}
+
+/* It has them all, and sends nothing; the other one waits for as long as it takes. */
+static void peer_that_keeps_receives_from_others_cut_off(void **state)
+{
+	struct keeper keeper;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	ask(keeper.fds[0], 2);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	assert_true(is_readable(keeper.fds[1], 30000));
+	expect_credit(keeper.fds[1], 1);
+	assert_true(socket_is_closed(keeper.fds[0]));
+	assert_non_null(cut_off_of(&keeper.world.pair, keeper.qps[0]));
+	keeper_close(&keeper);
 }
 
 static void peer_that_sends_byte_by_byte_cut_off(void **state)
@@ -233,6 +225,28 @@ static void slow_peer_kept_while_the_line_moves(void **state)
 	keeper_close(&keeper);
 }
 
+/* Nobody had to wait while half of all numbers went by: what it had then is not old. */
+static void promise_after_very_many_messages_is_a_new_one(void **state)
+{
+	struct keeper keeper;
+	struct soft_qp *qp;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	ask(keeper.fds[0], 2);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	qp = soft_qp_of(keeper.qps[0]);
+	soft_qp_lock(qp);
+	qp->promise_seen.since_ns = 1;
+	qp->promise_seen.promised = qp->recv_done - (1u << 31) - 1;
+	soft_qp_unlock(qp);
+	soft_srq_check_promise(qp, soft_now_ns() + 2000000ull * SOFT_PROMISE_MS);
+	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
+	keeper_close(&keeper);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -242,6 +256,7 @@ int main(void)
 		cmocka_unit_test(refused_peer_keeps_no_receives),
 		cmocka_unit_test(message_that_was_not_read_is_no_fault_of_its_peer),
 		cmocka_unit_test(slow_peer_kept_while_the_line_moves),
+		cmocka_unit_test(promise_after_very_many_messages_is_a_new_one),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));
