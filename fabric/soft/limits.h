@@ -43,8 +43,10 @@
 /* recvmsg() calls before other connections get their turn. */
 #define SOFT_RECEIVE_ROUNDS_MAX 8
 
-/* Messages that one frame asks credit for. */
+/* Messages that one frame asks credit for, and about how many bytes before the last of
+ * them: what leaves soon. Who keeps what others wait for is cut off. */
 #define SOFT_ASK_MAX 64
+#define SOFT_ASK_BYTES (4u << 20)
 
 /* Frames beside requests and responses: maps asked, maps answered, one error, one that
  * asks for credit. */

@@ -312,12 +312,17 @@ void soft_send_queue_end_stall(struct soft_qp *qp)
 /* Messages from this one on, as many as one frame may ask for. */
 static uint32_t messages_from(const struct soft_qp *qp, uint32_t index)
 {
+	uint64_t before_bytes = 0;
 	uint32_t count = 0;
 
-	for (; index != qp->send_posted && count < SOFT_ASK_MAX; index++)
-		count += soft_is_message(
-			qp->sends[index & qp->send_mask].opcode,
-			qp->sends[index & qp->send_mask].flags);
+	for (; index != qp->send_posted && count < SOFT_ASK_MAX &&
+	       before_bytes < SOFT_ASK_BYTES;
+	     index++) {
+		const struct soft_send *send = &qp->sends[index & qp->send_mask];
+
+		count += soft_is_message(send->opcode, send->flags);
+		before_bytes += send->length_bytes;
+	}
 	return count;
 }
 

@@ -212,6 +212,37 @@ static void credit_that_was_not_asked_for_cut_off(void **state)
 	world_close(&world);
 }
 
+/* The second message is behind so much that it does not leave soon. */
+static void credit_is_asked_for_what_leaves_soon(void **state)
+{
+	uint8_t bytes[SOFT_FRAME_BYTES];
+	struct soft_frame question;
+	struct rbx_wr *bad;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
+				     SOFT_ASK_BYTES, world.pair.target_mr->lkey };
+	struct rbx_wr second = { .opcode = RBX_OP_SEND };
+	struct rbx_wr between = { .opcode = RBX_OP_WRITE, .sges = &sge,
+				  .sge_count = 1, .next = &second };
+	struct rbx_wr first = { .opcode = RBX_OP_SEND, .next = &between };
+
+	fd = sharing_connect(&world, &qp);
+	assert_int_equal(world.pair.ops->post_send(qp, &first, &bad), 0);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL),
+			 sizeof(bytes));
+	assert_null(soft_frame_decode(bytes, &question));
+	assert_int_equal(question.opcode, SOFT_ASK_CREDIT);
+	assert_int_equal(question.credit, 1);
+	close(fd);
+	world.pair.ops->destroy_qp(qp);
+	world_close(&world);
+}
+
 /* Two wait while there is none: of two that are posted at once each is promised one. */
 static void receives_are_promised_in_turns(void **state)
 {
@@ -275,6 +306,7 @@ int main(void)
 		cmocka_unit_test(many_asked_for_at_once_cut_off),
 		cmocka_unit_test(asks_again_before_it_has_got_all_cut_off),
 		cmocka_unit_test(credit_that_was_not_asked_for_cut_off),
+		cmocka_unit_test(credit_is_asked_for_what_leaves_soon),
 		cmocka_unit_test(receives_are_promised_in_turns),
 		cmocka_unit_test(hello_of_unknown_flags_refused),
 	};

@@ -37,6 +37,12 @@ static void start_with_few_descriptors_is_told(void **state)
 	assert_non_null(strstr(line, "4 slabs and 1024 clients need"));
 	assert_non_null(strstr(line, "the limit is 256"));
 	world_stop(&world);
+	/* So few clients have room, as most have few queue pairs. */
+	line[0] = '\0';
+	world.options.clients_max = 30;
+	world_start(&world);
+	assert_string_equal(line, "");
+	world_stop(&world);
 }
 
 static void start_with_too_few_for_its_slabs_fails(void **state)
