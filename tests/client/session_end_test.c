@@ -85,6 +85,7 @@ static void end_while_resumed(void **state)
 	(void)state;
 	all_orders("rkaxec");
 	all_orders("rkaaec");
+	all_orders("rrkaec"); /* one waits for its turn, and a close may be before it */
 }
 
 static void end_while_resumed_and_call_waits(void **state)
