@@ -34,42 +34,33 @@ bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey)
 	return false;
 }
 
-/* A fence that leaves the channel passes to the one behind it: what came after it does not
- * begin before what came earlier. *fence: whether one has left and has not passed yet. */
-static void fence_pass_on(struct rbx_fragment *fragment, bool stays, bool *fence)
+/*
+ * Parts a list: what stays, and what is gone, which is appended. waits: whether one stays;
+ * NULL: those stay whose key has not ended. A fence that is gone passes to the next that
+ * stays: what came after it does not begin before what came earlier.
+ */
+static struct rbx_fragment *part(const struct rbx_channel *channel,
+				 bool (*waits)(const struct rbx_fragment *fragment),
+				 struct rbx_fragment *list,
+				 struct rbx_fragment **gone_first,
+				 struct rbx_fragment **gone_last)
 {
-	if (!stays) {
-		*fence |= fragment->flags & RBX_FRAGMENT_FENCE;
-	} else if (*fence) {
-		fragment->flags |= RBX_FRAGMENT_FENCE;
-		*fence = false;
-	}
-}
+	struct rbx_fragment *stay_first = NULL, *stay_last = NULL, *next;
+	uint8_t fence = 0;
 
-/* Takes those of keys that have ended out of a list; returns them. */
-static struct rbx_fragment *keys_sort_out(const struct rbx_channel *channel,
-					  struct rbx_fragment **list)
-{
-	struct rbx_fragment *fragment = *list, *next;
-	struct rbx_fragment *kept_first = NULL, *kept_last = NULL;
-	struct rbx_fragment *ended_first = NULL, *ended_last = NULL;
-	bool has_ended, fence = false;
-
-	for (; fragment; fragment = next) {
-		next = rbx_fragment_next(fragment);
-		has_ended = rbx_channel_key_has_ended(channel, fragment->rkey);
-		fence_pass_on(fragment, !has_ended, &fence);
-		if (has_ended) {
-			fragment->status = -EACCES;
-			rbx_fragment_append(&ended_first, &ended_last, fragment,
-					    fragment);
+	for (; list != NULL; list = next) {
+		next = rbx_fragment_next(list);
+		if (waits ? waits(list) :
+			    !rbx_channel_key_has_ended(channel, list->rkey)) {
+			list->flags |= fence;
+			fence = 0;
+			rbx_fragment_append(&stay_first, &stay_last, list, list);
 		} else {
-			rbx_fragment_append(&kept_first, &kept_last, fragment,
-					    fragment);
+			fence |= list->flags & RBX_FRAGMENT_FENCE;
+			rbx_fragment_append(gone_first, gone_last, list, list);
 		}
 	}
-	*list = kept_first;
-	return ended_first;
+	return stay_first;
 }
 
 /* The keys may come to mean something else from here on. */
@@ -91,7 +82,8 @@ struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 					    struct rbx_fragment *list)
 {
 	struct rbx_merge_queue *queue = &channel->merge_queue;
-	struct rbx_fragment *waiting, *ended = NULL;
+	struct rbx_fragment *waiting, *ended = NULL, *ended_last = NULL;
+	struct rbx_fragment *each;
 
 	RBX_ASSERT(channel->state == RBX_CHANNEL_HALTED);
 	waiting = has_ordered(list) ? rbx_merge_queue_clear(queue) : NULL;
@@ -104,35 +96,14 @@ struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 	if (rbx_submit_queue_pushed(&channel->submit_queue))
 		rbx_merge_queue_add(
 			queue, rbx_submit_queue_take(&channel->submit_queue));
-	waiting = rbx_merge_queue_clear(queue);
-	ended = keys_sort_out(channel, &waiting);
+	waiting = part(channel, NULL, rbx_merge_queue_clear(queue), &ended,
+		       &ended_last);
+	for (each = ended; each != NULL; each = rbx_fragment_next(each))
+		each->status = -EACCES;
 	if (waiting != NULL)
 		rbx_merge_queue_add(queue, &waiting->node);
 	keys_forget(channel);
 	return ended;
-}
-
-/* Parts a list: what waits on is appended to the one, the rest to the other. */
-static void part(struct rbx_fragment *list,
-		 bool (*waits)(const struct rbx_fragment *fragment),
-		 struct rbx_fragment **stay_first,
-		 struct rbx_fragment **gone_first,
-		 struct rbx_fragment **gone_last)
-{
-	struct rbx_fragment *stay_last = NULL, *next;
-	bool stays, fence = false;
-
-	*stay_first = NULL;
-	for (; list != NULL; list = next) {
-		next = rbx_fragment_next(list);
-		list->node.next = NULL;
-		stays = waits(list);
-		fence_pass_on(list, stays, &fence);
-		if (stays)
-			rbx_fragment_append(stay_first, &stay_last, list, list);
-		else
-			rbx_fragment_append(gone_first, gone_last, list, list);
-	}
 }
 
 struct rbx_fragment *
@@ -146,11 +117,11 @@ rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
 	if (rbx_submit_queue_pushed(&channel->submit_queue))
 		rbx_merge_queue_add(
 			queue, rbx_submit_queue_take(&channel->submit_queue));
-	part(rbx_merge_queue_clear(queue), waits, &stay, &gone_first,
-	     &gone_last);
+	stay = part(channel, waits, rbx_merge_queue_clear(queue), &gone_first,
+		    &gone_last);
 	/* Keys that have ended end it when the channel is reopened. */
 	if (stay != NULL)
 		rbx_merge_queue_add(queue, &stay->node);
-	part(*list, waits, list, &gone_first, &gone_last);
+	*list = part(channel, waits, *list, &gone_first, &gone_last);
 	return gone_first;
 }
