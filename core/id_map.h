@@ -21,7 +21,7 @@
 #define RBX_ID_MAP_NONE UINT32_MAX
 
 struct rbx_id_place {
-	uint64_t id; /* 0: the place is free */
+	uint64_t id; /* 0: nobody's place */
 	uint32_t index;
 };
 

@@ -47,7 +47,7 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	for (i = 0; i < config->slabs_count; i++)
 		l->slabs[i].next = i + 1;
 	l->slabs[config->slabs_count - 1].next = NONE;
-	l->free.last = config->slabs_count - 1;
+	l->free_slabs.last = config->slabs_count - 1;
 	l->ending = empty;
 	l->heard = empty;
 	l->asking = empty;
@@ -351,7 +351,7 @@ uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 			 struct rbx_lending *lending)
 {
 	uint32_t client = client_find_live(l, session_id);
-	uint32_t index = l->free.first;
+	uint32_t index = l->free_slabs.first;
 	struct rbx_lender_slab *slab;
 
 	if (client == NONE)
@@ -371,7 +371,7 @@ uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 	}
 	slab = &l->slabs[index];
 	RBX_ASSERT(slab->state == SLAB_FREE);
-	l->free.first = slab->next;
+	l->free_slabs.first = slab->next;
 	slab->state = SLAB_PREPARING;
 	slab->client = client;
 	slab->epoch = 0;
@@ -448,7 +448,7 @@ void rbx_lender_ended(struct rbx_lender *l, uint64_t slab_id)
 	RBX_ASSERT(slab_id && slab_id <= l->config.slabs_count);
 	RBX_ASSERT(slab->state == SLAB_ENDING);
 	slab->state = SLAB_FREE;
-	queue_put(l, &l->free, (uint32_t)slab_id - 1);
+	queue_put(l, &l->free_slabs, (uint32_t)slab_id - 1);
 	l->counts.slabs_ending--;
 	l->counts.slabs_free++;
 }

@@ -50,9 +50,9 @@ struct rbx_lender_list {
 };
 
 struct rbx_lender_client {
-	uint64_t session_id; /* 0: this entry is free */
+	uint64_t session_id; /* 0: nobody's */
 	uint64_t heard_ns;
-	uint32_t next; /* of those that are free, or of those heard of later */
+	uint32_t next; /* nobody's: of these; else of those heard of later */
 	uint32_t prev;
 	struct rbx_lender_list slabs; /* PREPARING and LENT */
 	struct rbx_lender_list asked;
@@ -71,7 +71,7 @@ struct rbx_lender {
 	struct rbx_lender_slab *slabs;
 	uint32_t client_free; /* first of those that are */
 	struct rbx_lender_list heard; /* clients that have not expired */
-	struct rbx_lender_list free;
+	struct rbx_lender_list free_slabs;
 	struct rbx_lender_list ending;
 	struct rbx_lender_list asking; /* clients with ASKED slabs */
 	uint32_t asking_count;

@@ -109,7 +109,7 @@ struct rbx_wire_counters {
 };
 
 struct rbx_wire_letter {
-	uint64_t sequence; /* of its sender in this session, from 1 */
+	uint64_t sequence; /* of its sender in the session, from 1 */
 	uint32_t length_bytes;
 	uint8_t bytes[RBX_WIRE_LETTER_BYTES_MAX]; /* zero from length on */
 };

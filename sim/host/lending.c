@@ -86,16 +86,16 @@ static void take_back_unasked(struct rbx_lender *lender, uint64_t session_id)
 /* The last of those that are free is to be the first. */
 static void lend_next(struct rbx_lender *lender)
 {
-	uint32_t last = lender->free.last, before = lender->free.first;
+	uint32_t last = lender->free_slabs.last, before = lender->free_slabs.first;
 
 	if (before == last)
 		return;
 	while (lender->slabs[before].next != last)
 		before = lender->slabs[before].next;
 	lender->slabs[before].next = RBX_LENDER_NONE;
-	lender->slabs[last].next = lender->free.first;
-	lender->free.first = last;
-	lender->free.last = before;
+	lender->slabs[last].next = lender->free_slabs.first;
+	lender->free_slabs.first = last;
+	lender->free_slabs.last = before;
 }
 
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
