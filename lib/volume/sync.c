@@ -71,7 +71,7 @@ static bool slab_lacks_bytes(const struct rbx_slab *slab, bool *is_lost)
 	bool lacks;
 
 	rbx_slab_lock(slab);
-	*is_lost = !slab->read_mask && !slab->blank;
+	*is_lost = rbx_slab_health(slab) == RBX_SLAB_DEAD;
 	lacks = *is_lost || slab->has_holes;
 	rbx_slab_unlock(slab);
 	return lacks;
