@@ -29,4 +29,12 @@ static inline void rounds(struct host *host)
 	} while (host->wakes_count);
 }
 
+/* The server answers all that it was asked, and with that so many writes end well. */
+static inline void answers_and_ends(struct host *host, uint32_t server, uint32_t count)
+{
+	host->servers[server].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), count);
+}
+
 #endif

@@ -202,15 +202,13 @@ static void flow_failed_copy_costs_only_who_it_was_for(void **state)
 {
 	struct host *host = host_make(1, 2, 3);
 	struct rbx_slab *slab = host_slab(host, 0);
-	struct rbx_loan loan;
 
 	(void)state;
 	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
 	host_write_cell(host, 7);
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
-	loan = rbx_replica_loan(rbx_slab_replica(slab, 0));
-	host_evict(host, host_server_of(host, 0, 0), &loan);
+	host_evict_live(host, 0);
 	(void)host_round(host);
 	(void)host_round(host);
 	host_poll(host); /* copies have been read */

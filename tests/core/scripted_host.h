@@ -127,6 +127,17 @@ static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)
 	return rbx_slab_at(&host->flow.map->shape, index);
 }
 
+/* The server of the first live replica of a slab wants it back, at no time. */
+static inline void host_evict_live(struct host *host, uint32_t slab)
+{
+	const struct rbx_slab *of = host_slab(host, slab);
+	const struct rbx_replica *replica = rbx_slab_replica(
+		of, (uint32_t)rbx_slab_find(of, RBX_REPLICA_LIVE));
+	const struct rbx_loan loan = rbx_replica_loan(replica);
+
+	host_evict(host, rbx_replica_server(replica), &loan);
+}
+
 /* The server that has the replica in a slot. */
 static inline uint32_t host_server_of(struct host *host, uint32_t slab,
 				      uint32_t slot)

@@ -26,9 +26,7 @@ static void first_write_waits_for_a_busy_server_if_the_others_are_full(void **st
 	first_write(host, 1);
 	rounds(host);
 	assert_null(host->ended.first);
-	host->servers[1].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 2);
+	answers_and_ends(host, 1, 2);
 	host_free(host);
 }
 
@@ -53,9 +51,7 @@ static void write_to_a_dead_slab_waits_for_a_busy_server(void **state)
 	host_write_cell(host, 5); /* whole pages, as nothing else is there */
 	rounds(host);
 	assert_null(host->ended.first);
-	host->servers[1].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 2);
+	answers_and_ends(host, 1, 2);
 	host_free(host);
 }
 
@@ -152,9 +148,7 @@ static void late_server_is_not_left_for_one_that_has_refused(void **state)
 	host->now_ns += QUARTER_NS;
 	rounds(host);
 	assert_int_equal(host->servers[0].asked_count, 1);
-	host->servers[1].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	answers_and_ends(host, 1, 1);
 	host_free(host);
 }
 
@@ -185,7 +179,6 @@ static void late_server_is_left_for_one_that_refused_long_ago(void **state)
 static void rebuild_waits_for_a_busy_server_if_the_others_are_full(void **state)
 {
 	struct host *host = host_make_on_demand(2, 1, 3);
-	struct rbx_loan loan;
 
 	(void)state;
 	host->servers[1].refuse = host->servers[2].refuse = -ENOSPC;
@@ -193,7 +186,6 @@ static void rebuild_waits_for_a_busy_server_if_the_others_are_full(void **state)
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	assert_int_equal(host_server_of(host, 0, 0), 0);
-	loan = rbx_replica_loan(rbx_slab_replica(host_slab(host, 0), 0));
 	host->servers[0].refuse = -ENOSPC;
 	host->servers[1].refuse = 0;
 	host->servers[1].is_slow = true;
@@ -204,12 +196,10 @@ static void rebuild_waits_for_a_busy_server_if_the_others_are_full(void **state)
 	rounds(host);
 	assert_true(host->servers[1].is_asked);
 	host->now_ns += QUARTER_NS / 2;
-	host_evict(host, 0, &loan);
+	host_evict_live(host, 0);
 	rounds(host);
 	assert_string_equal(host->news, "");
-	host->servers[1].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	answers_and_ends(host, 1, 1);
 	assert_string_equal(host->news, "SF");
 	host_free(host);
 }

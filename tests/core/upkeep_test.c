@@ -17,14 +17,6 @@ static struct host *open_host(uint32_t slabs, uint32_t replicas,
 	return host;
 }
 
-/* The server of its first replica wants that back. */
-static void evict(struct host *host, const struct rbx_slab *slab)
-{
-	const struct rbx_loan loan = rbx_replica_loan(rbx_slab_replica(slab, 0));
-
-	host_evict(host, rbx_replica_server(rbx_slab_replica(slab, 0)), &loan);
-}
-
 /* ---- Borrowing --------------------------------------------------------------*/
 
 static void borrow_all_spreads_replicas(void **state)
@@ -110,7 +102,7 @@ static void evict_moves_the_slab(void **state)
 	host_poll(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host->wakes_count = 0;
-	evict(host, slab);
+	host_evict_live(host, 0);
 	assert_int_equal(host->wakes_count, 1);
 	assert_false(host_settle(host));
 	assert_int_equal(host_lent_count(host, from), 0);
@@ -135,11 +127,10 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 	struct host *host = open_host(1, 1, 2);
 	struct rbx_slab *slab = host_slab(host, 0);
 	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
-	struct rbx_loan loan;
 
 	(void)state;
 	host->servers[1 - from].refuse = -EDQUOT;
-	evict(host, slab);
+	host_evict_live(host, 0);
 	assert_true(host_settle(host));
 	assert_true(host_settle(host));
 	assert_string_equal(host->news, "T");
@@ -154,9 +145,7 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 	host_assert_cell(host, 4);
 	/* And the next time it is told again. */
 	host->servers[from].refuse = -EDQUOT;
-	loan = rbx_replica_loan(rbx_slab_replica(
-		slab, (uint32_t)rbx_slab_find(slab, RBX_REPLICA_LIVE)));
-	host_evict(host, 1 - from, &loan);
+	host_evict_live(host, 0);
 	assert_true(host_settle(host));
 	assert_string_equal(host->news, "TSFT");
 	host_free(host);
@@ -165,10 +154,9 @@ static void evict_with_no_room_is_told_once_and_tried_again(void **state)
 static void evict_with_no_server_left_says_so(void **state)
 {
 	struct host *host = open_host(1, 2, 2);
-	struct rbx_slab *slab = host_slab(host, 0);
 
 	(void)state;
-	evict(host, slab);
+	host_evict_live(host, 0);
 	assert_true(host_settle(host));
 	assert_int_equal(host->stuck_err, -ENODEV);
 	host_free(host);
@@ -219,7 +207,7 @@ static void stuck_is_told_with_the_words_of_the_refusal(void **state)
 		host->servers[i].refuse = -EDQUOT;
 		host->servers[i].deaf = -ENOTCONN;
 	}
-	evict(host, host_slab(host, 0));
+	host_evict_live(host, 0);
 	rbx_flow_discard(&host->flow, HOST_SLAB_BYTES, HOST_SLAB_BYTES);
 	assert_true(host_round(host));
 	assert_string_equal(host->news, "T");
@@ -237,7 +225,7 @@ static void evicted_slab_is_revoked_its_server_is_asked_anew(void **state)
 	uint64_t slab_id = rbx_slab_replica(slab, 0)->slab_id;
 
 	(void)state;
-	evict(host, slab);
+	host_evict_live(host, 0);
 	assert_true(host_settle(host));
 	server->keys[slab_id] = 0;
 	/* One round finds it out, the next ones do something about it. */
@@ -350,7 +338,7 @@ static uint32_t owe(struct host *host, int deaf)
 	uint32_t from = rbx_replica_server(rbx_slab_replica(slab, 0));
 
 	host->servers[from].deaf = deaf;
-	evict(host, slab);
+	host_evict_live(host, 0);
 	return from;
 }
 

@@ -25,9 +25,7 @@ static void slow_server_keeps_no_other_slab_waiting(void **state)
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 2);
 	assert_int_equal(host_lent_count(host, 1 - slow), 2);
-	host->servers[slow].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	answers_and_ends(host, slow, 1);
 	host_free(host);
 }
 
@@ -75,7 +73,6 @@ static void server_that_was_late_is_only_busy_the_next_time(void **state)
 {
 	struct host *host = host_make_on_demand(2, 1, 2);
 	uint32_t slow = make_slow(host), other = 1 - slow;
-	struct rbx_loan loan;
 
 	(void)state;
 	host->now_ns += QUARTER_NS;
@@ -85,20 +82,15 @@ static void server_that_was_late_is_only_busy_the_next_time(void **state)
 	rounds(host);
 	host->now_ns += RBX_UPKEEP_AVOID_TIMES * HOST_TIMEOUT_NS;
 	rounds(host);
-	loan = rbx_replica_loan(rbx_slab_replica(
-		host_slab(host, 0),
-		(uint32_t)rbx_slab_find(host_slab(host, 0), RBX_REPLICA_LIVE)));
 	host->servers[slow].is_slow = true;
 	rbx_asks_avoid(&host->upkeep, other, host->now_ns + 1);
 	first_write(host, 1);
 	rounds(host);
 	assert_true(host->servers[slow].is_asked);
-	host_evict(host, other, &loan);
+	host_evict_live(host, 0);
 	rounds(host);
 	assert_string_equal(host->news, "");
-	host->servers[slow].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	answers_and_ends(host, slow, 1);
 	assert_string_equal(host->news, "SF");
 	host_free(host);
 }
@@ -330,7 +322,6 @@ static void all_that_was_lent_is_over_while_its_slab_waits(void **state)
 static void eviction_does_not_wait_for_first_writes(void **state)
 {
 	struct host *host = host_make_on_demand(RBX_UPKEEP_BORROWS_MAX + 2, 1, 3);
-	struct rbx_loan loan;
 	uint32_t from;
 
 	(void)state;
@@ -338,10 +329,9 @@ static void eviction_does_not_wait_for_first_writes(void **state)
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	from = host_server_of(host, 0, 0);
-	loan = rbx_replica_loan(rbx_slab_replica(host_slab(host, 0), 0));
 	for (uint32_t i = 0; i < 3; i++)
 		host->servers[i].is_slow = true;
-	host_evict(host, from, &loan);
+	host_evict_live(host, 0);
 	for (uint32_t i = 1; i < 4; i++)
 		first_write(host, i);
 	(void)host_round(host);

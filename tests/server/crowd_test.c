@@ -120,22 +120,17 @@ static void one_address_has_some_of_the_slots(void **state)
 /* Who names a session has a place of its own, and can only resume it there. */
 static void named_session_is_the_one_to_resume(void **state)
 {
-	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
 	struct rbx_session *session;
-	uint32_t reason, i;
 	struct world world;
+	uint32_t i;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	attach.session_id = world.server->clients[0].session_id;
-	rbx_wire_attach_encode(&attach, bytes);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(stranger_connect(&crowd[i], &world, bytes,
-						  sizeof(bytes), &reason),
-				 0);
+		stranger_arrive_to_resume(&crowd[i], &world,
+					  world.server->clients[0].session_id);
 	/* The latest attempt counts; it must not open a session there. */
 	pthread_mutex_lock(&world.server->lock);
 	assert_int_equal(world.server->resumers.count, 1);
@@ -152,12 +147,9 @@ static void named_session_is_the_one_to_resume(void **state)
 /* A connection of the session that is about to end is not taken for an attempt. */
 static void attempt_counts_while_an_older_connection_ends(void **state)
 {
-	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
 	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
 	struct stranger first, resumed;
 	struct world world;
-	uint32_t reason, i;
 
 	(void)state;
 	world_options(&world);
@@ -165,17 +157,12 @@ static void attempt_counts_while_an_older_connection_ends(void **state)
 	stranger_arrive(&first, &world);
 	stranger_enter(&first);
 	stranger_resume(&resumed, &first, 0);
-	attach.session_id = world.server->clients[0].session_id;
-	rbx_wire_attach_encode(&attach, bytes);
-	for (i = 0; i < 2; i++) {
-		assert_int_equal(stranger_connect(&crowd[i], &world, bytes,
-						  sizeof(bytes), &reason),
-				 0);
-		if (i == 0) {
-			stranger_send(&resumed, &hello);
-			stranger_is_refused(&resumed, RBX_REASON_OUT_OF_TURN);
-		}
-	}
+	stranger_arrive_to_resume(&crowd[0], &world,
+				  first.welcome.welcome.session_id);
+	stranger_send(&resumed, &hello);
+	stranger_is_refused(&resumed, RBX_REASON_OUT_OF_TURN);
+	stranger_arrive_to_resume(&crowd[1], &world,
+				  first.welcome.welcome.session_id);
 	assert_false(stranger_hear(&crowd[0], &hello));
 	crowd_go(2);
 	stranger_leave(&resumed);
@@ -186,20 +173,15 @@ static void attempt_counts_while_an_older_connection_ends(void **state)
 /* Nor is that place kept for who says nothing. */
 static void named_session_without_a_word_runs_out_of_time(void **state)
 {
-	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
 	struct rbx_session *session;
 	struct world world;
-	uint32_t reason;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	attach.session_id = world.server->clients[0].session_id;
-	rbx_wire_attach_encode(&attach, bytes);
-	assert_int_equal(stranger_connect(&crowd[0], &world, bytes,
-					  sizeof(bytes), &reason), 0);
+	stranger_arrive_to_resume(&crowd[0], &world,
+				  world.server->clients[0].session_id);
 	stranger_is_refused(&crowd[0], RBX_REASON_TOO_SLOW);
 	crowd_go(1);
 	rbx_session_close(session);

@@ -99,10 +99,11 @@ int stranger_connect(struct stranger *stranger, struct world *world,
 	return stranger_dial(stranger, private_data, length_bytes, reason);
 }
 
-static void control_dial(struct stranger *stranger)
+static void control_dial(struct stranger *stranger, uint64_t session_id)
 {
 	const struct rbx_wire_attach attach = {
-		.kind = RBX_WIRE_ATTACH_CONTROL
+		.kind = RBX_WIRE_ATTACH_CONTROL,
+		.session_id = session_id,
 	};
 	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
 	uint32_t reason = 0;
@@ -114,8 +115,14 @@ static void control_dial(struct stranger *stranger)
 
 void stranger_arrive(struct stranger *stranger, struct world *world)
 {
+	stranger_arrive_to_resume(stranger, world, 0);
+}
+
+void stranger_arrive_to_resume(struct stranger *stranger, struct world *world,
+			       uint64_t session_id)
+{
 	stranger_prepare(stranger, world);
-	control_dial(stranger);
+	control_dial(stranger, session_id);
 }
 
 void stranger_arrive_beside(struct stranger *stranger,
@@ -128,7 +135,7 @@ void stranger_arrive_beside(struct stranger *stranger,
 		.buffers = other->buffers,
 		.mr = other->mr,
 	};
-	control_dial(stranger);
+	control_dial(stranger, 0);
 }
 
 void stranger_leave(struct stranger *stranger)
@@ -252,19 +259,11 @@ void stranger_resume(struct stranger *again, const struct stranger *first,
 	struct rbx_root root = rbx_root_of_secret(first->world->secret);
 	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
 	struct rbx_wire_hello *hello = &again->hello.hello;
-	const struct rbx_wire_attach attach = {
-		.kind = RBX_WIRE_ATTACH_CONTROL,
-		.session_id = first->welcome.welcome.session_id,
-	};
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
-	uint32_t reason;
 	struct rbx_key key;
 
 	rbx_key_of_session(root, &first->transcript, &key);
-	rbx_wire_attach_encode(&attach, bytes);
-	assert_int_equal(stranger_connect(again, first->world, bytes,
-					  sizeof(bytes), &reason),
-			 0);
+	stranger_arrive_to_resume(again, first->world,
+				  first->welcome.welcome.session_id);
 	hello->flags = RBX_WIRE_RESUME;
 	hello->session_id = first->welcome.welcome.session_id;
 	hello->incarnation = first->welcome.welcome.incarnation;

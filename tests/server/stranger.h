@@ -39,6 +39,9 @@ int stranger_connect(struct stranger *stranger, struct world *world,
 		     uint32_t *reason);
 /* The same, for control, and it must succeed. */
 void stranger_arrive(struct stranger *stranger, struct world *world);
+/* The same, and it names the session that it means to resume. */
+void stranger_arrive_to_resume(struct stranger *stranger, struct world *world,
+			       uint64_t session_id);
 /* The same, with the buffers and the completion queue of another one: for many who
  * speak in turns. */
 void stranger_arrive_beside(struct stranger *stranger,
