@@ -327,6 +327,7 @@ static void more_segments_than_can_be_registered_are_refused(void **state)
 	static uint8_t byte[RBX_SEGMENTS_MAX];
 	static struct rbx_segment segments[RBX_SEGMENTS_MAX];
 	struct rbx_request requests[9], *list[9];
+	struct rbx_volume *volume;
 	struct tenant tenant;
 	uint32_t i;
 
@@ -348,6 +349,13 @@ static void more_segments_than_can_be_registered_are_refused(void **state)
 	assert_non_null(strstr(rbx_last_error(), "2304 segments"));
 	assert_int_equal(rbx_remote_submit(tenant.remote, list, 8), 0);
 	tenant_reap(tenant.ctx, 8);
+	/* Nor has a volume kept anything for them. */
+	assert_int_equal(rbx_volume_open(tenant.ctx, &volume,
+					 rbx_server_address(tenant.server),
+					 TENANT_SLAB_BYTES, NULL), 0);
+	assert_int_equal(rbx_submit(volume, list, 9), -EINVAL);
+	assert_int_equal(volume->bounces.used_count, 0);
+	rbx_volume_close(volume);
 	assert_all_end(tenant.ctx);
 	tenant_close(&tenant);
 }
