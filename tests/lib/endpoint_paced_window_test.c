@@ -80,6 +80,7 @@ static void opening_waits_and_what_tells_of_it_comes_later(void **state)
 	struct rbx_operation operation = { .kind = RBX_OPERATION_SEND,
 					   .user = (void *)2 };
 	struct world world;
+	uint32_t i;
 
 	(void)state;
 	world_open_full(&world);
@@ -108,6 +109,17 @@ static void opening_waits_and_what_tells_of_it_comes_later(void **state)
 	assert_int_equal(world.e.b.memory[AT + BYTES - 1], 0x5a);
 	/* It was told of nowhere, as it went well. */
 	assert_int_equal(rbx_memory_window_close(world.window), 0);
+	/* Then its place is used for what knows nothing of it. */
+	operation = (struct rbx_operation){ .kind = RBX_OPERATION_SEND,
+					    .user = (void *)4 };
+	for (i = 0; i < 3; i++) {
+		receive_at(&world.e.a, 0, 64, 13);
+		assert_int_equal(post_one(&world.e.b, operation, 0, 64), 0);
+	}
+	for (i = 0; i < 3; i++) {
+		expect(&world.e.b, RBX_COMPLETION_POSTED, 4, 0);
+		expect(&world.e.a, RBX_COMPLETION_RECEIVED, 13, 0);
+	}
 	nothing_is_told(&world.e.b);
 	world_close(&world);
 }
