@@ -418,6 +418,23 @@ static void queue_of_an_unplugged_device_keeps_no_poller_awake(void **state)
 	tenant_close(&tenant);
 }
 
+/* One that does not sleep looks only when it polls: who removes a peer waits for that. */
+static void poller_that_is_disarmed_has_not_looked(void **state)
+{
+	struct rbx_context *ctx = tenant_context("pollers=0");
+	struct rbx_poller *poller = ctx->pollers[0];
+	uint64_t polls_count = poller->round.counters.polls;
+
+	(void)state;
+	rbx_poller_disarm(poller); /* it was woken when it was made */
+	assert_false(rbx_poller_has_looked(poller, &polls_count));
+	rbx_poller_arm(poller);
+	assert_true(rbx_poller_has_looked(poller, &polls_count));
+	rbx_poller_disarm(poller);
+	assert_false(rbx_poller_has_looked(poller, &polls_count));
+	assert_int_equal(rbx_close(ctx), 0);
+}
+
 /* And not the newest one, if another has room again. */
 static void queue_pair_is_of_a_queue_with_room(void **state)
 {
@@ -442,6 +459,7 @@ static void queue_pair_is_of_a_queue_with_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(poller_that_is_disarmed_has_not_looked),
 		cmocka_unit_test(queue_pair_is_of_a_queue_with_room),
 		cmocka_unit_test(polling_busy_and_shared_never_sleep),
 		cmocka_unit_test(polling_event_arms_for_each_completion),
