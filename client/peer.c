@@ -57,7 +57,9 @@ static int look_after(struct rbx_peer *peer)
 	int err;
 
 	rbx_monitor_enter(&peer->repairs->monitor);
-	broken = rbx_recovery_opened(&peer->recovery, rbx_now_ns());
+	broken = rbx_recovery_opened(&peer->recovery,
+				     rbx_session_lease_ns(peer->session),
+				     rbx_now_ns());
 	rbx_monitor_leave(&peer->repairs->monitor);
 	err = rbx_repairs_add(peer->repairs, peer);
 	if (err)

@@ -206,6 +206,11 @@ uint64_t rbx_session_incarnation(const struct rbx_session *session)
 	return session->borrower.welcome.incarnation;
 }
 
+uint64_t rbx_session_lease_ns(const struct rbx_session *session)
+{
+	return session->borrower.lease.lease_ns;
+}
+
 uint64_t rbx_session_lease_half_ns(const struct rbx_session *session)
 {
 	return rbx_lease_half_ns(&session->borrower.lease);

@@ -154,6 +154,8 @@ int rbx_session_listen(struct rbx_session *session,
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
 /* One number for each start of a server, at whatever address. */
 uint64_t rbx_session_incarnation(const struct rbx_session *session);
+/* How long the server keeps what it has lent to a client that is silent. */
+uint64_t rbx_session_lease_ns(const struct rbx_session *session);
 /* When half of the lease is over, if the server is silent from now on. */
 uint64_t rbx_session_lease_half_ns(const struct rbx_session *session);
 /* As last told, by heartbeat or grant. */

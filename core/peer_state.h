@@ -25,7 +25,9 @@
  * of the last request. Silence is noticed within the first half of it (lease.h),
  * the drain takes an eighth at most, and a try a quarter. The first try is shorter, and
  * each that fails makes the next one twice as long: what it has sent may have been lost,
- * in a moment that is over long before the try is. Tries begin until 3/4 T
+ * in a moment that is over long before the try is. All three are shorter if the lease is
+ * shorter than T: of what is left of it after a silence several tries are made, since it
+ * takes one that succeeds. Tries begin until 3/4 T
  * after the last sign of life, however early the break was noticed; and for T/4 at
  * least, if it was noticed late (a process that was stopped has not heard of
  * anybody). So a peer is given up within T of its last sign of life:
@@ -70,7 +72,7 @@ enum rbx_peer_phase {
 enum rbx_peer_action {
 	RBX_PEER_WAIT, /* nothing until the next event or `at_ns` */
 	RBX_PEER_DRAIN, /* wait for what was posted, until `at_ns` at most */
-	RBX_PEER_RESUME, /* try to resume the session, for a quarter of T at most */
+	RBX_PEER_RESUME, /* try to resume the session, for try_ns at most */
 	RBX_PEER_ASK, /* ask the owner what it can do without, and tell it */
 	RBX_PEER_GIVE_UP, /* refuse all requests, tell who uses the peer */
 };
@@ -78,6 +80,7 @@ enum rbx_peer_action {
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
 	uint64_t timeout_ns; /* T */
+	uint64_t try_max_ns; /* a quarter of T, or of the lease */
 	uint64_t drained_by_ns; /* while draining: it is abandoned then */
 	uint64_t deadline_ns; /* while broken: no try begins later */
 	uint64_t held_until_ns; /* if the owner cannot do without; else 0 */
@@ -90,7 +93,9 @@ struct rbx_peer_state {
 };
 
 void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns);
-void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t now_ns);
+/* lease_ns: how long the server keeps what it has lent to a client that is silent. */
+void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t lease_ns,
+			   uint64_t now_ns);
 /* From UP. heard_ns: the last sign of life; lease_half_ns: when half of the lease is
  * over; asks: there is an owner that can be asked. */
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,

@@ -11,9 +11,10 @@ void rbx_recovery_init(struct rbx_recovery *recovery,
 	rbx_peer_state_init(&recovery->state, timeout_ns);
 }
 
-bool rbx_recovery_opened(struct rbx_recovery *recovery, uint64_t now_ns)
+bool rbx_recovery_opened(struct rbx_recovery *recovery, uint64_t lease_ns,
+			 uint64_t now_ns)
 {
-	rbx_peer_state_opened(&recovery->state, now_ns);
+	rbx_peer_state_opened(&recovery->state, lease_ns, now_ns);
 	return recovery->broken_meanwhile;
 }
 

@@ -63,9 +63,10 @@ struct rbx_recovery {
 void rbx_recovery_init(struct rbx_recovery *recovery,
 		       struct rbx_channel *channel, uint64_t timeout_ns);
 
-/* The first connection stands; before it next() is not called. True: it broke
- * meanwhile, say so again. */
-bool rbx_recovery_opened(struct rbx_recovery *recovery, uint64_t now_ns);
+/* The first connection stands; before it next() is not called. lease_ns: as of
+ * rbx_peer_state_opened(). True: it broke meanwhile, say so again. */
+bool rbx_recovery_opened(struct rbx_recovery *recovery, uint64_t lease_ns,
+			 uint64_t now_ns);
 /* The owner closes the peer: nothing is outstanding, and nothing is repaired. */
 void rbx_recovery_close(struct rbx_recovery *recovery);
 

@@ -11,6 +11,9 @@
  * Once a slab has been at two servers it has to survive, until it is discarded. If it is
  * at one of them only, because the other was lost, that one may still be harmed. So this
  * remembers; the state of the slab tells both cases alike.
+ *
+ * A slab that is blank is at no server. But if one alone is left to lend it memory, its
+ * first write finds nobody else, so that one counts as the server which has it.
  */
 #include <stdio.h>
 
@@ -84,18 +87,37 @@ static uint32_t node_of(const struct rbx_volume *volume, int server)
 	return node;
 }
 
+/* The place of the one server that is left to lend; -1: there are none, or several. */
+static int only_lender(const struct rbx_volume *volume)
+{
+	const struct rbx_volume_control *control = &volume->control;
+	int server = -1;
+
+	for (uint32_t i = 0; i < control->server_count; i++) {
+		if (!control->servers[i].peer ||
+		    rbx_upkeep_server_is_down(&control->upkeep, i))
+			continue;
+		if (server >= 0)
+			return -1;
+		server = (int)i;
+	}
+	return server;
+}
+
 static bool are_at(uint64_t spread_mask, const struct rbx_volume *volume,
 		   uint32_t node)
 {
 	const struct rbx_volume_map *map = map_of(volume);
 
 	for (uint32_t i = 0; map && i < map->slab_count; i++) {
+		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 		int server;
 
 		if (spread_mask >> i & 1)
 			continue;
-		server = only_server(rbx_slab_at(&map->shape, i),
-				     map->shape.slots);
+		server = only_server(slab, map->shape.slots);
+		if (server < 0 && slab->blank)
+			server = only_lender(volume);
 		if (server >= 0 && node_of(volume, server) == node)
 			return true;
 	}

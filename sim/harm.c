@@ -27,6 +27,9 @@
 
 static uint32_t harmed_node; /* 0: nobody is */
 static uint64_t harmed_until_ns;
+/* Where each wait is bounded: then a server is offered anew to those who may have given
+ * it up. 0: it was not harmed. */
+static uint64_t offered_at_ns[RBX_SIM_SERVERS_MAX];
 
 /* What is undone later, by an event for each server. */
 struct undo {
@@ -92,6 +95,7 @@ static void harmed(uint32_t node, uint64_t felt_ns)
 {
 	harmed_node = node;
 	harmed_until_ns = RBX_MAX(harmed_until_ns, rbx_sim_now() + felt_ns);
+	offered_at_ns[node - 1] = harmed_until_ns;
 }
 
 static const struct rbx_sim_judge judge = { may_harm, harmed };
@@ -106,6 +110,7 @@ static void uncut(struct rbx_sim_event *event)
 		      "up", rbx_sim_servers_up());
 	rbx_sim_world.fabric->node_cut(undo->server->node, false);
 	harmed_until_ns = rbx_sim_now() + FELT_NS;
+	offered_at_ns[undo->server->node - 1] = harmed_until_ns;
 }
 
 static void client_uncut(struct rbx_sim_event *event)
@@ -157,31 +162,32 @@ static void crash(struct rbx_sim_server *server, bool for_good)
 		start_later(server);
 }
 
-static void start_again(struct rbx_sim_server *server)
+static void add_to_all(const struct rbx_sim_server *server)
 {
-	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
-
-	starts_at_ns[index] = 0;
-	rbx_sim_server_start(server);
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_client_add_server(&rbx_sim_world.clients[i], server);
 }
 
-/* Where each wait is bounded a volume has always more servers than it can do without:
- * one that it has given up is offered to it again. */
-static void offer_harmed(void)
+static void start_again(struct rbx_sim_server *server)
 {
-	const struct rbx_sim_server *server;
+	starts_at_ns[server - rbx_sim_world.servers] = 0;
+	rbx_sim_server_start(server);
+	add_to_all(server);
+}
 
-	if (!rbx_sim_world.waits_bounded || harmed_node == 0 ||
-	    rbx_sim_now() < harmed_until_ns)
-		return;
-	server = &rbx_sim_world.servers[harmed_node - 1];
-	harmed_node = 0;
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
-		if (server->server != NULL)
-			rbx_sim_client_add_server(&rbx_sim_world.clients[i],
-						  server);
+/* Where each wait is bounded a volume has always more servers than it can do without:
+ * those that it has given up are offered to it again. */
+static void offer_harmed(uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
+		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
+
+		if (!rbx_sim_world.waits_bounded || !offered_at_ns[i] ||
+		    now_ns < offered_at_ns[i] || server->server == NULL)
+			continue;
+		offered_at_ns[i] = 0;
+		add_to_all(server);
+	}
 }
 
 static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
@@ -301,7 +307,7 @@ void rbx_sim_harm_now_and_then(void)
 
 	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
 	start_those_due(rbx_sim_now());
-	offer_harmed();
+	offer_harmed(rbx_sim_now());
 	harm(&rbx_sim_world.servers[rbx_random_below(
 		random, rbx_sim_world.servers_count)]);
 	harm_client(&rbx_sim_world.clients[rbx_random_below(

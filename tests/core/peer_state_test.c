@@ -11,12 +11,14 @@
 
 #define MS 1000000ull
 #define TIMEOUT (1000 * MS)
+#define LEASE_HALF (15 * TIMEOUT)
+#define LEASE (2 * LEASE_HALF)
 
 static void break_at(struct rbx_peer_state *peer, uint64_t heard_ns,
 		     uint64_t now_ns)
 {
 	rbx_peer_state_init(peer, TIMEOUT);
-	rbx_peer_state_opened(peer, 0);
+	rbx_peer_state_opened(peer, LEASE, 0);
 	rbx_peer_state_broken(peer, heard_ns, 0, false, now_ns);
 	rbx_peer_state_drained(peer);
 }
@@ -28,7 +30,7 @@ static void peer_up_has_nothing_to_do(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	assert_int_equal(rbx_peer_state_next(&peer, 5, &at_ns), RBX_PEER_WAIT);
 	assert_true(at_ns == UINT64_MAX);
 }
@@ -40,7 +42,7 @@ static void peer_broken_waits_for_drain_then_resumes(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_broken(&peer, 0, 0, false, 0);
 	assert_int_equal(rbx_peer_state_next(&peer, 2, &at_ns), RBX_PEER_DRAIN);
 	rbx_peer_state_drained(&peer);
@@ -59,7 +61,7 @@ static void drain_has_an_end(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_broken(&peer, 0, 0, false, 7);
 	assert_int_equal(rbx_peer_state_next(&peer, 7, &at_ns), RBX_PEER_DRAIN);
 	assert_true(at_ns == 7 + TIMEOUT / 8);
@@ -178,7 +180,7 @@ static void first_tries_are_short(void **state)
 	assert_true(next_try_takes_ns(&peer) == TIMEOUT / 4);
 	assert_true(next_try_takes_ns(&peer) == TIMEOUT / 4);
 	rbx_peer_state_init(&peer, 10 * TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_broken(&peer, 0, 0, false, 0);
 	rbx_peer_state_drained(&peer);
 	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 16);
@@ -187,6 +189,41 @@ static void first_tries_are_short(void **state)
 	rbx_peer_state_broken(&peer, 0, 0, false, 7);
 	rbx_peer_state_drained(&peer);
 	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 16);
+}
+
+/* The last sign of life of both was an eighth of the lease ago. What is left of it takes
+ * a drain in vain, and then more than one try that nobody answers. */
+static void lease_that_is_short_leaves_time_for_tries(void **state)
+{
+	const uint64_t lease_ns = TIMEOUT / 2, over_ns = lease_ns / 8 * 7;
+	struct rbx_peer_state peer;
+	uint64_t now_ns, at_ns;
+	int tries = 0;
+
+	(void)state;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	rbx_peer_state_opened(&peer, lease_ns, 0);
+	rbx_peer_state_broken(&peer, 0, lease_ns / 2, false, 0);
+	assert_int_equal(rbx_peer_state_next(&peer, 0, &now_ns), RBX_PEER_DRAIN);
+	rbx_peer_state_drained(&peer);
+	while (now_ns < over_ns) {
+		if (rbx_peer_state_next(&peer, now_ns, &at_ns) ==
+		    RBX_PEER_RESUME) {
+			now_ns = rbx_peer_state_try_ends_ns(&peer, now_ns);
+			rbx_peer_state_resume_failed(&peer, -ETIMEDOUT, now_ns);
+			tries++;
+		} else {
+			now_ns = at_ns;
+		}
+	}
+	assert_int_equal(tries, 3);
+	/* And of those that are refused at once, one in each eighth of it at least. */
+	assert_int_equal(rbx_peer_state_next(&peer, now_ns, &at_ns),
+			 RBX_PEER_WAIT);
+	rbx_peer_state_resume_failed(&peer, -EBUSY, at_ns);
+	now_ns = at_ns;
+	(void)rbx_peer_state_next(&peer, now_ns, &at_ns);
+	assert_true(at_ns - now_ns == lease_ns / 8);
 }
 
 /* A process that stands still while it drains, or between two tries. */
@@ -246,8 +283,6 @@ static void rejections_are_tried_again_unless_nobody_listens(void **state)
 	assert_int_equal(rbx_reject_errno(-ECONNRESET), -EBUSY);
 }
 
-#define LEASE_HALF (15 * TIMEOUT)
-
 /* Tries in vain until the end, or until something else is asked for than tries. */
 static enum rbx_peer_action try_with(struct rbx_peer_state *peer, int err,
 				     uint64_t end_ns, uint64_t *now_ns)
@@ -275,7 +310,7 @@ static enum rbx_peer_action try_on(struct rbx_peer_state *peer, uint64_t *now_ns
 static void break_with_owner(struct rbx_peer_state *peer)
 {
 	rbx_peer_state_init(peer, TIMEOUT);
-	rbx_peer_state_opened(peer, 0);
+	rbx_peer_state_opened(peer, LEASE, 0);
 	rbx_peer_state_broken(peer, 0, LEASE_HALF, true, 0);
 	rbx_peer_state_drained(peer);
 }
@@ -330,7 +365,7 @@ static void shortage_of_our_own_says_nothing_of_the_peer(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_broken(&peer, 0, LEASE_HALF, false, 0);
 	rbx_peer_state_drained(&peer);
 	assert_int_equal(try_with(&peer, -EMFILE, until_ns, &now_ns),
@@ -341,7 +376,7 @@ static void shortage_of_our_own_says_nothing_of_the_peer(void **state)
 	/* There are never any. */
 	now_ns = 0;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	rbx_peer_state_opened(&peer, 0);
+	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_broken(&peer, 0, LEASE_HALF, false, 0);
 	rbx_peer_state_drained(&peer);
 	assert_int_equal(try_with(&peer, -ENOMEM, UINT64_MAX, &now_ns),
@@ -357,7 +392,7 @@ static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
 	assert_false(rbx_peer_state_is_settled(&peer, TIMEOUT));
-	rbx_peer_state_opened(&peer, 5);
+	rbx_peer_state_opened(&peer, LEASE, 5);
 	assert_false(rbx_peer_state_is_settled(&peer, 5));
 	assert_true(rbx_peer_state_is_settled(&peer, 5 + TIMEOUT / 2));
 	rbx_peer_state_broken(&peer, 0, 0, false, TIMEOUT);
@@ -394,6 +429,7 @@ int main(void)
 			peer_is_tried_until_the_last_quarter_of_the_timeout),
 		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
 		cmocka_unit_test(first_tries_are_short),
+		cmocka_unit_test(lease_that_is_short_leaves_time_for_tries),
 		cmocka_unit_test(
 			peer_is_asked_before_it_is_given_up_however_late),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),

@@ -23,7 +23,7 @@ static int setup(void **state)
 	small_setup(&s);
 	memset(&recovery, 0, sizeof(recovery));
 	rbx_recovery_init(&recovery, &s.channel, TIMEOUT);
-	assert_false(rbx_recovery_opened(&recovery, 0));
+	assert_false(rbx_recovery_opened(&recovery, UINT64_MAX, 0));
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static void break_while_it_was_opened_is_told_then(void **state)
 	memset(&recovery, 0, sizeof(recovery));
 	rbx_recovery_init(&recovery, &s.channel, TIMEOUT);
 	assert_false(broken_at(1));
-	assert_true(rbx_recovery_opened(&recovery, 2));
+	assert_true(rbx_recovery_opened(&recovery, UINT64_MAX, 2));
 	assert_true(broken_at(3));
 }
 

@@ -49,6 +49,7 @@ static int make(void **state)
 		servers[i].peer = &peers[i];
 	}
 	volume.control.servers = servers;
+	volume.control.server_count = SERVERS;
 	volume.control.flow.map = map;
 	client.volume = &volume;
 	slab = rbx_slab_at(&map->shape, 0);
@@ -140,9 +141,26 @@ static void last_copy_of_several_is_not_spared(void **state)
 	assert_true(is_spared(0));
 }
 
+/* Nobody else would lend memory for its first write. */
+static void only_server_that_is_left_is_spared_while_a_slab_is_blank(void **state)
+{
+	(void)state;
+	assert_false(is_spared(0));
+	volume.control.upkeep.servers[1].is_down = true;
+	assert_true(is_spared(0));
+	assert_false(is_spared(1));
+	volume.control.upkeep.servers[1].is_down = false;
+	assert_false(is_spared(0));
+	servers[1].peer = NULL;
+	assert_true(is_spared(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			only_server_that_is_left_is_spared_while_a_slab_is_blank,
+			make, end),
 		cmocka_unit_test_setup_teardown(
 			only_server_that_has_lent_is_spared, make, end),
 		cmocka_unit_test_setup_teardown(
