@@ -13,6 +13,9 @@
  *   qp         one end of a connection: work requests go in as chains
  *   cq         where completions come out: polled, or armed and waited for
  *
+ * Domains and memory are described in memory.h, work requests and completions in
+ * work.h, and all else here.
+ *
  * The promises of a reliable connection, which both fabrics keep:
  * - Work requests of one qp are carried out and complete in the order posted.
  *   A completion without error says that all earlier ones of the qp are done,
@@ -46,7 +49,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/sge.h"
+#include "fabric/memory.h"
+#include "fabric/work.h"
 
 /*
  * Private data: bytes that programs hand each other while they connect, as many
@@ -151,148 +155,6 @@ struct rbx_device_options {
 	uint32_t overload_cost_ns;
 };
 
-/* Who may do what with registered memory; local read is always granted. */
-enum rbx_rights {
-	RBX_LOCAL_WRITE = 1,
-	RBX_REMOTE_READ = 2,
-	RBX_REMOTE_WRITE = 4,
-	RBX_REMOTE_ATOMIC = 8, /* neither of the two above implies it */
-	/*
-	 * A peer whose connection is in the key's domain may end the key by a SEND
-	 * with invalidate, lkey and rkey alike. When its receive completes, that
-	 * peer reaches the memory no more and no new operation of another does;
-	 * the mr is still its owner's to deregister, which waits for old ones.
-	 */
-	RBX_REMOTE_INVALIDATE = 16,
-	RBX_WINDOWS = 32, /* windows can be opened onto it (open_window()) */
-};
-
-/*
- * A protection domain. A peer that learns or guesses a key can use it only if
- * its connection is in the key's domain, so who serves several peers that must
- * not see each other's memory gives each a domain of its own. NULL is the domain
- * that each device has from the start.
- */
-struct rbx_domain {
-	struct rbx_device *device;
-};
-
-/* What to register. The memory stays the caller's. */
-struct rbx_mr_init {
-	struct rbx_domain *domain; /* NULL: the device's */
-	void *addr;
-	size_t length_bytes;
-	uint32_t rights; /* of enum rbx_rights */
-	/*
-	 * The memory file behind addr and the offset of addr in it, for a
-	 * fabric that hands memory to peers on the same host; -1: none.
-	 * Borrowed until deregistration. It must allow sealing (the fabric
-	 * seals its size, then its seals) and hold nothing that the peer may
-	 * not see. Where a peer may only read, seal it with
-	 * F_SEAL_FUTURE_WRITE before, or the peer does not get it.
-	 */
-	int memory_fd;
-	uint64_t memory_fd_offset;
-	/*
-	 * memory_fd is a dmabuf: memory of another device, which no CPU is to touch.
-	 * addr is then nothing but the number by which its first byte is named, in a
-	 * page as memory_fd_offset is. Without caps: -EOPNOTSUPP.
-	 */
-	bool is_dmabuf;
-};
-
-struct rbx_mr {
-	struct rbx_device *device;
-	void *addr;
-	size_t length_bytes;
-	uint32_t lkey;
-	uint32_t rkey;
-	struct rbx_mr *next; /* the business of who registered it */
-};
-
-/*
- * A window: a part of a region that the peer of one qp may reach, by a key of its own.
- * The key is of no use on another connection, if the device has windows; else it is
- * good in the domain, as one of register_memory().
- */
-struct rbx_device_window {
-	struct rbx_qp *qp;
-	uint32_t rkey;
-	bool is_open; /* from the start: see create_window() */
-};
-
-struct rbx_device_window_init {
-	struct rbx_mr *mr; /* with RBX_WINDOWS, of the qp's domain; outlives it */
-	void *addr;
-	size_t length_bytes;
-	uint32_t rights; /* of enum rbx_rights; at most those that are of peers */
-};
-
-/*
- * An atomic changes the 8 bytes at remote_addr, a number in the byte order of its
- * host, and brings what they held before. Its scatter list is one entry of 8 bytes.
- * remote_addr is a multiple of 8, else it fails as a bad key does (some devices
- * refuse the post, or say -EREMOTEIO). It is atomic to other atomics of the same
- * device, not to writes and not to the CPUs of the target.
- */
-enum rbx_opcode {
-	RBX_OP_WRITE,
-	RBX_OP_READ,
-	RBX_OP_SEND,
-	RBX_OP_OPEN_WINDOW, /* of this qp; no list, and of the flags SIGNALED and FENCE */
-	RBX_OP_COMPARE_SWAP, /* if they are compare_add they become swap */
-	RBX_OP_FETCH_ADD, /* compare_add is added to them, modulo 2^64 */
-	/* In completions only. */
-	RBX_OP_RECV, /* a SEND was placed in the receive */
-	RBX_OP_RECV_WRITE, /* a WRITE with immediate has come; the receive is
-			      used up, its memory untouched */
-};
-
-enum rbx_wr_flags {
-	RBX_WR_SIGNALED = 1, /* completes visibly even without error */
-	RBX_WR_INLINE = 2, /* the data is copied during the post */
-	RBX_WR_FENCE = 4, /* starts after all earlier reads and atomics are done */
-	RBX_WR_IMMEDIATE = 8, /* WRITE, SEND: `immediate` goes along, and takes a
-				 receive of the peer's */
-	/* SEND, without immediate: the peer's key invalidate_rkey ends before its
-	 * receive completes. It is always fenced: earlier reads may need the key. */
-	RBX_WR_INVALIDATE = 16,
-};
-
-/*
- * A work request. The fabric copies it and its scatter list during the post;
- * it borrows the memory that the list points to until completion.
- */
-struct rbx_wr {
-	struct rbx_wr *next; /* chaining: the whole list is one doorbell */
-	uint64_t wr_id;
-	const struct rbx_sge *sges;
-	uint32_t sge_count;
-	uint8_t opcode; /* enum rbx_opcode, one that is not of completions */
-	uint8_t flags; /* enum rbx_wr_flags */
-	uint32_t rkey; /* all but SEND and OPEN_WINDOW */
-	union {
-		uint32_t immediate; /* a number in our byte order, which arrives
-				       as the same number in the peer's */
-		uint32_t invalidate_rkey;
-	};
-	uint64_t remote_addr; /* as rkey */
-	uint64_t compare_add; /* atomics */
-	union {
-		uint64_t swap; /* RBX_OP_COMPARE_SWAP */
-		struct rbx_device_window *window; /* RBX_OP_OPEN_WINDOW */
-	};
-};
-
-/* A receive: what is sent fills the entries one after another. The list is copied
- * during the post; entries of no bytes come last, or are refused with -EINVAL. */
-struct rbx_recv_wr {
-	struct rbx_recv_wr *next;
-	uint64_t wr_id;
-	const struct rbx_sge *sges;
-	uint32_t sge_count; /* 0: for messages of no bytes */
-};
-
 /*
  * A shared receive queue: each message of any of its qps takes the oldest receive. A
  * receive completes on the qp whose message it took, with the receive's wr_id; it has
@@ -312,28 +174,6 @@ struct rbx_srq_init {
 	uint32_t depth_count;
 	uint32_t max_sge; /* of a receive; 0: one */
 	void *user;
-};
-
-struct rbx_qp;
-
-/* What came with a message, in the completion of its receive. */
-enum rbx_wc_flags {
-	RBX_WC_IMMEDIATE = 1,
-	RBX_WC_INVALIDATED = 2, /* and the key ended */
-};
-
-struct rbx_wc {
-	uint64_t wr_id;
-	struct rbx_qp *qp;
-	int32_t status; /* 0 or -errno, see above */
-	/* What follows only where status is 0. */
-	uint8_t opcode;
-	uint8_t flags; /* of a receive: enum rbx_wc_flags */
-	uint32_t length_bytes; /* of a receive: of the message */
-	union {
-		uint32_t immediate; /* in our byte order */
-		uint32_t invalidated_rkey;
-	};
 };
 
 /*
