@@ -3,16 +3,11 @@
  * soft_local_test.c - what the soft device hands to peers on its host, and what
  * a hostile one can do with it: nothing that it could not do anyway.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "endpoint.h"
@@ -167,135 +162,6 @@ static void key_that_is_only_shown_is_refused(void **state)
 	}
 }
 
-static void answer_no(struct local_peer *peer, uint32_t rkey)
-{
-	const struct soft_frame answer = { .opcode = SOFT_MAP_ANSWER,
-					   .status = SOFT_REFUSED_OTHER,
-					   .rkey = rkey };
-	const uint8_t body[SOFT_MAP_BYTES] = { 0 };
-
-	local_peer_send(peer, &answer, NULL);
-	send(peer->fd, body, sizeof(body), MSG_NOSIGNAL);
-}
-
-/* WRITEs under a key that only the peer may know. */
-static void write_post(struct test_pair *pair, struct rbx_qp *qp, uint32_t rkey,
-		       uint32_t length_bytes)
-{
-	struct rbx_sge sge = { (uintptr_t)pair->target_memory, length_bytes,
-			       pair->target_mr->lkey };
-	struct rbx_wr wr = { .opcode = RBX_OP_WRITE, .rkey = rkey,
-			     .sges = &sge, .sge_count = 1,
-			     .flags = RBX_WR_SIGNALED };
-	struct rbx_wr *bad;
-
-	assert_int_equal(pair->ops->post_send(qp, &wr, &bad), 0);
-}
-
-/* The thread of the device has read all that the peer sent before. */
-static void expect_read_so_far(struct test_pair *pair, struct local_peer *peer)
-{
-	const struct soft_frame request = {
-		.opcode = SOFT_WRITE,
-		.sequence = peer->sequence++,
-		.length_bytes = 1,
-		.rkey = pair->target_mr->rkey,
-		.remote_addr = (uintptr_t)pair->target_memory + TARGET_BYTES - 1,
-	};
-	volatile uint8_t *last = &pair->target[TARGET_BYTES - 1];
-	uint64_t deadline_ms = test_now_ms() + 30000;
-
-	*last = 0;
-	local_peer_send(peer, &request, "\1");
-	while (!*last && test_now_ms() < deadline_ms)
-		usleep(1000);
-	assert_int_equal(*last, 1);
-}
-
-/* It answers what it has heard, then what still waits behind a full socket: each such
- * answer would make room for another question, and those have a bound. */
-static void answer_to_a_question_that_was_not_sent_cut_off(void **state)
-{
-	struct intruder intruder;
-	struct soft_frame ask;
-	struct test_pair pair;
-
-	(void)state;
-	test_pair_open(&pair, NULL);
-	intruder_come(&intruder, &pair, NULL);
-	write_post(&pair, intruder.qp, 0x10001, TARGET_BYTES / 2);
-	assert_true(local_peer_hear(&intruder.peer, &ask, NULL, 0));
-	assert_int_equal(ask.opcode, SOFT_MAP_ASK);
-	assert_int_equal(ask.rkey, 0x10001);
-	answer_no(&intruder.peer, 0x10001);
-	expect_read_so_far(&pair, &intruder.peer);
-	assert_null(intruder.qp->cut_off);
-	write_post(&pair, intruder.qp, 0x10002, PAGE);
-	answer_no(&intruder.peer, 0x10002);
-	assert_int_equal(test_wait(&pair, pair.server_cq).status, -EREMOTEIO);
-	assert_string_equal(intruder.qp->cut_off,
-			    "offers a mapping that was not asked for");
-	assert_int_equal(test_wait(&pair, pair.server_cq).status, -ECANCELED);
-	intruder_go(&intruder, &pair);
-	test_pair_close(&pair);
-}
-
-/* Of which credit has to be asked. */
-static void sharing_intruder_come(struct intruder *intruder, struct test_pair *pair)
-{
-	const struct soft_hello hello = {
-		.version = SOFT_VERSION,
-		.type = SOFT_HELLO,
-		.send_depth_count = 8,
-		.shares_receives = true,
-	};
-	struct soft_wire_hello wire;
-
-	assert_int_equal(local_peer_reach(&intruder->peer, pair->listener->address), 0);
-	send(intruder->peer.fd, &wire, soft_hello_encode(&hello, &wire), MSG_NOSIGNAL);
-	intruder_accept(intruder, pair, NULL);
-}
-
-static void message_post(struct test_pair *pair, struct rbx_qp *qp)
-{
-	struct rbx_wr wr = { .opcode = RBX_OP_SEND, .flags = RBX_WR_SIGNALED };
-	struct rbx_wr *bad;
-
-	assert_int_equal(pair->ops->post_send(qp, &wr, &bad), 0);
-}
-
-/* As many as it may, while as much as can be of ours waits before the answers. */
-static void questions_behind_all_of_ours_answered(void **state)
-{
-	struct intruder intruder;
-	struct test_pair pair;
-	struct soft_frame frame;
-	uint32_t i;
-
-	(void)state;
-	test_pair_open(&pair, NULL);
-	sharing_intruder_come(&intruder, &pair);
-	write_post(&pair, intruder.qp, 0x10001, TARGET_BYTES / 2);
-	assert_true(local_peer_hear(&intruder.peer, &frame, NULL, 0));
-	answer_no(&intruder.peer, 0x10001);
-	expect_read_so_far(&pair, &intruder.peer);
-	for (i = 0; i < SOFT_MAPS_ASKED_MAX; i++)
-		write_post(&pair, intruder.qp, 0x10002 + i, PAGE);
-	message_post(&pair, intruder.qp); /* asks for credit when output is next gathered */
-	expect_read_so_far(&pair, &intruder.peer);
-	for (i = 0; i < SOFT_MAPS_ASKED_MAX; i++) {
-		frame = (struct soft_frame){ .opcode = SOFT_MAP_ASK, .rkey = 0x10002 + i };
-		local_peer_send(&intruder.peer, &frame, NULL);
-	}
-	expect_read_so_far(&pair, &intruder.peer);
-	assert_null(intruder.qp->cut_off);
-	local_peer_send(&intruder.peer, &frame, NULL); /* one more than it may */
-	assert_int_equal(test_wait(&pair, pair.server_cq).status, -EREMOTEIO);
-	assert_string_equal(intruder.qp->cut_off, "asks for more mappings than it may");
-	intruder_go(&intruder, &pair);
-	test_pair_close(&pair);
-}
-
 /* Registers all of the target once more, with fewer rights. */
 static struct rbx_mr *less_rights(struct test_pair *pair, uint32_t rights,
 				  int fd)
@@ -396,109 +262,6 @@ static void memory_to_read_is_not_written(void **state)
 	close(fd);
 }
 
-/* Who has the name of the local socket before it is there gets no peer of it. */
-static void listener_whose_name_is_taken_does_not_open(void **state)
-{
-	char error[RBX_ERROR_TEXT_MAX] = "", address[RBX_NAME_MAX];
-	struct rbx_listener *listener;
-	struct test_pair pair;
-	int fd;
-
-	(void)state;
-	test_pair_open(&pair, NULL);
-	assert_int_equal(pair.ops->listen(pair.server_device, "127.0.0.1:0",
-					  &listener, NULL), 0);
-	memcpy(address, listener->address, sizeof(address));
-	pair.ops->close_listener(listener);
-	fd = local_name_take(address);
-	assert_int_equal(pair.ops->listen(pair.server_device, address,
-					  &listener, error), -EADDRINUSE);
-	assert_non_null(strstr(error, "local socket"));
-	close(fd);
-	assert_int_equal(pair.ops->listen(pair.server_device, address,
-					  &listener, error), 0);
-	pair.ops->close_listener(listener);
-	test_pair_close(&pair);
-}
-
-/* -errno. */
-static int tcp_reach(const char *address)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int rc;
-
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
-	rc = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
-/* The child has its sockets still; nobody gets in by them. */
-static void closed_listener_refuses_while_a_child_lives(void **state)
-{
-	struct rbx_listener *listener;
-	char address[RBX_NAME_MAX];
-	struct local_peer peer;
-	struct test_pair pair;
-	pid_t child;
-	int i;
-
-	(void)state;
-	test_pair_open(&pair, NULL);
-	assert_int_equal(pair.ops->listen(pair.server_device, "127.0.0.1:0",
-					  &listener, NULL), 0);
-	memcpy(address, listener->address, sizeof(address));
-	child = fork();
-	if (!child) {
-		alarm(60); /* if the test fails */
-		pause();
-		_exit(0);
-	}
-	pair.ops->close_listener(listener);
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(tcp_reach(address), -ECONNREFUSED);
-		assert_int_equal(local_peer_reach(&peer, address), -ECONNREFUSED);
-		local_peer_leave(&peer);
-	}
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
-	test_pair_close(&pair);
-}
-
-/* The way to the local socket is open to each user; it is closed to others. */
-static void process_of_another_user_is_sent_away(void **state)
-{
-	struct rbx_conn_request *request;
-	struct local_peer peer;
-	struct test_pair pair;
-	int status;
-	char byte;
-	pid_t pid;
-
-	(void)state;
-	if (geteuid())
-		skip(); /* only root can be another user */
-	test_pair_open(&pair, NULL);
-	pid = fork();
-	if (!pid) {
-		if (setresuid(65534, 65534, 65534))
-			_exit(2);
-		if (local_peer_reach(&peer, pair.listener->address))
-			_exit(3);
-		local_peer_greet(&peer, NULL, 0);
-		_exit(recv(peer.fd, &byte, 1, 0) > 0);
-	}
-	/* Nobody gets a request of it to accept. */
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(pair.ops->get_request(pair.listener, &request),
-			 -EAGAIN);
-	test_pair_close(&pair);
-}
-
 /* Who maps the file finds there what others reach by the key. */
 static void window_of_a_region_that_is_mapped_is_where_it_is(void **state)
 {
@@ -555,14 +318,9 @@ int main(void)
 		cmocka_unit_test(table_cannot_be_written),
 		cmocka_unit_test(memory_file_keeps_its_size_and_can_be_emptied),
 		cmocka_unit_test(key_that_is_only_shown_is_refused),
-		cmocka_unit_test(answer_to_a_question_that_was_not_sent_cut_off),
-		cmocka_unit_test(questions_behind_all_of_ours_answered),
 		cmocka_unit_test(file_that_allows_more_than_the_key_is_kept),
 		cmocka_unit_test(file_that_nobody_can_write_is_shown),
 		cmocka_unit_test(memory_to_read_is_not_written),
-		cmocka_unit_test(listener_whose_name_is_taken_does_not_open),
-		cmocka_unit_test(closed_listener_refuses_while_a_child_lives),
-		cmocka_unit_test(process_of_another_user_is_sent_away),
 	};
 
 	/* Only a device that maps has a local socket. */
