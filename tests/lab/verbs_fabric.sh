@@ -25,7 +25,7 @@ if rdma link show rxe1/1 > /dev/null 2>&1; then
 		tc qdisc add dev veth1 root netem loss 100%"
 	run fabric_verbs_two_devices_test
 else
-	for name in atomics connect domain failure invalidate operations transfer wait verbs_device verbs_ends; do
+	for name in atomics connect domain failure invalidate operations order transfer wait verbs_device verbs_ends; do
 		run "fabric_${name}_test"
 	done
 	run fabric_events_test
