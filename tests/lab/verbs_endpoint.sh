@@ -6,7 +6,7 @@
 . "$(dirname "$(readlink -f "$0")")/verbs.sh"
 
 export RBX_TEST_FABRIC=verbs RBX_TEST_ADDRESS=$device_address:0
-for name in connect early operations end events shared window options paced paced_window; do
+for name in connect early operations end events shared window options paced paced_end paced_window; do
 	"$build/tests/lib_endpoint_${name}_test" || fault "lib_endpoint_${name}_test"
 	pass "endpoints: $name"
 done
