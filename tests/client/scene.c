@@ -9,31 +9,16 @@
 #include "tests/client/scene.h"
 
 #include <errno.h>
-#include <stdarg.h>
 
+#include "tests/client/scene_host.h"
 #include "tests/client/scene_server.h"
 #include "tests/client/stage.h"
 #include "wire/reason.h"
 
-#define MS 1000000ull
 #define SILENCE_MS 1000u
 #define RESUME_MS 500u
-#define LINES_MAX 8u
-#define SENT_MAX 32u
 #define PASS_MS 50u
 #define PASSES_MAX 1000u /* until all calls have returned */
-
-/* A connection, or an attempt at one. */
-struct rbx_connection {
-	struct rbx_session *session;
-	uint32_t generation;
-	bool is_made;
-	bool is_gone; /* freed, or never made */
-	uint32_t lost_count; /* how often the owner was told */
-	uint32_t slots_busy;
-	struct rbx_wire_message sent[SENT_MAX]; /* that the server has not answered */
-	uint32_t sent_count;
-};
 
 /* A call of the owner's. */
 struct call {
@@ -41,151 +26,20 @@ struct call {
 	int status;
 };
 
-struct rbx_clock {
-	bool is_soon;
-	bool is_there;
-};
-
 static struct scene {
 	struct rbx_sessions sessions;
 	struct rbx_session *session;
 	bool is_closing, is_closed;
-	struct rbx_monitor monitor; /* for those who connect */
-	uint32_t connects_count; /* that may be made */
-	bool connects_always;
-	struct rbx_connection lines[LINES_MAX];
-	uint32_t lines_count;
-	struct rbx_clock clock;
 	struct scene_server server;
 	struct call map, letter, resume, give_up, close;
 	uint32_t letters_put, letters_ended;
 } scene;
 
-/* ---- The host ---------------------------------------------------------------------*/
-
-static struct rbx_connection *newest(void)
-{
-	return scene.lines_count ? &scene.lines[scene.lines_count - 1] : NULL;
-}
-
-/* Whether the fabric connects once more, by then. */
-static bool fabric_connects(uint64_t until_ns)
-{
-	bool connects;
-
-	rbx_monitor_enter(&scene.monitor);
-	while (!scene.connects_count && !scene.connects_always &&
-	       rbx_now_ns() < until_ns)
-		rbx_monitor_wait_until(&scene.monitor, until_ns);
-	connects = scene.connects_count || scene.connects_always;
-	if (scene.connects_count)
-		scene.connects_count--;
-	rbx_monitor_leave(&scene.monitor);
-	return connects;
-}
-
-int rbx_connection_make(struct rbx_session *session,
-			const struct rbx_wire_attach *attach,
-			struct rbx_connection **connection,
-			char why[RBX_SESSION_WHY_BYTES])
-{
-	uint64_t until_ns = rbx_now_ns() + rbx_session_left_ms(session) * MS;
-	struct rbx_connection *line = &scene.lines[scene.lines_count++];
-	bool connects;
-
-	(void)attach;
-	(void)why;
-	EXPECT(scene.lines_count <= LINES_MAX);
-	EXPECT(scene.lines_count == 1 || line[-1].is_gone);
-	line->session = session;
-	line->generation = session->generation;
-	connects = fabric_connects(until_ns);
-	line->is_made = connects;
-	line->is_gone = !connects;
-	*connection = line;
-	return connects ? 0 : -ETIMEDOUT;
-}
-
-void rbx_connection_free(struct rbx_connection *connection)
-{
-	EXPECT(connection->is_made && !connection->is_gone);
-	connection->is_gone = true;
-}
-
-int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
-			const struct rbx_wire_message *message)
-{
-	EXPECT(connection->is_made && !connection->is_gone);
-	EXPECT(!(connection->slots_busy >> slot & 1));
-	EXPECT(connection->sent_count < SENT_MAX);
-	connection->slots_busy |= 1u << slot;
-	connection->sent[connection->sent_count++] = *message;
-	return 0;
-}
-
-int rbx_connection_receive(struct rbx_connection *connection, uint32_t slot)
-{
-	(void)slot;
-	EXPECT(connection->is_made && !connection->is_gone);
-	return 0;
-}
-
-const char *rbx_connection_cut_off(const struct rbx_connection *connection)
-{
-	EXPECT(!connection->is_gone);
-	return NULL;
-}
-
-int rbx_clock_make(struct rbx_session *session, struct rbx_clock **clock)
-{
-	(void)session;
-	scene.clock.is_there = true;
-	*clock = &scene.clock;
-	return 0;
-}
-
-void rbx_clock_soon(struct rbx_clock *clock)
-{
-	EXPECT(clock->is_there);
-	clock->is_soon = true;
-}
-
-void rbx_clock_free(struct rbx_clock *clock)
-{
-	EXPECT(clock->is_there);
-	clock->is_there = false;
-}
-
-int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
-{
-	(void)sessions;
-	(void)pause_ns;
-	return -EINTR;
-}
-
-int rbx_random(void *bytes, size_t length_bytes)
-{
-	memset(bytes, (int)scene.lines_count + 1, length_bytes);
-	return 0;
-}
-
-int rbx_error(int err, const char *format, ...)
-{
-	(void)format;
-	return err;
-}
-
-const char *rbx_status_text(int status)
-{
-	(void)status;
-	return "failed";
-}
-
 /* ---- The owner --------------------------------------------------------------------*/
 
 static void lost(void *user, const char *reason)
 {
-	struct rbx_connection *line = newest();
+	struct rbx_connection *line = scene_host_newest();
 
 	(void)user;
 	EXPECT(reason[0] && !scene.is_closed);
@@ -253,7 +107,7 @@ static void resume(void *user)
 	rbx_session_hold_asks(scene.session);
 	err = rbx_session_resume(scene.session, until_ns);
 	if (!err) {
-		(void)fabric_connects(until_ns);
+		(void)scene_host_connects(until_ns);
 		EXPECT(!scene.session->borrower.asked);
 		if (!rbx_session_attach_begin(scene.session, until_ns, &attach))
 			rbx_session_attach_end(scene.session);
@@ -292,10 +146,10 @@ static void end(void *user)
 static void connect(void *user)
 {
 	(void)user;
-	rbx_monitor_enter(&scene.monitor);
-	scene.connects_count++;
-	rbx_monitor_wake(&scene.monitor);
-	rbx_monitor_leave(&scene.monitor);
+	rbx_monitor_enter(&scene_host.monitor);
+	scene_host.connects_count++;
+	rbx_monitor_wake(&scene_host.monitor);
+	rbx_monitor_leave(&scene_host.monitor);
 }
 
 static void say(struct rbx_connection *line, const struct rbx_wire_message *m)
@@ -323,7 +177,7 @@ static void posts_leave(void *user)
 static void tick(void *user)
 {
 	(void)user;
-	scene.clock.is_soon = false;
+	scene_host.clock.is_soon = false;
 	(void)rbx_session_tick(scene.session, rbx_now_ns());
 }
 
@@ -373,7 +227,7 @@ static void begin(struct call *call, void (*act)(void *user))
 
 static void step(char which)
 {
-	struct rbx_connection *line = newest();
+	struct rbx_connection *line = scene_host_newest();
 
 	switch ((enum step)which) {
 	case STEP_MAP:
@@ -406,7 +260,7 @@ static void step(char which)
 		stage_act(reason, line);
 		break;
 	}
-	stage_act(posts_leave, newest());
+	stage_act(posts_leave, scene_host_newest());
 }
 
 /* A connection that stands ends now, and nobody but the owner's callback is to hear of
@@ -415,13 +269,13 @@ static bool tells(char which)
 {
 	return (which == STEP_END || which == STEP_REASON) &&
 	       !scene.is_closing && !is_under_way(&scene.resume) &&
-	       !is_under_way(&scene.give_up) && !newest()->is_gone &&
+	       !is_under_way(&scene.give_up) && !scene_host_newest()->is_gone &&
 	       scene.session->borrower.phase == RBX_BORROWER_UP;
 }
 
 static void look_at_clock(void)
 {
-	while (scene.clock.is_there && scene.clock.is_soon)
+	while (scene_host.clock.is_there && scene_host.clock.is_soon)
 		stage_act(tick, NULL);
 }
 
@@ -430,13 +284,13 @@ static void all_end(void)
 {
 	uint32_t passes = 0;
 
-	scene.connects_always = true;
+	scene_host.connects_always = true;
 	while (stage_actors_count()) {
 		EXPECT(passes++ < PASSES_MAX);
 		step(STEP_CONNECT);
 		step(STEP_ANSWER);
 		stage_pass_ns(PASS_MS * MS);
-		scene.clock.is_soon = true;
+		scene_host.clock.is_soon = true;
 		look_at_clock();
 	}
 }
@@ -444,14 +298,15 @@ static void all_end(void)
 static void scene_open(const char *order, bool last_first)
 {
 	memset(&scene, 0, sizeof(scene));
+	memset(&scene_host, 0, sizeof(scene_host));
 	scene_server_open(&scene.server);
 	scene.sessions = (struct rbx_sessions){
 		.secret = scene.server.root,
 		.silence_ms = SILENCE_MS,
 	};
 	stage_open(order, last_first);
-	rbx_monitor_init(&scene.monitor);
-	scene.connects_count = 1;
+	rbx_monitor_init(&scene_host.monitor);
+	scene_host.connects_count = 1;
 	stage_act(open_session, NULL);
 	while (!scene.session)
 		step(STEP_ANSWER);
@@ -462,13 +317,13 @@ static void scene_check(void)
 {
 	uint32_t i;
 
-	EXPECT(scene.is_closed && !scene.clock.is_there);
+	EXPECT(scene.is_closed && !scene_host.clock.is_there);
 	EXPECT(!is_under_way(&scene.map) && !is_under_way(&scene.letter));
 	EXPECT(!is_under_way(&scene.resume) && !is_under_way(&scene.give_up));
 	EXPECT(scene.close.over_count == 1);
 	EXPECT(scene.letters_ended == scene.letters_put);
-	for (i = 0; i < scene.lines_count; i++)
-		EXPECT(scene.lines[i].is_gone);
+	for (i = 0; i < scene_host.lines_count; i++)
+		EXPECT(scene_host.lines[i].is_gone);
 }
 
 /* Whether the owner still has to hear of an end when this step is over. */
@@ -481,14 +336,14 @@ static bool has_to_tell(char which, bool had_to_tell)
 
 void scene_play(const char *order, bool is_late, bool last_first)
 {
-	struct rbx_connection *line = &scene.lines[0];
+	struct rbx_connection *line = &scene_host.lines[0];
 	bool is_to_be_told = false;
 	const char *at;
 
 	scene_open(order, last_first);
 	for (at = order; *at; at++) {
 		is_to_be_told = has_to_tell(*at, is_to_be_told);
-		line = is_to_be_told ? newest() : line;
+		line = is_to_be_told ? scene_host_newest() : line;
 		step(*at);
 		if (is_late && at[1])
 			continue;
