@@ -2,8 +2,8 @@
 /*
  * peer_state.c - the moves between the phases of a peer, and their times.
  *
- * The pause between two tries doubles from 10 ms to 500 ms, or half of the longest try:
- * a cut cable or a switch that restarts comes back in seconds, and nobody is helped by
+ * The pause between two tries doubles from 10 ms to 500 ms, or an eighth of T or of the
+ * lease: a cut cable or a switch that restarts comes back in seconds, and nobody is helped by
  * a flood of connects. Where nobody listens any more (reject.h), or a server does not know
  * the session, our memory is lost; waiting cannot bring it back, so that is final
  * at once and the replicas take over without delay. Nothing else is: one that is too
@@ -48,7 +48,7 @@ void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t lease_ns,
 			   uint64_t now_ns)
 {
 	enter(state, RBX_PEER_UP);
-	state->try_max_ns = RBX_MIN(state->timeout_ns, lease_ns) / 4;
+	state->eighth_ns = RBX_MIN(state->timeout_ns, lease_ns) / 8;
 	RBX_STORE_RELAXED(&state->up_since_ns, now_ns);
 }
 
@@ -58,11 +58,11 @@ void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
 	uint64_t quarter_ns = state->timeout_ns / 4;
 
 	enter(state, RBX_PEER_DRAINING);
-	state->drained_by_ns = now_ns + state->try_max_ns / 2;
+	state->drained_by_ns = now_ns + state->eighth_ns;
 	state->next_try_ns = now_ns;
 	state->pause_ns = PAUSE_MIN_NS;
-	state->try_ns = RBX_MIN(state->try_max_ns,
-				RBX_MAX(state->try_max_ns / 4, TRY_MIN_NS));
+	state->try_ns = RBX_MIN(quarter_ns,
+				RBX_MAX(state->eighth_ns / 2, TRY_MIN_NS));
 	state->deadline_ns = RBX_MAX(now_ns + quarter_ns,
 				     heard_ns + 3 * quarter_ns);
 	state->lease_half_ns = lease_half_ns;
@@ -105,8 +105,8 @@ void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 	}
 	state->next_try_ns = now_ns + state->pause_ns;
 	state->pause_ns = RBX_MIN(2 * state->pause_ns,
-				  RBX_MIN(PAUSE_MAX_NS, state->try_max_ns / 2));
-	state->try_ns = RBX_MIN(2 * state->try_ns, state->try_max_ns);
+				  RBX_MIN(PAUSE_MAX_NS, state->eighth_ns));
+	state->try_ns = RBX_MIN(2 * state->try_ns, state->timeout_ns / 4);
 }
 
 void rbx_peer_state_asked(struct rbx_peer_state *state, bool holds,

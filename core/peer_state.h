@@ -25,9 +25,7 @@
  * of the last request. Silence is noticed within the first half of it (lease.h),
  * the drain takes an eighth at most, and a try a quarter. The first try is shorter, and
  * each that fails makes the next one twice as long: what it has sent may have been lost,
- * in a moment that is over long before the try is. All three are shorter if the lease is
- * shorter than T: of what is left of it after a silence several tries are made, since it
- * takes one that succeeds. Tries begin until 3/4 T
+ * in a moment that is over long before the try is. Tries begin until 3/4 T
  * after the last sign of life, however early the break was noticed; and for T/4 at
  * least, if it was noticed late (a process that was stopped has not heard of
  * anybody). So a peer is given up within T of its last sign of life:
@@ -50,6 +48,11 @@
  *
  * And if this machine lacks what a connection takes, descriptors or memory, no try says
  * anything of the server. Without an owner to ask, the tries go on for as long.
+ *
+ * A lease may be shorter than T. What is left of it after a silence has to do for several
+ * tries, as one has to succeed: so it bounds the drain, the first try and the pauses, to
+ * an eighth and a sixteenth. It does not bound a try for good: how long a handshake
+ * and all queue pairs take is the network's, and the handshake renews the lease.
  *
  * When the cable is back the peers come back one after another, and the first must not
  * cost the others their copies. So one that is back counts as up for others when it
@@ -80,7 +83,7 @@ enum rbx_peer_action {
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
 	uint64_t timeout_ns; /* T */
-	uint64_t try_max_ns; /* a quarter of T, or of the lease */
+	uint64_t eighth_ns; /* of T, or of the lease if that is shorter */
 	uint64_t drained_by_ns; /* while draining: it is abandoned then */
 	uint64_t deadline_ns; /* while broken: no try begins later */
 	uint64_t held_until_ns; /* if the owner cannot do without; else 0 */

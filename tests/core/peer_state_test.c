@@ -226,6 +226,23 @@ static void lease_that_is_short_leaves_time_for_tries(void **state)
 	assert_true(at_ns - now_ns == lease_ns / 8);
 }
 
+/* How long a handshake and its queue pairs take is not the lease's to say. */
+static void lease_that_is_short_leaves_a_slow_network_its_time(void **state)
+{
+	struct rbx_peer_state peer;
+
+	(void)state;
+	rbx_peer_state_init(&peer, 10 * TIMEOUT);
+	rbx_peer_state_opened(&peer, TIMEOUT, 0);
+	rbx_peer_state_broken(&peer, 0, TIMEOUT / 2, false, 0);
+	rbx_peer_state_drained(&peer);
+	for (uint64_t takes_ns = 100 * MS; takes_ns < 10 * TIMEOUT / 4;
+	     takes_ns *= 2)
+		assert_true(next_try_takes_ns(&peer) == takes_ns);
+	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 4);
+	assert_true(next_try_takes_ns(&peer) == 10 * TIMEOUT / 4);
+}
+
 /* A process that stands still while it drains, or between two tries. */
 static void peer_is_asked_before_it_is_given_up_however_late(void **state)
 {
@@ -430,6 +447,8 @@ int main(void)
 		cmocka_unit_test(peer_that_breaks_late_is_tried_for_a_quarter),
 		cmocka_unit_test(first_tries_are_short),
 		cmocka_unit_test(lease_that_is_short_leaves_time_for_tries),
+		cmocka_unit_test(
+			lease_that_is_short_leaves_a_slow_network_its_time),
 		cmocka_unit_test(
 			peer_is_asked_before_it_is_given_up_however_late),
 		cmocka_unit_test(peer_that_lost_our_memory_is_given_up_at_once),
