@@ -33,7 +33,8 @@
 /* Buffers, and completions, of a control connection. */
 #define RBX_CONTROL_BUFFERS (RBX_CONTROL_RECEIVES_MAX + RBX_CONTROL_SENDS_MAX)
 
-/* A client has one control connection, and another one while it resumes. */
+/* A client has one control connection, which is open or takes its leave, and another
+ * one while it resumes (half_open.c). */
 #define RBX_CONNECTIONS_OF(clients) (2 * (clients) + RBX_HANDSHAKES_MAX)
 /* And data queue pairs, each with one receive. */
 #define RBX_COMPLETIONS_OF(clients)                                       \

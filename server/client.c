@@ -75,6 +75,10 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 	rbx_data_qps_end(s, client);
 	if (client->connection)
 		rbx_connection_end(s, client->connection);
+	if (client->attempt)
+		rbx_connection_end(s, client->attempt);
+	if (client->leaving)
+		rbx_half_open_orphan(s, client->leaving);
 	rbx_lender_leave(s->lender, client->session_id);
 	rbx_id_map_remove(&s->sessions, client->session_id);
 	rbx_mailbox_end(&client->mailbox, -EHOSTUNREACH, &ends);

@@ -120,7 +120,7 @@ void rbx_connection_accept(struct rbx_server *s,
 		.generation = c->generation + 1,
 		.answering = -1,
 		.arrived_ns = now_ns,
-		.named_session_id = named_session_id,
+		.session_id = named_session_id,
 	};
 	/* The request is the fabric's from here on. */
 	strcpy(peer_name, request->peer_name);

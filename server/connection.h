@@ -58,7 +58,7 @@ struct rbx_connection {
 	struct rbx_qp *qp;
 	struct rbx_client *client; /* of an OPEN one; else NULL */
 	uint64_t arrived_ns;
-	uint64_t named_session_id; /* that it came to resume; 0: a stranger */
+	uint64_t session_id; /* that it came to resume, or is of; 0: a stranger */
 	uint64_t deadline_ns; /* NEW, CHALLENGED, CLOSING: then it is ended */
 	uint64_t last_request_id;
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
@@ -121,6 +121,9 @@ void rbx_half_open_join(struct rbx_server *s,
 			struct rbx_connection *connection);
 void rbx_half_open_part(struct rbx_server *s,
 			struct rbx_connection *connection);
+/* It is CLOSING, and its session has ended: it stays as a stranger. */
+void rbx_half_open_orphan(struct rbx_server *s,
+			  struct rbx_connection *connection);
 /* May another one come? It may cost one that is there its place. */
 bool rbx_half_open_admit(struct rbx_server *s, const char *peer_name,
 			 uint64_t named_session_id, uint64_t now_ns);

@@ -14,6 +14,14 @@
  *   own for that: strangers take none of them. Who knows the number of a session
  *   that is not its own (it must have listened on the wire) can be in that one's
  *   way and in nobody else's.
+ * - A client's connection that is refused keeps the slot of its client until it has
+ *   ended. Its farewell is a courtesy to this client, who needs it no more once it
+ *   has resumed: then the farewell ends, and the new connection has the slot. So a
+ *   client that is refused and comes back, again and again, has two slots and never
+ *   more, and cuts short no farewell but its own.
+ * - The end of a session ends the attempt to resume it. The farewell of a client whose
+ *   lease is over, which is to hear that, goes on in the slot of a stranger. There may
+ *   be more of these than such slots: then every newcomer takes the place of one.
  */
 #include <string.h>
 

@@ -36,7 +36,7 @@ static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 static void hello_received(struct rbx_server *s, struct rbx_connection *c,
 			   const struct rbx_wire_message *hello)
 {
-	uint32_t reason = hello_judge(s, c->named_session_id, &hello->hello);
+	uint32_t reason = hello_judge(s, c->session_id, &hello->hello);
 	struct rbx_wire_message challenge = {
 		.type = RBX_WIRE_CHALLENGE,
 		.request_id = hello->request_id,
@@ -73,6 +73,8 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 			return reason;
 		if (client->connection)
 			rbx_connection_end(s, client->connection);
+		if (client->leaving)
+			rbx_connection_end(s, client->leaving);
 		rbx_data_qps_end(s, client);
 		rbx_log(&s->log, "client %s is back", client->name);
 	} else {
@@ -143,6 +145,7 @@ static void auth_received(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	rbx_connection_set_state(s, c, RBX_CONNECTION_OPEN, 0);
+	c->session_id = c->client->session_id;
 	welcome_send(s, c, auth->request_id, root);
 }
 

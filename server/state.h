@@ -54,6 +54,7 @@ struct rbx_client {
 	struct rbx_key connection_key; /* for data queue pairs */
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_connection *connection; /* NULL: it is away */
+	struct rbx_connection *leaving; /* that was its own, CLOSING; or NULL */
 	struct rbx_connection *attempt; /* to resume it, half open; or NULL */
 	struct rbx_client *next_free;
 	struct rbx_domain *domain; /* of its data queue pairs and slabs */
@@ -117,7 +118,7 @@ struct rbx_server {
 	uint32_t connections_used;
 	struct rbx_connection *connection_free;
 	struct rbx_connection_list strangers; /* half open */
-	struct rbx_connection_list resumers; /* half open, and name a session */
+	struct rbx_connection_list resumers; /* half open, of a session each */
 	struct rbx_buffer_block *blocks; /* of connections */
 	struct rbx_data_qp *data_qps; /* RBX_QUEUE_PAIRS_MAX a client */
 	uint64_t half_open_checked_ns;

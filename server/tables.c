@@ -170,17 +170,21 @@ struct rbx_sge rbx_connection_buffer(const struct rbx_server *s,
 static struct rbx_connection_list *half_open_list(struct rbx_server *s,
 						  const struct rbx_connection *c)
 {
-	return c->named_session_id ? &s->resumers : &s->strangers;
+	return c->session_id ? &s->resumers : &s->strangers;
 }
 
 void rbx_half_open_join(struct rbx_server *s, struct rbx_connection *c)
 {
 	struct rbx_connection_list *list = half_open_list(s, c);
-	struct rbx_client *client = rbx_client_find(s, c->named_session_id);
+	struct rbx_client *client = rbx_client_find(s, c->session_id);
 
-	/* One that was open is about to end: it attempts nothing. */
-	if (client && c->state != RBX_CONNECTION_OPEN)
+	/* One that was open attempts nothing. */
+	if (client && c->state == RBX_CONNECTION_OPEN) {
+		RBX_ASSERT(!client->leaving);
+		client->leaving = c;
+	} else if (client) {
 		client->attempt = c;
+	}
 	c->prev = NULL;
 	c->next = list->first;
 	if (c->next)
@@ -192,10 +196,12 @@ void rbx_half_open_join(struct rbx_server *s, struct rbx_connection *c)
 void rbx_half_open_part(struct rbx_server *s, struct rbx_connection *c)
 {
 	struct rbx_connection_list *list = half_open_list(s, c);
-	struct rbx_client *client = rbx_client_find(s, c->named_session_id);
+	struct rbx_client *client = rbx_client_find(s, c->session_id);
 
 	if (client && client->attempt == c)
 		client->attempt = NULL;
+	if (client && client->leaving == c)
+		client->leaving = NULL;
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -203,6 +209,14 @@ void rbx_half_open_part(struct rbx_server *s, struct rbx_connection *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	list->count--;
+}
+
+void rbx_half_open_orphan(struct rbx_server *s, struct rbx_connection *c)
+{
+	RBX_ASSERT(c->state == RBX_CONNECTION_CLOSING);
+	rbx_half_open_part(s, c);
+	c->session_id = 0;
+	rbx_half_open_join(s, c);
 }
 
 /* ---- Clients ---------------------------------------------------------------*/

@@ -188,6 +188,140 @@ static void named_session_without_a_word_runs_out_of_time(void **state)
 	world_stop(&world);
 }
 
+/* ---- A client that is refused, and comes back. ---------------------------------*/
+
+#define REFUSALS 8
+
+static uint32_t connections_count(struct world *world)
+{
+	struct rbx_server *server = world->server;
+	uint32_t i, count = 0;
+
+	pthread_mutex_lock(&server->lock);
+	for (i = 0; i < server->connections_used; i++)
+		count += server->connections[i].state != RBX_CONNECTION_FREE;
+	pthread_mutex_unlock(&server->lock);
+	return count;
+}
+
+static uint32_t count_of(struct world *world, const struct rbx_connection_list *list)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&world->server->lock);
+	count = list->count;
+	pthread_mutex_unlock(&world->server->lock);
+	return count;
+}
+
+/* Its only client has been refused; from now on the farewell has all day. */
+static bool farewell_has_begun(struct world *world)
+{
+	struct rbx_server *server = world->server;
+	struct rbx_connection *c;
+
+	pthread_mutex_lock(&server->lock);
+	c = server->clients[0].leaving;
+	if (c)
+		c->deadline_ns = UINT64_MAX;
+	pthread_mutex_unlock(&server->lock);
+	return c != NULL;
+}
+
+/* It says what it may not, and one message of the server to it never arrives. */
+static void provoke_a_farewell(struct stranger *stranger)
+{
+	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
+	struct rbx_server *server = stranger->world->server;
+
+	pthread_mutex_lock(&server->lock);
+	server->clients[0].connection->sends_busy |= 1u << RBX_CONTROL_SENDS_MAX;
+	pthread_mutex_unlock(&server->lock);
+	stranger_send(stranger, &hello);
+	world_wait(stranger->world, farewell_has_begun);
+}
+
+static void hear_the_farewell(struct stranger *stranger)
+{
+	struct rbx_wire_message message;
+
+	assert_true(stranger_hear(stranger, &message));
+	assert_int_equal(message.type, RBX_WIRE_ERROR);
+	assert_int_equal(message.status, RBX_REASON_OUT_OF_TURN);
+}
+
+static void client_that_is_refused_again_and_again_has_two_places(void **state)
+{
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	stranger_arrive(&crowd[0], &world);
+	stranger_enter(&crowd[0]);
+	for (i = 1; i < REFUSALS; i++) {
+		provoke_a_farewell(&crowd[i - 1]);
+		stranger_resume(&crowd[i], &crowd[0], 0);
+		/* The farewell had its place until now. */
+		assert_int_equal(connections_count(&world), 1);
+	}
+	provoke_a_farewell(&crowd[i - 1]);
+	assert_int_equal(count_of(&world, &world.server->resumers), 1);
+	hear_the_farewell(&crowd[i - 1]);
+	crowd_go(REFUSALS);
+	world_stop(&world);
+}
+
+static bool a_lease_is_over(struct world *world)
+{
+	return world_stats(world).leases_expired > 0;
+}
+
+/* Its client's entry may be another's now, so it has the place of a stranger. */
+static void farewell_outlives_its_session_as_a_stranger(void **state)
+{
+	struct stranger first;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.lease_ms = 500;
+	world_start(&world);
+	stranger_arrive(&first, &world);
+	stranger_enter(&first);
+	provoke_a_farewell(&first);
+	assert_int_equal(count_of(&world, &world.server->strangers), 0);
+	world_wait(&world, a_lease_is_over);
+	assert_int_equal(count_of(&world, &world.server->resumers), 0);
+	assert_int_equal(count_of(&world, &world.server->strangers), 1);
+	hear_the_farewell(&first);
+	stranger_leave(&first);
+	world_stop(&world);
+}
+
+static void attempt_ends_with_its_session(void **state)
+{
+	struct rbx_wire_message message = { .type = RBX_WIRE_BYE };
+	struct stranger first;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	stranger_arrive(&first, &world);
+	stranger_enter(&first);
+	stranger_arrive_to_resume(&crowd[0], &world,
+				  first.welcome.welcome.session_id);
+	stranger_send(&first, &message);
+	/* It is not told that it was too slow. */
+	assert_false(stranger_hear(&crowd[0], &message));
+	assert_int_equal(connections_count(&world), 0);
+	crowd_go(1);
+	stranger_leave(&first);
+	world_stop(&world);
+}
+
 /* ---- Many that mean well. ----------------------------------------------------*/
 
 #define VISITORS 80
@@ -321,6 +455,10 @@ int main(void)
 		cmocka_unit_test(named_session_is_the_one_to_resume),
 		cmocka_unit_test(attempt_counts_while_an_older_connection_ends),
 		cmocka_unit_test(named_session_without_a_word_runs_out_of_time),
+		cmocka_unit_test(
+			client_that_is_refused_again_and_again_has_two_places),
+		cmocka_unit_test(farewell_outlives_its_session_as_a_stranger),
+		cmocka_unit_test(attempt_ends_with_its_session),
 		cmocka_unit_test(many_at_once_are_all_served),
 		cmocka_unit_test(many_idle_clients_are_in_nobodys_way),
 	};

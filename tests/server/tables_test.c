@@ -127,7 +127,7 @@ static void half_open_ones_leave_their_list(void **state)
 
 	(void)state;
 	rbx_id_map_put(&s->sessions, 7, rbx_client_index(s, client));
-	connections[1].named_session_id = 7;
+	connections[1].session_id = 7;
 	for (int i = 0; i < 3; i++)
 		rbx_half_open_join(s, &connections[i]);
 	assert_int_equal(s->strangers.count, 2);
@@ -142,6 +142,38 @@ static void half_open_ones_leave_their_list(void **state)
 	assert_null(s->resumers.first);
 	assert_null(client->attempt);
 	assert_int_equal(s->strangers.count + s->resumers.count, 0);
+	tables_end(s);
+}
+
+/* What was open has a place beside the attempt, and when its session ends one of a
+ * stranger. */
+static void one_that_leaves_is_no_attempt(void **state)
+{
+	struct rbx_connection attempt = { .session_id = 7 };
+	struct rbx_connection leaving = {
+		.session_id = 7,
+		.state = RBX_CONNECTION_OPEN,
+	};
+	struct rbx_device device;
+	struct rbx_server *s = tables_make(&device, 2, 1u << 22);
+	struct rbx_client *client = rbx_client_take(s);
+
+	(void)state;
+	rbx_id_map_put(&s->sessions, 7, rbx_client_index(s, client));
+	rbx_half_open_join(s, &attempt);
+	rbx_half_open_join(s, &leaving);
+	leaving.state = RBX_CONNECTION_CLOSING;
+	assert_ptr_equal(client->attempt, &attempt);
+	assert_ptr_equal(client->leaving, &leaving);
+	assert_int_equal(s->resumers.count, 2);
+	rbx_half_open_orphan(s, &leaving);
+	assert_null(client->leaving);
+	assert_ptr_equal(client->attempt, &attempt);
+	assert_ptr_equal(s->resumers.first, &attempt);
+	assert_ptr_equal(s->strangers.first, &leaving);
+	assert_int_equal(s->strangers.count, 1);
+	rbx_half_open_part(s, &leaving);
+	assert_int_equal(s->strangers.count, 0);
 	tables_end(s);
 }
 
@@ -171,6 +203,7 @@ int main(void)
 		cmocka_unit_test(entries_that_came_back_are_taken_first),
 		cmocka_unit_test(queue_pairs_of_clients_stand_apart),
 		cmocka_unit_test(half_open_ones_leave_their_list),
+		cmocka_unit_test(one_that_leaves_is_no_attempt),
 		cmocka_unit_test(names_of_work_are_kept),
 	};
 
