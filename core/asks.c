@@ -8,9 +8,9 @@
  *
  * One that has not answered for a quarter of T is late. Who waits for it asks another one
  * as soon as there is one (borrow.c), and from then on it is avoided: it is asked only
- * if no other server can be. So are those, for a short while, that have refused. It is
- * avoided and not excluded, because all servers may be slow, as those are that lend large
- * slabs.
+ * if no other server can be. So are those, for a short while, that have refused, be it for
+ * now only. It is avoided and not excluded, because all servers may be slow, as those are
+ * that lend large slabs.
  */
 #include "core/upkeep.h"
 
@@ -65,6 +65,14 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 	return asked;
 }
 
+/* Whether the server itself has said that it does not lend. If it has nothing to lend yet
+ * it says -ETIMEDOUT, and in time; an ask that nobody answers is late before it ends so. */
+static bool is_refusal(const struct rbx_asked *asked, int err)
+{
+	return asked->kind == RBX_CALL_MAP &&
+	       (!rbx_status_is_away(err) || (err == -ETIMEDOUT && !asked->is_late));
+}
+
 /* It has answered, or not in time. */
 static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		  int err)
@@ -72,11 +80,11 @@ static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	if (asked->kind == RBX_CALL_MAP && !err)
 		rbx_server_set_remove(&upkeep->marked[RBX_SERVER_REFUSED],
 				      asked->server);
-	else if (asked->kind == RBX_CALL_MAP && !rbx_status_is_away(err))
+	else if (is_refusal(asked, err))
 		mark(upkeep, RBX_SERVER_REFUSED, asked->server,
 		     upkeep->now_ns +
 			     RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns);
-	if (asked->is_late || err == -ETIMEDOUT)
+	if (asked->is_late)
 		rbx_asks_avoid(upkeep, asked->server,
 			       upkeep->now_ns +
 				       RBX_UPKEEP_AVOID_TIMES * upkeep->timeout_ns);

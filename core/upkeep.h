@@ -69,8 +69,8 @@ struct rbx_upkeep_ops {
 	 * -EAGAIN: it is not over. As soon as it is the host wakes the keeper, unless it
 	 * was over at once. Else that was the answer: 0; -ENOTCONN, -ETIMEDOUT: the
 	 * server has not heard of it, or has not said, and may be back. MAP: why it lends
-	 * none; or the loan. UNMAP: another error: the loan has ended. CHECK: -ESTALE,
-	 * -EPERM: it was revoked. Does not wait.
+	 * none (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan has
+	 * ended. CHECK: -ESTALE, -EPERM: it was revoked. Does not wait.
 	 */
 	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
 		      struct rbx_loan *loan);

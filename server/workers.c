@@ -33,15 +33,31 @@
 
 /* ---- A worker. -------------------------------------------------------------*/
 
+/* A slab was made, or could not be. Clients ask again each second for as long as there is
+ * none, so the log tells it once, until one was made. */
+static void outcome_tell(struct rbx_server *s, bool has_failed)
+{
+	struct rbx_workers *w = &s->workers;
+	bool had_failed;
+
+	pthread_mutex_lock(&w->lock);
+	had_failed = w->has_failed;
+	w->has_failed = has_failed;
+	pthread_mutex_unlock(&w->lock);
+	if (has_failed && !had_failed)
+		rbx_log(&s->log, "a slab cannot be lent: %s (told once, until one can)",
+			rbx_last_error());
+}
+
 /* One step of what is to be done with the slab now. Returns whether more is. */
-static bool step(const struct rbx_server *s, struct rbx_slab_memory *slab,
+static bool step(struct rbx_server *s, struct rbx_slab_memory *slab,
 		 enum rbx_slab_work work)
 {
 	if (work == RBX_SLAB_END)
 		return rbx_slab_end_step(s, slab);
 	slab->status = rbx_slab_prepare_step(s, slab);
-	if (slab->status < 0)
-		rbx_log(&s->log, "a slab cannot be lent: %s", rbx_last_error());
+	if (slab->status <= 0)
+		outcome_tell(s, slab->status < 0);
 	return slab->status > 0;
 }
 

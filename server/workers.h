@@ -47,6 +47,7 @@ struct rbx_workers {
 	uint32_t done_first; /* line of slabs that the control thread is to see */
 	uint32_t done_last;
 	struct rbx_slab_memory *slabs; /* slabs_count of them, by slab_id - 1 */
+	bool has_failed; /* none could be made since this was told */
 	pthread_t threads[RBX_WORKERS_MAX];
 	uint32_t count;
 };

@@ -102,14 +102,13 @@ static void first_write_waits_for_a_late_server_if_the_others_are_full(void **st
 }
 
 /* Though it has the most room, as it says. */
-static void server_that_has_refused_is_avoided_for_a_second(void **state)
+static void server_is_avoided_for_a_second(int refuse)
 {
 	const uint64_t retry_ns = RBX_UPKEEP_RETRY_MS * 1000000ull;
 	struct host *host = host_make_on_demand(HOST_AREAS, 1, 2);
 	uint32_t i;
 
-	(void)state;
-	host->servers[0].refuse = -EDQUOT;
+	host->servers[0].refuse = refuse;
 	/* So that the one that refuses is asked first. */
 	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
 	first_write(host, 0);
@@ -128,6 +127,19 @@ static void server_that_has_refused_is_avoided_for_a_second(void **state)
 	host_free(host);
 }
 
+static void server_that_has_refused_is_avoided_for_a_second(void **state)
+{
+	(void)state;
+	server_is_avoided_for_a_second(-EDQUOT);
+}
+
+/* It has answered, and in time. */
+static void server_that_lends_nothing_yet_is_avoided_for_a_second(void **state)
+{
+	(void)state;
+	server_is_avoided_for_a_second(-ETIMEDOUT);
+}
+
 /* It refused longer ago than it is avoided for that. */
 static void late_server_is_not_left_for_one_that_has_refused(void **state)
 {
@@ -143,6 +155,28 @@ static void late_server_is_not_left_for_one_that_has_refused(void **state)
 	assert_int_equal(host->servers[0].asked_count, 1);
 	host->now_ns += QUARTER_NS + QUARTER_NS / 2;
 	host->servers[1].is_slow = true;
+	first_write(host, 1);
+	rounds(host);
+	host->now_ns += QUARTER_NS;
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count, 1);
+	answers_and_ends(host, 1, 1);
+	host_free(host);
+}
+
+static void late_server_is_not_left_for_one_that_lends_nothing_yet(void **state)
+{
+	struct host *host = host_make_on_demand(2, 1, 2);
+
+	(void)state;
+	host->servers[0].refuse = -ETIMEDOUT;
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host->now_ns += QUARTER_NS + QUARTER_NS / 2;
+	host->servers[1].is_slow = true;
+	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
 	first_write(host, 1);
 	rounds(host);
 	host->now_ns += QUARTER_NS;
@@ -232,6 +266,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_that_has_refused_is_avoided_for_a_second),
+		cmocka_unit_test(
+			server_that_lends_nothing_yet_is_avoided_for_a_second),
+		cmocka_unit_test(
+			late_server_is_not_left_for_one_that_lends_nothing_yet),
 		cmocka_unit_test(
 			first_write_waits_anew_when_another_was_lent_something),
 		cmocka_unit_test(
