@@ -73,6 +73,9 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 /* How long a peer may keep shared receives that another has waited for as long. The
  * other's message still gets one before it fails. */
 #define SOFT_PROMISE_MS 1000
+/* It has as long again if its connection has moved so much meanwhile, in whichever
+ * direction: a message may be longer than what a network carries in a second. */
+#define SOFT_PROMISE_BYTES (1u << 20)
 _Static_assert(SOFT_PROMISE_MS < SOFT_RECEIVER_WAIT_MS, "who waits outlasts who keeps");
 /* A host that vanished is noticed after this long, busy or idle. */
 #define SOFT_SILENT_PEER_MS 5000
@@ -90,6 +93,10 @@ _Static_assert(SOFT_PROMISE_MS < SOFT_RECEIVER_WAIT_MS, "who waits outlasts who 
 #define SOFT_CROWDED_NS 100000000u
 /* While some deadline runs the service thread looks at it this often. */
 #define SOFT_TICK_MS 50
+/* A look that comes late counts as so long at most. */
+#define SOFT_TICK_COUNTS_MS (2 * SOFT_TICK_MS)
+/* So many bytes in the system's hands are soon with the peer. */
+#define SOFT_QUEUED_BYTES (64u << 10)
 /* Up to so many sockets of a cq are read without asking epoll first. */
 #define SOFT_DIRECT_QPS 2
 /* A cq that always has completions still looks at its sockets now and then. */

@@ -462,6 +462,8 @@ void soft_output_flush(struct soft_qp *qp)
 			output_died(qp, errno);
 			return;
 		}
+		if (sent > 0)
+			qp->moved_bytes += (uint64_t)sent;
 		if (sent < 0 || !gather_retire(qp, &gather, (uint64_t)sent))
 			break;
 	}

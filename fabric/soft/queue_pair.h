@@ -89,11 +89,17 @@ struct soft_input_payload {
 	struct iovec piece; /* WRITE: the one piece */
 };
 
-/* What the peer was promised when deadlines were looked at, and has not used since. */
+/* What the peer was promised at some look at deadlines, and has not used since. */
 struct soft_promise_seen {
-	uint64_t since_ns; /* 0: not looked at yet */
+	uint64_t kept_ns; /* for so long, as far as it counts (deadlines.c) */
+	uint64_t moved_bytes; /* of the qp then */
 	uint32_t promised; /* counted as credit is */
-	uint32_t looks_count; /* of the qp, when they were last looked at */
+};
+
+/* What was so when deadlines were last looked at. */
+struct soft_deadlines_seen {
+	uint32_t looks_count;
+	uint64_t moved_bytes;
 };
 
 struct soft_qp {
@@ -118,6 +124,9 @@ struct soft_qp {
 	int fd;
 	struct soft_cq *poller; /* the cq whose poll() holds the lock */
 	uint32_t looks_count; /* calls of soft_qp_progress() that had the lock */
+	/* Payload that has come, and all that the socket has taken. */
+	uint64_t moved_bytes;
+	struct soft_deadlines_seen seen; /* deadlines.c */
 
 	/*
 	 * send_queue.c. Indexes run on without end; in order:
@@ -146,7 +155,8 @@ struct soft_qp {
 	uint32_t reads_outstanding; /* and atomics: started and not done */
 	uint32_t sends_started; /* messages, counted as credit is */
 	uint32_t send_credit; /* receives the peer has posted, as told */
-	uint64_t stalled_since_ns; /* a SEND waits for credit; 0: none does */
+	bool is_stalled; /* a SEND waits for credit */
+	uint64_t stalled_ns; /* for so long, as far as it counts (deadlines.c) */
 	bool asks_credit; /* the peer's receives are shared */
 	uint32_t send_asked; /* credit that it was asked for */
 

@@ -51,8 +51,11 @@ static struct iovec payload_part(const struct iovec *piece, uint64_t skip,
 }
 
 /* Moves on by bytes that have arrived at their destination. */
-static void payload_advance(struct soft_input_payload *payload, uint64_t bytes)
+static void payload_advance(struct soft_qp *qp, uint64_t bytes)
 {
+	struct soft_input_payload *payload = &qp->payload;
+
+	qp->moved_bytes += bytes;
 	payload->left_bytes -= bytes;
 	payload->addr += bytes;
 	while (bytes) {
@@ -111,7 +114,7 @@ static void payload_copy(struct soft_qp *qp)
 			read_faulted(qp);
 			return;
 		}
-		payload_advance(payload, part.iov_len);
+		payload_advance(qp, part.iov_len);
 		qp->lookahead_begin += (uint32_t)part.iov_len;
 		there -= part.iov_len;
 	}
@@ -284,7 +287,7 @@ static void input_arrived(struct soft_qp *qp, size_t bytes)
 						      payload->left_bytes;
 
 	if (direct) {
-		payload_advance(payload, direct);
+		payload_advance(qp, direct);
 		if (!payload->left_bytes)
 			payload_done(qp);
 	}

@@ -18,8 +18,10 @@
  *
  * A SEND, or a WRITE with immediate, goes out only when the peer has a receive for
  * it, which it tells by credit; so no frame ever meets a receiver that is not ready.
- * Requests behind it wait too. A peer whose receives are shared is asked for credit.
- * The service thread fails it after SOFT_RECEIVER_WAIT_MS.
+ * Requests behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS,
+ * in which no time counts while something before it, or before the credit, is on its way.
+ *
+ * A peer whose receives are shared is asked for credit.
  *
  * A fenced request waits until all READs before it are done: the target
  * gathers the data of a READ when it sends it, which may be after it has
@@ -32,6 +34,7 @@
 #include <string.h>
 
 #include "checked_copy.h"
+#include "deadlines.h"
 #include "device.h"
 #include "mapping.h"
 #include "output.h"
@@ -226,7 +229,7 @@ static int send_queue_add(struct soft_qp *qp, const struct rbx_wr *wr)
 static void send_queue_start(struct soft_qp *qp)
 {
 	soft_output_flush(qp);
-	if (qp->stalled_since_ns && qp->state == SOFT_QP_CONNECTED &&
+	if (qp->is_stalled && qp->state == SOFT_QP_CONNECTED &&
 	    soft_receive(qp))
 		soft_output_flush(qp);
 }
@@ -292,9 +295,10 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 
 static void stall_begin(struct soft_qp *qp)
 {
-	if (qp->stalled_since_ns)
+	if (qp->is_stalled)
 		return;
-	qp->stalled_since_ns = soft_now_ns();
+	qp->is_stalled = true;
+	qp->stalled_ns = 0;
 	atomic_fetch_add_explicit(&qp->device->stalled_count, 1,
 				  memory_order_relaxed);
 	soft_service_wake(qp->device);
@@ -302,9 +306,9 @@ static void stall_begin(struct soft_qp *qp)
 
 void soft_send_queue_end_stall(struct soft_qp *qp)
 {
-	if (!qp->stalled_since_ns)
+	if (!qp->is_stalled)
 		return;
-	qp->stalled_since_ns = 0;
+	qp->is_stalled = false;
 	atomic_fetch_sub_explicit(&qp->device->stalled_count, 1,
 				  memory_order_relaxed);
 }
@@ -392,13 +396,21 @@ void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
 	soft_send_queue_end_bad(qp);
 }
 
-void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t now_ns)
+/* Whether something moves that stands before the message that waits, or before what the
+ * peer answers. */
+static bool is_on_its_way(const struct soft_qp *qp)
 {
-	soft_qp_lock(qp);
+	return (qp->reads_outstanding ||
+		soft_qp_unacknowledged(qp) > SOFT_QUEUED_BYTES) &&
+	       soft_qp_moved(qp) != qp->seen.moved_bytes;
+}
+
+void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t counts_ns)
+{
 	/* With the socket free, all before the stalled one has gone out. */
-	if (qp->state == SOFT_QP_CONNECTED && qp->stalled_since_ns &&
-	    !qp->output_blocked && now_ns > qp->stalled_since_ns &&
-	    now_ns - qp->stalled_since_ns > SOFT_RECEIVER_WAIT_MS * 1000000ull)
+	if (qp->output_blocked || is_on_its_way(qp))
+		return;
+	qp->stalled_ns += counts_ns;
+	if (qp->stalled_ns > SOFT_RECEIVER_WAIT_MS * 1000000ull)
 		soft_qp_fail(qp, qp->send_started, -ENOBUFS);
-	soft_qp_unlock(qp);
 }

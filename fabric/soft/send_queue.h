@@ -57,7 +57,7 @@ void soft_send_queue_end_bad(struct soft_qp *qp);
 void soft_send_queue_complete(struct soft_qp *qp, uint32_t end);
 /* No SEND waits for a receive any more. */
 void soft_send_queue_end_stall(struct soft_qp *qp);
-/* Fails a SEND that has waited for too long. Takes the lock itself. */
-void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t now_ns);
+/* Fails a SEND that has waited for too long. `counts_ns` have passed since the last call. */
+void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t counts_ns);
 
 #endif

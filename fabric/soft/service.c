@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "crowd.h"
+#include "deadlines.h"
 #include "device.h"
 #include "queue_pair.h"
-#include "send_queue.h"
 #include "shared_receives.h"
 
 /* Looks at the busy socket between two looks at all. */
@@ -70,15 +70,13 @@ static bool service_event(struct service *service, uint64_t token)
 	return service_qp(service, token);
 }
 
-static void check_stalls(struct soft_device *device, uint64_t now_ns)
+static void check_qps(struct soft_device *device, uint64_t now_ns, uint64_t passed_ns)
 {
 	struct soft_qp *qp;
 
 	pthread_mutex_lock(&device->lock);
-	for (qp = device->qps; qp; qp = qp->next) {
-		soft_send_queue_check_stall(qp, now_ns);
-		soft_srq_check_promise(qp, now_ns);
-	}
+	for (qp = device->qps; qp; qp = qp->next)
+		soft_qp_check_deadlines(qp, now_ns, passed_ns);
 	pthread_mutex_unlock(&device->lock);
 }
 
@@ -95,12 +93,14 @@ static bool has_deadlines(struct soft_device *device)
 
 static void check_deadlines(struct service *service, uint64_t now_ns)
 {
-	if (now_ns - service->tick_ns < SOFT_TICK_MS * 1000000ull)
+	const uint64_t passed_ns = now_ns - service->tick_ns;
+
+	if (passed_ns < SOFT_TICK_MS * 1000000ull)
 		return;
 	service->tick_ns = now_ns;
 	if (!has_deadlines(service->device))
 		return;
-	check_stalls(service->device, now_ns);
+	check_qps(service->device, now_ns, passed_ns);
 	soft_doors_check_deadlines(service->device, now_ns);
 }
 

@@ -12,10 +12,17 @@
  *
  * A peer may keep what it was promised for as long as it likes while nobody has to wait
  * long for it. If another has waited for SOFT_PROMISE_MS, the service thread cuts off
- * each peer that has not used in as long a time all that it had. It makes no difference
- * whether it sends nothing, sends a message byte by byte, or does not read that it was
- * promised anything: those who wait cannot tell, and their messages fail after
- * SOFT_RECEIVER_WAIT_MS. Only what this side has left undone is not held against it.
+ * each peer that has kept a part of what it had for as long a time while others waited,
+ * and whose connection has moved less than SOFT_PROMISE_BYTES in it. It makes no
+ * difference whether it sends nothing, sends a message byte by byte, or does not read that
+ * it was promised anything: those who wait cannot tell, and their messages fail after
+ * SOFT_RECEIVER_WAIT_MS.
+ *
+ * What a connection moves counts in both directions. A message takes longer than a second
+ * if it is long and the network slow, and the promise stands behind the answers to READs.
+ * So a peer that always moves enough, whatever it is, can keep receives from others; its
+ * own length is the only bound of a message. What this side has left undone is held
+ * against nobody (deadlines.c).
  *
  * A receive stays the place's until its completion is polled. If the qp is destroyed
  * before that, the completion is forgotten and the receive posted once more. If a qp
@@ -29,11 +36,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "completion.h"
+#include "deadlines.h"
 #include "output.h"
 #include "queue_pair.h"
 #include "receive_queue.h"
@@ -391,10 +398,12 @@ void soft_srq_take(struct soft_qp *qp)
 }
 
 /* From now on it has as long again for all that it has. */
-static void promise_begin(struct soft_qp *qp, uint64_t now_ns)
+static void promise_begin(struct soft_qp *qp)
 {
-	qp->promise_seen.since_ns = now_ns;
-	qp->promise_seen.promised = qp->recv_posted;
+	qp->promise_seen = (struct soft_promise_seen){
+		.moved_bytes = soft_qp_moved(qp),
+		.promised = qp->recv_posted,
+	};
 }
 
 /* All that it had then. It still has some of that if the end of it is among what it has
@@ -405,43 +414,23 @@ static bool promise_is_used(const struct soft_qp *qp)
 	       qp->recv_posted - qp->recv_done;
 }
 
-/* Nobody has looked at the socket since deadlines were last looked at, although there is
- * something to read, or room for what the peer is to be told: it is not to blame. */
-static bool is_neglected(const struct soft_qp *qp)
+/* Signed, for a local socket says of more bytes than it took that it holds them. */
+static bool has_moved(const struct soft_qp *qp)
 {
-	struct pollfd ready = {
-		.fd = qp->fd,
-		.events = POLLIN | (qp->output_blocked ? POLLOUT : 0),
-	};
-
-	return qp->promise_seen.looks_count == qp->looks_count &&
-	       poll(&ready, 1, 0) > 0;
+	return (int64_t)(soft_qp_moved(qp) - qp->promise_seen.moved_bytes) >=
+	       (int64_t)SOFT_PROMISE_BYTES;
 }
 
-static void check_promise_locked(struct soft_qp *qp, uint64_t now_ns)
+void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns, uint64_t counts_ns)
 {
-	const uint64_t before_ns = now_ns - SOFT_PROMISE_MS * 1000000ull;
-	struct soft_promise_seen *seen = &qp->promise_seen;
+	const uint64_t most_ns = SOFT_PROMISE_MS * 1000000ull;
 
-	if (!seen->since_ns || promise_is_used(qp))
-		promise_begin(qp, now_ns);
-	else if (seen->since_ns < before_ns && others_wait(qp, before_ns)) {
-		if (is_neglected(qp))
-			promise_begin(qp, now_ns);
-		else
-			soft_qp_cut_off(qp, "keeps shared receives that others wait for");
-	}
-	seen->looks_count = qp->looks_count;
-}
-
-void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns)
-{
-	if (!qp->srq)
-		return;
-	soft_qp_lock(qp);
-	if (qp->state == SOFT_QP_CONNECTED)
-		check_promise_locked(qp, now_ns);
-	soft_qp_unlock(qp);
+	if (promise_is_used(qp) || has_moved(qp))
+		promise_begin(qp);
+	else if (others_wait(qp, UINT64_MAX))
+		qp->promise_seen.kept_ns += counts_ns;
+	if (qp->promise_seen.kept_ns > most_ns && others_wait(qp, now_ns - most_ns))
+		soft_qp_cut_off(qp, "keeps shared receives that others wait for");
 }
 
 void soft_srq_leave(struct soft_qp *qp)

@@ -65,8 +65,9 @@ void soft_srq_return(struct soft_srq *srq, uint32_t place);
 const char *soft_srq_ask(struct soft_qp *qp, uint32_t wanted);
 /* A message that the peer was promised a receive for takes it. */
 void soft_srq_take(struct soft_qp *qp);
-/* Ends a qp whose peer keeps what others have waited for too long. Takes the lock. */
-void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns);
+/* Ends a qp whose peer keeps what others have waited for too long. `counts_ns` have passed
+ * since the last call. */
+void soft_srq_check_promise(struct soft_qp *qp, uint64_t now_ns, uint64_t counts_ns);
 /* The qp is over: what it was promised is others'. */
 void soft_srq_leave(struct soft_qp *qp);
 

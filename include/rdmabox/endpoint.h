@@ -44,6 +44,8 @@
  * A peer that stands still has not gone. If its process is stopped, or in a debugger, its
  * device goes on over verbs; the soft fabric is part of the process, and may wait for it
  * without bound. A program that cannot wait has a timeout of its own, and disconnects.
+ * On the soft fabric the time that a message waits for a receive does not count while our
+ * own process stands still, nor while what was posted before the message is on its way.
  *
  * Calls return 0 or -errno, and rbx_last_error() says why. Post, receive and poll
  * neither allocate nor block. Where nothing else is said any thread may call. Options
@@ -518,6 +520,10 @@ struct rbx_shared_receives_options {
  * endpoint has nothing posted that would tell of its end: see tells_end. When one ends
  * the receives stay for the others; only one that a message had taken in part completes,
  * with -ECANCELED. (Soft-RoCE keeps that one until the destroy.)
+ *
+ * On the soft fabric a message is promised a receive before it is sent. If other peers
+ * have waited for a second, a peer that has not used all that it was promised may be cut
+ * off, if its connection moves less than about 1 MiB a second, both directions together.
  *
  * Returns 0, -EINVAL, -ENOMEM, -ENOSPC the queue has no room, -EOPNOTSUPP. Blocks.
  */

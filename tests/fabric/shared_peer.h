@@ -3,6 +3,7 @@
 #ifndef RBX_TESTS_SHARED_PEER_H
 #define RBX_TESTS_SHARED_PEER_H
 
+#include <poll.h>
 #include <unistd.h>
 
 #include "fabric/soft/queue_pair.h"
@@ -101,6 +102,14 @@ static inline void ask(int fd, uint32_t credit)
 					    .credit = credit }, 0);
 }
 
+/* The other way round: credit for messages to this peer. */
+static inline void give(int fd, uint32_t credit)
+{
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_ACK,
+					    .sequence = SOFT_FIRST_SEQUENCE - 1,
+					    .credit = credit }, 0);
+}
+
 static inline void expect_credit(int fd, uint32_t credit)
 {
 	uint8_t bytes[SOFT_FRAME_BYTES];
@@ -122,6 +131,24 @@ static inline const char *cut_off_of(struct test_pair *pair, struct rbx_qp *qp)
 	assert_int_equal(pair->ops->post_send(qp, &wr, &bad), 0);
 	assert_true(test_wait(pair, pair->server_cq).status < 0);
 	return qp->cut_off;
+}
+
+static inline enum soft_qp_state state_of(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	enum soft_qp_state state;
+
+	soft_qp_lock(qp);
+	state = qp->state;
+	soft_qp_unlock(qp);
+	return state;
+}
+
+static inline bool is_readable(int fd, int patience_ms)
+{
+	struct pollfd readable = { fd, POLLIN, 0 };
+
+	return poll(&readable, 1, patience_ms) == 1;
 }
 
 /* A message, perhaps behind more than the socket takes. */

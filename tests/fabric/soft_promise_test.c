@@ -3,17 +3,9 @@
  * soft_promise_test.c - peers that keep shared receives which they were promised on the
  * soft device: those that others wait long for are cut off, and no others.
  */
-#include <poll.h>
-
+#include "fabric/soft/deadlines.h"
 #include "fabric/soft/shared_receives.h"
 #include "tests/fabric/shared_peer.h"
-
-static bool is_readable(int fd, int patience_ms)
-{
-	struct pollfd readable = { fd, POLLIN, 0 };
-
-	return poll(&readable, 1, patience_ms) == 1;
-}
 
 /* Two peers, and receives for the first alone. */
 struct keeper {
@@ -64,6 +56,14 @@ static void frames_send(int fd, struct soft_frame frame, uint32_t count)
 
 	for (i = 0; i < count; i++, frame.sequence++)
 		frame_send(fd, frame, 0);
+}
+
+/* As if the thread of the device had looked last so long ago. Who waits has done so for
+ * longer than anybody may keep a promise. */
+static void time_pass(struct soft_qp *qp, uint32_t ms)
+{
+	soft_qp_check_deadlines(qp, soft_now_ns() + 2000000ull * SOFT_PROMISE_MS,
+				ms * 1000000ull);
 }
 
 /* It has them all, and sends nothing; the other one waits for as long as it takes. */
@@ -129,17 +129,6 @@ static void peer_that_does_not_read_cut_off(void **state)
 	keeper_close(&keeper);
 }
 
-static enum soft_qp_state state_of(struct rbx_qp *base)
-{
-	struct soft_qp *qp = soft_qp_of(base);
-	enum soft_qp_state state;
-
-	soft_qp_lock(qp);
-	state = qp->state;
-	soft_qp_unlock(qp);
-	return state;
-}
-
 /* Its error cannot be told before the rest of a WRITE, which it does not read. */
 static void refused_peer_keeps_no_receives(void **state)
 {
@@ -182,6 +171,163 @@ static void message_that_was_not_read_is_no_fault_of_its_peer(void **state)
 	for (i = 0; i < 2; i++)
 		assert_int_equal(test_wait(&keeper.world.pair,
 					   keeper.world.pair.server_cq).status, 0);
+	keeper_close(&keeper);
+}
+
+/* A half of its message is there, which nobody has read for as long as a promise lasts. */
+static void message_read_late_is_no_fault_of_its_peer(void **state)
+{
+	const struct soft_frame message = { .opcode = SOFT_SEND,
+					    .sequence = SOFT_FIRST_SEQUENCE,
+					    .length_bytes = 2 };
+	struct keeper keeper;
+	struct soft_qp *qp;
+	uint32_t ms;
+
+	(void)state;
+	keeper_open(&keeper, false);
+	qp = soft_qp_of(keeper.qps[0]);
+	ask(keeper.fds[0], 2);
+	while (!is_readable(keeper.fds[0], 1))
+		test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	frame_send(keeper.fds[0], message, 1);
+	assert_true(is_readable(qp->fd, 30000));
+	for (ms = 0; ms < 2 * SOFT_PROMISE_MS; ms += SOFT_TICK_MS)
+		time_pass(qp, SOFT_TICK_MS);
+	test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
+	time_pass(qp, SOFT_TICK_MS);
+	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
+	keeper_close(&keeper);
+}
+
+/* As the thread of the device sees it when the process has been stopped. */
+static void time_without_a_look_is_held_against_nobody(void **state)
+{
+	struct keeper keeper;
+	struct soft_qp *qp;
+	uint32_t ms;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	qp = soft_qp_of(keeper.qps[0]);
+	ask(keeper.fds[0], 2);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	time_pass(qp, SOFT_TICK_MS);
+	time_pass(qp, 10 * SOFT_PROMISE_MS);
+	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
+	for (ms = 0; ms <= SOFT_PROMISE_MS; ms += SOFT_TICK_MS)
+		time_pass(qp, SOFT_TICK_MS);
+	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_ERROR);
+	keeper_close(&keeper);
+}
+
+/* What a connection has moved, and the same with what the system still holds. */
+struct moved {
+	uint64_t gone_bytes, taken_bytes;
+};
+
+static struct moved moved_of(struct soft_qp *qp)
+{
+	struct moved moved;
+
+	soft_qp_lock(qp);
+	moved = (struct moved){ soft_qp_moved(qp), qp->moved_bytes };
+	soft_qp_unlock(qp);
+	return moved;
+}
+
+static bool has_moved(struct soft_qp *qp, const struct moved *before)
+{
+	const int64_t enough_bytes = SOFT_PROMISE_BYTES;
+	const struct moved now = moved_of(qp);
+
+	return (int64_t)(now.gone_bytes - before->gone_bytes) >= enough_bytes &&
+	       (int64_t)(now.taken_bytes - before->taken_bytes) >= enough_bytes;
+}
+
+/* Until it has moved so much more than before. */
+static void moved_wait(struct soft_qp *qp, const struct moved *before, int reads_fd)
+{
+	static uint8_t bytes[SOFT_PROMISE_BYTES];
+	uint64_t deadline_ms = test_now_ms() + 30000;
+
+	while (!has_moved(qp, before) && test_now_ms() < deadline_ms)
+		if (reads_fd >= 0)
+			(void)!recv(reads_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	assert_true(test_now_ms() < deadline_ms);
+}
+
+/* Six tenths of the time that it has each, with a mebibyte between: then it has all of it. */
+static void expect_kept_while_it_moves(struct keeper *keeper, int sends_fd, int reads_fd)
+{
+	static const uint8_t bytes[SOFT_PROMISE_BYTES];
+	struct soft_qp *qp = soft_qp_of(keeper->qps[0]);
+	uint32_t round, ms;
+	struct moved before;
+
+	for (round = 0; round < 4; round++) {
+		before = moved_of(qp);
+		if (sends_fd >= 0)
+			assert_int_equal(send(sends_fd, bytes, sizeof(bytes), 0),
+					 sizeof(bytes));
+		moved_wait(qp, &before, reads_fd);
+		for (ms = 0; ms < SOFT_PROMISE_MS * 6 / 10; ms += SOFT_TICK_MS)
+			time_pass(qp, SOFT_TICK_MS);
+		assert_int_equal(state_of(keeper->qps[0]), SOFT_QP_CONNECTED);
+	}
+	/* What the system has may go on for a moment. */
+	for (ms = 0; ms < 100 * SOFT_PROMISE_MS &&
+		     state_of(keeper->qps[0]) == SOFT_QP_CONNECTED;
+	     ms += SOFT_TICK_MS) {
+		time_pass(qp, SOFT_TICK_MS);
+		usleep(1000);
+	}
+	assert_int_equal(state_of(keeper->qps[0]), SOFT_QP_ERROR);
+}
+
+/* Its message takes longer than a second, as the network carries no more. */
+static void peer_with_a_long_message_kept_while_it_comes(void **state)
+{
+	struct keeper keeper;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	ask(keeper.fds[0], 2);
+	expect_credit(keeper.fds[0], 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	frame_send(keeper.fds[0], (struct soft_frame){
+			   .opcode = SOFT_WRITE, .sequence = SOFT_FIRST_SEQUENCE,
+			   .rkey = keeper.world.pair.target_mr->rkey,
+			   .remote_addr = (uintptr_t)keeper.world.pair.target_memory,
+			   .length_bytes = TARGET_BYTES }, 0);
+	expect_kept_while_it_moves(&keeper, keeper.fds[0], -1);
+	keeper_close(&keeper);
+}
+
+/* What it was promised stands behind answers that the network carries slowly. */
+static void peer_kept_while_it_reads_what_stands_before_its_promise(void **state)
+{
+	struct soft_frame read = { .opcode = SOFT_READ,
+				   .sequence = SOFT_FIRST_SEQUENCE,
+				   .length_bytes = TARGET_BYTES };
+	struct keeper keeper;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	read.rkey = keeper.world.pair.target_mr->rkey;
+	read.remote_addr = (uintptr_t)keeper.world.pair.target_memory;
+	frames_send(keeper.fds[0], read, 8);
+	ask(keeper.fds[0], 2);
+	promise_wait(&keeper, 2);
+	ask(keeper.fds[1], 1);
+	wait_until_waiting(&keeper.world, 1);
+	expect_kept_while_it_moves(&keeper, -1, keeper.fds[0]);
 	keeper_close(&keeper);
 }
 
@@ -239,10 +385,11 @@ static void promise_after_very_many_messages_is_a_new_one(void **state)
 	wait_until_waiting(&keeper.world, 1);
 	qp = soft_qp_of(keeper.qps[0]);
 	soft_qp_lock(qp);
-	qp->promise_seen.since_ns = 1;
+	qp->promise_seen.kept_ns = SOFT_PROMISE_MS * 1000000ull;
+	qp->promise_seen.moved_bytes = soft_qp_moved(qp);
 	qp->promise_seen.promised = qp->recv_done - (1u << 31) - 1;
 	soft_qp_unlock(qp);
-	soft_srq_check_promise(qp, soft_now_ns() + 2000000ull * SOFT_PROMISE_MS);
+	time_pass(qp, SOFT_TICK_MS);
 	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
 	keeper_close(&keeper);
 }
@@ -255,6 +402,11 @@ int main(void)
 		cmocka_unit_test(peer_that_does_not_read_cut_off),
 		cmocka_unit_test(refused_peer_keeps_no_receives),
 		cmocka_unit_test(message_that_was_not_read_is_no_fault_of_its_peer),
+		cmocka_unit_test(message_read_late_is_no_fault_of_its_peer),
+		cmocka_unit_test(time_without_a_look_is_held_against_nobody),
+		cmocka_unit_test(peer_with_a_long_message_kept_while_it_comes),
+		cmocka_unit_test(
+			peer_kept_while_it_reads_what_stands_before_its_promise),
 		cmocka_unit_test(slow_peer_kept_while_the_line_moves),
 		cmocka_unit_test(promise_after_very_many_messages_is_a_new_one),
 	};

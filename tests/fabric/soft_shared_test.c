@@ -170,13 +170,6 @@ static void asks_again_before_it_has_got_all_cut_off(void **state)
 	world_close(&world);
 }
 
-static void give(int fd, uint32_t credit)
-{
-	frame_send(fd, (struct soft_frame){ .opcode = SOFT_ACK,
-					    .sequence = SOFT_FIRST_SEQUENCE - 1,
-					    .credit = credit }, 0);
-}
-
 static void expect_cut_off(struct world *world, struct rbx_qp *qp,
 			   const char *reason)
 {

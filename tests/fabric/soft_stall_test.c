@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * soft_stall_test.c - messages that wait for a receive on the soft device: one that does
+ * not come fails them, and what this side or the network has not done yet does not.
+ */
+#include "fabric/soft/deadlines.h"
+#include "tests/fabric/shared_peer.h"
+
+/* As if the thread of the device had looked last so long ago. */
+static void time_pass(struct rbx_qp *qp, uint32_t ms)
+{
+	soft_qp_check_deadlines(soft_qp_of(qp), soft_now_ns(), ms * 1000000ull);
+}
+
+static void ticks_pass(struct rbx_qp *qp, uint32_t ms)
+{
+	for (; ms; ms -= SOFT_TICK_MS)
+		time_pass(qp, SOFT_TICK_MS);
+}
+
+static int bare_connect(struct world *world, bool served, struct rbx_qp **qp)
+{
+	return peer_connect(world, 8, false, served, qp);
+}
+
+static void stall_close(struct world *world, int fd, struct rbx_qp *qp)
+{
+	close(fd);
+	world->pair.ops->destroy_qp(qp);
+	world_close(world);
+}
+
+/* What waits fails, after as long as it should. */
+static void expect_no_receive(struct world *world, struct rbx_qp *qp)
+{
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS + SOFT_TICK_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	assert_int_equal(test_wait(&world->pair, world->pair.server_cq).status,
+			 -ENOBUFS);
+}
+
+/* The program polls later than a message waits. */
+static void credit_that_was_not_read_fails_no_message(void **state)
+{
+	uint8_t bytes[SOFT_FRAME_BYTES];
+	struct soft_frame frame;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	fd = bare_connect(&world, false, &qp);
+	message_post(&world, qp, 0);
+	give(fd, 1);
+	assert_true(is_readable(soft_qp_of(qp)->fd, 30000));
+	ticks_pass(qp, 2 * SOFT_RECEIVER_WAIT_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	test_nothing(&world.pair, world.pair.server_cq);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_WAITALL), sizeof(bytes));
+	assert_null(soft_frame_decode(bytes, &frame));
+	assert_int_equal(frame.opcode, SOFT_SEND);
+	stall_close(&world, fd, qp);
+}
+
+/* As the thread of the device sees it when the process has been stopped. */
+static void time_without_a_look_fails_no_message(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	fd = bare_connect(&world, true, &qp);
+	message_post(&world, qp, 0);
+	time_pass(qp, SOFT_TICK_MS);
+	time_pass(qp, 10 * SOFT_RECEIVER_WAIT_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	expect_no_receive(&world, qp);
+	stall_close(&world, fd, qp);
+}
+
+static bool output_is_blocked(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	bool blocked;
+
+	soft_qp_lock(qp);
+	blocked = qp->output_blocked;
+	soft_qp_unlock(qp);
+	return blocked;
+}
+
+/* It has not come to the peer yet, but all that stands before it has gone out. */
+static void message_behind_a_long_write_has_its_time(void **state)
+{
+	static uint8_t bytes[1 << 20];
+	uint32_t come_bytes = 0;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	fd = bare_connect(&world, true, &qp);
+	message_post(&world, qp, TARGET_BYTES);
+	assert_true(output_is_blocked(qp));
+	ticks_pass(qp, 2 * SOFT_RECEIVER_WAIT_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	while (come_bytes < SOFT_FRAME_BYTES + TARGET_BYTES)
+		come_bytes += (uint32_t)recv(fd, bytes, sizeof(bytes), 0);
+	while (output_is_blocked(qp))
+		usleep(1000);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS / 2);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	stall_close(&world, fd, qp);
+}
+
+static uint64_t moved_of(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	uint64_t moved;
+
+	soft_qp_lock(qp);
+	moved = qp->moved_bytes;
+	soft_qp_unlock(qp);
+	return moved;
+}
+
+/* The peer can tell of a receive behind its answer only, which comes slowly. */
+static void message_behind_a_read_has_its_time(void **state)
+{
+	static const uint8_t bytes[1024];
+	uint32_t ms, part_bytes = 0;
+	struct rbx_wr *bad;
+	struct world world;
+	struct rbx_qp *qp;
+	uint64_t moved;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
+				     TARGET_BYTES, world.pair.target_mr->lkey };
+	struct rbx_wr message = { .opcode = RBX_OP_SEND };
+	struct rbx_wr read = { .opcode = RBX_OP_READ, .flags = RBX_WR_SIGNALED,
+			       .sges = &sge, .sge_count = 1, .next = &message };
+
+	fd = bare_connect(&world, true, &qp);
+	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_RESPONSE,
+					    .sequence = SOFT_FIRST_SEQUENCE,
+					    .length_bytes = TARGET_BYTES }, 0);
+	for (ms = 0; ms < 2 * SOFT_RECEIVER_WAIT_MS; ms += SOFT_TICK_MS) {
+		moved = moved_of(qp);
+		part_bytes = 0;
+		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+		while (part_bytes < sizeof(bytes))
+			part_bytes = (uint32_t)(moved_of(qp) - moved);
+		time_pass(qp, SOFT_TICK_MS);
+	}
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS + SOFT_TICK_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	stall_close(&world, fd, qp);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(credit_that_was_not_read_fails_no_message),
+		cmocka_unit_test(time_without_a_look_fails_no_message),
+		cmocka_unit_test(message_behind_a_long_write_has_its_time),
+		cmocka_unit_test(message_behind_a_read_has_its_time),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
