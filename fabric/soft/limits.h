@@ -44,7 +44,8 @@
 #define SOFT_RECEIVE_ROUNDS_MAX 8
 
 /* Messages that one frame asks credit for, and about how many bytes before the last of
- * them: what leaves soon. Who keeps what others wait for is cut off. */
+ * them: what leaves soon. Nor is there more before the first of them, or on its way to us
+ * before the answer. Who keeps what others wait for is cut off. */
 #define SOFT_ASK_MAX 64
 #define SOFT_ASK_BYTES (4u << 20)
 

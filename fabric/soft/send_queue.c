@@ -21,7 +21,10 @@
  * Requests behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS,
  * in which no time counts while something before it, or before the credit, is on its way.
  *
- * A peer whose receives are shared is asked for credit.
+ * A peer whose receives are shared is asked for credit, once the message leaves soon: the
+ * peer keeps from others what it has promised. So first all but SOFT_ASK_BYTES of what
+ * stands before the message has gone out, and all but as much of what READs bring has
+ * come, for the credit stands behind that.
  *
  * A fenced request waits until all READs before it are done: the target
  * gathers the data of a READ when it sends it, which may be after it has
@@ -330,16 +333,57 @@ static uint32_t messages_from(const struct soft_qp *qp, uint32_t index)
 	return count;
 }
 
-/* Once until all that was asked for is there, so that one is under way at most. */
-static void credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
+/* What has to go out before a request. Those of one gather at most are between. */
+static uint64_t bytes_before(const struct soft_qp *qp, uint32_t index)
+{
+	const uint64_t gone_bytes =
+		qp->partial_kind == SOFT_OUTPUT_REQUEST ? qp->partial_bytes : 0;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = qp->send_started; i != index; i++) {
+		const struct soft_send *send = &qp->sends[i & qp->send_mask];
+
+		if (!soft_is_read(send->opcode))
+			bytes += send->length_bytes;
+	}
+	return bytes > gone_bytes ? bytes - gone_bytes : 0;
+}
+
+/* What READs before a request have yet to bring, or more than SOFT_ASK_BYTES of it. */
+static uint64_t bytes_to_come(const struct soft_qp *qp, uint32_t index)
+{
+	const struct soft_input_payload *payload = &qp->payload;
+	uint64_t bytes = 0, come_bytes = 0;
+	uint32_t i;
+
+	if (payload->left_bytes && payload->opcode == SOFT_RESPONSE)
+		come_bytes = payload->length_bytes - payload->left_bytes;
+	for (i = qp->send_done;
+	     i != index && bytes <= SOFT_ASK_BYTES + come_bytes; i++) {
+		const struct soft_send *send = &qp->sends[i & qp->send_mask];
+
+		if (soft_is_read(send->opcode))
+			bytes += send->length_bytes;
+	}
+	return bytes - come_bytes;
+}
+
+/* False: it is too early. Once until all that was asked for is there, so that one is under
+ * way at most. */
+static bool credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
 {
 	struct soft_frame frame = { .opcode = SOFT_ASK_CREDIT };
 
 	if (!qp->asks_credit || qp->send_asked != qp->send_credit)
-		return;
+		return true;
+	if (bytes_before(qp, index) > SOFT_ASK_BYTES ||
+	    bytes_to_come(qp, index) > SOFT_ASK_BYTES)
+		return false;
 	qp->send_asked = sends + messages_from(qp, index);
 	frame.credit = qp->send_asked;
 	soft_output_control(qp, &frame, NULL, -1);
+	return true;
 }
 
 bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
@@ -352,8 +396,8 @@ bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 		return false;
 	if (soft_is_message(send->opcode, send->flags) &&
 	    sends == qp->send_credit) {
-		stall_begin(qp);
-		credit_ask(qp, index, sends);
+		if (credit_ask(qp, index, sends))
+			stall_begin(qp);
 		return false;
 	}
 	return true;

@@ -236,6 +236,87 @@ static void credit_is_asked_for_what_leaves_soon(void **state)
 	world_close(&world);
 }
 
+/* The next frame, whose payload is dropped. */
+static void expect_frame(int fd, uint8_t opcode, size_t payload_bytes)
+{
+	static uint8_t bytes[1 << 20];
+	struct soft_frame frame;
+	size_t more;
+
+	assert_int_equal(recv(fd, bytes, SOFT_FRAME_BYTES, MSG_WAITALL),
+			 SOFT_FRAME_BYTES);
+	assert_null(soft_frame_decode(bytes, &frame));
+	assert_int_equal(frame.opcode, opcode);
+	for (; payload_bytes; payload_bytes -= more) {
+		more = payload_bytes < sizeof(bytes) ? payload_bytes : sizeof(bytes);
+		assert_int_equal(recv(fd, bytes, more, MSG_WAITALL), more);
+	}
+}
+
+/* What the peer promises it keeps from others while all that comes. */
+static void credit_is_not_asked_for_before_long_writes(void **state)
+{
+	struct rbx_wr *bad;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd, i;
+
+	(void)state;
+	world_open(&world);
+	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
+				     TARGET_BYTES, world.pair.target_mr->lkey };
+	struct rbx_wr wrs[4] = { 0 };
+
+	for (i = 0; i < 3; i++)
+		wrs[i] = (struct rbx_wr){ .opcode = RBX_OP_WRITE, .sges = &sge,
+					  .sge_count = 1, .next = &wrs[i + 1] };
+	wrs[3].opcode = RBX_OP_SEND;
+	fd = sharing_connect(&world, &qp);
+	assert_int_equal(world.pair.ops->post_send(qp, wrs, &bad), 0);
+	for (i = 0; i < 3; i++)
+		expect_frame(fd, SOFT_WRITE, TARGET_BYTES);
+	expect_frame(fd, SOFT_ASK_CREDIT, 0);
+	close(fd);
+	world.pair.ops->destroy_qp(qp);
+	world_close(&world);
+}
+
+/* Behind which the peer's answer has to stand. */
+static void credit_is_not_asked_for_before_a_long_read_is_answered(void **state)
+{
+	static const uint8_t bytes[1 << 20];
+	struct rbx_wr *bad;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd, i;
+
+	(void)state;
+	world_open(&world);
+	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
+				     TARGET_BYTES, world.pair.target_mr->lkey };
+	struct rbx_wr message = { .opcode = RBX_OP_SEND };
+	struct rbx_wr read = { .opcode = RBX_OP_READ, .sges = &sge,
+			       .sge_count = 1, .next = &message };
+
+	fd = sharing_connect(&world, &qp);
+	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	expect_frame(fd, SOFT_READ, 0);
+	/* What is asked of it now it answers behind what it has asked. */
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_WRITE,
+					    .flags = SOFT_ACK_WANTED,
+					    .sequence = SOFT_FIRST_SEQUENCE }, 0);
+	expect_frame(fd, SOFT_ACK, 0);
+	frame_send(fd, (struct soft_frame){ .opcode = SOFT_RESPONSE,
+					    .sequence = SOFT_FIRST_SEQUENCE,
+					    .length_bytes = TARGET_BYTES }, 0);
+	for (i = 0; i < (int)(TARGET_BYTES / sizeof(bytes)) - 1; i++)
+		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	expect_frame(fd, SOFT_ASK_CREDIT, 0);
+	close(fd);
+	world.pair.ops->destroy_qp(qp);
+	world_close(&world);
+}
+
 /* Two wait while there is none: of two that are posted at once each is promised one. */
 static void receives_are_promised_in_turns(void **state)
 {
@@ -300,6 +381,9 @@ int main(void)
 		cmocka_unit_test(asks_again_before_it_has_got_all_cut_off),
 		cmocka_unit_test(credit_that_was_not_asked_for_cut_off),
 		cmocka_unit_test(credit_is_asked_for_what_leaves_soon),
+		cmocka_unit_test(credit_is_not_asked_for_before_long_writes),
+		cmocka_unit_test(
+			credit_is_not_asked_for_before_a_long_read_is_answered),
 		cmocka_unit_test(receives_are_promised_in_turns),
 		cmocka_unit_test(hello_of_unknown_flags_refused),
 	};
