@@ -102,7 +102,8 @@ struct rbx_io {
 	u32 sg_count;
 	int status; /* out: 0 or -errno */
 	u64 ended_ns; /* out: when it was done, by ktime_get_ns() */
-	/* Called once, by the thread of a poller; must not block. */
+	/* Called once, by the thread of a poller, with bottom halves disabled; must
+	 * not block. */
 	void (*done)(struct rbx_io *io);
 	/* The volume's. */
 	u32 pieces_left; /* atomic */

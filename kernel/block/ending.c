@@ -48,8 +48,8 @@ void rbx_ending_begin(struct rbx_ending *ending, struct request *rq)
 		add_here(ending);
 		return;
 	}
-	/* The tasklet runs as bottom halves are enabled again, and no thread has to
-	 * be woken for it. */
+	/* The tasklet runs as bottom halves are enabled again, which the volume does
+	 * when all have ended that a poll found; no thread has to be woken for it. */
 	local_bh_disable();
 	add_here(ending);
 	local_bh_enable();

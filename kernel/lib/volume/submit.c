@@ -8,6 +8,7 @@
  * are joined into their I/O. With checksums a piece is whole pages of the volume,
  * in one stretch of memory (stretch.h). Nothing here allocates or blocks.
  */
+#include <linux/bottom_half.h>
 #include <linux/module.h>
 
 #include "kernel/lib/broken.h"
@@ -86,6 +87,9 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 	if (pieces->first)
 		(void)rbx_piece_pool_give(&flow->pool, pieces);
+	/* A softirq that a done() asks for (kernel/block/ending.h) runs once for all of
+	 * them. */
+	local_bh_disable();
 	for (; io; io = next) {
 		next = io->next;
 		io->ended_ns = now_ns;
@@ -96,6 +100,7 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 			io->status = -EIO;
 		io->done(io);
 	}
+	local_bh_enable();
 }
 
 /* ---- What else the flow asks for ------------------------------------------------*/
