@@ -164,16 +164,22 @@ static void late_server_is_not_left_for_one_that_has_refused(void **state)
 	host_free(host);
 }
 
+/* The first server refuses memory for slab 0, which the second one lends. */
+static void refuse_first(struct host *host, int err)
+{
+	host->servers[0].refuse = err;
+	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+}
+
 static void late_server_is_not_left_for_one_that_lends_nothing_yet(void **state)
 {
 	struct host *host = host_make_on_demand(2, 1, 2);
 
 	(void)state;
-	host->servers[0].refuse = -ETIMEDOUT;
-	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	refuse_first(host, -ETIMEDOUT);
 	host->now_ns += QUARTER_NS + QUARTER_NS / 2;
 	host->servers[1].is_slow = true;
 	rbx_asks_avoid(&host->upkeep, 0, host->now_ns + 1);
@@ -192,11 +198,7 @@ static void late_server_is_left_for_one_that_refused_long_ago(void **state)
 	struct host *host = host_make_on_demand(2, 1, 2);
 
 	(void)state;
-	host->servers[0].refuse = -ENOSPC;
-	rbx_asks_avoid(&host->upkeep, 1, host->now_ns + 1);
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
+	refuse_first(host, -ENOSPC);
 	host->servers[0].refuse = 0;
 	host->servers[1].is_slow = true;
 	host->now_ns += QUARTER_NS / 2;

@@ -66,6 +66,14 @@ static void time_pass(struct soft_qp *qp, uint32_t ms)
 				ms * 1000000ull);
 }
 
+/* It is promised all that there are, and the other one asks in vain. */
+static void keep_from_the_other(const struct keeper *keeper)
+{
+	ask(keeper->fds[0], 2);
+	expect_credit(keeper->fds[0], 2);
+	ask(keeper->fds[1], 1);
+}
+
 /* It has them all, and sends nothing; the other one waits for as long as it takes. */
 static void peer_that_keeps_receives_from_others_cut_off(void **state)
 {
@@ -73,9 +81,7 @@ static void peer_that_keeps_receives_from_others_cut_off(void **state)
 
 	(void)state;
 	keeper_open(&keeper, true);
-	ask(keeper.fds[0], 2);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
+	keep_from_the_other(&keeper);
 	assert_true(is_readable(keeper.fds[1], 30000));
 	expect_credit(keeper.fds[1], 1);
 	assert_true(socket_is_closed(keeper.fds[0]));
@@ -90,9 +96,7 @@ static void peer_that_sends_byte_by_byte_cut_off(void **state)
 
 	(void)state;
 	keeper_open(&keeper, true);
-	ask(keeper.fds[0], 2);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
+	keep_from_the_other(&keeper);
 	frame_send(keeper.fds[0], (struct soft_frame){
 			   .opcode = SOFT_SEND, .sequence = SOFT_FIRST_SEQUENCE,
 			   .length_bytes = PAGE }, 1);
@@ -213,9 +217,7 @@ static void time_without_a_look_is_held_against_nobody(void **state)
 	(void)state;
 	keeper_open(&keeper, true);
 	qp = soft_qp_of(keeper.qps[0]);
-	ask(keeper.fds[0], 2);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
+	keep_from_the_other(&keeper);
 	wait_until_waiting(&keeper.world, 1);
 	time_pass(qp, SOFT_TICK_MS);
 	time_pass(qp, 10 * SOFT_PROMISE_MS);
@@ -297,9 +299,7 @@ static void peer_with_a_long_message_kept_while_it_comes(void **state)
 
 	(void)state;
 	keeper_open(&keeper, true);
-	ask(keeper.fds[0], 2);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
+	keep_from_the_other(&keeper);
 	wait_until_waiting(&keeper.world, 1);
 	frame_send(keeper.fds[0], (struct soft_frame){
 			   .opcode = SOFT_WRITE, .sequence = SOFT_FIRST_SEQUENCE,
@@ -379,9 +379,7 @@ static void promise_after_very_many_messages_is_a_new_one(void **state)
 
 	(void)state;
 	keeper_open(&keeper, true);
-	ask(keeper.fds[0], 2);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
+	keep_from_the_other(&keeper);
 	wait_until_waiting(&keeper.world, 1);
 	qp = soft_qp_of(keeper.qps[0]);
 	soft_qp_lock(qp);

@@ -155,6 +155,7 @@ static void message_behind_a_read_has_its_time(void **state)
 					    .sequence = SOFT_FIRST_SEQUENCE,
 					    .length_bytes = TARGET_BYTES }, 0);
 	for (ms = 0; ms < 2 * SOFT_RECEIVER_WAIT_MS; ms += SOFT_TICK_MS) {
+		assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
 		moved = moved_of(qp);
 		part_bytes = 0;
 		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
