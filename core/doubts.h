@@ -16,9 +16,10 @@
  * carried out when its connection broke: perhaps nobody has the page from before any more.
  * When all are bad by the checksum from before, it yields to the one that was kept.
  *
- * Bounded: so many pages of a slab, and so many slabs as have a record (slab_record.h). Of
- * those beyond, the copy that stands in counts as bad until they are written again, as if it
- * were damaged. A copy may be so, too, if the fault came in the middle of the write.
+ * Bounded: so many pages of a slab, and so many slabs as have a record (slab_record.h). A
+ * slab takes one for a write that was sent again before it failed, and keeps it while pages
+ * are in doubt and the keeper has its share. A page beyond these bounds counts as bad until
+ * it is written again, as if it were damaged; so does one of which a write left a part.
  */
 #ifndef RBX_DOUBTS_H
 #define RBX_DOUBTS_H

@@ -15,9 +15,11 @@
  * for requests to a lost replica, which end with its connection; or for its turn to give
  * memory back. The keeper does all that without another record.
  *
- * A write that fails for a fault of this machine leaves replicas that differ in a cell,
- * and cannot wait. It takes a record if there are more than the keeper's share; without
- * one the slab counts as different everywhere, and all of it is copied in its turn.
+ * A write that fails for a fault of this machine leaves replicas that differ in a cell, or
+ * that perhaps have what nobody was told of (doubts.h), and cannot wait. It takes a record
+ * if there are more than the keeper's share; without one the slab counts as different
+ * everywhere, and all of it is copied in its turn. For pages in doubt alone a slab keeps
+ * its record only while the keeper's share is free.
  *
  * The pool has no lock: records are the bits of a few words. The record of a slab is
  * found in the chain of the slab's group, under its lock.

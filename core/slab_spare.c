@@ -196,9 +196,20 @@ static int find_empty(const struct rbx_slab *slab)
 	return -1;
 }
 
+/* Pages are in doubt of a slab that can be read. The keeper's share is not kept for that. */
+static bool keeps_doubts(const struct rbx_slab *slab)
+{
+	const struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	return doubts && doubts->count && slab->read_mask &&
+	       rbx_slab_records_free(rbx_slab_shape(slab)->records) >=
+		       RBX_SLAB_RECORDS_KEPT;
+}
+
 bool rbx_slab_settles(const struct rbx_slab *slab)
 {
-	return slab->has_record && is_idle(slab) && find_empty(slab) >= 0;
+	return slab->has_record && is_idle(slab) && find_empty(slab) >= 0 &&
+	       !keeps_doubts(slab);
 }
 
 /* The replica of the last slot leaves a frame for that of an empty slot, as its own is
@@ -260,9 +271,9 @@ void rbx_slab_settle(struct rbx_slab *slab, struct rbx_loan_index *loans)
 		return;
 	if ((uint32_t)empty != spare)
 		spare_move(slab, loans, spare, (uint32_t)empty);
-	/* A rebuild that has begun meanwhile keeps the record. */
+	/* A rebuild that has begun meanwhile keeps the record, and so does a write that failed. */
 	rbx_slab_lock(slab);
-	if (is_idle(slab))
+	if (is_idle(slab) && !keeps_doubts(slab))
 		record = record_leave(slab);
 	rbx_slab_unlock(slab);
 	if (record)

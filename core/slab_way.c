@@ -78,12 +78,24 @@ static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piec
 				  rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
-/* It is not. */
+/* Whether an attempt before the last may have been carried out. */
+static bool was_sent_again(const struct rbx_piece *piece)
+{
+	for (uint32_t left = piece->send_mask; left; left &= left - 1)
+		if (piece->parts[__builtin_ctz(left)].fragment.flags & RBX_FRAGMENT_AGAIN)
+			return true;
+	return false;
+}
+
+/* It is not. What nobody can have is not worth a record. */
 static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 			      uint8_t slots)
 {
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	struct rbx_doubts *doubts;
 
+	if (slab->has_checksums && (slots || was_sent_again(piece)))
+		(void)rbx_slab_record_give_at_once(slab);
+	doubts = rbx_slab_doubts(slab);
 	if (doubts)
 		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
 				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
@@ -94,8 +106,10 @@ static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
-	if (doubts)
-		rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
+	if (!doubts || !doubts->count)
+		return;
+	rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
+	slab->attention = true; /* perhaps it needs no record any more */
 }
 
 /* Nobody has what the checksums say. Returns whether they say something else
@@ -104,9 +118,12 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
-	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
-					  rbx_piece_page(piece), rbx_piece_pages_count(piece),
-					  piece->good_pages, rbx_slab_targets(slab));
+	if (!doubts || !rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
+					 rbx_piece_page(piece), rbx_piece_pages_count(piece),
+					 piece->good_pages, rbx_slab_targets(slab)))
+		return false;
+	slab->attention = true;
+	return true;
 }
 
 static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)

@@ -148,6 +148,103 @@ static void flow_new_page_of_the_last_replica_is_read(void **state)
 	host_free(host);
 }
 
+/*
+ * Each replica's connection broke under the first attempt at a write, which was carried out
+ * or not; the next one fails here.
+ */
+static struct host *make_with_write_sent_again(uint32_t replicas, bool is_carried_out)
+{
+	struct host *host = make_with_page(replicas, replicas);
+	struct rbx_fragment *fragment;
+
+	host_write_cell(host, 8);
+	for (fragment = host->sent_first; fragment; fragment = rbx_fragment_next(fragment))
+		fragment->flags |= RBX_FRAGMENT_AGAIN;
+	for (uint32_t slot = 0; slot < replicas; slot++)
+		poll_slot(host, slot, -EFAULT, is_carried_out);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	host_settle(host);
+	assert_true(host_slab(host, 0)->has_record);
+	return host;
+}
+
+/* Nobody has the page from before, and no other replica tells. */
+static void flow_first_attempt_is_read_if_it_was_carried_out(void **state)
+{
+	uint32_t replicas;
+
+	(void)state;
+	for (replicas = 1; replicas <= 2; replicas++) {
+		struct host *host = make_with_write_sent_again(replicas, true);
+
+		host_assert_cell(host, 8);
+		host_settle(host);
+		assert_false(host_slab(host, 0)->has_record);
+		host_assert_cell(host, 8);
+		host_free(host);
+	}
+}
+
+/* The record is of no more use. */
+static void flow_next_write_ends_the_doubt(void **state)
+{
+	struct host *host = make_with_write_sent_again(1, false);
+
+	(void)state;
+	host_assert_cell(host, 7);
+	host_settle(host);
+	assert_true(host_slab(host, 0)->has_record);
+	host_write_cell(host, 9);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_settle(host);
+	assert_false(host_slab(host, 0)->has_record);
+	host_assert_cell(host, 9);
+	host_free(host);
+}
+
+/* What only rebuilds may take is not held back for a doubt. */
+static void flow_doubt_leaves_the_keeper_its_records(void **state)
+{
+	struct host *host = make_with_write_sent_again(1, false);
+	struct rbx_slab_records *records = &host->flow.map->records;
+
+	(void)state;
+	while (rbx_slab_records_take(records, RBX_SLAB_RECORDS_KEPT - 1))
+		;
+	rbx_slab_settle(host_slab(host, 0), &host->flow.map->loans);
+	assert_false(host_slab(host, 0)->has_record);
+	assert_int_equal(rbx_slab_records_free(records), RBX_SLAB_RECORDS_KEPT);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
+/* What was there is lost, whoever had it. */
+static void flow_dead_slab_is_in_no_doubt(void **state)
+{
+	struct host *host = make_with_write_sent_again(1, false);
+
+	(void)state;
+	host_server_dies(host, host_server_of(host, 0, 0));
+	host_settle(host);
+	assert_false(host_slab(host, 0)->has_record);
+	host_free(host);
+}
+
+/* The memory was bad from the start: no server has heard of the write. */
+static void flow_write_that_was_never_sent_takes_no_record(void **state)
+{
+	struct host *host = make_with_page(1, 1);
+
+	(void)state;
+	host_write_cell(host, 8);
+	poll_slot(host, 0, -EFAULT, false);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	assert_false(host_slab(host, 0)->has_record);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
 /* It missed a write, and the copy of that: so it has the page from before. */
 static void flow_copy_that_fails_here_leaves_the_old_page(void **state)
 {
@@ -269,6 +366,11 @@ int main(void)
 		cmocka_unit_test(flow_new_page_is_the_truth_if_nobody_has_the_old_one),
 		cmocka_unit_test(flow_new_page_is_read_where_it_is_whole),
 		cmocka_unit_test(flow_new_page_of_the_last_replica_is_read),
+		cmocka_unit_test(flow_first_attempt_is_read_if_it_was_carried_out),
+		cmocka_unit_test(flow_next_write_ends_the_doubt),
+		cmocka_unit_test(flow_doubt_leaves_the_keeper_its_records),
+		cmocka_unit_test(flow_dead_slab_is_in_no_doubt),
+		cmocka_unit_test(flow_write_that_was_never_sent_takes_no_record),
 		cmocka_unit_test(flow_copy_that_fails_here_leaves_the_old_page),
 		cmocka_unit_test(flow_torn_page_costs_its_neighbour_nothing),
 		cmocka_unit_test(flow_failed_copy_costs_only_who_it_was_for),

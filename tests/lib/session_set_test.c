@@ -72,7 +72,9 @@ static bool answer_is_kept(void)
 }
 
 /* The answer comes just after a look that found nothing, and then the thread is
- * stopped; after a look that a sleep follows, that would be no test. */
+ * stopped; after a look that a sleep follows, that would be no test. If it comes before
+ * that look, and so perhaps before the queue was armed, nothing announces it: the thread
+ * does not sleep, and the next look is the one. */
 static int poll_and_stop(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
 {
 	bool is_last_look = stop.is_armed;
@@ -86,6 +88,9 @@ static int poll_and_stop(struct rbx_cq *cq, struct rbx_wc *wcs, int max)
 		if (!is_last_look) {
 			leapt_s += STOP_S;
 			RBX_STORE_RELEASE(&stop.is_over, true);
+		} else {
+			stop.set->banks[0]->is_armed = false;
+			rbx_session_set_wake(stop.set);
 		}
 		return 0;
 	}

@@ -24,6 +24,7 @@ partition 52 only_server_is_kept_without_copies
 volume 906 peer_is_asked_before_it_is_given_up_however_late
 volume 101422 flow_new_page_is_the_truth_if_nobody_has_the_old_one
 volume 600904 lease_that_is_short_leaves_time_for_tries
+volume 720465 flow_first_attempt_is_read_if_it_was_carried_out
 silence 600926 only_server_that_is_left_is_spared_while_a_slab_is_blank
 SEEDS
 exit "$failed"
