@@ -24,10 +24,46 @@ static uint8_t slots_of(const struct rbx_doubts *doubts, uint32_t page)
 	return slots;
 }
 
+/* The first that is later, or NULL. */
+static struct rbx_doubt *find_later(struct rbx_doubts *doubts)
+{
+	for (uint32_t i = 0; i < doubts->count; i++)
+		if (doubts->all[i].is_later)
+			return &doubts->all[i];
+	return NULL;
+}
+
+bool rbx_doubts_are_later(struct rbx_doubts *doubts)
+{
+	return find_later(doubts) != NULL;
+}
+
+/* One that says the same, or NULL. */
+static struct rbx_doubt *find_same(struct rbx_doubts *doubts, struct rbx_doubt doubt)
+{
+	for (uint32_t i = 0; i < doubts->count; i++)
+		if (doubts->all[i].page == doubt.page &&
+		    doubts->all[i].checksum == doubt.checksum &&
+		    doubts->all[i].is_later == doubt.is_later)
+			return &doubts->all[i];
+	return NULL;
+}
+
+/* If there is no room, what was acknowledged goes before what was not. */
 static void add(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 {
-	if ((doubt.slots || doubt.is_later) && doubts->count < RBX_DOUBTS_MAX)
-		doubts->all[doubts->count++] = doubt;
+	struct rbx_doubt *place = find_same(doubts, doubt);
+
+	if (!doubt.slots && !doubt.is_later)
+		return;
+	if (place)
+		doubt.slots |= place->slots;
+	else if (doubts->count < RBX_DOUBTS_MAX)
+		place = &doubts->all[doubts->count++];
+	else if (!doubt.is_later)
+		place = find_later(doubts);
+	if (place)
+		*place = doubt;
 }
 
 static void add_former(struct rbx_doubts *doubts, uint32_t page, uint32_t checksum,
@@ -76,21 +112,12 @@ void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 						.is_later = true });
 }
 
-/* What is the truth is there. */
-static void truth_is_known(struct rbx_doubts *doubts, uint32_t page,
-			   uint32_t pages_count)
-{
-	for (uint32_t i = 0; i < doubts->count; i++)
-		if (is_of(&doubts->all[i], page, pages_count))
-			doubts->all[i].is_later = false;
-}
-
 void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 		       uint32_t page, uint32_t pages_count, uint8_t missed_slots)
 {
-	truth_is_known(doubts, page, pages_count);
+	/* What those have that missed it is perhaps a later one. */
 	for (uint32_t end = page + pages_count; page < end; page++) {
-		settle(doubts, page, 1, (uint8_t)~missed_slots, false);
+		settle(doubts, page, 1, (uint8_t)~missed_slots, missed_slots != 0);
 		add_former(doubts, page, RBX_LOAD_RELAXED(&checksums[page]),
 			   missed_slots & (uint8_t)~slots_of(doubts, page));
 	}
@@ -130,34 +157,37 @@ static void copied(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_coun
 void rbx_doubts_copy_begin(struct rbx_doubts *doubts, uint32_t page,
 			   uint32_t pages_count)
 {
-	truth_is_known(doubts, page, pages_count);
 	copied(doubts, page, pages_count, true);
 }
 
 void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
-			 uint32_t pages_count, uint8_t written_slots)
+			 uint32_t pages_count, uint8_t written_slots, bool all_have_it)
 {
 	copied(doubts, page, pages_count, false);
-	settle(doubts, page, pages_count, written_slots, false);
+	settle(doubts, page, pages_count, written_slots, !all_have_it);
 }
 
 /* ---- The truth --------------------------------------------------------------*/
 
-/* Those of the others that were in no doubt have what the checksum said until now. */
+/* Those of the others that were in no doubt have what the checksum said until now, and
+ * perhaps somebody else has it, if it is a later write. */
 static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
-			  uint32_t index, uint8_t other_slots)
+			  uint32_t index, uint8_t other_slots, bool is_later)
 {
 	const struct rbx_doubt doubt = doubts->all[index];
-	uint32_t former = RBX_LOAD_RELAXED(&checksums[doubt.page]);
+	struct rbx_doubt former = { .page = doubt.page, .is_later = is_later };
 	uint8_t doubted_slots = slots_of(doubts, doubt.page);
 
+	former.checksum = RBX_LOAD_RELAXED(&checksums[doubt.page]);
+	former.slots = other_slots & (uint8_t)~doubted_slots;
 	RBX_STORE_RELAXED(&checksums[doubt.page], doubt.checksum);
 	drop_at(doubts, index);
 	settle(doubts, doubt.page, 1, doubt.slots, true);
-	add_former(doubts, doubt.page, former, other_slots & (uint8_t)~doubted_slots);
+	add(doubts, former);
 }
 
-/* One that is resolved is in no doubt of the slot any more. */
+/* One that is resolved is in no doubt of the slot any more. It missed a write, and perhaps
+ * an attempt at it was carried out all the same. */
 void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 			uint32_t slot, uint8_t other_slots)
 {
@@ -165,7 +195,7 @@ void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 
 	while (i < doubts->count) {
 		if (doubts->all[i].slots >> slot & 1 && !doubts->all[i].is_copied) {
-			doubt_resolve(doubts, checksums, i, other_slots);
+			doubt_resolve(doubts, checksums, i, other_slots, true);
 			i = 0;
 		} else {
 			i++;
@@ -181,7 +211,7 @@ bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t p
 		    !is_of(&doubts->all[i], page, pages_count) ||
 		    good_pages >> (doubts->all[i].page - page) & 1)
 			continue;
-		doubt_resolve(doubts, checksums, i, other_slots);
+		doubt_resolve(doubts, checksums, i, other_slots, false);
 		return true;
 	}
 	return false;

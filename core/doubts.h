@@ -16,10 +16,15 @@
  * carried out when its connection broke: perhaps nobody has the page from before any more.
  * When all are bad by the checksum from before, it yields to the one that was kept.
  *
- * Bounded: so many pages of a slab, and so many slabs as have a record (slab_record.h). A
- * slab takes one for a write that was sent again before it failed, and keeps it while pages
- * are in doubt and the keeper has its share. A page beyond these bounds counts as bad until
- * it is written again, as if it were damaged; so does one of which a write left a part.
+ * So it is, too, with a write that only some readable replicas have, once one that missed it
+ * is the truth: perhaps an attempt reached that one all the same.
+ *
+ * Bounded: so many pages of a slab, of which those that were acknowledged go before those
+ * that were not; and so many slabs as have a record (slab_record.h). A slab takes one for a
+ * write that was sent again before it failed, and RBX_SLAB_RECORDS_DOUBTED keep it until all
+ * such pages were written again or found out. A page beyond these bounds counts as bad until
+ * it is written again, as if it were damaged; so does one of which a write left a part, or
+ * that a write left that was sent only once.
  */
 #ifndef RBX_DOUBTS_H
 #define RBX_DOUBTS_H
@@ -60,11 +65,15 @@ bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t p
 /* They are the same everywhere. */
 void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);
 
-/* They are being copied to all that missed them; and have been, to these slots. */
+/* Whether somebody may have what the checksums do not say. */
+bool rbx_doubts_are_later(struct rbx_doubts *doubts);
+
+/* They are being copied to all that missed them; and have been, to these slots, or to all
+ * but the source. */
 void rbx_doubts_copy_begin(struct rbx_doubts *doubts, uint32_t page,
 			   uint32_t pages_count);
 void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
-			 uint32_t pages_count, uint8_t written_slots);
+			 uint32_t pages_count, uint8_t written_slots, bool all_have_it);
 
 /* A slot is the truth, and others of these are not: the checksums are of what it has. Of
  * what it is being copied to that is known when the copy ends. */

@@ -139,6 +139,9 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  */
 #define RBX_SLAB_RECORDS 256u
 #define RBX_SLAB_RECORDS_KEPT 64u
+/* So many stay with slabs that need one only for pages in doubt (doubts.h), perhaps for
+ * ever: half of what writes that fail may take. */
+#define RBX_SLAB_RECORDS_DOUBTED 96u
 
 /* Pages of such a slab whose checksum from before a write is kept, too (doubts.h): two
  * fragments of the default size. */

@@ -18,8 +18,8 @@
  * A write that fails for a fault of this machine leaves replicas that differ in a cell, or
  * that perhaps have what nobody was told of (doubts.h), and cannot wait. It takes a record
  * if there are more than the keeper's share; without one the slab counts as different
- * everywhere, and all of it is copied in its turn. For pages in doubt alone a slab keeps
- * its record only while the keeper's share is free.
+ * everywhere, and all of it is copied in its turn. For pages in doubt a slab may keep its
+ * record for ever, but only RBX_SLAB_RECORDS_DOUBTED slabs do.
  *
  * The pool has no lock: records are the bits of a few words. The record of a slab is
  * found in the chain of the slab's group, under its lock.

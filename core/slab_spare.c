@@ -196,14 +196,15 @@ static int find_empty(const struct rbx_slab *slab)
 	return -1;
 }
 
-/* Pages are in doubt of a slab that can be read. The keeper's share is not kept for that. */
+/* Of a slab that can be read, and of which somebody may have what the checksums do not
+ * say. Most records are not kept for that, which may be for ever. */
 static bool keeps_doubts(const struct rbx_slab *slab)
 {
-	const struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
-	return doubts && doubts->count && slab->read_mask &&
+	return doubts && slab->read_mask && rbx_doubts_are_later(doubts) &&
 	       rbx_slab_records_free(rbx_slab_shape(slab)->records) >=
-		       RBX_SLAB_RECORDS_KEPT;
+		       RBX_SLAB_RECORDS - RBX_SLAB_RECORDS_DOUBTED;
 }
 
 bool rbx_slab_settles(const struct rbx_slab *slab)

@@ -31,7 +31,7 @@ bool rbx_slab_record_give(struct rbx_slab *slab);
 /* ---- By the keeper, with no lock held -------------------------------------------*/
 
 /* Does RBX_TASK_SETTLE: what is in the record moves into a frame, and the record goes
- * back. Does nothing while a rebuild is under way, or pages are in doubt. */
+ * back. Does nothing while a rebuild is under way, or for pages in doubt. */
 void rbx_slab_settle(struct rbx_slab *slab, struct rbx_loan_index *loans);
 
 /* ---- Numbers of places ------------------------------------------------------------*/

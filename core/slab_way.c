@@ -78,10 +78,10 @@ static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piec
 				  rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
-/* Whether an attempt before the last may have been carried out. */
+/* Whether an attempt before the one that failed here may have been carried out. */
 static bool was_sent_again(const struct rbx_piece *piece)
 {
-	for (uint32_t left = piece->send_mask; left; left &= left - 1)
+	for (uint32_t left = piece->tried_mask; left; left &= left - 1)
 		if (piece->parts[__builtin_ctz(left)].fragment.flags & RBX_FRAGMENT_AGAIN)
 			return true;
 	return false;
@@ -93,23 +93,33 @@ static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 {
 	struct rbx_doubts *doubts;
 
-	if (slab->has_checksums && (slots || was_sent_again(piece)))
-		(void)rbx_slab_record_give_at_once(slab);
+	if (!slab->has_checksums || !(slots || was_sent_again(piece)))
+		return;
+	(void)rbx_slab_record_give_at_once(slab);
 	doubts = rbx_slab_doubts(slab);
 	if (doubts)
 		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
 				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
+/* The record was kept for them. */
+static void later_ones_end(struct rbx_slab *slab, struct rbx_doubts *doubts, bool were_later)
+{
+	if (were_later && !rbx_doubts_are_later(doubts))
+		slab->attention = true;
+}
+
 /* All have it. */
 static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	bool were_later;
 
 	if (!doubts || !doubts->count)
 		return;
+	were_later = rbx_doubts_are_later(doubts);
 	rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
-	slab->attention = true; /* perhaps it needs no record any more */
+	later_ones_end(slab, doubts, were_later);
 }
 
 /* Nobody has what the checksums say. Returns whether they say something else
@@ -122,7 +132,7 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 					 rbx_piece_page(piece), rbx_piece_pages_count(piece),
 					 piece->good_pages, rbx_slab_targets(slab)))
 		return false;
-	slab->attention = true;
+	later_ones_end(slab, doubts, true);
 	return true;
 }
 
@@ -134,16 +144,19 @@ static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
 		rbx_doubts_copy_begin(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
 }
 
-/* Who missed it may be the truth meanwhile. */
+/* Who missed it may be the truth meanwhile. What another has that is readable was not
+ * looked at. */
 static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
+	uint8_t others = slab->write_mask & (uint8_t)~piece->written_mask;
+	bool all_have_it = !(others & (others - 1)); /* they and the source */
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 	uint32_t slot;
 
 	if (!doubts)
 		return;
 	rbx_doubts_copy_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece),
-			    piece->written_mask);
+			    piece->written_mask, all_have_it);
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (slab->read_mask & piece->send_mask & ~piece->written_mask &
 		    1u << slot)

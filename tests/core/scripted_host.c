@@ -83,6 +83,31 @@ bool host_poll_one(struct host *host, uint32_t nth, int32_t status,
 	return true;
 }
 
+void host_poll_slot_of(struct host *host, enum rbx_piece_kind kind, uint32_t slot,
+		       int32_t status, bool is_carried_out)
+{
+	struct rbx_fragment *fragment = host->sent_first;
+	uint32_t nth = 0;
+
+	while (rbx_part_of(fragment)->slot != slot ||
+	       rbx_part_of(fragment)->piece->kind != kind) {
+		fragment = rbx_fragment_next(fragment);
+		nth++;
+	}
+	(void)host_poll_one(host, nth, status, is_carried_out);
+}
+
+void host_poll_slot(struct host *host, uint32_t slot, int32_t status,
+		    bool is_carried_out)
+{
+	struct rbx_fragment *fragment = host->sent_first;
+
+	while (rbx_part_of(fragment)->slot != slot)
+		fragment = rbx_fragment_next(fragment);
+	host_poll_slot_of(host, rbx_part_of(fragment)->piece->kind, slot, status,
+			  is_carried_out);
+}
+
 bool host_round(struct host *host)
 {
 	host->due_ns = rbx_upkeep_round(&host->upkeep, host->now_ns);
@@ -242,6 +267,21 @@ struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
 	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = replicas,
 							    .checksums = true },
 				slabs, servers);
+}
+
+struct host *host_make_with_page(uint32_t replicas, uint32_t servers)
+{
+	struct host *host = host_make_with_checksums(1, replicas, servers);
+
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	host_write_cell(host, 7);
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	for (uint32_t i = 0; i < HOST_PIECES; i++)
+		host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	host_poll(host);
+	assert_int_equal(host_ended(host, 0), HOST_PIECES);
+	return host;
 }
 
 void host_free(struct host *host)

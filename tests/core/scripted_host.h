@@ -86,6 +86,9 @@ struct host *host_make_on_demand(uint32_t slabs, uint32_t replicas,
 /* The same with checksums; what is read and written is whole pages. */
 struct host *host_make_with_checksums(uint32_t slabs, uint32_t replicas,
 				      uint32_t servers);
+/* The same with all of its memory at once: one slab, whose first cell is of 7, and each
+ * piece has read it. */
+struct host *host_make_with_page(uint32_t replicas, uint32_t servers);
 /* Abandons, lets all end, takes leave of the servers; no memory of this machine stays
  * lent. */
 void host_free(struct host *host);
@@ -105,6 +108,11 @@ bool host_poll(struct host *host);
  * there was nothing. */
 bool host_poll_one(struct host *host, uint32_t nth, int32_t status,
 		   bool is_carried_out);
+/* The first part for a slot is done that was sent; or that is of such a piece. */
+void host_poll_slot(struct host *host, uint32_t slot, int32_t status,
+		    bool is_carried_out);
+void host_poll_slot_of(struct host *host, enum rbx_piece_kind kind, uint32_t slot,
+		       int32_t status, bool is_carried_out);
 /* A round; returns whether it wants another one though nothing happens. */
 bool host_round(struct host *host);
 /* A second later: polls and makes rounds until nothing moves; returns what the last round said. */

@@ -169,9 +169,9 @@ static void judge_health(uint32_t index)
 
 static bool is_in_doubt(const struct rbx_slab *slab)
 {
-	const struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
-	return doubts && doubts->count && slab->read_mask;
+	return doubts && rbx_doubts_are_later(doubts) && slab->read_mask;
 }
 
 static void judge_slab(uint32_t index)
