@@ -24,18 +24,18 @@ static uint8_t slots_of(const struct rbx_doubts *doubts, uint32_t page)
 	return slots;
 }
 
-/* The first that is later, or NULL. */
-static struct rbx_doubt *find_later(struct rbx_doubts *doubts)
+/* The first that is later, and that is of no slot if these are wanted; or NULL. */
+static struct rbx_doubt *find_later(struct rbx_doubts *doubts, bool of_no_slot)
 {
 	for (uint32_t i = 0; i < doubts->count; i++)
-		if (doubts->all[i].is_later)
+		if (doubts->all[i].is_later && !(of_no_slot && doubts->all[i].slots))
 			return &doubts->all[i];
 	return NULL;
 }
 
 bool rbx_doubts_are_later(struct rbx_doubts *doubts)
 {
-	return find_later(doubts) != NULL;
+	return find_later(doubts, false) != NULL;
 }
 
 /* One that says the same, or NULL. */
@@ -49,7 +49,17 @@ static struct rbx_doubt *find_same(struct rbx_doubts *doubts, struct rbx_doubt d
 	return NULL;
 }
 
-/* If there is no room, what was acknowledged goes before what was not. */
+/* Where one goes if there is no room: what was acknowledged before what was not, and what
+ * somebody has before what nobody is known to have. Or NULL. */
+static struct rbx_doubt *find_lesser(struct rbx_doubts *doubts, struct rbx_doubt doubt)
+{
+	struct rbx_doubt *lesser = doubt.slots ? find_later(doubts, true) : NULL;
+
+	if (!lesser && !doubt.is_later)
+		lesser = find_later(doubts, false);
+	return lesser;
+}
+
 static void add(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 {
 	struct rbx_doubt *place = find_same(doubts, doubt);
@@ -60,8 +70,8 @@ static void add(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 		doubt.slots |= place->slots;
 	else if (doubts->count < RBX_DOUBTS_MAX)
 		place = &doubts->all[doubts->count++];
-	else if (!doubt.is_later)
-		place = find_later(doubts);
+	else
+		place = find_lesser(doubts, doubt);
 	if (place)
 		*place = doubt;
 }
@@ -170,16 +180,20 @@ void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
 /* ---- The truth --------------------------------------------------------------*/
 
 /* Those of the others that were in no doubt have what the checksum said until now, and
- * perhaps somebody else has it, if it is a later write. */
+ * perhaps somebody else has it, too. */
 static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
-			  uint32_t index, uint8_t other_slots, bool is_later)
+			  uint32_t index, uint8_t other_slots, bool is_tried)
 {
 	const struct rbx_doubt doubt = doubts->all[index];
-	struct rbx_doubt former = { .page = doubt.page, .is_later = is_later };
 	uint8_t doubted_slots = slots_of(doubts, doubt.page);
+	const struct rbx_doubt former = {
+		.page = doubt.page,
+		.checksum = RBX_LOAD_RELAXED(&checksums[doubt.page]),
+		.slots = other_slots & (uint8_t)~doubted_slots,
+		.is_later = true,
+		.is_tried = is_tried,
+	};
 
-	former.checksum = RBX_LOAD_RELAXED(&checksums[doubt.page]);
-	former.slots = other_slots & (uint8_t)~doubted_slots;
 	RBX_STORE_RELAXED(&checksums[doubt.page], doubt.checksum);
 	drop_at(doubts, index);
 	settle(doubts, doubt.page, 1, doubt.slots, true);
@@ -195,7 +209,7 @@ void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 
 	while (i < doubts->count) {
 		if (doubts->all[i].slots >> slot & 1 && !doubts->all[i].is_copied) {
-			doubt_resolve(doubts, checksums, i, other_slots, true);
+			doubt_resolve(doubts, checksums, i, other_slots, false);
 			i = 0;
 		} else {
 			i++;
@@ -203,15 +217,23 @@ void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 	}
 }
 
+void rbx_doubts_look_end(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count)
+{
+	for (uint32_t i = 0; i < doubts->count; i++)
+		if (is_of(&doubts->all[i], page, pages_count))
+			doubts->all[i].is_tried = false;
+}
+
+/* Bounded: each turn one more of the page is tried. */
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
 		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots)
 {
 	for (uint32_t i = 0; i < doubts->count; i++) {
-		if (!doubts->all[i].is_later ||
+		if (!doubts->all[i].is_later || doubts->all[i].is_tried ||
 		    !is_of(&doubts->all[i], page, pages_count) ||
 		    good_pages >> (doubts->all[i].page - page) & 1)
 			continue;
-		doubt_resolve(doubts, checksums, i, other_slots, false);
+		doubt_resolve(doubts, checksums, i, other_slots, true);
 		return true;
 	}
 	return false;

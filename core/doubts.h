@@ -14,7 +14,8 @@
  * A write that no readable replica has is not the truth, but its checksum is kept, too, for
  * those that have it. A fault here says nothing of an attempt before, which may have been
  * carried out when its connection broke: perhaps nobody has the page from before any more.
- * When all are bad by the checksum from before, it yields to the one that was kept.
+ * When all are bad by the checksum from before, it yields to the one that was kept, and is
+ * kept in its place: what was read may have been disturbed on its way.
  *
  * So it is, too, with a write that only some readable replicas have, once one that missed it
  * is the truth: perhaps an attempt reached that one all the same.
@@ -22,7 +23,7 @@
  * Bounded: so many pages of a slab, of which those that were acknowledged go before those
  * that were not; and so many slabs as have a record (slab_record.h). A slab takes one for a
  * write that was sent again before it failed, and RBX_SLAB_RECORDS_DOUBTED keep it until all
- * such pages were written again or found out. A page beyond these bounds counts as bad until
+ * such pages were written again or copied. A page beyond these bounds counts as bad until
  * it is written again, as if it were damaged; so does one of which a write left a part, or
  * that a write left that was sent only once.
  */
@@ -36,8 +37,9 @@ struct rbx_doubt {
 	uint32_t page; /* of the slab */
 	uint32_t checksum; /* of what is at: */
 	uint8_t slots; /* a bit for each */
-	bool is_copied; /* they are being copied to */
-	bool is_later; /* it is of a write that is not the truth */
+	bool is_copied : 1; /* they are being copied to */
+	bool is_later : 1; /* it is of a write that is not the truth */
+	bool is_tried : 1; /* it was the checksum until now, and who looks has found nobody */
 };
 
 /* Zeroed: none. */
@@ -55,10 +57,12 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots);
 
+/* Who looked for who has these pages is through; meanwhile nobody else looked. */
+void rbx_doubts_look_end(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);
 /* No replica has what the checksums of these pages say, but for those that are good
  * somewhere (a bit for each, from the first): of one of them another write is the truth
- * now, if there is one that was not. Of the others, which are not readable, those that are
- * in no doubt do not have it. Returns whether there was one. */
+ * now, if there is one that was not tried. Of the others, which are not readable, those
+ * that are in no doubt do not have it. Returns whether there was one. */
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
 		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots);
 

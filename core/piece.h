@@ -92,6 +92,7 @@ struct rbx_piece {
 	struct rbx_cell cell_room; /* what it brought into the world */
 
 	uint16_t rebuild; /* of a copy: the slab's, of which it is */
+	uint8_t source_mask; /* of a copy: who was read */
 	uint16_t slots, pages_max; /* the room below; set once */
 	struct rbx_part parts[]; /* one for each slot of a slab, and a checksum
 				    for each page of a write (checksum.h) */

@@ -95,18 +95,12 @@ static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 
 	if (!slab->has_checksums || !(slots || was_sent_again(piece)))
 		return;
-	(void)rbx_slab_record_give_at_once(slab);
+	if (!slab->has_record && rbx_slab_record_give_at_once(slab))
+		slab->attention = true; /* perhaps it does not keep it */
 	doubts = rbx_slab_doubts(slab);
 	if (doubts)
 		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
 				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
-}
-
-/* The record was kept for them. */
-static void later_ones_end(struct rbx_slab *slab, struct rbx_doubts *doubts, bool were_later)
-{
-	if (were_later && !rbx_doubts_are_later(doubts))
-		slab->attention = true;
 }
 
 /* All have it. */
@@ -115,11 +109,12 @@ static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 	bool were_later;
 
-	if (!doubts || !doubts->count)
+	if (!doubts)
 		return;
 	were_later = rbx_doubts_are_later(doubts);
 	rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
-	later_ones_end(slab, doubts, were_later);
+	if (were_later && !rbx_doubts_are_later(doubts)) /* it needs no record any more */
+		slab->attention = true;
 }
 
 /* Nobody has what the checksums say. Returns whether they say something else
@@ -128,12 +123,18 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
-	if (!doubts || !rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
-					 rbx_piece_page(piece), rbx_piece_pages_count(piece),
-					 piece->good_pages, rbx_slab_targets(slab)))
-		return false;
-	later_ones_end(slab, doubts, true);
-	return true;
+	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
+					  rbx_piece_page(piece), rbx_piece_pages_count(piece),
+					  piece->good_pages, rbx_slab_targets(slab));
+}
+
+/* Who looked for who has the page is through. */
+static void look_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+
+	if (doubts)
+		rbx_doubts_look_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
 }
 
 static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
@@ -148,8 +149,7 @@ static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
  * looked at. */
 static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
-	uint8_t others = slab->write_mask & (uint8_t)~piece->written_mask;
-	bool all_have_it = !(others & (others - 1)); /* they and the source */
+	bool all_have_it = !(slab->write_mask & ~piece->written_mask & ~piece->source_mask);
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 	uint32_t slot;
 
@@ -181,13 +181,14 @@ uint8_t rbx_way_choose(const struct rbx_slab *slab,
 }
 
 /* The second half of a copy; its targets may be gone meanwhile. */
-static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece,
+static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t slot,
 		       uint8_t slots, struct rbx_piece_list *todo)
 {
 	if (!rbx_slab_targets(slab)) {
 		rbx_way_end(piece, -EIO, todo);
 		return;
 	}
+	piece->source_mask = (uint8_t)(1u << slot);
 	copy_begins(slab, piece);
 	rbx_way_send_write(slab, piece, slots, todo);
 }
@@ -198,9 +199,9 @@ static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
 	if (slab->read_mask >> slot & 1)
-		copy_write(slab, piece, rbx_slab_targets(slab), todo);
+		copy_write(slab, piece, slot, rbx_slab_targets(slab), todo);
 	else if (rbx_slab_stands_in(slab, slot) && piece->tried_mask)
-		copy_write(slab, piece, slab->write_mask, todo);
+		copy_write(slab, piece, slot, slab->write_mask, todo);
 	else
 		rbx_way_read(slab, piece, todo);
 }
@@ -222,6 +223,7 @@ static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
 void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		       uint32_t slot, struct rbx_piece_list *todo)
 {
+	look_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY)
 		copy_read(slab, piece, slot, todo);
 	else
@@ -241,6 +243,10 @@ static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *p
 	return source;
 }
 
+/* It looks, but by the checksum as it is now nobody was tried: no slot has this bit. */
+#define TRIED_NOBODY (1u << 7)
+RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 7, "no slot has it");
+
 /* What was tried is bad or lost. If the checksum is another one now, all are tried again.
  * false: there is nobody left. */
 static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
@@ -249,11 +255,13 @@ static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
 	int source = checked_source(slab, piece);
 
 	if (source < 0 && checksums_yield(slab, piece)) {
-		piece->tried_mask = 0;
+		piece->tried_mask = TRIED_NOBODY;
 		source = checked_source(slab, piece);
 	}
 	if (source >= 0)
 		rbx_way_send_read(slab, piece, (uint32_t)source, todo);
+	else
+		look_ends(slab, piece);
 	return source >= 0;
 }
 
@@ -270,7 +278,7 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 	if (read_elsewhere(slab, piece, todo))
 		return;
 	if (piece->kind == RBX_PIECE_COPY) /* bad everywhere, and stays so */
-		copy_write(slab, piece, rbx_slab_targets(slab), todo);
+		copy_write(slab, piece, slot, rbx_slab_targets(slab), todo);
 	else
 		rbx_way_read(slab, piece, todo);
 }
@@ -282,6 +290,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 	if (status == -EBADMSG) {
 		read_mismatched(slab, group, piece, slot, todo);
 	} else if (rbx_status_class(status) == RBX_STATUS_LOCAL) {
+		look_ends(slab, piece);
 		rbx_way_end(piece, status, todo);
 	} else {
 		rbx_slab_lose(slab, slot);

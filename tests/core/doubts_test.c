@@ -206,6 +206,10 @@ static void who_missed_a_write_may_have_it_all_the_same(void **state)
 	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
 	assert_int_equal(sums[PAGE], 2);
 	assert_false(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
+	/* The next who looks begins anew. */
+	rbx_doubts_look_end(&doubts, PAGE, 1);
+	assert_true(rbx_doubts_yield(&doubts, sums, PAGE, 1, 0, 0));
+	assert_int_equal(sums[PAGE], 1);
 }
 
 static void what_was_acknowledged_has_room_before_what_was_not(void **state)
@@ -217,6 +221,20 @@ static void what_was_acknowledged_has_room_before_what_was_not(void **state)
 	for (uint32_t i = 0; i < RBX_DOUBTS_MAX; i++)
 		rbx_doubts_have(&doubts, (uint32_t[]){ 3 + i }, PAGE + 1, 1, 0);
 	assert_int_equal(doubts.count, RBX_DOUBTS_MAX);
+	is_written(2, ONLY(B));
+	rbx_doubts_have(&doubts, (uint32_t[]){ 999 }, PAGE + 1, 1, ONLY(C));
+	rbx_doubts_resolve(&doubts, sums, B, 0);
+	assert_int_equal(sums[PAGE], 1);
+	rbx_doubts_resolve(&doubts, sums, C, 0);
+	assert_int_equal(sums[PAGE + 1], 999);
+}
+
+/* Though somebody is known to have what was not. */
+static void what_was_acknowledged_has_room_before_all(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < RBX_DOUBTS_MAX; i++)
+		rbx_doubts_have(&doubts, (uint32_t[]){ 3 }, PAGE + 1 + i, 1, ONLY(C));
 	is_written(2, ONLY(B));
 	rbx_doubts_resolve(&doubts, sums, B, 0);
 	assert_int_equal(sums[PAGE], 1);
@@ -267,6 +285,7 @@ int main(void)
 			who_missed_a_write_may_have_it_all_the_same, begin),
 		cmocka_unit_test_setup(
 			what_was_acknowledged_has_room_before_what_was_not, begin),
+		cmocka_unit_test_setup(what_was_acknowledged_has_room_before_all, begin),
 		cmocka_unit_test_setup(pages_beyond_the_bound_are_not_kept, begin),
 	};
 

@@ -40,6 +40,15 @@ static struct host *make_in_doubt(uint32_t replicas, uint32_t servers, uint32_t 
 	return host;
 }
 
+/* One of two replicas has it, and the other has not heard of it. */
+static void write_is_missed(struct host *host, uint8_t byte)
+{
+	host_write_cell(host, byte);
+	host_poll_slot(host, 0, 0, true);
+	host_poll_slot(host, 1, -EFAULT, false);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+}
+
 /* The second cell. */
 static void write_next_cell(struct host *host, uint8_t byte)
 {
@@ -65,11 +74,28 @@ static void doubt_first_attempt_is_read_if_it_was_carried_out(void **state)
 		struct host *host = make_in_doubt(replicas, replicas, 3);
 
 		host_assert_cell(host, 8);
-		host_settle(host);
-		assert_false(host_slab(host, 0)->has_record);
 		host_assert_cell(host, 8);
 		host_free(host);
 	}
+}
+
+/* The attempt was not carried out; but what is read is disturbed on its way, twice. */
+static void doubt_disturbed_reads_lose_nothing(void **state)
+{
+	struct host *host = make_in_doubt(1, 1, 0);
+	uint8_t *page = host->servers[host_server_of(host, 0, 0)].memory[0];
+
+	(void)state;
+	host_start(host, RBX_PIECE_READ, 0, out, sizeof(out));
+	page[0] ^= 1;
+	(void)host_poll_one(host, 0, 0, true); /* without granules */
+	(void)host_poll_one(host, 0, 0, true); /* with them */
+	page[0] ^= 1;
+	while (host_poll(host))
+		;
+	(void)host_ended(host, -EIO);
+	host_assert_cell(host, 7);
+	host_free(host);
 }
 
 /* One replica has the write, and dies: the other was said to have missed it. */
@@ -93,10 +119,7 @@ static void doubt_who_missed_a_copy_may_have_it(void **state)
 	struct host *host = host_make_with_page(2, 2);
 
 	(void)state;
-	host_write_cell(host, 8);
-	host_poll_slot(host, 0, 0, true);
-	host_poll_slot(host, 1, -EFAULT, false);
-	assert_int_equal(host_ended(host, -EFAULT), 1);
+	write_is_missed(host, 8);
 	(void)host_round(host);
 	host_poll_slot(host, 0, 0, true);
 	host_poll_slot(host, 1, -EFAULT, true);
@@ -126,11 +149,26 @@ static void doubt_outlives_a_write_that_was_missed(void **state)
 	struct host *host = make_in_doubt(2, 2, 1u << 1);
 
 	(void)state;
-	host_write_cell(host, 9);
-	host_poll_slot(host, 0, 0, true);
-	host_poll_slot(host, 1, -EFAULT, false);
-	assert_int_equal(host_ended(host, -EFAULT), 1);
+	write_is_missed(host, 9);
 	die_of_slot(host, 0);
+	host_assert_cell(host, 8);
+	host_free(host);
+}
+
+/* Nor was it copied to: the source dies meanwhile, and the copy fails here. */
+static void doubt_outlives_a_copy_that_fails(void **state)
+{
+	struct host *host = make_in_doubt(2, 2, 1u << 1);
+
+	(void)state;
+	write_is_missed(host, 9);
+	(void)host_round(host);
+	host_poll_slot_of(host, RBX_PIECE_COPY, 0, 0, true);
+	host_server_dies(host, host_server_of(host, 0, 0));
+	(void)host_round(host);
+	assert_int_equal(host_slab(host, 0)->read_mask, 1u << 1);
+	host_poll_slot_of(host, RBX_PIECE_COPY, 1, -EFAULT, false);
+	host_settle(host);
 	host_assert_cell(host, 8);
 	host_free(host);
 }
@@ -185,13 +223,14 @@ static void doubt_ends_with_the_next_write(void **state)
 /* Most are not held back for what may never be written again. */
 static void doubt_keeps_few_records(void **state)
 {
-	struct host *host = make_in_doubt(1, 1, 0);
-	struct rbx_slab_records *records = &host->flow.map->records;
+	struct host *host = host_make_with_page(1, 1);
 
 	(void)state;
-	while (rbx_slab_records_free(records) >= RBX_SLAB_RECORDS - RBX_SLAB_RECORDS_DOUBTED)
-		assert_non_null(rbx_slab_records_take(records, 0));
-	rbx_slab_settle(host_slab(host, 0), &host->flow.map->loans);
+	for (uint32_t i = 0; i < RBX_SLAB_RECORDS_DOUBTED; i++)
+		assert_non_null(rbx_slab_records_take(&host->flow.map->records, 0));
+	write_again_fails(host, 8, 1, 0);
+	assert_true(host_slab(host, 0)->has_record);
+	host_settle(host);
 	assert_false(host_slab(host, 0)->has_record);
 	host_assert_cell(host, 7);
 	host_free(host);
@@ -275,10 +314,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doubt_first_attempt_is_read_if_it_was_carried_out),
+		cmocka_unit_test(doubt_disturbed_reads_lose_nothing),
 		cmocka_unit_test(doubt_who_missed_a_write_may_have_it),
 		cmocka_unit_test(doubt_who_missed_a_copy_may_have_it),
 		cmocka_unit_test(doubt_outlives_a_copy_from_another),
 		cmocka_unit_test(doubt_outlives_a_write_that_was_missed),
+		cmocka_unit_test(doubt_outlives_a_copy_that_fails),
 		cmocka_unit_test(doubt_leaves_room_for_what_was_acknowledged),
 		cmocka_unit_test(doubt_ends_with_the_next_write),
 		cmocka_unit_test(doubt_keeps_few_records),
