@@ -62,10 +62,11 @@ static struct rbx_doubt *find_lesser(struct rbx_doubts *doubts, struct rbx_doubt
 
 static void add(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 {
-	struct rbx_doubt *place = find_same(doubts, doubt);
+	struct rbx_doubt *place;
 
 	if (!doubt.slots && !doubt.is_later)
 		return;
+	place = find_same(doubts, doubt);
 	if (place)
 		doubt.slots |= place->slots;
 	else if (doubts->count < RBX_DOUBTS_MAX)

@@ -98,6 +98,42 @@ static void doubt_disturbed_reads_lose_nothing(void **state)
 	host_free(host);
 }
 
+/* The same, and the next attempt at the read fails here. */
+static void doubt_read_that_fails_here_loses_nothing(void **state)
+{
+	struct host *host = make_in_doubt(1, 1, 0);
+	uint8_t *page = host->servers[host_server_of(host, 0, 0)].memory[0];
+
+	(void)state;
+	host_start(host, RBX_PIECE_READ, 0, out, sizeof(out));
+	page[0] ^= 1;
+	(void)host_poll_one(host, 0, 0, true);
+	(void)host_poll_one(host, 0, 0, true);
+	page[0] ^= 1;
+	(void)host_poll_one(host, 0, -EFAULT, false);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
+/* One replica has the write and the other has not, but what is read of that is disturbed: so
+ * the write is what is read, and the page from before once who has the write has died. */
+static void doubt_goes_both_ways(void **state)
+{
+	struct host *host = make_in_doubt(2, 2, 1u << 0);
+	uint8_t *page = host->servers[host_server_of(host, 0, 1)].memory[0];
+
+	(void)state;
+	page[0] ^= 1;
+	page[RBX_PAGE_BYTES] ^= 1;
+	host_assert_cell(host, 8);
+	page[0] ^= 1;
+	page[RBX_PAGE_BYTES] ^= 1;
+	die_of_slot(host, 0);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
 /* One replica has the write, and dies: the other was said to have missed it. */
 static void doubt_who_missed_a_write_may_have_it(void **state)
 {
@@ -310,11 +346,28 @@ static void doubt_is_not_of_what_was_never_sent(void **state)
 	host_free(host);
 }
 
+/* Nor by a replica that is lost: it was sent again to that. */
+static void doubt_is_not_of_what_only_the_lost_may_have(void **state)
+{
+	struct host *host = host_make_with_page(2, 2);
+
+	(void)state;
+	write_again(host, 8, 1u << 0);
+	host_poll_slot(host, 0, -EHOSTUNREACH, true);
+	host_poll_slot(host, 1, -EFAULT, false);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	assert_false(host_slab(host, 0)->has_record);
+	host_assert_cell(host, 7);
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doubt_first_attempt_is_read_if_it_was_carried_out),
 		cmocka_unit_test(doubt_disturbed_reads_lose_nothing),
+		cmocka_unit_test(doubt_read_that_fails_here_loses_nothing),
+		cmocka_unit_test(doubt_goes_both_ways),
 		cmocka_unit_test(doubt_who_missed_a_write_may_have_it),
 		cmocka_unit_test(doubt_who_missed_a_copy_may_have_it),
 		cmocka_unit_test(doubt_outlives_a_copy_from_another),
@@ -327,6 +380,7 @@ int main(void)
 		cmocka_unit_test(doubt_is_not_of_a_replica_that_is_gone),
 		cmocka_unit_test(doubt_wakes_no_keeper),
 		cmocka_unit_test(doubt_is_not_of_what_was_never_sent),
+		cmocka_unit_test(doubt_is_not_of_what_only_the_lost_may_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
