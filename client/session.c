@@ -7,9 +7,6 @@
 #include "client/session_state.h"
 #include "core/reject.h"
 
-/* How long close() waits for the server to take leave. */
-#define BYE_MS 1000u
-
 static struct rbx_session *session_make(struct rbx_sessions *sessions,
 					const struct rbx_address *address,
 					const struct rbx_session_events *events)
@@ -101,10 +98,13 @@ out_free:
 	return err;
 }
 
-/* The server answers BYE by ending the connection. */
+/* The server answers BYE by ending the connection. One that is slow has not read it when the
+ * connection is ended here, and lends what was given back to nobody until the lease ends: it
+ * has all the time after which it counts as lost. */
 static void say_bye(struct rbx_session *session)
 {
-	uint64_t until_ns = rbx_now_ns() + BYE_MS * RBX_NS_PER_MS;
+	uint64_t until_ns = rbx_now_ns() +
+			    session->sessions->silence_ms * RBX_NS_PER_MS;
 
 	rbx_monitor_enter(&session->monitor);
 	rbx_borrower_bye(&session->borrower);

@@ -15,7 +15,6 @@
 #include "tests/client/stage.h"
 #include "wire/reason.h"
 
-#define SILENCE_MS 1000u
 #define RESUME_MS 500u
 #define PASS_MS 50u
 #define PASSES_MAX 1000u /* until all calls have returned */
@@ -302,7 +301,7 @@ static void scene_open(const char *order, bool last_first)
 	scene_server_open(&scene.server);
 	scene.sessions = (struct rbx_sessions){
 		.secret = scene.server.root,
-		.silence_ms = SILENCE_MS,
+		.silence_ms = SCENE_SILENCE_MS,
 	};
 	stage_open(order, last_first);
 	rbx_monitor_init(&scene_host.monitor);
@@ -357,4 +356,19 @@ void scene_play(const char *order, bool is_late, bool last_first)
 	}
 	scene_check();
 	stage_close();
+}
+
+bool scene_close_waits(uint32_t ms)
+{
+	struct rbx_connection *line = &scene_host.lines[0];
+	bool stands;
+
+	scene_open("a close that waits", false);
+	step(STEP_CLOSE);
+	stage_pass_ns(ms * MS);
+	stands = !line->is_gone;
+	all_end();
+	scene_check();
+	stage_close();
+	return stands;
 }

@@ -102,6 +102,14 @@ static void end_while_given_up(void **state)
 	all_orders("lxegc");
 }
 
+/* Of a slow server: until it has read BYE it lends what went back to nobody. */
+static void close_waits_while_server_does_not_count_as_lost(void **state)
+{
+	(void)state;
+	assert_true(scene_close_waits(SCENE_SILENCE_MS - 1));
+	assert_false(scene_close_waits(SCENE_SILENCE_MS + 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +119,7 @@ int main(void)
 		cmocka_unit_test(end_while_resumed),
 		cmocka_unit_test(end_while_resumed_and_call_waits),
 		cmocka_unit_test(end_while_given_up),
+		cmocka_unit_test(close_waits_while_server_does_not_count_as_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
