@@ -206,19 +206,31 @@ static void measure(const char *name, uint32_t heavy_depth,
 	report(name, elapsed_s);
 }
 
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: fairness [--window W] [--runtime S] [--json FILE|-]\n");
+}
+
 static void parse(int argc, char **argv)
 {
 	static const struct option names[] = {
 		{ "window", required_argument, NULL, 'w' },
 		{ "runtime", required_argument, NULL, 'r' },
 		{ "json", required_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	char window[64] = "window=512K";
+	bool is_known = true;
 	int found;
 
 	bench.runtime_s = 2;
 	while ((found = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (found == 'h') {
+			usage(stdout);
+			exit(0);
+		}
+		is_known &= found != '?';
 		if (found == 'w')
 			snprintf(window, sizeof(window), "window=%s", optarg);
 		else if (found == 'r')
@@ -228,10 +240,12 @@ static void parse(int argc, char **argv)
 	}
 	rbx_options_defaults(&bench.options);
 	strcpy(bench.options.fabric, "soft:tcp");
-	if (optind != argc || bench.runtime_s <= 0 ||
-	    rbx_options_set(&bench.options, window)) {
-		fprintf(stderr, "usage: fairness [--window W] [--runtime S] "
-				"[--json FILE|-]; %s\n", rbx_last_error());
+	if (rbx_options_set(&bench.options, window)) {
+		fprintf(stderr, "fairness: %s\n", rbx_last_error());
+		exit(2);
+	}
+	if (!is_known || optind != argc || bench.runtime_s <= 0) {
+		usage(stderr);
 		exit(2);
 	}
 }

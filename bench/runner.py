@@ -34,6 +34,7 @@ import json
 import math
 import os
 import shlex
+import signal
 import socket
 import statistics
 import subprocess
@@ -388,9 +389,18 @@ def run_in_lab(options):
     return done.returncode
 
 
+def end_by_signals():
+    """Who is ended by a signal stops its servers and removes its folders first, silently."""
+    def end(number, _frame):
+        sys.exit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
 def main(parser, ask, lab_repeats=LAB_REPEATS):
     """Asks the question, shows and writes the answer; the exit code."""
     options = parser.parse_args()
+    end_by_signals()
     if options.lab and not options.in_lab:
         return run_in_lab(options)
     options.runtime_s = options.runtime or (0.4 if options.quick else 2.0)

@@ -273,7 +273,8 @@ static void interrupt(int signal_number)
 
 int cli_bench(int argc, char **argv)
 {
-	/* The second SIGINT ends the process. */
+	/* What was measured is told, and what was borrowed given back. The second one of
+	 * these signals ends the process. */
 	struct sigaction action = { .sa_handler = interrupt,
 				    .sa_flags = SA_RESETHAND | SA_RESTART };
 	struct bench bench = { 0 };
@@ -283,6 +284,7 @@ int cli_bench(int argc, char **argv)
 	if (!bench.options)
 		return rc;
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 	bench_events_init(&bench.events);
 	bench_progress_init(&bench.progress, &bench.events,
 			    bench.options->progress);

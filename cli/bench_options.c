@@ -66,9 +66,13 @@ static int set_pollers(const struct cli_option *option, const char *text,
 	if (!strcmp(text, "peer"))
 		return 0;
 	bench_options.library.pollers = RBX_POLLERS_QUEUE_PAIR;
-	return strcmp(text, "queue_pair") ?
-		       cli_set_number(option, text, reason, reason_bytes) :
-		       0;
+	if (!strcmp(text, "queue_pair") ||
+	    !cli_set_number(option, text, reason, reason_bytes))
+		return 0;
+	snprintf(reason, reason_bytes,
+		 "give a whole number from %.0f to %.0f, peer or queue_pair",
+		 (double)option->min, (double)option->max);
+	return -EINVAL;
 }
 
 static int set_pattern(const struct cli_option *option, const char *text,

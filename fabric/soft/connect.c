@@ -224,7 +224,7 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 		rc = -EBUSY; /* see core/reject.h: somebody listens there */
 	}
 	if (rc) {
-		soft_explain(error, "cannot connect: %s %s", peer.name,
+		soft_explain(error, "cannot connect to %s: %s", peer.name,
 			     wrong ? wrong : strerror(-rc));
 		goto out_close;
 	}

@@ -61,6 +61,25 @@ question window --threads 1 --block 4096 --device plain --runtime 0.3 --steady 2
 has "of off" 32K 64K
 has "of off" off aimd delay auto
 
+# Who is ended by a signal stops its servers and removes its folders, without a traceback.
+TMPDIR=$scratch "$top/bench/registration" --quick --build "$build" >"$scratch/out" 2>"$scratch/err" &
+asked=$!
+for ((i = 0; i < 600; i++)); do
+	! compgen -G "$scratch/rdmabox-registration.*" >/dev/null || break
+	sleep 0.1
+done
+kill -TERM "$asked"
+wait "$asked"
+[ $? = 143 ] && [ ! -s "$scratch/err" ] || fault "registration does not end by SIGTERM"
+! compgen -G "$scratch/rdmabox-registration.*" >/dev/null || fault "registration leaves a folder"
+
+"$build/bench/fairness" --bogus >"$scratch/out" 2>"$scratch/err"
+[ $? = 2 ] && [ ! -s "$scratch/out" ] || fault "fairness measures what nobody has asked"
+
+"$top/demo" --address >"$scratch/out" 2>"$scratch/err"
+[ $? = 2 ] && [ "$(<"$scratch/err")" = "demo: --address wants an address" ] ||
+	fault "demo does not say what is missing"
+
 # One request in flight is worth far less than 32, and windows that take turns tell.
 PYTHONPATH=$top/bench python3 - "$build" "$cpu" >"$scratch/out" 2>"$scratch/err" <<'END' ||
 import argparse, sys

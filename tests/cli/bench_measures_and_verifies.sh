@@ -104,6 +104,24 @@ bench --op mix:50 --pattern rand --buffers staging
 bench --op mix:50 --pattern rand --buffers direct
 [ "$(key staged_bytes)" = 0 ] || fault "something is copied"
 
+# Ended early by either signal, it tells what was measured and gives back what was lent.
+for signal in INT TERM; do
+	rm -f "$scratch"/{early,progress}
+	"$rdmabox" bench --servers "$one" --volume 16M --runtime "$limit_s" --progress \
+		--json "$scratch/early" >"$scratch/table" 2>"$scratch/progress" &
+	bench_pid=$!
+	server_pids+=("$bench_pid")
+	for ((attempt = 0; attempt < 10 * limit_s; attempt++)); do
+		[ ! -s "$scratch/progress" ] || break
+		sleep 0.1
+	done
+	kill -"$signal" "$bench_pid"
+	wait "$bench_pid" || fault "SIG$signal: exit code $?"
+	grep -q 'requests/s' "$scratch/table" && [ -s "$scratch/early" ] || fault "SIG$signal: no table"
+	expect_success stat --server "$one" --json
+	[ "$(key lent_bytes)" = 0 ] || fault "SIG$signal: a volume stays lent"
+done
+
 # JSON to a file, and the table beside it.
 expect_success bench --servers "$one" --volume 16M --runtime 0.2 --json "$scratch/json"
 grep -q 'requests/s' "$scratch/out" || fault "no table"

@@ -51,6 +51,9 @@ expect_refusal '--checksums' "${bench[@]}" --block 512 --checksums
 expect_refusal 'exclude each other' "${bench[@]}" --secret-file x --insecure
 expect_refusal 'polling' "${bench[@]}" --polling sometimes
 expect_refusal 'shared:2' "${bench[@]}" --polling shared:2 --pollers 4
+for pollers in 0 17 x; do
+	expect_refusal '1 to 16, peer or queue_pair' "${bench[@]}" --pollers "$pollers"
+done
 for load in x open open: open:0 open:1x burst:1 burst:0:0 burst:4097:0 burst:1:5 burst:1:1h; do
 	expect_refusal 'closed, open:RATE' "${bench[@]}" --load "$load"
 done
