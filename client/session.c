@@ -7,6 +7,9 @@
 #include "client/session_state.h"
 #include "core/reject.h"
 
+#define BYE_MS_MIN 1000u
+#define BYE_MS_MAX 5000u
+
 static struct rbx_session *session_make(struct rbx_sessions *sessions,
 					const struct rbx_address *address,
 					const struct rbx_session_events *events)
@@ -100,11 +103,12 @@ out_free:
 
 /* The server answers BYE by ending the connection. One that is slow has not read it when the
  * connection is ended here, and lends what was given back to nobody until the lease ends: it
- * has all the time after which it counts as lost. */
+ * has the time after which it counts as lost, within bounds, since whoever closes waits. */
 static void say_bye(struct rbx_session *session)
 {
-	uint64_t until_ns = rbx_now_ns() +
-			    session->sessions->silence_ms * RBX_NS_PER_MS;
+	uint32_t wait_ms = RBX_MIN(RBX_MAX(session->sessions->silence_ms, BYE_MS_MIN),
+				   BYE_MS_MAX);
+	uint64_t until_ns = rbx_now_ns() + wait_ms * RBX_NS_PER_MS;
 
 	rbx_monitor_enter(&session->monitor);
 	rbx_borrower_bye(&session->borrower);

@@ -74,7 +74,8 @@ int rbx_session_open(struct rbx_sessions *sessions,
  * Says goodbye: the server takes back what is still borrowed and ends the data
  * queue pairs (which their owner destroys). No callback runs for the session
  * once this has returned. Others may still be in calls that wait: they end, and it
- * waits until they have left. Blocks; for the server's answer at most silence_ms.
+ * waits until they have left. Blocks; for the server's answer silence_ms at most, but between
+ * one and five seconds.
  */
 void rbx_session_close(struct rbx_session *session);
 

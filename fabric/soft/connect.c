@@ -223,6 +223,11 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 		wrong = "refused the connection";
 		rc = -EBUSY; /* see core/reject.h: somebody listens there */
 	}
+	if (rc == -ECONNRESET) {
+		wrong = "the connection was closed without an answer: too many ask there "
+			"at once, or it is no server";
+		rc = -EBUSY; /* as above */
+	}
 	if (rc) {
 		soft_explain(error, "cannot connect to %s: %s", peer.name,
 			     wrong ? wrong : strerror(-rc));

@@ -339,6 +339,7 @@ static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
 		sent -= frame->bytes;
 		qp->partial_kind = SOFT_OUTPUT_NONE;
 		qp->partial_bytes = 0;
+		qp->moved_bytes -= SOFT_FRAME_BYTES; /* a header is nothing that moves */
 		frame_retire(qp, frame->kind);
 	}
 	return true;

@@ -124,7 +124,8 @@ struct soft_qp {
 	int fd;
 	struct soft_cq *poller; /* the cq whose poll() holds the lock */
 	uint32_t looks_count; /* calls of soft_qp_progress() that had the lock */
-	/* Payload that has come, and all that the socket has taken. */
+	/* Payload that has come, and that the socket has taken: as much as headers a peer
+	 * can have moved without a right to anything. */
 	uint64_t moved_bytes;
 	struct soft_deadlines_seen seen; /* deadlines.c */
 

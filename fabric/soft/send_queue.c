@@ -369,21 +369,20 @@ static uint64_t bytes_to_come(const struct soft_qp *qp, uint32_t index)
 	return bytes - come_bytes;
 }
 
-/* False: it is too early. Once until all that was asked for is there, so that one is under
+/* Unless it is too early. Once until all that was asked for is there, so that one is under
  * way at most. */
-static bool credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
+static void credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
 {
 	struct soft_frame frame = { .opcode = SOFT_ASK_CREDIT };
 
 	if (!qp->asks_credit || qp->send_asked != qp->send_credit)
-		return true;
+		return;
 	if (bytes_before(qp, index) > SOFT_ASK_BYTES ||
 	    bytes_to_come(qp, index) > SOFT_ASK_BYTES)
-		return false;
+		return;
 	qp->send_asked = sends + messages_from(qp, index);
 	frame.credit = qp->send_asked;
 	soft_output_control(qp, &frame, NULL, -1);
-	return true;
 }
 
 bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
@@ -396,8 +395,8 @@ bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 		return false;
 	if (soft_is_message(send->opcode, send->flags) &&
 	    sends == qp->send_credit) {
-		if (credit_ask(qp, index, sends))
-			stall_begin(qp);
+		credit_ask(qp, index, sends);
+		stall_begin(qp);
 		return false;
 	}
 	return true;

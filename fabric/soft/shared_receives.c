@@ -18,7 +18,7 @@
  * it was promised anything: those who wait cannot tell, and their messages fail after
  * SOFT_RECEIVER_WAIT_MS.
  *
- * What a connection moves counts in both directions. A message takes longer than a second
+ * The payload that a connection moves counts, in both directions. A message takes longer than a second
  * if it is long and the network slow, and the promise stands behind the answers to READs.
  * So a peer that always moves enough, whatever it is, can keep receives from others; its
  * own length is the only bound of a message. What this side has left undone is held

@@ -15,6 +15,7 @@
 #include "tests/client/stage.h"
 #include "wire/reason.h"
 
+#define SILENCE_MS 1000u
 #define RESUME_MS 500u
 #define PASS_MS 50u
 #define PASSES_MAX 1000u /* until all calls have returned */
@@ -294,14 +295,14 @@ static void all_end(void)
 	}
 }
 
-static void scene_open(const char *order, bool last_first)
+static void scene_open(const char *order, bool last_first, uint32_t silence_ms)
 {
 	memset(&scene, 0, sizeof(scene));
 	memset(&scene_host, 0, sizeof(scene_host));
 	scene_server_open(&scene.server);
 	scene.sessions = (struct rbx_sessions){
 		.secret = scene.server.root,
-		.silence_ms = SCENE_SILENCE_MS,
+		.silence_ms = silence_ms,
 	};
 	stage_open(order, last_first);
 	rbx_monitor_init(&scene_host.monitor);
@@ -339,7 +340,7 @@ void scene_play(const char *order, bool is_late, bool last_first)
 	bool is_to_be_told = false;
 	const char *at;
 
-	scene_open(order, last_first);
+	scene_open(order, last_first, SILENCE_MS);
 	for (at = order; *at; at++) {
 		is_to_be_told = has_to_tell(*at, is_to_be_told);
 		line = is_to_be_told ? scene_host_newest() : line;
@@ -358,12 +359,12 @@ void scene_play(const char *order, bool is_late, bool last_first)
 	stage_close();
 }
 
-bool scene_close_waits(uint32_t ms)
+bool scene_close_waits(uint32_t silence_ms, uint32_t ms)
 {
 	struct rbx_connection *line = &scene_host.lines[0];
 	bool stands;
 
-	scene_open("a close that waits", false);
+	scene_open("a close that waits", false, silence_ms);
 	step(STEP_CLOSE);
 	stage_pass_ns(ms * MS);
 	stands = !line->is_gone;

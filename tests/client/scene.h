@@ -24,11 +24,8 @@ enum step {
 /* is_late: the clock is looked at only when all steps are done. last_first: stage.h. */
 void scene_play(const char *order, bool is_late, bool last_first);
 
-/* A server counts as lost after this time of silence. */
-#define SCENE_SILENCE_MS 3000u
-
-/* The owner closes the session, and the server answers nothing for so long: whether the
- * connection still stands then. */
-bool scene_close_waits(uint32_t ms);
+/* The owner closes the session, and the server, which counts as lost after silence_ms, answers
+ * nothing for so long: whether the connection still stands then. */
+bool scene_close_waits(uint32_t silence_ms, uint32_t ms);
 
 #endif

@@ -106,8 +106,13 @@ static void end_while_given_up(void **state)
 static void close_waits_while_server_does_not_count_as_lost(void **state)
 {
 	(void)state;
-	assert_true(scene_close_waits(SCENE_SILENCE_MS - 1));
-	assert_false(scene_close_waits(SCENE_SILENCE_MS + 1));
+	assert_true(scene_close_waits(3000, 2999));
+	assert_false(scene_close_waits(3000, 3001));
+	/* Within bounds: whoever closes waits. */
+	assert_true(scene_close_waits(50, 999));
+	assert_false(scene_close_waits(50, 1001));
+	assert_true(scene_close_waits(1800000, 4999));
+	assert_false(scene_close_waits(1800000, 5001));
 }
 
 int main(void)

@@ -392,6 +392,46 @@ static void promise_after_very_many_messages_is_a_new_one(void **state)
 	keeper_close(&keeper);
 }
 
+/* READs of nothing, which need no right to anything, and their answers. */
+static void read_nothing(int fd, uint32_t *sequence, uint32_t times)
+{
+	struct soft_frame read = { .opcode = SOFT_READ };
+	uint8_t answers[8 * SOFT_FRAME_BYTES];
+
+	for (; times; times--, *sequence += 8) {
+		read.sequence = *sequence;
+		frames_send(fd, read, 8);
+		if (recv(fd, answers, sizeof(answers), MSG_WAITALL) !=
+		    sizeof(answers))
+			return;
+	}
+}
+
+/* Two MiB of headers for each half of a second. */
+static void peer_that_moves_headers_alone_cut_off(void **state)
+{
+	const uint32_t times = 2 * SOFT_PROMISE_BYTES / (8 * SOFT_FRAME_BYTES);
+	uint32_t round, ms, sequence = SOFT_FIRST_SEQUENCE;
+	struct keeper keeper;
+	struct soft_qp *qp;
+
+	(void)state;
+	keeper_open(&keeper, true);
+	keep_from_the_other(&keeper);
+	wait_until_waiting(&keeper.world, 1);
+	qp = soft_qp_of(keeper.qps[0]);
+	for (round = 0; round < 3 && state_of(keeper.qps[0]) == SOFT_QP_CONNECTED;
+	     round++) {
+		read_nothing(keeper.fds[0], &sequence, times);
+		for (ms = 0; ms < SOFT_PROMISE_MS / 2; ms += SOFT_TICK_MS)
+			time_pass(qp, SOFT_TICK_MS);
+	}
+	assert_true(is_readable(keeper.fds[1], 0));
+	expect_credit(keeper.fds[1], 1);
+	assert_non_null(cut_off_of(&keeper.world.pair, keeper.qps[0]));
+	keeper_close(&keeper);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -407,6 +447,7 @@ int main(void)
 			peer_kept_while_it_reads_what_stands_before_its_promise),
 		cmocka_unit_test(slow_peer_kept_while_the_line_moves),
 		cmocka_unit_test(promise_after_very_many_messages_is_a_new_one),
+		cmocka_unit_test(peer_that_moves_headers_alone_cut_off),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));

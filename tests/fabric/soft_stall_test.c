@@ -169,6 +169,31 @@ static void message_behind_a_read_has_its_time(void **state)
 	stall_close(&world, fd, qp);
 }
 
+/* Too long to ask for a receive before it is answered: the message waits all the same. */
+static void message_behind_a_read_that_nobody_answers_fails(void **state)
+{
+	struct rbx_wr *bad;
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
+				     TARGET_BYTES, world.pair.target_mr->lkey };
+	struct rbx_wr message = { .opcode = RBX_OP_SEND };
+	struct rbx_wr read = { .opcode = RBX_OP_READ, .sges = &sge,
+			       .sge_count = 1, .next = &message };
+
+	fd = peer_connect(&world, 8, true, false, &qp);
+	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS - 2 * SOFT_TICK_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	ticks_pass(qp, 3 * SOFT_TICK_MS);
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	stall_close(&world, fd, qp);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -176,6 +201,7 @@ int main(void)
 		cmocka_unit_test(time_without_a_look_fails_no_message),
 		cmocka_unit_test(message_behind_a_long_write_has_its_time),
 		cmocka_unit_test(message_behind_a_read_has_its_time),
+		cmocka_unit_test(message_behind_a_read_that_nobody_answers_fails),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));
