@@ -3,6 +3,8 @@
  * soft_handshake_test.c - visitors of the soft device who say their hello, say it
  * wrong, or say nothing; none of them is in the way of others.
  */
+#include <pthread.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "fabric/soft/limits.h"
@@ -179,6 +181,50 @@ static void silent_visitor_is_sent_away(void **state)
 	test_pair_close(&pair);
 }
 
+static void *door_slam(void *listening)
+{
+	int fd = accept(*(int *)listening, NULL, NULL);
+	uint8_t bytes[SOFT_HELLO_MIN_BYTES];
+
+	assert_true(recv(fd, bytes, sizeof(bytes), MSG_WAITALL) > 0);
+	close(fd);
+	return NULL;
+}
+
+/* As one does that has too many visitors. It may be asked again (core/reject.h). */
+static void connection_that_is_closed_before_the_answer_is_refused(void **state)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	struct rbx_connect_init connect = { .timeout_ms = 30000 };
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t name_bytes = sizeof(name);
+	char address[32], error[RBX_ERROR_TEXT_MAX];
+	struct test_pair pair;
+	pthread_t thread;
+	struct rbx_qp *qp;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	const struct rbx_qp_init init = {
+		.send_cq = pair.client_cq, .recv_cq = pair.client_cq,
+		.send_depth_count = 4, .recv_depth_count = 4, .max_sge = 1,
+	};
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listening, (struct sockaddr *)&name, name_bytes), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	getsockname(listening, (struct sockaddr *)&name, &name_bytes);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(name.sin_port));
+	connect.address = address;
+	pthread_create(&thread, NULL, door_slam, &listening);
+	assert_int_equal(pair.ops->connect(pair.client_device, &init, &connect, &qp,
+					   error), -EBUSY);
+	assert_non_null(strstr(error, "without an answer"));
+	pthread_join(thread, NULL);
+	close(listening);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -189,6 +235,8 @@ int main(void)
 		cmocka_unit_test(private_data_beyond_the_limit_closed),
 		cmocka_unit_test(silent_visitors_make_room),
 		cmocka_unit_test(silent_visitor_is_sent_away),
+		cmocka_unit_test(
+			connection_that_is_closed_before_the_answer_is_refused),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));
