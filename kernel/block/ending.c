@@ -39,19 +39,28 @@ static void add_here(struct rbx_ending *ending)
 	put_cpu_ptr(&queues);
 }
 
-void rbx_ending_begin(struct rbx_ending *ending, struct request *rq)
+static void begin(struct rbx_ending *ending, struct request *rq)
 {
 	if (blk_mq_complete_request_remote(rq))
 		return;
 	ending->rq = rq;
-	if (!in_task()) {
-		add_here(ending);
+	add_here(ending);
+}
+
+void rbx_ending_begin(struct rbx_ending *ending, struct request *rq)
+{
+	/* A disk's driver may end a bio in the thread of its interrupt, with interrupts
+	 * off and under a lock of its own: bottom halves run when it enables them. */
+	if (!in_task() || irqs_disabled()) {
+		begin(ending, rq);
 		return;
 	}
 	/* The tasklet runs as bottom halves are enabled again, which the volume does
-	 * when all have ended that a poll found; no thread has to be woken for it. */
+	 * when all have ended that a poll found; no thread has to be woken for it. And the
+	 * processor that a request is handed to cannot go between the block layer's look
+	 * at it and the interrupt that it is sent: that would be lost, and the request. */
 	local_bh_disable();
-	add_here(ending);
+	begin(ending, rq);
 	local_bh_enable();
 }
 

@@ -21,8 +21,7 @@ struct rbx_ending {
 	struct request *rq;
 };
 
-/* Has complete() of the queue called for a request, once. Any context, with interrupts
- * on if it is a task. */
+/* Has complete() of the queue called for a request, once. Any context. */
 void rbx_ending_begin(struct rbx_ending *ending, struct request *rq);
 
 /* For the module. None is under way when it exits. */

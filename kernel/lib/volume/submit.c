@@ -77,30 +77,46 @@ static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 	(void)rbx_piece_pool_give(&volume->control.flow.pool, &filled);
 }
 
-/* The pieces are put back before anybody hears of it, so that who submits from
- * done() finds the room that was left. */
-static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
-{
-	struct rbx_volume *volume = rbx_volume_of_flow(flow);
-	struct rbx_io *io = ended_ios(pieces), *next;
-	u64 now_ns = io ? ktime_get_ns() : 0;
+/* Those that end together have so many at most, and what takes long is done before: other
+ * softirqs of the processor wait meanwhile. */
+#define END_TOGETHER_MAX 32
 
-	if (pieces->first)
-		(void)rbx_piece_pool_give(&flow->pool, pieces);
-	/* A softirq that a done() asks for (kernel/block/ending.h) runs once for all of
-	 * them. */
-	local_bh_disable();
-	for (; io; io = next) {
-		next = io->next;
+/* Ends the first of a list; returns the others. A softirq that a done() asks for
+ * (kernel/block/ending.h) runs once for all of them. */
+static struct rbx_io *some_end(struct rbx_volume *volume, struct rbx_io *first, u64 now_ns)
+{
+	struct rbx_io *io = first, *next;
+	u32 i, count;
+
+	for (count = 0; io && count < END_TOGETHER_MAX; count++, io = io->next) {
 		io->ended_ns = now_ns;
 		rbx_volume_io_unmap(volume, io, volume->ctx->device);
 		if (io->zeros)
 			zeros_fill(volume, io);
 		if (rbx_has_broken() && !io->status)
 			io->status = -EIO;
+	}
+	local_bh_disable();
+	for (i = 0, io = first; i < count; i++, io = next) {
+		next = io->next;
 		io->done(io);
 	}
 	local_bh_enable();
+	return io;
+}
+
+/* The pieces are put back before anybody hears of it, so that who submits from
+ * done() finds the room that was left. */
+static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
+{
+	struct rbx_volume *volume = rbx_volume_of_flow(flow);
+	struct rbx_io *io = ended_ios(pieces);
+	u64 now_ns = io ? ktime_get_ns() : 0;
+
+	if (pieces->first)
+		(void)rbx_piece_pool_give(&flow->pool, pieces);
+	while (io)
+		io = some_end(volume, io, now_ns);
 }
 
 /* ---- What else the flow asks for ------------------------------------------------*/
