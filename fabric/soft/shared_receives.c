@@ -18,11 +18,11 @@
  * it was promised anything: those who wait cannot tell, and their messages fail after
  * SOFT_RECEIVER_WAIT_MS.
  *
- * The payload that a connection moves counts, in both directions. A message takes longer than a second
- * if it is long and the network slow, and the promise stands behind the answers to READs.
- * So a peer that always moves enough, whatever it is, can keep receives from others; its
- * own length is the only bound of a message. What this side has left undone is held
- * against nobody (deadlines.c).
+ * The payload that a connection moves counts, in both directions: headers alone need no right
+ * to anything. A message takes longer than a second if it is long and the network slow, and
+ * the promise stands behind the answers to READs. So a peer that always moves enough, whatever
+ * it is, can keep receives from others; its own length is the only bound of a message. What
+ * this side has left undone is held against nobody (deadlines.c).
  *
  * A receive stays the place's until its completion is polled. If the qp is destroyed
  * before that, the completion is forgotten and the receive posted once more. If a qp
