@@ -62,6 +62,8 @@ static int set_load(const struct cli_option *option, const char *text,
 static int set_pollers(const struct cli_option *option, const char *text,
 		       char *reason, size_t reason_bytes)
 {
+	size_t said_bytes;
+
 	bench_options.library.pollers = RBX_POLLERS_PEER;
 	if (!strcmp(text, "peer"))
 		return 0;
@@ -69,9 +71,9 @@ static int set_pollers(const struct cli_option *option, const char *text,
 	if (!strcmp(text, "queue_pair") ||
 	    !cli_set_number(option, text, reason, reason_bytes))
 		return 0;
-	snprintf(reason, reason_bytes,
-		 "give a whole number from %.0f to %.0f, peer or queue_pair",
-		 (double)option->min, (double)option->max);
+	said_bytes = strlen(reason);
+	snprintf(reason + said_bytes, reason_bytes - said_bytes,
+		 ", peer or queue_pair");
 	return -EINVAL;
 }
 

@@ -219,15 +219,13 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	rc = hello_exchange(init, connect, &peer, &answer, deadline_ns, &wrong);
 	if (!rc)
 		reply_keep(connect, &answer);
-	if (!rc && answer.type == SOFT_REJECT) {
+	if (!rc && answer.type == SOFT_REJECT)
 		wrong = "refused the connection";
-		rc = -EBUSY; /* see core/reject.h: somebody listens there */
-	}
-	if (rc == -ECONNRESET) {
+	if (rc == -ECONNRESET)
 		wrong = "the connection was closed without an answer: too many ask there "
 			"at once, or it is no server";
-		rc = -EBUSY; /* as above */
-	}
+	if (wrong && rc != -EPROTO)
+		rc = -EBUSY; /* see core/reject.h: somebody listens there */
 	if (rc) {
 		soft_explain(error, "cannot connect to %s: %s", peer.name,
 			     wrong ? wrong : strerror(-rc));

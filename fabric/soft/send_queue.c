@@ -451,9 +451,10 @@ static bool is_on_its_way(const struct soft_qp *qp)
 void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t counts_ns)
 {
 	/* With the socket free, all before the stalled one has gone out. */
-	if (qp->output_blocked || is_on_its_way(qp))
+	if (qp->output_blocked)
 		return;
-	qp->stalled_ns += counts_ns;
+	/* What is on its way may take any time, and rest in between. */
+	qp->stalled_ns = is_on_its_way(qp) ? 0 : qp->stalled_ns + counts_ns;
 	if (qp->stalled_ns > SOFT_RECEIVER_WAIT_MS * 1000000ull)
 		soft_qp_fail(qp, qp->send_started, -ENOBUFS);
 }

@@ -78,6 +78,19 @@ static inline int sharing_connect(struct world *world, struct rbx_qp **qp)
 	return peer_connect(world, 8, true, true, qp);
 }
 
+/* A long READ, and a message behind it. */
+static inline void read_and_message_post(struct world *world, struct rbx_qp *qp)
+{
+	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory,
+				     TARGET_BYTES, world->pair.target_mr->lkey };
+	struct rbx_wr message = { .opcode = RBX_OP_SEND };
+	struct rbx_wr read = { .opcode = RBX_OP_READ, .sges = &sge,
+			       .sge_count = 1, .next = &message };
+	struct rbx_wr *bad;
+
+	assert_int_equal(world->pair.ops->post_send(qp, &read, &bad), 0);
+}
+
 static inline void post(struct world *world, uint64_t wr_id)
 {
 	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory, PAGE,

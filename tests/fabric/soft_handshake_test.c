@@ -186,7 +186,7 @@ static void *door_slam(void *listening)
 	int fd = accept(*(int *)listening, NULL, NULL);
 	uint8_t bytes[SOFT_HELLO_MIN_BYTES];
 
-	assert_true(recv(fd, bytes, sizeof(bytes), MSG_WAITALL) > 0);
+	recv(fd, bytes, sizeof(bytes), MSG_WAITALL);
 	close(fd);
 	return NULL;
 }

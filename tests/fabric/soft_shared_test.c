@@ -285,21 +285,14 @@ static void credit_is_not_asked_for_before_long_writes(void **state)
 static void credit_is_not_asked_for_before_a_long_read_is_answered(void **state)
 {
 	static const uint8_t bytes[1 << 20];
-	struct rbx_wr *bad;
 	struct world world;
 	struct rbx_qp *qp;
 	int fd, i;
 
 	(void)state;
 	world_open(&world);
-	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
-				     TARGET_BYTES, world.pair.target_mr->lkey };
-	struct rbx_wr message = { .opcode = RBX_OP_SEND };
-	struct rbx_wr read = { .opcode = RBX_OP_READ, .sges = &sge,
-			       .sge_count = 1, .next = &message };
-
 	fd = sharing_connect(&world, &qp);
-	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	read_and_message_post(&world, qp);
 	expect_frame(fd, SOFT_READ, 0);
 	/* What is asked of it now it answers behind what it has asked. */
 	frame_send(fd, (struct soft_frame){ .opcode = SOFT_WRITE,

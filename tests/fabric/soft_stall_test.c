@@ -130,37 +130,44 @@ static uint64_t moved_of(struct rbx_qp *base)
 	return moved;
 }
 
-/* The peer can tell of a receive behind its answer only, which comes slowly. */
-static void message_behind_a_read_has_its_time(void **state)
+/* A part of the answer to the READ has come. */
+static void answer_some(int fd, struct rbx_qp *qp)
 {
 	static const uint8_t bytes[1024];
-	uint32_t ms, part_bytes = 0;
-	struct rbx_wr *bad;
-	struct world world;
-	struct rbx_qp *qp;
-	uint64_t moved;
+	const uint64_t moved = moved_of(qp);
+
+	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	while (moved_of(qp) - moved < sizeof(bytes))
+		usleep(100);
+}
+
+static int slow_answer_open(struct world *world, bool shares_receives,
+			    struct rbx_qp **qp)
+{
 	int fd;
 
-	(void)state;
-	world_open(&world);
-	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
-				     TARGET_BYTES, world.pair.target_mr->lkey };
-	struct rbx_wr message = { .opcode = RBX_OP_SEND };
-	struct rbx_wr read = { .opcode = RBX_OP_READ, .flags = RBX_WR_SIGNALED,
-			       .sges = &sge, .sge_count = 1, .next = &message };
-
-	fd = bare_connect(&world, true, &qp);
-	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	world_open(world);
+	fd = peer_connect(world, 8, shares_receives, true, qp);
+	read_and_message_post(world, *qp);
 	frame_send(fd, (struct soft_frame){ .opcode = SOFT_RESPONSE,
 					    .sequence = SOFT_FIRST_SEQUENCE,
 					    .length_bytes = TARGET_BYTES }, 0);
+	return fd;
+}
+
+/* The peer can tell of a receive behind its answer only, which comes slowly. */
+static void message_behind_a_read_has_its_time(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	uint32_t ms;
+	int fd;
+
+	(void)state;
+	fd = slow_answer_open(&world, false, &qp);
 	for (ms = 0; ms < 2 * SOFT_RECEIVER_WAIT_MS; ms += SOFT_TICK_MS) {
 		assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
-		moved = moved_of(qp);
-		part_bytes = 0;
-		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-		while (part_bytes < sizeof(bytes))
-			part_bytes = (uint32_t)(moved_of(qp) - moved);
+		answer_some(fd, qp);
 		time_pass(qp, SOFT_TICK_MS);
 	}
 	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
@@ -169,24 +176,42 @@ static void message_behind_a_read_has_its_time(void **state)
 	stall_close(&world, fd, qp);
 }
 
+/* The network that carries the answer rests again and again, but never for as long as a
+ * message waits. */
+static void expect_time_with_rests(bool shares_receives)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	int fd, i;
+
+	fd = slow_answer_open(&world, shares_receives, &qp);
+	for (i = 0; i < 4; i++) {
+		answer_some(fd, qp);
+		time_pass(qp, SOFT_TICK_MS);
+		ticks_pass(qp, SOFT_RECEIVER_WAIT_MS / 2);
+		assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	}
+	stall_close(&world, fd, qp);
+}
+
+static void message_behind_a_read_that_rests_has_its_time(void **state)
+{
+	(void)state;
+	expect_time_with_rests(false);
+	expect_time_with_rests(true); /* it is too early to ask for a receive */
+}
+
 /* Too long to ask for a receive before it is answered: the message waits all the same. */
 static void message_behind_a_read_that_nobody_answers_fails(void **state)
 {
-	struct rbx_wr *bad;
 	struct world world;
 	struct rbx_qp *qp;
 	int fd;
 
 	(void)state;
 	world_open(&world);
-	const struct rbx_sge sge = { (uintptr_t)world.pair.target_memory,
-				     TARGET_BYTES, world.pair.target_mr->lkey };
-	struct rbx_wr message = { .opcode = RBX_OP_SEND };
-	struct rbx_wr read = { .opcode = RBX_OP_READ, .sges = &sge,
-			       .sge_count = 1, .next = &message };
-
 	fd = peer_connect(&world, 8, true, false, &qp);
-	assert_int_equal(world.pair.ops->post_send(qp, &read, &bad), 0);
+	read_and_message_post(&world, qp);
 	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS - 2 * SOFT_TICK_MS);
 	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
 	ticks_pass(qp, 3 * SOFT_TICK_MS);
@@ -201,6 +226,7 @@ int main(void)
 		cmocka_unit_test(time_without_a_look_fails_no_message),
 		cmocka_unit_test(message_behind_a_long_write_has_its_time),
 		cmocka_unit_test(message_behind_a_read_has_its_time),
+		cmocka_unit_test(message_behind_a_read_that_rests_has_its_time),
 		cmocka_unit_test(message_behind_a_read_that_nobody_answers_fails),
 	};
 
