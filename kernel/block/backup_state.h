@@ -90,7 +90,8 @@ void rbx_backup_transfers_free(struct rbx_backup *backup);
 bool rbx_backup_read(struct rbx_backup *backup);
 /* Sends a run to the disk. */
 bool rbx_backup_send(struct rbx_backup *backup);
-/* Submits a write that has waited for room. */
+/* Submits a write that has waited for room. One that fails wakes the thread and is the
+ * last: what failed it may be held by those that wait in the plug for its start. */
 bool rbx_backup_admit(struct rbx_backup *backup);
 
 #endif

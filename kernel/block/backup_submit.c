@@ -188,5 +188,5 @@ bool rbx_backup_admit(struct rbx_backup *backup)
 	err = write_submit(backup, backup_io, &backup->plug);
 	if (err)
 		rbx_backup_io_end(backup_io, err == -ENOMEM ? -EAGAIN : err);
-	return true;
+	return !err;
 }
