@@ -196,8 +196,9 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 	return 0;
 }
 
-/* Reads everything back; what fails is added to the result of the run. */
-static void check_volume(struct bench *bench, struct bench_result *result)
+/* Reads everything back; what fails is added to the result of the run. False: it was
+ * interrupted. */
+static bool check_volume(struct bench *bench, struct bench_result *result)
 {
 	struct bench_result checked;
 
@@ -207,6 +208,7 @@ static void check_volume(struct bench *bench, struct bench_result *result)
 		memcpy(result->first_error, checked.first_error,
 		       sizeof(result->first_error));
 	result->errors += checked.errors;
+	return !atomic_load(&bench_interrupted);
 }
 
 static int report(struct bench *bench, const struct bench_result *result,
@@ -247,6 +249,7 @@ static int measure(struct bench *bench)
 	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
 	struct bench_result result;
 	struct bench_mix mix;
+	bool all_checked;
 	int rc;
 
 	bench_mix_init(&mix, bench->pattern, bench->verify,
@@ -260,23 +263,27 @@ static int measure(struct bench *bench)
 	run(bench, "measure", bench->load, &mix.source, 0,
 	    bench->options->runtime_s, &result);
 	rbx_stats_get(bench->ctx, &stats);
-	if (bench->verify)
-		check_volume(bench, &result);
-	return report(bench, &result, &stats);
+	all_checked = !bench->verify || check_volume(bench, &result);
+	rc = report(bench, &result, &stats);
+	if (all_checked)
+		return rc;
+	cli_fail(&bench_command, "interrupted before all was checked");
+	return CLI_EXIT_FAILED;
 }
 
+/* What was measured is told, and what was borrowed given back. The second signal, whichever
+ * of the two it is, ends the process. */
 static void interrupt(int signal_number)
 {
 	(void)signal_number;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	atomic_store(&bench_interrupted, true);
 }
 
 int cli_bench(int argc, char **argv)
 {
-	/* What was measured is told, and what was borrowed given back. The second one of
-	 * these signals ends the process. */
-	struct sigaction action = { .sa_handler = interrupt,
-				    .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
 	struct bench bench = { 0 };
 	int rc;
 

@@ -18,8 +18,8 @@ int soft_hello_send(int fd, const struct soft_hello *hello)
 	ssize_t sent;
 
 	sent = send(fd, &wire, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent < 0)
-		return -errno;
+	if (sent < 0) /* the end of a socket on this machine, before we said anything */
+		return errno == EPIPE ? -ECONNRESET : -errno;
 	return (size_t)sent == bytes ? 0 : -ECONNABORTED;
 }
 

@@ -295,6 +295,14 @@ static void control_retire(struct soft_qp *qp)
 		soft_qp_fail(qp, qp->send_done, -ECANCELED);
 }
 
+/* A header is nothing that moves, nor is what a control frame says. */
+static uint32_t nothing_bytes(const struct soft_qp *qp, uint8_t kind)
+{
+	return kind == SOFT_OUTPUT_CONTROL ?
+		qp->controls[qp->control_head % SOFT_CONTROL_MAX].length_bytes :
+		SOFT_FRAME_BYTES;
+}
+
 static void frame_retire(struct soft_qp *qp, uint8_t kind)
 {
 	struct soft_response *response;
@@ -339,7 +347,7 @@ static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
 		sent -= frame->bytes;
 		qp->partial_kind = SOFT_OUTPUT_NONE;
 		qp->partial_bytes = 0;
-		qp->moved_bytes -= SOFT_FRAME_BYTES; /* a header is nothing that moves */
+		qp->moved_bytes -= nothing_bytes(qp, frame->kind);
 		frame_retire(qp, frame->kind);
 	}
 	return true;

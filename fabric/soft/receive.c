@@ -56,6 +56,8 @@ static void payload_advance(struct soft_qp *qp, uint64_t bytes)
 	struct soft_input_payload *payload = &qp->payload;
 
 	qp->moved_bytes += bytes;
+	if (payload->opcode == SOFT_RESPONSE)
+		qp->stalled_ns = 0; /* it stands before the message that waits */
 	payload->left_bytes -= bytes;
 	payload->addr += bytes;
 	while (bytes) {

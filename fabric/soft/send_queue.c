@@ -18,8 +18,9 @@
  *
  * A SEND, or a WRITE with immediate, goes out only when the peer has a receive for
  * it, which it tells by credit; so no frame ever meets a receiver that is not ready.
- * Requests behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS,
- * in which no time counts while something before it, or before the credit, is on its way.
+ * Requests behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS.
+ * That time begins anew with each part of an answer to a READ, all of which stand before it,
+ * and none counts while what has gone out before it is on its way.
  *
  * A peer whose receives are shared is asked for credit, once the message leaves soon: the
  * peer keeps from others what it has promised. So first all but SOFT_ASK_BYTES of what
@@ -439,22 +440,19 @@ void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
 	soft_send_queue_end_bad(qp);
 }
 
-/* Whether something moves that stands before the message that waits, or before what the
- * peer answers. */
+/* Whether what the system still has of this side's bytes moves. */
 static bool is_on_its_way(const struct soft_qp *qp)
 {
-	return (qp->reads_outstanding ||
-		soft_qp_unacknowledged(qp) > SOFT_QUEUED_BYTES) &&
+	return soft_qp_unacknowledged(qp) > SOFT_QUEUED_BYTES &&
 	       soft_qp_moved(qp) != qp->seen.moved_bytes;
 }
 
 void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t counts_ns)
 {
 	/* With the socket free, all before the stalled one has gone out. */
-	if (qp->output_blocked)
+	if (qp->output_blocked || is_on_its_way(qp))
 		return;
-	/* What is on its way may take any time, and rest in between. */
-	qp->stalled_ns = is_on_its_way(qp) ? 0 : qp->stalled_ns + counts_ns;
+	qp->stalled_ns += counts_ns;
 	if (qp->stalled_ns > SOFT_RECEIVER_WAIT_MS * 1000000ull)
 		soft_qp_fail(qp, qp->send_started, -ENOBUFS);
 }

@@ -45,7 +45,8 @@
  * device goes on over verbs; the soft fabric is part of the process, and may wait for it
  * without bound. A program that cannot wait has a timeout of its own, and disconnects.
  * On the soft fabric the time that a message waits for a receive does not count while our
- * own process stands still, nor while what was posted before the message is on its way.
+ * own process stands still, nor while what has gone out before the message is on its way,
+ * and begins anew with each part of an answer to a READ that was posted before it.
  *
  * Calls return 0 or -errno, and rbx_last_error() says why. Post, receive and poll
  * neither allocate nor block. Where nothing else is said any thread may call. Options

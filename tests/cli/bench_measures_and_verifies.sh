@@ -104,23 +104,42 @@ bench --op mix:50 --pattern rand --buffers staging
 bench --op mix:50 --pattern rand --buffers direct
 [ "$(key staged_bytes)" = 0 ] || fault "something is copied"
 
-# Ended early by either signal, it tells what was measured and gives back what was lent.
-for signal in INT TERM; do
+# begin_bench OPTION... - sets bench_pid, of one that has made progress
+begin_bench()
+{
 	rm -f "$scratch"/{early,progress}
 	"$rdmabox" bench --servers "$one" --volume 16M --runtime "$limit_s" --progress \
-		--json "$scratch/early" >"$scratch/table" 2>"$scratch/progress" &
+		--json "$scratch/early" "$@" >"$scratch/table" 2>"$scratch/progress" &
 	bench_pid=$!
 	server_pids+=("$bench_pid")
 	for ((attempt = 0; attempt < 10 * limit_s; attempt++)); do
 		[ ! -s "$scratch/progress" ] || break
 		sleep 0.1
 	done
+}
+
+# Ended early by either signal, it tells what was measured and gives back what was lent.
+for signal in INT TERM; do
+	begin_bench
 	kill -"$signal" "$bench_pid"
 	wait "$bench_pid" || fault "SIG$signal: exit code $?"
 	grep -q 'requests/s' "$scratch/table" && [ -s "$scratch/early" ] || fault "SIG$signal: no table"
 	expect_success stat --server "$one" --json
 	[ "$(key lent_bytes)" = 0 ] || fault "SIG$signal: a volume stays lent"
 done
+
+# The second signal ends it at once, whichever it is, though nothing completes any more.
+start_server --memory 64M --slab 4M
+one=$address
+begin_bench --fabric soft:tcp --peer-timeout $((1000 * limit_s))
+kill -STOP "$pid"
+kill -INT "$bench_pid"
+sleep 0.2 # so that the one is seen before the other
+kill -TERM "$bench_pid"
+wait "$bench_pid"
+status=$?
+[ "$status" = 143 ] || fault "INT, then TERM: exit code $status"
+kill -CONT "$pid"
 
 # JSON to a file, and the table beside it.
 expect_success bench --servers "$one" --volume 16M --runtime 0.2 --json "$scratch/json"

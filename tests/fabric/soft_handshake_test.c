@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fabric/soft/connect.h"
 #include "fabric/soft/limits.h"
 #include "tests/fabric/bare_socket.h"
 
@@ -225,6 +226,21 @@ static void connection_that_is_closed_before_the_answer_is_refused(void **state)
 	test_pair_close(&pair);
 }
 
+/* As it is seen on this machine, if it is closed before we have said anything. */
+static void socket_that_is_closed_before_we_speak_is_reset(void **state)
+{
+	const struct soft_hello hello = { .version = SOFT_VERSION,
+					  .type = SOFT_HELLO,
+					  .send_depth_count = 8 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	close(fds[1]);
+	assert_int_equal(soft_hello_send(fds[0], &hello), -ECONNRESET);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -237,6 +253,7 @@ int main(void)
 		cmocka_unit_test(silent_visitor_is_sent_away),
 		cmocka_unit_test(
 			connection_that_is_closed_before_the_answer_is_refused),
+		cmocka_unit_test(socket_that_is_closed_before_we_speak_is_reset),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "fabric/soft/queue_pair.h"
 #include "tests/fabric/intruder.h"
 
 #define PAGE 4096u
@@ -141,11 +142,44 @@ static void questions_behind_all_of_ours_answered(void **state)
 	test_pair_close(&pair);
 }
 
+static uint64_t moved_of(struct rbx_qp *base)
+{
+	struct soft_qp *qp = soft_qp_of(base);
+	uint64_t bytes;
+
+	soft_qp_lock(qp);
+	bytes = qp->moved_bytes;
+	soft_qp_unlock(qp);
+	return bytes;
+}
+
+/* No right is needed to be told that there is no such key. */
+static void answers_are_nothing_that_moves(void **state)
+{
+	uint64_t deadline_ms = test_now_ms() + 30000;
+	struct intruder intruder;
+	struct test_pair pair;
+	uint32_t i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	intruder_come(&intruder, &pair, NULL);
+	for (i = 0; i < 2 * SOFT_MAPS_ASKED_MAX; i++)
+		assert_int_equal(local_peer_ask(&intruder.peer, 0x10001), 0);
+	expect_read_so_far(&pair, &intruder.peer); /* by a WRITE of one byte */
+	while (moved_of(intruder.qp) != 1 && test_now_ms() < deadline_ms)
+		usleep(1000);
+	assert_int_equal(moved_of(intruder.qp), 1);
+	intruder_go(&intruder, &pair);
+	test_pair_close(&pair);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answer_to_a_question_that_was_not_sent_cut_off),
 		cmocka_unit_test(questions_behind_all_of_ours_answered),
+		cmocka_unit_test(answers_are_nothing_that_moves),
 	};
 
 	/* Only a device that maps is asked. */

@@ -130,15 +130,22 @@ static uint64_t moved_of(struct rbx_qp *base)
 	return moved;
 }
 
+/* So much of what the peer sends has come. */
+static void payload_come(int fd, struct rbx_qp *qp, uint32_t length_bytes)
+{
+	static const uint8_t bytes[TARGET_BYTES];
+	const uint64_t moved = moved_of(qp);
+
+	assert_int_equal(send(fd, bytes, length_bytes, 0), length_bytes);
+	while (moved_of(qp) - moved < length_bytes &&
+	       state_of(qp) == SOFT_QP_CONNECTED)
+		usleep(100);
+}
+
 /* A part of the answer to the READ has come. */
 static void answer_some(int fd, struct rbx_qp *qp)
 {
-	static const uint8_t bytes[1024];
-	const uint64_t moved = moved_of(qp);
-
-	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-	while (moved_of(qp) - moved < sizeof(bytes))
-		usleep(100);
+	payload_come(fd, qp, 1024);
 }
 
 static int slow_answer_open(struct world *world, bool shares_receives,
@@ -201,6 +208,50 @@ static void message_behind_a_read_that_rests_has_its_time(void **state)
 	expect_time_with_rests(true); /* it is too early to ask for a receive */
 }
 
+/* The network rests for most of what a message waits, then brings all at once. */
+static void message_behind_a_read_that_comes_late_has_its_time(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	fd = slow_answer_open(&world, true, &qp);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS * 3 / 4);
+	payload_come(fd, qp, TARGET_BYTES);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS * 3 / 4);
+	assert_int_equal(state_of(qp), SOFT_QP_CONNECTED);
+	ticks_pass(qp, SOFT_RECEIVER_WAIT_MS / 2);
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	stall_close(&world, fd, qp);
+}
+
+/* What the peer asks for itself does not stand before the message. */
+static void message_to_a_peer_that_only_writes_fails(void **state)
+{
+	struct world world;
+	struct rbx_qp *qp;
+	uint32_t ms;
+	int fd;
+
+	(void)state;
+	world_open(&world);
+	fd = peer_connect(&world, 8, false, true, &qp);
+	read_and_message_post(&world, qp);
+	frame_send(fd, (struct soft_frame){
+			   .opcode = SOFT_WRITE, .sequence = SOFT_FIRST_SEQUENCE,
+			   .rkey = world.pair.target_mr->rkey,
+			   .remote_addr = (uintptr_t)world.pair.target_memory,
+			   .length_bytes = TARGET_BYTES }, 0);
+	for (ms = 0; ms < 2 * SOFT_RECEIVER_WAIT_MS &&
+		     state_of(qp) == SOFT_QP_CONNECTED; ms += SOFT_TICK_MS) {
+		payload_come(fd, qp, 1024);
+		time_pass(qp, SOFT_TICK_MS);
+	}
+	assert_int_equal(state_of(qp), SOFT_QP_ERROR);
+	stall_close(&world, fd, qp);
+}
+
 /* Too long to ask for a receive before it is answered: the message waits all the same. */
 static void message_behind_a_read_that_nobody_answers_fails(void **state)
 {
@@ -227,6 +278,9 @@ int main(void)
 		cmocka_unit_test(message_behind_a_long_write_has_its_time),
 		cmocka_unit_test(message_behind_a_read_has_its_time),
 		cmocka_unit_test(message_behind_a_read_that_rests_has_its_time),
+		cmocka_unit_test(
+			message_behind_a_read_that_comes_late_has_its_time),
+		cmocka_unit_test(message_to_a_peer_that_only_writes_fails),
 		cmocka_unit_test(message_behind_a_read_that_nobody_answers_fails),
 	};
 

@@ -50,7 +50,8 @@ load_block_modules()
 		fault "no configfs"
 }
 
-# attach SERVERS MIB [OPTION=VALUE]... - makes $device
+# attach SERVERS MIB [OPTION=VALUE]... - makes $device. On a slow machine a server has as
+# much more time before it counts as lost, or a busy one would.
 attach()
 {
 	local option
@@ -59,6 +60,7 @@ attach()
 	echo "$1" >"$volume/servers"
 	echo $(($2 << 20)) >"$volume/size"
 	echo 1 >"$volume/insecure"
+	[ "$slowness" = 1 ] || echo $((5000 * slowness)) >"$volume/peer_timeout_ms"
 	for option in "${@:3}"; do
 		echo "${option#*=}" >"$volume/${option%%=*}"
 	done

@@ -9,7 +9,8 @@
 # shellcheck source=faults.sh
 . "$(dirname "$(readlink -f "$0")")/faults.sh"
 
-devices_count=20
+# Each has a handshake of five seconds with each server, whatever the machine.
+devices_count=$((slowness > 1 ? 8 : 20))
 loaded_count=4
 
 # crowd COMMAND... - for each volume, which the functions of kernel.sh are about

@@ -72,8 +72,8 @@ start_verbs_server "${lends[@]}" --drain-timeout $((60 * slowness))
 leaving=$pid
 leaving_log=$scratch/server.$((${#server_pids[@]} - 1)).err
 
-# A slow machine has less to do beside, and its servers count as lost later.
-attach "$one,$two,$address" 16 peer_timeout_ms=$((5000 * slowness))
+# A slow machine has less to do beside.
+attach "$one,$two,$address" 16
 keep 8
 start_load moving --rw=randrw --bsrange=4k-64k --blockalign=4k --offset=8M --size=8M \
 	--iodepth=$((16 / slowness)) --time_based --runtime=$((170 * slowness))
