@@ -38,6 +38,7 @@
 
 struct gather_frame {
 	uint8_t kind; /* enum soft_output_kind */
+	uint8_t header_bytes; /* of a control frame: all of it */
 	uint64_t bytes; /* of it in this gather */
 };
 
@@ -83,10 +84,10 @@ static void gather_piece(struct gather *gather, const void *addr,
 }
 
 static void gather_frame(struct gather *gather, uint8_t kind,
-			 const void *header, uint64_t bytes)
+			 const void *header, uint8_t bytes)
 {
 	gather->frames[gather->frame_count++] =
-		(struct gather_frame){ .kind = kind };
+		(struct gather_frame){ .kind = kind, .header_bytes = bytes };
 	gather_piece(gather, header, bytes);
 }
 
@@ -154,7 +155,7 @@ static bool gather_control(struct soft_qp *qp, struct gather *gather,
 		gather->carrier = control;
 	}
 	gather_frame(gather, SOFT_OUTPUT_CONTROL, &control->header,
-		     control->length_bytes);
+		     (uint8_t)control->length_bytes);
 	return true;
 }
 
@@ -295,14 +296,6 @@ static void control_retire(struct soft_qp *qp)
 		soft_qp_fail(qp, qp->send_done, -ECANCELED);
 }
 
-/* A header is nothing that moves, nor is what a control frame says. */
-static uint32_t nothing_bytes(const struct soft_qp *qp, uint8_t kind)
-{
-	return kind == SOFT_OUTPUT_CONTROL ?
-		qp->controls[qp->control_head % SOFT_CONTROL_MAX].length_bytes :
-		SOFT_FRAME_BYTES;
-}
-
 static void frame_retire(struct soft_qp *qp, uint8_t kind)
 {
 	struct soft_response *response;
@@ -347,7 +340,7 @@ static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
 		sent -= frame->bytes;
 		qp->partial_kind = SOFT_OUTPUT_NONE;
 		qp->partial_bytes = 0;
-		qp->moved_bytes -= nothing_bytes(qp, frame->kind);
+		qp->moved_bytes -= frame->header_bytes; /* which is nothing that moves */
 		frame_retire(qp, frame->kind);
 	}
 	return true;

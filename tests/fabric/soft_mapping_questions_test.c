@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "endpoint.h"
-#include "fabric/soft/queue_pair.h"
 #include "tests/fabric/intruder.h"
+#include "tests/fabric/moved.h"
 
 #define PAGE 4096u
 
@@ -142,17 +142,6 @@ static void questions_behind_all_of_ours_answered(void **state)
 	test_pair_close(&pair);
 }
 
-static uint64_t moved_of(struct rbx_qp *base)
-{
-	struct soft_qp *qp = soft_qp_of(base);
-	uint64_t bytes;
-
-	soft_qp_lock(qp);
-	bytes = qp->moved_bytes;
-	soft_qp_unlock(qp);
-	return bytes;
-}
-
 /* No right is needed to be told that there is no such key. */
 static void answers_are_nothing_that_moves(void **state)
 {
@@ -167,9 +156,9 @@ static void answers_are_nothing_that_moves(void **state)
 	for (i = 0; i < 2 * SOFT_MAPS_ASKED_MAX; i++)
 		assert_int_equal(local_peer_ask(&intruder.peer, 0x10001), 0);
 	expect_read_so_far(&pair, &intruder.peer); /* by a WRITE of one byte */
-	while (moved_of(intruder.qp) != 1 && test_now_ms() < deadline_ms)
+	while (moved_bytes_of(intruder.qp) != 1 && test_now_ms() < deadline_ms)
 		usleep(1000);
-	assert_int_equal(moved_of(intruder.qp), 1);
+	assert_int_equal(moved_bytes_of(intruder.qp), 1);
 	intruder_go(&intruder, &pair);
 	test_pair_close(&pair);
 }

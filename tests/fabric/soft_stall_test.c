@@ -4,6 +4,7 @@
  * not come fails them, and what this side or the network has not done yet does not.
  */
 #include "fabric/soft/deadlines.h"
+#include "tests/fabric/moved.h"
 #include "tests/fabric/shared_peer.h"
 
 /* As if the thread of the device had looked last so long ago. */
@@ -119,25 +120,14 @@ static void message_behind_a_long_write_has_its_time(void **state)
 	stall_close(&world, fd, qp);
 }
 
-static uint64_t moved_of(struct rbx_qp *base)
-{
-	struct soft_qp *qp = soft_qp_of(base);
-	uint64_t moved;
-
-	soft_qp_lock(qp);
-	moved = qp->moved_bytes;
-	soft_qp_unlock(qp);
-	return moved;
-}
-
 /* So much of what the peer sends has come. */
 static void payload_come(int fd, struct rbx_qp *qp, uint32_t length_bytes)
 {
 	static const uint8_t bytes[TARGET_BYTES];
-	const uint64_t moved = moved_of(qp);
+	const uint64_t moved = moved_bytes_of(qp);
 
 	assert_int_equal(send(fd, bytes, length_bytes, 0), length_bytes);
-	while (moved_of(qp) - moved < length_bytes &&
+	while (moved_bytes_of(qp) - moved < length_bytes &&
 	       state_of(qp) == SOFT_QP_CONNECTED)
 		usleep(100);
 }
