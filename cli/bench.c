@@ -161,7 +161,8 @@ static void run(struct bench *bench, const char *phase,
 	_exit(CLI_EXIT_FAILED);
 }
 
-static void sweep(struct bench *bench, uint8_t op, struct bench_result *result)
+/* Returns whether it got through. */
+static bool sweep(struct bench *bench, uint8_t op, struct bench_result *result)
 {
 	const struct bench_options *o = bench->options;
 	struct bench_sweep sweep;
@@ -173,6 +174,7 @@ static void sweep(struct bench *bench, uint8_t op, struct bench_result *result)
 			 sweep.blocks_per_request;
 	run(bench, op == RBX_WRITE ? "fill" : "check", bench->sweep_load,
 	    &sweep.source, requests_total, 0, result);
+	return result->requests == requests_total;
 }
 
 /* Fills and warms up. Returns 0 or an exit code. */
@@ -180,7 +182,7 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 {
 	struct bench_result result;
 
-	sweep(bench, RBX_WRITE, &result);
+	(void)sweep(bench, RBX_WRITE, &result);
 	if (!result.errors && bench->options->warmup_s > 0)
 		run(bench, "warm-up", bench->load, &mix->source, 0,
 		    bench->options->warmup_s, &result);
@@ -201,14 +203,15 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 static bool check_volume(struct bench *bench, struct bench_result *result)
 {
 	struct bench_result checked;
+	bool got_through;
 
 	atomic_store(&bench_interrupted, false);
-	sweep(bench, RBX_READ, &checked);
+	got_through = sweep(bench, RBX_READ, &checked);
 	if (!result->errors)
 		memcpy(result->first_error, checked.first_error,
 		       sizeof(result->first_error));
 	result->errors += checked.errors;
-	return !atomic_load(&bench_interrupted);
+	return got_through || !atomic_load(&bench_interrupted);
 }
 
 static int report(struct bench *bench, const struct bench_result *result,

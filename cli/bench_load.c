@@ -204,13 +204,13 @@ static bool wait_a_tick(struct bench_load *load, double limit_s)
 	return ended;
 }
 
-/* Until all lanes have ended, or nothing moves any more. */
-static int watch(struct bench_load *load, double runtime_s,
+/* Until all lanes have ended, or nothing moves any more. Before: done in earlier runs. */
+static int watch(struct bench_load *load, uint64_t before, double runtime_s,
 		 uint32_t stall_limit_ms, bench_progress_fn *progress,
 		 void *user)
 {
 	double begin_s = now_s(), moved_s = begin_s, elapsed_s = 0;
-	uint64_t done = 0;
+	uint64_t done = before;
 
 	for (;;) {
 		double left_s = runtime_s - elapsed_s;
@@ -229,7 +229,7 @@ static int watch(struct bench_load *load, double runtime_s,
 		if (begin_s + elapsed_s - moved_s > stall_limit_ms / 1e3)
 			return -ETIMEDOUT;
 		if (progress)
-			progress(user, done, elapsed_s);
+			progress(user, done - before, elapsed_s);
 	}
 }
 
@@ -253,7 +253,8 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	begin_cpu_s = cpu_s();
 	rc = start(load);
 	if (!rc)
-		rc = watch(load, runtime_s, stall_limit_ms, progress, user);
+		rc = watch(load, before, runtime_s, stall_limit_ms, progress,
+			   user);
 	result->elapsed_s = now_s() - begin_s;
 	result->cpu_s = cpu_s() - begin_cpu_s;
 	result->requests = count_done(load) - before;
