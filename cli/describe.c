@@ -7,7 +7,7 @@
 
 #include <rdmabox/rdmabox.h>
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #define DESCRIPTION_BYTES_MAX 8192
 

@@ -11,7 +11,7 @@
 
 #include <rdmabox/rdmabox.h>
 
-#include "cli.h"
+#include "cli/cli.h"
 
 static const struct {
 	const char *name;

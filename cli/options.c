@@ -18,7 +18,7 @@
 
 #include <rdmabox/rdmabox.h>
 
-#include "cli.h"
+#include "cli/cli.h"
 
 /* Above any character, so that a value cannot be mistaken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256

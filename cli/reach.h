@@ -7,7 +7,7 @@
 #ifndef CLI_REACH_H
 #define CLI_REACH_H
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #define CLI_REACH_FABRIC(where, what)                                    \
 	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,      \

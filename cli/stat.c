@@ -11,8 +11,8 @@
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
 
-#include "cli.h"
-#include "reach.h"
+#include "cli/cli.h"
+#include "cli/reach.h"
 
 static char server_address[128];
 static uint32_t as_json;

@@ -11,7 +11,6 @@
  */
 #include "lib/done_list.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -239,55 +238,4 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 	pthread_mutex_unlock(&ctx->done_lock);
 	RBX_FETCH_ADD(&ctx->room_waiters, (uint32_t)-1);
 	return in_time || guess_ms != timeout_ms ? 0 : -ETIMEDOUT;
-}
-
-int rbx_event_fd(struct rbx_context *ctx)
-{
-	return ctx->options.pollers == 0 ? ctx->pollers[0]->event_fd :
-					   ctx->done_fd;
-}
-
-int rbx_poll(struct rbx_context *ctx)
-{
-	struct rbx_poller *poller = ctx->pollers[0];
-	int count = rbx_guard_use(ctx, "rbx_poll");
-
-	if (count < 0)
-		return count;
-	if (ctx->options.pollers != 0)
-		return rbx_error(-EBUSY,
-				 "rbx_poll: the context has %u pollers of its "
-				 "own; open it with pollers=0",
-				 ctx->options.pollers);
-	rbx_plug_flush();
-	/* Who polls again and again would take the lock from under a visitor for
-	 * ever. Its descriptor stays readable meanwhile. */
-	if (RBX_LOAD_ORDERED(&poller->visitors) != 0) {
-		sched_yield();
-		return 0;
-	}
-	if (pthread_mutex_trylock(&poller->lock))
-		return rbx_error(-EBUSY, "rbx_poll: another thread is polling");
-	if (poller->armed)
-		rbx_poller_disarm(poller);
-	count = rbx_poller_poll(poller);
-	if (count == 0) {
-		/* What comes from now on makes the descriptor readable. */
-		rbx_poller_arm(poller);
-		count = rbx_poller_poll(poller);
-	}
-	pthread_mutex_unlock(&poller->lock);
-	return count;
-}
-
-void rbx_plug(struct rbx_context *ctx)
-{
-	(void)ctx;
-	rbx_plug_push();
-}
-
-void rbx_unplug(struct rbx_context *ctx)
-{
-	(void)ctx;
-	rbx_plug_pull();
 }

@@ -9,6 +9,7 @@
 #include "lib/poller/plug.h"
 
 #include "core/flow.h"
+#include "include/rdmabox/rdmabox.h"
 #include "lib/peer/internal.h"
 
 #define HELD_MAX 64u
@@ -94,4 +95,16 @@ void rbx_plug_pull(void)
 	if (plug.depth == 1)
 		rbx_plug_flush();
 	plug.depth--;
+}
+
+void rbx_plug(struct rbx_context *ctx)
+{
+	(void)ctx;
+	rbx_plug_push();
+}
+
+void rbx_unplug(struct rbx_context *ctx)
+{
+	(void)ctx;
+	rbx_plug_pull();
 }

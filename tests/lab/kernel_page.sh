@@ -27,7 +27,7 @@ tracing=/sys/kernel/tracing
 start_udev()
 {
 	mkdir -p /etc/udev/rules.d
-	cp /host/cli/60-rdmabox.rules /etc/udev/rules.d/
+	cp /host/cli/page/60-rdmabox.rules /etc/udev/rules.d/
 	/lib/systemd/systemd-udevd --daemon --resolve-names=never || fault "no udev"
 	server_pids+=("$(pgrep -x systemd-udevd)")
 }

@@ -29,11 +29,11 @@ pass "a program writes by one and reads by the other"
 beside "$address" "$scratch/other"
 [ "$status" = 2 ] || { show; fault "with another secret: exit code $status, not 2"; }
 export RBX_TEST_FABRIC=verbs RBX_TEST_LISTEN=$device_address:0
-"$build/tests/lib_verbs_device_test" || fault "lib_verbs_device_test"
+"$build/tests/lib_peer_verbs_device_test" || fault "lib_peer_verbs_device_test"
 pass "queue pairs of the program's own: rights, bounds, the end of the server"
 
 expect_success stat --server "$address" --fabric verbs --secret-file "$scratch/secret" --json
 [ "$(key lent_bytes)" = 0 ] || fault "$(key lent_bytes) bytes stay lent"
 "$build/tests/server_letters_test" || fault "server_letters_test"
-"$build/tests/lib_message_test" || fault "lib_message_test"
+"$build/tests/lib_peer_message_test" || fault "lib_peer_message_test"
 pass "messages over verbs"

@@ -2,7 +2,7 @@
 /*
  * letters_test.c - a server whose program talks, and peers that keep no rule in
  * that: each is refused with a reason or comes to a stop, and the server serves
- * on. (tests/lib/message_test.c has two sides that keep them.)
+ * on. (tests/lib/peer/message_test.c has two sides that keep them.)
  */
 #include <errno.h>
 #include <string.h>

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bench.h - the parts of rdmabox bench.
+ *
+ *	bench.c     the order of things
+ *	options.c   the options, and what does not go together
+ *	load.c      makes a load, runs and watches it; knows no pattern
+ *	slot.c      one request and its buffer, from submit to submit
+ *	pace.c      when: --load; closed.c, burst.c, open.c
+ *	mix.c       says what the next request is: the measured load
+ *	sweep.c     the same, once over the volume: fill, final check
+ *	pattern.c   draws blocks: seq, rand, zipf, trace
+ *	zipf.c      the table that zipf draws from
+ *	trace.c     reads a trace
+ *	verify.c    what each block may hold
+ *	latency.c   latencies that the library cannot know
+ *	events.c    tells of servers lost and rebuilt
+ *	progress.c  what is shown meanwhile
+ *	report.c    table and JSON
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdmabox/rdmabox.h>
+
+#include "cli/cli.h"
+
+#define BENCH_DEPTH_MAX 4096
+#define BENCH_THREADS_MAX 256
+#define BENCH_ERROR_BYTES 400 /* a line of the library, and what it is of */
+#define BENCH_BLOCK_BYTES_MIN 64
+#define BENCH_BLOCK_BYTES_MAX (64 << 20)
+
+/* When requests come (--load). */
+enum bench_timing_kind {
+	BENCH_CLOSED, /* the next when one is back; depth outstanding */
+	BENCH_OPEN, /* at a rate, whether or not others are back */
+	BENCH_BURST, /* many at once, the next when all are back and a gap over */
+};
+
+struct bench_timing {
+	enum bench_timing_kind kind;
+	uint64_t rate; /* open: requests/s of all threads */
+	uint32_t burst_size; /* burst: takes the place of depth */
+	uint64_t gap_ns; /* burst */
+};
+
+struct bench_options {
+	struct rbx_options library;
+	struct rbx_volume_options volume;
+	char servers[4096];
+	uint64_t volume_bytes;
+	char op[16]; /* as given */
+	uint32_t read_percent;
+	uint32_t urgent_reads;
+	char pattern[4096]; /* as given */
+	uint32_t block_bytes;
+	uint32_t depth;
+	uint32_t threads;
+	char load[64]; /* as given */
+	struct bench_timing timing;
+	double runtime_s;
+	double warmup_s;
+	uint32_t seed;
+	uint32_t verify;
+	char buffers[16]; /* region, or as the library's option */
+	uint32_t progress; /* even if stderr is no terminal */
+	char json[4096]; /* "": none */
+};
+
+extern const struct cli_command bench_command;
+
+/**
+ * bench_options_parse() - reads the command line.
+ *
+ * Returns NULL where the command ends here; then @exit_code says how.
+ */
+struct bench_options *bench_options_parse(int argc, char **argv, int *exit_code);
+
+/* ---- Random numbers: splitmix64, a state of 64 bits ----------------------*/
+
+static inline uint64_t bench_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+/* Maps 64 random bits to 0 .. range - 1. */
+static inline uint64_t bench_scale(uint64_t random, uint64_t range)
+{
+	return (unsigned __int128)random * range >> 64;
+}
+
+/* ---- Latency --------------------------------------------------------------*/
+
+#define BENCH_OPS (RBX_WRITE + 1)
+#define BENCH_LATENCY_BUCKETS (61 * 16) /* 2^64 ns, 16 steps to a doubling */
+
+struct bench_latency {
+	_Atomic uint64_t max_ns;
+	_Atomic uint64_t counts[BENCH_LATENCY_BUCKETS];
+};
+
+void bench_latency_clear(struct bench_latency *latency);
+void bench_latency_add(struct bench_latency *latency, uint64_t ns);
+/** bench_latency_merge() - adds another one's. */
+void bench_latency_merge(struct bench_latency *latency,
+			 const struct bench_latency *other);
+/** bench_latency_quantile_ns() - 990 per mille is the p99; 0 where none is. */
+uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
+				   uint32_t per_mille);
+
+/* ---- Load: slots that are submitted again as they complete ---------------*/
+
+struct bench_load;
+struct bench_lane;
+
+/* One outstanding request and its buffer. Owned by whoever has the request:
+ * the library while it is outstanding, else the callback that completes it. */
+struct bench_slot {
+	struct rbx_request request;
+	struct bench_load *load;
+	struct bench_lane *lane;
+	uint32_t lane_index;
+	struct bench_slot *next; /* in a list of the lane */
+	bool is_refused; /* parked because the library had no room */
+	bool is_timed; /* a sample of the latency, taken with our clock */
+	uint64_t due_ns; /* when its latency begins; 0: nobody asks */
+	uint64_t random; /* state of bench_random() */
+	uint64_t block; /* the source's */
+	uint32_t version; /* the source's: oldest that a read may see */
+	_Atomic uint64_t done_count; /* written by its owner only */
+} __attribute__((aligned(64)));
+
+/* Says what comes next and looks at what came back. Both functions are called
+ * from any polling thread, for different slots at once. */
+struct bench_source {
+	/* Fills in op, length_bytes and offset, and the buffer of a write.
+	 * Returns false where nothing is left to do. */
+	bool (*next)(struct bench_source *source, struct bench_slot *slot);
+	/* slot->request.status is 0 or -errno. NULL: nothing to look at. */
+	void (*done)(struct bench_source *source, struct bench_slot *slot);
+};
+
+struct bench_load_shape {
+	uint32_t lanes_count; /* threads that submit */
+	uint32_t depth; /* slots of a lane */
+	struct bench_timing timing;
+	bool is_mix; /* latencies of reads and writes are wanted apart */
+	uint32_t buffer_bytes; /* of a slot */
+	bool is_registered; /* buffers are a region, so that none is copied */
+	uint64_t seed;
+};
+
+struct bench_result {
+	uint64_t requests; /* completed, well or not */
+	uint64_t errors;
+	double elapsed_s;
+	double cpu_s; /* user and system time of the process */
+	bool gave_up; /* after too many errors */
+	char first_error[BENCH_ERROR_BYTES];
+	/* By op, where the bench took them itself (latency.c), else NULL;
+	 * lives as long as the load. */
+	const struct bench_latency *latency_of_op;
+};
+
+/**
+ * bench_timing_parse() - "closed", "open:RATE" or "burst:SIZE:GAP".
+ *
+ * Returns 0 or -EINVAL; then @reason has one line.
+ */
+int bench_timing_parse(const char *text, struct bench_timing *timing,
+		       char *reason, size_t reason_bytes);
+
+int bench_load_create(struct bench_load **load, struct rbx_context *ctx,
+		      struct rbx_volume *volume,
+		      const struct bench_load_shape *shape);
+void bench_load_destroy(struct bench_load *load);
+
+/* Called about ten times a second with how much is done. */
+typedef void bench_progress_fn(void *user, uint64_t requests, double elapsed_s);
+
+/**
+ * bench_load_run() - runs a source until it has nothing left, @runtime_s is
+ * over (0: no end), or bench_interrupted.
+ *
+ * Returns 0, -ETIMEDOUT where requests are outstanding and none completes any
+ * more, or -EAGAIN where no thread could be made. After a failure neither the
+ * load nor the volume can be closed.
+ */
+int bench_load_run(struct bench_load *load, struct bench_source *source,
+		   double runtime_s, uint32_t stall_limit_ms,
+		   bench_progress_fn *progress, void *user,
+		   struct bench_result *result);
+
+/* Set by SIGINT: ends a run early, with what was measured so far. */
+extern _Atomic bool bench_interrupted;
+
+/* ---- Patterns -------------------------------------------------------------*/
+
+struct bench_pattern;
+
+/**
+ * bench_pattern_create() - "seq", "rand", "zipf" or "trace:FILE".
+ * @blocks: of the volume.
+ *
+ * Returns 0 or -errno; then @reason has one line.
+ */
+int bench_pattern_create(struct bench_pattern **pattern, const char *name,
+			 uint64_t blocks, uint32_t block_bytes,
+			 uint32_t lanes_count, uint64_t seed, char *reason,
+			 size_t reason_bytes);
+void bench_pattern_destroy(struct bench_pattern *pattern);
+
+/** bench_pattern_next() - the next block of a lane. O(1). Any thread. */
+uint64_t bench_pattern_next(struct bench_pattern *pattern,
+			    uint32_t lane_index, uint64_t *random);
+
+struct bench_zipf;
+
+/** bench_zipf_create() - Zipf over @blocks, theta 0.99, hot blocks scattered.
+ * Returns 0 or -ENOMEM. */
+int bench_zipf_create(struct bench_zipf **zipf, uint32_t blocks,
+		      uint64_t seed);
+void bench_zipf_destroy(struct bench_zipf *zipf);
+uint32_t bench_zipf_draw(const struct bench_zipf *zipf, uint64_t random);
+
+/**
+ * bench_trace_read() - a trace as a list of blocks.
+ * @blocks: receives memory that the caller frees.
+ *
+ * Returns 0 or -errno; then @reason has one line.
+ */
+int bench_trace_read(const char *path, uint64_t volume_blocks,
+		     uint32_t block_bytes, uint32_t **blocks, uint64_t *count,
+		     char *reason, size_t reason_bytes);
+
+/* ---- Verification ---------------------------------------------------------*/
+
+struct bench_verify;
+
+int bench_verify_create(struct bench_verify **verify, uint64_t blocks,
+			uint32_t block_bytes, uint64_t seed);
+void bench_verify_destroy(struct bench_verify *verify);
+
+/* A write makes the contents of @buf, and the block holds the old or the new
+ * until it has ended well. */
+void bench_verify_write_begin(struct bench_verify *verify, uint64_t block,
+			      void *buf);
+void bench_verify_write_end(struct bench_verify *verify, uint64_t block,
+			    bool is_good);
+
+/* A read may see what was there when it began, or anything newer. */
+uint32_t bench_verify_read_begin(struct bench_verify *verify, uint64_t block);
+void bench_verify_read_end(struct bench_verify *verify, uint64_t block,
+			   uint32_t oldest, const void *buf);
+
+/* How many blocks were wrong, and one line about the first. */
+uint64_t bench_verify_errors(struct bench_verify *verify);
+const char *bench_verify_first_error(struct bench_verify *verify);
+
+/* ---- Sources --------------------------------------------------------------*/
+
+/* The measured load. */
+struct bench_mix {
+	struct bench_source source;
+	struct bench_pattern *pattern;
+	struct bench_verify *verify; /* or NULL */
+	uint32_t block_bytes;
+	uint64_t read_below; /* of 2^32: share of reads */
+	uint8_t read_flags; /* enum rbx_request_flags, 0 unless set */
+};
+
+void bench_mix_init(struct bench_mix *mix, struct bench_pattern *pattern,
+		    struct bench_verify *verify, uint32_t block_bytes,
+		    uint32_t read_percent);
+
+/* Once over the volume, several blocks at a time: so many bytes a request, and
+ * so many requests outstanding. */
+#define BENCH_SWEEP_DEPTH 16u
+uint32_t bench_sweep_bytes(uint32_t block_bytes);
+
+struct bench_sweep {
+	struct bench_source source;
+	struct bench_verify *verify; /* or NULL */
+	uint8_t op; /* enum rbx_op */
+	uint32_t block_bytes;
+	uint64_t blocks;
+	uint64_t blocks_per_request;
+	_Atomic uint64_t cursor;
+};
+
+void bench_sweep_init(struct bench_sweep *sweep, uint8_t op,
+		      struct bench_verify *verify, uint64_t blocks,
+		      uint32_t block_bytes, uint32_t buffer_bytes);
+
+/* ---- Events of the volume -------------------------------------------------*/
+
+/* Given to rbx_volume_options as event and user. */
+struct bench_events {
+	pthread_mutex_t lock; /* guards all below; held for a copy only */
+	uint32_t count; /* that came */
+	uint32_t printed_count;
+	char lines[16][160]; /* the last ones */
+};
+
+void bench_events_init(struct bench_events *events);
+void bench_events_note(struct rbx_volume *volume,
+		       const struct rbx_event *event, void *user);
+/* Prints to stderr what came since the last call. */
+void bench_events_print(struct bench_events *events);
+
+/* ---- Progress -------------------------------------------------------------*/
+
+struct bench_progress {
+	struct bench_events *events; /* printed in passing */
+	bool is_shown;
+	bool is_terminal;
+	const char *phase;
+	uint64_t requests_total; /* of the phase; 0: it ends by time */
+	double runtime_s;
+	double shown_at_s;
+	uint64_t shown_requests;
+};
+
+void bench_progress_init(struct bench_progress *progress,
+			 struct bench_events *events, bool is_forced);
+void bench_progress_begin(struct bench_progress *progress, const char *phase,
+			  uint64_t requests_total, double runtime_s);
+void bench_progress_show(void *progress, uint64_t requests, double elapsed_s);
+void bench_progress_end(struct bench_progress *progress);
+
+/* ---- Report ---------------------------------------------------------------*/
+
+struct bench_report {
+	const struct bench_options *options;
+	const struct bench_result *result;
+	const struct rbx_stats *stats;
+	uint64_t verify_errors;
+	char using[512]; /* the fabric and device, and why */
+};
+
+void bench_report_print(const struct bench_report *report);
+json_t *bench_report_json(const struct bench_report *report);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tells of servers that were lost and copies that were made anew.
+ *
+ * The library calls from its own thread and must not be kept, so the callback
+ * only keeps the line; the thread that watches the run prints it.
+ */
+#include <stdio.h>
+
+#include "cli/bench/bench.h"
+
+#define LINES_COUNT \
+	(sizeof(((struct bench_events *)0)->lines) / \
+	 sizeof(((struct bench_events *)0)->lines[0]))
+
+static const char *event_text(enum rbx_event_kind kind)
+{
+	switch (kind) {
+	case RBX_EVENT_SERVER_DOWN:
+		return "server down";
+	case RBX_EVENT_REBUILD_STARTED:
+		return "rebuild started";
+	case RBX_EVENT_REBUILD_DONE:
+		return "rebuild done";
+	case RBX_EVENT_REBUILD_STUCK:
+		return "rebuild stuck";
+	case RBX_EVENT_DATA_LOST:
+		return "data lost";
+	}
+	return "event";
+}
+
+void bench_events_init(struct bench_events *events)
+{
+	*events = (struct bench_events){ .count = 0 };
+	pthread_mutex_init(&events->lock, NULL);
+}
+
+void bench_events_note(struct rbx_volume *volume,
+		       const struct rbx_event *event, void *user)
+{
+	struct bench_events *events = user;
+	char *line;
+
+	(void)volume;
+	pthread_mutex_lock(&events->lock);
+	line = events->lines[events->count++ % LINES_COUNT];
+	snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
+		 event_text(event->kind), event->server,
+		 *event->server ? ", " : "", event->slab_count, event->reason);
+	pthread_mutex_unlock(&events->lock);
+}
+
+/* Takes the oldest line that was not printed; "" where there is none. */
+static void take_line(struct bench_events *events, char *line, size_t bytes)
+{
+	line[0] = 0;
+	pthread_mutex_lock(&events->lock);
+	if (events->count - events->printed_count > LINES_COUNT)
+		events->printed_count = events->count - LINES_COUNT;
+	if (events->printed_count != events->count)
+		snprintf(line, bytes, "%s",
+			 events->lines[events->printed_count++ % LINES_COUNT]);
+	pthread_mutex_unlock(&events->lock);
+}
+
+void bench_events_print(struct bench_events *events)
+{
+	char line[sizeof(events->lines[0])];
+
+	for (;;) {
+		take_line(events, line, sizeof(line));
+		if (!*line)
+			return;
+		fprintf(stderr, "rdmabox bench: %s\n", line);
+	}
+}

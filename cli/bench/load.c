@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Makes a load, runs it, and watches it.
+ *
+ * A load has lanes, one application thread each, and a lane has `depth` slots:
+ * a request and its buffer. How a lane keeps its slots going is its pace, a
+ * file each (closed.c, burst.c, open.c); what becomes of one
+ * slot is the same for all (slot.c).
+ *
+ * If nothing completes for the stall limit although requests are outstanding,
+ * the library has broken its promise: the run ends with -ETIMEDOUT and the
+ * slots, which the library still borrows, must never be freed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/bench/load.h"
+
+#define TICK_MS 100
+
+/* Of the slots of a mix one in so many is timed. */
+#define TIMED_EVERY 8u
+
+_Atomic bool bench_interrupted;
+
+static void *lane_run(void *lane_pointer)
+{
+	struct bench_lane *lane = lane_pointer;
+	struct bench_load *load = lane->load;
+
+	/* A pace that sleeps means the time it says. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	load->pace->run(lane);
+	pthread_mutex_lock(&load->lock);
+	load->lanes_running--;
+	pthread_cond_signal(&load->lane_ended);
+	pthread_mutex_unlock(&load->lock);
+	return NULL;
+}
+
+/* ---- Set-up ----------------------------------------------------------------*/
+
+static void init_slot(struct bench_load *load, uint32_t index)
+{
+	struct bench_slot *slot = &load->slots[index];
+
+	memset(slot, 0, sizeof(*slot));
+	slot->load = load;
+	slot->lane_index = index / load->shape.depth;
+	slot->lane = &load->lanes[slot->lane_index];
+	slot->random = load->shape.seed + index;
+	slot->random = bench_random(&slot->random);
+	slot->is_timed = load->shape.is_mix &&
+			 load->shape.timing.kind != BENCH_OPEN &&
+			 index % load->shape.depth % TIMED_EVERY == 0;
+	slot->request.buf = load->buffers +
+			    (size_t)index * load->shape.buffer_bytes;
+	slot->request.region = load->region;
+	slot->request.complete = bench_slot_complete;
+	slot->request.user = slot;
+}
+
+static void init_lane(struct bench_load *load, uint32_t index)
+{
+	struct bench_lane *lane = &load->lanes[index];
+
+	lane->load = load;
+	lane->random = load->shape.seed ^ (~0ull / (index + 2));
+	lane->slots = &load->slots[index * load->shape.depth];
+	pthread_mutex_init(&lane->lock, NULL);
+	pthread_cond_init(&lane->changed, NULL);
+}
+
+/* Something that does not compress and differs from page to page. */
+static void fill_buffers(struct bench_load *load)
+{
+	uint64_t *words = (uint64_t *)load->buffers;
+	uint64_t random = load->shape.seed;
+
+	for (size_t i = 0; i < load->buffers_bytes / sizeof(*words); i++)
+		words[i] = bench_random(&random);
+}
+
+static int allocate(struct bench_load *load)
+{
+	size_t slots = (size_t)load->shape.lanes_count * load->shape.depth;
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	load->buffers_bytes = (slots * load->shape.buffer_bytes + page - 1) &
+			      ~(page - 1);
+	load->slots = aligned_alloc(64, slots * sizeof(*load->slots));
+	load->lanes = calloc(load->shape.lanes_count, sizeof(*load->lanes));
+	load->buffers = aligned_alloc(page, load->buffers_bytes);
+	return load->slots && load->lanes && load->buffers ? 0 : -ENOMEM;
+}
+
+int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
+		      struct rbx_volume *volume,
+		      const struct bench_load_shape *shape)
+{
+	struct bench_load *load = calloc(1, sizeof(*load));
+	int rc = -ENOMEM;
+
+	if (!load)
+		return rc;
+	load->ctx = ctx;
+	load->volume = volume;
+	load->shape = *shape;
+	load->pace = bench_pace_of(shape->timing.kind);
+	pthread_mutex_init(&load->lock, NULL);
+	pthread_cond_init(&load->lane_ended, NULL);
+	rc = allocate(load);
+	if (!rc && shape->is_registered)
+		rc = rbx_region_register(ctx, load->buffers,
+					 load->buffers_bytes, &load->region);
+	if (rc) {
+		bench_load_destroy(load);
+		return rc;
+	}
+	fill_buffers(load);
+	for (uint32_t i = 0; i < shape->lanes_count; i++)
+		init_lane(load, i);
+	for (uint32_t i = 0; i < shape->lanes_count * shape->depth; i++)
+		init_slot(load, i);
+	*load_out = load;
+	return 0;
+}
+
+void bench_load_destroy(struct bench_load *load)
+{
+	if (!load)
+		return;
+	if (load->region)
+		rbx_region_release(load->region);
+	free(load->buffers);
+	free(load->lanes);
+	free(load->slots);
+	free(load);
+}
+
+/* ---- A run -----------------------------------------------------------------*/
+
+static double now_s(void)
+{
+	return bench_now_ns() / 1e9;
+}
+
+static double cpu_s(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t count_done(struct bench_load *load)
+{
+	uint32_t slots = load->shape.lanes_count * load->shape.depth;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < slots; i++)
+		sum += atomic_load_explicit(&load->slots[i].done_count,
+					    memory_order_relaxed);
+	return sum;
+}
+
+static int start(struct bench_load *load)
+{
+	int rc = 0;
+
+	load->lanes_running = load->shape.lanes_count;
+	for (uint32_t i = 0; i < load->shape.lanes_count; i++)
+		bench_lane_reset(&load->lanes[i]);
+	for (uint32_t i = 0; i < load->shape.lanes_count && !rc; i++)
+		rc = pthread_create(&load->lanes[i].thread, NULL, lane_run,
+				    &load->lanes[i]);
+	return -rc;
+}
+
+/* Sleeps for a tick or until the last lane ends; says whether it has. */
+static bool wait_a_tick(struct bench_load *load, double limit_s)
+{
+	double tick_s = limit_s < TICK_MS / 1e3 ? limit_s : TICK_MS / 1e3;
+	struct timespec until;
+	bool ended;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += tick_s * 1e9;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&load->lock);
+	while (load->lanes_running &&
+	       pthread_cond_timedwait(&load->lane_ended, &load->lock,
+				      &until) != ETIMEDOUT)
+		;
+	ended = !load->lanes_running;
+	pthread_mutex_unlock(&load->lock);
+	return ended;
+}
+
+/* Until all lanes have ended, or nothing moves any more. Before: done in earlier runs. */
+static int watch(struct bench_load *load, uint64_t before, double runtime_s,
+		 uint32_t stall_limit_ms, bench_progress_fn *progress,
+		 void *user)
+{
+	double begin_s = now_s(), moved_s = begin_s, elapsed_s = 0;
+	uint64_t done = before;
+
+	for (;;) {
+		double left_s = runtime_s - elapsed_s;
+		uint64_t done_now;
+
+		if (wait_a_tick(load, runtime_s && left_s > 0 ? left_s : 1))
+			return 0;
+		elapsed_s = now_s() - begin_s;
+		if ((runtime_s && elapsed_s >= runtime_s) ||
+		    atomic_load(&bench_interrupted))
+			atomic_store(&load->stop, true);
+		done_now = count_done(load);
+		if (done_now != done)
+			moved_s = begin_s + elapsed_s;
+		done = done_now;
+		if (begin_s + elapsed_s - moved_s > stall_limit_ms / 1e3)
+			return -ETIMEDOUT;
+		if (progress)
+			progress(user, done - before, elapsed_s);
+	}
+}
+
+int bench_load_run(struct bench_load *load, struct bench_source *source,
+		   double runtime_s, uint32_t stall_limit_ms,
+		   bench_progress_fn *progress, void *user,
+		   struct bench_result *result)
+{
+	double begin_s, begin_cpu_s;
+	uint64_t before;
+	int rc;
+
+	load->source = source;
+	atomic_store(&load->stop, false);
+	atomic_store(&load->errors, 0);
+	load->first_error[0] = 0;
+	for (int op = 0; op < BENCH_OPS; op++)
+		bench_latency_clear(&load->latency_of_op[op]);
+	before = count_done(load);
+	begin_s = now_s();
+	begin_cpu_s = cpu_s();
+	rc = start(load);
+	if (!rc)
+		rc = watch(load, before, runtime_s, stall_limit_ms, progress,
+			   user);
+	result->elapsed_s = now_s() - begin_s;
+	result->cpu_s = cpu_s() - begin_cpu_s;
+	result->requests = count_done(load) - before;
+	result->errors = atomic_load(&load->errors);
+	result->gave_up = result->errors >= BENCH_ERRORS_MAX;
+	result->latency_of_op = load->shape.timing.kind == BENCH_OPEN ||
+						load->shape.is_mix ?
+					load->latency_of_op :
+					NULL;
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < load->shape.lanes_count; i++)
+		pthread_join(load->lanes[i].thread, NULL);
+	memcpy(result->first_error, load->first_error,
+	       sizeof(result->first_error));
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Open: requests come when they come, whether or not earlier ones are done.
+ *
+ * The lane's thread draws the times at which requests are meant to start, a
+ * Poisson process with the lane's share of the rate, sleeps until the next, and
+ * submits all that are due. A request that starts late, because no slot was at
+ * hand or the thread was, is late from the time that was meant: its latency
+ * counts from there, so that a slow moment shows in every request that it kept
+ * waiting (no coordinated omission).
+ */
+#include <math.h>
+
+#include "cli/bench/load.h"
+
+/* The time between two arrivals. */
+static uint64_t draw_gap_ns(struct bench_lane *lane)
+{
+	const struct bench_load_shape *shape = &lane->load->shape;
+	double mean_ns = 1e9 * shape->lanes_count / shape->timing.rate;
+	/* 53 bits, never 0. */
+	double uniform = ((bench_random(&lane->random) >> 11) + 1) * 0x1p-53;
+
+	return (uint64_t)(-log(uniform) * mean_ns);
+}
+
+/* The thread waits for the first of none, and at the end for the last. */
+static void give_idle_locked(struct bench_slot *slot)
+{
+	struct bench_lane *lane = slot->lane;
+
+	lane->busy_count--;
+	if (!lane->idle || !lane->busy_count)
+		pthread_cond_signal(&lane->changed);
+	slot->next = lane->idle;
+	lane->idle = slot;
+}
+
+static void open_back(struct bench_slot *slot)
+{
+	struct bench_lane *lane = slot->lane;
+
+	pthread_mutex_lock(&lane->lock);
+	give_idle_locked(slot);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+/* A slot that the library had no room for, or NULL. */
+static struct bench_slot *take_parked(struct bench_lane *lane)
+{
+	struct bench_slot *slot;
+
+	pthread_mutex_lock(&lane->lock);
+	slot = lane->parked;
+	if (slot)
+		lane->parked = slot->next;
+	pthread_mutex_unlock(&lane->lock);
+	return slot;
+}
+
+/* Waits for one. */
+static struct bench_slot *take_idle(struct bench_lane *lane)
+{
+	struct bench_slot *slot;
+
+	pthread_mutex_lock(&lane->lock);
+	while (!lane->idle)
+		pthread_cond_wait(&lane->changed, &lane->lock);
+	slot = lane->idle;
+	lane->idle = slot->next;
+	lane->busy_count++;
+	pthread_mutex_unlock(&lane->lock);
+	return slot;
+}
+
+static void give_idle(struct bench_slot *slot)
+{
+	pthread_mutex_lock(&slot->lane->lock);
+	give_idle_locked(slot);
+	pthread_mutex_unlock(&slot->lane->lock);
+}
+
+/* Submits, and again until the library has room. */
+static void send(struct bench_slot *slot)
+{
+	struct bench_slot *refused;
+
+	bench_slot_submit(slot);
+	while ((refused = take_parked(slot->lane)))
+		bench_slot_retry(refused);
+}
+
+static void wait_until_all_are_back(struct bench_lane *lane)
+{
+	pthread_mutex_lock(&lane->lock);
+	while (lane->busy_count)
+		pthread_cond_wait(&lane->changed, &lane->lock);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+static void open_run(struct bench_lane *lane)
+{
+	uint64_t due_ns = bench_now_ns();
+
+	for (uint32_t i = 0; i < lane->load->shape.depth; i++)
+		give_idle(&lane->slots[i]);
+	due_ns += draw_gap_ns(lane);
+	while (bench_lane_sleep(lane, due_ns)) {
+		struct bench_slot *slot = take_idle(lane);
+
+		slot->due_ns = due_ns;
+		if (!bench_slot_fill(slot)) {
+			give_idle(slot);
+			break;
+		}
+		send(slot);
+		due_ns += draw_gap_ns(lane);
+	}
+	wait_until_all_are_back(lane);
+}
+
+const struct bench_pace bench_pace_open = { open_run, open_back };

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What becomes of one slot, whatever the pace.
+ *
+ * A slot asks the source what comes next, is submitted, and comes back in its
+ * completion callback, which counts it and hands it to the pace. It retires when
+ * time is over or the source has nothing left.
+ *
+ * Two things are not done in a callback: waiting where the library has no room
+ * (-EAGAIN), and going on after a failure, since requests that cannot go
+ * anywhere may complete inside of rbx_submit(), which would call the callback
+ * inside of itself. Then the slot is parked, and the lane's thread, which
+ * otherwise sleeps, takes it up.
+ *
+ * A request that fails is counted and its slot goes on, since other parts of
+ * the volume may be well; BENCH_ERRORS_MAX failures end the run.
+ *
+ * The path of a request allocates nothing and takes no lock but that of an open
+ * lane's idle slots; it reads a clock only for a latency that is wanted.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/bench/load.h"
+
+#define ROOM_WAIT_MS 100
+
+void bench_lane_reset(struct bench_lane *lane)
+{
+	lane->busy_count = lane->load->shape.depth;
+	lane->parked = NULL;
+	lane->idle = NULL;
+	lane->is_due = false;
+}
+
+void bench_slot_retire(struct bench_slot *slot)
+{
+	struct bench_lane *lane = slot->lane;
+
+	pthread_mutex_lock(&lane->lock);
+	if (!--lane->busy_count)
+		pthread_cond_signal(&lane->changed);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+void bench_slot_park(struct bench_slot *slot, bool is_refused)
+{
+	struct bench_lane *lane = slot->lane;
+
+	slot->is_refused = is_refused;
+	pthread_mutex_lock(&lane->lock);
+	slot->next = lane->parked;
+	lane->parked = slot;
+	pthread_cond_signal(&lane->changed);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+static void note_error(struct bench_load *load,
+		       const struct rbx_request *request, const char *why)
+{
+	uint64_t before = atomic_fetch_add(&load->errors, 1);
+
+	if (!before)
+		snprintf(load->first_error, sizeof(load->first_error),
+			 "%s of %" PRIu32 " bytes at offset %" PRIu64 ": %s",
+			 request->op == RBX_READ ? "read" : "write",
+			 request->length_bytes, request->offset,
+			 why ? why : strerror(-request->status));
+	if (before + 1 >= BENCH_ERRORS_MAX)
+		atomic_store(&load->stop, true);
+}
+
+static void note_latency(struct bench_slot *slot)
+{
+	if (slot->due_ns)
+		bench_latency_add(&slot->load->latency_of_op[slot->request.op],
+				  bench_now_ns() - slot->due_ns);
+	slot->due_ns = 0;
+}
+
+/* The request is back, or was never taken; why: of a failure, NULL: as its
+ * status says. */
+static void slot_end(struct bench_slot *slot, const char *why)
+{
+	struct bench_load *load = slot->load;
+	uint64_t done_count = atomic_load_explicit(&slot->done_count,
+						   memory_order_relaxed);
+
+	atomic_store_explicit(&slot->done_count, done_count + 1,
+			      memory_order_relaxed);
+	note_latency(slot);
+	if (slot->request.status)
+		note_error(load, &slot->request, why);
+	if (load->source->done)
+		load->source->done(load->source, slot);
+}
+
+void bench_slot_submit(struct bench_slot *slot)
+{
+	struct rbx_request *request = &slot->request;
+	int rc;
+
+	/* Once: time spent waiting for room counts. */
+	if (slot->is_timed && !slot->due_ns)
+		slot->due_ns = bench_now_ns();
+	rc = rbx_submit(slot->load->volume, &request, 1);
+	if (!rc)
+		return;
+	if (rc == -EAGAIN) {
+		bench_slot_park(slot, true);
+		return;
+	}
+	/* As if it had failed on its way. */
+	request->status = rc;
+	slot_end(slot, rbx_last_error());
+	slot->load->pace->back(slot);
+}
+
+void bench_slot_retry(struct bench_slot *slot)
+{
+	rbx_wait_room(slot->load->ctx, ROOM_WAIT_MS);
+	bench_slot_submit(slot);
+}
+
+bool bench_slot_fill(struct bench_slot *slot)
+{
+	struct bench_load *load = slot->load;
+
+	return !atomic_load_explicit(&load->stop, memory_order_relaxed) &&
+	       load->source->next(load->source, slot);
+}
+
+void bench_slot_go(struct bench_slot *slot)
+{
+	if (bench_slot_fill(slot))
+		bench_slot_submit(slot);
+	else
+		bench_slot_retire(slot);
+}
+
+void bench_slot_complete(struct rbx_request *request)
+{
+	struct bench_slot *slot = request->user;
+
+	slot_end(slot, NULL);
+	slot->load->pace->back(slot);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * page.h - what the parts of `rdmabox page` share: a volume of rdmabox_block.ko as
+ * its directory in configfs.
+ *
+ *	page.c    which of attach, detach, list and status
+ *	attach.c  from options to a device, and back
+ *	swap.c    swap on a device
+ *	volume.c  the files of a directory
+ *	users.c   who keeps a device in use
+ */
+#ifndef CLI_PAGE_H
+#define CLI_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+
+#define PAGE_NAME_MAX 64
+#define PAGE_VALUE_MAX 4096 /* configfs gives and takes a page */
+
+/* The directory of all volumes. */
+extern const char page_volumes[];
+
+/* volume.c: each 0 or -errno. */
+
+/* Has the module loaded and configfs mounted; says why not. */
+int page_prepare(const struct cli_command *command);
+int page_make(const char *name);
+int page_remove(const char *name);
+/* A file of a volume, without the newline at its end. */
+int page_read(const char *name, const char *file, char *value,
+	      size_t value_bytes);
+int page_write(const char *name, const char *file, const char *value,
+	       size_t value_bytes);
+bool page_exists(const char *name);
+/* The same of the device of a volume that is attached: what its requests were. */
+int page_read_device(const char *device, const char *file, char *value,
+		     size_t value_bytes);
+/* Calls for each volume, in no order; returns the first that is not 0. */
+int page_each(int (*call)(const char *name, void *user), void *user);
+
+/* users.c */
+
+/* Who has /dev/@device open, as a text: "swap", "mounted on /mnt, process 7 (fio)";
+ * "" for nobody that can be found. */
+void page_users(const char *device, char *text, size_t text_bytes);
+bool page_is_swap(const char *device);
+
+/* swap.c: each 0, or -errno once it has said why. */
+
+/* What swapon(2) takes; it is filled first. */
+#define PAGE_SWAP_PRIORITY_MAX 32767
+
+/* Makes /dev/@device swap, and uses it. */
+int page_swap_on(const struct cli_command *command, const char *device,
+		 uint32_t priority);
+/* Reads back what is swapped out to it, if it is swap. */
+int page_swap_off(const struct cli_command *command, const char *device);
+
+/* attach.c: commands; they return an exit code. */
+int page_attach(int argc, char **argv);
+int page_detach(int argc, char **argv);
+
+#endif
