@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """How the figures look: lines over a number, and groups of bars."""
 
-COLORS = ("#1b6ca8", "#d1495b", "#3c8d40", "#e08e26", "#6a4c93", "#4a9aa5", "#8d6e53",
-          "#7a7a7a")
+# Each can be told from both papers, the light and the dark.
+COLORS = ("#2f81c4", "#d1495b", "#3c8d40", "#e08e26", "#8a63c4", "#4a9aa5", "#a07f60",
+          "#8a8a8a")
+# Light and dark: what is not a series takes its colour from here. The suffix of a file
+# says which it is.
+def _theme(paper, ink, grid):
+    return {"figure.facecolor": paper, "axes.facecolor": paper, "text.color": ink,
+            "axes.labelcolor": ink, "axes.edgecolor": ink, "xtick.color": ink,
+            "ytick.color": ink, "grid.color": grid, "svg.fonttype": "none",
+            "svg.hashsalt": "rdmabox", "font.family": "sans-serif"}
+
+
+THEMES = {"": _theme("#ffffff", "#222222", "#dddddd"),
+          "-dark": _theme("#14161a", "#d8dade", "#3a3f47")}
 # Sizes of a panel in inches; several stand side by side.
 PANEL_WIDTH, PANEL_HEIGHT = 3.6, 3.0
 
@@ -18,7 +30,7 @@ def finish(axes, title, xlabel, ylabel, headroom=0.05):
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
     axes.set_ylim(0, axes.get_ylim()[1] * (1 + headroom))
-    axes.grid(axis="y", color="#dddddd")
+    axes.grid(axis="y")
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
     axes.yaxis.set_major_formatter("{x:,.0f}")

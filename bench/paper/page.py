@@ -13,6 +13,11 @@ img { max-width: 100%; }
 blockquote { margin: .5em 0; padding-left: 1em; border-left: 4px solid #1b6ca8; }
 .held { color: #2a7a2e; } .not-held { color: #b3261e; } .missing { color: #777; }
 code { background: #f2f2f2; padding: .1em .3em; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14161a; color: #d8dade; } h2 { border-color: #3a3f47; }
+  code { background: #23262c; } a { color: #7db4e6; }
+  .held { color: #74c279; } .not-held { color: #f08a80; } .missing { color: #999; }
+}
 """
 
 HEAD = """<!DOCTYPE html>
@@ -40,7 +45,9 @@ def taken(shot):
         return f'<p class="missing">On {text}: not taken. {html.escape(shot["reason"])}</p>\n'
     return (f'<p>On {text}:</p>\n'
             f'<ul>\n{"".join(map(verdict_text, shot["verdicts"]))}</ul>\n'
-            f'<img src="{shot["image"]}" alt="the figure on {html.escape(text, quote=True)}">\n'
+            f'<picture><source media="(prefers-color-scheme: dark)" '
+            f'srcset="{shot["image"]}-dark.svg"><img src="{shot["image"]}.svg" '
+            f'alt="the figure on {html.escape(text, quote=True)}"></picture>\n'
             f'<p><a href="{shot["data"]}">the numbers</a></p>\n')
 
 

@@ -40,7 +40,9 @@ figures --quick --runtime 0.05 --repeats 1 --on native --on sim --cpus "$cpu,$cp
 for name in figure1 figure6 table1 figure7; do
 	grep -q "id=\"$name\"" "$scratch/page/index.html" || fault "the page has no $name"
 	for fabric in native sim; do
-		[ -s "$scratch/page/$name-$fabric.png" ] || fault "no picture of $name on $fabric"
+		for picture in "$name-$fabric.svg" "$name-$fabric-dark.svg"; do
+			grep -qs '</svg>' "$scratch/page/$picture" || fault "no picture $picture"
+		done
 		grep -q '[0-9]' "$scratch/page/$name-$fabric.json" ||
 			fault "no numbers of $name on $fabric"
 		grep -qE "^$name $fabric: .*: (held|did not hold): " "$scratch/out" ||
