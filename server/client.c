@@ -70,7 +70,7 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 		.domain = client->domain,
 		.slabs_held = client->slabs_held,
 	};
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	rbx_data_qps_end(s, client);
 	if (client->connection)
@@ -85,7 +85,7 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 	explicit_bzero(client, sizeof(*client));
 	*client = left;
 	domain_end(s, client);
-	rbx_letters_tell(s, &ends);
+	rbx_user_messages_tell(s, &ends);
 }
 
 static void client_expire(struct rbx_server *s, uint64_t session_id)

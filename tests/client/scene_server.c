@@ -70,10 +70,11 @@ bool scene_server_answer(struct scene_server *server,
 			.request_id = asked->request_id,
 		};
 		return true;
-	case RBX_WIRE_LETTER:
+	case RBX_WIRE_USER_MESSAGE:
 		*answer = (struct rbx_wire_message){
-			.type = RBX_WIRE_LETTER_TAKEN,
-			.letter_taken.sequence = asked->letter.sequence,
+			.type = RBX_WIRE_USER_MESSAGE_TAKEN,
+			.user_message_taken.sequence =
+				asked->user_message.sequence,
 		};
 		return true;
 	default:

@@ -150,22 +150,23 @@ static void grant_again(struct client *c, const struct rbx_wire_message *m)
 				  .rkey = (uint32_t)m->epoch } });
 }
 
-static void serve_letter(struct client *c, const struct rbx_wire_message *m)
+static void serve_user_message(struct client *c,
+			       const struct rbx_wire_message *m)
 {
 	struct served *s = &c->served;
 	struct rbx_wire_message receipt;
 	uint64_t number;
 
-	if (rbx_mailbox_judge(&s->mailbox, m->letter.sequence) ==
-	    RBX_LETTER_NEW) {
-		memcpy(&number, m->letter.bytes, sizeof(number));
+	if (rbx_mailbox_judge(&s->mailbox, m->user_message.sequence) ==
+	    RBX_USER_MESSAGE_NEW) {
+		memcpy(&number, m->user_message.bytes, sizeof(number));
 		assert_int_equal(number, s->mailbox.heard_sequence + 1);
 		rbx_mailbox_heard(&s->mailbox);
-		w.letters++;
+		w.user_messages++;
 	} else {
 		assert_int_equal(rbx_mailbox_judge(&s->mailbox,
-						   m->letter.sequence),
-				 RBX_LETTER_AGAIN);
+						   m->user_message.sequence),
+				 RBX_USER_MESSAGE_AGAIN);
 	}
 	receipt = rbx_mailbox_receipt(&s->mailbox, false);
 	answer(c, m->request_id, receipt);
@@ -195,7 +196,7 @@ static void serve_slab(struct client *c, const struct rbx_wire_message *m)
 static void serve_open(struct client *c, const struct rbx_wire_message *m)
 {
 	struct served *s = &c->served;
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	if (rbx_lender_heard(w.lender, s->session_id, w.now_ns))
 		return; /* about to be thrown out */
@@ -219,14 +220,15 @@ static void serve_open(struct client *c, const struct rbx_wire_message *m)
 		       (struct rbx_wire_message){
 			       .type = RBX_WIRE_HEARTBEAT_REPLY });
 		break;
-	case RBX_WIRE_LETTER:
-		serve_letter(c, m);
+	case RBX_WIRE_USER_MESSAGE:
+		serve_user_message(c, m);
 		break;
-	case RBX_WIRE_LETTER_TAKEN:
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		assert_int_equal(rbx_mailbox_taken(&s->mailbox,
-						   &m->letter_taken, &ends),
+						   &m->user_message_taken,
+						   &ends),
 				 0);
-		rbx_letter_ends_tell(&ends);
+		rbx_user_message_ends_tell(&ends);
 		break;
 	default:
 		fail_msg("type %u", m->type);
@@ -254,7 +256,7 @@ void serve(struct client *c)
 		serve_auth(c, &m);
 }
 
-void server_says_letters(struct client *c)
+void server_says_messages(struct client *c)
 {
 	struct served *s = &c->served;
 	struct rbx_wire_message m;

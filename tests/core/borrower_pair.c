@@ -130,11 +130,11 @@ int pair_map(struct pair *p, uint64_t slab_id, uint64_t epoch,
 	return rbx_borrower_call_end(&p->b, loan);
 }
 
-void pair_say_letter(struct pair *p, uint64_t sequence)
+void pair_say_user_message(struct pair *p, uint64_t sequence)
 {
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_LETTER,
-			      .letter = { .sequence = sequence,
+			      .type = RBX_WIRE_USER_MESSAGE,
+			      .user_message = { .sequence = sequence,
 					  .length_bytes = 1,
 					  .bytes = { 'x' } } });
 }

@@ -133,12 +133,12 @@ static void rogue_answer(struct rogue *rogue,
 	};
 
 	const struct rbx_wire_message second = {
-		.type = RBX_WIRE_LETTER,
-		.letter.sequence = 2,
+		.type = RBX_WIRE_USER_MESSAGE,
+		.user_message.sequence = 2,
 	};
 	const struct rbx_wire_message had = {
-		.type = RBX_WIRE_LETTER_TAKEN,
-		.letter_taken.sequence = 1,
+		.type = RBX_WIRE_USER_MESSAGE_TAKEN,
+		.user_message_taken.sequence = 1,
 	};
 
 	switch (m->type) {
@@ -162,7 +162,7 @@ static void rogue_answer(struct rogue *rogue,
 		else
 			rogue_welcome(rogue, m);
 		break;
-	case RBX_WIRE_LETTER_TAKEN:
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		if (rogue->mode == ROGUE_LEAVES_OUT)
 			rogue_send(rogue, &second);
 		else if (rogue->mode == ROGUE_HAS_HAD)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * letters_test.c - a server whose program talks, and peers that keep no rule in
+ * user_messages_test.c - a server whose program talks, and peers that keep no rule in
  * that: each is refused with a reason or comes to a stop, and the server serves
  * on. (tests/lib/peer/message_test.c has two sides that keep them.)
  */
@@ -52,11 +52,11 @@ static void enter(struct stranger *stranger, struct world *world)
 	stranger_enter(stranger);
 }
 
-static struct rbx_wire_message letter_of(uint64_t sequence)
+static struct rbx_wire_message user_message_of(uint64_t sequence)
 {
 	return (struct rbx_wire_message){
-		.type = RBX_WIRE_LETTER,
-		.letter = {
+		.type = RBX_WIRE_USER_MESSAGE,
+		.user_message = {
 			.sequence = sequence,
 			.length_bytes = 2,
 			.bytes = "hi",
@@ -64,18 +64,18 @@ static struct rbx_wire_message letter_of(uint64_t sequence)
 	};
 }
 
-static void send_letter(struct stranger *stranger, uint64_t sequence)
+static void send_user_message(struct stranger *stranger, uint64_t sequence)
 {
-	struct rbx_wire_message letter = letter_of(sequence);
+	struct rbx_wire_message user_message = user_message_of(sequence);
 
-	stranger_send(stranger, &letter);
+	stranger_send(stranger, &user_message);
 }
 
 static void send_taken(struct stranger *stranger, uint64_t sequence)
 {
 	struct rbx_wire_message taken = {
-		.type = RBX_WIRE_LETTER_TAKEN,
-		.letter_taken.sequence = sequence,
+		.type = RBX_WIRE_USER_MESSAGE_TAKEN,
+		.user_message_taken.sequence = sequence,
 	};
 
 	stranger_send(stranger, &taken);
@@ -86,20 +86,20 @@ static void expect_taken(struct stranger *stranger, uint64_t sequence)
 	struct rbx_wire_message answer;
 
 	assert_true(stranger_hear(stranger, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_LETTER_TAKEN);
+	assert_int_equal(answer.type, RBX_WIRE_USER_MESSAGE_TAKEN);
 	assert_int_equal(answer.request_id, stranger->next_id);
-	assert_int_equal(answer.letter_taken.sequence, sequence);
-	assert_int_equal(answer.letter_taken.refused, 0);
+	assert_int_equal(answer.user_message_taken.sequence, sequence);
+	assert_int_equal(answer.user_message_taken.refused, 0);
 }
 
-static void expect_letter(struct stranger *stranger, uint64_t sequence)
+static void expect_user_message(struct stranger *stranger, uint64_t sequence)
 {
-	struct rbx_wire_message letter;
+	struct rbx_wire_message user_message;
 
-	assert_true(stranger_hear(stranger, &letter));
-	assert_int_equal(letter.type, RBX_WIRE_LETTER);
-	assert_int_equal(letter.request_id, 0);
-	assert_int_equal(letter.letter.sequence, sequence);
+	assert_true(stranger_hear(stranger, &user_message));
+	assert_int_equal(user_message.type, RBX_WIRE_USER_MESSAGE);
+	assert_int_equal(user_message.request_id, 0);
+	assert_int_equal(user_message.user_message.sequence, sequence);
 }
 
 /* Whatever was to come unasked would have come before the answer. */
@@ -119,7 +119,7 @@ static void serves_on(struct world *world)
 	uint32_t before = RBX_LOAD_ACQUIRE(&program.heard_count);
 
 	enter(&guest, world);
-	send_letter(&guest, 1);
+	send_user_message(&guest, 1);
 	expect_taken(&guest, 1);
 	/* Others may still be heard. */
 	assert_true(RBX_LOAD_ACQUIRE(&program.heard_count) > before);
@@ -128,7 +128,7 @@ static void serves_on(struct world *world)
 
 /* ---- What a client says ------------------------------------------------------*/
 
-static void letter_before_authentication_is_refused(void **state)
+static void message_before_authentication_is_refused(void **state)
 {
 	struct stranger stranger;
 	struct world world;
@@ -136,13 +136,13 @@ static void letter_before_authentication_is_refused(void **state)
 	(void)state;
 	talking_world(&world);
 	stranger_arrive(&stranger, &world);
-	send_letter(&stranger, 1);
+	send_user_message(&stranger, 1);
 	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
 	stranger_leave(&stranger);
 	/* Between HELLO and AUTH. */
 	stranger_arrive(&stranger, &world);
 	stranger_greet(&stranger);
-	send_letter(&stranger, 1);
+	send_user_message(&stranger, 1);
 	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
 	stranger_leave(&stranger);
 	stranger_arrive(&stranger, &world);
@@ -154,9 +154,9 @@ static void letter_before_authentication_is_refused(void **state)
 	world_stop(&world);
 }
 
-static void letter_that_is_too_long_is_refused(void **state)
+static void message_that_is_too_long_is_refused(void **state)
 {
-	struct rbx_wire_message letter = letter_of(1);
+	struct rbx_wire_message user_message = user_message_of(1);
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
 	struct stranger stranger;
 	struct world world;
@@ -164,9 +164,9 @@ static void letter_that_is_too_long_is_refused(void **state)
 	(void)state;
 	talking_world(&world);
 	enter(&stranger, &world);
-	letter.request_id = ++stranger.next_id;
-	assert_int_equal(rbx_wire_encode(&letter, bytes), sizeof(bytes));
-	bytes[72] = RBX_WIRE_LETTER_BYTES_MAX + 1;
+	user_message.request_id = ++stranger.next_id;
+	assert_int_equal(rbx_wire_encode(&user_message, bytes), sizeof(bytes));
+	bytes[72] = RBX_WIRE_USER_MESSAGE_BYTES_MAX + 1;
 	stranger_send_bytes(&stranger, bytes, sizeof(bytes));
 	stranger_is_refused(&stranger, RBX_REASON_MALFORMED);
 	stranger_leave(&stranger);
@@ -175,7 +175,7 @@ static void letter_that_is_too_long_is_refused(void **state)
 	world_stop(&world);
 }
 
-static void letter_that_leaves_one_out_is_refused(void **state)
+static void message_that_leaves_one_out_is_refused(void **state)
 {
 	struct stranger stranger;
 	struct world world;
@@ -183,9 +183,9 @@ static void letter_that_leaves_one_out_is_refused(void **state)
 	(void)state;
 	talking_world(&world);
 	enter(&stranger, &world);
-	send_letter(&stranger, 1);
+	send_user_message(&stranger, 1);
 	expect_taken(&stranger, 1);
-	send_letter(&stranger, 3);
+	send_user_message(&stranger, 3);
 	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
 	stranger_leave(&stranger);
 	assert_int_equal(program.heard_count, 1);
@@ -193,7 +193,7 @@ static void letter_that_leaves_one_out_is_refused(void **state)
 	world_stop(&world);
 }
 
-static void letter_sent_again_is_answered_and_heard_once(void **state)
+static void message_sent_again_is_answered_and_heard_once(void **state)
 {
 	struct stranger stranger;
 	struct world world;
@@ -201,11 +201,11 @@ static void letter_sent_again_is_answered_and_heard_once(void **state)
 	(void)state;
 	talking_world(&world);
 	enter(&stranger, &world);
-	send_letter(&stranger, 1);
+	send_user_message(&stranger, 1);
 	expect_taken(&stranger, 1);
-	send_letter(&stranger, 2);
+	send_user_message(&stranger, 2);
 	expect_taken(&stranger, 2);
-	send_letter(&stranger, 1);
+	send_user_message(&stranger, 1);
 	expect_taken(&stranger, 2);
 	assert_int_equal(program.heard_count, 2);
 	stranger_leave(&stranger);
@@ -214,7 +214,7 @@ static void letter_sent_again_is_answered_and_heard_once(void **state)
 }
 
 /* More at once than a client may have outstanding. */
-static void flood_of_letters_is_answered_in_turn(void **state)
+static void flood_of_messages_is_answered_in_turn(void **state)
 {
 	struct stranger stranger;
 	struct rbx_wire_message answer;
@@ -225,12 +225,12 @@ static void flood_of_letters_is_answered_in_turn(void **state)
 	talking_world(&world);
 	enter(&stranger, &world);
 	for (sequence = 1; sequence <= 12; sequence++) {
-		send_letter(&stranger, sequence);
+		send_user_message(&stranger, sequence);
 		usleep(1000); /* its one send buffer is used again */
 	}
 	for (sequence = 1; sequence <= 12; sequence++) {
 		assert_true(stranger_hear(&stranger, &answer));
-		assert_int_equal(answer.letter_taken.sequence, sequence);
+		assert_int_equal(answer.user_message_taken.sequence, sequence);
 	}
 	stranger_leave(&stranger);
 	serves_on(&world);
@@ -238,7 +238,8 @@ static void flood_of_letters_is_answered_in_turn(void **state)
 }
 
 /* It has receives for 14 answers, posts no more, and goes on writing. */
-static void flood_of_letters_without_listening_ends_the_connection(void **state)
+static void
+flood_of_messages_without_listening_ends_the_connection(void **state)
 {
 	struct stranger stranger;
 	struct rbx_wire_message answer;
@@ -249,12 +250,12 @@ static void flood_of_letters_without_listening_ends_the_connection(void **state)
 	talking_world(&world);
 	enter(&stranger, &world);
 	for (sequence = 1; sequence <= 40; sequence++) {
-		send_letter(&stranger, sequence);
+		send_user_message(&stranger, sequence);
 		usleep(1000);
 	}
 	serves_on(&world); /* meanwhile */
 	while (stranger_hear(&stranger, &answer))
-		assert_int_equal(answer.type, RBX_WIRE_LETTER_TAKEN);
+		assert_int_equal(answer.type, RBX_WIRE_USER_MESSAGE_TAKEN);
 	assert_true(program.heard_count < 40);
 	stranger_leave(&stranger);
 	serves_on(&world);
@@ -294,7 +295,7 @@ static void say(struct world *world, struct stranger *to, uint32_t count)
 				 0);
 }
 
-static void letters_wait_for_a_client_to_speak_and_to_take(void **state)
+static void messages_wait_for_a_client_to_speak_and_to_take(void **state)
 {
 	struct stranger stranger;
 	struct world world;
@@ -306,19 +307,19 @@ static void letters_wait_for_a_client_to_speak_and_to_take(void **state)
 	say(&world, &stranger, 10);
 	expect_nothing_unasked(&stranger);
 	send_taken(&stranger, 0);
-	for (sequence = 1; sequence <= RBX_WIRE_LETTERS_MAX; sequence++)
-		expect_letter(&stranger, sequence);
+	for (sequence = 1; sequence <= RBX_WIRE_USER_MESSAGES_MAX; sequence++)
+		expect_user_message(&stranger, sequence);
 	expect_nothing_unasked(&stranger);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 0);
 	send_taken(&stranger, 2);
-	expect_letter(&stranger, 5);
-	expect_letter(&stranger, 6);
+	expect_user_message(&stranger, 5);
+	expect_user_message(&stranger, 6);
 	expect_nothing_unasked(&stranger);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 2);
 	stranger.next_id++; /* may skip */
 	send_taken(&stranger, 6);
 	for (sequence = 7; sequence <= 10; sequence++)
-		expect_letter(&stranger, sequence);
+		expect_user_message(&stranger, sequence);
 	send_taken(&stranger, 10);
 	expect_nothing_unasked(&stranger);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 10);
@@ -352,7 +353,7 @@ static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
 	world_stop(&world);
 }
 
-static void taken_of_a_letter_that_was_never_sent_is_refused(void **state)
+static void taken_of_a_message_that_was_never_sent_is_refused(void **state)
 {
 	struct stranger stranger;
 	struct world world;
@@ -371,18 +372,18 @@ static void taken_of_a_letter_that_was_never_sent_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(letter_before_authentication_is_refused),
-		cmocka_unit_test(letter_that_is_too_long_is_refused),
-		cmocka_unit_test(letter_that_leaves_one_out_is_refused),
-		cmocka_unit_test(letter_sent_again_is_answered_and_heard_once),
-		cmocka_unit_test(flood_of_letters_is_answered_in_turn),
+		cmocka_unit_test(message_before_authentication_is_refused),
+		cmocka_unit_test(message_that_is_too_long_is_refused),
+		cmocka_unit_test(message_that_leaves_one_out_is_refused),
+		cmocka_unit_test(message_sent_again_is_answered_and_heard_once),
+		cmocka_unit_test(flood_of_messages_is_answered_in_turn),
 		cmocka_unit_test(
-			flood_of_letters_without_listening_ends_the_connection),
+			flood_of_messages_without_listening_ends_the_connection),
 		cmocka_unit_test(flood_of_receipts_changes_nothing),
-		cmocka_unit_test(letters_wait_for_a_client_to_speak_and_to_take),
+		cmocka_unit_test(messages_wait_for_a_client_to_speak_and_to_take),
 		cmocka_unit_test(evict_waits_for_a_client_that_is_back_to_speak),
 		cmocka_unit_test(
-			taken_of_a_letter_that_was_never_sent_is_refused),
+			taken_of_a_message_that_was_never_sent_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
