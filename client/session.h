@@ -160,7 +160,7 @@ uint64_t rbx_session_incarnation(const struct rbx_session *session);
 uint64_t rbx_session_lease_ns(const struct rbx_session *session);
 /* When half of the lease is over, if the server is silent from now on. */
 uint64_t rbx_session_lease_half_ns(const struct rbx_session *session);
-/* As last told, by heartbeat or grant. */
+/* As last told, by heartbeat or loan. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);
 /* Its last sign of life. */
 uint64_t rbx_session_heard_ns(const struct rbx_session *session);

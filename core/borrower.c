@@ -65,7 +65,7 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	hello->hello.flags |= RBX_WIRE_RESUME;
 	hello->hello.session_id = b->welcome.session_id;
 	hello->hello.incarnation = b->welcome.incarnation;
-	hello->hello.last_epoch = b->granted.last_epoch;
+	hello->hello.last_epoch = b->last_loan.epoch;
 }
 
 void rbx_borrower_lost(struct rbx_borrower *b, const char *why, int err)
@@ -294,8 +294,8 @@ void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
 static void free_bytes_note(struct rbx_borrower *b,
 			    const struct rbx_wire_message *m)
 {
-	if (m->type == RBX_WIRE_SLAB_GRANT)
-		RBX_STORE_RELAXED(&b->free_bytes, m->grant.free_bytes);
+	if (m->type == RBX_WIRE_SLAB_LOAN)
+		RBX_STORE_RELAXED(&b->free_bytes, m->loan.free_bytes);
 	else if (m->type == RBX_WIRE_SLAB_UNMAPPED)
 		RBX_STORE_RELAXED(&b->free_bytes, m->free_bytes);
 	else if (m->type == RBX_WIRE_HEARTBEAT_REPLY)

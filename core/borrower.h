@@ -52,7 +52,7 @@
 
 #include "core/ask.h"
 #include "core/eviction.h"
-#include "core/granted.h"
+#include "core/last_loan.h"
 #include "core/lease.h"
 #include "core/loan.h"
 #include "core/mailbox.h"
@@ -125,7 +125,7 @@ struct rbx_borrower {
 
 	/* Of the session. */
 	bool closing; /* nothing is told or sent any more, but BYE */
-	struct rbx_granted granted;
+	struct rbx_last_loan last_loan;
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_lease lease;
 	struct rbx_wire_welcome welcome; /* of the first handshake */

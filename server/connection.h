@@ -27,7 +27,7 @@ enum rbx_connection_state {
 
 enum rbx_late_kind {
 	RBX_LATE_NONE,
-	RBX_LATE_GRANT, /* SLAB_MAP */
+	RBX_LATE_LOAN, /* SLAB_MAP */
 	RBX_LATE_UNMAPPED, /* SLAB_UNMAP */
 };
 
@@ -37,7 +37,7 @@ struct rbx_late_answer {
 	struct rbx_connection *connection;
 	uint32_t slot; /* of the receive that it came in */
 	uint64_t request_id;
-	uint64_t since_ns; /* GRANT: it came */
+	uint64_t since_ns; /* LOAN: it came */
 	uint64_t epoch; /* UNMAPPED */
 	struct rbx_slab *slab; /* NULL: it waits for one */
 	struct rbx_late_answer *next; /* of those that wait */

@@ -51,7 +51,7 @@ struct rbx_sim_server {
 	bool is_draining;
 };
 
-struct rbx_lending;
+struct rbx_lender_loan;
 struct rbx_sim_client;
 
 /* A request of a load, and all that its check needs. */
@@ -216,7 +216,7 @@ void rbx_sim_harm_heal(void);
 void rbx_sim_check(void);
 /* No replica of a client is on this loan of a server, which is about to end. */
 void rbx_sim_check_unused(uint32_t server_node,
-			  const struct rbx_lending *lending);
+			  const struct rbx_lender_loan *loan);
 
 /* first_copies.c */
 /* After every event. */

@@ -58,13 +58,13 @@ static void walk_slab_id(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_u64(c, &m->slab_id);
 }
 
-static void walk_grant(struct rbx_cursor *c, struct rbx_wire_message *m)
+static void walk_loan(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
-	rbx_cursor_u64(c, &m->grant.slab_id);
-	rbx_cursor_u64(c, &m->grant.remote_addr);
-	rbx_cursor_u64(c, &m->grant.length_bytes);
-	rbx_cursor_u64(c, &m->grant.free_bytes);
-	rbx_cursor_u32(c, &m->grant.rkey);
+	rbx_cursor_u64(c, &m->loan.slab_id);
+	rbx_cursor_u64(c, &m->loan.remote_addr);
+	rbx_cursor_u64(c, &m->loan.length_bytes);
+	rbx_cursor_u64(c, &m->loan.free_bytes);
+	rbx_cursor_u32(c, &m->loan.rkey);
 	rbx_cursor_zeros(c, 4);
 }
 
@@ -130,7 +130,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_ERROR] = { 0, false, walk_nothing },
 	[RBX_WIRE_SLAB_MAP] = { 0, false, walk_nothing },
 	[RBX_WIRE_SLAB_QUERY] = { 8, true, walk_slab_id },
-	[RBX_WIRE_SLAB_GRANT] = { 40, true, walk_grant },
+	[RBX_WIRE_SLAB_LOAN] = { 40, true, walk_loan },
 	[RBX_WIRE_SLAB_UNMAP] = { 8, true, walk_slab_id },
 	[RBX_WIRE_SLAB_UNMAPPED] = { 8, true, walk_free_bytes },
 	[RBX_WIRE_SLAB_EVICT] = { 16, true, walk_evict },

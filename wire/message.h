@@ -35,7 +35,7 @@ enum rbx_wire_type {
 	RBX_WIRE_ERROR, /* server: refused, status says why */
 	RBX_WIRE_SLAB_MAP, /* client: lend me a slab */
 	RBX_WIRE_SLAB_QUERY, /* client: is this slab still mine? */
-	RBX_WIRE_SLAB_GRANT, /* server: answer to both */
+	RBX_WIRE_SLAB_LOAN, /* server: answer to both */
 	RBX_WIRE_SLAB_UNMAP, /* client: take it back */
 	RBX_WIRE_SLAB_UNMAPPED, /* server: its keys are dead */
 	RBX_WIRE_SLAB_EVICT, /* server, unasked: I want it back soon */
@@ -59,7 +59,7 @@ struct rbx_wire_hello {
 	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
 	uint64_t session_id; /* 0 without RBX_WIRE_RESUME */
 	uint64_t incarnation; /* the same */
-	uint64_t last_epoch; /* of the last grant that came; 0: none did */
+	uint64_t last_epoch; /* of the last loan that came; 0: none did */
 };
 
 struct rbx_wire_challenge {
@@ -84,7 +84,7 @@ struct rbx_wire_welcome {
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
 };
 
-struct rbx_wire_grant {
+struct rbx_wire_loan {
 	uint64_t slab_id;
 	uint64_t remote_addr;
 	uint64_t length_bytes;
@@ -130,7 +130,7 @@ struct rbx_wire_message {
 		struct rbx_wire_challenge challenge;
 		struct rbx_wire_auth auth;
 		struct rbx_wire_welcome welcome;
-		struct rbx_wire_grant grant;
+		struct rbx_wire_loan loan;
 		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP */
 		uint64_t free_bytes; /* SLAB_UNMAPPED */
 		struct rbx_wire_evict evict;

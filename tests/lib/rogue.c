@@ -121,11 +121,11 @@ static void rogue_welcome(struct rogue *rogue,
 static void rogue_answer(struct rogue *rogue,
 			 const struct rbx_wire_message *m)
 {
-	struct rbx_wire_message grant = {
-		.type = RBX_WIRE_SLAB_GRANT,
+	struct rbx_wire_message loan = {
+		.type = RBX_WIRE_SLAB_LOAN,
 		.request_id = m->request_id,
 		.epoch = 1,
-		.grant = {
+		.loan = {
 			.slab_id = 1,
 			.remote_addr = UINT64_MAX - 4096,
 			.length_bytes = 65536,
@@ -170,9 +170,9 @@ static void rogue_answer(struct rogue *rogue,
 		break;
 	case RBX_WIRE_SLAB_MAP:
 		if (rogue->mode == ROGUE_CHATTERS)
-			grant.request_id = m->request_id + 17;
+			loan.request_id = m->request_id + 17;
 		if (rogue->mode != ROGUE_FALLS_SILENT)
-			rogue_send(rogue, &grant);
+			rogue_send(rogue, &loan);
 		break;
 	}
 }

@@ -27,7 +27,7 @@ enum rogue_mode {
 	ROGUE_GARBAGE, /* answers HELLO with no message */
 	ROGUE_IMPOSTOR, /* has no secret: sends back the client's own proof */
 	ROGUE_NONSENSE, /* proves itself, and lends slabs of three bytes */
-	ROGUE_WRONG_GRANT, /* lends a slab that reaches beyond the address space */
+	ROGUE_WRONG_LOAN, /* lends a slab that reaches beyond the address space */
 	ROGUE_FALLS_SILENT, /* welcomes, and never answers again */
 	ROGUE_SHORT_LEASE, /* the same, with a lease that is over first */
 	ROGUE_CHATTERS, /* welcomes, then answers what nobody asked */

@@ -65,7 +65,7 @@ static void clients_cut(struct world *world)
 static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	world_options(&world);
@@ -74,13 +74,13 @@ static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
 		       world_secret_file("correct horse battery\n", 0600));
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	crowd_come(&world, count);
 	/* At the first attempt. */
 	clients_cut(&world);
 	world_wait(&world, is_lost);
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	rbx_session_close(world_session(&world));
 	rbx_session_close(session);
 	crowd_go(count);
@@ -407,7 +407,7 @@ static void many_idle_clients_are_in_nobodys_way(void **state)
 	const uint32_t count = idle_count();
 	struct stranger *idle = calloc(count, sizeof(*idle)), again;
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 	uint32_t i;
 
@@ -425,8 +425,8 @@ static void many_idle_clients_are_in_nobodys_way(void **state)
 	}
 	session = world_session(&world);
 	assert_int_equal(world_stats(&world).clients, count + 1);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	/* There is no place for another one. */
 	stranger_arrive_beside(&again, &idle[0]);
 	stranger_greet(&again);
@@ -438,7 +438,7 @@ static void many_idle_clients_are_in_nobodys_way(void **state)
 	stranger_leave(&again);
 	while (i > count / 3)
 		stranger_leave(&idle[--i]);
-	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+	assert_int_equal(rbx_session_unmap(session, &loan), 0);
 	rbx_session_close(session);
 	while (i > 0)
 		stranger_leave(&idle[--i]);

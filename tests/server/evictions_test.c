@@ -61,7 +61,7 @@ static void eviction_tells_how_long_there_is(void **state)
 	world_start(&world);
 	stranger_arrive(&stranger, &world);
 	stranger_enter(&stranger);
-	ask(&stranger, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
+	ask(&stranger, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);
 	shrink(world.server);
 	assert_true(stranger_hear(&stranger, &message));
 	assert_int_equal(message.type, RBX_WIRE_SLAB_EVICT);
@@ -90,7 +90,7 @@ static void evictions_wait_until_they_are_heard(void **state)
 	stranger_arrive(&borrower, &world);
 	stranger_enter(&borrower);
 	for (i = 0; i < SLABS; i++)
-		epoch = ask(&borrower, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
+		epoch = ask(&borrower, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);
 	stranger_resume(&stranger, &borrower, epoch); /* has receives anew */
 	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
 	drain(world.server);

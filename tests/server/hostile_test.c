@@ -14,9 +14,9 @@
 static void serves_on(struct world *world)
 {
 	struct rbx_session *session = world_session(world);
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	rbx_session_close(session);
 }
 
@@ -222,7 +222,7 @@ static void request_sent_twice_is_refused(void **state)
 	stranger_enter(&stranger);
 	stranger_send(&stranger, &map);
 	assert_true(stranger_hear(&stranger, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
 	stranger_send(&stranger, &map); /* with the same id */
 	stranger_is_refused(&stranger, RBX_REASON_REPLAYED);
 	stranger_leave(&stranger);

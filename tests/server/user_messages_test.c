@@ -341,7 +341,7 @@ static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
 	enter(&stranger, &world);
 	stranger_send(&stranger, &map);
 	assert_true(stranger_hear(&stranger, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
 	stranger_resume(&again, &stranger, answer.epoch);
 	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
 	usleep(1500000); /* it asks once, and reminds after a second */

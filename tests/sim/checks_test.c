@@ -210,22 +210,22 @@ static void slab_lent_before_its_access_has_ended_is_found(void **state)
 {
 	struct rbx_lender *lender = malloc(rbx_lender_size(&one_slab));
 	struct rbx_lender_action action;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 
 	(void)state;
 	lender = __wrap_rbx_lender_init(lender, &one_slab);
 	rbx_lender_admit(lender, 7, 0);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
-	assert_true(__wrap_rbx_lender_prepared(lender, &lending));
-	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &lending), 0);
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
+	assert_true(__wrap_rbx_lender_prepared(lender, &loan));
+	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &loan), 0);
 	assert_true(rbx_lender_next(lender, 0, &action));
-	__wrap_rbx_lender_ended(lender, lending.slab_id);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
+	__wrap_rbx_lender_ended(lender, loan.slab_id);
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_string_equal(found, "");
 	/* One that forgets all that it has lent. */
 	__real_rbx_lender_init(lender, &one_slab);
 	rbx_lender_admit(lender, 7, 0);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_string_equal(found, "one-hand");
 	free(lender);
 }

@@ -46,9 +46,9 @@ static struct rbx_wire_message sample(uint16_t type)
 	case RBX_WIRE_ERROR:
 		m.status = RBX_REASON_QUOTA;
 		break;
-	case RBX_WIRE_SLAB_GRANT:
+	case RBX_WIRE_SLAB_LOAN:
 		m.epoch = 10;
-		m.grant = (struct rbx_wire_grant){ 11, 12, 13, 14, 15 };
+		m.loan = (struct rbx_wire_loan){ 11, 12, 13, 14, 15 };
 		break;
 	case RBX_WIRE_SLAB_QUERY:
 	case RBX_WIRE_SLAB_UNMAP:
@@ -215,7 +215,7 @@ static void fields_that_contradict_are_refused(void **state)
 				       RBX_REASONS_COUNT),
 			 -EBADMSG);
 	/* A slab without epoch, an epoch without slab. */
-	assert_int_equal(decode_sample(sample(RBX_WIRE_SLAB_GRANT), 24, 0),
+	assert_int_equal(decode_sample(sample(RBX_WIRE_SLAB_LOAN), 24, 0),
 			 -EBADMSG);
 	assert_int_equal(decode_sample(hello, 24, 1), -EBADMSG);
 	/* More counters than there is room for, or than were announced. */

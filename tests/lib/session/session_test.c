@@ -193,14 +193,14 @@ static void open_where_nobody_listens_is_refused(void **state)
 	choice.ops->close(options.device);
 }
 
-static void grant_that_cannot_be_is_refused(void **state)
+static void loan_that_cannot_be_is_refused(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_WRONG_GRANT, NULL), 0);
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -EPROTO);
+	assert_int_equal(meet(&meeting, ROGUE_WRONG_LOAN, NULL), 0);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -EPROTO);
 	part(&meeting);
 }
 
@@ -219,13 +219,13 @@ static void wait_lost(struct meeting *meeting)
 static void server_that_falls_silent_is_lost_once(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
 	wait_lost(&meeting); /* nobody asked for anything: by heartbeat */
 	assert_non_null(strstr(meeting.reason, "no answer for 800 ms"));
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -ENOTCONN);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -ENOTCONN);
 	part(&meeting);
 	assert_int_equal(meeting.lost_count, 1);
 }
@@ -244,12 +244,12 @@ static void lease_is_given_up_at_half_its_term(void **state)
 static void call_to_a_silent_server_times_out(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	int err;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
-	err = rbx_session_map(meeting.session, &grant);
+	err = rbx_session_map(meeting.session, &loan);
 	assert_true(err == -ETIMEDOUT || err == -ENOTCONN);
 	wait_lost(&meeting);
 	part(&meeting);
@@ -278,7 +278,7 @@ static void call_while_it_is_resumed_does_not_wait(void **state)
 {
 	struct resumption resumption = { 0 };
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
@@ -286,7 +286,7 @@ static void call_while_it_is_resumed_does_not_wait(void **state)
 	resumption.session = meeting.session;
 	pthread_create(&resumption.thread, NULL, resume, &resumption);
 	do
-		assert_int_equal(rbx_session_map(meeting.session, &grant),
+		assert_int_equal(rbx_session_map(meeting.session, &loan),
 				 -ENOTCONN);
 	while (!strstr(rbx_last_error(), "anew"));
 	assert_false(RBX_LOAD_ACQUIRE(&resumption.is_over));
@@ -321,11 +321,11 @@ static void receipt_for_no_message_ends_the_connection(void **state)
 static void answer_that_nobody_asked_for_ends_the_session(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
 	assert_int_equal(meet(&meeting, ROGUE_CHATTERS, NULL), 0);
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -ENOTCONN);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -ENOTCONN);
 	wait_lost(&meeting);
 	part(&meeting);
 }
@@ -385,7 +385,7 @@ int main(void)
 		cmocka_unit_test(welcome_changed_on_the_way_is_refused),
 		cmocka_unit_test(open_of_a_server_of_nonsense_is_refused),
 		cmocka_unit_test(open_where_nobody_listens_is_refused),
-		cmocka_unit_test(grant_that_cannot_be_is_refused),
+		cmocka_unit_test(loan_that_cannot_be_is_refused),
 		cmocka_unit_test(server_that_falls_silent_is_lost_once),
 		cmocka_unit_test(lease_is_given_up_at_half_its_term),
 		cmocka_unit_test(call_to_a_silent_server_times_out),
