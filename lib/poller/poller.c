@@ -54,19 +54,19 @@ void rbx_poller_unpark(struct rbx_poller *poller)
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
 		   struct rbx_harvest *harvest)
 {
-	struct rbx_lane *lane = wc->qp->user;
+	struct rbx_peer_qp *pair = wc->qp->user;
 
 	if (wc->wr_id == RBX_SENTINEL_WR_ID) {
-		rbx_peer_note_broken(lane->peer, "the connection has ended");
+		rbx_peer_note_broken(pair->peer, "the connection has ended");
 		return;
 	}
 	if (wc->wr_id == RBX_MARKER_WR_ID) {
-		rbx_channel_complete_rest(&lane->peer->channel,
-					  lane->ring_index, now_ns, harvest);
+		rbx_channel_complete_rest(&pair->peer->channel,
+					  pair->ring_index, now_ns, harvest);
 		return;
 	}
-	rbx_drive_completed(&rbx_peer_drive, &lane->peer->channel,
-			    lane->ring_index, (uint32_t)wc->wr_id, wc->status,
+	rbx_drive_completed(&rbx_peer_drive, &pair->peer->channel,
+			    pair->ring_index, (uint32_t)wc->wr_id, wc->status,
 			    now_ns, harvest);
 }
 
@@ -303,7 +303,7 @@ static int start_thread(struct rbx_poller *poller)
 	return 0;
 }
 
-int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
+int rbx_poller_create(struct rbx_context *ctx, uint32_t qps_each_count,
 		      bool with_thread, struct rbx_poller **out)
 {
 	struct rbx_poller *poller = calloc(1, sizeof(*poller));
@@ -313,7 +313,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
 	if (poller == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a poller");
 	poller->ctx = ctx;
-	poller->lanes_each_count = lanes_each_count;
+	poller->qps_each_count = qps_each_count;
 	poller->event_fd = -1;
 	if (!with_thread) {
 		/* The program decides what comes after a poll. */
