@@ -34,7 +34,7 @@
 #define RBX_SIM_SERVERS_TEXT (RBX_SIM_SERVERS_MAX * 12u)
 /* Who writes to a volume, in its words: a client, a later one in its place, and
  * from here on the visits of one. */
-#define RBX_SIM_VISITORS_FIRST 112u
+#define RBX_SIM_VISITS_FIRST 112u
 /* Threads of a client's program, and what one of them has outstanding. */
 #define RBX_SIM_THREADS_MAX 4u
 #define RBX_SIM_DEPTH_MAX 64u

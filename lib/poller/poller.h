@@ -61,7 +61,7 @@ struct rbx_poller {
 	int event_fd; /* where the program polls: readable when one of the queues'
 			 and wake_fd is; else -1 */
 	bool stop; /* atomic */
-	uint32_t visitors; /* atomic: who waits for the lock */
+	uint32_t lock_waiters; /* atomic: threads that want the lock */
 	pthread_mutex_t lock; /* who polls; guards all below */
 	bool armed; /* atomic: events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;

@@ -324,9 +324,9 @@ static void attempt_ends_with_its_session(void **state)
 
 /* ---- Many that mean well. ----------------------------------------------------*/
 
-#define VISITORS 80
+#define NEWCOMERS 80
 
-struct visitor {
+struct newcomer {
 	pthread_t thread;
 	struct world *world;
 	int status;
@@ -335,24 +335,24 @@ struct visitor {
 static void *visit(void *argument)
 {
 	const struct rbx_sessions_options options = {
-		.device = ((struct visitor *)argument)->world->device,
+		.device = ((struct newcomer *)argument)->world->device,
 		.insecure = true,
 		.silence_ms = WORLD_WAIT_MS,
 	};
 	const struct rbx_session_events none = { 0 };
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
-	struct visitor *visitor = argument;
+	struct newcomer *newcomer = argument;
 	struct rbx_sessions *set;
 	struct rbx_session *session;
 
-	visitor->status = rbx_sessions_open(&set, &options);
-	if (visitor->status)
+	newcomer->status = rbx_sessions_open(&set, &options);
+	if (newcomer->status)
 		return NULL;
-	visitor->status = rbx_session_open_name(
-		set, rbx_server_address(visitor->world->server), &none,
+	newcomer->status = rbx_session_open_name(
+		set, rbx_server_address(newcomer->world->server), &none,
 		&session);
-	if (!visitor->status) {
-		visitor->status = rbx_session_stats(session, &stats);
+	if (!newcomer->status) {
+		newcomer->status = rbx_session_stats(session, &stats);
 		rbx_session_close(session);
 	}
 	rbx_sessions_close(set);
@@ -361,21 +361,22 @@ static void *visit(void *argument)
 
 static void many_at_once_are_all_served(void **state)
 {
-	static struct visitor visitors[VISITORS];
+	static struct newcomer newcomers[NEWCOMERS];
 	struct world world;
 	uint32_t i;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	for (i = 0; i < VISITORS; i++) {
-		visitors[i].world = &world;
-		pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]);
+	for (i = 0; i < NEWCOMERS; i++) {
+		newcomers[i].world = &world;
+		pthread_create(&newcomers[i].thread, NULL, visit,
+			       &newcomers[i]);
 	}
-	for (i = 0; i < VISITORS; i++)
-		pthread_join(visitors[i].thread, NULL);
-	for (i = 0; i < VISITORS; i++)
-		assert_int_equal(visitors[i].status, 0);
+	for (i = 0; i < NEWCOMERS; i++)
+		pthread_join(newcomers[i].thread, NULL);
+	for (i = 0; i < NEWCOMERS; i++)
+		assert_int_equal(newcomers[i].status, 0);
 	world_stop(&world);
 }
 
