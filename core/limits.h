@@ -131,11 +131,12 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 #define RBX_COPIES_MAX 4u
 
 /*
- * Slabs of a volume in which something is under way at a time (slab_record.h): one that
- * is copied and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next; the others have lost a
- * replica that a request is still under way to, while the next were made anew: at
- * some ms each that is what a second's silence of a server leaves. So many are kept for
- * the keeper, and 192 are for slabs whose writes fail for a fault of this machine.
+ * Slabs of a volume in which something is under way at a time (slab_record.h): one
+ * that is copied and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next; the others have
+ * lost a replica that a request is still under way to, while the next were made
+ * anew: at some ms each that is what a second's silence of a server leaves. So many
+ * are kept for the upkeep thread, and 192 are for slabs whose writes fail for a
+ * fault of this machine.
  */
 #define RBX_SLAB_RECORDS 256u
 #define RBX_SLAB_RECORDS_KEPT 64u
