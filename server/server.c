@@ -27,7 +27,7 @@
 #define DESCRIPTORS_PER_CLIENT (2 + RBX_QUEUE_PAIRS_MAX)
 #define DESCRIPTORS_OF_MOST_CLIENTS 4
 #define DESCRIPTORS_BESIDE 1024 /* the program's own */
-#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of strangers */
+#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of untrusted clients */
 
 static int secret_load(struct rbx_server *s)
 {

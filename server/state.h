@@ -14,8 +14,8 @@
  *	control_thread.c  the loop
  *	connection.c      a control connection: its messages, its end (connection.h)
  *	tables.c          where connections, clients and data queue pairs stand
- *	half_open.c       which strangers may have one
- *	handshake.c       HELLO, AUTH: from a stranger to a client
+ *	half_open.c       which untrusted clients may have one
+ *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
  *	client.c          sessions, and what the lender (core/) wants done
  *	requests.c        what a client may ask
  *	borrowing.c       those about slabs, which are answered later
@@ -117,7 +117,7 @@ struct rbx_server {
 	struct rbx_connection *connections;
 	uint32_t connections_used;
 	struct rbx_connection *connection_free;
-	struct rbx_connection_list strangers; /* half open */
+	struct rbx_connection_list untrusted; /* half open */
 	struct rbx_connection_list resumers; /* half open, of a session each */
 	struct rbx_buffer_block *blocks; /* of connections */
 	struct rbx_data_qp *data_qps; /* RBX_QUEUE_PAIRS_MAX a client */

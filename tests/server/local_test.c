@@ -12,7 +12,7 @@
 
 #include "fabric/soft/key_words.h"
 #include "tests/fabric/local_peer.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 #include "tests/server/world.h"
 
 /* A client that has written to its slab, and one that is up to no good. */
@@ -21,7 +21,7 @@ struct scene {
 	struct rbx_session *victim;
 	struct rbx_loan loan;
 	struct rbx_qp *qp;
-	struct stranger thief;
+	struct raw_client thief;
 	struct rbx_wire_loan got; /* what the thief has borrowed */
 	uint64_t got_epoch;
 };
@@ -67,10 +67,10 @@ static void thief_borrow(struct scene *scene)
 	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP };
 	struct rbx_wire_message answer;
 
-	stranger_arrive(&scene->thief, &scene->world);
-	stranger_enter(&scene->thief);
-	stranger_send(&scene->thief, &map);
-	assert_true(stranger_hear(&scene->thief, &answer));
+	raw_client_arrive(&scene->thief, &scene->world);
+	raw_client_enter(&scene->thief);
+	raw_client_send(&scene->thief, &map);
+	assert_true(raw_client_hear(&scene->thief, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
 	scene->got = answer.loan;
 	scene->got_epoch = answer.epoch;
@@ -85,8 +85,8 @@ static void thief_return(struct scene *scene)
 	};
 	struct rbx_wire_message answer;
 
-	stranger_send(&scene->thief, &unmap);
-	assert_true(stranger_hear(&scene->thief, &answer));
+	raw_client_send(&scene->thief, &unmap);
+	assert_true(raw_client_hear(&scene->thief, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_UNMAPPED);
 }
 
@@ -174,7 +174,7 @@ static void thief_steals_nothing(bool secret)
 				 SOFT_REFUSED_ACCESS);
 		local_peer_leave(&peer);
 	}
-	stranger_leave(&scene.thief);
+	raw_client_leave(&scene.thief);
 	scene_close(&scene);
 }
 
@@ -218,7 +218,7 @@ static void key_that_was_given_back_stays_dead(void **state)
 						scene.got.remote_addr),
 				 SOFT_REFUSED_ACCESS);
 		local_peer_leave(&peer);
-		stranger_leave(&scene.thief);
+		raw_client_leave(&scene.thief);
 		scene_close(&scene);
 	}
 }

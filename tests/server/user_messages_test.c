@@ -10,7 +10,7 @@
 
 #include "core/limits.h"
 #include "core/port.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 #include "tests/server/world.h"
 
 struct program {
@@ -46,10 +46,10 @@ static void talking_world(struct world *world)
 	world_start(world);
 }
 
-static void enter(struct stranger *stranger, struct world *world)
+static void enter(struct raw_client *raw, struct world *world)
 {
-	stranger_arrive(stranger, world);
-	stranger_enter(stranger);
+	raw_client_arrive(raw, world);
+	raw_client_enter(raw);
 }
 
 static struct rbx_wire_message user_message_of(uint64_t sequence)
@@ -64,58 +64,58 @@ static struct rbx_wire_message user_message_of(uint64_t sequence)
 	};
 }
 
-static void send_user_message(struct stranger *stranger, uint64_t sequence)
+static void send_user_message(struct raw_client *raw, uint64_t sequence)
 {
 	struct rbx_wire_message user_message = user_message_of(sequence);
 
-	stranger_send(stranger, &user_message);
+	raw_client_send(raw, &user_message);
 }
 
-static void send_taken(struct stranger *stranger, uint64_t sequence)
+static void send_taken(struct raw_client *raw, uint64_t sequence)
 {
 	struct rbx_wire_message taken = {
 		.type = RBX_WIRE_USER_MESSAGE_TAKEN,
 		.user_message_taken.sequence = sequence,
 	};
 
-	stranger_send(stranger, &taken);
+	raw_client_send(raw, &taken);
 }
 
-static void expect_taken(struct stranger *stranger, uint64_t sequence)
+static void expect_taken(struct raw_client *raw, uint64_t sequence)
 {
 	struct rbx_wire_message answer;
 
-	assert_true(stranger_hear(stranger, &answer));
+	assert_true(raw_client_hear(raw, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_USER_MESSAGE_TAKEN);
-	assert_int_equal(answer.request_id, stranger->next_id);
+	assert_int_equal(answer.request_id, raw->next_id);
 	assert_int_equal(answer.user_message_taken.sequence, sequence);
 	assert_int_equal(answer.user_message_taken.refused, 0);
 }
 
-static void expect_user_message(struct stranger *stranger, uint64_t sequence)
+static void expect_user_message(struct raw_client *raw, uint64_t sequence)
 {
 	struct rbx_wire_message user_message;
 
-	assert_true(stranger_hear(stranger, &user_message));
+	assert_true(raw_client_hear(raw, &user_message));
 	assert_int_equal(user_message.type, RBX_WIRE_USER_MESSAGE);
 	assert_int_equal(user_message.request_id, 0);
 	assert_int_equal(user_message.user_message.sequence, sequence);
 }
 
 /* Whatever was to come unasked would have come before the answer. */
-static void expect_nothing_unasked(struct stranger *stranger)
+static void expect_nothing_unasked(struct raw_client *raw)
 {
 	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
 	struct rbx_wire_message answer;
 
-	stranger_send(stranger, &heartbeat);
-	assert_true(stranger_hear(stranger, &answer));
+	raw_client_send(raw, &heartbeat);
+	assert_true(raw_client_hear(raw, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_HEARTBEAT_REPLY);
 }
 
 static void serves_on(struct world *world)
 {
-	struct stranger guest;
+	struct raw_client guest;
 	uint32_t before = RBX_LOAD_ACQUIRE(&program.heard_count);
 
 	enter(&guest, world);
@@ -123,32 +123,32 @@ static void serves_on(struct world *world)
 	expect_taken(&guest, 1);
 	/* Others may still be heard. */
 	assert_true(RBX_LOAD_ACQUIRE(&program.heard_count) > before);
-	stranger_leave(&guest);
+	raw_client_leave(&guest);
 }
 
 /* ---- What a client says ------------------------------------------------------*/
 
 static void message_before_authentication_is_refused(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	stranger_arrive(&stranger, &world);
-	send_user_message(&stranger, 1);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	send_user_message(&raw, 1);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
 	/* Between HELLO and AUTH. */
-	stranger_arrive(&stranger, &world);
-	stranger_greet(&stranger);
-	send_user_message(&stranger, 1);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
-	stranger_arrive(&stranger, &world);
-	send_taken(&stranger, 0);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_greet(&raw);
+	send_user_message(&raw, 1);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
+	raw_client_arrive(&raw, &world);
+	send_taken(&raw, 0);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
 	assert_int_equal(program.heard_count, 0);
 	serves_on(&world);
 	world_stop(&world);
@@ -158,18 +158,18 @@ static void message_that_is_too_long_is_refused(void **state)
 {
 	struct rbx_wire_message user_message = user_message_of(1);
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	user_message.request_id = ++stranger.next_id;
+	enter(&raw, &world);
+	user_message.request_id = ++raw.next_id;
 	assert_int_equal(rbx_wire_encode(&user_message, bytes), sizeof(bytes));
 	bytes[72] = RBX_WIRE_USER_MESSAGE_BYTES_MAX + 1;
-	stranger_send_bytes(&stranger, bytes, sizeof(bytes));
-	stranger_is_refused(&stranger, RBX_REASON_MALFORMED);
-	stranger_leave(&stranger);
+	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
+	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
+	raw_client_leave(&raw);
 	assert_int_equal(program.heard_count, 0);
 	serves_on(&world);
 	world_stop(&world);
@@ -177,17 +177,17 @@ static void message_that_is_too_long_is_refused(void **state)
 
 static void message_that_leaves_one_out_is_refused(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	send_user_message(&stranger, 1);
-	expect_taken(&stranger, 1);
-	send_user_message(&stranger, 3);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
+	enter(&raw, &world);
+	send_user_message(&raw, 1);
+	expect_taken(&raw, 1);
+	send_user_message(&raw, 3);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
 	assert_int_equal(program.heard_count, 1);
 	serves_on(&world);
 	world_stop(&world);
@@ -195,20 +195,20 @@ static void message_that_leaves_one_out_is_refused(void **state)
 
 static void message_sent_again_is_answered_and_heard_once(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	send_user_message(&stranger, 1);
-	expect_taken(&stranger, 1);
-	send_user_message(&stranger, 2);
-	expect_taken(&stranger, 2);
-	send_user_message(&stranger, 1);
-	expect_taken(&stranger, 2);
+	enter(&raw, &world);
+	send_user_message(&raw, 1);
+	expect_taken(&raw, 1);
+	send_user_message(&raw, 2);
+	expect_taken(&raw, 2);
+	send_user_message(&raw, 1);
+	expect_taken(&raw, 2);
 	assert_int_equal(program.heard_count, 2);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
@@ -216,23 +216,23 @@ static void message_sent_again_is_answered_and_heard_once(void **state)
 /* More at once than a client may have outstanding. */
 static void flood_of_messages_is_answered_in_turn(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct rbx_wire_message answer;
 	struct world world;
 	uint64_t sequence;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
+	enter(&raw, &world);
 	for (sequence = 1; sequence <= 12; sequence++) {
-		send_user_message(&stranger, sequence);
+		send_user_message(&raw, sequence);
 		usleep(1000); /* its one send buffer is used again */
 	}
 	for (sequence = 1; sequence <= 12; sequence++) {
-		assert_true(stranger_hear(&stranger, &answer));
+		assert_true(raw_client_hear(&raw, &answer));
 		assert_int_equal(answer.user_message_taken.sequence, sequence);
 	}
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
@@ -241,49 +241,49 @@ static void flood_of_messages_is_answered_in_turn(void **state)
 static void
 flood_of_messages_without_listening_ends_the_connection(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct rbx_wire_message answer;
 	struct world world;
 	uint64_t sequence;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
+	enter(&raw, &world);
 	for (sequence = 1; sequence <= 40; sequence++) {
-		send_user_message(&stranger, sequence);
+		send_user_message(&raw, sequence);
 		usleep(1000);
 	}
 	serves_on(&world); /* meanwhile */
-	while (stranger_hear(&stranger, &answer))
+	while (raw_client_hear(&raw, &answer))
 		assert_int_equal(answer.type, RBX_WIRE_USER_MESSAGE_TAKEN);
 	assert_true(program.heard_count < 40);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
 
 static void flood_of_receipts_changes_nothing(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	int sent;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
+	enter(&raw, &world);
 	for (sent = 0; sent < 60; sent++) {
-		send_taken(&stranger, 0);
+		send_taken(&raw, 0);
 		usleep(1000);
 	}
-	expect_nothing_unasked(&stranger);
-	stranger_leave(&stranger);
+	expect_nothing_unasked(&raw);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
 
 /* ---- What the server says ------------------------------------------------------*/
 
-static void say(struct world *world, struct stranger *to, uint32_t count)
+static void say(struct world *world, struct raw_client *to, uint32_t count)
 {
 	uint32_t i;
 
@@ -297,34 +297,34 @@ static void say(struct world *world, struct stranger *to, uint32_t count)
 
 static void messages_wait_for_a_client_to_speak_and_to_take(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	uint64_t sequence;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	say(&world, &stranger, 10);
-	expect_nothing_unasked(&stranger);
-	send_taken(&stranger, 0);
+	enter(&raw, &world);
+	say(&world, &raw, 10);
+	expect_nothing_unasked(&raw);
+	send_taken(&raw, 0);
 	for (sequence = 1; sequence <= RBX_WIRE_USER_MESSAGES_MAX; sequence++)
-		expect_user_message(&stranger, sequence);
-	expect_nothing_unasked(&stranger);
+		expect_user_message(&raw, sequence);
+	expect_nothing_unasked(&raw);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 0);
-	send_taken(&stranger, 2);
-	expect_user_message(&stranger, 5);
-	expect_user_message(&stranger, 6);
-	expect_nothing_unasked(&stranger);
+	send_taken(&raw, 2);
+	expect_user_message(&raw, 5);
+	expect_user_message(&raw, 6);
+	expect_nothing_unasked(&raw);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 2);
-	stranger.next_id++; /* may skip */
-	send_taken(&stranger, 6);
+	raw.next_id++; /* may skip */
+	send_taken(&raw, 6);
 	for (sequence = 7; sequence <= 10; sequence++)
-		expect_user_message(&stranger, sequence);
-	send_taken(&stranger, 10);
-	expect_nothing_unasked(&stranger);
+		expect_user_message(&raw, sequence);
+	send_taken(&raw, 10);
+	expect_nothing_unasked(&raw);
 	assert_int_equal(RBX_LOAD_ACQUIRE(&program.ended_count), 10);
 	assert_int_equal(world_stats(&world).messages_sent, 10);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	world_stop(&world);
 }
 
@@ -332,38 +332,38 @@ static void messages_wait_for_a_client_to_speak_and_to_take(void **state)
 static void evict_waits_for_a_client_that_is_back_to_speak(void **state)
 {
 	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP };
-	struct stranger stranger, again;
+	struct raw_client raw, again;
 	struct rbx_wire_message answer;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	stranger_send(&stranger, &map);
-	assert_true(stranger_hear(&stranger, &answer));
+	enter(&raw, &world);
+	raw_client_send(&raw, &map);
+	assert_true(raw_client_hear(&raw, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
-	stranger_resume(&again, &stranger, answer.epoch);
+	raw_client_resume(&again, &raw, answer.epoch);
 	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
 	usleep(1500000); /* it asks once, and reminds after a second */
 	expect_nothing_unasked(&again);
-	assert_true(stranger_hear(&again, &answer));
+	assert_true(raw_client_hear(&again, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_EVICT);
-	stranger_leave(&again);
-	stranger_leave(&stranger);
+	raw_client_leave(&again);
+	raw_client_leave(&raw);
 	world_stop(&world);
 }
 
 static void taken_of_a_message_that_was_never_sent_is_refused(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
-	enter(&stranger, &world);
-	send_taken(&stranger, 1);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
+	enter(&raw, &world);
+	send_taken(&raw, 1);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
 	assert_int_equal(program.ended_count, 0);
 	serves_on(&world);
 	world_stop(&world);

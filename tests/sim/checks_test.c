@@ -101,12 +101,12 @@ static void read_of_what_was_discarded_is_found(void **state)
 static void read_of_another_place_or_client_is_found(void **state)
 {
 	struct rbx_sim_oracle *oracle = rbx_sim_oracle_make(1, SIZE);
-	struct rbx_sim_oracle *strangers = rbx_sim_oracle_make(2, SIZE);
+	struct rbx_sim_oracle *foreign = rbx_sim_oracle_make(2, SIZE);
 	uint32_t number = rbx_sim_oracle_write(oracle, 0, first, SIZE);
 	const uint32_t unit = RBX_SIM_UNIT_BYTES;
 
 	(void)state;
-	(void)rbx_sim_oracle_write(strangers, 0, other, SIZE);
+	(void)rbx_sim_oracle_write(foreign, 0, other, SIZE);
 	rbx_sim_oracle_written(oracle, 0, SIZE, number, 0);
 	LOOK(rbx_sim_oracle_read(oracle, unit, first, unit, 9));
 	assert_string_equal(found, "contents");
@@ -119,7 +119,7 @@ static void read_of_another_place_or_client_is_found(void **state)
 	LOOK(rbx_sim_oracle_read(oracle, 0, other, unit, 9));
 	assert_string_equal(found, "private");
 	rbx_sim_oracle_free(oracle);
-	rbx_sim_oracle_free(strangers);
+	rbx_sim_oracle_free(foreign);
 }
 
 /* A write that failed may be there or not. */
