@@ -20,7 +20,7 @@ void rbx_notice_phase(const struct rbx_peer *peer, enum rbx_peer_phase phase,
 /* Its server wants a loan back. Any context. */
 void rbx_notice_eviction(const struct rbx_peer *peer,
 			 const struct rbx_eviction *eviction);
-/* The keeper is about to do a task of a slab. */
+/* The upkeep thread is about to do a task of a slab. */
 void rbx_notice_task(const struct rbx_slab *slab, enum rbx_slab_task task);
 
 #endif

@@ -6,7 +6,7 @@
  * (repairs.h). Closing goes backwards: nothing is outstanding then, so there is
  * nothing to restore.
  */
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 #include "client/notice.h"
 
 static void session_lost(void *user, const char *reason)
@@ -80,14 +80,14 @@ int rbx_peer_connect_to(struct rbx_peer *peer, const void *address)
 	err = open_session(peer, address);
 	if (err)
 		goto out_remove;
-	err = rbx_peer_connect_lanes(peer, 0);
+	err = rbx_peer_connect_qps(peer, 0);
 	if (err)
 		goto out_remove;
 	err = look_after(peer);
 	if (!err)
 		return 0;
 	rbx_peer_stop_soon(peer);
-	rbx_peer_destroy_lanes(peer);
+	rbx_peer_destroy_qps(peer);
 out_remove:
 	/* Whoever finds it in the context may ask its session. */
 	rbx_context_remove_peer(peer->ctx, peer);
@@ -115,7 +115,7 @@ void rbx_peer_leave(struct rbx_peer *peer)
 {
 	rbx_peer_stop(peer);
 	RBX_ASSERT(rbx_channel_idle(&peer->channel));
-	rbx_peer_destroy_lanes(peer);
+	rbx_peer_destroy_qps(peer);
 	rbx_context_remove_peer(peer->ctx, peer); /* before its session, as above */
 	rbx_session_close(peer->session);
 	rbx_peer_free(peer);

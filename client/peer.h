@@ -12,7 +12,7 @@
  * else has they wait for longer, until half of the lease is over. Nothing hangs.
  *
  * How it is opened, and what submits, are the host's: there a server has an address,
- * and a thread its plug. What a peer is made of: lanes.h.
+ * and a thread its plug. What a peer is made of: queue_pairs.h.
  */
 #ifndef RBX_CLIENT_PEER_H
 #define RBX_CLIENT_PEER_H

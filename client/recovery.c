@@ -3,11 +3,11 @@
  * recovery.c - the steps of core/recovery.h, which restore a peer's connection, or give
  * up. Who does them when: repairs.c.
  *
- * A look for stalls says nothing of a lane whose poller has not looked either: a program
- * that polls itself may do something else for a while, a callback may take its time, and
- * so may others that the processor runs.
+ * A look for stalls says nothing of a queue pair whose poller has not looked
+ * either: a program that polls itself may do something else for a while, a callback
+ * may take its time, and so may others that the processor runs.
  */
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 #include "client/notice.h"
 #include "core/status.h"
 
@@ -58,7 +58,7 @@ static void drain(struct rbx_peer *peer, uint64_t until_ns)
 {
 	while (!rbx_channel_seize(&peer->channel))
 		rbx_pause_ns(LOOK_AGAIN_NS);
-	rbx_peer_drain_lanes(peer, until_ns);
+	rbx_peer_drain_qps(peer, until_ns);
 	rbx_notice_phase(peer, RBX_PEER_RESUMING, "");
 	rbx_monitor_enter(&peer->repairs->monitor);
 	rbx_recovery_drained(&peer->recovery, rbx_now_ns());
@@ -105,7 +105,7 @@ static int try_to_resume(struct rbx_peer *peer, uint64_t until_ns)
 	rbx_session_hold_asks(peer->session);
 	err = rbx_session_resume(peer->session, until_ns);
 	if (!err) {
-		err = rbx_peer_connect_lanes(peer, until_ns);
+		err = rbx_peer_connect_qps(peer, until_ns);
 		/* Only resume() may say that all is gone: what refuses a queue pair is
 		 * that the new connection has broken already, or a shortage of our
 		 * own. */

@@ -2,7 +2,7 @@
 /* repairs.c - who repairs which connection, see repairs.h; the steps are in recovery.c. */
 #include "client/repairs.h"
 
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 
 /* ---- What is due: monitor entered -------------------------------------------------*/
 

@@ -44,7 +44,7 @@
 struct rbx_peer;
 
 struct rbx_repairs {
-	/* Guards all below, and of each peer what lanes.h says. */
+	/* Guards all below, and of each peer what queue_pairs.h says. */
 	struct rbx_monitor monitor;
 	struct rbx_peer *first; /* peers that are looked after */
 	uint32_t peers_count;

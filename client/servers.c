@@ -68,7 +68,7 @@ static void server_answered(struct rbx_ask *ask)
 	struct rbx_volume_server *asked =
 		RBX_CONTAINER_OF(ask, struct rbx_volume_server, ask);
 
-	rbx_volume_keeper_wake(asked->control);
+	rbx_volume_upkeep_wake(asked->control);
 }
 
 static void server_ask(struct rbx_upkeep *upkeep, uint32_t server,
@@ -93,16 +93,16 @@ static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 	return rbx_peer_answer(asked->peer, &asked->ask, loan);
 }
 
-/* The keeper, who is not there yet, would be woken. */
+/* The upkeep thread, which is not there yet, would be woken. */
 static int answers_wait(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_control *control = rbx_volume_control_of_upkeep(upkeep);
 	bool is_stopped = false;
 
 	rbx_monitor_enter(&control->monitor);
-	while (!control->keeper_wanted && !is_stopped)
+	while (!control->upkeep_wanted && !is_stopped)
 		is_stopped = rbx_monitor_wait_signal(&control->monitor);
-	control->keeper_wanted = false;
+	control->upkeep_wanted = false;
 	rbx_monitor_leave(&control->monitor);
 	return is_stopped ? -EINTR : 0;
 }

@@ -38,12 +38,13 @@ static void session_free(struct rbx_session *session)
 	rbx_memory_free(session);
 }
 
-/* Who looks at the clock tells what is left of the letters. There is no connection, so
- * that after this nothing happens any more: those who are still in a call have left it. */
+/* Who looks at the clock tells what is left of the messages. There is no
+ * connection, so that after this nothing happens any more: those who are still in a
+ * call have left it. */
 static void clock_stop(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
-	rbx_borrower_letters_stop(&session->borrower, -ECANCELED);
+	rbx_borrower_user_messages_stop(&session->borrower, -ECANCELED);
 	rbx_clock_soon(session->clock);
 	while (session->teller || session->callers_count ||
 	       rbx_mailbox_outstanding(&session->borrower.mailbox))
@@ -184,11 +185,11 @@ void rbx_session_give_up(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
 	session->callers_count++;
-	rbx_borrower_letters_stop(&session->borrower, -EHOSTUNREACH);
+	rbx_borrower_user_messages_stop(&session->borrower, -EHOSTUNREACH);
 	/* Heartbeats would keep the lease, and what the server lent us, alive. */
 	rbx_borrower_drop(&session->borrower);
 	rbx_session_pump(session);
-	rbx_clock_soon(session->clock); /* tells the letters */
+	rbx_clock_soon(session->clock); /* tells the messages */
 	rbx_session_take_entered(session);
 	rbx_monitor_leave(&session->monitor);
 	rbx_session_disconnect(session);

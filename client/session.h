@@ -125,18 +125,19 @@ int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan);
 /* 0: the loan is still good. -ESTALE, -EPERM: revoked. Blocks. */
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan);
 
-/* ---- Letters: what the programs on both sides say to each other -----------------*/
+/* ---- Messages: what the programs on both sides say to each other -----------*/
 
-/* Copies a letter of at most RBX_WIRE_LETTER_BYTES_MAX; any context. done() is told its
- * end. -EAGAIN: full; -EHOSTUNREACH: given up. */
-int rbx_session_letter_submit(struct rbx_session *session, const void *bytes,
-			      size_t length_bytes,
-			      void (*done)(int status, void *user), void *user);
+/* Copies a message of at most RBX_WIRE_USER_MESSAGE_BYTES_MAX; any context. done()
+ * is told its end. -EAGAIN: full; -EHOSTUNREACH: given up. */
+int rbx_session_message_submit(struct rbx_session *session, const void *bytes,
+			       size_t length_bytes,
+			       void (*done)(int status, void *user),
+			       void *user);
 /* The same, and waits for its end. */
-int rbx_session_letter_send(struct rbx_session *session, const void *bytes,
-			    size_t length_bytes);
+int rbx_session_message_send(struct rbx_session *session, const void *bytes,
+			     size_t length_bytes);
 
-/* Who hears the letters of the server's program. */
+/* Who hears the messages of the server's program. */
 struct rbx_session_listener {
 	void (*message)(struct rbx_peer *peer, const void *data, size_t length,
 			void *user);
@@ -145,7 +146,7 @@ struct rbx_session_listener {
 	uint64_t *heard_count; /* a counter of theirs, or NULL */
 };
 
-/* -EBUSY: there is one, or a letter has come that nobody heard. */
+/* -EBUSY: there is one, or a message has come that nobody heard. */
 int rbx_session_listen(struct rbx_session *session,
 		       const struct rbx_session_listener *listener);
 
@@ -159,7 +160,7 @@ uint64_t rbx_session_incarnation(const struct rbx_session *session);
 uint64_t rbx_session_lease_ns(const struct rbx_session *session);
 /* When half of the lease is over, if the server is silent from now on. */
 uint64_t rbx_session_lease_half_ns(const struct rbx_session *session);
-/* As last told, by heartbeat or grant. */
+/* As last told, by heartbeat or loan. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);
 /* Its last sign of life. */
 uint64_t rbx_session_heard_ns(const struct rbx_session *session);

@@ -14,12 +14,14 @@ void rbx_session_tell_begin(struct rbx_session *session)
 	RBX_STORE_RELAXED(&session->teller, rbx_thread_self());
 }
 
-static void tell_letter(const struct rbx_session *session)
+static void tell_user_message(const struct rbx_session *session)
 {
 	const struct rbx_session_listener *to = &session->listener;
-	const struct rbx_wire_letter *letter = &session->borrower.letter;
+	const struct rbx_wire_user_message *user_message =
+		&session->borrower.user_message;
 
-	to->message(to->peer, letter->bytes, letter->length_bytes, to->user);
+	to->message(to->peer, user_message->bytes, user_message->length_bytes,
+		    to->user);
 	if (to->heard_count)
 		RBX_ADD_RELAXED(to->heard_count, 1);
 }
@@ -40,10 +42,10 @@ static void tell(const struct rbx_session *session, enum rbx_borrower_news news,
 		events->evict(events->user, &session->borrower.eviction);
 		break;
 	case RBX_BORROWER_HEAR:
-		tell_letter(session);
+		tell_user_message(session);
 		break;
 	case RBX_BORROWER_ENDS:
-		rbx_letter_ends_tell(&session->borrower.ends);
+		rbx_user_message_ends_tell(&session->borrower.ends);
 		break;
 	}
 }
@@ -60,7 +62,7 @@ void rbx_session_tell_end(struct rbx_session *session)
 		tell(session, news, away);
 		rbx_monitor_enter(&session->monitor);
 		if (news == RBX_BORROWER_HEAR)
-			rbx_borrower_letter_heard(borrower);
+			rbx_borrower_user_message_heard(borrower);
 		rbx_session_pump(session); /* and wakes who waits for room */
 	}
 	RBX_STORE_RELAXED(&session->teller, 0);

@@ -10,7 +10,7 @@
  *	session_ask.c        questions, and who has taken the session
  *	session_events.c     what happens to a connection, and what is done then
  *	session_news.c       what is told, and the clock
- *	session_letters.c    what the programs on both sides say to each other
+ *	session_messages.c   messages between the programs on both sides
  *
  * A session does one thing at a time: it is connected, resumed or closed, or a question
  * is asked. Whoever does it takes the session before and releases it after. A question

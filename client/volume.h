@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.h - what has to wait in a volume, or to be told: its servers and its keeper.
+ * volume.h - what has to wait in a volume, or to be told: its servers and its
+ * upkeep thread.
  *
- *	servers.c       connects to the servers, takes leave of them; what they say; what
- *	                the upkeep borrows from them
- *	side_by_side.c  several servers at a time
- *	keeper.c        the thread that makes the rounds of the upkeep
+ *	servers.c        connects to the servers, takes leave of them; what they say; what
+ *	                 the upkeep borrows from them
+ *	side_by_side.c   several servers at a time
+ *	upkeep_thread.c  the thread that makes the rounds of the upkeep
  *
  * A host's volume has one of these (core/flow.h, core/upkeep.h decide in it), and is
  * found by it. How a server is named and connected, the memory of the copies of a
@@ -40,10 +41,11 @@ struct rbx_volume_control {
 	struct rbx_volume_server *servers; /* the host's memory */
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
 
-	struct rbx_thread keeper;
-	struct rbx_monitor monitor; /* guards both below; the keeper waits in it */
-	bool keeper_wanted;
-	bool keeper_stop;
+	struct rbx_thread upkeep_thread;
+	/* Guards both below; the upkeep thread waits in it. */
+	struct rbx_monitor monitor;
+	bool upkeep_wanted;
+	bool upkeep_stop;
 };
 
 /* Zeroed memory. The servers come later. timeout_ns: the peer timeout. */
@@ -78,14 +80,14 @@ void rbx_volume_servers_begin(struct rbx_volume_control *control);
 /* Takes leave of all: what they have lent ends. */
 void rbx_volume_servers_leave(struct rbx_volume_control *control);
 
-/* ---- keeper.c ---------------------------------------------------------------------*/
+/* ---- upkeep_thread.c --------------------------------------------------------------*/
 
 /* 0 or -errno, of which rbx_error() was told. */
-int rbx_volume_keeper_start(struct rbx_volume_control *control);
+int rbx_volume_upkeep_start(struct rbx_volume_control *control);
 /* A rebuild may still be under way then. */
-void rbx_volume_keeper_stop(struct rbx_volume_control *control);
+void rbx_volume_upkeep_stop(struct rbx_volume_control *control);
 /* Something is to be seen to. Any thread; does not block. */
-void rbx_volume_keeper_wake(struct rbx_volume_control *control);
+void rbx_volume_upkeep_wake(struct rbx_volume_control *control);
 
 /* ---- What the host does for it ---------------------------------------------------*/
 
@@ -93,7 +95,7 @@ void rbx_volume_keeper_wake(struct rbx_volume_control *control);
 int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 		       const struct rbx_peer_events *events,
 		       struct rbx_peer **peer);
-/* Tells the news of the upkeep: refused() and tell() of its table. By the keeper. */
+/* Tells the news of the upkeep: refused() and tell() of its table. By its thread. */
 void rbx_volume_refused(struct rbx_upkeep *upkeep);
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attention.h - which slabs of a volume the keeper has to look at, and in which order.
+ * attention.h - which slabs of a volume the upkeep thread has to look at, and in
+ * which order.
  *
- * Most slabs want nothing, and there may be many. So the keeper has lists of those
- * that do, and its work is that of what happened, whatever the volume's size:
+ * Most slabs want nothing, and there may be many. So the upkeep thread has lists of
+ * those that do, and its work is that of what happened, whatever the volume's size:
  *
  *	a step of a slab    rbx_attention_note()   under the slab's lock, any thread
- *	the keeper          rbx_attention_take()   from the inbox to the lists
+ *	the upkeep thread   rbx_attention_take()   from the inbox to the lists
  *	                    rbx_attention_first()  of a list; does something for it
  *	                    rbx_attention_relist() where it belongs now, or parked
  *
@@ -17,8 +18,8 @@
  * What no server would lend is parked, so that it is not asked for again at once;
  * what is only short of something that passes by itself is parked beside that.
  *
- * Within a list the slabs go round by their index, on from where the keeper was last:
- * so each has its turn before any has a second one, and nobody starves.
+ * Within a list the slabs go round by their index, on from where the upkeep thread
+ * was last: so each has its turn before any has a second one, and nobody starves.
  *
  * What servers want back has a list for each second of the time at which they take it,
  * in a circle of RBX_DUE_SLOTS seconds or so: what is to be taken first is in the list
@@ -30,8 +31,9 @@
  * one death from loss or have lost something.
  *
  * The inbox (index_inbox.h) takes notes from any thread; a slab is in it once. The
- * lists (index_sets.h) are the keeper's alone. Nothing is allocated: a slab takes a
- * byte for its list, one for what was counted and told of it, and 1.5 bits beside.
+ * lists (index_sets.h) are the upkeep thread's alone. Nothing is allocated: a slab
+ * takes a byte for its list, one for what was counted and told of it, and 1.5 bits
+ * beside.
  */
 #ifndef RBX_ATTENTION_H
 #define RBX_ATTENTION_H
@@ -89,7 +91,7 @@ struct rbx_attention {
 	uint32_t health_counts[RBX_SLAB_HEALTHS]; /* atomic */
 	uint32_t mark_counts[RBX_SLAB_MARKS]; /* atomic */
 
-	/* The keeper's. */
+	/* The upkeep thread's. */
 	struct rbx_index_sets lists;
 	uint32_t due_count; /* slabs in the circle */
 	uint32_t next[RBX_ATTENTION_SETS + 1]; /* where to go on in each set */
@@ -107,7 +109,7 @@ void rbx_attention_init(struct rbx_attention *attention, void *memory,
 
 void rbx_attention_put(struct rbx_attention *attention, struct rbx_slab *slab);
 
-/* After steps of a slab. Returns whether the keeper is to be woken. */
+/* After steps of a slab. Returns whether the upkeep thread is to be woken. */
 static inline bool rbx_attention_note(struct rbx_attention *attention,
 				      struct rbx_slab *slab)
 {
@@ -137,7 +139,7 @@ rbx_attention_marked(const struct rbx_attention *attention,
 	return RBX_LOAD_RELAXED(&attention->mark_counts[mark]);
 }
 
-/* ---- The keeper, with no lock held -------------------------------------------*/
+/* ---- The upkeep thread, with no lock held ------------------------------------*/
 
 /* Puts at most max slabs from the inbox on their lists. Returns whether there are
  * more. */

@@ -3,9 +3,9 @@
  * borrower.c - a session and its connection: what is sent, what came, what is lost.
  *
  * A message is the answer to the call under way (borrower_call.c), or to the
- * heartbeat, or about letters, or something that the server says unasked: that it
- * wants a slab back, or why it ends the connection. Whatever else comes is not of
- * this protocol, and the connection is given up.
+ * heartbeat, or about user messages, or something that the server says unasked:
+ * that it wants a slab back, or why it ends the connection. Whatever else comes is
+ * not of this protocol, and the connection is given up.
  */
 #include "core/borrower.h"
 
@@ -65,7 +65,7 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	hello->hello.flags |= RBX_WIRE_RESUME;
 	hello->hello.session_id = b->welcome.session_id;
 	hello->hello.incarnation = b->welcome.incarnation;
-	hello->hello.last_epoch = b->granted.last_epoch;
+	hello->hello.last_epoch = b->last_loan.epoch;
 }
 
 void rbx_borrower_lost(struct rbx_borrower *b, const char *why, int err)
@@ -175,15 +175,18 @@ static bool is_free(const struct rbx_borrower *b, uint32_t slot)
 	return !(b->sends_busy >> slot & 1);
 }
 
-/* A letter leaves from the buffer of its number, and waits while that is under way. */
-static int letter_next(struct rbx_borrower *b, struct rbx_wire_message *message)
+/* A user message leaves from the buffer of its number, and waits while that is
+ * under way. */
+static int user_message_next(struct rbx_borrower *b,
+			     struct rbx_wire_message *message)
 {
 	uint32_t slot;
 
 	if (!rbx_mailbox_next(&b->mailbox, message))
 		return -1;
-	slot = RBX_BORROWER_LETTER +
-	       (uint32_t)(message->letter.sequence % RBX_WIRE_LETTERS_MAX);
+	slot = RBX_BORROWER_USER_MESSAGE +
+	       (uint32_t)(message->user_message.sequence %
+			  RBX_WIRE_USER_MESSAGES_MAX);
 	if (!is_free(b, slot))
 		return -1;
 	rbx_mailbox_sent(&b->mailbox);
@@ -238,7 +241,7 @@ static bool wants_heartbeat(const struct rbx_borrower *b)
 	       !b->lease.heartbeat_is_out && is_free(b, RBX_BORROWER_HEARTBEAT);
 }
 
-/* The receipt goes first: the server says no letter before it has heard one. */
+/* The receipt goes first: the server says no user message before it has heard one. */
 static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		  struct rbx_wire_message *message)
 {
@@ -262,7 +265,7 @@ static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		*message = (struct rbx_wire_message){ .type = RBX_WIRE_BYE };
 		return RBX_BORROWER_BYE;
 	}
-	return is_up && !b->closing ? letter_next(b, message) : -1;
+	return is_up && !b->closing ? user_message_next(b, message) : -1;
 }
 
 int rbx_borrower_next(struct rbx_borrower *b, uint64_t now_ns,
@@ -291,8 +294,8 @@ void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
 static void free_bytes_note(struct rbx_borrower *b,
 			    const struct rbx_wire_message *m)
 {
-	if (m->type == RBX_WIRE_SLAB_GRANT)
-		RBX_STORE_RELAXED(&b->free_bytes, m->grant.free_bytes);
+	if (m->type == RBX_WIRE_SLAB_LOAN)
+		RBX_STORE_RELAXED(&b->free_bytes, m->loan.free_bytes);
 	else if (m->type == RBX_WIRE_SLAB_UNMAPPED)
 		RBX_STORE_RELAXED(&b->free_bytes, m->free_bytes);
 	else if (m->type == RBX_WIRE_HEARTBEAT_REPLY)
@@ -300,31 +303,31 @@ static void free_bytes_note(struct rbx_borrower *b,
 				  m->heartbeat_reply.free_bytes);
 }
 
-static void letter_came(struct rbx_borrower *b,
-			const struct rbx_wire_letter *letter)
+static void user_message_came(struct rbx_borrower *b,
+			      const struct rbx_wire_user_message *user_message)
 {
 	if (b->closing)
 		return; /* it hears that we are gone */
-	switch (rbx_mailbox_judge(&b->mailbox, letter->sequence)) {
-	case RBX_LETTER_NEW:
+	switch (rbx_mailbox_judge(&b->mailbox, user_message->sequence)) {
+	case RBX_USER_MESSAGE_NEW:
 		if (b->listens) {
-			b->letter = *letter;
-			b->letter_untold = true;
+			b->user_message = *user_message;
+			b->user_message_untold = true;
 			return; /* the receipt is for who has had it */
 		}
 		rbx_mailbox_heard(&b->mailbox);
 		break;
-	case RBX_LETTER_AGAIN:
+	case RBX_USER_MESSAGE_AGAIN:
 		break;
-	case RBX_LETTER_AHEAD:
+	case RBX_USER_MESSAGE_AHEAD:
 		rbx_borrower_lost(b, "a message of the server is missing", 0);
 		return;
 	}
 	b->receipt_owed = true;
 }
 
-static void letters_taken(struct rbx_borrower *b,
-			  const struct rbx_wire_letter_taken *taken)
+static void user_messages_taken(struct rbx_borrower *b,
+				const struct rbx_wire_user_message_taken *taken)
 {
 	if (rbx_mailbox_taken(&b->mailbox, taken, &b->ends))
 		rbx_borrower_lost(
@@ -354,10 +357,10 @@ static void said_unasked(struct rbx_borrower *b,
 		b->evict_untold = true;
 		b->eviction_heard = true;
 		spare_return(b);
-	} else if (m->type == RBX_WIRE_LETTER && is_up) {
-		letter_came(b, &m->letter);
-	} else if (m->type == RBX_WIRE_LETTER_TAKEN && is_up) {
-		letters_taken(b, &m->letter_taken);
+	} else if (m->type == RBX_WIRE_USER_MESSAGE && is_up) {
+		user_message_came(b, &m->user_message);
+	} else if (m->type == RBX_WIRE_USER_MESSAGE_TAKEN && is_up) {
+		user_messages_taken(b, &m->user_message_taken);
 	} else if (m->type == RBX_WIRE_ERROR) {
 		rbx_borrower_lost(b, rbx_reason_sentence(m->status), 0);
 	} else {
@@ -370,7 +373,8 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 {
 	struct rbx_wire_message m;
 
-	RBX_ASSERT(!b->letter_untold && !b->evict_untold && !b->ends_untold);
+	RBX_ASSERT(!b->user_message_untold && !b->evict_untold &&
+		   !b->ends_untold);
 	if (b->phase == RBX_BORROWER_AWAY)
 		return;
 	if (length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ||
@@ -396,14 +400,15 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 	}
 }
 
-/* ---- Letters --------------------------------------------------------------*/
+/* ---- User messages --------------------------------------------------------*/
 
-int rbx_borrower_letter_put(struct rbx_borrower *b, const void *bytes,
-			    uint32_t length_bytes,
-			    void (*done)(int status, void *user), void *user)
+int rbx_borrower_user_message_put(struct rbx_borrower *b, const void *bytes,
+				  uint32_t length_bytes,
+				  void (*done)(int status, void *user),
+				  void *user)
 {
-	if (b->letters_status)
-		return b->letters_status;
+	if (b->messages_status)
+		return b->messages_status;
 	return rbx_mailbox_put(&b->mailbox, bytes, length_bytes, done, user);
 }
 
@@ -415,16 +420,16 @@ int rbx_borrower_listen(struct rbx_borrower *b)
 	return 0;
 }
 
-void rbx_borrower_letter_heard(struct rbx_borrower *b)
+void rbx_borrower_user_message_heard(struct rbx_borrower *b)
 {
 	rbx_mailbox_heard(&b->mailbox);
 	b->receipt_owed = true;
 }
 
-void rbx_borrower_letters_stop(struct rbx_borrower *b, int status)
+void rbx_borrower_user_messages_stop(struct rbx_borrower *b, int status)
 {
-	if (!b->letters_status)
-		b->letters_status = status;
+	if (!b->messages_status)
+		b->messages_status = status;
 }
 
 /* ---- News -----------------------------------------------------------------*/
@@ -437,21 +442,22 @@ static bool take(bool *untold)
 	return was;
 }
 
-/* One who closes hears nothing more, but that letters have ended. */
+/* One who closes hears nothing more, but that user messages have ended. */
 enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *b)
 {
 	if (b->closing)
-		b->evict_untold = b->letter_untold = b->lost_untold = false;
+		b->evict_untold = b->user_message_untold = b->lost_untold =
+			false;
 	if (take(&b->evict_untold))
 		return RBX_BORROWER_EVICT;
-	if (take(&b->letter_untold))
+	if (take(&b->user_message_untold))
 		return RBX_BORROWER_HEAR;
 	if (take(&b->lost_untold))
 		return RBX_BORROWER_LOST;
 	if (take(&b->ends_untold))
 		return RBX_BORROWER_ENDS;
-	if (!b->letters_status || !rbx_mailbox_outstanding(&b->mailbox))
+	if (!b->messages_status || !rbx_mailbox_outstanding(&b->mailbox))
 		return RBX_BORROWER_NO_NEWS;
-	rbx_mailbox_end(&b->mailbox, b->letters_status, &b->ends);
+	rbx_mailbox_end(&b->mailbox, b->messages_status, &b->ends);
 	return RBX_BORROWER_ENDS;
 }

@@ -52,7 +52,7 @@
 
 #include "core/ask.h"
 #include "core/eviction.h"
-#include "core/granted.h"
+#include "core/last_loan.h"
 #include "core/lease.h"
 #include "core/loan.h"
 #include "core/mailbox.h"
@@ -67,14 +67,16 @@ enum rbx_borrower_phase {
 	RBX_BORROWER_UP, /* both know each other; heartbeats run */
 };
 
-/* Send buffers: each kind of message has one of its own, letters have several. */
+/* Send buffers: each kind of message has one of its own, user messages have
+ * several. */
 enum rbx_borrower_slot {
 	RBX_BORROWER_CALL, /* what a call asks */
 	RBX_BORROWER_HEARTBEAT,
 	RBX_BORROWER_BYE,
-	RBX_BORROWER_RECEIPT, /* LETTER_TAKEN, not answered */
-	RBX_BORROWER_LETTER, /* the first of them, by sequence */
-	RBX_BORROWER_SLOTS = RBX_BORROWER_LETTER + RBX_WIRE_LETTERS_MAX,
+	RBX_BORROWER_RECEIPT, /* USER_MESSAGE_TAKEN, not answered */
+	RBX_BORROWER_USER_MESSAGE, /* the first of them, by sequence */
+	RBX_BORROWER_SLOTS =
+		RBX_BORROWER_USER_MESSAGE + RBX_WIRE_USER_MESSAGES_MAX,
 };
 
 enum rbx_call_state {
@@ -118,12 +120,12 @@ struct rbx_borrower {
 	bool heartbeat_due;
 	bool eviction_heard; /* since the last heartbeat: the next says so (unheard.h) */
 	bool bye_due;
-	bool receipt_owed; /* LETTER_TAKEN is to be sent */
+	bool receipt_owed; /* USER_MESSAGE_TAKEN is to be sent */
 	uint64_t doubt_until_ns; /* it seems lost, and then is; 0: it does not */
 
 	/* Of the session. */
 	bool closing; /* nothing is told or sent any more, but BYE */
-	struct rbx_granted granted;
+	struct rbx_last_loan last_loan;
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_lease lease;
 	struct rbx_wire_welcome welcome; /* of the first handshake */
@@ -145,14 +147,14 @@ struct rbx_borrower {
 	uint8_t proof[RBX_WIRE_PROOF_BYTES]; /* the same */
 
 	struct rbx_mailbox mailbox;
-	bool listens; /* the program wants to hear letters */
-	int letters_status; /* not 0: letters end with it */
+	bool listens; /* the program wants to hear user messages */
+	int messages_status; /* not 0: user messages end with it */
 
 	/* News that nobody has taken yet. */
-	bool lost_untold, evict_untold, letter_untold, ends_untold;
+	bool lost_untold, evict_untold, user_message_untold, ends_untold;
 	struct rbx_eviction eviction;
-	struct rbx_wire_letter letter;
-	struct rbx_letter_ends ends;
+	struct rbx_wire_user_message user_message;
+	struct rbx_user_message_ends ends;
 };
 
 /* Keeps a copy of the config; what it points to stays. */
@@ -245,19 +247,20 @@ void rbx_borrower_go_on(struct rbx_borrower *borrower, uint64_t now_ns);
 void rbx_borrower_attach(struct rbx_borrower *borrower,
 			 struct rbx_wire_attach *attach);
 
-/* ---- Letters (mailbox.h) --------------------------------------------------*/
+/* ---- User messages (mailbox.h) --------------------------------------------*/
 
-/* -EAGAIN: full; else what letters_stop() said. */
-int rbx_borrower_letter_put(struct rbx_borrower *borrower, const void *bytes,
-			    uint32_t length_bytes,
-			    void (*done)(int status, void *user), void *user);
-/* The program wants to hear letters. -EBUSY: it does already, or one has come that
- * nobody heard. */
+/* -EAGAIN: full; else what user_messages_stop() said. */
+int rbx_borrower_user_message_put(struct rbx_borrower *borrower,
+				  const void *bytes, uint32_t length_bytes,
+				  void (*done)(int status, void *user),
+				  void *user);
+/* The program wants to hear user messages. -EBUSY: it does already, or one has come
+ * that nobody heard. */
 int rbx_borrower_listen(struct rbx_borrower *borrower);
-/* After the news LETTER: the program has had it. */
-void rbx_borrower_letter_heard(struct rbx_borrower *borrower);
-/* All letters end, those put in later are refused. The first status counts. */
-void rbx_borrower_letters_stop(struct rbx_borrower *borrower, int status);
+/* After the news USER_MESSAGE: the program has had it. */
+void rbx_borrower_user_message_heard(struct rbx_borrower *borrower);
+/* All user messages end, those put in later are refused. The first status counts. */
+void rbx_borrower_user_messages_stop(struct rbx_borrower *borrower, int status);
 
 /* ---- News -----------------------------------------------------------------*/
 
@@ -265,8 +268,8 @@ enum rbx_borrower_news {
 	RBX_BORROWER_NO_NEWS,
 	RBX_BORROWER_LOST, /* a connection that was UP, once; see why */
 	RBX_BORROWER_EVICT, /* it wants a slab back: eviction */
-	RBX_BORROWER_HEAR, /* a letter: tell it, then letter_heard() */
-	RBX_BORROWER_ENDS, /* letters have ended: rbx_letter_ends_tell() */
+	RBX_BORROWER_HEAR, /* a user message: tell it, then user_message_heard() */
+	RBX_BORROWER_ENDS, /* some have ended: rbx_user_message_ends_tell() */
 };
 
 /* The next thing to tell, taken. What belongs to it stays until the same thread

@@ -54,8 +54,9 @@ void rbx_borrower_late_answered(struct rbx_borrower *b,
 		b->returns_spare = false;
 	/* Nothing is borrowed before what returns is back, so its place is free. */
 	RBX_ASSERT(b->late_kind != RBX_CALL_MAP || !b->returns_spare);
-	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_GRANT ||
-	    rbx_granted_map(&b->granted, answer, b->welcome.slab_bytes, &b->spare))
+	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_LOAN ||
+	    rbx_last_loan_map(&b->last_loan, answer, b->welcome.slab_bytes,
+			      &b->spare))
 		return;
 	b->has_spare = true;
 	spare_take(b);
@@ -142,7 +143,7 @@ static uint16_t answer_expected(const struct rbx_borrower *b)
 							   RBX_WIRE_WELCOME;
 	case RBX_CALL_MAP:
 	case RBX_CALL_CHECK:
-		return RBX_WIRE_SLAB_GRANT;
+		return RBX_WIRE_SLAB_LOAN;
 	case RBX_CALL_UNMAP:
 		return RBX_WIRE_SLAB_UNMAPPED;
 	case RBX_CALL_STATS:
@@ -185,10 +186,11 @@ void rbx_borrower_call_answered(struct rbx_borrower *b,
 		return;
 	}
 	if (b->call.kind == RBX_CALL_MAP)
-		status = rbx_granted_map(&b->granted, answer,
-					 b->welcome.slab_bytes, &b->call.loan);
+		status =
+			rbx_last_loan_map(&b->last_loan, answer,
+					  b->welcome.slab_bytes, &b->call.loan);
 	else if (b->call.kind == RBX_CALL_CHECK)
-		status = rbx_granted_query(answer, &b->call.loan);
+		status = rbx_last_loan_query(answer, &b->call.loan);
 	call_over(b, status, status == -EPROTO ?
 				     "it lends a slab that cannot be" :
 				     "it has moved the slab");

@@ -83,7 +83,7 @@ static void cell_remove_first(struct rbx_cell *cell)
 		cell->last->next = first->next;
 }
 
-struct rbx_piece *rbx_cell_grant(struct rbx_cell *cell)
+struct rbx_piece *rbx_cell_admit(struct rbx_cell *cell)
 {
 	struct rbx_piece *first = cell_first(cell);
 

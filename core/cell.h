@@ -109,7 +109,7 @@ struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
 
 /* The first of the queue where it has its granules now, taken off the queue; or
  * NULL. To be asked until it says so, whenever granules were given back. */
-struct rbx_piece *rbx_cell_grant(struct rbx_cell *cell);
+struct rbx_piece *rbx_cell_admit(struct rbx_cell *cell);
 
 static inline bool rbx_cell_has_queue(const struct rbx_cell *cell)
 {

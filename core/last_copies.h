@@ -21,9 +21,10 @@
 typedef bool rbx_server_is_up(struct rbx_flow *flow, uint32_t server);
 
 /*
- * Loses the replicas of a silent server whose slabs have all that was acknowledged at
- * a server that is up, too, and wakes the keeper if there were any. Returns whether
- * some stay, which have not, or no other server is up. Goes over all slabs.
+ * Loses the replicas of a silent server whose slabs have all that was acknowledged
+ * at a server that is up, too, and wakes the upkeep thread if there were any.
+ * Returns whether some stay, which have not, or no other server is up. Goes over
+ * all slabs.
  */
 bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 			  rbx_server_is_up *is_up);

@@ -348,7 +348,7 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 }
 
 uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
-			 struct rbx_lending *lending)
+			 struct rbx_lender_loan *loan)
 {
 	uint32_t client = client_find_live(l, session_id);
 	uint32_t index = l->free_slabs.first;
@@ -380,16 +380,16 @@ uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 	l->clients[client].preparing_count++;
 	l->counts.slabs_free--;
 	l->counts.slabs_preparing++;
-	*lending = (struct rbx_lending){ .slab_id = index + 1 };
+	*loan = (struct rbx_lender_loan){ .slab_id = index + 1 };
 	return RBX_REASON_NONE;
 }
 
-bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lending *lending)
+bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lender_loan *loan)
 {
-	uint32_t index = (uint32_t)lending->slab_id - 1;
+	uint32_t index = (uint32_t)loan->slab_id - 1;
 	struct rbx_lender_slab *slab = &l->slabs[index];
 
-	RBX_ASSERT(lending->slab_id && lending->slab_id <= l->config.slabs_count);
+	RBX_ASSERT(loan->slab_id && loan->slab_id <= l->config.slabs_count);
 	if (slab->state != SLAB_PREPARING)
 		return false;
 	slab->state = SLAB_LENT;
@@ -400,7 +400,7 @@ bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lending *lending)
 	l->counts.slabs_preparing--;
 	l->counts.slabs_lent++;
 	l->counts.slabs_mapped++;
-	lending->epoch = slab->epoch;
+	loan->epoch = slab->epoch;
 	return true;
 }
 
@@ -412,31 +412,31 @@ void rbx_lender_unprepared(struct rbx_lender *l, uint64_t slab_id)
 }
 
 uint32_t rbx_lender_check(const struct rbx_lender *l, uint64_t session_id,
-			  const struct rbx_lending *lending)
+			  const struct rbx_lender_loan *loan)
 {
 	uint32_t client = client_find_live(l, session_id);
 	const struct rbx_lender_slab *slab;
 
 	if (client == NONE)
 		return RBX_REASON_STALE_SESSION;
-	if (!lending->slab_id || lending->slab_id > l->config.slabs_count)
+	if (!loan->slab_id || loan->slab_id > l->config.slabs_count)
 		return RBX_REASON_NOT_YOURS;
-	slab = &l->slabs[lending->slab_id - 1];
+	slab = &l->slabs[loan->slab_id - 1];
 	if (!rbx_lender_slab_is_had(slab) || slab->client != client)
 		return RBX_REASON_NOT_YOURS;
-	if (slab->epoch != lending->epoch)
+	if (slab->epoch != loan->epoch)
 		return RBX_REASON_STALE_EPOCH;
 	return RBX_REASON_NONE;
 }
 
 uint32_t rbx_lender_unmap(struct rbx_lender *l, uint64_t session_id,
-			  const struct rbx_lending *lending)
+			  const struct rbx_lender_loan *loan)
 {
-	uint32_t reason = rbx_lender_check(l, session_id, lending);
+	uint32_t reason = rbx_lender_check(l, session_id, loan);
 
 	if (reason)
 		return reason;
-	rbx_lender_slab_end(l, (uint32_t)lending->slab_id - 1);
+	rbx_lender_slab_end(l, (uint32_t)loan->slab_id - 1);
 	l->counts.slabs_unmapped++;
 	return RBX_REASON_NONE;
 }

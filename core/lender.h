@@ -18,9 +18,9 @@
  * the slab again. Both take time, in which the lender goes on. A slab that is being
  * prepared is its client's, as a quota counts, but the client does not know of it.
  *
- * Each lending has an epoch that is higher than all before, from the moment that it
+ * Each loan has an epoch that is higher than all before, from the moment that it
  * is LENT. So what a client says about a slab it has lost is told from what it says
- * about one that it has; and since its grants are sent in the order of their
+ * about one that it has; and since its loans are sent in the order of their
  * epochs, one number says all that it knows of.
  *
  * A client is admitted, is heard of from time to time, and leaves. Who was not
@@ -80,7 +80,7 @@ void rbx_lender_leave(struct rbx_lender *lender, uint64_t session_id);
 
 /* ---- Slabs -----------------------------------------------------------------*/
 
-struct rbx_lending {
+struct rbx_lender_loan {
 	uint64_t slab_id; /* 1 to slabs_count */
 	uint64_t epoch; /* not 0 */
 };
@@ -94,14 +94,14 @@ struct rbx_lending {
  * ended().
  */
 uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
-			 struct rbx_lending *lending);
+			 struct rbx_lender_loan *loan);
 
 /*
- * The slab that lend() named is ready: the client has it from now on, and lending
+ * The slab that lend() named is ready: the client has it from now on, and loan
  * gets its epoch. False: nobody wants it any more, it is ending.
  */
 bool rbx_lender_prepared(struct rbx_lender *lender,
-			 struct rbx_lending *lending);
+			 struct rbx_lender_loan *loan);
 
 /* It cannot be prepared, or there is nobody to tell: it begins to end. Nothing if
  * it does so already. */
@@ -110,11 +110,11 @@ void rbx_lender_unprepared(struct rbx_lender *lender, uint64_t slab_id);
 /* Is the slab lent to this client in this epoch? STALE_SESSION, NOT_YOURS,
  * STALE_EPOCH. */
 uint32_t rbx_lender_check(const struct rbx_lender *lender, uint64_t session_id,
-			  const struct rbx_lending *lending);
+			  const struct rbx_lender_loan *loan);
 
 /* The client gives the slab back. Refuses as check(). */
 uint32_t rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
-			  const struct rbx_lending *lending);
+			  const struct rbx_lender_loan *loan);
 
 /* Nobody can reach the slab's memory any more, and it has been given back. */
 void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
@@ -146,7 +146,7 @@ enum rbx_lender_action_kind {
 struct rbx_lender_action {
 	enum rbx_lender_action_kind kind;
 	uint64_t session_id; /* EXPIRE, ASK */
-	struct rbx_lending lending; /* END, ASK */
+	struct rbx_lender_loan loan; /* END, ASK */
 	uint64_t until_ns; /* ASK: then it is revoked; or never */
 };
 

@@ -176,8 +176,8 @@ static bool next_ending(struct rbx_lender *l, struct rbx_lender_action *action)
 		return false;
 	l->ending.first = l->slabs[index].next;
 	action->kind = RBX_LENDER_END;
-	action->lending.slab_id = index + 1;
-	action->lending.epoch = l->slabs[index].epoch;
+	action->loan.slab_id = index + 1;
+	action->loan.epoch = l->slabs[index].epoch;
 	return true;
 }
 
@@ -202,8 +202,8 @@ static bool client_asked(struct rbx_lender *l,
 	rbx_lender_asked_move(l, index, false);
 	action->kind = RBX_LENDER_ASK;
 	action->session_id = client->session_id;
-	action->lending.slab_id = index + 1;
-	action->lending.epoch = slab->epoch;
+	action->loan.slab_id = index + 1;
+	action->loan.epoch = slab->epoch;
 	action->until_ns = slab->revoke_ns;
 	return true;
 }

@@ -32,7 +32,7 @@ enum rbx_lender_slab_state {
 };
 
 struct rbx_lender_slab {
-	uint64_t epoch; /* of the last lending */
+	uint64_t epoch; /* of the last loan */
 	uint64_t revoke_ns; /* ASKED: when it is taken back */
 	uint64_t remind_ns; /* ASKED: when the client is told next */
 	uint32_t client; /* PREPARING, LENT, ASKED: index of the client */

@@ -131,11 +131,12 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 #define RBX_COPIES_MAX 4u
 
 /*
- * Slabs of a volume in which something is under way at a time (slab_record.h): one that
- * is copied and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next; the others have lost a
- * replica that a request is still under way to, while the next were made anew: at
- * some ms each that is what a second's silence of a server leaves. So many are kept for
- * the keeper, and 192 are for slabs whose writes fail for a fault of this machine.
+ * Slabs of a volume in which something is under way at a time (slab_record.h): one
+ * that is copied and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next; the others have
+ * lost a replica that a request is still under way to, while the next were made
+ * anew: at some ms each that is what a second's silence of a server leaves. So many
+ * are kept for the upkeep thread, and 192 are for slabs whose writes fail for a
+ * fault of this machine.
  */
 #define RBX_SLAB_RECORDS 256u
 #define RBX_SLAB_RECORDS_KEPT 64u
@@ -225,26 +226,27 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 /*
  * The control connection (wire/PROTOCOL.md, "Connections"). A server may have said so
  * much that nobody asked for and that the client may not have heard of: evictions, and
- * letters; and allows a client so many requests that are not answered.
+ * user messages; and allows a client so many requests that are not answered.
  */
 #define RBX_EVICTIONS_MAX 4u
-#define RBX_UNASKED_MAX (RBX_EVICTIONS_MAX + RBX_WIRE_LETTERS_MAX)
+#define RBX_UNASKED_MAX (RBX_EVICTIONS_MAX + RBX_WIRE_USER_MESSAGES_MAX)
 #define RBX_REQUESTS_MAX 8u
 
-/* Requests of our client: a call, a heartbeat, BYE, and 4 letters. */
-#define RBX_CLIENT_REQUESTS (3 + RBX_WIRE_LETTERS_MAX)
+/* Requests of our client: a call, a heartbeat, BYE, and 4 user messages. */
+#define RBX_CLIENT_REQUESTS (3 + RBX_WIRE_USER_MESSAGES_MAX)
 
 /*
  * Receives that it has posted, one for each message that may come before it has
- * handled any: what nobody asked for, 8; an answer to each request, 7; and 4 letters
- * that the server knows to be taken, and whose receives are not posted again yet.
+ * handled any: what nobody asked for, 8; an answer to each request, 7; and 4 user
+ * messages that the server knows to be taken, and whose receives are not posted
+ * again yet.
  */
 #define RBX_CLIENT_RECEIVES                                                    \
-	(RBX_UNASKED_MAX + RBX_CLIENT_REQUESTS + RBX_WIRE_LETTERS_MAX)
+	(RBX_UNASKED_MAX + RBX_CLIENT_REQUESTS + RBX_WIRE_USER_MESSAGES_MAX)
 
 /* Messages of a program to one peer that have not ended: the receiver takes
  * four at a time, so this is eight round trips of them. */
-#define RBX_LETTERS_MAX 32u
+#define RBX_USER_MESSAGES_MAX 32u
 
 /* Clients of one server, those included that are away within their lease: each that
  * is there costs the server 24 KiB. */

@@ -4,7 +4,7 @@
  *
  * A volume keeps many of them, so that what it keeps is packed (replica.h). It has room
  * for what our servers lend, and for years of it; what does not fit is refused like a
- * grant that makes no sense (granted.h).
+ * loan that makes no sense (last_loan.h).
  */
 #ifndef RBX_LOAN_H
 #define RBX_LOAN_H
@@ -22,7 +22,7 @@ RBX_STATIC_ASSERT(RBX_LENT_SLABS_MAX < 1u << RBX_LOAN_ID_BITS,
 
 struct rbx_loan {
 	uint64_t slab_id;
-	uint64_t epoch; /* names this lending of the slab */
+	uint64_t epoch; /* names this loan of the slab */
 	uint64_t remote_addr;
 	uint32_t rkey;
 };

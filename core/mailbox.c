@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mailbox.c - letters by sequence number, see mailbox.h.
+ * mailbox.c - user messages by sequence number, see mailbox.h.
  *
- * All that there is to know are five numbers. A letter lies in the ring at its
+ * All that there is to know are five numbers. A user message lies in the ring at its
  * sequence number until it ends, so room is what the first and the last of the
  * numbers leave of the ring.
  *
@@ -12,9 +12,10 @@
  */
 #include "core/mailbox.h"
 
-static struct rbx_letter *letter_at(struct rbx_mailbox *box, uint64_t sequence)
+static struct rbx_user_message *user_message_at(struct rbx_mailbox *box,
+						uint64_t sequence)
 {
-	return &box->letters[sequence % RBX_LETTERS_MAX];
+	return &box->user_messages[sequence % RBX_USER_MESSAGES_MAX];
 }
 
 static void numbers_check(const struct rbx_mailbox *box)
@@ -23,25 +24,25 @@ static void numbers_check(const struct rbx_mailbox *box)
 		   box->sent_sequence <= box->shown_sequence &&
 		   box->shown_sequence <= box->put_sequence);
 	RBX_ASSERT(box->shown_sequence - box->taken_sequence <=
-		   RBX_WIRE_LETTERS_MAX);
-	RBX_ASSERT(rbx_mailbox_outstanding(box) <= RBX_LETTERS_MAX);
+		   RBX_WIRE_USER_MESSAGES_MAX);
+	RBX_ASSERT(rbx_mailbox_outstanding(box) <= RBX_USER_MESSAGES_MAX);
 }
 
 int rbx_mailbox_put(struct rbx_mailbox *box, const void *bytes,
 		    uint32_t length_bytes, void (*done)(int status, void *user),
 		    void *user)
 {
-	struct rbx_letter *letter;
+	struct rbx_user_message *user_message;
 
-	RBX_ASSERT(length_bytes <= RBX_WIRE_LETTER_BYTES_MAX);
-	if (rbx_mailbox_outstanding(box) == RBX_LETTERS_MAX)
+	RBX_ASSERT(length_bytes <= RBX_WIRE_USER_MESSAGE_BYTES_MAX);
+	if (rbx_mailbox_outstanding(box) == RBX_USER_MESSAGES_MAX)
 		return -EAGAIN;
-	letter = letter_at(box, ++box->put_sequence);
-	letter->done = done;
-	letter->user = user;
-	letter->length_bytes = length_bytes;
+	user_message = user_message_at(box, ++box->put_sequence);
+	user_message->done = done;
+	user_message->user = user;
+	user_message->length_bytes = length_bytes;
 	if (length_bytes)
-		rbx_port_copy(letter->bytes, bytes, length_bytes);
+		rbx_port_copy(user_message->bytes, bytes, length_bytes);
 	numbers_check(box);
 	return 0;
 }
@@ -55,21 +56,21 @@ bool rbx_mailbox_next(const struct rbx_mailbox *box,
 		      struct rbx_wire_message *message)
 {
 	uint64_t sequence = box->sent_sequence + 1;
-	const struct rbx_letter *letter =
-		&box->letters[sequence % RBX_LETTERS_MAX];
+	const struct rbx_user_message *user_message =
+		&box->user_messages[sequence % RBX_USER_MESSAGES_MAX];
 
 	if (sequence > box->put_sequence ||
-	    sequence - box->taken_sequence > RBX_WIRE_LETTERS_MAX)
+	    sequence - box->taken_sequence > RBX_WIRE_USER_MESSAGES_MAX)
 		return false;
 	*message = (struct rbx_wire_message){
-		.type = RBX_WIRE_LETTER,
-		.letter = {
+		.type = RBX_WIRE_USER_MESSAGE,
+		.user_message = {
 			.sequence = sequence,
-			.length_bytes = letter->length_bytes,
+			.length_bytes = user_message->length_bytes,
 		},
 	};
-	rbx_port_copy(message->letter.bytes, letter->bytes,
-		      letter->length_bytes);
+	rbx_port_copy(message->user_message.bytes, user_message->bytes,
+		      user_message->length_bytes);
 	return true;
 }
 
@@ -80,19 +81,19 @@ void rbx_mailbox_sent(struct rbx_mailbox *box)
 	numbers_check(box);
 }
 
-/* Ends our letters up to a number. */
-static void letters_end(struct rbx_mailbox *box, uint64_t sequence, int status,
-			struct rbx_letter_ends *ends)
+/* Ends our user messages up to a number. */
+static void user_messages_end(struct rbx_mailbox *box, uint64_t sequence,
+			      int status, struct rbx_user_message_ends *ends)
 {
 	ends->status = status;
 	ends->count = 0;
 	while (box->taken_sequence < sequence) {
-		const struct rbx_letter *letter =
-			letter_at(box, ++box->taken_sequence);
+		const struct rbx_user_message *user_message =
+			user_message_at(box, ++box->taken_sequence);
 
-		ends->ends[ends->count++] = (struct rbx_letter_end){
-			.done = letter->done,
-			.user = letter->user,
+		ends->ends[ends->count++] = (struct rbx_user_message_end){
+			.done = user_message->done,
+			.user = user_message->user,
 		};
 	}
 	box->sent_sequence = RBX_MAX(box->sent_sequence, sequence);
@@ -101,13 +102,13 @@ static void letters_end(struct rbx_mailbox *box, uint64_t sequence, int status,
 }
 
 int rbx_mailbox_taken(struct rbx_mailbox *box,
-		      const struct rbx_wire_letter_taken *taken,
-		      struct rbx_letter_ends *ends)
+		      const struct rbx_wire_user_message_taken *taken,
+		      struct rbx_user_message_ends *ends)
 {
 	if (taken->sequence > box->shown_sequence)
 		return -EPROTO;
-	letters_end(box, RBX_MAX(taken->sequence, box->taken_sequence),
-		    taken->refused ? -EOPNOTSUPP : 0, ends);
+	user_messages_end(box, RBX_MAX(taken->sequence, box->taken_sequence),
+			  taken->refused ? -EOPNOTSUPP : 0, ends);
 	return 0;
 }
 
@@ -118,18 +119,18 @@ void rbx_mailbox_rewind(struct rbx_mailbox *box)
 }
 
 void rbx_mailbox_end(struct rbx_mailbox *box, int status,
-		     struct rbx_letter_ends *ends)
+		     struct rbx_user_message_ends *ends)
 {
-	letters_end(box, box->put_sequence, status, ends);
+	user_messages_end(box, box->put_sequence, status, ends);
 }
 
-enum rbx_letter_verdict rbx_mailbox_judge(const struct rbx_mailbox *box,
-					  uint64_t sequence)
+enum rbx_user_message_verdict rbx_mailbox_judge(const struct rbx_mailbox *box,
+						uint64_t sequence)
 {
 	if (sequence <= box->heard_sequence)
-		return RBX_LETTER_AGAIN;
-	return sequence == box->heard_sequence + 1 ? RBX_LETTER_NEW :
-						     RBX_LETTER_AHEAD;
+		return RBX_USER_MESSAGE_AGAIN;
+	return sequence == box->heard_sequence + 1 ? RBX_USER_MESSAGE_NEW :
+						     RBX_USER_MESSAGE_AHEAD;
 }
 
 void rbx_mailbox_heard(struct rbx_mailbox *box)
@@ -141,15 +142,15 @@ struct rbx_wire_message rbx_mailbox_receipt(const struct rbx_mailbox *box,
 					    bool refused)
 {
 	return (struct rbx_wire_message){
-		.type = RBX_WIRE_LETTER_TAKEN,
-		.letter_taken = {
+		.type = RBX_WIRE_USER_MESSAGE_TAKEN,
+		.user_message_taken = {
 			.sequence = box->heard_sequence,
 			.refused = refused,
 		},
 	};
 }
 
-void rbx_letter_ends_tell(const struct rbx_letter_ends *ends)
+void rbx_user_message_ends_tell(const struct rbx_user_message_ends *ends)
 {
 	uint32_t i;
 

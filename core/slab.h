@@ -396,7 +396,8 @@ uint32_t rbx_slab_copies_count(const struct rbx_slab *slab);
 struct rbx_slab_record *rbx_slab_record(const struct rbx_slab *slab);
 /* Its pages in doubt; NULL: it has no record, or no checksums. */
 struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab);
-/* Gives it one for what failed, if it has none; false: only the keeper's are left. */
+/* Gives it one for what failed, if it has none; false: only those of the upkeep are
+ * left. */
 bool rbx_slab_record_give_at_once(struct rbx_slab *slab);
 /* Which slot has no frame. */
 uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab);

@@ -2,24 +2,27 @@
 /*
  * slab_record.h - what a slab needs only while something is under way in it.
  *
- * A volume has millions of slabs, and few of them are being rebuilt or moved. So the
- * state of a rebuild, and the memory for one replica more than a slab has room for, is
- * in a record of a bounded pool. The keeper gives a slab one before it asks a server for
- * a new replica, and takes it back when that has ended (slab_spare.c).
+ * A volume has millions of slabs, and few of them are being rebuilt or moved. So
+ * the state of a rebuild, and the memory for one replica more than a slab has room
+ * for, is in a record of a bounded pool. The upkeep thread gives a slab one before
+ * it asks a server for a new replica, and takes it back when that has ended
+ * (slab_spare.c).
  *
- * The pool may be empty. Then a slab that wants a record is parked by the keeper and
- * waits; what it has is read and written as before. It does not wait for ever. No slab
- * keeps a record while it waits for one, or after no server would lend. Who has one waits
- * for servers that were asked, which is over in a bounded time and for at most
- * RBX_ASKS_MAX slabs; or is copied, which ends after a bounded number of tries; or waits
- * for requests to a lost replica, which end with its connection; or for its turn to give
- * memory back. The keeper does all that without another record.
+ * The pool may be empty. Then a slab that wants a record is parked by the upkeep
+ * thread and waits; what it has is read and written as before. It does not wait for
+ * ever. No slab keeps a record while it waits for one, or after no server would
+ * lend. Who has one waits for servers that were asked, which is over in a bounded
+ * time and for at most RBX_ASKS_MAX slabs; or is copied, which ends after a bounded
+ * number of tries; or waits for requests to a lost replica, which end with its
+ * connection; or for its turn to give memory back. The upkeep thread does all that
+ * without another record.
  *
- * A write that fails for a fault of this machine leaves replicas that differ in a cell, or
- * that perhaps have what nobody was told of (doubts.h), and cannot wait. It takes a record
- * if there are more than the keeper's share; without one the slab counts as different
- * everywhere, and all of it is copied in its turn. For pages in doubt a slab may keep its
- * record for ever, but only RBX_SLAB_RECORDS_DOUBTED slabs do.
+ * A write that fails for a fault of this machine leaves replicas that differ in a
+ * cell, or that perhaps have what nobody was told of (doubts.h), and cannot wait.
+ * It takes a record if there are more than the upkeep thread's share; without one
+ * the slab counts as different everywhere, and all of it is copied in its turn. For
+ * pages in doubt a slab may keep its record for ever, but only
+ * RBX_SLAB_RECORDS_DOUBTED slabs do.
  *
  * The pool has no lock: records are the bits of a few words. The record of a slab is
  * found in the chain of the slab's group, under its lock.

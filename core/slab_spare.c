@@ -3,9 +3,10 @@
  * slab_spare.c - records are given to slabs and taken back, and replicas move into
  * frames, see slab_spare.h.
  *
- * Slots become empty and are taken by the keeper alone, and so the keeper alone moves
- * replicas: between two of its steps an empty slot stays empty and its frame nobody's,
- * and another one stays in use. A replica may be lost meanwhile, and a rebuild begin.
+ * Slots become empty and are taken by the upkeep thread alone, and so the upkeep
+ * thread alone moves replicas: between two of its steps an empty slot stays empty
+ * and its frame nobody's, and another one stays in use. A replica may be lost
+ * meanwhile, and a rebuild begin.
  *
  * The locks of the slab and of the index are never held together. So a replica that
  * moves is in the index under its old place, or its new one, or both, which are of one

@@ -2,12 +2,13 @@
 /*
  * slab_spare.h - where the replica of each slot is kept, and the numbers of these places.
  *
- * A slab has one slot more than replicas, and memory for replicas only: frames. So one
- * slot has no frame, the spare one. If it is in use its replica is in the slab's record
- * (slab_record.h). What requests know of a replica is its slot, and that never changes;
- * where it is kept does. When something has ended and a slot is empty again, the keeper
- * moves the replica from the record into that slot's frame, whatever is under way to it;
- * the empty slot is the spare one from then on, and the record is free.
+ * A slab has one slot more than replicas, and memory for replicas only: frames. So
+ * one slot has no frame, the spare one. If it is in use its replica is in the
+ * slab's record (slab_record.h). What requests know of a replica is its slot, and
+ * that never changes; where it is kept does. When something has ended and a slot is
+ * empty again, the upkeep thread moves the replica from the record into that slot's
+ * frame, whatever is under way to it; the empty slot is the spare one from then on,
+ * and the record is free.
  *
  *	swapped     spare slot        frame n is of    frame n - 1 of
  *	0           replicas          slot n           slot n - 1
@@ -28,7 +29,7 @@ struct rbx_loan_index;
 /* Gives the slab a record for a rebuild, if it has none; false: the pool is empty. */
 bool rbx_slab_record_give(struct rbx_slab *slab);
 
-/* ---- By the keeper, with no lock held -------------------------------------------*/
+/* ---- By the upkeep thread, with no lock held ---------------------------------*/
 
 /* Does RBX_TASK_SETTLE: what is in the record moves into a frame, and the record goes
  * back. Does nothing while a rebuild is under way, or for pages in doubt. */
@@ -42,9 +43,9 @@ static inline size_t rbx_replica_numbers(uint32_t slab_count, uint32_t replicas)
 	return RBX_SLAB_RECORDS + (size_t)slab_count * replicas;
 }
 
-/* The place of a slot that is not empty. By the keeper. */
+/* The place of a slot that is not empty. By the upkeep thread. */
 uint32_t rbx_replica_number(const struct rbx_slab *slab, uint32_t slot);
-/* The slot at a place of this slab. By the keeper. */
+/* The slot at a place of this slab. By the upkeep thread. */
 uint32_t rbx_replica_slot(const struct rbx_slab *slab, uint32_t number);
 
 struct rbx_replica *rbx_replica_numbered(const struct rbx_slab_shape *shape,

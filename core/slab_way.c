@@ -61,7 +61,7 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 {
 	struct rbx_piece *piece;
 
-	while (cell->place == place && (piece = rbx_cell_grant(cell)))
+	while (cell->place == place && (piece = rbx_cell_admit(cell)))
 		rbx_way_begin(slab, group, piece, todo);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep.c - the rounds of the keeper, see upkeep.h: which slab is next, when a round
- * ends, what there is to tell. What is done for a slab is in upkeep_slab.c.
+ * upkeep.c - the rounds of the upkeep thread, see upkeep.h: which slab is next,
+ * when a round ends, what there is to tell. What is done for a slab is in
+ * upkeep_slab.c.
  */
 #include "core/upkeep.h"
 

@@ -2,13 +2,13 @@
 /*
  * upkeep.h - sees to the replicas of a volume: lent, replaced, given back.
  *
- * Requests only note a loss and wake the keeper, a thread of the host. It makes
- * rounds, and what may block is done there: memory is borrowed from another
+ * Requests only note a loss and wake the upkeep thread, a thread of the host. It
+ * makes rounds, and what may block is done there: memory is borrowed from another
  * server, and given back. A round takes the slabs that want something in the order
- * of their need (attention.h) and does what rbx_slab_task() says. It is short: after
- * some requests to servers the next one begins, with what is most urgent by then. So a
- * first write never waits behind a rebuild, however large, and what a round costs does
- * not depend on the size of the volume.
+ * of their need (attention.h) and does what rbx_slab_task() says. It is short:
+ * after some requests to servers the next one begins, with what is most urgent by
+ * then. So a first write never waits behind a rebuild, however large, and what a
+ * round costs does not depend on the size of the volume.
  *
  * One slab is copied at a time. Memory is borrowed for few of them before: what would
  * lie there until its turn comes others can use, and what gets more urgent meanwhile
@@ -17,8 +17,8 @@
  *	rbx_upkeep_init, servers are connected, rbx_flow_open
  *	rbx_upkeep_borrow_all      a volume that is open has its memory, or has
  *	                           each slab's with its first write
- *	rbx_upkeep_round           by the keeper, whenever it is woken
- *	...the last request has ended, the keeper is stopped:
+ *	rbx_upkeep_round           by the upkeep thread, whenever it is woken
+ *	...the last request has ended, the upkeep thread is stopped:
  *	rbx_upkeep_abandon, the copies of a rebuild run out, rbx_upkeep_end
  *
  * A slab whose last replica is lost stays without memory until it is written to. Then
@@ -66,11 +66,11 @@ struct rbx_upkeep_ops {
 	void (*ask)(struct rbx_upkeep *upkeep, uint32_t server,
 		    enum rbx_call_kind kind, const struct rbx_loan *loan);
 	/*
-	 * -EAGAIN: it is not over. As soon as it is the host wakes the keeper, unless it
-	 * was over at once. Else that was the answer: 0; -ENOTCONN, -ETIMEDOUT: the
-	 * server has not heard of it, or has not said, and may be back. MAP: why it lends
-	 * none (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan has
-	 * ended. CHECK: -ESTALE, -EPERM: it was revoked. Does not wait.
+	 * -EAGAIN: it is not over. As soon as it is the host wakes the upkeep thread,
+	 * unless it was over at once. Else that was the answer: 0; -ENOTCONN, -ETIMEDOUT:
+	 * the server has not heard of it, or has not said, and may be back. MAP: why it
+	 * lends none (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan
+	 * has ended. CHECK: -ESTALE, -EPERM: it was revoked. Does not wait.
 	 */
 	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
 		      struct rbx_loan *loan);
@@ -248,7 +248,7 @@ int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);
 /* Whether all of it would fit, by what the servers say is free now. */
 bool rbx_upkeep_fits(struct rbx_upkeep *upkeep);
 
-/* Returns when another round is to be made even if nothing wakes the keeper;
+/* Returns when another round is to be made even if nothing wakes the upkeep thread;
  * UINT64_MAX: at no time. It waits for no server. */
 uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep_servers.c - the servers of a volume, as the keeper sees them: which there are,
- * those that went down, and places in the table that are free again, see upkeep.h.
+ * upkeep_servers.c - the servers of a volume, as the upkeep thread sees them: which
+ * there are, those that went down, and places in the table that are free again, see
+ * upkeep.h.
  *
  * Any thread may say that a server is gone; the rounds see to it. They look for what it
  * held slab by slab, so many in a round, and free its place when nothing refers to it.
@@ -22,7 +23,8 @@ int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server)
 {
 	uint32_t i, count = rbx_upkeep_servers_count(upkeep);
 
-	/* Pairs with rbx_upkeep_places_free(): what the keeper had to do there is done. */
+	/* Pairs with rbx_upkeep_places_free(): what the upkeep thread had to do
+	 * there is done. */
 	for (i = 0; i < count; i++)
 		if (RBX_LOAD_ACQUIRE(&upkeep->servers[i].is_free))
 			break;

@@ -68,16 +68,16 @@ static int wire_test(void)
 	if (!said)
 		return err;
 	heard = said + 1;
-	said->type = RBX_WIRE_SLAB_GRANT;
+	said->type = RBX_WIRE_SLAB_LOAN;
 	said->request_id = 7;
 	said->epoch = 0x0123456789abcdefull;
-	said->grant = (struct rbx_wire_grant){ 1, 0xffff800000000000ull,
-					       1ull << 30, 2, 3 };
+	said->loan = (struct rbx_wire_loan){ 1, 0xffff800000000000ull,
+					     1ull << 30, 2, 3 };
 	length_bytes = rbx_wire_encode(said, bytes);
 	err = rbx_wire_decode(bytes, length_bytes, heard);
 	err = check(!err && heard->epoch == said->epoch &&
-			    !memcmp(&heard->grant, &said->grant,
-				    sizeof(said->grant)),
+			    !memcmp(&heard->loan, &said->loan,
+				    sizeof(said->loan)),
 		    "a message");
 	bytes[length_bytes - 1] = 1; /* reserved */
 	if (!err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrowing.c - from SLAB_MAP to SLAB_GRANT, from SLAB_UNMAP to SLAB_UNMAPPED.
+ * borrowing.c - from SLAB_MAP to SLAB_LOAN, from SLAB_UNMAP to SLAB_UNMAPPED.
  *
  * Both take the time that memory takes, and are answered when it is done: the
  * request keeps its receive and its send buffer until then, and is remembered as a
@@ -8,7 +8,7 @@
  *
  *	it waits for a slab that is still ending (there is none free), a second at most
  *	a slab of its own is being prepared
- *	SLAB_GRANT
+ *	SLAB_LOAN
  *
  * and may be refused at either point. One whose connection ends is forgotten, and
  * its slab ends unlent: the client will never hear of it.
@@ -107,7 +107,7 @@ void rbx_late_answers_forget(struct rbx_server *s, struct rbx_connection *c)
 
 		if (late->kind == RBX_LATE_NONE)
 			continue;
-		if (late->kind == RBX_LATE_GRANT && slab)
+		if (late->kind == RBX_LATE_LOAN && slab)
 			rbx_lender_unprepared(s->lender,
 					      rbx_slab_id(s, slab));
 		late_end(s, late);
@@ -116,17 +116,17 @@ void rbx_late_answers_forget(struct rbx_server *s, struct rbx_connection *c)
 
 /* ---- Borrowing --------------------------------------------------------------*/
 
-static void grant_fill(struct rbx_server *s, const struct rbx_lending *lending,
-		       struct rbx_wire_message *grant)
+static void loan_fill(struct rbx_server *s, const struct rbx_lender_loan *loan,
+		      struct rbx_wire_message *answer)
 {
 	const struct rbx_slab_memory *memory =
-		&s->workers.slabs[lending->slab_id - 1];
+		&s->workers.slabs[loan->slab_id - 1];
 
-	*grant = (struct rbx_wire_message){
-		.type = RBX_WIRE_SLAB_GRANT,
-		.epoch = lending->epoch,
-		.grant = {
-			.slab_id = lending->slab_id,
+	*answer = (struct rbx_wire_message){
+		.type = RBX_WIRE_SLAB_LOAN,
+		.epoch = loan->epoch,
+		.loan = {
+			.slab_id = loan->slab_id,
 			.remote_addr = (uintptr_t)memory->addr,
 			.length_bytes = s->options.slab_bytes,
 			.free_bytes = rbx_server_free_bytes(s),
@@ -139,15 +139,15 @@ static void grant_fill(struct rbx_server *s, const struct rbx_lending *lending,
 static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 {
 	struct rbx_client *client = late->connection->client;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 	struct rbx_slab *slab;
 	uint32_t reason, index;
 
 	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
-	reason = rbx_lender_lend(s->lender, client->session_id, &lending);
+	reason = rbx_lender_lend(s->lender, client->session_id, &loan);
 	if (reason)
 		return reason;
-	index = (uint32_t)lending.slab_id - 1;
+	index = (uint32_t)loan.slab_id - 1;
 	slab = &s->slabs[index];
 	RBX_ASSERT(!slab->client && !slab->asker);
 	slab->client = client;
@@ -162,7 +162,7 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 		  const struct rbx_wire_message *message)
 {
-	struct rbx_late_answer *late = late_begin(c, RBX_LATE_GRANT, message);
+	struct rbx_late_answer *late = late_begin(c, RBX_LATE_LOAN, message);
 
 	waiting_put(s, late);
 	rbx_borrowing_go_on(s);
@@ -204,20 +204,20 @@ static uint32_t unready_reason(int status)
 
 static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 {
-	struct rbx_lending lending = { .slab_id = rbx_slab_id(s, slab) };
+	struct rbx_lender_loan loan = { .slab_id = rbx_slab_id(s, slab) };
 	int status = s->workers.slabs[slab - s->slabs].status;
-	struct rbx_wire_message grant;
+	struct rbx_wire_message answer;
 
 	if (status) {
 		if (slab->asker)
 			late_refuse(s, slab->asker, unready_reason(status));
-		rbx_lender_unprepared(s->lender, lending.slab_id);
+		rbx_lender_unprepared(s->lender, loan.slab_id);
 		return;
 	}
-	if (!rbx_lender_prepared(s->lender, &lending))
+	if (!rbx_lender_prepared(s->lender, &loan))
 		return; /* it is about to end */
-	grant_fill(s, &lending, &grant);
-	late_send(s, slab->asker, &grant);
+	loan_fill(s, &loan, &answer);
+	late_send(s, slab->asker, &answer);
 }
 
 /* ---- Giving back ------------------------------------------------------------*/
@@ -225,17 +225,18 @@ static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *c,
 		    const struct rbx_wire_message *message)
 {
-	const struct rbx_lending lending = { message->slab_id, message->epoch };
+	const struct rbx_lender_loan loan = { message->slab_id,
+					      message->epoch };
 	struct rbx_late_answer *late;
 	struct rbx_slab *slab;
 	uint32_t reason;
 
-	reason = rbx_lender_unmap(s->lender, c->client->session_id, &lending);
+	reason = rbx_lender_unmap(s->lender, c->client->session_id, &loan);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
-	slab = &s->slabs[lending.slab_id - 1];
+	slab = &s->slabs[loan.slab_id - 1];
 	RBX_ASSERT(!slab->asker);
 	late = late_begin(c, RBX_LATE_UNMAPPED, message);
 	late->slab = slab;
@@ -248,7 +249,7 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 	struct rbx_slab *slab = &s->slabs[slab_id - 1];
 	struct rbx_client *client = slab->client;
 
-	if (slab->asker && slab->asker->kind == RBX_LATE_GRANT)
+	if (slab->asker && slab->asker->kind == RBX_LATE_LOAN)
 		late_refuse(s, slab->asker,
 			    rbx_lender_is_draining(s->lender) ?
 				    RBX_REASON_DRAINING :
@@ -299,16 +300,17 @@ bool rbx_workers_serve(struct rbx_server *s)
 void rbx_slab_query(struct rbx_server *s, struct rbx_connection *c,
 		    const struct rbx_wire_message *message)
 {
-	const struct rbx_lending lending = { message->slab_id, message->epoch };
-	struct rbx_wire_message grant;
+	const struct rbx_lender_loan loan = { message->slab_id,
+					      message->epoch };
+	struct rbx_wire_message answer;
 	uint32_t reason;
 
-	reason = rbx_lender_check(s->lender, c->client->session_id, &lending);
+	reason = rbx_lender_check(s->lender, c->client->session_id, &loan);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
-	grant_fill(s, &lending, &grant);
-	grant.request_id = message->request_id;
-	rbx_connection_answer(s, c, &grant);
+	loan_fill(s, &loan, &answer);
+	answer.request_id = message->request_id;
+	rbx_connection_answer(s, c, &answer);
 }

@@ -11,9 +11,9 @@
 #include "include/rdmabox/server.h"
 #include "wire/message.h"
 
-/* Receives posted for a client: its requests, and a LETTER_TAKEN for each of our
- * letters. */
-#define RBX_CONTROL_RECEIVES_MAX (RBX_REQUESTS_MAX + RBX_WIRE_LETTERS_MAX)
+/* Receives posted for a client: its requests, and a USER_MESSAGE_TAKEN for each of
+ * our user messages. */
+#define RBX_CONTROL_RECEIVES_MAX (RBX_REQUESTS_MAX + RBX_WIRE_USER_MESSAGES_MAX)
 /* What we may have said unasked, and an answer to each receive: 20. */
 #define RBX_CONTROL_SENDS_MAX (RBX_CONTROL_RECEIVES_MAX + RBX_UNASKED_MAX)
 /* A message too long for the protocol still fits here and is answered. */

@@ -70,7 +70,7 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 		.domain = client->domain,
 		.slabs_held = client->slabs_held,
 	};
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	rbx_data_qps_end(s, client);
 	if (client->connection)
@@ -85,7 +85,7 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 	explicit_bzero(client, sizeof(*client));
 	*client = left;
 	domain_end(s, client);
-	rbx_letters_tell(s, &ends);
+	rbx_user_messages_tell(s, &ends);
 }
 
 static void client_expire(struct rbx_server *s, uint64_t session_id)
@@ -106,9 +106,9 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 	uint64_t grace_ms = (ask->until_ns - now_ns) / 1000000;
 	const struct rbx_wire_message message = {
 		.type = RBX_WIRE_SLAB_EVICT,
-		.epoch = ask->lending.epoch,
+		.epoch = ask->loan.epoch,
 		.evict = {
-			.slab_id = ask->lending.slab_id,
+			.slab_id = ask->loan.slab_id,
 			.grace_ms = (uint32_t)RBX_MIN(grace_ms, UINT32_MAX),
 		},
 	};
@@ -118,7 +118,7 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 		return; /* away: it is reminded later */
 	if (rbx_unheard_is_full(&client->connection->unheard) ||
 	    !rbx_connection_tell(s, client->connection, &message))
-		rbx_lender_ask_again(s->lender, ask->lending.slab_id, now_ns);
+		rbx_lender_ask_again(s->lender, ask->loan.slab_id, now_ns);
 	else
 		rbx_unheard_add(&client->connection->unheard);
 }
@@ -136,7 +136,7 @@ bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns)
 			client_expire(s, action.session_id);
 			break;
 		case RBX_LENDER_END:
-			rbx_slab_end(s, action.lending.slab_id);
+			rbx_slab_end(s, action.loan.slab_id);
 			break;
 		case RBX_LENDER_ASK:
 			client_ask(s, now_ns, &action);

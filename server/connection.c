@@ -343,7 +343,8 @@ static void send_completed(struct rbx_server *s, struct rbx_connection *c,
 		if (!receive_post(s, c, number))
 			rbx_connection_end(s, c);
 	} else if (c->client) {
-		rbx_letters_send(s, c->client); /* one may have found no room */
+		/* One may have found no room. */
+		rbx_user_messages_send(s, c->client);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * connection.h - a control connection of the server: its states, what is answered late,
- * and which strangers may have one (half_open.c).
+ * and which untrusted clients may have one (half_open.c).
  *
  * All functions are called with the server's lock held.
  */
@@ -19,7 +19,7 @@ struct rbx_slab;
 
 enum rbx_connection_state {
 	RBX_CONNECTION_FREE, /* no connection */
-	RBX_CONNECTION_NEW, /* a stranger; HELLO is awaited */
+	RBX_CONNECTION_NEW, /* of an untrusted client; HELLO is awaited */
 	RBX_CONNECTION_CHALLENGED, /* the same; AUTH is awaited */
 	RBX_CONNECTION_OPEN, /* belongs to a client */
 	RBX_CONNECTION_CLOSING, /* ends when the last answer has arrived */
@@ -27,7 +27,7 @@ enum rbx_connection_state {
 
 enum rbx_late_kind {
 	RBX_LATE_NONE,
-	RBX_LATE_GRANT, /* SLAB_MAP */
+	RBX_LATE_LOAN, /* SLAB_MAP */
 	RBX_LATE_UNMAPPED, /* SLAB_UNMAP */
 };
 
@@ -37,7 +37,7 @@ struct rbx_late_answer {
 	struct rbx_connection *connection;
 	uint32_t slot; /* of the receive that it came in */
 	uint64_t request_id;
-	uint64_t since_ns; /* GRANT: it came */
+	uint64_t since_ns; /* LOAN: it came */
 	uint64_t epoch; /* UNMAPPED */
 	struct rbx_slab *slab; /* NULL: it waits for one */
 	struct rbx_late_answer *next; /* of those that wait */
@@ -58,7 +58,8 @@ struct rbx_connection {
 	struct rbx_qp *qp;
 	struct rbx_client *client; /* of an OPEN one; else NULL */
 	uint64_t arrived_ns;
-	uint64_t session_id; /* that it came to resume, or is of; 0: a stranger */
+	/* That it came to resume, or is of; 0: of an untrusted client. */
+	uint64_t session_id;
 	uint64_t deadline_ns; /* NEW, CHALLENGED, CLOSING: then it is ended */
 	uint64_t last_request_id;
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
@@ -121,7 +122,7 @@ void rbx_half_open_join(struct rbx_server *s,
 			struct rbx_connection *connection);
 void rbx_half_open_part(struct rbx_server *s,
 			struct rbx_connection *connection);
-/* It is CLOSING, and its session has ended: it stays as a stranger. */
+/* It is CLOSING, and its session has ended: it stays as one of an untrusted client. */
 void rbx_half_open_orphan(struct rbx_server *s,
 			  struct rbx_connection *connection);
 /* May another one come? It may cost one that is there its place. */

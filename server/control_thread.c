@@ -18,7 +18,8 @@
 
 #define SLEEP_MS_MAX 1000 /* for the look at the host's memory */
 #define SLEEP_MS_MIN 20 /* where something is due again and again */
-#define SLEEP_MS_DEADLINES 100 /* if strangers, or those who wait for a slab, have one */
+/* If untrusted clients, or those who wait for a slab, have one. */
+#define SLEEP_MS_DEADLINES 100
 
 static void request_take(struct rbx_server *s, struct rbx_conn_request *request,
 			 uint64_t now_ns)
@@ -105,7 +106,7 @@ static int sleep_ms(struct rbx_server *s)
 	else if (deadline_ns - now_ns < ms * 1000000)
 		ms = RBX_MAX((deadline_ns - now_ns) / 1000000 + 1,
 			     SLEEP_MS_MIN);
-	if (s->strangers.count || s->resumers.count || s->waiting_first)
+	if (s->untrusted.count || s->resumers.count || s->waiting_first)
 		ms = RBX_MIN(ms, SLEEP_MS_DEADLINES);
 	return (int)ms;
 }

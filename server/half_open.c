@@ -11,17 +11,18 @@
  *   the newcomer is refused, and comes again.
  * - One address has some of the slots only; it takes those of its own.
  * - A client that resumes names its session when it connects, and has a slot of its
- *   own for that: strangers take none of them. Who knows the number of a session
- *   that is not its own (it must have listened on the wire) can be in that one's
- *   way and in nobody else's.
+ *   own for that: untrusted clients take none of them. Who knows the number of a
+ *   session that is not its own (it must have listened on the wire) can be in that
+ *   one's way and in nobody else's.
  * - A client's connection that is refused keeps the slot of its client until it has
  *   ended. Its farewell is a courtesy to this client, who needs it no more once it
  *   has resumed: then the farewell ends, and the new connection has the slot. So a
  *   client that is refused and comes back, again and again, has two slots and never
  *   more, and cuts short no farewell but its own.
  * - The end of a session ends the attempt to resume it. The farewell of a client whose
- *   lease is over, which is to hear that, goes on in the slot of a stranger. There may
- *   be more of these than such slots: then every newcomer takes the place of one.
+ *   lease is over, which is to hear that, goes on in the slot of an untrusted client.
+ *   There may be more of these than such slots: then every newcomer takes the place of
+ *   one.
  */
 #include <string.h>
 
@@ -39,7 +40,7 @@ static bool is_same_source(const char *one, const char *other)
 
 /* Of a new connection: whose place it takes. */
 struct rivals {
-	struct rbx_connection *oldest; /* of all strangers */
+	struct rbx_connection *oldest; /* of all untrusted clients */
 	struct rbx_connection *oldest_of_source;
 	uint32_t of_source_count;
 };
@@ -55,7 +56,7 @@ static struct rivals rivals_find(struct rbx_server *s, const char *peer_name)
 	struct rivals rivals = { 0 };
 	struct rbx_connection *c;
 
-	for (c = s->strangers.first; c; c = c->next) {
+	for (c = s->untrusted.first; c; c = c->next) {
 		if (is_older(c, rivals.oldest))
 			rivals.oldest = c;
 		if (!is_same_source(c->qp->peer_name, peer_name))
@@ -67,16 +68,16 @@ static struct rivals rivals_find(struct rbx_server *s, const char *peer_name)
 	return rivals;
 }
 
-/* Makes room for a stranger. False: there is none now. */
-static bool stranger_fits(struct rbx_server *s, const char *peer_name,
-			  uint64_t now_ns)
+/* Makes room for an untrusted client. False: there is none now. */
+static bool untrusted_fits(struct rbx_server *s, const char *peer_name,
+			   uint64_t now_ns)
 {
 	struct rivals rivals = rivals_find(s, peer_name);
 	struct rbx_connection *victim = NULL;
 
 	if (rivals.of_source_count >= RBX_HANDSHAKES_OF_SOURCE_MAX)
 		victim = rivals.oldest_of_source;
-	else if (s->strangers.count >= RBX_HANDSHAKES_MAX)
+	else if (s->untrusted.count >= RBX_HANDSHAKES_MAX)
 		victim = rivals.oldest;
 	if (!victim)
 		return true;
@@ -94,7 +95,7 @@ bool rbx_half_open_admit(struct rbx_server *s, const char *peer_name,
 	const struct rbx_client *client = rbx_client_find(s, named_session_id);
 
 	if (!client)
-		return stranger_fits(s, peer_name, now_ns);
+		return untrusted_fits(s, peer_name, now_ns);
 	/* One attempt of a session at a time: the latest. */
 	if (client->attempt)
 		rbx_connection_end(s, client->attempt);
@@ -124,7 +125,7 @@ void rbx_half_open_tick(struct rbx_server *s, uint64_t now_ns)
 	if (now_ns - s->half_open_checked_ns < RBX_HALF_OPEN_CHECK_NS)
 		return;
 	s->half_open_checked_ns = now_ns;
-	list_tick(s, &s->strangers, now_ns);
+	list_tick(s, &s->untrusted, now_ns);
 	list_tick(s, &s->resumers, now_ns);
 }
 
@@ -136,6 +137,6 @@ static void list_end(struct rbx_server *s, struct rbx_connection_list *list)
 
 void rbx_half_open_end_all(struct rbx_server *s)
 {
-	list_end(s, &s->strangers);
+	list_end(s, &s->untrusted);
 	list_end(s, &s->resumers);
 }

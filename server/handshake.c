@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * handshake.c - how a stranger becomes a client, or its own self again.
+ * handshake.c - how an untrusted client becomes a client, or is known again.
  *
- * HELLO says whether the stranger has a secret and whether it resumes a
+ * HELLO says whether the client has a secret and whether it resumes a
  * session; CHALLENGE answers with a nonce of ours; AUTH proves, over both, the
  * secret or the session's key. Nothing is admitted, ended or kept before that
  * proof. On a resume all that the session had open is ended before WELCOME is

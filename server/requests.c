@@ -124,11 +124,11 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		rbx_log(&s->log, "client %s has left", c->client->name);
 		rbx_client_leave(s, c->client);
 		break;
-	case RBX_WIRE_LETTER:
-		rbx_letter_received(s, c, message);
+	case RBX_WIRE_USER_MESSAGE:
+		rbx_user_message_received(s, c, message);
 		break;
-	case RBX_WIRE_LETTER_TAKEN:
-		rbx_letter_taken(s, c, message);
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
+		rbx_user_message_taken(s, c, message);
 		break;
 	default:
 		rbx_connection_refuse(s, c, message->request_id,

@@ -27,7 +27,7 @@
 #define DESCRIPTORS_PER_CLIENT (2 + RBX_QUEUE_PAIRS_MAX)
 #define DESCRIPTORS_OF_MOST_CLIENTS 4
 #define DESCRIPTORS_BESIDE 1024 /* the program's own */
-#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of strangers */
+#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of untrusted clients */
 
 static int secret_load(struct rbx_server *s)
 {
@@ -184,7 +184,7 @@ static int device_listen(struct rbx_server *s)
 
 static void client_end(struct rbx_server *s, struct rbx_client *client)
 {
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	rbx_data_qps_end(s, client);
 	if (client->connection)
@@ -192,7 +192,7 @@ static void client_end(struct rbx_server *s, struct rbx_client *client)
 	rbx_mailbox_end(&client->mailbox, -ECANCELED, &ends);
 	explicit_bzero(&client->key, sizeof(client->key));
 	explicit_bzero(&client->connection_key, sizeof(client->connection_key));
-	rbx_letter_ends_tell(&ends);
+	rbx_user_message_ends_tell(&ends);
 }
 
 /* All but the control thread, which has ended or was never begun. */

@@ -2,9 +2,9 @@
 /*
  * slab_memory.c - the memory of a slab: from nothing to a registered file, and back.
  *
- * Each lending gets a memory file of its own, new and so all zeros. A client on
+ * Each loan gets a memory file of its own, new and so all zeros. A client on
  * the same host may have been handed the file and mapped it; a mapping cannot
- * be taken back from a process. So a file is used for one lending only: at the
+ * be taken back from a process. So a file is used for one loan only: at the
  * end its keys are deregistered, a hole is punched through all of it, which
  * gives the memory back even where it is still mapped, and it is closed, never
  * to be seen by anybody else. The file is sealed against changes of its size:

@@ -14,12 +14,12 @@
  *	control_thread.c  the loop
  *	connection.c      a control connection: its messages, its end (connection.h)
  *	tables.c          where connections, clients and data queue pairs stand
- *	half_open.c       which strangers may have one
- *	handshake.c       HELLO, AUTH: from a stranger to a client
+ *	half_open.c       which untrusted clients may have one
+ *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
  *	client.c          sessions, and what the lender (core/) wants done
  *	requests.c        what a client may ask
- *	letters.c         what this program and a client's say to each other
  *	borrowing.c       those about slabs, which are answered later
+ *	user_messages.c   what this program and a client's say to each other
  *	attach.c          data queue pairs
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
@@ -117,7 +117,7 @@ struct rbx_server {
 	struct rbx_connection *connections;
 	uint32_t connections_used;
 	struct rbx_connection *connection_free;
-	struct rbx_connection_list strangers; /* half open */
+	struct rbx_connection_list untrusted; /* half open */
 	struct rbx_connection_list resumers; /* half open, of a session each */
 	struct rbx_buffer_block *blocks; /* of connections */
 	struct rbx_data_qp *data_qps; /* RBX_QUEUE_PAIRS_MAX a client */
@@ -196,7 +196,7 @@ void rbx_handshake_message(struct rbx_server *s,
 /* Admits a new session; RBX_REASON_NONE or why not. */
 uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **client);
-/* Ends its connections and letters and gives up its slabs. May give up the lock
+/* Ends its connections and messages and gives up its slabs. May give up the lock
  * for callbacks, at the end. */
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
 /* The memory of a slab of it, whether it is still there or not, has ended. */
@@ -227,17 +227,19 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id);
 bool rbx_workers_serve(struct rbx_server *s);
 /* Gives slabs to those who wait for one, or refuses them, as far as can be said. */
 void rbx_borrowing_go_on(struct rbx_server *s);
-/* letters.c */
+/* user_messages.c */
 /* Both may give up the lock for a callback of the program. */
-void rbx_letter_received(struct rbx_server *s,
-			 struct rbx_connection *connection,
-			 const struct rbx_wire_message *message);
-void rbx_letter_taken(struct rbx_server *s, struct rbx_connection *connection,
-		      const struct rbx_wire_message *message);
+void rbx_user_message_received(struct rbx_server *s,
+			       struct rbx_connection *connection,
+			       const struct rbx_wire_message *message);
+void rbx_user_message_taken(struct rbx_server *s,
+			    struct rbx_connection *connection,
+			    const struct rbx_wire_message *message);
 /* Sends what waits for the client and may be sent now. */
-void rbx_letters_send(struct rbx_server *s, struct rbx_client *client);
-/* Tells the program how its letters ended; gives up the lock meanwhile. */
-void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends);
+void rbx_user_messages_send(struct rbx_server *s, struct rbx_client *client);
+/* Tells the program how its messages ended; gives up the lock meanwhile. */
+void rbx_user_messages_tell(struct rbx_server *s,
+			    const struct rbx_user_message_ends *ends);
 
 /* attach.c */
 void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,

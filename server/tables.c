@@ -9,8 +9,8 @@
  * comes: a device pins what it knows. The first block is there from the beginning, so
  * that who may pin too little learns it then.
  *
- * Those that are half open are in one of two lists, of strangers and of clients
- * that resume, and a client's data queue pairs have places of their own.
+ * Those that are half open are in one of two lists, of untrusted clients and of
+ * clients that resume, and a client's data queue pairs have places of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ struct rbx_sge rbx_connection_buffer(const struct rbx_server *s,
 static struct rbx_connection_list *half_open_list(struct rbx_server *s,
 						  const struct rbx_connection *c)
 {
-	return c->session_id ? &s->resumers : &s->strangers;
+	return c->session_id ? &s->resumers : &s->untrusted;
 }
 
 void rbx_half_open_join(struct rbx_server *s, struct rbx_connection *c)

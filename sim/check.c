@@ -116,7 +116,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 
 /* A server that has started anew may lend in the very words of the one before. */
 static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
-		    const struct rbx_lending *lending)
+		    const struct rbx_lender_loan *loan)
 {
 	const struct rbx_volume_map *map = volume->control.flow.map;
 
@@ -131,8 +131,8 @@ static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
 		    rbx_slab_state(slab, slot) == RBX_REPLICA_LOST)
 			continue;
 		replica = rbx_slab_replica(slab, slot);
-		if (replica->slab_id == lending->slab_id &&
-		    replica->epoch == lending->epoch &&
+		if (replica->slab_id == loan->slab_id &&
+		    replica->epoch == loan->epoch &&
 		    volume->control.upkeep.servers[rbx_replica_server(replica)]
 				    .incarnation == incarnation)
 			return true;
@@ -141,7 +141,7 @@ static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
 }
 
 void rbx_sim_check_unused(uint32_t server_node,
-			  const struct rbx_lending *lending)
+			  const struct rbx_lender_loan *loan)
 {
 	uint64_t incarnation = rbx_sim_server_incarnation(server_node);
 
@@ -149,9 +149,9 @@ void rbx_sim_check_unused(uint32_t server_node,
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
 		if (client->volume && incarnation &&
-		    is_used(client->volume, incarnation, lending))
+		    is_used(client->volume, incarnation, loan))
 			rbx_sim_fail("loan-in-use", "client %u: a resume ends slab %" PRIu64 " of server %u, which it uses",
-				     client->index, lending->slab_id,
+				     client->index, loan->slab_id,
 				     server_node);
 	}
 }

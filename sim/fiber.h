@@ -21,7 +21,7 @@
 #include "core/port.h"
 #include "sim/events.h"
 
-/* A poller, a control thread and a keeper for each of 64 peers, on 64 nodes. */
+/* A poller, a control and an upkeep thread for each of 64 peers, on 64 nodes. */
 #define RBX_SIM_FIBERS_MAX 16384u
 /* Of which a page is used by most; the rest is never touched. */
 #define RBX_SIM_STACK_BYTES (256u << 10)

@@ -24,7 +24,7 @@
 	X(windows_full, "looks at a window with no room for a page")          \
 	X(keys_revoked, "work requests refused for a key that had ended")     \
 	X(given_back, "slabs given back by who had them")                     \
-	X(grants_lost, "slabs taken back at a resume, never heard of")        \
+	X(loans_unheard, "slabs taken back at a resume, never heard of")      \
 	X(leases_expired, "sessions ended for silence")                       \
 	X(resumes, "sessions resumed")                                        \
 	X(retries, "fragments sent again")                                    \

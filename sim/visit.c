@@ -145,7 +145,7 @@ static void visit_once(struct rbx_sim_client *client)
 	visit->client = client;
 	visit->size_bytes = bytes;
 	visit->oracle = rbx_sim_oracle_make(
-		RBX_SIM_VISITORS_FIRST + client->index, bytes);
+		RBX_SIM_VISITS_FIRST + client->index, bytes);
 	for (uint32_t i = 0; i < REQUESTS; i++) {
 		visit->guests[i].visit = visit;
 		visit->guests[i].request.buf =

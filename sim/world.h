@@ -34,7 +34,7 @@
 #define RBX_SIM_SERVERS_TEXT (RBX_SIM_SERVERS_MAX * 12u)
 /* Who writes to a volume, in its words: a client, a later one in its place, and
  * from here on the visits of one. */
-#define RBX_SIM_VISITORS_FIRST 112u
+#define RBX_SIM_VISITS_FIRST 112u
 /* Threads of a client's program, and what one of them has outstanding. */
 #define RBX_SIM_THREADS_MAX 4u
 #define RBX_SIM_DEPTH_MAX 64u
@@ -51,7 +51,7 @@ struct rbx_sim_server {
 	bool is_draining;
 };
 
-struct rbx_lending;
+struct rbx_lender_loan;
 struct rbx_sim_client;
 
 /* A request of a load, and all that its check needs. */
@@ -216,7 +216,7 @@ void rbx_sim_harm_heal(void);
 void rbx_sim_check(void);
 /* No replica of a client is on this loan of a server, which is about to end. */
 void rbx_sim_check_unused(uint32_t server_node,
-			  const struct rbx_lending *lending);
+			  const struct rbx_lender_loan *loan);
 
 /* first_copies.c */
 /* After every event. */

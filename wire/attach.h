@@ -6,7 +6,7 @@
  * control or for data, and for data whose it is, with a proof that only the
  * authenticated session can make. A server that refuses a queue pair says why
  * in 8 bytes. The layout is fixed for all versions of the protocol, so that
- * even a stranger is refused with a reason.
+ * even an untrusted client is refused with a reason.
  *
  * A connection manager may deliver more than was given, with zeros behind: that
  * much is no part of it, and anything else behind it is an error.

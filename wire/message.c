@@ -58,13 +58,13 @@ static void walk_slab_id(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_u64(c, &m->slab_id);
 }
 
-static void walk_grant(struct rbx_cursor *c, struct rbx_wire_message *m)
+static void walk_loan(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
-	rbx_cursor_u64(c, &m->grant.slab_id);
-	rbx_cursor_u64(c, &m->grant.remote_addr);
-	rbx_cursor_u64(c, &m->grant.length_bytes);
-	rbx_cursor_u64(c, &m->grant.free_bytes);
-	rbx_cursor_u32(c, &m->grant.rkey);
+	rbx_cursor_u64(c, &m->loan.slab_id);
+	rbx_cursor_u64(c, &m->loan.remote_addr);
+	rbx_cursor_u64(c, &m->loan.length_bytes);
+	rbx_cursor_u64(c, &m->loan.free_bytes);
+	rbx_cursor_u32(c, &m->loan.rkey);
 	rbx_cursor_zeros(c, 4);
 }
 
@@ -99,18 +99,20 @@ static void walk_counters(struct rbx_cursor *c, struct rbx_wire_message *m)
 		rbx_cursor_u64(c, &m->counters.values[i]);
 }
 
-static void walk_letter(struct rbx_cursor *c, struct rbx_wire_message *m)
+static void walk_user_message(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
-	rbx_cursor_u64(c, &m->letter.sequence);
-	rbx_cursor_u32(c, &m->letter.length_bytes);
+	rbx_cursor_u64(c, &m->user_message.sequence);
+	rbx_cursor_u32(c, &m->user_message.length_bytes);
 	rbx_cursor_zeros(c, 4);
-	rbx_cursor_bytes(c, m->letter.bytes, RBX_WIRE_LETTER_BYTES_MAX);
+	rbx_cursor_bytes(c, m->user_message.bytes,
+			 RBX_WIRE_USER_MESSAGE_BYTES_MAX);
 }
 
-static void walk_letter_taken(struct rbx_cursor *c, struct rbx_wire_message *m)
+static void walk_user_message_taken(struct rbx_cursor *c,
+				    struct rbx_wire_message *m)
 {
-	rbx_cursor_u64(c, &m->letter_taken.sequence);
-	rbx_cursor_u32(c, &m->letter_taken.refused);
+	rbx_cursor_u64(c, &m->user_message_taken.sequence);
+	rbx_cursor_u32(c, &m->user_message_taken.refused);
 	rbx_cursor_zeros(c, 4);
 }
 
@@ -128,7 +130,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_ERROR] = { 0, false, walk_nothing },
 	[RBX_WIRE_SLAB_MAP] = { 0, false, walk_nothing },
 	[RBX_WIRE_SLAB_QUERY] = { 8, true, walk_slab_id },
-	[RBX_WIRE_SLAB_GRANT] = { 40, true, walk_grant },
+	[RBX_WIRE_SLAB_LOAN] = { 40, true, walk_loan },
 	[RBX_WIRE_SLAB_UNMAP] = { 8, true, walk_slab_id },
 	[RBX_WIRE_SLAB_UNMAPPED] = { 8, true, walk_free_bytes },
 	[RBX_WIRE_SLAB_EVICT] = { 16, true, walk_evict },
@@ -137,16 +139,16 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_STATS] = { 0, false, walk_nothing },
 	[RBX_WIRE_STATS_REPLY] = { 168, false, walk_counters },
 	[RBX_WIRE_BYE] = { 0, false, walk_nothing },
-	[RBX_WIRE_LETTER] = { 192, false, walk_letter },
-	[RBX_WIRE_LETTER_TAKEN] = { 16, false, walk_letter_taken },
+	[RBX_WIRE_USER_MESSAGE] = { 192, false, walk_user_message },
+	[RBX_WIRE_USER_MESSAGE_TAKEN] = { 16, false, walk_user_message_taken },
 };
 
 RBX_STATIC_ASSERT(168 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
 		  "all counters of STATS_REPLY");
-RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_LETTER_BYTES_MAX &&
+RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX &&
 			  RBX_WIRE_HEADER_BYTES + 192 ==
 				  RBX_WIRE_MESSAGE_BYTES_MAX,
-		  "LETTER, the longest message, fits");
+		  "USER_MESSAGE, the longest message, fits");
 RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
 		  "magic, version, type, length, status, id, epoch, reserved");
 
@@ -171,15 +173,17 @@ static const struct layout *layout_of(uint16_t type)
 }
 
 /* Is there nothing but zeros behind its end? */
-static bool letter_makes_sense(const struct rbx_wire_letter *letter)
+static bool
+user_message_makes_sense(const struct rbx_wire_user_message *user_message)
 {
 	size_t i;
 
-	if (!letter->sequence ||
-	    letter->length_bytes > RBX_WIRE_LETTER_BYTES_MAX)
+	if (!user_message->sequence ||
+	    user_message->length_bytes > RBX_WIRE_USER_MESSAGE_BYTES_MAX)
 		return false;
-	for (i = letter->length_bytes; i < RBX_WIRE_LETTER_BYTES_MAX; i++)
-		if (letter->bytes[i])
+	for (i = user_message->length_bytes;
+	     i < RBX_WIRE_USER_MESSAGE_BYTES_MAX; i++)
+		if (user_message->bytes[i])
 			return false;
 	return true;
 }
@@ -210,10 +214,10 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 			if (counters->values[i])
 				return false;
 		return counters->count <= RBX_WIRE_COUNTERS_MAX;
-	case RBX_WIRE_LETTER:
-		return letter_makes_sense(&m->letter);
-	case RBX_WIRE_LETTER_TAKEN:
-		return m->letter_taken.refused <= 1;
+	case RBX_WIRE_USER_MESSAGE:
+		return user_message_makes_sense(&m->user_message);
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
+		return m->user_message_taken.refused <= 1;
 	default:
 		return true;
 	}

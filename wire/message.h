@@ -23,9 +23,9 @@
 #define RBX_WIRE_COUNTERS_MAX 20u
 
 /* Of what one program says to the other: what a message has room for, and how
- * many a side may have under way until it hears LETTER_TAKEN. */
-#define RBX_WIRE_LETTER_BYTES_MAX 176u
-#define RBX_WIRE_LETTERS_MAX 4u
+ * many a side may have under way until it hears USER_MESSAGE_TAKEN. */
+#define RBX_WIRE_USER_MESSAGE_BYTES_MAX 176u
+#define RBX_WIRE_USER_MESSAGES_MAX 4u
 
 enum rbx_wire_type {
 	RBX_WIRE_HELLO = 1, /* client: who I am, whether I have a secret */
@@ -35,7 +35,7 @@ enum rbx_wire_type {
 	RBX_WIRE_ERROR, /* server: refused, status says why */
 	RBX_WIRE_SLAB_MAP, /* client: lend me a slab */
 	RBX_WIRE_SLAB_QUERY, /* client: is this slab still mine? */
-	RBX_WIRE_SLAB_GRANT, /* server: answer to both */
+	RBX_WIRE_SLAB_LOAN, /* server: answer to both */
 	RBX_WIRE_SLAB_UNMAP, /* client: take it back */
 	RBX_WIRE_SLAB_UNMAPPED, /* server: its keys are dead */
 	RBX_WIRE_SLAB_EVICT, /* server, unasked: I want it back soon */
@@ -44,8 +44,8 @@ enum rbx_wire_type {
 	RBX_WIRE_STATS, /* client: your numbers? */
 	RBX_WIRE_STATS_REPLY, /* server: in the order of PROTOCOL.md */
 	RBX_WIRE_BYE, /* client: I close, take back all that is mine */
-	RBX_WIRE_LETTER, /* both: what my program says to yours */
-	RBX_WIRE_LETTER_TAKEN, /* both: my program has had yours up to here */
+	RBX_WIRE_USER_MESSAGE, /* both: what my program says to yours */
+	RBX_WIRE_USER_MESSAGE_TAKEN, /* both: my program has had yours up to here */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -59,7 +59,7 @@ struct rbx_wire_hello {
 	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
 	uint64_t session_id; /* 0 without RBX_WIRE_RESUME */
 	uint64_t incarnation; /* the same */
-	uint64_t last_epoch; /* of the last grant that came; 0: none did */
+	uint64_t last_epoch; /* of the last loan that came; 0: none did */
 };
 
 struct rbx_wire_challenge {
@@ -84,7 +84,7 @@ struct rbx_wire_welcome {
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
 };
 
-struct rbx_wire_grant {
+struct rbx_wire_loan {
 	uint64_t slab_id;
 	uint64_t remote_addr;
 	uint64_t length_bytes;
@@ -108,13 +108,14 @@ struct rbx_wire_counters {
 	uint64_t values[RBX_WIRE_COUNTERS_MAX]; /* zero from count on */
 };
 
-struct rbx_wire_letter {
+struct rbx_wire_user_message {
 	uint64_t sequence; /* of its sender in the session, from 1 */
 	uint32_t length_bytes;
-	uint8_t bytes[RBX_WIRE_LETTER_BYTES_MAX]; /* zero from length on */
+	/* Zero from length on. */
+	uint8_t bytes[RBX_WIRE_USER_MESSAGE_BYTES_MAX];
 };
 
-struct rbx_wire_letter_taken {
+struct rbx_wire_user_message_taken {
 	uint64_t sequence; /* the last one taken; 0: none was */
 	uint32_t refused; /* 1: nobody listens, they were thrown away */
 };
@@ -129,14 +130,14 @@ struct rbx_wire_message {
 		struct rbx_wire_challenge challenge;
 		struct rbx_wire_auth auth;
 		struct rbx_wire_welcome welcome;
-		struct rbx_wire_grant grant;
+		struct rbx_wire_loan loan;
 		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP */
 		uint64_t free_bytes; /* SLAB_UNMAPPED */
 		struct rbx_wire_evict evict;
 		struct rbx_wire_heartbeat_reply heartbeat_reply;
 		struct rbx_wire_counters counters;
-		struct rbx_wire_letter letter;
-		struct rbx_wire_letter_taken letter_taken;
+		struct rbx_wire_user_message user_message;
+		struct rbx_wire_user_message_taken user_message_taken;
 	};
 };
 

@@ -59,11 +59,11 @@ static inline uint32_t rbx_wire_answer_ms(uint16_t type, uint32_t answer_ms)
 		       answer_ms * RBX_WIRE_SLAB_ANSWER_TIMES;
 }
 
-static inline bool rbx_wire_grant_makes_sense(const struct rbx_wire_grant *grant,
+static inline bool rbx_wire_loan_makes_sense(const struct rbx_wire_loan *loan,
 					      uint64_t slab_bytes)
 {
-	return grant->slab_id && grant->length_bytes == slab_bytes &&
-	       grant->remote_addr <= UINT64_MAX - grant->length_bytes;
+	return loan->slab_id && loan->length_bytes == slab_bytes &&
+	       loan->remote_addr <= UINT64_MAX - loan->length_bytes;
 }
 
 #endif

@@ -44,13 +44,13 @@ static int make_loads(struct bench *bench)
 {
 	const struct bench_options *o = bench->options;
 	struct bench_load_shape sweep_shape = {
-		.lanes_count = 1, .depth = BENCH_SWEEP_DEPTH,
+		.workers_count = 1, .depth = BENCH_SWEEP_DEPTH,
 		.buffer_bytes = bench_sweep_bytes(o->block_bytes),
 		.seed = ~(uint64_t)o->seed,
 		.is_registered = !strcmp(o->buffers, "region"),
 	};
 	struct bench_load_shape shape = {
-		.lanes_count = o->threads, .depth = o->depth,
+		.workers_count = o->threads, .depth = o->depth,
 		.buffer_bytes = o->block_bytes, .seed = o->seed,
 		.timing = o->timing,
 		.is_mix = o->read_percent > 0 && o->read_percent < 100,

@@ -121,16 +121,16 @@ uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
 /* ---- Load: slots that are submitted again as they complete ---------------*/
 
 struct bench_load;
-struct bench_lane;
+struct bench_worker;
 
 /* One outstanding request and its buffer. Owned by whoever has the request:
  * the library while it is outstanding, else the callback that completes it. */
 struct bench_slot {
 	struct rbx_request request;
 	struct bench_load *load;
-	struct bench_lane *lane;
-	uint32_t lane_index;
-	struct bench_slot *next; /* in a list of the lane */
+	struct bench_worker *worker;
+	uint32_t worker_index;
+	struct bench_slot *next; /* in a list of the worker */
 	bool is_refused; /* parked because the library had no room */
 	bool is_timed; /* a sample of the latency, taken with our clock */
 	uint64_t due_ns; /* when its latency begins; 0: nobody asks */
@@ -151,8 +151,8 @@ struct bench_source {
 };
 
 struct bench_load_shape {
-	uint32_t lanes_count; /* threads that submit */
-	uint32_t depth; /* slots of a lane */
+	uint32_t workers_count; /* threads that submit */
+	uint32_t depth; /* slots of a worker */
 	struct bench_timing timing;
 	bool is_mix; /* latencies of reads and writes are wanted apart */
 	uint32_t buffer_bytes; /* of a slot */
@@ -216,13 +216,13 @@ struct bench_pattern;
  */
 int bench_pattern_create(struct bench_pattern **pattern, const char *name,
 			 uint64_t blocks, uint32_t block_bytes,
-			 uint32_t lanes_count, uint64_t seed, char *reason,
+			 uint32_t workers_count, uint64_t seed, char *reason,
 			 size_t reason_bytes);
 void bench_pattern_destroy(struct bench_pattern *pattern);
 
-/** bench_pattern_next() - the next block of a lane. O(1). Any thread. */
+/** bench_pattern_next() - the next block of a worker. O(1). Any thread. */
 uint64_t bench_pattern_next(struct bench_pattern *pattern,
-			    uint32_t lane_index, uint64_t *random);
+			    uint32_t worker_index, uint64_t *random);
 
 struct bench_zipf;
 

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closed: each lane keeps all its slots outstanding.
+ * Closed: each worker keeps all its slots outstanding.
  *
- * The thread of a lane submits each slot once, one by one. From then on a slot
+ * The thread of a worker submits each slot once, one by one. From then on a slot
  * lives by itself: its completion callback asks the source what comes next and
  * submits it. So the library sees what a program gives it that works off
  * separate requests, and batches come from plugging.
  */
 #include "cli/bench/load.h"
 
-/* Waits for a parked slot or for the end of the lane (NULL). */
-static struct bench_slot *wait_for_parked(struct bench_lane *lane)
+/* Waits for a parked slot or for the end of the worker (NULL). */
+static struct bench_slot *wait_for_parked(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
 
-	pthread_mutex_lock(&lane->lock);
-	while (lane->busy_count && !lane->parked)
-		pthread_cond_wait(&lane->changed, &lane->lock);
-	slot = lane->parked;
+	pthread_mutex_lock(&worker->lock);
+	while (worker->busy_count && !worker->parked)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	slot = worker->parked;
 	if (slot)
-		lane->parked = slot->next;
-	pthread_mutex_unlock(&lane->lock);
+		worker->parked = slot->next;
+	pthread_mutex_unlock(&worker->lock);
 	return slot;
 }
 
-static void closed_run(struct bench_lane *lane)
+static void closed_run(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
 
-	for (uint32_t i = 0; i < lane->load->shape.depth; i++)
-		bench_slot_go(&lane->slots[i]);
-	while ((slot = wait_for_parked(lane))) {
+	for (uint32_t i = 0; i < worker->load->shape.depth; i++)
+		bench_slot_go(&worker->slots[i]);
+	while ((slot = wait_for_parked(worker))) {
 		if (slot->is_refused)
 			bench_slot_retry(slot);
 		else

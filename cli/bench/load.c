@@ -2,8 +2,8 @@
 /*
  * Makes a load, runs it, and watches it.
  *
- * A load has lanes, one application thread each, and a lane has `depth` slots:
- * a request and its buffer. How a lane keeps its slots going is its pace, a
+ * A load has workers, one application thread each, and a worker has `depth` slots:
+ * a request and its buffer. How a worker keeps its slots going is its pace, a
  * file each (closed.c, burst.c, open.c); what becomes of one
  * slot is the same for all (slot.c).
  *
@@ -28,17 +28,17 @@
 
 _Atomic bool bench_interrupted;
 
-static void *lane_run(void *lane_pointer)
+static void *worker_run(void *worker_pointer)
 {
-	struct bench_lane *lane = lane_pointer;
-	struct bench_load *load = lane->load;
+	struct bench_worker *worker = worker_pointer;
+	struct bench_load *load = worker->load;
 
 	/* A pace that sleeps means the time it says. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	load->pace->run(lane);
+	load->pace->run(worker);
 	pthread_mutex_lock(&load->lock);
-	load->lanes_running--;
-	pthread_cond_signal(&load->lane_ended);
+	load->workers_running--;
+	pthread_cond_signal(&load->worker_ended);
 	pthread_mutex_unlock(&load->lock);
 	return NULL;
 }
@@ -51,8 +51,8 @@ static void init_slot(struct bench_load *load, uint32_t index)
 
 	memset(slot, 0, sizeof(*slot));
 	slot->load = load;
-	slot->lane_index = index / load->shape.depth;
-	slot->lane = &load->lanes[slot->lane_index];
+	slot->worker_index = index / load->shape.depth;
+	slot->worker = &load->workers[slot->worker_index];
 	slot->random = load->shape.seed + index;
 	slot->random = bench_random(&slot->random);
 	slot->is_timed = load->shape.is_mix &&
@@ -65,15 +65,15 @@ static void init_slot(struct bench_load *load, uint32_t index)
 	slot->request.user = slot;
 }
 
-static void init_lane(struct bench_load *load, uint32_t index)
+static void init_worker(struct bench_load *load, uint32_t index)
 {
-	struct bench_lane *lane = &load->lanes[index];
+	struct bench_worker *worker = &load->workers[index];
 
-	lane->load = load;
-	lane->random = load->shape.seed ^ (~0ull / (index + 2));
-	lane->slots = &load->slots[index * load->shape.depth];
-	pthread_mutex_init(&lane->lock, NULL);
-	pthread_cond_init(&lane->changed, NULL);
+	worker->load = load;
+	worker->random = load->shape.seed ^ (~0ull / (index + 2));
+	worker->slots = &load->slots[index * load->shape.depth];
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->changed, NULL);
 }
 
 /* Something that does not compress and differs from page to page. */
@@ -88,15 +88,16 @@ static void fill_buffers(struct bench_load *load)
 
 static int allocate(struct bench_load *load)
 {
-	size_t slots = (size_t)load->shape.lanes_count * load->shape.depth;
+	size_t slots = (size_t)load->shape.workers_count * load->shape.depth;
 	size_t page = sysconf(_SC_PAGESIZE);
 
 	load->buffers_bytes = (slots * load->shape.buffer_bytes + page - 1) &
 			      ~(page - 1);
 	load->slots = aligned_alloc(64, slots * sizeof(*load->slots));
-	load->lanes = calloc(load->shape.lanes_count, sizeof(*load->lanes));
+	load->workers =
+		calloc(load->shape.workers_count, sizeof(*load->workers));
 	load->buffers = aligned_alloc(page, load->buffers_bytes);
-	return load->slots && load->lanes && load->buffers ? 0 : -ENOMEM;
+	return load->slots && load->workers && load->buffers ? 0 : -ENOMEM;
 }
 
 int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
@@ -113,7 +114,7 @@ int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
 	load->shape = *shape;
 	load->pace = bench_pace_of(shape->timing.kind);
 	pthread_mutex_init(&load->lock, NULL);
-	pthread_cond_init(&load->lane_ended, NULL);
+	pthread_cond_init(&load->worker_ended, NULL);
 	rc = allocate(load);
 	if (!rc && shape->is_registered)
 		rc = rbx_region_register(ctx, load->buffers,
@@ -123,9 +124,9 @@ int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
 		return rc;
 	}
 	fill_buffers(load);
-	for (uint32_t i = 0; i < shape->lanes_count; i++)
-		init_lane(load, i);
-	for (uint32_t i = 0; i < shape->lanes_count * shape->depth; i++)
+	for (uint32_t i = 0; i < shape->workers_count; i++)
+		init_worker(load, i);
+	for (uint32_t i = 0; i < shape->workers_count * shape->depth; i++)
 		init_slot(load, i);
 	*load_out = load;
 	return 0;
@@ -138,7 +139,7 @@ void bench_load_destroy(struct bench_load *load)
 	if (load->region)
 		rbx_region_release(load->region);
 	free(load->buffers);
-	free(load->lanes);
+	free(load->workers);
 	free(load->slots);
 	free(load);
 }
@@ -161,7 +162,7 @@ static double cpu_s(void)
 
 static uint64_t count_done(struct bench_load *load)
 {
-	uint32_t slots = load->shape.lanes_count * load->shape.depth;
+	uint32_t slots = load->shape.workers_count * load->shape.depth;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < slots; i++)
@@ -174,16 +175,16 @@ static int start(struct bench_load *load)
 {
 	int rc = 0;
 
-	load->lanes_running = load->shape.lanes_count;
-	for (uint32_t i = 0; i < load->shape.lanes_count; i++)
-		bench_lane_reset(&load->lanes[i]);
-	for (uint32_t i = 0; i < load->shape.lanes_count && !rc; i++)
-		rc = pthread_create(&load->lanes[i].thread, NULL, lane_run,
-				    &load->lanes[i]);
+	load->workers_running = load->shape.workers_count;
+	for (uint32_t i = 0; i < load->shape.workers_count; i++)
+		bench_worker_reset(&load->workers[i]);
+	for (uint32_t i = 0; i < load->shape.workers_count && !rc; i++)
+		rc = pthread_create(&load->workers[i].thread, NULL, worker_run,
+				    &load->workers[i]);
 	return -rc;
 }
 
-/* Sleeps for a tick or until the last lane ends; says whether it has. */
+/* Sleeps for a tick or until the last worker ends; says whether it has. */
 static bool wait_a_tick(struct bench_load *load, double limit_s)
 {
 	double tick_s = limit_s < TICK_MS / 1e3 ? limit_s : TICK_MS / 1e3;
@@ -195,16 +196,17 @@ static bool wait_a_tick(struct bench_load *load, double limit_s)
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&load->lock);
-	while (load->lanes_running &&
-	       pthread_cond_timedwait(&load->lane_ended, &load->lock,
+	while (load->workers_running &&
+	       pthread_cond_timedwait(&load->worker_ended, &load->lock,
 				      &until) != ETIMEDOUT)
 		;
-	ended = !load->lanes_running;
+	ended = !load->workers_running;
 	pthread_mutex_unlock(&load->lock);
 	return ended;
 }
 
-/* Until all lanes have ended, or nothing moves any more. Before: done in earlier runs. */
+/* Until all workers have ended, or nothing moves any more. Before: done in earlier
+ * runs. */
 static int watch(struct bench_load *load, uint64_t before, double runtime_s,
 		 uint32_t stall_limit_ms, bench_progress_fn *progress,
 		 void *user)
@@ -266,8 +268,8 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 					NULL;
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i < load->shape.lanes_count; i++)
-		pthread_join(load->lanes[i].thread, NULL);
+	for (uint32_t i = 0; i < load->shape.workers_count; i++)
+		pthread_join(load->workers[i].thread, NULL);
 	memcpy(result->first_error, load->first_error,
 	       sizeof(result->first_error));
 	return 0;

@@ -34,7 +34,7 @@ static bool mix_next(struct bench_source *source, struct bench_slot *slot)
 	struct bench_mix *mix = (struct bench_mix *)source;
 	struct rbx_request *request = &slot->request;
 
-	slot->block = bench_pattern_next(mix->pattern, slot->lane_index,
+	slot->block = bench_pattern_next(mix->pattern, slot->worker_index,
 					 &slot->random);
 	request->op = is_read(mix, slot) ? RBX_READ : RBX_WRITE;
 	request->flags = request->op == RBX_READ ? mix->read_flags : 0;

@@ -2,8 +2,8 @@
 /*
  * Open: requests come when they come, whether or not earlier ones are done.
  *
- * The lane's thread draws the times at which requests are meant to start, a
- * Poisson process with the lane's share of the rate, sleeps until the next, and
+ * The worker's thread draws the times at which requests are meant to start, a
+ * Poisson process with the worker's share of the rate, sleeps until the next, and
  * submits all that are due. A request that starts late, because no slot was at
  * hand or the thread was, is late from the time that was meant: its latency
  * counts from there, so that a slow moment shows in every request that it kept
@@ -14,12 +14,12 @@
 #include "cli/bench/load.h"
 
 /* The time between two arrivals. */
-static uint64_t draw_gap_ns(struct bench_lane *lane)
+static uint64_t draw_gap_ns(struct bench_worker *worker)
 {
-	const struct bench_load_shape *shape = &lane->load->shape;
-	double mean_ns = 1e9 * shape->lanes_count / shape->timing.rate;
+	const struct bench_load_shape *shape = &worker->load->shape;
+	double mean_ns = 1e9 * shape->workers_count / shape->timing.rate;
 	/* 53 bits, never 0. */
-	double uniform = ((bench_random(&lane->random) >> 11) + 1) * 0x1p-53;
+	double uniform = ((bench_random(&worker->random) >> 11) + 1) * 0x1p-53;
 
 	return (uint64_t)(-log(uniform) * mean_ns);
 }
@@ -27,57 +27,57 @@ static uint64_t draw_gap_ns(struct bench_lane *lane)
 /* The thread waits for the first of none, and at the end for the last. */
 static void give_idle_locked(struct bench_slot *slot)
 {
-	struct bench_lane *lane = slot->lane;
+	struct bench_worker *worker = slot->worker;
 
-	lane->busy_count--;
-	if (!lane->idle || !lane->busy_count)
-		pthread_cond_signal(&lane->changed);
-	slot->next = lane->idle;
-	lane->idle = slot;
+	worker->busy_count--;
+	if (!worker->idle || !worker->busy_count)
+		pthread_cond_signal(&worker->changed);
+	slot->next = worker->idle;
+	worker->idle = slot;
 }
 
 static void open_back(struct bench_slot *slot)
 {
-	struct bench_lane *lane = slot->lane;
+	struct bench_worker *worker = slot->worker;
 
-	pthread_mutex_lock(&lane->lock);
+	pthread_mutex_lock(&worker->lock);
 	give_idle_locked(slot);
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 /* A slot that the library had no room for, or NULL. */
-static struct bench_slot *take_parked(struct bench_lane *lane)
+static struct bench_slot *take_parked(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
 
-	pthread_mutex_lock(&lane->lock);
-	slot = lane->parked;
+	pthread_mutex_lock(&worker->lock);
+	slot = worker->parked;
 	if (slot)
-		lane->parked = slot->next;
-	pthread_mutex_unlock(&lane->lock);
+		worker->parked = slot->next;
+	pthread_mutex_unlock(&worker->lock);
 	return slot;
 }
 
 /* Waits for one. */
-static struct bench_slot *take_idle(struct bench_lane *lane)
+static struct bench_slot *take_idle(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
 
-	pthread_mutex_lock(&lane->lock);
-	while (!lane->idle)
-		pthread_cond_wait(&lane->changed, &lane->lock);
-	slot = lane->idle;
-	lane->idle = slot->next;
-	lane->busy_count++;
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->idle)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	slot = worker->idle;
+	worker->idle = slot->next;
+	worker->busy_count++;
+	pthread_mutex_unlock(&worker->lock);
 	return slot;
 }
 
 static void give_idle(struct bench_slot *slot)
 {
-	pthread_mutex_lock(&slot->lane->lock);
+	pthread_mutex_lock(&slot->worker->lock);
 	give_idle_locked(slot);
-	pthread_mutex_unlock(&slot->lane->lock);
+	pthread_mutex_unlock(&slot->worker->lock);
 }
 
 /* Submits, and again until the library has room. */
@@ -86,27 +86,27 @@ static void send(struct bench_slot *slot)
 	struct bench_slot *refused;
 
 	bench_slot_submit(slot);
-	while ((refused = take_parked(slot->lane)))
+	while ((refused = take_parked(slot->worker)))
 		bench_slot_retry(refused);
 }
 
-static void wait_until_all_are_back(struct bench_lane *lane)
+static void wait_until_all_are_back(struct bench_worker *worker)
 {
-	pthread_mutex_lock(&lane->lock);
-	while (lane->busy_count)
-		pthread_cond_wait(&lane->changed, &lane->lock);
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&worker->lock);
+	while (worker->busy_count)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
-static void open_run(struct bench_lane *lane)
+static void open_run(struct bench_worker *worker)
 {
 	uint64_t due_ns = bench_now_ns();
 
-	for (uint32_t i = 0; i < lane->load->shape.depth; i++)
-		give_idle(&lane->slots[i]);
-	due_ns += draw_gap_ns(lane);
-	while (bench_lane_sleep(lane, due_ns)) {
-		struct bench_slot *slot = take_idle(lane);
+	for (uint32_t i = 0; i < worker->load->shape.depth; i++)
+		give_idle(&worker->slots[i]);
+	due_ns += draw_gap_ns(worker);
+	while (bench_worker_sleep(worker, due_ns)) {
+		struct bench_slot *slot = take_idle(worker);
 
 		slot->due_ns = due_ns;
 		if (!bench_slot_fill(slot)) {
@@ -114,9 +114,9 @@ static void open_run(struct bench_lane *lane)
 			break;
 		}
 		send(slot);
-		due_ns += draw_gap_ns(lane);
+		due_ns += draw_gap_ns(worker);
 	}
-	wait_until_all_are_back(lane);
+	wait_until_all_are_back(worker);
 }
 
 const struct bench_pace bench_pace_open = { open_run, open_back };

@@ -9,7 +9,7 @@
 
 #include "cli/bench/load.h"
 
-/* A sleeping lane looks this often whether the run is over. */
+/* A sleeping worker looks this often whether the run is over. */
 #define SLEEP_NS_MAX 100000000ull
 #define RATE_MAX 100000000ull
 /* Shorter than what counts as a stall. */
@@ -95,17 +95,17 @@ const struct bench_pace *bench_pace_of(enum bench_timing_kind kind)
 	return &bench_pace_closed;
 }
 
-static bool is_running(const struct bench_lane *lane)
+static bool is_running(const struct bench_worker *worker)
 {
-	return !atomic_load_explicit(&lane->load->stop, memory_order_relaxed);
+	return !atomic_load_explicit(&worker->load->stop, memory_order_relaxed);
 }
 
-bool bench_lane_sleep(const struct bench_lane *lane, uint64_t at_ns)
+bool bench_worker_sleep(const struct bench_worker *worker, uint64_t at_ns)
 {
 	uint64_t now_ns = bench_now_ns();
 
 	/* Who is late sleeps not at all: it is to catch up. */
-	while (now_ns < at_ns && is_running(lane)) {
+	while (now_ns < at_ns && is_running(worker)) {
 		uint64_t until_ns = at_ns < now_ns + SLEEP_NS_MAX ?
 					    at_ns :
 					    now_ns + SLEEP_NS_MAX;
@@ -117,5 +117,5 @@ bool bench_lane_sleep(const struct bench_lane *lane, uint64_t at_ns)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		now_ns = bench_now_ns();
 	}
-	return is_running(lane);
+	return is_running(worker);
 }

@@ -2,14 +2,14 @@
 /*
  * Which block comes next.
  *
- * seq    each lane walks its own contiguous part, block by block, and wraps
+ * seq    each worker walks its own contiguous part, block by block, and wraps
  * rand   every block equally likely
  * zipf   zipf.c
- * trace  the blocks of a trace in order; lanes start evenly spread over it
+ * trace  the blocks of a trace in order; workers start evenly spread over it
  *
  * What draws (rand, zipf) uses the caller's random state and shares nothing
- * that changes. What walks (seq, trace) has a cursor a lane: an atomic, since
- * several polling threads may complete slots of the same lane at once.
+ * that changes. What walks (seq, trace) has a cursor a worker: an atomic, since
+ * several polling threads may complete slots of the same worker at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 struct cursor {
 	_Atomic uint64_t next;
-	uint64_t first; /* of this lane's part */
-	uint64_t count; /* of this lane's part */
+	uint64_t first; /* of this worker's part */
+	uint64_t count; /* of this worker's part */
 } __attribute__((aligned(64)));
 
 struct bench_pattern {
@@ -29,23 +29,23 @@ struct bench_pattern {
 	uint64_t blocks;
 	struct bench_zipf *zipf;
 	uint32_t *trace; /* WALK through these; NULL: through all blocks */
-	struct cursor *cursors; /* one a lane */
+	struct cursor *cursors; /* one a worker */
 };
 
 static int walk_create(struct bench_pattern *pattern, uint64_t steps,
-		       uint32_t lanes_count, bool is_shared)
+		       uint32_t workers_count, bool is_shared)
 {
-	uint64_t part = steps / lanes_count;
+	uint64_t part = steps / workers_count;
 
 	pattern->kind = WALK;
-	pattern->cursors = aligned_alloc(64, lanes_count *
+	pattern->cursors = aligned_alloc(64, workers_count *
 					 sizeof(*pattern->cursors));
 	if (!pattern->cursors)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < lanes_count; i++) {
+	for (uint32_t i = 0; i < workers_count; i++) {
 		struct cursor *cursor = &pattern->cursors[i];
 
-		/* Of a trace every lane goes all the way round. */
+		/* Of a trace every worker goes all the way round. */
 		cursor->first = is_shared ? 0 : i * part;
 		cursor->count = is_shared ? steps : part;
 		atomic_init(&cursor->next, is_shared ? i * part : 0);
@@ -53,21 +53,21 @@ static int walk_create(struct bench_pattern *pattern, uint64_t steps,
 	return 0;
 }
 
-static int seq_create(struct bench_pattern *pattern, uint32_t lanes_count,
+static int seq_create(struct bench_pattern *pattern, uint32_t workers_count,
 		      char *reason, size_t reason_bytes)
 {
-	if (pattern->blocks < lanes_count) {
+	if (pattern->blocks < workers_count) {
 		snprintf(reason, reason_bytes,
 			 "%u threads cannot share a volume of %llu blocks; "
-			 "raise --volume or lower --threads", lanes_count,
+			 "raise --volume or lower --threads", workers_count,
 			 (unsigned long long)pattern->blocks);
 		return -EINVAL;
 	}
-	return walk_create(pattern, pattern->blocks, lanes_count, false);
+	return walk_create(pattern, pattern->blocks, workers_count, false);
 }
 
 static int trace_create(struct bench_pattern *pattern, const char *path,
-			uint32_t block_bytes, uint32_t lanes_count,
+			uint32_t block_bytes, uint32_t workers_count,
 			char *reason, size_t reason_bytes)
 {
 	uint64_t count;
@@ -75,18 +75,18 @@ static int trace_create(struct bench_pattern *pattern, const char *path,
 				  &pattern->trace, &count, reason,
 				  reason_bytes);
 
-	return rc ? rc : walk_create(pattern, count, lanes_count, true);
+	return rc ? rc : walk_create(pattern, count, workers_count, true);
 }
 
 static int kind_create(struct bench_pattern *pattern, const char *name,
-		       uint32_t block_bytes, uint32_t lanes_count,
+		       uint32_t block_bytes, uint32_t workers_count,
 		       uint64_t seed, char *reason, size_t reason_bytes)
 {
 	if (!strcmp(name, "seq"))
-		return seq_create(pattern, lanes_count, reason, reason_bytes);
+		return seq_create(pattern, workers_count, reason, reason_bytes);
 	if (!strncmp(name, "trace:", 6))
 		return trace_create(pattern, name + 6, block_bytes,
-				    lanes_count, reason, reason_bytes);
+				    workers_count, reason, reason_bytes);
 	if (!strcmp(name, "zipf")) {
 		pattern->kind = ZIPF;
 		return bench_zipf_create(&pattern->zipf, pattern->blocks,
@@ -98,7 +98,7 @@ static int kind_create(struct bench_pattern *pattern, const char *name,
 
 int bench_pattern_create(struct bench_pattern **pattern_out, const char *name,
 			 uint64_t blocks, uint32_t block_bytes,
-			 uint32_t lanes_count, uint64_t seed, char *reason,
+			 uint32_t workers_count, uint64_t seed, char *reason,
 			 size_t reason_bytes)
 {
 	struct bench_pattern *pattern = calloc(1, sizeof(*pattern));
@@ -112,8 +112,8 @@ int bench_pattern_create(struct bench_pattern **pattern_out, const char *name,
 		return rc;
 	pattern->blocks = blocks;
 	if (blocks <= UINT32_MAX)
-		rc = kind_create(pattern, name, block_bytes, lanes_count, seed,
-				 reason, reason_bytes);
+		rc = kind_create(pattern, name, block_bytes, workers_count,
+				 seed, reason, reason_bytes);
 	if (rc) {
 		bench_pattern_destroy(pattern);
 		return rc;
@@ -132,9 +132,9 @@ void bench_pattern_destroy(struct bench_pattern *pattern)
 	free(pattern);
 }
 
-static uint64_t walk(struct bench_pattern *pattern, uint32_t lane_index)
+static uint64_t walk(struct bench_pattern *pattern, uint32_t worker_index)
 {
-	struct cursor *cursor = &pattern->cursors[lane_index];
+	struct cursor *cursor = &pattern->cursors[worker_index];
 	uint64_t step = atomic_fetch_add_explicit(&cursor->next, 1,
 						  memory_order_relaxed);
 	uint64_t at;
@@ -151,11 +151,11 @@ static uint64_t walk(struct bench_pattern *pattern, uint32_t lane_index)
 }
 
 uint64_t bench_pattern_next(struct bench_pattern *pattern,
-			    uint32_t lane_index, uint64_t *random)
+			    uint32_t worker_index, uint64_t *random)
 {
 	switch (pattern->kind) {
 	case WALK:
-		return walk(pattern, lane_index);
+		return walk(pattern, worker_index);
 	case ZIPF:
 		return bench_zipf_draw(pattern->zipf, bench_random(random));
 	case UNIFORM:

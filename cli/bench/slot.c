@@ -9,14 +9,14 @@
  * Two things are not done in a callback: waiting where the library has no room
  * (-EAGAIN), and going on after a failure, since requests that cannot go
  * anywhere may complete inside of rbx_submit(), which would call the callback
- * inside of itself. Then the slot is parked, and the lane's thread, which
+ * inside of itself. Then the slot is parked, and the worker's thread, which
  * otherwise sleeps, takes it up.
  *
  * A request that fails is counted and its slot goes on, since other parts of
  * the volume may be well; BENCH_ERRORS_MAX failures end the run.
  *
  * The path of a request allocates nothing and takes no lock but that of an open
- * lane's idle slots; it reads a clock only for a latency that is wanted.
+ * worker's idle slots; it reads a clock only for a latency that is wanted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,34 +27,34 @@
 
 #define ROOM_WAIT_MS 100
 
-void bench_lane_reset(struct bench_lane *lane)
+void bench_worker_reset(struct bench_worker *worker)
 {
-	lane->busy_count = lane->load->shape.depth;
-	lane->parked = NULL;
-	lane->idle = NULL;
-	lane->is_due = false;
+	worker->busy_count = worker->load->shape.depth;
+	worker->parked = NULL;
+	worker->idle = NULL;
+	worker->is_due = false;
 }
 
 void bench_slot_retire(struct bench_slot *slot)
 {
-	struct bench_lane *lane = slot->lane;
+	struct bench_worker *worker = slot->worker;
 
-	pthread_mutex_lock(&lane->lock);
-	if (!--lane->busy_count)
-		pthread_cond_signal(&lane->changed);
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&worker->lock);
+	if (!--worker->busy_count)
+		pthread_cond_signal(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 void bench_slot_park(struct bench_slot *slot, bool is_refused)
 {
-	struct bench_lane *lane = slot->lane;
+	struct bench_worker *worker = slot->worker;
 
 	slot->is_refused = is_refused;
-	pthread_mutex_lock(&lane->lock);
-	slot->next = lane->parked;
-	lane->parked = slot;
-	pthread_cond_signal(&lane->changed);
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&worker->lock);
+	slot->next = worker->parked;
+	worker->parked = slot;
+	pthread_cond_signal(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 static void note_error(struct bench_load *load,

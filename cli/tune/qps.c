@@ -39,7 +39,7 @@ static int run_open(const struct tune_options *options, uint32_t queue_pairs,
 		    struct run *run)
 {
 	struct bench_load_shape shape = {
-		.lanes_count = 1, .depth = DEPTH, .buffer_bytes = BLOCK_BYTES,
+		.workers_count = 1, .depth = DEPTH, .buffer_bytes = BLOCK_BYTES,
 		.is_registered = true, .seed = 1,
 	};
 	struct rbx_options library = options->library;

@@ -3,7 +3,7 @@
  * device.h - an opened soft device and what all of its parts share.
  *
  * Locks, in the order in which they may be taken:
- *   doors.lock      listeners and handshakes (listen.c)
+ *   listeners.lock  listeners and handshakes (listen.c)
  *   device->lock    the list of qps
  *   qp->lock        everything of a qp (queue_pair.h)
  *   cq->lock        completions (completion.h)
@@ -44,7 +44,7 @@ struct soft_device {
 	uint64_t service_spin_ns;
 	int service_wake_fd;
 	struct soft_qp_set served; /* qps that it works for */
-	struct soft_doors doors;
+	struct soft_listeners listeners;
 	/* Stop and deadlines; each is followed by a write to service_wake_fd,
 	 * which orders it, so the accesses themselves are relaxed. */
 	atomic_bool service_stop;

@@ -2,13 +2,12 @@
 /*
  * listen.c - opens listeners, and answers the requests that come to them.
  *
- * A listener has a TCP door and, if the device maps memory, a local one beside
- * it. doors.c lets visitors in and puts those who said a right hello on the
- * ready list; get_request() takes from it, accept() and reject() answer.
- * An acceptance is sent before the qp is made, since it must be the first
- * thing that the peer hears.
+ * A listener has a TCP socket and, if the device maps memory, a local one beside it.
+ * listeners.c accepts connections and puts those that said a right hello on the ready
+ * list; get_request() takes from it, accept() and reject() answer. An acceptance is
+ * sent before the qp is made, since it must be the first thing that the peer hears.
  */
-#include "doors.h"
+#include "listeners.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,9 +38,9 @@ static int socket_listen(const struct sockaddr *address, socklen_t length)
 	return rc;
 }
 
-/* The TCP door and its address as bound. */
-static int tcp_door_open(struct soft_listener *listener, const char *address,
-			 struct sockaddr_storage *bound, char *error)
+/* The TCP socket and its address as bound. */
+static int tcp_open(struct soft_listener *listener, const char *address,
+		    struct sockaddr_storage *bound, char *error)
 {
 	struct addrinfo *list, *info;
 	socklen_t length = sizeof(*bound);
@@ -73,8 +72,8 @@ static int tcp_door_open(struct soft_listener *listener, const char *address,
  * Beside it. A name that is taken cannot be an accident, for the port is ours:
  * another process of this host waits for our peers, and would stand between.
  */
-static int local_door_open(struct soft_listener *listener,
-			   const struct sockaddr *bound, char *error)
+static int local_open(struct soft_listener *listener,
+		      const struct sockaddr *bound, char *error)
 {
 	struct sockaddr_un local;
 	socklen_t length;
@@ -91,21 +90,21 @@ static int local_door_open(struct soft_listener *listener,
 
 static int listener_watch(struct soft_listener *listener)
 {
-	struct soft_doors *doors = soft_doors_of(listener);
+	struct soft_listeners *listeners = soft_listeners_of(listener);
 	int rc;
 
-	rc = soft_door_watch(doors, &listener->tcp);
+	rc = soft_socket_watch(listeners, &listener->tcp);
 	if (!rc && listener->local.fd >= 0)
-		rc = soft_door_watch(doors, &listener->local);
+		rc = soft_socket_watch(listeners, &listener->local);
 	return rc;
 }
 
 static void listener_free_locked(struct soft_listener *listener)
 {
-	struct soft_doors *doors = soft_doors_of(listener);
+	struct soft_listeners *listeners = soft_listeners_of(listener);
 
-	soft_door_close(doors, &listener->tcp);
-	soft_door_close(doors, &listener->local);
+	soft_socket_close(listeners, &listener->tcp);
+	soft_socket_close(listeners, &listener->local);
 	if (listener->listener.event_fd >= 0)
 		close(listener->listener.event_fd);
 	free(listener);
@@ -125,16 +124,15 @@ int soft_listen(struct rbx_device *base, const char *address,
 		return -ENOMEM;
 	}
 	listener->listener.device = base;
-	listener->tcp = (struct door){ listener, NULL, -1, false };
-	listener->local = (struct door){ listener, NULL, -1, true };
+	listener->tcp = (struct watched_socket){ listener, NULL, -1, false };
+	listener->local = (struct watched_socket){ listener, NULL, -1, true };
 	listener->listener.event_fd =
 		eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
-	rc = tcp_door_open(listener, address, &bound, error);
+	rc = tcp_open(listener, address, &bound, error);
 	if (rc)
 		goto out_close;
 	if (device->same_host_mapping)
-		rc = local_door_open(listener, (struct sockaddr *)&bound,
-				     error);
+		rc = local_open(listener, (struct sockaddr *)&bound, error);
 	if (rc)
 		goto out_close;
 	rc = listener->listener.event_fd < 0 ? -EMFILE :
@@ -147,7 +145,7 @@ int soft_listen(struct rbx_device *base, const char *address,
 	*out = &listener->listener;
 	return 0;
 
-out_close: /* visitors may have come to the first door already */
+out_close: /* the first socket may have connections already */
 	soft_close_listener(&listener->listener);
 	return rc;
 }
@@ -155,45 +153,46 @@ out_close: /* visitors may have come to the first door already */
 void soft_close_listener(struct rbx_listener *base)
 {
 	struct soft_listener *listener = (struct soft_listener *)base;
-	struct soft_doors *doors = soft_doors_of(listener);
-	struct soft_visitor *visitor, *next;
+	struct soft_listeners *listeners = soft_listeners_of(listener);
+	struct soft_half_open *half_open, *next;
 
-	pthread_mutex_lock(&doors->lock);
-	for (visitor = doors->first_waiting; visitor; visitor = next) {
-		next = visitor->next;
-		if (visitor->door.listener != listener)
+	pthread_mutex_lock(&listeners->lock);
+	for (half_open = listeners->first_waiting; half_open;
+	     half_open = next) {
+		next = half_open->next;
+		if (half_open->socket.listener != listener)
 			continue;
-		soft_visitor_stop_waiting(doors, visitor);
-		soft_visitor_free(visitor);
+		soft_half_open_stop_waiting(listeners, half_open);
+		soft_half_open_free(half_open);
 	}
-	for (visitor = listener->first_ready; visitor; visitor = next) {
-		next = visitor->next;
-		soft_visitor_free(visitor);
+	for (half_open = listener->first_ready; half_open; half_open = next) {
+		next = half_open->next;
+		soft_half_open_free(half_open);
 	}
 	/* Under the lock: no event of these sockets is in anybody's hands. */
 	listener_free_locked(listener);
-	pthread_mutex_unlock(&doors->lock);
+	pthread_mutex_unlock(&listeners->lock);
 }
 
 int soft_get_request(struct rbx_listener *base,
 		     struct rbx_conn_request **request)
 {
 	struct soft_listener *listener = (struct soft_listener *)base;
-	struct soft_doors *doors = soft_doors_of(listener);
-	struct soft_visitor *visitor;
+	struct soft_listeners *listeners = soft_listeners_of(listener);
+	struct soft_half_open *half_open;
 	eventfd_t value;
 
-	pthread_mutex_lock(&doors->lock);
-	visitor = listener->first_ready;
-	if (visitor) {
-		listener->first_ready = visitor->next;
+	pthread_mutex_lock(&listeners->lock);
+	half_open = listener->first_ready;
+	if (half_open) {
+		listener->first_ready = half_open->next;
 		listener->ready_count--;
 		eventfd_read(base->event_fd, &value);
 	}
-	pthread_mutex_unlock(&doors->lock);
-	if (!visitor)
+	pthread_mutex_unlock(&listeners->lock);
+	if (!half_open)
 		return -EAGAIN;
-	*request = &visitor->request;
+	*request = &half_open->request;
 	return 0;
 }
 
@@ -201,13 +200,13 @@ int soft_accept(struct rbx_conn_request *request,
 		const struct rbx_qp_init *init, const void *private_data,
 		size_t private_data_bytes, struct rbx_qp **out, char *error)
 {
-	struct soft_visitor *visitor = (struct soft_visitor *)request;
+	struct soft_half_open *half_open = (struct soft_half_open *)request;
 	struct soft_device *device = soft_device_of(request->listener->device);
 	struct soft_peer peer = {
-		.fd = visitor->door.fd,
-		.send_depth_count = visitor->send_depth_count,
-		.shares_receives = visitor->shares_receives,
-		.mapped = visitor->door.local,
+		.fd = half_open->socket.fd,
+		.send_depth_count = half_open->send_depth_count,
+		.shares_receives = half_open->shares_receives,
+		.mapped = half_open->socket.local,
 	};
 	struct soft_hello hello = {
 		.version = SOFT_VERSION,
@@ -237,20 +236,20 @@ int soft_accept(struct rbx_conn_request *request,
 	rc = soft_qp_create(device, init, &peer, &qp, error);
 	if (rc)
 		goto out_free;
-	visitor->door.fd = -1;
+	half_open->socket.fd = -1;
 	*out = &qp->qp;
 out_free:
-	soft_visitor_free(visitor);
+	soft_half_open_free(half_open);
 	return rc;
 }
 
 void soft_reject(struct rbx_conn_request *request, const void *private_data,
 		 size_t private_data_bytes)
 {
-	struct soft_visitor *visitor = (struct soft_visitor *)request;
+	struct soft_half_open *half_open = (struct soft_half_open *)request;
 
 	if (private_data_bytes > RBX_REJECT_DATA_MAX)
 		private_data_bytes = RBX_REJECT_DATA_MAX;
-	soft_visitor_reject(visitor, private_data, private_data_bytes);
-	soft_visitor_free(visitor);
+	soft_half_open_reject(half_open, private_data, private_data_bytes);
+	soft_half_open_free(half_open);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * listen.h - listeners, and the peers that stand at them.
+ * listen.h - listeners, and the connections that they accept.
  */
 #ifndef SOFT_LISTEN_H
 #define SOFT_LISTEN_H
@@ -12,26 +12,28 @@
 
 struct soft_device;
 struct soft_listener;
-struct soft_visitor;
+struct soft_half_open;
 
-/* All doors of a device; the service thread looks after them. */
-struct soft_doors {
-	int epoll_fd; /* listening sockets, and visitors before their hello */
-	/* Visitors with a deadline; read without the lock as a hint. */
+/* All listeners of a device; the service thread looks after them. */
+struct soft_listeners {
+	int epoll_fd; /* listening sockets, and half-open connections */
+	/* Half-open connections with a deadline; read without the lock as a hint. */
 	atomic_uint waiting_count;
-	pthread_mutex_t lock; /* guards what follows, listeners and visitors */
-	struct soft_visitor *first_waiting; /* oldest first */
-	struct soft_visitor *last_waiting;
+	/* Guards what follows, listeners and half-open connections. */
+	pthread_mutex_t lock;
+	struct soft_half_open *first_waiting; /* oldest first */
+	struct soft_half_open *last_waiting;
 	int spare_fd; /* in place of which one that cannot be let in is sent away */
 	bool rests; /* nobody looks until the next tick; of the service thread */
 };
 
-int soft_doors_open(struct soft_doors *doors);
-void soft_doors_close(struct soft_doors *doors);
-/* Something came to a door. */
-void soft_doors_serve(struct soft_device *device);
+int soft_listeners_open(struct soft_listeners *listeners);
+void soft_listeners_close(struct soft_listeners *listeners);
+/* Something came to a socket. */
+void soft_listeners_serve(struct soft_device *device);
 /* Sends away who has not said hello in time. */
-void soft_doors_check_deadlines(struct soft_device *device, uint64_t now_ns);
+void soft_listeners_check_deadlines(struct soft_device *device,
+				    uint64_t now_ns);
 
 int soft_listen(struct rbx_device *device, const char *address,
 		struct rbx_listener **listener, char *error);

@@ -33,7 +33,7 @@ struct soft_qp_set {
 
 /* Events that are not of a qp carry one of these tokens. */
 #define SOFT_TOKEN_WAKE UINT64_MAX
-#define SOFT_TOKEN_DOORS (UINT64_MAX - 1)
+#define SOFT_TOKEN_LISTENERS (UINT64_MAX - 1)
 
 int soft_qp_set_open(struct soft_qp_set *set);
 void soft_qp_set_close(struct soft_qp_set *set);

@@ -10,10 +10,10 @@
  * others every few rounds. Where others want its processor it blocks at once
  * (crowd.h).
  *
- * It also holds the doors (listen.c) and watches deadlines: of visitors who do
- * not speak, of doors that rest, of SENDs whose receiver is not ready, and of peers that
- * keep shared receives from others. While there are any it wakes up each
- * SOFT_TICK_MS; otherwise an idle device uses no time at all.
+ * It also holds the listeners (listen.c) and watches deadlines: of half-open
+ * connections that do not speak, of listeners that rest, of SENDs whose receiver is
+ * not ready, and of peers that keep shared receives from others. While there are
+ * any it wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static bool service_event(struct service *service, uint64_t token)
 
 	if (token == SOFT_TOKEN_WAKE)
 		return !eventfd_read(service->device->service_wake_fd, &value);
-	if (token == SOFT_TOKEN_DOORS) {
-		soft_doors_serve(service->device);
+	if (token == SOFT_TOKEN_LISTENERS) {
+		soft_listeners_serve(service->device);
 		return false;
 	}
 	return service_qp(service, token);
@@ -86,9 +86,9 @@ static bool has_deadlines(struct soft_device *device)
 				    memory_order_relaxed) ||
 	       atomic_load_explicit(&device->srq_waiting_count,
 				    memory_order_relaxed) ||
-	       atomic_load_explicit(&device->doors.waiting_count,
+	       atomic_load_explicit(&device->listeners.waiting_count,
 				    memory_order_relaxed) ||
-	       device->doors.rests;
+	       device->listeners.rests;
 }
 
 static void check_deadlines(struct service *service, uint64_t now_ns)
@@ -101,7 +101,7 @@ static void check_deadlines(struct service *service, uint64_t now_ns)
 	if (!has_deadlines(service->device))
 		return;
 	check_qps(service->device, now_ns, passed_ns);
-	soft_doors_check_deadlines(service->device, now_ns);
+	soft_listeners_check_deadlines(service->device, now_ns);
 }
 
 static bool service_busy(struct service *service)
@@ -157,20 +157,21 @@ int soft_service_start(struct soft_device *device, char *error)
 	rc = soft_qp_set_open(&device->served);
 	if (rc)
 		goto out_wake;
-	rc = soft_doors_open(&device->doors);
+	rc = soft_listeners_open(&device->listeners);
 	if (rc)
 		goto out_set;
 	rc = soft_qp_set_add_fd(&device->served, device->service_wake_fd,
 				SOFT_TOKEN_WAKE);
 	if (!rc)
-		rc = soft_qp_set_add_fd(&device->served, device->doors.epoll_fd,
-					SOFT_TOKEN_DOORS);
+		rc = soft_qp_set_add_fd(&device->served,
+					device->listeners.epoll_fd,
+					SOFT_TOKEN_LISTENERS);
 	if (!rc)
 		rc = -pthread_create(&device->service_thread, NULL, service_run,
 				     device);
 	if (!rc)
 		return 0;
-	soft_doors_close(&device->doors);
+	soft_listeners_close(&device->listeners);
 out_set:
 	soft_qp_set_close(&device->served);
 out_wake:
@@ -187,7 +188,7 @@ void soft_service_stop(struct soft_device *device)
 			      memory_order_relaxed);
 	soft_service_wake(device);
 	pthread_join(device->service_thread, NULL);
-	soft_doors_close(&device->doors);
+	soft_listeners_close(&device->listeners);
 	soft_qp_set_close(&device->served);
 	close(device->service_wake_fd);
 }

@@ -12,7 +12,7 @@
 
 /* Queue pairs that the pollers of a device have room for before any of them gets a second
  * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */
-#define LANES_AT_FIRST 256u
+#define QPS_AT_FIRST 256u
 
 static const struct rbx_poll_rule adaptive_rule = RBX_POLL_RULE_ADAPTIVE;
 
@@ -53,7 +53,8 @@ static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 	uint32_t i;
 	int err;
 
-	/* As many and as deep as the first device's, or none: the lanes are given out. */
+	/* As many and as deep as the first device's, or none: the queue pairs are
+	 * given out. */
 	for (i = 0; i < ctx->pollers_count; i++) {
 		err = rbx_poller_bind(&ctx->pollers[i], device,
 				      rbx_context_room_max(ctx));
@@ -260,9 +261,9 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 		}
 		ctx->pollers_count++;
 	}
-	ctx->lanes_each_count =
-		min3((uint32_t)device->attrs.max_cqe / RBX_LANE_COMPLETIONS,
-		     DIV_ROUND_UP(LANES_AT_FIRST, wanted), RBX_CQ_LANES);
+	ctx->qps_each_count =
+		min3((uint32_t)device->attrs.max_cqe / RBX_QP_COMPLETIONS,
+		     DIV_ROUND_UP(QPS_AT_FIRST, wanted), RBX_CQ_QPS);
 	return 0;
 }
 

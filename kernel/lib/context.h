@@ -64,7 +64,7 @@ struct rbx_device_watch {
 
 /* A queue pair in the completion queue: what is posted, and what rbx_ib_conn_drain()
  * posts on either side. */
-#define RBX_LANE_COMPLETIONS (RBX_SEND_DEPTH + 2)
+#define RBX_QP_COMPLETIONS (RBX_SEND_DEPTH + 2)
 
 struct rbx_context {
 	struct list_head link; /* of all contexts; with their lock, as the next */
@@ -85,7 +85,7 @@ struct rbx_context {
 	struct rbx_window window;
 	struct rbx_staging staging; /* none: one key covers all memory */
 	uint32_t pollers_count;
-	uint32_t lanes_each_count; /* that fit into a queue of one */
+	uint32_t qps_each_count; /* that fit into a queue of one */
 	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
 	struct mutex watches_lock; /* guards what is below */

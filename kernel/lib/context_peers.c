@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context_peers.c - the peers of a context: each has a slot among the channels of its
- * window, by which parked combiners are found, and a poller for each of its lanes.
+ * context_peers.c - the peers of a context: each has a slot among the channels of
+ * its window, by which parked combiners are found, and a poller for each of its
+ * queue pairs.
  */
 #include "kernel/lib/context.h"
 #include "kernel/lib/peer/peer.h"
 
-/* The first so many lanes have none any more. */
-static void pollers_give(struct rbx_kernel_peer *peer, uint32_t lane_count)
+/* The first so many queue pairs have none any more. */
+static void pollers_give(struct rbx_kernel_peer *peer, uint32_t qps_count)
 {
-	while (lane_count--)
-		rbx_context_give_room(peer->lanes[lane_count].poller,
-				      peer->lanes[lane_count].cq_index,
-				      RBX_LANE_COMPLETIONS);
+	while (qps_count--)
+		rbx_context_give_room(peer->qps[qps_count].poller,
+				      peer->qps[qps_count].cq_index,
+				      RBX_QP_COMPLETIONS);
 }
 
 static int pollers_take(struct rbx_context *ctx, struct rbx_kernel_peer *peer)
@@ -20,17 +21,17 @@ static int pollers_take(struct rbx_context *ctx, struct rbx_kernel_peer *peer)
 	uint32_t i;
 	int err;
 
-	for (i = 0; i < peer->lane_count; i++) {
-		struct rbx_lane *lane = &peer->lanes[i];
+	for (i = 0; i < peer->qps_count; i++) {
+		struct rbx_peer_qp *pair = &peer->qps[i];
 
-		err = rbx_context_take_room(ctx, RBX_LANE_COMPLETIONS,
-					    &lane->poller, &lane->cq_index);
+		err = rbx_context_take_room(ctx, RBX_QP_COMPLETIONS,
+					    &pair->poller, &pair->cq_index);
 		if (err) {
 			pollers_give(peer, i);
 			return err;
 		}
 	}
-	peer->peer.poller = peer->lanes[0].poller;
+	peer->peer.poller = peer->qps[0].poller;
 	return 0;
 }
 
@@ -53,7 +54,7 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 		return err;
 	err = slot_take(ctx, peer);
 	if (err)
-		pollers_give(made, made->lane_count);
+		pollers_give(made, made->qps_count);
 	return err;
 }
 
@@ -62,5 +63,5 @@ void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 
 	rbx_context_remove_channel(ctx, &peer->channel);
-	pollers_give(made, made->lane_count);
+	pollers_give(made, made->qps_count);
 }

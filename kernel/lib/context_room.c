@@ -2,20 +2,20 @@
 /*
  * context_room.c - room in the completion queues of a context's pollers.
  *
- * It is given out by the lane, to peers and endpoints alike, by the poller that serves
- * the fewest; none of the queues can overrun. A poller whose queues are full gets
- * another.
+ * It is given out by the queue pair, to peers and endpoints alike, by the poller
+ * that serves the fewest; none of the queues can overrun. A poller whose queues are
+ * full gets another.
  */
 #include "kernel/lib/context.h"
 
 uint32_t rbx_context_room_max(const struct rbx_context *ctx)
 {
-	return ctx->lanes_each_count * RBX_LANE_COMPLETIONS;
+	return ctx->qps_each_count * RBX_QP_COMPLETIONS;
 }
 
-static uint32_t lanes_of(uint32_t completions_count)
+static uint32_t qps_of(uint32_t completions_count)
 {
-	return DIV_ROUND_UP(completions_count, RBX_LANE_COMPLETIONS);
+	return DIV_ROUND_UP(completions_count, RBX_QP_COMPLETIONS);
 }
 
 static struct rbx_poller *least_locked(struct rbx_context *ctx)
@@ -25,13 +25,13 @@ static struct rbx_poller *least_locked(struct rbx_context *ctx)
 
 	lockdep_assert_held(&ctx->peers_lock);
 	for (i = 1; i < ctx->pollers_count; i++)
-		if (ctx->pollers[i].lanes_count < least->lanes_count)
+		if (ctx->pollers[i].qps_count < least->qps_count)
 			least = &ctx->pollers[i];
 	return least;
 }
 
-/* The queue of a poller that has room for so many lanes, perhaps a new one. */
-static int cq_find_locked(struct rbx_poller *poller, uint32_t lanes_count,
+/* The queue of a poller that has room for so many queue pairs, perhaps a new one. */
+static int cq_find_locked(struct rbx_poller *poller, uint32_t qps_count,
 			  uint32_t *cq_index)
 {
 	struct rbx_context *ctx = poller->ctx;
@@ -39,11 +39,10 @@ static int cq_find_locked(struct rbx_poller *poller, uint32_t lanes_count,
 
 	lockdep_assert_held(&rbx_contexts_lock);
 	lockdep_assert_held(&ctx->peers_lock);
-	if (lanes_count > ctx->lanes_each_count)
+	if (qps_count > ctx->qps_each_count)
 		return -ENOSPC;
 	for (i = 0; i < poller->cqs_count; i++)
-		if (poller->cq_lanes_counts[i] + lanes_count <=
-		    ctx->lanes_each_count)
+		if (poller->cq_qps_counts[i] + qps_count <= ctx->qps_each_count)
 			break;
 	*cq_index = i;
 	if (i == RBX_POLLER_CQS_MAX)
@@ -57,17 +56,17 @@ static int cq_find_locked(struct rbx_poller *poller, uint32_t lanes_count,
 int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 			  struct rbx_poller **out, uint32_t *cq_index)
 {
-	uint32_t lanes_count = lanes_of(completions_count);
+	uint32_t qps_count = qps_of(completions_count);
 	unsigned int noio = rbx_contexts_take(); /* the device stays what it is */
 	struct rbx_poller *poller;
 	int err;
 
 	mutex_lock(&ctx->peers_lock);
 	poller = least_locked(ctx);
-	err = cq_find_locked(poller, lanes_count, cq_index);
+	err = cq_find_locked(poller, qps_count, cq_index);
 	if (!err) {
-		poller->lanes_count += lanes_count;
-		poller->cq_lanes_counts[*cq_index] += lanes_count;
+		poller->qps_count += qps_count;
+		poller->cq_qps_counts[*cq_index] += qps_count;
 		*out = poller;
 	}
 	mutex_unlock(&ctx->peers_lock);
@@ -78,10 +77,10 @@ int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 void rbx_context_give_room(struct rbx_poller *poller, uint32_t cq_index,
 			   uint32_t completions_count)
 {
-	uint32_t lanes_count = lanes_of(completions_count);
+	uint32_t qps_count = qps_of(completions_count);
 
 	mutex_lock(&poller->ctx->peers_lock);
-	poller->lanes_count -= lanes_count;
-	poller->cq_lanes_counts[cq_index] -= lanes_count;
+	poller->qps_count -= qps_count;
+	poller->cq_qps_counts[cq_index] -= qps_count;
 	mutex_unlock(&poller->ctx->peers_lock);
 }

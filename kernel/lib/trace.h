@@ -12,7 +12,7 @@
  *				before it on its queue pair
  * and what happens to servers and slabs:
  *	rdmabox_peer_state	a connection is up, broken, drained, or given up
- *	rdmabox_slab_task	the keeper sees to a slab
+ *	rdmabox_slab_task	the upkeep thread sees to a slab
  *	rdmabox_evict		a server wants a slab back
  *
  * One that is off is an instruction that does nothing.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * internal.h - what the files of a peer share: peer.c makes it, send.c posts, lanes.c
- * has the queue pairs.
+ * internal.h - what the files of a peer share: peer.c makes it, send.c posts,
+ * queue_pairs.c has the queue pairs.
  */
 #ifndef RBX_LIB_PEER_INTERNAL_H
 #define RBX_LIB_PEER_INTERNAL_H
 
 #include <pthread.h>
 
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 #include "lib/clock.h"
 #include "lib/context.h"
 #include "lib/peer/peer.h"
@@ -24,7 +24,7 @@
 #define RBX_MARKER_WR_ID (UINT64_MAX - 1)
 
 /* A data queue pair and the ring of what is posted on it. */
-struct rbx_lane {
+struct rbx_peer_qp {
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
 	uint32_t cq_index; /* out of that queue of it */
@@ -37,10 +37,10 @@ struct rbx_lane {
 /* A peer as it is made here. */
 struct rbx_user_peer {
 	struct rbx_peer peer;
-	uint32_t send_depth_count; /* of each lane */
-	uint32_t lane_count;
-	struct rbx_lane lanes[RBX_QUEUE_PAIRS_MAX];
-	struct rbx_work *works; /* RBX_SEND_DEPTH for each lane */
+	uint32_t send_depth_count; /* of each queue pair */
+	uint32_t qps_count;
+	struct rbx_peer_qp qps[RBX_QUEUE_PAIRS_MAX];
+	struct rbx_work *works; /* RBX_SEND_DEPTH for each queue pair */
 
 	/* Borrowed without a volume. */
 	uint32_t remotes_count; /* atomic */

@@ -2,7 +2,7 @@
 /*
  * message.c - messages of a program to the one that serves: the public calls.
  *
- * What they do is the session's (client/session_letters.c); here their arguments are
+ * What they do is the session's (client/session_messages.c); here their arguments are
  * checked.
  */
 #include "lib/peer/internal.h"
@@ -10,8 +10,8 @@
 #include "include/rdmabox/message.h"
 #include "wire/message.h"
 
-RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
-		  "a message is a letter");
+RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_USER_MESSAGE_BYTES_MAX,
+		  "a message is a user message");
 
 static int check(const struct rbx_peer *peer, const void *data, size_t length)
 {
@@ -33,8 +33,8 @@ int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
 	if (!err)
 		err = rbx_guard_use(peer->ctx, "rbx_message_submit");
 	if (!err)
-		err = rbx_session_letter_submit(peer->session, data, length,
-						done, user);
+		err = rbx_session_message_submit(peer->session, data, length,
+						 done, user);
 	if (!err)
 		RBX_ADD_RELAXED(&peer->ctx->counters.messages_sent, 1);
 	return err;
@@ -47,7 +47,7 @@ int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length)
 	if (!err)
 		err = rbx_guard_wait(peer->ctx, "rbx_message_send");
 	if (!err)
-		err = rbx_session_letter_send(peer->session, data, length);
+		err = rbx_session_message_send(peer->session, data, length);
 	if (!err)
 		RBX_ADD_RELAXED(&peer->ctx->counters.messages_sent, 1);
 	return err;

@@ -17,12 +17,12 @@ static uint32_t send_depth(const struct rbx_device_caps *caps)
 	return depth_count;
 }
 
-static void add_lane(struct rbx_user_peer *user, uint32_t index)
+static void add_pair(struct rbx_user_peer *user, uint32_t index)
 {
-	struct rbx_lane *lane = &user->lanes[index];
+	struct rbx_peer_qp *pair = &user->qps[index];
 
-	lane->peer = &user->peer;
-	lane->ring_index = index;
+	pair->peer = &user->peer;
+	pair->ring_index = index;
 	rbx_channel_add_ring(&user->peer.channel,
 			     &user->works[index * RBX_SEND_DEPTH],
 			     user->send_depth_count);
@@ -36,8 +36,8 @@ static struct rbx_user_peer *peer_make(struct rbx_context *ctx,
 
 	if (!user)
 		return NULL;
-	user->lane_count = ctx->options.queue_pairs;
-	user->works = calloc((size_t)user->lane_count * RBX_SEND_DEPTH,
+	user->qps_count = ctx->options.queue_pairs;
+	user->works = calloc((size_t)user->qps_count * RBX_SEND_DEPTH,
 			     sizeof(*user->works));
 	if (!user->works) {
 		free(user);
@@ -47,8 +47,8 @@ static struct rbx_user_peer *peer_make(struct rbx_context *ctx,
 			 &ctx->window, ctx->options.peer_timeout_ms, events);
 	pthread_mutex_init(&user->remotes_lock, NULL);
 	user->send_depth_count = send_depth(&ctx->device->caps);
-	for (i = 0; i < user->lane_count; i++)
-		add_lane(user, i);
+	for (i = 0; i < user->qps_count; i++)
+		add_pair(user, i);
 	RBX_FETCH_ADD(&ctx->peers_count, 1);
 	return user;
 }

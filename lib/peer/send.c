@@ -8,12 +8,12 @@
 #include "lib/peer/internal.h"
 #include "lib/post_chain.h"
 
-static struct rbx_lane *lane_of(struct rbx_channel *channel,
-				uint32_t ring_index)
+static struct rbx_peer_qp *pair_of(struct rbx_channel *channel,
+				   uint32_t ring_index)
 {
 	struct rbx_peer *peer = rbx_peer_of_channel(channel);
 
-	return &rbx_user_peer(peer)->lanes[ring_index];
+	return &rbx_user_peer(peer)->qps[ring_index];
 }
 
 static void translate(const struct rbx_qp *qp, const struct rbx_work *work,
@@ -33,13 +33,13 @@ static void translate(const struct rbx_qp *qp, const struct rbx_work *work,
 
 static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
-	struct rbx_lane *lane = lane_of(channel, chain->ring_index);
+	struct rbx_peer_qp *pair = pair_of(channel, chain->ring_index);
 	uint32_t missed_count =
-		rbx_post_chain(channel, chain, lane->qp, translate);
+		rbx_post_chain(channel, chain, pair->qp, translate);
 
 	/* The signal was to come with the last of the chain. */
 	if (missed_count)
-		lane->tail_is_silent = missed_count < chain->work_count;
+		pair->tail_is_silent = missed_count < chain->work_count;
 	return missed_count;
 }
 

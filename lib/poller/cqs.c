@@ -17,7 +17,7 @@
  * sentinel receive. */
 static uint32_t depth_of(const struct rbx_poller *poller)
 {
-	return poller->lanes_each_count * (RBX_SEND_DEPTH + 1);
+	return poller->qps_each_count * (RBX_SEND_DEPTH + 1);
 }
 
 /* The program's one descriptor tells of this queue too. */
@@ -65,29 +65,29 @@ void rbx_poller_cqs_close(struct rbx_poller *poller)
 			poller->cqs[--poller->cq_count]);
 }
 
-int rbx_poller_lane_take_locked(struct rbx_poller *poller, uint32_t *cq_index)
+int rbx_poller_qp_take_locked(struct rbx_poller *poller, uint32_t *cq_index)
 {
 	uint32_t i = 0;
 	int err = 0;
 
 	while (i < poller->cq_count &&
-	       poller->cq_lane_counts[i] == poller->lanes_each_count)
+	       poller->cq_qps_counts[i] == poller->qps_each_count)
 		i++;
 	if (i == RBX_POLLER_CQS_MAX)
 		return rbx_error(-ENOSPC, "a poller serves %u queue pairs at most",
-				 RBX_POLLER_LANES_MAX);
+				 RBX_POLLER_QPS_MAX);
 	if (i == poller->cq_count)
 		err = cq_add(poller);
 	if (err)
 		return err;
-	poller->cq_lane_counts[i]++;
-	poller->lane_count++;
+	poller->cq_qps_counts[i]++;
+	poller->qps_count++;
 	*cq_index = i;
 	return 0;
 }
 
-void rbx_poller_lane_give_locked(struct rbx_poller *poller, uint32_t cq_index)
+void rbx_poller_qp_give_locked(struct rbx_poller *poller, uint32_t cq_index)
 {
-	poller->cq_lane_counts[cq_index]--;
-	poller->lane_count--;
+	poller->cq_qps_counts[cq_index]--;
+	poller->qps_count--;
 }

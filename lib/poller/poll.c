@@ -35,9 +35,9 @@ int rbx_poll(struct rbx_context *ctx)
 				 "own; open it with pollers=0",
 				 ctx->options.pollers);
 	rbx_plug_flush();
-	/* Who polls again and again would take the lock from under a visitor for
-	 * ever. Its descriptor stays readable meanwhile. */
-	if (RBX_LOAD_ORDERED(&poller->visitors) != 0) {
+	/* Who polls again and again would take the lock from under another thread
+	 * for ever. Its descriptor stays readable meanwhile. */
+	if (RBX_LOAD_ORDERED(&poller->lock_waiters) != 0) {
 		sched_yield();
 		return 0;
 	}

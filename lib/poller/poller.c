@@ -5,9 +5,9 @@
  * What a round does is in core/poll_round.h. What is to end without a completion, because
  * its peer is gone or a post failed, is pushed on a list that it takes.
  *
- * The thread holds the poller's lock while it polls and drops it to sleep, or
- * when a visitor asks: who removes a peer visits each poller once and so knows
- * that nobody is using the peer any more.
+ * The thread holds the poller's lock while it polls and drops it to sleep, or when
+ * another thread waits for it: who removes a peer takes the lock of each poller once
+ * and so knows that nobody is using the peer any more.
  */
 #include "lib/poller/poller.h"
 
@@ -54,19 +54,19 @@ void rbx_poller_unpark(struct rbx_poller *poller)
 static void handle(struct rbx_wc *wc, uint64_t now_ns,
 		   struct rbx_harvest *harvest)
 {
-	struct rbx_lane *lane = wc->qp->user;
+	struct rbx_peer_qp *pair = wc->qp->user;
 
 	if (wc->wr_id == RBX_SENTINEL_WR_ID) {
-		rbx_peer_note_broken(lane->peer, "the connection has ended");
+		rbx_peer_note_broken(pair->peer, "the connection has ended");
 		return;
 	}
 	if (wc->wr_id == RBX_MARKER_WR_ID) {
-		rbx_channel_complete_rest(&lane->peer->channel,
-					  lane->ring_index, now_ns, harvest);
+		rbx_channel_complete_rest(&pair->peer->channel,
+					  pair->ring_index, now_ns, harvest);
 		return;
 	}
-	rbx_drive_completed(&rbx_peer_drive, &lane->peer->channel,
-			    lane->ring_index, (uint32_t)wc->wr_id, wc->status,
+	rbx_drive_completed(&rbx_peer_drive, &pair->peer->channel,
+			    pair->ring_index, (uint32_t)wc->wr_id, wc->status,
 			    now_ns, harvest);
 }
 
@@ -227,10 +227,10 @@ static void sleep_for_event(struct rbx_poller *poller)
 	disarm(poller, &bell);
 }
 
-static void let_visitors_in(struct rbx_poller *poller)
+static void let_lock_waiters_in(struct rbx_poller *poller)
 {
 	pthread_mutex_unlock(&poller->lock);
-	while (RBX_LOAD_ORDERED(&poller->visitors) != 0)
+	while (RBX_LOAD_ORDERED(&poller->lock_waiters) != 0)
 		sched_yield();
 	pthread_mutex_lock(&poller->lock);
 }
@@ -253,8 +253,8 @@ static void *poller_main(void *arg)
 			sleep_for_event(poller);
 			break;
 		}
-		if (RBX_LOAD_RELAXED(&poller->visitors) != 0)
-			let_visitors_in(poller);
+		if (RBX_LOAD_RELAXED(&poller->lock_waiters) != 0)
+			let_lock_waiters_in(poller);
 	}
 	pthread_mutex_unlock(&poller->lock);
 	return NULL;
@@ -262,14 +262,14 @@ static void *poller_main(void *arg)
 
 void rbx_poller_visit(struct rbx_poller *poller)
 {
-	RBX_FETCH_ADD(&poller->visitors, 1);
+	RBX_FETCH_ADD(&poller->lock_waiters, 1);
 	rbx_poller_wake(poller);
 	pthread_mutex_lock(&poller->lock);
 }
 
 void rbx_poller_leave(struct rbx_poller *poller)
 {
-	RBX_FETCH_ADD(&poller->visitors, (uint32_t)-1);
+	RBX_FETCH_ADD(&poller->lock_waiters, (uint32_t)-1);
 	pthread_mutex_unlock(&poller->lock);
 }
 
@@ -303,7 +303,7 @@ static int start_thread(struct rbx_poller *poller)
 	return 0;
 }
 
-int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
+int rbx_poller_create(struct rbx_context *ctx, uint32_t qps_each_count,
 		      bool with_thread, struct rbx_poller **out)
 {
 	struct rbx_poller *poller = calloc(1, sizeof(*poller));
@@ -313,7 +313,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
 	if (poller == NULL)
 		return rbx_error(-ENOMEM, "cannot allocate a poller");
 	poller->ctx = ctx;
-	poller->lanes_each_count = lanes_each_count;
+	poller->qps_each_count = qps_each_count;
 	poller->event_fd = -1;
 	if (!with_thread) {
 		/* The program decides what comes after a poll. */

@@ -22,9 +22,9 @@ struct rbx_context;
 struct rbx_request;
 
 /* Queue pairs of one completion queue, where a poller serves many. */
-#define RBX_CQ_LANES 64u
-#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_LANES)
-#define RBX_POLLER_LANES_MAX (RBX_POLLER_CQS_MAX * RBX_CQ_LANES)
+#define RBX_CQ_QPS 64u
+#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_QPS)
+#define RBX_POLLER_QPS_MAX (RBX_POLLER_CQS_MAX * RBX_CQ_QPS)
 
 /* Written by the thread that polls, read for the statistics. */
 struct rbx_poller_counters {
@@ -44,9 +44,9 @@ struct rbx_poller {
 	struct rbx_poll_round round; /* with lock, but for what any thread may do */
 
 	/* Change under the context's peers_lock. */
-	uint32_t lanes_each_count; /* of a completion queue, at most */
-	uint32_t lane_count; /* of all */
-	uint32_t cq_lane_counts[RBX_POLLER_CQS_MAX];
+	uint32_t qps_each_count; /* of a completion queue, at most */
+	uint32_t qps_count; /* of all */
+	uint32_t cq_qps_counts[RBX_POLLER_CQS_MAX];
 	uint32_t cq_count; /* atomic; grows only, from 1 */
 	struct rbx_cq *cqs[RBX_POLLER_CQS_MAX];
 	/* Atomic: its device has gone, and its descriptor will say so for ever. */
@@ -61,15 +61,15 @@ struct rbx_poller {
 	int event_fd; /* where the program polls: readable when one of the queues'
 			 and wake_fd is; else -1 */
 	bool stop; /* atomic */
-	uint32_t visitors; /* atomic: who waits for the lock */
+	uint32_t lock_waiters; /* atomic: threads that want the lock */
 	pthread_mutex_t lock; /* who polls; guards all below */
 	bool armed; /* atomic: events are to be consumed before the next poll */
 	struct rbx_poller_counters counters;
 	struct rbx_histogram latency;
 };
 
-/* lanes_each_count: for so many queue pairs each completion queue has room. */
-int rbx_poller_create(struct rbx_context *ctx, uint32_t lanes_each_count,
+/* qps_each_count: for so many queue pairs each completion queue has room. */
+int rbx_poller_create(struct rbx_context *ctx, uint32_t qps_each_count,
 		      bool with_thread, struct rbx_poller **poller);
 void rbx_poller_destroy(struct rbx_poller *poller);
 
@@ -80,8 +80,8 @@ int rbx_poller_cqs_open(struct rbx_poller *poller);
 void rbx_poller_cqs_close(struct rbx_poller *poller);
 /* Room for one more queue pair, in whichever queue. 0; -ENOSPC, or why the device makes
  * no other queue. */
-int rbx_poller_lane_take_locked(struct rbx_poller *poller, uint32_t *cq_index);
-void rbx_poller_lane_give_locked(struct rbx_poller *poller, uint32_t cq_index);
+int rbx_poller_qp_take_locked(struct rbx_poller *poller, uint32_t *cq_index);
+void rbx_poller_qp_give_locked(struct rbx_poller *poller, uint32_t cq_index);
 
 /* No more than a system call and a file: for the statistics. Zeros where there
  * is no thread, or where the system does not tell. */

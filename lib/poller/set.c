@@ -20,19 +20,19 @@ static bool is_by_number(const struct rbx_context *ctx)
 }
 
 /* Queue pairs that one poller may serve. */
-static uint32_t lanes_max(const struct rbx_context *ctx)
+static uint32_t qps_max(const struct rbx_context *ctx)
 {
 	if (ctx->options.pollers == RBX_POLLERS_QUEUE_PAIR)
 		return 1;
 	return ctx->options.pollers == RBX_POLLERS_PEER ?
 		       ctx->options.queue_pairs :
-		       RBX_POLLER_LANES_MAX;
+		       RBX_POLLER_QPS_MAX;
 }
 
 static int add_poller(struct rbx_context *ctx)
 {
 	uint32_t count = ctx->poller_count;
-	int err = rbx_poller_create(ctx, RBX_MIN(lanes_max(ctx), RBX_CQ_LANES),
+	int err = rbx_poller_create(ctx, RBX_MIN(qps_max(ctx), RBX_CQ_QPS),
 				    ctx->options.pollers != 0,
 				    &ctx->pollers[count]);
 
@@ -69,7 +69,7 @@ static struct rbx_poller *least(struct rbx_context *ctx)
 	struct rbx_poller *best = ctx->pollers[0];
 
 	for (uint32_t i = 1; i < ctx->poller_count; i++) {
-		if (ctx->pollers[i]->lane_count < best->lane_count)
+		if (ctx->pollers[i]->qps_count < best->qps_count)
 			best = ctx->pollers[i];
 	}
 	return best;
@@ -81,21 +81,21 @@ static int no_room(void)
 			 "too many queue pairs: a context has at most %u "
 			 "pollers, and %u queue pairs for each that serves "
 			 "several peers",
-			 RBX_POLLER_SLOTS, RBX_POLLER_LANES_MAX);
+			 RBX_POLLER_SLOTS, RBX_POLLER_QPS_MAX);
 }
 
 /* A poller with room for so many queue pairs of one peer. */
-static int find(struct rbx_context *ctx, uint32_t lane_count,
+static int find(struct rbx_context *ctx, uint32_t qps_count,
 		struct rbx_poller **poller)
 {
 	int err = 0;
 
 	*poller = least(ctx);
 	if (is_by_number(ctx))
-		return (*poller)->lane_count + lane_count > lanes_max(ctx) ?
+		return (*poller)->qps_count + qps_count > qps_max(ctx) ?
 			       no_room() :
 			       0;
-	if ((*poller)->lane_count == 0)
+	if ((*poller)->qps_count == 0)
 		return 0;
 	if (ctx->poller_count == RBX_POLLER_SLOTS)
 		return no_room();
@@ -108,23 +108,23 @@ static int find(struct rbx_context *ctx, uint32_t lane_count,
 int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
-	uint32_t together = RBX_MIN(user->lane_count, lanes_max(ctx));
+	uint32_t together = RBX_MIN(user->qps_count, qps_max(ctx));
 	struct rbx_poller *poller = NULL;
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		struct rbx_lane *lane = &user->lanes[i];
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		struct rbx_peer_qp *pair = &user->qps[i];
 		int err = i % together ? 0 : find(ctx, together, &poller);
 
 		if (!err)
-			err = rbx_poller_lane_take_locked(poller,
-							  &lane->cq_index);
+			err = rbx_poller_qp_take_locked(poller,
+							&pair->cq_index);
 		if (err) {
 			rbx_pollers_release_locked(peer);
 			return err;
 		}
-		lane->poller = poller;
+		pair->poller = poller;
 	}
-	peer->poller = user->lanes[0].poller;
+	peer->poller = user->qps[0].poller;
 	return 0;
 }
 
@@ -132,13 +132,12 @@ void rbx_pollers_release_locked(struct rbx_peer *peer)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		struct rbx_lane *lane = &user->lanes[i];
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		struct rbx_peer_qp *pair = &user->qps[i];
 
-		if (lane->poller != NULL)
-			rbx_poller_lane_give_locked(lane->poller,
-						    lane->cq_index);
-		lane->poller = NULL;
+		if (pair->poller != NULL)
+			rbx_poller_qp_give_locked(pair->poller, pair->cq_index);
+		pair->poller = NULL;
 	}
 }
 

@@ -15,7 +15,7 @@ struct rbx_peer;
 int rbx_pollers_open(struct rbx_context *ctx);
 void rbx_pollers_close(struct rbx_context *ctx);
 
-/* Gives each lane of a new peer its poller; -ENOSPC where none has room. May
+/* Gives each queue pair of a new peer its poller; -ENOSPC where none has room. May
  * start pollers. */
 int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer);
 void rbx_pollers_release_locked(struct rbx_peer *peer);

@@ -71,7 +71,7 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 static void wake(struct rbx_flow *flow)
 {
-	rbx_volume_keeper_wake(rbx_volume_control_of_flow(flow));
+	rbx_volume_upkeep_wake(rbx_volume_control_of_flow(flow));
 }
 
 /* A device here and the CPU see the same addresses, and the same bytes. */

@@ -3,10 +3,10 @@
  * volume.c - opens and closes a volume, adds servers, tells its status.
  *
  * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory, unless it
- * is to have it on demand. What fails on the way undoes all that was done.
- * Closing waits for the requests, stops the keeper, lets the copies of a rebuild
- * run out, and takes leave of the servers, which ends all that they have lent.
+ * every slab before it returns: a volume that is open has its memory, unless it is
+ * to have it on demand. What fails on the way undoes all that was done. Closing
+ * waits for the requests, stops the upkeep thread, lets the copies of a rebuild run
+ * out, and takes leave of the servers, which ends all that they have lent.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -200,7 +200,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (!err)
 		err = rbx_volume_copies_make(volume);
 	if (!err)
-		err = rbx_volume_keeper_start(&volume->control);
+		err = rbx_volume_upkeep_start(&volume->control);
 	if (err)
 		goto out_abandon;
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
@@ -242,7 +242,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		turn_wait(volume);
-	rbx_volume_keeper_stop(&volume->control);
+	rbx_volume_upkeep_stop(&volume->control);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		turn_wait(volume);

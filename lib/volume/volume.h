@@ -40,8 +40,8 @@ struct rbx_volume {
 	uint32_t fence_cursor; /* of the first of them */
 
 	char *copies_memory; /* a cell for each copy of a rebuild */
-	/* The keeper's: what the last server said that was asked in vain to take a
-	 * replica that is missing. */
+	/* The upkeep thread's: what the last server said that was asked in vain to
+	 * take a replica that is missing. */
 	char refusal[RBX_ERROR_TEXT_MAX];
 };
 

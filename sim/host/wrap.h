@@ -19,7 +19,7 @@
 struct epoll_event;
 struct rbx_lender;
 struct rbx_lender_config;
-struct rbx_lending;
+struct rbx_lender_loan;
 struct rbx_staging;
 struct rbx_upkeep;
 
@@ -94,24 +94,24 @@ int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
 void __wrap_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
 void __real_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
 
-/* lending.c */
+/* loans.c */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 					  const struct rbx_lender_config *config);
 struct rbx_lender *__real_rbx_lender_init(void *memory,
 					  const struct rbx_lender_config *config);
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
-				struct rbx_lending *lending);
+				struct rbx_lender_loan *loan);
 uint32_t __real_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
-				struct rbx_lending *lending);
+				struct rbx_lender_loan *loan);
 uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
-				 const struct rbx_lending *lending);
+				 const struct rbx_lender_loan *loan);
 uint32_t __real_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
-				 const struct rbx_lending *lending);
+				 const struct rbx_lender_loan *loan);
 
 bool __wrap_rbx_lender_prepared(struct rbx_lender *lender,
-				struct rbx_lending *lending);
+				struct rbx_lender_loan *loan);
 bool __real_rbx_lender_prepared(struct rbx_lender *lender,
-				struct rbx_lending *lending);
+				struct rbx_lender_loan *loan);
 void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 void __real_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,

@@ -157,7 +157,7 @@ void rbx_client_open(struct rbx_client *client,
 		     const struct rbx_nic_params *params,
 		     const struct rbx_client_choices *choices)
 {
-	uint32_t lanes = choices->peers_count * choices->qps_count;
+	uint32_t qps_count = choices->peers_count * choices->qps_count;
 
 	*client = (struct rbx_client){ .choices = *choices, .params = params };
 	rbx_sim_wires_begin(params);
@@ -170,7 +170,7 @@ void rbx_client_open(struct rbx_client *client,
 		rbx_sim_take(client->poller_count, sizeof(*client->pollers));
 	for (uint32_t i = 0; i < client->poller_count; i++)
 		rbx_client_poller_open(client, &client->pollers[i],
-				       lanes * choices->send_depth_count);
+				       qps_count * choices->send_depth_count);
 	client->peers =
 		rbx_sim_take(choices->peers_count, sizeof(*client->peers));
 	for (uint32_t i = 0; i < choices->peers_count; i++) {

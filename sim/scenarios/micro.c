@@ -16,7 +16,7 @@ struct chain {
 	uint64_t posted_ns;
 };
 
-struct lane {
+struct asker_qp {
 	struct rbx_qp *qp;
 	uint32_t posted_count; /* chains */
 	uint32_t completed_count;
@@ -29,8 +29,8 @@ struct asker {
 	struct rbx_cq *cq;
 	struct rbx_mr *from;
 	struct rbx_mr *to;
-	struct lane *lanes;
-	uint32_t next_lane;
+	struct asker_qp *qps;
+	uint32_t next_qp;
 	uint64_t done_count;
 	uint64_t waited_ns;
 };
@@ -40,7 +40,7 @@ static uint32_t chains_max(const struct rbx_micro *load)
 	return load->depth_count / load->chain_count;
 }
 
-static void post(struct asker *asker, struct lane *lane)
+static void post(struct asker *asker, struct asker_qp *pair)
 {
 	const struct rbx_micro *load = asker->load;
 	struct rbx_sge sge = {
@@ -54,7 +54,7 @@ static void post(struct asker *asker, struct lane *lane)
 	for (uint32_t i = 0; i < load->chain_count; i++)
 		wrs[i] = (struct rbx_wr){
 			.next = &wrs[i + 1],
-			.wr_id = lane->posted_count,
+			.wr_id = pair->posted_count,
 			.sges = &sge,
 			.sge_count = 1,
 			.opcode = load->opcode,
@@ -63,23 +63,23 @@ static void post(struct asker *asker, struct lane *lane)
 			.remote_addr = (uintptr_t)asker->to->addr,
 		};
 	wrs[load->chain_count - 1].next = NULL;
-	lane->chains[lane->posted_count++ % chains_max(load)].posted_ns =
+	pair->chains[pair->posted_count++ % chains_max(load)].posted_ns =
 		rbx_sim_thread_now();
-	if (lane->posted_count % load->signal_count == 0)
+	if (pair->posted_count % load->signal_count == 0)
 		wrs[load->chain_count - 1].flags |= RBX_WR_SIGNALED;
-	err = lane->qp->device->ops->post_send(lane->qp, wrs, &bad);
+	err = pair->qp->device->ops->post_send(pair->qp, wrs, &bad);
 	RBX_ASSERT(!err);
 }
 
 static void take(struct asker *asker, const struct rbx_wc *wc)
 {
 	const struct rbx_micro *load = asker->load;
-	struct lane *lane = wc->qp->user;
+	struct asker_qp *pair = wc->qp->user;
 
 	RBX_ASSERT(wc->status == 0);
-	for (; lane->completed_count != wc->wr_id + 1; lane->completed_count++) {
+	for (; pair->completed_count != wc->wr_id + 1; pair->completed_count++) {
 		const struct chain *chain =
-			&lane->chains[lane->completed_count % chains_max(load)];
+			&pair->chains[pair->completed_count % chains_max(load)];
 
 		asker->done_count += load->chain_count;
 		asker->waited_ns += load->chain_count *
@@ -96,13 +96,13 @@ static enum rbx_sim_step step(struct rbx_sim_thread *thread)
 	int count;
 
 	for (uint32_t i = 0; i < load->qps_count; i++) {
-		struct lane *lane = &asker->lanes[(asker->next_lane + i) %
+		struct asker_qp *pair = &asker->qps[(asker->next_qp + i) %
 						  load->qps_count];
 
-		if (lane->posted_count - lane->completed_count <
+		if (pair->posted_count - pair->completed_count <
 		    chains_max(load)) {
-			asker->next_lane += i + 1;
-			post(asker, lane);
+			asker->next_qp += i + 1;
+			post(asker, pair);
 			return RBX_SIM_GO_ON;
 		}
 	}
@@ -116,7 +116,7 @@ static void open_asker(struct asker *asker, const struct rbx_micro *load,
 		       struct rbx_device *client, struct rbx_device *server,
 		       struct rbx_cq *server_cq)
 {
-	uint32_t lanes = load->qps_count;
+	uint32_t qps_count = load->qps_count;
 	struct rbx_qp_init init = {
 		.send_depth_count = load->depth_count,
 		.max_sge = 1,
@@ -125,21 +125,21 @@ static void open_asker(struct asker *asker, const struct rbx_micro *load,
 
 	asker->load = load;
 	asker->thread.step = step;
-	asker->cq = rbx_sim_wires_cq(client, lanes * load->depth_count);
+	asker->cq = rbx_sim_wires_cq(client, qps_count * load->depth_count);
 	asker->from = rbx_sim_wires_memory(client, load->bytes);
 	asker->to = rbx_sim_wires_memory(server, load->bytes);
-	asker->lanes = rbx_sim_take(lanes, sizeof(*asker->lanes));
-	for (uint32_t i = 0; i < lanes; i++) {
-		struct lane *lane = &asker->lanes[i];
+	asker->qps = rbx_sim_take(qps_count, sizeof(*asker->qps));
+	for (uint32_t i = 0; i < qps_count; i++) {
+		struct asker_qp *pair = &asker->qps[i];
 		struct rbx_qp_init server_init = { .send_depth_count = 1 };
 		struct rbx_qp *other;
 
 		init.send_cq = init.recv_cq = asker->cq;
-		init.user = lane;
+		init.user = pair;
 		server_init.send_cq = server_init.recv_cq = server_cq;
-		lane->chains = rbx_sim_take(chains_max(load),
-					    sizeof(*lane->chains));
-		rbx_sim_wires_connect(client, &init, &lane->qp, server,
+		pair->chains = rbx_sim_take(chains_max(load),
+					    sizeof(*pair->chains));
+		rbx_sim_wires_connect(client, &init, &pair->qp, server,
 				      &server_init, &other);
 	}
 	rbx_sim_thread_add(&asker->thread);
@@ -149,8 +149,8 @@ static void open_asker(struct asker *asker, const struct rbx_micro *load,
 static void close_asker(struct asker *asker)
 {
 	for (uint32_t i = 0; i < asker->load->qps_count; i++)
-		free(asker->lanes[i].chains);
-	free(asker->lanes);
+		free(asker->qps[i].chains);
+	free(asker->qps);
 }
 
 static void sum(const struct asker *askers, uint32_t count, uint64_t *done_count,

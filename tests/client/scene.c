@@ -31,8 +31,8 @@ static struct scene {
 	struct rbx_session *session;
 	bool is_closing, is_closed;
 	struct scene_server server;
-	struct call map, letter, resume, give_up, close;
-	uint32_t letters_put, letters_ended;
+	struct call map, user_message, resume, give_up, close;
+	uint32_t user_messages_put, user_messages_ended;
 } scene;
 
 /* ---- The owner --------------------------------------------------------------------*/
@@ -53,13 +53,13 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 	EXPECT(false);
 }
 
-static void letter_ended(int status, void *user)
+static void user_message_ended(int status, void *user)
 {
 	(void)user;
 	EXPECT(!scene.is_closed);
 	EXPECT(status == 0 || status == -EOPNOTSUPP || status == -ECANCELED ||
 	       status == -EHOSTUNREACH);
-	scene.letters_ended++;
+	scene.user_messages_ended++;
 }
 
 static void over(struct call *call, int status)
@@ -87,13 +87,14 @@ static void map(void *user)
 	over(&scene.map, rbx_session_map(scene.session, &loan));
 }
 
-static void letter(void *user)
+static void user_message(void *user)
 {
 	(void)user;
-	if (!rbx_session_letter_submit(scene.session, "a", 1, letter_ended,
-				       NULL))
-		scene.letters_put++;
-	over(&scene.letter, rbx_session_letter_send(scene.session, "b", 1));
+	if (!rbx_session_message_submit(scene.session, "a", 1,
+					user_message_ended, NULL))
+		scene.user_messages_put++;
+	over(&scene.user_message,
+	     rbx_session_message_send(scene.session, "b", 1));
 }
 
 /* And its one queue pair: the server was asked nothing in between. */
@@ -233,8 +234,8 @@ static void step(char which)
 	case STEP_MAP:
 		begin(&scene.map, map);
 		break;
-	case STEP_LETTER:
-		begin(&scene.letter, letter);
+	case STEP_USER_MESSAGE:
+		begin(&scene.user_message, user_message);
 		break;
 	case STEP_RESUME:
 		begin(&scene.resume, resume);
@@ -318,10 +319,10 @@ static void scene_check(void)
 	uint32_t i;
 
 	EXPECT(scene.is_closed && !scene_host.clock.is_there);
-	EXPECT(!is_under_way(&scene.map) && !is_under_way(&scene.letter));
+	EXPECT(!is_under_way(&scene.map) && !is_under_way(&scene.user_message));
 	EXPECT(!is_under_way(&scene.resume) && !is_under_way(&scene.give_up));
 	EXPECT(scene.close.over_count == 1);
-	EXPECT(scene.letters_ended == scene.letters_put);
+	EXPECT(scene.user_messages_ended == scene.user_messages_put);
 	for (i = 0; i < scene_host.lines_count; i++)
 		EXPECT(scene_host.lines[i].is_gone);
 }

@@ -8,10 +8,10 @@
 
 #include "client/session_state.h"
 
-/* Written as a letter each, an order of them is a word. */
+/* Written as a message each, an order of them is a word. */
 enum step {
 	STEP_MAP = 'm', /* the owner borrows a slab, and waits */
-	STEP_LETTER = 'l', /* it sends letters, and waits for the last */
+	STEP_USER_MESSAGE = 'l', /* it sends messages, and waits for the last */
 	STEP_RESUME = 'r',
 	STEP_GIVE_UP = 'g',
 	STEP_CLOSE = 'c',

@@ -34,19 +34,19 @@ static void welcome(struct scene_server *server, uint64_t request_id,
 	server->root = rbx_root_of_key(&server->session_key); /* from here on */
 }
 
-static void grant(struct scene_server *server, uint64_t request_id,
-		  struct rbx_wire_message *answer)
+static void loan(struct scene_server *server, uint64_t request_id,
+		 struct rbx_wire_message *answer)
 {
-	uint64_t number = ++server->grants_count;
+	uint64_t number = ++server->loans_count;
 
 	*answer = (struct rbx_wire_message){
-		.type = RBX_WIRE_SLAB_GRANT,
+		.type = RBX_WIRE_SLAB_LOAN,
 		.request_id = request_id,
 		.epoch = number,
-		.grant = { .slab_id = number,
-			   .remote_addr = number * SCRIPTED_SLAB_BYTES,
-			   .length_bytes = SCRIPTED_SLAB_BYTES,
-			   .rkey = (uint32_t)number },
+		.loan = { .slab_id = number,
+			  .remote_addr = number * SCRIPTED_SLAB_BYTES,
+			  .length_bytes = SCRIPTED_SLAB_BYTES,
+			  .rkey = (uint32_t)number },
 	};
 }
 
@@ -62,7 +62,7 @@ bool scene_server_answer(struct scene_server *server,
 		welcome(server, asked->request_id, answer);
 		return true;
 	case RBX_WIRE_SLAB_MAP:
-		grant(server, asked->request_id, answer);
+		loan(server, asked->request_id, answer);
 		return true;
 	case RBX_WIRE_HEARTBEAT:
 		*answer = (struct rbx_wire_message){
@@ -70,10 +70,11 @@ bool scene_server_answer(struct scene_server *server,
 			.request_id = asked->request_id,
 		};
 		return true;
-	case RBX_WIRE_LETTER:
+	case RBX_WIRE_USER_MESSAGE:
 		*answer = (struct rbx_wire_message){
-			.type = RBX_WIRE_LETTER_TAKEN,
-			.letter_taken.sequence = asked->letter.sequence,
+			.type = RBX_WIRE_USER_MESSAGE_TAKEN,
+			.user_message_taken.sequence =
+				asked->user_message.sequence,
 		};
 		return true;
 	default:

@@ -10,7 +10,7 @@ struct scene_server {
 	struct rbx_root root; /* of the session's proofs */
 	struct rbx_key session_key;
 	struct rbx_transcript transcript; /* of the newest handshake */
-	uint64_t grants_count;
+	uint64_t loans_count;
 };
 
 /* Its secret is its root. */

@@ -74,7 +74,7 @@ static void end_and_reason_while_call_waits(void **state)
 	all_orders("maxeec");
 }
 
-static void end_and_reason_while_letters_wait(void **state)
+static void end_and_reason_while_messages_wait(void **state)
 {
 	(void)state;
 	all_orders("laxeec");
@@ -120,7 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(end_is_told_though_it_comes_twice),
 		cmocka_unit_test(end_and_reason_while_call_waits),
-		cmocka_unit_test(end_and_reason_while_letters_wait),
+		cmocka_unit_test(end_and_reason_while_messages_wait),
 		cmocka_unit_test(end_while_resumed),
 		cmocka_unit_test(end_while_resumed_and_call_waits),
 		cmocka_unit_test(end_while_given_up),

@@ -212,7 +212,7 @@ void rbx_monitor_wait_until(struct rbx_monitor *monitor, uint64_t at_ns)
 	actor->until_ns = at_ns;
 	actor->state = ACTOR_WAITS;
 	turn_end_locked(actor);
-	/* It stands at the door until it is in: nobody may destroy it meanwhile. */
+	/* It wants the monitor until it is in: nobody may destroy it meanwhile. */
 	actor->monitor = NULL;
 	pthread_mutex_unlock(&lock);
 	rbx_monitor_enter(monitor);

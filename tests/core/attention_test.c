@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attention_test.c - what the keeper sees to first, how much of it in a round, and
- * what it does not look at.
+ * attention_test.c - what the upkeep thread sees to first, how much of it in a
+ * round, and what it does not look at.
  */
 #include "tests/core/scripted_host.h"
 
@@ -304,7 +304,7 @@ static void rebuild_borrows_little_ahead(void **state)
 }
 
 /* What one round leaves the next one does, which nobody else would begin. */
-static void round_at_its_bound_wakes_the_keeper(void **state)
+static void round_at_its_bound_wakes_the_upkeep_thread(void **state)
 {
 	const uint32_t slabs = RBX_UPKEEP_RETURNS_MAX + 1;
 	struct host *host = host_make_on_demand(slabs, 1, 4);
@@ -471,7 +471,7 @@ int main(void)
 		cmocka_unit_test(eviction_that_was_due_just_now_comes_first),
 		cmocka_unit_test(first_write_comes_before_a_rebuild),
 		cmocka_unit_test(rebuild_borrows_little_ahead),
-		cmocka_unit_test(round_at_its_bound_wakes_the_keeper),
+		cmocka_unit_test(round_at_its_bound_wakes_the_upkeep_thread),
 		cmocka_unit_test(stuck_slabs_are_tried_in_turn),
 		cmocka_unit_test(stuck_slabs_all_have_their_turn),
 		cmocka_unit_test(census_at_random_is_as_a_count_of_all),

@@ -18,7 +18,7 @@ static void epoch_is_of_the_last_slab_lent(void **state)
 	assert_int_equal(pair_map(p, 4, 11, &loan), 0);
 	/* The answer about the older one is of an older epoch. */
 	pair_call(p, RBX_CALL_CHECK, &old);
-	pair_grant(p, 3, 10);
+	pair_lend(p, 3, 10);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
 	rbx_borrower_drop(&p->b);
 	pair_connect(p);
@@ -26,7 +26,7 @@ static void epoch_is_of_the_last_slab_lent(void **state)
 	free(p);
 }
 
-static void grant_that_cannot_be_moves_no_epoch(void **state)
+static void loan_that_cannot_be_moves_no_epoch(void **state)
 {
 	struct pair *p = pair_up();
 	struct rbx_loan loan = { 0 };
@@ -35,10 +35,10 @@ static void grant_that_cannot_be_moves_no_epoch(void **state)
 	assert_int_equal(pair_map(p, 3, 10, &loan), 0);
 	pair_call(p, RBX_CALL_MAP, NULL);
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_SLAB_GRANT,
+			      .type = RBX_WIRE_SLAB_LOAN,
 			      .request_id = p->sent.request_id,
 			      .epoch = 12,
-			      .grant = { .slab_id = 9, .length_bytes = 4096 } });
+			      .loan = { .slab_id = 9, .length_bytes = 4096 } });
 	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), -EPROTO);
 	assert_int_equal(loan.slab_id, 3);
 	assert_int_equal(pair_map(p, 5, 10, &loan), -EPROTO); /* it went back */
@@ -57,10 +57,10 @@ static void check_of_another_slab_is_estale(void **state)
 	(void)state;
 	assert_int_equal(pair_map(p, 3, 10, &loan), 0);
 	pair_call(p, RBX_CALL_CHECK, &loan);
-	pair_grant(p, 3, 11);
+	pair_lend(p, 3, 11);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), -ESTALE);
 	pair_call(p, RBX_CALL_CHECK, &loan);
-	pair_grant(p, 4, 10);
+	pair_lend(p, 4, 10);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), -ESTALE);
 	free(p);
 }
@@ -105,7 +105,7 @@ static void map_that_is_late_keeps_the_connection(void **state)
 
 	(void)state;
 	map_wait_until_nobody_does(p);
-	pair_grant(p, 3, 7);
+	pair_lend(p, 3, 7);
 	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
 	pair_call(p, RBX_CALL_MAP, NULL);
 	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), 0);
@@ -127,7 +127,7 @@ static void call_is_not_sent_before_the_late_answer(void **state)
 	pair_call(p, RBX_CALL_MAP, NULL);
 	assert_int_equal(p->sent.type, RBX_WIRE_HEARTBEAT);
 	p->sent = late;
-	pair_grant(p, 3, 7);
+	pair_lend(p, 3, 7);
 	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), 0);
 	assert_int_equal(loan.epoch, 7);
 	free(p);
@@ -147,7 +147,7 @@ static void late_loan_that_is_wanted_back_is_not_used(void **state)
 
 	(void)state;
 	map_wait_until_nobody_does(p);
-	pair_grant(p, 3, 7);
+	pair_lend(p, 3, 7);
 	want_back(p);
 	pair_call(p, RBX_CALL_MAP, NULL);
 	assert_false(rbx_borrower_call_is_over(&p->b));
@@ -171,7 +171,7 @@ static void late_loan_that_is_wanted_back_is_returned_once(void **state)
 
 	(void)state;
 	map_wait_until_nobody_does(p);
-	pair_grant(p, 3, 7);
+	pair_lend(p, 3, 7);
 	pair_pump(p);
 	want_back(p);
 	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_MAP, NULL, ANSWER_MS,
@@ -185,7 +185,7 @@ static void late_loan_that_is_wanted_back_is_returned_once(void **state)
 						.epoch = 7 });
 	want_back(p); /* it was said before the server heard of that */
 	assert_int_equal(next_type(p), RBX_WIRE_SLAB_MAP);
-	pair_grant(p, 4, 8);
+	pair_lend(p, 4, 8);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
 	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
 	free(p);
@@ -198,7 +198,7 @@ static void late_loan_is_returned_again_after_a_break(void **state)
 
 	(void)state;
 	map_wait_until_nobody_does(p);
-	pair_grant(p, 3, 7);
+	pair_lend(p, 3, 7);
 	pair_pump(p);
 	want_back(p);
 	assert_int_equal(next_type(p), RBX_WIRE_SLAB_UNMAP);
@@ -221,7 +221,7 @@ static void call_waits_for_its_buffer(void **state)
 	assert_int_equal(rbx_borrower_next(&p->b, p->now_ns, &m),
 			 RBX_BORROWER_CALL);
 	p->sent = m;
-	pair_grant(p, 3, 10); /* before the completion of the send is seen */
+	pair_lend(p, 3, 10); /* before the completion of the send is seen */
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
 	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_MAP, NULL,
 					   ANSWER_MS, p->now_ns),
@@ -245,7 +245,7 @@ static void ask_is_over_with_its_answer_and_frees_the_session(void **state)
 	assert_false(rbx_borrower_ask_end(&p->b));
 	assert_int_equal(rbx_borrower_next(&p->b, p->now_ns, &p->sent),
 			 RBX_BORROWER_CALL);
-	pair_grant(p, 3, 10);
+	pair_lend(p, 3, 10);
 	assert_true(rbx_borrower_ask_end(&p->b));
 	assert_int_equal(ask.state, RBX_ASK_OVER);
 	assert_int_equal(ask.status, 0);
@@ -300,7 +300,7 @@ static void answer_of_the_wrong_kind_is_eproto(void **state)
 
 	(void)state;
 	pair_call(p, RBX_CALL_STATS, NULL);
-	pair_grant(p, 3, 10);
+	pair_lend(p, 3, 10);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), -EPROTO);
 	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
 	free(p);
@@ -312,7 +312,7 @@ static void unasked_answer_ends_the_connection(void **state)
 
 	(void)state;
 	p->sent.request_id = 4711;
-	pair_grant(p, 3, 10);
+	pair_lend(p, 3, 10);
 	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_LOST);
 	free(p);
@@ -322,7 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epoch_is_of_the_last_slab_lent),
-		cmocka_unit_test(grant_that_cannot_be_moves_no_epoch),
+		cmocka_unit_test(loan_that_cannot_be_moves_no_epoch),
 		cmocka_unit_test(check_of_another_slab_is_estale),
 		cmocka_unit_test(call_without_answer_loses_the_connection),
 		cmocka_unit_test(map_that_is_late_keeps_the_connection),

@@ -16,7 +16,7 @@ static void first_connection_opens_next_resumes(void **state)
 
 	(void)state;
 	/* The first word after WELCOME is the receipt that the server awaits. */
-	assert_int_equal(p->sent.type, RBX_WIRE_LETTER_TAKEN);
+	assert_int_equal(p->sent.type, RBX_WIRE_USER_MESSAGE_TAKEN);
 	rbx_borrower_lost(&p->b, "cut", -EIO);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_LOST);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);

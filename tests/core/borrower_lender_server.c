@@ -101,9 +101,9 @@ static void serve_hello(struct client *c, const struct rbx_wire_message *m)
 
 void serve_map(struct client *c, uint64_t request_id)
 {
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 	uint32_t reason = rbx_lender_lend(w.lender, c->served.session_id,
-					  &lending);
+					  &loan);
 
 	c->served.waiting_id = 0;
 	if (reason == RBX_LENDER_LATER) {
@@ -111,7 +111,7 @@ void serve_map(struct client *c, uint64_t request_id)
 	} else if (reason) {
 		refuse(c, request_id, reason);
 	} else {
-		c->served.preparing = lending.slab_id;
+		c->served.preparing = loan.slab_id;
 		c->served.waiting_id = request_id;
 	}
 }
@@ -119,53 +119,54 @@ void serve_map(struct client *c, uint64_t request_id)
 void serve_prepared(struct client *c)
 {
 	struct served *s = &c->served;
-	struct rbx_lending lending = { .slab_id = s->preparing };
+	struct rbx_lender_loan loan = { .slab_id = s->preparing };
 
 	s->preparing = 0;
 	if (!s->is_connected || !s->is_open || !s->waiting_id) {
-		rbx_lender_unprepared(w.lender, lending.slab_id);
+		rbx_lender_unprepared(w.lender, loan.slab_id);
 		return;
 	}
-	assert_true(rbx_lender_prepared(w.lender, &lending));
+	assert_true(rbx_lender_prepared(w.lender, &loan));
 	answer(c, s->waiting_id,
 	       (struct rbx_wire_message){
-		       .type = RBX_WIRE_SLAB_GRANT,
-		       .epoch = lending.epoch,
-		       .grant = { .slab_id = lending.slab_id,
-				  .remote_addr = lending.slab_id << 20,
-				  .length_bytes = 1 << 20,
-				  .rkey = (uint32_t)lending.epoch } });
+		       .type = RBX_WIRE_SLAB_LOAN,
+		       .epoch = loan.epoch,
+		       .loan = { .slab_id = loan.slab_id,
+				 .remote_addr = loan.slab_id << 20,
+				 .length_bytes = 1 << 20,
+				 .rkey = (uint32_t)loan.epoch } });
 	s->waiting_id = 0;
 }
 
-static void grant_again(struct client *c, const struct rbx_wire_message *m)
+static void loan_again(struct client *c, const struct rbx_wire_message *m)
 {
 	answer(c, m->request_id,
 	       (struct rbx_wire_message){
-		       .type = RBX_WIRE_SLAB_GRANT,
+		       .type = RBX_WIRE_SLAB_LOAN,
 		       .epoch = m->epoch,
-		       .grant = { .slab_id = m->slab_id,
-				  .remote_addr = m->slab_id << 20,
-				  .length_bytes = 1 << 20,
-				  .rkey = (uint32_t)m->epoch } });
+		       .loan = { .slab_id = m->slab_id,
+				 .remote_addr = m->slab_id << 20,
+				 .length_bytes = 1 << 20,
+				 .rkey = (uint32_t)m->epoch } });
 }
 
-static void serve_letter(struct client *c, const struct rbx_wire_message *m)
+static void serve_user_message(struct client *c,
+			       const struct rbx_wire_message *m)
 {
 	struct served *s = &c->served;
 	struct rbx_wire_message receipt;
 	uint64_t number;
 
-	if (rbx_mailbox_judge(&s->mailbox, m->letter.sequence) ==
-	    RBX_LETTER_NEW) {
-		memcpy(&number, m->letter.bytes, sizeof(number));
+	if (rbx_mailbox_judge(&s->mailbox, m->user_message.sequence) ==
+	    RBX_USER_MESSAGE_NEW) {
+		memcpy(&number, m->user_message.bytes, sizeof(number));
 		assert_int_equal(number, s->mailbox.heard_sequence + 1);
 		rbx_mailbox_heard(&s->mailbox);
-		w.letters++;
+		w.user_messages++;
 	} else {
 		assert_int_equal(rbx_mailbox_judge(&s->mailbox,
-						   m->letter.sequence),
-				 RBX_LETTER_AGAIN);
+						   m->user_message.sequence),
+				 RBX_USER_MESSAGE_AGAIN);
 	}
 	receipt = rbx_mailbox_receipt(&s->mailbox, false);
 	answer(c, m->request_id, receipt);
@@ -173,18 +174,18 @@ static void serve_letter(struct client *c, const struct rbx_wire_message *m)
 
 static void serve_slab(struct client *c, const struct rbx_wire_message *m)
 {
-	const struct rbx_lending lending = { m->slab_id, m->epoch };
+	const struct rbx_lender_loan loan = { m->slab_id, m->epoch };
 	uint64_t session_id = c->served.session_id;
 	uint32_t reason = m->type == RBX_WIRE_SLAB_QUERY ?
 				  rbx_lender_check(w.lender, session_id,
-						   &lending) :
+						   &loan) :
 				  rbx_lender_unmap(w.lender, session_id,
-						   &lending);
+						   &loan);
 
 	if (reason)
 		refuse(c, m->request_id, reason);
 	else if (m->type == RBX_WIRE_SLAB_QUERY)
-		grant_again(c, m);
+		loan_again(c, m);
 	else
 		answer(c, m->request_id,
 		       (struct rbx_wire_message){
@@ -195,7 +196,7 @@ static void serve_slab(struct client *c, const struct rbx_wire_message *m)
 static void serve_open(struct client *c, const struct rbx_wire_message *m)
 {
 	struct served *s = &c->served;
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	if (rbx_lender_heard(w.lender, s->session_id, w.now_ns))
 		return; /* about to be thrown out */
@@ -219,14 +220,15 @@ static void serve_open(struct client *c, const struct rbx_wire_message *m)
 		       (struct rbx_wire_message){
 			       .type = RBX_WIRE_HEARTBEAT_REPLY });
 		break;
-	case RBX_WIRE_LETTER:
-		serve_letter(c, m);
+	case RBX_WIRE_USER_MESSAGE:
+		serve_user_message(c, m);
 		break;
-	case RBX_WIRE_LETTER_TAKEN:
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		assert_int_equal(rbx_mailbox_taken(&s->mailbox,
-						   &m->letter_taken, &ends),
+						   &m->user_message_taken,
+						   &ends),
 				 0);
-		rbx_letter_ends_tell(&ends);
+		rbx_user_message_ends_tell(&ends);
 		break;
 	default:
 		fail_msg("type %u", m->type);
@@ -254,7 +256,7 @@ void serve(struct client *c)
 		serve_auth(c, &m);
 }
 
-void server_says_letters(struct client *c)
+void server_says_messages(struct client *c)
 {
 	struct served *s = &c->served;
 	struct rbx_wire_message m;
@@ -298,15 +300,15 @@ static void ask(const struct rbx_lender_action *action)
 	if (!c->served.is_connected || !c->served.may_speak)
 		return;
 	if (rbx_unheard_is_full(&c->served.unheard)) {
-		rbx_lender_ask_again(w.lender, action->lending.slab_id,
+		rbx_lender_ask_again(w.lender, action->loan.slab_id,
 				     w.now_ns + MS);
 		return;
 	}
 	rbx_unheard_add(&c->served.unheard);
 	answer(c, 0, (struct rbx_wire_message){
 			     .type = RBX_WIRE_SLAB_EVICT,
-			     .epoch = action->lending.epoch,
-			     .evict.slab_id = action->lending.slab_id });
+			     .epoch = action->loan.epoch,
+			     .evict.slab_id = action->loan.slab_id });
 }
 
 void server_acts(void)
@@ -319,7 +321,7 @@ void server_acts(void)
 			expire(action.session_id);
 			break;
 		case RBX_LENDER_END:
-			rbx_lender_ended(w.lender, action.lending.slab_id);
+			rbx_lender_ended(w.lender, action.loan.slab_id);
 			w.ended++;
 			break;
 		case RBX_LENDER_ASK:

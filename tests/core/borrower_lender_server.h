@@ -14,7 +14,7 @@ void serve(struct client *c);
 void serve_map(struct client *c, uint64_t request_id);
 /* A slab that was asked for is ready; the client may be gone meanwhile. */
 void serve_prepared(struct client *c);
-void server_says_letters(struct client *c);
+void server_says_messages(struct client *c);
 /* Throws out whom it has not heard of, ends and asks back what it wants. */
 void server_acts(void);
 

@@ -2,13 +2,14 @@
 /*
  * borrower_lender_test.c - borrowers and a lender, whose connections are cut anywhere.
  *
- * Two clients talk to one server over queues of bytes. At random they connect, call,
- * write letters, lose a connection (of which the client may hear or not), and time
- * goes by; the server prepares slabs late, wants some back and forgets who is silent.
+ * Two clients talk to one server over queues of bytes. At random they connect,
+ * call, write user messages, lose a connection (of which the client may hear or
+ * not), and time goes by; the server prepares slabs late, wants some back and
+ * forgets who is silent.
  *
  * After each step: the server never ends what a client knows that it has, but for
  * what it revoked; what a client does not know of is not lent after a resume; no
- * lease is over before its client has noticed; each call ends in time; letters
+ * lease is over before its client has noticed; each call ends in time; user messages
  * arrive in order, none is lost and none comes twice.
  */
 #include <errno.h>
@@ -43,7 +44,7 @@ static void sends_complete(struct client *c)
 		rbx_borrower_sent(&c->b, slot);
 }
 
-static void letter_ended(int status, void *user)
+static void user_message_ended(int status, void *user)
 {
 	uint64_t *count = user;
 
@@ -67,9 +68,9 @@ static void begin_anew(struct client *c)
 {
 	w.stale++;
 	assert_int_equal(held_count(c), 0);
-	rbx_borrower_letters_stop(&c->b, -EHOSTUNREACH);
+	rbx_borrower_user_messages_stop(&c->b, -EHOSTUNREACH);
 	while (rbx_borrower_news(&c->b) == RBX_BORROWER_ENDS)
-		rbx_letter_ends_tell(&c->b.ends);
+		rbx_user_message_ends_tell(&c->b.ends);
 	assert_int_equal(c->ended_count, c->put_count);
 	memset(&c->served, 0, sizeof(c->served));
 	c->known_count = 0;
@@ -141,13 +142,13 @@ static void news_take(struct client *c)
 		uint64_t number;
 
 		if (news == RBX_BORROWER_ENDS)
-			rbx_letter_ends_tell(&c->b.ends);
+			rbx_user_message_ends_tell(&c->b.ends);
 		if (news != RBX_BORROWER_HEAR)
 			continue;
-		memcpy(&number, c->b.letter.bytes, sizeof(number));
+		memcpy(&number, c->b.user_message.bytes, sizeof(number));
 		assert_int_equal(number, ++c->heard_count);
-		rbx_borrower_letter_heard(&c->b);
-		w.letters++;
+		rbx_borrower_user_message_heard(&c->b);
+		w.user_messages++;
 	}
 }
 
@@ -215,12 +216,12 @@ static void step_call(struct client *c)
 			  w.now_ns);
 }
 
-static void step_letter(struct client *c)
+static void step_user_message(struct client *c)
 {
 	uint64_t number = c->b.mailbox.put_sequence + 1;
 
-	if (!rbx_borrower_letter_put(&c->b, &number, sizeof(number),
-				     letter_ended, &c->ended_count))
+	if (!rbx_borrower_user_message_put(&c->b, &number, sizeof(number),
+					   user_message_ended, &c->ended_count))
 		c->put_count++;
 	number = c->served.mailbox.put_sequence + 1;
 	if (c->served.session_id &&
@@ -274,7 +275,7 @@ static void step(struct client *c)
 		step_call(c);
 		break;
 	case 4:
-		step_letter(c);
+		step_user_message(c);
 		break;
 	case 5:
 		step_time();
@@ -308,7 +309,7 @@ static void step(struct client *c)
 	call_ended(c);
 	pump(c);
 	server_acts();
-	server_says_letters(c);
+	server_says_messages(c);
 }
 
 static void world_begin(void)
@@ -393,12 +394,13 @@ static void nothing_is_lost_or_kept(void **state)
 	world_begin();
 	for (i = 0; i < STEPS; i++)
 		step(&w.clients[below(CLIENTS)]);
-	print_message("%lu resumes, %lu loans, %lu ended, %lu letters, "
+	print_message("%lu resumes, %lu loans, %lu ended, %lu messages, "
 		      "%lu expired, %lu begun anew\n",
-		      w.resumes, w.maps, w.ended, w.letters, w.expired,
+		      w.resumes, w.maps, w.ended, w.user_messages, w.expired,
 		      w.stale);
 	/* All of it has been tried, and often. */
-	assert_true(w.resumes > 1000 && w.maps > 1000 && w.letters > 10000);
+	assert_true(w.resumes > 1000 && w.maps > 1000 &&
+		    w.user_messages > 10000);
 	assert_true(w.expired > 5 && w.stale > 5);
 	free(w.lender);
 }

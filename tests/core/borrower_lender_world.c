@@ -28,9 +28,9 @@ const struct bytes *queue_take(struct queue *q)
 
 static bool is_held(const struct client *c, const struct rbx_loan *loan)
 {
-	const struct rbx_lending lending = { loan->slab_id, loan->epoch };
+	const struct rbx_lender_loan lent = { loan->slab_id, loan->epoch };
 
-	return !rbx_lender_check(w.lender, c->b.welcome.session_id, &lending);
+	return !rbx_lender_check(w.lender, c->b.welcome.session_id, &lent);
 }
 
 uint32_t held_count(const struct client *c)

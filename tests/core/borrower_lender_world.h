@@ -73,7 +73,7 @@ extern struct world {
 	struct rbx_lender *lender;
 	uint64_t last_session_id;
 	struct client clients[CLIENTS];
-	uint64_t resumes, maps, ended, expired, stale, letters;
+	uint64_t resumes, maps, ended, expired, stale, user_messages;
 } w;
 
 /* A random number below the bound. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrower_news_test.c - what comes unasked, and what a borrower tells of it: letters,
- * evictions, bytes that are no message, and the end.
+ * borrower_news_test.c - what comes unasked, and what a borrower tells of it: user
+ * messages, evictions, bytes that are no message, and the end.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "tests/core/borrower_pair.h"
 
-static void letter_is_told_then_taken(void **state)
+static void message_is_told_then_taken(void **state)
 {
 	struct pair *p = pair_up();
 	uint32_t sent_count;
@@ -16,35 +16,35 @@ static void letter_is_told_then_taken(void **state)
 	(void)state;
 	assert_int_equal(rbx_borrower_listen(&p->b), 0);
 	assert_int_equal(rbx_borrower_listen(&p->b), -EBUSY);
-	pair_say_letter(p, 1);
+	pair_say_user_message(p, 1);
 	sent_count = p->sent_count;
 	pair_pump(p);
 	assert_int_equal(p->sent_count, sent_count); /* nobody has had it */
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_HEAR);
-	assert_int_equal(p->b.letter.bytes[0], 'x');
-	rbx_borrower_letter_heard(&p->b);
+	assert_int_equal(p->b.user_message.bytes[0], 'x');
+	rbx_borrower_user_message_heard(&p->b);
 	pair_pump(p);
-	assert_int_equal(p->sent.type, RBX_WIRE_LETTER_TAKEN);
-	assert_int_equal(p->sent.letter_taken.sequence, 1);
-	assert_int_equal(p->sent.letter_taken.refused, 0);
-	pair_say_letter(p, 1); /* again: not told, but taken */
+	assert_int_equal(p->sent.type, RBX_WIRE_USER_MESSAGE_TAKEN);
+	assert_int_equal(p->sent.user_message_taken.sequence, 1);
+	assert_int_equal(p->sent.user_message_taken.refused, 0);
+	pair_say_user_message(p, 1); /* again: not told, but taken */
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
 	sent_count = p->sent_count;
 	pair_pump(p);
 	assert_int_equal(p->sent_count, sent_count + 1);
-	pair_say_letter(p, 3);
+	pair_say_user_message(p, 3);
 	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
 	free(p);
 }
 
-static void letter_that_nobody_hears_is_refused(void **state)
+static void message_that_nobody_hears_is_refused(void **state)
 {
 	struct pair *p = pair_up();
 
 	(void)state;
-	pair_say_letter(p, 1);
+	pair_say_user_message(p, 1);
 	pair_pump(p);
-	assert_int_equal(p->sent.letter_taken.refused, 1);
+	assert_int_equal(p->sent.user_message_taken.refused, 1);
 	assert_int_equal(rbx_borrower_listen(&p->b), -EBUSY);
 	free(p);
 }
@@ -57,32 +57,34 @@ static void count_end(int status, void *user)
 	statuses[1] = status;
 }
 
-static void letters_survive_a_cut_and_end_once(void **state)
+static void messages_survive_a_cut_and_end_once(void **state)
 {
 	struct pair *p = pair_up();
 	int ended[2] = { 0 };
 
 	(void)state;
-	rbx_borrower_letter_put(&p->b, "a", 1, count_end, ended);
+	rbx_borrower_user_message_put(&p->b, "a", 1, count_end, ended);
 	pair_pump(p);
-	assert_int_equal(p->sent.type, RBX_WIRE_LETTER);
+	assert_int_equal(p->sent.type, RBX_WIRE_USER_MESSAGE);
 	rbx_borrower_drop(&p->b);
 	pair_resume(p);
 	pair_pump(p);
-	assert_int_equal(p->sent.type, RBX_WIRE_LETTER);
-	assert_int_equal(p->sent.letter.sequence, 1);
-	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_LETTER_TAKEN,
-						.letter_taken.sequence = 1 });
+	assert_int_equal(p->sent.type, RBX_WIRE_USER_MESSAGE);
+	assert_int_equal(p->sent.user_message.sequence, 1);
+	pair_say(p, &(struct rbx_wire_message){
+			    .type = RBX_WIRE_USER_MESSAGE_TAKEN,
+			    .user_message_taken.sequence = 1 });
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_ENDS);
-	rbx_letter_ends_tell(&p->b.ends);
+	rbx_user_message_ends_tell(&p->b.ends);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
-	rbx_borrower_letter_put(&p->b, "b", 1, count_end, ended);
-	rbx_borrower_letters_stop(&p->b, -ECANCELED);
-	rbx_borrower_letters_stop(&p->b, -EHOSTUNREACH);
-	assert_int_equal(rbx_borrower_letter_put(&p->b, "c", 1, NULL, NULL),
+	rbx_borrower_user_message_put(&p->b, "b", 1, count_end, ended);
+	rbx_borrower_user_messages_stop(&p->b, -ECANCELED);
+	rbx_borrower_user_messages_stop(&p->b, -EHOSTUNREACH);
+	assert_int_equal(rbx_borrower_user_message_put(&p->b, "c", 1, NULL,
+						       NULL),
 			 -ECANCELED);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_ENDS);
-	rbx_letter_ends_tell(&p->b.ends);
+	rbx_user_message_ends_tell(&p->b.ends);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
 	assert_int_equal(ended[0], 2);
 	assert_int_equal(ended[1], -ECANCELED);
@@ -185,9 +187,9 @@ static void bytes_that_are_no_message_end_the_connection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(letter_is_told_then_taken),
-		cmocka_unit_test(letter_that_nobody_hears_is_refused),
-		cmocka_unit_test(letters_survive_a_cut_and_end_once),
+		cmocka_unit_test(message_is_told_then_taken),
+		cmocka_unit_test(message_that_nobody_hears_is_refused),
+		cmocka_unit_test(messages_survive_a_cut_and_end_once),
 		cmocka_unit_test(eviction_names_its_epoch),
 		cmocka_unit_test(
 			eviction_is_followed_by_a_heartbeat_one_at_a_time),

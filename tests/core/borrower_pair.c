@@ -108,13 +108,13 @@ void pair_call(struct pair *p, enum rbx_call_kind kind,
 	pair_pump(p);
 }
 
-void pair_grant(struct pair *p, uint64_t slab_id, uint64_t epoch)
+void pair_lend(struct pair *p, uint64_t slab_id, uint64_t epoch)
 {
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_SLAB_GRANT,
+			      .type = RBX_WIRE_SLAB_LOAN,
 			      .request_id = p->sent.request_id,
 			      .epoch = epoch,
-			      .grant = { .slab_id = slab_id,
+			      .loan = { .slab_id = slab_id,
 					 .remote_addr = slab_id << 20,
 					 .length_bytes = SCRIPTED_SLAB_BYTES,
 					 .rkey = (uint32_t)slab_id },
@@ -126,15 +126,15 @@ int pair_map(struct pair *p, uint64_t slab_id, uint64_t epoch,
 {
 	pair_call(p, RBX_CALL_MAP, NULL);
 	assert_int_equal(p->sent.type, RBX_WIRE_SLAB_MAP);
-	pair_grant(p, slab_id, epoch);
+	pair_lend(p, slab_id, epoch);
 	return rbx_borrower_call_end(&p->b, loan);
 }
 
-void pair_say_letter(struct pair *p, uint64_t sequence)
+void pair_say_user_message(struct pair *p, uint64_t sequence)
 {
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_LETTER,
-			      .letter = { .sequence = sequence,
+			      .type = RBX_WIRE_USER_MESSAGE,
+			      .user_message = { .sequence = sequence,
 					  .length_bytes = 1,
 					  .bytes = { 'x' } } });
 }

@@ -52,9 +52,9 @@ void pair_think(struct pair *p);
 void pair_pump(struct pair *p);
 /* The server says this. */
 void pair_say(struct pair *p, const struct rbx_wire_message *m);
-void pair_say_letter(struct pair *p, uint64_t sequence);
+void pair_say_user_message(struct pair *p, uint64_t sequence);
 /* Lends a slab in answer to what was sent last. */
-void pair_grant(struct pair *p, uint64_t slab_id, uint64_t epoch);
+void pair_lend(struct pair *p, uint64_t slab_id, uint64_t epoch);
 
 /* Begins a call, and sends it. */
 void pair_call(struct pair *p, enum rbx_call_kind kind,

@@ -14,8 +14,9 @@ static void arrive(uint32_t *receives)
 	--*receives;
 }
 
-/* As many letters as may be under way; returns how many. */
-static uint32_t letters_arrive(struct rbx_mailbox *server, uint32_t *receives)
+/* As many user messages as may be under way; returns how many. */
+static uint32_t user_messages_arrive(struct rbx_mailbox *server,
+				     uint32_t *receives)
 {
 	struct rbx_wire_message m;
 	uint32_t count = 0;
@@ -35,9 +36,9 @@ static uint32_t ask_all(struct pair *p)
 	assert_int_equal(rbx_borrower_call(&p->b, RBX_CALL_MAP, NULL, 60000,
 					   p->now_ns),
 			 0);
-	for (i = 0; i < 2 * RBX_WIRE_LETTERS_MAX; i++)
-		assert_int_equal(rbx_borrower_letter_put(&p->b, "x", 1, NULL,
-							 NULL),
+	for (i = 0; i < 2 * RBX_WIRE_USER_MESSAGES_MAX; i++)
+		assert_int_equal(rbx_borrower_user_message_put(&p->b, "x", 1,
+							       NULL, NULL),
 				 0);
 	p->now_ns += SILENCE_NS / 2; /* a heartbeat is due */
 	rbx_borrower_tick(&p->b, p->now_ns);
@@ -49,35 +50,36 @@ static uint32_t ask_all(struct pair *p)
 }
 
 /*
- * A server of the protocol, which waits until it may say most, and a client that posts
- * no receive again before it has handled all: four letters that it has had and said so;
- * then an answer to each request, and all that nobody asked for.
+ * A server of the protocol, which waits until it may say most, and a client that
+ * posts no receive again before it has handled all: four user messages that it has
+ * had and said so; then an answer to each request, and all that nobody asked for.
  */
 static void receives_are_enough_for_all_that_may_come_at_once(void **state)
 {
 	struct pair *p = pair_up();
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 	struct rbx_mailbox server = { 0 };
 	uint32_t receives = RBX_CLIENT_RECEIVES, unasked, i;
 
 	(void)state;
 	rbx_borrower_listen(&p->b);
-	for (i = 0; i < 2 * RBX_WIRE_LETTERS_MAX; i++)
+	for (i = 0; i < 2 * RBX_WIRE_USER_MESSAGES_MAX; i++)
 		assert_int_equal(rbx_mailbox_put(&server, "x", 1, NULL, NULL), 0);
-	unasked = letters_arrive(&server, &receives);
-	assert_int_equal(unasked, RBX_WIRE_LETTERS_MAX);
+	unasked = user_messages_arrive(&server, &receives);
+	assert_int_equal(unasked, RBX_WIRE_USER_MESSAGES_MAX);
 	for (i = 1; i <= unasked; i++) {
-		pair_say_letter(p, i);
+		pair_say_user_message(p, i);
 		assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_HEAR);
-		rbx_borrower_letter_heard(&p->b);
+		rbx_borrower_user_message_heard(&p->b);
 	}
 	pair_pump(p);
-	assert_int_equal(p->sent.type, RBX_WIRE_LETTER_TAKEN);
-	assert_int_equal(rbx_mailbox_taken(&server, &p->sent.letter_taken, &ends),
+	assert_int_equal(p->sent.type, RBX_WIRE_USER_MESSAGE_TAKEN);
+	assert_int_equal(rbx_mailbox_taken(&server, &p->sent.user_message_taken,
+					   &ends),
 			 0);
 	for (i = ask_all(p); i > 0; i--)
 		arrive(&receives);
-	for (unasked = letters_arrive(&server, &receives);
+	for (unasked = user_messages_arrive(&server, &receives);
 	     unasked < RBX_UNASKED_MAX; unasked++)
 		arrive(&receives);
 	assert_int_equal(receives, 0); /* nor is there one in vain */

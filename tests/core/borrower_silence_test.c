@@ -80,7 +80,7 @@ static void lease_counts_from_what_was_sent(void **state)
 	sent_ns = p->now_ns;
 	pair_call(p, RBX_CALL_MAP, NULL);
 	p->now_ns += DEADLINE_NS - 1;
-	pair_grant(p, 3, 10);
+	pair_lend(p, 3, 10);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);
 	over_ns = sent_ns + LEASE_MS * MS / 2;
 	rbx_borrower_tick(&p->b, over_ns - 1);

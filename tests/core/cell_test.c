@@ -82,11 +82,11 @@ static void overlapping_pieces_have_their_granules_in_order(void **state)
 	assert_false(take(3, 1, 0x10)); /* free, but it passes nobody */
 	cell = pieces[0]->cell;
 	rbx_cell_give(pieces[0]);
-	assert_null(rbx_cell_grant(cell));
+	assert_null(rbx_cell_admit(cell));
 	rbx_cell_give(pieces[1]);
-	assert_ptr_equal(rbx_cell_grant(cell), pieces[2]);
-	assert_ptr_equal(rbx_cell_grant(cell), pieces[3]);
-	assert_null(rbx_cell_grant(cell));
+	assert_ptr_equal(rbx_cell_admit(cell), pieces[2]);
+	assert_ptr_equal(rbx_cell_admit(cell), pieces[3]);
+	assert_null(rbx_cell_admit(cell));
 	rbx_cell_give(pieces[2]);
 	rbx_cell_give(pieces[3]);
 	assert_all_have_their_own();
@@ -107,7 +107,7 @@ static void places_of_one_bucket_are_not_in_each_others_way(void **state)
 	/* From the middle of the bucket, from its end, and from its beginning. */
 	shared = pieces[1]->cell;
 	rbx_cell_give(pieces[1]);
-	assert_ptr_equal(rbx_cell_grant(shared), pieces[3]);
+	assert_ptr_equal(rbx_cell_admit(shared), pieces[3]);
 	rbx_cell_give(pieces[3]);
 	rbx_cell_give(pieces[0]);
 	rbx_cell_give(pieces[2]);
@@ -175,7 +175,7 @@ static void go(uint32_t i)
 
 	at[i].is_here = false;
 	rbx_cell_give(pieces[i]);
-	while ((next = rbx_cell_grant(cell))) {
+	while ((next = rbx_cell_admit(cell))) {
 		j = index_of(next);
 		assert_true(at[j].is_here && !at[j].has_them);
 		assert_false(must_wait(j));

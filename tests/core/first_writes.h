@@ -18,7 +18,7 @@ static inline void first_write(struct host *host, uint32_t slab)
 		   sizeof(out));
 }
 
-/* Rounds without the clock, as a keeper makes them that is woken. */
+/* Rounds without the clock, as an upkeep thread makes them that is woken. */
 static inline void rounds(struct host *host)
 {
 	do {

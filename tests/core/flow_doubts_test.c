@@ -29,7 +29,7 @@ static void write_again_fails(struct host *host, uint8_t byte, uint32_t replicas
 	assert_int_equal(host_ended(host, -EFAULT), 1);
 }
 
-/* The same of a new volume, and the keeper has looked. */
+/* The same of a new volume, and the upkeep thread has looked. */
 static struct host *make_in_doubt(uint32_t replicas, uint32_t servers, uint32_t carried_out)
 {
 	struct host *host = host_make_with_page(replicas, servers);
@@ -314,8 +314,8 @@ static void doubt_is_not_of_a_replica_that_is_gone(void **state)
 	host_free(host);
 }
 
-/* Writes to pages that are in no doubt have the keeper look at nothing. */
-static void doubt_wakes_no_keeper(void **state)
+/* Writes to pages that are in no doubt have the upkeep thread look at nothing. */
+static void doubt_does_not_wake_the_upkeep_thread(void **state)
 {
 	struct host *host = make_in_doubt(2, 2, 0);
 
@@ -378,7 +378,7 @@ int main(void)
 		cmocka_unit_test(doubt_keeps_few_records),
 		cmocka_unit_test(doubt_is_not_of_a_dead_slab),
 		cmocka_unit_test(doubt_is_not_of_a_replica_that_is_gone),
-		cmocka_unit_test(doubt_wakes_no_keeper),
+		cmocka_unit_test(doubt_does_not_wake_the_upkeep_thread),
 		cmocka_unit_test(doubt_is_not_of_what_was_never_sent),
 		cmocka_unit_test(doubt_is_not_of_what_only_the_lost_may_have),
 	};

@@ -132,7 +132,7 @@ static void each_index_alone_is_found_from_anywhere(void **state)
 	}
 }
 
-/* Each member once, as the keeper goes round. */
+/* Each member once, as the upkeep thread goes round. */
 static void going_round_comes_to_each_member_once(void **state)
 {
 	struct world world;

@@ -23,7 +23,7 @@ struct model {
 	bool present[SESSIONS + 1];
 	uint64_t highest_epoch;
 	bool draining;
-	struct rbx_lending history[HISTORY]; /* to be used out of place */
+	struct rbx_lender_loan history[HISTORY]; /* to be used out of place */
 	unsigned int history_next;
 };
 
@@ -70,15 +70,15 @@ static void model_end(struct model *model, uint64_t slab_id)
 }
 
 static uint32_t model_check(const struct model *model, uint64_t session_id,
-			    const struct rbx_lending *lending)
+			    const struct rbx_lender_loan *loan)
 {
 	if (!model->present[session_id])
 		return RBX_REASON_STALE_SESSION;
-	if (lending->slab_id < 1 || lending->slab_id > SLABS ||
-	    model->holder[lending->slab_id] != session_id ||
-	    !model->epoch[lending->slab_id])
+	if (loan->slab_id < 1 || loan->slab_id > SLABS ||
+	    model->holder[loan->slab_id] != session_id ||
+	    !model->epoch[loan->slab_id])
 		return RBX_REASON_NOT_YOURS;
-	if (model->epoch[lending->slab_id] != lending->epoch)
+	if (model->epoch[loan->slab_id] != loan->epoch)
 		return RBX_REASON_STALE_EPOCH;
 	return 0;
 }
@@ -86,8 +86,8 @@ static uint32_t model_check(const struct model *model, uint64_t session_id,
 static void event_lend(struct rbx_lender *lender, struct model *model,
 		       uint64_t session_id)
 {
-	struct rbx_lending lending = { 0, 0 };
-	uint32_t reason = rbx_lender_lend(lender, session_id, &lending);
+	struct rbx_lender_loan loan = { 0, 0 };
+	uint32_t reason = rbx_lender_lend(lender, session_id, &loan);
 
 	if (!model->present[session_id]) {
 		assert_int_equal(reason, RBX_REASON_STALE_SESSION);
@@ -101,51 +101,49 @@ static void event_lend(struct rbx_lender *lender, struct model *model,
 						 RBX_REASON_FULL);
 	} else {
 		assert_int_equal(reason, 0);
-		assert_in_range(lending.slab_id, 1, SLABS);
-		assert_int_equal(model->holder[lending.slab_id], 0);
-		assert_false(model->ending[lending.slab_id]);
-		model->holder[lending.slab_id] = session_id;
-		model->epoch[lending.slab_id] = 0;
+		assert_in_range(loan.slab_id, 1, SLABS);
+		assert_int_equal(model->holder[loan.slab_id], 0);
+		assert_false(model->ending[loan.slab_id]);
+		model->holder[loan.slab_id] = session_id;
+		model->epoch[loan.slab_id] = 0;
 	}
 }
 
 /* The host is done with any slab, be it one that was to be prepared or not. */
 static void event_prepared(struct rbx_lender *lender, struct model *model)
 {
-	struct rbx_lending lending = { .slab_id = 1 + random_below(SLABS) };
-	bool is_prepared = model->holder[lending.slab_id] &&
-			   !model->epoch[lending.slab_id];
+	struct rbx_lender_loan loan = { .slab_id = 1 + random_below(SLABS) };
+	bool is_prepared =
+		model->holder[loan.slab_id] && !model->epoch[loan.slab_id];
 
 	if (!random_below(4)) {
-		rbx_lender_unprepared(lender, lending.slab_id);
+		rbx_lender_unprepared(lender, loan.slab_id);
 		if (is_prepared)
-			model_end(model, lending.slab_id);
+			model_end(model, loan.slab_id);
 		return;
 	}
-	assert_int_equal(rbx_lender_prepared(lender, &lending), is_prepared);
+	assert_int_equal(rbx_lender_prepared(lender, &loan), is_prepared);
 	if (!is_prepared)
 		return;
-	assert_true(lending.epoch > model->highest_epoch);
-	model->highest_epoch = lending.epoch;
-	model->epoch[lending.slab_id] = lending.epoch;
-	model->history[model->history_next++ % HISTORY] = lending;
+	assert_true(loan.epoch > model->highest_epoch);
+	model->highest_epoch = loan.epoch;
+	model->epoch[loan.slab_id] = loan.epoch;
+	model->history[model->history_next++ % HISTORY] = loan;
 }
 
 static void event_unmap(struct rbx_lender *lender, struct model *model,
 			uint64_t session_id)
 {
-	struct rbx_lending lending = model->history[random_below(HISTORY)];
+	struct rbx_lender_loan loan = model->history[random_below(HISTORY)];
 	uint32_t expected;
 
 	if (!random_below(8))
-		lending.slab_id = random_below(SLABS + 3);
-	expected = model_check(model, session_id, &lending);
-	assert_int_equal(rbx_lender_check(lender, session_id, &lending),
-			 expected);
-	assert_int_equal(rbx_lender_unmap(lender, session_id, &lending),
-			 expected);
+		loan.slab_id = random_below(SLABS + 3);
+	expected = model_check(model, session_id, &loan);
+	assert_int_equal(rbx_lender_check(lender, session_id, &loan), expected);
+	assert_int_equal(rbx_lender_unmap(lender, session_id, &loan), expected);
 	if (!expected)
-		model_end(model, lending.slab_id);
+		model_end(model, loan.slab_id);
 }
 
 static void model_leave(struct model *model, uint64_t session_id)
@@ -211,7 +209,7 @@ static void event_serve(struct rbx_lender *lender, struct model *model,
 	uint64_t id;
 
 	while (random_below(6) && rbx_lender_next(lender, now_ns, &action)) {
-		id = action.lending.slab_id;
+		id = action.loan.slab_id;
 		switch (action.kind) {
 		case RBX_LENDER_EXPIRE:
 			assert_true(model->present[action.session_id]);
@@ -225,8 +223,7 @@ static void event_serve(struct rbx_lender *lender, struct model *model,
 			if (model->holder[id]) /* revoked after its grace */
 				model_end(model, id);
 			assert_true(model->ending[id]);
-			assert_int_equal(model->epoch[id],
-					 action.lending.epoch);
+			assert_int_equal(model->epoch[id], action.loan.epoch);
 			rbx_lender_ended(lender, id);
 			model->ending[id] = false;
 			break;

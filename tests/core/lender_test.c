@@ -6,12 +6,12 @@
 #include "tests/core/lender_small.h"
 
 static uint32_t lend(struct rbx_lender *lender, uint64_t session_id,
-		     struct rbx_lending *lending)
+		     struct rbx_lender_loan *loan)
 {
-	uint32_t reason = rbx_lender_lend(lender, session_id, lending);
+	uint32_t reason = rbx_lender_lend(lender, session_id, loan);
 
 	if (!reason)
-		assert_true(rbx_lender_prepared(lender, lending));
+		assert_true(rbx_lender_prepared(lender, loan));
 	return reason;
 }
 
@@ -28,7 +28,7 @@ static int serve(struct rbx_lender *lender, uint64_t now_ns,
 		if (action.kind == RBX_LENDER_EXPIRE)
 			rbx_lender_leave(lender, action.session_id);
 		else if (action.kind == RBX_LENDER_END)
-			rbx_lender_ended(lender, action.lending.slab_id);
+			rbx_lender_ended(lender, action.loan.slab_id);
 	}
 	return count;
 }
@@ -39,7 +39,7 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 {
 	struct rbx_lender *lender = lender_make(1, 0);
 	struct rbx_lender_action action;
-	struct rbx_lending first, second;
+	struct rbx_lender_loan first, second;
 
 	(void)state;
 	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
@@ -48,7 +48,7 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
 	assert_true(rbx_lender_next(lender, 0, &action));
 	assert_int_equal(action.kind, RBX_LENDER_END);
-	assert_int_equal(action.lending.slab_id, first.slab_id);
+	assert_int_equal(action.loan.slab_id, first.slab_id);
 	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
 	rbx_lender_ended(lender, first.slab_id);
 	assert_int_equal(lend(lender, 7, &second), 0);
@@ -58,16 +58,16 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 
 /* Gives it back, and the host has ended the access. */
 static void give_back(struct rbx_lender *lender, uint64_t session_id,
-		      const struct rbx_lending *lending)
+		      const struct rbx_lender_loan *loan)
 {
-	assert_int_equal(rbx_lender_unmap(lender, session_id, lending), 0);
+	assert_int_equal(rbx_lender_unmap(lender, session_id, loan), 0);
 	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
 }
 
 static void slab_given_back_is_lent_after_all_others(void **state)
 {
 	struct rbx_lender *lender = lender_make(4, 0);
-	struct rbx_lending first, second, other;
+	struct rbx_lender_loan first, second, other;
 	uint32_t i;
 
 	(void)state;
@@ -94,17 +94,17 @@ static void slab_given_back_is_lent_after_all_others(void **state)
 static void lease_counts_from_the_last_sign_of_life(void **state)
 {
 	struct rbx_lender *lender = lender_make(2, 0);
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 
 	(void)state;
 	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
-	assert_int_equal(lend(lender, 7, &lending), 0);
+	assert_int_equal(lend(lender, 7, &loan), 0);
 	assert_int_equal(rbx_lender_heard(lender, 7, 600), 0);
 	assert_int_equal(rbx_lender_deadline_ns(lender, 600), 600 + LEASE_NS);
 	assert_int_equal(serve(lender, 599 + LEASE_NS, RBX_LENDER_EXPIRE), 0);
-	assert_int_equal(rbx_lender_check(lender, 7, &lending), 0);
+	assert_int_equal(rbx_lender_check(lender, 7, &loan), 0);
 	assert_int_equal(serve(lender, 600 + LEASE_NS, RBX_LENDER_EXPIRE), 1);
-	assert_int_equal(rbx_lender_check(lender, 7, &lending),
+	assert_int_equal(rbx_lender_check(lender, 7, &loan),
 			 RBX_REASON_STALE_SESSION);
 	assert_int_equal(rbx_lender_heard(lender, 7, 2000),
 			 RBX_REASON_STALE_SESSION);
@@ -116,7 +116,7 @@ static void lease_counts_from_the_last_sign_of_life(void **state)
 static void resumed_client_keeps_what_it_knows_of(void **state)
 {
 	struct rbx_lender *lender = lender_make(4, 0);
-	struct rbx_lending known, unknown, of_another;
+	struct rbx_lender_loan known, unknown, of_another;
 	struct rbx_lender_counts counts;
 
 	(void)state;
@@ -144,7 +144,7 @@ static void resumed_client_keeps_what_it_knows_of(void **state)
 static void slab_that_is_being_prepared_is_nobodys_yet(void **state)
 {
 	struct rbx_lender *lender = lender_make(2, 0);
-	struct rbx_lending slab, later;
+	struct rbx_lender_loan slab, later;
 
 	(void)state;
 	rbx_lender_admit(lender, 7, 0);
@@ -167,7 +167,7 @@ static void oldest_loan_is_the_one_that_was_ready_first(void **state)
 {
 	struct rbx_lender *lender = lender_make(2, 0);
 	struct rbx_lender_action action;
-	struct rbx_lending early, late;
+	struct rbx_lender_loan early, late;
 
 	(void)state;
 	rbx_lender_admit(lender, 7, 0);
@@ -179,14 +179,14 @@ static void oldest_loan_is_the_one_that_was_ready_first(void **state)
 	assert_int_equal(rbx_lender_shrink(lender, 1, 0, 50), 1);
 	assert_true(rbx_lender_next(lender, 0, &action));
 	assert_int_equal(action.kind, RBX_LENDER_ASK);
-	assert_int_equal(action.lending.slab_id, early.slab_id);
+	assert_int_equal(action.loan.slab_id, early.slab_id);
 	free(lender);
 }
 
 static void quota_counts_what_is_being_prepared(void **state)
 {
 	struct rbx_lender *lender = lender_make(4, 1);
-	struct rbx_lending slab, other;
+	struct rbx_lender_loan slab, other;
 
 	(void)state;
 	rbx_lender_admit(lender, 7, 0);
@@ -220,7 +220,7 @@ static void end_while_it_is_prepared(struct rbx_lender *lender, int way,
 static void slab_that_nobody_waits_for_ends_unlent(void **state)
 {
 	struct rbx_lender_counts counts;
-	struct rbx_lending slab;
+	struct rbx_lender_loan slab;
 	int way;
 
 	(void)state;
@@ -247,7 +247,7 @@ static void shrink_asks_who_has_most_for_the_oldest(void **state)
 {
 	struct rbx_lender *lender = lender_make(6, 0);
 	struct rbx_lender_action action;
-	struct rbx_lending small, large[3];
+	struct rbx_lender_loan small, large[3];
 
 	(void)state;
 	rbx_lender_admit(lender, 1, 0);
@@ -261,15 +261,15 @@ static void shrink_asks_who_has_most_for_the_oldest(void **state)
 	assert_true(rbx_lender_next(lender, 10, &action));
 	assert_int_equal(action.kind, RBX_LENDER_ASK);
 	assert_int_equal(action.session_id, 2);
-	assert_int_equal(action.lending.slab_id, large[0].slab_id);
+	assert_int_equal(action.loan.slab_id, large[0].slab_id);
 	assert_int_equal(action.until_ns, 60);
 	assert_true(rbx_lender_next(lender, 10, &action));
-	assert_int_equal(action.lending.slab_id, large[1].slab_id);
+	assert_int_equal(action.loan.slab_id, large[1].slab_id);
 	assert_false(rbx_lender_next(lender, 10, &action));
 	/* With one unasked slab each, the oldest of all is next. */
 	assert_int_equal(rbx_lender_shrink(lender, 1, 10, 50), 1);
 	assert_true(rbx_lender_next(lender, 10, &action));
-	assert_int_equal(action.lending.slab_id, small.slab_id);
+	assert_int_equal(action.loan.slab_id, small.slab_id);
 	free(lender);
 }
 
@@ -307,16 +307,16 @@ static void shrink_asks_as_if_for_one_at_a_time(void **state)
 		uint32_t counts[20] = { 0 };
 		bool expected[201] = { false };
 		struct rbx_lender_action action;
-		struct rbx_lending lending;
+		struct rbx_lender_loan loan;
 
 		for (i = 0; i < clients; i++)
 			rbx_lender_admit(lender, i + 1, 0);
 		for (i = 0; i < loans; i++) {
 			uint32_t client = (uint32_t)rand() % clients;
 
-			if (lend(lender, client + 1, &lending))
+			if (lend(lender, client + 1, &loan))
 				continue;
-			epochs[client][counts[client]++] = lending.epoch;
+			epochs[client][counts[client]++] = loan.epoch;
 			all++;
 		}
 		/* In two goes, as what was asked for before does not count. */
@@ -333,8 +333,8 @@ static void shrink_asks_as_if_for_one_at_a_time(void **state)
 		}
 		for (count = 0; rbx_lender_next(lender, 0, &action); count++) {
 			assert_int_equal(action.kind, RBX_LENDER_ASK);
-			assert_true(expected[action.lending.epoch]);
-			expected[action.lending.epoch] = false;
+			assert_true(expected[action.loan.epoch]);
+			expected[action.loan.epoch] = false;
 		}
 		for (i = 0; i < 201; i++)
 			assert_false(expected[i]);
@@ -348,14 +348,14 @@ static void client_that_cannot_be_told_keeps_nobody_waiting(void **state)
 {
 	struct rbx_lender *lender = lender_make(100, 0);
 	struct rbx_lender_action action;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 	int deaf_count = 0, told_count = 0, i;
 
 	(void)state;
 	rbx_lender_admit(lender, 1, 0);
 	rbx_lender_admit(lender, 2, 0);
 	for (i = 0; i < 100; i++)
-		lend(lender, i < 50 ? 1 : 2, &lending);
+		lend(lender, i < 50 ? 1 : 2, &loan);
 	rbx_lender_drain(lender, 0);
 	while (rbx_lender_next(lender, 0, &action)) {
 		if (action.session_id == 2) {
@@ -363,7 +363,7 @@ static void client_that_cannot_be_told_keeps_nobody_waiting(void **state)
 			continue;
 		}
 		deaf_count++;
-		rbx_lender_ask_again(lender, action.lending.slab_id, 0);
+		rbx_lender_ask_again(lender, action.loan.slab_id, 0);
 	}
 	assert_int_equal(deaf_count, 1);
 	assert_int_equal(told_count, 50);
@@ -375,7 +375,7 @@ static void client_that_cannot_be_told_keeps_nobody_waiting(void **state)
 static void slab_asked_for_is_revoked_after_its_grace(void **state)
 {
 	struct rbx_lender *lender = lender_make(2, 0);
-	struct rbx_lending kept, lost;
+	struct rbx_lender_loan kept, lost;
 
 	(void)state;
 	rbx_lender_admit(lender, 1, 0);
@@ -396,17 +396,17 @@ static void drain_asks_for_all_and_again(void **state)
 {
 	struct rbx_lender *lender = lender_make(3, 0);
 	uint64_t later_ns = RBX_EVICT_REMIND_NS;
-	struct rbx_lending lending, more;
+	struct rbx_lender_loan loan, more;
 
 	(void)state;
 	rbx_lender_admit(lender, 1, 0);
-	lend(lender, 1, &lending);
+	lend(lender, 1, &loan);
 	lend(lender, 1, &more);
 	rbx_lender_drain(lender, 0);
 	assert_int_equal(lend(lender, 1, &more), RBX_REASON_DRAINING);
 	assert_int_equal(serve(lender, 0, RBX_LENDER_ASK), 2);
 	assert_int_equal(serve(lender, 1, RBX_LENDER_ASK), 0);
-	rbx_lender_unmap(lender, 1, &lending);
+	rbx_lender_unmap(lender, 1, &loan);
 	rbx_lender_heard(lender, 1, later_ns);
 	assert_int_equal(serve(lender, later_ns, RBX_LENDER_ASK), 1);
 	free(lender);
@@ -415,14 +415,14 @@ static void drain_asks_for_all_and_again(void **state)
 static void host_that_is_short_lends_nothing(void **state)
 {
 	struct rbx_lender *lender = lender_make(3, 0);
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 
 	(void)state;
 	rbx_lender_admit(lender, 1, 0);
 	rbx_lender_set_short(lender, true);
-	assert_int_equal(lend(lender, 1, &lending), RBX_REASON_FULL);
+	assert_int_equal(lend(lender, 1, &loan), RBX_REASON_FULL);
 	rbx_lender_set_short(lender, false);
-	assert_int_equal(lend(lender, 1, &lending), 0);
+	assert_int_equal(lend(lender, 1, &loan), 0);
 	free(lender);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * mailbox_test.c - two mailboxes and a connection that is lost again and again:
- * each letter arrives once and in order, and ends once, with what is true.
+ * each user message arrives once and in order, and ends once, with what is true.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -22,14 +22,14 @@ struct side {
 	struct rbx_mailbox box;
 	struct rbx_wire_message wire[WIRE_MAX];
 	uint32_t wire_first, wire_count;
-	uint64_t put_count; /* letters accepted */
-	uint64_t heard_count; /* of the other side's letters */
+	uint64_t put_count; /* user messages accepted */
+	uint64_t heard_count; /* of the other side's user messages */
 	uint64_t ended_count;
 	bool receipt_owed;
 	int expected_status; /* of what ends */
 };
 
-static void letter_done(int status, void *user)
+static void user_message_done(int status, void *user)
 {
 	struct side *side = user;
 
@@ -40,7 +40,7 @@ static void letter_done(int status, void *user)
 static int put_text(struct side *side, const char *text)
 {
 	return rbx_mailbox_put(&side->box, text, (uint32_t)strlen(text),
-			       letter_done, side);
+			       user_message_done, side);
 }
 
 static void wire_put(struct side *side, const struct rbx_wire_message *message)
@@ -64,17 +64,17 @@ static struct rbx_wire_message wire_take(struct side *side)
 static void put_into_a_full_mailbox_is_eagain(void **state)
 {
 	struct rbx_mailbox *box = calloc(1, sizeof(*box));
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < RBX_LETTERS_MAX; i++)
+	for (i = 0; i < RBX_USER_MESSAGES_MAX; i++)
 		assert_int_equal(rbx_mailbox_put(box, "x", 1, NULL, NULL), 0);
 	assert_int_equal(rbx_mailbox_put(box, "x", 1, NULL, NULL), -EAGAIN);
-	assert_int_equal(rbx_mailbox_outstanding(box), RBX_LETTERS_MAX);
+	assert_int_equal(rbx_mailbox_outstanding(box), RBX_USER_MESSAGES_MAX);
 	rbx_mailbox_end(box, -EHOSTUNREACH, &ends);
-	assert_int_equal(ends.count, RBX_LETTERS_MAX);
-	rbx_letter_ends_tell(&ends); /* nobody wants to know */
+	assert_int_equal(ends.count, RBX_USER_MESSAGES_MAX);
+	rbx_user_message_ends_tell(&ends); /* nobody wants to know */
 	assert_int_equal(rbx_mailbox_outstanding(box), 0);
 	assert_int_equal(rbx_mailbox_put(box, "x", 1, NULL, NULL), 0);
 	free(box);
@@ -83,19 +83,19 @@ static void put_into_a_full_mailbox_is_eagain(void **state)
 static void next_stops_at_the_window(void **state)
 {
 	struct side *side = calloc(1, sizeof(*side));
-	struct rbx_wire_letter_taken taken = { .sequence = 1 };
+	struct rbx_wire_user_message_taken taken = { .sequence = 1 };
 	struct rbx_wire_message message;
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 	uint64_t i;
 
 	(void)state;
-	for (i = 0; i <= RBX_WIRE_LETTERS_MAX; i++)
-		assert_int_equal(put_text(side, "letter"), 0);
-	for (i = 1; i <= RBX_WIRE_LETTERS_MAX; i++) {
+	for (i = 0; i <= RBX_WIRE_USER_MESSAGES_MAX; i++)
+		assert_int_equal(put_text(side, "hello!"), 0);
+	for (i = 1; i <= RBX_WIRE_USER_MESSAGES_MAX; i++) {
 		assert_true(rbx_mailbox_next(&side->box, &message));
-		assert_int_equal(message.letter.sequence, i);
-		assert_int_equal(message.letter.length_bytes, 6);
-		assert_memory_equal(message.letter.bytes, "letter\0", 7);
+		assert_int_equal(message.user_message.sequence, i);
+		assert_int_equal(message.user_message.length_bytes, 6);
+		assert_memory_equal(message.user_message.bytes, "hello!\0", 7);
 		rbx_mailbox_sent(&side->box);
 	}
 	assert_false(rbx_mailbox_next(&side->box, &message));
@@ -108,8 +108,8 @@ static void next_stops_at_the_window(void **state)
 static void taken_of_what_was_never_sent_is_refused(void **state)
 {
 	struct side *side = calloc(1, sizeof(*side));
-	struct rbx_wire_letter_taken taken = { .sequence = 1 };
-	struct rbx_letter_ends ends;
+	struct rbx_wire_user_message_taken taken = { .sequence = 1 };
+	struct rbx_user_message_ends ends;
 
 	(void)state;
 	assert_int_equal(rbx_mailbox_taken(&side->box, &taken, &ends), -EPROTO);
@@ -132,26 +132,27 @@ static void taken_of_what_was_never_sent_is_refused(void **state)
 static void taken_by_nobody_ends_with_eopnotsupp(void **state)
 {
 	struct side *side = calloc(1, sizeof(*side));
-	struct rbx_wire_letter_taken taken = { .sequence = 1, .refused = 1 };
-	struct rbx_letter_ends ends;
+	struct rbx_wire_user_message_taken taken = { .sequence = 1,
+						     .refused = 1 };
+	struct rbx_user_message_ends ends;
 
 	(void)state;
 	side->expected_status = -EOPNOTSUPP;
 	assert_int_equal(put_text(side, "anybody?"), 0);
 	rbx_mailbox_sent(&side->box);
 	assert_int_equal(rbx_mailbox_taken(&side->box, &taken, &ends), 0);
-	rbx_letter_ends_tell(&ends);
+	rbx_user_message_ends_tell(&ends);
 	assert_int_equal(side->ended_count, 1);
 	free(side);
 }
 
-/* It was heard, and LETTER_TAKEN was lost with the connection. */
+/* It was heard, and USER_MESSAGE_TAKEN was lost with the connection. */
 static void taken_after_a_loss_may_be_ahead_of_what_was_sent_again(void **state)
 {
 	struct side *side = calloc(1, sizeof(*side));
-	struct rbx_wire_letter_taken taken = { .sequence = 2 };
+	struct rbx_wire_user_message_taken taken = { .sequence = 2 };
 	struct rbx_wire_message message;
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	(void)state;
 	assert_int_equal(put_text(side, "one"), 0);
@@ -163,7 +164,7 @@ static void taken_after_a_loss_may_be_ahead_of_what_was_sent_again(void **state)
 	assert_int_equal(rbx_mailbox_taken(&side->box, &taken, &ends), 0);
 	assert_int_equal(ends.count, 2);
 	assert_true(rbx_mailbox_next(&side->box, &message));
-	assert_int_equal(message.letter.sequence, 3);
+	assert_int_equal(message.user_message.sequence, 3);
 	free(side);
 }
 
@@ -172,27 +173,32 @@ static void judge_knows_new_again_and_ahead(void **state)
 	struct side *side = calloc(1, sizeof(*side));
 
 	(void)state;
-	assert_int_equal(rbx_mailbox_judge(&side->box, 2), RBX_LETTER_AHEAD);
-	assert_int_equal(rbx_mailbox_judge(&side->box, 1), RBX_LETTER_NEW);
+	assert_int_equal(rbx_mailbox_judge(&side->box, 2),
+			 RBX_USER_MESSAGE_AHEAD);
+	assert_int_equal(rbx_mailbox_judge(&side->box, 1),
+			 RBX_USER_MESSAGE_NEW);
 	rbx_mailbox_heard(&side->box);
-	assert_int_equal(rbx_mailbox_judge(&side->box, 1), RBX_LETTER_AGAIN);
-	assert_int_equal(rbx_mailbox_judge(&side->box, 2), RBX_LETTER_NEW);
+	assert_int_equal(rbx_mailbox_judge(&side->box, 1),
+			 RBX_USER_MESSAGE_AGAIN);
+	assert_int_equal(rbx_mailbox_judge(&side->box, 2),
+			 RBX_USER_MESSAGE_NEW);
 	assert_int_equal(rbx_mailbox_judge(&side->box, UINT64_MAX),
-			 RBX_LETTER_AHEAD);
+			 RBX_USER_MESSAGE_AHEAD);
 	assert_int_equal(rbx_mailbox_receipt(&side->box, true)
-				 .letter_taken.sequence, 1);
+				 .user_message_taken.sequence, 1);
 	free(side);
 }
 
 /* ---- All of them together, with losses ---------------------------------------*/
 
-/* The text of a letter tells which one it is. */
+/* The text of a user message tells which one it is. */
 static void step_put(struct side *side)
 {
 	uint64_t number = side->put_count + 1;
-	bool full = side->put_count - side->ended_count == RBX_LETTERS_MAX;
+	bool full =
+		side->put_count - side->ended_count == RBX_USER_MESSAGES_MAX;
 	int err = rbx_mailbox_put(&side->box, &number, sizeof(number),
-				  letter_done, side);
+				  user_message_done, side);
 
 	assert_int_equal(err, full ? -EAGAIN : 0);
 	side->put_count += !err;
@@ -212,23 +218,24 @@ static void step_send(struct side *side)
 	}
 }
 
-static void letter_arrives(struct side *side,
-			   const struct rbx_wire_letter *letter)
+static void
+user_message_arrives(struct side *side,
+		     const struct rbx_wire_user_message *user_message)
 {
 	uint64_t number;
 
 	side->receipt_owed = true;
-	switch (rbx_mailbox_judge(&side->box, letter->sequence)) {
-	case RBX_LETTER_NEW:
-		memcpy(&number, letter->bytes, sizeof(number));
+	switch (rbx_mailbox_judge(&side->box, user_message->sequence)) {
+	case RBX_USER_MESSAGE_NEW:
+		memcpy(&number, user_message->bytes, sizeof(number));
 		assert_int_equal(number, ++side->heard_count);
 		rbx_mailbox_heard(&side->box);
 		break;
-	case RBX_LETTER_AGAIN:
-		assert_true(letter->sequence <= side->heard_count);
+	case RBX_USER_MESSAGE_AGAIN:
+		assert_true(user_message->sequence <= side->heard_count);
 		break;
-	case RBX_LETTER_AHEAD:
-		fail_msg("a letter is missing");
+	case RBX_USER_MESSAGE_AHEAD:
+		fail_msg("a message is missing");
 	}
 }
 
@@ -236,19 +243,19 @@ static void letter_arrives(struct side *side,
 static void step_deliver(struct side *from, struct side *to)
 {
 	struct rbx_wire_message message;
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
 	if (!from->wire_count)
 		return;
 	message = wire_take(from);
-	if (message.type == RBX_WIRE_LETTER) {
-		letter_arrives(to, &message.letter);
+	if (message.type == RBX_WIRE_USER_MESSAGE) {
+		user_message_arrives(to, &message.user_message);
 		return;
 	}
-	assert_int_equal(rbx_mailbox_taken(&to->box, &message.letter_taken,
-					   &ends),
+	assert_int_equal(rbx_mailbox_taken(&to->box,
+					   &message.user_message_taken, &ends),
 			 0);
-	rbx_letter_ends_tell(&ends);
+	rbx_user_message_ends_tell(&ends);
 	/* What has ended has been heard. */
 	assert_true(to->ended_count <= from->heard_count);
 }
@@ -264,7 +271,7 @@ static void step_lose(struct side *sides)
 	}
 }
 
-static void letters_arrive_once_and_in_order_whatever_is_lost(void **state)
+static void messages_arrive_once_and_in_order_whatever_is_lost(void **state)
 {
 	struct side *sides = calloc(2, sizeof(*sides));
 	struct rbx_random random;
@@ -305,10 +312,10 @@ static void letters_arrive_once_and_in_order_whatever_is_lost(void **state)
 	free(sides);
 }
 
-static void letters_end_once_when_the_other_side_is_gone(void **state)
+static void messages_end_once_when_the_other_side_is_gone(void **state)
 {
 	struct side *sides = calloc(2, sizeof(*sides));
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 	int i;
 
 	(void)state;
@@ -323,7 +330,7 @@ static void letters_end_once_when_the_other_side_is_gone(void **state)
 	assert_int_equal(sides[0].ended_count, 3);
 	sides[0].expected_status = -EHOSTUNREACH;
 	rbx_mailbox_end(&sides[0].box, -EHOSTUNREACH, &ends);
-	rbx_letter_ends_tell(&ends);
+	rbx_user_message_ends_tell(&ends);
 	assert_int_equal(sides[0].ended_count, 10);
 	rbx_mailbox_end(&sides[0].box, -EHOSTUNREACH, &ends);
 	assert_int_equal(ends.count, 0);
@@ -341,8 +348,8 @@ int main(void)
 			taken_after_a_loss_may_be_ahead_of_what_was_sent_again),
 		cmocka_unit_test(judge_knows_new_again_and_ahead),
 		cmocka_unit_test(
-			letters_arrive_once_and_in_order_whatever_is_lost),
-		cmocka_unit_test(letters_end_once_when_the_other_side_is_gone),
+			messages_arrive_once_and_in_order_whatever_is_lost),
+		cmocka_unit_test(messages_end_once_when_the_other_side_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void tuner_sleeps_where_a_look_makes_others_late(void **state)
 	assert_true(poller.now_ns - begin_ns < 10000 * 19 * US);
 }
 
-/* Visitors and stale events wake a poller; its gap goes on. */
+/* Threads that want its lock and stale events wake a poller; its gap goes on. */
 static void tuner_counts_a_gap_once_whatever_wakes_it(void **state)
 {
 	struct poller poller = begin(500, 100);

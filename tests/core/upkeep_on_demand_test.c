@@ -297,7 +297,7 @@ static void discard_to_the_end_of_the_volume_gives_its_last_slab_back(void **sta
 	host_free(host);
 }
 
-/* Rounds as a keeper makes them a second later: as long as it is woken. */
+/* Rounds as an upkeep thread makes them a second later: as long as it is woken. */
 static void rounds_of_a_second(struct host *host)
 {
 	host->now_ns += RBX_UPKEEP_RETRY_MS * 1000000ull;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep_records_test.c - the keeper where the pool of records is short: who finds none
- * waits and is served as before, nobody keeps one that he does not use, and each has his
- * turn.
+ * upkeep_records_test.c - the upkeep thread where the pool of records is short: who
+ * finds none waits and is served as before, nobody keeps one that he does not use,
+ * and each has his turn.
  */
 #include "tests/core/scripted_host.h"
 

@@ -150,7 +150,7 @@ static void wake_looks(struct rbx_flow *flow)
 }
 
 /* Else its round finds nothing to do, and nobody makes another one. */
-static void keeper_is_woken_when_a_rebuild_is_over(void **state)
+static void upkeep_thread_is_woken_when_a_rebuild_is_over(void **state)
 {
 	struct host *host = open_host(1, 2, 2);
 	const struct rbx_flow_ops *ops = host->flow.ops;
@@ -367,7 +367,7 @@ int main(void)
 		cmocka_unit_test(
 			target_dies_before_the_first_copy_another_is_taken),
 		cmocka_unit_test(rebuild_whose_target_is_gone_ends_at_once),
-		cmocka_unit_test(keeper_is_woken_when_a_rebuild_is_over),
+		cmocka_unit_test(upkeep_thread_is_woken_when_a_rebuild_is_over),
 		cmocka_unit_test(target_dies_in_mid_rebuild_another_is_taken),
 		cmocka_unit_test(last_replica_dies_it_is_told_once),
 		cmocka_unit_test(

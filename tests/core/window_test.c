@@ -85,7 +85,7 @@ struct halving {
 	uint64_t completed_bytes;
 	uint64_t now_ns;
 	uint64_t rtt_ns;
-	uint32_t visitors; /* atomic */
+	uint32_t callers; /* atomic */
 };
 
 static void halving_init(void *state, uint64_t low_bytes, uint64_t high_bytes)
@@ -97,10 +97,10 @@ static void halving_on_post(void *state, uint64_t now_ns, uint64_t bytes)
 {
 	struct halving *halving = state;
 
-	assert_int_equal(RBX_FETCH_ADD(&halving->visitors, 1), 0);
+	assert_int_equal(RBX_FETCH_ADD(&halving->callers, 1), 0);
 	halving->posted_bytes += bytes;
 	halving->now_ns = now_ns;
-	RBX_FETCH_ADD(&halving->visitors, (uint32_t)-1);
+	RBX_FETCH_ADD(&halving->callers, (uint32_t)-1);
 }
 
 static void halving_on_complete(void *state, uint64_t now_ns, uint64_t rtt_ns,
@@ -108,12 +108,12 @@ static void halving_on_complete(void *state, uint64_t now_ns, uint64_t rtt_ns,
 {
 	struct halving *halving = state;
 
-	assert_int_equal(RBX_FETCH_ADD(&halving->visitors, 1), 0);
+	assert_int_equal(RBX_FETCH_ADD(&halving->callers, 1), 0);
 	halving->completed_bytes += bytes;
 	halving->now_ns = now_ns;
 	halving->rtt_ns = rtt_ns;
 	halving->window_bytes *= 2;
-	RBX_FETCH_ADD(&halving->visitors, (uint32_t)-1);
+	RBX_FETCH_ADD(&halving->callers, (uint32_t)-1);
 }
 
 static void halving_on_error(void *state)

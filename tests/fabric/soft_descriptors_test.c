@@ -107,9 +107,9 @@ static void key_goes_by_frames_if_no_file_can_be_opened(void **state)
 }
 
 /* He is not kept waiting, nor the thread of the device busy. */
-static void visitor_for_whom_there_is_no_file_is_sent_away(void **state)
+static void connection_without_a_descriptor_is_closed(void **state)
 {
-	struct local_peer visitor;
+	struct local_peer peer;
 	struct test_pair pair;
 	struct pollfd end;
 	struct full full;
@@ -118,10 +118,10 @@ static void visitor_for_whom_there_is_no_file_is_sent_away(void **state)
 	test_pair_open(&pair, NULL);
 	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
 	files_fill(&full, 1); /* his own end */
-	assert_int_equal(local_peer_reach(&visitor, pair.listener->address), 0);
-	end = (struct pollfd){ .fd = visitor.fd, .events = POLLIN };
+	assert_int_equal(local_peer_reach(&peer, pair.listener->address), 0);
+	end = (struct pollfd){ .fd = peer.fd, .events = POLLIN };
 	assert_int_equal(poll(&end, 1, 30000), 1);
-	local_peer_leave(&visitor);
+	local_peer_leave(&peer);
 	files_free(&full);
 	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
 	test_pair_close(&pair);
@@ -137,7 +137,7 @@ int accept4(int fd, struct sockaddr *from, socklen_t *length, int flags)
 }
 
 /* Bytes that are no hello: who is let in and says them is sent away at once. */
-static void visitor_babbles(int fd, const char *address)
+static void peer_babbles(int fd, const char *address)
 {
 	const struct sockaddr_in to = {
 		.sin_family = AF_INET,
@@ -152,7 +152,7 @@ static void visitor_babbles(int fd, const char *address)
 
 /* Below the number of the spare one, nothing is free: as if another thread had taken it.
  * The device tries again now and then, and does not turn around the listener. */
-static void visitor_waits_if_the_spare_file_is_taken(void **state)
+static void connection_waits_if_the_spare_file_is_taken(void **state)
 {
 	struct rlimit before, none = { STDERR_FILENO + 1, 0 };
 	struct test_pair pair;
@@ -165,7 +165,7 @@ static void visitor_waits_if_the_spare_file_is_taken(void **state)
 	end.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(end.fd >= 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	visitor_babbles(end.fd, pair.listener->address);
+	peer_babbles(end.fd, pair.listener->address);
 	while (atomic_load(&accepts_count) == 0)
 		usleep(1000);
 	atomic_store(&accepts_count, 0);
@@ -245,8 +245,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_goes_by_frames_if_no_file_can_be_opened),
-		cmocka_unit_test(visitor_for_whom_there_is_no_file_is_sent_away),
-		cmocka_unit_test(visitor_waits_if_the_spare_file_is_taken),
+		cmocka_unit_test(connection_without_a_descriptor_is_closed),
+		cmocka_unit_test(connection_waits_if_the_spare_file_is_taken),
 		cmocka_unit_test(descriptors_nobody_asked_for_are_closed),
 		cmocka_unit_test(descriptor_nobody_asked_for_cuts_off),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * soft_handshake_test.c - visitors of the soft device who say their hello, say it
+ * soft_handshake_test.c - connections to the soft device that say their hello, say it
  * wrong, or say nothing; none of them is in the way of others.
  */
 #include <pthread.h>
@@ -138,8 +138,8 @@ static void private_data_beyond_the_limit_closed(void **state)
 	test_pair_close(&pair);
 }
 
-/* A crowd of silent visitors does not keep out one who speaks. */
-static void silent_visitors_make_room(void **state)
+/* A crowd of silent connections does not keep out one that speaks. */
+static void silent_half_open_connections_make_room(void **state)
 {
 	int fds[SOFT_HALF_OPEN_MAX + 40];
 	struct test_pair pair;
@@ -165,7 +165,7 @@ static void silent_visitors_make_room(void **state)
 	test_pair_close(&pair);
 }
 
-static void silent_visitor_is_sent_away(void **state)
+static void silent_half_open_connection_is_closed(void **state)
 {
 	struct test_pair pair;
 	uint64_t begin_ms;
@@ -192,7 +192,8 @@ static void *door_slam(void *listening)
 	return NULL;
 }
 
-/* As one does that has too many visitors. It may be asked again (core/reject.h). */
+/* As one does that has too many connections. It may be asked again
+ * (core/reject.h). */
 static void connection_that_is_closed_before_the_answer_is_refused(void **state)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -249,8 +250,8 @@ int main(void)
 		cmocka_unit_test(version_two_peer_is_told_ours_in_its_own_length),
 		cmocka_unit_test(foreign_private_data_arrives_to_the_byte),
 		cmocka_unit_test(private_data_beyond_the_limit_closed),
-		cmocka_unit_test(silent_visitors_make_room),
-		cmocka_unit_test(silent_visitor_is_sent_away),
+		cmocka_unit_test(silent_half_open_connections_make_room),
+		cmocka_unit_test(silent_half_open_connection_is_closed),
 		cmocka_unit_test(
 			connection_that_is_closed_before_the_answer_is_refused),
 		cmocka_unit_test(socket_that_is_closed_before_we_speak_is_reset),

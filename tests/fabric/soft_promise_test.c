@@ -8,37 +8,37 @@
 #include "tests/fabric/shared_peer.h"
 
 /* Two peers, and receives for the first alone. */
-struct keeper {
+struct holder {
 	struct world world;
 	struct rbx_qp *qps[2];
 	int fds[2];
 };
 
-static void keeper_open(struct keeper *keeper, bool served)
+static void holder_open(struct holder *holder, bool served)
 {
-	world_open(&keeper->world);
-	post(&keeper->world, 1);
-	post(&keeper->world, 2);
-	keeper->fds[0] = peer_connect(&keeper->world, 8, false, served,
-				      &keeper->qps[0]);
-	keeper->fds[1] = shared_connect(&keeper->world, &keeper->qps[1]);
+	world_open(&holder->world);
+	post(&holder->world, 1);
+	post(&holder->world, 2);
+	holder->fds[0] = peer_connect(&holder->world, 8, false, served,
+				      &holder->qps[0]);
+	holder->fds[1] = shared_connect(&holder->world, &holder->qps[1]);
 }
 
-static void keeper_close(struct keeper *keeper)
+static void holder_close(struct holder *holder)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		close(keeper->fds[i]);
-		keeper->world.pair.ops->destroy_qp(keeper->qps[i]);
+		close(holder->fds[i]);
+		holder->world.pair.ops->destroy_qp(holder->qps[i]);
 	}
-	world_close(&keeper->world);
+	world_close(&holder->world);
 }
 
 /* The thread of the device has promised the first peer so many, which may not hear it. */
-static void promise_wait(struct keeper *keeper, uint32_t count)
+static void promise_wait(struct holder *holder, uint32_t count)
 {
-	struct soft_qp *qp = soft_qp_of(keeper->qps[0]);
+	struct soft_qp *qp = soft_qp_of(holder->qps[0]);
 	uint64_t deadline_ms = test_now_ms() + 30000;
 	uint32_t promised;
 
@@ -67,70 +67,70 @@ static void time_pass(struct soft_qp *qp, uint32_t ms)
 }
 
 /* It is promised all that there are, and the other one asks in vain. */
-static void keep_from_the_other(const struct keeper *keeper)
+static void keep_from_the_other(const struct holder *holder)
 {
-	ask(keeper->fds[0], 2);
-	expect_credit(keeper->fds[0], 2);
-	ask(keeper->fds[1], 1);
+	ask(holder->fds[0], 2);
+	expect_credit(holder->fds[0], 2);
+	ask(holder->fds[1], 1);
 }
 
 /* It has them all, and sends nothing; the other one waits for as long as it takes. */
 static void peer_that_keeps_receives_from_others_cut_off(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	keep_from_the_other(&keeper);
-	assert_true(is_readable(keeper.fds[1], 30000));
-	expect_credit(keeper.fds[1], 1);
-	assert_true(socket_is_closed(keeper.fds[0]));
-	assert_non_null(cut_off_of(&keeper.world.pair, keeper.qps[0]));
-	keeper_close(&keeper);
+	holder_open(&holder, true);
+	keep_from_the_other(&holder);
+	assert_true(is_readable(holder.fds[1], 30000));
+	expect_credit(holder.fds[1], 1);
+	assert_true(socket_is_closed(holder.fds[0]));
+	assert_non_null(cut_off_of(&holder.world.pair, holder.qps[0]));
+	holder_close(&holder);
 }
 
 static void peer_that_sends_byte_by_byte_cut_off(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 	int bytes;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	keep_from_the_other(&keeper);
-	frame_send(keeper.fds[0], (struct soft_frame){
+	holder_open(&holder, true);
+	keep_from_the_other(&holder);
+	frame_send(holder.fds[0], (struct soft_frame){
 			   .opcode = SOFT_SEND, .sequence = SOFT_FIRST_SEQUENCE,
 			   .length_bytes = PAGE }, 1);
-	for (bytes = 0; bytes < 600 && !is_readable(keeper.fds[1], 50); bytes++)
-		send(keeper.fds[0], "", 1, MSG_NOSIGNAL);
-	assert_true(is_readable(keeper.fds[1], 0));
-	expect_credit(keeper.fds[1], 1);
-	assert_true(socket_is_closed(keeper.fds[0]));
-	assert_string_equal(cut_off_of(&keeper.world.pair, keeper.qps[0]),
+	for (bytes = 0; bytes < 600 && !is_readable(holder.fds[1], 50); bytes++)
+		send(holder.fds[0], "", 1, MSG_NOSIGNAL);
+	assert_true(is_readable(holder.fds[1], 0));
+	expect_credit(holder.fds[1], 1);
+	assert_true(socket_is_closed(holder.fds[0]));
+	assert_string_equal(cut_off_of(&holder.world.pair, holder.qps[0]),
 			    "keeps shared receives that others wait for");
-	keeper_close(&keeper);
+	holder_close(&holder);
 }
 
 /* What it has asked for stands behind answers that it does not read. */
 static void peer_that_does_not_read_cut_off(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 	struct soft_frame read = { .opcode = SOFT_READ,
 				   .sequence = SOFT_FIRST_SEQUENCE,
 				   .length_bytes = TARGET_BYTES };
 
 	(void)state;
-	keeper_open(&keeper, true);
-	read.rkey = keeper.world.pair.target_mr->rkey;
-	read.remote_addr = (uintptr_t)keeper.world.pair.target_memory;
-	frames_send(keeper.fds[0], read, 8);
-	ask(keeper.fds[0], 2);
-	promise_wait(&keeper, 2);
-	ask(keeper.fds[1], 1);
-	assert_true(is_readable(keeper.fds[1], 30000));
-	expect_credit(keeper.fds[1], 1);
-	assert_string_equal(cut_off_of(&keeper.world.pair, keeper.qps[0]),
+	holder_open(&holder, true);
+	read.rkey = holder.world.pair.target_mr->rkey;
+	read.remote_addr = (uintptr_t)holder.world.pair.target_memory;
+	frames_send(holder.fds[0], read, 8);
+	ask(holder.fds[0], 2);
+	promise_wait(&holder, 2);
+	ask(holder.fds[1], 1);
+	assert_true(is_readable(holder.fds[1], 30000));
+	expect_credit(holder.fds[1], 1);
+	assert_string_equal(cut_off_of(&holder.world.pair, holder.qps[0]),
 			    "keeps shared receives that others wait for");
-	keeper_close(&keeper);
+	holder_close(&holder);
 }
 
 /* Its error cannot be told before the rest of a WRITE, which it does not read. */
@@ -139,19 +139,19 @@ static void refused_peer_keeps_no_receives(void **state)
 	const struct soft_frame bad_write = { .opcode = SOFT_WRITE,
 					      .sequence = SOFT_FIRST_SEQUENCE,
 					      .length_bytes = 1 };
-	struct keeper keeper;
+	struct holder holder;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	message_post(&keeper.world, keeper.qps[0], TARGET_BYTES);
-	ask(keeper.fds[0], 2);
-	promise_wait(&keeper, 2);
-	frame_send(keeper.fds[0], bad_write, 0);
-	ask(keeper.fds[1], 1);
-	assert_true(is_readable(keeper.fds[1], 30000));
-	expect_credit(keeper.fds[1], 1);
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_REFUSING);
-	keeper_close(&keeper);
+	holder_open(&holder, true);
+	message_post(&holder.world, holder.qps[0], TARGET_BYTES);
+	ask(holder.fds[0], 2);
+	promise_wait(&holder, 2);
+	frame_send(holder.fds[0], bad_write, 0);
+	ask(holder.fds[1], 1);
+	assert_true(is_readable(holder.fds[1], 30000));
+	expect_credit(holder.fds[1], 1);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_REFUSING);
+	holder_close(&holder);
 }
 
 /* Its message is there, and the program does not poll. */
@@ -159,23 +159,23 @@ static void message_that_was_not_read_is_no_fault_of_its_peer(void **state)
 {
 	const struct soft_frame message = { .opcode = SOFT_SEND,
 					    .sequence = SOFT_FIRST_SEQUENCE };
-	struct keeper keeper;
+	struct holder holder;
 	int i;
 
 	(void)state;
-	keeper_open(&keeper, false);
-	ask(keeper.fds[0], 2);
-	while (!is_readable(keeper.fds[0], 1))
-		test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
-	wait_until_waiting(&keeper.world, 1);
-	frames_send(keeper.fds[0], message, 2);
-	assert_false(is_readable(keeper.fds[1], 2 * SOFT_PROMISE_MS));
+	holder_open(&holder, false);
+	ask(holder.fds[0], 2);
+	while (!is_readable(holder.fds[0], 1))
+		test_nothing(&holder.world.pair, holder.world.pair.server_cq);
+	expect_credit(holder.fds[0], 2);
+	ask(holder.fds[1], 1);
+	wait_until_waiting(&holder.world, 1);
+	frames_send(holder.fds[0], message, 2);
+	assert_false(is_readable(holder.fds[1], 2 * SOFT_PROMISE_MS));
 	for (i = 0; i < 2; i++)
-		assert_int_equal(test_wait(&keeper.world.pair,
-					   keeper.world.pair.server_cq).status, 0);
-	keeper_close(&keeper);
+		assert_int_equal(test_wait(&holder.world.pair,
+					   holder.world.pair.server_cq).status, 0);
+	holder_close(&holder);
 }
 
 /* A half of its message is there, which nobody has read for as long as a promise lasts. */
@@ -184,48 +184,48 @@ static void message_read_late_is_no_fault_of_its_peer(void **state)
 	const struct soft_frame message = { .opcode = SOFT_SEND,
 					    .sequence = SOFT_FIRST_SEQUENCE,
 					    .length_bytes = 2 };
-	struct keeper keeper;
+	struct holder holder;
 	struct soft_qp *qp;
 	uint32_t ms;
 
 	(void)state;
-	keeper_open(&keeper, false);
-	qp = soft_qp_of(keeper.qps[0]);
-	ask(keeper.fds[0], 2);
-	while (!is_readable(keeper.fds[0], 1))
-		test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
-	expect_credit(keeper.fds[0], 2);
-	ask(keeper.fds[1], 1);
-	wait_until_waiting(&keeper.world, 1);
-	frame_send(keeper.fds[0], message, 1);
+	holder_open(&holder, false);
+	qp = soft_qp_of(holder.qps[0]);
+	ask(holder.fds[0], 2);
+	while (!is_readable(holder.fds[0], 1))
+		test_nothing(&holder.world.pair, holder.world.pair.server_cq);
+	expect_credit(holder.fds[0], 2);
+	ask(holder.fds[1], 1);
+	wait_until_waiting(&holder.world, 1);
+	frame_send(holder.fds[0], message, 1);
 	assert_true(is_readable(qp->fd, 30000));
 	for (ms = 0; ms < 2 * SOFT_PROMISE_MS; ms += SOFT_TICK_MS)
 		time_pass(qp, SOFT_TICK_MS);
-	test_nothing(&keeper.world.pair, keeper.world.pair.server_cq);
+	test_nothing(&holder.world.pair, holder.world.pair.server_cq);
 	time_pass(qp, SOFT_TICK_MS);
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
-	keeper_close(&keeper);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_CONNECTED);
+	holder_close(&holder);
 }
 
 /* As the thread of the device sees it when the process has been stopped. */
 static void time_without_a_look_is_held_against_nobody(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 	struct soft_qp *qp;
 	uint32_t ms;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	qp = soft_qp_of(keeper.qps[0]);
-	keep_from_the_other(&keeper);
-	wait_until_waiting(&keeper.world, 1);
+	holder_open(&holder, true);
+	qp = soft_qp_of(holder.qps[0]);
+	keep_from_the_other(&holder);
+	wait_until_waiting(&holder.world, 1);
 	time_pass(qp, SOFT_TICK_MS);
 	time_pass(qp, 10 * SOFT_PROMISE_MS);
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_CONNECTED);
 	for (ms = 0; ms <= SOFT_PROMISE_MS; ms += SOFT_TICK_MS)
 		time_pass(qp, SOFT_TICK_MS);
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_ERROR);
-	keeper_close(&keeper);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_ERROR);
+	holder_close(&holder);
 }
 
 /* What a connection has moved, and the same with what the system still holds. */
@@ -265,10 +265,10 @@ static void moved_wait(struct soft_qp *qp, const struct moved *before, int reads
 }
 
 /* Six tenths of the time that it has each, with a mebibyte between: then it has all of it. */
-static void expect_kept_while_it_moves(struct keeper *keeper, int sends_fd, int reads_fd)
+static void expect_kept_while_it_moves(struct holder *holder, int sends_fd, int reads_fd)
 {
 	static const uint8_t bytes[SOFT_PROMISE_BYTES];
-	struct soft_qp *qp = soft_qp_of(keeper->qps[0]);
+	struct soft_qp *qp = soft_qp_of(holder->qps[0]);
 	uint32_t round, ms;
 	struct moved before;
 
@@ -280,34 +280,34 @@ static void expect_kept_while_it_moves(struct keeper *keeper, int sends_fd, int 
 		moved_wait(qp, &before, reads_fd);
 		for (ms = 0; ms < SOFT_PROMISE_MS * 6 / 10; ms += SOFT_TICK_MS)
 			time_pass(qp, SOFT_TICK_MS);
-		assert_int_equal(state_of(keeper->qps[0]), SOFT_QP_CONNECTED);
+		assert_int_equal(state_of(holder->qps[0]), SOFT_QP_CONNECTED);
 	}
 	/* What the system has may go on for a moment. */
 	for (ms = 0; ms < 100 * SOFT_PROMISE_MS &&
-		     state_of(keeper->qps[0]) == SOFT_QP_CONNECTED;
+		     state_of(holder->qps[0]) == SOFT_QP_CONNECTED;
 	     ms += SOFT_TICK_MS) {
 		time_pass(qp, SOFT_TICK_MS);
 		usleep(1000);
 	}
-	assert_int_equal(state_of(keeper->qps[0]), SOFT_QP_ERROR);
+	assert_int_equal(state_of(holder->qps[0]), SOFT_QP_ERROR);
 }
 
 /* Its message takes longer than a second, as the network carries no more. */
 static void peer_with_a_long_message_kept_while_it_comes(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	keep_from_the_other(&keeper);
-	wait_until_waiting(&keeper.world, 1);
-	frame_send(keeper.fds[0], (struct soft_frame){
+	holder_open(&holder, true);
+	keep_from_the_other(&holder);
+	wait_until_waiting(&holder.world, 1);
+	frame_send(holder.fds[0], (struct soft_frame){
 			   .opcode = SOFT_WRITE, .sequence = SOFT_FIRST_SEQUENCE,
-			   .rkey = keeper.world.pair.target_mr->rkey,
-			   .remote_addr = (uintptr_t)keeper.world.pair.target_memory,
+			   .rkey = holder.world.pair.target_mr->rkey,
+			   .remote_addr = (uintptr_t)holder.world.pair.target_memory,
 			   .length_bytes = TARGET_BYTES }, 0);
-	expect_kept_while_it_moves(&keeper, keeper.fds[0], -1);
-	keeper_close(&keeper);
+	expect_kept_while_it_moves(&holder, holder.fds[0], -1);
+	holder_close(&holder);
 }
 
 /* What it was promised stands behind answers that the network carries slowly. */
@@ -316,80 +316,80 @@ static void peer_kept_while_it_reads_what_stands_before_its_promise(void **state
 	struct soft_frame read = { .opcode = SOFT_READ,
 				   .sequence = SOFT_FIRST_SEQUENCE,
 				   .length_bytes = TARGET_BYTES };
-	struct keeper keeper;
+	struct holder holder;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	read.rkey = keeper.world.pair.target_mr->rkey;
-	read.remote_addr = (uintptr_t)keeper.world.pair.target_memory;
-	frames_send(keeper.fds[0], read, 8);
-	ask(keeper.fds[0], 2);
-	promise_wait(&keeper, 2);
-	ask(keeper.fds[1], 1);
-	wait_until_waiting(&keeper.world, 1);
-	expect_kept_while_it_moves(&keeper, -1, keeper.fds[0]);
-	keeper_close(&keeper);
+	holder_open(&holder, true);
+	read.rkey = holder.world.pair.target_mr->rkey;
+	read.remote_addr = (uintptr_t)holder.world.pair.target_memory;
+	frames_send(holder.fds[0], read, 8);
+	ask(holder.fds[0], 2);
+	promise_wait(&holder, 2);
+	ask(holder.fds[1], 1);
+	wait_until_waiting(&holder.world, 1);
+	expect_kept_while_it_moves(&holder, -1, holder.fds[0]);
+	holder_close(&holder);
 }
 
 /* Two others take turns with the other receive: one of them waits, but never for long. */
 static void slow_peer_kept_while_the_line_moves(void **state)
 {
 	struct soft_frame message = { .opcode = SOFT_SEND };
-	struct keeper keeper;
+	struct holder holder;
 	struct rbx_qp *qp;
 	uint32_t turn, i;
 	int fds[2];
 
 	(void)state;
-	keeper_open(&keeper, true);
-	ask(keeper.fds[0], 1);
-	expect_credit(keeper.fds[0], 1);
-	fds[0] = keeper.fds[1];
-	fds[1] = shared_connect(&keeper.world, &qp);
+	holder_open(&holder, true);
+	ask(holder.fds[0], 1);
+	expect_credit(holder.fds[0], 1);
+	fds[0] = holder.fds[1];
+	fds[1] = shared_connect(&holder.world, &qp);
 	ask(fds[0], 1);
 	expect_credit(fds[0], 1);
 	ask(fds[1], 1);
-	wait_until_waiting(&keeper.world, 1);
+	wait_until_waiting(&holder.world, 1);
 	for (turn = 0; turn < 2 * SOFT_PROMISE_MS / 100; turn++) {
 		i = turn / 2; /* messages that it has sent */
 		message.sequence = SOFT_FIRST_SEQUENCE + i;
 		frame_send(fds[turn % 2], message, 0);
-		assert_int_equal(test_wait(&keeper.world.pair,
-					   keeper.world.pair.server_cq).status, 0);
+		assert_int_equal(test_wait(&holder.world.pair,
+					   holder.world.pair.server_cq).status, 0);
 		ask(fds[turn % 2], i + 2);
-		wait_until_waiting(&keeper.world, 2);
+		wait_until_waiting(&holder.world, 2);
 		usleep(100000);
-		post(&keeper.world, 3);
+		post(&holder.world, 3);
 		expect_credit(fds[1 - turn % 2], turn / 2 + 1 + turn % 2);
 	}
 	message.sequence = SOFT_FIRST_SEQUENCE;
-	frame_send(keeper.fds[0], message, 0);
-	assert_int_equal(test_wait(&keeper.world.pair,
-				   keeper.world.pair.server_cq).status, 0);
+	frame_send(holder.fds[0], message, 0);
+	assert_int_equal(test_wait(&holder.world.pair,
+				   holder.world.pair.server_cq).status, 0);
 	close(fds[1]);
-	keeper.world.pair.ops->destroy_qp(qp);
-	keeper_close(&keeper);
+	holder.world.pair.ops->destroy_qp(qp);
+	holder_close(&holder);
 }
 
 /* Nobody had to wait while half of all numbers went by: what it had then is not old. */
 static void promise_after_very_many_messages_is_a_new_one(void **state)
 {
-	struct keeper keeper;
+	struct holder holder;
 	struct soft_qp *qp;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	keep_from_the_other(&keeper);
-	wait_until_waiting(&keeper.world, 1);
-	qp = soft_qp_of(keeper.qps[0]);
+	holder_open(&holder, true);
+	keep_from_the_other(&holder);
+	wait_until_waiting(&holder.world, 1);
+	qp = soft_qp_of(holder.qps[0]);
 	soft_qp_lock(qp);
 	qp->promise_seen.kept_ns = SOFT_PROMISE_MS * 1000000ull;
 	qp->promise_seen.moved_bytes = soft_qp_moved(qp);
 	qp->promise_seen.promised = qp->recv_done - (1u << 31) - 1;
 	soft_qp_unlock(qp);
 	time_pass(qp, SOFT_TICK_MS);
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_CONNECTED);
-	keeper_close(&keeper);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_CONNECTED);
+	holder_close(&holder);
 }
 
 /* READs of nothing, which need no right to anything, and their answers. */
@@ -412,26 +412,26 @@ static void peer_that_moves_headers_alone_cut_off(void **state)
 {
 	const uint32_t times = 2 * SOFT_PROMISE_BYTES / (8 * SOFT_FRAME_BYTES);
 	uint32_t round, ms, sequence = SOFT_FIRST_SEQUENCE;
-	struct keeper keeper;
+	struct holder holder;
 	struct soft_qp *qp;
 
 	(void)state;
-	keeper_open(&keeper, true);
-	keep_from_the_other(&keeper);
-	wait_until_waiting(&keeper.world, 1);
-	qp = soft_qp_of(keeper.qps[0]);
-	for (round = 0; round < 3 && state_of(keeper.qps[0]) == SOFT_QP_CONNECTED;
+	holder_open(&holder, true);
+	keep_from_the_other(&holder);
+	wait_until_waiting(&holder.world, 1);
+	qp = soft_qp_of(holder.qps[0]);
+	for (round = 0; round < 3 && state_of(holder.qps[0]) == SOFT_QP_CONNECTED;
 	     round++) {
-		read_nothing(keeper.fds[0], &sequence, times);
+		read_nothing(holder.fds[0], &sequence, times);
 		for (ms = 0; ms < SOFT_PROMISE_MS / 2; ms += SOFT_TICK_MS)
 			time_pass(qp, SOFT_TICK_MS);
 	}
 	/* Not by the time that passes after the last of them. */
-	assert_int_equal(state_of(keeper.qps[0]), SOFT_QP_ERROR);
-	assert_true(is_readable(keeper.fds[1], 30000));
-	expect_credit(keeper.fds[1], 1);
-	assert_non_null(cut_off_of(&keeper.world.pair, keeper.qps[0]));
-	keeper_close(&keeper);
+	assert_int_equal(state_of(holder.qps[0]), SOFT_QP_ERROR);
+	assert_true(is_readable(holder.fds[1], 30000));
+	expect_credit(holder.fds[1], 1);
+	assert_non_null(cut_off_of(&holder.world.pair, holder.qps[0]));
+	holder_close(&holder);
 }
 
 int main(void)

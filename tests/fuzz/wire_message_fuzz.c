@@ -21,18 +21,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length_bytes)
 	return 0;
 }
 
-/* Hardly any input has zeros from its length on: half of the letters get them,
+/* Hardly any input has zeros from its length on: half of the user messages get them,
  * the other half a length that may be right. */
-static void letter_cut(uint8_t *bytes, unsigned int seed)
+static void user_message_cut(uint8_t *bytes, unsigned int seed)
 {
-	uint32_t length_bytes = (seed >> 1) % (RBX_WIRE_LETTER_BYTES_MAX + 2);
+	uint32_t length_bytes =
+		(seed >> 1) % (RBX_WIRE_USER_MESSAGE_BYTES_MAX + 2);
 	uint8_t *payload = bytes + RBX_WIRE_HEADER_BYTES;
 
 	memset(payload + 8, 0, 8);
 	payload[8] = (uint8_t)length_bytes;
-	if (seed % 2 && length_bytes <= RBX_WIRE_LETTER_BYTES_MAX)
+	if (seed % 2 && length_bytes <= RBX_WIRE_USER_MESSAGE_BYTES_MAX)
 		memset(payload + 16 + length_bytes, 0,
-		       RBX_WIRE_LETTER_BYTES_MAX - length_bytes);
+		       RBX_WIRE_USER_MESSAGE_BYTES_MAX - length_bytes);
 }
 
 /* Most inputs fail at the magic: half of them get one, with the version and
@@ -56,8 +57,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t length_bytes,
 	if (bytes[6] == RBX_WIRE_ERROR)
 		bytes[12] = (uint8_t)(seed >> 1 & 31);
 	memset(bytes + 32, 0, 32);
-	if (bytes[6] == RBX_WIRE_LETTER &&
+	if (bytes[6] == RBX_WIRE_USER_MESSAGE &&
 	    length_bytes == RBX_WIRE_MESSAGE_BYTES_MAX)
-		letter_cut(bytes, seed >> 1);
+		user_message_cut(bytes, seed >> 1);
 	return length_bytes;
 }

@@ -34,6 +34,6 @@ pass "queue pairs of the program's own: rights, bounds, the end of the server"
 
 expect_success stat --server "$address" --fabric verbs --secret-file "$scratch/secret" --json
 [ "$(key lent_bytes)" = 0 ] || fault "$(key lent_bytes) bytes stay lent"
-"$build/tests/server_letters_test" || fault "server_letters_test"
+"$build/tests/server_user_messages_test" || fault "server_user_messages_test"
 "$build/tests/lib_peer_message_test" || fault "lib_peer_message_test"
 pass "messages over verbs"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What cannot work over verbs is refused in one line that names the cause and the
-# fix, with exit code 2: strangers, servers that are full or gone, addresses that
+# fix, with exit code 2: untrusted clients, servers that are full or gone, addresses that
 # no RDMA device has, devices that do not exist, and too little locked memory.
 
 . "$(dirname "$(readlink -f "$0")")/verbs.sh"

@@ -402,17 +402,17 @@ static void event_handler_runs_on_the_thread_of_the_programs_loop(void **state)
 
 /* Who repairs a connection has to look into the poller, and has announced itself;
  * a program that polls without end must not keep it out. */
-static void poll_makes_way_for_a_visitor(void **state)
+static void poll_makes_way_for_a_lock_waiter(void **state)
 {
 	struct rbx_context *ctx = tenant_context("pollers=0");
 	struct rbx_poller *poller = ctx->pollers[0];
 	uint64_t polls_count = poller->round.counters.polls;
 
 	(void)state;
-	RBX_FETCH_ADD(&poller->visitors, 1);
+	RBX_FETCH_ADD(&poller->lock_waiters, 1);
 	assert_int_equal(rbx_poll(ctx), 0);
 	assert_int_equal(poller->round.counters.polls, polls_count);
-	RBX_FETCH_ADD(&poller->visitors, (uint32_t)-1);
+	RBX_FETCH_ADD(&poller->lock_waiters, (uint32_t)-1);
 	assert_int_equal(rbx_poll(ctx), 0);
 	assert_true(poller->round.counters.polls > polls_count);
 	rbx_close(ctx);
@@ -474,7 +474,7 @@ int main(void)
 		cmocka_unit_test(polling_program_that_sleeps_is_always_woken),
 		cmocka_unit_test(
 			event_handler_runs_on_the_thread_of_the_programs_loop),
-		cmocka_unit_test(poll_makes_way_for_a_visitor),
+		cmocka_unit_test(poll_makes_way_for_a_lock_waiter),
 		cmocka_unit_test(polling_program_hears_of_a_lost_peer),
 	};
 

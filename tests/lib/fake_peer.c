@@ -251,7 +251,7 @@ uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer)
 	return bytes;
 }
 
-static int map_locked(struct rbx_peer *peer, struct rbx_loan *grant)
+static int map_locked(struct rbx_peer *peer, struct rbx_loan *loan)
 {
 	struct fake_server *server = peer->server;
 	uint32_t area;
@@ -268,7 +268,7 @@ static int map_locked(struct rbx_peer *peer, struct rbx_loan *grant)
 	server->owners[area] = peer;
 	memset(server->memory + area * server->slab_bytes, 0,
 	       server->slab_bytes);
-	*grant = (struct rbx_loan){
+	*loan = (struct rbx_loan){
 		.slab_id = area,
 		.epoch = fake_network.next_key,
 		.remote_addr = area * server->slab_bytes,
@@ -277,35 +277,35 @@ static int map_locked(struct rbx_peer *peer, struct rbx_loan *grant)
 	return 0;
 }
 
-int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *grant)
+int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *loan)
 {
 	int err;
 
 	fake_network_lock();
-	err = map_locked(peer, grant);
+	err = map_locked(peer, loan);
 	fake_network_unlock();
 	return err;
 }
 
-int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *grant)
+int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *loan)
 {
 	int err;
 
 	fake_network_lock();
-	err = peer->server->keys[grant->slab_id] == grant->rkey ? 0 : -ESTALE;
+	err = peer->server->keys[loan->slab_id] == loan->rkey ? 0 : -ESTALE;
 	fake_network_unlock();
 	return err;
 }
 
-int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *grant)
+int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan)
 {
 	int err = -ESTALE;
 
 	fake_network_lock();
 	if (peer->server->keep) {
 		err = peer->server->keep;
-	} else if (peer->server->keys[grant->slab_id] == grant->rkey) {
-		peer->server->keys[grant->slab_id] = 0;
+	} else if (peer->server->keys[loan->slab_id] == loan->rkey) {
+		peer->server->keys[loan->slab_id] = 0;
 		err = 0;
 	}
 	fake_network_unlock();
@@ -319,10 +319,10 @@ void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
 }
 
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
-		    struct rbx_loan *grant)
+		    struct rbx_loan *loan)
 {
 	if (ask->kind == RBX_CALL_MAP)
-		return rbx_peer_map(peer, grant);
+		return rbx_peer_map(peer, loan);
 	return ask->kind == RBX_CALL_UNMAP ? rbx_peer_unmap(peer, &ask->loan) :
 					     rbx_peer_check(peer, &ask->loan);
 }

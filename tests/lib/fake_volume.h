@@ -4,7 +4,7 @@
  * requests on it.
  *
  * The tests poll themselves (pollers = 0), so that nothing moves but when they
- * say so; only the keeper has a thread.
+ * say so; only the upkeep has a thread.
  */
 #ifndef TEST_FAKE_VOLUME_H
 #define TEST_FAKE_VOLUME_H

@@ -35,16 +35,17 @@ static void tell_soft(const struct soft_qp *qp)
 		qp->partial_kind);
 }
 
-static void tell_lane(const struct rbx_peer *peer, const struct rbx_lane *lane)
+static void tell_pair(const struct rbx_peer *peer,
+		      const struct rbx_peer_qp *pair)
 {
 	const struct rbx_send_ring *ring =
-		&peer->channel.rings[lane->ring_index];
+		&peer->channel.rings[pair->ring_index];
 
 	fprintf(stderr, "  queue pair %u: work requests posted %u, completed "
 			"%u\n",
-		lane->ring_index, ring->posted_count, ring->completed_count);
-	if (peer->ctx->fabric.ops == &rbx_fabric_soft && lane->qp != NULL)
-		tell_soft(soft_qp_of(lane->qp));
+		pair->ring_index, ring->posted_count, ring->completed_count);
+	if (peer->ctx->fabric.ops == &rbx_fabric_soft && pair->qp != NULL)
+		tell_soft(soft_qp_of(pair->qp));
 }
 
 static const char *combiner(const struct rbx_submit_queue *queue)
@@ -67,8 +68,8 @@ static void tell_peer(const struct rbx_peer *peer)
 		combiner(&channel->submit_queue),
 		channel->merge_queue.waiting_mask,
 		channel->merge_queue.fenced_first != NULL, peer->recovery.state.phase);
-	for (uint32_t i = 0; i < user->lane_count; i++)
-		tell_lane(peer, &user->lanes[i]);
+	for (uint32_t i = 0; i < user->qps_count; i++)
+		tell_pair(peer, &user->qps[i]);
 }
 
 void standstill_tell(const struct rbx_context *ctx)

@@ -15,12 +15,12 @@
 
 #include "lib/clock.h"
 #include "server/state.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 
 #define SILENT_MAX 200
 #define RESUME_MS 3000
 
-static struct stranger crowd[SILENT_MAX];
+static struct raw_client crowd[SILENT_MAX];
 
 /* Connects as often; what is refused is tried no more. */
 static void crowd_come(struct world *world, uint32_t count)
@@ -33,14 +33,14 @@ static void crowd_come(struct world *world, uint32_t count)
 
 	rbx_wire_attach_encode(&control, bytes);
 	for (i = 0; i < count; i++)
-		(void)stranger_connect(&crowd[i], world, bytes, sizeof(bytes),
-				       &reason);
+		(void)raw_client_connect(&crowd[i], world, bytes, sizeof(bytes),
+					 &reason);
 }
 
 static void crowd_go(uint32_t count)
 {
 	while (count > 0)
-		stranger_leave(&crowd[--count]);
+		raw_client_leave(&crowd[--count]);
 }
 
 static bool is_lost(struct world *world)
@@ -65,7 +65,7 @@ static void clients_cut(struct world *world)
 static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	world_options(&world);
@@ -74,13 +74,13 @@ static void crowd_keeps_nobody_out(uint32_t count, bool has_secret)
 		       world_secret_file("correct horse battery\n", 0600));
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	crowd_come(&world, count);
 	/* At the first attempt. */
 	clients_cut(&world);
 	world_wait(&world, is_lost);
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	rbx_session_close(world_session(&world));
 	rbx_session_close(session);
 	crowd_go(count);
@@ -110,7 +110,7 @@ static void one_address_has_some_of_the_slots(void **state)
 	world_start(&world);
 	crowd_come(&world, SILENT_MAX);
 	pthread_mutex_lock(&world.server->lock);
-	assert_in_range(world.server->strangers.count, 1,
+	assert_in_range(world.server->untrusted.count, 1,
 			RBX_HANDSHAKES_OF_SOURCE_MAX);
 	pthread_mutex_unlock(&world.server->lock);
 	crowd_go(SILENT_MAX);
@@ -129,16 +129,16 @@ static void named_session_is_the_one_to_resume(void **state)
 	world_start(&world);
 	session = world_session(&world);
 	for (i = 0; i < 3; i++)
-		stranger_arrive_to_resume(&crowd[i], &world,
-					  world.server->clients[0].session_id);
+		raw_client_arrive_to_resume(
+			&crowd[i], &world, world.server->clients[0].session_id);
 	/* The latest attempt counts; it must not open a session there. */
 	pthread_mutex_lock(&world.server->lock);
 	assert_int_equal(world.server->resumers.count, 1);
-	assert_int_equal(world.server->strangers.count, 0);
+	assert_int_equal(world.server->untrusted.count, 0);
 	pthread_mutex_unlock(&world.server->lock);
 	crowd[2].hello = (struct rbx_wire_message){ .type = RBX_WIRE_HELLO };
-	stranger_send(&crowd[2], &crowd[2].hello);
-	stranger_is_refused(&crowd[2], RBX_REASON_OUT_OF_TURN);
+	raw_client_send(&crowd[2], &crowd[2].hello);
+	raw_client_is_refused(&crowd[2], RBX_REASON_OUT_OF_TURN);
 	crowd_go(3);
 	rbx_session_close(session);
 	world_stop(&world);
@@ -148,25 +148,25 @@ static void named_session_is_the_one_to_resume(void **state)
 static void attempt_counts_while_an_older_connection_ends(void **state)
 {
 	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
-	struct stranger first, resumed;
+	struct raw_client first, resumed;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&first, &world);
-	stranger_enter(&first);
-	stranger_resume(&resumed, &first, 0);
-	stranger_arrive_to_resume(&crowd[0], &world,
-				  first.welcome.welcome.session_id);
-	stranger_send(&resumed, &hello);
-	stranger_is_refused(&resumed, RBX_REASON_OUT_OF_TURN);
-	stranger_arrive_to_resume(&crowd[1], &world,
-				  first.welcome.welcome.session_id);
-	assert_false(stranger_hear(&crowd[0], &hello));
+	raw_client_arrive(&first, &world);
+	raw_client_enter(&first);
+	raw_client_resume(&resumed, &first, 0);
+	raw_client_arrive_to_resume(&crowd[0], &world,
+				    first.welcome.welcome.session_id);
+	raw_client_send(&resumed, &hello);
+	raw_client_is_refused(&resumed, RBX_REASON_OUT_OF_TURN);
+	raw_client_arrive_to_resume(&crowd[1], &world,
+				    first.welcome.welcome.session_id);
+	assert_false(raw_client_hear(&crowd[0], &hello));
 	crowd_go(2);
-	stranger_leave(&resumed);
-	stranger_leave(&first);
+	raw_client_leave(&resumed);
+	raw_client_leave(&first);
 	world_stop(&world);
 }
 
@@ -180,9 +180,9 @@ static void named_session_without_a_word_runs_out_of_time(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	stranger_arrive_to_resume(&crowd[0], &world,
-				  world.server->clients[0].session_id);
-	stranger_is_refused(&crowd[0], RBX_REASON_TOO_SLOW);
+	raw_client_arrive_to_resume(&crowd[0], &world,
+				    world.server->clients[0].session_id);
+	raw_client_is_refused(&crowd[0], RBX_REASON_TOO_SLOW);
 	crowd_go(1);
 	rbx_session_close(session);
 	world_stop(&world);
@@ -229,23 +229,23 @@ static bool farewell_has_begun(struct world *world)
 }
 
 /* It says what it may not, and one message of the server to it never arrives. */
-static void provoke_a_farewell(struct stranger *stranger)
+static void provoke_a_farewell(struct raw_client *raw)
 {
 	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
-	struct rbx_server *server = stranger->world->server;
+	struct rbx_server *server = raw->world->server;
 
 	pthread_mutex_lock(&server->lock);
 	server->clients[0].connection->sends_busy |= 1u << RBX_CONTROL_SENDS_MAX;
 	pthread_mutex_unlock(&server->lock);
-	stranger_send(stranger, &hello);
-	world_wait(stranger->world, farewell_has_begun);
+	raw_client_send(raw, &hello);
+	world_wait(raw->world, farewell_has_begun);
 }
 
-static void hear_the_farewell(struct stranger *stranger)
+static void hear_the_farewell(struct raw_client *raw)
 {
 	struct rbx_wire_message message;
 
-	assert_true(stranger_hear(stranger, &message));
+	assert_true(raw_client_hear(raw, &message));
 	assert_int_equal(message.type, RBX_WIRE_ERROR);
 	assert_int_equal(message.status, RBX_REASON_OUT_OF_TURN);
 }
@@ -258,11 +258,11 @@ static void client_that_is_refused_again_and_again_has_two_places(void **state)
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&crowd[0], &world);
-	stranger_enter(&crowd[0]);
+	raw_client_arrive(&crowd[0], &world);
+	raw_client_enter(&crowd[0]);
 	for (i = 1; i < REFUSALS; i++) {
 		provoke_a_farewell(&crowd[i - 1]);
-		stranger_resume(&crowd[i], &crowd[0], 0);
+		raw_client_resume(&crowd[i], &crowd[0], 0);
 		/* The farewell had its place until now. */
 		assert_int_equal(connections_count(&world), 1);
 	}
@@ -278,55 +278,56 @@ static bool a_lease_is_over(struct world *world)
 	return world_stats(world).leases_expired > 0;
 }
 
-/* Its client's entry may be another's now, so it has the place of a stranger. */
-static void farewell_outlives_its_session_as_a_stranger(void **state)
+/* Its client's entry may be another's now, so it has the place of an untrusted
+ * client. */
+static void farewell_outlives_its_session_in_an_untrusted_place(void **state)
 {
-	struct stranger first;
+	struct raw_client first;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world.options.lease_ms = 500;
 	world_start(&world);
-	stranger_arrive(&first, &world);
-	stranger_enter(&first);
+	raw_client_arrive(&first, &world);
+	raw_client_enter(&first);
 	provoke_a_farewell(&first);
-	assert_int_equal(count_of(&world, &world.server->strangers), 0);
+	assert_int_equal(count_of(&world, &world.server->untrusted), 0);
 	world_wait(&world, a_lease_is_over);
 	assert_int_equal(count_of(&world, &world.server->resumers), 0);
-	assert_int_equal(count_of(&world, &world.server->strangers), 1);
+	assert_int_equal(count_of(&world, &world.server->untrusted), 1);
 	hear_the_farewell(&first);
-	stranger_leave(&first);
+	raw_client_leave(&first);
 	world_stop(&world);
 }
 
 static void attempt_ends_with_its_session(void **state)
 {
 	struct rbx_wire_message message = { .type = RBX_WIRE_BYE };
-	struct stranger first;
+	struct raw_client first;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&first, &world);
-	stranger_enter(&first);
-	stranger_arrive_to_resume(&crowd[0], &world,
-				  first.welcome.welcome.session_id);
-	stranger_send(&first, &message);
+	raw_client_arrive(&first, &world);
+	raw_client_enter(&first);
+	raw_client_arrive_to_resume(&crowd[0], &world,
+				    first.welcome.welcome.session_id);
+	raw_client_send(&first, &message);
 	/* It is not told that it was too slow. */
-	assert_false(stranger_hear(&crowd[0], &message));
+	assert_false(raw_client_hear(&crowd[0], &message));
 	assert_int_equal(connections_count(&world), 0);
 	crowd_go(1);
-	stranger_leave(&first);
+	raw_client_leave(&first);
 	world_stop(&world);
 }
 
 /* ---- Many that mean well. ----------------------------------------------------*/
 
-#define VISITORS 80
+#define NEWCOMERS 80
 
-struct visitor {
+struct newcomer {
 	pthread_t thread;
 	struct world *world;
 	int status;
@@ -335,24 +336,24 @@ struct visitor {
 static void *visit(void *argument)
 {
 	const struct rbx_sessions_options options = {
-		.device = ((struct visitor *)argument)->world->device,
+		.device = ((struct newcomer *)argument)->world->device,
 		.insecure = true,
 		.silence_ms = WORLD_WAIT_MS,
 	};
 	const struct rbx_session_events none = { 0 };
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
-	struct visitor *visitor = argument;
+	struct newcomer *newcomer = argument;
 	struct rbx_sessions *set;
 	struct rbx_session *session;
 
-	visitor->status = rbx_sessions_open(&set, &options);
-	if (visitor->status)
+	newcomer->status = rbx_sessions_open(&set, &options);
+	if (newcomer->status)
 		return NULL;
-	visitor->status = rbx_session_open_name(
-		set, rbx_server_address(visitor->world->server), &none,
+	newcomer->status = rbx_session_open_name(
+		set, rbx_server_address(newcomer->world->server), &none,
 		&session);
-	if (!visitor->status) {
-		visitor->status = rbx_session_stats(session, &stats);
+	if (!newcomer->status) {
+		newcomer->status = rbx_session_stats(session, &stats);
 		rbx_session_close(session);
 	}
 	rbx_sessions_close(set);
@@ -361,21 +362,22 @@ static void *visit(void *argument)
 
 static void many_at_once_are_all_served(void **state)
 {
-	static struct visitor visitors[VISITORS];
+	static struct newcomer newcomers[NEWCOMERS];
 	struct world world;
 	uint32_t i;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	for (i = 0; i < VISITORS; i++) {
-		visitors[i].world = &world;
-		pthread_create(&visitors[i].thread, NULL, visit, &visitors[i]);
+	for (i = 0; i < NEWCOMERS; i++) {
+		newcomers[i].world = &world;
+		pthread_create(&newcomers[i].thread, NULL, visit,
+			       &newcomers[i]);
 	}
-	for (i = 0; i < VISITORS; i++)
-		pthread_join(visitors[i].thread, NULL);
-	for (i = 0; i < VISITORS; i++)
-		assert_int_equal(visitors[i].status, 0);
+	for (i = 0; i < NEWCOMERS; i++)
+		pthread_join(newcomers[i].thread, NULL);
+	for (i = 0; i < NEWCOMERS; i++)
+		assert_int_equal(newcomers[i].status, 0);
 	world_stop(&world);
 }
 
@@ -405,9 +407,9 @@ static uint32_t idle_count(void)
 static void many_idle_clients_are_in_nobodys_way(void **state)
 {
 	const uint32_t count = idle_count();
-	struct stranger *idle = calloc(count, sizeof(*idle)), again;
+	struct raw_client *idle = calloc(count, sizeof(*idle)), again;
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 	uint32_t i;
 
@@ -417,31 +419,31 @@ static void many_idle_clients_are_in_nobodys_way(void **state)
 	world.options.clients_max = count + 1;
 	world.options.lease_ms = IDLE_LEASE_MS; /* none says a word while all come */
 	world_start(&world);
-	stranger_arrive(&idle[0], &world);
-	stranger_enter(&idle[0]);
+	raw_client_arrive(&idle[0], &world);
+	raw_client_enter(&idle[0]);
 	for (i = 1; i < count; i++) {
-		stranger_arrive_beside(&idle[i], &idle[0]);
-		stranger_enter(&idle[i]);
+		raw_client_arrive_beside(&idle[i], &idle[0]);
+		raw_client_enter(&idle[i]);
 	}
 	session = world_session(&world);
 	assert_int_equal(world_stats(&world).clients, count + 1);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	/* There is no place for another one. */
-	stranger_arrive_beside(&again, &idle[0]);
-	stranger_greet(&again);
-	stranger_prove(&again, NULL);
-	stranger_is_refused(&again, RBX_REASON_TOO_MANY);
-	stranger_leave(&again);
+	raw_client_arrive_beside(&again, &idle[0]);
+	raw_client_greet(&again);
+	raw_client_prove(&again, NULL);
+	raw_client_is_refused(&again, RBX_REASON_TOO_MANY);
+	raw_client_leave(&again);
 	/* Each is found by its name. */
-	stranger_resume(&again, &idle[count / 2], 0);
-	stranger_leave(&again);
+	raw_client_resume(&again, &idle[count / 2], 0);
+	raw_client_leave(&again);
 	while (i > count / 3)
-		stranger_leave(&idle[--i]);
-	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+		raw_client_leave(&idle[--i]);
+	assert_int_equal(rbx_session_unmap(session, &loan), 0);
 	rbx_session_close(session);
 	while (i > 0)
-		stranger_leave(&idle[--i]);
+		raw_client_leave(&idle[--i]);
 	free(idle);
 	world_stop(&world);
 }
@@ -457,7 +459,7 @@ int main(void)
 		cmocka_unit_test(named_session_without_a_word_runs_out_of_time),
 		cmocka_unit_test(
 			client_that_is_refused_again_and_again_has_two_places),
-		cmocka_unit_test(farewell_outlives_its_session_as_a_stranger),
+		cmocka_unit_test(farewell_outlives_its_session_in_an_untrusted_place),
 		cmocka_unit_test(attempt_ends_with_its_session),
 		cmocka_unit_test(many_at_once_are_all_served),
 		cmocka_unit_test(many_idle_clients_are_in_nobodys_way),

@@ -9,27 +9,27 @@
 #include "core/limits.h"
 #include "lib/clock.h"
 #include "server/state.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 
 #define SLABS (3 * RBX_EVICTIONS_MAX)
 
 /* Returns the epoch of what is heard. */
-static uint64_t hear(struct stranger *stranger, enum rbx_wire_type type)
+static uint64_t hear(struct raw_client *raw, enum rbx_wire_type type)
 {
 	struct rbx_wire_message message;
 
-	assert_true(stranger_hear(stranger, &message));
+	assert_true(raw_client_hear(raw, &message));
 	assert_int_equal(message.type, type);
 	return message.epoch;
 }
 
-static uint64_t ask(struct stranger *stranger, enum rbx_wire_type type,
+static uint64_t ask(struct raw_client *raw, enum rbx_wire_type type,
 		    enum rbx_wire_type answer)
 {
 	struct rbx_wire_message message = { .type = type };
 
-	stranger_send(stranger, &message);
-	return hear(stranger, answer);
+	raw_client_send(raw, &message);
+	return hear(raw, answer);
 }
 
 static void drain(struct rbx_server *server)
@@ -53,20 +53,20 @@ static void eviction_tells_how_long_there_is(void **state)
 {
 	const uint32_t grace_ms = RBX_EVICT_GRACE_NS / 1000000;
 	struct rbx_wire_message message;
-	struct stranger stranger = { 0 };
+	struct raw_client raw = { 0 };
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&stranger, &world);
-	stranger_enter(&stranger);
-	ask(&stranger, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
+	ask(&raw, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);
 	shrink(world.server);
-	assert_true(stranger_hear(&stranger, &message));
+	assert_true(raw_client_hear(&raw, &message));
 	assert_int_equal(message.type, RBX_WIRE_SLAB_EVICT);
 	assert_in_range(message.evict.grace_ms, grace_ms / 2, grace_ms);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	world_stop(&world);
 }
 
@@ -78,7 +78,7 @@ static void dawdle(void)
 
 static void evictions_wait_until_they_are_heard(void **state)
 {
-	struct stranger borrower = { 0 }, stranger = { 0 };
+	struct raw_client borrower = { 0 }, raw = { 0 };
 	uint64_t epoch = 0;
 	struct world world;
 	uint32_t i;
@@ -87,27 +87,27 @@ static void evictions_wait_until_they_are_heard(void **state)
 	world_options(&world);
 	world.options.memory_bytes = SLABS * WORLD_SLAB_BYTES;
 	world_start(&world);
-	stranger_arrive(&borrower, &world);
-	stranger_enter(&borrower);
+	raw_client_arrive(&borrower, &world);
+	raw_client_enter(&borrower);
 	for (i = 0; i < SLABS; i++)
-		epoch = ask(&borrower, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_GRANT);
-	stranger_resume(&stranger, &borrower, epoch); /* has receives anew */
-	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+		epoch = ask(&borrower, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);
+	raw_client_resume(&raw, &borrower, epoch); /* has receives anew */
+	ask(&raw, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
 	drain(world.server);
 	for (i = 0; i < RBX_EVICTIONS_MAX; i++)
-		hear(&stranger, RBX_WIRE_SLAB_EVICT);
+		hear(&raw, RBX_WIRE_SLAB_EVICT);
 	dawdle();
 	/* It may have been sent before they were heard. */
-	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	ask(&raw, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
 	dawdle();
 	/* Nobody sends this one who has not heard the answer, and what came before. */
-	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	ask(&raw, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
 	for (i = 0; i < RBX_EVICTIONS_MAX; i++)
-		hear(&stranger, RBX_WIRE_SLAB_EVICT);
+		hear(&raw, RBX_WIRE_SLAB_EVICT);
 	dawdle();
-	ask(&stranger, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
-	stranger_leave(&stranger);
-	stranger_leave(&borrower);
+	ask(&raw, RBX_WIRE_HEARTBEAT, RBX_WIRE_HEARTBEAT_REPLY);
+	raw_client_leave(&raw);
+	raw_client_leave(&borrower);
 	world_stop(&world);
 }
 

@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "server/state.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 #include "tests/server/world.h"
 
 static void serves_on(struct world *world)
 {
 	struct rbx_session *session = world_session(world);
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	rbx_session_close(session);
 }
 
@@ -32,17 +32,17 @@ static size_t hello_bytes(uint8_t *bytes)
 static void message_of_garbage_is_refused(void **state)
 {
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	memset(bytes, 0xa5, sizeof(bytes));
-	stranger_arrive(&stranger, &world);
-	stranger_send_bytes(&stranger, bytes, sizeof(bytes));
-	stranger_is_refused(&stranger, RBX_REASON_MALFORMED);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
+	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
+	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).refused_malformed, 1);
 	serves_on(&world);
 	world_stop(&world);
@@ -51,7 +51,7 @@ static void message_of_garbage_is_refused(void **state)
 static void message_of_each_wrong_length_is_refused(void **state)
 {
 	uint8_t bytes[RBX_CONTROL_BUFFER_BYTES] = { 0 };
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	size_t right, length;
 
@@ -62,10 +62,10 @@ static void message_of_each_wrong_length_is_refused(void **state)
 	for (length = 0; length <= sizeof(bytes); length += 13) {
 		if (length == right)
 			continue;
-		stranger_arrive(&stranger, &world);
-		stranger_send_bytes(&stranger, bytes, length);
-		stranger_is_refused(&stranger, RBX_REASON_MALFORMED);
-		stranger_leave(&stranger);
+		raw_client_arrive(&raw, &world);
+		raw_client_send_bytes(&raw, bytes, length);
+		raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
+		raw_client_leave(&raw);
 	}
 	serves_on(&world);
 	world_stop(&world);
@@ -73,19 +73,19 @@ static void message_of_each_wrong_length_is_refused(void **state)
 
 static void message_far_too_long_ends_the_connection(void **state)
 {
-	uint8_t bytes[STRANGER_BUFFER_BYTES] = { 0 };
+	uint8_t bytes[RAW_CLIENT_BUFFER_BYTES] = { 0 };
 	struct rbx_wire_message answer;
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	hello_bytes(bytes);
-	stranger_arrive(&stranger, &world);
-	stranger_send_bytes(&stranger, bytes, sizeof(bytes));
-	assert_false(stranger_hear(&stranger, &answer));
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
+	assert_false(raw_client_hear(&raw, &answer));
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
@@ -93,7 +93,7 @@ static void message_far_too_long_ends_the_connection(void **state)
 static void message_of_another_version_is_refused(void **state)
 {
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	size_t length;
 
@@ -102,10 +102,10 @@ static void message_of_another_version_is_refused(void **state)
 	world_start(&world);
 	length = hello_bytes(bytes);
 	bytes[4]++;
-	stranger_arrive(&stranger, &world);
-	stranger_send_bytes(&stranger, bytes, length);
-	stranger_is_refused(&stranger, RBX_REASON_VERSION);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_send_bytes(&raw, bytes, length);
+	raw_client_is_refused(&raw, RBX_REASON_VERSION);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
@@ -117,7 +117,7 @@ static void message_out_of_turn_is_refused(void **state)
 		RBX_WIRE_SLAB_MAP, RBX_WIRE_HEARTBEAT, RBX_WIRE_STATS,
 		RBX_WIRE_BYE,
 	};
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	size_t i;
 
@@ -127,18 +127,18 @@ static void message_out_of_turn_is_refused(void **state)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct rbx_wire_message message = { .type = types[i] };
 
-		stranger_arrive(&stranger, &world);
-		stranger_send(&stranger, &message);
-		stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-		stranger_leave(&stranger);
+		raw_client_arrive(&raw, &world);
+		raw_client_send(&raw, &message);
+		raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+		raw_client_leave(&raw);
 	}
 	/* A client may not begin again, nor speak as a server does. */
-	stranger_arrive(&stranger, &world);
-	stranger_enter(&stranger);
-	stranger.hello.request_id = 0;
-	stranger_send(&stranger, &stranger.hello);
-	stranger_is_refused(&stranger, RBX_REASON_OUT_OF_TURN);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
+	raw.hello.request_id = 0;
+	raw_client_send(&raw, &raw.hello);
+	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
+	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).slabs_mapped, 0);
 	serves_on(&world);
 	world_stop(&world);
@@ -147,7 +147,7 @@ static void message_out_of_turn_is_refused(void **state)
 static void proof_that_was_heard_before_is_refused(void **state)
 {
 	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
-	struct stranger heard, replayer;
+	struct raw_client heard, replayer;
 	struct world world;
 
 	(void)state;
@@ -155,28 +155,28 @@ static void proof_that_was_heard_before_is_refused(void **state)
 	strcpy(world.options.secret_file,
 	       world_secret_file("correct horse battery staple\n", 0600));
 	world_start(&world);
-	stranger_arrive(&heard, &world);
-	stranger_enter(&heard);
+	raw_client_arrive(&heard, &world);
+	raw_client_enter(&heard);
 	rbx_proof_of_client(rbx_root_of_secret(world.secret),
 			    &heard.transcript, auth.auth.proof);
 	/* The same HELLO, the same AUTH: the challenge is another one. */
-	stranger_arrive(&replayer, &world);
+	raw_client_arrive(&replayer, &world);
 	replayer.hello = heard.hello;
-	stranger_greet(&replayer);
+	raw_client_greet(&replayer);
 	replayer.next_id = 1;
-	stranger_send(&replayer, &auth);
-	stranger_is_refused(&replayer, RBX_REASON_WRONG_SECRET);
-	stranger_leave(&replayer);
+	raw_client_send(&replayer, &auth);
+	raw_client_is_refused(&replayer, RBX_REASON_WRONG_SECRET);
+	raw_client_leave(&replayer);
 	/* The server's own proof is no client's. */
-	stranger_arrive(&replayer, &world);
-	stranger_greet(&replayer);
+	raw_client_arrive(&replayer, &world);
+	raw_client_greet(&replayer);
 	memcpy(auth.auth.proof, heard.welcome.welcome.proof,
 	       sizeof(auth.auth.proof));
 	auth.request_id = 0;
-	stranger_send(&replayer, &auth);
-	stranger_is_refused(&replayer, RBX_REASON_WRONG_SECRET);
-	stranger_leave(&replayer);
-	stranger_leave(&heard);
+	raw_client_send(&replayer, &auth);
+	raw_client_is_refused(&replayer, RBX_REASON_WRONG_SECRET);
+	raw_client_leave(&replayer);
+	raw_client_leave(&heard);
 	assert_int_equal(world_stats(&world).refused_auth, 2);
 	serves_on(&world);
 	world_stop(&world);
@@ -185,7 +185,7 @@ static void proof_that_was_heard_before_is_refused(void **state)
 /* What the two have said must be what the other has heard. */
 static void handshake_changed_on_the_way_is_refused(void **state)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	size_t at, length = 1;
 
@@ -195,13 +195,13 @@ static void handshake_changed_on_the_way_is_refused(void **state)
 	       world_secret_file("correct horse battery staple\n", 0600));
 	world_start(&world);
 	for (at = 0; at < length; at += 7) {
-		stranger_arrive(&stranger, &world);
-		stranger_greet(&stranger);
-		length = stranger.transcript.length_bytes;
-		stranger.transcript.bytes[at] ^= 1;
-		stranger_prove(&stranger, world.secret);
-		stranger_is_refused(&stranger, RBX_REASON_WRONG_SECRET);
-		stranger_leave(&stranger);
+		raw_client_arrive(&raw, &world);
+		raw_client_greet(&raw);
+		length = raw.transcript.length_bytes;
+		raw.transcript.bytes[at] ^= 1;
+		raw_client_prove(&raw, world.secret);
+		raw_client_is_refused(&raw, RBX_REASON_WRONG_SECRET);
+		raw_client_leave(&raw);
 	}
 	assert_true(length > 200);
 	serves_on(&world);
@@ -212,20 +212,20 @@ static void request_sent_twice_is_refused(void **state)
 {
 	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP };
 	struct rbx_wire_message answer;
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&stranger, &world);
-	stranger_enter(&stranger);
-	stranger_send(&stranger, &map);
-	assert_true(stranger_hear(&stranger, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
-	stranger_send(&stranger, &map); /* with the same id */
-	stranger_is_refused(&stranger, RBX_REASON_REPLAYED);
-	stranger_leave(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
+	raw_client_send(&raw, &map);
+	assert_true(raw_client_hear(&raw, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
+	raw_client_send(&raw, &map); /* with the same id */
+	raw_client_is_refused(&raw, RBX_REASON_REPLAYED);
+	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).slabs_mapped, 1);
 	serves_on(&world);
 	world_stop(&world);
@@ -235,26 +235,26 @@ static void request_sent_twice_is_refused(void **state)
 static void flood_is_answered_in_turn(void **state)
 {
 	struct rbx_wire_message answer;
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	int sent, heard;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&stranger, &world);
-	stranger_enter(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
 	for (sent = 0; sent < 12; sent++) {
 		struct rbx_wire_message message = { .type = RBX_WIRE_STATS };
 
-		stranger_send(&stranger, &message);
+		raw_client_send(&raw, &message);
 		usleep(1000); /* its one send buffer is used again */
 	}
 	for (heard = 0; heard < sent; heard++) {
-		assert_true(stranger_hear(&stranger, &answer));
+		assert_true(raw_client_hear(&raw, &answer));
 		assert_int_equal(answer.type, RBX_WIRE_STATS_REPLY);
 	}
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
@@ -263,32 +263,32 @@ static void flood_is_answered_in_turn(void **state)
 static void flood_without_listening_ends_the_connection(void **state)
 {
 	struct rbx_wire_message answer;
-	struct stranger stranger;
+	struct raw_client raw;
 	struct world world;
 	int sent;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&stranger, &world);
-	stranger_enter(&stranger);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
 	for (sent = 0; sent < 30; sent++) {
 		struct rbx_wire_message message = { .type = RBX_WIRE_STATS };
 
-		stranger_send(&stranger, &message);
+		raw_client_send(&raw, &message);
 		usleep(1000);
 	}
 	serves_on(&world); /* meanwhile */
-	while (stranger_hear(&stranger, &answer))
+	while (raw_client_hear(&raw, &answer))
 		assert_int_equal(answer.type, RBX_WIRE_STATS_REPLY);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 	serves_on(&world);
 	world_stop(&world);
 }
 
 static void resume_of_anothers_session_is_refused(void **state)
 {
-	struct stranger victim, thief;
+	struct raw_client victim, thief;
 	struct rbx_wire_message heartbeat = { .type = RBX_WIRE_HEARTBEAT };
 	struct rbx_wire_message answer;
 	struct world world;
@@ -298,29 +298,29 @@ static void resume_of_anothers_session_is_refused(void **state)
 	strcpy(world.options.secret_file,
 	       world_secret_file("correct horse battery staple\n", 0600));
 	world_start(&world);
-	stranger_arrive(&victim, &world);
-	stranger_enter(&victim);
+	raw_client_arrive(&victim, &world);
+	raw_client_enter(&victim);
 	/* It has the secret, and not the session's key. */
-	stranger_arrive(&thief, &world);
+	raw_client_arrive(&thief, &world);
 	thief.hello.hello.flags = RBX_WIRE_RESUME;
 	thief.hello.hello.session_id = victim.welcome.welcome.session_id;
 	thief.hello.hello.incarnation = victim.welcome.welcome.incarnation;
-	stranger_greet(&thief);
-	stranger_prove(&thief, world.secret);
-	stranger_is_refused(&thief, RBX_REASON_WRONG_SECRET);
-	stranger_leave(&thief);
+	raw_client_greet(&thief);
+	raw_client_prove(&thief, world.secret);
+	raw_client_is_refused(&thief, RBX_REASON_WRONG_SECRET);
+	raw_client_leave(&thief);
 	/* The victim has noticed nothing. */
-	stranger_send(&victim, &heartbeat);
-	assert_true(stranger_hear(&victim, &answer));
+	raw_client_send(&victim, &heartbeat);
+	assert_true(raw_client_hear(&victim, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_HEARTBEAT_REPLY);
-	stranger_leave(&victim);
+	raw_client_leave(&victim);
 	serves_on(&world);
 	world_stop(&world);
 }
 
 static void half_open_connections_run_out_of_time(void **state)
 {
-	struct stranger strangers[16];
+	struct raw_client raws[16];
 	struct world world;
 	uint32_t i;
 
@@ -328,12 +328,12 @@ static void half_open_connections_run_out_of_time(void **state)
 	world_options(&world);
 	world_start(&world);
 	for (i = 0; i < 16; i++)
-		stranger_arrive(&strangers[i], &world);
+		raw_client_arrive(&raws[i], &world);
 	for (i = 0; i < 16; i++)
-		stranger_is_refused(&strangers[i], RBX_REASON_TOO_SLOW);
+		raw_client_is_refused(&raws[i], RBX_REASON_TOO_SLOW);
 	serves_on(&world);
 	for (i = 0; i < 16; i++)
-		stranger_leave(&strangers[i]);
+		raw_client_leave(&raws[i]);
 	world_stop(&world);
 }
 
@@ -342,14 +342,14 @@ static void half_open_connections_run_out_of_time(void **state)
 static void attach_refused_for(struct world *world, const void *bytes,
 			       size_t length, uint32_t expected)
 {
-	struct stranger stranger;
+	struct raw_client raw;
 	uint32_t reason = 0;
 
-	assert_int_equal(stranger_connect(&stranger, world, bytes, length,
-					  &reason),
+	assert_int_equal(raw_client_connect(&raw, world, bytes, length,
+					    &reason),
 			 -EBUSY);
 	assert_int_equal(reason, expected);
-	stranger_leave(&stranger);
+	raw_client_leave(&raw);
 }
 
 static void queue_pair_without_right_is_refused(void **state)
@@ -358,15 +358,15 @@ static void queue_pair_without_right_is_refused(void **state)
 	/* With zeros behind, as InfiniBand's connection manager delivers it. */
 	uint8_t padded[RBX_CONNECT_DATA_MAX] = { 0 };
 	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
-	struct stranger owner, attached;
+	struct raw_client owner, attached;
 	struct world world;
 	uint32_t reason = 0;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
-	stranger_arrive(&owner, &world);
-	stranger_enter(&owner);
+	raw_client_arrive(&owner, &world);
+	raw_client_enter(&owner);
 
 	attach_refused_for(&world, "hello", 5, RBX_REASON_MALFORMED);
 	attach_refused_for(&world, NULL, 0, RBX_REASON_MALFORMED);
@@ -390,14 +390,14 @@ static void queue_pair_without_right_is_refused(void **state)
 	attach_refused_for(&world, padded, sizeof(padded),
 			   RBX_REASON_MALFORMED);
 	padded[sizeof(padded) - 1] = 0;
-	assert_int_equal(stranger_connect(&attached, &world, padded,
-					  sizeof(padded), &reason),
+	assert_int_equal(raw_client_connect(&attached, &world, padded,
+					    sizeof(padded), &reason),
 			 0);
 	attach_refused_for(&world, bytes, sizeof(bytes), RBX_REASON_REPLAYED);
 	bytes[4]++;
 	attach_refused_for(&world, bytes, sizeof(bytes), RBX_REASON_VERSION);
-	stranger_leave(&attached);
-	stranger_leave(&owner);
+	raw_client_leave(&attached);
+	raw_client_leave(&owner);
 	serves_on(&world);
 	world_stop(&world);
 }

@@ -49,7 +49,7 @@ static void connections_cut(struct world *world)
 static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct rbx_qp *qp;
 	struct world world;
 
@@ -59,26 +59,26 @@ static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 	       world_secret_file("correct horse battery staple\n", 0600));
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	qp = world_qp(&world, session);
 	memset(world.memory, 0x77, WORLD_SLAB_BYTES);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &loan), 0);
 	connections_cut(&world);
 	world_wait(&world, is_lost);
-	assert_int_equal(rbx_session_map(session, &grant), -ENOTCONN);
+	assert_int_equal(rbx_session_map(session, &loan), -ENOTCONN);
 
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	/* The old queue pair was ended before the answer. (With memory that
 	 * is mapped it is the client that must not use it.) */
 	if (!qp->mapped)
 		assert_int_not_equal(world_transfer(&world, qp, RBX_OP_WRITE,
-						    &grant),
+						    &loan),
 				     0);
 	world.choice.ops->destroy_qp(qp);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	qp = world_qp(&world, session);
 	memset(world.memory, 0, WORLD_SLAB_BYTES);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &loan), 0);
 	assert_int_equal(world.memory[1000], 0x77);
 	assert_int_equal(world_stats(&world).sessions, 1);
 	world.choice.ops->destroy_qp(qp);
@@ -89,7 +89,7 @@ static void resume_keeps_slabs_and_ends_old_queue_pairs(void **state)
 static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct rbx_qp *qp;
 	struct world world;
 
@@ -97,16 +97,16 @@ static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	qp = world_qp(&world, session);
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	if (!qp->mapped)
 		assert_int_not_equal(world_transfer(&world, qp, RBX_OP_WRITE,
-						    &grant),
+						    &loan),
 				     0);
 	world.choice.ops->destroy_qp(qp);
 	qp = world_qp(&world, session);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &loan), 0);
 	assert_int_equal(world.witness.lost_count, 0);
 	assert_int_equal(world_stats(&world).sessions, 1);
 	assert_int_equal(world_stats(&world).clients, 1);
@@ -121,21 +121,20 @@ static void lend_in_vain(struct world *world)
 	struct rbx_server *server = world->server;
 	struct rbx_client *client = &server->clients[0];
 	struct rbx_slab_memory *memory;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 
 	pthread_mutex_lock(&server->lock);
-	assert_int_equal(rbx_lender_lend(server->lender, client->session_id,
-					 &lending),
-			 0);
-	server->slabs[lending.slab_id - 1].client = client;
+	assert_int_equal(
+		rbx_lender_lend(server->lender, client->session_id, &loan), 0);
+	server->slabs[loan.slab_id - 1].client = client;
 	client->slabs_held++;
-	memory = &server->workers.slabs[lending.slab_id - 1];
+	memory = &server->workers.slabs[loan.slab_id - 1];
 	memory->domain = client->domain;
 	memory->work = RBX_SLAB_PREPARE;
 	while (rbx_slab_prepare_step(server, memory) > 0)
 		;
 	assert_non_null(memory->mr);
-	assert_true(rbx_lender_prepared(server->lender, &lending));
+	assert_true(rbx_lender_prepared(server->lender, &loan));
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -144,9 +143,9 @@ static bool one_slab_is_lent(struct world *world)
 	return world_stats(world).slabs_lent == 1;
 }
 
-static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
+static void slab_whose_loan_was_not_heard_goes_back_at_the_resume(void **state)
 {
-	struct rbx_loan grant, later;
+	struct rbx_loan loan, later;
 	struct rbx_session *session;
 	struct world world;
 
@@ -154,16 +153,16 @@ static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	lend_in_vain(&world);
 	assert_int_equal(world_stats(&world).slabs_lent, 2);
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
 	world_wait(&world, one_slab_is_lent);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	/* What it is lent after that is its own as ever. */
 	assert_int_equal(rbx_session_map(session, &later), 0);
 	assert_int_equal(rbx_session_resume(session, rbx_after_ms(RESUME_MS)), 0);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	assert_int_equal(rbx_session_check(session, &later), 0);
 	rbx_session_close(session);
 	world_stop(&world);
@@ -172,14 +171,14 @@ static void slab_whose_grant_was_lost_goes_back_at_the_resume(void **state)
 static void resume_at_a_restarted_server_is_stale(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	strcpy(world.options.listen, rbx_server_address(world.server));
 	rbx_server_stop(world.server);
 	world_wait(&world, is_lost);
@@ -195,7 +194,7 @@ static void resume_at_a_restarted_server_is_stale(void **state)
 static void lease_that_ran_out_takes_the_slabs(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -203,7 +202,7 @@ static void lease_that_ran_out_takes_the_slabs(void **state)
 	world.options.lease_ms = 500;
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	connections_cut(&world);
 	world_wait(&world, is_lost);
 	world_wait(&world, nothing_is_lent);
@@ -222,7 +221,7 @@ static bool heard_for_a_term(struct world *world)
 static void heartbeats_keep_an_idle_client(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -232,9 +231,9 @@ static void heartbeats_keep_an_idle_client(void **state)
 	world.options.lease_ms = 8000;
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	world_wait(&world, heard_for_a_term);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	assert_int_equal(world.witness.lost_count, 0);
 	rbx_session_close(session);
 	world_stop(&world);
@@ -252,7 +251,7 @@ static void child_borrows(int address_fd, int done_fd)
 	struct rbx_sessions *set;
 	struct rbx_session *session;
 	char address[RBX_NAME_MAX];
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	world_options(&world); /* for the name of the fabric */
@@ -261,7 +260,7 @@ static void child_borrows(int address_fd, int done_fd)
 	    choice.ops->open(&choice.options, &options.device, NULL) ||
 	    rbx_sessions_open(&set, &options) ||
 	    rbx_session_open_name(set, address, &events, &session) ||
-	    rbx_session_map(session, &grant) || write(done_fd, "", 1) != 1)
+	    rbx_session_map(session, &loan) || write(done_fd, "", 1) != 1)
 		_exit(1);
 	pause();
 	_exit(2);
@@ -270,7 +269,7 @@ static void child_borrows(int address_fd, int done_fd)
 static void session_given_up_loses_its_slabs_with_its_lease(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -278,11 +277,11 @@ static void session_given_up_loses_its_slabs_with_its_lease(void **state)
 	world.options.lease_ms = 400;
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	/* It is connected, and heartbeats would go on for ever. */
 	rbx_session_give_up(session);
 	world_wait(&world, nothing_is_lent);
-	assert_int_equal(rbx_session_map(session, &grant), -ENOTCONN);
+	assert_int_equal(rbx_session_map(session, &loan), -ENOTCONN);
 	rbx_session_close(session);
 	world_stop(&world);
 }
@@ -345,7 +344,7 @@ static void drain_asks_refuses_and_waits(void **state)
 {
 	struct rbx_session *session;
 	struct drainer drainer;
-	struct rbx_loan grant, more;
+	struct rbx_loan loan, more;
 	struct world world;
 	pthread_t thread;
 
@@ -353,16 +352,16 @@ static void drain_asks_refuses_and_waits(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
 	drainer = (struct drainer){ .world = &world, .result = 1 };
 	assert_int_equal(pthread_create(&thread, NULL, drain, &drainer), 0);
 	world_wait(&world, was_asked);
-	assert_int_equal(world.witness.evicted_slab_id, grant.slab_id);
-	assert_int_equal(world.witness.evicted_epoch, grant.epoch);
+	assert_int_equal(world.witness.evicted_slab_id, loan.slab_id);
+	assert_int_equal(world.witness.evicted_epoch, loan.epoch);
 	assert_int_equal(rbx_session_map(session, &more), -ENOSPC);
-	assert_int_equal(rbx_session_check(session, &grant), 0);
-	assert_int_equal(rbx_session_unmap(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
+	assert_int_equal(rbx_session_unmap(session, &loan), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(drainer.result, 0);
 	rbx_session_close(session);
@@ -371,7 +370,7 @@ static void drain_asks_refuses_and_waits(void **state)
 
 static void slab_not_given_back_in_time_is_revoked(void **state)
 {
-	struct rbx_loan grant, kept;
+	struct rbx_loan loan, kept;
 	struct rbx_session *session;
 	struct rbx_qp *qp;
 	struct world world;
@@ -382,7 +381,7 @@ static void slab_not_given_back_in_time_is_revoked(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_map(session, &kept), 0);
 	qp = world_qp(&world, session);
 	pthread_mutex_lock(&world.server->lock);
@@ -391,7 +390,7 @@ static void slab_not_given_back_in_time_is_revoked(void **state)
 			 1);
 	pthread_mutex_unlock(&world.server->lock);
 	for (;;) { /* until the control thread has looked */
-		int err = rbx_session_check(session, &grant);
+		int err = rbx_session_check(session, &loan);
 
 		if (err == -EPERM)
 			break;
@@ -400,7 +399,7 @@ static void slab_not_given_back_in_time_is_revoked(void **state)
 	assert_int_equal(rbx_session_check(session, &kept), 0);
 	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &kept), 0);
 	do /* until a worker has ended its key */
-		status = world_transfer(&world, qp, RBX_OP_READ, &grant);
+		status = world_transfer(&world, qp, RBX_OP_READ, &loan);
 	while (!status);
 	assert_int_equal(status, -EACCES);
 	assert_int_equal(world_stats(&world).slabs_revoked, 1);
@@ -420,7 +419,7 @@ int main(void)
 		cmocka_unit_test(
 			resume_of_what_still_stands_ends_old_queue_pairs),
 		cmocka_unit_test(
-			slab_whose_grant_was_lost_goes_back_at_the_resume),
+			slab_whose_loan_was_not_heard_goes_back_at_the_resume),
 		cmocka_unit_test(resume_at_a_restarted_server_is_stale),
 		cmocka_unit_test(lease_that_ran_out_takes_the_slabs),
 		cmocka_unit_test(heartbeats_keep_an_idle_client),

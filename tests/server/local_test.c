@@ -12,17 +12,17 @@
 
 #include "fabric/soft/key_words.h"
 #include "tests/fabric/local_peer.h"
-#include "tests/server/stranger.h"
+#include "tests/server/raw_client.h"
 #include "tests/server/world.h"
 
 /* A client that has written to its slab, and one that is up to no good. */
 struct scene {
 	struct world world;
 	struct rbx_session *victim;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct rbx_qp *qp;
-	struct stranger thief;
-	struct rbx_wire_grant got; /* what the thief has borrowed */
+	struct raw_client thief;
+	struct rbx_wire_loan got; /* what the thief has borrowed */
 	uint64_t got_epoch;
 };
 
@@ -38,11 +38,11 @@ static void scene_open(struct scene *scene, bool secret)
 					 0600));
 	world_start(world);
 	scene->victim = world_session(world);
-	assert_int_equal(rbx_session_map(scene->victim, &scene->grant), 0);
+	assert_int_equal(rbx_session_map(scene->victim, &scene->loan), 0);
 	scene->qp = world_qp(world, scene->victim);
 	memset(world->memory, 0x77, WORLD_SLAB_BYTES);
 	assert_int_equal(world_transfer(world, scene->qp, RBX_OP_WRITE,
-					&scene->grant), 0);
+					&scene->loan), 0);
 }
 
 /* The victim has lost nothing, and nobody has changed a byte. */
@@ -53,7 +53,7 @@ static void scene_close(struct scene *scene)
 
 	memset(world->memory, 0, WORLD_SLAB_BYTES);
 	assert_int_equal(world_transfer(world, scene->qp, RBX_OP_READ,
-					&scene->grant), 0);
+					&scene->loan), 0);
 	for (i = 0; i < WORLD_SLAB_BYTES; i++)
 		assert_int_equal(world->memory[i], 0x77);
 	assert_int_equal(world->witness.lost_count, 0);
@@ -67,12 +67,12 @@ static void thief_borrow(struct scene *scene)
 	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP };
 	struct rbx_wire_message answer;
 
-	stranger_arrive(&scene->thief, &scene->world);
-	stranger_enter(&scene->thief);
-	stranger_send(&scene->thief, &map);
-	assert_true(stranger_hear(&scene->thief, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_SLAB_GRANT);
-	scene->got = answer.grant;
+	raw_client_arrive(&scene->thief, &scene->world);
+	raw_client_enter(&scene->thief);
+	raw_client_send(&scene->thief, &map);
+	assert_true(raw_client_hear(&scene->thief, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
+	scene->got = answer.loan;
 	scene->got_epoch = answer.epoch;
 }
 
@@ -85,8 +85,8 @@ static void thief_return(struct scene *scene)
 	};
 	struct rbx_wire_message answer;
 
-	stranger_send(&scene->thief, &unmap);
-	assert_true(stranger_hear(&scene->thief, &answer));
+	raw_client_send(&scene->thief, &unmap);
+	assert_true(raw_client_hear(&scene->thief, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_SLAB_UNMAPPED);
 }
 
@@ -123,9 +123,9 @@ static void nothing_is_handed_over_before_the_proof(bool secret)
 	local_peer_connect(&peer, rbx_server_address(scene.world.server),
 			   bytes, sizeof(bytes));
 	assert_int_equal(local_peer_answer(&peer), SOFT_ACCEPT);
-	assert_int_equal(local_peer_ask(&peer, scene.grant.rkey), 0);
-	assert_int_equal(local_peer_use(&peer, SOFT_READ, scene.grant.rkey,
-					scene.grant.remote_addr),
+	assert_int_equal(local_peer_ask(&peer, scene.loan.rkey), 0);
+	assert_int_equal(local_peer_use(&peer, SOFT_READ, scene.loan.rkey,
+					scene.loan.remote_addr),
 			 SOFT_REFUSED_ACCESS);
 	assert_int_equal(peer.fds_count, 0);
 	local_peer_leave(&peer);
@@ -158,23 +158,23 @@ static void thief_steals_nothing(bool secret)
 	thief_borrow(&scene);
 	for (i = 0; i < 2; i++) {
 		thief_connect(&scene, &peer, i + 1);
-		assert_int_equal(local_peer_ask(&peer, scene.grant.rkey), 0);
+		assert_int_equal(local_peer_ask(&peer, scene.loan.rkey), 0);
 		assert_int_equal(local_peer_ask(&peer, scene.got.rkey),
 				 SOFT_MAP_FDS);
 		expect_file_keeps_its_size(peer.fds[0], WORLD_SLAB_BYTES);
 		expect_file_is_read_only(peer.fds[1], SOFT_KEY_WORDS_BYTES);
 		words = soft_key_words_map(peer.fds[1]);
 		assert_non_null(words);
-		assert_int_equal(atomic_load(&words[scene.grant.rkey %
+		assert_int_equal(atomic_load(&words[scene.loan.rkey %
 						    SOFT_KEY_COUNT]), 0);
 		soft_key_words_unmap(words);
 		assert_int_equal(local_peer_use(&peer, opcodes[i],
-						scene.grant.rkey,
-						scene.grant.remote_addr),
+						scene.loan.rkey,
+						scene.loan.remote_addr),
 				 SOFT_REFUSED_ACCESS);
 		local_peer_leave(&peer);
 	}
-	stranger_leave(&scene.thief);
+	raw_client_leave(&scene.thief);
 	scene_close(&scene);
 }
 
@@ -218,7 +218,7 @@ static void key_that_was_given_back_stays_dead(void **state)
 						scene.got.remote_addr),
 				 SOFT_REFUSED_ACCESS);
 		local_peer_leave(&peer);
-		stranger_leave(&scene.thief);
+		raw_client_leave(&scene.thief);
 		scene_close(&scene);
 	}
 }

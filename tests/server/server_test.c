@@ -107,7 +107,7 @@ static void hello_with_secret_to_a_server_without_is_refused(void **state)
 static void slab_holds_what_was_written(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct rbx_qp *qp;
 	struct world world;
 	uint32_t i;
@@ -116,16 +116,16 @@ static void slab_holds_what_was_written(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	qp = world_qp(&world, session);
 	for (i = 0; i < WORLD_SLAB_BYTES; i++)
 		world.memory[i] = (uint8_t)(i * 7 + i / 256);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &loan), 0);
 	memset(world.memory, 0xee, WORLD_SLAB_BYTES);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &loan), 0);
 	for (i = 0; i < WORLD_SLAB_BYTES; i++)
 		assert_int_equal(world.memory[i], (uint8_t)(i * 7 + i / 256));
-	assert_int_equal(rbx_session_check(session, &grant), 0);
+	assert_int_equal(rbx_session_check(session, &loan), 0);
 	world.choice.ops->destroy_qp(qp);
 	rbx_session_close(session);
 	world_stop(&world);
@@ -134,7 +134,7 @@ static void slab_holds_what_was_written(void **state)
 static void slab_is_zero_for_the_next_client(void **state)
 {
 	struct rbx_session *first, *second;
-	struct rbx_loan grants[4];
+	struct rbx_loan loans[4];
 	struct rbx_qp *qp;
 	struct world world;
 	uint32_t i, k;
@@ -146,22 +146,21 @@ static void slab_is_zero_for_the_next_client(void **state)
 	qp = world_qp(&world, first);
 	memset(world.memory, 0x5a, WORLD_SLAB_BYTES);
 	for (i = 0; i < 4; i++) {
-		assert_int_equal(rbx_session_map(first, &grants[i]), 0);
-		assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE,
-						&grants[i]),
-				 0);
+		assert_int_equal(rbx_session_map(first, &loans[i]), 0);
+		assert_int_equal(
+			world_transfer(&world, qp, RBX_OP_WRITE, &loans[i]), 0);
 	}
 	for (i = 0; i < 4; i++)
-		assert_int_equal(rbx_session_unmap(first, &grants[i]), 0);
+		assert_int_equal(rbx_session_unmap(first, &loans[i]), 0);
 	world.choice.ops->destroy_qp(qp);
 	rbx_session_close(first);
 
 	second = world_session(&world);
 	qp = world_qp(&world, second);
 	for (i = 0; i < 4; i++) {
-		assert_int_equal(rbx_session_map(second, &grants[i]), 0);
+		assert_int_equal(rbx_session_map(second, &loans[i]), 0);
 		assert_int_equal(world_transfer(&world, qp, RBX_OP_READ,
-						&grants[i]),
+						&loans[i]),
 				 0);
 		for (k = 0; k < WORLD_SLAB_BYTES; k++)
 			assert_int_equal(world.memory[k], 0);
@@ -173,7 +172,7 @@ static void slab_is_zero_for_the_next_client(void **state)
 
 static void unmap_ends_the_access(void **state)
 {
-	struct rbx_loan grant, other;
+	struct rbx_loan loan, other;
 	struct rbx_session *session;
 	struct rbx_qp *qp;
 	struct world world;
@@ -182,12 +181,12 @@ static void unmap_ends_the_access(void **state)
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_map(session, &other), 0);
 	qp = world_qp(&world, session);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
-	assert_int_equal(rbx_session_unmap(session, &grant), 0);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &grant),
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &loan), 0);
+	assert_int_equal(rbx_session_unmap(session, &loan), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ, &loan),
 			 -EACCES);
 	world.choice.ops->destroy_qp(qp);
 	/* A violation ends the queue pair, not the session. */
@@ -201,7 +200,7 @@ static void unmap_ends_the_access(void **state)
 static void unmap_twice_or_of_anothers_slab_is_refused(void **state)
 {
 	struct rbx_session *one, *two;
-	struct rbx_loan grant, again;
+	struct rbx_loan loan, again;
 	struct world world;
 
 	(void)state;
@@ -209,18 +208,18 @@ static void unmap_twice_or_of_anothers_slab_is_refused(void **state)
 	world_start(&world);
 	one = world_session(&world);
 	two = world_session(&world);
-	assert_int_equal(rbx_session_map(one, &grant), 0);
-	assert_int_equal(rbx_session_unmap(two, &grant), -EPERM);
-	assert_int_equal(rbx_session_check(two, &grant), -EPERM);
-	assert_int_equal(rbx_session_check(one, &grant), 0);
-	assert_int_equal(rbx_session_unmap(one, &grant), 0);
-	assert_int_equal(rbx_session_unmap(one, &grant), -EPERM);
+	assert_int_equal(rbx_session_map(one, &loan), 0);
+	assert_int_equal(rbx_session_unmap(two, &loan), -EPERM);
+	assert_int_equal(rbx_session_check(two, &loan), -EPERM);
+	assert_int_equal(rbx_session_check(one, &loan), 0);
+	assert_int_equal(rbx_session_unmap(one, &loan), 0);
+	assert_int_equal(rbx_session_unmap(one, &loan), -EPERM);
 	/* The same slab again, in another epoch, once the others had their turn. */
-	while (!rbx_session_map(one, &again) && again.slab_id != grant.slab_id)
+	while (!rbx_session_map(one, &again) && again.slab_id != loan.slab_id)
 		assert_int_equal(rbx_session_unmap(one, &again), 0);
-	assert_int_equal(again.slab_id, grant.slab_id);
-	assert_true(again.epoch > grant.epoch);
-	assert_int_equal(rbx_session_unmap(one, &grant), -ESTALE);
+	assert_int_equal(again.slab_id, loan.slab_id);
+	assert_true(again.epoch > loan.epoch);
+	assert_int_equal(rbx_session_unmap(one, &loan), -ESTALE);
 	assert_int_equal(rbx_session_check(one, &again), 0);
 	again.slab_id = UINT64_MAX;
 	assert_int_equal(rbx_session_unmap(one, &again), -EPERM);
@@ -268,7 +267,7 @@ static void key_of_anothers_slab_is_refused(void **state)
 static void map_beyond_the_memory_is_refused(void **state)
 {
 	struct rbx_session *session;
-	struct rbx_loan grants[5];
+	struct rbx_loan loans[5];
 	struct world world;
 	int i;
 
@@ -277,13 +276,13 @@ static void map_beyond_the_memory_is_refused(void **state)
 	world_start(&world);
 	session = world_session(&world);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(rbx_session_map(session, &grants[i]), 0);
+		assert_int_equal(rbx_session_map(session, &loans[i]), 0);
 	assert_int_equal(rbx_session_free_bytes(session), 0);
-	assert_int_equal(rbx_session_map(session, &grants[4]), -ENOSPC);
+	assert_int_equal(rbx_session_map(session, &loans[4]), -ENOSPC);
 	assert_int_equal(world_stats(&world).refused_full, 1);
-	assert_int_equal(rbx_session_unmap(session, &grants[2]), 0);
+	assert_int_equal(rbx_session_unmap(session, &loans[2]), 0);
 	assert_int_equal(rbx_session_free_bytes(session), WORLD_SLAB_BYTES);
-	assert_int_equal(rbx_session_map(session, &grants[4]), 0);
+	assert_int_equal(rbx_session_map(session, &loans[4]), 0);
 	assert_int_equal(world_stats(&world).slabs_lent, 4);
 	rbx_session_close(session);
 	assert_int_equal(world_stats(&world).slabs_lent, 0);
@@ -293,7 +292,7 @@ static void map_beyond_the_memory_is_refused(void **state)
 static void map_beyond_the_quota_is_refused(void **state)
 {
 	struct rbx_session *one, *two;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -302,10 +301,10 @@ static void map_beyond_the_quota_is_refused(void **state)
 	world_start(&world);
 	one = world_session(&world);
 	two = world_session(&world);
-	assert_int_equal(rbx_session_map(one, &grant), 0);
-	assert_int_equal(rbx_session_map(one, &grant), 0);
-	assert_int_equal(rbx_session_map(one, &grant), -EDQUOT);
-	assert_int_equal(rbx_session_map(two, &grant), 0);
+	assert_int_equal(rbx_session_map(one, &loan), 0);
+	assert_int_equal(rbx_session_map(one, &loan), 0);
+	assert_int_equal(rbx_session_map(one, &loan), -EDQUOT);
+	assert_int_equal(rbx_session_map(two, &loan), 0);
 	assert_int_equal(world_stats(&world).refused_quota, 1);
 	rbx_session_close(one);
 	rbx_session_close(two);
@@ -319,14 +318,14 @@ static void stats_travel_whole(void **state)
 	struct rbx_server_stats far = { .size_bytes = sizeof(far) };
 	struct rbx_server_stats near;
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
 	world_options(&world);
 	world_start(&world);
 	session = world_session(&world);
-	assert_int_equal(rbx_session_map(session, &grant), 0);
+	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_stats(session, &far), 0);
 	near = world_stats(&world);
 	far.uptime_s = near.uptime_s;

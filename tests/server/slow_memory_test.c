@@ -79,7 +79,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 struct borrower {
 	pthread_t thread;
 	struct rbx_session *session;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	int status;
 };
 
@@ -87,7 +87,7 @@ static void *borrow(void *argument)
 {
 	struct borrower *borrower = argument;
 
-	borrower->status = rbx_session_map(borrower->session, &borrower->grant);
+	borrower->status = rbx_session_map(borrower->session, &borrower->loan);
 	return NULL;
 }
 
@@ -148,7 +148,7 @@ static void others_are_served_while_a_slab_is_made(void **state)
 	assert_int_equal(world_stats(&world).slabs_mapped, 0);
 	gate_set(&making, false);
 	assert_int_equal(borrow_end(&borrower), 0);
-	assert_int_equal(rbx_session_check(borrower.session, &borrower.grant),
+	assert_int_equal(rbx_session_check(borrower.session, &borrower.loan),
 			 0);
 	rbx_session_close(borrower.session);
 	rbx_session_close(other);
@@ -168,7 +168,7 @@ static void connection_cut(struct world *world, uint32_t client)
 static void slab_of_who_is_gone_meanwhile_is_not_lent(void **state)
 {
 	struct borrower borrower;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -182,7 +182,7 @@ static void slab_of_who_is_gone_meanwhile_is_not_lent(void **state)
 	gate_set(&making, false);
 	world_wait(&world, all_is_free);
 	assert_int_equal(world_stats(&world).slabs_mapped, 0);
-	assert_int_equal(rbx_session_map(borrower.session, &grant), 0);
+	assert_int_equal(rbx_session_map(borrower.session, &loan), 0);
 	rbx_session_close(borrower.session);
 	world_stop(&world);
 }
@@ -192,7 +192,7 @@ static void client_that_leaves_meanwhile_leaves_nothing(void **state)
 {
 	struct borrower borrower;
 	struct rbx_session *next;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
@@ -206,7 +206,7 @@ static void client_that_leaves_meanwhile_leaves_nothing(void **state)
 	rbx_session_close(borrower.session);
 	next = world_session(&world);
 	gate_set(&making, false);
-	assert_int_equal(rbx_session_map(next, &grant), 0);
+	assert_int_equal(rbx_session_map(next, &loan), 0);
 	rbx_session_close(next);
 	world_stop(&world);
 }
@@ -262,19 +262,19 @@ static void server_stops_when_its_workers_are_through(void **state)
 static void others_are_served_while_a_slab_is_emptied(void **state)
 {
 	struct rbx_session *leaver, *other;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
 	start(&world, 4);
 	leaver = world_session(&world);
 	other = world_session(&world);
-	assert_int_equal(rbx_session_map(leaver, &grant), 0);
+	assert_int_equal(rbx_session_map(leaver, &loan), 0);
 	gate_set(&emptying, true);
 	rbx_session_close(leaver);
 	gate_wait(&emptying);
 	others_are_served(&world, other);
-	assert_int_equal(rbx_session_map(other, &grant), 0);
+	assert_int_equal(rbx_session_map(other, &loan), 0);
 	/* What is still ending can be had, who waits for it. */
 	assert_int_equal(rbx_session_free_bytes(other), 3 * WORLD_SLAB_BYTES);
 	assert_false(all_is_free(&world));
@@ -288,17 +288,17 @@ static void who_finds_all_slabs_ending_waits_for_one(void **state)
 {
 	struct rbx_session *leaver, *other;
 	struct borrower borrower;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 	struct rbx_qp *qp;
 
 	(void)state;
 	start(&world, 1);
 	leaver = world_session(&world);
-	assert_int_equal(rbx_session_map(leaver, &grant), 0);
+	assert_int_equal(rbx_session_map(leaver, &loan), 0);
 	qp = world_qp(&world, leaver);
 	memset(world.memory, 0x5a, WORLD_SLAB_BYTES);
-	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &grant), 0);
+	assert_int_equal(world_transfer(&world, qp, RBX_OP_WRITE, &loan), 0);
 	world.choice.ops->destroy_qp(qp);
 	gate_set(&emptying, true);
 	rbx_session_close(leaver);
@@ -311,7 +311,7 @@ static void who_finds_all_slabs_ending_waits_for_one(void **state)
 	assert_int_equal(borrow_end(&borrower), 0);
 	qp = world_qp(&world, borrower.session);
 	assert_int_equal(world_transfer(&world, qp, RBX_OP_READ,
-					&borrower.grant),
+					&borrower.loan),
 			 0);
 	assert_int_equal(world.memory[WORLD_SLAB_BYTES / 2], 0);
 	world.choice.ops->destroy_qp(qp);
@@ -326,13 +326,13 @@ static void who_waits_too_long_is_told_to_come_later(void **state)
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	struct rbx_session *leaver;
 	struct borrower borrower;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 
 	(void)state;
 	start(&world, 1);
 	leaver = world_session(&world);
-	assert_int_equal(rbx_session_map(leaver, &grant), 0);
+	assert_int_equal(rbx_session_map(leaver, &loan), 0);
 	gate_set(&emptying, true);
 	rbx_session_close(leaver);
 	gate_wait(&emptying);
@@ -341,7 +341,7 @@ static void who_waits_too_long_is_told_to_come_later(void **state)
 	assert_int_equal(rbx_session_stats(borrower.session, &stats), 0);
 	gate_set(&emptying, false);
 	world_wait(&world, all_is_free);
-	assert_int_equal(rbx_session_map(borrower.session, &grant), 0);
+	assert_int_equal(rbx_session_map(borrower.session, &loan), 0);
 	rbx_session_close(borrower.session);
 	world_stop(&world);
 }
@@ -373,7 +373,7 @@ static void who_comes_after_one_that_waits_no_more_waits_in_line(void **state)
 {
 	struct borrower borrowers[3];
 	struct rbx_session *leaver;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	struct world world;
 	uint32_t i;
 
@@ -383,7 +383,7 @@ static void who_comes_after_one_that_waits_no_more_waits_in_line(void **state)
 	for (i = 0; i < 3; i++)
 		borrowers[i].session = world_session(&world);
 	for (i = 0; i < 2; i++)
-		assert_int_equal(rbx_session_map(leaver, &grant), 0);
+		assert_int_equal(rbx_session_map(leaver, &loan), 0);
 	gate_set(&emptying, true);
 	rbx_session_close(leaver);
 	gate_wait(&emptying);

@@ -117,7 +117,7 @@ static void queue_pairs_of_clients_stand_apart(void **state)
 	tables_end(s);
 }
 
-/* Half open ones, of strangers and of clients, in any order of their ends. */
+/* Half open ones, of untrusted clients and of clients, in any order of their ends. */
 static void half_open_ones_leave_their_list(void **state)
 {
 	struct rbx_connection connections[3] = { 0 };
@@ -130,23 +130,23 @@ static void half_open_ones_leave_their_list(void **state)
 	connections[1].session_id = 7;
 	for (int i = 0; i < 3; i++)
 		rbx_half_open_join(s, &connections[i]);
-	assert_int_equal(s->strangers.count, 2);
+	assert_int_equal(s->untrusted.count, 2);
 	assert_int_equal(s->resumers.count, 1);
 	assert_ptr_equal(client->attempt, &connections[1]);
 	rbx_half_open_part(s, &connections[0]);
-	assert_ptr_equal(s->strangers.first, &connections[2]);
+	assert_ptr_equal(s->untrusted.first, &connections[2]);
 	assert_null(connections[2].next);
 	rbx_half_open_part(s, &connections[2]);
-	assert_null(s->strangers.first);
+	assert_null(s->untrusted.first);
 	rbx_half_open_part(s, &connections[1]);
 	assert_null(s->resumers.first);
 	assert_null(client->attempt);
-	assert_int_equal(s->strangers.count + s->resumers.count, 0);
+	assert_int_equal(s->untrusted.count + s->resumers.count, 0);
 	tables_end(s);
 }
 
-/* What was open has a place beside the attempt, and when its session ends one of a
- * stranger. */
+/* What was open has a place beside the attempt, and when its session ends one of an
+ * untrusted client. */
 static void one_that_leaves_is_no_attempt(void **state)
 {
 	struct rbx_connection attempt = { .session_id = 7 };
@@ -170,10 +170,10 @@ static void one_that_leaves_is_no_attempt(void **state)
 	assert_null(client->leaving);
 	assert_ptr_equal(client->attempt, &attempt);
 	assert_ptr_equal(s->resumers.first, &attempt);
-	assert_ptr_equal(s->strangers.first, &leaving);
-	assert_int_equal(s->strangers.count, 1);
+	assert_ptr_equal(s->untrusted.first, &leaving);
+	assert_int_equal(s->untrusted.count, 1);
 	rbx_half_open_part(s, &leaving);
-	assert_int_equal(s->strangers.count, 0);
+	assert_int_equal(s->untrusted.count, 0);
 	tables_end(s);
 }
 

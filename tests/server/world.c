@@ -150,7 +150,7 @@ struct rbx_qp *world_qp(struct world *world, struct rbx_session *session)
 }
 
 int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
-		   const struct rbx_loan *grant)
+		   const struct rbx_loan *loan)
 {
 	const struct rbx_fabric_ops *ops = world->choice.ops;
 	const struct rbx_sge sge = {
@@ -165,8 +165,8 @@ int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
 		.sge_count = 1,
 		.opcode = opcode,
 		.flags = RBX_WR_SIGNALED,
-		.rkey = grant->rkey,
-		.remote_addr = grant->remote_addr,
+		.rkey = loan->rkey,
+		.remote_addr = loan->remote_addr,
 	};
 	struct rbx_wc wc;
 	int spins;

@@ -57,7 +57,7 @@ struct rbx_session *world_session(struct world *world);
 struct rbx_qp *world_qp(struct world *world, struct rbx_session *session);
 /* Whole of world->memory to or from a slab. Returns the status. */
 int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
-		   const struct rbx_loan *grant);
+		   const struct rbx_loan *loan);
 struct rbx_server_stats world_stats(struct world *world);
 
 /* Writes a secret file and returns its path, until the next call. */

@@ -101,12 +101,12 @@ static void read_of_what_was_discarded_is_found(void **state)
 static void read_of_another_place_or_client_is_found(void **state)
 {
 	struct rbx_sim_oracle *oracle = rbx_sim_oracle_make(1, SIZE);
-	struct rbx_sim_oracle *strangers = rbx_sim_oracle_make(2, SIZE);
+	struct rbx_sim_oracle *foreign = rbx_sim_oracle_make(2, SIZE);
 	uint32_t number = rbx_sim_oracle_write(oracle, 0, first, SIZE);
 	const uint32_t unit = RBX_SIM_UNIT_BYTES;
 
 	(void)state;
-	(void)rbx_sim_oracle_write(strangers, 0, other, SIZE);
+	(void)rbx_sim_oracle_write(foreign, 0, other, SIZE);
 	rbx_sim_oracle_written(oracle, 0, SIZE, number, 0);
 	LOOK(rbx_sim_oracle_read(oracle, unit, first, unit, 9));
 	assert_string_equal(found, "contents");
@@ -119,7 +119,7 @@ static void read_of_another_place_or_client_is_found(void **state)
 	LOOK(rbx_sim_oracle_read(oracle, 0, other, unit, 9));
 	assert_string_equal(found, "private");
 	rbx_sim_oracle_free(oracle);
-	rbx_sim_oracle_free(strangers);
+	rbx_sim_oracle_free(foreign);
 }
 
 /* A write that failed may be there or not. */
@@ -210,22 +210,22 @@ static void slab_lent_before_its_access_has_ended_is_found(void **state)
 {
 	struct rbx_lender *lender = malloc(rbx_lender_size(&one_slab));
 	struct rbx_lender_action action;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 
 	(void)state;
 	lender = __wrap_rbx_lender_init(lender, &one_slab);
 	rbx_lender_admit(lender, 7, 0);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
-	assert_true(__wrap_rbx_lender_prepared(lender, &lending));
-	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &lending), 0);
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
+	assert_true(__wrap_rbx_lender_prepared(lender, &loan));
+	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &loan), 0);
 	assert_true(rbx_lender_next(lender, 0, &action));
-	__wrap_rbx_lender_ended(lender, lending.slab_id);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
+	__wrap_rbx_lender_ended(lender, loan.slab_id);
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_string_equal(found, "");
 	/* One that forgets all that it has lent. */
 	__real_rbx_lender_init(lender, &one_slab);
 	rbx_lender_admit(lender, 7, 0);
-	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &lending));
+	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_string_equal(found, "one-hand");
 	free(lender);
 }

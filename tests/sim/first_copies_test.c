@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 #include "client/session_state.h"
 #include "core/slab_spare.h"
 #include "core/slab_way.h"

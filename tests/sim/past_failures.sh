@@ -13,8 +13,8 @@ while read -r scenario seed defect; do
 	said=$("$1" sim --scenario "$scenario" --seed "$seed" | tail -n 1)
 	[ "$said" = "result ok" ] || { echo "$scenario $seed ($defect): $said"; failed=1; }
 done <<'SEEDS'
-volume 41 slab_whose_grant_was_lost_goes_back_at_the_resume
-volume 75 poll_makes_way_for_a_visitor
+volume 41 slab_whose_loan_was_not_heard_goes_back_at_the_resume
+volume 75 poll_makes_way_for_a_lock_waiter
 volume 140 peer_send_chain_posted_in_part_is_sent_again
 reclaim 9 server_revokes_memory_of_idle_volume_copies_are_rebuilt
 reclaim 71 server_revokes_memory_of_idle_volume_copies_are_rebuilt

@@ -46,9 +46,9 @@ static struct rbx_wire_message sample(uint16_t type)
 	case RBX_WIRE_ERROR:
 		m.status = RBX_REASON_QUOTA;
 		break;
-	case RBX_WIRE_SLAB_GRANT:
+	case RBX_WIRE_SLAB_LOAN:
 		m.epoch = 10;
-		m.grant = (struct rbx_wire_grant){ 11, 12, 13, 14, 15 };
+		m.loan = (struct rbx_wire_loan){ 11, 12, 13, 14, 15 };
 		break;
 	case RBX_WIRE_SLAB_QUERY:
 	case RBX_WIRE_SLAB_UNMAP:
@@ -69,13 +69,14 @@ static struct rbx_wire_message sample(uint16_t type)
 		for (i = 0; i < m.counters.count; i++)
 			m.counters.values[i] = 100 + i;
 		break;
-	case RBX_WIRE_LETTER:
-		m.letter.sequence = 23;
-		m.letter.length_bytes = 9;
-		memcpy(m.letter.bytes, "a letter", 9);
+	case RBX_WIRE_USER_MESSAGE:
+		m.user_message.sequence = 23;
+		m.user_message.length_bytes = 9;
+		memcpy(m.user_message.bytes, "a message", 9);
 		break;
-	case RBX_WIRE_LETTER_TAKEN:
-		m.letter_taken = (struct rbx_wire_letter_taken){ 24, 1 };
+	case RBX_WIRE_USER_MESSAGE_TAKEN:
+		m.user_message_taken =
+			(struct rbx_wire_user_message_taken){ 24, 1 };
 		break;
 	}
 	return m;
@@ -214,7 +215,7 @@ static void fields_that_contradict_are_refused(void **state)
 				       RBX_REASONS_COUNT),
 			 -EBADMSG);
 	/* A slab without epoch, an epoch without slab. */
-	assert_int_equal(decode_sample(sample(RBX_WIRE_SLAB_GRANT), 24, 0),
+	assert_int_equal(decode_sample(sample(RBX_WIRE_SLAB_LOAN), 24, 0),
 			 -EBADMSG);
 	assert_int_equal(decode_sample(hello, 24, 1), -EBADMSG);
 	/* More counters than there is room for, or than were announced. */
@@ -227,30 +228,33 @@ static void fields_that_contradict_are_refused(void **state)
 			 -EBADMSG);
 }
 
-static void letters_that_contradict_are_refused(void **state)
+static void messages_that_contradict_are_refused(void **state)
 {
-	struct rbx_wire_message full = sample(RBX_WIRE_LETTER);
-	struct rbx_wire_message empty = sample(RBX_WIRE_LETTER);
+	struct rbx_wire_message full = sample(RBX_WIRE_USER_MESSAGE);
+	struct rbx_wire_message empty = sample(RBX_WIRE_USER_MESSAGE);
 
 	(void)state;
-	full.letter.length_bytes = RBX_WIRE_LETTER_BYTES_MAX;
-	memset(full.letter.bytes, 'x', RBX_WIRE_LETTER_BYTES_MAX);
+	full.user_message.length_bytes = RBX_WIRE_USER_MESSAGE_BYTES_MAX;
+	memset(full.user_message.bytes, 'x', RBX_WIRE_USER_MESSAGE_BYTES_MAX);
 	assert_int_equal(decode_sample(full, 255, 'x'), 0);
-	empty.letter.length_bytes = 0;
-	memset(empty.letter.bytes, 0, RBX_WIRE_LETTER_BYTES_MAX);
+	empty.user_message.length_bytes = 0;
+	memset(empty.user_message.bytes, 0, RBX_WIRE_USER_MESSAGE_BYTES_MAX);
 	assert_int_equal(decode_sample(empty, 255, 0), 0);
 	/* Longer than there is room for, by one and by nearly 2^32. */
-	assert_int_equal(decode_sample(full, 72, RBX_WIRE_LETTER_BYTES_MAX + 1),
+	assert_int_equal(decode_sample(full, 72,
+				       RBX_WIRE_USER_MESSAGE_BYTES_MAX + 1),
 			 -EBADMSG);
 	assert_int_equal(decode_sample(full, 75, 0xff), -EBADMSG);
 	/* Shorter than it is: something stands behind its end. */
-	assert_int_equal(decode_sample(full, 72, RBX_WIRE_LETTER_BYTES_MAX - 1),
+	assert_int_equal(decode_sample(full, 72,
+				       RBX_WIRE_USER_MESSAGE_BYTES_MAX - 1),
 			 -EBADMSG);
 	assert_int_equal(decode_sample(empty, 255, 1), -EBADMSG);
 	/* Without a number; something reserved; refused how? */
 	assert_int_equal(decode_sample(full, 64, 0), -EBADMSG);
 	assert_int_equal(decode_sample(full, 76, 1), -EBADMSG);
-	assert_int_equal(decode_sample(sample(RBX_WIRE_LETTER_TAKEN), 72, 2),
+	assert_int_equal(decode_sample(sample(RBX_WIRE_USER_MESSAGE_TAKEN), 72,
+				       2),
 			 -EBADMSG);
 }
 
@@ -297,7 +301,7 @@ int main(void)
 		cmocka_unit_test(each_wrong_length_is_refused),
 		cmocka_unit_test(no_byte_is_ignored),
 		cmocka_unit_test(fields_that_contradict_are_refused),
-		cmocka_unit_test(letters_that_contradict_are_refused),
+		cmocka_unit_test(messages_that_contradict_are_refused),
 		cmocka_unit_test(another_version_is_told_from_garbage),
 		cmocka_unit_test(each_reason_has_an_errno_and_a_sentence),
 	};

@@ -13,7 +13,7 @@
 
 static void peer_free(struct rbx_kernel_peer *made)
 {
-	kvfree(made->lanes);
+	kvfree(made->qps);
 	kvfree(made->works);
 	kfree(made);
 }
@@ -27,19 +27,19 @@ static struct rbx_kernel_peer *peer_make(struct rbx_client *client,
 	if (!made)
 		return NULL;
 	made->client = client;
-	made->lane_count = client->options.queue_pairs;
-	made->works = kvcalloc(made->lane_count * RBX_SEND_DEPTH,
+	made->qps_count = client->options.queue_pairs;
+	made->works = kvcalloc(made->qps_count * RBX_SEND_DEPTH,
 			       sizeof(*made->works), GFP_KERNEL);
-	made->lanes = kvcalloc(made->lane_count, sizeof(*made->lanes),
+	made->qps = kvcalloc(made->qps_count, sizeof(*made->qps),
 			       GFP_KERNEL);
-	if (!made->works || !made->lanes) {
+	if (!made->works || !made->qps) {
 		peer_free(made);
 		return NULL;
 	}
 	rbx_peer_prepare(&made->peer, client->ctx, &client->ctx->repairs,
 			 &client->planner, &client->ctx->window,
 			 client->options.peer_timeout_ms, events);
-	for (i = 0; i < made->lane_count; i++)
+	for (i = 0; i < made->qps_count; i++)
 		rbx_channel_add_ring(&made->peer.channel,
 				     &made->works[i * RBX_SEND_DEPTH],
 				     RBX_SEND_DEPTH);

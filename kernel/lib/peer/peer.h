@@ -3,21 +3,21 @@
  * peer.h - one memory server, as the kernel makes it (client/peer.h): its data queue
  * pairs.
  *
- *	peer.c   makes it
- *	send.c   posts, completes
- *	lanes.c  data queue pairs: connected, drained, destroyed
+ *	peer.c         makes it
+ *	send.c         posts, completes
+ *	queue_pairs.c  data queue pairs: connected, drained, destroyed
  */
 #ifndef RBX_KERNEL_PEER_H
 #define RBX_KERNEL_PEER_H
 
-#include "client/lanes.h"
+#include "client/queue_pairs.h"
 #include "kernel/fabric_ib/conn.h"
 #include "kernel/lib/context.h"
 #include "kernel/lib/post_chain.h"
 #include "kernel/lib/session/sessions.h"
 
 /* A data queue pair and the ring of what is posted on it. */
-struct rbx_lane {
+struct rbx_peer_qp {
 	struct rbx_ib_conn conn;
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
@@ -32,9 +32,9 @@ struct rbx_lane {
 struct rbx_kernel_peer {
 	struct rbx_peer peer;
 	struct rbx_client *client;
-	struct rbx_work *works; /* RBX_SEND_DEPTH for each lane */
-	uint32_t lane_count;
-	struct rbx_lane *lanes;
+	struct rbx_work *works; /* RBX_SEND_DEPTH for each queue pair */
+	uint32_t qps_count;
+	struct rbx_peer_qp *qps;
 };
 
 static inline struct rbx_kernel_peer *

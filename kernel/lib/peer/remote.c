@@ -17,8 +17,8 @@
 #include "kernel/lib/address.h"
 #include "kernel/lib/peer/peer.h"
 
-static_assert(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
-	      "a message is a letter");
+static_assert(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_USER_MESSAGE_BYTES_MAX,
+	      "a message is a user message");
 
 /* Room for "[address%scope]:port". */
 #define NAME_BYTES_MAX 80
@@ -145,8 +145,8 @@ int rbx_message_submit(struct rbx_peer *peer, const void *data, size_t length,
 {
 	if (length > RBX_MESSAGE_BYTES_MAX)
 		return -EINVAL;
-	return rbx_session_letter_submit(peer->session, data, length, done,
-					 user);
+	return rbx_session_message_submit(peer->session, data, length, done,
+					  user);
 }
 EXPORT_SYMBOL_GPL(rbx_message_submit);
 
@@ -154,7 +154,7 @@ int rbx_message_send(struct rbx_peer *peer, const void *data, size_t length)
 {
 	if (length > RBX_MESSAGE_BYTES_MAX)
 		return -EINVAL;
-	return rbx_session_letter_send(peer->session, data, length);
+	return rbx_session_message_send(peer->session, data, length);
 }
 EXPORT_SYMBOL_GPL(rbx_message_send);
 

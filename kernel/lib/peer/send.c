@@ -25,14 +25,14 @@ static uint64_t chain_bytes(struct rbx_send_ring *ring,
 static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 {
 	struct rbx_peer *peer = rbx_peer_of_channel(channel);
-	struct rbx_lane *lane =
-		&rbx_kernel_peer(peer)->lanes[chain->ring_index];
+	struct rbx_peer_qp *pair =
+		&rbx_kernel_peer(peer)->qps[chain->ring_index];
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 
 	if (trace_rdmabox_post_enabled())
 		trace_rdmabox_post(peer, chain->ring_index, chain->first_number,
 				   chain->work_count, chain_bytes(ring, chain));
-	return rbx_post_chain(channel, chain, lane->conn.id->qp, &lane->posts,
+	return rbx_post_chain(channel, chain, pair->conn.id->qp, &pair->posts,
 			      NULL);
 }
 
@@ -77,18 +77,18 @@ void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
 void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	const struct rbx_posted *posted = rbx_posted_of(wc);
-	struct rbx_lane *lane =
-		container_of(posted->posts, struct rbx_lane, posts);
-	struct rbx_peer *peer = lane->peer;
-	struct rbx_poller *poller = lane->poller;
+	struct rbx_peer_qp *pair =
+		container_of(posted->posts, struct rbx_peer_qp, posts);
+	struct rbx_peer *peer = pair->peer;
+	struct rbx_poller *poller = pair->poller;
 	uint32_t number = rbx_posted_number(
-		posted, &peer->channel.rings[lane->ring_index]);
+		posted, &peer->channel.rings[pair->ring_index]);
 	int32_t status = rbx_ib_status(wc->status);
 
-	if (lane->is_over)
+	if (pair->is_over)
 		return; /* it counts as flushed, or will */
-	trace_rdmabox_complete(peer, lane->ring_index, number, status);
-	rbx_drive_completed(&rbx_peer_drive, &peer->channel, lane->ring_index,
+	trace_rdmabox_complete(peer, pair->ring_index, number, status);
+	rbx_drive_completed(&rbx_peer_drive, &peer->channel, pair->ring_index,
 			    number, status, poller->round.found_ns,
 			    &poller->round.harvest);
 }

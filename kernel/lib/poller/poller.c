@@ -156,7 +156,7 @@ static int poller_main(void *argument)
 			sleep_for_event(poller);
 			break;
 		}
-		/* Visitors, and whoever shares the processor. */
+		/* Who waits for the lock, and whoever shares the processor. */
 		rbx_poller_unlock(poller);
 		cond_resched();
 		rbx_poller_lock(poller);

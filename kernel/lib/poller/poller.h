@@ -27,14 +27,14 @@
 struct rbx_context;
 
 /* Queue pairs of one completion queue at most, and queues of a poller. */
-#define RBX_CQ_LANES 64u
-#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_LANES)
+#define RBX_CQ_QPS 64u
+#define RBX_POLLER_CQS_MAX (RBX_PEERS_MAX / RBX_CQ_QPS)
 
 struct rbx_poller {
 	struct rbx_context *ctx;
 	uint32_t number; /* among those of the context */
-	uint32_t lanes_count; /* that it serves; with peers_lock, as the next */
-	uint32_t cq_lanes_counts[RBX_POLLER_CQS_MAX];
+	uint32_t qps_count; /* that it serves; with peers_lock, as the next */
+	uint32_t cq_qps_counts[RBX_POLLER_CQS_MAX];
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool event; /* atomic: a completion queue has one */

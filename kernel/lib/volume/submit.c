@@ -135,7 +135,7 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 
 static void wake(struct rbx_flow *flow)
 {
-	rbx_volume_keeper_wake(rbx_volume_control_of_flow(flow));
+	rbx_volume_upkeep_wake(rbx_volume_control_of_flow(flow));
 }
 
 /* What is written the CPU has written itself, before it was mapped. What was unmapped

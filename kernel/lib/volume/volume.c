@@ -5,9 +5,9 @@
  * Opening connects to the servers, makes the map, and borrows every replica of
  * every slab before it returns: a volume that is open has its memory, unless it is
  * to have it on demand; then it is refused if the servers have not that much free.
- * What fails on the way undoes all that was done. Closing waits for the I/Os, stops the
- * keeper, lets the copies of a rebuild run out, and takes leave of the servers, which
- * ends all that they have lent.
+ * What fails on the way undoes all that was done. Closing waits for the I/Os, stops
+ * the upkeep thread, lets the copies of a rebuild run out, and takes leave of the
+ * servers, which ends all that they have lent.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -190,7 +190,7 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		goto out_free_copies;
 	err = rbx_volume_mappings_open(volume);
 	if (!err)
-		err = rbx_volume_keeper_start(&volume->control);
+		err = rbx_volume_upkeep_start(&volume->control);
 	if (err)
 		goto out_close_mappings;
 	*out = volume;
@@ -217,7 +217,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 	/* Promise 1 of the design: each ends; and within the peer timeout. */
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		msleep(1);
-	rbx_volume_keeper_stop(&volume->control);
+	rbx_volume_upkeep_stop(&volume->control);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_volume_copies_end(volume);
 	rbx_upkeep_end(&volume->control.upkeep);

@@ -16,23 +16,23 @@
 static char reason[512];
 
 static struct bench_pattern *make(const char *name, uint64_t blocks,
-				  uint32_t lanes_count)
+				  uint32_t workers_count)
 {
 	struct bench_pattern *pattern;
 
 	assert_int_equal(bench_pattern_create(&pattern, name, blocks, 4096,
-					      lanes_count, 1, reason,
+					      workers_count, 1, reason,
 					      sizeof(reason)), 0);
 	return pattern;
 }
 
-static void expect(struct bench_pattern *pattern, uint32_t lane, int count,
+static void expect(struct bench_pattern *pattern, uint32_t worker, int count,
 		   const uint64_t *blocks)
 {
 	uint64_t random = 1;
 
 	for (int i = 0; i < count; i++)
-		assert_int_equal(bench_pattern_next(pattern, lane, &random),
+		assert_int_equal(bench_pattern_next(pattern, worker, &random),
 				 blocks[i]);
 }
 
@@ -52,7 +52,7 @@ static const char *make_trace(const char *text)
 	return name;
 }
 
-static void seq_lanes_walk_their_own_parts_and_wrap(void **state)
+static void seq_workers_walk_their_own_parts_and_wrap(void **state)
 {
 	struct bench_pattern *pattern = make("seq", 6, 2);
 
@@ -62,7 +62,7 @@ static void seq_lanes_walk_their_own_parts_and_wrap(void **state)
 	bench_pattern_destroy(pattern);
 }
 
-static void seq_with_more_lanes_than_blocks_is_refused(void **state)
+static void seq_with_more_workers_than_blocks_is_refused(void **state)
 {
 	struct bench_pattern *pattern;
 
@@ -98,7 +98,7 @@ static void trace_is_replayed_and_wraps_at_the_volume(void **state)
 	bench_pattern_destroy(pattern);
 }
 
-static void trace_lanes_start_spread_over_it(void **state)
+static void trace_workers_start_spread_over_it(void **state)
 {
 	const char *name = make_trace("0 4 0 0\n");
 	struct bench_pattern *pattern = make(name, 10, 2);
@@ -153,11 +153,11 @@ static void trace_with_a_bad_line_is_refused_by_its_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(seq_lanes_walk_their_own_parts_and_wrap),
-		cmocka_unit_test(seq_with_more_lanes_than_blocks_is_refused),
+		cmocka_unit_test(seq_workers_walk_their_own_parts_and_wrap),
+		cmocka_unit_test(seq_with_more_workers_than_blocks_is_refused),
 		cmocka_unit_test(rand_reaches_every_block_alike),
 		cmocka_unit_test(trace_is_replayed_and_wraps_at_the_volume),
-		cmocka_unit_test(trace_lanes_start_spread_over_it),
+		cmocka_unit_test(trace_workers_start_spread_over_it),
 		cmocka_unit_test(trace_of_larger_blocks_touches_each_once),
 		cmocka_unit_test(trace_with_a_bad_line_is_refused_by_its_number),
 	};

@@ -34,7 +34,7 @@ static void messages_arrive_once_and_in_order_whatever_is_cut(void **state)
 
 		/* Room for all echoes; of what was heard the host may not know
 		 * yet. */
-		if (next - heard <= RBX_LETTERS_MAX / 2)
+		if (next - heard <= RBX_USER_MESSAGES_MAX / 2)
 			err = rbx_message_submit(guest.peer, &next,
 						 sizeof(next), guest_ended,
 						 &guest);
@@ -105,7 +105,7 @@ static void messages_of_a_stopped_server_end_with_ecanceled(void **state)
 	assert_int_equal(rbx_message_send(guest.peer, &number, sizeof(number)),
 			 0);
 	cable_hold(cable, true); /* so that none is taken before it leaves */
-	for (i = 0; i < RBX_LETTERS_MAX; i++)
+	for (i = 0; i < RBX_USER_MESSAGES_MAX; i++)
 		assert_int_equal(rbx_server_message_submit(host.server,
 							   host.client, "x", 1,
 							   host_ended, &host),
@@ -115,8 +115,8 @@ static void messages_of_a_stopped_server_end_with_ecanceled(void **state)
 			 -EAGAIN);
 	assert_int_equal(host.ended_count, 0);
 	rbx_server_stop(host.server);
-	assert_int_equal(host.ended_count, RBX_LETTERS_MAX);
-	assert_int_equal(host.failed_count, RBX_LETTERS_MAX);
+	assert_int_equal(host.ended_count, RBX_USER_MESSAGES_MAX);
+	assert_int_equal(host.failed_count, RBX_USER_MESSAGES_MAX);
 	assert_int_equal(host.failed_status, -ECANCELED);
 	cable_hold(cable, false);
 	guest_close(&guest);
@@ -140,7 +140,7 @@ static void messages_of_the_server_reach_a_client_that_was_away(void **state)
 			 0);
 	wait_heard(&guest.heard_count, number);
 	for (cuts = 0; cuts < 5; cuts++) {
-		uint64_t until = number + 2 * RBX_WIRE_LETTERS_MAX;
+		uint64_t until = number + 2 * RBX_WIRE_USER_MESSAGES_MAX;
 
 		cable_cut(cable);
 		while (number < until) {

@@ -148,7 +148,7 @@ static void more_than_the_queue_holds_is_eagain_and_nothing_is_lost(void **state
 	} while (!err);
 	assert_int_equal(err, -EAGAIN);
 	sent = (uint32_t)number - 1;
-	assert_int_equal(sent, RBX_LETTERS_MAX);
+	assert_int_equal(sent, RBX_USER_MESSAGES_MAX);
 	assert_int_equal(guest.ended_count, 0);
 	while (RBX_LOAD_ACQUIRE(&guest.ended_count) < sent) {
 		sem_post(&host.go_on);

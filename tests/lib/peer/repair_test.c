@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * repair_test.c - one connection that breaks, at one moment each: idle, under
- * garbage, behind a fence, while it opens, while it closes. (peer_keeper_test.c has
+ * garbage, behind a fence, while it opens, while it closes. (peer_recovery_test.c has
  * connections that break under load.)
  */
 #include "tests/lib/cabled_site.h"

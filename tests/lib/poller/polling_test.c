@@ -443,16 +443,16 @@ static void queue_pair_is_of_a_queue_with_room(void **state)
 	uint32_t index, i;
 
 	(void)state;
-	for (i = 0; i <= RBX_CQ_LANES; i++) {
-		assert_int_equal(rbx_poller_lane_take_locked(poller, &index), 0);
-		assert_int_equal(index, i / RBX_CQ_LANES);
+	for (i = 0; i <= RBX_CQ_QPS; i++) {
+		assert_int_equal(rbx_poller_qp_take_locked(poller, &index), 0);
+		assert_int_equal(index, i / RBX_CQ_QPS);
 	}
-	rbx_poller_lane_give_locked(poller, 0);
-	assert_int_equal(rbx_poller_lane_take_locked(poller, &index), 0);
+	rbx_poller_qp_give_locked(poller, 0);
+	assert_int_equal(rbx_poller_qp_take_locked(poller, &index), 0);
 	assert_int_equal(index, 0);
-	rbx_poller_lane_give_locked(poller, 1);
-	for (i = 0; i < RBX_CQ_LANES; i++)
-		rbx_poller_lane_give_locked(poller, 0);
+	rbx_poller_qp_give_locked(poller, 1);
+	for (i = 0; i < RBX_CQ_QPS; i++)
+		rbx_poller_qp_give_locked(poller, 0);
 	assert_int_equal(rbx_close(ctx), 0);
 }
 

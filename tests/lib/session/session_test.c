@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * session_test.c - a session and servers that are not what they should be:
- * silent, rogue, talking nonsense.
+ * silent, misbehaving, talking nonsense.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,15 +14,15 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/clock.h"
 #include "lib/session/sessions.h"
-#include "tests/lib/rogue.h"
+#include "tests/lib/misbehaving_server.h"
 #include "wire/reason.h"
 
 #define PEER_TIMEOUT_MS 800
 #define WAIT_MS 20000 /* against hangs only */
 
-/* A rogue, and a client that wants to open a session with it. */
+/* A misbehaving server, and a client that wants to open a session with it. */
 struct meeting {
-	struct rogue rogue;
+	struct misbehaving_server server;
 	struct rbx_device *device;
 	struct rbx_sessions *set;
 	struct rbx_session *session;
@@ -44,16 +44,16 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 	(void)user;
 }
 
-/* The rogue waits, and the client has a device. */
-static void meeting_make(struct meeting *meeting, enum rogue_mode mode,
+/* The server waits, and the client has a device. */
+static void meeting_make(struct meeting *meeting, enum server_mode mode,
 			 struct rbx_secret *secret)
 {
 	struct rbx_fabric_choice choice;
 
 	memset(meeting, 0, sizeof(*meeting));
 	assert_int_equal(rbx_fabric_choose("soft:tcp", "", -1, NULL, &choice), 0);
-	meeting->rogue.secret = mode == ROGUE_IMPOSTOR ? NULL : secret;
-	rogue_start(&meeting->rogue, mode, &choice);
+	meeting->server.secret = mode == SERVER_IMPOSTOR ? NULL : secret;
+	misbehaving_server_start(&meeting->server, mode, &choice);
 	assert_int_equal(choice.ops->open(&choice.options, &meeting->device,
 					  NULL),
 			 0);
@@ -71,14 +71,14 @@ static int session_make(struct meeting *meeting, struct rbx_secret *secret)
 	int err;
 
 	assert_int_equal(rbx_sessions_open(&meeting->set, &options), 0);
-	err = rbx_session_open_name(meeting->set, meeting->rogue.listener->address,
-			       &events, &meeting->session);
+	err = rbx_session_open_name(meeting->set,
+				    meeting->server.listener->address, &events, &meeting->session);
 	if (err)
 		print_message("open: %s\n", rbx_last_error());
 	return err;
 }
 
-static int meet(struct meeting *meeting, enum rogue_mode mode,
+static int meet(struct meeting *meeting, enum server_mode mode,
 		struct rbx_secret *secret)
 {
 	meeting_make(meeting, mode, secret);
@@ -96,10 +96,10 @@ static void leave(struct meeting *meeting)
 static void part(struct meeting *meeting)
 {
 	leave(meeting);
-	rogue_stop(&meeting->rogue);
+	misbehaving_server_stop(&meeting->server);
 }
 
-static void open_fails_with(enum rogue_mode mode, struct rbx_secret *secret,
+static void open_fails_with(enum server_mode mode, struct rbx_secret *secret,
 			    int expected)
 {
 	struct meeting meeting;
@@ -114,19 +114,19 @@ static void open_fails_with(enum rogue_mode mode, struct rbx_secret *secret,
 static void open_of_a_silent_server_times_out(void **state)
 {
 	(void)state;
-	open_fails_with(ROGUE_SILENT, NULL, -ETIMEDOUT);
+	open_fails_with(SERVER_SILENT, NULL, -ETIMEDOUT);
 }
 
 static void open_of_a_babbling_server_fails(void **state)
 {
 	(void)state;
-	open_fails_with(ROGUE_GARBAGE, NULL, -EHOSTUNREACH);
+	open_fails_with(SERVER_GARBAGE, NULL, -EHOSTUNREACH);
 }
 
 static void open_of_a_server_that_leaves_fails(void **state)
 {
 	(void)state;
-	open_fails_with(ROGUE_LEAVES, NULL, -EHOSTUNREACH);
+	open_fails_with(SERVER_LEAVES, NULL, -EHOSTUNREACH);
 }
 
 static void open_of_an_impostor_is_refused(void **state)
@@ -134,7 +134,7 @@ static void open_of_an_impostor_is_refused(void **state)
 	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1, 2 } };
 
 	(void)state;
-	open_fails_with(ROGUE_IMPOSTOR, &secret, -EACCES);
+	open_fails_with(SERVER_IMPOSTOR, &secret, -EACCES);
 }
 
 /* Who recorded a handshake, and has no secret, can only say it again. */
@@ -143,25 +143,25 @@ static void welcome_of_another_handshake_is_refused(void **state)
 	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1, 2 } };
 
 	(void)state;
-	open_fails_with(ROGUE_WELCOME_OF_ANOTHER_HELLO, &secret, -EACCES);
-	open_fails_with(ROGUE_WELCOME_OF_ANOTHER_CHALLENGE, &secret, -EACCES);
+	open_fails_with(SERVER_WELCOME_OF_ANOTHER_HELLO, &secret, -EACCES);
+	open_fails_with(SERVER_WELCOME_OF_ANOTHER_CHALLENGE, &secret, -EACCES);
 }
 
 static void welcome_changed_on_the_way_is_refused(void **state)
 {
 	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1, 2 } };
-	enum rogue_mode field;
+	enum server_mode field;
 
 	(void)state;
-	for (field = 0; field < ROGUE_WELCOME_FIELDS; field++)
-		open_fails_with(ROGUE_CHANGES_WELCOME + field, &secret,
+	for (field = 0; field < SERVER_WELCOME_FIELDS; field++)
+		open_fails_with(SERVER_CHANGES_WELCOME + field, &secret,
 				-EACCES);
 }
 
 static void open_of_a_server_of_nonsense_is_refused(void **state)
 {
 	(void)state;
-	open_fails_with(ROGUE_NONSENSE, NULL, -EPROTO);
+	open_fails_with(SERVER_NONSENSE, NULL, -EPROTO);
 }
 
 static void open_where_nobody_listens_is_refused(void **state)
@@ -193,14 +193,14 @@ static void open_where_nobody_listens_is_refused(void **state)
 	choice.ops->close(options.device);
 }
 
-static void grant_that_cannot_be_is_refused(void **state)
+static void loan_that_cannot_be_is_refused(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_WRONG_GRANT, NULL), 0);
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -EPROTO);
+	assert_int_equal(meet(&meeting, SERVER_WRONG_LOAN, NULL), 0);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -EPROTO);
 	part(&meeting);
 }
 
@@ -219,13 +219,13 @@ static void wait_lost(struct meeting *meeting)
 static void server_that_falls_silent_is_lost_once(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
+	assert_int_equal(meet(&meeting, SERVER_FALLS_SILENT, NULL), 0);
 	wait_lost(&meeting); /* nobody asked for anything: by heartbeat */
 	assert_non_null(strstr(meeting.reason, "no answer for 800 ms"));
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -ENOTCONN);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -ENOTCONN);
 	part(&meeting);
 	assert_int_equal(meeting.lost_count, 1);
 }
@@ -235,7 +235,7 @@ static void lease_is_given_up_at_half_its_term(void **state)
 	struct meeting meeting;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_SHORT_LEASE, NULL), 0);
+	assert_int_equal(meet(&meeting, SERVER_SHORT_LEASE, NULL), 0);
 	wait_lost(&meeting);
 	assert_non_null(strstr(meeting.reason, "half of the lease is over: no answer for 200 ms"));
 	part(&meeting);
@@ -244,12 +244,12 @@ static void lease_is_given_up_at_half_its_term(void **state)
 static void call_to_a_silent_server_times_out(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 	int err;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
-	err = rbx_session_map(meeting.session, &grant);
+	assert_int_equal(meet(&meeting, SERVER_FALLS_SILENT, NULL), 0);
+	err = rbx_session_map(meeting.session, &loan);
 	assert_true(err == -ETIMEDOUT || err == -ENOTCONN);
 	wait_lost(&meeting);
 	part(&meeting);
@@ -278,19 +278,19 @@ static void call_while_it_is_resumed_does_not_wait(void **state)
 {
 	struct resumption resumption = { 0 };
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_FALLS_SILENT, NULL), 0);
+	assert_int_equal(meet(&meeting, SERVER_FALLS_SILENT, NULL), 0);
 	wait_lost(&meeting);
 	resumption.session = meeting.session;
 	pthread_create(&resumption.thread, NULL, resume, &resumption);
 	do
-		assert_int_equal(rbx_session_map(meeting.session, &grant),
+		assert_int_equal(rbx_session_map(meeting.session, &loan),
 				 -ENOTCONN);
 	while (!strstr(rbx_last_error(), "anew"));
 	assert_false(RBX_LOAD_ACQUIRE(&resumption.is_over));
-	rogue_stop(&meeting.rogue); /* ends the try */
+	misbehaving_server_stop(&meeting.server); /* ends the try */
 	pthread_join(resumption.thread, NULL);
 	assert_int_not_equal(resumption.status, 0);
 	leave(&meeting);
@@ -301,7 +301,7 @@ static void message_that_leaves_one_out_ends_the_connection(void **state)
 	struct meeting meeting;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_LEAVES_OUT, NULL), 0);
+	assert_int_equal(meet(&meeting, SERVER_LEAVES_OUT, NULL), 0);
 	wait_lost(&meeting);
 	assert_non_null(strstr(meeting.reason, "is missing"));
 	part(&meeting);
@@ -312,7 +312,7 @@ static void receipt_for_no_message_ends_the_connection(void **state)
 	struct meeting meeting;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_HAS_HAD, NULL), 0);
+	assert_int_equal(meet(&meeting, SERVER_HAS_HAD, NULL), 0);
 	wait_lost(&meeting);
 	assert_non_null(strstr(meeting.reason, "never sent"));
 	part(&meeting);
@@ -321,11 +321,11 @@ static void receipt_for_no_message_ends_the_connection(void **state)
 static void answer_that_nobody_asked_for_ends_the_session(void **state)
 {
 	struct meeting meeting;
-	struct rbx_loan grant;
+	struct rbx_loan loan;
 
 	(void)state;
-	assert_int_equal(meet(&meeting, ROGUE_CHATTERS, NULL), 0);
-	assert_int_equal(rbx_session_map(meeting.session, &grant), -ENOTCONN);
+	assert_int_equal(meet(&meeting, SERVER_CHATTERS, NULL), 0);
+	assert_int_equal(rbx_session_map(meeting.session, &loan), -ENOTCONN);
 	wait_lost(&meeting);
 	part(&meeting);
 }
@@ -362,7 +362,7 @@ static void open_session_has_a_receive_for_all_that_may_come(void **state)
 	struct meeting meeting;
 
 	(void)state;
-	meeting_make(&meeting, ROGUE_FALLS_SILENT, NULL);
+	meeting_make(&meeting, SERVER_FALLS_SILENT, NULL);
 	counted = meeting.device->ops;
 	counting = *counted;
 	counting.post_recv = post_recv_counted;
@@ -385,7 +385,7 @@ int main(void)
 		cmocka_unit_test(welcome_changed_on_the_way_is_refused),
 		cmocka_unit_test(open_of_a_server_of_nonsense_is_refused),
 		cmocka_unit_test(open_where_nobody_listens_is_refused),
-		cmocka_unit_test(grant_that_cannot_be_is_refused),
+		cmocka_unit_test(loan_that_cannot_be_is_refused),
 		cmocka_unit_test(server_that_falls_silent_is_lost_once),
 		cmocka_unit_test(lease_is_given_up_at_half_its_term),
 		cmocka_unit_test(call_to_a_silent_server_times_out),

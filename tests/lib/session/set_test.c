@@ -267,8 +267,8 @@ static void message_that_cannot_be_posted_is_told_at_once(void **state)
 	session = world_session(&world);
 	RBX_STORE_RELEASE(&posts_fail, true);
 	begin_ns = rbx_now_ns();
-	assert_int_equal(rbx_session_letter_submit(session, "?", 1, NULL, NULL),
-			 0);
+	assert_int_equal(
+		rbx_session_message_submit(session, "?", 1, NULL, NULL), 0);
 	world_wait(&world, is_lost);
 	assert_true(rbx_now_ns() - begin_ns < SOON_S * 1000000000ull);
 	rbx_session_close(session);

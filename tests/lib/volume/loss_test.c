@@ -62,7 +62,7 @@ static uint32_t diary_count(struct diary *diary, enum rbx_event_kind kind)
 	return count;
 }
 
-/* Polls until it happened so often; the keeper has a thread of its own. */
+/* Polls until it happened so often; the upkeep has a thread of its own. */
 static void wait_event(struct diary *diary, enum rbx_event_kind kind,
 		       uint32_t count)
 {

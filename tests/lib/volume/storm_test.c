@@ -37,7 +37,7 @@ struct storm {
 	uint32_t running_count; /* slots with requests to send */
 	uint32_t failed_count;
 	uint32_t illegal_count;
-	uint32_t servers_down_count; /* that the keeper has seen to */
+	uint32_t servers_down_count; /* that the upkeep thread has seen to */
 };
 
 struct slot {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
+ * queue_pairs.c - the data queue pairs of a peer: connected, drained, destroyed.
  */
 #include "lib/peer/internal.h"
 
@@ -8,7 +8,7 @@
  * fraction of a millisecond costs nothing. */
 #define LOOK_AGAIN_NS 100000u
 
-static int connect_lane(struct rbx_user_peer *user, struct rbx_lane *lane,
+static int connect_pair(struct rbx_user_peer *user, struct rbx_peer_qp *pair,
 			uint64_t until_ns)
 {
 	struct rbx_peer *peer = &user->peer;
@@ -16,65 +16,65 @@ static int connect_lane(struct rbx_user_peer *user, struct rbx_lane *lane,
 		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
 	};
 	struct rbx_qp_init init = {
-		.send_cq = lane->poller->cqs[lane->cq_index],
-		.recv_cq = lane->poller->cqs[lane->cq_index],
+		.send_cq = pair->poller->cqs[pair->cq_index],
+		.recv_cq = pair->poller->cqs[pair->cq_index],
 		.send_depth_count = user->send_depth_count,
 		.recv_depth_count = 1,
 		.max_sge = peer->ctx->planner.sge_max,
 		.max_inline_bytes = peer->ctx->device->caps.max_inline_bytes,
-		.user = lane,
+		.user = pair,
 	};
 	struct rbx_recv_wr *bad;
 	int err = rbx_session_connect_qp_until(peer->session, &init, until_ns,
-					       &lane->qp);
+					       &pair->qp);
 
 	if (err)
 		return err;
-	rbx_channel_set_depth(&peer->channel, lane->ring_index,
+	rbx_channel_set_depth(&peer->channel, pair->ring_index,
 			      RBX_MIN(user->send_depth_count,
-				      lane->qp->send_depth_count));
-	err = lane->qp->device->ops->post_recv(lane->qp, &sentinel, &bad);
+				      pair->qp->send_depth_count));
+	err = pair->qp->device->ops->post_recv(pair->qp, &sentinel, &bad);
 	if (err) {
-		lane->qp->device->ops->destroy_qp(lane->qp);
-		lane->qp = NULL;
+		pair->qp->device->ops->destroy_qp(pair->qp);
+		pair->qp = NULL;
 		return rbx_error(err, "cannot post a receive: %s",
 				 strerror(-err));
 	}
 	return 0;
 }
 
-int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
+int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		int err = connect_lane(user, &user->lanes[i], until_ns);
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		int err = connect_pair(user, &user->qps[i], until_ns);
 
 		if (err) {
-			rbx_peer_destroy_lanes(peer);
+			rbx_peer_destroy_qps(peer);
 			return err;
 		}
 	}
 	return 0;
 }
 
-void rbx_peer_destroy_lanes(struct rbx_peer *peer)
+void rbx_peer_destroy_qps(struct rbx_peer *peer)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		struct rbx_lane *lane = &user->lanes[i];
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		struct rbx_peer_qp *pair = &user->qps[i];
 		struct rbx_harvest harvest = { 0 };
 
 		/* While we visit the poller it has no completion in hand that
 		 * refers to the queue pair, and has kept what is to be sent
 		 * again; and later it finds none. */
-		rbx_poller_visit(lane->poller);
-		if (lane->qp != NULL)
-			lane->qp->device->ops->destroy_qp(lane->qp);
-		lane->qp = NULL;
+		rbx_poller_visit(pair->poller);
+		if (pair->qp != NULL)
+			pair->qp->device->ops->destroy_qp(pair->qp);
+		pair->qp = NULL;
 		rbx_channel_abandon(&peer->channel, i, &harvest);
-		rbx_poller_leave(lane->poller);
+		rbx_poller_leave(pair->poller);
 		/* What an abandoned drain has left. */
 		rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel,
 				      &harvest);
@@ -87,7 +87,7 @@ void rbx_peer_destroy_lanes(struct rbx_peer *peer)
  * behind it, which is flushed as the last. There is room: the post that failed
  * left some.
  */
-static void mark_the_end(struct rbx_lane *lane)
+static void mark_the_end(struct rbx_peer_qp *pair)
 {
 	struct rbx_wr marker = {
 		.wr_id = RBX_MARKER_WR_ID,
@@ -96,24 +96,24 @@ static void mark_the_end(struct rbx_lane *lane)
 	};
 	struct rbx_wr *bad;
 
-	if (lane->tail_is_silent)
-		(void)lane->qp->device->ops->post_send(lane->qp, &marker, &bad);
-	lane->tail_is_silent = false;
+	if (pair->tail_is_silent)
+		(void)pair->qp->device->ops->post_send(pair->qp, &marker, &bad);
+	pair->tail_is_silent = false;
 }
 
-void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
+void rbx_peer_drain_qps(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		struct rbx_qp *qp = user->lanes[i].qp;
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		struct rbx_qp *qp = user->qps[i].qp;
 
 		qp->device->ops->disconnect(qp);
-		mark_the_end(&user->lanes[i]);
+		mark_the_end(&user->qps[i]);
 	}
 	while (!rbx_channel_idle(&peer->channel) && rbx_now_ns() < until_ns)
 		rbx_pause_ns(LOOK_AGAIN_NS);
-	rbx_peer_destroy_lanes(peer);
+	rbx_peer_destroy_qps(peer);
 }
 
 uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
@@ -121,10 +121,10 @@ uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
 	struct rbx_user_peer *user = rbx_user_peer(peer);
 	uint32_t rings_mask = 0;
 
-	for (uint32_t i = 0; i < user->lane_count; i++) {
-		struct rbx_lane *lane = &user->lanes[i];
+	for (uint32_t i = 0; i < user->qps_count; i++) {
+		struct rbx_peer_qp *pair = &user->qps[i];
 
-		if (rbx_poller_has_looked(lane->poller, &lane->polls_count))
+		if (rbx_poller_has_looked(pair->poller, &pair->polls_count))
 			rings_mask |= 1u << i;
 	}
 	return rings_mask;

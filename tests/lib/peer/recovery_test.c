@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keeper_test.c - connections that break under load and are restored.
+ * recovery_test.c - connections that break under load and are restored.
  *
  * Between client and server lies a cable that is cut, held and disturbed. What
  * must hold: every request ends once; what was acknowledged is there; and a

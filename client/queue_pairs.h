@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lanes.h - what a peer is made of, and what only its host can do for it.
+ * queue_pairs.h - what a peer is made of, and what only its host can do for it.
  *
  *	peer.c      opens and closes
  *	recovery.c  steps that restore its connection, or give up
  *	repairs.c   the threads that do them, for all peers of a context
  *
- * A peer's lanes are its data queue pairs: made, posted on and polled by the host, in
- * whose struct this one lies. The host has as many rings in the channel as it has
- * lanes, and a table of core/drive.h; what is the same of that in every host is
- * here: rbx_peer_note_failed(), _keep(), _end_later() and _unpark().
+ * The data queue pairs of a peer are made, posted on and polled by the host, in whose
+ * struct this one lies. The host has as many rings in the channel as
+ * it has queue pairs, and a table of core/drive.h; what is the same of that in
+ * every host is here: rbx_peer_note_failed(), _keep(), _end_later() and _unpark().
  */
-#ifndef RBX_CLIENT_LANES_H
-#define RBX_CLIENT_LANES_H
+#ifndef RBX_CLIENT_QUEUE_PAIRS_H
+#define RBX_CLIENT_QUEUE_PAIRS_H
 
 #include "client/host.h"
 #include "client/peer.h"
@@ -45,8 +45,8 @@ struct rbx_peer {
 
 /* ---- peer.c, for the host ----------------------------------------------------*/
 
-/* A peer of this context, zeroed, with no lane yet: prepares what is above. The host
- * adds its rings to the channel then. events: NULL: nobody listens. */
+/* A peer of this context, zeroed, with no queue pair yet: prepares what is above.
+ * The host adds its rings to the channel then. events: NULL: nobody listens. */
 void rbx_peer_prepare(struct rbx_peer *peer, struct rbx_context *ctx,
 		      struct rbx_repairs *repairs,
 		      const struct rbx_planner *planner,
@@ -78,14 +78,14 @@ int rbx_peer_open_session(struct rbx_peer *peer, const void *address,
 /* The memory of one that was prepared, or was connected and left. */
 void rbx_peer_free(struct rbx_peer *peer);
 
-/* Connects all lanes; 0 or -errno, then none is connected. Blocks, but not beyond
- * until_ns, unless that is 0. */
-int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns);
+/* Connects all queue pairs; 0 or -errno, then none is connected. Blocks, but not
+ * beyond until_ns, unless that is 0. */
+int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns);
 /* Ends them, waits until what is posted has come back, or until then, and destroys
  * them. All that was posted has been seen to then. The caller is the combiner. */
-void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns);
+void rbx_peer_drain_qps(struct rbx_peer *peer, uint64_t until_ns);
 /* Nothing is posted, or nothing is to come back. */
-void rbx_peer_destroy_lanes(struct rbx_peer *peer);
+void rbx_peer_destroy_qps(struct rbx_peer *peer);
 /* The rings, a bit for each, whose poller has looked for completions since the last
  * call, or would be told of one. */
 uint32_t rbx_peer_rings_looked(struct rbx_peer *peer);
@@ -95,8 +95,8 @@ extern const struct rbx_drive rbx_peer_drive;
 /* The caller is the combiner of its channel. */
 void rbx_peer_combine(struct rbx_peer *peer);
 
-/* Puts a peer into the context's table and gives its lanes pollers, by which it gets
- * its own. -ENOSPC. */
+/* Puts a peer into the context's table and gives its queue pairs pollers, by which
+ * it gets its own. -ENOSPC. */
 int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer);
 /* When it returns no poller has anything of the peer in hand. */
 void rbx_context_remove_peer(struct rbx_context *ctx, struct rbx_peer *peer);

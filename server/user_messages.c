@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * letters.c - what the program that serves and those of its clients say to each
+ * user_messages.c - what the program that serves and those of its clients say to each
  * other.
  *
- * Which letter is sent, sent again, or was heard before, the mailbox of a client
- * knows (core/mailbox.h); here it meets a connection and the program. A letter
+ * Which message is sent, sent again, or was heard before, the mailbox of a client
+ * knows (core/mailbox.h); here it meets a connection and the program. A message
  * of a client is answered when the handler has returned; a handler that blocks
  * would hold up all clients, for it runs on the control thread.
  *
  * Where the server stops, what has not ended does so after the last turn of the
  * control thread (server.c).
  *
- * The handler and the ends of our own letters are called without the lock, so
+ * The handler and the ends of our own messages are called without the lock, so
  * that the program may send from them. Only the control thread ends connections
  * and clients, and it is busy with the call, so both are still there after it.
  *
- * A letter that finds all buffers under way is sent when one of them is free
+ * A message that finds all buffers under way is sent when one of them is free
  * (connection.c); one to a client that is away, when the client is back and has
  * told what it has heard.
  */
@@ -26,10 +26,11 @@
 #include "lib/guard.h"
 #include "server/state.h"
 
-RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_LETTER_BYTES_MAX,
-		  "a message is a letter");
+RBX_STATIC_ASSERT(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_USER_MESSAGE_BYTES_MAX,
+		  "a message is a user message");
 
-void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends)
+void rbx_user_messages_tell(struct rbx_server *s,
+			    const struct rbx_user_message_ends *ends)
 {
 	const char *before;
 
@@ -37,12 +38,12 @@ void rbx_letters_tell(struct rbx_server *s, const struct rbx_letter_ends *ends)
 		return;
 	pthread_mutex_unlock(&s->lock);
 	before = rbx_callback_enter("callback of a message");
-	rbx_letter_ends_tell(ends);
+	rbx_user_message_ends_tell(ends);
 	rbx_callback_leave(before);
 	pthread_mutex_lock(&s->lock);
 }
 
-void rbx_letters_send(struct rbx_server *s, struct rbx_client *client)
+void rbx_user_messages_send(struct rbx_server *s, struct rbx_client *client)
 {
 	struct rbx_wire_message message;
 
@@ -53,8 +54,9 @@ void rbx_letters_send(struct rbx_server *s, struct rbx_client *client)
 		rbx_mailbox_sent(&client->mailbox);
 }
 
-static void letter_hand_over(struct rbx_server *s, struct rbx_client *client,
-			     const struct rbx_wire_letter *letter)
+static void
+user_message_hand_over(struct rbx_server *s, struct rbx_client *client,
+		       const struct rbx_wire_user_message *user_message)
 {
 	const struct rbx_server_options *o = &s->options;
 	const char *before;
@@ -63,27 +65,28 @@ static void letter_hand_over(struct rbx_server *s, struct rbx_client *client,
 	if (o->message) {
 		pthread_mutex_unlock(&s->lock);
 		before = rbx_callback_enter("message handler");
-		o->message(s, client->session_id, letter->bytes,
-			   letter->length_bytes, o->user);
+		o->message(s, client->session_id, user_message->bytes,
+			   user_message->length_bytes, o->user);
 		rbx_callback_leave(before);
 		pthread_mutex_lock(&s->lock);
 	}
 	rbx_mailbox_heard(&client->mailbox);
 }
 
-void rbx_letter_received(struct rbx_server *s, struct rbx_connection *c,
-			 const struct rbx_wire_message *message)
+void rbx_user_message_received(struct rbx_server *s, struct rbx_connection *c,
+			       const struct rbx_wire_message *message)
 {
 	struct rbx_client *client = c->client;
 	struct rbx_wire_message receipt;
 
-	switch (rbx_mailbox_judge(&client->mailbox, message->letter.sequence)) {
-	case RBX_LETTER_NEW:
-		letter_hand_over(s, client, &message->letter);
+	switch (rbx_mailbox_judge(&client->mailbox,
+				  message->user_message.sequence)) {
+	case RBX_USER_MESSAGE_NEW:
+		user_message_hand_over(s, client, &message->user_message);
 		break;
-	case RBX_LETTER_AGAIN:
+	case RBX_USER_MESSAGE_AGAIN:
 		break;
-	case RBX_LETTER_AHEAD:
+	case RBX_USER_MESSAGE_AHEAD:
 		rbx_connection_refuse(s, c, message->request_id,
 				      RBX_REASON_OUT_OF_TURN);
 		return;
@@ -93,19 +96,19 @@ void rbx_letter_received(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_answer(s, c, &receipt);
 }
 
-void rbx_letter_taken(struct rbx_server *s, struct rbx_connection *c,
-		      const struct rbx_wire_message *message)
+void rbx_user_message_taken(struct rbx_server *s, struct rbx_connection *c,
+			    const struct rbx_wire_message *message)
 {
-	struct rbx_letter_ends ends;
+	struct rbx_user_message_ends ends;
 
-	if (rbx_mailbox_taken(&c->client->mailbox, &message->letter_taken,
+	if (rbx_mailbox_taken(&c->client->mailbox, &message->user_message_taken,
 			      &ends)) {
 		rbx_connection_refuse(s, c, message->request_id,
 				      RBX_REASON_OUT_OF_TURN);
 		return;
 	}
-	rbx_letters_send(s, c->client);
-	rbx_letters_tell(s, &ends);
+	rbx_user_messages_send(s, c->client);
+	rbx_user_messages_tell(s, &ends);
 }
 
 static int message_put(struct rbx_server *s, uint64_t session_id,
@@ -114,16 +117,16 @@ static int message_put(struct rbx_server *s, uint64_t session_id,
 {
 	struct rbx_client *client = rbx_client_find(s, session_id);
 
-	if (!client || s->stopping) /* whose letters may have been told */
+	if (!client || s->stopping) /* whose messages may have been told */
 		return rbx_error(-ENOENT, "there is no such client any more");
 	if (rbx_mailbox_put(&client->mailbox, data, (uint32_t)length, done,
 			    user))
 		return rbx_error(-EAGAIN,
 				 "%u messages to %s wait already: send again "
 				 "when one of them has ended",
-				 RBX_LETTERS_MAX, client->name);
+				 RBX_USER_MESSAGES_MAX, client->name);
 	s->messages_sent++;
-	rbx_letters_send(s, client);
+	rbx_user_messages_send(s, client);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 
 start_server --memory 16M --slab 1M --metrics 127.0.0.1:0
 metrics=$(sed -n 's/^ready.*metrics at //p' "$scratch/server.0")
-python3 - "$metrics" <<'END' || fault "slow visitors keep a scraper out"
+python3 - "$metrics" <<'END' || fault "slow connections keep a scraper out"
 import socket, sys, threading
 
 host, port = sys.argv[1].rsplit(":", 1)
@@ -25,9 +25,9 @@ for _ in range(32):
 
 def send_slowly():
     while not stop.wait(0.5):
-        for visitor in slow:
+        for connection in slow:
             try:
-                visitor.sendall(b"r")
+                connection.sendall(b"r")
             except OSError:
                 pass
 

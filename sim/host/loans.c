@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lending.c - beside the lender of a server: a slab is given back by who has it.
+ * loans.c - beside the lender of a server: a slab is given back by who has it.
  *
  * A slab that was taken back and lent anew has another epoch. Who gives back the
  * loan of before must not end the one of now: its holder would lose a replica,
@@ -22,11 +22,11 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-/* The last lending of a slab. */
-struct loan {
-	struct loan *next;
+/* The last loan of a slab. */
+struct last_loan {
+	struct last_loan *next;
 	const struct rbx_lender *lender;
-	struct rbx_lending lending;
+	struct rbx_lender_loan loan;
 	bool is_over; /* nobody can reach it any more */
 	bool is_next; /* it was taken back unasked, and is to be lent next */
 };
@@ -34,33 +34,34 @@ struct loan {
 /* As long as a client may fail to notice. */
 #define FELT_NS (10000 * RBX_SIM_MS)
 
-static struct loan *loans;
+static struct last_loan *last_loans;
 
-static struct loan *loan_of(const struct rbx_lender *lender, uint64_t slab_id)
+static struct last_loan *last_loan_of(const struct rbx_lender *lender,
+				      uint64_t slab_id)
 {
-	struct loan *loan = loans;
+	struct last_loan *last = last_loans;
 
-	while (loan && (loan->lender != lender ||
-			loan->lending.slab_id != slab_id))
-		loan = loan->next;
-	return loan;
+	while (last && (last->lender != lender ||
+			last->loan.slab_id != slab_id))
+		last = last->next;
+	return last;
 }
 
 /* Of a server that starts where another one ended. */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 					  const struct rbx_lender_config *config)
 {
-	struct loan **link = &loans;
+	struct last_loan **link = &last_loans;
 
 	while (*link) {
-		struct loan *loan = *link;
+		struct last_loan *last = *link;
 
-		if (loan->lender != memory) {
-			link = &loan->next;
+		if (last->lender != memory) {
+			link = &last->next;
 			continue;
 		}
-		*link = loan->next;
-		free(loan);
+		*link = last->next;
+		free(last);
 	}
 	return __real_rbx_lender_init(memory, config);
 }
@@ -78,7 +79,7 @@ static void take_back_unasked(struct rbx_lender *lender, uint64_t session_id)
 	    !rbx_sim_site_harms(RBX_SIM_SITE_revoked_unasked, rbx_sim_node(),
 				FELT_NS))
 		return;
-	loan_of(lender, index + 1)->is_next = true;
+	last_loan_of(lender, index + 1)->is_next = true;
 	rbx_lender_slab_end(lender, index);
 	lender->counts.slabs_revoked++;
 }
@@ -99,51 +100,51 @@ static void lend_next(struct rbx_lender *lender)
 }
 
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
-				struct rbx_lending *lending)
+				struct rbx_lender_loan *loan)
 {
-	uint32_t reason = __real_rbx_lender_lend(lender, session_id, lending);
-	struct loan *loan;
+	uint32_t reason = __real_rbx_lender_lend(lender, session_id, loan);
+	struct last_loan *last;
 
 	if (reason)
 		return reason;
 	take_back_unasked(lender, session_id);
-	loan = loan_of(lender, lending->slab_id);
-	if (loan == NULL) {
-		loan = malloc(sizeof(*loan));
-		if (loan == NULL)
+	last = last_loan_of(lender, loan->slab_id);
+	if (last == NULL) {
+		last = malloc(sizeof(*last));
+		if (last == NULL)
 			abort();
-		loan->lender = lender;
-		loan->next = loans;
-		loans = loan;
+		last->lender = lender;
+		last->next = last_loans;
+		last_loans = last;
 	}
-	else if (!loan->is_over)
+	else if (!last->is_over)
 		rbx_sim_fail("one-hand", "slab %llu is lent while another has it",
-			     (unsigned long long)lending->slab_id);
-	loan->lending = *lending;
-	loan->is_over = false;
-	loan->is_next = false;
+			     (unsigned long long)loan->slab_id);
+	last->loan = *loan;
+	last->is_over = false;
+	last->is_next = false;
 	return reason;
 }
 
 bool __wrap_rbx_lender_prepared(struct rbx_lender *lender,
-				struct rbx_lending *lending)
+				struct rbx_lender_loan *loan)
 {
-	struct loan *loan = loan_of(lender, lending->slab_id);
-	bool is_lent = __real_rbx_lender_prepared(lender, lending);
+	struct last_loan *last = last_loan_of(lender, loan->slab_id);
+	bool is_lent = __real_rbx_lender_prepared(lender, loan);
 
-	if (loan && is_lent)
-		loan->lending = *lending;
+	if (last && is_lent)
+		last->loan = *loan;
 	return is_lent;
 }
 
 void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id)
 {
-	struct loan *loan = loan_of(lender, slab_id);
+	struct last_loan *last = last_loan_of(lender, slab_id);
 
-	if (loan)
-		loan->is_over = true;
+	if (last)
+		last->is_over = true;
 	__real_rbx_lender_ended(lender, slab_id);
-	if (loan && loan->is_next)
+	if (last && last->is_next)
 		lend_next(lender);
 }
 
@@ -151,13 +152,12 @@ void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id)
 static void demand_unused(const struct rbx_lender *lender, uint64_t session_id,
 			  uint64_t last_epoch)
 {
-	const struct loan *loan;
+	const struct last_loan *last;
 
-	for (loan = loans; loan; loan = loan->next)
-		if (loan->lender == lender &&
-		    loan->lending.epoch > last_epoch &&
-		    !rbx_lender_check(lender, session_id, &loan->lending))
-			rbx_sim_check_unused(rbx_sim_node(), &loan->lending);
+	for (last = last_loans; last; last = last->next)
+		if (last->lender == lender && last->loan.epoch > last_epoch &&
+		    !rbx_lender_check(lender, session_id, &last->loan))
+			rbx_sim_check_unused(rbx_sim_node(), &last->loan);
 }
 
 uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
@@ -175,23 +175,23 @@ uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
 	RBX_SIM_TRACE(rbx_sim_node(), "resume", "lent", lent_now, "refused",
 		      reason);
 	rbx_sim_tally(RBX_SIM_TALLY_resumes, reason == 0);
-	rbx_sim_tally(RBX_SIM_TALLY_grants_lost, lent_before - lent_now);
+	rbx_sim_tally(RBX_SIM_TALLY_loans_unheard, lent_before - lent_now);
 	return reason;
 }
 
 uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
-				 const struct rbx_lending *lending)
+				 const struct rbx_lender_loan *loan)
 {
-	uint32_t reason = __real_rbx_lender_unmap(lender, session_id, lending);
-	const struct loan *loan = loan_of(lender, lending->slab_id);
+	uint32_t reason = __real_rbx_lender_unmap(lender, session_id, loan);
+	const struct last_loan *last = last_loan_of(lender, loan->slab_id);
 
-	RBX_SIM_TRACE(rbx_sim_node(), "unmap", "slab", lending->slab_id,
+	RBX_SIM_TRACE(rbx_sim_node(), "unmap", "slab", loan->slab_id,
 		      "refused", reason);
 	if (reason == 0 &&
-	    (loan == NULL || loan->lending.epoch != lending->epoch))
+	    (last == NULL || last->loan.epoch != loan->epoch))
 		rbx_sim_fail("epoch", "slab %llu is given back with epoch %llu, and has been lent anew",
-			     (unsigned long long)lending->slab_id,
-			     (unsigned long long)lending->epoch);
+			     (unsigned long long)loan->slab_id,
+			     (unsigned long long)loan->epoch);
 	rbx_sim_tally(RBX_SIM_TALLY_given_back, reason == 0);
 	return reason;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keeper.c - the thread that makes the rounds of a volume's upkeep (core/upkeep.h).
+ * upkeep_thread.c - the thread that makes the rounds of a volume's upkeep
+ * (core/upkeep.h).
  *
  * It begins no I/O to get memory, as all threads here, and leaves the last of that to
  * those who repair connections: what it does is asked for again.
@@ -10,7 +11,7 @@
 static void sleep_until_wanted(struct rbx_volume_control *control,
 			       uint64_t until_ns)
 {
-	while (!control->keeper_wanted && !control->keeper_stop) {
+	while (!control->upkeep_wanted && !control->upkeep_stop) {
 		if (until_ns == UINT64_MAX) {
 			rbx_monitor_wait(&control->monitor);
 			continue;
@@ -21,16 +22,16 @@ static void sleep_until_wanted(struct rbx_volume_control *control,
 	}
 }
 
-static void *keeper_main(void *argument)
+static void *upkeep_main(void *argument)
 {
 	struct rbx_volume_control *control = argument;
 
 	rbx_thread_leave_reserves();
 	rbx_monitor_enter(&control->monitor);
-	while (!control->keeper_stop) {
+	while (!control->upkeep_stop) {
 		uint64_t until_ns;
 
-		control->keeper_wanted = false;
+		control->upkeep_wanted = false;
 		rbx_monitor_leave(&control->monitor);
 		until_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
 		rbx_monitor_enter(&control->monitor);
@@ -40,27 +41,27 @@ static void *keeper_main(void *argument)
 	return NULL;
 }
 
-void rbx_volume_keeper_wake(struct rbx_volume_control *control)
+void rbx_volume_upkeep_wake(struct rbx_volume_control *control)
 {
 	rbx_monitor_enter(&control->monitor);
-	control->keeper_wanted = true;
+	control->upkeep_wanted = true;
 	rbx_monitor_wake(&control->monitor);
 	rbx_monitor_leave(&control->monitor);
 }
 
-int rbx_volume_keeper_start(struct rbx_volume_control *control)
+int rbx_volume_upkeep_start(struct rbx_volume_control *control)
 {
-	int err = rbx_thread_start(&control->keeper, "volume", keeper_main,
-				   control);
+	int err = rbx_thread_start(&control->upkeep_thread, "volume",
+				   upkeep_main, control);
 
 	return err ? rbx_error(err, "cannot start the volume's thread") : 0;
 }
 
-void rbx_volume_keeper_stop(struct rbx_volume_control *control)
+void rbx_volume_upkeep_stop(struct rbx_volume_control *control)
 {
 	rbx_monitor_enter(&control->monitor);
-	control->keeper_stop = true;
+	control->upkeep_stop = true;
 	rbx_monitor_wake(&control->monitor);
 	rbx_monitor_leave(&control->monitor);
-	rbx_thread_join(&control->keeper);
+	rbx_thread_join(&control->upkeep_thread);
 }

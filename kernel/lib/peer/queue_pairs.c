@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lanes.c - the data queue pairs of a peer: connected, drained, destroyed.
+ * queue_pairs.c - the data queue pairs of a peer: connected, drained, destroyed.
  */
 #include "kernel/lib/drain.h"
 #include "kernel/lib/peer/peer.h"
 
-static void lane_ended(struct rbx_ib_conn *conn)
+static void pair_ended(struct rbx_ib_conn *conn)
 {
-	struct rbx_lane *lane = container_of(conn, struct rbx_lane, conn);
+	struct rbx_peer_qp *pair = container_of(conn, struct rbx_peer_qp, conn);
 
-	rbx_peer_note_broken(lane->peer, "the connection has ended");
+	rbx_peer_note_broken(pair->peer, "the connection has ended");
 }
 
-static int connect_lane(struct rbx_kernel_peer *made, struct rbx_lane *lane,
+static int connect_pair(struct rbx_kernel_peer *made, struct rbx_peer_qp *pair,
 			uint64_t until_ns)
 {
 	struct ib_qp_init_attr init = {
-		.send_cq = lane->poller->cqs[lane->cq_index],
-		.recv_cq = lane->poller->cqs[lane->cq_index],
+		.send_cq = pair->poller->cqs[pair->cq_index],
+		.recv_cq = pair->poller->cqs[pair->cq_index],
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
@@ -29,8 +29,8 @@ static int connect_lane(struct rbx_kernel_peer *made, struct rbx_lane *lane,
 		},
 	};
 
-	return rbx_session_connect_qp(made->peer.session, &lane->conn, &init,
-				      lane_ended, until_ns);
+	return rbx_session_connect_qp(made->peer.session, &pair->conn, &init,
+				      pair_ended, until_ns);
 }
 
 /* Until when a device is waited for, if nothing else says so. */
@@ -39,23 +39,23 @@ static uint64_t patience_ns(void)
 	return rbx_now_ns() + RBX_IB_DRAIN_MS * (uint64_t)NSEC_PER_MSEC;
 }
 
-int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
+int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i;
 
-	for (i = 0; i < made->lane_count; i++) {
-		struct rbx_lane *lane = &made->lanes[i];
+	for (i = 0; i < made->qps_count; i++) {
+		struct rbx_peer_qp *pair = &made->qps[i];
 		int err;
 
-		lane->peer = peer;
-		lane->ring_index = i;
-		lane->is_over = false;
-		rbx_posts_init(&lane->posts, rbx_peer_work_done);
-		err = connect_lane(made, lane, until_ns);
+		pair->peer = peer;
+		pair->ring_index = i;
+		pair->is_over = false;
+		rbx_posts_init(&pair->posts, rbx_peer_work_done);
+		err = connect_pair(made, pair, until_ns);
 		/* One that was made in part may have a drain under way, as any other. */
 		if (err) {
-			rbx_peer_drain_lanes(peer, until_ns ?: patience_ns());
+			rbx_peer_drain_qps(peer, until_ns ?: patience_ns());
 			return err;
 		}
 	}
@@ -70,18 +70,18 @@ int rbx_peer_connect_lanes(struct rbx_peer *peer, uint64_t until_ns)
  * completion queue was swept out of it, so nobody meets it when the slots are used
  * again.
  */
-static void settle_rest(struct rbx_peer *peer, struct rbx_lane *lane,
+static void settle_rest(struct rbx_peer *peer, struct rbx_peer_qp *pair,
 			bool all_is_back)
 {
 	struct rbx_harvest harvest = { 0 };
 
-	rbx_poller_lock(lane->poller);
+	rbx_poller_lock(pair->poller);
 	if (all_is_back)
-		rbx_channel_complete_rest(&peer->channel, lane->ring_index,
+		rbx_channel_complete_rest(&peer->channel, pair->ring_index,
 					  ktime_get_ns(), &harvest);
 	else
-		rbx_channel_abandon(&peer->channel, lane->ring_index, &harvest);
-	rbx_poller_unlock(lane->poller);
+		rbx_channel_abandon(&peer->channel, pair->ring_index, &harvest);
+	rbx_poller_unlock(pair->poller);
 	rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel, &harvest);
 }
 
@@ -94,32 +94,32 @@ static uint32_t left_ms(uint64_t until_ns)
 		       0;
 }
 
-static void destroy_lane(struct rbx_peer *peer, struct rbx_lane *lane,
+static void destroy_pair(struct rbx_peer *peer, struct rbx_peer_qp *pair,
 			 uint64_t until_ns)
 {
 	bool all_is_back = rbx_drain_and_destroy(
-		&lane->conn, lane->poller, left_ms(until_ns), &lane->is_over,
+		&pair->conn, pair->poller, left_ms(until_ns), &pair->is_over,
 		rbx_session_name(peer->session));
 
-	settle_rest(peer, lane, all_is_back);
+	settle_rest(peer, pair, all_is_back);
 }
 
-void rbx_peer_drain_lanes(struct rbx_peer *peer, uint64_t until_ns)
+void rbx_peer_drain_qps(struct rbx_peer *peer, uint64_t until_ns)
 {
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i;
 
 	/* All of them first, so that they come to their end together. */
-	for (i = 0; i < made->lane_count; i++)
-		if (made->lanes[i].conn.id && made->lanes[i].conn.id->qp)
-			rbx_ib_conn_disconnect(&made->lanes[i].conn);
-	for (i = 0; i < made->lane_count; i++)
-		destroy_lane(peer, &made->lanes[i], until_ns);
+	for (i = 0; i < made->qps_count; i++)
+		if (made->qps[i].conn.id && made->qps[i].conn.id->qp)
+			rbx_ib_conn_disconnect(&made->qps[i].conn);
+	for (i = 0; i < made->qps_count; i++)
+		destroy_pair(peer, &made->qps[i], until_ns);
 }
 
-void rbx_peer_destroy_lanes(struct rbx_peer *peer)
+void rbx_peer_destroy_qps(struct rbx_peer *peer)
 {
-	rbx_peer_drain_lanes(peer, patience_ns());
+	rbx_peer_drain_qps(peer, patience_ns());
 }
 
 uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
@@ -127,9 +127,9 @@ uint32_t rbx_peer_rings_looked(struct rbx_peer *peer)
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t rings_mask = 0, i;
 
-	for (i = 0; i < made->lane_count; i++)
-		if (rbx_poller_has_looked(made->lanes[i].poller,
-					  &made->lanes[i].polls_count))
+	for (i = 0; i < made->qps_count; i++)
+		if (rbx_poller_has_looked(made->qps[i].poller,
+					  &made->qps[i].polls_count))
 			rings_mask |= 1u << i;
 	return rings_mask;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_letters.c - what the programs on both sides say to each other.
+ * session_messages.c - what the programs on both sides say to each other.
  *
- * Which letter is sent, sent again, or was heard before, the borrower and its mailbox
- * know. While the connection is lost letters stay, and more can be submitted. They
- * end when the session is given up or closed. The handler and the ends are told without
- * the monitor, one at a time and in order (session_news.c).
+ * Which message is sent, sent again, or was heard before, the borrower and its
+ * mailbox know. While the connection is lost messages stay, and more can be
+ * submitted. They end when the session is given up or closed. The handler and the
+ * ends are told without the monitor, one at a time and in order (session_news.c).
  */
 #include "client/session_state.h"
 
@@ -13,8 +13,8 @@ static int put(struct rbx_session *session, const void *bytes,
 	       size_t length_bytes, void (*done)(int status, void *user),
 	       void *user)
 {
-	int err = rbx_borrower_letter_put(&session->borrower, bytes,
-					  (uint32_t)length_bytes, done, user);
+	int err = rbx_borrower_user_message_put(
+		&session->borrower, bytes, (uint32_t)length_bytes, done, user);
 
 	if (!err)
 		rbx_session_pump(session);
@@ -24,9 +24,9 @@ static int put(struct rbx_session *session, const void *bytes,
 	return err;
 }
 
-int rbx_session_letter_submit(struct rbx_session *session, const void *bytes,
-			      size_t length_bytes,
-			      void (*done)(int status, void *user), void *user)
+int rbx_session_message_submit(struct rbx_session *session, const void *bytes,
+			       size_t length_bytes,
+			       void (*done)(int status, void *user), void *user)
 {
 	int err;
 
@@ -36,11 +36,11 @@ int rbx_session_letter_submit(struct rbx_session *session, const void *bytes,
 	if (err == -EAGAIN)
 		rbx_error(err, "%u messages to %s wait already: send again "
 			       "when one of them has ended",
-			  RBX_LETTERS_MAX, session->address.name);
+			  RBX_USER_MESSAGES_MAX, session->address.name);
 	return err;
 }
 
-/* Who waits for the end of a letter. */
+/* Who waits for the end of a message. */
 struct waiter {
 	int status;
 	bool done; /* atomic: released after status, by the teller */
@@ -67,8 +67,8 @@ static const char *end_sentence(int status)
 	}
 }
 
-int rbx_session_letter_send(struct rbx_session *session, const void *bytes,
-			    size_t length_bytes)
+int rbx_session_message_send(struct rbx_session *session, const void *bytes,
+			     size_t length_bytes)
 {
 	struct waiter waiter = { 0 };
 	int err = rbx_session_guard(session);

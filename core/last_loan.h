@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * last_loan.h - the epoch of the last loan of a session, as its client knows it.
+ *
+ * A resume names that epoch, and the server takes back whatever it has lent after
+ * it (wire/PROTOCOL.md, "Resume"). So it must never be too low: slabs in use would
+ * go. SLAB_LOAN answers two questions, and only one of them lends:
+ *
+ *	SLAB_MAP    rbx_last_loan_map()    lends; the epoch grows, once all was checked
+ *	SLAB_QUERY  rbx_last_loan_query()  tells of a loan of before; the epoch stays
+ *
+ * Epochs grow with each loan of a server, and answers come in order. A server that
+ * lends with an epoch that is not above all before is refused like any other whose
+ * answer makes no sense: the epoch stays, so that the next resume ends that loan.
+ *
+ * The owner is a session, which calls both with its lock for calls held.
+ */
+#ifndef RBX_LAST_LOAN_H
+#define RBX_LAST_LOAN_H
+
+#include "core/slab.h"
+#include "wire/message.h"
+
+/* Zeroed: nothing was lent. */
+struct rbx_last_loan {
+	uint64_t epoch; /* 0: none */
+};
+
+/* The answer to SLAB_MAP, of a server that lends so many bytes at a time. 0: the loan
+ * is ours, and known from here on. -EPROTO: no loan can be so, or none that a volume has
+ * room for (loan.h). */
+int rbx_last_loan_map(struct rbx_last_loan *last_loan,
+		      const struct rbx_wire_message *answer,
+		      uint64_t slab_bytes, struct rbx_loan *loan);
+
+/* The answer to SLAB_QUERY of a loan. 0: it is as it was. -ESTALE: it is another. */
+int rbx_last_loan_query(const struct rbx_wire_message *answer,
+			const struct rbx_loan *loan);
+
+#endif

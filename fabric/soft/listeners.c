@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * listeners.c - accepts connections and hears their hello.
+ *
+ * The service thread takes each new socket and waits for its hello, without
+ * blocking, beside its other work. A half-open connection whose hello is complete
+ * and right becomes a request of its listener and makes event_fd readable.
+ *
+ * An untrusted client may connect and say nothing, say garbage, or come in a crowd. A
+ * connection that says something wrong is closed without a word, one of another
+ * version is told ours. Half-open connections are bounded in number, the oldest making
+ * room for the newest, and in time. Requests that nobody takes are bounded too; further
+ * connections are closed, and so are those for which this process has no descriptor
+ * left. If the one that is kept for that is gone too, since another thread was quicker,
+ * the listeners rest until the next tick.
+ *
+ * A half-open connection is on one list at a time, the listeners' waiting list or its
+ * listener's ready list, under listeners.lock; a request that was taken belongs to
+ * the program and is on none.
+ */
+#include "listeners.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "connect.h"
+#include "device.h"
+
+struct soft_listeners *soft_listeners_of(struct soft_listener *listener)
+{
+	return &soft_device_of(listener->listener.device)->listeners;
+}
+
+static void spare_open(struct soft_listeners *listeners)
+{
+	listeners->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int soft_listeners_open(struct soft_listeners *listeners)
+{
+	*listeners = (struct soft_listeners){
+		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+	};
+	if (listeners->epoll_fd < 0)
+		return -errno;
+	spare_open(listeners);
+	pthread_mutex_init(&listeners->lock, NULL);
+	return 0;
+}
+
+void soft_listeners_close(struct soft_listeners *listeners)
+{
+	assert(!listeners->first_waiting);
+	if (listeners->spare_fd >= 0)
+		close(listeners->spare_fd);
+	close(listeners->epoll_fd);
+	pthread_mutex_destroy(&listeners->lock);
+}
+
+int soft_socket_watch(struct soft_listeners *listeners,
+		      struct watched_socket *watched)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watched };
+
+	return epoll_ctl(listeners->epoll_fd, EPOLL_CTL_ADD, watched->fd,
+			 &event) ? -errno : 0;
+}
+
+void soft_socket_close(struct soft_listeners *listeners,
+		       struct watched_socket *watched)
+{
+	if (watched->fd < 0)
+		return;
+	epoll_ctl(listeners->epoll_fd, EPOLL_CTL_DEL, watched->fd, NULL);
+	shutdown(watched->fd, SHUT_RDWR);
+	close(watched->fd);
+}
+
+void soft_half_open_free(struct soft_half_open *half_open)
+{
+	if (half_open->socket.fd >= 0)
+		close(half_open->socket.fd);
+	free(half_open);
+}
+
+void soft_half_open_stop_waiting(struct soft_listeners *listeners,
+				 struct soft_half_open *half_open)
+{
+	struct soft_half_open **link = &listeners->first_waiting,
+			      *before = NULL;
+
+	for (; *link != half_open; link = &before->next)
+		before = *link;
+	*link = half_open->next;
+	if (listeners->last_waiting == half_open)
+		listeners->last_waiting = before;
+	atomic_fetch_sub(&listeners->waiting_count, 1);
+	epoll_ctl(listeners->epoll_fd, EPOLL_CTL_DEL, half_open->socket.fd,
+		  NULL);
+}
+
+static void waiting_add_locked(struct soft_listeners *listeners,
+			       struct soft_half_open *half_open)
+{
+	struct soft_half_open *oldest = listeners->first_waiting;
+
+	if (atomic_load(&listeners->waiting_count) == SOFT_HALF_OPEN_MAX) {
+		soft_half_open_stop_waiting(listeners, oldest);
+		soft_half_open_free(oldest);
+	}
+	half_open->next = NULL;
+	if (listeners->first_waiting)
+		listeners->last_waiting->next = half_open;
+	else
+		listeners->first_waiting = half_open;
+	listeners->last_waiting = half_open;
+	atomic_fetch_add(&listeners->waiting_count, 1);
+}
+
+static void half_open_name(struct soft_half_open *half_open,
+			   const struct sockaddr_storage *from)
+{
+	char *name = half_open->request.peer_name;
+	struct ucred peer = { 0 };
+	socklen_t length = sizeof(peer);
+
+	if (half_open->socket.local) {
+		getsockopt(half_open->socket.fd, SOL_SOCKET, SO_PEERCRED, &peer,
+			   &length);
+		snprintf(name, RBX_NAME_MAX, "process %d (same host)",
+			 (int)peer.pid);
+		half_open->request.same_host = true;
+		return;
+	}
+	soft_address_name((const struct sockaddr *)from, name);
+	half_open->request.same_host =
+		soft_address_is_loopback((const struct sockaddr *)from);
+}
+
+/* Of the service thread, which is woken by them no more, or again. */
+static void listeners_rest(struct soft_device *device, bool rest)
+{
+	struct epoll_event event = {
+		.events = rest ? 0 : EPOLLIN,
+		.data.u64 = SOFT_TOKEN_LISTENERS,
+	};
+
+	device->listeners.rests = rest;
+	epoll_ctl(device->served.epoll_fd, EPOLL_CTL_MOD,
+		  device->listeners.epoll_fd, &event);
+}
+
+static bool no_file_is_left(void)
+{
+	return errno == EMFILE || errno == ENFILE;
+}
+
+/* There is no descriptor for this connection. The socket would stay readable, and the
+ * service thread do nothing else; so the one that is kept for this is given up. */
+static void accept_and_close(struct soft_device *device,
+			     const struct watched_socket *watched)
+{
+	struct soft_listeners *listeners = &device->listeners;
+	int fd;
+
+	if (listeners->spare_fd >= 0)
+		close(listeners->spare_fd);
+	fd = accept4(watched->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0 && no_file_is_left())
+		listeners_rest(device, true);
+	if (fd >= 0)
+		close(fd);
+	spare_open(listeners);
+}
+
+static void half_open_accept(struct watched_socket *watched)
+{
+	struct soft_listener *listener = watched->listener;
+	struct soft_device *device = soft_device_of(listener->listener.device);
+	struct soft_listeners *listeners = &device->listeners;
+	struct sockaddr_storage from = { 0 };
+	socklen_t length = sizeof(from);
+	struct soft_half_open *half_open;
+	int fd;
+
+	fd = accept4(watched->fd, (struct sockaddr *)&from, &length,
+		     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (no_file_is_left())
+			accept_and_close(device, watched);
+		return;
+	}
+	half_open = calloc(1, sizeof(*half_open));
+	if (!half_open || listener->ready_count >= SOFT_REQUESTS_MAX ||
+	    (watched->local && !soft_socket_is_our_users(fd))) {
+		close(fd);
+		free(half_open);
+		return;
+	}
+	soft_socket_tune(fd);
+	half_open->socket = (struct watched_socket){ listener, half_open, fd,
+						     watched->local };
+	half_open->request.listener = &listener->listener;
+	half_open->deadline_ns = soft_now_ns() + SOFT_HANDSHAKE_MS * 1000000ull;
+	half_open_name(half_open, &from);
+	waiting_add_locked(listeners, half_open);
+	if (soft_socket_watch(listeners, &half_open->socket)) {
+		soft_half_open_stop_waiting(listeners, half_open);
+		soft_half_open_free(half_open);
+	}
+}
+
+void soft_half_open_reject(struct soft_half_open *half_open,
+			   const void *private_data, size_t private_bytes)
+{
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_REJECT,
+		.private_bytes = (uint8_t)private_bytes,
+	};
+
+	if (private_bytes)
+		memcpy(hello.private_data, private_data, private_bytes);
+	soft_hello_send(half_open->socket.fd, &hello);
+}
+
+/* Whether the hello of a half-open connection makes a request. */
+static bool hello_take(struct soft_half_open *half_open)
+{
+	struct rbx_conn_request *request = &half_open->request;
+	struct soft_hello hello;
+
+	if (soft_hello_decode(half_open->hello, &hello))
+		return false;
+	if (hello.version != SOFT_VERSION) {
+		soft_half_open_reject(half_open, NULL, 0);
+		return false;
+	}
+	if (hello.type != SOFT_HELLO)
+		return false;
+	half_open->send_depth_count = hello.send_depth_count;
+	half_open->shares_receives = hello.shares_receives;
+	request->private_data_bytes = hello.private_bytes;
+	memcpy(request->private_data, hello.private_data,
+	       sizeof(request->private_data));
+	return true;
+}
+
+static void half_open_hear(struct soft_half_open *half_open)
+{
+	struct soft_listener *listener = half_open->socket.listener;
+	struct soft_listeners *listeners = soft_listeners_of(listener);
+	int rc;
+
+	rc = soft_hello_receive(half_open->socket.fd, half_open->hello,
+				&half_open->hello_bytes);
+	if (rc == -EAGAIN)
+		return;
+	soft_half_open_stop_waiting(listeners, half_open);
+	if (rc || listener->ready_count >= SOFT_REQUESTS_MAX ||
+	    !hello_take(half_open)) {
+		soft_half_open_free(half_open);
+		return;
+	}
+	half_open->next = NULL;
+	if (listener->first_ready)
+		listener->last_ready->next = half_open;
+	else
+		listener->first_ready = half_open;
+	listener->last_ready = half_open;
+	listener->ready_count++;
+	eventfd_write(listener->listener.event_fd, 1);
+}
+
+void soft_listeners_serve(struct soft_device *device)
+{
+	struct soft_listeners *listeners = &device->listeners;
+	struct epoll_event event;
+	struct watched_socket *watched;
+	int i;
+
+	/*
+	 * One event at a time, under the lock: serving one connection may end
+	 * another, whose event must not be in our hands then.
+	 */
+	pthread_mutex_lock(&listeners->lock);
+	for (i = 0; i < SOFT_EVENTS_MAX && !listeners->rests; i++) {
+		if (epoll_wait(listeners->epoll_fd, &event, 1, 0) != 1)
+			break;
+		watched = event.data.ptr;
+		if (watched->half_open)
+			half_open_hear(watched->half_open);
+		else
+			half_open_accept(watched);
+	}
+	pthread_mutex_unlock(&listeners->lock);
+}
+
+void soft_listeners_check_deadlines(struct soft_device *device, uint64_t now_ns)
+{
+	struct soft_listeners *listeners = &device->listeners;
+	struct soft_half_open *oldest;
+
+	pthread_mutex_lock(&listeners->lock);
+	if (listeners->rests) {
+		listeners_rest(device, false);
+		if (listeners->spare_fd < 0)
+			spare_open(listeners);
+	}
+	while ((oldest = listeners->first_waiting) &&
+	       now_ns >= oldest->deadline_ns) {
+		soft_half_open_stop_waiting(listeners, oldest);
+		soft_half_open_free(oldest);
+	}
+	pthread_mutex_unlock(&listeners->lock);
+}
