@@ -260,11 +260,12 @@ static void saving_where_nothing_can_be_written_fails_with_the_reason(void **sta
 {
 	struct rbx_tuning tuning = { .size_bytes = sizeof(tuning) };
 	struct rbx_context *ctx = tenant_context("fabric=soft:tcp");
+	char missing[sizeof(path) + 16];
 
 	(void)state;
-	assert_int_equal(rbx_tuning_save(ctx, "/nonexistent/tune", &tuning),
-			 -ENOENT);
-	assert_non_null(strstr(rbx_last_error(), "/nonexistent/tune"));
+	snprintf(missing, sizeof(missing), "%s.missing/tune", path);
+	assert_int_equal(rbx_tuning_save(ctx, missing, &tuning), -ENOENT);
+	assert_non_null(strstr(rbx_last_error(), missing));
 	assert_int_equal(rbx_tuning_save(ctx, "/proc/tune", &tuning), -ENOENT);
 	tuning.queue_pairs = 17;
 	assert_int_equal(rbx_tuning_save(ctx, path, &tuning), -EINVAL);
