@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Volumes and the jobs that use them.
+ *
+ * A volume belongs to the context that opened it, and a context to its process. fio
+ * makes a process of each job by default: then each job has a volume of its own, which
+ * it opens after the fork. With thread=1 the jobs are threads of one process, and those
+ * whose options are the same share a volume.
+ *
+ * All jobs join before the first one starts (fio calls setup() of all of them first),
+ * and leave when they have ended. So the volume outlives a job that ends before the next
+ * one begins (stonewall), and the next one finds what the first one wrote. It is opened
+ * by the job that needs it first, and closed by the last one to leave.
+ *
+ * A process may be forked while threads have this file's lock. Its job has a volume of
+ * its own and takes no lock.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fio.h>
+
+#include "share.h"
+
+struct share {
+	struct share *next; /* of those of threads */
+	struct share_wish wish; /* bytes: the most that any job wants */
+	unsigned int jobs;
+	struct rbx_context *ctx; /* NULL: not open */
+	struct rbx_volume *volume;
+};
+
+/* Guards the list and all that is in it. */
+static pthread_mutex_t shares_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct share *shares;
+
+static bool is_same(const struct share_wish *a, const struct share_wish *b)
+{
+	return !strcmp(a->servers, b->servers) &&
+	       !memcmp(&a->options, &b->options, sizeof(a->options)) &&
+	       a->volume.replicas == b->volume.replicas &&
+	       a->volume.checksums == b->volume.checksums &&
+	       a->volume.on_demand == b->volume.on_demand;
+}
+
+static struct share *share_create(const struct share_wish *wish)
+{
+	struct share *share = calloc(1, sizeof(*share));
+
+	if (!share)
+		return NULL;
+	share->wish = *wish;
+	share->wish.servers = strdup(wish->servers);
+	if (!share->wish.servers) {
+		free(share);
+		return NULL;
+	}
+	share->jobs = 1;
+	return share;
+}
+
+static struct share *join_threads(const struct share_wish *wish)
+{
+	struct share *share;
+
+	for (share = shares; share; share = share->next) {
+		if (!is_same(&share->wish, wish))
+			continue;
+		share->jobs++;
+		if (!share->ctx && wish->bytes > share->wish.bytes)
+			share->wish.bytes = wish->bytes;
+		return share;
+	}
+	share = share_create(wish);
+	if (share) {
+		share->next = shares;
+		shares = share;
+	}
+	return share;
+}
+
+struct share *share_join(const struct share_wish *wish)
+{
+	struct share *share;
+
+	if (!wish->is_thread)
+		return share_create(wish);
+	pthread_mutex_lock(&shares_lock);
+	share = join_threads(wish);
+	pthread_mutex_unlock(&shares_lock);
+	return share;
+}
+
+static const char *event_text(enum rbx_event_kind kind)
+{
+	switch (kind) {
+	case RBX_EVENT_SERVER_DOWN:
+		return "server down";
+	case RBX_EVENT_REBUILD_STARTED:
+		return "rebuild started";
+	case RBX_EVENT_REBUILD_DONE:
+		return "rebuild done";
+	case RBX_EVENT_REBUILD_STUCK:
+		return "rebuild stuck";
+	case RBX_EVENT_DATA_LOST:
+		return "data lost";
+	}
+	return "event";
+}
+
+static void tell_event(struct rbx_volume *volume, const struct rbx_event *event,
+		       void *user)
+{
+	(void)volume, (void)user;
+	log_err("rdmabox: %s%s%s: %s\n", event_text(event->kind),
+		*event->server ? " " : "", event->server, event->reason);
+}
+
+static int open_volume(struct share *share)
+{
+	int err;
+
+	share->wish.volume.event = tell_event;
+	err = rbx_open(&share->ctx, &share->wish.options);
+	if (err) {
+		log_err("rdmabox: %s\n", rbx_last_error());
+		share->ctx = NULL;
+		return err;
+	}
+	err = rbx_volume_open(share->ctx, &share->volume, share->wish.servers,
+			      share->wish.bytes, &share->wish.volume);
+	if (err) {
+		log_err("rdmabox: %s\n", rbx_last_error());
+		rbx_close(share->ctx);
+		share->ctx = NULL;
+	}
+	return err;
+}
+
+static int open_locked(struct share *share, uint64_t bytes)
+{
+	int err = share->ctx ? 0 : open_volume(share);
+
+	if (!err && rbx_volume_size(share->volume) < bytes) {
+		/* Only if jobs are set up late: create_serialize=0. */
+		log_err("rdmabox: other jobs have opened the volume with %llu bytes, and this one needs %llu; give all of them the same volume=\n",
+			(unsigned long long)rbx_volume_size(share->volume),
+			(unsigned long long)bytes);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+int share_open(struct share *share, uint64_t bytes)
+{
+	int err;
+
+	if (!share->wish.is_thread)
+		return open_locked(share, bytes);
+	pthread_mutex_lock(&shares_lock);
+	err = open_locked(share, bytes);
+	pthread_mutex_unlock(&shares_lock);
+	return err;
+}
+
+/* On stderr, since stdout may be fio's JSON. */
+static void tell_counters(struct rbx_context *ctx)
+{
+	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+
+	rbx_stats_get(ctx, &stats);
+#define COUNTER(name) (unsigned long long)stats.name
+	log_err("rdmabox: counters: requests=%llu bytes=%llu work_requests=%llu doorbells=%llu merged_requests=%llu completions=%llu window_waits=%llu inflight_bytes_max=%llu staged_bytes=%llu failovers=%llu\n",
+		COUNTER(requests), COUNTER(bytes), COUNTER(work_requests), COUNTER(doorbells),
+		COUNTER(merged_requests), COUNTER(completions), COUNTER(window_waits),
+		COUNTER(inflight_bytes_max), COUNTER(staged_bytes), COUNTER(failovers));
+#undef COUNTER
+}
+
+static void share_end(struct share *share)
+{
+	if (share->ctx) {
+		if (share->wish.tell_counters)
+			tell_counters(share->ctx);
+		rbx_volume_close(share->volume);
+		rbx_close(share->ctx);
+	}
+	free((char *)share->wish.servers);
+	free(share);
+}
+
+static void leave_threads(struct share *share)
+{
+	struct share **at = &shares;
+
+	if (--share->jobs)
+		return;
+	while (*at != share)
+		at = &(*at)->next;
+	*at = share->next;
+	share_end(share);
+}
+
+void share_leave(struct share *share)
+{
+	if (!share->wish.is_thread) {
+		share_end(share);
+		return;
+	}
+	pthread_mutex_lock(&shares_lock);
+	leave_threads(share);
+	pthread_mutex_unlock(&shares_lock);
+}
+
+struct rbx_context *share_context(const struct share *share)
+{
+	return share->ctx;
+}
+
+struct rbx_volume *share_volume(const struct share *share)
+{
+	return share->volume;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A trial of the opening of the volume.
+ *
+ * It opens a volume of the same settings that borrows on demand. So the servers are
+ * connected to, the secret is proven, and nothing is borrowed. If the real one will borrow
+ * all of its memory at once, the servers are asked for how much they have. That much is
+ * needed, and need not be enough: slabs are whole, and each replica of one is on another
+ * server.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include <rdmabox/rdmabox.h>
+#include <rdmabox/server.h>
+
+#include "probe.h"
+#include "settings.h"
+
+static int fail(void)
+{
+	nbdkit_error("%s", rbx_last_error());
+	return -1;
+}
+
+static int ask_server(struct rbx_context *ctx, const char *server, uint64_t *free_bytes)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+
+	if (rbx_server_query(ctx, server, &stats))
+		return fail();
+	*free_bytes += stats.memory_bytes - stats.lent_bytes;
+	return 0;
+}
+
+static int ask_servers(struct rbx_context *ctx, char *servers)
+{
+	uint64_t free_bytes = 0, wanted = settings.size_bytes * settings.volume.replicas;
+	char *server, *rest = servers;
+
+	while ((server = strsep(&rest, ",")))
+		if (ask_server(ctx, server, &free_bytes))
+			return -1;
+	if (free_bytes >= wanted)
+		return 0;
+	nbdkit_error("the servers have %" PRIu64 " bytes free, and the volume needs %" PRIu64,
+		     free_bytes, wanted);
+	return -1;
+}
+
+static int try_memory(struct rbx_context *ctx)
+{
+	char *servers = strdup(settings.servers);
+	int err = servers ? ask_servers(ctx, servers) : -1;
+
+	free(servers);
+	return err;
+}
+
+static int try_volume(struct rbx_context *ctx)
+{
+	struct rbx_volume_options options = settings.volume;
+	struct rbx_volume *volume;
+
+	options.on_demand = 1;
+	if (rbx_volume_open(ctx, &volume, settings.servers, settings.size_bytes, &options))
+		return fail();
+	rbx_volume_close(volume);
+	return 0;
+}
+
+int probe_servers(void)
+{
+	struct rbx_context *ctx;
+	int err;
+
+	if (rbx_open(&ctx, &settings.options))
+		return fail();
+	err = try_volume(ctx);
+	if (!err && !settings.volume.on_demand)
+		err = try_memory(ctx);
+	rbx_close(ctx);
+	return err;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * probe.h - whether the volume could be opened, asked while the user still looks.
+ */
+#ifndef RDMABOX_NBDKIT_PROBE_H
+#define RDMABOX_NBDKIT_PROBE_H
+
+/** probe_servers() - tries the settings, and leaves nothing open. Returns 0, or -1 having told
+ * nbdkit why. Blocks. */
+int probe_servers(void);
+
+#endif

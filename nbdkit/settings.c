@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The plugin's parameters.
+ *
+ * A parameter has the name that its option has in rdmabox-bench(1), or the name of the
+ * library's text option; `-` and `_` are the same. A text goes to the library as it is,
+ * so the library says what is wrong with it.
+ */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include "settings.h"
+
+/* Longer than any name and value that the library takes. */
+#define NAME_BYTES 32
+#define TEXT_BYTES 512
+
+#define PAGE_BYTES 4096
+
+struct settings settings;
+
+const char settings_help[] =
+	"servers=<HOST:PORT,HOST:PORT>  (required) Memory servers.\n"
+	"size=<SIZE>                    (required) Bytes of the volume.\n"
+	"replicas=<N>                   Copies of the data, 1 to 3.\n"
+	"secret-file=<FILE>             The secret shared with the servers.\n"
+	"insecure=true                  No secret, even beyond loopback.\n"
+	"on-demand=true                 Borrow at the first write; trim gives back.\n"
+	"checksums=true                 Keep and check a CRC32C of each 4 KiB.\n"
+	"fabric, device, mode, window, fragment, buffers, polling, pollers, poll-cpu,\n"
+	"qps, peer-timeout              As options of rdmabox-bench(1).\n";
+
+/* Names of rdmabox-bench(1), and the library's where they differ. */
+static const struct {
+	const char *name;
+	const char *library;
+} texts[] = {
+	{ "fabric", "fabric" },
+	{ "device", "device" },
+	{ "mode", "mode" },
+	{ "window", "window" },
+	{ "fragment", "fragment_bytes" },
+	{ "fragment_bytes", "fragment_bytes" },
+	{ "buffers", "buffers" },
+	{ "polling", "polling" },
+	{ "poll_cpu", "poll_cpu_percent" },
+	{ "poll_cpu_percent", "poll_cpu_percent" },
+	{ "qps", "queue_pairs" },
+	{ "queue_pairs", "queue_pairs" },
+	{ "peer_timeout", "peer_timeout_ms" },
+	{ "peer_timeout_ms", "peer_timeout_ms" },
+};
+
+void settings_init(void)
+{
+	rbx_options_defaults(&settings.options);
+	rbx_volume_options_defaults(&settings.volume);
+}
+
+static int set_text(const char *name, const char *value)
+{
+	char text[TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%s=%s", name, value);
+	if (!rbx_options_set(&settings.options, text))
+		return 0;
+	nbdkit_error("%s", rbx_last_error());
+	return -1;
+}
+
+static int set_servers(const char *value)
+{
+	free(settings.servers);
+	settings.servers = strdup(value);
+	if (settings.servers)
+		return 0;
+	nbdkit_error("strdup: %m");
+	return -1;
+}
+
+static int set_size(const char *value)
+{
+	int64_t size = nbdkit_parse_size(value);
+
+	if (size == -1)
+		return -1;
+	if (!size || size % PAGE_BYTES) {
+		nbdkit_error("size=%s: must be a multiple of %d bytes", value, PAGE_BYTES);
+		return -1;
+	}
+	settings.size_bytes = (uint64_t)size;
+	return 0;
+}
+
+/* A path is of where nbdkit was started, which it may leave. */
+static int set_secret_file(const char *value)
+{
+	char *path = nbdkit_absolute_path(value);
+	int err = path ? set_text("secret_file", path) : -1;
+
+	free(path);
+	return err;
+}
+
+/* Without pollers nobody would poll. */
+static int set_pollers(const char *value)
+{
+	if (strcmp(value, "0"))
+		return set_text("pollers", value);
+	nbdkit_error("pollers=0: must be 1 to 16, peer or queue_pair");
+	return -1;
+}
+
+static int set_bool(const char *value, uint32_t *field)
+{
+	int yes = nbdkit_parse_bool(value);
+
+	if (yes == -1)
+		return -1;
+	*field = (uint32_t)yes;
+	return 0;
+}
+
+static int set_replicas(const char *value)
+{
+	if (nbdkit_parse_uint32_t("replicas", value, &settings.volume.replicas) == -1)
+		return -1;
+	if (settings.volume.replicas >= 1 && settings.volume.replicas <= 3)
+		return 0;
+	nbdkit_error("replicas=%s: must be 1 to 3", value);
+	return -1;
+}
+
+/* "poll-cpu" is "poll_cpu". */
+static void take_name(char *name, const char *key)
+{
+	size_t at;
+
+	for (at = 0; key[at] && at < NAME_BYTES - 1; at++)
+		name[at] = key[at] == '-' ? '_' : key[at];
+	name[at] = '\0';
+}
+
+int settings_set(const char *key, const char *value)
+{
+	char name[NAME_BYTES];
+	size_t at;
+
+	take_name(name, key);
+	if (!strcmp(name, "servers"))
+		return set_servers(value);
+	if (!strcmp(name, "size"))
+		return set_size(value);
+	if (!strcmp(name, "replicas"))
+		return set_replicas(value);
+	if (!strcmp(name, "secret_file"))
+		return set_secret_file(value);
+	if (!strcmp(name, "pollers"))
+		return set_pollers(value);
+	if (!strcmp(name, "insecure"))
+		return set_bool(value, &settings.options.insecure);
+	if (!strcmp(name, "on_demand"))
+		return set_bool(value, &settings.volume.on_demand);
+	if (!strcmp(name, "checksums"))
+		return set_bool(value, &settings.volume.checksums);
+	for (at = 0; at < sizeof(texts) / sizeof(texts[0]); at++)
+		if (!strcmp(name, texts[at].name))
+			return set_text(texts[at].library, value);
+	nbdkit_error("unknown parameter '%s'; nbdkit rdmabox --help lists them", key);
+	return -1;
+}
+
+int settings_check(void)
+{
+	if (!settings.servers || !*settings.servers) {
+		nbdkit_error("no memory servers; give servers=HOST:PORT,HOST:PORT");
+		return -1;
+	}
+	if (!settings.size_bytes) {
+		nbdkit_error("how much to borrow? Give size=");
+		return -1;
+	}
+	if (settings.options.insecure && *settings.options.secret_file) {
+		nbdkit_error("secret-file and insecure exclude each other; give one of them");
+		return -1;
+	}
+	return 0;
+}
+
+void settings_free(void)
+{
+	free(settings.servers);
+	settings.servers = NULL;
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What cannot be done is refused before anything is written: the error says what is wrong,
+# and fio's exit code is not 0.
+
+. "$(dirname "$0")/fio.sh"
+
+start_server --memory 64M --slab 4M
+job=(--name=job --servers="$address" --rw=randwrite --bs=4k)
+good=("${job[@]}" --size=8M)
+
+expect_good "${good[@]}"
+expect_bad 'rdmabox: no memory servers; give servers=' --name=job --size=8M --rw=write
+expect_bad 'rdmabox: cannot connect to 127.0.0.1:1:' --name=job --servers=127.0.0.1:1 --size=8M
+expect_bad 'Give volume=, or size= in bytes' "${job[@]}"
+expect_bad 'Give volume=, or size= in bytes' "${job[@]}" --size=50%
+expect_good "${job[@]}" --size=50% --volume=8M
+expect_bad 'ends at 8388608, beyond volume=4194304' "${good[@]}" --volume=4M
+expect_bad 'ends at 12582912, beyond volume=8388608' "${good[@]}" --volume=8M --offset=4M
+expect_bad 'multiple of' "${good[@]}" --volume=9000000
+expect_bad 'rdmabox: .*127.0.0.1' "${good[@]}" --volume=1G
+
+expect_bad 'replicas.*(max value|out of range)|max value out of range' "${good[@]}" --replicas=4
+expect_bad 'rdmabox: .*replicas' "${good[@]}" --replicas=2
+expect_bad 'mode=both: must be one of single' "${good[@]}" --mode=both
+expect_bad 'window=5x: must be off, aimd' "${good[@]}" --window=5x
+expect_bad 'fragment_bytes=12K: must be a power of two|fragment_bytes=.*power of two' \
+	"${good[@]}" --fragment=12K
+expect_bad 'buffers=none: must be one of' "${good[@]}" --buffers=none
+expect_bad 'polling' "${good[@]}" --polling=sometimes
+expect_bad 'pollers=0: must be 1 to 16' "${good[@]}" --pollers=0
+expect_bad 'pollers=17: must be' "${good[@]}" --pollers=17
+expect_bad 'queue_pairs=17: must be' "${good[@]}" --qps=17
+expect_bad 'poll_cpu_percent=0: must be' "${good[@]}" --poll_cpu=0
+expect_bad 'peer_timeout_ms=1: must be' "${good[@]}" --peer_timeout=1
+expect_bad 'fabric=ether: must be one of' "${good[@]}" --fabric=ether
+expect_bad 'unrecognized option|Bad option|bad option' "${good[@]}" --foo=1
+
+expect_bad 'trim needs on_demand=1' "${good[@]}" --rw=randtrim
+expect_bad 'trim_verify_zero=1: a trim leaves' "${good[@]}" --verify=crc32c --on_demand=1 \
+	--trim_percentage=10 --trim_backlog=8
+expect_bad 'checksums=1 wants block sizes' "${good[@]}" --bs=512 --checksums=1
+expect_bad 'nrfiles=2: a volume is one file' "${good[@]}" --nrfiles=2
+expect_bad 'block size 402653184: at most' "${job[@]}" --size=1G --bs=384M
+expect_bad "can't be used with offloaded submit" "${good[@]}" --io_submit_mode=offload
+
+# Secrets.
+umask 077
+echo the-secret-of-one-server >"$scratch/secret"
+echo the-secret-of-another >"$scratch/wrong"
+start_server --memory 64M --slab 4M --secret-file "$scratch/secret"
+secret=(--name=job --servers="$address" --rw=randwrite --bs=4k --size=8M --verify=crc32c)
+expect_good "${secret[@]}" --secret_file="$scratch/secret"
+expect_bad 'rdmabox: .*secret' "${secret[@]}" --secret_file="$scratch/wrong"
+expect_bad 'rdmabox: .*secret' "${secret[@]}" --secret_file="$scratch/none"
+expect_bad 'exclude each other' "${secret[@]}" --secret_file="$scratch/secret" --insecure=1
+
+# A file of the name that fio gives to the job's one stays.
+: >"$scratch/job.0.0"
+expect_good "${good[@]}" --unlink=1
+[ -e "$scratch/job.0.0" ] || fault "a file of the user is gone"
+
+# An engine of another version of fio.
+version=$(fio --version)
+sed "s/$version/fio-9.99/" "$engine" >"$scratch/other.so"
+cmp -s "$engine" "$scratch/other.so" && fault "the engine does not name its version"
+LD_LIBRARY_PATH=$build/lib engine=$scratch/other.so
+export LD_LIBRARY_PATH
+if [ ${#version} = 8 ]; then # the text was replaced by one as long
+	expect_bad "built for fio-9.99, and this is $version" "${good[@]}"
+fi
