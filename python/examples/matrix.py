@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""An array of numpy that is larger than the part of it that is here."""
+
+import sys
+
+import numpy
+
+import rdmabox
+
+rows = numpy.full((100, 1000), 0.1)
+with rdmabox.Context() as context, context.volume(sys.argv[1], "8M") as volume:
+    volume.write(rows, 0)  # from the array's memory, without a copy
+    row = numpy.empty(1000)
+    total = 0.0
+    with context.region(row) as region:  # registered once: the cheapest way with a NIC
+        for n in range(len(rows)):
+            volume.read_into(region, n * row.nbytes)
+            total += float(row @ row)
+print("sum of squares:", total)

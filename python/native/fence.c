@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fence.c - waits for the operations of the past, and not for those that follow.
+ *
+ * Operations are counted on one of two sides. A wait makes the other side the
+ * current one and lasts until the old side has none left; since waits come one at a
+ * time, a side is empty before it is used again. An operation that another
+ * thread submits at the same moment may count as either.
+ */
+#include "native.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define LOOK_NS 100000
+
+struct rbxpy_fence {
+	atomic_uint side; /* 0 or 1 */
+	atomic_long outstanding[2];
+};
+
+struct rbxpy_fence *rbxpy_fence_new(void)
+{
+	return calloc(1, sizeof(struct rbxpy_fence));
+}
+
+void rbxpy_fence_free(struct rbxpy_fence *fence)
+{
+	free(fence);
+}
+
+unsigned int rbxpy_fence_enter(struct rbxpy_fence *fence)
+{
+	unsigned int side = atomic_load(&fence->side);
+
+	atomic_fetch_add(&fence->outstanding[side], 1);
+	return side;
+}
+
+void rbxpy_fence_leave(struct rbxpy_fence *fence, unsigned int side)
+{
+	atomic_fetch_sub(&fence->outstanding[side], 1);
+}
+
+long rbxpy_fence_outstanding(struct rbxpy_fence *fence)
+{
+	return atomic_load(&fence->outstanding[0]) +
+	       atomic_load(&fence->outstanding[1]);
+}
+
+void rbxpy_fence_wait(struct rbxpy_fence *fence)
+{
+	unsigned int side = atomic_fetch_xor(&fence->side, 1);
+	struct timespec look = { .tv_nsec = LOOK_NS };
+
+	while (atomic_load(&fence->outstanding[side]))
+		nanosleep(&look, NULL);
+}

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Contexts: a device and how it is to be used."""
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, Union
+
+from . import _plugs, _process
+from ._buffers import Buffer
+from ._docs import wraps
+from ._errors import check, text
+from ._futures import FutureSink
+from ._handles import Handle
+from ._headers import ServerStats, Stats
+from ._loops import LoopSinks
+from ._native import ffi, lib
+from ._plugs import Held, Plug
+from ._region import Region
+from ._sizes import Size
+
+if TYPE_CHECKING:
+    from ._volume import Event, Volume
+
+Option = Union[str, int, bool]
+
+DESCRIPTION_BYTES = 8192
+
+# A fragment never covers more than a slab, and a slab has at least this.
+SLAB_BYTES_MIN = 64 << 10
+
+
+class _Sinks:
+    """Where what was submitted in a context ends. It does not refer to the Context."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._futures: Optional[FutureSink] = None
+        self.loops = LoopSinks()
+        self.held: Set[Held] = set()
+
+    def futures(self) -> FutureSink:
+        with self._lock:
+            if self._futures is None:
+                self._futures = FutureSink()
+            return self._futures
+
+    def close(self, pointer: Any) -> None:
+        """The volumes are closed, so that all that was submitted has ended."""
+        for held in list(self.held):
+            held.withdraw()
+        self.loops.end()
+        if self._futures is not None:
+            self._futures.stop()
+        check(lib.rbx_close(pointer))
+
+
+def _option_text(value: Option) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+class Context:
+    """A device, its configuration and its numbers.
+
+    Options are those of struct rbx_options in rdmabox.h, by name: Context(mode="hybrid",
+    window="1M", peer_timeout_ms=2000). close() or `with` closes it, and all that was
+    opened with it; so does the end of the program.
+    """
+
+    @wraps("rbx_options_defaults", "rbx_options_set", "rbx_open")
+    def __init__(self, **options: Option) -> None:
+        """Opens a device. Option `pollers` must not be 0: completions need a thread."""
+        if _process.exiting:
+            raise ValueError("the interpreter is about to end")
+        if str(options.get("pollers", 1)) == "0":
+            raise ValueError("pollers=0 is not possible: without a poller, no future would end")
+        native = ffi.new("struct rbx_options *")
+        lib.rbx_options_defaults(native)
+        for name, value in options.items():
+            setting = "%s=%s" % (name, _option_text(value))
+            check(lib.rbx_options_set(native, setting.encode()))
+        pointer = ffi.new("struct rbx_context **")
+        check(lib.rbx_open(pointer, native))
+        _process.start_janitor()
+        self._sinks = _Sinks()
+        self._handle = Handle("context", pointer[0], self._sinks.close)
+        self._limits = self._read_limits()
+
+    def _read_limits(self) -> Any:
+        described = self.describe()
+        return ffi.new("struct rbxpy_limits *", {
+            "fragment_bytes": min(int(described["fragment_bytes"]), SLAB_BYTES_MIN),
+            "fragments_max": int(described["requests_max"]),
+        })
+
+    @wraps("rbx_close")
+    def close(self) -> None:
+        """Closes the context, and before it all volumes and regions of it.
+
+        Waits for what is outstanding. Closed already: nothing is done.
+        """
+        _plugs.flush()
+        self._handle.close()
+
+    def volume(self, servers: Union[str, Sequence[str]], size: Size, *, replicas: int = 1,
+               checksums: bool = False, on_demand: bool = False,
+               on_event: "Optional[Callable[[Event], object]]" = None) -> "Volume":
+        """Opens a Volume; see there."""
+        from ._volume import Volume
+
+        volume: Volume = Volume(self, servers, size, replicas=replicas, checksums=checksums,
+                                on_demand=on_demand, on_event=on_event)
+        return volume
+
+    @wraps("rbx_region_register")
+    def region(self, buffer: Buffer) -> Region:
+        """Registers the memory of an object with the buffer protocol."""
+        return Region(self, buffer)
+
+    def plug(self) -> Plug:
+        """`with context.plug():` what this thread submits in it leaves as one batch."""
+        return Plug(self)
+
+    @wraps("rbx_describe")
+    def describe(self) -> Dict[str, str]:
+        """The effective configuration, and which device was taken and why."""
+        with self._handle as pointer:
+            buffer = ffi.new("char[]", DESCRIPTION_BYTES)
+            length = check(lib.rbx_describe(pointer, buffer, DESCRIPTION_BYTES))
+            if length >= DESCRIPTION_BYTES:
+                buffer = ffi.new("char[]", length + 1)
+                check(lib.rbx_describe(pointer, buffer, length + 1))
+        return dict(line.split("=", 1) for line in text(buffer).splitlines() if "=" in line)
+
+    @wraps("rbx_polling_set")
+    def set_polling(self, polling: str) -> None:
+        """Changes the polling policy."""
+        with self._handle as pointer:
+            check(lib.rbx_polling_set(pointer, polling.encode()))
+
+    @wraps("rbx_stats_get")
+    def stats(self) -> Stats:
+        """What the context has counted."""
+        numbers = ffi.new("struct rbx_stats *")
+        numbers.size_bytes = ffi.sizeof("struct rbx_stats")
+        with self._handle as pointer:
+            lib.rbx_stats_get(pointer, numbers)
+        return Stats(**{name: getattr(numbers, name) for name in Stats.__dataclass_fields__})
+
+    @wraps("rbx_stats_reset")
+    def reset_stats(self) -> None:
+        """Starts counting from zero."""
+        with self._handle as pointer:
+            lib.rbx_stats_reset(pointer)
+
+    @wraps("rbx_server_query")
+    def query_server(self, address: str) -> ServerStats:
+        """Asks a server for its numbers."""
+        numbers = ffi.new("struct rbx_server_stats *")
+        numbers.size_bytes = ffi.sizeof("struct rbx_server_stats")
+        with self._handle as pointer:
+            check(lib.rbx_server_query(pointer, address.encode(), numbers))
+        return server_stats(numbers)
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle.is_open
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            handle.dropped("context")
+
+
+def server_stats(numbers: Any) -> ServerStats:
+    return ServerStats(**{name: getattr(numbers, name)
+                          for name in ServerStats.__dataclass_fields__})

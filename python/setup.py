@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What pyproject.toml cannot say: what is made of the library's headers.
+
+librdmabox is the one that pkg-config finds.
+"""
+
+import os
+import sys
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import headers  # noqa: E402  (beside this file, which need not be on the path)
+
+INCLUDE = headers.include_directory()
+
+
+class BuildPy(build_py):  # type: ignore[misc]
+    """Puts rdmabox/_headers.py beside the other modules."""
+
+    def run(self) -> None:
+        super().run()
+        directory = os.path.join(self.build_lib, "rdmabox")
+        os.makedirs(directory, exist_ok=True)
+        headers.write_page(INCLUDE, os.path.join(directory, "_headers.py"))
+
+
+setup(
+    version=headers.version(INCLUDE),
+    cmdclass={"build_py": BuildPy},
+    cffi_modules=["build_ffi.py:for_setuptools"],
+)
