@@ -31,18 +31,18 @@ static int write_stream(json_t *json, FILE *stream)
 static int write_descriptor(json_t *json, int fd)
 {
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-	int rc;
+	int err;
 
 	if (!stream) {
-		rc = -errno;
+		err = -errno;
 		if (fd >= 0)
 			close(fd);
-		return rc;
+		return err;
 	}
-	rc = write_stream(json, stream);
-	if (fclose(stream) && !rc)
-		rc = -errno;
-	return rc;
+	err = write_stream(json, stream);
+	if (fclose(stream) && !err)
+		err = -errno;
+	return err;
 }
 
 static int write_in_place(json_t *json, const char *path)
@@ -56,7 +56,7 @@ static int write_in_place(json_t *json, const char *path)
 static int write_beside(json_t *json, const char *path, const struct stat *old)
 {
 	char fresh[PATH_MAX];
-	int fd = -1, rc;
+	int fd = -1, err;
 
 	if (snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid()) <
 	    (int)sizeof(fresh))
@@ -65,12 +65,12 @@ static int write_beside(json_t *json, const char *path, const struct stat *old)
 		return write_in_place(json, path);
 	if (old)
 		(void)fchmod(fd, old->st_mode & 07777); /* ours, if not theirs */
-	rc = write_descriptor(json, fd);
-	if (!rc && rename(fresh, path))
-		rc = -errno;
-	if (rc)
+	err = write_descriptor(json, fd);
+	if (!err && rename(fresh, path))
+		err = -errno;
+	if (err)
 		unlink(fresh);
-	return rc;
+	return err;
 }
 
 static int write_file(json_t *json, const char *path)
@@ -87,16 +87,16 @@ int cli_json_write(const struct cli_command *command, json_t *json,
 		   const char *path)
 {
 	bool to_stdout = !strcmp(path, "-");
-	int rc;
+	int err;
 
 	if (!json)
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	else
-		rc = to_stdout ? write_stream(json, stdout) :
-				 write_file(json, path);
+		err = to_stdout ? write_stream(json, stdout) :
+				  write_file(json, path);
 	json_decref(json);
-	if (rc)
+	if (err)
 		cli_fail(command, "cannot write JSON to %s: %s",
-			 to_stdout ? "stdout" : path, strerror(-rc));
-	return rc;
+			 to_stdout ? "stdout" : path, strerror(-err));
+	return err;
 }

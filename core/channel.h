@@ -22,7 +22,7 @@
  * waits in this way collects neighbours.
  *
  * What others submit could keep a combiner busy for ever, and its own thread
- * would not get on. So the host ends its turn after RBX_COMBINE_MAX chains
+ * would not get on. So the host ends its stint after RBX_COMBINE_MAX chains
  * (rbx_channel_yield).
  */
 #ifndef RBX_CHANNEL_H
@@ -124,7 +124,7 @@ bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
 /*
  * One step of the combiner. True: do what `chain` says and call again. False:
  * the caller has ceased to be the combiner. Here, in the open, is what ends most
- * turns: nothing is left and nothing came.
+ * stints: nothing is left and nothing came.
  */
 static inline bool rbx_channel_combine(struct rbx_channel *channel,
 				       uint64_t now_ns, struct rbx_chain *chain)
@@ -139,7 +139,7 @@ static inline bool rbx_channel_combine(struct rbx_channel *channel,
 }
 
 /*
- * Combiner only, when its turn is over: leaves the role lying for who unparks
+ * Combiner only, when its stint is over: leaves the role lying for who unparks
  * next. True: nothing is outstanding, so no completion will see to that, and
  * the host has to have somebody unpark.
  */

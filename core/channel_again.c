@@ -48,7 +48,7 @@ static struct rbx_fragment *part(const struct rbx_channel *channel,
 	struct rbx_fragment *stay_first = NULL, *stay_last = NULL, *next;
 	uint8_t fence = 0;
 
-	for (; list != NULL; list = next) {
+	for (; list; list = next) {
 		next = rbx_fragment_next(list);
 		if (waits ? waits(list) :
 			    !rbx_channel_key_has_ended(channel, list->rkey)) {
@@ -73,7 +73,7 @@ static void keys_forget(struct rbx_channel *channel)
 /* Then the list goes before all that waits, which was submitted later. */
 static bool has_ordered(const struct rbx_fragment *list)
 {
-	while (list != NULL && list->direction != RBX_DIRECTION_ORDERED)
+	while (list && list->direction != RBX_DIRECTION_ORDERED)
 		list = rbx_fragment_next(list);
 	return list != NULL;
 }
@@ -87,9 +87,9 @@ struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 
 	RBX_ASSERT(channel->state == RBX_CHANNEL_HALTED);
 	waiting = has_ordered(list) ? rbx_merge_queue_clear(queue) : NULL;
-	if (list != NULL)
+	if (list)
 		rbx_merge_queue_add(queue, &list->node);
-	if (waiting != NULL)
+	if (waiting)
 		rbx_merge_queue_add(queue, &waiting->node);
 	if (RBX_LOAD_RELAXED(&channel->ended_keys_count) == 0)
 		return NULL;
@@ -98,9 +98,9 @@ struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 			queue, rbx_submit_queue_take(&channel->submit_queue));
 	waiting = part(channel, NULL, rbx_merge_queue_clear(queue), &ended,
 		       &ended_last);
-	for (each = ended; each != NULL; each = rbx_fragment_next(each))
+	for (each = ended; each; each = rbx_fragment_next(each))
 		each->status = -EACCES;
-	if (waiting != NULL)
+	if (waiting)
 		rbx_merge_queue_add(queue, &waiting->node);
 	keys_forget(channel);
 	return ended;
@@ -120,7 +120,7 @@ rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
 	stay = part(channel, waits, rbx_merge_queue_clear(queue), &gone_first,
 		    &gone_last);
 	/* Keys that have ended end it when the channel is reopened. */
-	if (stay != NULL)
+	if (stay)
 		rbx_merge_queue_add(queue, &stay->node);
 	*list = part(channel, waits, *list, &gone_first, &gone_last);
 	return gone_first;

@@ -7,7 +7,7 @@ static bool add(struct rbx_channel **channels, uint32_t channels_max,
 {
 	uint32_t i = 0;
 
-	while (i < channels_max && channels[i] != NULL)
+	while (i < channels_max && channels[i])
 		i++;
 	if (i == channels_max)
 		return false;

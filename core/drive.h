@@ -45,7 +45,7 @@ static inline void rbx_drive_push_ended(struct rbx_node **ended,
 	struct rbx_node *last = &list->node;
 	struct rbx_node *newest = RBX_LOAD_RELAXED(ended);
 
-	while (last->next != NULL)
+	while (last->next)
 		last = last->next;
 	do {
 		last->next = newest;
@@ -58,7 +58,7 @@ rbx_drive_take_ended(struct rbx_node **ended)
 {
 	struct rbx_node *first = NULL;
 
-	if (RBX_LOAD_RELAXED(ended) != NULL)
+	if (RBX_LOAD_RELAXED(ended))
 		first = RBX_EXCHANGE(ended, NULL);
 	return first ? rbx_fragment_of(first) : NULL;
 }
@@ -66,7 +66,7 @@ rbx_drive_take_ended(struct rbx_node **ended)
 /* Gives fragments back to who submitted them. */
 static inline void rbx_drive_done(struct rbx_fragment *list)
 {
-	while (list != NULL)
+	while (list)
 		list = list->done(list);
 }
 
@@ -89,9 +89,9 @@ static inline void rbx_drive_give_back(const struct rbx_drive *drive,
 				       struct rbx_channel *channel,
 				       struct rbx_harvest *harvest)
 {
-	if (harvest->again_first != NULL)
+	if (harvest->again_first)
 		drive->keep(channel, harvest);
-	if (harvest->done_first != NULL)
+	if (harvest->done_first)
 		drive->end(channel, harvest->done_first);
 }
 
@@ -125,7 +125,7 @@ static inline void rbx_drive_combine(const struct rbx_drive *drive,
 				rbx_drive_not_posted(drive, channel, &chain,
 						     missed_count);
 		}
-		if (chain.refused != NULL)
+		if (chain.refused)
 			rbx_drive_refuse(drive, channel, chain.refused);
 	}
 	if (rbx_channel_yield(channel))
@@ -147,7 +147,7 @@ static inline void rbx_drive_completed(const struct rbx_drive *drive,
 		drive->broken(channel);
 	rbx_channel_complete(channel, ring_index, number, status, now_ns,
 			     harvest);
-	if (harvest->again_first != NULL)
+	if (harvest->again_first)
 		drive->keep(channel, harvest);
 }
 
@@ -189,7 +189,7 @@ static inline bool rbx_drive_unpark(const struct rbx_drive_channels *channels,
 		while (rbx_round_slot(turns, &round, used, &slot)) {
 			struct rbx_channel *channel = channels->at(host, slot);
 
-			if (channel == NULL ||
+			if (!channel ||
 			    (round.is_held &&
 			     rbx_parked_waits(rbx_channel_parked(channel))) ||
 			    !rbx_channel_unpark(channel))

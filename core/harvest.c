@@ -77,7 +77,7 @@ RBX_RARE static void reap_failed(struct rbx_channel *channel, struct rbx_work *w
 		status = -EACCES;
 	else if (flushed)
 		status = -ECANCELED;
-	for (; fragment != NULL; fragment = next) {
+	for (; fragment; fragment = next) {
 		next = rbx_fragment_next(fragment);
 		if (!key_ended &&
 		    go_again(fragment, status, merged, by_another,

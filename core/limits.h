@@ -32,7 +32,7 @@
 /* Work requests of one doorbell (the paper's MAX_CHAINING_SIZE). */
 #define RBX_CHAIN_MAX 32u
 
-/* Chains that a thread posts in one turn as the combiner: what arrives while
+/* Chains that a thread posts in one stint as the combiner: what arrives while
  * it posts may be others' work only. Long enough for the batches of a poll in
  * any mode that chains; in mode single, half of them. */
 #define RBX_COMBINE_MAX 16u

@@ -33,8 +33,7 @@ static inline bool is_fenced(const struct rbx_merge_queue *queue,
 			     const struct rbx_fragment *fragment)
 {
 	return !(fragment->flags & RBX_FRAGMENT_AGAIN) &&
-	       (queue->fenced_first != NULL ||
-		fragment->flags & RBX_FRAGMENT_FENCE);
+	       (queue->fenced_first || fragment->flags & RBX_FRAGMENT_FENCE);
 }
 
 /* The last of the fragments that go where the first one goes. */
@@ -42,7 +41,7 @@ static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
 {
 	struct rbx_fragment *last = first, *next;
 
-	while ((next = rbx_fragment_next(last)) != NULL &&
+	while ((next = rbx_fragment_next(last)) &&
 	       next->direction == first->direction &&
 	       next->flags == first->flags)
 		last = next;
@@ -55,7 +54,7 @@ static inline bool add_alone(struct rbx_merge_queue *queue,
 {
 	uint32_t index = line_index(fragment);
 
-	if (fragment->node.next != NULL || !rbx_merge_queue_empty(queue) ||
+	if (fragment->node.next || !rbx_merge_queue_empty(queue) ||
 	    fragment->flags & RBX_FRAGMENT_FENCE)
 		return false;
 	queue->lines[index].arrived_first = fragment;
@@ -68,7 +67,7 @@ void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
 {
 	if (add_alone(queue, rbx_fragment_of(list)))
 		return;
-	while (list != NULL) {
+	while (list) {
 		struct rbx_fragment *first = rbx_fragment_of(list);
 		struct rbx_fragment *last = end_of_run(first);
 		uint32_t index = line_index(first);
@@ -117,7 +116,7 @@ void rbx_merge_queue_pass_fence(struct rbx_merge_queue *queue)
 {
 	struct rbx_fragment *fragment = queue->fenced_first;
 
-	RBX_ASSERT(fragment != NULL && rbx_merge_queue_fenced(queue));
+	RBX_ASSERT(fragment && rbx_merge_queue_fenced(queue));
 	fragment->flags &= (uint8_t)~RBX_FRAGMENT_FENCE;
 	queue->fenced_first = NULL;
 	rbx_merge_queue_add(queue, &fragment->node);
@@ -128,9 +127,9 @@ static void append_all(struct rbx_fragment **first, struct rbx_fragment **last,
 {
 	struct rbx_fragment *end = list;
 
-	if (list == NULL)
+	if (!list)
 		return;
-	while (end->node.next != NULL)
+	while (end->node.next)
 		end = rbx_fragment_next(end);
 	rbx_fragment_append(first, last, list, end);
 }

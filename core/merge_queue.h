@@ -60,7 +60,7 @@ static inline bool rbx_merge_queue_fenced(const struct rbx_merge_queue *queue)
 
 static inline bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
 {
-	return queue->waiting_mask == 0 && queue->fenced_first == NULL;
+	return queue->waiting_mask == 0 && !queue->fenced_first;
 }
 
 /* What has arrived in the line whose turn it is, at least one: as much as is
@@ -88,10 +88,10 @@ rbx_merge_queue_head(struct rbx_merge_queue *queue)
 		return NULL;
 	queue->turn = (uint8_t)rbx_merge_queue_turn(queue);
 	line = &queue->lines[queue->turn];
-	if (line->first != NULL)
+	if (line->first)
 		return line->first;
 	line->first = line->arrived_first;
-	if (line->first->node.next != NULL)
+	if (line->first->node.next)
 		line->first = rbx_merge_queue_arrived(queue);
 	else
 		line->arrived_first = NULL; /* alone, it is in order */
@@ -105,7 +105,7 @@ rbx_merge_queue_after(struct rbx_merge_queue *queue,
 {
 	struct rbx_fragment *next = rbx_fragment_next(fragment);
 
-	if (next == NULL && queue->lines[queue->turn].arrived_first != NULL) {
+	if (!next && queue->lines[queue->turn].arrived_first) {
 		next = rbx_merge_queue_arrived(queue);
 		fragment->node.next = &next->node;
 	}
@@ -119,10 +119,10 @@ static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
 	struct rbx_line *line = &queue->lines[queue->turn];
 	uint32_t bit = 1u << queue->turn;
 
-	RBX_DEBUG_ASSERT(line->first != NULL);
+	RBX_DEBUG_ASSERT(line->first);
 	line->first = rbx_fragment_next(last);
 	last->node.next = NULL;
-	if (line->first == NULL && line->arrived_first == NULL)
+	if (!line->first && !line->arrived_first)
 		queue->waiting_mask &= ~bit;
 	queue->last_turn = queue->turn;
 	if (bit & RBX_URGENT_LINES && queue->waiting_mask & ~RBX_URGENT_LINES)

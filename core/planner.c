@@ -58,7 +58,7 @@ void rbx_planner_grow(const struct rbx_planner *planner,
 		work->length_bytes = (uint32_t)length_bytes;
 		work->member_count++;
 		next = rbx_merge_queue_after(queue, next);
-	} while (next != NULL && rbx_work_continues(work, next));
+	} while (next && rbx_work_continues(work, next));
 }
 
 /* Copies between the members' memory and the staging run. */

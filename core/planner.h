@@ -85,13 +85,13 @@ static inline bool rbx_planner_next(const struct rbx_planner *planner,
 {
 	struct rbx_fragment *fragment = rbx_merge_queue_head(queue), *next;
 
-	if (fragment == NULL)
+	if (!fragment)
 		return false;
 	rbx_planner_start(planner, work, fragment);
 	if (!planner->merge || fragment->flags & RBX_FRAGMENT_ALONE)
 		return true;
 	next = rbx_merge_queue_after(queue, fragment);
-	if (next != NULL && rbx_work_continues(work, next))
+	if (next && rbx_work_continues(work, next))
 		rbx_planner_grow(planner, queue, work, next);
 	return true;
 }

@@ -80,7 +80,7 @@ static inline uint32_t rbx_poll_round_settle(struct rbx_poll_round *round,
 	found->ended = rbx_drive_take_ended(&round->ended);
 	if (RBX_LOAD_RELAXED(&round->unpark))
 		unpark = RBX_EXCHANGE(&round->unpark, false);
-	if (count == 0 && found->ended == NULL && !unpark) {
+	if (count == 0 && !found->ended && !unpark) {
 		rbx_poll_count(&round->counters.empty_polls, 1);
 		return 0;
 	}
@@ -91,7 +91,7 @@ static inline uint32_t rbx_poll_round_settle(struct rbx_poll_round *round,
 	} else {
 		round->found_ns = now_ns();
 	}
-	return count + (found->ended != NULL || unpark);
+	return count + (found->ended || unpark);
 }
 
 /* What the policy says of a round that had so much to see to. */

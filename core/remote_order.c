@@ -40,7 +40,7 @@ static inline struct rbx_fragment *cut_run(struct rbx_fragment **list)
 {
 	struct rbx_fragment *first = *list, *last = first, *next;
 
-	while ((next = rbx_fragment_next(last)) != NULL && !is_after(last, next))
+	while ((next = rbx_fragment_next(last)) && !is_after(last, next))
 		last = next;
 	last->node.next = NULL;
 	*list = next;
@@ -57,12 +57,12 @@ static struct rbx_fragment *merge(struct rbx_fragment *early,
 		if (is_after(early, late)) {
 			last = last->next = &late->node;
 			late = rbx_fragment_next(late);
-			if (late == NULL)
+			if (!late)
 				break;
 		} else {
 			last = last->next = &early->node;
 			early = rbx_fragment_next(early);
-			if (early == NULL)
+			if (!early)
 				break;
 		}
 	}
@@ -76,9 +76,9 @@ static struct rbx_fragment *sort(struct rbx_fragment *list)
 	struct rbx_fragment *run;
 	uint32_t level;
 
-	while (list != NULL) {
+	while (list) {
 		run = cut_run(&list);
-		for (level = 0; levels[level] != NULL; level++) {
+		for (level = 0; levels[level]; level++) {
 			run = merge(levels[level], run);
 			levels[level] = NULL;
 		}
@@ -86,7 +86,7 @@ static struct rbx_fragment *sort(struct rbx_fragment *list)
 	}
 	run = NULL;
 	for (level = 0; level < LEVELS; level++) {
-		if (levels[level] != NULL)
+		if (levels[level])
 			run = run ? merge(levels[level], run) : levels[level];
 	}
 	return run;
@@ -100,7 +100,7 @@ static inline struct rbx_fragment *end_of_order(struct rbx_fragment *first,
 	struct rbx_fragment *last = first, *next;
 	uint32_t left = *count - 1;
 
-	while ((next = rbx_fragment_next(last)) != NULL && left != 0 &&
+	while ((next = rbx_fragment_next(last)) && left != 0 &&
 	       !is_after(last, next)) {
 		last = next;
 		left--;
@@ -143,7 +143,7 @@ static bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
 		filter[bit / 64] |= (uint64_t)1 << bit % 64;
 		last = fragment;
 		fragment = rbx_fragment_next(fragment);
-	} while (fragment != NULL && --left != 0);
+	} while (fragment && --left != 0);
 	last->node.next = NULL;
 	*rest = fragment;
 	for (fragment = first; fragment; fragment = rbx_fragment_next(fragment)) {
@@ -162,7 +162,7 @@ struct rbx_fragment *rbx_remote_order_take(struct rbx_fragment **list)
 	uint32_t count = RBX_OVERTAKE_MAX;
 	struct rbx_fragment *last = end_of_order(first, &count);
 
-	if (rbx_fragment_next(last) == NULL || count == RBX_OVERTAKE_MAX) {
+	if (!rbx_fragment_next(last) || count == RBX_OVERTAKE_MAX) {
 		*list = rbx_fragment_next(last);
 		last->node.next = NULL;
 		return first;

@@ -90,7 +90,7 @@ static inline void rbx_fragment_append(struct rbx_fragment **list_first,
 				       struct rbx_fragment *last)
 {
 	last->node.next = NULL;
-	if (*list_first == NULL)
+	if (!*list_first)
 		*list_first = first;
 	else
 		(*list_last)->node.next = &first->node;

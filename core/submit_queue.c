@@ -64,14 +64,14 @@ struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue)
 	struct rbx_node *node = RBX_EXCHANGE(&queue->newest, &queue->busy);
 	struct rbx_node *oldest = NULL;
 
-	RBX_ASSERT(node != NULL && node != &queue->busy);
+	RBX_ASSERT(node && node != &queue->busy);
 	do {
 		struct rbx_node *next = node->next;
 
 		node->next = oldest;
 		oldest = node;
 		node = next;
-	} while (node != NULL && node != &queue->busy);
+	} while (node && node != &queue->busy);
 	return oldest;
 }
 

@@ -124,7 +124,7 @@ void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 			uint64_t bytes)
 {
 	note_peak(window);
-	if (window->ops == NULL || window->ops->on_post == NULL)
+	if (!window->ops || !window->ops->on_post)
 		return;
 	if (!claim_policy(window)) {
 		RBX_ADD_RELAXED(&window->untold_posted_bytes, bytes);
@@ -138,7 +138,7 @@ void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
 			    uint64_t rtt_ns, uint64_t bytes)
 {
-	if (window->ops == NULL || window->ops->on_complete == NULL)
+	if (!window->ops || !window->ops->on_complete)
 		return;
 	if (!claim_policy(window)) {
 		RBX_ADD_RELAXED(&window->untold_completed_bytes, bytes);
@@ -152,7 +152,7 @@ void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
 
 void rbx_window_on_error(struct rbx_window *window)
 {
-	if (window->ops == NULL || window->ops->on_error == NULL)
+	if (!window->ops || !window->ops->on_error)
 		return;
 	RBX_EXCHANGE(&window->untold_errors, 1);
 	if (claim_policy(window))

@@ -75,12 +75,12 @@ static int take_completions(struct mover *mover)
 static int submit(struct mover *mover, struct chunk *chunk, uint8_t op)
 {
 	struct rbx_request *request = &chunk->request;
-	int rc;
+	int err;
 
 	request->op = op;
-	while ((rc = rbx_submit(mover->volume, &request, 1)) == -EAGAIN)
+	while ((err = rbx_submit(mover->volume, &request, 1)) == -EAGAIN)
 		rbx_wait_room(mover->ctx, HANG_LIMIT_MS);
-	if (rc)
+	if (err)
 		return complain("%s", rbx_last_error());
 	chunk->is_outstanding = true;
 	return 0;

@@ -152,7 +152,7 @@ static void set_planner(struct rbx_context *ctx)
 	const struct rbx_window *window = &ctx->window;
 
 	/* What merging makes is to fit into a fixed window. */
-	if (window->ops == NULL)
+	if (!window->ops)
 		merged_bytes_max = (uint32_t)RBX_MIN(merged_bytes_max,
 						     window->bytes_max);
 
@@ -174,10 +174,10 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	struct rbx_context *ctx;
 	int err = 0;
 
-	if (out == NULL)
+	if (!out)
 		return rbx_error(-EINVAL, "nowhere to put the context");
 	rbx_options_defaults(&taken);
-	if (options != NULL)
+	if (options)
 		err = rbx_options_take(&taken, options);
 	if (!err)
 		err = rbx_options_check(&taken);
@@ -186,7 +186,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	if (err)
 		return err;
 	ctx = calloc(1, sizeof(*ctx));
-	if (ctx == NULL)
+	if (!ctx)
 		return rbx_error(-ENOMEM, "cannot allocate a context");
 	ctx->forks_count = rbx_forks_count;
 	ctx->options = taken;
@@ -276,7 +276,7 @@ int rbx_close(struct rbx_context *ctx)
 {
 	int err;
 
-	if (ctx == NULL)
+	if (!ctx)
 		return 0;
 	err = rbx_guard_wait(ctx, "rbx_close");
 	if (!err)

@@ -71,7 +71,7 @@ static void count(const struct rbx_request *request)
 {
 	struct rbx_poller *poller = rbx_poller_current();
 
-	RBX_ASSERT(poller != NULL);
+	RBX_ASSERT(poller);
 	bump(&poller->counters.requests, 1);
 	bump(&poller->counters.bytes, request->length_bytes);
 	if (request->status != 0)
@@ -119,7 +119,7 @@ static unsigned int take_locked(struct rbx_context *ctx,
 	unsigned int taken = 0;
 	uint64_t ignored;
 
-	while (taken < max && ctx->done_first != NULL) {
+	while (taken < max && ctx->done_first) {
 		struct rbx_request *request = ctx->done_first;
 
 		ctx->done_first =
@@ -127,7 +127,7 @@ static unsigned int take_locked(struct rbx_context *ctx,
 		rbx_request_end(request);
 		done[taken++] = request;
 	}
-	if (taken != 0 && ctx->done_first == NULL &&
+	if (taken != 0 && !ctx->done_first &&
 	    read(ctx->done_fd, &ignored, sizeof(ignored)) < 0)
 		RBX_ASSERT(errno == EAGAIN);
 	return taken;
@@ -152,14 +152,14 @@ static bool wait_locked(struct rbx_context *ctx, struct rbx_waiting *waiting,
 		pthread_mutex_unlock(&ctx->done_lock);
 		rbx_waiting_poll(waiting, ctx);
 		pthread_mutex_lock(&ctx->done_lock);
-		if (until == NULL)
+		if (!until)
 			return true;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		return now.tv_sec < until->tv_sec ||
 		       (now.tv_sec == until->tv_sec &&
 			now.tv_nsec < until->tv_nsec);
 	}
-	if (until == NULL)
+	if (!until)
 		return pthread_cond_wait(&ctx->done_changed,
 					 &ctx->done_lock) == 0;
 	return pthread_cond_timedwait(&ctx->done_changed, &ctx->done_lock,

@@ -49,7 +49,7 @@ int rbx_guard_thread(const char *call)
 	const char *where = rbx_poller_current() ? "completion callback" :
 						   callback;
 
-	if (where == NULL)
+	if (!where)
 		return 0;
 	return rbx_error(-EDEADLK, "%s: a %s cannot wait, for the thread that it runs on has to go on; submit instead, or leave it to another thread",
 			 call, where);

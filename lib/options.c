@@ -143,7 +143,7 @@ static bool is_choice(const char *choices, const char *word)
 {
 	size_t length = strlen(word);
 
-	while (choices != NULL && *choices != '\0') {
+	while (choices && *choices != '\0') {
 		size_t here = strcspn(choices, "|");
 
 		if (here == length && strncmp(choices, word, length) == 0)
@@ -211,7 +211,7 @@ static bool pollers_value(const char *word, int64_t *value)
 
 static int check_text(const struct option *option, const char *text)
 {
-	if (memchr(text, '\0', (size_t)option->high) == NULL)
+	if (!memchr(text, '\0', (size_t)option->high))
 		return rbx_error(-EINVAL, "%s: longer than %d characters",
 				 option->name, (int)option->high - 1);
 	if (option->kind == KIND_CHOICE && !is_choice(option->choices, text))
@@ -231,7 +231,7 @@ static int check_one(const struct option *option,
 		return check_text(option,
 				  (const char *)options + option->offset);
 	value = number_of(option, options);
-	if (option->kind == KIND_POLLERS && pollers_word(value) != NULL)
+	if (option->kind == KIND_POLLERS && pollers_word(value))
 		return 0;
 	if (value < option->low || value > option->high)
 		return rbx_error(-EINVAL, "%s=%lld: must be %lld to %lld",
@@ -334,15 +334,15 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 	size_t length;
 	int err;
 
-	if (options == NULL || key_value == NULL)
+	if (!options || !key_value)
 		return rbx_error(-EINVAL, "options and key=value are wanted");
 	equals = strchr(key_value, '=');
-	if (equals == NULL)
+	if (!equals)
 		return rbx_error(-EINVAL, "\"%.40s\": must be key=value",
 				 key_value);
 	length = (size_t)(equals - key_value);
 	option = find(key_value, length);
-	if (option == NULL)
+	if (!option)
 		return unknown_option(key_value, length);
 	err = rbx_options_take(&all, options);
 	if (err)
@@ -385,7 +385,7 @@ static int describe_one(const struct option *option,
 		word = (const char *)options + option->offset;
 	else if (option->kind == KIND_POLLERS)
 		word = pollers_word(number_of(option, options));
-	if (word != NULL)
+	if (word)
 		return snprintf(to, size_bytes, "%s=%s\n", option->name, word);
 	return snprintf(to, size_bytes, "%s=%lld\n", option->name,
 			(long long)number_of(option, options));

@@ -32,7 +32,7 @@ int rbx_size_parse(const char *text, uint64_t *bytes)
 	unsigned int shift;
 	char *end;
 
-	if (text == NULL || bytes == NULL)
+	if (!text || !bytes)
 		return rbx_error(-EINVAL, "a size is wanted, and where to put it");
 	errno = 0;
 	number = strtoull(text, &end, 10);

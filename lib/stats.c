@@ -80,7 +80,7 @@ static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
 		struct rbx_channel *channel =
 			rbx_channel_slots_at(&ctx->channels, i);
 
-		if (channel != NULL)
+		if (channel)
 			add_channel(stats, &channel->counters);
 	}
 	pthread_mutex_unlock(&ctx->view_lock);

@@ -44,7 +44,7 @@
 /* Connections whose buffers are made and registered together: 1 MiB. */
 #define RBX_CONNECTIONS_PER_BLOCK 64u
 
-/* What is done in one turn of the loop before all else gets a turn. */
+/* What is done in one pass of the loop before all else gets its turn. */
 #define RBX_SERVER_ACCEPTS_PER_TURN 64
 #define RBX_SERVER_POLLS_PER_TURN 8
 #define RBX_SERVER_ACTIONS_PER_TURN 64 /* of what the lender wants done */

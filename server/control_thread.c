@@ -2,13 +2,12 @@
 /*
  * control_thread.c - the one thread of a server.
  *
- * A turn: take connection requests, take completions, see what the workers have
- * done, do what is due. Each part is bounded, and none of it waits for memory, so
- * that no peer can keep the others waiting. Messages come
- * before leases: a server that was itself stopped for a while hears its
- * clients before it judges them. When a turn brought nothing, the thread arms
- * the completion queue, looks once more, gives up the lock and sleeps until a
- * descriptor or the clock wakes it.
+ * A pass of its loop: take connection requests, take completions, see what the
+ * workers have done, do what is due. Each part is bounded, and none of it waits for
+ * memory, so that no peer can keep the others waiting. Messages come before leases:
+ * a server that was itself stopped for a while hears its clients before it judges
+ * them. When a pass brought nothing, the thread arms the completion queue, looks
+ * once more, gives up the lock and sleeps until a descriptor or the clock wakes it.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -83,7 +82,7 @@ static bool completions_take(struct rbx_server *s, uint64_t now_ns)
 }
 
 /* Returns true where there may be more to do at once. */
-static bool turn(struct rbx_server *s)
+static bool pass(struct rbx_server *s)
 {
 	uint64_t now_ns = rbx_now_ns();
 	bool any = requests_take(s, now_ns);
@@ -147,10 +146,10 @@ void *rbx_control_thread(void *server)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopping) {
-		if (turn(s))
+		if (pass(s))
 			continue;
 		s->fabric.ops->arm(s->cq);
-		if (!turn(s) && !s->stopping)
+		if (!pass(s) && !s->stopping)
 			nap(s);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -8,7 +8,7 @@
  * of a client is answered when the handler has returned; a handler that blocks
  * would hold up all clients, for it runs on the control thread.
  *
- * Where the server stops, what has not ended does so after the last turn of the
+ * Where the server stops, what has not ended does so after the last pass of the
  * control thread (server.c).
  *
  * The handler and the ends of our own messages are called without the lock, so

@@ -30,7 +30,7 @@ static void check_window(const struct rbx_sim_client *client)
 
 	if (!rbx_window_has_room(window, RBX_PAGE_BYTES))
 		rbx_sim_tally(RBX_SIM_TALLY_windows_full, 1);
-	if (rbx_sim_world.fabric->in_flight == NULL)
+	if (!rbx_sim_world.fabric->in_flight)
 		return;
 	rbx_sim_world.fabric->in_flight(client->node, &bytes, &work_requests);
 	if (work_requests > 1 && (bytes > client->window_bytes ||
@@ -161,7 +161,7 @@ void rbx_sim_check(void)
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		if (client->ctx == NULL || client->volume == NULL)
+		if (!client->ctx || !client->volume)
 			continue;
 		check_window(client);
 		if (!rbx_sim_world.may_lose)

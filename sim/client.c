@@ -294,7 +294,7 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 {
 	struct addition addition = { client, server };
 
-	if (client->volume != NULL)
+	if (client->volume)
 		rbx_sim_on(client->node, add, &addition);
 }
 

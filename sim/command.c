@@ -148,7 +148,7 @@ static int fault_take(const char *text, struct rbx_sim_options *options,
 			 names);
 		return -EINVAL;
 	}
-	if (equals == NULL || !chance_parse(equals + 1, &chance)) {
+	if (!equals || !chance_parse(equals + 1, &chance)) {
 		snprintf(reason, bytes,
 			 "%s: give a chance from 0 to 1, as in %s=0.01", text,
 			 name);

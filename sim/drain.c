@@ -38,7 +38,7 @@ void rbx_sim_server_drain(struct rbx_sim_server *server)
 
 bool rbx_sim_server_has_drained(struct rbx_sim_server *server)
 {
-	if (server->drain == NULL || server->is_draining)
+	if (!server->drain || server->is_draining)
 		return false;
 	(void)rbx_sim_join(server->drain);
 	server->drain = NULL;

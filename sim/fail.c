@@ -40,7 +40,7 @@ void rbx_sim_fail(const char *invariant, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	if (told != NULL)
+	if (told)
 		told(invariant, what);
 	rbx_sim_print_end();
 	printf("what: %s\nresult FAIL %s\n", what, invariant);

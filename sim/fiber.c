@@ -86,7 +86,7 @@ static int locals_find(struct dl_phdr_info *module, size_t size, void *arg)
 		const ElfW(Phdr) *part = &module->dlpi_phdr[i];
 		char *begin = module->dlpi_tls_data;
 
-		if (part->p_type != PT_TLS || begin == NULL || &here < begin ||
+		if (part->p_type != PT_TLS || !begin || &here < begin ||
 		    &here >= begin + part->p_memsz)
 			continue;
 		locals = begin;
@@ -100,7 +100,7 @@ static void locals_exchange(struct rbx_sim_fiber *fiber)
 {
 	if (locals_owner == fiber)
 		return;
-	if (locals_owner != NULL)
+	if (locals_owner)
 		memcpy(locals_owner->locals, locals, locals_bytes);
 	memcpy(locals, fiber->locals, locals_bytes);
 	locals_owner = fiber;
@@ -159,7 +159,7 @@ static void list_remove(struct rbx_sim_fiber *fiber)
 {
 	struct rbx_sim_waiters *list = fiber->list;
 
-	if (list == NULL)
+	if (!list)
 		return;
 	if (fiber->previous)
 		fiber->previous->next = fiber->next;
@@ -196,7 +196,7 @@ static void go_on(struct rbx_sim_event *event)
 		rbx_sim_at(event, stalled_until_ns);
 		return;
 	}
-	RBX_ASSERT(running == NULL && fiber->state == FIBER_WAITING);
+	RBX_ASSERT(!running && fiber->state == FIBER_WAITING);
 	list_remove(fiber);
 	locals_exchange(fiber);
 	fiber->state = FIBER_RUNNING;
@@ -235,10 +235,10 @@ struct rbx_sim_fiber *rbx_sim_spawn(uint32_t node, void *(*main)(void *arg),
 
 	RBX_ASSERT(node < RBX_SIM_NODES_MAX);
 	RBX_ASSERT(free_count != 0 || fibers_count < RBX_SIM_FIBERS_MAX);
-	if (fiber == NULL)
+	if (!fiber)
 		abort();
 	fiber->locals = calloc(1, locals_bytes);
-	if (fiber->locals == NULL)
+	if (!fiber->locals)
 		abort();
 	fiber->index = free_count ? free_indexes[--free_count] : fibers_count++;
 	fibers[fiber->index] = fiber;
@@ -270,9 +270,9 @@ bool rbx_sim_wait(struct rbx_sim_waiters *waiters, uint64_t until_ns)
 {
 	struct rbx_sim_fiber *fiber = running;
 
-	RBX_ASSERT(fiber != NULL);
+	RBX_ASSERT(fiber);
 	fiber->was_woken = false;
-	if (waiters != NULL)
+	if (waiters)
 		list_add(waiters, fiber);
 	if (until_ns != RBX_SIM_FOREVER)
 		rbx_sim_at(&fiber->event, until_ns);
@@ -308,13 +308,13 @@ void rbx_sim_wake(struct rbx_sim_fiber *fiber)
 
 void rbx_sim_wake_one(struct rbx_sim_waiters *waiters)
 {
-	if (waiters->first != NULL)
+	if (waiters->first)
 		rbx_sim_wake(waiters->first);
 }
 
 void rbx_sim_wake_all(struct rbx_sim_waiters *waiters)
 {
-	while (waiters->first != NULL)
+	while (waiters->first)
 		rbx_sim_wake(waiters->first);
 }
 
@@ -339,7 +339,7 @@ void rbx_sim_preempt(void)
 				   PREEMPTED_LONG_NS_MAX;
 
 	rbx_sim_preempt_left = preempt_distance();
-	if (running == NULL || rbx_sim_preempt_left == UINT32_MAX)
+	if (!running || rbx_sim_preempt_left == UINT32_MAX)
 		return;
 	rbx_sim_site_struck(RBX_SIM_SITE_preempt);
 	rbx_sim_sleep(rbx_sim_between(&scheduler, 0, most_ns));
@@ -349,11 +349,11 @@ void rbx_sim_preempt(void)
 
 void rbx_sim_node_stop(uint32_t node)
 {
-	RBX_ASSERT(running == NULL || running->node != node);
+	RBX_ASSERT(!running || running->node != node);
 	for (uint32_t i = 0; i < fibers_count; i++) {
 		struct rbx_sim_fiber *fiber = fibers[i];
 
-		if (fiber == NULL || fiber->node != node)
+		if (!fiber || fiber->node != node)
 			continue;
 		rbx_sim_cancel(&fiber->event);
 		list_remove(fiber);

@@ -56,7 +56,7 @@ static void offer_servers(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
 		for (uint32_t j = 0; j < rbx_sim_world.clients_count; j++)
-			if (rbx_sim_world.servers[i].server != NULL)
+			if (rbx_sim_world.servers[i].server)
 				rbx_sim_client_add_server(
 					&rbx_sim_world.clients[j],
 					&rbx_sim_world.servers[i]);
@@ -83,7 +83,7 @@ static uint64_t lent(void)
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (rbx_sim_world.servers[i].server != NULL)
+		if (rbx_sim_world.servers[i].server)
 			count += rbx_sim_server_lent(&rbx_sim_world.servers[i]);
 	return count;
 }
@@ -113,7 +113,7 @@ static void *read_all(void *arg)
 	struct rbx_sim_client *client = arg;
 	char *buf = malloc(READ_BYTES);
 
-	if (buf == NULL)
+	if (!buf)
 		abort();
 	for (uint64_t at = 0; at < client->size_bytes; at += READ_BYTES) {
 		uint32_t length = (uint32_t)RBX_MIN(
@@ -143,7 +143,7 @@ static void compare_replicas(const struct rbx_sim_client *client)
 			const void *here = (void *)(uintptr_t)rbx_replica_addr(
 				rbx_slab_replica(slab, (uint32_t)__builtin_ctz(j)));
 
-			if (first == NULL) {
+			if (!first) {
 				first = here;
 				continue;
 			}
@@ -171,6 +171,6 @@ void rbx_sim_finish(void)
 		rbx_sim_load_free(client);
 	}
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (rbx_sim_world.servers[i].server != NULL)
+		if (rbx_sim_world.servers[i].server)
 			rbx_sim_server_stop(&rbx_sim_world.servers[i]);
 }

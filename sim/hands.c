@@ -52,7 +52,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 
 	if (!(rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE)))
 		return;
-	if (domain == NULL)
+	if (!domain)
 		rbx_sim_fail("one-hand", "memory of node %u is open to all",
 			     node);
 	other = hand_within(mr->addr, mr->length_bytes);
@@ -64,7 +64,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			     node);
 	rbx_sim_tally(RBX_SIM_TALLY_memory_lent, 1);
 	hand = malloc(sizeof(*hand));
-	if (hand == NULL)
+	if (!hand)
 		abort();
 	*hand = (struct hand){ hands, mr->addr, mr->length_bytes, node };
 	hands = hand;

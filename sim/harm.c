@@ -183,7 +183,7 @@ static void offer_harmed(uint64_t now_ns)
 		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
 
 		if (!rbx_sim_world.waits_bounded || !offered_at_ns[i] ||
-		    now_ns < offered_at_ns[i] || server->server == NULL)
+		    now_ns < offered_at_ns[i] || !server->server)
 			continue;
 		offered_at_ns[i] = 0;
 		add_to_all(server);
@@ -192,7 +192,7 @@ static void offer_harmed(uint64_t now_ns)
 
 static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
 {
-	return server->server != NULL &&
+	return server->server &&
 	       rbx_sim_site_harms(site, server->node, FELT_NS);
 }
 
@@ -265,7 +265,7 @@ static void harm_client(struct rbx_sim_client *client)
 {
 	uint64_t for_ns;
 
-	if (client->volume == NULL)
+	if (!client->volume)
 		return; /* it has not started yet */
 	if (is_away(client, RBX_SIM_SITE_client_cut, RBX_SIM_MS, &for_ns))
 		cut_client(client, for_ns);

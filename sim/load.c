@@ -262,9 +262,9 @@ static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
 		for (uint32_t i = 0; i < client->load.depth_count && !slot; i++)
 			if (!slots[i].is_outstanding)
 				slot = &slots[i];
-		if (slot == NULL && filled == 0)
+		if (!slot && filled == 0)
 			slot = slot_wait(client, slots);
-		if (slot == NULL)
+		if (!slot)
 			break;
 		aim(slot);
 		slot->more_count =
@@ -289,7 +289,7 @@ static void wait_for_one(struct rbx_sim_client *client,
 	struct rbx_sim_slot *slot = slot_wait(client, slots);
 	struct rbx_request *request;
 
-	if (slot == NULL)
+	if (!slot)
 		return;
 	aim(slot);
 	request = &slot->request;
@@ -346,7 +346,7 @@ void rbx_sim_load_start(struct rbx_sim_client *client)
 	client->buffers = mmap(NULL, client->slots_count * buffer_bytes,
 			       PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (client->slots == NULL || client->buffers == MAP_FAILED)
+	if (!client->slots || client->buffers == MAP_FAILED)
 		abort();
 	for (uint32_t i = 0; i < client->slots_count; i++) {
 		client->slots[i].client = client;
@@ -356,7 +356,7 @@ void rbx_sim_load_start(struct rbx_sim_client *client)
 	for (uint32_t i = 0; i < load->threads_count; i++) {
 		struct thread *thread = malloc(sizeof(*thread));
 
-		if (thread == NULL)
+		if (!thread)
 			abort();
 		thread->client = client;
 		thread->slots = &client->slots[i * load->depth_count];

@@ -48,7 +48,7 @@ static void *write_once(void *arg)
 	char *buf = malloc(length);
 	uint32_t number;
 
-	if (buf == NULL)
+	if (!buf)
 		abort();
 	number = rbx_sim_oracle_write(client->oracle, rewrite->at, buf, length);
 	rewrite->status = rbx_write(client->volume, buf, length, rewrite->at);

@@ -41,7 +41,7 @@ static void entry_add(struct unit *unit, struct entry entry)
 		unit->room = unit->room ? 2 * unit->room : 4;
 		unit->entries = realloc(unit->entries,
 					unit->room * sizeof(*unit->entries));
-		if (unit->entries == NULL)
+		if (!unit->entries)
 			abort();
 	}
 	unit->entries[unit->count++] = entry;
@@ -53,7 +53,7 @@ struct rbx_sim_oracle *rbx_sim_oracle_make(uint32_t client, uint64_t size_bytes)
 	struct rbx_sim_oracle *oracle =
 		calloc(1, sizeof(*oracle) + count * sizeof(struct unit));
 
-	if (oracle == NULL)
+	if (!oracle)
 		abort();
 	RBX_ASSERT(count < 1u << UNIT_BITS);
 	oracle->client = client;

@@ -29,7 +29,7 @@ static void note_failure(const char *invariant, const char *what)
 static void run(const struct rbx_sim_options *options,
 		struct rbx_sim_outcome *outcome, bool silent)
 {
-	if (silent && freopen("/dev/null", "w", stdout) == NULL)
+	if (silent && !freopen("/dev/null", "w", stdout))
 		_exit(RBX_SIM_EXIT_FAILED);
 	mine = outcome;
 	rbx_sim_fail_hook(note_failure);
@@ -177,7 +177,7 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		if (running == 0)
 			return ran;
 		process = by_id(processes, count, waitpid(-1, &status, 0));
-		if (process == NULL)
+		if (!process)
 			continue;
 		take(process, status, &outcome);
 		if (ended(process, options, &outcome))

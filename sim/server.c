@@ -109,7 +109,7 @@ void rbx_sim_servers_name(char *servers)
 
 	servers[0] = '\0';
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (rbx_sim_world.servers[i].server != NULL)
+		if (rbx_sim_world.servers[i].server)
 			at += (size_t)sprintf(servers + at, "%sn%u:7000",
 					      at ? "," : "",
 					      rbx_sim_world.servers[i].node);

@@ -164,10 +164,10 @@ void rbx_sim_judge_by(const struct rbx_sim_judge *by)
 
 bool rbx_sim_site_harms(enum rbx_sim_site site, uint32_t node, uint64_t felt_ns)
 {
-	if (!rbx_sim_site_is_on(site) ||
-	    (judge != NULL && !judge->may_harm(node)) || !rbx_sim_site(site))
+	if (!rbx_sim_site_is_on(site) || (judge && !judge->may_harm(node)) ||
+	    !rbx_sim_site(site))
 		return false;
-	if (judge != NULL)
+	if (judge)
 		judge->harmed(node, felt_ns);
 	return true;
 }

@@ -43,7 +43,7 @@ void rbx_sim_stack_switch(struct rbx_sim_stack *from,
 {
 	static ucontext_t first;
 
-	if (from->pointer == NULL)
+	if (!from->pointer)
 		from->pointer = &first;
 	swapcontext(from->pointer, to->pointer);
 }

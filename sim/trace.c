@@ -36,7 +36,7 @@ void rbx_sim_trace_add(struct rbx_sim_change *change, uint32_t node,
 	hash = mix(hash, change->name_hash + node);
 	hash = mix(hash, first);
 	hash = mix(hash, second);
-	if (lines != NULL)
+	if (lines)
 		fprintf(lines,
 			"%12" PRIu64 " %3" PRIu32 " %-16s %s=%" PRIu64
 			" %s=%" PRIu64 "\n",

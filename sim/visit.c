@@ -134,7 +134,7 @@ static void visit_once(struct rbx_sim_client *client)
 	uint64_t bytes = rbx_sim_world.slab_bytes *
 			 (1 + rbx_random_below(&client->visit_random, 2));
 
-	if (visit == NULL || buffers == NULL)
+	if (!visit || !buffers)
 		abort();
 	rbx_sim_servers_name(servers);
 	if (rbx_volume_open(client->ctx, &client->visited, servers, bytes,

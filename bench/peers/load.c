@@ -177,7 +177,7 @@ static void load_fail(struct load *load, uint64_t error_count)
 
 static void load_post_ready(struct load *load, const struct phase *phase)
 {
-	int rc = 0;
+	int err = 0;
 
 	if (!load->ready_count)
 		return;
@@ -187,16 +187,16 @@ static void load_post_ready(struct load *load, const struct phase *phase)
 
 		if (!slot->started_ns)
 			slot->started_ns = peer_now_ns();
-		rc = peer_post(load->peer, index, phase->write, slot->buf, slot->offset_bytes);
-		if (rc)
+		err = peer_post(load->peer, index, phase->write, slot->buf, slot->offset_bytes);
+		if (err)
 			break;
 		load->ready_first++;
 		load->ready_count--;
 		load->inflight_count++;
 	}
-	if (!rc || rc == -EAGAIN)
-		rc = peer_post_end(load->peer);
-	if (rc) {
+	if (!err || err == -EAGAIN)
+		err = peer_post_end(load->peer);
+	if (err) {
 		load_fail(load, load->ready_count ? load->ready_count : 1);
 		load->ready_count = 0;
 	}
@@ -330,14 +330,14 @@ int load_run(struct peer *peer, const struct peer_options *options, struct load_
 	struct load *load = calloc(1, sizeof(*load));
 	uint8_t *bufs = NULL;
 	uint32_t i;
-	int rc = -ENOMEM;
+	int err = -ENOMEM;
 
 	memset(result, 0, sizeof(*result));
 	if (!load || posix_memalign((void **)&bufs, 4096, buf_bytes))
 		goto out_disconnect;
 	memset(bufs, 0, buf_bytes);
-	rc = peer_register(peer, bufs, buf_bytes);
-	if (rc)
+	err = peer_register(peer, bufs, buf_bytes);
+	if (err)
 		goto out_disconnect;
 	load->peer = peer;
 	load->options = options;
@@ -351,5 +351,5 @@ out_disconnect:
 	peer_disconnect(peer);
 	free(bufs);
 	free(load);
-	return rc;
+	return err;
 }

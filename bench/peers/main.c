@@ -142,7 +142,7 @@ static int parse_runtime(const char *text, double *runtime_s)
 static int parse_option(int letter, const char *text, struct peer_options *options)
 {
 	uint64_t number;
-	int rc = 0;
+	int err = 0;
 
 	switch (letter) {
 	case 's':
@@ -157,13 +157,13 @@ static int parse_option(int letter, const char *text, struct peer_options *optio
 	case 'p':
 		return parse_word(text, "seq", "rand", &options->pattern_random);
 	case 'b':
-		rc = parse_number(text, 512, 1 << 20, &number);
+		err = parse_number(text, 512, 1 << 20, &number);
 		options->block_bytes = number;
-		return rc ? rc : number % 512 ? -EINVAL : 0;
+		return err ? err : number % 512 ? -EINVAL : 0;
 	case 'd':
-		rc = parse_number(text, 1, PEER_DEPTH_MAX, &number);
+		err = parse_number(text, 1, PEER_DEPTH_MAX, &number);
 		options->depth = number;
-		return rc;
+		return err;
 	case 'r':
 		return parse_runtime(text, &options->runtime_s);
 	case 'v':
@@ -171,9 +171,9 @@ static int parse_option(int letter, const char *text, struct peer_options *optio
 	case 'f':
 		return parse_fabric(text, &options->fabric);
 	case 'c':
-		rc = parse_number(text, 1, peer_traits.chain_max, &number);
+		err = parse_number(text, 1, peer_traits.chain_max, &number);
 		options->chain = number;
-		return rc;
+		return err;
 	case 'w':
 		return parse_word(text, "poll", "event", &options->wait_event);
 	case 'V':
@@ -276,18 +276,18 @@ static int run_client(const struct peer_options *options)
 	/* Static for its size: the histogram has some 30 KiB. */
 	static struct load_result result;
 	struct peer *peer;
-	int rc;
+	int err;
 
-	rc = peer_connect(options, &peer);
-	if (rc) {
+	err = peer_connect(options, &peer);
+	if (err) {
 		fprintf(stderr, "cannot use %llu bytes at %s:%s: %s\n",
 			(unsigned long long)options->volume_bytes, options->host, options->port,
-			strerror(-rc));
+			strerror(-err));
 		return EXIT_USAGE;
 	}
-	rc = load_run(peer, options, &result);
-	if (rc) {
-		fprintf(stderr, "cannot use the buffers of the load: %s\n", strerror(-rc));
+	err = load_run(peer, options, &result);
+	if (err) {
+		fprintf(stderr, "cannot use the buffers of the load: %s\n", strerror(-err));
 		return EXIT_USAGE;
 	}
 	if (report_print(options, &result))
@@ -299,7 +299,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = stop_on_signal };
 	struct peer_options options;
-	int rc;
+	int err;
 
 	if (parse_command_line(argc, argv, &options))
 		return EXIT_USAGE;
@@ -311,9 +311,9 @@ int main(int argc, char **argv)
 		return run_client(&options);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	rc = peer_serve(&options);
-	if (!rc)
+	err = peer_serve(&options);
+	if (!err)
 		return EXIT_SUCCESS;
-	fprintf(stderr, "cannot serve at %s:%s: %s\n", options.host, options.port, strerror(-rc));
+	fprintf(stderr, "cannot serve at %s:%s: %s\n", options.host, options.port, strerror(-err));
 	return EXIT_USAGE;
 }

@@ -79,26 +79,28 @@ static int endpoint_create(struct uct_device *device, uct_ep_h *ep)
 static int endpoint_connect(struct uct_device *device, uct_ep_h ep, int fd)
 {
 	uint8_t device_address[BLOB_BYTES_MAX], ep_address[BLOB_BYTES_MAX];
-	int rc;
+	int err;
 
 	if (device->attr.device_addr_len > sizeof(device_address) ||
 	    device->attr.ep_addr_len > sizeof(ep_address))
 		return -EPROTO;
-	rc = error_from_ucs(uct_iface_get_device_address(device->iface, (void *)device_address));
-	if (!rc)
-		rc = error_from_ucs(uct_ep_get_address(ep, (void *)ep_address));
-	if (!rc)
-		rc = socket_send_blob(fd, device_address, device->attr.device_addr_len);
-	if (!rc)
-		rc = socket_send_blob(fd, ep_address, device->attr.ep_addr_len);
-	if (!rc)
-		rc = socket_receive_blob(fd, device_address, sizeof(device_address));
-	if (!rc)
-		rc = socket_receive_blob(fd, ep_address, sizeof(ep_address));
-	if (!rc)
-		rc = error_from_ucs(uct_ep_connect_to_ep(ep, (void *)device_address,
-							 (void *)ep_address));
-	return rc;
+	err = error_from_ucs(uct_iface_get_device_address(device->iface, (void *)device_address));
+	if (!err)
+		err = error_from_ucs(
+			uct_ep_get_address(ep, (void *)ep_address));
+	if (!err)
+		err = socket_send_blob(fd, device_address, device->attr.device_addr_len);
+	if (!err)
+		err = socket_send_blob(fd, ep_address,
+				       device->attr.ep_addr_len);
+	if (!err)
+		err = socket_receive_blob(fd, device_address, sizeof(device_address));
+	if (!err)
+		err = socket_receive_blob(fd, ep_address, sizeof(ep_address));
+	if (!err)
+		err = error_from_ucs(uct_ep_connect_to_ep(ep, (void *)device_address,
+							  (void *)ep_address));
+	return err;
 }
 
 static int lend_memory(struct uct_device *device, uct_mem_h handle, int fd, void *memory,
@@ -109,14 +111,14 @@ static int lend_memory(struct uct_device *device, uct_mem_h handle, int fd, void
 		.size_bytes = size_bytes,
 	};
 	uint8_t rkey[BLOB_BYTES_MAX];
-	int rc;
+	int err;
 
 	if (device->md_attr.rkey_packed_size > sizeof(rkey))
 		return -EPROTO;
-	rc = error_from_ucs(uct_md_mkey_pack(device->md, handle, rkey));
-	if (!rc)
-		rc = socket_send(fd, &lent, sizeof(lent));
-	return rc ? rc : socket_send_blob(fd, rkey, device->md_attr.rkey_packed_size);
+	err = error_from_ucs(uct_md_mkey_pack(device->md, handle, rkey));
+	if (!err)
+		err = socket_send(fd, &lent, sizeof(lent));
+	return err ? err : socket_send_blob(fd, rkey, device->md_attr.rkey_packed_size);
 }
 
 static void serve_until_end(int fd)
@@ -135,29 +137,29 @@ static int serve_client(int fd, void *memory, size_t size_bytes)
 	struct uct_device device = { 0 };
 	uct_mem_h handle;
 	uct_ep_h ep;
-	int rc;
+	int err;
 
-	rc = uct_device_open(&device);
-	if (rc)
+	err = uct_device_open(&device);
+	if (err)
 		goto out_close_device;
-	rc = error_from_ucs(uct_md_mem_reg(device.md, memory, size_bytes, UCT_MD_MEM_ACCESS_RMA,
-					   &handle));
-	if (rc)
+	err = error_from_ucs(uct_md_mem_reg(device.md, memory, size_bytes, UCT_MD_MEM_ACCESS_RMA,
+					    &handle));
+	if (err)
 		goto out_close_device;
-	rc = endpoint_create(&device, &ep);
-	if (rc)
+	err = endpoint_create(&device, &ep);
+	if (err)
 		goto out_unregister;
-	rc = endpoint_connect(&device, ep, fd);
-	if (!rc)
-		rc = lend_memory(&device, handle, fd, memory, size_bytes);
-	if (!rc)
+	err = endpoint_connect(&device, ep, fd);
+	if (!err)
+		err = lend_memory(&device, handle, fd, memory, size_bytes);
+	if (!err)
 		serve_until_end(fd);
 	uct_ep_destroy(ep);
 out_unregister:
 	uct_md_mem_dereg(device.md, handle);
 out_close_device:
 	uct_device_close(&device);
-	return rc;
+	return err;
 }
 
 int peer_serve(const struct peer_options *options)
@@ -168,12 +170,12 @@ int peer_serve(const struct peer_options *options)
 static int receive_lent_memory(struct peer *peer)
 {
 	uint8_t rkey[BLOB_BYTES_MAX];
-	int rc = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
+	int err = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
 
-	if (!rc)
-		rc = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
-	return rc ? rc : error_from_ucs(uct_rkey_unpack(peer->device.component, rkey,
-							&peer->rkey));
+	if (!err)
+		err = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
+	return err ? err : error_from_ucs(uct_rkey_unpack(peer->device.component, rkey,
+							  &peer->rkey));
 }
 
 static void request_done(uct_completion_t *completion)
@@ -200,7 +202,7 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
 	uint32_t i;
-	int rc;
+	int err;
 
 	if (!peer)
 		return -ENOMEM;
@@ -208,20 +210,20 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 	for (i = 0; i < PEER_DEPTH_MAX; i++)
 		peer->slots[i] = (struct slot){ .peer = peer, .index = i };
 	peer->socket = socket_connect(options);
-	rc = peer->socket < 0 ? peer->socket : uct_device_open(&peer->device);
-	if (!rc)
-		rc = wait_prepare(peer, options);
-	if (!rc)
-		rc = endpoint_create(&peer->device, &peer->ep);
-	if (!rc)
-		rc = endpoint_connect(&peer->device, peer->ep, peer->socket);
-	if (!rc)
-		rc = receive_lent_memory(peer);
-	if (!rc && peer->lent.size_bytes < options->volume_bytes)
-		rc = -ENOSPC;
-	if (rc) {
+	err = peer->socket < 0 ? peer->socket : uct_device_open(&peer->device);
+	if (!err)
+		err = wait_prepare(peer, options);
+	if (!err)
+		err = endpoint_create(&peer->device, &peer->ep);
+	if (!err)
+		err = endpoint_connect(&peer->device, peer->ep, peer->socket);
+	if (!err)
+		err = receive_lent_memory(peer);
+	if (!err && peer->lent.size_bytes < options->volume_bytes)
+		err = -ENOSPC;
+	if (err) {
 		peer_disconnect(peer);
-		return rc;
+		return err;
 	}
 	*connected = peer;
 	return 0;

@@ -150,30 +150,30 @@ static int lend_memory(int fd, ucp_context_h context, ucp_worker_h worker, ucp_m
 	size_t worker_address_len, rkey_len;
 	struct lent_memory lent;
 	void *rkey;
-	int rc;
+	int err;
 
-	rc = error_from_ucs(ucp_mem_query(memory, &attr));
-	if (rc)
-		return rc;
-	rc = error_from_ucs(ucp_worker_get_address(worker, &worker_address, &worker_address_len));
-	if (rc)
-		return rc;
-	rc = error_from_ucs(ucp_rkey_pack(context, memory, &rkey, &rkey_len));
-	if (rc)
+	err = error_from_ucs(ucp_mem_query(memory, &attr));
+	if (err)
+		return err;
+	err = error_from_ucs(ucp_worker_get_address(worker, &worker_address, &worker_address_len));
+	if (err)
+		return err;
+	err = error_from_ucs(ucp_rkey_pack(context, memory, &rkey, &rkey_len));
+	if (err)
 		goto out_release_address;
 	lent = (struct lent_memory){
 		.address = (uintptr_t)attr.address,
 		.size_bytes = attr.length,
 	};
-	rc = socket_send(fd, &lent, sizeof(lent));
-	if (!rc)
-		rc = socket_send_blob(fd, worker_address, worker_address_len);
-	if (!rc)
-		rc = socket_send_blob(fd, rkey, rkey_len);
+	err = socket_send(fd, &lent, sizeof(lent));
+	if (!err)
+		err = socket_send_blob(fd, worker_address, worker_address_len);
+	if (!err)
+		err = socket_send_blob(fd, rkey, rkey_len);
 	ucp_rkey_buffer_release(rkey);
 out_release_address:
 	ucp_worker_release_address(worker, worker_address);
-	return rc;
+	return err;
 }
 
 static void serve_until_end(int fd, ucp_worker_h worker)
@@ -198,26 +198,26 @@ static int serve_client(int fd, void *memory, size_t size_bytes)
 	ucp_context_h context;
 	ucp_worker_h worker;
 	ucp_mem_h handle;
-	int rc;
+	int err;
 
-	rc = context_open(fd, &context);
-	if (rc)
-		return rc;
-	rc = error_from_ucs(ucp_mem_map(context, &params, &handle));
-	if (rc)
+	err = context_open(fd, &context);
+	if (err)
+		return err;
+	err = error_from_ucs(ucp_mem_map(context, &params, &handle));
+	if (err)
 		goto out_close_context;
-	rc = worker_open(context, &worker);
-	if (rc)
+	err = worker_open(context, &worker);
+	if (err)
 		goto out_unmap_memory;
-	rc = lend_memory(fd, context, worker, handle);
-	if (!rc)
+	err = lend_memory(fd, context, worker, handle);
+	if (!err)
 		serve_until_end(fd, worker);
 	ucp_worker_destroy(worker);
 out_unmap_memory:
 	ucp_mem_unmap(context, handle);
 out_close_context:
 	ucp_cleanup(context);
-	return rc;
+	return err;
 }
 
 int peer_serve(const struct peer_options *options)
@@ -232,25 +232,25 @@ static int receive_lent_memory(struct peer *peer)
 		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
 		.address = (ucp_address_t *)address,
 	};
-	int rc;
+	int err;
 
-	rc = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
-	if (!rc)
-		rc = socket_receive_blob(peer->socket, address, sizeof(address));
-	if (!rc)
-		rc = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
-	if (!rc)
-		rc = error_from_ucs(ucp_ep_create(peer->worker, &params, &peer->ep));
-	if (!rc)
-		rc = error_from_ucs(ucp_ep_rkey_unpack(peer->ep, rkey, &peer->rkey));
-	return rc;
+	err = socket_receive(peer->socket, &peer->lent, sizeof(peer->lent));
+	if (!err)
+		err = socket_receive_blob(peer->socket, address, sizeof(address));
+	if (!err)
+		err = socket_receive_blob(peer->socket, rkey, sizeof(rkey));
+	if (!err)
+		err = error_from_ucs(ucp_ep_create(peer->worker, &params, &peer->ep));
+	if (!err)
+		err = error_from_ucs(ucp_ep_rkey_unpack(peer->ep, rkey, &peer->rkey));
+	return err;
 }
 
 int peer_connect(const struct peer_options *options, struct peer **connected)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
 	uint32_t i;
-	int rc;
+	int err;
 
 	if (!peer)
 		return -ENOMEM;
@@ -259,16 +259,16 @@ int peer_connect(const struct peer_options *options, struct peer **connected)
 	for (i = 0; i < PEER_DEPTH_MAX; i++)
 		peer->slots[i] = (struct slot){ .peer = peer, .index = i };
 	peer->socket = socket_connect(options);
-	rc = peer->socket < 0 ? peer->socket : context_open(peer->socket, &peer->context);
-	if (!rc)
-		rc = worker_open(peer->context, &peer->worker);
-	if (!rc)
-		rc = receive_lent_memory(peer);
-	if (!rc && peer->lent.size_bytes < options->volume_bytes)
-		rc = -ENOSPC;
-	if (rc) {
+	err = peer->socket < 0 ? peer->socket : context_open(peer->socket, &peer->context);
+	if (!err)
+		err = worker_open(peer->context, &peer->worker);
+	if (!err)
+		err = receive_lent_memory(peer);
+	if (!err && peer->lent.size_bytes < options->volume_bytes)
+		err = -ENOSPC;
+	if (err) {
 		peer_disconnect(peer);
-		return rc;
+		return err;
 	}
 	*connected = peer;
 	return 0;

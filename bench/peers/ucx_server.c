@@ -36,7 +36,7 @@ static int serve_clients(int listener, const struct peer_options *options, void 
 {
 	struct pollfd waiting = { .fd = listener, .events = POLLIN };
 	pid_t child;
-	int fd, rc;
+	int fd, err;
 
 	while (!peer_stop) {
 		/* The limit covers a signal that arrives just before the call. */
@@ -49,8 +49,8 @@ static int serve_clients(int listener, const struct peer_options *options, void 
 		if (child == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			close(listener);
-			rc = serve_client(fd, memory, options->memory_bytes);
-			_exit(rc ? 1 : 0);
+			err = serve_client(fd, memory, options->memory_bytes);
+			_exit(err ? 1 : 0);
 		}
 		close(fd);
 		if (child > 0)
@@ -63,7 +63,7 @@ int ucx_serve(const struct peer_options *options, ucx_serve_client_fn serve_clie
 {
 	struct sockaddr_in bound;
 	socklen_t bound_len = sizeof(bound);
-	int listener, rc = 0;
+	int listener, err = 0;
 	void *memory;
 
 	memory = mmap(NULL, options->memory_bytes, PROT_READ | PROT_WRITE,
@@ -72,20 +72,20 @@ int ucx_serve(const struct peer_options *options, ucx_serve_client_fn serve_clie
 		return -errno;
 	listener = socket_listen(options);
 	if (listener < 0) {
-		rc = listener;
+		err = listener;
 		goto out_unmap_memory;
 	}
 	/* Touched, or the first client would pay for the page faults. */
 	memset(memory, 1, options->memory_bytes);
 	if (getsockname(listener, (struct sockaddr *)&bound, &bound_len)) {
-		rc = -errno;
+		err = -errno;
 		goto out_close_listener;
 	}
 	peer_print_ready(options->host, ntohs(bound.sin_port));
-	rc = serve_clients(listener, options, memory, serve_client);
+	err = serve_clients(listener, options, memory, serve_client);
 out_close_listener:
 	close(listener);
 out_unmap_memory:
 	munmap(memory, options->memory_bytes);
-	return rc;
+	return err;
 }

@@ -25,38 +25,38 @@ static int socket_resolve(const struct peer_options *options, struct addrinfo **
 int socket_listen(const struct peer_options *options)
 {
 	struct addrinfo *address;
-	int on = 1, rc, fd;
+	int on = 1, err, fd;
 
-	rc = socket_resolve(options, &address);
-	if (rc)
-		return rc;
+	err = socket_resolve(options, &address);
+	if (err)
+		return err;
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, 8)) {
-		rc = -errno;
+		err = -errno;
 		close(fd);
 	}
 	freeaddrinfo(address);
-	return rc ? rc : fd;
+	return err ? err : fd;
 }
 
 int socket_connect(const struct peer_options *options)
 {
 	struct timeval limit = { .tv_sec = PEER_STALL_LIMIT_NS / 1000000000ull };
 	struct addrinfo *address;
-	int rc, fd;
+	int err, fd;
 
-	rc = socket_resolve(options, &address);
-	if (rc)
-		return rc;
+	err = socket_resolve(options, &address);
+	if (err)
+		return err;
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(fd, address->ai_addr, address->ai_addrlen)) {
-		rc = -errno;
+		err = -errno;
 		close(fd);
 	}
 	freeaddrinfo(address);
-	return rc ? rc : fd;
+	return err ? err : fd;
 }
 
 int socket_send(int fd, const void *data, size_t len)
@@ -72,19 +72,19 @@ int socket_receive(int fd, void *data, size_t len)
 int socket_send_blob(int fd, const void *blob, size_t len)
 {
 	uint64_t announced = len;
-	int rc = socket_send(fd, &announced, sizeof(announced));
+	int err = socket_send(fd, &announced, sizeof(announced));
 
-	return rc ? rc : socket_send(fd, blob, len);
+	return err ? err : socket_send(fd, blob, len);
 }
 
 int socket_receive_blob(int fd, void *blob, size_t size_bytes)
 {
 	uint64_t announced;
-	int rc = socket_receive(fd, &announced, sizeof(announced));
+	int err = socket_receive(fd, &announced, sizeof(announced));
 
-	if (!rc && announced > size_bytes)
-		rc = -EPROTO;
-	return rc ? rc : socket_receive(fd, blob, announced);
+	if (!err && announced > size_bytes)
+		err = -EPROTO;
+	return err ? err : socket_receive(fd, blob, announced);
 }
 
 bool socket_has_ended(int fd)

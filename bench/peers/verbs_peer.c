@@ -78,17 +78,17 @@ void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *para
 static int resolve(struct peer *peer, const struct peer_options *options)
 {
 	struct rdma_addrinfo *address;
-	int rc = verbs_address(options, 0, &address);
+	int err = verbs_address(options, 0, &address);
 
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	/* Without an event channel each step waits for its answer. */
 	if (rdma_create_id(NULL, &peer->id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(peer->id, NULL, address->ai_dst_addr, VERBS_TIMEOUT_MS) ||
 	    rdma_resolve_route(peer->id, VERBS_TIMEOUT_MS))
-		rc = -errno;
+		err = -errno;
 	rdma_freeaddrinfo(address);
-	return rc;
+	return err;
 }
 
 static int queues_create(struct peer *peer, const struct peer_options *options)
@@ -133,22 +133,22 @@ static int ask_server(struct peer *peer)
 int peer_connect(const struct peer_options *options, struct peer **connected)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
-	int rc;
+	int err;
 
 	if (!peer)
 		return -ENOMEM;
 	peer->block_bytes = options->block_bytes;
 	peer->chain_max = options->chain;
-	rc = resolve(peer, options);
-	if (!rc)
-		rc = queues_create(peer, options);
-	if (!rc)
-		rc = ask_server(peer);
-	if (!rc && peer->lent.size_bytes < options->volume_bytes)
-		rc = -ENOSPC;
-	if (rc) {
+	err = resolve(peer, options);
+	if (!err)
+		err = queues_create(peer, options);
+	if (!err)
+		err = ask_server(peer);
+	if (!err && peer->lent.size_bytes < options->volume_bytes)
+		err = -ENOSPC;
+	if (err) {
 		peer_disconnect(peer);
-		return rc;
+		return err;
 	}
 	*connected = peer;
 	return 0;

@@ -72,16 +72,16 @@ static void serve_event(struct server *server)
 static int listener_open(struct server *server, const struct peer_options *options)
 {
 	struct rdma_addrinfo *address;
-	int rc = verbs_address(options, RAI_PASSIVE, &address);
+	int err = verbs_address(options, RAI_PASSIVE, &address);
 
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(server->listener, address->ai_src_addr))
-		rc = -errno;
+		err = -errno;
 	rdma_freeaddrinfo(address);
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	/* Bound to an address of no device, such as 0.0.0.0, it has none. */
 	return server->listener->verbs ? 0 : -ENODEV;
 }
@@ -122,17 +122,17 @@ int peer_serve(const struct peer_options *options)
 {
 	/* The kernel takes all of it back when the process ends, with clients or without. */
 	static struct server server;
-	int rc;
+	int err;
 
 	server.events = rdma_create_event_channel();
 	if (!server.events)
 		return -errno;
-	rc = listener_open(&server, options);
-	if (!rc)
-		rc = memory_lend(&server, options->memory_bytes);
-	if (!rc) {
+	err = listener_open(&server, options);
+	if (!err)
+		err = memory_lend(&server, options->memory_bytes);
+	if (!err) {
 		peer_print_ready(options->host, ntohs(rdma_get_src_port(server.listener)));
 		serve_until_stopped(&server);
 	}
-	return rc;
+	return err;
 }

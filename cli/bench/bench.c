@@ -140,23 +140,23 @@ static void run(struct bench *bench, const char *phase,
 {
 	uint32_t stall_limit_ms =
 		STALL_LIMIT_MS(bench->options->library.peer_timeout_ms);
-	int rc;
+	int err;
 
 	bench_progress_begin(&bench->progress, phase, requests_total,
 			     runtime_s);
-	rc = bench_load_run(load, source, runtime_s, stall_limit_ms,
-			    bench_progress_show, &bench->progress, result);
+	err = bench_load_run(load, source, runtime_s, stall_limit_ms,
+			     bench_progress_show, &bench->progress, result);
 	bench_progress_end(&bench->progress);
-	if (!rc)
+	if (!err)
 		return;
-	if (rc == -ETIMEDOUT)
+	if (err == -ETIMEDOUT)
 		cli_fail(&bench_command, "%s: requests are outstanding and "
 			 "none has completed for %u s; giving up", phase,
 			 stall_limit_ms / 1000);
 	else
 		cli_fail(&bench_command, "%s: cannot start %u threads: %s; "
 			 "lower --threads", phase, bench->options->threads,
-			 strerror(-rc));
+			 strerror(-err));
 	fflush(stdout);
 	_exit(CLI_EXIT_FAILED);
 }

@@ -105,23 +105,23 @@ int bench_load_create(struct bench_load **load_out, struct rbx_context *ctx,
 		      const struct bench_load_shape *shape)
 {
 	struct bench_load *load = calloc(1, sizeof(*load));
-	int rc = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!load)
-		return rc;
+		return err;
 	load->ctx = ctx;
 	load->volume = volume;
 	load->shape = *shape;
 	load->pace = bench_pace_of(shape->timing.kind);
 	pthread_mutex_init(&load->lock, NULL);
 	pthread_cond_init(&load->worker_ended, NULL);
-	rc = allocate(load);
-	if (!rc && shape->is_registered)
-		rc = rbx_region_register(ctx, load->buffers,
-					 load->buffers_bytes, &load->region);
-	if (rc) {
+	err = allocate(load);
+	if (!err && shape->is_registered)
+		err = rbx_region_register(ctx, load->buffers,
+					  load->buffers_bytes, &load->region);
+	if (err) {
 		bench_load_destroy(load);
-		return rc;
+		return err;
 	}
 	fill_buffers(load);
 	for (uint32_t i = 0; i < shape->workers_count; i++)
@@ -173,15 +173,15 @@ static uint64_t count_done(struct bench_load *load)
 
 static int start(struct bench_load *load)
 {
-	int rc = 0;
+	int err = 0;
 
 	load->workers_running = load->shape.workers_count;
 	for (uint32_t i = 0; i < load->shape.workers_count; i++)
 		bench_worker_reset(&load->workers[i]);
-	for (uint32_t i = 0; i < load->shape.workers_count && !rc; i++)
-		rc = pthread_create(&load->workers[i].thread, NULL, worker_run,
-				    &load->workers[i]);
-	return -rc;
+	for (uint32_t i = 0; i < load->shape.workers_count && !err; i++)
+		err = -pthread_create(&load->workers[i].thread, NULL,
+				      worker_run, &load->workers[i]);
+	return err;
 }
 
 /* Sleeps for a tick or until the last worker ends; says whether it has. */
@@ -242,7 +242,7 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 {
 	double begin_s, begin_cpu_s;
 	uint64_t before;
-	int rc;
+	int err;
 
 	load->source = source;
 	atomic_store(&load->stop, false);
@@ -253,10 +253,10 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	before = count_done(load);
 	begin_s = now_s();
 	begin_cpu_s = cpu_s();
-	rc = start(load);
-	if (!rc)
-		rc = watch(load, before, runtime_s, stall_limit_ms, progress,
-			   user);
+	err = start(load);
+	if (!err)
+		err = watch(load, before, runtime_s, stall_limit_ms, progress,
+			    user);
 	result->elapsed_s = now_s() - begin_s;
 	result->cpu_s = cpu_s() - begin_cpu_s;
 	result->requests = count_done(load) - before;
@@ -266,8 +266,8 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 						load->shape.is_mix ?
 					load->latency_of_op :
 					NULL;
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	for (uint32_t i = 0; i < load->shape.workers_count; i++)
 		pthread_join(load->workers[i].thread, NULL);
 	memcpy(result->first_error, load->first_error,

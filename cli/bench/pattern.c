@@ -71,11 +71,11 @@ static int trace_create(struct bench_pattern *pattern, const char *path,
 			char *reason, size_t reason_bytes)
 {
 	uint64_t count;
-	int rc = bench_trace_read(path, pattern->blocks, block_bytes,
-				  &pattern->trace, &count, reason,
-				  reason_bytes);
+	int err = bench_trace_read(path, pattern->blocks, block_bytes,
+				   &pattern->trace, &count, reason,
+				   reason_bytes);
 
-	return rc ? rc : walk_create(pattern, count, workers_count, true);
+	return err ? err : walk_create(pattern, count, workers_count, true);
 }
 
 static int kind_create(struct bench_pattern *pattern, const char *name,
@@ -102,21 +102,21 @@ int bench_pattern_create(struct bench_pattern **pattern_out, const char *name,
 			 size_t reason_bytes)
 {
 	struct bench_pattern *pattern = calloc(1, sizeof(*pattern));
-	int rc = -ENOMEM;
+	int err = -ENOMEM;
 
 	snprintf(reason, reason_bytes,
 		 "not enough memory for pattern %s over %llu blocks; use a "
 		 "smaller --volume or larger --block", name,
 		 (unsigned long long)blocks);
 	if (!pattern)
-		return rc;
+		return err;
 	pattern->blocks = blocks;
 	if (blocks <= UINT32_MAX)
-		rc = kind_create(pattern, name, block_bytes, workers_count,
-				 seed, reason, reason_bytes);
-	if (rc) {
+		err = kind_create(pattern, name, block_bytes, workers_count,
+				  seed, reason, reason_bytes);
+	if (err) {
 		bench_pattern_destroy(pattern);
-		return rc;
+		return err;
 	}
 	*pattern_out = pattern;
 	return 0;

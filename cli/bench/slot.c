@@ -100,20 +100,20 @@ static void slot_end(struct bench_slot *slot, const char *why)
 void bench_slot_submit(struct bench_slot *slot)
 {
 	struct rbx_request *request = &slot->request;
-	int rc;
+	int err;
 
 	/* Once: time spent waiting for room counts. */
 	if (slot->is_timed && !slot->due_ns)
 		slot->due_ns = bench_now_ns();
-	rc = rbx_submit(slot->load->volume, &request, 1);
-	if (!rc)
+	err = rbx_submit(slot->load->volume, &request, 1);
+	if (!err)
 		return;
-	if (rc == -EAGAIN) {
+	if (err == -EAGAIN) {
 		bench_slot_park(slot, true);
 		return;
 	}
 	/* As if it had failed on its way. */
-	request->status = rc;
+	request->status = err;
 	slot_end(slot, rbx_last_error());
 	slot->load->pace->back(slot);
 }

@@ -65,10 +65,10 @@ static int append_line(struct trace *trace, const char *line,
 	if (last - first >= LINE_BLOCKS_MAX)
 		return -EINVAL;
 	for (uint64_t block = first; block <= last; block++) {
-		int rc = append(trace, block % volume_blocks);
+		int err = append(trace, block % volume_blocks);
 
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -92,7 +92,7 @@ static int read_lines(struct trace *trace, FILE *file, const char *path,
 {
 	uint64_t line_number = 0;
 	char line[256];
-	int rc;
+	int err;
 
 	while (fgets(line, sizeof(line), file)) {
 		if (!line_number++ && is_compressed(line)) {
@@ -102,20 +102,20 @@ static int read_lines(struct trace *trace, FILE *file, const char *path,
 			return -EINVAL;
 		}
 		if (line_number > LINES_MAX)
-			rc = -EFBIG;
+			err = -EFBIG;
 		else if (!is_whole(line, file))
-			rc = -EINVAL;
+			err = -EINVAL;
 		else
-			rc = append_line(trace, line, volume_blocks,
-					 block_bytes);
-		if (!rc)
+			err = append_line(trace, line, volume_blocks,
+					  block_bytes);
+		if (!err)
 			continue;
-		snprintf(reason, reason_bytes, rc == -EINVAL ?
+		snprintf(reason, reason_bytes, err == -EINVAL ?
 			 "trace %s, line %" PRIu64 " is not `START COUNT 0 "
 			 "NUMBER` of 4 KiB pages; mend or remove it" :
 			 "trace %s, line %" PRIu64 ": the trace is too large; "
 			 "cut it", path, line_number);
-		return rc;
+		return err;
 	}
 	if (trace->count && !ferror(file))
 		return 0;
@@ -130,21 +130,21 @@ int bench_trace_read(const char *path, uint64_t volume_blocks,
 {
 	struct trace trace = { 0 };
 	FILE *file = fopen(path, "r");
-	int rc;
+	int err;
 
 	if (!file) {
-		rc = -errno;
+		err = -errno;
 		snprintf(reason, reason_bytes,
 			 "cannot open trace %s: %s; give a file that can be "
-			 "read", path, strerror(-rc));
-		return rc;
+			 "read", path, strerror(-err));
+		return err;
 	}
-	rc = read_lines(&trace, file, path, volume_blocks, block_bytes, reason,
-			reason_bytes);
+	err = read_lines(&trace, file, path, volume_blocks, block_bytes, reason,
+			 reason_bytes);
 	fclose(file);
-	if (rc) {
+	if (err) {
 		free(trace.blocks);
-		return rc;
+		return err;
 	}
 	*blocks = trace.blocks;
 	*count = trace.count;

@@ -137,12 +137,12 @@ int page_each(int (*call)(const char *name, void *user), void *user)
 {
 	DIR *dir = opendir(page_volumes);
 	struct dirent *entry;
-	int rc = 0;
+	int err = 0;
 
-	while (dir && !rc && (entry = readdir(dir)))
+	while (dir && !err && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			rc = call(entry->d_name, user);
+			err = call(entry->d_name, user);
 	if (dir)
 		closedir(dir);
-	return rc;
+	return err;
 }

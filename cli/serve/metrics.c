@@ -174,12 +174,12 @@ int metrics_start(struct metrics **metrics_out, const char *address,
 	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
 	struct metrics *metrics;
 	struct addrinfo *found;
-	int rc;
+	int err;
 
-	rc = resolve(address, &found);
-	if (rc)
-		return rc;
-	rc = -ENOMEM;
+	err = resolve(address, &found);
+	if (err)
+		return err;
+	err = -ENOMEM;
 	metrics = calloc(1, sizeof(*metrics));
 	if (!metrics)
 		goto out_free_address;
@@ -194,7 +194,7 @@ int metrics_start(struct metrics **metrics_out, const char *address,
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, metrics,
 		MHD_OPTION_END);
 	if (!metrics->daemon) {
-		rc = errno ? -errno : -EADDRINUSE;
+		err = errno ? -errno : -EADDRINUSE;
 		goto out_free_metrics;
 	}
 	note_address(metrics, found);
@@ -206,7 +206,7 @@ out_free_metrics:
 	free(metrics);
 out_free_address:
 	freeaddrinfo(found);
-	return rc;
+	return err;
 }
 
 const char *metrics_address(const struct metrics *metrics)

@@ -74,12 +74,12 @@ static int run_source(struct run *run, struct bench_source *source,
 		      double runtime_s, double *iops)
 {
 	struct bench_result result;
-	int rc = bench_load_run(run->load, source, runtime_s, STALL_LIMIT_MS,
-				NULL, NULL, &result);
+	int err = bench_load_run(run->load, source, runtime_s, STALL_LIMIT_MS,
+				 NULL, NULL, &result);
 
-	if (rc) {
+	if (err) {
 		cli_fail(&tune_command, "the load cannot be run: %s",
-			 strerror(-rc));
+			 strerror(-err));
 		_Exit(CLI_EXIT_FAILED);
 	}
 	if (result.errors) {

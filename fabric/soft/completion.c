@@ -50,7 +50,7 @@ int soft_create_cq(struct rbx_device *device, uint32_t depth_count,
 		   struct rbx_cq **out, char *error)
 {
 	struct soft_cq *cq;
-	int rc = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!depth_count || depth_count > SOFT_CQ_DEPTH_MAX) {
 		soft_explain(error, "cannot create a cq of depth %u: "
@@ -64,16 +64,16 @@ int soft_create_cq(struct rbx_device *device, uint32_t depth_count,
 	cq->ring = calloc(cq->capacity_count, sizeof(*cq->ring));
 	if (!cq->ring)
 		goto out_free;
-	rc = soft_qp_set_open(&cq->polled);
-	if (rc)
+	err = soft_qp_set_open(&cq->polled);
+	if (err)
 		goto out_free;
 	cq->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (cq->wake_fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto out_set;
 	}
-	rc = soft_qp_set_add_fd(&cq->polled, cq->wake_fd, SOFT_TOKEN_WAKE);
-	if (rc)
+	err = soft_qp_set_add_fd(&cq->polled, cq->wake_fd, SOFT_TOKEN_WAKE);
+	if (err)
 		goto out_wake;
 	pthread_mutex_init(&cq->lock, NULL);
 	cq->cq = (struct rbx_cq){
@@ -93,8 +93,8 @@ out_free:
 	free(cq);
 out_explain:
 	soft_explain(error, "cannot create a cq: %s; raise the limit of open "
-		     "files or memory", strerror(-rc));
-	return rc;
+		     "files or memory", strerror(-err));
+	return err;
 }
 
 void soft_destroy_cq(struct rbx_cq *base)
@@ -117,7 +117,7 @@ int soft_cq_reserve(struct soft_cq *cq, uint32_t count)
 {
 	struct soft_completion *ring;
 	uint32_t capacity, i;
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	/* Holes of destroyed qps may still be in the ring: room for them. */
@@ -126,7 +126,7 @@ int soft_cq_reserve(struct soft_cq *cq, uint32_t count)
 	if (capacity > cq->capacity_count) {
 		ring = calloc(capacity, sizeof(*ring));
 		if (!ring) {
-			rc = -ENOMEM;
+			err = -ENOMEM;
 			goto out_unlock;
 		}
 		for (i = cq->head; i != cq->tail; i++)
@@ -138,7 +138,7 @@ int soft_cq_reserve(struct soft_cq *cq, uint32_t count)
 	cq->reserved_count += count;
 out_unlock:
 	pthread_mutex_unlock(&cq->lock);
-	return rc;
+	return err;
 }
 
 void soft_cq_unreserve(struct soft_cq *cq, uint32_t count)

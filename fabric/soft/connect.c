@@ -43,7 +43,7 @@ static int socket_connect(const struct sockaddr *address, socklen_t length,
 			  uint64_t deadline_ns)
 {
 	socklen_t error_length = sizeof(int);
-	int fd, rc = 0;
+	int fd, err = 0;
 
 	fd = socket(address->sa_family,
 		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,19 +51,19 @@ static int socket_connect(const struct sockaddr *address, socklen_t length,
 		return -errno;
 	if (connect(fd, address, length)) {
 		if (errno != EINPROGRESS) {
-			rc = -errno;
+			err = -errno;
 			goto out_close;
 		}
-		rc = socket_wait(fd, POLLOUT, deadline_ns);
-		if (!rc && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &rc,
-				       &error_length) || rc))
-			rc = -rc;
+		err = socket_wait(fd, POLLOUT, deadline_ns);
+		if (!err && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err,
+					&error_length) || err))
+			err = -err;
 	}
-	if (!rc)
+	if (!err)
 		return fd;
 out_close:
 	close(fd);
-	return rc;
+	return err;
 }
 
 static int local_connect(const struct sockaddr *address, bool any,
@@ -118,24 +118,24 @@ static int hello_exchange(const struct rbx_qp_init *init,
 	};
 	uint8_t bytes[SOFT_HELLO_MAX_BYTES];
 	size_t got_bytes = 0;
-	int rc;
+	int err;
 
 	if (connect->private_data_bytes)
 		memcpy(hello.private_data, connect->private_data,
 		       connect->private_data_bytes);
-	rc = soft_hello_send(peer->fd, &hello);
-	while (!rc) {
-		rc = socket_wait(peer->fd, POLLIN, deadline_ns);
-		if (rc)
+	err = soft_hello_send(peer->fd, &hello);
+	while (!err) {
+		err = socket_wait(peer->fd, POLLIN, deadline_ns);
+		if (err)
 			break;
-		rc = soft_hello_receive(peer->fd, bytes, &got_bytes);
-		if (!rc)
+		err = soft_hello_receive(peer->fd, bytes, &got_bytes);
+		if (!err)
 			break;
-		if (rc == -EAGAIN)
-			rc = 0;
+		if (err == -EAGAIN)
+			err = 0;
 	}
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	*wrong = soft_hello_decode(bytes, answer);
 	if (!*wrong && answer->version != SOFT_VERSION)
 		*wrong = "speaks another version of the protocol";
@@ -174,25 +174,25 @@ static int peer_connect(struct soft_device *device,
 {
 	const char *address = connect->address;
 	struct addrinfo *list, *info;
-	int rc;
+	int err, fd = -EADDRNOTAVAIL;
 
-	rc = soft_address_resolve(address, false, &list, error);
-	if (rc)
-		return rc;
+	err = soft_address_resolve(address, false, &list, error);
+	if (err)
+		return err;
 	for (info = list; info; info = info->ai_next) {
-		rc = address_connect(device, info, peer, deadline_ns);
-		if (rc >= 0) {
+		fd = address_connect(device, info, peer, deadline_ns);
+		if (fd >= 0) {
 			resolved_keep(info->ai_addr, connect->resolved);
 			break;
 		}
 	}
 	freeaddrinfo(list);
-	if (rc < 0) {
+	if (fd < 0) {
 		soft_explain(error, "cannot connect to %.100s: %s; is a server "
-			     "running there?", address, strerror(-rc));
-		return rc;
+			     "running there?", address, strerror(-fd));
+		return fd;
 	}
-	peer->fd = rc;
+	peer->fd = fd;
 	return 0;
 }
 
@@ -206,40 +206,41 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	struct soft_hello answer = { 0 };
 	const char *wrong = NULL;
 	struct soft_qp *qp;
-	int rc;
+	int err;
 
-	rc = soft_qp_init_check(init, error);
-	if (!rc && connect->private_data_bytes > RBX_CONNECT_DATA_MAX)
-		rc = -EINVAL;
-	if (!rc)
-		rc = peer_connect(device, connect, &peer, deadline_ns, error);
-	if (rc)
-		return rc;
+	err = soft_qp_init_check(init, error);
+	if (!err && connect->private_data_bytes > RBX_CONNECT_DATA_MAX)
+		err = -EINVAL;
+	if (!err)
+		err = peer_connect(device, connect, &peer, deadline_ns, error);
+	if (err)
+		return err;
 	soft_socket_tune(peer.fd);
-	rc = hello_exchange(init, connect, &peer, &answer, deadline_ns, &wrong);
-	if (!rc)
+	err = hello_exchange(init, connect, &peer, &answer, deadline_ns,
+			     &wrong);
+	if (!err)
 		reply_keep(connect, &answer);
-	if (!rc && answer.type == SOFT_REJECT)
+	if (!err && answer.type == SOFT_REJECT)
 		wrong = "refused the connection";
-	if (rc == -ECONNRESET)
+	if (err == -ECONNRESET)
 		wrong = "the connection was closed without an answer: too many ask there "
 			"at once, or it is no server";
-	if (wrong && rc != -EPROTO)
-		rc = -EBUSY; /* see core/reject.h: somebody listens there */
-	if (rc) {
+	if (wrong && err != -EPROTO)
+		err = -EBUSY; /* see core/reject.h: somebody listens there */
+	if (err) {
 		soft_explain(error, "cannot connect to %s: %s", peer.name,
-			     wrong ? wrong : strerror(-rc));
+			     wrong ? wrong : strerror(-err));
 		goto out_close;
 	}
 	peer.send_depth_count = answer.send_depth_count;
 	peer.shares_receives = answer.shares_receives;
-	rc = soft_qp_create(device, init, &peer, &qp, error);
-	if (rc)
+	err = soft_qp_create(device, init, &peer, &qp, error);
+	if (err)
 		goto out_close;
 	*out = &qp->qp;
 	return 0;
 
 out_close:
 	close(peer.fd);
-	return rc;
+	return err;
 }

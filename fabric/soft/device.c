@@ -92,7 +92,7 @@ static int soft_open(const struct rbx_device_options *options,
 {
 	struct soft_device *device;
 	uint32_t spin_us;
-	int rc;
+	int err;
 
 	device = calloc(1, sizeof(*device));
 	if (!device) {
@@ -104,14 +104,14 @@ static int soft_open(const struct rbx_device_options *options,
 	device->service_spin_ns =
 		1000ull * (spin_us ? spin_us : SOFT_SERVICE_SPIN_US);
 	pthread_mutex_init(&device->lock, NULL);
-	rc = rbx_device_events_open(&device->events, &device->device);
-	if (rc) {
+	err = rbx_device_events_open(&device->events, &device->device);
+	if (err) {
 		soft_explain(error, "cannot open the soft device: %s; raise the "
-			     "limit of open files", strerror(-rc));
+			     "limit of open files", strerror(-err));
 		goto out_free;
 	}
-	rc = soft_keys_open(&device->keys, options->same_host_mapping, error);
-	if (rc)
+	err = soft_keys_open(&device->keys, options->same_host_mapping, error);
+	if (err)
 		goto out_events;
 	/* What cannot be shown safely is not shown: no mapping. */
 	device->same_host_mapping = device->keys.own.shown.words;
@@ -120,8 +120,8 @@ static int soft_open(const struct rbx_device_options *options,
 	device->keys.has_any_lkey = !options->needs_registration;
 	caps_fill(&device->device.caps, device);
 	describe(device);
-	rc = soft_service_start(device, error);
-	if (rc)
+	err = soft_service_start(device, error);
+	if (err)
 		goto out_keys;
 	*out = &device->device;
 	return 0;
@@ -133,7 +133,7 @@ out_events:
 out_free:
 	pthread_mutex_destroy(&device->lock);
 	free(device);
-	return rc;
+	return err;
 }
 
 static void soft_close(struct rbx_device *base)

@@ -28,7 +28,7 @@
 int soft_key_words_open(struct soft_key_words *words)
 {
 	void *mapped;
-	int rc;
+	int err;
 
 	*words = (struct soft_key_words){ .fd = -1 };
 	words->fd = memfd_create("rdmabox-keys",
@@ -36,19 +36,19 @@ int soft_key_words_open(struct soft_key_words *words)
 	if (words->fd < 0)
 		return -errno;
 	if (ftruncate(words->fd, SOFT_KEY_WORDS_BYTES)) {
-		rc = -errno;
+		err = -errno;
 		goto out_close;
 	}
 	mapped = mmap(NULL, SOFT_KEY_WORDS_BYTES, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, words->fd, 0);
 	if (mapped == MAP_FAILED) {
-		rc = -errno;
+		err = -errno;
 		goto out_close;
 	}
 	/* After our own mapping, which stays the only writable one. */
 	if (fcntl(words->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW |
 					  F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)) {
-		rc = -errno;
+		err = -errno;
 		goto out_unmap;
 	}
 	words->words = mapped;
@@ -59,7 +59,7 @@ out_unmap:
 out_close:
 	close(words->fd);
 	words->fd = -1;
-	return rc;
+	return err;
 }
 
 void soft_key_words_close(struct soft_key_words *words)

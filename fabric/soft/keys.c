@@ -166,13 +166,13 @@ static int register_one(struct soft_device *device, const struct soft_qp *qp,
 	soft_key_word *shown;
 	struct soft_mr *slot;
 	uint32_t index, key;
-	int rc;
+	int err;
 
-	rc = mr_check_kind(init, error);
-	if (!rc)
-		rc = mr_check(device, init, error);
-	if (rc)
-		return rc;
+	err = mr_check_kind(init, error);
+	if (!err)
+		err = mr_check(device, init, error);
+	if (err)
+		return err;
 	slot = keys_take_slot(keys);
 	if (!slot) {
 		soft_explain(error, "all %u memory keys are in use; register "
@@ -234,13 +234,13 @@ int soft_register_memory(struct rbx_device *base,
 {
 	struct soft_device *device = soft_device_of(base);
 	size_t i;
-	int rc;
+	int err;
 
 	for (i = 0; i < count; i++) {
-		rc = register_one(device, NULL, &inits[i], &mrs[i], error);
-		if (rc) {
+		err = register_one(device, NULL, &inits[i], &mrs[i], error);
+		if (err) {
 			soft_deregister_memory(base, mrs, i);
-			return rc;
+			return err;
 		}
 	}
 	return 0;

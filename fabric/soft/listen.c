@@ -23,7 +23,7 @@
 /* A listening socket, or -errno. */
 static int socket_listen(const struct sockaddr *address, socklen_t length)
 {
-	int fd, on = 1, rc;
+	int fd, on = 1, err;
 
 	fd = socket(address->sa_family,
 		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -33,9 +33,9 @@ static int socket_listen(const struct sockaddr *address, socklen_t length)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (!bind(fd, address, length) && !listen(fd, SOFT_HALF_OPEN_MAX))
 		return fd;
-	rc = -errno;
+	err = -errno;
 	close(fd);
-	return rc;
+	return err;
 }
 
 /* The TCP socket and its address as bound. */
@@ -44,25 +44,25 @@ static int tcp_open(struct soft_listener *listener, const char *address,
 {
 	struct addrinfo *list, *info;
 	socklen_t length = sizeof(*bound);
-	int rc;
+	int err, fd = -EADDRNOTAVAIL;
 
-	rc = soft_address_resolve(address, true, &list, error);
-	if (rc)
-		return rc;
+	err = soft_address_resolve(address, true, &list, error);
+	if (err)
+		return err;
 	for (info = list; info; info = info->ai_next) {
-		rc = socket_listen(info->ai_addr, info->ai_addrlen);
-		if (rc >= 0)
+		fd = socket_listen(info->ai_addr, info->ai_addrlen);
+		if (fd >= 0)
 			break;
 	}
 	freeaddrinfo(list);
-	if (rc < 0) {
+	if (fd < 0) {
 		soft_explain(error, "cannot listen on %.100s: %s; choose an "
 			     "address of this host and a free port", address,
-			     strerror(-rc));
-		return rc;
+			     strerror(-fd));
+		return fd;
 	}
-	listener->tcp.fd = rc;
-	if (getsockname(rc, (struct sockaddr *)bound, &length))
+	listener->tcp.fd = fd;
+	if (getsockname(fd, (struct sockaddr *)bound, &length))
 		return -errno;
 	soft_address_name((struct sockaddr *)bound, listener->listener.address);
 	return 0;
@@ -91,12 +91,12 @@ static int local_open(struct soft_listener *listener,
 static int listener_watch(struct soft_listener *listener)
 {
 	struct soft_listeners *listeners = soft_listeners_of(listener);
-	int rc;
+	int err;
 
-	rc = soft_socket_watch(listeners, &listener->tcp);
-	if (!rc && listener->local.fd >= 0)
-		rc = soft_socket_watch(listeners, &listener->local);
-	return rc;
+	err = soft_socket_watch(listeners, &listener->tcp);
+	if (!err && listener->local.fd >= 0)
+		err = soft_socket_watch(listeners, &listener->local);
+	return err;
 }
 
 static void listener_free_locked(struct soft_listener *listener)
@@ -116,7 +116,7 @@ int soft_listen(struct rbx_device *base, const char *address,
 	struct soft_device *device = soft_device_of(base);
 	struct sockaddr_storage bound = { 0 };
 	struct soft_listener *listener;
-	int rc;
+	int err;
 
 	listener = calloc(1, sizeof(*listener));
 	if (!listener) {
@@ -128,18 +128,18 @@ int soft_listen(struct rbx_device *base, const char *address,
 	listener->local = (struct watched_socket){ listener, NULL, -1, true };
 	listener->listener.event_fd =
 		eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
-	rc = tcp_open(listener, address, &bound, error);
-	if (rc)
+	err = tcp_open(listener, address, &bound, error);
+	if (err)
 		goto out_close;
 	if (device->same_host_mapping)
-		rc = local_open(listener, (struct sockaddr *)&bound, error);
-	if (rc)
+		err = local_open(listener, (struct sockaddr *)&bound, error);
+	if (err)
 		goto out_close;
-	rc = listener->listener.event_fd < 0 ? -EMFILE :
-					       listener_watch(listener);
-	if (rc) {
+	err = listener->listener.event_fd < 0 ? -EMFILE :
+						listener_watch(listener);
+	if (err) {
 		soft_explain(error, "cannot listen on %.100s: %s; raise the "
-			     "limit of open files", address, strerror(-rc));
+			     "limit of open files", address, strerror(-err));
 		goto out_close;
 	}
 	*out = &listener->listener;
@@ -147,7 +147,7 @@ int soft_listen(struct rbx_device *base, const char *address,
 
 out_close: /* the first socket may have connections already */
 	soft_close_listener(&listener->listener);
-	return rc;
+	return err;
 }
 
 void soft_close_listener(struct rbx_listener *base)
@@ -216,31 +216,31 @@ int soft_accept(struct rbx_conn_request *request,
 		.shares_receives = init->srq,
 	};
 	struct soft_qp *qp;
-	int rc;
+	int err;
 
-	rc = soft_qp_init_check(init, error);
-	if (!rc && private_data_bytes > RBX_ACCEPT_DATA_MAX)
-		rc = -EINVAL;
-	if (rc)
+	err = soft_qp_init_check(init, error);
+	if (!err && private_data_bytes > RBX_ACCEPT_DATA_MAX)
+		err = -EINVAL;
+	if (err)
 		goto out_free;
 	memcpy(peer.name, request->peer_name, sizeof(peer.name));
 	if (private_data_bytes)
 		memcpy(hello.private_data, private_data, private_data_bytes);
 	/* Before the qp is made: the answer must be the first thing sent. */
-	rc = soft_hello_send(peer.fd, &hello);
-	if (rc) {
+	err = soft_hello_send(peer.fd, &hello);
+	if (err) {
 		soft_explain(error, "cannot accept %s: %s", peer.name,
-			     strerror(-rc));
+			     strerror(-err));
 		goto out_free;
 	}
-	rc = soft_qp_create(device, init, &peer, &qp, error);
-	if (rc)
+	err = soft_qp_create(device, init, &peer, &qp, error);
+	if (err)
 		goto out_free;
 	half_open->socket.fd = -1;
 	*out = &qp->qp;
 out_free:
 	soft_half_open_free(half_open);
-	return rc;
+	return err;
 }
 
 void soft_reject(struct rbx_conn_request *request, const void *private_data,

@@ -259,14 +259,14 @@ static void half_open_hear(struct soft_half_open *half_open)
 {
 	struct soft_listener *listener = half_open->socket.listener;
 	struct soft_listeners *listeners = soft_listeners_of(listener);
-	int rc;
+	int err;
 
-	rc = soft_hello_receive(half_open->socket.fd, half_open->hello,
-				&half_open->hello_bytes);
-	if (rc == -EAGAIN)
+	err = soft_hello_receive(half_open->socket.fd, half_open->hello,
+				 &half_open->hello_bytes);
+	if (err == -EAGAIN)
 		return;
 	soft_half_open_stop_waiting(listeners, half_open);
-	if (rc || listener->ready_count >= SOFT_REQUESTS_MAX ||
+	if (err || listener->ready_count >= SOFT_REQUESTS_MAX ||
 	    !hello_take(half_open)) {
 		soft_half_open_free(half_open);
 		return;

@@ -62,24 +62,24 @@ int soft_qp_set_add(struct soft_qp_set *set, struct soft_qp *qp,
 		    uint64_t *token)
 {
 	uint32_t slot;
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&set->lock);
 	for (slot = 0; slot < set->slot_count; slot++)
 		if (!set->slots[slot].qp)
 			break;
 	if (slot == set->slot_count)
-		rc = set_grow_locked(set);
-	if (!rc) {
+		err = set_grow_locked(set);
+	if (!err) {
 		*token = (uint64_t)set->slots[slot].generation << 32 | slot;
-		rc = soft_qp_set_add_fd(set, qp->fd, *token);
+		err = soft_qp_set_add_fd(set, qp->fd, *token);
 	}
-	if (!rc) {
+	if (!err) {
 		set->slots[slot].qp = qp;
 		atomic_fetch_add_explicit(&set->count, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&set->lock);
-	return rc;
+	return err;
 }
 
 void soft_qp_set_remove(struct soft_qp_set *set, uint64_t token)

@@ -40,15 +40,15 @@
 static int qp_reserve(struct soft_qp *qp)
 {
 	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
-	int rc;
+	int err;
 
-	rc = soft_cq_reserve(send_cq, qp->qp.send_depth_count);
-	if (rc)
-		return rc;
-	rc = soft_cq_reserve(soft_cq_of(qp->qp.recv_cq), qp->recv_depth_count);
-	if (rc)
+	err = soft_cq_reserve(send_cq, qp->qp.send_depth_count);
+	if (err)
+		return err;
+	err = soft_cq_reserve(soft_cq_of(qp->qp.recv_cq), qp->recv_depth_count);
+	if (err)
 		soft_cq_release(send_cq, qp, qp->qp.send_depth_count);
-	return rc;
+	return err;
 }
 
 static void qp_release(struct soft_qp *qp)
@@ -65,21 +65,21 @@ static int qp_attach(struct soft_qp *qp)
 {
 	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
 	struct soft_cq *recv_cq = soft_cq_of(qp->qp.recv_cq);
-	int rc;
+	int err;
 
 	if (qp->served)
 		return soft_qp_set_add(&qp->device->served, qp,
 				       &qp->served_token);
-	rc = soft_qp_set_add(&send_cq->polled, qp, &qp->send_token);
-	if (rc || send_cq == recv_cq)
-		return rc;
-	rc = soft_qp_set_add(&recv_cq->polled, qp, &qp->recv_token);
-	if (rc) {
+	err = soft_qp_set_add(&send_cq->polled, qp, &qp->send_token);
+	if (err || send_cq == recv_cq)
+		return err;
+	err = soft_qp_set_add(&recv_cq->polled, qp, &qp->recv_token);
+	if (err) {
 		/* A child of fork() may have the socket too: it would stay watched. */
 		soft_qp_set_unwatch(&send_cq->polled, qp);
 		soft_qp_set_remove(&send_cq->polled, qp->send_token);
 	}
-	return rc;
+	return err;
 }
 
 static void qp_detach(struct soft_qp *qp)
@@ -134,7 +134,7 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 		   char *error)
 {
 	struct soft_qp *qp;
-	int rc;
+	int err;
 
 	qp = soft_qp_make(device, init, peer);
 	if (!qp) {
@@ -143,22 +143,22 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 		return -ENOMEM;
 	}
 	if (peer->mapped) {
-		rc = soft_mappings_create(&qp->mappings);
-		if (rc)
+		err = soft_mappings_create(&qp->mappings);
+		if (err)
 			goto out_free;
 	}
-	rc = qp_reserve(qp);
-	if (rc)
+	err = qp_reserve(qp);
+	if (err)
 		goto out_free;
 	rbx_qp_made(init, &qp->qp); /* the lock below makes it known to who polls */
 	qp_list_add(qp);
 	soft_qp_lock(qp); /* so that nobody meets it half attached */
 	traffic_class_set(qp, init->traffic_class);
-	rc = qp_attach(qp);
-	if (rc)
+	err = qp_attach(qp);
+	if (err)
 		qp->state = SOFT_QP_DESTROYED; /* a poller may wait for the lock */
 	soft_qp_unlock(qp);
-	if (rc)
+	if (err)
 		goto out_list;
 	*out = qp;
 	return 0;
@@ -168,9 +168,9 @@ out_list:
 	qp_release(qp);
 out_free:
 	soft_explain(error, "cannot create a qp to %s: %s", peer->name,
-		     strerror(-rc));
+		     strerror(-err));
 	soft_qp_put(qp);
-	return rc;
+	return err;
 }
 
 void soft_qp_put(struct soft_qp *qp)

@@ -41,18 +41,18 @@ static int receive_queue_add(struct soft_qp *qp, const struct rbx_recv_wr *wr)
 	uint32_t freed = atomic_load_explicit(&qp->recv_freed,
 					      memory_order_acquire);
 
-	int rc;
+	int err;
 
 	if (qp->srq || wr->sge_count > qp->recv_max_sge)
 		return -EINVAL;
 	if (index - freed >= qp->recv_depth_count)
 		return -ENOMEM;
-	rc = soft_receive_pieces(
+	err = soft_receive_pieces(
 		&qp->device->keys, qp->domain, wr,
 		&qp->recv_pieces[(size_t)place * qp->recv_max_sge],
 		&qp->receives[place].length_bytes);
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	qp->receives[place].wr_id = wr->wr_id;
 	qp->recv_posted++;
 	if (qp->state >= SOFT_QP_ERROR) {
@@ -68,19 +68,19 @@ int soft_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 {
 	struct soft_qp *qp = soft_qp_of(base);
 	struct rbx_recv_wr *wr;
-	int rc = 0;
+	int err = 0;
 
 	soft_qp_lock(qp);
 	for (wr = first; wr; wr = wr->next) {
-		rc = receive_queue_add(qp, wr);
-		if (rc)
+		err = receive_queue_add(qp, wr);
+		if (err)
 			break;
 	}
 	if (!qp->output_blocked &&
 	    !(qp->holds_ack && soft_output_is_ack_alone(qp)))
 		soft_output_flush(qp);
 	soft_qp_unlock(qp);
-	if (rc && bad)
+	if (err && bad)
 		*bad = wr;
-	return rc;
+	return err;
 }

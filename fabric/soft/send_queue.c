@@ -274,7 +274,7 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 	struct soft_qp *qp = soft_qp_of(base);
 	struct rbx_wr *wr = first;
 	uint32_t posted;
-	int rc = 0;
+	int err = 0;
 
 	soft_qp_lock(qp);
 	posted = qp->send_posted;
@@ -282,8 +282,8 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 	    qp->state == SOFT_QP_CONNECTED)
 		wr = soft_mapping_carry_out(qp, first, free_places(qp));
 	for (; wr; wr = wr->next) {
-		rc = send_queue_add(qp, wr);
-		if (rc)
+		err = send_queue_add(qp, wr);
+		if (err)
 			break;
 	}
 	soft_overload_posted(&qp->device->overload, qp->send_posted - posted);
@@ -292,9 +292,9 @@ int soft_post_send(struct rbx_qp *base, struct rbx_wr *first,
 	if (qp->send_started != qp->send_posted)
 		inline_keep_rest(qp, posted);
 	soft_qp_unlock(qp);
-	if (rc && bad)
+	if (err && bad)
 		*bad = wr;
-	return rc;
+	return err;
 }
 
 static void stall_begin(struct soft_qp *qp)

@@ -147,29 +147,29 @@ static void *service_run(void *argument)
 
 int soft_service_start(struct soft_device *device, char *error)
 {
-	int rc;
+	int err;
 
 	device->service_wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (device->service_wake_fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto out_explain;
 	}
-	rc = soft_qp_set_open(&device->served);
-	if (rc)
+	err = soft_qp_set_open(&device->served);
+	if (err)
 		goto out_wake;
-	rc = soft_listeners_open(&device->listeners);
-	if (rc)
+	err = soft_listeners_open(&device->listeners);
+	if (err)
 		goto out_set;
-	rc = soft_qp_set_add_fd(&device->served, device->service_wake_fd,
-				SOFT_TOKEN_WAKE);
-	if (!rc)
-		rc = soft_qp_set_add_fd(&device->served,
-					device->listeners.epoll_fd,
-					SOFT_TOKEN_LISTENERS);
-	if (!rc)
-		rc = -pthread_create(&device->service_thread, NULL, service_run,
-				     device);
-	if (!rc)
+	err = soft_qp_set_add_fd(&device->served, device->service_wake_fd,
+				 SOFT_TOKEN_WAKE);
+	if (!err)
+		err = soft_qp_set_add_fd(&device->served,
+					 device->listeners.epoll_fd,
+					 SOFT_TOKEN_LISTENERS);
+	if (!err)
+		err = -pthread_create(&device->service_thread, NULL,
+				      service_run, device);
+	if (!err)
 		return 0;
 	soft_listeners_close(&device->listeners);
 out_set:
@@ -178,8 +178,8 @@ out_wake:
 	close(device->service_wake_fd);
 out_explain:
 	soft_explain(error, "cannot start the service thread: %s; raise the "
-		     "limits of open files and threads", strerror(-rc));
-	return rc;
+		     "limits of open files and threads", strerror(-err));
+	return err;
 }
 
 void soft_service_stop(struct soft_device *device)

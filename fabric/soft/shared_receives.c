@@ -146,17 +146,17 @@ static void posted_add_locked(struct soft_srq *srq, uint32_t place)
 static int srq_add_locked(struct soft_srq *srq, const struct rbx_recv_wr *wr)
 {
 	uint32_t place = srq->free_first;
-	int rc;
+	int err;
 
 	if (wr->sge_count > srq->max_sge)
 		return -EINVAL;
 	if (place == SOFT_SRQ_NONE)
 		return -ENOMEM;
-	rc = soft_receive_pieces(&srq->device->keys, srq->domain, wr,
-				 &srq->pieces[(size_t)place * srq->max_sge],
-				 &srq->places[place].length_bytes);
-	if (rc)
-		return rc;
+	err = soft_receive_pieces(&srq->device->keys, srq->domain, wr,
+				  &srq->pieces[(size_t)place * srq->max_sge],
+				  &srq->places[place].length_bytes);
+	if (err)
+		return err;
 	srq->free_first = srq->places[place].next;
 	srq->places[place].wr_id = wr->wr_id;
 	posted_add_locked(srq, place);
@@ -269,19 +269,19 @@ int soft_post_srq_recv(struct rbx_srq *base, struct rbx_recv_wr *first,
 {
 	struct soft_srq *srq = soft_srq_of(base);
 	struct rbx_recv_wr *wr;
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&srq->lock);
 	for (wr = first; wr; wr = wr->next) {
-		rc = srq_add_locked(srq, wr);
-		if (rc)
+		err = srq_add_locked(srq, wr);
+		if (err)
 			break;
 	}
 	pthread_mutex_unlock(&srq->lock);
 	srq_serve(srq);
-	if (rc && bad)
+	if (err && bad)
 		*bad = wr;
-	return rc;
+	return err;
 }
 
 static void limit_check_locked(struct soft_srq *srq)

@@ -22,16 +22,16 @@ int soft_create_window(struct rbx_qp *qp,
 		       struct rbx_device_window **out, char *error)
 {
 	struct soft_window *window = calloc(1, sizeof(*window));
-	int rc;
+	int err;
 
 	if (!window) {
 		soft_explain(error, "cannot make a window: no memory");
 		return -ENOMEM;
 	}
-	rc = soft_register_window(soft_qp_of(qp), init, &window->mr, error);
-	if (rc) {
+	err = soft_register_window(soft_qp_of(qp), init, &window->mr, error);
+	if (err) {
 		free(window);
-		return rc;
+		return err;
 	}
 	window->window.qp = qp;
 	window->window.rkey = window->mr->rkey;

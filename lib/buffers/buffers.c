@@ -158,7 +158,7 @@ int rbx_buffers_register(struct rbx_context *ctx,
 	unsigned int i;
 	int err;
 
-	if (ctx->buffers.registrar == NULL)
+	if (!ctx->buffers.registrar)
 		return 0;
 	err = segments_bound(requests, count);
 	if (err)
@@ -182,7 +182,7 @@ void rbx_buffers_release(struct rbx_context *ctx, struct rbx_request *request)
 {
 	struct rbx_mr *mr = rbx_buffers_first_mr(request), *next;
 
-	if (mr == NULL)
+	if (!mr)
 		return;
 	REGISTRATION(request) = 0;
 	for (; mr; mr = next) {

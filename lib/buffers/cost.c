@@ -143,9 +143,8 @@ int rbx_buffer_cost_measure(struct rbx_context *ctx, size_t bytes,
 	struct arena arena = { 0 };
 	int err;
 
-	if (ctx == NULL || cost == NULL || bytes == 0 ||
-	    bytes > RBX_BUFFER_COST_BYTES_MAX || rounds == 0 ||
-	    rounds > RBX_BUFFER_COST_ROUNDS_MAX)
+	if (!ctx || !cost || bytes == 0 || bytes > RBX_BUFFER_COST_BYTES_MAX ||
+	    rounds == 0 || rounds > RBX_BUFFER_COST_ROUNDS_MAX)
 		return rbx_error(-EINVAL,
 				 "a buffer of 1 to %u bytes can be measured in 1 "
 				 "to %u rounds",

@@ -63,7 +63,7 @@ static int region_make(struct rbx_context *ctx,
 	if (err)
 		return err;
 	region = calloc(1, sizeof(*region));
-	if (region == NULL) {
+	if (!region) {
 		rbx_domain_leave(domain);
 		return rbx_error(-ENOMEM, "cannot allocate a region");
 	}
@@ -93,7 +93,7 @@ int rbx_region_export(struct rbx_context *ctx,
 		.memory_fd = -1,
 	};
 
-	if (ctx == NULL || region == NULL || addr == NULL || length == 0)
+	if (!ctx || !region || !addr || length == 0)
 		return rbx_error(-EINVAL, "cannot register %zu bytes at %p",
 				 length, addr);
 	return region_make(ctx, domain, rights, &init, region);
@@ -112,7 +112,7 @@ int rbx_region_export_dmabuf(struct rbx_context *ctx,
 		.is_dmabuf = true,
 	};
 
-	if (ctx == NULL || region == NULL || fd < 0 || length == 0)
+	if (!ctx || !region || fd < 0 || length == 0)
 		return rbx_error(-EINVAL, "cannot register %zu bytes of descriptor %d",
 				 length, fd);
 	if (!ctx->device->caps.has_dmabuf)
@@ -125,7 +125,7 @@ void rbx_region_release(struct rbx_region *region)
 {
 	struct rbx_device *device;
 
-	if (region == NULL || rbx_guard_use(region->ctx, "rbx_region_release"))
+	if (!region || rbx_guard_use(region->ctx, "rbx_region_release"))
 		return;
 	device = region->ctx->device;
 	device->ops->deregister_memory(device, &region->mr, 1);

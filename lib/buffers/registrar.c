@@ -179,7 +179,7 @@ int rbx_registrar_open(struct rbx_registrar **out, struct rbx_device *device,
 	struct rbx_registrar *registrar = calloc(1, sizeof(*registrar));
 	int err;
 
-	if (registrar == NULL)
+	if (!registrar)
 		return rbx_error(-ENOMEM, "cannot allocate a registrar");
 	registrar->device = device;
 	registrar->made_room = made_room;
@@ -199,7 +199,7 @@ int rbx_registrar_open(struct rbx_registrar **out, struct rbx_device *device,
 
 void rbx_registrar_close(struct rbx_registrar *registrar)
 {
-	if (registrar == NULL)
+	if (!registrar)
 		return;
 	pthread_mutex_lock(&registrar->lock);
 	registrar->stop = true;

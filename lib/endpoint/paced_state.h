@@ -22,7 +22,7 @@ struct rbx_paced_op {
 struct rbx_paced_endpoint {
 	struct rbx_paced paced;
 	struct rbx_endpoint *endpoint;
-	bool is_wanted; /* atomic: its turn is over with nothing outstanding */
+	bool is_wanted; /* atomic: its stint is over with nothing outstanding */
 	struct rbx_work *works;
 	uint8_t *ops;
 };

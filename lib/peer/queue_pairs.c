@@ -70,7 +70,7 @@ void rbx_peer_destroy_qps(struct rbx_peer *peer)
 		 * refers to the queue pair, and has kept what is to be sent
 		 * again; and later it finds none. */
 		rbx_poller_visit(pair->poller);
-		if (pair->qp != NULL)
+		if (pair->qp)
 			pair->qp->device->ops->destroy_qp(pair->qp);
 		pair->qp = NULL;
 		rbx_channel_abandon(&peer->channel, i, &harvest);

@@ -365,7 +365,7 @@ static void split(const struct rbx_remote *remote, struct rbx_request *request,
 
 		done_bytes += aim_at_memory(remote, request, done_bytes, &walk,
 					    piece);
-		if (*first == NULL)
+		if (!*first)
 			*first = fragment;
 		else
 			(*last)->node.next = &fragment->node;

@@ -40,7 +40,7 @@ void rbx_plug_push(void)
 
 static void start_pieces(void)
 {
-	if (plug.pieces.first != NULL)
+	if (plug.pieces.first)
 		rbx_flow_start(plug.flow, &plug.pieces);
 }
 

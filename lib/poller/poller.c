@@ -310,7 +310,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t qps_each_count,
 	struct rbx_polling polling = rbx_polling_of(&ctx->options);
 	int err;
 
-	if (poller == NULL)
+	if (!poller)
 		return rbx_error(-ENOMEM, "cannot allocate a poller");
 	poller->ctx = ctx;
 	poller->qps_each_count = qps_each_count;

@@ -171,7 +171,7 @@ int rbx_polling_set(struct rbx_context *ctx, const char *text)
 	struct rbx_polling polling;
 	int err;
 
-	if (text == NULL || strlen(text) >= sizeof(ctx->options.polling))
+	if (!text || strlen(text) >= sizeof(ctx->options.polling))
 		return rbx_error(-EINVAL, "polling: a policy is wanted, of at "
 					  "most %zu characters",
 				 sizeof(ctx->options.polling) - 1);

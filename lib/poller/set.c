@@ -135,7 +135,7 @@ void rbx_pollers_release_locked(struct rbx_peer *peer)
 	for (uint32_t i = 0; i < user->qps_count; i++) {
 		struct rbx_peer_qp *pair = &user->qps[i];
 
-		if (pair->poller != NULL)
+		if (pair->poller)
 			rbx_poller_qp_give_locked(pair->poller, pair->cq_index);
 		pair->poller = NULL;
 	}

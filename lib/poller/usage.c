@@ -23,13 +23,13 @@ static bool read_context_switches(int thread_id, uint64_t *switches)
 
 	snprintf(line, sizeof(line), "/proc/self/task/%d/status", thread_id);
 	status = fopen(line, "r");
-	if (status == NULL)
+	if (!status)
 		return false;
 	*switches = 0;
 	while (fgets(line, sizeof(line), status)) {
 		char *name = strstr(line, "voluntary_ctxt_switches:");
 
-		if (name != NULL &&
+		if (name &&
 		    sscanf(name, "voluntary_ctxt_switches: %" SCNu64,
 			   &count) == 1)
 			*switches += count;

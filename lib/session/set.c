@@ -2,12 +2,12 @@
 /*
  * set.c - the control thread of a context.
  *
- * A turn: the clock, completions and their news, the sessions that are due and theirs.
- * What has arrived comes before the clocks, and these go by a time at which all of it had
- * yet to be read: a process that is stopped for a while, wherever that is, reads its mail
- * before it counts anybody as dead.
+ * A pass of its loop: the clock, completions and their news, the sessions that are due
+ * and theirs. What has arrived comes before the clocks, and these go by a time at which
+ * all of it had yet to be read: a process that is stopped for a while, wherever that is,
+ * reads its mail before it counts anybody as dead.
  *
- * A completion queue is looked at in each turn until it is found empty and armed; from
+ * A completion queue is looked at in each pass until it is found empty and armed; from
  * then on it tells when something has completed.
  */
 #include <errno.h>

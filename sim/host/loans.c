@@ -109,9 +109,9 @@ uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 		return reason;
 	take_back_unasked(lender, session_id);
 	last = last_loan_of(lender, loan->slab_id);
-	if (last == NULL) {
+	if (!last) {
 		last = malloc(sizeof(*last));
-		if (last == NULL)
+		if (!last)
 			abort();
 		last->lender = lender;
 		last->next = last_loans;
@@ -188,7 +188,7 @@ uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 	RBX_SIM_TRACE(rbx_sim_node(), "unmap", "slab", loan->slab_id,
 		      "refused", reason);
 	if (reason == 0 &&
-	    (last == NULL || last->loan.epoch != loan->epoch))
+	    (!last || last->loan.epoch != loan->epoch))
 		rbx_sim_fail("epoch", "slab %llu is given back with epoch %llu, and has been lent anew",
 			     (unsigned long long)loan->slab_id,
 			     (unsigned long long)loan->epoch);

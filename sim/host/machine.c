@@ -91,7 +91,7 @@ void rbx_log(const struct rbx_log *log, const char *format, ...)
 	va_list args;
 
 	(void)log;
-	if (log_file == NULL)
+	if (!log_file)
 		return;
 	fprintf(log_file, "%12llu %3u server says: ",
 		(unsigned long long)rbx_sim_now(), rbx_sim_node());

@@ -45,7 +45,7 @@ int __wrap_pthread_mutex_destroy(pthread_mutex_t *posix)
 {
 	struct mutex *mutex = (struct mutex *)posix;
 
-	if (mutex->owner != NULL || mutex->waiters.first != NULL)
+	if (mutex->owner || mutex->waiters.first)
 		rbx_sim_fail("mutex", "a mutex is destroyed while it is held");
 	return 0;
 }
@@ -54,7 +54,7 @@ static void take(struct mutex *mutex)
 {
 	if (mutex->owner == rbx_sim_self())
 		rbx_sim_fail("mutex", "a thread waits for a mutex it holds");
-	while (mutex->owner != NULL)
+	while (mutex->owner)
 		(void)rbx_sim_wait(&mutex->waiters, RBX_SIM_FOREVER);
 	mutex->owner = rbx_sim_self();
 }
@@ -79,7 +79,7 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *posix)
 	struct mutex *mutex = (struct mutex *)posix;
 
 	rbx_port_atomic_begins();
-	if (mutex->owner != NULL) {
+	if (mutex->owner) {
 		/* Who tries again and again lets time pass, if not much. */
 		rbx_sim_sleep(TRY_NS);
 		return EBUSY;
@@ -107,7 +107,7 @@ int __wrap_pthread_cond_destroy(pthread_cond_t *posix)
 {
 	struct condition *condition = (struct condition *)posix;
 
-	if (condition->waiters.first != NULL)
+	if (condition->waiters.first)
 		rbx_sim_fail("mutex",
 			     "a condition is destroyed while one waits for it");
 	return 0;
@@ -164,7 +164,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 {
 	void *value = rbx_sim_join((struct rbx_sim_fiber *)thread);
 
-	if (result != NULL)
+	if (result)
 		*result = value;
 	return 0;
 }

@@ -41,7 +41,7 @@ static uint32_t next_port;
 
 void rbx_nic_connect_begin(void)
 {
-	RBX_ASSERT(listeners == NULL);
+	RBX_ASSERT(!listeners);
 	next_port = FIRST_PORT;
 }
 

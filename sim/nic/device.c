@@ -36,7 +36,7 @@ static void free_device(struct rbx_nic_device *device)
 void rbx_nic_begin(const struct rbx_nic_params *params,
 		   const struct rbx_nic_host *host)
 {
-	RBX_ASSERT(devices == NULL);
+	RBX_ASSERT(!devices);
 	while (stopped) {
 		struct rbx_nic_device *device = stopped;
 
@@ -148,7 +148,7 @@ void rbx_nic_close(struct rbx_device *base)
 {
 	struct rbx_nic_device *device = rbx_nic_device_of(base);
 
-	RBX_ASSERT(device->qps == NULL);
+	RBX_ASSERT(!device->qps);
 	unlink_device(device);
 	free_device(device);
 }

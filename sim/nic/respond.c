@@ -70,7 +70,7 @@ static struct rbx_nic_region *remote_region(const struct rbx_nic_op *op)
 /* Whether the key is good now; nothing at all may be written or read anywhere. */
 static bool remote_good(const struct rbx_nic_op *op)
 {
-	return op->length_bytes == 0 || remote_region(op) != NULL;
+	return op->length_bytes == 0 || remote_region(op);
 }
 
 /* Where the bytes of a write or send go. */

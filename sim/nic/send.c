@@ -81,7 +81,7 @@ static void leave(struct rbx_sim_event *event)
 	}
 	op->is_doomed = op->is_doomed ||
 			rbx_sim_site(RBX_SIM_SITE_retry_exceeded);
-	if (qp->peer == NULL || op->is_doomed)
+	if (!qp->peer || op->is_doomed)
 		rbx_nic_op_stop(op);
 	else
 		rbx_nic_transmit(op, qp->device, qp->peer->device,

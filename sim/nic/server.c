@@ -64,7 +64,7 @@ static void end_service(struct rbx_sim_event *event)
 
 void rbx_nic_server_add(struct rbx_nic_server *server, struct rbx_nic_job *job)
 {
-	RBX_ASSERT(job->server == NULL);
+	RBX_ASSERT(!job->server);
 	job->server = server;
 	job->next = NULL;
 	job->previous = server->last;

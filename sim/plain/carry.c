@@ -38,7 +38,7 @@ static void move(struct plain_qp *qp, uint32_t number, uint32_t from,
 		at += sges[i].length_bytes;
 		if (begin >= end)
 			continue;
-		if (plain_local(qp, &sges[i], rights) == NULL)
+		if (!plain_local(qp, &sges[i], rights))
 			rbx_sim_fail("buffer", RELEASED, qp->node);
 		if (plain_brings(work))
 			memcpy(local, remote, end - begin);
@@ -53,7 +53,7 @@ void plain_second_half(struct plain_qp *qp, uint32_t number)
 	struct plain_mr *target = plain_key(work->rkey);
 
 	work->is_half = false;
-	if (target == NULL) /* it had its power cut */
+	if (!target) /* it had its power cut */
 		return;
 	move(qp, number, work->half_from, work->half_to);
 	target->halves_count--;
@@ -93,7 +93,7 @@ bool plain_local_is_good(const struct plain_qp *qp, uint32_t number,
 	const struct rbx_sge *sges = plain_sges(qp, number);
 
 	for (uint32_t i = 0; i < plain_work(qp, number)->sge_count; i++)
-		if (plain_local(qp, &sges[i], rights) == NULL)
+		if (!plain_local(qp, &sges[i], rights))
 			return false;
 	return true;
 }
@@ -109,7 +109,7 @@ static bool memory_is_bad(struct plain_qp *qp, uint32_t number,
 {
 	static uint64_t bad_addr, bad_until_ns;
 	const struct plain_work *work = plain_work(qp, number);
-	bool may_be_late = work->opcode == RBX_OP_WRITE && target != NULL;
+	bool may_be_late = work->opcode == RBX_OP_WRITE && target;
 	bool is_late;
 
 	if (work->sge_count == 0)
@@ -177,7 +177,7 @@ int32_t plain_access(struct plain_qp *qp, uint32_t number)
 		return -EFAULT;
 	rbx_sim_tally(RBX_SIM_TALLY_keys_revoked,
 		      plain_key(work->rkey) == NULL);
-	if (target == NULL ||
+	if (!target ||
 	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, qp->peer->node,
 			       RBX_PLAIN_STALE_FELT_NS))
 		return -EACCES;
@@ -230,7 +230,7 @@ static bool arrive(struct plain_qp *qp, uint32_t number)
 	struct plain_work *work = plain_work(qp, number);
 	int32_t status;
 
-	if (qp->peer == NULL || qp->peer->state != PLAIN_CONNECTED ||
+	if (!qp->peer || qp->peer->state != PLAIN_CONNECTED ||
 	    !plain_reaches(qp->node, qp->peer->node)) {
 		status = unanswered(qp, RBX_PLAIN_RETRY_NS, -ETIMEDOUT);
 		work->status = status;

@@ -44,7 +44,7 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 {
 	struct plain_qp *qp = calloc(1, sizeof(*qp));
 
-	if (qp == NULL)
+	if (!qp)
 		abort();
 	qp->base = (struct rbx_qp){
 		.device = device,
@@ -65,8 +65,7 @@ static struct plain_qp *qp_make(struct rbx_device *device,
 	qp->recv_max_sge = RBX_MAX(init->recv_max_sge, 1u);
 	qp->recv_sges = calloc((size_t)qp->recv_depth_count * qp->recv_max_sge,
 			       sizeof(*qp->recv_sges));
-	if (qp->works == NULL || qp->sges == NULL || qp->recvs == NULL ||
-	    qp->recv_sges == NULL)
+	if (!qp->works || !qp->sges || !qp->recvs || !qp->recv_sges)
 		abort();
 	qp->arrives.run = plain_arrives;
 	qp->completes.run = plain_completes;
@@ -126,7 +125,7 @@ void plain_destroy_qp(struct rbx_qp *base)
 
 static void request_release(struct plain_request *request)
 {
-	if (request->was_taken && request->qp == NULL) {
+	if (request->was_taken && !request->qp) {
 		rbx_sim_cancel(&request->answers);
 		free(request);
 	}
@@ -185,7 +184,7 @@ static int ask(struct plain_request *request, uint32_t from_node,
 		(void)rbx_sim_pause(until_ns);
 		return -ETIMEDOUT;
 	}
-	if (listener == NULL || rbx_sim_site_harms(RBX_SIM_SITE_connect_refused, node,
+	if (!listener || rbx_sim_site_harms(RBX_SIM_SITE_connect_refused, node,
 			       RBX_PLAIN_FELT_NS)) {
 		request->was_taken = true;
 		rbx_sim_sleep(plain_way_ns());
@@ -208,7 +207,7 @@ static struct plain_request *request_make(struct plain_qp *qp,
 {
 	struct plain_request *request = calloc(1, sizeof(*request));
 
-	if (request == NULL)
+	if (!request)
 		abort();
 	request->qp = qp;
 	qp->request = request;
@@ -273,7 +272,7 @@ int plain_listen(struct rbx_device *device, const char *address,
 	if (listener_at(node, port))
 		return say(error, -EADDRINUSE, address, "it is taken");
 	listener = calloc(1, sizeof(*listener));
-	if (listener == NULL)
+	if (!listener)
 		return -ENOMEM;
 	listener->node = node;
 	listener->port = port ? port : ++last_port;
@@ -328,10 +327,10 @@ int plain_get_request(struct rbx_listener *base,
 	struct plain_request *request = listener->first;
 
 	(void)rbx_sim_descriptor_take(base->event_fd);
-	if (request == NULL)
+	if (!request)
 		return -EAGAIN;
 	listener->first = request->next;
-	if (listener->first == NULL)
+	if (!listener->first)
 		listener->last = NULL;
 	else
 		rbx_sim_descriptor_raise(base->event_fd, 1);
@@ -372,7 +371,7 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 		other->state = PLAIN_CONNECTED;
 	}
 	/* Who asked has given up, or loses it before it knows. */
-	if (other == NULL || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut, qp->node,
+	if (!other || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut, qp->node,
 			       RBX_PLAIN_FELT_NS))
 		rbx_sim_after(&qp->hears, plain_draw(0, 100000));
 	answer(request, 0, private_data, private_data_bytes);

@@ -46,7 +46,7 @@ static int plain_open(const struct rbx_device_options *options,
 
 	(void)options;
 	(void)error;
-	if (device == NULL)
+	if (!device)
 		return -ENOMEM;
 	device->node = rbx_sim_node();
 	/* A node that opens a device has power again. */
@@ -95,7 +95,7 @@ static int plain_create_domain(struct rbx_device *device,
 {
 	(void)error;
 	*domain = calloc(1, sizeof(struct plain_domain));
-	if (*domain == NULL)
+	if (!*domain)
 		return -ENOMEM;
 	(*domain)->device = device;
 	return 0;
@@ -114,10 +114,10 @@ static int plain_create_cq(struct rbx_device *device, uint32_t depth_count,
 	struct plain_cq *cq = calloc(1, sizeof(*cq));
 
 	(void)error;
-	if (cq == NULL)
+	if (!cq)
 		return -ENOMEM;
 	cq->wcs = calloc(depth_count, sizeof(*cq->wcs));
-	if (cq->wcs == NULL) {
+	if (!cq->wcs) {
 		free(cq);
 		return -ENOMEM;
 	}
@@ -196,7 +196,7 @@ static int plain_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max)
 	int taken = 0;
 
 	if (cq->count == 0) {
-		if (rbx_sim_self() != NULL)
+		if (rbx_sim_self())
 			rbx_sim_sleep(look_ns(cq));
 		return 0;
 	}

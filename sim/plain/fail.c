@@ -65,7 +65,7 @@ static void stray_send(const struct plain_qp *qp, uint32_t number)
 	struct stray *stray = malloc(sizeof(*stray) + work->length_bytes);
 	uint32_t at = 0;
 
-	if (stray == NULL)
+	if (!stray)
 		abort();
 	*stray = (struct stray){
 		.lands.run = stray_lands,
@@ -110,7 +110,7 @@ void plain_half_forget(struct plain_work *work)
 {
 	struct plain_mr *target = plain_key(work->rkey);
 
-	if (work->is_half && target != NULL)
+	if (work->is_half && target)
 		target->halves_count--;
 	work->is_half = false;
 }

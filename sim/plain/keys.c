@@ -33,7 +33,7 @@ static int register_one(struct plain_device *device,
 	if (keys_used == KEYS_MAX)
 		rbx_sim_fail("limits", "more than %u registrations", KEYS_MAX);
 	mr = calloc(1, sizeof(*mr));
-	if (mr == NULL)
+	if (!mr)
 		return -ENOMEM;
 	mr->base.device = &device->base;
 	mr->base.addr = init->addr;
@@ -123,7 +123,7 @@ struct plain_mr *plain_local(const struct plain_qp *qp,
 
 	if (qp->base.device->caps.has_any_lkey && sge->lkey == RBX_PLAIN_ANY_LKEY)
 		return &whole_memory;
-	if (mr == NULL || mr->is_ended || mr->node != qp->node ||
+	if (!mr || mr->is_ended || mr->node != qp->node ||
 	    (mr->rights & rights) != rights ||
 	    !covers(mr, sge->addr, sge->length_bytes))
 		return NULL;
@@ -136,7 +136,7 @@ struct plain_mr *plain_remote(const struct plain_qp *target, uint32_t rkey,
 {
 	struct plain_mr *mr = plain_key(rkey);
 
-	if (mr == NULL || mr->is_ended || mr->node != target->node ||
+	if (!mr || mr->is_ended || mr->node != target->node ||
 	    mr->domain != target->domain || !(mr->rights & rights) ||
 	    !covers(mr, addr, length_bytes))
 		return NULL;
@@ -147,7 +147,7 @@ bool plain_key_end(const struct plain_qp *target, uint32_t key)
 {
 	struct plain_mr *mr = plain_key(key);
 
-	if (mr == NULL || mr->is_ended || mr->node != target->node ||
+	if (!mr || mr->is_ended || mr->node != target->node ||
 	    mr->domain != target->domain ||
 	    !(mr->rights & RBX_REMOTE_INVALIDATE))
 		return false;
@@ -158,7 +158,7 @@ bool plain_key_end(const struct plain_qp *target, uint32_t key)
 void plain_keys_stop(uint32_t node)
 {
 	for (uint32_t i = 0; i < keys_used; i++) {
-		if (keys[i] == NULL || keys[i]->node != node)
+		if (!keys[i] || keys[i]->node != node)
 			continue;
 		free(keys[i]);
 		keys[i] = NULL;

@@ -79,7 +79,7 @@ void rbx_client_combine(struct rbx_client *client,
 		combining->channel = NULL;
 		return;
 	}
-	RBX_ASSERT(chain.refused == NULL);
+	RBX_ASSERT(!chain.refused);
 	if (chain.work_count != 0)
 		post(RBX_CONTAINER_OF(channel, struct rbx_client_peer, channel),
 		     &chain);

@@ -98,7 +98,7 @@ static void channel_flushed_is_sent_again_a_bounded_number_of_times(void **state
 		assert_false(small_combine(&s));
 		small_halt(&s);
 		small_complete(&s, tries++, -ECANCELED);
-		if (s.harvest.done_first != NULL)
+		if (s.harvest.done_first)
 			break;
 		small_reopen(&s, s.harvest.again_first);
 	}
@@ -124,7 +124,7 @@ static void channel_timeouts_are_not_blamed_on_one(void **state)
 		small_complete(&s, 2 * i, -ETIMEDOUT);
 		again = s.harvest.again_first;
 		small_complete(&s, 2 * i + 1, -ECANCELED);
-		if (again != NULL) {
+		if (again) {
 			again->node.next = &s.harvest.again_first->node;
 			small_reopen(&s, again);
 		}
@@ -194,7 +194,7 @@ static void channel_reopened_forgets_who_failed_before(void **state)
 	small_complete(&s, 1, -ECANCELED);
 	assert_int_equal(s.fragments[1].flushes_count, 1);
 	assert_int_equal(s.fragments[1].retries_count, 0);
-	for (tries = 0; s.harvest.done_first == NULL; tries++) {
+	for (tries = 0; !s.harvest.done_first; tries++) {
 		small_reopen(&s, s.harvest.again_first);
 		assert_true(small_combine(&s));
 		assert_false(small_combine(&s));

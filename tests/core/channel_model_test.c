@@ -142,7 +142,7 @@ static void harvested(struct world *world, struct rbx_harvest *harvest)
 	for (struct rbx_node *node = harvest->done_first ?
 					     &harvest->done_first->node :
 					     NULL;
-	     node != NULL;) {
+	     node;) {
 		struct rbx_fragment *fragment = rbx_fragment_of(node);
 
 		node = node->next;
@@ -257,7 +257,7 @@ static void put_somewhere(struct world *world, struct rbx_fragment *fragment,
 			  struct rbx_fragment **first,
 			  struct rbx_fragment **last)
 {
-	if (*first == NULL) {
+	if (!*first) {
 		*first = *last = fragment;
 	} else if (draw(world, 2)) {
 		(*last)->node.next = &fragment->node;

@@ -75,7 +75,7 @@ static inline int small_count(const struct rbx_fragment *list)
 {
 	int count = 0;
 
-	for (; list != NULL; list = rbx_fragment_next(list))
+	for (; list; list = rbx_fragment_next(list))
 		count++;
 	return count;
 }

@@ -96,7 +96,7 @@ static bool complete_one(struct world *world, uint32_t ring)
 
 	rbx_channel_complete(&world->channel, ring, number, 0, 2, &harvest);
 	rbx_window_give(&world->window, harvest.work_requests, harvest.bytes);
-	for (node = &harvest.done_first->node; node != NULL;) {
+	for (node = &harvest.done_first->node; node;) {
 		struct rbx_fragment *fragment = rbx_fragment_of(node);
 
 		node = node->next;

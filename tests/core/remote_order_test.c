@@ -86,7 +86,7 @@ static bool is_in_order(const struct rbx_fragment *list)
 {
 	const struct rbx_fragment *next;
 
-	for (; (next = rbx_fragment_next(list)) != NULL; list = next) {
+	for (; (next = rbx_fragment_next(list)); list = next) {
 		if (before(next, list))
 			return false;
 	}

@@ -104,7 +104,7 @@ static void combine(struct race *race)
 	do {
 		assert_int_equal(RBX_FETCH_ADD(&race->combiners, 1), 0);
 		node = rbx_submit_queue_take(&race->queue);
-		for (; node != NULL; node = node->next) {
+		for (; node; node = node->next) {
 			struct numbered *numbered =
 				RBX_CONTAINER_OF(node, struct numbered, node);
 

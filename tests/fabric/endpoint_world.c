@@ -72,7 +72,7 @@ struct acceptor {
 	struct test_pair *pair;
 	const struct rbx_qp_init *init;
 	struct rbx_qp **qp;
-	int rc;
+	int err;
 };
 
 static void *acceptor_run(void *argument)
@@ -81,8 +81,8 @@ static void *acceptor_run(void *argument)
 	struct test_pair *pair = acceptor->pair;
 	struct rbx_conn_request *request = test_request_wait(pair->listener);
 
-	acceptor->rc = pair->ops->accept(request, acceptor->init, NULL, 0,
-					 acceptor->qp, NULL);
+	acceptor->err = pair->ops->accept(request, acceptor->init, NULL, 0,
+					  acceptor->qp, NULL);
 	return NULL;
 }
 
@@ -104,7 +104,7 @@ void test_connect(struct test_pair *pair, const struct rbx_qp_init *client_init,
 			       client, error))
 		fail_msg("connect: %s", error);
 	pthread_join(thread, NULL);
-	assert_int_equal(acceptor.rc, 0);
+	assert_int_equal(acceptor.err, 0);
 }
 
 struct rbx_wc test_wait(const struct test_pair *pair, struct rbx_cq *cq)

@@ -48,13 +48,13 @@ static int tcp_reach(const char *address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int rc;
+	int err;
 
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
-	rc = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
+	err = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
 	close(fd);
-	return rc;
+	return err;
 }
 
 /* The child has its sockets still; nobody gets in by them. */

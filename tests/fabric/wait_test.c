@@ -236,7 +236,7 @@ static void *poster_run(void *argument)
 	struct test_pair *pair = racer->pair;
 	struct rbx_sge sges[4];
 	struct rbx_wr wrs[4], *bad;
-	int i, rc;
+	int i, err;
 
 	while (!atomic_load(&racer->stop)) {
 		for (i = 0; i < 4; i++) {
@@ -247,10 +247,10 @@ static void *poster_run(void *argument)
 			wrs[i].next = i < 3 ? &wrs[i + 1] : NULL;
 		}
 		bad = NULL;
-		rc = pair->ops->post_send(pair->client, wrs, &bad);
-		if (rc && rc != -ENOMEM)
+		err = pair->ops->post_send(pair->client, wrs, &bad);
+		if (err && err != -ENOMEM)
 			abort();
-		atomic_fetch_add(&racer->posted, rc ? (unsigned int)
+		atomic_fetch_add(&racer->posted, err ? (unsigned int)
 				 (bad - wrs) : 4);
 	}
 	return NULL;

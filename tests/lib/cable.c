@@ -103,7 +103,7 @@ static void take_connection(struct cable *cable)
 	if (fd < 0)
 		return;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (wire == NULL || cable->unplugged) {
+	if (!wire || cable->unplugged) {
 		close(fd);
 		return;
 	}

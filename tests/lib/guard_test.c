@@ -329,7 +329,7 @@ static void request_is_taken_once_without_a_volume(void **state)
 static void assert_busy(int err, const char *word)
 {
 	assert_int_equal(err, -EBUSY);
-	if (strstr(rbx_last_error(), word) == NULL)
+	if (!strstr(rbx_last_error(), word))
 		fail_msg("%s: nothing of %s", rbx_last_error(), word);
 }
 

@@ -36,7 +36,7 @@ static void *find(const char *name)
 {
 	void *symbol = dlsym(library, name);
 
-	if (symbol == NULL)
+	if (!symbol)
 		FAIL("%s", dlerror());
 	return symbol;
 }
@@ -63,14 +63,14 @@ static void use_up_static_tls(const char *hog)
 	char folder[] = "/tmp/rdmabox-loading-XXXXXX";
 	uint32_t count = 0;
 
-	if (mkdtemp(folder) == NULL)
+	if (!mkdtemp(folder))
 		FAIL("cannot make %s", folder);
 	while (count < HOGS_MAX && copy_and_load(hog, folder, count))
 		count++;
 	rmdir(folder);
 	if (count == 0 || count == HOGS_MAX)
 		FAIL("%u libraries have static thread-local storage", count);
-	if (strstr(dlerror(), "static TLS") == NULL)
+	if (!strstr(dlerror(), "static TLS"))
 		FAIL("a library cannot be loaded, but for another reason");
 }
 
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, write_and_read, &volume);
 	use_up_static_tls(argv[2]);
 	library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-	if (library == NULL)
+	if (!library)
 		FAIL("%s", dlerror());
 	server = serve();
 	ctx = open_context();

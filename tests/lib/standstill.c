@@ -44,13 +44,13 @@ static void tell_pair(const struct rbx_peer *peer,
 	fprintf(stderr, "  queue pair %u: work requests posted %u, completed "
 			"%u\n",
 		pair->ring_index, ring->posted_count, ring->completed_count);
-	if (peer->ctx->fabric.ops == &rbx_fabric_soft && pair->qp != NULL)
+	if (peer->ctx->fabric.ops == &rbx_fabric_soft && pair->qp)
 		tell_soft(soft_qp_of(pair->qp));
 }
 
 static const char *combiner(const struct rbx_submit_queue *queue)
 {
-	if (queue->newest == NULL)
+	if (!queue->newest)
 		return "none";
 	return queue->newest == &queue->busy ? "one" :
 					       "one, and more was pushed";
@@ -86,6 +86,6 @@ void standstill_tell(const struct rbx_context *ctx)
 	for (uint32_t i = 0; i < ctx->poller_count; i++)
 		tell_poller(ctx->pollers[i]);
 	for (uint32_t i = 0; i < ctx->channels.peers_used; i++)
-		if (ctx->channels.peers[i] != NULL)
+		if (ctx->channels.peers[i])
 			tell_peer(rbx_peer_of_channel(ctx->channels.peers[i]));
 }

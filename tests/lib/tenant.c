@@ -189,7 +189,7 @@ static void stand_still(const struct rbx_context *ctx, uint32_t reached,
 {
 	fprintf(stderr, "%u of %u within %d ms\n", reached, count,
 		TENANT_WAIT_MS);
-	if (ctx != NULL)
+	if (ctx)
 		standstill_tell(ctx);
 	abort();
 }

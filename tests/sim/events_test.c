@@ -118,7 +118,7 @@ static struct thing *earliest(void)
 		struct thing *thing = &things[i];
 
 		if (thing->is_queued &&
-		    (best == NULL || thing->at_ns < best->at_ns ||
+		    (!best || thing->at_ns < best->at_ns ||
 		     (thing->at_ns == best->at_ns &&
 		      thing->sequence < best->sequence)))
 			best = thing;

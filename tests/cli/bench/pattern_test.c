@@ -141,11 +141,11 @@ static void trace_with_a_bad_line_is_refused_by_its_number(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *name = make_trace(bad[i]);
-		int rc = bench_trace_read(name + 6, 10, 4096, &blocks, &count,
-					  reason, sizeof(reason));
+		int err = bench_trace_read(name + 6, 10, 4096, &blocks, &count,
+					   reason, sizeof(reason));
 
 		unlink(name + 6);
-		assert_int_not_equal(rc, 0);
+		assert_int_not_equal(err, 0);
 		assert_non_null(strstr(reason, "line 2"));
 	}
 }

@@ -86,7 +86,7 @@ static int post_the_first_alone(struct rbx_qp *qp, struct rbx_wr *first,
 	struct rbx_wr *rest = first->next;
 	int err;
 
-	if (half.has_failed || rest == NULL)
+	if (half.has_failed || !rest)
 		return half.of_device->post_send(qp, first, bad);
 	half.has_failed = true;
 	first->next = NULL;
