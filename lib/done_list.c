@@ -237,5 +237,7 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 		in_time = wait_locked(ctx, &waiting, &until);
 	pthread_mutex_unlock(&ctx->done_lock);
 	RBX_FETCH_ADD(&ctx->room_waiters, (uint32_t)-1);
-	return in_time || guess_ms != timeout_ms ? 0 : -ETIMEDOUT;
+	if (in_time || guess_ms != timeout_ms)
+		return 0;
+	return rbx_error(-ETIMEDOUT, "nothing completed within %d ms", timeout_ms);
 }

@@ -65,7 +65,7 @@ int rbx_pacing_check(const struct rbx_options *options)
 		return err;
 	return rbx_error(-EINVAL,
 			 "window=%s: below one request, which is up to %u "
-			 "bytes (fragment); give at least as much, or a "
+			 "bytes (fragment_bytes); give at least as much, or a "
 			 "smaller fragment",
 			 options->window, options->fragment_bytes);
 }

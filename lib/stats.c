@@ -138,6 +138,8 @@ void rbx_stats_reset(struct rbx_context *ctx)
 {
 	uint32_t poller_count = RBX_LOAD_ACQUIRE(&ctx->poller_count);
 
+	if (rbx_guard_use(ctx, "rbx_stats_reset"))
+		return;
 	collect(ctx, &ctx->stats_base);
 	for (uint32_t i = 0; i < poller_count; i++)
 		rbx_histogram_clear(&ctx->pollers[i]->latency);

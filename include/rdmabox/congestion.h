@@ -2,17 +2,16 @@
 /*
  * congestion.h - the hook that decides how much may be in flight on a device.
  *
- * The paper regulates what is in flight with a window and leaves the policy to
- * a software hook (section IV-A, "RDMA I/O level Admission Control"). This is
- * the hook, the same for a program, which names its policy in struct
- * rbx_options, and for the kernel. A policy sees what is posted and what
- * completes, in integers, and says how many bytes may be in flight. The window
- * is the device's: all its peers share it.
+ * The paper regulates what is in flight with a window, and leaves the policy to a
+ * software hook (section IV-A, "RDMA I/O level Admission Control"). This is the hook,
+ * the same for a program, which names its policy in struct rbx_options, and for the
+ * kernel. A policy sees what is posted and what completes, in integers, and says how
+ * many bytes may be in flight. The window is that of the device: all its peers share
+ * it.
  *
- * No two functions of a policy run at once for one window, but they run on
- * different threads: those that submit and those that poll. They must not
- * block, and should be short: they are on the way of the requests. The time that
- * they are told never goes back.
+ * No two functions of a policy run at once for one window, but they run on different
+ * threads: those that submit and those that poll. They must not block, and should be
+ * short: every request waits for them. The time that they are told never goes back.
  */
 #ifndef RDMABOX_CONGESTION_H
 #define RDMABOX_CONGESTION_H
@@ -27,7 +26,7 @@
 struct rbx_congestion_ops {
 	const char *name; /* shown by rbx_describe() */
 
-	/* Once, before all others. low_bytes is the longest fragment. A window
+	/* Called once, before all others. low_bytes is the longest fragment. A window
 	 * outside of low_bytes to high_bytes is clamped, and counted as one of
 	 * `window_clamps`. */
 	void (*init)(void *state, uint64_t low_bytes, uint64_t high_bytes);
@@ -35,18 +34,18 @@ struct rbx_congestion_ops {
 	/* A chain of so many bytes is about to be posted. NULL: of no interest. */
 	void (*on_post)(void *state, uint64_t now_ns, uint64_t bytes);
 
-	/* One look at a completion queue found so many bytes done; rtt_ns is
-	 * from post to completion, the longest of those found together. What
-	 * came while another thread was with the policy is told with the next.
-	 * NULL: of no interest. */
+	/* One look at a completion queue found so many bytes done. rtt_ns is the time
+	 * from post to completion, the longest of those found together. What came while
+	 * another thread was in the policy is told with the next. NULL: of no
+	 * interest. */
 	void (*on_complete)(void *state, uint64_t now_ns, uint64_t rtt_ns,
 			    uint64_t bytes);
 
-	/* A work request failed for a reason of its own: it was not flushed. Who
-	 * keeps account of what is in flight starts anew. NULL: of no interest. */
+	/* A work request failed for a reason of its own: it was not flushed. A policy
+	 * that keeps account of what is in flight starts anew. NULL: of no interest. */
 	void (*on_error)(void *state);
 
-	/* After each of the above: how many bytes may be in flight. */
+	/* Called after each of the above: how many bytes may be in flight. */
 	uint64_t (*window)(const void *state);
 };
 

@@ -2,10 +2,9 @@
 /*
  * server.h - lends this machine's memory to clients, in slabs.
  *
- * What `rdmabox serve` runs. A slab is zeroed before a client sees it, belongs
- * to one client at a time, and its keys have ended before anybody else could
- * get the memory. A client that has not been heard of for the lease term loses
- * its slabs.
+ * `rdmabox serve` runs this. A slab is zeroed before a client sees it, belongs to
+ * one client at a time, and its keys have ended before anybody else could get the
+ * memory. A client that has not been heard of for the lease loses its slabs.
  */
 #ifndef RDMABOX_SERVER_H
 #define RDMABOX_SERVER_H
@@ -20,43 +19,62 @@ extern "C" {
 struct rbx_server;
 
 struct rbx_server_options {
-	size_t size_bytes; /* of this struct */
-	char listen[128]; /* "host:port"; port 0 takes a free one */
-	char fabric[16]; /* auto | verbs | soft | soft:tcp */
-	char device[64]; /* verbs: "mlx5_0" or "mlx5_0:1"; "": choose */
-	int gid_index; /* verbs: -1 chooses */
-	uint64_t memory_bytes; /* to lend in all */
-	uint64_t slab_bytes; /* a power of two, 64 KiB to 1 GiB */
-	uint64_t quota_bytes; /* for one client; 0: all */
-	uint32_t lease_ms; /* a client must be heard of this often; 60,000.
-			      A client whose link is down gives its last
-			      copies up after half of it */
-	char secret_file[256]; /* shared secret; "": none */
-	uint32_t insecure; /* 1: no secret even beyond loopback */
-	/* Called with each message of a client's program: see "Messages". */
+	size_t size_bytes; /* of this struct; rbx_server_options_defaults() sets it */
+	/* "host:port" or "[v6]:port"; port 0 takes a free one. Default: "127.0.0.1:7471". */
+	char listen[128];
+	/* auto, verbs, soft or soft:tcp, as struct rbx_options. Default: "auto". */
+	char fabric[16];
+	/* With verbs "mlx5_0" or "mlx5_0:1"; "" chooses. Default: "". */
+	char device[64];
+	/* With verbs the index of the GID; -1 chooses. Default: -1. */
+	int gid_index;
+	uint64_t memory_bytes; /* to lend in all, at least a slab. Default: 1 GiB. */
+	uint64_t slab_bytes; /* a power of two, 64 KiB to 1 GiB. Default: 64 MiB. */
+	uint64_t quota_bytes; /* for one client, at least a slab; 0: all. Default: 0. */
+	/* Milliseconds, 100 to 3600000, in which a client must be heard of. A client that
+	 * is cut off gives its last copies up after half of it. Default: 60000. */
+	uint32_t lease_ms;
+	/* The file that holds the secret shared with the clients: 16 to 4096 bytes, no
+	 * rights for others. Default: "" (no secret). */
+	char secret_file[256];
+	/* 1: does without a secret even beyond loopback. Default: 0. */
+	uint32_t insecure;
+	/* Called with each message of the program of a client: see "Messages" below.
+	 * Default: NULL. */
 	void (*message)(struct rbx_server *server, uint64_t client,
 			const void *data, size_t length, void *user);
-	void *user;
-	uint32_t overcommit; /* 1: memory_bytes may be more than there is */
-	uint32_t clients_max; /* at a time, 1 to 16384; fewer if the device's
-				 completion queues are too short for them. 0: 1024
-				 at most */
-	/* 1: slabs on small pages even if there are huge ones of 2 MiB, which slabs of
-	 * a multiple of that take as long as there are some. */
+	void *user; /* passed to `message` and to `log`. Default: NULL. */
+	/* 1: starts even if memory_bytes is more than this machine, or the memory control
+	 * group of the process, has. Default: 0. */
+	uint32_t overcommit;
+	/* Clients at a time, 1 to 16384; fewer if the completion queues of the device are
+	 * too short for them, which the log tells. 0: 1024, or what they are long enough
+	 * for. Default: 0. */
+	uint32_t clients_max;
+	/* 1: slabs on small pages even if there are huge ones of 2 MiB. Else slabs of a
+	 * multiple of that take huge pages as long as there are some. Default: 0. */
 	uint32_t small_pages;
 	/* Called with each line of the log, which has no newline at its end and only
-	 * characters that print, by threads of the server, and rbx_server_start() and
-	 * rbx_server_drain(): it must not block, nor call the server. `user` is the same
-	 * as of `message`. NULL: lines go to stderr, behind "rdmabox serve: ". */
+	 * characters that print. It is called by threads of the server, by
+	 * rbx_server_start() and by rbx_server_drain(). It must not block, nor call the
+	 * server. NULL: lines go to stderr, behind "rdmabox serve: ". Default: NULL. */
 	void (*log)(const char *line, void *user);
 };
 
-/** rbx_server_options_defaults_sized() - fills in the defaults of a struct of that
- * size. */
+/**
+ * rbx_server_options_defaults_sized() - fills in the defaults of a struct of that size.
+ * @size_bytes: of the struct, as the program knows it
+ *
+ * Context: any thread, callbacks too; never blocks.
+ */
 void rbx_server_options_defaults_sized(struct rbx_server_options *options,
 				       size_t size_bytes);
 
-/** rbx_server_options_defaults() - the same for this version of the struct. */
+/**
+ * rbx_server_options_defaults() - fills in the defaults of this version of the struct.
+ *
+ * Context: any thread, callbacks too; never blocks.
+ */
 static inline void
 rbx_server_options_defaults(struct rbx_server_options *options)
 {
@@ -65,59 +83,109 @@ rbx_server_options_defaults(struct rbx_server_options *options)
 
 /**
  * rbx_server_start() - binds, and serves from threads of its own.
+ * @server: receives the server
+ * @options: borrowed during the call
  *
- * Returns 0, -EINVAL for a bad option, -ENODEV, -EADDRINUSE, -ENOMEM (also if this
- * machine, or the memory control group of the process, has less than memory_bytes),
- * -ENOENT or -EACCES for the secret file, -EPERM where a secret is missing and
- * the address is not a loopback one. rbx_last_error() has cause and fix.
+ * After an error rbx_last_error() has cause and fix.
+ *
+ * Returns 0, or:
+ *	-EINVAL: an option is not allowed, the secret is no file, too short or too long, or the
+ *		process may not open as many files as there are slabs
+ *	-ENODEV: the fabric has no device here, or the address is none of the device
+ *	-EXDEV: with verbs: the address is of another device
+ *	-ENETDOWN: with verbs, the port of the device is down
+ *	-EADDRINUSE: somebody else listens there
+ *	-EADDRNOTAVAIL: it is no address of this machine
+ *	-ENOMEM: memory cannot be had; or this machine, or the memory control group of the
+ *		process, has less than memory_bytes
+ *	-ENOENT: there is no such secret file
+ *	-EACCES: the secret file cannot be read, or others may read it; or the process may
+ *		not use this port
+ *	-EPERM: there is no secret, and the address is not a loopback one
+ *	-EMFILE: the process has no file descriptors left
+ *	-EAGAIN: the process may not start another thread
+ * Context: any thread; blocks while the device is opened.
+ * Lifetime: until rbx_server_stop().
  */
 int rbx_server_start(struct rbx_server **server,
 		     const struct rbx_server_options *options);
 
-/** rbx_server_address() - "host:port" as bound. Valid while it serves. */
+/**
+ * rbx_server_address() - tells the address as it is bound.
+ *
+ * Returns "host:port", with the real port.
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_server_stop().
+ */
 const char *rbx_server_address(const struct rbx_server *server);
 
-/** rbx_server_describe() - one line: fabric, device, and why it was taken. */
+/**
+ * rbx_server_describe() - tells the fabric and the device, and why they were taken.
+ *
+ * Returns one line.
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_server_stop().
+ */
 const char *rbx_server_describe(const struct rbx_server *server);
 
 /**
- * rbx_server_drain() - lends nothing more, asks clients to take their slabs
- * elsewhere, and waits until no slab is lent.
+ * rbx_server_drain() - empties a server.
  *
- * Returns 0, -ETIMEDOUT with slabs still lent, -EDEADLK in a callback. Blocks.
+ * It lends nothing more, asks clients to take their slabs elsewhere, and waits until no
+ * slab is lent.
+ *
+ * Returns 0, or:
+ *	-ETIMEDOUT: slabs are still lent
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks for @timeout_ms at most.
  */
 int rbx_server_drain(struct rbx_server *server, uint32_t timeout_ms);
 
-/** rbx_server_stop() - ends all access and all connections, frees all. Returns 0,
- * or -EDEADLK in a callback. */
+/**
+ * rbx_server_stop() - ends all access and all connections, and frees all.
+ * @server: NULL: nothing is done
+ *
+ * Returns 0, or:
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks until the threads of the server have ended.
+ */
 int rbx_server_stop(struct rbx_server *server);
 
 /* ---- Messages --------------------------------------------------------------
  *
  * The program that serves and the programs of its clients may talk, through the
- * session that there is anyway (message.h has the client's half).
- * A client is a number that its messages come with; it stays the same while the
- * client's session lasts, whatever becomes of connections, and is not used again.
+ * session that there is anyway (message.h has the half of the client). A client is a
+ * number that its messages come with. The number stays the same while the session of
+ * the client lasts, whatever becomes of connections, and is not used again.
  *
- * options.message is called from the server's control thread: one at a time, in
- * the order each client sent. It may send messages. It must not block, for
- * meanwhile nobody borrows, and must not stop the server. Without it the
+ * `message` of the options is called from the control thread of the server: one at a
+ * time, in the order in which each client sent. It may send messages. It must not
+ * block, for meanwhile nobody borrows, and must not stop the server. Without it the
  * messages of clients end with -EOPNOTSUPP.
  */
 
 /**
- * rbx_server_message_submit() - sends a message to a client's program.
- * @client: as told to options.message.
- * @data: copied; @length at most RBX_MESSAGE_BYTES_MAX (message.h).
- * @done: called once: 0 when the client's handler has had it, -EOPNOTSUPP where
- *	it has none, -EHOSTUNREACH when the client has left or its lease has run
- *	out, -ECANCELED when the server was stopped; after these two the client
- *	may have had it or not. From the control thread or, with -ECANCELED,
- *	rbx_server_stop(). May send, must not block. NULL: nobody wants to know.
+ * rbx_server_message_submit() - sends a message to the program of a client.
+ * @client: as it was told to `message` of the options
+ * @data: copied
+ * @length: at most RBX_MESSAGE_BYTES_MAX (message.h); may be 0
+ * @done: called once when the message has ended, by the control thread or, with -ECANCELED,
+ *	by rbx_server_stop(). It may send, and must not block. NULL: nobody wants to know
+ * @user: passed to @done
  *
- * Never blocks. Messages of one client arrive in the order of the calls. Returns
- * 0, -EINVAL, -ENOENT where there is no such client (any more), -EAGAIN where 32
- * messages to the client wait already: then nothing was sent.
+ * Messages to one client arrive in the order of the calls. After an error nothing was
+ * sent, and @done is not called. A message ends with
+ *	0	the handler of the client has had it
+ *	-EOPNOTSUPP	the client has no handler
+ *	-EHOSTUNREACH	the client has left, or its lease has run out; it may have had the
+ *		message or not
+ *	-ECANCELED	the server was stopped; the same
+ *
+ * Returns 0, or:
+ *	-EINVAL: there is no data, or more than fits
+ *	-ENOENT: there is no such client, or none any more
+ *	-EAGAIN: 32 messages to the client wait already
+ * Context: any thread, callbacks too; never blocks.
  */
 int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
 			      const void *data, size_t length,
@@ -150,16 +218,44 @@ struct rbx_server_stats {
 #undef RBX_SERVER_STATS_FIELD
 };
 
-/** rbx_server_stats_get() - of a server of this process. */
+/**
+ * rbx_server_stats_get() - tells the numbers of a server of this process.
+ * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ *
+ * Context: any thread, callbacks too; never blocks.
+ */
 void rbx_server_stats_get(struct rbx_server *server,
 			  struct rbx_server_stats *stats);
 
 struct rbx_context;
 
 /**
- * rbx_server_query() - of a server anywhere, over the control protocol.
+ * rbx_server_query() - asks a server anywhere for its numbers, over the control protocol.
+ * @address: "host:port"
+ * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
  *
- * Returns 0, -EHOSTUNREACH, -ETIMEDOUT, -EACCES, -EPROTO. Blocks.
+ * What an older server does not know is zero.
+ *
+ * Returns 0, or:
+ *	-EINVAL: an argument is NULL, or the address is no "host:port"
+ *	-EINVAL, -EADDRNOTAVAIL: the name of the server cannot be resolved
+ *	-ECONNREFUSED: nobody listens there
+ *	-EHOSTUNREACH, -ENETUNREACH: the server cannot be reached
+ *	-ETIMEDOUT: the server does not answer in time
+ *	-ENODEV: with verbs: the address is not reached through an RDMA device
+ *	-EXDEV: with verbs: the address is reached through another device than the open one
+ *	-EPERM: the server is another machine, and there is no secret (the options
+ *		secret_file and insecure)
+ *	-EACCES: one side refuses the secret of the other
+ *	-EBUSY: the server has no room for another client
+ *	-ENOTCONN: the server was lost meanwhile
+ *	-EPROTO: what answers is no RDMAbox server
+ *	-EPROTONOSUPPORT: the server speaks another version of the protocol
+ *	-EREMOTEIO: the server failed; its log tells why
+ *	-ENOMEM: memory ran out, or the context has as many sessions as it can have
+ *	-EMFILE: the process has no file descriptors left
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks until the server has answered.
  */
 int rbx_server_query(struct rbx_context *ctx, const char *address,
 		     struct rbx_server_stats *stats);

@@ -2,10 +2,10 @@
 /*
  * verbs.h - plain verbs beside RDMAbox, to the same server and its memory.
  *
- * A program that wants one thing of its NIC that RDMAbox does not do (a work
- * request with flags of its own, a completion queue that it polls in its own
- * way) need not leave: it borrows memory by RDMAbox, and makes a queue pair of
- * its own to the server in RDMAbox's protection domain.
+ * A program may want one thing of its NIC that RDMAbox does not do: a work request
+ * with flags of its own, a completion queue that it polls in its own way. It borrows
+ * memory by RDMAbox, and makes a queue pair of its own to the server, in the
+ * protection domain of RDMAbox.
  *
  *	struct rbx_verbs verbs = { .size_bytes = sizeof(verbs) };
  *	struct rbx_remote_key key;
@@ -20,12 +20,13 @@
  *		.cap = { .max_send_wr = 16, .max_send_sge = 1 } }, &link);
  *	ibv_post_send(rbx_verbs_link_qp(link), ...);  key.address, key.rkey
  *
- * What goes over it RDMAbox does not see: it is in no window and no statistics,
+ * RDMAbox does not see what goes over it: that is in no window and no statistics,
  * has no order with requests, and is not sent again. RDMA READ and WRITE to
  * borrowed memory are allowed; a message or an atomic ends the queue pair.
  *
  * The header needs nothing of libibverbs; the program includes what it uses.
- * The soft fabric has no verbs beneath it: there the calls return -ENOTSUP.
+ * The soft fabric has no verbs beneath it: there the calls that need them return
+ * -ENOTSUP.
  * examples/verbs_beside.c is a whole program. Paper, section IV-C.
  */
 #ifndef RDMABOX_VERBS_H
@@ -50,59 +51,89 @@ struct rbx_verbs_link; /* a queue pair of the program's own to a server */
 struct rbx_verbs {
 	size_t size_bytes; /* of this struct, set by the caller */
 	struct ibv_context *context; /* the device that the context has open */
-	struct ibv_pd *pd;
+	struct ibv_pd *pd; /* the protection domain of RDMAbox */
 	uint32_t port; /* of the device, from 1 */
 };
 
 /**
- * rbx_peer_verbs() - the device and protection domain under a peer.
+ * rbx_peer_verbs() - gives the device and the protection domain under a peer.
+ * @verbs: its size_bytes is set before
  *
- * Both stay RDMAbox's, and are there until rbx_close(); what the program made
- * with them it destroys before. Returns 0, -EINVAL, -ENOTSUP.
+ * Both stay RDMAbox's. The program destroys what it made with them before rbx_close().
+ *
+ * Returns 0, or:
+ *	-EINVAL: an argument is NULL, or the size is 0
+ *	-ENOTSUP: the fabric has no verbs beneath it
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_close().
+ * Paper: section IV-C.
  */
 int rbx_peer_verbs(struct rbx_peer *peer, struct rbx_verbs *verbs);
 
 /* Borrowed memory as the NIC of the server knows it. */
 struct rbx_remote_key {
-	uint64_t address;
-	uint64_t length_bytes;
-	uint32_t rkey;
+	uint64_t address; /* of the first byte */
+	uint64_t length_bytes; /* as borrowed */
+	uint32_t rkey; /* of the slab */
 };
 
 /**
- * rbx_remote_key() - where borrowed memory lies, and its key.
+ * rbx_remote_key() - tells where borrowed memory lies, and its key.
+ * @key: receives both
  *
- * They hold until rbx_return(), or until the server takes the memory back; also
- * on the soft fabric, where nobody but RDMAbox can use them. Never blocks.
+ * It works on the soft fabric too, where only RDMAbox can use them.
+ *
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_return(), or until the server takes the memory back.
  */
 void rbx_remote_key(const struct rbx_remote *remote,
 		    struct rbx_remote_key *key);
 
 /**
  * rbx_verbs_link_open() - makes a queue pair and connects it to the server.
- * @init: as for ibv_create_qp(): type IBV_QPT_RC, completion queues of the
- *	program's own. Receives in `cap` what the device made of it.
+ * @init: as for ibv_create_qp(), of type IBV_QPT_RC, with completion queues of the program.
+ *	Receives in `cap` what the device made of it
+ * @link: receives the link
  *
- * It counts as one of the 16 that the server grants a client, as `queue_pairs`
- * of the options do. It is ready to post when the call returns. Returns 0,
- * -EINVAL, -ENOTSUP, -EBUSY where the server grants no more, -ENOTCONN while
- * the session is lost, -EHOSTUNREACH, -ETIMEDOUT, -ENOMEM. Blocks.
+ * It counts as one of the 16 that the server gives a client, as do those of `queue_pairs`
+ * of the options. It is ready to post when the call returns.
  *
- * When the connection to the server breaks, the queue pair ends as any other:
- * what is posted completes with a flush error. The server ends it at the latest
- * before it lets the session go on, so a link is closed and opened anew then.
+ * If the connection to the server breaks, the queue pair ends as any other: what is posted
+ * completes with a flush error. The server ends it at the latest before it lets the session
+ * go on. So a link is closed then, and opened anew.
+ *
+ * Returns 0, or:
+ *	-EINVAL: an argument is NULL, or @init is of another type or device
+ *	-ENOTSUP: the fabric has no verbs beneath it
+ *	-EBUSY: the server gives no more queue pairs
+ *	-ENOTCONN: the session is lost now, or for good
+ *	-EHOSTUNREACH, -ECONNREFUSED: the server cannot be reached
+ *	-ETIMEDOUT: the server does not answer in time
+ *	-ENOMEM: the device has no room, or memory cannot be pinned
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks until the server has answered.
+ * Lifetime: until rbx_verbs_link_close(), which comes before rbx_close().
  */
 int rbx_verbs_link_open(struct rbx_peer *peer, struct ibv_qp_init_attr *init,
 			struct rbx_verbs_link **link);
 
-/** rbx_verbs_link_qp() - the queue pair, to post on and to look at. */
+/**
+ * rbx_verbs_link_qp() - gives the queue pair, to post on and to look at.
+ *
+ * Returns the queue pair; the program does not destroy it.
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_verbs_link_close().
+ */
 struct ibv_qp *rbx_verbs_link_qp(const struct rbx_verbs_link *link);
 
 /**
  * rbx_verbs_link_close() - ends the connection and destroys the queue pair.
+ * @link: NULL: nothing is done
  *
- * Before rbx_close(), which returns -EBUSY otherwise. What was posted may be flushed
- * first; completions that were not polled are lost. Blocks for the device.
+ * What was posted may be flushed first; completions that were not polled are lost. Until
+ * then rbx_close() returns -EBUSY.
+ *
+ * Context: any thread, callbacks too; blocks for the device.
  */
 void rbx_verbs_link_close(struct rbx_verbs_link *link);
 

@@ -150,7 +150,9 @@ int rbx_buffer_cost_measure(struct rbx_context *ctx, size_t bytes,
 				 "to %u rounds",
 				 RBX_BUFFER_COST_BYTES_MAX,
 				 RBX_BUFFER_COST_ROUNDS_MAX);
-	err = arena_open(&arena, bytes);
+	err = rbx_guard_use(ctx, "rbx_buffer_cost_measure");
+	if (!err)
+		err = arena_open(&arena, bytes);
 	if (err)
 		return err;
 	err = take_samples(ctx, &arena, rounds, &samples);

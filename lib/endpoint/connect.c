@@ -213,6 +213,9 @@ int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 
 	if (!request || !wanted)
 		return rbx_error(-EINVAL, "rbx_endpoint_accept: a request and options must be given");
+	err = rbx_guard_use(request->ctx, "rbx_endpoint_accept");
+	if (err)
+		return err;
 	err = accept_data_check(data, out);
 	if (!err)
 		err = rbx_endpoint_make(request->ctx, wanted, &options, &init,

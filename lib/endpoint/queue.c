@@ -215,12 +215,14 @@ static void hear(struct rbx_queue *queue)
 
 int rbx_queue_arm(struct rbx_queue *queue)
 {
-	int err;
+	int err = rbx_guard_use(queue->ctx, "rbx_queue_arm");
 
+	if (err)
+		return err;
 	hear(queue);
 	err = queue->cq->device->ops->arm(queue->cq);
 	queue->is_armed = true;
-	return err ? rbx_error(err, "the device cannot tell of completions") : 0;
+	return err ? rbx_error(-EIO, "the device cannot tell of completions (%d)", err) : 0;
 }
 
 int rbx_queue_fd(const struct rbx_queue *queue)

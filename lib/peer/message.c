@@ -63,10 +63,14 @@ int rbx_peer_on_message(struct rbx_peer *peer,
 		.peer = peer,
 		.user = user,
 	};
+	int err;
 
 	if (!peer || !message)
 		return rbx_error(-EINVAL, "a handler needs a peer and a "
 					  "function");
+	err = rbx_guard_use(peer->ctx, "rbx_peer_on_message");
+	if (err)
+		return err;
 	listener.heard_count = &peer->ctx->counters.messages_received;
 	return rbx_session_listen(peer->session, &listener);
 }

@@ -105,6 +105,8 @@ void rbx_plug(struct rbx_context *ctx)
 
 void rbx_unplug(struct rbx_context *ctx)
 {
-	(void)ctx;
+	/* What the parent held is not sent by its child. */
+	if (ctx && rbx_guard_use(ctx, "rbx_unplug"))
+		return;
 	rbx_plug_pull();
 }

@@ -236,6 +236,21 @@ static void event_fd_is_readable_while_there_is_something(void **state)
 	tenant_close(&tenant);
 }
 
+/* It guesses after 1 ms: only a shorter time can be over before. */
+static void wait_for_room_is_over_after_its_time(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+
+	(void)state;
+	assert_int_equal(rbx_wait_room(ctx, 0), -ETIMEDOUT);
+	assert_non_null(strstr(rbx_last_error(), "within 0 ms"));
+	assert_int_equal(rbx_wait_room(ctx, 1), -ETIMEDOUT);
+	assert_non_null(strstr(rbx_last_error(), "within 1 ms"));
+	assert_int_equal(rbx_wait_room(ctx, 2), 0);
+	assert_int_equal(rbx_wait_room(ctx, -1), 0);
+	assert_int_equal(rbx_close(ctx), 0);
+}
+
 /* ---- pollers = 0 -----------------------------------------------------------*/
 
 static void polling_program_runs_its_own_callbacks(void **state)
@@ -467,6 +482,7 @@ int main(void)
 		cmocka_unit_test(reap_takes_at_most_what_is_asked),
 		cmocka_unit_test(reaping_threads_all_get_one),
 		cmocka_unit_test(event_fd_is_readable_while_there_is_something),
+		cmocka_unit_test(wait_for_room_is_over_after_its_time),
 		cmocka_unit_test(polling_program_runs_its_own_callbacks),
 		cmocka_unit_test(polling_program_that_waits_for_nothing_sleeps),
 		cmocka_unit_test(poll_is_refused_where_pollers_are),

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "include/rdmabox/endpoint.h"
+#include "include/rdmabox/tuning.h"
 #include "include/rdmabox/verbs.h"
 #include "tests/lib/talk.h"
 
@@ -21,6 +23,7 @@ static struct world {
 	struct guest guest;
 	struct rbx_remote *remote;
 	struct rbx_volume *volume;
+	struct rbx_queue *queue;
 	uint32_t tries_count; /* atomic: threads that have tried */
 	int expected;
 	char fault[256]; /* what was not as expected; "": nothing */
@@ -86,6 +89,7 @@ static int world_open(void **state)
 					 rbx_server_address(world.host.server),
 					 1 << 20, NULL),
 			 0);
+	assert_int_equal(rbx_queue_create(world.guest.ctx, 1, &world.queue), 0);
 	return 0;
 }
 
@@ -94,6 +98,7 @@ static int world_close(void **state)
 	(void)state;
 	assert_int_equal(rbx_volume_close(world.volume), 0);
 	assert_int_equal(rbx_return(world.remote), 0);
+	assert_int_equal(rbx_queue_destroy(world.queue), 0);
 	guest_close(&world.guest);
 	assert_int_equal(rbx_server_stop(world.host.server), 0);
 	return 0;
@@ -229,6 +234,50 @@ static void calls_that_wait_are_refused_in_event_callbacks(void **state)
 
 /* ---- Fork -------------------------------------------------------------------*/
 
+static void on_message(struct rbx_peer *peer, const void *data, size_t length,
+		       void *user)
+{
+	(void)peer;
+	(void)data;
+	(void)length;
+	(void)user;
+}
+
+static void try_device(void)
+{
+	struct rbx_context *ctx = world.guest.ctx;
+	struct rbx_protection_domain *domain;
+	struct rbx_endpoint_listener *listener;
+	struct rbx_buffer_cost cost;
+	struct rbx_region *region;
+	struct rbx_queue *queue;
+
+	TRY(rbx_region_register, ctx, page, PAGE, &region);
+	TRY(rbx_protection_domain_create, ctx, &domain);
+	TRY(rbx_queue_create, ctx, 1, &queue);
+	TRY(rbx_endpoint_listen, ctx, "127.0.0.1:0", &listener);
+	TRY(rbx_buffer_cost_measure, ctx, PAGE, 1, &cost);
+	TRY(rbx_peer_on_message, world.guest.peer, on_message, NULL);
+	TRY(rbx_queue_arm, world.queue);
+	TRY(rbx_queue_destroy, world.queue);
+}
+
+/* They leave all as it is. */
+static void try_what_returns_nothing(void)
+{
+	struct rbx_stats stats = { .size_bytes = sizeof(stats), .requests = 77 };
+	struct rbx_volume_status status = { .slabs = 77 };
+
+	rbx_stats_reset(world.guest.ctx);
+	judge("rbx_stats_reset", -EINVAL);
+	rbx_stats_get(world.guest.ctx, &stats);
+	judge("rbx_stats_get", stats.requests == 77 ? -EINVAL : 0);
+	rbx_volume_status(world.volume, &status);
+	judge("rbx_volume_status", status.slabs == 0 ? -EINVAL : 0);
+	rbx_unplug(world.guest.ctx);
+	judge("rbx_unplug", -EINVAL);
+}
+
 static void child(void)
 {
 	struct rbx_request request = {
@@ -248,6 +297,8 @@ static void child(void)
 	TRY(rbx_message_submit, world.guest.peer, "?", 1, NULL, NULL);
 	TRY(rbx_poll, world.guest.ctx);
 	TRY(rbx_describe, world.guest.ctx, text, sizeof(text));
+	try_device();
+	try_what_returns_nothing();
 	if (world.fault[0])
 		fprintf(stderr, "%s\n", world.fault);
 	_exit(world.fault[0] || !strstr(rbx_last_error(), "fork()"));
@@ -359,6 +410,28 @@ static void what_is_in_use_is_not_closed(void **state)
 	rbx_server_stop(tenant.server);
 }
 
+static void what_endpoints_use_is_not_closed(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_protection_domain *domain;
+	struct rbx_endpoint_listener *listener;
+	struct rbx_server_options options;
+	struct rbx_queue *queue;
+
+	(void)state;
+	tenant_server_options(&options); /* an address of the fabric under test */
+	assert_int_equal(rbx_queue_create(ctx, 1, &queue), 0);
+	assert_int_equal(rbx_endpoint_listen(ctx, options.listen, &listener), 0);
+	assert_int_equal(rbx_protection_domain_create(ctx, &domain), 0);
+	assert_busy(rbx_close(ctx), "rbx_queue_destroy()");
+	assert_int_equal(rbx_queue_destroy(queue), 0);
+	assert_busy(rbx_close(ctx), "rbx_endpoint_listener_close()");
+	rbx_endpoint_listener_close(listener);
+	assert_busy(rbx_close(ctx), "rbx_protection_domain_destroy()");
+	assert_int_equal(rbx_protection_domain_destroy(domain), 0);
+	assert_int_equal(rbx_close(ctx), 0);
+}
+
 static void closing_nothing_does_nothing(void **state)
 {
 	(void)state;
@@ -369,6 +442,13 @@ static void closing_nothing_does_nothing(void **state)
 	assert_int_equal(rbx_server_stop(NULL), 0);
 	rbx_region_release(NULL);
 	rbx_verbs_link_close(NULL);
+	assert_int_equal(rbx_endpoint_close(NULL), 0);
+	assert_int_equal(rbx_queue_destroy(NULL), 0);
+	assert_int_equal(rbx_protection_domain_destroy(NULL), 0);
+	assert_int_equal(rbx_memory_window_close(NULL), 0);
+	assert_int_equal(rbx_shared_receives_destroy(NULL), 0);
+	rbx_endpoint_listener_close(NULL);
+	rbx_endpoint_reject(NULL, NULL);
 }
 
 #define IN_WORLD(test) \
@@ -385,6 +465,7 @@ int main(void)
 		cmocka_unit_test(request_is_taken_once),
 		cmocka_unit_test(request_is_taken_once_without_a_volume),
 		cmocka_unit_test(what_is_in_use_is_not_closed),
+		cmocka_unit_test(what_endpoints_use_is_not_closed),
 		cmocka_unit_test(closing_nothing_does_nothing),
 	};
 
