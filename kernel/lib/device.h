@@ -17,10 +17,9 @@
  * its session's connection, and nobody gets a hold any more. Then what is mapped
  * for the device is unmapped, and the completion queue and the protection domain
  * are freed, all before the driver goes on to take the device away. I/Os wait for
- * their peers, as when a cable is pulled: recovery tries to resume until its time is
- * over. The first whose address leads to a device again binds the
- * context to that one, which maps anew what waits, and then every session is
- * resumed on it.
+ * their peers, as when a cable is pulled: recovery tries to resume until its time
+ * is over. The first whose address leads to a device again binds the context to
+ * that one, which maps anew what waits, and then every session is resumed on it.
  */
 #ifndef RBX_KERNEL_DEVICE_H
 #define RBX_KERNEL_DEVICE_H

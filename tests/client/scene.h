@@ -8,7 +8,7 @@
 
 #include "client/session_state.h"
 
-/* Written as a message each, an order of them is a word. */
+/* Written as a letter each, an order of them is a word. */
 enum step {
 	STEP_MAP = 'm', /* the owner borrows a slab, and waits */
 	STEP_USER_MESSAGE = 'l', /* it sends messages, and waits for the last */
