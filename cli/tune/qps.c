@@ -145,13 +145,13 @@ int tune_qps(const struct tune_options *options, struct tune_result *result)
 	int rc = 0;
 
 	for (turn = 0; turn < TUNE_QPS_TURNS; turn++)
-		for (i = 0; i < TUNE_QPS_POINTS && !rc; i++) {
+		for (i = 0; i < TUNE_QPS_POINTS && !rc && !cli_interrupted(); i++) {
 			tune_progress(options, "%u queue pairs, turn %u of %u",
 				      1u << i, turn + 1, TUNE_QPS_TURNS);
 			rc = measure(options, 1u << i, &iops[i][turn]);
 		}
 	tune_progress_end();
-	if (rc)
+	if (rc || cli_interrupted())
 		return rc;
 	for (i = 0; i < TUNE_QPS_POINTS; i++) {
 		result->qps[i].queue_pairs = 1u << i;
