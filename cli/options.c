@@ -144,6 +144,7 @@ static int parse(const struct cli_command *command,
 	int found, err;
 
 	opterr = 0;
+	optind = 0; /* anew: `help` has one command read the line after another */
 	for (;;) {
 		found = getopt_long(argc, argv, "+:h", long_options, NULL);
 		if (found == -1 && optind == argc)

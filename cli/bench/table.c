@@ -166,8 +166,8 @@ static const struct cli_option options[] = {
 	{ "window", "off|SIZE|aimd|delay|auto",
 	  "bytes in flight at most\n"
 	  "off: no limit\n"
-	  "aimd: by the round trips, halved when they grow\n"
-	  "delay: by the round trips, held at a target\n"
+	  "aimd: grows by steps, halved when round trips get long\n"
+	  "delay: by how round trips change\n"
 	  "auto: the least that gives full throughput",
 	  set_window, LIBRARY.window, .max = sizeof(LIBRARY.window),
 	  .words = "off|aimd|delay|auto", .like = cli_set_text,
@@ -183,18 +183,19 @@ static const struct cli_option options[] = {
 	  cli_set_word, OPTIONS.buffers, .max = sizeof(OPTIONS.buffers),
 	  .words = "region|staging|direct|auto" },
 	{ "polling", "POLICY",
-	  "busy, event, event-batch:N, hybrid, shared:M\n"
-	  "or adaptive[:RETRY[:BATCH]]",
+	  "how a poller waits for completions: busy, event,\n"
+	  "event-batch:N, hybrid, shared:M,\n"
+	  "adaptive[:RETRY[:BATCH]]",
 	  cli_set_text, LIBRARY.polling, .max = sizeof(LIBRARY.polling),
 	  .words = "busy|event|event-batch:|hybrid|shared:|adaptive",
-	  .details = "How a poller waits for completions, see rbx_open(3)." },
+	  .details = "See rbx_open(3)." },
 	{ "pollers", "N|peer|queue_pair",
 	  "threads that poll, each with a completion queue\n"
 	  "peer: one for each server\n"
 	  "queue_pair: one for each queue pair", set_pollers,
 	  &LIBRARY.pollers, .min = 1, .max = 16, .words = "peer|queue_pair",
 	  .like = cli_set_number },
-	{ "poll-cpu", "PCT", "adaptive: percent of a CPU for polls that find nothing",
+	{ "poll-cpu", "PCT", "percent of a CPU that adaptive polls may waste",
 	  cli_set_number, &LIBRARY.poll_cpu_percent, .min = 1, .max = 100 },
 	{ "qps", "N", "queue pairs to each server", cli_set_number,
 	  &LIBRARY.queue_pairs, .min = 1, .max = 16,
@@ -208,7 +209,7 @@ static const struct cli_option options[] = {
 	{ "checksums", NULL, "keep a CRC32C of each 4 KiB page here, and check it",
 	  cli_set_flag, .field = &OPTIONS.volume.checksums },
 	{ "overload", "off|N:NS",
-	  "soft: a device that collapses; each work request\n"
+	  "the soft device collapses: each work request\n"
 	  "queued beyond N costs a post NS nanoseconds",
 	  cli_set_text, LIBRARY.overload, .max = sizeof(LIBRARY.overload),
 	  .words = "off",

@@ -48,6 +48,7 @@ static json_t *option_json(const struct cli_option *option)
 	set_text(json, "group", option->group);
 	cli_option_default(option, text, sizeof(text));
 	set_text(json, "default", text);
+	set_text(json, "unit", option->unit);
 	cli_option_range(option, text, sizeof(text));
 	set_text(json, "range", text);
 	if (option->words)

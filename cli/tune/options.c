@@ -21,9 +21,10 @@ static const struct cli_option options[] = {
 	{ "runtime", "S", "length of each run against the server",
 	  cli_set_seconds, &tune_options.runtime_s, .min = 0, .max = 3600,
 	  .unit = "s" },
-	{ "out", "FILE|none", "tuning file to write; none: write none",
+	{ "out", "FILE|none", "tuning file to write\n"
+	  "none: write none",
 	  cli_set_text, tune_options.out, .max = sizeof(tune_options.out),
-	  .group = "Output", .argument = CLI_ARGUMENT_FILE,
+	  .group = "Output", .argument = CLI_ARGUMENT_FILE, .words = "none",
 	  .preset = "~/.config/rdmabox/tune.json",
 	  .details = "The default file is below $XDG_CONFIG_HOME if that is set. A file "
 		     "that is something else is never overwritten." },
