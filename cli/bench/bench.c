@@ -110,8 +110,12 @@ static int bench_open(struct bench *bench)
 	take_queue_pairs(bench);
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
-	if (rbx_volume_open(bench->ctx, &bench->volume, o->servers,
-			    o->volume_bytes, &o->volume))
+	rc = rbx_volume_open(bench->ctx, &bench->volume, o->servers,
+			     o->volume_bytes, &o->volume);
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return cli_fail_room(&bench_command, bench->ctx, o->servers,
+				     o->volume_bytes, o->volume.replicas);
+	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
 	return make_loads(bench);
 }
@@ -243,9 +247,10 @@ static int report(struct bench *bench, const struct bench_result *result,
 		rc = CLI_EXIT_FAILED;
 	if (result->errors) {
 		cli_fail(&bench_command, "%" PRIu64 " requests failed%s; the "
-			 "first: %s", result->errors,
+			 "first: %s%s%s", result->errors,
 			 result->gave_up ? " and the run was ended" : "",
-			 result->first_error);
+			 result->first_error, *bench->events.down ? "; before that, " : "",
+			 bench->events.down);
 		rc = CLI_EXIT_FAILED;
 	}
 	if (report.verify_errors) {

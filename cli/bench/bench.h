@@ -322,6 +322,7 @@ struct bench_events {
 	uint32_t count; /* that came */
 	uint32_t printed_count;
 	char lines[16][160]; /* the last ones */
+	char down[160]; /* the first of a server that is down; "": none */
 };
 
 void bench_events_init(struct bench_events *events);
@@ -335,7 +336,7 @@ void bench_events_print(struct bench_events *events);
 /* What is run at the time. */
 struct bench_phase {
 	const char *name;
-	const struct bench_load *load;
+	const struct bench_load *load; /* NULL: nobody knows its latency */
 	uint64_t requests_total; /* 0: it ends by time */
 	uint32_t request_bytes;
 	double runtime_s;

@@ -56,7 +56,7 @@ static void print_line(const struct bench_progress *progress, uint64_t requests,
 		       double elapsed_s, double rate)
 {
 	const struct bench_phase *phase = &progress->phase;
-	uint64_t p50_ns = bench_load_p50_ns(phase->load);
+	uint64_t p50_ns = phase->load ? bench_load_p50_ns(phase->load) : 0;
 
 	fprintf(stderr, "%s%-7s %3.0f %%  %.0f requests/s  %.1f MB/s",
 		progress->is_terminal ? CLEAR_LINE : "", phase->name,

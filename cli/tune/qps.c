@@ -11,6 +11,7 @@
  * Queue pairs cost memory on the device and cache in it, so fewer are taken
  * where more are not clearly faster.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +45,15 @@ static int run_open(const struct tune_options *options, uint32_t queue_pairs,
 	};
 	struct rbx_options library = options->library;
 	char reason[256];
+	int err;
 
 	library.queue_pairs = queue_pairs;
-	if (rbx_open(&run->ctx, &library) ||
-	    rbx_volume_open(run->ctx, &run->volume, options->server,
-			    VOLUME_BYTES, NULL))
+	if (rbx_open(&run->ctx, &library))
+		return cli_fail(&tune_command, "%s", rbx_last_error());
+	err = rbx_volume_open(run->ctx, &run->volume, options->server, VOLUME_BYTES, NULL);
+	if (err == -ENOSPC || err == -EDQUOT)
+		return cli_fail_room(&tune_command, run->ctx, options->server, VOLUME_BYTES, 1);
+	if (err)
 		return cli_fail(&tune_command, "%s", rbx_last_error());
 	if (bench_pattern_create(&run->pattern, "rand", BLOCKS, BLOCK_BYTES, 1,
 				 1, reason, sizeof(reason)))

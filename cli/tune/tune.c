@@ -67,7 +67,8 @@ static int save(struct rbx_context *ctx, const char *path, const struct tune_res
 	}
 	/* JSON on stdout is alone there. */
 	fprintf(strcmp(tune_options.json, "-") ? stdout : stderr,
-		"\nwrote %s, which later runs read\n", path);
+		"\nwrote %s%s\n", path,
+		*tune_options.out ? "" : ", which later runs read");
 	return CLI_EXIT_OK;
 }
 
