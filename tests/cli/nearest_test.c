@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-static const char *const words[] = { "depth", "device", "op", "overload", "servers", NULL };
+static const char *const words[] = { "depth", "device", "op", "overload", "server", "servers", NULL };
 
 static const char *next(const void *of, size_t index)
 {
@@ -30,7 +30,7 @@ static void a_slip_leads_to_the_word(void **state)
 	assert_string_equal(nearest("deppth"), "depth"); /* too many */
 	assert_string_equal(nearest("debth"), "depth"); /* wrong */
 	assert_string_equal(nearest("dpeth"), "depth"); /* swapped */
-	assert_string_equal(nearest("server"), "servers");
+	assert_string_equal(nearest("sevrer"), "server");
 	assert_string_equal(nearest("depth"), "depth");
 }
 
@@ -49,6 +49,7 @@ static void the_nearer_of_two_is_taken(void **state)
 	(void)state;
 	assert_string_equal(nearest("devise"), "device");
 	assert_string_equal(nearest("overlaod"), "overload");
+	assert_string_equal(nearest("serversx"), "servers"); /* "server" comes first */
 }
 
 int main(void)
