@@ -31,7 +31,7 @@
 
 #include <rdmabox/rdmabox.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "core/congestion.h"
 
 #define TURN_S 0.05
@@ -302,6 +302,6 @@ int main(int argc, char **argv)
 	if (!taken)
 		return usage();
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	rc = cli_bench(argc - taken, argv + taken);
+	rc = bench_command.run(argc - taken, argv + taken);
 	return rc ? rc : print_turns(out);
 }

@@ -6,7 +6,7 @@
  * A file is written beside its place and then renamed, so that a full disk costs
  * nobody the file that was there. A device, a pipe or a symbolic link is written
  * to as it is: it is not ours to replace. So is a file in a folder in which none
- * can be made.
+ * can be made. Whether that will work is tried before a long run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,15 +52,20 @@ static int write_in_place(json_t *json, const char *path)
 					   0666));
 }
 
+/* A new file of another name in the folder of @path; -1: there can be none. */
+static int open_beside(const char *path, char fresh[PATH_MAX])
+{
+	if (snprintf(fresh, PATH_MAX, "%s.%d", path, (int)getpid()) >= PATH_MAX)
+		return -1;
+	return open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
 /* @old: what the file at @path is, or NULL if there is none. */
 static int write_beside(json_t *json, const char *path, const struct stat *old)
 {
 	char fresh[PATH_MAX];
-	int fd = -1, err;
+	int fd = open_beside(path, fresh), err;
 
-	if (snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid()) <
-	    (int)sizeof(fresh))
-		fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return write_in_place(json, path);
 	if (old)
@@ -81,6 +86,40 @@ static int write_file(json_t *json, const char *path)
 		return write_beside(json, path, NULL);
 	return S_ISREG(old.st_mode) ? write_beside(json, path, &old) :
 				      write_in_place(json, path);
+}
+
+/* 0, or -errno that writing to @path would end with as things are. */
+static int try_output(const char *path)
+{
+	char fresh[PATH_MAX];
+	struct stat old;
+	bool is_there = !stat(path, &old);
+	int fd;
+
+	if (is_there && S_ISDIR(old.st_mode))
+		return -EISDIR;
+	if (is_there && !S_ISREG(old.st_mode)) /* to open a pipe would wait */
+		return access(path, W_OK) ? -errno : 0;
+	fd = open_beside(path, fresh);
+	if (fd >= 0)
+		unlink(fresh);
+	else if (is_there)
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+int cli_output_check(const struct cli_command *command, const char *option,
+		     const char *path)
+{
+	int err = *path && strcmp(path, "-") ? try_output(path) : 0;
+
+	if (!err)
+		return 0;
+	return cli_fail(command, "cannot write --%s %s: %s; nothing was run, give another "
+				 "path", option, path, strerror(-err));
 }
 
 int cli_json_write(const struct cli_command *command, json_t *json,

@@ -2,30 +2,43 @@
 /*
  * reach.h - the options that say how client and server reach each other, which
  * several commands have: entries of their tables, for fields of those names in
- * `where`.
+ * `where`. They are a group of their own, best the last one of a table.
  */
 #ifndef CLI_REACH_H
 #define CLI_REACH_H
 
 #include "cli/cli.h"
 
-#define CLI_REACH_FABRIC(where, what)                                    \
-	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,      \
-	  (where).fabric, .max = sizeof((where).fabric),                 \
-	  .words = "auto|verbs|soft|soft:tcp" }
+#define CLI_REACH_GROUP "Connection"
 
-#define CLI_REACH_DEVICE(where)                                          \
-	{ "device", "NAME[:PORT]",                                       \
-	  "verbs: the device, such as mlx5_0:1\n"                        \
-	  "soft: registered, to register as most NICs must",             \
-	  cli_set_text, (where).device, .max = sizeof((where).device) }
+#define CLI_REACH_FABRIC(where, what)                                          \
+	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,            \
+	  (where).fabric, .max = sizeof((where).fabric),                       \
+	  .words = "auto|verbs|soft|soft:tcp", .group = CLI_REACH_GROUP,       \
+	  .details = "`auto` takes an RDMA device if there is one, else the "  \
+		     "software device. Any other one never falls back. "       \
+		     "`soft` reaches processes of the same user on the same "  \
+		     "host by a shared mapping, and all others over TCP; "     \
+		     "`soft:tcp` reaches all over TCP." }
 
-#define CLI_REACH_SECRET(where, whom)                                    \
-	{ "secret-file", "F", "the secret shared with " whom,            \
-	  cli_set_text, (where).secret_file,                             \
-	  .max = sizeof((where).secret_file) },                          \
-	{ "insecure", NULL, "no secret, even beyond loopback",           \
-	  cli_set_flag, .field = &(where).insecure }
+#define CLI_REACH_DEVICE(where)                                                \
+	{ "device", "NAME[:PORT]", "RDMA device and port, such as mlx5_0:1",   \
+	  cli_set_text, (where).device, .max = sizeof((where).device),         \
+	  .preset = "the first that is active",                                \
+	  .details = "On the soft fabric, `registered` is a device that "      \
+		     "wants memory registered, as most NICs do." }
+
+#define CLI_REACH_SECRET(where, whom)                                          \
+	{ "secret-file", "FILE", "file with the secret shared with " whom,     \
+	  cli_set_text, (where).secret_file,                                   \
+	  .max = sizeof((where).secret_file), .argument = CLI_ARGUMENT_FILE,   \
+	  .or_next = true,                                                     \
+	  .details = "The secret is 16 to 4096 bytes, the same on both "       \
+		     "sides, in a file that gives no rights to others." },     \
+	{ "insecure", NULL, "use no secret, even beyond loopback",             \
+	  cli_set_flag, .field = &(where).insecure,                            \
+	  .details = "Without a secret only loopback addresses are served "    \
+		     "and reached, unless this option is given." }
 
 /* One of them, or none. Returns 0 or an exit code. */
 static inline int cli_reach_check(const struct cli_command *command,

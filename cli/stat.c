@@ -11,7 +11,7 @@
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/reach.h"
 
 static char server_address[128];
@@ -19,20 +19,29 @@ static uint32_t as_json;
 static struct rbx_options library;
 
 static const struct cli_option options[] = {
-	{ "server", "ADDR:PORT", "the server to ask", cli_set_text,
-	  server_address, .max = sizeof(server_address) },
-	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json },
-	CLI_REACH_FABRIC(library, "how to reach it"),
+	{ "server", "ADDR:PORT", "server to ask", cli_set_text,
+	  server_address, .max = sizeof(server_address), .is_required = true,
+	  .place = CLI_OPTION_OR_WORD, .argument = CLI_ARGUMENT_ADDRESS,
+	  .details = "The address may be given alone, without the option's name." },
+	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json,
+	  .details = "One object, with the keys of the table and the address as `server`." },
+	CLI_REACH_FABRIC(library, "how to reach the server; as it serves"),
 	CLI_REACH_SECRET(library, "the server"),
 };
 
-static const struct cli_command command = {
+static int cli_stat(int argc, char **argv);
+
+static void prepare(void)
+{
+	rbx_options_defaults(&library);
+}
+
+const struct cli_command stat_command = {
 	.name = "stat",
-	.purpose = "Shows the numbers of a memory server.",
-	.usage = "--server ADDR:PORT [--json] [--fabric F]\n"
-		 "                    [--secret-file F | --insecure]",
-	.options = options,
-	.options_count = sizeof(options) / sizeof(options[0]),
+	.purpose = "show the numbers of a memory server",
+	CLI_OPTIONS(options),
+	.run = cli_stat,
+	.prepare = prepare,
 };
 
 static int print_json(const struct rbx_server_stats *stats)
@@ -44,7 +53,7 @@ static int print_json(const struct rbx_server_stats *stats)
 	json_object_set_new(json, #name, json_integer(stats->name));
 	RBX_SERVER_STATS(ADD)
 #undef ADD
-	return cli_json_write(&command, json, "-") ? CLI_EXIT_FAILED :
+	return cli_json_write(&stat_command, json, "-") ? CLI_EXIT_FAILED :
 						     CLI_EXIT_OK;
 }
 
@@ -57,25 +66,24 @@ static void print_table(const struct rbx_server_stats *stats)
 #undef PRINT
 }
 
-int cli_stat(int argc, char **argv)
+static int cli_stat(int argc, char **argv)
 {
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	struct rbx_context *ctx;
 	int rc;
 
-	rbx_options_defaults(&library);
-	rc = cli_parse(&command, argc, argv);
+	rc = cli_parse(&stat_command, argc, argv);
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (!*server_address)
-		return cli_fail(&command, "no server; add --server ADDR:PORT");
-	rc = cli_reach_check(&command, library.secret_file, library.insecure);
+		return cli_fail(&stat_command, "no server; add --server ADDR:PORT, or ADDR:PORT alone");
+	rc = cli_reach_check(&stat_command, library.secret_file, library.insecure);
 	if (rc)
 		return rc;
 	if (rbx_open(&ctx, &library))
-		return cli_fail(&command, "%s", rbx_last_error());
+		return cli_fail(&stat_command, "%s", rbx_last_error());
 	if (rbx_server_query(ctx, server_address, &stats)) {
-		rc = cli_fail(&command, "%s", rbx_last_error());
+		rc = cli_fail(&stat_command, "%s", rbx_last_error());
 	} else if (as_json) {
 		rc = print_json(&stats);
 	} else {

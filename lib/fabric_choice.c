@@ -87,6 +87,7 @@ static int choose_auto(struct rbx_fabric_choice *choice, const char *address)
 				   "a loopback address, which no NIC serves");
 	if (!verbs_probe(error))
 		return choose_verbs(choice, "there is an RDMA device");
+	error[strcspn(error, ":;")] = '\0'; /* how to mend it is the doctor's to say */
 	return choose_soft(choice, true, error);
 }
 

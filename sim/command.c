@@ -52,15 +52,37 @@ static const char *site_name(uint32_t number)
 	return rbx_sim_site_name((enum rbx_sim_site)number);
 }
 
-/* "a, b, c" */
-static void list(char *text, const char *(*name)(uint32_t number),
-		 uint32_t count)
+/* "a, b, c", or what else is between them and behind each. */
+static void list_with(char *text, const char *between, const char *behind,
+		      const char *(*name)(uint32_t number), uint32_t count)
 {
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		at = add(text, at, NAMES_BYTES, "%s%s", i ? ", " : "",
-			 name(i));
+		at = add(text, at, NAMES_BYTES, "%s%s%s", i ? between : "",
+			 name(i), behind);
+}
+
+static void list(char *text, const char *(*name)(uint32_t number),
+		 uint32_t count)
+{
+	list_with(text, ", ", "", name, count);
+}
+
+const char *rbx_sim_command_scenario_names(void)
+{
+	static char names[NAMES_BYTES];
+
+	list_with(names, "|", "", scenario_name, scenarios_count());
+	return names;
+}
+
+const char *rbx_sim_command_site_names(void)
+{
+	static char names[NAMES_BYTES];
+
+	list_with(names, "|", "=", site_name, RBX_SIM_SITES_COUNT);
+	return names;
 }
 
 const char *rbx_sim_command_notes(void)
@@ -309,5 +331,6 @@ int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 	err = options_take(&many, &options, reason, sizeof(reason));
 	return err ? err :
 		     rbx_sim_processes_run(&options, seconds, seeds_max,
-					   processors_count, ended);
+					   processors_count, command->goes_on,
+					   ended);
 }

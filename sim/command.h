@@ -28,6 +28,7 @@ struct rbx_sim_command {
 	const char *faults[RBX_SIM_FAULTS_MAX]; /* "qp-error=0.01" */
 	uint32_t faults_count;
 	bool hunts; /* runs many seeds */
+	bool (*goes_on)(void); /* of a hunt: asked often; false ends it. NULL: true */
 	bool trace; /* a line for each change of state */
 	bool silent; /* not a line at all */
 };
@@ -71,5 +72,9 @@ int64_t rbx_sim_command_hunt(const struct rbx_sim_command *command,
 
 /* The scenarios and sites that there are, a line each, for --help. */
 const char *rbx_sim_command_notes(void);
+
+/* Their names: "volume|reclaim", and "late-completion=|qp-error=". */
+const char *rbx_sim_command_scenario_names(void);
+const char *rbx_sim_command_site_names(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "sim/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -147,9 +148,26 @@ static bool ended(struct rbx_sim_process *process,
 	return rbx_sim_process_start(process, &again, true) == 0;
 }
 
+/* Those that run are given up, without a word of them. */
+static void stop_all(struct rbx_sim_process *processes, uint32_t count)
+{
+	struct rbx_sim_outcome outcome;
+	int status;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (processes[i].id == 0)
+			continue;
+		kill(processes[i].id, SIGKILL);
+		if (waitpid(processes[i].id, &status, 0) == processes[i].id)
+			take(&processes[i], status, &outcome);
+		processes[i].id = 0;
+	}
+}
+
 int64_t
 rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		      uint64_t seeds_max, uint32_t processors_count,
+		      bool (*goes_on)(void),
 		      void (*told)(uint64_t seed,
 				   const struct rbx_sim_outcome *outcome))
 {
@@ -163,6 +181,10 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 	int status, err;
 
 	for (;;) {
+		if (goes_on && !goes_on()) {
+			stop_all(processes, count);
+			return ran;
+		}
 		while (running < count && machine_seconds() < until &&
 		       (seeds_max == 0 ||
 			next.seed - options->seed < seeds_max)) {

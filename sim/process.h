@@ -35,6 +35,7 @@ void rbx_sim_process_wait(struct rbx_sim_process *process,
 int64_t
 rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		      uint64_t seeds_max, uint32_t processors_count,
+		      bool (*goes_on)(void),
 		      void (*told)(uint64_t seed,
 				   const struct rbx_sim_outcome *outcome));
 

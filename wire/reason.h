@@ -11,19 +11,27 @@
 
 /* name, errno of the client's call, sentence */
 #define RBX_REASONS(X)                                                        \
-	X(FULL, ENOSPC, "no memory left to lend")                             \
-	X(QUOTA, EDQUOT, "the quota for one client is reached")               \
-	X(WRONG_SECRET, EACCES, "the secret is wrong")                        \
-	X(SECRET_REQUIRED, EACCES, "the server asks for a secret")            \
-	X(SECRET_UNKNOWN, EACCES, "the server has no secret to prove itself") \
-	X(VERSION, EPROTONOSUPPORT, "the protocol version is not spoken here") \
+	X(FULL, ENOSPC, "no memory left to lend; ask for less, or add servers") \
+	X(QUOTA, EDQUOT,                                                      \
+	  "the quota for one client is reached; ask for less, or raise the quota") \
+	X(WRONG_SECRET, EACCES,                                               \
+	  "the secret is wrong; use the same secret file on both sides")      \
+	X(SECRET_REQUIRED, EACCES,                                            \
+	  "the server asks for a secret; use its secret file")                \
+	X(SECRET_UNKNOWN, EACCES,                                             \
+	  "the server has no secret to prove itself; start it with the secret file, " \
+	  "or use none here")                                                 \
+	X(VERSION, EPROTONOSUPPORT,                                           \
+	  "the protocol version is not spoken here; use one release on both sides") \
 	X(MALFORMED, EPROTO, "the message is malformed")                      \
 	X(OUT_OF_TURN, EPROTO, "the message is not allowed now")              \
-	X(DRAINING, ENOSPC, "the server is shutting down and lends no more")  \
+	X(DRAINING, ENOSPC,                                                   \
+	  "the server is shutting down and lends no more; use another one")   \
 	X(STALE_SESSION, ESTALE, "the session is not known (any more)")       \
 	X(STALE_EPOCH, ESTALE, "the slab was lent anew since")                \
 	X(NOT_YOURS, EPERM, "the slab is not lent to this client")            \
-	X(TOO_MANY, EBUSY, "too many clients or queue pairs")                 \
+	X(TOO_MANY, EBUSY,                                                    \
+	  "too many clients or queue pairs; try again later, or raise the server's limit") \
 	X(REPLAYED, EPROTO, "the message was seen before")                    \
 	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
 	X(INTERNAL, EREMOTEIO, "the server failed, see its log")              \

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +110,12 @@ static int bench_open(struct bench *bench)
 	take_queue_pairs(bench);
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
-	if (rbx_volume_open(bench->ctx, &bench->volume, o->servers,
-			    o->volume_bytes, &o->volume))
+	rc = rbx_volume_open(bench->ctx, &bench->volume, o->servers,
+			     o->volume_bytes, &o->volume);
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return cli_fail_room(&bench_command, bench->ctx, o->servers,
+				     o->volume_bytes, o->volume.replicas);
+	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
 	return make_loads(bench);
 }
@@ -133,29 +136,27 @@ static void bench_close(struct bench *bench)
 /* ---- Running ---------------------------------------------------------------*/
 
 /* One phase. Does not return where the library hangs. */
-static void run(struct bench *bench, const char *phase,
+static void run(struct bench *bench, const struct bench_phase *phase,
 		struct bench_load *load, struct bench_source *source,
-		uint64_t requests_total, double runtime_s,
 		struct bench_result *result)
 {
 	uint32_t stall_limit_ms =
 		STALL_LIMIT_MS(bench->options->library.peer_timeout_ms);
 	int err;
 
-	bench_progress_begin(&bench->progress, phase, requests_total,
-			     runtime_s);
-	err = bench_load_run(load, source, runtime_s, stall_limit_ms,
-			     bench_progress_show, &bench->progress, result);
+	bench_progress_begin(&bench->progress, phase);
+	err = bench_load_run(load, source, phase->runtime_s, stall_limit_ms,
+			    bench_progress_show, &bench->progress, result);
 	bench_progress_end(&bench->progress);
 	if (!err)
 		return;
 	if (err == -ETIMEDOUT)
 		cli_fail(&bench_command, "%s: requests are outstanding and "
-			 "none has completed for %u s; giving up", phase,
+			 "none has completed for %u s; giving up", phase->name,
 			 stall_limit_ms / 1000);
 	else
 		cli_fail(&bench_command, "%s: cannot start %u threads: %s; "
-			 "lower --threads", phase, bench->options->threads,
+			 "lower --threads", phase->name, bench->options->threads,
 			 strerror(-err));
 	fflush(stdout);
 	_exit(CLI_EXIT_FAILED);
@@ -166,15 +167,29 @@ static bool sweep(struct bench *bench, uint8_t op, struct bench_result *result)
 {
 	const struct bench_options *o = bench->options;
 	struct bench_sweep sweep;
-	uint64_t requests_total;
+	struct bench_phase phase = {
+		.name = op == RBX_WRITE ? "fill" : "check",
+		.load = bench->sweep_load,
+	};
 
 	bench_sweep_init(&sweep, op, bench->verify, bench->blocks,
 			 o->block_bytes, bench_sweep_bytes(o->block_bytes));
-	requests_total = (bench->blocks + sweep.blocks_per_request - 1) /
-			 sweep.blocks_per_request;
-	run(bench, op == RBX_WRITE ? "fill" : "check", bench->sweep_load,
-	    &sweep.source, requests_total, 0, result);
-	return result->requests == requests_total;
+	phase.request_bytes = (uint32_t)sweep.blocks_per_request * o->block_bytes;
+	phase.requests_total = (bench->blocks + sweep.blocks_per_request - 1) /
+			       sweep.blocks_per_request;
+	run(bench, &phase, bench->sweep_load, &sweep.source, result);
+	return result->requests == phase.requests_total;
+}
+
+static void run_mix(struct bench *bench, const char *name, double runtime_s,
+		    struct bench_mix *mix, struct bench_result *result)
+{
+	struct bench_phase phase = {
+		.name = name, .load = bench->load, .runtime_s = runtime_s,
+		.request_bytes = bench->options->block_bytes,
+	};
+
+	run(bench, &phase, bench->load, &mix->source, result);
 }
 
 /* Fills and warms up. Returns 0 or an exit code. */
@@ -184,14 +199,13 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 
 	(void)sweep(bench, RBX_WRITE, &result);
 	if (!result.errors && bench->options->warmup_s > 0)
-		run(bench, "warm-up", bench->load, &mix->source, 0,
-		    bench->options->warmup_s, &result);
+		run_mix(bench, "warm-up", bench->options->warmup_s, mix, &result);
 	if (result.errors) {
 		cli_fail(&bench_command, "before the measurement: %s",
 			 result.first_error);
 		return CLI_EXIT_FAILED;
 	}
-	if (atomic_load(&bench_interrupted)) {
+	if (cli_interrupted()) {
 		cli_fail(&bench_command, "interrupted before the measurement");
 		return CLI_EXIT_FAILED;
 	}
@@ -205,13 +219,13 @@ static bool check_volume(struct bench *bench, struct bench_result *result)
 	struct bench_result checked;
 	bool got_through;
 
-	atomic_store(&bench_interrupted, false);
+	cli_interrupt_forget();
 	got_through = sweep(bench, RBX_READ, &checked);
 	if (!result->errors)
 		memcpy(result->first_error, checked.first_error,
 		       sizeof(result->first_error));
 	result->errors += checked.errors;
-	return got_through || !atomic_load(&bench_interrupted);
+	return got_through || !cli_interrupted();
 }
 
 static int report(struct bench *bench, const struct bench_result *result,
@@ -233,9 +247,10 @@ static int report(struct bench *bench, const struct bench_result *result,
 		rc = CLI_EXIT_FAILED;
 	if (result->errors) {
 		cli_fail(&bench_command, "%" PRIu64 " requests failed%s; the "
-			 "first: %s", result->errors,
+			 "first: %s%s%s", result->errors,
 			 result->gave_up ? " and the run was ended" : "",
-			 result->first_error);
+			 result->first_error, *bench->events.down ? "; before that, " : "",
+			 bench->events.down);
 		rc = CLI_EXIT_FAILED;
 	}
 	if (report.verify_errors) {
@@ -263,8 +278,7 @@ static int measure(struct bench *bench)
 	if (rc)
 		return rc;
 	rbx_stats_reset(bench->ctx);
-	run(bench, "measure", bench->load, &mix.source, 0,
-	    bench->options->runtime_s, &result);
+	run_mix(bench, "measure", bench->options->runtime_s, &mix, &result);
 	rbx_stats_get(bench->ctx, &stats);
 	all_checked = !bench->verify || check_volume(bench, &result);
 	rc = report(bench, &result, &stats);
@@ -274,27 +288,18 @@ static int measure(struct bench *bench)
 	return CLI_EXIT_FAILED;
 }
 
-/* What was measured is told, and what was borrowed given back. The second signal, whichever
- * of the two it is, ends the process. */
-static void interrupt(int signal_number)
-{
-	(void)signal_number;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	atomic_store(&bench_interrupted, true);
-}
-
 int cli_bench(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
 	struct bench bench = { 0 };
 	int rc;
 
 	bench.options = bench_options_parse(argc, argv, &rc);
 	if (!bench.options)
 		return rc;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	rc = cli_output_check(&bench_command, "json", bench.options->json);
+	if (rc)
+		return rc;
+	cli_interrupt_catch(true); /* what was measured is told, what was borrowed given back */
 	bench_events_init(&bench.events);
 	bench_progress_init(&bench.progress, &bench.events,
 			    bench.options->progress);

@@ -3,7 +3,8 @@
  * bench.h - the parts of rdmabox bench.
  *
  *	bench.c     the order of things
- *	options.c   the options, and what does not go together
+ *	table.c     the options
+ *	options.c   what does not go together
  *	load.c      makes a load, runs and watches it; knows no pattern
  *	slot.c      one request and its buffer, from submit to submit
  *	pace.c      when: --load; closed.c, burst.c, open.c
@@ -16,6 +17,7 @@
  *	latency.c   latencies that the library cannot know
  *	events.c    tells of servers lost and rebuilt
  *	progress.c  what is shown meanwhile
+ *	histogram.c latencies as bars
  *	report.c    table and JSON
  */
 #ifndef BENCH_H
@@ -73,7 +75,10 @@ struct bench_options {
 	char json[4096]; /* "": none */
 };
 
+extern struct bench_options bench_options;
 extern const struct cli_command bench_command;
+
+int cli_bench(int argc, char **argv);
 
 /**
  * bench_options_parse() - reads the command line.
@@ -117,6 +122,13 @@ void bench_latency_merge(struct bench_latency *latency,
 /** bench_latency_quantile_ns() - 990 per mille is the p99; 0 where none is. */
 uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
 				   uint32_t per_mille);
+/** bench_latency_bucket_end_ns() - the highest value of a bucket. */
+uint64_t bench_latency_bucket_end_ns(uint32_t bucket);
+
+/** bench_histogram_print() - bars on stdout, at most 12 lines; none of none. */
+void bench_histogram_print(const struct bench_latency *latency);
+/** bench_histogram_json() - [{"below_us": 2.048, "requests": 7}, ...]. */
+json_t *bench_histogram_json(const struct bench_latency *latency);
 
 /* ---- Load: slots that are submitted again as they complete ---------------*/
 
@@ -154,7 +166,7 @@ struct bench_load_shape {
 	uint32_t workers_count; /* threads that submit */
 	uint32_t depth; /* slots of a worker */
 	struct bench_timing timing;
-	bool is_mix; /* latencies of reads and writes are wanted apart */
+	bool is_mix; /* latencies of reads and writes are reported apart */
 	uint32_t buffer_bytes; /* of a slot */
 	bool is_registered; /* buffers are a region, so that none is copied */
 	uint64_t seed;
@@ -167,8 +179,8 @@ struct bench_result {
 	double cpu_s; /* user and system time of the process */
 	bool gave_up; /* after too many errors */
 	char first_error[BENCH_ERROR_BYTES];
-	/* By op, where the bench took them itself (latency.c), else NULL;
-	 * lives as long as the load. */
+	/* By op, those that the bench took itself (latency.c): all of an open load,
+	 * else a sample. Lives as long as the load. */
 	const struct bench_latency *latency_of_op;
 };
 
@@ -190,7 +202,7 @@ typedef void bench_progress_fn(void *user, uint64_t requests, double elapsed_s);
 
 /**
  * bench_load_run() - runs a source until it has nothing left, @runtime_s is
- * over (0: no end), or bench_interrupted.
+ * over (0: no end), or a signal came (cli_interrupted()).
  *
  * Returns 0, -ETIMEDOUT where requests are outstanding and none completes any
  * more, or -EAGAIN where no thread could be made. After a failure neither the
@@ -201,8 +213,8 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 		   bench_progress_fn *progress, void *user,
 		   struct bench_result *result);
 
-/* Set by SIGINT: ends a run early, with what was measured so far. */
-extern _Atomic bool bench_interrupted;
+/** bench_load_p50_ns() - of the requests of this run that were timed; 0: of none yet. */
+uint64_t bench_load_p50_ns(const struct bench_load *load);
 
 /* ---- Patterns -------------------------------------------------------------*/
 
@@ -310,6 +322,7 @@ struct bench_events {
 	uint32_t count; /* that came */
 	uint32_t printed_count;
 	char lines[16][160]; /* the last ones */
+	char down[160]; /* the first of a server that is down; "": none */
 };
 
 void bench_events_init(struct bench_events *events);
@@ -320,21 +333,27 @@ void bench_events_print(struct bench_events *events);
 
 /* ---- Progress -------------------------------------------------------------*/
 
+/* What is run at the time. */
+struct bench_phase {
+	const char *name;
+	const struct bench_load *load; /* NULL: nobody knows its latency */
+	uint64_t requests_total; /* 0: it ends by time */
+	uint32_t request_bytes;
+	double runtime_s;
+};
+
 struct bench_progress {
 	struct bench_events *events; /* printed in passing */
 	bool is_shown;
 	bool is_terminal;
-	const char *phase;
-	uint64_t requests_total; /* of the phase; 0: it ends by time */
-	double runtime_s;
+	struct bench_phase phase;
 	double shown_at_s;
 	uint64_t shown_requests;
 };
 
 void bench_progress_init(struct bench_progress *progress,
 			 struct bench_events *events, bool is_forced);
-void bench_progress_begin(struct bench_progress *progress, const char *phase,
-			  uint64_t requests_total, double runtime_s);
+void bench_progress_begin(struct bench_progress *progress, const struct bench_phase *phase);
 void bench_progress_show(void *progress, uint64_t requests, double elapsed_s);
 void bench_progress_end(struct bench_progress *progress);
 

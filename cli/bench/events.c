@@ -48,6 +48,8 @@ void bench_events_note(struct rbx_volume *volume,
 	snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
 		 event_text(event->kind), event->server,
 		 *event->server ? ", " : "", event->slab_count, event->reason);
+	if (event->kind == RBX_EVENT_SERVER_DOWN && !*events->down)
+		snprintf(events->down, sizeof(events->down), "%s", line);
 	pthread_mutex_unlock(&events->lock);
 }
 

@@ -2,9 +2,10 @@
 /*
  * Latencies that the bench takes itself, where the library's are not what is
  * asked for. In an open load a request is late from the time that was meant,
- * which the library does not know; and the library has one histogram for reads
- * and writes, where a mix is asked for each. There one slot in a few is timed:
- * all slots do the same, so it is a fair sample, and the clock costs nothing.
+ * which the library does not know; the library has one histogram for reads and
+ * writes, where a mix is asked for each; and it tells quantiles only, where bars are
+ * to be drawn. There one slot in a few is timed: all slots do the same, so it is a
+ * fair sample, and the clock costs nothing.
  *
  * Buckets are 1/16 of a power of two wide, so a quantile is within 6 %. Any
  * thread adds; who reads does so when the run is over.
@@ -31,8 +32,7 @@ static uint32_t bucket_of(uint64_t ns)
 	return (shift + 1) * STEPS + (uint32_t)((ns >> shift) & (STEPS - 1));
 }
 
-/* The highest value of a bucket. */
-static uint64_t bucket_end(uint32_t bucket)
+uint64_t bench_latency_bucket_end_ns(uint32_t bucket)
 {
 	uint32_t shift;
 
@@ -74,8 +74,8 @@ uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
 	for (uint32_t i = 0; i < BENCH_LATENCY_BUCKETS; i++) {
 		seen += latency->counts[i];
 		if (seen >= rank && seen)
-			return bucket_end(i) < latency->max_ns ?
-				       bucket_end(i) :
+			return bench_latency_bucket_end_ns(i) < latency->max_ns ?
+				       bench_latency_bucket_end_ns(i) :
 				       latency->max_ns;
 	}
 	return 0;

@@ -23,10 +23,10 @@
 
 #define TICK_MS 100
 
-/* Of the slots of a mix one in so many is timed. */
-#define TIMED_EVERY 8u
-
-_Atomic bool bench_interrupted;
+/* One in so many slots of a lane is timed: for the histogram, and more of them in a
+ * mix, where latencies are reported by it. */
+#define TIMED_EVERY 32u
+#define TIMED_EVERY_OF_MIX 8u
 
 static void *worker_run(void *worker_pointer)
 {
@@ -55,9 +55,10 @@ static void init_slot(struct bench_load *load, uint32_t index)
 	slot->worker = &load->workers[slot->worker_index];
 	slot->random = load->shape.seed + index;
 	slot->random = bench_random(&slot->random);
-	slot->is_timed = load->shape.is_mix &&
-			 load->shape.timing.kind != BENCH_OPEN &&
-			 index % load->shape.depth % TIMED_EVERY == 0;
+	slot->is_timed = load->shape.timing.kind != BENCH_OPEN &&
+			 index % load->shape.depth %
+					 (load->shape.is_mix ? TIMED_EVERY_OF_MIX :
+							       TIMED_EVERY) == 0;
 	slot->request.buf = load->buffers +
 			    (size_t)index * load->shape.buffer_bytes;
 	slot->request.region = load->region;
@@ -171,6 +172,16 @@ static uint64_t count_done(struct bench_load *load)
 	return sum;
 }
 
+uint64_t bench_load_p50_ns(const struct bench_load *load)
+{
+	struct bench_latency all;
+
+	bench_latency_clear(&all);
+	for (int op = 0; op < BENCH_OPS; op++)
+		bench_latency_merge(&all, &load->latency_of_op[op]);
+	return bench_latency_quantile_ns(&all, 500);
+}
+
 static int start(struct bench_load *load)
 {
 	int err = 0;
@@ -222,7 +233,7 @@ static int watch(struct bench_load *load, uint64_t before, double runtime_s,
 			return 0;
 		elapsed_s = now_s() - begin_s;
 		if ((runtime_s && elapsed_s >= runtime_s) ||
-		    atomic_load(&bench_interrupted))
+		    cli_interrupted())
 			atomic_store(&load->stop, true);
 		done_now = count_done(load);
 		if (done_now != done)
@@ -262,10 +273,7 @@ int bench_load_run(struct bench_load *load, struct bench_source *source,
 	result->requests = count_done(load) - before;
 	result->errors = atomic_load(&load->errors);
 	result->gave_up = result->errors >= BENCH_ERRORS_MAX;
-	result->latency_of_op = load->shape.timing.kind == BENCH_OPEN ||
-						load->shape.is_mix ?
-					load->latency_of_op :
-					NULL;
+	result->latency_of_op = load->latency_of_op;
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < load->shape.workers_count; i++)

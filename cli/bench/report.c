@@ -66,20 +66,24 @@ static bool is_open(const struct bench_report *report)
 	return report->options->timing.kind == BENCH_OPEN;
 }
 
+/* Reads and writes together; good until the next call. */
+static struct bench_latency *all_ops(const struct bench_report *report)
+{
+	static struct bench_latency all;
+
+	bench_latency_clear(&all);
+	for (int op = 0; op < BENCH_OPS; op++)
+		bench_latency_merge(&all, &report->result->latency_of_op[op]);
+	return &all;
+}
+
 /* Of all requests: the library's, but in an open load ours. */
 static struct latency latency_of(const struct bench_report *report)
 {
-	const struct bench_latency *own = report->result->latency_of_op;
 	const struct rbx_stats *stats = report->stats;
 
-	if (is_open(report)) {
-		static struct bench_latency all;
-
-		bench_latency_clear(&all);
-		for (int op = 0; op < BENCH_OPS; op++)
-			bench_latency_merge(&all, &own[op]);
-		return own_latency(&all);
-	}
+	if (is_open(report))
+		return own_latency(all_ops(report));
 	return (struct latency){
 		stats->latency_p50_ns / 1e3,
 		stats->latency_p99_ns / 1e3,
@@ -206,6 +210,8 @@ static void set_extras(json_t *json, const struct bench_report *report)
 	json_object_set_new(json, "seed", json_integer(options->seed));
 	json_object_set_new(json, "memory_bytes_max",
 			    json_integer(memory_bytes_max()));
+	json_object_set_new(json, "lat_sample",
+			    bench_histogram_json(all_ops(report)));
 }
 
 json_t *bench_report_json(const struct bench_report *report)
@@ -259,6 +265,15 @@ static void print_latencies(const struct bench_report *report)
 	print_latency("  of writes", own_latency(&of_op[RBX_WRITE]));
 }
 
+static void print_histogram(const struct bench_report *report)
+{
+	struct bench_latency *all = all_ops(report);
+
+	printf("\n  latency of %s\n", is_open(report) ? "all requests" :
+						      "a sample of the requests");
+	bench_histogram_print(all);
+}
+
 static void print_rates(const struct bench_report *report)
 {
 	const struct bench_result *result = report->result;
@@ -296,4 +311,5 @@ void bench_report_print(const struct bench_report *report)
 	print_title(report);
 	print_rates(report);
 	print_stats(report);
+	print_histogram(report);
 }

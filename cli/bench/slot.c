@@ -57,6 +57,15 @@ void bench_slot_park(struct bench_slot *slot, bool is_refused)
 	pthread_mutex_unlock(&worker->lock);
 }
 
+/* "No route to host" and "Connection timed out" would point at the network. */
+static const char *status_text(int status)
+{
+	return status == -EHOSTUNREACH ? "the server ended, or the connection to it is lost" :
+	       status == -ETIMEDOUT    ? "the server has not answered in time" :
+	       status == -EIO	       ? "no good copy of the data is left" :
+					 strerror(-status);
+}
+
 static void note_error(struct bench_load *load,
 		       const struct rbx_request *request, const char *why)
 {
@@ -67,7 +76,7 @@ static void note_error(struct bench_load *load,
 			 "%s of %" PRIu32 " bytes at offset %" PRIu64 ": %s",
 			 request->op == RBX_READ ? "read" : "write",
 			 request->length_bytes, request->offset,
-			 why ? why : strerror(-request->status));
+			 why ? why : status_text(request->status));
 	if (before + 1 >= BENCH_ERRORS_MAX)
 		atomic_store(&load->stop, true);
 }

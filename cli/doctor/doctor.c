@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/commands.h"
 #include "cli/doctor/doctor.h"
 
 static struct doctor doctor;
@@ -21,18 +22,22 @@ static uint32_t as_json;
 static const char *const status_names[] = { "ok", "warn", "fail" };
 
 static const struct cli_option options[] = {
-	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json },
+	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json,
+	  .details = "An object: `checks`, a list of objects with `name`, `status`, `value` "
+		     "and `fix`, and how many are `ok`, `warn` and `fail`." },
 	{ "root", "DIR", "look at DIR/sys and DIR/proc, for tests",
-	  cli_set_text, doctor.root, .max = sizeof(doctor.root) },
+	  cli_set_text, doctor.root, .max = sizeof(doctor.root),
+	  .argument = CLI_ARGUMENT_DIRECTORY },
 };
 
-static const struct cli_command command = {
+static int cli_doctor(int argc, char **argv);
+
+const struct cli_command doctor_command = {
 	.name = "doctor",
-	.purpose = "Tells what this machine can do, and how to mend the rest.",
-	.usage = "[--json] [--root DIR]",
+	.purpose = "tell what this machine can do, and how to mend the rest",
 	.notes = "Exit code 1 if anything fails. Nothing is changed.",
-	.options = options,
-	.options_count = sizeof(options) / sizeof(options[0]),
+	CLI_OPTIONS(options),
+	.run = cli_doctor,
 };
 
 struct doctor_finding *doctor_add(struct doctor *d, enum doctor_status status,
@@ -151,7 +156,7 @@ static int print_json(void)
 					  "value", finding->value, "fix",
 					  finding->fix));
 	}
-	return cli_json_write(&command,
+	return cli_json_write(&doctor_command,
 			      json_pack("{so si si si}", "checks", checks,
 					"ok", count(DOCTOR_OK), "warn",
 					count(DOCTOR_WARN), "fail",
@@ -159,15 +164,15 @@ static int print_json(void)
 			      "-");
 }
 
-int cli_doctor(int argc, char **argv)
+static int cli_doctor(int argc, char **argv)
 {
-	int rc = cli_parse(&command, argc, argv);
+	int rc = cli_parse(&doctor_command, argc, argv);
 	struct stat root;
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (*doctor.root && (stat(doctor.root, &root) || !S_ISDIR(root.st_mode)))
-		return cli_fail(&command, "--root %s is no directory; give one "
+		return cli_fail(&doctor_command, "--root %s is no directory; give one "
 				"that holds sys and proc", doctor.root);
 	doctor_devices(&doctor);
 	doctor_kernel(&doctor);

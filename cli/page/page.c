@@ -8,37 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/page/page.h"
 
 static char name[PAGE_NAME_MAX] = "page";
 static uint32_t as_json;
 
 static const struct cli_option status_options[] = {
-	{ "name", "N", "of the volume (default: page)", cli_set_text, name,
+	{ "name", "NAME", "name of the volume", cli_set_text, name,
 	  .max = sizeof(name) },
-	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json },
+	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json,
+	  .details = "An object with the same names. Numbers of a volume that is not attached "
+		     "are null." },
 };
+
+static int page_status(int argc, char **argv);
 
 static const struct cli_command status_command = {
 	.name = "page status",
-	.purpose = "Shows a volume: its options, its health, its numbers.",
-	.usage = "[--name N] [--json]",
-	.options = status_options,
-	.options_count = sizeof(status_options) / sizeof(status_options[0]),
+	.purpose = "show a volume: its options, its health, its numbers",
+	CLI_OPTIONS(status_options),
+	.run = page_status,
 };
 
 static const struct cli_option list_options[] = {
 	{ "json", NULL, "print JSON: what status prints, of each", cli_set_flag,
-	  .field = &as_json },
+	  .field = &as_json,
+	  .details = "An object of such objects, by the names of the volumes." },
 };
+
+static int page_list(int argc, char **argv);
 
 static const struct cli_command list_command = {
 	.name = "page list",
-	.purpose = "Lists the volumes: name, device, size, servers up, slabs with all copies, slabs that\n"
-		   "have no memory yet, slabs.",
-	.usage = "[--json]",
-	.options = list_options,
-	.options_count = sizeof(list_options) / sizeof(list_options[0]),
+	.purpose = "list the volumes",
+	.notes = "A line for each: name, device, size, servers up, slabs with all copies, "
+		 "slabs that\nhave no memory yet, slabs.",
+	CLI_OPTIONS(list_options),
+	.run = page_list,
 };
 
 /* The files of a volume that are shown, in this order. */
@@ -208,31 +215,32 @@ static int page_list(int argc, char **argv)
 	return CLI_EXIT_OK;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{ "attach", page_attach },
-	{ "detach", page_detach },
-	{ "list", page_list },
-	{ "status", page_status },
+static const struct cli_command *const commands[] = {
+	&page_attach_command,
+	&page_detach_command,
+	&list_command,
+	&status_command,
+	NULL,
 };
 
-static const struct cli_command page_command = { .name = "page" };
+static int cli_page(int argc, char **argv);
 
-int cli_page(int argc, char **argv)
+const struct cli_command page_command = {
+	.name = "page",
+	.purpose = "use other machines' memory as a block device, for swap",
+	.notes = "`rdmabox page COMMAND --help` lists the options of a command.",
+	.run = cli_page,
+	.commands = commands,
+};
+
+static int cli_page(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "--help")) {
-		puts("usage: rdmabox page attach|detach|list|status [OPTION...]\n\n"
-		     "Other machines' memory as a block device, for swap or a file system.\n"
-		     "Each of them lists its options with --help.");
+	if (argc < 2)
+		return cli_fail(&page_command, "no command; give attach, detach, list or "
+					       "status, see rdmabox page --help");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		cli_help_print(&page_command);
 		return CLI_EXIT_OK;
 	}
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]);
-	     i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
-	return cli_fail(&page_command, argc > 1 ? "unknown command '%s'; give attach, detach, list or status" :
-						  "no command; give attach, detach, list or status",
-			argc > 1 ? argv[1] : "");
+	return cli_dispatch(&page_command, commands, argc, argv);
 }

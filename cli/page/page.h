@@ -4,6 +4,7 @@
  * its directory in configfs.
  *
  *	page.c    which of attach, detach, list and status
+ *	options.c what attach and detach are told
  *	attach.c  from options to a device, and back
  *	swap.c    swap on a device
  *	volume.c  the files of a directory
@@ -12,6 +13,7 @@
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,7 +62,34 @@ int page_swap_on(const struct cli_command *command, const char *device,
 /* Reads back what is swapped out to it, if it is swap. */
 int page_swap_off(const struct cli_command *command, const char *device);
 
-/* attach.c: commands; they return an exit code. */
+/* attach.c and its options.c */
+extern const struct cli_command page_attach_command;
+extern const struct cli_command page_detach_command;
+
+struct page_wanted {
+	char name[PAGE_NAME_MAX];
+	char servers[PAGE_VALUE_MAX];
+	char mode[16];
+	char checksums[8];
+	char secret_file[PATH_MAX];
+	char backup[PATH_MAX];
+	uint64_t size_bytes;
+	uint64_t backup_buffer_bytes;
+	uint32_t replicas;
+	uint32_t queue_pairs;
+	uint32_t queue_depth;
+	uint32_t peer_timeout_ms;
+	uint32_t insecure;
+	uint32_t reserve;
+	uint32_t swap;
+	uint32_t priority;
+};
+
+extern struct page_wanted page_wanted;
+
+/* Returns 0 or an exit code. */
+int page_options_check(void);
+
 int page_attach(int argc, char **argv);
 int page_detach(int argc, char **argv);
 

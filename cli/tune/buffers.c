@@ -10,7 +10,7 @@
 int tune_buffers(const struct tune_options *options, struct rbx_context *ctx,
 		 struct tune_result *result)
 {
-	for (uint32_t i = 0; i < TUNE_POINTS; i++) {
+	for (uint32_t i = 0; i < TUNE_POINTS && !cli_interrupted(); i++) {
 		size_t bytes = (size_t)TUNE_BYTES_MIN << i;
 		char text[32];
 

@@ -11,6 +11,7 @@
  * Queue pairs cost memory on the device and cache in it, so fewer are taken
  * where more are not clearly faster.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +45,15 @@ static int run_open(const struct tune_options *options, uint32_t queue_pairs,
 	};
 	struct rbx_options library = options->library;
 	char reason[256];
+	int err;
 
 	library.queue_pairs = queue_pairs;
-	if (rbx_open(&run->ctx, &library) ||
-	    rbx_volume_open(run->ctx, &run->volume, options->server,
-			    VOLUME_BYTES, NULL))
+	if (rbx_open(&run->ctx, &library))
+		return cli_fail(&tune_command, "%s", rbx_last_error());
+	err = rbx_volume_open(run->ctx, &run->volume, options->server, VOLUME_BYTES, NULL);
+	if (err == -ENOSPC || err == -EDQUOT)
+		return cli_fail_room(&tune_command, run->ctx, options->server, VOLUME_BYTES, 1);
+	if (err)
 		return cli_fail(&tune_command, "%s", rbx_last_error());
 	if (bench_pattern_create(&run->pattern, "rand", BLOCKS, BLOCK_BYTES, 1,
 				 1, reason, sizeof(reason)))
@@ -145,13 +150,13 @@ int tune_qps(const struct tune_options *options, struct tune_result *result)
 	int rc = 0;
 
 	for (turn = 0; turn < TUNE_QPS_TURNS; turn++)
-		for (i = 0; i < TUNE_QPS_POINTS && !rc; i++) {
+		for (i = 0; i < TUNE_QPS_POINTS && !rc && !cli_interrupted(); i++) {
 			tune_progress(options, "%u queue pairs, turn %u of %u",
 				      1u << i, turn + 1, TUNE_QPS_TURNS);
 			rc = measure(options, 1u << i, &iops[i][turn]);
 		}
 	tune_progress_end();
-	if (rc)
+	if (rc || cli_interrupted())
 		return rc;
 	for (i = 0; i < TUNE_QPS_POINTS; i++) {
 		result->qps[i].queue_pairs = 1u << i;

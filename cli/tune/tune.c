@@ -11,49 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/reach.h"
 #include "cli/tune/tune.h"
-
-static struct tune_options tune_options = {
-	.rounds = 31,
-	.runtime_s = 0.5,
-};
-
-static const struct cli_option options[] = {
-	{ "server", "ADDR:PORT",
-	  "a memory server: finds the number of queue pairs too",
-	  cli_set_text, tune_options.server,
-	  .max = sizeof(tune_options.server) },
-	CLI_REACH_FABRIC(tune_options.library, "which kind of device"),
-	CLI_REACH_DEVICE(tune_options.library),
-	{ "json", "FILE|-", "write JSON; - prints it instead of the tables",
-	  cli_set_text, tune_options.json, .max = sizeof(tune_options.json) },
-	{ "out", "FILE|none",
-	  "the tuning file, unless it is the default one;\n"
-	  "none: write none",
-	  cli_set_text, tune_options.out, .max = sizeof(tune_options.out) },
-	{ "rounds", "N", "how often each length is tried", cli_set_number,
-	  &tune_options.rounds, .min = 1, .max = RBX_BUFFER_COST_ROUNDS_MAX },
-	{ "runtime", "S", "seconds of each run against the server",
-	  cli_set_seconds, &tune_options.runtime_s, .min = 0, .max = 3600 },
-	CLI_REACH_SECRET(tune_options.library, "the server"),
-	{ "progress", NULL, "show progress even without a terminal",
-	  cli_set_flag, .field = &tune_options.progress },
-};
-
-const struct cli_command tune_command = {
-	.name = "tune",
-	.purpose = "Measures what this device likes, and remembers it.",
-	.usage = "[--server ADDR:PORT] [--fabric F] [--device D]\n"
-		 "                    [--json FILE|-] [--out FILE|none] "
-		 "[--rounds N] [--runtime S]\n"
-		 "                    [--secret-file F | --insecure] [--progress]",
-	.notes = "Writes to $XDG_CONFIG_HOME/rdmabox/tune.json or "
-		 "~/.config/rdmabox/tune.json unless\n--out says otherwise; "
-		 "later runs read it.",
-	.options = options,
-	.options_count = sizeof(options) / sizeof(options[0]),
-};
 
 void tune_progress(const struct tune_options *options, const char *format, ...)
 {
@@ -93,7 +51,7 @@ static void describe(struct rbx_context *ctx, struct tune_result *result)
 		     sizeof(result->registering));
 }
 
-static int save(struct rbx_context *ctx, const struct tune_result *result)
+static int save(struct rbx_context *ctx, const char *path, const struct tune_result *result)
 {
 	struct rbx_tuning tuning = {
 		.size_bytes = sizeof(tuning),
@@ -101,11 +59,17 @@ static int save(struct rbx_context *ctx, const struct tune_result *result)
 		.queue_pairs = result->queue_pairs,
 	};
 
-	if (!strcmp(tune_options.out, "none") ||
-	    !rbx_tuning_save(ctx, tune_options.out, &tuning))
+	if (!strcmp(tune_options.out, "none"))
 		return CLI_EXIT_OK;
-	cli_fail(&tune_command, "%s", rbx_last_error());
-	return CLI_EXIT_FAILED;
+	if (rbx_tuning_save(ctx, tune_options.out, &tuning)) {
+		cli_fail(&tune_command, "%s", rbx_last_error());
+		return CLI_EXIT_FAILED;
+	}
+	/* JSON on stdout is alone there. */
+	fprintf(strcmp(tune_options.json, "-") ? stdout : stderr,
+		"\nwrote %s%s\n", path,
+		*tune_options.out ? "" : ", which later runs read");
+	return CLI_EXIT_OK;
 }
 
 static int report(const struct tune_result *result)
@@ -120,7 +84,7 @@ static int report(const struct tune_result *result)
 	return CLI_EXIT_OK;
 }
 
-static int tune(struct rbx_context *ctx)
+static int tune(struct rbx_context *ctx, const char *path)
 {
 	struct tune_result result = { 0 };
 	int rc, saved;
@@ -129,33 +93,39 @@ static int tune(struct rbx_context *ctx)
 	rc = tune_buffers(&tune_options, ctx, &result);
 	if (!rc && *tune_options.server)
 		rc = tune_qps(&tune_options, &result);
+	if (cli_interrupted()) {
+		cli_fail(&tune_command, "interrupted; nothing was written, and what was "
+					"borrowed was given back");
+		return CLI_EXIT_SIGNAL + cli_interrupted();
+	}
 	if (rc)
 		return rc;
 	rc = report(&result);
-	saved = save(ctx, &result);
+	saved = save(ctx, path, &result);
 	return rc ? rc : saved;
 }
 
 int cli_tune(int argc, char **argv)
 {
+	char path[PATH_MAX] = "";
 	struct rbx_context *ctx;
 	int rc;
 
-	rbx_options_defaults(&tune_options.library);
 	rc = cli_parse(&tune_command, argc, argv);
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
-	if (tune_options.runtime_s <= 0)
-		return cli_fail(&tune_command,
-				"--runtime must be above 0; give seconds");
-	rc = cli_reach_check(&tune_command, tune_options.library.secret_file,
-			     tune_options.library.insecure);
+	rc = tune_options_check();
+	if (!rc)
+		rc = cli_output_check(&tune_command, "json", tune_options.json);
+	if (!rc && strcmp(tune_options.out, "none"))
+		rc = tune_file_check(path);
 	if (rc)
 		return rc;
 	strcpy(tune_options.library.tune_file, "none");
 	if (rbx_open(&ctx, &tune_options.library))
 		return cli_fail(&tune_command, "%s", rbx_last_error());
-	rc = tune(ctx);
+	cli_interrupt_catch(true);
+	rc = tune(ctx, path);
 	rbx_close(ctx);
 	return rc;
 }

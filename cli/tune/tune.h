@@ -2,7 +2,9 @@
 /*
  * tune.h - the parts of rdmabox tune.
  *
- *	tune.c     options, and the order of things
+ *	tune.c     the order of things
+ *	options.c  the options, and what does not go together
+ *	file.c     where the tuning file is, and whether it can be written
  *	buffers.c  what copying and registering cost, length by length
  *	qps.c      throughput by the number of queue pairs
  *	report.c   tables and JSON
@@ -10,6 +12,7 @@
 #ifndef TUNE_H
 #define TUNE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,7 +59,16 @@ struct tune_result {
 	uint32_t queue_pairs; /* the best; 0: not measured */
 };
 
+extern struct tune_options tune_options;
 extern const struct cli_command tune_command;
+
+/* Returns 0 or an exit code. */
+int tune_options_check(void);
+int cli_tune(int argc, char **argv);
+
+/* Where the tuning file will be written. Returns 0 or an exit code, having said why it
+ * cannot be. */
+int tune_file_check(char path[PATH_MAX]);
 
 /* A line that is written over on a terminal; elsewhere only where asked for. */
 void tune_progress(const struct tune_options *options, const char *format, ...)

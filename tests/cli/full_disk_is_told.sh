@@ -18,7 +18,13 @@ start_server --memory 16M --slab 1M
 expect_told --version
 expect_told --help
 expect_told serve --help
+expect_told help
+expect_told help bench
+expect_told help --json
+expect_told doctor --json
+expect_told tune --rounds 1 --out none
 expect_told stat --server "$address"
+expect_told stat "$address" --json
 expect_told bench --servers "$address" --volume 1M --runtime 0.1 --warmup 0
 # There is no simulator in a build with the thread sanitizer.
 if [[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]]; then

@@ -67,7 +67,12 @@ kill -0 "$pid" || fault "the server did not wait for its client"
 kill -INT "$pid"
 wait "$pid"
 status=$?
-[ "$status" = 0 ] || fault "exit code $status after the second signal"
+[ "$status" = 1 ] || fault "exit code $status after a second signal that cut a client off"
+grep -q 'second signal: 4 slabs are still lent and cut off' "$scratch"/server.1.err ||
+	{ cat "$scratch"/server.1.err; fault "it does not say what is cut off"; }
 wait "$client"
 status=$?
 [ "$status" = 1 ] || fault "bench without its server: exit code $status, not 1"
+grep -qE "requests failed.*the first: .*server down: $address, " "$scratch/bench" ||
+	{ cat "$scratch/bench" >&2; fault "bench does not say which server ended"; }
+! grep -q 'No route to host' "$scratch/bench" || fault "a server that ended is a matter of routes"

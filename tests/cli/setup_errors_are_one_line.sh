@@ -32,11 +32,18 @@ expect_refusal "$scratch/none" "${bench[@]}" --servers "$address" --secret-file 
 expect_refusal "$scratch/empty" "${bench[@]}" --servers "$address" \
 	--secret-file "$scratch/empty"
 expect_success "${bench[@]}" --servers "$address" --secret-file "$scratch/secret" --verify
+start_server --memory 64M --slab 4M
+expect_refusal 'no secret to prove itself; start it with the secret file, or use none here' \
+	"${bench[@]}" --servers "$address" --secret-file "$scratch/secret"
+expect_success stat "$address"
+grep -q "^server $address\$" "$scratch/out" || fault "stat ADDR asks another server"
 
 # A server that is full, a quota, and too few servers; nothing stays lent.
 start_server --memory 16M --slab 4M --quota 12M
-expect_refusal . "${bench[@]}" --servers "$address" --volume 64M
-expect_refusal . "${bench[@]}" --servers "$address" --volume 16M
+expect_refusal "asked for: 64 MiB, 1 copy; $address has [0-9]+ MiB of 16 MiB free, in slabs of 4 MiB" \
+	"${bench[@]}" --servers "$address" --volume 64M
+expect_refusal 'quota.*ask for less, or raise.*asked for: 16 MiB' \
+	"${bench[@]}" --servers "$address" --volume 16M
 expect_refusal . "${bench[@]}" --servers "$address" --replicas 2
 expect_success stat --server "$address" --json
 [ "$(key lent_bytes)" = 0 ] || fault "a refused volume stays lent"
@@ -45,6 +52,21 @@ expect_success stat --server "$address" --json
 expect_refusal 'is the same one' "${bench[@]}" --servers "$address,localhost:${address##*:}" \
 	--volume 4M --replicas 2
 expect_success "${bench[@]}" --servers "$address" --volume 12M
+
+# A result that cannot be written is said before the run begins, and before any connection.
+for path in "$scratch/none/json" "$scratch"; do
+	expect_refusal "cannot write --json $path: .*nothing was run" "${bench[@]}" --servers "$free" \
+		--json "$path"
+	expect_refusal "cannot write --json $path: .*nothing was run" sim --json "$path"
+done
+echo kept >"$scratch/old"
+expect_refusal "$free" "${bench[@]}" --servers "$free" --json "$scratch/old"
+grep -qx kept "$scratch/old" || fault "a file is lost before there is a result"
+expect_refusal "$free" "${bench[@]}" --servers "$free" --json "$scratch/new"
+[ ! -e "$scratch/new" ] || fault "a file is left though there is no result"
+[ -z "$(find "$scratch" -name 'new.*' -o -name 'old.*')" ] || fault "a trial file is left"
+mkfifo "$scratch/pipe"
+expect_refusal "$free" "${bench[@]}" --servers "$free" --json "$scratch/pipe"
 
 # Addresses.
 expect_refusal '--secret-file.*--insecure' serve --listen 0.0.0.0:0 --memory 16M --slab 4M

@@ -29,6 +29,8 @@ END
 start_server --memory 64M --slab 8M
 expect_success "${tune[@]}" --server "$address" --json "$scratch/json" --progress
 grep -q 'break-even' "$scratch/out" || fault "no break-even in the table"
+grep -qx "wrote $tuned, which later runs read" "$scratch/out" || fault "it does not say where it wrote"
+[ -s "$tuned" ] || fault "it wrote something else"
 grep -q 'queue pairs, turn 5 of 5' "$scratch/err" || fault "no progress"
 cp "$scratch/json" "$scratch/out"
 best=$(key queue_pairs)
@@ -53,6 +55,11 @@ grep -q "$tuned is not overwritten" "$scratch/err" || { show; fault "it does not
 grep -q 'dear diary' "$tuned" || fault "it is overwritten"
 expect_success "${bench[@]}"
 [ "$(key queue_pairs)" = 1 ] || fault "garbage is believed"
-run "${tune[@]}" --out "$scratch/none/tune"
-[ "$status" = 1 ] || fault "exit code $status for a path that is none"
+# A path that cannot be written is refused before anything is measured.
+expect_refusal "--out $scratch/none/tune.*nothing was run" "${tune[@]}" --out "$scratch/none/tune"
+expect_refusal "--json $scratch/none/json.*nothing was run" "${tune[@]}" --json "$scratch/none/json"
+XDG_CONFIG_HOME=$scratch/out expect_refusal "cannot write the tuning file $scratch/out/rdmabox" "${tune[@]}"
+expect_success "${tune[@]}" --out "$scratch/elsewhere" --json -
+grep -qx "wrote $scratch/elsewhere" "$scratch/err" || fault "beside JSON it does not say where"
+[ -s "$scratch/elsewhere" ] || fault "it wrote something else"
 expect_refusal . "${tune[@]}" --server "$scratch"

@@ -9,9 +9,23 @@
 bench=(bench --servers 127.0.0.1:1 --volume 16M)
 serve=(serve --listen 127.0.0.1:0 --memory 64M)
 
-expect_refusal 'no command.*--help'
+# Alone it lists the commands, a line each.
+run
+[ "$status" = 2 ] || { show; fault "without a command: exit code $status"; }
+[ ! -s "$scratch/out" ] || { show; fault "without a command: wrote to stdout"; }
+for command in serve bench doctor page sim stat tune help; do
+	grep -qE "^  $command +[a-z].{10}" "$scratch/err" || { show; fault "$command is not listed"; }
+done
+[ "$(wc -l <"$scratch/err")" -le 20 ] || { show; fault "the list is not short"; }
 expect_refusal "unknown command 'lend'.*--help" lend
+expect_refusal "unknown command 'bnech'; did you mean 'bench'" bnech
+expect_refusal "unknown command 'atach'; did you mean 'attach'" page atach
+expect_refusal "unknown command 'statt'; did you mean 'stat'" help statt
 expect_refusal 'unknown option --foo.*--help' bench --foo
+expect_refusal 'unknown option --foo; see rdmabox --help' --foo
+expect_refusal 'unknown option --deph; did you mean --depth' bench --deph 3
+expect_refusal 'unknown option --colour=red; see' bench --colour=red
+expect_refusal 'give one command' help page attach now
 expect_refusal 'unknown option -x' serve -x
 expect_refusal '--depth needs a value' bench --depth
 expect_refusal '--verify takes no value' bench --verify=yes
@@ -76,6 +90,7 @@ expect_refusal 'does not fit' "${serve[@]}" --slab 128M
 expect_refusal 'exclude each other' "${serve[@]}" --secret-file x --insecure
 expect_refusal '--drain-timeout' "${serve[@]}" --drain-timeout soon
 expect_refusal 'add --server' stat
+expect_refusal "unexpected '127.0.0.1:2'" stat 127.0.0.1:1 127.0.0.1:2
 expect_refusal 'exclude each other' stat --server 127.0.0.1:1 --secret-file x --insecure
 for number in '' 0 17 -1 two; do
 	expect_refusal "--qps '$number'.*1 to 16" "${bench[@]}" --qps "$number"
@@ -107,17 +122,58 @@ expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
 expect_success --version
 grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
 expect_success --help
-for command in serve bench doctor page stat tune; do
+for command in serve bench doctor page sim stat tune help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor stat tune "page attach" "page detach" "page list" "page status"; do
+for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status"; do
 	# shellcheck disable=SC2086 # words
 	expect_success $command --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
 	# Each option of --help stands in the manual page too.
 	page=rdmabox-${command%% *}.1
 	while read -r option; do
-		grep -qE -- "Fl -$option( |$)" "$here/../../man/$page" ||
+		grep -qE -- "^\.It Fl -$option( |$)" "$build/man/$page" ||
 			fault "man/$page leaves out --$option"
 	done < <(sed -nE 's/^  --([a-z-]+).*/\1/p' "$scratch/out" | grep -v '^help$')
+	[ -n "$(sed -nE 's/^  --([a-z-]+).*/\1/p' "$scratch/out")" ] || fault "$command: no options"
+	cp "$scratch/out" "$scratch/by_option"
+	# shellcheck disable=SC2086 # words
+	expect_success help $command
+	cmp -s "$scratch/out" "$scratch/by_option" || fault "help $command is not $command --help"
 done
+
+# Defaults are those that the program has.
+expect_help()
+{
+	local pattern=$1
+
+	shift
+	expect_success "$@"
+	tr -s ' \n' ' ' <"$scratch/out" | grep -qE -- "$pattern" ||
+		{ show; fault "rdmabox $*: does not say $pattern"; }
+}
+expect_help '--slab SIZE how much to lend at once, a power of two \(default: 64M\)' help serve
+expect_help '--lease MS [a-z ]+ \(default: 60000 ms\)' help serve
+expect_help '--drain-timeout S [A-Za-z ]+ \(default: 30 s\)' help serve
+expect_help '--block SIZE [0-9a-z, ]+ \(default: 4K\)' help bench
+expect_help '--mode single.doorbell.merge.hybrid .* hybrid: both \(default: hybrid\)' help bench
+expect_help '--peer-timeout MS [a-z ]+ \(default: 5000 ms\)' help bench
+expect_help '--backup-buffer SIZE [a-z ]+ \(default: 16M\)' help page attach
+expect_help '--scenario NAME .*\(default: volume\)' help sim
+grep -q 'From 64K to 1G; by default 64M' "$build/man/rdmabox-serve.1" ||
+	fault "the manual page does not say the default of --slab"
+
+expect_success help
+expect_success help --json
+python3 - "$scratch/out" <<'END' || fault "help --json is not the tables"
+import json, sys
+commands = {command["name"]: command for command in json.load(open(sys.argv[1]))["commands"]}
+assert list(commands) == ["serve", "bench", "doctor", "page", "sim", "stat", "tune", "help"]
+serve = {option["name"]: option for option in commands["serve"]["options"]}
+assert serve["slab"]["default"] == "64M" and serve["slab"]["kind"] == "size"
+assert serve["slab"]["range"] == "64K to 1G"
+assert serve["listen"]["required"] and "default" not in serve["listen"]
+assert serve["fabric"]["choices"] == ["auto", "verbs", "soft", "soft:tcp"]
+attach = commands["page"]["commands"][0]
+assert attach["name"] == "page attach" and len(attach["options"]) == 16
+END

@@ -331,6 +331,31 @@ static void restarted_server_is_another_one(void **state)
 	free(slots);
 }
 
+/* The first call may find the connection there still; no later one is without reason. */
+static void call_of_a_lost_server_says_why(void **state)
+{
+	static const char told[] = "is not connected: ";
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=400");
+	struct server_process server;
+	struct rbx_remote *remote;
+	struct rbx_peer *peer;
+	const char *reason = NULL;
+
+	(void)state;
+	server_process_start(&server, "127.0.0.1:0", NULL);
+	assert_int_equal(rbx_peer_connect(ctx, &peer, server.address), 0);
+	server_process_kill(&server);
+	for (int i = 0; i < 10000 && !reason; i++) {
+		assert_true(rbx_borrow(peer, &remote, 4096) < 0);
+		reason = strstr(rbx_last_error(), told);
+		usleep(1000);
+	}
+	assert_non_null(reason);
+	assert_true(strlen(reason + strlen(told)) > 10);
+	rbx_peer_close(peer);
+	rbx_close(ctx);
+}
+
 /* ---- Several servers -------------------------------------------------------*/
 
 static void killed_replica_loses_no_byte(void **state)
@@ -453,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_server_ends_every_request_with_an_error),
+		cmocka_unit_test(call_of_a_lost_server_says_why),
 		cmocka_unit_test(short_stop_delays_and_fails_nothing),
 		cmocka_unit_test(stop_that_is_noticed_is_survived),
 		cmocka_unit_test(long_stop_ends_every_request_and_brings_no_junk),

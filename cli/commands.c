@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All commands, in the order in which they are listed, and how one is found.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+
+const struct cli_command *const cli_commands[] = {
+	&serve_command,
+	&bench_command,
+	&doctor_command,
+	&page_command,
+	&sim_command,
+	&stat_command,
+	&tune_command,
+	&help_command,
+	NULL,
+};
+
+static const char *last_word(const char *name)
+{
+	const char *space = strrchr(name, ' ');
+
+	return space ? space + 1 : name;
+}
+
+const struct cli_command *cli_command_find(const struct cli_command *const *commands,
+					   const char *word)
+{
+	for (; *commands; commands++)
+		if (!strcmp(last_word((*commands)->name), word))
+			return *commands;
+	return NULL;
+}
+
+static const char *command_name(const void *of, size_t index)
+{
+	const struct cli_command *const *commands = of;
+
+	return commands[index] ? last_word(commands[index]->name) : NULL;
+}
+
+/* "rdmabox: " or "rdmabox page: ", and where to read on. */
+static int unknown_command(const struct cli_command *of,
+			   const struct cli_command *const *commands, const char *word)
+{
+	const char *nearest = cli_nearest(word, command_name, commands);
+	const char *space = of ? " " : "", *name = of ? of->name : "";
+
+	fprintf(stderr, "rdmabox%s%s: unknown command '%s'; ", space, name, word);
+	if (nearest)
+		fprintf(stderr, "did you mean '%s'? See", nearest);
+	else
+		fprintf(stderr, "see");
+	fprintf(stderr, " rdmabox%s%s --help\n", space, name);
+	return CLI_EXIT_USAGE;
+}
+
+int cli_dispatch(const struct cli_command *of, const struct cli_command *const *commands,
+		 int argc, char **argv)
+{
+	const struct cli_command *command = cli_command_find(commands, argv[1]);
+
+	return command ? command->run(argc - 1, argv + 1) :
+			 unknown_command(of, commands, argv[1]);
+}

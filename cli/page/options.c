@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of rdmabox page attach and detach, and what does not go together.
+ */
+#include <string.h>
+
+#include "cli/page/page.h"
+
+struct page_wanted page_wanted = {
+	.name = "page",
+	.mode = "hybrid",
+	.checksums = "on",
+	.replicas = 1,
+	.queue_pairs = 1,
+	.queue_depth = 128,
+	.peer_timeout_ms = 5000,
+	.backup_buffer_bytes = 16 << 20,
+	.priority = PAGE_SWAP_PRIORITY_MAX,
+};
+
+static const struct cli_option attach_options[] = {
+	{ "servers", "IP:PORT[,...]", "memory servers, by numbers and not by names",
+	  cli_set_text, page_wanted.servers, .max = sizeof(page_wanted.servers),
+	  .is_required = true, .argument = CLI_ARGUMENT_ADDRESS,
+	  .details = "All of them are reached through one RDMA device." },
+	{ "size", "SIZE", "size of the device, a multiple of 4096 bytes", cli_set_size,
+	  &page_wanted.size_bytes, .min = 4096, .max = 1ull << 46,
+	  .is_required = true },
+	{ "name", "NAME", "name of the volume", cli_set_text, page_wanted.name,
+	  .group = "Volume", .max = sizeof(page_wanted.name),
+	  .details = "The rule of udev links it as /dev/rdmabox/NAME." },
+	{ "replicas", "N", "copies of each page, on as many servers", cli_set_number,
+	  &page_wanted.replicas, .min = 1, .max = 3 },
+	{ "reserve", NULL, "borrow all memory now, not when it is written to",
+	  cli_set_flag, .field = &page_wanted.reserve,
+	  .details = "What is discarded keeps its memory then." },
+	{ "checksums", "on|off", "keep a CRC32C of each 4 KiB page here", cli_set_word,
+	  page_wanted.checksums, .max = sizeof(page_wanted.checksums),
+	  .words = "on|off",
+	  .details = "The checksums take 1 MiB of this machine's memory for each GiB. "
+		     "Requests whose memory is not aligned to 4096 bytes are copied then; only "
+		     "programs that use O_DIRECT make such requests." },
+	{ "backup", "DEVICE", "a disk behind it, in case all servers of a page are lost",
+	  cli_set_text, page_wanted.backup, .max = sizeof(page_wanted.backup),
+	  .argument = CLI_ARGUMENT_FILE,
+	  .details = "A disk or partition of this machine that nobody else uses, no smaller "
+		     "than --size, such as `/dev/sdb`. Its contents are overwritten. A file "
+		     "behind a loop device will not do for swap: to write to it may take "
+		     "memory." },
+	{ "backup-buffer", "SIZE", "memory for what is yet to be written to the disk",
+	  cli_set_size, &page_wanted.backup_buffer_bytes, .min = 128 << 10,
+	  .max = 1 << 30 },
+	{ "swap", NULL, "make the device swap, and use it; implies --reserve",
+	  cli_set_flag, .field = &page_wanted.swap, .group = "Swap" },
+	{ "priority", "N", "priority of the swap; the highest is filled first",
+	  cli_set_number, &page_wanted.priority, .min = 0,
+	  .max = PAGE_SWAP_PRIORITY_MAX },
+	{ "mode", "single|doorbell|merge|hybrid",
+	  "how requests are batched\n"
+	  "single: a work request for each request\n"
+	  "doorbell: chained, not merged\n"
+	  "merge: merged, not chained\n"
+	  "hybrid: both",
+	  cli_set_word, page_wanted.mode, .group = "Requests",
+	  .max = sizeof(page_wanted.mode), .words = "single|doorbell|merge|hybrid" },
+	{ "queue-depth", "N", "reads outstanding at a time, and writes", cli_set_number,
+	  &page_wanted.queue_depth, .min = 1, .max = 1024,
+	  .details = "Of all processors together. A read never waits for the place of a "
+		     "write. Each of them takes about 30 KiB of kernel memory." },
+	{ "qps", "N", "queue pairs to each server", cli_set_number,
+	  &page_wanted.queue_pairs, .min = 1, .max = 16 },
+	{ "peer-timeout", "MS", "time until a silent server is given up",
+	  cli_set_number, &page_wanted.peer_timeout_ms, .min = 400, .max = 600000,
+	  .unit = "ms" },
+	{ "secret-file", "FILE", "file with the secret shared with the servers",
+	  cli_set_text, page_wanted.secret_file, .group = "Connection",
+	  .max = sizeof(page_wanted.secret_file), .argument = CLI_ARGUMENT_FILE,
+	  .or_next = true,
+	  .details = "The secret is 16 to 4095 bytes, in a file that gives no rights to "
+		     "others." },
+	{ "insecure", NULL, "use no secret, even beyond loopback", cli_set_flag,
+	  .field = &page_wanted.insecure },
+};
+
+const struct cli_command page_attach_command = {
+	.name = "page attach",
+	.purpose = "attach other machines' memory as a block device",
+	.notes = "Prints the name of the device. SIZE takes the suffixes K, M, G and T (1024).",
+	CLI_OPTIONS(attach_options),
+	.run = page_attach,
+};
+
+static const struct cli_option detach_options[] = {
+	{ "name", "NAME", "name of the volume", cli_set_text, page_wanted.name,
+	  .max = sizeof(page_wanted.name) },
+	{ "swap", NULL, "first read back what is swapped out to it", cli_set_flag,
+	  .field = &page_wanted.swap,
+	  .details = "There must be memory for that." },
+};
+
+const struct cli_command page_detach_command = {
+	.name = "page detach",
+	.purpose = "detach a device, and give its memory back",
+	.notes = "What is on the device is lost.",
+	CLI_OPTIONS(detach_options),
+	.run = page_detach,
+};
+
+int page_options_check(void)
+{
+	if (!*page_wanted.servers)
+		return cli_fail(&page_attach_command,
+				"no servers; add --servers IP:PORT[,IP:PORT...]");
+	if (!page_wanted.size_bytes)
+		return cli_fail(&page_attach_command, "no size; add --size SIZE");
+	if (page_wanted.size_bytes % 4096)
+		return cli_fail(&page_attach_command,
+				"--size is no multiple of 4096 bytes");
+	if (*page_wanted.secret_file && page_wanted.insecure)
+		return cli_fail(&page_attach_command,
+				"--secret-file and --insecure exclude each other");
+	if (strchr(page_wanted.name, '/') || *page_wanted.name == '.')
+		return cli_fail(&page_attach_command,
+				"'%s' is no name for a volume", page_wanted.name);
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The end of a server: nothing more is lent, and clients that have somewhere to go
+ * move their data there. What is still lent when the drain timeout is over is given
+ * up, and clients with replicas rebuild elsewhere.
+ *
+ * A second signal ends the process on the spot, which clients see as a crash. A
+ * thread waits for it, so that it can ask the server what is lent and say what is cut
+ * off. A third signal ends the process without a word, in case the server does not
+ * answer.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/serve/serve.h"
+
+struct waiter {
+	struct rbx_server *server;
+	const sigset_t *signals;
+};
+
+/* Unless it would wait: who read stderr may have stopped to. */
+static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
+{
+	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
+	va_list args;
+
+	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+		return;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+}
+
+static uint64_t slabs_lent(struct rbx_server *server)
+{
+	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+
+	rbx_server_stats_get(server, &stats);
+	return stats.slabs_lent;
+}
+
+static void *wait_for_second(void *waiter_pointer)
+{
+	struct waiter *waiter = waiter_pointer;
+	uint64_t slabs;
+	int signal_number;
+
+	sigwait(waiter->signals, &signal_number);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, waiter->signals, NULL);
+	slabs = slabs_lent(waiter->server);
+	if (slabs)
+		tell("rdmabox serve: stopped by a second signal: %" PRIu64 " slabs are still "
+		     "lent and cut off; data without another replica is lost\n", slabs);
+	_exit(slabs ? CLI_EXIT_FAILED : CLI_EXIT_OK);
+}
+
+void serve_drain(struct rbx_server *server, const sigset_t *signals)
+{
+	struct waiter waiter = { server, signals };
+	double timeout_s = serve_options.drain_timeout_s;
+	pthread_t thread;
+	bool is_waiting = !pthread_create(&thread, NULL, wait_for_second, &waiter);
+
+	if (!is_waiting) /* then a signal ends the process without a word */
+		pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+	tell("rdmabox serve: draining for at most %g s; a second signal stops at once\n",
+	     timeout_s);
+	if (rbx_server_drain(server, timeout_s * 1000))
+		tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
+		     "and are given up; a longer --drain-timeout waits for them\n",
+		     slabs_lent(server), timeout_s);
+	if (!is_waiting)
+		return;
+	/* It uses the server. sigwait() is where it can be cancelled. */
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of rdmabox serve, and what does not go together.
+ */
+#include <inttypes.h>
+
+#include "cli/reach.h"
+#include "cli/serve/serve.h"
+
+#define LEASE_MS_MIN 100
+
+struct serve_options serve_options = {
+	.drain_timeout_s = 30,
+};
+
+#define SERVER serve_options.server
+
+static const struct cli_option options[] = {
+	{ "listen", "ADDR:PORT", "where to serve; port 0 takes a free one",
+	  cli_set_text, SERVER.listen, .max = sizeof(SERVER.listen),
+	  .is_required = true, .argument = CLI_ARGUMENT_ADDRESS },
+	{ "memory", "SIZE", "how much to lend in all", cli_set_size,
+	  &SERVER.memory_bytes, .min = 64 << 10, .max = 1ull << 46,
+	  .is_required = true,
+	  .details = "More than the machine has, or than the memory control group of the "
+		     "server may have, is refused." },
+	{ "slab", "SIZE", "how much to lend at once, a power of two", cli_set_size,
+	  &SERVER.slab_bytes, .group = "Memory", .min = 64 << 10, .max = 1 << 30 },
+	{ "quota", "SIZE", "most that one client gets", cli_set_size,
+	  &SERVER.quota_bytes, .min = 64 << 10, .max = 1ull << 46,
+	  .preset = "all of --memory" },
+	{ "overcommit", NULL, "serve even if --memory is more than there is",
+	  cli_set_flag, .field = &SERVER.overcommit,
+	  .details = "For a machine or a control group that will be given more. Slabs are "
+		     "lent as far as there is memory." },
+	{ "small-pages", NULL, "do not use huge pages of 2 MiB", cli_set_flag,
+	  .field = &SERVER.small_pages,
+	  .details = "Otherwise slabs of a multiple of 2 MiB are on huge pages of 2 MiB as "
+		     "long as the system has some (`vm.nr_hugepages`), so that a device has "
+		     "fewer translations to look up. The ready line says for how many slabs "
+		     "they are enough." },
+	{ "lease", "MS", "a client that is silent for so long loses its slabs",
+	  cli_set_number, &SERVER.lease_ms, .group = "Clients", .min = LEASE_MS_MIN,
+	  .max = 3600000, .unit = "ms",
+	  .details = "A client whose own link is down keeps data that no other server has "
+		     "for half of this time." },
+	{ "clients", "N", "clients at a time", cli_set_number, &SERVER.clients_max,
+	  .min = 1, .max = 16384,
+	  .preset = "1024, or what the device has room for",
+	  .details = "A client that is away within its lease counts. If the completion "
+		     "queues of the device are too short for the number given, there are "
+		     "fewer clients, and the log says how many. A connected client costs the "
+		     "server 24 KiB. A client may need 18 open files, most need 4, and a slab "
+		     "needs 2; the server raises its limit as far as it may, and the log says "
+		     "if that is too low for most." },
+	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave",
+	  cli_set_seconds, &serve_options.drain_timeout_s, .min = 0, .max = 86400,
+	  .unit = "s" },
+	{ "metrics", "ADDR:PORT", "serve metrics for Prometheus at /metrics",
+	  cli_set_text, serve_options.metrics_at,
+	  .max = sizeof(serve_options.metrics_at), .group = "Watching",
+	  .argument = CLI_ARGUMENT_ADDRESS,
+	  .details = "They are the numbers of rdmabox-stat(1), in the text form of "
+		     "Prometheus, as `rdmabox_server_*`. Port 0 takes a free one; the ready "
+		     "line ends with the address." },
+	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
+	CLI_REACH_DEVICE(SERVER),
+	CLI_REACH_SECRET(SERVER, "the clients"),
+};
+
+static void prepare(void)
+{
+	rbx_server_options_defaults(&SERVER);
+	/* Where, and how much: nobody but the user can know. */
+	SERVER.listen[0] = 0;
+	SERVER.memory_bytes = 0;
+}
+
+const struct cli_command serve_command = {
+	.name = "serve",
+	.purpose = "lend this machine's memory to clients",
+	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that begins with "
+		 "`ready ADDR:PORT`\nsays that it serves. SIGTERM or SIGINT lets clients "
+		 "move away and stops; a second\nsignal stops at once.",
+	CLI_OPTIONS(options),
+	.run = cli_serve,
+	.prepare = prepare,
+};
+
+int serve_options_check(void)
+{
+	if (!*SERVER.listen)
+		return cli_fail(&serve_command, "no address; add --listen ADDR:PORT");
+	if (!SERVER.memory_bytes)
+		return cli_fail(&serve_command, "no memory; add --memory SIZE");
+	if (SERVER.slab_bytes & (SERVER.slab_bytes - 1))
+		return cli_fail(&serve_command, "--slab %" PRIu64
+				" is not a power of two; give one from 64K "
+				"to 1G", SERVER.slab_bytes);
+	if (SERVER.slab_bytes > SERVER.memory_bytes)
+		return cli_fail(&serve_command,
+				"a slab of %" PRIu64 " bytes does not fit into "
+				"%" PRIu64 " bytes of memory; lower --slab or "
+				"raise --memory",
+				SERVER.slab_bytes, SERVER.memory_bytes);
+	return cli_reach_check(&serve_command, SERVER.secret_file, SERVER.insecure);
+}

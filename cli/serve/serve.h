@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * serve.h - the parts of rdmabox serve.
+ *
+ *	serve.c         starts the server and waits for a signal
+ *	options.c       the options, and what does not go together
+ *	drain.c         the end: lets clients move away, or cuts them off
+ *	metrics.c       Prometheus
+ */
+#ifndef CLI_SERVE_H
+#define CLI_SERVE_H
+
+#include <rdmabox/server.h>
+#include <signal.h>
+
+#include "cli/commands.h"
+
+struct serve_options {
+	struct rbx_server_options server;
+	char metrics_at[128]; /* "": nowhere */
+	double drain_timeout_s;
+};
+
+extern struct serve_options serve_options;
+
+/* What needs no server to be seen wrong. Returns 0 or an exit code. */
+int serve_options_check(void);
+
+int cli_serve(int argc, char **argv);
+
+/**
+ * serve_drain() - lets clients move their data away, for the drain timeout at most.
+ * @signals: blocked in all threads; one of them ends the process on the spot.
+ */
+void serve_drain(struct rbx_server *server, const sigset_t *signals);
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# SIGINT and SIGTERM end tune and a hunt early: what was borrowed is given back, what
+# is known is printed, and the exit code is 128 and the signal's number.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+# begin PATTERN ARGUMENT... - sets command_pid, of one whose stderr has the pattern
+begin()
+{
+	local pattern=$1 attempt
+
+	shift
+	: >"$scratch/err"
+	"$rdmabox" "$@" >"$scratch/out" 2>"$scratch/err" &
+	command_pid=$!
+	server_pids+=("$command_pid")
+	for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
+		! grep -q "$pattern" "$scratch/err" || return 0
+		kill -0 "$command_pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	show
+	fault "rdmabox $*: never says $pattern"
+}
+
+# end SIGNAL EXIT-CODE
+end()
+{
+	kill -"$1" "$command_pid"
+	wait "$command_pid"
+	status=$?
+	[ "$status" = "$2" ] || { show; fault "SIG$1: exit code $status, not $2"; }
+}
+
+start_server --memory 64M --slab 8M
+begin 'queue pairs, turn 1' tune --fabric soft:tcp --server "$address" --rounds 1 \
+	--runtime "$limit_s" --out "$scratch/tuned" --progress
+for ((attempt = 0; attempt < 600; attempt++)); do
+	"$rdmabox" stat "$address" --json >"$scratch/stat" && grep -q '"slabs_lent": 1,' "$scratch/stat" && break
+	sleep 0.05
+done
+grep -q '"slabs_lent": 1,' "$scratch/stat" || fault "tune borrows nothing"
+end INT 130
+grep -q 'interrupted; nothing was written' "$scratch/err" || { show; fault "tune does not say so"; }
+[ ! -e "$scratch/tuned" ] || fault "half a measurement was written"
+expect_success stat "$address" --json
+[ "$(key lent_bytes)" = 0 ] || fault "a slab stays lent"
+
+# There is no simulator in a build with the thread sanitizer.
+[[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]] || exit 0
+
+begin 'seeds, 0 failed.*seeds/s.*s left' sim --hunt "$limit_s" --progress
+end TERM 143
+grep -qE '^proof [a-z-]+ +[0-9]+ +[1-9]' "$scratch/out" || { show; fault "no summary"; }
+grep -qE '^[1-9][0-9]* seeds from 0, 0 failed; interrupted$' "$scratch/out" || { show; fault "no count"; }
+[ "$(grep -c FAIL "$scratch/out")" = 0 ] || { show; fault "a run that was given up is a failure"; }
+
+# On a terminal one line is written over.
+python3 - "$rdmabox" <<'END' || fault "no progress on a terminal"
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "sim", "--hunt", "60", "--seeds", "12"])
+said = b""
+while True:
+    try:
+        piece = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    said += piece
+assert os.waitpid(pid, 0)[1] == 0, said
+assert b"\r\x1b[Khunt  " in said and b"seeds/s" in said, said
+assert b"12 seeds from 0, 0 failed" in said, said
+END
