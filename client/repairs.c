@@ -177,7 +177,7 @@ static void *hand_main(void *argument)
 	struct rbx_repairs *repairs = argument;
 	enum rbx_recovery_step step;
 	struct rbx_peer *peer;
-	uint64_t at_ns;
+	uint64_t at_ns = 0; /* a peer that is down has no time */
 
 	rbx_monitor_enter(&repairs->monitor);
 	while (!repairs->stop) {

@@ -4,6 +4,8 @@
 # Each can be told from both papers, the light and the dark.
 COLORS = ("#2f81c4", "#d1495b", "#3c8d40", "#e08e26", "#8a63c4", "#4a9aa5", "#a07f60",
           "#8a8a8a")
+
+
 # Light and dark: what is not a series takes its colour from here. The suffix of a file
 # says which it is.
 def _theme(paper, ink, grid):

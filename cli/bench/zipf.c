@@ -88,7 +88,7 @@ int bench_zipf_create(struct bench_zipf **zipf_out, uint32_t blocks,
 		      uint64_t seed)
 {
 	uint32_t *order = malloc(blocks * sizeof(*order));
-	double *shares = malloc(blocks * sizeof(*shares));
+	double *shares = calloc(blocks, sizeof(*shares));
 	struct bench_zipf *zipf;
 
 	zipf = malloc(sizeof(*zipf) + blocks * sizeof(zipf->columns[0]));

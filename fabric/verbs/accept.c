@@ -48,10 +48,10 @@ int rbx_verbs_accept(struct rbx_conn_request *rbx_request,
 		(struct rbx_verbs_request *)rbx_request;
 	struct rbx_verbs_conn *conn = request->conn;
 	struct rbx_verbs_qp *qp;
-	int err;
+	int err = -EINVAL;
 
 	if (private_data_bytes > RBX_ACCEPT_DATA_MAX)
-		err = rbx_verbs_explain(error, -EINVAL,
+		rbx_verbs_explain(error, err,
 			"private data of %zu bytes: at most %d fit",
 			private_data_bytes, RBX_ACCEPT_DATA_MAX);
 	else
