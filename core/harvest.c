@@ -57,7 +57,7 @@ static int32_t final_status(int32_t status)
 
 /* Decides for each member of a work request that failed: again, or the end. */
 RBX_RARE static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
-			int32_t status, struct rbx_harvest *harvest)
+				 int32_t status, struct rbx_harvest *harvest)
 {
 	struct rbx_fragment *fragment = work->first, *next;
 	bool was_posted = status != NOT_POSTED;

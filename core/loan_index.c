@@ -69,13 +69,13 @@ static uint32_t bucket_of(const struct rbx_loan_index *index, uint64_t text)
 }
 
 static size_t chain_by_id(struct rbx_loan_index *index, uint32_t server,
-			    uint64_t slab_id)
+			  uint64_t slab_id)
 {
 	return bucket_of(index, slab_id << 10 ^ server);
 }
 
 static size_t chain_by_place(struct rbx_loan_index *index, uint32_t server,
-			       uint32_t rkey, uint64_t block)
+			     uint32_t rkey, uint64_t block)
 {
 	uint64_t text = (uint64_t)rkey << 32 ^ rkey ^ block << 10 ^ server;
 

@@ -106,7 +106,7 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 /* Before the exchange, which releases it: a fence that is raised after that
  * exchange sees the piece free. */
 static inline void piece_free(const struct rbx_piece_pool *pool,
-		       struct rbx_piece *piece)
+			      struct rbx_piece *piece)
 {
 	RBX_DEBUG_ASSERT(piece == pool_piece(pool, piece->pool_index));
 	RBX_DEBUG_ASSERT(piece->state == RBX_PIECE_IDLE && piece->sequence);

@@ -282,7 +282,7 @@ void rbx_slab_abandon(struct rbx_slab *slab);
 
 /* Empties a slot whose memory is of no more use to anybody; returns which. */
 uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
-			struct rbx_loan *loan);
+			    struct rbx_loan *loan);
 
 /* ---- Rebuild --------------------------------------------------------------*/
 

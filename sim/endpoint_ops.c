@@ -147,8 +147,8 @@ struct chain {
 };
 
 static struct rbx_sim_op *add(struct rbx_sim_end *end, struct chain *chain,
-		      enum rbx_sim_op_kind kind, uint32_t number,
-		      const struct rbx_operation *operation, uint32_t length)
+			      enum rbx_sim_op_kind kind, uint32_t number,
+			      const struct rbx_operation *operation, uint32_t length)
 {
 	struct rbx_sim_op *op = op_at(end, end->posted + chain->count);
 	struct rbx_operation *to = &chain->operations[chain->count];

@@ -60,7 +60,7 @@ static inline uint32_t rbx_wire_answer_ms(uint16_t type, uint32_t answer_ms)
 }
 
 static inline bool rbx_wire_loan_makes_sense(const struct rbx_wire_loan *loan,
-					      uint64_t slab_bytes)
+					     uint64_t slab_bytes)
 {
 	return loan->slab_id && loan->length_bytes == slab_bytes &&
 	       loan->remote_addr <= UINT64_MAX - loan->length_bytes;

@@ -146,7 +146,7 @@ static void run(struct bench *bench, const struct bench_phase *phase,
 
 	bench_progress_begin(&bench->progress, phase);
 	err = bench_load_run(load, source, phase->runtime_s, stall_limit_ms,
-			    bench_progress_show, &bench->progress, result);
+			     bench_progress_show, &bench->progress, result);
 	bench_progress_end(&bench->progress);
 	if (!err)
 		return;

@@ -69,7 +69,7 @@ static bool parse_open(const char *text, struct bench_timing *timing)
 }
 
 int bench_timing_parse(const char *text, struct bench_timing *timing,
-		     char *reason, size_t reason_bytes)
+		       char *reason, size_t reason_bytes)
 {
 	*timing = (struct bench_timing){ .kind = BENCH_CLOSED };
 	if (!strcmp(text, "closed") ||

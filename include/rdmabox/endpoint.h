@@ -891,7 +891,7 @@ struct rbx_endpoint_event {
  * Context: one thread at a time; blocks for @timeout_ms at most.
  */
 int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *event,
-		   int timeout_ms);
+			    int timeout_ms);
 
 /**
  * rbx_endpoint_event_fd() - gives a descriptor for a loop of the program.

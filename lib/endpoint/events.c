@@ -29,7 +29,7 @@ static void translate(const struct rbx_device_event *of_device,
 }
 
 int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *event,
-		   int timeout_ms)
+			    int timeout_ms)
 {
 	uint64_t begin_ns = rbx_now_ns();
 	struct rbx_device_event of_device;

@@ -30,7 +30,7 @@ static int stats_read(struct rbx_session *session, struct rbx_server_stats *all)
 	}
 	if (err)
 		return rbx_session_call_error(session, err);
-	/* Zero from counters.count on: what an older server does not know. */
+		/* Zero from counters.count on: what an older server does not know. */
 #define RBX_COUNTER(name, what) all->name = values[next++];
 	RBX_SERVER_STATS(RBX_COUNTER)
 #undef RBX_COUNTER

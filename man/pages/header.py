@@ -96,8 +96,9 @@ def split_params(text):
 def name_of(declaration):
     """The name that a declaration declares."""
     pointer = re.search(r"\(\*(\w+)\)", declaration)
-    return pointer.group(1) if pointer else re.findall(r"\w+", re.sub(r"\[.*?\]", "",
-                                                                     declaration))[-1]
+    if pointer:
+        return pointer.group(1)
+    return re.findall(r"\w+", re.sub(r"\[.*?\]", "", declaration))[-1]
 
 
 def _functions(header, code):

@@ -43,7 +43,7 @@ def test_each_call_made_is_wrapped_and_has_a_text() -> None:
 def test_texts_are_those_of_the_headers() -> None:
     text = DOCS["rbx_volume_open"]
     assert text.startswith("rbx_volume_open() - borrows memory and makes a volume of it.\n")
-    assert '@servers: "host:port,host:port"; at least as many as replicas.' in text
+    assert '@servers: "host:port,host:port", at least as many as replicas' in text
     assert "*" not in text.replace("*/", "")
     assert DOCS["rbx_read"] == DOCS["rbx_write"]
     assert text in (rdmabox.Volume.__init__.__doc__ or "")

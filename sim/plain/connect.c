@@ -185,7 +185,7 @@ static int ask(struct plain_request *request, uint32_t from_node,
 		return -ETIMEDOUT;
 	}
 	if (!listener || rbx_sim_site_harms(RBX_SIM_SITE_connect_refused, node,
-			       RBX_PLAIN_FELT_NS)) {
+					    RBX_PLAIN_FELT_NS)) {
 		request->was_taken = true;
 		rbx_sim_sleep(plain_way_ns());
 		return -ECONNREFUSED;
@@ -372,7 +372,7 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 	}
 	/* Who asked has given up, or loses it before it knows. */
 	if (!other || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut, qp->node,
-			       RBX_PLAIN_FELT_NS))
+					 RBX_PLAIN_FELT_NS))
 		rbx_sim_after(&qp->hears, plain_draw(0, 100000));
 	answer(request, 0, private_data, private_data_bytes);
 	*out = &qp->base;

@@ -35,10 +35,10 @@ static void loan_that_cannot_be_moves_no_epoch(void **state)
 	assert_int_equal(pair_map(p, 3, 10, &loan), 0);
 	pair_call(p, RBX_CALL_MAP, NULL);
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_SLAB_LOAN,
-			      .request_id = p->sent.request_id,
-			      .epoch = 12,
-			      .loan = { .slab_id = 9, .length_bytes = 4096 } });
+			    .type = RBX_WIRE_SLAB_LOAN,
+			    .request_id = p->sent.request_id,
+			    .epoch = 12,
+			    .loan = { .slab_id = 9, .length_bytes = 4096 } });
 	assert_int_equal(rbx_borrower_call_end(&p->b, &loan), -EPROTO);
 	assert_int_equal(loan.slab_id, 3);
 	assert_int_equal(pair_map(p, 5, 10, &loan), -EPROTO); /* it went back */

@@ -109,9 +109,9 @@ static void refusal_tells_its_reason(void **state)
 	(void)state;
 	pair_connect(p);
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_ERROR,
-			      .request_id = p->sent.request_id,
-			      .status = RBX_REASON_STALE_SESSION });
+			    .type = RBX_WIRE_ERROR,
+			    .request_id = p->sent.request_id,
+			    .status = RBX_REASON_STALE_SESSION });
 	rbx_borrower_lost(&p->b, "the connection was ended", 0); /* no news */
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), -ESTALE);
 	assert_string_equal(p->b.call.why,
@@ -139,9 +139,9 @@ static void cut_while_thinking_ends_the_handshake(void **state)
 	(void)state;
 	pair_connect(p);
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_CHALLENGE,
-			      .request_id = p->sent.request_id,
-			      .challenge.incarnation = 5 });
+			    .type = RBX_WIRE_CHALLENGE,
+			    .request_id = p->sent.request_id,
+			    .challenge.incarnation = 5 });
 	rbx_borrower_lost(&p->b, "cut", 0);
 	rbx_borrower_think(&p->b);
 	rbx_borrower_go_on(&p->b, p->now_ns);

@@ -97,9 +97,9 @@ static void eviction_names_its_epoch(void **state)
 
 	(void)state;
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_SLAB_EVICT,
-			      .epoch = 31,
-			      .evict = { .slab_id = 3, .grace_ms = 250 } });
+			    .type = RBX_WIRE_SLAB_EVICT,
+			    .epoch = 31,
+			    .evict = { .slab_id = 3, .grace_ms = 250 } });
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
 	assert_int_equal(p->b.eviction.slab_id, 3);
 	assert_int_equal(p->b.eviction.epoch, 31);

@@ -111,14 +111,14 @@ void pair_call(struct pair *p, enum rbx_call_kind kind,
 void pair_lend(struct pair *p, uint64_t slab_id, uint64_t epoch)
 {
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_SLAB_LOAN,
-			      .request_id = p->sent.request_id,
-			      .epoch = epoch,
-			      .loan = { .slab_id = slab_id,
-					 .remote_addr = slab_id << 20,
-					 .length_bytes = SCRIPTED_SLAB_BYTES,
-					 .rkey = (uint32_t)slab_id },
-		      });
+			    .type = RBX_WIRE_SLAB_LOAN,
+			    .request_id = p->sent.request_id,
+			    .epoch = epoch,
+			    .loan = { .slab_id = slab_id,
+				      .remote_addr = slab_id << 20,
+				      .length_bytes = SCRIPTED_SLAB_BYTES,
+				      .rkey = (uint32_t)slab_id },
+		    });
 }
 
 int pair_map(struct pair *p, uint64_t slab_id, uint64_t epoch,
@@ -133,8 +133,8 @@ int pair_map(struct pair *p, uint64_t slab_id, uint64_t epoch,
 void pair_say_user_message(struct pair *p, uint64_t sequence)
 {
 	pair_say(p, &(struct rbx_wire_message){
-			      .type = RBX_WIRE_USER_MESSAGE,
-			      .user_message = { .sequence = sequence,
-					  .length_bytes = 1,
-					  .bytes = { 'x' } } });
+			    .type = RBX_WIRE_USER_MESSAGE,
+			    .user_message = { .sequence = sequence,
+					      .length_bytes = 1,
+					      .bytes = { 'x' } } });
 }

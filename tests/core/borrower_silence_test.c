@@ -18,9 +18,9 @@ static void heartbeat_keeps_the_session_up(void **state)
 		pair_pump(p);
 		assert_int_equal(p->sent.type, RBX_WIRE_HEARTBEAT);
 		pair_say(p, &(struct rbx_wire_message){
-				      .type = RBX_WIRE_HEARTBEAT_REPLY,
-				      .request_id = p->sent.request_id,
-				      .heartbeat_reply.free_bytes = i });
+				    .type = RBX_WIRE_HEARTBEAT_REPLY,
+				    .request_id = p->sent.request_id,
+				    .heartbeat_reply.free_bytes = i });
 		assert_int_equal(rbx_borrower_news(&p->b),
 				 RBX_BORROWER_NO_NEWS);
 		assert_int_equal(p->b.free_bytes, i);

@@ -111,7 +111,7 @@ static inline int slab_free(void **state)
 }
 
 static inline struct rbx_piece *start(uint32_t i, enum rbx_piece_kind kind,
-			       uint32_t offset, uint32_t length)
+				      uint32_t offset, uint32_t length)
 {
 	pieces[i]->slab = slab;
 	pieces[i]->slab_index = rbx_slab_index(slab);

@@ -410,7 +410,7 @@ void world_open(struct world *world, const struct world_options *options)
 		struct world_piece *own = &world->pieces[i];
 
 		own->piece = calloc(1, rbx_piece_size(options->replicas + 1,
-							     WORLD_CELL_BYTES / RBX_PAGE_BYTES));
+						      WORLD_CELL_BYTES / RBX_PAGE_BYTES));
 		rbx_piece_init(own->piece, options->replicas + 1,
 			       WORLD_CELL_BYTES / RBX_PAGE_BYTES, world,
 			       unused_done);

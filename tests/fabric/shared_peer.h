@@ -36,7 +36,7 @@ static inline void world_close(struct world *world)
 
 /* A hand-made peer of a qp whose receives are shared, as its own may be. */
 static inline int peer_connect(struct world *world, uint32_t depth_count,
-			bool shares_receives, bool served, struct rbx_qp **qp)
+			       bool shares_receives, bool served, struct rbx_qp **qp)
 {
 	const struct rbx_fabric_ops *ops = world->pair.ops;
 	struct soft_hello hello = {
@@ -166,7 +166,7 @@ static inline bool is_readable(int fd, int patience_ms)
 
 /* A message, perhaps behind more than the socket takes. */
 static inline void message_post(struct world *world, struct rbx_qp *qp,
-			 uint32_t length_bytes)
+				uint32_t length_bytes)
 {
 	const struct rbx_sge sge = { (uintptr_t)world->pair.target_memory,
 				     length_bytes, world->pair.target_mr->lkey };

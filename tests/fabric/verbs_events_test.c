@@ -127,7 +127,7 @@ static void failed_device_ends_all_connections(void **state)
 	post_receive(pair, pair->qps[0], 10, 4096, 64);
 	post_receive(pair, other.qps[1], 11, 4096, 64);
 	assert_true(hear(pair, (struct ibv_async_event){
-			       .event_type = IBV_EVENT_DEVICE_FATAL }));
+				       .event_type = IBV_EVENT_DEVICE_FATAL }));
 	expect_event(pair, RBX_DEVICE_FAILED);
 	expect_one(pair->cqs[0], pair->qps[0], 10, -ECANCELED);
 	expect_one(pair->cqs[1], other.qps[1], 11, -ECANCELED);

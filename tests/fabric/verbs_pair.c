@@ -60,7 +60,7 @@ struct rbx_qp_init qp_init(struct rbx_cq *cq)
 }
 
 int pair_connect_with(struct pair *pair, struct acceptor *acceptor,
-			     struct rbx_connect_init *connect)
+		      struct rbx_connect_init *connect)
 {
 	struct rbx_qp_init client = qp_init(pair->cqs[0]);
 	struct rbx_qp_init server = qp_init(pair->cqs[1]);
@@ -163,7 +163,7 @@ void expect_completions(struct rbx_cq *cq, struct rbx_wc *wcs, int count)
 }
 
 struct rbx_sge piece(const struct pair *pair, size_t offset,
-			    uint32_t length_bytes)
+		     uint32_t length_bytes)
 {
 	return (struct rbx_sge){
 		.addr = (uintptr_t)pair->memory + offset,
@@ -173,8 +173,8 @@ struct rbx_sge piece(const struct pair *pair, size_t offset,
 }
 
 int post_one(struct rbx_qp *qp, uint8_t opcode, uint8_t flags,
-		    uint64_t wr_id, const struct rbx_sge *sge, uint32_t rkey,
-		    const void *remote)
+	     uint64_t wr_id, const struct rbx_sge *sge, uint32_t rkey,
+	     const void *remote)
 {
 	struct rbx_wr *bad;
 	struct rbx_wr wr = {
@@ -191,7 +191,7 @@ int post_one(struct rbx_qp *qp, uint8_t opcode, uint8_t flags,
 }
 
 void post_receive(const struct pair *pair, struct rbx_qp *qp,
-			 uint64_t wr_id, size_t offset, uint32_t length_bytes)
+		  uint64_t wr_id, size_t offset, uint32_t length_bytes)
 {
 	const struct rbx_sge buffer = piece(pair, offset, length_bytes);
 	struct rbx_recv_wr *bad;
@@ -205,7 +205,7 @@ void post_receive(const struct pair *pair, struct rbx_qp *qp,
 }
 
 void expect_either(struct rbx_cq *cq, struct rbx_qp *qp, uint64_t wr_id,
-			  int status, int quirk)
+		   int status, int quirk)
 {
 	struct rbx_wc wc;
 
@@ -217,7 +217,7 @@ void expect_either(struct rbx_cq *cq, struct rbx_qp *qp, uint64_t wr_id,
 }
 
 void expect_one(struct rbx_cq *cq, struct rbx_qp *qp, uint64_t wr_id,
-		       int status)
+		int status)
 {
 	expect_either(cq, qp, wr_id, status, status);
 }

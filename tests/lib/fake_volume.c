@@ -31,7 +31,7 @@ int fake_stop(void **state)
 }
 
 struct rbx_volume *open_volume(const char *list, uint32_t replicas,
-				      uint32_t checksums)
+			       uint32_t checksums)
 {
 	struct rbx_volume_options options;
 	struct rbx_volume *volume;
@@ -57,7 +57,7 @@ static void job_done(struct rbx_request *request)
 }
 
 struct job job_make(enum rbx_op op, void *buf, uint32_t length,
-			   uint64_t offset)
+		    uint64_t offset)
 {
 	return (struct job){
 		.request = { .op = (uint8_t)op,

@@ -59,7 +59,7 @@ static int open_error(struct world *world, const struct rbx_secret *secret)
 
 	assert_int_equal(rbx_sessions_open(&set, &options), 0);
 	err = rbx_session_open_name(set, rbx_server_address(world->server), &events,
-			       &session);
+				    &session);
 	print_message("open: %d: %s\n", err, rbx_last_error());
 	rbx_sessions_close(set);
 	return err;

@@ -128,7 +128,7 @@ struct rbx_session *world_session(struct world *world)
 	struct rbx_session *session = NULL;
 
 	if (rbx_session_open_name(world->set, rbx_server_address(world->server),
-			     &events, &session))
+				  &events, &session))
 		fail_msg("%s", rbx_last_error());
 	return session;
 }

@@ -31,7 +31,7 @@ static struct rbx_kernel_peer *peer_make(struct rbx_client *client,
 	made->works = kvcalloc(made->qps_count * RBX_SEND_DEPTH,
 			       sizeof(*made->works), GFP_KERNEL);
 	made->qps = kvcalloc(made->qps_count, sizeof(*made->qps),
-			       GFP_KERNEL);
+			     GFP_KERNEL);
 	if (!made->works || !made->qps) {
 		peer_free(made);
 		return NULL;

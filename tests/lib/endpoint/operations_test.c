@@ -208,7 +208,7 @@ static void chain_of_silent_operations_completes_once(void **state)
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < 50; i++) {
 			operations[i] = operation_at(&e.b, RBX_OPERATION_WRITE,
-					   (size_t)i * KIB);
+						     (size_t)i * KIB);
 			operations[i].flags = i < 49 ? RBX_OPERATION_SILENT : 0;
 			operations[i].segments = &segments[i];
 			operations[i].segments_count = 1;

@@ -181,11 +181,11 @@ static void open_where_nobody_listens_is_refused(void **state)
 			 0);
 	assert_int_equal(rbx_sessions_open(&set, &options), 0);
 	assert_int_equal(rbx_session_open_name(set, "127.0.0.1:1", &events,
-					  &session),
+					       &session),
 			 -ECONNREFUSED);
 	/* Beyond loopback it asks for a secret before it asks anybody. */
 	assert_int_equal(rbx_session_open_name(set, "192.0.2.1:1", &events,
-					  &session),
+					       &session),
 			 -EPERM);
 	assert_int_equal(rbx_session_open_name(set, "nonsense", &events, &session),
 			 -EINVAL);
