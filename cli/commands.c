@@ -14,6 +14,7 @@ const struct cli_command *const cli_commands[] = {
 	&page_command,
 	&sim_command,
 	&stat_command,
+	&top_command,
 	&tune_command,
 	&help_command,
 	NULL,

@@ -13,6 +13,7 @@ extern const struct cli_command doctor_command; /* doctor/doctor.c */
 extern const struct cli_command page_command; /* page/page.c */
 extern struct cli_command sim_command; /* sim/options.c */
 extern const struct cli_command stat_command; /* stat.c */
+extern const struct cli_command top_command; /* top/options.c */
 extern const struct cli_command tune_command; /* tune/options.c */
 extern const struct cli_command help_command; /* help/help.c */
 

@@ -44,24 +44,37 @@ const struct cli_command stat_command = {
 	.prepare = prepare,
 };
 
+static json_t *json_of(uint64_t value)
+{
+	return value == RBX_SERVER_NOT_SEEN ? json_null() :
+					      json_integer((json_int_t)value);
+}
+
 static int print_json(const struct rbx_server_stats *stats)
 {
 	json_t *json = json_object();
 
 	json_object_set_new(json, "server", json_string(server_address));
 #define ADD(name, what) \
-	json_object_set_new(json, #name, json_integer(stats->name));
+	json_object_set_new(json, #name, json_of(stats->name));
 	RBX_SERVER_STATS(ADD)
 #undef ADD
 	return cli_json_write(&stat_command, json, "-") ? CLI_EXIT_FAILED :
 						     CLI_EXIT_OK;
 }
 
+static void print_number(const char *name, uint64_t value, const char *what)
+{
+	if (value == RBX_SERVER_NOT_SEEN)
+		printf("  %-18s %16s  %s\n", name, "-", what);
+	else
+		printf("  %-18s %16" PRIu64 "  %s\n", name, value, what);
+}
+
 static void print_table(const struct rbx_server_stats *stats)
 {
 	printf("server %s\n", server_address);
-#define PRINT(name, what) \
-	printf("  %-18s %16" PRIu64 "  %s\n", #name, stats->name, what);
+#define PRINT(name, what) print_number(#name, stats->name, what);
 	RBX_SERVER_STATS(PRINT)
 #undef PRINT
 }

@@ -156,6 +156,17 @@ struct rbx_device_options {
 };
 
 /*
+ * What peers have had done to our memory, in work requests and bytes. What they do
+ * through a mapping of it nobody sees, and atomics are not counted.
+ */
+struct rbx_traffic {
+	uint64_t reads;
+	uint64_t read_bytes;
+	uint64_t writes;
+	uint64_t written_bytes;
+};
+
+/*
  * A shared receive queue: each message of any of its qps takes the oldest receive. A
  * receive completes on the qp whose message it took, with the receive's wr_id; it has
  * its place until that is polled. A qp that ends leaves what it has not taken, so it
@@ -401,6 +412,10 @@ struct rbx_fabric_ops {
 	/* The oldest event, or -EAGAIN. Never blocks. None is of what was destroyed before. */
 	int (*get_event)(struct rbx_device *device,
 			 struct rbx_device_event *event);
+
+	/* Since open(). A NIC does not tell. Any thread, never blocks. */
+	void (*get_traffic)(struct rbx_device *device,
+			    struct rbx_traffic *traffic);
 
 	/* What libibverbs calls the device; NULL where it knows nothing of it,
 	 * and then there is no native queue pair either. */

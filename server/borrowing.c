@@ -94,6 +94,7 @@ static void late_refuse(struct rbx_server *s, struct rbx_late_answer *late,
 		.status = reason,
 	};
 
+	rbx_refusal_note(s, reason);
 	late_send(s, late, &answer);
 }
 

@@ -41,7 +41,8 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	}
 	rbx_id_map_put(&s->sessions, session_id, rbx_client_index(s, client));
 	*client = (struct rbx_client){ .session_id = session_id,
-				       .domain = domain };
+				       .domain = domain,
+				       .admitted_ns = now_ns };
 	memcpy(client->name, name, sizeof(client->name));
 	rbx_log(&s->log, "client %s admitted", client->name);
 	*out = client;

@@ -72,6 +72,7 @@ void rbx_request_refuse(struct rbx_server *s, struct rbx_conn_request *request,
 {
 	uint8_t refusal[RBX_WIRE_REFUSAL_BYTES];
 
+	rbx_refusal_note(s, reason);
 	rbx_log_hostile(&s->hostile, request->peer_name,
 			rbx_reason_sentence(reason), rbx_now_ns());
 	rbx_wire_refusal_encode(reason, refusal);
@@ -182,6 +183,8 @@ static void message_send(struct rbx_server *s, struct rbx_connection *c,
 	RBX_ASSERT(number < RBX_CONTROL_SENDS_MAX);
 	RBX_ASSERT(!(c->sends_busy & 1u << number));
 	c->sends_busy |= 1u << number;
+	if (number < RBX_CONTROL_RECEIVES_MAX)
+		rbx_answer_note(s, c->asked_ns[number]);
 	sge.length_bytes = (uint32_t)rbx_wire_encode(
 		message, (uint8_t *)(uintptr_t)sge.addr);
 	if (s->fabric.ops->post_send(c->qp, &wr, &bad))
@@ -223,6 +226,7 @@ void rbx_connection_answer_error(struct rbx_server *s, struct rbx_connection *c,
 		.request_id = request_id,
 	};
 
+	rbx_refusal_note(s, reason);
 	rbx_connection_answer(s, c, &message);
 }
 
@@ -267,6 +271,7 @@ void rbx_connection_refuse(struct rbx_server *s, struct rbx_connection *c,
 		.request_id = request_id,
 	};
 
+	rbx_refusal_note(s, reason);
 	refusal_count(s, reason);
 	rbx_log_hostile(&s->hostile, c->qp->peer_name,
 			rbx_reason_sentence(reason), now_ns);
@@ -320,6 +325,7 @@ static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
 	RBX_ASSERT(slot < RBX_CONTROL_RECEIVES_MAX);
 	RBX_ASSERT(length_bytes <= RBX_CONTROL_BUFFER_BYTES);
 	c->answering = (int)slot;
+	c->asked_ns[slot] = now_ns;
 	message_received(s, c, (const uint8_t *)(uintptr_t)sge.addr,
 			 length_bytes, now_ns);
 	if (c->generation != generation)

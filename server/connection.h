@@ -65,6 +65,7 @@ struct rbx_connection {
 	uint32_t sends_busy; /* bit n: send buffer n is under way */
 	struct rbx_unheard unheard; /* evictions */
 	int answering; /* receive whose message is being handled; -1: none */
+	uint64_t asked_ns[RBX_CONTROL_RECEIVES_MAX]; /* when its message was found */
 	bool client_is_up; /* it has spoken since WELCOME, and may be spoken to */
 	bool resumes;
 	uint64_t resume_session_id;

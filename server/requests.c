@@ -69,7 +69,9 @@ void rbx_server_stats_fill(struct rbx_server *s, struct rbx_server_stats *stats)
 		.uptime_s = (rbx_now_ns() - s->started_ns) / 1000000000,
 		.messages_received = s->messages_received,
 		.messages_sent = s->messages_sent,
+		.draining = rbx_lender_is_draining(s->lender),
 	};
+	rbx_traffic_fill(s, stats);
 }
 
 static void stats_send(struct rbx_server *s, struct rbx_connection *c,

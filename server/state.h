@@ -24,6 +24,7 @@
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
  *	pressure.c        is the host itself short of memory? (host_memory.c)
+ *	numbers.c         what it counts, and who its clients are
  *
  * Tables have their bounds from the start, and nothing of them costs memory before
  * it is used first; what a peer does can make a table full, never grow. Who looks for
@@ -56,6 +57,7 @@ struct rbx_client {
 	struct rbx_connection *connection; /* NULL: it is away */
 	struct rbx_connection *leaving; /* that was its own, CLOSING; or NULL */
 	struct rbx_connection *attempt; /* to resume it, half open; or NULL */
+	uint64_t admitted_ns;
 	struct rbx_client *next_free;
 	struct rbx_domain *domain; /* of its data queue pairs and slabs */
 	uint32_t slabs_held; /* that have to do with the domain */
@@ -129,6 +131,8 @@ struct rbx_server {
 	uint64_t heartbeats;
 	uint64_t messages_received;
 	uint64_t messages_sent;
+	uint64_t refused[RBX_REASONS_COUNT]; /* by reason */
+	struct rbx_server_answers answers; /* each counted in its own bound alone */
 	struct rbx_log log;
 	struct rbx_hostile_log hostile;
 };
@@ -247,6 +251,13 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc);
 /* When it returns no operation of these queue pairs can do anything more. */
 void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client);
+
+/* numbers.c */
+/* The traffic of the device. */
+void rbx_traffic_fill(struct rbx_server *s, struct rbx_server_stats *stats);
+void rbx_refusal_note(struct rbx_server *s, uint32_t reason);
+/* A message that was found at asked_ns is answered now. */
+void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns);
 
 /* pressure.c */
 /* Is there as much at all? -ENOMEM. */

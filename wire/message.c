@@ -137,13 +137,13 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_HEARTBEAT] = { 0, false, walk_nothing },
 	[RBX_WIRE_HEARTBEAT_REPLY] = { 24, false, walk_heartbeat_reply },
 	[RBX_WIRE_STATS] = { 0, false, walk_nothing },
-	[RBX_WIRE_STATS_REPLY] = { 168, false, walk_counters },
+	[RBX_WIRE_STATS_REPLY] = { 192, false, walk_counters },
 	[RBX_WIRE_BYE] = { 0, false, walk_nothing },
 	[RBX_WIRE_USER_MESSAGE] = { 192, false, walk_user_message },
 	[RBX_WIRE_USER_MESSAGE_TAKEN] = { 16, false, walk_user_message_taken },
 };
 
-RBX_STATIC_ASSERT(168 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
+RBX_STATIC_ASSERT(192 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
 		  "all counters of STATS_REPLY");
 RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX &&
 			  RBX_WIRE_HEADER_BYTES + 192 ==

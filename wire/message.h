@@ -20,7 +20,7 @@
 
 #define RBX_WIRE_NONCE_BYTES 32u
 #define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */
-#define RBX_WIRE_COUNTERS_MAX 20u
+#define RBX_WIRE_COUNTERS_MAX 23u
 
 /* Of what one program says to the other: what a message has room for, and how
  * many a side may have under way until it hears USER_MESSAGE_TAKEN. */

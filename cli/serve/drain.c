@@ -23,8 +23,7 @@ struct waiter {
 	const sigset_t *signals;
 };
 
-/* Unless it would wait: who read stderr may have stopped to. */
-static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
+void serve_tell(const char *format, ...)
 {
 	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
 	va_list args;
@@ -56,7 +55,7 @@ static void *wait_for_second(void *waiter_pointer)
 	pthread_sigmask(SIG_UNBLOCK, waiter->signals, NULL);
 	slabs = slabs_lent(waiter->server);
 	if (slabs)
-		tell("rdmabox serve: stopped by a second signal: %" PRIu64 " slabs are still "
+		serve_tell("rdmabox serve: stopped by a second signal: %" PRIu64 " slabs are still "
 		     "lent and cut off; data without another replica is lost\n", slabs);
 	_exit(slabs ? CLI_EXIT_FAILED : CLI_EXIT_OK);
 }
@@ -70,10 +69,10 @@ void serve_drain(struct rbx_server *server, const sigset_t *signals)
 
 	if (!is_waiting) /* then a signal ends the process without a word */
 		pthread_sigmask(SIG_UNBLOCK, signals, NULL);
-	tell("rdmabox serve: draining for at most %g s; a second signal stops at once\n",
-	     timeout_s);
+	serve_tell("rdmabox serve: draining for at most %g s; a second signal stops at once\n",
+		   timeout_s);
 	if (rbx_server_drain(server, timeout_s * 1000))
-		tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
+		serve_tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
 		     "and are given up; a longer --drain-timeout waits for them\n",
 		     slabs_lent(server), timeout_s);
 	if (!is_waiting)

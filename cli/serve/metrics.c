@@ -1,223 +1,156 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Prometheus metrics of a memory server.
+ * metrics.c - Prometheus metrics of a memory server.
  *
- * libmicrohttpd listens and speaks HTTP; this file turns one snapshot of
- * rbx_server_stats_get() into text for each GET /metrics. A number that can
- * fall is a gauge and keeps its name; one that only grows is a counter and
- * ends in _total. Nothing can be changed over this port, and nothing that a
- * client stored can be seen through it.
+ * A number that can fall is a gauge and keeps its name. One that only grows is a counter
+ * and ends in _total. Units are base units and stand in the name: bytes, seconds. The
+ * names are a promise to dashboards: packaging/grafana has one.
+ *
+ * A device that does not tell what clients read and write (a NIC) has no metrics of that:
+ * a zero would be a lie.
  */
-#include <errno.h>
+#include <ctype.h>
 #include <inttypes.h>
-#include <netdb.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
-#include <microhttpd.h>
+#include <rdmabox/rdmabox.h>
 
-#include "core/host_port.h"
 #include "cli/serve/metrics.h"
-#include "cli/serve/metrics_room.h"
 
-/* Those in the room, and some that are shut down and not closed yet. */
-#define CONNECTIONS_MAX (METRICS_CONNECTIONS_MAX + 16)
-#define IDLE_TIMEOUT_S 10
+#define REFUSALS_MAX 64
 
-struct metrics {
-	struct MHD_Daemon *daemon;
-	struct rbx_server *server;
-	struct metrics_room room;
-	char address[160];
+struct metric {
+	const char *name; /* after rdmabox_server_ */
+	const char *type;
+	const char *help;
+	size_t offset; /* in struct rbx_server_stats */
 };
 
-static bool is_gauge(const char *name)
-{
-	static const char *const gauges[] = { "memory_bytes", "lent_bytes",
-					      "slab_bytes",   "slabs_lent",
-					      "clients",      "uptime_s" };
+#define METRIC(name, type, field, help) \
+	{ name, type, help, offsetof(struct rbx_server_stats, field) }
 
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
-		if (!strcmp(gauges[i], name))
-			return true;
-	return false;
+static const struct metric metrics[] = {
+	METRIC("uptime_seconds", "gauge", uptime_s, "Seconds since the start."),
+	METRIC("memory_bytes", "gauge", memory_bytes, "Bytes to lend in all."),
+	METRIC("lent_bytes", "gauge", lent_bytes, "Bytes lent now."),
+	METRIC("slab_bytes", "gauge", slab_bytes, "Bytes of a slab."),
+	METRIC("slabs_lent", "gauge", slabs_lent, "Slabs lent now."),
+	METRIC("clients", "gauge", clients, "Clients connected now."),
+	METRIC("draining", "gauge", draining,
+	       "1 if nothing more is lent, since the server drains."),
+	METRIC("sessions_total", "counter", sessions, "Clients ever admitted."),
+	METRIC("slabs_mapped_total", "counter", slabs_mapped,
+	       "Slabs ever lent."),
+	METRIC("slabs_unmapped_total", "counter", slabs_unmapped,
+	       "Slabs given back by clients."),
+	METRIC("slabs_revoked_total", "counter", slabs_revoked,
+	       "Slabs taken back from clients."),
+	METRIC("leases_expired_total", "counter", leases_expired,
+	       "Clients that were not heard of for a lease."),
+	METRIC("heartbeats_total", "counter", heartbeats,
+	       "Heartbeats answered."),
+	METRIC("messages_received_total", "counter", messages_received,
+	       "Messages that programs of clients sent."),
+	METRIC("messages_sent_total", "counter", messages_sent,
+	       "Messages sent to programs of clients."),
+};
+
+#define OVER_TCP ", over TCP; those through a mapping are not seen."
+
+static const struct metric traffic[] = {
+	METRIC("reads_total", "counter", reads,
+	       "Work requests of clients that read" OVER_TCP),
+	METRIC("read_bytes_total", "counter", read_bytes,
+	       "Bytes that clients read" OVER_TCP),
+	METRIC("writes_total", "counter", writes,
+	       "Work requests of clients that wrote" OVER_TCP),
+	METRIC("written_bytes_total", "counter", written_bytes,
+	       "Bytes that clients wrote" OVER_TCP),
+};
+
+static void print_head(FILE *text, const char *name, const char *type,
+		       const char *help)
+{
+	fprintf(text, "# HELP rdmabox_%s %s\n# TYPE rdmabox_%s %s\n", name,
+		help, name, type);
 }
 
-static void print_metric(FILE *text, const char *name, const char *what,
-			 uint64_t value)
+static void print_metrics(FILE *text, const struct rbx_server_stats *stats,
+			  const struct metric *list, size_t count)
 {
-	bool gauge = is_gauge(name);
-	const char *suffix = gauge ? "" : "_total";
+	char name[64];
 
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "server_%s", list[i].name);
+		print_head(text, name, list[i].type, list[i].help);
+		fprintf(text, "rdmabox_%s %" PRIu64 "\n", name,
+			*(const uint64_t *)((const char *)stats +
+					    list[i].offset));
+	}
+}
+
+static void print_refusals(FILE *text, struct rbx_server *server)
+{
+	struct rbx_server_refusal refusals[REFUSALS_MAX];
+	size_t count = rbx_server_refusals_get(server, refusals, REFUSALS_MAX);
+
+	print_head(text, "server_refused_total", "counter",
+		   "Messages and connections refused, by reason.");
+	for (size_t i = 0; i < count && i < REFUSALS_MAX; i++) {
+		fputs("rdmabox_server_refused_total{reason=\"", text);
+		for (const char *at = refusals[i].reason; *at; at++)
+			fputc(tolower((unsigned char)*at), text);
+		fprintf(text, "\"} %" PRIu64 "\n", refusals[i].count);
+	}
+}
+
+/* Nanoseconds as seconds, to the last digit: no locale has a say in it. */
+static void print_seconds(FILE *text, uint64_t ns)
+{
+	fprintf(text, "%" PRIu64 ".%09" PRIu64, ns / 1000000000,
+		ns % 1000000000);
+}
+
+static void print_answers(FILE *text, struct rbx_server *server)
+{
+	static const char *const bounds[] = { "1e-05", "0.0001", "0.001",
+					      "0.01", "0.1", "1" };
+	struct rbx_server_answers answers = { .size_bytes = sizeof(answers) };
+
+	_Static_assert(sizeof(bounds) / sizeof(bounds[0]) ==
+			       RBX_SERVER_ANSWER_BOUNDS_COUNT,
+		       "a text for each bound");
+	rbx_server_answers_get(server, &answers);
+	print_head(text, "server_answer_seconds", "histogram",
+		   "How long answers to control messages took.");
+	for (size_t i = 0; i < RBX_SERVER_ANSWER_BOUNDS_COUNT; i++)
+		fprintf(text,
+			"rdmabox_server_answer_seconds_bucket{le=\"%s\"} %" PRIu64
+			"\n",
+			bounds[i], answers.within[i]);
 	fprintf(text,
-		"# HELP rdmabox_server_%s%s %s\n"
-		"# TYPE rdmabox_server_%s%s %s\n"
-		"rdmabox_server_%s%s %" PRIu64 "\n",
-		name, suffix, what, name, suffix, gauge ? "gauge" : "counter",
-		name, suffix, value);
+		"rdmabox_server_answer_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n"
+		"rdmabox_server_answer_seconds_sum ",
+		answers.count);
+	print_seconds(text, answers.sum_ns);
+	fprintf(text, "\nrdmabox_server_answer_seconds_count %" PRIu64 "\n",
+		answers.count);
 }
 
-/* Returns text that the caller frees, or NULL. */
-static char *make_page(struct rbx_server *server, size_t *len)
+void metrics_print(FILE *text, struct rbx_server *server)
 {
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
-	char *page = NULL;
-	FILE *text = open_memstream(&page, len);
 
-	if (!text)
-		return NULL;
 	rbx_server_stats_get(server, &stats);
-#define PRINT(name, what) print_metric(text, #name, what, stats.name);
-	RBX_SERVER_STATS(PRINT)
-#undef PRINT
-	if (!fclose(text))
-		return page;
-	free(page);
-	return NULL;
-}
-
-static enum MHD_Result respond(struct MHD_Connection *connection,
-			       unsigned int status, const char *type,
-			       char *page, size_t len)
-{
-	struct MHD_Response *response;
-	enum MHD_Result queued;
-
-	response = MHD_create_response_from_buffer(len, page,
-						   MHD_RESPMEM_MUST_COPY);
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	queued = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
-	return queued;
-}
-
-static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
-			      const char *url, const char *method,
-			      const char *version, const char *upload,
-			      size_t *upload_bytes, void **state)
-{
-	static char not_found[] = "try /metrics\n";
-	struct metrics *metrics = user;
-	enum MHD_Result queued;
-	size_t len;
-	char *page;
-
-	(void)version, (void)upload, (void)upload_bytes, (void)state;
-	if (strcmp(method, MHD_HTTP_METHOD_GET))
-		return respond(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-			       "text/plain", not_found, strlen(not_found));
-	if (strcmp(url, "/metrics"))
-		return respond(connection, MHD_HTTP_NOT_FOUND, "text/plain",
-			       not_found, strlen(not_found));
-	page = make_page(metrics->server, &len);
-	if (!page)
-		return MHD_NO;
-	queued = respond(connection, MHD_HTTP_OK,
-			 "text/plain; version=0.0.4; charset=utf-8", page, len);
-	free(page);
-	return queued;
-}
-
-static void note_connection(void *user, struct MHD_Connection *connection,
-			    void **state,
-			    enum MHD_ConnectionNotificationCode what)
-{
-	struct metrics *metrics = user;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	int fd = info->connect_fd;
-
-	(void)state;
-	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		metrics_room_leave(&metrics->room, fd);
-		return;
-	}
-	info = MHD_get_connection_info(connection,
-				       MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	metrics_room_enter(&metrics->room, fd, info->client_addr);
-}
-
-/* Resolves without a name server. */
-static int resolve(const char *address, struct addrinfo **found)
-{
-	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
-					      AI_NUMERICSERV,
-				  .ai_socktype = SOCK_STREAM };
-	struct rbx_host_port at;
-
-	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
-		return -EINVAL;
-	return getaddrinfo(at.host, at.port, &hints, found) ? -EINVAL : 0;
-}
-
-static void note_address(struct metrics *metrics, const struct addrinfo *bound)
-{
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	char host[128] = "";
-
-	getnameinfo(bound->ai_addr, bound->ai_addrlen, host, sizeof(host), NULL,
-		    0, NI_NUMERICHOST);
-	snprintf(metrics->address, sizeof(metrics->address),
-		 bound->ai_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-		 info ? info->port : 0);
-}
-
-int metrics_start(struct metrics **metrics_out, const char *address,
-		  struct rbx_server *server)
-{
-	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
-	struct metrics *metrics;
-	struct addrinfo *found;
-	int err;
-
-	err = resolve(address, &found);
-	if (err)
-		return err;
-	err = -ENOMEM;
-	metrics = calloc(1, sizeof(*metrics));
-	if (!metrics)
-		goto out_free_address;
-	metrics->server = server;
-	if (found->ai_family == AF_INET6)
-		flags |= MHD_USE_IPv6;
-	errno = 0;
-	metrics->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, answer, metrics, MHD_OPTION_SOCK_ADDR,
-		found->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, metrics,
-		MHD_OPTION_END);
-	if (!metrics->daemon) {
-		err = errno ? -errno : -EADDRINUSE;
-		goto out_free_metrics;
-	}
-	note_address(metrics, found);
-	freeaddrinfo(found);
-	*metrics_out = metrics;
-	return 0;
-
-out_free_metrics:
-	free(metrics);
-out_free_address:
-	freeaddrinfo(found);
-	return err;
-}
-
-const char *metrics_address(const struct metrics *metrics)
-{
-	return metrics->address;
-}
-
-void metrics_stop(struct metrics *metrics)
-{
-	if (!metrics)
-		return;
-	MHD_stop_daemon(metrics->daemon);
-	free(metrics);
+	print_head(text, "build_info", "gauge",
+		   "Always 1; the version is the label's.");
+	fputs("rdmabox_build_info{version=\"" RBX_VERSION "\"} 1\n", text);
+	print_metrics(text, &stats, metrics,
+		      sizeof(metrics) / sizeof(metrics[0]));
+	if (stats.reads != RBX_SERVER_NOT_SEEN)
+		print_metrics(text, &stats, traffic,
+			      sizeof(traffic) / sizeof(traffic[0]));
+	print_refusals(text, server);
+	print_answers(text, server);
 }

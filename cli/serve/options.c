@@ -56,13 +56,16 @@ static const struct cli_option options[] = {
 	{ "drain-timeout", "S", "how long SIGTERM waits for clients to leave",
 	  cli_set_seconds, &serve_options.drain_timeout_s, .min = 0, .max = 86400,
 	  .unit = "s" },
-	{ "metrics", "ADDR:PORT", "serve metrics for Prometheus at /metrics",
+	{ "metrics", "ADDR:PORT", "serve a status page at /, and metrics for Prometheus at /metrics",
 	  cli_set_text, serve_options.metrics_at,
 	  .max = sizeof(serve_options.metrics_at), .group = "Watching",
 	  .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = "They are the numbers of rdmabox-stat(1), in the text form of "
-		     "Prometheus, as `rdmabox_server_*`. Port 0 takes a free one; the ready "
-		     "line ends with the address." },
+	  .details = "The metrics are in the text form of Prometheus, as `rdmabox_server_*`. "
+		     "Nothing can be changed there, and only that address is bound, whose host "
+		     "must be given as a number; but no secret protects it, and it shows the "
+		     "addresses of clients. With `verbs` there are no numbers of reads and "
+		     "writes: the device carries them out by itself. Port 0 takes a free one; "
+		     "the ready line ends with the address." },
 	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
 	CLI_REACH_DEVICE(SERVER),
 	CLI_REACH_SECRET(SERVER, "the clients"),

@@ -18,12 +18,12 @@
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
 
-#include "cli/serve/metrics.h"
+#include "cli/serve/http.h"
 #include "cli/serve/serve.h"
 
 /* False: nobody can learn that, or where, it serves. */
 static bool print_ready(const struct rbx_server *server,
-			const struct metrics *metrics)
+			const struct http *http)
 {
 	char memory[32], slab[32];
 
@@ -33,21 +33,30 @@ static bool print_ready(const struct rbx_server *server,
 			      sizeof(memory)),
 	       cli_size_print(serve_options.server.slab_bytes, slab, sizeof(slab)),
 	       rbx_server_describe(server),
-	       metrics ? ", metrics at " : "",
-	       metrics ? metrics_address(metrics) : "");
+	       http ? ", metrics at " : "",
+	       http ? http_address(http) : "");
 	return !fflush(stdout);
+}
+
+static void tell_if_everywhere(const struct http *http)
+{
+	const char *at = http ? http_address(http) : "";
+
+	if (!strncmp(at, "0.0.0.0:", 8) || !strncmp(at, "[::]:", 5))
+		serve_tell("rdmabox serve: metrics and status page are at every address "
+			   "of this machine, for everybody who reaches it\n");
 }
 
 static int serve(const sigset_t *signals)
 {
-	struct metrics *metrics = NULL;
+	struct http *http = NULL;
 	struct rbx_server *server;
 	int rc, signal_number;
 
 	if (rbx_server_start(&server, &serve_options.server))
 		return cli_fail(&serve_command, "%s", rbx_last_error());
 	if (*serve_options.metrics_at) {
-		rc = metrics_start(&metrics, serve_options.metrics_at, server);
+		rc = http_start(&http, serve_options.metrics_at, server);
 		if (rc) {
 			rbx_server_stop(server);
 			return cli_fail(&serve_command, "cannot serve metrics at %s: "
@@ -57,7 +66,8 @@ static int serve(const sigset_t *signals)
 							strerror(-rc));
 		}
 	}
-	if (print_ready(server, metrics)) {
+	tell_if_everywhere(http);
+	if (print_ready(server, http)) {
 		sigwait(signals, &signal_number);
 		serve_drain(server, signals);
 		rc = CLI_EXIT_OK;
@@ -66,7 +76,7 @@ static int serve(const sigset_t *signals)
 			 strerror(errno));
 		rc = CLI_EXIT_FAILED;
 	}
-	metrics_stop(metrics);
+	http_stop(http);
 	rbx_server_stop(server);
 	return rc;
 }

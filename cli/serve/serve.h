@@ -28,6 +28,9 @@ int serve_options_check(void);
 
 int cli_serve(int argc, char **argv);
 
+/* On stderr, unless it would wait: the process that read it may have stopped to. */
+void serve_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /**
  * serve_drain() - lets clients move their data away, for the drain timeout at most.
  * @signals: blocked in all threads; one of them ends the process on the spot.

@@ -196,4 +196,5 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.create_window = soft_create_window,
 	.destroy_window = soft_destroy_window,
 	.get_event = soft_get_event,
+	.get_traffic = soft_get_traffic,
 };

@@ -25,6 +25,7 @@
 #include "listen.h"
 #include "overload.h"
 #include "qp_set.h"
+#include "traffic.h"
 
 struct soft_qp;
 
@@ -51,6 +52,7 @@ struct soft_device {
 	atomic_bool srqs_due; /* peers wait for receives that are there */
 	atomic_uint stalled_count; /* qps whose SEND waits for a receive */
 	atomic_uint srq_waiting_count; /* qps whose peer waits for a shared one */
+	struct soft_traffic traffic;
 };
 
 static inline struct soft_device *soft_device_of(struct rbx_device *base)

@@ -118,10 +118,11 @@ static struct soft_response *response_add(struct soft_qp *qp,
 
 static void target_read(struct soft_qp *qp, const struct soft_frame *frame)
 {
-	if (key_is_good(qp, frame, RBX_REMOTE_READ))
-		(void)response_add(qp, frame, frame->length_bytes);
-	else
+	if (!key_is_good(qp, frame, RBX_REMOTE_READ))
 		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
+	else if (response_add(qp, frame, frame->length_bytes))
+		soft_traffic_add_read(&qp->device->traffic,
+				      frame->length_bytes);
 }
 
 static void target_atomic(struct soft_qp *qp, const struct soft_frame *frame,
@@ -238,6 +239,9 @@ void soft_target_payload_done(struct soft_qp *qp)
 		soft_qp_refuse(qp, qp->expected, SOFT_REFUSED_ACCESS);
 		return;
 	}
+	if (payload->opcode == SOFT_WRITE)
+		soft_traffic_add_write(&qp->device->traffic,
+				       payload->length_bytes);
 	if (payload->opcode == SOFT_SEND || payload->flags & SOFT_IMMEDIATE)
 		message_done(qp);
 	qp->expected++;

@@ -209,7 +209,20 @@ int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
 	X(heartbeats, "heartbeats answered")                                  \
 	X(uptime_s, "seconds since the start")                                \
 	X(messages_received, "messages that clients' programs sent")          \
-	X(messages_sent, "messages sent to clients' programs")
+	X(messages_sent, "messages sent to clients' programs")                \
+	X(reads, "work requests of clients that read, as far as seen")        \
+	X(read_bytes, "bytes that clients read, as far as seen")              \
+	X(writes, "work requests of clients that wrote, as far as seen")      \
+	X(written_bytes, "bytes that clients wrote, as far as seen")          \
+	X(draining, "1 if nothing more is lent, since it drains")
+
+/*
+ * Of reads, read_bytes, writes and written_bytes if the device does not tell. A NIC
+ * carries out what clients ask and its server never hears of it. The software device
+ * counts what comes over TCP; it does not see what a client of the same host does
+ * through a mapping.
+ */
+#define RBX_SERVER_NOT_SEEN UINT64_MAX
 
 struct rbx_server_stats {
 	size_t size_bytes; /* in: of this struct; out: of what was filled in */
@@ -226,6 +239,74 @@ struct rbx_server_stats {
  */
 void rbx_server_stats_get(struct rbx_server *server,
 			  struct rbx_server_stats *stats);
+
+/* ---- Looking closer, at a server of this process ---------------------------*/
+
+/* One reason to refuse, and how often it was given. */
+struct rbx_server_refusal {
+	const char *reason; /* "QUOTA"; constant text */
+	const char *sentence; /* "the quota for one client is reached" */
+	uint64_t count; /* since the start */
+};
+
+/**
+ * rbx_server_refusals_get() - tells why messages and connections were refused.
+ * @refusals: room for @refusals_max of them; NULL if that is 0
+ *
+ * Returns how many reasons there are, which is the same for all servers.
+ * Context: any thread, callbacks too; never blocks.
+ */
+size_t rbx_server_refusals_get(struct rbx_server *server,
+			       struct rbx_server_refusal *refusals,
+			       size_t refusals_max);
+
+/* The upper bounds of rbx_server_answers.within, in nanoseconds. */
+#define RBX_SERVER_ANSWER_BOUNDS(X)                                           \
+	X(10000) X(100000) X(1000000) X(10000000) X(100000000) X(1000000000)
+#define RBX_SERVER_ANSWER_BOUND_ONE(bound_ns) +1
+#define RBX_SERVER_ANSWER_BOUNDS_COUNT                                        \
+	(0 RBX_SERVER_ANSWER_BOUNDS(RBX_SERVER_ANSWER_BOUND_ONE))
+
+/* How long answers to control messages took, from the moment the server found the
+ * message; those to requests for a slab include making its memory. */
+struct rbx_server_answers {
+	size_t size_bytes; /* in: of this struct; out: of what was filled in */
+	uint64_t count; /* of answers since the start */
+	uint64_t sum_ns; /* of the times of all */
+	uint64_t max_ns; /* the longest */
+	uint64_t within[RBX_SERVER_ANSWER_BOUNDS_COUNT]; /* of count, at most a bound */
+};
+
+/**
+ * rbx_server_answers_get() - tells how long answers of a server of this process took.
+ * @answers: its size_bytes is set before; it is changed if the library has fewer numbers
+ *
+ * Context: any thread, callbacks too; never blocks.
+ */
+void rbx_server_answers_get(struct rbx_server *server,
+			    struct rbx_server_answers *answers);
+
+/* A client that is connected, or away within its lease. */
+struct rbx_server_client {
+	char address[128]; /* where it was admitted from, only characters that print */
+	uint64_t slabs_lent; /* to it, now */
+	uint64_t age_ms; /* since it was admitted */
+	uint64_t connected; /* 1, or 0 if it is away */
+	uint64_t reserved[4]; /* 0 */
+};
+
+/**
+ * rbx_server_clients_get() - tells the clients of a server of this process.
+ * @clients: room for @clients_max of them; NULL if that is 0
+ *
+ * Returns how many clients there are, which may be more than were stored.
+ * Context: any thread, callbacks too; never blocks.
+ */
+size_t rbx_server_clients_get(struct rbx_server *server,
+			      struct rbx_server_client *clients,
+			      size_t clients_max);
+
+/* ---- Looking at a server anywhere ------------------------------------------*/
 
 struct rbx_context;
 
@@ -259,6 +340,46 @@ struct rbx_context;
  */
 int rbx_server_query(struct rbx_context *ctx, const char *address,
 		     struct rbx_server_stats *stats);
+
+struct rbx_server_watch;
+
+/**
+ * rbx_server_watch_open() - begins to ask a server anywhere again and again.
+ * @watch: receives it
+ * @address: "host:port"
+ *
+ * A watch stays one client of the server, and borrows nothing.
+ *
+ * Returns 0, or:
+ *	-E...: as rbx_server_query()
+ * Context: any thread, not in a callback; blocks.
+ * Lifetime: until rbx_server_watch_close(), before that of its context.
+ */
+int rbx_server_watch_open(struct rbx_context *ctx,
+			  struct rbx_server_watch **watch, const char *address);
+
+/**
+ * rbx_server_watch_stats() - tells the numbers of the server now.
+ * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ *
+ * After an error the server may have been started anew: close the watch and open another.
+ *
+ * Returns 0, or:
+ *	-E...: as rbx_server_query()
+ * Context: one thread at a time, not in a callback; blocks.
+ */
+int rbx_server_watch_stats(struct rbx_server_watch *watch,
+			   struct rbx_server_stats *stats);
+
+/**
+ * rbx_server_watch_close() - ends a watch.
+ * @watch: NULL: nothing is done
+ *
+ * Returns 0, or:
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks.
+ */
+int rbx_server_watch_close(struct rbx_server_watch *watch);
 
 #ifdef __cplusplus
 }

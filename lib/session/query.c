@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * query.c - the numbers of a server: of a session, and of one anywhere, by a session for
- * one question.
+ * query.c - the numbers of a server: of a session, of one anywhere by a session for one
+ * question, and of one that is asked again and again by a session that stays (a watch).
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "client/session_state.h"
 #include "include/rdmabox/rdmabox.h"
@@ -87,4 +88,62 @@ int rbx_server_query(struct rbx_context *ctx, const char *address,
 	err = rbx_session_stats(session, stats);
 	rbx_session_close(session);
 	return err;
+}
+
+struct rbx_server_watch {
+	struct rbx_context *ctx;
+	struct rbx_session *session;
+};
+
+int rbx_server_watch_open(struct rbx_context *ctx,
+			  struct rbx_server_watch **watch_out,
+			  const char *address)
+{
+	const struct rbx_session_events events = { lost, evict, NULL };
+	struct rbx_server_watch *watch;
+	int err;
+
+	if (!ctx || !watch_out || !address)
+		return rbx_error(-EINVAL,
+				 "context, watch and address must be given");
+	err = rbx_guard_wait(ctx, "rbx_server_watch_open");
+	if (err)
+		return err;
+	watch = calloc(1, sizeof(*watch));
+	if (!watch)
+		return rbx_error(-ENOMEM, "no memory for a watch");
+	watch->ctx = ctx;
+	err = rbx_session_open_name(rbx_context_sessions(ctx), address, &events,
+				    &watch->session);
+	if (err)
+		free(watch);
+	else
+		*watch_out = watch;
+	return err;
+}
+
+int rbx_server_watch_stats(struct rbx_server_watch *watch,
+			   struct rbx_server_stats *stats)
+{
+	int err;
+
+	if (!watch || !stats || !stats->size_bytes)
+		return rbx_error(-EINVAL,
+				 "watch and stats with its size must be given");
+	err = rbx_guard_wait(watch->ctx, "rbx_server_watch_stats");
+	return err ? err : rbx_session_stats(watch->session, stats);
+}
+
+int rbx_server_watch_close(struct rbx_server_watch *watch)
+{
+	int err;
+
+	if (!watch)
+		return 0;
+	err = rbx_guard_wait(watch->ctx, "rbx_server_watch_close");
+	if (err)
+		return err;
+	rbx_session_close(watch->session);
+	free(watch);
+	return 0;
 }

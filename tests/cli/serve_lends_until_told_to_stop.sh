@@ -33,8 +33,8 @@ grep -qx '# TYPE rdmabox_server_memory_bytes gauge' "$scratch/out" || fault "not
 grep -qx '# TYPE rdmabox_server_sessions_total counter' "$scratch/out" || fault "not a counter"
 grep -qE '^# HELP rdmabox_server_sessions_total .+' "$scratch/out" || fault "no help"
 grep -qx 'rdmabox_server_lent_bytes 0' "$scratch/out" || fault "something is lent"
-fetch /
-[ "$status" = 404 ] || fault "/ answers $status"
+fetch /nothing
+[ "$status" = 404 ] || fault "/nothing answers $status"
 
 run bench --servers "$address" --volume 16M --runtime 0.2 --warmup 0
 [ "$status" = 0 ] || { show; fault "bench: exit code $status"; }

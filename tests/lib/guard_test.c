@@ -24,6 +24,7 @@ static struct world {
 	struct rbx_remote *remote;
 	struct rbx_volume *volume;
 	struct rbx_queue *queue;
+	struct rbx_server_watch *watch;
 	uint32_t tries_count; /* atomic: threads that have tried */
 	int expected;
 	char fault[256]; /* what was not as expected; "": nothing */
@@ -52,6 +53,7 @@ static void try_all(void)
 	struct rbx_volume *volume;
 	struct rbx_remote *remote;
 	struct rbx_peer *peer;
+	struct rbx_server_watch *watch;
 
 	TRY(rbx_read, world.volume, page, PAGE, 0);
 	TRY(rbx_write, world.volume, page, PAGE, 0);
@@ -69,6 +71,9 @@ static void try_all(void)
 	TRY(rbx_peer_close, world.guest.peer);
 	TRY(rbx_message_send, world.guest.peer, "?", 1);
 	TRY(rbx_server_query, ctx, address, &stats);
+	TRY(rbx_server_watch_open, ctx, &watch, address);
+	TRY(rbx_server_watch_stats, world.watch, &stats);
+	TRY(rbx_server_watch_close, world.watch);
 	TRY(rbx_close, ctx);
 }
 
@@ -90,6 +95,9 @@ static int world_open(void **state)
 					 1 << 20, NULL),
 			 0);
 	assert_int_equal(rbx_queue_create(world.guest.ctx, 1, &world.queue), 0);
+	assert_int_equal(rbx_server_watch_open(world.guest.ctx, &world.watch,
+					       rbx_server_address(world.host.server)),
+			 0);
 	return 0;
 }
 
@@ -99,6 +107,7 @@ static int world_close(void **state)
 	assert_int_equal(rbx_volume_close(world.volume), 0);
 	assert_int_equal(rbx_return(world.remote), 0);
 	assert_int_equal(rbx_queue_destroy(world.queue), 0);
+	assert_int_equal(rbx_server_watch_close(world.watch), 0);
 	guest_close(&world.guest);
 	assert_int_equal(rbx_server_stop(world.host.server), 0);
 	return 0;

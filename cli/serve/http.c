@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * http.c - the listener of `rdmabox serve --metrics`.
+ *
+ * libmicrohttpd listens and speaks HTTP; this file knows what is at which path, makes it
+ * from one look at the server for each request, and says how a browser may treat it.
+ * Nothing can be changed over this port: GET and HEAD are all that is answered. Nothing
+ * that a client stored can be seen through it, but the addresses of clients can: so it is
+ * bound to the address that was given, and to no other.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <microhttpd.h>
+
+#include "core/host_port.h"
+#include "cli/serve/http.h"
+#include "cli/serve/metrics.h"
+#include "cli/serve/metrics_room.h"
+#include "cli/serve/status.h"
+
+/* Those in the room, and some that are shut down and not closed yet. */
+#define CONNECTIONS_MAX (METRICS_CONNECTIONS_MAX + 16)
+#define IDLE_TIMEOUT_S 10
+
+struct http {
+	struct MHD_Daemon *daemon;
+	struct rbx_server *server;
+	struct metrics_room room;
+	char address[160];
+};
+
+/* ---- What there is ---------------------------------------------------------*/
+
+/* Each returns text that the caller frees, or NULL. */
+
+static char *make_metrics(struct rbx_server *server, size_t *len)
+{
+	char *page = NULL;
+	FILE *text = open_memstream(&page, len);
+
+	if (!text)
+		return NULL;
+	metrics_print(text, server);
+	if (!fclose(text))
+		return page;
+	free(page);
+	return NULL;
+}
+
+static char *make_status(struct rbx_server *server, size_t *len)
+{
+	json_t *json = status_json(server);
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	*len = text ? strlen(text) : 0;
+	json_decref(json);
+	return text;
+}
+
+static const struct page {
+	const char *path;
+	const char *type;
+	const char *policy; /* Content-Security-Policy */
+	char *(*make)(struct rbx_server *server, size_t *len); /* NULL: status.html */
+} pages[] = {
+	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8",
+	  "default-src 'none'", make_metrics },
+	{ "/status.json", "application/json", "default-src 'none'",
+	  make_status },
+	{ "/", "text/html; charset=utf-8", status_page_policy, NULL },
+};
+
+static const struct page text_page = { "", "text/plain; charset=utf-8",
+				       "default-src 'none'", NULL };
+
+/* ---- Answers ---------------------------------------------------------------*/
+
+static enum MHD_Result respond(struct MHD_Connection *connection,
+			       unsigned int status, const struct page *page,
+			       const char *text, size_t len,
+			       enum MHD_ResponseMemoryMode mode)
+{
+	struct MHD_Response *response;
+	enum MHD_Result queued;
+
+	response = MHD_create_response_from_buffer(len, (void *)text, mode);
+	if (!response) {
+		if (mode == MHD_RESPMEM_MUST_FREE)
+			free((void *)text);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				page->type);
+	MHD_add_response_header(response, "Content-Security-Policy",
+				page->policy);
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+				"no-store");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
+					"GET, HEAD");
+	queued = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection,
+			      unsigned int status, const char *text)
+{
+	return respond(connection, status, &text_page, text, strlen(text),
+		       MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
+			      const char *url, const char *method,
+			      const char *version, const char *upload,
+			      size_t *upload_bytes, void **state)
+{
+	struct http *http = user;
+	size_t len;
+	char *text;
+
+	(void)version, (void)upload, (void)upload_bytes, (void)state;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) &&
+	    strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+			      "GET and HEAD only\n");
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		if (strcmp(url, pages[i].path))
+			continue;
+		if (!pages[i].make)
+			return respond(connection, MHD_HTTP_OK, &pages[i],
+				       status_page, status_page_bytes,
+				       MHD_RESPMEM_PERSISTENT);
+		text = pages[i].make(http->server, &len);
+		return text ? respond(connection, MHD_HTTP_OK, &pages[i], text,
+				      len, MHD_RESPMEM_MUST_FREE) :
+			      MHD_NO;
+	}
+	return refuse(connection, MHD_HTTP_NOT_FOUND, "try / or /metrics\n");
+}
+
+static void note_connection(void *user, struct MHD_Connection *connection,
+			    void **state,
+			    enum MHD_ConnectionNotificationCode what)
+{
+	struct http *http = user;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int fd = info->connect_fd;
+
+	(void)state;
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		metrics_room_leave(&http->room, fd);
+		return;
+	}
+	info = MHD_get_connection_info(connection,
+				       MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	metrics_room_enter(&http->room, fd, info->client_addr);
+}
+
+/* ---- Beginning and end -----------------------------------------------------*/
+
+/* Resolves without a name server. No host, or "*", would be every address without a
+ * word: 0.0.0.0 or [::] says so. */
+static int resolve(const char *address, struct addrinfo **found)
+{
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
+					      AI_NUMERICSERV,
+				  .ai_socktype = SOCK_STREAM };
+	struct rbx_host_port at;
+
+	if (rbx_host_port_parse(address, true, &at) || !at.host[0] ||
+	    !strcmp(at.host, "*"))
+		return -EINVAL;
+	return getaddrinfo(at.host, at.port, &hints, found) ? -EINVAL : 0;
+}
+
+static void note_address(struct http *http, const struct addrinfo *bound)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	char host[128] = "";
+
+	getnameinfo(bound->ai_addr, bound->ai_addrlen, host, sizeof(host), NULL,
+		    0, NI_NUMERICHOST);
+	snprintf(http->address, sizeof(http->address),
+		 bound->ai_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+		 info ? info->port : 0);
+}
+
+int http_start(struct http **http_out, const char *address,
+	       struct rbx_server *server)
+{
+	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
+	struct addrinfo *found;
+	struct http *http;
+	int err;
+
+	err = resolve(address, &found);
+	if (err)
+		return err;
+	err = -ENOMEM;
+	http = calloc(1, sizeof(*http));
+	if (!http)
+		goto out_free_address;
+	http->server = server;
+	if (found->ai_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	errno = 0;
+	http->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, answer, http, MHD_OPTION_SOCK_ADDR,
+		found->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, http,
+		MHD_OPTION_END);
+	if (!http->daemon) {
+		err = errno ? -errno : -EADDRINUSE;
+		goto out_free_http;
+	}
+	note_address(http, found);
+	freeaddrinfo(found);
+	*http_out = http;
+	return 0;
+
+out_free_http:
+	free(http);
+out_free_address:
+	freeaddrinfo(found);
+	return err;
+}
+
+const char *http_address(const struct http *http)
+{
+	return http->address;
+}
+
+void http_stop(struct http *http)
+{
+	if (!http)
+		return;
+	MHD_stop_daemon(http->daemon);
+	free(http);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* no_screen.c - in place of screen.c if there is no ncurses: top prints lines. */
+#include "cli/top/top.h"
+
+struct top_screen *top_screen_open(void)
+{
+	return NULL;
+}
+
+/* Never called. */
+void top_screen_draw(struct top_screen *screen, const struct top_report *report,
+		     const char *sort_key, bool reversed, double interval_s)
+{
+	(void)screen, (void)report, (void)sort_key, (void)reversed;
+	(void)interval_s;
+}
+
+enum top_key top_screen_wait(struct top_screen *screen, int timeout_ms)
+{
+	(void)screen, (void)timeout_ms;
+	return TOP_KEY_QUIT;
+}
+
+void top_screen_close(struct top_screen *screen)
+{
+	(void)screen;
+}

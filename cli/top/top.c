@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox top: servers and this machine's volumes, as they are now and again and again.
+ *
+ * On a terminal it is a screen with keys (screen.c), elsewhere lines of text, or JSON. It
+ * asks each server over the control protocol like any client, so it needs the secret, and it
+ * borrows nothing. Volumes are those of the kernel module, which needs no right to look at
+ * most of them.
+ *
+ * Signals end the loop and nothing else; the threads that ask have them blocked.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/reach.h"
+#include "cli/top/top.h"
+
+#define FIRST_WAIT_MS 20 /* between looks whether all have answered at first */
+#define FIRST_WAIT_S_MAX 15 /* in which a server that is dead is found to be */
+
+static volatile sig_atomic_t stopping;
+
+/* ---- A look ----------------------------------------------------------------*/
+
+/* All that is known, in static memory: it is of one thread. */
+static struct top_report report;
+static struct top_server samples[TOP_SERVERS_MAX];
+static struct top_volumes volumes, volumes_before;
+
+static const struct top_volume *before_of(const struct top_volume *volume)
+{
+	uint32_t i;
+
+	for (i = 0; i < volumes_before.count; i++)
+		if (!strcmp(volumes_before.list[i].name, volume->name) &&
+		    !strcmp(volumes_before.list[i].device, volume->device))
+			return &volumes_before.list[i];
+	return NULL;
+}
+
+static void look(struct top_watchers *watchers)
+{
+	uint64_t now_ns = top_now_ns();
+	uint32_t i;
+
+	report.servers_count =
+		watchers ? top_watchers_look(watchers, samples) : 0;
+	for (i = 0; i < report.servers_count; i++)
+		top_server_row_make(&samples[i], now_ns, &report.servers[i]);
+	volumes_before = volumes;
+	top_volumes_read("/sys", &volumes);
+	report.volumes_count = volumes.count;
+	for (i = 0; i < volumes.count; i++)
+		top_volume_row_make(&volumes.list[i],
+				    before_of(&volumes.list[i]),
+				    &report.volumes[i]);
+	top_sort(&report, top_options.sort_key, top_options.reversed);
+}
+
+/* Whether each server has been asked so often, or is down. */
+static bool all_tried(struct top_watchers *watchers, uint32_t tries)
+{
+	uint32_t count = watchers ? top_watchers_look(watchers, samples) : 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (samples[i].tries < tries && !samples[i].is_down)
+			return false;
+	return true;
+}
+
+/* ---- Signals and time --------------------------------------------------------*/
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	stopping = 1;
+}
+
+static void signals_take(void)
+{
+	struct sigaction action = { .sa_handler = stop };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+/* Until then, or a signal. */
+static void sleep_until(uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000u),
+					.tv_nsec = (long)(until_ns % 1000000000u) };
+
+	while (!stopping && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+					    &until, NULL) == EINTR)
+		;
+}
+
+static uint64_t interval_ns(void)
+{
+	return (uint64_t)(top_options.interval_s * 1e9);
+}
+
+/* Until there are rates: two answers of each server that is up, and an interval. */
+static void wait_first(struct top_watchers *watchers)
+{
+	uint64_t begin_ns = top_now_ns();
+	uint64_t end_ns = begin_ns + interval_ns() +
+			  FIRST_WAIT_S_MAX * 1000000000ull;
+
+	sleep_until(begin_ns + interval_ns());
+	while (!stopping && !all_tried(watchers, 2) && top_now_ns() < end_ns)
+		sleep_until(top_now_ns() + FIRST_WAIT_MS * 1000000ull);
+}
+
+/* ---- The two ways to show it -----------------------------------------------*/
+
+static bool print(void)
+{
+	return top_options.as_json ? top_json_print(&report) : top_lines_print(&report);
+}
+
+static bool any_down(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < report.servers_count; i++)
+		if (report.servers[i].state == TOP_DOWN ||
+		    report.servers[i].state == TOP_ASKED)
+			return true;
+	return false;
+}
+
+static int run_lines(struct top_watchers *watchers)
+{
+	uint64_t next_ns;
+
+	look(watchers);
+	wait_first(watchers);
+	next_ns = top_now_ns();
+	while (!stopping) {
+		look(watchers);
+		if (!print())
+			return CLI_EXIT_FAILED;
+		if (top_options.once)
+			return any_down() ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+		if (!top_options.as_json)
+			puts("");
+		next_ns += interval_ns();
+		sleep_until(next_ns);
+	}
+	return CLI_EXIT_OK;
+}
+
+static void draw(struct top_screen *screen)
+{
+	top_screen_draw(screen, &report, top_options.sort_key,
+			top_options.reversed, top_options.interval_s);
+}
+
+/* Waits for keys until the next look is due. False: it was told to end. */
+static bool obey_keys(struct top_screen *screen, uint64_t until_ns)
+{
+	uint64_t now_ns;
+
+	while (!stopping && (now_ns = top_now_ns()) < until_ns) {
+		int ms = (int)((until_ns - now_ns) / 1000000) + 1;
+
+		switch (top_screen_wait(screen, ms)) {
+		case TOP_KEY_QUIT:
+			return false;
+		case TOP_KEY_SORT:
+			strcpy(top_options.sort_key, top_sort_next(top_options.sort_key));
+			break;
+		case TOP_KEY_REVERSE:
+			top_options.reversed = !top_options.reversed;
+			break;
+		case TOP_KEY_REDRAW:
+			break;
+		case TOP_KEY_NONE:
+			continue;
+		}
+		top_sort(&report, top_options.sort_key, top_options.reversed);
+		draw(screen);
+	}
+	return !stopping;
+}
+
+static int run_screen(struct top_screen *screen, struct top_watchers *watchers)
+{
+	uint64_t wait_ns;
+
+	do {
+		look(watchers);
+		draw(screen);
+		wait_ns = interval_ns();
+		if (!all_tried(watchers, 1) && wait_ns > 100000000)
+			wait_ns = 100000000;
+	} while (obey_keys(screen, top_now_ns() + wait_ns));
+	top_screen_close(screen);
+	return CLI_EXIT_OK;
+}
+
+/* ---- Beginning and end -----------------------------------------------------*/
+
+static int run(struct top_watchers *watchers)
+{
+	bool is_lines = top_options.once || top_options.as_json;
+	struct top_screen *screen = is_lines ? NULL : top_screen_open();
+
+	return screen ? run_screen(screen, watchers) : run_lines(watchers);
+}
+
+static int run_with_servers(void)
+{
+	struct top_watchers *watchers;
+	struct rbx_context *ctx;
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (rbx_open(&ctx, &top_options.library))
+		return cli_fail(&top_command, "%s", rbx_last_error());
+	rc = top_watchers_start(&watchers, &top_command, ctx, top_options.servers,
+				top_options.interval_s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc) {
+		rbx_close(ctx);
+		return rc;
+	}
+	rc = run(watchers);
+	if (!top_watchers_stop(watchers)) {
+		/* Threads that wait for a server use the library still. */
+		fflush(stdout);
+		_exit(ferror(stdout) ? CLI_EXIT_FAILED : rc);
+	}
+	rbx_close(ctx);
+	return rc;
+}
+
+int cli_top(int argc, char **argv)
+{
+	int rc;
+
+	rc = cli_parse(&top_command, argc, argv);
+	if (rc)
+		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	rc = cli_reach_check(&top_command, top_options.library.secret_file,
+			     top_options.library.insecure);
+	if (rc)
+		return rc;
+	if (top_options.interval_s < 0.1)
+		return cli_fail(&top_command, "--interval %g is too short; give 0.1 "
+				"or more", top_options.interval_s);
+	if (!*top_options.servers) {
+		top_volumes_read("/sys", &volumes);
+		if (!volumes.count)
+			return cli_fail(&top_command, "no server, and this machine has "
+					"no volume; add --servers A:P,B:P");
+	}
+	signals_take();
+	return *top_options.servers ? run_with_servers() : run(NULL);
+}
