@@ -69,7 +69,7 @@ static int write_beside(json_t *json, const char *path, const struct stat *old)
 	if (fd < 0)
 		return write_in_place(json, path);
 	if (old)
-		(void)fchmod(fd, old->st_mode & 07777); /* ours, if not theirs */
+		(void)fchmod(fd, old->st_mode & 0777);
 	err = write_descriptor(json, fd);
 	if (!err && rename(fresh, path))
 		err = -errno;
@@ -84,8 +84,10 @@ static int write_file(json_t *json, const char *path)
 
 	if (lstat(path, &old))
 		return write_beside(json, path, NULL);
-	return S_ISREG(old.st_mode) ? write_beside(json, path, &old) :
-				      write_in_place(json, path);
+	/* Another user's file stays his, and keeps its rights. */
+	return S_ISREG(old.st_mode) && old.st_uid == geteuid() ?
+		       write_beside(json, path, &old) :
+		       write_in_place(json, path);
 }
 
 /* 0, or -errno that writing to @path would end with as things are. */
@@ -100,11 +102,15 @@ static int try_output(const char *path)
 		return -EISDIR;
 	if (is_there && !S_ISREG(old.st_mode)) /* to open a pipe would wait */
 		return access(path, W_OK) ? -errno : 0;
-	fd = open_beside(path, fresh);
-	if (fd >= 0)
-		unlink(fresh);
-	else if (is_there)
+	if (is_there && old.st_uid != geteuid()) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);
+	} else {
+		fd = open_beside(path, fresh);
+		if (fd >= 0)
+			unlink(fresh);
+		else if (is_there)
+			fd = open(path, O_WRONLY | O_CLOEXEC);
+	}
 	if (fd < 0)
 		return -errno;
 	close(fd);

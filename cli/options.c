@@ -93,8 +93,8 @@ static void unknown_option(const struct cli_command *command, const char *text)
 			 command->name);
 }
 
-/* getopt_long() found no option that it can take at argv[optind - 1]. */
-static int refuse(const struct cli_command *command, int found, char **argv)
+/* getopt_long() found no option that it can take in this word. */
+static int refuse(const struct cli_command *command, int found, const char *word)
 {
 	const char *name = "";
 
@@ -106,7 +106,7 @@ static int refuse(const struct cli_command *command, int found, char **argv)
 	else if (*name)
 		cli_fail(command, "--%s takes no value; leave it away", name);
 	else
-		unknown_option(command, argv[optind - 1]);
+		unknown_option(command, word);
 	return -EINVAL;
 }
 
@@ -146,6 +146,8 @@ static int parse(const struct cli_command *command,
 	opterr = 0;
 	optind = 0; /* anew: `help` has one command read the line after another */
 	for (;;) {
+		int at = optind ? optind : 1; /* the word that getopt looks at */
+
 		found = getopt_long(argc, argv, "+:h", long_options, NULL);
 		if (found == -1 && optind == argc)
 			return 0;
@@ -156,7 +158,7 @@ static int parse(const struct cli_command *command,
 		if (found == -1)
 			err = parse_word(command, &word_at, argv[optind++]);
 		else if (found < OPTION_VALUE_BASE)
-			err = refuse(command, found, argv);
+			err = refuse(command, found, argv[at]);
 		else
 			err = parse_option(command,
 					   &command->options[found - OPTION_VALUE_BASE],

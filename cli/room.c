@@ -24,6 +24,8 @@ static void tell_server(struct rbx_context *ctx, const char *address, char *text
 	*text = '\0';
 	if (rbx_server_query(ctx, address, &stats))
 		return;
+	if (stats.lent_bytes > stats.memory_bytes) /* it says what cannot be */
+		return;
 	snprintf(text, text_bytes, "%s has %s of %s free, in slabs of %s", address,
 		 cli_size_print(stats.memory_bytes - stats.lent_bytes, free, sizeof(free)),
 		 cli_size_print(stats.memory_bytes, all, sizeof(all)),

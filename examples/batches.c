@@ -71,7 +71,7 @@ static int pass(struct batch *batch, uint8_t op)
 {
 	struct rbx_request *list[DEPTH];
 	unsigned int count = DEPTH, in_flight = 0;
-	int err = 0;
+	int err = 0, reaped;
 
 	batch->next_page = 0;
 	for (unsigned int i = 0; i < DEPTH; i++)
@@ -92,7 +92,10 @@ static int pass(struct batch *batch, uint8_t op)
 		in_flight += again;
 		if (in_flight == 0)
 			break;
-		count = (unsigned int)rbx_reap(batch->ctx, list, DEPTH, -1);
+		reaped = rbx_reap(batch->ctx, list, DEPTH, -1);
+		if (reaped < 0)
+			return reaped;
+		count = (unsigned int)reaped;
 		in_flight -= count;
 		for (unsigned int i = 0; i < count; i++)
 			err = err ? err : ended(list[i]);

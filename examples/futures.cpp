@@ -9,7 +9,7 @@
  *
  * A request and its buffer must stay where they are until the request has ended. So the
  * request is allocated here and freed by its own callback, and the caller keeps the
- * buffer until the future is ready.
+ * buffer until the future is ready, or the volume closed if an exception comes first.
  */
 #include <cstdio>
 #include <future>
@@ -88,11 +88,12 @@ std::future<void> submit(const volume &on, rbx_op op, std::vector<char> &buf, ui
 
 void run(const char *servers)
 {
+	/* Before the volume, so that they outlive it: its end waits for its requests. */
+	std::vector<std::vector<char>> pages;
+	std::vector<char> back(4096);
 	auto ctx = open_context();
 	auto remote = open_volume(ctx, servers, 1 << 20);
-	std::vector<std::vector<char>> pages;
 	std::vector<std::future<void>> written;
-	std::vector<char> back(4096);
 
 	for (int i = 0; i < 16; i++) {
 		pages.emplace_back(4096, static_cast<char>('a' + i));

@@ -257,6 +257,8 @@ static int check_closed(const struct rbx_context *ctx)
 		  "rbx_endpoint_listener_close" },
 		{ &ctx->domains_count, "protection domains",
 		  "rbx_protection_domain_destroy" },
+		{ &ctx->watches_count, "watches of servers",
+		  "rbx_server_watch_close" },
 		{ &ctx->volumes_count, "volumes", "rbx_volume_close" },
 		{ &ctx->peers_count, "peers", "rbx_peer_close" },
 		{ &ctx->regions_count, "regions", "rbx_region_release" },

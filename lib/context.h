@@ -47,7 +47,7 @@ struct rbx_context {
 	uint32_t forks_count; /* when it was opened, see guard.h */
 	/* Atomic: what rbx_close() wants closed. */
 	uint32_t volumes_count, peers_count, regions_count, links_count;
-	uint32_t queues_count, listeners_count, domains_count;
+	uint32_t queues_count, listeners_count, domains_count, watches_count;
 	struct rbx_options options; /* queue_pairs as taken */
 	struct rbx_tuning tuning; /* of the file, while it is opened */
 	char tuning_note[RBX_TUNING_NOTE_BYTES];

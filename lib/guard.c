@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/context.h"
+#include "lib/poller/plug.h"
 
 uint32_t rbx_forks_count;
 
@@ -16,6 +17,7 @@ static _Thread_local const char *callback;
 static void child_begins(void)
 {
 	rbx_forks_count++;
+	rbx_plug_forget();
 }
 
 static int watch_err;

@@ -162,14 +162,6 @@ static int plugin_can_cache(void *handle)
 	return NBDKIT_CACHE_NONE;
 }
 
-static const char *plugin_export_description(void *handle)
-{
-	(void)handle;
-	return nbdkit_printf_intern("RDMAbox volume on %s, %u replica%s", settings.servers,
-				    settings.volume.replicas,
-				    settings.volume.replicas == 1 ? "" : "s");
-}
-
 /* ---- Requests ------------------------------------------------------------------- */
 
 static int plugin_pread(void *handle, void *buf, uint32_t count, uint64_t offset,
@@ -236,7 +228,6 @@ static struct nbdkit_plugin plugin = {
 	.open = plugin_open,
 	.get_size = plugin_get_size,
 	.block_size = plugin_block_size,
-	.export_description = plugin_export_description,
 	.can_write = yes,
 	.can_flush = yes,
 	.can_multi_conn = yes,

@@ -34,7 +34,8 @@ static int ask_server(struct rbx_context *ctx, const char *server, uint64_t *fre
 
 	if (rbx_server_query(ctx, server, &stats))
 		return fail();
-	*free_bytes += stats.memory_bytes - stats.lent_bytes;
+	if (stats.lent_bytes < stats.memory_bytes)
+		*free_bytes += stats.memory_bytes - stats.lent_bytes;
 	return 0;
 }
 

@@ -58,10 +58,13 @@ int rbx_sim_process_start(struct rbx_sim_process *process,
 		return -errno;
 	process->seed = options->seed;
 	fflush(stdout);
+	/* If whoever started us ignores it, nobody would tell us how a run ended. */
+	signal(SIGCHLD, SIG_DFL);
 	process->id = fork();
 	if (process->id < 0) {
 		int err = -errno;
 
+		process->id = 0; /* not one that kill() takes for all */
 		munmap(process->outcome, sizeof(*process->outcome));
 		return err;
 	}
@@ -191,8 +194,10 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 			process = by_id(processes, count, 0);
 			process->is_repeat = false;
 			err = rbx_sim_process_start(process, &next, true);
-			if (err)
+			if (err) {
+				stop_all(processes, count);
 				return err;
+			}
 			next.seed++;
 			running++;
 		}

@@ -58,7 +58,8 @@ static int append_line(struct trace *trace, const char *line,
 		   &used) != 2 || !used || line[used + strspn(line + used,
 							      " \t\r\n")])
 		return -EINVAL;
-	if (!count || start > UINT64_MAX / TRACE_PAGE_BYTES - count)
+	if (!count || count > UINT64_MAX / TRACE_PAGE_BYTES ||
+	    start > UINT64_MAX / TRACE_PAGE_BYTES - count)
 		return -EINVAL;
 	first = start * TRACE_PAGE_BYTES / block_bytes;
 	last = ((start + count) * TRACE_PAGE_BYTES - 1) / block_bytes;

@@ -19,6 +19,8 @@
 
 #include "cli/page/page.h"
 
+#define SECRET_BYTES_MIN 16 /* as a server wants it */
+
 /* ---- Options to files -----------------------------------------------------------*/
 
 static int number_write(const char *file, uint64_t number)
@@ -54,6 +56,8 @@ static int secret_write(void)
 	err = count < 0 ? -errno : 0;
 	if (count == (ssize_t)sizeof(secret))
 		err = -EFBIG;
+	else if (count >= 0 && count < SECRET_BYTES_MIN)
+		err = -EINVAL;
 	if (!err)
 		err = page_write(page_wanted.name, "secret", secret, (size_t)count);
 	if (err)

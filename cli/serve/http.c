@@ -8,12 +8,14 @@
  * that a client stored can be seen through it, but the addresses of clients can: so it is
  * bound to the address that was given, and to no other.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include <microhttpd.h>
@@ -118,6 +120,36 @@ static enum MHD_Result refuse(struct MHD_Connection *connection,
 		       MHD_RESPMEM_PERSISTENT);
 }
 
+/*
+ * A name that is not localhost may be one whose owner has pointed it to this address, so
+ * that his page, open in a browser that reaches us, may read ours (DNS rebinding). Nobody
+ * owns a number.
+ */
+static bool host_is_ours(struct MHD_Connection *connection)
+{
+	const char *value = MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	struct in6_addr number;
+	char host[64];
+	size_t length;
+
+	if (!value) /* HTTP/1.0: no browser */
+		return true;
+	if (*value == '[') {
+		value++;
+		length = strcspn(value, "]");
+	} else {
+		length = strcspn(value, ":");
+	}
+	if (length >= sizeof(host))
+		return false;
+	memcpy(host, value, length);
+	host[length] = '\0';
+	return !strcasecmp(host, "localhost") ||
+	       inet_pton(AF_INET, host, &number) == 1 ||
+	       inet_pton(AF_INET6, host, &number) == 1;
+}
+
 static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 			      const char *url, const char *method,
 			      const char *version, const char *upload,
@@ -128,6 +160,9 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 	char *text;
 
 	(void)version, (void)upload, (void)upload_bytes, (void)state;
+	if (!host_is_ours(connection))
+		return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+			      "use a numeric address, or localhost\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) &&
 	    strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -199,7 +234,8 @@ static void note_address(struct http *http, const struct addrinfo *bound)
 int http_start(struct http **http_out, const char *address,
 	       struct rbx_server *server)
 {
-	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
+	/* Not select(), which knows 1,024 descriptors: slabs and clients have theirs. */
+	unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD;
 	struct addrinfo *found;
 	struct http *http;
 	int err;

@@ -30,12 +30,12 @@ static int set_fault(const struct cli_option *option, const char *text,
 
 /* The simulator says the choices. */
 static struct cli_option options[] = {
-	{ "seed", "N", "where all chance comes from; of a hunt the first",
+	{ "seed", "N", "seed of all random choices; for a hunt the first seed",
 	  cli_set_number_64, .field = &sim_line.seed, .preset = "0" },
 	{ "scenario", "NAME", "the world, or a figure; they are listed below",
 	  cli_set_text, sim_options.scenario, .max = sizeof(sim_options.scenario),
 	  .details = "See SCENARIOS." },
-	{ "nic", "NAME|FILE", "devices cost what this NIC costs", cli_set_text,
+	{ "nic", "NAME|FILE", "cost model of a NIC", cli_set_text,
 	  sim_options.nic, .max = sizeof(sim_options.nic),
 	  .words = "connectx3|connectx5", .argument = CLI_ARGUMENT_FILE,
 	  .preset = "the figure's, else a plain device",

@@ -60,9 +60,10 @@ void top_print_ns(double ns, char cell[TOP_CELL_MAX])
 
 void top_print_age(double seconds, char cell[TOP_CELL_MAX])
 {
-	unsigned long s = (unsigned long)seconds, m = s / 60, h = m / 60;
+	bool is_age = seconds >= 0 && seconds < 0x1p62;
+	unsigned long s = is_age ? (unsigned long)seconds : 0, m = s / 60, h = m / 60;
 
-	if (seconds < 0)
+	if (!is_age)
 		snprintf(cell, TOP_CELL_MAX, "-");
 	else if (h >= 24)
 		snprintf(cell, TOP_CELL_MAX, "%lu d %lu h", h / 24, h % 24);

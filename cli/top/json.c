@@ -11,6 +11,9 @@ static json_t *number(double value)
 
 static json_t *whole(double value)
 {
+	/* A server may say anything; what an integer cannot hold is a number still. */
+	if (value >= 0x1p62)
+		return json_real(value);
 	return value < 0 ? json_null() : json_integer((json_int_t)value);
 }
 

@@ -11,15 +11,15 @@
  *	struct rbx_volume *volume;
  *
  *	rbx_open(&ctx, NULL);
- *	rbx_volume_open(ctx, &volume, "10.0.0.1:7471,10.0.0.2:7471", 1 << 30,
- *			NULL);
+ *	rbx_volume_open(ctx, &volume, "127.0.0.1:7471", 1 << 30, NULL);
  *	rbx_write(volume, page, sizeof(page), 4096);
  *	rbx_read(volume, page, sizeof(page), 4096);
  *	rbx_volume_close(volume);
  *	rbx_close(ctx);
  *
  * Read this page from top to bottom: context, volume, requests, completion,
- * regions, peers, numbers. What only some programs need has a header of its own:
+ * regions, peers, numbers. Beyond loopback a secret is needed: options.secret_file.
+ * Other headers:
  *	endpoint.h	a connection between two programs, without a server
  *	message.h	messages to the program that serves
  *	tuning.h	what a device likes
@@ -80,8 +80,8 @@ const char *rbx_last_error(void);
  * matters, by field or by text of the field's name ("window=1M").
  *
  * The first field of a struct that will grow is its size, as the program knows
- * it. So a program runs with a library of another version: what the struct of the
- * program has not got keeps its default, and what the library does not know must be
+ * it. So a program runs with a library of another version. Fields that the program's
+ * struct lacks keep their defaults. Fields that the library does not know must be
  * zero, else the call returns -EINVAL. The functions that are `static inline` here
  * put the size in.
  */
@@ -188,7 +188,7 @@ struct rbx_options {
 	uint32_t insecure;
 	/* The file that rdmabox-tune(1) wrote. "" is $XDG_CONFIG_HOME/rdmabox/tune.json or
 	 * ~/.config/rdmabox/tune.json; "none" is no file. An option that was set goes
-	 * before it. A file that cannot be read keeps nothing from working;
+	 * before it. If the file cannot be read, the defaults apply, and
 	 * rbx_describe() tells of it. Default: "". */
 	char tune_file[256];
 	/* 1, with verbs: one key covers all memory, and the NIC takes page faults instead
@@ -314,21 +314,22 @@ int rbx_polling_set(struct rbx_context *ctx, const char *polling);
  */
 int rbx_describe(struct rbx_context *ctx, char *text, size_t size_bytes);
 
-/* ---- Volume: remote memory that survives ----------------------------------
+/* ---- Volume: a range of bytes on memory servers ---------------------------
  *
  * A volume is a linear range of bytes made of slabs that memory servers lend,
  * each slab on `replicas` different servers. A write is acknowledged when every
  * live replica has it. A read is served by one live replica, and goes to another
  * if that one fails. A lost copy is rebuilt on another server of the volume.
- * A volume reads as zeros where it was never written. It belongs to the context
+ * Bytes that were never written read as zeros. With two replicas or more no data is
+ * lost if a server dies; the default is one. It belongs to the context
  * that opened it, and its memory goes back to the servers when it is closed.
  */
 enum rbx_event_kind {
-	RBX_EVENT_SERVER_DOWN, /* a server is lost */
+	RBX_EVENT_SERVER_DOWN, /* a server is dead */
 	RBX_EVENT_REBUILD_STARTED, /* the copies it held are made anew */
 	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
 	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
-	RBX_EVENT_DATA_LOST, /* the last copy of a slab is gone */
+	RBX_EVENT_DATA_LOST, /* the last copy of a slab is lost */
 };
 
 struct rbx_event {
@@ -595,8 +596,8 @@ struct rbx_request {
 	 *		written whole since; the data is not what was written; or the
 	 *		device of this machine failed
 	 *	-EFAULT	the buffer is no memory of the program, or not as long. No replica
-	 *		is lost. What was there before a write still is, but for the bytes
-	 *		that could be read
+	 *		is lost. A failed write may have changed the bytes that could be
+	 *		read; the others keep their contents
 	 *	-ENOSPC	first write with on_demand: no server will lend memory
 	 *	-ETIMEDOUT	first write with on_demand: the servers lend nothing for
 	 *		twice peer_timeout_ms
@@ -622,8 +623,8 @@ struct rbx_request {
 	/*
 	 * Called once at completion, from the thread that polls. It may submit, and must
 	 * not block. The request is the caller's again: it may be freed or submitted
-	 * again there. What it submits is plugged: it leaves together when the callbacks
-	 * of this round are done. NULL: the request comes out of rbx_reap().
+	 * again there. Requests that it submits are plugged: they leave together after the
+	 * last callback of this poll. NULL: the request comes out of rbx_reap().
 	 */
 	void (*complete)(struct rbx_request *request);
 	void *user; /* the caller's */
@@ -670,7 +671,7 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 
 /**
  * rbx_wait_room() - waits after an -EAGAIN until it is worth trying again.
- * @timeout_ms: at most this long; -1: no bound
+ * @timeout_ms: at most this long, and never longer than 1 ms; -1: 1 ms
  *
  * After 0 submit again; that may still return -EAGAIN.
  *
@@ -891,8 +892,8 @@ int rbx_remote_submit(struct rbx_remote *remote,
 /* ---- Numbers ---------------------------------------------------------------
  *
  * The numbers of a context are in the struct below, and under the same names in the
- * JSON of rdmabox-bench(1). Those of a server (server.h) are also what it gives to
- * Prometheus, as rdmabox_server_NAME.
+ * JSON of rdmabox-bench(1). Those of a server (server.h) also go to Prometheus;
+ * docs/operating.md has the names there.
  */
 #define RBX_STATS(X)                                                          \
 	X(requests, "requests completed")                                     \

@@ -97,6 +97,11 @@ void rbx_plug_pull(void)
 	plug.depth--;
 }
 
+void rbx_plug_forget(void)
+{
+	plug = (struct plug){ 0 };
+}
+
 void rbx_plug(struct rbx_context *ctx)
 {
 	(void)ctx;

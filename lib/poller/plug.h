@@ -23,6 +23,9 @@ struct rbx_peer;
 void rbx_plug_push(void);
 void rbx_plug_pull(void);
 
+/* In a child of fork(): what the parent's thread held is the parent's to send. */
+void rbx_plug_forget(void);
+
 /* Hands over what is held now, plugged or not: who waits must not wait for what
  * its own plug holds back. */
 void rbx_plug_flush(void);

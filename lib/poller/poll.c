@@ -35,9 +35,14 @@ int rbx_poll(struct rbx_context *ctx)
 				 "own; open it with pollers=0",
 				 ctx->options.pollers);
 	rbx_plug_flush();
-	/* Who polls again and again would take the lock from under another thread
-	 * for ever. Its descriptor stays readable meanwhile. */
+	/*
+	 * A program that polls again and again would take the lock from under another
+	 * thread for ever. Nothing was looked at, so the descriptor has to be readable:
+	 * what that thread wrote may have been taken by the poll before this one, which
+	 * found something and did not arm.
+	 */
 	if (RBX_LOAD_ORDERED(&poller->lock_waiters) != 0) {
+		rbx_poller_wake(poller);
 		sched_yield();
 		return 0;
 	}

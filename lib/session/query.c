@@ -8,6 +8,7 @@
 
 #include "client/session_state.h"
 #include "include/rdmabox/rdmabox.h"
+#include "lib/context.h"
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/session/sessions.h"
@@ -115,11 +116,13 @@ int rbx_server_watch_open(struct rbx_context *ctx,
 	watch->ctx = ctx;
 	err = rbx_session_open_name(rbx_context_sessions(ctx), address, &events,
 				    &watch->session);
-	if (err)
+	if (err) {
 		free(watch);
-	else
-		*watch_out = watch;
-	return err;
+		return err;
+	}
+	RBX_FETCH_ADD(&ctx->watches_count, 1);
+	*watch_out = watch;
+	return 0;
 }
 
 int rbx_server_watch_stats(struct rbx_server_watch *watch,
@@ -144,6 +147,7 @@ int rbx_server_watch_close(struct rbx_server_watch *watch)
 	if (err)
 		return err;
 	rbx_session_close(watch->session);
+	RBX_FETCH_ADD(&watch->ctx->watches_count, (uint32_t)-1);
 	free(watch);
 	return 0;
 }

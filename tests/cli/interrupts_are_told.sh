@@ -57,6 +57,11 @@ grep -qE '^proof [a-z-]+ +[0-9]+ +[1-9]' "$scratch/out" || { show; fault "no sum
 grep -qE '^[1-9][0-9]* seeds from 0, 0 failed; interrupted$' "$scratch/out" || { show; fault "no count"; }
 [ "$(grep -c FAIL "$scratch/out")" = 0 ] || { show; fault "a run that was given up is a failure"; }
 
+# Whoever starts it may have ignored the ends of children: it counts them all the same.
+(trap '' CHLD; exec timeout "$limit_s" "$rdmabox" sim --hunt "$limit_s" --seeds 2) >"$scratch/out" 2>"$scratch/err" ||
+	{ show; fault "a hunt without SIGCHLD: exit code $?"; }
+grep -qE '^2 seeds from 0, 0 failed' "$scratch/out" || { show; fault "a hunt without SIGCHLD does not end"; }
+
 # On a terminal one line is written over.
 python3 - "$rdmabox" <<'END' || fault "no progress on a terminal"
 import os, pty, sys

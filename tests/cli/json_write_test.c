@@ -103,6 +103,39 @@ static void written_file_keeps_its_permissions(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Somebody may have made the file before us, with rights that are to become ours. */
+static void written_file_runs_as_nobody(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	file_make(path, "old");
+	assert_int_equal(chmod(path, 06755), 0);
+	assert_int_equal(write_good(), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0755);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void file_of_another_user_stays_his(void **state)
+{
+	struct stat before, after;
+
+	(void)state;
+	file_make(path, "old");
+	if (chown(path, 12345, (gid_t)-1)) {
+		assert_int_equal(unlink(path), 0);
+		skip(); /* only root can */
+	}
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(write_good(), 0);
+	file_has(path, "\"new\"");
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_uid, 12345);
+	assert_true(after.st_ino == before.st_ino);
+	assert_int_equal(unlink(path), 0);
+}
+
 /* For a device, which only root can make. */
 static void pipe_is_written_to_and_stays(void **state)
 {
@@ -141,6 +174,8 @@ int main(void)
 		cmocka_unit_test(failed_write_leaves_no_file),
 		cmocka_unit_test(failed_write_leaves_the_file_that_was_there),
 		cmocka_unit_test(written_file_keeps_its_permissions),
+		cmocka_unit_test(written_file_runs_as_nobody),
+		cmocka_unit_test(file_of_another_user_stays_his),
 		cmocka_unit_test(pipe_is_written_to_and_stays),
 		cmocka_unit_test(link_is_followed_and_stays),
 	};

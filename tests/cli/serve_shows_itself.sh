@@ -18,9 +18,9 @@ run bench --servers "$address" --fabric soft:tcp --volume 16M --op mix:50 --runt
 python3 - "$metrics" "$scratch/metrics" <<'END' || fault "not as it should be"
 import http.client, json, re, sys
 
-def ask(method, path):
+def ask(method, path, **headers):
     connection = http.client.HTTPConnection(sys.argv[1], timeout=30)
-    connection.request(method, path)
+    connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer, answer.read()
 
@@ -44,6 +44,12 @@ for path, expected in types.items():
         assert answer.status == 405 and answer.getheader("Allow") == "GET, HEAD", (method, path)
 for path in "/metrics/", "/..", "/etc/passwd", "/status.html":
     assert ask("GET", path)[0].status == 404, path
+
+# A name could be pointed here by its owner, whose page would then read ours.
+for host, status in (("localhost:1", 200), ("10.0.0.1:9471", 200), ("[::1]:9471", 200),
+                     ("attacker.example", 421), ("127.0.0.1.attacker.example:80", 421),
+                     ("a" * 300, 421), ("", 421)):
+    assert ask("GET", "/status.json", Host=host)[0].status == status, host
 
 answer, page = ask("GET", "/")
 policy = answer.getheader("Content-Security-Policy")

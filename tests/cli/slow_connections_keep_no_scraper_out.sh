@@ -36,7 +36,7 @@ sender.start()
 try:
     for source in ("127.0.0.1", "127.0.0.2") * 3:
         scraper = reach(source)
-        scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         page = b""
         while part := scraper.recv(65536):
             page += part

@@ -7,6 +7,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/poller/plug.h"
 
 #define PAGE 4096u
 #define DEPTH 32u
@@ -107,6 +111,28 @@ static void unplug_without_a_plug_does_nothing(void **state)
 	tenant_close(&tenant);
 }
 
+/* What it held is the parent's to send. */
+static void child_of_a_plugged_thread_is_not_plugged(void **state)
+{
+	struct rbx_piece_list none = { 0 };
+	struct tenant tenant;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	tenant_open(&tenant, "");
+	rbx_plug(tenant.ctx);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(rbx_plug_hold_pieces(NULL, &none));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(rbx_plug_hold_pieces(NULL, &none));
+	rbx_unplug(tenant.ctx);
+	tenant_close(&tenant);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +141,7 @@ int main(void)
 		cmocka_unit_test(plugged_thread_that_waits_for_room_gets_it),
 		cmocka_unit_test(plugged_thread_may_use_the_waiting_calls),
 		cmocka_unit_test(unplug_without_a_plug_does_nothing),
+		cmocka_unit_test(child_of_a_plugged_thread_is_not_plugged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,10 @@ static void watch_is_one_client_however_often_it_asks(void **state)
 		assert_int_equal(stats.memory_bytes,
 				 TENANT_SLABS * TENANT_SLAB_BYTES);
 	}
+	assert_int_equal(rbx_close(ctx), -EBUSY);
 	assert_int_equal(rbx_server_watch_close(watch), 0);
 	assert_int_equal(rbx_server_watch_close(NULL), 0);
-	rbx_close(ctx);
+	assert_int_equal(rbx_close(ctx), 0);
 	rbx_server_stop(server);
 }
 
