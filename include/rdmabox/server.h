@@ -377,6 +377,7 @@ int rbx_server_watch_stats(struct rbx_server_watch *watch,
  *
  * Returns 0, or:
  *	-EDEADLK: called in a callback
+ *	-EINVAL: called in a child of the process that opened the context
  * Context: any thread; blocks.
  */
 int rbx_server_watch_close(struct rbx_server_watch *watch);
