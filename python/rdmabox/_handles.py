@@ -3,7 +3,7 @@
 
 The library forbids to use a handle while it is closed. So each call counts as a use,
 close() refuses new ones and waits for those that are under way, and what was opened
-with a handle is closed before it.
+with a handle is closed before it: volumes first, whose requests may use a region.
 """
 
 import errno
@@ -67,7 +67,7 @@ class Handle:
         if not self.is_ours or not self._begin():
             return
         try:
-            for child in list(self._children):
+            for child in sorted(self._children, key=lambda each: each._kind == "region"):
                 child.close()
             self._destroy(self._pointer)
         except Error:

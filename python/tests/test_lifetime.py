@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Iterator, List, Set, Tuple
 
 import numpy
 import pytest
@@ -163,6 +163,37 @@ def test_close_of_the_context_closes_all(server: rdmabox.Server) -> None:
     for each in futures:
         assert each.result(0) is None
     region.buffer.append(1)
+
+
+def test_close_of_the_context_keeps_regions_until_their_requests_end(frozen: Frozen) -> None:
+    volume, process = frozen
+
+    class RegionsFirst(Set[Handle]):
+        """The children in the order that is wrong."""
+
+        def __iter__(self) -> Iterator[Handle]:
+            return iter(sorted(super().__iter__(), key=lambda each: each._kind != "region"))
+
+    volume.context._handle._children = RegionsFirst(volume.context._handle._children)
+    memory = [bytearray(pattern(4096, i)) for i in range(2)]
+    regions = [volume.context.region(each) for each in memory]
+    futures = [volume.write_async(region, i * 4096) for i, region in enumerate(regions)]
+    thread = threading.Thread(target=volume.context.close)
+    thread.start()
+    wait_until(lambda: volume._handle._state != 0)
+    time.sleep(0.1)
+    assert all(region._handle.is_open for region in regions)
+    for each in memory:
+        with pytest.raises(BufferError):
+            each.append(1)
+    process.thaw()
+    thread.join(20)
+    assert [each.result(0) for each in futures] == [None] * 2
+    assert not any(region._handle.is_open for region in regions)
+    with rdmabox.Context(fabric="soft:tcp", tune_file="none") as context:
+        assert context.query_server(process.address).slabs_lent == 0
+    for each in memory:
+        each.append(1)
 
 
 def test_close_twice_and_from_many_threads(server: rdmabox.Server) -> None:
