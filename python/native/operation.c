@@ -146,6 +146,8 @@ int rbxpy_operation_cancel(struct rbxpy_operation *operation, int status)
 
 	if (!operation->sent)
 		return 0;
+	if (!rest)
+		return 1; /* it ends by itself, or has ended already */
 	operation->sent = operation->count;
 	end(operation, rest, status);
 	return 1;

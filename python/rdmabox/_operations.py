@@ -159,13 +159,21 @@ def _ignore(_: Operation, __: object) -> None:
 
 
 def run(volume: "Volume", wanted: Sequence[Tuple[bool, int, Borrowed]], flags: int) -> None:
-    """Submits operations and waits for them. Raises the error of the first that failed."""
+    """Submits operations and waits for them. Raises the error of the first that failed.
+
+    Nothing is outstanding afterwards, so the caller can release the memory.
+    """
     sink = Sink()
     operations: List[Operation] = []
     try:
         for write, offset, borrowed in wanted:
             operations.append(Operation(volume, sink, write, offset, borrowed, flags, _ignore))
         submit(volume, operations)
+    except BaseException as error:
+        # Those that were made before one that could not be: nobody will submit them.
+        for each in list(sink.ids):
+            outstanding[each].withdraw(error)
+        raise
     finally:
         wait_all(sink)
     for operation in operations:

@@ -337,8 +337,9 @@ class Volume:
         flags = flags_of(fence, merge, urgent)
         futures: List[Future[None]] = []
         operations: List[Operation] = []
+        wanted = _borrow_all(requests)
         try:
-            for write, offset, memory in _borrow_all(requests):
+            for write, offset, memory in wanted:
                 future, operation = self._promise(write, offset, memory, flags)
                 futures.append(future)
                 if operation is not None:
@@ -346,6 +347,7 @@ class Volume:
         except BaseException as error:
             for operation in operations:
                 operation.withdraw(error)
+            _release_all(wanted)  # also of those for which there is no operation yet
             raise
         _plugs.submit_later(self, operations)
         return futures
@@ -354,9 +356,13 @@ class Volume:
             urgent: bool = False) -> None:
         """As submit(), and waits for all. Raises the error of the first that failed."""
         _plugs.flush()
-        wanted = [each for each in _borrow_all(requests) if each[2].length]
-        if wanted:
-            run(self, wanted, flags_of(fence, merge, urgent))
+        borrowed = _borrow_all(requests)
+        try:
+            wanted = [each for each in borrowed if each[2].length]
+            if wanted:
+                run(self, wanted, flags_of(fence, merge, urgent))
+        finally:
+            _release_all(borrowed)
 
     # ---- Many requests: coroutines -------------------------------------------
 
@@ -426,7 +432,12 @@ def _borrow_all(requests: Sequence[Request]) -> List[Tuple[bool, int, Borrowed]]
                 raise ValueError('a request is a "read" or a "write", not %r' % (op,))
             borrowed.append((op == "write", offset, borrow(buffer, op == "read")))
     except BaseException:
-        for _, _, memory in borrowed:
-            memory.release()
+        _release_all(borrowed)
         raise
     return borrowed
+
+
+def _release_all(borrowed: Sequence[Tuple[bool, int, Borrowed]]) -> None:
+    """Once is enough, but more is no fault."""
+    for _, _, memory in borrowed:
+        memory.release()

@@ -4,14 +4,14 @@
 import concurrent.futures
 import errno
 import threading
-from typing import List
+from typing import Any, List
 
 import pytest
 
 import rdmabox
 from conftest import MIB, PEER_TIMEOUT_MS, pattern
 from rdmabox._native import lib
-from rdmabox._operations import flags_of
+from rdmabox._operations import flags_of, outstanding
 
 PAGE = 4096
 
@@ -114,6 +114,25 @@ def test_batches_of_what_is_no_request_are_refused(volume: rdmabox.Volume) -> No
             volume.run(requests)  # type: ignore[arg-type]
     buffer.append(1)  # and nothing is borrowed any more
     assert volume.submit([]) == [] and volume.read(0, 10) == bytes(10)
+
+
+@pytest.mark.parametrize("bad", [-1, 1 << 64, "text"])
+def test_batches_with_an_offset_that_is_none_leave_nothing(volume: rdmabox.Volume,
+                                                           bad: Any) -> None:
+    buffers = [bytearray(b"x" * PAGE) for _ in range(3)]
+    with volume.context.region(bytearray(2 * PAGE)) as region:
+        for call in (volume.run, volume.submit):
+            for at in range(3):
+                requests = [("write", buffers[i], bad if i == at else i * PAGE) for i in range(3)]
+                with pytest.raises((OverflowError, TypeError)):
+                    call(requests)
+            with pytest.raises((OverflowError, TypeError)):
+                call([("read", region[:PAGE], bad), ("read", region[PAGE:], 0)])
+        assert not region._borrowers
+    assert not outstanding
+    for each in buffers:
+        each.append(1)
+    assert volume.read(0, 3 * PAGE) == bytes(3 * PAGE)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
