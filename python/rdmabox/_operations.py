@@ -98,8 +98,13 @@ class Operation:
             error = Error(-status, "%s of %d bytes at %d failed: %s" % (
                 "write" if self.write else "read", self.borrowed.length, self.offset,
                 os.strerror(-status)))
+        result = None
+        if self.wants_bytes and error is None:
+            try:
+                result = content(self.borrowed)
+            except MemoryError as no_memory:  # the thread that takes has to go on
+                error = no_memory
         self.error = error
-        result = content(self.borrowed) if self.wants_bytes and error is None else None
         # Before the program hears of it, so that the buffer is free then.
         self.borrowed.release()
         self.deliver(self, result)
@@ -109,8 +114,14 @@ class Operation:
     def withdraw(self, error: BaseException) -> None:
         """Sends no more of it. If a part was sent, it ends with that."""
         if not lib.rbxpy_operation_cancel(self.native, -errno.ECANCELED):
-            lib.rbxpy_operation_free(self.native)
-            self.finish(0, error)
+            self.refuse(error)
+
+    def refuse(self, error: BaseException) -> None:
+        """Finishes it, of which nothing was sent."""
+        lib.rbxpy_operation_free(self.native)
+        self.finish(0, error)
+        # It never comes to the queue, and whoever takes there may wait for it to end.
+        lib.rbxpy_queue_wake(self.sink.queue)
 
 
 def flags_of(fence: bool, merge: bool, urgent: bool) -> int:
@@ -129,9 +140,10 @@ def submit(volume: "Volume", operations: Sequence[Operation], wait: bool = True)
     Those that are refused finish with the error. If the volume is full, it waits for
     room, or stops there. Returns how many need not be handed over again.
     """
-    array = ffi.new("struct rbxpy_operation *[]", [each.native for each in operations])
-    taken = ffi.new("unsigned int *")
+    taken = None
     try:
+        taken = ffi.new("unsigned int *")
+        array = ffi.new("struct rbxpy_operation *[]", [each.native for each in operations])
         with volume._handle as pointer:
             while True:
                 err = lib.rbxpy_operations_submit(pointer, array, len(operations),
@@ -146,10 +158,9 @@ def submit(volume: "Volume", operations: Sequence[Operation], wait: bool = True)
                     error = last_error(err)
                     refused = operations[taken[0]]
                     taken[0] += 1
-                    lib.rbxpy_operation_free(refused.native)
-                    refused.finish(0, error)
+                    refused.refuse(error)
     except BaseException as error:
-        for operation in operations[taken[0]:]:
+        for operation in operations[0 if taken is None else taken[0]:]:
             operation.withdraw(error)
         raise
 

@@ -35,11 +35,19 @@ class Held:
         return operations
 
     def send(self) -> None:
-        for volume, operations in itertools.groupby(self._take(), lambda each: each.volume):
+        groups = [(volume, list(operations)) for volume, operations in
+                  itertools.groupby(self._take(), lambda each: each.volume)]
+        for at, (volume, operations) in enumerate(groups):
             try:
-                submit(volume, list(operations))
+                submit(volume, operations)
             except ValueError:
                 pass  # the volume is closed; each of them knows
+            except BaseException as error:
+                # submit() has withdrawn its own. The rest stands nowhere else any more.
+                for _, later in groups[at + 1:]:
+                    for operation in later:
+                        operation.withdraw(error)
+                raise
 
     def withdraw(self) -> None:
         """For the close of the context, which may be on another thread."""
@@ -84,8 +92,10 @@ class Plug:
             return
         del _thread.held[self._context]
         if self._context._handle.is_ours:
-            held.send()
-            self._context._sinks.held.discard(held)
+            try:
+                held.send()
+            finally:
+                self._context._sinks.held.discard(held)
 
 
 def submit_later(volume: "Volume", operations: Sequence[Operation]) -> None:

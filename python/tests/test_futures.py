@@ -4,13 +4,14 @@
 import concurrent.futures
 import errno
 import threading
-from typing import Any, List
+from typing import Any, List, Sequence
 
 import pytest
 
 import rdmabox
 from conftest import MIB, PEER_TIMEOUT_MS, pattern
-from rdmabox._native import lib
+from rdmabox import _buffers, _operations, _plugs
+from rdmabox._native import ffi, lib
 from rdmabox._operations import flags_of, outstanding
 
 PAGE = 4096
@@ -133,6 +134,90 @@ def test_batches_with_an_offset_that_is_none_leave_nothing(volume: rdmabox.Volum
     for each in buffers:
         each.append(1)
     assert volume.read(0, 3 * PAGE) == bytes(3 * PAGE)
+
+
+def test_plug_that_is_interrupted_leaves_nothing(server: rdmabox.Server, volume: rdmabox.Volume,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    first = volume
+    buffer = bytearray(b"never")
+
+    def interrupted(volume: rdmabox.Volume, operations: Sequence[_operations.Operation]) -> None:
+        assert volume is first
+        for each in operations:
+            each.withdraw(KeyboardInterrupt())
+        raise KeyboardInterrupt
+
+    with volume.context.volume(server.address, MIB) as second:
+        with monkeypatch.context() as patch:
+            patch.setattr(_plugs, "submit", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                with volume.context.plug():
+                    futures = [each.write_async(buffer, 0) for each in (first, second, first)]
+        for each in futures:
+            assert isinstance(each.exception(5), KeyboardInterrupt)
+        assert not outstanding and not volume.context._sinks.held
+        buffer.append(1)
+        assert second.read(0, 5) == bytes(5)
+
+
+def test_close_ends_though_an_operation_is_withdrawn_late(server: rdmabox.Server) -> None:
+    with rdmabox.Context(tune_file="none") as context:
+        volume = context.volume(server.address, MIB)
+        # As of a thread that was held up between asking for it and submitting it.
+        future, operation = volume._promise(True, 0, _buffers.borrow(b"late", False), 0)
+        assert operation is not None
+        thread = threading.Thread(target=context.close, daemon=True)
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive() and not future.done()
+        operation.withdraw(ValueError("the volume is closed"))
+        thread.join(10)
+        ended = not thread.is_alive()
+        lib.rbxpy_queue_wake(operation.sink.queue)  # so that a failure does not hang, too
+    assert ended
+    with pytest.raises(ValueError, match="volume is closed"):
+        future.result(0)
+
+
+class NoMemory:
+    """A module's `ffi` that has no memory for arrays of operations."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(ffi, name)
+
+    def new(self, kind: str, *arguments: Any) -> Any:
+        if kind == "struct rbxpy_operation *[]":
+            raise MemoryError
+        return ffi.new(kind, *arguments)
+
+
+def test_no_memory_to_submit_is_the_error_of_the_operations(
+        volume: rdmabox.Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = bytearray(b"never")
+    with monkeypatch.context() as patch:
+        patch.setattr(_operations, "ffi", NoMemory())
+        for call in (lambda: volume.write_async(buffer, 0),
+                     lambda: volume.submit([("write", buffer, 0)] * 3)):
+            with pytest.raises(MemoryError):
+                call()
+            left = list(outstanding.values())
+            for each in left:
+                each.withdraw(MemoryError())
+            assert not left
+    buffer.append(1)
+    assert volume.read_async(0, 5).result(10) == bytes(5)
+
+
+def test_no_memory_for_a_result_is_the_error_of_its_future(
+        volume: rdmabox.Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(_: object) -> bytes:
+        raise MemoryError("no memory for the bytes")
+
+    volume.write(b"there", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(_operations, "content", no_memory)
+        assert isinstance(volume.read_async(0, 5).exception(10), MemoryError)
+    assert volume.read_async(0, 5).result(10) == b"there"
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
