@@ -6,6 +6,13 @@
  * current one and lasts until the old side has none left; since waits come one at a
  * time, a side is empty before it is used again. An operation that another
  * thread submits at the same moment may count as either.
+ *
+ * To look up the side and to count there are two steps, so the side is looked up once
+ * more. All these steps are sequentially consistent, that is, in one order which all
+ * threads see. If the side is still the current one, the count comes before the wait
+ * that leaves this side, and that wait sees it. If not, the operation would be counted
+ * on a side that the next wait does not look at: it is counted anew. A wait that sees
+ * the count of the first try looks again later. Each new try needs one more wait.
  */
 #include "native.h"
 
@@ -31,10 +38,15 @@ void rbxpy_fence_free(struct rbxpy_fence *fence)
 
 unsigned int rbxpy_fence_enter(struct rbxpy_fence *fence)
 {
-	unsigned int side = atomic_load(&fence->side);
+	for (;;) {
+		unsigned int side = atomic_load(&fence->side);
 
-	atomic_fetch_add(&fence->outstanding[side], 1);
-	return side;
+		atomic_fetch_add(&fence->outstanding[side], 1);
+		if (atomic_load(&fence->side) == side)
+			return side;
+		/* A wait came in between, and may have seen none here. */
+		atomic_fetch_sub(&fence->outstanding[side], 1);
+	}
 }
 
 void rbxpy_fence_leave(struct rbxpy_fence *fence, unsigned int side)

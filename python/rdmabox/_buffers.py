@@ -73,9 +73,12 @@ def borrow(buffer: Buffer, writable: bool) -> Borrowed:
 
 
 def fresh(length: int) -> Borrowed:
-    """Memory of our own, with whatever is in it."""
-    view = _allocate("char[]", length)
-    return Borrowed(view, view, length)
+    """Memory of our own, with whatever is in it.
+
+    It goes with the last reference and not by release(), so that what was read can be
+    taken from it after the end of a request.
+    """
+    return Borrowed(None, _allocate("char[]", length), length)
 
 
 def content(borrowed: Borrowed) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, 
 from . import _plugs, _process
 from ._buffers import Buffer
 from ._docs import wraps
-from ._errors import check, text
+from ._errors import check, native_text, text
 from ._futures import FutureSink
 from ._handles import Handle
 from ._headers import ServerStats, Stats
@@ -76,7 +76,7 @@ class Context:
         lib.rbx_options_defaults(native)
         for name, value in options.items():
             setting = "%s=%s" % (name, _option_text(value))
-            check(lib.rbx_options_set(native, setting.encode()))
+            check(lib.rbx_options_set(native, native_text(setting, "option " + name)))
         pointer = ffi.new("struct rbx_context **")
         check(lib.rbx_open(pointer, native))
         _process.start_janitor()
@@ -134,7 +134,7 @@ class Context:
     def set_polling(self, polling: str) -> None:
         """Changes the polling policy."""
         with self._handle as pointer:
-            check(lib.rbx_polling_set(pointer, polling.encode()))
+            check(lib.rbx_polling_set(pointer, native_text(polling, "a polling policy")))
 
     @wraps("rbx_stats_get")
     def stats(self) -> Stats:
@@ -157,7 +157,7 @@ class Context:
         numbers = ffi.new("struct rbx_server_stats *")
         numbers.size_bytes = ffi.sizeof("struct rbx_server_stats")
         with self._handle as pointer:
-            check(lib.rbx_server_query(pointer, address.encode(), numbers))
+            check(lib.rbx_server_query(pointer, native_text(address, "an address"), numbers))
         return server_stats(numbers)
 
     @property

@@ -2,6 +2,7 @@
 """How a call of the library fails."""
 
 import os
+from typing import Any
 
 from ._docs import wraps
 from ._native import ffi, lib
@@ -17,6 +18,21 @@ class Error(OSError):
 def text(cdata: object) -> str:
     """A C text as a str."""
     return bytes(ffi.string(cdata)).decode("utf-8", "replace")
+
+
+def native_text(value: str, what: str) -> bytes:
+    """A str for C, which would take a NUL for its end."""
+    encoded = value.encode()
+    if b"\0" in encoded:
+        raise ValueError("%s has a NUL in it: %r" % (what, value))
+    return encoded
+
+
+def owned(pointer: Any, free: Any, what: str) -> Any:
+    """What a constructor of the native part returned; freed with the last reference."""
+    if not pointer:
+        raise MemoryError("no memory for " + what)
+    return ffi.gc(pointer, free)
 
 
 @wraps("rbx_last_error")

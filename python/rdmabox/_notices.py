@@ -5,7 +5,7 @@ import errno
 from typing import Any, Callable
 
 from . import _pump
-from ._errors import Error
+from ._errors import Error, owned
 from ._native import ffi, lib
 
 
@@ -19,7 +19,7 @@ class Notices:
             raise Error(errno.EMFILE, "cannot make a queue for events")
         self._queue = ffi.gc(queue, lib.rbxpy_queue_free)
         # What the callbacks of the library get; it outlives them, see stop().
-        self.native = ffi.gc(lib.rbxpy_notices_new(self._queue), lib.rbxpy_notices_free)
+        self.native = owned(lib.rbxpy_notices_new(self._queue), lib.rbxpy_notices_free, "events")
         self._pump = _pump.Pump(name, self._queue, self._take, lambda: True)
 
     def _take(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional, Union
 from . import _process
 from ._context import server_stats
 from ._docs import wraps
-from ._errors import check, text
+from ._errors import check, native_text, text
 from ._handles import Handle
 from ._headers import ServerStats
 from ._native import ffi, lib
@@ -23,7 +23,7 @@ def _set_option(options: Any, name: str, value: Union[str, int, bool]) -> None:
     if name in _SIZES:
         setattr(options, _SIZES[name], size_bytes(value))
     elif name in _TEXTS:
-        encoded = str(value).encode()
+        encoded = native_text(str(value), name)
         room = ffi.sizeof(ffi.typeof(getattr(options, name)))
         if len(encoded) >= room:
             raise ValueError("%s is longer than %d bytes" % (name, room - 1))

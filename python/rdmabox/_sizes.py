@@ -4,7 +4,7 @@
 from typing import Union
 
 from ._docs import wraps
-from ._errors import check
+from ._errors import check, native_text
 from ._native import ffi, lib
 
 Size = Union[int, str]
@@ -14,7 +14,7 @@ Size = Union[int, str]
 def parse_size(text: str) -> int:
     """The bytes of a size in text, such as "64K"."""
     size = ffi.new("uint64_t *")
-    check(lib.rbx_size_parse(text.encode(), size))
+    check(lib.rbx_size_parse(native_text(text, "a size"), size))
     return int(size[0])
 
 

@@ -13,7 +13,7 @@ from . import _futures, _loops, _plugs
 from ._buffers import Borrowed, Buffer, borrow, fresh
 from ._context import Context
 from ._docs import wraps
-from ._errors import check, text
+from ._errors import check, native_text, owned, text
 from ._futures import Future
 from ._handles import Handle
 from ._native import ffi, lib
@@ -101,12 +101,15 @@ class Volume:
         """
         self._context = context
         self._fence_lock = threading.Lock()
+        # Freed with the last operation that refers to this volume.
+        self._fence = owned(lib.rbxpy_fence_new(), lib.rbxpy_fence_free, "a fence")
         options = ffi.new("struct rbx_volume_options *")
         lib.rbx_volume_options_defaults(options)
         options.replicas = replicas
         options.checksums = checksums
         options.on_demand = on_demand
-        addresses = servers if isinstance(servers, str) else ",".join(servers)
+        addresses = native_text(servers if isinstance(servers, str) else ",".join(servers),
+                                "a list of servers")
         with context._handle as ctx:
             notices = None
             if on_event is not None:
@@ -115,7 +118,7 @@ class Volume:
                 options.user = notices.native
             pointer = ffi.new("struct rbx_volume **")
             try:
-                check(lib.rbx_volume_open(ctx, pointer, addresses.encode(), size_bytes(size),
+                check(lib.rbx_volume_open(ctx, pointer, addresses, size_bytes(size),
                                           options))
             except BaseException:
                 if notices is not None:
@@ -125,8 +128,6 @@ class Volume:
             self._context_pointer = ctx
         self._limits = context._limits
         self._size = int(lib.rbx_volume_size(pointer[0]))
-        # Freed with the last operation that refers to this volume.
-        self._fence = ffi.gc(lib.rbxpy_fence_new(), lib.rbxpy_fence_free)
 
     # ---- The volume as a whole ----------------------------------------------
 
@@ -165,7 +166,7 @@ class Volume:
     def add_server(self, server: str) -> None:
         """Lets the volume use one more server."""
         with self._handle as pointer:
-            check(lib.rbx_volume_add_server(pointer, server.encode()))
+            check(lib.rbx_volume_add_server(pointer, native_text(server, "an address")))
 
     @wraps("rbx_volume_discard")
     def discard(self, offset: int, length: int) -> None:
