@@ -95,7 +95,8 @@ class Context:
     def close(self) -> None:
         """Closes the context, and before it all volumes and regions of it.
 
-        Waits for what is outstanding. Closed already: nothing is done.
+        Waits for what is outstanding. Closed already: nothing is done. In a signal handler
+        or a callback, if to wait would be for ever, another thread closes it later.
         """
         _plugs.flush()
         self._handle.close()

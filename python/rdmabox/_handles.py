@@ -4,14 +4,25 @@
 The library forbids to use a handle while it is closed. So each call counts as a use,
 close() refuses new ones and waits for those that are under way, and what was opened
 with a handle is closed before it: volumes first, whose requests may use a region.
+
+A close() that would wait for its own thread does not wait:
+- The thread is inside of a use. It is a signal handler, or a callback of a future that
+  ends in submit(). The janitor closes the handle when the use is over.
+- The thread closes the handle already. The close() that was interrupted goes on.
+- The thread calls callbacks, and another one closes the handle: that one may wait for
+  the callback.
+If a child is left open for one of these reasons, the janitor closes its parent.
+
+So a signal handler may come at any step here. The lock is one that its thread can take
+again, and a thread is among the users before it takes the lock.
 """
 
 import errno
 import threading
 import warnings
-from typing import Any, Callable, Optional, Set
+from typing import Any, Callable, Dict, Optional, Set
 
-from . import _process
+from . import _process, _pump
 from ._errors import Error
 from ._native import ffi
 
@@ -28,9 +39,10 @@ class Handle:
         self._destroy = destroy
         self._parent = parent
         self._children: Set[Handle] = set()
-        self._changed = threading.Condition(threading.Lock())
+        self._changed = threading.Condition(threading.RLock())
         self._state = _OPEN
-        self._uses = 0
+        self._users: Dict[int, int] = {}  # uses of each thread, which alone changes its own
+        self._closers: Set[int] = set()  # threads inside of close()
         self._generation = _process.generation
         if parent is None:
             _process.add_root(self, kind == "server")
@@ -46,29 +58,58 @@ class Handle:
         """Whether it was opened by this process, and not by its parent."""
         return self._generation == _process.generation
 
-    def __enter__(self) -> Any:
+    def require_ours(self) -> None:
         if not self.is_ours:
             raise Error(errno.EINVAL, "the %s was opened before fork(), and only the parent can "
                         "use it; open another one in the child" % self._kind)
-        with self._changed:
-            if self._state != _OPEN:
-                raise ValueError("the %s is closed" % self._kind)
-            self._uses += 1
-        return self._pointer
+
+    def __enter__(self) -> Any:
+        self.require_ours()
+        thread = threading.get_ident()
+        self._users[thread] = self._users.get(thread, 0) + 1
+        try:
+            with self._changed:
+                if self._state != _OPEN:
+                    raise ValueError("the %s is closed" % self._kind)
+                return self._pointer
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
+        thread = threading.get_ident()
         with self._changed:
-            self._uses -= 1
-            if not self._uses:
+            left = self._users[thread] - 1
+            if left:
+                self._users[thread] = left
+            else:
+                del self._users[thread]
                 self._changed.notify_all()
 
     def close(self) -> None:
         """Closes it, or waits for the thread that does. A child leaves it alone."""
-        if not self.is_ours or not self._begin():
+        thread = threading.get_ident()
+        if not self.is_ours or thread in self._closers:
+            return
+        if thread in self._users:
+            _process.drop(self)
+            return
+        self._closers.add(thread)
+        try:
+            self._close()
+        finally:
+            self._closers.discard(thread)
+
+    def _close(self) -> None:
+        if not self._begin():
             return
         try:
             for child in sorted(self._children, key=lambda each: each._kind == "region"):
                 child.close()
+                if child.is_open:
+                    self._become(_OPEN)
+                    _process.drop(self)
+                    return
             self._destroy(self._pointer)
         except Error:
             self._become(_OPEN)
@@ -86,12 +127,14 @@ class Handle:
     def _begin(self) -> bool:
         with self._changed:
             while self._state == _CLOSING:
+                if _pump.is_current():
+                    return False
                 self._changed.wait()
             if self._state == _CLOSED:
                 return False
             self._state = _CLOSING
             try:
-                while self._uses:
+                while self._users:
                     self._changed.wait()
             except BaseException:
                 self._state = _OPEN

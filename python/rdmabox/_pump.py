@@ -12,6 +12,14 @@ from typing import Any, Callable
 from ._native import lib
 
 
+_here = threading.local()
+
+
+def is_current() -> bool:
+    """Whether this thread calls callbacks, so that it must not wait for a close()."""
+    return getattr(_here, "is_pump", False)
+
+
 class Pump:
     """A thread that calls `take` whenever the queue has something."""
 
@@ -25,6 +33,7 @@ class Pump:
         self._thread.start()
 
     def _run(self) -> None:
+        _here.is_pump = True
         while True:
             self._take()
             if self._stopping and self._is_idle():

@@ -29,7 +29,7 @@ class Region:
 
     def __init__(self, context: "Context", buffer: Buffer) -> None:
         self._context = context
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may close it
         self._borrowers = 0
         self._buffer = buffer
         try:
@@ -80,10 +80,15 @@ class Region:
     def _lend_part(self, start: int, length: int, writable: bool) -> Borrowed:
         if writable and not self._writable:
             raise BufferError("the region is of memory that is read-only")
-        with self._handle:
-            pass  # of the parent: raises before the lock, which may be held for ever
-        with self._lock, self._handle:
-            self._borrowers += 1
+        self._handle.require_ours()  # before the lock, which may be held for ever in a child
+        with self._lock:
+            self._borrowers += 1  # first, so that a close() from here on is refused
+            try:
+                with self._handle:
+                    pass
+            except BaseException:
+                self._borrowers -= 1
+                raise
         return Borrowed(None, self._view + start, length, self)
 
     def _give_back(self) -> None:

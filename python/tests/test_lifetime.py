@@ -4,6 +4,7 @@
 import array
 import gc
 import mmap
+import signal
 import threading
 import time
 import warnings
@@ -270,6 +271,51 @@ def test_close_while_others_use_it(server: rdmabox.Server) -> None:
             for thread in threads:
                 thread.join(20)
             assert ended == ["the volume is closed"] * 4
+
+
+@pytest.mark.parametrize("of_context", [False, True])
+def test_close_in_a_signal_handler_does_not_wait_for_its_own_thread(
+        frozen: Frozen, of_context: bool) -> None:
+    volume, process = frozen
+
+    def handler(*_: object) -> None:
+        (volume.context if of_context else volume).close()
+        process.thaw()
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with volume._handle:  # as each call does
+            signal.raise_signal(signal.SIGALRM)
+            assert not volume.closed
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    wait_until(lambda: volume.closed and volume.context.closed == of_context)
+    with pytest.raises(ValueError, match="closed"):
+        volume.read(0, 1)
+
+
+def test_callback_that_closes_what_another_thread_closes_does_not_wait(
+        server: rdmabox.Server) -> None:
+    context = rdmabox.Context(tune_file="none")
+    volume = context.volume(server.address, MIB)
+    begun, done = threading.Event(), threading.Event()
+
+    def callback(_: object) -> None:
+        begun.set()
+        wait_until(lambda: context._handle._state != 0)
+        wait_until(lambda: volume.closed)
+        context.close()
+        done.set()
+
+    with context.plug():
+        future = volume.write_async(b"x", 0)
+        future.add_done_callback(callback)
+    assert begun.wait(10)
+    thread = threading.Thread(target=context.close, daemon=True)
+    thread.start()
+    assert done.wait(10)
+    thread.join(10)
+    assert not thread.is_alive() and context.closed and volume.closed
 
 
 def test_handle_is_not_destroyed_while_it_is_used() -> None:
