@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/host_port.h"
 #include "cli/top/top.h"
@@ -35,6 +36,7 @@ struct top_watchers {
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
 	bool stopping;
+	uint32_t running; /* threads that may still use all of this */
 	struct watcher list[TOP_SERVERS_MAX];
 };
 
@@ -129,6 +131,10 @@ static void *watcher_run(void *argument)
 	}
 	pthread_mutex_unlock(&all->lock);
 	watch_end(watcher);
+	pthread_mutex_lock(&all->lock);
+	all->running--;
+	pthread_cond_broadcast(&all->stopped);
+	pthread_mutex_unlock(&all->lock);
 	return NULL;
 }
 
@@ -164,12 +170,16 @@ static int threads_start(struct top_watchers *all,
 	uint32_t i, count = all->count;
 	int err;
 
+	all->running = count;
 	for (i = 0; i < count; i++) {
 		all->list[i].all = all;
 		err = pthread_create(&all->list[i].thread, NULL, watcher_run,
 				     &all->list[i]);
 		if (err) {
+			pthread_mutex_lock(&all->lock);
+			all->running -= count - i;
 			all->count = i;
+			pthread_mutex_unlock(&all->lock);
 			return cli_fail(command, "cannot start a thread: %s",
 					strerror(err));
 		}
@@ -207,10 +217,10 @@ int top_watchers_start(struct top_watchers **watchers,
 		return rc;
 	}
 	rc = threads_start(all, command);
-	if (rc)
-		top_watchers_stop(all);
-	else
+	if (!rc)
 		*watchers = all;
+	else if (!top_watchers_stop(all))
+		_exit(rc); /* the context cannot be closed beneath them */
 	return rc;
 }
 
@@ -230,19 +240,21 @@ bool top_watchers_stop(struct top_watchers *all)
 {
 	struct timespec until =
 		time_at(top_now_ns() + STOP_WAIT_S * 1000000000ull);
-	bool all_ended = true;
-	uint32_t i;
+	uint32_t i, running;
 
 	pthread_mutex_lock(&all->lock);
 	all->stopping = true;
 	pthread_cond_broadcast(&all->stopped);
+	while (all->running != 0 &&
+	       pthread_cond_timedwait(&all->stopped, &all->lock, &until) !=
+		       ETIMEDOUT)
+		;
+	running = all->running;
 	pthread_mutex_unlock(&all->lock);
-	for (i = 0; i < all->count; i++)
-		if (pthread_clockjoin_np(all->list[i].thread, NULL,
-					 CLOCK_MONOTONIC, &until))
-			all_ended = false;
-	if (!all_ended)
+	if (running != 0)
 		return false; /* they use it still */
+	for (i = 0; i < all->count; i++)
+		pthread_join(all->list[i].thread, NULL);
 	pthread_cond_destroy(&all->stopped);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
