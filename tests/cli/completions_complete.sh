@@ -54,7 +54,7 @@ complete_bash()
 
 complete_fish()
 {
-	HOME=$scratch fish --no-config -c 'source $argv[1]; complete -C $argv[2]' \
+	HOME=$scratch XDG_CONFIG_HOME=$scratch fish --no-config -c 'source $argv[1]; complete -C $argv[2]' \
 		"$made/rdmabox.fish" "$1" | cut -f 1
 }
 
