@@ -36,18 +36,16 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	RBX_ASSERT(config->slabs_count <= RBX_LENT_SLABS_MAX);
 	RBX_ASSERT(config->clients_max > 0);
 	RBX_ASSERT(config->clients_max <= RBX_CLIENTS_MAX);
-	rbx_port_fill(l, 0, rbx_lender_size(config));
+	places += sizeof(*l) + config->clients_max * sizeof(*l->clients);
+	/* Slabs are written when they are first lent: tables for many cost nothing. */
+	rbx_port_fill(l, 0, (size_t)(places - (uint8_t *)memory));
 	l->config = *config;
-	places += sizeof(*l);
-	l->clients = (struct rbx_lender_client *)places;
-	l->slabs = (struct rbx_lender_slab *)(l->clients +
-					      config->clients_max);
+	rbx_lender_set_limits(l, config->lend_max, config->quota_count);
+	l->clients = (struct rbx_lender_client *)(l + 1);
+	l->slabs = (struct rbx_lender_slab *)places;
 	rbx_id_map_init(&l->sessions, l->slabs + config->slabs_count,
 			config->clients_max);
-	for (i = 0; i < config->slabs_count; i++)
-		l->slabs[i].next = i + 1;
-	l->slabs[config->slabs_count - 1].next = NONE;
-	l->free_slabs.last = config->slabs_count - 1;
+	l->free_slabs = empty;
 	l->ending = empty;
 	l->heard = empty;
 	l->asking = empty;
@@ -347,34 +345,56 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 	l->counts.clients--;
 }
 
+/* One that was never lent, as long as there are fewer than may be lent; else the one
+ * that has been free for longest. */
+static uint32_t slab_take(struct rbx_lender *l)
+{
+	uint32_t index = l->free_slabs.first;
+
+	if (l->slabs_used < l->config.lend_max)
+		return l->slabs_used++;
+	RBX_ASSERT(index != NONE && l->slabs[index].state == SLAB_FREE);
+	l->free_slabs.first = l->slabs[index].next;
+	return index;
+}
+
+/* Why no slab can be lent to anybody now; or RBX_LENDER_LATER; or none. */
+static uint32_t lend_judge(const struct rbx_lender *l)
+{
+	uint32_t room = rbx_lender_room(l);
+
+	if (l->draining)
+		return RBX_REASON_DRAINING;
+	if (!room || l->host_is_short)
+		return RBX_REASON_FULL;
+	/* The memory of a slab that is ending is still taken. */
+	return room > l->counts.slabs_ending ? RBX_REASON_NONE : RBX_LENDER_LATER;
+}
+
 uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 			 struct rbx_lender_loan *loan)
 {
 	uint32_t client = client_find_live(l, session_id);
-	uint32_t index = l->free_slabs.first;
-	struct rbx_lender_slab *slab;
+	uint32_t reason = lend_judge(l), index;
 
 	if (client == NONE)
 		return RBX_REASON_STALE_SESSION;
-	if (l->draining)
-		return RBX_REASON_DRAINING;
+	if (reason == RBX_REASON_DRAINING)
+		return reason;
 	if (l->config.quota_count &&
 	    l->clients[client].slabs_count >= l->config.quota_count) {
 		l->counts.refused_quota++;
 		return RBX_REASON_QUOTA;
 	}
-	if (index == NONE && l->counts.slabs_ending && !l->host_is_short)
-		return RBX_LENDER_LATER;
-	if (index == NONE || l->host_is_short) {
-		l->counts.refused_full++;
-		return RBX_REASON_FULL;
+	if (reason) {
+		l->counts.refused_full += reason == RBX_REASON_FULL;
+		return reason;
 	}
-	slab = &l->slabs[index];
-	RBX_ASSERT(slab->state == SLAB_FREE);
-	l->free_slabs.first = slab->next;
-	slab->state = SLAB_PREPARING;
-	slab->client = client;
-	slab->epoch = 0;
+	index = slab_take(l);
+	l->slabs[index] = (struct rbx_lender_slab){
+		.state = SLAB_PREPARING,
+		.client = client,
+	};
 	slab_join(l, index);
 	l->clients[client].slabs_count++;
 	l->clients[client].preparing_count++;
@@ -389,7 +409,7 @@ bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lender_loan *loan)
 	uint32_t index = (uint32_t)loan->slab_id - 1;
 	struct rbx_lender_slab *slab = &l->slabs[index];
 
-	RBX_ASSERT(loan->slab_id && loan->slab_id <= l->config.slabs_count);
+	RBX_ASSERT(loan->slab_id && loan->slab_id <= l->slabs_used);
 	if (slab->state != SLAB_PREPARING)
 		return false;
 	slab->state = SLAB_LENT;
@@ -406,7 +426,7 @@ bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lender_loan *loan)
 
 void rbx_lender_unprepared(struct rbx_lender *l, uint64_t slab_id)
 {
-	RBX_ASSERT(slab_id && slab_id <= l->config.slabs_count);
+	RBX_ASSERT(slab_id && slab_id <= l->slabs_used);
 	if (l->slabs[slab_id - 1].state == SLAB_PREPARING)
 		rbx_lender_slab_end(l, (uint32_t)slab_id - 1);
 }
@@ -419,7 +439,7 @@ uint32_t rbx_lender_check(const struct rbx_lender *l, uint64_t session_id,
 
 	if (client == NONE)
 		return RBX_REASON_STALE_SESSION;
-	if (!loan->slab_id || loan->slab_id > l->config.slabs_count)
+	if (!loan->slab_id || loan->slab_id > l->slabs_used)
 		return RBX_REASON_NOT_YOURS;
 	slab = &l->slabs[loan->slab_id - 1];
 	if (!rbx_lender_slab_is_had(slab) || slab->client != client)
@@ -445,7 +465,7 @@ void rbx_lender_ended(struct rbx_lender *l, uint64_t slab_id)
 {
 	struct rbx_lender_slab *slab = &l->slabs[slab_id - 1];
 
-	RBX_ASSERT(slab_id && slab_id <= l->config.slabs_count);
+	RBX_ASSERT(slab_id && slab_id <= l->slabs_used);
 	RBX_ASSERT(slab->state == SLAB_ENDING);
 	slab->state = SLAB_FREE;
 	queue_put(l, &l->free_slabs, (uint32_t)slab_id - 1);
@@ -466,6 +486,11 @@ uint32_t rbx_lender_lent_to(const struct rbx_lender *l, uint64_t session_id)
 	uint32_t i = rbx_id_map_find(&l->sessions, session_id);
 
 	return i == NONE ? 0 : l->clients[i].slabs_count;
+}
+
+uint32_t rbx_lender_slabs_used(const struct rbx_lender *l)
+{
+	return l->slabs_used;
 }
 
 bool rbx_lender_is_draining(const struct rbx_lender *l)

@@ -45,7 +45,8 @@
 struct rbx_lender;
 
 struct rbx_lender_config {
-	uint32_t slabs_count; /* to lend in all, 1 to RBX_LENT_SLABS_MAX */
+	uint32_t slabs_count; /* of the table, 1 to RBX_LENT_SLABS_MAX */
+	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count; 0: all */
 	uint32_t quota_count; /* slabs of one client; 0: all */
 	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
 	uint64_t lease_ns;
@@ -121,6 +122,19 @@ void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /* ---- Getting memory back -----------------------------------------------*/
 
+/*
+ * New limits, as in the config. A client keeps what it has above a new quota; what is
+ * lent above a new lend_max, the host asks for by shrink().
+ */
+void rbx_lender_set_limits(struct rbx_lender *lender, uint32_t lend_max,
+			   uint32_t quota_count);
+
+/* Slabs that could be lent now, or when those that are ending have ended. */
+uint32_t rbx_lender_room(const struct rbx_lender *lender);
+
+/* Slabs that clients have, or will have when they are ready, above lend_max. */
+uint32_t rbx_lender_surplus(const struct rbx_lender *lender);
+
 /* While true nothing is lent: the host itself is short of memory. */
 void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
 
@@ -189,6 +203,9 @@ void rbx_lender_counts(const struct rbx_lender *lender,
 /* Slabs that this client has now, or will have when they are ready. */
 uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 			    uint64_t session_id);
+
+/* No slab_id above it was ever given out. */
+uint32_t rbx_lender_slabs_used(const struct rbx_lender *lender);
 
 bool rbx_lender_is_draining(const struct rbx_lender *lender);
 

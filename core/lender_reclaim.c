@@ -19,6 +19,33 @@ static void slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 	rbx_lender_slab_ask(l, index);
 }
 
+void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
+			   uint32_t quota_count)
+{
+	RBX_ASSERT(lend_max <= l->config.slabs_count);
+	l->config.lend_max = lend_max ? lend_max : l->config.slabs_count;
+	l->config.quota_count = quota_count;
+}
+
+static uint32_t promised_count(const struct rbx_lender *l)
+{
+	return l->counts.slabs_lent + l->counts.slabs_preparing;
+}
+
+uint32_t rbx_lender_room(const struct rbx_lender *l)
+{
+	uint32_t promised = promised_count(l);
+
+	return l->config.lend_max > promised ? l->config.lend_max - promised : 0;
+}
+
+uint32_t rbx_lender_surplus(const struct rbx_lender *l)
+{
+	uint32_t promised = promised_count(l);
+
+	return promised > l->config.lend_max ? promised - l->config.lend_max : 0;
+}
+
 void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
 {
 	l->host_is_short = host_is_short;
@@ -68,7 +95,7 @@ static uint64_t count_above(const struct rbx_lender *l, uint32_t level)
 /* The lowest level with no more above it than that. */
 static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
 {
-	uint32_t low = 0, high = l->config.slabs_count;
+	uint32_t low = 0, high = l->slabs_used;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -141,7 +168,7 @@ void rbx_lender_drain(struct rbx_lender *l, uint64_t now_ns)
 	uint32_t i;
 
 	l->draining = true;
-	for (i = 0; i < l->config.slabs_count; i++)
+	for (i = 0; i < l->slabs_used; i++)
 		if (l->slabs[i].state == SLAB_LENT)
 			slab_ask(l, i, now_ns, RBX_LENDER_NEVER_NS);
 		else if (l->slabs[i].state == SLAB_PREPARING)
@@ -241,7 +268,7 @@ void rbx_lender_ask_again(struct rbx_lender *l, uint64_t slab_id,
 {
 	uint32_t index = (uint32_t)slab_id - 1;
 
-	RBX_ASSERT(slab_id && slab_id <= l->config.slabs_count);
+	RBX_ASSERT(slab_id && slab_id <= l->slabs_used);
 	l->slabs[index].remind_ns = again_ns;
 	rbx_lender_asked_move(l, index, true);
 	/* Who cannot be told of one cannot be told of any: the others' turn. */

@@ -69,6 +69,7 @@ struct rbx_lender {
 	struct rbx_id_map sessions; /* to clients */
 	struct rbx_lender_client *clients;
 	struct rbx_lender_slab *slabs;
+	uint32_t slabs_used; /* the entries from there on never were */
 	uint32_t client_free; /* first of those that are */
 	struct rbx_lender_list heard; /* clients that have not expired */
 	struct rbx_lender_list free_slabs;

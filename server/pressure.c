@@ -6,7 +6,7 @@
  * says how much could still be had without swapping (MemAvailable), and how much
  * the control group of this process still leaves it. Below a reserve of 1/64 of the
  * whole nothing more is lent; below half of that, once a second, as many slabs are
- * asked for as would mend it.
+ * asked for as would mend it. What a reload has made too much is asked for likewise.
  *
  * A server that is told to lend more than there is at all is refused at its start:
  * it would be killed, and with it what is lent.
@@ -20,12 +20,13 @@
 #define RESERVE_DIVISOR 64
 #define CHECK_INTERVAL_NS 1000000000ull
 
-int rbx_host_memory_check(const struct rbx_server *s)
+static int host_memory_check(const struct rbx_server *s,
+			     const struct rbx_server_options *o)
 {
-	uint64_t memory_bytes = s->options.memory_bytes;
+	uint64_t memory_bytes = o->memory_bytes;
 	struct rbx_host_memory memory;
 
-	if (s->options.overcommit || !rbx_host_memory_read(&memory))
+	if (o->overcommit || !rbx_host_memory_read(&memory))
 		return 0;
 	if (memory_bytes > memory.total_bytes)
 		return rbx_error(-ENOMEM,
@@ -44,6 +45,22 @@ int rbx_host_memory_check(const struct rbx_server *s)
 	return 0;
 }
 
+/* The machine first: larger slabs do not make more memory. */
+int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *o)
+{
+	int err = host_memory_check(s, o);
+
+	if (err)
+		return err;
+	if (o->memory_bytes / o->slab_bytes > RBX_LENT_SLABS_MAX)
+		return rbx_error(-EINVAL,
+				 "memory of %llu bytes is more than %u slabs: "
+				 "take larger slabs",
+				 (unsigned long long)o->memory_bytes,
+				 RBX_LENT_SLABS_MAX);
+	return 0;
+}
+
 bool rbx_host_has_room(const struct rbx_server *s)
 {
 	struct rbx_lender_counts counts;
@@ -59,30 +76,44 @@ bool rbx_host_has_room(const struct rbx_server *s)
 							 RESERVE_DIVISOR;
 }
 
+/* How many slabs would mend it if the host is short of memory; else 0. */
+static uint64_t host_wants(const struct rbx_server *s)
+{
+	struct rbx_host_memory memory;
+	uint64_t reserve_bytes;
+
+	if (!rbx_host_memory_read(&memory))
+		return 0;
+	reserve_bytes = memory.total_bytes / RESERVE_DIVISOR / 2;
+	if (memory.available_bytes >= reserve_bytes)
+		return 0;
+	return (reserve_bytes - memory.available_bytes + s->options.slab_bytes - 1) /
+	       s->options.slab_bytes;
+}
+
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_counts counts;
-	struct rbx_host_memory memory;
-	uint64_t wanted_bytes, wanted_count;
+	uint64_t wanted_count;
+	uint32_t surplus_count, asked_count;
+	bool host_is_short;
 
 	if (now_ns - s->pressure_checked_ns < CHECK_INTERVAL_NS)
 		return;
 	s->pressure_checked_ns = now_ns;
-	if (!rbx_host_memory_read(&memory))
-		return;
-	wanted_bytes = memory.total_bytes / RESERVE_DIVISOR / 2;
-	if (memory.available_bytes >= wanted_bytes)
-		return;
-	wanted_bytes -= memory.available_bytes;
-	wanted_count = (wanted_bytes + s->options.slab_bytes - 1) /
-		       s->options.slab_bytes;
 	rbx_lender_counts(s->lender, &counts);
+	surplus_count = rbx_lender_surplus(s->lender);
+	wanted_count = host_wants(s);
+	host_is_short = wanted_count > surplus_count;
+	wanted_count = RBX_MAX(wanted_count, surplus_count);
 	if (wanted_count <= counts.slabs_asked)
 		return;
-	wanted_count = RBX_MIN(wanted_count - counts.slabs_asked, s->slabs_count);
-	wanted_count = rbx_lender_shrink(s->lender, (uint32_t)wanted_count,
-					 now_ns, RBX_EVICT_GRACE_NS);
-	if (wanted_count)
-		rbx_log(&s->log, "this host is short of memory: asked for %llu slabs",
-			(unsigned long long)wanted_count);
+	wanted_count = RBX_MIN(wanted_count - counts.slabs_asked, RBX_LENT_SLABS_MAX);
+	asked_count = rbx_lender_shrink(s->lender, (uint32_t)wanted_count, now_ns,
+					RBX_EVICT_GRACE_NS);
+	if (asked_count)
+		rbx_log(&s->log, "%s: asked for %u slabs",
+			host_is_short ? "this host is short of memory" :
+					"more is lent than the new limit allows",
+			asked_count);
 }

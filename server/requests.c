@@ -14,14 +14,10 @@
 
 uint64_t rbx_server_free_bytes(struct rbx_server *s)
 {
-	struct rbx_lender_counts counts;
-
-	rbx_lender_counts(s->lender, &counts);
-	if (rbx_lender_is_draining(s->lender))
-		return 0;
 	/* A slab that is still ending is waited for. */
-	return (uint64_t)(counts.slabs_free + counts.slabs_ending) *
-	       s->options.slab_bytes;
+	return rbx_lender_is_draining(s->lender) ?
+		       0 :
+		       rbx_lender_room(s->lender) * s->options.slab_bytes;
 }
 
 static void heartbeat(struct rbx_server *s, struct rbx_connection *c,
@@ -51,7 +47,7 @@ void rbx_server_stats_fill(struct rbx_server *s, struct rbx_server_stats *stats)
 	rbx_lender_counts(s->lender, &counts);
 	*stats = (struct rbx_server_stats){
 		.size_bytes = sizeof(*stats),
-		.memory_bytes = s->slabs_count * s->options.slab_bytes,
+		.memory_bytes = rbx_server_lend_bytes(s),
 		.lent_bytes = counts.slabs_lent * s->options.slab_bytes,
 		.slab_bytes = s->options.slab_bytes,
 		.slabs_lent = counts.slabs_lent,

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "include/rdmabox/rdmabox.h"
@@ -20,14 +19,6 @@
 #include "lib/sized.h"
 #include "server/huge_pages.h"
 #include "server/state.h"
-
-/* Each lent slab is an open file; the fabric may keep one more for it. So may a queue
- * pair be one, of which most clients have one or two. */
-#define DESCRIPTORS_PER_SLAB 2
-#define DESCRIPTORS_PER_CLIENT (2 + RBX_QUEUE_PAIRS_MAX)
-#define DESCRIPTORS_OF_MOST_CLIENTS 4
-#define DESCRIPTORS_BESIDE 1024 /* the program's own */
-#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of untrusted clients */
 
 static int secret_load(struct rbx_server *s)
 {
@@ -52,72 +43,26 @@ static int secret_load(struct rbx_server *s)
 	return 0;
 }
 
-/* Raises the process's limit of open files, as far as it may: slabs need theirs. If it
- * stays below what is likely to be wanted, connections may take the descriptors of slabs;
- * then the log says so. */
-static int descriptors_reserve(const struct rbx_server *s)
-{
-	rlim_t clients = s->clients_max, slabs = s->slabs_count;
-	rlim_t of_slabs = DESCRIPTORS_PER_SLAB * slabs;
-	rlim_t wanted = DESCRIPTORS_BESIDE + of_slabs +
-			DESCRIPTORS_PER_CLIENT * clients;
-	rlim_t needed = DESCRIPTORS_BESIDE_MIN + of_slabs +
-			DESCRIPTORS_OF_MOST_CLIENTS * clients;
-	char text[RBX_ERROR_TEXT_MAX];
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return -errno;
-	if (limit.rlim_cur < wanted) {
-		limit.rlim_cur = RBX_MIN(wanted, limit.rlim_max);
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur >= needed)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "%llu slabs and %llu clients need %llu open files and the limit is "
-		 "%llu: raise ulimit -n, or take larger slabs (--slab) or fewer "
-		 "clients (--clients)",
-		 (unsigned long long)slabs, (unsigned long long)clients,
-		 (unsigned long long)needed, (unsigned long long)limit.rlim_max);
-	if (limit.rlim_cur < of_slabs)
-		return rbx_error(-EINVAL, "%s", text);
-	rbx_log(&s->log, "%s", text);
-	return 0;
-}
-
 static int lender_make(struct rbx_server *s)
 {
-	const struct rbx_server_options *o = &s->options;
-	struct rbx_lender_config config = {
-		.quota_count = (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes,
-						 UINT32_MAX),
-		.lease_ns = o->lease_ms * 1000000ull,
+	const struct rbx_lender_config config = {
+		.slabs_count = RBX_LENT_SLABS_MAX,
+		.lend_max = rbx_slabs_of_memory(&s->options),
+		.quota_count = rbx_slabs_of_quota(&s->options),
+		.lease_ns = s->options.lease_ms * 1000000ull,
 		.clients_max = s->clients_max,
 	};
-	void *memory;
+	void *memory = malloc(rbx_lender_size(&config));
 	int err;
 
-	/* Not before it is known whether there is as much memory at all. */
-	if (o->memory_bytes / o->slab_bytes > RBX_LENT_SLABS_MAX)
-		return rbx_error(-EINVAL,
-				 "memory of %llu bytes is more than %u slabs: "
-				 "take larger slabs",
-				 (unsigned long long)o->memory_bytes,
-				 RBX_LENT_SLABS_MAX);
-	s->slabs_count = (uint32_t)(o->memory_bytes / o->slab_bytes);
-	config.slabs_count = s->slabs_count;
-	memory = malloc(rbx_lender_size(&config));
 	if (!memory)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
 	s->lender = rbx_lender_init(memory, &config);
-	s->slabs = calloc(s->slabs_count, sizeof(*s->slabs));
+	s->slabs = calloc(RBX_LENT_SLABS_MAX, sizeof(*s->slabs));
 	if (!s->slabs)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
 	err = rbx_workers_init(s);
-	if (err)
-		return err;
-	return descriptors_reserve(s);
+	return err ? err : rbx_descriptors_reserve(s, &s->options);
 }
 
 /* What is told once: slabs take huge pages as long as there are some. */
@@ -252,7 +197,7 @@ static int server_prepare(struct rbx_server *s)
 	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
 	s->incarnation |= 1; /* never 0 */
 	if (!err)
-		err = rbx_host_memory_check(s);
+		err = rbx_memory_check(s, &s->options);
 	if (!err)
 		err = secret_load(s);
 	if (!err)
@@ -317,7 +262,7 @@ static bool all_returned(struct rbx_server *s)
 	struct rbx_lender_counts counts;
 
 	rbx_lender_counts(s->lender, &counts);
-	return counts.slabs_free == s->slabs_count;
+	return !counts.slabs_lent && !counts.slabs_preparing && !counts.slabs_ending;
 }
 
 int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)

@@ -24,6 +24,8 @@
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
  *	pressure.c        is the host itself short of memory? (host_memory.c)
+ *	descriptors.c     may the process have as many files open?
+ *	reload.c          new limits and a new secret
  *	numbers.c         what it counts, and who its clients are
  *
  * Tables have their bounds from the start, and nothing of them costs memory before
@@ -94,7 +96,6 @@ struct rbx_server {
 	struct rbx_listener *listener;
 	uint64_t incarnation;
 	uint64_t started_ns;
-	uint32_t slabs_count;
 	int wake_fd; /* eventfd: the control thread shall look */
 	pthread_t thread;
 	struct rbx_workers workers;
@@ -105,7 +106,7 @@ struct rbx_server {
 	bool stopping;
 
 	struct rbx_lender *lender;
-	struct rbx_slab *slabs; /* slabs_count of them, by slab_id - 1 */
+	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
 	struct rbx_late_answer *waiting_first; /* SLAB_MAPs without a slab */
 	struct rbx_late_answer *waiting_last;
 
@@ -147,6 +148,24 @@ static inline uint32_t rbx_client_index(const struct rbx_server *s,
 					const struct rbx_client *client)
 {
 	return (uint32_t)(client - s->clients);
+}
+
+/* How many slabs are lent in all. */
+static inline uint32_t rbx_slabs_of_memory(const struct rbx_server_options *o)
+{
+	return (uint32_t)(o->memory_bytes / o->slab_bytes);
+}
+
+/* And to one client; 0: all. */
+static inline uint32_t rbx_slabs_of_quota(const struct rbx_server_options *o)
+{
+	return (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes, UINT32_MAX);
+}
+
+/* What that is in bytes: whole slabs. */
+static inline uint64_t rbx_server_lend_bytes(const struct rbx_server *s)
+{
+	return rbx_slabs_of_memory(&s->options) * s->options.slab_bytes;
 }
 
 /* For whom workers work: a client each, and whoever has left. */
@@ -260,11 +279,17 @@ void rbx_refusal_note(struct rbx_server *s, uint32_t reason);
 void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns);
 
 /* pressure.c */
-/* Is there as much at all? -ENOMEM. */
-int rbx_host_memory_check(const struct rbx_server *s);
+/* Is there as much at all as the options want to lend? -ENOMEM; in so many slabs?
+ * -EINVAL. */
+int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *options);
 /* May a slab be lent, seen from the host? */
 bool rbx_host_has_room(const struct rbx_server *s);
-/* Asks clients for slabs where the host is short of memory. */
+/* Asks clients for slabs if the host is short of memory, or if more is lent than a
+ * lower limit allows. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns);
+
+/* descriptors.c: raises the limit for as many slabs as the options say. 0 or -EINVAL. */
+int rbx_descriptors_reserve(const struct rbx_server *s,
+			    const struct rbx_server_options *options);
 
 #endif

@@ -180,13 +180,14 @@ int rbx_workers_init(struct rbx_server *s)
 	void *memory;
 
 	w->done_first = NO_SLAB;
-	w->slabs = calloc(s->slabs_count, sizeof(*w->slabs));
-	memory = malloc(rbx_slab_queue_size(s->slabs_count, owners_count));
+	w->slabs = calloc(RBX_LENT_SLABS_MAX, sizeof(*w->slabs));
+	memory = malloc(rbx_slab_queue_size(RBX_LENT_SLABS_MAX, owners_count));
 	if (!w->slabs || !memory) {
 		free(memory);
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
 	}
-	w->queue = rbx_slab_queue_init(memory, s->slabs_count, owners_count);
+	w->queue = rbx_slab_queue_init(memory, RBX_LENT_SLABS_MAX,
+					 owners_count);
 	return 0;
 }
 
@@ -222,7 +223,7 @@ void rbx_workers_destroy(struct rbx_server *s)
 	uint32_t i;
 
 	RBX_ASSERT(!w->count);
-	for (i = 0; w->slabs && i < s->slabs_count; i++)
+	for (i = 0; w->slabs && i < rbx_lender_slabs_used(s->lender); i++)
 		while (rbx_slab_end_step(s, &w->slabs[i]))
 			;
 	free(w->queue);

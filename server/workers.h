@@ -46,7 +46,7 @@ struct rbx_workers {
 	struct rbx_slab_queue *queue;
 	uint32_t done_first; /* line of slabs that the control thread is to see */
 	uint32_t done_last;
-	struct rbx_slab_memory *slabs; /* slabs_count of them, by slab_id - 1 */
+	struct rbx_slab_memory *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
 	bool has_failed; /* none could be made since this was told */
 	pthread_t threads[RBX_WORKERS_MAX];
 	uint32_t count;

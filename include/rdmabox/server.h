@@ -129,6 +129,34 @@ const char *rbx_server_address(const struct rbx_server *server);
 const char *rbx_server_describe(const struct rbx_server *server);
 
 /**
+ * rbx_server_reload() - takes over new limits and a new secret while the server runs.
+ * @options: with the new memory_bytes, overcommit, quota_bytes and secret_file; borrowed
+ *	during the call. `message`, `user` and `log` are not looked at. The others must be
+ *	as at the start, and so must whether there is a secret
+ *
+ * The secret file is read again even if its name is the same. A new secret is for new
+ * clients: those that are connected stay, and can connect again. If more is lent than the
+ * new memory_bytes, the server asks its clients for slabs and takes what they have not
+ * given back after 10 s. A client keeps what it has above a new quota.
+ *
+ * After an error nothing has changed, and rbx_last_error() has cause and fix.
+ *
+ * Returns 0, or:
+ *	-EINVAL: an argument is NULL, an option is not allowed or cannot be changed, the
+ *		secret is no file, too short or too long, or the process may not open as
+ *		many files as there are slabs
+ *	-ENOMEM: this machine, or the memory control group of the process, has less than
+ *		memory_bytes
+ *	-ENOENT: there is no such secret file
+ *	-EACCES: the secret file cannot be read, or others may read it
+ *	-EMFILE: the process has no file descriptors left
+ *	-EDEADLK: called in a callback
+ * Context: one thread at a time; blocks while the secret is read.
+ */
+int rbx_server_reload(struct rbx_server *server,
+		      const struct rbx_server_options *options);
+
+/**
  * rbx_server_drain() - empties a server.
  *
  * It lends nothing more, asks clients to take their slabs elsewhere, and waits until no

@@ -4,8 +4,8 @@
  * was lent what, driven by random events.
  *
  * After every event: no slab is in two hands, lent, prepared, free and ending
- * slabs are all there are, no epoch is used twice, quotas hold, and the lender and
- * the model agree on every answer.
+ * slabs are all there are, no epoch is used twice, limits that change hold for what is
+ * lent, and the lender and the model agree on every answer.
  */
 #include "tests/core/lender_small.h"
 
@@ -22,6 +22,8 @@ struct model {
 	uint64_t heard_ns[SESSIONS + 1];
 	bool present[SESSIONS + 1];
 	uint64_t highest_epoch;
+	uint32_t lend_max;
+	uint32_t quota;
 	bool draining;
 	struct rbx_lender_loan history[HISTORY]; /* to be used out of place */
 	unsigned int history_next;
@@ -50,6 +52,15 @@ static uint32_t model_ending(const struct model *model)
 
 	for (i = 1; i <= SLABS; i++)
 		count += model->ending[i];
+	return count;
+}
+
+static uint32_t model_promised(const struct model *model)
+{
+	uint32_t count = 0, i;
+
+	for (i = 1; i <= SLABS; i++)
+		count += model->holder[i] != 0;
 	return count;
 }
 
@@ -93,12 +104,12 @@ static void event_lend(struct rbx_lender *lender, struct model *model,
 		assert_int_equal(reason, RBX_REASON_STALE_SESSION);
 	} else if (model->draining) {
 		assert_int_equal(reason, RBX_REASON_DRAINING);
-	} else if (model_held(model, session_id) >= QUOTA) {
+	} else if (model_held(model, session_id) >= model->quota) {
 		assert_int_equal(reason, RBX_REASON_QUOTA);
-	} else if (!model_free(model)) {
-		assert_int_equal(reason, model_ending(model) ?
-						 RBX_LENDER_LATER :
-						 RBX_REASON_FULL);
+	} else if (model_promised(model) >= model->lend_max) {
+		assert_int_equal(reason, RBX_REASON_FULL);
+	} else if (model_promised(model) + model_ending(model) >= model->lend_max) {
+		assert_int_equal(reason, RBX_LENDER_LATER);
 	} else {
 		assert_int_equal(reason, 0);
 		assert_in_range(loan.slab_id, 1, SLABS);
@@ -116,6 +127,8 @@ static void event_prepared(struct rbx_lender *lender, struct model *model)
 	bool is_prepared =
 		model->holder[loan.slab_id] && !model->epoch[loan.slab_id];
 
+	if (loan.slab_id > rbx_lender_slabs_used(lender))
+		return; /* nobody was ever told of it */
 	if (!random_below(4)) {
 		rbx_lender_unprepared(lender, loan.slab_id);
 		if (is_prepared)
@@ -262,9 +275,18 @@ static void compare(const struct rbx_lender *lender, const struct model *model)
 		clients += model->present[i];
 		assert_int_equal(rbx_lender_lent_to(lender, i),
 				 model_held(model, i));
-		assert_in_range(model_held(model, i), 0, QUOTA);
 	}
+	assert_int_equal(rbx_lender_room(lender) + lent + preparing,
+			 rbx_lender_surplus(lender) + model->lend_max);
+	assert_true(!rbx_lender_room(lender) || !rbx_lender_surplus(lender));
 	assert_int_equal(counts.clients, clients);
+}
+
+static void event_limits(struct rbx_lender *lender, struct model *model)
+{
+	model->lend_max = 1 + random_below(SLABS);
+	model->quota = 1 + random_below(QUOTA);
+	rbx_lender_set_limits(lender, model->lend_max, model->quota);
 }
 
 static void event_drain(struct rbx_lender *lender, struct model *model,
@@ -307,6 +329,8 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 	case 13:
 		if (!random_below(4))
 			rbx_lender_shrink(lender, random_below(3), now_ns, 300);
+		if (!random_below(4))
+			event_limits(lender, model);
 		break;
 	default:
 		event_serve(lender, model, now_ns);
@@ -316,7 +340,7 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 static void run(uint32_t seed)
 {
 	struct rbx_lender *lender = lender_make(SLABS, QUOTA);
-	struct model model = { 0 };
+	struct model model = { .lend_max = SLABS, .quota = QUOTA };
 	uint64_t now_ns = 0;
 	int step;
 

@@ -426,6 +426,58 @@ static void host_that_is_short_lends_nothing(void **state)
 	free(lender);
 }
 
+static void new_limits_are_for_what_is_lent_next(void **state)
+{
+	struct rbx_lender *lender = lender_make(4, 0);
+	struct rbx_lender_loan loans[4], more;
+	uint32_t i;
+
+	(void)state;
+	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 2, 0);
+	rbx_lender_set_limits(lender, 2, 0);
+	assert_int_equal(rbx_lender_room(lender), 2);
+	assert_int_equal(lend(lender, 1, &loans[0]), 0);
+	assert_int_equal(lend(lender, 1, &loans[1]), 0);
+	assert_int_equal(lend(lender, 1, &more), RBX_REASON_FULL);
+	rbx_lender_set_limits(lender, 4, 3);
+	for (i = 2; i < 4; i++)
+		assert_int_equal(lend(lender, i - 1, &loans[i]), 0);
+	assert_int_equal(loans[3].slab_id, 4);
+	assert_int_equal(lend(lender, 1, &more), RBX_REASON_QUOTA);
+	assert_int_equal(rbx_lender_surplus(lender), 0);
+	rbx_lender_set_limits(lender, 1, 1);
+	assert_int_equal(rbx_lender_surplus(lender), 3);
+	assert_int_equal(rbx_lender_room(lender), 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rbx_lender_check(lender, i < 3 ? 1 : 2, &loans[i]), 0);
+	free(lender);
+}
+
+/* The memory of a slab that is ending is taken as long as that lasts, also if another
+ * entry of the table is free. */
+static void ending_slab_counts_against_a_lower_limit(void **state)
+{
+	struct rbx_lender *lender = lender_make(4, 0);
+	struct rbx_lender_loan first, second, more;
+
+	(void)state;
+	rbx_lender_admit(lender, 1, 0);
+	lend(lender, 1, &first);
+	lend(lender, 1, &second);
+	rbx_lender_set_limits(lender, 2, 0);
+	assert_int_equal(rbx_lender_unmap(lender, 1, &first), 0);
+	assert_int_equal(rbx_lender_room(lender), 1);
+	assert_int_equal(lend(lender, 1, &more), RBX_LENDER_LATER);
+	rbx_lender_set_limits(lender, 1, 0);
+	assert_int_equal(lend(lender, 1, &more), RBX_REASON_FULL);
+	rbx_lender_set_limits(lender, 2, 0);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
+	assert_int_equal(lend(lender, 1, &more), 0);
+	assert_int_equal(more.slab_id, first.slab_id);
+	free(lender);
+}
+
 static void clients_are_bounded(void **state)
 {
 	struct rbx_lender *lender = lender_make(1, 0);
@@ -457,6 +509,8 @@ int main(void)
 		cmocka_unit_test(slab_asked_for_is_revoked_after_its_grace),
 		cmocka_unit_test(drain_asks_for_all_and_again),
 		cmocka_unit_test(host_that_is_short_lends_nothing),
+		cmocka_unit_test(new_limits_are_for_what_is_lent_next),
+		cmocka_unit_test(ending_slab_counts_against_a_lower_limit),
 		cmocka_unit_test(clients_are_bounded),
 	};
 

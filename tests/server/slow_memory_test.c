@@ -117,7 +117,7 @@ static bool all_is_free(struct world *world)
 	pthread_mutex_lock(&world->server->lock);
 	rbx_lender_counts(world->server->lender, &counts);
 	pthread_mutex_unlock(&world->server->lock);
-	return counts.slabs_free == world->server->slabs_count;
+	return !counts.slabs_lent && !counts.slabs_preparing && !counts.slabs_ending;
 }
 
 /* It can be asked, resumed, and opened anew. */

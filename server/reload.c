@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * reload.c - new limits and a new secret for a server that runs.
+ *
+ * All is checked before anything changes, and then changes at once under the lock. The
+ * tables have room for RBX_LENT_SLABS_MAX slabs from the start, so that a limit is a
+ * number only. What is lent above a lower limit is asked for by rbx_pressure_tick(),
+ * which asks as long as there is too much: also for slabs that are not ready yet.
+ *
+ * A session has a key of its own, made when it began. So a new secret is for new
+ * sessions, and those that there are live on and resume.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "lib/guard.h"
+#include "server/state.h"
+
+static const char *what_else_changes(const struct rbx_server_options *is,
+				     const struct rbx_server_options *wanted)
+{
+	if (strcmp(is->listen, wanted->listen))
+		return "listen";
+	if (strcmp(is->fabric, wanted->fabric))
+		return "fabric";
+	if (strcmp(is->device, wanted->device))
+		return "device";
+	if (is->gid_index != wanted->gid_index)
+		return "gid_index";
+	if (is->slab_bytes != wanted->slab_bytes)
+		return "slab_bytes";
+	if (is->lease_ms != wanted->lease_ms)
+		return "lease_ms";
+	if (is->clients_max != wanted->clients_max)
+		return "clients_max";
+	if (is->small_pages != wanted->small_pages)
+		return "small_pages";
+	if (is->insecure != wanted->insecure)
+		return "insecure";
+	/* Sessions that began without a secret could not resume with one. */
+	if (!is->secret_file[0] != !wanted->secret_file[0])
+		return "whether there is a secret";
+	return NULL;
+}
+
+static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
+		      struct rbx_secret **secret)
+{
+	struct rbx_secret *former = s->secret;
+
+	s->options.memory_bytes = o->memory_bytes;
+	s->options.quota_bytes = o->quota_bytes;
+	s->options.overcommit = o->overcommit;
+	memcpy(s->options.secret_file, o->secret_file, sizeof(o->secret_file));
+	s->secret = *secret;
+	*secret = former;
+	rbx_lender_set_limits(s->lender, rbx_slabs_of_memory(o), rbx_slabs_of_quota(o));
+	s->pressure_checked_ns = 0; /* it is looked at once what is too much */
+	rbx_borrowing_go_on(s);
+}
+
+int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *options)
+{
+	struct rbx_secret *secret = NULL;
+	struct rbx_server_options wanted;
+	const char *else_changes;
+	int err;
+
+	if (!s || !options)
+		return rbx_error(-EINVAL, "server and options must be given");
+	err = rbx_guard_thread("rbx_server_reload");
+	if (!err)
+		err = rbx_server_options_take(&wanted, options);
+	if (err)
+		return err;
+	else_changes = what_else_changes(&s->options, &wanted);
+	if (else_changes)
+		return rbx_error(-EINVAL, "%s cannot be changed while the server runs: "
+				 "leave it as it was, or restart the server",
+				 else_changes);
+	err = rbx_memory_check(s, &wanted);
+	if (!err)
+		err = rbx_descriptors_reserve(s, &wanted);
+	if (!err && wanted.secret_file[0])
+		err = rbx_secret_load(wanted.secret_file, &secret);
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	take_over(s, &wanted, &secret);
+	pthread_mutex_unlock(&s->lock);
+	rbx_control_thread_wake(s);
+	rbx_secret_free(secret);
+	return 0;
+}
