@@ -79,8 +79,11 @@ struct cli_command {
 	const struct cli_option *options;
 	size_t options_count;
 	int (*run)(int argc, char **argv); /* returns an exit code */
-	/* Fills the fields with the defaults that only the library knows, or NULL. */
+	/* Fills the fields with the defaults that only the library knows, or NULL. If there
+	 * is a config, all fields. */
 	void (*prepare)(void);
+	/* The field of the option that names a configuration file; NULL: there is none. */
+	const char *config;
 	const struct cli_command *const *commands; /* of its own, NULL at the end; or NULL */
 };
 
@@ -132,12 +135,21 @@ int cli_dispatch(const struct cli_command *of, const struct cli_command *const *
 		 int argc, char **argv);
 
 /**
- * cli_parse() - reads the command line into the fields of the options.
+ * cli_parse() - reads the command line into the fields of the options, and before it
+ * the configuration file that the command line names.
  *
  * Returns 0 to go on, 1 if --help was printed, -EINVAL or -ENOMEM after
  * saying why.
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv);
+
+/**
+ * cli_config_read() - reads the lines `name = value` of a file into the fields of the
+ * options of those names. Of a flag the value is yes or no.
+ *
+ * Returns 0, or -EINVAL after saying what is wrong in which line.
+ */
+int cli_config_read(const struct cli_command *command, const char *path);
 
 /* usage.c: on stdout unless said. */
 void cli_help_print(const struct cli_command *command);

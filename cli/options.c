@@ -137,8 +137,14 @@ static int parse_word(const struct cli_command *command, size_t *at, const char 
 	return -EINVAL;
 }
 
-static int parse(const struct cli_command *command,
-		 const struct option *long_options, int argc, char **argv)
+static void prepare(const struct cli_command *command)
+{
+	if (command->prepare)
+		command->prepare();
+}
+
+static int parse_line(const struct cli_command *command,
+		      const struct option *long_options, int argc, char **argv)
 {
 	size_t word_at = 0;
 	int found, err;
@@ -168,6 +174,19 @@ static int parse(const struct cli_command *command,
 	}
 }
 
+/* All anew, after the file that the command line names: the line has the last word. */
+static int parse_config(const struct cli_command *command,
+			const struct option *long_options, int argc, char **argv)
+{
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s", command->config);
+	prepare(command);
+	err = cli_config_read(command, path);
+	return err ? err : parse_line(command, long_options, argc, argv);
+}
+
 int cli_parse(const struct cli_command *command, int argc, char **argv)
 {
 	struct option *long_options = make_long_options(command);
@@ -177,9 +196,10 @@ int cli_parse(const struct cli_command *command, int argc, char **argv)
 		cli_fail(command, "no memory for its options");
 		return -ENOMEM;
 	}
-	if (command->prepare)
-		command->prepare();
-	rc = parse(command, long_options, argc, argv);
+	prepare(command);
+	rc = parse_line(command, long_options, argc, argv);
+	if (!rc && command->config && *command->config)
+		rc = parse_config(command, long_options, argc, argv);
 	free(long_options);
 	return rc;
 }

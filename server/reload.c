@@ -21,23 +21,23 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 				     const struct rbx_server_options *wanted)
 {
 	if (strcmp(is->listen, wanted->listen))
-		return "listen";
+		return "listen (--listen)";
 	if (strcmp(is->fabric, wanted->fabric))
-		return "fabric";
+		return "fabric (--fabric)";
 	if (strcmp(is->device, wanted->device))
-		return "device";
+		return "device (--device)";
 	if (is->gid_index != wanted->gid_index)
 		return "gid_index";
 	if (is->slab_bytes != wanted->slab_bytes)
-		return "slab_bytes";
+		return "slab_bytes (--slab)";
 	if (is->lease_ms != wanted->lease_ms)
-		return "lease_ms";
+		return "lease_ms (--lease)";
 	if (is->clients_max != wanted->clients_max)
-		return "clients_max";
+		return "clients_max (--clients)";
 	if (is->small_pages != wanted->small_pages)
-		return "small_pages";
+		return "small_pages (--small-pages)";
 	if (is->insecure != wanted->insecure)
-		return "insecure";
+		return "insecure (--insecure)";
 	/* Sessions that began without a secret could not resume with one. */
 	if (!is->secret_file[0] != !wanted->secret_file[0])
 		return "whether there is a secret";
@@ -76,7 +76,7 @@ int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *opt
 		return err;
 	else_changes = what_else_changes(&s->options, &wanted);
 	if (else_changes)
-		return rbx_error(-EINVAL, "%s cannot be changed while the server runs: "
+		return rbx_error(-EINVAL, "%s cannot change while the server runs: "
 				 "leave it as it was, or restart the server",
 				 else_changes);
 	err = rbx_memory_check(s, &wanted);

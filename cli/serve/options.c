@@ -3,15 +3,14 @@
  * The options of rdmabox serve, and what does not go together.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/reach.h"
 #include "cli/serve/serve.h"
 
 #define LEASE_MS_MIN 100
 
-struct serve_options serve_options = {
-	.drain_timeout_s = 30,
-};
+struct serve_options serve_options;
 
 #define SERVER serve_options.server
 
@@ -24,6 +23,11 @@ static const struct cli_option options[] = {
 	  .is_required = true,
 	  .details = "More than the machine has, or than the memory control group of the "
 		     "server may have, is refused." },
+	{ "config", "FILE", "read options from a file, and again at SIGHUP", cli_set_text,
+	  serve_options.config, .max = sizeof(serve_options.config),
+	  .argument = CLI_ARGUMENT_FILE,
+	  .details = "Lines `name = value`, in which a name is that of an option without the "
+		     "dashes. Options of the command line go before those of the file." },
 	{ "slab", "SIZE", "how much to lend at once, a power of two", cli_set_size,
 	  &SERVER.slab_bytes, .group = "Memory", .min = 64 << 10, .max = 1 << 30 },
 	{ "quota", "SIZE", "most that one client gets", cli_set_size,
@@ -73,6 +77,8 @@ static const struct cli_option options[] = {
 
 static void prepare(void)
 {
+	memset(&serve_options, 0, sizeof(serve_options));
+	serve_options.drain_timeout_s = 30;
 	rbx_server_options_defaults(&SERVER);
 	/* Where, and how much: nobody but the user can know. */
 	SERVER.listen[0] = 0;
@@ -84,8 +90,10 @@ const struct cli_command serve_command = {
 	.purpose = "lend this machine's memory to clients",
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that begins with "
 		 "`ready ADDR:PORT`\nsays that it serves. SIGTERM or SIGINT lets clients "
-		 "move away and stops; a second\nsignal stops at once.",
+		 "move away and stops; a second\nsignal stops at once. With --config, SIGHUP "
+		 "takes over memory, quota and secret.",
 	CLI_OPTIONS(options),
+	.config = serve_options.config,
 	.run = cli_serve,
 	.prepare = prepare,
 };
@@ -93,9 +101,11 @@ const struct cli_command serve_command = {
 int serve_options_check(void)
 {
 	if (!*SERVER.listen)
-		return cli_fail(&serve_command, "no address; add --listen ADDR:PORT");
+		return cli_fail(&serve_command, "no address; add --listen ADDR:PORT, or name "
+				"a file with --config");
 	if (!SERVER.memory_bytes)
-		return cli_fail(&serve_command, "no memory; add --memory SIZE");
+		return cli_fail(&serve_command, "no memory; add --memory SIZE, or name a "
+				"file with --config");
 	if (SERVER.slab_bytes & (SERVER.slab_bytes - 1))
 		return cli_fail(&serve_command, "--slab %" PRIu64
 				" is not a power of two; give one from 64K "

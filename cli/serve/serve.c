@@ -3,7 +3,8 @@
  * rdmabox serve: lends this machine's memory until it is told to stop.
  *
  * The server runs in threads of the library; this thread only waits for a
- * signal. SIGTERM and SIGINT drain (drain.c).
+ * signal. SIGTERM and SIGINT drain (drain.c). With a configuration file SIGHUP reads it
+ * again (reload.c); without one it ends the process, as a closed terminal should.
  *
  * The signals are blocked before the first thread starts, so that every thread
  * inherits that and only sigwait() sees them.
@@ -47,11 +48,24 @@ static void tell_if_everywhere(const struct http *http)
 			   "of this machine, for everybody who reaches it\n");
 }
 
-static int serve(const sigset_t *signals)
+/* Until a signal ends it. */
+static void wait_and_reload(struct rbx_server *server, const sigset_t *ends, int argc,
+			    char **argv)
+{
+	sigset_t signals = *ends;
+	int signal_number;
+
+	if (*serve_options.config)
+		sigaddset(&signals, SIGHUP);
+	while (!sigwait(&signals, &signal_number) && signal_number == SIGHUP)
+		serve_reload(server, argc, argv);
+}
+
+static int serve(const sigset_t *ends, int argc, char **argv)
 {
 	struct http *http = NULL;
 	struct rbx_server *server;
-	int rc, signal_number;
+	int rc;
 
 	if (rbx_server_start(&server, &serve_options.server))
 		return cli_fail(&serve_command, "%s", rbx_last_error());
@@ -68,8 +82,8 @@ static int serve(const sigset_t *signals)
 	}
 	tell_if_everywhere(http);
 	if (print_ready(server, http)) {
-		sigwait(signals, &signal_number);
-		serve_drain(server, signals);
+		wait_and_reload(server, ends, argc, argv);
+		serve_drain(server, ends);
 		rc = CLI_EXIT_OK;
 	} else {
 		cli_fail(&serve_command, "cannot write the ready line to stdout: %s",
@@ -83,7 +97,7 @@ static int serve(const sigset_t *signals)
 
 int cli_serve(int argc, char **argv)
 {
-	sigset_t signals;
+	sigset_t ends, reloads;
 	int rc;
 
 	rc = cli_parse(&serve_command, argc, argv);
@@ -94,9 +108,15 @@ int cli_serve(int argc, char **argv)
 		return rc;
 	/* Who reads stdout and stderr may leave, and the server stays. */
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	return serve(&signals);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	if (*serve_options.config) {
+		sigemptyset(&reloads);
+		sigaddset(&reloads, SIGHUP);
+		pthread_sigmask(SIG_BLOCK, &reloads, NULL);
+		signal(SIGHUP, SIG_DFL); /* nohup(1) would have it thrown away */
+	}
+	return serve(&ends, argc, argv);
 }

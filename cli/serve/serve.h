@@ -4,6 +4,7 @@
  *
  *	serve.c         starts the server and waits for a signal
  *	options.c       the options, and what does not go together
+ *	reload.c        takes them over again at SIGHUP
  *	drain.c         the end: lets clients move away, or cuts them off
  *	metrics.c       Prometheus
  */
@@ -17,6 +18,7 @@
 
 struct serve_options {
 	struct rbx_server_options server;
+	char config[4096]; /* "": there is no file */
 	char metrics_at[128]; /* "": nowhere */
 	double drain_timeout_s;
 };
@@ -30,6 +32,9 @@ int cli_serve(int argc, char **argv);
 
 /* On stderr, unless it would wait: the process that read it may have stopped to. */
 void serve_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Tells what came of it. */
+void serve_reload(struct rbx_server *server, int argc, char **argv);
 
 /**
  * serve_drain() - lets clients move their data away, for the drain timeout at most.

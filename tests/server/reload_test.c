@@ -197,15 +197,15 @@ static void refused_reload_changes_nothing(void **state)
 		change;                                           \
 		refuse(&world, &wanted, err, why);                \
 	} while (0)
-	REFUSE(strcpy(wanted.listen, "127.0.0.2:0"), -EINVAL, "listen cannot");
-	REFUSE(strcpy(wanted.fabric, "soft"), -EINVAL, "fabric cannot");
-	REFUSE(strcpy(wanted.device, "other"), -EINVAL, "device cannot");
+	REFUSE(strcpy(wanted.listen, "127.0.0.2:0"), -EINVAL, "listen (");
+	REFUSE(strcpy(wanted.fabric, "soft"), -EINVAL, "fabric (");
+	REFUSE(strcpy(wanted.device, "other"), -EINVAL, "device (");
 	REFUSE(wanted.gid_index = 1, -EINVAL, "gid_index cannot");
-	REFUSE(wanted.slab_bytes *= 2, -EINVAL, "slab_bytes cannot");
-	REFUSE(wanted.lease_ms++, -EINVAL, "lease_ms cannot");
-	REFUSE(wanted.clients_max = 7, -EINVAL, "clients_max cannot");
-	REFUSE(wanted.small_pages = 1, -EINVAL, "small_pages cannot");
-	REFUSE(wanted.insecure = 0, -EINVAL, "insecure cannot");
+	REFUSE(wanted.slab_bytes *= 2, -EINVAL, "slab_bytes (");
+	REFUSE(wanted.lease_ms++, -EINVAL, "lease_ms (");
+	REFUSE(wanted.clients_max = 7, -EINVAL, "clients_max (");
+	REFUSE(wanted.small_pages = 1, -EINVAL, "small_pages (");
+	REFUSE(wanted.insecure = 0, -EINVAL, "insecure (");
 	REFUSE(wanted.secret_file[0] = 0, -EINVAL, "whether there is a secret cannot");
 	REFUSE(strcpy(wanted.secret_file, "/nowhere/secret"), -ENOENT, "/nowhere/secret");
 	REFUSE(wanted.quota_bytes = 1, -EINVAL, "quota");

@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox serve --config: what a file may say and what goes before it; SIGHUP takes over
+# memory, quota and secret, for clients that are there as for those that come, and changes
+# nothing if anything in the file is wrong.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+conf=$scratch/server.conf
+example=$here/../../cli/serve/server.conf
+
+# lines TEXT... - are the file
+lines()
+{
+	printf '%s\n' "$@" >"$conf"
+}
+
+# refuse PATTERN LINE... - the file is refused, with the number of the line
+refuse()
+{
+	local pattern=$1
+
+	shift
+	lines "$@"
+	expect_refusal "$conf:$pattern" serve --config "$conf"
+}
+
+# tells PATTERN COUNT - waits for so many lines of the server's log
+tells()
+{
+	local attempt
+
+	for ((attempt = 0; attempt < 600; attempt++)); do
+		[ "$(grep -cE "$1" "$log")" -ge "$2" ] && return
+		sleep 0.05
+	done
+	cat "$log" >&2
+	fault "the server does not tell: $1"
+}
+
+# start OPTION... - a server; sets its log as well
+start()
+{
+	out=$scratch/server.${#server_pids[@]}
+	log=$out.err
+	start_server "$@"
+}
+
+# reload COUNT [not] - for the COUNTth time (of those that were refused)
+reload()
+{
+	kill -HUP "$pid"
+	tells "rdmabox serve: ${2:+not }reloaded: " "$1"
+}
+
+# number NAME VALUE - of the server
+number()
+{
+	run stat --server "$address" --json --secret-file "$scratch/new"
+	[ "$status" = 0 ] || { show; fault "stat: exit code $status"; }
+	[ "$(key "$1")" = "$2" ] || { show; fault "$1 is not $2"; }
+}
+
+# ---- What a file may say ---------------------------------------------------
+
+lines 'listen = 127.0.0.1:0'
+refuse '3: .*no such option; did you mean memory' 'listen = 127.0.0.1:0' '' 'memry = 64M'
+refuse '1: .*no such option' 'nonsense = 1'
+refuse '2: memory: .64X. is not accepted' '# a comment' 'memory = 64X'
+refuse '2: memory: it was given above' 'memory = 64M' 'memory = 32M'
+refuse '2: memory: ' 'memory = 64M' '  32M'
+refuse '2: server: there are no sections' '[server]' 'memory = 64M'
+refuse '1: give name = value' 'memory 64M'
+refuse '1: overcommit: .maybe. is not accepted; give yes or no' 'overcommit = maybe'
+refuse '1: config: there is no such option' "config = $conf"
+refuse '1: help: there is no such option' 'help = yes'
+refuse '1: listen: ' 'listen ='
+refuse '2: the line is too long' 'memory = 64M' "secret-file = /$(printf '%0300d' 7)"
+expect_refusal "cannot open $scratch/none: No such file" serve --config "$scratch/none"
+expect_refusal "cannot be read|cannot open" serve --config "$scratch"
+lines 'memory = 64M'
+expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve --config "$conf"
+lines 'listen = 127.0.0.1:0' 'memory = 64M' 'slab = 3M'
+expect_refusal 'slab.* is not a power of two' serve --config "$conf"
+
+# Each line of the example is right, also those that are commented out.
+sed 's/^#\([a-z]\)/\1/; s/^listen.*/listen = 127.0.0.1:0/; s/^metrics.*/metrics = 127.0.0.1:0/
+	/^secret-file/d' "$example" >"$conf"
+grep -q '^quota' "$conf" || fault "the example was not read"
+start --config "$conf"
+grep -q 'lending 1 GiB in slabs of 64 MiB.*metrics at' "$out" ||
+	{ cat "$out"; fault "the example was not taken over"; }
+kill -TERM "$pid"
+wait "$pid"
+
+# ---- What goes before it, and SIGHUP ----------------------------------------
+
+(umask 077; head -c 32 /dev/urandom | base64 >"$scratch/old")
+(umask 077; head -c 32 /dev/urandom | base64 >"$scratch/new")
+cp -p "$scratch/old" "$scratch/secret"
+lines "secret-file = $scratch/secret" 'memory = 1G' 'slab = 1M' 'small-pages = no' \
+	'lease = 700 ; in ms' 'quota = 4M'
+start --config "$conf" --memory 8M
+grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || { cat "$out"; 
+	fault "the command line did not go before the file"; }
+
+# A client that stays, with replaced secrets and limits; its data are verified.
+"$rdmabox" bench --servers "$address" --secret-file "$scratch/old" --volume 4M --verify \
+	--runtime 12 --json "$scratch/bench.json" >"$scratch/bench" 2>&1 &
+client=$!
+server_pids+=("$client")
+for ((attempt = 0; attempt < 600; attempt++)); do
+	run stat --server "$address" --json --secret-file "$scratch/old"
+	[ "$status" = 0 ] && [ "$(key slabs_lent)" = 4 ] && break
+	sleep 0.05
+done
+[ "$status" = 0 ] || { show; fault "the server does not lend"; }
+
+# The secret, in the same file.
+cp -p "$scratch/new" "$scratch/secret"
+reload 1
+expect_refusal 'secret' stat --server "$address" --secret-file "$scratch/old"
+number slabs_lent 4
+number memory_bytes $((8 << 20))
+
+# The command line has the last word over the memory; the quota is the file's.
+sed -i 's/^quota.*/quota = 2M/; s/^memory.*/memory = 64M/' "$conf"
+reload 2
+number memory_bytes $((8 << 20))
+number slabs_lent 4
+run bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
+[ "$status" = 2 ] || { show; fault "the new quota does not hold"; }
+grep -q 'quota' "$scratch/err" || { show; fault "the quota is not named"; }
+
+# Whatever is wrong changes nothing.
+cp "$conf" "$conf.good"
+refused=0
+for wrong in 'slab = 2M' 'lease = 800' 'metrics = 127.0.0.1:0' 'insecure = yes' \
+	"secret-file = $scratch/none" 'memory = 1K' 'nonsense = 1'; do
+	{
+		sed 's/^quota.*/quota = 8M/' "$conf.good" | grep -v "^${wrong%% *} "
+		echo "$wrong"
+	} >"$conf"
+	refused=$((refused + 1))
+	reload "$refused" not
+	run bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
+	[ "$status" = 2 ] || { show; fault "with $wrong the quota was changed"; }
+done
+cp "$conf.good" "$conf"
+sed -i 's/^quota.*/quota = 4M/' "$conf"
+reload 3
+expect_success bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2 \
+	--verify
+wait "$client"
+status=$?
+[ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "the client that stayed: exit code $status"; }
+
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 0 ] || fault "exit code $status after SIGTERM"
+
+# Less memory: what is too much is moved to another server by the client itself.
+lines 'memory = 8M' 'slab = 1M' "secret-file = $scratch/new"
+start_server --memory 8M --slab 1M --secret-file "$scratch/new"
+second=$address
+start --config "$conf"
+first=$address
+"$rdmabox" bench --servers "$first,$second" --secret-file "$scratch/new" --volume 8M --verify \
+	--runtime 6 >"$scratch/bench" 2>&1 &
+client=$!
+server_pids+=("$client")
+for ((attempt = 0; attempt < 600; attempt++)); do
+	run stat --server "$first" --json --secret-file "$scratch/new"
+	[ "$status" = 0 ] && [ "$(key slabs_lent)" = 4 ] && break
+	sleep 0.05
+done
+sed -i 's/^memory.*/memory = 2M/' "$conf"
+reload 1
+tells 'more is lent than the new limit allows: asked for 2 slabs' 1
+for ((attempt = 0; attempt < 200; attempt++)); do
+	run stat --server "$first" --json --secret-file "$scratch/new"
+	[ "$status" = 0 ] && [ "$(key slabs_lent)" = 2 ] && break
+	sleep 0.05
+done
+number slabs_lent 2
+number slabs_revoked 0
+wait "$client"
+status=$?
+[ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "the client was not moved: exit code $status"; }
+
+# Without a file SIGHUP ends it, as a closed terminal does.
+start_server --memory 8M --slab 1M
+kill -HUP "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 129 ] || fault "exit code $status after SIGHUP without a file"
