@@ -187,7 +187,7 @@ int rbx_workers_init(struct rbx_server *s)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
 	}
 	w->queue = rbx_slab_queue_init(memory, RBX_LENT_SLABS_MAX,
-					 owners_count);
+				       owners_count);
 	return 0;
 }
 

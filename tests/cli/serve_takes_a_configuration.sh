@@ -100,10 +100,12 @@ wait "$pid"
 (umask 077; head -c 32 /dev/urandom | base64 >"$scratch/new")
 cp -p "$scratch/old" "$scratch/secret"
 lines "secret-file = $scratch/secret" 'memory = 1G' 'slab = 1M' 'small-pages = no' \
-	'lease = 700 ; in ms' 'quota = 4M'
+	'lease = 50000 ; in ms' 'quota = 4M'
 start --config "$conf" --memory 8M
-grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || { cat "$out"; 
-	fault "the command line did not go before the file"; }
+grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || {
+	cat "$out"
+	fault "the command line did not go before the file"
+}
 
 # A client that stays, with replaced secrets and limits; its data are verified.
 "$rdmabox" bench --servers "$address" --secret-file "$scratch/old" --volume 4M --verify \
