@@ -25,9 +25,8 @@
  * From DRAIN to the end the recovery is the combiner. After RESUME and GIVE_UP it combines
  * what was kept and what waits, and thus gives up the role.
  *
- * Locks. The host holds the peer's lock around every function that follows
- * rbx_recovery_next() here, and that one, unless a comment says otherwise. Nothing blocks or
- * allocates.
+ * Locks. The host holds the peer's lock around every function here, unless the comment of a
+ * function says otherwise. Nothing blocks or allocates.
  */
 #ifndef RBX_RECOVERY_H
 #define RBX_RECOVERY_H

@@ -66,7 +66,7 @@ void rbx_slab_records_init(struct rbx_slab_records *records);
 /* How many are free; not exact while other threads take some. */
 uint32_t rbx_slab_records_free(const struct rbx_slab_records *records);
 
-/* Takes a record, all zeros, if more than `spared` are free; else NULL. Any thread. */
+/* Takes a record, all zeros, if more than kept_count are free; else NULL. Any thread. */
 struct rbx_slab_record *rbx_slab_records_take(struct rbx_slab_records *records,
 					      uint32_t kept_count);
 void rbx_slab_records_put(struct rbx_slab_records *records,
