@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* address.c - "host:port" and "[v6]:port" to socket addresses and back. */
+/* address.c - converts "host:port" and "[v6]:port" to socket addresses and back. */
 #include "fabric/verbs/address.h"
 
 #include <arpa/inet.h>
