@@ -24,7 +24,7 @@ static bool is_zero(const char *bytes, size_t length)
 	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* One that has a part of this memory; NULL: nobody has. */
+/* A holder of a part of this memory, or NULL. */
 static const struct hand *hand_within(const char *first, size_t length_bytes)
 {
 	const struct hand *hand = hands;

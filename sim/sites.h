@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sites.h - the places where a simulated world may go wrong.
+ * sites.h - the places in the code where a simulated world may go wrong.
  *
- * A site has a name, a chance and a budget. It is asked each time that it could
- * fire. Two levels: a run first draws which sites are on, each with one chance
- * in four, and only those fire. So rare combinations get runs of their own, and
- * within them they are frequent.
+ * A site has a name, a chance and a budget. It is asked each time that it could fire. There
+ * are two levels: a run first draws which sites are on, each with a chance of one in four,
+ * and only those fire. So rare combinations get runs of their own, and within these they are
+ * frequent.
  *
  *	if (rbx_sim_site(RBX_SIM_SITE_late_completion))
  *		delay_ns += rbx_sim_site_draw(RBX_SIM_SITE_late_completion,
@@ -19,8 +19,8 @@
 #include "core/port.h"
 
 /*
- * X(name, chance, budget, what): chance of a million for each time that it is
- * asked; budget: how often at most in a run, 0: no limit.
+ * X(name, chance, budget, what): chance in millionths each time that it is asked; budget: how
+ * often at most in a run, 0: no limit.
  */
 #define RBX_SIM_SITES(X)                                                      \
 	/* Asked by the device, for each work request or completion. */       \
@@ -88,11 +88,11 @@ bool rbx_sim_site_find(const char *name, enum rbx_sim_site *site);
 
 /* Before a run: none is on. */
 void rbx_sim_sites_reset(uint64_t seed);
-/* Lets the site take part in the draw, or be on for sure. */
+/* Lets the site take part in the draw, or be on for certain. */
 void rbx_sim_site_allow(enum rbx_sim_site site, bool for_sure);
 /* On in this run, with this chance, whatever is drawn; 0: off. */
 void rbx_sim_site_force(enum rbx_sim_site site, uint32_t of_a_million);
-/* Draws which of those that are allowed are on. */
+/* Draws which of the allowed sites are on. */
 void rbx_sim_sites_draw(void);
 /* From now on nothing goes wrong: the world heals. */
 void rbx_sim_sites_heal(void);
@@ -103,16 +103,16 @@ uint64_t rbx_sim_site_fired(enum rbx_sim_site site);
 
 /* Whether it goes wrong here and now. */
 bool rbx_sim_site(enum rbx_sim_site site);
-/* Of a site that is so frequent that it counts by itself when it goes wrong, and
- * for which a line of the trace each would be too much. */
+/* For a site that is so frequent that it counts by itself when it goes wrong, and would fill
+ * the trace with lines. */
 void rbx_sim_site_struck(enum rbx_sim_site site);
-/* How badly: from low to high, by the site's own generator. */
+/* How much: from low to high, by the site's own generator. */
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
 
 /*
- * Whether a node is harmed here and now, in a way that may cost a replica: where
- * the world allows it, for which all that was promised has to survive it. Whoever
- * it concerns has felt it after felt_ns. Without a world all may be harmed.
+ * Whether a node is harmed here and now, in a way that may cost a replica: only if the world
+ * allows it and all promises have to survive it. The harm was noticed by all that it concerns
+ * after felt_ns. Without a world all nodes may be harmed.
  */
 bool rbx_sim_site_harms(enum rbx_sim_site site, uint32_t node,
 			uint64_t felt_ns);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tally.h - how often a run has put to the proof what is promised.
+ * tally.h - counts how often a run has really checked each promise.
  *
- * A check that never looks at anything never fails. So each is counted where it
- * looks, and what it takes for a check to mean something (a window that is full, a
- * rebuild, a lease that runs out) where it happens. tests/sim/seeds.sh demands
- * that none of these stays at 0 over the seeds of ./check, as it does of the
- * faults (sites.h).
+ * A check that never looks at anything never fails. So each check is counted where it looks.
+ * The conditions that make a check meaningful (a full window, a rebuild, an expired lease)
+ * are counted where they happen. tests/sim/seeds.sh requires that none of these stays at 0
+ * over the seeds of ./check, and the same of the faults (sites.h).
  *
  * A new one is a line here and the call where it happens.
  */
@@ -63,7 +62,7 @@ static inline void rbx_sim_tally(enum rbx_sim_tally tally, uint64_t count)
 	rbx_sim_tallies[tally] += count;
 }
 
-/* "units-read"; with dashes, as sites have them. */
+/* "units-read"; with dashes, as for sites. */
 const char *rbx_sim_tally_name(enum rbx_sim_tally tally);
 
 #endif
