@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * talk.c - messages over an endpoint: how long one is on its way, and how many there
- * are in a second. How it is asked and what is measured: peers/talking.h, which is that
- * of the other libraries, too.
+ * talk.c - messages over an endpoint: how long one takes, and how many there are in a second.
+ * peers/talking.h describes the options and what is measured, also for the other libraries.
  */
 #include <stdio.h>
 #include <stdlib.h>
