@@ -140,9 +140,10 @@ static void serve(struct talk *talk, const char *address)
 	need(rbx_endpoint_listen(talk->ctx, address, &listener), "cannot listen");
 	printf("ready %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	memcpy(&wish, rbx_endpoint_request_data(request, &length), sizeof(wish));
-	need(length < sizeof(wish) || wish.bytes > TALK_BYTES_MAX, "no wish");
+	need(length < sizeof(wish) || wish.bytes > TALK_BYTES_MAX,
+	     "no valid options came from the client");
 	talk->bytes = wish.bytes;
 	need(rbx_endpoint_accept(request, &options, NULL, &talk->endpoint),
 	     "cannot accept");

@@ -51,7 +51,7 @@ static void look_for_stall(struct rbx_peer *peer)
 	stands_still = rbx_recovery_stands_still(&peer->recovery, rings_mask);
 	rbx_monitor_leave(&peer->repairs->monitor);
 	if (stands_still)
-		rbx_peer_note_broken(peer, "it answers no work request");
+		rbx_peer_note_broken(peer, "it does not answer work requests");
 }
 
 static void drain(struct rbx_peer *peer, uint64_t until_ns)

@@ -166,7 +166,7 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 	rbx_session_take_entered(session);
 	if (!session->borrower.closing) {
 		snprintf(session->away, sizeof(session->away),
-			 "it is being connected anew");
+			 "it is being reconnected");
 		rbx_monitor_leave(&session->monitor);
 		session->until_ns = until_ns;
 		rbx_session_disconnect(session);

@@ -62,7 +62,7 @@ int rbx_session_guard(const struct rbx_session *session)
 	if (RBX_LOAD_RELAXED(&session->teller) != rbx_thread_self())
 		return 0;
 	return rbx_error(-EDEADLK,
-			 "%s: a callback cannot wait, for the thread that it runs on has to go on",
+			 "%s: a callback cannot wait, because its thread has to go on",
 			 session->address.name);
 }
 

@@ -127,7 +127,7 @@ void rbx_session_received(struct rbx_session *session, uint32_t generation,
 		if (session->connection)
 			message_take(session, slot, bytes, length_bytes);
 		else
-			lost(session, "a message that nobody asked for", 0);
+			lost(session, "an unsolicited message", 0);
 	}
 	rbx_session_tell_end(session);
 	rbx_monitor_leave(&session->monitor);

@@ -59,11 +59,11 @@ static const char *end_sentence(int status)
 {
 	switch (status) {
 	case -EOPNOTSUPP:
-		return "nobody listens to messages there";
+		return "the program there takes no messages";
 	case -ECANCELED:
 		return "the peer was closed";
 	default:
-		return "it is down, and may have had the message or not";
+		return "it is down, and may or may not have received the message";
 	}
 }
 

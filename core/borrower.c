@@ -329,7 +329,7 @@ static void user_messages_taken(struct rbx_borrower *b,
 {
 	if (rbx_mailbox_taken(&b->mailbox, taken, &b->ends))
 		rbx_borrower_lost(
-			b, "the server has had a message that was never sent",
+			b, "the server confirms a message that was never sent",
 			0);
 	else
 		b->ends_untold = b->ends.count > 0;
@@ -362,7 +362,7 @@ static void said_unasked(struct rbx_borrower *b,
 	} else if (m->type == RBX_WIRE_ERROR) {
 		rbx_borrower_lost(b, rbx_reason_sentence(m->status), 0);
 	} else {
-		rbx_borrower_lost(b, "a message that nobody asked for", 0);
+		rbx_borrower_lost(b, "an unsolicited message", 0);
 	}
 }
 
@@ -377,7 +377,7 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 		return;
 	if (length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ||
 	    rbx_wire_decode(bytes, length_bytes, &m)) {
-		rbx_borrower_lost(b, "a message that is no message", 0);
+		rbx_borrower_lost(b, "a malformed message", 0);
 		return;
 	}
 	rbx_lease_heard(&b->lease, now_ns);

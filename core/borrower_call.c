@@ -192,7 +192,7 @@ void rbx_borrower_call_answered(struct rbx_borrower *b,
 	else if (b->call.kind == RBX_CALL_CHECK)
 		status = rbx_last_loan_query(answer, &b->call.loan);
 	call_over(b, status, status == -EPROTO ?
-				     "it lends a slab that cannot be" :
+				     "it lends a slab that cannot exist" :
 				     "it has moved the slab");
 }
 
@@ -274,7 +274,7 @@ void rbx_borrower_go_on(struct rbx_borrower *b, uint64_t now_ns)
 		call_over(b, b->verdict,
 			  b->verdict == -EACCES ?
 				  "it could not prove that it has the secret" :
-				  "it tells nonsense about itself");
+				  "it reports impossible values about itself");
 		rbx_borrower_lost(b, b->call.why, 0);
 	}
 }

@@ -104,7 +104,7 @@ void run(const char *servers)
 		write.get();
 	submit(remote, RBX_READ, back, 7 * 4096u).get();
 	if (back != pages[7])
-		throw std::runtime_error("page 7 is another");
+		throw std::runtime_error("page 7 differs");
 	std::printf("16 futures kept; page 7 begins with %.3s\n", back.data());
 }
 

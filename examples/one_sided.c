@@ -64,7 +64,7 @@ static void lend(const char *address, const struct rbx_endpoint_options *options
 	need(rbx_endpoint_listen(ctx, address, &listener), "cannot listen");
 	printf("listening on %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	need(rbx_endpoint_accept(request, options, &data, &endpoint),
 	     "cannot accept");
 	receive_nothing(endpoint);
@@ -110,7 +110,7 @@ static void receive_key(struct rbx_endpoint *endpoint, struct rbx_region_key *ke
 	const struct rbx_receive one = { &segment, 1, NULL };
 
 	need(rbx_endpoint_receive(endpoint, &one, 1), "cannot receive");
-	need(next().status, "no key comes");
+	need(next().status, "no key came");
 	memcpy(key, page, sizeof(*key));
 }
 

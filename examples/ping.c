@@ -91,7 +91,7 @@ static void answer(struct side *side, const char *address)
 	need(rbx_endpoint_listen(side->ctx, address, &listener), "cannot listen");
 	printf("listening on %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	need(rbx_endpoint_accept(request, &side->options, NULL, &side->endpoint),
 	     "cannot accept");
 	receive(side);

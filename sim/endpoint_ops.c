@@ -30,7 +30,7 @@ static void op_good(struct rbx_sim_end *end, struct rbx_sim_op *op)
 	uint32_t length;
 
 	if (op->must_fail)
-		rbx_sim_fail("revoked-key", "a WRITE ends well whose key has ended");
+		rbx_sim_fail("revoked-key", "a WRITE succeeded after its key had ended");
 	switch (op->kind) {
 	case OP_MESSAGE:
 		rbx_sim_endpoint_said(end->connection, end->side, op->number, 0);
@@ -39,7 +39,7 @@ static void op_good(struct rbx_sim_end *end, struct rbx_sim_op *op)
 		length = rbx_sim_text_make(wanted, end->connection, end->side,
 					   RBX_SIM_TEXT_SCRATCH, op->number);
 		if (memcmp(op->text, wanted, length) != 0)
-			rbx_sim_fail("contents", "a READ brings what was not written before");
+			rbx_sim_fail("contents", "a READ returns data that was not written before");
 		rbx_sim_tally(RBX_SIM_TALLY_endpoint_reads, 1);
 		break;
 	case OP_ATOMIC:
@@ -72,7 +72,7 @@ static void oldest_ended(struct rbx_sim_end *end)
 	struct rbx_sim_op *oldest = op_at(end, end->first++);
 
 	if (!oldest->is_silent)
-		rbx_sim_fail("order", "nobody is told that an operation has ended");
+		rbx_sim_fail("order", "the end of an operation was not reported");
 	op_good(end, oldest);
 }
 

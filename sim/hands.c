@@ -57,7 +57,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			     node);
 	other = hand_within(mr->addr, mr->length_bytes);
 	if (other)
-		rbx_sim_fail("one-hand", "memory of node %u is in two hands",
+		rbx_sim_fail("one-hand", "memory of node %u has two holders",
 			     other->node);
 	if (!is_zero(mr->addr, mr->length_bytes))
 		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",

@@ -202,9 +202,9 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",
 	  SITES(silences), 1, draw_silence, slow_load, NULL },
-	{ "endpoint", "programs talk over endpoints, without a server",
+	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
-	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
+	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,
 	  draw_quiet, quick_load, NULL },
 };
 

@@ -47,28 +47,28 @@
 	  "a connection ends with a message under way, which may arrive")     \
 	/* Asked for each connection. */                                      \
 	X(shallow_qp, 300000, 0, "a queue pair is less deep than asked for")  \
-	X(connect_refused, 100000, 16, "nobody accepts")                      \
-	X(connect_rejected, 100000, 0, "one is asked to come again")          \
-	X(connect_timeout, 100000, 8, "nobody answers")                       \
+	X(connect_refused, 100000, 16, "no listener accepts")                 \
+	X(connect_rejected, 100000, 0, "a connection is rejected for now")    \
+	X(connect_timeout, 100000, 8, "a connection request gets no answer")  \
 	X(connect_cut, 100000, 8, "the connection ends while it is made")     \
 	/* Asked by the scenario, now and then. */                            \
 	X(server_crash, 300000, 3, "a server stops for good")                 \
-	X(server_restart, 300000, 3, "a server stops and starts anew")        \
+	X(server_restart, 300000, 3, "a server stops and starts again")       \
 	X(partition, 300000, 6, "a server is cut off for a while")            \
-	X(slow_node, 300000, 8, "a node stands still for a while")            \
+	X(slow_node, 300000, 8, "a node stops for a while")                   \
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
 	X(server_drain, 200000, 3, "a server is asked to end")                \
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
 	X(client_cut, 300000, 8,                                              \
 	  "a client is cut off from all servers, within its lease")          \
-	X(slow_client, 300000, 8, "a client stands still, within its lease")  \
+	X(slow_client, 300000, 8, "a client stops, within its lease")         \
 	/* Asked by the host. */                                              \
 	X(staging_short, 500000, 0,                                           \
-	  "a client has next to no memory to copy requests through")          \
+	  "a client has very little staging memory")                          \
 	X(memory_slow, 200000, 0,                                             \
 	  "memory of a slab takes up to 0.3 s to be made or emptied")          \
 	X(revoked_unasked, 200000, 16,                                        \
-	  "a server takes a slab back unasked, and lends it next")            \
+	  "a server takes a slab back without asking, and lends it next")     \
 	X(memory_shortage, 50000, 32, "a server cannot allocate a slab")      \
 	X(clock_skew, 700000, 0, "a node's clock runs up to 1 % off")         \
 	X(preempt, 20000, 0, "a thread is preempted at an atomic or a lock")

@@ -71,7 +71,7 @@ static void end_check(uint32_t ended, uint32_t said, uint32_t had,
 	if (ended > said)
 		rbx_sim_fail("messages", "a message ends twice");
 	if (had > heard)
-		rbx_sim_fail("messages", "a message ends well, and nobody has heard it");
+		rbx_sim_fail("messages", "a message succeeded, but was never received");
 	if (status != 0 && status != -EHOSTUNREACH && status != -ECANCELED)
 		rbx_sim_fail("messages", "a message ends with %d", status);
 }
@@ -96,7 +96,7 @@ void rbx_sim_talk_heard(struct rbx_server *server, uint64_t client,
 
 	(void)user;
 	if (length < 8 || *(const uint32_t *)data >= conversations_count)
-		rbx_sim_fail("messages", "a message of %zu bytes that nobody sent",
+		rbx_sim_fail("messages", "a message of %zu bytes that was never sent",
 			     length);
 	in = &conversations[*(const uint32_t *)data];
 	text_check(in, in->heard + 1, data, length, "server");

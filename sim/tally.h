@@ -16,13 +16,13 @@
 
 #define RBX_SIM_TALLIES(X)                                                    \
 	X(requests, "requests ended, each for the first time")                \
-	X(units_read, "units that a read found, each as the writes allow")    \
+	X(units_read, "units that a read returned, each allowed by the writes") \
 	X(replicas_compared, "replicas held beside another in the end")       \
 	X(memory_lent, "memory lent: to one, and zeros")                      \
 	X(slabs_looked_at, "slabs looked at: no memory is part of two")       \
 	X(windows_full, "looks at a window with no room for a page")          \
 	X(keys_revoked, "work requests refused for a key that had ended")     \
-	X(given_back, "slabs given back by who had them")                     \
+	X(given_back, "slabs given back by their holders")                    \
 	X(loans_unheard, "slabs taken back at a resume, never heard of")      \
 	X(leases_expired, "sessions ended for silence")                       \
 	X(resumes, "sessions resumed")                                        \
@@ -38,7 +38,7 @@
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
-	X(slabs_lost, "slabs that lost their last replica, where they may")   \
+	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \
 	X(holes_looked_at, "looks at a slab that was lost and written since") \
 	X(healed_under_load, "requests outstanding when the world healed")    \
@@ -46,7 +46,7 @@
 	X(endpoint_reads, "reads over endpoints: what was written before")    \
 	X(endpoint_failures, "operations of endpoints that failed")           \
 	X(endpoint_paced, "operations of endpoints that are paced")           \
-	X(endpoint_keys_ended, "exports that ended, and nobody wrote there")
+	X(endpoint_keys_ended, "exports that ended, and were not written to")
 
 enum rbx_sim_tally {
 #define X(name, what) RBX_SIM_TALLY_##name,

@@ -181,6 +181,6 @@ void rbx_sim_run(const struct rbx_sim_options *options)
 	while (rbx_sim_step())
 		rbx_sim_check();
 	if (!is_done)
-		rbx_sim_fail("liveness", "nothing will ever happen again");
+		rbx_sim_fail("liveness", "no event is left, so nothing can happen any more");
 	rbx_sim_print_end();
 }

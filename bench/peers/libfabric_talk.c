@@ -155,7 +155,7 @@ static void serve(struct talk *talk, const char *address)
 	fflush(stdout);
 	wait_event(talk, FI_CONNREQ, &asked, sizeof(asked));
 	memcpy(&wish, asked.entry.data, sizeof(wish));
-	need(wish.bytes > TALK_BYTES_MAX ? -EPROTO : 0, "no wish");
+	need(wish.bytes > TALK_BYTES_MAX ? -EPROTO : 0, "no valid options came from the client");
 	talk->bytes = wish.bytes;
 	decide(talk);
 	need(link_endpoint(&talk->link, asked.entry.info, &talk->link.ep), "no endpoint");

@@ -33,7 +33,7 @@ int soft_address_resolve(const char *text, bool listener,
 	int rc;
 
 	if (rbx_host_port_parse(text, listener, &at)) {
-		soft_explain(error, "'%.100s' is no address: write host:port "
+		soft_explain(error, "'%.100s' is not an address: write host:port "
 			     "or [v6]:port with a port of %s to %u", text,
 			     listener ? "0" : "1", RBX_PORT_MAX);
 		return -EINVAL;

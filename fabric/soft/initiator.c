@@ -50,7 +50,7 @@ static void initiator_ack(struct soft_qp *qp, const struct soft_frame *frame)
 	uint32_t end = frame->sequence + qp->mapped_count + 1;
 
 	if (!may_complete(qp, end)) {
-		soft_qp_cut_off(qp, "acknowledges what was not asked");
+		soft_qp_cut_off(qp, "acknowledges requests that were not sent");
 		return;
 	}
 	if (!credit_is_good(qp, frame->credit)) {
@@ -75,7 +75,7 @@ static void initiator_response(struct soft_qp *qp,
 	if (!may_complete(qp, index) || index == qp->send_started ||
 	    !soft_is_read(send->opcode) ||
 	    send->length_bytes != frame->length_bytes) {
-		soft_qp_cut_off(qp, "answers a read that was not asked");
+		soft_qp_cut_off(qp, "answers a read that was not sent");
 		return;
 	}
 	soft_send_queue_complete(qp, index);
@@ -117,7 +117,7 @@ static void initiator_error(struct soft_qp *qp, const struct soft_frame *frame)
 	if (!may_complete(qp, index) ||
 	    (index == qp->send_started &&
 	     qp->partial_kind != SOFT_OUTPUT_REQUEST)) {
-		soft_qp_cut_off(qp, "fails what was not asked");
+		soft_qp_cut_off(qp, "fails a request that was not sent");
 		return;
 	}
 	soft_send_queue_complete(qp, index);

@@ -149,7 +149,7 @@ static int mr_check_kind(const struct rbx_mr_init *init, char *error)
 {
 	if (!init->is_dmabuf)
 		return 0;
-	soft_explain(error, "the soft device is the CPU, which is not to touch a "
+	soft_explain(error, "the soft device uses the CPU, which must not access a "
 		     "dmabuf: register it with an RDMA device");
 	return -EOPNOTSUPP;
 }

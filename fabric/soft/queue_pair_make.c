@@ -29,7 +29,7 @@ int soft_qp_init_check(const struct rbx_qp_init *init, char *error)
 {
 	if (!srq_fits(init)) {
 		soft_explain(error, "cannot create a qp: a shared receive queue "
-			     "is of its cq and domain alone");
+			     "needs qps of its own cq and domain");
 		return -EINVAL;
 	}
 	if (init->send_cq && init->recv_cq && init->send_depth_count &&

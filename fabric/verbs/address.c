@@ -26,7 +26,7 @@ int rbx_verbs_address_parse(const char *text, bool passive,
 
 	if (!text || rbx_host_port_parse(text, passive, &at))
 		return rbx_verbs_explain(error, -EINVAL,
-			"'%s' is no address; give HOST:PORT or [IPV6]:PORT "
+			"'%s' is not an address; give HOST:PORT or [IPV6]:PORT "
 			"with a port of %s to %u", text ? text : "",
 			passive ? "0" : "1", RBX_PORT_MAX);
 	code = getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints,

@@ -43,7 +43,7 @@ static int wish_parse(const char *text, struct wish *wish, char *error)
 	if (!length || length >= sizeof(wish->name) ||
 	    (colon && (*end || wish->port < 1 || wish->port > UINT8_MAX)))
 		return rbx_verbs_explain(error, -EINVAL,
-			"'%s' is no device name; give NAME or NAME:PORT, such "
+			"'%s' is not a device name; give NAME or NAME:PORT, such "
 			"as mlx5_0 or mlx5_0:1", text);
 	memcpy(wish->name, text, length);
 	return 0;

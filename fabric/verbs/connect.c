@@ -159,8 +159,8 @@ static int answer_take(const struct attempt *attempt)
 	reply_take(attempt);
 	if (err == -ECONNREFUSED)
 		return rbx_verbs_explain(attempt->error, err,
-			"nobody listens at %s; see that a server of this "
-			"fabric does", attempt->init->address);
+			"nothing listens at %s; start a server of this "
+			"fabric there", attempt->init->address);
 	if (err == -EBUSY)
 		return rbx_verbs_explain(attempt->error, err,
 			"%s refused the connection; it may be busy, or not "
@@ -212,7 +212,7 @@ static int conn_open(struct rbx_verbs_device *device, uint8_t traffic_class,
 		traffic_class = device->traffic_class;
 	if (rdma_create_id(device->channel, &id, NULL, RDMA_PS_TCP))
 		return rbx_verbs_explain(error, -errno,
-			"librdmacm gives no connection: %s", strerror(errno));
+			"librdmacm cannot create a connection: %s", strerror(errno));
 	if (traffic_class &&
 	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
 			    &traffic_class, sizeof(traffic_class))) {

@@ -112,7 +112,7 @@ static int domain_create(struct rbx_verbs_device *device,
 	device->pd = ibv_alloc_pd(device->verbs);
 	if (!device->pd)
 		return rbx_verbs_explain(error, -errno,
-			"%s gives no protection domain: %s; see the kernel log",
+			"%s cannot create a protection domain: %s; see the kernel log",
 			device->verbs->device->name, strerror(errno));
 	if (options && options->on_demand_paging) {
 		err = rbx_verbs_on_demand_enable(device, error);

@@ -38,7 +38,7 @@ int rbx_verbs_create_domain(struct rbx_device *device,
 		code = errno ? -errno : -EIO;
 		free(domain);
 		return rbx_verbs_explain(error, code,
-			"the device gives no further protection domain: %s",
+			"the device cannot create another protection domain: %s",
 			strerror(-code));
 	}
 	*out = &domain->domain;

@@ -41,8 +41,8 @@ static int init_check(const struct rbx_verbs_device *device,
 
 	if (srq && (srq->cq != init->recv_cq || srq->domain != init->domain))
 		return rbx_verbs_explain(error, -EINVAL,
-			"a shared receive queue is of its completion queue and "
-			"domain alone");
+			"a shared receive queue needs queue pairs of its own completion "
+			"queue and domain");
 	if (!init->send_depth_count || !init->max_sge)
 		return rbx_verbs_explain(error, -EINVAL,
 			"a queue pair needs at least one send entry and one "

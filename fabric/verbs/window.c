@@ -54,7 +54,7 @@ static int window_allocate(struct verbs_window *window,
 	if (!window->ibv) {
 		err = errno ? -errno : -ENOMEM;
 		return rbx_verbs_explain(error, err,
-			"the device gives no memory window: %s", strerror(-err));
+			"the device cannot create a memory window: %s", strerror(-err));
 	}
 	window->bind = (struct ibv_mw_bind_info){
 		.mr = rbx_verbs_mr(init->mr),
