@@ -7,10 +7,10 @@
  *
  *	session.c            opens, resumes, closes
  *	session_handshake.c  connects, for open and resume
- *	session_ask.c        questions, and who has taken the session
- *	session_events.c     what happens to a connection, and what is done then
- *	session_news.c       what is told, and the clock
- *	session_messages.c   messages between the programs on both sides
+ *	session_ask.c        asks, and taking the session
+ *	session_events.c     the events of a connection
+ *	session_news.c       news for the owner, and the clock
+ *	session_messages.c   user messages
  *
  * A session does one thing at a time: it is connected, resumed or closed, or an ask is under
  * way. A thread takes the session before and releases it afterwards. An ask needs no thread

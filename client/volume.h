@@ -2,8 +2,8 @@
 /*
  * volume.h - the parts of a volume that wait or report: its servers and its upkeep thread.
  *
- *	servers.c        connects to the servers, takes leave of them; what they say; what
- *	                 the upkeep borrows from them
+ *	servers.c        connects to the servers and leaves them; their messages; requests
+ *	                 of the upkeep to them
  *	side_by_side.c   several servers at a time
  *	upkeep_thread.c  the thread that makes the rounds of the upkeep
  *

@@ -61,7 +61,7 @@
 
 enum rbx_borrower_phase {
 	RBX_BORROWER_AWAY, /* no connection: before the first, or lost */
-	RBX_BORROWER_GREETING, /* HELLO is out: who are you? */
+	RBX_BORROWER_GREETING, /* HELLO is sent; the server answers with CHALLENGE */
 	RBX_BORROWER_PROVING, /* AUTH is sent; the server proves itself next */
 	RBX_BORROWER_UP, /* both sides are proved; heartbeats run */
 };

@@ -7,7 +7,7 @@
  *	    ops->submit(server, parts)       parts, those of a server together
  *	...a poll finds parts done:
  *	rbx_flow_parts_done(parts)           each makes the next step of its slab
- *	    ops->submit(server, parts)       to another replica, or who had waited
+ *	    ops->submit(server, parts)       to another replica, or of waiting pieces
  *	    ops->ended(pieces)               to be joined into their requests
  *
  * A step is made under the lock of its slab (slab.h). Its results are handled without the

@@ -4,7 +4,7 @@
  *
  *	take      what is in the queues goes to the harvest, by rbx_drive_completed()
  *	settle    its credit goes back to the window; rbx_poll_round_settle()
- *	done      fragments go back to who submitted them: also those that have ended without
+ *	done      fragments go back to their submitters: also those that have ended without
  *	          a completion, so that callbacks have one context whatever happens
  *	unpark    combiners that waited look again; rbx_drive_unpark()
  *	next      poll again, arm, or sleep; rbx_poll_round_next()

@@ -21,8 +21,8 @@
  *                                blocks, and never while another is taken
  *   rbx_lock_init(lock), rbx_lock(lock), rbx_unlock(lock)
  *
- * The atomics are the few that the core's lock-free parts are built of. Each
- * use names its purpose and its pair where it stands.
+ * The atomics are those that the core's lock-free parts need. A comment at each use says
+ * its purpose and its pair.
  *   RBX_LOAD_RELAXED(p)          RBX_STORE_RELAXED(p, v)
  *   RBX_LOAD_ACQUIRE(p)          RBX_STORE_RELEASE(p, v)
  *   RBX_LOAD_ORDERED(p)

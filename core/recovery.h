@@ -10,17 +10,17 @@
  *
  *	lock; step = rbx_recovery_next(recovery, now, &at_ns); unlock
  *	WAIT     until at_ns, or until rbx_recovery_begin()
- *	LOOK     sees of which rings the poller has looked since the last time:
- *	         rbx_recovery_stands_still(), and if so the connection is broken
+ *	LOOK     finds out which rings have been polled since the last time, and calls
+ *	         rbx_recovery_stands_still(); if true the connection is broken
  *	DRAIN    seizes the channel's combiner: from here on nothing is posted.
  *	         Disconnects the queue pairs, waits until what is posted has come back,
  *	         or until at_ns; destroys them. Then rbx_recovery_drained().
- *	RESUME   until at_ns: resumes the session, after which nothing of before can
- *	         still be carried out, and connects new queue pairs.
+ *	RESUME   until at_ns: resumes the session, after which no earlier work request
+ *	         can be carried out, and connects new queue pairs.
  *	         Then rbx_recovery_resumed().
- *	ASK      asks the owner what it can do without: rbx_recovery_withdraw() ends
- *	         that. Then rbx_recovery_asked().
- *	GIVE_UP  tells the owner that the peer is gone. Then rbx_recovery_given_up().
+ *	ASK      asks the owner what it can do without; rbx_recovery_withdraw() ends
+ *	         those fragments. Then rbx_recovery_asked().
+ *	GIVE_UP  tells the owner that the peer is dead. Then rbx_recovery_given_up().
  *
  * From DRAIN to the end the recovery is the combiner. After RESUME and GIVE_UP it combines
  * what was kept and what waits, and thus gives up the role.

@@ -6,7 +6,7 @@
  * follows:
  *
  *	LOCAL   this machine: its memory or its device. It says nothing about the
- *	        peer and costs no replica. Nobody knows how much of a write has
+ *	        peer and costs no replica. It is unknown how much of a write has
  *	        arrived.
  *	PATH    the way to the peer, or the peer is gone.
  *	KEY     the peer has taken the key back. All that is sent with this key would

@@ -6,7 +6,7 @@
  *
  *   idle --push--> list (the pusher combines)
  *   idle --claim-> busy (the claimer combines)
- *   busy --push--> list (somebody combines already)
+ *   busy --push--> list (a combiner is at work)
  *   list --push--> longer list
  *   list --take--> busy            combiner only
  *   busy --leave--> idle           combiner only

@@ -7,7 +7,7 @@
  * code that is written against this page runs on either:
  *
  *   device     opened once; registers memory, listens, connects
- *   domain     who belongs together: a key works for the qps of its domain only
+ *   domain     a group of memory and qps: a key works only for the qps of its domain
  *   mr         a range of registered memory: an lkey for our own work requests,
  *              an rkey for the peer's
  *   qp         one end of a connection: work requests go in as chains
@@ -27,8 +27,8 @@
  * - After the first failure the qp is in error: everything posted, signaled or
  *   not, receives too, completes with -ECANCELED (it was flushed), and so does
  *   all that is posted later. The end of a connection, for whatever reason,
- *   is told in this way and in no other: who wants to hear of it at once keeps
- *   a receive posted.
+ *   is reported only in this way: a program that wants to know of it at once
+ *   keeps a receive posted.
  * - In a completion with an error only wr_id, qp and status mean anything.
  *
  * Errors are 0 or -errno here; the fabric turns its own conventions into that.

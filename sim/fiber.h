@@ -59,7 +59,7 @@ void rbx_sim_wake(struct rbx_sim_fiber *fiber);
 
 void rbx_sim_sleep(uint64_t delay_ns);
 
-/* Ends all fibers of a node where they stand. Not from one of them. */
+/* Ends all fibers of a node at their present point. Not from one of them. */
 void rbx_sim_node_stop(uint32_t node);
 /* Its fibers go on no earlier than this. */
 void rbx_sim_node_stall(uint32_t node, uint64_t until_ns);

@@ -7,7 +7,7 @@
  *	server.c   a memory server: start, stop, loss of power
  *	client.c   a context and a volume with options drawn from the seed
  *	load.c     what a client's program does, and what it demands
- *	loop.c     its event loop, where it polls by itself
+ *	loop.c     its event loop, if it polls by itself
  *	talk.c     what it and the programs that serve say to each other
  *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive

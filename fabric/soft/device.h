@@ -8,7 +8,7 @@
  *   qp->lock        everything of a qp (queue_pair.h)
  *   cq->lock        completions (completion.h)
  *   srq->lock       shared receives (shared_receives.h)
- *   set->lock       who looks at which socket (qp_set.h)
+ *   set->lock       which thread serves which socket (qp_set.h)
  *   events.lock     what the program is to be told (../events.h)
  *   keys.lock       the free list of keys
  */

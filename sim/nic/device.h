@@ -15,7 +15,7 @@
  *	            <--- link -----
  *	  ack       complete.c a processing unit; read data is scattered
  *	  complete  complete.c in the order of posting; a CQE by DMA
- *	  event     cq.c       an interrupt, where one was asked for
+ *	  event     cq.c       an interrupt, if one was asked for
  *
  * A work request (struct rbx_nic_op) is in the ring of its queue pair and in one stage at a
  * time: it has one event and one job, and each stage passes it to the next. The responder
