@@ -262,8 +262,7 @@ static inline void rbx_way_read_done(struct rbx_slab *slab,
 {
 	if (piece->kind == RBX_PIECE_COPY || piece->tried_mask)
 		rbx_way_read_more(slab, piece, slot, todo);
-	/* its memory may be lent to another client by then */
-	else if (!(slab->read_mask >> slot & 1))
+	else if (!(slab->read_mask >> slot & 1)) /* its memory may be lent again by then */
 		rbx_way_read(slab, piece, todo);
 	else
 		rbx_way_end(piece, 0, todo);
