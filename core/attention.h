@@ -15,9 +15,12 @@
  * memory. Then come slabs that one death would lose, then those that two would. Each of these
  * is copied once its memory has been borrowed, and borrowed shortly before. Then come slabs
  * that servers want back, ordered by the time at which they will be revoked, and last slabs
- * with something to give back. A slab is parked if no server would lend for it, so that
- * servers are not asked again at once. A slab that lacks only something that passes by itself
- * is parked on a list of its own.
+ * with something to give back. One exception: memory for a few slabs that servers want back
+ * is borrowed before all else (upkeep.c), because they have a deadline.
+ *
+ * A slab is parked if no server would lend for it, so that servers are not asked again at
+ * once. A slab that lacks only something that passes by itself is parked on a list of its
+ * own.
  *
  * Within a list the slabs are taken by index, from where the upkeep thread was last. So each
  * slab is served before any is served twice, and none starves.
@@ -42,7 +45,7 @@
 #include "core/index_sets.h"
 #include "core/slab.h"
 
-/* In the order in which they are served. */
+/* In the order in which they are served, except that LEAVING may go first (upkeep.c). */
 enum rbx_attention_list {
 	RBX_LIST_NONE, /* wants nothing */
 	RBX_LIST_LEND, /* blank or dead, and writes wait */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender.c - the clients of a lender, and how slabs are lent to them and come back
- * (lender.h).
+ * lender.c - the clients of a lender, and how slabs are lent and come back (lender.h).
  *
  * A slab that was given back or revoked is lent after all others that are free: a client that
  * does not know yet that its loan is over does not meet the slab again soon. If no other slab
