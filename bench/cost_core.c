@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cost_core.c - drives the core over a null fabric, to be counted.
+ * cost_core.c - drives the core over a null fabric, for counting its instructions.
  *
- * It makes the steps of the user host (lib/) in their order. To a peer:
- * fragments are submitted, combined and planned; then the completion, and their
- * end. To a volume, around that: pieces from the pool, aimed and started by the
- * flow; then the slabs' next steps, the pieces put back. In the place of the
- * device there is nothing: what is posted is complete. In the place of the host
- * there is the least that holds the core together, and no clock; locks are those
- * of the C library, which are not counted.
+ * It does the steps of the user host (lib/) in their order. To a peer: fragments are
+ * submitted, combined and planned; then come the completion, and their end. To a volume,
+ * around that: pieces come from the pool, are aimed and started by the flow; then the slabs
+ * make their next steps, and the pieces go back. There is no device: what is posted is
+ * complete at once. The host part is the minimum that the core needs, without a clock. Locks
+ * are those of the C library, which are not counted.
  *
- * bench/cost runs it under callgrind, which counts from the entry to the end of
- * round(), the way of one batch from submit to completion.
+ * bench/cost runs it under callgrind, which counts from the entry to the end of round(): the
+ * path of one batch from submit to completion.
  *
  * Usage: cost_core peer|volume COUNT read|write adjacent|random
  * COUNT: requests of a batch, 1 to 32
@@ -25,7 +24,7 @@
 #include "core/histogram.h"
 #include "core/poll_policy.h"
 
-#define ROUNDS 256 /* all alike but for the offsets */
+#define ROUNDS 256 /* all alike except for the offsets */
 #define BATCH_MAX 32u
 #define BLOCK_BYTES 4096u
 #define SLAB_BYTES (16u << 20)
@@ -37,9 +36,9 @@ RBX_STATIC_ASSERT((int)RBX_PIECE_READ == RBX_DIRECTION_READ &&
 			  (int)RBX_PIECE_WRITE == RBX_DIRECTION_WRITE,
 		  "one number for both");
 
-/* What a program submits. */
+/* A request of the program. */
 struct request {
-	struct rbx_fragment fragment; /* to a peer; of a volume: see its piece */
+	struct rbx_fragment fragment; /* to a peer; for a volume see its piece */
 	uint64_t offset;
 	uint64_t submitted_ns;
 	void *buf;
@@ -79,7 +78,7 @@ static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 	return 0;
 }
 
-/* Nothing fails here, and nobody waits for another thread. */
+/* Nothing fails here, and no thread waits for another. */
 static void wrong(void)
 {
 	abort();
@@ -240,7 +239,7 @@ static void flow_ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 	(void)rbx_piece_pool_give(&flow->pool, pieces);
 }
 
-/* Nothing fails here; slabs want attention once, for having been lent. */
+/* Nothing fails here; slabs want attention once, because they were borrowed. */
 static void flow_ends_later(struct rbx_flow *flow,
 			    struct rbx_fragment *fragment)
 {
@@ -261,7 +260,7 @@ static const struct rbx_flow_ops flow_ops = {
 	.wake = flow_wakes,
 };
 
-/* What is counted. Not inlined, so that callgrind finds its beginning. */
+/* The counted part. Not inlined, so that callgrind finds its beginning. */
 __attribute__((noinline)) static void
 round_trip(void (*submit)(struct request *requests, uint32_t count),
 	   struct request *requests, uint32_t count)
@@ -331,8 +330,8 @@ static bool is_taken(const struct request *requests, uint32_t count,
 	return false;
 }
 
-/* A batch with distinct offsets: a run of neighbours, or anywhere. The buffers
- * lie apart, so that neighbours need a scatter entry each. */
+/* A batch with distinct offsets: neighbours in a row, or anywhere. The buffers are apart, so
+ * neighbours need a scatter entry each. */
 static void fill_batch(struct rbx_random *random, struct request *requests,
 		       uint32_t count, uint8_t op, bool adjacent)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cost_upkeep.c - drives the upkeep of a volume over a null host, to be counted.
+ * cost_upkeep.c - drives the upkeep of a volume over a null host, for counting its
+ * instructions.
  *
- * An event is a server that wants one slab back: memory is borrowed from another
- * server, the slab's one cell is copied, and the old memory is given back. What the
- * servers are asked for is granted at once, and what is sent is done. bench/cost runs
- * it under callgrind for volumes of different sizes: the figure must not grow.
+ * An event is a server that wants one slab back: memory is borrowed from another server, the
+ * slab's only cell is copied, and the old memory is given back. Servers fulfil each request
+ * at once, and what is sent is done at once. bench/cost runs it under callgrind for volumes
+ * of different sizes: the figure must not grow.
  *
- * With `memory` it says how many bytes of the client a slab with two replicas takes in
- * a volume without checksums, of which it is one of a million.
+ * With `memory` it prints how many bytes of client memory a slab with two replicas takes in a
+ * volume of a million slabs without checksums.
  *
  * Usage: cost_upkeep SLABS|memory
  */
@@ -19,7 +20,7 @@
 #include "core/upkeep.h"
 
 #define EVENTS 256 /* as ROUNDS of bench/cost */
-/* Each lends no more slabs than a server may, also for the largest volume. */
+/* Each lends at most as many slabs as a server may, even for the largest volume. */
 #define SERVERS (2 * RBX_SLABS_MAX / RBX_LENT_SLABS_MAX)
 #define PIECE_ROOM 8192 /* for one piece, and for a pool of one */
 
@@ -64,7 +65,7 @@ static const struct rbx_flow_ops flow_ops = {
 	.wake = wake,
 };
 
-static enum rbx_call_kind kinds[SERVERS]; /* what each is asked */
+static enum rbx_call_kind kinds[SERVERS]; /* what each server is asked */
 
 static void ask(struct rbx_upkeep *of, uint32_t server, enum rbx_call_kind kind,
 		const struct rbx_loan *loan)
@@ -95,7 +96,7 @@ static void refused(struct rbx_upkeep *of)
 	(void)of;
 }
 
-/* Who is asked has answered. */
+/* The server that was asked has answered. */
 static int answers_wait(struct rbx_upkeep *of)
 {
 	(void)of;
@@ -157,7 +158,7 @@ static void settle(void)
 	}
 }
 
-/* What is counted. Not inlined, so that callgrind finds its beginning. */
+/* The counted part. Not inlined, so that callgrind finds its beginning. */
 __attribute__((noinline)) static void
 round_trip(uint32_t server, const struct rbx_eviction *eviction)
 {
@@ -198,7 +199,7 @@ static size_t map_size(uint32_t slabs)
 	return rbx_volume_map_size(&shape);
 }
 
-/* Without what a volume takes however many it has. */
+/* Without what a volume takes for any number of slabs. */
 static size_t slab_bytes(void)
 {
 	uint32_t slabs = 1u << 20;

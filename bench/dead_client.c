@@ -3,11 +3,11 @@
  * How long does a client wait for its server's answer while the server frees the
  * gigabytes of another client that died?
  *
- * A server, a tenant that borrows and writes all of its memory, and this process, which
- * asks the server for its numbers every millisecond: the thread that answers it answers
- * heartbeats too, in the same order. First with the tenant alive and silent; then the
- * tenant is killed, and it is asked until the server's lease of it has run out and all
- * its memory has been freed. Prints both, with the longest answer of each.
+ * There are a server, a tenant that borrows and writes all of its memory, and this process,
+ * which asks the server for its numbers every millisecond. The thread that answers also
+ * answers heartbeats, in the same order. First the tenant is alive and silent. Then the
+ * tenant is killed, and the server is asked until its lease for the tenant has run out and
+ * all its memory has been freed. Prints both, with the longest answer of each.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static void fail(const char *what)
 	exit(2);
 }
 
-/* ---- The other two processes: each says one line when it is ready -------------------*/
+/* ---- The other two processes: each prints one line when it is ready ----------------- */
 
 static void serve(int ready_fd)
 {
@@ -99,7 +99,7 @@ static void dwell(const char *address, int ready_fd)
 	pause();
 }
 
-/* A child that runs one of them; fills in what it says. */
+/* Starts a child that runs one of them; returns what it prints. */
 static pid_t start(const char *address, char *said, size_t size)
 {
 	int ends[2];
@@ -122,7 +122,7 @@ static pid_t start(const char *address, char *said, size_t size)
 	length = read(ends[0], said, size - 1);
 	close(ends[0]);
 	if (length <= 0)
-		exit(2); /* it has said why */
+		exit(2); /* it has printed the reason */
 	said[length] = '\0';
 	return child;
 }
@@ -161,7 +161,7 @@ static json_t *report(const char *when, const struct answers *answers)
 			 us(p99_ns), "longest_us", us(answers->histogram.max));
 }
 
-/* ---- The session is one of a program that uses nothing else ---------------------------*/
+/* ---- The session belongs to a program that uses nothing else -------------------------- */
 
 static void lost(void *user, const char *reason)
 {
@@ -202,7 +202,7 @@ static json_t *measure(const char *address, pid_t tenant)
 				FREED_WITHIN_S);
 			exit(1);
 		}
-	/* What is not lent any more is still being emptied. */
+	/* Slabs that are not lent any more are still being emptied. */
 	for (until_ns = now_ns() + LEASE_MS * 1000000ull;
 	     now_ns() < until_ns;)
 		ask(session, &dead);

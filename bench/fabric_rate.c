@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fabric_rate.c - how many work requests a second a fabric carries, bare.
+ * fabric_rate.c - how many work requests a second a fabric carries by itself.
  *
- * A server process on processor 1 lends a piece of memory and does nothing; a
- * client on processor 0 keeps `depth` work requests outstanding, posted as
- * chains of which the last is signaled, and polls. Nothing of RDMAbox above
- * the fabric takes part. It prints the median of five runs and their spread.
- * Before the runs one block is written, read back and compared.
+ * A server process on processor 1 lends memory and does nothing. A client on processor 0
+ * keeps `depth` work requests outstanding, posted as chains of which the last is signaled,
+ * and polls. Nothing of RDMAbox above the fabric is used. It prints the median of five runs
+ * and their spread. Before the runs one block is written, read back and compared.
  *
- * With --address the server is another process, started with --serve, which is
- * how two machines are measured.
+ * With --address the server is another process, started with --serve. This is how two
+ * machines are measured.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -42,7 +41,7 @@ struct config {
 	bool serve;
 };
 
-/* What the server tells in its private data. */
+/* The server's private data. */
 struct lent {
 	uint64_t addr;
 	uint32_t rkey;
@@ -113,7 +112,7 @@ static struct rbx_device *device_open(const struct config *config)
 	return device;
 }
 
-/* Lends memory until the parent goes or a signal comes. */
+/* Lends memory until the parent ends or a signal comes. */
 static void serve(const struct config *config, const char *address,
 		  int address_fd)
 {
@@ -237,7 +236,7 @@ static uint64_t block_choose(struct client *client, const struct config *config)
 	return (client->random >> 8) % blocks;
 }
 
-/* Posts one chain from place `first` of the local memory on. */
+/* Posts one chain, from place `first` of the local memory on. */
 static void chain_post(struct client *client, const struct config *config,
 		       uint32_t first, uint8_t opcode)
 {
@@ -321,7 +320,7 @@ static double run(struct client *client, const struct config *config)
 	return (double)(end_ns - start_ns) / (double)done;
 }
 
-/* The bound of a same-host mapping: memcpy to and from shared memory. */
+/* The limit of a same-host mapping: memcpy to and from shared memory. */
 static double run_memcpy(const struct client *client,
 			 const struct config *config)
 {

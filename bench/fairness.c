@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What do seven light peers get beside a heavy one that would take it all?
+ * How much do seven light peers get beside a heavy one that would take everything?
  *
- * Eight servers in this process, over TCP, and one context with a narrow window.
- * The heavy peer keeps 64 writes of 128 KiB outstanding. The light ones keep
- * pages outstanding: first a few each, as somebody who pages does, then so many
- * that all peers have a backlog. Prints each peer's bytes, rate and longest
- * wait; a fair window gives the few all they ask for, and to those with a
- * backlog the same bytes each.
+ * Eight servers in this process, over TCP, and one context with a narrow window. The heavy
+ * peer keeps 64 writes of 128 KiB outstanding. The light ones keep pages outstanding: first a
+ * few each, like a program that pages, then so many that all peers have a backlog. Prints
+ * each peer's bytes, rate and longest wait. A fair window gives the light ones all they ask
+ * for, and equal bytes to all peers with a backlog.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -44,7 +43,7 @@ struct peer {
 	struct rbx_remote *remote;
 	uint32_t length_bytes;
 	uint32_t depth;
-	uint64_t requests; /* by the poller alone, as all below */
+	uint64_t requests; /* changed only by the poller, as all below */
 	uint64_t longest_ns;
 	struct slot slots[SLOTS_MAX];
 };
@@ -183,7 +182,7 @@ static void sleep_s(double seconds)
 	usleep((useconds_t)(seconds * 1e6));
 }
 
-/* heavy_depth 0: the light ones alone. */
+/* heavy_depth 0: only the light ones. */
 static void measure(const char *name, uint32_t heavy_depth,
 		    uint32_t light_depth)
 {

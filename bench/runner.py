@@ -7,7 +7,7 @@ A program of this folder asks one question, prints a table and writes JSON:
     parser.add_argument(...)                     # what only this question has
     sys.exit(runner.main(parser, ask))
 
-    def ask(machine, options):                   # yields what was found, one by one
+    def ask(machine, options):                   # yields its results, one by one
         flags = {"op": "write", "pattern": "seq", "depth": 32}
         table = runner.measure({
             mode: lambda mode=mode: runner.rdmabox(machine, mode=mode, **flags)
@@ -17,15 +17,15 @@ A program of this folder asks one question, prints a table and writes JSON:
 main() prints each with show(), and writes all of them as {"cases": [...]} with
 the parameters of the run. With --json - the table goes to stderr.
 
-All contestants are measured in turn (A B C A B C ...), so that whatever else the
-machine does hits all of them alike; a figure is the median of the repeats, and
-its spread is (largest - smallest) / median. A server is started for each run and
-stopped after it, since the peers' servers spin even when nobody asks them.
+All contestants are measured in turn (A B C A B C ...), so that other load of the
+machine affects all of them alike. A figure is the median of the repeats, and its
+spread is (largest - smallest) / median. A server is started for each run and stopped
+after it, since the peers' servers spin even without a client.
 A run that fails raises Failed, and the program ends with exit code 2.
 
 With --lab the program runs itself once more in a lab machine (lab/vm), on
-Soft-RoCE under the virtual clock, and passes on what comes out there. A question
-for which there is nowhere else sets lab in its parser's defaults.
+Soft-RoCE under the virtual clock, and passes its output on. A question that can only
+be measured there sets lab in its parser's defaults.
 """
 
 import argparse
@@ -45,7 +45,7 @@ BLOCK_BYTES = 4096
 VOLUME_BYTES = 64 << 20
 SHOWN_ON_A_LINE = 3
 RUN_LIMIT_S = 120  # a program that takes longer hangs
-UCX_START_S = 0.7  # until it listens, which it does not say
+UCX_START_S = 0.7  # until it listens, which it does not report
 UCX_MESSAGES_PER_S = 100000
 
 # The machine of the lab is emulated: runs are short in its time and long in ours.
@@ -142,7 +142,7 @@ def rdmabox(machine, fabric=None, servers=1, serve=None, client=None, **flags):
     """
     program = machine.program("cli", "rdmabox")
     fabric = fabric or machine.fabric
-    # In the lab one CPU has all to do, and a poller that spins keeps the rest from it.
+    # In the lab there is one CPU, and a poller that spins keeps all others from it.
     polling = {"polling": "hybrid"} if machine.is_lab else {}
     load = {"volume": machine.volume_bytes, "block": BLOCK_BYTES, "depth": 32, "threads": 1,
             "warmup": 0.3, "runtime": 2, "insecure": True, **polling, **flags}
@@ -179,7 +179,7 @@ def peer(machine, name, serve=None, **flags):
 def ucx_perftest(machine, test, message_bytes, runtime_s, outstanding=1):
     """One run of UCX's own benchmark over TCP: {"p50_us", "messages_per_s"}.
 
-    It counts messages and not time; so many take about runtime_s.
+    It takes a number of messages and not a time; this number takes about runtime_s.
     """
     environment = {**os.environ, "UCX_TLS": "tcp", "UCX_WARN_UNUSED_ENV_VARS": "n"}
     with socket.socket() as probe:
@@ -245,7 +245,7 @@ def p99_us(result):
 
 
 def number(value):
-    """Three digits at least."""
+    """With three digits at least."""
     return f"{value:,.{0 if value > 1000 else 1 if value >= 10 else 2}f}"
 
 
@@ -269,9 +269,9 @@ def show(found):
 
 
 def median_range(values):
-    """Where the median of what was drawn from lies, 90 % sure: order statistics.
+    """The range of the true median, with 90 % confidence, by order statistics.
 
-    Of 5 values that is from the smallest to the largest; of fewer it is less sure.
+    With 5 values it is from the smallest to the largest; with fewer, confidence is lower.
     """
     def outside(skipped):
         return 2 * sum(math.comb(len(values), i) for i in range(skipped + 1)) / 2 ** len(values)
@@ -286,8 +286,8 @@ def median_range(values):
 def judged(found, ours, theirs, against, goal, at_most=False, resolution=1.0):
     """A case with the ratio of two figures and whether that meets the goal.
 
-    The runs of a repeat follow each other, so their ratios bear what the machine does
-    in the long run. Where the goal lies among these ratios, noise decides.
+    The runs of a repeat follow each other, so slow changes of the machine do not affect
+    their ratios. If the goal is within the range of these ratios, noise decides.
     """
     def is_met(ratio):
         return ratio <= goal * resolution if at_most else ratio >= goal
@@ -308,7 +308,7 @@ def parse_cpus(text):
 
 def make_parser(description):
     """The options that every program of this folder has."""
-    # A question may give an option of these another meaning.
+    # A program may give one of these options another meaning.
     parser = argparse.ArgumentParser(description=description.splitlines()[0],
                                      conflict_handler="resolve")
     parser.add_argument("--quick", action="store_true",
@@ -367,8 +367,8 @@ def without(words, alone, with_value):
 def run_in_lab(options):
     """Runs this program again in a lab machine; the exit code.
 
-    The virtual clock leaps while the machine reads files of ours, past limits of
-    handshakes too. So programs are copied and libraries are read first.
+    The virtual clock jumps while the machine reads our files, even beyond the time limits
+    of handshakes. So programs are copied and libraries are read first.
     """
     again = without(sys.argv[1:], {"--lab"}, {"--build", "--cpus", "--json"})
     program = os.path.relpath(os.path.abspath(sys.argv[0]), REPOSITORY)
@@ -390,7 +390,7 @@ def run_in_lab(options):
 
 
 def end_by_signals():
-    """Who is ended by a signal stops its servers and removes its folders first, silently."""
+    """A program that a signal ends stops its servers and removes its folders first, silently."""
     def end(number, _frame):
         sys.exit(128 + number)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,10 +2,9 @@
 /*
  * How fast can memory of another process on this host be read or written?
  *
- * That is the limit for the same-host way of the soft fabric: a memory file of
- * the volume's size, mapped and shared as a server's slab is, and nothing but
- * memcpy() between it and `depth` buffers used in turn, in the same pattern as
- * rdmabox bench. Prints one JSON object.
+ * This is the limit for same-host access of the soft fabric: a memory file of the volume's
+ * size, mapped and shared as a server's slab is, and only memcpy() between it and `depth`
+ * buffers used in turn, in the same pattern as rdmabox bench. Prints one JSON object.
  */
 #include <getopt.h>
 #include <stdint.h>
@@ -16,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUND_COPIES 256 /* between two looks at the clock */
+#define ROUND_COPIES 256 /* between two reads of the clock */
 #define BUFFER_ALIGN 4096
 
 struct load {
@@ -61,7 +60,7 @@ static void copy_one(const struct load *load, uint64_t index, uint64_t *random)
 		memcpy(remote, local, load->block_bytes);
 	else
 		memcpy(local, remote, load->block_bytes);
-	/* The bytes count as used, so that no copy can be left out. */
+	/* Marks the bytes as used, so that the compiler cannot omit a copy. */
 	__asm__ volatile("" : : "r"(local), "r"(remote) : "memory");
 }
 
@@ -95,7 +94,7 @@ static int map(struct load *load)
 		perror("same_host_memcpy: mapping");
 		return -1;
 	}
-	/* So that every page is there before the clock runs. */
+	/* So that every page exists before the clock runs. */
 	memset(load->volume, 1, load->volume_bytes);
 	memset(load->buffers, 2, load->depth * load->block_bytes);
 	return 0;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * swap_pages.c - fills pages and finds them again: the plainest load for a swap device.
+ * swap_pages.c - fills pages and checks them again: the simplest load for a swap device.
  *
  * Usage: swap_pages BYTES
  *
- * Run with less memory than BYTES, each page that is touched has to come back from
- * where it was swapped to, and another has to go. Each is touched three times: filled
- * in order, checked in order, and checked and changed in random order, as a program
- * does that works on its memory. What a page holds follows from its number and does
- * not compress, and every word of it is checked.
+ * If it runs with less memory than BYTES, each page that is touched has to be read from swap,
+ * and another one has to be written there. Each is touched three times: filled in order,
+ * checked in order, and checked and changed in random order, as by a program that works on
+ * its memory. The contents of a page follow from its number and do not compress, and every
+ * word is checked.
  *
- * Prints JSON: pages, and the seconds that each of the three took. Exit code 1 where
- * a page came back as something else.
+ * Prints JSON: pages, and the seconds that each of the three took. Exit code 1 if a page came
+ * back with other contents.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A step of xorshift: short, so that the load is swapping and not this. */
+/* A step of xorshift: short, so that swapping is the load and not this. */
 static uint64_t step(uint64_t x)
 {
 	x ^= x << 13;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * talk.c - messages over an endpoint: how long one is on its way, and how many there
- * are in a second. How it is asked and what is measured: peers/talking.h, which is that
- * of the other libraries, too.
+ * talk.c - messages over an endpoint: how long one takes, and how many there are in a second.
+ * peers/talking.h describes the options and what is measured, also for the other libraries.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,9 +140,10 @@ static void serve(struct talk *talk, const char *address)
 	need(rbx_endpoint_listen(talk->ctx, address, &listener), "cannot listen");
 	printf("ready %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	memcpy(&wish, rbx_endpoint_request_data(request, &length), sizeof(wish));
-	need(length < sizeof(wish) || wish.bytes > TALK_BYTES_MAX, "no wish");
+	need(length < sizeof(wish) || wish.bytes > TALK_BYTES_MAX,
+	     "no valid options came from the client");
 	talk->bytes = wish.bytes;
 	need(rbx_endpoint_accept(request, &options, NULL, &talk->endpoint),
 	     "cannot accept");

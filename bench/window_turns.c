@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is each window worth, where the machine has now one speed and now another?
+ * window_turns.c - compares windows on a machine whose speed changes.
  *
- * Runs one after the other are no answer there: a run sees one speed and the next
- * another. So the windows take turns of a twentieth of a second within one run of
- * `rdmabox bench`, and whoever compares a turn with its neighbours compares what
- * the machine did at the same time:
+ * Separate runs do not answer this: one run sees one speed and the next another. So the
+ * windows take turns of 1/20 second within one run of `rdmabox bench`. Comparing a turn with
+ * its neighbours compares what the machine did at nearly the same time:
  *
  *	window_turns --turns off,512K,off,auto --servers ADDRESS ...
  *
- * The rest are options of rdmabox-bench(1). To the library all of them are one
- * policy, the program's own: it says what a fixed window is, and asks a policy of
- * the core while it is that one's turn. Such a policy remembers what it found from
- * turn to turn, and the time of the others does not go by for it. Its first turn is
- * as long as it needs to find anything, and does not count.
+ * The rest are options of rdmabox-bench(1). To the library all windows together are one
+ * policy, the program's own. It returns the fixed window of the present turn, or calls a
+ * policy of the core during its turn. Such a policy remembers its state from turn to turn,
+ * and its time does not pass during the other turns. Its first turn is as long as it needs to
+ * find anything, and does not count.
  *
- * A turn begins with the first completion of what was posted after the window had
- * changed, and takes its time from then on. So nothing of another turn is in it.
+ * A turn begins with the first completion of what was posted after the window had changed,
+ * and its time counts from then on. So nothing of another turn is in it.
  *
- * Prints the rate of each turn that is over, as JSON. What rdmabox bench reports is
- * of all windows together; it goes to stderr.
+ * Prints the rate of each finished turn, as JSON. The report of rdmabox bench is for all
+ * windows together; it goes to stderr.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@
 struct entry {
 	const struct rbx_congestion_ops *ops; /* NULL: fixed */
 	uint64_t fixed_bytes; /* 0: off */
-	uint64_t away_ns; /* how much its clock is behind */
+	uint64_t away_ns; /* how far its clock is behind */
 	uint64_t seen_ns; /* when its last turn ended */
 	bool settled;
 	uint64_t state[RBX_CONGESTION_STATE_BYTES / 8];
@@ -54,22 +53,22 @@ static struct {
 	uint64_t turn_ns, settle_ns;
 	uint64_t high_bytes; /* off */
 
-	/* Of the turn. One thread at a time is with a policy. */
+	/* Of the present turn. One thread at a time calls a policy. */
 	uint32_t entry;
-	bool counts; /* what comes was posted in this turn */
+	bool counts; /* completions are of this turn */
 	uint64_t changed_ns;
 	uint64_t begin_ns;
 	uint64_t bytes;
 
-	/* Of the turns that are over. */
-	double mb_per_s[TURNS_MAX]; /* 0: it was to settle */
+	/* Of the finished turns. */
+	double mb_per_s[TURNS_MAX]; /* 0: the turn in which it settles */
 	uint64_t window_bytes[TURNS_MAX]; /* at its end */
 	uint32_t turns_count;
 } turns;
 
 static _Atomic bool measuring;
 
-/* ---- The policy ------------------------------------------------------------*/
+/* ---- The policy ------------------------------------------------------------ */
 
 static struct entry *whose(void)
 {
@@ -119,7 +118,7 @@ static void end_turn(uint64_t now_ns)
 	begin_turn((turns.entry + 1) % turns.entries_count, now_ns);
 }
 
-/* The first that was posted in this turn is back. */
+/* The first request that was posted in this turn has completed. */
 static void begin_counting(uint64_t now_ns)
 {
 	struct entry *entry = whose();
@@ -183,7 +182,7 @@ int __wrap_rbx_open(struct rbx_context **ctx, const struct rbx_options *options)
 	return __real_rbx_open(ctx, &own);
 }
 
-/* What is measured begins here. */
+/* The measurement begins here. */
 void __wrap_rbx_stats_reset(struct rbx_context *ctx)
 {
 	__real_rbx_stats_reset(ctx);
@@ -250,8 +249,8 @@ static bool parse_seconds(const char *word, uint64_t *time_ns)
 	return !*end && seconds > 0 && seconds < 1e6;
 }
 
-/* Takes the options of this program, which come first; returns how many words
- * they are, 0: they are wrong. */
+/* Parses the options of this program, which come first; returns how many words they are; 0:
+ * they are wrong. */
 static int parse(int argc, char **argv)
 {
 	int i;
@@ -275,7 +274,7 @@ static int parse(int argc, char **argv)
 	return turns.entries_count ? i - 1 : 0;
 }
 
-/* To where stdout was before the report of rdmabox bench took another way. */
+/* Prints to the original stdout, since the report of rdmabox bench was redirected. */
 static int print_turns(int fd)
 {
 	json_t *rates = json_array(), *windows = json_array(), *report;

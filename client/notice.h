@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * notice.h - what happens to peers and slabs, for who watches: a log, tracepoints.
+ * notice.h - reports what happens to peers and slabs, for logs and tracepoints.
  *
- * The host provides it. A watcher is told and not asked: nothing follows from it. Each
- * is called with no lock held, and must not block.
+ * The host provides these functions. They only report: they change nothing. Each is called
+ * with no lock held, and must not block.
  */
 #ifndef RBX_CLIENT_NOTICE_H
 #define RBX_CLIENT_NOTICE_H
@@ -14,7 +14,7 @@
 
 struct rbx_peer;
 
-/* Its connection is in another phase. reason: of DRAINING. */
+/* Its connection has entered another phase. reason: for DRAINING. */
 void rbx_notice_phase(const struct rbx_peer *peer, enum rbx_peer_phase phase,
 		      const char *reason);
 /* Its server wants a loan back. Any context. */

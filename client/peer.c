@@ -2,9 +2,9 @@
 /*
  * peer.c - opens and closes a connection to one memory server.
  *
- * The session comes first, then the data queue pairs, then those who look after both
- * (repairs.h). Closing goes backwards: nothing is outstanding then, so there is
- * nothing to restore.
+ * The session comes first, then the data queue pairs, then the threads that maintain both
+ * (repairs.h). Closing goes backwards: nothing is outstanding then, so nothing has to be
+ * restored.
  */
 #include "client/queue_pairs.h"
 #include "client/notice.h"
@@ -89,7 +89,7 @@ int rbx_peer_connect_to(struct rbx_peer *peer, const void *address)
 	rbx_peer_stop_soon(peer);
 	rbx_peer_destroy_qps(peer);
 out_remove:
-	/* Whoever finds it in the context may ask its session. */
+	/* A thread that finds the peer in the context may use its session. */
 	rbx_context_remove_peer(peer->ctx, peer);
 	if (peer->session)
 		rbx_session_close(peer->session);
@@ -121,7 +121,7 @@ void rbx_peer_leave(struct rbx_peer *peer)
 	rbx_peer_free(peer);
 }
 
-/* ---- Of the channel's table -------------------------------------------------------*/
+/* ---- For the channel's table ----------------------------------------------------- */
 
 void rbx_peer_note_failed(struct rbx_channel *channel)
 {
@@ -148,7 +148,7 @@ void rbx_peer_unpark(struct rbx_channel *channel)
 	rbx_poller_unpark(rbx_peer_of_channel(channel)->poller);
 }
 
-/* ---- What its users ask ------------------------------------------------------------*/
+/* ---- For the users of the peer ----------------------------------------------------- */
 
 bool rbx_peer_is_up(struct rbx_peer *peer)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * recovery.c - the steps of core/recovery.h, which restore a peer's connection, or give
- * up. Who does them when: repairs.c.
+ * recovery.c - the steps of core/recovery.h, which restore a peer's connection, or give it
+ * up. repairs.c decides which thread does them and when.
  *
- * A look for stalls says nothing of a queue pair whose poller has not looked
- * either: a program that polls itself may do something else for a while, a callback
- * may take its time, and so may others that the processor runs.
+ * A look for stalls says nothing of a queue pair whose poller has not looked either. A
+ * program that polls itself may be busy, a callback may take its time, and so may other
+ * threads on the processor.
  */
 #include "client/queue_pairs.h"
 #include "client/notice.h"
 #include "core/status.h"
 
-/* For the moment in which another thread still combines. */
+/* For the moment in which another thread is still the combiner. */
 #define LOOK_AGAIN_NS 100000u
 
-/* Whether nobody knew it. */
+/* Whether it was not known yet. */
 static bool begin(struct rbx_peer *peer, const char *reason)
 {
 	struct rbx_session *session = peer->session;
@@ -22,7 +22,7 @@ static bool begin(struct rbx_peer *peer, const char *reason)
 
 	rbx_monitor_enter(&peer->repairs->monitor);
 	is_new = rbx_recovery_broken(&peer->recovery);
-	if (is_new) { /* else there is perhaps no session yet */
+	if (is_new) { /* otherwise there may be no session yet */
 		rbx_recovery_begin(&peer->recovery,
 				   rbx_session_heard_ns(session),
 				   rbx_session_lease_half_ns(session),
@@ -51,7 +51,7 @@ static void look_for_stall(struct rbx_peer *peer)
 	stands_still = rbx_recovery_stands_still(&peer->recovery, rings_mask);
 	rbx_monitor_leave(&peer->repairs->monitor);
 	if (stands_still)
-		rbx_peer_note_broken(peer, "it answers no work request");
+		rbx_peer_note_broken(peer, "it does not answer work requests");
 }
 
 static void drain(struct rbx_peer *peer, uint64_t until_ns)
@@ -106,9 +106,9 @@ static int try_to_resume(struct rbx_peer *peer, uint64_t until_ns)
 	err = rbx_session_resume(peer->session, until_ns);
 	if (!err) {
 		err = rbx_peer_connect_qps(peer, until_ns);
-		/* Only resume() may say that all is gone: what refuses a queue pair is
-		 * that the new connection has broken already, or a shortage of our
-		 * own. */
+		/* Only resume() may decide that all is lost. A refused queue pair means that
+		 * the new connection has broken already, or that this machine lacks
+		 * something. */
 		if (err && !rbx_status_is_shortage(err))
 			err = -ENOTCONN;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* repairs.c - who repairs which connection, see repairs.h; the steps are in recovery.c. */
+/*
+ * repairs.c - decides which thread repairs which connection, see repairs.h; the steps are in
+ * recovery.c.
+ */
 #include "client/repairs.h"
 
 #include "client/queue_pairs.h"
@@ -17,7 +20,7 @@ static void want_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
 	rbx_monitor_wake(&repairs->monitor);
 }
 
-/* It waits for a hand. Whether it need not any longer, as its time is over. */
+/* The peer waits for a hand. Whether it need not wait any longer, because its time is over. */
 static bool is_missed(const struct rbx_repairs *repairs,
 		      const struct rbx_recovery *recovery, uint64_t now_ns,
 		      uint64_t *at_ns)
@@ -30,7 +33,7 @@ static bool is_missed(const struct rbx_repairs *repairs,
 	return false;
 }
 
-/* What the clock is to do for a peer now; WAIT: nothing, before *at_ns perhaps. */
+/* What the clock has to do for a peer now; WAIT: nothing, or nothing before *at_ns. */
 static enum rbx_recovery_step step_of(struct rbx_repairs *repairs,
 				      struct rbx_peer *peer, uint64_t now_ns,
 				      uint64_t *at_ns)
@@ -57,8 +60,8 @@ static enum rbx_recovery_step step_of(struct rbx_repairs *repairs,
 	return step;
 }
 
-/* The first peer behind another, or of all, that the clock has to do something for; NULL:
- * none before *at_ns. */
+/* The first peer behind another one, or of all, for which the clock has something to do;
+ * NULL: none before *at_ns. */
 static struct rbx_peer *peer_of_clock(struct rbx_repairs *repairs,
 				      const struct rbx_peer *behind,
 				      enum rbx_recovery_step *step,
@@ -76,8 +79,8 @@ static struct rbx_peer *peer_of_clock(struct rbx_repairs *repairs,
 	return peer;
 }
 
-/* Before a step, which may take a while: those who need a hand shall have it. Of those
- * that are up none does, and a look for stalls that is asked for counts as made. */
+/* Before a step, which may take a while: marks the peers that need a hand. No peer that is up
+ * does, and a look for stalls that is due counts as made. */
 static void mark_all(struct rbx_repairs *repairs)
 {
 	uint64_t now_ns = rbx_now_ns(), ignored_ns = UINT64_MAX;
@@ -88,7 +91,10 @@ static void mark_all(struct rbx_repairs *repairs)
 			(void)step_of(repairs, peer, now_ns, &ignored_ns);
 }
 
-/* Who drains, then who has to be tried first, then who is only to be left. */
+/*
+ * Order: peers to drain, then by the deadline of their tries, then those that are only to be
+ * left.
+ */
 static bool goes_first(const struct rbx_recovery *recovery,
 		       const struct rbx_recovery *other)
 {
@@ -113,16 +119,16 @@ static struct rbx_peer *peer_of_hand(struct rbx_repairs *repairs)
 
 /* ---- The threads ------------------------------------------------------------------*/
 
-/* Somebody did something for a peer. */
+/* A thread has done something for a peer. */
 static void out_of_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
 {
 	peer->is_in_hand = false;
-	if (peer->recovery.closing) /* who removes it waits */
+	if (peer->recovery.closing) /* the thread that removes it waits */
 		rbx_monitor_wake(&repairs->monitor);
 }
 
-/* Each peer has its turn before the first has another: the next to be served is behind
- * the last. If there is none the lap is over, and if that was a whole one all is done. */
+/* Each peer has its turn before the first has another: the next one to serve is behind the
+ * last one. If there is none the lap is over; if that was a whole lap, all is done. */
 static void *clock_main(void *argument)
 {
 	struct rbx_repairs *repairs = argument;
@@ -152,8 +158,8 @@ static void *clock_main(void *argument)
 	return NULL;
 }
 
-/* What is to be done for a peer that waits for a hand; of one that is down WAIT. What was
- * due still is: a drain, or a try that is made however late. */
+/* What to do for a peer that waits for a hand; WAIT if it is down. What was due still is: a
+ * drain, or a try, which is made however late. */
 static enum rbx_recovery_step step_of_hand(struct rbx_peer *peer,
 					   uint64_t *at_ns)
 {
@@ -177,7 +183,7 @@ static void *hand_main(void *argument)
 	struct rbx_repairs *repairs = argument;
 	enum rbx_recovery_step step;
 	struct rbx_peer *peer;
-	uint64_t at_ns = 0; /* a peer that is down has no time */
+	uint64_t at_ns = 0; /* a peer that is down has no deadline */
 
 	rbx_monitor_enter(&repairs->monitor);
 	while (!repairs->stop) {
@@ -189,7 +195,7 @@ static void *hand_main(void *argument)
 		step = step_of_hand(peer, &at_ns);
 		peer->is_in_hand = true;
 		repairs->busy_count++;
-		if (all_are_busy(repairs)) /* the clock sees to those who wait */
+		if (all_are_busy(repairs)) /* the clock handles the peers that wait */
 			rbx_monitor_wake(&repairs->monitor);
 		rbx_monitor_leave(&repairs->monitor);
 		take_in_hand(peer, step, at_ns);
@@ -223,7 +229,7 @@ void rbx_repairs_destroy(struct rbx_repairs *repairs)
 	rbx_monitor_destroy(&repairs->monitor);
 }
 
-/* With is_starting: nobody else does so. */
+/* With is_starting set, so no other thread does it. */
 static int start_threads(struct rbx_repairs *repairs, bool wants_hand)
 {
 	int err = 0;
@@ -274,7 +280,7 @@ void rbx_repairs_remove(struct rbx_repairs *repairs, struct rbx_peer *peer)
 	rbx_recovery_close(&peer->recovery);
 	while (peer->is_in_hand)
 		rbx_monitor_wait(&repairs->monitor);
-	while (*at != peer) /* bounded: it is there */
+	while (*at != peer) /* bounded: it is in the list */
 		at = &(*at)->next;
 	*at = peer->next;
 	repairs->peers_count--;

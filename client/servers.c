@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * servers.c - the memory servers of a volume: connected and left, what they say unasked,
- * and what the upkeep borrows from them.
+ * servers.c - the memory servers of a volume: connecting and leaving, their unsolicited
+ * messages, and the requests of the upkeep to them.
  */
 #include "client/notice.h"
 #include "client/volume.h"
 #include "core/last_copies.h"
 
-/* ---- What they say unasked -----------------------------------------------------*/
+/* ---- Unsolicited messages ------------------------------------------------------ */
 
 static uint32_t index_of(const struct rbx_volume_server *server)
 {
@@ -31,7 +31,7 @@ static void peer_evict(struct rbx_peer *peer,
 	rbx_upkeep_evict(&server->control->upkeep, index_of(server), eviction);
 }
 
-/* Its place may be given to another one meanwhile. */
+/* Its place may be given to another server meanwhile. */
 static bool server_is_up(struct rbx_flow *flow, uint32_t server)
 {
 	struct rbx_volume_control *control = rbx_volume_control_of_flow(flow);
@@ -54,7 +54,7 @@ static bool peer_hold(struct rbx_peer *peer, void *user)
 				    server_is_up);
 }
 
-/* ---- What the upkeep asks for -------------------------------------------------*/
+/* ---- For the upkeep ----------------------------------------------------------- */
 
 static struct rbx_volume_server *server_at(struct rbx_upkeep *upkeep,
 					   uint32_t server)
@@ -93,7 +93,7 @@ static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 	return rbx_peer_answer(asked->peer, &asked->ask, loan);
 }
 
-/* The upkeep thread, which is not there yet, would be woken. */
+/* Otherwise the upkeep thread, which does not exist yet, would be woken. */
 static int answers_wait(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_control *control = rbx_volume_control_of_upkeep(upkeep);
@@ -112,8 +112,8 @@ static uint64_t server_free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
 	return rbx_peer_free_bytes(server_at(upkeep, server)->peer);
 }
 
-/* Memory may have to be written to the volume before any is free. Without it writes of
- * a lost slab end as those before them. */
+/* Must not reclaim memory: the kernel may have to write to this very volume for that. Without
+ * this memory, writes to a lost slab end as those before did. */
 static void *memory_lend(struct rbx_upkeep *upkeep, size_t size)
 {
 	(void)upkeep;
@@ -163,7 +163,7 @@ void rbx_volume_control_destroy(struct rbx_volume_control *control)
 
 /* ---- One server -----------------------------------------------------------------*/
 
-/* Others may look whether it is up. */
+/* Other threads may check whether it is up. */
 static void peer_set(struct rbx_volume_control *control, uint32_t index,
 		     struct rbx_peer *peer)
 {
@@ -231,7 +231,7 @@ void rbx_volume_servers_leave(struct rbx_volume_control *control)
 	for (i = 0; i < control->server_count; i++)
 		if (control->servers[i].peer)
 			rbx_peer_stop_soon(control->servers[i].peer);
-	/* A recovery asks whether the other servers are up (peer_hold()). */
+	/* A recovery checks whether the other servers are up (peer_hold()). */
 	for (i = 0; i < control->server_count; i++)
 		if (control->servers[i].peer)
 			rbx_peer_stop(control->servers[i].peer);

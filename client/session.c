@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session.c - a session is opened, resumed, given up and closed.
+ * session.c - opens, resumes, gives up and closes a session.
  */
 #include "client/session.h"
 
@@ -38,9 +38,8 @@ static void session_free(struct rbx_session *session)
 	rbx_memory_free(session);
 }
 
-/* Who looks at the clock tells what is left of the messages. There is no
- * connection, so that after this nothing happens any more: those who are still in a
- * call have left it. */
+/* The clock thread ends what is left of the messages. There is no connection, so nothing
+ * happens after that: threads that were still in a call have left it. */
 static void clock_stop(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
@@ -53,7 +52,7 @@ static void clock_stop(struct rbx_session *session)
 	rbx_clock_free(session->clock);
 }
 
-/* A server that has no place for one more handshake has one soon. */
+/* A server that has no room for one more handshake will have some soon. */
 static int handshake_patiently(struct rbx_session *session)
 {
 	uint64_t end_ns = rbx_now_ns() + 2 * session->sessions->silence_ms *
@@ -102,9 +101,10 @@ out_free:
 	return err;
 }
 
-/* The server answers BYE by ending the connection. One that is slow has not read it when the
- * connection is ended here, and lends what was given back to nobody until the lease ends: it
- * has the time after which it counts as lost, within bounds, since whoever closes waits. */
+/* The server answers BYE by ending the connection. If the connection is ended here before a
+ * slow server has read BYE, the server does not lend the returned slabs again until the lease
+ * ends. So it is waited for as long as a silent server is, within bounds, because the caller
+ * of close waits. */
 static void say_bye(struct rbx_session *session)
 {
 	uint32_t wait_ms = RBX_MIN(RBX_MAX(session->sessions->silence_ms, BYE_MS_MIN),
@@ -151,8 +151,8 @@ void rbx_session_let_asks_go(struct rbx_session *session)
 	rbx_monitor_leave(&session->monitor);
 }
 
-/* What is asked of the server meanwhile ends first: an answer may take longer than all the
- * time that there is for a resume. */
+/* Requests to the server that are under way end first: an answer may take longer than all the
+ * time there is for a resume. */
 int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 {
 	int err = -ECANCELED; /* it was closed before its turn came */
@@ -160,13 +160,13 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 	rbx_monitor_enter(&session->monitor);
 	session->callers_count++;
 	if (!session->borrower.closing) {
-		rbx_borrower_drop(&session->borrower); /* the owner knows already */
+		rbx_borrower_drop(&session->borrower); /* the owner was told already */
 		rbx_session_pump(session);
 	}
 	rbx_session_take_entered(session);
 	if (!session->borrower.closing) {
 		snprintf(session->away, sizeof(session->away),
-			 "it is being connected anew");
+			 "it is being reconnected");
 		rbx_monitor_leave(&session->monitor);
 		session->until_ns = until_ns;
 		rbx_session_disconnect(session);
@@ -180,16 +180,16 @@ int rbx_session_resume(struct rbx_session *session, uint64_t until_ns)
 	return err;
 }
 
-/* What is under way with the server ends first, so that nobody is waited for long. */
+/* Requests that are under way end first, so this does not wait long. */
 void rbx_session_give_up(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
 	session->callers_count++;
 	rbx_borrower_user_messages_stop(&session->borrower, -EHOSTUNREACH);
-	/* Heartbeats would keep the lease, and what the server lent us, alive. */
+	/* Heartbeats would keep the lease alive, and the loans with it. */
 	rbx_borrower_drop(&session->borrower);
 	rbx_session_pump(session);
-	rbx_clock_soon(session->clock); /* tells the messages */
+	rbx_clock_soon(session->clock); /* to end the messages */
 	rbx_session_take_entered(session);
 	rbx_monitor_leave(&session->monitor);
 	rbx_session_disconnect(session);
@@ -199,7 +199,7 @@ void rbx_session_give_up(struct rbx_session *session)
 	rbx_monitor_leave(&session->monitor);
 }
 
-/* ---- What is known of the server -----------------------------------------------------*/
+/* ---- What the server has reported -------------------------------------------------- */
 
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
 {

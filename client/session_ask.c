@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_ask.c - who has taken a session, and what it is asked: the questions wait in a
- * list until each is put to the borrower.
+ * session_ask.c - takes and releases a session, and queues asks until each is given to the
+ * borrower.
  */
 #include "client/session_state.h"
 
-/* How often a slab is asked for, if its connection is resumed again and again. */
+/* How often a slab is asked for if the session is resumed again and again. */
 #define ASK_TRIES 8u
 
 /* ---- Taking ----------------------------------------------------------------------*/
@@ -41,7 +41,7 @@ void rbx_session_release(struct rbx_session *session)
 void rbx_session_caller_leaves(struct rbx_session *session)
 {
 	if (!--session->callers_count)
-		rbx_monitor_wake(&session->monitor); /* perhaps it is being closed */
+		rbx_monitor_wake(&session->monitor); /* it may be being closed */
 }
 
 uint32_t rbx_session_left_ms(const struct rbx_session *session)
@@ -62,7 +62,7 @@ int rbx_session_guard(const struct rbx_session *session)
 	if (RBX_LOAD_RELAXED(&session->teller) != rbx_thread_self())
 		return 0;
 	return rbx_error(-EDEADLK,
-			 "%s: a callback cannot wait, for the thread that it runs on has to go on",
+			 "%s: a callback cannot wait, because its thread has to go on",
 			 session->address.name);
 }
 
@@ -85,7 +85,7 @@ int rbx_session_call_error(struct rbx_session *session, int err)
 				 call->why);
 }
 
-/* ---- Questions ---------------------------------------------------------------------*/
+/* ---- Asks -------------------------------------------------------------------------- */
 
 void rbx_session_wait_call(struct rbx_session *session)
 {
@@ -100,7 +100,7 @@ static void ask_over(struct rbx_session *session, struct rbx_ask *ask)
 		ask->over(ask);
 }
 
-/* Nobody has taken the session, or there is nobody to ask. */
+/* No thread or ask has taken the session, or there is no server to ask. */
 static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
 {
 	rbx_borrower_ask(&session->borrower, ask,
@@ -112,8 +112,8 @@ static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
 	rbx_clock_soon(session->clock); /* its deadline counts */
 }
 
-/* While it is being resumed there is nobody to ask; who looks after a volume has others
- * meanwhile. */
+/* While the session is being resumed there is no server to ask. A volume uses its other
+ * servers meanwhile. */
 static bool may_ask(const struct rbx_session *session)
 {
 	return (!session->is_taken && !session->asks_are_held) ||
@@ -122,7 +122,7 @@ static bool may_ask(const struct rbx_session *session)
 
 void rbx_session_ask_next(struct rbx_session *session)
 {
-	/* Bounded: each takes one off the list. */
+	/* Bounded: each pass takes one off the list. */
 	while (session->asks_first && may_ask(session)) {
 		struct rbx_ask *ask = session->asks_first;
 
@@ -185,8 +185,8 @@ static int ask_status(struct rbx_session *session, const struct rbx_ask *ask)
 				 ask->why);
 }
 
-/* Whether a resume has ended it, which has taken back what it may have lent. Waits until
- * that is over. */
+/* Whether a resume has ended the ask, and so has taken back what may have been lent. Waits
+ * until the resume is over. */
 static bool is_to_be_asked_anew(struct rbx_session *session,
 				const struct rbx_ask *ask)
 {

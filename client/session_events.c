@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_events.c - what happens to a control connection, and what is done then: what
- * comes goes to the borrower, what it says goes out.
+ * session_events.c - handles the events of a control connection: incoming messages go to the
+ * borrower, and its messages are sent.
  */
 #include "client/session_state.h"
 
-/* The borrower's sentence, with what belongs to it. */
+/* Keeps the borrower's text, with its time and errno. */
 static void away_note(struct rbx_session *session)
 {
 	const struct rbx_borrower *borrower = &session->borrower;
@@ -27,7 +27,7 @@ void rbx_session_pump(struct rbx_session *session)
 	struct rbx_wire_message message;
 	int slot, err;
 
-	/* Bounded: each takes a send buffer, and only completions free them. */
+	/* Bounded: each pass takes a send buffer, and only completions free them. */
 	while ((slot = rbx_borrower_next(borrower, rbx_now_ns(), &message)) >=
 	       0) {
 		err = rbx_connection_send(session->connection, (uint32_t)slot,
@@ -35,7 +35,7 @@ void rbx_session_pump(struct rbx_session *session)
 		if (!err)
 			continue;
 		rbx_borrower_lost(borrower, "cannot post a message", err);
-		rbx_clock_soon(session->clock); /* tells it */
+		rbx_clock_soon(session->clock); /* to tell it */
 	}
 	if (session->connection && borrower->phase == RBX_BORROWER_AWAY)
 		away_note(session);
@@ -59,9 +59,9 @@ void rbx_session_disconnect(struct rbx_session *session)
 		rbx_connection_free(connection);
 }
 
-/* ---- What the host tells ---------------------------------------------------------*/
+/* ---- Events from the host -------------------------------------------------------- */
 
-/* Entered. */
+/* Monitor entered. */
 static void lost(struct rbx_session *session, const char *why, int err)
 {
 	if (!session->connection) {
@@ -71,7 +71,7 @@ static void lost(struct rbx_session *session, const char *why, int err)
 	}
 	rbx_borrower_lost(&session->borrower, why, err);
 	rbx_session_pump(session);
-	rbx_clock_soon(session->clock); /* tells it */
+	rbx_clock_soon(session->clock); /* to tell it */
 }
 
 void rbx_session_connection_lost(struct rbx_session *session,
@@ -99,8 +99,8 @@ void rbx_session_sent(struct rbx_session *session, uint32_t generation,
 	rbx_monitor_leave(&session->monitor);
 }
 
-/* The bytes have been copied out when the receive is posted again, and it is before
- * anything is said or told. */
+/* The bytes have been copied out when the receive is posted again, which happens before
+ * anything is sent or told. */
 static void message_take(struct rbx_session *session, uint32_t slot,
 			 const uint8_t *bytes, size_t length_bytes)
 {
@@ -127,7 +127,7 @@ void rbx_session_received(struct rbx_session *session, uint32_t generation,
 		if (session->connection)
 			message_take(session, slot, bytes, length_bytes);
 		else
-			lost(session, "a message that nobody asked for", 0);
+			lost(session, "an unsolicited message", 0);
 	}
 	rbx_session_tell_end(session);
 	rbx_monitor_leave(&session->monitor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_handshake.c - connects to a server, for open and resume; the borrower then
- * proves who both are (wire/PROTOCOL.md, "Authentication").
+ * session_handshake.c - connects to a server, for open and resume. Then the borrower proves
+ * the identity of both sides (wire/PROTOCOL.md, "Authentication").
  */
 #include "client/session_state.h"
 #include "wire/reason.h"
@@ -22,7 +22,7 @@ int rbx_session_refusal(const struct rbx_session *session, int err,
 	return rbx_reason_errno(reason);
 }
 
-/* From here on the host may tell of it, though it is not there yet. */
+/* From here on the host may report events of this connection, though it is not complete yet. */
 static void connection_expect(struct rbx_session *session)
 {
 	rbx_monitor_enter(&session->monitor);
@@ -35,8 +35,7 @@ static void connection_expect(struct rbx_session *session)
 static int connection_make(struct rbx_session *session,
 			   struct rbx_connection **connection)
 {
-	/* A server keeps places for clients that it knows; nobody is known yet at the
-	 * first time. */
+	/* A server reserves room for clients that it knows; the first time it knows none. */
 	const struct rbx_wire_attach attach = {
 		.kind = RBX_WIRE_ATTACH_CONTROL,
 		.session_id = session->borrower.welcome.session_id,
@@ -72,7 +71,7 @@ static void connection_begin(struct rbx_session *session,
 	rbx_clock_soon(session->clock); /* the deadline counts */
 }
 
-/* Entered, but while it thinks. */
+/* Monitor entered, except during think(). */
 static int talk(struct rbx_session *session)
 {
 	struct rbx_borrower *borrower = &session->borrower;

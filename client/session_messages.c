@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_messages.c - what the programs on both sides say to each other.
+ * session_messages.c - user messages between the programs on both sides.
  *
- * Which message is sent, sent again, or was heard before, the borrower and its
- * mailbox know. While the connection is lost messages stay, and more can be
- * submitted. They end when the session is given up or closed. The handler and the
- * ends are told without the monitor, one at a time and in order (session_news.c).
+ * The borrower and its mailbox know which message is sent, sent again, or was received
+ * before. While the connection is lost, messages stay, and more can be submitted. They end
+ * when the session is given up or closed. The handler and the ends are called without the
+ * monitor, one at a time and in order (session_news.c).
  */
 #include "client/session_state.h"
 
@@ -40,7 +40,7 @@ int rbx_session_message_submit(struct rbx_session *session, const void *bytes,
 	return err;
 }
 
-/* Who waits for the end of a message. */
+/* A thread that waits for the end of a message. */
 struct waiter {
 	int status;
 	bool done; /* atomic: released after status, by the teller */
@@ -51,7 +51,7 @@ static void waiter_done(int status, void *user)
 	struct waiter *waiter = user;
 
 	waiter->status = status;
-	/* The last access to it: who waits acquires this and returns. */
+	/* The last access to it: the waiting thread acquires this and returns. */
 	RBX_STORE_RELEASE(&waiter->done, true);
 }
 
@@ -59,11 +59,11 @@ static const char *end_sentence(int status)
 {
 	switch (status) {
 	case -EOPNOTSUPP:
-		return "nobody listens to messages there";
+		return "the program there takes no messages";
 	case -ECANCELED:
 		return "the peer was closed";
 	default:
-		return "it is down, and may have had the message or not";
+		return "it is down, and may or may not have received the message";
 	}
 }
 

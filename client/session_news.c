@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_news.c - the clock of a session, and what its owner is told.
+ * session_news.c - the clock of a session, and the news for its owner.
  *
- * Messages and the clock come in one thread or in several, as the host has it. Whichever
- * of them finds news tells it, and until all of it is told the others wait.
+ * Messages and the clock come in one thread or in several, depending on the host. The thread
+ * that finds news tells it; until all of it is told the others wait.
  */
 #include "client/session_state.h"
 
@@ -26,7 +26,7 @@ static void tell_user_message(const struct rbx_session *session)
 		RBX_ADD_RELAXED(to->heard_count, 1);
 }
 
-/* What belongs to a piece of news stays until the next is asked for. */
+/* The data of a piece of news stays valid until the next is asked for. */
 static void tell(const struct rbx_session *session, enum rbx_borrower_news news,
 		 const char *away)
 {
@@ -63,7 +63,7 @@ void rbx_session_tell_end(struct rbx_session *session)
 		rbx_monitor_enter(&session->monitor);
 		if (news == RBX_BORROWER_HEAR)
 			rbx_borrower_user_message_heard(borrower);
-		rbx_session_pump(session); /* and wakes who waits for room */
+		rbx_session_pump(session); /* also wakes threads that wait for room */
 	}
 	RBX_STORE_RELAXED(&session->teller, 0);
 	rbx_monitor_wake(&session->monitor);

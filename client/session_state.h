@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * session_state.h - what a session is made of.
+ * session_state.h - the structure of a session.
  *
- * What is said, and what it means, is core/borrower.h's. Here are the calls, the waiting
- * and the callbacks; connection.h says what the host brings.
+ * core/borrower.h knows the protocol. Here are the calls, the waiting and the callbacks;
+ * connection.h says what the host provides.
  *
  *	session.c            opens, resumes, closes
  *	session_handshake.c  connects, for open and resume
- *	session_ask.c        questions, and who has taken the session
- *	session_events.c     what happens to a connection, and what is done then
- *	session_news.c       what is told, and the clock
- *	session_messages.c   messages between the programs on both sides
+ *	session_ask.c        asks, and taking the session
+ *	session_events.c     the events of a connection
+ *	session_news.c       news for the owner, and the clock
+ *	session_messages.c   user messages
  *
- * A session does one thing at a time: it is connected, resumed or closed, or a question
- * is asked. Whoever does it takes the session before and releases it after. A question
- * needs no thread meanwhile: what brings its answer, the loss of the connection, or the
- * clock, puts that into the struct rbx_ask and releases the session. So one thread can
- * ask several servers, and who resumes one of them does not wait for the answers of the
- * others.
+ * A session does one thing at a time: it is connected, resumed or closed, or an ask is under
+ * way. A thread takes the session before and releases it afterwards. An ask needs no thread
+ * meanwhile: the thread that brings its answer, loses the connection, or checks the clock
+ * puts the result into the struct rbx_ask and releases the session. So one thread can ask
+ * several servers, and resuming one session does not wait for the answers of others.
  *
- * News is told by one thread at a time, the teller: a thread that brings a message or
- * looks at the clock becomes it first, and stays it until all that has happened is told.
- * Who has taken the session may wait for the teller, and not the other way round: what is
- * told may call nothing that waits. So the teller is remembered, and refused (-EDEADLK).
+ * One thread at a time tells the news, the teller. A thread that brings a message or checks
+ * the clock becomes the teller first, and remains so until all news is told. The thread that
+ * has taken the session may wait for the teller, but not the other way round: a callback must
+ * not call anything that waits. So the teller is remembered, and such calls of it return
+ * -EDEADLK.
  *
- * A connection that is lost stays until who resumes, gives up or closes the session
- * frees it, as that blocks.
+ * A lost connection remains until the thread that resumes, gives up or closes the session
+ * frees it, because that blocks.
  */
 #ifndef RBX_CLIENT_SESSION_STATE_H
 #define RBX_CLIENT_SESSION_STATE_H
@@ -41,24 +41,24 @@ struct rbx_session {
 	struct rbx_session_events events;
 	struct rbx_clock *clock;
 
-	/* Of who has taken the session, as what think() and attach() of core/borrower.h
-	 * touch. */
-	struct rbx_address address; /* the host notes what it was resolved to */
-	uint64_t until_ns; /* when all of it has to end; 0: it has as long as an answer */
+	/* For the thread that has taken the session, as is what think() and attach() of
+	 * core/borrower.h use. */
+	struct rbx_address address; /* the host keeps here what it was resolved to */
+	uint64_t until_ns; /* when all of it has to end; 0: an answer's time */
 
 	struct rbx_monitor monitor; /* guards all below */
 	bool is_taken;
-	struct rbx_ask *asks_first; /* that wait until it can be taken */
-	bool asks_are_held; /* nobody asks the server anything */
-	uint32_t callers_count; /* in calls that wait, until they have done with all this */
+	struct rbx_ask *asks_first; /* asks that wait until the session can be taken */
+	bool asks_are_held; /* no ask is sent to the server */
+	uint32_t callers_count; /* in calls that wait, until they use the session no more */
 	struct rbx_borrower borrower;
-	uint32_t generation; /* of the connection, also while it is made; 0: none */
+	uint32_t generation; /* of the connection, even while it is being made; 0: none */
 	struct rbx_connection *connection; /* or NULL */
-	const char *broken_why; /* it broke before it was the session's; or NULL */
+	const char *broken_why; /* why it broke before it became the session's; or NULL */
 	int broken_err;
 	char away[RBX_SESSION_WHY_BYTES]; /* why there is no connection */
 	struct rbx_session_listener listener;
-	uintptr_t teller; /* rbx_thread_self() of who tells news; 0: nobody. Atomic */
+	uintptr_t teller; /* rbx_thread_self() of the teller; 0: none. Atomic */
 };
 
 /* ---- session_ask.c ---------------------------------------------------------------*/
@@ -69,42 +69,41 @@ void rbx_session_release(struct rbx_session *session);
 void rbx_session_take_entered(struct rbx_session *session);
 void rbx_session_release_entered(struct rbx_session *session);
 
-/* Of callers_count, which a call has raised that may wait; after this it touches nothing
- * of the session but the monitor, to leave it. Entered. */
+/* Ends a call that may wait and has raised callers_count. After this it uses nothing of the
+ * session but the monitor, to leave it. Entered. */
 void rbx_session_caller_leaves(struct rbx_session *session);
 
-/* -EDEADLK for the teller, else 0. Before a call that waits. */
+/* -EDEADLK for the teller, else 0. Called before a call that waits. */
 int rbx_session_guard(const struct rbx_session *session);
-/* Tells rbx_error() of a call that ended so. Entered. */
+/* Reports by rbx_error() a call that ended so. Entered. */
 int rbx_session_error(struct rbx_session *session, int err, bool is_refused,
 		      const char *why);
-/* Of the borrower's call, which has ended with err. Entered. */
+/* The same for the borrower's call, which has ended with err. Entered. */
 int rbx_session_call_error(struct rbx_session *session, int err);
-/* After an event: the question that is out may be over. Entered. */
+/* After an event: the ask that is out may be over. Entered. */
 void rbx_session_ask_end(struct rbx_session *session);
-/* All questions are over with -ECANCELED. Entered. */
+/* All asks are over with -ECANCELED. Entered. */
 void rbx_session_asks_cancel(struct rbx_session *session);
-/* The session may be free for the next question, or have nobody to ask. Entered. */
+/* The session may be free for the next ask, or have no server to ask. Entered. */
 void rbx_session_ask_next(struct rbx_session *session);
-/* Until the borrower's call is over. Entered. */
+/* Waits until the borrower's call is over. Entered. */
 void rbx_session_wait_call(struct rbx_session *session);
 
 /* ---- session_events.c --------------------------------------------------------------*/
 
-/* After an event: sends what the borrower wants sent, and wakes those who wait.
- * Entered. */
+/* After an event: sends what the borrower has to send, and wakes threads that wait. Entered. */
 void rbx_session_pump(struct rbx_session *session);
-/* Ends the connection, if there is one, without a word. Taken. */
+/* Ends the connection, if there is one, without BYE. The session is taken. */
 void rbx_session_disconnect(struct rbx_session *session);
 
 /* ---- session_handshake.c --------------------------------------------------------------*/
 
-/* Opens or, if the session is known already, resumes: until until_ns. Taken. */
+/* Opens or, if the session is known already, resumes it, by until_ns. The session is taken. */
 int rbx_session_handshake(struct rbx_session *session);
 
 /* ---- session_news.c. Entered -----------------------------------------------------------*/
 
-/* Becomes the teller; tells all there is, without the monitor, and is it no more. */
+/* Becomes the teller; tells all news without the monitor, and ceases to be the teller. */
 void rbx_session_tell_begin(struct rbx_session *session);
 void rbx_session_tell_end(struct rbx_session *session);
 

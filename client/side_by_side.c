@@ -30,7 +30,7 @@ static void *side_main(void *argument)
 	return NULL;
 }
 
-/* Whether one more thread does it. */
+/* Whether one more thread was started. */
 static bool side_start(struct rbx_side_by_side *all)
 {
 	count_add(all, 1);

@@ -3,8 +3,8 @@
  * upkeep_thread.c - the thread that makes the rounds of a volume's upkeep
  * (core/upkeep.h).
  *
- * It begins no I/O to get memory, as all threads here, and leaves the last of that to
- * those who repair connections: what it does is asked for again.
+ * As all threads here, it begins no I/O to get memory. It leaves the last memory to threads
+ * that repair connections: its own work can be tried again.
  */
 #include "client/volume.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.h - what has to wait in a volume, or to be told: its servers and its
- * upkeep thread.
+ * volume.h - the parts of a volume that wait or report: its servers and its upkeep thread.
  *
- *	servers.c        connects to the servers, takes leave of them; what they say; what
- *	                 the upkeep borrows from them
+ *	servers.c        connects to the servers and leaves them; their messages; requests
+ *	                 of the upkeep to them
  *	side_by_side.c   several servers at a time
  *	upkeep_thread.c  the thread that makes the rounds of the upkeep
  *
- * A host's volume has one of these (core/flow.h, core/upkeep.h decide in it), and is
- * found by it. How a server is named and connected, the memory of the copies of a
- * rebuild, and to whom news are told, are the host's.
+ * The volume of each host contains one of these (core/flow.h and core/upkeep.h decide in it),
+ * and is found from it. The host decides how a server is named and connected, provides the
+ * memory for the copies of a rebuild, and receives the news.
  */
 #ifndef RBX_CLIENT_VOLUME_H
 #define RBX_CLIENT_VOLUME_H
@@ -20,16 +19,16 @@
 #include "core/upkeep.h"
 
 struct rbx_volume_control;
-struct rbx_server_name; /* the host's: what is known of one that is not connected yet */
+struct rbx_server_name; /* the host's: what is known of a server that is not connected yet */
 
 /* A place of the table of servers. */
 struct rbx_volume_server {
 	struct rbx_volume_control *control;
-	/* Set before any replica refers to it; NULL: there is none. Changed with the
+	/* Set before any replica refers to it; NULL: there is none. Changed under the
 	 * upkeep's servers_lock. */
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
-	/* Of the opening: */
+	/* While the volume is opened: */
 	struct rbx_server_name *name;
 	int open_err;
 };
@@ -38,17 +37,17 @@ struct rbx_volume_control {
 	struct rbx_flow flow;
 	struct rbx_upkeep upkeep;
 	uint32_t server_count; /* places that are or were in use */
-	struct rbx_volume_server *servers; /* the host's memory */
+	struct rbx_volume_server *servers; /* in memory of the host */
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
 
 	struct rbx_thread upkeep_thread;
-	/* Guards both below; the upkeep thread waits in it. */
+	/* Guards both below. The upkeep thread waits in it. */
 	struct rbx_monitor monitor;
 	bool upkeep_wanted;
 	bool upkeep_stop;
 };
 
-/* Zeroed memory. The servers come later. timeout_ns: the peer timeout. */
+/* Zeroed memory. The servers are added later. timeout_ns: the peer timeout. */
 void rbx_volume_control_init(struct rbx_volume_control *control,
 			     const struct rbx_flow_ops *ops,
 			     struct rbx_flow_counters *counters,
@@ -71,31 +70,31 @@ rbx_volume_control_of_upkeep(struct rbx_upkeep *upkeep)
 
 /* Connects to the server of a place, by its name. */
 int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index);
-/* Takes leave of it, if there is one. */
+/* Says BYE to it, if there is one. */
 void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index);
-/* Begins to connect to all places, by their names; then open_err of each tells how it
- * went. If one fails, those that nobody has begun with are left. The host waits, and ends
- * it (side_by_side.h). */
+/* Begins to connect to all places, by their names. Afterwards open_err of each place has its
+ * result. If one fails, those that were not begun are left out. The host waits, and ends it
+ * (side_by_side.h). */
 void rbx_volume_servers_begin(struct rbx_volume_control *control);
-/* Takes leave of all: what they have lent ends. */
+/* Says BYE to all: their loans end. */
 void rbx_volume_servers_leave(struct rbx_volume_control *control);
 
 /* ---- upkeep_thread.c --------------------------------------------------------------*/
 
-/* 0 or -errno, of which rbx_error() was told. */
+/* Returns 0 or -errno, which was reported by rbx_error(). */
 int rbx_volume_upkeep_start(struct rbx_volume_control *control);
-/* A rebuild may still be under way then. */
+/* A rebuild may still be under way afterwards. */
 void rbx_volume_upkeep_stop(struct rbx_volume_control *control);
-/* Something is to be seen to. Any thread; does not block. */
+/* Upkeep has something to do. Any thread; does not block. */
 void rbx_volume_upkeep_wake(struct rbx_volume_control *control);
 
 /* ---- What the host does for it ---------------------------------------------------*/
 
-/* Opens a peer, by the name of this place of the table. Blocks. */
+/* Opens a peer, by the name of this place in the table. Blocks. */
 int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 		       const struct rbx_peer_events *events,
 		       struct rbx_peer **peer);
-/* Tells the news of the upkeep: refused() and tell() of its table. By its thread. */
+/* Reports the news of the upkeep: refused() and tell() of its table. By its thread. */
 void rbx_volume_refused(struct rbx_upkeep *upkeep);
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ask.h - a question to a server that needs no thread while it is under way.
+ * ask.h - a question to a server that needs no thread while it waits for its answer.
  *
- * Whoever asks several servers, and only then waits for the first answer, waits as long
- * as the slowest takes, and not as long as all of them together. A session does one
- * thing at a time, so it is taken by the question, and free again as soon as the answer
- * is there: nobody waits for somebody to take it.
+ * A program that asks several servers before it waits for the first answer waits only as long
+ * as the slowest server takes. A session does one thing at a time. The question takes the
+ * session, and the session is free again as soon as the answer has come.
  *
  *	rbx_borrower_ask(b, ask, ...)    of a session that is free: it is taken now,
  *	                                 unless ask->state is OVER
  *	... events
  *	rbx_borrower_ask_end(b)          after each: true: ask is OVER, the session free
  *
- * The host keeps who has taken the session, and has an ask WAIT while that is somebody
- * else.
+ * The host remembers which thread or ask has taken the session. An ask is in state WAITS
+ * while another one has it.
  */
 #ifndef RBX_ASK_H
 #define RBX_ASK_H
@@ -39,12 +38,12 @@ struct rbx_ask {
 	uint8_t kind; /* enum rbx_call_kind: MAP, UNMAP or CHECK */
 	struct rbx_loan loan; /* what it is about; of MAP, what was lent */
 	int status; /* as of rbx_borrower_call_end() */
-	bool is_refused; /* by the server */
-	const char *why; /* a sentence that stays */
-	/* It was not over when it was asked, and is now; NULL: somebody waits. The host
-	 * calls it with the lock of the session held. */
+	bool is_refused; /* the server refused */
+	const char *why; /* a string that is never freed */
+	/* Called when an ask that was not over at first is over now, with the lock of the
+	 * session held. NULL: a thread waits for it instead. */
 	void (*over)(struct rbx_ask *ask);
-	struct rbx_ask *next; /* of those that WAIT */
+	struct rbx_ask *next; /* the next ask in state WAITS */
 };
 
 #endif

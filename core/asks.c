@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * asks.c - what servers are asked, and which server is to be asked next, see upkeep.h.
+ * asks.c - sends requests to servers, and chooses the server to ask next, see upkeep.h.
  *
- * A server does one thing at a time for us, and nobody waits for it: what it is asked
- * stays in a table until its answer has come, for many rounds if need be. Meanwhile it is
- * busy, and asked for nothing else.
+ * A server does one thing at a time for us, and no thread waits for it: the request stays in
+ * a table until its answer has come, for many rounds if needed. Meanwhile the server is busy,
+ * and asked for nothing else.
  *
- * One that has not answered for a quarter of T is late. Who waits for it asks another one
- * as soon as there is one (borrow.c), and from then on it is avoided: it is asked only
- * if no other server can be. So are those, for a short while, that have refused, be it for
- * now only. It is avoided and not excluded, because all servers may be slow, as those are
- * that lend large slabs.
+ * A server that has not answered for a quarter of T is late. What waits for it asks another
+ * server as soon as there is one (borrow.c). From then on the late server is avoided: it is
+ * asked only if no other server can be. Servers that have refused, even if only for now, are
+ * avoided for a short while, too. They are not excluded, because all servers may be slow, for
+ * example if they lend large slabs.
  */
 #include "core/upkeep.h"
 
@@ -65,15 +65,15 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 	return asked;
 }
 
-/* Whether the server itself has said that it does not lend. If it has nothing to lend yet
- * it says -ETIMEDOUT, and in time; an ask that nobody answers is late before it ends so. */
+/* Whether the server itself has answered that it does not lend. If it has nothing to lend yet
+ * it answers -ETIMEDOUT, in time; a request without an answer is late before it ends so. */
 static bool is_refusal(const struct rbx_asked *asked, int err)
 {
 	return asked->kind == RBX_CALL_MAP &&
 	       (!rbx_status_is_away(err) || (err == -ETIMEDOUT && !asked->is_late));
 }
 
-/* It has answered, or not in time. */
+/* It has answered, or did not in time. */
 static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		  int err)
 {
@@ -146,7 +146,7 @@ void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,
 	set_join(servers, &upkeep->marked[RBX_SERVER_REFUSED]);
 }
 
-/* Whether one that is busy, but none of the set, could lend as well. */
+/* Whether a busy server, not of the set, could lend as well. */
 static bool busy_could(struct rbx_upkeep *upkeep, const struct rbx_server_set *set)
 {
 	const struct rbx_server_set *up = &upkeep->flow->map->servers_up;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attention.c - an inbox, lists, and what is counted, see attention.h.
+ * attention.c - the inbox, the lists and the census, see attention.h.
  */
 #include "core/attention.h"
 
@@ -10,16 +10,16 @@ size_t rbx_attention_size(uint32_t slab_count)
 		      rbx_index_sets_size(slab_count, RBX_ATTENTION_SETS) +
 		      slab_count;
 
-	/* What stands behind it is words. */
+	/* Words follow it in memory. */
 	return (size + 7) / 8 * 8;
 }
 
 /* ---- What is counted ------------------------------------------------------------*/
 
 /*
- * Of a slab, in four bits: its health, and above two bits a bit for each mark. Neither
- * a blank slab nor a dead one has marks: the dead one is what would be a blank one that
- * has the first.
+ * What is counted of a slab, in four bits: its health, and above two bits a bit for each
+ * mark. Blank and dead slabs have no marks, so a dead slab is encoded as a blank one with the
+ * first mark.
  */
 #define COUNTED_BITS 4u
 #define COUNTED_MASK ((1u << COUNTED_BITS) - 1)
@@ -155,7 +155,7 @@ void rbx_attention_until(struct rbx_attention *attention,
 	RBX_STORE_RELAXED(&attention->due_now, due_slot(now_ns));
 }
 
-/* The set of a slab that a server wants back, whose lock is held. */
+/* The set of a slab that a server wants back. The slab's lock is held. */
 static uint32_t set_leaving(const struct rbx_attention *attention,
 			    const struct rbx_slab *slab)
 {
@@ -164,8 +164,8 @@ static uint32_t set_leaving(const struct rbx_attention *attention,
 	return due ? due_set(due - 1) : RBX_LIST_LEAVING;
 }
 
-/* The set in which the first is that some server takes back: what was due a slot ago
- * comes first, and last what has no time. */
+/* The set of the slabs that will be revoked first: what was due a slot ago comes first, and
+ * last what has no time. */
 static uint32_t set_leaving_first(const struct rbx_attention *attention)
 {
 	uint32_t slot = RBX_LOAD_RELAXED(&attention->due_now) + RBX_DUE_SLOTS - 1;
@@ -202,7 +202,7 @@ struct rbx_slab *rbx_attention_first(struct rbx_attention *attention,
 	return rbx_slab_at(attention->shape, index);
 }
 
-/* ---- Where a slab belongs, whose lock is held ---------------------------------*/
+/* ---- Where a slab belongs; its lock is held ----------------------------------- */
 
 static enum rbx_attention_list list_of_lack(const struct rbx_slab *slab,
 					    bool is_lent)
@@ -214,7 +214,7 @@ static enum rbx_attention_list list_of_lack(const struct rbx_slab *slab,
 	return is_lent ? RBX_LIST_COPY_SOME : RBX_LIST_BORROW_SOME;
 }
 
-/* What is to be given back is in the way of what is to be done next. */
+/* What is to be given back comes first if it blocks what is to be done next. */
 static enum rbx_attention_list list_of_return(const struct rbx_slab *slab)
 {
 	switch (rbx_slab_health(slab)) {
@@ -264,7 +264,7 @@ static enum rbx_attention_list parking_of(enum rbx_attention_list list,
 	case RBX_LIST_COPY_ONE:
 	case RBX_LIST_COPY_SOME:
 	case RBX_LIST_COPY_LEAVING:
-		/* It needs no server, and may have the record that others wait for. */
+		/* It needs no server, and may have the record that other slabs wait for. */
 		return parking == RBX_PARK_WAITS ? RBX_LIST_BORROW_WAITS : list;
 	default:
 		return parking == RBX_PARK_WAITS ? RBX_LIST_BORROW_WAITS :

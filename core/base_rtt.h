@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * base_rtt.h - the round trip of a device that has no queue.
+ * base_rtt.h - measures the round trip of a device that has no queue.
  *
- * Policies that go by delay compare a round trip with the shortest one. The
- * shortest ever would be wrong for good once the way to the peers has become
- * longer; the shortest of late is wrong too, because it was measured with the
- * policy's own queue in it: the window would grow from one measurement to the
- * next. So from time to time the window is closed to its lowest, and the
- * shortest round trip of what is posted then is the new base. This costs a few
- * round trips a second or two.
+ * Policies that use delay compare a round trip with the shortest one. The shortest ever would
+ * be wrong for good once the path to the peers has become longer. The shortest of the last
+ * seconds is wrong too: it was measured with the policy's own queue in it, so the window
+ * would grow from one measurement to the next. So from time to time the window is closed to
+ * its minimum. The shortest round trip of what is posted then is the new base. This costs a
+ * few round trips every second or two.
  */
 #ifndef RBX_BASE_RTT_H
 #define RBX_BASE_RTT_H
 
 #include "core/port.h"
 
-/* How long a base is good for, and how many round trips make one. */
+/* How long a base is valid, and how many round trips make one. */
 #define RBX_BASE_RTT_AGE_NS 2000000000ull
 #define RBX_BASE_RTT_SAMPLES 8u
 
 struct rbx_base_rtt {
 	uint64_t shortest_ns; /* 0: nothing measured yet */
 	uint64_t begin_ns; /* of the last measurement */
-	uint32_t samples_left; /* not 0: the window is to be at its lowest */
+	uint32_t samples_left; /* not 0: the window has to be at its minimum */
 };
 
 static inline void rbx_base_rtt_init(struct rbx_base_rtt *base)
@@ -32,7 +31,7 @@ static inline void rbx_base_rtt_init(struct rbx_base_rtt *base)
 	base->samples_left = RBX_BASE_RTT_SAMPLES;
 }
 
-/* Takes a round trip in. True: the window is to be at its lowest. */
+/* Takes a round trip into account. True: the window has to be at its minimum. */
 static inline bool rbx_base_rtt_sample(struct rbx_base_rtt *base,
 				       uint64_t now_ns, uint64_t rtt_ns)
 {

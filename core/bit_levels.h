@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bit_levels.h - a bit for each of many, and above them which words have any.
+ * bit_levels.h - the layout of a bitmap with summary levels, to find a set bit quickly.
  *
- * On the lowest level each has its bit. A bit of the next level stands for a word of
- * the one below, and so on up to a level of one word. So one that is set is found by a
- * look at a word of each level, however many there are.
+ * The lowest level has one bit for each index. A bit of the next level stands for a word of
+ * the level below, and so on up to a level of one word. So a set bit is found by looking at
+ * one word of each level, whatever the number of indices.
  *
- * Here is where the words stand; index_sets.h has them for one thread, index_inbox.h
- * for many.
+ * This file says where the words are. index_sets.h uses them from one thread, index_inbox.h
+ * from many.
  */
 #ifndef RBX_BIT_LEVELS_H
 #define RBX_BIT_LEVELS_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrow.c - a slab for which servers are asked for memory, see upkeep.h.
+ * borrow.c - asks servers for the memory of a slab, see upkeep.h.
  *
- * All replicas that it wants are asked for at once, each of another server; for one that
- * is refused another server is asked. The slab is left alone until nothing is out for it
- * any more (rbx_slab_task()). If nobody has lent by then, but a server that is busy may,
- * the slab waits for that one like a slab whose turn has not come.
+ * All replicas that the slab needs are asked for at once, each from another server. If one
+ * refuses, another server is asked. The slab is left alone until no request is out for it any
+ * more (rbx_slab_task()). If no server has lent by then, but a busy one may, the slab waits
+ * for that one like a slab whose turn has not come.
  *
- * It does not wait for a late server if it has got something already, or if another one
- * can be asked that has not refused of late: then its slot is free again, and what the late
- * server lends in the end is given back. If all that is left is late it waits: large slabs
+ * It does not wait for a late server if it has some memory already, or if another server can
+ * be asked that has not refused recently. Then its slot is free again, and what the late
+ * server lends in the end is given back. If only late servers are left it waits: large slabs
  * take long everywhere.
  */
 #include "core/upkeep.h"
@@ -20,7 +20,7 @@ static struct rbx_borrowing *borrowing_find(struct rbx_upkeep *upkeep)
 {
 	uint32_t i;
 
-	/* Each has an ask out, so there are no more than those. */
+	/* Each has a request out, so there are no more than RBX_ASKS_MAX. */
 	for (i = 0; i < RBX_ASKS_MAX; i++)
 		if (!upkeep->borrowings[i].slab)
 			return &upkeep->borrowings[i];
@@ -44,7 +44,7 @@ bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 {
 	int server = -ENOSPC;
 
-	/* Bounded: each turn excludes one more server. */
+	/* Bounded: each pass excludes one more server. */
 	while (borrowing->lent_count + borrowing->asks_count <
 	       borrowing->wanted_count) {
 		server = rbx_asks_place(upkeep, &borrowing->not_servers);
@@ -54,7 +54,7 @@ bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 	}
 	if (borrowing->asks_count)
 		return false;
-	/* One that is busy may lend when it has answered, so first writes wait. */
+	/* A busy server may lend when it has answered, so first writes wait. */
 	if ((server == -EAGAIN || server == -ETIMEDOUT) &&
 	    borrowing->state == RBX_REPLICA_LIVE)
 		rbx_borrow_refused(borrowing, -ETIMEDOUT);
@@ -76,13 +76,14 @@ bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
 
 	if (borrowing->lent_count || borrowing->is_overdue)
 		return false;
-	/* Else those that have just refused would be asked again at once. */
+	/* Otherwise servers that have just refused would be asked again at once. */
 	servers_have(borrowing->slab, &not_servers);
 	return rbx_asks_place(upkeep, &not_servers) == -EAGAIN;
 }
 
-/* All that it wants, before the first is asked: where only some could be, the others would
- * have to be copied to later. Returns how many are in the list, or as place(). */
+/* Chooses servers for all that it needs before the first is asked: if only some could be
+ * asked, the others would have to be copied to later. Returns how many are in the list, or as
+ * place(). */
 static int servers_choose(struct rbx_upkeep *upkeep,
 			  struct rbx_server_set not_servers,
 			  uint32_t wanted_count, uint32_t *servers)
@@ -133,8 +134,8 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 
 void rbx_borrow_refused(struct rbx_borrowing *borrowing, int err)
 {
-	/* What the last one said is the best reason there is, but for one that could
-	 * not be asked, and may yet lend. */
+	/* The last answer is the best reason, unless that server could not be asked, and may
+	 * lend yet. */
 	if (!rbx_status_is_away(borrowing->err))
 		borrowing->err = err;
 }
@@ -162,8 +163,8 @@ static void withdraw(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 			ask_withdraw(&upkeep->asked[i], err);
 }
 
-/* Whether it need not wait for a late server. If all others are full, those that take
- * long lend only to who waits for them. */
+/* Whether it need not wait for a late server. If all others are full, the slow ones are the
+ * only ones that lend. */
 static bool can_do_without(struct rbx_upkeep *upkeep,
 			   const struct rbx_borrowing *borrowing)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrower.c - a session and its connection: what is sent, what came, what is lost.
+ * borrower.c - the connection of a session: what is sent, what has come, what is lost.
  *
- * A message is the answer to the call under way (borrower_call.c), or to the
- * heartbeat, or about user messages, or something that the server says unasked:
- * that it wants a slab back, or why it ends the connection. Whatever else comes is
- * not of this protocol, and the connection is given up.
+ * A message is the answer to the call under way (borrower_call.c), or to the heartbeat, or
+ * about user messages. Or it is unsolicited: the server wants a slab back, or says why it
+ * ends the connection. Anything else breaks the protocol, and the connection is given up.
  */
 #include "core/borrower.h"
 
 #include "wire/reason.h"
 
-/* A clock that was stopped leaps: so who is about to be counted as lost gets as long
- * as this once more, for what may lie in a queue that nobody has looked at. */
+/* A process that was stopped sees the clock jump. So before a server counts as lost it gets
+ * this much more time, for messages that may be in a queue nobody has read yet. */
 #define DOUBT_NS 20000000ull
 
 #define NS_PER_MS 1000000u
@@ -130,8 +129,8 @@ static uint64_t lease_tick(struct rbx_borrower *b, uint64_t now_ns)
 	return due_ns;
 }
 
-/* Slabs take time, and heartbeats tell that the server is there; so they do if the call
- * has not been sent yet. Any other answer that does not come is a fault. */
+/* Preparing slabs takes time, and heartbeats show that the server lives, even if the call was
+ * not sent yet. Any other answer that does not come is an error. */
 static void call_late(struct rbx_borrower *b)
 {
 	static const char why[] = "it did not answer in time";
@@ -154,8 +153,8 @@ uint64_t rbx_borrower_tick(struct rbx_borrower *b, uint64_t now_ns)
 
 	if (b->phase == RBX_BORROWER_AWAY)
 		return due_ns;
-	/* Also while somebody thinks of an answer, for he does not look at the clock
-	 * when he has sent what comes of it. */
+	/* Also while a thread computes an answer: it does not check the time again after it
+	 * has sent the result. */
 	if (call->state != RBX_CALL_IDLE && call->state != RBX_CALL_ENDED) {
 		if (now_ns >= call->deadline_ns)
 			call_late(b);
@@ -175,8 +174,7 @@ static bool is_free(const struct rbx_borrower *b, uint32_t slot)
 	return !(b->sends_busy >> slot & 1);
 }
 
-/* A user message leaves from the buffer of its number, and waits while that is
- * under way. */
+/* A user message is sent from the buffer of its number, and waits while that is in use. */
 static int user_message_next(struct rbx_borrower *b,
 			     struct rbx_wire_message *message)
 {
@@ -216,7 +214,7 @@ static int call_next(struct rbx_borrower *b, uint64_t now_ns,
 	return RBX_BORROWER_CALL;
 }
 
-/* Before a call, which waits for the answer as it does for that of a late call. */
+/* Sent before a call. It waits for the answer to a late call, as a call does. */
 static bool wants_return(const struct rbx_borrower *b)
 {
 	return b->returns_spare && !b->closing && !b->late_id &&
@@ -234,14 +232,14 @@ static int return_next(struct rbx_borrower *b, struct rbx_wire_message *message)
 	return RBX_BORROWER_CALL;
 }
 
-/* One at a time: with the next the server knows that we have heard the answer. */
+/* One at a time: the next one tells the server that we have read the answer. */
 static bool wants_heartbeat(const struct rbx_borrower *b)
 {
 	return (b->heartbeat_due || b->eviction_heard) &&
 	       !b->lease.heartbeat_is_out && is_free(b, RBX_BORROWER_HEARTBEAT);
 }
 
-/* The receipt goes first: the server says no user message before it has heard one. */
+/* The receipt goes first: the server sends no user message before it has had one. */
 static int choose(struct rbx_borrower *b, uint64_t now_ns,
 		  struct rbx_wire_message *message)
 {
@@ -289,7 +287,7 @@ void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
 	b->sends_busy &= ~(1u << slot);
 }
 
-/* ---- What the server says -------------------------------------------------*/
+/* ---- Messages from the server --------------------------------------------- */
 
 static void free_bytes_note(struct rbx_borrower *b,
 			    const struct rbx_wire_message *m)
@@ -307,13 +305,13 @@ static void user_message_came(struct rbx_borrower *b,
 			      const struct rbx_wire_user_message *user_message)
 {
 	if (b->closing)
-		return; /* it hears that we are gone */
+		return; /* the server is told that we are gone */
 	switch (rbx_mailbox_judge(&b->mailbox, user_message->sequence)) {
 	case RBX_USER_MESSAGE_NEW:
 		if (b->listens) {
 			b->user_message = *user_message;
 			b->user_message_untold = true;
-			return; /* the receipt is for who has had it */
+			return; /* the receipt is sent once the program has had it */
 		}
 		rbx_mailbox_heard(&b->mailbox);
 		break;
@@ -331,13 +329,13 @@ static void user_messages_taken(struct rbx_borrower *b,
 {
 	if (rbx_mailbox_taken(&b->mailbox, taken, &b->ends))
 		rbx_borrower_lost(
-			b, "the server has had a message that was never sent",
+			b, "the server confirms a message that was never sent",
 			0);
 	else
 		b->ends_untold = b->ends.count > 0;
 }
 
-/* Nobody else knows of this loan. */
+/* No other code knows of this loan. */
 static void spare_return(struct rbx_borrower *b)
 {
 	if (!b->has_spare || b->spare.slab_id != b->eviction.slab_id ||
@@ -364,7 +362,7 @@ static void said_unasked(struct rbx_borrower *b,
 	} else if (m->type == RBX_WIRE_ERROR) {
 		rbx_borrower_lost(b, rbx_reason_sentence(m->status), 0);
 	} else {
-		rbx_borrower_lost(b, "a message that nobody asked for", 0);
+		rbx_borrower_lost(b, "an unsolicited message", 0);
 	}
 }
 
@@ -379,7 +377,7 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 		return;
 	if (length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ||
 	    rbx_wire_decode(bytes, length_bytes, &m)) {
-		rbx_borrower_lost(b, "a message that is no message", 0);
+		rbx_borrower_lost(b, "a malformed message", 0);
 		return;
 	}
 	rbx_lease_heard(&b->lease, now_ns);
@@ -442,7 +440,7 @@ static bool take(bool *untold)
 	return was;
 }
 
-/* One who closes hears nothing more, but that user messages have ended. */
+/* After close() the only news is that user messages have ended. */
 enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *b)
 {
 	if (b->closing)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrower_call.c - what a client asks of a server, and what the answers mean.
+ * borrower_call.c - the requests of a client to a server, and what the answers mean.
  *
- * What the server says is checked before anybody computes with it. In a handshake it
- * is believed nothing before its proof in WELCOME holds; until then an answer can
- * only make us fail.
+ * All values from the server are checked before they are used. During a handshake nothing is
+ * believed before the proof in WELCOME is checked; until then an answer can only make the
+ * handshake fail.
  */
 #include "core/borrower.h"
 
@@ -31,7 +31,7 @@ void rbx_borrower_call_leave(struct rbx_borrower *b, int status, const char *why
 		b->late_id = b->call.request_id;
 		b->late_kind = b->call.kind;
 	}
-	b->call.message.type = 0; /* nobody has refused */
+	b->call.message.type = 0; /* the server has not refused */
 	call_over(b, status, why);
 }
 
@@ -49,10 +49,10 @@ void rbx_borrower_late_answered(struct rbx_borrower *b,
 				const struct rbx_wire_message *answer)
 {
 	b->late_id = 0;
-	/* If the server refuses, the loan has ended. */
+	/* Even if the server refuses, the loan has ended. */
 	if (answer->request_id == b->return_id)
 		b->returns_spare = false;
-	/* Nothing is borrowed before what returns is back, so its place is free. */
+	/* Nothing is borrowed before the returned loan is done, so its place is free. */
 	RBX_ASSERT(b->late_kind != RBX_CALL_MAP || !b->returns_spare);
 	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_LOAN ||
 	    rbx_last_loan_map(&b->last_loan, answer, b->welcome.slab_bytes,
@@ -109,7 +109,7 @@ void rbx_borrower_ask(struct rbx_borrower *b, struct rbx_ask *ask,
 	ask->is_refused = false;
 	ask->why = b->why;
 	ask->status = -ENOTCONN;
-	/* Also while somebody else is about to connect it: he has the call. */
+	/* Also while another thread is about to connect: it has the call. */
 	if (b->phase != RBX_BORROWER_UP ||
 	    rbx_borrower_call(b, (enum rbx_call_kind)ask->kind, &ask->loan,
 			      answer_ms, now_ns))
@@ -152,7 +152,7 @@ static uint16_t answer_expected(const struct rbx_borrower *b)
 	return RBX_WIRE_STATS_REPLY;
 }
 
-/* HELLO is still there to be put beside it. */
+/* HELLO is still there, to compare with. */
 static void challenged(struct rbx_borrower *b,
 		       const struct rbx_wire_message *challenge)
 {
@@ -192,7 +192,7 @@ void rbx_borrower_call_answered(struct rbx_borrower *b,
 	else if (b->call.kind == RBX_CALL_CHECK)
 		status = rbx_last_loan_query(answer, &b->call.loan);
 	call_over(b, status, status == -EPROTO ?
-				     "it lends a slab that cannot be" :
+				     "it lends a slab that cannot exist" :
 				     "it has moved the slab");
 }
 
@@ -236,7 +236,7 @@ void rbx_borrower_think(struct rbx_borrower *b)
 		rbx_proof_of_client(root_of(b), &b->transcript, b->proof);
 }
 
-/* The server has proved itself. Its lease runs from AUTH, at the earliest. */
+/* The server has proved itself. Its lease runs from AUTH at the earliest. */
 static void go_up(struct rbx_borrower *b, uint64_t now_ns)
 {
 	const struct rbx_wire_welcome *welcome = &b->call.message.welcome;
@@ -246,7 +246,7 @@ static void go_up(struct rbx_borrower *b, uint64_t now_ns)
 		b->welcome = *welcome;
 	RBX_STORE_RELAXED(&b->free_bytes, welcome->free_bytes);
 	b->attach_serial = 0;
-	b->receipt_owed = true; /* the server awaits it */
+	b->receipt_owed = true; /* the server waits for it */
 	b->doubt_until_ns = 0;
 	b->lease.timeout_ns = b->config.silence_ns;
 	b->lease.lease_ns = b->welcome.lease_ms * 1000000ull;
@@ -274,7 +274,7 @@ void rbx_borrower_go_on(struct rbx_borrower *b, uint64_t now_ns)
 		call_over(b, b->verdict,
 			  b->verdict == -EACCES ?
 				  "it could not prove that it has the secret" :
-				  "it tells nonsense about itself");
+				  "it reports impossible values about itself");
 		rbx_borrower_lost(b, b->call.why, 0);
 	}
 }

@@ -2,9 +2,9 @@
 /*
  * break_even.c - see break_even.h.
  *
- * Measurements have noise, so the curves may cross more than once: what counts
- * is the last time. A program that is told too long a length loses a little of
- * what it could gain; told too short a one it would pay for many short requests.
+ * Measurements have noise, so the curves may cross more than once; the last crossing counts.
+ * If the length is too long, a program gains a little less than it could. If it is too short,
+ * many short requests cost more.
  */
 #include "core/break_even.h"
 
@@ -19,7 +19,7 @@ static bool direct_is_cheaper(const struct rbx_break_even_point *point)
 	return point->direct_ns <= point->copy_ns;
 }
 
-/* How far apart the two costs are, bounded. */
+/* The difference of the two costs, bounded. */
 static uint64_t distance_ns(const struct rbx_break_even_point *point)
 {
 	uint64_t apart_ns = direct_is_cheaper(point) ?

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cell.c - cells that are shared, and the queue behind their busy granules, see cell.h.
+ * cell.c - cells in use, and the queues of pieces that wait for granules, see cell.h.
  *
  * The caller holds the lock of the slab, which guards its cells.
  */
@@ -23,7 +23,7 @@ static void cell_queue(struct rbx_cell *cell, struct rbx_piece *piece)
 	cell->last = node;
 }
 
-/* The first at a place makes its own cell the one there. */
+/* The first piece at a place puts its own cell there. */
 static void cell_begin(struct rbx_cell **bucket, struct rbx_cell *own,
 		       uint64_t place)
 {
@@ -35,8 +35,8 @@ static void cell_begin(struct rbx_cell **bucket, struct rbx_cell *own,
 	*bucket = own;
 }
 
-/* The cell at a place, with that of the piece in it or left with it. Bounded by the
- * pieces, and short: see RBX_CELL_BUCKETS. */
+/* The cell at a place; the piece puts its own cell there, or leaves it with the one that is
+ * there. Bounded by the pieces, and short: see RBX_CELL_BUCKETS. */
 static struct rbx_cell *cell_join(struct rbx_cell **bucket,
 				  struct rbx_piece *piece, uint64_t place)
 {

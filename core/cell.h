@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cell.h - keeps what overlaps in a cell one after another.
+ * cell.h - serializes pieces that overlap within a cell.
  *
- * Replicas must not diverge: of two writes that overlap, each replica has to
- * see the same one last. So a write makes its granules (64ths of the cell)
- * busy before it is sent and free when every replica has answered. Whoever
- * finds a granule busy waits in the cell's queue. The queue is served strictly
- * in order: nobody passes, so a copy of the whole cell is never starved, and
- * taking and giving cost the same however many wait.
+ * Replicas must not diverge: if two writes overlap, the same one must be last at each
+ * replica. So a write marks its granules (64ths of the cell) busy before it is sent, and
+ * frees them when every replica has answered. A piece that finds a granule busy waits in the
+ * queue of the cell. The queue is strictly first in, first out. So a copy of the whole cell
+ * is never starved, and taking and giving back cost the same however many pieces wait.
  *
- * The rounding to granules makes neighbours wait that do not overlap; the
- * cell is a fragment long, so a granule is 2 KiB with the default.
+ * Rounding to granules makes some neighbours wait that do not overlap. A cell is as long as a
+ * fragment, so a granule is 2 KiB by default.
  *
- * A cell is there only while somebody is at it, in a hash table of the slabs that
- * share a lock (slab.h). Its memory is lent as with the turnstiles of an operating
- * system: each piece owns one cell. The first one at a place lends its own; those
- * that join it leave theirs with it; and each that goes takes one of these along, the
- * last one the cell itself. So there are always enough, nothing is allocated, and a
- * volume costs the same however many cells it has.
+ * A cell exists only while pieces use it, in a hash table of the slabs that share a lock
+ * (slab.h). Its memory comes from the pieces, as with the turnstiles of an operating system:
+ * each piece owns one cell. The first piece at a place puts in its own; pieces that join
+ * leave theirs with it; each piece that leaves takes one of these along, and the last takes
+ * the cell itself. So there are always enough cells and nothing is allocated. The cost of a
+ * volume does not depend on its number of cells.
  */
 #ifndef RBX_CELL_H
 #define RBX_CELL_H
@@ -27,7 +26,7 @@
 
 #define RBX_CELL_GRANULES 64u
 
-/* Zeroed: nobody is at any cell. A cell's bucket is that of its number in the slab. */
+/* Zeroed: no cell is in use. A cell's bucket follows from its number in the slab. */
 struct rbx_cells {
 	struct rbx_cell *buckets[RBX_CELL_BUCKETS];
 };
@@ -48,12 +47,12 @@ static inline uint64_t rbx_cell_granules(uint32_t offset_bytes,
 	       << (first % RBX_CELL_GRANULES);
 }
 
-/* Takes the cell at a place where others may be, in the same bucket at least. */
+/* Takes the cell at a place if others may be there, or at least in the same bucket. */
 bool rbx_cell_take_slowly(struct rbx_cell **bucket, struct rbx_piece *piece,
 			  uint64_t place);
 
-/* true: the piece has its granules of the cell at this place, which is a slab above 32
- * bits of a cell. false: it stands in the queue there. */
+/* true: the piece has its granules of the cell at this place. A place is the slab above 32
+ * bits of cell number. false: the piece waits in the queue there. */
 static inline bool rbx_cell_take(struct rbx_cells *cells,
 				 struct rbx_piece *piece, uint64_t place)
 {
@@ -73,7 +72,7 @@ static inline bool rbx_cell_take(struct rbx_cells *cells,
 	return true;
 }
 
-/* A piece that has no granules there is at this cell no longer, and takes one along. */
+/* A piece that holds no granules leaves this cell and takes a spare cell along. */
 static inline void rbx_cell_leave(struct rbx_piece *piece,
 				  struct rbx_cell *cell)
 {
@@ -89,7 +88,7 @@ static inline void rbx_cell_leave(struct rbx_piece *piece,
 		cell->next->link = cell->link;
 }
 
-/* Gives the granules back, which somebody in the queue may wait for. */
+/* Gives the granules back. Pieces in the queue may wait for them. */
 static inline void rbx_cell_give(struct rbx_piece *piece)
 {
 	struct rbx_cell *cell = piece->cell;
@@ -100,15 +99,15 @@ static inline void rbx_cell_give(struct rbx_piece *piece)
 	rbx_cell_leave(piece, cell);
 }
 
-/* A piece waits at a place where nobody has granules; and the first that does goes, of
- * at least one. *more: whether others wait there. */
+/* Queues a piece at a place where no piece holds granules, and admits the first of the queue.
+ * *more: whether others wait there. */
 void rbx_cell_wait(struct rbx_cells *cells, struct rbx_piece *piece,
 		   uint64_t place);
 struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
 				   bool *more);
 
-/* The first of the queue where it has its granules now, taken off the queue; or
- * NULL. To be asked until it says so, whenever granules were given back. */
+/* The first piece of the queue if it gets its granules now, taken off the queue; else NULL.
+ * To be called until it returns NULL, whenever granules were given back. */
 struct rbx_piece *rbx_cell_admit(struct rbx_cell *cell);
 
 static inline bool rbx_cell_has_queue(const struct rbx_cell *cell)

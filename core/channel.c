@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel.c - combining and parking. What becomes of fragments whose connection broke is in
- * channel_again.c.
+ * channel.c - combining and parking. channel_again.c handles fragments whose connection
+ * broke.
  *
- * Parking. The combiner writes down what it waits for in local variables, sets
- * `parked`, and then looks at the cause once more. Whoever removes a cause
- * (gives credit, frees a slot or staging memory, changes the state) does so
- * first and looks at `parked` afterwards. Both sides use operations of one
- * total order, so at least one of them sees the other: either the combiner
- * finds that it can go on, or the other side finds it parked. Where both do,
- * the exchange of `parked` gives the role to one of them. After setting
- * `parked` the combiner must not touch its own fields until it has won that
- * exchange, hence the local variables.
+ * Parking. The combiner keeps what it waits for in local variables, sets `parked`, and then
+ * checks the cause once more. A thread that removes a cause (gives credit, frees a slot or
+ * staging memory, changes the state) does so first and checks `parked` afterwards. Both sides
+ * use operations of one total order, so at least one of them sees the other: either the
+ * combiner finds that it can go on, or the other thread finds it parked. If both do, the
+ * exchange of `parked` gives the role to one of them. After setting `parked` the combiner
+ * must not touch its own fields until it has won that exchange, hence the local variables.
  *
- * Nobody waits for a turn for ever. Who parks for a turn or for credit looks
- * again afterwards, and goes on by itself where nothing is in flight. Else
- * something is: either it completes, and whoever gives its credit back makes a
- * round afterwards, which visits this channel or ends at one that waits for
- * credit, and so has something in flight before it in turn; or it was credit
- * that another channel asks for and is refused, and that one will look again
- * after this one has parked.
+ * No channel waits for a turn for ever. A combiner that parks for a turn or for credit checks
+ * again afterwards, and goes on by itself if nothing is in flight. Otherwise something is in
+ * flight. Either it completes, and the thread that gives its credit back makes a round
+ * afterwards. That round visits this channel, or ends at one that waits for credit and so in
+ * turn has something in flight before it. Or it was credit that another channel asks for and
+ * is refused, and that channel will check again after this one has parked.
  */
 #include "core/channel.h"
 
@@ -69,7 +66,7 @@ void rbx_channel_set_depth(struct rbx_channel *channel, uint32_t ring_index,
 	RBX_ASSERT(rbx_send_ring_used(ring) == 0);
 	while (depth <= depth_count / 2)
 		depth *= 2;
-	/* Numbers go on from where they are: a slot is a number modulo the depth. */
+	/* Numbers go on from their present values: a slot is a number modulo the depth. */
 	RBX_STORE_RELAXED(&ring->depth_count, depth);
 }
 
@@ -103,7 +100,7 @@ static bool staging_has_room(const struct rbx_channel *channel, uint32_t bytes)
 	return true;
 }
 
-/* Whether the obstacle is gone. Looks only at what any thread may look at. */
+/* Whether the obstacle is gone. Uses only what any thread may read. */
 static bool removed(const struct rbx_channel *channel,
 		    const struct obstacle *obstacle)
 {
@@ -111,7 +108,7 @@ static bool removed(const struct rbx_channel *channel,
 	case CAUSE_WINDOW:
 		return rbx_window_has_room(channel->window, obstacle->bytes);
 	case CAUSE_TURN:
-		/* It is itself one of those who wait. */
+		/* This channel is itself one of those that wait. */
 		return RBX_LOAD_ORDERED(
 			       &channel->window->turns.waiting_count) == 1 ||
 		       rbx_window_idle(channel->window);
@@ -141,8 +138,7 @@ static enum rbx_parked parked_for(enum cause cause)
 	}
 }
 
-/* Leaves the role lying. Counted before it is parked, so that no count is ever
- * too low. */
+/* Gives up the role. It is counted before it is parked, so no count is ever too low. */
 static void leave_role(struct rbx_channel *channel, enum rbx_parked parked)
 {
 	struct rbx_turns *turns = &channel->window->turns;
@@ -158,7 +154,7 @@ RBX_RARE static bool park(struct rbx_channel *channel, const struct obstacle *ob
 {
 	enum rbx_parked parked = parked_for(obstacle->cause);
 
-	/* Who waits for something of its own does not keep a turn meanwhile. */
+	/* A channel that waits for something of its own does not keep a turn. */
 	if (!rbx_parked_waits(parked))
 		channel->turn_bytes = 0;
 	leave_role(channel, parked);
@@ -179,9 +175,9 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 	rbx_turns_unpark(turns, channel->slot);
 	if (rbx_parked_waits(parked))
 		RBX_FETCH_ADD(&turns->waiting_count, (uint32_t)-1);
-	/* Who waited for credit goes on with the turn that it had. Who waited for something
-	 * of its own, such as a full ring, has none: else it would pass those who wait,
-	 * each time that something of it completes. */
+	/* A channel that waited for credit goes on with the turn that it had. One that waited
+	 * for something of its own, such as a full ring, has none: otherwise it would
+	 * overtake those that wait each time that something of it completes. */
 	if (parked == RBX_PARKED_TURN ||
 	    (parked == RBX_PARKED_CREDIT && channel->turn_bytes == 0))
 		channel->turn_bytes = RBX_MIN(channel->turn_bytes,
@@ -190,9 +186,9 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 	return true;
 }
 
-/* The ring with the fewest work requests, of equals the next in turn; how many more
- * it takes. Turns alone would let a long chain and a short one, again and again, give
- * some queue pairs all the work. */
+/* The ring with the fewest work requests; of equal ones, the next in turn. *room: how many
+ * more it takes. Plain round robin could alternate long and short chains, so that some queue
+ * pairs would get all the work. */
 static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
 {
 	uint32_t at = channel->next_ring, most = 0;
@@ -217,14 +213,14 @@ static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
 	return most;
 }
 
-/* A counter that the combiner alone writes, and anybody reads. */
+/* A counter that only the combiner writes, and any thread reads. */
 static inline void count(uint64_t *counter, uint64_t value)
 {
 	RBX_STORE_RELAXED(counter, *counter + value);
 }
 
-/* Whether it may ask for credit, or has to let others go first; bytes: of the
- * work request and of those planned before it. */
+/* Whether it may ask for credit, or has to let others go first. bytes: of the work request
+ * and of those planned before it. */
 static inline bool has_turn(const struct rbx_channel *channel, uint64_t bytes)
 {
 	const struct rbx_window *window = channel->window;
@@ -255,15 +251,15 @@ static inline enum cause take_work(struct rbx_channel *channel,
 	return CAUSE_NONE;
 }
 
-/* What one chain may put on a ring: a queue pair's share of the window. More would
- * leave the others without work, and a device serves a queue pair in turn. */
+/* How much one chain may put on a ring: a queue pair's share of the window. More would leave
+ * the others without work, and a device serves its queue pairs in turn. */
 static inline uint64_t share_bytes(const struct rbx_channel *channel)
 {
 	return RBX_LOAD_RELAXED(&channel->window->bytes_max) /
 	       channel->ring_count;
 }
 
-/* Plans a chain; says in `obstacle` what ended it before the queue did. */
+/* Plans a chain. `obstacle` tells what ended it before the queue was empty. */
 static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 		       struct rbx_chain *chain, struct obstacle *obstacle)
 {
@@ -329,8 +325,8 @@ static bool plan(struct rbx_channel *channel, uint64_t now_ns,
 			obstacle->cause = CAUSE_FENCE;
 			return false;
 		}
-		/* What failed since the state was looked at has halted the channel
-		 * before its ring looked idle, and goes again before the fence. */
+		/* A failure since the state was checked has halted the channel before its
+		 * ring looked idle, and its fragments are sent again before the fence. */
 		if (RBX_LOAD_ACQUIRE(&channel->state) == RBX_CHANNEL_HALTED) {
 			obstacle->cause = CAUSE_HALTED;
 			return false;
@@ -368,13 +364,13 @@ bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
 
 void rbx_channel_leave(struct rbx_channel *channel)
 {
-	/* Who took the role last may have left it lying for nobody in particular. */
+	/* The last combiner may have given up the role with nobody to take it. */
 	(void)rbx_channel_unpark(channel);
 }
 
 bool rbx_channel_yield(struct rbx_channel *channel)
 {
-	/* What is found outstanding after this unparks when it completes. */
+	/* If something is found outstanding after this, its completion unparks. */
 	leave_role(channel, RBX_PARKED_OTHER);
 	return rbx_channel_idle(channel);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel.h - the way of all fragments to one peer.
+ * channel.h - the path of all fragments to one peer.
  *
  *   submit queue -> merge queue -> planner -> send rings -> (the host posts)
  *        ^              window, staging           |
@@ -15,14 +15,13 @@
  *                       rbx_harvest_settle(), done() of each fragment, then
  *                       if (rbx_channel_unpark()) combine
  *
- * Who combines is elected by the submit queue. A combiner that cannot go on,
- * because the window is closed, a ring is full, staging memory is used up, a
- * fence waits or the connection is broken, parks: it leaves the role lying,
- * and whoever changes the cause picks it up (rbx_channel_unpark). Work that
- * waits in this way collects neighbours.
+ * The submit queue elects the combiner. A combiner parks if it cannot go on: the window is
+ * closed, a ring is full, no staging memory is free, a fence waits or the connection is
+ * broken. It then gives up the role, and the thread that removes the cause takes it
+ * (rbx_channel_unpark). Work that waits in the meantime collects neighbours.
  *
- * What others submit could keep a combiner busy for ever, and its own thread
- * would not get on. So the host ends its stint after RBX_COMBINE_MAX chains
+ * The submissions of other threads could keep a combiner busy for ever, and its own thread
+ * would make no progress. So the host ends its stint after RBX_COMBINE_MAX chains
  * (rbx_channel_yield).
  */
 #ifndef RBX_CHANNEL_H
@@ -36,7 +35,7 @@
 enum rbx_channel_state {
 	RBX_CHANNEL_OPEN, /* fragments are posted */
 	RBX_CHANNEL_HALTED, /* the connection is broken: fragments wait */
-	RBX_CHANNEL_DEAD, /* the peer is gone: fragments are refused */
+	RBX_CHANNEL_DEAD, /* the peer is dead: fragments are refused */
 };
 
 /* Written by the combiner; others read them for the statistics. */
@@ -51,25 +50,26 @@ struct rbx_channel_counters {
 
 struct rbx_channel {
 	struct rbx_submit_queue submit_queue;
-	uint32_t parked; /* atomic: enum rbx_parked; where it is not NOT the
-			    combiner's role lies there */
+	/* atomic: enum rbx_parked; unless NOT, the combiner's role is free to take */
+	uint32_t parked;
 	uint32_t state; /* atomic: enum rbx_channel_state */
 	uint32_t failed; /* atomic: 1 once a work request has failed for a
 			    reason of its own, until the channel is reopened */
 
-	/* The keys that the peer has taken back since it was opened: slots are
-	 * taken by those who poll. Atomic, until the channel is reopened. */
+	/* The keys that the peer has taken back since the channel was opened. Pollers take
+	 * slots. Atomic, until the channel is reopened. */
 	uint32_t ended_keys_count;
 	uint64_t ended_keys[RBX_ENDED_KEYS_MAX]; /* 0: not filled in yet */
 
-	/* The combiner's. */
+	/* Of the combiner. */
 	struct rbx_merge_queue merge_queue;
 	const struct rbx_planner *planner;
 	struct rbx_window *window;
-	bool keys_are_not_loans; /* that one is denied says nothing of others with its key;
-				    the host's, before the first submit */
-	uint32_t slot; /* among the channels of the window: the host's, before the
-			  first submit */
+	/* a denied work request says nothing of others with its key; set by the host before
+	 * the first submit */
+	bool keys_are_not_loans;
+	/* among the channels of the window; set by the host before the first submit */
+	uint32_t slot;
 	uint64_t turn_bytes; /* left of its turn, see turns.h */
 	uint32_t next_ring;
 	struct rbx_channel_counters counters;
@@ -95,14 +95,14 @@ void rbx_channel_add_ring(struct rbx_channel *channel, struct rbx_work *works,
 			  uint32_t depth_count);
 
 /*
- * A queue pair has come out less deep than asked for, or as deep again: so many work
- * requests at most are posted on it, to the next power of two below. Not more than the
- * slots that were lent; nothing is posted on the ring, and the caller is the combiner.
+ * A queue pair turned out less deep than asked for, or as deep again: at most so many work
+ * requests are posted on it, rounded down to a power of two, and never more than the slots
+ * given. Nothing is posted on the ring, and the caller is the combiner.
  */
 void rbx_channel_set_depth(struct rbx_channel *channel, uint32_t ring_index,
 			   uint32_t depth_count);
 
-/* Any thread. True: the caller has to combine. Who finds nobody combining has no use for
+/* Any thread. True: the caller has to combine. A thread that finds no combiner does not use
  * the submit queue: it adds to the merge queue itself. */
 static inline bool rbx_channel_submit(struct rbx_channel *channel,
 				      struct rbx_fragment *first,
@@ -117,21 +117,21 @@ static inline bool rbx_channel_submit(struct rbx_channel *channel,
 				     &last->node);
 }
 
-/* The step below where there is something to do. */
+/* The step below, if there is something to do. */
 bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
 			      struct rbx_chain *chain);
 
 /*
- * One step of the combiner. True: do what `chain` says and call again. False:
- * the caller has ceased to be the combiner. Here, in the open, is what ends most
- * stints: nothing is left and nothing came.
+ * One step of the combiner. True: do what `chain` says and call again. False: the caller is
+ * not the combiner any more. The inline part is what ends most stints: nothing is left and
+ * nothing came.
  */
 static inline bool rbx_channel_combine(struct rbx_channel *channel,
 				       uint64_t now_ns, struct rbx_chain *chain)
 {
 	if (rbx_merge_queue_empty(&channel->merge_queue) &&
 	    !rbx_submit_queue_pushed(&channel->submit_queue)) {
-		channel->turn_bytes = 0; /* nothing to take it for */
+		channel->turn_bytes = 0; /* no use for the rest of its turn */
 		if (rbx_submit_queue_leave(&channel->submit_queue))
 			return false;
 	}
@@ -139,20 +139,20 @@ static inline bool rbx_channel_combine(struct rbx_channel *channel,
 }
 
 /*
- * Combiner only, when its stint is over: leaves the role lying for who unparks
- * next. True: nothing is outstanding, so no completion will see to that, and
- * the host has to have somebody unpark.
+ * Combiner only, at the end of its stint: gives up the role, for the next thread that
+ * unparks. True: nothing is outstanding, so no completion will unpark the channel, and the
+ * host has to.
  */
 bool rbx_channel_yield(struct rbx_channel *channel);
 
 /*
- * After anything that a parked combiner may wait for. True: combine. A host with
+ * Call it after anything that a parked combiner may wait for. True: combine. A host with
  * several channels on one window visits them in the order of a round (turns.h).
  */
 bool rbx_channel_unpark(struct rbx_channel *channel);
 
-/* Nothing is submitted any more, nothing is outstanding, and nobody visits it: what is
- * left of it in the window's turns goes, so that its slot can be another one's. */
+/* Removes what is left of the channel in the window's turns, so that its slot can be used
+ * again. Nothing is submitted any more, nothing is outstanding, and no round visits it. */
 void rbx_channel_leave(struct rbx_channel *channel);
 
 /* What it is parked for just now. */
@@ -163,37 +163,35 @@ rbx_channel_parked(const struct rbx_channel *channel)
 }
 
 /*
- * Makes the caller the combiner where nobody combines just now; while the
- * channel is halted that is so after a moment. Who repairs a connection seizes
- * the role, so that nothing is posted on the queue pairs that it replaces, and
- * gives it up by combining. Any thread.
+ * Makes the caller the combiner if there is none. While the channel is halted that succeeds
+ * after a moment. The thread that repairs a connection seizes the role, so that nothing is
+ * posted on the queue pairs that it replaces. It gives the role up by combining. Any thread.
  */
 bool rbx_channel_seize(struct rbx_channel *channel);
 
 /*
- * Combiner only, while the channel is halted and idle, before it is reopened: what is
- * to be sent again, a list ended by NULL. Returns what is not, with its status, to be
- * ended by who polls: of it and of all that waits, what is for keys that the peer
- * has taken back. So that a slab that was revoked breaks the connection once, and not
- * once for each fragment that was on its way.
+ * Combiner only, while the channel is halted and idle, before it is reopened. list: what is
+ * to be sent again, ended by NULL. Of this and of all that waits, returns the fragments whose
+ * keys the peer has taken back, with their status, to be ended by the poller. So a revoked
+ * slab breaks the connection once, and not once for each fragment that was under way.
  */
 struct rbx_fragment *rbx_channel_send_again(struct rbx_channel *channel,
 					    struct rbx_fragment *list);
 
-/* Notes that the peer has taken a key back. By who polls. */
+/* Notes that the peer has taken a key back. By the poller. */
 void rbx_channel_key_ended(struct rbx_channel *channel, uint32_t rkey);
 bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey);
 
 /*
- * Combiner only, of a halted channel: takes the fragments out that need not wait for
- * the peer any longer, as those of `list` that was to be sent again. Returns them, to
- * be ended with -EHOSTUNREACH; *list: those that wait on.
+ * Combiner only, of a halted channel: takes out the fragments that need not wait for the peer
+ * any longer, from the channel and from `list`, which was to be sent again. Returns them, to
+ * be ended with -EHOSTUNREACH; *list: those that go on waiting.
  */
 struct rbx_fragment *
 rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
 		     bool (*waits)(const struct rbx_fragment *fragment));
 
-/* Then the caller has to unpark. Legal: open <-> halted -> dead. */
+/* The caller has to unpark afterwards. Legal: open <-> halted -> dead. */
 void rbx_channel_set_state(struct rbx_channel *channel,
 			   enum rbx_channel_state state);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel_again.c - what becomes of the fragments of a channel whose connection broke: they
- * go again, or end because their key has ended, or are withdrawn. The channel is halted
- * meanwhile, and who calls has its role; only keys end at any time, by any thread.
+ * channel_again.c - what happens to the fragments of a channel whose connection broke: they
+ * are sent again, or end because their key has ended, or are withdrawn. The channel is halted
+ * meanwhile, and the caller is its combiner. Only keys may end at any time, by any thread.
  */
 #include "core/channel.h"
 
-/* A key of 0 is one too. */
+/* So that key 0 is valid, too. */
 #define ENDED_KEY(rkey) ((uint64_t)(rkey) | (uint64_t)1 << 32)
 
 void rbx_channel_key_ended(struct rbx_channel *channel, uint32_t rkey)
@@ -35,9 +35,10 @@ bool rbx_channel_key_has_ended(const struct rbx_channel *channel, uint32_t rkey)
 }
 
 /*
- * Parts a list: what stays, and what is gone, which is appended. waits: whether one stays;
- * NULL: those stay whose key has not ended. A fence that is gone passes to the next that
- * stays: what came after it does not begin before what came earlier.
+ * Splits a list into fragments that stay and fragments that go, which are appended to *gone.
+ * waits: whether a fragment stays; NULL: those stay whose key has not ended. If a fragment
+ * with a fence goes, the next one that stays gets the fence: what came after it does not
+ * begin before what came earlier.
  */
 static struct rbx_fragment *part(const struct rbx_channel *channel,
 				 bool (*waits)(const struct rbx_fragment *fragment),
@@ -63,14 +64,14 @@ static struct rbx_fragment *part(const struct rbx_channel *channel,
 	return stay_first;
 }
 
-/* The keys may come to mean something else from here on. */
+/* From here on the keys may come to mean something else. */
 static void keys_forget(struct rbx_channel *channel)
 {
 	rbx_port_fill(channel->ended_keys, 0, sizeof(channel->ended_keys));
 	RBX_STORE_RELAXED(&channel->ended_keys_count, 0);
 }
 
-/* Then the list goes before all that waits, which was submitted later. */
+/* If it has, the list goes before all that waits, which was submitted later. */
 static bool has_ordered(const struct rbx_fragment *list)
 {
 	while (list && list->direction != RBX_DIRECTION_ORDERED)
@@ -119,7 +120,7 @@ rbx_channel_withdraw(struct rbx_channel *channel, struct rbx_fragment **list,
 			queue, rbx_submit_queue_take(&channel->submit_queue));
 	stay = part(channel, waits, rbx_merge_queue_clear(queue), &gone_first,
 		    &gone_last);
-	/* Keys that have ended end it when the channel is reopened. */
+	/* They end when the channel is reopened if their keys have ended. */
 	if (stay)
 		rbx_merge_queue_add(queue, &stay->node);
 	*list = part(channel, waits, *list, &gone_first, &gone_last);

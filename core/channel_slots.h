@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * channel_slots.h - the channels that share a window, by slots: those of peers first,
- * then those of endpoints that are paced.
+ * channel_slots.h - the table of the channels that share a window: first those of peers, then
+ * those of paced endpoints.
  *
- * One thread at a time adds and removes; all may look meanwhile. Who removes one has to
- * see to it that nobody still has it in hand.
+ * One thread at a time adds and removes; any thread may read meanwhile. A thread that removes
+ * a channel must make sure that no other thread still uses it.
  */
 #ifndef RBX_CHANNEL_SLOTS_H
 #define RBX_CHANNEL_SLOTS_H
@@ -12,7 +12,7 @@
 #include "core/channel.h"
 
 struct rbx_channel_slots {
-	/* Atomic: slots ever used, and NULL in one that is free. */
+	/* Atomic: how many slots were ever used. A slot that is free again holds NULL. */
 	uint32_t peers_used, paced_used;
 	struct rbx_channel *peers[RBX_PEERS_MAX];
 	struct rbx_channel *paced[RBX_CHANNELS_MAX - RBX_PEERS_MAX];
@@ -31,9 +31,9 @@ static inline bool rbx_channel_is_paced(const struct rbx_channel *channel)
 	return channel->slot >= RBX_PEERS_MAX;
 }
 
-/* ---- Of struct rbx_drive_channels, whose host they are ------------------------------*/
+/* ---- For struct rbx_drive_channels; `host` is the slots ------------------------------ */
 
-/* What is not there is passed in no time (turns.h). */
+/* Slots without a channel cost no time (turns.h). */
 static inline uint32_t rbx_channel_slots_used(void *host)
 {
 	const struct rbx_channel_slots *slots = host;

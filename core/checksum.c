@@ -2,8 +2,8 @@
 /*
  * checksum.c - stores and compares the checksums of pages, see checksum.h.
  *
- * Loads and stores are atomic because a read may run beside a write; they
- * order nothing, the granules do.
+ * Loads and stores are atomic because a read may run beside a write. They order nothing; the
+ * granules do.
  */
 #include "core/checksum.h"
 

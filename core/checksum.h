@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * checksum.h - what each page of a slab has to be, kept by the client.
+ * checksum.h - the checksum of each page of a slab, kept by the client.
  *
- * A CRC32C for each 4 KiB page turns stale or torn data into an error. It is
- * computed before a write is sent, kept in its piece, and stored when the write has
- * succeeded, before the granules are given back; of one that failed the old page and
- * its checksum remain. It is compared when a read is done, without the slab's lock; a
- * read beside a write may see either checksum, and a mismatch is only believed
- * after the read was repeated while holding the granules (slab.h).
+ * A CRC32C of each 4 KiB page turns stale or torn data into an error. It is computed before a
+ * write is sent and kept in its piece. It is stored when the write has succeeded, before the
+ * granules are given back; if the write failed, the old page and its checksum remain. It is
+ * compared when a read is done, without the slab's lock. A read beside a write may see either
+ * checksum, so a mismatch is believed only after the read was repeated while holding the
+ * granules (slab.h).
  *
  * The stored word is the CRC xor that of a page of zeros, so that the zeroed
  * array of a new slab says "zeros" and costs memory only where it was written.
@@ -21,17 +21,17 @@
 /* CRC32C of RBX_PAGE_BYTES zeros. */
 #define RBX_CHECKSUM_OF_ZEROS 0x98f94189u
 
-/* Of a piece that is to be written and has room for them: whole pages, and memory is
- * where the CPU finds them. */
+/* For a piece that is to be written and has room for checksums: whole pages. memory is where
+ * the CPU finds the data. */
 void rbx_checksum_compute(struct rbx_piece *piece, const void *memory);
 
-/* They are those of the slab from here on. */
+/* Stores the checksums of the piece as those of the slab. */
 void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece);
 
 RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MAX / RBX_PAGE_BYTES <= 64, "a mask has them all");
 
-/* Returns how many pages of what was read are not what was written; *good: a bit for each
- * that is. */
+/* Returns how many of the pages that were read do not match; *good: a bit for each page that
+ * does. */
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,
 				 const struct rbx_piece *piece,
 				 const void *memory, uint64_t *good);

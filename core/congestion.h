@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * congestion.h - the policies that come with the core.
+ * congestion.h - the congestion policies that come with the core.
  *
- * The hook itself is public (include/rdmabox/congestion.h) and the one thing
- * that the core shares with its users. A fixed window needs no policy.
+ * The hook itself is public (include/rdmabox/congestion.h). It is the one header that the
+ * core shares with its users. A fixed window needs no policy.
  */
 #ifndef RBX_CONGESTION_H
 #define RBX_CONGESTION_H

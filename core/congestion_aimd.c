@@ -2,17 +2,15 @@
 /*
  * congestion_aimd.c - additive increase, multiplicative decrease.
  *
- * The law of TCP, with the sign of congestion that a reliable connection has: it
- * loses nothing, but it gets slow. Once each round trip the window grows by a
- * step; it is halved when a round trip took LATE times as long as one without a
- * queue (base_rtt.h), or when a work request failed.
+ * The rule of TCP, with another sign of congestion: a reliable connection loses nothing, but
+ * it gets slow. Once each round trip the window grows by a step. It is halved if a round trip
+ * took LATE times as long as one without a queue (base_rtt.h), or if a work request failed.
  */
 #include "core/congestion.h"
 #include "core/delay_window.h"
 
-/* A round trip of so many base ones is a sign of congestion. The window then
- * goes to and fro between half of this many times what fills the device, and
- * this many times. */
+/* A round trip of so many base round trips is a sign of congestion. The window then moves
+ * between half of LATE times what fills the device, and LATE times that. */
 #define LATE 4u
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_delay_window) <= RBX_CONGESTION_STATE_BYTES,

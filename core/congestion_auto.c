@@ -2,59 +2,54 @@
 /*
  * congestion_auto.c - finds the knee of throughput against bytes in flight.
  *
- * Below the knee a device has too little to do; above it more in flight only
- * makes it slower, or makes it thrash. Where the knee lies depends on the
- * device, the peers, the size of the requests and the threads, and no delay
- * tells it: chains and merging make a software device or a NIC quicker while
- * its queue grows. So this policy measures what it wants to know, the
- * throughput, and climbs.
+ * Below the knee a device has too little to do. Above it, more in flight only makes it
+ * slower, or makes it thrash. Where the knee is depends on the device, the peers, the size of
+ * the requests and the threads. The delay does not show it: chains and merging make a
+ * software device or a NIC faster while its queue grows. So this policy measures the
+ * throughput itself, and climbs.
  *
- * Time is cut into epochs. One epoch in two or more is a trial with another
- * window: up by an octave or a half, down by a half, or by two octaves in a
- * leap. A trial is compared with the mean of the epochs before and after it,
- * and says nothing where these two differ much. The gains of each kind of trial
- * are added up, an upward one less UP_COST, a downward one more DOWN_WORTH,
- * never below zero, and the window moves when the sum is clearly more than
- * chance makes: how much two epochs of the same window differ is measured along
- * with it. Thus a large gain is taken after one trial, a small one after
- * several, and where it makes no difference the window shrinks slowly, until it
- * does: that is the knee.
+ * Time is cut into epochs. One epoch in two or more is a trial with another window: up by an
+ * octave or a half, down by a half, or by two octaves in a leap. A trial is compared with the
+ * mean of the epochs before and after it, and says nothing if these two differ much. The
+ * gains of each kind of trial are added up, an upward one minus UP_COST, a downward one plus
+ * DOWN_WORTH, never below zero. The window moves when the sum is clearly more than noise. The
+ * noise is how much two epochs of the same window differ; it is measured along the way. So a
+ * large gain is taken after one trial, and a small one after several. If the window makes no
+ * difference it shrinks slowly until it does: that is the knee.
  *
- * While nothing is found the trials become rare; when the throughput changes by
- * itself (more threads, another peer) they become frequent again. A gain beyond
- * doubt is taken without waiting for the epoch after, and tried once more at
- * once, so a window grows by an octave an epoch under a sudden load. A machine that
- * others use gets quicker by itself, by a factor of two or more: a narrower window is
- * not believed to have done that without the epoch after, unless it did far more.
+ * While nothing is found, trials become rare. When the throughput changes by itself (more
+ * threads, another peer) they become frequent again. A gain beyond doubt is taken without the
+ * epoch after it, and the same trial is repeated at once, so under a sudden load a window
+ * grows by an octave an epoch. A machine that others use may become faster by itself, by a
+ * factor of two or more. So a gain of a narrower window is checked in the epoch after, unless
+ * it was far larger than that.
  *
- * A device that has collapsed is slow to tell anything: what is in flight takes a
- * tenth of a second to come back, and half an octave less hardly shows. The leap
- * is for it: tried at the start, when the load has changed, and after another one
- * that was worth it. Where nothing has collapsed it costs one epoch. There is a leap
- * up, too: where an octave is worth a few percent and the device sways by more, single
- * octaves take seconds to tell. It is repeated until it gains nothing.
+ * A device that has collapsed reacts slowly: what is in flight takes a tenth of a second to
+ * come back, and half an octave less hardly shows. The leap down is for this case. It is
+ * tried at the start, after the load has changed, and after another leap that paid. If
+ * nothing has collapsed it costs one epoch. There is a leap up, too: if an octave gains a few
+ * percent and the device varies by more, single octaves take seconds to show a result. It is
+ * repeated until it gains nothing.
  *
- * An epoch begins with what was posted after the window had changed. Time in
- * which nothing was in flight does not count, so pauses of the program are not
- * taken for slowness. A window that is wider than what is in flight makes no
- * difference, and trials with it tell nothing; so it is kept a little above the
- * bytes in flight, which follow from throughput and round trip (Little's law).
- * Upward trials need a window that is used.
+ * An epoch begins with what was posted after the window had changed. Time with nothing in
+ * flight does not count, so pauses of the program are not taken for slowness. A window wider
+ * than what is in flight makes no difference, and trials with it say nothing. So it is kept a
+ * little above the bytes in flight, which follow from throughput and round trip (Little's
+ * law). Upward trials need a window that is used.
  *
- * A failed work request is not taken for congestion: on a reliable connection
- * it is none. The connection is made anew, and the epoch that it spoils is one.
+ * A failed work request does not count as congestion: on a reliable connection it is none.
+ * The connection is made anew, and only one epoch is spoilt.
  */
 #include "core/congestion.h"
 
-/* An epoch: long against the slices of time that threads get, and so many
- * windows' worth, where the device is slow; but of one that has collapsed one
- * window tells enough. */
+/* The length of an epoch: long compared with the time slices of threads, and so many windows'
+ * worth if the device is slow. For a device that has collapsed one window is enough. */
 #define EPOCH_NS 16000000ull
 #define EPOCH_WINDOWS 4u
 #define EPOCH_NS_ENOUGH (3 * EPOCH_NS)
 
-/* Where the climb begins: far above what is merged into one work request, for
- * near to that no small step makes a difference. Too much costs a few epochs. */
+/* Where the climb begins: far above what is merged into one work request, because near to
+ * that no small step makes a difference. Too wide a start costs a few epochs. */
 #define START_BYTES (16u * RBX_MERGE_BYTES_MAX)
 
 /* Thousandths of the throughput. */
@@ -62,26 +57,25 @@
 #define DOWN_WORTH 10
 #define GAIN_MAX 4000
 
-/* The same, and three times what chance makes. */
-#define CLEAR 25 /* a sum of gains to go by */
-#define BEYOND_DOUBT_UP 120 /* one gain to go by, without a check */
-#define BEYOND_DOUBT_DOWN 2000 /* more than a machine quickens by */
+/* Also in thousandths, and three times the noise. */
+#define CLEAR 25 /* a sum of gains to act on */
+#define BEYOND_DOUBT_UP 120 /* one gain to act on, without a check */
+#define BEYOND_DOUBT_DOWN 2000 /* more than a machine becomes faster by itself */
 #define OTHER_LOAD 100 /* the load is another one */
 
-/* At most so many epochs between a trial and the next. */
+/* At most so many epochs between two trials. */
 #define REST_MAX 32u
 
 enum phase {
 	PHASE_STEADY, /* the window that is kept */
-	PHASE_TRIAL, /* another one */
-	PHASE_CHECK, /* the one that is kept, right after a trial */
+	PHASE_TRIAL, /* another window */
+	PHASE_CHECK, /* the kept window, right after a trial */
 };
 
-/* What chance makes, as long as nothing is known of it; thousandths. */
+/* The noise, in thousandths, before it was measured. */
 #define NOISE_FIRST 40
 
-/* The kinds of trials: the window in 256ths of the one that is kept, and the
- * gain that is beyond doubt. */
+/* The kinds of trials: the window in 256ths of the kept one, and the gain that is beyond doubt. */
 static const struct {
 	uint32_t factor;
 	int32_t doubt;
@@ -102,7 +96,7 @@ struct climb {
 	uint64_t kept_bytes;
 	uint64_t window_bytes; /* in this epoch */
 
-	uint64_t changed_ns; /* when the window changed; 0: begun */
+	uint64_t changed_ns; /* when the window changed; 0: the epoch has begun */
 	uint64_t begin_ns;
 	uint64_t last_ns;
 	uint64_t idle_ns;
@@ -138,7 +132,7 @@ static void auto_init(void *state, uint64_t low_bytes, uint64_t high_bytes)
 	climb->noise = NOISE_FIRST;
 }
 
-/* Makes the next epoch one of a phase, with this window. */
+/* Begins the next epoch, in a phase and with this window. */
 static void begin(struct climb *climb, enum phase phase, uint64_t window_bytes,
 		  uint64_t now_ns)
 {
@@ -165,7 +159,7 @@ static uint64_t trial_window(const struct climb *climb, uint32_t step)
 	return RBX_MIN(RBX_MAX(bytes, climb->low_bytes), climb->high_bytes);
 }
 
-/* The next kind of trial that may tell something; none: a steady epoch. */
+/* The next kind of trial that may give a result; if none, a steady epoch. */
 static void begin_trial(struct climb *climb, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < STEPS; i++) {
@@ -199,20 +193,20 @@ static int32_t gain(uint64_t rate, uint64_t than)
 	return (int32_t)RBX_MIN(thousandths, GAIN_MAX) - 1000;
 }
 
-/* Whether something is above a limit by more than chance makes. */
+/* Whether a value is above a limit by more than the noise. */
 static bool is_above(const struct climb *climb, int32_t value, int32_t limit)
 {
 	return value > limit + 3 * climb->noise;
 }
 
-/* Whether the throughput with the window that is kept has become another. */
+/* Whether the throughput with the kept window has changed. */
 static bool has_changed(const struct climb *climb, uint64_t rate)
 {
 	return is_above(climb, gain(rate, climb->rate), OTHER_LOAD) ||
 	       is_above(climb, gain(climb->rate, rate), OTHER_LOAD);
 }
 
-/* Another load: what was found says nothing of it. */
+/* The load has changed: earlier results do not apply. */
 static void start_over(struct climb *climb)
 {
 	climb->rest = 0;

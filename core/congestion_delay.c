@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * congestion_delay.c - goes by the gradient of the delay, as TIMELY does.
+ * congestion_delay.c - follows the gradient of the delay, as TIMELY does.
  *
- * Round trips that become longer say that a queue is building up, before it is
- * long; TIMELY (the paper's reference 33) sets a rate by that gradient, in
- * floating point, which the paper gives as the reason why a kernel cannot. Here
- * the gradient is in 1024ths and moves the window:
+ * Round trips that become longer show that a queue is building up, before it is long. TIMELY
+ * (the paper's reference 33) sets a rate by that gradient in floating point, which the paper
+ * gives as the reason why a kernel cannot do it. Here the gradient is in 1024ths and moves
+ * the window:
  *
  *	rtt below NEAR base round trips   no queue to speak of: grow
  *	rtt above FAR base round trips    shrink to where it would be FAR
@@ -13,9 +13,9 @@
  *	                                  times in a row faster
  *	                                  rising: shrink in proportion
  *
- * It decides once each round trip. Thresholds are multiples of the base round
- * trip (base_rtt.h), so that one law fits a NIC of two microseconds and a
- * software device of two hundred.
+ * It decides once each round trip. Thresholds are multiples of the base round trip
+ * (base_rtt.h), so one rule fits a NIC of two microseconds and a software device of two
+ * hundred.
  */
 #include "core/congestion.h"
 #include "core/delay_window.h"
@@ -49,7 +49,7 @@ static void grow(struct rbx_delay_window *window, uint64_t steps)
 				     steps * rbx_delay_window_step(window));
 }
 
-/* To keep / UNITY of what it is; at most by half at a time. */
+/* Shrinks it to keep / UNITY of its size; at most by half at a time. */
 static void shrink(struct rbx_delay_window *window, int64_t keep)
 {
 	uint64_t part = (uint64_t)RBX_MAX(keep, UNITY / 2);
@@ -57,7 +57,7 @@ static void shrink(struct rbx_delay_window *window, int64_t keep)
 	rbx_delay_window_set(window, window->bytes * part / UNITY);
 }
 
-/* How much of a base round trip the round trips grow by, in UNITY. */
+/* How fast the round trips grow, per base round trip, in UNITY. */
 static int64_t gradient(const struct delay *delay)
 {
 	return delay->difference_ns * UNITY /

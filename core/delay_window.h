@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * delay_window.h - what the policies that go by delay share: a window between
- * bounds, about which something is decided once each round trip.
+ * delay_window.h - the common part of the delay-based policies: a window within bounds, and
+ * one decision about it each round trip.
  *
- * After a decision nothing is decided until what was posted under the old window
- * has come back, and the window is at its lowest while the base is measured
- * (base_rtt.h). It begins there, too.
+ * After a decision there is no other until what was posted under the old window has come
+ * back. The window is at its minimum while the base is measured (base_rtt.h), and at the
+ * start.
  */
 #ifndef RBX_DELAY_WINDOW_H
 #define RBX_DELAY_WINDOW_H
@@ -17,7 +17,7 @@ struct rbx_delay_window {
 	uint64_t low_bytes;
 	uint64_t high_bytes;
 	uint64_t bytes; /* as decided */
-	uint64_t decided_ns; /* what was posted before says nothing new */
+	uint64_t decided_ns; /* round trips of what was posted before do not count */
 };
 
 static inline void rbx_delay_window_init(struct rbx_delay_window *window,
@@ -31,7 +31,7 @@ static inline void rbx_delay_window_init(struct rbx_delay_window *window,
 	window->decided_ns = 0;
 }
 
-/* Takes a round trip in. True: now something is to be decided. */
+/* Takes a round trip into account. True: the policy has to decide now. */
 static inline bool rbx_delay_window_sample(struct rbx_delay_window *window,
 					   uint64_t now_ns, uint64_t rtt_ns)
 {
@@ -42,7 +42,7 @@ static inline bool rbx_delay_window_sample(struct rbx_delay_window *window,
 	return true;
 }
 
-/* What a window grows by, at least. */
+/* The least step by which a window grows. */
 static inline uint64_t
 rbx_delay_window_step(const struct rbx_delay_window *window)
 {
@@ -56,7 +56,7 @@ static inline void rbx_delay_window_set(struct rbx_delay_window *window,
 				window->high_bytes);
 }
 
-/* What the policy says. */
+/* The window that the policy returns. */
 static inline uint64_t
 rbx_delay_window_bytes(const struct rbx_delay_window *window)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * doubts.c - see doubts.h. The lock of the slab guards them, and who looks through all of
- * them does so for a fault.
+ * doubts.c - see doubts.h. The lock of the slab guards them. A look at all of them happens
+ * only after a failure.
  *
- * A page may be in doubt more than once, with other contents at other slots; no slot is in
- * two doubts of a page. What a slot has that is in none of them is what its checksum says.
+ * A page may be in doubt more than once, with other data in other slots; no slot is in two
+ * doubts of a page. The data of a slot that is in no doubt is what the page's checksum says.
  */
 #include "core/doubts.h"
 
@@ -24,7 +24,7 @@ static uint8_t slots_of(const struct rbx_doubts *doubts, uint32_t page)
 	return slots;
 }
 
-/* The first that is later, and that is of no slot if these are wanted; or NULL. */
+/* The first doubt that is later, and has no slots if of_no_slot; or NULL. */
 static struct rbx_doubt *find_later(struct rbx_doubts *doubts, bool of_no_slot)
 {
 	for (uint32_t i = 0; i < doubts->count; i++)
@@ -38,7 +38,7 @@ bool rbx_doubts_are_later(struct rbx_doubts *doubts)
 	return find_later(doubts, false) != NULL;
 }
 
-/* One that says the same, or NULL. */
+/* A doubt with the same data, or NULL. */
 static struct rbx_doubt *find_same(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 {
 	for (uint32_t i = 0; i < doubts->count; i++)
@@ -49,8 +49,8 @@ static struct rbx_doubt *find_same(struct rbx_doubts *doubts, struct rbx_doubt d
 	return NULL;
 }
 
-/* Where one goes if there is no room: what was acknowledged before what was not, and what
- * somebody has before what nobody is known to have. Or NULL. */
+/* The doubt to replace if there is no room. Acknowledged data has priority, then data that
+ * some replica has over data that none is known to have. Or NULL. */
 static struct rbx_doubt *find_lesser(struct rbx_doubts *doubts, struct rbx_doubt doubt)
 {
 	struct rbx_doubt *lesser = doubt.slots ? find_later(doubts, true) : NULL;
@@ -91,8 +91,8 @@ static bool is_of(const struct rbx_doubt *doubt, uint32_t page, uint32_t pages_c
 	return doubt->page - page < pages_count;
 }
 
-/* These slots have what the checksums of these pages say. What nobody is known to have any
- * more goes, but for later ones if they are kept. */
+/* These slots have what the checksums of these pages say. Doubts that no slot is left of are
+ * dropped, except later ones if they are kept. */
 static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count,
 		   uint8_t slots, bool keeps_later)
 {
@@ -114,7 +114,7 @@ static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_coun
 void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots)
 {
-	/* Of an attempt at a write before, too, perhaps somebody has it. */
+	/* The data of an earlier attempt may be somewhere, too. */
 	settle(doubts, page, pages_count, slots, true);
 	for (uint32_t i = 0; i < pages_count; i++)
 		add(doubts, (struct rbx_doubt){ .page = page + i,
@@ -126,7 +126,7 @@ void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 		       uint32_t page, uint32_t pages_count, uint8_t missed_slots)
 {
-	/* What those have that missed it is perhaps a later one. */
+	/* Slots that missed it may have data of a later one. */
 	for (uint32_t end = page + pages_count; page < end; page++) {
 		settle(doubts, page, 1, (uint8_t)~missed_slots, missed_slots != 0);
 		add_former(doubts, page, RBX_LOAD_RELAXED(&checksums[page]),
@@ -139,7 +139,7 @@ void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_co
 	settle(doubts, page, pages_count, (uint8_t)~0, false);
 }
 
-/* What nobody is known to have any more the others may have yet. */
+/* A doubt that no slot is known to have may still apply to the other slots. */
 void rbx_doubts_forget(struct rbx_doubts *doubts, uint32_t slot)
 {
 	uint32_t i = 0;
@@ -180,8 +180,8 @@ void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
 
 /* ---- The truth --------------------------------------------------------------*/
 
-/* Those of the others that were in no doubt have what the checksum said until now, and
- * perhaps somebody else has it, too. */
+/* Other slots that were in no doubt have what the checksum said until now, and perhaps
+ * further slots have it, too. */
 static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 			  uint32_t index, uint8_t other_slots, bool is_tried)
 {
@@ -201,8 +201,8 @@ static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 	add(doubts, former);
 }
 
-/* One that is resolved is in no doubt of the slot any more. It missed a write, and perhaps
- * an attempt at it was carried out all the same. */
+/* The slot is in no doubt after that. It missed a write, and perhaps an attempt at it was
+ * carried out all the same. */
 void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 			uint32_t slot, uint8_t other_slots)
 {
@@ -225,7 +225,7 @@ void rbx_doubts_look_end(struct rbx_doubts *doubts, uint32_t page, uint32_t page
 			doubts->all[i].is_tried = false;
 }
 
-/* Bounded: each turn one more of the page is tried. */
+/* Bounded: each call tries one more doubt of the page. */
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
 		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots)
 {

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * doubts.h - what pages were before a write that only some replicas have.
+ * doubts.h - the older checksums of pages after a write that reached only some replicas.
  *
- * A write that a fault of this machine keeps from some replicas is not acknowledged, but
- * it is the truth, and so is its checksum: those that missed it are made like the first
- * (slab_rebuild.c). When the last that has it dies before that, one of them takes its
- * place. It has the page as it was, which was acknowledged, and which the new checksum
- * would call bad.
+ * A fault of this machine may keep a write from some replicas. The write is not acknowledged,
+ * but it is the truth, and so is its checksum: the replicas that missed it are made like the
+ * first (slab_rebuild.c). If the last replica that has it dies before that, one of the others
+ * takes its place. That one has the older page, which was acknowledged, and the new checksum
+ * would call it bad.
  *
- * So the checksum from before is kept, with who missed the write, until they are written
- * or copied to. Who becomes the truth brings its own back.
+ * So the older checksum is kept, and which replicas missed the write, until these are written
+ * or copied to. A replica that becomes the truth brings its own checksum back.
  *
- * A write that no readable replica has is not the truth, but its checksum is kept, too, for
- * those that have it. A fault here says nothing of an attempt before, which may have been
- * carried out when its connection broke: perhaps nobody has the page from before any more.
- * When all are bad by the checksum from before, it yields to the one that was kept, and is
- * kept in its place: what was read may have been disturbed on its way.
+ * A write that no readable replica has is not the truth. Its checksum is kept too, for the
+ * replicas that have it. The fault says nothing of an earlier attempt, which may have been
+ * carried out when its connection broke: perhaps no replica has the older page any more. If
+ * all are bad by the older checksum, that one is exchanged with the kept one. It stays kept,
+ * because the data that was read may have been damaged on its way.
  *
- * So it is, too, with a write that only some readable replicas have, once one that missed it
- * is the truth: perhaps an attempt reached that one all the same.
+ * The same holds for a write that only some readable replicas have, once a replica that
+ * missed it is the truth: an attempt may have reached that replica all the same.
  *
- * Bounded: so many pages of a slab, of which those that were acknowledged go before those
- * that were not; and so many slabs as have a record (slab_record.h). A slab takes one for a
- * write that was sent again before it failed, and RBX_SLAB_RECORDS_DOUBTED keep it until all
- * such pages were written again or copied. A page beyond these bounds counts as bad until
- * it is written again, as if it were damaged; so does one of which a write left a part, or
- * that a write left that was sent only once.
+ * All of this is bounded: so many pages of a slab, and as many slabs as have a record
+ * (slab_record.h). Pages of writes that were acknowledged have priority over the others. A
+ * slab takes a record for a write that was sent again before it failed.
+ * RBX_SLAB_RECORDS_DOUBTED slabs keep theirs until all such pages were written again or
+ * copied. A page beyond these bounds counts as bad until it is written again, as if it were
+ * damaged. So does a page that a write left partly written, or that a write left which was
+ * sent only once.
  */
 #ifndef RBX_DOUBTS_H
 #define RBX_DOUBTS_H
@@ -35,11 +36,12 @@
 
 struct rbx_doubt {
 	uint32_t page; /* of the slab */
-	uint32_t checksum; /* of what is at: */
+	uint32_t checksum; /* of the data in the replicas of: */
 	uint8_t slots; /* a bit for each */
-	bool is_copied : 1; /* they are being copied to */
-	bool is_later : 1; /* it is of a write that is not the truth */
-	bool is_tried : 1; /* it was the checksum until now, and who looks has found nobody */
+	bool is_copied : 1; /* those are being copied to */
+	bool is_later : 1; /* of a write that is not the truth */
+	/* it was the checksum until now, and no replica was found that matches it */
+	bool is_tried : 1;
 };
 
 /* Zeroed: none. */
@@ -48,43 +50,44 @@ struct rbx_doubts {
 	struct rbx_doubt all[RBX_DOUBTS_MAX];
 };
 
-/* Pages of a slab, whose checksums are still those from before, are about to get others,
- * by a write that is the truth, and that these slots have missed. */
+/* Before a write that is the truth changes the checksums of these pages: keeps the older ones
+ * for the slots that missed it. */
 void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 		       uint32_t page, uint32_t pages_count, uint8_t missed_slots);
 
-/* By a write that is not the truth these slots have others of these pages. */
+/* A write that is not the truth left other data in these slots: keeps their checksums. */
 void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots);
 
-/* Who looked for who has these pages is through; meanwhile nobody else looked. */
+/* The search for a replica that has these pages has ended. Only one search runs at a time. */
 void rbx_doubts_look_end(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);
-/* No replica has what the checksums of these pages say, but for those that are good
- * somewhere (a bit for each, from the first): of one of them another write is the truth
- * now, if there is one that was not tried. Of the others, which are not readable, those
- * that are in no doubt do not have it. Returns whether there was one. */
+/* No replica has what the checksums of these pages say, except for the pages that are good
+ * somewhere (a bit for each, from the first). Takes another write as the truth for one of the
+ * bad pages, if there is one that was not tried. other_slots: the replicas that are not
+ * readable. Those of them in no doubt have what the checksum said until now. Returns whether
+ * there was one. */
 bool rbx_doubts_yield(struct rbx_doubts *doubts, uint32_t *checksums, uint32_t page,
 		      uint32_t pages_count, uint64_t good_pages, uint8_t other_slots);
 
-/* They are the same everywhere. */
+/* These pages are the same in all replicas. */
 void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count);
 
-/* Whether somebody may have what the checksums do not say. */
+/* Whether some replica may have data of a write that is not the truth. */
 bool rbx_doubts_are_later(struct rbx_doubts *doubts);
 
-/* They are being copied to all that missed them; and have been, to these slots, or to all
- * but the source. */
+/* These pages are being copied to all slots that missed them; then they have been, to these
+ * slots or to all but the source. */
 void rbx_doubts_copy_begin(struct rbx_doubts *doubts, uint32_t page,
 			   uint32_t pages_count);
 void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
 			 uint32_t pages_count, uint8_t written_slots, bool all_have_it);
 
-/* A slot is the truth, and others of these are not: the checksums are of what it has. Of
- * what it is being copied to that is known when the copy ends. */
+/* One slot becomes the truth, and the others of these are not: the checksums become those of
+ * its data. For pages that are being copied to it this is known when the copy ends. */
 void rbx_doubts_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 			uint32_t slot, uint8_t other_slots);
 
-/* A slot has what the source has, or will have. */
+/* This slot has, or will have, what the source has. */
 void rbx_doubts_forget(struct rbx_doubts *doubts, uint32_t slot);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * drive.h - the loops that a host makes around channels and harvests: to combine, to
- * give fragments back, and to let parked channels go on.
+ * drive.h - the loops that every host needs around channels and harvests: to combine, to give
+ * fragments back, and to let parked channels go on.
  *
  *	submit    if (rbx_channel_submit(...)) rbx_drive_combine()
  *	poll      rbx_drive_completed() for each completion
@@ -9,9 +9,9 @@
  *	          rbx_drive_done() of what is done, and of what ended without
  *	          rbx_drive_unpark()
  *
- * The host posts, keeps what is to be sent again, wakes who polls, and says what time
- * it is. All of it is inline: a host's table is constant, so its functions are called
- * as if they stood here.
+ * The host posts, keeps what is to be sent again, wakes pollers, and supplies the time. All
+ * of it is inline: the table of a host is constant, so the compiler calls its functions
+ * directly.
  */
 #ifndef RBX_DRIVE_H
 #define RBX_DRIVE_H
@@ -19,26 +19,26 @@
 #include "core/harvest.h"
 #include "core/turns.h"
 
-/* A host. Each is told the channel, by which it finds what it has made of it. */
+/* A host. Each function is told the channel, from which it finds its own data. */
 struct rbx_drive {
 	uint64_t (*now_ns)(void);
-	/* Posts a chain with one call. Returns how many of its work requests, the last
-	 * ones, the device has not taken. */
+	/* Posts a chain with one call. Returns how many of its work requests the device has
+	 * not taken, counted from the end. */
 	uint32_t (*post)(struct rbx_channel *channel,
 			 const struct rbx_chain *chain);
 	/* A work request has failed: its connection is broken. Any thread. */
 	void (*broken)(struct rbx_channel *channel);
 	/* Takes what is to be sent again out of a harvest, under the peer's lock. */
 	void (*keep)(struct rbx_channel *channel, struct rbx_harvest *harvest);
-	/* Has who polls give back what has ended without a completion. Any thread. */
+	/* Has the poller give back fragments that ended without a completion. Any thread. */
 	void (*end)(struct rbx_channel *channel, struct rbx_fragment *list);
-	/* Has who polls look after parked channels. Any thread. */
+	/* Has the poller visit parked channels. Any thread. */
 	void (*wake)(struct rbx_channel *channel);
 };
 
 /* ---- What has ended -----------------------------------------------------------*/
 
-/* Adds a list to what ended without a completion: *ended is its newest. Any thread. */
+/* Adds a list to what ended without a completion; *ended points to the newest. Any thread. */
 static inline void rbx_drive_push_ended(struct rbx_node **ended,
 					struct rbx_fragment *list)
 {
@@ -52,7 +52,7 @@ static inline void rbx_drive_push_ended(struct rbx_node **ended,
 	} while (!RBX_COMPARE_EXCHANGE(ended, &newest, &list->node));
 }
 
-/* All of it, for who polls; NULL: nothing. */
+/* Takes all of it, for the poller; NULL: nothing. */
 static inline struct rbx_fragment *
 rbx_drive_take_ended(struct rbx_node **ended)
 {
@@ -63,14 +63,14 @@ rbx_drive_take_ended(struct rbx_node **ended)
 	return first ? rbx_fragment_of(first) : NULL;
 }
 
-/* Gives fragments back to who submitted them. */
+/* Gives fragments back to their submitters. */
 static inline void rbx_drive_done(struct rbx_fragment *list)
 {
 	while (list)
 		list = list->done(list);
 }
 
-/* ---- There ------------------------------------------------------------------*/
+/* ---- Submitting and posting --------------------------------------------------- */
 
 static inline void rbx_drive_refuse(const struct rbx_drive *drive,
 				    struct rbx_channel *channel,
@@ -83,8 +83,8 @@ static inline void rbx_drive_refuse(const struct rbx_drive *drive,
 	drive->end(channel, list);
 }
 
-/* Sees to a harvest that no completion brought. Combiners that wait for its credit
- * look again when who polls has been woken, or the broken queue pair is flushed. */
+/* Handles a harvest that no completion brought. Combiners that wait for its credit look again
+ * when the poller has been woken, or when the broken queue pair is flushed. */
 static inline void rbx_drive_give_back(const struct rbx_drive *drive,
 				       struct rbx_channel *channel,
 				       struct rbx_harvest *harvest)
@@ -109,7 +109,7 @@ static inline void rbx_drive_not_posted(const struct rbx_drive *drive,
 	drive->broken(channel);
 }
 
-/* The caller is the combiner; it has ceased to be when this returns. */
+/* The caller is the combiner; when this returns it is not any more. */
 static inline void rbx_drive_combine(const struct rbx_drive *drive,
 				     struct rbx_channel *channel)
 {
@@ -132,9 +132,9 @@ static inline void rbx_drive_combine(const struct rbx_drive *drive,
 		drive->wake(channel);
 }
 
-/* ---- And back ------------------------------------------------------------*/
+/* ---- Completions -------------------------------------------------------------- */
 
-/* A completion of a work request, see rbx_channel_complete(). By who polls. */
+/* A completion of a work request, see rbx_channel_complete(). By the poller. */
 static inline void rbx_drive_completed(const struct rbx_drive *drive,
 				       struct rbx_channel *channel,
 				       uint32_t ring_index, uint32_t number,
@@ -151,7 +151,7 @@ static inline void rbx_drive_completed(const struct rbx_drive *drive,
 		drive->keep(channel, harvest);
 }
 
-/* What a queue pair had left when it was destroyed has been gathered. */
+/* After all that a destroyed queue pair still held was gathered in the harvest. */
 static inline void rbx_drive_settle_rest(const struct rbx_drive *drive,
 					 struct rbx_channel *channel,
 					 struct rbx_harvest *harvest)
@@ -163,7 +163,7 @@ static inline void rbx_drive_settle_rest(const struct rbx_drive *drive,
 	drive->wake(channel);
 }
 
-/* ---- Who waits for the window -----------------------------------------------------*/
+/* ---- Channels that wait for the window ----------------------------------------------- */
 
 /* The channels of a window, by slots. */
 struct rbx_drive_channels {
@@ -172,9 +172,8 @@ struct rbx_drive_channels {
 	void (*combine)(struct rbx_channel *channel);
 };
 
-/* Something has completed: lets parked combiners look again, in turn. True: others have
- * completed so much meanwhile that it was left; it is to be called again by who polls,
- * when it has polled. */
+/* After completions: lets parked combiners look again, in turn. True: other threads completed
+ * so much meanwhile that the rest was left; the poller calls it again after its next poll. */
 static inline bool rbx_drive_unpark(const struct rbx_drive_channels *channels,
 				    void *host, struct rbx_turns *turns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * eviction.h - what SLAB_EVICT says: which loan the server wants back, and until when.
+ * eviction.h - the content of SLAB_EVICT: which loan the server wants back, and by when.
  *
- * A loan is named by slab and epoch, all the way from the message to the replica: a
- * slab that was revoked and lent anew is another loan. Such a message may be repeated,
- * and a repetition tells what is left of the time.
+ * A loan is named by slab and epoch everywhere, from the message to the replica: a slab that
+ * was revoked and lent again is another loan. The message may be repeated, and a repetition
+ * says how much of the time is left.
  */
 #ifndef RBX_EVICTION_H
 #define RBX_EVICTION_H
@@ -15,7 +15,7 @@ struct rbx_eviction {
 	uint64_t slab_id;
 	uint64_t epoch;
 	uint64_t now_ns; /* when it came */
-	uint64_t until_ns; /* then it is revoked; UINT64_MAX: no end is set */
+	uint64_t until_ns; /* it is revoked then; UINT64_MAX: no time is set */
 };
 
 static inline struct rbx_eviction

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow.c - steps of slabs are made, and what they say is done, see flow.h.
+ * flow.c - makes the steps of slabs and carries out their results, see flow.h.
  *
- * Parts are sent in batches: what one start or one poll has for a server goes to
- * its peer in one call, so that neighbours meet in its merge queue and one
- * doorbell is enough.
+ * Parts are sent in batches: all that one start or one poll has for a server goes to its peer
+ * in one call, so that neighbours meet in its merge queue and one doorbell is enough.
  */
 #include "core/flow.h"
 
@@ -44,17 +43,17 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 	rbx_piece_pool_init(&flow->pool, pool_memory, pieces_count,
 			    map->shape.slots, pages_max(shape), flow,
 			    rbx_flow_parts_done);
-	/* From here on what servers say unasked finds its slabs. */
+	/* From here on unsolicited messages of servers find their slabs. */
 	RBX_STORE_RELEASE(&flow->map, map);
 }
 
 /* ---- Sending --------------------------------------------------------------*/
 
-/* Parts on their way to their servers. A piece has as many servers as slots, so
- * more rarely come together. */
+/* Parts to be sent to their servers. A piece has as many servers as slots, and a batch rarely
+ * has more. */
 struct batch {
 	uint32_t count;
-	bool has_checksums; /* as the volume */
+	bool has_checksums; /* whether the volume has checksums */
 	struct {
 		uint32_t server;
 		struct rbx_fragment *first;
@@ -99,8 +98,8 @@ static inline void batch_add(struct rbx_flow *flow, struct batch *batch,
 			    fragment, fragment);
 }
 
-/* Of a volume with checksums, whose piece is about to be sent. Only what a program
- * writes makes new ones: a copy may be one of damaged data, a repair has them. */
+/* For a volume with checksums, before the piece is sent. Only a program's write makes new
+ * checksums: a copy may be of damaged data, and a repair has them already. */
 static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 {
 	if (piece->kind == RBX_PIECE_WRITE)
@@ -110,11 +109,11 @@ static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
 }
 
-/* What a piece in READING or WRITING wants: its parts sent. */
+/* A piece in READING or WRITING: sends its parts. */
 static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 			      struct rbx_piece *piece)
 {
-	/* Once the last part is sent the piece may end and be reused. */
+	/* Once the last part is sent, the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
 
 	if (batch->has_checksums)
@@ -125,7 +124,7 @@ static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
 	} while (mask);
 }
 
-/* Has a piece ended by who polls, as if by a completion. */
+/* Has the poller end a piece, as if by a completion. */
 RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 				     struct rbx_piece *piece)
 {
@@ -135,15 +134,15 @@ RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 	flow->ops->end_later(flow, fragment);
 }
 
-/* That of the slab of a piece. */
+/* The group of a piece's slab. */
 static inline struct rbx_slab_group *group_of(const struct rbx_flow *flow,
 					      const struct rbx_piece *piece)
 {
 	return rbx_slab_group_at(&flow->map->shape, piece->slab_index);
 }
 
-/* Those from the first one on that are of one slab make their first step in one turn of
- * its lock. Returns what follows them. */
+/* The pieces from the first one on that are of one slab make their first step under one
+ * holding of its lock. Returns what follows them. */
 static inline struct rbx_node *slab_start(struct rbx_flow *flow,
 					  struct rbx_node *node,
 					  struct rbx_piece_list *todo)
@@ -203,7 +202,7 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 /* ---- Parts that are done --------------------------------------------------*/
 
-/* Turns a read's success into -EBADMSG where a checksum says otherwise. */
+/* Turns a read's success into -EBADMSG if a checksum does not match. */
 static int32_t read_check(struct rbx_flow *flow, struct rbx_piece *piece)
 {
 	uint64_t good;
@@ -214,7 +213,7 @@ static int32_t read_check(struct rbx_flow *flow, struct rbx_piece *piece)
 	piece->good_pages = piece->tried_mask ? piece->good_pages | good : good;
 	if (!mismatches)
 		return 0;
-	if (piece->cell) /* else it may be a write under way */
+	if (piece->cell) /* otherwise a write may be under way */
 		RBX_ADD_RELAXED(&flow->counters->checksum_errors, mismatches);
 	return -EBADMSG;
 }
@@ -224,7 +223,10 @@ static inline bool is_part(const struct rbx_fragment *fragment)
 	return fragment && fragment->done == rbx_flow_parts_done;
 }
 
-/* What servers say, and what only we may: that a checksum does not match. */
+/*
+ * The status from the server, or -EBADMSG, which only this client may set: a checksum does
+ * not match.
+ */
 static inline int32_t status_of(const struct rbx_part *part)
 {
 	int32_t status = part->fragment.status;
@@ -232,7 +234,7 @@ static inline int32_t status_of(const struct rbx_part *part)
 	return status == -EBADMSG ? -EREMOTEIO : status;
 }
 
-/* Of a volume with checksums, before any lock is taken. */
+/* For a volume with checksums, before any lock is taken. */
 RBX_RARE static void parts_check(struct rbx_flow *flow,
 				 struct rbx_fragment *list)
 {
@@ -246,7 +248,7 @@ RBX_RARE static void parts_check(struct rbx_flow *flow,
 	}
 }
 
-/* The read of a program is about to be sent to another replica. */
+/* Whether the read of a program is about to be sent to another replica. */
 static bool is_failover(const struct rbx_piece *piece, int32_t status)
 {
 	return piece->state == RBX_PIECE_READING &&
@@ -269,7 +271,7 @@ RBX_RARE static void part_failed(struct rbx_flow *flow,
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
 }
 
-/* The next step of a slab, whose lock is held, for one part. */
+/* Makes the next step of a slab, whose lock is held, for one part. */
 static inline void part_done(struct rbx_flow *flow, struct rbx_slab *slab,
 			     struct rbx_slab_group *group,
 			     struct rbx_part *part,
@@ -285,8 +287,8 @@ static inline void part_done(struct rbx_flow *flow, struct rbx_slab *slab,
 		rbx_slab_done(slab, group, part, 0, todo);
 }
 
-/* The steps of the slab of the first part, up to the first part of another
- * slab, which is returned; *more: if there is one. */
+/* Makes the steps of the slab of the first part, up to the first part of another slab, which
+ * is returned; *more: whether there is one. */
 static inline struct rbx_fragment *
 slab_parts_done(struct rbx_flow *flow, struct rbx_fragment *list,
 		struct rbx_piece_list *todo, bool *more)
@@ -311,8 +313,8 @@ slab_parts_done(struct rbx_flow *flow, struct rbx_fragment *list,
 	return list;
 }
 
-/* Does what the steps of slabs have put on the list. What has ended of requests, as
- * nearly all has, stays there for the host. */
+/* Carries out what the steps of slabs have put on the list. Ended pieces of requests, which
+ * are nearly all, stay there for the host. */
 static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 {
 	struct rbx_node **link = &todo->first;
@@ -339,8 +341,8 @@ static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 		flow->ops->ended(flow, todo);
 }
 
-/* No piece is twice on the list of things to do: what a step puts there has no
- * part under way before it is carried out. */
+/* No piece is twice on the list of things to do: a piece that a step puts there has no part
+ * under way before the list is carried out. */
 struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
 	bool more = is_part(list);

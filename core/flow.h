@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow.h - the way of pieces through a volume: started, sent, and what comes
- * when their parts are done.
+ * flow.h - the path of pieces through a volume: started, sent, and handled when their parts
+ * are done.
  *
  *	rbx_flow_start(flow, pieces)         each makes the first step of its slab
  *	    ops->submit(server, parts)       parts, those of a server together
  *	...a poll finds parts done:
  *	rbx_flow_parts_done(parts)           each makes the next step of its slab
- *	    ops->submit(server, parts)       to another replica, or who had waited
+ *	    ops->submit(server, parts)       to another replica, or of waiting pieces
  *	    ops->ended(pieces)               to be joined into their requests
  *
- * A step is made under the lock of its slab (slab.h), and what comes out of it
- * is done without: parts are sent, checksums computed, ended pieces handed to
- * the host. What one poll finds done takes these steps together: neighbours in
- * the list that are of one slab share one turn of its lock. Nothing here
- * allocates or blocks.
+ * A step is made under the lock of its slab (slab.h). Its results are handled without the
+ * lock: parts are sent, checksums computed, ended pieces handed to the host. All that one
+ * poll finds done makes these steps together: neighbours in the list that belong to the same
+ * slab share one holding of its lock. Nothing here allocates or blocks.
  *
- * A piece that ends in its first step is ended by who polls, never from
- * rbx_flow_start(): whoever submits from a completion would recurse.
+ * A piece that ends in its first step is ended by the poller and never inside
+ * rbx_flow_start(): a callback that submits again would recurse.
  *
- * A volume has one flow, and one upkeep (upkeep.h) that sees to its replicas.
- * Both are the host's memory; the host brings threads and connections, and the
- * functions of the tables. It makes pieces of its requests, by the map and out
- * of the pool, and puts them back there.
+ * A volume has one flow, and one upkeep (upkeep.h) for its replicas. Both are in the host's
+ * memory. The host brings threads and connections, and the functions of the tables. It takes
+ * pieces from the pool, fills them in from its requests with the map, and puts them back.
  */
 #ifndef RBX_FLOW_H
 #define RBX_FLOW_H
@@ -36,34 +34,34 @@ struct rbx_flow;
 /* What the host does for a flow. None of it blocks, none is called with a lock
  * held. */
 struct rbx_flow_ops {
-	/* Lends the parts, linked from first to last, to the peer of a server.
-	 * None of them ends before it returns. */
+	/* Submits the parts, linked from first to last, to the peer of a server. None of them
+	 * ends before it returns. */
 	void (*submit)(struct rbx_flow *flow, uint32_t server,
 		       struct rbx_fragment *first, struct rbx_fragment *last);
-	/* Has the done() of a fragment called by who polls. */
+	/* Has the poller call done() of a fragment. */
 	void (*end_later)(struct rbx_flow *flow, struct rbx_fragment *fragment);
-	/* Takes ended pieces of requests, at least one. By who polls. The memory
-	 * of those that say reads_zeros is the host's to fill. */
+	/* Takes ended pieces of requests, at least one. By the poller. The host fills the
+	 * memory of those with reads_zeros. */
 	void (*ended)(struct rbx_flow *flow, struct rbx_piece_list *pieces);
-	/* A round of the upkeep is wanted, or a rebuild has ended. Any thread. */
+	/* A round of upkeep is needed, or a rebuild has ended. Any thread. */
 	void (*wake)(struct rbx_flow *flow);
-	/* Of a volume with checksums: where the CPU finds the memory of a piece,
-	 * with what was read into it in its sight. It is only read. Any thread. */
+	/* For volumes with checksums: where the CPU finds the memory of a piece, after making
+	 * data that was read into it visible to the CPU. It is only read. Any thread. */
 	const void *(*look)(struct rbx_flow *flow, const struct rbx_piece *piece);
 };
 
 /* Added to with RBX_ADD_RELAXED(). */
 struct rbx_flow_counters {
 	uint64_t failovers; /* reads sent to another replica */
-	uint64_t checksum_errors; /* pages that were not what was written */
-	uint64_t checksum_repairs; /* reads that wrote a bad copy anew */
+	uint64_t checksum_errors; /* pages that did not match their checksums */
+	uint64_t checksum_repairs; /* reads that rewrote a bad copy */
 	uint64_t rebuilt_bytes;
 };
 
 struct rbx_flow {
 	const struct rbx_flow_ops *ops;
-	struct rbx_flow_counters *counters; /* may be those of several flows */
-	struct rbx_volume_map *map; /* atomic until it is open; NULL before */
+	struct rbx_flow_counters *counters; /* several flows may share it */
+	struct rbx_volume_map *map; /* atomic until the volume is open; NULL before */
 	struct rbx_piece_pool pool;
 	struct rbx_rebuild rebuild;
 };
@@ -77,23 +75,22 @@ size_t rbx_flow_pool_size(const struct rbx_volume_shape *shape,
 			  uint32_t pieces_count);
 
 /*
- * Opens it with a map of this shape for these servers, and so many pieces. The
- * memory is zeroed and lent for the life of the flow: rbx_volume_map_size(),
- * rbx_flow_pool_size().
+ * Opens it with a map of this shape for these servers, and so many pieces. The memory is
+ * zeroed, and borrowed for the life of the flow: rbx_volume_map_size(), rbx_flow_pool_size().
  */
 void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 		   void *map_memory, uint64_t seed, uint32_t server_count,
 		   void *pool_memory, uint32_t pieces_count);
 
-/* Starts pieces that have been aimed at their slabs; the list is empty then. */
+/* Starts pieces that were aimed at their slabs; the list is empty afterwards. */
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces);
 
-/* Does what steps of slabs have put on the list; it is empty then. Pieces that
- * have ended are ended by who polls. */
+/* Does what steps of slabs have put on the list; it is empty afterwards. Pieces that have
+ * ended are ended by the poller. */
 void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo);
 
-/* Discards the slabs that lie wholly in the range, of a volume whose slabs have
- * memory on demand: from here on they read as zeros. */
+/* Discards the slabs that lie completely in the range: from here on they read as zeros. Only
+ * of a volume whose slabs get memory on demand. */
 void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,
 		      uint64_t length_bytes);
 

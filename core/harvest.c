@@ -2,29 +2,28 @@
 /*
  * harvest.c - what completions mean.
  *
- * Queue pairs complete in order, so a failed completion says that all
- * before it is done, and everything after it will be flushed. Flushed members
- * are sent again once the connection is restored; members of a merged work
- * request that failed are sent again alone, because the failure may be another
- * member's (promise 1 of the design). What failed alone for a reason of its own
- * reports it: status.h says which reasons may pass. Nothing is sent again more often
- * than RBX_RETRIES_MAX times, and what was flushed because another work request failed
- * is not blamed for it: that is counted by itself, up to RBX_FLUSHES_MAX. What must not
- * be sent twice ends in place of that, unless the device has never had it.
+ * Queue pairs complete in order. So a failed completion means that all before it is done, and
+ * all after it will be flushed. Flushed members are sent again once the connection is
+ * restored. Members of a merged work request that failed are sent again alone, because the
+ * failure may be another member's (promise 1 of the design). A fragment that failed alone for
+ * a reason of its own reports it: status.h says which reasons may pass. No fragment is sent
+ * again more than RBX_RETRIES_MAX times. Flushes caused by another work request are counted
+ * separately, up to RBX_FLUSHES_MAX. A fragment that must not be sent twice ends instead,
+ * unless the device never had it.
  *
- * A key that the peer has taken back ends all that is sent with it: the members of
- * the work request that was refused, and what was flushed with it; what waits or was
- * flushed before it ends when the channel is reopened (rbx_channel_send_again()).
+ * A key that the peer has taken back ends all that is sent with it: the members of the work
+ * request that was refused, and what was flushed with it. What waits, or was flushed earlier,
+ * ends when the channel is reopened (rbx_channel_send_again()).
  */
 #include "core/harvest.h"
 
 #include "core/status.h"
 
-/* Of a work request that the device has not taken: flushed, and never tried. No
- * completion has it. */
+/* The status of a work request that the device did not take: flushed, and never tried. No
+ * completion has this status. */
 #define NOT_POSTED (-EAGAIN)
 
-/* Whether a fragment that failed is sent once more, which is counted. */
+/* Whether a fragment that failed is sent once more; counts that. */
 static bool go_again(struct rbx_fragment *fragment, int32_t status,
 		     bool merged, bool by_another, bool was_posted)
 {
@@ -46,7 +45,7 @@ static bool go_again(struct rbx_fragment *fragment, int32_t status,
 	return true;
 }
 
-/* For who asked: a flush is not of interest, the peer out of reach is. */
+/* For the submitter: instead of a flush it sees that the peer cannot be reached. */
 static int32_t final_status(int32_t status)
 {
 	return rbx_status_class(status) == RBX_STATUS_PATH &&
@@ -55,14 +54,14 @@ static int32_t final_status(int32_t status)
 		       status;
 }
 
-/* Decides for each member of a work request that failed: again, or the end. */
+/* Decides for each member of a failed work request: send it again, or end it. */
 RBX_RARE static void reap_failed(struct rbx_channel *channel, struct rbx_work *work,
 				 int32_t status, struct rbx_harvest *harvest)
 {
 	struct rbx_fragment *fragment = work->first, *next;
 	bool was_posted = status != NOT_POSTED;
 	bool flushed = status == -ECANCELED || !was_posted;
-	/* Of what is ordered each is on its own, and a message has no key. */
+	/* Each ordered operation stands for itself, and a message has no key. */
 	bool is_alone = work->direction == RBX_DIRECTION_ORDERED ||
 			channel->keys_are_not_loans;
 	bool key_ended = rbx_status_class(status) == RBX_STATUS_KEY && !is_alone;

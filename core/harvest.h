@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * harvest.h - the way of fragments back from a peer.
+ * harvest.h - the path of fragments back from a peer.
  *
- * A completion stands for its work request and all before it on its ring, and a
- * work request for the fragments that were merged into it. What completes is
- * gathered in a harvest: what is done and with which status, what is to be sent
- * again, and the credit. The poller settles it once for each poll.
+ * A completion ends its work request and all earlier ones of its ring. A work request ends
+ * the fragments that were merged into it. All that completes is gathered in a harvest: which
+ * fragments are done and with which status, which are to be sent again, and the credit. The
+ * poller settles the harvest once for each poll.
  */
 #ifndef RBX_HARVEST_H
 #define RBX_HARVEST_H
@@ -20,9 +20,9 @@ struct rbx_harvest {
 	struct rbx_fragment *again_last; /* connection is restored */
 	uint32_t work_requests; /* credit to give back */
 	uint64_t bytes;
-	uint64_t rtt_ns; /* the longest, of what ended well */
-	uint64_t good_bytes; /* of what ended well */
-	bool failed; /* a work request, for a reason of its own */
+	uint64_t rtt_ns; /* the longest, of what succeeded */
+	uint64_t good_bytes; /* of what succeeded */
+	bool failed; /* a work request failed, for a reason of its own */
 };
 
 /*
@@ -43,17 +43,17 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 			  struct rbx_harvest *harvest);
 
 /*
- * All that is still posted on a ring is done: what was posted behind it has come
- * back, and so has everything that failed. Poller only, while nobody posts.
+ * All that is still posted on a ring is done: a work request posted behind it has completed,
+ * and all failures were reported. Poller only, while no thread posts.
  */
 void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
 			       uint64_t now_ns, struct rbx_harvest *harvest);
 
 /*
- * The queue pair of a ring has been destroyed: whatever has not completed never
- * will. Nobody knows what became of it, so it counts as flushed, and is sent again
- * or fails; it is never taken for done. Not before the queue pair is destroyed: until
- * then the device may read and write the memory. As the poller, while nobody posts.
+ * The queue pair of a ring has been destroyed: what has not completed never will. Its outcome
+ * is unknown, so it counts as flushed, and is sent again or fails; it never counts as done.
+ * Not before the queue pair is destroyed: until then the device may read and write the
+ * memory. As the poller, while no thread posts.
  */
 void rbx_channel_abandon(struct rbx_channel *channel, uint32_t ring_index,
 			 struct rbx_harvest *harvest);

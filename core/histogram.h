@@ -34,7 +34,7 @@ static inline uint32_t rbx_histogram_bucket(uint64_t value)
 	       (uint32_t)(value >> shift) - RBX_HISTOGRAM_SUB_COUNT;
 }
 
-/* The one writer. */
+/* Only for the one writer. */
 static inline void rbx_histogram_add(struct rbx_histogram *histogram,
 				     uint64_t value)
 {
@@ -45,14 +45,13 @@ static inline void rbx_histogram_add(struct rbx_histogram *histogram,
 		RBX_STORE_RELAXED(&histogram->max, value);
 }
 
-/* Adds the counts of another one. */
+/* Adds the counts of another histogram. */
 void rbx_histogram_merge(struct rbx_histogram *to,
 			 const struct rbx_histogram *from);
 
 /*
- * The value that part_per_thousand of all values do not exceed: 500 is the
- * median, 999 is p99.9. The upper end of its bucket, at most the maximum; 0
- * where nothing was counted.
+ * The value that part_per_thousand of all values do not exceed: 500 is the median, 999 is
+ * p99.9. The upper end of its bucket, at most the maximum; 0 if nothing was counted.
  */
 uint64_t rbx_histogram_quantile(const struct rbx_histogram *histogram,
 				uint32_t part_per_thousand);

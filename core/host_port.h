@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host_port.h - "host:port" and "[v6]:port", taken apart.
+ * host_port.h - parses "host:port" and "[v6]:port".
  *
- * Every place that takes an address asks here, so that all refuse the same.
- * Resolvers must not be asked: they take a port of 99999, or of nothing, and cut
- * it down to some other one. What the host means is theirs to say.
+ * All places that take an address use it, so that all refuse the same input. Resolvers do not
+ * check ports: they accept 99999, or an empty port, and truncate it to another one. The
+ * resolver still decides what the host means.
  */
 #ifndef RBX_HOST_PORT_H
 #define RBX_HOST_PORT_H
@@ -21,7 +21,7 @@ struct rbx_host_port {
 	uint16_t number;
 };
 
-/* One to five digits, none of them a zero in front; nothing else. */
+/* One to five digits without leading zeros, and nothing else. */
 static inline bool rbx_port_parse(const char *text, struct rbx_host_port *to)
 {
 	uint32_t number = 0, i;
@@ -39,7 +39,7 @@ static inline bool rbx_port_parse(const char *text, struct rbx_host_port *to)
 	return true;
 }
 
-/* Colons belong into brackets, and brackets around nothing else. */
+/* An address with colons must be in brackets, and only such an address may be. */
 static inline bool rbx_host_parse(const char *text, size_t length,
 				  struct rbx_host_port *to)
 {
@@ -65,8 +65,8 @@ static inline bool rbx_host_parse(const char *text, size_t length,
 }
 
 /*
- * A listener may have no host (every address of this one) and port 0 (the system
- * chooses); who connects may have neither. 0 or -EINVAL.
+ * A listener may have no host (all addresses of this machine) and port 0 (the system
+ * chooses). A client may have neither. Returns 0 or -EINVAL.
  */
 static inline int rbx_host_port_parse(const char *text, bool listener,
 				      struct rbx_host_port *to)

@@ -2,7 +2,7 @@
 /* id_map.c - see id_map.h. */
 #include "core/id_map.h"
 
-/* 2^64 over the golden ratio: neighbours come far apart. */
+/* 2^64 divided by the golden ratio: spreads neighbours far apart. */
 #define SPREAD 0x9e3779b97f4a7c15ull
 
 static uint32_t places_count(uint32_t count_max)
@@ -32,7 +32,7 @@ static uint32_t home_of(const struct rbx_id_map *map, uint64_t id)
 	return (uint32_t)(id * SPREAD >> 32) & map->mask;
 }
 
-/* Where it is, or the free place where it would be. */
+/* The place of an identity, or the free place where it would be. */
 static uint32_t place_of(const struct rbx_id_map *map, uint64_t id)
 {
 	uint32_t place = home_of(map, id);
@@ -69,7 +69,7 @@ void rbx_id_map_remove(struct rbx_id_map *map, uint64_t id)
 		if (!map->places[next].id)
 			break;
 		home = home_of(map, map->places[next].id);
-		/* It is found from its home on, so it may not move before that. */
+		/* A lookup starts at its home place, so the entry may not move before that. */
 		if (((next - home) & map->mask) < ((next - gap) & map->mask))
 			continue;
 		map->places[gap] = map->places[next];

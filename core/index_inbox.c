@@ -36,7 +36,7 @@ void rbx_index_inbox_put(struct rbx_index_inbox *inbox, uint32_t index)
 			rbx_bit_of(index));
 }
 
-/* Gets what is in a word. */
+/* Takes all bits of a word. */
 static bool word_get(struct rbx_index_inbox *inbox, uint32_t level, uint32_t at)
 {
 	inbox->at[level] = at;
@@ -45,7 +45,7 @@ static bool word_get(struct rbx_index_inbox *inbox, uint32_t level, uint32_t at)
 	return inbox->got[level] != 0;
 }
 
-/* The lowest bit of the lowest level that has any; there is one. */
+/* The lowest bit of the lowest level with any; there is one. */
 static uint32_t bit_pop(struct rbx_index_inbox *inbox, uint32_t *level)
 {
 	uint32_t lowest = 0, bit;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * index_sets.c - bytes that say which set, and bits that say where to look, see
- * index_sets.h.
+ * index_sets.c - bytes that say which set, and bits that say where to look, see index_sets.h.
  */
 #include "core/index_sets.h"
 
@@ -54,7 +53,7 @@ static bool is_in_word(const uint8_t *bytes, uint32_t set)
 	return has_zero_byte(word ^ set * 0x0101010101010101ull);
 }
 
-/* The first member of the block of an index from there on, or RBX_INDEX_NONE. */
+/* The first member in the block of an index, from that index on, or RBX_INDEX_NONE. */
 static uint32_t block_next(const struct rbx_index_sets *sets, uint32_t set,
 			   uint32_t from)
 {
@@ -78,7 +77,7 @@ static uint64_t *words_of(const struct rbx_index_sets *sets, uint32_t set)
 	return sets->words + (size_t)(set - 1) * sets->levels.words;
 }
 
-/* Where it has a member already, the levels above say so. */
+/* If the block's word was not empty, the levels above are set already. */
 static void block_add(struct rbx_index_sets *sets, uint32_t set, uint32_t block)
 {
 	uint64_t *words = words_of(sets, set), before;

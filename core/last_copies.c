@@ -30,8 +30,8 @@ static bool is_at(const struct rbx_slab *slab, uint32_t server)
 	return false;
 }
 
-/* Where no other server is up there is nobody to borrow from either, and the volume
- * would end with what it has not written to yet. */
+/* If no other server is up, none can lend either, and parts of the volume that were never
+ * written would become unusable. */
 static bool is_another_up(struct rbx_flow *flow, struct rbx_volume_map *map,
 			  uint32_t server, rbx_server_is_up *is_up)
 {

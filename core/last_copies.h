@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * last_copies.h - what a volume has nowhere else than at a server that is silent.
+ * last_copies.h - keeps data of a volume that only a silent server has.
  *
- * A server that has not answered for the peer timeout may be dead, and then all that
- * waits for it is to go on elsewhere. Or it is this machine that is cut off, with all
- * of its servers beyond the cut, and to give them up would lose for nothing what they
- * hold for the whole lease. Nobody can tell which; but where a slab has a copy at a
- * server that is up, the silent one is not needed, and where it has none, giving up
- * gains nothing. So the copies of a silent server are let go slab by slab: those that
- * are elsewhere too at once, and the others when half of the lease is over
- * (peer_state.h says when). Until then requests of these slabs wait. A server is kept
- * likewise while no other one is up, since nobody else can lend then.
+ * A server that has not answered for the peer timeout may be dead. Then all that waits for it
+ * should go on elsewhere. Or this machine is cut off from all its servers. Then giving them
+ * up would lose data that they keep for the whole lease. This machine cannot tell which is
+ * true. But if a slab has a copy at a server that is up, the silent server is not needed. If
+ * it has none, giving up gains nothing. So the copies of a silent server are given up slab by
+ * slab: at once if the slab has another copy, and the others when half of the lease is over
+ * (peer_state.h decides when). Until then requests to these slabs wait. In the same way a
+ * server is kept while no other one is up, since no other could lend then.
  */
 #ifndef RBX_LAST_COPIES_H
 #define RBX_LAST_COPIES_H
 
 #include "core/flow.h"
 
-/* Whether a server is up, and has been for a while; called with a slab's lock held. */
+/* Whether a server is up and has been for a while. Called with a slab's lock held. */
 typedef bool rbx_server_is_up(struct rbx_flow *flow, uint32_t server);
 
 /*
- * Loses the replicas of a silent server whose slabs have all that was acknowledged
- * at a server that is up, too, and wakes the upkeep thread if there were any.
- * Returns whether some stay, which have not, or no other server is up. Goes over
- * all slabs.
+ * Gives up the replicas of a silent server whose slabs have all acknowledged data at a server
+ * that is up, and wakes the upkeep thread if there were any. Returns whether some stay
+ * because there is no other copy, or because no other server is up. Looks at all slabs.
  */
 bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 			  rbx_server_is_up *is_up);
 
-/* Whether a part, of a piece under way, waits for a replica that is still one. */
+/* Whether a part of a piece under way waits for a replica that was not given up. */
 bool rbx_last_copies_wait(const struct rbx_fragment *fragment);
 
 #endif

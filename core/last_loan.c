@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * last_loan.c - judges what SLAB_LOAN says, see last_loan.h.
+ * last_loan.c - checks the answers SLAB_LOAN, see last_loan.h.
  */
 #include "core/last_loan.h"
 

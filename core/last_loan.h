@@ -2,16 +2,16 @@
 /*
  * last_loan.h - the epoch of the last loan of a session, as its client knows it.
  *
- * A resume names that epoch, and the server takes back whatever it has lent after
- * it (wire/PROTOCOL.md, "Resume"). So it must never be too low: slabs in use would
- * go. SLAB_LOAN answers two questions, and only one of them lends:
+ * A resume sends that epoch, and the server takes back all that it lent later
+ * (wire/PROTOCOL.md, "Resume"). So the epoch must never be too low: slabs in use would be
+ * taken. SLAB_LOAN answers two requests, and only one of them lends:
  *
  *	SLAB_MAP    rbx_last_loan_map()    lends; the epoch grows, once all was checked
  *	SLAB_QUERY  rbx_last_loan_query()  tells of a loan of before; the epoch stays
  *
- * Epochs grow with each loan of a server, and answers come in order. A server that
- * lends with an epoch that is not above all before is refused like any other whose
- * answer makes no sense: the epoch stays, so that the next resume ends that loan.
+ * Epochs grow with each loan of a server, and answers come in order. An answer that lends
+ * with an epoch not above all earlier ones is refused like any other that makes no sense. The
+ * epoch stays, so the next resume ends that loan.
  *
  * The owner is a session, which calls both with its lock for calls held.
  */
@@ -26,14 +26,14 @@ struct rbx_last_loan {
 	uint64_t epoch; /* 0: none */
 };
 
-/* The answer to SLAB_MAP, of a server that lends so many bytes at a time. 0: the loan
- * is ours, and known from here on. -EPROTO: no loan can be so, or none that a volume has
- * room for (loan.h). */
+/* The answer to SLAB_MAP, of a server that lends so many bytes at a time. 0: the loan is
+ * ours, and noted. -EPROTO: no such loan can exist, or it does not fit in a volume's tables
+ * (loan.h). */
 int rbx_last_loan_map(struct rbx_last_loan *last_loan,
 		      const struct rbx_wire_message *answer,
 		      uint64_t slab_bytes, struct rbx_loan *loan);
 
-/* The answer to SLAB_QUERY of a loan. 0: it is as it was. -ESTALE: it is another. */
+/* The answer to SLAB_QUERY of a loan. 0: the loan is unchanged. -ESTALE: it is another one. */
 int rbx_last_loan_query(const struct rbx_wire_message *answer,
 			const struct rbx_loan *loan);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lease.h - when a client says that it lives, and when it counts a server as
- * lost (wire/PROTOCOL.md, "The lease").
+ * lease.h - when a client sends heartbeats, and when it counts a server as lost
+ * (wire/PROTOCOL.md, "The lease").
  *
  * With T the peer timeout and L the lease:
  * - a heartbeat each min(T, L) / 4;
@@ -10,9 +10,9 @@
  *   counts L from when it heard of us, which is later than when we sent; so we
  *   stop at half the term even if our clock runs at half the server's speed.
  *
- * now_ns is read before what has arrived is read: a host that was stopped for a
- * while reads its mail before it counts anybody as dead. So something may have
- * happened after now_ns, and then it happened just now.
+ * now_ns is read before incoming messages are read: a host that was stopped for a while reads
+ * its messages before it counts a server as dead. So an event may carry a time after now_ns;
+ * it then counts as just now.
  */
 #ifndef RBX_LEASE_H
 #define RBX_LEASE_H
@@ -33,7 +33,7 @@ enum rbx_lease_step {
 	RBX_LEASE_WAIT, /* until *at_ns */
 	RBX_LEASE_HEARTBEAT, /* send one, if one can be sent */
 	RBX_LEASE_SILENT, /* the server is lost: it says nothing */
-	RBX_LEASE_OVER, /* the server is lost: it may have forgotten us */
+	RBX_LEASE_OVER, /* the server is lost: it may have ended our session */
 };
 
 static inline uint64_t rbx_lease_interval_ns(const struct rbx_lease *lease)
@@ -52,13 +52,13 @@ static inline void rbx_lease_heard(struct rbx_lease *lease, uint64_t now_ns)
 	RBX_STORE_RELAXED(&lease->heard_ns, now_ns);
 }
 
-/* The last sign of life. Any thread: it is a time, and guards nothing. */
+/* The time of the last message. Any thread: it is a time, and guards nothing. */
 static inline uint64_t rbx_lease_heard_ns(const struct rbx_lease *lease)
 {
 	return RBX_LOAD_RELAXED(&lease->heard_ns);
 }
 
-/* A connection is up: the request that brought it there was sent at sent_ns. */
+/* A connection is up; the request that brought it up was sent at sent_ns. */
 static inline void rbx_lease_begin(struct rbx_lease *lease, uint64_t sent_ns,
 				   uint64_t now_ns)
 {
@@ -74,7 +74,7 @@ static inline void rbx_lease_answered(struct rbx_lease *lease, uint64_t sent_ns)
 		RBX_STORE_RELAXED(&lease->answered_ns, sent_ns);
 }
 
-/* When half of the lease is over. Any thread, once a connection was up. */
+/* The time at which half of the lease is over. Any thread, once a connection was up. */
 static inline uint64_t rbx_lease_half_ns(const struct rbx_lease *lease)
 {
 	return RBX_LOAD_RELAXED(&lease->answered_ns) + lease->lease_ns / 2;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender.c - clients, and how slabs come to them and from them (lender.h).
+ * lender.c - the clients of a lender, and how slabs are lent and come back (lender.h).
  *
- * A slab that was given back or revoked is lent after all others that are
- * free: who does not know yet that a loan is over does not meet its slab again soon.
- * It is lent all the same if no other is free. Refusing would keep memory from
- * everybody for the sake of one client, who has the epoch to tell the two apart.
- * Epochs come from one counter for all slabs.
+ * A slab that was given back or revoked is lent after all others that are free: a client that
+ * does not know yet that its loan is over does not meet the slab again soon. If no other slab
+ * is free it is lent all the same. Refusing would keep memory from all clients for the sake
+ * of one, and the epoch distinguishes the two loans. Epochs come from one counter for all
+ * slabs.
  */
 #include "core/lender.h"
 
@@ -67,7 +67,7 @@ static void queue_put(struct rbx_lender *l, struct rbx_lender_list *queue,
 	queue->last = index;
 }
 
-/* The list of its client in which it is or belongs. */
+/* The list of its client that the slab is in, or belongs in. */
 static struct rbx_lender_list *list_of(struct rbx_lender *l,
 				       const struct rbx_lender_slab *slab)
 {
@@ -169,7 +169,7 @@ void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front)
 	list->first = index;
 }
 
-/* One that its client is asked for is not any more. */
+/* A slab is no longer among those that its client is asked for. */
 static void slab_unask(struct rbx_lender *l, uint32_t client)
 {
 	l->counts.slabs_asked--;
@@ -182,7 +182,7 @@ static void slab_unask(struct rbx_lender *l, uint32_t client)
 
 /* ---- Clients ---------------------------------------------------------------*/
 
-/* It was heard of last of all. */
+/* It was heard last of all. */
 static void client_join(struct rbx_lender *l, uint32_t index)
 {
 	struct rbx_lender_client *client = &l->clients[index];
@@ -217,7 +217,7 @@ void rbx_lender_client_expire(struct rbx_lender *l, uint32_t index)
 	l->counts.leases_expired++;
 }
 
-/* One that is not about to be thrown out. */
+/* A client that has not expired. */
 static uint32_t client_find_live(const struct rbx_lender *l,
 				 uint64_t session_id)
 {
@@ -283,8 +283,8 @@ void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index)
 	queue_put(l, &l->ending, index);
 }
 
-/* Of one list of a client: what it was lent after an epoch ends, and what is being
- * prepared for it. Returns how many slabs it had. */
+/* In one list of a client: ends what was lent after an epoch, and what is being prepared.
+ * Returns how many slabs the list had. */
 static uint32_t list_end_after(struct rbx_lender *l, uint32_t first,
 			       uint64_t epoch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender.h - what a memory server decides: who has which slab, and until when.
+ * lender.h - decides for a memory server which client has which slab, and until when.
  *
  * A server lends slabs to clients. A slab goes round
  *
@@ -13,25 +13,25 @@
  *	                      |                           grace is over     |
  *	                      +-> unprepared(), leave(), resumed(), drain() +
  *
- * In PREPARING the host makes the slab's memory, in ENDING it ends the access
- * (keys first, then memory) and says so by ended(); only then can anybody be lent
- * the slab again. Both take time, in which the lender goes on. A slab that is being
- * prepared is its client's, as a quota counts, but the client does not know of it.
+ * In PREPARING the host makes the slab's memory. In ENDING it ends the access (keys first,
+ * then memory) and reports that with ended(); only then can the slab be lent again. Both take
+ * time, and the lender goes on meanwhile. A slab that is being prepared counts for its
+ * client's quota, but the client does not know of it.
  *
- * Each loan has an epoch that is higher than all before, from the moment that it
- * is LENT. So what a client says about a slab it has lost is told from what it says
- * about one that it has; and since its loans are sent in the order of their
- * epochs, one number says all that it knows of.
+ * From the moment that it is LENT, each loan has an epoch that is higher than all before. So
+ * a message about a loan that the client lost cannot be taken for one about a newer loan.
+ * Loans are sent in the order of their epochs, so one number says which of them a client
+ * knows.
  *
- * A client is admitted, is heard of from time to time, and leaves. Who was not
- * heard of for the lease term is expired: the host ends the client's queue
- * pairs, then calls leave(). The term is judged by next() alone, so a server
- * that was itself asleep hears what has arrived before it judges anyone.
+ * A client is admitted, is heard from time to time, and leaves. A client that was not heard
+ * for the lease term is expired: the host ends its queue pairs, then calls leave(). Only
+ * next() judges the term, so a server that was itself stopped reads what has arrived before
+ * it expires a client.
  *
- * The host calls in with events and then takes next() until it returns false.
- * One thread at a time; memory is the host's, one block of rbx_lender_size().
+ * The host reports events and then calls next() until it returns false. One thread at a time.
+ * Memory is the host's, one block of rbx_lender_size().
  *
- * Left out: what a slab is made of, connections, proofs. All that is the host's.
+ * Not here, but in the host: what a slab is made of, connections, proofs.
  */
 #ifndef RBX_LENDER_H
 #define RBX_LENDER_H
@@ -60,23 +60,23 @@ struct rbx_lender *rbx_lender_init(void *memory,
 
 /* ---- Clients. Functions that can refuse return enum rbx_reason. ----------*/
 
-/* session_id is not 0 and not in use. TOO_MANY. */
+/* session_id: not 0 and not in use. TOO_MANY. */
 uint32_t rbx_lender_admit(struct rbx_lender *lender, uint64_t session_id,
 			  uint64_t now_ns);
 
-/* The client gave a sign of life. STALE_SESSION. */
+/* The client has sent something. STALE_SESSION. */
 uint32_t rbx_lender_heard(struct rbx_lender *lender, uint64_t session_id,
 			  uint64_t now_ns);
 
 /*
- * The client is back. What it was lent after last_epoch begins to end: the answer
- * was lost with a connection, so it does not know of it and would never give it
- * back. STALE_SESSION.
+ * The client is back. What it was lent after last_epoch begins to end: the answer was lost
+ * with a connection, so the client does not know of the loan and would never give it back.
+ * STALE_SESSION.
  */
 uint32_t rbx_lender_resumed(struct rbx_lender *lender, uint64_t session_id,
 			    uint64_t now_ns, uint64_t last_epoch);
 
-/* The client is gone, with no queue pair left; its slabs begin to end. */
+/* The client is dead, with no queue pair left; its slabs begin to end. */
 void rbx_lender_leave(struct rbx_lender *lender, uint64_t session_id);
 
 /* ---- Slabs -----------------------------------------------------------------*/
@@ -86,26 +86,25 @@ struct rbx_lender_loan {
 	uint64_t epoch; /* not 0 */
 };
 
-/* Not a reason to refuse: nothing is free now, but something is ending. */
+/* Not a reason to refuse: nothing is free now, but a slab is ENDING. */
 #define RBX_LENDER_LATER UINT32_MAX
 
 /*
  * Takes a slab for the client, which the host has to prepare; it has no epoch yet.
- * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER: ask again after the next
- * ended().
+ * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER: ask again after the next ended().
  */
 uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 			 struct rbx_lender_loan *loan);
 
 /*
- * The slab that lend() named is ready: the client has it from now on, and loan
- * gets its epoch. False: nobody wants it any more, it is ending.
+ * The slab that lend() named is ready: it is lent to the client from now on, and loan gets
+ * its epoch. False: its client is gone or nothing is lent any more; the slab is ending.
  */
 bool rbx_lender_prepared(struct rbx_lender *lender,
 			 struct rbx_lender_loan *loan);
 
-/* It cannot be prepared, or there is nobody to tell: it begins to end. Nothing if
- * it does so already. */
+/* The slab cannot be prepared, or its client cannot be told: it begins to end, unless it does
+ * so already. */
 void rbx_lender_unprepared(struct rbx_lender *lender, uint64_t slab_id);
 
 /* Is the slab lent to this client in this epoch? STALE_SESSION, NOT_YOURS,
@@ -113,11 +112,11 @@ void rbx_lender_unprepared(struct rbx_lender *lender, uint64_t slab_id);
 uint32_t rbx_lender_check(const struct rbx_lender *lender, uint64_t session_id,
 			  const struct rbx_lender_loan *loan);
 
-/* The client gives the slab back. Refuses as check(). */
+/* The client gives the slab back. Refuses like check(). */
 uint32_t rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 			  const struct rbx_lender_loan *loan);
 
-/* Nobody can reach the slab's memory any more, and it has been given back. */
+/* The slab's memory cannot be reached any more, and has been given back. */
 void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /* ---- Getting memory back -----------------------------------------------*/
@@ -139,13 +138,13 @@ uint32_t rbx_lender_surplus(const struct rbx_lender *lender);
 void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
 
 /*
- * Asks for count slabs and revokes them after grace_ns: each time the oldest
- * loan of the client that has most. Returns how many were found.
+ * Asks for count slabs and revokes them after grace_ns: each time the oldest loan of the
+ * client that has the most. Returns how many were found.
  */
 uint32_t rbx_lender_shrink(struct rbx_lender *lender, uint32_t count,
 			   uint64_t now_ns, uint64_t grace_ns);
 
-/* Lends nothing more and asks for everything, without end. What is being prepared
+/* Lends nothing more and asks for all slabs, without a time limit. What is being prepared
  * begins to end. */
 void rbx_lender_drain(struct rbx_lender *lender, uint64_t now_ns);
 
@@ -161,21 +160,20 @@ struct rbx_lender_action {
 	enum rbx_lender_action_kind kind;
 	uint64_t session_id; /* EXPIRE, ASK */
 	struct rbx_lender_loan loan; /* END, ASK */
-	uint64_t until_ns; /* ASK: then it is revoked; or never */
+	uint64_t until_ns; /* ASK: it is revoked then; or never */
 };
 
-/* True: do this and call again. False: nothing more now. */
+/* True: do this and call again. False: nothing to do now. */
 bool rbx_lender_next(struct rbx_lender *lender, uint64_t now_ns,
 		     struct rbx_lender_action *action);
 
-/* The ASK that next() has just given out could not be sent; it comes again at
- * again_ns, and not before the others have had their turn. Meanwhile its client is
- * asked for nothing. */
+/* The ASK that next() just returned could not be sent. It comes again at again_ns, and not
+ * before the others had their turn. Meanwhile its client is asked for nothing. */
 void rbx_lender_ask_again(struct rbx_lender *lender, uint64_t slab_id,
 			  uint64_t again_ns);
 
-/* When next() may have something without a new event: the end of a lease, or
- * now where a slab is wanted back. */
+/* When next() may have something without a new event: at the end of a lease, or now if a slab
+ * is wanted back. */
 uint64_t rbx_lender_deadline_ns(const struct rbx_lender *lender,
 				uint64_t now_ns);
 
@@ -200,7 +198,7 @@ struct rbx_lender_counts {
 void rbx_lender_counts(const struct rbx_lender *lender,
 		       struct rbx_lender_counts *counts);
 
-/* Slabs that this client has now, or will have when they are ready. */
+/* Slabs that this client has now, or will have when they are prepared. */
 uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 			    uint64_t session_id);
 

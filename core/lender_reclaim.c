@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender_reclaim.c - how a lender gets memory back: by asking for it, when a slab's
- * grace or a client's lease is over (lender.h).
+ * lender_reclaim.c - how a lender gets memory back: it asks clients, and revokes when the
+ * grace of a slab or the lease of a client is over (lender.h).
  */
 #include "core/lender.h"
 
@@ -52,11 +52,11 @@ void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
 }
 
 /*
- * Who is asked. To take one at a time of the client that has most, until so many are
- * found, leaves all who were asked at one level: with as many loans each, or one fewer
- * if theirs was older. Both, the level and the epoch that is old enough, are found by
- * bisection, so that the clients are looked at some dozens of times however much is
- * wanted.
+ * Which clients are asked. The rule takes one loan at a time from the client that has most,
+ * until enough are found. It leaves all clients that were asked at one level: with the same
+ * number of loans, or one fewer if their oldest loan was older. The level, and the epoch that
+ * is old enough, are both found by bisection. So the clients are looked at some dozens of
+ * times, however many slabs are wanted.
  */
 
 static uint32_t unasked_count(const struct rbx_lender_client *client)
@@ -66,8 +66,8 @@ static uint32_t unasked_count(const struct rbx_lender_client *client)
 				    0;
 }
 
-/* The oldest loan of a client that nobody has asked for; it has one. Before it are at
- * most those that are being prepared, a few for each client. */
+/* The oldest loan of a client that was not asked for yet; there is one. Before it in the list
+ * are at most slabs that are being prepared, a few for each client. */
 static uint32_t oldest_of(const struct rbx_lender *l,
 			  const struct rbx_lender_client *client)
 {
@@ -92,7 +92,7 @@ static uint64_t count_above(const struct rbx_lender *l, uint32_t level)
 	return count;
 }
 
-/* The lowest level with no more above it than that. */
+/* The lowest level with at most count loans above it. */
 static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
 {
 	uint32_t low = 0, high = l->slabs_used;
@@ -108,7 +108,7 @@ static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
 	return low;
 }
 
-/* Whether the oldest loan of a client that has as many as this is as old as that. */
+/* Whether a client is at this level and its oldest loan is not newer than this epoch. */
 static bool is_old(const struct rbx_lender *l,
 		   const struct rbx_lender_client *client, uint32_t level,
 		   uint64_t epoch)
@@ -117,8 +117,8 @@ static bool is_old(const struct rbx_lender *l,
 	       l->slabs[oldest_of(l, client)].epoch <= epoch;
 }
 
-/* The epoch up to which so many of the clients that are at the level have their oldest
- * loan: fewer than there are. */
+/* The epoch up to which so many of the clients at the level have their oldest loan; so many
+ * are fewer than there are. */
 static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
 			   uint32_t count)
 {
@@ -208,9 +208,9 @@ static bool next_ending(struct rbx_lender *l, struct rbx_lender_action *action)
 	return true;
 }
 
-/* What is due of what a client is asked for. Those are told in turn, so a slab whose
- * grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late; of a
- * client that hears slowly when the grace of those before it ends as well. */
+/* What is due of the slabs that a client is asked for. Clients are told in turn, so a slab
+ * whose grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late. If
+ * its client reads slowly, that is when the grace of the slabs before it ends as well. */
 static bool client_asked(struct rbx_lender *l,
 			 const struct rbx_lender_client *client,
 			 uint64_t now_ns, struct rbx_lender_action *action)
@@ -235,8 +235,8 @@ static bool client_asked(struct rbx_lender *l,
 	return true;
 }
 
-/* Looks at each client that was asked for something once, over several calls; then the
- * host gets false, and the next round begins. */
+/* Looks once at each client that was asked for something, over several calls. Then the host
+ * gets false, and the next round begins. */
 static bool next_asked(struct rbx_lender *l, uint64_t now_ns,
 		       struct rbx_lender_action *action)
 {
@@ -271,7 +271,8 @@ void rbx_lender_ask_again(struct rbx_lender *l, uint64_t slab_id,
 	RBX_ASSERT(slab_id && slab_id <= l->slabs_used);
 	l->slabs[index].remind_ns = again_ns;
 	rbx_lender_asked_move(l, index, true);
-	/* Who cannot be told of one cannot be told of any: the others' turn. */
+	/* If the client cannot be told of one slab it cannot be told of any: the others have
+	 * their turn. */
 	if (l->asking_left && l->asking.first == l->slabs[index].client) {
 		rbx_lender_asking_rotate(l, l->slabs[index].client);
 		l->asking_left--;

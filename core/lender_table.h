@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender_table.h - the tables of a lender; of lender.c and lender_reclaim.c.
+ * lender_table.h - the tables of a lender; for lender.c and lender_reclaim.c.
  *
- * Slabs and clients stand in tables and in lists, all chained by index:
+ * Slabs and clients are in tables and in lists, all linked by index:
  *
  *	slabs	FREE: a queue. ENDING: a queue of those that the host has not been
  *		told of. PREPARING and LENT: a list of their client, LENT ones by
@@ -11,9 +11,8 @@
  *		have one length, so that is also the order in which they end. Those
  *		that have ASKED slabs in a list besides, in which they take turns.
  *
- * So what happens touches few entries, however many clients and slabs there are. To
- * choose what is asked for looks at all clients some times, but at no slab that is not
- * chosen.
+ * So an event touches few entries, however many clients and slabs there are. Choosing slabs
+ * to ask for looks at all clients a few times, but only at slabs that are chosen.
  */
 #ifndef RBX_LENDER_TABLE_H
 #define RBX_LENDER_TABLE_H
@@ -25,16 +24,16 @@
 
 enum rbx_lender_slab_state {
 	SLAB_FREE, /* nobody can reach it */
-	SLAB_PREPARING, /* its client will have it; the host makes its memory */
+	SLAB_PREPARING, /* its client will get it; the host makes its memory */
 	SLAB_LENT, /* its client reads and writes it */
-	SLAB_ASKED, /* the same, and the client was asked to give it back */
-	SLAB_ENDING, /* no client's any more; the host ends the access */
+	SLAB_ASKED, /* as LENT, and the client was asked to give it back */
+	SLAB_ENDING, /* it belongs to no client; the host ends the access */
 };
 
 struct rbx_lender_slab {
 	uint64_t epoch; /* of the last loan */
 	uint64_t revoke_ns; /* ASKED: when it is taken back */
-	uint64_t remind_ns; /* ASKED: when the client is told next */
+	uint64_t remind_ns; /* ASKED: when the client is reminded next */
 	uint32_t client; /* PREPARING, LENT, ASKED: index of the client */
 	uint32_t next; /* of its queue or list */
 	uint32_t prev; /* PREPARING, LENT, ASKED */
@@ -50,9 +49,9 @@ struct rbx_lender_list {
 };
 
 struct rbx_lender_client {
-	uint64_t session_id; /* 0: nobody's */
+	uint64_t session_id; /* 0: the entry is free */
 	uint64_t heard_ns;
-	uint32_t next; /* nobody's: of these; else of those heard of later */
+	uint32_t next; /* of the free entries, or of the clients heard later */
 	uint32_t prev;
 	struct rbx_lender_list slabs; /* PREPARING and LENT */
 	struct rbx_lender_list asked;
@@ -66,11 +65,11 @@ struct rbx_lender_client {
 
 struct rbx_lender {
 	struct rbx_lender_config config;
-	struct rbx_id_map sessions; /* to clients */
+	struct rbx_id_map sessions; /* from session id to client */
 	struct rbx_lender_client *clients;
 	struct rbx_lender_slab *slabs;
-	uint32_t slabs_used; /* the entries from there on never were */
-	uint32_t client_free; /* first of those that are */
+	uint32_t slabs_used; /* entries from there on were never used */
+	uint32_t client_free; /* the first free one */
 	struct rbx_lender_list heard; /* clients that have not expired */
 	struct rbx_lender_list free_slabs;
 	struct rbx_lender_list ending;
@@ -89,19 +88,19 @@ static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
 	return slab->state == SLAB_LENT || slab->state == SLAB_ASKED;
 }
 
-/* PREPARING, LENT or ASKED -> ENDING: from here on it is nobody's. */
+/* PREPARING, LENT or ASKED -> ENDING: from here on it belongs to no client. */
 void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index);
 
-/* LENT -> ASKED: behind all that its client was asked for before. */
+/* LENT -> ASKED: behind all that this client was asked for before. */
 void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index);
 
-/* What its client was asked for, told of before or behind all else of that. */
+/* Moves a slab that its client was asked for to the front or end of that client's list. */
 void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front);
 
-/* A client that was asked for something: the others come before it. */
+/* A client was asked for something: the others come before it. */
 void rbx_lender_asking_rotate(struct rbx_lender *l, uint32_t index);
 
-/* It leaves those whose leases may end. */
+/* Removes it from the list of clients whose leases may end. */
 void rbx_lender_client_expire(struct rbx_lender *l, uint32_t index);
 
 #endif

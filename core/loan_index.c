@@ -2,9 +2,9 @@
 /*
  * loan_index.c - two chained hash tables, see loan_index.h.
  *
- * A place is the server, the key, and the block of memory in which the loan begins.
- * Blocks are several slabs long, so that memory that overlaps a loan begins in the
- * same block or, for a loan near its end, in a neighbour.
+ * The second table is by place: the server, the key, and the block of memory in which the
+ * loan begins. Blocks are several slabs long, so memory that overlaps a loan begins in the
+ * same block or, for a loan near its end, in a neighbouring one.
  */
 #include "core/loan_index.h"
 
@@ -52,15 +52,15 @@ static void link_set(const struct rbx_loan_index *index, size_t link, uint32_t t
 	rbx_packed_set(&index->links, link, to);
 }
 
-/* What follows a replica that something links to. */
+/* What follows a replica in its chain. */
 static uint32_t link_next(const struct rbx_loan_index *index, size_t next,
 			  uint32_t to)
 {
 	return link_get(index, next + to - 1);
 }
 
-/* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618, as a part of all
- * buckets, however many. */
+/* Fibonacci hashing: the upper bits of a product with 2^64 / 1.618, scaled to the number of
+ * buckets, which may be any. */
 static uint32_t bucket_of(const struct rbx_loan_index *index, uint64_t text)
 {
 	uint64_t hash = (text * 0x9e3779b97f4a7c15ull) >> 32;
@@ -94,7 +94,7 @@ static void chain_add(const struct rbx_loan_index *index, size_t chain,
 	link_set(index, chain, number + 1);
 }
 
-/* Bounded: each replica is in it once. */
+/* Bounded: each replica is in a chain once. */
 static void chain_remove(const struct rbx_loan_index *index, size_t chain,
 			 size_t next, uint32_t number)
 {
@@ -170,7 +170,7 @@ static void twins_add(struct twins *twins, uint32_t number)
 	twins->count++;
 }
 
-/* Those with its id; the others are found by their place. */
+/* The replicas with its id; the others are found by their place. */
 static void twins_by_id(struct rbx_loan_index *index, uint32_t server,
 			const struct rbx_loan *loan, struct twins *twins)
 {

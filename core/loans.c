@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loans.c - the memory that servers lend a volume: borrowed, given back, and
- * looked after.
+ * loans.c - the loans of a volume: borrowed, given back, and checked.
  *
- * Servers are asked (asks.c), and what their answers mean is here. A slab's lock is never
- * held while one is asked: a step of the slab before says what is to be asked, a step
- * after what came of it. What is to be given back is owed until the server has heard of
- * it.
+ * asks.c sends the requests; this file handles the answers. A slab's lock is never held while
+ * a server is asked: a step of the slab before it says what to ask, and a step afterwards
+ * takes the result. A loan to give back is owed until its server has been told.
  *
- * When a volume is opened the slabs are gone through in order, and each asks the servers
- * that are drawn for it; one that is drawn while it is busy is waited for, so that all
- * servers are used by what they have free.
+ * When a volume is opened, its slabs are handled in order, and for each one the servers that
+ * were drawn for it are asked. If a drawn server is busy it is waited for, so that all
+ * servers are used in proportion to their free memory.
  */
 #include "core/upkeep.h"
 
@@ -19,8 +17,8 @@
 
 /* ---- Twins ----------------------------------------------------------------*/
 
-/* The server has lent what it had lent us before, so that is over, though we did not
- * know. Returns whether something is still under way to it. */
+/* The server has lent memory again that it had lent us before. So the older loan is over,
+ * though we were not told. Returns whether something is still under way to it. */
 static bool twin_end(struct rbx_volume_map *map, uint32_t number)
 {
 	struct rbx_slab *slab = rbx_slab_at(
@@ -37,8 +35,8 @@ static bool twin_end(struct rbx_volume_map *map, uint32_t number)
 	return is_in_use;
 }
 
-/* Older loans that share something with a new one end. False: not at once, and then
- * the new one must not be used, as a late write would come into it. */
+/* Ends older loans that share something with a new one. False: one could not end at once.
+ * Then the new loan must not be used, as a late write would land in it. */
 static bool twins_end(struct rbx_upkeep *upkeep, uint32_t server,
 		      const struct rbx_loan *loan)
 {
@@ -116,7 +114,7 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	rbx_slab_unlock(slab);
 	if (asked->borrowing) {
 		rbx_borrow_refused(asked->borrowing, err);
-		/* The words for it are there still. */
+		/* The text of this error is still available. */
 		if (asked->borrowing->err == err &&
 		    asked->borrowing->state == RBX_REPLICA_REBUILDING)
 			upkeep->ops->refused(upkeep);
@@ -127,7 +125,7 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	upkeep->open_err = err;
 }
 
-/* 0, or why what a server has lent is of no use. */
+/* 0, or why the new loan is of no use. */
 static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		 const struct rbx_loan *loan)
 {
@@ -138,7 +136,7 @@ static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	if (is_over && asked->slab)
 		return 0;
 	owe(upkeep, asked->server, loan);
-	return -ENOTCONN; /* it cannot be used yet, or nobody waits for it any more */
+	return -ENOTCONN; /* it cannot be used yet, or is not needed any more */
 }
 
 static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -161,13 +159,13 @@ static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 
 /* ---- Giving back ----------------------------------------------------------*/
 
-/* Where the server refuses, it has ended the loan by itself. */
+/* If the server refuses, it has ended the loan by itself. */
 static void unmap_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		       int err)
 {
 	struct rbx_owed *owed = upkeep->owed;
 
-	/* Bounded: it is there. */
+	/* Bounded: it is in the table. */
 	while (!owed->is_asked || owed->server != asked->server)
 		owed++;
 	if (rbx_status_is_away(err)) {
@@ -225,16 +223,16 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 		return;
 	upkeep->returns_count++;
 	owe(upkeep, server, &loan);
-	/* At once, so that what is borrowed next may be the same memory. */
+	/* At once, so that the next loan may be the same memory. */
 	if (may_pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]))
 		pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]);
 }
 
-/* ---- Looking after --------------------------------------------------------*/
+/* ---- Checking ------------------------------------------------------------- */
 
 /*
- * A replica that should leave and cannot may have been revoked since; without a
- * request nothing would tell, and its server not be asked for another.
+ * A replica that is LEAVING and cannot be replaced may have been revoked since. Without a
+ * request nothing would show that, and its server would not be asked for another.
  */
 void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
@@ -277,7 +275,7 @@ bool rbx_loans_take(struct rbx_upkeep *upkeep)
 	bool any = false;
 	int err;
 
-	/* Bounded: each takes an ask off the table, and a slab asks a server once. */
+	/* Bounded: each pass takes an entry off the table, and a slab asks a server once. */
 	while ((err = rbx_asks_take(upkeep, &index, &asked, &loan)) != -EAGAIN) {
 		any = true;
 		if (asked.kind == RBX_CALL_MAP)
@@ -308,9 +306,9 @@ void rbx_loans_withdraw(struct rbx_upkeep *upkeep)
 	}
 }
 
-/* ---- All at the beginning -------------------------------------------------*/
+/* ---- Opening a volume ----------------------------------------------------- */
 
-/* How many replicas have memory or are asked for; adds where. */
+/* How many replicas have memory or are asked for; adds their servers. */
 static uint32_t servers_of(struct rbx_slab *slab, struct rbx_server_set *servers)
 {
 	uint32_t count;
@@ -326,7 +324,7 @@ static int answers_wait(struct rbx_upkeep *upkeep)
 	return rbx_loans_take(upkeep) ? 0 : upkeep->ops->wait(upkeep);
 }
 
-/* A server that has been drawn can be asked, or err says why not. */
+/* Waits until a server that was drawn can be asked, or err says why not. */
 static int room_wait(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	int err = 0;
@@ -337,7 +335,7 @@ static int room_wait(struct rbx_upkeep *upkeep, uint32_t server)
 	return err;
 }
 
-/* One more replica of a slab. 0; or why not. */
+/* Asks for one more replica of a slab. 0; or why not. */
 static int open_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		    const struct rbx_server_set *not_servers)
 {
@@ -359,7 +357,8 @@ int rbx_loans_borrow_all(struct rbx_upkeep *upkeep)
 	int err = 0;
 
 	upkeep->open_err = -ENODEV;
-	/* Bounded: it goes back where a server has refused, which is not asked again. */
+	/* Bounded: open_next goes back only if a server has refused, and that is not asked
+	 * again. */
 	while (!err && (upkeep->open_next < map->slab_count || upkeep->asked_count)) {
 		struct rbx_server_set not_servers = upkeep->open_refused;
 		struct rbx_slab *slab;

@@ -26,7 +26,7 @@ bool rbx_lost_pages_may_read(const struct rbx_lost_pages *pages,
 	return page > last;
 }
 
-/* Only the first and the last page may be there in part. */
+/* Only the first and the last page may be covered in part. */
 bool rbx_lost_pages_may_write(const struct rbx_lost_pages *pages,
 			      uint32_t offset_bytes, uint32_t length_bytes)
 {

@@ -2,13 +2,12 @@
 /*
  * mailbox.c - user messages by sequence number, see mailbox.h.
  *
- * All that there is to know are five numbers. A user message lies in the ring at its
- * sequence number until it ends, so room is what the first and the last of the
- * numbers leave of the ring.
+ * Five numbers hold all state. A user message is in the ring at its sequence number until it
+ * ends, so the first and the last number tell how much room is left.
  *
- * The window counts from what was ever sent: after a loss the other side may
- * have heard more than it could tell, and says so with a number beyond what was
- * sent again.
+ * The window counts from what was ever sent: before a connection was lost the other side may
+ * have read more than it could report. Then its receipt names a number beyond what was sent
+ * again.
  */
 #include "core/mailbox.h"
 

@@ -2,12 +2,11 @@
 /*
  * merge_queue.c - the lines of the merge queue, see merge_queue.h.
  *
- * A line has two parts. The front is what may be planned; in remote order where
- * the planner merges, unless the line keeps the order of submission. Behind it stands
- * what has arrived since, as it came. When the planner reaches the end of the front, up
- * to RBX_OVERTAKE_MAX of the arrived are sorted and follow. So sorting costs n log n
- * however many come while the window is closed, and who stands in the front is
- * overtaken by nobody.
+ * A line has two parts. The front is what may be planned: in remote order if the planner
+ * merges, unless the line keeps the order of submission. Behind it is what has arrived since,
+ * in order of arrival. When the planner reaches the end of the front, up to RBX_OVERTAKE_MAX
+ * of the arrived fragments are sorted and become the front. So sorting costs n log n however
+ * many come while the window is closed, and no fragment in the front is overtaken.
  */
 #include "core/merge_queue.h"
 
@@ -36,7 +35,7 @@ static inline bool is_fenced(const struct rbx_merge_queue *queue,
 	       (queue->fenced_first || fragment->flags & RBX_FRAGMENT_FENCE);
 }
 
-/* The last of the fragments that go where the first one goes. */
+/* The last of the fragments in a row that go to the same line as the first. */
 static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
 {
 	struct rbx_fragment *last = first, *next;
@@ -48,7 +47,10 @@ static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
 	return last;
 }
 
-/* One that comes alone and finds nobody, as most do where one at a time is asked for. */
+/*
+ * The case of a single fragment that finds the queue empty, the usual one if requests come
+ * one at a time.
+ */
 static inline bool add_alone(struct rbx_merge_queue *queue,
 			     struct rbx_fragment *fragment)
 {
@@ -89,7 +91,7 @@ RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue)
 {
 	uint32_t urgent = queue->waiting_mask & RBX_URGENT_LINES;
 	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
-	/* Those behind the last, or from the first on. */
+	/* The lines behind the last one, or from the first on. */
 	uint32_t after = queue->last_turn % RBX_FRAGMENT_URGENT + 1;
 	uint32_t preferred;
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * merge_queue.h - what waits in front of the planner, and whose turn it is.
+ * merge_queue.h - the fragments that wait for the planner, and which of them is next.
  *
- * One line for reads and one for writes, as in the paper, one for what keeps its
- * order, and three more for those that are urgent; behind a fence whatever came after
- * it. The lines take turns, so that none starves another. Urgent fragments go first: a read
- * that somebody waits for passes the writes that nobody waits for. After
- * RBX_URGENT_RUN_MAX urgent work requests in a row one of the others has its turn,
- * so these slow down but never stop.
+ * There is one line for reads and one for writes, as in the paper, one for what keeps its
+ * order, and three more for urgent fragments of each kind. Behind a fence waits all that came
+ * after it. The lines take turns, so none starves another. Urgent fragments go first: a read
+ * that a thread waits for overtakes writes that no thread waits for. After RBX_URGENT_RUN_MAX
+ * urgent work requests in a row one of the other lines has its turn, so these slow down but
+ * never stop.
  *
- * Where the planner merges, a line of reads or writes is put in remote order (remote_order.h) when
- * it comes up, not when it is added to: what arrives while a line waits is sorted
- * once, however it came. No fragment is overtaken by more than RBX_OVERTAKE_MAX of
- * its line that arrived after it. A fence is passed by nobody, urgent or not.
+ * If the planner merges, a line of reads or writes is sorted in remote order (remote_order.h)
+ * when its turn comes, not at each addition: what arrives while a line waits is sorted only
+ * once. At most RBX_OVERTAKE_MAX later fragments of its line overtake a fragment. No fragment
+ * overtakes a fence, urgent or not.
  *
- * The combiner's own: no locks.
+ * Only the combiner uses it, without locks.
  */
 #ifndef RBX_MERGE_QUEUE_H
 #define RBX_MERGE_QUEUE_H
 
 #include "core/request.h"
 
-/* The lines: a direction, with RBX_FRAGMENT_URGENT if it is urgent. So a line is found
- * without a branch. */
+/* A line is a direction, plus RBX_FRAGMENT_URGENT if it is urgent. So a fragment's line is
+ * found without a branch. */
 #define RBX_LINES (2 * RBX_FRAGMENT_URGENT)
 RBX_STATIC_ASSERT((int)RBX_DIRECTIONS <= (int)RBX_FRAGMENT_URGENT, "apart");
 #define RBX_LINES_BOTH(lines) ((lines) | (lines) << RBX_FRAGMENT_URGENT)
@@ -33,7 +33,7 @@ RBX_STATIC_ASSERT((int)RBX_DIRECTIONS <= (int)RBX_FRAGMENT_URGENT, "apart");
 struct rbx_line {
 	struct rbx_fragment *first; /* may be planned, in this order */
 	struct rbx_fragment *arrived_first; /* after those */
-	struct rbx_fragment *arrived_last; /* of use only where first is */
+	struct rbx_fragment *arrived_last; /* valid only if arrived_first is set */
 };
 
 struct rbx_merge_queue {
@@ -43,7 +43,7 @@ struct rbx_merge_queue {
 	uint32_t waiting_mask; /* a bit for each line that is not empty */
 	uint32_t urgent_count; /* urgent turns in a row while others waited */
 	uint8_t turn; /* index of the line whose turn it is */
-	uint8_t last_turn; /* the one before, of which something was taken */
+	uint8_t last_turn; /* the line of the turn before, if something was taken from it */
 	bool in_order; /* in remote order */
 };
 
@@ -63,12 +63,12 @@ static inline bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
 	return queue->waiting_mask == 0 && !queue->fenced_first;
 }
 
-/* What has arrived in the line whose turn it is, at least one: as much as is
- * ordered at once. */
+/* What has arrived in the line whose turn it is, at least one fragment: as much as is sorted
+ * at once. */
 struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue);
 
-/* Which of several lines that are not empty is to have its turn. Out of line: most turns
- * have one line to choose from, and inlined this costs them. */
+/* Which of several non-empty lines has the next turn. Out of line: mostly there is only one
+ * line to choose from, and inlining would slow that down. */
 RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue);
 
 static inline uint32_t rbx_merge_queue_turn(const struct rbx_merge_queue *queue)
@@ -94,11 +94,11 @@ rbx_merge_queue_head(struct rbx_merge_queue *queue)
 	if (line->first->node.next)
 		line->first = rbx_merge_queue_arrived(queue);
 	else
-		line->arrived_first = NULL; /* alone, it is in order */
+		line->arrived_first = NULL; /* a single fragment is in order */
 	return line->first;
 }
 
-/* What follows a fragment in the line whose turn it is, or NULL. */
+/* The next fragment in the line whose turn it is, or NULL. */
 static inline struct rbx_fragment *
 rbx_merge_queue_after(struct rbx_merge_queue *queue,
 		      struct rbx_fragment *fragment)
@@ -112,7 +112,7 @@ rbx_merge_queue_after(struct rbx_merge_queue *queue,
 	return next;
 }
 
-/* Takes the fragments from the head to `last` out; the turn is over. */
+/* Takes out the fragments from the head to `last`; the turn is over. */
 static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
 					struct rbx_fragment *last)
 {
@@ -132,8 +132,8 @@ static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
 }
 
 /*
- * Lets a fence pass, with what follows it up to the next fence. Only when all
- * that came before has completed: the lines are empty, nothing is in flight.
+ * Lets a fence pass, and what follows it up to the next fence. Only after all earlier
+ * fragments have completed: the lines are empty, nothing is in flight.
  */
 void rbx_merge_queue_pass_fence(struct rbx_merge_queue *queue);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * modes.h - the paper's four ways of batching (section III), by the names that users know.
+ * modes.h - the four ways of batching of the paper (section III), by the names that users
+ * see.
  *
- * To merge is to make one work request of neighbours; to chain is to post many with one
- * doorbell. A host makes its table of them: RBX_MODES(X) with X(name, merge, chain).
+ * Merging makes one work request from neighbours; chaining posts many with one doorbell. A
+ * host makes its table of modes with RBX_MODES(X), where X is X(name, merge, chain).
  */
 #ifndef RBX_MODES_H
 #define RBX_MODES_H

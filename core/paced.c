@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* paced.c - the end of an endpoint that is paced, see paced.h. */
+/* paced.c - the end of a paced endpoint, see paced.h. */
 #include "core/paced.h"
 
-/* Of a marker, before it is left to what is refused next, or to who closes the endpoint. */
+/* Tries to post a marker. Later refusals, or closing the endpoint, then handle the rest. */
 #define MARK_TRIES 8u
 
 static struct rbx_paced *paced_of(struct rbx_channel *channel)
@@ -20,7 +20,7 @@ void rbx_paced_init(struct rbx_paced *paced, const struct rbx_paced_host *host,
 	rbx_channel_add_ring(&paced->channel, works, ring_depth);
 }
 
-/* What has come back since is there as well. */
+/* Places that were given back meanwhile are added, too. */
 static void refill(struct rbx_paced *paced)
 {
 	struct rbx_fragment *list = rbx_drive_take_ended(&paced->freed), *next;
@@ -68,7 +68,8 @@ void rbx_paced_refuse(struct rbx_channel *channel, struct rbx_fragment *list)
 	struct rbx_paced *paced = paced_of(channel);
 	struct rbx_fragment *next;
 
-	/* One by one, so that who takes them all finds their order by turning it round. */
+	/* One by one, so that the thread that takes them all restores their order by
+	 * reversing the list. */
 	for (; list; list = next) {
 		next = rbx_fragment_next(list);
 		list->node.next = NULL;
@@ -92,7 +93,7 @@ void rbx_paced_keep(struct rbx_channel *channel, struct rbx_harvest *harvest)
 	rbx_paced_refuse(channel, list);
 }
 
-/* In the order in which it was refused. */
+/* Takes them in the order in which they were refused. */
 static void refused_take(struct rbx_paced *paced, struct rbx_harvest *harvest)
 {
 	struct rbx_fragment *newest = rbx_drive_take_ended(&paced->refused);
@@ -114,8 +115,9 @@ void rbx_paced_marked(struct rbx_paced *paced, uint64_t now_ns,
 		      struct rbx_harvest *harvest)
 {
 	rbx_channel_complete_rest(&paced->channel, 0, now_ns, harvest);
-	/* Then what was refused is looked at. Pairs with refuse(): it was pushed first,
-	 * and is marked again if this is not seen to be over. */
+	/* Refused fragments are taken only afterwards. Pairs with refuse(), which pushes
+	 * first and then posts a marker unless is_marked is still set. So either it posts
+	 * one, or this thread sees what it pushed. */
 	(void)RBX_EXCHANGE(&paced->is_marked, false);
 	refused_take(paced, harvest);
 }
@@ -130,9 +132,9 @@ void rbx_paced_clear(struct rbx_paced *paced, bool all_is_back, uint64_t now_ns,
 		rbx_channel_complete_rest(&paced->channel, 0, now_ns, harvest);
 	else
 		rbx_channel_abandon(&paced->channel, 0, harvest);
-	/* For ever. */
+	/* Never cleared again. */
 	(void)RBX_EXCHANGE(&paced->is_marked, true);
-	/* All of it with the first step. */
+	/* The first step refuses all of it. */
 	while (rbx_channel_combine(&paced->channel, now_ns, &chain)) {
 		count_as_unreachable(chain.refused);
 		rbx_paced_refuse(&paced->channel, chain.refused);

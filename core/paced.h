@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * paced.h - an endpoint whose operations go through a channel: what a program and the
- * kernel have in common of it.
+ * paced.h - an endpoint whose operations go through a channel: the part that user space and
+ * kernel share.
  *
- * An operation takes a place, whose fragment is submitted, and gives it back when it has
- * been told of. Plain READs and WRITEs may be merged; all else keeps its order among itself
- * (request.h, RBX_DIRECTION_ORDERED). Nothing is sent twice.
+ * An operation takes a place, whose fragment is submitted, and gives it back after its
+ * completion was reported. Plain READs and WRITEs may be merged; all other operations keep
+ * their order among each other (request.h, RBX_DIRECTION_ORDERED). Nothing is sent twice.
  *
- * The end. With the first failure the channel is dead: what is posted comes back flushed,
- * and what waits to be posted, or comes later, is refused. It is told of after what was
- * posted before it, and in order. Nothing of the device says when that is, and who polls
- * may sleep: so a marker is posted on the queue pair, behind all else. It also tells of
- * what was before it without a signal, if the device took a part of a chain and not its
- * end. Nothing is posted after a marker but another one.
+ * The end. With the first failure the channel is dead: posted work comes back flushed, and
+ * what waits to be posted, or comes later, is refused. Refused operations are reported after
+ * the posted ones, and in order. No event of the device says when all posted ones are back,
+ * and the poller may sleep. So a marker is posted on the queue pair, behind all else. If the
+ * device took a part of a chain and not its end, the marker also reports earlier work
+ * requests without a signal. Only another marker is posted after a marker.
  */
 #ifndef RBX_PACED_H
 #define RBX_PACED_H
@@ -21,38 +21,38 @@
 
 struct rbx_paced;
 
-/* What is different of hosts. */
+/* What differs between hosts. */
 struct rbx_paced_host {
-	/* Ends the connection, which takes its receives too. Once, by any thread. */
+	/* Ends the connection, which also ends its receives. Called once, by any thread. */
 	void (*disconnect)(struct rbx_paced *paced);
 	/* Posts a WRITE of no bytes, signaled. 0 or -errno. By the combiner. */
 	int (*post_marker)(struct rbx_paced *paced);
 };
 
-/* One more than the ring has, on the queue pair. */
+/* Entries for markers that the queue pair needs beyond those of the ring. */
 #define RBX_PACED_MARKERS 1u
 
 struct rbx_paced {
 	struct rbx_channel channel; /* of one ring */
 	const struct rbx_paced_host *host;
-	bool is_dead; /* atomic: it has failed, or is closed */
+	bool is_dead; /* atomic: the connection has failed, or is closed */
 	bool is_marked; /* atomic: a marker is posted, or never will be */
-	struct rbx_node *refused; /* atomic: not told of yet, newest first */
+	struct rbx_node *refused; /* atomic: not reported yet, newest first */
 	uint32_t places_count;
-	/* Those that are free; with the lock under which the host posts. */
+	/* The free places; guarded by the lock under which the host posts. */
 	struct rbx_fragment *free_first;
 	uint32_t free_count;
-	struct rbx_node *freed; /* atomic: given back since */
+	struct rbx_node *freed; /* atomic: places given back since */
 };
 
-/* Zeroed before. works: ring_depth of them, a power of two. */
+/* The memory was zeroed. works: ring_depth of them, a power of two. */
 void rbx_paced_init(struct rbx_paced *paced, const struct rbx_paced_host *host,
 		    const struct rbx_planner *planner, struct rbx_window *window,
 		    struct rbx_work *works, uint32_t ring_depth);
 
 /* ---- Places -------------------------------------------------------------------------*/
 
-/* One more, before the first operation. */
+/* Adds a place, before the first operation. */
 static inline void rbx_paced_add(struct rbx_paced *paced,
 				 struct rbx_fragment *fragment)
 {
@@ -60,10 +60,10 @@ static inline void rbx_paced_add(struct rbx_paced *paced,
 	rbx_drive_push_ended(&paced->freed, fragment);
 }
 
-/* Whether so many may be taken. */
+/* Whether so many places may be taken. */
 bool rbx_paced_has_room(struct rbx_paced *paced, uint32_t count);
 
-/* There is room. */
+/* Takes a place; the caller has checked that there is room. */
 static inline struct rbx_fragment *rbx_paced_take(struct rbx_paced *paced)
 {
 	struct rbx_fragment *fragment = paced->free_first;
@@ -73,7 +73,10 @@ static inline struct rbx_fragment *rbx_paced_take(struct rbx_paced *paced)
 	return fragment;
 }
 
-/* It has been told of; from here on whoever posts may use it again. By who polls. */
+/*
+ * The operation was reported; from here on a posting thread may use the place again. By the
+ * poller.
+ */
 static inline void rbx_paced_give(struct rbx_paced *paced,
 				  struct rbx_fragment *fragment)
 {
@@ -81,7 +84,7 @@ static inline void rbx_paced_give(struct rbx_paced *paced,
 	rbx_drive_push_ended(&paced->freed, fragment);
 }
 
-/* The fragment of an operation, but for its memory here and there. */
+/* Fills in the fragment of an operation, except its local and remote memory. */
 static inline void rbx_paced_fill(struct rbx_fragment *fragment,
 				  enum rbx_direction direction, bool is_fence,
 				  bool is_urgent)
@@ -101,25 +104,25 @@ static inline void rbx_paced_fill(struct rbx_fragment *fragment,
 	};
 }
 
-/* ---- Of a host's rbx_drive ----------------------------------------------------------*/
+/* ---- Functions for the rbx_drive of a host ------------------------------------------ */
 
-/* It is over: what waits is refused when the channel is unparked. */
+/* The connection is over: what waits is refused when the channel is unparked. */
 void rbx_paced_broken(struct rbx_channel *channel);
-/* What the device has not taken: the connection is over, so it is not tried again. */
+/* What the device did not take. The connection is over, so it is not tried again. */
 void rbx_paced_keep(struct rbx_channel *channel, struct rbx_harvest *harvest);
-/* What was refused, status set. By the combiner: so nobody posts at the same time. */
+/* Fragments that were refused, with status set. By the combiner, so no thread posts meanwhile. */
 void rbx_paced_refuse(struct rbx_channel *channel, struct rbx_fragment *list);
 
 /* ---- The end ------------------------------------------------------------------------*/
 
-/* The marker has completed, whatever its status. By who polls. */
+/* The marker has completed, whatever its status. By the poller. */
 void rbx_paced_marked(struct rbx_paced *paced, uint64_t now_ns,
 		      struct rbx_harvest *harvest);
 
 /*
- * Its queue pair is destroyed, and the caller has the role of the combiner, which it gives
- * up here: all that is left ends. all_is_back: what was posted has completed, and failures
- * have said so; else it counts as flushed. Nothing is submitted any more.
+ * The queue pair is destroyed, nothing is submitted any more, and the caller is the combiner.
+ * It ends all that is left and gives up the role. all_is_back: what was posted has completed,
+ * and failures were reported; else it counts as flushed.
  */
 void rbx_paced_clear(struct rbx_paced *paced, bool all_is_back, uint64_t now_ns,
 		     struct rbx_harvest *harvest);

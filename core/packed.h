@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * packed.h - a table of numbers of as many bits as the highest one has.
+ * packed.h - a table of numbers that takes only as many bits for each as the highest one
+ * needs.
  *
- * It is for tables with millions of numbers. They follow each other in words, the lowest
- * bits first, and some lie in two of them.
+ * It is for tables with millions of numbers. They follow each other in 64-bit words, the
+ * lowest bits first. Some lie in two words.
  */
 #ifndef RBX_PACKED_H
 #define RBX_PACKED_H
@@ -11,7 +12,7 @@
 #include "core/port.h"
 
 struct rbx_packed {
-	uint64_t *words; /* lent */
+	uint64_t *words; /* borrowed */
 	uint32_t bits; /* of a number: 1 to 32 */
 };
 

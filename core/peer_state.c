@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer_state.c - the moves between the phases of a peer, and their times.
+ * peer_state.c - the transitions between the phases of a peer, and their times.
  *
- * The pause between two tries doubles from 10 ms to 500 ms, or an eighth of T or of the
- * lease: a cut cable or a switch that restarts comes back in seconds, and nobody is helped by
- * a flood of connects. Where nobody listens any more (reject.h), or a server does not know
- * the session, our memory is lost; waiting cannot bring it back, so that is final
- * at once and the replicas take over without delay. Nothing else is: one that is too
- * busy, that does not answer, or whose proof is wrong, may be another than ours, or
- * ours a moment later.
+ * The pause between two tries doubles from 10 ms up to 500 ms, or to an eighth of T or of the
+ * lease if that is less: a cut cable or a restarting switch comes back in seconds, and a
+ * flood of connects helps nobody. If nothing listens any more (reject.h), or the server does
+ * not know the session, our memory is lost. Waiting cannot bring it back, so that is final at
+ * once and the replicas take over without delay. Nothing else is final: a server that is too
+ * busy, that does not answer, or whose proof is wrong, may not be ours, or may be well a
+ * moment later.
  */
 #include "core/peer_state.h"
 
@@ -17,10 +17,10 @@
 #define PAUSE_MIN_NS 10000000ull
 #define PAUSE_MAX_NS 500000000ull
 
-/* The first try, of a T that is long enough: several times what a server takes. */
+/* The first try, if T is long enough: several times what a server needs. */
 #define TRY_MIN_NS 100000000ull
 
-/* The one place where the phase changes. */
+/* The only function that changes the phase. */
 static void enter(struct rbx_peer_state *state, enum rbx_peer_phase phase)
 {
 	static const uint8_t legal_from[] = {
@@ -67,7 +67,7 @@ void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
 				     heard_ns + 3 * quarter_ns);
 	state->lease_half_ns = lease_half_ns;
 	state->held_until_ns = asks ? lease_half_ns : 0;
-	/* Not before it is up again. */
+	/* Until it is up again. */
 	RBX_STORE_RELAXED(&state->up_since_ns, UINT64_MAX);
 	state->breaks_count++;
 }
@@ -96,7 +96,7 @@ void rbx_peer_state_resume_failed(struct rbx_peer_state *state, int err,
 	RBX_ASSERT(state->phase == RBX_PEER_RESUMING);
 	if (err == -ESTALE || err == -ECONNREFUSED) {
 		state->deadline_ns = now_ns;
-		state->held_until_ns = 0; /* there is nothing to hold on to */
+		state->held_until_ns = 0; /* the server keeps nothing for us */
 	} else if (rbx_status_is_shortage(err) && !state->held_until_ns) {
 		state->deadline_ns = RBX_MAX(
 			state->deadline_ns,

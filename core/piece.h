@@ -2,14 +2,14 @@
 /*
  * piece.h - a part of a volume request that lies within one cell.
  *
- * A volume is cut into aligned cells of cell_bytes; a slab holds whole cells.
- * A request is split where it crosses from one cell into the next, and each
- * piece goes its own way: a read to one replica, a write to all of them. What
- * goes to one replica is a part: a fragment (request.h) and where it belongs.
+ * A volume is cut into aligned cells of cell_bytes; a slab holds whole cells. A request is
+ * split at each cell boundary. Each piece is handled on its own: a read goes to one replica,
+ * a write to all of them. What goes to one replica is a part: a fragment (request.h) and
+ * where it belongs.
  *
- * Ownership: a piece is the host's while it is idle. From rbx_slab_start() on
- * it belongs to its slab; it comes back to the host in a list of things to do:
- * either to have its parts sent, or idle again with its final status.
+ * Ownership: a piece is the host's while it is idle. From rbx_slab_start() on it belongs to
+ * its slab. It comes back to the host in a list of things to do: either to have its parts
+ * sent, or idle again with its final status.
  */
 #ifndef RBX_PIECE_H
 #define RBX_PIECE_H
@@ -18,57 +18,56 @@
 
 struct rbx_slab;
 
-/* A cell in which something is outstanding; its place is a slab and a cell of it. See
- * cell.h, which alone looks into it. */
+/* A cell in use, identified by slab and cell. Only the functions of cell.h use its fields. */
 struct rbx_cell {
 	uint64_t busy; /* a bit for each granule */
 	uint64_t place;
-	struct rbx_node *last; /* the queue as a ring: last->next is first */
-	struct rbx_cell *next; /* of its bucket, or of the spare ones */
-	struct rbx_cell **link; /* in its bucket: what points to it */
-	struct rbx_cell *spare; /* what others brought along who are here too */
+	struct rbx_node *last; /* of the queue, a ring: last->next is the first */
+	struct rbx_cell *next; /* in its bucket, or in the list of spare ones */
+	struct rbx_cell **link; /* in its bucket: the pointer that points to it */
+	struct rbx_cell *spare; /* the cells of other pieces that are here too */
 };
 
-/* Copies of a slab, and one more while a copy is made anew or moved. */
+/* Slots of a slab: its replicas, and one more while a replica is made anew or moved. */
 #define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)
 
 enum rbx_piece_kind {
 	RBX_PIECE_READ, /* from one live replica */
-	RBX_PIECE_WRITE, /* to every replica, those being rebuilt too */
+	RBX_PIECE_WRITE, /* to every replica, including those being rebuilt */
 	RBX_PIECE_COPY, /* a whole cell, from a live replica to a rebuilt one */
 };
 
 enum rbx_piece_state {
 	RBX_PIECE_IDLE, /* the host's: free, being filled in, or ended */
-	RBX_PIECE_WAITING, /* stands in the queue of its cell, or of its slab */
+	RBX_PIECE_WAITING, /* in the queue of its cell, or of its slab */
 	RBX_PIECE_READING, /* one part is to be sent or is under way */
 	RBX_PIECE_WRITING, /* parts are to be sent or are under way */
 };
 
 struct rbx_part {
 	struct rbx_fragment fragment;
-	struct rbx_piece *piece; /* set once */
+	struct rbx_piece *piece; /* never changes */
 	uint16_t server; /* where to send it */
-	uint8_t slot; /* which of the piece's parts; set once */
-	uint8_t bit; /* of that slot in a mask; set once */
+	uint8_t slot; /* its slot in the piece; never changes */
+	uint8_t bit; /* of that slot in a mask; never changes */
 };
 
 struct rbx_piece {
-	struct rbx_node node; /* of the one list that it is on */
-	struct rbx_slab *slab; /* the host's, before rbx_slab_start() */
-	void *owner; /* the host's: set once */
-	void *user; /* the host's: whose request it is a piece of */
+	struct rbx_node node; /* in the one list that it is on */
+	struct rbx_slab *slab; /* set by the host, before rbx_slab_start() */
+	void *owner; /* the host's; never changes */
+	void *user; /* the host's: the request that it belongs to */
 
 	/* The pool's (piece_pool.h); atomic. */
 	uint64_t sequence; /* when it was taken; 0: it is free */
 	struct rbx_piece *pool_next; /* the next free piece, or NULL */
-	uint32_t pool_index; /* its own; set once */
+	uint32_t pool_index; /* its own; never changes */
 
-	uint32_t slab_index; /* of the slab, which need not be looked for so */
+	uint32_t slab_index; /* of the slab, to save a search */
 
 	/* Filled in by the host before rbx_slab_start(). */
 	uint64_t local_addr; /* as the device sees its memory */
-	const void *memory; /* of use to the host's look() (flow.h), if to any */
+	const void *memory; /* for the host's look() (flow.h), if it has one */
 	uint32_t offset_bytes; /* in the slab */
 	uint32_t length_bytes;
 	uint32_t lkey;
@@ -80,20 +79,21 @@ struct rbx_piece {
 	uint8_t flight_mask; /* parts not done */
 	int32_t status; /* final once it is idle again */
 	uint8_t written_mask; /* writes that succeeded */
-	/* Of a read, replicas whose data did not match; of a write, those that missed it for
-	 * a fault of this machine. */
+	/* Of a read: replicas whose data did not match. Of a write: replicas that missed it
+	 * through a fault of this machine. */
 	uint8_t tried_mask;
 	uint8_t state; /* enum rbx_piece_state */
-	bool reads_zeros; /* it has ended well: its memory is to be filled */
-	struct rbx_cell *cell; /* whose granules are busy on its behalf, or NULL */
-	struct rbx_cell *spare_cell; /* its own, while it is at none */
+	bool reads_zeros; /* it has succeeded, and its memory is to be filled with zeros */
+	struct rbx_cell *cell; /* in which it holds granules, or NULL */
+	struct rbx_cell *spare_cell; /* of its own, while it uses none */
 	uint64_t granules; /* of its cell, as a mask */
-	uint64_t good_pages; /* of a read with checksums: in what was tried, as a mask */
-	struct rbx_cell cell_room; /* what it brought into the world */
+	/* of a read with checksums: pages that matched in one of those tried, as a mask */
+	uint64_t good_pages;
+	struct rbx_cell cell_room; /* the cell that it owned at first */
 
-	uint16_t rebuild; /* of a copy: the slab's, of which it is */
-	uint8_t source_mask; /* of a copy: who was read */
-	uint16_t slots, pages_max; /* the room below; set once */
+	uint16_t rebuild; /* of a copy: the number of the slab's rebuild */
+	uint8_t source_mask; /* of a copy: which slot was read */
+	uint16_t slots, pages_max; /* the sizes of what follows; never change */
 	struct rbx_part parts[]; /* one for each slot of a slab, and a checksum
 				    for each page of a write (checksum.h) */
 };
@@ -108,7 +108,7 @@ static inline struct rbx_part *rbx_part_of(struct rbx_fragment *fragment)
 	return RBX_CONTAINER_OF(fragment, struct rbx_part, fragment);
 }
 
-/* pages: of the longest write, where it has checksums; else 0. */
+/* pages: of the longest write, if the volume has checksums; else 0. */
 static inline size_t rbx_piece_size(uint32_t slots, uint32_t pages)
 {
 	return sizeof(struct rbx_piece) + slots * sizeof(struct rbx_part) +
@@ -120,8 +120,8 @@ static inline uint32_t *rbx_piece_checksums(struct rbx_piece *piece)
 	return (uint32_t *)&piece->parts[piece->slots];
 }
 
-/* Of a volume with checksums: the first page of a piece, counted from that of the slab, and
- * how many it has. */
+/* For a volume with checksums: the first page of a piece, counted from that of the slab, and
+ * how many pages it has. */
 static inline uint32_t rbx_piece_page(const struct rbx_piece *piece)
 {
 	return piece->offset_bytes / RBX_PAGE_BYTES;
@@ -134,8 +134,7 @@ static inline uint32_t rbx_piece_pages_count(const struct rbx_piece *piece)
 	return piece->length_bytes / RBX_PAGE_BYTES;
 }
 
-/* Zeroed memory of rbx_piece_size() becomes an idle piece. done: of each part's
- * fragment. */
+/* Makes an idle piece of zeroed memory of rbx_piece_size(). done: for each part's fragment. */
 static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 				  uint32_t pages, void *owner,
 				  struct rbx_fragment *(*done)(
@@ -156,8 +155,8 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 	}
 }
 
-/* The device sees the memory of a piece elsewhere from now on. Under the lock of its
- * slab, while none of its parts is posted. */
+/* From now on the device sees the memory of this piece at another address. Under the lock of
+ * its slab, while none of its parts is posted. */
 static inline void rbx_piece_relocate(struct rbx_piece *piece,
 				      uint64_t local_addr)
 {
@@ -171,7 +170,7 @@ static inline void rbx_piece_relocate(struct rbx_piece *piece,
 /* A queue of pieces, first in first out. */
 struct rbx_piece_list {
 	struct rbx_node *first;
-	struct rbx_node *last; /* of use only where first is */
+	struct rbx_node *last; /* valid only if first is set */
 };
 
 static inline void rbx_piece_list_add(struct rbx_piece_list *list,
@@ -199,7 +198,7 @@ static inline void rbx_piece_list_append(struct rbx_piece_list *list,
 	more->first = NULL;
 }
 
-/* NULL where it is empty. */
+/* NULL if the list is empty. */
 static inline struct rbx_piece *rbx_piece_list_take(struct rbx_piece_list *list)
 {
 	struct rbx_node *first = list->first;

@@ -2,11 +2,10 @@
 /*
  * piece_pool.c - a lock-free stack of free pieces, see piece_pool.h.
  *
- * The head word, from its low end: 20 bits of index, the fence bit, 43 bits of
- * tag. The tag is what makes a stale compare fail (the ABA problem): at ten
- * million operations a second it takes ten days until one comes again, and a
- * thread would have to sleep exactly that long between its load and its
- * exchange. A walk along pool_next may read links that change under it; they
+ * The head word, from its low end: 20 bits of index, the fence bit, 43 bits of tag. The tag
+ * makes a stale compare fail (the ABA problem): at ten million operations a second a tag
+ * comes again after ten days, and a thread would have to sleep exactly that long between its
+ * load and its exchange. A walk along pool_next may read links that change under it; they
  * always lead to pieces of the pool, and the exchange fails afterwards.
  */
 #include "core/piece_pool.h"
@@ -19,7 +18,7 @@
 
 RBX_STATIC_ASSERT(RBX_PIECES_MAX < INDEX_NONE, "an index fits into the head");
 
-/* The head after one with the first free piece replaced and the tag moved on. */
+/* The head word after an operation: another first free piece, and the next tag. */
 static inline uint64_t head_after(uint64_t head, const struct rbx_piece *first)
 {
 	uint32_t index = first ? first->pool_index : INDEX_NONE;
@@ -27,7 +26,7 @@ static inline uint64_t head_after(uint64_t head, const struct rbx_piece *first)
 	return (head & ~(uint64_t)INDEX_NONE) + TAG_ONE + index;
 }
 
-/* Sequence numbers are tags in their place, and odd: 0 is free. */
+/* A sequence number is the tag, left in its place, with the lowest bit set: 0 is free. */
 static inline uint64_t head_sequence(uint64_t head)
 {
 	return head >> TAG_SHIFT << TAG_SHIFT | 1;
@@ -103,8 +102,8 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 	return 0;
 }
 
-/* Before the exchange, which releases it: a fence that is raised after that
- * exchange sees the piece free. */
+/* Before the exchange, which releases it: a fence that is set after that exchange sees the
+ * piece as free. */
 static inline void piece_free(const struct rbx_piece_pool *pool,
 			      struct rbx_piece *piece)
 {
@@ -161,7 +160,7 @@ bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
 		uint64_t sequence = RBX_LOAD_ACQUIRE(
 			&pool_piece(pool, *cursor)->sequence);
 
-		/* As a difference: tags wrap around. */
+		/* As a difference, because tags wrap around. */
 		if (sequence && (int64_t)(sequence - fence) < 0)
 			return true;
 	}

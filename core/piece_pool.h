@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * piece_pool.h - the pieces of a volume: their number is the bound of what may
- * be outstanding. Lock-free, any thread.
+ * piece_pool.h - the pieces of a volume; their number bounds what may be outstanding.
+ * Lock-free, any thread.
  *
- * The free pieces are a stack by index. Its head is one word with a tag that
- * changes with every operation, so that taking or giving several pieces is one
- * exchange: a submit gets all it needs or nothing.
+ * The free pieces are a stack of indices. Its head is one word with a tag that changes with
+ * every operation, so taking or giving back several pieces is one compare-exchange: a submit
+ * gets all it needs or nothing.
  *
- * The pool also knows who came first: each piece in use carries the tag of its
- * taking as a sequence number. A fence waits until no piece in use is older
- * than itself. It says so with a bit in the head word, which whoever puts a
- * piece back cannot miss: the two meet in that one word. So fences cost those
- * nothing that use none.
+ * The pool also knows the order of taking: each piece in use carries the tag of that moment
+ * as a sequence number. A fence waits until no piece in use is older than itself. It sets a
+ * bit in the head word, which a thread that puts a piece back cannot miss, because it changes
+ * the same word. So fences cost nothing for programs that use none.
  */
 #ifndef RBX_PIECE_POOL_H
 #define RBX_PIECE_POOL_H
@@ -25,11 +24,11 @@ struct rbx_piece_pool {
 	uint32_t count;
 };
 
-/* Bytes for count pieces; slots and pages as rbx_piece_size(). */
+/* Bytes for count pieces; slots and pages as in rbx_piece_size(). */
 size_t rbx_piece_pool_size(uint32_t count, uint32_t slots, uint32_t pages);
 
-/* memory: zeroed, of that size, lent for the life of the pool. owner and done
- * as rbx_piece_init(). */
+/* memory: zeroed, of that size, borrowed for the life of the pool. owner and done: as in
+ * rbx_piece_init(). */
 void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 			 uint32_t count, uint32_t slots, uint32_t pages,
 			 void *owner,
@@ -39,27 +38,27 @@ void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 			struct rbx_piece_list *list);
 
-/* Puts back the pieces of a list, at least one, which is empty then. Returns
- * whether a fence waits: then the caller looks after it. */
+/* Puts back the pieces of a list, at least one; the list is empty afterwards. Returns whether
+ * a fence waits: then the caller has to check it. */
 bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
 			 struct rbx_piece_list *list);
 
-/* Raises the fence bit. Returns the sequence number of the fence: all that was
- * taken before is older. */
+/* Sets the fence bit. Returns the sequence number of the fence: all that was taken before is
+ * older. */
 uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool);
-/* Lowers the fence bit. */
+/* Clears the fence bit. */
 void rbx_piece_pool_unfence(struct rbx_piece_pool *pool);
 
-/* Whether a piece in use is older than the fence. *cursor: 0 at first; how far
- * it looked, so that all looks of a fence together cost one walk. */
+/* Whether a piece in use is older than the fence. *cursor: 0 at first; keeps how far it
+ * looked, so that all calls for one fence together walk the pool once. */
 bool rbx_piece_pool_older(const struct rbx_piece_pool *pool, uint64_t fence,
 			  uint32_t *cursor);
 
-/* The piece of an index below the count if it is in use, or NULL. */
+/* The piece of an index below the count, if it is in use, or NULL. */
 struct rbx_piece *rbx_piece_pool_used(const struct rbx_piece_pool *pool,
 				      uint32_t index);
 
-/* Whether no piece is in use; to be asked while nobody takes. */
+/* Whether no piece is in use; only while no thread takes any. */
 bool rbx_piece_pool_is_idle(const struct rbx_piece_pool *pool);
 
 #endif

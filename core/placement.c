@@ -2,8 +2,8 @@
 /*
  * placement.c - the power of two choices, see placement.h.
  *
- * What a server says it has free may be old: the one that is asked in the end may
- * still refuse, and then the caller chooses again without it.
+ * The free memory that a server reported may be outdated: the server that is asked in the end
+ * may still refuse, and then the caller chooses again without it.
  */
 #include "core/placement.h"
 
@@ -23,7 +23,7 @@ uint32_t rbx_placement_draw(const struct rbx_server_set *up,
 	drawn[0] = rbx_server_set_member(&eligible, first);
 	if (count == 1)
 		return 1;
-	/* Of the others: skips the first, so that the two always differ. */
+	/* Drawn from the others: skips the first, so that the two always differ. */
 	second = rbx_random_below(random, count - 1);
 	second += second >= first;
 	drawn[1] = rbx_server_set_member(&eligible, second);

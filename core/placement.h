@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * placement.h - which server gets the next slab: the power of two choices.
+ * placement.h - chooses the server of the next slab, by the power of two choices.
  *
- * Of two random servers the one with more free memory is taken. That keeps the
- * servers nearly as even as asking all of them would, while many clients that
- * place at the same moment do not all run to the one server that is emptiest. And
- * only two are looked at, however many there are.
+ * Of two random servers the one with more free memory is taken. That keeps the servers nearly
+ * as even as comparing all of them would. Many clients that place at the same moment do not
+ * all choose the one emptiest server. And only two servers are looked at, however many there
+ * are.
  */
 #ifndef RBX_PLACEMENT_H
 #define RBX_PLACEMENT_H
@@ -25,7 +25,7 @@ uint32_t rbx_placement_draw(const struct rbx_server_set *up,
 			    const struct rbx_server_set *not_servers,
 			    struct rbx_random *random, uint32_t drawn[2]);
 
-/* Which of two to take, by what they have free as last heard: 0 or 1. */
+/* Which of two to take, by the free memory that each last reported: 0 or 1. */
 static inline uint32_t rbx_placement_better(uint64_t first_free_bytes,
 					    uint64_t second_free_bytes)
 {
@@ -36,10 +36,9 @@ static inline uint32_t rbx_placement_better(uint64_t first_free_bytes,
  * rbx_placement_room() - how much of its memory is of use to a volume of so many slabs.
  * @free_slabs: what the server can lend.
  *
- * A server takes no more than one replica of each slab. That is all that can be in
- * the way: dealt out like cards, server by server, the replicas of a slab do not
- * meet. So a volume fits where the room of all its servers is as much as its replicas
- * are.
+ * A server takes at most one replica of each slab, and that is the only obstacle. Dealt out
+ * like cards, server by server, the replicas of a slab do not meet. So a volume fits if the
+ * room of all its servers is at least its number of replicas.
  */
 static inline uint64_t rbx_placement_room(uint64_t free_slabs,
 					  uint32_t slab_count)

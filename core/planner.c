@@ -2,21 +2,19 @@
 /*
  * planner.c - which neighbours share a work request.
  *
- * Planning has two steps, so that nothing has to be put back: next() makes the
- * work request at the head of the queue, the host sees whether the window has
- * credit for it, commit() takes its members out. A fragment joins a work request
- * when it is the next in its line, continues its remote range exactly (touching,
- * not overlapping: promise 3 of the design), has the same key, and the limits on
- * bytes and scatter entries allow it. Two members that are neighbours in local
- * memory too share a scatter entry.
+ * Planning has two steps, so that nothing has to be put back: next() makes the work request
+ * at the head of the queue, the host checks whether the window has credit for it, and
+ * commit() takes its members out. A fragment joins a work request if it is the next in its
+ * line, continues its remote range exactly (touching, not overlapping: promise 3 of the
+ * design), has the same key, and the limits on bytes and scatter entries allow it. Two
+ * members that are neighbours in local memory too share a scatter entry.
  *
- * A staged work request has one scatter entry whatever its members are; its
- * limit is the staging run.
+ * A staged work request has one scatter entry whatever its members are. Its limit is the
+ * staging run.
  */
 #include "core/planner.h"
 
-/* Adds the memory of a fragment to the scatter list; false: it needs an entry
- * more than there are. */
+/* Adds the memory of a fragment to the scatter list; false: no entry is free. */
 static inline bool add_entry(const struct rbx_planner *planner,
 			     struct rbx_work *work,
 			     const struct rbx_fragment *fragment)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * planner.h - fragments in, work requests out.
+ * planner.h - makes work requests from fragments.
  *
- * The paper's algorithm 2 (section IV-A). Merging on MR: fragments that are
- * neighbours in remote memory become one work request with a scatter list, or
- * one staging run. Chaining: work requests that could not be merged are linked
- * and posted with one doorbell. The four modes of the paper are two limits:
+ * The paper's algorithm 2 (section IV-A). Merging on MR: fragments that are neighbours in
+ * remote memory become one work request with a scatter list, or one staging run. Chaining:
+ * work requests that could not be merged are linked and posted with one doorbell. The four
+ * modes of the paper are two limits:
  *
  *            merge   chain_max
  *   single   no      1
@@ -13,8 +13,8 @@
  *   merge    yes     1
  *   hybrid   yes     RBX_CHAIN_MAX
  *
- * Nothing is ever waited for: the planner takes what is there. A fragment that
- * is alone leaves alone (load-aware).
+ * The planner never waits: it takes what is there. A fragment that is alone is sent alone
+ * (load-aware).
  */
 #ifndef RBX_PLANNER_H
 #define RBX_PLANNER_H
@@ -25,16 +25,16 @@
 
 struct rbx_planner {
 	bool merge;
-	bool stage_always; /* preMR for all that no region covers */
+	bool stage_always; /* preMR for all memory without a region */
 	uint32_t chain_max; /* 1 to RBX_CHAIN_MAX */
 	uint32_t sge_max; /* 1 to RBX_SGE_MAX */
 	uint32_t message_bytes_max; /* of a merged work request */
-	uint32_t any_lkey; /* where has_any_lkey: covers all memory */
+	uint32_t any_lkey; /* if has_any_lkey: covers all memory */
 	bool has_any_lkey;
 	struct rbx_staging *staging;
 };
 
-/* Whether the memory of a fragment is not registered, and has to be staged. */
+/* Whether the memory of a fragment is not registered and has to be staged. */
 static inline bool rbx_planner_stages(const struct rbx_planner *planner,
 				      const struct rbx_fragment *fragment)
 {
@@ -49,7 +49,7 @@ static inline uint32_t rbx_planner_lkey(const struct rbx_planner *planner,
 							 planner->any_lkey;
 }
 
-/* A work request of one member. */
+/* Makes a work request of one member. */
 static inline void rbx_planner_start(const struct rbx_planner *planner,
 				     struct rbx_work *work,
 				     struct rbx_fragment *fragment)
@@ -68,16 +68,15 @@ static inline void rbx_planner_start(const struct rbx_planner *planner,
 	work->sges[0].lkey = rbx_planner_lkey(planner, fragment);
 }
 
-/* Lets `next`, which continues the work request, and what follows join it, as far
- * as the limits allow. */
+/* Adds `next`, which continues the work request, and its followers, as far as the limits allow. */
 void rbx_planner_grow(const struct rbx_planner *planner,
 		      struct rbx_merge_queue *queue, struct rbx_work *work,
 		      struct rbx_fragment *next);
 
 /*
- * Makes the next work request of the fragments whose turn it is, without taking
- * them: fills all of `work` but what staging changes. Returns false where there
- * are none. The host then takes credit for work->length_bytes.
+ * Makes the next work request from the fragments whose turn it is, without taking them: fills
+ * all of `work` except what staging changes. False: there are none. The host then takes
+ * credit for work->length_bytes.
  */
 static inline bool rbx_planner_next(const struct rbx_planner *planner,
 				    struct rbx_merge_queue *queue,
@@ -96,12 +95,12 @@ static inline bool rbx_planner_next(const struct rbx_planner *planner,
 	return true;
 }
 
-/* Puts a staging run in the place of the members' memory, and copies what is to
- * be written into it. Returns 0, or -EAGAIN: no staging memory is free. */
+/* Replaces the members' memory by a staging run, and copies write data into it. Returns 0, or
+ * -EAGAIN: no staging memory is free. */
 int rbx_planner_stage(const struct rbx_planner *planner, struct rbx_work *work);
 
-/* Takes the fragments of `work`, staged where it is to be, out of the queue.
- * Returns 0, or -EAGAIN: then nothing was taken. */
+/* Takes the fragments of `work` out of the queue, staged if needed. Returns 0, or -EAGAIN:
+ * then nothing was taken. */
 static inline int rbx_planner_commit(const struct rbx_planner *planner,
 				     struct rbx_merge_queue *queue,
 				     struct rbx_work *work)
@@ -113,8 +112,8 @@ static inline int rbx_planner_commit(const struct rbx_planner *planner,
 }
 
 /*
- * After the completion of `work`, where it is staged: copies reads to where they
- * belong (only if `done`), gives the staging memory back.
+ * After the completion of `work`, if it is staged: copies reads to their destination (only if
+ * `done`), and gives the staging memory back.
  */
 void rbx_planner_finish(const struct rbx_planner *planner,
 			struct rbx_work *work, bool done);

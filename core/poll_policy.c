@@ -2,9 +2,9 @@
 /*
  * poll_policy.c - one step for all policies.
  *
- * Armed means that an event is due for the next completion. A poll that finds
- * something while armed leaves an event behind, which costs one needless
- * wake-up later; that is cheaper than any way to take it back.
+ * Armed means that the next completion raises an event. If a poll finds something while
+ * armed, that event causes one needless wake-up later. This is cheaper than any way to take
+ * it back.
  */
 #include "core/poll_policy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll_policy.h - poll again, arm, or sleep: the paper's six policies as data.
+ * poll_policy.h - poll again, arm, or sleep: the six policies of the paper as data.
  *
- * A policy is a rule of four numbers and one step function that all share:
+ * A policy is a rule of four numbers, and one step function that all policies share:
  *
  *                  RETRY      BATCH  EVENT_MAX
  *   busy           for ever   32     -          never arms
@@ -13,16 +13,15 @@
  *   adaptive       tuned      32     -          the same, see poll_tuner.h
  *   shared:M       for ever   32     -          busy; M pollers for all peers
  *
- * Adaptive is the paper's algorithm 3 (section IV-B): go on polling through
- * RETRY empty polls, because the next pack of completions usually follows
- * closely, and only then pay for an interrupt.
+ * Adaptive is the paper's algorithm 3 (section IV-B): go on polling through RETRY empty
+ * polls, because the next completions usually follow soon, and only then pay for an
+ * interrupt.
  *
- * To all of them is added the poll between arming and sleeping that the
- * original lacks: what completes after the last poll and before the arm is
- * announced to nobody. It also makes EVENT_MAX safe, which arms although more
- * may be there: what was left is found by that poll, counts as the next event,
- * and the queue is armed anew. So nobody sleeps on a completion, whether or not
- * the device's arm() announces what lies there already.
+ * All policies also poll between arming and sleeping, which the original lacks: a completion
+ * after the last poll and before the arm causes no event. This also makes EVENT_MAX safe,
+ * which arms although more completions may be there: that poll finds the rest, counts as the
+ * next event, and the queue is armed again. So the poller never sleeps while a completion is
+ * there, whether or not the device's arm() reports completions that are there already.
  */
 #ifndef RBX_POLL_POLICY_H
 #define RBX_POLL_POLICY_H
@@ -45,11 +44,11 @@ struct rbx_poll_rule {
 	uint32_t retry_max; /* empty polls before arming */
 	uint32_t batch_max; /* completions of one poll, to RBX_POLL_BATCH */
 	uint32_t event_max; /* completions between two arms */
-	bool tunes; /* retry_max is where the tuner begins */
-	uint32_t cpu_percent; /* tuned: of its time that it may poll in vain */
+	bool tunes; /* the tuner changes retry_max, beginning with this value */
+	uint32_t cpu_percent; /* tuned: percent of its time that it may spend in empty polls */
 };
 
-/* Adaptive: as long as a sleep is not worth while, and no longer (poll_tuner.h). */
+/* Adaptive: polls only as long as that is cheaper than a sleep (poll_tuner.h). */
 #define RBX_POLL_RULE_ADAPTIVE                               \
 	{                                                    \
 		.batch_max = RBX_POLL_BATCH,                 \
@@ -61,8 +60,8 @@ struct rbx_poll_rule {
 struct rbx_poll_policy {
 	struct rbx_poll_rule rule;
 	struct rbx_poll_tuner tuner;
-	uint32_t retry_max; /* the rule's, or as tuned */
-	uint32_t empty_count; /* in a row, since a find or a sleep */
+	uint32_t retry_max; /* of the rule, or as tuned */
+	uint32_t empty_count; /* in a row, since the last find or sleep */
 	uint32_t event_count; /* completions since it was armed */
 	bool armed;
 };
@@ -79,8 +78,8 @@ rbx_poll_policy_ask(const struct rbx_poll_policy *policy)
 }
 
 /*
- * Whether the step after an empty poll looks at the time: where an idle time
- * begins, and where patience ends. So an empty poll costs no look at the clock.
+ * Whether the step after an empty poll needs the time: when an idle time begins, and when
+ * patience ends. So other empty polls do not read the clock.
  */
 static inline bool
 rbx_poll_policy_wants_time(const struct rbx_poll_policy *policy)
@@ -91,8 +90,8 @@ rbx_poll_policy_wants_time(const struct rbx_poll_policy *policy)
 }
 
 /*
- * What to do after a poll that returned completion_count completions. now_ns is
- * when it returned; any number where it found nothing and no time is wanted.
+ * What to do after a poll that returned completion_count completions. now_ns: when it
+ * returned; any number if it found nothing and no time is needed.
  */
 enum rbx_poll_step rbx_poll_policy_next(struct rbx_poll_policy *policy,
 					uint32_t completion_count,

@@ -2,22 +2,22 @@
 /* poll_trial.c - see poll_trial.h. */
 #include "core/poll_trial.h"
 
-/* An epoch: enough completions to compare, and long against what wakes. */
+/* The length of an epoch: enough completions to compare, and long compared with wake-ups. */
 #define EPOCH_NS 2000000u
 #define EPOCH_FINDS 64u
 #define LONG_NS 200000u
 
-/* What is clearly worse shows after so many finds. */
+/* If a trial is clearly worse, that shows after so many finds. */
 #define ABANDON_FINDS 16u
 #define ABANDON_GAIN (-400)
 
-/* Epochs between trials, and how many trials the mean is of. */
+/* Epochs between trials, and over how many trials the mean goes. */
 #define REST_MIN 4u
 #define REST_MAX 256u
 #define TRIALS 4u
 
-/* Thousandths of the rate: what patience has to gain to be worth its CPU time, a
- * change that is another load, and the most that one trial is believed. */
+/* In thousandths of the rate: what patience has to gain to be worth its CPU time; a change
+ * that means another load; and the most that one trial counts. */
 #define PAYS 60
 #define OTHER_LOAD 800
 #define GAIN_MAX 1000
@@ -38,7 +38,7 @@ static void begin(struct rbx_poll_trial *trial, bool patient, bool trying)
 	trial->finds_count = 0;
 }
 
-/* Completions in a second. */
+/* Completions a second. */
 static uint64_t rate_of(const struct rbx_poll_trial *trial)
 {
 	return trial->completions_count * 1000000000u /

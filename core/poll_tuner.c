@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll_tuner.c - samples of gaps, and the patience that fits them.
+ * poll_tuner.c - samples the lengths of gaps, and chooses the patience that fits them.
  *
- * A gap begins with the first poll that finds nothing and ends with the next
- * that finds something. It may contain sleeps: of several the first alone
- * counts, since the others come of needless wake-ups.
+ * A gap begins with the first poll that finds nothing and ends with the next one that finds
+ * something. It may contain sleeps. Only the first one counts, since the others come from
+ * needless wake-ups.
  */
 #include "core/poll_tuner.h"
 
@@ -12,14 +12,14 @@
 #define GAPS_BETWEEN_MIN 32u
 #define GAPS_BETWEEN_MAX 512u
 #define VAIN_MAX 16u
-/* A turn ends early when its looks have cost so much more than they saved. */
+/* A turn ends early if its polls have cost so much more than they saved. */
 #define LOSS_MAX_NS (3 * (int32_t)SLEEP_NS)
-/* Of its time that a poller which sleeps spends on turns: one part in so many. */
+/* The share of its time that a sleeping poller spends on turns: one part in so many. */
 #define TURN_SHARE 32u
 
-/* Of a poll that takes this long RBX_POLL_SLEEP_NS makes the paper's 120. */
+/* With a poll of this length RBX_POLL_SLEEP_NS equals the paper's 120 polls. */
 #define POLL_NS_FIRST (SLEEP_NS / 120)
-/* A shorter row says little about one poll. */
+/* Fewer polls in a row say little about the time of one. */
 #define POLLS_TO_MEASURE 8u
 
 static void begin_samples(struct rbx_poll_tuner *tuner)
@@ -58,7 +58,7 @@ static uint64_t cost_ns(const struct rbx_poll_tuner *tuner,
 	return sum_ns;
 }
 
-/* The cheapest of: none, and each sample with room for one twice as long. */
+/* The cheapest of: no patience, and each sample with room for one twice as long. */
 static uint32_t best_patience_ns(const struct rbx_poll_tuner *tuner)
 {
 	uint64_t least_ns = cost_ns(tuner, 0);
@@ -94,7 +94,7 @@ static void decide(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 	tuner->vain_count = 0;
 }
 
-/* Between turns. */
+/* A gap between turns. */
 static void count_gap(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 {
 	if (tuner->gaps_left > 1)
@@ -103,7 +103,7 @@ static void count_gap(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 		begin_samples(tuner);
 }
 
-/* A gap whose length is known, to SLEEP_NS. */
+/* A gap whose length is known, up to SLEEP_NS. */
 static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns,
 		     uint64_t now_ns)
 {
@@ -116,7 +116,7 @@ static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns,
 	tuner->turn_loss_ns += gap_ns < SLEEP_NS ?
 				       (int32_t)gap_ns - (int32_t)SLEEP_NS :
 				       (int32_t)SLEEP_NS;
-	/* The rest of it would be like its beginning. */
+	/* The rest of the turn would be like its beginning. */
 	while (tuner->turn_loss_ns >= LOSS_MAX_NS &&
 	       tuner->sample_count < RBX_POLL_SAMPLES)
 		tuner->samples_ns[tuner->sample_count++] = SLEEP_NS;
@@ -125,8 +125,8 @@ static void note_gap(struct rbx_poll_tuner *tuner, uint32_t gap_ns,
 }
 
 /*
- * What a row of empty polls took, for one. A shorter time is believed at once,
- * a longer one step by step: the thread may have been off the CPU.
+ * The time of one of a row of empty polls. A shorter time is taken at once, a longer one
+ * gradually: the thread may have been off the CPU.
  */
 static void measure_poll(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 			 uint64_t row_ns)
@@ -140,7 +140,7 @@ static void measure_poll(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 						  tuner->poll_ns / 8 + 1);
 }
 
-/* Fills the budget with the time that went by. */
+/* Adds the time that has passed to the budget. */
 static void fill_budget(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 {
 	uint64_t most_ns = RBX_POLL_BUDGET_NS / 100 * tuner->cpu_percent;
@@ -157,7 +157,7 @@ static void pay(struct rbx_poll_tuner *tuner, uint64_t spent_ns)
 	tuner->budget_ns -= RBX_MIN(spent_ns, tuner->budget_ns);
 }
 
-/* All of it or nothing: what is not enough is saved for the next gap. */
+/* All or nothing: what is not enough is saved for the next gap. */
 static uint64_t affordable_ns(const struct rbx_poll_tuner *tuner)
 {
 	uint64_t patience_ns = tuner->gaps_left ? tuner->patience_ns :
@@ -173,7 +173,7 @@ static uint64_t affordable_ns(const struct rbx_poll_tuner *tuner)
 void rbx_poll_tuner_idle(struct rbx_poll_tuner *tuner, uint64_t now_ns)
 {
 	if (tuner->idle)
-		return; /* still: a needless wake-up */
+		return; /* the gap goes on: a needless wake-up */
 	tuner->idle = true;
 	tuner->gave_up = false;
 	tuner->idle_since_ns = now_ns;
@@ -192,8 +192,8 @@ void rbx_poll_tuner_gave_up(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 		return;
 	measure_poll(tuner, empty_count, looked_ns);
 	pay(tuner, looked_ns);
-	/* A look that was cut short tells nothing: polls are quicker than they
-	 * were taken for, or the budget did not allow it. */
+	/* A poll that was cut short says nothing: polls are faster than was assumed, or the
+	 * budget did not allow it. */
 	if (tuner->gaps_left != 0 || looked_ns >= SLEEP_NS / 2)
 		note_gap(tuner, SLEEP_NS, now_ns);
 	if (tuner->gaps_left != 0 && empty_count != 0 &&
@@ -201,7 +201,7 @@ void rbx_poll_tuner_gave_up(struct rbx_poll_tuner *tuner, uint32_t empty_count,
 		begin_samples(tuner);
 }
 
-/* Where it would sleep anyway there is nothing to try. */
+/* If it would sleep anyway, there is nothing to try. */
 static void try_patience(struct rbx_poll_tuner *tuner,
 			 uint32_t completion_count, uint64_t now_ns)
 {

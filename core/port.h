@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * port.h - all that the core and the wire code ask of the world they run in.
+ * port.h - everything that the core and the wire code need from their environment.
  *
- * The core decides and does nothing else: it owns no thread, clock, memory or
- * I/O, and what a lock is its host says. What remains to be asked for stands here, once for every
- * host; port/<host>/port_os.h provides it and is found by the include path,
- * never by an #if. A new host implements this page and has the core.
+ * The core decides and does nothing else: it owns no thread, clock, memory or I/O, and the
+ * host supplies the lock type. The rest of what it needs is listed here, once for all hosts.
+ * port/<host>/port_os.h provides it and is found by the include path, never by an #if. A new
+ * host implements this page and can use the core.
  *
  * port_os.h provides
  *   fixed-width types, size_t, bool, NULL, offsetof
@@ -21,8 +21,8 @@
  *                                blocks, and never while another is taken
  *   rbx_lock_init(lock), rbx_lock(lock), rbx_unlock(lock)
  *
- * The atomics are the few that the core's lock-free parts are built of. Each
- * use names its purpose and its pair where it stands.
+ * The atomics are those that the core's lock-free parts need. A comment at each use says
+ * its purpose and its pair.
  *   RBX_LOAD_RELAXED(p)          RBX_STORE_RELAXED(p, v)
  *   RBX_LOAD_ACQUIRE(p)          RBX_STORE_RELEASE(p, v)
  *   RBX_LOAD_ORDERED(p)
@@ -41,15 +41,15 @@
 
 #include "port_os.h"
 
-/* HMAC-SHA256 of a text, by the system's library: this project makes no hashes
- * of its own. It may block. Where it fails nobody can guess what it returns. */
+/* HMAC-SHA256 of a text, by the system's library: this project has no hash code of its own.
+ * It may block. If it fails, its result cannot be guessed. */
 #define RBX_HMAC_BYTES 32u
 void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 			  const uint8_t *text, size_t text_bytes,
 			  uint8_t mac[RBX_HMAC_BYTES]);
 
-/* An invariant on the way of every request: looked at where RBX_DEBUG is defined,
- * as in the builds that are tested; a release does not pay for it. */
+/* An invariant on the path of every request. It is checked if RBX_DEBUG is defined, as in the
+ * builds that are tested; a release build skips it. */
 #ifdef RBX_DEBUG
 #define RBX_DEBUG_ASSERT(condition) RBX_ASSERT(condition)
 #else
@@ -61,8 +61,7 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 #define RBX_CONTAINER_OF(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
-/* A function that is not on the way of what goes well: the compiler keeps it, and
- * what it needs, out of that way. */
+/* Cold path: the compiler keeps the function, and what it needs, out of line. */
 #define RBX_RARE __attribute__((__cold__, __noinline__))
 
 #define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))

@@ -2,9 +2,9 @@
 /*
  * random.h - seeded random numbers for decisions, not for secrets.
  *
- * SplitMix64: a counter run through a mixer. The same seed gives the same
- * numbers on every host, so that a simulated run can be repeated. The owner of
- * the state holds whatever lock it needs.
+ * SplitMix64: a counter run through a mixer. The same seed gives the same numbers on every
+ * host, so a simulated run can be repeated. The owner of the state holds any lock that it
+ * needs.
  */
 #ifndef RBX_RANDOM_H
 #define RBX_RANDOM_H

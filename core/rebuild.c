@@ -21,7 +21,7 @@ bool rbx_rebuild_is_under_way(const struct rbx_flow *flow)
 	return RBX_LOAD_ACQUIRE(&flow->rebuild.slab) != NULL;
 }
 
-/* Upkeep looks what is next. */
+/* Upkeep decides what is next. */
 static void rebuild_ended(struct rbx_flow *flow)
 {
 	RBX_STORE_RELEASE(&flow->rebuild.slab, NULL);
@@ -35,8 +35,8 @@ void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
 
 	RBX_ASSERT(!rbx_rebuild_is_under_way(flow));
 	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
-	/* All of them before the first starts: the rebuild ends with the last, and
-	 * the next one may begin with a write that fails at any time. */
+	/* All of them before the first starts: the rebuild ends with the last one, and the
+	 * next rebuild may begin at any time, with a write that fails. */
 	rbx_slab_lock(slab);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		if (rbx_slab_copy_next(slab, flow->rebuild.copies[i]))
@@ -65,7 +65,7 @@ void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 	more = !last && rbx_slab_copy_next(slab, copy);
 	(void)rbx_attention_note(&flow->map->attention, slab);
 	rbx_slab_unlock(slab);
-	/* Without more the piece may be part of the next rebuild by now. */
+	/* If there is no more, the piece may be part of the next rebuild by now. */
 	if (more) {
 		rbx_piece_list_add(&list, copy);
 		rbx_flow_start(flow, &list);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rebuild.h - copies the cells of a slab to a replica that is made anew.
+ * rebuild.h - copies the cells of a slab to a new replica.
  *
- * Slabs are rebuilt one at a time, with RBX_COPIES_MAX cells under way. Upkeep
- * starts a rebuild; then its copies go on by themselves, each started by the end
- * of the one before, and the last wakes upkeep for the next. Meanwhile requests
- * go on as ever, writes to the new replica too.
+ * Slabs are rebuilt one at a time, with RBX_COPIES_MAX cells under way. Upkeep starts a
+ * rebuild. Then the end of each copy starts the next one, and the last wakes upkeep for the
+ * next slab. Requests go on meanwhile, and writes go to the new replica too.
  *
- * The host lends the pieces and a cell of memory for each beforehand: a rebuild
- * must not fail for the want of it.
+ * The host provides the pieces and a cell of memory for each in advance: a rebuild must not
+ * fail for lack of memory.
  */
 #ifndef RBX_REBUILD_H
 #define RBX_REBUILD_H
@@ -23,12 +22,12 @@ struct rbx_rebuild {
 	uint64_t copied_bytes; /* atomic: ever */
 };
 
-/* Lends the zeroed memory of a piece of the flow's map, which has a cell at
- * local_addr, for the copy of this number. Before the first rebuild. */
+/* Gives the rebuild zeroed memory for a piece of the flow's map, with a cell at local_addr,
+ * for the copy of this number. Before the first rebuild. */
 void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
 		      uint64_t local_addr);
 
-/* Starts the rebuild of a slab while none is under way. By upkeep alone. */
+/* Starts the rebuild of a slab, if none is under way. By the upkeep thread alone. */
 void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab);
 
 bool rbx_rebuild_is_under_way(const struct rbx_flow *flow);

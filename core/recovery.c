@@ -29,7 +29,7 @@ bool rbx_recovery_broken(struct rbx_recovery *recovery)
 	return !recovery->closing && recovery->state.phase == RBX_PEER_UP;
 }
 
-/* Of all rings; it only matters whether it changes. */
+/* Of all rings. It only matters whether it changes. */
 static uint32_t answered_count(const struct rbx_channel *channel)
 {
 	uint32_t count = 0, i;
@@ -39,7 +39,7 @@ static uint32_t answered_count(const struct rbx_channel *channel)
 	return count;
 }
 
-/* New queue pairs have been of no use to it. */
+/* New queue pairs did not help it. */
 static bool stalls_again(const struct rbx_recovery *recovery)
 {
 	return recovery->stalls_count > 1 &&
@@ -51,7 +51,7 @@ void rbx_recovery_begin(struct rbx_recovery *recovery, uint64_t heard_ns,
 {
 	uint32_t i;
 
-	/* What comes after the repair is looked at anew. */
+	/* Progress after the repair is counted anew. */
 	for (i = 0; i < recovery->channel->ring_count; i++)
 		recovery->stalls[i].looks_count = 0;
 	/* Its session lives, so its lease would be renewed for ever. */
@@ -106,7 +106,7 @@ bool rbx_recovery_stands_still(struct rbx_recovery *recovery,
 
 /* ---- Steps ------------------------------------------------------------------*/
 
-/* While all is well. A look that comes late is one look. */
+/* While the connection works. A late look counts as one look. */
 static enum rbx_recovery_step look_or_wait(struct rbx_recovery *recovery,
 					   uint64_t now_ns, uint64_t *at_ns)
 {
@@ -157,7 +157,7 @@ void rbx_recovery_drained(struct rbx_recovery *recovery, uint64_t now_ns)
 		rbx_peer_state_in_vain(&recovery->state, now_ns);
 }
 
-/* The recovery is the combiner still, so nothing is posted before it combines. */
+/* The recovery is still the combiner, so nothing is posted before it combines. */
 static struct rbx_fragment *reopen(struct rbx_recovery *recovery,
 				   enum rbx_channel_state state)
 {
@@ -197,7 +197,7 @@ rbx_recovery_withdraw(struct rbx_recovery *recovery,
 {
 	struct rbx_fragment *again = recovery->again_first, *gone;
 
-	/* Nothing is posted, so nobody else adds to what is kept. */
+	/* Nothing is posted, so no thread adds to what is kept. */
 	gone = rbx_channel_withdraw(recovery->channel, &again, waits);
 	recovery->again_first = again;
 	for (; again; again = rbx_fragment_next(again))

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reject.h - what it means that a connection was not accepted.
+ * reject.h - says what a rejected connection means.
  *
- * Whoever connects may find that nobody listens: then a server that was there before
- * has ended, and what it lent with it. All other rejections say nothing about what it
- * has: the one who rejects may be full for the moment, may still hold our connection
- * of before, or may never have been asked, because a queue on the way to it was full.
- * So these mean "again", unless the private data of the rejection hold a reason of our
- * own protocol (wire/reason.h), which then counts.
+ * A client may find that nothing listens at the address: then a server that was there before
+ * has ended, and its loans with it. All other rejections say nothing about what the server
+ * has. It may be full for the moment, it may still hold our earlier connection, or it may
+ * never have been asked, because a queue on the way was full. So these mean "again", unless
+ * the private data of the rejection holds a reason of our own protocol (wire/reason.h), which
+ * then counts.
  */
 #ifndef RBX_REJECT_H
 #define RBX_REJECT_H
 
 #include "core/port.h"
 
-/* A rejection of InfiniBand's connection manager: no such service. */
+/* InfiniBand's connection manager rejects: no such service. */
 #define RBX_REJECT_NO_SERVICE 8
 
 /*
- * reason: of a rejection, as rdma_cm gives it: a code of InfiniBand's, or -errno of
- * TCP where it carries the connections. -ECONNREFUSED: nobody listens; -EBUSY: again.
+ * reason: of a rejection, as rdma_cm gives it: a code of InfiniBand, or -errno if TCP carries
+ * the connections. -ECONNREFUSED: nothing listens; -EBUSY: try again.
  */
 static inline int rbx_reject_errno(int reason)
 {
@@ -28,8 +28,8 @@ static inline int rbx_reject_errno(int reason)
 		       -EBUSY;
 }
 
-/* Who opens a session waits so long after the nth try (from 0) that ended with -EBUSY:
- * of all who come at once each is served in the end. */
+/* How long a client waits after the nth try (from 0) to open a session that ended with
+ * -EBUSY. If many come at once, all are served in the end. */
 static inline uint64_t rbx_reject_pause_ns(uint32_t try)
 {
 	return 20000000ull << RBX_MIN(try, 4u);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * remote_order.c - a merge sort of linked lists that profits from order.
+ * remote_order.c - a merge sort of linked lists that is faster if they are partly sorted.
  *
- * The list is cut into the ascending runs that it already has, and equal sizes
- * of them are merged pairwise, like the digits of a binary counter: level i
- * holds the merge of 2^i runs or nothing. So n fragments in m runs cost about
- * n * log2(m) comparisons, those in order (a lone one too) n - 1 and no merge.
+ * The list is cut into the ascending runs that it already has. Runs of equal sizes are merged
+ * pairwise, like the digits of a binary counter: level i holds the merge of 2^i runs or
+ * nothing. So n fragments in m runs cost about n * log2(m) comparisons. Sorted fragments (or
+ * a single one) cost n - 1 and no merge.
  *
- * Sorting random places costs, beside its instructions, a wrong guess of the
- * processor for every other comparison. So it is done only where it may gain
- * something: a filter of bits, set where fragments begin and looked up where they
- * end, says that there are surely no neighbours, or that there may be some. The few
- * that it is wrong about are looked for; if there are more, sorting is cheaper.
+ * Sorting random places also costs a branch misprediction for every other comparison. So it
+ * is done only if it may gain something. A bit filter, set where fragments begin and looked
+ * up where they end, says that there are certainly no neighbours, or that there may be some.
+ * A few possible ones are searched for; if there are more, sorting is cheaper.
  *
- * Merging prefers the earlier run where fragments are equal: the sort is stable,
- * and of two writes to one place the later stays the later.
+ * Merging prefers the earlier run if fragments are equal. So the sort is stable, and of two
+ * writes to one place the later stays the later.
  */
 #include "core/remote_order.h"
 
@@ -47,7 +46,7 @@ static inline struct rbx_fragment *cut_run(struct rbx_fragment **list)
 	return first;
 }
 
-/* Where they are equal those of `early` come first. */
+/* If they are equal those of `early` come first. */
 static struct rbx_fragment *merge(struct rbx_fragment *early,
 				  struct rbx_fragment *late)
 {
@@ -92,8 +91,8 @@ static struct rbx_fragment *sort(struct rbx_fragment *list)
 	return run;
 }
 
-/* The last of those that are in order from the first on, at most *count; which
- * becomes how many they are. */
+/* The last of the fragments that are sorted from the first on, at most *count; *count becomes
+ * how many they are. */
 static inline struct rbx_fragment *end_of_order(struct rbx_fragment *first,
 						uint32_t *count)
 {
@@ -109,14 +108,14 @@ static inline struct rbx_fragment *end_of_order(struct rbx_fragment *first,
 	return last;
 }
 
-/* Where a place in remote memory falls in the filter. */
+/* The bit of a remote address in the filter. */
 static inline uint32_t filter_bit(uint64_t remote_addr)
 {
 	return (uint32_t)((remote_addr * 0x9e3779b97f4a7c15u) >>
 			  (64 - FILTER_SHIFT));
 }
 
-/* How often the filter may be wrong about the fragments of a list. */
+/* How many possible neighbours in a list are searched for. */
 #define DOUBTS_MAX 4u
 
 /* Whether a fragment of the list begins there. */
@@ -128,8 +127,8 @@ RBX_RARE static bool begins_at(const struct rbx_fragment *list,
 	return list != NULL;
 }
 
-/* Cuts the list after RBX_OVERTAKE_MAX. Returns whether one fragment may begin
- * where another one ends: never wrong when it says no. */
+/* Cuts the list after RBX_OVERTAKE_MAX. Returns whether one fragment may begin where another
+ * one ends; false is always right. */
 static bool cut(struct rbx_fragment *first, struct rbx_fragment **rest)
 {
 	uint64_t filter[(1u << FILTER_SHIFT) / 64] = { 0 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * remote_order.h - fragments in the order of what they name in remote memory.
+ * remote_order.h - sorts fragments by their remote addresses.
  *
- * Merging looks at a fragment and the next one. Put in remote order, a batch
- * that was submitted in any order merges as well as one that was submitted from
- * front to back. This goes beyond the paper, whose queues stay in the order of
- * arrival.
+ * Merging compares a fragment with the next one. Sorted in remote order, a batch that was
+ * submitted in any order merges as well as one that was submitted from front to back. This
+ * goes beyond the paper, whose queues stay in the order of arrival.
  */
 #ifndef RBX_REMOTE_ORDER_H
 #define RBX_REMOTE_ORDER_H
@@ -13,10 +12,10 @@
 #include "core/request.h"
 
 /*
- * Takes fragments off the front of a list, all of it or RBX_OVERTAKE_MAX, and
- * returns them ordered by key and remote address; what is equal stays in the
- * order it had. Where no fragment begins at the end of another one they may be
- * returned as they came: there is nothing to merge. The list has at least one.
+ * Takes fragments off the front of a list, all of it or RBX_OVERTAKE_MAX. Returns them sorted
+ * by key and remote address; equal ones keep their order. If no fragment begins at the end of
+ * another one they may be returned as they came: there is nothing to merge. The list has at
+ * least one.
  */
 struct rbx_fragment *rbx_remote_order_take(struct rbx_fragment **list);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * replica.h - a replica of a slab: the loan that it is on, and what is under way to it.
+ * replica.h - a replica of a slab: its loan, and how many parts are under way to it.
  *
- * A volume has millions of them, so each takes 22 bytes, at any even address. The words
- * of the loan stay as they are while it is in the index of loans (loan_index.h), which
- * is read without the slab's lock. The count of what is under way changes meanwhile: so
- * it shares no memory location, in the sense of the language, with any of them.
+ * A volume has millions of replicas, so each takes 22 bytes, at any even address. The words
+ * of the loan do not change while it is in the index of loans (loan_index.h), which is read
+ * without the slab's lock. The count of parts changes meanwhile, so it shares no memory
+ * location, in the sense of the C language, with any of these words.
  */
 #ifndef RBX_REPLICA_H
 #define RBX_REPLICA_H
@@ -13,11 +13,11 @@
 #include "core/loan.h"
 
 struct rbx_replica {
-	uint64_t place; /* its loan's remote_addr, a page's, and its server */
+	uint64_t place; /* its loan's remote_addr, which is page-aligned, and its server */
 	uint64_t epoch : RBX_LOAN_EPOCH_BITS; /* of its loan */
 	uint64_t slab_id : RBX_LOAN_ID_BITS; /* of its loan */
 	uint32_t rkey; /* of its loan */
-	/* Parts not done, in two halves: rbx_replica_flights(). */
+	/* Parts that are not done, in two halves: rbx_replica_flights(). */
 	uint16_t flights_low;
 	uint8_t flights_high;
 } __attribute__((packed));
@@ -54,7 +54,7 @@ rbx_replica_loan(const struct rbx_replica *replica)
 	};
 }
 
-/* The loan is of the server that was set. */
+/* Sets the loan, which is of the server that was set before. */
 static inline void rbx_replica_set_loan(struct rbx_replica *replica,
 					const struct rbx_loan *loan)
 {
@@ -74,14 +74,14 @@ static inline bool rbx_replica_is(const struct rbx_replica *replica,
 	       replica->slab_id == slab_id && replica->epoch == epoch;
 }
 
-/* ---- What is under way to it --------------------------------------------------*/
+/* ---- Parts under way to it ---------------------------------------------------- */
 
 static inline uint32_t rbx_replica_flights(const struct rbx_replica *replica)
 {
 	return replica->flights_low | (uint32_t)replica->flights_high << 16;
 }
 
-/* The words of its loan are there already. */
+/* Copies the count; the words of the loan were copied before. */
 static inline void rbx_replica_take_flights(struct rbx_replica *to,
 					    const struct rbx_replica *from)
 {

@@ -2,14 +2,14 @@
 /*
  * send_ring.h - the work requests that are posted on one queue pair.
  *
- * A queue pair completes in the order of posting, so its work requests live in
- * a ring: the combiner plans at the head, the poller completes at the tail. The
- * number of a work request, counted from the start, is its wr_id. Only the last
- * of a chain is signaled; its completion stands for all before it.
+ * A queue pair completes in the order of posting, so its work requests are in a ring: the
+ * combiner plans at the head, the poller completes at the tail. The number of a work request,
+ * counted from the start, is its wr_id. Only the last one of a chain is signaled; its
+ * completion completes all before it.
  *
- * One thread at a time at either end. The release of `posted` is not needed for
- * the poller, which learns of a work request from the device; the release of
- * `completed` lets the combiner use the slots again.
+ * One thread at a time at either end. The release of `posted` is not needed for the poller,
+ * which learns of a work request from the device. The release of `completed` lets the
+ * combiner use the slots again.
  */
 #ifndef RBX_SEND_RING_H
 #define RBX_SEND_RING_H
@@ -17,11 +17,11 @@
 #include "core/work.h"
 
 struct rbx_send_ring {
-	struct rbx_work *works; /* depth_count slots, the host's memory */
+	struct rbx_work *works; /* depth_count slots, in memory of the host */
 	uint32_t depth_count; /* a power of two; atomic */
 	uint32_t posted_count; /* atomic, the combiner's; wraps */
 	uint32_t completed_count; /* atomic, the poller's; wraps */
-	uint32_t answered_count; /* the same: completions that went well */
+	uint32_t answered_count; /* the poller's, too: completions that succeeded */
 };
 
 static inline void rbx_send_ring_init(struct rbx_send_ring *ring,

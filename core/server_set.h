@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * server_set.h - a set of the servers of a volume: a bit for each place of its table.
+ * server_set.h - a set of the servers of a volume: a bit for each place in its table.
  *
- * 128 bytes for 1,024 servers, so that one fits on any stack, and to count its members
- * takes 16 steps.
+ * It takes 128 bytes for 1,024 servers, so it fits on any stack. Counting its members takes
+ * 16 steps.
  */
 #ifndef RBX_SERVER_SET_H
 #define RBX_SERVER_SET_H
@@ -39,8 +39,8 @@ static inline bool rbx_server_set_has(const struct rbx_server_set *set,
 	return set->words[server / 64] >> server % 64 & 1;
 }
 
-/* Members of one word. Not what the compiler has: without the instruction for it that
- * is a call into its library, and a kernel has none. */
+/* Members of one word. Not the compiler's builtin: without a CPU instruction for it that is a
+ * call into the compiler's library, which a kernel does not have. */
 static inline uint32_t rbx_server_set_count_word(uint64_t word)
 {
 	word -= word >> 1 & 0x5555555555555555ull;
@@ -59,7 +59,7 @@ static inline uint32_t rbx_server_set_count(const struct rbx_server_set *set)
 	return count;
 }
 
-/* The nth lowest member, from 0; there are more than that. */
+/* The nth lowest member, from 0. There are more than n. */
 static inline uint32_t rbx_server_set_member(const struct rbx_server_set *set,
 					     uint32_t nth)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab.h - a slab of a volume and its replicas: who is read, who is written,
- * who is lost.
+ * slab.h - a slab of a volume and its replicas: which are read, which are written, which are
+ * lost.
  *
- * The slab is the unit of placement, locking, epochs and rebuild. It is a state
- * machine without threads or connections: who calls (flow.h) takes the slab's
- * lock, makes one step, releases the lock, and does what the step put on its list:
+ * The slab is the unit of placement, locking, epochs and rebuild. It is a state machine
+ * without threads or connections. The caller (flow.h) takes the slab's lock, makes one step,
+ * releases the lock, and does what the step put on its list:
  *
  *	rbx_slab_lock(slab); rbx_slab_start(slab, group, piece, &todo); rbx_slab_unlock(slab);
  *	for each piece of todo, in order:
@@ -14,44 +14,41 @@
  *	...when a part is done:
  *	lock; rbx_slab_done(slab, group, part, status, &todo); unlock; the same again
  *
- * Normally a read goes to one live replica, by stripes, so that neighbours go
- * to the same server and merge, and a write to all replicas once its granules
- * are free (cell.h). It ends when all have answered.
+ * Normally a read goes to one live replica, chosen by stripes, so that neighbours go to the
+ * same server and merge. A write goes to all replicas once its granules are free (cell.h),
+ * and ends when all have answered.
  *
- * Failure. A replica whose part fails is lost there and then, before the write
- * ends: what missed a write is never read again. A write has succeeded where a
- * live replica has it; a read goes on to another live replica. What is under way
- * when the last live replica is lost ends with -EIO: what was in the slab is gone.
+ * Failure. A replica whose part fails is lost at that moment, before the write ends: a
+ * replica that missed a write is never read again. A write has succeeded if a live replica
+ * has it. A read goes on to another live replica. If the last live replica is lost, the data
+ * of the slab is lost, and what is under way ends with -EIO.
  *
- * A slab that was lost is dead: reads end with -EIO at once. A write waits until the
- * slab has new memory, like the first one of a blank slab, and ends with -EIO if no
- * server will lend any. What it does not write stays lost (lost_pages.h): zeros
- * would be junk.
+ * A slab without a live replica is dead: reads end with -EIO at once. A write waits until the
+ * slab has new memory, like the first write of a blank slab, and ends with -EIO if no server
+ * will lend any. What it does not write stays lost (lost_pages.h): zeros would be wrong data.
  *
- * A failure of this machine (status.h) says nothing about a replica and loses
- * none. The request ends with it; but nobody knows how much of such a write has
- * arrived at which replica, by this attempt or one before. So that they do not
- * diverge one of them is the truth from then on, and its cell is copied to the
- * others, which are not read meanwhile: see write_failed_here() in slab_way.c.
+ * A failure of this machine (status.h) says nothing about a replica, so none is lost. The
+ * request ends with that failure. But it is unknown how much of such a write has arrived at
+ * which replica, by this attempt or an earlier one. So that the replicas do not diverge, one
+ * of them is the truth from then on. Its cell is copied to the others, which are not read
+ * meanwhile: see write_failed_here() in slab_way.c.
  *
- * With checksums a read whose data does not match takes its granules as a
- * write does, so that no write is under way, and reads again, then from each
- * other replica; only then it ends with -EIO. When one has it, what was read is
- * written to those that had not, before the granules are given back. A replica
- * whose data is bad stays live.
+ * With checksums, a read whose data does not match takes its granules as a write does, so
+ * that no write is under way. It reads again, then from each other replica, and ends with
+ * -EIO only after that. If one replica has the right data, that is written to the others that
+ * were tried, before the granules are given back. A replica with bad data stays live.
  *
- * Rebuild (slab_rebuild.c): a new replica gets every write from the step on
- * that makes it REBUILDING; then each cell is copied to it while the copy holds
- * the whole cell, which waits for the writes from before that step. It is read
- * only when all cells are there. A replica that may differ in some cells only is
- * REBUILDING too, until these are copied.
+ * Rebuild (slab_rebuild.c): from the step on that makes a new replica REBUILDING, it gets
+ * every write. Then each cell is copied to it. The copy holds the whole cell, so it waits for
+ * writes from before that step. The replica is read only when all cells are there. A replica
+ * that may differ in some cells only is REBUILDING too, until these are copied.
  *
- * A lost replica keeps its memory until nothing is under way to it; then the
- * host can give the memory back. So no late write reaches another's slab.
+ * A lost replica keeps its memory until nothing is under way to it; then the host can give
+ * the memory back. So no late write reaches a slab of another client.
  *
- * On demand: a slab that was never written, or was discarded, is
- * blank. It is all zeros and has no memory: a read of it ends at once, a write
- * waits until memory is lent. Discarding loses all replicas of a slab.
+ * On demand: a slab that was never written, or was discarded, is blank. It is all zeros and
+ * has no memory. A read of it ends at once; a write waits until memory is borrowed.
+ * Discarding loses all replicas of a slab.
  */
 #ifndef RBX_SLAB_H
 #define RBX_SLAB_H
@@ -76,24 +73,24 @@ enum rbx_replica_state {
 };
 
 /*
- * Slabs that share a lock: every so many-th of a volume, so that neighbours do not.
- * Nobody takes a second one while holding one. The cells of these slabs that somebody
- * is at are together in one table.
+ * A group: slabs that share a lock. Each group has every RBX_SLAB_LOCKS-th slab of a volume,
+ * so that neighbours do not share one. No thread takes a second such lock while holding one.
+ * The cells in use of these slabs are in one table.
  */
 struct rbx_slab_group {
 	struct rbx_lock lock; /* guards all slabs of the group, and: */
 	struct rbx_cells cells;
-	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have any */
+	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have lost pages */
 	struct rbx_slab_record *records; /* of slabs that have one */
 };
 
-/* What all slabs of a volume have in common. */
+/* What is common to all slabs of a volume. */
 struct rbx_slab_shape {
 	struct rbx_slab_group *groups; /* RBX_SLAB_LOCKS of them */
 	struct rbx_slab_table table; /* of the slabs */
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	struct rbx_slab_records *records;
-	struct rbx_doubts *doubts; /* of each record; NULL: no checksums */
+	struct rbx_doubts *doubts; /* of each record; NULL: the volume has no checksums */
 	uint32_t slab_shift; /* log2 of bytes */
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
@@ -101,22 +98,22 @@ struct rbx_slab_shape {
 	bool on_demand; /* slabs begin blank and may be discarded */
 };
 
-/* Who makes a step holds the lock of its group, which guards all of it. */
+/* A step is made with the lock of the slab's group held, which guards all of this. */
 struct rbx_slab {
-	/* What follows from the states of the replicas, kept for speed. */
+	/* These follow from the states of the replicas, and are kept for speed. */
 	uint8_t read_mask : 4; /* LIVE or LEAVING */
 	uint8_t write_mask : 4; /* those, and REBUILDING */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	uint8_t attention : 1;
-	uint8_t blank : 1; /* all zeros, and nothing is written to it */
-	uint8_t placing : 1; /* dead, and what is lent for it is not in use yet */
+	uint8_t blank : 1; /* all zeros, and has no memory */
+	uint8_t placing : 1; /* dead, and the memory borrowed for it is not in use yet */
 	uint8_t has_holes : 1; /* it was lost: its lost pages say what is good */
 	uint8_t has_pages : 1; /* the host lent memory for lost pages */
 	uint8_t waits : 1; /* writes wait for memory: a blank or dead slab */
-	uint8_t has_checksums : 1; /* as all of the volume, or none */
+	uint8_t has_checksums : 1; /* as all slabs of the volume, or none */
 	uint16_t states : 12; /* of the replicas: rbx_slab_state() */
-	uint16_t swapped : 2; /* which slot is the spare one: slab_spare.h */
-	uint16_t has_record : 1; /* something is under way: slab_record.h */
+	uint16_t swapped : 2; /* which slot is the spare one, see slab_spare.h */
+	uint16_t has_record : 1; /* a record, while something is under way: slab_record.h */
 	struct rbx_replica frames[]; /* of all slots but the spare one */
 };
 
@@ -131,7 +128,7 @@ rbx_slab_state(const struct rbx_slab *slab, uint32_t slot)
 	return (enum rbx_replica_state)(slab->states >> 3 * slot & 7);
 }
 
-/* One of the memories for a replica in the slab itself. */
+/* One of the places for a replica in the slab itself. */
 static inline struct rbx_replica *rbx_slab_frame(const struct rbx_slab *slab,
 						 uint32_t frame)
 {
@@ -154,7 +151,7 @@ static inline struct rbx_replica *rbx_slab_replica(const struct rbx_slab *slab,
 /* How many replicas may be read. */
 static inline uint32_t rbx_slab_readable(const struct rbx_slab *slab)
 {
-	/* A digit for each mask of four bits. */
+	/* A hex digit for each mask of four bits. */
 	return 0x4332322132212110u >> 4 * slab->read_mask & 0xf;
 }
 
@@ -171,7 +168,7 @@ static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
 	return rbx_slab_table_at(&shape->table, index);
 }
 
-/* A slab of the table. */
+/* Prepares a slab of the table. */
 void rbx_slab_init(struct rbx_slab *slab);
 
 /* Zeroed memory becomes a group. */
@@ -180,7 +177,7 @@ static inline void rbx_slab_group_init(struct rbx_slab_group *group)
 	rbx_lock_init(&group->lock);
 }
 
-/* Of a volume with checksums. */
+/* Only for volumes with checksums. */
 static inline uint32_t *rbx_slab_checksums(const struct rbx_slab *slab)
 {
 	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
@@ -201,7 +198,7 @@ static inline struct rbx_slab_group *rbx_slab_group(const struct rbx_slab *slab)
 	return rbx_slab_group_at(rbx_slab_shape(slab), rbx_slab_index(slab));
 }
 
-/* Where writes wait for memory: the queue of a cell that no slab has. */
+/* The place where writes wait for memory: the queue of a cell number that no slab has. */
 static inline uint64_t rbx_slab_waiting_place(const struct rbx_slab *slab)
 {
 	return (uint64_t)rbx_slab_index(slab) << 32 | UINT32_MAX;
@@ -219,7 +216,7 @@ static inline void rbx_slab_unlock(const struct rbx_slab *slab)
 
 /* ---- Requests: slab_way.h -------------------------------------------------*/
 
-/* Returns whether the slab wanted attention, which ends thereby. */
+/* Returns whether the slab wanted attention, and clears that. */
 static inline bool rbx_slab_attention(struct rbx_slab *slab)
 {
 	bool attention = slab->attention;
@@ -230,7 +227,7 @@ static inline bool rbx_slab_attention(struct rbx_slab *slab)
 
 /* ---- Replicas come and go -------------------------------------------------*/
 
-/* What the host is to do for the slab, first things first. */
+/* What the host has to do for the slab, in this order. */
 enum rbx_slab_task {
 	RBX_TASK_NONE,
 	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
@@ -243,88 +240,86 @@ enum rbx_slab_task {
 
 enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab);
 
-/* Reserves a slot; the host then asks the server, without the lock. */
+/* Reserves a slot; then the host asks the server, without the lock. */
 uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server);
-/* The server lent it. state: LIVE for a new slab, which is all zeros, else
- * REBUILDING. */
+/* The server has lent it. state: LIVE for a new slab, which is all zeros, else REBUILDING. */
 void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 		   const struct rbx_loan *loan, enum rbx_replica_state state);
 /* The server refused. */
 void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot);
 
-/* Adds those that have or are asked for a replica, and so not for another; returns how
- * many. */
+/* Adds the servers that have a replica or are asked for one, and so must not be asked for
+ * another. Returns how many. */
 uint32_t rbx_slab_servers(const struct rbx_slab *slab,
 			  struct rbx_server_set *servers);
-/* Whether a server has or is asked for a replica; whether any is or has one. */
+/* Whether a server has a replica or is asked for one; whether it is or has any server's. */
 bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server);
 bool rbx_slab_has_memory(const struct rbx_slab *slab);
 
-/* A server is gone. Returns whether it had a replica. */
+/* A server is dead. Returns whether it had a replica. */
 bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server);
 
-/* A server wants the memory of a loan back. Returns whether it is this slab's, and
- * leaves or is lost: one that stands in stays until it is asked for again. */
+/* A server wants the memory of a loan back. Returns whether it is of this slab, which then is
+ * LEAVING or LOST. A replica that stands in stays until the server asks again. */
 bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		    uint64_t epoch);
 
-/* The loan of a replica whose server wants the memory back; false: there is
- * none. Where no other server takes the replica its server may have revoked it
- * meanwhile, which nobody would notice before the next request. */
+/* The loan of a replica that is LEAVING; false: there is none. While no other server takes
+ * the replica, its server may have revoked it, which would not be noticed before the next
+ * request. */
 bool rbx_slab_leaving(const struct rbx_slab *slab, uint32_t *server,
 		      struct rbx_loan *loan);
-/* A server has revoked a loan: its replica, if there still is one, is lost. */
+/* A server has revoked a loan: its replica, if it is still there, is lost. */
 void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
 		      const struct rbx_loan *loan);
 
-/* Loses all replicas, so that all can be given back: for the close. */
+/* Loses all replicas, so that all can be given back; for closing the volume. */
 void rbx_slab_abandon(struct rbx_slab *slab);
 
-/* Empties a slot whose memory is of no more use to anybody; returns which. */
+/* Empties a slot whose memory is of no more use; returns which. */
 uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
 			    struct rbx_loan *loan);
 
 /* ---- Rebuild --------------------------------------------------------------*/
 
-/* Aims an idle piece with cell-sized memory at the next cell; then start it.
- * false: there is no more to copy. */
+/* Aims an idle piece with cell-sized memory at the next cell; start it then. false: there is
+ * no more to copy. */
 bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
 
-/* A copy has ended. Returns true where it was the last of the rebuild: its
- * replicas are live now, or lost. */
+/* A copy has ended. Returns true if it was the last of the rebuild: its replicas are live
+ * now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
 /* ---- On demand, and after a loss ------------------------------------------*/
 
-/* Which of its pages are good, while it has_pages. */
+/* Which of its pages are good; only while it has_pages. */
 struct rbx_lost_pages *rbx_slab_pages(const struct rbx_slab *slab);
-/* Whether RBX_TASK_LEND needs memory for a dead slab's pages, of
- * rbx_lost_pages_size(): lent by rbx_slab_lend_pages(). */
+/* Whether RBX_TASK_LEND needs memory for a dead slab's pages, of rbx_lost_pages_size():
+ * rbx_slab_lend_pages() provides it. */
 bool rbx_slab_wants_pages(const struct rbx_slab *slab);
 void rbx_slab_lend_pages(struct rbx_slab *slab, struct rbx_lost_pages *pages);
-/* The memory again, if there is any, when it says nothing: RBX_TASK_FREE_PAGES, or
- * the close. */
+/* Gives the memory for lost pages back, if there is any and it is not needed:
+ * RBX_TASK_FREE_PAGES, or at the close. */
 struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab);
 
-/* Of RBX_TASK_LEND, before the first server is asked. */
+/* For RBX_TASK_LEND, before the first server is asked. */
 void rbx_slab_place(struct rbx_slab *slab);
 
-/* Of RBX_TASK_LEND, when servers have lent what they will, of a new slab that is
- * LIVE. The writes that waited start; where err says that no server has lent
- * anything they end with -ENOSPC, or with -EIO if there is none (-ENODEV) or the
- * slab is dead. */
+/* For RBX_TASK_LEND, after servers have lent what they will; the replicas of a new slab are
+ * LIVE. The writes that waited start. If no server has lent anything (err), they end with
+ * -ENOSPC; or with -EIO if there is no server (-ENODEV) or the slab is dead. */
 void rbx_slab_begin(struct rbx_slab *slab, int err,
 		    struct rbx_piece_list *todo);
 
-/* Everything in the slab is zeros from here on, and its memory goes back when
- * what is under way to it has ended. */
+/* From here on everything in the slab is zeros. Its memory goes back when what is under way
+ * to it has ended. */
 void rbx_slab_discard(struct rbx_slab *slab);
 
 enum rbx_slab_health {
-	RBX_SLAB_BLANK, /* all zeros, and nothing is lent */
+	RBX_SLAB_BLANK, /* all zeros, and has no memory */
 	RBX_SLAB_WHOLE, /* all replicas are live */
 	RBX_SLAB_LACKING, /* a replica is missing or wanted back */
-	RBX_SLAB_REBUILDING, /* the same, and it is being made anew */
+	RBX_SLAB_REBUILDING, /* the same, and it is being rebuilt */
 	RBX_SLAB_DEAD, /* no live replica */
 };
 
@@ -336,10 +331,10 @@ enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab);
 void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		   enum rbx_replica_state state);
 
-/* Of a replica that is written to; else it does nothing. */
+/* Only of a replica that is written to; else it does nothing. */
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 
-/* Sets what follows from the states of the replicas. */
+/* Sets the masks, which follow from the states of the replicas. */
 void rbx_slab_masks(struct rbx_slab *slab);
 
 /* The first slot in this state, or -1. */
@@ -366,8 +361,7 @@ static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)
 	return slab->read_mask >> slot & 1 || rbx_slab_stands_in(slab, slot);
 }
 
-/* Whether a single server has all that was ever acknowledged: its death would be the
- * loss. */
+/* Whether only one server has all that was ever acknowledged: its death would lose data. */
 static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
 {
 	uint32_t targets = slab->write_mask & (uint32_t)~slab->read_mask;
@@ -380,33 +374,36 @@ static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
 	return true;
 }
 
-/* What a server has lent is a target, or lost where there is nothing to copy. */
+/*
+ * A replica that a server has just lent becomes a target of the rebuild, or is lost if there
+ * is nothing to copy.
+ */
 void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot);
 
-/* The last source is lost. The other targets get the cells that are still to be copied
- * from the one that stands in for it; those that were went to all of them. What was
- * read from a lost source is read again (slab_way.c). Where none stands in the slab is
- * dead, and they are of no use. */
+/* The last source is lost. If a target stands in for it, the other targets get the cells that
+ * are still to be copied from that one; the cells copied before went to all of them. What was
+ * read from a lost source is read again (slab_way.c). If none stands in, the slab is dead,
+ * and the targets are of no use. */
 void rbx_slab_source_replace(struct rbx_slab *slab);
 
-/* Copies under way. */
+/* How many copies are under way. */
 uint32_t rbx_slab_copies_count(const struct rbx_slab *slab);
 
 /* Its record, or NULL. */
 struct rbx_slab_record *rbx_slab_record(const struct rbx_slab *slab);
-/* Its pages in doubt; NULL: it has no record, or no checksums. */
+/* Its pages in doubt; NULL: it has no record, or the volume no checksums. */
 struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab);
-/* Gives it one for what failed, if it has none; false: only those of the upkeep are
- * left. */
+/* Gives it a record for a failed write, if it has none; false: only those of the upkeep
+ * thread are left. */
 bool rbx_slab_record_give_at_once(struct rbx_slab *slab);
 /* Which slot has no frame. */
 uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab);
 /* Whether RBX_TASK_SETTLE has something to do. */
 bool rbx_slab_settles(const struct rbx_slab *slab);
 
-/* These replicas, those of a mask that are written to, may differ in a cell from one
- * that is readable and not of them, by what a write left that was not acknowledged:
- * they are not read until it is copied to them. */
+/* mask: replicas that are written to and may differ in a cell from a readable one that is not
+ * of them, by what an unacknowledged write left. They are not read until the cell is copied
+ * to them. */
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell);
 
 static inline uint32_t rbx_slab_cells(const struct rbx_slab_shape *shape)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_placing.c - a slab that has no replica gets memory again: a blank one for its
- * first write, a dead one with what it has lost, see slab.h.
+ * slab_placing.c - gives memory to a slab without replicas: to a blank one for its first
+ * write, to a dead one together with its lost pages, see slab.h.
  *
- * Writes wait meanwhile, in the queue of a cell that no slab has. A dead slab's pages
- * are all bad before its memory is in use (lost_pages.h); where they are is found in
- * the slab's group, since few slabs have any. The host lends and takes back the memory
- * for that, and calls in the order that rbx_slab_task() says.
+ * Writes wait meanwhile, in the queue of a cell number that no slab has. All pages of a dead
+ * slab are bad before its memory is in use (lost_pages.h). The table of its pages is found in
+ * the slab's group, since few slabs have one. The host provides and takes back the memory for
+ * that, and calls in the order that rbx_slab_task() says.
  */
 #include "core/slab_way.h"
 
@@ -17,7 +17,7 @@ static struct rbx_lost_pages **pages_bucket(const struct rbx_slab *slab)
 	return &rbx_slab_group(slab)->lost[number % RBX_LOST_BUCKETS];
 }
 
-/* Bounded by the slabs that were lost: it is in its bucket. */
+/* Bounded by the slabs that were lost: the entry is in its bucket. */
 static struct rbx_lost_pages **pages_find(const struct rbx_slab *slab)
 {
 	struct rbx_lost_pages **link = pages_bucket(slab);
@@ -65,18 +65,18 @@ struct rbx_lost_pages *rbx_slab_take_pages(struct rbx_slab *slab)
 
 /* ---- Placing ----------------------------------------------------------------*/
 
-/* A dead slab's pages are bad before its memory is in use. */
+/* The pages of a dead slab are bad before its memory is in use. */
 void rbx_slab_place(struct rbx_slab *slab)
 {
 	RBX_ASSERT(!slab->read_mask && !rbx_slab_has_memory(slab));
-	if (slab->blank) /* perhaps discarded meanwhile */
+	if (slab->blank) /* it may have been discarded meanwhile */
 		return;
 	rbx_lost_pages_begin(rbx_slab_pages(slab), rbx_slab_shape(slab)->slab_shift);
 	slab->has_holes = true;
 	slab->placing = true;
 }
 
-/* What was there before says nothing of what is lent now. */
+/* The old checksums say nothing about the new memory. */
 static void checksums_forget(struct rbx_slab *slab)
 {
 	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
@@ -88,8 +88,8 @@ static void checksums_forget(struct rbx_slab *slab)
 				      sizeof(*shape->checksums));
 }
 
-/* What writes end with that waited in vain. What was in a dead slab is lost, whyever it
- * is not placed anew. */
+/* The status of writes that waited in vain. The data of a dead slab is lost, whatever the
+ * reason why it is not placed anew. */
 static int32_t end_status(int err, bool was_blank)
 {
 	if (!was_blank || err == -ENODEV)
@@ -111,7 +111,7 @@ void rbx_slab_begin(struct rbx_slab *slab, int err, struct rbx_piece_list *todo)
 	slab->blank = was_blank && !slab->read_mask;
 	if (slab->read_mask)
 		checksums_forget(slab);
-	/* Bounded: nobody comes to wait meanwhile. */
+	/* Bounded: no write joins the queue meanwhile. */
 	while (more) {
 		piece = rbx_cell_dismiss(&group->cells,
 					 rbx_slab_waiting_place(slab), &more);

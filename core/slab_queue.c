@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_queue.c - see slab_queue.h. A line of slabs for each owner, and a line of
- * the owners that have one, all of them chained by index: each call touches a few
- * entries, whatever waits.
+ * slab_queue.c - see slab_queue.h. There is a line of slabs for each owner, and a line of the
+ * owners that have slabs, all linked by index. So each call touches a few entries, however
+ * many slabs wait.
  */
 #include "core/slab_queue.h"
 

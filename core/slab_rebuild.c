@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_rebuild.c - replicas that do not have all yet: targets, to which the cells of a
- * slab are copied.
+ * slab_rebuild.c - the targets of a rebuild: replicas that do not have all data yet, to which
+ * the cells of a slab are copied.
  *
- * When the target fails it is lost like any other, and the next look sees the
- * lack again. When the last source fails the target is lost with it, and the next
- * copy ends with -EIO. The slab is dead then: when all of it was given back and a
- * write waits, it is placed anew, as a slab is that was never written.
+ * If the target fails it is lost like any other, and the lack of a replica is seen again. If
+ * the last source fails, the target is lost with it, and the next copy ends with -EIO. The
+ * slab is dead then. When all of it was given back and a write waits, it is placed anew, like
+ * a slab that was never written.
  *
- * There is one rebuild of a slab at a time, but it may have several targets: after
- * a write that failed for a fault of this machine, replicas that are there may
- * differ in its cell. They join the rebuild, or it is one for them; what is copied
- * goes to all targets. When the last source is lost meanwhile, one of them that was
- * there takes its place at once: what they may differ in is what failed writes left,
- * and there is nobody left to differ from.
+ * There is one rebuild of a slab at a time, but it may have several targets: after a write
+ * that failed by a fault of this machine, existing replicas may differ in its cell. They join
+ * the rebuild, or it is one for them; each copy goes to all targets. If the last source is
+ * lost meanwhile, one of these existing replicas takes its place at once: they differ only in
+ * what failed writes left, and no other replica is left to differ from.
  *
- * Left out: skipping cells that were never written.
+ * Not done: skipping cells that were never written.
  */
 #include "core/slab.h"
 
@@ -37,7 +36,10 @@ static void targets_lose(struct rbx_slab *slab)
 			      RBX_REPLICA_LOST);
 }
 
-/* It has all. Whoever wanted it back still does, or says so again if that was not noted. */
+/*
+ * The target has everything. If a server wanted it back it still does, or asks again if that
+ * was not noted.
+ */
 static void target_is_done(struct rbx_slab *slab, uint32_t slot)
 {
 	const struct rbx_slab_record *record = rbx_slab_record(slab);
@@ -48,7 +50,7 @@ static void target_is_done(struct rbx_slab *slab, uint32_t slot)
 			      RBX_REPLICA_LIVE);
 }
 
-/* It has all that was acknowledged, but the checksums may be of more than that. */
+/* It has all that was acknowledged, but the checksums may be of later data. */
 static void stand_in(struct rbx_slab *slab, uint32_t slot)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
@@ -80,7 +82,7 @@ bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot)
 
 	if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
 		return false;
-	/* What is new has a record; what differs may have found none. */
+	/* A new replica has a record; one that differs may not have got any. */
 	return !record || record->stands_in_mask >> slot & 1;
 }
 
@@ -89,7 +91,7 @@ uint32_t rbx_slab_copies_count(const struct rbx_slab *slab)
 	return slab->has_record ? rbx_slab_record(slab)->copies_count : 0;
 }
 
-/* Cells are to be copied when those that are to be now have been. */
+/* More cells are to be copied after those of the present pass. */
 static void copies_want(struct rbx_slab_record *record, uint32_t first,
 			uint32_t end)
 {
@@ -158,7 +160,7 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 			target_add(slab, slot, true);
 	}
 	record = rbx_slab_record(slab);
-	/* What this pass has not come to it will copy as it is now. */
+	/* Cells that this pass has not reached will be copied as they are now. */
 	if (record && mask & rbx_slab_targets(slab) &&
 	    (cell < record->copy_next || cell >= record->copy_end))
 		copies_want(record, cell, cell + 1);
@@ -166,7 +168,7 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 
 /* ---- Copies ---------------------------------------------------------------*/
 
-/* Whether there is a cell to copy, which copy_next is then. */
+/* Whether there is a cell to copy; copy_next is then that one. */
 static bool copy_find(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record)
 {
@@ -200,8 +202,8 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
 	return true;
 }
 
-/* All cells are there. What a server wants back has been replaced if there is
- * one replica more than wanted. */
+/* All cells are copied. A replica that a server wants back has been replaced if there is one
+ * more than wanted. */
 static void rebuild_succeed(struct rbx_slab *slab)
 {
 	uint8_t targets = rbx_slab_targets(slab);
@@ -216,9 +218,9 @@ static void rebuild_succeed(struct rbx_slab *slab)
 	}
 }
 
-/* A cell has not been copied. For a fault of this machine it is tried again, a bounded
- * number of times. Else the targets that it was for are lost, and it is copied to those that
- * have joined since, if any: bounded, as each time there is one fewer. */
+/* A cell was not copied. After a fault of this machine it is tried again, a bounded number of
+ * times. Otherwise the targets of this copy are lost, and it goes to those that have joined
+ * since, if any. That is bounded, as each time there is one fewer. */
 static void copy_fail(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record,
 		      const struct rbx_piece *piece)
@@ -233,8 +235,8 @@ static void copy_fail(const struct rbx_slab *slab,
 		record->copy_failed = true;
 }
 
-/* Too often. Who stands in has all that was acknowledged: it stays while another may be
- * what it fails for, and is copied to in its turn. */
+/* It failed too often. A replica that stands in has all that was acknowledged. It stays while
+ * another one may be the cause, and is copied to in its turn. */
 static void rebuild_fail(struct rbx_slab *slab, struct rbx_slab_record *record)
 {
 	uint8_t targets = rbx_slab_targets(slab);
@@ -253,8 +255,8 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
 
 	RBX_ASSERT(piece->state == RBX_PIECE_IDLE && record->copies_count > 0);
 	record->copies_count--;
-	/* One that is left of a rebuild that is over says nothing of those who are
-	 * targets now: it was not for them. */
+	/* A copy left over from an earlier rebuild says nothing about the present targets: it
+	 * was not for them. */
 	if (piece->rebuild == record->rebuild) {
 		if (piece->status == 0)
 			record->copy_failures_count = 0;

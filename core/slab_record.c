@@ -19,13 +19,16 @@ uint32_t rbx_slab_records_free(const struct rbx_slab_records *records)
 	return count;
 }
 
-/* One of this word's, or NULL. Bounded: each turn somebody takes or puts one. */
+/*
+ * A free record of this word, or NULL. Bounded: each pass means that another thread took or
+ * put one.
+ */
 static struct rbx_slab_record *take_of(struct rbx_slab_records *records,
 				       uint32_t word)
 {
 	uint64_t free = RBX_LOAD_RELAXED(&records->free[word]);
 
-	/* Pairs with rbx_slab_records_put(): who had it before is done with it. */
+	/* Pairs with rbx_slab_records_put(): its former user is done with it. */
 	while (free)
 		if (RBX_COMPARE_EXCHANGE(&records->free[word], &free,
 					 free & (free - 1)))
@@ -54,7 +57,7 @@ void rbx_slab_records_put(struct rbx_slab_records *records,
 {
 	uint32_t number = (uint32_t)(record - records->all);
 
-	/* Its bit is not set, so to add is to set it. */
+	/* Its bit is not set, so adding sets it. */
 	(void)RBX_FETCH_ADD(&records->free[number / 64],
 			    (uint64_t)1 << number % 64);
 }

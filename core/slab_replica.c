@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_replica.c - the life of a slab's replicas: lent, live, lost, given back. How one
- * is rebuilt is in slab_rebuild.c.
+ * slab_replica.c - the life of a slab's replicas: borrowed, live, lost, given back.
+ * slab_rebuild.c rebuilds them.
  *
- * A slab has one slot more than replicas, so that a copy can be made anew while
- * the old one still serves (eviction) or still has requests under way (loss). Where the
- * replica of a slot is kept, slab_spare.h tells.
+ * A slab has one slot more than replicas, so a replica can be made anew while the old one
+ * still serves (eviction) or still has requests under way (loss). slab_spare.h says where the
+ * replica of a slot is kept.
  *
- * Normally: a lack is seen (rbx_slab_task() says BORROW), memory is borrowed,
- * the replica is REBUILDING, copies go over all cells, the replica is LIVE, and
- * if a server wanted its memory back, that replica is now in excess and LOST.
+ * Normally: a replica is missing (rbx_slab_task() says BORROW), memory is borrowed, the
+ * replica is REBUILDING, all cells are copied, and the replica is LIVE. If a server wanted
+ * the memory of another one back, that one is now in excess and LOST.
  */
 #include "core/slab.h"
 
@@ -53,7 +53,7 @@ void rbx_slab_masks(struct rbx_slab *slab)
 
 	slab->read_mask = 0;
 	slab->write_mask = 0;
-	/* What is lent is not in use before all of it is. */
+	/* Borrowed memory is not used before all of it is there. */
 	if (slab->blank || slab->placing)
 		return;
 	for (i = 0; i < rbx_slab_shape(slab)->slots; i++) {
@@ -75,7 +75,7 @@ static uint32_t count(const struct rbx_slab *slab, enum rbx_replica_state state)
 	return n;
 }
 
-/* A lost replica whose memory nobody uses any more, or -1. */
+/* A lost replica without parts under way, or -1. */
 static int find_drained(const struct rbx_slab *slab)
 {
 	uint32_t slot;
@@ -87,7 +87,7 @@ static int find_drained(const struct rbx_slab *slab)
 	return -1;
 }
 
-/* It is on a loan: in use, or about to be when all that was asked for has come. */
+/* It has a loan: in use, or to be used when all that was asked for has come. */
 static bool is_lent(const struct rbx_slab *slab, uint32_t slot)
 {
 	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING)) >>
@@ -106,7 +106,7 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 
 enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 {
-	/* It is left alone until the server has answered. */
+	/* The slab is left alone until the server has answered. */
 	if (rbx_slab_find(slab, RBX_REPLICA_BORROWING) >= 0)
 		return RBX_TASK_NONE;
 	if (find_drained(slab) >= 0)
@@ -115,8 +115,8 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 		return RBX_TASK_FREE_PAGES;
 	if (rbx_slab_settles(slab))
 		return RBX_TASK_SETTLE;
-	/* Not before all of what was discarded or lost has ended: then nothing of it
-	 * meets what is lent now. */
+	/* Not before all parts to the discarded or lost replicas have ended: then none of
+	 * them reaches what is borrowed now. */
 	if (!slab->read_mask)
 		return slab->waits && !rbx_slab_copies_count(slab) &&
 				       !rbx_slab_has_memory(slab) ?
@@ -170,13 +170,13 @@ void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 		rbx_slab_move(slab, slot, state);
 }
 
-/* A copy that is being made ends with its target. */
+/* A copy under way ends with its target. */
 void rbx_slab_discard(struct rbx_slab *slab)
 {
 	uint32_t slot;
 
 	RBX_ASSERT(rbx_slab_shape(slab)->on_demand);
-	/* What was lent for a first write that waits stays: there is nothing in it. */
+	/* Memory borrowed for a first write that waits is kept: it is still empty. */
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (slab->write_mask >> slot & 1)
 			rbx_slab_lose(slab, slot);
@@ -250,9 +250,9 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
 		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
-			return true; /* it is leaving */
+			return true; /* it is LEAVING */
 		else if (rbx_slab_stands_in(slab, slot))
-			return false; /* soon it is live, and asked for again */
+			return false; /* it will be LIVE soon, and asked for again */
 		else
 			rbx_slab_lose(slab, slot);
 		return true;

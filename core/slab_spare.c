@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_spare.c - records are given to slabs and taken back, and replicas move into
- * frames, see slab_spare.h.
+ * slab_spare.c - gives records to slabs and takes them back, and moves replicas into frames,
+ * see slab_spare.h.
  *
- * Slots become empty and are taken by the upkeep thread alone, and so the upkeep
- * thread alone moves replicas: between two of its steps an empty slot stays empty
- * and its frame nobody's, and another one stays in use. A replica may be lost
- * meanwhile, and a rebuild begin.
+ * Only the upkeep thread empties and fills slots, so only it moves replicas. Between two of
+ * its steps an empty slot stays empty and its frame unused, and a used slot stays used. But a
+ * replica may be lost meanwhile, and a rebuild may begin.
  *
- * The locks of the slab and of the index are never held together. So a replica that
- * moves is in the index under its old place, or its new one, or both, which are of one
- * slab; and its words are the same in both: an eviction finds it at any time.
+ * The locks of the slab and of the index are never held together. So a replica that moves is
+ * in the index under its old place, or its new one, or both. Both are of one slab, and the
+ * words of the replica are the same in both: an eviction finds it at any time.
  */
 #include "core/slab_spare.h"
 
@@ -23,7 +22,7 @@ static struct rbx_slab_record **record_link(const struct rbx_slab *slab)
 	struct rbx_slab_record **link = &rbx_slab_group(slab)->records;
 	uint32_t index = rbx_slab_index(slab);
 
-	/* Bounded by the records: it is there. */
+	/* Bounded by the records: it is in the chain. */
 	RBX_ASSERT(slab->has_record);
 	while ((*link)->slab_index != index)
 		link = &(*link)->next;
@@ -48,7 +47,7 @@ struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab)
 	return slab->has_record ? doubts_of(shape, *record_link(slab)) : NULL;
 }
 
-/* Replicas that were found to differ when there was no record: they are copied whole. */
+/* Replicas that were found to differ while there was no record: they are copied whole. */
 static void targets_join(struct rbx_slab *slab, struct rbx_slab_record *record)
 {
 	record->stands_in_mask = rbx_slab_targets(slab);
@@ -105,7 +104,7 @@ uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab)
 			       rbx_slab_shape(slab)->replicas;
 }
 
-/* Of a slot that is not the spare one. */
+/* The frame of a slot that is not the spare one. */
 static uint32_t frame_of(const struct rbx_slab *slab, uint32_t slot)
 {
 	return slot == rbx_slab_shape(slab)->replicas ? slab->swapped - 1u :
@@ -165,14 +164,14 @@ uint32_t rbx_replica_slab(const struct rbx_slab_shape *shape, uint32_t number)
 	return (number - RBX_SLAB_RECORDS) / shape->replicas;
 }
 
-/* ---- What has ended ---------------------------------------------------------------*/
+/* ---- Moving replicas into frames ---------------------------------------------- */
 
 static bool is_empty(const struct rbx_slab *slab, uint32_t slot)
 {
 	return rbx_slab_state(slab, slot) == RBX_REPLICA_EMPTY;
 }
 
-/* No rebuild is under way, or about to be. */
+/* Whether no rebuild is under way, or about to begin. */
 static bool is_idle(const struct rbx_slab *slab)
 {
 	uint32_t slot;
@@ -183,22 +182,22 @@ static bool is_idle(const struct rbx_slab *slab)
 	return !rbx_slab_targets(slab) && !rbx_slab_copies_count(slab);
 }
 
-/* An empty slot: the spare one, if it is, or that of a frame; or -1. */
+/* An empty slot: the spare one, if it is empty, or one with a frame; or -1. */
 static int find_empty(const struct rbx_slab *slab)
 {
 	uint32_t slot, spare = rbx_slab_spare_slot(slab);
 
 	if (is_empty(slab, spare))
 		return (int)spare;
-	/* What is in the place of another goes home, if it can. */
+	/* A replica in another slot's frame moves to its own, if possible. */
 	for (slot = rbx_slab_shape(slab)->slots; slot-- > 0;)
 		if (is_empty(slab, slot))
 			return (int)slot;
 	return -1;
 }
 
-/* Of a slab that can be read, and of which somebody may have what the checksums do not
- * say. Most records are not kept for that, which may be for ever. */
+/* Whether a readable slab keeps its record because a replica may have data that the checksums
+ * do not say. Most records are not kept for that, because it may be for ever. */
 static bool keeps_doubts(const struct rbx_slab *slab)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
@@ -214,8 +213,8 @@ bool rbx_slab_settles(const struct rbx_slab *slab)
 	       !keeps_doubts(slab);
 }
 
-/* The replica of the last slot leaves a frame for that of an empty slot, as its own is
- * to be moved in. Nobody else writes the frame of an empty slot. */
+/* Moves the replica of the last slot from a frame into that of an empty slot, because the
+ * frame's own replica is to be moved in. No other thread writes the frame of an empty slot. */
 static void frame_clear(struct rbx_slab *slab, struct rbx_loan_index *loans,
 			uint32_t frame, uint32_t empty)
 {
@@ -273,7 +272,7 @@ void rbx_slab_settle(struct rbx_slab *slab, struct rbx_loan_index *loans)
 		return;
 	if ((uint32_t)empty != spare)
 		spare_move(slab, loans, spare, (uint32_t)empty);
-	/* A rebuild that has begun meanwhile keeps the record, and so does a write that failed. */
+	/* A rebuild that began meanwhile keeps the record, and so does a write that failed. */
 	rbx_slab_lock(slab);
 	if (is_idle(slab) && !keeps_doubts(slab))
 		record = record_leave(slab);

@@ -2,9 +2,9 @@
 /*
  * slab_table.c - see slab_table.h.
  *
- * To divide n by d it is multiplied by the inverse, 2^shift / d rounded up. That is more
- * than the inverse by less than one, so the quotient is exact if n * d < 2^shift, and
- * also where n is a multiple of d and n < 2^shift.
+ * To divide n by d, n is multiplied by the inverse: 2^shift / d, rounded up. That is larger
+ * than the exact inverse by less than one, so the quotient is exact if n * d < 2^shift. It is
+ * also exact if n is a multiple of d and n < 2^shift.
  */
 #include "core/slab_table.h"
 
@@ -27,7 +27,7 @@ static uint32_t blocks_count(uint32_t slab_count, uint32_t slab_size)
 
 size_t rbx_slab_table_size(uint32_t slab_count, uint32_t slab_size)
 {
-	/* One more, so that they can be aligned. */
+	/* One block more, to align them. */
 	return ((size_t)blocks_count(slab_count, slab_size) + 1) *
 	       RBX_SLAB_BLOCK_BYTES;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_table.h - where the slabs of a volume lie, and which one a pointer is.
+ * slab_table.h - where the slabs of a volume are in memory, and which slab a pointer points
+ * to.
  *
- * A volume may have millions of slabs, so a slab keeps nothing that its place tells.
- * Slabs lie in blocks, aligned to their own length; the head of a block says what all
- * of them have in common and the number of its first. A pointer to a slab finds the head
- * by a mask, and its number by how far it is from there.
+ * A volume may have millions of slabs, so a slab stores nothing that follows from its
+ * address. Slabs are in blocks, aligned to their own length. The head of a block has the
+ * number of its first slab, and a pointer to what all slabs have in common. A mask of the
+ * pointer to a slab gives the head, and the distance from there gives its number.
  *
- * The divisions are by numbers that never change: they are multiplications.
+ * All divisions are by numbers that never change, so they are done as multiplications.
  */
 #ifndef RBX_SLAB_TABLE_H
 #define RBX_SLAB_TABLE_H
@@ -17,32 +18,32 @@
 struct rbx_slab;
 struct rbx_slab_shape;
 
-/* As a page of memory: what lies before the first block and behind the last slab is no
- * matter, and the head is a 256th. */
+/* Like a page of memory: little is wasted before the first block and behind the last slab,
+ * and the head takes 1/256. */
 #define RBX_SLAB_BLOCK_BYTES 4096u
 
 struct rbx_slab_block {
 	const struct rbx_slab_shape *shape;
 	uint32_t first; /* its first slab in the volume */
-	uint32_t inverse; /* of the bytes of a slab */
+	uint32_t inverse; /* for dividing by the bytes of a slab */
 	char slabs[];
 };
 
-#define RBX_SLAB_INVERSE_SHIFT 16u /* of the block's */
-#define RBX_SLAB_TABLE_SHIFT 32u /* of the table's */
+#define RBX_SLAB_INVERSE_SHIFT 16u /* for a block */
+#define RBX_SLAB_TABLE_SHIFT 32u /* for the table */
 
 struct rbx_slab_table {
 	char *blocks;
-	uint64_t inverse; /* of the slabs of a block */
+	uint64_t inverse; /* for dividing by the slabs of a block */
 	uint32_t per_block; /* slabs */
 	uint32_t slab_size;
 };
 
-/* Bytes of memory of any alignment for so many slabs of so many bytes. */
+/* Bytes of memory, of any alignment, for so many slabs of so many bytes. */
 size_t rbx_slab_table_size(uint32_t slab_count, uint32_t slab_size);
 
-/* memory: lent for the life of the table. shape: what its slabs have in common. The
- * slabs themselves are not touched. */
+/* memory: borrowed for the life of the table. shape: what its slabs have in common. The slabs
+ * themselves are not written to. */
 void rbx_slab_table_init(struct rbx_slab_table *table, void *memory,
 			 uint32_t slab_count, uint32_t slab_size,
 			 const struct rbx_slab_shape *shape);
@@ -67,7 +68,7 @@ rbx_slab_block(const struct rbx_slab *slab)
 					       ~(uintptr_t)(RBX_SLAB_BLOCK_BYTES - 1));
 }
 
-/* What it has in common with the others of its volume. */
+/* What is common to all slabs of its volume. */
 static inline const struct rbx_slab_shape *
 rbx_slab_shape(const struct rbx_slab *slab)
 {

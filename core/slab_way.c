@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_way.c - what few pieces do on their way through a slab, see slab_way.h.
+ * slab_way.c - the rare parts of the path of a piece through a slab, see slab_way.h.
  *
- * They find no replica, or lost pages; something fails, and is lost or tried
- * elsewhere; they are copies, or repair what was found to be bad; others wait for
- * their granules. The life of the replicas is in slab_replica.c, their rebuild in
- * slab_rebuild.c.
+ * These pieces find no replica, or lost pages; a part fails, and its replica is lost or
+ * another one is tried; they are copies, or repair bad data; others wait for their granules.
+ * slab_replica.c has the life of the replicas, slab_rebuild.c their rebuild.
  */
 #include "core/slab_way.h"
 
 #include "core/checksum.h"
 #include "core/status.h"
 
-/* ---- What is not there --------------------------------------------------------*/
+/* ---- Missing replicas and pages ----------------------------------------------- */
 
-/* No replica can be read: of a blank slab there is none, and need not be. */
+/* No replica can be read. A blank slab has none and needs none. */
 void rbx_way_read_without_source(const struct rbx_slab *slab,
 				 struct rbx_piece *piece,
 				 struct rbx_piece_list *todo)
@@ -23,7 +22,7 @@ void rbx_way_read_without_source(const struct rbx_slab *slab,
 	rbx_way_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
 }
 
-/* A copy takes zeros where nothing is good, too: they are never read. */
+/* A copy takes zeros from bad pages, too: they are never read. */
 bool rbx_way_may_read(const struct rbx_slab *slab,
 		      const struct rbx_piece *piece)
 {
@@ -32,8 +31,8 @@ bool rbx_way_may_read(const struct rbx_slab *slab,
 				       piece->length_bytes);
 }
 
-/* The first writes of a slab that is blank or dead wait until there is memory for
- * them, without granules, so that they wait for nothing else. */
+/* The first writes of a blank or dead slab wait until there is memory. They hold no granules,
+ * so they wait for nothing else. */
 void rbx_way_write_without_replica(struct rbx_slab *slab,
 				   struct rbx_slab_group *group,
 				   struct rbx_piece *piece)
@@ -45,7 +44,7 @@ void rbx_way_write_without_replica(struct rbx_slab *slab,
 	slab->attention = true;
 }
 
-/* It has its granules: who writes the whole page is through, or comes later. */
+/* It has its granules: a write of the whole page has ended, or comes later. */
 bool rbx_way_may_write(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece)
 {
@@ -53,8 +52,8 @@ bool rbx_way_may_write(const struct rbx_slab *slab,
 					piece->length_bytes);
 }
 
-/* Bounded: nobody joins the queue meanwhile. But the last one there takes the cell
- * along, and may wait in it for something else already. */
+/* Bounded: no piece joins the queue meanwhile. But the last one takes the cell along, and may
+ * already use it to wait for something else. */
 void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 			 struct rbx_cell *cell, uint64_t place,
 			 struct rbx_piece_list *todo)
@@ -87,7 +86,7 @@ static bool was_sent_again(const struct rbx_piece *piece)
 	return false;
 }
 
-/* It is not. What nobody can have is not worth a record. */
+/* The write is not the truth. Data that no replica can have needs no record. */
 static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 			      uint8_t slots)
 {
@@ -96,14 +95,14 @@ static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (!slab->has_checksums || !(slots || was_sent_again(piece)))
 		return;
 	if (!slab->has_record && rbx_slab_record_give_at_once(slab))
-		slab->attention = true; /* perhaps it does not keep it */
+		slab->attention = true; /* the record may not be needed */
 	doubts = rbx_slab_doubts(slab);
 	if (doubts)
 		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
 				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
-/* All have it. */
+/* All replicas have the write. */
 static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
@@ -117,8 +116,7 @@ static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
 		slab->attention = true;
 }
 
-/* Nobody has what the checksums say. Returns whether they say something else
- * now. */
+/* No replica has what the checksums say. Returns whether they say something else now. */
 static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
@@ -128,7 +126,7 @@ static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece
 					  piece->good_pages, rbx_slab_targets(slab));
 }
 
-/* Who looked for who has the page is through. */
+/* The search for a replica that has the page has ended. */
 static void look_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
@@ -145,8 +143,8 @@ static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
 		rbx_doubts_copy_begin(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
 }
 
-/* Who missed it may be the truth meanwhile. What another has that is readable was not
- * looked at. */
+/* A replica that missed it may be the truth meanwhile. The data of another readable one was
+ * not looked at. */
 static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	bool all_have_it = !(slab->write_mask & ~piece->written_mask & ~piece->source_mask);
@@ -166,7 +164,7 @@ static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 
 /* ---- Reads, and the first half of a copy ----------------------------------------*/
 
-/* Neighbours within a stripe go to the same one, so that they merge. */
+/* Neighbours within a stripe go to the same replica, so that they merge. */
 uint8_t rbx_way_choose(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece, uint8_t candidates)
 {
@@ -180,7 +178,7 @@ uint8_t rbx_way_choose(const struct rbx_slab *slab,
 	return mask & candidates ? mask : candidates;
 }
 
-/* The second half of a copy; its targets may be gone meanwhile. */
+/* The second half of a copy; its targets may be lost meanwhile. */
 static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t slot,
 		       uint8_t slots, struct rbx_piece_list *todo)
 {
@@ -193,8 +191,8 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 	rbx_way_send_write(slab, piece, slots, todo);
 }
 
-/* What a copy has read is the truth if its source still is one. If it was bad in all that
- * are readable, and is from a target, they get it, too. */
+/* The data that a copy has read is the truth if its source still is one. If it was bad in all
+ * readable replicas, and now comes from a target, they get it, too. */
 static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
@@ -206,9 +204,9 @@ static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		rbx_way_read(slab, piece, todo);
 }
 
-/* The second half of a read that was good at last: those that are live, and were
- * not, get what they ought to have. The granules are held since the first of them
- * was found out, so nothing was written meanwhile. */
+/* The second half of a read that found good data at last: live replicas with bad data get the
+ * good data. The granules have been held since the first bad data was found, so nothing was
+ * written meanwhile. */
 static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
 			struct rbx_piece_list *todo)
 {
@@ -230,8 +228,8 @@ void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		read_repair(slab, piece, todo);
 }
 
-/* A replica that has not been tried in vain. One that differs in some cell is not
- * readable; but known by its checksum, a page of it is as good as any. Or -1. */
+/* A replica that was not tried in vain, or -1. A replica that differs in some cell is not
+ * readable. But a page of it that matches its checksum is as good as any. */
 static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	uint32_t targets = rbx_slab_targets(slab) & (uint32_t)~piece->tried_mask;
@@ -243,12 +241,15 @@ static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *p
 	return source;
 }
 
-/* It looks, but by the checksum as it is now nobody was tried: no slot has this bit. */
+/*
+ * A search is under way, but no replica was tried by the checksum as it is now: no slot has
+ * this bit.
+ */
 #define TRIED_NOBODY (1u << 7)
 RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 7, "no slot has it");
 
-/* What was tried is bad or lost. If the checksum is another one now, all are tried again.
- * false: there is nobody left. */
+/* All that was tried is bad or lost. If the checksum is another one now, all are tried again.
+ * false: no replica is left. */
 static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
 			   struct rbx_piece_list *todo)
 {
@@ -307,7 +308,7 @@ static inline uint32_t piece_cell(const struct rbx_slab *slab,
 	return piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
 }
 
-/* The slab was lost: these pages are good again. */
+/* The slab was lost before: these pages are good again. */
 static void hole_fill(struct rbx_slab *slab,
 		      const struct rbx_piece *piece)
 {
@@ -318,8 +319,8 @@ static void hole_fill(struct rbx_slab *slab,
 	slab->attention = true;
 }
 
-/* A page's checksum changes when the write that changes the page has succeeded: one
- * that fails leaves the old page, and what says that it is good. */
+/* A page's checksum changes when the write that changes the page has succeeded. If it fails,
+ * the old page stays, and so does its checksum. */
 void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 {
 	if (piece->kind != RBX_PIECE_WRITE)
@@ -333,24 +334,24 @@ void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 }
 
 /*
- * No readable replica has the write, and those which are there have failed it for a
- * fault of this machine: bad memory, or a device. Usually nothing of it was sent. But
- * a device may find out in the middle of it, and an attempt before the last may have
- * been carried out when the connection broke. So each replica has, byte by byte, what
- * was there before or what was written, and not the same as the others.
+ * No readable replica has the write, and those that are left have failed it by a fault of
+ * this machine: bad memory, or a device. Usually nothing of it was sent. But a device may
+ * find the fault in the middle of the write, and an earlier attempt may have been carried out
+ * when the connection broke. So each replica has, byte by byte, the old data or the new, and
+ * not the same as the others.
  *
- * Without checksums any of these is a good end of a write that failed, as long as
- * readers do not find now this and now that. So one readable replica is the truth, and
- * the others are not read until they have its cell. Nothing was acknowledged, so each
- * of them is still as good as it, should it be lost meanwhile.
+ * Without checksums any of these is a valid result of a failed write, as long as readers do
+ * not see one now and another later. So one readable replica is the truth, and the others are
+ * not read until they have its cell. Nothing was acknowledged, so each of them can still
+ * replace it if it is lost meanwhile.
  *
- * With checksums, that of the old page is still the one: who has it is read, and where
- * parts of the new one are they count as bad and are repaired by who reads. To choose
- * a truth now might be to choose the bad one. But if it turns out that nobody has the old
- * page, and some have the new one, that is the truth (doubts.h).
+ * With checksums, that of the old page stays valid. A replica with the old page is read.
+ * Pages with parts of the new data count as bad and are repaired by reads. Choosing a truth
+ * now might choose a bad page. But if it turns out that no replica has the old page, and some
+ * have the new one, then the new one is the truth (doubts.h).
  *
- * A replica that is being rebuilt must not keep what the source has not, and gets the
- * cell once more. Until then it has the new page, should it be the last.
+ * A replica that is being rebuilt must not keep data that the source does not have, and gets
+ * the cell once more. Until then it has the new page, in case it becomes the last replica.
  */
 static void write_failed_here(struct rbx_slab *slab,
 			      struct rbx_piece *piece)
@@ -366,10 +367,10 @@ static void write_failed_here(struct rbx_slab *slab,
 }
 
 /*
- * Some readable replicas have the write, and others missed it for a fault of this machine.
- * It is not acknowledged: as long as those have to be made like the first, it is on fewer
- * servers than was promised. What is there is the truth all the same, and its checksum;
- * but a page that was lost still is, which those others do not have.
+ * Some readable replicas have the write, and others missed it by a fault of this machine. It
+ * is not acknowledged: until those are made like the first, it is on fewer servers than was
+ * promised. All the same it is the truth, and so is its checksum. But a page that was lost
+ * stays lost, because those others do not have it.
  */
 static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
 			 uint8_t missed)
@@ -381,14 +382,14 @@ static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
 	rbx_checksum_store(rbx_slab_checksums(slab), piece);
 }
 
-/* All replicas have answered, not all of them well. What another replica failed is
- * lost by now. */
+/* All replicas have answered, and some failed. A replica whose failure was not this machine's
+ * is lost by now. */
 static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 		      struct rbx_piece_list *todo)
 {
 	uint8_t missed = piece->tried_mask & slab->write_mask;
 
-	/* What was discarded meanwhile was written before that. */
+	/* If the slab was discarded meanwhile, the write counts as earlier than that. */
 	if (slab->blank ||
 	    (!missed && piece->written_mask & slab->read_mask)) {
 		rbx_way_write_succeed(slab, piece, todo);
@@ -401,8 +402,8 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	}
 }
 
-/* The same of the second half of a copy, which is made again if this machine is at
- * fault; or of a repair, whose reader has what was read. */
+/* The same for the second half of a copy, which is made again if this machine is at fault; or
+ * of a repair, whose reader already has its data. */
 static void second_half_end(struct rbx_slab *slab, struct rbx_piece *piece,
 			    struct rbx_piece_list *todo)
 {

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_way.h - the way of a piece through its slab, see slab.h.
+ * slab_way.h - the path of a piece through its slab, see slab.h.
  *
- * A write waits for its granules, goes to all replicas at once, and ends when
- * the last has answered. A read goes to one replica and ends with it, or goes
- * on to the next; one that found bad data on its way is then written to where it
- * was. A copy is a read and then a write of its targets.
+ * A write waits for its granules, goes to all replicas at once, and ends when the last one
+ * has answered. A read goes to one replica and ends with it, or goes on to the next one. If
+ * it found bad data before it found good data, it then writes the good data over the bad. A
+ * copy is a read and then a write to its targets.
  *
- * Who ends gives its granules back, and those that waited for them begin in the
- * same step, one after another and not by recursion: a thousand waiters of a
- * dead slab all end here. Each piece leaves a step on the host's list at most
- * once.
+ * A piece that ends gives its granules back. Pieces that waited for them begin in the same
+ * step, one after another and not by recursion: a thousand waiters of a dead slab all end
+ * here. Each piece is put on the host's list at most once in a step.
  *
- * All of it stands here, so that flow.c, which takes every piece this way, makes no
- * call for it. What few pieces do is in slab_way.c.
+ * The common path is inline, so that flow.c, which takes every piece this way, makes no call
+ * for it. slab_way.c has the rare parts.
  */
 #ifndef RBX_SLAB_WAY_H
 #define RBX_SLAB_WAY_H
 
 #include "core/slab.h"
 
-/* ---- What few pieces do: slab_way.c -----------------------------------------*/
+/* ---- Rare parts: slab_way.c ------------------------------------------------ */
 
 void rbx_way_read_without_source(const struct rbx_slab *slab,
 				 struct rbx_piece *piece,
@@ -35,16 +34,16 @@ bool rbx_way_may_read(const struct rbx_slab *slab,
 		      const struct rbx_piece *piece) RBX_RARE;
 bool rbx_way_may_write(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece) RBX_RARE;
-/* A read is done that is not simply a program's. */
+/* A read is done that is not just a program's read with good data. */
 void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		       uint32_t slot, struct rbx_piece_list *todo) RBX_RARE;
-/* What a program has written was written, and more is to be noted than that. */
+/* After a program's write that needs more bookkeeping than usual. */
 void rbx_way_note_written(struct rbx_slab *slab,
 			  struct rbx_piece *piece) RBX_RARE;
-/* All parts of a write are done, and not all went well, or it is not a program's. */
+/* All parts of a write are done, and one failed, or it is not a program's write. */
 void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,
 			struct rbx_piece_list *todo) RBX_RARE;
-/* As rbx_slab_done(), of a part that has failed. */
+/* Like rbx_slab_done(), for a part that has failed. */
 void rbx_way_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 		    struct rbx_part *part, int32_t status,
 		    struct rbx_piece_list *todo) RBX_RARE;
@@ -61,7 +60,7 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 static inline void rbx_way_move(struct rbx_piece *piece,
 				enum rbx_piece_state state)
 {
-	/* From where each state is entered. */
+	/* The states from which each state is entered. */
 	static const uint8_t legal[] = {
 		[RBX_PIECE_IDLE] = RBX_FROM(IDLE) | RBX_FROM(WAITING) |
 				   RBX_FROM(READING) | RBX_FROM(WRITING),
@@ -79,7 +78,7 @@ static inline void rbx_way_move(struct rbx_piece *piece,
 	piece->state = (uint8_t)state;
 }
 
-/* Where it held granules somebody may wait for them: see rbx_way_serve_queue(). */
+/* If it held granules, others may wait for them: see rbx_way_serve_queue(). */
 static inline void rbx_way_end(struct rbx_piece *piece, int32_t status,
 			       struct rbx_piece_list *todo)
 {
@@ -113,7 +112,7 @@ static inline void rbx_way_prepare(struct rbx_slab *slab,
 	fragment->lkey = piece->lkey;
 }
 
-/* The host is to send one part for each slot of the mask. */
+/* The host has to send one part for each slot of the mask. */
 static inline void rbx_way_hand_over(struct rbx_piece *piece,
 				     enum rbx_piece_state state, uint8_t mask,
 				     struct rbx_piece_list *todo)
@@ -147,7 +146,7 @@ static inline void rbx_way_send_write(struct rbx_slab *slab,
 	} while (left);
 }
 
-/* A live replica that has not been tried in vain, or -1. */
+/* A live replica that was not tried in vain, or -1. */
 static inline int rbx_way_source(const struct rbx_slab *slab,
 				 const struct rbx_piece *piece)
 {
@@ -199,7 +198,7 @@ static inline void rbx_way_begin(struct rbx_slab *slab,
 		rbx_way_read(slab, piece, todo);
 }
 
-/* Which cell a piece is of, among those of all slabs that share a lock. */
+/* The number of a piece's cell among those of all slabs that share a lock. */
 static inline uint64_t rbx_way_place(const struct rbx_slab *slab,
 				     const struct rbx_piece *piece)
 {
@@ -221,8 +220,7 @@ static inline void rbx_way_take(struct rbx_slab *slab,
 		rbx_way_move(piece, RBX_PIECE_WAITING);
 }
 
-/* Takes an idle piece of this slab, whose group it is; adds to todo what the host is to
- * do. */
+/* Takes an idle piece of this slab and its group; adds to todo what the host has to do. */
 static inline void rbx_slab_start(struct rbx_slab *slab,
 				  struct rbx_slab_group *group,
 				  struct rbx_piece *piece,
@@ -242,7 +240,7 @@ static inline void rbx_slab_start(struct rbx_slab *slab,
 		rbx_way_take(slab, group, piece, todo);
 }
 
-/* A part is under way no longer. */
+/* A part is no longer under way. */
 static inline void rbx_way_land(struct rbx_slab *slab,
 				const struct rbx_part *part)
 {
@@ -252,7 +250,7 @@ static inline void rbx_way_land(struct rbx_slab *slab,
 	RBX_ASSERT(piece->flight_mask & part->bit);
 	RBX_DEBUG_ASSERT(rbx_replica_flights(replica) > 0);
 	piece->flight_mask ^= part->bit;
-	/* It is lost if nothing new is sent to it. */
+	/* The replica is lost if nothing new is sent to it. */
 	rbx_replica_land(replica);
 	if (!(slab->write_mask & part->bit) && !rbx_replica_flights(replica))
 		slab->attention = true;
@@ -264,7 +262,7 @@ static inline void rbx_way_read_done(struct rbx_slab *slab,
 {
 	if (piece->kind == RBX_PIECE_COPY || piece->tried_mask)
 		rbx_way_read_more(slab, piece, slot, todo);
-	else if (!(slab->read_mask >> slot & 1)) /* perhaps lent to others by then */
+	else if (!(slab->read_mask >> slot & 1)) /* its memory may be lent again by then */
 		rbx_way_read(slab, piece, todo);
 	else
 		rbx_way_end(piece, 0, todo);
@@ -287,16 +285,15 @@ static inline void rbx_way_write_done(struct rbx_slab *slab,
 
 	if (piece->flight_mask)
 		return;
-	/* All of them have it, and one of them may be read. */
+	/* All of them have it, and at least one of them is readable. */
 	if (piece->written_mask == all && all & slab->read_mask)
 		rbx_way_write_succeed(slab, piece, todo);
 	else
 		rbx_way_write_more(slab, piece, todo);
 }
 
-/* A part is done. status: 0, -errno, or -EBADMSG for data read whose checksum
- * does not match. The part's piece is on todo if it goes on or has ended, and
- * so are those that waited for it. */
+/* A part is done. status: 0, -errno, or -EBADMSG for data whose checksum does not match. If
+ * the part's piece goes on or has ended, it is on todo, and so are pieces that waited for it. */
 static inline void rbx_slab_done(struct rbx_slab *slab,
 				 struct rbx_slab_group *group,
 				 struct rbx_part *part, int32_t status,

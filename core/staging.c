@@ -2,10 +2,10 @@
 /*
  * staging.c - runs of blocks in a bit map.
  *
- * A run lies within one 64-bit word, so it is found by shifting the word and
- * taken by one compare-and-exchange. The search starts where the last one
- * succeeded and looks at each word once, and again at a word that changed
- * under it only as often as other threads succeeded: bounded, never blocking.
+ * A run lies within one 64-bit word, so it is found by shifting the word and taken by one
+ * compare-exchange. The search starts where the last one succeeded and looks at each word
+ * once. It looks again at a word that changed meanwhile, but only as often as other threads
+ * succeeded: bounded, never blocking.
  */
 #include "core/staging.h"
 
@@ -46,16 +46,15 @@ static int find_run(uint64_t taken, uint32_t blocks)
 static int32_t take_in_word(struct rbx_staging *staging, uint32_t word,
 			    uint32_t blocks)
 {
-	/* Ordered: a combiner that parks for want of blocks looks once more, and that
-	 * look must not go before its parking (channel.c). */
+	/* Ordered: a combiner that parks for lack of blocks looks once more, and that look
+	 * must not come before its parking (channel.c). */
 	uint64_t taken = RBX_LOAD_ORDERED(&staging->taken[word]);
 	int at;
 
 	while ((at = find_run(taken, blocks)) >= 0) {
 		uint64_t mask = run_mask(blocks) << at;
 
-		/* Pairs with the subtraction in give(): the former user is
-		 * done with the blocks. */
+		/* Pairs with the subtraction in give(): the former user is done with the blocks. */
 		if (RBX_COMPARE_EXCHANGE(&staging->taken[word], &taken,
 					 taken | mask))
 			return (int32_t)(word * 64 + (uint32_t)at);

@@ -2,13 +2,13 @@
 /*
  * staging.h - registered memory that requests are copied through (preMR).
  *
- * The paper's pre-registered MR (section IV-A, figure 5): where registering a
- * program's buffer costs more than copying it, the data passes through memory
- * that was registered once. The pool hands out runs of 4 KiB blocks; a merged
- * work request takes one run, so that its members lie in one piece.
+ * The paper's pre-registered MR (section IV-A, figure 5): if registering a program's buffer
+ * costs more than copying it, the data passes through memory that was registered once. The
+ * pool hands out runs of 4 KiB blocks. A merged work request takes one run, so its members
+ * are contiguous.
  *
- * The host brings the memory and its lkey; this file only says who has which
- * block. Lock-free: any thread takes, any thread gives back.
+ * The host supplies the memory and its lkey; this file only tracks which blocks are in use.
+ * Lock-free: any thread takes, any thread gives back.
  */
 #ifndef RBX_STAGING_H
 #define RBX_STAGING_H
@@ -28,7 +28,7 @@ RBX_STATIC_ASSERT(RBX_FRAGMENT_BYTES_MAX <= RBX_STAGING_RUN_BYTES,
 #define RBX_STAGING_BYTES ((uint64_t)RBX_STAGING_WORDS * RBX_STAGING_RUN_BYTES)
 
 struct rbx_staging {
-	uint8_t *memory; /* RBX_STAGING_BYTES, the host's; NULL: no pool */
+	uint8_t *memory; /* RBX_STAGING_BYTES, of the host; NULL: there is no pool */
 	uint32_t lkey;
 	uint32_t next_word; /* atomic: where the next search starts */
 	uint64_t taken[RBX_STAGING_WORDS]; /* atomic: one bit a block */

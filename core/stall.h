@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stall.h - work requests that nobody answers, of a peer that is alive.
+ * stall.h - notices that a peer which is alive does not answer work requests.
  *
- * A peer that falls silent is noticed by its session, and a queue pair that
- * fails says so. A peer that keeps its session alive and never answers a work
- * request is noticed by nobody, and who waits for it would wait for ever. So the
- * host looks at each ring now and then, and after RBX_STALL_LOOKS looks in a row
- * that found work posted and none completed since the look before, the ring
- * stands still.
+ * The session notices a silent peer, and a queue pair reports that it failed. But nothing
+ * notices a peer that keeps its session alive and never answers a work request, and requests
+ * to it would wait for ever. So the host looks at each ring from time to time. A ring is
+ * stalled after RBX_STALL_LOOKS looks in a row that found work posted, and none completed
+ * since the look before.
  *
- * It counts looks and not time: a process that was stopped itself, however long,
- * finds one late look when it goes on.
+ * It counts looks and not time: a process that was stopped itself, however long, counts one
+ * late look when it goes on.
  */
 #ifndef RBX_STALL_H
 #define RBX_STALL_H
@@ -21,10 +20,10 @@
 
 struct rbx_stall {
 	uint32_t answered_count; /* of the ring at the last look */
-	uint32_t looks_count; /* in a row that found no progress */
+	uint32_t looks_count; /* in a row that saw no progress */
 };
 
-/* True: the ring stands still. One thread. */
+/* True: the ring is stalled. One thread. */
 static inline bool rbx_stall_look(struct rbx_stall *stall,
 				  const struct rbx_send_ring *ring)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * status.c - the work completions of the verbs, in our words, see status.h.
+ * status.c - the status codes of verbs completions as errno values, see status.h.
  */
 #include "core/status.h"
 
-/* What is 0 here our own device has failed in, or was asked for what we never ask. */
+/*
+ * 0 in this table means: our own device has failed, or was asked for something that we never
+ * ask for.
+ */
 #define STATUS(name, number, errno) [number] = errno,
 static const int16_t statuses[] = { RBX_COMPLETION_STATUSES(STATUS) };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * status.h - whose fault it was: the classes of what a work request ends with.
+ * status.h - the classes of the status of a work request: which side was at fault.
  *
- * A fabric says 0 or -errno (fabric/fabric.h). What follows from it depends on its
- * class alone:
+ * A fabric returns 0 or -errno (fabric/fabric.h). Only the class of this decides what
+ * follows:
  *
  *	LOCAL   this machine: its memory or its device. It says nothing about the
- *	        peer and costs no replica. Nobody knows how much of a write has
+ *	        peer and costs no replica. It is unknown how much of a write has
  *	        arrived.
  *	PATH    the way to the peer, or the peer is gone.
  *	KEY     the peer has taken the key back. All that is sent with this key would
@@ -29,8 +29,8 @@ enum rbx_status_class {
 	RBX_STATUS_REMOTE,
 };
 
-/* status: not 0. What no fabric promises to say is the peer's: that is safe, for
- * then it is not trusted. */
+/* status: not 0. A status that no fabric documents counts as REMOTE. That is safe, because
+ * then the peer is not trusted. */
 static inline enum rbx_status_class rbx_status_class(int32_t status)
 {
 	switch (status) {
@@ -51,13 +51,13 @@ static inline enum rbx_status_class rbx_status_class(int32_t status)
 	}
 }
 
-/* What a server was asked has not reached it, but may once it is back. */
+/* A message has not reached the server, but may once the server is back. */
 static inline bool rbx_status_is_away(int err)
 {
 	return err == -ENOTCONN || err == -ETIMEDOUT;
 }
 
-/* A connection takes memory or descriptors that this machine has not got now. */
+/* A connection needs memory or descriptors that this machine does not have now. */
 static inline bool rbx_status_is_shortage(int err)
 {
 	return err == -ENOMEM || err == -ENOBUFS || err == -EMFILE ||
@@ -72,9 +72,9 @@ static inline bool rbx_status_may_pass(int32_t status)
 }
 
 /*
- * The work completions of the verbs by the names and numbers of their specification,
- * which <infiniband/verbs.h> and <rdma/ib_verbs.h> share: X(name, number, errno). A
- * fabric asserts that the enum which it includes has them.
+ * The work completions of verbs by the names and numbers of their specification, which
+ * <infiniband/verbs.h> and <rdma/ib_verbs.h> share: X(name, number, errno). A fabric asserts
+ * that the enum which it includes has them.
  */
 #define RBX_COMPLETION_STATUSES(X)                                             \
 	X(SUCCESS, 0, 0)                                                       \
@@ -86,7 +86,7 @@ static inline bool rbx_status_may_pass(int32_t status)
 	X(WR_FLUSH_ERR, 5, -ECANCELED)                                         \
 	X(BAD_RESP_ERR, 7, -EREMOTEIO)                                         \
 	X(LOC_ACCESS_ERR, 8, -EFAULT)                                          \
-	/* The sender of a message longer than the receive sees this. */       \
+	/* The sender of a message longer than the receive gets this. */       \
 	X(REM_INV_REQ_ERR, 9, -EREMOTEIO)                                      \
 	X(REM_ACCESS_ERR, 10, -EACCES)                                         \
 	X(REM_OP_ERR, 11, -EREMOTEIO)                                          \
@@ -96,7 +96,7 @@ static inline bool rbx_status_may_pass(int32_t status)
 	X(REM_ABORT_ERR, 16, -EHOSTUNREACH)                                    \
 	X(RESP_TIMEOUT_ERR, 20, -ETIMEDOUT)
 
-/* 0 or -errno of an ibv_wc_status or ib_wc_status. */
+/* 0 or -errno for an ibv_wc_status or ib_wc_status. */
 int32_t rbx_status_of_completion(uint32_t wc_status);
 
 #endif

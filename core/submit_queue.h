@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * submit_queue.h - many threads put in, the earliest one takes out for all.
+ * submit_queue.h - many threads put fragments in, and the first of them takes out for all.
  *
- * This is the front half of the paper's algorithm 1 (section IV-A, "load-aware
- * merging and chaining"). Every thread pushes its fragments. Who finds the
- * queue idle becomes the combiner: it takes everything that is there, plans
- * and posts it, and looks again. The others return at once, because the
- * combiner will see what they pushed; that is where batches across threads
- * come from. A thread that comes alone is its own combiner and waits for
- * nobody.
+ * This is the front half of the paper's algorithm 1 (section IV-A, "load-aware merging and
+ * chaining"). Every thread pushes its fragments. A thread that finds the queue idle becomes
+ * the combiner: it takes everything that is there, plans and posts it, and looks again. The
+ * other threads return at once, because the combiner will see what they pushed. This is where
+ * batches across threads come from. A thread that comes alone is its own combiner and waits
+ * for no other.
  *
- * It is one word. It points to the newest pushed node, or says
+ * It is one word. It points to the newest pushed node, or means
  *   idle   nothing queued, no combiner
- *   busy   nothing queued, somebody combines
- * so "was I first?" and "did somebody come while I was leaving?" are each
- * answered by the very operation that pushes or leaves, and no request can be
- * lost between the two.
+ *   busy   nothing queued, a combiner is at work
+ * So the operation that pushes answers "was I first?", and the operation that leaves answers
+ * "did a thread push meanwhile?". No request can be lost between the two.
  */
 #ifndef RBX_SUBMIT_QUEUE_H
 #define RBX_SUBMIT_QUEUE_H
@@ -37,8 +35,8 @@ bool rbx_submit_queue_push(struct rbx_submit_queue *queue,
 			   struct rbx_node *first, struct rbx_node *last);
 
 /*
- * Combiner only: takes all that was pushed, at least one; oldest first, linked by
- * next and ended by NULL.
+ * Combiner only: takes all that was pushed, at least one node; oldest first, linked by next
+ * and ended by NULL.
  */
 struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue);
 
@@ -48,8 +46,8 @@ static inline bool rbx_submit_queue_pushed(const struct rbx_submit_queue *queue)
 	return RBX_LOAD_RELAXED(&queue->newest) != &queue->busy;
 }
 
-/* Combiner only. True: the caller has ceased to be the combiner. False: more
- * has been pushed; take again. */
+/* Combiner only. True: the caller is not the combiner any more. False: more was pushed; take
+ * again. */
 bool rbx_submit_queue_leave(struct rbx_submit_queue *queue);
 
 /* Any thread. True: the queue was idle and the caller is the combiner now. */

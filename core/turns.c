@@ -2,15 +2,14 @@
 /*
  * turns.c - the order of a round.
  *
- * wanted_count is raised by each who wants a round. Who raises it from zero
- * makes it; the others return at once. At the end the maker takes off what was
- * wanted when the round began: where more has been added since, it makes
- * another. So whatever was changed before rbx_round_begin() is seen by a round
- * that begins after it.
+ * Each thread that wants a round raises wanted_count. The thread that raises it from zero
+ * makes the round; the others return at once. At the end the maker subtracts what was wanted
+ * when the round began. If more was added since, it makes another. So whatever was changed
+ * before rbx_round_begin() is seen by a round that begins after it.
  *
- * A round ends when a lap has met nobody who used up a turn, and at the latest
- * after RBX_ROUND_VISITS_MAX visits: whoever still waits then has somebody in
- * flight before it, whose completion begins the next round.
+ * A round ends when a lap has found no channel that used up its turn, and at the latest after
+ * RBX_ROUND_VISITS_MAX visits. A channel that still waits then has something in flight before
+ * it, whose completion begins the next round.
  */
 #include "core/turns.h"
 
@@ -24,8 +23,8 @@ static void start(struct rbx_turns *turns, struct rbx_round *round)
 
 bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round)
 {
-	/* Pairs with park() in channel.c: who parks is counted first and looks
-	 * at the cause afterwards; we changed the cause first. */
+	/* Pairs with park() in channel.c: a parking channel is counted first and checks the
+	 * cause afterwards; we changed the cause first. */
 	if (RBX_LOAD_ORDERED(&turns->parked_count) == 0 ||
 	    RBX_FETCH_ADD(&turns->wanted_count, 1) != 0)
 		return false;
@@ -33,7 +32,7 @@ bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round)
 	return true;
 }
 
-/* The first slot below end, from one on, whose channel is parked; end: none. */
+/* The first slot with a parked channel, from one on and below end; end: none. */
 static uint32_t next_parked(const struct rbx_turns *turns, uint32_t slot,
 			    uint32_t end)
 {
@@ -68,7 +67,7 @@ bool rbx_round_slot(struct rbx_turns *turns, struct rbx_round *round,
 	}
 	round->quiet_count += passed_count + 1;
 	if (round->quiet_count > slot_count)
-		return false; /* a lap, and nobody is parked any more */
+		return false; /* a lap is over, and no channel is parked any more */
 	round->visits_count++;
 	round->slot = (*slot + 1) % slot_count;
 	if (!round->is_held)
@@ -97,8 +96,8 @@ bool rbx_round_end(struct rbx_turns *turns, struct rbx_round *round)
 	return false;
 }
 
-/* Who comes from here on finds that none is made, and makes it. Who came before relies
- * on the one that the caller has somebody make. */
+/* A thread that comes from here on finds that no round is being made, and makes it. Threads
+ * that came before rely on the round that the caller has to arrange. */
 void rbx_round_leave(struct rbx_turns *turns)
 {
 	RBX_EXCHANGE(&turns->wanted_count, 0);

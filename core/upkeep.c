@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep.c - the rounds of the upkeep thread, see upkeep.h: which slab is next,
- * when a round ends, what there is to tell. What is done for a slab is in
- * upkeep_slab.c.
+ * upkeep.c - the rounds of the upkeep thread, see upkeep.h: which slab is next, when a round
+ * ends, what there is to tell. upkeep_slab.c has what is done for a slab.
  */
 #include "core/upkeep.h"
 
@@ -26,7 +25,7 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 	uint32_t index;
 	bool found;
 
-	if (!map) /* it is being opened, and has borrowed nothing */
+	if (!map) /* the volume is being opened, and has borrowed nothing */
 		return;
 	index = rbx_loan_index_find(&map->loans, server, eviction->slab_id,
 				    eviction->epoch);
@@ -95,12 +94,12 @@ static bool is_served(const struct rbx_upkeep *upkeep,
 		return !rbx_rebuild_is_under_way(upkeep->flow);
 	case RBX_LIST_BORROW_ONE:
 	case RBX_LIST_BORROW_SOME:
-	case RBX_LIST_LEAVING: /* those that can be copied are the list before */
+	case RBX_LIST_LEAVING: /* slabs that can be copied are on the list before */
 		return may_borrow(upkeep) && !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
 		       rbx_attention_length(attention, list - 1) +
 				       rbx_borrowings_of(upkeep, list) <
 			       RBX_UPKEEP_AHEAD_MAX;
-	case RBX_LIST_RETURN: /* the other half is for what others give back */
+	case RBX_LIST_RETURN: /* the other half is for what other lists give back */
 		return upkeep->returns_count < RBX_UPKEEP_RETURNS_MAX &&
 		       upkeep->owed_count < RBX_OWED_MAX / 2;
 	default:
@@ -108,9 +107,9 @@ static bool is_served(const struct rbx_upkeep *upkeep,
 	}
 }
 
-/* The list to see to next, or RBX_LIST_NONE: nothing is left, or enough was done. What a
- * server will take back goes before all else, as a few such slabs are ahead at most: it
- * has a time, and first writes may come without end. */
+/* The list to handle next, or RBX_LIST_NONE: nothing is left, or enough was done. Slabs that
+ * a server will revoke go before all else: they have a deadline, only a few are borrowed for
+ * in advance, and first writes may come without end. */
 static enum rbx_attention_list list_next(struct rbx_upkeep *upkeep)
 {
 	struct rbx_attention *attention = &upkeep->flow->map->attention;
@@ -126,13 +125,13 @@ static enum rbx_attention_list list_next(struct rbx_upkeep *upkeep)
 	return RBX_LIST_NONE;
 }
 
-/* Whether this round has left anything of the list that another one could do. */
+/* Whether this round has left something on the list that another round could do. */
 static bool is_left(const struct rbx_upkeep *upkeep, enum rbx_attention_list list)
 {
 	return rbx_attention_length(&upkeep->flow->map->attention, list) > 0;
 }
 
-/* What was parked is tried again, a few at a time. */
+/* Tries parked slabs again, a few at a time. */
 static void unpark(struct rbx_upkeep *upkeep, enum rbx_attention_list list)
 {
 	struct rbx_attention *attention = &upkeep->flow->map->attention;
@@ -146,8 +145,8 @@ static void unpark(struct rbx_upkeep *upkeep, enum rbx_attention_list list)
 				     RBX_PARK_NOT);
 }
 
-/* What is stuck and what waits take turns, as the retries of a round are bounded: what
- * waits for a record comes back in each round until there is one. */
+/* STUCK and WAITS lists take turns, as the retries of a round are bounded: a slab that waits
+ * for a record comes back in each round until there is one. */
 static enum rbx_attention_list unpark_next(struct rbx_upkeep *upkeep)
 {
 	bool waits = is_left(upkeep, RBX_LIST_BORROW_WAITS);
@@ -167,7 +166,7 @@ static bool is_parked(struct rbx_upkeep *upkeep)
 	       is_left(upkeep, RBX_LIST_STUCK);
 }
 
-/* All have been asked for that want a replica. */
+/* Whether servers were asked for all slabs that need a replica. */
 static bool borrowing_is_over(struct rbx_upkeep *upkeep)
 {
 	return !rbx_borrowings_of(upkeep, RBX_LIST_BORROW_ONE) &&
@@ -178,8 +177,8 @@ static bool borrowing_is_over(struct rbx_upkeep *upkeep)
 	       !is_left(upkeep, RBX_LIST_LEAVING);
 }
 
-/* How many are stuck and why is of the same moment: of a round at the end of which all
- * have been asked for, and some of those that are stuck in vain. */
+/* How many slabs are stuck, and why, is of the same moment: of a round at whose end servers
+ * were asked for all slabs, and some of the stuck ones in vain. */
 static void stuck_tell(struct rbx_upkeep *upkeep)
 {
 	uint32_t count = rbx_attention_length(&upkeep->flow->map->attention,
@@ -213,14 +212,14 @@ static void news_tell(struct rbx_upkeep *upkeep)
 	}
 }
 
-/* Some of what is owed could be paid at once. */
+/* Whether some of the owed loans could be returned at once. */
 static bool payable_left(const struct rbx_upkeep *upkeep)
 {
 	return upkeep->pays_count >= RBX_UPKEEP_RETURNS_MAX &&
 	       upkeep->owed_count > 0;
 }
 
-/* More could be done at once, but there is a bound to a round. */
+/* Whether more could be done at once, and the bound of a round ended it. */
 static bool is_cut_short(struct rbx_upkeep *upkeep)
 {
 	bool lent = upkeep->lent_count > 0;
@@ -230,15 +229,15 @@ static bool is_cut_short(struct rbx_upkeep *upkeep)
 	bool records = upkeep->lacks_records &&
 		       rbx_slab_records_free(&upkeep->flow->map->records) > 0;
 
-	/* If a server lends again, those that wait for one need not wait longer; nor if
-	 * there are records again. */
+	/* If a server lends again, slabs that wait for one need not wait longer; nor if there
+	 * are records again. */
 	return records || payable_left(upkeep) || (lent && is_parked(upkeep)) ||
 	       (borrowed && (is_left(upkeep, RBX_LIST_LEND) ||
 			     !borrowing_is_over(upkeep))) ||
 	       (returned && is_left(upkeep, RBX_LIST_RETURN));
 }
 
-/* Whether another round is to be made before long, to try something again. */
+/* Whether another round is needed soon, to try something again. */
 static bool is_to_be_retried(struct rbx_upkeep *upkeep)
 {
 	uint32_t i, asked_count = 0;
@@ -260,8 +259,8 @@ static void round_begin(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	upkeep->lacks_servers = false;
 }
 
-/* A round that an answer has made retries nothing, for then what is asked in vain would
- * be asked again as soon as it was refused. Unless that is due. */
+/* A round that was caused by an answer retries nothing, unless a retry is due: otherwise a
+ * request that was just refused would be sent again at once. */
 static void retries_begin(struct rbx_upkeep *upkeep, bool any_answered)
 {
 	upkeep->may_retry = !any_answered || upkeep->now_ns >= upkeep->retry_next_ns;
@@ -270,7 +269,7 @@ static void retries_begin(struct rbx_upkeep *upkeep, bool any_answered)
 			upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
 }
 
-/* Sees to slabs until nothing is left that could be done now. */
+/* Handles slabs until nothing is left that could be done now. */
 static void slabs_tend(struct rbx_upkeep *upkeep)
 {
 	enum rbx_attention_list list;
@@ -285,7 +284,7 @@ static void slabs_tend(struct rbx_upkeep *upkeep)
 			(void)rbx_loans_take(upkeep);
 		}
 		rbx_loans_pay_owed(upkeep);
-	} while (rbx_loans_take(upkeep)); /* bounded: a round asks for so much */
+	} while (rbx_loans_take(upkeep)); /* bounded: a round asks for only so much */
 }
 
 uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
@@ -309,7 +308,7 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	if (!more)
 		news_tell(upkeep);
 	rbx_upkeep_places_free(upkeep);
-	/* Others may be lent something, or given a record, too. */
+	/* Other slabs may get memory, or a record, too. */
 	if (upkeep->lent_count || upkeep->lacks_records)
 		upkeep->retry_next_ns = 0;
 	if (more || is_cut_short(upkeep))

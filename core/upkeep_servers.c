@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep_servers.c - the servers of a volume, as the upkeep thread sees them: which
- * there are, those that went down, and places in the table that are free again, see
- * upkeep.h.
+ * upkeep_servers.c - the servers of a volume, as the upkeep thread sees them: which there
+ * are, which went down, and which places in the table are free again, see upkeep.h.
  *
- * Any thread may say that a server is gone; the rounds see to it. They look for what it
- * held slab by slab, so many in a round, and free its place when nothing refers to it.
+ * Any thread may report that a server is dead; the rounds do the rest. They look for its
+ * replicas slab by slab, so many in a round, and free its place when nothing refers to it.
  */
 #include "core/upkeep.h"
 
@@ -23,8 +22,7 @@ int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server)
 {
 	uint32_t i, count = rbx_upkeep_servers_count(upkeep);
 
-	/* Pairs with rbx_upkeep_places_free(): what the upkeep thread had to do
-	 * there is done. */
+	/* Pairs with rbx_upkeep_places_free(): the upkeep thread is done with that place. */
 	for (i = 0; i < count; i++)
 		if (RBX_LOAD_ACQUIRE(&upkeep->servers[i].is_free))
 			break;
@@ -99,8 +97,8 @@ static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	rbx_slab_unlock(slab);
 }
 
-/* Goes on looking for what the dead server held: so many slabs in a round. Parts that
- * failed there have lost theirs already. Returns whether that was all. */
+/* Goes on looking for the replicas of the dead server, so many slabs in a round. Parts that
+ * failed there have lost their replicas already. Returns whether that was all. */
 static bool lost_go_on(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
@@ -119,7 +117,7 @@ static bool lost_go_on(struct rbx_upkeep *upkeep)
 	return true;
 }
 
-/* False: it was never added, or that has yet to be seen to. */
+/* False: the server was never added, or the adding was not handled yet. */
 static bool lost_begin(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
@@ -155,7 +153,7 @@ bool rbx_upkeep_servers_tend(struct rbx_upkeep *upkeep)
 	return false;
 }
 
-/* At the end of a round, so what was owed to one that is gone is no more. */
+/* At the end of a round, so nothing is owed to a dead server any more. */
 void rbx_upkeep_places_free(struct rbx_upkeep *upkeep)
 {
 	uint32_t i, count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * upkeep_slab.c - what is done for a slab in a round, see upkeep.h: what rbx_slab_task()
- * says, and what comes of it when servers have answered. Where it is parked if nothing
- * does.
+ * upkeep_slab.c - what a round does for a slab, see upkeep.h: what rbx_slab_task() says, and
+ * what follows when servers have answered. Also where a slab is parked if nothing can be
+ * done.
  */
 #include "core/upkeep.h"
 
@@ -24,7 +24,7 @@ static enum rbx_slab_task task_of(struct rbx_slab *slab)
 	return task;
 }
 
-/* Whether it has a record, for what is to be done next. */
+/* Whether it has a record for the next task; gives it one if needed. */
 static bool record_give(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	bool given;
@@ -36,12 +36,12 @@ static bool record_give(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	return given;
 }
 
-/* What a step of a slab came to. */
+/* The result of a step for a slab. */
 enum outcome {
 	IS_DONE,
 	IS_STUCK, /* nothing more can be done for it now */
-	WAITS, /* neither; but that passes by itself */
-	LACKS_SERVERS, /* those to be asked have not answered yet */
+	WAITS, /* the same, for a reason that passes by itself */
+	LACKS_SERVERS, /* servers to be asked next have not answered yet */
 };
 
 static enum rbx_attention_parking parking_of(enum outcome outcome)
@@ -58,9 +58,9 @@ static enum outcome outcome_of(struct rbx_upkeep *upkeep, int err)
 	return err == -EAGAIN ? LACKS_SERVERS : IS_DONE;
 }
 
-/* ---- A replica more ----------------------------------------------------------*/
+/* ---- One more replica -------------------------------------------------------- */
 
-/* A server whose replica was lost can be asked again when that one is given back. */
+/* Whether a lost replica is not given back yet. Its server can be asked again after that. */
 static bool is_draining(const struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	uint32_t slot, lost_count = 0;
@@ -118,7 +118,7 @@ static enum outcome replace_over(struct rbx_upkeep *upkeep,
 	return IS_DONE;
 }
 
-/* In its turn, if it came out of what was returned. It may have to wait for a record. */
+/* When its turn comes. It may have to wait for a record. */
 static enum outcome copy(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	if (rbx_rebuild_is_under_way(upkeep->flow))
@@ -153,7 +153,7 @@ static int place(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	return 0;
 }
 
-/* Its writes go on with what was lent, or end. */
+/* Its waiting writes go on with what was lent, or end. */
 static void begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab, int err)
 {
 	struct rbx_piece_list todo = { 0 };
@@ -166,9 +166,9 @@ static void begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab, int err)
 }
 
 /*
- * Nothing was lent for the first writes of a slab. Those of a blank one wait on for a
- * server that is away, as writes do that it has a replica of: it comes back, or is down
- * in time. For one that is there and does not lend they wait no longer than
+ * No server has lent for the first writes of a slab. Those of a blank slab go on waiting for
+ * a silent server, as writes to one of its replicas do: it comes back, or counts as down in
+ * time. They wait for a server that is there and does not lend no longer than
  * rbx_upkeep_lend_ns().
  */
 static enum outcome lend_failed(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
@@ -192,7 +192,7 @@ static enum outcome lend_failed(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 	return WAITS;
 }
 
-/* The first writes of a blank slab wait, or of a dead one. */
+/* The first writes of a blank or dead slab wait. */
 static enum outcome lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	int err = rbx_asks_room(upkeep) ? place(upkeep, slab) : -EAGAIN;
@@ -207,8 +207,8 @@ static enum outcome lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 			   upkeep->now_ns, false);
 }
 
-/* What was lent by servers that are down is lost, also if no round has seen to that: a
- * write that is sent there only would fail. */
+/* Replicas at servers that are down are lost, even if no round has handled that yet: a write
+ * that is sent only there would fail. */
 static void down_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	uint32_t slot, server;
@@ -222,7 +222,7 @@ static void down_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	}
 }
 
-/* A server may have gone since it lent, or have lent the same again. */
+/* Whether a loan is still valid: its server may be dead, or may have lent the same memory again. */
 static bool is_on_loan(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	bool is_so;
@@ -234,8 +234,7 @@ static bool is_on_loan(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	return is_so;
 }
 
-/* One replica is enough for them to begin; the others are made like those that were
- * lost. */
+/* One replica is enough for the writes to begin. The others are made like lost ones. */
 static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			      const struct rbx_borrowing *borrowing)
 {
@@ -252,8 +251,7 @@ static enum outcome lend_over(struct rbx_upkeep *upkeep,
 	return IS_DONE;
 }
 
-/* First writes wait no longer: those of so many slabs in a round. Returns whether that was
- * all. */
+/* First writes wait no longer: those of so many slabs in a round. Returns whether that was all. */
 static bool waits_end(struct rbx_upkeep *upkeep, int err)
 {
 	struct rbx_attention *attention = &upkeep->flow->map->attention;
@@ -287,7 +285,7 @@ uint64_t rbx_upkeep_waits_tick(struct rbx_upkeep *upkeep, bool *more)
 	return RBX_MAX(end_ns, upkeep->now_ns + 1);
 }
 
-/* ---- All of them -------------------------------------------------------------*/
+/* ---- The tasks of a slab ----------------------------------------------------- */
 
 void rbx_upkeep_borrowed(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing)
 {
@@ -343,8 +341,8 @@ static enum outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	return IS_DONE;
 }
 
-/* Does what is to be done for a slab at the head of a list. What was borrowed is
- * copied in its turn. */
+/* Does what is needed for a slab at the head of a list. Borrowed memory is copied to when its
+ * turn comes. */
 void rbx_upkeep_tend(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		     enum rbx_attention_list list)
 {

@@ -2,9 +2,9 @@
 /*
  * volume.c - the map of a volume, see volume.h.
  *
- * The memory of a map is one block: the map, what slabs that share a lock share, the
- * slabs, the checksums of all slabs, the tables of the index of loans, and what says
- * which slabs want attention.
+ * The memory of a map is one block: the map, the groups of slabs that share a lock, the
+ * slabs, the checksums of all slabs, the tables of the index of loans, and the lists of slabs
+ * that want attention.
  */
 #include "core/volume.h"
 
@@ -66,7 +66,7 @@ static uint32_t slab_size(const struct rbx_volume_shape *shape)
 	return rbx_slab_size(shape->replicas);
 }
 
-/* Of its replicas. */
+/* How many places for replicas there are. */
 static uint32_t numbers(const struct rbx_volume_shape *shape)
 {
 	return rbx_replica_numbers(slab_count(shape), shape->replicas);

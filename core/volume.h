@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.h - the map of a volume: which slab, which cell, which servers.
+ * volume.h - the map of a volume: from an offset to slab and cell, and the table of servers.
  *
- * A volume is a row of slabs (slab.h), all of one size, so that an offset is a
- * slab and an offset in it by shifting. The map also keeps the table of the
- * servers and draws those of which one is asked for the memory of a new replica:
- * they are up, have no replica of that slab and have not refused just now.
+ * A volume is a row of slabs (slab.h) of one size, so a shift gives the slab of an offset and
+ * the offset in it. The map also keeps the table of the servers, and draws candidates to ask
+ * for the memory of a new replica: servers that are up, have no replica of that slab and have
+ * not refused just now.
  *
- * The map has no lock of its own. Its shape never changes; each slab has a lock,
- * and upkeep (upkeep.h) has one for the table of servers.
+ * The map has no lock of its own. Its shape never changes. Each slab has a lock, and upkeep
+ * (upkeep.h) has one for the table of servers.
  */
 #ifndef RBX_VOLUME_H
 #define RBX_VOLUME_H
@@ -20,8 +20,8 @@
 
 struct rbx_volume_shape {
 	uint64_t size_bytes; /* as asked for */
-	uint64_t slab_bytes; /* a power of two, as the servers lend */
-	uint32_t fragment_bytes; /* a power of two: longest piece */
+	uint64_t slab_bytes; /* a power of two, set by the servers */
+	uint32_t fragment_bytes; /* a power of two: the longest piece */
 	uint32_t replicas;
 	bool checksums;
 	bool on_demand; /* slabs have memory from their first write on */
@@ -41,17 +41,17 @@ struct rbx_volume_map {
 	struct rbx_random random;
 };
 
-/* Whether a volume can be made of slabs of this size, which is their server's. */
+/* Whether a volume can be made of slabs of this size, which the server sets. */
 bool rbx_slab_bytes_are_good(uint64_t slab_bytes);
 
-/* 0, or -EINVAL for a shape that no volume can have. */
+/* Returns 0, or -EINVAL for a shape that no volume can have. */
 int rbx_volume_shape_check(const struct rbx_volume_shape *shape);
 
-/* Bytes of memory for the map, of a good shape. */
+/* Bytes of memory for the map, for a shape that was checked. */
 size_t rbx_volume_map_size(const struct rbx_volume_shape *shape);
 
-/* memory: zeroed and of that size; it is not touched where nothing is written,
- * so it may be the kind that is only there once it is touched. */
+/* memory: zeroed and of that size. Parts that belong to nothing written are not touched, so
+ * it may be memory that exists only once it is touched. */
 struct rbx_volume_map *
 rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 		    uint64_t seed);
@@ -103,12 +103,12 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	return piece->length_bytes;
 }
 
-/* A new server, at the next place of the table or one that is free again. */
+/* Adds a server, at the next place of the table or one that is free again. */
 void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server);
 void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server);
 
-/* Servers of which one is to be asked for memory, none of the set; returns how many, at
- * most two (placement.h). */
+/* Draws servers to ask for memory, none of not_servers; returns how many, at most two
+ * (placement.h). */
 uint32_t rbx_volume_map_draw(struct rbx_volume_map *map,
 			     const struct rbx_server_set *not_servers,
 			     uint32_t drawn[2]);

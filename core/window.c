@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * window.c - credit in one atomic word, and how the policy is told.
+ * window.c - credit in one atomic word, and the calls to the policy.
  *
- * Bytes and work requests in flight share a 64-bit word, bytes in the low 40
- * bits (1 TiB) and work requests above them (16 million), so that both are
- * taken by one addition. An addition that went over the limit is taken back by
- * a subtraction; in between another thread may be refused although it would
- * have fitted. That is harmless: who is refused announces that it waits and
- * then looks once more (rbx_window_has_room), and the subtraction, or the
- * completion of what is in flight, comes before or after that look in the one
- * order of these operations.
+ * Bytes and work requests in flight share a 64-bit word, bytes in the low 40 bits (1 TiB) and
+ * work requests above them (16 million), so one addition takes both. An addition that exceeds
+ * the limit is taken back by a subtraction. In between another thread may be refused although
+ * its request would have fitted. That is harmless: the refused thread announces that it waits
+ * and then looks once more (rbx_window_has_room). The subtraction, or the completion of what
+ * is in flight, comes before or after that look in the one order of these operations.
  *
- * The balance is an invariant: what is given was taken, and at rest the word
- * is zero.
+ * The balance is an invariant: what is given back was taken, and at rest the word is zero.
  *
- * Telling the policy. Several pollers complete and several combiners post at
- * once, and a policy has no lock. Who wants to tell it something exchanges
- * `told` for 1: who gets 0 back is alone with the policy until it stores 0
- * again, and because the exchange acquires what that store released, it finds
- * the state as the last one left it. Who gets 1 back does not wait: it adds what
- * it had to say to the untold, and whoever is with the policy next says it too.
- * What is lost that way is a round trip among many, never a byte.
+ * Telling the policy. Several pollers complete and several combiners post at once, and a
+ * policy has no lock. A thread that wants to tell it something exchanges `told` for 1. If it
+ * gets 0 back it is alone with the policy until it stores 0 again. The exchange acquires what
+ * that store released, so the thread finds the state as the last one left it. If it gets 1
+ * back it does not wait: it adds its values to the untold ones, and the next thread with the
+ * policy tells them, too. What is lost that way is a round trip among many, never a byte.
  *
- * A window that became wider is seen by those who wait for it, because who
- * completes tells the policy first, then gives credit back (which releases the
- * new width to the look of rbx_window_has_room()), and then lets those who
- * wait look again.
+ * Threads that wait for a wider window see it, because a completing thread tells the policy
+ * first, then gives credit back (which releases the new width to the look of
+ * rbx_window_has_room()), and then has those that wait look again.
  */
 #include "core/window.h"
 
@@ -38,7 +33,7 @@ void rbx_window_init(struct rbx_window *window, uint64_t bytes_max,
 		work_requests_max ? work_requests_max : UINT32_MAX;
 }
 
-/* Asks the policy for its window. With the policy, or before the first use. */
+/* Asks the policy for its window. Only while alone with the policy, or before the first use. */
 static void ask_policy(struct rbx_window *window)
 {
 	uint64_t asked = window->ops->window(window->state);
@@ -95,15 +90,14 @@ static void leave_policy(struct rbx_window *window)
 	RBX_STORE_RELEASE(&window->told, 0);
 }
 
-/* Who comes later may have looked at the clock earlier: time never goes back for
- * a policy. */
+/* A thread that comes later may have read the clock earlier: time never goes back for a policy. */
 static uint64_t told_time(struct rbx_window *window, uint64_t now_ns)
 {
 	window->told_ns = RBX_MAX(window->told_ns, now_ns);
 	return window->told_ns;
 }
 
-/* What there is to tell, with what others could not. */
+/* The value to tell, plus what other threads could not tell. */
 static uint64_t with_untold(uint64_t *untold, uint64_t bytes)
 {
 	if (RBX_LOAD_RELAXED(untold) != 0)

@@ -2,11 +2,10 @@
 /*
  * window.h - how much may be in flight on a device.
  *
- * The paper's admission control (section IV-A): credit in bytes and in work
- * requests is taken before a post and given back at completion, error or
- * flush. It is the device's and shared by all its peers, because it is the NIC
- * that thrashes. Where there is no credit the work stays in the merge queue,
- * where waiting only makes more neighbours to merge.
+ * The paper's admission control (section IV-A): credit in bytes and in work requests is taken
+ * before a post, and given back at completion, error or flush. There is one window for the
+ * device, shared by all its peers, because it is the NIC that thrashes. Without credit the
+ * work stays in the merge queue, where waiting only gives more neighbours to merge.
  *
  * One work request is always let through when nothing is in flight, however
  * large it is: a window can slow down but never stop.
@@ -18,25 +17,25 @@
 #include "core/port.h"
 #include "core/turns.h"
 
-/* One work request in flight; the bytes stand below. */
+/* One work request in flight; the bytes are in the bits below. */
 #define RBX_WINDOW_WORK_REQUEST_SHIFT 40
 #define RBX_WINDOW_WORK_REQUEST ((uint64_t)1 << RBX_WINDOW_WORK_REQUEST_SHIFT)
 #define RBX_WINDOW_BYTES_MASK (RBX_WINDOW_WORK_REQUEST - 1)
 
 struct rbx_window {
 	uint64_t in_flight; /* atomic: work requests << 40 | bytes */
-	uint64_t bytes_max; /* atomic; what the policy says; UINT64_MAX: any */
+	uint64_t bytes_max; /* atomic; set by the policy; UINT64_MAX: no limit */
 	uint64_t in_flight_bytes_peak; /* atomic, for the statistics */
 	uint32_t work_requests_max;
-	struct rbx_turns turns; /* among those who wait for credit */
+	struct rbx_turns turns; /* among channels that wait for credit */
 
 	/* The policy; see window.c. */
 	const struct rbx_congestion_ops *ops; /* NULL: bytes_max is fixed */
 	uint64_t low_bytes;
 	uint64_t high_bytes;
-	uint32_t told; /* atomic: 1 while a thread is with the policy */
-	uint64_t told_ns; /* of who is with the policy */
-	uint64_t untold_posted_bytes; /* atomic: for who comes next */
+	uint32_t told; /* atomic: 1 while a thread calls the policy */
+	uint64_t told_ns; /* of the thread that calls the policy */
+	uint64_t untold_posted_bytes; /* atomic: for the next thread that calls it */
 	uint64_t untold_completed_bytes; /* atomic */
 	uint32_t untold_errors; /* atomic */
 	uint64_t clamps; /* atomic, for the statistics */
@@ -47,13 +46,12 @@ struct rbx_window {
 void rbx_window_init(struct rbx_window *window, uint64_t bytes_max,
 		     uint32_t work_requests_max);
 
-/* Before the first use: lets a policy say how wide it is, low_bytes to
- * high_bytes. */
+/* Before the first use: lets a policy set the width, low_bytes to high_bytes. */
 void rbx_window_set_policy(struct rbx_window *window,
 			   const struct rbx_congestion_ops *ops,
 			   uint64_t low_bytes, uint64_t high_bytes);
 
-/* Whether `in_flight`, which includes the newcomer, is within the window. */
+/* Whether `in_flight`, which includes the new work request, is within the window. */
 static inline bool rbx_window_within(const struct rbx_window *window,
 				     uint64_t in_flight)
 {
@@ -84,15 +82,14 @@ void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
 /* Whether a work request of these bytes would get credit now. */
 bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes);
 
-/* Whether nothing is in flight, nor being asked for at this moment. */
+/* Whether nothing is in flight, and no thread takes credit at this moment. */
 static inline bool rbx_window_idle(const struct rbx_window *window)
 {
 	return RBX_LOAD_ORDERED(&window->in_flight) == 0;
 }
 
-/* Tell the policy: what is about to be posted, for which credit was taken, and
- * what has completed. Any thread. Completions are told before their credit is
- * given back: see window.c. */
+/* Tells the policy what is about to be posted, after credit was taken for it; and what has
+ * completed, before its credit is given back: see window.c. Any thread. */
 void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 			uint64_t bytes);
 void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,

@@ -2,9 +2,9 @@
 /*
  * work.h - a work request and the fragments that share it.
  *
- * What the planner makes and the host posts. A work request lives in a slot of
- * its queue pair's send ring (send_ring.h) from planning to completion, and its
- * members are the fragments that complete with it.
+ * The planner makes it and the host posts it. A work request is in a slot of its queue pair's
+ * send ring (send_ring.h) from planning to completion. Its members are the fragments that
+ * complete with it.
  */
 #ifndef RBX_WORK_H
 #define RBX_WORK_H
@@ -19,7 +19,7 @@ struct rbx_work {
 	uint32_t length_bytes;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t staging_block; /* the first one, where staged */
+	uint32_t staging_block; /* the first one, if staged */
 	uint64_t posted_ns;
 	uint8_t direction; /* enum rbx_direction */
 	bool staged; /* copied through staging memory */
@@ -27,7 +27,7 @@ struct rbx_work {
 	struct rbx_sge sges[RBX_SGE_MAX];
 };
 
-/* Whether a fragment goes on in remote memory where a work request ends. */
+/* Whether a fragment begins in remote memory where a work request ends. */
 static inline bool rbx_work_continues(const struct rbx_work *work,
 				      const struct rbx_fragment *fragment)
 {

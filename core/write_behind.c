@@ -2,10 +2,10 @@
 /*
  * write_behind.c - see write_behind.h.
  *
- * Pages in use are found by their block in a hash table with as many buckets as
- * pages, so that a look takes one or two steps. A page that replaces another one
- * gives it its memory instead of taking its place: so the older one keeps its turn
- * in the queue, and a block that is written again and again is still sent.
+ * Pages in use are found by their block in a hash table with as many buckets as pages, so a
+ * lookup takes one or two steps. A page that replaces an older one does not take its place:
+ * it gives the older one its memory. So the older page keeps its position in the queue, and a
+ * block that is written again and again is still sent.
  */
 #include "core/write_behind.h"
 
@@ -20,13 +20,13 @@ static uint32_t bucket_bits(uint32_t pages)
 	return bits;
 }
 
-/* Four blocks to a byte. */
+/* Four blocks in a byte. */
 static size_t held_bytes(uint64_t blocks)
 {
 	return (size_t)((blocks + 3) / 4);
 }
 
-/* Eight of them. */
+/* Eight blocks in a byte. */
 static size_t only_bytes(uint64_t blocks)
 {
 	return (size_t)((blocks + 7) / 8);
@@ -121,7 +121,7 @@ static void page_give(struct rbx_write_behind *behind,
 
 /* ---- A write begins -------------------------------------------------------*/
 
-/* A write that has not ended has this block. */
+/* Whether a write that has not ended has this block. */
 static bool is_taken(const struct rbx_write_behind *behind, uint64_t block)
 {
 	const struct rbx_behind_page *page = *bucket_of(behind, block);
@@ -205,7 +205,7 @@ void rbx_write_behind_cancel(struct rbx_write_behind *behind,
 	}
 }
 
-/* ---- To the disk ----------------------------------------------------------*/
+/* ---- Sending to the disk -------------------------------------------------- */
 
 static void queue_add(struct rbx_write_behind *behind,
 		      struct rbx_behind_page *page)
@@ -233,7 +233,7 @@ static void queue_remove(struct rbx_write_behind *behind,
 		behind->queue_last = page->previous;
 }
 
-/* A page that has not been sent gets the contents of a newer one. */
+/* A page that was not sent gets the contents of a newer one. */
 static void replace(struct rbx_write_behind *behind,
 		    struct rbx_behind_page *older,
 		    struct rbx_behind_page *newer)
@@ -278,8 +278,8 @@ static void only_set(struct rbx_write_behind *behind, uint64_t block, bool only)
 			  behind->only_count + (only ? 1 : (uint64_t)-1));
 }
 
-/* One that ends badly says nothing: what the quicker one has now may be older than
- * what was acknowledged, or newer. */
+/* A write that ends BADLY changes nothing: the faster memory may now have older data than was
+ * acknowledged, or newer. */
 void rbx_write_behind_end(struct rbx_write_behind *behind,
 			  struct rbx_behind_write *write,
 			  enum rbx_behind_end how)
@@ -298,7 +298,7 @@ void rbx_write_behind_end(struct rbx_write_behind *behind,
 	write->pages = NULL;
 }
 
-/* The first of a run with this page. */
+/* The first page of a run that contains this page. */
 static struct rbx_behind_page *run_first(const struct rbx_write_behind *behind,
 					 struct rbx_behind_page *page)
 {
@@ -384,7 +384,7 @@ struct rbx_node *rbx_write_behind_sent(struct rbx_write_behind *behind,
 	return ended;
 }
 
-/* ---- What is where --------------------------------------------------------*/
+/* ---- Where the data is ---------------------------------------------------- */
 
 enum rbx_behind_held rbx_write_behind_find(const struct rbx_write_behind *behind,
 					   uint64_t block,

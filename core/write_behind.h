@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * write_behind.h - what goes to a disk behind the writes that something quicker
- * has acknowledged: in which order, how much of it, and what the disk holds.
+ * write_behind.h - the writes that go to a disk after faster memory has acknowledged them: in
+ * which order, how much, and what the disk holds.
  *
  * The unit is the block, a page of RBX_PAGE_BYTES, and a buffer of so many pages.
  * A write takes a page for each of its blocks, into which the host copies them,
@@ -12,34 +12,33 @@
  *	rbx_write_behind_send()		neighbours leave as one run, oldest first
  *	rbx_write_behind_sent()		the disk has them, or it has failed
  *
- * Room. A write that does not find all its pages at once waits, and so do those
- * that come after it, in their order. So no more than the buffer is ever behind,
- * and where the disk is the slower one, writes go at its pace.
+ * Room. A write that does not find all its pages at once waits, and so do all later writes,
+ * in their order. So at most the buffer is ever behind. If the disk is slower, writes go at
+ * its pace.
  *
- * Order. Of two writes to a block the disk sees the later one last. A write waits
- * for one that has not ended and has a page of one of its blocks: so whoever
- * acknowledges them and the disk agree on which is the later. An acknowledged page
- * replaces an older one that has not been sent; while the older one is on its way,
- * it waits for that.
+ * Order. Of two writes to a block the disk gets the later one last. A write waits for one
+ * that has not ended and has a page for one of its blocks: so the faster memory and the disk
+ * agree on which is the later. An acknowledged page replaces an older one that was not sent.
+ * While the older one is on its way, it waits for that.
  *
- * What is where. Two bits for each block tell what the disk holds, a new block
- * nothing, whatever the disk held before. A block that the disk would not take is
- * lost there until it is written well, and never junk. Whoever looks for a block
- * (rbx_write_behind_find()) finds what was acknowledged last: its page while it is on
+ * Where the data is. Two bits for each block tell what the disk holds; a new block holds
+ * nothing, whatever was on the disk before. A block that the disk would not take is lost
+ * there until it is written successfully; old data is never returned for it. A lookup of a
+ * block (rbx_write_behind_find()) finds what was acknowledged last: its page while that is on
  * its way, the disk afterwards.
  *
- * A third bit tells that the quicker one has not what was acknowledged last, since a
- * write went through to the disk. It may have the block as it was before, and may even
- * be readable again; so it is not asked for it (rbx_write_behind_is_only_here()) until
- * it has taken a newer write. All bits together are 1/10923 of the bytes.
+ * A third bit tells that the faster memory does not have what was acknowledged last, because
+ * a write went through to the disk only. It may have older data of the block, and may even be
+ * readable again. So it is not asked for the block (rbx_write_behind_is_only_here()) until it
+ * has taken a newer write. All bits together are 1/10923 of the bytes.
  *
- * Reads of the disk go first, since somebody waits for them; but after
- * RBX_BEHIND_READ_RUN_MAX of them in a row what is to be sent has its turn, as somebody
- * may wait for that, too (rbx_write_behind_read_may_go()).
+ * Reads of the disk go first, since a program waits for them. But after
+ * RBX_BEHIND_READ_RUN_MAX of them in a row what is to be sent has its turn, as a program may
+ * wait for that, too (rbx_write_behind_read_may_go()).
  *
- * A state machine without a lock, a disk or the pages themselves: the host makes
- * each step under a lock of its own. Left out: sending what the disk has refused
- * once more, which is a matter of the disk's own driver.
+ * A state machine without a lock, a disk or the pages themselves: the host makes each step
+ * under a lock of its own. Not here: sending again what the disk has refused, which is the
+ * task of the disk's driver.
  */
 #ifndef RBX_WRITE_BEHIND_H
 #define RBX_WRITE_BEHIND_H
@@ -55,33 +54,33 @@ enum rbx_behind_state {
 	RBX_BEHIND_SENT, /* on its way to the disk */
 };
 
-/* A page of the buffer. A block has one HELD page at most, one that is WAITING or
- * QUEUED, and one that is SENT. */
+/* A page of the buffer. A block has at most one HELD page, one that is WAITING or QUEUED, and
+ * one that is SENT. */
 struct rbx_behind_page {
 	uint64_t block;
-	struct rbx_behind_write *write; /* not ended; NULL: acknowledged */
-	struct rbx_behind_page *next; /* free; of a write; in the queue */
+	struct rbx_behind_write *write; /* the write, until it ends; NULL: acknowledged */
+	struct rbx_behind_page *next; /* in the list of free pages, of a write, or in the queue */
 	struct rbx_behind_page *previous; /* in the queue */
 	struct rbx_behind_page *chain; /* in its bucket */
-	uint32_t memory; /* number of the memory it stands for */
+	uint32_t memory; /* number of the page's memory */
 	uint8_t state; /* enum rbx_behind_state */
 };
 
-/* How a write ends with the quicker one. */
+/* How a write ended in the faster memory. */
 enum rbx_behind_end {
-	RBX_BEHIND_WELL, /* it has it */
-	RBX_BEHIND_BADLY, /* it may have it or not, and the writer is told an error */
-	RBX_BEHIND_THROUGH, /* nobody has it before the disk does */
+	RBX_BEHIND_WELL, /* it has the data */
+	RBX_BEHIND_BADLY, /* it may have the data or not, and the writer gets an error */
+	RBX_BEHIND_THROUGH, /* only the disk will have the data */
 };
 
-/* A write under way: the host's, from begin to end. */
+/* A write under way; it belongs to the host, from begin to end. */
 struct rbx_behind_write {
-	struct rbx_node node; /* the machine's while it waits, else the host's */
+	struct rbx_node node; /* used here while it waits, else the host's */
 	uint64_t block; /* the first of */
 	uint32_t count; /* 1 to RBX_BEHIND_BLOCKS_MAX */
 	struct rbx_behind_page *pages; /* in the order of its blocks, by next */
-	uint32_t left_count; /* blocks that the disk has yet to take */
-	bool failed; /* one of them it would not take */
+	uint32_t left_count; /* blocks that the disk has not taken yet */
+	bool failed; /* the disk would not take one of them */
 };
 
 /* Neighbours that are sent to the disk together. */
@@ -97,7 +96,7 @@ struct rbx_write_behind {
 	uint32_t behind_count; /* acknowledged, and not on the disk */
 	uint32_t bucket_shift;
 	uint32_t read_run_count; /* reads in a row while something was to be sent */
-	uint64_t only_count; /* blocks that the quicker one is not asked for; atomic */
+	uint64_t only_count; /* blocks that the faster memory is not asked for; atomic */
 	uint64_t waits_count; /* writes that had to wait */
 	struct rbx_behind_page *free;
 	struct rbx_behind_page *queue_first, *queue_last;
@@ -111,29 +110,28 @@ struct rbx_write_behind {
 /* Bytes for so many blocks and a buffer of so many pages. */
 size_t rbx_write_behind_size(uint64_t blocks, uint32_t pages);
 
-/* memory: zeroed, of that size, lent for the life of what is returned. pages: at
- * least RBX_BEHIND_BLOCKS_MAX. */
+/* memory: zeroed, of that size, borrowed for the life of what is returned. pages: at least
+ * RBX_BEHIND_BLOCKS_MAX. */
 struct rbx_write_behind *rbx_write_behind_init(void *memory, uint64_t blocks,
 					       uint32_t pages);
 
 /* ---- A write --------------------------------------------------------------*/
 
-/* block and count are set. true: it has its pages, to be filled. false: it waits,
- * and comes out of rbx_write_behind_admit(). */
+/* block and count are set. true: it has its pages, for the host to fill. false: it waits, and
+ * comes out of rbx_write_behind_admit(). */
 bool rbx_write_behind_begin(struct rbx_write_behind *behind,
 			    struct rbx_behind_write *write);
 
-/* The first of those that wait, if it has its pages now; else NULL. To be asked
- * until it says so, whenever a write has ended or pages came free. */
+/* The first of the waiting writes, if it gets its pages now; else NULL. To be called until it
+ * returns NULL, whenever a write has ended or pages came free. */
 struct rbx_behind_write *rbx_write_behind_admit(struct rbx_write_behind *behind);
 
-/* It will not be made: its pages are free again. */
+/* The write will not be made: its pages are free again. */
 void rbx_write_behind_cancel(struct rbx_write_behind *behind,
 			     struct rbx_behind_write *write);
 
-/* Its pages go to the disk. THROUGH: it ends only with the disk
- * (rbx_write_behind_sent()); otherwise it ends here, and the host may reuse its
- * memory. */
+/* The pages of the write go to the disk. THROUGH: it ends only with the disk
+ * (rbx_write_behind_sent()). Otherwise it ends here, and the host may reuse its memory. */
 void rbx_write_behind_end(struct rbx_write_behind *behind,
 			  struct rbx_behind_write *write,
 			  enum rbx_behind_end how);
@@ -145,16 +143,16 @@ void rbx_write_behind_end(struct rbx_write_behind *behind,
 bool rbx_write_behind_send(struct rbx_write_behind *behind,
 			   struct rbx_behind_run *run);
 
-/* The disk has taken all of a run, or not. Returns the writes that end with it, a
- * list by node, with `failed`. */
+/* The disk has taken all of a run, or has failed. Returns the writes that end with it, a list
+ * by node, with `failed`. */
 struct rbx_node *rbx_write_behind_sent(struct rbx_write_behind *behind,
 				       const struct rbx_behind_run *run,
 				       bool taken);
 
-/* Whether a read may have the disk next; else a run is to be sent before. */
+/* Whether a read may use the disk next; else a run is to be sent before. */
 bool rbx_write_behind_read_may_go(struct rbx_write_behind *behind);
 
-/* ---- What is where --------------------------------------------------------*/
+/* ---- Where the data is ---------------------------------------------------- */
 
 enum rbx_behind_held {
 	RBX_BEHIND_NEW, /* never written: zeros */
@@ -163,14 +161,14 @@ enum rbx_behind_held {
 	RBX_BEHIND_PAGE, /* in a page of the buffer */
 };
 
-/* Where a block is as it was acknowledged last. *page: set for RBX_BEHIND_PAGE;
- * the page stays as it is until the next step. */
+/* Where the last acknowledged data of a block is. *page: set for RBX_BEHIND_PAGE; the page
+ * does not change until the next step. */
 enum rbx_behind_held rbx_write_behind_find(const struct rbx_write_behind *behind,
 					   uint64_t block,
 					   const struct rbx_behind_page **page);
 
-/* Whether the quicker one is not to be asked for these blocks, as for one of them it
- * would not give what was acknowledged last. */
+/* Whether the faster memory must not be asked for these blocks, because for one of them it
+ * would not return what was acknowledged last. */
 bool rbx_write_behind_is_only_here(const struct rbx_write_behind *behind,
 				   uint64_t block, uint32_t count);
 

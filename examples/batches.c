@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * batches.c - many requests in flight from registered memory, reaped and submitted
- * again in batches: the quickest way to move pages.
+ * batches.c - many requests in flight from registered memory, reaped and submitted again in
+ * batches: the fastest way to move pages.
  *
  *	rdmabox serve --listen 127.0.0.1:7471 --memory 1G &
  *	cc batches.c -o batches $(pkg-config --cflags --libs rdmabox)
  *	./batches 127.0.0.1:7471
  *
- * The buffers of all requests lie in one region, so no request is copied or registered
- * on its way. rbx_reap() returns as many ended requests as there are; the program gives
- * each its next page and submits all of them at once, so that they leave behind few
- * doorbells. First all pages are written, then all are read and compared.
+ * The buffers of all requests are in one region, so no request is copied or registered while
+ * it runs. rbx_reap() returns as many ended requests as there are. The program gives each its
+ * next page and submits all of them at once, so that they need few doorbells. First all pages
+ * are written, then all are read and compared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void prepare(struct batch *batch, struct rbx_request *request, uint8_t op
 	batch->next_page++;
 }
 
-/* Returns 0 if the request did what it should. */
+/* Returns 0 if the request did what it should have done. */
 static int ended(const struct rbx_request *request)
 {
 	if (request->status != 0)
@@ -66,7 +66,7 @@ static int ended(const struct rbx_request *request)
 	return 0;
 }
 
-/* All pages once. DEPTH requests are in flight until there are no more pages. */
+/* Handles all pages once, with DEPTH requests in flight until there are no more pages. */
 static int pass(struct batch *batch, uint8_t op)
 {
 	struct rbx_request *list[DEPTH];

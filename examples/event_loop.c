@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * event_loop.c - a program with an event loop of its own polls for itself: no thread
- * but this one.
+ * event_loop.c - a program with an event loop of its own that polls for itself: it has only
+ * one thread.
  *
  *	rdmabox serve --listen 127.0.0.1:7471 --memory 1G &
  *	cc event_loop.c -o event_loop $(pkg-config --cflags --libs rdmabox)
  *	./event_loop 127.0.0.1:7471
  *
- * With pollers = 0 the context has no thread that polls. epoll waits for two
- * descriptors: a timer, at each tick of which a page is written or read, and
- * rbx_event_fd(), which is readable when rbx_poll() may have work. rbx_poll() calls the
- * completion callbacks on this thread. It is called until it finds nothing: only then
- * does the descriptor tell of what comes next.
+ * With pollers = 0 the context has no thread that polls. epoll waits for two descriptors: a
+ * timer, at each tick of which a page is written or read, and rbx_event_fd(), which is
+ * readable when rbx_poll() may have work. rbx_poll() calls the completion callbacks on this
+ * thread. It is called until it finds nothing: only then does the descriptor report later
+ * completions.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void page_is_read(struct rbx_request *request)
 		verified_count++;
 }
 
-/* Submits the read of what was written: a callback may submit. */
+/* Submits the read of the page that was written: a callback may submit. */
 static void page_is_written(struct rbx_request *request)
 {
 	if (request->status != 0) {

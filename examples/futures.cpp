@@ -7,9 +7,9 @@
  *	c++ -std=c++17 futures.cpp -o futures $(pkg-config --cflags --libs rdmabox) -pthread
  *	./futures 127.0.0.1:7471
  *
- * A request and its buffer must stay where they are until the request has ended. So the
- * request is allocated here and freed by its own callback, and the caller keeps the
- * buffer until the future is ready, or the volume closed if an exception comes first.
+ * A request and its buffer must stay at the same address until the request has ended. So the
+ * request is allocated here and freed by its own callback. The caller keeps the buffer until
+ * the future is ready, or until the volume is closed if an exception comes first.
  */
 #include <cstdio>
 #include <future>
@@ -88,7 +88,8 @@ std::future<void> submit(const volume &on, rbx_op op, std::vector<char> &buf, ui
 
 void run(const char *servers)
 {
-	/* Before the volume, so that they outlive it: its end waits for its requests. */
+	/* Declared before the volume, so that they outlive it: its destructor waits for its
+	 * requests. */
 	std::vector<std::vector<char>> pages;
 	std::vector<char> back(4096);
 	auto ctx = open_context();
@@ -103,7 +104,7 @@ void run(const char *servers)
 		write.get();
 	submit(remote, RBX_READ, back, 7 * 4096u).get();
 	if (back != pages[7])
-		throw std::runtime_error("page 7 is another");
+		throw std::runtime_error("page 7 differs");
 	std::printf("16 futures kept; page 7 begins with %.3s\n", back.data());
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * journal.c - a journal whose commit is never there before its records: completion
+ * journal.c - a journal whose commit is never stored before its records: completion
  * callbacks, a plug and a fence.
  *
  *	rdmabox serve --listen 127.0.0.1:7471 --memory 1G &
  *	cc journal.c -o journal $(pkg-config --cflags --libs rdmabox) -pthread
  *	./journal 127.0.0.1:7471
  *
- * A transaction is RECORDS records and a commit. They are submitted one by one under a
- * plug, so they leave as one batch: the records, which are neighbours, become one work
- * request. The commit has RBX_FENCE, so it starts when the records have ended. A fence
- * orders requests to the same peer. Records and commit lie in one slab, so they go to
- * the same peers.
+ * A transaction consists of RECORDS records and a commit. They are submitted one by one under
+ * a plug, so they leave as one batch: the records, which are neighbours, become one work
+ * request. The commit has RBX_FENCE, so it starts when the records have ended. A fence orders
+ * requests to the same peer. Records and commit are in one slab, so they go to the same
+ * peers.
  *
- * A fence does not look at the status of what came before it. So the program counts a
- * transaction as committed only if all its requests ended with 0.
+ * A fence does not check the status of earlier requests. So the program counts a transaction
+ * as committed only if all its requests ended with 0.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #define TRANSACTIONS 100
 #define RECORDS 15 /* with the commit 64 KiB, the smallest slab */
 #define RECORD_BYTES 4096 /* a page: writes to parts of one page wait for each other */
-#define JOURNAL_OFFSET RECORD_BYTES /* the commit lies before it, at 0 */
+#define JOURNAL_OFFSET RECORD_BYTES /* the commit is before it, at 0 */
 
 struct transaction {
 	char records[RECORDS][RECORD_BYTES];
@@ -37,7 +37,7 @@ struct transaction {
 	pthread_cond_t ended;
 };
 
-/* Runs on a poller's thread: it may not wait for anything long. */
+/* Runs on a poller's thread: it must not wait long. */
 static void request_ended(struct rbx_request *request)
 {
 	struct transaction *transaction = request->user;
@@ -65,7 +65,7 @@ static int submit_one(struct rbx_volume *volume, struct transaction *transaction
 	return rbx_submit(volume, &request, 1);
 }
 
-/* Returns 0 if the transaction is on all replicas. */
+/* Returns 0 if all replicas have the transaction. */
 static int commit(struct rbx_context *ctx, struct rbx_volume *volume,
 		  struct transaction *transaction, unsigned int number)
 {
@@ -90,7 +90,7 @@ static int commit(struct rbx_context *ctx, struct rbx_volume *volume,
 	}
 	rbx_unplug(ctx);
 
-	/* What was not submitted does not end. */
+	/* Requests that were not submitted never end. */
 	pthread_mutex_lock(&transaction->lock);
 	transaction->ended_count += RECORDS + 1 - submitted;
 	while (transaction->ended_count < RECORDS + 1)

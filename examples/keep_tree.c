@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keep-tree: keeps every file below a directory in remote memory, and proves
- * that it comes back, also where a server is killed meanwhile.
+ * keep-tree: keeps every file below a directory in remote memory, and proves that all come
+ * back, even if a server is killed meanwhile.
  *
  *	keep-tree --servers A:P,B:P --spare C:P --replicas 2 --passes 3 DIR
  *
- * Stores all files, remembering their SHA-256, and reads them back. Each pass
- * of --passes then reads every file, compares it and stores it anew with other
- * contents. When a server goes down, the spare joins and the lost copies are
- * rebuilt on it while the passes go on; at the end all slabs must be whole, and
- * everything is read and compared once more.
+ * Stores all files, remembering their SHA-256, and reads them back. Each pass of --passes
+ * then reads every file, compares it and stores it again with other contents. When a server
+ * goes down, the spare joins. The lost copies are rebuilt on it while the passes go on. At
+ * the end all slabs must have all replicas, and everything is read and compared once more.
  *
- * stdout is for scripts too: each step begins with a line `phase ...`, events
- * are lines `event ...`. Exit code 0 only if every byte came back every time;
- * 1 if not; 2 if it could not begin.
+ * Scripts may read stdout: each step begins with a line `phase ...`, events are lines `event
+ * ...`. Exit code 0: every byte came back every time; 1: not; 2: it could not begin.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -150,7 +148,7 @@ static int rewrite_passes(struct mover *mover, unsigned int passes)
 	return 0;
 }
 
-/* Heals and reads all back, until nothing was lost meanwhile. */
+/* Waits for rebuilds and reads all back, until nothing was lost meanwhile. */
 static int heal_and_verify(struct mover *mover, struct health *health,
 			   uint8_t key)
 {

@@ -23,7 +23,7 @@
 /* Prints "keep-tree: ..." on stderr. Returns -1. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- Files -----------------------------------------------------------------*/
+/* ---- Files ----------------------------------------------------------------- */
 
 struct kept_file {
 	char *path;
@@ -39,7 +39,7 @@ struct tree {
 	uint64_t volume_bytes; /* with each file rounded up to pages */
 };
 
-/* All regular files below a directory; links are not followed. 0 or -1. */
+/* Finds all regular files below a directory; links are not followed. Returns 0 or -1. */
 int tree_find(struct tree *tree, char *directory);
 void tree_free(struct tree *tree);
 
@@ -48,8 +48,8 @@ void tree_free(struct tree *tree);
 struct health {
 	struct rbx_volume *volume;
 	const char *spare; /* NULL: none left */
-	pthread_mutex_t lock; /* guards what follows; held for a copy only */
-	unsigned int events_count; /* that came */
+	pthread_mutex_t lock; /* guards what follows; held only for a copy */
+	unsigned int events_count; /* events so far */
 	unsigned int printed_count;
 	bool is_server_lost; /* since health_heal() */
 	bool is_data_lost;
@@ -59,27 +59,27 @@ struct health {
 
 void health_init(struct health *health, const char *spare);
 
-/* For rbx_volume_options. Called from a thread of the library. */
+/* For rbx_volume_options. Called by a thread of the library. */
 void health_note(struct rbx_volume *volume, const struct rbx_event *event,
 		 void *health);
 
-/* Prints what came, and brings in the spare where a server was lost. */
+/* Prints new events, and adds the spare if a server was lost. */
 int health_look(struct health *health);
 
-/* Waits until every slab has all its replicas, if a server was lost and there
- * is a spare. Returns 1 where there was something to heal, 0, or -1. */
+/* Waits until every slab has all its replicas, if a server was lost and there is a spare.
+ * Returns 1 if there was something to rebuild, 0, or -1. */
 int health_heal(struct health *health);
 
 /* ---- Passes ----------------------------------------------------------------*/
 
-/* What is kept is the file with every byte XORed with a key that each rewrite
- * changes, so that a replica that missed a rewrite cannot go unnoticed. */
+/* The stored data is the file with every byte XORed with a key. Each rewrite changes the key,
+ * so a replica that missed a rewrite is always noticed. */
 enum pass_kind { PASS_STORE, PASS_VERIFY, PASS_VERIFY_AND_REWRITE };
 
 struct pass {
 	enum pass_kind kind;
 	const char *name;
-	uint8_t key; /* of what is kept */
+	uint8_t key; /* of the stored data */
 	uint8_t new_key; /* PASS_VERIFY_AND_REWRITE */
 };
 
@@ -90,7 +90,7 @@ int mover_create(struct mover **mover, struct rbx_context *ctx,
 		 struct health *health);
 void mover_destroy(struct mover *mover);
 
-/* Once through all files. 0, or -1 after a word about what is wrong. */
+/* Handles all files once. Returns 0, or -1 after a message about the failure. */
 int mover_run(struct mover *mover, const struct pass *pass);
 
 /* ---- Progress --------------------------------------------------------------*/

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which files there are, and where each is kept: one after the other in the
- * volume, sorted by path, each from the beginning of a page.
+ * Finds the files, and decides where each is kept: one after the other in the volume, sorted
+ * by path, each from the beginning of a page.
  */
 #include <errno.h>
 #include <fts.h>
@@ -15,7 +15,7 @@ static int add_file(struct tree *tree, const FTSENT *entry)
 {
 	struct kept_file *file;
 
-	/* Room for a power of two of files. */
+	/* The array grows at each power of two. */
 	if (!(tree->files_count & (tree->files_count - 1))) {
 		size_t room = tree->files_count ? 2 * tree->files_count : 1;
 
@@ -69,7 +69,7 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Lays the files out, one after the other. */
+/* Places the files, one after the other. */
 static void place(struct tree *tree)
 {
 	qsort(tree->files, tree->files_count, sizeof(tree->files[0]),

@@ -2,11 +2,11 @@
 /*
  * Servers that are lost, and the spare.
  *
- * The library tells of events from a thread of its own, which must not be kept:
- * health_note() only writes down what came. The thread that moves the files
- * calls health_look() now and then; that one prints, and brings in the spare,
- * which connects to it and so takes its time. From then on the library rebuilds
- * the lost copies on the spare by itself, while reads and writes go on.
+ * The library reports events from a thread of its own, which must not be delayed:
+ * health_note() only stores them. The thread that moves the files calls health_look() from
+ * time to time. That function prints, and adds the spare, which takes time because it
+ * connects. From then on the library rebuilds the lost copies on the spare by itself, while
+ * reads and writes go on.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ void health_note(struct rbx_volume *volume, const struct rbx_event *event,
 	pthread_mutex_unlock(&health->lock);
 }
 
-/* Copies the oldest event that was not printed; false where there is none. */
+/* Copies the oldest event that was not printed; false if there is none. */
 static bool take_line(struct health *health, char *line, size_t bytes)
 {
 	bool is_there;
@@ -94,7 +94,7 @@ int health_look(struct health *health)
 		if (rbx_volume_add_server(health->volume, health->spare))
 			return complain("%s", rbx_last_error());
 		health->spare = NULL;
-		/* What was stuck has somewhere to go now. */
+		/* Rebuilds that were stuck have a server now. */
 		pthread_mutex_lock(&health->lock);
 		health->is_stuck = false;
 		pthread_mutex_unlock(&health->lock);
@@ -103,7 +103,7 @@ int health_look(struct health *health)
 	return 0;
 }
 
-/* Until all slabs are whole. 0 or -1. */
+/* Waits until all slabs have all replicas. Returns 0 or -1. */
 static int wait_whole(struct health *health)
 {
 	struct timespec pause = { .tv_nsec = HEAL_LOOK_MS * 1000000 };

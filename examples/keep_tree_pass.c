@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One way through all files, many requests at once, on one thread.
+ * One pass through all files, with many requests at once, on one thread.
  *
  * A file is cut into chunks. Chunk number n of the pass uses slot n % DEPTH of
  * a ring, so at most DEPTH are outstanding. Requests complete in any order, but
@@ -10,12 +10,11 @@
  *	verify	read from the volume; settled DEPTH / 2 chunks later: decoded,
  *		hashed, and, in a rewriting pass, written again with a new key
  *
- * and the slot is used again DEPTH chunks later, after its last request has
- * completed. After the last chunk of a file its hash is kept or compared.
+ * The slot is used again DEPTH chunks later, after its last request has completed. After the
+ * last chunk of a file its hash is kept or compared.
  *
- * Completions are taken with rbx_reap(). A request that fails, or a hash that
- * differs, ends the pass; what is outstanding is then waited for, since the
- * library borrows the buffers.
+ * Completions are taken with rbx_reap(). If a request fails or a hash differs, the pass ends.
+ * Then it waits for all outstanding requests, because the library borrows the buffers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +85,7 @@ static int submit(struct mover *mover, struct chunk *chunk, uint8_t op)
 	return 0;
 }
 
-/* Waits until a chunk's request is back, and well. */
+/* Waits until a chunk's request has ended, and checks its status. */
 static int await(struct mover *mover, struct chunk *chunk)
 {
 	while (chunk->is_outstanding)
@@ -150,7 +149,7 @@ static int fill_from_file(struct chunk *chunk, int fd)
 
 /* ---- A pass ----------------------------------------------------------------*/
 
-/* What was read is here: is it what was stored? */
+/* The data of the chunk has been read: is it what was stored? */
 static int settle(struct mover *mover, const struct pass *pass,
 		  struct chunk *chunk)
 {
@@ -228,7 +227,7 @@ static int move_file(struct mover *mover, const struct pass *pass,
 	return rc ? rc : health_look(mover->health);
 }
 
-/* Settles what is left, oldest first, and waits for the last writes. */
+/* Settles the remaining chunks, oldest first, and waits for the last writes. */
 static int move_rest(struct mover *mover, const struct pass *pass)
 {
 	int rc = 0;
@@ -241,7 +240,7 @@ static int move_rest(struct mover *mover, const struct pass *pass)
 	return rc;
 }
 
-/* After a failure the buffers are still borrowed; get them all back. */
+/* After a failure the library still borrows the buffers; waits for all of them. */
 static void abandon(struct mover *mover)
 {
 	for (int i = 0; i < DEPTH; i++) {

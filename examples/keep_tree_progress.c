@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The bar: on a terminal, on stderr, so that stdout stays what scripts read.
+ * The progress bar: on stderr, if that is a terminal, so that scripts can read stdout.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * messages.c - two programs that talk: a ball goes there and back.
+ * messages.c - two programs that exchange messages: a ball goes back and forth.
  *
  *	cc messages.c -o messages $(pkg-config --cflags --libs rdmabox)
  *	./messages serve 127.0.0.1:7471 &
  *	./messages play 127.0.0.1:7471 1000	once the first says "ready"
  *
- * Between two machines both are given a file with their secret, as the last word.
+ * Between two machines, give both a file with their secret as the last argument.
  *
- * The one that serves lends memory, as `rdmabox serve` does, and has a message
- * handler beside it. The player's handler throws the ball back as soon as it
- * comes, so after the first throw the whole game is handlers calling; main()
- * sleeps until it is over. Neither handler ever waits.
+ * The server lends memory, as `rdmabox serve` does, and also has a message handler. The
+ * player's handler throws the ball back as soon as it comes. So after the first throw the
+ * handlers play the whole game, and main() sleeps until it is over. Neither handler ever
+ * waits.
  */
 #include <semaphore.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 
 #define THROWS_MAX 100000000ul
 
-/* What travels: how often it was thrown. */
+/* The message: how often the ball was thrown. */
 struct ball {
 	uint64_t throws;
 };
@@ -36,13 +36,13 @@ static int complain(const char *what)
 	return 2;
 }
 
-/* ---- The one that serves -----------------------------------------------------*/
+/* ---- The server --------------------------------------------------------------- */
 
 static void catch_and_return(struct rbx_server *server, uint64_t client,
 			     const void *data, size_t length, void *user)
 {
 	(void)user;
-	/* The data are good during the call, and submit copies them. */
+	/* The data is valid during the call, and submit copies it. */
 	if (rbx_server_message_submit(server, client, data, length, NULL, NULL))
 		complain("cannot throw it back");
 }
@@ -90,7 +90,7 @@ static void game_over(struct game *game, const char *why)
 	sem_post(&game->over);
 }
 
-/* The ball was caught over there, or never will be. */
+/* The other side has caught the ball, or never will. */
 static void caught(int status, void *user)
 {
 	if (status)
@@ -143,7 +143,7 @@ static int play(const char *address, uint64_t throws, const char *secret_file)
 		return complain("cannot connect");
 	}
 	begin = seconds();
-	/* The handler first: the answer may come at once. */
+	/* The handler first, because the answer may come at once. */
 	if (rbx_peer_on_message(peer, throw_back, &game) ||
 	    rbx_message_submit(peer, &first, sizeof(first), caught, &game))
 		game_over(&game, rbx_last_error());

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * one_sided.c - a program lends another one its memory, for as long as it likes.
+ * one_sided.c - a program lends memory to another one, for as long as it likes.
  *
  *	cc one_sided.c -o one_sided $(pkg-config --cflags --libs rdmabox)
  *	./one_sided --listen 127.0.0.1:7480 &
  *	./one_sided 127.0.0.1:7480
  *
- * Who listens exports a page and accepts with its key. The other writes to it, and says
- * so with the immediate of the same WRITE. Then the export ends, and the next WRITE is
- * denied: the memory stays as it was.
+ * The listening program exports a page and accepts with its key. The connecting one writes to
+ * it, and tells that by the immediate of the same WRITE. Then the export ends, and the next
+ * WRITE is denied: the memory does not change.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static struct rbx_completion next(void)
 	return completion;
 }
 
-/* So that the connection lasts, and its end is told of. */
+/* A receive without a message: it keeps the connection open, and its failure shows the end. */
 static void receive_nothing(struct rbx_endpoint *endpoint)
 {
 	const struct rbx_receive one = { NULL, 0, NULL };
@@ -64,7 +64,7 @@ static void lend(const char *address, const struct rbx_endpoint_options *options
 	need(rbx_endpoint_listen(ctx, address, &listener), "cannot listen");
 	printf("listening on %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	need(rbx_endpoint_accept(request, options, &data, &endpoint),
 	     "cannot accept");
 	receive_nothing(endpoint);
@@ -103,14 +103,14 @@ static void write_text(struct rbx_endpoint *endpoint, const struct rbx_region_ke
 	need(rbx_endpoint_post(endpoint, &write, 1), "cannot write");
 }
 
-/* A kernel module can tell it only when it is connected. */
+/* In a kernel module the key is known only once it is connected. */
 static void receive_key(struct rbx_endpoint *endpoint, struct rbx_region_key *key)
 {
 	const struct rbx_segment segment = { page, sizeof(*key), region };
 	const struct rbx_receive one = { &segment, 1, NULL };
 
 	need(rbx_endpoint_receive(endpoint, &one, 1), "cannot receive");
-	need(next().status, "no key comes");
+	need(next().status, "no key came");
 	memcpy(key, page, sizeof(*key));
 }
 
@@ -136,12 +136,12 @@ static void borrow(const char *address, const struct rbx_endpoint_options *optio
 	for (int i = 0; i < 2; i++)
 		need(next().status, "the write failed");
 
-	/* Its failure ends the connection, and with it what waits for a message. */
+	/* Its failure ends the connection, and with it the receive that waits for a message. */
 	write_text(endpoint, &key, "too late");
 	do {
 		completion = next();
 	} while (completion.kind != RBX_COMPLETION_POSTED);
-	/* The lender's end of the connection may be quicker than its denial. */
+	/* The other end may close the connection before this end sees the denial. */
 	need(completion.status != -EACCES && completion.status != -ECANCELED,
 	     "a write to memory that is not lent any more was carried out");
 	printf("written; and denied when the export had ended\n");

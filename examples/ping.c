@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ping.c - two programs and a connection: how long is a message on its way?
+ * ping.c - two programs and a connection: how long does a message take?
  *
  *	cc ping.c -o ping $(pkg-config --cflags --libs rdmabox)
  *	./ping --listen 127.0.0.1:7480 &
  *	./ping 127.0.0.1:7480		once the first says "listening"
  *
- * The one that listens sends back what it receives, until the other leaves. There is
- * no RDMAbox server, and no volume: a queue, an endpoint, and messages.
+ * The listening program sends back what it receives, until the other leaves. There is no
+ * RDMAbox server, and no volume: only a queue, an endpoint, and messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void ping(struct side *side)
 	need(rbx_endpoint_post(side->endpoint, &one, 1), "cannot send");
 }
 
-/* Until a message has come; 0: there will be none. */
+/* Waits for a message; 0: there will be none. */
 static int wait_for_one(struct side *side)
 {
 	struct rbx_completion completion;
@@ -91,7 +91,7 @@ static void answer(struct side *side, const char *address)
 	need(rbx_endpoint_listen(side->ctx, address, &listener), "cannot listen");
 	printf("listening on %s\n", rbx_endpoint_listener_address(listener));
 	fflush(stdout);
-	need(rbx_endpoint_next_request(listener, -1, &request), "nobody asks");
+	need(rbx_endpoint_next_request(listener, -1, &request), "no connection request came");
 	need(rbx_endpoint_accept(request, &side->options, NULL, &side->endpoint),
 	     "cannot accept");
 	receive(side);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scatter.c - records whose header and data lie in different places, each written with
- * one request and nothing copied by the program.
+ * scatter.c - records with header and data in different places, each written with one
+ * request, without a copy by the program.
  *
  *	rdmabox serve --listen 127.0.0.1:7471 --memory 1G &
  *	cc scatter.c -o scatter $(pkg-config --cflags --libs rdmabox)
@@ -23,7 +23,7 @@ struct header {
 static struct header headers[RECORDS];
 static char data[RECORDS][RECORD_BYTES - sizeof(struct header)];
 
-/* All records, in one chain of work requests. */
+/* Writes all records, in one chain of work requests. */
 static int write_records(struct rbx_context *ctx, struct rbx_volume *volume)
 {
 	static struct rbx_request requests[RECORDS], *list[RECORDS];
@@ -52,7 +52,7 @@ static int write_records(struct rbx_context *ctx, struct rbx_volume *volume)
 	return failed;
 }
 
-/* One of them, into two buffers. */
+/* Reads one of them, into two buffers. */
 static int read_record(struct rbx_volume *volume, int index)
 {
 	struct header header;

@@ -20,7 +20,7 @@
 
 #define HALF 65536u
 
-/* Memory of ours that the NIC may use: what is sent, and what comes back. */
+/* Our memory that the NIC may use: sent and received data. */
 static unsigned char sent[HALF], came[HALF];
 
 /* What plain verbs need. */
@@ -44,7 +44,7 @@ static int compare(const char *what)
 	return 0;
 }
 
-/* ---- RDMAbox: a request, waited for -------------------------------------------*/
+/* ---- RDMAbox: a request, with a wait ------------------------------------------ */
 
 static int request(struct rbx_context *ctx, struct rbx_remote *remote,
 		   enum rbx_op op, void *buf, uint64_t offset)
@@ -62,7 +62,7 @@ static int request(struct rbx_context *ctx, struct rbx_remote *remote,
 					 strerror(-request.status)) : 0;
 }
 
-/* ---- Plain verbs: a work request, waited for -----------------------------------*/
+/* ---- Plain verbs: a work request, with a wait ---------------------------------- */
 
 static int plain_open(struct plain *plain, struct rbx_peer *peer)
 {
@@ -85,7 +85,7 @@ static int plain_open(struct plain *plain, struct rbx_peer *peer)
 	return 0;
 }
 
-/* The queue pair first: it uses the completion queue. */
+/* The queue pair first, because it uses the completion queue. */
 static void plain_close(struct plain *plain)
 {
 	if (plain->link)

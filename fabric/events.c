@@ -73,7 +73,8 @@ int rbx_device_events_take(struct rbx_device_events *events,
 	first = TAILQ_FIRST(&events->raised);
 	if (first) {
 		*event = first->event;
-		/* Under the lock: who destroys it takes it off the list before. */
+		/* Under the lock: a thread that destroys the object takes the event off the
+		 * list first. */
 		event->user = user_of(event);
 		remove_locked(events, first);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * builtin_atomics.h - the atomics of core/port.h by the compiler's builtins, for
- * every port that has no better ones of its own (a kernel has).
+ * builtin_atomics.h - the atomics of core/port.h by the compiler's builtins, for every port
+ * that has none of its own (a kernel has).
  */
 #ifndef RBX_PORT_BUILTIN_ATOMICS_H
 #define RBX_PORT_BUILTIN_ATOMICS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * posix_host.h - what client/host.h asks for, by the C library and its threads.
+ * posix_host.h - provides client/host.h with the C library and its threads.
  */
 #ifndef RBX_PORT_POSIX_HOST_H
 #define RBX_PORT_POSIX_HOST_H
@@ -133,8 +133,8 @@ static inline void rbx_text_copy(char *to, size_t bytes, const char *from)
 
 struct rbx_address {
 	char name[RBX_ADDRESS_BYTES]; /* "host:port", as it was given */
-	/* What that was resolved to when it was first connected to, by which it is
-	 * connected to from then on: a repair asks nobody for a name. */
+	/* What the name was resolved to at the first connect. All later connects use it: a
+	 * repair resolves no name. */
 	char resolved[RBX_ADDRESS_BYTES];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * posix_lock.h - the lock of core/port.h by a mutex of the C library, for every
- * port that has threads of that kind.
+ * posix_lock.h - the lock of core/port.h as a mutex of the C library, for every port that has
+ * POSIX threads.
  *
- * There is no call that destroys one: such a mutex owns nothing.
+ * There is no function to destroy one: such a mutex owns nothing.
  */
 #ifndef RBX_PORT_POSIX_LOCK_H
 #define RBX_PORT_POSIX_LOCK_H

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * check.c - invariants after every event.
+ * check.c - checks invariants after every event.
  *
- * Between two events no fiber runs, so the state may be looked at without locks;
- * but one may stand in the middle of a step. So only what holds at every moment
- * is demanded here. What is demanded of each request is in load.c, of each
- * registration in hands.c, of each work request in the device.
+ * Between two events no fiber runs, so the state may be read without locks. But a fiber may
+ * be in the middle of a step, so only what holds at every moment is checked here. load.c
+ * checks each request, hands.c each registration, and the device each work request.
  */
 #include <inttypes.h>
 
@@ -16,10 +15,9 @@
 #include "sim/world.h"
 
 /*
- * What is in flight is within what the program has allowed, in bytes and in work
- * requests, but for one that is alone; and credit was taken for all of it. Credit
- * itself may be above for a moment: it is added first, and taken back where it
- * was too much.
+ * What is in flight is within the program's limits, in bytes and in work requests, except for
+ * a single one that is larger; and credit was taken for all of it. Credit itself may exceed
+ * the limit for a moment: it is added first, and taken back if it was too much.
  */
 static void check_window(const struct rbx_sim_client *client)
 {
@@ -45,7 +43,7 @@ static void check_window(const struct rbx_sim_client *client)
 			     rbx_window_in_flight_bytes(window));
 }
 
-/* No slab of a server is part of two. */
+/* No slab of a server is used in two places. */
 static void check_slab(const struct rbx_sim_client *client,
 		       const struct rbx_slab *slab, uint32_t slot)
 {
@@ -82,7 +80,7 @@ static void check_slab(const struct rbx_sim_client *client,
 	}
 }
 
-/* One slab each time, in turn: over a run all of them many times. */
+/* One slab each time, in turn: over a run each of them many times. */
 static void check_next_slab(const struct rbx_sim_client *client)
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;
@@ -104,8 +102,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 	write_mask |= read_mask;
 	rbx_sim_tally(RBX_SIM_TALLY_holes_looked_at,
 		      slab->has_holes && slab->read_mask);
-	/* What is lent to a blank or a dead slab is about to be used, or was
-	 * discarded. */
+	/* Memory borrowed for a blank or a dead slab is about to be used, or was discarded. */
 	if (slab->blank || slab->placing)
 		read_mask = write_mask = 0;
 	if (read_mask != slab->read_mask || write_mask != slab->write_mask)
@@ -114,7 +111,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 			     read_mask, slab->write_mask, write_mask);
 }
 
-/* A server that has started anew may lend in the very words of the one before. */
+/* A server that has restarted may lend with exactly the values of the one before. */
 static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
 		    const struct rbx_lender_loan *loan)
 {

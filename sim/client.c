@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * client.c - a client of the world: a context, a volume and how both are used,
- * all drawn from the seed.
+ * client.c - a client of the simulated world: a context, a volume and how both are used, all
+ * drawn from the seed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-/* One of the words of "a b c". */
+/* Draws one of the words of "a b c". */
 static void draw_option(struct rbx_sim_client *client, const char *key,
 			const char *words)
 {
@@ -47,7 +47,7 @@ static void draw_options(struct rbx_sim_client *client)
 	draw_option(client, "window", "off 64K 128K 1M aimd delay auto auto");
 	draw_option(client, "window_work_requests", "0 0 1 4 64");
 	draw_option(client, "queue_pairs", "1 1 2 4");
-	/* There are so many pollers at most, if each queue pair has one. */
+	/* At most so many pollers, if each queue pair has one. */
 	if (rbx_sim_world.servers_count * client->options.queue_pairs >
 	    RBX_POLLER_SLOTS)
 		client->options.queue_pairs = 1;
@@ -57,7 +57,7 @@ static void draw_options(struct rbx_sim_client *client)
 	draw_option(client, "peer_timeout_ms", "1000 2000 5000");
 }
 
-/* What may be in flight: as the option says, or as far as a policy may go. */
+/* What may be in flight: as the option says, or the maximum of a policy. */
 static uint64_t window_bytes(const struct rbx_options *options)
 {
 	int64_t bytes;
@@ -102,7 +102,7 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 						     RBX_REPLICAS_MAX - 1),
 				rbx_sim_world.servers_count);
 	client->volume_options.checksums = rbx_random_below(random, 2);
-	/* A page that is torn on all replicas cannot be read, and that is right. */
+	/* A page that is torn on all replicas cannot be read, and that is correct. */
 	if (client->volume_options.checksums)
 		rbx_sim_site_force(RBX_SIM_SITE_bad_memory_late, 0);
 	client->size_bytes =
@@ -159,7 +159,7 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 		      "slabs", event->slab_count);
 }
 
-/* A server that nobody answers at is a reason to try again, for a while. */
+/* If no server answers, open is tried again so many times. */
 #define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
@@ -196,7 +196,7 @@ static void *open_all(void *arg)
 	return NULL;
 }
 
-/* Words of one that has crashed are another's. */
+/* The words of a client that has crashed are not used again. */
 static void oracle_make(struct rbx_sim_client *client)
 {
 	client->oracle = rbx_sim_oracle_make(
@@ -212,7 +212,7 @@ void rbx_sim_client_open(struct rbx_sim_client *client)
 		      "replicas", client->volume_options.replicas);
 }
 
-/* Nobody says goodbye, and nothing is freed, as nobody is there to. */
+/* Nothing says BYE and nothing is freed, as after a real power failure. */
 void rbx_sim_client_power_off(struct rbx_sim_client *client)
 {
 	RBX_SIM_TRACE(client->node, "power-off", "time", client->lives_count,
@@ -283,8 +283,8 @@ static void *add(void *arg)
 	char address[16];
 
 	snprintf(address, sizeof(address), "n%u:7000", addition->server->node);
-	/* Refused where the volume still hopes for the server of before; then
-	 * that one is good, or it will be lost and added at the end. */
+	/* Refused while the volume still hopes for the earlier server. Then that one comes
+	 * back, or it is lost and added at the end. */
 	(void)rbx_volume_add_server(addition->client->volume, address);
 	return NULL;
 }
@@ -311,8 +311,7 @@ static bool is_whole(const struct rbx_volume *volume)
 	return true;
 }
 
-/* Looks without locks: no fiber runs meanwhile. A volume that is not open has
- * nothing to lose. */
+/* Looks without locks: no fiber runs meanwhile. A volume that is not open has nothing to lose. */
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
 {
 	return is_whole(client->volume) && is_whole(client->visited);

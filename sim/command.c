@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * command.c - from the texts of a command to a run.
+ * command.c - parses the texts of a command into the options of a run.
  */
 #include "sim/command.h"
 
@@ -34,7 +34,7 @@ static size_t add(char *text, size_t at, size_t bytes, const char *format, ...)
 	return RBX_MIN(at + (size_t)length, bytes - 1);
 }
 
-/* All scenarios by number: those that prove, then those that measure. */
+/* All scenarios by number: first those that check, then those that measure. */
 static const char *scenario_name(uint32_t number)
 {
 	return number < rbx_sim_scenarios_count ?
@@ -52,7 +52,7 @@ static const char *site_name(uint32_t number)
 	return rbx_sim_site_name((enum rbx_sim_site)number);
 }
 
-/* "a, b, c", or what else is between them and behind each. */
+/* "a, b, c", or with other text between them and behind each. */
 static void list_with(char *text, const char *between, const char *behind,
 		      const char *(*name)(uint32_t number), uint32_t count)
 {
@@ -128,7 +128,7 @@ const char *rbx_sim_command_count_name(uint32_t index)
 	return name;
 }
 
-/* "0.01" or "1" in parts of a million, without a float. */
+/* "0.01" or "1" as millionths, without a float. */
 static bool chance_parse(const char *text, uint32_t *of_a_million)
 {
 	uint64_t scale = RBX_SIM_MILLION, value = 0;
@@ -203,7 +203,7 @@ static int scenario_take(const struct rbx_sim_command *command,
 	return -EINVAL;
 }
 
-/* The NIC that is named, or else that of the figure. */
+/* The NIC that was named, or that of the figure. */
 static int nic_take(const struct rbx_sim_command *command,
 		    struct rbx_sim_options *options, char *reason, size_t bytes)
 {
@@ -226,7 +226,7 @@ static int nic_take(const struct rbx_sim_command *command,
 	return 0;
 }
 
-/* What only one kind of scenario has. */
+/* Checks options that only one kind of scenario has. */
 static int check_kind(const struct rbx_sim_command *command,
 		      const struct rbx_sim_options *options, char *reason,
 		      size_t bytes)
@@ -254,8 +254,8 @@ static int check_kind(const struct rbx_sim_command *command,
 	return 0;
 }
 
-/* The thread sanitizer knows neither the stacks of fibers nor the addresses that
- * are the same in every run (host/memory.c); and there is one thread. */
+/* ThreadSanitizer knows neither the stacks of fibers nor the addresses that are the same in
+ * every run (host/memory.c); and there is only one thread. */
 static int check_build(char *reason, size_t bytes)
 {
 #ifdef __SANITIZE_THREAD__

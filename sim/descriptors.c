@@ -8,8 +8,8 @@ struct descriptor {
 	uint64_t count;
 	struct rbx_sim_fiber *waiters[RBX_SIM_DESCRIPTOR_WAITERS_MAX]; /* in poll() */
 	uint32_t waiters_count;
-	int set; /* that stands for it; 0: none */
-	int members[RBX_SIM_DESCRIPTOR_MEMBERS_MAX]; /* that it stands for */
+	int set; /* the set that it belongs to; 0: none */
+	int members[RBX_SIM_DESCRIPTOR_MEMBERS_MAX]; /* of a set */
 	uint32_t members_count;
 	uint32_t node;
 	bool is_open;
@@ -46,7 +46,7 @@ void rbx_sim_descriptor_join(int set, int fd)
 	descriptor_of(fd)->set = set;
 }
 
-/* A set that goes stands for nobody any more. */
+/* A set is closed: it has no members any more. */
 static void leave_members(struct descriptor *descriptor)
 {
 	for (uint32_t i = 0; i < descriptor->members_count; i++)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * discard.c - volumes whose slabs have memory on demand: a slab is discarded now
- * and then, under load, and reads as zeros until it is written to.
+ * discard.c - volumes whose slabs get memory on demand: under load a slab is discarded from
+ * time to time, and reads as zeros until it is written to.
  *
- * The first write to a slab needs a server that lends. It may be refused where
- * servers are short of memory or leave, and for no other reason: it waits for one
- * that is away.
+ * The first write to a slab needs a server that lends. It may fail only if servers are short
+ * of memory or leave: it waits for a server that is silent.
  */
 #include "sim/fail.h"
 #include "sim/sites.h"
@@ -27,7 +26,7 @@ void rbx_sim_discards_draw(struct rbx_sim_client *client)
 		0;
 }
 
-/* Some slabs, and a part of the ones beside them, which stays. */
+/* Some slabs, and a part of their neighbours, which must stay. */
 static void discard_once(struct rbx_sim_client *client)
 {
 	struct rbx_random *random = &client->discard_random;

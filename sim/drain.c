@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * drain.c - a server that is asked to end, as SIGTERM asks rdmabox-serve(1): it
- * lends nothing more, waits for its clients to take their data elsewhere, and
- * ends. What they have not taken by then is lost like a server that crashes, so
- * nobody else may be harmed meanwhile.
+ * drain.c - a server that is asked to end, as SIGTERM asks rdmabox-serve(1): it lends nothing
+ * more, waits for its clients to move their data elsewhere, and ends. What they have not
+ * moved by then is lost as if it had crashed, so no other server may be harmed meanwhile.
  */
 #include "sim/sites.h"
 #include "sim/tally.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint.c - machines whose programs talk over endpoints, see endpoint.h.
+ * endpoint.c - machines whose programs communicate over endpoints, see endpoint.h.
  *
- * The program of the first listens; those of the others connect to it, again and again.
- * Machines are cut off, stand still, lose their power and come back.
+ * The program of the first machine listens. Those of the others connect to it, again and
+ * again. Machines are cut off, stop for a while, lose their power and come back.
  */
 #include "sim/endpoint.h"
 
@@ -32,8 +32,8 @@ static struct machine {
 	uint32_t node;
 	uint32_t starts_count;
 	bool is_up;
-	bool has_ended; /* its program, by itself */
-	uint32_t ends_count; /* of connections that it was asked for */
+	bool has_ended; /* its program has ended by itself */
+	uint32_t ends_count; /* ended connections, of those it has to make */
 	struct rbx_random random;
 	uint64_t starts_at_ns; /* if it has no power */
 	struct rbx_sim_event uncut;
@@ -62,7 +62,7 @@ static void context_close(struct machine *machine, struct rbx_context *ctx)
 	machine->has_ended = true;
 }
 
-/* ---- Who connects -----------------------------------------------------------*/
+/* ---- Connecting machines ----------------------------------------------------- */
 
 static void connect_once(struct machine *machine, struct rbx_context *ctx)
 {
@@ -100,7 +100,7 @@ static void *visit(void *arg)
 	return NULL;
 }
 
-/* ---- Who listens ------------------------------------------------------------*/
+/* ---- The listening machine --------------------------------------------------- */
 
 struct accepted {
 	struct machine *machine;
@@ -153,7 +153,7 @@ static void accept_one(struct machine *machine, struct rbx_context *ctx,
 	(void)rbx_sim_spawn(machine->node, serve_one, one);
 }
 
-/* Those who connect are still there, or may come once more. */
+/* Connecting machines are still there, or may start once more. */
 static bool is_needed(void)
 {
 	for (uint32_t i = 1; i < machines_count; i++)
@@ -273,7 +273,7 @@ void rbx_sim_endpoints_direct(void)
 	struct rbx_random *random = &rbx_sim_world.random;
 	uint64_t until_ns;
 
-	rbx_sim_judge_by(NULL); /* nothing of it costs a replica */
+	rbx_sim_judge_by(NULL); /* no harm here costs a replica */
 	machines_count = 2 + rbx_random_below(random, MACHINES_MAX - 1);
 	for (uint32_t i = 0; i < machines_count; i++) {
 		machines[i].node = 1 + i;

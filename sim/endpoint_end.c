@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint_end.c - an end of a connection, from its queue to its close.
+ * endpoint_end.c - one end of a connection, from its queue to its close.
  *
- * It says messages and works on the memory of the other end (endpoint_ops.c), and hears
- * what comes, until one of them has enough, its key ends, or something fails. Then it
- * disconnects, and waits for all that it has posted; or it closes at once.
+ * It sends messages and works on the memory of the other end (endpoint_ops.c), and receives,
+ * until one end has done enough, its key ends, or something fails. Then it disconnects and
+ * waits for all that it has posted; or it closes at once.
  */
 #include "sim/endpoint_end.h"
 
@@ -16,7 +16,7 @@
 #include "sim/fiber.h"
 #include "sim/tally.h"
 
-/* Who has heard nothing for so long leaves: the other may have lost its power. */
+/* An end that has received nothing for so long leaves: the other may have lost its power. */
 #define SILENCE_NS (6000 * RBX_SIM_MS)
 
 #define PAGE 4096u
@@ -37,7 +37,7 @@ static void *memory(size_t bytes)
 	return memory;
 }
 
-/* ---- Made -------------------------------------------------------------------*/
+/* ---- Making one ------------------------------------------------------------- */
 
 struct rbx_sim_end *rbx_sim_end_make(struct rbx_context *ctx, uint32_t side,
 				     struct rbx_random *random)
@@ -182,7 +182,7 @@ static bool some_receive_is_posted(const struct rbx_sim_end *end)
 
 /* ---- Its life ---------------------------------------------------------------*/
 
-/* Takes what has completed; false: nothing. */
+/* Takes completions; false: there are none. */
 static bool take(struct rbx_sim_end *end, int timeout_ms)
 {
 	struct rbx_completion completions[8];
@@ -199,7 +199,7 @@ static bool take(struct rbx_sim_end *end, int timeout_ms)
 	return count != 0;
 }
 
-/* When it returns nobody reaches the memory. */
+/* When it returns, no peer reaches the memory. */
 static void export_end(struct rbx_sim_end *end)
 {
 	rbx_region_release(end->export);
@@ -235,7 +235,7 @@ static void talk(struct rbx_sim_end *end)
 	}
 }
 
-/* All that is posted ends, and what is posted now ends badly. */
+/* All that is posted ends, and what is posted now fails. */
 static void drain(struct rbx_sim_end *end)
 {
 	uint64_t moved_at_ns = rbx_sim_now();

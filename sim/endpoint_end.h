@@ -8,9 +8,9 @@
 
 #define RBX_SIM_RECEIVES 16u
 #define RBX_SIM_CHAIN 6u
-/* More than the depth: silent ones are known to have ended when there is room again. */
+/* More than the depth: silent operations are known to have ended when there is room again. */
 #define RBX_SIM_OPS 128u
-/* No end of what is posted takes longer, stalls of a machine included. */
+/* No posted operation takes longer, including stalls of a machine. */
 #define RBX_SIM_ENDS_NS (20000 * RBX_SIM_MS)
 enum rbx_sim_op_kind {
 	OP_MESSAGE,
@@ -24,7 +24,7 @@ struct rbx_sim_op {
 	enum rbx_sim_op_kind kind;
 	bool is_silent;
 	bool must_fail;
-	bool has_ended; /* of an end that is paced: others may be before it */
+	bool has_ended; /* of a paced end: earlier ones may not have ended yet */
 	uint32_t number; /* of the message, text or atomic */
 	union {
 		uint8_t text[RBX_SIM_TEXT_BYTES];
@@ -37,7 +37,7 @@ struct rbx_sim_receive {
 	bool is_posted;
 };
 
-/* Of the device: what operations and receives point to. */
+/* Memory for the device: operations and receives point into it. */
 struct rbx_sim_buffers {
 	struct rbx_sim_op ops[RBX_SIM_OPS];
 	struct rbx_sim_receive receives[RBX_SIM_RECEIVES];
@@ -62,9 +62,9 @@ struct rbx_sim_end {
 	uint32_t scratches; /* written so far */
 	uint32_t messages_most;
 	uint64_t heard_at_ns; /* or begun */
-	uint64_t full_since_ns; /* there is no room to post; 0: there is */
+	uint64_t full_since_ns; /* since when there is no room to post; 0: there is room */
 	bool is_over; /* something has failed */
-	bool is_cut_short; /* the device took a part of a chain: who knows which */
+	bool is_cut_short; /* the device took a part of a chain, and it is not known which */
 	bool says_last;
 };
 
@@ -75,16 +75,16 @@ rbx_sim_end_stream(const struct rbx_sim_end *end)
 	return &rbx_sim_connections[end->connection].streams[end->side];
 }
 
-/* Posts a chain of what is still to be said and done, if there is room. */
+/* Posts a chain of operations that are still to be done, if there is room. */
 void rbx_sim_ops_post(struct rbx_sim_end *end);
 /* Writes to the gift of the other end. */
 void rbx_sim_ops_post_gift(struct rbx_sim_end *end, bool must_fail);
 /* An operation has ended. */
 void rbx_sim_ops_ended(struct rbx_sim_end *end,
 		       const struct rbx_completion *completion);
-/* Whether one will still be told of. */
+/* Whether an operation will still be reported. */
 bool rbx_sim_ops_wait(const struct rbx_sim_end *end);
-/* Nothing is told of any more: what is left was silent, and has ended well. */
+/* Nothing more is reported: what is left was silent, and has succeeded. */
 void rbx_sim_ops_drained(struct rbx_sim_end *end);
 
 #endif

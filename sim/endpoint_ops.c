@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint_ops.c - what an end says and does over its endpoint, in chains.
+ * endpoint_ops.c - the operations that an end posts to its endpoint, in chains.
  *
- * Operations end in order, and each that is not silent is told of, once. Of a silent one
- * it is known that it has ended well when a later one has ended, or when its place is
- * free again. An end that is paced has no silent ones; of what it posts messages and
- * atomics end in order, and all else in any.
+ * Operations end in order, and each that is not silent is reported once. A silent one is
+ * known to have succeeded when a later one has ended, or when its place is free again. A
+ * paced end has no silent ones; its messages and atomics end in order, and all others in any
+ * order.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "sim/fail.h"
 #include "sim/tally.h"
 
-/* Longer than any operation takes, and less than either end suffers silence. */
+/* Longer than any operation takes, and less than the silence that either end allows. */
 #define ROOM_NS (4000 * RBX_SIM_MS)
 
 /* ---- Operations -------------------------------------------------------------*/
@@ -30,7 +30,7 @@ static void op_good(struct rbx_sim_end *end, struct rbx_sim_op *op)
 	uint32_t length;
 
 	if (op->must_fail)
-		rbx_sim_fail("revoked-key", "a WRITE ends well whose key has ended");
+		rbx_sim_fail("revoked-key", "a WRITE succeeded after its key had ended");
 	switch (op->kind) {
 	case OP_MESSAGE:
 		rbx_sim_endpoint_said(end->connection, end->side, op->number, 0);
@@ -39,7 +39,7 @@ static void op_good(struct rbx_sim_end *end, struct rbx_sim_op *op)
 		length = rbx_sim_text_make(wanted, end->connection, end->side,
 					   RBX_SIM_TEXT_SCRATCH, op->number);
 		if (memcmp(op->text, wanted, length) != 0)
-			rbx_sim_fail("contents", "a READ brings what was not written before");
+			rbx_sim_fail("contents", "a READ returns data that was not written before");
 		rbx_sim_tally(RBX_SIM_TALLY_endpoint_reads, 1);
 		break;
 	case OP_ATOMIC:
@@ -53,7 +53,7 @@ static void op_good(struct rbx_sim_end *end, struct rbx_sim_op *op)
 	}
 }
 
-/* What says that a key is bad too: there are faults for it, and keys end. */
+/* Also allows the status of a bad key: there are faults for it, and keys end. */
 static void status_check(const struct rbx_sim_op *op, int status)
 {
 	static const int may_be[] = { -ECANCELED, -EHOSTUNREACH, -ETIMEDOUT,
@@ -66,13 +66,13 @@ static void status_check(const struct rbx_sim_op *op, int status)
 		     status);
 }
 
-/* Nobody was told of the oldest, and a later one has ended, or its place is free. */
+/* The oldest was not reported, and a later one has ended, or its place is free. */
 static void oldest_ended(struct rbx_sim_end *end)
 {
 	struct rbx_sim_op *oldest = op_at(end, end->first++);
 
 	if (!oldest->is_silent)
-		rbx_sim_fail("order", "nobody is told that an operation has ended");
+		rbx_sim_fail("order", "the end of an operation was not reported");
 	op_good(end, oldest);
 }
 
@@ -259,7 +259,7 @@ static void add_gift(struct rbx_sim_end *end, struct chain *chain, bool must_fai
 	add(end, chain, OP_GIFT, 0, &operation, 64)->must_fail = must_fail;
 }
 
-/* How far we were before a chain. What is heard meanwhile is the other end's. */
+/* The state before a chain. What is received meanwhile belongs to the other end. */
 struct place {
 	uint32_t said, atomics_said[2];
 };
@@ -273,7 +273,7 @@ static struct place place_of(const struct rbx_sim_end *end)
 				 stream->atomics_said[1] } };
 }
 
-/* What the endpoint did not take was never said. */
+/* What the endpoint did not take was never sent. */
 static void go_back(struct rbx_sim_end *end, const struct place *before)
 {
 	struct rbx_sim_stream *stream = rbx_sim_end_stream(end);
@@ -335,7 +335,7 @@ void rbx_sim_ops_post(struct rbx_sim_end *end)
 	uint32_t wanted = 1 + rbx_random_below(&end->random,
 					       RBX_MIN(depth, RBX_SIM_CHAIN));
 
-	/* The oldest has not ended, and many that came after it have. */
+	/* The oldest has not ended, and many later ones have. */
 	if (end->posted - end->first > RBX_SIM_OPS - RBX_SIM_CHAIN)
 		return;
 	while (chain.count < wanted && stream->said < end->messages_most)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* endpoint_oracle.c - what is demanded of endpoints, see endpoint.h. */
+/* endpoint_oracle.c - checks the promises of endpoints, see endpoint.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ void rbx_sim_endpoint_heard(uint32_t connection, uint32_t side,
 	rbx_sim_tally(RBX_SIM_TALLY_endpoint_messages, 1);
 }
 
-/* Of an end that has drained it is known what it has heard. */
+/* After an end has drained it is known what it has received. */
 static void heard_check(uint32_t connection, uint32_t side)
 {
 	const struct rbx_sim_connection *both =

@@ -2,15 +2,15 @@
 /*
  * events.c - the queue of events, a timing wheel.
  *
- * Time is read as digits of twelve bits. An event stands on the level of the highest
- * digit in which its time differs from now, in the slot of that digit; level 0 holds
- * the current 4 us, each slot a nanosecond of them. So the lowest level that is not
- * empty has the next event, in its first slot that is not empty. Where that is not
- * level 0, now becomes the beginning of that slot, and what stands there moves to
- * lower levels. Most events are near: they move once or never, and nothing is sorted.
+ * Time is read as digits of twelve bits. An event is on the level of the highest digit in
+ * which its time differs from now, in the slot of that digit. Level 0 holds the current 4 us,
+ * each slot a nanosecond of them. So the lowest level that is not empty has the next event,
+ * in its first slot that is not empty. If that is not level 0, now becomes the beginning of
+ * that slot, and its events move to lower levels. Most events are near: they move once or
+ * never, and nothing is sorted.
  *
- * Events of the same moment are always in the same slot, and each step keeps their
- * order, so they run in the order in which they were asked for.
+ * Events of the same moment are always in the same slot, and each step keeps their order, so
+ * they run in the order in which they were queued.
  */
 #include "sim/events.h"
 
@@ -64,7 +64,7 @@ static inline void add(struct rbx_sim_event *event)
 	levels_taken |= 1u << number;
 }
 
-/* Nothing stands in a slot any more. */
+/* The slot is empty. */
 static inline void mark_empty(uint32_t number, uint32_t digit)
 {
 	struct level *level = &levels[number];
@@ -125,7 +125,7 @@ static inline uint32_t first_digit(const struct level *level)
 	return word * WORD_BITS + (uint32_t)__builtin_ctzll(level->taken[word]);
 }
 
-/* Goes to the beginning of a slot, and moves what stands there to lower levels. */
+/* Goes to the beginning of a slot, and moves its events to lower levels. */
 static void enter(uint32_t number, uint32_t digit)
 {
 	struct slot *slot = &levels[number].slots[digit];

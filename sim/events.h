@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events.h - virtual time, and what happens at which moment of it.
+ * events.h - virtual time, and the queue of events that happen in it.
  *
- * All that a simulation does is done by an event: a fiber goes on, a message
- * arrives, a link is cut. Events run in the order of their time, and where times
- * are equal in the order in which they were asked for. Nothing else orders them,
- * no address and no clock of the machine, so a run can be repeated.
+ * Everything in a simulation is done by an event: a fiber goes on, a message arrives, a link
+ * is cut. Events run in the order of their time; events of the same time in the order in
+ * which they were queued. Nothing else orders them, no address and no clock of the machine,
+ * so a run can be repeated.
  *
- * An event is part of what it is about and is linked in while it is queued, so
+ * An event is a part of the object that it is for, and is linked in while it is queued, so
  * the queue allocates nothing. An event runs once; it may queue itself again.
  *
  *	struct link {
@@ -32,14 +32,14 @@
 struct rbx_sim_event {
 	void (*run)(struct rbx_sim_event *event);
 	uint64_t at_ns; /* while it is queued */
-	struct rbx_sim_event *next, *previous; /* those near it */
+	struct rbx_sim_event *next, *previous; /* neighbours in its slot */
 	uint32_t place; /* in the queue, from 1; 0: not queued */
 };
 
 /* Virtual nanoseconds since the start of the run. */
 uint64_t rbx_sim_now(void);
 
-/* Queues an event; one that is queued is moved. What is past is now. */
+/* Queues an event, or moves it if it is queued. A time in the past means now. */
 void rbx_sim_at(struct rbx_sim_event *event, uint64_t at_ns);
 void rbx_sim_after(struct rbx_sim_event *event, uint64_t delay_ns);
 
@@ -48,7 +48,7 @@ static inline bool rbx_sim_is_queued(const struct rbx_sim_event *event)
 	return event->place != 0;
 }
 
-/* Of one that is not queued it does nothing. */
+/* Does nothing if the event is not queued. */
 void rbx_sim_cancel(struct rbx_sim_event *event);
 
 /* Runs the next event. False: there is none. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fabric.h - a device of the simulation, and what the world does to it.
+ * fabric.h - a simulated fabric, and what the world does to its devices.
  *
- * A fabric of the simulation is a fabric like the others (fabric/fabric.h), on
- * the queue of events: open() makes a device of the node whose fiber calls it
- * (rbx_sim_node()), connect() may wait, and what comes later comes by an event.
- * Its event descriptors are those of descriptors.h. Addresses are texts "nN:P",
- * node N and port P.
+ * It is a fabric like the others (fabric/fabric.h), on top of the queue of events. open()
+ * makes a device for the node whose fiber calls it (rbx_sim_node()), connect() may wait, and
+ * later effects come by events. Its event descriptors are those of descriptors.h. Addresses
+ * are texts "nN:P", node N and port P.
  *
- * plain/ is as quick and as hostile as a reliable connection may be, for proofs;
- * nic/ models what a NIC costs, for measurements.
+ * plain/ is as fast and as hostile as a reliable connection may be, for checks. nic/ models
+ * what a NIC costs, for measurements.
  */
 #ifndef RBX_SIM_FABRIC_H
 #define RBX_SIM_FABRIC_H
@@ -20,13 +19,13 @@ struct rbx_sim_fabric {
 	const struct rbx_fabric_ops *ops;
 	/* Before a run, after rbx_sim_sites_draw(). */
 	void (*begin)(uint64_t seed);
-	/* The node has lost its power: its connections are silent, its devices
-	 * are gone. Nobody calls close() for them. */
+	/* The node has lost its power: its connections are silent, its devices are gone.
+	 * close() is not called for them. */
 	void (*node_stop)(uint32_t node);
 	/* Nothing passes between a node and all others while it is cut. */
 	void (*node_cut)(uint32_t node, bool is_cut);
-	/* What a node has posted to read and write, and what of it has not
-	 * completed. NULL: the device does not tell. */
+	/* What a node has posted to read and write and what has not completed. NULL: the
+	 * device does not tell. */
 	void (*in_flight)(uint32_t node, uint64_t *bytes,
 			  uint32_t *work_requests);
 };

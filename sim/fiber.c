@@ -2,13 +2,12 @@
 /*
  * fiber.c - fibers, and the nodes that they belong to.
  *
- * Going on is the fiber's event. A fiber that waits is on a list, or on none, and
- * its event is queued for its deadline; who wakes it takes it off the list and
- * queues its event for soon. So a fiber whose event comes while it is still on a
- * list has waited in vain.
+ * A fiber goes on by its event. A fiber that waits is on a list, or on none, and its event is
+ * queued for its deadline. A wake takes it off the list and queues its event for soon. So if
+ * its event comes while it is still on a list, the wait has timed out.
  *
- * Thread-local variables are the fiber's: they lie in one block of the module,
- * which is exchanged when another fiber goes on than last time.
+ * Thread-local variables belong to the fiber: they are in one block of the module, which is
+ * exchanged when another fiber runs than last time.
  */
 #include "sim/fiber.h"
 
@@ -23,19 +22,19 @@
 #include "sim/switch.h"
 #include "sim/trace.h"
 
-/* From the wake of a thread until it runs. */
+/* From the wake-up of a thread until it runs. */
 #define WAKE_NS 1000u
-/* The same where chance plays a part. */
+/* The same with a random delay. */
 #define WAKE_NS_MAX 20000u
-/* How long a preempted fiber stands, mostly and seldom. */
+/* How long a preempted fiber stops, usually and rarely. */
 #define PREEMPTED_NS_MAX 3000u
 #define PREEMPTED_LONG_NS_MAX 300000u
 
-/* What a clock says when the run begins: no machine was born just now. */
+/* The time of a clock when the run begins: no machine has just booted. */
 #define BOOT_NS 1000000000000u
 
 enum fiber_state {
-	FIBER_WAITING, /* its event or a wake makes it go on */
+	FIBER_WAITING, /* its event or a wake lets it go on */
 	FIBER_RUNNING,
 	FIBER_ENDED, /* its result waits for rbx_sim_join() */
 };
@@ -118,7 +117,7 @@ static void *stack_take(void)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		abort();
-	/* Who runs over the end of a stack shall not run into the next. */
+	/* A stack overflow must not reach the next stack. */
 	mprotect(memory, 4096, PROT_NONE);
 	return memory;
 }
@@ -208,7 +207,7 @@ static void go_on(struct rbx_sim_event *event)
 	running = NULL;
 }
 
-/* Back to the main stack, until the event of the fiber comes. */
+/* Back to the main stack, until the event of the fiber runs. */
 static void leave(struct rbx_sim_fiber *fiber, enum fiber_state state)
 {
 	fiber->state = state;
@@ -322,7 +321,7 @@ void rbx_sim_wake_all(struct rbx_sim_waiters *waiters)
 
 uint32_t rbx_sim_preempt_left = UINT32_MAX;
 
-/* Atomics until the next one: as many on average as the chance says. */
+/* How many atomics until the next preemption: on average as many as the chance says. */
 static uint32_t preempt_distance(void)
 {
 	uint32_t chance = rbx_sim_site_chance(RBX_SIM_SITE_preempt);
@@ -371,7 +370,7 @@ void rbx_sim_node_skew(uint32_t node, int32_t of_a_million)
 	nodes[node].skew = of_a_million;
 }
 
-/* In steps of a millisecond, which is enough for a drift. */
+/* The drift is applied in steps of a millisecond, which is enough. */
 uint64_t rbx_sim_node_clock(uint32_t node)
 {
 	int64_t now_ns = (int64_t)rbx_sim_now();
@@ -390,7 +389,7 @@ uint64_t rbx_sim_node_time(uint32_t node, uint64_t clock_ns)
 		return skewed_ns;
 	at_ns = skewed_ns / rate * RBX_SIM_MILLION +
 		skewed_ns % rate * RBX_SIM_MILLION / rate;
-	/* Not early: a step of the clock is RBX_SIM_SKEW_MAX at most. */
+	/* Not too early: a step of the clock is RBX_SIM_SKEW_MAX at most. */
 	return at_ns + RBX_SIM_SKEW_MAX;
 }
 

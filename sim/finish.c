@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * finish.c - what is demanded in the end, once the world has healed.
+ * finish.c - the checks at the end, when the world has healed.
  *
- * Every request ends within a bound. Every lost replica has been made anew. All
- * of every volume reads as the oracle says, and each replica of it holds the
- * same. Then all is closed, nothing stays lent, and no thread is left.
+ * Every request ends within a bound. Every lost replica was made anew. All of every volume
+ * reads as the oracle says, and each of its replicas has the same data. Then all is closed,
+ * nothing stays lent, and no thread is left.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "sim/tally.h"
 #include "sim/world.h"
 
-/* Noticing that a peer is gone, resuming, and its end, with slack. */
+/* The time to notice that a peer is dead, to resume, and to give it up, with slack. */
 #define REQUESTS_END_NS (30000 * RBX_SIM_MS)
 /* The grace of an eviction, a retry each second, and the copying. */
 #define REBUILD_ENDS_NS (120000 * RBX_SIM_MS)
@@ -51,7 +51,7 @@ static bool all_are_whole(void)
 	return true;
 }
 
-/* A server that a volume has lost is there again, and can be used again. */
+/* A server that a volume has lost is there again, and is offered to it. */
 static void offer_servers(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
@@ -62,7 +62,7 @@ static void offer_servers(void)
 					&rbx_sim_world.servers[i]);
 }
 
-/* Slabs that clients hold, and slabs that servers have lent them. */
+/* Counts the slabs that clients hold, and those that servers have lent. */
 static uint64_t held(void)
 {
 	uint64_t count = 0;
@@ -88,8 +88,8 @@ static uint64_t lent(void)
 	return count;
 }
 
-/* A volume that has not noticed yet what it lost looks whole, so the servers are
- * asked too: they have lent what volumes have, and nothing else. */
+/* A volume that has not noticed its loss yet looks whole. So the servers are checked too:
+ * they have lent exactly what volumes have. */
 static void rebuilds_end(void)
 {
 	uint64_t until_ns = rbx_sim_now() + REBUILD_ENDS_NS;
@@ -129,7 +129,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* In the memory of the servers, past all that is between. */
+/* Compares the memory of the servers directly. */
 static void compare_replicas(const struct rbx_sim_client *client)
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * first_copies.c - slabs on demand that a single server has had, since their first write.
+ * first_copies.c - finds slabs on demand whose data only one server has had since their first
+ * write.
  *
- * The first writes of a slab begin with what was lent, if it is one replica: the others
- * were refused, or late, or could not be asked. Until the first of these is made a
- * volume does not survive the loss of that server, whatever it has as its replicas, and
- * nothing promises that it does. So that server is not harmed meanwhile, not even if it
- * is the one that was harmed last: the slab may be younger than that harm.
+ * The first writes of a slab begin with the memory that was lent, even if it is one replica:
+ * other servers have refused, or were late, or could not be asked. Until the first other
+ * replica is made, a volume does not survive the loss of that server, however many replicas
+ * it is to have, and nothing promises that it does. So that server is not harmed meanwhile,
+ * not even if it was the last one to be harmed: the slab may be younger than that harm.
  *
- * Once a slab has been at two servers it has to survive, until it is discarded. If it is
- * at one of them only, because the other was lost, that one may still be harmed. So this
- * remembers; the state of the slab tells both cases alike.
+ * Once a slab has been at two servers it has to survive, until it is discarded. If it is at
+ * only one of them, because the other was lost, that one may still be harmed. The state of
+ * the slab does not distinguish the two cases, so this file remembers.
  *
- * A slab that is blank is at no server. But if one alone is left to lend it memory, its
- * first write finds nobody else, so that one counts as the server which has it.
+ * A blank slab is at no server. But if only one server is left to lend, its first write finds
+ * no other, so that one counts as having it.
  */
 #include <stdio.h>
 
 #include "lib/volume/volume.h"
 #include "sim/world.h"
 
-/* Bit by slab: it has been at two servers at least since it was blank. */
+/* A bit for each slab: it has been at two servers or more since it was blank. */
 static struct {
 	uint64_t own_mask, visited_mask;
 } spread[RBX_SIM_CLIENTS_MAX];
@@ -32,14 +33,14 @@ static const struct rbx_volume_map *map_of(const struct rbx_volume *volume)
 	return map && map->shape.on_demand ? map : NULL;
 }
 
-/* It has all that is in the slab, or was lent for what is about to be. */
+/* The replica has all data of the slab, or was borrowed for data that comes. */
 static bool is_copy(const struct rbx_slab *slab, uint32_t slot)
 {
 	return rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE ||
 	       rbx_slab_has_all(slab, slot);
 }
 
-/* The place of the one server that has a copy; -1: there are none, or several. */
+/* The index of the only server that has a copy; -1: there is none, or several. */
 static int only_server(const struct rbx_slab *slab, uint32_t slots)
 {
 	int server = -1;
@@ -87,7 +88,7 @@ static uint32_t node_of(const struct rbx_volume *volume, int server)
 	return node;
 }
 
-/* The place of the one server that is left to lend; -1: there are none, or several. */
+/* The index of the only server that is left to lend; -1: there is none, or several. */
 static int only_lender(const struct rbx_volume *volume)
 {
 	const struct rbx_volume_control *control = &volume->control;

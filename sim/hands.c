@@ -24,7 +24,7 @@ static bool is_zero(const char *bytes, size_t length)
 	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* One that has a part of this memory; NULL: nobody has. */
+/* A holder of a part of this memory, or NULL. */
 static const struct hand *hand_within(const char *first, size_t length_bytes)
 {
 	const struct hand *hand = hands;
@@ -57,7 +57,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			     node);
 	other = hand_within(mr->addr, mr->length_bytes);
 	if (other)
-		rbx_sim_fail("one-hand", "memory of node %u is in two hands",
+		rbx_sim_fail("one-hand", "memory of node %u has two holders",
 			     other->node);
 	if (!is_zero(mr->addr, mr->length_bytes))
 		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",

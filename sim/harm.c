@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * harm.c - faults of whole machines, and how much may be done to them.
+ * harm.c - faults of whole machines, and their limits.
  *
- * A volume with R replicas survives the loss of R - 1 servers at a time. So one
- * server at a time is harmed, whoever harms it, and the next one only when every
- * volume has all its replicas again and the harm has had time to be felt. Nor is one
- * harmed that has the first and only replica of a slab (first_copies.c). A
- * volume of one replica survives no loss: in a world of such volumes nobody is
- * harmed in a way that may cost a replica. Unless it is a world of losses (loss.c):
- * there nobody is spared.
+ * A volume with R replicas survives the loss of R - 1 servers at a time. So one server at a
+ * time is harmed, whatever harms it. The next one is harmed only when every volume has all
+ * its replicas again and the harm was certainly noticed. A server with the first and only
+ * replica of a slab is not harmed either (first_copies.c). A volume of one replica survives
+ * no loss: in a world of such volumes nothing is harmed in a way that may cost a replica. A
+ * world of losses is the exception (loss.c): there every server may be harmed.
  */
 #include "core/limits.h"
 #include "sim/host/machine.h"
@@ -16,8 +15,7 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-/* As long a peer may fail to notice that a machine is gone: timeouts are
- * shorter. */
+/* A peer may take so long to notice that a machine is gone: timeouts are shorter. */
 #define FELT_NS (10000 * RBX_SIM_MS)
 #define PAUSE_NS_MAX (400 * RBX_SIM_MS)
 #define OFF_NS_MAX (4000 * RBX_SIM_MS)
@@ -25,26 +23,26 @@
 #define STALL_NS_MAX (3000 * RBX_SIM_MS)
 #define PRESSURE_NS_MAX (30000 * RBX_SIM_MS)
 
-static uint32_t harmed_node; /* 0: nobody is */
+static uint32_t harmed_node; /* 0: none is harmed */
 static uint64_t harmed_until_ns;
-/* Where each wait is bounded: then a server is offered anew to those who may have given
+/* In worlds with bounded waits, when a server is offered again to clients that may have given
  * it up. 0: it was not harmed. */
 static uint64_t offered_at_ns[RBX_SIM_SERVERS_MAX];
 
-/* What is undone later, by an event for each server. */
+/* Undoes a harm later, one event for each server. */
 struct undo {
 	struct rbx_sim_event event;
 	struct rbx_sim_server *server;
 };
 
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
-/* Of each client: its end of the network is down until then. */
+/* For each client: its network is down until this event. */
 static struct client_uncut {
 	struct rbx_sim_event event;
 	uint32_t node;
 	uint64_t rests_until_ns; /* before that, nothing more is done to it */
 } client_uncuts[RBX_SIM_CLIENTS_MAX];
-static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to */
+static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to start */
 static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
 
 static bool all_are_whole(void)
@@ -58,7 +56,7 @@ static bool all_are_whole(void)
 	return true;
 }
 
-/* The one that was harmed last, too, may have lent it since. */
+/* Also of the server that was harmed last: it may have lent since. */
 static bool has_first_copies(uint32_t node)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
@@ -67,7 +65,7 @@ static bool has_first_copies(uint32_t node)
 	return false;
 }
 
-/* It may still lose what it has not given away. */
+/* The other one may still lose data that was not moved away. */
 static bool another_drains(uint32_t node)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
@@ -100,7 +98,7 @@ static void harmed(uint32_t node, uint64_t felt_ns)
 
 static const struct rbx_sim_judge judge = { may_harm, harmed };
 
-/* ---- What is done, and undone -----------------------------------------------*/
+/* ---- Harm, and its end ------------------------------------------------------ */
 
 static void uncut(struct rbx_sim_event *event)
 {
@@ -153,7 +151,7 @@ static void start_later(const struct rbx_sim_server *server)
 						  RBX_SIM_MS, OFF_NS_MAX);
 }
 
-/* Where it can be spared: as many stay as a rebuild needs. */
+/* Only if it can be spared: as many stay as a rebuild needs. */
 static void crash(struct rbx_sim_server *server, bool for_good)
 {
 	rbx_sim_server_power_off(server);
@@ -175,8 +173,8 @@ static void start_again(struct rbx_sim_server *server)
 	add_to_all(server);
 }
 
-/* Where each wait is bounded a volume has always more servers than it can do without:
- * those that it has given up are offered to it again. */
+/* In worlds with bounded waits a volume always has more servers than it needs: those that it
+ * has given up are offered to it again. */
 static void offer_harmed(uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
@@ -221,7 +219,7 @@ static void harm(struct rbx_sim_server *server)
 						RBX_SIM_MS, PRESSURE_NS_MAX));
 	}
 	if (server->drain)
-		return; /* it ends anyway */
+		return; /* it will end anyway */
 	if (asked(RBX_SIM_SITE_server_drain, server))
 		rbx_sim_server_drain(server);
 	else if (asked(RBX_SIM_SITE_server_restart, server))
@@ -231,8 +229,8 @@ static void harm(struct rbx_sim_server *server)
 		crash(server, true);
 }
 
-/* Within half of the lease it is back: what it last said may be an eighth of the
- * lease old, and a try to resume, of which the first after that counts, takes time. */
+/* It is back within half of the lease: its last message may be an eighth of the lease old,
+ * and a try to resume takes time, of which the first one after that counts. */
 static void cut_client(const struct rbx_sim_client *client, uint64_t for_ns)
 {
 	struct client_uncut *undo = &client_uncuts[client->index];
@@ -244,8 +242,7 @@ static void cut_client(const struct rbx_sim_client *client, uint64_t for_ns)
 	rbx_sim_after(&undo->event, for_ns);
 }
 
-/* What a client may be away in one way or the other without losing its lease, and then
- * time to be back. */
+/* How long a client may be away in either way without losing its lease, plus time to be back. */
 static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
 		    uint64_t least_ns, uint64_t *for_ns)
 {
@@ -259,8 +256,8 @@ static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
 	return true;
 }
 
-/* No replica is lost with a client. One that stands still keeps its lease: what
- * it last said may be a quarter of it old. */
+/* No replica is lost with a client. One that is stopped keeps its lease: its last message may
+ * be a quarter of it old. */
 static void harm_client(struct rbx_sim_client *client)
 {
 	uint64_t for_ns;
@@ -333,7 +330,7 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_world.fabric->node_cut(node, false);
 		rbx_sim_node_stall(node, 0);
 	}
-	/* Those that have drained are due then as well. */
+	/* Servers that have drained are due then as well. */
 	start_those_due(UINT64_MAX);
 	start_those_due(UINT64_MAX);
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)

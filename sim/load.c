@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * load.c - what a client's program does, and what it demands of each request.
+ * load.c - the load of a client's program, and the checks of each request.
  *
- * Its threads submit bursts of requests, alone and in batches, with pauses in
- * which all comes to rest; some requests are followed by others from their own
- * callback, on the poller's thread; now and then a thread waits for one.
+ * Its threads submit bursts of requests, singly and in batches, with pauses in which all
+ * comes to rest. Some requests are followed by others from their own callback, on the
+ * poller's thread. From time to time a thread waits for one.
  *
- * A request completes once. What a read found is what the oracle allows. A
- * request fails only where every replica was lost, and the harm that is done
- * leaves one.
+ * A request completes once. A read returns what the oracle allows. A request fails only if
+ * every replica was lost, and the harm always leaves one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,14 +24,14 @@
 
 #define BURST_MAX 64u
 #define BATCH_MAX 8u
-/* A request in so many is waited for by its thread. */
+/* For one in so many requests its thread waits. */
 #define ONE_IN_WAITS 32u
 /* And one in so many is followed by others from its callback. */
 #define ONE_IN_FOLLOWS 4u
 #define FOLLOWERS_MAX 8u
-/* And so many batches are held back by a plug. */
+/* And one in so many batches is held back by a plug. */
 #define ONE_IN_PLUGGED 4u
-/* Of the peer timeout: the transfer itself, behind others, on a clock that is off. */
+/* Part of the peer timeout: for the transfer itself, behind others, with a clock that is off. */
 #define WAIT_SLACK_PART 10u
 
 static bool wants_more(void)
@@ -68,7 +67,7 @@ static uint8_t draw_flags(struct rbx_sim_client *client)
 
 static void done(struct rbx_request *request);
 
-/* Aims a slot at a new request. */
+/* Fills in a slot for a new request. */
 static void aim(struct rbx_sim_slot *slot)
 {
 	struct rbx_sim_client *client = slot->client;
@@ -99,7 +98,7 @@ static void aim(struct rbx_sim_slot *slot)
 	client->outstanding_count++;
 }
 
-/* The oldest moment that an outstanding read may still look back to. */
+/* The oldest moment that an outstanding read may depend on. */
 static void forget_old(struct rbx_sim_client *client)
 {
 	uint64_t oldest = rbx_sim_oracle_moment(client->oracle);
@@ -124,7 +123,7 @@ static void judge_failure(const struct rbx_sim_client *client,
 		     strerror(-request->status));
 }
 
-/* Its own memory was bad: then it fails, and nothing else does. */
+/* If a request's own memory was bad, it fails, and nothing else may. */
 bool rbx_sim_memory_excuses(const struct rbx_request *request)
 {
 	if (request->status != -EFAULT ||
@@ -137,10 +136,10 @@ bool rbx_sim_memory_excuses(const struct rbx_request *request)
 }
 
 /*
- * A server that falls silent costs a request the peer timeout at most, from its last
- * sign of life on, which comes before the request; then a replica elsewhere serves it.
- * Nothing else may be slow then: a first write also waits for memory, of its slab and
- * of those that are lent and given back before.
+ * A server that falls silent costs a request the peer timeout at most, from the server's last
+ * message on, which comes before the request; then another replica serves it. Nothing else
+ * may be slow then. A first write also waits for memory, of its slab and of those that are
+ * lent and given back before.
  */
 static void check_wait(const struct rbx_sim_client *client, uint64_t waited_ns)
 {
@@ -175,7 +174,7 @@ static void account(struct rbx_sim_slot *slot)
 		rbx_sim_oracle_written(client->oracle, request->offset,
 				       request->length_bytes, slot->number,
 				       request->status);
-	/* The buffer is ours again; who still reads it finds junk. */
+	/* The buffer is ours again; a late reader finds junk. */
 	if (!rbx_sim_world.is_quiet)
 		memset(request->buf, 0xee, request->length_bytes);
 	slot->is_outstanding = false;
@@ -202,7 +201,7 @@ static void done(struct rbx_request *request)
 		aim(slot);
 		if (rbx_submit(client->volume, &again, 1) == 0)
 			return;
-		/* No room: it never was. */
+		/* No room: it was never submitted. */
 		if (again->op == RBX_WRITE)
 			rbx_sim_oracle_written(client->oracle, again->offset,
 					       again->length_bytes,
@@ -213,7 +212,7 @@ static void done(struct rbx_request *request)
 	rbx_sim_wake_all(&client->waiters);
 }
 
-/* A free slot of a thread; waits for one. NULL: the end. */
+/* A free slot of a thread; waits for one. NULL: the load has ended. */
 static struct rbx_sim_slot *slot_wait(struct rbx_sim_client *client,
 				      struct rbx_sim_slot *slots)
 {
@@ -238,7 +237,7 @@ static void submit(struct rbx_sim_client *client, struct rbx_request **requests,
 			     client->index, rbx_last_error());
 }
 
-/* One by one, and held back until all are there. */
+/* One by one, held back by a plug until all are there. */
 static void submit_plugged(struct rbx_sim_client *client,
 			   struct rbx_request **requests, uint32_t count)
 {
@@ -255,7 +254,7 @@ static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
 	struct rbx_request *requests[BATCH_MAX];
 	uint32_t filled = 0;
 
-	/* In one call there may be as many as there may be outstanding. */
+	/* One call may have as many requests as may be outstanding. */
 	while (filled < count && (filled == 0 || client->load.units_max < 8)) {
 		struct rbx_sim_slot *slot = NULL;
 
@@ -282,7 +281,7 @@ static uint32_t batch(struct rbx_sim_client *client, struct rbx_sim_slot *slots)
 	return filled;
 }
 
-/* A request by the calls that wait. */
+/* A request by the blocking calls. */
 static void wait_for_one(struct rbx_sim_client *client,
 			 struct rbx_sim_slot *slots)
 {

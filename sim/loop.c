@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loop.c - the event loop of a program that polls by itself (pollers=0): it sleeps
- * on the descriptor, and takes what there is. Its other threads may poll as well,
- * where they wait.
+ * loop.c - the event loop of a program that polls by itself (pollers=0): it sleeps on the
+ * descriptor, and takes what is there. Its other threads may poll as well while they wait.
  */
 #include <poll.h>
 
 #include "sim/tally.h"
 #include "sim/world.h"
 
-/* In case nothing ever comes; an event is not waited for longer than this. */
+/* In case no event comes; no single wait is longer. */
 #define LOOK_MS 100
 
 static void *loop(void *arg)

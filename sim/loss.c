@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loss.c - worlds in which servers are harmed whatever that costs, so that slabs lose
- * their last replica.
+ * loss.c - worlds in which servers are harmed at any cost, so slabs lose their last replica.
  *
- * What was lost may fail; what is read must still be what the oracle allows, and
- * zeros are not, or what was there before. In the end, when servers have room again,
- * all of it is written, and after that there is no excuse any more.
+ * Requests to lost data may fail. What is read must still be what the oracle allows: not
+ * zeros, and not older data. At the end, when servers have room again, everything is written,
+ * and after that nothing may fail any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +14,10 @@
 #include "sim/world.h"
 
 #define WRITE_BYTES (64u << 10)
-/* Peers notice that theirs are gone, and servers that came back are connected. */
+/*
+ * The time for peers to notice that theirs are dead, and for servers that came back to be
+ * connected.
+ */
 #define WRITTEN_NS (120000 * RBX_SIM_MS)
 #define LOOK_AGAIN_NS (50 * RBX_SIM_MS)
 

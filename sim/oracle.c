@@ -11,12 +11,12 @@
 #define WORDS (RBX_SIM_UNIT_BYTES / 8)
 #define NEVER UINT64_MAX
 
-/* A word: client, write, unit. All zeros was never written, or was discarded. */
+/* A word: client, write, unit. All zeros: never written, or discarded. */
 #define UNIT_BITS 24
 #define NUMBER_BITS 32
 
 struct entry {
-	uint32_t number; /* 0: as it was at the beginning */
+	uint32_t number; /* 0: the initial state */
 	bool is_zeros;
 	uint64_t submitted, completed, superseded;
 };
@@ -97,7 +97,7 @@ static void forget(struct unit *unit, uint64_t before)
 	unit->count = kept;
 }
 
-/* What is written next may be found from now on. Returns its number. */
+/* From now on the next write may be found. Returns its number. */
 static uint32_t begin(struct rbx_sim_oracle *oracle, uint64_t offset,
 		      uint64_t length_bytes, bool is_zeros)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * oracle.h - what a read may find, by a plain array.
+ * oracle.h - what a read may return, according to a plain array.
  *
- * The array has a unit for each 512 bytes of a volume, and each write fills its
- * units with words that name the client, the write and the unit. What is promised
- * is less than that a read finds the last write: of writes that are outstanding
- * together each word is one or the other's, and so is what a read finds that is
- * outstanding with them. So a unit keeps the writes that may still be found in
- * it. A write that has completed well supersedes those which had completed before
- * it was submitted; who reads after that must not find them. A discard is a write
- * of zeros.
+ * The array has a unit for each 512 bytes of a volume, and each write fills its units with
+ * words that name the client, the write and the unit. The promise is weaker than "a read
+ * returns the last write": if several writes are outstanding together, each word is from one
+ * of them, and so is what a read returns that is outstanding with them. So a unit keeps the
+ * writes that may still be found in it. A write that has succeeded supersedes those that had
+ * completed before it was submitted; later reads must not find these. A discard is a write of
+ * zeros.
  *
- * Order is that of calls and callbacks, counted.
+ * The order is that of calls and callbacks, counted.
  */
 #ifndef RBX_SIM_ORACLE_H
 #define RBX_SIM_ORACLE_H
@@ -25,7 +24,7 @@ struct rbx_sim_oracle;
 struct rbx_sim_oracle *rbx_sim_oracle_make(uint32_t client, uint64_t size_bytes);
 void rbx_sim_oracle_free(struct rbx_sim_oracle *oracle);
 
-/* The next place in the order of all that happens. */
+/* The next position in the order of all events. */
 uint64_t rbx_sim_oracle_moment(struct rbx_sim_oracle *oracle);
 
 /* Before a submit: fills the buffer, returns the number of the write. */
@@ -34,16 +33,16 @@ uint32_t rbx_sim_oracle_write(struct rbx_sim_oracle *oracle, uint64_t offset,
 /* Before a discard: as a write of zeros. */
 uint32_t rbx_sim_oracle_discard(struct rbx_sim_oracle *oracle, uint64_t offset,
 				uint64_t length_bytes);
-/* After its completion. What failed may or may not be there. */
+/* After its completion. A failed write may be there or not. */
 void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
 			    uint64_t length_bytes, uint32_t number,
 			    int32_t status);
-/* After the completion of a read that was submitted at a moment. Ends the run
- * where it found what it must not. */
+/* After the completion of a read that was submitted at a moment. Ends the run if it returned
+ * something that is not allowed. */
 void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
 			 const void *buf, uint32_t length_bytes,
 			 uint64_t submitted);
-/* No read is outstanding that was submitted before this moment. */
+/* No outstanding read was submitted before this moment. */
 void rbx_sim_oracle_forget(struct rbx_sim_oracle *oracle, uint64_t before);
 
 #endif

@@ -58,13 +58,13 @@ int rbx_sim_process_start(struct rbx_sim_process *process,
 		return -errno;
 	process->seed = options->seed;
 	fflush(stdout);
-	/* If whoever started us ignores it, nobody would tell us how a run ended. */
+	/* If our parent ignores it, we would not be told how a run ended. */
 	signal(SIGCHLD, SIG_DFL);
 	process->id = fork();
 	if (process->id < 0) {
 		int err = -errno;
 
-		process->id = 0; /* not one that kill() takes for all */
+		process->id = 0; /* not an id that kill() takes for all processes */
 		munmap(process->outcome, sizeof(*process->outcome));
 		return err;
 	}
@@ -73,7 +73,7 @@ int rbx_sim_process_start(struct rbx_sim_process *process,
 	return 0;
 }
 
-/* What the end of the process says where the run itself could not. */
+/* What the end of the process tells if the run itself could not. */
 static void judge(struct rbx_sim_process *process, int status)
 {
 	struct rbx_sim_outcome *outcome = process->outcome;
@@ -121,7 +121,7 @@ static struct rbx_sim_process *by_id(struct rbx_sim_process *processes,
 	return NULL;
 }
 
-/* The seconds of the machine, not of a node. */
+/* The time of the real machine, not of a node. */
 static time_t machine_seconds(void)
 {
 	struct timespec now;
@@ -130,7 +130,7 @@ static time_t machine_seconds(void)
 	return now.tv_sec;
 }
 
-/* What came of one of many; true: it has been started once more. */
+/* The result of one of many; true: it was started once more. */
 static bool ended(struct rbx_sim_process *process,
 		  const struct rbx_sim_options *options,
 		  struct rbx_sim_outcome *outcome)
@@ -151,7 +151,7 @@ static bool ended(struct rbx_sim_process *process,
 	return rbx_sim_process_start(process, &again, true) == 0;
 }
 
-/* Those that run are given up, without a word of them. */
+/* Runs that are under way are given up and not reported. */
 static void stop_all(struct rbx_sim_process *processes, uint32_t count)
 {
 	struct rbx_sim_outcome outcome;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * process.h - a run in a process of its own, and many of them at once.
+ * process.h - a run in a process of its own, and many of them in parallel.
  *
- * The outcome is in memory that both processes share, so that what is known is
- * known however the run ended: by itself, by a signal, or by us because it stood
- * still. The clock of the machine has no part in a run but this one.
+ * The outcome is in memory that both processes share, so it is known however the run ended:
+ * by itself, by a signal, or because we ended it after it hung. Only for this is the clock of
+ * the real machine used.
  */
 #ifndef RBX_SIM_PROCESS_H
 #define RBX_SIM_PROCESS_H
@@ -14,17 +14,17 @@
 #include "sim/command.h"
 #include "sim/sim.h"
 
-/* A run that takes longer hangs. */
+/* A run that takes longer has hung. */
 #define RBX_SIM_RUN_SECONDS_MAX 300u
 
-/* One seed in so many is run twice, which has to come out the same. */
+/* One seed in so many runs twice, and both runs must have the same result. */
 #define RBX_SIM_REPEAT_ONE_IN 20u
 
 struct rbx_sim_process {
 	pid_t id; /* 0: none */
 	uint64_t seed;
 	bool is_repeat;
-	uint64_t first_hash; /* of a repeat: of the run before */
+	uint64_t first_hash; /* of a repetition: the hash of the first run */
 	struct rbx_sim_outcome *outcome; /* shared */
 };
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * random.h - chance, from one seed.
+ * random.h - random numbers, from one seed.
  *
- * Each part of a simulation has a generator of its own, split from the seed by
- * the part's name and number: one more draw in one part does not change what
- * happens in the others. Chances are parts of a million, so that no float
- * decides anything.
+ * Each part of a simulation has a generator of its own, split from the seed by the part's
+ * name and number. So one more draw in one part does not change what happens in the others.
+ * Chances are in millionths, so no float decides anything.
  */
 #ifndef RBX_SIM_RANDOM_H
 #define RBX_SIM_RANDOM_H
@@ -14,7 +13,7 @@
 
 #define RBX_SIM_MILLION 1000000u
 
-/* The generator of a part: "link", 3. */
+/* The generator of a part, for example "link", 3. */
 static inline void rbx_sim_random_split(struct rbx_random *random,
 					uint64_t seed, const char *name,
 					uint32_t number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * report.h - what a scenario that measures has found: tables of numbers.
+ * report.h - the results of a scenario that measures: tables of numbers.
  *
- * Whoever measures adds a table, then its rows, a value for each column:
+ * A scenario adds a table, then its rows, with a value for each column:
  *
  *	static const struct rbx_report_column columns[] = {
  *		{ "requests/s", 0 }, { "completion us", 1 },
@@ -11,9 +11,9 @@
  *				 "%u queue pairs", qps_count);
  *	rbx_report_row(table, (int64_t[]){ 214000, 93 }, "%u", threads);
  *
- * Values are whole numbers, of a column with decimals in tenths or hundredths: 93
- * above is 9.3. So no float decides a digit. Nothing is allocated, and the report
- * lies in memory that two processes share.
+ * Values are whole numbers; in a column with decimals they are tenths or hundredths: 93 above
+ * is 9.3. So no float decides a digit. Nothing is allocated, and the report is in memory that
+ * two processes share.
  */
 #ifndef RBX_SIM_REPORT_H
 #define RBX_SIM_REPORT_H
@@ -26,7 +26,7 @@
 #define RBX_REPORT_ROWS_MAX 16u
 #define RBX_REPORT_TEXT_BYTES 96u
 
-/* In the place of a value: there is none. */
+/* Instead of a value: there is none. */
 #define RBX_REPORT_NONE INT64_MIN
 
 struct rbx_report_column {
@@ -41,7 +41,7 @@ struct rbx_report_row {
 
 struct rbx_report_table {
 	char title[RBX_REPORT_TEXT_BYTES];
-	char rows_are[RBX_REPORT_TEXT_BYTES]; /* above the names of rows */
+	char rows_are[RBX_REPORT_TEXT_BYTES]; /* the heading of the column with the names of rows */
 	uint32_t columns_count, rows_count;
 	struct rbx_report_column columns[RBX_REPORT_COLUMNS_MAX];
 	struct rbx_report_row rows[RBX_REPORT_ROWS_MAX];
@@ -63,7 +63,7 @@ void rbx_report_row(struct rbx_report_table *table, const int64_t *values,
 		    const char *name, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As Markdown. */
+/* Prints it as Markdown. */
 void rbx_report_print(const struct rbx_report *report, FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sanitizer.h - tells AddressSanitizer of the stacks that are left and entered;
- * without it, nothing.
+ * sanitizer.h - tells AddressSanitizer which stacks are left and entered. In other builds it
+ * does nothing.
  */
 #ifndef RBX_SIM_SANITIZER_H
 #define RBX_SIM_SANITIZER_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scenarios.c - what kind of world there is: how many machines, of which size,
- * and what goes wrong in it.
+ * scenarios.c - the kinds of worlds: how many machines, of which size, and what goes wrong.
  *
- * A new scenario is a function that draws the world, the sites that are allowed
- * in it, and a line in the table.
+ * A new scenario is a function that draws the world, the sites that are allowed in it, and a
+ * line in the table.
  */
 #include "core/limits.h"
 #include "sim/endpoint.h"
@@ -73,7 +72,7 @@ static void draw_reclaim(void)
 {
 	rbx_sim_world.clients_count =
 		1 + rbx_random_below(&rbx_sim_world.random, 3);
-	/* With as many servers as replicas there is nowhere to go. */
+	/* With only as many servers as replicas there is no server to move to. */
 	draw_servers(2, RBX_REPLICAS_MAX + 3, 64);
 }
 
@@ -150,7 +149,7 @@ static void draw_nothing(void)
 {
 }
 
-/* Nothing goes wrong, and nobody pauses: how quick is the simulation? */
+/* Nothing goes wrong and there are no pauses, to measure the speed of the simulation. */
 static void draw_quiet(void)
 {
 	rbx_sim_world.clients_count = 1;
@@ -203,9 +202,9 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",
 	  SITES(silences), 1, draw_silence, slow_load, NULL },
-	{ "endpoint", "programs talk over endpoints, without a server",
+	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
-	{ "quiet", "as volume, but nothing fails and nobody pauses", NULL, 0, 0,
+	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,
 	  draw_quiet, quick_load, NULL },
 };
 

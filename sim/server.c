@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server.c - a memory server of the world: the one that rdmabox-serve(1) runs. */
+/* server.c - a memory server of the simulated world: the one that rdmabox-serve(1) runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -60,14 +60,14 @@ uint64_t rbx_sim_server_incarnation(uint32_t node)
 	return 0;
 }
 
-/* Whether somebody still has a slab of it. */
+/* Whether some client still has a slab of it. */
 static bool is_lending(const struct rbx_sim_server *server)
 {
 	return rbx_sim_server_lent(server) != 0 ||
 	       rbx_sim_hands_count(server->node) != 0;
 }
 
-/* Who could not say goodbye loses its slabs with its lease. */
+/* A client that could not say BYE loses its slabs with its lease. */
 static void *stop(void *arg)
 {
 	struct rbx_sim_server *server = arg;
@@ -92,7 +92,7 @@ void rbx_sim_server_stop(struct rbx_sim_server *server)
 	rbx_sim_on(server->node, stop, server);
 }
 
-/* Its memory is lost with its power; nothing is freed, as nobody is there to. */
+/* Its memory is lost with its power; nothing is freed, as in reality. */
 void rbx_sim_server_power_off(struct rbx_sim_server *server)
 {
 	RBX_SIM_TRACE(server->node, "power-off", "time", server->starts_count,

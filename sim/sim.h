@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sim.h - a run: what is asked of it, and what it says. */
+/* sim.h - a run: its options and its result. */
 #ifndef RBX_SIM_H
 #define RBX_SIM_H
 
@@ -11,13 +11,13 @@
 struct rbx_sim_scenario {
 	const char *name;
 	const char *purpose;
-	/* Sites that may go wrong in it; the first of them are always on. */
+	/* Sites that may go wrong in it; the first ones are always on. */
 	const enum rbx_sim_site *sites;
 	uint32_t sites_count;
 	uint32_t sure_count;
 	/* Draws the world from the seed, before the machines are made. */
 	void (*draw)(void);
-	/* Changes what was drawn of the clients; NULL: nothing. */
+	/* Changes what was drawn for the clients; NULL: nothing. */
 	void (*adjust)(void);
 	/* What happens in it; NULL: volumes are used, and harm is done. */
 	void (*direct)(void);
@@ -28,7 +28,7 @@ struct rbx_nic_params;
 
 struct rbx_sim_options {
 	uint64_t seed;
-	/* One of them: what is to be proven, or to be measured. */
+	/* The scenario, which checks or measures. */
 	const struct rbx_sim_scenario *scenario;
 	const struct rbx_figure *figure;
 	uint32_t nodes_count; /* memory servers; 0: drawn */
@@ -44,10 +44,10 @@ extern const uint32_t rbx_sim_scenarios_count;
 
 struct rbx_sim_outcome;
 
-/* Runs in this process, once; returns where nothing was found. */
+/* Runs in this process, once; returns if no failure was found. */
 void rbx_sim_run(const struct rbx_sim_options *options);
 
-/* What is known by now. */
+/* The outcome so far. */
 void rbx_sim_take_outcome(struct rbx_sim_outcome *outcome);
 
 #endif

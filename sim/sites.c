@@ -16,7 +16,7 @@ struct site {
 	uint32_t usual_chance;
 	uint32_t usual_budget;
 
-	uint32_t chance; /* of a million; 0: off */
+	uint32_t chance; /* in millionths; 0: off */
 	uint64_t budget; /* left */
 	uint64_t fired;
 	bool is_allowed;
@@ -102,8 +102,8 @@ void rbx_sim_sites_draw(void)
 {
 	for (uint32_t i = 0; i < RBX_SIM_SITES_COUNT; i++) {
 		struct site *site = &sites[i];
-		/* Drawn even if not asked for: what else is forced or allowed
-		 * does not change what this site does. */
+		/* Drawn even if not needed, so that forcing or allowing other sites does not
+		 * change what this site does. */
 		bool is_drawn = rbx_sim_chance(&site->random, ON_OF_A_MILLION);
 
 		if ((is_drawn || site->is_sure) && site->is_allowed &&

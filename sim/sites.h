@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sites.h - the places where a simulated world may go wrong.
+ * sites.h - the places in the code where a simulated world may go wrong.
  *
- * A site has a name, a chance and a budget. It is asked each time that it could
- * fire. Two levels: a run first draws which sites are on, each with one chance
- * in four, and only those fire. So rare combinations get runs of their own, and
- * within them they are frequent.
+ * A site has a name, a chance and a budget. It is asked each time that it could fire. There
+ * are two levels: a run first draws which sites are on, each with a chance of one in four,
+ * and only those fire. So rare combinations get runs of their own, and within these they are
+ * frequent.
  *
  *	if (rbx_sim_site(RBX_SIM_SITE_late_completion))
  *		delay_ns += rbx_sim_site_draw(RBX_SIM_SITE_late_completion,
@@ -19,8 +19,8 @@
 #include "core/port.h"
 
 /*
- * X(name, chance, budget, what): chance of a million for each time that it is
- * asked; budget: how often at most in a run, 0: no limit.
+ * X(name, chance, budget, what): chance in millionths each time that it is asked; budget: how
+ * often at most in a run, 0: no limit.
  */
 #define RBX_SIM_SITES(X)                                                      \
 	/* Asked by the device, for each work request or completion. */       \
@@ -47,28 +47,28 @@
 	  "a connection ends with a message under way, which may arrive")     \
 	/* Asked for each connection. */                                      \
 	X(shallow_qp, 300000, 0, "a queue pair is less deep than asked for")  \
-	X(connect_refused, 100000, 16, "nobody accepts")                      \
-	X(connect_rejected, 100000, 0, "one is asked to come again")          \
-	X(connect_timeout, 100000, 8, "nobody answers")                       \
+	X(connect_refused, 100000, 16, "no listener accepts")                 \
+	X(connect_rejected, 100000, 0, "a connection is rejected for now")    \
+	X(connect_timeout, 100000, 8, "a connection request gets no answer")  \
 	X(connect_cut, 100000, 8, "the connection ends while it is made")     \
 	/* Asked by the scenario, now and then. */                            \
 	X(server_crash, 300000, 3, "a server stops for good")                 \
-	X(server_restart, 300000, 3, "a server stops and starts anew")        \
+	X(server_restart, 300000, 3, "a server stops and starts again")       \
 	X(partition, 300000, 6, "a server is cut off for a while")            \
-	X(slow_node, 300000, 8, "a node stands still for a while")            \
+	X(slow_node, 300000, 8, "a node stops for a while")                   \
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
 	X(server_drain, 200000, 3, "a server is asked to end")                \
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
 	X(client_cut, 300000, 8,                                              \
 	  "a client is cut off from all servers, within its lease")          \
-	X(slow_client, 300000, 8, "a client stands still, within its lease")  \
+	X(slow_client, 300000, 8, "a client stops, within its lease")         \
 	/* Asked by the host. */                                              \
 	X(staging_short, 500000, 0,                                           \
-	  "a client has next to no memory to copy requests through")          \
+	  "a client has very little staging memory")                          \
 	X(memory_slow, 200000, 0,                                             \
 	  "memory of a slab takes up to 0.3 s to be made or emptied")          \
 	X(revoked_unasked, 200000, 16,                                        \
-	  "a server takes a slab back unasked, and lends it next")            \
+	  "a server takes a slab back without asking, and lends it next")     \
 	X(memory_shortage, 50000, 32, "a server cannot allocate a slab")      \
 	X(clock_skew, 700000, 0, "a node's clock runs up to 1 % off")         \
 	X(preempt, 20000, 0, "a thread is preempted at an atomic or a lock")
@@ -88,11 +88,11 @@ bool rbx_sim_site_find(const char *name, enum rbx_sim_site *site);
 
 /* Before a run: none is on. */
 void rbx_sim_sites_reset(uint64_t seed);
-/* Lets the site take part in the draw, or be on for sure. */
+/* Lets the site take part in the draw, or be on for certain. */
 void rbx_sim_site_allow(enum rbx_sim_site site, bool for_sure);
 /* On in this run, with this chance, whatever is drawn; 0: off. */
 void rbx_sim_site_force(enum rbx_sim_site site, uint32_t of_a_million);
-/* Draws which of those that are allowed are on. */
+/* Draws which of the allowed sites are on. */
 void rbx_sim_sites_draw(void);
 /* From now on nothing goes wrong: the world heals. */
 void rbx_sim_sites_heal(void);
@@ -103,16 +103,16 @@ uint64_t rbx_sim_site_fired(enum rbx_sim_site site);
 
 /* Whether it goes wrong here and now. */
 bool rbx_sim_site(enum rbx_sim_site site);
-/* Of a site that is so frequent that it counts by itself when it goes wrong, and
- * for which a line of the trace each would be too much. */
+/* For a site that is so frequent that it counts by itself when it goes wrong, and would fill
+ * the trace with lines. */
 void rbx_sim_site_struck(enum rbx_sim_site site);
-/* How badly: from low to high, by the site's own generator. */
+/* How much: from low to high, by the site's own generator. */
 uint64_t rbx_sim_site_draw(enum rbx_sim_site site, uint64_t low, uint64_t high);
 
 /*
- * Whether a node is harmed here and now, in a way that may cost a replica: where
- * the world allows it, for which all that was promised has to survive it. Whoever
- * it concerns has felt it after felt_ns. Without a world all may be harmed.
+ * Whether a node is harmed here and now, in a way that may cost a replica: only if the world
+ * allows it and all promises have to survive it. The harm was noticed by all that it concerns
+ * after felt_ns. Without a world all nodes may be harmed.
  */
 bool rbx_sim_site_harms(enum rbx_sim_site site, uint32_t node,
 			uint64_t felt_ns);

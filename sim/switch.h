@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * switch.h - from one stack to another, and nothing else.
+ * switch.h - switches from one stack to another.
  *
- * One file for each processor. The compiler's view is that of a call that takes
- * long: what a call may change is changed, all else is kept on the stack that is
+ * There is one file for each processor. To the compiler a switch is a call that takes long:
+ * registers that a call may change are changed, all others are kept on the stack that is
  * left.
  */
 #ifndef RBX_SIM_SWITCH_H
@@ -15,8 +15,7 @@ struct rbx_sim_stack {
 	void *pointer; /* where it was left */
 };
 
-/* Lays out a stack on which main(arg) begins at the first switch to it. main()
- * never returns. */
+/* Prepares a stack on which main(arg) begins at the first switch to it. main() never returns. */
 void rbx_sim_stack_prepare(struct rbx_sim_stack *stack, void *lowest,
 			   size_t size_bytes, void (*main)(void *arg),
 			   void *arg);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * switch_ucontext.c - see switch.h: by libc, for processors without a file of
- * their own. Each switch is two system calls, for a signal mask that never
- * changes.
+ * switch_ucontext.c - see switch.h: by libc, for processors without a file of their own. Each
+ * switch makes two system calls, for a signal mask that never changes.
  */
 #include "sim/switch.h"
 
@@ -20,7 +19,7 @@ static void begin(unsigned int main_high, unsigned int main_low,
 	main((void *)(uintptr_t)((uint64_t)arg_high << 32 | arg_low));
 }
 
-/* The context lies at the lower end of its stack. */
+/* The context is at the lower end of its stack. */
 void rbx_sim_stack_prepare(struct rbx_sim_stack *stack, void *lowest,
 			   size_t size_bytes, void (*main)(void *arg),
 			   void *arg)

@@ -2,9 +2,9 @@
 /*
  * switch_x86_64.c - see switch.h.
  *
- * A stack that was left ends with the registers that a call keeps, and the
- * address where it goes on. A new one looks as if it had been left so, with
- * main() in r12 and its argument in r13.
+ * A stack that was left ends with the registers that a call preserves, and the address where
+ * it goes on. A new one looks as if it had been left so, with main() in r12 and its argument
+ * in r13.
  */
 #include "sim/switch.h"
 

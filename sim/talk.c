@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * talk.c - what the programs of clients and of servers say to each other, and what
- * is demanded of each message.
+ * talk.c - user messages between the programs of clients and of servers, and the checks of
+ * each message.
  *
- * A thread of each client connects to one server after another and talks to its
- * program, which answers every message. A message is a number of the conversation
- * and one of the message, each counted from 1, and as many bytes behind them as the
- * number says. Each side hears the other's in order, each once; a message that
- * ended well has been heard; and each ends once, at the latest with its peer.
+ * A thread of each client connects to one server after another and sends messages to its
+ * program, which answers every message. A message consists of the number of the conversation,
+ * its own number, each counted from 1, and as many bytes as its number says. Each side
+ * receives the other's in order, each once. A message whose send succeeded was received. Each
+ * ends once, at the latest with its peer.
  */
 #include "include/rdmabox/message.h"
 
@@ -19,7 +19,7 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-/* What one run may have; then nobody talks any more. */
+/* The maximum of a run; then there are no more. */
 #define CONVERSATIONS_MAX 512u
 #define MESSAGES_MAX 64u
 /* Longer than a peer may take to end all that is outstanding. */
@@ -27,7 +27,7 @@
 #define LOOK_AGAIN_NS (2 * RBX_SIM_MS)
 
 struct conversation {
-	uint32_t said, heard, ended, had; /* the client's, at the server */
+	uint32_t said, heard, ended, had; /* of the client's messages; `heard` by the server */
 	uint32_t answers_said, answers_heard; /* the other way */
 	uint32_t answers_ended, answers_had;
 };
@@ -52,7 +52,7 @@ static size_t text_make(struct text *text, const struct conversation *in,
 	return 8 + more;
 }
 
-/* The next in order, whole? */
+/* Whether it is the next in order, and complete. */
 static void text_check(const struct conversation *in, uint32_t next,
 		       const void *data, size_t length, const char *who)
 {
@@ -71,7 +71,7 @@ static void end_check(uint32_t ended, uint32_t said, uint32_t had,
 	if (ended > said)
 		rbx_sim_fail("messages", "a message ends twice");
 	if (had > heard)
-		rbx_sim_fail("messages", "a message ends well, and nobody has heard it");
+		rbx_sim_fail("messages", "a message succeeded, but was never received");
 	if (status != 0 && status != -EHOSTUNREACH && status != -ECANCELED)
 		rbx_sim_fail("messages", "a message ends with %d", status);
 }
@@ -96,7 +96,7 @@ void rbx_sim_talk_heard(struct rbx_server *server, uint64_t client,
 
 	(void)user;
 	if (length < 8 || *(const uint32_t *)data >= conversations_count)
-		rbx_sim_fail("messages", "a message of %zu bytes that nobody sent",
+		rbx_sim_fail("messages", "a message of %zu bytes that was never sent",
 			     length);
 	in = &conversations[*(const uint32_t *)data];
 	text_check(in, in->heard + 1, data, length, "server");

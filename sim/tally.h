@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tally.h - how often a run has put to the proof what is promised.
+ * tally.h - counts how often a run has really checked each promise.
  *
- * A check that never looks at anything never fails. So each is counted where it
- * looks, and what it takes for a check to mean something (a window that is full, a
- * rebuild, a lease that runs out) where it happens. tests/sim/seeds.sh demands
- * that none of these stays at 0 over the seeds of ./check, as it does of the
- * faults (sites.h).
+ * A check that never looks at anything never fails. So each check is counted where it looks.
+ * The conditions that make a check meaningful (a full window, a rebuild, an expired lease)
+ * are counted where they happen. tests/sim/seeds.sh requires that none of these stays at 0
+ * over the seeds of ./check, and the same of the faults (sites.h).
  *
  * A new one is a line here and the call where it happens.
  */
@@ -17,13 +16,13 @@
 
 #define RBX_SIM_TALLIES(X)                                                    \
 	X(requests, "requests ended, each for the first time")                \
-	X(units_read, "units that a read found, each as the writes allow")    \
+	X(units_read, "units that a read returned, each allowed by the writes") \
 	X(replicas_compared, "replicas held beside another in the end")       \
 	X(memory_lent, "memory lent: to one, and zeros")                      \
 	X(slabs_looked_at, "slabs looked at: no memory is part of two")       \
 	X(windows_full, "looks at a window with no room for a page")          \
 	X(keys_revoked, "work requests refused for a key that had ended")     \
-	X(given_back, "slabs given back by who had them")                     \
+	X(given_back, "slabs given back by their holders")                    \
 	X(loans_unheard, "slabs taken back at a resume, never heard of")      \
 	X(leases_expired, "sessions ended for silence")                       \
 	X(resumes, "sessions resumed")                                        \
@@ -39,7 +38,7 @@
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
-	X(slabs_lost, "slabs that lost their last replica, where they may")   \
+	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \
 	X(holes_looked_at, "looks at a slab that was lost and written since") \
 	X(healed_under_load, "requests outstanding when the world healed")    \
@@ -47,7 +46,7 @@
 	X(endpoint_reads, "reads over endpoints: what was written before")    \
 	X(endpoint_failures, "operations of endpoints that failed")           \
 	X(endpoint_paced, "operations of endpoints that are paced")           \
-	X(endpoint_keys_ended, "exports that ended, and nobody wrote there")
+	X(endpoint_keys_ended, "exports that ended, and were not written to")
 
 enum rbx_sim_tally {
 #define X(name, what) RBX_SIM_TALLY_##name,
@@ -63,7 +62,7 @@ static inline void rbx_sim_tally(enum rbx_sim_tally tally, uint64_t count)
 	rbx_sim_tallies[tally] += count;
 }
 
-/* "units-read"; with dashes, as sites have them. */
+/* "units-read"; with dashes, as for sites. */
 const char *rbx_sim_tally_name(enum rbx_sim_tally tally);
 
 #endif

@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t state, uint64_t value)
 	return state ^ state >> 35;
 }
 
-/* By its text and not by its address, which no two builds share. */
+/* By its text and not by its address, which differs between builds. */
 static uint64_t name_hash(const char *name)
 {
 	uint64_t state = START;

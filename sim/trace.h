@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * trace.h - what happened, as one number and, on request, in words.
+ * trace.h - a record of what happened, as one hash and, on request, as text.
  *
  * Every change of state goes into a running hash together with its time. Two
  * runs with the same hash did the same. With --trace each change is also a line:
  *
- *	   time_ns node what        name=value name=value
- *	   1204511    2 post        qp=7 bytes=4096
+ * Values are numbers that the simulation has given out itself (a queue pair's number, an
+ * offset), never addresses: those differ from run to run.
  *
  * Values are numbers that the simulation has given out itself (a queue pair's
  * number, an offset), never addresses: those differ from run to run.

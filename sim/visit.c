@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * visit.c - short lives of a second volume beside a client's own: opened, written
- * and read all over, and closed with requests outstanding. They have to end well
- * before it is closed, each once, with what the oracle of that volume allows.
+ * visit.c - short lives of a second volume beside a client's own: it is opened, written and
+ * read everywhere, and closed with requests outstanding. They have to succeed before it is
+ * closed, each once, with what the oracle of that volume allows.
  */
 #include <stdlib.h>
 
@@ -93,7 +93,7 @@ static void aim(struct visit *visit, struct guest *guest)
 	visit->outstanding_count++;
 }
 
-/* One after another, without ever waiting for an end. */
+/* One after another, without waiting for any end. */
 static void use(struct visit *visit, struct rbx_volume *volume)
 {
 	uint32_t rounds =
@@ -111,8 +111,8 @@ static void use(struct visit *visit, struct rbx_volume *volume)
 	}
 }
 
-/* A volume that is closed has nothing left to lose. Its memory is freed before the close
- * returns, so harm.c and first_copies.c must not look at it from here on. */
+/* A closed volume has nothing left to lose. Its memory is freed before the close returns, so
+ * harm.c and first_copies.c must not look at it from here on. */
 void __wrap_rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
@@ -139,7 +139,7 @@ static void visit_once(struct rbx_sim_client *client)
 	rbx_sim_servers_name(servers);
 	if (rbx_volume_open(client->ctx, &client->visited, servers, bytes,
 			    &options)) {
-		client->visited = NULL; /* not now */
+		client->visited = NULL; /* not at this time */
 		goto out_free;
 	}
 	visit->client = client;
@@ -155,7 +155,7 @@ static void visit_once(struct rbx_sim_client *client)
 	rbx_sim_tally(RBX_SIM_TALLY_closed_in_use,
 		      visit->outstanding_count != 0);
 	visit->is_closing = true;
-	rbx_volume_close(client->visited); /* which makes it NULL, see above */
+	rbx_volume_close(client->visited); /* sets it to NULL, see above */
 	if (visit->outstanding_count != 0)
 		rbx_sim_fail("completed-once", "client %u: a volume is closed with %u requests outstanding",
 			     client->index, visit->outstanding_count);

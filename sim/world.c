@@ -2,9 +2,9 @@
 /*
  * world.c - a run from its seed to its end.
  *
- * All is drawn before anything runs, and printed, so that a result can be read
- * without running it again. Then the director makes the machines, lets the load
- * run and harm be done, heals, and demands what is to be demanded.
+ * Everything is drawn before anything runs, and printed, so that a result can be read without
+ * running it again. Then the director makes the machines, lets the load run and harm be done,
+ * heals, and makes the final checks.
  */
 #include "sim/world.h"
 
@@ -48,7 +48,7 @@ static void draw_skews(void)
 					RBX_SIM_SKEW_MAX);
 }
 
-/* Longer than any request may take, harm or not. */
+/* Longer than any request may take, with or without harm. */
 #define STANDSTILL_NS (60000 * RBX_SIM_MS)
 
 static bool load_goes_on(void)
@@ -181,6 +181,6 @@ void rbx_sim_run(const struct rbx_sim_options *options)
 	while (rbx_sim_step())
 		rbx_sim_check();
 	if (!is_done)
-		rbx_sim_fail("liveness", "nothing will ever happen again");
+		rbx_sim_fail("liveness", "no event is left, so nothing can happen any more");
 	rbx_sim_print_end();
 }

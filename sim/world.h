@@ -7,7 +7,7 @@
  *	server.c   a memory server: start, stop, loss of power
  *	client.c   a context and a volume with options drawn from the seed
  *	load.c     what a client's program does, and what it demands
- *	loop.c     its event loop, where it polls by itself
+ *	loop.c     its event loop, if it polls by itself
  *	talk.c     what it and the programs that serve say to each other
  *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive
@@ -32,10 +32,10 @@
 #define RBX_SIM_SERVERS_MAX 64u
 #define RBX_SIM_CLIENTS_MAX 16u
 #define RBX_SIM_SERVERS_TEXT (RBX_SIM_SERVERS_MAX * 12u)
-/* Who writes to a volume, in its words: a client, a later one in its place, and
- * from here on the visits of one. */
+/* Writers of a volume, as the words name them: a client, a later one in its place, and from
+ * here on the visits of one. */
 #define RBX_SIM_VISITS_FIRST 112u
-/* Threads of a client's program, and what one of them has outstanding. */
+/* Threads of a client's program, and requests that one of them has outstanding. */
 #define RBX_SIM_THREADS_MAX 4u
 #define RBX_SIM_DEPTH_MAX 64u
 
@@ -44,10 +44,10 @@
 struct rbx_sim_server {
 	uint32_t node;
 	uint64_t memory_bytes;
-	struct rbx_server *server; /* NULL: it has no power */
+	struct rbx_server *server; /* NULL: the machine has no power */
 	uint32_t starts_count;
 	bool is_for_good; /* off for good */
-	struct rbx_sim_fiber *drain; /* that ends it; NULL: none does */
+	struct rbx_sim_fiber *drain; /* the fiber that ends it; NULL: none does */
 	bool is_draining;
 };
 
@@ -65,7 +65,7 @@ struct rbx_sim_slot {
 	uint64_t at_ns;
 };
 
-/* What a client's program does. */
+/* The load of a client's program. */
 struct rbx_sim_load {
 	uint32_t threads_count;
 	uint32_t depth_count; /* of each thread */
@@ -83,7 +83,7 @@ struct rbx_sim_client {
 	struct rbx_options options;
 	struct rbx_volume_options volume_options;
 	uint64_t size_bytes;
-	uint64_t window_bytes; /* that its options allow at most */
+	uint64_t window_bytes; /* the most that its options allow */
 	struct rbx_context *ctx;
 	struct rbx_volume *volume; /* NULL: not open */
 	struct rbx_sim_load load;
@@ -98,14 +98,14 @@ struct rbx_sim_client {
 	struct rbx_sim_waiters waiters; /* threads that want a slot */
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
 	uint32_t lives_count;
-	struct rbx_sim_fiber *starts; /* its machine does, again */
-	struct rbx_sim_fiber *loop; /* of a program that polls; or NULL */
+	struct rbx_sim_fiber *starts; /* starts its machine again */
+	struct rbx_sim_fiber *loop; /* of a program that polls itself; or NULL */
 	bool loop_ends;
-	struct rbx_sim_fiber *talk; /* to programs that serve; or NULL */
+	struct rbx_sim_fiber *talk; /* sends messages to servers' programs; or NULL */
 	struct rbx_random talk_random;
-	struct rbx_sim_fiber *visits; /* to other volumes; or NULL */
+	struct rbx_sim_fiber *visits; /* opens other volumes; or NULL */
 	struct rbx_random visit_random;
-	struct rbx_volume *visited; /* now; NULL: none */
+	struct rbx_volume *visited; /* the other volume; NULL: none */
 	struct rbx_sim_fiber *discards; /* of a volume on demand; or NULL */
 	struct rbx_random discard_random;
 };
@@ -118,10 +118,10 @@ struct rbx_sim_world {
 	uint32_t clients_count;
 	uint64_t slab_bytes;
 	uint32_t lease_ms;
-	bool stopping; /* no load and no harm any more */
-	bool one_replica; /* volumes have one, and survive no harm */
-	bool may_lose; /* harm is done for all that, and slabs are lost */
-	bool waits_bounded; /* harms come singly, and each request ends in time */
+	bool stopping; /* no more load and harm */
+	bool one_replica; /* volumes have one replica, and survive no harm */
+	bool may_lose; /* harm is done all the same, and slabs are lost */
+	bool waits_bounded; /* harm comes singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
 	uint64_t others_done; /* by programs without a volume */
@@ -141,11 +141,11 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
-/* "n1:7000,n2:7000", those that have power. */
+/* "n1:7000,n2:7000": the servers that have power. */
 void rbx_sim_servers_name(char *servers);
-/* Slabs, to all clients. Takes the server's lock: from a fiber only. */
+/* Slabs lent to all clients. Takes the server's lock: only from a fiber. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
-/* What the server of a node says that it is; 0: it has not started. */
+/* The incarnation that the server of a node reports; 0: it has not started. */
 uint64_t rbx_sim_server_incarnation(uint32_t node);
 
 /* client.c */
@@ -160,7 +160,7 @@ void rbx_sim_client_print(const struct rbx_sim_client *client);
 /* The machine of a client fails; another one takes its place. */
 void rbx_sim_client_power_off(struct rbx_sim_client *client);
 void rbx_sim_client_power_on(struct rbx_sim_client *client);
-/* Waits for that. */
+/* Waits until it has. */
 void rbx_sim_client_has_started(struct rbx_sim_client *client);
 
 /* loop.c */
@@ -182,8 +182,8 @@ void rbx_sim_visits_join(struct rbx_sim_client *client);
 void rbx_sim_discards_draw(struct rbx_sim_client *client);
 void rbx_sim_discards_start(struct rbx_sim_client *client);
 void rbx_sim_discards_join(struct rbx_sim_client *client);
-/* Whether a request may have ended so, of a volume on demand: no server had
- * memory for a slab that was written to for the first time. */
+/* Whether a request to a volume on demand may have ended so: no server had memory for the
+ * first write of a slab. */
 bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 			     const struct rbx_request *request);
 
@@ -191,7 +191,7 @@ bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 void rbx_sim_load_start(struct rbx_sim_client *client);
 void rbx_sim_load_join(struct rbx_sim_client *client);
 void rbx_sim_load_free(struct rbx_sim_client *client);
-/* Whether a request may end as it did since its memory was bad. */
+/* Whether a request may have ended so because its memory was bad. */
 bool rbx_sim_memory_excuses(const struct rbx_request *request);
 
 /* drain.c */
@@ -200,10 +200,10 @@ void rbx_sim_server_drain(struct rbx_sim_server *server);
 bool rbx_sim_server_has_drained(struct rbx_sim_server *server);
 
 /* loss.c */
-/* Whether a request may have ended so, in a world where slabs are lost. */
+/* Whether a request may have ended so in a world where slabs are lost. */
 bool rbx_sim_loss_excuses(const struct rbx_sim_client *client,
 			  const struct rbx_request *request);
-/* In such a world, when it has healed: all is written again. offer: gives clients the
+/* In such a world, when it has healed: everything is written again. offer: gives clients the
  * servers that are there. */
 void rbx_sim_loss_repair(void (*offer)(void));
 
@@ -214,14 +214,14 @@ void rbx_sim_harm_heal(void);
 
 /* check.c */
 void rbx_sim_check(void);
-/* No replica of a client is on this loan of a server, which is about to end. */
+/* No replica of a client has this loan of a server, which is about to end. */
 void rbx_sim_check_unused(uint32_t server_node,
 			  const struct rbx_lender_loan *loan);
 
 /* first_copies.c */
 /* After every event. */
 void rbx_sim_first_copies_look(const struct rbx_sim_client *client);
-/* Whether a slab of it has been nowhere else than at the server of a node. */
+/* Whether a slab of it has only been at the server of this node. */
 bool rbx_sim_first_copies_at(const struct rbx_sim_client *client, uint32_t node);
 
 /* finish.c */

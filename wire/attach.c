@@ -28,7 +28,7 @@ static void walk_attach(struct rbx_cursor *c, uint16_t *version,
 	rbx_cursor_bytes(c, attach->mac, RBX_WIRE_MAC_BYTES);
 }
 
-/* The padding of the connection manager: all that is left. */
+/* The padding that the connection manager adds: the rest of the bytes. */
 static void walk_padding(struct rbx_cursor *c)
 {
 	rbx_cursor_zeros(c, c->end_bytes - c->at_bytes);

@@ -2,10 +2,10 @@
 /*
  * cursor.h - walks over the bytes of a message, field by field.
  *
- * One walk serves both directions: the same list of fields encodes and decodes,
- * so the two cannot drift apart. Numbers are little-endian. Nothing is read or
- * written beyond the end: a field that does not fit makes the cursor bad, and
- * so does a reserved byte that is not zero.
+ * One function walks in both directions: the same list of fields encodes and decodes, so the
+ * two cannot drift apart. Numbers are little-endian. Nothing is read or written beyond the
+ * end: a field that does not fit makes the cursor bad, and so does a reserved byte that is
+ * not zero.
  */
 #ifndef RBX_WIRE_CURSOR_H
 #define RBX_WIRE_CURSOR_H
@@ -89,7 +89,7 @@ static inline void rbx_cursor_zeros(struct rbx_cursor *c, size_t n)
 	}
 }
 
-/* A number that is one known value. */
+/* A number that must have one known value. */
 static inline void rbx_cursor_constant(struct rbx_cursor *c, uint64_t value,
 				       size_t n)
 {

@@ -2,9 +2,9 @@
 /*
  * message.c - encodes and decodes the messages of message.h.
  *
- * Each payload is one list of fields that both directions walk (cursor.h).
- * After the walk decode() checks what a field may say at all; whether a message
- * is allowed now, and whether its numbers are true, is for who receives it.
+ * Each payload is one list of fields that both directions walk (cursor.h). After the walk
+ * decode() checks which values a field may have at all. Whether a message is allowed now, and
+ * whether its numbers are true, is for its receiver to check.
  */
 #include "wire/message.h"
 
@@ -172,7 +172,7 @@ static const struct layout *layout_of(uint16_t type)
 	return &layouts[type];
 }
 
-/* Is there nothing but zeros behind its end? */
+/* Whether there are only zeros behind its end. */
 static bool
 user_message_makes_sense(const struct rbx_wire_user_message *user_message)
 {
@@ -188,7 +188,7 @@ user_message_makes_sense(const struct rbx_wire_user_message *user_message)
 	return true;
 }
 
-/* May the fields say what they say? */
+/* Whether the fields have values that are allowed. */
 static bool message_makes_sense(const struct rbx_wire_message *m)
 {
 	const struct rbx_wire_counters *counters = &m->counters;

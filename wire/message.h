@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * message.h - the messages between client and memory server.
+ * message.h - the control messages between client and memory server.
  *
  * PROTOCOL.md says when each is sent and what it means. A message is a header
  * of 64 bytes and a payload whose length the type decides. Here it is a plain
@@ -22,8 +22,8 @@
 #define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */
 #define RBX_WIRE_COUNTERS_MAX 23u
 
-/* Of what one program says to the other: what a message has room for, and how
- * many a side may have under way until it hears USER_MESSAGE_TAKEN. */
+/* User messages: how many bytes one has room for, and how many a side may have under way
+ * before USER_MESSAGE_TAKEN comes. */
 #define RBX_WIRE_USER_MESSAGE_BYTES_MAX 176u
 #define RBX_WIRE_USER_MESSAGES_MAX 4u
 
@@ -34,11 +34,11 @@ enum rbx_wire_type {
 	RBX_WIRE_WELCOME, /* server: its own proof, the session, the limits */
 	RBX_WIRE_ERROR, /* server: refused, status says why */
 	RBX_WIRE_SLAB_MAP, /* client: lend me a slab */
-	RBX_WIRE_SLAB_QUERY, /* client: is this slab still mine? */
+	RBX_WIRE_SLAB_QUERY, /* client: is this loan still mine? */
 	RBX_WIRE_SLAB_LOAN, /* server: answer to both */
 	RBX_WIRE_SLAB_UNMAP, /* client: take it back */
 	RBX_WIRE_SLAB_UNMAPPED, /* server: its keys are dead */
-	RBX_WIRE_SLAB_EVICT, /* server, unasked: I want it back soon */
+	RBX_WIRE_SLAB_EVICT, /* server, unsolicited: I want it back soon */
 	RBX_WIRE_HEARTBEAT, /* client: I live */
 	RBX_WIRE_HEARTBEAT_REPLY, /* server: so do I */
 	RBX_WIRE_STATS, /* client: your numbers? */
@@ -64,7 +64,7 @@ struct rbx_wire_hello {
 
 struct rbx_wire_challenge {
 	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
-	uint64_t incarnation; /* one number for each start of a server */
+	uint64_t incarnation; /* identifies one start of a server */
 };
 
 struct rbx_wire_auth {
@@ -79,7 +79,7 @@ struct rbx_wire_welcome {
 	uint64_t free_bytes;
 	uint64_t quota_bytes; /* for this client */
 	uint32_t lease_ms;
-	uint32_t requests_max; /* control requests outstanding */
+	uint32_t requests_max; /* control requests that may be outstanding */
 	uint32_t queue_pairs_max; /* for this client */
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
 };
@@ -94,7 +94,7 @@ struct rbx_wire_loan {
 
 struct rbx_wire_evict {
 	uint64_t slab_id;
-	uint32_t grace_ms; /* UINT32_MAX: no end is set */
+	uint32_t grace_ms; /* UINT32_MAX: no time is set */
 };
 
 struct rbx_wire_heartbeat_reply {
@@ -109,7 +109,7 @@ struct rbx_wire_counters {
 };
 
 struct rbx_wire_user_message {
-	uint64_t sequence; /* of its sender in the session, from 1 */
+	uint64_t sequence; /* of the sender's messages in the session, from 1 */
 	uint32_t length_bytes;
 	/* Zero from length on. */
 	uint8_t bytes[RBX_WIRE_USER_MESSAGE_BYTES_MAX];
@@ -117,13 +117,13 @@ struct rbx_wire_user_message {
 
 struct rbx_wire_user_message_taken {
 	uint64_t sequence; /* the last one taken; 0: none was */
-	uint32_t refused; /* 1: nobody listens, they were thrown away */
+	uint32_t refused; /* 1: the program takes none, they were discarded */
 };
 
 struct rbx_wire_message {
 	uint16_t type; /* enum rbx_wire_type */
-	uint32_t status; /* enum rbx_reason, of RBX_WIRE_ERROR; else 0 */
-	uint64_t request_id; /* an answer has that of its request; else 0 */
+	uint32_t status; /* enum rbx_reason, for RBX_WIRE_ERROR; else 0 */
+	uint64_t request_id; /* an answer repeats that of its request; else 0 */
 	uint64_t epoch; /* of the slab it is about; else 0 */
 	union {
 		struct rbx_wire_hello hello;
@@ -145,9 +145,9 @@ struct rbx_wire_message {
 size_t rbx_wire_encode(const struct rbx_wire_message *message, uint8_t *buf);
 
 /*
- * 0; -EBADMSG where a byte is not as PROTOCOL.md says; -EPROTONOSUPPORT where
- * it is a message of another version. The message is zeroed after a failure,
- * but for request_id after -EPROTONOSUPPORT.
+ * Returns 0; -EBADMSG: a byte is not as PROTOCOL.md says; -EPROTONOSUPPORT: it is a message
+ * of another version. After a failure the message is zeroed, except request_id after
+ * -EPROTONOSUPPORT.
  */
 int rbx_wire_decode(const uint8_t *bytes, size_t length_bytes,
 		    struct rbx_wire_message *message);

@@ -2,9 +2,8 @@
 /*
  * proof.c - the formulas of proof.h.
  *
- * All proofs are HMAC-SHA256(root, label || transcript || more) with a label
- * of its own for each use, ended by a zero byte, so that no proof can be taken
- * for another one.
+ * All proofs are HMAC-SHA256(root, label || transcript || more). Each use has a label of its
+ * own, ended by a zero byte, so no proof can be taken for another one.
  */
 #include "wire/proof.h"
 
@@ -118,7 +117,7 @@ void rbx_proof_of_attach(const struct rbx_key *connection_key,
 
 bool rbx_proof_equal(const uint8_t *a, const uint8_t *b, size_t length_bytes)
 {
-	volatile uint8_t differ = 0; /* so that no compiler stops early */
+	volatile uint8_t differ = 0; /* so that no compiler ends the loop early */
 	size_t i;
 
 	for (i = 0; i < length_bytes; i++)

@@ -2,9 +2,9 @@
 /*
  * proof.h - how each side proves that it has the shared secret.
  *
- * The secret never travels: each side shows an HMAC-SHA256 over what both have
- * said in this handshake. PROTOCOL.md ("Authentication") has the whole argument;
- * here stand its formulas, once for client and server and for every host.
+ * The secret is never sent: each side sends an HMAC-SHA256 over what both have sent in this
+ * handshake. PROTOCOL.md ("Authentication") has the whole argument. Its formulas are here,
+ * once for client and server and for every host.
  */
 #ifndef RBX_WIRE_PROOF_H
 #define RBX_WIRE_PROOF_H
@@ -17,22 +17,21 @@ struct rbx_key {
 	uint8_t bytes[RBX_WIRE_PROOF_BYTES];
 };
 
-/* What was said before anybody was sure of anybody: HELLO and CHALLENGE, byte
- * for byte as they travel. Both have a fixed length, so the two cannot be
- * shifted against each other. */
+/* What was sent before either side was authenticated: HELLO and CHALLENGE, byte for byte.
+ * Both have a fixed length, so the two cannot be shifted against each other. */
 struct rbx_transcript {
 	uint8_t bytes[2 * RBX_WIRE_MESSAGE_BYTES_MAX];
 	size_t length_bytes;
 };
 
-/* A message that was decoded encodes to the bytes that came. */
+/* A decoded message encodes to the same bytes that came. */
 void rbx_transcript_make(struct rbx_transcript *transcript,
 			 const struct rbx_wire_message *hello,
 			 const struct rbx_wire_message *challenge);
 
 /*
- * The root of a handshake's proofs: the secret for a new session (empty where
- * there is none), the session's key for a resume. Borrows.
+ * The root of a handshake's proofs: for a new session the secret (empty if there is none),
+ * for a resume the session's key. Borrowed.
  */
 struct rbx_root {
 	const uint8_t *bytes;
@@ -52,13 +51,12 @@ void rbx_proof_of_server(struct rbx_root root,
 			 const struct rbx_wire_message *welcome,
 			 uint8_t proof[RBX_WIRE_PROOF_BYTES]);
 
-/* For as long as the session lives: what a resume is proved with. */
+/* Valid as long as the session lives: it proves a resume. */
 void rbx_key_of_session(struct rbx_root root,
 			const struct rbx_transcript *transcript,
 			struct rbx_key *key);
 
-/* For as long as the control connection lives: what data queue pairs are
- * attached with. */
+/* Valid as long as the control connection lives: data queue pairs are attached with it. */
 void rbx_key_of_connection(struct rbx_root root,
 			   const struct rbx_transcript *transcript,
 			   struct rbx_key *key);
@@ -68,7 +66,7 @@ void rbx_proof_of_attach(const struct rbx_key *connection_key,
 			 const struct rbx_wire_attach *attach,
 			 uint8_t mac[RBX_WIRE_MAC_BYTES]);
 
-/* In a time that does not depend on the bytes. */
+/* Takes a time that does not depend on the bytes. */
 bool rbx_proof_equal(const uint8_t *a, const uint8_t *b, size_t length_bytes);
 
 #endif

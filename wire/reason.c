@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reason.c - the one place where refusals become errno values and sentences.
+ * reason.c - turns the reasons of refusals into errno values and sentences.
  */
 #include "wire/reason.h"
 

@@ -17,18 +17,18 @@
 	X(WRONG_SECRET, EACCES,                                               \
 	  "the secret is wrong; use the same secret file on both sides")      \
 	X(SECRET_REQUIRED, EACCES,                                            \
-	  "the server asks for a secret; use its secret file")                \
+	  "the server requires a secret; use its secret file")                \
 	X(SECRET_UNKNOWN, EACCES,                                             \
 	  "the server has no secret to prove itself; start it with the secret file, " \
 	  "or use none here")                                                 \
 	X(VERSION, EPROTONOSUPPORT,                                           \
-	  "the protocol version is not spoken here; use one release on both sides") \
+	  "this protocol version is not supported; use the same release on both sides") \
 	X(MALFORMED, EPROTO, "the message is malformed")                      \
 	X(OUT_OF_TURN, EPROTO, "the message is not allowed now")              \
 	X(DRAINING, ENOSPC,                                                   \
 	  "the server is shutting down and lends no more; use another one")   \
 	X(STALE_SESSION, ESTALE, "the session is not known (any more)")       \
-	X(STALE_EPOCH, ESTALE, "the slab was lent anew since")                \
+	X(STALE_EPOCH, ESTALE, "the slab has been lent again since")          \
 	X(NOT_YOURS, EPERM, "the slab is not lent to this client")            \
 	X(TOO_MANY, EBUSY,                                                    \
 	  "too many clients or queue pairs; try again later, or raise the server's limit") \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * terms.h - whether what a server says of itself and of its slabs can be true.
+ * terms.h - checks whether what a server says of itself and of its slabs can be true.
  *
- * decode() knows what a field may say at all; here stands what a client must
- * have found before it computes with the numbers of a server that it trusts to
- * have the secret, and not to have no faults.
+ * decode() checks which values a field may have at all. The checks here are for a client,
+ * before it computes with the numbers of a server: it trusts that the server has the secret,
+ * but not that the server has no bugs.
  */
 #ifndef RBX_WIRE_TERMS_H
 #define RBX_WIRE_TERMS_H
@@ -15,11 +15,10 @@
 #define RBX_WIRE_SLAB_UNIT_BYTES 4096u
 #define RBX_WIRE_SLAB_BYTES_MAX (1ull << 40)
 
-/* The longest lease, an hour: what a server that died has lent counts as lost after half
- * of it. */
+/* The longest lease, an hour: loans of a server that died count as lost after half of it. */
 #define RBX_WIRE_LEASE_MS_MAX 3600000u
 
-/* The terms of a session, of a server that said this incarnation before. */
+/* The terms of a session, of a server that said this incarnation earlier. */
 static inline bool
 rbx_wire_welcome_makes_sense(const struct rbx_wire_welcome *welcome,
 			     uint64_t incarnation)
@@ -41,9 +40,9 @@ rbx_wire_welcome_is_same(const struct rbx_wire_welcome *welcome,
 	       welcome->slab_bytes == before->slab_bytes;
 }
 
-/* Slabs take time to be made and emptied, and others may be before us: their
- * answers are waited for so many times as long as any other. That the server is
- * there at all the heartbeats tell meanwhile. */
+/* Preparing and emptying slabs takes time, and other clients may come first: their answers
+ * are waited for so many times as long as others. Heartbeats show meanwhile that the server
+ * lives. */
 #define RBX_WIRE_SLAB_ANSWER_TIMES 4u
 
 /* How long the answer to a request of this type may take. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * boosting.c - gradient boosting: each round fits a stump to what the stumps before it
- * have left over, by histograms of the binned columns.
+ * boosting.c - gradient boosting: each round fits a stump to the residuals of the earlier
+ * stumps, by histograms of the binned columns.
  */
 #include "learn.h"
 

@@ -44,7 +44,7 @@ double learn_k_means(size_t bytes)
 	double inertia = 0;
 	uint64_t random = 7;
 
-	/* As many heaps as centres, around the corners of a cube. */
+	/* As many clusters as centres, around the corners of a cube. */
 	for (size_t i = 0; i < count; i++)
 		for (int j = 0; j < FEATURES; j++)
 			points[i * FEATURES + (size_t)j] =

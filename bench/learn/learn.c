@@ -2,8 +2,8 @@
 /*
  * learn.c - see learn.h.
  *
- * Usage: learn logistic|boosting|k-means|text-rank BYTES
- * Prints JSON: the seconds that it took, and what came out.
+ * Usage: learn logistic|boosting|k-means|text-rank BYTES Prints JSON: the seconds that it
+ * took, and the result.
  */
 #include "learn.h"
 

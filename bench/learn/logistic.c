@@ -2,8 +2,8 @@
 /*
  * logistic.c - logistic regression by gradient descent over all rows.
  *
- * A hidden plane says which class a row is of. Each pass reads all rows once, and
- * takes a step against the mean gradient.
+ * A hidden plane decides the class of a row. Each pass reads all rows once, and takes a step
+ * against the mean gradient.
  */
 #include <math.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * text_rank.c - TextRank: which words of a text matter, by the ranks of a graph in
- * which words that stand beside each other are neighbours.
+ * text_rank.c - TextRank: finds important words of a text by ranks in a graph, in which words
+ * that stand beside each other are neighbours.
  *
- * The text is made of words as frequent as words are, the r-th about 1/r. The graph
- * is kept as one array of neighbours, by word.
+ * The words have a natural distribution: the frequency of the r-th is about 1/r. The graph is
+ * one array of neighbours, by word.
  */
 #include <math.h>
 
@@ -14,12 +14,12 @@
 #define PASSES 2
 #define DAMPING 0.85f
 
-/* A word of a vocabulary: its rank is e to the power of what is even. */
+/* A word of a vocabulary: its rank is e to the power of a uniform number. */
 static uint32_t word(uint64_t *random, uint32_t words)
 {
 	uint32_t rank = (uint32_t)expf(learn_random(random) * logf((float)words));
 
-	/* Frequent words do not stand together in memory. */
+	/* Frequent words are not together in memory. */
 	return (uint32_t)((uint64_t)(rank % words) * 2654435761u % words);
 }
 
@@ -54,7 +54,7 @@ static uint32_t *neighbours_of(const uint32_t *text, size_t length, uint32_t wor
 
 double learn_text_rank(size_t bytes)
 {
-	/* The text, and two neighbours for each word of it. */
+	/* The text, and two neighbours for each word in it. */
 	size_t length = bytes / (3 * sizeof(uint32_t));
 	uint32_t words = (uint32_t)(length / WORDS_EACH), *begins, *neighbours;
 	uint32_t *text = learn_alloc(length, sizeof(*text));

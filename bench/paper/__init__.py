@@ -8,8 +8,8 @@ A module has TITLE, CLAIM (what the paper says, in a sentence), and
     draw(figure, data)  draws that into an empty matplotlib figure
     judge(data)         a Verdict for each part of the claim
 
-`source` (source.py) runs the programs of this folder. What a build cannot do
-raises NotAvailable with the reason, which then stands in the figure's place.
+`source` (source.py) runs the programs of this folder. If a build cannot measure a
+figure, it raises NotAvailable with the reason, which the page then shows instead.
 """
 
 from typing import NamedTuple

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What figures 6 and 7 and table I share: the runs of bench/batching, a unit each."""
+"""The data of figures 6 and 7 and table I: the runs of bench/batching, one unit each."""
 
 from paper import LAB, NATIVE, SIM, canvas
 from paper.source import by_unit

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """How the figures look: lines over a number, and groups of bars."""
 
-# Each can be told from both papers, the light and the dark.
+# Each colour is visible on both backgrounds, the light and the dark.
 COLORS = ("#2f81c4", "#d1495b", "#3c8d40", "#e08e26", "#8a63c4", "#4a9aa5", "#a07f60",
           "#8a8a8a")
 
 
-# Light and dark: what is not a series takes its colour from here. The suffix of a file
-# says which it is.
+# Light and dark: all that is not a series takes its colour from here. The suffix of a
+# file says which one it is.
 def _theme(paper, ink, grid):
     return {"figure.facecolor": paper, "axes.facecolor": paper, "text.color": ink,
             "axes.labelcolor": ink, "axes.edgecolor": ink, "xtick.color": ink,

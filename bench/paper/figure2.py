@@ -11,8 +11,8 @@ CLAIM = ("Event-batch and naive hybrid polling fit some loads only; adaptive pol
          "context switches.")
 FABRICS = (NATIVE, SIM)
 POLICIES = ("event-batch:16", "hybrid", "adaptive")
-# Small is a request at a time. Large is the smallest burst at which busy polling has
-# its best throughput, and medium lies halfway; small gaps lie between bursts.
+# Small is one request at a time. Large is the smallest burst at which busy polling has
+# its best throughput, and medium is halfway; there are small gaps between bursts.
 LOADS = {"small": "burst:1:0us", "medium": "burst:16:20us", "large": "burst:32:20us"}
 
 
@@ -20,7 +20,7 @@ def per_1000(counter):
     return lambda result: 1000 * result[counter] / result["requests"]
 
 
-# What is measured; and what the simulator calls it.
+# The measured values, and their names in the simulator.
 PANELS = {"throughput": ("requests/s", runner.iops),
           "CPU": ("CPU %", lambda result: result["cpu_percent"]),
           "interrupts": ("wakeups in 1000 requests", per_1000("wakeups")),

@@ -8,11 +8,11 @@ TITLE = "Figure 8: with and without admission control"
 CLAIM = ("With four queue pairs the peak is at 7 threads; a window on the bytes in flight keeps "
          "them stable and raises the peak of requests per second by 29.9 %.")
 FABRICS = (NATIVE, SIM)
-# Work requests that are free, and ns for each one more: the soft device itself has no
+# Work requests without cost, and ns for each further one: the soft device itself has no
 # knee, so one is modelled, and the page says so.
 OVERLOAD = "4:3000"
 PANELS = {"requests/s": "requests/s", "in flight": "in flight"}
-# Which sweep of the simulator is which line.
+# The sweep of the simulator for each line.
 SWEEPS = {"off": "Four queue pairs, no window", "window": "A window of",
           "window, hybrid": "A window, merging", "hybrid": "Merging and chaining"}
 

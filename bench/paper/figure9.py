@@ -12,7 +12,7 @@ FABRICS = (NATIVE, SIM)
 PEERS = (1, 2, 4, 8, 16)
 PEERS_QUICK = (1, 4, 16)
 VOLUME_BYTES = 16 << 20
-# As in the paper: a queue and its poller for each peer, but shared:M has M for all.
+# As in the paper: a queue and its poller for each peer; only shared:M has M for all.
 POLICIES = {"event": "peer", "busy": "peer", "event-batch:16": "peer", "hybrid": "peer",
             "adaptive": "peer", "shared:1": None, "shared:2": None}
 PANELS = {"throughput": ("requests/s", runner.iops),

@@ -23,11 +23,12 @@ code { background: #f2f2f2; padding: .1em .3em; }
 HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>RDMAbox: the papers' figures</title>
 <style>{style}</style></head><body>
-<h1>The papers' figures, taken here</h1>
-<p>RDMAbox {version}, {date}, {runs}. Nobody had an RDMA NIC for this: each figure says on which
-fabric it was taken, and a claim that held there was not thereby shown to hold on a NIC; the
-modelled one has its numbers, and what of them is assumed, in sim/nic/generations. Numbers of
-different fabrics cannot be compared. All of it, with the numbers as JSON: <code>{command}</code>
+<h1>The papers' figures, measured here</h1>
+<p>RDMAbox {version}, {date}, {runs}. No RDMA NIC was used: each figure says on which
+fabric it was measured, and a claim that held there is not thereby shown to hold on a NIC. The
+modelled NIC has its parameters, with those that are assumed, in sim/nic/generations. Numbers
+of different fabrics cannot be compared. To make all of it, with the numbers as JSON:
+<code>{command}</code>
 </p>
 """
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Figure 5 of the paper on communication patterns: many threads ask one."""
+"""Figure 5 of the paper on communication patterns: many threads send requests to one."""
 
 from paper import SIM, Verdict, canvas
 
 TITLE = "Communication patterns, figure 5: private connections to one responder"
-CLAIM = ("With responses of 4 KiB those who ask by WRITE fill the link with 16 requesters, those "
-         "who ask by SEND stay between 8 and 9.5 GB/s; of 16 KiB all fill it; more connections "
+CLAIM = ("With responses of 4 KiB, 16 requesters that use WRITE fill the link, and requesters "
+         "that use SEND stay between 8 and 9.5 GB/s. With 16 KiB all fill it. More connections "
          "make no difference.")
 FABRICS = (SIM,)
 SCENARIO = "n-to-one"

@@ -6,7 +6,7 @@ from paper import SIM, Verdict, canvas, patterns5
 TITLE = "Communication patterns, figure 6: dispatchers"
 CLAIM = ("A dispatcher for the requesters of a machine, with one connection, behaves as private "
          "connections do, but needs 40 requesters, not 16, to fill the link with responses of "
-         "4 KiB. Who asks by SEND stays as slow, so connections are not what makes it slow.")
+         "4 KiB. Requesters that use SEND stay as slow, so connections are not the reason.")
 FABRICS = (SIM,)
 SCENARIO = patterns5.SCENARIO
 BY = {"private": "", "dispatchers": ", by dispatchers"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the figures get their numbers: question programs, the simulator, single runs."""
+"""The sources of the figures' numbers: the programs of bench/, the simulator, single runs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class Source:
         self.simulations = {}
 
     def question(self, name, on, *words):
-        """The cases of one question program; asked once, however often it is wanted."""
+        """The cases of one program of bench/; it runs once, however often they are used."""
         key = (name, on, words)
         if key not in self.answers:
             self.answers[key] = self.ask(name, on, list(words))
@@ -62,7 +62,7 @@ class Source:
         return table["rows"]
 
     def require(self, option, what):
-        """`rdmabox bench` of this build has to know an option."""
+        """Raises NotAvailable unless `rdmabox bench` of this build has an option."""
         if not runner.bench_has(self.machine, option):
             raise NotAvailable(f"{what} is not available in this build")
 
@@ -82,7 +82,7 @@ def median(results, figure):
 
 
 def first_peak(rates):
-    """{x: rate}: where it is best before it falls for the first time, by more than 3 %."""
+    """{x: rate}: the best x before the rate drops for the first time, by more than 3 %."""
     peak = next(iter(rates))
     for x, rate in rates.items():
         if rate < 0.97 * rates[peak]:

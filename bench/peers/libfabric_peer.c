@@ -3,25 +3,22 @@
  * The libfabric peer: one-sided reads and writes over the tcp or the verbs
  * provider, connected endpoints (FI_EP_MSG).
  *
- * A request is one fi_readmsg or fi_writemsg. Over tcp writes carry
- * FI_DELIVERY_COMPLETE, so that a completion means "placed at the target", as
- * it does for RDMAbox; by default it means "handed to the socket". The flag
- * goes with each call: among the operation flags of the endpoint the provider
- * accepts it and ignores it, and fi_write completes in half a round trip. Over
- * verbs a completion is that of a reliable connection, which means it anyway.
+ * A request is one fi_readmsg or fi_writemsg. Over tcp writes have FI_DELIVERY_COMPLETE, so
+ * that a completion means "placed at the target", as for RDMAbox; by default it means "handed
+ * to the socket". The flag is given with each call: as an operation flag of the endpoint the
+ * provider accepts and ignores it, and fi_write completes in half a round trip. Over verbs a
+ * completion is that of a reliable connection, which means this anyway.
  *
- * What a provider asks for, the program does: the verbs provider wants the
- * load's buffers registered and remote memory named by its address there, the
- * tcp provider neither. The key, the address and the size travel in the private
- * data of the connection's acceptance.
+ * The program does what a provider requires: the verbs provider needs the load's buffers
+ * registered and remote memory named by its address there, the tcp provider neither. The key,
+ * the address and the size are in the private data of the acceptance.
  *
- * The tcp provider has no thread of its own: a target that does not call the
- * library stands still. The server therefore reads its completion queue
- * without pause, and looks at the event queue (connections that come and go)
- * once in many turns. Over verbs the device does the work, and the server
- * sleeps between two looks: fi_eq_sread of that provider was seen to take all
- * of a CPU. Each client has an endpoint of its own, which ends with the event
- * that the client has left.
+ * The tcp provider has no thread of its own: a target that does not call the library makes no
+ * progress. So the server reads its completion queue without pause, and checks the event
+ * queue (connections that come and go) once in many passes. Over verbs the device does the
+ * work, and the server sleeps between two looks: fi_eq_sread of that provider was seen to use
+ * a whole CPU. Each client has an endpoint of its own, which ends with the event that the
+ * client has left.
  *
  * A broken connection or a refused key completes requests with an error.
  */
@@ -35,35 +32,36 @@
 #include "libfabric_link.h"
 #include "peer.h"
 
-/* An event queue read costs system calls; connections can wait this many turns. */
+/* Reading the event queue costs system calls; connections can wait this many passes. */
 #define SERVE_TURNS_PER_EVENT 1024
-/* Sleep between two looks at an event queue, where nothing else is to be done. */
+/* Sleep between two looks at an event queue if nothing else is to be done. */
 #define EVENT_SLEEP_MS 10
 
 const struct peer_traits peer_traits = {
 	.fabrics = { "tcp", "verbs" },
-	.chain_max = 1,	/* both providers post each call by itself */
+	.chain_max = 1,	/* both providers post each call separately */
 };
 
 /* Private data of an accepted connection. Both ends are the same program. */
 struct lent_memory {
-	uint64_t address;	/* 0 where remote memory is named by its offset */
+	uint64_t address;	/* 0 if remote memory is named by its offset */
 	uint64_t key;
 	uint64_t size_bytes;
 };
 
 struct peer {
 	struct link link;
-	struct fid_mr *mr;		/* server, as the two that follow */
+	struct fid_mr *mr;		/* of the server, as the two that follow */
 	void *memory;
 	struct lent_memory lent;
 	bool over_verbs;
-	struct fid_mr *load_mr;		/* client: of the load's buffers, where that is wanted */
+	struct fid_mr *load_mr;		/* client: of the load's buffers, if needed */
 	void *load_desc;
 	uint64_t write_flags;
 	int event_fd;			/* client: of the completion queue, to sleep on */
 	uint32_t block_bytes;
-	struct fi_context *contexts;	/* one for each slot; a completion names its slot by it */
+	/* one for each slot; a completion names its slot by its address */
+	struct fi_context *contexts;
 };
 
 void peer_fabric_name(const struct peer_options *options, char *name, size_t len)
@@ -74,7 +72,7 @@ void peer_fabric_name(const struct peer_options *options, char *name, size_t len
 
 static void peer_close(struct peer *peer)
 {
-	/* An endpoint that may use the memory ends before it. */
+	/* An endpoint that may use the memory is closed before it. */
 	link_close_object(peer->link.ep ? &peer->link.ep->fid : NULL);
 	peer->link.ep = NULL;
 	link_close_object(peer->mr ? &peer->mr->fid : NULL);
@@ -85,7 +83,7 @@ static void peer_close(struct peer *peer)
 	free(peer);
 }
 
-/* Opens what both sides have. */
+/* Opens what both sides need. */
 static int peer_open(const struct peer_options *options, struct peer **opened)
 {
 	const struct link_options link_options = {
@@ -113,7 +111,7 @@ static int peer_open(const struct peer_options *options, struct peer **opened)
 	return 0;
 }
 
-/* Accepts a client, or leaves it to find that nobody answers. */
+/* Accepts a client; if that fails the client gets no answer. */
 static void serve_client(struct peer *peer, struct fi_info *info)
 {
 	struct fid_ep *ep;
@@ -151,7 +149,7 @@ static int serve_open(struct peer *peer, const struct peer_options *options)
 
 	if (posix_memalign(&peer->memory, 4096, options->memory_bytes))
 		return -ENOMEM;
-	/* Touched, or reads would all come from one page of zeros. */
+	/* Touched; otherwise all reads would come from one page of zeros. */
 	memset(peer->memory, 1, options->memory_bytes);
 	rc = fi_mr_reg(peer->link.domain, peer->memory, options->memory_bytes,
 		       FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &peer->mr, NULL);
@@ -193,7 +191,7 @@ int peer_serve(const struct peer_options *options)
 	return rc;
 }
 
-/* Waits for the server's answer, which brings the key. */
+/* Waits for the server's answer, which has the key. */
 static int wait_connected(struct peer *peer)
 {
 	/* The event ends in the private data. */
@@ -284,7 +282,7 @@ int peer_post(struct peer *peer, uint32_t slot, bool write, void *buf, uint64_t 
 	return fi_readmsg(peer->link.ep, &request, FI_COMPLETION);
 }
 
-/* Each fi_read and fi_write has gone out already; these providers do not know FI_MORE. */
+/* Each fi_read and fi_write was sent already; these providers do not support FI_MORE. */
 int peer_post_end(struct peer *peer)
 {
 	(void)peer;
@@ -319,7 +317,7 @@ int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX])
 	return count;
 }
 
-/* fi_trywait arms the queue, and tells if something had completed by then. */
+/* fi_trywait arms the queue, and tells whether something had completed by then. */
 bool peer_wait(struct peer *peer)
 {
 	struct fid *queue = &peer->link.cq->fid;

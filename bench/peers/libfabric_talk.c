@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages over libfabric's tcp provider: what bench/talk.c does over an endpoint of
- * RDMAbox. How it is asked and what is measured: talking.h.
+ * Messages over libfabric's tcp provider: the same as bench/talk.c does over an endpoint of
+ * RDMAbox. talking.h describes the options and what is measured.
  *
- * All of a chain but the last carry FI_MORE, and what fits is injected, so that no other
- * completion is made. In libfabric's favour a completion need only say that the chain is
- * on its way; RDMAbox's says that it has been received.
+ * All messages of a chain except the last have FI_MORE, and short ones are injected, so no
+ * other completion is made. In libfabric's favour a completion only means that the chain is
+ * on its way; RDMAbox's means that it has been received.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void open_all(struct talk *talk, const char *address, bool serve)
 	need(talk->memory ? 0 : -ENOMEM, "no memory");
 }
 
-/* Before any message, when their length is known. */
+/* Called before any message, when their length is known. */
 static void decide(struct talk *talk)
 {
 	if (talk->bytes <= talk->link.info->tx_attr->inject_size)
@@ -125,7 +125,7 @@ static struct talk_way way_of(struct talk *talk)
 	return (struct talk_way){ talk, send_chain, poll_some, receive_again };
 }
 
-/* The event that is waited for; private data is at its end. */
+/* Waits for this event; private data is at its end. */
 static void wait_event(struct talk *talk, uint32_t wanted, void *entry, size_t len)
 {
 	struct fi_cq_entry none;
@@ -155,7 +155,7 @@ static void serve(struct talk *talk, const char *address)
 	fflush(stdout);
 	wait_event(talk, FI_CONNREQ, &asked, sizeof(asked));
 	memcpy(&wish, asked.entry.data, sizeof(wish));
-	need(wish.bytes > TALK_BYTES_MAX ? -EPROTO : 0, "no wish");
+	need(wish.bytes > TALK_BYTES_MAX ? -EPROTO : 0, "no valid options came from the client");
 	talk->bytes = wish.bytes;
 	decide(talk);
 	need(link_endpoint(&talk->link, asked.entry.info, &talk->link.ep), "no endpoint");

@@ -9,15 +9,14 @@
  *   measured   the load itself for the wanted time
  *   read back  (verified writes only) read a sample of what was written
  *
- * Contents: the first word of every 512 bytes says which block and which write
- * phase it belongs to; the words between say the phase alone. A block that was
- * lost, torn, misplaced or left from before is told by that, and a write costs
- * eight stores per 4 KiB instead of a pass over the block, which would be
- * charged to the transport. All blocks of a phase hold the same words for the
- * same offset, so overlapping outstanding writes cannot disagree.
+ * Contents: the first word of every 512 bytes tells the block and the write phase; the words
+ * between tell only the phase. This detects a block that was lost, torn, misplaced or left
+ * from before. A write costs eight stores per 4 KiB instead of a pass over the block, which
+ * would be charged to the transport. All blocks of a phase have the same words at the same
+ * offset, so overlapping outstanding writes cannot disagree.
  *
- * The first failed request ends its phase: what is outstanding is drained, and
- * what does not come back within PEER_STALL_LIMIT_NS is counted as an error.
+ * The first failed request ends its phase: outstanding requests are drained, and those that
+ * do not come back within PEER_STALL_LIMIT_NS are counted as errors.
  */
 #include "load.h"
 
@@ -32,10 +31,10 @@
 #define LOAD_READ_BACK_COUNT 4096
 #define LOAD_RANDOM_SEED 0x9e3779b97f4a7c15ull
 #define LOAD_STAMP_WORDS 64	/* 512 bytes, the smallest block */
-/* Empty polls between two looks at the clock. */
+/* Empty polls between two reads of the clock. */
 #define LOAD_EMPTY_POLLS 4096
 
-/* Makes the addresses; started anew it makes the same ones again. */
+/* Makes the addresses; restarted, it makes the same ones again. */
 struct generator {
 	bool random;
 	uint64_t block_count;
@@ -82,7 +81,7 @@ static struct generator generator_start(const struct peer_options *options, bool
 	};
 }
 
-/* xorshift64*, then scaled by a multiplication, which has no modulo bias worth naming. */
+/* xorshift64*, then scaled by a multiplication, whose bias is negligible. */
 static uint64_t generator_next_block(struct generator *generator)
 {
 	uint64_t x = generator->state;
@@ -223,7 +222,7 @@ static void load_complete(struct load *load, struct phase *phase, const struct p
 		slot_prepare(load, phase, done->slot);
 }
 
-/* After a poll that found nothing. Returns false when it is time for a look at the clock. */
+/* After a poll that found nothing. Returns false when it is time to read the clock. */
 static bool load_idle(struct load *load, uint64_t *empty_polls)
 {
 	if (load->options->wait_event)
@@ -342,7 +341,7 @@ int load_run(struct peer *peer, const struct peer_options *options, struct load_
 	load->peer = peer;
 	load->options = options;
 	load->result = result;
-	/* Differs from run to run, so that an earlier run's data is not taken for this one's. */
+	/* Differs from run to run, so that data of an earlier run is not taken for this one's. */
 	load->generation = peer_now_ns();
 	for (i = 0; i < options->depth; i++)
 		load->slots[i].buf = bufs + (size_t)i * options->block_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The load that a client puts on a peer, and what came out of it. */
+/* The load that a client puts on a peer, and its result. */
 #ifndef LOAD_H
 #define LOAD_H
 
@@ -18,10 +18,9 @@ struct load_result {
 };
 
 /*
- * Warms up, measures for options->runtime_s and verifies if asked to.
- * Takes @peer: it is disconnected before the buffers go away, which requests
- * that never came back may still borrow. Failed requests are counted in
- * @result. Returns 0 or -errno.
+ * Warms up, measures for options->runtime_s and verifies if asked to. Takes @peer: it is
+ * disconnected before the buffers are freed, because requests that never came back may still
+ * borrow them. Failed requests are counted in @result. Returns 0 or -errno.
  */
 int load_run(struct peer *peer, const struct peer_options *options, struct load_result *result);
 

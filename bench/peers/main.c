@@ -66,8 +66,8 @@ void peer_print_ready(const char *host, unsigned int port)
 }
 
 /*
- * Keeps stdout for what scripts read: UCX logs there, and one warning would
- * spoil the JSON. Whatever a library prints goes to stderr.
+ * Keeps stdout for scripts: UCX writes its log there, and one warning would break the JSON.
+ * Whatever a library prints goes to stderr.
  */
 static int report_stream_open(void)
 {
@@ -111,7 +111,7 @@ static int parse_address(const char *text, struct peer_options *options)
 	return 0;
 }
 
-/* Tells which of two words @text is. */
+/* Decides which of two words @text is. */
 static int parse_word(const char *text, const char *no, const char *yes, bool *is_yes)
 {
 	*is_yes = !strcmp(text, yes);
@@ -251,7 +251,7 @@ static json_t *report_make(const struct peer_options *options, const struct load
 			 elapsed_s > 0 ? result->cpu_ns / (elapsed_s * 1e7) : 0);
 }
 
-/* JSON to the named file or to stdout, where it is one line if none was asked for. */
+/* Writes JSON to the named file or to stdout; if none was asked for, prints one line. */
 static int report_print(const struct peer_options *options, const struct load_result *result)
 {
 	bool to_file = options->json && strcmp(options->json, "-");
@@ -273,7 +273,7 @@ static int report_print(const struct peer_options *options, const struct load_re
 
 static int run_client(const struct peer_options *options)
 {
-	/* Static for its size: the histogram has some 30 KiB. */
+	/* Static because of its size: the histogram has some 30 KiB. */
 	static struct load_result result;
 	struct peer *peer;
 	int err;

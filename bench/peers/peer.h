@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a peer program is made of: one transport behind eight functions.
+ * The parts of a peer program: one transport behind eight functions.
  *
- * main.c reads the command line and load.c makes the load; both are the same
- * in every peer program, so that two peers differ by their transport alone.
- * verbs_peer.c, libfabric_peer.c, ucx_peer.c and uct_peer.c each define what
- * stands below, and exactly one of them is linked into a program.
+ * main.c reads the command line and load.c makes the load. Both are the same in every peer
+ * program, so two peers differ only by their transport. verbs_peer.c, libfabric_peer.c,
+ * ucx_peer.c and uct_peer.c each define the functions below, and exactly one of them is
+ * linked into a program.
  *
- * A program serves or connects. The server owns the memory and spins; the
- * client is one thread that posts requests, each named by its slot, and polls.
- * Nothing here is reconnected or retried: a broken connection ends the run
- * with errors, because a benchmark that hides one measures something else.
+ * A program serves or connects. The server owns the memory and spins. The client is one
+ * thread that posts requests, each named by its slot, and polls. Nothing is reconnected or
+ * retried: a broken connection ends the run with errors, because a benchmark that hides one
+ * measures something else.
  */
 #ifndef PEER_H
 #define PEER_H
@@ -24,8 +24,8 @@
 #define PEER_DEPTH_MAX 1024
 
 /*
- * No progress for this long means that the other side is gone. Generous: it
- * only bounds a hang, it never decides a figure.
+ * No progress for this long means that the other side is dead. It is generous: it only bounds
+ * a hang, and never decides a figure.
  */
 #define PEER_STALL_LIMIT_NS (5 * 1000000000ull)
 
@@ -34,7 +34,7 @@
 
 /* What the transport of this program can do. */
 struct peer_traits {
-	const char *fabrics[3];	/* what it runs on, the usual one first; NULL ends them */
+	const char *fabrics[3];	/* what it runs on, the default first; ends with NULL */
 	uint32_t chain_max;	/* posts that can share a doorbell; 1: it cannot chain */
 };
 
@@ -66,13 +66,13 @@ struct peer_done {
 
 struct peer;
 
-/* Set by SIGTERM and SIGINT; a server looks at it and returns. */
+/* Set by SIGTERM and SIGINT; a server checks it and returns. */
 extern volatile sig_atomic_t peer_stop;
 
 /* Monotonic time. */
 uint64_t peer_now_ns(void);
 
-/* Prints the line that tells a script that the server serves. */
+/* Prints the line that tells a script that the server is ready. */
 void peer_print_ready(const char *host, unsigned int port);
 
 /* Name and version of the transport, such as "libfabric-tcp 1.17". */
@@ -85,8 +85,8 @@ int peer_serve(const struct peer_options *options);
 int peer_connect(const struct peer_options *options, struct peer **peer);
 
 /*
- * Makes the memory that holds all buffers of the load known to the transport,
- * before the first request; borrowed until the disconnect. 0 or -errno.
+ * Registers the memory with all buffers of the load, before the first request; borrowed until
+ * the disconnect. Returns 0 or -errno.
  */
 int peer_register(struct peer *peer, void *memory, size_t size_bytes);
 
@@ -98,8 +98,8 @@ int peer_register(struct peer *peer, void *memory, size_t size_bytes);
 int peer_post(struct peer *peer, uint32_t slot, bool write, void *buf, uint64_t offset_bytes);
 
 /*
- * Ends a run of posts: nothing that was posted may stay behind in the peer
- * waiting for company. Returns 0 or -errno.
+ * Ends a series of posts: nothing that was posted may be held back in the peer. Returns 0 or
+ * -errno.
  */
 int peer_post_end(struct peer *peer);
 
@@ -111,9 +111,9 @@ int peer_post_end(struct peer *peer);
 int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX]);
 
 /*
- * Sleeps until there may be a completion, after a poll that found none; what
- * completed since that poll ends the sleep at once. Returns false when
- * PEER_WAIT_LIMIT_MS have passed. Called only with options->wait_event.
+ * Sleeps until there may be a completion, after a poll that found none. A completion since
+ * that poll ends the sleep at once. Returns false when PEER_WAIT_LIMIT_MS have passed. Called
+ * only with options->wait_event.
  */
 bool peer_wait(struct peer *peer);
 

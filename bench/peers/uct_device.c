@@ -2,9 +2,9 @@
 /*
  * Finds and opens a UCT interface for reliable connections over verbs.
  *
- * UCT is a tree: components hold memory domains, which hold transports on
- * devices. This walks it for the first device with the transport "rc_verbs".
- * A choice among several devices is left out: the lab has one.
+ * UCT is a tree: components have memory domains, which have transports on devices. This
+ * searches it for the first device with the transport "rc_verbs". There is no choice among
+ * several devices.
  */
 #include "uct_device.h"
 

@@ -3,15 +3,15 @@
  * The UCX peer on verbs: zero-copy puts and gets at UCX's transport level, UCT,
  * over a reliable connection.
  *
- * UCX's upper level, UCP, needs a second transport to make its connections,
- * and finds none that works on Soft-RoCE; so this is what UCP would call. A
- * request is one uct_ep_put_zcopy or uct_ep_get_zcopy, and its completion is
- * that of the reliable connection: acknowledged by the other side's device.
+ * UCX's upper level, UCP, needs a second transport to make its connections, and finds none
+ * that works on Soft-RoCE. So this calls what UCP would call. A request is one
+ * uct_ep_put_zcopy or uct_ep_get_zcopy, and its completion is that of the reliable
+ * connection: acknowledged by the other side's device.
  *
- * Two endpoints are connected by their addresses, which travel over a plain
- * TCP socket together with the memory's packed key. The socket stays open: its
- * end tells the server that the client has left. The child that serves
- * (ucx_server.c) sleeps on it, as puts and gets are the device's work.
+ * Two endpoints are connected by their addresses, which are sent over a plain TCP socket
+ * together with the memory's packed key. The socket stays open: its end tells the server that
+ * the client has left. The child that serves (ucx_server.c) sleeps on it, because the device
+ * does the puts and gets.
  *
  * A broken connection completes requests with an error, or lets them stall
  * until the load gives up.
@@ -30,7 +30,7 @@
 #include "ucx_socket.h"
 #include "ucx_status.h"
 
-/* Bounds of what UCT calls an address or a packed key. */
+/* Bounds of UCT's addresses and packed keys. */
 #define BLOB_BYTES_MAX 256
 
 const struct peer_traits peer_traits = {
@@ -38,7 +38,7 @@ const struct peer_traits peer_traits = {
 	.chain_max = 1,
 };
 
-/* Where a request is, found by its completion. */
+/* The state of a request, found by its completion. */
 struct slot {
 	uct_completion_t completion;
 	struct peer *peer;
@@ -75,7 +75,7 @@ static int endpoint_create(struct uct_device *device, uct_ep_h *ep)
 	return error_from_ucs(uct_ep_create(&params, ep));
 }
 
-/* Both sides tell the address of device and endpoint, then connect to the other's. */
+/* Both sides send the addresses of device and endpoint, then connect to the other's. */
 static int endpoint_connect(struct uct_device *device, uct_ep_h ep, int fd)
 {
 	uint8_t device_address[BLOB_BYTES_MAX], ep_address[BLOB_BYTES_MAX];
@@ -131,7 +131,7 @@ static void serve_until_end(int fd)
 	}
 }
 
-/* The life of a child: lends @memory to the client behind @fd until it leaves. */
+/* The whole run of a child: lends @memory to the client behind @fd until it leaves. */
 static int serve_client(int fd, void *memory, size_t size_bytes)
 {
 	struct uct_device device = { 0 };
@@ -258,12 +258,12 @@ int peer_post(struct peer *peer, uint32_t index, bool write, void *buf, uint64_t
 		return -EAGAIN;
 	if (status != UCS_OK)
 		return error_from_ucs(status);
-	/* Done already, and the completion is not called. */
+	/* It is done already, and the completion is not called. */
 	request_done(&slot->completion);
 	return 0;
 }
 
-/* Each put and get has gone out already. */
+/* Each put and get was sent already. */
 int peer_post_end(struct peer *peer)
 {
 	(void)peer;
@@ -282,9 +282,9 @@ int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX])
 }
 
 /*
- * Arms at one call and sleeps at the next: the load polls in between, and so
- * finds what completed before the queue was armed. Arming fails while events
- * of the past are there, which it takes away.
+ * Arms at one call and sleeps at the next: the load polls in between, and so finds what
+ * completed before the queue was armed. Arming fails while old events are there, and removes
+ * them.
  */
 bool peer_wait(struct peer *peer)
 {

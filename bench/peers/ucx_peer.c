@@ -2,19 +2,19 @@
 /*
  * The UCX peer: one-sided reads and writes over UCX's tcp transport.
  *
- * A read is one ucp_get_nbx and completes by itself. The completion of a
- * ucp_put_nbx means only that the buffer may be used again; that the data is
- * in its place is told by a flush. So puts are flushed in groups: the posts of
- * one turn of the load, up to FLUSH_GROUP of them, form a group, one flush
- * follows it, and the flush's completion completes every request of the group.
+ * A read is one ucp_get_nbx and completes by itself. The completion of a ucp_put_nbx means
+ * only that the buffer may be used again; a flush tells that the data is in its place. So
+ * puts are flushed in groups: the posts of one pass of the load, up to FLUSH_GROUP of them,
+ * form a group, one flush follows it, and the flush's completion completes every request of
+ * the group.
  *
- * The addresses of the server's worker and memory and the memory's packed key
- * travel over a plain TCP socket, which stays open: its end tells the server
- * that the client has left. The child that serves (ucx_server.c) spins in
- * ucp_worker_progress, as tcp does nothing by itself.
+ * The addresses of the server's worker and memory and the memory's packed key are sent over a
+ * plain TCP socket, which stays open: its end tells the server that the client has left. The
+ * child that serves (ucx_server.c) spins in ucp_worker_progress, because tcp does nothing by
+ * itself.
  *
- * A broken connection fails the outstanding requests or, where UCX says
- * nothing, lets them stall until the load gives up.
+ * A broken connection fails the outstanding requests. If UCX reports nothing, they stall
+ * until the load gives up.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -38,9 +38,9 @@
  * its best moments stayed below 125,000/s.
  */
 #define FLUSH_GROUP 32
-/* A look at the socket is a system call; it can wait this many turns. */
+/* A look at the socket is a system call; it can wait this many passes. */
 #define SERVE_TURNS_PER_LOOK 4096
-/* Bounds of what UCP calls a worker's address and a packed key. */
+/* Bounds of UCP's worker addresses and packed keys. */
 #define ADDRESS_BYTES_MAX 65536
 #define RKEY_BYTES_MAX 4096
 #define NO_SLOT UINT32_MAX
@@ -50,7 +50,7 @@ const struct peer_traits peer_traits = {
 	.chain_max = 1,
 };
 
-/* Where a request is, found by its callback. */
+/* The state of a request, found by its callback. */
 struct slot {
 	struct peer *peer;
 	uint32_t next_in_group;
@@ -66,7 +66,7 @@ struct peer {
 	struct lent_memory lent;
 	uint32_t block_bytes;
 	struct slot slots[PEER_DEPTH_MAX];
-	uint32_t group;			/* first slot of the group of puts that is being made */
+	uint32_t group;			/* first slot of the present group of puts */
 	uint32_t group_count;
 	struct peer_done done[PEER_DEPTH_MAX];
 	uint32_t done_count;
@@ -81,8 +81,8 @@ void peer_fabric_name(const struct peer_options *options, char *name, size_t len
 }
 
 /*
- * Finds the network device that has the local address of @fd. Empty if none
- * has it, as with 0.0.0.0.
+ * Finds the network device that has the local address of @fd. Empty if none has it, for
+ * example for 0.0.0.0.
  */
 static void device_of_socket(int fd, char *device, size_t len)
 {
@@ -104,8 +104,8 @@ static void device_of_socket(int fd, char *device, size_t len)
 }
 
 /*
- * Nothing but tcp: UCX would take shared memory between two processes of one
- * host. Nothing but the device of @fd: UCX would listen on all of them.
+ * Only tcp, because UCX would use shared memory between two processes of one host. Only the
+ * device of @fd, because UCX would listen on all of them.
  */
 static int context_open(int fd, ucp_context_h *context)
 {
@@ -140,7 +140,7 @@ static int worker_open(ucp_context_h context, ucp_worker_h *worker)
 	return error_from_ucs(ucp_worker_create(context, &params, worker));
 }
 
-/* Tells a client all it needs to reach @memory. */
+/* Sends a client all it needs to reach @memory. */
 static int lend_memory(int fd, ucp_context_h context, ucp_worker_h worker, ucp_mem_h memory)
 {
 	ucp_mem_attr_t attr = {
@@ -187,7 +187,7 @@ static void serve_until_end(int fd, ucp_worker_h worker)
 	}
 }
 
-/* The life of a child: lends @memory to the client behind @fd until it leaves. */
+/* The whole run of a child: lends @memory to the client behind @fd until it leaves. */
 static int serve_client(int fd, void *memory, size_t size_bytes)
 {
 	ucp_mem_map_params_t params = {
@@ -350,7 +350,7 @@ static int post_put(struct peer *peer, struct slot *slot, void *buf, uint64_t re
 	request = ucp_put_nbx(peer->ep, buf, peer->block_bytes, remote, peer->rkey, &param);
 	if (UCS_PTR_IS_ERR(request))
 		return error_from_ucs(UCS_PTR_STATUS(request));
-	/* The flush speaks for the put: a put that fails later fails its endpoint and the flush. */
+	/* The flush counts for the put: a put that fails later fails its endpoint and the flush. */
 	if (request)
 		ucp_request_free(request);
 	slot->next_in_group = peer->group;
@@ -399,7 +399,7 @@ int peer_poll(struct peer *peer, struct peer_done done[PEER_DEPTH_MAX])
 	return count;
 }
 
-/* Closes the endpoint by force: an orderly close waits for a server that may be gone. */
+/* Closes the endpoint by force: an orderly close waits for a server that may be dead. */
 static void endpoint_close(struct peer *peer)
 {
 	ucp_request_param_t param = {

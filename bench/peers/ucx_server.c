@@ -2,10 +2,9 @@
 /*
  * The server of both UCX peers: a listener, and a child for each client.
  *
- * The child is a process of its own, over memory shared with its parent,
- * because UCX ends the whole process when a client dies with puts on their
- * way. Clients come one after another; the parent waits for a child's end
- * before it accepts the next.
+ * The child is a process of its own, over memory shared with its parent, because UCX ends the
+ * whole process when a client dies while its puts are under way. Clients come one after
+ * another; the parent waits for a child's end before it accepts the next.
  */
 #include "ucx_server.h"
 
@@ -21,7 +20,7 @@
 
 #include "ucx_socket.h"
 
-/* Looks at the child rarely: this process shares its core with it. */
+/* Checks the child rarely: this process shares its core with it. */
 static void wait_child(pid_t child)
 {
 	while (waitpid(child, NULL, WNOHANG) == 0) {
@@ -75,7 +74,7 @@ int ucx_serve(const struct peer_options *options, ucx_serve_client_fn serve_clie
 		err = listener;
 		goto out_unmap_memory;
 	}
-	/* Touched, or the first client would pay for the page faults. */
+	/* Touched; otherwise the first client would pay for the page faults. */
 	memset(memory, 1, options->memory_bytes);
 	if (getsockname(listener, (struct sockaddr *)&bound, &bound_len)) {
 		err = -errno;

@@ -2,9 +2,8 @@
 /*
  * The plain TCP socket beside a UCX connection.
  *
- * It carries what a client must know before it can use UCX and tells by its
- * end that the other side has left. A client waits for PEER_STALL_LIMIT_NS at
- * most. No data of the load passes here.
+ * It carries what a client must know before it can use UCX. Its end tells that the other side
+ * has left. A client waits for PEER_STALL_LIMIT_NS at most. No data of the load passes here.
  */
 #include "ucx_socket.h"
 

@@ -8,7 +8,7 @@
 
 #include "peer.h"
 
-/* What the server tells of its memory; both ends are the same program. */
+/* The description of the server's memory; both ends are the same program. */
 struct lent_memory {
 	uint64_t address;
 	uint64_t size_bytes;
@@ -18,12 +18,12 @@ struct lent_memory {
 int socket_listen(const struct peer_options *options);
 int socket_connect(const struct peer_options *options);
 
-/* All of @len bytes, or -errno. */
+/* Sends all of @len bytes, or returns -errno. */
 int socket_send(int fd, const void *data, size_t len);
 int socket_receive(int fd, void *data, size_t len);
 
 /*
- * An address or a key of UCX's, as long as UCX says. Who receives has room for
+ * Sends or receives an address or a key of UCX, of any length. The receiver has room for
  * @size_bytes; more than that is -EPROTO.
  */
 int socket_send_blob(int fd, const void *blob, size_t len);

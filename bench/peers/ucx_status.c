@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* UCX's statuses as -errno, once for both UCX peers. */
+/* Converts UCX's statuses to -errno, for both UCX peers. */
 #include "ucx_status.h"
 
 #include <errno.h>

@@ -2,16 +2,15 @@
 /*
  * The raw verbs peer: libibverbs and librdmacm, and nothing above them.
  *
- * A request is one work request of a reliable connection, whose completion
- * means that the other side's device has acknowledged it. With --chain 1 each
- * is posted by a call and a doorbell of its own and signaled: plain verbs, as a
- * textbook has it. With --chain N up to N posts of one turn of the load are
- * linked and handed over by one call, of which only the last is signaled:
- * doorbell batching. A reliable connection completes in order, so a completion
- * speaks for all that was posted before it; `posted` remembers which.
+ * A request is one work request of a reliable connection, whose completion means that the
+ * other side's device has acknowledged it. With --chain 1 each is signaled and posted by a
+ * call and a doorbell of its own: plain verbs. With --chain N up to N posts of one pass of
+ * the load are linked and posted by one call, of which only the last is signaled: doorbell
+ * batching. A reliable connection completes in order, so a completion counts for all that was
+ * posted before it; `posted` remembers which.
  *
- * The load's buffers are registered once, before the first request, and used
- * where they are. A broken connection flushes what is outstanding as errors.
+ * The load's buffers are registered once, before the first request, and used directly. A
+ * broken connection flushes what is outstanding as errors.
  */
 #include "verbs_peer.h"
 
@@ -41,7 +40,7 @@ struct peer {
 	uint32_t block_bytes;
 	uint32_t chain_max;
 	bool armed;
-	struct ibv_send_wr wrs[PEER_DEPTH_MAX];	/* the chain that is being made */
+	struct ibv_send_wr wrs[PEER_DEPTH_MAX];	/* the present chain */
 	struct ibv_sge sges[PEER_DEPTH_MAX];
 	uint32_t chain_count;
 	uint32_t posted[PEER_DEPTH_MAX];	/* slots in the order of posting; a ring */

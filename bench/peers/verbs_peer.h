@@ -15,10 +15,13 @@ struct lent_memory {
 	uint64_t rkey;
 };
 
-/* What the options name, for one end (RAI_PASSIVE: the server's); rdma_freeaddrinfo(). */
+/*
+ * Resolves the address in the options, for one end (RAI_PASSIVE: the server's); free it with
+ * rdma_freeaddrinfo().
+ */
 int verbs_address(const struct peer_options *options, int flags, struct rdma_addrinfo **address);
 
-/* Reads that may be outstanding between the two ends, as many as the device can. */
+/* Sets how many reads may be outstanding between the two ends: as many as the device can do. */
 void verbs_limit_reads(const struct rdma_cm_id *id, struct rdma_conn_param *param);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The memory server of the raw verbs peer.
  *
- * It registers its memory once, tells each client where that is in the private
- * data of its acceptance, and sleeps: reads and writes are the device's work.
- * Each client has a queue pair of its own, which ends when the client leaves.
+ * It registers its memory once, tells each client its address in the private data of the
+ * acceptance, and sleeps: the device does reads and writes. Each client has a queue pair of
+ * its own, which ends when the client leaves.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ static void client_leave(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* Accepts a client, or leaves it to find that nobody answers. */
+/* Accepts a client; if that fails the client gets no answer. */
 static void client_accept(struct server *server, struct rdma_cm_id *id,
 			  struct rdma_conn_param param)
 {
@@ -61,7 +61,7 @@ static void serve_event(struct server *server)
 	type = event->event;
 	id = event->id;
 	param = event->param.conn;
-	/* An id can be destroyed only after its events have been given back. */
+	/* An id can be destroyed only after its events were acknowledged. */
 	rdma_ack_cm_event(event);
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		client_accept(server, id, param);
@@ -82,7 +82,8 @@ static int listener_open(struct server *server, const struct peer_options *optio
 	rdma_freeaddrinfo(address);
 	if (err)
 		return err;
-	/* Bound to an address of no device, such as 0.0.0.0, it has none. */
+	/* If it is bound to an address of no particular device, such as 0.0.0.0, it has no
+	 * device. */
 	return server->listener->verbs ? 0 : -ENODEV;
 }
 
@@ -120,7 +121,7 @@ static void serve_until_stopped(struct server *server)
 
 int peer_serve(const struct peer_options *options)
 {
-	/* The kernel takes all of it back when the process ends, with clients or without. */
+	/* The kernel takes all of it back when the process ends, even with clients. */
 	static struct server server;
 	int err;
 

@@ -11,8 +11,8 @@ All have their memory on this machine, behind the same RDMA device or its addres
     zram            memory of this machine, compressed
     brd             memory of this machine, as it is: the local limit
 
-What a RAM disk and a file have not been written to has no memory yet. They get it
-before, as a memory server does, or the first to write would pay for it.
+Unwritten parts of a RAM disk or a file have no memory yet. They get it before the
+measurement, as a memory server does; otherwise the first writes would pay for it.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def put(path, text):
 
 
 def await_that(condition, what):
-    """Until a condition holds, which takes the kernel a moment."""
+    """Waits until a condition holds, which takes the kernel a moment."""
     end = time.monotonic() + WAIT_S
     while not (found := condition()):
         if time.monotonic() > end:
@@ -58,13 +58,13 @@ def await_that(condition, what):
 
 
 def load_modules(machine):
-    """Ours, and what they and the peers need of the kernel."""
+    """Loads our modules, and those of the kernel that they and the peers need."""
     modules = pathlib.Path(machine.build) / ("modules-" + ".".join(os.uname().release.split(".")[:2]))
     if not modules.is_dir():
         raise runner.Failed(f"{modules} is missing")
     run("modprobe", "-a", "rdma_cm", "ib_core", "hmac", "sha256", "nvmet-rdma", "nvmet-tcp",
         "nvme-rdma", "nvme-tcp")
-    # What a module of ours needs of others is loaded with it.
+    # Modules that one of ours needs are loaded with it.
     for name in ("rdmabox", "rdmabox_block"):
         needed = run("modinfo", "-F", "depends", str(modules / f"{name}.ko")).strip().split(",")
         others = [module for module in needed if module and module != "rdmabox"]
@@ -91,7 +91,7 @@ def rdmabox_server(machine, volumes):
 
 @contextlib.contextmanager
 def rdmabox(machine, mode, address, checksums="on"):
-    # All of its memory is there: what was never written would be read from nowhere.
+    # All of its memory exists: reads of unwritten parts would not use any memory.
     page = [machine.program("cli", "rdmabox"), "page"]
     name = f"{mode}-{checksums}"
     device = run(*page, "attach", "--name", name, "--mode", mode, "--servers", address,

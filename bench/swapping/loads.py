@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What bench/paging does to a device: fio, or swap on it under a program.
+"""The loads of bench/paging: fio on a device, or swap on it for a program.
 
 A program gets less memory than it uses (a cgroup's memory.max), so the kernel keeps
 the rest on the device. Nothing else of this machine is swapped: it has memory enough.
@@ -29,7 +29,7 @@ SCHEDSTAT_RUN = 7  # the word of a processor's line that has what tasks have run
 
 
 def read_programs(programs):
-    """The clock leaps while files of the host are read: have them in memory before."""
+    """The clock jumps while files of the host are read: reads them into memory before."""
     for program in programs:
         listed = run("ldd", program).split()
         for path in [program] + [word for word in listed if word.startswith("/")]:
@@ -39,9 +39,9 @@ def read_programs(programs):
 # ---- straight on the device ------------------------------------------------------
 
 
-# The leanest that fio has, for all alike: what it takes itself dilutes each ratio. It
-# keeps no clock and no map of what it has read; its buffers and the file are known to
-# the kernel.
+# The leanest options of fio, for all alike, because its own time dilutes each ratio. It
+# keeps no clock and no map of what it has read; its buffers and the file are registered
+# with the kernel.
 LEAN = ("--ioengine=io_uring", "--fixedbufs=1", "--registerfiles=1", "--nonvectored=1",
         "--gtod_reduce=1", "--norandommap")
 
@@ -85,7 +85,7 @@ def cgroup(name):
 
 
 def enter(group):
-    """For a child, before it becomes the program: it belongs there."""
+    """For a child, before it becomes the program: puts it into the group."""
     return lambda: put(group / "cgroup.procs", str(os.getpid()))
 
 
@@ -104,7 +104,7 @@ def limited(device, command, limit_bytes):
 
 
 def redis_fill(keys):
-    """The keys that redis-benchmark asks for, set to what does not compress."""
+    """The keys that redis-benchmark uses, set to values that do not compress."""
     value = random.Random(7).randbytes(REDIS_VALUE_BYTES)
     names = [b"key:%012d" % key for key in range(keys)]
     with socket.create_connection(("127.0.0.1", REDIS_PORT)) as connection:
@@ -139,7 +139,7 @@ def redis_benchmark(keys, requests):
 def shrink(group, limit_bytes):
     """Swaps out what is above a limit, then sets it.
 
-    The limit alone would not do: the kernel looks for memory faster than a device takes
+    The limit alone is not enough: the kernel looks for memory faster than a device takes
     pages, gives up, and kills the program.
     """
     def above_bytes():
@@ -155,7 +155,7 @@ def shrink(group, limit_bytes):
 
 
 def kills_of(group):
-    """How many of a group the kernel has killed for want of memory."""
+    """How many processes of a group the kernel has killed for lack of memory."""
     return int(dict(line.split() for line in
                     (group / "memory.events").read_text().splitlines())["oom_kill"])
 
@@ -184,7 +184,7 @@ def redis(device, percent, keys, requests):
 
 
 def cpu_ns():
-    """What tasks have run, all and those of the module, by the scheduler's own count."""
+    """The run time of tasks, all and those of the module, as the scheduler counts it."""
     processors = [line.split() for line in pathlib.Path("/proc/schedstat").read_text().splitlines()
                   if line.startswith("cpu")]
     threads = [pathlib.Path("/proc") / pid for pid in os.listdir("/proc") if pid.isdigit()]
@@ -195,11 +195,11 @@ def cpu_ns():
 
 
 def idle_cpu_percent(seconds):
-    """What tasks take of a CPU while nothing is asked of it; to the nanosecond.
+    """CPU time of tasks while the device is idle, to the nanosecond.
 
-    Kernel workers, whose time does not tell for whom, are in "all" alone, and so is
-    whatever else this machine does. Neither has what interrupts and timers take of the
-    idle task.
+    Kernel workers, whose time cannot be attributed, are only in "all", and so is all
+    other work of this machine. Neither includes the time that interrupts and timers
+    take from the idle task.
     """
     before = cpu_ns()
     time.sleep(seconds)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * address.c - parses addresses, names them, and knows the local socket that
- * stands beside a listener.
+ * address.c - parses addresses, formats them, and names the local socket beside a listener.
  *
- * A listener that can map memory also listens on a local socket in the
- * abstract namespace, which needs no file and vanishes with its owner. Its
- * name is made of the bound address and port, so that a client who wants the
- * TCP address finds it. Anybody may take a name there, so whoever connects
- * checks that the owner is of its own user, and goes by TCP otherwise; and a
+ * A listener that can map memory also listens on a local socket in the abstract namespace,
+ * which needs no file and disappears with its owner. Its name is made of the bound address
+ * and port, so a client that has the TCP address finds it. Any process may take a name there.
+ * So a client checks that the owner is of its own user, and uses TCP otherwise; and a
  * listener whose name is taken does not open.
  */
 #include "address.h"
@@ -35,7 +33,7 @@ int soft_address_resolve(const char *text, bool listener,
 	int rc;
 
 	if (rbx_host_port_parse(text, listener, &at)) {
-		soft_explain(error, "'%.100s' is no address: write host:port "
+		soft_explain(error, "'%.100s' is not an address: write host:port "
 			     "or [v6]:port with a port of %s to %u", text,
 			     listener ? "0" : "1", RBX_PORT_MAX);
 		return -EINVAL;
@@ -156,7 +154,7 @@ void soft_socket_tune(int fd)
 	int silence_ms = SOFT_SILENT_PEER_MS;
 	int probes = SOFT_SILENT_PEER_MS / 1000 / SOFT_KEEPALIVE_S;
 
-	/* Each fails on a local socket, which needs none of them. */
+	/* These fail on a local socket, which needs none of them. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
@@ -165,9 +163,9 @@ void soft_socket_tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms,
 		   sizeof(silence_ms));
 	/*
-	 * Loopback has no network to be gentle with, and the system's choice
-	 * may pace it: BBR takes a third of the throughput of 128 KiB writes.
-	 * Reno is the one that any user may choose on any Linux.
+	 * Loopback has no network that needs pacing, and the system's choice may pace it: BBR
+	 * costs a third of the throughput of 128 KiB writes. Reno is the algorithm that any
+	 * user may choose on any Linux.
 	 */
 	if (stays_on_this_host(fd))
 		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, unpaced,

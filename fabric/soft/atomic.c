@@ -2,13 +2,12 @@
 /*
  * atomic.c - carries out atomics of the peer.
  *
- * Connections are served by different threads, which all change memory by the
- * CPU's own atomic instructions: so atomics of all connections are atomic to each
- * other. They are on memory of this process, in its byte order; over the wire
- * numbers are little-endian.
+ * Different threads serve the connections, and all change memory by the CPU's own atomic
+ * instructions: so atomics of all connections are atomic to each other. They work on memory
+ * of this process in its byte order; on the wire numbers are little-endian.
  *
- * Left out: an atomic through a mapping of the peer's. It would save a way, but the
- * peer could not be told afterwards that its key had ended before.
+ * Not done: an atomic through a mapping of the peer's memory. It would save a round trip, but
+ * the peer could not be told afterwards that its key had ended before.
  */
 #include "atomic.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * checked_copy.c - lets the system copy within this process, see checked_copy.h.
+ * checked_copy.c - lets the kernel copy within this process, see checked_copy.h.
  *
- * A sandbox may forbid the call. Then it is memcpy(), as anywhere else.
+ * A sandbox may forbid the call. Then it uses memcpy().
  */
 #include "checked_copy.h"
 

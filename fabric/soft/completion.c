@@ -2,27 +2,25 @@
 /*
  * completion.c - the ring of completions, and how a thread polls or sleeps.
  *
- * Completions are put into the ring by whoever finds a work request done: the
- * thread that polls, the service thread, a posting thread (memcpy, flush) or
- * a disconnecting one. poll() takes them out; when there are none, it does the
- * work of the device itself for the qps that nobody else serves: it reads
- * their sockets, which is where completions come from.
+ * The thread that finds a work request done puts its completion into the ring: the thread
+ * that polls, the service thread, a posting thread (memcpy, flush) or a disconnecting one.
+ * poll() takes them out. If there are none, it does the work of the device itself for the qps
+ * that no other thread serves: it reads their sockets, which is where completions come from.
  *
  * The ring cannot overflow. A work request keeps its place in its queue until
  * a completion at or behind it has been polled, so a qp never has more
  * completions in the ring than places in its queues, and the ring has room
  * for the queues of all qps of the cq.
  *
- * Sleeping. event_fd is the epoll instance over the sockets of those qps and
- * an eventfd. Input that nobody has read keeps it readable whether armed or
- * not; the look-ahead of a qp is always worked off to the end before a poll
- * returns, so nothing can hide there. Completions that other threads put into
- * an armed ring write the eventfd, once. What the polling thread found itself
- * and took along in the same poll() needs no announcement; what it left in
- * the ring is announced. So after arm() and an empty poll() everything that
- * comes makes event_fd readable.
+ * Sleeping. event_fd is the epoll instance over the sockets of those qps and an eventfd.
+ * Unread input keeps it readable whether armed or not. The look-ahead of a qp is always
+ * processed to its end before a poll returns, so no input can hide there. Other threads that
+ * put completions into an armed ring write the eventfd, once. Completions that the polling
+ * thread found itself and returned from the same poll() need no event; those that it left in
+ * the ring get one. So after arm() and an empty poll() everything that comes makes event_fd
+ * readable.
  *
- * A destroyed qp's completions stay in the ring as holes, which poll() skips.
+ * Completions of a destroyed qp stay in the ring as holes, which poll() skips.
  */
 #include "completion.h"
 
@@ -120,7 +118,7 @@ int soft_cq_reserve(struct soft_cq *cq, uint32_t count)
 	int err = 0;
 
 	pthread_mutex_lock(&cq->lock);
-	/* Holes of destroyed qps may still be in the ring: room for them. */
+	/* The ring may still have holes of destroyed qps: room for them. */
 	capacity = ring_capacity(cq->reserved_count + count +
 				 (cq->tail - cq->head));
 	if (capacity > cq->capacity_count) {
@@ -186,7 +184,7 @@ void soft_cq_push(struct soft_cq *cq, const struct soft_completion *completion,
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/* Only the polling thread, which is the caller, changes it. */
+/* Only the polling thread changes it, which is the caller. */
 static uint32_t send_freed(struct soft_qp *qp)
 {
 	return atomic_load_explicit(&qp->send_freed, memory_order_relaxed);
@@ -225,10 +223,10 @@ static int cq_pop(struct soft_cq *cq, struct rbx_wc *wcs, int max)
 }
 
 /*
- * Acknowledgements that are held back. If a poll brings a message to an owner who often
- * answers at once, its acknowledgement goes out with what he posts next, in one
- * sendmsg(), or with the next poll or arm at the latest: one qp of a cq at a time, so
- * that none is forgotten.
+ * Acknowledgements that are held back. If a poll brings a message to an owner that often
+ * answers at once, its acknowledgement is sent with what the owner posts next, in one
+ * sendmsg(), or with the next poll or arm at the latest. One qp of a cq at a time, so that
+ * none is forgotten.
  */
 static void release_held(struct soft_cq *cq)
 {
@@ -250,7 +248,7 @@ static void progress_and_put(struct soft_cq *cq, struct soft_qp *qp)
 	soft_qp_put(qp);
 }
 
-/* Reads the sockets of the qps that poll() works for. */
+/* Reads the sockets of the qps that poll() has to serve. */
 static void cq_progress(struct soft_cq *cq)
 {
 	uint32_t count = atomic_load_explicit(&cq->polled.count,
@@ -307,7 +305,7 @@ void soft_consume_events(struct rbx_cq *base)
 	struct soft_cq *cq = soft_cq_of(base);
 	eventfd_t value;
 
-	/* Nearly always it is a socket that wakes. */
+	/* Nearly always a socket causes the wake-up. */
 	pthread_mutex_lock(&cq->lock);
 	if (cq->announced)
 		eventfd_read(cq->wake_fd, &value);

@@ -13,24 +13,24 @@
 struct soft_completion {
 	struct rbx_wc wc; /* wc.qp is NULL: its qp was destroyed */
 	bool receive;
-	/* Polling it frees its queue up to this index, or this place of a shared one. */
+	/* Polling it frees the qp's queue up to this index, or this place of a shared one. */
 	uint32_t frees;
 };
 
 struct soft_cq {
 	struct rbx_cq cq;
-	/* Sockets that poll() reads; cq.event_fd is its epoll instance. */
+	/* Sockets that poll() reads; cq.event_fd is the epoll instance of this set. */
 	struct soft_qp_set polled;
-	int wake_fd; /* eventfd in it: completions that others have made */
+	int wake_fd; /* eventfd in it: completions by other threads */
 	uint32_t polls_without_socket; /* of the polling thread */
-	bool holds; /* of the polling thread: the next is of a qp */
-	uint64_t holding; /* the qp that holds an acknowledgement back: its token */
+	bool holds; /* used by the polling thread: the next field is valid */
+	uint64_t holding; /* token of the qp that holds an acknowledgement back */
 
 	pthread_mutex_t lock; /* guards all below */
 	bool armed;
 	bool announced; /* wake_fd is readable */
 	uint32_t reserved_count; /* work requests its qps may have posted */
-	uint32_t head, tail; /* free running; tail is the next to write */
+	uint32_t head, tail; /* free running; tail is the next one to write */
 	uint32_t capacity_count; /* of the ring, a power of two */
 	struct soft_completion *ring;
 };
@@ -50,11 +50,11 @@ void soft_consume_events(struct rbx_cq *cq);
 /* Makes room for all completions that a new qp may have at once. */
 int soft_cq_reserve(struct soft_cq *cq, uint32_t count);
 void soft_cq_unreserve(struct soft_cq *cq, uint32_t count);
-/* The qp is gone: gives its room back and forgets its completions. */
+/* The qp is destroyed: gives its room back and forgets its completions. */
 void soft_cq_release(struct soft_cq *cq, struct soft_qp *qp, uint32_t count);
 /*
- * Adds a completion; the caller holds the qp's lock. `quiet` says that the
- * thread which polls this cq is the caller, so that nobody needs waking.
+ * Adds a completion; the caller holds the qp's lock. `quiet`: the caller is the thread that
+ * polls this cq, so no thread has to be woken.
  */
 void soft_cq_push(struct soft_cq *cq, const struct soft_completion *completion,
 		  bool quiet);

@@ -2,13 +2,13 @@
 /*
  * connect.c - makes a connection to a listener, within the caller's time.
  *
- * Each address that the name resolves to is tried. If the device maps memory
- * and the address is of this host, the local socket beside the listener comes
- * first: of its address, then of a listener on every address. It is used only
- * if it belongs to our user; else, and if there is none, the way is TCP.
+ * Each address that the name resolves to is tried. If the device maps memory and the address
+ * is of this host, the local socket beside the listener comes first: that of the address,
+ * then that of a listener on every address. It is used only if it belongs to our user.
+ * Otherwise, or if there is none, TCP is used.
  *
- * Then one message goes each way (frame.h). What the other side says is
- * checked before a qp is made of it; until then all there is is a socket.
+ * Then one message goes each way (frame.h). The other side's message is checked before a qp
+ * is made; until then there is only a socket.
  */
 #include "connect.h"
 
@@ -22,7 +22,7 @@
 #include "device.h"
 #include "queue_pair.h"
 
-/* 0: readable or writable, as asked; -ETIMEDOUT. */
+/* Waits until the socket is readable or writable. 0 or -ETIMEDOUT. */
 static int socket_wait(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd poller = { .fd = fd, .events = events };
@@ -103,7 +103,7 @@ static int address_connect(struct soft_device *device,
 	return fd;
 }
 
-/* Says hello and waits for the answer. */
+/* Sends the hello and waits for the answer. */
 static int hello_exchange(const struct rbx_qp_init *init,
 			  const struct rbx_connect_init *connect,
 			  struct soft_peer *peer, struct soft_hello *answer,
@@ -156,7 +156,7 @@ static void reply_keep(struct rbx_connect_init *connect,
 	connect->reply_data_bytes = bytes;
 }
 
-/* A text has no place for the interface of a link-local address. */
+/* A text has no room for the interface of a link-local address. */
 static void resolved_keep(const struct sockaddr *address, char *resolved)
 {
 	if (!resolved)
@@ -223,10 +223,10 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	if (!err && answer.type == SOFT_REJECT)
 		wrong = "refused the connection";
 	if (err == -ECONNRESET)
-		wrong = "the connection was closed without an answer: too many ask there "
-			"at once, or it is no server";
+		wrong = "the connection was closed without an answer: too many clients ask "
+			"at once, or it is not a server";
 	if (wrong && err != -EPROTO)
-		err = -EBUSY; /* see core/reject.h: somebody listens there */
+		err = -EBUSY; /* see core/reject.h: something listens there */
 	if (err) {
 		soft_explain(error, "cannot connect to %s: %s", peer.name,
 			     wrong ? wrong : strerror(-err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.h - the connecting side, and the handshake message both sides send.
+ * connect.h - the connecting side, and the handshake message that both sides send.
  */
 #ifndef SOFT_CONNECT_H
 #define SOFT_CONNECT_H

@@ -9,7 +9,7 @@
 
 #include "limits.h"
 
-/* Of the time, in which a thread waited for the processor: one part in so many. */
+/* The processor is crowded if a thread waited for it for one part in so many of the time. */
 #define CROWDED_PART 16u
 
 void soft_crowd_open(struct soft_crowd *crowd)
@@ -25,7 +25,7 @@ void soft_crowd_close(struct soft_crowd *crowd)
 		close(crowd->fd);
 }
 
-/* The second number: nanoseconds that it was ready and did not run. */
+/* The second number: nanoseconds for which it was ready and did not run. */
 static bool read_waited(int fd, uint64_t *waited_ns)
 {
 	char text[96];

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * deadlines.c - the time that a peer has, and how much of it counts.
+ * deadlines.c - the deadlines of a peer, and how much time counts for them.
  *
- * Two things end by time: a message waits for a receive of the peer (send_queue.c), and a
- * peer keeps shared receives that others wait for (shared_receives.c). While there are
- * any, the service thread looks at each qp every SOFT_TICK_MS. The time since its last
- * look counts only as far as this side has done its part:
- * - It does not count if nobody has looked at the socket since then, although there is
+ * Two things have deadlines: a message waits for a receive of the peer (send_queue.c), and a
+ * peer keeps shared receives that others wait for (shared_receives.c). While there are any,
+ * the service thread looks at each qp every SOFT_TICK_MS. The time since its last look counts
+ * only if this side has done its part:
+ * - It does not count if no thread has looked at the socket since then, although there is
  *   something to read, or room for what the peer is to be told.
- * - If the look comes late, SOFT_TICK_COUNTS_MS of it count. The process was stopped, or
- *   got no processor, and what the peer did meanwhile is not known yet.
+ * - If the look comes late, only SOFT_TICK_COUNTS_MS of it count. The process was stopped,
+ *   or got no processor, and it is not known yet what the peer did meanwhile.
  *
- * What a connection has moved is counted without what the system still holds for it: a
- * peer that does not read moves nothing.
+ * What a connection has moved does not include what the system still holds for it: a peer
+ * that does not read moves nothing.
  */
 #include "deadlines.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * descriptors.c - takes what a peer sent along (SCM_RIGHTS).
+ * descriptors.c - takes the descriptors that a peer sent (SCM_RIGHTS).
  *
- * Whatever arrives is ours from then on: kept where there is room, else closed,
- * so that a peer cannot fill our table of open files.
+ * Each descriptor that arrives is kept if there is room, and closed otherwise, so that a peer
+ * cannot fill our table of open files.
  */
 #include "descriptors.h"
 

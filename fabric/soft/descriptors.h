@@ -7,13 +7,13 @@
 #include <sys/socket.h>
 
 /*
- * Puts them into fds behind the `count` that are there, and closes those for
- * which there is no room. Returns how many there are then, at most max.
+ * Puts them into fds behind the `count` that are there, and closes those for which there is
+ * no room. Returns how many there are then, at most max.
  */
 uint8_t soft_descriptors_keep(struct msghdr *message, int *fds, uint8_t count,
 			      uint8_t max);
 
-/* Of -1, which stands for one that was lost: nothing. */
+/* Ignores -1, which stands for a descriptor that was lost. */
 void soft_descriptor_close(int fd);
 
 #endif

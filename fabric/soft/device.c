@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.c - opens and closes the soft device, and names what it can do.
+ * device.c - opens and closes the soft device, and reports what it can do.
  *
  * A device is a table of keys, a service thread and a list of qps. There is
  * no limit to the number of devices of a process; each has its own keys, and a
@@ -113,7 +113,7 @@ static int soft_open(const struct rbx_device_options *options,
 	err = soft_keys_open(&device->keys, options->same_host_mapping, error);
 	if (err)
 		goto out_events;
-	/* What cannot be shown safely is not shown: no mapping. */
+	/* What cannot be shared safely is not shared: no mapping. */
 	device->same_host_mapping = device->keys.own.shown.words;
 	device->overload.work_requests = options->overload_work_requests;
 	device->overload.cost_ns = options->overload_cost_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.h - an opened soft device and what all of its parts share.
+ * device.h - an opened soft device, and what all of its parts share.
  *
  * Locks, in the order in which they may be taken:
  *   listeners.lock  listeners and handshakes (listen.c)
@@ -8,7 +8,7 @@
  *   qp->lock        everything of a qp (queue_pair.h)
  *   cq->lock        completions (completion.h)
  *   srq->lock       shared receives (shared_receives.h)
- *   set->lock       who looks at which socket (qp_set.h)
+ *   set->lock       which thread serves which socket (qp_set.h)
  *   events.lock     what the program is to be told (../events.h)
  *   keys.lock       the free list of keys
  */
@@ -44,14 +44,14 @@ struct soft_device {
 	pthread_t service_thread;
 	uint64_t service_spin_ns;
 	int service_wake_fd;
-	struct soft_qp_set served; /* qps that it works for */
+	struct soft_qp_set served; /* qps that it serves */
 	struct soft_listeners listeners;
-	/* Stop and deadlines; each is followed by a write to service_wake_fd,
-	 * which orders it, so the accesses themselves are relaxed. */
+	/* Stop and deadlines. Each is followed by a write to service_wake_fd, which orders
+	 * it, so the accesses themselves are relaxed. */
 	atomic_bool service_stop;
 	atomic_bool srqs_due; /* peers wait for receives that are there */
 	atomic_uint stalled_count; /* qps whose SEND waits for a receive */
-	atomic_uint srq_waiting_count; /* qps whose peer waits for a shared one */
+	atomic_uint srq_waiting_count; /* qps whose peer waits for a shared receive */
 	struct soft_traffic traffic;
 };
 
@@ -68,17 +68,17 @@ static inline uint64_t soft_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Puts one line into an error buffer of a caller, which may be NULL. */
+/* Writes one line into an error buffer of a caller, which may be NULL. */
 void soft_explain(char *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Returns when no qp uses what it looked up before the call. */
+/* Returns when no qp still uses what it looked up before the call. */
 void soft_device_wait_for_qps(struct soft_device *device);
 
 /* service.c */
 int soft_service_start(struct soft_device *device, char *error);
 void soft_service_stop(struct soft_device *device);
-/* Makes the service thread look at its deadlines. Any thread, any lock. */
+/* Makes the service thread check its deadlines. Any thread, under any lock. */
 void soft_service_wake(struct soft_device *device);
 
 #endif

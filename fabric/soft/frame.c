@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * frame.c - turns frames into bytes and bytes into checked frames.
+ * frame.c - encodes frames, and decodes and checks them.
  *
- * Encoding cannot fail. Decoding copies the bytes before it looks at them,
- * and names what is wrong with them in words; the caller ends the connection.
- * No pointer into the caller's bytes is kept.
+ * Encoding cannot fail. Decoding copies the bytes before it looks at them, and says in words
+ * what is wrong with them; the caller then ends the connection. No pointer into the caller's
+ * bytes is kept.
  */
 #include "frame.h"
 
@@ -93,7 +93,7 @@ static uint8_t fields_in_use(const struct soft_frame *frame)
 	       (frame->immediate ? HAS_IMMEDIATE : 0);
 }
 
-/* Flags decide on two fields, and exclude each other. */
+/* Flags decide about two fields, and exclude each other. */
 static bool flags_fit(const struct soft_frame *frame)
 {
 	const uint8_t both = SOFT_IMMEDIATE | SOFT_INVALIDATE;
@@ -236,7 +236,7 @@ size_t soft_hello_encode(const struct soft_hello *hello,
 	return hello_length(hello->private_bytes);
 }
 
-/* The most that a message of this type carries. */
+/* The most bytes that a message of this type carries. */
 static size_t private_data_max(uint8_t type)
 {
 	switch (type) {
@@ -254,7 +254,7 @@ size_t soft_hello_length(const uint8_t *bytes)
 	struct soft_wire_hello wire;
 
 	memcpy(&wire, bytes, SOFT_HELLO_MIN_BYTES);
-	/* Of what decode() refuses, and other versions, no more is wanted. */
+	/* Nothing more is needed of messages that decode() refuses, or of other versions. */
 	if (le16toh(wire.version) != SOFT_VERSION ||
 	    wire.private_bytes > private_data_max(wire.type))
 		return SOFT_HELLO_MIN_BYTES;

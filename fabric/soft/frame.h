@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * frame.h - the wire format of the soft device, all of it.
+ * frame.h - the wire format of the soft device.
  *
- * A connection is a stream: one handshake message each way, then frames. A
- * frame is a header of 32 bytes and, for some opcodes, a payload. All fields
- * are little-endian, reserved ones are zero. PROTOCOL.md tells the flows.
+ * A connection is a stream: one handshake message each way, then frames. A frame is a header
+ * of 32 bytes and, for some opcodes, a payload. All fields are little-endian, reserved ones
+ * are zero. PROTOCOL.md describes the flows.
  *
- * Bytes from a peer are copied out and checked here before anybody looks at
- * them; what depends on the state of the connection (sequence, keys, lengths)
- * is checked where that state lives.
+ * Bytes from a peer are copied and checked here before they are used. What depends on the
+ * state of the connection (sequence, keys, lengths) is checked where that state is.
  */
 #ifndef SOFT_FRAME_H
 #define SOFT_FRAME_H
@@ -23,11 +22,11 @@
 
 enum soft_opcode {
 	SOFT_WRITE = 1, /* request; payload goes to remote_addr under rkey */
-	SOFT_READ = 2, /* request; length_bytes are wanted from there */
+	SOFT_READ = 2, /* request; length_bytes are read from there */
 	SOFT_SEND = 3, /* request; payload goes to the oldest receive */
 	SOFT_RESPONSE = 4, /* payload of the READ with this sequence */
 	SOFT_ACK = 5, /* all requests up to this sequence are done */
-	SOFT_ERROR = 6, /* this request failed, status says why; the end */
+	SOFT_ERROR = 6, /* this request failed, status says why; the connection ends */
 	SOFT_MAP_ASK = 7, /* same host: may I map the memory of rkey? */
 	SOFT_MAP_ANSWER = 8, /* its memory file, or status; body follows */
 	SOFT_COMPARE_SWAP = 9, /* requests, answered by a RESPONSE of 8 bytes; */
@@ -37,13 +36,13 @@ enum soft_opcode {
 };
 
 /*
- * Of a request: say so when it is done. Others are done too when a later one
- * is, and need no acknowledgement of their own.
+ * Of a request: acknowledge when it is done. Other requests need no acknowledgement of their
+ * own: they are done, too, when a later one is.
  */
 #define SOFT_ACK_WANTED 1
-/* WRITE, SEND: an immediate goes along, which takes a receive. */
+/* WRITE, SEND: carries an immediate, which takes a receive. */
 #define SOFT_IMMEDIATE 2
-/* SEND, without immediate: rkey is to end before its receive completes. */
+/* SEND, without immediate: rkey ends before its receive completes. */
 #define SOFT_INVALIDATE 4
 
 /* How a request failed at the target. */
@@ -54,7 +53,7 @@ enum soft_status {
 	SOFT_REFUSED_OTHER = 3, /* -EREMOTEIO; map answer: use frames */
 };
 
-/* Both ends count requests from here, so that every test wraps around. */
+/* Both ends count requests from here, so that every test passes the wrap-around. */
 #define SOFT_FIRST_SEQUENCE 0xffffffc0u
 
 struct soft_wire_frame {
@@ -91,30 +90,29 @@ struct soft_wire_atomic {
 };
 _Static_assert(sizeof(struct soft_wire_atomic) == 16, "body of an atomic");
 #define SOFT_ATOMIC_BYTES sizeof(struct soft_wire_atomic)
-#define SOFT_VALUE_BYTES sizeof(uint64_t) /* that it works on, and answers */
+#define SOFT_VALUE_BYTES sizeof(uint64_t) /* the size of its operand, and of its answer */
 
 enum soft_hello_type {
-	SOFT_HELLO = 1, /* who connects says this first */
+	SOFT_HELLO = 1, /* first message of the connecting side */
 	SOFT_ACCEPT = 2, /* the answer; frames follow */
-	SOFT_REJECT = 3, /* the answer; the end */
+	SOFT_REJECT = 3, /* the answer; the connection ends */
 };
 
 /*
- * Sent as long as its private data need, and not shorter than 64 bytes: so long
- * were all messages of version 2, whose peers are to understand that they are
- * refused.
+ * Sent as long as its private data needs, and at least 64 bytes: that was the length of all
+ * messages of version 2, whose peers must understand that they are refused.
  */
 struct soft_wire_hello {
 	uint32_t magic;
 	uint16_t version;
 	uint8_t type;
 	uint8_t private_bytes;
-	uint32_t send_depth_count; /* requests the sender keeps outstanding */
-	uint32_t flags; /* SOFT_SHARES_RECEIVES, of HELLO and ACCEPT */
+	uint32_t send_depth_count; /* requests that the sender may have outstanding */
+	uint32_t flags; /* SOFT_SHARES_RECEIVES, in HELLO and ACCEPT */
 	uint8_t private_data[RBX_ACCEPT_DATA_MAX]; /* has room for all others */
 };
 #define SOFT_HELLO_MIN_BYTES 64
-#define SOFT_SHARES_RECEIVES 1u /* credit has to be asked for */
+#define SOFT_SHARES_RECEIVES 1u /* its peer has to ask for credit */
 #define SOFT_HELLO_MAX_BYTES sizeof(struct soft_wire_hello)
 _Static_assert(SOFT_HELLO_MAX_BYTES == 16 + RBX_ACCEPT_DATA_MAX, "no padding");
 
@@ -154,11 +152,11 @@ struct soft_hello {
 
 void soft_frame_encode(const struct soft_frame *frame,
 		       struct soft_wire_frame *wire);
-/* What is known of a request only when it is sent. */
+/* Fills in what is known only when a request is sent. */
 void soft_frame_set_sequence(struct soft_wire_frame *wire, uint32_t sequence);
 void soft_frame_want_ack(struct soft_wire_frame *wire);
 bool soft_frame_wants_ack(const struct soft_wire_frame *wire);
-/* Copies SOFT_FRAME_BYTES out; NULL, or what is wrong with them. */
+/* Copies SOFT_FRAME_BYTES out; returns NULL, or what is wrong with them. */
 const char *soft_frame_decode(const uint8_t *bytes, struct soft_frame *frame);
 /* Bytes of payload that follow the header in the stream. */
 uint32_t soft_frame_payload_bytes(const struct soft_frame *frame);
@@ -184,7 +182,7 @@ size_t soft_hello_encode(const struct soft_hello *hello,
 			 struct soft_wire_hello *wire);
 /* The length of a message whose first SOFT_HELLO_MIN_BYTES are there. */
 size_t soft_hello_length(const uint8_t *bytes);
-/* A hello of another version decodes, so that it can be told so. */
+/* A hello of another version decodes, so that its sender can be told. */
 const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello);
 
 #endif

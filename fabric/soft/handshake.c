@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * handshake.c - moves the message that each side of a connection says first.
+ * handshake.c - sends and receives the first message of each side of a connection.
  *
- * It is read to its last byte and no further, since frames may follow at once.
- * No descriptor goes with it: nobody has proved anything yet. One that comes
- * along all the same is closed by the system, for we give it no room.
+ * It is read to its last byte and no further, since frames may follow at once. It carries no
+ * descriptors, as neither side has proved anything yet. If one comes all the same the system
+ * closes it, because there is no room for it.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -18,12 +18,12 @@ int soft_hello_send(int fd, const struct soft_hello *hello)
 	ssize_t sent;
 
 	sent = send(fd, &wire, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent < 0) /* the end of a socket on this machine, before we said anything */
+	if (sent < 0) /* the end of a socket on this machine, before we sent anything */
 		return errno == EPIPE ? -ECONNRESET : -errno;
 	return (size_t)sent == bytes ? 0 : -ECONNABORTED;
 }
 
-/* As far as is known of it. */
+/* As far as it is known. */
 static size_t hello_length(const uint8_t *bytes, size_t got_bytes)
 {
 	return got_bytes < SOFT_HELLO_MIN_BYTES ? SOFT_HELLO_MIN_BYTES :

@@ -2,11 +2,11 @@
 /*
  * initiator.c - takes the peer's answers to our requests.
  *
- * Answers come in the order of the requests. An acknowledgement completes all
- * WRITEs and SENDs up to its sequence; a response completes those before its
- * READ or atomic at once, and that when its payload is all there; an error completes
- * those before its request and fails that one. An answer to something that was
- * not sent, or that was sent differently, cuts the peer off.
+ * Answers come in the order of the requests. An acknowledgement completes all WRITEs and
+ * SENDs up to its sequence. A response completes those before its READ or atomic at once, and
+ * that one when its payload is complete. An error completes those before its request and
+ * fails that one. An answer to something that was not sent, or that was sent differently,
+ * cuts the peer off.
  */
 #include <endian.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "send_queue.h"
 
 /*
- * Whether the requests before `end` are all started, and none of them is one
- * that only its own response can complete.
+ * Whether the requests before `end` are all started, and none of them is one that only its
+ * own response can complete.
  */
 static bool may_complete(const struct soft_qp *qp, uint32_t end)
 {
@@ -34,8 +34,8 @@ static bool may_complete(const struct soft_qp *qp, uint32_t end)
 	return true;
 }
 
-/* Of shared receives there is news only if the peer has heard the question, and never
- * more than was asked for. */
+/* News of shared receives comes only if the peer has read the request for credit, and never
+ * for more than that asked for. */
 static bool credit_is_good(const struct soft_qp *qp, uint32_t credit)
 {
 	uint32_t news = credit - qp->send_credit;
@@ -50,7 +50,7 @@ static void initiator_ack(struct soft_qp *qp, const struct soft_frame *frame)
 	uint32_t end = frame->sequence + qp->mapped_count + 1;
 
 	if (!may_complete(qp, end)) {
-		soft_qp_cut_off(qp, "acknowledges what was not asked");
+		soft_qp_cut_off(qp, "acknowledges requests that were not sent");
 		return;
 	}
 	if (!credit_is_good(qp, frame->credit)) {
@@ -75,7 +75,7 @@ static void initiator_response(struct soft_qp *qp,
 	if (!may_complete(qp, index) || index == qp->send_started ||
 	    !soft_is_read(send->opcode) ||
 	    send->length_bytes != frame->length_bytes) {
-		soft_qp_cut_off(qp, "answers a read that was not asked");
+		soft_qp_cut_off(qp, "answers a read that was not sent");
 		return;
 	}
 	soft_send_queue_complete(qp, index);
@@ -88,7 +88,7 @@ static void initiator_response(struct soft_qp *qp,
 		soft_initiator_payload_done(qp);
 }
 
-/* What an atomic has brought, from the order of the wire to ours. */
+/* Converts the result of an atomic from the byte order of the wire to ours. */
 static void value_turn(void *at)
 {
 	uint64_t value;
@@ -117,7 +117,7 @@ static void initiator_error(struct soft_qp *qp, const struct soft_frame *frame)
 	if (!may_complete(qp, index) ||
 	    (index == qp->send_started &&
 	     qp->partial_kind != SOFT_OUTPUT_REQUEST)) {
-		soft_qp_cut_off(qp, "fails what was not asked");
+		soft_qp_cut_off(qp, "fails a request that was not sent");
 		return;
 	}
 	soft_send_queue_complete(qp, index);

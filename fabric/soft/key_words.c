@@ -2,20 +2,19 @@
 /*
  * key_words.c - shows peers on this host which keys of a domain are valid.
  *
- * A peer that copies through its own mapping of our memory has to see when the
- * key of it ends. So each domain has a memory file of words, which a peer gets
- * with the first memory that it may map, and not before: who has no key in the
- * domain sees none.
+ * A peer that copies through its own mapping of our memory has to see when its key ends. So
+ * each domain has a memory file of words. A peer gets it with the first memory that it may
+ * map, and not before: a peer without a key in the domain does not see it.
  *
- * Whoever holds the descriptor of a memory file can open it anew for writing,
- * by its name in /proc, whatever the descriptor allows and whoever's it is. So
- * the file is sealed as soon as its owner has mapped it: from then on nobody
- * makes a writable mapping of it, writes to it, changes its size or punches
- * holes in it. And as nothing that others can see is worth believing, the owner
- * itself never reads these words: it checks its own copies (keys.c).
+ * Any holder of the descriptor of a memory file can open it again for writing, by its name in
+ * /proc, whatever the mode of the descriptor and whoever owns it. So the file is sealed as
+ * soon as its owner has mapped it: from then on nobody can make a writable mapping of it,
+ * write to it, change its size or punch holes in it. And since data that others can see
+ * should not be trusted, the owner itself never reads these words: it checks its own copies
+ * (keys.c).
  *
- * Without these seals (Linux before 5.1) nothing is shown, and peers on this
- * host go by frames as all others do.
+ * Without these seals (Linux before 5.1) nothing is shared, and peers on this host use frames
+ * as all others do.
  */
 #include "key_words.h"
 
@@ -45,7 +44,7 @@ int soft_key_words_open(struct soft_key_words *words)
 		err = -errno;
 		goto out_close;
 	}
-	/* After our own mapping, which stays the only writable one. */
+	/* After our own mapping, which remains the only writable one. */
 	if (fcntl(words->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW |
 					  F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)) {
 		err = -errno;

@@ -2,33 +2,30 @@
 /*
  * keys.c - registers memory, checks keys, and takes keys back.
  *
- * A key is a slot of the table and a generation. The generation of a slot
- * starts at random and moves on with each use, so that a key which was taken
- * back is refused until its slot has been used 65,535 times more; slots are
- * reused oldest first. A guess is right once in 65,536 and costs the guesser
- * its connection; of another domain it is never right. lkey and rkey of a region
- * are the same number.
+ * A key is a slot of the table and a generation. The generation of a slot starts at random
+ * and advances with each use, so a key that was taken back is refused until its slot has been
+ * used 65,535 times more. Slots are reused oldest first. A guess is right once in 65,536 and
+ * otherwise costs the peer its connection; a key of another domain is never right. lkey and
+ * rkey of a region are the same number.
  *
- * Taking a key back has to end what is under way. All use of registered
- * memory on behalf of a peer happens with the lock of some qp held, from the
- * check of the key to the end of the system call that moves the bytes. So
- * deregistration clears the words first and then takes and releases the lock
- * of every qp once: who looked before has finished, who looks later is
- * refused. It costs the data path nothing.
+ * Taking a key back has to end what is under way. All use of registered memory on behalf of a
+ * peer happens with the lock of some qp held, from the check of the key to the end of the
+ * system call that moves the bytes. So deregistration clears the words first and then takes
+ * and releases the lock of every qp once: a thread that looked before has finished, and one
+ * that looks later is refused. It costs the data path nothing.
  *
- * A peer ends a key with the lock of its own qp held, and cannot wait for others:
- * what another connection has under way goes on until the owner deregisters.
+ * A peer ends a key with the lock of its own qp held, and cannot wait for others: operations
+ * of other connections that are under way go on until the owner deregisters.
  *
- * Neither stops a peer on this host that copies through its own mapping
- * of a memory file (mapping.c). Such a peer checks the word that it is shown
- * (key_words.c) before and after its copy and never reports a copy as good
- * whose key was taken back, but its copy may still touch the pages. The owner
- * of the memory file must therefore abandon it: punch a hole, close it, never
- * hand it to somebody else.
+ * Neither stops a peer on this host that copies through its own mapping of a memory file
+ * (mapping.c). Such a peer checks the shared word (key_words.c) before and after its copy,
+ * and never reports a copy as good whose key was taken back. But its copy may still touch the
+ * pages. So the owner of the memory file must abandon it: punch a hole, close it, and never
+ * give it to another peer.
  *
- * A file that peers map is sealed when it is registered: its size, since a page
- * that vanished under a mapping would kill whoever touches it, and its seals,
- * since a peer that has the file could else forbid us to empty it.
+ * A file that peers map is sealed when it is registered. Its size is sealed, since a page
+ * that disappeared under a mapping would kill the process that touches it. Its seals are
+ * sealed, since a peer that has the file could otherwise forbid us to empty it.
  */
 #include "keys.h"
 
@@ -128,7 +125,7 @@ static int mr_check(const struct soft_device *device,
 	return file_seal(init->memory_fd, error);
 }
 
-/* A generation of 0 would let slot 0's key, SOFT_ANY_LKEY, look valid. */
+/* A generation of 0 would make slot 0's key, SOFT_ANY_LKEY, look valid. */
 static uint32_t next_generation(uint32_t generation)
 {
 	uint16_t start;
@@ -140,7 +137,7 @@ static uint32_t next_generation(uint32_t generation)
 	return generation ? generation : 1;
 }
 
-/* What peers see of a key: only of one whose memory they can map. */
+/* The word that peers see of a key: only if they can map its memory. */
 static soft_key_word *shown_word(const struct soft_mr *slot, uint32_t key)
 {
 	soft_key_word *words = slot->domain->shown.words;
@@ -152,12 +149,12 @@ static int mr_check_kind(const struct rbx_mr_init *init, char *error)
 {
 	if (!init->is_dmabuf)
 		return 0;
-	soft_explain(error, "the soft device is the CPU, which is not to touch a "
+	soft_explain(error, "the soft device uses the CPU, which must not access a "
 		     "dmabuf: register it with an RDMA device");
 	return -EOPNOTSUPP;
 }
 
-/* For the peer of a qp alone, or NULL. */
+/* qp: only the peer of this qp may use it; NULL: all of the domain. */
 static int register_one(struct soft_device *device, const struct soft_qp *qp,
 			const struct rbx_mr_init *init, struct rbx_mr **mr,
 			char *error)
@@ -213,7 +210,7 @@ int soft_create_domain(struct rbx_device *base, struct rbx_domain **out,
 		return -ENOMEM;
 	}
 	*domain = (struct soft_domain){ .domain.device = base, .shown.fd = -1 };
-	/* Without it the peers of this domain go by frames. */
+	/* Without it the peers of this domain use frames. */
 	if (device->same_host_mapping)
 		(void)soft_key_words_open(&domain->shown);
 	*out = &domain->domain;
@@ -313,7 +310,7 @@ static struct soft_mr *slot_of(const struct soft_keys *keys,
 {
 	struct soft_mr *slot = &keys->slots[key_index(key)];
 
-	/* A never used slot holds 0, and so does slot 0: the key decides. */
+	/* A slot that was never used holds 0, and so does slot 0: the key decides. */
 	if (!key ||
 	    atomic_load_explicit(&slot->key, memory_order_acquire) != key)
 		return NULL;
@@ -340,7 +337,7 @@ bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key)
 	shown = shown_word(slot, key);
 	if (shown)
 		atomic_store(shown, 0);
-	/* Of two peers at once, or its owner, one ends it. */
+	/* If two peers, or a peer and the owner, end it at once, one of them succeeds. */
 	return atomic_compare_exchange_strong(&slot->key, &key, 0);
 }
 

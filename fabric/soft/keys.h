@@ -20,20 +20,20 @@ struct soft_qp;
 
 struct soft_domain {
 	struct rbx_domain domain;
-	struct soft_key_words shown; /* of its keys, to peers on this host */
+	struct soft_key_words shown; /* words of its keys, shared with peers on this host */
 };
 
-/* What is behind a key. Constant while the key is valid, but for itself. */
+/* What a key stands for. Constant while the key is valid, except the key itself. */
 struct soft_mr {
 	struct rbx_mr mr;
 	/*
-	 * The valid key of the slot, or 0. Stored with release after the slot
-	 * is filled, loaded with acquire before it is read. No other process
-	 * can see it: what others see is no ground for our own checks.
+	 * The valid key of the slot, or 0. Stored with release after the slot is filled,
+	 * loaded with acquire before it is read. No other process can see it: shared words
+	 * are no basis for our own checks.
 	 */
 	_Atomic uint32_t key;
 	const struct soft_domain *domain; /* whose qps may use the key */
-	const struct soft_qp *qp; /* a window: which of them; NULL: all */
+	const struct soft_qp *qp; /* a window: only the peer of this one; NULL: all of the domain */
 	uint32_t rights;
 	int memory_fd; /* borrowed until deregistration; -1: none */
 	uint64_t memory_fd_offset;
@@ -45,20 +45,20 @@ struct soft_keys {
 	struct soft_domain own; /* the device's from the start */
 	struct soft_mr *slots;
 	pthread_mutex_t lock; /* guards the free list */
-	uint32_t free_first; /* oldest first: a key stays dead for long */
+	uint32_t free_first; /* oldest first: a key stays invalid for long */
 	uint32_t free_last;
 	uint32_t unused; /* slots from here on were never used */
-	bool has_any_lkey; /* SOFT_ANY_LKEY is one */
+	bool has_any_lkey; /* SOFT_ANY_LKEY is a valid key */
 };
 
-/* NULL is the device's own. */
+/* NULL means the device's own. */
 static inline const struct soft_domain *
 soft_domain_of(const struct soft_keys *keys, const struct rbx_domain *domain)
 {
 	return domain ? (const struct soft_domain *)domain : &keys->own;
 }
 
-/* shown: to peers on this host, if the system lets it be done safely. */
+/* shown: share the words with peers on this host, if the system allows that safely. */
 int soft_keys_open(struct soft_keys *keys, bool shown, char *error);
 void soft_keys_close(struct soft_keys *keys);
 
@@ -72,28 +72,27 @@ int soft_register_memory(struct rbx_device *device,
 void soft_deregister_memory(struct rbx_device *device, struct rbx_mr **mrs,
 			    size_t count);
 
-/* The same for a part of one, and for the peer of this qp alone. */
+/* The same for a part of a region, and for the peer of this qp only. */
 int soft_register_window(struct soft_qp *qp,
 			 const struct rbx_device_window_init *init,
 			 struct rbx_mr **mr, char *error);
 
 /*
- * The memory behind a key if the qp is of its domain, all of
- * [addr, addr + length) lies in it and all of `rights` were granted; else NULL.
- * The caller holds the lock of the qp, and the answer is good until it lets go
- * of it.
+ * The memory of a key if the qp is of its domain, all of [addr, addr + length) lies in it and
+ * all of `rights` were granted; else NULL. The caller holds the lock of the qp, and the
+ * result is valid until it releases the lock.
  */
 const struct soft_mr *soft_keys_find(struct soft_qp *qp, uint32_t key,
 				     uint64_t addr, uint64_t length_bytes,
 				     uint32_t rights);
 
-/* Whether work of the owner's, in this domain, may use the memory of an entry. */
+/* Whether the owner's work requests, in this domain, may use the memory of an entry. */
 bool soft_keys_cover(struct soft_keys *keys, const struct soft_domain *domain,
 		     const struct rbx_sge *sge, uint32_t rights);
 
 /*
- * Ends a key for the peer of the qp, whose lock the caller holds. False: it is no
- * key of the qp's domain, or its owner has not allowed it.
+ * Ends a key for the peer of the qp, whose lock the caller holds. False: the key is not of
+ * the qp's domain, or its owner has not allowed that.
  */
 bool soft_keys_invalidate(struct soft_qp *qp, uint32_t key);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * limits.h - every bound of the soft device, with its arithmetic.
+ * limits.h - all bounds of the soft device, with their arithmetic.
  */
 #ifndef SOFT_LIMITS_H
 #define SOFT_LIMITS_H
 
-/* What a qp may ask for. */
+/* Maxima that a qp may ask for. */
 #define SOFT_SGE_MAX 32
 #define SOFT_SEND_DEPTH_MAX 16384
 #define SOFT_RECV_DEPTH_MAX 16384
@@ -13,7 +13,7 @@
 #define SOFT_INLINE_MAX_BYTES 256
 #define SOFT_MESSAGE_MAX_BYTES (1u << 30)
 
-/* What it says of how many qps it can have: a socket each, and a process may
+/* How many qps the device reports that it can have: each takes a socket, and a process may
  * have 1,024 descriptors on most hosts. Opening more fails when they run out. */
 #define SOFT_QPS_MAX 1024
 
@@ -22,81 +22,82 @@
 #define SOFT_KEY_COUNT (1u << SOFT_KEY_INDEX_BITS)
 
 /*
- * Of one sendmsg(). A frame is a header and up to SOFT_SGE_MAX pieces; 512
- * pieces are 128 frames of three sges and half of what the kernel allows.
+ * For one sendmsg(). A frame is a header and up to SOFT_SGE_MAX pieces; 512 pieces are 128
+ * frames of three sges and half of what the kernel allows.
  */
 #define SOFT_GATHER_FRAMES_MAX 128
 #define SOFT_GATHER_PIECES_MAX 512
-/* Of one post or poll; what remains is sent by later polls. */
+/* For one post or poll; later polls send the rest. */
 #define SOFT_FLUSH_MAX_BYTES (8u << 20)
 
 /*
- * Look-ahead of one recvmsg(). Copying a page out of the look-ahead is cheaper
- * than a system call for it; above SOFT_DIRECT_BYTES it is the other way round,
- * and then only a header's worth is read ahead.
+ * Look-ahead of one recvmsg(). Copying a page out of the look-ahead is cheaper than a system
+ * call for it. Above SOFT_DIRECT_BYTES it is the other way round, and then only a header's
+ * worth is read ahead.
  */
 #define SOFT_LOOKAHEAD_BYTES (256u << 10)
 #define SOFT_LOOKAHEAD_SHORT_BYTES 4096
 #define SOFT_DIRECT_BYTES (16u << 10)
-/* Of one recvmsg() into its destination: bounds how long the lock is held. */
+/* For one recvmsg() into its destination: bounds how long the lock is held. */
 #define SOFT_RECEIVE_MAX_BYTES (1u << 20)
 /* recvmsg() calls before other connections get their turn. */
 #define SOFT_RECEIVE_ROUNDS_MAX 8
 
-/* Messages that one frame asks credit for, and about how many bytes before the last of
- * them: what leaves soon. Nor is there more before the first of them, or on its way to us
- * before the answer. Who keeps what others wait for is cut off. */
+/* Messages that one frame asks credit for, and about how many bytes may come before the last
+ * of them, so that they are sent soon. At most that many bytes are before the first of them,
+ * or on their way to us before the answer. A peer that keeps receives that others wait for is
+ * cut off. */
 #define SOFT_ASK_MAX 64
 #define SOFT_ASK_BYTES (4u << 20)
 
-/* Frames beside requests and responses: maps asked, maps answered, one error, one that
- * asks for credit. */
+/* Frames besides requests and responses: maps asked for, maps answered, one error, one
+ * request for credit. */
 #define SOFT_MAPS_ASKED_MAX 4
 #define SOFT_CONTROL_MAX 16
 _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 	       "every control frame that may be due has its place");
 
-/* Of an answer to such a question: the memory file, the table of key words. */
+/* In an answer to a map question: the memory file, the table of key words. */
 #define SOFT_MAP_FDS 2
 #define SOFT_MAP_FDS_MAX (SOFT_MAPS_ASKED_MAX * SOFT_MAP_FDS)
 
-/* Mappings of a peer's memory that a qp keeps; more keys go by frames. */
+/* Mappings of a peer's memory that a qp keeps; further keys use frames. */
 #define SOFT_MAPPINGS_MAX 1024
 
-/* Connections that have not said their hello; the oldest makes room. */
+/* Connections that have not sent their hello; the oldest makes room. */
 #define SOFT_HALF_OPEN_MAX 64
 #define SOFT_HANDSHAKE_MS 5000
-/* Requests that wait for get_request(); more are turned away. */
+/* Requests that wait for get_request(); further ones are closed. */
 #define SOFT_REQUESTS_MAX 128
 
-/* A SEND waits this long for a receive to be posted: -ENOBUFS. */
+/* How long a SEND waits for a receive to be posted; then -ENOBUFS. */
 #define SOFT_RECEIVER_WAIT_MS 2000
-/* How long a peer may keep shared receives that another has waited for as long. The
+/* How long a peer may keep shared receives that another peer has waited for as long. The
  * other's message still gets one before it fails. */
 #define SOFT_PROMISE_MS 1000
-/* It has as long again if its connection has moved so much meanwhile, in whichever
+/* A peer has as long again if its connection has moved so much meanwhile, in either
  * direction: a message may be longer than what a network carries in a second. */
 #define SOFT_PROMISE_BYTES (1u << 20)
 _Static_assert(SOFT_PROMISE_MS < SOFT_RECEIVER_WAIT_MS, "who waits outlasts who keeps");
-/* A host that vanished is noticed after this long, busy or idle. */
+/* A host that has vanished is noticed after this long, busy or idle. */
 #define SOFT_SILENT_PEER_MS 5000
 #define SOFT_KEEPALIVE_S 1
 
-/* What one work request costs at most where overload was asked for. */
+/* The highest cost of one work request under simulated overload. */
 #define SOFT_OVERLOAD_MAX_NS 100000
 
-/* Service thread: empty polling after the last activity, before it blocks. */
+/* Service thread: how long it polls after the last activity, before it blocks. */
 #define SOFT_SERVICE_SPIN_US 50
 
-/* How often a service thread asks whether its processor is crowded, and for how long
- * it then takes it to be (crowd.h). */
+/* How often a service thread checks whether its processor is crowded, and for how long the
+ * result counts (crowd.h). */
 #define SOFT_CROWD_LOOK_NS 1000000u
 #define SOFT_CROWDED_NS 100000000u
-/* While some deadline runs the service thread looks at it this often. */
+/* While a deadline is set, the service thread checks it this often. */
 #define SOFT_TICK_MS 50
-/* A look that comes late counts as so long at most. */
+/* A late check counts as so long at most. */
 #define SOFT_TICK_COUNTS_MS (2 * SOFT_TICK_MS)
-/* So many bytes in the system's hands are soon with the peer. */
+/* So few bytes held by the system will soon reach the peer. */
 #define SOFT_QUEUED_BYTES (64u << 10)
 /* Up to so many sockets of a cq are read without asking epoll first. */
 #define SOFT_DIRECT_QPS 2

@@ -3,9 +3,9 @@
  * listen.c - opens listeners, and answers the requests that come to them.
  *
  * A listener has a TCP socket and, if the device maps memory, a local one beside it.
- * listeners.c accepts connections and puts those that said a right hello on the ready
- * list; get_request() takes from it, accept() and reject() answer. An acceptance is
- * sent before the qp is made, since it must be the first thing that the peer hears.
+ * listeners.c accepts connections and puts those with a valid hello on the ready list.
+ * get_request() takes from it, accept() and reject() answer. An acceptance is sent before the
+ * qp is made, since it must be the first thing that the peer receives.
  */
 #include "listeners.h"
 
@@ -69,8 +69,8 @@ static int tcp_open(struct soft_listener *listener, const char *address,
 }
 
 /*
- * Beside it. A name that is taken cannot be an accident, for the port is ours:
- * another process of this host waits for our peers, and would stand between.
+ * The local socket beside it. A name that is taken cannot be an accident, because the port is
+ * ours: another process of this host waits for our peers, and would intercept them.
  */
 static int local_open(struct soft_listener *listener,
 		      const struct sockaddr *bound, char *error)
@@ -81,7 +81,7 @@ static int local_open(struct soft_listener *listener,
 	length = soft_address_local(bound, soft_address_is_any(bound), &local);
 	listener->local.fd = socket_listen((struct sockaddr *)&local, length);
 	if (listener->local.fd != -EADDRINUSE)
-		return 0; /* without a local socket peers go by TCP */
+		return 0; /* without a local socket peers use TCP */
 	soft_explain(error, "cannot listen on %.100s: another process has taken "
 		     "the name of its local socket; end that, or choose "
 		     "another port or soft:tcp", listener->listener.address);
@@ -169,7 +169,7 @@ void soft_close_listener(struct rbx_listener *base)
 		next = half_open->next;
 		soft_half_open_free(half_open);
 	}
-	/* Under the lock: no event of these sockets is in anybody's hands. */
+	/* Under the lock: no thread is handling an event of these sockets. */
 	listener_free_locked(listener);
 	pthread_mutex_unlock(&listeners->lock);
 }

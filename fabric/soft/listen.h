@@ -14,7 +14,7 @@ struct soft_device;
 struct soft_listener;
 struct soft_half_open;
 
-/* All listeners of a device; the service thread looks after them. */
+/* All listeners of a device, served by the service thread. */
 struct soft_listeners {
 	int epoll_fd; /* listening sockets, and half-open connections */
 	/* Half-open connections with a deadline; read without the lock as a hint. */
@@ -23,15 +23,16 @@ struct soft_listeners {
 	pthread_mutex_t lock;
 	struct soft_half_open *first_waiting; /* oldest first */
 	struct soft_half_open *last_waiting;
-	int spare_fd; /* in place of which one that cannot be let in is sent away */
-	bool rests; /* nobody looks until the next tick; of the service thread */
+	/* is closed to accept, and then close, a connection when no other descriptor is free */
+	int spare_fd;
+	bool rests; /* not watched until the next tick; used by the service thread */
 };
 
 int soft_listeners_open(struct soft_listeners *listeners);
 void soft_listeners_close(struct soft_listeners *listeners);
-/* Something came to a socket. */
+/* A socket has an event. */
 void soft_listeners_serve(struct soft_device *device);
-/* Sends away who has not said hello in time. */
+/* Closes connections that have not sent their hello in time. */
 void soft_listeners_check_deadlines(struct soft_device *device,
 				    uint64_t now_ns);
 

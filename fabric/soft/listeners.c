@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * listeners.c - accepts connections and hears their hello.
+ * listeners.c - accepts connections and reads their hello.
  *
- * The service thread takes each new socket and waits for its hello, without
- * blocking, beside its other work. A half-open connection whose hello is complete
- * and right becomes a request of its listener and makes event_fd readable.
+ * The service thread takes each new socket and waits for its hello, without blocking, beside
+ * its other work. A half-open connection with a complete and valid hello becomes a request of
+ * its listener and makes event_fd readable.
  *
- * An untrusted client may connect and say nothing, say garbage, or come in a crowd. A
- * connection that says something wrong is closed without a word, one of another
- * version is told ours. Half-open connections are bounded in number, the oldest making
- * room for the newest, and in time. Requests that nobody takes are bounded too; further
- * connections are closed, and so are those for which this process has no descriptor
- * left. If the one that is kept for that is gone too, since another thread was quicker,
- * the listeners rest until the next tick.
+ * An untrusted client may connect and send nothing, send garbage, or open many connections. A
+ * connection that sends something invalid is closed without an answer; one of another version
+ * is told ours. Half-open connections are bounded in time and in number, where the oldest
+ * makes room for the newest. Requests that are not taken are bounded, too. Further
+ * connections are closed, and so are those for which this process has no descriptor left. If
+ * the descriptor that is kept for that was taken by another thread, the listeners rest until
+ * the next tick.
  *
  * A half-open connection is on one list at a time, the listeners' waiting list or its
- * listener's ready list, under listeners.lock; a request that was taken belongs to
- * the program and is on none.
+ * listener's ready list, under listeners.lock. A request that was taken belongs to the
+ * program and is on none.
  */
 #include "listeners.h"
 
@@ -146,7 +146,7 @@ static void half_open_name(struct soft_half_open *half_open,
 		soft_address_is_loopback((const struct sockaddr *)from);
 }
 
-/* Of the service thread, which is woken by them no more, or again. */
+/* For the service thread: stops or resumes watching the listening sockets. */
 static void listeners_rest(struct soft_device *device, bool rest)
 {
 	struct epoll_event event = {
@@ -164,8 +164,8 @@ static bool no_file_is_left(void)
 	return errno == EMFILE || errno == ENFILE;
 }
 
-/* There is no descriptor for this connection. The socket would stay readable, and the
- * service thread do nothing else; so the one that is kept for this is given up. */
+/* There is no descriptor for this connection. The socket would stay readable and keep the
+ * service thread busy, so the descriptor that is kept for this is used. */
 static void accept_and_close(struct soft_device *device,
 			     const struct watched_socket *watched)
 {
@@ -289,8 +289,8 @@ void soft_listeners_serve(struct soft_device *device)
 	int i;
 
 	/*
-	 * One event at a time, under the lock: serving one connection may end
-	 * another, whose event must not be in our hands then.
+	 * One event at a time, under the lock: serving one connection may end another one,
+	 * whose event must not have been fetched then.
 	 */
 	pthread_mutex_lock(&listeners->lock);
 	for (i = 0; i < SOFT_EVENTS_MAX && !listeners->rests; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * listeners.h - what listen.c and listeners.c share: listeners and their half-open
- * connections. listeners.lock is held by the caller of all calls but the two of the
- * service thread, which stand in listen.h.
+ * connections. The caller holds listeners.lock, except for the two functions of the service
+ * thread in listen.h.
  */
 #ifndef SOFT_LISTENERS_H
 #define SOFT_LISTENERS_H
@@ -10,8 +10,8 @@
 #include "frame.h"
 #include "listen.h"
 
-/* What the epoll instance of the listeners points at: a listening socket, or a
- * half-open connection. */
+/* What the epoll instance of the listeners points to: a listening socket, or a half-open
+ * connection. */
 struct watched_socket {
 	struct soft_listener *listener;
 	struct soft_half_open *half_open; /* NULL: a listening socket */
@@ -42,15 +42,15 @@ struct soft_listeners *soft_listeners_of(struct soft_listener *listener);
 int soft_socket_watch(struct soft_listeners *listeners,
 		      struct watched_socket *watched);
 /*
- * Closes a listening socket, if there is one. A child of fork() may have it too: then
- * close() alone leaves it listening, and in the epoll instance.
+ * Closes a listening socket, if there is one. A child of fork() may have it too: then close()
+ * alone leaves it listening, and in the epoll instance.
  */
 void soft_socket_close(struct soft_listeners *listeners,
 		       struct watched_socket *watched);
 /* Takes a half-open connection that waits off its list. */
 void soft_half_open_stop_waiting(struct soft_listeners *listeners,
 				 struct soft_half_open *half_open);
-/* Closes what it still owns. Needs no lock once it is on no list. */
+/* Closes what it still owns. Needs no lock if it is on no list. */
 void soft_half_open_free(struct soft_half_open *half_open);
 /* Answers a hello. */
 void soft_half_open_reject(struct soft_half_open *half_open,

@@ -2,41 +2,39 @@
 /*
  * mapping.c - reads and writes memory of a peer on this host by memcpy.
  *
- * The first request under a key goes by frames, and with it the question for
- * the memory file behind it. A target of this host answers with that file and
- * with the table that shows which keys of the connection's domain are valid
- * (key_words.c), if the key is one of them: who has none gets neither. Once the
- * answer is there, requests under the key are done during the post:
- * the word of the key is checked, the bytes are copied, and after a fence the
- * word is checked again. Only a request whose key was valid after its copy
- * completes. Order is kept because a request is carried out so only when all
- * before it are done; those that come too early wait in the send queue.
+ * The first request under a key goes by frames, together with the question for its memory
+ * file. A target on this host answers with that file and with the table that shows which keys
+ * of the connection's domain are valid (key_words.c), if the key is one of them: a peer
+ * without a valid key gets neither. Once the answer is there, requests under the key are done
+ * during the post: the word of the key is checked, the bytes are copied, and after a fence
+ * the word is checked again. Only a request whose key was valid after its copy completes.
+ * Order is kept because a request is done in this way only when all before it are done; those
+ * that come too early wait in the send queue.
  *
- * Whatever does not fit (no mapping, out of bounds, a missing right, a key
- * that was taken back before or during the copy) goes by frames, and the
- * target answers for it as for any other: the error is made in one place, and
- * a READ whose copy was torn completes with that error.
+ * Everything else (no mapping, out of bounds, a missing right, a key that was taken back
+ * before or during the copy) goes by frames, and the target answers as for any other request.
+ * So there is one place that makes the error, and a READ whose copy was torn completes with
+ * that error.
  *
- * Memory of the program that is none is a SIGSEGV here, as in memcpy(). A copy that fails
- * instead (checked_copy.h) makes a request of 4 KiB take 1.2 us in place of 0.2, one of
- * 64 KiB 8 in place of 1.7 (bench/fabric_rate).
+ * Invalid memory of the program is a SIGSEGV here, as in memcpy(). With a copy that fails
+ * instead (checked_copy.h), a request of 4 KiB takes 1.2 us instead of 0.2, and one of 64 KiB
+ * 8 instead of 1.7 (bench/fabric_rate).
  *
- * A copy under way cannot be stopped. It may touch the pages of a key that was
- * taken back, which is why the owner of the memory file must abandon it: punch
- * a hole and never hand it to somebody else.
+ * A copy under way cannot be stopped. It may touch the pages of a key that was taken back. So
+ * the owner of the memory file must abandon it: punch a hole and never give it to another
+ * peer.
  *
- * A file shows all of itself to who gets its descriptor, whatever the bounds of
- * the key say: memory that different peers may see has files of its own. Nor do
- * the rights of a descriptor bind its holder, who can open the file anew: so
- * memory that a peer may only read is offered only if its file is sealed against
- * writing, and memory that it may only write is not offered.
+ * A file shows all of itself to a process that gets its descriptor, whatever the bounds of
+ * the key: memory that different peers may see has files of its own. Nor do the rights of a
+ * descriptor bind its holder, who can open the file again. So memory that a peer may only
+ * read is offered only if its file is sealed against writing, and memory that it may only
+ * write is not offered.
  *
- * The peer is of our user, yet not trusted with our life: its file is mapped
- * only if it is long enough and sealed against shrinking, so that no access
- * can meet the end of the file. Mappings are bounded: each key has one slot,
- * which keys share; a slot is freed when its key was taken back, and a live
- * key keeps it, the other then going by frames. The qp owns its mappings and
- * unmaps them when it is freed.
+ * The peer runs as our user, but is not trusted to keep us alive: its file is mapped only if
+ * it is long enough and sealed against shrinking, so no access can reach past the end of the
+ * file. Mappings are bounded: each key has one slot, which keys share. A slot is freed when
+ * its key was taken back. A valid key keeps it, and the other key goes by frames. The qp owns
+ * its mappings and unmaps them when it is freed.
  */
 #include "mapping.h"
 
@@ -55,8 +53,8 @@
 
 enum mapping_state {
 	MAPPING_NONE, /* the slot is free */
-	MAPPING_ASKED, /* the peer has yet to answer */
-	MAPPING_REFUSED, /* this key goes by frames */
+	MAPPING_ASKED, /* the peer has not answered yet */
+	MAPPING_REFUSED, /* this key uses frames */
 	MAPPING_READY, /* memcpy */
 };
 
@@ -103,8 +101,8 @@ void soft_mappings_free(struct soft_mappings *mappings)
 }
 
 /*
- * Acquire: bytes read after this are not older than the key. With the fence
- * in mapping_verify() before it, it also comes after the bytes written.
+ * Acquire: bytes read after this are not older than the key. With the fence in
+ * mapping_verify() before it, it also comes after the bytes written.
  */
 static bool key_is_valid(const struct soft_mappings *mappings, uint32_t rkey)
 {
@@ -114,7 +112,7 @@ static bool key_is_valid(const struct soft_mappings *mappings, uint32_t rkey)
 	return atomic_load_explicit(word, memory_order_acquire) == rkey;
 }
 
-/* What the peer has not shown yet may be valid. */
+/* A key may be valid if the peer has not shown its word yet. */
 static bool key_may_be_valid(const struct soft_mappings *mappings,
 			     uint32_t rkey)
 {
@@ -127,7 +125,7 @@ static struct mapping *mapping_slot(struct soft_mappings *mappings,
 	return &mappings->slots[rkey % SOFT_MAPPINGS_MAX];
 }
 
-/* Where a request goes in our address space; NULL: it has to go by frames. */
+/* Where a request's memory is in our address space; NULL: it has to go by frames. */
 static inline uint8_t *mapping_find(struct soft_mappings *mappings,
 				    uint8_t opcode, uint32_t rkey,
 				    uint64_t addr, uint64_t length_bytes)
@@ -135,7 +133,7 @@ static inline uint8_t *mapping_find(struct soft_mappings *mappings,
 	const struct mapping *mapping = mapping_slot(mappings, rkey);
 	uint32_t right = opcode == RBX_OP_READ ? RBX_REMOTE_READ :
 						 RBX_REMOTE_WRITE;
-	/* Where it starts; beyond all lengths if that is before the memory. */
+	/* Its start; more than any length if it is before the memory. */
 	uint64_t start_bytes = addr - mapping->addr;
 
 	if (mapping->rkey != rkey || mapping->state != MAPPING_READY ||
@@ -166,8 +164,8 @@ static void mapping_ask(struct soft_qp *qp, uint32_t rkey)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
-/* Questions that the peer has heard, and has not answered. So there are never more
- * unsent ones than may be asked, whatever it says. */
+/* Questions that the peer has read and not answered. So unsent ones are never more than may
+ * be asked, whatever the peer does. */
 static uint32_t answers_due(const struct soft_qp *qp)
 {
 	return qp->mappings->asked_count - soft_output_unsent(qp, SOFT_MAP_ASK);
@@ -178,8 +176,8 @@ uint32_t soft_mapping_fds_due(const struct soft_qp *qp)
 	return answers_due(qp) * SOFT_MAP_FDS;
 }
 
-/* What the target has no part in. An atomic is atomic only to those that the same
- * device carries out. */
+/* Requests that can be done without the target. An atomic is atomic only to those of the same
+ * device. */
 static inline bool is_copied(const struct rbx_wr *wr)
 {
 	return wr->opcode <= RBX_OP_READ && !(wr->flags & RBX_WR_IMMEDIATE);
@@ -223,8 +221,8 @@ static int mapping_map(struct mapping *mapping, int fd,
 	return 0;
 }
 
-/* Takes the two descriptors of an answer, and maps what is not mapped yet. Those that
- * were lost cannot be. */
+/* Takes the two descriptors of an answer, and maps what is not mapped yet. A descriptor that
+ * was lost cannot be mapped. */
 static void mapping_take(struct soft_qp *qp, struct mapping *mapping,
 			 const struct soft_map *map)
 {
@@ -267,7 +265,7 @@ void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 		mapping_take(qp, mapping, &map);
 }
 
-/* Whether a holder of the file can do nothing with it but what it may. */
+/* Whether a holder of the file can do only what the rights allow. */
 static bool file_grants_no_more(int fd, uint32_t rights)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -310,10 +308,10 @@ static inline void copy_piece(uint8_t opcode, uint8_t *remote, void *local,
 }
 
 /*
- * After copies, before their keys are looked at again. The copies must be in
- * memory before the key is found valid, so that an owner who took the key back
- * and then reads its memory misses no write that is reported done; and bytes
- * that were read must be older than that look.
+ * After copies, before their keys are checked again. The copies must be in memory before the
+ * key is found valid, so that an owner that took the key back and then reads its memory
+ * misses no write that is reported done. And bytes that were read must be older than that
+ * check.
  */
 static inline void copies_before_keys(void)
 {
@@ -410,7 +408,7 @@ void soft_mapping_carry_out_queued(struct soft_qp *qp)
 		send->mapped = copy_queued(qp, qp->send_started &
 					       qp->send_mask);
 		if (!send->mapped)
-			return; /* by frames, to be refused */
+			return; /* goes by frames, and will be refused */
 		qp->send_started++;
 		qp->mapped_count++;
 		soft_send_queue_complete(qp, qp->send_started);

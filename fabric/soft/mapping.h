@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mapping.h - memory of a peer on this host, reached by memcpy. The lock of
- * the qp is held by the caller.
+ * mapping.h - memory of a peer on this host, accessed by memcpy. The caller holds the lock of
+ * the qp.
  */
 #ifndef SOFT_MAPPING_H
 #define SOFT_MAPPING_H
@@ -17,8 +17,8 @@ int soft_mappings_create(struct soft_mappings **mappings);
 void soft_mappings_free(struct soft_mappings *mappings); /* NULL: nothing */
 
 /*
- * Initiator. Carries out the head of a chain while nothing is outstanding, at
- * most `room` requests; returns the first that has to be queued, or NULL.
+ * Initiator. Carries out the head of a chain while nothing is outstanding, at most `room`
+ * requests; returns the first that has to be queued, or NULL.
  */
 struct rbx_wr *soft_mapping_carry_out(struct soft_qp *qp, struct rbx_wr *first,
 				      uint32_t room);
@@ -31,11 +31,11 @@ void soft_mapping_carry_out_queued(struct soft_qp *qp);
 void soft_mapping_answer(struct soft_qp *qp, const struct soft_frame *frame,
 			 const uint8_t *body);
 
-/* Initiator. The most descriptors that answers which are due may bring along. */
+/* Initiator. The most descriptors that outstanding answers may bring. */
 uint32_t soft_mapping_fds_due(const struct soft_qp *qp);
 
-/* Target. A descriptor for the peer to map, given to the caller; -errno. The
- * table of key words goes with it. */
+/* Target. A descriptor for the peer to map, owned by the caller; or -errno. The table of key
+ * words goes with it. */
 int soft_mapping_offer(struct soft_qp *qp, uint32_t rkey,
 		       struct soft_map *map);
 

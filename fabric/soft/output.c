@@ -2,25 +2,24 @@
 /*
  * output.c - gathers frames of a qp into as few sendmsg() calls as possible.
  *
- * A gather is a list of frames, each a header and pieces of user memory, none
- * of which is copied. The order: the rest of a frame that was cut in two,
- * responses to the peer's READs, one acknowledgement for all that has been
- * done before them and since, control frames, then our own requests. So a
- * chain of posts is one sendmsg(), and so is the answer to a batch of READs.
+ * A gather is a list of frames, each a header and pieces of user memory, none of which is
+ * copied. Their order: the rest of a frame that was cut in two; responses to the peer's
+ * READs; one acknowledgement for everything done before and since; control frames; then our
+ * own requests. So a chain of posts is one sendmsg(), and so is the answer to a batch of
+ * READs.
  *
- * The socket may take any part of it. Frames that it took in full are retired;
- * of the one it cut, the number of bytes sent is kept, and its bytes do not
- * change until they are all sent. When the socket takes nothing more the qp is
- * `output_blocked`: whoever looks after its socket is called when there is
- * room, and posts meanwhile only queue up.
+ * The socket may take any part of it. Frames that it took in full are retired. Of a frame
+ * that it cut, the number of bytes sent is kept, and its bytes do not change until all are
+ * sent. When the socket takes nothing more the qp is `output_blocked`: the thread that serves
+ * its socket is called when there is room, and posts only queue up meanwhile.
  *
- * A dead socket is not an error here. The peer may have said why before it
- * went, so the qp fails when the reader has read to the end (receive.c).
+ * A dead socket is not an error here. The peer may have sent the reason before it closed, so
+ * the qp fails when the reader has read to the end (receive.c).
  *
- * Memory of the peer's READs is looked up by key under the lock in which the
- * sendmsg() runs (keys.c). A key taken back before its response has begun is
- * an error told to the peer; in the middle of a response it ends the
- * connection, for there is nothing true left to send.
+ * Memory for the peer's READs is looked up by key under the lock in which the sendmsg() runs
+ * (keys.c). If a key is taken back before its response has begun, the peer gets an error. In
+ * the middle of a response it ends the connection, because there is no valid data left to
+ * send.
  */
 #include "output.h"
 
@@ -39,7 +38,7 @@
 struct gather_frame {
 	uint8_t kind; /* enum soft_output_kind */
 	uint8_t header_bytes; /* of a control frame: all of it */
-	uint64_t bytes; /* of it in this gather */
+	uint64_t bytes; /* of it, in this gather */
 };
 
 struct gather {
@@ -49,7 +48,7 @@ struct gather {
 	uint32_t frame_count;
 	uint64_t skip_bytes; /* of the next frame, sent before */
 	uint32_t reads, sends; /* the qp's counts when this has been sent */
-	struct soft_control *carrier; /* whose descriptor goes along */
+	struct soft_control *carrier; /* its descriptor goes with this gather */
 };
 
 static void gather_begin(const struct soft_qp *qp, struct gather *gather)
@@ -92,8 +91,8 @@ static void gather_frame(struct gather *gather, uint8_t kind,
 }
 
 /*
- * False: the key is not valid any more. This response and all after it are
- * dropped, and the qp is refusing or in error.
+ * False: the key is not valid any more. This response and all after it are dropped, and the
+ * qp is refusing or in error.
  */
 static bool gather_response(struct soft_qp *qp, struct gather *gather,
 			    uint32_t index)
@@ -143,7 +142,7 @@ static void gather_request(const struct soft_qp *qp, struct gather *gather,
 		gather_piece(gather, piece[i].iov_base, piece[i].iov_len);
 }
 
-/* False: it has to wait for the next gather. */
+/* False: the frame has to wait for the next gather. */
 static bool gather_control(struct soft_qp *qp, struct gather *gather,
 			   uint32_t index)
 {
@@ -159,7 +158,7 @@ static bool gather_control(struct soft_qp *qp, struct gather *gather,
 	return true;
 }
 
-/* The same of all that are left. */
+/* The same for all that are left. */
 static bool gather_controls(struct soft_qp *qp, struct gather *gather,
 			    uint32_t *control)
 {
@@ -170,7 +169,7 @@ static bool gather_controls(struct soft_qp *qp, struct gather *gather,
 	return true;
 }
 
-/* Whether the peer ought to hear of receives that were posted. */
+/* Whether the peer has to be told of receives that were posted. */
 static bool credit_is_due(const struct soft_qp *qp)
 {
 	uint32_t news = qp->recv_posted - qp->credit_told;
@@ -180,18 +179,18 @@ static bool credit_is_due(const struct soft_qp *qp)
 }
 
 /*
- * Whether the peer waits to be told of something. It has been told when the socket
- * took the frame, not when that was gathered: what did not fit is gathered again,
- * for nothing may ever come that asks for it once more. Both are distances back
- * from `expected`, so that an old ack_wanted never looks new for long.
+ * Whether the peer waits for an acknowledgement. It has been told when the socket took the
+ * frame, not when that was gathered. A frame that did not fit is gathered again, because no
+ * other event may cause it. Both are distances back from `expected`, so an old ack_wanted
+ * never looks new for long.
  */
 static bool ack_is_due(const struct soft_qp *qp)
 {
 	return qp->expected - qp->ack_wanted < qp->expected - qp->acked;
 }
 
-/* None once a request was refused: the error says that all before it are done, and a
- * READ that is refused for its key may have others behind it that were done. */
+/* None once a request was refused: the error says that all before it are done. A READ that is
+ * refused for its key may have others behind it that were done. */
 static void gather_ack(struct soft_qp *qp, struct gather *gather)
 {
 	struct soft_frame frame = {
@@ -230,7 +229,7 @@ static bool gather_partial(struct soft_qp *qp, struct gather *gather)
 	}
 }
 
-/* The last of them always wants an answer, so that none waits unheard. */
+/* The last request always wants an answer, so that none waits without one. */
 static void gather_requests(struct soft_qp *qp, struct gather *gather,
 			    uint32_t index)
 {
@@ -249,7 +248,7 @@ static void gather_requests(struct soft_qp *qp, struct gather *gather,
 		soft_frame_want_ack(&last->header);
 }
 
-/* Of the next request, or the one that was cut in two. */
+/* The next request, or the one that was cut in two. */
 static bool request_is_bad(const struct soft_qp *qp)
 {
 	return qp->has_bad && qp->bad_index == qp->send_started;
@@ -276,14 +275,14 @@ static void gather_all(struct soft_qp *qp, struct gather *gather)
 	if (response == qp->response_tail &&
 	    qp->partial_kind != SOFT_OUTPUT_ACK && gather_has_room(gather))
 		gather_ack(qp, gather);
-	/* Nor must the error that ends it all. */
+	/* Nor may the error that ends the connection. */
 	if (response == qp->response_tail &&
 	    !gather_controls(qp, gather, &control))
 		return;
 	if (qp->state != SOFT_QP_CONNECTED)
 		return;
 	gather_requests(qp, gather, request);
-	/* One that may not go out has asked for credit. */
+	/* A message that may not be sent has asked for credit. */
 	if (response == qp->response_tail)
 		(void)gather_controls(qp, gather, &control);
 }
@@ -307,7 +306,7 @@ static void frame_retire(struct soft_qp *qp, uint8_t kind)
 		qp->acked = response->sequence + 1;
 		break;
 	case SOFT_OUTPUT_ACK:
-		/* A response may have gone out between its two halves. */
+		/* A response may have been sent between its two halves. */
 		if ((int32_t)(qp->ack_sequence - qp->acked) > 0)
 			qp->acked = qp->ack_sequence;
 		qp->credit_told = qp->ack_credit;
@@ -340,7 +339,7 @@ static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
 		sent -= frame->bytes;
 		qp->partial_kind = SOFT_OUTPUT_NONE;
 		qp->partial_bytes = 0;
-		qp->moved_bytes -= frame->header_bytes; /* which is nothing that moves */
+		qp->moved_bytes -= frame->header_bytes; /* headers are not counted as moved */
 		frame_retire(qp, frame->kind);
 	}
 	return true;
@@ -403,10 +402,10 @@ static bool send_is_readable(const struct soft_qp *qp, uint32_t index)
 }
 
 /*
- * Memory under SOFT_ANY_LKEY, or whose owner has unmapped it, is none. The system
- * refused all that was gathered, so which it is has to be found out. Those before it
- * are to be done first, as on a NIC. If there is none it was lent memory, which the
- * peer reads.
+ * Memory under SOFT_ANY_LKEY, or that its owner has unmapped, is invalid. The system refused
+ * all that was gathered, so the bad request has to be found. Those before it have to be done
+ * first, as on a NIC. If there is no bad request, it was registered memory that the peer
+ * reads.
  */
 static void output_faulted(struct soft_qp *qp)
 {

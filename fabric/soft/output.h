@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * output.h - what goes into the socket. All calls hold the qp's lock.
+ * output.h - what is written to the socket. The qp's lock is held in all calls.
  */
 #ifndef SOFT_OUTPUT_H
 #define SOFT_OUTPUT_H
@@ -12,16 +12,16 @@ struct soft_qp;
 /* Sends what is ready and what the socket takes. */
 void soft_output_flush(struct soft_qp *qp);
 /*
- * Queues a frame, with a body after it if `map` is given, and a descriptor to
- * go with it, which it takes (-1: none). There is always room: each kind of
- * control frame is bounded by its maker.
+ * Queues a frame, with a body after it if `map` is given, and a descriptor to send with it,
+ * which it takes (-1: none). There is always room: the makers bound each kind of control
+ * frame.
  */
 void soft_output_control(struct soft_qp *qp, const struct soft_frame *frame,
 			 const struct soft_map *map, int fd);
 
 /*
- * Control frames of this kind that the socket has not taken in full. The peer has not
- * seen them: a frame is retired under the lock in which the socket took its last byte.
+ * Control frames of this kind that the socket has not taken in full. The peer has not seen
+ * them: a frame is retired under the lock in which the socket took its last byte.
  */
 uint32_t soft_output_unsent(const struct soft_qp *qp, uint8_t opcode);
 

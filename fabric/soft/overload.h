@@ -2,16 +2,15 @@
 /*
  * overload.h - makes the soft device collapse under overload, as a NIC does.
  *
- * A NIC holds the work requests in flight in a cache; when there are more, each
- * one makes it fetch what it had, and throughput falls (the paper's figure 1).
- * The soft device has no such cache. Where it is asked to, it behaves as if: a
- * work request that is posted while more than so many are queued on the device
- * costs a time that grows with how many there are too many. The posting thread
- * spends it, with the qp locked. A work request is queued from its post until a
+ * A NIC holds the work requests in flight in a cache. If there are more, each one makes it
+ * fetch earlier ones again, and throughput falls (the paper's figure 1). The soft device has
+ * no such cache, but can behave as if it had. Then a work request that is posted while more
+ * than so many are queued on the device costs a time that grows with the excess. The posting
+ * thread spends it, with the qp locked. A work request is queued from its post until a
  * completion at or behind it has been polled.
  *
- * For measurements of pacing only: off unless asked for, and named in the
- * description of the device.
+ * Only for measurements of pacing: off unless asked for, and named in the description of the
+ * device.
  */
 #ifndef SOFT_OVERLOAD_H
 #define SOFT_OVERLOAD_H
@@ -21,8 +20,8 @@
 
 struct soft_overload {
 	uint32_t work_requests; /* that cost nothing */
-	uint32_t cost_ns; /* for each one more; 0: off */
-	atomic_uint queued_count; /* relaxed: a measure, orders nothing */
+	uint32_t cost_ns; /* for each one above; 0: off */
+	atomic_uint queued_count; /* relaxed: a measure, it orders nothing */
 };
 
 void soft_overload_charge(struct soft_overload *overload, uint32_t count);

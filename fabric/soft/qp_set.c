@@ -2,10 +2,10 @@
 /*
  * qp_set.c - keeps the qps of one epoll instance.
  *
- * Slots are reused; the generation of a slot moves on when its qp leaves, so
- * that an old token finds nothing. The table only grows, when a qp is added.
- * A set holds no reference of its own: a qp leaves its sets before its owner's
- * reference is dropped, so a qp found in a slot is alive.
+ * Slots are reused. The generation of a slot changes when its qp leaves, so an old token
+ * finds nothing. The table only grows, when a qp is added. A set holds no reference of its
+ * own: a qp leaves its sets before its owner's reference is dropped, so a qp found in a slot
+ * is alive.
  */
 #include "qp_set.h"
 

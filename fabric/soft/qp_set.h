@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * qp_set.h - the connections that one thread looks after: an epoll instance
- * and the qps behind its events.
+ * qp_set.h - the connections that one thread serves: an epoll instance and the qps behind its
+ * events.
  *
- * An event may be handled long after epoll_wait() returned it, when its qp is
- * gone. So events carry a token, a slot and its generation, and looking a
- * token up gives the qp with a reference or nothing.
+ * An event may be handled long after epoll_wait() returned it, when its qp is destroyed. So
+ * events carry a token (a slot and its generation). Looking a token up gives the qp with a
+ * reference, or nothing.
  */
 #ifndef SOFT_QP_SET_H
 #define SOFT_QP_SET_H
@@ -24,7 +24,7 @@ struct soft_qp_slot {
 
 struct soft_qp_set {
 	int epoll_fd;
-	/* How many qps; read without the lock as a hint of where to look. */
+	/* How many qps; read without the lock as a hint. */
 	atomic_uint count;
 	pthread_mutex_t lock; /* guards the slots; held for moments only */
 	struct soft_qp_slot *slots;
@@ -43,12 +43,12 @@ int soft_qp_set_add_fd(struct soft_qp_set *set, int fd, uint64_t token);
 /* Adds a qp and watches its socket for input. */
 int soft_qp_set_add(struct soft_qp_set *set, struct soft_qp *qp,
 		    uint64_t *token);
-/* Returns no reference: the caller drops it when it drops the qp. */
+/* Does not drop a reference: the caller does that when it drops the qp. */
 void soft_qp_set_remove(struct soft_qp_set *set, uint64_t token);
 /* Watches for output too, or no longer. */
 void soft_qp_set_watch(struct soft_qp_set *set, struct soft_qp *qp,
 		       uint64_t token, bool output);
-/* Ends the watching of a socket; the qp stays in its slot. */
+/* Stops watching a socket; the qp stays in its slot. */
 void soft_qp_set_unwatch(struct soft_qp_set *set, struct soft_qp *qp);
 
 /* The qp with a reference, or NULL. */

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * queue_pair.c - attaches, breaks and destroys the ends of connections; their memory is
- * in queue_pair_make.c.
+ * queue_pair.c - attaches, breaks and destroys the ends of connections; queue_pair_make.c
+ * makes their memory.
  *
- * Normally a qp is connected from its creation on: posts put frames into the
- * socket, and soft_qp_progress(), called by whoever looks after the socket,
- * takes frames out of it.
+ * Normally a qp is connected from its creation on: posts put frames into the socket, and
+ * soft_qp_progress(), called by the thread that serves the socket, takes frames out of it.
  *
- * The first failure, whatever it is, goes through qp_flush(): the work request
- * to blame gets its status, everything else posted completes with -ECANCELED
- * in the order posted, and the socket is no longer watched. A failed request
- * of the peer leaves one thing to do, telling the peer; until the socket has
- * taken that frame the qp is `refusing`, and what is posted then waits to be
- * flushed with it. The socket is closed by destroy_qp(),
- * never before, so that its number cannot come to mean something else.
+ * The first failure, whatever it is, goes through qp_flush(): the work request at fault gets
+ * its status, everything else posted completes with -ECANCELED in the order posted, and the
+ * socket is no longer watched. If a request of the peer failed, the peer still has to be
+ * told. Until the socket has taken that frame the qp is `refusing`, and what is posted then
+ * waits to be flushed with it. Only destroy_qp() closes the socket, so that its number cannot
+ * come to mean something else before.
  *
- * The owner holds a reference from creation to destroy_qp(), and so does each
- * thread while it works for the qp; the last one frees the memory. After
- * destroy_qp() the state makes each of them turn back at the lock, so that no
- * completion comes out of a destroyed qp.
+ * The owner holds a reference from creation to destroy_qp(), and so does each thread while it
+ * works for the qp; the last one frees the memory. After destroy_qp() each thread that gets
+ * the lock sees the state and returns, so no completion comes from a destroyed qp.
  */
 #include "queue_pair.h"
 
@@ -60,7 +57,7 @@ static void qp_release(struct soft_qp *qp)
 	soft_cq_release(soft_cq_of(qp->qp.recv_cq), qp, qp->recv_depth_count);
 }
 
-/* Chooses who looks after the socket. */
+/* Chooses the thread that serves the socket. */
 static int qp_attach(struct soft_qp *qp)
 {
 	struct soft_cq *send_cq = soft_cq_of(qp->qp.send_cq);
@@ -118,7 +115,7 @@ static void qp_list_remove(struct soft_qp *qp)
 	pthread_mutex_unlock(&qp->device->lock);
 }
 
-/* A local socket has no packets, and of the two sorts of address one is wrong. */
+/* A local socket has no packets, and of the two kinds of address one call fails. */
 static void traffic_class_set(const struct soft_qp *qp, uint8_t traffic_class)
 {
 	const int class = traffic_class;
@@ -150,9 +147,9 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	err = qp_reserve(qp);
 	if (err)
 		goto out_free;
-	rbx_qp_made(init, &qp->qp); /* the lock below makes it known to who polls */
+	rbx_qp_made(init, &qp->qp); /* the lock below makes it visible to pollers */
 	qp_list_add(qp);
-	soft_qp_lock(qp); /* so that nobody meets it half attached */
+	soft_qp_lock(qp); /* so that no thread sees it half attached */
 	traffic_class_set(qp, init->traffic_class);
 	err = qp_attach(qp);
 	if (err)
@@ -260,7 +257,7 @@ static void qp_shut_down(struct soft_qp *qp)
 {
 	qp->state = SOFT_QP_ERROR;
 	qp_unwatch(qp);
-	/* What the socket has taken still goes out; the peer sees the end. */
+	/* What the socket has taken is still sent; the peer sees the end. */
 	shutdown(qp->fd, SHUT_RDWR);
 	if (qp->ended.event.qp)
 		rbx_device_events_raise(&qp->device->events, &qp->ended);
@@ -271,7 +268,7 @@ void soft_qp_fail(struct soft_qp *qp, uint32_t index, int status)
 	if (qp->state >= SOFT_QP_ERROR)
 		return;
 	if (qp->state == SOFT_QP_REFUSING)
-		status = -ECANCELED; /* the first failure was another */
+		status = -ECANCELED; /* the first failure was another one */
 	qp_flush(qp, index, status);
 	qp_shut_down(qp);
 }
@@ -306,8 +303,8 @@ void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status)
 	if (qp->state != SOFT_QP_CONNECTED)
 		return;
 	qp->state = SOFT_QP_REFUSING;
-	/* A request that is half sent has to be sent to its end, or the peer
-	 * would take what follows for the rest of it: it is flushed later. */
+	/* A request that is partly sent has to be sent to its end, or the peer would take
+	 * what follows for the rest of it: it is flushed later. */
 	if (qp->partial_kind != SOFT_OUTPUT_REQUEST)
 		qp_flush(qp, qp->send_done, -ECANCELED);
 	else if (qp->srq)
@@ -315,7 +312,7 @@ void soft_qp_refuse(struct soft_qp *qp, uint32_t sequence, uint8_t status)
 	soft_output_control(qp, &frame, NULL, -1);
 }
 
-/* Which a message has come to, for the thread that polls the cq. */
+/* A message has come to it; cq is the one that the thread polls. */
 static void hold_ack(struct soft_qp *qp, struct soft_cq *cq)
 {
 	qp->holds_ack = true;
@@ -354,9 +351,9 @@ bool soft_qp_progress(struct soft_qp *qp, struct soft_cq *cq)
 
 	if (atomic_load_explicit(&qp->waiting, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&qp->lock)) {
-		/* Whoever is with the qp may have been put off this CPU by us,
-		 * and the socket goes on saying that there is something: we
-		 * would come again and again until our time is up. */
+		/* We may have displaced the thread that works on the qp from this CPU, and
+		 * the socket stays readable: without this we would return again and again
+		 * until our time slice is over. */
 		sched_yield();
 		return false;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * queue_pair_make.c - what a caller may ask of a qp, and the memory of one: all that it
- * will ever need, so that nothing is allocated while it carries.
+ * queue_pair_make.c - checks the options of a qp and makes its memory: all that it will ever
+ * need, so nothing is allocated while it works.
  */
 #include "queue_pair.h"
 
@@ -15,7 +15,7 @@
 #include "mapping.h"
 #include "shared_receives.h"
 
-/* Of the same domain, and its completions come out of the same cq. */
+/* The srq is of the same domain and has the same cq. */
 static bool srq_fits(const struct rbx_qp_init *init)
 {
 	const struct soft_srq *srq = (const struct soft_srq *)init->srq;
@@ -29,7 +29,7 @@ int soft_qp_init_check(const struct rbx_qp_init *init, char *error)
 {
 	if (!srq_fits(init)) {
 		soft_explain(error, "cannot create a qp: a shared receive queue "
-			     "is of its cq and domain alone");
+			     "needs qps of its own cq and domain");
 		return -EINVAL;
 	}
 	if (init->send_cq && init->recv_cq && init->send_depth_count &&
@@ -82,7 +82,7 @@ static void qp_lock_init(struct soft_qp *qp)
 {
 	pthread_mutexattr_t attributes;
 
-	/* Spins a little before it sleeps: the lock is held for moments. */
+	/* Spins a little before it sleeps: the lock is held only for moments. */
 	pthread_mutexattr_init(&attributes);
 	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
 	pthread_mutex_init(&qp->lock, &attributes);

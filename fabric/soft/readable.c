@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * readable.c - whether memory can be read, see readable.h.
+ * readable.c - finds out whether memory can be read, see readable.h.
  *
- * The system is asked, by having it write a byte of each page into a pipe. Whatever
- * else can be said of memory, such as that it is mapped, is less.
+ * It asks the system to write a byte of each page into a pipe. Other facts about memory, such
+ * as that it is mapped, prove less.
  */
 #include "readable.h"
 

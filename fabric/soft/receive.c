@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * receive.c - takes the stream apart with as few calls of the system as possible.
+ * receive.c - splits the incoming stream into frames with as few system calls as possible.
  *
- * One call brings the rest of the payload that is under way straight to
- * its destination, and what follows it into the look-ahead buffer: usually
- * many small frames, whose payload is copied on from there. After large
- * payloads the look-ahead is short, so that nearly all of the next one goes
- * straight to its destination too. The look-ahead is worked off at once, to
- * the last whole header; what remains is moved to its front.
+ * One call brings the rest of the current payload straight to its destination, and what
+ * follows it into the look-ahead buffer: usually many small frames, whose payload is copied
+ * from there. After large payloads the look-ahead is short, so nearly all of the next payload
+ * goes straight to its destination too. The look-ahead is processed at once, to the last
+ * complete header; the rest is moved to its front.
  *
- * Nothing from the peer is believed: headers are decoded by frame.c, and then
- * checked against keys, queues and sequence in target.c and initiator.c. The
- * first thing wrong ends the connection with its reason. A qp that is refusing
- * a request of the peer reads on and drops everything, so that a peer which is
- * still sending gets to hear why.
+ * Nothing from the peer is trusted: frame.c decodes the headers, and target.c and initiator.c
+ * check them against keys, queues and sequence. The first error ends the connection with its
+ * reason. A qp that is refusing a request of the peer reads on and drops everything, so that
+ * a peer which is still sending learns the reason.
  *
- * A READ of SOFT_DIRECT_BYTES or more fails if its memory is none, and nothing else comes
- * to harm: the system writes there, also what lay in the look-ahead. For short ones that
- * would double the time of each (0.8 us to 1.7 for 4 KiB, bench/fabric_rate), and a
- * bad pointer is a SIGSEGV as in memcpy().
+ * A READ of SOFT_DIRECT_BYTES or more into invalid memory fails without other harm, because
+ * the system writes there, even what was in the look-ahead. For short ones that would double
+ * the time of each (0.8 us to 1.7 for 4 KiB, bench/fabric_rate). So there a bad pointer is a
+ * SIGSEGV as in memcpy().
  *
- * Descriptors that come with the stream are kept in order until the frame
- * that they belong to has come; more than were asked for end the connection. Those
- * for which this process has no number left are lost on their way to us, which is no
- * fault of the peer: none stands in the place of each, and its memory goes by frames.
+ * Descriptors that come with the stream are kept in order until their frame has come. If more
+ * come than were asked for, the connection ends. If this process has no free descriptor
+ * number, a descriptor is lost on its way to us, which is not the peer's fault: -1 takes its
+ * place, and its memory goes by frames.
  */
 #include "receive.h"
 
@@ -50,14 +48,14 @@ static struct iovec payload_part(const struct iovec *piece, uint64_t skip,
 	return part;
 }
 
-/* Moves on by bytes that have arrived at their destination. */
+/* Advances by bytes that have arrived at their destination. */
 static void payload_advance(struct soft_qp *qp, uint64_t bytes)
 {
 	struct soft_input_payload *payload = &qp->payload;
 
 	qp->moved_bytes += bytes;
 	if (payload->opcode == SOFT_RESPONSE)
-		qp->stalled_ns = 0; /* it stands before the message that waits */
+		qp->stalled_ns = 0; /* it comes before the message that waits */
 	payload->left_bytes -= bytes;
 	payload->addr += bytes;
 	while (bytes) {
@@ -82,7 +80,7 @@ static void payload_done(struct soft_qp *qp)
 		soft_target_payload_done(qp);
 }
 
-/* False: the memory of a READ is none. */
+/* False: the memory of a READ is invalid. */
 static bool payload_place(const struct soft_input_payload *payload,
 			  const struct iovec *part, const uint8_t *bytes)
 {
@@ -93,7 +91,7 @@ static bool payload_place(const struct soft_input_payload *payload,
 	return true;
 }
 
-/* The oldest that is not done: a READ into memory that is none. */
+/* The oldest request that is not done is a READ into invalid memory. */
 static void read_faulted(struct soft_qp *qp)
 {
 	soft_qp_fail(qp, qp->send_done, -EFAULT);
@@ -142,7 +140,7 @@ static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame,
 	case SOFT_ERROR:
 		soft_initiator_frame(qp, frame);
 		break;
-	default: /* MAP_ANSWER: decoding let no other pass */
+	default: /* MAP_ANSWER: decoding lets no other pass */
 		soft_mapping_answer(qp, frame, body);
 	}
 	if (qp->state != SOFT_QP_CONNECTED || !soft_frame_payload_bytes(frame))
@@ -150,7 +148,7 @@ static void frame_dispatch(struct soft_qp *qp, const struct soft_frame *frame,
 	qp->last_payload_bytes = soft_frame_payload_bytes(frame);
 }
 
-/* Takes one frame out of the look-ahead. False: it is not all there. */
+/* Takes one frame out of the look-ahead. False: it is not complete. */
 static bool frame_take(struct soft_qp *qp)
 {
 	uint32_t there = qp->lookahead_end - qp->lookahead_begin;
@@ -213,7 +211,7 @@ static size_t input_plan(struct soft_qp *qp, struct msghdr *message)
 	}
 	if (qp->last_payload_bytes >= SOFT_DIRECT_BYTES)
 		lookahead = SOFT_LOOKAHEAD_SHORT_BYTES;
-	/* Only when the payload is all planned for do frames follow it. */
+	/* Frames follow the payload only when all of it fits in the plan. */
 	if (wanted == payload->left_bytes) {
 		parts[count].iov_base = qp->lookahead + qp->lookahead_end;
 		parts[count].iov_len = lookahead - qp->lookahead_end;
@@ -223,7 +221,7 @@ static size_t input_plan(struct soft_qp *qp, struct msghdr *message)
 	return wanted;
 }
 
-/* Those of one answer, as each comes with a sendmsg() of its own. */
+/* The descriptors of one answer, as each comes with a sendmsg() of its own. */
 static void fds_miss(struct soft_qp *qp, uint8_t kept)
 {
 	while (qp->fd_count > kept)
@@ -246,7 +244,7 @@ static void fds_keep(struct soft_qp *qp, struct msghdr *message)
 		soft_qp_cut_off(qp, "more descriptors than were asked for");
 }
 
-/* What goes to one place, as most does, is the shorter way through the system. */
+/* One destination, the usual case, has a shorter path through the system. */
 static ssize_t input_take(const struct soft_qp *qp, struct msghdr *message)
 {
 	if (message->msg_iovlen == 1 && !message->msg_control)
@@ -255,7 +253,7 @@ static ssize_t input_take(const struct soft_qp *qp, struct msghdr *message)
 	return recvmsg(qp->fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 }
 
-/* One call of the system: bytes, 0 at the end, -errno. *wanted: what was asked for. */
+/* One system call: returns bytes, 0 at the end, or -errno. *wanted: what was asked for. */
 static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 {
 	struct iovec parts[SOFT_SGE_MAX + 1];

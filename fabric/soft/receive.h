@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * receive.h - what comes out of the socket. The lock is held by the caller.
+ * receive.h - what is read from the socket. The caller holds the lock.
  */
 #ifndef SOFT_RECEIVE_H
 #define SOFT_RECEIVE_H
@@ -11,15 +11,15 @@
 bool soft_receive(struct soft_qp *qp);
 
 /*
- * What a frame asks for. Payload that follows goes where qp->payload says
- * after the call; soft_payload_done() is called when it is all there.
+ * Carries out a frame. Payload that follows goes where qp->payload says after the call;
+ * soft_payload_done() is called when it is complete.
  */
 
 /* target.c: WRITE, READ, SEND, atomics with their body, MAP_ASK, ASK_CREDIT */
 void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
 		       const uint8_t *body);
 void soft_target_payload_done(struct soft_qp *qp);
-/* Whether a WRITE under way may go on; if not, the qp was dealt with. */
+/* Whether a WRITE under way may go on; if not, the qp was handled. */
 bool soft_target_may_write(struct soft_qp *qp);
 
 /* initiator.c: RESPONSE, ACK, ERROR */

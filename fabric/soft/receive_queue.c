@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * receive_queue.c - takes receives and lets the peer know of them.
+ * receive_queue.c - takes receives and tells the peer about them.
  *
- * Each posted receive is credit for one message of the peer. Credit travels with
- * acknowledgements; a peer that has none left, or is half a queue behind, is
- * told at once. A post that nobody needs to hear of yet sends nothing.
+ * Each posted receive is credit for one message of the peer. Credit is sent with
+ * acknowledgements. A peer that has none left, or is half a queue behind, is told at once. A
+ * post that the peer need not know of yet sends nothing.
  */
 #include "receive_queue.h"
 

@@ -15,8 +15,7 @@ struct soft_keys;
 int soft_post_recv(struct rbx_qp *qp, struct rbx_recv_wr *first,
 		   struct rbx_recv_wr **bad);
 
-/* 0, the memory of a receive and its length; -EFAULT: a key does not cover its
- * entry. */
+/* Returns 0, the memory of a receive and its length; or -EFAULT: a key does not cover its entry. */
 int soft_receive_pieces(struct soft_keys *keys, const struct soft_domain *domain,
 			const struct rbx_recv_wr *wr, struct iovec *piece,
 			uint64_t *length_bytes);

@@ -2,35 +2,34 @@
 /*
  * send_queue.c - takes work requests, and completes them in order.
  *
- * A post copies the request and its scatter list into the next place of a
- * ring, with the frame header already made, and hands the ring to output.c:
- * the posting thread itself sends what the socket takes. A completed request
- * is reported if it was signaled; its place is free again when a completion at
- * or behind it has been polled, as on a NIC. A program that never signals
- * finds its queue full.
+ * A post copies the request and its scatter list into the next place of a ring, with the
+ * frame header already made, and passes the ring to output.c: the posting thread itself sends
+ * what the socket takes. A completed request is reported if it was signaled. Its place is
+ * free again when a completion at or behind it has been polled, as on a NIC. A program that
+ * never signals finds its queue full.
  *
  * The data of an inline WRITE is copied at the end of the post, and only if the socket has
- * not taken it by then: so the system reads the memory of the program, which may be none.
+ * not taken it by then. So it is the system that reads the program's memory, which may be
+ * invalid.
  *
- * Where the memory of the peer is mapped and nothing is outstanding, a request
- * is done by memcpy during the post and never enters the ring (mapping.c); if
- * something is outstanding it waits in the ring for the same to be done.
+ * If the memory of the peer is mapped and nothing is outstanding, a request is done by memcpy
+ * during the post and never enters the ring (mapping.c). If something is outstanding it waits
+ * in the ring for the same.
  *
- * A SEND, or a WRITE with immediate, goes out only when the peer has a receive for
- * it, which it tells by credit; so no frame ever meets a receiver that is not ready.
- * Requests behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS.
- * That time begins anew with each part of an answer to a READ, all of which stand before it,
- * and none counts while what has gone out before it is on its way.
+ * A SEND, or a WRITE with immediate, is sent only when the peer has a receive for it, which
+ * it announces by credit; so no frame ever meets a receiver that is not ready. Requests
+ * behind it wait too. The service thread fails it after SOFT_RECEIVER_WAIT_MS. That time
+ * begins anew with each part of an answer to a READ, since all such READs come before it. It
+ * does not count while bytes that were sent before it are on their way.
  *
- * A peer whose receives are shared is asked for credit, once the message leaves soon: the
- * peer keeps from others what it has promised. So first all but SOFT_ASK_BYTES of what
- * stands before the message has gone out, and all but as much of what READs bring has
- * come, for the credit stands behind that.
+ * A peer with shared receives is asked for credit only when the message can be sent soon,
+ * because the peer withholds promised receives from others. So first all but SOFT_ASK_BYTES
+ * of what comes before the message must have been sent, and all but as much of the data of
+ * READs must have come, because the credit follows behind that.
  *
- * A fenced request waits until all READs before it are done: the target
- * gathers the data of a READ when it sends it, which may be after it has
- * placed a WRITE that came later, or ended a key: so a SEND with invalidate is
- * always fenced.
+ * A fenced request waits until all READs before it are done. The target gathers the data of a
+ * READ when it sends it. By then it may have placed a WRITE that came later, or ended a key.
+ * So a SEND with invalidate is always fenced.
  */
 #include "send_queue.h"
 
@@ -44,14 +43,14 @@
 #include "output.h"
 #include "receive.h"
 
-/* Flags that any operation has; there are some of a few beyond. */
+/* Flags that any operation may have; a few operations have more. */
 #define PLAIN_FLAGS (RBX_WR_SIGNALED | RBX_WR_INLINE | RBX_WR_FENCE)
 
 static uint32_t free_places(struct soft_qp *qp)
 {
 	/*
-	 * Acquire, with the release in cq_pop(): the poller has read the
-	 * completion out of its slot before a new one can be put there.
+	 * Acquire, with the release in cq_pop(): the poller has read the completion out of
+	 * its slot before a new one can be put there.
 	 */
 	uint32_t freed = atomic_load_explicit(&qp->send_freed,
 					      memory_order_acquire);
@@ -59,7 +58,7 @@ static uint32_t free_places(struct soft_qp *qp)
 	return qp->qp.send_depth_count - (qp->send_posted - freed);
 }
 
-/* Of flags and lists that not every operation has. */
+/* Checks flags and lists that not every operation may have. */
 static bool operation_is_possible(const struct rbx_wr *wr, uint64_t bytes)
 {
 	const uint8_t both = RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE;
@@ -136,7 +135,7 @@ static void header_add_operation(struct soft_send *send,
 	}
 }
 
-/* All but the sequence, which is known when the frame is sent. */
+/* Fills in all but the sequence, which is known when the frame is sent. */
 static void header_fill(struct soft_send *send, const struct rbx_wr *wr)
 {
 	static const uint8_t opcodes[] = {
@@ -166,7 +165,7 @@ static uint8_t *inline_bytes_of(const struct soft_qp *qp, uint32_t place)
 	       (size_t)place * (qp->qp.max_inline_bytes + 1u);
 }
 
-/* Its data is copied when the socket has not taken it. */
+/* Its data is copied if the socket has not taken it. */
 static bool is_inline_write(uint8_t opcode, uint8_t flags)
 {
 	return flags & RBX_WR_INLINE && opcode == RBX_OP_WRITE;
@@ -229,7 +228,7 @@ static int send_queue_add(struct soft_qp *qp, const struct rbx_wr *wr)
 	return 0;
 }
 
-/* A SEND that waits for credit may find it in the socket already. */
+/* The credit for a waiting SEND may be in the socket already. */
 static void send_queue_start(struct soft_qp *qp)
 {
 	soft_output_flush(qp);
@@ -253,7 +252,7 @@ static bool inline_keep(struct soft_qp *qp, uint32_t place)
 	return true;
 }
 
-/* Of what was posted from this index on, and the socket has not taken. */
+/* For requests from this index on that the socket has not taken. */
 static void inline_keep_rest(struct soft_qp *qp, uint32_t index)
 {
 	const struct soft_send *send;
@@ -334,7 +333,7 @@ static uint32_t messages_from(const struct soft_qp *qp, uint32_t index)
 	return count;
 }
 
-/* What has to go out before a request. Those of one gather at most are between. */
+/* What has to be sent before a request. There are at most those of one gather. */
 static uint64_t bytes_before(const struct soft_qp *qp, uint32_t index)
 {
 	const uint64_t gone_bytes =
@@ -351,7 +350,7 @@ static uint64_t bytes_before(const struct soft_qp *qp, uint32_t index)
 	return bytes > gone_bytes ? bytes - gone_bytes : 0;
 }
 
-/* What READs before a request have yet to bring, or more than SOFT_ASK_BYTES of it. */
+/* What READs before a request have not brought yet, or more than SOFT_ASK_BYTES of it. */
 static uint64_t bytes_to_come(const struct soft_qp *qp, uint32_t index)
 {
 	const struct soft_input_payload *payload = &qp->payload;
@@ -370,8 +369,8 @@ static uint64_t bytes_to_come(const struct soft_qp *qp, uint32_t index)
 	return bytes - come_bytes;
 }
 
-/* Unless it is too early. Once until all that was asked for is there, so that one is under
- * way at most. */
+/* Asks, unless it is too early. Once until all that was asked for is there, so at most one
+ * question is under way. */
 static void credit_ask(struct soft_qp *qp, uint32_t index, uint32_t sends)
 {
 	struct soft_frame frame = { .opcode = SOFT_ASK_CREDIT };
@@ -403,7 +402,7 @@ bool soft_send_queue_may_start(struct soft_qp *qp, uint32_t index,
 	return true;
 }
 
-/* Whether the peer tells when a request is done. */
+/* Whether the peer acknowledges this request. */
 static bool is_answered(const struct soft_qp *qp, uint32_t index)
 {
 	const struct soft_send *send = &qp->sends[index & qp->send_mask];
@@ -416,8 +415,8 @@ void soft_send_queue_end_bad(struct soft_qp *qp)
 {
 	if (!qp->has_bad)
 		return;
-	/* All before it have gone out, the last of them perhaps in a gather with
-	 * it, so that nobody asked for an answer. */
+	/* All before it have been sent, the last of them perhaps in the same gather, so it
+	 * did not ask for an acknowledgement. */
 	if (qp->send_done == qp->bad_index ||
 	    (qp->send_started == qp->bad_index &&
 	     !is_answered(qp, qp->bad_index - 1)))
@@ -440,7 +439,7 @@ void soft_send_queue_complete(struct soft_qp *qp, uint32_t end)
 	soft_send_queue_end_bad(qp);
 }
 
-/* Whether what the system still has of this side's bytes moves. */
+/* Whether our bytes that the system still holds are moving. */
 static bool is_on_its_way(const struct soft_qp *qp)
 {
 	return soft_qp_unacknowledged(qp) > SOFT_QUEUED_BYTES &&
@@ -449,7 +448,7 @@ static bool is_on_its_way(const struct soft_qp *qp)
 
 void soft_send_queue_check_stall(struct soft_qp *qp, uint64_t counts_ns)
 {
-	/* With the socket free, all before the stalled one has gone out. */
+	/* If the socket has room, all before the stalled one has been sent. */
 	if (qp->output_blocked || is_on_its_way(qp))
 		return;
 	qp->stalled_ns += counts_ns;

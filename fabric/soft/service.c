@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * service.c - the thread that works for qps which nobody polls.
+ * service.c - the thread that serves qps which no thread polls.
  *
- * One thread a device waits for all sockets that were given to it and carries
- * out what comes, so that peers reach our memory while the program does
- * something else. A wake-up costs far more than a request, so after the last
- * bytes came it goes on looking for a while (service_spin_us) before it blocks.
- * While it spins it looks at the socket that was busy last, and asks epoll for
- * others every few rounds. Where others want its processor it blocks at once
- * (crowd.h).
+ * Each device has one such thread. It waits for all sockets that were given to it and carries
+ * out what comes, so peers reach our memory while the program does something else. A wake-up
+ * costs far more than a request, so after the last bytes came it polls for a while
+ * (service_spin_us) before it blocks. While it spins it looks at the socket that was busy
+ * last, and asks epoll for others every few rounds. If other threads want its processor it
+ * blocks at once (crowd.h).
  *
- * It also holds the listeners (listen.c) and watches deadlines: of half-open
- * connections that do not speak, of listeners that rest, of SENDs whose receiver is
- * not ready, and of peers that keep shared receives from others. While there are
- * any it wakes up each SOFT_TICK_MS; otherwise an idle device uses no time at all.
+ * It also serves the listeners (listen.c) and checks deadlines: of half-open connections that
+ * send nothing, of listeners that rest, of SENDs whose receiver is not ready, and of peers
+ * that keep shared receives from others. While there are any it wakes up each SOFT_TICK_MS;
+ * otherwise an idle device uses no time at all.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,14 +26,14 @@
 #include "queue_pair.h"
 #include "shared_receives.h"
 
-/* Looks at the busy socket between two looks at all. */
+/* Looks at the busy socket between two looks at all sockets. */
 #define SERVICE_BUSY_ROUNDS 8
 
 struct service {
 	struct soft_device *device;
 	uint64_t busy_token; /* of the qp that was busy last */
-	uint64_t busy_ns; /* when bytes came last */
-	uint64_t tick_ns; /* of the last look at deadlines */
+	uint64_t busy_ns; /* when bytes last came */
+	uint64_t tick_ns; /* of the last check of deadlines */
 	struct soft_crowd crowd;
 };
 

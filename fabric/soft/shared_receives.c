@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shared_receives.c - shared receive queues.
+ * shared_receives.c - shared receive queues, and the credit for them.
  *
- * A message needs a receive before it is sent, as all that comes behind it in the
- * stream would have to wait for one. A receive that many peers may take cannot be
- * credit for each of them. So here credit is asked for: a peer whose message has none
- * says up to which message it wants to send, and is promised as many receives as there
- * are; for the rest it waits in line, and gets one in a turn while others wait too. A
- * receive that is promised is taken soon, for the message is there. It costs the first
- * message of a batch a round trip.
+ * A message needs a receive before it is sent; otherwise all that comes behind it in the
+ * stream would have to wait. A receive that many peers may take cannot be credit for each of
+ * them. So here a peer asks for credit: it says up to which message it wants to send. It is
+ * promised as many receives as there are. For the rest it waits in line, and gets one per
+ * turn while others wait too. A promised receive is taken soon, because the message is there.
+ * It costs the first message of a batch a round trip.
  *
- * A peer may keep what it was promised for as long as it likes while nobody has to wait
- * long for it. If another has waited for SOFT_PROMISE_MS, the service thread cuts off
- * each peer that has kept a part of what it had for as long a time while others waited,
- * and whose connection has moved less than SOFT_PROMISE_BYTES in it. It makes no
- * difference whether it sends nothing, sends a message byte by byte, or does not read that
- * it was promised anything: those who wait cannot tell, and their messages fail after
+ * A peer may keep what it was promised as long as no other peer has to wait long for it. If
+ * another has waited for SOFT_PROMISE_MS, the service thread cuts off some peers: each that
+ * has kept a part of its promised receives for that time while others waited, and whose
+ * connection has moved less than SOFT_PROMISE_BYTES in it. It makes no difference whether
+ * such a peer sends nothing, sends a message byte by byte, or does not read that it was
+ * promised anything: the waiting peers cannot tell, and their messages fail after
  * SOFT_RECEIVER_WAIT_MS.
  *
- * The payload that a connection moves counts, in both directions: headers alone need no right
- * to anything. A message takes longer than a second if it is long and the network slow, and
- * the promise stands behind the answers to READs. So a peer that always moves enough, whatever
- * it is, can keep receives from others; its own length is the only bound of a message. What
- * this side has left undone is held against nobody (deadlines.c).
+ * The payload that a connection moves counts, in both directions; headers do not, because
+ * they need no right to anything. A message takes longer than a second if it is long and the
+ * network slow, and the promise comes behind the answers to READs. So a peer that always
+ * moves enough data can keep receives from others; the length of a message is its only bound.
+ * What this side has left undone does not count against any peer (deadlines.c).
  *
- * A receive stays the place's until its completion is polled. If the qp is destroyed
- * before that, the completion is forgotten and the receive posted once more. If a qp
- * fails, what it was promised goes to those that wait; as that happens with its lock
- * held, the service thread does it (soft_srqs_serve()).
+ * A receive keeps its place until its completion is polled. If the qp is destroyed before
+ * that, the completion is forgotten and the receive is posted once more. If a qp fails, the
+ * receives that it was promised go to peers that wait. As that happens with its lock held,
+ * the service thread does it (soft_srqs_serve()).
  *
- * The lock is taken with that of a qp or of the cq held, and under it none but that of
- * the device's events.
+ * The lock is taken with that of a qp or of the cq held. Under it only that of the device's
+ * events is taken.
  */
 #include "shared_receives.h"
 
@@ -45,7 +44,7 @@
 #include "queue_pair.h"
 #include "receive_queue.h"
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making one ----------------------------------------------------------------- */
 
 static void srq_free(struct soft_srq *srq)
 {
@@ -169,10 +168,10 @@ static bool has_unpromised_locked(const struct soft_srq *srq)
 }
 
 /*
- * The service thread sleeps without a deadline if it has seen that nobody waits. It may
- * have seen that a moment ago, although somebody waited before and does so again:
- * srq_serve(), in a thread of the program, takes a peer out of the line for its turn and
- * puts it back. So whoever makes the count rise from 0 wakes it.
+ * The service thread sleeps without a deadline if it has seen that no peer waits. That may
+ * have been only for a moment: srq_serve(), in a thread of the program, takes a peer out of
+ * the line for its turn and puts it back. So the thread that raises the count from 0 wakes
+ * it.
  */
 static void waiting_add_locked(struct soft_srq *srq, struct soft_qp *qp)
 {
@@ -205,7 +204,7 @@ static uint32_t promise_size_locked(const struct soft_srq *srq, uint32_t wanted)
 	return count < wanted ? count : wanted;
 }
 
-/* As many as it wants and there are; but one in a turn while others wait. */
+/* As many as it wants and there are; but one per turn while others wait. */
 static void promise(struct soft_qp *qp)
 {
 	struct soft_srq *srq = qp->srq;
@@ -221,7 +220,7 @@ static void promise(struct soft_qp *qp)
 	pthread_mutex_unlock(&srq->lock);
 }
 
-/* The first that waits, with a reference, if there is something for it. */
+/* The first peer that waits, with a reference, if there is a receive for it. */
 static struct soft_qp *waiting_take(struct soft_srq *srq)
 {
 	struct soft_qp *qp = NULL;
@@ -237,7 +236,7 @@ static struct soft_qp *waiting_take(struct soft_srq *srq)
 	return qp;
 }
 
-/* Each turn promises a receive, or is of a qp that has left the line for good. */
+/* Each pass promises a receive, or removes a qp that has left the line for good. */
 static void srq_serve(struct soft_srq *srq)
 {
 	struct soft_qp *qp;
@@ -330,7 +329,7 @@ void soft_srq_return(struct soft_srq *srq, uint32_t place)
 
 /* ---- Queue pairs ----------------------------------------------------------------*/
 
-/* The service thread looks after those that wait: for who keeps receives from them. */
+/* The service thread checks deadlines for peers that wait: others may keep receives from them. */
 static void wait_in_line(struct soft_qp *qp)
 {
 	struct soft_srq *srq = qp->srq;
@@ -341,7 +340,7 @@ static void wait_in_line(struct soft_qp *qp)
 	serve_soon(srq->device);
 }
 
-/* Whether another waits, and has done so since before this time. */
+/* Whether another peer waits, and has done so since before this time. */
 static bool others_wait(const struct soft_qp *qp, uint64_t before_ns)
 {
 	struct soft_srq *srq = qp->srq;
@@ -397,7 +396,7 @@ void soft_srq_take(struct soft_qp *qp)
 	qp->has_taken = true;
 }
 
-/* From now on it has as long again for all that it has. */
+/* From now on the peer has the full time again for all promised receives. */
 static void promise_begin(struct soft_qp *qp)
 {
 	qp->promise_seen = (struct soft_promise_seen){
@@ -406,15 +405,16 @@ static void promise_begin(struct soft_qp *qp)
 	};
 }
 
-/* All that it had then. It still has some of that if the end of it is among what it has
- * now: which of the two is larger would not tell, after a long time without a look. */
+/* Whether all of the earlier promise was used. Some of that is left if its end is among the
+ * present promise: comparing which of the two is larger would not tell, after a long time
+ * without a check. */
 static bool promise_is_used(const struct soft_qp *qp)
 {
 	return qp->promise_seen.promised - qp->recv_done - 1 >=
 	       qp->recv_posted - qp->recv_done;
 }
 
-/* Signed, for a local socket says of more bytes than it took that it holds them. */
+/* Signed, because a local socket reports more bytes held than it took. */
 static bool has_moved(const struct soft_qp *qp)
 {
 	return (int64_t)(soft_qp_moved(qp) - qp->promise_seen.moved_bytes) >=
@@ -438,7 +438,7 @@ void soft_srq_leave(struct soft_qp *qp)
 	struct soft_srq *srq = qp->srq;
 	bool is_due;
 
-	if (qp->has_taken) /* its message has come in part */
+	if (qp->has_taken) /* a part of its message has come */
 		soft_qp_push_receive(qp, qp->recv_done++,
 				     (struct rbx_wc){ .status = -ECANCELED });
 	pthread_mutex_lock(&srq->lock);

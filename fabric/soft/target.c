@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * target.c - carries out what the peer asks of our memory.
+ * target.c - carries out the peer's requests on our memory.
  *
- * Requests are carried out in the order in which they come. A WRITE's payload
- * goes straight into the memory behind its key, a SEND's into the oldest
- * receive. A READ is noted; output.c gathers its data when it sends it. An atomic is
- * carried out at once (atomic.c), and its answer noted. How
- * far we are is `expected`. When output is next sent, which is after the
- * look-ahead was worked off, one acknowledgement is made for all that was done
- * if the peer waits for any of it.
+ * Requests are carried out in the order in which they come. A WRITE's payload goes straight
+ * into the memory of its key, a SEND's into the oldest receive. A READ is noted; output.c
+ * gathers its data when it sends it. An atomic is carried out at once (atomic.c), and its
+ * answer noted. `expected` counts the requests so far. When output is next sent, which is
+ * after the look-ahead was processed, one acknowledgement is made for all that was done, if
+ * the peer waits for any of it.
  *
- * A request that may not be carried out is refused: the peer is told which and
- * why, and the connection ends. A request that cannot come from a right-minded
- * peer (out of sequence, more READs than its queue is deep, a message for which
- * it has no credit) cuts the peer off.
+ * A request that is not allowed is refused: the peer is told which and why, and the
+ * connection ends. A request that no correct peer sends (out of sequence, more READs than its
+ * queue is deep, a message without credit) cuts the peer off.
  *
- * While the payload of a WRITE is under way the key may be taken back: it is
- * looked up again before each recvmsg(), under the lock that keys.c waits for.
+ * While the payload of a WRITE is under way the key may be taken back: it is looked up again
+ * before each recvmsg(), under the lock that keys.c waits for.
  */
 #include <errno.h>
 
@@ -89,7 +87,7 @@ static void target_write(struct soft_qp *qp, const struct soft_frame *frame)
 	payload_begin(qp, frame, &qp->payload.piece);
 }
 
-/* Notes that the request is to be answered; NULL: the peer was cut off. */
+/* Notes that the request has to be answered; NULL: the peer was cut off. */
 static struct soft_response *response_add(struct soft_qp *qp,
 					  const struct soft_frame *frame,
 					  uint32_t length_bytes)
@@ -140,7 +138,7 @@ static void target_atomic(struct soft_qp *qp, const struct soft_frame *frame,
 		soft_qp_refuse(qp, frame->sequence, SOFT_REFUSED_ACCESS);
 		return;
 	}
-	/* First, so that what cannot be answered is not done. */
+	/* First, so that a request that cannot be answered is not done. */
 	response = response_add(qp, frame, SOFT_VALUE_BYTES);
 	if (!response)
 		return;
@@ -210,7 +208,7 @@ void soft_target_frame(struct soft_qp *qp, const struct soft_frame *frame,
 		target_atomic(qp, frame, body);
 }
 
-/* The message is all there: completes its receive. */
+/* The message is complete: completes its receive. */
 static void message_done(struct soft_qp *qp)
 {
 	const struct soft_input_payload *payload = &qp->payload;

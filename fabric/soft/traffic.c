@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* traffic.c - tells what peers have read and written (traffic.h). */
+/* traffic.c - reports what peers have read and written (traffic.h). */
 #include "traffic.h"
 
 #include "device.h"

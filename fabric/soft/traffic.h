@@ -2,9 +2,8 @@
 /*
  * traffic.h - counts what peers read and write here.
  *
- * Several threads may carry out requests of peers, each for other qps, so the
- * counters are atomic. Nothing is ordered by them: relaxed. A reader may see a
- * request counted and its bytes not yet.
+ * Several threads may carry out requests of peers, each for other qps, so the counters are
+ * atomic. They order nothing: relaxed. A reader may see a request counted before its bytes.
  */
 #ifndef SOFT_TRAFFIC_H
 #define SOFT_TRAFFIC_H
@@ -22,7 +21,7 @@ struct soft_traffic {
 	atomic_uint_fast64_t written_bytes;
 };
 
-/* A READ was taken, and will be answered. */
+/* A READ was taken and will be answered. */
 static inline void soft_traffic_add_read(struct soft_traffic *traffic,
 					 uint32_t bytes)
 {
@@ -31,7 +30,7 @@ static inline void soft_traffic_add_read(struct soft_traffic *traffic,
 				  memory_order_relaxed);
 }
 
-/* A WRITE is all there. */
+/* A WRITE is complete. */
 static inline void soft_traffic_add_write(struct soft_traffic *traffic,
 					  uint32_t bytes)
 {

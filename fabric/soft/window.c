@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * window.c - parts of regions for the peer of one qp.
+ * window.c - windows: parts of regions for the peer of one qp.
  *
- * A key of the table that names its qp. It is good at once; but it is opened as a device
- * opens one, in order: by a WRITE of no bytes (send_queue.c).
+ * A window is a key of the table that names its qp. The key is valid at once. But the window
+ * is opened as on a device, in order: by a WRITE of no bytes (send_queue.c).
  */
 #include "window.h"
 

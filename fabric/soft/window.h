@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * window.h - parts of regions for the peer of one qp.
+ * window.h - windows: parts of regions for the peer of one qp.
  */
 #ifndef SOFT_WINDOW_H
 #define SOFT_WINDOW_H

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * accept.c - answering a peer that asks to connect.
+ * accept.c - accepts or rejects a peer that asks to connect.
  *
- * Accepting makes the queue pair ready before the answer leaves, for the peer
- * may send as soon as it has it. It does not wait for the peer to confirm: one
- * that never does is noticed by the connection thread, and the queue pair fails
- * as with any other end.
+ * Accepting makes the queue pair ready before the answer is sent, because the peer may send
+ * as soon as it has the answer. It does not wait for the peer to confirm. If the peer never
+ * confirms, the connection thread notices, and the queue pair fails as with any other end.
  *
- * The answer is what tells the peer where to send. So if it does not leave no message has
- * come, and no completion has named a queue pair that is destroyed here.
+ * The peer knows where to send only from the answer. So if the answer is not sent, no message
+ * has come, and no completion has named a queue pair that is destroyed here.
  *
- * Who accepts should let the peer send first: what is sent to a peer that has
- * not yet made its own end ready is lost, and repeated only after a timeout.
+ * The accepting program should let the peer send first: a packet to a peer that has not made
+ * its own end ready is lost, and repeated only after a timeout.
  */
 #include <errno.h>
 #include <stdlib.h>

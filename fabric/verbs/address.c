@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* address.c - "host:port" and "[v6]:port" to socket addresses and back. */
+/* address.c - converts "host:port" and "[v6]:port" to socket addresses and back. */
 #include "fabric/verbs/address.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ int rbx_verbs_address_parse(const char *text, bool passive,
 
 	if (!text || rbx_host_port_parse(text, passive, &at))
 		return rbx_verbs_explain(error, -EINVAL,
-			"'%s' is no address; give HOST:PORT or [IPV6]:PORT "
+			"'%s' is not an address; give HOST:PORT or [IPV6]:PORT "
 			"with a port of %s to %u", text ? text : "",
 			passive ? "0" : "1", RBX_PORT_MAX);
 	code = getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* address.h - "host:port" and "[v6]:port" to socket addresses and back. */
+/* address.h - converts "host:port" and "[v6]:port" to socket addresses and back. */
 #ifndef RBX_VERBS_ADDRESS_H
 #define RBX_VERBS_ADDRESS_H
 
@@ -9,13 +9,13 @@
 #include "fabric/fabric.h"
 
 /*
- * `passive` is for an address to listen on, where an empty host is any of this
- * machine's. -EINVAL with a line in `error` if it is no address or not found.
+ * `passive`: an address to listen on; an empty host means all addresses of this machine.
+ * -EINVAL with a line in `error` if it is not an address, or not found.
  */
 int rbx_verbs_address_parse(const char *text, bool passive,
 			    struct sockaddr_storage *address, char *error);
 
-/* Whether it stays on this machine: 127.0.0.0/8, ::1, also mapped into IPv6. */
+/* Whether it is of this machine only: 127.0.0.0/8, ::1, also mapped into IPv6. */
 bool rbx_verbs_address_is_loopback(const struct sockaddr_storage *address);
 
 void rbx_verbs_address_format(const struct sockaddr *address,

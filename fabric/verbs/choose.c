@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * choose.c - which device, port and gid of this host to open.
+ * choose.c - chooses the device, port and gid of this host to open.
  *
- * The first active port of the first device, or of the device that was named,
- * or the very port. The devices are opened by librdmacm and not by us: the
- * connections it makes are on its own contexts, and protection domains, queues
- * and memory must be on the same. The list that it returns keeps them open.
+ * It takes the first active port of the first device, or of the device that was named, or
+ * exactly the named port. librdmacm opens the devices, not we: its connections are on its own
+ * contexts, and protection domains, queues and memory must be on the same. The list that it
+ * returns keeps them open.
  *
- * Left out: iWARP, whose reads need other rights at the sink than we grant.
+ * Not supported: iWARP, whose reads need other rights at the sink than we grant.
  */
 #include "fabric/verbs/choose.h"
 
@@ -21,9 +21,9 @@
 #include "fabric/verbs/explain.h"
 #include "fabric/verbs/gid.h"
 
-#define GIDS_MAX 1024 /* looked at, of all ports of a device */
+#define GIDS_MAX 1024 /* read, for all ports of a device */
 
-/* "mlx5_0" or "mlx5_0:1", taken apart; port 0 is any, no name is any. */
+/* "mlx5_0" or "mlx5_0:1", parsed; port 0 is any, no name is any. */
 struct wish {
 	char name[IBV_SYSFS_NAME_MAX];
 	unsigned int port;
@@ -43,7 +43,7 @@ static int wish_parse(const char *text, struct wish *wish, char *error)
 	if (!length || length >= sizeof(wish->name) ||
 	    (colon && (*end || wish->port < 1 || wish->port > UINT8_MAX)))
 		return rbx_verbs_explain(error, -EINVAL,
-			"'%s' is no device name; give NAME or NAME:PORT, such "
+			"'%s' is not a device name; give NAME or NAME:PORT, such "
 			"as mlx5_0 or mlx5_0:1", text);
 	memcpy(wish->name, text, length);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* choose.h - which device, port and gid of this host to open. */
+/* choose.h - chooses the device, port and gid of this host to open. */
 #ifndef RBX_VERBS_CHOOSE_H
 #define RBX_VERBS_CHOOSE_H
 
@@ -8,7 +8,7 @@
 #include "fabric/fabric.h"
 
 struct rbx_verbs_choice {
-	struct ibv_context **contexts; /* the caller's, by release() */
+	struct ibv_context **contexts; /* the caller's, freed by release() */
 	struct ibv_context *verbs; /* one of them */
 	uint8_t port;
 	struct ibv_port_attr port_attr;

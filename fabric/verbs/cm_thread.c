@@ -2,9 +2,9 @@
 /*
  * cm_thread.c - the thread that takes the connection events of a device.
  *
- * It sleeps until librdmacm or the device has an event, or the device is closed, hands
- * each of librdmacm to the target that its id names, and acknowledges it. Handling never
- * waits for anybody: whoever destroys an id waits for this thread.
+ * It sleeps until librdmacm or the device has an event, or the device is closed. It passes
+ * each event of librdmacm to the target of its id, and acknowledges it. Handling an event
+ * never waits for other threads: a thread that destroys an id waits for this one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "fabric/verbs/explain.h"
 #include "fabric/verbs/verbs.h"
 
-/* After a failure that is none of "nothing there": do not spin on it. */
+/* The pause after an unexpected failure, so as not to spin on it. */
 #define FAILURE_PAUSE_US 10000
 
 static void event_take(struct rbx_verbs_device *device)
@@ -56,7 +56,7 @@ static void *cm_thread_run(void *argument)
 	return NULL;
 }
 
-/* The signals of the program are not for this thread. */
+/* The signals of the program are not handled by this thread. */
 static int thread_start(struct rbx_verbs_device *device)
 {
 	sigset_t all;

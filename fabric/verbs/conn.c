@@ -2,18 +2,17 @@
 /*
  * conn.c - one connection of librdmacm, from its first event to its last.
  *
- * Normally: whoever connects starts a step (resolve the address, the route, ask
- * the peer) and waits here until the connection thread brings the event that
- * answers it.
+ * Normally: the connecting thread starts a step (resolve the address, the route, ask the
+ * peer) and waits here until the connection thread brings the event that answers it.
  *
- * An end, whoever causes it and however often it is told (disconnect(), a
- * failed work request, an event of the peer or of the device), happens once:
- * the queue pair goes to error, which flushes all that is posted, and the peer
- * is told. Nothing else is reported to the user.
+ * An end happens once, whatever its cause and however often it is reported (disconnect(), a
+ * failed work request, an event of the peer or of the device): the queue pair goes to error,
+ * which flushes all that is posted, and the peer is told. Nothing else is reported to the
+ * user.
  *
- * Ownership: the id, and this object with it, belong to the one who connects,
- * then to the queue pair. Destroying the id waits until the connection thread
- * is done with its events, so nobody looks at a destroyed connection.
+ * Ownership: the id, and this object with it, belong to the connecting thread, then to the
+ * queue pair. Destroying the id waits until the connection thread is done with its events, so
+ * no thread uses a destroyed connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,9 +59,9 @@ void rbx_verbs_conn_destroy(struct rbx_verbs_conn *conn)
 }
 
 /*
- * By the end, and when the queue pair has become its user's, whichever comes later: so an
- * attempt that fails is told of by its error alone, and an end that came before is told.
- * Each sets its flag under the lock before, so one of them finds both.
+ * Called at the end, and when the queue pair has become its user's; the later of these raises
+ * the event. So an attempt that fails is reported only by its error, and an earlier end is
+ * still reported. Each sets its flag under the lock before, so one of them finds both.
  */
 static void end_tell_locked(struct rbx_verbs_conn *conn)
 {
@@ -78,7 +77,10 @@ static void move_to_error_locked(struct rbx_verbs_conn *conn)
 		atomic_store(&conn->moved_ns, rbx_verbs_now_ns());
 }
 
-/* Gives the connection its queue pair; one that has ended fails it at once. */
+/*
+ * Gives the connection its queue pair. If the connection has ended, the queue pair fails at
+ * once.
+ */
 void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 			   struct rbx_verbs_qp *qp, bool tells_end)
 {
@@ -94,16 +96,16 @@ void rbx_verbs_conn_attach(struct rbx_verbs_conn *conn,
 		move_to_error_locked(conn);
 	pthread_mutex_unlock(&conn->lock);
 	pthread_mutex_unlock(&device->lock);
-	/* Who fails a device ends what is in the list: this one may have missed it. */
+	/* The thread that fails a device ends what is in the list: it may have missed this one. */
 	if (atomic_load(&device->has_failed))
 		rbx_verbs_conn_end(conn);
 }
 
 /*
- * From RESET to RTS. The end may come meanwhile, by the connection thread: the lock
- * makes it wait, as a device or its driver may mix up two moves at a time, and then
- * the queue pair is ready to receive after its end, with nobody to flush it.
- * -ENOTCONN: the end has come; else as rbx_verbs_qp_make_ready().
+ * From RESET to RTS. The end may come meanwhile, by the connection thread, so the lock makes
+ * it wait. A device or its driver may confuse two moves at a time, and then the queue pair
+ * would be ready to receive after its end, with no thread to flush it. -ENOTCONN: the end has
+ * come; else as rbx_verbs_qp_make_ready().
  */
 int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
 			      const struct rdma_conn_param *param)
@@ -118,7 +120,7 @@ int rbx_verbs_conn_make_ready(struct rbx_verbs_conn *conn,
 	return err;
 }
 
-/* What is posted is flushed, and so is what was posted just after the end. */
+/* Flushes what is posted, and what was posted just after the end. */
 void rbx_verbs_conn_flush(struct rbx_verbs_conn *conn)
 {
 	pthread_mutex_lock(&conn->lock);
@@ -145,7 +147,7 @@ void rbx_verbs_conn_end(struct rbx_verbs_conn *conn)
 	conn->is_over = true;
 	end_tell_locked(conn);
 	pthread_mutex_unlock(&conn->lock);
-	rdma_disconnect(conn->id); /* refused before there is a connection */
+	rdma_disconnect(conn->id); /* fails before there is a connection */
 }
 
 size_t rbx_verbs_private_data_take(const struct rdma_conn_param *param,
@@ -161,8 +163,8 @@ size_t rbx_verbs_private_data_take(const struct rdma_conn_param *param,
 }
 
 /*
- * Takes an event for the answer to the step under way. The first counts: after
- * the peer has accepted, it may have ended before we looked.
+ * Takes an event as the answer to the step under way. The first one counts: after the peer
+ * has accepted, it may have ended before we looked.
  */
 static void conn_answer(struct rbx_verbs_conn *conn,
 			const struct rdma_cm_event *event)
@@ -192,17 +194,17 @@ static void conn_handle(struct rbx_verbs_cm_target *target,
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/*
-		 * The accepting end may have ended before the peer confirmed;
-		 * until now the connection manager could not tell the peer.
+		 * The accepting end may have ended before the peer confirmed; until now the
+		 * connection manager could not tell the peer.
 		 */
 		if (atomic_load(&conn->ended))
 			rdma_disconnect(conn->id);
 		return;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* it ended long ago */
 		return;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ADDR_ERROR: /* to be asked for again */
+	case RDMA_CM_EVENT_ADDR_ERROR: /* to be asked again */
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		conn_answer(conn, event);
@@ -215,7 +217,7 @@ static void conn_handle(struct rbx_verbs_cm_target *target,
 	}
 }
 
-/* Before a step is started: its answer is still to come. */
+/* Called before a step is started: its answer is still to come. */
 void rbx_verbs_conn_expect(struct rbx_verbs_conn *conn)
 {
 	pthread_mutex_lock(&conn->lock);
@@ -224,8 +226,8 @@ void rbx_verbs_conn_expect(struct rbx_verbs_conn *conn)
 }
 
 /*
- * Waits for the answer. 0; -ETIMEDOUT at the deadline (CLOCK_MONOTONIC); or
- * what the event says, see rbx_verbs_cm_status().
+ * Waits for the answer. Returns 0; -ETIMEDOUT at the deadline (CLOCK_MONOTONIC); or the
+ * result of the event, see rbx_verbs_cm_status().
  */
 int rbx_verbs_conn_wait(struct rbx_verbs_conn *conn, uint64_t deadline_ns)
 {
@@ -246,9 +248,9 @@ int rbx_verbs_conn_wait(struct rbx_verbs_conn *conn, uint64_t deadline_ns)
 }
 
 /*
- * What to ask of the peer, or to answer: as many reads at a time as it offers
- * in `param` (UINT8_MAX where it has offered nothing yet) and the device can;
- * and our own patience, whatever the peer's.
+ * Limits what to ask of the peer, or to answer: as many reads at a time as it offers in
+ * `param` (UINT8_MAX if it has offered nothing yet) and the device can do; and our own
+ * retries, whatever the peer's are.
  */
 void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 				struct rdma_conn_param *param)
@@ -263,7 +265,7 @@ void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 	param->srq = 0;
 }
 
-/* Best effort: an old kernel keeps the timeout of the route, mostly longer. */
+/* Best effort: an old kernel keeps the timeout of the route, which is mostly longer. */
 void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id)
 {
 	uint8_t timeout = RBX_ACK_TIMEOUT;

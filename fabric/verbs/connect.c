@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - the active end of a connection.
+ * connect.c - the connecting end of a connection.
  *
- * Three steps with an answer each, under one deadline: the address says which
- * device leads there, the route says how, and the peer accepts or rejects. Then
- * the queue pair is made ready and the peer is told so.
+ * Three steps with an answer each, under one deadline: the address tells which device leads
+ * there, the route tells how, and the peer accepts or rejects. Then the queue pair is made
+ * ready and the peer is told so.
  *
- * The routes of the host decide which device leads to an address. If that is
- * not the one that was opened, connecting is refused: its memory and queues
- * are of no use on another.
+ * The routes of the host decide which device leads to an address. If that is not the one that
+ * was opened, connecting fails: its memory and queues are of no use on another device.
  *
- * Whatever fails, all that was made is destroyed again, by which librdmacm
- * cancels what is still under way.
+ * After any failure all that was made is destroyed, by which librdmacm cancels what is still
+ * under way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,9 +22,9 @@
 #include "fabric/verbs/verbs.h"
 
 /*
- * The connection manager asks for the neighbour's hardware address, and only then
- * begins to listen for the answer. One that came meanwhile it finds when its time
- * is over, when it looks once more: so it is given little time, again and again.
+ * The connection manager asks for the neighbour's hardware address, and only then begins to
+ * listen for the answer. It finds an answer that came in between only when its time is over
+ * and it looks once more. So it is given little time, again and again.
  */
 #define RESOLVE_MS 50
 
@@ -120,7 +119,7 @@ static int resolve(const struct attempt *attempt,
 	return attempt_wait(attempt, "resolving the route");
 }
 
-/* Hands the peer's private data to the caller; it may be a rejection's. */
+/* Gives the peer's private data to the caller; it may be of a rejection. */
 static void reply_take(const struct attempt *attempt)
 {
 	struct rbx_connect_init *init = attempt->init;
@@ -160,8 +159,8 @@ static int answer_take(const struct attempt *attempt)
 	reply_take(attempt);
 	if (err == -ECONNREFUSED)
 		return rbx_verbs_explain(attempt->error, err,
-			"nobody listens at %s; see that a server of this "
-			"fabric does", attempt->init->address);
+			"nothing listens at %s; start a server of this "
+			"fabric there", attempt->init->address);
 	if (err == -EBUSY)
 		return rbx_verbs_explain(attempt->error, err,
 			"%s refused the connection; it may be busy, or not "
@@ -170,9 +169,9 @@ static int answer_take(const struct attempt *attempt)
 }
 
 /*
- * A peer that has accepted and ended already is no failure to connect: the
- * queue pair flushes what is posted, as with any other end. Nor is anything else once
- * the queue pair could receive, as a completion may have named it.
+ * If the peer has accepted and already ended, connecting has not failed: the queue pair
+ * flushes what is posted, as with any other end. The same holds for any failure after the
+ * queue pair could receive, as a completion may have named it.
  */
 static int ready_tell(const struct attempt *attempt)
 {
@@ -213,7 +212,7 @@ static int conn_open(struct rbx_verbs_device *device, uint8_t traffic_class,
 		traffic_class = device->traffic_class;
 	if (rdma_create_id(device->channel, &id, NULL, RDMA_PS_TCP))
 		return rbx_verbs_explain(error, -errno,
-			"librdmacm gives no connection: %s", strerror(errno));
+			"librdmacm cannot create a connection: %s", strerror(errno));
 	if (traffic_class &&
 	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
 			    &traffic_class, sizeof(traffic_class))) {
@@ -244,7 +243,7 @@ static int init_check(const struct rbx_connect_init *init, char *error)
 	return 0;
 }
 
-/* A text has no place for the interface of a link-local address. */
+/* A text has no room for the interface of a link-local address. */
 static void resolved_keep(const struct sockaddr_storage *address,
 			  char *resolved)
 {

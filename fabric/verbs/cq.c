@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cq.c - completion queues and how one sleeps on them.
+ * cq.c - completion queues and how to sleep on them.
  *
- * Each has a completion channel of its own, whose descriptor is the event_fd.
- * An event that was taken must be acknowledged before the queue goes, for the
- * destruction waits for it. Acknowledging takes a lock, so it is done for many
- * events at a time.
+ * Each has a completion channel of its own, whose descriptor is the event_fd. An event that
+ * was taken must be acknowledged before the queue is destroyed, because the destruction waits
+ * for it. Acknowledging takes a lock, so it is done for many events at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 
 #define ACK_BATCH_COUNT 64
 
-/* Events that may wait to be consumed: the kernel keeps each in memory of its own. */
+/* Events that may wait to be consumed: the kernel allocates memory for each. */
 #define EVENTS_MAX 16u
 
 static int channel_create(struct rbx_verbs_cq *cq, struct ibv_context *verbs)
@@ -94,7 +93,7 @@ int rbx_verbs_create_cq_on(struct rbx_device *rbx_device, uint32_t depth_count,
 int rbx_verbs_create_cq(struct rbx_device *device, uint32_t depth_count,
 			struct rbx_cq **created, char *error)
 {
-	/* Each on a processor of its own, as far as there are vectors. */
+	/* Each uses another processor, as far as there are vectors. */
 	uint32_t vector = RBX_FETCH_ADD(&rbx_verbs_device(device)->cqs_count, 1) %
 			  device->caps.completion_vectors;
 
@@ -117,7 +116,7 @@ int rbx_verbs_arm(struct rbx_cq *rbx_cq)
 {
 	struct rbx_verbs_cq *cq = rbx_verbs_cq(rbx_cq);
 
-	/* Who always finds something after arming never consumes an event. */
+	/* A poller that always finds something after arming never consumes an event. */
 	if (cq->events_max == EVENTS_MAX)
 		rbx_verbs_consume_events(rbx_cq);
 	cq->events_max++;
@@ -132,7 +131,7 @@ void rbx_verbs_consume_events(struct rbx_cq *rbx_cq)
 
 	while (cq->events_max != 0) {
 		if (ibv_get_cq_event(cq->channel, &of, &context)) {
-			cq->events_max = 1; /* it may be armed yet */
+			cq->events_max = 1; /* it may still be armed */
 			break;
 		}
 		cq->events_max--;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.c - opening an RDMA device and telling what it can do.
+ * device.c - opens an RDMA device and reports what it can do.
  *
- * An open device is a protection domain on one port of an RDMA device, and the
- * thread that takes its connection events. All it can do is asked of it, but
- * for the inline size, which no call tells: that is found by trying.
+ * An open device is a protection domain on one port of an RDMA device, and the thread that
+ * takes its connection events. The device is asked for all its properties except the inline
+ * size, for which there is no call: that is found by trying.
  *
- * Two devices of one process on the same NIC share the context of librdmacm
- * and nothing else.
+ * Two devices of one process on the same NIC share only the context of librdmacm.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +64,7 @@ static int caps_query(struct rbx_verbs_device *device,
 	caps->completion_vectors =
 		(uint32_t)RBX_MAX(device->verbs->num_comp_vectors, 1);
 	caps->has_service_level = true;
-	caps->has_dmabuf = true; /* the system says of which */
+	caps->has_dmabuf = true; /* the system knows for which memory */
 	device->has_windows =
 		attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
 					 IBV_DEVICE_MEM_WINDOW_TYPE_2B);
@@ -92,8 +91,8 @@ static int caps_query(struct rbx_verbs_device *device,
 }
 
 /*
- * Who names the device or the gid wants connections to leave through it, even
- * where the routes prefer another: then they leave from its address.
+ * A program that names the device or the gid wants connections to leave through it, even if
+ * the routes prefer another: so they leave from its address.
  */
 static void source_set(struct rbx_verbs_device *device,
 		       const struct rbx_device_options *options,
@@ -104,7 +103,7 @@ static void source_set(struct rbx_verbs_device *device,
 		rbx_verbs_gid_to_address(&choice->gid, &device->source);
 }
 
-/* The domain, and what is found out by using it. */
+/* Makes the domain, and finds out what needs one. */
 static int domain_create(struct rbx_verbs_device *device,
 			 const struct rbx_device_options *options, char *error)
 {
@@ -113,7 +112,7 @@ static int domain_create(struct rbx_verbs_device *device,
 	device->pd = ibv_alloc_pd(device->verbs);
 	if (!device->pd)
 		return rbx_verbs_explain(error, -errno,
-			"%s gives no protection domain: %s; see the kernel log",
+			"%s cannot create a protection domain: %s; see the kernel log",
 			device->verbs->device->name, strerror(errno));
 	if (options && options->on_demand_paging) {
 		err = rbx_verbs_on_demand_enable(device, error);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events.c - what the device tells unasked, and the end of a device.
+ * events.c - the unsolicited events of the device, and the failure of a device.
  *
- * The connection thread reads the asynchronous events of libibverbs. They come out of
- * a descriptor that all devices of this process on the same NIC share, so whichever
- * thread reads one tells all of them. A program that shares the NIC's context, by a
- * native queue pair, must leave that descriptor to us.
+ * The connection thread reads the asynchronous events of libibverbs. They come from a
+ * descriptor that all devices of this process on the same NIC share, so the thread that reads
+ * one tells all of them. A program that shares the NIC's context, by a native queue pair,
+ * must not read that descriptor.
  *
- * A queue pair that the device has put into error is the end of its connection. A
- * device that has failed, or that is taken away, is the end of all of its connections.
- * What was posted on them is flushed by the device if it still can. If it cannot (its
- * driver has left, or it refuses to move the queue pair to error) poll() does it: at once
- * if the move was refused, else when the device has said nothing for FLUSH_GRACE_MS after
- * the move. Before the move a queue pair may still carry out what is posted, so that
- * nobody may be told that it is over. What the device says of it later is dropped.
+ * If the device puts a queue pair into error, its connection has ended. If a device fails, or
+ * is removed, all its connections have ended. The device flushes what was posted on them if
+ * it still can. If it cannot (its driver has left, or it refuses to move the queue pair to
+ * error), poll() does it: at once if the move was refused, else when the device has reported
+ * nothing for FLUSH_GRACE_MS after the move. Before the move a queue pair may still carry out
+ * what is posted, so it must not be reported as ended. What the device reports of it later is
+ * dropped.
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "fabric/verbs/verbs.h"
 
-/* Of one call; what is left keeps the descriptor readable. */
+/* For one call; what is left keeps the descriptor readable. */
 #define EVENTS_MAX 32
 
 #define FLUSH_GRACE_MS 100
@@ -107,7 +107,7 @@ static void srq_fail(struct rbx_verbs_device *device, const struct ibv_srq *ibv)
 static int ring_flush(struct rbx_verbs_qp *qp, struct rbx_verbs_wr_ring *ring,
 		      struct rbx_wc *wcs, int max)
 {
-	/* Acquire: what was noted of it. */
+	/* Acquire: to see what was noted of it. */
 	uint64_t posted = atomic_load_explicit(&ring->posted,
 					       memory_order_acquire);
 	int count = 0;
@@ -122,7 +122,7 @@ static int ring_flush(struct rbx_verbs_qp *qp, struct rbx_verbs_wr_ring *ring,
 	return count;
 }
 
-/* Whether the device will carry out nothing more of it, nor flush it. */
+/* Whether the device will neither carry out more of it nor flush it. */
 static bool is_over(const struct rbx_verbs_qp *qp, uint64_t now_ns)
 {
 	uint64_t moved_ns = atomic_load(&qp->conn->moved_ns);
@@ -178,7 +178,7 @@ static void event_tell(struct rbx_verbs_device *device,
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		/* Its destruction waits until the event is acknowledged. */
+		/* The destruction of the queue pair waits until the event is acknowledged. */
 		qp_fail(device, event->element.qp);
 		return;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * explain.c - the one line that tells a person what failed, why, how to mend it.
+ * explain.c - makes the one line that tells a person what failed, why, and how to fix it.
  *
- * The device answers a failed registration with ENOMEM and no more, and in most
- * cases the cause is the limit on locked memory: so the line names the size
- * that was asked for and the limit that is in force.
+ * The device answers a failed registration with ENOMEM and no details. In most cases the
+ * cause is the limit on locked memory: so the line names the size that was asked for and the
+ * present limit.
  */
 #include "fabric/verbs/explain.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explain.h - the one line that tells a person what failed, why, how to mend it. */
+/* explain.h - makes the one line that tells a person what failed, why, and how to fix it. */
 #ifndef RBX_VERBS_EXPLAIN_H
 #define RBX_VERBS_EXPLAIN_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Writes the line into `error` (RBX_ERROR_TEXT_MAX bytes, or NULL) and returns
- * `code`, so that failing and explaining are one statement.
+ * Writes the line into `error` (RBX_ERROR_TEXT_MAX bytes, or NULL) and returns `code`, so
+ * that failing and explaining is one statement.
  */
 int rbx_verbs_explain(char *error, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -18,7 +18,7 @@ int rbx_verbs_explain(char *error, int code, const char *format, ...)
 const char *rbx_verbs_format_size(uint64_t size_bytes,
 				  char text[RBX_VERBS_SIZE_TEXT_MAX]);
 
-/* What to say when registering `length_bytes` failed with `code` (-errno). */
+/* The line for a registration of `length_bytes` that failed with `code` (-errno). */
 int rbx_verbs_explain_pin(char *error, int code, uint64_t length_bytes,
 			  uint64_t memlock_limit_bytes);
 

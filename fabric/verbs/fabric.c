@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fabric.c - the table of the verbs fabric: an RDMA NIC under libibverbs. */
+/* fabric.c - the function table of the verbs fabric: an RDMA NIC through libibverbs. */
 #include "fabric/verbs/verbs.h"
 
 const struct rbx_fabric_ops rbx_fabric_verbs = {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * gid.c - which of a port's addresses stands for it.
+ * gid.c - chooses which of a port's gids to use.
  *
- * A RoCE port has a gid per IP address of its network interface and per version
- * of RoCE, and taking the wrong one is the commonest way to get no connection.
- * The best is RoCE v2 (routable, what rdma_cm uses) over an IPv4 address, then
- * a global IPv6 one, then whatever else is there.
+ * A RoCE port has a gid for each IP address of its network interface and each version of
+ * RoCE. Taking the wrong one is the most common reason why connections fail. The best is RoCE
+ * v2 (routable, what rdma_cm uses) over an IPv4 address, then over a global IPv6 one, then
+ * any other.
  *
- * Left out: the gid of a connection is chosen by rdma_cm, from the source
- * address. So the choice here decides that address (see connect.c) and what is
- * told to people; on InfiniBand it is told only.
+ * rdma_cm chooses the gid of a connection, from the source address. So the choice here
+ * decides that address (see connect.c) and what users are shown; on InfiniBand it is only
+ * shown.
  */
 #include "fabric/verbs/gid.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gid.h - which of a port's addresses stands for it. */
+/* gid.h - chooses which of a port's gids to use. */
 #ifndef RBX_VERBS_GID_H
 #define RBX_VERBS_GID_H
 
@@ -18,7 +18,7 @@ int rbx_verbs_gid_choose(const struct ibv_gid_entry *gids, size_t count,
 void rbx_verbs_gid_format(const struct ibv_gid_entry *gid, char *text,
 			  size_t text_max_bytes);
 
-/* The IP address that the gid was made of; AF_UNSPEC where it was not. */
+/* The IP address that the gid was made of; AF_UNSPEC if it was made of none. */
 void rbx_verbs_gid_to_address(const struct ibv_gid_entry *gid,
 			      struct sockaddr_storage *address);
 

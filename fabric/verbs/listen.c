@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * listen.c - the passive end: peers that ask to connect.
+ * listen.c - the listening end: peers that ask to connect.
  *
- * The connection thread puts each request into a ring; the owner takes them
- * with get_request(). The event_fd is readable while the ring has something.
- * A request that finds the ring full, or comes over another device than ours, is
- * rejected at once: to wait for room would hold up the events of all others. The
- * peer takes it for "again" (core/reject.h).
+ * The connection thread puts each request into a ring; the owner takes them with
+ * get_request(). The event_fd is readable while the ring has requests. A request that finds
+ * the ring full, or comes over another device than ours, is rejected at once: waiting for
+ * room would delay the events of all others. The peer takes it for "again" (core/reject.h).
  *
- * Ownership: a request is the ring's, then the caller's until accept() or
- * reject(); closing the listener rejects what is left in the ring.
+ * Ownership: a request belongs to the ring, then to the caller until accept() or reject().
+ * Closing the listener rejects what is left in the ring.
  */
 #include <assert.h>
 #include <errno.h>
@@ -73,7 +72,7 @@ static struct rbx_verbs_request *ring_take(struct verbs_listener *listener)
 	return request;
 }
 
-/* Copies all that is wanted of the event, which does not outlast its handling. */
+/* Copies what is needed of the event, which is not valid after its handling. */
 static void request_fill(struct rbx_verbs_request *request,
 			 struct verbs_listener *listener,
 			 struct rdma_cm_event *event)
@@ -87,14 +86,14 @@ static void request_fill(struct rbx_verbs_request *request,
 		sizeof(request->request.private_data));
 	request->request.listener = &listener->listener;
 	/*
-	 * Where a request of rdma_cm comes from stands in its text, which the
-	 * sender writes: too little to trust a peer for being on this host.
+	 * The origin of a request of rdma_cm is in its text, which the sender writes: too
+	 * little to trust that a peer is on this host.
 	 */
 	request->request.same_host = false;
 	rbx_verbs_conn_name_peer(event->id, request->request.peer_name);
 }
 
-/* Makes a request of the event and puts it into the ring, or -errno. */
+/* Makes a request from the event and puts it into the ring, or returns -errno. */
 static int request_admit(struct verbs_listener *listener,
 			 struct rdma_cm_event *event)
 {
@@ -164,14 +163,14 @@ static int listener_bind(struct verbs_listener *listener, const char *text,
 	struct rdma_cm_id *id = listener->id;
 
 	/*
-	 * librdmacm would take it, and the kernel takes a loopback address for
-	 * any: whoever means to serve this host alone would serve the network.
+	 * librdmacm would accept it, and the kernel takes a loopback address for any address:
+	 * a program that means to serve this host only would serve the network.
 	 */
 	if (rbx_verbs_address_is_loopback(address))
 		return explain_bind(listener, text, -EADDRNOTAVAIL, error);
 	if (rdma_bind_addr(id, (struct sockaddr *)address))
 		return explain_bind(listener, text, -errno, error);
-	/* An address of any device leaves the device of the id open. */
+	/* For an address of no particular device the id has no device. */
 	if (id->verbs && id->verbs != device->verbs)
 		return rbx_verbs_explain(error, -EXDEV,
 			"%s is an address of %s, but %s is open; open that "
@@ -247,7 +246,7 @@ void rbx_verbs_close_listener(struct rbx_listener *rbx_listener)
 	struct verbs_listener *listener = (struct verbs_listener *)rbx_listener;
 	struct rbx_verbs_request *request;
 
-	/* Waits for the connection thread: after it the ring does not grow. */
+	/* Waits for the connection thread: after that the ring does not grow. */
 	rdma_destroy_id(listener->id);
 	while ((request = ring_take(listener)))
 		rbx_verbs_reject(&request->request, NULL, 0);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory.c - registering memory with the device, in protection domains.
+ * memory.c - registers memory with the device, in protection domains.
  *
- * A batch is registered one by one, for libibverbs knows no other way, and
- * undone from where it failed. Deregistering returns when the device has
- * dropped the translation, hence no peer can reach the memory after it.
+ * A batch is registered one by one, because libibverbs has no other way, and undone if one
+ * fails. Deregistering returns when the device has dropped the translation, so no peer can
+ * reach the memory after it.
  *
- * The device requires the right of local write wherever a peer may write, so
- * RBX_REMOTE_WRITE and RBX_REMOTE_ATOMIC imply it. What is registered so cannot be
- * invalidated by a peer: that takes a memory window (window.c). A memory file behind the range
- * is of no interest here.
+ * The device requires the right of local write if a peer may write, so RBX_REMOTE_WRITE and
+ * RBX_REMOTE_ATOMIC imply it. A peer cannot invalidate what is registered so: that takes a
+ * memory window (window.c). A memory file behind the range is not used here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +38,7 @@ int rbx_verbs_create_domain(struct rbx_device *device,
 		code = errno ? -errno : -EIO;
 		free(domain);
 		return rbx_verbs_explain(error, code,
-			"the device gives no further protection domain: %s",
+			"the device cannot create another protection domain: %s",
 			strerror(-code));
 	}
 	*out = &domain->domain;

@@ -2,11 +2,10 @@
 /*
  * native.c - queue pairs that a program uses with libibverbs, beside ours.
  *
- * They are made and connected as ours are, in the same protection domain, so
- * that all memory keys of the device are good on them. Posting and polling is
- * their owner's, on completion queues of its own: we know the connection and
- * nothing of what is posted. Its end is the same as of any other: the queue pair
- * goes to error, and what is posted comes back flushed to who polls.
+ * They are made and connected as ours are, in the same protection domain, so all memory keys
+ * of the device are valid on them. Their owner posts and polls, on completion queues of its
+ * own: we know only the connection, and nothing of what is posted. Its end is like any other:
+ * the queue pair goes to error, and the owner's poll gets what is posted back as flushed.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * on_demand.c - one key for all memory, where the device pages it in on demand.
+ * on_demand.c - one key for all memory, if the device pages it in on demand.
  *
- * A NIC with on-demand paging takes a page fault of its own instead of pinned
- * pages, and with the implicit form one registration covers the whole address
- * space. During a fault packets are dropped and waited for, so it is used only if
- * the program asks for it, and only if reads, writes, sends and receives of a
- * reliable connection all do it: a device with a part of it (as Soft-RoCE of some
- * kernels) would fail on the rest. The key grants nothing to peers.
+ * A NIC with on-demand paging handles page faults itself instead of pinning pages. In the
+ * implicit form one registration covers the whole address space. During a fault packets are
+ * dropped and repeated, so it is used only if the program asks for it. All of reads, writes,
+ * sends and receives of a reliable connection must support it: a device with a part of it (as
+ * Soft-RoCE of some kernels) would fail on the rest. The key grants nothing to peers.
  */
 #include <errno.h>
 #include <string.h>

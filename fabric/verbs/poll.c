@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll.c - taking completions from the device.
+ * poll.c - takes completions from the device.
  *
- * Normally: a batch from libibverbs, each entry matched with its queue pair by
- * number and turned into our form. An empty poll takes no lock of ours.
+ * Normally: a batch from libibverbs. Each entry is matched with its queue pair by number and
+ * converted to our form. An empty poll takes no lock of ours.
  *
- * The first completion with an error is where we learn that the device has put
- * a queue pair into error; the peer need not know. So the connection is ended
- * there, which tells the peer and flushes what the device has left.
+ * The first completion with an error shows that the device has put a queue pair into error;
+ * the peer may not know. So the connection is ended there, which tells the peer and flushes
+ * the rest.
  *
- * A completion whose queue pair is not in the table belongs to one that was
- * destroyed, and is dropped. Matching is under the lookup lock of the queue, so
- * that who destroys a queue pair can wait out a poll that has just found it.
+ * A completion whose queue pair is not in the table belongs to one that was destroyed, and is
+ * dropped. Matching is under the lookup lock of the queue, so a thread that destroys a queue
+ * pair can wait for a poll that has just found it.
  */
 #include <endian.h>
 
@@ -47,7 +47,7 @@ static void completion_translate(struct rbx_verbs_qp *qp,
 	}
 }
 
-/* Whether it was told of already, when the device failed (events.c). */
+/* Whether it was reported already, when the device failed (events.c). */
 static bool was_flushed(struct rbx_verbs_qp *qp, const struct ibv_wc *in)
 {
 	struct rbx_verbs_wr_ring *ring =

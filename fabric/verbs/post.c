@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * post.c - handing work requests to the device.
+ * post.c - passes work requests to the device.
  *
  * A chain is translated into the array of its queue pair and posted by one
  * call, which is one doorbell. The scatter lists are not copied: an entry of
  * ours and one of libibverbs are the same in memory, as asserted below.
  *
- * How much may be posted the ring of the queue decides (see wr_ring.h); what is
- * over is refused, and so is what no device could carry out.
+ * The ring of the queue decides how much may be posted (see wr_ring.h). More is refused, and
+ * so is what no device could carry out.
  *
- * A queue pair in error takes work and flushes it. For sends all devices do;
- * Soft-RoCE looks at its receive queue only when a packet or a change of state
- * comes, so after the end of a connection each post of receives sets the state
- * again.
+ * A queue pair in error takes work and flushes it. All devices do so for sends. Soft-RoCE
+ * looks at its receive queue only when a packet or a change of state comes, so after the end
+ * of a connection each post of receives sets the state again.
  */
 #include <assert.h>
 #include <endian.h>
@@ -61,7 +60,7 @@ static unsigned int send_flags(uint8_t flags)
 	return out;
 }
 
-/* Whether operation and flags fit each other, and the device has them. */
+/* Whether operation and flags fit together, and the device supports them. */
 static int operation_check(const struct rbx_verbs_qp *qp,
 			   const struct rbx_wr *wr)
 {
@@ -87,7 +86,7 @@ static int operation_check(const struct rbx_verbs_qp *qp,
 	return 0;
 }
 
-/* 0, or why no device, or not this one, could carry this out. */
+/* Returns 0, or why no device, or not this one, could carry this out. */
 static int send_check(const struct rbx_verbs_qp *qp, const struct rbx_wr *wr)
 {
 	uint64_t length_bytes = 0;
@@ -143,8 +142,8 @@ static void send_translate(const struct rbx_wr *wr, struct ibv_send_wr *out)
 }
 
 /*
- * Fills wrs from the chain, as far as it is possible and fits. Returns how many
- * it filled; *rest is where the chain goes on, and *err why not, if it does.
+ * Fills wrs from the chain, as far as it is valid and fits. Returns how many it filled;
+ * *rest: where the chain goes on, and *err: why it does.
  */
 static uint32_t chain_translate(struct rbx_verbs_qp *qp, struct rbx_wr *wr,
 				struct rbx_wr **rest, int *err)
@@ -183,7 +182,7 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	posted = chain_translate(qp, first, &rest, &err);
 	if (posted)
 		device_err = ibv_post_send(qp->ibv, qp->wrs, &bad_wr);
-	/* What a device that has failed does not take is flushed without it. */
+	/* What a failed device does not take is flushed without it. */
 	if (device_err && !atomic_load(&qp->conn->device->has_failed)) {
 		err = -device_err;
 		posted = (uint32_t)(bad_wr - qp->wrs);
@@ -196,8 +195,7 @@ int rbx_verbs_post_send(struct rbx_qp *rbx_qp, struct rbx_wr *first,
 	return err;
 }
 
-/* Devices read an entry of no bytes as one of 2^31, so that there can be none before
- * another. */
+/* Devices read an entry of no bytes as one of 2^31, so such an entry may only be at the end. */
 int rbx_verbs_recv_sge_count(const struct rbx_recv_wr *wr, uint32_t max_sge)
 {
 	uint32_t count = wr->sge_count, i;
@@ -240,7 +238,7 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 		return sge_count < 0 ? sge_count : -ENOMEM;
 	err = ibv_post_recv(qp->ibv, wrs, &bad_wr);
 	if (err && atomic_load(&qp->conn->device->has_failed))
-		err = 0; /* as of sends */
+		err = 0; /* as for sends */
 	if (err) {
 		count = (uint32_t)(bad_wr - wrs);
 		for (*rest = first, i = 0; i < count; i++)

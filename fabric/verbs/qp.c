@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * qp.c - making and destroying queue pairs.
+ * qp.c - makes and destroys queue pairs.
  *
- * How deep a queue can be depends on the size of its entries, in a way that
- * every device has for itself and none tells. So creating starts with what was
- * asked for and halves the send depth until the device agrees; what came out
- * stands in the queue pair.
+ * How deep a queue can be depends on the size of its entries, in a way that differs between
+ * devices and that none reports. So creating starts with what was asked for and halves the
+ * send depth until the device accepts it. The queue pair has the result.
  *
- * Destroying: the connection is ended, the queue pair leaves the table, so that
- * from then on poll() drops its completions, and a poll that found it just
- * before is waited out. A device either removes the completions of a destroyed
- * queue pair from the queue or does not give its number out again soon; either
- * way none of them is taken for one of another. A native queue pair (native.c)
- * was never in the table: its completions are not ours.
+ * Destroying: the connection is ended, and the queue pair leaves the table, so poll() drops
+ * its completions from then on. Then a poll that found it just before is waited for. A device
+ * either removes the completions of a destroyed queue pair from the queue, or does not use
+ * its number again soon: either way none is taken for one of another queue pair. A native
+ * queue pair (native.c) was never in the table: its completions are not ours.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@
 #include "fabric/verbs/explain.h"
 #include "fabric/verbs/verbs.h"
 
-#define SEND_DEPTH_MIN 16 /* below it, halving ends */
+#define SEND_DEPTH_MIN 16 /* halving does not go below it */
 #define SERVICE_LEVEL_MAX 15 /* 4 bits of a packet of InfiniBand */
 #define INLINE_PROBE_MAX_BYTES 512 /* more than this is better not copied */
 
@@ -43,8 +41,8 @@ static int init_check(const struct rbx_verbs_device *device,
 
 	if (srq && (srq->cq != init->recv_cq || srq->domain != init->domain))
 		return rbx_verbs_explain(error, -EINVAL,
-			"a shared receive queue is of its completion queue and "
-			"domain alone");
+			"a shared receive queue needs queue pairs of its own completion "
+			"queue and domain");
 	if (!init->send_depth_count || !init->max_sge)
 		return rbx_verbs_explain(error, -EINVAL,
 			"a queue pair needs at least one send entry and one "
@@ -71,7 +69,7 @@ static int init_check(const struct rbx_verbs_device *device,
 	return 0;
 }
 
-/* NULL with errno, or a queue pair and in `attr` what it has become. */
+/* Returns NULL with errno, or a queue pair and its actual properties in `attr`. */
 static struct ibv_qp *qp_negotiate(struct ibv_pd *pd,
 				   struct ibv_qp_init_attr *attr)
 {
@@ -119,7 +117,7 @@ static struct ibv_qp *qp_open(struct rbx_verbs_device *device,
 	return qp_negotiate(rbx_verbs_pd(device, init->domain), attr);
 }
 
-/* Half what there is to try until the device takes it; 0 if it takes none. */
+/* Halves the size until the device accepts it; 0 if it accepts none. */
 uint32_t rbx_verbs_qp_probe_inline_bytes(struct rbx_verbs_device *device)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
@@ -170,7 +168,7 @@ static void qp_free(struct rbx_verbs_qp *qp)
 	free(qp);
 }
 
-/* NULL: out of memory. */
+/* NULL: no memory. */
 static struct rbx_verbs_qp *qp_alloc(const struct rbx_qp_init *init,
 				     const struct ibv_qp_cap *cap)
 {
@@ -218,7 +216,7 @@ int rbx_verbs_qp_create(struct rbx_verbs_conn *conn,
 	conn->traffic_class = init->traffic_class;
 	conn->service_level = init->service_level;
 	qp_fill(qp, init, &attr.cap);
-	/* The table, by which poll() finds it, makes it known to who polls. */
+	/* The table makes it visible to pollers. */
 	rbx_qp_made(init, &qp->qp);
 	if (rbx_verbs_qp_table_add(&device->qps, ibv->qp_num, qp))
 		goto out_free_qp;

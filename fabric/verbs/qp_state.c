@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * qp_state.c - moving a queue pair through its states.
+ * qp_state.c - moves a queue pair through its states.
  *
- * RESET -> INIT -> RTR (ready to receive) -> RTS (ready to send) -> ERR. What
- * each move needs of the path and the peer, librdmacm knows when it has the
- * peer's message. It would make the moves itself for a queue pair that it
- * created; we make them, for two reasons: the receive-not-ready timer can be
- * set before the first message arrives, and a queue pair is touched only by
- * our own threads, one at a time (conn.c), so that ending or destroying it in
- * mid-connect races with nobody.
+ * RESET -> INIT -> RTR (ready to receive) -> RTS (ready to send) -> ERR. librdmacm knows what
+ * each move needs of the path and the peer when it has the peer's message. It would make the
+ * moves itself for a queue pair that it created. We make them, for two reasons: the
+ * receive-not-ready timer can be set before the first message arrives; and only our own
+ * threads use a queue pair, one at a time (conn.c), so there is no race if it is ended or
+ * destroyed in the middle of connecting.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 #include "core/retry.h"
 #include "fabric/verbs/verbs.h"
 
-/* What the owner wants of the packets, over what the route says. */
+/* The owner's options for packets have priority over the route's. */
 static void path_set(const struct rbx_verbs_conn *conn, struct ibv_ah_attr *path)
 {
 	if (conn->traffic_class && path->is_global)
@@ -35,7 +34,7 @@ static int qp_move(const struct rbx_verbs_conn *conn, enum ibv_qp_state state,
 		return -ENOTCONN;
 	if (mask & IBV_QP_AV)
 		path_set(conn, &attr.ah_attr);
-	if (mask & IBV_QP_ACCESS_FLAGS) /* a region's own rights decide */
+	if (mask & IBV_QP_ACCESS_FLAGS) /* the rights of the region decide */
 		attr.qp_access_flags = rights;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		attr.max_dest_rd_atomic = param->responder_resources;
@@ -51,10 +50,10 @@ static int qp_move(const struct rbx_verbs_conn *conn, enum ibv_qp_state state,
 }
 
 /*
- * From RESET to RTS, for one that has heard from its peer. Takes from `param`
- * how many reads may be under way, each direction, and how often to retry.
- * -ENOTCONN: the connection is gone, or the device goes no further when a message may
- * have come; else what the device says, and none has.
+ * From RESET to RTS, after the peer's message has come. Takes from `param` how many reads may
+ * be under way in each direction, and how often to retry. -ENOTCONN: the connection has
+ * ended, or the device goes no further when a message may have come; else the device's error,
+ * and no message has come.
  */
 int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
@@ -72,7 +71,7 @@ int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 	return err;
 }
 
-/* To ERR: whatever is posted is flushed. Harmless where it is there already. */
+/* To ERR: whatever is posted is flushed. Harmless if it is there already. */
 int rbx_verbs_qp_make_fail(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_table.c - from the number of a queue pair to the queue pair; see qp_table.h. */
+/* qp_table.c - finds a queue pair by its number; see qp_table.h. */
 #include "fabric/verbs/qp_table.h"
 
 #include <assert.h>

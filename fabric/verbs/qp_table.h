@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * qp_table.h - from the number of a queue pair to the queue pair.
+ * qp_table.h - finds a queue pair by its number.
  *
- * A completion of libibverbs carries the number only. Queue pair numbers have
- * 24 bits; the table is a tree of two levels of 12 bits each, of which only the
- * leaves in use exist. Looking up takes two loads and no lock; leaves once made
- * stay until the table is destroyed, so that a lookup never meets a freed one.
+ * A completion of libibverbs has only the number. Queue pair numbers have 24 bits. The table
+ * is a tree of two levels of 12 bits each, of which only the leaves in use exist. A lookup
+ * takes two loads and no lock. Leaves stay until the table is destroyed, so a lookup never
+ * meets a freed one.
  *
- * Left out: that nobody uses a queue pair any more when it is removed. The
- * remover sees to it, see rbx_verbs_destroy_qp().
+ * Not here: making sure that no thread uses a queue pair any more when it is removed. The
+ * remover does that, see rbx_verbs_destroy_qp().
  */
 #ifndef RBX_VERBS_QP_TABLE_H
 #define RBX_VERBS_QP_TABLE_H
@@ -28,7 +28,7 @@ struct rbx_verbs_qp_leaf {
 };
 
 struct rbx_verbs_qp_table {
-	pthread_mutex_t lock; /* guards the making of leaves */
+	pthread_mutex_t lock; /* guards the creation of leaves */
 	_Atomic(struct rbx_verbs_qp_leaf *) leaves[RBX_VERBS_QP_LEAF_COUNT];
 };
 

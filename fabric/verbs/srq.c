@@ -2,14 +2,14 @@
 /*
  * srq.c - shared receive queues.
  *
- * Messages of many queue pairs take receives in one order and complete them in others,
- * so a receive is not known by its number but by its place, which is free again when
- * its completion has been polled. The place keeps the scatter list: a completion whose
- * queue pair was destroyed before it was polled puts its receive back into the queue.
+ * Messages of many queue pairs take receives in one order and complete them in others. So a
+ * receive is not identified by its number but by its place, which is free again when its
+ * completion has been polled. The place keeps the scatter list: if a queue pair was destroyed
+ * before a completion was polled, that completion puts its receive back into the queue.
  *
- * Left out: devices that drop such completions themselves keep the place until the
- * queue goes, and so does Soft-RoCE if a message has come in part when its connection
- * ends.
+ * Limit: if a device drops such completions itself, the place stays in use until the queue is
+ * destroyed. The same happens on Soft-RoCE if a part of a message has come when its
+ * connection ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #define POST_BATCH_COUNT 16
 
-#define NUMBER_SHIFT 32 /* of the queue, in an id; below it the place */
+#define NUMBER_SHIFT 32 /* of the queue, in an id; the place is below it */
 #define NUMBER_MASK (RBX_VERBS_WR_SHARED - 1)
 
 static struct rbx_verbs_srq *srq_of(struct rbx_srq *srq)
@@ -28,7 +28,7 @@ static struct rbx_verbs_srq *srq_of(struct rbx_srq *srq)
 	return (struct rbx_verbs_srq *)srq;
 }
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making one ----------------------------------------------------------------- */
 
 static void srq_free(struct rbx_verbs_srq *srq)
 {
@@ -156,7 +156,7 @@ static void place_free_locked(struct rbx_verbs_srq *srq, uint32_t place)
 	srq->free_first = place;
 }
 
-/* 0 and a place that is filled in. */
+/* Returns 0 and a place that is filled in. */
 static int place_take_locked(struct rbx_verbs_srq *srq,
 			     const struct rbx_recv_wr *wr, uint32_t *place)
 {
@@ -242,7 +242,7 @@ static void receive_return(struct rbx_verbs_srq *srq, uint32_t place)
 
 	pthread_mutex_lock(&srq->lock);
 	wr = wr_of(srq, place);
-	/* It had room for it before; a device that has failed takes nothing. */
+	/* It had room for it before; a failed device takes nothing. */
 	(void)ibv_post_srq_recv(srq->ibv, &wr, &bad);
 	pthread_mutex_unlock(&srq->lock);
 }

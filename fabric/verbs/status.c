@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * status.c - what libibverbs and librdmacm say, in our words.
+ * status.c - converts status values of libibverbs and librdmacm to ours.
  *
- * The only place of the fabric where foreign conventions turn into -errno; work
- * completions by the core's table, which the kernel's verbs share.
+ * The only file of this fabric that turns foreign conventions into -errno. Work completions
+ * use the core's table, which the kernel's verbs share.
  */
 #include "fabric/verbs/status.h"
 
@@ -24,7 +24,7 @@ int32_t rbx_verbs_send_status(enum ibv_wc_status status)
 
 int32_t rbx_verbs_recv_status(enum ibv_wc_status status)
 {
-	/* What Soft-RoCE says of a message longer than the receive. */
+	/* Soft-RoCE reports this for a message longer than the receive. */
 	if (status == IBV_WC_LOC_QP_OP_ERR)
 		return -EMSGSIZE;
 	return rbx_verbs_send_status(status);
@@ -60,7 +60,7 @@ int rbx_verbs_cm_status(enum rdma_cm_event_type event, int status)
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return 0;
-	case RDMA_CM_EVENT_REJECTED: /* its status is a reason, no errno */
+	case RDMA_CM_EVENT_REJECTED: /* its status is a reason, not an errno */
 		return rbx_reject_errno(status);
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return -ECONNRESET;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* status.h - what libibverbs and librdmacm say, in our words. */
+/* status.h - converts status values of libibverbs and librdmacm to ours. */
 #ifndef RBX_VERBS_STATUS_H
 #define RBX_VERBS_STATUS_H
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * verbs.h - the objects of the verbs fabric, for the files of this folder only.
+ * verbs.h - the objects of the verbs fabric, only for the files of this folder.
  *
- * Each public object (rbx_device, rbx_cq, ...) is the first field of the one
- * here that stands behind it; rbx_verbs_X() goes from one to the other.
+ * Each public object (rbx_device, rbx_cq, ...) is the first field of its object here;
+ * rbx_verbs_X() converts from the former to the latter.
  *
- * Threads: besides the caller's there is one per device, the connection thread.
- * It takes the events of librdmacm and hands each to the target it belongs to, and
- * the asynchronous events of the device (events.c).
- * Lock order: that of all devices (events.c), cq->lookup_lock, device->lock,
- * conn->lock, srq->lock, events.lock. The lock of a listener and that of the table of
- * queue pairs are taken alone.
+ * Threads: besides the caller's there is one for each device, the connection thread. It takes
+ * the events of librdmacm and passes each to its target, and it reads the asynchronous events
+ * of the device (events.c). Lock order: that of all devices (events.c), cq->lookup_lock,
+ * device->lock, conn->lock, srq->lock, events.lock. The lock of a listener and that of the
+ * table of queue pairs are taken alone.
  */
 #ifndef RBX_VERBS_H
 #define RBX_VERBS_H
@@ -35,19 +34,19 @@ struct rbx_verbs_device {
 	uint8_t port;
 	struct sockaddr_storage source; /* connect from here; AF_UNSPEC: free */
 	uint8_t traffic_class; /* of connections that we make; 0: any */
-	uint32_t cqs_count; /* atomic: ever made, each with the next vector */
+	uint32_t cqs_count; /* atomic: created so far, each with the next vector */
 	bool has_windows; /* of type 2 */
 	uint8_t max_responder_resources; /* reads of the peer at a time */
 	uint8_t max_initiator_depth; /* reads of ours at a time */
 	struct rbx_verbs_qp_table qps;
 	struct rbx_device_events events;
 	struct rbx_raised_event failed, port_down, port_up;
-	atomic_bool has_failed; /* never comes back */
-	LIST_ENTRY(rbx_verbs_device) entry; /* of all devices, see events.c */
+	atomic_bool has_failed; /* never becomes false again */
+	LIST_ENTRY(rbx_verbs_device) entry; /* in the list of all devices, see events.c */
 	pthread_mutex_t lock; /* guards the lists */
-	LIST_HEAD(, rbx_verbs_qp) all_qps; /* native ones too */
+	LIST_HEAD(, rbx_verbs_qp) all_qps; /* including native ones */
 	LIST_HEAD(, rbx_verbs_srq) srqs;
-	uint32_t srqs_count; /* ever made */
+	uint32_t srqs_count; /* created so far */
 	struct rdma_event_channel *channel;
 	int stop_fd; /* readable: the connection thread ends */
 	pthread_t cm_thread;
@@ -62,13 +61,13 @@ struct rbx_verbs_cq {
 	struct rbx_cq cq;
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
-	uint32_t events_max; /* that may wait: at most one comes of each arm() */
+	uint32_t events_max; /* that may wait: each arm() causes at most one */
 	unsigned int unacked_count; /* events taken, not acknowledged */
 	/* Held while completions are matched with their queue pairs. */
 	pthread_mutex_t lookup_lock;
 };
 
-/* Who gets the events of an rdma_cm_id: its context points to one of these. */
+/* The target of the events of an rdma_cm_id; its context points to one of these. */
 struct rbx_verbs_cm_target {
 	void (*handle)(struct rbx_verbs_cm_target *target,
 		       struct rdma_cm_event *event);
@@ -76,25 +75,25 @@ struct rbx_verbs_cm_target {
 
 #define RBX_VERBS_MOVE_REFUSED UINT64_MAX
 
-/* One rdma_cm_id on its way to being a connection, and later the connection. */
+/* One rdma_cm_id while it is being connected, and later the connection. */
 struct rbx_verbs_conn {
 	struct rbx_verbs_cm_target target;
 	struct rbx_verbs_device *device;
 	struct rdma_cm_id *id;
 	/*
-	 * True from the first sign of an end. Posting reads it without the
-	 * lock; it orders against the move of the queue pair to error.
+	 * True from the first sign of an end. Posting reads it without the lock; it is
+	 * ordered with the move of the queue pair to error.
 	 */
 	atomic_bool ended;
 	/* Guards all below; `changed` is signaled after each event. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct ibv_qp *qp; /* NULL until there is one */
-	/* Atomic: when it was moved to error, 0: not yet, or RBX_VERBS_MOVE_REFUSED. */
+	/* Atomic: when it was moved to error; 0: not yet; or RBX_VERBS_MOVE_REFUSED. */
 	_Atomic uint64_t moved_ns;
-	uint8_t traffic_class, service_level; /* 0: as the route has it */
-	struct rbx_raised_event end; /* its qp is NULL: nobody wants to know */
-	bool is_made, is_over; /* when both are true the end is told */
+	uint8_t traffic_class, service_level; /* 0: as the route says */
+	struct rbx_raised_event end; /* its qp is NULL: no event is wanted */
+	bool is_made, is_over; /* when both are true the end is reported */
 	bool answered; /* the step under way has its event, which is: */
 	enum rdma_cm_event_type event;
 	int status;
@@ -133,7 +132,7 @@ struct rbx_verbs_qp {
 	struct rbx_verbs_conn *conn;
 	LIST_ENTRY(rbx_verbs_qp) entry; /* of its device */
 	struct rbx_verbs_srq *srq; /* or NULL */
-	bool is_native; /* the owner posts and polls: none of what follows */
+	bool is_native; /* its owner posts and polls: the fields below are not used */
 	uint32_t max_sge;
 	uint32_t recv_max_sge;
 	struct rbx_verbs_wr_ring sends;
@@ -185,7 +184,7 @@ int rbx_verbs_register_memory(struct rbx_device *device,
 			      struct rbx_mr **mrs, char *error);
 struct ibv_mr *rbx_verbs_mr(struct rbx_mr *mr);
 bool rbx_verbs_mr_allows_windows(const struct rbx_mr *mr);
-/* Rights of peers, and what goes with them, as libibverbs has them. */
+/* Rights of peers, and what they imply, as libibverbs flags. */
 int rbx_verbs_access_flags(uint32_t rights);
 void rbx_verbs_deregister_memory(struct rbx_device *device,
 				 struct rbx_mr **mrs, size_t count);
@@ -195,7 +194,7 @@ int rbx_verbs_create_window(struct rbx_qp *qp,
 			    const struct rbx_device_window_init *init,
 			    struct rbx_device_window **window, char *error);
 void rbx_verbs_destroy_window(struct rbx_device_window *window);
-/* Its opening, as a work request of the device. */
+/* The opening of a window as a work request of the device. */
 void rbx_verbs_window_translate(const struct rbx_device_window *window,
 				struct ibv_send_wr *wr);
 
@@ -226,9 +225,9 @@ void rbx_verbs_destroy_srq(struct rbx_srq *srq);
 int rbx_verbs_post_srq_recv(struct rbx_srq *srq, struct rbx_recv_wr *first,
 			    struct rbx_recv_wr **bad);
 void rbx_verbs_set_srq_limit(struct rbx_srq *srq, uint32_t limit_count);
-/* A completion of it is polled: its place is free. Returns its wr_id. */
+/* A completion of it was polled: its place is free. Returns its wr_id. */
 uint64_t rbx_verbs_srq_complete(struct rbx_verbs_srq *srq, uint64_t id);
-/* A completion whose queue pair is gone: the receive is posted once more. */
+/* A completion whose queue pair is destroyed: the receive is posted once more. */
 void rbx_verbs_srq_return(struct rbx_verbs_device *device, uint64_t id);
 
 /* qp.c: a queue pair for `conn`, not yet connected; destroy() takes conn. */
@@ -250,7 +249,7 @@ struct ibv_qp *rbx_verbs_native_qp(struct rbx_qp *qp);
 int rbx_verbs_qp_make_ready(const struct rbx_verbs_conn *conn,
 			    const struct rdma_conn_param *param,
 			    bool has_atomics);
-/* 0, or what libibverbs returned: then it may still carry out what is posted. */
+/* Returns 0, or the error of libibverbs: then it may still carry out what is posted. */
 int rbx_verbs_qp_make_fail(struct ibv_qp *qp);
 
 /* conn.c */
@@ -270,7 +269,7 @@ void rbx_verbs_conn_limit_param(const struct rbx_verbs_device *device,
 				struct rdma_conn_param *param);
 void rbx_verbs_conn_set_ack_timeout(struct rdma_cm_id *id);
 void rbx_verbs_conn_name_peer(struct rdma_cm_id *id, char *name);
-/* Copies the private data of a message, padding and all; returns how many. */
+/* Copies the private data of a message, including padding; returns how many bytes. */
 size_t rbx_verbs_private_data_take(const struct rdma_conn_param *param,
 				   uint8_t *data, size_t max_bytes);
 
@@ -301,13 +300,13 @@ void rbx_verbs_reject(struct rbx_conn_request *request,
 /* events.c */
 void rbx_verbs_events_watch(struct rbx_verbs_device *device);
 void rbx_verbs_events_unwatch(struct rbx_verbs_device *device);
-/* What there is of asynchronous events; false: there will be no more. */
+/* Takes all asynchronous events; false: there will be no more. */
 bool rbx_verbs_events_hear(struct rbx_verbs_device *device);
 /* Ends all its connections. */
 void rbx_verbs_device_fail(struct rbx_verbs_device *device);
 int rbx_verbs_get_event(struct rbx_device *device,
 			struct rbx_device_event *event);
-/* Of a device that has failed: completes what it never will. */
+/* For a device that has failed: completes what the device never will. */
 int rbx_verbs_failed_flush(struct rbx_verbs_cq *cq, struct rbx_wc *wcs, int max);
 
 /* cm_thread.c */

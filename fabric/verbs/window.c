@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * window.c - parts of regions for the peer of one queue pair.
+ * window.c - windows: parts of regions for the peer of one queue pair.
  *
- * A memory window of type 2 is bound by a work request of its queue pair, and its key
- * works there alone; the peer may end it, whether or not that was allowed. A device
- * without such windows registers the part once more, and the key is one of the domain.
- * Either way closing it takes the key back in the device.
+ * A memory window of type 2 is bound by a work request of its queue pair, and its key is
+ * valid only there. The peer may end the key, whether or not that was allowed. A device
+ * without such windows registers the part once more, and the key is valid in the domain.
+ * Either way closing the window takes the key back in the device.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static int window_allocate(struct verbs_window *window,
 	if (!window->ibv) {
 		err = errno ? -errno : -ENOMEM;
 		return rbx_verbs_explain(error, err,
-			"the device gives no memory window: %s", strerror(-err));
+			"the device cannot create a memory window: %s", strerror(-err));
 	}
 	window->bind = (struct ibv_mw_bind_info){
 		.mr = rbx_verbs_mr(init->mr),

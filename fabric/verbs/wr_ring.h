@@ -2,17 +2,17 @@
 /*
  * wr_ring.h - the work requests of one queue that are posted and not yet polled.
  *
- * To the device a work request is known by its number in the order of posting;
- * the ring keeps the wr_id that its owner gave it. This serves three ends:
- * - The queue is full when `depth` work requests wait to be polled. A device
- *   may have room earlier (Soft-RoCE has when it is done with the request), but
- *   then completions that nobody fetches would overrun the completion queue.
+ * The device knows a work request by its number in the order of posting; the ring keeps the
+ * wr_id that its owner gave it. This serves three purposes:
+ * - The queue is full when `depth` work requests wait to be polled. A device may have
+ *   room earlier (Soft-RoCE has when it is done with the request), but then completions
+ *   that are not polled would overrun the completion queue.
  * - A completion frees all places before it, signaled or not.
- * - Also in a completion with an error it is known whether it was a receive.
+ * - Even a completion with an error shows whether it was a receive.
  *
- * One thread posts and one polls, as the fabric requires; `completed` tells the
- * first what the second has seen, and orders the reuse of a place after its
- * last reading.
+ * One thread posts and one polls, as the fabric requires. `completed` tells the posting
+ * thread what the polling one has seen, and orders the reuse of a place after its last
+ * reading.
  */
 #ifndef RBX_VERBS_WR_RING_H
 #define RBX_VERBS_WR_RING_H
@@ -26,13 +26,14 @@ struct rbx_verbs_wr_ring {
 	_Atomic uint64_t *wr_ids; /* the device's work orders their use */
 	uint64_t mask; /* places - 1 */
 	uint32_t depth_count;
-	_Atomic uint64_t posted; /* by the poster; others read it of a failed device */
+	/* written by the posting thread; others read it if the device failed */
+	_Atomic uint64_t posted;
 	_Atomic uint64_t completed;
 };
 
-/* The top bit of what the device carries tells the two queues apart. */
+/* The top bit of the ids on the device tells the two queues apart. */
 #define RBX_VERBS_WR_RECV (1ull << 63)
-/* And the next one receives of a shared queue (srq.c), which have another number. */
+/* The next bit marks receives of a shared queue (srq.c), whose ids are numbered differently. */
 #define RBX_VERBS_WR_SHARED (1ull << 62)
 
 static inline int rbx_verbs_wr_ring_init(struct rbx_verbs_wr_ring *ring,
@@ -56,7 +57,7 @@ rbx_verbs_wr_ring_posted(const struct rbx_verbs_wr_ring *ring)
 	return atomic_load_explicit(&ring->posted, memory_order_relaxed);
 }
 
-/* What the device has taken of those that were noted. */
+/* Notes how many of the noted work requests the device has taken. */
 static inline void rbx_verbs_wr_ring_post(struct rbx_verbs_wr_ring *ring,
 					  uint32_t count)
 {
@@ -76,8 +77,8 @@ static inline uint32_t rbx_verbs_wr_ring_room(struct rbx_verbs_wr_ring *ring)
 }
 
 /*
- * Notes the wr_id of the `ahead`-th work request that is about to be posted;
- * returns its number.
+ * Notes the wr_id of the `ahead`-th work request that is about to be posted; returns its
+ * number.
  */
 static inline uint64_t rbx_verbs_wr_ring_note(struct rbx_verbs_wr_ring *ring,
 					      uint32_t ahead, uint64_t wr_id)

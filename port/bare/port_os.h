@@ -2,8 +2,8 @@
 /*
  * port_os.h - a port to nothing: no libc, no operating system, no headers.
  *
- * Only compiled, never run: it proves that the core and the wire code need
- * what core/port.h lists and not one thing more.
+ * Only compiled, never run: it proves that the core and the wire code need only what
+ * core/port.h lists.
  */
 #ifndef RBX_PORT_OS_H
 #define RBX_PORT_OS_H

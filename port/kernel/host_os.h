@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host_os.h - what client/host.h asks for, in the Linux kernel.
+ * host_os.h - provides client/host.h in the Linux kernel.
  *
- * A monitor is a spinlock that is taken with interrupts off, as a connection manager or
- * a completion may come in any context, and a wait queue. Who waits is in process context.
- * A waiter is on the queue before it leaves the lock, and who wakes it has the lock, so
- * nothing is missed.
+ * A monitor is a spinlock that is taken with interrupts off, because a connection manager or
+ * a completion may come in any context, and a wait queue. Threads wait in process context. A
+ * waiter is on the queue before it leaves the lock, and the waker holds the lock, so no
+ * wake-up is missed.
  *
- * What is paged in or out may wait for one of the threads, so nothing that they allocate
- * may begin I/O, and where memory is short they go to the reserves.
+ * Paging may wait for one of these threads. So their allocations must not begin I/O, and use
+ * the reserves if memory is short.
  */
 #ifndef RBX_HOST_OS_H
 #define RBX_HOST_OS_H
@@ -29,7 +29,7 @@
 
 struct rbx_monitor {
 	spinlock_t lock;
-	unsigned long flags; /* of who is in it */
+	unsigned long flags; /* of the thread that is in it */
 	wait_queue_head_t changed;
 };
 
@@ -157,7 +157,7 @@ static inline void rbx_text_copy(char *to, size_t bytes, const char *from)
 	strscpy(to, from, bytes);
 }
 
-/* As "%pISpc" writes it: "[address%scope]:port" has most. */
+/* "%pISpc" writes at most "[address%scope]:port". */
 #define RBX_ADDRESS_TEXT_BYTES 80u
 
 struct rbx_address {

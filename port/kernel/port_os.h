@@ -2,18 +2,17 @@
 /*
  * port_os.h - the core's port to the Linux kernel.
  *
- * Types, copies and CRC32C are the kernel's own. An assertion that fails is a
- * bug of ours after which nothing may be promised of what is stored: it is told in the
- * log, and from then on every I/O ends with an error (kernel/lib/broken.h). An error
- * can be seen, a page of junk cannot. The thread goes on: were it ended it would take its
- * locks along, and all that waits for a page with it.
+ * Types, copies and CRC32C are the kernel's own. A failed assertion is a bug of ours, after
+ * which stored data cannot be trusted. It is written to the log, and from then on every I/O
+ * ends with an error (kernel/lib/broken.h). An error can be noticed, a page of wrong data
+ * cannot. The thread goes on: if it were ended, it would keep its locks, and all that waits
+ * for a page would wait with it.
  *
- * The atomics are those of the kernel's memory model. xchg(), cmpxchg() where it
- * succeeds, and atomic_fetch_add() are fully ordered: what the thread does before
- * is seen before, what it reads after is read after. So in "change one word,
- * then look at the other's" the change itself brings the barrier, and an ordered
- * load has only to be an acquire. The core keeps its counters in plain integers
- * of 32 and 64 bits, which atomic_t and atomic64_t are made of.
+ * The atomics are those of the kernel's memory model. xchg(), a cmpxchg() that succeeds, and
+ * atomic_fetch_add() are fully ordered: what the thread does before is seen before, and what
+ * it reads after is read after. So in "change one word, then look at the other's" the change
+ * itself is the barrier, and an ordered load has only to be an acquire. The core keeps its
+ * counters in plain integers of 32 and 64 bits, which atomic_t and atomic64_t consist of.
  */
 #ifndef RBX_PORT_OS_H
 #define RBX_PORT_OS_H
@@ -58,7 +57,7 @@ static inline uint32_t rbx_port_crc32c(uint32_t crc, const void *p, size_t n)
 #define RBX_LOAD_ORDERED(p) smp_load_acquire(p)
 #define RBX_EXCHANGE(p, v) xchg(p, (__typeof__(*(p)))(v))
 
-/* One that fails is an ordered load. */
+/* One that fails is like an ordered load. */
 #define RBX_COMPARE_EXCHANGE(p, expected, v)                \
 	({                                                  \
 		bool port_done_ = try_cmpxchg(p, expected, v); \
@@ -68,7 +67,7 @@ static inline uint32_t rbx_port_crc32c(uint32_t crc, const void *p, size_t n)
 		port_done_;                                 \
 	})
 
-/* Taken in process context alone, so interrupts stay on. */
+/* Taken only in process context, so interrupts stay on. */
 struct rbx_lock {
 	spinlock_t spin;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_os.h - client/host.h by threads of the C library, which are fibers here
+/* host_os.h - provides client/host.h with threads of the C library, which are fibers here
  * (sim/host/threads.c). */
 #ifndef RBX_HOST_OS_H
 #define RBX_HOST_OS_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * port_os.h - the port to the simulator: that of user space, with atomics at
- * which a fiber may be preempted.
+ * port_os.h - the core's port to the simulator: that of user space, with atomics at which a
+ * fiber may be preempted.
  *
- * Its mutexes are those of sim/host/threads.c. One thread runs, so the atomics
- * are plain. Before each of them others may run:
- * this explores the orders that processors which agree on one order of memory
- * could produce. Weaker orders it does not show; real threads under
+ * Its mutexes are those of sim/host/threads.c. One thread runs, so the atomics are plain.
+ * Before each of them other fibers may run. This explores the orders that sequentially
+ * consistent processors could produce. It does not show weaker orders; real threads under
  * ThreadSanitizer do.
  */
 #ifndef RBX_PORT_OS_H
@@ -39,7 +38,7 @@ static inline uint32_t rbx_port_crc32c(uint32_t crc, const void *p, size_t n)
 	return ~crc32_iscsi((unsigned char *)p, (int)n, ~crc);
 }
 
-/* Atomics until the fiber is preempted, see sim/fiber.c. */
+/* How many atomics until the fiber is preempted, see sim/fiber.c. */
 extern uint32_t rbx_sim_preempt_left;
 void rbx_sim_preempt(void);
 

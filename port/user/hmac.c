@@ -20,8 +20,8 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 		 &mac_bytes) &&
 	    mac_bytes == RBX_HMAC_BYTES)
 		return;
-	/* Without memory for it nothing is proved, for nobody can guess this. A system
-	 * without random numbers could not have made a nonce either. */
+	/* If memory for it is lacking, the result is random: nobody can guess it, so it
+	 * proves nothing. A system without random numbers could not have made a nonce either. */
 	if (getrandom(mac, RBX_HMAC_BYTES, 0) != RBX_HMAC_BYTES)
 		abort(); /* an unproved peer must never pass for a proved one */
 }

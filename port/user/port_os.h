@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * port_os.h - the core's port to user space: libc, compiler atomics, and the
- * CRC32C of ISA-L, which uses the processor's instruction where it has one.
+ * port_os.h - the core's port to user space: libc, compiler atomics, and the CRC32C of ISA-L,
+ * which uses the processor's instruction if it has one.
  */
 #ifndef RBX_PORT_OS_H
 #define RBX_PORT_OS_H

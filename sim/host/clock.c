@@ -7,7 +7,7 @@
 #include "sim/fiber.h"
 #include "sim/host/wrap.h"
 
-/* A thread that yields has others run for as long as a switch to them takes. */
+/* When a thread yields, others run for the time of a context switch. */
 #define YIELD_NS 1000u
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * files.c - event descriptors, and waiting for them. What is no descriptor of the
- * simulation goes to the system: the memory files of slabs are real.
+ * files.c - event descriptors, and waiting for them. Other descriptors go to the system: the
+ * memory files of slabs are real.
  */
 #include <errno.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ int __wrap_epoll_create1(int flags)
 	return rbx_sim_descriptor_open();
 }
 
-/* They join and stay, and nobody asks which of them it was. */
+/* Members are added and stay, and the program never asks which of them it was. */
 int __wrap_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
 	(void)operation;

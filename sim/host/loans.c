@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loans.c - beside the lender of a server: a slab is given back by who has it.
+ * loans.c - watches the lender of a server: only the holder of a slab gives it back.
  *
- * A slab that was taken back and lent anew has another epoch. Who gives back the
- * loan of before must not end the one of now: its holder would lose a replica,
- * without any harm, and often nothing else would ever show it. And a slab is lent
- * again only when the access of before has ended.
+ * A slab that was taken back and lent again has another epoch. A client that returns the
+ * earlier loan must not end the present one: its holder would lose a replica, without any
+ * harm, and often nothing else would ever show that. And a slab is lent again only when the
+ * earlier access has ended.
  *
- * A server takes a slab back without a word only from who does not answer, and lends
- * it again after all others. Where it is made to do both at once (revoked-unasked),
- * a client is lent what it believes to have already.
+ * A server takes a slab back without a message only from a client that does not answer, and
+ * lends it again after all others. The site revoked-unasked makes it do both at once: then a
+ * client is lent a slab that it believes to have already.
  */
 #include <stdlib.h>
 
@@ -27,11 +27,11 @@ struct last_loan {
 	struct last_loan *next;
 	const struct rbx_lender *lender;
 	struct rbx_lender_loan loan;
-	bool is_over; /* nobody can reach it any more */
-	bool is_next; /* it was taken back unasked, and is to be lent next */
+	bool is_over; /* it cannot be reached any more */
+	bool is_next; /* it was taken back without a message, and will be lent next */
 };
 
-/* As long as a client may fail to notice. */
+/* A client may take so long to notice. */
 #define FELT_NS (10000 * RBX_SIM_MS)
 
 static struct last_loan *last_loans;
@@ -47,7 +47,7 @@ static struct last_loan *last_loan_of(const struct rbx_lender *lender,
 	return last;
 }
 
-/* Of a server that starts where another one ended. */
+/* A server starts in the place of one that ended. */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 					  const struct rbx_lender_config *config)
 {
@@ -66,7 +66,7 @@ struct rbx_lender *__wrap_rbx_lender_init(void *memory,
 	return __real_rbx_lender_init(memory, config);
 }
 
-/* The slab that who wants another one has had for longest. */
+/* The slab that the client which wants another one has had for longest. */
 static void take_back_unasked(struct rbx_lender *lender, uint64_t session_id)
 {
 	uint32_t client = rbx_id_map_find(&lender->sessions, session_id);
@@ -84,7 +84,7 @@ static void take_back_unasked(struct rbx_lender *lender, uint64_t session_id)
 	lender->counts.slabs_revoked++;
 }
 
-/* The last of those that are free is to be the first. */
+/* The last of the free slabs becomes the first. */
 static void lend_next(struct rbx_lender *lender)
 {
 	uint32_t last = lender->free_slabs.last, before = lender->free_slabs.first;
@@ -148,7 +148,7 @@ void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id)
 		lend_next(lender);
 }
 
-/* What a resume takes back was never anybody's: no replica stands on it. */
+/* A slab that a resume takes back was never used: no replica has it. */
 static void demand_unused(const struct rbx_lender *lender, uint64_t session_id,
 			  uint64_t last_epoch)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * machine.c - what else the library and the server ask of their machine: random
- * bytes, memory, a device, a log.
+ * machine.c - what the library and the server need besides from their machine: random bytes,
+ * memory, a device, a log.
  */
 #include "sim/host/machine.h"
 
@@ -74,7 +74,7 @@ void rbx_sim_memory_left(uint32_t node, uint64_t available_bytes)
 	memories[node].available_bytes = available_bytes;
 }
 
-/* What this machine has set apart is not the simulation's. */
+/* Huge pages of the real machine are not used. */
 uint64_t rbx_huge_pages_free(void)
 {
 	return 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* machine.h - what the world decides about the machines that it simulates. */
+/*
+ * machine.h - sets the properties of the simulated machines.
+ */
 #ifndef RBX_SIM_HOST_MACHINE_H
 #define RBX_SIM_HOST_MACHINE_H
 
@@ -12,10 +14,10 @@
 /* Before a run: which device all nodes have. */
 void rbx_sim_machines_init(uint64_t seed, const struct rbx_sim_fabric *with);
 
-/* What a server sees as free memory of its machine. */
+/* The free memory that a server sees on its machine. */
 void rbx_sim_memory_left(uint32_t node, uint64_t available_bytes);
 
-/* Where servers log; NULL: nowhere. */
+/* Where servers write their logs; NULL: nowhere. */
 void rbx_sim_log_to(FILE *file);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * memory.c - mapped memory, at addresses that are the same in every run.
  *
- * Addresses are part of what is decided: the order of work requests goes by
- * remote address. So mappings lie one behind another in a range of their own, far
- * from what the system places by chance. An address is not used again.
+ * Addresses influence decisions: work requests are sorted by remote address. So mappings
+ * follow each other in a range of their own, far from what the system places at random. An
+ * address is not used again.
  *
- * To get pages, and to give them back, may take its time.
+ * Getting pages, and giving them back, may take a while.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 #define RANGE_FIRST 0x200000000000u
 #define RANGE_BYTES (1ull << 40)
-/* A gap between neighbours: nothing that merges shall merge over the end. */
+/* A gap between neighbours, so that nothing merges across the end. */
 #define ALIGNED_TO (1ull << 16)
 
 static uint64_t next = RANGE_FIRST;
@@ -47,7 +47,7 @@ int __wrap_munmap(void *addr, size_t size)
 	return __real_munmap(addr, size);
 }
 
-/* What it is called where offsets of files have 64 bits by choice. */
+/* The name of the function if file offsets have 64 bits by choice. */
 void *__wrap_mmap64(void *addr, size_t size, int protection, int flags, int fd,
 		    off_t offset)
 {
@@ -68,7 +68,7 @@ int __wrap_madvise(void *addr, size_t size, int advice)
 	return __real_madvise(addr, size, advice);
 }
 
-/* What it is called where offsets of files have 64 bits by choice. */
+/* The name of the function if file offsets have 64 bits by choice. */
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size)
 {
 	take_time();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * staging.c - staging memory that runs out: it is made for far more than one
- * client of the simulation has under way, so the larger part of it may be taken by
- * nobody, for good. What is left has room for any one request.
+ * staging.c - staging memory that runs out. It is sized for far more than one client of the
+ * simulation has under way, so the larger part of it may be withheld for the whole run. The
+ * rest has room for any one request.
  */
 #include "core/staging.h"
 #include "sim/host/wrap.h"

@@ -2,12 +2,12 @@
 /*
  * threads.c - POSIX threads, as fibers.
  *
- * The linker puts these in the place of the C library's for the code that the
- * simulation runs (--wrap). A mutex and a condition are laid over the C library's
- * own, whose initial value is zeros for both.
+ * The linker puts these functions in the place of the C library's for the simulated code
+ * (--wrap). A mutex and a condition use the memory of the C library's own, whose initial
+ * value is zeros for both.
  *
- * A mutex goes to whoever comes first once it is free, as it does there; what is
- * promised of fairness by neither is not assumed by the library.
+ * A mutex goes to the first thread that comes once it is free, as in the C library. Neither
+ * promises fairness, so the library must not rely on it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,11 +17,11 @@
 #include "sim/fiber.h"
 #include "sim/host/wrap.h"
 
-/* What a look at a mutex that another holds takes. */
+/* What a try to lock a mutex takes that another thread holds. */
 #define TRY_NS 100u
 
 struct mutex {
-	struct rbx_sim_fiber *owner; /* NULL: it is free */
+	struct rbx_sim_fiber *owner; /* NULL: the mutex is free */
 	struct rbx_sim_waiters waiters;
 };
 
@@ -80,7 +80,7 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *posix)
 
 	rbx_port_atomic_begins();
 	if (mutex->owner) {
-		/* Who tries again and again lets time pass, if not much. */
+		/* A thread that tries again and again lets some time pass. */
 		rbx_sim_sleep(TRY_NS);
 		return EBUSY;
 	}

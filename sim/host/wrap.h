@@ -2,10 +2,9 @@
 /*
  * wrap.h - the functions that the simulation replaces or watches.
  *
- * The linker turns each call of read() in the simulated code into one of
- * __wrap_read(), and __real_read() into read(); sim/meson.build has the list.
- * What is called from within the C library stays there, and what is called within
- * one file is not seen.
+ * The linker turns each call of read() in the simulated code into __wrap_read(), and
+ * __real_read() into read(); sim/meson.build has the list. Calls within the C library, and
+ * calls within one file, are not replaced.
  */
 #ifndef RBX_SIM_HOST_WRAP_H
 #define RBX_SIM_HOST_WRAP_H

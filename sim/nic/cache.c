@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cache.c - see cache.h. A set is an array in the order of use. */
+/* cache.c - see cache.h. A set is an array in the order of last use. */
 #include "sim/nic/cache.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static uint64_t *set_of(struct rbx_nic_cache *cache, uint64_t key)
 			    cache->way_count];
 }
 
-/* Where it stands in its set; way_count: it does not. */
+/* Its position in the set; way_count: it is not there. */
 static uint32_t find(const struct rbx_nic_cache *cache, const uint64_t *set,
 		     uint64_t key)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cache.h - the memory of a NIC for what lies in that of its host: work requests,
- * contexts of queue pairs, translations of addresses.
+ * cache.h - the cache of a NIC for data in the memory of its host: work requests, contexts of
+ * queue pairs, translations of addresses.
  *
- * Sets of some ways, of which the least recently used gives way to a new one.
- * Keys are numbers that the simulation has given out, and a hash spreads them
- * over the sets, so a cache fills up little by little and not at once.
+ * It has sets of several ways; the least recently used entry gives way to a new one. Keys are
+ * numbers that the simulation has given out. A hash spreads them over the sets, so a cache
+ * fills up gradually and not at once.
  */
 #ifndef RBX_SIM_NIC_CACHE_H
 #define RBX_SIM_NIC_CACHE_H
@@ -14,7 +14,7 @@
 
 struct rbx_nic_cache {
 	uint32_t set_count, way_count;
-	uint64_t *keys; /* way_count of each set, the latest used first; 0: none */
+	uint64_t *keys; /* way_count of each set, the last used first; 0: none */
 	uint64_t hits, misses; /* counters */
 };
 
@@ -23,10 +23,10 @@ int rbx_nic_cache_init(struct rbx_nic_cache *cache, uint32_t entry_count,
 		       uint32_t way_count);
 void rbx_nic_cache_destroy(struct rbx_nic_cache *cache);
 
-/* Whether it is there; it is from now on, and the latest used. key: not 0. */
+/* Whether the key is there; it is from now on, as the last used. key: not 0. */
 bool rbx_nic_cache_use(struct rbx_nic_cache *cache, uint64_t key);
 
-/* The same where the NIC has been given it: no lookup is counted. */
+/* The same when the NIC was given the data: no lookup is counted. */
 void rbx_nic_cache_put(struct rbx_nic_cache *cache, uint64_t key);
 
 /* It is of no use any more. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * complete.c - the answer comes back, and the host is told.
+ * complete.c - handles answers at the requester, and completions.
  *
- * What the answer belongs to is looked up once more in the caches: the context, the
- * work request, and for a read the translations of where the data goes. Then a unit
- * takes it in. A work request that has its status waits for those before
- * it; completions of a queue pair are written in order, and one that was not asked
- * for is not written at all. The first that fails ends the queue pair.
+ * The data that the answer needs is looked up once more in the caches: the context, the work
+ * request, and for a read the translations of its destination. Then a unit processes it. A
+ * work request that has its status waits for those before it. Completions of a queue pair are
+ * written in order, and unsignaled ones not at all. The first that fails ends the queue pair.
  */
 #include "sim/nic/cq.h"
 #include "sim/nic/qp.h"
@@ -16,11 +15,11 @@
 
 #define CQE_BYTES 64u
 #define LATE_NS_MAX 1000000u
-/* What a completion with an error says where it says nothing. */
+/* The fields of a completion with an error that mean nothing. */
 #define JUNK_OPCODE 0xdb
 #define JUNK_LENGTH 0xdbdbdbdbu
 
-/* The CQE is in memory at this time: after those before it. */
+/* When the CQE is in memory: after those before it. */
 static uint64_t cqe_ns(struct rbx_nic_device *device, uint64_t *written_ps)
 {
 	uint64_t at_ps =
@@ -72,7 +71,7 @@ void rbx_nic_op_flush(struct rbx_nic_op *op)
 	write_cqe(op);
 }
 
-/* Completes the oldest, which has its status. */
+/* Completes the oldest one, which has its status. */
 static void complete(struct rbx_nic_qp *qp, struct rbx_nic_op *op)
 {
 	RBX_SIM_TRACE(qp->device->node, "complete", "qp", qp->number, "status",
@@ -109,7 +108,7 @@ void rbx_nic_op_done(struct rbx_nic_op *op, int32_t status)
 	rbx_nic_send(qp);
 }
 
-/* Read data has come over PCIe. */
+/* Read data has arrived over PCIe. */
 static void scatter(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
@@ -129,7 +128,7 @@ static bool brings_data(const struct rbx_nic_op *op)
 	       op->length_bytes != 0;
 }
 
-/* The unit is through with the answer. */
+/* The unit has processed the answer. */
 static void taken(struct rbx_nic_job *job)
 {
 	struct rbx_nic_op *op = RBX_CONTAINER_OF(job, struct rbx_nic_op, job);
@@ -163,7 +162,7 @@ static uint64_t take(struct rbx_nic_job *job, uint64_t begin_ps)
 	return end_ps;
 }
 
-/* The caches have what it needs. */
+/* The caches have what is needed. */
 static void enter(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);

@@ -9,7 +9,7 @@
 #include "sim/sites.h"
 
 #define FIRST_PORT 40000u
-/* By then it is known whether a server that cannot be reached is given up. */
+/* By then it is known whether an unreachable server is given up. */
 #define FELT_NS 10000000000u
 
 /* What connect() and the other side share. */
@@ -17,11 +17,11 @@ struct conn {
 	struct rbx_conn_request request; /* first: the acceptor's view */
 	struct conn *next; /* at the listener */
 	struct conn *next_of_all;
-	uint32_t users_count; /* who connects, and who answers */
+	uint32_t users_count; /* the connecting and the answering side */
 	struct rbx_sim_event event; /* the request, then the answer arrives */
 	struct rbx_nic_device *from;
 	char address[RBX_NAME_MAX];
-	struct rbx_nic_qp *qp; /* of who connects; NULL: it has gone */
+	struct rbx_nic_qp *qp; /* of the connecting side; NULL: it has given up */
 	int fd; /* raised by the answer */
 	int32_t status;
 	uint8_t reply[RBX_ACCEPT_DATA_MAX];
@@ -84,7 +84,7 @@ static void put(struct conn *conn)
 	free(conn);
 }
 
-/* The answer has passed the link: who waits goes on, or has gone. */
+/* The answer has passed the link: the waiting side goes on, or has given up. */
 static void answer_arrives(struct rbx_sim_event *event)
 {
 	struct conn *conn = RBX_CONTAINER_OF(event, struct conn, event);
@@ -94,8 +94,8 @@ static void answer_arrives(struct rbx_sim_event *event)
 	put(conn);
 }
 
-/* status as it is told to who connects; where it is not heard, that one sees in
- * the end that its time is over. */
+/* status: as the connecting side is told. If the message is lost, that side sees in the end
+ * that its time is over. */
 static void answer(struct conn *conn, int32_t status,
 		   const struct rbx_nic_device *device)
 {
@@ -301,7 +301,7 @@ void rbx_nic_close_listener(struct rbx_listener *base)
 	free(listener);
 }
 
-/* Who waits on it will not go on. */
+/* A thread that waits on it will not go on. */
 static void forget_waiting(uint32_t node)
 {
 	struct conn *conn = conns, *next;

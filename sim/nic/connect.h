@@ -2,9 +2,9 @@
 /*
  * connect.h - connections between nodes: "n3:7471" is port 7471 of node 3.
  *
- * A request takes the link one way and the answer the other way; who connects
- * waits meanwhile. When its time is over it goes, and an end that is accepted later
- * finds nobody and breaks.
+ * A request takes the link one way and the answer the other way; the connecting side waits
+ * meanwhile. If its time is over it gives up; an end that is accepted later finds no peer and
+ * breaks.
  */
 #ifndef RBX_SIM_NIC_CONNECT_H
 #define RBX_SIM_NIC_CONNECT_H
@@ -27,7 +27,7 @@ void rbx_nic_reject(struct rbx_conn_request *request, const void *private_data,
 
 /* Before a run. */
 void rbx_nic_connect_begin(void);
-/* The node's listeners are gone, with what waits at them. */
+/* The node's listeners are gone, and the requests that wait there. */
 void rbx_nic_connect_stop(uint32_t node);
 
 #endif

@@ -19,7 +19,7 @@ struct rbx_nic_cq {
 	struct entry *entries; /* a ring of depth_count */
 	uint32_t first, count;
 	bool armed;
-	uint32_t unannounced_count; /* since it was armed */
+	uint32_t unannounced_count; /* without an event since it was armed */
 	struct rbx_sim_event interrupt;
 };
 
@@ -101,7 +101,7 @@ void rbx_nic_cqs_vanish(struct rbx_nic_device *device)
 	}
 }
 
-/* By DMA, behind the entry that it announces. */
+/* By DMA, behind the entry that caused it. */
 static void announce(struct rbx_nic_cq *cq)
 {
 	const struct rbx_nic_params *params = cq->device->params;
@@ -121,7 +121,7 @@ void rbx_nic_cq_add(struct rbx_cq *base, const struct rbx_wc *wc,
 {
 	struct rbx_nic_cq *cq = cq_of(base);
 
-	/* Who made the queue has to make it long enough. */
+	/* The queue must be made long enough. */
 	RBX_ASSERT(cq->count < base->depth_count);
 	*entry_at(cq, cq->count++) = (struct entry){ *wc, qp, number, is_recv };
 	if (cq->armed)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cq.h - a completion queue, and the interrupt that it may ask for.
+ * cq.h - a completion queue, and its interrupt.
  *
- * An entry is there once its DMA has arrived. Polling it gives the slots of its
- * queue pair back, up to its own. What lies there already when the queue is armed
- * is announced to nobody; the next one raises an interrupt, which waits
- * moderation_ns for more to come, or until there are moderation_count.
+ * An entry is there once its DMA has arrived. Polling it frees the slots of its queue pair,
+ * up to its own. Entries that are there already when the queue is armed raise no interrupt.
+ * The next one does; the interrupt waits moderation_ns for more entries, or until there are
+ * moderation_count.
  */
 #ifndef RBX_SIM_NIC_CQ_H
 #define RBX_SIM_NIC_CQ_H
@@ -15,7 +15,7 @@
 int rbx_nic_cq_create(struct rbx_device *base, uint32_t depth_count,
 		      struct rbx_cq **cq, char *error);
 void rbx_nic_cq_destroy(struct rbx_cq *base);
-/* All of a node that has lost its power; its event descriptors went with it. */
+/* All queues of a node that has lost its power; their event descriptors are closed already. */
 void rbx_nic_cqs_vanish(struct rbx_nic_device *device);
 int rbx_nic_cq_poll(struct rbx_cq *base, struct rbx_wc *wcs, int max);
 int rbx_nic_cq_arm(struct rbx_cq *base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - one NIC of a node, and who reaches whom. See device.h. */
+/* device.c - the NIC of a node, and which nodes reach each other. See device.h. */
 #include "sim/nic/device.h"
 
 #include <stdio.h>
@@ -179,7 +179,7 @@ void rbx_nic_domain_destroy(struct rbx_domain *base)
 	free(domain);
 }
 
-/* All that nobody will destroy. */
+/* Everything that will never be destroyed by its owner. */
 static void lose_power(struct rbx_nic_device *device)
 {
 	while (device->qps)

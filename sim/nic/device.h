@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.h - the model NIC, and the way of a work request through it.
+ * device.h - the model NIC, and the path of a work request through it.
  *
  *	requester                           responder
  *	  post      post.c     the host writes it, rings the doorbell
@@ -15,19 +15,18 @@
  *	            <--- link -----
  *	  ack       complete.c a processing unit; read data is scattered
  *	  complete  complete.c in the order of posting; a CQE by DMA
- *	  event     cq.c       an interrupt, where one was asked for
+ *	  event     cq.c       an interrupt, if one was asked for
  *
- * A work request (struct rbx_nic_op) lives in the ring of its queue pair and is
- * at one place at a time: it has one event and one job, and each stage hands it
- * to the next. The responder works on the requester's: the simulation is one
- * process. What it needs of the other end it finds through qp->peer, which is
- * NULL once that end is gone.
+ * A work request (struct rbx_nic_op) is in the ring of its queue pair and in one stage at a
+ * time: it has one event and one job, and each stage passes it to the next. The responder
+ * works on the requester's structure: the simulation is one process. It finds the other end
+ * through qp->peer, which is NULL once that end is gone.
  *
- * Time is virtual, from sim/events.h; randomness is the named sites' of
- * sim/sites.h; keys of caches are numbers of ours. So a run repeats.
+ * Time is virtual, from sim/events.h. Randomness comes from the named sites of sim/sites.h.
+ * Keys of caches are numbers of ours. So a run can be repeated.
  *
- * Left out: path errors, atomics, shared receive queues, several ports, and that
- * packets of different messages share a wire packet by packet.
+ * Not modelled: path errors, atomics, shared receive queues, several ports, and that packets
+ * of different messages share a wire packet by packet.
  */
 #ifndef RBX_SIM_NIC_DEVICE_H
 #define RBX_SIM_NIC_DEVICE_H
@@ -71,7 +70,7 @@ struct rbx_nic_device {
 	uint64_t resent;
 };
 
-/* What a stage has done, for statistics. */
+/* The work of a stage, for statistics. */
 struct rbx_nic_stage {
 	const char *name;
 	uint64_t requests;
@@ -85,13 +84,13 @@ struct rbx_nic_stage {
 void rbx_nic_stages(const struct rbx_nic_device *device,
 		    struct rbx_nic_stage *stages);
 
-/* The simulation's: what rbx_nic_begin() was given, and what the world is like. */
+/* The parameters given to rbx_nic_begin(), and the state of the network. */
 const struct rbx_nic_params *rbx_nic_params(void);
 const struct rbx_nic_host *rbx_nic_host(void);
 
 /* Nothing passes between a node and all others while it is cut. */
 void rbx_nic_node_cut(uint32_t node, bool is_cut);
-/* Its devices are gone, its connections silent; nobody calls close() for them. */
+/* Its devices are gone, its connections silent; close() is not called for them. */
 void rbx_nic_node_stop(uint32_t node);
 /* Whether a packet passes from one to the other just now. */
 bool rbx_nic_reaches(const struct rbx_nic_device *from,
@@ -102,8 +101,8 @@ static inline struct rbx_nic_device *rbx_nic_device_of(struct rbx_device *base)
 	return RBX_CONTAINER_OF(base, struct rbx_nic_device, base);
 }
 
-/* When the contexts and translations that a message needs are there; those that
- * are not are filled. bytes at offset of a region. */
+/* When the contexts and translations that a message needs are in the cache; missing ones are
+ * filled. bytes at offset of a region. */
 uint64_t rbx_nic_find_context(struct rbx_nic_device *device, uint64_t at_ps,
 			      uint32_t qp_number);
 uint64_t rbx_nic_find_translation(struct rbx_nic_device *device, uint64_t at_ps,
@@ -114,7 +113,7 @@ int rbx_nic_domain_create(struct rbx_nic_device *device,
 			  struct rbx_domain **domain);
 void rbx_nic_domain_destroy(struct rbx_domain *domain);
 
-/* The device as a fabric; all of its functions stand in fabric.c. */
+/* The device as a fabric; its functions are in fabric.c. */
 extern const struct rbx_fabric_ops rbx_fabric_nic;
 int rbx_nic_open(const struct rbx_device_options *options,
 		 struct rbx_device **device, char *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fabric.c - the model NIC behind the page that all fabrics share.
+ * fabric.c - the model NIC behind the interface of all fabrics.
  */
 #include "sim/nic/connect.h"
 #include "sim/nic/cq.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fetch.c - how work requests come into the NIC, and stay there or not.
+ * fetch.c - how work requests come into the NIC, and whether they stay there.
  *
- * What rang with the doorbell is there when the doorbell is. A chain is read by
- * DMA, several work requests at once, the reads one behind the other. Either way
- * they then lie in a cache of lines until their completion. A unit that comes to
- * one whose lines have been evicted meanwhile has to read it again, and so has
- * who completes it: this is what posting more than the NIC can hold costs.
+ * A work request that came with the doorbell is there at once. A chain is read by DMA,
+ * several work requests at a time, one read after the other. Then they are in a cache of
+ * lines until their completion. If a unit comes to one whose lines were evicted meanwhile, it
+ * has to read it again, and so does the completion: this is the cost of posting more than the
+ * NIC can hold.
  */
 #include "sim/nic/qp.h"
 
@@ -17,7 +17,7 @@ static uint32_t line_count(const struct rbx_nic_op *op)
 	return (op->wqe_bytes + LINE_BYTES - 1) / LINE_BYTES;
 }
 
-/* A slot of the ring has its lines for ever. */
+/* A slot of the ring always has the same lines. */
 static uint64_t line_key(const struct rbx_nic_op *op, uint32_t line)
 {
 	uint32_t slot = op->number & op->qp->ops_mask;
@@ -53,7 +53,7 @@ static void arrived(struct rbx_sim_event *event)
 	rbx_nic_send(qp);
 }
 
-/* Reads the chain behind a doorbell, as many at once as fit. */
+/* Reads the chain of a doorbell, as many at a time as fit. */
 static void read_chain(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *chain = rbx_nic_op_of(event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * generations.h - which NICs there are: those of generations/, which are part of the
- * program under the names of their files, and whatever else somebody has written.
+ * generations.h - the NICs that can be modelled: those of generations/, which are part of the
+ * program under the names of their files, and any other file.
  */
 #ifndef RBX_SIM_NIC_GENERATIONS_H
 #define RBX_SIM_NIC_GENERATIONS_H

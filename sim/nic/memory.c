@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each place has its turn, so that a tag comes again as late as possible. */
+/* The places are used in turn, so that a tag comes again as late as possible. */
 static uint32_t free_place(struct rbx_nic_regions *regions)
 {
 	for (uint32_t i = 0; i < RBX_NIC_REGIONS_MAX; i++) {
@@ -20,7 +20,7 @@ static uint32_t free_place(struct rbx_nic_regions *regions)
 	return RBX_NIC_REGIONS_MAX;
 }
 
-/* Tag 0 never comes, so no key is 0. */
+/* Tag 0 is never used, so no key is 0. */
 static uint32_t new_key(struct rbx_nic_regions *regions, uint32_t place)
 {
 	uint32_t *tag = &regions->tags[place];

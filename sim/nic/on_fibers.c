@@ -3,8 +3,8 @@
  * on_fibers.c - the model NIC under the simulator's own host: the library and the
  * server, whose threads are fibers.
  *
- * What a call costs its caller is slept by its fiber. There is no limit of cores
- * here: each fiber has its own.
+ * The fiber of a caller sleeps for the cost of a call. There is no limit of cores here: each
+ * fiber has its own.
  */
 #include "sim/nic/on_fibers.h"
 
@@ -17,7 +17,7 @@
 
 static const struct rbx_nic_params *params;
 
-/* Who waits for an event, on the stack of the one that does. */
+/* A fiber that waits for an event; the structure is on its stack. */
 static struct waiter {
 	int fd;
 	uint32_t node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* on_fibers.h - which NICs a simulation on fibers has (rbx_sim_fabric_nic). */
+/* on_fibers.h - chooses the NICs of a simulation on fibers (rbx_sim_fabric_nic). */
 #ifndef RBX_SIM_NIC_ON_FIBERS_H
 #define RBX_SIM_NIC_ON_FIBERS_H
 

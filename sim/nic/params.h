@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * params.h - all that is known, or assumed, of one generation of NIC.
+ * params.h - the known or assumed parameters of one generation of NIC.
  *
- * A generation is a text file: one `key = value` to a line, and behind each
- * value a comment with its source, or the word "assumed". The code of the model
- * holds no number of its own. generations/ has those that come with it.
+ * A generation is a text file with one `key = value` on each line. Behind each value is a
+ * comment with its source, or the word "assumed". The code of the model has no numbers of its
+ * own. generations/ has the files that come with it.
  *
  *	link_mbps = 54540	# FDR 4x after 64b/66b: InfiniBand specification
  *
- * Every key is wanted, none twice; a key that is not known, a value that is not
- * a number and one out of its bounds are refused with their line.
+ * Every key is required, none may come twice. An unknown key, a value that is not a number,
+ * or one out of its bounds is refused with its line.
  */
 #ifndef RBX_SIM_NIC_PARAMS_H
 #define RBX_SIM_NIC_PARAMS_H
 
 #include "core/port.h"
 
-/* Entries of a cache; processing units; misses that are filled at once. */
+/* Entries of a cache; processing units; misses that are filled at a time. */
 #define RBX_NIC_CACHE_ENTRIES_MAX (1u << 20)
 #define RBX_NIC_UNITS_MAX 64u
 #define RBX_NIC_FILLS_MAX 64u
 
 #define RBX_NIC_SECOND_NS 1000000000u
 
-/*
- * X(key, lowest, highest, what). Times of one thing in ns, bandwidths in
- * Mbit/s of one direction.
- */
+/* X(key, lowest, highest, what). Times are in ns, bandwidths in Mbit/s of one direction. */
 #define RBX_NIC_PARAMS(X)                                                     \
 	/* The host's side: time of the calling thread, or of its core. */    \
 	X(cores, 1, 256, "cores of a node")                                   \
@@ -110,14 +107,14 @@ struct rbx_nic_params {
 };
 
 /*
- * Reads a file. 0, or -errno with one line in error (RBX_NIC_ERROR_MAX bytes):
- * which line, what is wrong with it, and what would be right.
+ * Reads a file. Returns 0, or -errno with one line in error (RBX_NIC_ERROR_MAX bytes): which
+ * line, what is wrong with it, and what would be right.
  */
 #define RBX_NIC_ERROR_MAX 2048
 int rbx_nic_params_read(const char *path, struct rbx_nic_params *params,
 			char *error);
 
-/* The same of a text; `name` stands for the file in errors. */
+/* The same for a text; `name` is used for the file in errors. */
 int rbx_nic_params_parse(const char *text, const char *name,
 			 struct rbx_nic_params *params, char *error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * payload.h - the bytes that are between two memories.
+ * payload.h - bytes on their way between two memories.
  *
- * They are copied when the model's DMA reads them and again when it writes them,
- * so what a program does to its buffer in between is or is not seen, as with a
- * NIC. Buffers are kept by size for the next message.
+ * They are copied when the model's DMA reads them and again when it writes them. So a change
+ * of the buffer in between is seen or not, as with a NIC. Buffers are kept by size for the
+ * next message.
  */
 #ifndef RBX_SIM_NIC_PAYLOAD_H
 #define RBX_SIM_NIC_PAYLOAD_H
@@ -17,11 +17,11 @@ struct rbx_nic_payload {
 	uint8_t bytes[];
 };
 
-/* NULL where length_bytes is 0. Never fails: without memory the run ends. */
+/* NULL if length_bytes is 0. Never fails: without memory the run ends. */
 struct rbx_nic_payload *rbx_nic_payload_get(uint32_t length_bytes);
 void rbx_nic_payload_put(struct rbx_nic_payload *payload);
 
-/* Copies to it, from it. */
+/* Copies to it, or from it. */
 void rbx_nic_payload_gather(struct rbx_nic_payload *payload,
 			    const struct rbx_sge *sges, uint32_t sge_count);
 void rbx_nic_payload_scatter(const struct rbx_nic_payload *payload,

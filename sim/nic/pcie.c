@@ -17,7 +17,7 @@ static uint32_t divided_up(uint32_t bytes, uint32_t by)
 	return (bytes + by - 1) / by;
 }
 
-/* Data, in packets with their headers. */
+/* Time for data in packets with their headers. */
 static struct rbx_nic_span pass(const struct rbx_nic_params *params,
 				struct rbx_nic_pipe *pipe,
 				struct rbx_nic_span span, uint32_t bytes)

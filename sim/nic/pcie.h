@@ -2,12 +2,11 @@
 /*
  * pcie.h - the bus between a NIC and its host.
  *
- * Two directions, each with its bandwidth. A write of the NIC, or of a core, is
- * packets of at most pcie_payload_bytes, each with a header, that take
- * pcie_write_ns to arrive. A read is requests one way and packets of data the
- * other way, pcie_read_ns for the round trip. Any number of reads may be under
- * way but for those that fill a cache: of them fills_at_once, which is what a NIC
- * that thrashes is slowed down by.
+ * It has two directions, each with its bandwidth. A write of the NIC, or of a core, consists
+ * of packets of at most pcie_payload_bytes, each with a header, that take pcie_write_ns to
+ * arrive. A read is requests one way and packets of data the other way, pcie_read_ns for the
+ * round trip. Any number of reads may be under way, except those that fill a cache: of these
+ * only fills_at_once. This is what slows down a NIC that thrashes.
  */
 #ifndef RBX_SIM_NIC_PCIE_H
 #define RBX_SIM_NIC_PCIE_H

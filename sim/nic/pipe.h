@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pipe.h - something with a bandwidth that bytes pass in order: a direction of
- * PCIe, a direction of a link.
+ * pipe.h - a channel with a bandwidth that bytes pass in order: a direction of PCIe, or of a
+ * link.
  *
- * A message goes in when its head is there and what came before it has passed.
- * It takes bytes / bandwidth of the pipe's time, and leaves no sooner than its
- * tail came. There is no event in it: whoever sends knows at once when it will
- * have passed. So who sends first is first, and messages are not interleaved: a
- * small one waits behind all of a large one.
+ * A message enters when its head is there and everything before it has passed. It takes bytes
+ * / bandwidth of the pipe's time, and leaves no sooner than its tail came. There is no event
+ * in it: the sender knows at once when it will have passed. So messages pass in the order of
+ * sending and are not interleaved: a small one waits behind all of a large one.
  */
 #ifndef RBX_SIM_NIC_PIPE_H
 #define RBX_SIM_NIC_PIPE_H
@@ -16,7 +15,7 @@
 
 struct rbx_nic_pipe {
 	uint32_t mbps;
-	uint64_t free_ps; /* when all that went in has passed */
+	uint64_t free_ps; /* when all that has entered will have passed */
 	uint64_t messages; /* counters */
 	uint64_t bytes;
 	uint64_t busy_ps;
@@ -28,8 +27,8 @@ static inline uint64_t rbx_nic_pipe_ps(const struct rbx_nic_pipe *pipe,
 	return bytes * 8000000u / pipe->mbps;
 }
 
-/* bytes: with all headers; of which packet_bytes are its first, or last, packet.
- * Returns when they have passed. */
+/* bytes: with all headers; packet_bytes of them are the first, or last, packet. Returns when
+ * they have passed. */
 static inline struct rbx_nic_span
 rbx_nic_pipe_pass(struct rbx_nic_pipe *pipe, struct rbx_nic_span span,
 		  uint64_t bytes, uint64_t packet_bytes)

@@ -3,10 +3,10 @@
  * post.c - the host's half of a post: it writes work requests to its own memory
  * and rings the doorbell.
  *
- * A work request that comes alone and is short enough rings together with its
- * doorbell, in whole lines of 64 bytes that the core combines; a chain rings
- * with 8 bytes, and the NIC reads it by DMA. What that takes the calling core is
- * its own time, and the doorbell leaves at its end.
+ * A work request that is posted alone and is short enough is sent together with its doorbell,
+ * in whole lines of 64 bytes that the core combines. A chain has a doorbell of 8 bytes, and
+ * the NIC reads it by DMA. The calling core spends the time of the post, and the doorbell
+ * leaves at its end.
  */
 #include "sim/nic/qp.h"
 
@@ -29,7 +29,7 @@ static int check(const struct rbx_nic_qp *qp, const struct rbx_wr *wr)
 		return -EINVAL;
 	if (wr->opcode > RBX_OP_SEND ||
 	    wr->flags & (RBX_WR_IMMEDIATE | RBX_WR_INVALIDATE))
-		return -EOPNOTSUPP; /* is not modelled, as caps say */
+		return -EOPNOTSUPP; /* not modelled, as caps say */
 	for (uint32_t i = 0; i < wr->sge_count; i++)
 		bytes += wr->sges[i].length_bytes;
 	if (bytes > qp->device->params->message_bytes_max)
@@ -87,7 +87,7 @@ static struct rbx_nic_op *take_slot(struct rbx_nic_qp *qp,
 	return op;
 }
 
-/* Junk in what a read will fill, for who looks too early. */
+/* Junk in the destination of a read, for programs that look too early. */
 static void scribble(const struct rbx_nic_op *op)
 {
 	if (op->opcode != RBX_OP_READ || !rbx_sim_site(RBX_SIM_SITE_scribble))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp.c - queue pairs are made, broken and destroyed. See qp.h. */
+/* qp.c - makes, breaks and destroys queue pairs. See qp.h. */
 #include "sim/nic/qp.h"
 
 #include <stdio.h>
@@ -202,7 +202,7 @@ void rbx_nic_qp_disconnect(struct rbx_qp *base)
 	rbx_nic_qp_fail(qp);
 }
 
-/* What the peer has sent and we have not answered is lost. */
+/* What the peer has sent and was not answered is lost. */
 static void leave_peer(struct rbx_nic_qp *qp)
 {
 	struct rbx_nic_qp *peer = qp->peer;

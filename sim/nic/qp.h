@@ -2,7 +2,7 @@
 /*
  * qp.h - a queue pair, its work requests and its receives.
  *
- * Numbers of work requests run freely; the ring holds those from tail to posted:
+ * Numbers of work requests only grow; the ring holds those from tail to posted:
  *
  *	tail    oldest whose slot the host has not got back by a completion
  *	done    completed so far, in order
@@ -10,14 +10,14 @@
  *	ready   in the NIC: came with a doorbell, or fetched
  *	posted  by the host
  *
- * tail <= done <= sent <= ready <= posted, but for an error, which completes what
- * was never sent. The error state is final: rbx_nic_qp_fail() takes all work
- * requests out of the stages and flushes them, and what is posted later is flushed
- * too. A write that was on the wire then may still arrive (stray.c).
+ * tail <= done <= sent <= ready <= posted, except after an error, which completes work
+ * requests that were never sent. The error state is final: rbx_nic_qp_fail() takes all work
+ * requests out of the stages and flushes them, and what is posted later is flushed too. A
+ * write that was on the wire then may still arrive (stray.c).
  *
- * The responder's half counts as well: `expected` is the number of the peer's work
- * request that it will carry out next. What comes out of order has lost something
- * before it and is dropped; what comes again is acknowledged again.
+ * The responder counts as well: `expected` is the number of the peer's work request that it
+ * will carry out next. If one comes out of order, something before it was lost, and it is
+ * dropped; one that comes again is acknowledged again.
  */
 #ifndef RBX_SIM_NIC_QP_H
 #define RBX_SIM_NIC_QP_H
@@ -33,12 +33,12 @@ enum rbx_nic_op_state {
 };
 
 struct rbx_nic_op {
-	struct rbx_nic_qp *qp; /* set once */
+	struct rbx_nic_qp *qp; /* never changes */
 	uint32_t number;
 	uint8_t state; /* enum rbx_nic_op_state */
 	uint8_t opcode;
 	uint8_t flags;
-	uint32_t chain_count; /* of those fetched with it: the first of them */
+	uint32_t chain_count; /* in the first of a chain: how many are fetched together */
 	uint32_t wqe_bytes;
 	uint32_t rkey;
 	uint64_t remote_addr;
@@ -48,18 +48,18 @@ struct rbx_nic_op {
 	int32_t status; /* once it is done */
 	uint32_t rnr_count; /* times that the receiver was not ready */
 
-	/* Where it is. */
+	/* Its stage. */
 	struct rbx_sim_event event;
 	struct rbx_nic_job job; /* of a receive unit, at either end */
-	struct rbx_nic_span span; /* at the point that it has reached */
-	struct rbx_nic_payload *payload; /* what is on the wire; NULL: nothing */
+	struct rbx_nic_span span; /* at the point that the op has reached */
+	struct rbx_nic_payload *payload; /* its data on the wire; NULL: none */
 	int32_t answer; /* the responder's: 0, -errno or -EAGAIN: not ready */
-	uint32_t pieces_left; /* to be placed; of PIECES, a bit each */
+	uint32_t pieces_left; /* to be placed, a bit for each of PIECES */
 	bool is_doomed; /* never answered: a fault */
-	struct rbx_nic_recv *recv; /* that a send has taken */
+	struct rbx_nic_recv *recv; /* that a send has used */
 
-	struct rbx_sge *sges; /* of the queue pair's array */
-	uint8_t *inline_data; /* the same; where RBX_WR_INLINE */
+	struct rbx_sge *sges; /* in the queue pair's array */
+	uint8_t *inline_data; /* the same; if RBX_WR_INLINE */
 };
 
 struct rbx_nic_recv {
@@ -83,23 +83,23 @@ struct rbx_nic_qp {
 	uint32_t unit; /* of the device's, to send and to receive */
 	bool is_broken; /* in error */
 
-	struct rbx_nic_op *ops; /* a ring, as long as the next power of two */
-	uint32_t ops_mask; /* the same less one */
+	struct rbx_nic_op *ops; /* a ring; the size is a power of two */
+	uint32_t ops_mask; /* its size minus 1 */
 	uint32_t tail, done, sent, ready, posted;
 	uint32_t reads_under_way;
-	uint64_t left_ps; /* when the last one left: they keep order */
-	bool is_stuck; /* one cannot be sent; it fails once those before it end */
-	uint32_t expected; /* of the peer's */
+	uint64_t left_ps; /* when the last one left: they stay in order */
+	bool is_stuck; /* one cannot be sent; it fails once those before it have ended */
+	uint32_t expected; /* number of the peer's next one */
 	uint64_t placed_ps; /* when its last write or send was placed, in order */
 	bool pauses; /* until the timer: the receiver was not ready */
-	struct rbx_sim_event prepare; /* the caches have what it needs to send */
+	struct rbx_sim_event prepare; /* the caches have what is needed to send */
 	struct rbx_nic_job send_job;
-	uint64_t received_ps; /* when the last that came had what it needs */
-	struct rbx_sim_event timer; /* no answer for so long; or a pause */
+	uint64_t received_ps; /* when the last one that came had what it needs */
+	struct rbx_sim_event timer; /* no answer for too long; or a pause */
 	uint32_t timer_number; /* oldest when it was set */
 	uint32_t retries;
-	uint64_t written_ps; /* when its last CQE was written: they keep order */
-	struct rbx_sim_event peer_gone; /* word of the peer's end arrives */
+	uint64_t written_ps; /* when its last CQE was written: they stay in order */
+	struct rbx_sim_event peer_gone; /* the message about the peer's end arrives */
 
 	struct rbx_nic_recv *recvs; /* a ring */
 	uint32_t recv_depth_count;
@@ -128,7 +128,7 @@ int rbx_nic_qp_create(struct rbx_nic_device *device,
 		      char *error);
 void rbx_nic_qp_disconnect(struct rbx_qp *base);
 void rbx_nic_qp_destroy(struct rbx_qp *base);
-/* Its node has lost its power: it is gone, and nobody is told. */
+/* Its node has lost its power: it is gone, and no peer is told. */
 void rbx_nic_qp_vanish(struct rbx_nic_qp *qp);
 /* Before a run: numbers begin anew. */
 void rbx_nic_qp_numbers_begin(void);
@@ -136,11 +136,11 @@ void rbx_nic_qp_numbers_begin(void);
 void rbx_nic_qp_join(struct rbx_nic_qp *one, struct rbx_nic_qp *other);
 /* The error state: everything is flushed. */
 void rbx_nic_qp_fail(struct rbx_nic_qp *qp);
-/* The same at the peer, when word of it has passed the link. */
+/* The same at the peer, when the message about it has passed the link. */
 void rbx_nic_qp_tell_peer(struct rbx_nic_qp *qp);
-/* Takes a work request out of whatever stage it is in. */
+/* Takes a work request out of any stage. */
 void rbx_nic_op_stop(struct rbx_nic_op *op);
-/* The next stage comes at this moment. */
+/* The next stage runs at this moment. */
 void rbx_nic_op_at(struct rbx_nic_op *op, uint64_t at_ps,
 		   void (*stage)(struct rbx_sim_event *event));
 /* The work request of an event. */
@@ -155,37 +155,37 @@ int rbx_nic_post_send(struct rbx_qp *base, struct rbx_wr *first,
 int rbx_nic_post_recv(struct rbx_qp *base, struct rbx_recv_wr *first,
 		      struct rbx_recv_wr **bad);
 
-/* fetch.c: whether it comes with its doorbell, and is not read by DMA. */
+/* fetch.c: whether it is sent with its doorbell and not read by DMA. */
 bool rbx_nic_rings_whole(const struct rbx_nic_op *first);
 /* The doorbell of the chain that begins with `first` arrives. */
 void rbx_nic_fetch(struct rbx_nic_op *first, uint64_t at_ps);
-/* When a work request is in the NIC; what was evicted is read again. */
+/* When a work request is in the NIC; if it was evicted it is read again. */
 uint64_t rbx_nic_find_work(struct rbx_nic_op *op, uint64_t at_ps);
-/* It needs no room there any more. */
+/* It needs no cache lines any more. */
 void rbx_nic_forget_work(struct rbx_nic_op *op);
 
 /* send.c: gives the queue pair to its unit, if it has something to send. */
 void rbx_nic_send(struct rbx_nic_qp *qp);
 void rbx_nic_send_init(struct rbx_nic_qp *qp);
-/* Puts its span on a link; at the other end `stage` comes, or it is lost. bytes:
- * of payload; 0 is an acknowledgement or a read request. */
+/* Puts its span on a link; at the other end `stage` runs, or the message is lost. bytes: of
+ * payload; 0 is an acknowledgement or a read request. */
 void rbx_nic_transmit(struct rbx_nic_op *op, struct rbx_nic_device *from,
 		      struct rbx_nic_device *to, uint32_t bytes,
 		      void (*stage)(struct rbx_sim_event *event));
 uint32_t rbx_nic_packets(const struct rbx_nic_device *device, uint32_t bytes);
-/* Whether its local keys allow what it is to do, and when the translations of its
- * buffers, which they do allow, are in the NIC. */
+/* Whether its local keys are valid for it; and when the translations of its buffers, if they
+ * are, are in the NIC. */
 bool rbx_nic_keys_good(const struct rbx_nic_op *op);
 uint64_t rbx_nic_find_buffers(const struct rbx_nic_op *op, uint64_t at_ps);
 
 /* respond.c: the first packet has arrived at the peer. */
 void rbx_nic_arrive(struct rbx_sim_event *event);
 
-/* complete.c: an answer has arrived; and what is to be told to the host. */
+/* complete.c: an answer has arrived; and completions for the host. */
 void rbx_nic_answered(struct rbx_sim_event *event);
-/* It has its status: all that can complete now does. */
+/* It has its status: completes all that can complete now. */
 void rbx_nic_op_done(struct rbx_nic_op *op, int32_t status);
-/* Completes it whatever came before, while all of its queue pair is flushed. */
+/* Completes it whatever came before, while its whole queue pair is flushed. */
 void rbx_nic_op_flush(struct rbx_nic_op *op);
 void rbx_nic_recv_done(struct rbx_nic_recv *recv, int32_t status,
 		       uint32_t length_bytes);
@@ -196,8 +196,7 @@ void rbx_nic_timer_set(struct rbx_nic_qp *qp);
 /* The receiver was not ready for this one. */
 void rbx_nic_not_ready(struct rbx_nic_op *op);
 
-/* stray.c: the sender has given up, its packet is on the wire. Takes the
- * payload. */
+/* stray.c: the sender has given up while its packet is on the wire. Takes the payload. */
 void rbx_nic_stray(struct rbx_nic_op *op);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * respond.c - the other end: a message arrives, is checked, carried out, answered.
+ * respond.c - the responder: a message arrives, is checked, carried out and answered.
  *
- * It looks up what it needs, and waits for what the caches have not, as does what
- * came after it for the same queue pair. Then a unit takes it in. Messages of a
- * connection are carried out in the order of their numbers and no other. Written
- * bytes are in memory before the answer can arrive. Where the site late_placement is
- * on they come there late, in pieces and in any order, but all of a message before
- * the last of the next one, and before its own answer.
+ * It looks up what it needs, and waits for what is missing in the caches; later messages of
+ * the same queue pair wait too. Then a unit processes it. Messages of a connection are
+ * carried out strictly in the order of their numbers. Written bytes are in memory before the
+ * answer can arrive. If the site late_placement is on, they arrive there late, in pieces and
+ * in any order, but all of a message before the last piece of the next one, and before its
+ * own answer.
  *
- * A violation answers with an error and breaks this end. A send that finds no
- * receive is answered with -EAGAIN, and the requester tries again.
+ * A violation is answered with an error and breaks this end. A send that finds no receive is
+ * answered with -EAGAIN, and the requester tries again.
  */
 #include "sim/nic/qp.h"
 
@@ -19,7 +19,7 @@
 
 #define PIECES 4u /* of a late placement */
 #define LATE_NS_MAX 200000u
-/* By then the peer has polled the completion that says so. */
+/* By then the peer has polled the completion with that error. */
 #define STALE_FELT_NS 100000000u
 
 static void reply(struct rbx_nic_op *op, uint32_t bytes)
@@ -30,7 +30,7 @@ static void reply(struct rbx_nic_op *op, uint32_t bytes)
 			 rbx_nic_answered);
 }
 
-/* Answers at the moment that its span has reached. */
+/* Answers at the time that its span has reached. */
 static void answer(struct rbx_nic_op *op, int32_t status)
 {
 	struct rbx_nic_qp *peer = op->qp->peer;
@@ -45,7 +45,7 @@ static void answer(struct rbx_nic_op *op, int32_t status)
 		rbx_nic_qp_fail(peer);
 }
 
-/* The peer's end, or NULL: what arrived has met nobody, and is lost. */
+/* The peer's end; NULL: the message has found no peer, and is lost. */
 static struct rbx_nic_qp *responder(struct rbx_nic_op *op)
 {
 	struct rbx_nic_qp *peer = op->qp->peer;
@@ -67,13 +67,13 @@ static struct rbx_nic_region *remote_region(const struct rbx_nic_op *op)
 					    RBX_REMOTE_WRITE);
 }
 
-/* Whether the key is good now; nothing at all may be written or read anywhere. */
+/* Whether the key is valid now. If not, nothing at all may be written or read. */
 static bool remote_good(const struct rbx_nic_op *op)
 {
 	return op->length_bytes == 0 || remote_region(op);
 }
 
-/* Where the bytes of a write or send go. */
+/* The destination of the bytes of a write or send. */
 static struct rbx_sge destination(const struct rbx_nic_op *op)
 {
 	if (op->opcode == RBX_OP_SEND)
@@ -139,7 +139,7 @@ static void place(struct rbx_sim_event *event)
 	placed(op);
 }
 
-/* One piece now, some other time the next one. */
+/* Places one piece now; the next one comes later. */
 static void place_piece(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
@@ -159,7 +159,7 @@ static void place_piece(struct rbx_sim_event *event)
 		rbx_nic_op_at(op, rbx_nic_ps(next_ns), place_piece);
 }
 
-/* Bytes have come in: over PCIe to their place. */
+/* Bytes have arrived: they go over PCIe to their destination. */
 static void write_to_host(struct rbx_nic_op *op)
 {
 	struct rbx_nic_qp *peer = op->qp->peer;
@@ -180,7 +180,7 @@ static void write_to_host(struct rbx_nic_op *op)
 		rbx_nic_op_at(op, op->span.tail_ps, place);
 }
 
-/* The DMA has what a read asks for. */
+/* The DMA has read the data of a read. */
 static void read_from_host(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
@@ -249,7 +249,7 @@ static void respond(struct rbx_nic_op *op, struct rbx_nic_qp *peer)
 		write_to_host(op);
 }
 
-/* The unit is through with it. */
+/* The unit has processed it. */
 static void received(struct rbx_nic_job *job)
 {
 	struct rbx_nic_op *op = RBX_CONTAINER_OF(job, struct rbx_nic_op, job);
@@ -332,7 +332,7 @@ void rbx_nic_arrive(struct rbx_sim_event *event)
 	before_ns = rbx_nic_ns(peer->received_ps);
 	ready_ps = look_up(op, peer, rbx_nic_ps(rbx_sim_now()));
 	peer->received_ps = RBX_MAX(peer->received_ps, ready_ps);
-	/* Who waits until this very nanosecond goes first. */
+	/* Events of this same nanosecond go first. */
 	if (before_ns >= rbx_sim_now() ||
 	    rbx_nic_ns(peer->received_ps) > rbx_sim_now())
 		rbx_nic_op_at(op, peer->received_ps, enter);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * retry.c - what a requester does about answers that do not come.
+ * retry.c - what a requester does if answers do not come.
  *
- * A timer runs while something is on the wire. When it rings and the oldest is
- * the one that was the oldest when it was set, everything sent and not answered is
- * sent again in order; after retry_count times in a row the oldest fails with
- * -ETIMEDOUT. A receiver that was not ready is given rnr_timer_ns, and then the
- * send and all behind it go again; after rnr_retry_count times it fails with
- * -ENOBUFS.
+ * A timer runs while something is on the wire. If it ends and the oldest is the same as when
+ * it was set, everything sent and not answered is sent again in order. After retry_count
+ * times in a row the oldest fails with -ETIMEDOUT. A receiver that was not ready gets
+ * rnr_timer_ns, and then the send and all behind it are sent again. After rnr_retry_count
+ * times it fails with -ENOBUFS.
  */
 #include "sim/nic/qp.h"
 
 #include "sim/trace.h"
 
-/* From the oldest without an answer, all are as if never sent. What is done and
- * waits for it stays done. */
+/* All from the oldest unanswered one on count as not sent. Those that are done and wait for
+ * it stay done. */
 static void send_again_from(struct rbx_nic_qp *qp, uint32_t number)
 {
 	uint32_t end = qp->sent;

@@ -2,15 +2,14 @@
 /*
  * send.c - a unit takes a work request and puts it on the wire.
  *
- * A queue pair belongs to one unit, and the queue pairs of a unit take turns, one
- * work request each. Before its turn a queue pair looks up what it needs: its own
- * context, the work request, the translations of its buffers. What the caches have
- * not is filled, and the queue pair waits for it while the unit serves others. Then
- * the unit makes packets. The payload is read by DMA beside it, and each packet
- * leaves when its data is there.
+ * A queue pair belongs to one unit, and the queue pairs of a unit take turns, one work
+ * request each. Before its turn a queue pair looks up what it needs: its own context, the
+ * work request, the translations of its buffers. What is missing in the caches is filled, and
+ * the queue pair waits for it while the unit serves others. Then the unit makes packets. The
+ * payload is read by DMA at the same time, and each packet leaves when its data is there.
  *
- * A read that finds reads_outstanding_max of its queue pair under way holds up
- * what follows it, and so does a fence until earlier reads are done.
+ * If reads_outstanding_max reads of a queue pair are under way, the next read holds up what
+ * follows it. So does a fence until earlier reads are done.
  */
 #include "sim/nic/qp.h"
 
@@ -89,14 +88,14 @@ static void leave(struct rbx_sim_event *event)
 				 rbx_nic_arrive);
 }
 
-/* Whether its keys are good; bytes that came with it need none. */
+/* Whether its keys are valid; inline bytes need none. */
 static bool may_gather(const struct rbx_nic_op *op)
 {
 	return op->flags & RBX_WR_INLINE || rbx_nic_keys_good(op);
 }
 
-/* The DMA has the first packet's data: now it is read. Its keys have been good
- * when the unit looked, and are to be good still. */
+/* The DMA has the first packet's data: it is read now. The keys were valid when the unit
+ * checked, and must still be. */
 static void gather(struct rbx_sim_event *event)
 {
 	struct rbx_nic_op *op = rbx_nic_op_of(event);
@@ -113,7 +112,7 @@ static void gather(struct rbx_sim_event *event)
 	leave(event);
 }
 
-/* It cannot be sent; that is told once those before it have ended. */
+/* It cannot be sent; this is reported once those before it have ended. */
 static void cannot(struct rbx_sim_event *event)
 {
 	rbx_nic_op_done(rbx_nic_op_of(event), -EFAULT);
@@ -172,7 +171,7 @@ static uint64_t look_up(struct rbx_nic_op *op, uint64_t at_ps)
 	return RBX_MAX(context_ps, work_ps);
 }
 
-/* What needs no DMA does not overtake what waits for it. */
+/* A message that needs no DMA does not overtake one that waits for it. */
 static void start(struct rbx_nic_op *op)
 {
 	struct rbx_nic_qp *qp = op->qp;

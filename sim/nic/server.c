@@ -2,8 +2,8 @@
 /*
  * server.c - see server.h.
  *
- * The event is rounded up to the nanosecond, the service time is not: the next
- * service begins where the last one ended, as long as its job was there by then.
+ * The event is rounded up to the nanosecond, but the service time is not: the next service
+ * begins when the last one ended, if its job was there by then.
  */
 #include "sim/nic/server.h"
 
@@ -43,7 +43,7 @@ static void unlink_job(struct rbx_nic_job *job)
 	server->queued_count--;
 }
 
-/* What is queued has waited, so it begins when the last service ended. */
+/* A queued job has waited, so it begins when the last service ended. */
 static void serve_next(struct rbx_nic_server *server)
 {
 	server->serving = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * server.h - a queue with a service time: what a processing unit is.
+ * server.h - a queue with a service time: the model of a processing unit.
  *
- * Jobs are served one at a time in the order in which they were added. What a
- * job costs is asked when its service begins. A job is part of what it is for and
- * is linked in, so nothing is allocated.
+ * Jobs are served one at a time in the order in which they were added. The cost of a job is
+ * asked when its service begins. A job is a part of the object that it is for and is linked
+ * in, so nothing is allocated.
  */
 #ifndef RBX_SIM_NIC_SERVER_H
 #define RBX_SIM_NIC_SERVER_H
@@ -26,7 +26,7 @@ struct rbx_nic_job {
 struct rbx_nic_server {
 	struct rbx_sim_event event; /* the service ends */
 	struct rbx_nic_job *first, *last; /* the first is being served */
-	bool serving; /* false while the one that ended is told */
+	bool serving; /* false while the end of a job is reported */
 	uint64_t free_ps; /* when the last service ends */
 	uint32_t queued_count;
 	uint64_t jobs; /* counters */
@@ -39,8 +39,8 @@ void rbx_nic_server_init(struct rbx_nic_server *server);
 /* The job is in no queue. */
 void rbx_nic_server_add(struct rbx_nic_server *server, struct rbx_nic_job *job);
 
-/* Takes a job out, wherever it stands; the time that its service has taken stays
- * taken, and done() is not called. In no queue: nothing. */
+/* Takes a job out of any position. The service time that it has used stays used, and done()
+ * is not called. Does nothing if it is in no queue. */
 void rbx_nic_server_remove(struct rbx_nic_job *job);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * span.h - when a message passes a point: its first packet, and its last byte.
  *
- * A message does not wait to be complete before its first packet goes on, so each
- * stage takes and gives both moments. The stages reckon in picoseconds: 4 KiB on a
- * 100 Gbit/s wire are 327,680 of them, and a packet's worth of rounding in each
- * stage would add up. The queue of events counts nanoseconds.
+ * The first packet of a message goes on before the message is complete, so each stage takes
+ * and returns both times. The stages calculate in picoseconds: 4 KiB on a 100 Gbit/s wire are
+ * 327,680 of them, and rounding each packet in each stage would add up. The queue of events
+ * counts nanoseconds.
  */
 #ifndef RBX_SIM_NIC_SPAN_H
 #define RBX_SIM_NIC_SPAN_H
@@ -24,7 +24,7 @@ static inline uint64_t rbx_nic_ps(uint64_t time_ns)
 	return time_ns * RBX_NIC_NS_PS;
 }
 
-/* The event after so many picoseconds: no earlier than they. */
+/* The event after so many picoseconds: never earlier. */
 static inline uint64_t rbx_nic_ns(uint64_t time_ps)
 {
 	return (time_ps + RBX_NIC_NS_PS - 1) / RBX_NIC_NS_PS;

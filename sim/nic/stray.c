@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stray.c - a write whose sender has given up, while its packet is on the wire.
+ * stray.c - a write whose sender has given up while its packet is on the wire.
  *
- * A queue pair that breaks forgets what it has sent, but a packet that has left is
- * carried out all the same, some time later, as long as the other end's queue pair
- * is there and its key is good. Who sends the same bytes again over a new
- * connection must have ended the old one first. It happens where the site
- * stray_write is on.
+ * A queue pair that breaks forgets what it has sent. But a packet that has left is carried
+ * out all the same, some time later, if the other end's queue pair still exists and its key
+ * is valid. A program that sends the same bytes again over a new connection must have ended
+ * the old one first. It happens if the site stray_write is on.
  */
 #include "sim/nic/qp.h"
 

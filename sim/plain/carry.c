@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * carry.c - work requests are carried out, in order.
+ * carry.c - carries out work requests, in order.
  *
- * Each arrives at the other end, where its key is checked and its bytes move, all
- * of them or a part; then it completes, by when the rest has moved. The next one
- * may arrive in between, but what sees earlier ones first has their halves moved:
- * reads, atomics, messages, and what is fenced. What fails completes with its error,
- * and then the queue pair is in error.
+ * Each arrives at the other end, where its key is checked and its bytes move, all or a part
+ * of them. Then it completes; by then the rest has moved. The next one may arrive in between.
+ * But an operation that would see earlier ones first has their halves moved: reads, atomics,
+ * messages, and fenced ones. A failed one completes with its error, and then the queue pair
+ * is in error.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void plain_second_half(struct plain_qp *qp, uint32_t number)
 	struct plain_mr *target = plain_key(work->rkey);
 
 	work->is_half = false;
-	if (!target) /* it had its power cut */
+	if (!target) /* its power was cut */
 		return;
 	move(qp, number, work->half_from, work->half_to);
 	target->halves_count--;
@@ -63,7 +63,7 @@ static void first_half(struct plain_qp *qp, uint32_t number,
 		       struct plain_mr *target)
 {
 	struct plain_work *work = plain_work(qp, number);
-	/* Words of 8 bytes stay whole, as they do on a bus. */
+	/* Words of 8 bytes stay whole, as on a bus. */
 	uint32_t middle = (uint32_t)plain_draw(0, work->length_bytes) & ~7u;
 
 	if (plain_draw(0, 1)) {
@@ -98,12 +98,12 @@ bool plain_local_is_good(const struct plain_qp *qp, uint32_t number,
 	return true;
 }
 
-/* How long memory is bad, once it is: for those too that go to other replicas, and for
- * attempts to send it again. */
+/* How long memory stays bad: also for parts that go to other replicas, and for attempts to
+ * send again. */
 #define BAD_NS 100000u
 
-/* Our own device finds that it cannot reach a buffer: before it has sent anything, or
- * when a part of a write has arrived. */
+/* Our own device finds that it cannot reach a buffer: before it has sent anything, or when a
+ * part of a write has arrived. */
 static bool memory_is_bad(struct plain_qp *qp, uint32_t number,
 			  const struct plain_mr *target)
 {
@@ -113,7 +113,7 @@ static bool memory_is_bad(struct plain_qp *qp, uint32_t number,
 	bool is_late;
 
 	if (work->sge_count == 0)
-		return false; /* it marks the end of a queue, and has none */
+		return false; /* a marker at the end of a queue has no memory */
 	is_late = may_be_late && rbx_sim_site(RBX_SIM_SITE_bad_memory_late);
 	if (is_late || rbx_sim_site(RBX_SIM_SITE_bad_memory)) {
 		bad_addr = plain_sges(qp, number)->addr;
@@ -149,14 +149,14 @@ static bool is_atomic(const struct plain_work *work)
 	       work->opcode == RBX_OP_FETCH_ADD;
 }
 
-/* Its memory is good on both sides. */
+/* An atomic whose memory is valid on both sides. */
 static void change(struct plain_qp *qp, uint32_t number)
 {
 	const struct plain_work *work = plain_work(qp, number);
 	uint64_t *remote = (uint64_t *)(uintptr_t)work->remote_addr;
 	uint64_t before = *remote;
 
-	move(qp, number, 0, work->length_bytes); /* to us: what they held */
+	move(qp, number, 0, work->length_bytes); /* their former value comes to us */
 	if (work->opcode == RBX_OP_FETCH_ADD)
 		*remote = before + work->compare_add;
 	else if (before == work->compare_add)
@@ -195,13 +195,13 @@ int32_t plain_access(struct plain_qp *qp, uint32_t number)
 	return 0;
 }
 
-/* The machine that serves, of both ends. */
+/* The machine of the server, of the two ends. */
 static uint32_t server_node(const struct plain_qp *qp)
 {
 	return qp->is_accepted ? qp->node : qp->peer->node;
 }
 
-/* The connection ends with this message, and nobody knows whether it was had. */
+/* The connection ends with this message, and it is unknown whether it was received. */
 static bool cut_in_message(struct plain_qp *qp, uint32_t number)
 {
 	if (!plain_is_message(plain_work(qp, number)) || !qp->peer ||
@@ -215,7 +215,7 @@ static bool cut_in_message(struct plain_qp *qp, uint32_t number)
 	return true;
 }
 
-/* The peer does not answer, for now; 0: go on waiting. */
+/* The peer does not answer for now; 0: go on waiting. */
 static int32_t unanswered(struct plain_qp *qp, uint64_t limit_ns,
 			  int32_t status)
 {
@@ -224,7 +224,7 @@ static int32_t unanswered(struct plain_qp *qp, uint64_t limit_ns,
 	return rbx_sim_now() - qp->silent_since_ns < limit_ns ? 0 : status;
 }
 
-/* True: it has arrived, its status set. */
+/* True: it has arrived, and its status is set. */
 static bool arrive(struct plain_qp *qp, uint32_t number)
 {
 	struct plain_work *work = plain_work(qp, number);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - listeners, queue pairs, and how two of them become a connection.
+ * connect.c - listeners, queue pairs, and how two of them are connected.
  *
- * connect() makes its end, sends a request to the listener and waits. accept()
- * makes the other end and joins both. A request lives until both sides have done
- * with it: the one has answered it, the other has its answer or has given up.
- * Private data arrive with zeros behind them, as those of InfiniBand do.
+ * connect() makes its end, sends a request to the listener and waits. accept() makes the
+ * other end and joins both. A request lives until both sides are done with it: one has
+ * answered it, the other has the answer or has given up. Private data arrives with zeros
+ * behind it, as on InfiniBand.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static uint32_t last_qp_number, last_port = PORT_FIRST;
 
 /* ---- Queue pairs ------------------------------------------------------------*/
 
-/* Only where many are posted: a device has room for a few messages. */
+/* Only for deep queues: a device always has room for a few messages. */
 #define SHALLOW_FROM 64u
 
 static uint32_t depth_of(const struct rbx_qp_init *init)
@@ -121,7 +121,7 @@ void plain_destroy_qp(struct rbx_qp *base)
 	plain_qp_free(qp);
 }
 
-/* ---- The side that asks -----------------------------------------------------*/
+/* ---- The connecting side ---------------------------------------------------- */
 
 static void request_release(struct plain_request *request)
 {
@@ -169,7 +169,7 @@ static int say(char *error, int err, const char *address, const char *why)
 	return err;
 }
 
-/* Sends the request and waits for what becomes of it. */
+/* Sends the request and waits for the result. */
 static int ask(struct plain_request *request, uint32_t from_node,
 	       uint32_t node, uint32_t port, uint64_t until_ns)
 {
@@ -258,7 +258,7 @@ int plain_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 	return 0;
 }
 
-/* ---- The side that listens --------------------------------------------------*/
+/* ---- The listening side ----------------------------------------------------- */
 
 int plain_listen(struct rbx_device *device, const char *address,
 		 struct rbx_listener **out, char *error)
@@ -286,7 +286,7 @@ int plain_listen(struct rbx_device *device, const char *address,
 	return 0;
 }
 
-/* Those who ask there are never answered. */
+/* Requests that wait there are never answered. */
 static void listener_free(struct plain_listener *listener)
 {
 	struct plain_listener **link = &listeners;
@@ -370,7 +370,7 @@ int plain_accept(struct rbx_conn_request *base, const struct rbx_qp_init *init,
 		other->peer = qp;
 		other->state = PLAIN_CONNECTED;
 	}
-	/* Who asked has given up, or loses it before it knows. */
+	/* The connecting side has given up, or loses the connection before it knows. */
 	if (!other || rbx_sim_site_harms(RBX_SIM_SITE_connect_cut, qp->node,
 					 RBX_PLAIN_FELT_NS))
 		rbx_sim_after(&qp->hears, plain_draw(0, 100000));

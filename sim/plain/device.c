@@ -181,8 +181,8 @@ void plain_cq_forget(struct rbx_cq *base, const struct rbx_qp *qp)
 	cq->count = kept;
 }
 
-/* Who looks again and again is given longer looks, so that one which waits for a
- * machine to come back takes no million events. */
+/* A thread that looks again and again is given longer looks, so that waiting for a machine to
+ * come back does not take a million events. */
 static uint64_t look_ns(struct plain_cq *cq)
 {
 	cq->empty_count++;
@@ -221,7 +221,7 @@ static void plain_consume_events(struct rbx_cq *cq)
 	(void)rbx_sim_descriptor_take(cq->event_fd);
 }
 
-/* ---- What the world does ----------------------------------------------------*/
+/* ---- Actions of the world --------------------------------------------------- */
 
 static void plain_begin(uint64_t seed)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fail.c - a queue pair fails, or is ended.
+ * fail.c - the failure and the end of a queue pair.
  *
- * All that is posted is flushed at once, whatever of it has been carried out (or
- * nothing is, ever, and its memory is written to until the queue pair is destroyed),
- * and the other end hears of it, unless nothing passes between them. What was on its
- * way there may still land: a copy of it is, as long as the other end stands and
- * its key is good. That is why a server ends the old queue pairs before it
- * answers a client that comes back.
+ * All that is posted is flushed at once, whatever was carried out. (Or nothing is ever
+ * flushed, and its memory is written to until the queue pair is destroyed.) The other end is
+ * told, unless they are cut off from each other. What was on its way may still arrive: a copy
+ * of it does, if the other end still exists and its key is valid. This is why a server ends
+ * the old queue pairs before it answers a client that comes back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +16,9 @@
 #include "sim/sites.h"
 #include "sim/trace.h"
 
-/* How long a packet may be lost in the network. */
+/* How long a packet may be late in the network. */
 #define STRAY_NS_MAX 20000000u
-/* From one to the next write of a mute queue pair. */
+/* The time between two writes of a mute queue pair. */
 #define DREAM_NS_MAX 20000000u
 
 /* A write whose queue pair has ended. */
@@ -128,7 +127,7 @@ static void flush_sends(struct plain_qp *qp)
 	qp->arrived_count = qp->posted_count;
 }
 
-/* Only of what carries data: of messages nobody waits for the end. */
+/* Only if it carries data: nothing waits for the end of messages. */
 static bool falls_mute(const struct plain_qp *qp)
 {
 	return qp->posted_count != qp->completed_count &&
@@ -136,7 +135,7 @@ static bool falls_mute(const struct plain_qp *qp)
 	       rbx_sim_site(RBX_SIM_SITE_no_flush);
 }
 
-/* What nobody was told the end of may still write to our memory. */
+/* Operations whose end was not reported may still write to our memory. */
 void plain_dreams(struct rbx_sim_event *event)
 {
 	struct plain_qp *qp = RBX_CONTAINER_OF(event, struct plain_qp, dreams);

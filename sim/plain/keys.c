@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keys.c - registered memory, by key.
+ * keys.c - registered memory, found by key.
  *
- * A key is the place in a table and is never used twice, so that a stale key is
- * known for what it is. A work request of which one half has moved when its
- * memory is deregistered moves the other before: after that nothing may.
+ * A key is a place in a table and is never used twice, so a stale key is always recognized.
+ * If one half of a work request has moved when its memory is deregistered, the other half
+ * moves before that: afterwards nothing may.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ int plain_register(struct rbx_device *device, const struct rbx_mr_init *inits,
 	return 0;
 }
 
-/* Work requests that hold a half of this memory move it now. */
+/* Work requests with a half in this memory move it now. */
 static void halves_move(const struct plain_mr *mr)
 {
 	for (struct plain_qp *qp = plain_qps; qp && mr->halves_count;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * message.c - what takes a receive of the other end: SEND, and WRITE with immediate.
+ * message.c - operations that take a receive of the other end: SEND, and WRITE with
+ * immediate.
  *
- * When the receive completes, all writes before it can be seen there, and its own
- * data. What it ends by an invalidate has ended then.
+ * When the receive completes, all writes before it are visible there, and its own data. A key
+ * that it invalidates has ended then.
  */
 #include <errno.h>
 #include <string.h>

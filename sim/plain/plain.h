@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * plain.h - a device that does what a reliable connection promises, and no more.
+ * plain.h - a device that keeps the promises of a reliable connection, and no more.
  *
- * It has no queues, caches or limits of its own: all takes the same time. What
- * it has is malice. Between post and completion a buffer of ours holds junk, half
- * of what is written may arrive at the last moment, a read may be torn, a queue
- * pair may fail, and a write that was under way then may land later, as long as
- * the other end stands. Whoever relies on more than is promised fails here.
+ * It has no queues, caches or limits of its own: everything takes the same time. But it is
+ * hostile. Between post and completion our buffer holds junk, half of a write may arrive at
+ * the last moment, a read may be torn, a queue pair may fail, and a write that was under way
+ * then may arrive later, as long as the other end exists. Code that relies on more than is
+ * promised fails here.
  *
  *	device.c   devices, domains, completion queues
  *	keys.c     registered memory
@@ -25,26 +25,26 @@
 #include "sim/fabric.h"
 #include "sim/fiber.h"
 
-/* From end to end. */
+/* The time from end to end. */
 #define RBX_PLAIN_WAY_NS 1500u
-/* How much more at most; drawn for each chain. */
+/* Random addition to it, at most; drawn for each chain. */
 #define RBX_PLAIN_JITTER_NS 500u
-/* Until a peer that does not answer counts as gone: the retries of a NIC. */
+/* How long a peer may not answer before it counts as dead: the retries of a NIC. */
 #define RBX_PLAIN_RETRY_NS 1000000000u
-/* Until a receiver that has no receive posted counts as lost. */
+/* How long a receiver without a posted receive is waited for. */
 #define RBX_PLAIN_NOT_READY_NS 200000000u
-/* How often both are looked at. */
+/* How often both are checked. */
 #define RBX_PLAIN_LOOK_AGAIN_NS 1000000u
-/* A server that cannot be connected to is given up within this, or is not. */
+/* A server that cannot be connected to is given up within this time, or not at all. */
 #define RBX_PLAIN_FELT_NS 10000000000u
 /* A replica is lost as soon as the error has been polled. */
 #define RBX_PLAIN_STALE_FELT_NS 50000000u
-/* What a look at an empty completion queue costs. */
+/* The cost of a look at an empty completion queue. */
 #define RBX_PLAIN_POLL_NS 200u
-/* So many in a row, and it costs twice as much. */
+/* After so many in a row it costs twice as much. */
 #define RBX_PLAIN_POLLS 256u
 
-/* The lkey that covers all memory of a node, where there is one. */
+/* The lkey that covers all memory of a node, if there is one. */
 #define RBX_PLAIN_ANY_LKEY 0xffu
 
 struct plain_device {
@@ -61,8 +61,8 @@ struct plain_mr {
 	const struct rbx_domain *domain; /* NULL: the device's */
 	uint32_t rights;
 	uint32_t node;
-	bool is_ended; /* by a SEND with invalidate: it is still to be deregistered */
-	uint32_t halves_count; /* work requests that touch it once more */
+	bool is_ended; /* by a SEND with invalidate; it still has to be deregistered */
+	uint32_t halves_count; /* work requests that will access it once more */
 };
 
 struct plain_cq {
@@ -80,13 +80,13 @@ struct plain_work {
 	uint64_t remote_addr;
 	uint64_t compare_add, swap; /* atomics */
 	uint32_t rkey;
-	uint32_t immediate; /* or the key that it ends */
+	uint32_t immediate; /* or the key that it invalidates */
 	uint32_t length_bytes;
 	int32_t status;
 	uint8_t opcode;
 	uint8_t flags;
 	uint8_t sge_count;
-	/* These bytes move at completion; the others have moved. */
+	/* These bytes move at completion; the others have moved already. */
 	bool is_half;
 	uint32_t half_from, half_to;
 };
@@ -98,7 +98,7 @@ struct plain_recv {
 };
 
 enum plain_qp_state {
-	PLAIN_CONNECTING, /* takes receives; nothing else happens */
+	PLAIN_CONNECTING, /* takes receives; nothing else is possible */
 	PLAIN_CONNECTED,
 	PLAIN_FAILING, /* a work request has failed and will complete */
 	PLAIN_ERROR, /* all is flushed */
@@ -108,17 +108,17 @@ struct plain_request;
 
 struct plain_qp {
 	struct rbx_qp base;
-	struct plain_qp *next, *previous; /* all there are */
-	struct plain_qp *peer; /* NULL: none, or it is gone */
+	struct plain_qp *next, *previous; /* in the list of all */
+	struct plain_qp *peer; /* NULL: none, or it is destroyed */
 	struct plain_request *request; /* while it connects */
 	const struct rbx_domain *domain;
 	enum plain_qp_state state;
-	bool is_mute; /* in error, and keeps what is posted */
+	bool is_mute; /* in error, and does not flush what is posted */
 	bool is_accepted; /* the other end asked for the connection */
 	uint32_t node;
 	uint32_t number;
 	uint32_t max_sge;
-	/* Counted from the start; slots are these modulo the depth. */
+	/* Counted from the start; modulo the depth they are slots. */
 	uint32_t completed_count, arrived_count, posted_count;
 	struct plain_work *works;
 	struct rbx_sge *sges; /* max_sge for each work request */
@@ -126,11 +126,11 @@ struct plain_qp {
 	uint32_t recv_max_sge;
 	struct plain_recv *recvs;
 	struct rbx_sge *recv_sges; /* recv_max_sge for each receive */
-	uint64_t silent_since_ns; /* the peer does not answer; 0: it does */
+	uint64_t silent_since_ns; /* the peer does not answer since then; 0: it does */
 	struct rbx_sim_event arrives;
 	struct rbx_sim_event completes;
 	struct rbx_sim_event dreams; /* of a mute one: writes to our memory */
-	struct rbx_sim_event hears; /* that the other end has ended */
+	struct rbx_sim_event hears; /* the message that the other end has ended */
 };
 
 struct plain_listener {
@@ -144,11 +144,11 @@ struct plain_listener {
 struct plain_request {
 	struct rbx_conn_request base;
 	struct plain_request *next; /* at the listener */
-	struct plain_qp *qp; /* that connects; NULL: it has given up */
+	struct plain_qp *qp; /* of the connecting side; NULL: it has given up */
 	struct rbx_sim_event answers;
 	struct rbx_sim_waiters waiters; /* the fiber in connect() */
 	bool is_answered;
-	bool was_taken; /* by accept() or reject(), or never will be */
+	bool was_taken; /* by accept() or reject(); or it never will be */
 	int result;
 	uint8_t reply[RBX_ACCEPT_DATA_MAX];
 	size_t reply_bytes;
@@ -158,7 +158,7 @@ struct plain_request {
 uint64_t plain_way_ns(void);
 bool plain_reaches(uint32_t from_node, uint32_t to_node);
 void plain_cq_add(struct rbx_cq *cq, const struct rbx_wc *wc);
-/* Junk in all but what a completion with an error says. */
+/* Junk in all fields that are not valid in a completion with an error. */
 void plain_cq_add_error(struct rbx_cq *cq, struct plain_qp *qp, uint64_t wr_id,
 			int32_t status);
 void plain_cq_forget(struct rbx_cq *cq, const struct rbx_qp *qp);
@@ -171,14 +171,14 @@ int plain_register(struct rbx_device *device, const struct rbx_mr_init *inits,
 		   size_t count, struct rbx_mr **mrs, char *error);
 void plain_deregister(struct rbx_device *device, struct rbx_mr **mrs,
 		      size_t count);
-/* The memory behind a key; NULL: it is not good for that. */
+/* The memory of a key; NULL: the key is not valid for that. */
 struct plain_mr *plain_key(uint32_t key);
 struct plain_mr *plain_local(const struct plain_qp *qp,
 			     const struct rbx_sge *sge, uint32_t rights);
 struct plain_mr *plain_remote(const struct plain_qp *target, uint32_t rkey,
 			      uint64_t addr, uint32_t length_bytes,
 			      uint32_t rights);
-/* Ends a key by a SEND to `target`; false: it is none that it may end. */
+/* Ends a key by a SEND to `target`; false: it may not end this key. */
 bool plain_key_end(const struct plain_qp *target, uint32_t key);
 void plain_keys_stop(uint32_t node);
 void plain_keys_begin(void);
@@ -200,7 +200,7 @@ void plain_reject(struct rbx_conn_request *request, const void *private_data,
 void plain_disconnect(struct rbx_qp *qp);
 void plain_destroy_qp(struct rbx_qp *qp);
 void plain_listeners_stop(uint32_t node);
-/* Frees it; its peer hears of it unless it was the power that failed. */
+/* Frees it; its peer is told unless the power failed. */
 void plain_qp_free(struct plain_qp *qp);
 
 /* post.c */
@@ -220,13 +220,13 @@ bool plain_brings(const struct plain_work *work);
 /* carry.c */
 void plain_arrives(struct rbx_sim_event *event);
 void plain_completes(struct rbx_sim_event *event);
-/* Moves the second half of a work request of which the first has been moved. */
+/* Moves the second half of a work request whose first half has moved. */
 void plain_second_half(struct plain_qp *qp, uint32_t number);
 /* The same for all before this one. */
 void plain_earlier_halves(struct plain_qp *qp, uint32_t number);
 bool plain_local_is_good(const struct plain_qp *qp, uint32_t number,
 			 uint32_t rights);
-/* Reads, writes or changes the memory of the other end; its status. */
+/* Reads, writes or changes the memory of the other end; returns the status. */
 int32_t plain_access(struct plain_qp *qp, uint32_t number);
 
 /* message.c */
@@ -235,9 +235,9 @@ bool plain_is_message(const struct plain_work *work);
 int32_t plain_deliver(struct plain_qp *qp, uint32_t number);
 
 /* fail.c */
-/* Lets what has not arrived of its writes land later, or not. */
+/* Lets writes that have not arrived arrive later, or not. */
 void plain_strays_send(const struct plain_qp *qp);
-/* Flushes all; the other end hears of it. */
+/* Flushes everything; the other end is told. */
 void plain_fail(struct plain_qp *qp);
 /* What has moved in part stays so. */
 void plain_half_forget(struct plain_work *work);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * post.c - work requests and receives go in.
+ * post.c - posts work requests and receives.
  *
- * More than the depth that was given is the end of the run, so that whoever counts what
- * it has outstanding and counts wrong is found here.
+ * Posting more than the depth ends the run: so code that counts its outstanding work requests
+ * wrong is found here.
  */
 #include <errno.h>
 
@@ -35,7 +35,7 @@ bool plain_brings(const struct plain_work *work)
 	       work->opcode == RBX_OP_FETCH_ADD;
 }
 
-/* Of each node: what it reads and writes, posted and not completed. */
+/* For each node: what it reads and writes, posted and not completed. */
 static struct flight {
 	uint64_t bytes;
 	uint32_t work_requests;
@@ -47,7 +47,7 @@ void plain_flight(const struct plain_qp *qp, uint32_t number, int sign)
 	struct flight *flight = &flights[qp->node];
 
 	if (work->opcode == RBX_OP_SEND || work->length_bytes == 0)
-		return; /* no window is asked for these */
+		return; /* these need no window */
 	flight->bytes += (uint64_t)((int64_t)work->length_bytes * sign);
 	flight->work_requests += (uint32_t)sign;
 }
@@ -80,7 +80,7 @@ static void take(struct plain_qp *qp, const struct rbx_wr *wr,
 	for (uint32_t i = 0; i < wr->sge_count; i++) {
 		sges[i] = wr->sges[i];
 		work->length_bytes += sges[i].length_bytes;
-		/* The device owns it from here on. */
+		/* The device owns the memory from here on. */
 		if (plain_brings(work) &&
 		    rbx_sim_site(RBX_SIM_SITE_scribble))
 			plain_scribble((void *)(uintptr_t)sges[i].addr,
@@ -137,7 +137,7 @@ int plain_post_send(struct rbx_qp *base, struct rbx_wr *first,
 			take(qp, first, arrive_ns);
 	}
 	RBX_SIM_TRACE(qp->node, "post", "qp", qp->number, "count", count);
-	if (qp->state == PLAIN_ERROR && !qp->is_mute) /* all of it has been flushed */
+	if (qp->state == PLAIN_ERROR && !qp->is_mute) /* all of it was flushed */
 		qp->completed_count = qp->arrived_count = qp->posted_count;
 	else if (qp->state == PLAIN_CONNECTED &&
 		 !rbx_sim_is_queued(&qp->arrives))

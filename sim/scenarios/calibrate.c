@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * calibrate.c - the model beside what has been measured of the NIC it models.
+ * calibrate.c - compares the model with measurements of the NIC it models.
  *
- * Each row is a microbenchmark and a published number, with where it comes from.
- * Numbers of another device of the same time say so. Where no number is known for
- * a generation the row is printed without one.
+ * Each row is a microbenchmark and a published number with its source. If the number is of
+ * another device of the same time, the row says so. If no number is known for a generation,
+ * the row is printed without one.
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/micro.h"
 
 #include <string.h>
 
-#define MEASURED_NS 400000u /* where the row says nothing */
+#define MEASURED_NS 400000u /* if the row has no other time */
 
 enum unit {
 	PER_SECOND, /* millions */

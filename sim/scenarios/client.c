@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* client.c - see client.h. Opening, submitting and combining; poller.c polls. */
+/* client.c - see client.h. Opens, submits and combines; poller.c polls. */
 #include "sim/scenarios/client.h"
 
 #include <stdlib.h>
 
 #include "sim/scenarios/poller.h"
 
-/* CPU time that memory of these bytes takes to copy. */
+/* CPU time to copy so many bytes. */
 static uint64_t copy_ns(const struct rbx_client *client, uint64_t bytes)
 {
 	return bytes * 8000 / client->params->copy_mbps;
@@ -27,7 +27,7 @@ static void translate(const struct rbx_work *work, uint32_t number,
 	};
 }
 
-/* What memory costs the combiner before the post. */
+/* What buffers cost the combiner before the post. */
 static void spend_on_buffers(const struct rbx_client *client,
 			     const struct rbx_work *work)
 {
@@ -70,7 +70,7 @@ void rbx_client_combine(struct rbx_client *client,
 
 	if (combining->chains_count++ == RBX_COMBINE_MAX) {
 		combining->channel = NULL;
-		/* What is outstanding unparks it, or else we do. */
+		/* The completion of what is outstanding unparks it, or else we do. */
 		if (rbx_channel_yield(channel))
 			rbx_sim_thread_wake(&client->pollers[0].thread);
 		return;

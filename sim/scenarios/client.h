@@ -2,13 +2,13 @@
 /*
  * client.h - the core's client on modelled cores and NICs.
  *
- * What lib/peer and lib/poller do with threads, this does in steps (cores.h): the
- * channels, planner, window and poll policies are the core's own. Threads submit
- * fragments; the one whom the submit queue elects combines, a chain a step, so
- * that others can add to what it takes; pollers take completions, give credit
- * back and let parked combiners look again.
+ * The library uses threads for this (lib/peer, lib/poller); here it is done in steps
+ * (cores.h). The channels, planner, window and poll policies are those of the core. Threads
+ * submit fragments. The thread that the submit queue elects combines, one chain for each
+ * step, so that others can add to what it takes. Pollers take completions, give credit back
+ * and let parked combiners look again.
  *
- * What a scenario brings is a load (load.h) and these choices.
+ * A scenario adds a load (load.h) and these choices.
  */
 #ifndef RBX_SIM_CLIENT_H
 #define RBX_SIM_CLIENT_H
@@ -29,8 +29,8 @@ enum rbx_client_buffers {
 
 struct rbx_client_choices {
 	uint32_t peers_count;
-	uint32_t qps_count; /* of each peer */
-	uint32_t pollers_count; /* for all; 0: one for each peer */
+	uint32_t qps_count; /* to each peer */
+	uint32_t pollers_count; /* in all; 0: one for each peer */
 	uint32_t send_depth_count; /* of a queue pair, a power of two */
 	bool merge;
 	uint32_t chain_max;
@@ -44,10 +44,10 @@ struct rbx_client_choices {
 
 struct rbx_client;
 
-/* A combiner, for as long as it is one. */
+/* A thread's state while it is the combiner. */
 struct rbx_combining {
 	struct rbx_channel *channel; /* NULL: it is none */
-	uint32_t chains_count; /* in this turn */
+	uint32_t chains_count; /* in this stint */
 };
 
 struct rbx_client_peer {
@@ -82,17 +82,17 @@ struct rbx_client {
 	uint64_t submitted_count, ended_count;
 };
 
-/* params stays until the end. */
+/* params must stay until the end. */
 void rbx_client_open(struct rbx_client *client,
 		     const struct rbx_nic_params *params,
 		     const struct rbx_client_choices *choices);
 void rbx_client_close(struct rbx_client *client);
 
-/* Of a thread's step: hands fragments over; it may have to combine then. */
+/* In a thread's step: submits fragments; it may have to combine afterwards. */
 void rbx_client_submit(struct rbx_client *client, uint32_t peer,
 		       struct rbx_fragment *first, struct rbx_fragment *last,
 		       struct rbx_combining *combining);
-/* A chain, while it combines. */
+/* Posts one chain while the thread combines. */
 void rbx_client_combine(struct rbx_client *client,
 			struct rbx_combining *combining);
 

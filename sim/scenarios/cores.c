@@ -14,9 +14,9 @@ enum state {
 };
 
 struct core {
-	struct rbx_sim_event event; /* its step, or its switch, is over */
+	struct rbx_sim_event event; /* the end of its step, or of its switch */
 	struct rbx_sim_thread *thread; /* NULL: idle */
-	bool stepped; /* it has done a step, and `next` says what then */
+	bool stepped; /* it has done a step, and `next` says what comes then */
 	enum rbx_sim_step next;
 	uint64_t slice_ends_ns;
 	bool preempt;
@@ -62,7 +62,7 @@ void rbx_sim_thread_add(struct rbx_sim_thread *thread)
 	threads[thread_count++] = thread;
 }
 
-/* Of those that may run, the one that had least; the first of equals. */
+/* Of the threads that can run, the one with the least time; of equal ones the first. */
 static struct rbx_sim_thread *least_ready(void)
 {
 	struct rbx_sim_thread *least = NULL;
@@ -142,7 +142,7 @@ static void core_event(struct rbx_sim_event *event)
 	step(core);
 }
 
-/* Where it woke, it has had no less than a slice less than who runs: sleep is not
+/* When it wakes, its count is at most a slice below that of the running thread: sleep is not
  * saved up. */
 static void forget_sleep(struct rbx_sim_thread *thread)
 {
@@ -157,7 +157,7 @@ static void forget_sleep(struct rbx_sim_thread *thread)
 					 least_ns - params->timeslice_ns);
 }
 
-/* An idle core, or else the one whose thread had most, if that is enough more. */
+/* An idle core, or else the one whose thread had the most time, if that is enough more. */
 static void find_core(struct rbx_sim_thread *thread)
 {
 	struct core *most = NULL;
@@ -263,7 +263,7 @@ static void close_event(int fd)
 	fds[fd - FIRST_FD].wakes = NULL;
 }
 
-/* The core of the descriptor is held up. */
+/* The interrupt delays the core of the descriptor. */
 static void interrupt(int fd)
 {
 	struct core *core = &cores[(uint32_t)(fd - FIRST_FD) % params->cores];
@@ -296,7 +296,7 @@ static void lower_event(int fd)
 	fds[fd - FIRST_FD].raised = false;
 }
 
-/* Scenarios begin with their connections made; see wires.h. */
+/* Connections exist when a scenario begins; see wires.h. */
 static bool wait_event(int fd, uint64_t until_ns)
 {
 	(void)fd;

@@ -3,19 +3,18 @@
  * fig1_fig8.c - figures 1 and 8 of the RDMAbox paper: threads that write pages as
  * fast as they can, with and without admission control.
  *
- * The paper writes blocks through a kernel's block device, one client and one
- * server. Here each thread keeps up to 256 pages of 4 KiB outstanding (a blk-mq
- * queue of nbd), writes them in order through its own part of the remote memory, 16
- * at a time as a plug of the block layer hands them over, and spends REQUEST_NS on
- * each, what a request takes to come down through the block layer. One busy poller
- * takes the completions. A thread begins with all 256, as fio's jobs do: a NIC that
- * has more than it can hold does not get rid of it by itself.
+ * The paper writes blocks through a kernel's block device, with one client and one server.
+ * Here each thread keeps up to 256 pages of 4 KiB outstanding (a blk-mq queue of nbd). It
+ * writes them in order through its own part of the remote memory, 16 at a time, as a plug of
+ * the block layer submits them. It spends REQUEST_NS on each, the time of a request in the
+ * block layer. One busy poller takes the completions. A thread begins with all 256, as fio's
+ * jobs do: a NIC that has more than it can hold does not recover by itself.
  *
- * Figure 1: one queue pair, no batching, no window. Figure 8: four queue pairs,
- * without a window, with one, with one and hybrid batching, and with that alone. The
- * paper's window is what was in flight at the peak, 7 MB. Here little is in flight
- * before the peak and all queues are full behind it, so that there is no such number;
- * the window is half of what the NIC holds of work requests for pages.
+ * Figure 1: one queue pair, no batching, no window. Figure 8: four queue pairs; without a
+ * window, with one, with one and hybrid batching, and with hybrid batching alone. The paper's
+ * window is what was in flight at the peak, 7 MB. Here little is in flight before the peak
+ * and all queues are full behind it, so there is no such number. The window is half of what
+ * the NIC holds of work requests for pages.
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/load.h"
@@ -27,9 +26,9 @@
 #define SATURATED 8u /* threads that ask for more than the NIC gives */
 #define REQUEST_NS 4500u /* assumed: of Linux's block layer and a driver's */
 #define COMPLETE_NS 200u /* assumed: to end a request */
-#define PART_BYTES (8u << 20) /* of each thread */
+#define PART_BYTES (8u << 20) /* for each thread */
 #define WINDOW_BYTES (2u << 20)
-#define MEASURED_NS 60000000u /* as many before: until all is full that fills */
+#define MEASURED_NS 60000000u /* after the same time in which everything fills */
 
 static void next_page(struct rbx_load_thread *thread, struct rbx_target *target)
 {
@@ -71,7 +70,7 @@ static void run(const struct rbx_setting *setting,
 	rbx_load_run(setting, choices, &load, MEASURED_NS, result);
 }
 
-/* Reports a sweep; fills in what each number of threads got. */
+/* Reports a sweep; fills in the result of each number of threads. */
 static void sweep(const struct rbx_setting *setting,
 		  const struct rbx_client_choices *choices,
 		  struct rbx_report *report, const char *what,
@@ -103,7 +102,7 @@ static void sweep(const struct rbx_setting *setting,
 	}
 }
 
-/* The best before it falls for the first time, by more than 3 %. */
+/* The best before the first drop of more than 3 %. */
 static uint32_t peak_of(const uint64_t *per_second)
 {
 	uint32_t peak = 0;

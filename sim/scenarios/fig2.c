@@ -2,10 +2,10 @@
 /*
  * fig2.c - figure 2 of the RDMAbox paper: ways of polling on three loads.
  *
- * One thread writes pages to one peer in clusters, and waits for each to end
- * before the next, which follows GAP_NS later. Small is one request at a time
- * without a gap. Large is the smallest cluster at which busy polling has its best
- * throughput, within 2 %; medium is halfway.
+ * One thread writes pages to one peer in clusters, and waits for each to end before the next,
+ * which follows GAP_NS later. Small is one request at a time without a gap. Large is the
+ * smallest cluster at which busy polling has its best throughput, within 2 %. Medium is
+ * halfway between.
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/load.h"

@@ -2,12 +2,12 @@
 /*
  * fig6.c - figure 6 and table I of the RDMAbox paper: ways of batching under paging.
  *
- * The paper runs VoltDB with most of its memory paged out: ETC, 95 % reads, and SYS,
- * 75 %, both skewed. Here threads miss pages: most alone and anywhere; ALONE_OF of
- * them bring one with its RUN_PAGES neighbours, as read-ahead and reclaim do. How
- * often is assumed, and chosen so that about as much can be merged as in table I;
- * what the ways of batching make of it is not. Threads are many and think little,
- * so that the NIC is what is short.
+ * The paper runs VoltDB with most of its memory paged out: ETC, 95 % reads, and SYS, 75 %,
+ * both skewed. Here threads miss pages. Most misses are single pages anywhere; one in
+ * ALONE_OF brings its RUN_PAGES neighbours, as read-ahead and reclaim do. This frequency is
+ * assumed, and chosen so that about as much can be merged as in table I. The results of the
+ * ways of batching are not assumed. There are many threads with short think times, so the NIC
+ * is the bottleneck.
  *
  * preMR copies through staging memory; dynMR maps each buffer.
  */

@@ -2,11 +2,11 @@
 /*
  * fig9.c - figure 9 of the RDMAbox paper: ways of polling, and many peers.
  *
- * An application that needs its cores: THREADS threads compute for THINK_NS and
- * then ask for a page somewhere, three of four reads (SYS of the paper). Each peer
- * has one queue pair and one completion queue, with a poller of its own but for
- * shared:M; what has ended is handled by the poller to its end (run to completion),
- * which costs HANDLE_NS. Application and pollers share the cores.
+ * An application that needs its cores: THREADS threads compute for THINK_NS and then ask for
+ * some page, three of four times a read (SYS of the paper). Each peer has one queue pair and
+ * one completion queue with a poller of its own, except for shared:M. The poller handles a
+ * completed request to its end (run to completion), which costs HANDLE_NS. Application and
+ * pollers share the cores.
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/load.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * figure.h - scenarios that measure: the papers' figures on a modelled NIC.
+ * figure.h - scenarios that measure: the figures of the papers on a modelled NIC.
  *
- * Each makes a whole sweep and reports tables. The same seed and NIC make the same
- * tables, to the last digit. A new one is a function and a line in figures.c.
+ * Each makes a whole sweep and reports tables. The same seed and NIC give the same tables, to
+ * the last digit. A new one is a function and a line in figures.c.
  */
 #ifndef RBX_SIM_FIGURE_H
 #define RBX_SIM_FIGURE_H
@@ -11,7 +11,7 @@
 #include "sim/nic/params.h"
 #include "sim/report.h"
 
-/* What it is measured with. */
+/* The conditions of a measurement. */
 struct rbx_setting {
 	const struct rbx_nic_params *params;
 	uint64_t seed;
@@ -22,7 +22,7 @@ struct rbx_figure {
 	const char *name;
 	const char *purpose;
 	const char *generation; /* of NIC, unless another is asked for */
-	uint32_t nodes_max; /* 0: it has as many as it has */
+	uint32_t nodes_max; /* 0: the number of nodes is fixed */
 	void (*measure)(const struct rbx_setting *setting,
 			struct rbx_report *report);
 };

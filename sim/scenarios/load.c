@@ -44,7 +44,7 @@ static struct rbx_fragment *done(struct rbx_fragment *list)
 	return NULL; /* there are no others */
 }
 
-/* Hands over what the plug holds. */
+/* Submits what the plug holds. */
 static void unplug(struct rbx_load_thread *thread)
 {
 	struct rbx_fragment *first = thread->held_first;
@@ -87,7 +87,7 @@ static void hold_one(struct rbx_load_thread *thread,
 			    &request->fragment, &request->fragment);
 }
 
-/* Aims a request and holds it, with the neighbours that go with it. */
+/* Makes a request and holds it, with its neighbours. */
 static void hold(struct rbx_load_thread *thread)
 {
 	struct rbx_target target = { 0 };
@@ -99,7 +99,7 @@ static void hold(struct rbx_load_thread *thread)
 	} while (target.run_count-- > 0);
 }
 
-/* Whether it may ask for another one, or else has to wait. */
+/* Whether it may make another one, or has to wait. */
 static bool may_ask(struct rbx_load_thread *thread)
 {
 	const struct rbx_load *load = thread->load;
@@ -135,8 +135,8 @@ static uint32_t may_think_of(struct rbx_load_thread *thread)
 	return RBX_MIN(room, load->plug_count);
 }
 
-/* What they take to think of: from half to one and a half of it, but for those that
- * were there when the thread began. */
+/* The think time: from half to one and a half times the average, except for those that were
+ * there when the thread began. */
 static uint64_t thinks_ns(struct rbx_load_thread *thread)
 {
 	uint64_t mean_ns =
@@ -255,7 +255,7 @@ static void judge(const struct totals *before, const struct totals *after,
 			      100 / measured_ns;
 }
 
-/* What is in flight, looked at again and again. */
+/* Samples what is in flight again and again. */
 static void sample(const struct rbx_client *client, uint64_t from_ns,
 		   uint64_t until_ns, struct rbx_load_result *result)
 {

@@ -2,8 +2,8 @@
 /*
  * measure.c - see measure.h.
  *
- * A sweep is many simulations, one after another; events, virtual time and the hash
- * of the trace are those of all of them.
+ * A sweep is many simulations, one after another. Its events, virtual time and trace hash are
+ * those of all of them.
  */
 #include "sim/scenarios/measure.h"
 

@@ -87,7 +87,7 @@ static void take(struct asker *asker, const struct rbx_wc *wc)
 	}
 }
 
-/* Posts where there is room, on one queue pair after the other; else polls. */
+/* Posts if there is room, on one queue pair after the other; else polls. */
 static enum rbx_sim_step step(struct rbx_sim_thread *thread)
 {
 	struct asker *asker = RBX_CONTAINER_OF(thread, struct asker, thread);

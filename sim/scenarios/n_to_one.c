@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * n_to_one.c - the paper on communication patterns: responses of one thread to
- * many, each with a connection of its own (figures 5 and 7) or with a dispatcher for
- * those of a machine (figure 6), and one to one (figure 3).
+ * n_to_one.c - figures of the paper on communication patterns: responses of one thread to
+ * many, each with a connection of its own (figures 5 and 7) or with a dispatcher for those of
+ * a machine (figure 6), and one to one (figure 3).
  */
 #include "sim/scenarios/figure.h"
 #include "sim/scenarios/rpc.h"

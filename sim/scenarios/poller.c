@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poller.c - one poll of a completion queue a step, and what follows from it.
+ * poller.c - the steps of a poller: one poll of a completion queue and its consequences.
  *
- * The same round as in lib/poller/poller.c: completions to their channels, credit
- * back to the window, done() of what has ended, and every parked combiner looks
- * again. That last part is done within the step.
+ * The same round as in lib/poller/poller.c: completions go to their channels, credit back to
+ * the window, done() is called for what has ended, and every parked combiner looks again.
+ * That last part is done within the step.
  */
 #include "core/drive.h"
 #include "sim/scenarios/poller.h"
@@ -45,7 +45,7 @@ static uint32_t ring_of(const struct rbx_client_peer *peer,
 	return index;
 }
 
-/* Reads that were staged are copied to where they belong. */
+/* Staged reads are copied to their destination. */
 static void spend_on_reads(const struct rbx_client *client,
 			   const struct rbx_fragment *list)
 {

@@ -11,9 +11,9 @@ struct rbx_sim_polling {
 	uint32_t shared_count; /* pollers for all peers; 0: one for each */
 };
 
-/* Without those that share. */
+/* Without the shared ones. */
 #define RBX_SIM_POLLINGS 6u
-/* Those too. */
+/* With the shared ones. */
 #define RBX_SIM_POLLINGS_ALL 8u
 
 extern const struct rbx_sim_polling rbx_sim_pollings[RBX_SIM_POLLINGS_ALL];

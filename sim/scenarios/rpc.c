@@ -2,11 +2,11 @@
 /*
  * rpc.c - see rpc.h.
  *
- * A requester has one request outstanding and polls for its response. The responder
- * is one thread: it walks through all mailboxes, or polls one completion queue on
- * which all receives end. A dispatcher sends for the requesters of its machine, who
- * leave their requests in mailboxes between the two of them; a response by WRITE the
- * requester finds by itself, one by SEND the dispatcher hands over.
+ * A requester has one request outstanding and polls for its response. The responder is one
+ * thread: it scans all mailboxes, or polls one completion queue in which all receives end. A
+ * dispatcher sends for the requesters of its machine, which leave their requests in mailboxes
+ * between them and the dispatcher. A requester finds a response by WRITE itself; the
+ * dispatcher passes on a response by SEND.
  */
 #include "sim/scenarios/rpc.h"
 
@@ -18,12 +18,11 @@
 #define REQUEST_BYTES 64u
 #define POLL_MAX 16
 
-/* CPU time of the responder. What a request costs in all is published (figure 7,
- * 1,100 cycles by mailbox and 1,700 by receive queue, of some 3.2 GHz); how it divides
- * is assumed. */
-#define SCAN_NS 4u /* a mailbox that is empty: a line in its cache */
+/* CPU time of the responder. The total for a request is published (figure 7: 1,100 cycles by
+ * mailbox and 1,700 by receive queue, at about 3.2 GHz); how it is divided is assumed. */
+#define SCAN_NS 4u /* an empty mailbox: a line in its cache */
 #define LOOK_NS 25u /* the requester's loop around one mailbox */
-#define HANDLE_NS 170u /* a request: a line that is not, and what is asked */
+#define HANDLE_NS 170u /* a request: a line not in its cache, and the work */
 #define RECEIVE_NS 150u /* the lock of the shared receive queue (61 %) */
 #define HAND_OVER_NS 100u /* assumed: a line from another core's cache */
 
@@ -32,7 +31,7 @@ struct requester {
 	struct rbx_cq *cq;
 	struct rbx_rpc_end end;
 	bool is_dispatched;
-	bool handed; /* to the dispatcher: its request is to be sent */
+	bool handed; /* to the dispatcher, which has to send it */
 	bool answered; /* by the dispatcher */
 	bool waits;
 	uint64_t asked_ns, waited_ns;
@@ -94,7 +93,7 @@ static bool take_response(struct requester *requester)
 	if (requester->end.in_by_write) {
 		rbx_sim_spend(LOOK_NS);
 		found = rbx_rpc_take_mail(&requester->end);
-		/* Its own completions, now and then. */
+		/* Its own completions, from time to time. */
 		if (found && !requester->is_dispatched &&
 		    requester->end.sent_count % RBX_RPC_SIGNAL_EVERY == 0)
 			(void)poll_response(requester);
@@ -132,7 +131,7 @@ static enum rbx_sim_step ask(struct rbx_sim_thread *thread)
 
 /* ---- Dispatchers --------------------------------------------------------------*/
 
-/* Sends what is found next among what its requesters have left, a lap at most. */
+/* Sends the next request that its requesters have left, looking at each once at most. */
 static void dispatch_request(struct dispatcher *dispatcher)
 {
 	for (uint32_t i = 0; i < dispatcher->count; i++) {
@@ -201,7 +200,7 @@ static void respond(struct responder *responder, struct rbx_rpc_end *end)
 					      POLL_MAX);
 }
 
-/* Walks from where it was to the next message, a lap at most. */
+/* Scans from its position to the next message, one lap at most. */
 static void scan(struct responder *responder)
 {
 	for (uint32_t i = 0; i < responder->count; i++) {
@@ -267,7 +266,7 @@ static void open_responder(struct responder *responder,
 	start(&responder->thread, serve);
 }
 
-/* A connection for so many requesters; lines: its two sides. */
+/* Opens a connection for so many requesters; lines: its two sides. */
 static void open_lines(const struct rpc_world *world, struct rbx_device *client,
 		       struct rbx_cq *cq, struct rbx_rpc_line lines[2],
 		       uint32_t count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rpc.h - requests and responses between many threads and one, as the paper on
- * communication patterns has them (section 4.1): each way by WRITE or by SEND, and a
- * connection for each requester, or one for each machine with a dispatcher.
+ * rpc.h - requests and responses between many threads and one, as in the paper on
+ * communication patterns (section 4.1): each way by WRITE or by SEND, with a connection for
+ * each requester, or one for each machine with a dispatcher.
  */
 #ifndef RBX_SIM_RPC_H
 #define RBX_SIM_RPC_H
@@ -10,7 +10,7 @@
 #include "sim/scenarios/figure.h"
 
 #define RBX_RPC_MACHINE_THREADS 8u /* requesters of a machine */
-/* And a responder, and a dispatcher each: as many threads as cores. */
+/* A responder, and a dispatcher for each machine: as many threads as cores. */
 #define RBX_RPC_MACHINES_MAX 28u
 
 struct rbx_rpc {

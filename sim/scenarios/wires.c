@@ -2,8 +2,8 @@
 /*
  * wires.c - see wires.h.
  *
- * Memory lies where it lay in every other run (host/memory.c): the order of work
- * requests goes by remote address, so addresses are part of what is decided.
+ * Memory has the same addresses in every run (host/memory.c): work requests are sorted by
+ * remote address, so addresses influence decisions.
  */
 #include "sim/scenarios/wires.h"
 
@@ -121,7 +121,7 @@ void rbx_sim_wires_end(void)
 		totals.work_requests += device->work_requests;
 		rbx_nic_node_stop(device->node);
 	}
-	/* While those still are whose events are queued. */
+	/* While the objects of the queued events still exist. */
 	rbx_sim_events_reset();
 	while (block_count != 0) {
 		const struct block *block = &blocks[--block_count];

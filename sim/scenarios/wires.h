@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * wires.h - machines with NICs, and connections between them, for scenarios that
- * measure: they are there when the scenario begins, and cost nothing.
+ * wires.h - machines with NICs, and connections between them, for scenarios that measure:
+ * they exist when the scenario begins, and cost nothing.
  */
 #ifndef RBX_SIM_WIRES_H
 #define RBX_SIM_WIRES_H
@@ -9,7 +9,7 @@
 #include "sim/nic/device.h"
 #include "sim/scenarios/cores.h"
 
-/* Time 0, no faults, no machine. */
+/* Starts at time 0, without faults and machines. */
 void rbx_sim_wires_begin(const struct rbx_nic_params *params);
 
 /* A machine's NIC. */
@@ -32,7 +32,7 @@ void rbx_sim_wires_connect(struct rbx_device *one,
 /* Ends all. */
 void rbx_sim_wires_end(void);
 
-/* Of all that have ended, since the process began. */
+/* Totals of all that were ended since the process began. */
 struct rbx_sim_wires_totals {
 	uint64_t events;
 	uint64_t virtual_ns;
@@ -41,7 +41,7 @@ struct rbx_sim_wires_totals {
 
 const struct rbx_sim_wires_totals *rbx_sim_wires_totals(void);
 
-/* calloc() that ends the run where it fails. */
+/* calloc() that ends the run if it fails. */
 void *rbx_sim_take(size_t count, size_t bytes);
 
 #endif

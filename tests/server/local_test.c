@@ -308,7 +308,7 @@ static void peer_that_breaks_the_protocol_is_logged_once(void **state)
 		local_peer_leave(&peer);
 	}
 	world_wait(&logged.scene.world, all_refused);
-	assert_int_equal(logged_close(&logged, "acknowledges what was not asked"),
+	assert_int_equal(logged_close(&logged, "acknowledges requests that were not sent"),
 			 1);
 }
 
