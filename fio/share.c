@@ -168,7 +168,7 @@ int share_open(struct share *share, uint64_t bytes)
 /* On stderr, since stdout may be fio's JSON. */
 static void tell_counters(struct rbx_context *ctx)
 {
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 
 	rbx_stats_get(ctx, &stats);
 #define COUNTER(name) (unsigned long long)stats.name
