@@ -339,6 +339,14 @@ struct rbx_event {
 	const char *reason; /* one line */
 };
 
+/**
+ * rbx_event_name() - says in words what has happened: "server down".
+ *
+ * Returns the words; "event" for a kind that this version of the library does not know.
+ * Context: any thread, callbacks too; never blocks.
+ */
+const char *rbx_event_name(enum rbx_event_kind kind);
+
 struct rbx_volume_options {
 	size_t size_bytes; /* of this struct; rbx_volume_options_defaults() sets it */
 	uint32_t replicas; /* copies of each slab, 1 to 3. Default: 1. */
