@@ -9,10 +9,16 @@
  * Nothing can be changed over this port: GET and HEAD are all that is answered. Nothing
  * that a client stored can be seen through it, but the addresses of clients can: so it is
  * bound to the address that was given, and to no other.
+ *
+ * A connection for which there is no descriptor stays where it is. libmicrohttpd tries
+ * again at once if it has no other, and again, but says so to its log each time: there
+ * a pause is made.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +39,7 @@
 #define CONNECTIONS_MAX (METRICS_CONNECTIONS_MAX + 16)
 #define IDLE_TIMEOUT_S 10
 #define KEEP_MS 500
+#define PAUSE_MS 100
 
 enum { PAGE_METRICS, PAGE_STATUS, PAGE_HTML, PAGES_COUNT };
 
@@ -233,6 +240,16 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 	return refuse(connection, MHD_HTTP_NOT_FOUND, "try / or /metrics\n");
 }
 
+static void pause_without_descriptors(void *user, const char *format, va_list args)
+{
+	int err = errno;
+
+	(void)user, (void)format, (void)args;
+	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS)
+		(void)poll(NULL, 0, PAUSE_MS);
+	errno = err;
+}
+
 static void note_connection(void *user, struct MHD_Connection *connection,
 			    void **state,
 			    enum MHD_ConnectionNotificationCode what)
@@ -286,7 +303,8 @@ int http_start(struct http **http_out, const char *address,
 	       struct rbx_server *server)
 {
 	/* Not select(), which knows 1,024 descriptors: slabs and clients have theirs. */
-	unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD;
+	unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD |
+			     MHD_USE_ERROR_LOG;
 	struct addrinfo *found;
 	struct http *http;
 	int err;
@@ -303,7 +321,8 @@ int http_start(struct http **http_out, const char *address,
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	http->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, answer, http, MHD_OPTION_SOCK_ADDR,
+		flags, 0, NULL, NULL, answer, http, MHD_OPTION_EXTERNAL_LOGGER,
+		pause_without_descriptors, NULL, MHD_OPTION_SOCK_ADDR,
 		found->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, http,
