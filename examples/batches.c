@@ -131,7 +131,7 @@ static void close_batch(struct batch *batch)
 int main(int argc, char **argv)
 {
 	static struct batch batch;
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 	int failed;
 
 	if (argc != 2) {

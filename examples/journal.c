@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	};
 	struct rbx_context *ctx = NULL;
 	struct rbx_volume *volume = NULL;
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 	int failed;
 
 	if (argc != 2) {

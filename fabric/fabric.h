@@ -266,6 +266,10 @@ static inline void rbx_qp_made(const struct rbx_qp_init *init, struct rbx_qp *qp
 struct rbx_connect_init {
 	const char *address; /* "host:port", "[v6]:port" */
 	uint32_t timeout_ms;
+	/* Connects to loopback addresses only, and otherwise nowhere: -EREMOTE if the
+	 * name has another address. It is asked of the addresses that are connected to,
+	 * as the same name may be resolved to others the next time. */
+	bool loopback_only;
 	const void *private_data; /* to the acceptor */
 	size_t private_data_bytes; /* at most RBX_CONNECT_DATA_MAX */
 	/* Receives the acceptor's private data, of accept() or reject(): up to the last byte

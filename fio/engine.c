@@ -48,22 +48,32 @@ static struct fio_file *the_file(struct thread_data *td)
 	return td->files[0];
 }
 
-/* The end of what the job will touch, as far as its options say; 0: they do not. */
-static uint64_t end_of_job(const struct thread_data *td)
+/* The end of what the job will touch, as far as its options say; 0: they do not. False:
+ * no number of 64 bits is so large, or not once it is rounded up to a page. */
+static bool end_of_job(const struct thread_data *td, uint64_t *end)
 {
 	const struct thread_options *o = &td->o;
+	uint64_t rounded;
 
+	*end = 0;
 	if (!o->size || o->start_offset_percent || o->offset_increment_percent)
-		return 0;
-	return o->start_offset + td->subjob_number * o->offset_increment + o->size;
+		return true;
+	return !__builtin_mul_overflow((uint64_t)td->subjob_number, o->offset_increment, end) &&
+	       !__builtin_add_overflow(*end, o->start_offset, end) &&
+	       !__builtin_add_overflow(*end, o->size, end) &&
+	       !__builtin_add_overflow(*end, PAGE_BYTES - 1, &rounded);
 }
 
 /* How large the volume has to be. Returns 0 or -EINVAL. */
 static int find_bytes(const struct thread_data *td, uint64_t *bytes)
 {
 	const struct job_options *options = td->eo;
-	uint64_t end = end_of_job(td);
+	uint64_t end;
 
+	if (!end_of_job(td, &end)) {
+		log_err("rdmabox: offset, offset_increment and size add up to more than there can be\n");
+		return -EINVAL;
+	}
 	*bytes = options->volume_bytes;
 	if (!*bytes)
 		*bytes = (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);

@@ -8,6 +8,8 @@
  * the same in all programs. What is left out stays the library's default.
  */
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <fio.h>
@@ -94,8 +96,21 @@ static const struct {
 	{ "overload", offsetof(struct job_options, overload) },
 };
 
-/* Longer than any value that the library takes. */
-#define OPTION_TEXT_BYTES 512
+static int set_text(struct rbx_options *options, const char *name, const char *value)
+{
+	char *text;
+	int err;
+
+	if (asprintf(&text, "%s=%s", name, value) < 0) {
+		log_err("rdmabox: no memory for the option %s\n", name);
+		return -ENOMEM;
+	}
+	err = rbx_options_set(options, text);
+	free(text);
+	if (err)
+		log_err("rdmabox: %s\n", rbx_last_error());
+	return err;
+}
 
 bool job_options_register_buffers(const struct job_options *job)
 {
@@ -120,7 +135,6 @@ static int check_words(const struct job_options *job)
 int job_options_library(const struct job_options *job,
 			struct rbx_options *options)
 {
-	char text[OPTION_TEXT_BYTES];
 	size_t at;
 	int err = check_words(job);
 
@@ -134,10 +148,7 @@ int job_options_library(const struct job_options *job,
 
 		if (!value || (!strcmp(name, "buffers") && !strcmp(value, "region")))
 			continue;
-		snprintf(text, sizeof(text), "%s=%s", name, value);
-		err = rbx_options_set(options, text);
-		if (err)
-			log_err("rdmabox: %s\n", rbx_last_error());
+		err = set_text(options, name, value);
 	}
 	options->insecure = job->insecure;
 	return err;

@@ -93,28 +93,11 @@ struct share *share_join(const struct share_wish *wish)
 	return share;
 }
 
-static const char *event_text(enum rbx_event_kind kind)
-{
-	switch (kind) {
-	case RBX_EVENT_SERVER_DOWN:
-		return "server down";
-	case RBX_EVENT_REBUILD_STARTED:
-		return "rebuild started";
-	case RBX_EVENT_REBUILD_DONE:
-		return "rebuild done";
-	case RBX_EVENT_REBUILD_STUCK:
-		return "rebuild stuck";
-	case RBX_EVENT_DATA_LOST:
-		return "data lost";
-	}
-	return "event";
-}
-
 static void tell_event(struct rbx_volume *volume, const struct rbx_event *event,
 		       void *user)
 {
 	(void)volume, (void)user;
-	log_err("rdmabox: %s%s%s: %s\n", event_text(event->kind),
+	log_err("rdmabox: %s%s%s: %s\n", rbx_event_name(event->kind),
 		*event->server ? " " : "", event->server, event->reason);
 }
 
@@ -168,7 +151,7 @@ int share_open(struct share *share, uint64_t bytes)
 /* On stderr, since stdout may be fio's JSON. */
 static void tell_counters(struct rbx_context *ctx)
 {
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 
 	rbx_stats_get(ctx, &stats);
 #define COUNTER(name) (unsigned long long)stats.name

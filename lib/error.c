@@ -2,7 +2,7 @@
 /*
  * error.c - the last error of each thread, in words.
  *
- * The text is cut at its bound and never holds a newline, so that it can be
+ * The text ends in "..." if it is cut at its bound, and never holds a newline, so that it can be
  * shown or logged as one line whatever a fabric or a peer put into it.
  */
 #include "lib/error.h"
@@ -25,7 +25,8 @@ int rbx_error(int err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	if ((size_t)vsnprintf(text, sizeof(text), format, args) >= sizeof(text))
+		strcpy(text + sizeof(text) - sizeof("..."), "...");
 	va_end(args);
 	for (i = 0; text[i]; i++)
 		last_error[i] = text[i] == '\n' ? ' ' : text[i];

@@ -138,6 +138,25 @@ int rbx_options_take(struct rbx_options *taken,
 			      options);
 }
 
+#define SHOWN_BYTES 40u
+
+struct shown {
+	char text[SHOWN_BYTES + sizeof("...")];
+};
+
+/* A value as an error shows it: a long one leaves room for what is wrong with it, and is
+ * not cut within a character of UTF-8. */
+static const char *shorten(const char *value, size_t length, struct shown *shown)
+{
+	size_t bytes = RBX_MIN(length, SHOWN_BYTES);
+
+	while (bytes < length && bytes > 0 && (value[bytes] & 0xc0) == 0x80)
+		bytes--;
+	snprintf(shown->text, sizeof(shown->text), "%.*s%s", (int)bytes, value,
+		 bytes < length ? "..." : "");
+	return shown->text;
+}
+
 /* Whether `word` is one of the words of "a|b|c". */
 static bool is_choice(const char *choices, const char *word)
 {
@@ -273,6 +292,7 @@ static int set_one(const struct option *option, struct rbx_options *options,
 {
 	struct rbx_options changed = *options;
 	char *field = (char *)&changed + option->offset;
+	struct shown shown;
 	int64_t value;
 	int err;
 
@@ -288,14 +308,16 @@ static int set_one(const struct option *option, struct rbx_options *options,
 	} else if (rbx_number_parse(text, &value)) {
 		if (value < option->low || value > option->high)
 			return rbx_error(-EINVAL, "%s=%s: must be %lld to %lld",
-					 option->name, text,
+					 option->name,
+					 shorten(text, strlen(text), &shown),
 					 (long long)option->low,
 					 (long long)option->high);
 		set_number(option, &changed, value);
 	} else {
 		return rbx_error(-EINVAL,
 				 "%s=%s: not a number (suffixes K, M, G, T, or KiB and so on)",
-				 option->name, text);
+				 option->name,
+				 shorten(text, strlen(text), &shown));
 	}
 	err = check_one(option, &changed);
 	if (!err)
@@ -303,16 +325,29 @@ static int set_one(const struct option *option, struct rbx_options *options,
 	return err;
 }
 
+/* Names all options, or as many as there is room for. */
 static int unknown_option(const char *key_value, size_t length)
 {
-	char names[RBX_ERROR_TEXT_MAX] = "";
+	static const char more[] = " ...";
+	char names[RBX_ERROR_TEXT_MAX];
+	struct shown shown;
+	const char *key = shorten(key_value, length, &shown);
+	size_t room = sizeof(names) - strlen(key) -
+		      sizeof("no option \"\"; there are:");
 	size_t at = 0;
 
-	for (size_t i = 0; i < OPTION_COUNT && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, " %s",
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		size_t bytes = 1 + strlen(table[i].name);
+		bool is_last = i + 1 == OPTION_COUNT;
+
+		if (at + bytes + (is_last ? 1 : sizeof(more)) > room) {
+			strcpy(names + at, more);
+			break;
+		}
+		at += (size_t)snprintf(names + at, bytes + 1, " %s",
 				       table[i].name);
-	return rbx_error(-EINVAL, "no option \"%.*s\"; there are:%s",
-			 (int)RBX_MIN(length, 40), key_value, names);
+	}
+	return rbx_error(-EINVAL, "no option \"%s\"; there are:%s", key, names);
 }
 
 /* The option that "key=value" begins with, or NULL. */
@@ -330,6 +365,7 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 {
 	const struct option *option;
 	struct rbx_options all;
+	struct shown shown;
 	const char *equals;
 	size_t length;
 	int err;
@@ -338,8 +374,8 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 		return rbx_error(-EINVAL, "options and key=value are wanted");
 	equals = strchr(key_value, '=');
 	if (!equals)
-		return rbx_error(-EINVAL, "\"%.40s\": must be key=value",
-				 key_value);
+		return rbx_error(-EINVAL, "\"%s\": must be key=value",
+				 shorten(key_value, strlen(key_value), &shown));
 	length = (size_t)(equals - key_value);
 	option = find(key_value, length);
 	if (!option)

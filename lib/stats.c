@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lib/peer/internal.h"
-#include "lib/sized.h"
 
 static void add_channel(struct rbx_stats *stats,
 			const struct rbx_channel_counters *counters)
@@ -116,10 +115,12 @@ static void get_latency(struct rbx_context *ctx, struct rbx_stats *stats)
 	stats->latency_max_ns = all.max;
 }
 
-void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
+void rbx_stats_get_sized(struct rbx_context *ctx, struct rbx_stats *stats,
+			 size_t size_bytes)
 {
 	struct rbx_stats now;
 
+	memset(stats, 0, size_bytes);
 	if (rbx_guard_use(ctx, "rbx_stats_get"))
 		return;
 	collect(ctx, &now);
@@ -131,7 +132,8 @@ void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats)
 	now.inflight_bytes_max =
 		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
 	get_latency(ctx, &now);
-	rbx_sized_give(stats, &now, sizeof(now));
+	now.size_bytes = RBX_MIN(size_bytes, sizeof(now));
+	memcpy(stats, &now, now.size_bytes);
 }
 
 void rbx_stats_reset(struct rbx_context *ctx)

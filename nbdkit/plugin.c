@@ -52,18 +52,9 @@ static int fail(int err, const char *what)
 
 static void tell_event(struct rbx_volume *volume, const struct rbx_event *event, void *user)
 {
-	static const char *const texts[] = {
-		[RBX_EVENT_SERVER_DOWN] = "server down",
-		[RBX_EVENT_REBUILD_STARTED] = "rebuild started",
-		[RBX_EVENT_REBUILD_DONE] = "rebuild done",
-		[RBX_EVENT_REBUILD_STUCK] = "rebuild stuck",
-		[RBX_EVENT_DATA_LOST] = "data lost",
-	};
-
 	(void)volume, (void)user;
-	nbdkit_error("%s%s%s: %s",
-		     event->kind < sizeof(texts) / sizeof(texts[0]) ? texts[event->kind] : "event",
-		     *event->server ? " " : "", event->server, event->reason);
+	nbdkit_error("%s%s%s: %s", rbx_event_name(event->kind), *event->server ? " " : "",
+		     event->server, event->reason);
 }
 
 static int open_volume(void)

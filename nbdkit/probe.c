@@ -34,15 +34,22 @@ static int ask_server(struct rbx_context *ctx, const char *server, uint64_t *fre
 
 	if (rbx_server_query(ctx, server, &stats))
 		return fail();
-	if (stats.lent_bytes < stats.memory_bytes)
-		*free_bytes += stats.memory_bytes - stats.lent_bytes;
+	if (stats.lent_bytes < stats.memory_bytes &&
+	    __builtin_add_overflow(*free_bytes, stats.memory_bytes - stats.lent_bytes, free_bytes))
+		*free_bytes = UINT64_MAX;
 	return 0;
 }
 
 static int ask_servers(struct rbx_context *ctx, char *servers)
 {
-	uint64_t free_bytes = 0, wanted = settings.size_bytes * settings.volume.replicas;
+	uint64_t free_bytes = 0, wanted;
 	char *server, *rest = servers;
+
+	if (__builtin_mul_overflow(settings.size_bytes, settings.volume.replicas, &wanted)) {
+		nbdkit_error("size=%" PRIu64 " with replicas=%" PRIu32 ": more than there can be",
+			     settings.size_bytes, settings.volume.replicas);
+		return -1;
+	}
 
 	while ((server = strsep(&rest, ",")))
 		if (ask_server(ctx, server, &free_bytes))

@@ -17,9 +17,8 @@
 
 #include "settings.h"
 
-/* Longer than any name and value that the library takes. */
+/* Longer than any name that the library takes. */
 #define NAME_BYTES 32
-#define TEXT_BYTES 512
 
 #define PAGE_BYTES 4096
 
@@ -65,10 +64,16 @@ void settings_init(void)
 
 static int set_text(const char *name, const char *value)
 {
-	char text[TEXT_BYTES];
+	char *text;
+	int err;
 
-	snprintf(text, sizeof(text), "%s=%s", name, value);
-	if (!rbx_options_set(&settings.options, text))
+	if (asprintf(&text, "%s=%s", name, value) < 0) {
+		nbdkit_error("asprintf: %m");
+		return -1;
+	}
+	err = rbx_options_set(&settings.options, text);
+	free(text);
+	if (!err)
 		return 0;
 	nbdkit_error("%s", rbx_last_error());
 	return -1;

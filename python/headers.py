@@ -2,22 +2,21 @@
 """Takes from include/rdmabox/*.h what the package says after it.
 
 The doc comment of each call, the version, and the names of the statistics stand in
-the headers alone. At build time this makes `rdmabox/_headers.py` of them:
+the headers alone; man/make_pages reads them. At build time this makes
+`rdmabox/_headers.py` of what it finds:
 
     python3 headers.py INCLUDE_DIRECTORY OUTPUT
 
 INCLUDE_DIRECTORY is the one that holds `rdmabox/`.
 """
 
+import functools
+import json
 import os
-import re
 import shlex
 import subprocess
 import sys
-from typing import Dict, List, NamedTuple, Tuple
-
-COMMENT = re.compile(r"/\*\*\s(.*?)\*/", re.DOTALL)
-CALL = re.compile(r"\b(rbx_\w+)\(\)")
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 
 class Field(NamedTuple):
@@ -53,55 +52,70 @@ def installed_directories() -> List[str]:
     return directories
 
 
-def read(include: str, name: str) -> str:
-    with open(os.path.join(include, "rdmabox", name), encoding="utf-8") as file:
-        return file.read()
+def parser_directory() -> str:
+    """man/ of this tree; in a source archive a copy of it is beside this file."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for directory in (os.path.join(here, "man"), os.path.join(os.path.dirname(here), "man")):
+        if os.path.exists(os.path.join(directory, "make_pages")):
+            return directory
+    raise SystemExit("man/make_pages is not found: build in the tree, or from a source archive")
 
 
-def comment_text(comment: str) -> str:
-    """The text of a comment without its stars and outer blank lines."""
-    lines = [re.sub(r"^\s*\* ?", "", line).rstrip() for line in comment.splitlines()]
-    return "\n".join(lines).strip().replace("\t", "    ")
+def parser_files() -> List[str]:
+    """What reads the headers, as a source archive has to hold it; relative to its directory."""
+    pages = os.listdir(os.path.join(parser_directory(), "pages"))
+    return ["make_pages"] + sorted(os.path.join("pages", name) for name in pages
+                                   if name.endswith(".py"))
 
 
-def call_texts(header: str) -> Dict[str, str]:
-    """The doc comment of each call. A comment may be of several: "rbx_a(), rbx_b() - ..."."""
-    texts = {}
-    for match in COMMENT.finditer(header):
-        text = comment_text(match.group(1))
-        title, dash, _ = text.partition(" - ")
-        if dash:
-            for call in CALL.findall(title):
-                texts[call] = text
-    return texts
+@functools.lru_cache(maxsize=None)
+def read(include: str) -> Dict[str, Any]:
+    """What the headers say, of man/make_pages --json."""
+    found: Dict[str, Any] = json.loads(subprocess.run(
+        [sys.executable, os.path.join(parser_directory(), "make_pages"), "--json",
+         "--include", include],
+        check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout)
+    return found
 
 
-def list_fields(header: str, macro: str) -> List[Field]:
+def call_text(call: Dict[str, Any]) -> str:
+    """What the comment of a call says, as it stands in a docstring."""
+    parts = ["%s() - %s" % (call["name"], call["brief"])]
+    parts += ["@%s: %s" % (each["name"], each["text"]) for each in call["params"]]
+    if call["text"]:
+        parts += ["", call["text"], ""]
+    if call["returns"]:
+        parts.append("Returns %s%s" % (call["returns"], ", or:" if call["errors"] else "."))
+    parts += ["    %s: %s" % (each["code"], each["text"]) for each in call["errors"]]
+    parts += ["%s: %s" % (name.capitalize(), call[name])
+              for name in ("context", "lifetime", "paper") if call[name]]
+    return "\n".join(parts)
+
+
+def call_texts(include: str) -> Dict[str, str]:
+    return {call["name"]: call_text(call) for call in read(include)["functions"]}
+
+
+def list_fields(include: str, macro: str) -> List[Field]:
     """The entries of a list such as RBX_STATS(X)."""
-    body = re.search(r"#define %s\(X\)((?:.*\\\n)*.*\n)" % macro, header)
-    if not body:
-        raise SystemExit("no list %s in the headers" % macro)
-    return [Field(*entry) for entry in re.findall(r'X\((\w+),\s*"([^"]*)"\)', body.group(1))]
+    return [Field(**row) for row in read(include)["tables"][macro]]
 
 
-def latency_fields(header: str) -> List[Field]:
-    names = re.findall(r"uint64_t (latency_\w+_ns);", header)
-    return [Field(name, "latency of requests, %s, nanoseconds" % name.split("_")[1])
-            for name in names]
+def latency_fields(include: str) -> List[Field]:
+    return [Field(field["name"], field["text"])
+            for field in read(include)["structs"]["struct rbx_stats"]
+            if field["name"].startswith("latency_")]
 
 
 def stats(include: str) -> Tuple[List[Field], List[Field]]:
     """The fields of struct rbx_stats and of struct rbx_server_stats."""
-    client, server = read(include, "rdmabox.h"), read(include, "server.h")
-    return (latency_fields(client) + list_fields(client, "RBX_STATS"),
-            list_fields(server, "RBX_SERVER_STATS"))
+    return (latency_fields(include) + list_fields(include, "RBX_STATS"),
+            list_fields(include, "RBX_SERVER_STATS"))
 
 
 def version(include: str) -> str:
-    found = re.search(r'#define RBX_VERSION "([^"]+)"', read(include, "rdmabox.h"))
-    if not found:
-        raise SystemExit("no RBX_VERSION in rdmabox.h")
-    return found.group(1)
+    text: str = read(include)["strings"]["RBX_VERSION"]
+    return text
 
 
 def class_text(name: str, title: str, fields: List[Field]) -> str:
@@ -130,11 +144,8 @@ class _Numbers:
 
 def page(include: str) -> str:
     """The text of rdmabox/_headers.py."""
-    texts: Dict[str, str] = {}
-    for name in ("rdmabox.h", "server.h"):
-        texts.update(call_texts(read(include, name)))
     client, server = stats(include)
-    docs = "".join("    %r: %r,\n" % item for item in sorted(texts.items()))
+    docs = "".join("    %r: %r,\n" % item for item in sorted(call_texts(include).items()))
     return (PAGE + class_text("Stats", "What a context has counted.", client) + "\n\n"
             + class_text("ServerStats", "What a memory server has counted.", server)
             + "\n\nVERSION = %r\n" % version(include)

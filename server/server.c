@@ -20,16 +20,15 @@
 #include "server/huge_pages.h"
 #include "server/state.h"
 
-static int secret_load(struct rbx_server *s)
+/* Without a secret it has to be loopback. */
+static int address_check(const struct rbx_server *s, const char *address)
 {
 	bool is_loopback;
 	int err;
 
-	if (s->options.secret_file[0])
-		return rbx_secret_load(s->options.secret_file, &s->secret);
-	if (s->options.insecure)
+	if (s->secret || s->options.insecure)
 		return 0;
-	err = rbx_address_is_loopback(s->options.listen, &is_loopback);
+	err = rbx_address_is_loopback(address, &is_loopback);
 	if (err)
 		return rbx_error(-EINVAL, "cannot listen on %s: %s",
 				 s->options.listen, rbx_last_error());
@@ -41,6 +40,15 @@ static int secret_load(struct rbx_server *s)
 				 "everybody may use this memory",
 				 s->options.listen);
 	return 0;
+}
+
+/* The address is looked at early, for an answer before anything is made; and once more
+ * as it is bound (device_listen()), which decides: a name may mean another by then. */
+static int secret_load(struct rbx_server *s)
+{
+	if (s->options.secret_file[0])
+		return rbx_secret_load(s->options.secret_file, &s->secret);
+	return address_check(s, s->options.listen);
 }
 
 static int lender_make(struct rbx_server *s)
@@ -124,7 +132,7 @@ static int device_listen(struct rbx_server *s)
 		s->listener = NULL;
 		return rbx_error(err, "%s", error);
 	}
-	return 0;
+	return address_check(s, s->listener->address);
 }
 
 static void client_end(struct rbx_server *s, struct rbx_client *client)

@@ -253,7 +253,7 @@ void rbx_sim_client_has_started(struct rbx_sim_client *client)
 static void *close_all(void *arg)
 {
 	struct rbx_sim_client *client = arg;
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 
 	rbx_volume_close(client->volume);
 	client->volume = NULL;

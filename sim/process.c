@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process.c - see process.h. */
+/*
+ * process.c - see process.h.
+ *
+ * While many run, the signals that may end that, and SIGCHLD, are blocked but for the
+ * wait: none is lost between the look whether to go on and the wait for an end.
+ */
 #include "sim/process.h"
 
 #include <errno.h>
@@ -18,6 +23,7 @@
 #define PROCESSES_MAX 256u
 
 static struct rbx_sim_outcome *mine; /* in the process of a run */
+static sigset_t mask_of_runs;
 
 static void note_failure(const char *invariant, const char *what)
 {
@@ -32,6 +38,8 @@ static void run(const struct rbx_sim_options *options,
 {
 	if (silent && !freopen("/dev/null", "w", stdout))
 		_exit(RBX_SIM_EXIT_FAILED);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &mask_of_runs, NULL);
 	mine = outcome;
 	rbx_sim_fail_hook(note_failure);
 	alarm(RBX_SIM_RUN_SECONDS_MAX);
@@ -48,8 +56,15 @@ static void run(const struct rbx_sim_options *options,
 	_exit(0);
 }
 
-int rbx_sim_process_start(struct rbx_sim_process *process,
-			  const struct rbx_sim_options *options, bool silent)
+/* It ends a wait, and is not ignored, as by whoever started us: then nobody would tell
+ * how a run ended. */
+static void take_child_signal(int signal_number)
+{
+	(void)signal_number;
+}
+
+static int start(struct rbx_sim_process *process,
+		 const struct rbx_sim_options *options, bool silent)
 {
 	process->outcome = __real_mmap(NULL, sizeof(*process->outcome),
 				       PROT_READ | PROT_WRITE,
@@ -58,8 +73,7 @@ int rbx_sim_process_start(struct rbx_sim_process *process,
 		return -errno;
 	process->seed = options->seed;
 	fflush(stdout);
-	/* If our parent ignores it, we would not be told how a run ended. */
-	signal(SIGCHLD, SIG_DFL);
+	signal(SIGCHLD, take_child_signal);
 	process->id = fork();
 	if (process->id < 0) {
 		int err = -errno;
@@ -71,6 +85,13 @@ int rbx_sim_process_start(struct rbx_sim_process *process,
 	if (process->id == 0)
 		run(options, process->outcome, silent);
 	return 0;
+}
+
+int rbx_sim_process_start(struct rbx_sim_process *process,
+			  const struct rbx_sim_options *options, bool silent)
+{
+	sigprocmask(SIG_SETMASK, NULL, &mask_of_runs);
+	return start(process, options, silent);
 }
 
 /* What the end of the process tells if the run itself could not. */
@@ -148,7 +169,7 @@ static bool ended(struct rbx_sim_process *process,
 		return false;
 	process->is_repeat = true;
 	process->first_hash = outcome->hash;
-	return rbx_sim_process_start(process, &again, true) == 0;
+	return start(process, &again, true) == 0;
 }
 
 /* Runs that are under way are given up and not reported. */
@@ -167,12 +188,12 @@ static void stop_all(struct rbx_sim_process *processes, uint32_t count)
 	}
 }
 
-int64_t
-rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
-		      uint64_t seeds_max, uint32_t processors_count,
-		      bool (*goes_on)(void),
-		      void (*told)(uint64_t seed,
-				   const struct rbx_sim_outcome *outcome))
+/* With the signals blocked. */
+static int64_t run_many(const struct rbx_sim_options *options, uint32_t seconds,
+			uint64_t seeds_max, uint32_t processors_count,
+			bool (*goes_on)(void),
+			void (*told)(uint64_t seed,
+				     const struct rbx_sim_outcome *outcome))
 {
 	struct rbx_sim_process processes[PROCESSES_MAX] = { 0 }, *process;
 	uint32_t count = RBX_MIN(RBX_MAX(processors_count, 1u), PROCESSES_MAX);
@@ -182,6 +203,7 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 	uint32_t running = 0;
 	int64_t ran = 0;
 	int status, err;
+	pid_t id;
 
 	for (;;) {
 		if (goes_on && !goes_on()) {
@@ -193,7 +215,7 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 			next.seed - options->seed < seeds_max)) {
 			process = by_id(processes, count, 0);
 			process->is_repeat = false;
-			err = rbx_sim_process_start(process, &next, true);
+			err = start(process, &next, true);
 			if (err) {
 				stop_all(processes, count);
 				return err;
@@ -203,7 +225,10 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		}
 		if (running == 0)
 			return ran;
-		process = by_id(processes, count, waitpid(-1, &status, 0));
+		id = waitpid(-1, &status, WNOHANG);
+		if (id == 0)
+			sigsuspend(&mask_of_runs);
+		process = id > 0 ? by_id(processes, count, id) : NULL;
 		if (!process)
 			continue;
 		take(process, status, &outcome);
@@ -214,4 +239,25 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 		running--;
 		ran++;
 	}
+}
+
+int64_t
+rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
+		      uint64_t seeds_max, uint32_t processors_count,
+		      bool (*goes_on)(void),
+		      void (*told)(uint64_t seed,
+				   const struct rbx_sim_outcome *outcome))
+{
+	sigset_t signals;
+	int64_t ran;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, &mask_of_runs);
+	ran = run_many(options, seconds, seeds_max, processors_count, goes_on,
+		       told);
+	sigprocmask(SIG_SETMASK, &mask_of_runs, NULL);
+	return ran;
 }

@@ -264,7 +264,7 @@ static int report(struct bench *bench, const struct bench_result *result,
 
 static int measure(struct bench *bench)
 {
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 	struct bench_result result;
 	struct bench_mix mix;
 	bool all_checked;

@@ -13,23 +13,6 @@
 	(sizeof(((struct bench_events *)0)->lines) / \
 	 sizeof(((struct bench_events *)0)->lines[0]))
 
-static const char *event_text(enum rbx_event_kind kind)
-{
-	switch (kind) {
-	case RBX_EVENT_SERVER_DOWN:
-		return "server down";
-	case RBX_EVENT_REBUILD_STARTED:
-		return "rebuild started";
-	case RBX_EVENT_REBUILD_DONE:
-		return "rebuild done";
-	case RBX_EVENT_REBUILD_STUCK:
-		return "rebuild stuck";
-	case RBX_EVENT_DATA_LOST:
-		return "data lost";
-	}
-	return "event";
-}
-
 void bench_events_init(struct bench_events *events)
 {
 	*events = (struct bench_events){ .count = 0 };
@@ -46,7 +29,7 @@ void bench_events_note(struct rbx_volume *volume,
 	pthread_mutex_lock(&events->lock);
 	line = events->lines[events->count++ % LINES_COUNT];
 	snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
-		 event_text(event->kind), event->server,
+		 rbx_event_name(event->kind), event->server,
 		 *event->server ? ", " : "", event->slab_count, event->reason);
 	if (event->kind == RBX_EVENT_SERVER_DOWN && !*events->down)
 		snprintf(events->down, sizeof(events->down), "%s", line);

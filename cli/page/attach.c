@@ -236,6 +236,9 @@ int page_detach(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	rc = page_name_check(&page_detach_command, page_wanted.name);
+	if (rc)
+		return rc;
 	if (page_prepare(&page_detach_command))
 		return CLI_EXIT_USAGE;
 	if (!page_exists(page_wanted.name))

@@ -106,6 +106,14 @@ const struct cli_command page_detach_command = {
 	.run = page_detach,
 };
 
+int page_name_check(const struct cli_command *command, const char *name)
+{
+	if (*name && *name != '.' && !strchr(name, '/'))
+		return 0;
+	return cli_fail(command, "--name '%s' is no name for a volume: it must not begin with a dot, "
+				 "have a slash in it, or be empty", name);
+}
+
 int page_options_check(void)
 {
 	if (!*page_wanted.servers)
@@ -119,8 +127,5 @@ int page_options_check(void)
 	if (*page_wanted.secret_file && page_wanted.insecure)
 		return cli_fail(&page_attach_command,
 				"--secret-file and --insecure exclude each other");
-	if (strchr(page_wanted.name, '/') || *page_wanted.name == '.')
-		return cli_fail(&page_attach_command,
-				"'%s' is no name for a volume", page_wanted.name);
-	return 0;
+	return page_name_check(&page_attach_command, page_wanted.name);
 }

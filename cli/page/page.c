@@ -165,6 +165,9 @@ static int page_status(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	rc = page_name_check(&status_command, name);
+	if (rc)
+		return rc;
 	if (page_prepare(&status_command))
 		return CLI_EXIT_USAGE;
 	if (!page_exists(name))

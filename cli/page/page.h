@@ -26,6 +26,10 @@
 /* The directory of all volumes. */
 extern const char page_volumes[];
 
+/* options.c: 0, or the exit code once it has said that this is no name: one that leads
+ * out of the directory of all volumes. */
+int page_name_check(const struct cli_command *command, const char *name);
+
 /* volume.c: each 0 or -errno. */
 
 /* Has the module loaded and configfs mounted; says why not. */

@@ -3,20 +3,29 @@
  * http.c - the listener of `rdmabox serve --metrics`.
  *
  * libmicrohttpd listens and speaks HTTP; this file knows what is at which path, makes it
- * from one look at the server for each request, and says how a browser may treat it.
+ * from one look at the server, and says how a browser may treat it. An answer stands for
+ * KEEP_MS: a look takes the server's lock, so anybody who asks all the time would hold up
+ * its clients.
  * Nothing can be changed over this port: GET and HEAD are all that is answered. Nothing
  * that a client stored can be seen through it, but the addresses of clients can: so it is
  * bound to the address that was given, and to no other.
+ *
+ * A connection for which there is no descriptor stays where it is. libmicrohttpd tries
+ * again at once if it has no other, and again, but says so to its log each time: there
+ * a pause is made.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <microhttpd.h>
 
@@ -29,11 +38,20 @@
 /* Those in the room, and some that are shut down and not closed yet. */
 #define CONNECTIONS_MAX (METRICS_CONNECTIONS_MAX + 16)
 #define IDLE_TIMEOUT_S 10
+#define KEEP_MS 500
+#define PAUSE_MS 100
+
+enum { PAGE_METRICS, PAGE_STATUS, PAGE_HTML, PAGES_COUNT };
 
 struct http {
 	struct MHD_Daemon *daemon;
 	struct rbx_server *server;
 	struct metrics_room room;
+	/* What was answered last, of the one thread of libmicrohttpd. */
+	struct kept {
+		struct MHD_Response *response; /* NULL: none */
+		uint64_t made_ms;
+	} kept[PAGES_COUNT];
 	char address[160];
 };
 
@@ -70,12 +88,13 @@ static const struct page {
 	const char *type;
 	const char *policy; /* Content-Security-Policy */
 	char *(*make)(struct rbx_server *server, size_t *len); /* NULL: status.html */
-} pages[] = {
-	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8",
-	  "default-src 'none'", make_metrics },
-	{ "/status.json", "application/json", "default-src 'none'",
-	  make_status },
-	{ "/", "text/html; charset=utf-8", status_page_policy, NULL },
+} pages[PAGES_COUNT] = {
+	[PAGE_METRICS] = { "/metrics", "text/plain; version=0.0.4; charset=utf-8",
+			   "default-src 'none'", make_metrics },
+	[PAGE_STATUS] = { "/status.json", "application/json",
+			  "default-src 'none'", make_status },
+	[PAGE_HTML] = { "/", "text/html; charset=utf-8", status_page_policy,
+			NULL },
 };
 
 static const struct page text_page = { "", "text/plain; charset=utf-8",
@@ -83,19 +102,19 @@ static const struct page text_page = { "", "text/plain; charset=utf-8",
 
 /* ---- Answers ---------------------------------------------------------------*/
 
-static enum MHD_Result respond(struct MHD_Connection *connection,
-			       unsigned int status, const struct page *page,
-			       const char *text, size_t len,
-			       enum MHD_ResponseMemoryMode mode)
+/* NULL: no memory. The text is the response's, or freed, if the mode says so. */
+static struct MHD_Response *make_response(unsigned int status,
+					  const struct page *page,
+					  const char *text, size_t len,
+					  enum MHD_ResponseMemoryMode mode)
 {
-	struct MHD_Response *response;
-	enum MHD_Result queued;
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(len, (void *)text, mode);
 
-	response = MHD_create_response_from_buffer(len, (void *)text, mode);
 	if (!response) {
 		if (mode == MHD_RESPMEM_MUST_FREE)
 			free((void *)text);
-		return MHD_NO;
+		return NULL;
 	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 				page->type);
@@ -108,16 +127,66 @@ static enum MHD_Result respond(struct MHD_Connection *connection,
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
 					"GET, HEAD");
-	queued = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
-	return queued;
+	return response;
 }
 
 static enum MHD_Result refuse(struct MHD_Connection *connection,
 			      unsigned int status, const char *text)
 {
-	return respond(connection, status, &text_page, text, strlen(text),
-		       MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response =
+		make_response(status, &text_page, text, strlen(text),
+			      MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result queued;
+
+	if (!response)
+		return MHD_NO;
+	queued = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static struct MHD_Response *make_page(struct http *http, unsigned int number)
+{
+	const struct page *page = &pages[number];
+	size_t len;
+	char *text;
+
+	if (!page->make)
+		return make_response(MHD_HTTP_OK, page, status_page,
+				     status_page_bytes, MHD_RESPMEM_PERSISTENT);
+	text = page->make(http->server, &len);
+	return text ? make_response(MHD_HTTP_OK, page, text, len,
+				    MHD_RESPMEM_MUST_FREE) :
+		      NULL;
+}
+
+/* Connections that still send the response from before keep it alive. */
+static enum MHD_Result respond(struct http *http,
+			       struct MHD_Connection *connection,
+			       unsigned int number)
+{
+	struct kept *kept = &http->kept[number];
+	uint64_t now = now_ms();
+
+	if (kept->response && now - kept->made_ms >= KEEP_MS) {
+		MHD_destroy_response(kept->response);
+		kept->response = NULL;
+	}
+	if (!kept->response) {
+		kept->response = make_page(http, number);
+		kept->made_ms = now;
+	}
+	return kept->response ? MHD_queue_response(connection, MHD_HTTP_OK,
+						   kept->response) :
+				MHD_NO;
 }
 
 /*
@@ -156,8 +225,6 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 			      size_t *upload_bytes, void **state)
 {
 	struct http *http = user;
-	size_t len;
-	char *text;
 
 	(void)version, (void)upload, (void)upload_bytes, (void)state;
 	if (!host_is_ours(connection))
@@ -167,19 +234,20 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection,
 	    strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 			      "GET and HEAD only\n");
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
-		if (strcmp(url, pages[i].path))
-			continue;
-		if (!pages[i].make)
-			return respond(connection, MHD_HTTP_OK, &pages[i],
-				       status_page, status_page_bytes,
-				       MHD_RESPMEM_PERSISTENT);
-		text = pages[i].make(http->server, &len);
-		return text ? respond(connection, MHD_HTTP_OK, &pages[i], text,
-				      len, MHD_RESPMEM_MUST_FREE) :
-			      MHD_NO;
-	}
+	for (unsigned int i = 0; i < PAGES_COUNT; i++)
+		if (!strcmp(url, pages[i].path))
+			return respond(http, connection, i);
 	return refuse(connection, MHD_HTTP_NOT_FOUND, "try / or /metrics\n");
+}
+
+static void pause_without_descriptors(void *user, const char *format, va_list args)
+{
+	int err = errno;
+
+	(void)user, (void)format, (void)args;
+	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS)
+		(void)poll(NULL, 0, PAUSE_MS);
+	errno = err;
 }
 
 static void note_connection(void *user, struct MHD_Connection *connection,
@@ -235,7 +303,8 @@ int http_start(struct http **http_out, const char *address,
 	       struct rbx_server *server)
 {
 	/* Not select(), which knows 1,024 descriptors: slabs and clients have theirs. */
-	unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD;
+	unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD |
+			     MHD_USE_ERROR_LOG;
 	struct addrinfo *found;
 	struct http *http;
 	int err;
@@ -252,7 +321,8 @@ int http_start(struct http **http_out, const char *address,
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	http->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, answer, http, MHD_OPTION_SOCK_ADDR,
+		flags, 0, NULL, NULL, answer, http, MHD_OPTION_EXTERNAL_LOGGER,
+		pause_without_descriptors, NULL, MHD_OPTION_SOCK_ADDR,
 		found->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, http,
@@ -283,5 +353,8 @@ void http_stop(struct http *http)
 	if (!http)
 		return;
 	MHD_stop_daemon(http->daemon);
+	for (unsigned int i = 0; i < PAGES_COUNT; i++)
+		if (http->kept[i].response)
+			MHD_destroy_response(http->kept[i].response);
 	free(http);
 }

@@ -5,23 +5,34 @@
 
 #include "cli/serve/metrics_room.h"
 
-static void visit_host(const struct sockaddr *from, uint8_t host[16])
+static void visit_from(struct metrics_visit *visit, const struct sockaddr *from)
 {
-	memset(host, 0, 16);
-	if (from->sa_family == AF_INET)
-		memcpy(host, &((const struct sockaddr_in *)from)->sin_addr, 4);
-	else if (from->sa_family == AF_INET6)
-		memcpy(host, &((const struct sockaddr_in6 *)from)->sin6_addr,
-		       16);
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)from)->sin6_addr;
+
+	visit->host[0] = (uint8_t)from->sa_family;
+	visit->network_bytes = 1;
+	if (from->sa_family == AF_INET) {
+		memcpy(&visit->host[1], &v4->sin_addr, 4);
+		visit->network_bytes += 3;
+	} else if (from->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+		visit->host[0] = AF_INET;
+		memcpy(&visit->host[1], &v6->s6_addr[12], 4);
+		visit->network_bytes += 3;
+	} else if (from->sa_family == AF_INET6) {
+		memcpy(&visit->host[1], v6, 8);
+		visit->network_bytes += 6;
+	}
 }
 
-static uint32_t count_of_host(const struct metrics_room *room,
-			      const uint8_t host[16])
+/* How many begin like this one. */
+static uint32_t count_like(const struct metrics_room *room,
+			   const struct metrics_visit *visit, size_t bytes)
 {
 	uint32_t count = 0, i;
 
 	for (i = 0; i < room->count; i++)
-		count += !memcmp(room->visits[i].host, host, 16);
+		count += !memcmp(room->visits[i].host, visit->host, bytes);
 	return count;
 }
 
@@ -37,7 +48,12 @@ static void make_room(struct metrics_room *room)
 	uint32_t most = 0, victim = 0, count, i;
 
 	for (i = 0; i < room->count; i++) {
-		count = count_of_host(room, room->visits[i].host);
+		const struct metrics_visit *visit = &room->visits[i];
+
+		/* The network counts first, and in it the host. */
+		count = count_like(room, visit, visit->network_bytes) *
+				(METRICS_CONNECTIONS_MAX + 1) +
+			count_like(room, visit, sizeof(visit->host));
 		if (count <= most)
 			continue;
 		most = count;
@@ -52,7 +68,7 @@ void metrics_room_enter(struct metrics_room *room, int fd,
 {
 	struct metrics_visit visit = { .fd = fd };
 
-	visit_host(from, visit.host);
+	visit_from(&visit, from);
 	if (room->count == METRICS_CONNECTIONS_MAX)
 		make_room(room);
 	room->visits[room->count++] = visit;

@@ -3,9 +3,13 @@
  * metrics_room.h - room for the next scraper among the connections for metrics.
  *
  * Whoever can reach the port can hold connections with a byte now and then, which
- * no idle time ends. So if all places are taken, a newcomer gets the place of the
- * oldest connection from the address that has most of them: one address cannot
- * keep another one out, and nobody keeps a place against one who comes later.
+ * no idle time ends. So if all places are taken, a newcomer gets the place of a
+ * connection from the network that has most of them; there, of the oldest one from
+ * the host that has most. So neither a host nor a network can keep another one out,
+ * and nobody keeps a place against one who comes later.
+ *
+ * With IPv6 a host is a /64, of which any machine there can take all addresses, and
+ * a network is a /48. With IPv4 it is an address, and a /24.
  */
 #ifndef METRICS_ROOM_H
 #define METRICS_ROOM_H
@@ -20,7 +24,8 @@ struct metrics_room {
 	uint32_t count;
 	struct metrics_visit {
 		int fd;
-		uint8_t host[16]; /* an address of 4 bytes begins it */
+		uint8_t host[9]; /* its family and address; the network begins it */
+		uint8_t network_bytes;
 	} visits[METRICS_CONNECTIONS_MAX]; /* the oldest one first */
 };
 

@@ -15,9 +15,9 @@ void top_screen_draw(struct top_screen *screen, const struct top_report *report,
 	(void)interval_s;
 }
 
-enum top_key top_screen_wait(struct top_screen *screen, int timeout_ms)
+enum top_key top_screen_key(struct top_screen *screen)
 {
-	(void)screen, (void)timeout_ms;
+	(void)screen;
 	return TOP_KEY_QUIT;
 }
 

@@ -194,9 +194,9 @@ static enum top_key walk(struct top_screen *screen, int lines)
 	return TOP_KEY_REDRAW;
 }
 
-enum top_key top_screen_wait(struct top_screen *screen, int timeout_ms)
+enum top_key top_screen_key(struct top_screen *screen)
 {
-	timeout(timeout_ms);
+	timeout(0);
 	switch (getch()) {
 	case 'q':
 	case 'Q':
@@ -215,7 +215,9 @@ enum top_key top_screen_wait(struct top_screen *screen, int timeout_ms)
 		return walk(screen, screen->room);
 	case KEY_RESIZE:
 		return walk(screen, 0);
-	default:
+	case ERR:
 		return TOP_KEY_NONE;
+	default:
+		return TOP_KEY_OTHER;
 	}
 }

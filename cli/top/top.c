@@ -7,13 +7,14 @@
  * borrows nothing. Volumes are those of the kernel module, which needs no right to look at
  * most of them.
  *
- * Signals end the loop and nothing else; the threads that ask have them blocked.
+ * Signals end the loop and nothing else; all threads have them blocked.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/reach.h"
@@ -22,7 +23,10 @@
 #define FIRST_WAIT_MS 20 /* between looks whether all have answered at first */
 #define FIRST_WAIT_S_MAX 15 /* in which a server that is dead is found to be */
 
-static volatile sig_atomic_t stopping;
+/* Readable once one of the signals came that end it: they are blocked, so that none is
+ * lost between a look whether it came and the wait for it. */
+static int signals_fd;
+static bool stopping;
 
 /* ---- A look ----------------------------------------------------------------*/
 
@@ -75,30 +79,44 @@ static bool all_tried(struct top_watchers *watchers, uint32_t tries)
 
 /* ---- Signals and time --------------------------------------------------------*/
 
-static void stop(int signal_number)
+static int signals_take(void)
 {
-	(void)signal_number;
-	stopping = 1;
+	struct sigaction before;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	/* It may be ignored (nohup). One that is blocked would come all the same. */
+	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signals_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	return signals_fd < 0 ? cli_fail(&top_command, "cannot take signals: %s",
+					 strerror(errno)) :
+				0;
 }
 
-static void signals_take(void)
+/* Until then, or one of these signals, or another one with a handler, or the descriptor
+ * has something, which is returned; -1: none. */
+static short wait_until(uint64_t until_ns, int fd)
 {
-	struct sigaction action = { .sa_handler = stop };
+	struct pollfd fds[] = { { .fd = signals_fd, .events = POLLIN },
+				{ .fd = fd, .events = POLLIN } };
+	uint64_t now_ns = top_now_ns();
+	int ms = until_ns > now_ns ? (int)((until_ns - now_ns) / 1000000) + 1 : 0;
 
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), ms) <= 0)
+		return 0;
+	if (fds[0].revents)
+		stopping = true;
+	return fds[1].revents;
 }
 
-/* Until then, or a signal. */
 static void sleep_until(uint64_t until_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000u),
-					.tv_nsec = (long)(until_ns % 1000000000u) };
-
-	while (!stopping && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
-					    &until, NULL) == EINTR)
-		;
+	while (!stopping && top_now_ns() < until_ns)
+		(void)wait_until(until_ns, -1);
 }
 
 static uint64_t interval_ns(void)
@@ -163,30 +181,45 @@ static void draw(struct top_screen *screen)
 			top_options.reversed, top_options.interval_s);
 }
 
-/* Waits for keys until the next look is due. False: it was told to end. */
+/* False: it was told to end. */
+static bool obey(struct top_screen *screen, enum top_key key)
+{
+	switch (key) {
+	case TOP_KEY_QUIT:
+		return false;
+	case TOP_KEY_SORT:
+		strcpy(top_options.sort_key, top_sort_next(top_options.sort_key));
+		break;
+	case TOP_KEY_REVERSE:
+		top_options.reversed = !top_options.reversed;
+		break;
+	case TOP_KEY_REDRAW:
+		break;
+	case TOP_KEY_NONE:
+	case TOP_KEY_OTHER:
+		return true;
+	}
+	top_sort(&report, top_options.sort_key, top_options.reversed);
+	draw(screen);
+	return true;
+}
+
+/* Waits for keys until the next look is due. False: it was told to end, or the terminal
+ * has gone, which would be readable without end. */
 static bool obey_keys(struct top_screen *screen, uint64_t until_ns)
 {
-	uint64_t now_ns;
+	enum top_key key;
+	short events;
 
-	while (!stopping && (now_ns = top_now_ns()) < until_ns) {
-		int ms = (int)((until_ns - now_ns) / 1000000) + 1;
-
-		switch (top_screen_wait(screen, ms)) {
-		case TOP_KEY_QUIT:
+	while (!stopping && top_now_ns() < until_ns) {
+		events = wait_until(until_ns, STDIN_FILENO);
+		if (events & (POLLHUP | POLLERR | POLLNVAL))
 			return false;
-		case TOP_KEY_SORT:
-			strcpy(top_options.sort_key, top_sort_next(top_options.sort_key));
-			break;
-		case TOP_KEY_REVERSE:
-			top_options.reversed = !top_options.reversed;
-			break;
-		case TOP_KEY_REDRAW:
-			break;
-		case TOP_KEY_NONE:
-			continue;
-		}
-		top_sort(&report, top_options.sort_key, top_options.reversed);
-		draw(screen);
+		do {
+			key = top_screen_key(screen);
+			if (!obey(screen, key))
+				return false;
+		} while (key != TOP_KEY_NONE);
 	}
 	return !stopping;
 }
@@ -264,6 +297,8 @@ int cli_top(int argc, char **argv)
 			return cli_fail(&top_command, "no server, and this machine has "
 					"no volume; add --servers A:P,B:P");
 	}
-	signals_take();
+	rc = signals_take();
+	if (rc)
+		return rc;
 	return *top_options.servers ? run_with_servers() : run(NULL);
 }

@@ -207,18 +207,20 @@ bool top_json_print(const struct top_report *report);
 struct top_screen;
 
 enum top_key {
-	TOP_KEY_NONE, /* the time is over, or a signal came */
+	TOP_KEY_NONE,
 	TOP_KEY_QUIT,
 	TOP_KEY_SORT,
 	TOP_KEY_REVERSE,
 	TOP_KEY_REDRAW, /* another size, or another part of the list */
+	TOP_KEY_OTHER, /* one that means nothing */
 };
 
 /* NULL: there is no terminal that could show it. */
 struct top_screen *top_screen_open(void);
 void top_screen_draw(struct top_screen *screen, const struct top_report *report,
 		     const char *sort_key, bool reversed, double interval_s);
-enum top_key top_screen_wait(struct top_screen *screen, int timeout_ms);
+/* The next key that was pressed. Never waits. */
+enum top_key top_screen_key(struct top_screen *screen);
 /* The terminal is as it was. */
 void top_screen_close(struct top_screen *screen);
 

@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where the tuning file goes, and whether it can go there: asked before minutes of
- * measurement. The library finds the default file by the same rule when it writes
- * (rbx_tuning_save()), and makes its last two folders if they are missing.
+ * measurement. rbx_tuning_save() makes the last two folders of the default file if
+ * they are missing.
  */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/tune/tune.h"
-
-/* False: this user has no folder of settings. */
-static bool default_path(char path[PATH_MAX])
-{
-	const char *base = secure_getenv("XDG_CONFIG_HOME");
-	const char *below = "";
-
-	if (!base || base[0] != '/') {
-		base = secure_getenv("HOME");
-		below = "/.config";
-	}
-	return base && base[0] == '/' &&
-	       snprintf(path, PATH_MAX, "%s%s/rdmabox/tune.json", base, below) < PATH_MAX;
-}
 
 /* Of a file whose last folders may be missing: the deepest that is there. 0 or -errno. */
 static int check_folders(const char *path)
@@ -51,9 +36,9 @@ int tune_file_check(char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%s", tune_options.out);
 		return cli_output_check(&tune_command, "out", path);
 	}
-	if (!default_path(path))
-		return cli_fail(&tune_command, "there is no home folder for the tuning file; "
-					       "give --out FILE, or --out none");
+	if (rbx_tuning_default_path(path, PATH_MAX))
+		return cli_fail(&tune_command, "%s; give --out FILE, or --out none",
+				rbx_last_error());
 	snprintf(folder, sizeof(folder), "%s", path);
 	if (!access(dirname(folder), F_OK))
 		return cli_output_check(&tune_command, "out", path);

@@ -167,6 +167,13 @@ static void resolved_keep(const struct sockaddr *address, char *resolved)
 		soft_address_name(address, resolved);
 }
 
+static bool is_loopback_only(const struct addrinfo *list)
+{
+	while (list && soft_address_is_loopback(list->ai_addr))
+		list = list->ai_next;
+	return !list;
+}
+
 static int peer_connect(struct soft_device *device,
 			const struct rbx_connect_init *connect,
 			struct soft_peer *peer, uint64_t deadline_ns,
@@ -179,6 +186,11 @@ static int peer_connect(struct soft_device *device,
 	err = soft_address_resolve(address, false, &list, error);
 	if (err)
 		return err;
+	if (connect->loopback_only && !is_loopback_only(list)) {
+		freeaddrinfo(list);
+		soft_explain(error, "%.100s is another machine", address);
+		return -EREMOTE;
+	}
 	for (info = list; info; info = info->ai_next) {
 		fd = address_connect(device, info, peer, deadline_ns);
 		if (fd >= 0) {

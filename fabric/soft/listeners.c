@@ -11,8 +11,8 @@
  * is told ours. Half-open connections are bounded in time and in number, where the oldest
  * makes room for the newest. Requests that are not taken are bounded, too. Further
  * connections are closed, and so are those for which this process has no descriptor left. If
- * the descriptor that is kept for that was taken by another thread, the listeners rest until
- * the next tick.
+ * the descriptor that is kept for that was taken by another thread, or the kernel has no
+ * memory for a socket, the listeners rest until the next tick.
  *
  * A half-open connection is on one list at a time, the listeners' waiting list or its
  * listener's ready list, under listeners.lock. A request that was taken belongs to the
@@ -159,9 +159,15 @@ static void listeners_rest(struct soft_device *device, bool rest)
 		  device->listeners.epoll_fd, &event);
 }
 
-static bool no_file_is_left(void)
+static bool no_file_is_left(int err)
 {
-	return errno == EMFILE || errno == ENFILE;
+	return err == EMFILE || err == ENFILE;
+}
+
+/* The connection is still there for the next attempt. With other errors it has gone. */
+static bool no_room_is_left(int err)
+{
+	return no_file_is_left(err) || err == ENOMEM || err == ENOBUFS;
 }
 
 /* There is no descriptor for this connection. The socket would stay readable and keep the
@@ -175,7 +181,7 @@ static void accept_and_close(struct soft_device *device,
 	if (listeners->spare_fd >= 0)
 		close(listeners->spare_fd);
 	fd = accept4(watched->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0 && no_file_is_left())
+	if (fd < 0 && no_room_is_left(errno))
 		listeners_rest(device, true);
 	if (fd >= 0)
 		close(fd);
@@ -195,8 +201,10 @@ static void half_open_accept(struct watched_socket *watched)
 	fd = accept4(watched->fd, (struct sockaddr *)&from, &length,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		if (no_file_is_left())
+		if (no_file_is_left(errno))
 			accept_and_close(device, watched);
+		else if (no_room_is_left(errno))
+			listeners_rest(device, true);
 		return;
 	}
 	half_open = calloc(1, sizeof(*half_open));

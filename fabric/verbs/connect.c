@@ -270,6 +270,11 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 	if (!err)
 		err = rbx_verbs_address_parse(connect->address, false, &address,
 					      error);
+	if (!err && connect->loopback_only &&
+	    !rbx_verbs_address_is_loopback(&address))
+		err = rbx_verbs_explain(error, -EREMOTE,
+					"%s is another machine",
+					connect->address);
 	if (!err)
 		err = conn_open(rbx_verbs_device(device), init->traffic_class,
 				&attempt.conn, error);

@@ -339,6 +339,14 @@ struct rbx_event {
 	const char *reason; /* one line */
 };
 
+/**
+ * rbx_event_name() - says in words what has happened: "server down".
+ *
+ * Returns the words; "event" for a kind that this version of the library does not know.
+ * Context: any thread, callbacks too; never blocks.
+ */
+const char *rbx_event_name(enum rbx_event_kind kind);
+
 struct rbx_volume_options {
 	size_t size_bytes; /* of this struct; rbx_volume_options_defaults() sets it */
 	uint32_t replicas; /* copies of each slab, 1 to 3. Default: 1. */
@@ -927,7 +935,7 @@ int rbx_remote_submit(struct rbx_remote *remote,
 	X(messages_received, "messages of theirs that a handler has had")
 
 struct rbx_stats {
-	size_t size_bytes; /* in: of this struct; out: of what was filled in */
+	size_t size_bytes; /* of what was filled in; the rest is zero */
 	/* Median latency of requests, in nanoseconds from submit to the poll that found
 	 * them done, within 4 %. What a callback submits counts from that poll. */
 	uint64_t latency_p50_ns;
@@ -940,14 +948,29 @@ struct rbx_stats {
 };
 
 /**
- * rbx_stats_get() - tells the numbers since rbx_open() or rbx_stats_reset().
- * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ * rbx_stats_get_sized() - fills in statistics of that size.
+ * @size_bytes: of the struct, as the program knows it
  *
- * In a child of the process that opened the context it changes nothing.
+ * What this version of the library does not know is zero. In a child of the process
+ * that opened the context all of it is.
  *
  * Context: any thread, callbacks too; never blocks.
  */
-void rbx_stats_get(struct rbx_context *ctx, struct rbx_stats *stats);
+void rbx_stats_get_sized(struct rbx_context *ctx, struct rbx_stats *stats,
+			 size_t size_bytes);
+
+/**
+ * rbx_stats_get() - tells the numbers since rbx_open() or rbx_stats_reset().
+ *
+ * It fills in this version of the struct, as rbx_stats_get_sized().
+ *
+ * Context: any thread, callbacks too; never blocks.
+ */
+static inline void rbx_stats_get(struct rbx_context *ctx,
+				 struct rbx_stats *stats)
+{
+	rbx_stats_get_sized(ctx, stats, sizeof(*stats));
+}
 
 /**
  * rbx_stats_reset() - starts counting from zero.

@@ -213,7 +213,8 @@ int rbx_server_stop(struct rbx_server *server);
  *	-EINVAL: there is no data, or more than fits
  *	-ENOENT: there is no such client, or none any more
  *	-EAGAIN: 32 messages to the client wait already
- * Context: any thread, callbacks too; never blocks.
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
  */
 int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
 			      const void *data, size_t length,
@@ -263,7 +264,8 @@ struct rbx_server_stats {
  * rbx_server_stats_get() - tells the numbers of a server of this process.
  * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
  *
- * Context: any thread, callbacks too; never blocks.
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
  */
 void rbx_server_stats_get(struct rbx_server *server,
 			  struct rbx_server_stats *stats);
@@ -282,7 +284,8 @@ struct rbx_server_refusal {
  * @refusals: room for @refusals_max of them; NULL if that is 0
  *
  * Returns how many reasons there are, which is the same for all servers.
- * Context: any thread, callbacks too; never blocks.
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
  */
 size_t rbx_server_refusals_get(struct rbx_server *server,
 			       struct rbx_server_refusal *refusals,
@@ -309,7 +312,8 @@ struct rbx_server_answers {
  * rbx_server_answers_get() - tells how long answers of a server of this process took.
  * @answers: its size_bytes is set before; it is changed if the library has fewer numbers
  *
- * Context: any thread, callbacks too; never blocks.
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
  */
 void rbx_server_answers_get(struct rbx_server *server,
 			    struct rbx_server_answers *answers);
@@ -328,7 +332,8 @@ struct rbx_server_client {
  * @clients: room for @clients_max of them; NULL if that is 0
  *
  * Returns how many clients there are, which may be more than were stored.
- * Context: any thread, callbacks too; never blocks.
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
  */
 size_t rbx_server_clients_get(struct rbx_server *server,
 			      struct rbx_server_client *clients,

@@ -65,8 +65,22 @@ struct rbx_tuning {
 };
 
 /**
+ * rbx_tuning_default_path() - tells where the default tuning file lies, be it there or not.
+ * @path: receives the path with its NUL
+ * @size_bytes: the room there
+ *
+ * It is rdmabox/tune.json below $XDG_CONFIG_HOME, or else below $HOME/.config.
+ *
+ * Returns 0, or:
+ *	-EINVAL: an argument is NULL, or there is no home folder
+ *	-ENAMETOOLONG: there is not so much room
+ * Context: any thread, callbacks too; never blocks.
+ */
+int rbx_tuning_default_path(char *path, size_t size_bytes);
+
+/**
  * rbx_tuning_save() - writes what was found out about the device of the context.
- * @path: of the tuning file; NULL or "": the default one, see tune_file of struct rbx_options
+ * @path: of the tuning file; NULL or "": the one of rbx_tuning_default_path()
  * @tuning: its size_bytes is set before
  *
  * What is not known, and what the file says of other devices, stays. The file is replaced

@@ -36,8 +36,7 @@ void rbx_tuning_key(const struct rbx_device *device,
 		 device->caps.name);
 }
 
-/* The folder of settings; false: this user has none. */
-static bool config_folder(char *folder, size_t bytes)
+static int default_path(char *path, size_t bytes)
 {
 	const char *base = secure_getenv("XDG_CONFIG_HOME");
 	const char *below = "";
@@ -47,20 +46,35 @@ static bool config_folder(char *folder, size_t bytes)
 		below = "/.config";
 	}
 	if (!base || base[0] != '/')
-		return false;
-	return (size_t)snprintf(folder, bytes, "%s%s", base, below) < bytes;
+		return -EINVAL;
+	return (size_t)snprintf(path, bytes, "%s%s/rdmabox/tune.json", base,
+				below) < bytes ?
+		       0 :
+		       -ENAMETOOLONG;
 }
 
-/* Where a path of "" leads; false: nowhere. */
-static bool resolve(const char *path, char *resolved, size_t bytes)
+int rbx_tuning_default_path(char *path, size_t size_bytes)
 {
-	char folder[PATH_MAX];
+	int err;
 
-	if (path && path[0])
-		return (size_t)snprintf(resolved, bytes, "%s", path) < bytes;
-	return config_folder(folder, sizeof(folder)) &&
-	       (size_t)snprintf(resolved, bytes, "%s/rdmabox/tune.json",
-				folder) < bytes;
+	if (!path)
+		return rbx_error(-EINVAL, "a path is wanted");
+	err = default_path(path, size_bytes);
+	if (err == -ENAMETOOLONG)
+		return rbx_error(err, "the path of the tuning file needs more than %zu bytes",
+				 size_bytes);
+	return err ? rbx_error(err, "there is no home folder for the tuning file") :
+		     0;
+}
+
+/* Where a path of "" leads. */
+static int resolve(const char *path, char *resolved, size_t bytes)
+{
+	if (!path || !path[0])
+		return default_path(resolved, bytes);
+	return (size_t)snprintf(resolved, bytes, "%s", path) < bytes ?
+		       0 :
+		       -ENAMETOOLONG;
 }
 
 /* ---- Reading ---------------------------------------------------------------*/
@@ -198,26 +212,30 @@ void rbx_tuning_load(const char *path, const struct rbx_device *device,
 	if (!strcmp(path, "none"))
 		snprintf(note, RBX_TUNING_NOTE_BYTES, "none: as asked");
 	else if (resolve(path, resolved, sizeof(resolved)))
-		load_file(resolved, device, tuning, note);
-	else
 		snprintf(note, RBX_TUNING_NOTE_BYTES,
 			 "none: there is no home folder");
+	else
+		load_file(resolved, device, tuning, note);
 }
 
 /* ---- Writing ---------------------------------------------------------------*/
 
-/* The folders that the default path lies in, each where it is missing. */
-static void make_folders(void)
+/* The last two folders of a path, each if it is missing. */
+static void make_folders(const char *path)
 {
 	char folder[PATH_MAX];
-	size_t length;
+	char *last, *first;
 
-	if (!config_folder(folder, sizeof(folder) - sizeof("/rdmabox")))
-		return;
+	snprintf(folder, sizeof(folder), "%s", path);
+	last = strrchr(folder, '/');
+	*last = 0;
+	first = strrchr(folder, '/');
 	/* What fails is told when the file is made. */
-	(void)mkdir(folder, 0755);
-	length = strlen(folder);
-	snprintf(folder + length, sizeof(folder) - length, "/rdmabox");
+	if (first > folder) {
+		*first = 0;
+		(void)mkdir(folder, 0755);
+		*first = '/';
+	}
 	(void)mkdir(folder, 0755);
 }
 
@@ -307,10 +325,13 @@ int rbx_tuning_save(struct rbx_context *ctx, const char *path,
 	if (taken.queue_pairs > RBX_QUEUE_PAIRS_MAX)
 		return rbx_error(-EINVAL, "a tuning is of at most %u queue pairs",
 				 RBX_QUEUE_PAIRS_MAX);
-	if (!resolve(path, resolved, sizeof(resolved)))
-		return rbx_error(-EINVAL, "there is no home folder for the tuning file: name one");
+	err = resolve(path, resolved, sizeof(resolved));
+	if (err == -ENAMETOOLONG)
+		return rbx_error(-EINVAL, "the path of the tuning file is too long");
+	if (err)
+		return rbx_error(err, "there is no home folder for the tuning file: name one");
 	if (!path || !path[0])
-		make_folders();
+		make_folders(resolved);
 	root = read_file(resolved, reason, sizeof(reason));
 	if (!root && errno != ENOENT)
 		return rbx_error(-EINVAL, "%s is not overwritten: %s; remove it, or name another",

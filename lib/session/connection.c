@@ -112,6 +112,7 @@ static int qp_connect(struct rbx_session *session,
 						  address->name,
 		.resolved = resolved,
 		.timeout_ms = rbx_session_left_ms(session),
+		.loopback_only = !set->options.secret && !set->options.insecure,
 		.private_data = private_data,
 		.private_data_bytes = sizeof(private_data),
 		.reply_data = reply,
@@ -121,6 +122,12 @@ static int qp_connect(struct rbx_session *session,
 
 	rbx_wire_attach_encode(attach, private_data);
 	err = set->ops->connect(set->options.device, init, &connect, qp, why);
+	if (err == -EREMOTE) {
+		snprintf(why, RBX_SESSION_WHY_BYTES,
+			 "%s is another machine and there is no secret: give a secret file (--secret-file), or insecure (--insecure)",
+			 address->name);
+		return -EPERM;
+	}
 	if (err)
 		return rbx_session_refusal(session, err, reply,
 					   connect.reply_data_bytes, why);

@@ -33,12 +33,8 @@ void rbx_sessions_close(struct rbx_sessions *sessions);
 /* Those of a context, for rbx_server_query(). */
 struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx);
 
-/* The address of a text that may be connected to. 0; -EINVAL; -EPERM no secret, and not
- * loopback. May ask the resolver. */
-int rbx_sessions_address(struct rbx_sessions *sessions, const char *text,
-			 struct rbx_address *address);
-
-/* As rbx_session_open(), by the text. */
+/* As rbx_session_open(), by the text of an address. -EPERM: it is beyond loopback, and
+ * there is no secret. */
 int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
 			  const struct rbx_session_events *events,
 			  struct rbx_session **session);

@@ -20,7 +20,6 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
 #include "lib/guard.h"
-#include "lib/loopback.h"
 #include "lib/secret.h"
 #include "lib/session/set.h"
 
@@ -318,39 +317,14 @@ void rbx_sessions_close(struct rbx_sessions *sessions)
 
 /* ---- By the text of an address ------------------------------------------------*/
 
-int rbx_sessions_address(struct rbx_sessions *sessions, const char *text,
-			 struct rbx_address *address)
-{
-	const struct rbx_session_set *set = rbx_session_set_of(sessions);
-	bool is_loopback;
-	int err;
-
-	if (strlen(text) >= sizeof(address->name))
-		return rbx_error(-EINVAL, "the address is too long");
-	*address = (struct rbx_address){ 0 };
-	strcpy(address->name, text);
-	if (set->options.secret || set->options.insecure)
-		return 0;
-	err = rbx_address_is_loopback(text, &is_loopback);
-	if (err)
-		return rbx_error(-EINVAL, "cannot use %s: %s", text,
-				 rbx_last_error());
-	if (!is_loopback)
-		return rbx_error(-EPERM,
-				 "%s is another machine and there is no secret: "
-				 "give a secret file (--secret-file), or insecure "
-				 "(--insecure)",
-				 text);
-	return 0;
-}
-
 int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
 			  const struct rbx_session_events *events,
 			  struct rbx_session **session)
 {
-	struct rbx_address address;
-	int err = rbx_sessions_address(sessions, name, &address);
+	struct rbx_address address = { 0 };
 
-	return err ? err :
-		     rbx_session_open(sessions, &address, events, session);
+	if (strlen(name) >= sizeof(address.name))
+		return rbx_error(-EINVAL, "the address is too long");
+	strcpy(address.name, name);
+	return rbx_session_open(sessions, &address, events, session);
 }

@@ -15,6 +15,23 @@ RBX_STATIC_ASSERT((int)RBX_NEWS_SERVER_DOWN == RBX_EVENT_SERVER_DOWN &&
 			  (int)RBX_NEWS_DATA_LOST == RBX_EVENT_DATA_LOST,
 		  "same numbers");
 
+const char *rbx_event_name(enum rbx_event_kind kind)
+{
+	switch (kind) {
+	case RBX_EVENT_SERVER_DOWN:
+		return "server down";
+	case RBX_EVENT_REBUILD_STARTED:
+		return "rebuild started";
+	case RBX_EVENT_REBUILD_DONE:
+		return "rebuild done";
+	case RBX_EVENT_REBUILD_STUCK:
+		return "rebuild stuck";
+	case RBX_EVENT_DATA_LOST:
+		return "data lost";
+	}
+	return "event";
+}
+
 static struct rbx_volume *volume_of(struct rbx_upkeep *upkeep)
 {
 	return rbx_volume_of_control(rbx_volume_control_of_upkeep(upkeep));

@@ -19,6 +19,7 @@ PROTOTYPE = re.compile(r"^((?:static inline\s+)?(?:const )?(?:struct )?\w+(?: \w
                        r"(\**)\s*(rbx_\w+)\(", re.M)
 BODY = re.compile(r"^(struct|enum) (rbx_\w+) \{\n(.*?)^\};", re.S | re.M)
 TABLE = re.compile(r"^#define (RBX_\w+)\(X\)((?:[^\n]*\\\n)*[^\n]*\n)", re.M)
+STRING = re.compile(r"^#define (RBX_\w+) \"([^\"\n]*)\"$", re.M)
 ROW = re.compile(r"X\((\w+), \"([^\"]*)\"\)")
 DEFAULT = re.compile(r"\bDefault: (.+?)\.(?=\s|$)")
 
@@ -60,6 +61,7 @@ class Header:
     functions: list = field(default_factory=list)
     structs: dict = field(default_factory=dict)  # "struct rbx_x", "enum rbx_y": fields
     tables: dict = field(default_factory=dict)  # RBX_STATS: [(name, text)]
+    strings: dict = field(default_factory=dict)  # RBX_VERSION: its text
     faults: list = field(default_factory=list)  # form.Fault
 
 
@@ -184,7 +186,7 @@ def read(path, name):
     """The Header in a file that programs include by that name."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    header = Header(name=name, path=path)
+    header = Header(name=name, path=path, strings=dict(STRING.findall(text)))
     for match in TABLE.finditer(text):
         header.tables[match.group(1)] = ROW.findall(match.group(2))
     _bodies(header, text)

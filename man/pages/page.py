@@ -39,6 +39,8 @@ class Api:
                         for name, fields in header.structs.items()}
         self.tables = {name: rows for header in headers
                        for name, rows in header.tables.items()}
+        self.strings = {name: text for header in headers
+                        for name, text in header.strings.items()}
 
     def errors(self, name, seen=()):
         """(code, words) of a function, those of others that it names included; a code

@@ -141,7 +141,6 @@ class Context:
     def stats(self) -> Stats:
         """What the context has counted."""
         numbers = ffi.new("struct rbx_stats *")
-        numbers.size_bytes = ffi.sizeof("struct rbx_stats")
         with self._handle as pointer:
             lib.rbx_stats_get(pointer, numbers)
         return Stats(**{name: getattr(numbers, name) for name in Stats.__dataclass_fields__})

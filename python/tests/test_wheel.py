@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def test_wheel_works(server: rdmabox.Server, tmp_path: Path) -> None:
     assert used.returncode == 0, used.stderr
     assert used.stdout == "from a wheel\n1\n"
     check_archive(tmp_path)
+    check_archive_builds(tmp_path)
 
 
 def check_archive(tmp_path: Path) -> None:
@@ -59,7 +61,29 @@ def check_archive(tmp_path: Path) -> None:
     packed = [*PYTHON.glob("rdmabox/*.py*"), *PYTHON.glob("native/*"), *PYTHON.glob("*.py"),
               PYTHON / "pyproject.toml", PYTHON / "README.md", PYTHON / "rdmabox" / "py.typed"]
     wanted = {str(file.relative_to(PYTHON)) for file in packed}
+    wanted |= {"man/make_pages", "man/pages/header.py"}
     assert len(wanted) > 25 and wanted <= names, wanted - names
+
+
+def check_archive_builds(tmp_path: Path) -> None:
+    """Far from the tree, with the headers where pkg-config says that they are."""
+    archive, = tmp_path.glob("*.tar.gz")
+    include = tmp_path / "installed"
+    (include / "rdmabox").mkdir(parents=True)
+    for file in (SOURCE / "include" / "rdmabox").glob("*.h"):
+        (include / "rdmabox" / file.name).write_text(file.read_text())
+    done = run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps",
+               "--no-build-isolation", "--wheel-dir", str(tmp_path / "again"), str(archive),
+               RDMABOX_INCLUDE=str(include),
+               PKG_CONFIG_PATH=os.environ["RDMABOX_BUILD"] + "/meson-uninstalled")
+    assert done.returncode == 0, done.stderr
+    first, again = tmp_path.glob("*.whl"), (tmp_path / "again").glob("*.whl")
+    assert headers_of(next(again)) == headers_of(next(first))
+
+
+def headers_of(wheel: Path) -> bytes:
+    with zipfile.ZipFile(wheel) as files:
+        return files.read("rdmabox/_headers.py")
 
 
 def test_wheel_without_a_library_is_told_how(tmp_path: Path) -> None:

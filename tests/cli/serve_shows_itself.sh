@@ -96,6 +96,22 @@ assert {refusal["reason"]: refusal["count"] for refusal in status["refusals"]}["
     of('refused_total{reason="quota"}')
 END
 
+# However often it is asked, it looks at the server twice a second.
+python3 - "$metrics" <<'END' || fault "each request looks at the server"
+import http.client, json, sys, time
+
+connection = http.client.HTTPConnection(sys.argv[1], timeout=30)
+looks = []
+end = time.monotonic() + 1.2
+while time.monotonic() < end or len(set(looks)) < 3:
+    connection.request("GET", "/status.json")
+    looks.append(json.loads(connection.getresponse().read())["at_ms"])
+looks_once = sorted(set(looks))
+assert looks == sorted(looks) and len(looks) > len(looks_once), looks_once
+# at_ms is taken a little after the time that counts.
+assert all(after - before > 400 for before, after in zip(looks_once, looks_once[1:])), looks_once
+END
+
 # Nobody listens for it on another address of this machine.
 python3 - "$metrics" <<'END' || fault "it listens elsewhere, too"
 import socket, sys

@@ -115,11 +115,19 @@ class Terminal:
             if time.monotonic() > until or not self.read(0.1):
                 raise AssertionError("never: %s\n%s" % (what, "\n".join(self.screen())))
 
+    def end_without_terminal(self):
+        """The exit status of a program whose terminal goes."""
+        os.close(self.fd)
+        return self._end(lambda: time.sleep(0.05))
+
     def end(self):
         """The exit status of a program that ends by itself."""
+        return self._end(lambda: self.read(0.05))
+
+    def _end(self, wait):
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until:
-            self.read(0.05)
+            wait()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return status

@@ -161,6 +161,18 @@ try:
         os.kill(screen.pid, number)
         assert screen.end() == 0, number
         assert is_restored(screen), number
+
+    # Ignored, as by nohup; its terminal goes, and nothing is left to show it on.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    screen = begin()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    screen.wait("up", lambda lines: "2 of 2 servers up" in lines[0])
+    os.kill(screen.pid, signal.SIGHUP)
+    screen.type("r")
+    screen.wait("it goes on", lambda lines: "reversed" in lines[-1])
+    screen.type("r")
+    screen.wait("and on", lambda lines: "reversed" not in lines[-1])
+    assert screen.end_without_terminal() == 0
 finally:
     again.kill()
     again.wait()

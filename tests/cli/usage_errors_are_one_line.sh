@@ -81,6 +81,11 @@ expect_refusal 'add --size' page attach --servers 10.0.0.1:7471
 expect_refusal 'no multiple of 4096' page attach --servers 10.0.0.1:7471 --size 5000
 expect_refusal 'exclude each other' page attach --servers 10.0.0.1:7471 --size 1G --insecure --secret-file x
 expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
+for name in ../x . .. x/y /x; do
+	for command in status detach; do
+		expect_refusal "--name '$name' is no name for a volume" page "$command" --name "$name"
+	done
+done
 expect_refusal "--replicas '4'" page attach --replicas 4
 expect_refusal "unexpected 'x'" page list x
 expect_refusal 'add --listen' serve --memory 64M

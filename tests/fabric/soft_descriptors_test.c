@@ -4,6 +4,7 @@
  * handed some which it did not ask for.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -129,10 +130,14 @@ static void connection_without_a_descriptor_is_closed(void **state)
 
 /* How often the device tries to let somebody in. */
 static atomic_uint accepts_count;
+static atomic_int accepts_errno; /* what the kernel says to all of them; 0: nothing */
 
 int accept4(int fd, struct sockaddr *from, socklen_t *length, int flags)
 {
 	atomic_fetch_add(&accepts_count, 1);
+	errno = atomic_load(&accepts_errno);
+	if (errno)
+		return -1;
 	return (int)syscall(SYS_accept4, fd, from, length, flags);
 }
 
@@ -176,6 +181,34 @@ static void connection_waits_if_the_spare_file_is_taken(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(poll(&end, 1, 30000), 1);
 	close(end.fd);
+	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
+	test_pair_close(&pair);
+}
+
+/* The connection stays where it is, as if nothing had been tried. */
+static void connection_waits_if_the_kernel_has_no_memory(void **state)
+{
+	static const int errors[] = { ENOMEM, ENOBUFS };
+	struct test_pair pair;
+	struct pollfd end = { .events = POLLIN };
+	size_t i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		end.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_true(end.fd >= 0);
+		atomic_store(&accepts_errno, errors[i]);
+		atomic_store(&accepts_count, 0);
+		peer_babbles(end.fd, pair.listener->address);
+		while (atomic_load(&accepts_count) < 4)
+			usleep(1000);
+		assert_int_equal(poll(&end, 1, 200), 0);
+		assert_true(atomic_load(&accepts_count) < 400);
+		atomic_store(&accepts_errno, 0);
+		assert_int_equal(poll(&end, 1, 30000), 1);
+		close(end.fd);
+	}
 	assert_int_equal(test_do(&pair, RBX_OP_WRITE, 0, 0, PAGE), 0);
 	test_pair_close(&pair);
 }
@@ -247,6 +280,7 @@ int main(void)
 		cmocka_unit_test(key_goes_by_frames_if_no_file_can_be_opened),
 		cmocka_unit_test(connection_without_a_descriptor_is_closed),
 		cmocka_unit_test(connection_waits_if_the_spare_file_is_taken),
+		cmocka_unit_test(connection_waits_if_the_kernel_has_no_memory),
 		cmocka_unit_test(descriptors_nobody_asked_for_are_closed),
 		cmocka_unit_test(descriptor_nobody_asked_for_cuts_off),
 	};

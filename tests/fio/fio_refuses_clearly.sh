@@ -19,6 +19,9 @@ expect_good "${job[@]}" --size=50% --volume=8M
 expect_bad 'ends at 8388608, beyond volume=4194304' "${good[@]}" --volume=4M
 expect_bad 'ends at 12582912, beyond volume=8388608' "${good[@]}" --volume=8M --offset=4M
 expect_bad 'multiple of' "${good[@]}" --volume=9000000
+expect_bad 'add up to more than there can be' "${good[@]}" --numjobs=2 \
+	--offset=9223372036854771712 --offset_increment=9223372036854771712
+expect_bad 'secret_file: longer than 255' "${good[@]}" --secret_file="/$(printf '%0600d' 0)"
 expect_bad 'rdmabox: .*127.0.0.1' "${good[@]}" --volume=1G
 
 expect_bad 'replicas.*(max value|out of range)|max value out of range' "${good[@]}" --replicas=4

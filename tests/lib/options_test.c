@@ -2,6 +2,9 @@
 /* options_test.c - defaults, texts, and what is refused with which words. */
 #include "tests/lib/tenant.h"
 
+#include "fabric/fabric.h"
+#include "lib/error.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,6 +313,69 @@ static void describe_lines_are_options(void **state)
 	rbx_close(ctx);
 }
 
+/* The reason is there to its end. */
+static void long_value_leaves_room_for_the_reason(void **state)
+{
+	static const char *const names[] = { "pollers", "gid_index",
+					     "fragment_bytes" };
+	char text[2000], value[1500];
+
+	(void)state;
+	memset(value, '9', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(text, sizeof(text), "%s=%s", names[i], value);
+		assert_refused(text, "=9999999999999999999999999999999999999999...: ",
+			       " and so on)");
+	}
+	/* 13 characters of 3 bytes, and no part of the next one. */
+	snprintf(text, sizeof(text), "pollers=%s", "\u20ac\u20ac\u20ac\u20ac\u20ac"
+		 "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac");
+	assert_refused(text, "\u20ac...: not a number", " and so on)");
+	assert_refused(value, "\"9999", "999...\": must be key=value");
+	snprintf(text, sizeof(text), "%s=1", value);
+	assert_refused(text, "no option \"9999", "9...\"; there are: fabric device ");
+}
+
+/* Names are whole, and dots say that there are more. */
+static void unknown_option_is_told_whole_names(void **state)
+{
+	char key[60], text[300], option[64];
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(key) - 2; length++) {
+		char *last;
+
+		memset(key, 'x', length);
+		strcpy(key + length, "=1");
+		assert_refused(key, "there are: fabric device", "");
+		strcpy(text, rbx_last_error());
+		last = strrchr(text, ' ');
+		if (!strcmp(last, " ...")) {
+			*last = '\0';
+			last = strrchr(text, ' ');
+		}
+		snprintf(option, sizeof(option), "%s=", last + 1);
+		if (rbx_options_set(&options, option))
+			assert_null(strstr(rbx_last_error(), "no option"));
+	}
+}
+
+static void error_that_is_cut_says_so(void **state)
+{
+	char text[RBX_ERROR_TEXT_MAX + 50];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(rbx_error(-EINVAL, "%s", text), -EINVAL);
+	assert_int_equal(strlen(rbx_last_error()), RBX_ERROR_TEXT_MAX - 1);
+	assert_non_null(strstr(rbx_last_error(), "xx..."));
+	text[RBX_ERROR_TEXT_MAX - 1] = '\0';
+	rbx_error(-EINVAL, "%s", text);
+	assert_string_equal(rbx_last_error(), text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +389,11 @@ int main(void)
 		cmocka_unit_test_setup(options_bad_value_is_refused_and_named,
 				       set_defaults),
 		cmocka_unit_test_setup(options_bad_polling_is_refused_and_named,
+				       set_defaults),
+		cmocka_unit_test_setup(long_value_leaves_room_for_the_reason,
+				       set_defaults),
+		cmocka_unit_test(error_that_is_cut_says_so),
+		cmocka_unit_test_setup(unknown_option_is_told_whole_names,
 				       set_defaults),
 		cmocka_unit_test_setup(options_of_no_size_are_refused,
 				       set_defaults),

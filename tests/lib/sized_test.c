@@ -134,9 +134,11 @@ static void assert_stats_fit(struct rbx_context *ctx, struct rbx_server *server,
 	struct rbx_stats *stats = calloc(1, size_bytes);
 	struct rbx_server_stats *server_stats = calloc(1, size_bytes);
 
-	stats->size_bytes = size_bytes;
-	rbx_stats_get(ctx, stats);
+	memset(stats, 0x55, size_bytes);
+	rbx_stats_get_sized(ctx, stats, size_bytes);
 	assert_int_equal(stats->size_bytes, stats_bytes);
+	if (size_bytes > sizeof(*stats))
+		assert_int_equal(((char *)stats)[size_bytes - 1], 0);
 	server_stats->size_bytes = size_bytes;
 	rbx_server_stats_get(server, server_stats);
 	assert_int_equal(server_stats->size_bytes, server_stats_bytes);

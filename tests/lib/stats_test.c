@@ -18,7 +18,7 @@ static uint32_t stopped_count; /* atomic */
 static void completed(struct rbx_request *request)
 {
 	struct rbx_request *list[] = { request };
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 
 	rbx_stats_get(tenant.ctx, &stats);
 	(void)rbx_describe(tenant.ctx, NULL, 0);

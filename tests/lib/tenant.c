@@ -110,7 +110,7 @@ void tenant_close(struct tenant *tenant)
 
 struct rbx_stats tenant_stats(struct rbx_context *ctx)
 {
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 
 	rbx_stats_get(ctx, &stats);
 	return stats;

@@ -98,7 +98,8 @@ class Json(unittest.TestCase):
     def test_all_of_a_call_is_there_for_other_programs(self):
         out = subprocess.run([os.path.join(TOP, "man", "make_pages"), "--json"],
                              check=True, stdout=subprocess.PIPE).stdout
-        calls = {call["name"]: call for call in json.loads(out)}
+        api = json.loads(out)
+        calls = {call["name"]: call for call in api["functions"]}
         self.assertEqual(calls["rbx_size_parse"]["header"], "rdmabox/rdmabox.h")
         self.assertEqual(calls["rbx_size_parse"]["prototype"],
                          "int rbx_size_parse(const char *text, uint64_t *bytes)")
@@ -107,6 +108,10 @@ class Json(unittest.TestCase):
         for key in ("brief", "text", "context"):
             self.assertTrue(calls["rbx_size_parse"][key])
         self.assertIn("-EACCES", [error["code"] for error in calls["rbx_volume_open"]["errors"]])
+        self.assertRegex(api["strings"]["RBX_VERSION"], r"^\d+\.\d+\.\d+$")
+        self.assertIn({"name": "requests", "text": "requests completed"}, api["tables"]["RBX_STATS"])
+        self.assertEqual([field["default"] for field in api["structs"]["struct rbx_volume_options"]
+                          if field["name"] == "replicas"], ["1"])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,9 @@ expect_nbdkit_refusal 'could not parse size' "$address" size=x
 expect_nbdkit_refusal 'size=5000: must be a multiple of 4096' "$address" size=5000
 expect_nbdkit_refusal 'size=0: must be a multiple' "$address" size=0
 expect_nbdkit_refusal '67108864 bytes free, and the volume needs 1073741824' "$address" size=1G
+expect_nbdkit_refusal 'slabs' "$address" size=7E
+expect_nbdkit_refusal 'secret_file: longer than 255' "${good[@]}" \
+	secret-file="/$(printf '%0600d' 0)"
 expect_nbdkit_refusal 'replicas' "${good[@]}" replicas=2
 expect_nbdkit_refusal 'replicas=4: must be 1 to 3' "${good[@]}" replicas=4
 expect_nbdkit_refusal 'mode=both: must be one of single' "${good[@]}" mode=both

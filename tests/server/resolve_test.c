@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* resolve_test.c - a session looks names up when it is opened, and never again. */
+/*
+ * resolve_test.c - a session looks names up when it is opened, and never again; and what
+ * a resolver says to one call it need not say to the next: without a secret the address
+ * decides that is connected to, or listened on.
+ */
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +21,12 @@
 
 #define RESUME_MS 5000
 
+#define CHANGING "changing.test" /* a name of the resolver below */
+
 static int lookups_count;
+/* What CHANGING is, from the first lookup on; the last one stays. */
+static const char *answers[3];
+static int answers_count; /* told so far */
 
 static bool is_number(const char *host)
 {
@@ -34,6 +44,10 @@ int getaddrinfo(const char *host, const char *port,
 		    struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
 
 	lookups_count += host && !is_number(host);
+	if (host && !strcmp(host, CHANGING)) {
+		host = answers[answers_count];
+		answers_count += answers_count < 2;
+	}
 	return real(host, port, hints, found);
 }
 
@@ -64,10 +78,90 @@ static void session_that_is_resumed_looks_up_no_name(void **state)
 	world_stop(&world);
 }
 
+static void changing_is(const char *first, const char *second)
+{
+	answers[0] = first;
+	answers[1] = answers[2] = second;
+	answers_count = 0;
+}
+
+static void start_fails(struct rbx_server_options *options, const char *first,
+			const char *second)
+{
+	struct rbx_server *server;
+
+	changing_is(first, second);
+	assert_int_equal(rbx_server_start(&server, options), -EPERM);
+	assert_non_null(strstr(rbx_last_error(), "there is no secret"));
+}
+
+static void server_judges_the_address_that_it_has_bound(void **state)
+{
+	struct rbx_server_options options;
+	struct rbx_server *server;
+
+	(void)state;
+	rbx_server_options_defaults(&options);
+	strcpy(options.listen, CHANGING ":0");
+	strcpy(options.fabric, "soft:tcp");
+	options.memory_bytes = 16 << 20;
+	options.slab_bytes = 1 << 20;
+	start_fails(&options, "127.0.0.1", "0.0.0.0");
+	start_fails(&options, "0.0.0.0", "127.0.0.1");
+	changing_is("127.0.0.1", "127.0.0.1");
+	assert_int_equal(rbx_server_start(&server, &options), 0);
+	rbx_server_stop(server);
+}
+
+static int open_changing(struct rbx_sessions *set, const char *port,
+			 const char *first, const char *second)
+{
+	const struct rbx_session_events events = { 0 };
+	struct rbx_session *session;
+	char address[64];
+	int err;
+
+	changing_is(first, second);
+	snprintf(address, sizeof(address), CHANGING "%s", port);
+	err = rbx_session_open_name(set, address, &events, &session);
+	if (!err)
+		rbx_session_close(session);
+	return err;
+}
+
+/* 0.0.0.0 leads to this machine, and is none of loopback. */
+static void session_judges_the_address_that_it_connects_to(void **state)
+{
+	struct rbx_sessions_options options = { .silence_ms = 5000 };
+	struct rbx_sessions *set;
+	struct world world;
+	const char *port;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.listen, "0.0.0.0:0");
+	world.options.insecure = 1;
+	world_start(&world);
+	options.device = world.device;
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	port = strrchr(rbx_server_address(world.server), ':');
+	assert_int_equal(open_changing(set, port, "127.0.0.1", "127.0.0.1"), 0);
+	assert_int_equal(open_changing(set, port, "0.0.0.0", "127.0.0.1"), -EPERM);
+	assert_non_null(strstr(rbx_last_error(), CHANGING));
+	assert_non_null(strstr(rbx_last_error(), "there is no secret"));
+	/* It is asked once, so that there is nothing to change. */
+	assert_int_equal(open_changing(set, port, "127.0.0.1", "0.0.0.0"), 0);
+	assert_int_equal(answers_count, 1);
+	rbx_sessions_close(set);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(session_that_is_resumed_looks_up_no_name),
+		cmocka_unit_test(server_judges_the_address_that_it_has_bound),
+		cmocka_unit_test(session_judges_the_address_that_it_connects_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,29 @@ static void default_file_lies_in_the_folder_of_settings(void **state)
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 }
 
+static void default_path_is_told(void **state)
+{
+	char path[64] = "";
+
+	(void)state;
+	assert_int_equal(rbx_tuning_default_path(path, sizeof(path)), 0);
+	assert_string_equal(path, "/nonexistent/rdmabox/tune.json");
+	assert_int_equal(rbx_tuning_default_path(path, strlen(path)),
+			 -ENAMETOOLONG);
+	assert_int_equal(rbx_tuning_default_path(NULL, 0), -EINVAL);
+	unsetenv("XDG_CONFIG_HOME");
+	setenv("HOME", "/of", 1);
+	assert_int_equal(rbx_tuning_default_path(path, sizeof(path)), 0);
+	assert_string_equal(path, "/of/.config/rdmabox/tune.json");
+	setenv("XDG_CONFIG_HOME", "not/absolute", 1);
+	assert_int_equal(rbx_tuning_default_path(path, sizeof(path)), 0);
+	assert_string_equal(path, "/of/.config/rdmabox/tune.json");
+	setenv("HOME", "", 1);
+	assert_int_equal(rbx_tuning_default_path(path, sizeof(path)), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "no home folder"));
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+}
+
 #define DEVICE(fields)                                                        \
 	"{\"version\":1,\"devices\":{\"soft tcp\":" fields "}}"
 
@@ -285,6 +308,7 @@ int main(void)
 		TEST(never_is_kept_as_never),
 		TEST(saving_keeps_what_it_does_not_know_and_other_devices),
 		TEST(default_file_lies_in_the_folder_of_settings),
+		TEST(default_path_is_told),
 		TEST(bad_file_is_told_and_does_not_matter),
 		TEST(what_is_no_file_is_told_and_hangs_nobody),
 		TEST(file_of_something_else_is_not_overwritten),

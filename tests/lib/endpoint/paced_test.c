@@ -16,7 +16,7 @@
 /* The first few go at once; those that wait behind them have become neighbours. */
 static void neighbours_are_merged_and_each_is_told_of(void **state)
 {
-	struct rbx_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_stats stats;
 	struct rbx_operation operations[60];
 	struct rbx_segment segments[60];
 	bool is_told[60] = { 0 };

@@ -307,6 +307,20 @@ static void open_spreads_replicas_over_servers(void **state)
 	rbx_volume_close(volume);
 }
 
+static void each_event_has_words_of_its_own(void **state)
+{
+	(void)state;
+	assert_string_equal(rbx_event_name(RBX_EVENT_SERVER_DOWN), "server down");
+	assert_string_equal(rbx_event_name(RBX_EVENT_REBUILD_STARTED),
+			    "rebuild started");
+	assert_string_equal(rbx_event_name(RBX_EVENT_REBUILD_DONE),
+			    "rebuild done");
+	assert_string_equal(rbx_event_name(RBX_EVENT_REBUILD_STUCK),
+			    "rebuild stuck");
+	assert_string_equal(rbx_event_name(RBX_EVENT_DATA_LOST), "data lost");
+	assert_string_equal(rbx_event_name((enum rbx_event_kind)77), "event");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +336,7 @@ int main(void)
 		TEST(plug_keeps_two_volumes_apart),
 		TEST(open_impossible_is_refused_and_nothing_stays_borrowed),
 		TEST(open_spreads_replicas_over_servers),
+		TEST(each_event_has_words_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
