@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context.c - opens a device and puts everything in its place.
+ * context.c - opens and closes a context.
  *
- * Opening goes in the order of the struct and closing in the reverse of it.
- * After that a context only hands out slots: peers come and go.
+ * Opening goes in the order of the struct, closing in the reverse order. Afterwards a
+ * context only gives slots to peers and takes them back.
  */
 #include "lib/context.h"
 
@@ -60,7 +60,7 @@ static int open_device(struct rbx_context *ctx)
 	return err ? rbx_error(err, "%s", error) : 0;
 }
 
-/* Takes over what the tuning file knows and no option says. */
+/* Takes what the tuning file knows and no option sets. */
 static int take_tuning(struct rbx_context *ctx)
 {
 	const struct rbx_device_caps *caps = &ctx->device->caps;
@@ -81,9 +81,9 @@ static int take_tuning(struct rbx_context *ctx)
 static int open_sessions(struct rbx_context *ctx)
 {
 	/*
-	 * peer_timeout_ms is from the last sign of life to the end of the last
-	 * request: half of it until silence is noticed, the rest is for
-	 * resuming (core/peer_state.h).
+	 * peer_timeout_ms is the time from the last sign of life to the end of the last
+	 * request. Half of it passes until silence is noticed; the rest is for resuming
+	 * (core/peer_state.h).
 	 */
 	struct rbx_sessions_options options = {
 		.device = ctx->device,
@@ -151,7 +151,7 @@ static void set_planner(struct rbx_context *ctx)
 		RBX_MAX(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes);
 	const struct rbx_window *window = &ctx->window;
 
-	/* What merging makes is to fit into a fixed window. */
+	/* A merged work request must fit into a fixed window. */
 	if (!window->ops)
 		merged_bytes_max = (uint32_t)RBX_MIN(merged_bytes_max,
 						     window->bytes_max);
@@ -319,7 +319,7 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	return err;
 }
 
-/* When it returns nobody has anything of it in hand. */
+/* When it returns, no thread uses the channel any more. */
 static void channel_remove_locked(struct rbx_context *ctx,
 				  struct rbx_channel *channel)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * error.c - the last error of each thread, in words.
+ * error.c - the text of each thread's last error.
  *
- * The text is cut at its bound and never holds a newline, so that it can be
- * shown or logged as one line whatever a fabric or a peer put into it.
+ * The text is cut at its bound and never holds a newline. So it can be shown or logged as
+ * one line, whatever a fabric or a peer put into it.
  */
 #include "lib/error.h"
 
@@ -19,7 +19,8 @@ static _Thread_local char last_error[RBX_ERROR_TEXT_MAX];
 
 int rbx_error(int err, const char *format, ...)
 {
-	/* The arguments may hold last_error itself: format beside it first. */
+	/* The arguments may point into last_error itself, so the text is formatted
+	 * elsewhere first. */
 	char text[sizeof(last_error)];
 	size_t i;
 	va_list args;

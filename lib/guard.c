@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* guard.c - calls that would hang are refused, see guard.h. */
+/* guard.c - refuses calls that would hang, see guard.h. */
 #include "lib/guard.h"
 
 #include <errno.h>

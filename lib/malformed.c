@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* malformed.c - what is wrong with the form of a request: the first thing that is. */
+/* malformed.c - finds the first thing that is wrong with the form of a request. */
 #include "lib/malformed.h"
 
 #include <errno.h>

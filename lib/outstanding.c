@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* outstanding.c - what of outstanding.h is seldom needed. */
+/* outstanding.c - the parts of outstanding.h that are seldom needed. */
 #include "lib/outstanding.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sized.c - structs that grow, see sized.h. */
+/* sized.c - public structs that may grow, see sized.h. */
 #include "lib/sized.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* region.c - memory that a program registered once, for itself or for others. */
+/* region.c - memory that a program registers once, for itself or for other programs. */
 #include <stdlib.h>
 
 #include "include/rdmabox/endpoint.h"
@@ -10,7 +10,7 @@ struct rbx_region {
 	struct rbx_context *ctx;
 	struct rbx_protection_domain *domain; /* NULL: the context's */
 	struct rbx_mr *mr;
-	bool is_dmabuf; /* its addresses are none of this process */
+	bool is_dmabuf; /* its addresses are not in this process */
 };
 
 int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
@@ -45,7 +45,7 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 	return rbx_region_export(ctx, NULL, addr, length, 0, out);
 }
 
-/* Of what *init says but for its domain and rights. */
+/* Makes a region. *init has all but its domain and rights. */
 static int region_make(struct rbx_context *ctx,
 		       struct rbx_protection_domain *domain, uint32_t rights,
 		       struct rbx_mr_init *init, struct rbx_region **out)

@@ -15,8 +15,8 @@ void rbx_segment_first(struct rbx_segment_walk *walk,
 	walk->done_bytes = 0;
 }
 
-/* Whether the next registration is that of the segment. Of two equal segments of which
- * one has a registration either may take it: it covers the same memory. */
+/* Whether the next registration belongs to this segment. If two segments are equal and
+ * one has a registration, either may use it: it covers the same memory. */
 static bool has_mr(const struct rbx_segment_walk *walk)
 {
 	return walk->mr && !walk->segment->region &&

@@ -2,14 +2,13 @@
 /*
  * tuning.c - reads and writes the tuning file, see tuning.h.
  *
- * Reading never fails: a program must not refuse to start because of a file that
- * is there to make it faster. What cannot be read or believed is left out, and
- * rbx_describe() shows the reason. Only regular files of a sensible size are
- * read, so that a pipe or a device of that name hangs nobody.
+ * Reading never fails: the file is there to make a program faster, so it must not keep
+ * one from starting. Values that cannot be read or are out of range are left out, and
+ * rbx_describe() shows why. Only regular files of at most FILE_BYTES_MAX are read, so
+ * that a pipe or a device of that name cannot block the program.
  *
- * Writing keeps what the file says of other devices, and replaces it as a whole:
- * who reads meanwhile sees the old one or the new one. A file that is something
- * else is never overwritten.
+ * Writing keeps the entries of other devices, and replaces the whole file. A reader sees
+ * the old file or the new one. A file that is not a tuning file is never overwritten.
  */
 #include "lib/buffers/tuning.h"
 
@@ -36,7 +35,7 @@ void rbx_tuning_key(const struct rbx_device *device,
 		 device->caps.name);
 }
 
-/* The folder of settings; false: this user has none. */
+/* The user's folder of settings; false: there is none. */
 static bool config_folder(char *folder, size_t bytes)
 {
 	const char *base = secure_getenv("XDG_CONFIG_HOME");
@@ -51,7 +50,7 @@ static bool config_folder(char *folder, size_t bytes)
 	return (size_t)snprintf(folder, bytes, "%s%s", base, below) < bytes;
 }
 
-/* Where a path of "" leads; false: nowhere. */
+/* The file that a path means; "" is the default. False: there is none. */
 static bool resolve(const char *path, char *resolved, size_t bytes)
 {
 	char folder[PATH_MAX];
@@ -65,7 +64,7 @@ static bool resolve(const char *path, char *resolved, size_t bytes)
 
 /* ---- Reading ---------------------------------------------------------------*/
 
-/* The file open for reading, or NULL with errno. */
+/* Opens the file for reading. NULL: see errno. */
 static FILE *open_regular(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -87,7 +86,8 @@ static FILE *open_regular(const char *path)
 	return file;
 }
 
-/* The whole file, which the caller drops; NULL: errno, and why in reason. */
+/* Reads the whole file. The caller drops the result. NULL: see errno; the reason is in
+ * text. */
 static json_t *read_file(const char *path, char *reason, size_t reason_bytes)
 {
 	FILE *file = open_regular(path);
@@ -113,7 +113,7 @@ static json_t *read_file(const char *path, char *reason, size_t reason_bytes)
 	return NULL;
 }
 
-/* Whether a value is there and in range, or absent; false: it is bad. */
+/* Reads a number. True if it is in range or absent; false: it is bad. */
 static bool read_number(const json_t *entry, const char *name, json_int_t low,
 			json_int_t high, json_int_t *value)
 {
@@ -126,7 +126,7 @@ static bool read_number(const json_t *entry, const char *name, json_int_t low,
 	return json_is_integer(found) && *value >= low && *value <= high;
 }
 
-/* What is said of one device; a note of what is wrong with it, or "". */
+/* Reads the entry of one device. Returns what is wrong with it, or "". */
 static const char *read_entry(const json_t *entry,
 			      const struct rbx_device *device,
 			      struct rbx_tuning *tuning)
@@ -206,7 +206,7 @@ void rbx_tuning_load(const char *path, const struct rbx_device *device,
 
 /* ---- Writing ---------------------------------------------------------------*/
 
-/* The folders that the default path lies in, each where it is missing. */
+/* Makes the missing folders of the default path. */
 static void make_folders(void)
 {
 	char folder[PATH_MAX];
@@ -214,7 +214,7 @@ static void make_folders(void)
 
 	if (!config_folder(folder, sizeof(folder) - sizeof("/rdmabox")))
 		return;
-	/* What fails is told when the file is made. */
+	/* An error is reported when the file is made. */
 	(void)mkdir(folder, 0755);
 	length = strlen(folder);
 	snprintf(folder + length, sizeof(folder) - length, "/rdmabox");
@@ -240,7 +240,7 @@ static int write_json(int fd, const json_t *root)
 	return err;
 }
 
-/* As a new file that takes the place of the old one. */
+/* Writes a new file and moves it to the place of the old one. */
 static int replace_file(const char *path, const json_t *root)
 {
 	char fresh[PATH_MAX + 8];
@@ -263,7 +263,7 @@ static json_t *new_root(void)
 	return json_pack("{s:i, s:{}}", "version", VERSION, "devices");
 }
 
-/* Puts in what is known; the rest of the entry stays. */
+/* Sets the known values; the rest of the entry stays. */
 static int set_entry(json_t *root, const char *key,
 		     const struct rbx_tuning *tuning)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - how two programs find each other: one listens, the other connects.
+ * connect.c - connects two endpoints: one program listens, the other connects.
  *
- * Private data is handed on as it is. A request of the fabric is that of the API.
+ * Private data is passed on unchanged. A request of the fabric becomes one of the API.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int data_check(const struct rbx_endpoint_data *data, size_t most)
 	return 0;
 }
 
-/* If the fabric had made a queue pair it has destroyed it, and let nobody know of it. */
+/* If the fabric had made a queue pair, it has destroyed it, and no thread saw it. */
 static int failed(struct rbx_endpoint *endpoint, int err, const char *error)
 {
 	endpoint->qp = NULL;
@@ -37,7 +37,7 @@ static int failed(struct rbx_endpoint *endpoint, int err, const char *error)
 	return rbx_error(err, "%s", error);
 }
 
-/* ---- Who connects ---------------------------------------------------------------*/
+/* ---- Connecting -------------------------------------------------------------------*/
 
 int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 			 const struct rbx_endpoint_options *wanted,
@@ -80,7 +80,7 @@ int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 	return 0;
 }
 
-/* ---- Who listens ----------------------------------------------------------------*/
+/* ---- Listening --------------------------------------------------------------------*/
 
 int rbx_endpoint_listen(struct rbx_context *ctx, const char *address,
 			struct rbx_endpoint_listener **out)
@@ -132,7 +132,7 @@ void rbx_endpoint_listener_close(struct rbx_endpoint_listener *listener)
 
 /* ---- Requests -------------------------------------------------------------------*/
 
-/* A request while the program has it. */
+/* A request to connect, while the program has it. */
 struct rbx_endpoint_request {
 	struct rbx_context *ctx;
 	struct rbx_conn_request *request;
@@ -220,7 +220,7 @@ int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 	if (!err)
 		err = rbx_endpoint_make(request->ctx, wanted, &options, &init,
 					&endpoint);
-	if (err) { /* a request ends in any case */
+	if (err) { /* the request ends in any case */
 		rbx_endpoint_reject(request, NULL);
 		return err;
 	}

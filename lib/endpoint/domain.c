@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* domain.c - see domain.h. */
+/* domain.c - protection domains of a program, see domain.h. */
 #include "lib/endpoint/domain.h"
 
 #include <stdlib.h>

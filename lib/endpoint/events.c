@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events.c - what the device tells unasked.
+ * events.c - asynchronous events of the device.
  *
- * The fabric keeps them: here they only get the names that programs know. What one is of
- * may be closed by another thread meanwhile, so nothing is looked up in it.
+ * The fabric keeps the events; here they only get their public names. Another thread may
+ * close the object of an event meanwhile, so nothing is looked up in the object.
  */
 #include <poll.h>
 

@@ -2,12 +2,12 @@
 /*
  * post.c - operations and receives: checked, translated, posted.
  *
- * All of a call is checked before the first is posted, so a bad one leaves no trace.
- * Then they go out by the chain, each with a doorbell.
+ * All of a call is checked before the first is posted, so a bad one has no effect. Then
+ * they are posted in chains, each with one doorbell.
  */
 #include "lib/endpoint/paced.h"
 
-/* What one chain is translated into. */
+/* One chain, translated. */
 struct chain {
 	struct rbx_wr wrs[RBX_CHAIN_MAX];
 	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
@@ -33,7 +33,7 @@ static int segment_key(const struct rbx_device_caps *caps,
 			 caps->name);
 }
 
-/* What is inline is copied by the CPU. */
+/* The CPU copies inline data. */
 static int inline_check(const struct rbx_segment *segment)
 {
 	if (segment->region && rbx_region_is_dmabuf(segment->region))
@@ -69,8 +69,8 @@ static int segments_check(const struct rbx_device_caps *caps,
 	return 0;
 }
 
-/* Of those that were checked; those without bytes are left out, as devices do not take
- * them everywhere. */
+/* Translates segments that were checked. Empty ones are left out, as some devices refuse
+ * them. */
 static uint32_t segments_translate(const struct rbx_device_caps *caps,
 				   const struct rbx_segment *segments,
 				   uint32_t count, bool is_inline,
@@ -102,7 +102,7 @@ static bool is_atomic(const struct rbx_operation *operation)
 	       operation->kind == RBX_OPERATION_FETCH_ADD;
 }
 
-/* Flags that an operation of a kind may have. */
+/* The flags that a kind of operation may have. */
 static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 			 enum rbx_operation_kind kind)
 {
@@ -117,7 +117,7 @@ static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 	return all;
 }
 
-/* flags: that it may not have; at least one. */
+/* flags: at least one, all not allowed. */
 static int flags_refuse(enum rbx_operation_kind kind, uint32_t flags)
 {
 	static const char *const kinds[] = {
@@ -248,8 +248,8 @@ void rbx_operation_translate(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
-/* Before the first is looked at: with a wrong count there is something else behind the
- * last. */
+/* Checks the count before the first is read: if the count is wrong, something else lies
+ * behind the last one. */
 static int count_check(unsigned int count, uint32_t depth_count)
 {
 	if (count <= depth_count)
@@ -279,8 +279,8 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 	return number;
 }
 
-/* A device that does not take what it has room for: what it has not taken has no
- * completion, and nothing else goes on. */
+/* The device refused something although it should have had room. What it refused gets no
+ * completion, so the connection cannot go on. */
 static int device_failed(struct rbx_endpoint *endpoint,
 			 struct rbx_endpoint_ring *ring, uint32_t missed_count,
 			 int err)
@@ -322,12 +322,12 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 					      RBX_OPERATION_SILENT);
 		wr->next = i + 1 < count ? wr + 1 : NULL;
 	}
-	/* Else the slots of silent ones would never be known to be free. */
+	/* Otherwise the slots of silent operations would never become free. */
 	chain.wrs[count - 1].flags |= RBX_WR_SIGNALED;
 	return rbx_endpoint_chain_post(endpoint, chain.wrs, count);
 }
 
-/* Of what is paced there may be more than the device takes. */
+/* A paced endpoint takes more operations than the device has room for. */
 static uint32_t places_count(const struct rbx_endpoint *endpoint)
 {
 	return endpoint->paced ? rbx_paced_depth(endpoint) :

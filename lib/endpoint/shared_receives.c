@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shared_receives.c - receives that many endpoints take from.
+ * shared_receives.c - shared receives: receives that several endpoints take from.
  *
- * They complete in any order, so each has a slot of its own, which is free again when
- * its completion is polled. The fabric knows it by that number.
+ * They complete in any order, so each has its own slot, which becomes free when its
+ * completion is polled. The fabric knows a receive by the number of its slot.
  *
- * Locks. post_lock: one thread posts, so that the order of a call stays. slots_lock: of
- * the free slots, for moments; it is taken under post_lock and under that of a queue.
+ * Locks. post_lock: held to post, so that the receives of a call keep their order.
+ * slots_lock: guards the free slots, for a short time; it is taken under post_lock and
+ * under the lock of a queue.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ struct slot {
 
 struct rbx_shared_receives {
 	struct rbx_context *ctx;
-	struct rbx_queue *queue; /* NULL: it has taken no room yet */
+	struct rbx_queue *queue; /* NULL: it has not taken its room yet */
 	struct rbx_protection_domain *domain;
 	struct rbx_srq *srq;
 	void *user;
@@ -35,7 +36,7 @@ struct rbx_shared_receives {
 	struct slot slots[]; /* of depth */
 };
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making -----------------------------------------------------------------------*/
 
 static int options_check(const struct rbx_context *ctx,
 			 const struct rbx_shared_receives_options *options)
@@ -167,7 +168,7 @@ void *rbx_shared_receives_user(const struct rbx_shared_receives *shared)
 	return shared->user;
 }
 
-/* ---- Endpoints ------------------------------------------------------------------*/
+/* ---- Endpoints --------------------------------------------------------------------*/
 
 int rbx_shared_receives_use(struct rbx_shared_receives *shared,
 			    const struct rbx_endpoint_options *options,
@@ -206,7 +207,7 @@ void *rbx_shared_receives_complete(struct rbx_shared_receives *shared,
 	return user;
 }
 
-/* For the whole of a call, or none. */
+/* Checks that there is room for the whole call. */
 static int room_check(struct rbx_shared_receives *shared, unsigned int count)
 {
 	uint32_t free_count;

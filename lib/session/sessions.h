@@ -19,7 +19,7 @@ struct rbx_sessions_options {
 	struct rbx_device *device; /* borrows until rbx_sessions_close() */
 	const struct rbx_secret *secret; /* the same; NULL: none */
 	bool insecure; /* allow no secret beyond loopback */
-	uint32_t silence_ms; /* after so long a silent server counts as dead */
+	uint32_t silence_ms; /* a connection is given up after so long a silence */
 };
 
 /* Starts the control thread. 0 or -errno. */

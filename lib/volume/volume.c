@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.c - opens and closes a volume, adds servers, tells its status.
+ * volume.c - opens and closes a volume, adds servers, tells the status.
  *
- * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory, unless it is
- * to have it on demand. What fails on the way undoes all that was done. Closing
- * waits for the requests, stops the upkeep thread, lets the copies of a rebuild run
- * out, and takes leave of the servers, which ends all that they have lent.
+ * Opening connects to the servers, makes the map, and borrows every replica of every slab
+ * before it returns. So an open volume has its memory, unless it was opened with
+ * on_demand. If a step fails, the steps before it are undone. Closing waits for the
+ * requests, stops the upkeep thread, lets running copies of a rebuild end, and closes the
+ * sessions, which ends all loans.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +46,7 @@ static int options_take(struct rbx_volume *volume,
 	return 0;
 }
 
-/* ---- Shape ------------------------------------------------------------------*/
+/* ---- Shape of the volume -----------------------------------------------------*/
 
 static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
 {
@@ -93,8 +93,8 @@ static void memory_free(struct rbx_volume *volume)
 	free(volume->control.flow.map);
 }
 
-/* Zeroed and from the system where large, so that slabs and checksums take
- * memory only as they are used. */
+/* Zeroed, and mapped from the system if it is large: so slabs and checksums take memory
+ * only as they are used. */
 static int memory_make(struct rbx_volume *volume,
 		       const struct rbx_volume_shape *shape)
 {
@@ -211,7 +211,7 @@ out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
-	/* Ends the events, which look at the map. */
+	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 out_free:
@@ -219,7 +219,7 @@ out_free:
 	return err;
 }
 
-/* Lets completions happen: by the pollers, or by us where the program polls. */
+/* Gives completions time. If the program polls, this polls. */
 static void turn_wait(struct rbx_volume *volume)
 {
 	if (!rbx_context_options(volume->ctx)->pollers)
@@ -246,10 +246,10 @@ int rbx_volume_close(struct rbx_volume *volume)
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		turn_wait(volume);
-	/* The last completion may still be on its way out of us. */
+	/* The last completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(ctx);
 	rbx_upkeep_end(&volume->control.upkeep);
-	/* Ends the events, which look at the map. */
+	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 	volume_free(volume);
