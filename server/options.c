@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * options.c - defaults of a server's options, and what they may be.
+ * options.c - the options of a server: defaults and checks.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pressure.c - gives memory back when the host itself runs short.
+ * pressure.c - gives memory back if the host itself runs short.
  *
  * Lent memory is good only while the machine that lends it is well. The kernel
  * says how much could still be had without swapping (MemAvailable), and how much
@@ -8,8 +8,8 @@
  * whole nothing more is lent; below half of that, once a second, as many slabs are
  * asked for as would mend it. What a reload has made too much is asked for likewise.
  *
- * A server that is told to lend more than there is at all is refused at its start:
- * it would be killed, and with it what is lent.
+ * A server that is told to lend more than there is at all does not start. Otherwise it
+ * would be killed later, and all that it has lent would be lost.
  */
 #include <errno.h>
 
@@ -68,7 +68,7 @@ bool rbx_host_has_room(const struct rbx_server *s)
 	uint64_t wanted_count;
 
 	rbx_lender_counts(s->lender, &counts);
-	/* What is being prepared is promised, and not yet taken. */
+	/* Slabs that are being prepared are promised, but their memory is not taken yet. */
 	wanted_count = 1ull + counts.slabs_preparing;
 	return !rbx_host_memory_read(&memory) ||
 	       memory.available_bytes >= wanted_count * s->options.slab_bytes +
