@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the tuning file goes, and whether it can go there: asked before minutes of
- * measurement. The library finds the default file by the same rule when it writes
+ * Finds the path of the tuning file, and checks before minutes of measurement that it can
+ * be written. The library finds the default file by the same rule when it writes
  * (rbx_tuning_save()), and makes its last two folders if they are missing.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@ static bool default_path(char path[PATH_MAX])
 	       snprintf(path, PATH_MAX, "%s%s/rdmabox/tune.json", base, below) < PATH_MAX;
 }
 
-/* Of a file whose last folders may be missing: the deepest that is there. 0 or -errno. */
+/* Checks the deepest folder that exists, as the last ones may be missing. 0 or -errno. */
 static int check_folders(const char *path)
 {
 	char folder[PATH_MAX], *parent = folder;

@@ -165,9 +165,9 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 
 /* ---- Submitting ---------------------------------------------------------------*/
 
-/* Counts the pieces of what was mapped, and its bytes; -EINVAL: it is beyond the
- * Counts the pieces and the bytes of an I/O that was mapped. -EINVAL: it is beyond the
- * volume, or has a part of a page although the volume has checksums.
+/* Counts the pieces and the bytes of an I/O that was mapped. -EINVAL: it is beyond the
+ * volume, or has a part of a page although the volume has checksums. */
+static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 			uint64_t *length_bytes)
 {
 	const struct rbx_volume_map *map = volume->control.flow.map;
