@@ -6,7 +6,7 @@
  *	DEVICE/device/numa_node		near which memory (a real one)
  *	DEVICE/ports/N/state, rate	"4: ACTIVE", "100 Gb/sec (4X EDR)"
  *	DEVICE/ports/N/link_layer	Ethernet (RoCE, iWARP) or InfiniBand
- *	DEVICE/ports/N/gids/I		all zero where the slot is empty
+ *	DEVICE/ports/N/gids/I		all zero if the slot is empty
  *	DEVICE/ports/N/gid_attrs/	types/I "RoCE v2", ndevs/I "eth0"
  *
  * The MTU of a RoCE port is the largest step that fits, with the headers, into the MTU of

@@ -52,7 +52,7 @@ int test_killed_task(struct pair *pair)
 	task = kthread_run(killed_main, &killed, "rdmabox_killed");
 	if (!IS_ERR(task))
 		wait_for_completion(&killed.over);
-	/* For who frees it. */
+	/* So that it can be freed. */
 	CHECK(!pair_make(pair, killed.address) && !IS_ERR(task));
 	return killed.status;
 }
