@@ -175,7 +175,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	int err = 0;
 
 	if (!out)
-		return rbx_error(-EINVAL, "nowhere to put the context");
+		return rbx_error(-EINVAL, "there must be a pointer for the context");
 	rbx_options_defaults(&taken);
 	if (options)
 		err = rbx_options_take(&taken, options);
@@ -348,7 +348,7 @@ int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel)
 	is_added = rbx_channel_slots_add_paced(&ctx->channels, channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 	return is_added ? 0 :
-			  rbx_error(-ENOSPC, "too many endpoints are paced: a context has at most %u",
+			  rbx_error(-ENOSPC, "too many paced endpoints: a context has at most %u",
 				    RBX_CHANNELS_MAX - RBX_PEERS_MAX);
 }
 

@@ -175,7 +175,7 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 	int err;
 
 	if (!ctx || !done || max == 0)
-		return rbx_error(-EINVAL, "rbx_reap: a context is wanted, and room for requests");
+		return rbx_error(-EINVAL, "rbx_reap: a context and room for requests must be given");
 	err = timeout_ms ? rbx_guard_wait(ctx, "rbx_reap") :
 			   rbx_guard_use(ctx, "rbx_reap");
 	if (err)

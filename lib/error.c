@@ -42,7 +42,7 @@ const char *rbx_status_text(int status)
 	case -ETIMEDOUT:
 		return "no answer came in time";
 	case -EACCES:
-		return "the server refused the access: its memory is lent no longer";
+		return "the server refused the access: the loan has ended";
 	case -EREMOTEIO:
 		return "the server failed";
 	case -ENOBUFS:

@@ -53,7 +53,7 @@ int rbx_guard_thread(const char *call)
 
 	if (!where)
 		return 0;
-	return rbx_error(-EDEADLK, "%s: a %s cannot wait, for the thread that it runs on has to go on; submit instead, or leave it to another thread",
+	return rbx_error(-EDEADLK, "%s: a %s must not wait, as other requests wait for its thread; submit instead, or leave it to another thread",
 			 call, where);
 }
 

@@ -33,7 +33,7 @@ int rbx_address_is_loopback(const char *address, bool *is_loopback)
 	/* 0 is allowed, as a listener's port. The fabric refuses to connect to it. */
 	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
 		return rbx_error(-EINVAL,
-				 "\"%s\" is no address; write host:port or "
+				 "\"%s\" is not an address; write host:port or "
 				 "[v6]:port",
 				 address);
 	err = getaddrinfo(at.host, NULL, &hints, &found);

@@ -335,7 +335,7 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 	int err;
 
 	if (!options || !key_value)
-		return rbx_error(-EINVAL, "options and key=value are wanted");
+		return rbx_error(-EINVAL, "options and key=value must be given");
 	equals = strchr(key_value, '=');
 	if (!equals)
 		return rbx_error(-EINVAL, "\"%.40s\": must be key=value",

@@ -71,7 +71,7 @@ static int secret_check_file(int fd, const char *path)
 	struct stat status;
 
 	if (fstat(fd, &status))
-		return rbx_error(-errno, "cannot look at secret file %s: %s",
+		return rbx_error(-errno, "cannot examine secret file %s: %s",
 				 path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return rbx_error(-EINVAL, "secret file %s is not a file", path);
@@ -130,6 +130,6 @@ int rbx_random(void *buf, size_t length_bytes)
 	/* Up to 256 bytes come complete and uninterrupted. */
 	RBX_ASSERT(length_bytes <= 256);
 	if (getrandom(buf, length_bytes, 0) != (ssize_t)length_bytes)
-		return rbx_error(-EIO, "the kernel gives no random bytes");
+		return rbx_error(-EIO, "the kernel has no random bytes");
 	return 0;
 }

@@ -33,7 +33,7 @@ int rbx_size_parse(const char *text, uint64_t *bytes)
 	char *end;
 
 	if (!text || !bytes)
-		return rbx_error(-EINVAL, "a size is wanted, and where to put it");
+		return rbx_error(-EINVAL, "a text and a pointer for the size must be given");
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	/* strtoull() would accept spaces and signs. */

@@ -94,7 +94,7 @@ static void client_expire(struct rbx_server *s, uint64_t session_id)
 	struct rbx_client *client = rbx_client_find(s, session_id);
 
 	RBX_ASSERT(client);
-	rbx_log(&s->log, "client %s was not heard of for %u ms: %u slabs taken back",
+	rbx_log(&s->log, "client %s was silent for %u ms: %u slabs taken back",
 		client->name, s->options.lease_ms,
 		rbx_lender_lent_to(s->lender, session_id));
 	rbx_client_leave(s, client);

@@ -68,10 +68,10 @@ void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 	if (!line_fits(log, now_ns))
 		return;
 	if (log->left_out_count)
-		rbx_log(log->log, "%llu more peers were refused and not told of",
+		rbx_log(log->log, "%llu more refusals of peers were not logged",
 			(unsigned long long)log->left_out_count);
 	log->left_out_count = 0;
 	strcpy(log->peers[log->next], name);
 	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
-	rbx_log(log->log, "refused %s: %s (told once for each host and reason)", peer_name, what);
+	rbx_log(log->log, "refused %s: %s (logged once for each host and reason)", peer_name, what);
 }

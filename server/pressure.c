@@ -38,8 +38,8 @@ static int host_memory_check(const struct rbx_server *s,
 				 (unsigned long long)memory.total_bytes >> 20);
 	if (memory_bytes > memory.available_bytes)
 		rbx_log(&s->log,
-			"%llu MiB are to be lent and %s can give %llu MiB now: "
-			"slabs are lent as far as that goes",
+			"%llu MiB are to be lent and %s has %llu MiB available now: "
+			"only that much can be lent",
 			(unsigned long long)memory_bytes >> 20, memory.where,
 			(unsigned long long)memory.available_bytes >> 20);
 	return 0;

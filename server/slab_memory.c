@@ -156,7 +156,7 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 		}
 		if (err)
 			return rbx_error(err,
-					 "cannot have the memory of a slab: %s",
+					 "cannot allocate the memory of a slab: %s",
 					 strerror(-err));
 		return 1;
 	}

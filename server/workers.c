@@ -44,7 +44,7 @@ static void outcome_tell(struct rbx_server *s, bool has_failed)
 	w->has_failed = has_failed;
 	pthread_mutex_unlock(&w->lock);
 	if (has_failed && !had_failed)
-		rbx_log(&s->log, "a slab cannot be lent: %s (told once, until one can)",
+		rbx_log(&s->log, "a slab cannot be lent: %s (logged once, until one can)",
 			rbx_last_error());
 }
 

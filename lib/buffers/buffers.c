@@ -48,7 +48,7 @@ int rbx_buffers_check(struct rbx_request *request)
 				 "region");
 	/* The CPU may have to copy it or compute its checksum. */
 	if (rbx_region_is_dmabuf(request->region))
-		return rbx_error(-EOPNOTSUPP, "a dmabuf is no buffer of a request: no CPU touches it");
+		return rbx_error(-EOPNOTSUPP, "a dmabuf cannot be the buffer of a request, as the CPU cannot access it");
 	KEY(request) = HAS_KEY | lkey;
 	return 0;
 }
@@ -146,7 +146,7 @@ static int segments_bound(struct rbx_request *const requests[],
 			segments += requests[i]->segments_count;
 	if (segments <= RBX_SUBMIT_SEGMENTS_MAX)
 		return 0;
-	return rbx_error(-EINVAL, "requests of %llu segments in one call: %u are possible where they may have to be registered",
+	return rbx_error(-EINVAL, "requests with %llu segments in one call: at most %u are possible if they have to be registered",
 			 (unsigned long long)segments, RBX_SUBMIT_SEGMENTS_MAX);
 }
 

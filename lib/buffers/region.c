@@ -23,11 +23,11 @@ int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
 						caps->has_remote_invalidate;
 
 	if (rights & ~all)
-		return rbx_error(-EINVAL, "rights 0x%x: there are no such",
+		return rbx_error(-EINVAL, "rights 0x%x: unknown rights",
 				 rights);
 	if (((rights & RBX_REGION_ATOMIC) && !caps->has_atomics) ||
 	    ((rights & RBX_REGION_INVALIDATE) && !has_invalidate))
-		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s cannot give them",
+		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s does not support them",
 				 rights, caps->name);
 	*of_fabric =
 		RBX_LOCAL_WRITE |
@@ -116,7 +116,7 @@ int rbx_region_export_dmabuf(struct rbx_context *ctx,
 		return rbx_error(-EINVAL, "cannot register %zu bytes of descriptor %d",
 				 length, fd);
 	if (!ctx->device->caps.has_dmabuf)
-		return rbx_error(-EOPNOTSUPP, "%s is the CPU, which is not to touch a dmabuf: register it with an RDMA device",
+		return rbx_error(-EOPNOTSUPP, "%s is a device in software, which cannot access a dmabuf: register it with an RDMA device",
 				 ctx->device->caps.name);
 	return region_make(ctx, domain, rights, &init, region);
 }

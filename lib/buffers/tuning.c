@@ -140,9 +140,9 @@ static const char *read_entry(const json_t *entry,
 	else if (read_number(entry, "break_even_bytes", 1, INT64_MAX, &number))
 		tuning->break_even_bytes = (uint64_t)number;
 	else
-		return "break_even_bytes is no length";
+		return "break_even_bytes is not a length";
 	if (!read_number(entry, "queue_pairs", 1, queue_pairs_max, &number))
-		return "queue_pairs is no number that the device can have";
+		return "queue_pairs is not a number that the device supports";
 	tuning->queue_pairs = (uint32_t)number;
 	return json_is_object(entry) ? "" : "not an object";
 }
@@ -298,14 +298,14 @@ int rbx_tuning_save(struct rbx_context *ctx, const char *path,
 	int err;
 
 	if (!ctx || !tuning)
-		return rbx_error(-EINVAL, "a context and a tuning are wanted");
+		return rbx_error(-EINVAL, "a context and a tuning must be given");
 	err = rbx_sized_take("rbx_tuning",
 			     offsetof(struct rbx_tuning, queue_pairs), &taken,
 			     sizeof(taken), tuning);
 	if (err)
 		return err;
 	if (taken.queue_pairs > RBX_QUEUE_PAIRS_MAX)
-		return rbx_error(-EINVAL, "a tuning is of at most %u queue pairs",
+		return rbx_error(-EINVAL, "a tuning has at most %u queue pairs",
 				 RBX_QUEUE_PAIRS_MAX);
 	if (!resolve(path, resolved, sizeof(resolved)))
 		return rbx_error(-EINVAL, "there is no home folder for the tuning file: name one");

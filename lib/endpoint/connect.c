@@ -24,7 +24,7 @@ static int data_check(const struct rbx_endpoint_data *data, size_t most)
 	if (!data || data->length_bytes == 0)
 		return 0;
 	if (!data->bytes || data->length_bytes > most)
-		return rbx_error(-EINVAL, "%zu bytes of private data: there may be %zu",
+		return rbx_error(-EINVAL, "%zu bytes of private data: at most %zu are possible",
 				 data->length_bytes, most);
 	return 0;
 }
@@ -169,8 +169,8 @@ int rbx_endpoint_next_request(struct rbx_endpoint_listener *listener,
 	}
 	if (err) {
 		free(request);
-		return rbx_error(err, err == -EAGAIN ? "nobody asks to connect" :
-						       "the listener fails");
+		return rbx_error(err, err == -EAGAIN ? "no program asks to connect" :
+						       "the listener has failed");
 	}
 	*out = request;
 	return 0;
@@ -195,7 +195,7 @@ static int accept_data_check(const struct rbx_endpoint_data *data,
 			     struct rbx_endpoint **out)
 {
 	if (!out)
-		return rbx_error(-EINVAL, "rbx_endpoint_accept: there is nowhere to put the endpoint");
+		return rbx_error(-EINVAL, "rbx_endpoint_accept: there must be a pointer for the endpoint");
 	return data_check(data, RBX_ACCEPT_DATA_MAX);
 }
 

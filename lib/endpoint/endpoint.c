@@ -82,7 +82,7 @@ int rbx_queue_take(struct rbx_queue *queue, uint32_t count)
 
 	do {
 		if (count > room_count)
-			return rbx_error(-ENOSPC, "the queue has room for %u completions more, and the endpoint wants %u: make a deeper one, or another",
+			return rbx_error(-ENOSPC, "the queue has room for %u more completions, but the endpoint needs %u: make a deeper queue, or another one",
 					 room_count, count);
 	} while (!RBX_COMPARE_EXCHANGE(&queue->room_count, &room_count,
 				       room_count - count));

@@ -37,7 +37,7 @@ int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *
 	int err;
 
 	if (!ctx || !event)
-		return rbx_error(-EINVAL, "rbx_endpoint_next_event: a context must be given, and room for an event");
+		return rbx_error(-EINVAL, "rbx_endpoint_next_event: a context and room for an event must be given");
 	err = timeout_ms ? rbx_guard_wait(ctx, "rbx_endpoint_next_event") :
 			   rbx_guard_use(ctx, "rbx_endpoint_next_event");
 	if (err)
@@ -48,7 +48,7 @@ int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *
 		int left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
 
 		if (left_ms == 0)
-			return rbx_error(-EAGAIN, "the device has nothing to tell");
+			return rbx_error(-EAGAIN, "the device has no event");
 		(void)poll(&readable, 1, left_ms);
 	}
 	translate(&of_device, event);

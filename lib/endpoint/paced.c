@@ -76,7 +76,7 @@ static int room_check_locked(struct rbx_paced *paced, unsigned int count)
 {
 	if (rbx_paced_has_room(paced, count))
 		return 0;
-	return rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
+	return rbx_error(-EAGAIN, "%u are outstanding, of %u at most: poll first",
 			 paced->places_count - paced->free_count,
 			 paced->places_count);
 }

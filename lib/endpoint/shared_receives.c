@@ -175,7 +175,7 @@ int rbx_shared_receives_use(struct rbx_shared_receives *shared,
 			    struct rbx_qp_init *init)
 {
 	if (shared->queue != options->queue || shared->domain != options->domain)
-		return rbx_error(-EINVAL, "the shared receives of an endpoint are of its queue and its domain");
+		return rbx_error(-EINVAL, "the shared receives of an endpoint must have its queue and its domain");
 	init->srq = shared->srq;
 	RBX_FETCH_ADD(&shared->endpoints_count, 1);
 	return 0;
@@ -217,7 +217,7 @@ static int room_check(struct rbx_shared_receives *shared, unsigned int count)
 	pthread_mutex_unlock(&shared->slots_lock);
 	if (count <= free_count)
 		return 0;
-	return rbx_error(-EAGAIN, "there is room for %u receives more: poll first",
+	return rbx_error(-EAGAIN, "there is room for %u more receives: poll first",
 			 free_count);
 }
 
@@ -255,7 +255,7 @@ static int chain_post_locked(struct rbx_shared_receives *shared,
 	for (; bad; bad = bad->next)
 		slot_free_locked(shared, (uint32_t)bad->wr_id);
 	pthread_mutex_unlock(&shared->slots_lock);
-	return rbx_error(-EIO, "the device does not take what is posted (%d)",
+	return rbx_error(-EIO, "the device refuses what is posted (%d)",
 			 err);
 }
 
@@ -293,7 +293,7 @@ int rbx_shared_receives_tell_low(struct rbx_shared_receives *shared,
 	int err;
 
 	if (!shared || count > shared->srq->depth_count)
-		return rbx_error(-EINVAL, "rbx_shared_receives_tell_low: %u are more than there may be",
+		return rbx_error(-EINVAL, "rbx_shared_receives_tell_low: %u is more than the depth",
 				 count);
 	err = rbx_guard_use(shared->ctx, "rbx_shared_receives_tell_low");
 	if (!err)

@@ -175,7 +175,7 @@ static int map(struct rbx_peer *peer, struct rbx_remote *remote)
 		while (twins_in_use(peer, remote)) {
 			if (rbx_now_ns() > end_ns)
 				return rbx_error(-ETIMEDOUT,
-						 "%s took memory back and lends it anew, but requests to it are still outstanding",
+						 "%s took memory back and lends it again, but requests to it are still outstanding",
 						 rbx_peer_name(peer));
 			let_complete(peer->ctx);
 		}
@@ -190,7 +190,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 	int err;
 
 	if (!peer || !out)
-		return rbx_error(-EINVAL, "a peer is wanted, and where to put what it lends");
+		return rbx_error(-EINVAL, "a peer and a pointer for the memory must be given");
 	err = rbx_guard_wait(peer->ctx, "rbx_borrow");
 	if (err)
 		return err;
@@ -407,7 +407,7 @@ static int taken_back(const struct rbx_remote *remote)
 {
 	if (!RBX_LOAD_ORDERED(&remote->is_over))
 		return 0;
-	return rbx_error(-EACCES, "%s took this memory back, and has lent it anew; rbx_return() it",
+	return rbx_error(-EACCES, "%s took this memory back and has lent it again; rbx_return() it",
 			 rbx_peer_name(remote->peer));
 }
 

@@ -172,7 +172,7 @@ int rbx_polling_set(struct rbx_context *ctx, const char *text)
 	int err;
 
 	if (!text || strlen(text) >= sizeof(ctx->options.polling))
-		return rbx_error(-EINVAL, "polling: a policy is wanted, of at "
+		return rbx_error(-EINVAL, "polling: a policy must be given, of at "
 					  "most %zu characters",
 				 sizeof(ctx->options.polling) - 1);
 	err = rbx_guard_wait(ctx, "rbx_polling_set");

@@ -113,7 +113,7 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 				 (unsigned long long)length_bytes,
 				 (unsigned long long)offset,
 				 (unsigned long long)size_bytes);
-	return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, as checksums need",
+	return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, which checksums need",
 			 (unsigned long long)length_bytes,
 			 (unsigned long long)offset, RBX_PAGE_BYTES);
 }
@@ -162,7 +162,7 @@ static int need_check(const struct rbx_volume *volume, const struct need *need)
 				 (unsigned long long)need->pieces,
 				 volume->control.flow.pool.count);
 	if (need->bounces > RBX_BOUNCES_MAX)
-		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: %u are possible; submit less",
+		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: at most %u are possible; submit less",
 				 (unsigned long long)need->bounces,
 				 RBX_BOUNCES_MAX);
 	return 0;
@@ -206,7 +206,7 @@ static int need_take(struct rbx_volume *volume,
 	if (need->bounces &&
 	    rbx_bounces_take(&volume->bounces, (uint32_t)need->bounces,
 			     bounce)) {
-		err = rbx_error(-EAGAIN, "too many requests are outstanding whose segments meet within a page: submit again after a completion");
+		err = rbx_error(-EAGAIN, "too many outstanding requests have segments that meet within a page: submit again after a completion");
 		goto out_give_pieces;
 	}
 	err = rbx_buffers_register(volume->ctx, requests, count);

@@ -151,7 +151,7 @@ static int transfer(struct rbx_volume *volume, enum rbx_op op, void *buf,
 	int err;
 
 	if (!volume || !buf)
-		return rbx_error(-EINVAL, "a volume and a buffer are wanted");
+		return rbx_error(-EINVAL, "a volume and a buffer must be given");
 	err = rbx_guard_wait(volume->ctx,
 			     op == RBX_READ ? "rbx_read" : "rbx_write");
 	if (err)

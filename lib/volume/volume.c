@@ -41,7 +41,7 @@ static int options_take(struct rbx_volume *volume,
 		return err;
 	if (volume->options.replicas < 1 ||
 	    volume->options.replicas > RBX_REPLICAS_MAX)
-		return rbx_error(-EINVAL, "replicas=%u: 1 to %u are possible",
+		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u",
 				 volume->options.replicas, RBX_REPLICAS_MAX);
 	return 0;
 }
@@ -73,7 +73,7 @@ static int servers_check(struct rbx_volume *volume)
 	int err;
 
 	if (count < volume->options.replicas)
-		return rbx_error(-EINVAL, "%u replicas need as many servers, and %u are given",
+		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
 				 volume->options.replicas, count);
 	for (i = 0; i < count; i++) {
 		err = slab_bytes_check(volume, i);
@@ -268,14 +268,14 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	int err;
 
 	if (!volume || !server || !*server)
-		return rbx_error(-EINVAL, "a volume and the server's host:port are wanted");
+		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	err = rbx_upkeep_server_place(&volume->control.upkeep, &index);
 	if (err) {
-		rbx_error(err, "a volume has at most %u servers, with those that are lost and not replaced yet",
+		rbx_error(err, "a volume has at most %u servers, including lost ones that are not replaced yet",
 			  RBX_SERVERS_MAX);
 		goto out_unlock;
 	}
@@ -300,7 +300,7 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	int err;
 
 	if (!volume)
-		return rbx_error(-EINVAL, "a volume is wanted");
+		return rbx_error(-EINVAL, "a volume must be given");
 	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
 	if (err)
 		return err;

@@ -153,7 +153,7 @@ static struct ib_sge *segments_translate(const struct rbx_endpoint_ring *ring,
  */
 static int device_failed(struct rbx_endpoint *endpoint, int err)
 {
-	pr_warn_ratelimited("rdmabox: %s: the device does not take what is posted (%d)\n",
+	pr_warn_ratelimited("rdmabox: %s: the device refuses what is posted (%d)\n",
 			    endpoint->name, err);
 	rbx_endpoint_disconnect(endpoint);
 	return -EIO;
