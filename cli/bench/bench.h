@@ -2,23 +2,23 @@
 /*
  * bench.h - the parts of rdmabox bench.
  *
- * bench.c     runs the phases
- * table.c     the options
- * options.c   checks options against each other
- * load.c      makes a load, runs it and watches it; knows no pattern
- * slot.c      one request and its buffer, from submit to submit
- * pace.c      when requests are submitted: --load; closed.c, burst.c, open.c
- * mix.c       chooses the next request of the measured load
- * sweep.c     goes over the volume once: fill, final check
- * pattern.c   chooses blocks: seq, rand, zipf, trace
- * zipf.c      the table for zipf
- * trace.c     reads a trace
- * verify.c    knows what each block may hold
- * latency.c   latencies that the library cannot know
- * events.c    prints events: servers lost, slabs rebuilt
- * progress.c  shows progress
- * histogram.c latencies as bars
- * report.c    the result as a table and as JSON
+ *	bench.c     runs the phases
+ *	table.c     the options
+ *	options.c   checks options against each other
+ *	load.c      makes a load, runs it and watches it; knows no pattern
+ *	slot.c      one request and its buffer, from submit to submit
+ *	pace.c      when requests are submitted: --load; closed.c, burst.c, open.c
+ *	mix.c       chooses the next request of the measured load
+ *	sweep.c     goes over the volume once: fill, final check
+ *	pattern.c   chooses blocks: seq, rand, zipf, trace
+ *	zipf.c      the table for zipf
+ *	trace.c     reads a trace
+ *	verify.c    knows what each block may hold
+ *	latency.c   latencies that the library cannot know
+ *	events.c    prints events: servers lost, slabs rebuilt
+ *	progress.c  shows progress
+ *	histogram.c latencies as bars
+ *	report.c    the result as a table and as JSON
  */
 #ifndef BENCH_H
 #define BENCH_H

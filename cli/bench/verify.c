@@ -11,8 +11,8 @@
  * that are outstanding together have no order, so each byte may be of one or the other.
  * So each block has:
  *
- * issued   the newest version that was given to a write
- * floor    the oldest version that a read may still return
+ *	issued   the newest version that was given to a write
+ *	floor    the oldest version that a read may still return
  *
  * Writes of a block that overlap each other are one group; any of them may win. When the
  * last one of the group ends, only versions of the group are possible, and the floor

@@ -3,12 +3,12 @@
  * page.h - what the parts of `rdmabox page` share: a volume of rdmabox_block.ko as
  * its directory in configfs.
  *
- * page.c    the commands list and status, and the choice of a command
- * options.c the options of attach and detach
- * attach.c  makes a device from options, and removes it
- * swap.c    swap on a device
- * volume.c  the files of a directory
- * users.c   finds what keeps a device in use
+ *	page.c    the commands list and status, and the choice of a command
+ *	options.c the options of attach and detach
+ *	attach.c  makes a device from options, and removes it
+ *	swap.c    swap on a device
+ *	volume.c  the files of a directory
+ *	users.c   finds what keeps a device in use
  */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H

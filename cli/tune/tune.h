@@ -2,12 +2,12 @@
 /*
  * tune.h - the parts of rdmabox tune.
  *
- * tune.c     runs the measurements
- * options.c  the options, and the checks between them
- * file.c     finds the tuning file, and checks that it can be written
- * buffers.c  what copying and registering cost, for each length
- * qps.c      throughput for each number of queue pairs
- * report.c   tables and JSON
+ *	tune.c     runs the measurements
+ *	options.c  the options, and the checks between them
+ *	file.c     finds the tuning file, and checks that it can be written
+ *	buffers.c  what copying and registering cost, for each length
+ *	qps.c      throughput for each number of queue pairs
+ *	report.c   tables and JSON
  */
 #ifndef TUNE_H
 #define TUNE_H

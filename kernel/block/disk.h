@@ -2,12 +2,12 @@
 /*
  * disk.h - a block device over a volume, /dev/rdmabox0 and so on.
  *
- * disk.c     the device: its limits and its requests
- * tally.h    counters of its requests; attributes.c shows them in sysfs
- * ending.h   ends its requests
- * bounce.h   bounce buffers for requests that are not whole blocks in memory
- * backup.h   a disk behind the volume, if the user wants one
- * control.c  devices are made and removed in configfs; the module
+ *	disk.c     the device: its limits and its requests
+ *	tally.h    counters of its requests; attributes.c shows them in sysfs
+ *	ending.h   ends its requests
+ *	bounce.h   bounce buffers for requests that are not whole blocks in memory
+ *	backup.h   a disk behind the volume, if the user wants one
+ *	control.c  devices are made and removed in configfs; the module
  */
 #ifndef RBX_KERNEL_DISK_H
 #define RBX_KERNEL_DISK_H

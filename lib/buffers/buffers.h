@@ -5,11 +5,11 @@
  * A device reads and writes only registered memory, and each registration has a key.
  * There are four ways to get one, the cheapest first:
  *
- * region    the program registered the memory once (rbx_region_register())
- * any key   one key covers all memory of the process, if the device has such a key:
- *	     the soft device has it, a NIC with on_demand_paging too
- * dynMR     registered at submit, deregistered after completion
- * preMR     copied through staging memory that was registered at open
+ *	region    the program registered the memory once (rbx_region_register())
+ *	any key   one key covers all memory of the process, if the device has such a key:
+ *	          the soft device has it, a NIC with on_demand_paging too
+ *	dynMR     registered at submit, deregistered after completion
+ *	preMR     copied through staging memory that was registered at open
  *
  * dynMR and preMR are the paper's (section IV-A). The cost of copying grows with the
  * length; the cost of registering is mostly the system call. So short requests are copied

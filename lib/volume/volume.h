@@ -3,15 +3,15 @@
  * volume.h - what the files of a volume share. It is the user-space host of a volume's
  * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
- * volume.c   opens and closes, adds servers, tells the status
- * connect.c  parses the names of servers, and connects to them
- * news.c     tells the program what the upkeep finds
- * submit.c   a request: split, started, joined
- * scatter.c  splits requests that have segments
- * bounce.c   pages for bytes that lie in several segments
- * fence.c    requests that wait for all earlier ones
- * copies.c   memory for the copies of a rebuild
- * sync.c     rbx_read(), rbx_write() and so on
+ *	volume.c   opens and closes, adds servers, tells the status
+ *	connect.c  parses the names of servers, and connects to them
+ *	news.c     tells the program what the upkeep finds
+ *	submit.c   a request: split, started, joined
+ *	scatter.c  splits requests that have segments
+ *	bounce.c   pages for bytes that lie in several segments
+ *	fence.c    requests that wait for all earlier ones
+ *	copies.c   memory for the copies of a rebuild
+ *	sync.c     rbx_read(), rbx_write() and so on
  *
  * Locks, in order of precedence: add_lock, fence_lock, the monitor of the control, the
  * lock of bounce.h, the locks of the core. Only add_lock is held while blocking. No two

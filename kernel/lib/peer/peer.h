@@ -3,9 +3,9 @@
  * peer.h - a connection to one memory server, as the kernel makes it (client/peer.h): its
  * data queue pairs.
  *
- * peer.c         makes it
- * send.c         posts work requests, and handles their completions
- * queue_pairs.c  data queue pairs: connected, drained, destroyed
+ *	peer.c         makes it
+ *	send.c         posts work requests, and handles their completions
+ *	queue_pairs.c  data queue pairs: connected, drained, destroyed
  */
 #ifndef RBX_KERNEL_PEER_H
 #define RBX_KERNEL_PEER_H

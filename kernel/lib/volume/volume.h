@@ -3,12 +3,12 @@
  * volume.h - what the files of a volume share. It is the kernel's host of a volume's
  * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
- * volume.c         opens and closes, tells the status
- * connect.c        connects to the servers that the options name, and leaves them
- * submit.c         an I/O: mapped, split, joined
- * dma.c            maps memory for the device, whichever it is now
- * copies.c         memory for the copies of a rebuild
- * news.c           logs what the upkeep finds
+ *	volume.c         opens and closes, tells the status
+ *	connect.c        connects to the servers that the options name, and leaves them
+ *	submit.c         an I/O: mapped, split, joined
+ *	dma.c            maps memory for the device, whichever it is now
+ *	copies.c         memory for the copies of a rebuild
+ *	news.c           logs what the upkeep finds
  *
  * The locks of the core are spinlocks here, taken in process context only. Only steps of
  * the core are called under them.
