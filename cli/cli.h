@@ -79,8 +79,8 @@ struct cli_command {
 	const struct cli_option *options;
 	size_t options_count;
 	int (*run)(int argc, char **argv); /* returns an exit code */
-	/* Fills the fields with the defaults that only the library knows, or NULL. If there
-	 * is a config, all fields. */
+	/* Sets fields to the defaults that only the library knows; or NULL. If there is a
+	 * config, it sets all fields. */
 	void (*prepare)(void);
 	/* The field of the option that names a configuration file; NULL: there is none. */
 	const char *config;
@@ -145,13 +145,13 @@ int cli_parse(const struct cli_command *command, int argc, char **argv);
 
 /**
  * cli_config_read() - reads the lines `name = value` of a file into the fields of the
- * options of those names. Of a flag the value is yes or no.
+ * options of those names. The value of a flag is yes or no.
  *
  * Returns 0, or -EINVAL after saying what is wrong in which line.
  */
 int cli_config_read(const struct cli_command *command, const char *path);
 
-/* usage.c: on stdout unless said. */
+/* usage.c: these print to stdout unless a stream is given. */
 void cli_help_print(const struct cli_command *command);
 void cli_main_help_print(void);
 void cli_main_usage_print(FILE *stream); /* the short form of it */

@@ -173,7 +173,8 @@ static int parse_line(const struct cli_command *command,
 	}
 }
 
-/* All anew, after the file that the command line names: the line has the last word. */
+/* Parses everything again after the file that the command line names, as the command line
+ * has priority. */
 static int parse_config(const struct cli_command *command,
 			const struct option *long_options, int argc, char **argv)
 {

@@ -14,7 +14,7 @@
 
 uint64_t rbx_server_free_bytes(struct rbx_server *s)
 {
-	/* A slab that is still ending is waited for. */
+	/* A request may wait for a slab that is still being emptied. */
 	return rbx_lender_is_draining(s->lender) ?
 		       0 :
 		       rbx_lender_room(s->lender) * s->options.slab_bytes;

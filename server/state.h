@@ -15,20 +15,20 @@
  *	bounds.h          how much of each thing there is
  *	control_thread.c  the loop
  *	connection.c      a control connection: its messages, its end (connection.h)
- *	tables.c          where connections, clients and data queue pairs stand
- *	half_open.c       which untrusted clients may have one
+ *	tables.c          the tables of connections, clients and data queue pairs
+ *	half_open.c       which untrusted clients may have a connection
  *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
- *	client.c          sessions, and what the lender (core/) wants done
- *	requests.c        what a client may ask
- *	borrowing.c       those about slabs, which are answered later
- *	user_messages.c   what this program and a client's say to each other
+ *	client.c          sessions, and what the lender (core/) decides
+ *	requests.c        the requests of a client
+ *	borrowing.c       requests about slabs, which are answered later
+ *	user_messages.c   messages between this program and the programs of clients
  *	attach.c          data queue pairs
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
- *	pressure.c        is the host itself short of memory? (host_memory.c)
- *	descriptors.c     may the process have as many files open?
+ *	pressure.c        whether the host itself is short of memory (host_memory.c)
+ *	descriptors.c     whether the process may have enough open files
  *	reload.c          new limits and a new secret
- *	numbers.c         what it counts, and who its clients are
+ *	numbers.c         the counters, and the list of clients
  *
  * Each table has a fixed size, and an entry costs no memory before it is used first. A
  * peer can fill a table but never make it grow. Nothing searches a table, so 10,000
@@ -97,7 +97,7 @@ struct rbx_server {
 	struct rbx_listener *listener;
 	uint64_t incarnation;
 	uint64_t started_ns;
-	int wake_fd; /* eventfd: the control thread shall look */
+	int wake_fd; /* eventfd: wakes the control thread */
 	pthread_t thread;
 	struct rbx_workers workers;
 
@@ -108,7 +108,7 @@ struct rbx_server {
 
 	struct rbx_lender *lender;
 	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
-	struct rbx_late_answer *waiting_first; /* SLAB_MAPs without a slab */
+	struct rbx_late_answer *waiting_first; /* SLAB_MAPs that wait for a slab */
 	struct rbx_late_answer *waiting_last;
 
 	/* Tables (tables.c). */
@@ -151,25 +151,25 @@ static inline uint32_t rbx_client_index(const struct rbx_server *s,
 	return (uint32_t)(client - s->clients);
 }
 
-/* How many slabs are lent in all. */
+/* The most slabs that are lent in all. */
 static inline uint32_t rbx_slabs_of_memory(const struct rbx_server_options *o)
 {
 	return (uint32_t)(o->memory_bytes / o->slab_bytes);
 }
 
-/* And to one client; 0: all. */
+/* The most slabs that are lent to one client; 0: all. */
 static inline uint32_t rbx_slabs_of_quota(const struct rbx_server_options *o)
 {
 	return (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes, UINT32_MAX);
 }
 
-/* What that is in bytes: whole slabs. */
+/* The bytes that are lent in all: whole slabs. */
 static inline uint64_t rbx_server_lend_bytes(const struct rbx_server *s)
 {
 	return rbx_slabs_of_memory(&s->options) * s->options.slab_bytes;
 }
 
-/* For whom workers work: a client each, and whoever has left. */
+/* The owner number for slabs whose client has left. Each client has a number of its own. */
 static inline uint32_t rbx_owner_nobody(const struct rbx_server *s)
 {
 	return s->clients_max;
@@ -282,16 +282,17 @@ void rbx_refusal_note(struct rbx_server *s, uint32_t reason);
 void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns);
 
 /* pressure.c */
-/* Is there as much at all as the options want to lend? -ENOMEM; in so many slabs?
- * -EINVAL. */
+/* Whether the host has as much memory as the options want to lend: -ENOMEM. Whether the
+ * slabs are not too many: -EINVAL. */
 int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *options);
-/* May a slab be lent, seen from the host? */
+/* Whether the host has memory for one more slab. */
 bool rbx_host_has_room(const struct rbx_server *s);
-/* Asks clients for slabs if the host is short of memory, or if more is lent than a
- * lower limit allows. */
+/* Asks clients to give slabs back if the host is short of memory, or if more is lent than
+ * a lowered limit allows. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns);
 
-/* descriptors.c: raises the limit for as many slabs as the options say. 0 or -EINVAL. */
+/* descriptors.c: raises the limit of open files for the slabs of the options. 0 or
+ * -EINVAL. */
 int rbx_descriptors_reserve(const struct rbx_server *s,
 			    const struct rbx_server_options *options);
 

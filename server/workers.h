@@ -48,7 +48,7 @@ struct rbx_workers {
 	uint32_t done_first; /* list of slabs that the control thread has to look at */
 	uint32_t done_last;
 	struct rbx_slab_memory *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
-	bool has_failed; /* none could be made since this was told */
+	bool has_failed; /* set once the failure was logged, until a slab was made */
 	pthread_t threads[RBX_WORKERS_MAX];
 	uint32_t count;
 };
