@@ -2,12 +2,12 @@
 /*
  * cli.h - what the commands of rdmabox(1) share.
  *
- * A command is a table of options and a function. The table is the only place that
- * knows an option: the parser, --help, the manual page and the completions of shells
- * are made from it (options.c, usage.c, help/). A new option is one entry.
+ * A command is a table of options and a function. Only the table knows an option: the
+ * parser, --help, the manual page and the shell completions are made from it (options.c,
+ * usage.c, help/). A new option is one entry.
  *
- * Whatever is wrong with the command line or its surroundings is one line on
- * stderr that names the cause and the fix, and exit code 2.
+ * An error in the command line or its surroundings prints one line on stderr, with the
+ * cause and the fix, and the exit code is 2.
  */
 #ifndef CLI_H
 #define CLI_H
@@ -20,9 +20,9 @@
 
 enum cli_exit {
 	CLI_EXIT_OK = 0,
-	CLI_EXIT_FAILED = 1, /* it ran, and something went wrong */
+	CLI_EXIT_FAILED = 1, /* it ran, and something failed */
 	CLI_EXIT_USAGE = 2, /* it did not run: options or surroundings */
-	CLI_EXIT_SIGNAL = 128, /* and the signal's number: it was interrupted */
+	CLI_EXIT_SIGNAL = 128, /* plus the number of the signal that interrupted it */
 };
 
 struct cli_option;
@@ -32,7 +32,7 @@ struct cli_option;
 typedef int cli_set_fn(const struct cli_option *option, const char *text,
 		       char *reason, size_t reason_bytes);
 
-/* What a shell completes as a value, if the setter does not say. */
+/* What a shell completes as a value, if the setter does not tell. */
 enum cli_argument {
 	CLI_ARGUMENT_BY_SETTER, /* choices, a number, a size, else nothing */
 	CLI_ARGUMENT_FILE,
@@ -54,16 +54,16 @@ struct cli_option {
 	const char *help; /* one line, or several with newlines. A line "word: text" tells
 			     of one of the choices */
 	cli_set_fn *set;
-	void *field; /* as the setter says; the default is what it holds at first */
+	void *field; /* of the setter's type; holds the default at first */
 	uint64_t min; /* of a number; 0 and 0: any */
 	uint64_t max; /* of a number; of a text its bytes with the NUL */
-	const char *words; /* the choices, "read|write|mix:"; one that ends in : or = goes on */
-	const char *group; /* a heading above it; NULL: it goes on with the last one */
-	const char *preset; /* the default in words, if the field does not tell it */
+	const char *words; /* the choices, "read|write|mix:"; after : or = more text follows */
+	const char *group; /* a heading above it; NULL: in the group of the last one */
+	const char *preset; /* the default as text, if the field does not tell it */
 	const char *unit; /* of the default, such as "ms" */
 	const char *details; /* sentences for the manual page alone; `word` is a literal,
 				--name an option, name(3) a manual page */
-	cli_set_fn *like; /* a setter of its own stores what this one does */
+	cli_set_fn *like; /* the setter that a setter of its own calls to store the value */
 	enum cli_argument argument;
 	enum cli_place place;
 	bool is_required;
@@ -74,13 +74,13 @@ struct cli_option {
 struct cli_command {
 	const char *name; /* "page attach" for a command of a command */
 	const char *purpose; /* "lend memory", without a full stop */
-	const char *usage; /* what follows the name; NULL: made from the table */
+	const char *usage; /* the arguments; NULL: made from the table */
 	const char *notes; /* printed below the options, or NULL */
 	const struct cli_option *options;
 	size_t options_count;
 	int (*run)(int argc, char **argv); /* returns an exit code */
-	/* Fills the fields with the defaults that only the library knows, or NULL. If there
-	 * is a config, all fields. */
+	/* Sets fields to the defaults that only the library knows; or NULL. If there is a
+	 * config, it sets all fields. */
 	void (*prepare)(void);
 	/* The field of the option that names a configuration file; NULL: there is none. */
 	const char *config;
@@ -104,7 +104,7 @@ cli_set_fn cli_set_word; /* char[max], of words */
 /** cli_option_kind() - "flag", "number", "size", "choice", "file": see help/README. */
 const char *cli_option_kind(const struct cli_option *option);
 
-/** cli_option_default() - as a user would say it: "64M", "5000 ms"; "" if there is none. */
+/** cli_option_default() - the default as users write it: "64M", "5000 ms"; "" if there is none. */
 void cli_option_default(const struct cli_option *option, char *text, size_t text_bytes);
 
 /** cli_option_range() - "64K to 1G"; "" if any is taken. */
@@ -145,13 +145,13 @@ int cli_parse(const struct cli_command *command, int argc, char **argv);
 
 /**
  * cli_config_read() - reads the lines `name = value` of a file into the fields of the
- * options of those names. Of a flag the value is yes or no.
+ * options of those names. The value of a flag is yes or no.
  *
  * Returns 0, or -EINVAL after saying what is wrong in which line.
  */
 int cli_config_read(const struct cli_command *command, const char *path);
 
-/* usage.c: on stdout unless said. */
+/* usage.c: these print to stdout unless a stream is given. */
 void cli_help_print(const struct cli_command *command);
 void cli_main_help_print(void);
 void cli_main_usage_print(FILE *stream); /* the short form of it */
@@ -191,7 +191,7 @@ int cli_output_check(const struct cli_command *command, const char *option,
 void cli_interrupt_catch(bool restarts);
 /* The signal that came, or 0. */
 int cli_interrupted(void);
-/* What is to be done in any case begins; the next signal ends the process. */
+/* Called before steps that have to be done in any case. The next signal ends the process. */
 void cli_interrupt_forget(void);
 
 struct rbx_context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All commands, in the order in which they are listed, and how one is found.
+ * The list of all commands, in the order of --help, and the search in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const char *command_name(const void *of, size_t index)
 	return commands[index] ? last_word(commands[index]->name) : NULL;
 }
 
-/* "rdmabox: " or "rdmabox page: ", and where to read on. */
+/* Prints "rdmabox: " or "rdmabox page: ", the error, and the help to read. */
 static int unknown_command(const struct cli_command *of,
 			   const struct cli_command *const *commands, const char *word)
 {

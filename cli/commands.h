@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * commands.h - the table of each command, by its file.
+ * commands.h - the commands and the files that have their tables.
  */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A configuration file: lines `name = value`, in which a name is that of an option
- * without the dashes. The table of the command says what is allowed, so a file knows
- * exactly the options that the command line knows, and refuses what that refuses.
+ * Reads a configuration file: lines `name = value`, in which the name is that of an
+ * option without the dashes. The command's table says what is allowed. So a file knows
+ * the same options as the command line, and the same values are refused.
  *
- * inih reads the lines. This file counts them, since inih does not tell the line of what
- * a table refuses, and refuses a line that is too long for it, which inih would cut in two.
+ * inih reads the lines. This file counts them, since inih does not report the line of a
+ * value that a table refuses. It also refuses a line that is too long, which inih would
+ * cut in two.
  */
 #include <errno.h>
 #include <ini.h>
@@ -20,7 +21,7 @@ struct reading {
 	FILE *file;
 	unsigned int line;
 	bool *is_given; /* for each option */
-	bool has_failed; /* and that was told */
+	bool has_failed; /* an error was found and printed */
 };
 
 static void fail(struct reading *reading, const char *name, const char *text)
@@ -46,7 +47,7 @@ static char *read_line(char *text, int text_bytes, void *reading_pointer)
 	return line;
 }
 
-/* What may stand in a file: no words that have no dashes, and not another file. */
+/* The options that a file may have: not words without dashes, and not another file. */
 static const struct cli_option *option_find(const struct cli_command *command,
 					    const char *name)
 {
@@ -101,7 +102,7 @@ static int set(const struct cli_option *option, const char *value, char *reason,
 			       set_flag(option, value, reason, reason_bytes);
 }
 
-/* As inih wants it; what is wrong stops read_line(). */
+/* The callback of inih. Errors make read_line() stop. */
 static int take(void *reading_pointer, const char *section, const char *name,
 		const char *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One line of what rbx_describe() says of a context.
+ * Finds one line of what rbx_describe() says about a context.
  */
 #include <stdio.h>
 #include <string.h>

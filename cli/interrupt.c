@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SIGINT and SIGTERM end a run early: the command looks now and then, tells what it
- * has, and gives back what it borrowed. The second signal, whichever of the two it
- * is, ends the process.
+ * SIGINT and SIGTERM end a run early: the command checks now and then, prints what it
+ * has, and gives back what it borrowed. The second signal, of either kind, ends the
+ * process.
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the JSON of a command goes: to stdout or, whole or not at all, to a
- * file. Seven digits of a real number are more than any measurement has.
+ * Writes the JSON of a command: to stdout or to a file, whole or not at all. Seven digits
+ * of a real number are more than any measurement has.
  *
- * A file is written beside its place and then renamed, so that a full disk costs
- * nobody the file that was there. A device, a pipe or a symbolic link is written
- * to as it is: it is not ours to replace. So is a file in a folder in which none
- * can be made. Whether that will work is tried before a long run.
+ * A file is written under another name and then renamed, so a full disk does not destroy
+ * the old file. A device, a pipe or a symbolic link is written in place, as it must not
+ * be replaced. So is a file in a folder in which no new file can be made. Before a long
+ * run this is tried.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int write_stream(json_t *json, FILE *stream)
 	return 0;
 }
 
-/* Takes @fd, also a negative one that open() has returned. */
+/* Takes @fd, even a negative one that open() returned. */
 static int write_descriptor(json_t *json, int fd)
 {
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
@@ -52,7 +52,7 @@ static int write_in_place(json_t *json, const char *path)
 					   0666));
 }
 
-/* A new file of another name in the folder of @path; -1: there can be none. */
+/* Makes a new file with another name in the folder of @path; -1: not possible. */
 static int open_beside(const char *path, char fresh[PATH_MAX])
 {
 	if (snprintf(fresh, PATH_MAX, "%s.%d", path, (int)getpid()) >= PATH_MAX)
@@ -60,7 +60,7 @@ static int open_beside(const char *path, char fresh[PATH_MAX])
 	return open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
-/* @old: what the file at @path is, or NULL if there is none. */
+/* @old: the file at @path, or NULL if there is none. */
 static int write_beside(json_t *json, const char *path, const struct stat *old)
 {
 	char fresh[PATH_MAX];
@@ -84,13 +84,13 @@ static int write_file(json_t *json, const char *path)
 
 	if (lstat(path, &old))
 		return write_beside(json, path, NULL);
-	/* Another user's file stays his, and keeps its rights. */
+	/* Another user's file keeps its owner and its rights. */
 	return S_ISREG(old.st_mode) && old.st_uid == geteuid() ?
 		       write_beside(json, path, &old) :
 		       write_in_place(json, path);
 }
 
-/* 0, or -errno that writing to @path would end with as things are. */
+/* 0, or the -errno with which writing to @path would fail now. */
 static int try_output(const char *path)
 {
 	char fresh[PATH_MAX];
@@ -100,7 +100,7 @@ static int try_output(const char *path)
 
 	if (is_there && S_ISDIR(old.st_mode))
 		return -EISDIR;
-	if (is_there && !S_ISREG(old.st_mode)) /* to open a pipe would wait */
+	if (is_there && !S_ISREG(old.st_mode)) /* opening a pipe would wait */
 		return access(path, W_OK) ? -errno : 0;
 	if (is_there && old.st_uid != geteuid()) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox(1): one program, one command per folder or file (commands.c).
+ * rdmabox(1): one program with a folder or file for each command (commands.c).
  *
- * This file looks for a command and for the two options that need none.
+ * This file finds the command, and handles the two options that need none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int run(int argc, char **argv)
 	return cli_dispatch(NULL, cli_commands, argc, argv);
 }
 
-/* What was printed may not have reached a disk that is full. */
+/* If a disk is full, output may be lost; that is an error. */
 int main(int argc, char **argv)
 {
 	int rc = run(argc, argv);

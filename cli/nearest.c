@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Did you mean: the word that is fewest slips away, if it is not too many. A slip is
- * a letter that is wrong, missing, too many, or swapped with its neighbour.
+ * "Did you mean": finds the word with the fewest slips, if they are not too many. A slip
+ * is a letter that is wrong, missing, extra, or swapped with its neighbour.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static unsigned int slips(const char *a, size_t a_len, const char *b, size_t b_l
 	return at[a_len][b_len];
 }
 
-/* One slip for every three letters; a word of one letter is like none. */
+/* One slip is allowed for every three letters; a word of one letter is like none. */
 const char *cli_nearest(const char *word, const char *(*next)(const void *of, size_t index),
 			const void *of)
 {

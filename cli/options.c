@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The command line: one table of options in, checked fields out.
+ * Parses the command line: takes a table of options, and fills in checked fields.
  *
- * getopt_long() finds the option, the setter of its table entry checks the
- * value and stores it (setters.c). A word that is no option goes to the next entry
- * of the table that takes one. Checks of one option against another are the
- * command's.
+ * getopt_long() finds the option. The setter of its table entry checks the value and
+ * stores it (setters.c). A word that is not an option goes to the next entry of the table
+ * that takes one. The command itself checks options against each other.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,7 +15,7 @@
 
 #include "cli/cli.h"
 
-/* Above any character, so that a value cannot be mistaken for '?' or ':'. */
+/* Above any character, so that an option cannot be taken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256
 
 int cli_fail(const struct cli_command *command, const char *format, ...)
@@ -31,7 +30,7 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
 	return CLI_EXIT_USAGE;
 }
 
-/* For getopt_long(), with --help and the end of the list; NULL without memory. */
+/* For getopt_long(), with --help and an end; NULL: no memory. */
 static struct option *make_long_options(const struct cli_command *command)
 {
 	struct option *long_options =
@@ -67,7 +66,7 @@ static int parse_option(const struct cli_command *command,
 	return -EINVAL;
 }
 
-/* ---- What is no option ------------------------------------------------------------*/
+/* ---- Errors -------------------------------------------------------------------*/
 
 static const char *option_name(const void *of, size_t index)
 {
@@ -93,7 +92,7 @@ static void unknown_option(const struct cli_command *command, const char *text)
 			 command->name);
 }
 
-/* getopt_long() found no option that it can take in this word. */
+/* getopt_long() knows no option for this word. */
 static int refuse(const struct cli_command *command, int found, const char *word)
 {
 	const char *name = "";
@@ -110,7 +109,7 @@ static int refuse(const struct cli_command *command, int found, const char *word
 	return -EINVAL;
 }
 
-/* The entry that takes the next word, from *at on; NULL: there is none. */
+/* The next entry, from *at on, that takes a word; NULL: there is none. */
 static const struct cli_option *next_word_option(const struct cli_command *command,
 						 size_t *at)
 {
@@ -150,9 +149,9 @@ static int parse_line(const struct cli_command *command,
 	int found, err;
 
 	opterr = 0;
-	optind = 0; /* anew: `help` has one command read the line after another */
+	optind = 0; /* start again: `help` parses the line of another command after its own */
 	for (;;) {
-		int at = optind ? optind : 1; /* the word that getopt looks at */
+		int at = optind ? optind : 1; /* the word that getopt reads */
 
 		found = getopt_long(argc, argv, "+:h", long_options, NULL);
 		if (found == -1 && optind == argc)
@@ -174,7 +173,8 @@ static int parse_line(const struct cli_command *command,
 	}
 }
 
-/* All anew, after the file that the command line names: the line has the last word. */
+/* Parses everything again after the file that the command line names, as the command line
+ * has priority. */
 static int parse_config(const struct cli_command *command,
 			const struct option *long_options, int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reach.h - the options that say how client and server reach each other, which
- * several commands have: entries of their tables, for fields of those names in
- * `where`. They are a group of their own, best the last one of a table.
+ * reach.h - the options for how client and server reach each other. Several commands have
+ * them in their tables, for fields with these names in `where`. They are a group; it is
+ * best the last one of a table.
  */
 #ifndef CLI_REACH_H
 #define CLI_REACH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A volume that servers have no room for: how much was asked, and how much each of
- * them has. The refusal itself names one server and no number.
+ * Explains why servers have no room for a volume: how much was asked for, and how much
+ * each server has. The library's error names one server and no numbers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void tell_server(struct rbx_context *ctx, const char *address, char *text
 	*text = '\0';
 	if (rbx_server_query(ctx, address, &stats))
 		return;
-	if (stats.lent_bytes > stats.memory_bytes) /* it says what cannot be */
+	if (stats.lent_bytes > stats.memory_bytes) /* the server's numbers are impossible */
 		return;
 	snprintf(text, text_bytes, "%s has %s of %s free, in slabs of %s", address,
 		 cli_size_print(stats.memory_bytes - stats.lent_bytes, free, sizeof(free)),

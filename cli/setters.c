@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The setters of options: each reads a text into a field of its type, and knows how
- * the field's value is said as a default, how its range is said, and what kind of
- * value it is, for shells that complete it.
+ * The setters of options. Each parses a text into a field of its type. The file also
+ * knows how a default and a range are printed, and the kind of each value, for shell
+ * completions.
  *
- * Numbers are parsed strictly: the whole text must be the number, and it must be
- * in range; a typing error never becomes another number.
+ * Numbers are parsed strictly: the whole text must be a number in the range. A typing
+ * error never becomes another number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +172,7 @@ int cli_set_word(const struct cli_option *option, const char *text,
 	return -EINVAL;
 }
 
-/* ---- What is said of a value ----------------------------------------------------*/
+/* ---- Texts about values -------------------------------------------------------*/
 
 const char *cli_size_short(uint64_t bytes, char *text, size_t text_bytes)
 {
@@ -220,7 +220,7 @@ const char *cli_option_kind(const struct cli_option *option)
 	return set == cli_set_seconds ? "seconds" : "text";
 }
 
-/* 0 and "" are no defaults: then nobody has said anything. */
+/* 0 and "" are no defaults: they mean that nothing was set. */
 static void print_field(const struct cli_option *option, char *text, size_t text_bytes)
 {
 	cli_set_fn *set = setter_of(option);

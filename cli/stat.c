@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox stat: asks one memory server for its numbers.
+ * rdmabox stat: shows the numbers of one memory server.
  *
- * The question goes over the control protocol like any client's, so it needs
- * the secret that a client needs, and no other way into the server exists.
+ * The request uses the control protocol, as any client's. So it needs the client's
+ * secret, and the server has no other entrance.
  */
 #include <inttypes.h>
 #include <stdio.h>

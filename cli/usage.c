@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --help: made from the table of a command, with the defaults that its fields hold,
- * and that of rdmabox itself.
+ * --help: prints the table of a command, with the defaults that its fields hold; and the
+ * help of rdmabox itself.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define HELP_COLUMN 30
 #define LINE_COLUMNS 80
 
-/* Each line at the column; returns the column at which the last one ended. */
+/* Prints each line at the column; returns the column at which the last one ended. */
 static int print_lines(const char *text)
 {
 	int column = HELP_COLUMN;

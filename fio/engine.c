@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An external I/O engine of fio: a job reads and writes a volume.
+ * An external I/O engine for fio: a job reads and writes a volume.
  *
- * fio calls, in this order: get_ioengine() when it loads the engine; setup() for each
- * job, in the parent, where options are checked and nothing is opened; then in the
- * process or thread of the job init(), which opens the volume, io_u_init() for each unit,
- * post_init(), when the buffers are there; queue(), commit() and getevents() for the
- * load; and io_u_free() and cleanup() in the end.
+ * fio calls get_ioengine() when it loads the engine. Then it calls setup() for each job,
+ * in the parent; this checks the options and opens nothing. Then, in the process or
+ * thread of the job, it calls init(), which opens the volume, io_u_init() for each unit,
+ * and post_init() when the buffers exist. queue(), commit() and getevents() make the
+ * load, and io_u_free() and cleanup() end it.
  *
  * - A batch of fio is a batch of the library (requests.c).
- * - A write that has completed is on all live replicas, so a sync is a fence: it waits
- *   until all that this job has submitted is done.
- * - A trim is refused, unless the volume borrows on demand. Then whole slabs go back to
- *   their servers, and parts of slabs stay as they are.
+ * - A write that has completed is on all live replicas. So a sync is a fence: it waits
+ *   until everything that this job has submitted has ended.
+ * - A trim is refused unless the volume is on_demand. Then whole slabs go back to their
+ *   servers, and parts of slabs stay as they are.
  *
- * What fio and an engine share is laid out as the headers of one version of fio have it.
+ * The layout of what fio and an engine share depends on the version of fio's headers.
  * FIO_IOOPS_VERSION, which fio checks, does not change with all of it. So the engine
- * compares the versions itself and refuses to work with another.
+ * compares the versions itself and refuses to work with another one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,12 +30,12 @@
 
 #define PAGE_BYTES 4096ull
 
-/* Of one job. */
+/* The state of one job. */
 struct job {
 	struct share *share;
 	struct requests *requests;
 	struct rbx_options options;
-	uint64_t bytes; /* that the volume has to have */
+	uint64_t bytes; /* the size that the volume needs */
 };
 
 static struct fio_file *the_file(struct thread_data *td)
@@ -48,8 +48,8 @@ static struct fio_file *the_file(struct thread_data *td)
 	return td->files[0];
 }
 
-/* The end of what the job will touch, as far as its options say; 0: they do not. False:
- * no number of 64 bits is so large, or not once it is rounded up to a page. */
+/* The end of the range that the job's options name; 0: they do not tell. False: it does not
+ * fit into 64 bits, or not once it is rounded up to a page. */
 static bool end_of_job(const struct thread_data *td, uint64_t *end)
 {
 	const struct thread_options *o = &td->o;
@@ -64,7 +64,7 @@ static bool end_of_job(const struct thread_data *td, uint64_t *end)
 	       !__builtin_add_overflow(*end, PAGE_BYTES - 1, &rounded);
 }
 
-/* How large the volume has to be. Returns 0 or -EINVAL. */
+/* Finds the size of the volume. Returns 0 or -EINVAL. */
 static int find_bytes(const struct thread_data *td, uint64_t *bytes)
 {
 	const struct job_options *options = td->eo;
@@ -89,7 +89,7 @@ static int find_bytes(const struct thread_data *td, uint64_t *bytes)
 	return 0;
 }
 
-/* Of trims, and of what checksums want. */
+/* Checks trims, and the options that checksums need. */
 static int check_load(struct thread_data *td)
 {
 	const struct job_options *options = td->eo;
@@ -149,7 +149,7 @@ static int join(struct thread_data *td, struct job *job)
 	return job->share ? 0 : -ENOMEM;
 }
 
-/* Returns the job or NULL, having told the user. */
+/* Returns the job; or NULL after an error message. */
 static struct job *make_job(struct thread_data *td)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -237,7 +237,7 @@ static int rdmabox_post_init(struct thread_data *td)
 	return err ? 1 : 0;
 }
 
-/* The buffers are freed after the units. */
+/* fio frees the buffers after the units. */
 static void rdmabox_io_u_free(struct thread_data *td, struct io_u *io_u)
 {
 	struct job *job = td->io_ops_data;
@@ -282,7 +282,7 @@ static enum fio_q_status rdmabox_queue(struct thread_data *td, struct io_u *io_u
 	if (io_u->ddir == DDIR_TRIM)
 		return trim(td, job, io_u);
 	if (ddir_sync(io_u->ddir)) {
-		/* What is put off has to go first: fio calls commit(). */
+		/* Requests that were put off have to go first: fio calls commit(). */
 		if (requests_queued(job->requests))
 			return FIO_Q_BUSY;
 		requests_fence(job->requests);
@@ -296,7 +296,7 @@ static enum fio_q_status rdmabox_queue(struct thread_data *td, struct io_u *io_u
 	return FIO_Q_QUEUED;
 }
 
-/* A unit has left: its latency counts from here. */
+/* The library has taken a unit: its latency counts from here. */
 static void mark_issued(struct thread_data *td, struct io_u *io_u)
 {
 	if (!fio_fill_issue_time(td))
@@ -334,7 +334,7 @@ static struct io_u *rdmabox_event(struct thread_data *td, int at)
 	return requests_event(job->requests, (unsigned int)at);
 }
 
-/* There is no file: not to open, and not to remove either. */
+/* There is no file, neither to open nor to remove. */
 static int no_file(struct thread_data *td, struct fio_file *file)
 {
 	(void)td, (void)file;
@@ -344,7 +344,7 @@ static int no_file(struct thread_data *td, struct fio_file *file)
 static struct ioengine_ops engine = {
 	.name = "rdmabox",
 	.version = FIO_IOOPS_VERSION,
-	/* Offloaded submission has units that were made for another thread. */
+	/* fio's offloaded submission would use units that were made for another thread. */
 	.flags = FIO_DISKLESSIO | FIO_NOEXTEND | FIO_NODISKUTIL | FIO_ASYNCIO_SYNC_TRIM |
 		 FIO_ASYNCIO_SETS_ISSUE_TIME | FIO_NO_OFFLOAD,
 	.setup = rdmabox_setup,

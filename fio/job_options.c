@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The engine's options: a table for fio, and their way into the library's.
+ * The engine's options: a table for fio, and their translation for the library.
  *
- * An option has the name that it has in rdmabox-bench(1), with _ for -, and the one
- * that the library's text options have, if that is another. The text goes to the
- * library as it is; so the library says what is wrong with it, and an option means
- * the same in all programs. What is left out stays the library's default.
+ * An option has the name that it has in rdmabox-bench(1), with _ instead of -. If the
+ * library's text option has another name, that works too. The text is passed to the
+ * library unchanged. So the library reports errors in it, and an option means the same in
+ * all programs. Options that are not given keep the library's defaults.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define FIELD(member) .off1 = offsetof(struct job_options, member)
 #define ENGINE .category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
-/* One that is a text for the library; `other` is the library's name or NULL. */
+/* An option that the library takes as text; `other` is the library's name or NULL. */
 #define TEXT(option, other, long_name, what)                             \
 	{ .name = #option, .alias = other, .lname = long_name,           \
 	  .type = FIO_OPT_STR_STORE, FIELD(option), .help = what, ENGINE }
@@ -76,7 +76,7 @@ struct fio_option job_option_table[] = {
 	{ .name = NULL },
 };
 
-/* Those that the library takes as text, by its own names. */
+/* The options that the library takes as text, by its own names. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -117,8 +117,8 @@ bool job_options_register_buffers(const struct job_options *job)
 	return !job->buffers || !strcmp(job->buffers, "region");
 }
 
-/* Our own word for buffers, which the library does not know, and pollers=0, with
- * which nobody would poll. */
+/* buffers=region is a word of this engine, which the library does not know. pollers=0 is
+ * refused, as nobody would poll. */
 static int check_words(const struct job_options *job)
 {
 	if (job->pollers && !strcmp(job->pollers, "0")) {

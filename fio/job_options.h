@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * job_options.h - what a job says of its volume, and what the library makes of it.
+ * job_options.h - the options of a job, and the library's options that follow from them.
  */
 #ifndef RDMABOX_FIO_JOB_OPTIONS_H
 #define RDMABOX_FIO_JOB_OPTIONS_H
@@ -13,7 +13,7 @@
 struct thread_data;
 struct fio_option;
 
-/* As fio fills it in; texts are fio's. */
+/* Filled in by fio, which owns the texts. */
 struct job_options {
 	void *pad; /* fio takes offset 0 for "no field" */
 	char *servers;

@@ -3,17 +3,17 @@
  * The requests of one job.
  *
  * Each unit of fio (struct io_u) has a request of the library for as long as the job
- * lives. queue() fills it in and puts it off; commit() hands over all that was put off
- * in one rbx_submit(), so that what is merged and chained is what fio made a batch of
- * (iodepth_batch). A completion runs on a thread of the library: it notes the result in
- * the unit and puts that into `done`, from which the job's thread takes it.
+ * lives. queue() fills it in and puts it off. commit() submits all requests that were put
+ * off in one rbx_submit(). So a batch of fio (iodepth_batch) is what is merged and
+ * chained. A completion callback runs on a thread of the library: it stores the result in
+ * the unit and puts the unit into `done`, from which the job's thread takes it.
  *
- * The job's thread alone touches `waiting` and `events`. The lock guards what it and the
- * library's threads share.
+ * Only the job's thread uses `waiting` and `events`. The lock guards what it shares with
+ * the library's threads.
  *
- * The library takes all of a batch or nothing. If it is full, the batch waits for room
- * and tries again with half; if a batch is refused for one bad request, its requests go
- * one by one, so that the bad one alone fails.
+ * The library takes a whole batch or nothing. If the library is full, the batch waits for
+ * room and is tried again with half of it. If a batch is refused because of one bad
+ * request, its requests are submitted one by one, so that only the bad one fails.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 
 #include "requests.h"
 
-/* Of one rbx_submit(). */
+/* The most requests of one rbx_submit(). */
 #define BATCH_MAX 1024u
 
 struct unit {
@@ -40,7 +40,7 @@ struct requests {
 	unsigned int attached;
 	struct rbx_request **waiting; /* put off */
 	unsigned int waiting_count;
-	struct io_u **events; /* what the last reap took */
+	struct io_u **events; /* the units that the last reap took */
 	struct rbx_region *region; /* of the buffers; NULL: none */
 	char *region_begin, *region_end;
 
@@ -137,7 +137,7 @@ static void end_locked(struct requests *requests, struct io_u *io_u, int status)
 	pthread_cond_signal(&requests->ended);
 }
 
-/* On a thread of the library. */
+/* Called on a thread of the library. */
 static void complete(struct rbx_request *request)
 {
 	struct unit *unit = request->user;
@@ -181,7 +181,7 @@ unsigned int requests_queued(const struct requests *requests)
 	return requests->waiting_count;
 }
 
-/* How many from `at` on make a batch: one at least. */
+/* How many requests from `at` on make a batch: at least one. */
 static unsigned int batch_count(const struct requests *requests, unsigned int at,
 				unsigned int most)
 {
@@ -198,7 +198,7 @@ static unsigned int batch_count(const struct requests *requests, unsigned int at
 	return count;
 }
 
-/* The library refuses it for what it is. */
+/* The library refuses the request itself, and would always do so. */
 static void refuse(struct requests *requests, struct rbx_request *request, int err)
 {
 	struct unit *unit = request->user;
@@ -234,7 +234,7 @@ void requests_submit(struct requests *requests, struct thread_data *td,
 		}
 		if (err)
 			refuse(requests, requests->waiting[at], err);
-		/* This thread alone takes them from `done`. */
+		/* Only this thread takes units from `done`. */
 		for (each = 0; each < count; each++)
 			told(td, unit_of(requests->waiting[at + each]));
 		at += count;
@@ -276,7 +276,7 @@ unsigned int requests_reap(struct requests *requests, unsigned int min,
 							&deadline) :
 				 pthread_cond_wait(&requests->ended, &requests->lock);
 	count = requests->done_count < max ? requests->done_count : max;
-	/* In the order of their ends. */
+	/* In the order in which they ended. */
 	for (at = 0; at < count; at++)
 		requests->events[at] = requests->done[at];
 	requests->done_count -= count;

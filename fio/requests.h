@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * requests.h - the requests of one job: from fio's units to the library and back.
+ * requests.h - the requests of one job: makes requests of fio's units.
  */
 #ifndef RDMABOX_FIO_REQUESTS_H
 #define RDMABOX_FIO_REQUESTS_H
@@ -15,7 +15,7 @@ struct io_u;
 struct requests;
 struct thread_data;
 
-/* Where they go. */
+/* The volume that they go to. */
 struct requests_target {
 	struct rbx_context *ctx;
 	struct rbx_volume *volume;

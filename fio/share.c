@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Volumes and the jobs that use them.
+ * Volumes, and the jobs that use them.
  *
- * A volume belongs to the context that opened it, and a context to its process. fio
- * makes a process of each job by default: then each job has a volume of its own, which
- * it opens after the fork. With thread=1 the jobs are threads of one process, and those
- * whose options are the same share a volume.
+ * A volume belongs to the context that opened it, and a context to its process. By
+ * default fio makes a process for each job. Then each job has its own volume, which it
+ * opens after the fork. With thread=1 the jobs are threads of one process, and jobs with
+ * the same options share a volume.
  *
- * All jobs join before the first one starts (fio calls setup() of all of them first),
- * and leave when they have ended. So the volume outlives a job that ends before the next
- * one begins (stonewall), and the next one finds what the first one wrote. It is opened
- * by the job that needs it first, and closed by the last one to leave.
+ * All jobs join before the first one starts (fio calls setup() of all of them first), and
+ * leave when they have ended. So the volume outlives a job that ends before the next one
+ * begins (stonewall), and the next one finds what the first one wrote. The first job that
+ * needs it opens it, and the last one that leaves closes it.
  *
- * A process may be forked while threads have this file's lock. Its job has a volume of
- * its own and takes no lock.
+ * A process may be forked while threads have this file's lock. The job of the child has
+ * its own volume and takes no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,8 +25,8 @@
 #include "share.h"
 
 struct share {
-	struct share *next; /* of those of threads */
-	struct share_wish wish; /* bytes: the most that any job wants */
+	struct share *next; /* in the list of shared ones */
+	struct share_wish wish; /* bytes: the most that any job needs */
 	unsigned int jobs;
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_volume *volume;

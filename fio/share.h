@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * share.h - a volume that one job has for itself, or that the threads of a process
- * share.
+ * share.h - a volume of one job, or one that several threads of a process share.
  */
 #ifndef RDMABOX_FIO_SHARE_H
 #define RDMABOX_FIO_SHARE_H
@@ -13,7 +12,7 @@
 
 struct share;
 
-/* What a job wants. */
+/* The volume that a job needs. */
 struct share_wish {
 	const char *servers;
 	struct rbx_options options;

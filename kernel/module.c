@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * module.c - rdmabox.ko is loaded and unloaded.
+ * module.c - loads and unloads rdmabox.ko.
  */
 #include <linux/module.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * selftest.c - whether the core keeps its word on this kernel.
+ * selftest.c - tests the core in this kernel.
  *
- * The core is proven in user space and in the simulator. What can still be wrong
- * here is what the kernel brings: the port's checksums, its HMAC, and above all
- * its atomics. So known answers are compared, and then threads on all processors
- * hand fragments to one channel whose window is so narrow that combiners park all
- * the time, while another thread completes what is posted. Each fragment must end
- * once, and the window must be empty at the end; a lost wake-up shows as a hang.
+ * The core is tested in user space and in the simulator. What can still be wrong here is
+ * what the kernel adds: the port's checksums, its HMAC, and above all its atomics. So
+ * first known answers are compared. Then threads on all processors submit fragments to
+ * one channel. Its window is so small that combiners park all the time, while another
+ * thread completes what is posted. Each fragment must end once, and the window must be
+ * empty at the end. A lost wake-up shows as a hang.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -33,7 +33,7 @@ static int check(bool good, const char *what)
 
 static int crc_test(void)
 {
-	/* RFC 3720, B.4: 32 bytes of ones; and in two halves. */
+	/* RFC 3720, B.4: 32 bytes of ones; and the same in two halves. */
 	uint8_t ones[32];
 	uint32_t crc;
 
@@ -96,7 +96,8 @@ static int memory_test(void)
 	if (!memory)
 		return -ENOMEM;
 	err = check(rbx_selftest_checksums(memory), "a checksum of a page");
-	/* Else the device's list cannot be cut otherwise than the CPU's. */
+	/* Without this option the device's list cannot be cut at other places than the
+	 * CPU's. */
 	if (!err && IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH))
 		err = check(rbx_selftest_stretches(memory),
 			    "the walk along an I/O's memory");
@@ -112,7 +113,7 @@ struct arena {
 	struct rbx_staging staging;
 	struct rbx_channel channel;
 	uint64_t ended_count; /* atomic */
-	uint64_t junk_count; /* atomic: ended with an error, or not ours */
+	uint64_t junk_count; /* atomic: ended with an error, or of another test */
 	uint32_t started_count; /* atomic */
 	uint32_t thread_count;
 };
@@ -125,7 +126,7 @@ struct racer {
 	struct rbx_fragment fragments[FRAGMENTS_AT_ONCE];
 };
 
-/* What stands in a fragment while it is under way. */
+/* Marks a fragment that is in flight. */
 #define UNDER_WAY 1
 
 static struct racer *racer_of(const struct rbx_fragment *fragment)
@@ -143,14 +144,14 @@ static struct rbx_fragment *ended(struct rbx_fragment *list)
 			RBX_ADD_RELAXED(&racer->arena->junk_count, 1);
 		list->lkey = 0;
 		RBX_ADD_RELAXED(&racer->arena->ended_count, 1);
-		/* The last access: the round may go on. */
+		/* The last access to it: the racer may reuse the fragment. */
 		RBX_FETCH_ADD(&racer->left, (uint32_t)-1);
 		list = next;
 	}
 	return NULL; /* there are no others */
 }
 
-/* There is no device: what is posted is done when it is polled for. */
+/* There is no device: posted work requests complete when poll() is called. */
 static void combine(struct arena *arena)
 {
 	struct rbx_chain chain;
@@ -159,7 +160,7 @@ static void combine(struct arena *arena)
 		continue;
 }
 
-/* One thread. Completes all that is posted, and lets a parked combiner go on. */
+/* Run by one thread. Completes all that is posted, and lets a parked combiner go on. */
 static void poll(struct arena *arena)
 {
 	struct rbx_send_ring *ring = &arena->channel.rings[0];
@@ -210,7 +211,7 @@ static int race(void *argument)
 	struct arena *arena = racer->arena;
 	uint32_t round;
 
-	/* All begin together. */
+	/* All threads begin at the same time. */
 	RBX_FETCH_ADD(&arena->started_count, 1);
 	while (RBX_LOAD_ACQUIRE(&arena->started_count) != arena->thread_count)
 		cond_resched();
@@ -261,7 +262,7 @@ static int channel_test(void)
 		racers[i].thread =
 			kthread_create(race, &racers[i], "rbx_selftest/%u", i);
 		if (IS_ERR(racers[i].thread)) {
-			/* Those created before have not run yet. */
+			/* Those that were created before do not run yet. */
 			while (i--)
 				kthread_stop(racers[i].thread);
 			goto out_free;

@@ -5,11 +5,11 @@
 
 #include <linux/types.h>
 
-/* 0 where all of it passed; says in the log what did not. Blocks. */
+/* 0 if all tests passed; failures are logged. Blocks. */
 int rbx_selftest(void);
 
-/* selftest_memory.c: whether it is right, tried in memory of this size, which is
- * all zeros at first. */
+/* selftest_memory.c: return whether the tests passed. They use memory of this size, which
+ * has to be zeroed. */
 #define RBX_SELFTEST_BYTES (6 * 4096u)
 bool rbx_selftest_checksums(char *memory);
 bool rbx_selftest_stretches(const char *memory);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * selftest_memory.c - checksums of memory, and walks along it.
+ * selftest_memory.c - tests checksums of memory, and walks along memory.
  *
- * On Soft-RoCE the device's addresses are the CPU's, and no list is joined. So the
- * walk is tried on a list that an IOMMU could have made.
+ * On Soft-RoCE the device's addresses are the CPU's, and no entries are joined. So the
+ * walk is tested on a list that an IOMMU could have made.
  */
 #include "core/cell.h"
 #include "core/checksum.h"
@@ -25,12 +25,12 @@ bool rbx_selftest_checksums(char *memory)
 	rbx_piece_init(piece, 0, 2, NULL, NULL);
 	piece->offset_bytes = 2 * RBX_PAGE_BYTES;
 	piece->length_bytes = 2 * RBX_PAGE_BYTES;
-	piece->cell = &cell; /* it is only looked whether there is one */
-	/* What was never written is zeros. */
+	piece->cell = &cell; /* only tested for not being NULL */
+	/* Pages that were never written count as zeros. */
 	good = !rbx_checksum_mismatches(checksums, piece, memory, &pages);
 	memory[RBX_PAGE_BYTES + 100] = 1;
 	good &= rbx_checksum_mismatches(checksums, piece, memory, &pages) == 1;
-	good &= pages == 1; /* the first of them */
+	good &= pages == 1; /* page 0 has it */
 	rbx_checksum_compute(piece, memory);
 	rbx_checksum_store(checksums, piece);
 	good &= !rbx_checksum_mismatches(checksums, piece, memory, &pages);
@@ -51,7 +51,7 @@ static bool is_at(const struct rbx_stretch *stretch, u64 addr,
 	       stretch->length_bytes == length_bytes;
 }
 
-/* Pages 0, 2 and 3, and 5: the device sees the first three as one range. */
+/* Pages 0, 2 and 3, and 5. The device sees the first three as one range. */
 bool rbx_selftest_stretches(const char *memory)
 {
 	const u64 joined = 0x10000, other = 0x90000;

@@ -2,14 +2,14 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # some variables are for the tools that source this
 #
-# One virtual machine as seen from the host: options, start, result, end.
+# One virtual machine, seen from the host: options, start, result, end.
 # Sourced by lab/vm, lab/vm2 and lab/vmd.
 #
-# A machine is a QEMU process and a control directory. The directory is mounted
-# in the guest as /lab and carries commands, output and exit codes as files (see
-# lab/guest/init); beside them QEMU leaves the console, which is the kernel log
-# down to warnings. QEMU ends when the guest switches itself off, when it panics,
-# or when its time is over; then the files tell what happened, in this order:
+# A machine is a QEMU process and a control directory. The guest mounts the directory as
+# /lab; commands, output and exit codes are files in it (see lab/guest/init). QEMU writes
+# the console there too, which has the kernel log down to warnings. QEMU ends when the
+# guest switches itself off, when it panics, or when its time is over. Then the files tell
+# what happened, in this order:
 #
 #	a splat in the kernel log	machine_splat_status	123
 #	NAME.exit			the exit code of the command
@@ -26,7 +26,7 @@ lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 checkout=$(dirname "$lab")
 lab_dir=${RDMABOX_LAB_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rdmabox-lab}
 
-# What the options set; machine_start reads them.
+# Set by the options; machine_start reads them.
 kernel=6.1
 net=one
 build=
@@ -109,7 +109,7 @@ machine_parse_options()
 	[ -z "$build" ] || build=$(readlink -f "$build")
 }
 
-# machine_prepare: what the machine boots is there
+# machine_prepare: makes what the machine boots from
 machine_prepare()
 {
 	local options=()
@@ -145,11 +145,12 @@ machine_qemu()
 	local dir=$1 append cpu=max hung_s=30
 
 	[ "$kernel" != debug ] || hung_s=120 # what is checked at each access takes time
-	# A copy of 4 KiB by "rep movsb" counts as 4096 instructions, by "rep movsq"
-	# as 512: without these the kernel takes the latter, which is nearer to a CPU.
+	# The emulator counts a copy of 4 KiB by "rep movsb" as 4096 instructions, and by
+	# "rep movsq" as 512. Without these flags the kernel uses the latter, which is
+	# nearer to a real CPU.
 	[ -z "$measure" ] || cpu=max,-erms,-fsrm
 	append="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off nokaslr"
-	# The host may not get round to an emulated timer while the kernel tests it.
+	# On a busy host an emulated timer may be late while the kernel tests it.
 	append+=" no_timer_check"
 	append+=" cryptomgr.notests LAB_NET=$net LAB_BUILD=${build:+1} $append_words $2"
 
@@ -159,20 +160,20 @@ machine_qemu()
 		-initrd "$lab_dir/kernel-$kernel/initramfs"
 		-serial "file:$dir/console")
 	if [ -n "$measure" ]; then
-		# Every instruction takes 2^3 ns, idle time is skipped. Waiting
-		# for the host counts as idle, so that the clock leaps during
-		# file I/O: watchdogs would see tasks that hang for minutes. With
-		# a tick that never stops it leaps from tick to tick, not further.
+		# Every instruction takes 2^3 ns, and idle time is skipped. Waiting for
+		# the host counts as idle, so the clock jumps during file I/O, and
+		# watchdogs would see tasks that hang for minutes. With a tick that never
+		# stops the clock only jumps from tick to tick.
 		qemu+=(-accel "tcg,thread=single" -icount "shift=3,sleep=off" -smp 1)
 		append+=" nohz=off nowatchdog sysctl.kernel.hung_task_timeout_secs=0"
 		append+=" rcupdate.rcu_cpu_stall_suppress=1"
 	else
 		qemu+=(-accel "tcg,thread=multi" -smp "$cpus")
-		# Kernels that have it look for stray accesses by sampling.
+		# Kernels with KFENCE look for wrong accesses by sampling.
 		append+=" kfence.sample_interval=100"
-		# KASAN would end with its first report.
+		# Otherwise KASAN stops after its first report.
 		[ "$kernel" != debug ] || append+=" kasan_multi_shot"
-		# Less than two minutes, which is more than a test may take.
+		# Less than the default of two minutes, which is longer than any test.
 		append+=" sysctl.kernel.hung_task_timeout_secs=$hung_s"
 		# The first memory group would patch the allocator's code while
 		# other CPUs run it, which multi-threaded emulation may get wrong
@@ -188,8 +189,8 @@ machine_qemu()
 }
 
 # machine_start DIR KERNEL_ARGUMENTS [QEMU_ARGUMENT...]: leaves the process id in
-# machine_pid. The time limit is kept by timeout(1), which also dies with us and
-# takes QEMU along, whatever kills us; unless machine_keep is set.
+# machine_pid. timeout(1) keeps the time limit. It also dies with this process and ends
+# QEMU, whatever kills this process, unless machine_keep is set.
 machine_start()
 {
 	local dir=$1 qemu
@@ -225,7 +226,7 @@ machine_console()
 	tr -d '\r' 2>/dev/null < "$1/console"
 }
 
-# machine_last_words DIR: why a machine ended that was not told to
+# machine_last_words DIR: prints why a machine ended that was not told to
 machine_last_words()
 {
 	machine_console "$1" | grep -m 1 -E 'Oops|panic' || echo "its console does not say why"
@@ -243,8 +244,8 @@ machine_find_splat()
 	tail -n "+${line%%:*}" <<<"$log" | head -n 60 >&2
 }
 
-# machine_result DIR NAME STATUS: the exit code for the caller, with a word about
-# what went wrong, after QEMU has ended with STATUS.
+# machine_result DIR NAME STATUS: called after QEMU has ended with STATUS. Returns the
+# exit code for the caller, and prints what went wrong.
 machine_result()
 {
 	local dir=$1 code

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.h - the one clock of the user host, given to the core as now_ns. */
+/* clock.h - the clock of the user host. The core gets its time as now_ns. */
 #ifndef RBX_LIB_CLOCK_H
 #define RBX_LIB_CLOCK_H
 
@@ -11,7 +11,7 @@ static inline uint64_t rbx_timespec_ns(const struct timespec *time)
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
 }
 
-/* Nanoseconds since some moment of the past; never steps back. */
+/* Nanoseconds since some moment in the past; never goes back. */
 static inline uint64_t rbx_now_ns(void)
 {
 	struct timespec now;
@@ -25,7 +25,7 @@ static inline uint64_t rbx_after_ms(uint32_t ms)
 	return rbx_now_ns() + ms * UINT64_C(1000000);
 }
 
-/* The same moment for pthread_cond_timedwait() by CLOCK_MONOTONIC. */
+/* The same moment, as pthread_cond_timedwait() with CLOCK_MONOTONIC wants it. */
 static inline struct timespec rbx_timespec_at(uint64_t at_ns)
 {
 	return (struct timespec){

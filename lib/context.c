@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context.c - opens a device and puts everything in its place.
+ * context.c - opens and closes a context.
  *
- * Opening goes in the order of the struct and closing in the reverse of it.
- * After that a context only hands out slots: peers come and go.
+ * Opening goes in the order of the struct, closing in the reverse order. Afterwards a
+ * context only gives slots to peers and takes them back.
  */
 #include "lib/context.h"
 
@@ -60,7 +60,7 @@ static int open_device(struct rbx_context *ctx)
 	return err ? rbx_error(err, "%s", error) : 0;
 }
 
-/* Takes over what the tuning file knows and no option says. */
+/* Takes what the tuning file knows and no option sets. */
 static int take_tuning(struct rbx_context *ctx)
 {
 	const struct rbx_device_caps *caps = &ctx->device->caps;
@@ -81,9 +81,9 @@ static int take_tuning(struct rbx_context *ctx)
 static int open_sessions(struct rbx_context *ctx)
 {
 	/*
-	 * peer_timeout_ms is from the last sign of life to the end of the last
-	 * request: half of it until silence is noticed, the rest is for
-	 * resuming (core/peer_state.h).
+	 * peer_timeout_ms is the time from the last sign of life to the end of the last
+	 * request. Half of it passes until silence is noticed; the rest is for resuming
+	 * (core/peer_state.h).
 	 */
 	struct rbx_sessions_options options = {
 		.device = ctx->device,
@@ -151,7 +151,7 @@ static void set_planner(struct rbx_context *ctx)
 		RBX_MAX(RBX_MERGE_BYTES_MAX, ctx->options.fragment_bytes);
 	const struct rbx_window *window = &ctx->window;
 
-	/* What merging makes is to fit into a fixed window. */
+	/* A merged work request must fit into a fixed window. */
 	if (!window->ops)
 		merged_bytes_max = (uint32_t)RBX_MIN(merged_bytes_max,
 						     window->bytes_max);
@@ -175,7 +175,7 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	int err = 0;
 
 	if (!out)
-		return rbx_error(-EINVAL, "nowhere to put the context");
+		return rbx_error(-EINVAL, "there must be a pointer for the context");
 	rbx_options_defaults(&taken);
 	if (options)
 		err = rbx_options_take(&taken, options);
@@ -319,7 +319,7 @@ int rbx_context_add_peer(struct rbx_context *ctx, struct rbx_peer *peer)
 	return err;
 }
 
-/* When it returns nobody has anything of it in hand. */
+/* When it returns, no thread uses the channel any more. */
 static void channel_remove_locked(struct rbx_context *ctx,
 				  struct rbx_channel *channel)
 {
@@ -348,7 +348,7 @@ int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel)
 	is_added = rbx_channel_slots_add_paced(&ctx->channels, channel);
 	pthread_mutex_unlock(&ctx->peers_lock);
 	return is_added ? 0 :
-			  rbx_error(-ENOSPC, "too many endpoints are paced: a context has at most %u",
+			  rbx_error(-ENOSPC, "too many paced endpoints: a context has at most %u",
 				    RBX_CHANNELS_MAX - RBX_PEERS_MAX);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * done_list.c - the end of a request: counted, its buffer released, then called
- * back or queued.
+ * done_list.c - the end of a request: it is counted, its buffer is released, and then its
+ * callback is called or it is put on the list.
  *
- * Requests with a callback are the quick way: nothing is locked. Those without
- * one go on the context's list, where rbx_reap() finds them; done_fd is
- * readable while the list is not empty, for who waits with epoll.
+ * Requests with a callback are quicker: they need no lock. The others go on the context's
+ * list, from which rbx_reap() takes them. done_fd is readable while the list is not
+ * empty, for programs that wait with epoll.
  *
- * Where the program polls itself (pollers = 0) whoever waits here polls.
+ * If the program polls (pollers = 0), a thread that waits here polls.
  */
 #include "lib/done_list.h"
 
@@ -21,8 +21,8 @@
 #include "lib/peer/internal.h"
 #include "lib/poller/waiting.h"
 
-/* reserved[] of a request: [0] the time of submit, [1] the list link, and what
- * outstanding.h says. */
+/* reserved[] of a request: [0] the time of submit, [1] the link of the list.
+ * outstanding.h has the rest. */
 #define STAMP(request) ((request)->reserved[0])
 #define LINK(request) ((request)->reserved[1])
 
@@ -50,9 +50,9 @@ void rbx_done_list_destroy(struct rbx_context *ctx)
 }
 
 /*
- * A request is complete when a poll has found it so, and what the callbacks of
- * that poll submit counts from there too. One look at the clock serves them
- * all: another two for each request would cost a tenth of a small one.
+ * A request counts as complete when a poll has found it. Requests that the callbacks of
+ * that poll submit are counted from the same moment. So one look at the clock serves all
+ * of them; two more for each request would cost a tenth of a small one.
  */
 void rbx_request_stamp(struct rbx_request *request)
 {
@@ -66,7 +66,7 @@ static void bump(uint64_t *counter, uint64_t value)
 	RBX_STORE_RELAXED(counter, RBX_LOAD_RELAXED(counter) + value);
 }
 
-/* In the numbers of who polls: every request ends there, see poller.c. */
+/* Adds to the numbers of the thread that polls: every request ends there, see poller.c. */
 static void count(const struct rbx_request *request)
 {
 	struct rbx_poller *poller = rbx_poller_current();
@@ -94,7 +94,7 @@ static void queue(struct rbx_context *ctx, struct rbx_request *request)
 	ctx->done_last = request;
 	if (was_empty) {
 		pthread_cond_broadcast(&ctx->done_changed);
-		/* Cannot fail: the counter is zero, see take_locked(). */
+		/* This cannot fail: the counter is zero, see take_locked(). */
 		if (write(ctx->done_fd, &one, sizeof(one)) < 0)
 			RBX_ASSERT(errno == EAGAIN);
 	}
@@ -133,15 +133,15 @@ static unsigned int take_locked(struct rbx_context *ctx,
 	return taken;
 }
 
-/* A point in time for pthread_cond_timedwait(); timeout_ms not negative. */
+/* A moment in the future for pthread_cond_timedwait(); timeout_ms is not negative. */
 static struct timespec time_after(int timeout_ms)
 {
 	return rbx_timespec_at(rbx_now_ns() + (uint64_t)timeout_ms * 1000000);
 }
 
 /*
- * Waits for a change under done_lock; where the program polls itself, polls
- * instead. False: the time is over.
+ * Waits for a change, with done_lock held. If the program polls, this polls instead.
+ * False: the time is over.
  */
 static bool wait_locked(struct rbx_context *ctx, struct rbx_waiting *waiting,
 			const struct timespec *until)
@@ -175,7 +175,7 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 	int err;
 
 	if (!ctx || !done || max == 0)
-		return rbx_error(-EINVAL, "rbx_reap: a context is wanted, and room for requests");
+		return rbx_error(-EINVAL, "rbx_reap: a context and room for requests must be given");
 	err = timeout_ms ? rbx_guard_wait(ctx, "rbx_reap") :
 			   rbx_guard_use(ctx, "rbx_reap");
 	if (err)
@@ -199,9 +199,9 @@ int rbx_reap(struct rbx_context *ctx, struct rbx_request *done[],
 void rbx_context_made_room(struct rbx_context *ctx)
 {
 	/*
-	 * Pairs with the addition in rbx_wait_room(): either it sees the room
-	 * that was made before this load, when its caller tries again, or we
-	 * see that it waits.
+	 * Pairs with the addition in rbx_wait_room(). Either the caller of
+	 * rbx_wait_room(), when it tries again, sees the room that was made before this
+	 * load; or we see here that it waits.
 	 */
 	if (RBX_LOAD_ORDERED(&ctx->room_waiters) == 0)
 		return;
@@ -211,8 +211,8 @@ void rbx_context_made_room(struct rbx_context *ctx)
 	pthread_mutex_unlock(&ctx->done_lock);
 }
 
-/* Room may have been made between the -EAGAIN and the call: an answer after
- * this time, though nobody told us of room, costs one more try. */
+/* Room may have been made between the -EAGAIN and this call, and then nothing reports it.
+ * So the call returns after this time, which costs the caller one more try. */
 #define ROOM_GUESS_MS 1
 
 int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
@@ -221,7 +221,8 @@ int rbx_wait_room(struct rbx_context *ctx, int timeout_ms)
 			       ROOM_GUESS_MS :
 			       timeout_ms;
 	struct timespec until = time_after(guess_ms);
-	/* It looks once: whoever tries again and again looks for long, too. */
+	/* It sleeps after one look. A caller that tries again and again looks often
+	 * enough. */
 	struct rbx_waiting waiting = { .looks_until_ns = 1 };
 	uint64_t room_count;
 	bool in_time = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* done_list.h - completed requests that wait for rbx_reap(), and room for new. */
+/* done_list.h - completed requests that wait for rbx_reap(), and waiting for room. */
 #ifndef RBX_LIB_DONE_LIST_H
 #define RBX_LIB_DONE_LIST_H
 

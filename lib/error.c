@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * error.c - the last error of each thread, in words.
+ * error.c - the text of each thread's last error.
  *
- * The text ends in "..." if it is cut at its bound, and never holds a newline, so that it can be
- * shown or logged as one line whatever a fabric or a peer put into it.
+ * A text that is cut at its bound ends in "...". It never holds a newline. So it can be
+ * shown or logged as one line, whatever a fabric or a peer put into it.
  */
 #include "lib/error.h"
 
@@ -19,7 +19,8 @@ static _Thread_local char last_error[RBX_ERROR_TEXT_MAX];
 
 int rbx_error(int err, const char *format, ...)
 {
-	/* The arguments may hold last_error itself: format beside it first. */
+	/* The arguments may point into last_error itself, so the text is formatted
+	 * elsewhere first. */
 	char text[sizeof(last_error)];
 	size_t i;
 	va_list args;
@@ -42,7 +43,7 @@ const char *rbx_status_text(int status)
 	case -ETIMEDOUT:
 		return "no answer came in time";
 	case -EACCES:
-		return "the server refused the access: its memory is lent no longer";
+		return "the server refused the access: the loan has ended";
 	case -EREMOTEIO:
 		return "the server failed";
 	case -ENOBUFS:

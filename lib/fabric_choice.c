@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fabric_choice.c - see fabric_choice.h.
+ * fabric_choice.c - chooses the fabric, see fabric_choice.h.
  *
- * RBX_HAVE_VERBS is set by the build where libibverbs and librdmacm are there.
+ * The build defines RBX_HAVE_VERBS if libibverbs and librdmacm are there.
  */
 #include "lib/fabric_choice.h"
 
@@ -13,7 +13,7 @@
 #include "lib/error.h"
 #include "lib/loopback.h"
 
-/* What verbs says of itself: 0, or -errno with the reason in error. */
+/* Asks the verbs fabric whether it has devices: 0, or -errno with the reason in error. */
 static int verbs_probe(char *error)
 {
 #ifdef RBX_HAVE_VERBS
@@ -64,8 +64,8 @@ static int choose_soft(struct rbx_fabric_choice *choice, bool mapping,
 	return 0;
 }
 
-/* No NIC is reached by a loopback address; what is no address is refused by
- * who listens on it. */
+/* No NIC can be reached at a loopback address. A text that is no address is refused
+ * later, by the call that listens there. */
 static bool is_loopback(const char *address)
 {
 	bool loopback;
@@ -87,7 +87,7 @@ static int choose_auto(struct rbx_fabric_choice *choice, const char *address)
 				   "a loopback address, which no NIC serves");
 	if (!verbs_probe(error))
 		return choose_verbs(choice, "there is an RDMA device");
-	error[strcspn(error, ":;")] = '\0'; /* how to mend it is the doctor's to say */
+	error[strcspn(error, ":;")] = '\0'; /* the doctor says how to mend it */
 	return choose_soft(choice, true, error);
 }
 

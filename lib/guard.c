@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* guard.c - calls that would hang are refused, see guard.h. */
+/* guard.c - refuses calls that would hang, see guard.h. */
 #include "lib/guard.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int rbx_guard_thread(const char *call)
 
 	if (!where)
 		return 0;
-	return rbx_error(-EDEADLK, "%s: a %s cannot wait, for the thread that it runs on has to go on; submit instead, or leave it to another thread",
+	return rbx_error(-EDEADLK, "%s: a %s must not wait, as other requests wait for its thread; submit instead, or leave it to another thread",
 			 call, where);
 }
 

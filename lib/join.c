@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * join.c - ended pieces become ended requests, see join.h.
+ * join.c - joins ended pieces into ended requests, see join.h.
  *
- * Three steps for all pieces of a poll together: find the requests that have
- * ended, put the pieces back with one exchange, and only then call back, so
- * that a callback finds the room that its request has left.
+ * It does three steps for all pieces of a poll together. It finds the requests that have
+ * ended, puts the pieces back with one exchange, and only then calls back. So a callback
+ * finds the room that its request has left.
  *
- * A request has the status of the first of its pieces that failed.
+ * The status of a request is that of its first piece that failed.
  */
 #include "lib/join.h"
 
-/* reserved[1]: pieces that have not ended; then the link of a list. */
+/* reserved[1]: first the number of pieces that have not ended, later the link of a list. */
 #define PIECES_LEFT(request) ((request)->reserved[1])
 #define LINK(request) ((request)->reserved[1])
 
-/* Whether it was the last of its request. */
+/* Whether it was the last piece of its request. */
 static bool piece_count(const struct rbx_piece *piece)
 {
 	struct rbx_request *request = piece->user;
@@ -23,12 +23,12 @@ static bool piece_count(const struct rbx_piece *piece)
 	if (piece->status)
 		(void)RBX_COMPARE_EXCHANGE(&request->status, &none,
 					   piece->status);
-	/* The last one need not pay for a locked subtraction. */
+	/* The last piece needs no locked subtraction. */
 	return RBX_LOAD_ACQUIRE(&PIECES_LEFT(request)) == 1 ||
 	       RBX_FETCH_ADD(&PIECES_LEFT(request), -1) == 1;
 }
 
-/* In the order of the pieces. */
+/* Requests in the order of their pieces. */
 static struct rbx_request *ended_requests(const struct rbx_piece_list *ended)
 {
 	struct rbx_request *first = NULL, *last = NULL, *request;

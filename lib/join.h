@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* join.h - ended pieces become ended requests. */
+/* join.h - joins ended pieces into ended requests. */
 #ifndef RBX_LIB_JOIN_H
 #define RBX_LIB_JOIN_H
 
@@ -7,11 +7,11 @@
 #include "lib/context.h"
 
 /*
- * Puts ended pieces, at least one, back into their pool, and completes the
- * requests that have no other left. By who polls. A request's reserved[1] is
- * the number of its pieces that have not ended (atomic).
+ * Puts ended pieces, at least one, back into their pool, and completes each request whose
+ * last piece has ended. Called by the thread that polls. reserved[1] of a request is the
+ * number of its pieces that have not ended (atomic).
  *
- * Returns whether a fence waits at the pool.
+ * Returns whether a fence waits for pieces of the pool.
  */
 bool rbx_join(struct rbx_context *ctx, struct rbx_piece_pool *pool,
 	      struct rbx_piece_list *ended);

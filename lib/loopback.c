@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loopback.c - see loopback.h. A name counts as loopback only if all that it
- * stands for is.
+ * loopback.c - see loopback.h. A name counts as loopback only if all its addresses are.
  */
 #include "lib/loopback.h"
 
@@ -31,10 +30,10 @@ int rbx_address_is_loopback(const char *address, bool *is_loopback)
 	struct rbx_host_port at;
 	int err;
 
-	/* The port of a listener: whoever connects is refused 0 by its fabric. */
+	/* 0 is allowed, as a listener's port. The fabric refuses to connect to it. */
 	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
 		return rbx_error(-EINVAL,
-				 "\"%s\" is no address; write host:port or "
+				 "\"%s\" is not an address; write host:port or "
 				 "[v6]:port",
 				 address);
 	err = getaddrinfo(at.host, NULL, &hints, &found);

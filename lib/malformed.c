@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* malformed.c - what is wrong with the form of a request: the first thing that is. */
+/* malformed.c - finds the first thing that is wrong with the form of a request. */
 #include "lib/malformed.h"
 
 #include <errno.h>
@@ -21,5 +21,5 @@ int rbx_request_malformed(const struct rbx_request *request, unsigned int flags)
 	others = request->flags & ~flags;
 	if (others == RBX_NO_RESEND)
 		return rbx_error(-EINVAL, "RBX_NO_RESEND is for borrowed memory (rbx_remote_submit()): a volume sends again what a replica lacks");
-	return rbx_error(-EINVAL, "malformed request: flags 0x%x are not known", others);
+	return rbx_error(-EINVAL, "malformed request: unknown flags 0x%x", others);
 }

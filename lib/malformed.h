@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* malformed.h - the form of a request, as volumes and borrowed memory want it. */
+/* malformed.h - checks the form of a request, for volumes and for borrowed memory. */
 #ifndef RBX_LIB_MALFORMED_H
 #define RBX_LIB_MALFORMED_H
 
@@ -7,7 +7,7 @@
 
 #include "include/rdmabox/rdmabox.h"
 
-/* flags: those that it may have. */
+/* flags: those that the request may have. */
 static inline bool rbx_request_is_malformed(const struct rbx_request *request,
 					    unsigned int flags)
 {
@@ -15,7 +15,7 @@ static inline bool rbx_request_is_malformed(const struct rbx_request *request,
 	       request->op > RBX_WRITE || request->flags & ~flags;
 }
 
-/* Of one that is: -EINVAL, with rbx_last_error(). */
+/* Says what is wrong with a malformed request: -EINVAL, with rbx_last_error(). */
 int rbx_request_malformed(const struct rbx_request *request, unsigned int flags);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * notice.c - who watches a program's peers and slabs (client/notice.h): nobody. A program
- * has no log; it hears of its servers by errors and by the events of a volume.
+ * notice.c - empty hooks: user space has no log of its peers and slabs (client/notice.h).
+ * A program learns of its servers from errors and from the events of a volume.
  */
 #include "client/notice.h"
 

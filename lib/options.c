@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * options.c - defaults, changes by text, and checks of a context's options.
+ * options.c - the options of a context: defaults, setting by text, checks, description.
  *
- * One table has an entry for each option: its name, where it lives and what it
- * may be. Setting, checking and describing all read it, so an option is added
- * in one line.
+ * A table has an entry for each option: its name, its place in the struct, and its
+ * allowed values. Setting, checking and describing all read it, so a new option is one
+ * line.
  */
 #include "lib/options.h"
 
@@ -23,7 +23,7 @@
 #include "lib/buffers/tuning.h"
 
 enum kind {
-	KIND_TEXT, /* char[high], any, or what check() takes */
+	KIND_TEXT, /* char[high]: any text, or what check() accepts */
 	KIND_CHOICE, /* char[high], one of `choices` */
 	KIND_U32, /* low to high */
 	KIND_POLLERS, /* uint32_t, low to high or one of pollers_words */
@@ -107,7 +107,7 @@ static const struct {
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))
 
-/* The first version of the struct ended before this field. */
+/* The first version of the struct ended just before this field. */
 #define FIRST_BYTES FIELD(tune_file)
 
 void rbx_options_defaults_sized(struct rbx_options *options, size_t size_bytes)
@@ -205,7 +205,7 @@ static bool is_text(const struct option *option)
 	return option->kind == KIND_TEXT || option->kind == KIND_CHOICE;
 }
 
-/* "peer" for its value; NULL where the value has no word. */
+/* The word for a value, such as "peer"; NULL if it has none. */
 static const char *pollers_word(int64_t value)
 {
 	for (size_t i = 0; i < sizeof(pollers_words) / sizeof(*pollers_words);
@@ -371,7 +371,7 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 	int err;
 
 	if (!options || !key_value)
-		return rbx_error(-EINVAL, "options and key=value are wanted");
+		return rbx_error(-EINVAL, "options and key=value must be given");
 	equals = strchr(key_value, '=');
 	if (!equals)
 		return rbx_error(-EINVAL, "\"%s\": must be key=value",
@@ -394,7 +394,7 @@ int rbx_options_set(struct rbx_options *options, const char *key_value)
 	return 0;
 }
 
-/* What no option says by itself. */
+/* Describes what is in use and is not an option. */
 static size_t describe_taken(const struct rbx_context *ctx, char *to,
 			     size_t left)
 {
@@ -410,7 +410,7 @@ static size_t describe_taken(const struct rbx_context *ctx, char *to,
 				taken, ctx->buffers.why, ctx->tuning_note);
 }
 
-/* The value of an option as text. */
+/* Writes the value of an option as text. */
 static int describe_one(const struct option *option,
 			const struct rbx_options *options, char *to,
 			size_t size_bytes)

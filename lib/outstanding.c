@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* outstanding.c - what of outstanding.h is seldom needed. */
+/* outstanding.c - the parts of outstanding.h that are seldom needed. */
 #include "lib/outstanding.h"
 
 #include <errno.h>
@@ -14,5 +14,5 @@ void rbx_requests_end(struct rbx_request *const requests[], unsigned int count)
 
 int rbx_request_busy(void)
 {
-	return rbx_error(-EBUSY, "a request is outstanding already, or twice in this call; it is the caller's again after its completion");
+	return rbx_error(-EBUSY, "a request is outstanding already, or twice in this call; submit it again after its completion");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* outstanding.h - which requests are RDMAbox's now, so that none is taken twice. */
+/* outstanding.h - marks outstanding requests, so that none is submitted twice. */
 #ifndef RBX_LIB_OUTSTANDING_H
 #define RBX_LIB_OUTSTANDING_H
 
@@ -8,9 +8,9 @@
 #include "include/rdmabox/rdmabox.h"
 
 /*
- * reserved[4] of a request marks it as outstanding: from the check at submit until
- * its callback is called, or until it is reaped. The address is in it, so that the
- * copy of a request is not marked.
+ * reserved[4] of a request marks it as outstanding: from the check at submit until its
+ * callback is called, or until it is reaped. The mark contains the request's address, so
+ * a copy of a request is not marked.
  */
 static inline uint64_t rbx_request_mark(const struct rbx_request *request)
 {
@@ -32,10 +32,10 @@ static inline void rbx_request_end(struct rbx_request *request)
 	request->reserved[4] = 0;
 }
 
-/* After a submit that fails: of the first so many. */
+/* Called after a submit that failed: unmarks the first `count` requests. */
 void rbx_requests_end(struct rbx_request *const requests[], unsigned int count);
 
-/* -EBUSY, with rbx_last_error(). */
+/* Returns -EBUSY and sets rbx_last_error(). */
 int rbx_request_busy(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * overload.c - the text of the option `overload`: from how many work requests in
- * flight on the soft device slows down, and by how much for each of them.
+ * overload.c - the text of the option `overload`: from how many work requests in flight
+ * the soft device slows down, and by how much for each of them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ int rbx_overload_parse(const char *text, uint32_t *work_requests,
 	if (strcmp(text, "off") == 0)
 		return 0;
 	(void)sscanf(text, "%5u:%4u%n", work_requests, cost_ns, &end);
-	/* What sscanf read must be all that is there, and not a sign. */
+	/* sscanf() must have read all of the text, and no sign. */
 	if (end > 0 && text[end] == '\0' && *cost_ns > 0 &&
 	    strspn(text, "0123456789:") == strlen(text))
 		return 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pacing.c - the texts of the option `window`, in the core's terms.
+ * pacing.c - the texts of the option `window`, translated for the core.
  *
- * A window below one fragment would only ever let one work request through, so
- * it is refused. A policy of the program's own takes the place of what the text
- * says. Whatever a policy says while it runs is clamped by the core, to the
- * range that is given here.
+ * A window smaller than one fragment would let only one work request through, so it is
+ * refused. If the program has a policy of its own, that is used instead of the text. The
+ * core clamps what a policy returns to the range that is given here.
  */
 #include "lib/pacing.h"
 

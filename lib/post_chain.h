@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * post_chain.h - a chain of the core becomes a list of the fabric's, on the stack, and is
- * posted with one call. Only the last is signaled.
+ * post_chain.h - translates a chain of the core into a list of the fabric's work
+ * requests, on the stack, and posts it with one call. Only the last one is signaled.
  */
 #ifndef RBX_LIB_POST_CHAIN_H
 #define RBX_LIB_POST_CHAIN_H
@@ -9,8 +9,9 @@
 #include "core/channel.h"
 #include "fabric/fabric.h"
 
-/* translate: all of it but wr_id and next; inline, as it is called by its name. Returns
- * how many, the last ones, the device has not taken. By the combiner. */
+/* translate: fills in a work request except wr_id and next. It is inlined, as each caller
+ * passes it by its name. Returns how many work requests, the last of the chain, the
+ * device did not take. Called by the combiner. */
 static inline uint32_t
 rbx_post_chain(struct rbx_channel *channel, const struct rbx_chain *chain,
 	       struct rbx_qp *qp,

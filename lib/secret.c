@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * secret.c - see secret.h.
+ * secret.c - reads the secret, see secret.h.
  *
- * The file must not be readable by others than its owner and group: a secret
- * that everybody on the machine can read is none, and saying so at the start is
- * kinder than failing an audit later. Copies of secrets are wiped when they are
- * done with.
+ * Everybody on the machine must not be able to read the file: such a secret protects
+ * nothing, so it is refused at the start. Copies of secrets are wiped when they are no
+ * longer needed.
  */
 #include "lib/secret.h"
 
@@ -21,7 +20,7 @@
 
 #include "lib/error.h"
 
-/* Returns how many bytes were read, at most size, or -errno. */
+/* Returns the bytes that were read, at most size, or -errno. */
 static ssize_t read_all(int fd, uint8_t *buf, size_t size)
 {
 	size_t have = 0;
@@ -42,7 +41,7 @@ static ssize_t read_all(int fd, uint8_t *buf, size_t size)
 
 static int secret_read(int fd, const char *path, struct rbx_secret *secret)
 {
-	/* One byte for a newline, one to notice what is too long. */
+	/* One byte more for a newline, and one more to notice that it is too long. */
 	uint8_t bytes[RBX_SECRET_BYTES_MAX + 2];
 	ssize_t n = read_all(fd, bytes, sizeof(bytes));
 
@@ -72,7 +71,7 @@ static int secret_check_file(int fd, const char *path)
 	struct stat status;
 
 	if (fstat(fd, &status))
-		return rbx_error(-errno, "cannot look at secret file %s: %s",
+		return rbx_error(-errno, "cannot examine secret file %s: %s",
 				 path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return rbx_error(-EINVAL, "secret file %s is not a file", path);
@@ -120,7 +119,7 @@ void rbx_secret_free(struct rbx_secret *secret)
 
 struct rbx_root rbx_root_of_secret(const struct rbx_secret *secret)
 {
-	/* Without secret the key is empty; the pointer must not be NULL. */
+	/* Without a secret the key is empty, but the pointer must not be NULL. */
 	if (!secret)
 		return (struct rbx_root){ (const uint8_t *)"", 0 };
 	return (struct rbx_root){ secret->bytes, secret->length_bytes };
@@ -128,9 +127,9 @@ struct rbx_root rbx_root_of_secret(const struct rbx_secret *secret)
 
 int rbx_random(void *buf, size_t length_bytes)
 {
-	/* Up to 256 bytes come whole and uninterrupted. */
+	/* Up to 256 bytes come complete and uninterrupted. */
 	RBX_ASSERT(length_bytes <= 256);
 	if (getrandom(buf, length_bytes, 0) != (ssize_t)length_bytes)
-		return rbx_error(-EIO, "the kernel gives no random bytes");
+		return rbx_error(-EIO, "the kernel has no random bytes");
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * secret.h - the shared secret of clients and servers.
+ * secret.h - the secret that clients and servers share.
  *
- * A secret is the contents of a file that both sides have. It never travels:
- * each side proves that it has it (wire/proof.h).
+ * A secret is the contents of a file that both sides have. It is never sent: each side
+ * proves that it has it (wire/proof.h).
  */
 #ifndef RBX_LIB_SECRET_H
 #define RBX_LIB_SECRET_H
@@ -23,19 +23,19 @@ struct rbx_secret {
 };
 
 /*
- * Reads a secret; one newline at the end is not part of it. Returns it to the
- * caller. 0; -ENOENT; -EACCES not readable, or by others too; -EINVAL not a
- * file, too short, too long; -ENOMEM. Sets rbx_last_error().
+ * Reads a secret. A newline at the end is not part of it. The caller frees it. 0;
+ * -ENOENT; -EACCES: not readable, or readable by everybody; -EINVAL: not a file, too
+ * short or too long; -ENOMEM. Sets rbx_last_error().
  */
 int rbx_secret_load(const char *path, struct rbx_secret **secret);
 
-/* Wipes and frees. NULL is allowed. */
+/* Wipes the secret and frees it. NULL is allowed. */
 void rbx_secret_free(struct rbx_secret *secret);
 
-/* NULL: none. Borrows. */
+/* Borrows the secret. NULL: there is none. */
 struct rbx_root rbx_root_of_secret(const struct rbx_secret *secret);
 
-/* Unpredictable bytes; nothing goes on without them. */
+/* Fills buf with unpredictable bytes, or fails. */
 int rbx_random(void *buf, size_t length_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* size.c - sizes as people write them: one grammar for options and commands. */
+/* size.c - parses sizes as people write them, for options and commands alike. */
 #include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -7,7 +7,7 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
 
-/* Either case: nobody means thousandths of a byte. */
+/* Upper or lower case: nobody means thousandths of a byte. */
 static int shift_of(const char *suffix, unsigned int *shift)
 {
 	static const char letters[] = "kmgt";
@@ -33,10 +33,10 @@ int rbx_size_parse(const char *text, uint64_t *bytes)
 	char *end;
 
 	if (!text || !bytes)
-		return rbx_error(-EINVAL, "a size is wanted, and where to put it");
+		return rbx_error(-EINVAL, "a text and a pointer for the size must be given");
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	/* strtoull() takes spaces and signs. */
+	/* strtoull() would accept spaces and signs. */
 	if (*text < '0' || *text > '9' || errno != 0 || shift_of(end, &shift) ||
 	    number > UINT64_MAX >> shift)
 		return rbx_error(-EINVAL, "\"%s\": not a size: a whole number, with or without K, M, G or T (KiB, MiB, GiB or TiB)",

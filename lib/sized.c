@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sized.c - structs that grow, see sized.h. */
+/* sized.c - public structs that may grow, see sized.h. */
 #include "lib/sized.h"
 
 #include <errno.h>
@@ -39,10 +39,10 @@ int rbx_sized_take(const char *what, size_t first_bytes, void *to,
 	size_t from_bytes = size_of(from);
 
 	if (from_bytes < first_bytes || from_bytes > RBX_SIZED_BYTES_MAX)
-		return rbx_error(-EINVAL, "struct %s: its size_bytes is %zu, as in no version; fill in the defaults, or set it to the size, first",
+		return rbx_error(-EINVAL, "struct %s: its size_bytes is %zu, which no version has; fill in the defaults, or set it to the size, first",
 				 what, from_bytes);
 	if (!is_zero(from, to_bytes, from_bytes))
-		return rbx_error(-EINVAL, "struct %s of %zu bytes: this version of the library knows %zu, and the rest asks for something, as it is not zero",
+		return rbx_error(-EINVAL, "struct %s of %zu bytes: this version of the library knows %zu, and the rest is not zero",
 				 what, from_bytes, to_bytes);
 	memcpy((char *)to + sizeof(size_t), (const char *)from + sizeof(size_t),
 	       RBX_MIN(from_bytes, to_bytes) - sizeof(size_t));

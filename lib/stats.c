@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stats.c - adds up what the pollers, the channels and the context count.
+ * stats.c - adds up the counters of the pollers, the channels and the context.
  *
- * Each counter has one writer and is read here without a lock, so numbers of
- * one call may be from slightly different moments.
+ * Each counter has one writer and is read without a lock. So the numbers of one call may
+ * be from slightly different moments.
  */
 #include <string.h>
 
@@ -85,7 +85,7 @@ static void add_peers(struct rbx_context *ctx, struct rbx_stats *stats)
 	pthread_mutex_unlock(&ctx->view_lock);
 }
 
-/* Everything since rbx_open(), without the latencies. */
+/* Everything since rbx_open(), except the latencies. */
 static void collect(struct rbx_context *ctx, struct rbx_stats *stats)
 {
 	uint32_t poller_count = RBX_LOAD_ACQUIRE(&ctx->poller_count);

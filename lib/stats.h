@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - keeps the numbers of a channel that is closed. */
+/* stats.h - keeps the counters of a channel that is closed. */
 #ifndef RBX_LIB_STATS_H
 #define RBX_LIB_STATS_H
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An nbdkit plugin: a volume for whatever speaks NBD.
+ * An nbdkit plugin: a volume for any program that speaks NBD.
  *
  * nbdkit reads the parameters, forks into the background, calls after_fork(), which opens
- * the volume, and serves it to all connections; cleanup() closes it when they have ended.
- * A context belongs to the process that opened it, so it cannot be opened before the
- * fork. But after the fork nobody sees an error any more. Therefore get_ready() tries the
- * servers before it (probe.c). What fails only later, such as memory that has gone
- * meanwhile, nbdkit tells to syslog, and ends.
+ * the volume, and serves it to all connections. When they have ended, cleanup() closes
+ * it. A context belongs to the process that opened it, so it cannot be opened before the
+ * fork. But after the fork the user sees no errors any more. So get_ready() tries the
+ * servers before the fork (probe.c). If something fails only later, for example because
+ * memory was lent to others meanwhile, nbdkit reports it to syslog and ends.
  *
- * - Requests of all connections run in parallel; each is waited for in a thread of nbdkit.
+ * - Requests of all connections run in parallel. A thread of nbdkit waits for each.
  * - A write that has completed is on all live replicas, and all connections see it. So a
- *   flush has nothing to do, FUA is what each write has anyway, and many connections may
- *   be used at once. Nothing of it is on a disk: the volume ends with nbdkit.
- * - Zeros are written, or on an on_demand volume had for nothing (zeros.c). A trim gives
- *   whole slabs back, on an on_demand volume; else there is no trim.
+ *   flush has nothing to do, each write is FUA anyway, and several connections may be
+ *   used at once. Nothing is on a disk: the volume ends with nbdkit.
+ * - Zeros are written, or on an on_demand volume made by giving slabs back (zeros.c). A
+ *   trim gives whole slabs back on an on_demand volume; on others there is no trim.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@
 static struct {
 	struct rbx_context *ctx;
 	struct rbx_volume *volume;
-	uint64_t slab_bytes; /* of an on_demand volume; 0: no other, or unknown */
+	uint64_t slab_bytes; /* of an on_demand volume; 0: not on_demand, or not known */
 } served;
 
 static int fail(int err, const char *what)

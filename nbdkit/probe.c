@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A trial of the opening of the volume.
+ * Tries whether the volume can be opened.
  *
- * It opens a volume of the same settings that borrows on demand. So the servers are
- * connected to, the secret is proven, and nothing is borrowed. If the real one will borrow
- * all of its memory at once, the servers are asked for how much they have. That much is
- * needed, and need not be enough: slabs are whole, and each replica of one is on another
+ * It opens a volume with the same settings, but on_demand. So the servers are connected
+ * and the secret is proven, but nothing is borrowed. If the real volume will borrow all
+ * of its memory at once, the servers are asked for how much is free. That much is needed,
+ * but may not be enough: slabs are whole, and each replica of a slab is on another
  * server.
  */
 #include <errno.h>

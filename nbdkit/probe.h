@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * probe.h - whether the volume could be opened, asked while the user still looks.
+ * probe.h - tries the servers while the user still sees errors.
  */
 #ifndef RDMABOX_NBDKIT_PROBE_H
 #define RDMABOX_NBDKIT_PROBE_H

@@ -2,9 +2,9 @@
 /*
  * The plugin's parameters.
  *
- * A parameter has the name that its option has in rdmabox-bench(1), or the name of the
- * library's text option; `-` and `_` are the same. A text goes to the library as it is,
- * so the library says what is wrong with it.
+ * A parameter has the name that its option has in rdmabox-bench(1), or that of the
+ * library's text option; `-` and `_` are the same. The text is passed to the library
+ * unchanged, so the library reports errors in it.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -35,7 +35,7 @@ const char settings_help[] =
 	"fabric, device, mode, window, fragment, buffers, polling, pollers, poll-cpu,\n"
 	"qps, peer-timeout              As options of rdmabox-bench(1).\n";
 
-/* Names of rdmabox-bench(1), and the library's where they differ. */
+/* Names of rdmabox-bench(1), with the library's name if that is another. */
 static const struct {
 	const char *name;
 	const char *library;
@@ -103,7 +103,8 @@ static int set_size(const char *value)
 	return 0;
 }
 
-/* A path is of where nbdkit was started, which it may leave. */
+/* A path is relative to the folder where nbdkit was started; nbdkit may leave that
+ * folder. */
 static int set_secret_file(const char *value)
 {
 	char *path = nbdkit_absolute_path(value);
@@ -113,7 +114,7 @@ static int set_secret_file(const char *value)
 	return err;
 }
 
-/* Without pollers nobody would poll. */
+/* Refuses 0, as nobody would poll. */
 static int set_pollers(const char *value)
 {
 	if (strcmp(value, "0"))

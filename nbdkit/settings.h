@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * settings.h - what the command line of nbdkit says of the volume.
+ * settings.h - the settings of the volume, from the command line of nbdkit.
  */
 #ifndef RDMABOX_NBDKIT_SETTINGS_H
 #define RDMABOX_NBDKIT_SETTINGS_H

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Zeros, written or had for nothing.
+ * Makes ranges read as zeros, by a discard or by writing.
  *
- * A slab that an on_demand volume discards reads as zeros from then on, at no cost. But a
- * discard leaves parts of slabs as they are, so over these zeros are written, and which
- * these are must be known for certain. The library tells of how many slabs a volume is
- * made. A slab's size is a power of two, and no two powers of two need the same number of
- * slabs for a volume, unless that is one. So the number gives the size.
+ * A slab that an on_demand volume discards reads as zeros, at no cost. But a discard
+ * leaves parts of slabs as they are, so zeros are written there. For this the size of a
+ * slab must be known for certain. The library tells the number of slabs of a volume. The
+ * size of a slab is a power of two, and no two powers of two need the same number of
+ * slabs for a volume, unless that number is one. So the number gives the size.
  *
- * What is written comes from one page of zeros: segments of a write may overlap.
+ * The source of all writes is one page of zeros: segments of a write may overlap.
  */
 #include <errno.h>
 

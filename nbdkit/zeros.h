@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * zeros.h - ranges that shall read as zeros.
+ * zeros.h - makes ranges read as zeros.
  */
 #ifndef RDMABOX_NBDKIT_ZEROS_H
 #define RDMABOX_NBDKIT_ZEROS_H

@@ -2,7 +2,7 @@
 """Describes the compiled module `rdmabox._native` to cffi, in API mode.
 
 The C compiler checks each declaration against the headers. setup.py calls
-for_setuptools(); meson.build has the C source written, and compiles it itself:
+for_setuptools(). meson.build makes this file write the C source, and compiles it itself:
 
     python3 build_ffi.py INCLUDE_DIRECTORY OUTPUT.c
 """

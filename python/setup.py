@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What pyproject.toml cannot say: what is made of the library's headers.
+"""Builds the parts that are made from the library's headers.
 
-librdmabox is the one that pkg-config finds.
+It uses the librdmabox that pkg-config finds.
 """
 
 import os

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attach.c - data queue pairs: who may have one, and their end.
+ * attach.c - data queue pairs: which are accepted, and how they end.
  *
- * A data queue pair needs no thread: the fabric serves it. Only its beginning
- * and its end are ours. It is accepted if its private data carries the mac of
- * a session's current control connection and a serial number higher than all
- * before: nothing that was seen on the wire can be used again. One receive is
- * kept posted that no message ever fills, so that its flush tells us when the
- * connection has ended.
+ * The fabric serves a data queue pair without a thread of the server. The server only
+ * accepts and ends it. It is accepted if its private data carries the MAC of a session's
+ * current control connection and a serial number that is higher than all before. So
+ * nothing that was seen on the wire can be used again. One receive stays posted that no
+ * message ever fills. Its flush reports the end of the connection.
  */
 #include <string.h>
 
 #include "server/state.h"
 #include "wire/attach.h"
 
-/* Of no bytes: no message is expected; where one comes the queue pair ends. */
+/* A receive of no bytes. No message is expected; if one comes the queue pair ends. */
 static bool watch_post(struct rbx_server *s, struct rbx_data_qp *data_qp)
 {
 	struct rbx_recv_wr *bad;
@@ -95,7 +94,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 	client->attach_serial = attach->serial;
 	init.domain = client->domain;
 	data_qp = data_qp_take_free(s, client);
-	RBX_ASSERT(data_qp); /* it has not all that it may have */
+	RBX_ASSERT(data_qp); /* it has fewer than the most that it may have */
 	err = s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,
 				    error);
 	if (err) {
@@ -116,8 +115,7 @@ void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc)
 	struct rbx_data_qp *data_qp = &s->data_qps[name.index];
 
 	RBX_ASSERT(name.index < s->clients_used * RBX_QUEUE_PAIRS_MAX);
-	/* With or without error: a message on a data queue pair is none of
-	 * this protocol's. */
+	/* With or without an error: this protocol has no messages on a data queue pair. */
 	if (!data_qp->qp || data_qp->generation != name.generation)
 		return;
 	if (wc->status && data_qp->qp->cut_off)

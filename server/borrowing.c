@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * borrowing.c - from SLAB_MAP to SLAB_LOAN, from SLAB_UNMAP to SLAB_UNMAPPED.
+ * borrowing.c - from SLAB_MAP to SLAB_LOAN, and from SLAB_UNMAP to SLAB_UNMAPPED.
  *
- * Both take the time that memory takes, and are answered when it is done: the
- * request keeps its receive and its send buffer until then, and is remembered as a
- * late answer of its connection. A SLAB_MAP goes
+ * Making and emptying memory takes time, so both requests are answered later. Until then
+ * a request keeps its receive and its send buffer, as a late answer of its connection. A
+ * SLAB_MAP goes through these steps:
  *
- *	it waits for a slab that is still ending (there is none free), a second at most
- *	a slab of its own is being prepared
- *	SLAB_LOAN
+ *	it waits for a slab that is still being emptied, if none is free: a second at most
+ *	its slab is being prepared
+ *	SLAB_LOAN is sent
  *
- * and may be refused at either point. One whose connection ends is forgotten, and
- * its slab ends unlent: the client will never hear of it.
+ * It may be refused in each of the first two. If its connection ends it is forgotten, and
+ * its slab ends unlent: the client will never know of it.
  *
- * A slab remembers its client until its memory is gone, for its domain: a
+ * A slab remembers its client until its memory has ended, because of the domain: a
  * protection domain can only end after the keys in it.
  */
 #include <errno.h>
@@ -50,7 +50,7 @@ static void waiting_put(struct rbx_server *s, struct rbx_late_answer *late)
 	s->waiting_last = late;
 }
 
-/* A bounded number wait: RBX_CONTROL_RECEIVES_MAX for each connection. */
+/* The list is bounded: RBX_CONTROL_RECEIVES_MAX for each connection. */
 static void waiting_remove(struct rbx_server *s, struct rbx_late_answer *late)
 {
 	struct rbx_late_answer **link = &s->waiting_first;
@@ -65,7 +65,7 @@ static void waiting_remove(struct rbx_server *s, struct rbx_late_answer *late)
 		s->waiting_last = before;
 }
 
-/* It is answered, or will never be. */
+/* It was answered, or never will be. */
 static void late_end(struct rbx_server *s, struct rbx_late_answer *late)
 {
 	if (late->slab)
@@ -136,7 +136,7 @@ static void loan_fill(struct rbx_server *s, const struct rbx_lender_loan *loan,
 	};
 }
 
-/* Takes a slab for it and has that prepared. */
+/* Takes a slab for a request and has it prepared. */
 static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 {
 	struct rbx_client *client = late->connection->client;
@@ -169,7 +169,7 @@ void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 	rbx_borrowing_go_on(s);
 }
 
-/* Whether the first of those who wait has done so for long enough. */
+/* Whether the first request in the list has waited long enough. */
 static bool is_overdue(const struct rbx_server *s)
 {
 	return s->waiting_first &&
@@ -196,7 +196,7 @@ void rbx_borrowing_go_on(struct rbx_server *s)
 	}
 }
 
-/* Why there is no memory for a slab. Descriptors may be there soon: connections end. */
+/* Why a slab has no memory. Descriptors may be free again soon, as connections end. */
 static uint32_t unready_reason(int status)
 {
 	return status == -EMFILE || status == -ENFILE ? RBX_REASON_LATER :
@@ -216,7 +216,7 @@ static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 		return;
 	}
 	if (!rbx_lender_prepared(s->lender, &loan))
-		return; /* it is about to end */
+		return; /* it will end soon */
 	loan_fill(s, &loan, &answer);
 	late_send(s, slab->asker, &answer);
 }
@@ -255,7 +255,7 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 			    rbx_lender_is_draining(s->lender) ?
 				    RBX_REASON_DRAINING :
 				    RBX_REASON_FULL);
-	/* What a client leaves behind is no reason for its successor to wait. */
+	/* A new client must not wait for the slabs that an old one left. */
 	rbx_workers_end(s, (uint32_t)(slab - s->slabs),
 			client->session_id ? rbx_client_index(s, client) :
 					     rbx_owner_nobody(s));
@@ -290,7 +290,7 @@ bool rbx_workers_serve(struct rbx_server *s)
 		else if (work == RBX_SLAB_END)
 			slab_has_ended(s, &s->slabs[index]);
 	}
-	/* A drain ends the wait of those who wait, too, and so does time. */
+	/* A drain ends the waiting too, and so does time. */
 	if (any || rbx_lender_is_draining(s->lender) || is_overdue(s))
 		rbx_borrowing_go_on(s);
 	return any;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * client.c - sessions, and the hands of the lender.
+ * client.c - sessions, and carrying out what the lender decides.
  *
- * The lender (core/lender.h) decides; here it is done. Each client has a
- * protection domain of its own, in which its slabs are registered and its data
- * queue pairs are: no other client's key is of use to it. A client ends in this
- * order: its queue pairs, at once, so that nothing of its is under way any more;
- * then, slab by slab and by the workers' time, the key and then the memory; then
- * its domain. The lender is told after each slab, and only then may lend that
- * slab again. Until the last one the client's entry is not used anew.
+ * The lender (core/lender.h) decides; this file acts. Each client has its own protection
+ * domain for its slabs and its data queue pairs, so the keys of other clients are of no
+ * use to it. A client ends in this order. First its queue pairs end, at once, so that
+ * none of its operations is in flight. Then the workers end each slab: first the key,
+ * then the memory. Then its domain ends. The lender is told after each slab, and may lend
+ * that slab again only then. The client's entry is reused only after its last slab has
+ * ended.
  */
 #include <string.h>
 
@@ -94,7 +94,7 @@ static void client_expire(struct rbx_server *s, uint64_t session_id)
 	struct rbx_client *client = rbx_client_find(s, session_id);
 
 	RBX_ASSERT(client);
-	rbx_log(&s->log, "client %s was not heard of for %u ms: %u slabs taken back",
+	rbx_log(&s->log, "client %s was silent for %u ms: %u slabs taken back",
 		client->name, s->options.lease_ms,
 		rbx_lender_lent_to(s->lender, session_id));
 	rbx_client_leave(s, client);
@@ -116,7 +116,7 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 
 	RBX_ASSERT(client);
 	if (!client->connection || !client->connection->client_is_up)
-		return; /* away: it is reminded later */
+		return; /* not connected: it is reminded later */
 	if (rbx_unheard_is_full(&client->connection->unheard) ||
 	    !rbx_connection_tell(s, client->connection, &message))
 		rbx_lender_ask_again(s->lender, ask->loan.slab_id, now_ns);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.c - a control connection of the server: what it hears and says, its end.
+ * connection.c - a control connection of the server: its messages in and out, and its
+ * end.
  *
- * Each connection has RBX_CONTROL_RECEIVES_MAX receive buffers and
- * RBX_CONTROL_SENDS_MAX send buffers. The answer to the message in receive buffer n
- * leaves from send buffer n, and only when it has arrived is the receive posted again:
- * a client that asks and does not listen comes to a stop, and a buffer for an answer is
- * always free, also for one that comes late (borrowing.c). A message without
- * answer leaves its receive free at once. The other send buffers are for what the
- * server says unasked.
+ * Each connection has RBX_CONTROL_RECEIVES_MAX receive buffers and RBX_CONTROL_SENDS_MAX
+ * send buffers. The answer to the message in receive buffer n is sent from send buffer n.
+ * The receive is posted again only when that answer has arrived. So a client that asks
+ * and does not read its answers comes to a stop, and a buffer for an answer is always
+ * free, also for a late one (borrowing.c). A message without an answer frees its receive
+ * at once. The other send buffers are for messages that are no answers.
  *
- * Receives are always posted, so that the end of a connection, for whatever
- * reason, shows at once as a completion with an error. A connection that is
- * refused is told why first; it ends when that message has arrived, or when its
- * farewell has taken too long.
+ * Receives are always posted. So the end of a connection, whatever its reason, shows at
+ * once as a completion with an error. A connection that is refused is told the reason
+ * first. It ends when that message has arrived, or when that has taken too long.
  */
 #include <string.h>
 
@@ -65,7 +64,7 @@ void rbx_connection_set_state(struct rbx_server *s, struct rbx_connection *c,
 	c->deadline_ns = deadline_ns;
 }
 
-/* ---- Beginning and end --------------------------------------------------*/
+/* ---- Beginning and end ---------------------------------------------------*/
 
 void rbx_request_refuse(struct rbx_server *s, struct rbx_conn_request *request,
 			uint32_t reason)
@@ -123,11 +122,11 @@ void rbx_connection_accept(struct rbx_server *s,
 		.arrived_ns = now_ns,
 		.session_id = named_session_id,
 	};
-	/* The request is the fabric's from here on. */
+	/* The fabric has taken the request over. */
 	strcpy(peer_name, request->peer_name);
 	err = s->fabric.ops->accept(request, &init, NULL, 0, &c->qp, error);
 	if (err) {
-		/* The text tells its port, and would be another each time. */
+		/* The fabric's text has the port, so each line would be a new one. */
 		rbx_log_hostile(&s->hostile, peer_name, strerror(-err), now_ns);
 		rbx_connection_give(s, c);
 		return;
@@ -141,7 +140,7 @@ void rbx_connection_accept(struct rbx_server *s,
 		}
 }
 
-/* The client is away. */
+/* The client has lost its connection. */
 static void client_part(struct rbx_server *s, struct rbx_connection *c)
 {
 	if (!c->client)
@@ -329,7 +328,7 @@ static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
 	message_received(s, c, (const uint8_t *)(uintptr_t)sge.addr,
 			 length_bytes, now_ns);
 	if (c->generation != generation)
-		return; /* it ended the connection */
+		return; /* handling the message has ended the connection */
 	if (c->answering >= 0 && c->state == RBX_CONNECTION_OPEN &&
 	    !receive_post(s, c, slot))
 		s->fabric.ops->disconnect(c->qp);
@@ -349,7 +348,7 @@ static void send_completed(struct rbx_server *s, struct rbx_connection *c,
 		if (!receive_post(s, c, number))
 			rbx_connection_end(s, c);
 	} else if (c->client) {
-		/* One may have found no room. */
+		/* A message may have found no free buffer before. */
 		rbx_user_messages_send(s, c->client);
 	}
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * control_thread.c - the one thread of a server.
+ * control_thread.c - the control thread of a server.
  *
- * A pass of its loop: take connection requests, take completions, see what the
- * workers have done, do what is due. Each part is bounded, and none of it waits for
- * memory, so that no peer can keep the others waiting. Messages come before leases:
- * a server that was itself stopped for a while hears its clients before it judges
- * them. When a pass brought nothing, the thread arms the completion queue, looks
- * once more, gives up the lock and sleeps until a descriptor or the clock wakes it.
+ * A pass of its loop takes connection requests, takes completions, takes the results of
+ * the workers, and does what is due. Each part is bounded and none waits for memory, so
+ * no peer can keep the others waiting. Messages come before leases: a server that was
+ * stopped for a while reads its clients' messages before it ends their leases. After a
+ * pass that found nothing, the thread arms the completion queue and looks once more. Then
+ * it releases the lock and sleeps until a descriptor or the clock wakes it.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 #include "server/state.h"
 #include "wire/attach.h"
 
-#define SLEEP_MS_MAX 1000 /* for the look at the host's memory */
-#define SLEEP_MS_MIN 20 /* where something is due again and again */
-/* If untrusted clients, or those who wait for a slab, have one. */
+#define SLEEP_MS_MAX 1000 /* to look at the host's memory */
+#define SLEEP_MS_MIN 20 /* if something is due again and again */
+/* If untrusted clients have a deadline, or clients wait for a slab. */
 #define SLEEP_MS_DEADLINES 100
 
 static void request_take(struct rbx_server *s, struct rbx_conn_request *request,
@@ -81,7 +81,7 @@ static bool completions_take(struct rbx_server *s, uint64_t now_ns)
 	return any;
 }
 
-/* Returns true where there may be more to do at once. */
+/* Returns true if there may be more to do at once. */
 static bool pass(struct rbx_server *s)
 {
 	uint64_t now_ns = rbx_now_ns();

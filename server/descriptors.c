@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * descriptors.c - raises the process's limit of open files as far as it may.
+ * descriptors.c - raises the process's limit of open files, as far as it is allowed.
  *
- * Slabs and clients are open files. If the limit stays below what is likely to be
- * wanted, connections may take the descriptors of slabs; then the log says so. If it is
+ * Slabs and clients need open files. If the limit stays below what will probably be
+ * needed, connections may take the descriptors of slabs; then a line is logged. If it is
  * too low for the slabs alone, that is an error.
  */
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "lib/error.h"
 #include "server/state.h"
 
-/* Each lent slab is an open file; the fabric may keep one more for it. So may a queue
- * pair be one, of which most clients have one or two. */
+/* Each lent slab is an open file, and the fabric may need another descriptor for it. A
+ * queue pair may need one too; most clients have one or two. */
 #define DESCRIPTORS_PER_SLAB 2
 #define DESCRIPTORS_PER_CLIENT (2 + RBX_QUEUE_PAIRS_MAX)
 #define DESCRIPTORS_OF_MOST_CLIENTS 4
-#define DESCRIPTORS_BESIDE 1024 /* the program's own */
-#define DESCRIPTORS_BESIDE_MIN 128 /* of them those of untrusted clients */
+#define DESCRIPTORS_BESIDE 1024 /* for the rest of the program */
+#define DESCRIPTORS_BESIDE_MIN 128 /* of these, for untrusted clients */
 
 int rbx_descriptors_reserve(const struct rbx_server *s,
 			    const struct rbx_server_options *o)

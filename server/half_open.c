@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * half_open.c - who may take the time of a handshake, when many want to.
+ * half_open.c - chooses the half-open connections that may have a slot, if too many want
+ * one.
  *
- * A connection that has not proved itself costs a slot, and whoever can reach the
- * server can make as many as it likes, and be silent on them. None of that may keep
- * a client out:
+ * A connection that has not proved itself takes a slot. Whoever can reach the server can
+ * make any number of connections and send nothing on them. This must not keep a client
+ * out:
  *
- * - A newcomer who finds no slot takes that of the oldest half-open connection,
- *   unless this one is so young that it may be in the middle of a handshake. Then
- *   the newcomer is refused, and comes again.
- * - One address has some of the slots only; it takes those of its own.
- * - A client that resumes names its session when it connects, and has a slot of its
- *   own for that: untrusted clients take none of them. Who knows the number of a
- *   session that is not its own (it must have listened on the wire) can be in that
- *   one's way and in nobody else's.
- * - A client's connection that is refused keeps the slot of its client until it has
- *   ended. Its farewell is a courtesy to this client, who needs it no more once it
- *   has resumed: then the farewell ends, and the new connection has the slot. So a
- *   client that is refused and comes back, again and again, has two slots and never
- *   more, and cuts short no farewell but its own.
- * - The end of a session ends the attempt to resume it. The farewell of a client whose
- *   lease is over, which is to hear that, goes on in the slot of an untrusted client.
- *   There may be more of these than such slots: then every newcomer takes the place of
- *   one.
+ * - A new connection that finds no free slot takes that of the oldest half-open
+ *   connection. But if this one is so young that it may be in the middle of a handshake,
+ *   the new one is refused, and may try again.
+ * - One address may have only some of the slots. Then a new connection takes one of its
+ *   own address.
+ * - A client that resumes names its session when it connects, and has a slot of its own
+ *   for that. Untrusted clients cannot take it. An attacker may know the number of
+ *   another client's session if it has listened on the wire. Then it can disturb that
+ *   client, and no other.
+ * - If a client's connection is refused, it keeps the client's slot until it has ended.
+ *   The message with the reason is a courtesy to this client. Once the client resumes it
+ *   needs the message no more, so the old connection ends and the new one gets the slot.
+ *   So a client that is refused and comes back, again and again, has at most two slots,
+ *   and cuts short only its own messages.
+ * - The end of a session ends the attempt to resume it. If a client's lease is over, the
+ *   connection on which it is told so goes on in the slot of an untrusted client. There
+ *   may be more of these than slots; then each new connection takes the slot of one.
  */
 #include <string.h>
 
@@ -38,7 +39,7 @@ static bool is_same_source(const char *one, const char *other)
 	       (other[length] == ':' || !other[length]);
 }
 
-/* Of a new connection: whose place it takes. */
+/* Half-open connections whose slot a new one might take. */
 struct rivals {
 	struct rbx_connection *oldest; /* of all untrusted clients */
 	struct rbx_connection *oldest_of_source;
@@ -96,13 +97,13 @@ bool rbx_half_open_admit(struct rbx_server *s, const char *peer_name,
 
 	if (!client)
 		return untrusted_fits(s, peer_name, now_ns);
-	/* One attempt of a session at a time: the latest. */
+	/* One attempt for each session: the latest. */
 	if (client->attempt)
 		rbx_connection_end(s, client->attempt);
 	return true;
 }
 
-/* ---- Those that take too long ------------------------------------------------*/
+/* ---- Timeouts -------------------------------------------------------------*/
 
 static void list_tick(struct rbx_server *s, struct rbx_connection_list *list,
 		      uint64_t now_ns)

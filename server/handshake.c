@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * handshake.c - how an untrusted client becomes a client, or is known again.
+ * handshake.c - the handshake: an untrusted client becomes a client, or resumes its
+ * session.
  *
- * HELLO says whether the client has a secret and whether it resumes a
- * session; CHALLENGE answers with a nonce of ours; AUTH proves, over both, the
- * secret or the session's key. Nothing is admitted, ended or kept before that
- * proof. On a resume all that the session had open is ended before WELCOME is
- * sent: what the client sends again afterwards cannot meet its own past; and what
- * it was lent without ever hearing of it is taken back
- * (wire/PROTOCOL.md, "Resume").
+ * HELLO says whether the client has a secret and whether it resumes a session. CHALLENGE
+ * answers with a nonce of the server. AUTH proves, over both, that the client has the
+ * secret or the session's key. Before that proof nothing is admitted, ended or kept. On a
+ * resume, all that the session had open is ended before WELCOME is sent. So what the
+ * client sends again cannot meet its earlier requests. Loans that the client never
+ * learned of are taken back (wire/PROTOCOL.md, "Resume").
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 	if (!has_secret && s->secret)
 		return RBX_REASON_SECRET_REQUIRED;
 	if (named_session_id && hello->session_id != named_session_id)
-		return RBX_REASON_OUT_OF_TURN; /* it has the place of a client */
+		return RBX_REASON_OUT_OF_TURN; /* it has the slot of a client */
 	if (!(hello->flags & RBX_WIRE_RESUME))
 		return RBX_REASON_NONE;
 	if (hello->incarnation != s->incarnation ||
@@ -59,7 +59,7 @@ static void hello_received(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_answer(s, c, &challenge);
 }
 
-/* From a proof that holds to a session that is this connection's. */
+/* The proof holds: makes or finds the session and gives it this connection. */
 static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 			      struct rbx_root root, uint64_t now_ns,
 			      struct rbx_client *client)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_memory.c - see host_memory.h: by what the kernel says. */
+/* host_memory.c - reads the memory of the machine from the kernel, see host_memory.h. */
 #include "server/host_memory.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Free ones may be promised to a mapping that has not touched them yet. */
+/* Some of the free pages may be reserved for a mapping that has not touched them yet. */
 #define POOL "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
 static uint64_t number_read(const char *path)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * log.c - see log.h. A line is written with one call, so that lines of several
- * threads do not mix; what is not printable in it becomes '?', since names and
- * texts may come from a peer.
+ * log.c - writes the server's log, see log.h. A line is written with one call, so lines
+ * of several threads do not mix. Unprintable characters become '?', as names and texts
+ * may come from a peer.
  */
 #include "server/log.h"
 
@@ -31,7 +31,7 @@ void rbx_log(const struct rbx_log *log, const char *format, ...)
 		rbx_stderr_line(line);
 }
 
-/* "1.2.3.4:567" and a text -> "1.2.3.4 text": a new port is no new peer. */
+/* "1.2.3.4:567" and a text become "1.2.3.4 text": a new port does not make a new peer. */
 static void hostile_name(char *name, const char *peer_name, const char *what)
 {
 	const char *colon = strrchr(peer_name, ':');
@@ -68,10 +68,10 @@ void rbx_log_hostile(struct rbx_hostile_log *log, const char *peer_name,
 	if (!line_fits(log, now_ns))
 		return;
 	if (log->left_out_count)
-		rbx_log(log->log, "%llu more peers were refused and not told of",
+		rbx_log(log->log, "%llu more refusals of peers were not logged",
 			(unsigned long long)log->left_out_count);
 	log->left_out_count = 0;
 	strcpy(log->peers[log->next], name);
 	log->next = (log->next + 1) % RBX_HOSTILE_PEERS_MAX;
-	rbx_log(log->log, "refused %s: %s (told once for each host and reason)", peer_name, what);
+	rbx_log(log->log, "refused %s: %s (logged once for each host and reason)", peer_name, what);
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory_group.c - see memory_group.h.
+ * memory_group.c - reads the limits of the control groups, see memory_group.h.
  *
- * Groups are nested, and each on the way up to the root may have a limit. What one
- * leaves is its limit less what is used, but for pages of files that were not used
- * for a while, which the kernel takes back first. A group whose files are not there
- * (the root; a container that sees another tree) has no limit that we could know.
+ * Groups are nested, and each on the way up to the root may have a limit. A group leaves
+ * its limit minus what is used. Pages of files that were not used for a while do not
+ * count as used: the kernel takes them back first. If the files of a group are not there
+ * (the root, or a container that sees another tree), its limit is not known and counts as
+ * none.
  *
- * Left out: memory.high, beyond which a process is slowed down and not killed.
+ * Left out: memory.high. Beyond it a process is slowed down and not killed.
  */
 #include "server/memory_group.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The two versions name things differently. */
+/* The names of the files in the two versions. */
 struct dialect {
-	const char *folders[2]; /* below the root; the first that has the group */
+	const char *folders[2]; /* below the root; the first one that has the group is used */
 	const char *limit;
 	const char *used;
 	const char *idle; /* in memory.stat */
@@ -30,7 +31,7 @@ static const struct dialect version_1 = {
 	"total_inactive_file"
 };
 
-/* Version 1 has no word for "no limit", but a number that no machine reaches. */
+/* Version 1 says "no limit" by a number that no machine reaches. */
 #define NO_LIMIT_BYTES (1ull << 60)
 
 static FILE *group_open(const char *folder, const char *name)
@@ -41,7 +42,7 @@ static FILE *group_open(const char *folder, const char *name)
 	return fopen(path, "re");
 }
 
-/* False: not there, or no number ("max"). */
+/* False: not there, or not a number ("max"). */
 static bool number_read(const char *folder, const char *name, uint64_t *value)
 {
 	FILE *file = group_open(folder, name);
@@ -74,7 +75,7 @@ static uint64_t idle_read(const char *folder, const char *name)
 	return bytes;
 }
 
-/* One group: tightens what is known so far. */
+/* Looks at one group, and lowers what is known so far. */
 static void group_look(const struct dialect *dialect, const char *folder,
 		       struct rbx_memory_group *group)
 {
@@ -96,7 +97,7 @@ static void group_look(const struct dialect *dialect, const char *folder,
 		group->available_bytes = left_bytes;
 }
 
-/* From a group up to the root, each folder of the path once. */
+/* Looks at all groups from this one up to the root. */
 static void groups_look(const struct dialect *dialect, const char *root,
 			const char *path, struct rbx_memory_group *group)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * numbers.c - what a server counts beside its lender, and who its clients are.
+ * numbers.c - the server's counters beside those of its lender, and the list of its
+ * clients.
  *
- * The control thread counts with the lock held; the public calls take the lock and
- * copy. None of it is bounded by what a peer does: reasons are few, and a list of
- * clients is as long as the caller has room for.
+ * The control thread counts with the lock held. The public calls take the lock and copy.
+ * What a peer does cannot make any of this grow: there are few reasons, and the caller
+ * gives the length of the list.
  */
 #include <string.h>
 
@@ -100,7 +101,7 @@ void rbx_server_answers_get(struct rbx_server *s,
 
 /* ---- Clients ---------------------------------------------------------------*/
 
-/* The name comes from the fabric, and may hold what a peer has said. */
+/* The name comes from the fabric and may contain what a peer sent. */
 static void name_copy(char *to, size_t to_bytes, const char *name)
 {
 	size_t i;

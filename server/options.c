@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * options.c - defaults of a server's options, and what they may be.
+ * options.c - the options of a server: defaults and checks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static int check(const struct rbx_server_options *o)
 	    strnlen(o->device, sizeof(o->device)) == sizeof(o->device) ||
 	    strnlen(o->secret_file, sizeof(o->secret_file)) ==
 		    sizeof(o->secret_file))
-		return rbx_error(-EINVAL, "a text of the options has no end");
+		return rbx_error(-EINVAL, "a text of the options is not terminated");
 	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > RBX_WIRE_LEASE_MS_MAX)
 		return rbx_error(-EINVAL,
 				 "a lease of %u ms: take %u ms to one hour",

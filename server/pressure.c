@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pressure.c - gives memory back when the host itself runs short.
+ * pressure.c - gives memory back if the host itself runs short.
  *
- * Lent memory is good only while the machine that lends it is well. The kernel
- * says how much could still be had without swapping (MemAvailable), and how much
- * the control group of this process still leaves it. Below a reserve of 1/64 of the
- * whole nothing more is lent; below half of that, once a second, as many slabs are
- * asked for as would mend it. What a reload has made too much is asked for likewise.
+ * The kernel says how much memory is available without swapping (MemAvailable), and how
+ * much the control group of this process has left. If less than a reserve of 1/64 of the
+ * whole is left, no more slabs are lent. If less than half of the reserve is left, the
+ * server asks its clients once a second for as many slabs as are missing. In the same way
+ * it asks for slabs above a limit that a reload has lowered.
  *
- * A server that is told to lend more than there is at all is refused at its start:
- * it would be killed, and with it what is lent.
+ * A server that is told to lend more than there is at all does not start. Otherwise it
+ * would be killed later, and all that it has lent would be lost.
  */
 #include <errno.h>
 
@@ -38,14 +38,14 @@ static int host_memory_check(const struct rbx_server *s,
 				 (unsigned long long)memory.total_bytes >> 20);
 	if (memory_bytes > memory.available_bytes)
 		rbx_log(&s->log,
-			"%llu MiB are to be lent and %s can give %llu MiB now: "
-			"slabs are lent as far as that goes",
+			"%llu MiB are to be lent and %s has %llu MiB available now: "
+			"only that much can be lent",
 			(unsigned long long)memory_bytes >> 20, memory.where,
 			(unsigned long long)memory.available_bytes >> 20);
 	return 0;
 }
 
-/* The machine first: larger slabs do not make more memory. */
+/* Checks the machine first, as larger slabs do not give it more memory. */
 int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *o)
 {
 	int err = host_memory_check(s, o);
@@ -68,7 +68,7 @@ bool rbx_host_has_room(const struct rbx_server *s)
 	uint64_t wanted_count;
 
 	rbx_lender_counts(s->lender, &counts);
-	/* What is being prepared is promised, and not yet taken. */
+	/* Slabs that are being prepared are promised, but their memory is not taken yet. */
 	wanted_count = 1ull + counts.slabs_preparing;
 	return !rbx_host_memory_read(&memory) ||
 	       memory.available_bytes >= wanted_count * s->options.slab_bytes +
@@ -76,7 +76,7 @@ bool rbx_host_has_room(const struct rbx_server *s)
 							 RESERVE_DIVISOR;
 }
 
-/* How many slabs would mend it if the host is short of memory; else 0. */
+/* How many slabs are missing if the host is short of memory; else 0. */
 static uint64_t host_wants(const struct rbx_server *s)
 {
 	struct rbx_host_memory memory;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reload.c - new limits and a new secret for a server that runs.
+ * reload.c - gives a running server new limits and a new secret.
  *
- * All is checked before anything changes, and then changes at once under the lock. The
- * tables have room for RBX_LENT_SLABS_MAX slabs from the start, so that a limit is a
- * number only. What is lent above a lower limit is asked for by rbx_pressure_tick(),
- * which asks as long as there is too much: also for slabs that are not ready yet.
+ * Everything is checked before anything changes. Then all changes at once, under the
+ * lock. The tables have room for RBX_LENT_SLABS_MAX slabs from the start, so a limit is
+ * only a number. If more is lent than a lowered limit allows, rbx_pressure_tick() asks
+ * for slabs as long as there are too many, including slabs that are not ready yet.
  *
- * A session has a key of its own, made when it began. So a new secret is for new
- * sessions, and those that there are live on and resume.
+ * A session has its own key, which was made when it began. So a new secret is for new
+ * sessions. Existing ones go on, and can be resumed.
  */
 #include <errno.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 	s->secret = *secret;
 	*secret = former;
 	rbx_lender_set_limits(s->lender, rbx_slabs_of_memory(o), rbx_slabs_of_quota(o));
-	s->pressure_checked_ns = 0; /* it is looked at once what is too much */
+	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */
 	rbx_borrowing_go_on(s);
 }
 

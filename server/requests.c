@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * requests.c - what a client may ask once it is known; of slabs, see borrowing.c.
+ * requests.c - the requests of a client after the handshake; borrowing.c has those about
+ * slabs.
  *
- * Each message is a sign of life, whatever it asks. A refusal of the lender is
- * an answer like any other; only what the protocol does not allow ends the
- * connection.
+ * Each message is a sign of life. A refusal by the lender is an answer like any other.
+ * Only a violation of the protocol ends the connection.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 uint64_t rbx_server_free_bytes(struct rbx_server *s)
 {
-	/* A slab that is still ending is waited for. */
+	/* A request may wait for a slab that is still being emptied. */
 	return rbx_lender_is_draining(s->lender) ?
 		       0 :
 		       rbx_lender_room(s->lender) * s->options.slab_bytes;

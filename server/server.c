@@ -2,8 +2,8 @@
 /*
  * server.c - starts, drains and stops a server (include/rdmabox/server.h).
  *
- * A start that fails leaves nothing behind: what was made is unmade by the same
- * function that ends a server, which takes each part only if it is there.
+ * A start that fails leaves nothing behind. The function that ends a server also cleans
+ * up after a failed start: it frees each part only if it is there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static int lender_make(struct rbx_server *s)
 	return err ? err : rbx_descriptors_reserve(s, &s->options);
 }
 
-/* What is told once: slabs take huge pages as long as there are some. */
+/* For the line at the start: slabs use huge pages as long as there are some. */
 static void pages_describe(const struct rbx_server *s, char *text, size_t size_bytes)
 {
 	uint64_t slab_bytes = s->options.slab_bytes;
@@ -148,7 +148,7 @@ static void client_end(struct rbx_server *s, struct rbx_client *client)
 	rbx_user_message_ends_tell(&ends);
 }
 
-/* All but the control thread, which has ended or was never begun. */
+/* Frees all but the control thread, which has ended or was never started. */
 static void server_destroy(struct rbx_server *s)
 {
 	uint32_t i;

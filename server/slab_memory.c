@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_memory.c - the memory of a slab: from nothing to a registered file, and back.
+ * slab_memory.c - makes the memory of a slab, a registered file, and ends it.
  *
- * Each loan gets a memory file of its own, new and so all zeros. A client on
- * the same host may have been handed the file and mapped it; a mapping cannot
- * be taken back from a process. So a file is used for one loan only: at the
- * end its keys are deregistered, a hole is punched through all of it, which
- * gives the memory back even where it is still mapped, and it is closed, never
- * to be seen by anybody else. The file is sealed against changes of its size:
- * a client that has it cannot make our own accesses fail.
+ * Each loan gets a new memory file, which is all zeros. A client on the same host may
+ * have received the file and mapped it, and a mapping cannot be taken back from a
+ * process. So a file is used for one loan only. At its end its keys are deregistered.
+ * Then a hole is punched through all of it, which frees the memory even if it is still
+ * mapped. Then it is closed, and nobody else ever sees it. The file is sealed against
+ * changes of its size, so a client that has it cannot make our own accesses fail.
  *
- * All pages are allocated before the slab is lent: a host without memory then
- * shows here, as an error, and not as a signal in the middle of a transfer.
+ * All pages are allocated before the slab is lent. So a lack of memory shows here as an
+ * error, and not as a signal in the middle of a transfer.
  *
- * The pages are huge ones if the system has set some apart and the slab is made of whole
- * ones: a device then has fewer translations to look up. If they run out the next slab
- * is on small pages.
+ * Huge pages are used if the system has reserved some and the slab consists of whole
+ * ones: then a device has fewer translations to look up. If none are left, the next slab
+ * uses small pages.
  *
- * Both ways go by steps of at most RBX_SLAB_STEP_BYTES, so that a worker
- * (workers.c) soon sees when a slab is not wanted any more, and so that no other
- * thread waits long for the lock of the process's mappings. To register and to
- * deregister is one step, however long it takes: no fabric does it by parts.
+ * Both making and ending go in steps of at most RBX_SLAB_STEP_BYTES. So a worker
+ * (workers.c) soon notices that a slab is not wanted any more, and no other thread waits
+ * long for the lock of the process's mappings. Registering is one step and deregistering
+ * is one, however long they take: no fabric does them in parts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +33,7 @@
 #include "server/huge_pages.h"
 #include "server/state.h"
 
-/* Huge pages are promised by the mapping: if there are too few that fails. */
+/* The mapping reserves the huge pages, so it fails if there are too few. */
 static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes,
 		     bool is_huge)
 {
@@ -59,7 +58,7 @@ static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes,
 		err = -errno;
 		goto out_close;
 	}
-	/* A hint, for where shared memory may have huge pages at all. */
+	/* Only a hint, for systems on which shared memory may have huge pages. */
 	if (!is_huge)
 		(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
 	slab->done_bytes = 0;
@@ -78,7 +77,7 @@ static void slab_close(struct rbx_slab_memory *slab, uint64_t length_bytes)
 	slab->addr = NULL;
 }
 
-/* On huge pages if there are as many, else on small ones. */
+/* On huge pages if there are enough, else on small ones. */
 static int slab_open_best(const struct rbx_server *s,
 			  struct rbx_slab_memory *slab)
 {
@@ -91,7 +90,7 @@ static int slab_open_best(const struct rbx_server *s,
 	return slab_open(slab, length_bytes, false);
 }
 
-/* A page is not emptied by parts. */
+/* A page cannot be emptied in parts. */
 static uint64_t step_bytes(const struct rbx_slab_memory *slab, uint64_t left_bytes)
 {
 	return RBX_MIN(left_bytes, slab->is_huge ? RBX_HUGE_PAGE_BYTES :
@@ -105,7 +104,7 @@ static int slab_populate(struct rbx_slab_memory *slab, uint64_t length_bytes)
 
 	if (madvise((char *)slab->addr + slab->done_bytes, bytes,
 		    MADV_POPULATE_WRITE)) {
-		if (errno != EINVAL) /* before Linux 5.14 it is not known */
+		if (errno != EINVAL) /* Linux before 5.14 does not know it */
 			return -errno;
 		if (fallocate(slab->fd, 0, (off_t)slab->done_bytes,
 			      (off_t)bytes))
@@ -151,20 +150,20 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 	}
 	if (slab->done_bytes < length_bytes) {
 		err = slab_populate(slab, length_bytes);
-		if (err && slab->is_huge) { /* its control group may have fewer */
+		if (err && slab->is_huge) { /* the control group may allow fewer */
 			slab_close(slab, length_bytes);
 			err = slab_open(slab, length_bytes, false);
 		}
 		if (err)
 			return rbx_error(err,
-					 "cannot have the memory of a slab: %s",
+					 "cannot allocate the memory of a slab: %s",
 					 strerror(-err));
 		return 1;
 	}
 	return slab_register(s, slab);
 }
 
-/* Returns whether there was one. */
+/* Returns whether it had one. */
 static bool slab_key_end(const struct rbx_server *s,
 			 struct rbx_slab_memory *slab)
 {
@@ -180,11 +179,11 @@ bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 	uint64_t bytes;
 
 	if (!slab->addr)
-		return false; /* it has not been begun */
+		return false; /* nothing was begun */
 	if (slab_key_end(s, slab))
 		return true;
 	if (slab->done_bytes) {
-		/* What was populated last is the first to go. */
+		/* The memory that was populated last is emptied first. */
 		bytes = step_bytes(slab, slab->done_bytes);
 		slab->done_bytes -= bytes;
 		if (fallocate(slab->fd,

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * state.h - all that a server is made of.
+ * state.h - all the state of a server.
  *
- * One control thread decides everything: it takes connection requests, answers
- * messages, watches leases and gives memory back. It never waits for memory: that
- * is made and emptied by workers, and who asked for it is answered later. The data
- * path needs nobody: a NIC, or the service thread of the soft fabric, carries out
- * the clients' reads and writes. So there is one lock, which the control thread
- * holds whenever it is awake, and which the public calls take to look in; and one
- * between it and the workers, taken last and for moments only.
+ * One control thread decides everything. It takes connection requests, answers messages,
+ * watches leases and gives memory back. It never waits for memory: workers make and empty
+ * slabs, and the request for a slab is answered later. The data path needs no thread
+ * here: a NIC, or the service thread of the soft fabric, carries out the reads and writes
+ * of clients.
+ *
+ * So there is one lock. The control thread holds it whenever it is awake, and the public
+ * calls take it to read. There is a second lock between the control thread and the
+ * workers. It is taken last and held for a short time.
  *
  *	bounds.h          how much of each thing there is
  *	control_thread.c  the loop
  *	connection.c      a control connection: its messages, its end (connection.h)
- *	tables.c          where connections, clients and data queue pairs stand
- *	half_open.c       which untrusted clients may have one
+ *	tables.c          the tables of connections, clients and data queue pairs
+ *	half_open.c       which untrusted clients may have a connection
  *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
- *	client.c          sessions, and what the lender (core/) wants done
- *	requests.c        what a client may ask
- *	borrowing.c       those about slabs, which are answered later
- *	user_messages.c   what this program and a client's say to each other
+ *	client.c          sessions, and what the lender (core/) decides
+ *	requests.c        the requests of a client
+ *	borrowing.c       requests about slabs, which are answered later
+ *	user_messages.c   messages between this program and the programs of clients
  *	attach.c          data queue pairs
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
- *	pressure.c        is the host itself short of memory? (host_memory.c)
- *	descriptors.c     may the process have as many files open?
+ *	pressure.c        whether the host itself is short of memory (host_memory.c)
+ *	descriptors.c     whether the process may have enough open files
  *	reload.c          new limits and a new secret
- *	numbers.c         what it counts, and who its clients are
+ *	numbers.c         the counters, and the list of clients
  *
- * Tables have their bounds from the start, and nothing of them costs memory before
- * it is used first; what a peer does can make a table full, never grow. Who looks for
- * one of many does not search them: 10,000 clients, most of them idle, cost a busy one
- * nothing. A completion says what it is about by an index and a generation
- * (wr_name.h).
+ * Each table has a fixed size, and an entry costs no memory before it is used first. A
+ * peer can fill a table but never make it grow. Nothing searches a table, so 10,000
+ * clients, most of them idle, cost a busy one nothing. A completion names its object by
+ * an index and a generation (wr_name.h).
  */
 #ifndef RBX_SERVER_STATE_H
 #define RBX_SERVER_STATE_H
@@ -49,20 +50,20 @@
 #include "server/workers.h"
 #include "server/wr_name.h"
 
-/* A session. It outlives its connection by up to the lease. What was a session is
- * free again when the keys in its domain have ended. */
+/* A session. It outlives its connection by up to the lease. Its entry is free again when
+ * the keys in its domain have ended. */
 struct rbx_client {
-	uint64_t session_id; /* 0: it is none */
+	uint64_t session_id; /* 0: none */
 	struct rbx_key key; /* for a resume */
 	struct rbx_key connection_key; /* for data queue pairs */
 	uint64_t attach_serial; /* of the last data queue pair */
-	struct rbx_connection *connection; /* NULL: it is away */
-	struct rbx_connection *leaving; /* that was its own, CLOSING; or NULL */
-	struct rbx_connection *attempt; /* to resume it, half open; or NULL */
+	struct rbx_connection *connection; /* NULL: the client is not connected */
+	struct rbx_connection *leaving; /* its former connection, CLOSING; or NULL */
+	struct rbx_connection *attempt; /* a half-open connection that resumes it; or NULL */
 	uint64_t admitted_ns;
 	struct rbx_client *next_free;
 	struct rbx_domain *domain; /* of its data queue pairs and slabs */
-	uint32_t slabs_held; /* that have to do with the domain */
+	uint32_t slabs_held; /* slabs that still use the domain */
 	uint32_t qps_count;
 	char name[RBX_NAME_MAX];
 	struct rbx_mailbox mailbox;
@@ -74,15 +75,15 @@ struct rbx_data_qp {
 	uint32_t generation;
 };
 
-/* What the control thread knows of a slab that is not free. */
+/* What the control thread knows about a slab that is not free. */
 struct rbx_slab {
-	struct rbx_client *client; /* whose it is, or was; NULL: it is free */
-	struct rbx_late_answer *asker; /* who is told when it is done; or NULL */
+	struct rbx_client *client; /* the client that has or had it; NULL: the slab is free */
+	struct rbx_late_answer *asker; /* told when the slab is ready; or NULL */
 };
 
-/* The receives and sends of so many connections. */
+/* The receive and send buffers of RBX_CONNECTIONS_PER_BLOCK connections. */
 struct rbx_buffer_block {
-	uint8_t *buffers; /* NULL: none of these connections was there yet */
+	uint8_t *buffers; /* NULL: none of these connections was used yet */
 	struct rbx_mr *mr;
 };
 
@@ -96,7 +97,7 @@ struct rbx_server {
 	struct rbx_listener *listener;
 	uint64_t incarnation;
 	uint64_t started_ns;
-	int wake_fd; /* eventfd: the control thread shall look */
+	int wake_fd; /* eventfd: wakes the control thread */
 	pthread_t thread;
 	struct rbx_workers workers;
 
@@ -107,21 +108,21 @@ struct rbx_server {
 
 	struct rbx_lender *lender;
 	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
-	struct rbx_late_answer *waiting_first; /* SLAB_MAPs without a slab */
+	struct rbx_late_answer *waiting_first; /* SLAB_MAPs that wait for a slab */
 	struct rbx_late_answer *waiting_last;
 
 	/* Tables (tables.c). */
 	uint32_t clients_max;
 	struct rbx_client *clients;
-	uint32_t clients_used; /* entries from there on never were */
+	uint32_t clients_used; /* entries from this index on were never used */
 	struct rbx_client *client_free;
-	uint32_t connected_count; /* clients that are not away */
+	uint32_t connected_count; /* clients that have a connection */
 	struct rbx_id_map sessions; /* to clients */
 	struct rbx_connection *connections;
 	uint32_t connections_used;
 	struct rbx_connection *connection_free;
 	struct rbx_connection_list untrusted; /* half open */
-	struct rbx_connection_list resumers; /* half open, of a session each */
+	struct rbx_connection_list resumers; /* half open, of clients that resume */
 	struct rbx_buffer_block *blocks; /* of connections */
 	struct rbx_data_qp *data_qps; /* RBX_QUEUE_PAIRS_MAX a client */
 	uint64_t half_open_checked_ns;
@@ -133,7 +134,7 @@ struct rbx_server {
 	uint64_t messages_received;
 	uint64_t messages_sent;
 	uint64_t refused[RBX_REASONS_COUNT]; /* by reason */
-	struct rbx_server_answers answers; /* each counted in its own bound alone */
+	struct rbx_server_answers answers; /* each one counted only in its own bound */
 	struct rbx_log log;
 	struct rbx_hostile_log hostile;
 };
@@ -150,25 +151,25 @@ static inline uint32_t rbx_client_index(const struct rbx_server *s,
 	return (uint32_t)(client - s->clients);
 }
 
-/* How many slabs are lent in all. */
+/* The most slabs that are lent in all. */
 static inline uint32_t rbx_slabs_of_memory(const struct rbx_server_options *o)
 {
 	return (uint32_t)(o->memory_bytes / o->slab_bytes);
 }
 
-/* And to one client; 0: all. */
+/* The most slabs that are lent to one client; 0: all. */
 static inline uint32_t rbx_slabs_of_quota(const struct rbx_server_options *o)
 {
 	return (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes, UINT32_MAX);
 }
 
-/* What that is in bytes: whole slabs. */
+/* The bytes that are lent in all: whole slabs. */
 static inline uint64_t rbx_server_lend_bytes(const struct rbx_server *s)
 {
 	return rbx_slabs_of_memory(&s->options) * s->options.slab_bytes;
 }
 
-/* For whom workers work: a client each, and whoever has left. */
+/* The owner number for slabs whose client has left. Each client has a number of its own. */
 static inline uint32_t rbx_owner_nobody(const struct rbx_server *s)
 {
 	return s->clients_max;
@@ -182,30 +183,30 @@ int rbx_server_options_take(struct rbx_server_options *taken,
 
 /* control_thread.c; argument and result as pthread_create() wants them. */
 void *rbx_control_thread(void *server);
-/* With or without the lock. */
+/* May be called without the lock too. */
 void rbx_control_thread_wake(struct rbx_server *s);
 
 /* tables.c */
-/* As many clients as the options say, or fewer if the device cannot. */
+/* As many clients as the options say, or fewer if the device has no room for them. */
 int rbx_tables_init(struct rbx_server *s);
-/* When the device can be used: buffers for the first to come. 0 or -errno. */
+/* Called when the device can be used: makes the first block of buffers. 0 or -errno. */
 int rbx_tables_begin(struct rbx_server *s);
-/* There is nobody left in them. */
+/* All entries must be free. */
 void rbx_tables_destroy(struct rbx_server *s);
-/* An entry for a connection, with buffers; NULL: there is none. */
+/* Takes an entry for a connection, with buffers. NULL: none is free. */
 struct rbx_connection *rbx_connection_take(struct rbx_server *s);
 void rbx_connection_give(struct rbx_server *s,
 			 struct rbx_connection *connection);
-/* Slots from 0 are receives, from RBX_CONTROL_RECEIVES_MAX on sends. */
+/* The first slots are receives; from RBX_CONTROL_RECEIVES_MAX on they are sends. */
 struct rbx_sge rbx_connection_buffer(const struct rbx_server *s,
 				     const struct rbx_connection *connection,
 				     uint32_t slot);
-/* An entry for a client; NULL: there is none. */
+/* Takes an entry for a client. NULL: none is free. */
 struct rbx_client *rbx_client_take(struct rbx_server *s);
 void rbx_client_give(struct rbx_server *s, struct rbx_client *client);
 struct rbx_client *rbx_client_find(const struct rbx_server *s,
 				   uint64_t session_id);
-/* The places for a client's data queue pairs, RBX_QUEUE_PAIRS_MAX of them. */
+/* The entries for a client's data queue pairs: RBX_QUEUE_PAIRS_MAX of them. */
 struct rbx_data_qp *rbx_data_qps_of(const struct rbx_server *s,
 				    const struct rbx_client *client);
 
@@ -216,15 +217,15 @@ void rbx_handshake_message(struct rbx_server *s,
 			   uint64_t now_ns);
 
 /* client.c */
-/* Admits a new session; RBX_REASON_NONE or why not. */
+/* Admits a new session. Returns RBX_REASON_NONE, or the reason against it. */
 uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 			  uint64_t now_ns, struct rbx_client **client);
-/* Ends its connections and messages and gives up its slabs. May give up the lock
- * for callbacks, at the end. */
+/* Ends its connections and messages and gives up its slabs. At the end it may release the
+ * lock for callbacks. */
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
-/* The memory of a slab of it, whether it is still there or not, has ended. */
+/* The memory of one of its slabs has ended. The client may have left before. */
 void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client);
-/* Does what the lender wants done now. Returns whether there may be more. */
+/* Carries out what the lender wants now. Returns whether there may be more. */
 bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
 
 /* requests.c */
@@ -246,21 +247,23 @@ void rbx_slab_query(struct rbx_server *s, struct rbx_connection *connection,
 		    const struct rbx_wire_message *message);
 /* The lender says that the slab is to end. */
 void rbx_slab_end(struct rbx_server *s, uint64_t slab_id);
-/* Tells who asked what the workers have done. Returns whether it was anything. */
+/* Answers the clients whose slabs the workers have finished. Returns whether there were
+ * any. */
 bool rbx_workers_serve(struct rbx_server *s);
-/* Gives slabs to those who wait for one, or refuses them, as far as can be said. */
+/* Gives slabs to the clients that wait for one, or refuses them, as far as this can be
+ * decided. */
 void rbx_borrowing_go_on(struct rbx_server *s);
 /* user_messages.c */
-/* Both may give up the lock for a callback of the program. */
+/* Both may release the lock for a callback of the program. */
 void rbx_user_message_received(struct rbx_server *s,
 			       struct rbx_connection *connection,
 			       const struct rbx_wire_message *message);
 void rbx_user_message_taken(struct rbx_server *s,
 			    struct rbx_connection *connection,
 			    const struct rbx_wire_message *message);
-/* Sends what waits for the client and may be sent now. */
+/* Sends the messages that wait for the client and may be sent now. */
 void rbx_user_messages_send(struct rbx_server *s, struct rbx_client *client);
-/* Tells the program how its messages ended; gives up the lock meanwhile. */
+/* Tells the program how its messages ended. Releases the lock meanwhile. */
 void rbx_user_messages_tell(struct rbx_server *s,
 			    const struct rbx_user_message_ends *ends);
 
@@ -268,7 +271,7 @@ void rbx_user_messages_tell(struct rbx_server *s,
 void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 			const struct rbx_wire_attach *attach);
 void rbx_data_qp_completed(struct rbx_server *s, const struct rbx_wc *wc);
-/* When it returns no operation of these queue pairs can do anything more. */
+/* When it returns, no operation of these queue pairs can have any effect. */
 void rbx_data_qps_end(struct rbx_server *s, struct rbx_client *client);
 
 /* numbers.c */
@@ -279,16 +282,17 @@ void rbx_refusal_note(struct rbx_server *s, uint32_t reason);
 void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns);
 
 /* pressure.c */
-/* Is there as much at all as the options want to lend? -ENOMEM; in so many slabs?
- * -EINVAL. */
+/* Whether the host has as much memory as the options want to lend: -ENOMEM. Whether the
+ * slabs are not too many: -EINVAL. */
 int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *options);
-/* May a slab be lent, seen from the host? */
+/* Whether the host has memory for one more slab. */
 bool rbx_host_has_room(const struct rbx_server *s);
-/* Asks clients for slabs if the host is short of memory, or if more is lent than a
- * lower limit allows. */
+/* Asks clients to give slabs back if the host is short of memory, or if more is lent than
+ * a lowered limit allows. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns);
 
-/* descriptors.c: raises the limit for as many slabs as the options say. 0 or -EINVAL. */
+/* descriptors.c: raises the limit of open files for the slabs of the options. 0 or
+ * -EINVAL. */
 int rbx_descriptors_reserve(const struct rbx_server *s,
 			    const struct rbx_server_options *options);
 

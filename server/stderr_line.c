@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stderr_line.c - a line to stderr, whoever reads it or does not.
+ * stderr_line.c - writes a line to stderr, even if nobody reads it.
  *
- * The threads of a server log with its lock held. If stderr is a pipe that nobody
- * empties, a write would stop them all; if nobody has it open any more, its SIGPIPE
- * would end the program. So a line is written only if there is room, which poll()
- * grants for PIPE_BUF bytes, and with SIGPIPE blocked in this thread. The lock keeps
- * another line from taking that room meanwhile. Another process that writes to the
- * same pipe can take it all the same; then the line waits as any write does.
+ * The threads of a server log with its lock held. If stderr is a pipe that nobody reads,
+ * a write would stop them all. If nobody has the pipe open any more, SIGPIPE would end
+ * the program. So a line is written only if poll() says that there is room, which means
+ * PIPE_BUF bytes, and with SIGPIPE blocked in this thread. The lock keeps other lines of
+ * this process from taking that room meanwhile. Another process that writes to the same
+ * pipe can still take it; then the line waits as any write does.
  */
 #include "server/stderr_line.h"
 
@@ -26,11 +26,11 @@
 #define LINE_PREFIX "rdmabox serve: "
 #define TEXT_BYTES_MAX (RBX_LOG_LINE_MAX + 128) /* two prefixes and a number */
 
-/* More would not be written whole, nor have room when poll() says so. */
+/* A longer text would not be written whole, and poll() would not promise room for it. */
 _Static_assert(TEXT_BYTES_MAX <= PIPE_BUF, "a line is one write to a pipe");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned long long lost_count; /* lines since the last one; the lock's */
+static unsigned long long lost_count; /* lines lost since the last one; guarded by the lock */
 
 static bool has_room(void)
 {
@@ -39,7 +39,7 @@ static bool has_room(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT);
 }
 
-/* A SIGPIPE that was pending before is somebody else's, and stays. */
+/* If a SIGPIPE was pending before, it is not ours and stays. */
 static bool write_without_signal(const char *text, size_t bytes)
 {
 	const struct timespec at_once = { 0 };

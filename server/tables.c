@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables.c - where connections, clients and data queue pairs stand.
+ * tables.c - the tables of connections, clients and data queue pairs.
  *
- * Each table is as long as it may ever become, and an entry is touched when it is
- * used first: entries that were given back are taken before new ones, so the memory
- * of a server goes by the most clients that it had at a time. The buffers of
- * connections are made and registered by blocks, as the first connection of a block
- * comes: a device pins what it knows. The first block is there from the beginning, so
- * that who may pin too little learns it then.
+ * Each table has its final length from the start, and an entry is first touched when it
+ * is used. Freed entries are taken before new ones. So the memory of a server depends on
+ * the most clients that it has had at a time. The buffers of connections are made and
+ * registered in blocks, when the first connection of a block comes, as registered memory
+ * is pinned. The first block is made at the start, so that a limit on pinned memory shows
+ * then.
  *
- * Those that are half open are in one of two lists, of untrusted clients and of
- * clients that resume, and a client's data queue pairs have places of their own.
+ * Half-open connections are in one of two lists: of untrusted clients, and of clients
+ * that resume. The data queue pairs of each client have entries of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static uint32_t blocks_count(const struct rbx_server *s)
 	       RBX_CONNECTIONS_PER_BLOCK;
 }
 
-/* How many clients all of whose completions one queue of the device holds. */
+/* For how many clients one completion queue of the device has room for all completions. */
 static uint32_t clients_that_fit(const struct rbx_server *s)
 {
 	const uint32_t max = s->device->caps.max_cqe;
@@ -91,7 +91,7 @@ void rbx_tables_destroy(struct rbx_server *s)
 
 /* ---- Connections -----------------------------------------------------------*/
 
-/* 0, or -errno with the text of rbx_last_error(). */
+/* 0, or -errno with rbx_last_error(). */
 static int block_make(struct rbx_server *s, struct rbx_buffer_block *block)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
@@ -178,7 +178,7 @@ void rbx_half_open_join(struct rbx_server *s, struct rbx_connection *c)
 	struct rbx_connection_list *list = half_open_list(s, c);
 	struct rbx_client *client = rbx_client_find(s, c->session_id);
 
-	/* One that was open attempts nothing. */
+	/* A connection that was open is not an attempt to resume. */
 	if (client && c->state == RBX_CONNECTION_OPEN) {
 		RBX_ASSERT(!client->leaving);
 		client->leaving = c;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * user_messages.c - what the program that serves and those of its clients say to each
- * other.
+ * user_messages.c - messages between the program that serves and the programs of its
+ * clients.
  *
- * Which message is sent, sent again, or was heard before, the mailbox of a client
- * knows (core/mailbox.h); here it meets a connection and the program. A message
- * of a client is answered when the handler has returned; a handler that blocks
- * would hold up all clients, for it runs on the control thread.
+ * The mailbox of a client (core/mailbox.h) decides which message is sent, is sent again,
+ * or was received before. This file gives them to the connection and to the program. A
+ * client's message is answered when the handler has returned. The handler runs on the
+ * control thread, so a handler that blocks would stop all clients.
  *
- * Where the server stops, what has not ended does so after the last pass of the
- * control thread (server.c).
+ * When the server stops, the messages that have not ended do so after the last pass of
+ * the control thread (server.c).
  *
- * The handler and the ends of our own messages are called without the lock, so
- * that the program may send from them. Only the control thread ends connections
- * and clients, and it is busy with the call, so both are still there after it.
+ * The handler and the callbacks at the end of our own messages are called without the
+ * lock, so that the program may send from them. Only the control thread ends connections
+ * and clients. It is the thread that makes the call, so both are still there after it.
  *
- * A message that finds all buffers under way is sent when one of them is free
- * (connection.c); one to a client that is away, when the client is back and has
- * told what it has heard.
+ * A message that finds no free buffer is sent when one is free (connection.c). A message
+ * to a client without a connection is sent when the client is back and has told which
+ * messages it has received.
  */
 #include <errno.h>
 
@@ -117,7 +117,7 @@ static int message_put(struct rbx_server *s, uint64_t session_id,
 {
 	struct rbx_client *client = rbx_client_find(s, session_id);
 
-	if (!client || s->stopping) /* whose messages may have been told */
+	if (!client || s->stopping) /* its messages may have ended already */
 		return rbx_error(-ENOENT, "there is no such client any more");
 	if (rbx_mailbox_put(&client->mailbox, data, (uint32_t)length, done,
 			    user))

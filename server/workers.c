@@ -2,23 +2,22 @@
 /*
  * workers.c - the threads that make and empty the memory of slabs.
  *
- * Zeroing a slab, registering it, taking its key back and emptying it may take
- * longer than a client waits for a sign of life. So the control thread asks for
- * it and goes on; a worker does it step by step (slab_memory.c), and the control
- * thread is told by its eventfd when a slab is done.
+ * Zeroing a slab, registering it, ending its key and emptying it may take longer than a
+ * client waits for a sign of life. So the control thread orders it and goes on. A worker
+ * does it step by step (slab_memory.c), and wakes the control thread by its eventfd when
+ * the slab is finished.
  *
  *	rbx_workers_prepare() ---> the queue ---> a worker ---> rbx_workers_next()
  *	rbx_workers_end()     --/
  *
- * While a slab is in work its memory is the worker's: nobody else looks at it. A
- * slab that is to end while it is being prepared stays where it is, and the worker
- * changes over to ending it after the step that it is at. One that is ending never
- * changes its mind.
+ * While a slab is in work its memory belongs to the worker, and no other thread looks at
+ * it. If a slab is to end while it is being prepared it stays with its worker, which
+ * starts to end it after the current step. Ending is never undone.
  *
- * Whose slab is next is decided by core/slab_queue.h. The lock here is not the
- * server's: a control thread that is busy without end would keep that one.
+ * core/slab_queue.h decides whose slab is next. The lock here is not the server's: a
+ * control thread that is always busy would never release that one.
  *
- * A server that stops ends its workers after their step and does what is left by
+ * When a server stops, each worker ends after its step; the server then does the rest
  * itself (server.c).
  */
 #include <errno.h>
@@ -31,10 +30,10 @@
 
 #define NO_SLAB RBX_SLAB_QUEUE_EMPTY
 
-/* ---- A worker. -------------------------------------------------------------*/
+/* ---- The workers ------------------------------------------------------------*/
 
-/* A slab was made, or could not be. Clients ask again each second for as long as there is
- * none, so the log tells it once, until one was made. */
+/* Logs that slabs cannot be made, once until one was made. As long as there are none,
+ * clients ask again every second. */
 static void outcome_tell(struct rbx_server *s, bool has_failed)
 {
 	struct rbx_workers *w = &s->workers;
@@ -45,11 +44,11 @@ static void outcome_tell(struct rbx_server *s, bool has_failed)
 	w->has_failed = has_failed;
 	pthread_mutex_unlock(&w->lock);
 	if (has_failed && !had_failed)
-		rbx_log(&s->log, "a slab cannot be lent: %s (told once, until one can)",
+		rbx_log(&s->log, "a slab cannot be lent: %s (logged once, until one can)",
 			rbx_last_error());
 }
 
-/* One step of what is to be done with the slab now. Returns whether more is. */
+/* Does one step of the work on a slab. Returns whether more are left. */
 static bool step(struct rbx_server *s, struct rbx_slab_memory *slab,
 		 enum rbx_slab_work work)
 {
@@ -71,7 +70,7 @@ static void done_put(struct rbx_workers *w, uint32_t index)
 	w->done_last = index;
 }
 
-/* With the lock, which it gives up while it is at it. */
+/* Works on a slab. Called with the lock, which is released during each step. */
 static void slab_work(struct rbx_server *s, uint32_t index)
 {
 	struct rbx_workers *w = &s->workers;
@@ -84,7 +83,7 @@ static void slab_work(struct rbx_server *s, uint32_t index)
 		pthread_mutex_unlock(&w->lock);
 		more = step(s, slab, work);
 		pthread_mutex_lock(&w->lock);
-		/* Meanwhile it may have become one that is to end. */
+		/* Meanwhile the slab may have been ordered to end. */
 		more |= slab->work != work;
 	}
 	done_put(w, index);
@@ -112,7 +111,7 @@ static void *worker(void *server)
 	return NULL;
 }
 
-/* ---- What the control thread asks for. -------------------------------------*/
+/* ---- Called by the control thread ---------------------------------------------*/
 
 static void slab_put(struct rbx_workers *w, uint32_t index, uint32_t owner)
 {
@@ -159,7 +158,7 @@ bool rbx_workers_next(struct rbx_server *s, uint32_t *index,
 		w->done_first = slab->next_done;
 		*work = slab->work;
 		slab->in_work = false;
-		/* It was ready before it was to end. */
+		/* It was ready before the order to end it came. */
 		if (slab->work == RBX_SLAB_END && slab->addr) {
 			slab_put(w, *index, rbx_owner_nobody(s));
 			*work = RBX_SLAB_NONE;

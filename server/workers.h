@@ -2,8 +2,8 @@
 /*
  * workers.h - the memory of slabs, and the threads that make and empty it.
  *
- * It takes as long as a host needs to find pages and a device to register them: so
- * the control thread never does it, and a worker does it by steps.
+ * This takes as long as the host needs to find pages and the device needs to register
+ * them. So the control thread never does it. A worker does it in steps.
  */
 #ifndef RBX_SERVER_WORKERS_H
 #define RBX_SERVER_WORKERS_H
@@ -17,25 +17,26 @@
 struct rbx_server;
 
 enum rbx_slab_work {
-	RBX_SLAB_NONE, /* nothing is to be done, there is no memory */
-	RBX_SLAB_PREPARE, /* its memory is to be made, or has been */
+	RBX_SLAB_NONE, /* there is no memory and nothing to do */
+	RBX_SLAB_PREPARE, /* its memory is to be made, or was made */
 	RBX_SLAB_END, /* its memory is to be given back */
 };
 
-/* The memory of a slab. In work it is a worker's, otherwise the control thread's. */
+/* The memory of a slab. While in_work is set it is a worker's, otherwise the control
+ * thread's. */
 struct rbx_slab_memory {
 	/* Guarded by the workers' lock. */
 	enum rbx_slab_work work;
-	bool in_work; /* it waits for a worker, has one, or is to be told of */
+	bool in_work; /* it waits for a worker, has one, or the control thread has to be told */
 	uint32_t next_done;
 
 	int status; /* 0: it is ready; -errno: it cannot be made */
 	void *addr; /* NULL: there is none */
 	int fd;
 	bool is_huge; /* on huge pages */
-	uint64_t done_bytes; /* that have pages */
-	struct rbx_domain *domain; /* whose keys are valid there */
-	struct rbx_mr *mr; /* NULL: no peer reaches it */
+	uint64_t done_bytes; /* bytes that have pages */
+	struct rbx_domain *domain; /* the keys of this domain give access */
+	struct rbx_mr *mr; /* NULL: no peer has access */
 };
 
 /* The threads that make and empty slabs. */
@@ -44,35 +45,36 @@ struct rbx_workers {
 	pthread_cond_t wanted;
 	bool stopping;
 	struct rbx_slab_queue *queue;
-	uint32_t done_first; /* line of slabs that the control thread is to see */
+	uint32_t done_first; /* list of slabs that the control thread has to look at */
 	uint32_t done_last;
 	struct rbx_slab_memory *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
-	bool has_failed; /* none could be made since this was told */
+	bool has_failed; /* set once the failure was logged, until a slab was made */
 	pthread_t threads[RBX_WORKERS_MAX];
 	uint32_t count;
 };
 
-/* slab_memory.c; without the lock, by whoever has the slab in work. */
-/* Makes memory of which slab->domain has the only keys, by steps: 1 there are more,
- * 0 it is ready, -errno with rbx_last_error(). */
+/* slab_memory.c: called without the lock, by the thread that has the slab in work. */
+/* Makes memory to which only keys of slab->domain give access, in steps. 1: more steps
+ * are left; 0: it is ready; -errno with rbx_last_error(). */
 int rbx_slab_prepare_step(const struct rbx_server *s,
 			  struct rbx_slab_memory *slab);
-/* Ends what was begun, its keys first, by steps. Returns whether there are more. */
+/* Ends what was begun, its keys first, in steps. Returns whether more steps are left. */
 bool rbx_slab_end_step(const struct rbx_server *s,
 		       struct rbx_slab_memory *slab);
 
 /* workers.c */
 int rbx_workers_init(struct rbx_server *s);
 int rbx_workers_start(struct rbx_server *s);
-/* They end after the step that they are at; the control thread has ended. */
+/* Stops the workers, after the step that each is doing. The control thread has ended
+ * before. */
 void rbx_workers_stop(struct rbx_server *s);
-/* Ends all memory that there still is. */
+/* Ends all memory that is left. */
 void rbx_workers_destroy(struct rbx_server *s);
-/* Have the memory of a slab made for an owner, and ended, made or not. */
+/* Order a worker to make the memory of a slab for an owner, or to end it, made or not. */
 void rbx_workers_prepare(struct rbx_server *s, uint32_t index, uint32_t owner);
 void rbx_workers_end(struct rbx_server *s, uint32_t index, uint32_t owner);
-/* A slab that is done with: made (or not: its status), or ended, or NONE: it goes
- * on. False: no further one now. */
+/* Takes a slab that a worker has finished. *work: PREPARE (see its status), END, or NONE
+ * if the slab was put back to be ended. False: there is none now. */
 bool rbx_workers_next(struct rbx_server *s, uint32_t *index,
 		      enum rbx_slab_work *work);
 

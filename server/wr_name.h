@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * wr_name.h - a work request's id: what its completion is about.
+ * wr_name.h - the id of a work request: it names the object of a completion.
  *
- * An index into a table and the generation of what stood there, so that a late
- * completion of something that has ended since is recognised and dropped.
+ * It has an index into a table and the generation of the entry. So a late completion of
+ * an object that has ended since is recognised and dropped.
  */
 #ifndef RBX_SERVER_WR_NAME_H
 #define RBX_SERVER_WR_NAME_H

@@ -2,14 +2,14 @@
 /*
  * rdmabox bench: measures reads and writes of remote memory.
  *
- * In order: read the options (options.c), open the device, borrow the
- * volume, fill it once (so that reads find data and writes find memory that
- * exists), warm up, reset the numbers, measure, with --verify read the whole
- * volume back and compare it, report, give everything back.
+ * The steps: read the options (options.c), open the device, borrow the volume, fill it
+ * once (so that reads find data and writes find existing memory), warm up, reset the
+ * numbers, measure, with --verify read the whole volume back and compare it, report, and
+ * close everything.
  *
- * What is wrong before the measurement is one line and exit code 2. A request
- * that fails or data that is wrong while it runs is counted, the first of each
- * is told, and the exit code is 1.
+ * An error before the measurement prints one line and exits with 2. During the
+ * measurement, requests that fail and wrong data are counted, the first of each is
+ * printed, and the exit code is 1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 #include "cli/bench/bench.h"
 
-/* Nothing completes for this long: the library hangs. Above what a request may
+/* If nothing completes for so long, the library hangs. It is longer than a request may
  * take that goes from one dead replica to the next. */
 #define STALL_LIMIT_MS(peer_timeout_ms) (4 * (peer_timeout_ms) + 10000)
 
@@ -83,7 +83,8 @@ static int make_checks(struct bench *bench)
 	return 0;
 }
 
-/* For the report: how many there are, where the tuning file said it. */
+/* Asks the library how many queue pairs there are, for the report, if they come from the
+ * tuning file. */
 static void take_queue_pairs(struct bench *bench)
 {
 	struct cli_option queue_pairs = {
@@ -122,7 +123,7 @@ static int bench_open(struct bench *bench)
 
 static void bench_close(struct bench *bench)
 {
-	/* First: the last callback may still be on its way out of the load. */
+	/* First the volume: the load's last callback may still be running. */
 	if (bench->volume)
 		rbx_volume_close(bench->volume);
 	bench_load_destroy(bench->load);
@@ -135,7 +136,7 @@ static void bench_close(struct bench *bench)
 
 /* ---- Running ---------------------------------------------------------------*/
 
-/* One phase. Does not return where the library hangs. */
+/* Runs one phase. Does not return if the library hangs. */
 static void run(struct bench *bench, const struct bench_phase *phase,
 		struct bench_load *load, struct bench_source *source,
 		struct bench_result *result)
@@ -162,7 +163,7 @@ static void run(struct bench *bench, const struct bench_phase *phase,
 	_exit(CLI_EXIT_FAILED);
 }
 
-/* Returns whether it got through. */
+/* Returns whether the sweep went through. */
 static bool sweep(struct bench *bench, uint8_t op, struct bench_result *result)
 {
 	const struct bench_options *o = bench->options;
@@ -192,7 +193,7 @@ static void run_mix(struct bench *bench, const char *name, double runtime_s,
 	run(bench, &phase, bench->load, &mix->source, result);
 }
 
-/* Fills and warms up. Returns 0 or an exit code. */
+/* Fills the volume and warms up. Returns 0 or an exit code. */
 static int prepare(struct bench *bench, struct bench_mix *mix)
 {
 	struct bench_result result;
@@ -212,7 +213,7 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 	return 0;
 }
 
-/* Reads everything back; what fails is added to the result of the run. False: it was
+/* Reads everything back. Failures are added to the result of the run. False: it was
  * interrupted. */
 static bool check_volume(struct bench *bench, struct bench_result *result)
 {
@@ -299,7 +300,8 @@ int cli_bench(int argc, char **argv)
 	rc = cli_output_check(&bench_command, "json", bench.options->json);
 	if (rc)
 		return rc;
-	cli_interrupt_catch(true); /* what was measured is told, what was borrowed given back */
+	/* From now on a signal ends the run early; the result is printed all the same. */
+	cli_interrupt_catch(true);
 	bench_events_init(&bench.events);
 	bench_progress_init(&bench.progress, &bench.events,
 			    bench.options->progress);

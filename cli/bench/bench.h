@@ -2,23 +2,23 @@
 /*
  * bench.h - the parts of rdmabox bench.
  *
- *	bench.c     the order of things
+ *	bench.c     runs the phases
  *	table.c     the options
- *	options.c   what does not go together
- *	load.c      makes a load, runs and watches it; knows no pattern
+ *	options.c   checks options against each other
+ *	load.c      makes a load, runs it and watches it; knows no pattern
  *	slot.c      one request and its buffer, from submit to submit
- *	pace.c      when: --load; closed.c, burst.c, open.c
- *	mix.c       says what the next request is: the measured load
- *	sweep.c     the same, once over the volume: fill, final check
- *	pattern.c   draws blocks: seq, rand, zipf, trace
- *	zipf.c      the table that zipf draws from
+ *	pace.c      when requests are submitted: --load; closed.c, burst.c, open.c
+ *	mix.c       chooses the next request of the measured load
+ *	sweep.c     goes over the volume once: fill, final check
+ *	pattern.c   chooses blocks: seq, rand, zipf, trace
+ *	zipf.c      the table for zipf
  *	trace.c     reads a trace
- *	verify.c    what each block may hold
+ *	verify.c    knows what each block may hold
  *	latency.c   latencies that the library cannot know
- *	events.c    tells of servers lost and rebuilt
- *	progress.c  what is shown meanwhile
+ *	events.c    prints events: servers lost, slabs rebuilt
+ *	progress.c  shows progress
  *	histogram.c latencies as bars
- *	report.c    table and JSON
+ *	report.c    the result as a table and as JSON
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -34,21 +34,21 @@
 
 #define BENCH_DEPTH_MAX 4096
 #define BENCH_THREADS_MAX 256
-#define BENCH_ERROR_BYTES 400 /* a line of the library, and what it is of */
+#define BENCH_ERROR_BYTES 400 /* a line of the library, and what failed */
 #define BENCH_BLOCK_BYTES_MIN 64
 #define BENCH_BLOCK_BYTES_MAX (64 << 20)
 
 /* When requests come (--load). */
 enum bench_timing_kind {
-	BENCH_CLOSED, /* the next when one is back; depth outstanding */
-	BENCH_OPEN, /* at a rate, whether or not others are back */
-	BENCH_BURST, /* many at once, the next when all are back and a gap over */
+	BENCH_CLOSED, /* a new one when one completes; depth outstanding */
+	BENCH_OPEN, /* at a rate, whether or not earlier ones have completed */
+	BENCH_BURST, /* many at once; the next burst when all have completed and a gap is over */
 };
 
 struct bench_timing {
 	enum bench_timing_kind kind;
 	uint64_t rate; /* open: requests/s of all threads */
-	uint32_t burst_size; /* burst: takes the place of depth */
+	uint32_t burst_size; /* burst: used instead of depth */
 	uint64_t gap_ns; /* burst */
 };
 
@@ -71,7 +71,7 @@ struct bench_options {
 	uint32_t seed;
 	uint32_t verify;
 	char buffers[16]; /* region, or as the library's option */
-	uint32_t progress; /* even if stderr is no terminal */
+	uint32_t progress; /* also if stderr is no terminal */
 	char json[4096]; /* "": none */
 };
 
@@ -83,7 +83,7 @@ int cli_bench(int argc, char **argv);
 /**
  * bench_options_parse() - reads the command line.
  *
- * Returns NULL where the command ends here; then @exit_code says how.
+ * Returns NULL if the command ends here; then @exit_code is set.
  */
 struct bench_options *bench_options_parse(int argc, char **argv, int *exit_code);
 
@@ -116,10 +116,10 @@ struct bench_latency {
 
 void bench_latency_clear(struct bench_latency *latency);
 void bench_latency_add(struct bench_latency *latency, uint64_t ns);
-/** bench_latency_merge() - adds another one's. */
+/** bench_latency_merge() - adds the samples of another one. */
 void bench_latency_merge(struct bench_latency *latency,
 			 const struct bench_latency *other);
-/** bench_latency_quantile_ns() - 990 per mille is the p99; 0 where none is. */
+/** bench_latency_quantile_ns() - 990 per mille is the p99; 0 if there are none. */
 uint64_t bench_latency_quantile_ns(const struct bench_latency *latency,
 				   uint32_t per_mille);
 /** bench_latency_bucket_end_ns() - the highest value of a bucket. */
@@ -130,13 +130,13 @@ void bench_histogram_print(const struct bench_latency *latency);
 /** bench_histogram_json() - [{"below_us": 2.048, "requests": 7}, ...]. */
 json_t *bench_histogram_json(const struct bench_latency *latency);
 
-/* ---- Load: slots that are submitted again as they complete ---------------*/
+/* ---- Load: slots that are submitted again when they complete ------------------*/
 
 struct bench_load;
 struct bench_worker;
 
-/* One outstanding request and its buffer. Owned by whoever has the request:
- * the library while it is outstanding, else the callback that completes it. */
+/* One outstanding request and its buffer. While it is outstanding the library owns it,
+ * else the callback that completes it. */
 struct bench_slot {
 	struct rbx_request request;
 	struct bench_load *load;
@@ -144,21 +144,21 @@ struct bench_slot {
 	uint32_t worker_index;
 	struct bench_slot *next; /* in a list of the worker */
 	bool is_refused; /* parked because the library had no room */
-	bool is_timed; /* a sample of the latency, taken with our clock */
-	uint64_t due_ns; /* when its latency begins; 0: nobody asks */
+	bool is_timed; /* its latency is measured by the bench */
+	uint64_t due_ns; /* its latency begins then; 0: not measured */
 	uint64_t random; /* state of bench_random() */
-	uint64_t block; /* the source's */
-	uint32_t version; /* the source's: oldest that a read may see */
+	uint64_t block; /* used by the source */
+	uint32_t version; /* used by the source: the oldest version that a read may see */
 	_Atomic uint64_t done_count; /* written by its owner only */
 } __attribute__((aligned(64)));
 
-/* Says what comes next and looks at what came back. Both functions are called
- * from any polling thread, for different slots at once. */
+/* Chooses the next request of a slot, and checks the one that completed. Both functions
+ * may be called from any polling thread, for different slots at the same time. */
 struct bench_source {
-	/* Fills in op, length_bytes and offset, and the buffer of a write.
-	 * Returns false where nothing is left to do. */
+	/* Fills in op, length_bytes and offset, and the buffer of a write. Returns false
+	 * if nothing is left to do. */
 	bool (*next)(struct bench_source *source, struct bench_slot *slot);
-	/* slot->request.status is 0 or -errno. NULL: nothing to look at. */
+	/* slot->request.status is 0 or -errno. NULL: nothing to check. */
 	void (*done)(struct bench_source *source, struct bench_slot *slot);
 };
 
@@ -166,21 +166,21 @@ struct bench_load_shape {
 	uint32_t workers_count; /* threads that submit */
 	uint32_t depth; /* slots of a worker */
 	struct bench_timing timing;
-	bool is_mix; /* latencies of reads and writes are reported apart */
+	bool is_mix; /* report latencies of reads and writes separately */
 	uint32_t buffer_bytes; /* of a slot */
-	bool is_registered; /* buffers are a region, so that none is copied */
+	bool is_registered; /* buffers are a region, so none is copied */
 	uint64_t seed;
 };
 
 struct bench_result {
-	uint64_t requests; /* completed, well or not */
+	uint64_t requests; /* completed, with or without an error */
 	uint64_t errors;
 	double elapsed_s;
 	double cpu_s; /* user and system time of the process */
-	bool gave_up; /* after too many errors */
+	bool gave_up; /* it ended after too many errors */
 	char first_error[BENCH_ERROR_BYTES];
-	/* By op, those that the bench took itself (latency.c): all of an open load,
-	 * else a sample. Lives as long as the load. */
+	/* Latencies by op that the bench measured itself (latency.c): all requests of an
+	 * open load, else a sample. Valid as long as the load is. */
 	const struct bench_latency *latency_of_op;
 };
 
@@ -197,16 +197,16 @@ int bench_load_create(struct bench_load **load, struct rbx_context *ctx,
 		      const struct bench_load_shape *shape);
 void bench_load_destroy(struct bench_load *load);
 
-/* Called about ten times a second with how much is done. */
+/* Called about ten times a second with the number of completed requests. */
 typedef void bench_progress_fn(void *user, uint64_t requests, double elapsed_s);
 
 /**
  * bench_load_run() - runs a source until it has nothing left, @runtime_s is
  * over (0: no end), or a signal came (cli_interrupted()).
  *
- * Returns 0, -ETIMEDOUT where requests are outstanding and none completes any
- * more, or -EAGAIN where no thread could be made. After a failure neither the
- * load nor the volume can be closed.
+ * Returns 0; -ETIMEDOUT if requests are outstanding and none completes any more; -EAGAIN
+ * if no thread could be made. After a failure neither the load nor the volume can be
+ * closed.
  */
 int bench_load_run(struct bench_load *load, struct bench_source *source,
 		   double runtime_s, uint32_t stall_limit_ms,
@@ -263,14 +263,14 @@ int bench_verify_create(struct bench_verify **verify, uint64_t blocks,
 			uint32_t block_bytes, uint64_t seed);
 void bench_verify_destroy(struct bench_verify *verify);
 
-/* A write makes the contents of @buf, and the block holds the old or the new
- * until it has ended well. */
+/* Begins a write: fills @buf. Until the write has ended successfully the block may hold
+ * the old or the new contents. */
 void bench_verify_write_begin(struct bench_verify *verify, uint64_t block,
 			      void *buf);
 void bench_verify_write_end(struct bench_verify *verify, uint64_t block,
 			    bool is_good);
 
-/* A read may see what was there when it began, or anything newer. */
+/* Begins a read. It may return what was there when it began, or anything newer. */
 uint32_t bench_verify_read_begin(struct bench_verify *verify, uint64_t block);
 void bench_verify_read_end(struct bench_verify *verify, uint64_t block,
 			   uint32_t oldest, const void *buf);
@@ -295,8 +295,8 @@ void bench_mix_init(struct bench_mix *mix, struct bench_pattern *pattern,
 		    struct bench_verify *verify, uint32_t block_bytes,
 		    uint32_t read_percent);
 
-/* Once over the volume, several blocks at a time: so many bytes a request, and
- * so many requests outstanding. */
+/* A sweep goes once over the volume, with several blocks in each request: the bytes of a
+ * request, and the outstanding requests. */
 #define BENCH_SWEEP_DEPTH 16u
 uint32_t bench_sweep_bytes(uint32_t block_bytes);
 
@@ -318,32 +318,32 @@ void bench_sweep_init(struct bench_sweep *sweep, uint8_t op,
 
 /* Given to rbx_volume_options as event and user. */
 struct bench_events {
-	pthread_mutex_t lock; /* guards all below; held for a copy only */
-	uint32_t count; /* that came */
+	pthread_mutex_t lock; /* guards all below; held only to copy */
+	uint32_t count; /* events so far */
 	uint32_t printed_count;
 	char lines[16][160]; /* the last ones */
-	char down[160]; /* the first of a server that is down; "": none */
+	char down[160]; /* the first event of a server that is down; "": none */
 };
 
 void bench_events_init(struct bench_events *events);
 void bench_events_note(struct rbx_volume *volume,
 		       const struct rbx_event *event, void *user);
-/* Prints to stderr what came since the last call. */
+/* Prints to stderr the events since the last call. */
 void bench_events_print(struct bench_events *events);
 
 /* ---- Progress -------------------------------------------------------------*/
 
-/* What is run at the time. */
+/* What is running now. */
 struct bench_phase {
 	const char *name;
-	const struct bench_load *load; /* NULL: nobody knows its latency */
+	const struct bench_load *load; /* NULL: its latency is not shown */
 	uint64_t requests_total; /* 0: it ends by time */
 	uint32_t request_bytes;
 	double runtime_s;
 };
 
 struct bench_progress {
-	struct bench_events *events; /* printed in passing */
+	struct bench_events *events; /* printed between progress lines */
 	bool is_shown;
 	bool is_terminal;
 	struct bench_phase phase;
@@ -364,7 +364,7 @@ struct bench_report {
 	const struct bench_result *result;
 	const struct rbx_stats *stats;
 	uint64_t verify_errors;
-	char using[512]; /* the fabric and device, and why */
+	char using[512]; /* the fabric and the device, and why they were chosen */
 };
 
 void bench_report_print(const struct bench_report *report);

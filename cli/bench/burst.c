@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bursts: all slots of a worker at once, then nothing until all are back and the
- * gap is over (the paper's clusters of requests, section III-B).
+ * Bursts: a worker submits all its slots at once. The next burst begins when all have
+ * completed and the gap is over (the paper's clusters of requests, section III-B).
  *
- * The worker's thread starts a burst, plugged, so that it is at once. Without a
- * gap the callback of the last request that comes back starts the next burst
- * itself, as it would in a program that works off one batch after the other;
- * after a failure the thread does.
+ * The worker's thread starts a burst, with a plug, so that it leaves at once. If there is
+ * no gap, the callback of the last request that completes starts the next burst itself,
+ * as a program would that works on one batch after the other. After a failure the thread
+ * does it.
  *
- * The source must not run out within a burst: the measured load never does.
+ * The source must not end within a burst; the measured load never does.
  */
 #include "cli/bench/load.h"
 
-/* Whoever takes the last of a burst away has all slots to himself. */
+/* The caller that takes the last request of a burst owns all slots. */
 static bool is_last(struct bench_worker *worker)
 {
 	return atomic_fetch_sub(&worker->burst_left, 1) == 1;
@@ -26,8 +26,8 @@ static void retire_all(struct bench_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* All slots are ours. Whether there is more to do is asked of the first: a
- * burst is whole. */
+/* The caller owns all slots. Only the first slot checks whether there is more to do, as a
+ * burst is never partial. */
 static void start_burst(struct bench_worker *worker)
 {
 	struct bench_load *load = worker->load;
@@ -44,7 +44,7 @@ static void start_burst(struct bench_worker *worker)
 		bench_slot_submit(&worker->slots[i]);
 }
 
-/* The thread starts the next one. */
+/* Makes the thread start the next burst. */
 static void make_due(struct bench_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
@@ -70,7 +70,7 @@ static void burst_back(struct bench_slot *slot)
 		end_burst(slot->worker);
 }
 
-/* Waits for something to do; false: the worker has ended. */
+/* Waits for something to do. False: the worker has ended. */
 static bool wait_for_work(struct bench_worker *worker,
 			  struct bench_slot **refused, bool *is_due)
 {
@@ -89,7 +89,7 @@ static bool wait_for_work(struct bench_worker *worker,
 	return !is_over;
 }
 
-/* From the worker's thread; a callback is plugged as it is. */
+/* Called by the worker's thread. A callback is plugged already. */
 static void start_plugged(struct bench_worker *worker)
 {
 	rbx_plug(worker->load->ctx);

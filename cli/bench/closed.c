@@ -2,10 +2,10 @@
 /*
  * Closed: each worker keeps all its slots outstanding.
  *
- * The thread of a worker submits each slot once, one by one. From then on a slot
- * lives by itself: its completion callback asks the source what comes next and
- * submits it. So the library sees what a program gives it that works off
- * separate requests, and batches come from plugging.
+ * The thread of a worker submits each slot once, one by one. From then on the slot's
+ * completion callback asks the source for the next request and submits it. So the library
+ * sees the same as from a program with independent requests, and batches come from
+ * plugging.
  */
 #include "cli/bench/load.h"
 

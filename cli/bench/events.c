@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tells of servers that were lost and copies that were made anew.
+ * Prints events of the volume: servers that were lost, and replicas that were rebuilt.
  *
- * The library calls from its own thread and must not be kept, so the callback
- * only keeps the line; the thread that watches the run prints it.
+ * The library calls the callback from its own thread, which must not wait. So the
+ * callback only stores the line, and the thread that watches the run prints it.
  */
 #include <stdio.h>
 
@@ -36,7 +36,7 @@ void bench_events_note(struct rbx_volume *volume,
 	pthread_mutex_unlock(&events->lock);
 }
 
-/* Takes the oldest line that was not printed; "" where there is none. */
+/* Takes the oldest line that was not printed; "" if there is none. */
 static void take_line(struct bench_events *events, char *line, size_t bytes)
 {
 	line[0] = 0;

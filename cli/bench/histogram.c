@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Latencies as bars: a line for each power of two of microseconds, or of a higher
- * power where these were too many lines. The first line has all that is shorter.
+ * Latencies as bars: a line for each power of two of microseconds, or for several powers
+ * if there were too many lines. The first line has all that is shorter.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,12 +11,12 @@
 #define LINES_MAX 12u
 #define BAR_COLUMNS 40u
 
-/* Requests by the power of two of nanoseconds that they took less than. */
+/* Counts of requests; index n has those that took less than 2^n ns. */
 struct powers {
 	uint64_t counts[65];
 	uint64_t sum;
 	uint64_t most;
-	uint32_t first, last; /* that have any */
+	uint32_t first, last; /* powers with requests */
 };
 
 /* Each bucket of a latency lies within one power of two. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Latencies that the bench takes itself, where the library's are not what is
- * asked for. In an open load a request is late from the time that was meant,
- * which the library does not know; the library has one histogram for reads and
- * writes, where a mix is asked for each; and it tells quantiles only, where bars are
- * to be drawn. There one slot in a few is timed: all slots do the same, so it is a
- * fair sample, and the clock costs nothing.
+ * Latencies that the bench measures itself, for three cases that the library cannot
+ * report. In an open load the latency begins at the time for which the request was
+ * planned, and the library does not know this time. A mix needs a histogram for reads and
+ * one for writes, and the library has one for both. And bars need a histogram, but the
+ * library only reports quantiles. In the last two cases one slot in a few is measured.
+ * All slots do the same, so this is a fair sample, and the clock costs nothing.
  *
- * Buckets are 1/16 of a power of two wide, so a quantile is within 6 %. Any
- * thread adds; who reads does so when the run is over.
+ * Buckets are 1/16 of a power of two wide, so a quantile is within 6 %. Any thread may
+ * add a sample. They are read when the run is over.
  */
 #include <string.h>
 

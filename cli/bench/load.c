@@ -2,14 +2,14 @@
 /*
  * Makes a load, runs it, and watches it.
  *
- * A load has workers, one application thread each, and a worker has `depth` slots:
- * a request and its buffer. How a worker keeps its slots going is its pace, a
- * file each (closed.c, burst.c, open.c); what becomes of one
- * slot is the same for all (slot.c).
+ * A load has workers, which are threads of the program. Each worker has `depth` slots: a
+ * request and its buffer. The pace of a worker decides when its slots are submitted; each
+ * pace is a file (closed.c, burst.c, open.c). What happens to one slot is the same for
+ * all paces (slot.c).
  *
- * If nothing completes for the stall limit although requests are outstanding,
- * the library has broken its promise: the run ends with -ETIMEDOUT and the
- * slots, which the library still borrows, must never be freed.
+ * If nothing completes for the stall limit although requests are outstanding, the library
+ * has broken its promise. Then the run ends with -ETIMEDOUT. The library still borrows
+ * the slots then, so they must never be freed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 
 #define TICK_MS 100
 
-/* One in so many slots of a lane is timed: for the histogram, and more of them in a
- * mix, where latencies are reported by it. */
+/* One in so many slots of a worker is measured: for the histogram. In a mix there are
+ * more of them, as its latencies come from them. */
 #define TIMED_EVERY 32u
 #define TIMED_EVERY_OF_MIX 8u
 
@@ -33,7 +33,7 @@ static void *worker_run(void *worker_pointer)
 	struct bench_worker *worker = worker_pointer;
 	struct bench_load *load = worker->load;
 
-	/* A pace that sleeps means the time it says. */
+	/* So that a pace that sleeps wakes up on time. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	load->pace->run(worker);
 	pthread_mutex_lock(&load->lock);
@@ -77,7 +77,7 @@ static void init_worker(struct bench_load *load, uint32_t index)
 	pthread_cond_init(&worker->changed, NULL);
 }
 
-/* Something that does not compress and differs from page to page. */
+/* Data that does not compress and differs from page to page. */
 static void fill_buffers(struct bench_load *load)
 {
 	uint64_t *words = (uint64_t *)load->buffers;
@@ -195,7 +195,7 @@ static int start(struct bench_load *load)
 	return err;
 }
 
-/* Sleeps for a tick or until the last worker ends; says whether it has. */
+/* Sleeps for a tick or until the last worker ends. Returns whether it has ended. */
 static bool wait_a_tick(struct bench_load *load, double limit_s)
 {
 	double tick_s = limit_s < TICK_MS / 1e3 ? limit_s : TICK_MS / 1e3;
@@ -216,8 +216,8 @@ static bool wait_a_tick(struct bench_load *load, double limit_s)
 	return ended;
 }
 
-/* Until all workers have ended, or nothing moves any more. Before: done in earlier
- * runs. */
+/* Watches until all workers have ended, or nothing completes any more. before: requests
+ * of earlier runs. */
 static int watch(struct bench_load *load, uint64_t before, double runtime_s,
 		 uint32_t stall_limit_ms, bench_progress_fn *progress,
 		 void *user)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The measured load: one block a request, drawn by the pattern, read or written
- * by chance in the given share.
+ * The measured load: one block for each request. The pattern chooses the block; chance
+ * decides between read and write, in the given share.
  */
 #include "cli/bench/bench.h"
 

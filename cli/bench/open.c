@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Open: requests come when they come, whether or not earlier ones are done.
+ * Open: requests come at their own times, whether or not earlier ones have completed.
  *
- * The worker's thread draws the times at which requests are meant to start, a
- * Poisson process with the worker's share of the rate, sleeps until the next, and
- * submits all that are due. A request that starts late, because no slot was at
- * hand or the thread was, is late from the time that was meant: its latency
- * counts from there, so that a slow moment shows in every request that it kept
- * waiting (no coordinated omission).
+ * The worker's thread draws the planned start times, a Poisson process with the worker's
+ * share of the rate. It sleeps until the next one, and submits all that are due. A
+ * request may start late, because no slot was free or the thread was late. Its latency
+ * counts from the planned time, so a slow moment shows in every request that it delayed
+ * (no coordinated omission).
  */
 #include <math.h>
 
@@ -24,7 +23,7 @@ static uint64_t draw_gap_ns(struct bench_worker *worker)
 	return (uint64_t)(-log(uniform) * mean_ns);
 }
 
-/* The thread waits for the first of none, and at the end for the last. */
+/* The thread waits for the first free slot, and at the end for the last. */
 static void give_idle_locked(struct bench_slot *slot)
 {
 	struct bench_worker *worker = slot->worker;
@@ -45,7 +44,7 @@ static void open_back(struct bench_slot *slot)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* A slot that the library had no room for, or NULL. */
+/* A slot that found no room in the library, or NULL. */
 static struct bench_slot *take_parked(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
@@ -58,7 +57,7 @@ static struct bench_slot *take_parked(struct bench_worker *worker)
 	return slot;
 }
 
-/* Waits for one. */
+/* Waits for a free slot. */
 static struct bench_slot *take_idle(struct bench_worker *worker)
 {
 	struct bench_slot *slot;
@@ -80,7 +79,7 @@ static void give_idle(struct bench_slot *slot)
 	pthread_mutex_unlock(&slot->worker->lock);
 }
 
-/* Submits, and again until the library has room. */
+/* Submits, again and again until the library has room. */
 static void send(struct bench_slot *slot)
 {
 	struct bench_slot *refused;

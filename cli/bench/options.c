@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The command line of rdmabox bench: what does not go together, and what follows from
- * it. The options themselves are in table.c.
+ * The command line of rdmabox bench: checks options against each other, and derives
+ * values from them. The options themselves are in table.c.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define REQUESTS_MAX 65536 /* what the library allows */
 
-/* ---- What does not go together ----------------------------------------------*/
+/* ---- Checks between options -------------------------------------------------*/
 
 static int check_options(const struct bench_options *o)
 {
@@ -45,11 +45,11 @@ static int check_options(const struct bench_options *o)
 
 static uint64_t fragments_of(const struct bench_options *o, uint32_t bytes)
 {
-	/* One more where a request begins inside of a fragment. */
+	/* One more, as a request may begin inside of a fragment. */
 	return bytes / o->library.fragment_bytes + 1;
 }
 
-/* Lets the library hold all that will be outstanding, if it may. */
+/* Lets the library hold all that will be outstanding, up to its limit. */
 static void size_library(struct bench_options *o)
 {
 	uint64_t load = fragments_of(o, o->block_bytes) * o->depth * o->threads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The text of --load, the pace that it means, and how a pace sleeps.
+ * Parses --load, finds its pace, and makes a pace sleep.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 
 #include "cli/bench/load.h"
 
-/* A sleeping worker looks this often whether the run is over. */
+/* A sleeping worker checks this often whether the run is over. */
 #define SLEEP_NS_MAX 100000000ull
 #define RATE_MAX 100000000ull
-/* Shorter than what counts as a stall. */
+/* Shorter than a stall. */
 #define GAP_NS_MAX 5000000000ull
 
 /* "250us": digits and a unit; "0" needs none. */
@@ -104,7 +104,7 @@ bool bench_worker_sleep(const struct bench_worker *worker, uint64_t at_ns)
 {
 	uint64_t now_ns = bench_now_ns();
 
-	/* Who is late sleeps not at all: it is to catch up. */
+	/* A worker that is late does not sleep: it has to catch up. */
 	while (now_ns < at_ns && is_running(worker)) {
 		uint64_t until_ns = at_ns < now_ns + SLEEP_NS_MAX ?
 					    at_ns :

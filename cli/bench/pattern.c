@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which block comes next.
+ * Chooses the next block.
  *
  * seq    each worker walks its own contiguous part, block by block, and wraps
  * rand   every block equally likely
  * zipf   zipf.c
  * trace  the blocks of a trace in order; workers start evenly spread over it
  *
- * What draws (rand, zipf) uses the caller's random state and shares nothing
- * that changes. What walks (seq, trace) has a cursor a worker: an atomic, since
- * several polling threads may complete slots of the same worker at once.
+ * Patterns that draw (rand, zipf) use the caller's random state and share nothing that
+ * changes. Patterns that walk (seq, trace) have a cursor for each worker. It is atomic,
+ * since several polling threads may complete slots of the same worker at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ struct bench_pattern {
 	enum { WALK, UNIFORM, ZIPF } kind;
 	uint64_t blocks;
 	struct bench_zipf *zipf;
-	uint32_t *trace; /* WALK through these; NULL: through all blocks */
-	struct cursor *cursors; /* one a worker */
+	uint32_t *trace; /* walk through these; NULL: through all blocks */
+	struct cursor *cursors; /* one for each worker */
 };
 
 static int walk_create(struct bench_pattern *pattern, uint64_t steps,
@@ -45,7 +45,7 @@ static int walk_create(struct bench_pattern *pattern, uint64_t steps,
 	for (uint32_t i = 0; i < workers_count; i++) {
 		struct cursor *cursor = &pattern->cursors[i];
 
-		/* Of a trace every worker goes all the way round. */
+		/* Every worker goes through the whole trace. */
 		cursor->first = is_shared ? 0 : i * part;
 		cursor->count = is_shared ? steps : part;
 		atomic_init(&cursor->next, is_shared ? i * part : 0);
@@ -139,8 +139,8 @@ static uint64_t walk(struct bench_pattern *pattern, uint32_t worker_index)
 						  memory_order_relaxed);
 	uint64_t at;
 
-	/* Who takes the last step turns back; who comes before that has
-	 * been done is a few steps beyond the end. */
+	/* The thread that takes the last step turns the cursor back. Threads that come
+	 * before this is done are a few steps beyond the end. */
 	if (step == cursor->count - 1)
 		atomic_fetch_sub_explicit(&cursor->next, cursor->count,
 					  memory_order_relaxed);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is shown while a bench runs: on a terminal one line that is written over, with
- * --progress elsewhere a line every two seconds. Events of the volume are printed
- * whether or not progress is shown.
+ * Shows progress while a bench runs: on a terminal one line that is overwritten,
+ * elsewhere, with --progress, a line every two seconds. Events of the volume are printed
+ * in any case.
  *
- * The rate is that since the last line, and since the phase began in its first.
+ * The rate is that since the last line; in the first line of a phase it is that since the
+ * phase began.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ void bench_progress_begin(struct bench_progress *progress, const struct bench_ph
 	progress->shown_requests = 0;
 }
 
-/* Of what is left: by time, or by the rate so far. */
+/* Estimates the time left: by time, or by the rate so far. */
 static double left_s(const struct bench_phase *phase, uint64_t requests, double elapsed_s)
 {
 	double left;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The result of a bench, as a table for people and as JSON for programs: the
- * same numbers under the same names.
+ * The result of a bench, as a table for people and as JSON for programs: the same numbers
+ * with the same names.
  *
- * requests, errors and verify_errors are what the bench itself saw; latency and
- * all that happened below a request are the library's numbers of the measured
- * time alone.
+ * requests, errors and verify_errors are counted by the bench itself. Latency and
+ * everything below a request are the library's numbers, for the measured time only.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +12,8 @@
 
 #include "cli/bench/bench.h"
 
-/* Most memory the process ever had. Not ru_maxrss, which begins with that of
- * the program that started this one. */
+/* The most memory that the process had. Not ru_maxrss: it starts with that of the program
+ * that started this one. */
 static uint64_t memory_bytes_max(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");
@@ -34,7 +33,7 @@ static double per_second(const struct bench_result *result, double amount)
 	return result->elapsed_s > 0 ? amount / result->elapsed_s : 0;
 }
 
-/* The fabric that was asked for, or that "auto" stands for. */
+/* The fabric that was asked for, or the one that "auto" chose. */
 static json_t *fabric_taken(const struct bench_report *report)
 {
 	const char *asked = report->options->library.fabric;
@@ -66,7 +65,7 @@ static bool is_open(const struct bench_report *report)
 	return report->options->timing.kind == BENCH_OPEN;
 }
 
-/* Reads and writes together; good until the next call. */
+/* Reads and writes together; valid until the next call. */
 static struct bench_latency *all_ops(const struct bench_report *report)
 {
 	static struct bench_latency all;
@@ -77,7 +76,7 @@ static struct bench_latency *all_ops(const struct bench_report *report)
 	return &all;
 }
 
-/* Of all requests: the library's, but in an open load ours. */
+/* Latency of all requests: the library's, but the bench's own in an open load. */
 static struct latency latency_of(const struct bench_report *report)
 {
 	const struct rbx_stats *stats = report->stats;
@@ -150,7 +149,7 @@ static void set_result(json_t *json, const struct bench_report *report)
 			    latency_json(own_latency(&of_op[RBX_WRITE])));
 }
 
-/* The numbers of the library in the promised order, then all the others. */
+/* The numbers of the library in the documented order, then all others. */
 static void set_stats(json_t *json, const struct bench_report *report)
 {
 	const struct rbx_stats *stats = report->stats;

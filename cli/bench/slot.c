@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of one slot, whatever the pace.
+ * What happens to one slot, whatever the pace.
  *
- * A slot asks the source what comes next, is submitted, and comes back in its
- * completion callback, which counts it and hands it to the pace. It retires when
- * time is over or the source has nothing left.
+ * A slot asks the source for the next request and is submitted. It comes back in its
+ * completion callback, which counts it and hands it to the pace. It retires when time is
+ * over or the source has nothing left.
  *
- * Two things are not done in a callback: waiting where the library has no room
- * (-EAGAIN), and going on after a failure, since requests that cannot go
- * anywhere may complete inside of rbx_submit(), which would call the callback
- * inside of itself. Then the slot is parked, and the worker's thread, which
- * otherwise sleeps, takes it up.
+ * Two things are not done in a callback. One is to wait if the library has no room
+ * (-EAGAIN). The other is to go on after a failure: a request that cannot go anywhere may
+ * complete inside of rbx_submit(), which would call the callback from within itself. In
+ * both cases the slot is parked, and the worker's thread, which otherwise sleeps, submits
+ * it.
  *
- * A request that fails is counted and its slot goes on, since other parts of
- * the volume may be well; BENCH_ERRORS_MAX failures end the run.
+ * A request that fails is counted and its slot goes on, since other parts of the volume
+ * may work. BENCH_ERRORS_MAX failures end the run.
  *
- * The path of a request allocates nothing and takes no lock but that of an open
- * worker's idle slots; it reads a clock only for a latency that is wanted.
+ * The path of a request allocates nothing. It takes no lock except that of an open
+ * worker's free slots, and reads the clock only if the latency is measured.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ void bench_slot_park(struct bench_slot *slot, bool is_refused)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* "No route to host" and "Connection timed out" would point at the network. */
+/* strerror() would blame the network: "No route to host", "Connection timed out". */
 static const char *status_text(int status)
 {
 	return status == -EHOSTUNREACH ? "the server ended, or the connection to it is lost" :
@@ -89,8 +89,8 @@ static void note_latency(struct bench_slot *slot)
 	slot->due_ns = 0;
 }
 
-/* The request is back, or was never taken; why: of a failure, NULL: as its
- * status says. */
+/* The request has completed, or was not accepted. why: the reason of a failure; NULL: its
+ * status tells. */
 static void slot_end(struct bench_slot *slot, const char *why)
 {
 	struct bench_load *load = slot->load;
@@ -111,7 +111,7 @@ void bench_slot_submit(struct bench_slot *slot)
 	struct rbx_request *request = &slot->request;
 	int err;
 
-	/* Once: time spent waiting for room counts. */
+	/* Set only once, so that the time spent waiting for room counts. */
 	if (slot->is_timed && !slot->due_ns)
 		slot->due_ns = bench_now_ns();
 	err = rbx_submit(slot->load->volume, &request, 1);
@@ -121,7 +121,7 @@ void bench_slot_submit(struct bench_slot *slot)
 		bench_slot_park(slot, true);
 		return;
 	}
-	/* As if it had failed on its way. */
+	/* As if it had failed after the submit. */
 	request->status = err;
 	slot_end(slot, rbx_last_error());
 	slot->load->pace->back(slot);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Once over the whole volume, several blocks a request: to fill it before a
- * measurement, and to check it after one. Every block is covered exactly once,
- * so the versions of a read are simply those that are left.
+ * Goes once over the whole volume, with several blocks in each request: to fill it before
+ * a measurement, and to check it afterwards. Every block is covered exactly once, so a
+ * read may see any version that is still possible.
  */
 #include "cli/bench/bench.h"
 
-#define REQUEST_BYTES (256 << 10) /* as far as it is a multiple of a block */
+#define REQUEST_BYTES (256 << 10) /* rounded down to a multiple of a block */
 
 uint32_t bench_sweep_bytes(uint32_t block_bytes)
 {
@@ -33,7 +33,7 @@ void bench_sweep_init(struct bench_sweep *sweep, uint8_t op,
 	};
 }
 
-/* The buffer of a block that the request covers. */
+/* The place of a block in the buffer of the request that covers it. */
 static char *block_buf(const struct bench_sweep *sweep,
 		       const struct bench_slot *slot, uint64_t block)
 {

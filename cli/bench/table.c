@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of the options of rdmabox bench, and what a value may be.
+ * The table of the options of rdmabox bench, with the checks of their values.
  *
- * What the library knows better, such as the forms of a window, is asked of it
- * as soon as it is read, so that every wrong word is refused before anything is
+ * If only the library knows the right values, such as the forms of a window, it is asked
+ * as soon as the value is read. So every wrong value is refused before anything is
  * opened.
  */
 #include <errno.h>

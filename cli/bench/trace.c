@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A trace: what a real program read and wrote, as a list of blocks.
+ * Reads a trace: what a real program read and wrote, as a list of blocks.
  *
- * The format is the one of the ARC traces: a line `START COUNT 0 NUMBER` names
- * COUNT pages of 4 KiB from page START; the last two fields are not used. A
- * line becomes one entry for each block that it touches, so that neighbours in
- * the trace are neighbouring requests here. A block past the end of the volume
- * wraps around. Lines that begin with # and empty lines are skipped.
+ * The format is that of the ARC traces. A line `START COUNT 0 NUMBER` names COUNT pages
+ * of 4 KiB from page START; the last two fields are not used. A line becomes one entry
+ * for each block that it touches, so neighbours in the trace are neighbouring requests. A
+ * block beyond the end of the volume wraps around. Lines that begin with # and empty
+ * lines are skipped.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #define TRACE_PAGE_BYTES 4096
 #define LINE_BLOCKS_MAX (1u << 20) /* 4 GiB of 4 KiB blocks in one request */
 #define ENTRIES_MAX (1ull << 28) /* 1 GiB of memory */
-#define LINES_MAX ENTRIES_MAX /* comments too: also a pipe has to end */
+#define LINES_MAX ENTRIES_MAX /* with comments: a pipe that never ends has to be refused too */
 
 struct trace {
 	uint32_t *blocks;
@@ -74,14 +74,14 @@ static int append_line(struct trace *trace, const char *line,
 	return 0;
 }
 
-/* zstd and gzip begin with these; what follows would be "not a trace". */
+/* zstd and gzip files begin with these bytes. They get their own error text. */
 static bool is_compressed(const char *line)
 {
 	return !strncmp(line, "\x28\xb5\x2f\xfd", 4) ||
 	       !strncmp(line, "\x1f\x8b", 2);
 }
 
-/* Not if it is too long, or holds a zero byte: a device that never ends has those. */
+/* False if it is too long or has a zero byte, as the data of a device that never ends. */
 static bool is_whole(const char *line, FILE *file)
 {
 	return strchr(line, '\n') || feof(file);

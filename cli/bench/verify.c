@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What each block of the volume may hold, and whether it does.
+ * Knows what each block of the volume may hold, and checks it.
  *
- * Each write of a block gives it the next version. The contents follow from
- * (offset, version): a stamp of those two words, then words made from both, so
- * that a block from elsewhere, an old one, and a single wrong bit all show.
- * Version 0 is what was never written: zeros.
+ * Each write of a block gives it the next version. The contents are computed from
+ * (offset, version): a stamp of these two words, then words computed from both. So a
+ * block from another place, an old one, and a single wrong bit can all be recognised.
+ * Version 0 means never written: zeros.
  *
- * A read that overlaps no write must return the newest version. Where requests
- * to one block are outstanding together they have no order, and each byte may
- * hold one or the other. So for each block:
+ * A read that overlaps no write must return the newest version. Requests to one block
+ * that are outstanding together have no order, so each byte may be of one or the other.
+ * So each block has:
  *
- *	issued   the newest version that was handed out
- *	floor    the oldest version that can still be seen
+ *	issued   the newest version that was given to a write
+ *	floor    the oldest version that a read may still return
  *
- * While writes of a block overlap each other they are one group: any of them
- * may win. When the last one of the group ends, only versions of the group are
- * left, and the floor rises to the first of them, unless one of them failed,
- * which leaves everything possible. A read takes the floor when it begins and
- * the newest issued version when it ends; every byte must come from a version
- * between the two. That nearly always is one version, looked up by the stamp;
- * only a torn block is compared byte by byte with each candidate.
+ * Writes of a block that overlap each other are one group; any of them may win. When the
+ * last one of the group ends, only versions of the group are possible, and the floor
+ * rises to the first of them. But if one of them failed, everything stays possible. A
+ * read takes the floor when it begins and the newest issued version when it ends. Every
+ * byte must be of a version between the two. Nearly always the whole block is of one
+ * version, which the stamp names. Only a mixed block is compared byte by byte with each
+ * candidate.
  *
- * The table is guarded by a few locks, a block's by its number. Contents are
- * made and compared outside of them. 16 bytes of memory a block.
+ * A few locks guard the table, each block by its number. Contents are computed and
+ * compared without them. It takes 16 bytes of memory for each block.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,8 +35,8 @@
 
 #define LOCKS_COUNT 64 /* a power of two */
 
-/* A torn block is compared with at most this many versions. More can only be
- * possible where writes of one block overlapped without a pause all along. */
+/* A mixed block is compared with at most this many versions. More are possible only if
+ * writes of one block have overlapped without a pause. */
 #define CANDIDATES_MAX 4096
 
 struct block_state {
@@ -102,7 +102,7 @@ static uint64_t contents_seed(const struct bench_verify *verify,
 	return bench_random(&state);
 }
 
-/* Word @i of a block: the stamp, then what follows from it. */
+/* Word @i of a block: the stamp first, then words computed from it. */
 static uint64_t contents_word(const struct bench_verify *verify,
 			      uint64_t block, uint32_t version, uint64_t seed,
 			      uint32_t i)

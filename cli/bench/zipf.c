@@ -2,16 +2,15 @@
 /*
  * Zipf: the block of rank r is drawn with a probability of 1 / r^0.99.
  *
- * That is the skew of YCSB and of the paper's mixes. The ranks are scattered
- * over the volume by a random permutation, since the hot pages of a program
- * are not neighbours.
+ * This is the skew of YCSB and of the paper's mixes. The ranks are scattered over the
+ * volume by a random permutation, since the hot pages of a program are not neighbours.
  *
- * A draw is O(1) and all integers (Walker's alias method, built as by Vose):
- * each block has a column that holds its own probability up to a threshold and
- * one other block's above it, so that all columns are equally likely. The high
- * bits of a random number choose the column, the low 32 the side of the
- * threshold. Columns stand at their block's place, so the permutation costs
- * nothing in a draw. 8 bytes a block; 12 more while the table is built.
+ * A draw is O(1) and uses only integers (Walker's alias method, built as by Vose). Each
+ * block has a column. A column holds the block's own probability up to a threshold, and
+ * that of one other block above it, so all columns are equally likely. The high bits of a
+ * random number choose the column, the low 32 bits the side of the threshold. Columns are
+ * at the place of their block, so the permutation costs nothing in a draw. It takes 8
+ * bytes for each block, and 12 more while the table is built.
  */
 #include <errno.h>
 #include <math.h>
@@ -41,7 +40,7 @@ static void scatter(uint32_t *block_of_rank, uint32_t blocks, uint64_t seed)
 	}
 }
 
-/* Gives each block its share, in columns: 1.0 fills one. */
+/* Computes the share of each block, in columns: 1.0 fills one. */
 static void weigh(double *shares, const uint32_t *block_of_rank,
 		  uint32_t blocks)
 {
@@ -57,8 +56,8 @@ static void weigh(double *shares, const uint32_t *block_of_rank,
 		shares[block] *= blocks / sum;
 }
 
-/* Fills columns that are too short from shares that are too large. @order is
- * scratch: short ones grow from the left, tall ones from the right. */
+/* Fills columns that are too short from shares that are too large. @order is scratch
+ * memory: short ones grow from the left, tall ones from the right. */
 static void fill_columns(struct bench_zipf *zipf, double *shares,
 			 uint32_t *order)
 {

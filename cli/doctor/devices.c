@@ -6,13 +6,12 @@
  *	DEVICE/device/numa_node		near which memory (a real one)
  *	DEVICE/ports/N/state, rate	"4: ACTIVE", "100 Gb/sec (4X EDR)"
  *	DEVICE/ports/N/link_layer	Ethernet (RoCE, iWARP) or InfiniBand
- *	DEVICE/ports/N/gids/I		all zero where the slot is empty
+ *	DEVICE/ports/N/gids/I		all zero if the slot is empty
  *	DEVICE/ports/N/gid_attrs/	types/I "RoCE v2", ndevs/I "eth0"
  *
- * The MTU of a RoCE port is the largest step that fits into the MTU of its
- * network interface beside the headers; an InfiniBand port's is known to the
- * device library only, as is on-demand paging (ODP), for which ibv_devinfo is
- * asked where it is installed.
+ * The MTU of a RoCE port is the largest step that fits, with the headers, into the MTU of
+ * its network interface. Only the device library knows that of an InfiniBand port, and
+ * whether there is on-demand paging (ODP). So ibv_devinfo is asked if it is installed.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -135,7 +134,7 @@ static bool add_port(struct doctor *doctor, const char *device, int port)
 	return false;
 }
 
-/* Finds what a GID slot holds. Returns false where it is empty. */
+/* Reads what a GID slot holds. False: it is empty. */
 static bool read_gid(const struct doctor *doctor, const char *device, int port,
 		     int index, struct in6_addr *gid, char *type,
 		     size_t type_bytes)
@@ -222,7 +221,7 @@ static void add_mtu(struct doctor *doctor, const char *device, int port,
 		   "it: ip link set %s mtu 4200", 4096 / mtu_bytes, interface);
 }
 
-/* Device names come from the kernel, but end in a command line here. */
+/* Device names come from the kernel, but here they become part of a command line. */
 static bool is_plain_name(const char *name)
 {
 	while (isalnum((unsigned char)*name) || *name == '_' || *name == '-')

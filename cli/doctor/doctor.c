@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox doctor: tells what this machine can do, and how to mend the rest.
+ * rdmabox doctor: shows what this machine can do, and how to mend the rest.
  *
- * The examinations add findings, each ok, warn or fail, with the fix where
- * there is one; this file prints them. A machine without RDMA device is healthy
- * (the software device serves), with a word on how to get one. Only what is
- * there and cannot be used fails, and makes the exit code 1. Nothing is ever
- * changed.
+ * Each examination adds findings: ok, warn or fail, with the fix if there is one. This
+ * file prints them. A machine without an RDMA device is healthy, as the software device
+ * can be used; a finding says how to get a device. Only something that exists and cannot
+ * be used is a failure, and makes the exit code 1. Nothing is ever changed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +42,7 @@ const struct cli_command doctor_command = {
 struct doctor_finding *doctor_add(struct doctor *d, enum doctor_status status,
 				  const char *name)
 {
-	/* A machine with more to tell keeps the last place for the rest. */
+	/* If there are more findings than places, the last place is overwritten. */
 	size_t at = d->findings_count < DOCTOR_FINDINGS_MAX ?
 			    d->findings_count++ :
 			    DOCTOR_FINDINGS_MAX - 1;

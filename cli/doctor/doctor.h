@@ -2,9 +2,9 @@
 /*
  * doctor.h - the parts of rdmabox doctor.
  *
- * Each examination looks at one side of the machine and adds its findings. It
- * reads plain files of /sys and /proc, so it works where the RDMA libraries are
- * missing or broken, which is when a doctor is called.
+ * Each examination looks at one part of the machine and adds its findings. It reads plain
+ * files of /sys and /proc, so it works if the RDMA libraries are missing or broken; that
+ * is when the doctor is needed.
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
@@ -21,18 +21,18 @@
 enum doctor_status {
 	DOCTOR_OK, /* as it should be, or not needed here */
 	DOCTOR_WARN, /* works, but could be better */
-	DOCTOR_FAIL, /* something that is there cannot be used */
+	DOCTOR_FAIL, /* something exists but cannot be used */
 };
 
 struct doctor_finding {
 	enum doctor_status status;
 	char name[48];
 	char value[512];
-	char fix[512]; /* "": nothing to mend */
+	char fix[512]; /* "": nothing to do */
 };
 
 struct doctor {
-	char root[256]; /* before every path; "" but in tests */
+	char root[256]; /* put before every path; "" except in tests */
 	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
 	size_t findings_count;
 	char devices[DOCTOR_DEVICES_MAX][64]; /* of /sys/class/infiniband */
@@ -55,7 +55,7 @@ void doctor_value(struct doctor_finding *finding, const char *format, ...)
 void doctor_fix(struct doctor_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/** doctor_read() - the first line of a file, "" where it cannot be read. */
+/** doctor_read() - the first line of a file, "" if it cannot be read. */
 bool doctor_read(const struct doctor *doctor, char *line, size_t bytes,
 		 const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fabrics: whether the library can open them, tried by opening them. The reason
- * and the fix of a failure are the library's own.
+ * Fabrics: tries whether the library can open them. The reason of a failure and its fix
+ * come from the library.
  */
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel: the modules that an RDMA program needs, and whether a process may
- * fork while a device uses its memory.
+ * The kernel: the modules that an RDMA program needs, and whether a process may fork
+ * while a device uses its memory.
  *
- * Since 5.12 the kernel copies pinned pages at fork, so that the parent keeps
- * the page that the device writes to. Before, the first write after a fork
- * moved the parent to a copy and the device went on with the old page.
+ * Since 5.12 the kernel copies pinned pages at fork, so the parent keeps the page that
+ * the device writes to. Before, the first write after a fork gave the parent a copy, and
+ * the device went on with the old page.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory: how much of it may be pinned, whether slabs get huge pages, and how
- * many NUMA nodes it is spread over.
+ * Memory: how much of it may be pinned, whether slabs get huge pages, and how many NUMA
+ * nodes there are.
  *
- * An RDMA device needs pinned memory: a client pins its staging memory, a
- * server everything that it lends. The software device needs none.
+ * An RDMA device needs pinned memory: a client pins its staging memory, a server all that
+ * it lends. The software device needs none.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "cli/doctor/doctor.h"
 
-/* What a client pins at most. */
+/* The most that a client pins. */
 #define MEMLOCK_BYTES_MIN (64ull << 20)
 
 #define CAP_IPC_LOCK_BIT 14 /* linux/capability.h; such a process has no limit */
@@ -72,8 +72,8 @@ static void add_memlock(struct doctor *doctor)
 
 #define HUGE_PAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 
-/* A server puts slabs on huge pages: those that the system has set apart, else what it
- * gives to shared memory that asks for some (MADV_HUGEPAGE). The device then has fewer
+/* A server puts slabs on huge pages: those that the system has reserved, or else those
+ * that it gives to shared memory on request (MADV_HUGEPAGE). Then the device has fewer
  * translations to look up. */
 static void add_huge_pages(struct doctor *doctor)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox help: the same as --help of a command, and the tables of all commands as
- * JSON, from which the build makes manual pages and completions (generate/).
+ * rdmabox help: prints the --help of a command, or the tables of all commands as JSON.
+ * The build makes manual pages and completions from the JSON (generate/).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ const struct cli_command help_command = {
 	.run = cli_help,
 };
 
-/* By its own --help, so that the two cannot differ. */
+/* It runs the command's own --help, so the two cannot differ. */
 static int help_of_command(void)
 {
 	char *arguments[WORDS_MAX + 2] = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tables of all commands as JSON, with the defaults that the fields hold. What an
- * option does not have has no key.
+ * Makes JSON of the tables of all commands, with the defaults that the fields hold. If an
+ * option lacks something, the key is left out.
  */
 #include <string.h>
 

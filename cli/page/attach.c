@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox page attach and detach: a block device in other machines' memory, and
- * swap on it.
+ * rdmabox page attach and detach: a block device in other machines' memory, and swap on
+ * it.
  *
- * Attaching makes a directory in configfs, fills in what the options say and has
- * the kernel attach it; whatever fails on the way, all of it is undone. Why the
- * kernel refused stands in its log in words; here is what its errno means.
+ * Attaching makes a directory in configfs, writes the options to it and makes the kernel
+ * attach it. If a step fails, everything is undone. The kernel's log has its reason in
+ * words; this file explains its errno.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static int number_write(const char *file, uint64_t number)
 	return page_write(page_wanted.name, file, text, strlen(text));
 }
 
-/* A secret that others can read is none. */
+/* A secret that others can read is refused. */
 static int secret_write(void)
 {
 	char secret[PAGE_VALUE_MAX];
@@ -109,9 +109,9 @@ static int options_write(void)
 	return err;
 }
 
-/* udev has a look at a device that is new, or that somebody wrote to and closed:
- * such as one whose swap has just ended. It does not take long; but what nobody is to
- * have is not left there because the machine was slow. */
+/* udev opens a device that is new, or that was written to and closed, such as one whose
+ * swap has just ended. This does not take long. An undo tries for longer, so that a slow
+ * machine leaves nothing behind. */
 #define DETACH_TRIES 10
 #define UNDO_TRIES 100
 #define DETACH_PAUSE_US 100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of rdmabox page attach and detach, and what does not go together.
+ * The options of rdmabox page attach and detach, and the checks between them.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox page: other machines' memory as a block device of this one, for swap or
- * a file system. The device is rdmabox_block.ko's; here it is made and looked at.
+ * rdmabox page: other machines' memory as a block device of this machine, for swap or a
+ * file system. rdmabox_block.ko has the device; this command makes and shows it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static const struct {
 
 #define SHOWN_COUNT (sizeof(shown) / sizeof(shown[0]))
 
-/* And of its device. */
+/* Those of its device. */
 static const char *const shown_of_device[] = {
 	"read_requests", "read_bytes", "read_errors",
 	"read_latency_p50_ns", "read_latency_p99_ns",
@@ -93,7 +93,8 @@ static const char *const shown_of_device[] = {
 #define SHOWN_OF_DEVICE_COUNT \
 	(sizeof(shown_of_device) / sizeof(shown_of_device[0]))
 
-/* "" where it cannot be read, such as the numbers of one that is not attached. */
+/* Reads a value; "" if it cannot be read, such as the numbers of a volume that is not
+ * attached. */
 static void value_of(const char *volume, const char *file,
 		     char value[PAGE_VALUE_MAX])
 {
@@ -101,7 +102,7 @@ static void value_of(const char *volume, const char *file,
 		*value = '\0';
 }
 
-/* Calls for each value of a volume: what is shown, in order. */
+/* Calls back for each shown value of a volume, in order. */
 static void each_value(const char *volume,
 		       void (*call)(const char *file, bool is_text,
 				    const char *value, void *user),

@@ -3,12 +3,12 @@
  * page.h - what the parts of `rdmabox page` share: a volume of rdmabox_block.ko as
  * its directory in configfs.
  *
- *	page.c    which of attach, detach, list and status
- *	options.c what attach and detach are told
- *	attach.c  from options to a device, and back
+ *	page.c    the commands list and status, and the choice of a command
+ *	options.c the options of attach and detach
+ *	attach.c  makes a device from options, and removes it
  *	swap.c    swap on a device
  *	volume.c  the files of a directory
- *	users.c   who keeps a device in use
+ *	users.c   finds what keeps a device in use
  */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
@@ -32,38 +32,38 @@ int page_name_check(const struct cli_command *command, const char *name);
 
 /* volume.c: each 0 or -errno. */
 
-/* Has the module loaded and configfs mounted; says why not. */
+/* Loads the module and mounts configfs; prints why it cannot. */
 int page_prepare(const struct cli_command *command);
 int page_make(const char *name);
 int page_remove(const char *name);
-/* A file of a volume, without the newline at its end. */
+/* Reads a file of a volume, without the newline at its end. */
 int page_read(const char *name, const char *file, char *value,
 	      size_t value_bytes);
 int page_write(const char *name, const char *file, const char *value,
 	       size_t value_bytes);
 bool page_exists(const char *name);
-/* The same of the device of a volume that is attached: what its requests were. */
+/* The same for the device of an attached volume: counters of its requests. */
 int page_read_device(const char *device, const char *file, char *value,
 		     size_t value_bytes);
-/* Calls for each volume, in no order; returns the first that is not 0. */
+/* Calls back for each volume, in no order; returns the first result that is not 0. */
 int page_each(int (*call)(const char *name, void *user), void *user);
 
 /* users.c */
 
-/* Who has /dev/@device open, as a text: "swap", "mounted on /mnt, process 7 (fio)";
- * "" for nobody that can be found. */
+/* What has /dev/@device open, as text: "swap", "mounted on /mnt, process 7 (fio)"; "" if
+ * nothing was found. */
 void page_users(const char *device, char *text, size_t text_bytes);
 bool page_is_swap(const char *device);
 
-/* swap.c: each 0, or -errno once it has said why. */
+/* swap.c: each returns 0, or -errno after printing why. */
 
-/* What swapon(2) takes; it is filled first. */
+/* The highest priority of swapon(2); it is filled first. */
 #define PAGE_SWAP_PRIORITY_MAX 32767
 
 /* Makes /dev/@device swap, and uses it. */
 int page_swap_on(const struct cli_command *command, const char *device,
 		 uint32_t priority);
-/* Reads back what is swapped out to it, if it is swap. */
+/* Reads back what is swapped out to the device, if it is swap. */
 int page_swap_off(const struct cli_command *command, const char *device);
 
 /* attach.c and its options.c */

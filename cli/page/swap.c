@@ -2,9 +2,9 @@
 /*
  * Swap on a device of `rdmabox page`.
  *
- * The kernel fills swap of a higher priority first, and gives each new one a lower
- * priority than all before it. Memory of another machine is to come before disks, so it
- * says its own: the highest that there is, unless the user wants another one.
+ * The kernel fills swap with a higher priority first, and gives each new swap a lower
+ * priority than all before. Memory of another machine should come before disks. So this
+ * sets the highest priority, unless the user wants another one.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who keeps a block device in use: the kernel only says that somebody does. Found
- * are swap, mounts, devices on top of it, and processes that have it open; who may
- * not look into others' processes finds fewer.
+ * Finds what keeps a block device in use, as the kernel only says that it is busy: swap,
+ * mounts, devices on top of it, and processes that have it open. A user who may not look
+ * at other users' processes gets a shorter list.
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The files of a volume in configfs, see kernel/block/control.c.
+ * Reads and writes the files of a volume in configfs, see kernel/block/control.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 const char page_volumes[] = "/sys/kernel/config/rdmabox";
 
-/* Runs a program without a word of its own; true: it went well. */
+/* Runs a program without output; true: it succeeded. */
 static bool run_quietly(char *const argv[])
 {
 	pid_t child = fork();
@@ -126,7 +126,7 @@ int page_write(const char *name, const char *file, const char *value,
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* In one piece: a part of a value would be another value. */
+	/* In one write: a part of a value would be another value. */
 	if (write(fd, value, value_bytes) != (ssize_t)value_bytes)
 		err = errno ? -errno : -EIO;
 	close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A hunt: one seed after another on all processors. For each that fails it prints the
- * command that does it again, and in the end what was put to the proof. SIGINT or
- * SIGTERM gives up the runs that are under way and goes to that end.
+ * A hunt runs one seed after another on all processors. For each that fails it prints the
+ * command that runs it again, and at the end what was tested. SIGINT or SIGTERM stops the
+ * runs that are going on, and the summary is printed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +24,12 @@ static struct {
 	double begin_s;
 	double shown_at_s;
 	struct {
-		uint64_t times; /* that it struck */
-		uint64_t seeds; /* in which it did */
+		uint64_t times; /* how often the fault struck */
+		uint64_t seeds; /* the seeds in which it did */
 	} totals[RBX_SIM_COUNTS_MAX];
 } hunt;
 
-/* The command that does it again. */
+/* Prints the command that runs the seed again. */
 static void print_failed(uint64_t seed, const struct rbx_sim_outcome *outcome)
 {
 	printf("rdmabox sim --seed %" PRIu64 " --scenario %s", seed, sim_options.scenario);
@@ -53,7 +53,7 @@ static double now_s(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* A line that is written over on a terminal; elsewhere now and then. */
+/* A line that is overwritten on a terminal; elsewhere a line now and then. */
 static void show_progress(void)
 {
 	double at_s = now_s(), left_s = hunt.begin_s + sim_options.hunt_seconds - at_s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of rdmabox sim, and what does not go together. Scenarios and sites are
- * the simulator's, which lists them.
+ * The options of rdmabox sim, and the checks between them. The simulator has the lists of
+ * scenarios and fault sites.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct sim_options sim_options = {
 	.scenario = "volume",
 };
 
-/* Each --fault is one more. */
+/* Each --fault adds one. */
 static int set_fault(const struct cli_option *option, const char *text,
 		     char *reason, size_t reason_bytes)
 {
@@ -28,7 +28,7 @@ static int set_fault(const struct cli_option *option, const char *text,
 	return 0;
 }
 
-/* The simulator says the choices. */
+/* The simulator has the choices. */
 static struct cli_option options[] = {
 	{ "seed", "N", "seed of all random choices; for a hunt the first seed",
 	  cli_set_number_64, .field = &sim_line.seed, .preset = "0" },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox sim: runs the library and the server in a simulated world, from a seed, or
- * the core on a modelled NIC, to measure it.
+ * rdmabox sim: runs the library and the server in a simulated world that follows from a
+ * seed; or measures the core on the model of a NIC.
  *
- * One run prints what was drawn, what was found, and a hash of all that happened.
- * A hunt is many (hunt.c).
+ * One run prints what was drawn, what was found, and a hash of everything that happened.
+ * hunt.c does many runs.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -90,7 +90,7 @@ static int run_one(void)
 	static struct rbx_sim_outcome outcome;
 	int err;
 
-	/* JSON on stdout is alone there. */
+	/* Nothing else may be on stdout with the JSON. */
 	sim_line.silent = !strcmp(sim_options.json, "-");
 	err = rbx_sim_command_run(&sim_line, &outcome);
 	if (err)

@@ -4,7 +4,7 @@
  *
  *	sim.c      one run, and its result as JSON
  *	hunt.c     many runs
- *	options.c  the options, and what does not go together
+ *	options.c  the options, and the checks between them
  */
 #ifndef CLI_SIM_H
 #define CLI_SIM_H
@@ -19,11 +19,11 @@ struct sim_options {
 	uint32_t hunt_seconds; /* 0: one run */
 	uint32_t seeds_max;
 	uint32_t trace;
-	uint32_t progress; /* even if stderr is no terminal */
+	uint32_t progress; /* also if stderr is no terminal */
 };
 
 extern struct sim_options sim_options;
-extern struct rbx_sim_command sim_line; /* the same as the simulator takes it */
+extern struct rbx_sim_command sim_line; /* the same, for the simulator */
 extern struct cli_command sim_command;
 
 /* Returns 0 or an exit code. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * columns.c - what a row shows, in which order rows stand, and numbers as short texts.
+ * columns.c - the columns of a row, the order of rows, and numbers as short texts.
  *
- * A column is an entry of a table: lines of text, the screen and sorting all go by it.
+ * A column is an entry of a table. Lines of text, the screen and sorting all use the
+ * table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static void print_state(const void *row, char cell[TOP_CELL_MAX])
 		 top_state_name(((const struct top_server_row *)row)->state));
 }
 
-/* Two functions of a column of numbers, by the field and how it is printed. */
+/* The two functions of a column of numbers: the field, and how to print it. */
 #define NUMBER(of, field, print_number)                              \
 	static double of##_##field(const void *row)                  \
 	{                                                            \
@@ -243,7 +244,7 @@ static void sort_rows(void *rows, size_t count, size_t row_bytes,
 		      const struct top_column *columns, uint32_t columns_count,
 		      const char *key, bool reversed)
 {
-	struct order order = { columns, reversed }; /* by the name, if by none */
+	struct order order = { columns, reversed }; /* by the name, if no column has the key */
 	uint32_t i;
 
 	for (i = 0; i < columns_count; i++)
@@ -281,7 +282,7 @@ void top_line(const struct top_column *columns, uint32_t count, const void *row,
 			snprintf(cell, sizeof(cell), "%s", columns[i].title);
 		at += (size_t)snprintf(line + at, line_bytes - at, "%s%*s",
 				       i ? " " : "", columns[i].width, cell);
-		if (at >= line_bytes) /* a cell that is longer than its column */
+		if (at >= line_bytes) /* a cell was longer than its column */
 			at = line_bytes - 1;
 	}
 	while (at && line[at - 1] == ' ')

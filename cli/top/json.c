@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* json.c - rows as JSON, an object in a line for each interval. */
+/* json.c - rows as JSON: for each interval a line with an object. */
 #include <time.h>
 
 #include "cli/top/top.h"
@@ -11,7 +11,8 @@ static json_t *number(double value)
 
 static json_t *whole(double value)
 {
-	/* A server may say anything; what an integer cannot hold is a number still. */
+	/* A server may send anything. A number that is too large for an integer becomes a
+	 * real. */
 	if (value >= 0x1p62)
 		return json_real(value);
 	return value < 0 ? json_null() : json_integer((json_int_t)value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* no_screen.c - in place of screen.c if there is no ncurses: top prints lines. */
+/* no_screen.c - replaces screen.c if there is no ncurses: top prints lines then. */
 #include "cli/top/top.h"
 
 struct top_screen *top_screen_open(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rates.c - from two samples to a row.
+ * rates.c - makes a row from two samples.
  *
- * A counter that is lower than before is one of another life, and gives no rate.
+ * If a counter is lower than before, the server has been restarted, and there is no rate.
  */
 #include <string.h>
 #include <time.h>
 
 #include "cli/top/top.h"
 
-/* A server that does not answer for so long is said to be silent. */
+/* A server that has not answered for so long is shown as silent. */
 #define SILENT_NS 2000000000ull
 
 uint64_t top_now_ns(void)

@@ -2,9 +2,9 @@
 /*
  * screen.c - rows on a terminal, by ncurses.
  *
- * The whole screen is drawn anew each time, and ncurses sends what differs. A list that is
- * longer than the screen can be walked through by the arrow keys. A terminal of another size
- * is a key like any other.
+ * The whole screen is drawn each time, and ncurses sends the differences. The arrow keys
+ * scroll a list that is longer than the screen. A new size of the terminal comes as a
+ * key.
  */
 #include <curses.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define LINE_MAX_BYTES 512
 
-/* For whole columns alone. */
+/* The room for whole columns. */
 static size_t line_room(void)
 {
 	return COLS + 1 < LINE_MAX_BYTES ? (size_t)COLS + 1 : LINE_MAX_BYTES;
@@ -74,7 +74,7 @@ void top_screen_close(struct top_screen *screen)
 	free(screen);
 }
 
-/* One line of the list, if that part of it is shown. */
+/* Draws one line of the list, if it is in the part that is shown. */
 static void list_line(struct top_screen *screen, const char *text, chtype look)
 {
 	int at = screen->lines++ - screen->first;

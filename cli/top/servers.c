@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * servers.c - a thread for each server, which asks it every interval.
+ * servers.c - a thread for each server asks for its numbers every interval.
  *
- * A question may wait for as long as the peer timeout, and another server's numbers do not
- * wait for it: so each has its thread. A thread keeps one watch as long as that is answered,
- * and makes a new one every interval if not; so a server that comes back is seen. What a
- * thread has learnt it leaves under the lock.
+ * A request may wait for as long as the peer timeout, and the other servers must not wait
+ * for it. So each server has a thread. A thread keeps one watch while it is answered. If
+ * it is not, the thread makes a new watch every interval, so it notices when a server
+ * comes back. A thread stores its results under the lock.
  *
- * At the end a thread that waits for its server is not waited for long: the process ends
- * without it.
+ * At the end, a thread that waits for its server gets only a short time; then the process
+ * ends without it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +24,8 @@
 struct watcher {
 	pthread_t thread;
 	struct top_watchers *all;
-	struct rbx_server_watch *watch; /* the thread's own; NULL: none */
-	struct top_server server; /* the lock guards it */
+	struct rbx_server_watch *watch; /* used by the thread only; NULL: none */
+	struct top_server server; /* guarded by the lock */
 };
 
 struct top_watchers {
@@ -36,7 +36,7 @@ struct top_watchers {
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
 	bool stopping;
-	uint32_t running; /* threads that may still use all of this */
+	uint32_t running; /* threads that may still use this struct */
 	struct watcher list[TOP_SERVERS_MAX];
 };
 
@@ -138,7 +138,7 @@ static void *watcher_run(void *argument)
 	return NULL;
 }
 
-/* Takes the list apart. */
+/* Splits the list at its commas. */
 static int addresses_take(struct top_watchers *all,
 			  const struct cli_command *command, const char *text)
 {
@@ -220,7 +220,7 @@ int top_watchers_start(struct top_watchers **watchers,
 	if (!rc)
 		*watchers = all;
 	else if (!top_watchers_stop(all))
-		_exit(rc); /* the context cannot be closed beneath them */
+		_exit(rc); /* the context cannot be closed while they use it */
 	return rc;
 }
 
@@ -252,7 +252,7 @@ bool top_watchers_stop(struct top_watchers *all)
 	running = all->running;
 	pthread_mutex_unlock(&all->lock);
 	if (running != 0)
-		return false; /* they use it still */
+		return false; /* some threads still use it */
 	for (i = 0; i < all->count; i++)
 		pthread_join(all->list[i].thread, NULL);
 	pthread_cond_destroy(&all->stopped);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox top: servers and this machine's volumes, as they are now and again and again.
+ * rdmabox top: shows servers and this machine's volumes, again and again.
  *
  * On a terminal it is a screen with keys (screen.c), elsewhere lines of text, or JSON. It
- * asks each server over the control protocol like any client, so it needs the secret, and it
- * borrows nothing. Volumes are those of the kernel module, which needs no right to look at
- * most of them.
+ * asks each server over the control protocol as any client, so it needs the secret; it
+ * borrows nothing. Volumes are those of the kernel module; most of their files need no
+ * rights.
  *
- * Signals end the loop and nothing else; all threads have them blocked.
+ * Signals only end the loop. All threads have them blocked.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 #include "cli/reach.h"
 #include "cli/top/top.h"
 
-#define FIRST_WAIT_MS 20 /* between looks whether all have answered at first */
-#define FIRST_WAIT_S_MAX 15 /* in which a server that is dead is found to be */
+#define FIRST_WAIT_MS 20 /* between checks whether all have answered at first */
+#define FIRST_WAIT_S_MAX 15 /* by then a dead server was noticed */
 
 /* Readable once one of the signals came that end it: they are blocked, so that none is
  * lost between a look whether it came and the wait for it. */
@@ -30,7 +30,7 @@ static bool stopping;
 
 /* ---- A look ----------------------------------------------------------------*/
 
-/* All that is known, in static memory: it is of one thread. */
+/* All that is known, in static memory: only one thread uses it. */
 static struct top_report report;
 static struct top_server samples[TOP_SERVERS_MAX];
 static struct top_volumes volumes, volumes_before;
@@ -65,7 +65,7 @@ static void look(struct top_watchers *watchers)
 	top_sort(&report, top_options.sort_key, top_options.reversed);
 }
 
-/* Whether each server has been asked so often, or is down. */
+/* Whether each server has answered so often, or is down. */
 static bool all_tried(struct top_watchers *watchers, uint32_t tries)
 {
 	uint32_t count = watchers ? top_watchers_look(watchers, samples) : 0;
@@ -124,7 +124,7 @@ static uint64_t interval_ns(void)
 	return (uint64_t)(top_options.interval_s * 1e9);
 }
 
-/* Until there are rates: two answers of each server that is up, and an interval. */
+/* Waits until there are rates: two answers of each server that is up, and an interval. */
 static void wait_first(struct top_watchers *watchers)
 {
 	uint64_t begin_ns = top_now_ns();
@@ -181,7 +181,7 @@ static void draw(struct top_screen *screen)
 			top_options.reversed, top_options.interval_s);
 }
 
-/* False: it was told to end. */
+/* False: the user wants to quit. */
 static bool obey(struct top_screen *screen, enum top_key key)
 {
 	switch (key) {
@@ -204,8 +204,8 @@ static bool obey(struct top_screen *screen, enum top_key key)
 	return true;
 }
 
-/* Waits for keys until the next look is due. False: it was told to end, or the terminal
- * has gone, which would be readable without end. */
+/* Handles keys until the next report is due. False: the user wants to quit, or the
+ * terminal is gone, which would be readable for ever. */
 static bool obey_keys(struct top_screen *screen, uint64_t until_ns)
 {
 	enum top_key key;
@@ -269,7 +269,7 @@ static int run_with_servers(void)
 	}
 	rc = run(watchers);
 	if (!top_watchers_stop(watchers)) {
-		/* Threads that wait for a server use the library still. */
+		/* Threads that wait for a server still use the library. */
 		fflush(stdout);
 		_exit(ferror(stdout) ? CLI_EXIT_FAILED : rc);
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * top.h - what the parts of `rdmabox top` share: samples of servers and of this machine's
- * volumes, and the rows that are made of them.
+ * volumes, and the rows that are made from them.
  *
  *	options.c    its options
  *	top.c        the loop
  *	servers.c    a thread for each server asks it
  *	volumes.c    volumes of the kernel module, from their files
- *	rates.c      from two samples to a row
- *	columns.c    what a row shows, and the order of rows
+ *	rates.c      makes a row from two samples
+ *	columns.c    the columns of a row, and the order of rows
  *	lines.c      rows as lines of text
  *	json.c       rows as JSON
  *	screen.c     rows on a terminal, by ncurses; no_screen.c without that library
@@ -32,7 +32,7 @@
 #define TOP_ERROR_MAX 256
 #define TOP_CELL_MAX 160
 
-/* A number that is not known (yet). */
+/* A number that is not known. */
 #define TOP_UNKNOWN (-1.0)
 
 struct top_options {
@@ -51,10 +51,10 @@ int cli_top(int argc, char **argv);
 /* ---- Samples ---------------------------------------------------------------*/
 
 enum top_state {
-	TOP_ASKED, /* it has not answered yet, and has not failed */
+	TOP_ASKED, /* it has neither answered nor failed yet */
 	TOP_UP,
 	TOP_DRAINING, /* up, and lends nothing more */
-	TOP_SILENT, /* was up, and keeps us waiting */
+	TOP_SILENT, /* was up, and has not answered for a while */
 	TOP_DOWN, /* cannot be reached, or refuses */
 };
 
@@ -66,14 +66,14 @@ struct top_sample {
 
 struct top_server {
 	char address[TOP_ADDRESS_MAX];
-	bool is_down; /* the last question failed */
+	bool is_down; /* the last request failed */
 	char error[TOP_ERROR_MAX]; /* why */
-	uint64_t asked_ns; /* a question that has no answer yet; 0: none */
-	uint32_t tries; /* questions that have ended */
-	struct top_sample now, before; /* the last two answers of one life of it */
+	uint64_t asked_ns; /* when the request without an answer was sent; 0: none */
+	uint32_t tries; /* requests that have ended */
+	struct top_sample now, before; /* the last two answers since the server was started */
 };
 
-/* The files of a volume, and those of its device, that are read. */
+/* The files of a volume and of its device that are read. */
 #define TOP_VOLUME_FILES(X)                                                   \
 	X(size) X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)          \
 	X(slabs_rebuilding) X(slabs_lost) X(rebuilt_bytes) X(window_bytes)    \
@@ -98,12 +98,12 @@ struct top_volumes {
 	struct top_volume list[TOP_VOLUMES_MAX];
 };
 
-/* ---- Rows: rates are of a second, TOP_UNKNOWN if there is none. --------------*/
+/* ---- Rows: rates are per second; TOP_UNKNOWN if not known ----------------------*/
 
 struct top_server_row {
 	char address[TOP_ADDRESS_MAX];
 	enum top_state state;
-	char error[TOP_ERROR_MAX]; /* of one that is down */
+	char error[TOP_ERROR_MAX]; /* if the server is down */
 	double memory_bytes, lent_bytes, clients;
 	double read_bytes, written_bytes, operations;
 	double answer_ns; /* from question to answer, seen from here */
@@ -118,9 +118,9 @@ struct top_volume_row {
 	double read_p99_ns, write_p99_ns; /* since it was attached */
 	double window_bytes, inflight_bytes;
 	double polls, empty_polls;
-	double whole; /* part of its slabs that have all copies, 0 to 1 */
+	double whole; /* share of its slabs that have all replicas, 0 to 1 */
 	double rebuilding, lost; /* slabs */
-	double rebuilt_bytes; /* a second */
+	double rebuilt_bytes; /* per second */
 };
 
 struct top_report {
@@ -133,21 +133,21 @@ struct top_report {
 
 struct top_watchers;
 
-/* Asks each of the addresses, divided by commas, every interval. 0, or an exit code
- * after saying what is wrong. */
+/* Starts to ask each address of the list, divided by commas, every interval. 0, or an
+ * exit code after an error message. */
 int top_watchers_start(struct top_watchers **watchers,
 		       const struct cli_command *command,
 		       struct rbx_context *ctx, const char *addresses,
 		       double interval_s);
-/* Copies what is known; returns how many there are. */
+/* Copies the latest samples; returns how many there are. */
 uint32_t top_watchers_look(struct top_watchers *watchers,
 			   struct top_server servers[TOP_SERVERS_MAX]);
-/* False: some wait for their server still, and the context cannot be closed. */
+/* False: some threads still wait for their server, so the context cannot be closed. */
 bool top_watchers_stop(struct top_watchers *watchers);
 
 /* ---- volumes.c ---------------------------------------------------------------*/
 
-/* Those below @sys ("/sys"); none without the module. */
+/* Reads those below @sys ("/sys"); there are none without the module. */
 void top_volumes_read(const char *sys, struct top_volumes *volumes);
 
 /* ---- rates.c -----------------------------------------------------------------*/
@@ -155,7 +155,7 @@ void top_volumes_read(const char *sys, struct top_volumes *volumes);
 uint64_t top_now_ns(void);
 void top_server_row_make(const struct top_server *server, uint64_t now_ns,
 			 struct top_server_row *row);
-/* @before: the same volume's sample before, or NULL. */
+/* @before: the sample before, of the same volume; or NULL. */
 void top_volume_row_make(const struct top_volume *now,
 			 const struct top_volume *before,
 			 struct top_volume_row *row);
@@ -178,16 +178,16 @@ extern const uint32_t top_volume_columns_count;
 
 /* For cli_set_word: all keys. */
 #define TOP_SORT_KEYS "name|lent|clients|read|write|operations|answer|uptime"
-/* The key after this one, round and round. */
+/* The key after this one; after the last comes the first. */
 const char *top_sort_next(const char *key);
-/* Numbers fall, texts rise; the other way round if reversed. */
+/* Numbers descend, texts ascend; the opposite if reversed. */
 void top_sort(struct top_report *report, const char *key, bool reversed);
-/* A line of a table without a newline, of the columns for which there is room; row NULL:
- * its titles. */
+/* Makes a line of a table, without a newline, with the columns that fit. row NULL: makes
+ * their titles. */
 void top_line(const struct top_column *columns, uint32_t count, const void *row,
 	      char *line, size_t line_bytes);
 
-/* What a cell says. */
+/* These make the text of a cell. */
 void top_print_bytes(double bytes, char cell[TOP_CELL_MAX]);
 void top_print_rate(double bytes, char cell[TOP_CELL_MAX]);
 void top_print_count(double number, char cell[TOP_CELL_MAX]);
@@ -198,7 +198,7 @@ void top_summary(const struct top_report *report, char *line, size_t line_bytes)
 
 /* ---- lines.c, json.c -----------------------------------------------------------*/
 
-/* Both return false if stdout takes it no longer. */
+/* Both return false if stdout cannot be written any more. */
 bool top_lines_print(const struct top_report *report);
 bool top_json_print(const struct top_report *report);
 
@@ -221,7 +221,7 @@ void top_screen_draw(struct top_screen *screen, const struct top_report *report,
 		     const char *sort_key, bool reversed, double interval_s);
 /* The next key that was pressed. Never waits. */
 enum top_key top_screen_key(struct top_screen *screen);
-/* The terminal is as it was. */
+/* Restores the terminal. */
 void top_screen_close(struct top_screen *screen);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volumes.c - the kernel module's volumes: a directory each in configfs, with a file for
- * each number, and more of them below their block device (kernel/block/control.c,
- * attributes.c). A file that cannot be read counts as 0: it may be that of a volume that is
- * not attached, or that goes just now.
+ * volumes.c - reads the kernel module's volumes. Each is a directory in configfs with a
+ * file for each number, and has more files at its block device (kernel/block/control.c,
+ * attributes.c). A file that cannot be read counts as 0: its volume may not be attached,
+ * or is being removed.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What copying a buffer costs, and what registering it does: the curve of the
- * paper's figure 5b on this machine.
+ * Measures what it costs to copy and to register a buffer: the curve of the paper's
+ * figure 5b on this machine.
  */
 #include <stdio.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the tuning file goes, and whether it can go there: asked before minutes of
- * measurement. rbx_tuning_save() makes the last two folders of the default file if
- * they are missing.
+ * Checks before minutes of measurement that the tuning file can be written.
+ * rbx_tuning_save() makes the last two folders of the default file if they are missing.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -13,7 +12,7 @@
 
 #include "cli/tune/tune.h"
 
-/* Of a file whose last folders may be missing: the deepest that is there. 0 or -errno. */
+/* Checks the deepest folder that exists, as the last ones may be missing. 0 or -errno. */
 static int check_folders(const char *path)
 {
 	char folder[PATH_MAX], *parent = folder;

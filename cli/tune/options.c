@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of rdmabox tune, and what does not go together.
+ * The options of rdmabox tune, and the checks between them.
  */
 #include "cli/reach.h"
 #include "cli/tune/tune.h"

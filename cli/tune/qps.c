@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How many queue pairs to a server are worth having.
+ * Finds the best number of queue pairs to a server.
  *
- * Each number of them gets the same load: one thread, 32 requests of 4 KiB
- * outstanding, half of them reads, at random places of a volume that was filled
- * before. They run in turn (1 2 4 8 16, 1 2 4 ...), so that whatever else the
- * machine does hits them alike, and the median of the turns counts. Each run
- * borrows anew, so that the server needs memory for one volume only.
+ * Each number gets the same load: one thread, 32 requests of 4 KiB outstanding, half of
+ * them reads, at random places of a volume that was filled before. The numbers are tried
+ * in turn (1 2 4 8 16, 1 2 4 ...), so other load on the machine disturbs all alike, and
+ * the median of the rounds counts. Each run borrows anew, so the server needs memory for
+ * only one volume.
  *
- * Queue pairs cost memory on the device and cache in it, so fewer are taken
- * where more are not clearly faster.
+ * Queue pairs cost memory on the device and space in its cache. So fewer are taken unless
+ * more are clearly faster.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,10 +24,10 @@
 #define BLOCKS (VOLUME_BYTES / BLOCK_BYTES)
 #define DEPTH 32u
 
-/* Nothing completes for so long: the library hangs. */
+/* If nothing completes for so long, the library hangs. */
 #define STALL_LIMIT_MS 60000u
 
-/* What a run is made of. */
+/* The objects of a run. */
 struct run {
 	struct rbx_context *ctx;
 	struct rbx_volume *volume;
@@ -74,7 +74,7 @@ static void run_close(struct run *run)
 		rbx_close(run->ctx);
 }
 
-/* Does not return where the library hangs: then nothing can be closed. */
+/* Does not return if the library hangs: then nothing can be closed. */
 static int run_source(struct run *run, struct bench_source *source,
 		      double runtime_s, double *iops)
 {

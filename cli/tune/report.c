@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What rdmabox tune found out, as tables and as JSON with the same numbers. */
+/* The result of rdmabox tune, as tables and as JSON with the same numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/tune/tune.h"
 
-/* Nanoseconds as microseconds, with the spread behind it. */
+/* Prints nanoseconds as microseconds, followed by the spread. */
 static void print_cost(uint64_t ns, uint64_t spread_ns)
 {
 	printf("  %10.2f +-%-8.2f", ns / 1e3, spread_ns / 1e3);

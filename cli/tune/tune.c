@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox tune: measures what this device likes, and remembers it.
+ * rdmabox tune: measures what suits this device, and saves it.
  *
- * Opens the device without a tuning file, measures what copying and registering
- * cost, with --server how many queue pairs are worth having, prints it, and
- * writes what follows from it to the tuning file that rbx_open() reads.
+ * It opens the device without a tuning file and measures what copying and registering
+ * cost. With --server it also measures how many queue pairs are worth having. It prints
+ * the results, and writes the best values to the tuning file that rbx_open() reads.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ void tune_progress_end(void)
 		fputs("\r\033[K", stderr);
 }
 
-/* The two words of "taken=FABRIC DEVICE", and the rest in whole. */
+/* The two words of "taken=FABRIC DEVICE", and the rest as one text. */
 static void describe(struct rbx_context *ctx, struct tune_result *result)
 {
 	char taken[160];
@@ -65,7 +65,7 @@ static int save(struct rbx_context *ctx, const char *path, const struct tune_res
 		cli_fail(&tune_command, "%s", rbx_last_error());
 		return CLI_EXIT_FAILED;
 	}
-	/* JSON on stdout is alone there. */
+	/* Nothing else may be on stdout with the JSON. */
 	fprintf(strcmp(tune_options.json, "-") ? stdout : stderr,
 		"\nwrote %s%s\n", path,
 		*tune_options.out ? "" : ", which later runs read");

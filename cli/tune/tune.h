@@ -2,11 +2,11 @@
 /*
  * tune.h - the parts of rdmabox tune.
  *
- *	tune.c     the order of things
- *	options.c  the options, and what does not go together
- *	file.c     where the tuning file is, and whether it can be written
- *	buffers.c  what copying and registering cost, length by length
- *	qps.c      throughput by the number of queue pairs
+ *	tune.c     runs the measurements
+ *	options.c  the options, and the checks between them
+ *	file.c     finds the tuning file, and checks that it can be written
+ *	buffers.c  what copying and registering cost, for each length
+ *	qps.c      throughput for each number of queue pairs
  *	report.c   tables and JSON
  */
 #ifndef TUNE_H
@@ -38,13 +38,13 @@ struct tune_options {
 	char out[256]; /* "": the default file; "none": no file */
 	uint32_t rounds;
 	double runtime_s; /* of one run */
-	uint32_t progress; /* even if stderr is no terminal */
+	uint32_t progress; /* also if stderr is no terminal */
 };
 
 struct tune_qps_point {
 	uint32_t queue_pairs;
 	double iops; /* median */
-	double spread_iops; /* half the distance of the extremes */
+	double spread_iops; /* half the distance between the extremes */
 };
 
 struct tune_result {
@@ -66,21 +66,21 @@ extern const struct cli_command tune_command;
 int tune_options_check(void);
 int cli_tune(int argc, char **argv);
 
-/* Where the tuning file will be written. Returns 0 or an exit code, having said why it
- * cannot be. */
+/* Finds the path of the tuning file. Returns 0, or an exit code after saying why it
+ * cannot be written. */
 int tune_file_check(char path[PATH_MAX]);
 
-/* A line that is written over on a terminal; elsewhere only where asked for. */
+/* A line that is overwritten on a terminal; elsewhere only if asked for. */
 void tune_progress(const struct tune_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tune_progress_end(void);
 
-/* Each returns 0 or an exit code, having said why. */
+/* Each returns 0, or an exit code after saying why. */
 int tune_buffers(const struct tune_options *options, struct rbx_context *ctx,
 		 struct tune_result *result);
 int tune_qps(const struct tune_options *options, struct tune_result *result);
 
-/* The fewest queue pairs that are, with their spread, within TUNE_QPS_TOLERANCE
+/* The fewest queue pairs whose throughput is, with its spread, within TUNE_QPS_TOLERANCE
  * of the fastest. */
 #define TUNE_QPS_TOLERANCE 0.03
 uint32_t tune_qps_best(const struct tune_qps_point *points, uint32_t count);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attributes.c - /sys/block/rdmabox0/rdmabox/: which volume a device is, and what
- * its requests were.
+ * attributes.c - the files in /sys/block/rdmabox0/rdmabox/: the name of the volume, and
+ * counters of its requests.
  *
  *	volume			the name that it was given; udev makes a link of it
- *	read_requests		and so on, of all since it was attached
+ *	read_requests		and so on: counted since it was attached
  *	read_latency_p99_ns	within 4 %
- *	read_latency		the histogram, a line for each power of two: a
- *				latency in ns, and how many were at most that and
- *				more than the one before
+ *	read_latency		the histogram, with a line for each power of two: a
+ *				latency in ns, and how many requests took at most that,
+ *				but more than the latency of the line before
  */
 #include <linux/blkdev.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * backup.c - opens and closes a backup, see backup.h, and its thread.
+ * backup.c - opens and closes a backup, and runs its thread; see backup.h.
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -16,9 +16,9 @@
 
 /* ---- The thread -----------------------------------------------------------------*/
 
-/* Reads first: somebody waits for them. Bounded, since a disk that does without an
- * interrupt may be through with each at once, and another may have come. Returns whether
- * that was the bound. */
+/* Starts transfers, reads first, as programs wait for them. Bounded: a disk without
+ * interrupts may end each of them at once, and new ones may have come. Returns whether it
+ * stopped at the bound. */
 static bool transfers_start(struct rbx_backup *backup)
 {
 	struct blk_plug plug;
@@ -49,7 +49,7 @@ static int backup_thread(void *user)
 {
 	struct rbx_backup *backup = user;
 
-	/* Memory may have to be written here before any is free. */
+	/* To free memory, pages may have to be written through this thread. */
 	memalloc_noio_save();
 	while (!kthread_should_stop()) {
 		wait_event_idle(backup->changed,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * backup_disk.c - transfers to the disk of a backup and from it.
+ * backup_disk.c - transfers to and from the disk of a backup.
  *
- * The thread starts them, since that may block; the disk's interrupt ends them, and
- * wakes the thread for what comes next.
+ * The thread starts them, since that may block. The disk's interrupt ends them, and wakes
+ * the thread for the next.
  *
- * A read takes what is in memory at once and the rest from the disk, run by run.
- * In between blocks may change places, which it finds out as it comes to them: a
- * write that begins while the read is under way has no order with it.
+ * A read takes blocks that are in the buffer at once, and the others from the disk, run
+ * by run. In between a block may move from one to the other; the read looks again when it
+ * comes to the block. A write that begins during the read has no order with it.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -45,7 +45,7 @@ static void failed_locked(struct rbx_backup *backup,
 	       blk_status_to_errno(transfer->bio.bi_status));
 }
 
-/* Writes that nobody else has end with the disk. */
+/* Ends the writes that only the disk has. */
 static void writes_end(struct rbx_node *ended)
 {
 	struct rbx_node *next;
@@ -60,7 +60,7 @@ static void writes_end(struct rbx_node *ended)
 	}
 }
 
-/* By an interrupt. Once the lock is let go the backup may be gone. */
+/* Called by an interrupt. Once the lock is released the backup may have been freed. */
 static void transfer_done(struct bio *bio)
 {
 	struct rbx_transfer *transfer =
@@ -77,7 +77,7 @@ static void transfer_done(struct bio *bio)
 		ended = rbx_write_behind_sent(backup->behind, &transfer->run,
 					      !bio->bi_status);
 	} else if (bio->bi_status) {
-		read_ended = read; /* with what the volume said */
+		read_ended = read; /* with the status of the volume */
 	} else {
 		read->served_count += transfer->run.count;
 		list_add(&read->link, &backup->reads);
@@ -132,8 +132,8 @@ void rbx_backup_transfers_free(struct rbx_backup *backup)
 
 /* ---- To the disk ----------------------------------------------------------------*/
 
-/* Not held back by the disk's throttle of writes, as direct I/O is not: its bound
- * is that of the transfers. */
+/* The disk's throttling of writes does not apply, as with direct I/O: the number of
+ * transfers is the bound. */
 #define WRITE_FLAGS (REQ_OP_WRITE | REQ_SYNC | REQ_IDLE)
 
 bool rbx_backup_send(struct rbx_backup *backup)
@@ -164,7 +164,7 @@ bool rbx_backup_send(struct rbx_backup *backup)
 
 /* ---- From the disk --------------------------------------------------------------*/
 
-/* The blocks of a read, from the next one on, that are on the disk. */
+/* Finds the run of blocks of a read, from its next one on, that are on the disk. */
 static void run_find_locked(struct rbx_transfer *transfer)
 {
 	const struct rbx_backup_io *backup_io = transfer->read;
@@ -182,8 +182,8 @@ static void run_find_locked(struct rbx_transfer *transfer)
 		run->count++;
 }
 
-/* Serves the next block if it is in memory, and says where it is; on the disk: the
- * run is the one to be read. */
+/* Serves the next block if it is in the buffer. Returns where it was found. If it is on
+ * the disk, the run has to be read. */
 static enum rbx_behind_held block_serve(struct rbx_transfer *transfer)
 {
 	struct rbx_backup *backup = transfer->backup;
@@ -208,8 +208,7 @@ static enum rbx_behind_held block_serve(struct rbx_transfer *transfer)
 	return held;
 }
 
-/* Goes on with a read up to where it needs the disk; false: it did not, and has
- * ended. */
+/* Goes on with a read until it needs the disk. False: it did not need it, and has ended. */
 static bool read_needs_disk(struct rbx_transfer *transfer)
 {
 	struct rbx_backup_io *backup_io = transfer->read;
@@ -219,7 +218,7 @@ static bool read_needs_disk(struct rbx_transfer *transfer)
 		switch (block_serve(transfer)) {
 		case RBX_BEHIND_DISK:
 			return true;
-		case RBX_BEHIND_LOST: /* as the volume said */
+		case RBX_BEHIND_LOST: /* with the status of the volume */
 			rbx_backup_io_end(backup_io, backup_io->io.status);
 			return false;
 		default:
@@ -230,7 +229,7 @@ static bool read_needs_disk(struct rbx_transfer *transfer)
 	return false;
 }
 
-/* The memory of a read from an offset on. */
+/* Adds the memory of a read from an offset on. */
 static void bio_add_range(struct bio *bio, const struct rbx_io *io,
 			  u32 skip_bytes, u32 length_bytes)
 {

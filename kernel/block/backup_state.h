@@ -3,17 +3,17 @@
  * backup_state.h - what the files of a backup share.
  *
  *	backup.c	opens and closes, and the thread
- *	backup_submit.c	the way of an I/O through the volume
- *	backup_disk.c	transfers to the disk and from it
+ *	backup_submit.c	sends I/Os to the volume, and handles their end
+ *	backup_disk.c	transfers to and from the disk
  *
- * Whoever submits an I/O copies the blocks of a write, and the poller's thread
- * hears what the volume says; neither may wait for a disk. So a thread of the
- * backup does what may block: it sends runs of neighbours to the disk, reads what
- * the volume could not serve, and submits the writes that waited for room. What
- * the disk has done is taken note of where its interrupt is served.
+ * The submitter of a write copies its blocks, and the poller's thread handles the
+ * volume's answer. Neither may wait for a disk. So a thread of the backup does what may
+ * block. It sends runs of neighbours to the disk, reads what the volume could not serve,
+ * and submits the writes that waited for room. The interrupt handler of the disk notes
+ * the transfers that have ended.
  *
- * One lock, taken with interrupts off, guards all that changes. No other is taken
- * under it but that of the wait queue.
+ * One lock, taken with interrupts off, guards all that changes. Under it only the lock of
+ * the wait queue is taken.
  */
 #ifndef RBX_KERNEL_BACKUP_STATE_H
 #define RBX_KERNEL_BACKUP_STATE_H
@@ -25,14 +25,14 @@
 #include "kernel/block/backup.h"
 #include "kernel/block/compat.h"
 
-/* Transfers under way at a time: enough to keep a disk busy, and not so many that
- * a read would have to queue up behind writes in the disk. */
+/* Transfers at a time: enough to keep a disk busy, but so few that a read need not wait
+ * long behind writes. */
 #define RBX_TRANSFERS 16u
 
-/* A run on its way to the disk or from it. */
+/* A run of blocks on its way to or from the disk. */
 struct rbx_transfer {
 	struct rbx_backup *backup;
-	struct rbx_transfer *next; /* where it is free */
+	struct rbx_transfer *next; /* in the list of free ones */
 	struct rbx_backup_io *read; /* NULL: it writes the pages of the run */
 	struct rbx_behind_run run;
 	struct bio bio;
@@ -45,13 +45,13 @@ struct rbx_backup {
 	struct page **pages; /* of the buffer */
 	u32 page_count;
 	struct task_struct *thread;
-	struct rbx_plug plug; /* of the writes that had waited */
+	struct rbx_plug plug; /* for writes that had waited for room */
 	wait_queue_head_t changed;
-	bool wanted; /* atomic: the thread has something to see to */
+	bool wanted; /* atomic: the thread has something to do */
 
 	spinlock_t lock; /* guards all below */
 	struct rbx_write_behind *behind;
-	struct list_head reads; /* that the disk is to serve */
+	struct list_head reads; /* reads that wait for the disk */
 	struct rbx_transfer *free_transfers;
 	struct rbx_backup_status counts;
 };
@@ -63,7 +63,7 @@ static inline void *rbx_backup_memory(const struct rbx_backup *backup,
 	return page_address(backup->pages[page->memory]);
 }
 
-/* An I/O ends that the volume has not ended. */
+/* Ends an I/O that the volume does not end. */
 static inline void rbx_backup_io_end(struct rbx_backup_io *backup_io, int status)
 {
 	backup_io->io.status = status;
@@ -71,27 +71,28 @@ static inline void rbx_backup_io_end(struct rbx_backup_io *backup_io, int status
 	backup_io->done(&backup_io->io);
 }
 
-/* Something has changed. With the lock, since who closes the backup takes it
- * before he lets it go. */
+/* Tells waiters of a change. Called with the lock. The thread that closes the backup
+ * takes the lock before it frees the backup. */
 static inline void rbx_backup_wake(struct rbx_backup *backup)
 {
 	WRITE_ONCE(backup->wanted, true);
 	wake_up(&backup->changed);
 }
 
-/* 0 or -ENOMEM, and some may be there. */
+/* 0 or -ENOMEM; some may have been made then. */
 int rbx_backup_transfers_make(struct rbx_backup *backup);
-/* None is under way. */
+/* No transfer may be in flight. */
 void rbx_backup_transfers_free(struct rbx_backup *backup);
 
-/* For the thread: each does one thing, and says whether there was one to do. */
+/* Called by the thread. Each does one thing, and returns whether there was one to do. */
 
 /* Goes on with a read that the volume could not serve. */
 bool rbx_backup_read(struct rbx_backup *backup);
 /* Sends a run to the disk. */
 bool rbx_backup_send(struct rbx_backup *backup);
-/* Submits a write that has waited for room. One that fails wakes the thread and is the
- * last: what failed it may be held by those that wait in the plug for its start. */
+/* Submits a write that has waited for room. If it fails, it wakes the thread and no more
+ * writes are submitted now: the reason may be that earlier writes still wait in the plug
+ * and hold what is missing. */
 bool rbx_backup_admit(struct rbx_backup *backup);
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * backup_submit.c - the way of an I/O through the volume of a backup.
+ * backup_submit.c - sends the I/Os of a backup to its volume, and handles their end.
  *
- * A write takes its pages, is copied, and goes to the volume. What the volume says
- * ends it: its pages go to the disk behind it; or, where no replica is left, it
- * ends with them. A read that the volume could not serve is left to the thread, and so
- * is one of blocks of which the volume may have older contents than the disk.
+ * A write takes its pages, is copied, and goes to the volume. It ends with the volume's
+ * answer, and its pages go to the disk later. If no replica is left, it ends when the
+ * disk has them. A read is left to the thread if the volume could not serve it, or if the
+ * volume may have older contents of a block than the disk.
  */
 #include <linux/module.h>
 
 #include "kernel/block/backup_state.h"
 
-/* ---- Back from the volume -------------------------------------------------------*/
+/* ---- Ended by the volume -----------------------------------------------------*/
 
 /*
- * -EIO: usually no replica is left. But it is also what is said of a device of this
- * machine that failed, and of the first of several slabs: then another replica may have
- * the blocks as they were before. A slab may even be read again, when a copy of it that
- * was nearly made is. So the volume is not asked for these blocks any more until it has
- * taken them. Any other error is one of this machine: it is told, and either content may
- * be found then.
+ * -EIO usually means that no replica is left. But a failed device of this machine ends
+ * with -EIO too, and so may the first of several slabs. Then another replica may still
+ * have the older contents of these blocks. And a slab may become readable again, when a
+ * copy of it that was nearly complete is finished. So the volume is not asked for these
+ * blocks any more until it has taken them. Any other error comes from this machine: it is
+ * reported, and afterwards either contents may be found.
  */
 static enum rbx_behind_end end_of(int status)
 {
@@ -122,9 +122,9 @@ static u32 blocks_of(const struct rbx_io *io)
 	return bytes / RBX_PAGE_BYTES;
 }
 
-/* Leaves a read to the thread that the volume is not to be asked for. A write that went
- * through to the disk has ended before whoever relies on it submits a read, so that the
- * look without the lock sees it. */
+/* Leaves a read to the thread if the volume must not be asked for its blocks. A write
+ * that went through to the disk has ended before a program that relies on it submits a
+ * read. So the check without the lock sees it. */
 static bool read_around_volume(struct rbx_backup *backup,
 			       struct rbx_backup_io *backup_io)
 {

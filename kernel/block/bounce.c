@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bounce.c - see bounce.h.
+ * bounce.c - bounce buffers, see bounce.h.
  */
 #include <linux/slab.h>
 
@@ -9,7 +9,7 @@
 
 struct rbx_bounce {
 	struct rbx_bounces *bounces;
-	struct rbx_bounce *next; /* where it is free */
+	struct rbx_bounce *next; /* in the list of free ones */
 	void *memory;
 	struct scatterlist sg; /* of it */
 	/* The I/O's own. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bounce.h - memory for the requests whose own is cut where checksums cannot be.
+ * bounce.h - bounce buffers, for requests whose segments do not hold whole 4 KiB blocks.
  *
- * A checksum is that of a whole 4 KiB block, which has to lie in one stretch of
- * memory. Pages do. A program that reads past the page cache (O_DIRECT) may give a
- * buffer that begins 512 bytes into a page, and then each block is the end of one
- * page and the beginning of the next. Such a request goes by way of a buffer here:
- * what it writes is copied before, what it reads afterwards.
+ * A checksum covers a whole 4 KiB block, which has to lie in one range of memory. Pages
+ * do. But with O_DIRECT a program may pass a buffer that begins 512 bytes into a page;
+ * then each block is the end of one page and the beginning of the next. Such a request
+ * uses a bounce buffer: data that it writes are copied before, data that it reads
+ * afterwards.
  *
- * There are RBX_BOUNCES of them, had at attach: 512 KiB. Whoever finds none free is
- * tried again when a request has ended, or after some milliseconds. So it is slow,
- * as programs know that aligned buffers are the better ones; and it ends.
+ * There are RBX_BOUNCES of them, allocated at attach: 512 KiB. If none is free, the
+ * request is tried again when another has ended, or after some milliseconds. So it is
+ * slow, as programs know to use aligned buffers, but it does end.
  */
 #ifndef RBX_KERNEL_BOUNCE_H
 #define RBX_KERNEL_BOUNCE_H
@@ -24,19 +24,18 @@ struct rbx_bounces;
 
 /* NULL: no memory. */
 struct rbx_bounces *rbx_bounces_make(u32 bounce_bytes);
-/* None is in use. NULL: nothing to do. */
+/* None may be in use. NULL: does nothing. */
 void rbx_bounces_free(struct rbx_bounces *bounces);
 
-/* Whether the I/O is of whole blocks in each segment. */
+/* Whether each segment of the I/O consists of whole blocks, so that it needs no buffer. */
 bool rbx_bounce_spares(const struct rbx_io *io);
 
-/* Lends the I/O the memory of a buffer in the place of its own; NULL: none is
- * free. Never blocks. */
+/* Replaces the memory of the I/O by a bounce buffer. NULL: none is free. Never blocks. */
 struct rbx_bounce *rbx_bounce_begin(struct rbx_bounces *bounces,
 				    struct rbx_io *io);
 
-/* The I/O has ended with its status, or was not submitted: its own memory is back,
- * with what a good read has read. Any context. */
+/* Gives the I/O its own memory back: it has ended, or was not submitted. After a
+ * successful read its data are copied there. Any context. */
 void rbx_bounce_end(struct rbx_bounce *bounce, struct rbx_io *io);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * compat.h - the one place where kernels differ.
+ * compat.h - the differences between kernels; all are here.
  *
- * A disk is allocated with its limits, or they are set on its queue afterwards.
- * Which of the two it is shows by BLK_FEAT_STABLE_WRITES: where there are features
- * of a queue, they are part of the limits. A disk is opened as a disk or as a
- * block device, which shows by BLK_OPEN_READ; and who opens another one gets a file
- * or a block device.
+ * Either a disk is allocated with its limits, or they are set on its queue afterwards.
+ * BLK_FEAT_STABLE_WRITES tells which: if a queue has features, they are part of the
+ * limits. The open callback gets a disk or a block device; BLK_OPEN_READ tells which.
+ * Opening another device gives a file or a block device.
  */
 #ifndef RBX_KERNEL_COMPAT_H
 #define RBX_KERNEL_COMPAT_H
@@ -14,7 +13,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 
-/* disk.c's: 0, or why the disk cannot be opened. */
+/* In disk.c: 0, or why the disk cannot be opened. */
 int rbx_disk_may_open(struct gendisk *disk);
 
 #ifdef BLK_OPEN_READ
@@ -33,10 +32,10 @@ static inline int rbx_disk_open(struct block_device *device, fmode_t mode)
 
 #endif
 
-/* Another block device, opened to read and write by us alone. */
+/* Another block device, opened for reading and writing, exclusively. */
 struct rbx_claim {
 	struct block_device *device;
-	struct file *file; /* where there is one */
+	struct file *file; /* if the kernel gives one */
 };
 
 #ifdef BLK_OPEN_READ
@@ -75,14 +74,15 @@ static inline void rbx_claim_close(struct rbx_claim *claim)
 
 struct rbx_disk_limits {
 	u32 block_bytes;
-	u32 request_bytes; /* none crosses a multiple of it, either */
+	u32 request_bytes; /* no request crosses a multiple of it, either */
 	u16 segments;
 	u32 dma_alignment; /* a mask of the address of each segment */
 	bool stable_writes; /* pages must not change while they are written */
-	u64 discard_bytes; /* what is discarded at once; 0: nothing can be */
+	u64 discard_bytes; /* the unit of a discard; 0: no discards */
 };
 
-/* As many as the block layer can count in bytes: to discard takes no longer. */
+/* As many as the block layer can count in bytes. A long discard takes no more time than a
+ * short one. */
 #define RBX_DISCARD_SECTORS_MAX (UINT_MAX >> SECTOR_SHIFT)
 
 #ifdef BLK_FEAT_STABLE_WRITES

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * control.c - rdmabox_block.ko, and how its devices are made: in configfs.
+ * control.c - rdmabox_block.ko: makes and removes its devices in configfs.
  *
  *	cd /sys/kernel/config/rdmabox && mkdir swap && cd swap
  *	echo 10.0.0.1:7471,10.0.0.2:7471 >servers
@@ -8,16 +8,16 @@
  *	echo 1 >attached; cat device		# rdmabox0
  *	echo 0 >attached; cd ..; rmdir swap
  *
- * A directory is a volume with its options, which are set one by one and take
- * effect when it is attached; from then on they stay as they are. Configfs is made
- * for that: who wants a device makes it, and no option of it is an option of the
- * module. A directory whose volume is attached cannot be removed, and the module
- * cannot be unloaded while there are directories.
+ * A directory is a volume with its options. They are set one by one and take effect when
+ * it is attached; from then on they cannot be changed. Configfs is made for this: a
+ * device is made by whoever wants one, and its options are not options of the module. A
+ * directory whose volume is attached cannot be removed, and the module cannot be unloaded
+ * while there are directories.
  *
- * The numbers of an attached volume are files beside them; of one that is not
- * attached, or has no backup, they cannot be read (ENXIO). While it is being attached or
- * detached, which takes as long as its servers do, nothing else waits: it cannot be
- * changed (EBUSY), and counts as not attached.
+ * The numbers of an attached volume are files in the same directory. They cannot be read
+ * (ENXIO) if the volume is not attached or has no backup. Attaching and detaching take as
+ * long as the servers do. Meanwhile nothing else waits: the volume counts as not attached
+ * and cannot be changed (EBUSY).
  */
 #include <linux/configfs.h>
 #include <linux/module.h>
@@ -29,12 +29,12 @@
 
 struct volume_item {
 	struct config_item item;
-	struct mutex lock; /* guards all below; held for moments */
-	struct rbx_volume_options options; /* its texts are our own */
+	struct mutex lock; /* guards all below; held for a short time */
+	struct rbx_volume_options options; /* its texts are copies */
 	struct rbx_backup_options backup; /* the same */
 	struct rbx_disk *disk; /* NULL: not attached */
-	/* It is being attached or detached, by a thread that does not hold the lock, as
-	 * that takes its time. Nobody else changes anything meanwhile. */
+	/* A thread is attaching or detaching it, without the lock, as that takes time. No
+	 * other thread changes anything meanwhile. */
 	bool changing;
 };
 
@@ -43,7 +43,7 @@ static struct volume_item *volume_item(struct config_item *item)
 	return container_of(item, struct volume_item, item);
 }
 
-/* Its options stay as they are. */
+/* Whether its options cannot be changed. */
 static bool is_used_locked(const struct volume_item *volume)
 {
 	lockdep_assert_held(&volume->lock);
@@ -52,7 +52,7 @@ static bool is_used_locked(const struct volume_item *volume)
 
 /* ---- Options --------------------------------------------------------------------*/
 
-/* A text of its own, without a newline at the end; "" is NULL. */
+/* Copies a text, without a newline at its end; "" is NULL. */
 static int text_set(struct volume_item *volume, const char **text,
 		    size_t *text_bytes, const char *page, size_t count)
 {
@@ -77,7 +77,7 @@ static int text_set(struct volume_item *volume, const char **text,
 	return err;
 }
 
-/* A text that anybody may read. */
+/* An option that is a text and may be read back. */
 #define TEXT_OPTION(name, field)                                            \
 	static ssize_t volume_##name##_show(struct config_item *item,       \
 					    char *page)                     \
@@ -142,7 +142,7 @@ static ssize_t volume_mode_store(struct config_item *item, const char *page,
 }
 CONFIGFS_ATTR(volume_, mode);
 
-/* A number that is set while the volume is not attached. */
+/* An option that is a number; it can be set while the volume is not attached. */
 #define NUMBER_OPTION(name, field, type, parse)                               \
 	static ssize_t volume_##name##_show(struct config_item *item,         \
 					    char *page)                       \
@@ -188,7 +188,7 @@ NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 static struct configfs_subsystem subsystem;
 
-/* 0: the caller alone changes it now. -EBUSY: another one does. */
+/* 0: only the caller may change it now. -EBUSY: another thread is changing it. */
 static int change_begin(struct volume_item *volume, struct rbx_disk **disk)
 {
 	int err = -EBUSY;
@@ -220,8 +220,8 @@ static void change_end(struct volume_item *volume)
 static int attach(struct volume_item *volume)
 {
 	struct rbx_disk *disk;
-	/* Its directory stays from now on, as long as it is attached: a device
-	 * that is there may be in use, and could not be taken back. */
+	/* From now on its directory stays as long as it is attached. Later this could not
+	 * be undone, as the device may be in use. */
 	int err = configfs_depend_item_unlocked(&subsystem, &volume->item);
 
 	if (err)
@@ -241,7 +241,7 @@ static int detach(struct volume_item *volume, struct rbx_disk *disk)
 
 	if (err)
 		return err;
-	disk_set(volume, NULL); /* whoever reads its numbers has done so */
+	disk_set(volume, NULL); /* no thread reads its numbers after this */
 	rbx_disk_detach(disk);
 	configfs_undepend_item(&volume->item);
 	return 0;
@@ -288,7 +288,7 @@ CONFIGFS_ATTR_RO(volume_, device);
 
 /* ---- Numbers ------------------------------------------------------------------*/
 
-/* The fields of struct rbx_volume_status, each a file of its name. */
+/* The fields of struct rbx_volume_status: each is a file of its name. */
 #define NUMBERS(X)                                                        \
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
 	X(slabs_rebuilding) X(slabs_last) X(slabs_lost) X(slabs_holed)    \
@@ -299,7 +299,7 @@ CONFIGFS_ATTR_RO(volume_, device);
 	X(window_bytes) X(inflight_bytes) X(inflight_bytes_max)           \
 	X(completions) X(polls) X(empty_polls) X(arms) X(wakeups)
 
-/* The same of struct rbx_backup_status. */
+/* The same for struct rbx_backup_status. */
 #define BACKUP_NUMBERS(X)                               \
 	X(backup_writes) X(backup_reads) X(backup_waits) \
 	X(backup_errors) X(backup_lag_bytes)

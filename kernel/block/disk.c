@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * disk.c - see disk.h.
+ * disk.c - the block device: its limits and its requests; see disk.h.
  *
- * A request of the block layer is one I/O of the volume, which lives in the memory
- * that comes with it: nothing is allocated on its way. It crosses no multiple of its
- * greatest length, which is two of the shortest slabs; so it is at most one piece for
- * each of its segments, and one more. As many pieces are there as tags times that: a
- * request that has a tag finds room, always.
+ * A request of the block layer is one I/O of the volume. The I/O is in the memory that
+ * comes with the request, so nothing is allocated for it. A request never crosses a
+ * multiple of the largest length, which is two of the shortest slabs. So it has at most
+ * one piece for each of its segments, and one more. There are so many pieces for each
+ * tag, so a request that has a tag always finds room.
  *
- * Reads have a hardware queue, and so tags, of their own. Writes come in floods, when a
- * system that is short of memory pages out, and a program waits for each page that is
- * read in. If both took their tags from one set, writes to a server that is slow could
- * hold all of them, and a read of another server would not even reach the driver. A
- * bound on writes in queue_rq() would not help: without a scheduler a request has its
- * tag before the driver hears of it, keeps it while it is refused, and those behind it
- * in the queue wait with it. Here nothing is refused, so nothing is to be restarted:
- * what waits for a tag is woken by the block layer when one of its own queue is free.
+ * Reads have their own hardware queue, and so their own tags. If a system is short of
+ * memory it writes many pages at once, and a program waits for each page that is read. If
+ * both took their tags from one set, writes to a slow server could hold all tags, and a
+ * read from another server would not even reach the driver. A bound on writes in
+ * queue_rq() would not help: without a scheduler a request has its tag before the driver
+ * sees it, and keeps the tag while it is refused; and requests behind it in the queue
+ * wait too. Here nothing is refused, so nothing has to be restarted. The block layer
+ * wakes what waits for a tag when one of its own queue is free.
  *
- * What comes in one go (blk-mq says which is the last) waits in the plug of its
- * hardware queue. Requests go up to the volume in the caller's context, and come
- * back by the thread of a poller, which counts them; a softirq ends them (ending.h).
+ * Requests that come together (blk-mq says which is the last) wait in the plug of their
+ * hardware queue. They are submitted to the volume in the caller's context. The thread of
+ * a poller gets them back and counts them, and a softirq ends them (ending.h).
  *
- * There is no write cache: what is acknowledged is in the memory of all replicas.
- * So the block layer sends no flush, and FUA is what each write is anyway. With
- * replicas, a backup or checksums pages must not change while they are on their way,
- * or the copies would differ (stable_writes).
+ * There is no write cache: acknowledged data are in the memory of all replicas. So the
+ * block layer sends no flush, and each write is FUA anyway. With replicas, a backup or
+ * checksums, pages must not change while they are being written, or the copies would
+ * differ (stable_writes).
  *
- * What is discarded in whole slabs goes back to the servers, and reads as zeros; parts
- * of slabs stay as they are. A slab that was never written has no memory either. Of
- * that a backup would know nothing, and read what its disk held before: a device that
- * has one borrows all its memory when it is attached, and keeps it.
+ * Slabs that are discarded as a whole go back to the servers and read as zeros. Slabs
+ * that are discarded in part stay as they are. A slab that was never written has no
+ * memory either. A backup does not know this and would read older contents of its disk.
+ * So a device with a backup borrows all its memory when it is attached, and keeps it.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -52,10 +52,10 @@ struct rbx_disk {
 	spinlock_t tally_lock; /* guards them: requests end in several threads */
 	int number;
 	const char *name; /* of the volume */
-	bool leaving; /* the disk's open_mutex */
+	bool leaving; /* guarded by open_mutex of the disk */
 };
 
-/* What comes with each request. */
+/* The state of each request. */
 struct command {
 	struct rbx_backup_io io;
 	struct rbx_ending ending;
@@ -66,9 +66,9 @@ struct command {
 static_assert(RBX_DISK_BYTES_MAX <= RBX_BEHIND_BLOCKS_MAX * BLOCK_BYTES);
 static_assert(RBX_DISK_SEGMENTS <= RBX_BEHIND_BLOCKS_MAX);
 static_assert(RBX_DISK_BYTES_MAX <= 2 * RBX_SLAB_BYTES_MIN);
-/* What is written, and what is read. The price: a processor's kobject can be below one of the
- * two only, and blk-mq adds it to both, so when the device goes, the kernel keeps the first one's
- * (4 KiB; 6.1 to 6.12). */
+/* Writes, and reads. It has a price: blk-mq adds the kobject of a processor to both
+ * queues, but it can only be below one. So when the device is removed the kernel leaks
+ * that of the first (4 KiB; 6.1 to 6.12). */
 #define QUEUES 2u
 static_assert(HCTX_TYPE_DEFAULT == 0 && HCTX_TYPE_READ == 1);
 static_assert(QUEUES * RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
@@ -76,7 +76,7 @@ static_assert(QUEUES * RBX_DISK_QUEUE_DEPTH_MAX * (RBX_DISK_SEGMENTS + 1) <=
 
 static DEFINE_IDA(numbers);
 
-/* ---- The way of a request -----------------------------------------------------*/
+/* ---- Requests ----------------------------------------------------------------*/
 
 static void tally(struct rbx_disk *disk, struct request *rq,
 		  const struct command *command)
@@ -95,7 +95,7 @@ static void io_done(struct rbx_io *io)
 	struct command *command = container_of(io, struct command, io.io);
 	struct request *rq = blk_mq_rq_from_pdu(command);
 
-	/* Else it was not begun (see complete_rq), so it is not counted. */
+	/* Otherwise it did not begin (see complete_rq), so it is not counted. */
 	if (io->status != -EAGAIN)
 		tally(rq->q->queuedata, rq, command);
 	rbx_ending_begin(&command->ending, rq);
@@ -108,8 +108,8 @@ static void complete_rq(struct request *rq)
 
 	if (command->bounce)
 		rbx_bounce_end(command->bounce, io);
-	/* A write that waited for the backup's memory, and then something else was
-	 * short: it comes once more, as one that is refused by queue_rq(). */
+	/* A write that waited for the backup's memory found too little of something else.
+	 * It comes again, like one that queue_rq() refused. */
 	if (io->status == -EAGAIN) {
 		blk_mq_requeue_request(rq, true);
 		return;
@@ -121,13 +121,13 @@ static void command_fill(struct request *rq)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
 
-	/* Not all of them: that would clear 1 KiB for a page. */
+	/* Not all entries: this would clear 1 KiB for each page. */
 	sg_init_table(command->sg, blk_rq_nr_phys_segments(rq));
-	/* The block layer has no time of it if queue/iostats is 0. */
+	/* The block layer has no start time if queue/iostats is 0. */
 	command->begin_ns = rq->start_time_ns ?: ktime_get_ns();
 	command->io.io = (struct rbx_io){
 		.op = op_is_write(req_op(rq)) ? RBX_IO_WRITE : RBX_IO_READ,
-		.urgent = req_op(rq) == REQ_OP_READ, /* somebody waits for it */
+		.urgent = req_op(rq) == REQ_OP_READ, /* a program waits for it */
 		.offset_bytes = (u64)blk_rq_pos(rq) << SECTOR_SHIFT,
 		.sg = command->sg,
 		.sg_count = (u32)blk_rq_map_sg(rq->q, rq, command->sg),
@@ -135,7 +135,7 @@ static void command_fill(struct request *rq)
 	};
 }
 
-/* After the writes that came before it and wait in the plug. */
+/* A discard comes after the writes that were submitted before it and wait in the plug. */
 static blk_status_t discard(struct rbx_disk *disk, struct request *rq,
 			    struct rbx_plug *plug)
 {
@@ -187,11 +187,11 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 	blk_mq_start_request(data->rq);
 	command_fill(data->rq);
 	err = command_submit(disk, blk_mq_rq_to_pdu(data->rq), plug);
-	/* After a failure, too: it may be the last of those that wait. */
+	/* Also after a failure: it may be the last of a batch. */
 	if (data->last || err)
 		rbx_volume_unplug(disk->volume, plug);
-	/* The block layer comes back: with the end of a request of this queue, or
-	 * after some milliseconds. */
+	/* The block layer tries again when a request of this queue has ended, or after
+	 * some milliseconds. */
 	if (err == -EAGAIN || err == -ENOMEM)
 		return BLK_STS_RESOURCE;
 	return errno_to_blk_status(err);
@@ -220,9 +220,9 @@ static void exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	kfree(hctx->driver_data);
 }
 
-/* One queue for each type, for all processors: so there may be as many requests of a
- * type, whichever processors they come from. A kernel that writes a crash dump has one
- * type only. */
+/* One queue for each type, for all processors. So as many requests of a type may be in
+ * flight, whichever processors they come from. A kernel that writes a crash dump has only
+ * one type. */
 static void map_queues(struct blk_mq_tag_set *set)
 {
 	unsigned int type;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ending.c - see ending.h.
+ * ending.c - ends requests in a softirq, see ending.h.
  *
- * The block layer itself hands over what is to end on another processor. What is to
- * end on this one it would end at once, since a driver calls it from an interrupt as
- * a rule; here the tasklet of the processor does that.
+ * The block layer itself hands requests over that have to end on another processor. Those
+ * that end on this processor it would end at once, as a driver usually calls it from an
+ * interrupt. Here the tasklet of the processor ends them.
  */
 #include <linux/interrupt.h>
 
 #include "kernel/block/ending.h"
 
-/* Of one processor. */
+/* The requests that end on one processor. */
 struct queue {
 	struct llist_head endings;
 	struct tasklet_struct tasklet;
@@ -25,7 +25,7 @@ static void endings_complete(struct tasklet_struct *tasklet)
 		llist_reverse_order(llist_del_all(&queue->endings));
 	struct rbx_ending *ending, *next;
 
-	/* A request that has ended may be gone, and its ending with it. */
+	/* Ending a request may free it, with its struct rbx_ending. */
 	llist_for_each_entry_safe(ending, next, list, node)
 		ending->rq->q->mq_ops->complete(ending->rq);
 }
@@ -49,16 +49,17 @@ static void begin(struct rbx_ending *ending, struct request *rq)
 
 void rbx_ending_begin(struct rbx_ending *ending, struct request *rq)
 {
-	/* A disk's driver may end a bio in the thread of its interrupt, with interrupts
-	 * off and under a lock of its own: bottom halves run when it enables them. */
+	/* The driver of a disk may end a bio in its interrupt thread, with interrupts off
+	 * and under its own lock. Bottom halves run when it enables them again. */
 	if (!in_task() || irqs_disabled()) {
 		begin(ending, rq);
 		return;
 	}
-	/* The tasklet runs as bottom halves are enabled again, which the volume does
-	 * when all have ended that a poll found; no thread has to be woken for it. And the
-	 * processor that a request is handed to cannot go between the block layer's look
-	 * at it and the interrupt that it is sent: that would be lost, and the request. */
+	/* The tasklet runs when bottom halves are enabled again. The volume does so when
+	 * all requests of a poll have ended, so no thread has to be woken. Also, the
+	 * processor that gets a request cannot go offline between the block layer's check
+	 * and the interrupt that it sends; otherwise the interrupt and the request would
+	 * be lost. */
 	local_bh_disable();
 	begin(ending, rq);
 	local_bh_enable();

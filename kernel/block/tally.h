@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tally.h - what a device counts of its requests, from attach to detach.
+ * tally.h - counters of a device's requests, from attach to detach.
  *
- * Requests end in the threads of several pollers, which take turns to count. A latency
- * runs from when the block layer made the request until the volume has done it; if the
- * block layer takes no time (queue/iostats is 0) from when the device was handed it.
+ * Requests end in the threads of several pollers, which count one at a time. A latency
+ * runs from the time when the block layer made the request to the time when the volume
+ * has ended it. If the block layer takes no time (queue/iostats is 0), it runs from the
+ * time when the driver got the request.
  */
 #ifndef RBX_KERNEL_TALLY_H
 #define RBX_KERNEL_TALLY_H

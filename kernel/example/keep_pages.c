@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keep_pages.c - a module that keeps pages in remote memory, as an example of
- * kernel/api.h: rdmabox_example.ko.
+ * keep_pages.c - an example of kernel/api.h: a module that keeps pages in remote memory
+ * (rdmabox_example.ko).
  *
- * When it is loaded it opens a volume, writes all of it in I/Os of SEGMENTS pages,
- * as many at a time as the volume takes, reads it back and compares. That is all:
- * loading it fails where anything was lost.
+ * When it is loaded it opens a volume and writes all of it in I/Os of SEGMENTS pages, as
+ * many at a time as the volume takes. Then it reads everything back and compares. If
+ * anything is wrong, loading fails.
  *
  *	insmod rdmabox_example.ko servers=10.9.0.1:7471,10.9.0.1:7472 replicas=2
  */
@@ -47,7 +47,7 @@ static void io_done(struct rbx_io *io)
 	complete(&container_of(io, struct batch, io)->done);
 }
 
-/* What stands at an offset: another word in each place of each page. */
+/* The expected word at an offset: it differs for each word of each page. */
 static u64 word_at(u64 offset_bytes)
 {
 	return (offset_bytes + 1) * 0x9e3779b97f4a7c15ull;
@@ -100,7 +100,7 @@ static int start(struct rbx_volume *volume, struct batch *batch,
 	return rbx_volume_submit(volume, &batch->io, NULL);
 }
 
-/* Waits for an I/O; *wrong: words that are not what was written. */
+/* Waits for an I/O. *wrong: counts words that are not what was written. */
 static int finish(struct batch *batch, u32 *wrong)
 {
 	wait_for_completion(&batch->done);

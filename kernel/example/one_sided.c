@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * one_sided.c - a module lends its memory, or borrows it, for as long as the lender
- * likes. An example of kernel/api_endpoint.h, and the counterpart of
- * examples/one_sided.c: rdmabox_one_sided.ko.
+ * one_sided.c - an example of kernel/api_endpoint.h: a module lends its memory to another
+ * program, or writes to memory that it lends. It is the counterpart of
+ * examples/one_sided.c (rdmabox_one_sided.ko).
  *
- *	insmod rdmabox_one_sided.ko listen=10.9.0.1:7480	lends to one that connects
+ *	insmod rdmabox_one_sided.ko listen=10.9.0.1:7480	lends to a program that connects
  *	insmod rdmabox_one_sided.ko connect=10.9.0.1:7480	borrows
  *
- * Who lends exports a page and tells its key, both in one chain. The other writes to it,
- * and says so with the immediate of the same WRITE. Then the export ends, in a chain with
- * the message that says so, and the next WRITE is denied: the memory stays as it was.
- * A program that lends tells its key when it accepts instead. Loading fails where
- * anything was not so.
+ * The lender exports a page and sends its key, both in one chain. The borrower writes to
+ * the page; the immediate of the same WRITE reports this. Then the export ends, in a
+ * chain with the message that says so. The next WRITE is denied, and the memory stays as
+ * it was. A lender that is a program sends its key when it accepts instead. Loading fails
+ * if anything goes wrong.
  */
 #include <linux/kfifo.h>
 #include <linux/module.h>
@@ -22,7 +22,7 @@
 
 #define NUMBER 42u
 #define WAIT_MS 30000u
-#define TEXT_AT 1024u /* in the page: what is written from; a key is received at 0 */
+#define TEXT_AT 1024u /* in the page: the text to write; a key is received at 0 */
 
 static char *listen;
 module_param(listen, charp, 0444);
@@ -36,7 +36,7 @@ static struct rbx_endpoint *endpoint;
 static char *page;
 static struct scatterlist sg; /* of the page, mapped */
 
-/* One puts in, one takes out: it needs no lock. */
+/* One thread puts in, one takes out, so it needs no lock. */
 static DEFINE_KFIFO(completions, struct rbx_completion, 64);
 static DECLARE_WAIT_QUEUE_HEAD(told);
 
@@ -54,7 +54,8 @@ static int next(struct rbx_completion *completion)
 		       -ETIMEDOUT;
 }
 
-/* The next that is not what we have posted; -EIO: the connection is over. */
+/* Takes the next completion that is not of our own operation. -EIO: the connection is
+ * over. */
 static int next_message(struct rbx_completion *completion)
 {
 	int err;
@@ -88,9 +89,9 @@ static int receive(u32 length_bytes)
 	return rbx_endpoint_receive(endpoint, &one, 1);
 }
 
-/* ---- Who lends ------------------------------------------------------------------*/
+/* ---- The lender --------------------------------------------------------------*/
 
-/* The key works before the message that tells it is sent. */
+/* The key works before the message with it is sent. */
 static int tell_key(struct rbx_region *region)
 {
 	const struct rbx_segment key = { sg_dma_address(&sg),
@@ -109,7 +110,7 @@ static int tell_key(struct rbx_region *region)
 	return rbx_endpoint_post(endpoint, chain, ARRAY_SIZE(chain));
 }
 
-/* And is dead before the message that says so is. */
+/* The key has ended before the message that says so is sent. */
 static int end_key(struct rbx_region *region)
 {
 	const struct rbx_operation chain[] = {
@@ -171,7 +172,7 @@ static int lend(const struct rbx_endpoint_options *options)
 	return err;
 }
 
-/* ---- Who borrows ----------------------------------------------------------------*/
+/* ---- The borrower ------------------------------------------------------------*/
 
 static int write_text(const struct rbx_region_key *to, const char *text)
 {
@@ -192,7 +193,7 @@ static int write_text(const struct rbx_region_key *to, const char *text)
 	return rbx_endpoint_post(endpoint, &write, 1);
 }
 
-/* Its failure ends the connection, and with it what waits for a message. */
+/* The failure ends the connection, and so the receives too. */
 static int write_is_denied(const struct rbx_region_key *to)
 {
 	struct rbx_completion completion;
@@ -204,7 +205,7 @@ static int write_is_denied(const struct rbx_region_key *to)
 		if (err)
 			return err;
 	} while (completion.kind != RBX_COMPLETION_POSTED);
-	/* The lender's end of the connection may be quicker than its denial. */
+	/* The connection may end before the denial arrives. */
 	return completion.status == -EACCES || completion.status == -ECANCELED ?
 		       0 :
 		       -EBADMSG;
@@ -215,7 +216,7 @@ static int borrow_page(struct rbx_region_key *key)
 	struct rbx_completion completion;
 	int err = receive(sizeof(*key)), i;
 
-	if (!err && !key->length_bytes) { /* it comes by a message */
+	if (!err && !key->length_bytes) { /* it comes in a message */
 		err = next_message(&completion);
 		if (err)
 			return err;
@@ -225,7 +226,8 @@ static int borrow_page(struct rbx_region_key *key)
 	}
 	if (!err)
 		err = write_text(key, "hello");
-	/* The write's completion, and that the export has ended, in either order. */
+	/* The completion of the write, and the message that the export has ended, in
+	 * either order. */
 	for (i = 0; i < 2 && !err; i++)
 		err = next(&completion) ?: completion.status;
 	if (!err)

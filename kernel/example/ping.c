@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ping.c - a connection of a module: how long is a message on its way? An example of
- * kernel/api_endpoint.h, and the counterpart of examples/ping.c: rdmabox_ping.ko.
+ * ping.c - an example of kernel/api_endpoint.h: measures how long a message takes over a
+ * connection. It is the counterpart of examples/ping.c (rdmabox_ping.ko).
  *
  *	insmod rdmabox_ping.ko listen=10.9.0.1:7480	and ping 10.9.0.1:7480
  *	ping --listen 10.9.0.1:7480	and insmod rdmabox_ping.ko connect=10.9.0.1:7480
  *
- * With `listen` it sends back what it receives, for one that connects after another,
- * until it is unloaded. With `connect` it asks, compares what comes back, and is done
- * when it is loaded: loading it fails where anything did. With both it asks itself.
+ * With `listen` it sends back what it receives, for one client after another, until it is
+ * unloaded. With `connect` it sends messages and compares the answers; loading fails if
+ * anything does. With both it sends to itself.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -20,7 +20,7 @@
 
 #define BYTES 64u
 #define WAIT_MS 30000u
-#define LOOK_MS 200 /* whether it is unloaded */
+#define LOOK_MS 200 /* how often it checks whether it is being unloaded */
 
 static char *listen;
 module_param(listen, charp, 0444);
@@ -41,9 +41,9 @@ MODULE_PARM_DESC(paced, "share the window of the device with others");
 struct side {
 	struct rbx_protection_domain *domain;
 	struct rbx_endpoint *endpoint;
-	char *memory; /* what is sent, then what is received */
+	char *memory; /* first what is sent, then what is received */
 	u64 dma;
-	struct completion came; /* a message, or no more will */
+	struct completion came; /* a message has come, or the connection has ended */
 	int status; /* of the connection: 0 until it is over */
 };
 
@@ -118,11 +118,11 @@ static int ping(struct side *side, struct rbx_endpoint *endpoint)
 	return rbx_endpoint_post(endpoint, &one, 1);
 }
 
-/* False: it is no message. The end of the connection completes its receive. */
+/* False: not a message. The end of the connection completes the receive too. */
 static bool is_message(struct side *side, const struct rbx_completion *completion)
 {
 	if (completion->status) {
-		if (!side->status) /* what comes later follows from it */
+		if (!side->status) /* later failures follow from the first */
 			side->status = completion->status;
 		complete(&side->came);
 		return false;
@@ -134,7 +134,7 @@ static bool is_message(struct side *side, const struct rbx_completion *completio
 	return true;
 }
 
-/* ---- Who answers ----------------------------------------------------------------*/
+/* ---- The side that answers ----------------------------------------------------*/
 
 static struct side answering;
 static struct rbx_endpoint_listener *listener;
@@ -183,7 +183,7 @@ static void answer_close(void)
 		side_close(&answering);
 }
 
-/* Until it is unloaded; a device that goes waits for the domain. */
+/* Runs until it is unloaded. The removal of a device waits for the domain. */
 static int answer_main(void *unused)
 {
 	struct rbx_endpoint_request *request;
@@ -218,7 +218,7 @@ static int answer_begin(void)
 	return err;
 }
 
-/* ---- Who asks -------------------------------------------------------------------*/
+/* ---- The side that asks -------------------------------------------------------*/
 
 static void ask_completed(const struct rbx_completion *completion)
 {

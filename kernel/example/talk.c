@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * talk.c - a module that talks to the program of a server, as an example of
- * kernel/api_peer.h: rdmabox_talk.ko.
+ * talk.c - an example of kernel/api_peer.h: a module that exchanges messages with the
+ * program of a server (rdmabox_talk.ko).
  *
- * When it is loaded it plays ball with examples/messages.c: it throws, and its
- * message handler throws back what comes, until the ball was thrown `throws` times.
- * Then it borrows memory, writes a page there by plain verbs on a queue pair of its
- * own, reads it back and compares. Loading it fails where anything did. With keep=1 it
- * stays connected until it is unloaded, and the queue pair until the connection ends, or
- * the RDMA device goes, which waits for that.
+ * When it is loaded it plays ball with examples/messages.c: it sends a message, and its
+ * message handler answers each message, until there were `throws` of them. Then it
+ * borrows memory, writes a page there by plain verbs on its own queue pair, reads it back
+ * and compares. Loading fails if anything does. With keep=1 it stays connected until it
+ * is unloaded. The queue pair then stays until the connection ends or the RDMA device is
+ * removed; the removal waits for this.
  *
  *	messages serve 10.9.0.1:7471 secret-file &
  *	insmod rdmabox_talk.ko server=10.9.0.1:7471 secret=...
@@ -43,7 +43,7 @@ MODULE_PARM_DESC(secret, "the server's secret; without it the network is trusted
 
 /* ---- Messages -------------------------------------------------------------------*/
 
-/* What travels: how often it was thrown. */
+/* A message: how often the ball was thrown. */
 struct game {
 	u64 thrown;
 	int status; /* of the first throw that failed */
@@ -60,7 +60,7 @@ static void throw_done(int status, void *user)
 	complete(&game->over);
 }
 
-/* What waits for the thread that the handler runs in. */
+/* Calls that wait for the thread that runs the handler. */
 static int try_to_wait(struct rbx_peer *peer)
 {
 	struct rbx_remote remote = { 0 };
@@ -86,7 +86,7 @@ static void ball_comes(struct rbx_peer *peer, const void *data, size_t length,
 		return;
 	}
 	if (thrown != game->thrown) {
-		throw_done(-EPROTO, game); /* one was lost, or came twice */
+		throw_done(-EPROTO, game); /* a message was lost, or came twice */
 		return;
 	}
 	if (++game->thrown >= throws) {
@@ -160,7 +160,7 @@ static u32 word_at(u32 i)
 	return i * 2654435761u + 1;
 }
 
-/* There and back. */
+/* Writes the page, and reads it back. */
 static int page_goes(struct ib_qp *qp, struct ib_pd *pd,
 		     const struct rbx_remote *remote, u32 *page)
 {
@@ -190,11 +190,11 @@ static int page_goes(struct ib_qp *qp, struct ib_pd *pd,
 	return err;
 }
 
-/* The queue pair and what it completes to. */
+/* The queue pair and its completion queue. */
 static struct plain {
 	struct ib_cq *cq;
 	struct rbx_verbs_link *link; /* or NULL */
-	struct completion used; /* a page has gone over it, or not */
+	struct completion used; /* the page was written and read, or this failed */
 	struct work_struct close;
 } plain;
 
@@ -209,7 +209,7 @@ static void plain_close(struct work_struct *work)
 	pr_info("rdmabox_talk: the queue pair is closed\n");
 }
 
-/* It may be told while the queue pair is in use, and must not wait for that. */
+/* It may be called while the queue pair is in use, and must not wait for that. */
 static void plain_ended(void *user)
 {
 	schedule_work(&plain.close);
@@ -220,7 +220,7 @@ static int plain_open(struct rbx_peer *peer)
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		/* One to use, and one more on either side to drain. */
+		/* One to use, and one more on either side for the drain. */
 		.cap = {
 			.max_send_wr = 2,
 			.max_recv_wr = 1,
@@ -247,7 +247,7 @@ static int plain_open(struct rbx_peer *peer)
 	return err;
 }
 
-/* When a queue pair is closed nothing more is told of it. */
+/* Once a queue pair is closed, ended() is not called any more. */
 static void plain_end(void)
 {
 	schedule_work(&plain.close);
@@ -283,7 +283,7 @@ static int use_memory(struct rbx_peer *peer)
 	err = rbx_borrow(peer, &remote);
 	if (!err) {
 		err = plain_verbs(peer, &remote, page);
-		/* The queue pair may stay: nothing goes over it any more. */
+		/* The queue pair may stay, as nothing more is posted on it. */
 		returned = rbx_return(peer, &remote);
 		err = err ? err : returned;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conn.c - see conn.h.
+ * conn.c - one reliable connection by rdma_cm, see conn.h.
  *
- * rdma_cm answers each step by an event, and the thread that took the step waits
- * for it. Once the connection is up the events that remain are its end.
+ * rdma_cm answers each step by an event. The thread that took the step waits for the
+ * event. Once the connection is up, the remaining events are those of its end.
  */
 #include "kernel/fabric_ib/conn.h"
 
@@ -13,9 +13,9 @@
 #include "kernel/fabric_ib/listen.h"
 
 /*
- * The connection manager asks for the neighbour's hardware address, and only then
- * begins to listen for the answer. One that came meanwhile it finds when its time
- * is over, when it looks once more: so it is given little time, again and again.
+ * The connection manager asks for the neighbour's hardware address, and only then begins
+ * to listen for the answer. If the answer came in between, it finds it only when its time
+ * is over and it looks once more. So each try has a short time.
  */
 #define RESOLVE_MS 50
 
@@ -25,7 +25,7 @@ static void answer(struct rbx_ib_conn *conn, int status)
 	complete(&conn->answered);
 }
 
-/* Takes the private data of the peer, padding and all; NULL: none. */
+/* Copies the private data of the peer, with padding; NULL: none. */
 static void reply_take(struct rbx_ib_conn *conn, const void *data,
 		       size_t data_bytes)
 {
@@ -51,7 +51,7 @@ static int why_not(const struct rdma_cm_event *event)
 		       -EHOSTUNREACH;
 }
 
-/* Of a connection, or else of the step to one that is under way, if any. */
+/* Ends the connection, or else the step that is running, if any. */
 static void conn_ends(struct rbx_ib_conn *conn, int status)
 {
 	if (RBX_EXCHANGE(&conn->is_up, false))
@@ -61,10 +61,11 @@ static void conn_ends(struct rbx_ib_conn *conn, int status)
 }
 
 /*
- * The device goes while its route is asked for. The connection manager looks at the device
- * once more after it has told us, so whoever destroys the id as soon as it hears of that may
- * take the device from under it. Then the id is left to the connection manager, which
- * destroys it when it is told so; who asked has nothing to destroy.
+ * The device is removed while the route is being resolved. After this event the
+ * connection manager uses the device once more. If the thread that resolves destroyed the
+ * id as soon as it knew, the device could be freed too early. So the id is left to the
+ * connection manager, which destroys it if the event handler returns true. The thread
+ * that resolves has nothing to destroy then.
  */
 static bool leaves_id(struct rbx_ib_conn *conn)
 {
@@ -110,20 +111,20 @@ static int handle(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		answer(conn, rejected(conn, event));
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* long ended */
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT: /* the connection ended long ago */
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (leaves_id(conn))
 			return -ENODEV;
 		conn_ends(conn, -ENODEV);
 		break;
-	default: /* DISCONNECTED: perhaps before we heard that it is established */
+	default: /* DISCONNECTED, perhaps before its ESTABLISHED event */
 		conn_ends(conn, -ECONNRESET);
 	}
-	return 0; /* the id stays ours */
+	return 0; /* we keep the id */
 }
 
-/* end: in jiffies. At least 1, which is what 0 is taken for. */
+/* end: in jiffies. At least 1: 0 would be taken for 1. */
 static unsigned long left_until(unsigned long end)
 {
 	long left = (long)(end - jiffies);
@@ -157,13 +158,14 @@ static int resolve_address(struct rbx_ib_conn *conn,
 	return err;
 }
 
-/* Whoever is first, an event or the end of the time, ends it, and nobody else. */
+/* The first of the two ends it, an event or the end of the time, and the other does
+ * nothing. */
 static int resolve_route(struct rbx_ib_conn *conn, unsigned long end)
 {
 	int err;
 
 	reinit_completion(&conn->answered);
-	rdma_lock_handler(conn->id); /* no event before it is asked for */
+	rdma_lock_handler(conn->id); /* no event before asks_route is set */
 	err = rdma_resolve_route(conn->id, jiffies_to_msecs(left_until(end)));
 	RBX_STORE_RELEASE(&conn->asks_route, !err);
 	rdma_unlock_handler(conn->id);
@@ -172,7 +174,7 @@ static int resolve_route(struct rbx_ib_conn *conn, unsigned long end)
 	if (!wait_for_completion_timeout(&conn->answered, left_until(end))) {
 		if (RBX_EXCHANGE(&conn->asks_route, false))
 			return -ETIMEDOUT;
-		wait_for_completion(&conn->answered); /* an event is about to */
+		wait_for_completion(&conn->answered); /* an event will complete it soon */
 	}
 	return conn->status;
 }
@@ -185,8 +187,8 @@ static void conn_init(struct rbx_ib_conn *conn,
 	init_completion(&conn->answered);
 }
 
-/* Best effort: else they are those of the route and of the connection manager, mostly
- * longer. */
+/* Best effort. If it fails, the timers are those of the route and of the connection
+ * manager, which are mostly longer. */
 static void set_timers(struct rbx_ib_conn *conn)
 {
 	(void)rdma_set_ack_timeout(conn->id, RBX_ACK_TIMEOUT);
@@ -211,7 +213,7 @@ int rbx_ib_conn_resolve(struct rbx_ib_conn *conn, struct net *net,
 	err = resolve_address(conn, address, end);
 	if (err)
 		return err;
-	/* Its reads want rights at the sink that we do not grant. */
+	/* On iWARP, READs need rights at the reader's memory that we do not give. */
 	if (rdma_protocol_iwarp(conn->id->device, conn->id->port_num))
 		return -EOPNOTSUPP;
 	set_timers(conn);
@@ -274,7 +276,7 @@ int rbx_ib_conn_accept(struct rbx_ib_conn *conn,
 					request->responder_resources);
 	param.initiator_depth =
 		min(param.initiator_depth, request->initiator_depth);
-	/* What the peer does meanwhile, such as leave, is an answer too. */
+	/* What the peer does meanwhile, such as leaving, is an answer too. */
 	rdma_lock_handler(conn->id);
 	err = rdma_accept(conn->id, &param);
 	rdma_unlock_handler(conn->id);
@@ -287,9 +289,9 @@ void rbx_ib_conn_disconnect(struct rbx_ib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	WRITE_ONCE(conn->is_up, false);
-	/* Moves the queue pair to error while the connection manager makes no move of
-	 * its own: not every driver can bear two. It refuses before there is a
-	 * connection, when nobody else moves it. */
+	/* rdma_disconnect() moves the queue pair to error at a time when the connection
+	 * manager does not move it otherwise: some drivers cannot bear two moves. It
+	 * fails if there is no connection yet. Then nobody else moves the queue pair. */
 	rdma_disconnect(conn->id);
 	(void)ib_modify_qp(conn->id->qp, &attr, IB_QP_STATE);
 }
@@ -305,7 +307,7 @@ static void last_init(struct rbx_ib_last *last)
 	init_completion(&last->back);
 }
 
-/* With whatever status it comes back: all before it have done so then. */
+/* Their status does not matter: when they come back, all before them have. */
 static int lasts_post(struct rbx_ib_conn *conn)
 {
 	struct ib_recv_wr receive = { .wr_cqe = &conn->last_receive.cqe };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * listen.c - see listen.h.
+ * listen.c - takes connection requests of peers, see listen.h.
  */
 #include "kernel/fabric_ib/listen.h"
 
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
-/* ---- What is told of ------------------------------------------------------------*/
+/* ---- Events ------------------------------------------------------------------*/
 
-/* Of a request that waits, or that its owner has not answered yet. */
+/* An event for a request that waits, or that its owner has not answered yet. */
 static int request_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rbx_ib_request *request = id->context;
@@ -20,7 +20,7 @@ static int request_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	default:
 		WRITE_ONCE(request->has_left, true);
 	}
-	return 0; /* the id stays ours */
+	return 0; /* we keep the id */
 }
 
 static struct rbx_ib_request *request_make(struct rdma_cm_id *id,
@@ -44,7 +44,7 @@ static struct rbx_ib_request *request_make(struct rdma_cm_id *id,
 	return request;
 }
 
-/* -errno: it is rejected. */
+/* -errno: the request is rejected. */
 static int request_admit(struct rbx_ib_listener *listener,
 			 struct rdma_cm_id *id,
 			 const struct rdma_conn_param *param)
@@ -60,7 +60,7 @@ static int request_admit(struct rbx_ib_listener *listener,
 	spin_lock(&listener->lock);
 	fits = listener->waiting_count < RBX_IB_WAITING_MAX;
 	if (fits) {
-		/* Its events wait until this one is over. */
+		/* Events of this id wait until the current one is over. */
 		id->context = request;
 		id->event_handler = request_event;
 		list_add_tail(&request->link, &listener->waiting);
@@ -79,8 +79,8 @@ static int request_admit(struct rbx_ib_listener *listener,
 
 static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
-	/* The connection manager destroys the id of one that is not admitted, and
-	 * that rejects it. Our own stays until we close it. */
+	/* If a request is not admitted, the connection manager destroys its id, which
+	 * rejects it. The id of the listener stays until it is closed. */
 	return event->event == RDMA_CM_EVENT_CONNECT_REQUEST ?
 		       request_admit(id->context, id, &event->param.conn) :
 		       0;
@@ -101,8 +101,8 @@ void rbx_ib_request_end(struct rbx_ib_request *request,
 	kfree(request);
 }
 
-/* The oldest, if it is one that may be rejected: because all are, or because it is
- * late. */
+/* Takes the oldest request if it may be rejected: either all are to be rejected, or it
+ * has waited too long. */
 static struct rbx_ib_request *waiting_take(struct rbx_ib_listener *listener,
 					   bool only_late)
 {
@@ -190,7 +190,7 @@ void rbx_ib_listener_close(struct rbx_ib_listener *listener)
 
 	if (!listener->id)
 		return;
-	rdma_destroy_id(listener->id); /* its events are over */
+	rdma_destroy_id(listener->id); /* no event comes after this */
 	listener->id = NULL;
 	cancel_delayed_work_sync(&listener->reject_late);
 	while ((request = waiting_take(listener, false)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * address.c - the addresses of servers: numbers, for the kernel asks nobody for names.
+ * address.c - parses the addresses of servers. They are numbers, as the kernel does not
+ * resolve names.
  */
 #include "kernel/lib/address.h"
 

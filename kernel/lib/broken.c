@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * broken.c - what becomes of volumes when an assertion has failed, see port_os.h.
+ * broken.c - sets `broken` when an assertion has failed, see port_os.h.
  */
 #include <linux/module.h>
 

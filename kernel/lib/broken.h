@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * broken.h - whether an assertion has failed since the module was loaded.
+ * broken.h - tells whether an assertion has failed since the module was loaded.
  *
- * Then nothing may be promised of what is stored: no I/O begins any more, and none that
- * is under way ends well. Everything else goes on, so that programs see errors, and
- * volumes can be detached as far as that is possible still.
+ * After that nothing can be promised about stored data. No I/O begins any more, and no
+ * outstanding one succeeds. Everything else goes on, so that programs see errors, and
+ * volumes can be detached if that is still possible.
  */
 #ifndef RBX_KERNEL_BROKEN_H
 #define RBX_KERNEL_BROKEN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * client.c - who uses a context: a volume, or the peers and endpoints of a module. See
- * context.h.
+ * client.c - the users of a context: volumes, and the peers and endpoints of a module.
+ * See context.h.
  */
 #include <net/net_namespace.h>
 
@@ -40,7 +40,7 @@ int rbx_client_open_on(struct rbx_client *client,
 		.silence_ms = options->peer_timeout_ms / 2,
 	};
 	err = rbx_context_join(client, device);
-	ib_device_put(device); /* a context holds it as well */
+	ib_device_put(device); /* the context holds it as well */
 	return err;
 }
 
@@ -48,7 +48,7 @@ static void no_connection_to_end(struct rbx_ib_conn *conn)
 {
 }
 
-/* The device that leads to an address, held. */
+/* Finds the device that leads to an address, and holds it. */
 static int device_find(struct sockaddr_storage *address,
 		       struct ib_device **device)
 {
@@ -74,7 +74,7 @@ int rbx_client_open(struct rbx_client *client,
 	return err ? err : rbx_client_open_on(client, options, device);
 }
 
-/* Until a signal comes, or the client is stopped. */
+/* Pauses, until a signal comes or the client is stopped. */
 int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
 {
 	struct rbx_client *client = rbx_client_of_sessions(sessions);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context.c - see context.h, and device.h for what happens when a device goes.
+ * context.c - makes contexts and binds them to devices; see context.h, and device.h for
+ * the removal of a device.
  */
 #include "kernel/lib/context.h"
 
@@ -10,8 +11,8 @@
 #include "kernel/lib/device.h"
 #include "kernel/lib/peer/peer.h"
 
-/* Queue pairs that the pollers of a device have room for before any of them gets a second
- * completion queue: 66,048 completions, 4 MiB where one takes 64 bytes. */
+/* The pollers of a device have room for so many queue pairs before any of them gets a
+ * second completion queue: 66,048 completions, 4 MiB if one takes 64 bytes. */
 #define QPS_AT_FIRST 256u
 
 static const struct rbx_poll_rule adaptive_rule = RBX_POLL_RULE_ADAPTIVE;
@@ -19,7 +20,7 @@ static const struct rbx_poll_rule adaptive_rule = RBX_POLL_RULE_ADAPTIVE;
 DEFINE_MUTEX(rbx_contexts_lock);
 static LIST_HEAD(contexts);
 
-/* ---- What it is bound to ----------------------------------------------------*/
+/* ---- Binding to a device ------------------------------------------------------*/
 
 static void planner_set(struct rbx_client *client)
 {
@@ -41,7 +42,7 @@ static void planner_set(struct rbx_client *client)
 	};
 }
 
-/* Of the first so many. */
+/* Unbinds the first `count` pollers. */
 static void pollers_unbind(struct rbx_context *ctx, uint32_t count)
 {
 	while (count--)
@@ -53,8 +54,8 @@ static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 	uint32_t i;
 	int err;
 
-	/* As many and as deep as the first device's, or none: the queue pairs are
-	 * given out. */
+	/* As many and as deep as for the first device, or none: the room for queue pairs
+	 * has been given out already. */
 	for (i = 0; i < ctx->pollers_count; i++) {
 		err = rbx_poller_bind(&ctx->pollers[i], device,
 				      rbx_context_room_max(ctx));
@@ -66,7 +67,7 @@ static int pollers_bind(struct rbx_context *ctx, struct ib_device *device)
 	return 0;
 }
 
-/* None of them polls meanwhile. */
+/* None of them polls until they are started again. */
 static void pollers_stop_locked(struct rbx_context *ctx)
 {
 	uint32_t i;
@@ -102,7 +103,7 @@ static int bind_locked(struct rbx_context *ctx, struct ib_device *device)
 	ctx->device = device;
 	ctx->node_guid = device->node_guid;
 	ctx->pd = pd;
-	/* Nothing is planned until a peer is connected, which wants a hold. */
+	/* Nothing is planned before a peer is connected, and that needs a hold. */
 	list_for_each_entry(client, &ctx->clients, link)
 		planner_set(client);
 	return 0;
@@ -132,8 +133,7 @@ static void unbind_locked(struct rbx_context *ctx)
 	ctx->device = NULL;
 }
 
-/* I/Os that come from here on are mapped when they come; those that wait are mapped
- * now. */
+/* From now on I/Os are mapped when they are submitted. Those that wait are mapped now. */
 static int open_locked(struct rbx_context *ctx)
 {
 	struct rbx_mappings *mappings;
@@ -153,8 +153,8 @@ static int open_locked(struct rbx_context *ctx)
 	return err;
 }
 
-/* And those that come from here on are not, and those that are are unmapped. Nothing is
- * posted any more, nor will be. */
+/* From now on I/Os are not mapped when they are submitted. Those that are mapped are
+ * unmapped. Nothing is posted any more. */
 static void close_locked(struct rbx_context *ctx)
 {
 	struct rbx_mappings *mappings;
@@ -201,7 +201,7 @@ void rbx_context_release(struct rbx_context *ctx)
 {
 	unsigned int noio = rbx_contexts_take();
 
-	/* Who waits for it takes the lock before it goes on. */
+	/* The thread that waits for it takes the lock before it goes on. */
 	WRITE_ONCE(ctx->holds_count, ctx->holds_count - 1);
 	wake_up(&ctx->released);
 	rbx_contexts_give(noio);
@@ -243,7 +243,7 @@ static void pollers_close(struct rbx_context *ctx)
 		rbx_poller_close(&ctx->pollers[--ctx->pollers_count]);
 }
 
-/* Without the lock: who makes a thread may wait for our own I/O. */
+/* Without the lock: creating a thread may wait for our own I/O. */
 static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 {
 	uint32_t wanted = min3((uint32_t)max(device->num_comp_vectors, 1),
@@ -267,7 +267,7 @@ static int pollers_open(struct rbx_context *ctx, struct ib_device *device)
 	return 0;
 }
 
-/* Bound to nothing yet, and known to nobody. */
+/* Makes a context that is not bound and not in the list. */
 static int context_make(struct ib_device *device, struct rbx_context **out)
 {
 	struct rbx_context *ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL);
@@ -294,7 +294,7 @@ static int context_make(struct ib_device *device, struct rbx_context **out)
 	return err;
 }
 
-/* Nobody knows it any more, and it is bound to nothing. NULL: nothing to free. */
+/* Frees a context that is in no list and not bound. NULL: does nothing. */
 static void context_free(struct rbx_context *ctx)
 {
 	if (!ctx)
@@ -316,7 +316,7 @@ static struct rbx_context *context_of_locked(const struct ib_device *device)
 	return NULL;
 }
 
-/* Returns what is to be freed without the lock, or NULL: it has other users. */
+/* Returns the context if it has to be freed, without the lock. NULL: it has other users. */
 static struct rbx_context *put_locked(struct rbx_context *ctx)
 {
 	lockdep_assert_held(&rbx_contexts_lock);
@@ -331,7 +331,7 @@ static struct rbx_context *put_locked(struct rbx_context *ctx)
 	return ctx;
 }
 
-/* Binds one that was made to its device, which it holds from here on. */
+/* Binds a new context to its device, which it holds from now on. */
 static int publish_locked(struct rbx_context *ctx, struct ib_device *device)
 {
 	int err;
@@ -340,13 +340,13 @@ static int publish_locked(struct rbx_context *ctx, struct ib_device *device)
 	err = take_device_locked(ctx, device);
 	if (err)
 		return err;
-	/* It has no mappings yet, so that nothing of it can fail. */
+	/* It has no mappings yet, so this cannot fail. */
 	(void)open_locked(ctx);
 	list_add(&ctx->link, &contexts);
 	return 0;
 }
 
-/* One whose device has gone, which this is again; or NULL. */
+/* A context whose device was removed, if this is the same device again; or NULL. */
 static struct rbx_context *context_left_locked(const struct ib_device *device)
 {
 	struct rbx_context *ctx;
@@ -358,8 +358,8 @@ static struct rbx_context *context_left_locked(const struct ib_device *device)
 	return NULL;
 }
 
-/* A client of the context of a device: of the one that is there, of one that was left by
- * it, or of one that was made for it. -EAGAIN: there is none; -ENODEV, -ENOMEM. */
+/* Makes a client use the context of a device: the one that exists, one whose device has
+ * come back, or `made`. -EAGAIN: there is none; -ENODEV, -ENOMEM. */
 static int join_locked(struct rbx_client *client, struct ib_device *device,
 		       struct rbx_context *made)
 {
@@ -408,7 +408,7 @@ int rbx_context_join(struct rbx_client *client, struct ib_device *device)
 	err = context_make(device, &made);
 	if (!err)
 		err = join(client, device, made);
-	/* Somebody else may have made one meanwhile. */
+	/* Another thread may have made one meanwhile. */
 	if (err || client->ctx != made)
 		context_free(made);
 	return err;
@@ -426,7 +426,7 @@ void rbx_context_part(struct rbx_client *client)
 	client->ctx = NULL;
 }
 
-/* ---- A device goes ----------------------------------------------------------*/
+/* ---- Removal of a device -------------------------------------------------------*/
 
 static void peers_break(struct rbx_context *ctx)
 {
@@ -441,7 +441,7 @@ static void peers_break(struct rbx_context *ctx)
 	mutex_unlock(&ctx->peers_lock);
 }
 
-/* Without the lock in between, as who has a hold releases it under that. */
+/* The lock is released in between, as a holder needs it to release its hold. */
 static void leave_locked(struct rbx_context *ctx)
 {
 	lockdep_assert_held(&rbx_contexts_lock);

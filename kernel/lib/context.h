@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context.h - an RDMA device and what all peers on it share: the protection
- * domain, the window, and the pollers with their completion queues.
+ * context.h - an RDMA device and all that its peers share: the protection domain, the
+ * window, and the pollers with their completion queues.
  *
- * There is one for a device: it is the NIC that thrashes, whoever makes it do so, and
- * the same threads poll for all. It comes with the first volume that needs it and goes
- * with the last. What the peers of one volume have in common besides is its client.
+ * There is one context for each device, because it is the NIC that thrashes, whoever
+ * causes it, and because the same threads poll for all. It is made for the first volume
+ * that needs it and freed with the last. What only the peers of one volume share is in
+ * its client.
  */
 #ifndef RBX_KERNEL_CONTEXT_H
 #define RBX_KERNEL_CONTEXT_H
@@ -24,13 +25,13 @@
 
 struct rbx_peer;
 
-/* More of them than this are not worth their threads: a processor takes some million
+/* More pollers are not worth their threads: a processor handles about a million
  * completions a second. */
 #define RBX_CONTEXT_POLLERS_MAX 16u
 
-/* Guards the list of contexts, who uses each, and what each is bound to. Repairs want it,
- * too, so while it is held no memory is waited for that our own I/O would free: this is the
- * way to take and to give it. */
+/* Guards the list of contexts, the users of each, and the device of each. The recovery
+ * takes it too. So while it is held, no allocation may wait for memory that our own I/O
+ * would free. Use the two functions below. */
 extern struct mutex rbx_contexts_lock;
 
 static inline unsigned int rbx_contexts_take(void)
@@ -48,56 +49,57 @@ static inline void rbx_contexts_give(unsigned int noio)
 }
 
 /* Memory that is mapped for the device as long as the context is bound to it. Both are
- * called under poller.lock, that of each poller. */
+ * called under poller.lock of each poller. */
 struct rbx_mappings {
-	struct list_head link; /* of the context's */
+	struct list_head link; /* in the context's list */
 	void (*unmap)(struct rbx_mappings *mappings, struct ib_device *device);
-	/* What is not mapped yet. 0, -ENOMEM: some of it is. */
+	/* Maps what is not mapped yet. 0; -ENOMEM: some of it is mapped. */
 	int (*map)(struct rbx_mappings *mappings, struct ib_device *device);
 };
 
-/* Somebody who has something of the device, and lets it go. */
+/* A user of the device that has to release it when it is removed. */
 struct rbx_device_watch {
-	struct list_head link; /* of the context's */
+	struct list_head link; /* in the context's list */
 	void (*gone)(struct rbx_device_watch *watch);
 };
 
-/* A queue pair in the completion queue: what is posted, and what rbx_ib_conn_drain()
+/* The completions of a queue pair: its work requests, and those that rbx_ib_conn_drain()
  * posts on either side. */
 #define RBX_QP_COMPLETIONS (RBX_SEND_DEPTH + 2)
 
 struct rbx_context {
-	struct list_head link; /* of all contexts; with their lock, as the next */
+	struct list_head link; /* in the list of all; guarded by contexts_lock, as the next */
 	uint32_t users_count;
 	struct list_head clients;
-	int node; /* of memory, near the device; or NUMA_NO_NODE */
-	bool is_ready; /* it may be held; atomic where the lock is not held */
+	int node; /* memory node near the device; or NUMA_NO_NODE */
+	bool is_ready; /* it may be held; atomic for readers without the lock */
 	uint32_t holds_count;
 	wait_queue_head_t released;
 
-	/* What it is bound to (device.h); NULL: nothing. Stays while it is held. */
+	/* The device that it is bound to (device.h); NULL: none. It stays while the
+	 * context is held. */
 	struct ib_device *device;
-	__be64 node_guid; /* of that one, or of the last */
+	__be64 node_guid; /* of this device, or of the last one */
 	struct ib_pd *pd;
-	struct ib_device *open_device; /* for RCU: what I/Os are mapped for, or NULL */
-	struct list_head mappings; /* of all volumes; with contexts_lock */
+	struct ib_device *open_device; /* for RCU: the device that I/Os are mapped for, or NULL */
+	struct list_head mappings; /* of all volumes; guarded by contexts_lock */
 
 	struct rbx_window window;
-	struct rbx_staging staging; /* none: one key covers all memory */
+	struct rbx_staging staging; /* empty: one key covers all memory */
 	uint32_t pollers_count;
-	uint32_t qps_each_count; /* that fit into a queue of one */
+	uint32_t qps_each_count; /* the queue pairs that one completion queue has room for */
 	struct rbx_poller pollers[RBX_CONTEXT_POLLERS_MAX];
 
-	struct mutex watches_lock; /* guards what is below */
+	struct mutex watches_lock; /* guards the list below */
 	struct list_head watches;
 
-	/* Who changes what is below, and the room of pollers. */
+	/* Held to change what is below, and the room of the pollers. */
 	struct mutex peers_lock;
 	struct rbx_channel_slots channels; /* of the window */
-	struct rbx_repairs repairs; /* of their connections */
+	struct rbx_repairs repairs; /* of broken connections of the peers */
 };
 
-/* How a client wants its peers. */
+/* The options of a client's peers. */
 struct rbx_client_options {
 	uint32_t queue_pairs; /* for each peer, 1 to RBX_QUEUE_PAIRS_MAX */
 	uint32_t peer_timeout_ms;
@@ -107,12 +109,12 @@ struct rbx_client_options {
 };
 
 struct rbx_client {
-	struct list_head link; /* of the context's */
+	struct list_head link; /* in the context's list */
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_client_options options;
-	struct rbx_sessions sessions; /* with its servers */
+	struct rbx_sessions sessions; /* its sessions */
 	struct rbx_planner planner;
-	/* Whoever opens peers for somebody else, who has had enough of it. */
+	/* Set to make a thread give up that opens peers for this client. */
 	bool is_stopped; /* atomic */
 	wait_queue_head_t stopped;
 };
@@ -125,49 +127,49 @@ rbx_client_of_sessions(struct rbx_sessions *sessions)
 
 /* ---- client.c ---------------------------------------------------------------------*/
 
-/* The name of an option that is out of its bounds, or NULL. */
+/* The name of the option that is out of range, or NULL. */
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 				  size_t secret_bytes);
-/* With the device that leads to an address. 0; -ENODEV, -EHOSTUNREACH; -ENOMEM.
+/* Opens it with the device that leads to an address. 0; -ENODEV, -EHOSTUNREACH; -ENOMEM.
  * Blocks. */
 int rbx_client_open(struct rbx_client *client,
 		    const struct rbx_client_options *options,
 		    struct sockaddr_storage *address);
-/* The same with a device, which it takes, also if it fails. */
+/* The same with a given device. It takes the device, even if it fails. */
 int rbx_client_open_on(struct rbx_client *client,
 		       const struct rbx_client_options *options,
 		       struct ib_device *device);
-/* Who opens a peer gives up when it would pause. */
+/* Makes a thread that opens a peer give up as soon as it would pause. */
 void rbx_client_stop(struct rbx_client *client);
-/* All its peers are closed. */
+/* All its peers must be closed. */
 void rbx_client_close(struct rbx_client *client);
 
 /* ---- context.c --------------------------------------------------------------------*/
 
-/* A client of the context of a device: of the one that is there, or of a new one; and it
- * is one no more, which ends a context whose last it was. 0; -ENODEV, -ENOMEM. Block. */
+/* Adds a client to the context of a device, which is made if there is none, and removes it.
+ * A context ends with its last client. 0; -ENODEV, -ENOMEM. Both block. */
 int rbx_context_join(struct rbx_client *client, struct ib_device *device);
 void rbx_context_part(struct rbx_client *client);
 
-/* Has the context stay bound to a device, to which it is bound if it is to none.
- * NULL: whichever it is. 0; -EXDEV it is bound to another one; -ENODEV the device goes;
- * -ENOMEM. Blocks. */
+/* Keeps the context bound to a device until it is released. If it is not bound yet, this
+ * binds it. NULL: any device. 0; -EXDEV: it is bound to another device; -ENODEV: the
+ * device is being removed; -ENOMEM. Blocks. */
 int rbx_context_hold(struct rbx_context *ctx, struct ib_device *device);
 void rbx_context_release(struct rbx_context *ctx);
-/* A device goes. When it returns no context has anything of it. Blocks. */
+/* A device is being removed. When it returns, no context uses the device. Blocks. */
 void rbx_contexts_leave(struct ib_device *device);
 
-/* From here on memory is mapped, or is not and is unmapped, when it is due. */
+/* From now on the memory is mapped and unmapped together with the device. */
 int rbx_context_add_mappings(struct rbx_context *ctx,
 			     struct rbx_mappings *mappings);
-/* It is unmapped when this returns, and no poller has anything of it in hand. */
+/* When it returns, the memory is unmapped and no poller uses it. */
 void rbx_context_remove_mappings(struct rbx_context *ctx,
 				 struct rbx_mappings *mappings);
 
 /* ---- context_watches.c ----------------------------------------------------------*/
 
-/* Tells when the device goes, until unwatch() returns. gone() must not block. -ENODEV: it
- * goes already. */
+/* Calls gone() when the device is being removed, until unwatch() returns. gone() must not
+ * block. -ENODEV: the device is being removed already. */
 int rbx_context_watch(struct rbx_context *ctx, struct rbx_device_watch *watch);
 void rbx_context_unwatch(struct rbx_context *ctx, struct rbx_device_watch *watch);
 void rbx_context_tell_watches(struct rbx_context *ctx);
@@ -175,27 +177,27 @@ void rbx_context_tell_watches(struct rbx_context *ctx);
 /* ---- context_room.c -------------------------------------------------------------*/
 
 /* Takes room for so many completions in a queue of the poller that serves the fewest. 0;
- * -ENOSPC, or why the device makes no other queue. Blocks. */
+ * -ENOSPC, or the error of the device if it cannot make another queue. Blocks. */
 int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 			  struct rbx_poller **poller, uint32_t *cq_index);
 void rbx_context_give_room(struct rbx_poller *poller, uint32_t cq_index,
 			   uint32_t completions_count);
-/* What one queue has at most. */
+/* The most completions that one queue has room for. */
 uint32_t rbx_context_room_max(const struct rbx_context *ctx);
 
 /* ---- context_channels.c ---------------------------------------------------------*/
 
-/* A slot among the channels of the window for an endpoint that is paced. 0, -ENOSPC.
- * Blocks. */
+/* Gives a paced endpoint a slot among the channels of the window. 0, -ENOSPC. Blocks. */
 int rbx_context_add_paced(struct rbx_context *ctx, struct rbx_channel *channel);
-/* That one, or a peer's. When it returns nobody has anything of it in hand. Blocks. */
+/* Removes this or a peer's channel. When it returns, no thread uses the channel any more.
+ * Blocks. */
 void rbx_context_remove_channel(struct rbx_context *ctx,
 				struct rbx_channel *channel);
-/* It is the caller's to combine (endpoint/paced.c). Any context. */
+/* The caller is the combiner of the channel (endpoint/paced.c). Any context. */
 void rbx_paced_combine(struct rbx_channel *channel);
 
-/* Something has completed: lets parked combiners look again, in turn. True: it is to be
- * called again, by who polls next. */
+/* Called after something has completed: lets the parked combiners try again, one after
+ * another. True: the thread that polls next has to call it again. */
 bool rbx_context_unpark(struct rbx_context *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context_channels.c - the channels of a context's window: whoever has completed something
- * lets those that are parked look again.
+ * context_channels.c - the channels of a context's window: a thread that has completed
+ * something lets the parked ones try again.
  */
 #include "core/drive.h"
 #include "kernel/lib/context.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * context_peers.c - the peers of a context: each has a slot among the channels of
- * its window, by which parked combiners are found, and a poller for each of its
- * queue pairs.
+ * context_peers.c - adds and removes the peers of a context. Each has a slot among the
+ * channels of the window, so that its parked combiner is found, and a poller for each of
+ * its queue pairs.
  */
 #include "kernel/lib/context.h"
 #include "kernel/lib/peer/peer.h"
 
-/* The first so many queue pairs have none any more. */
+/* Takes the first queue pairs from their pollers. */
 static void pollers_give(struct rbx_kernel_peer *peer, uint32_t qps_count)
 {
 	while (qps_count--)

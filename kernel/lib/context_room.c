@@ -2,9 +2,9 @@
 /*
  * context_room.c - room in the completion queues of a context's pollers.
  *
- * It is given out by the queue pair, to peers and endpoints alike, by the poller
- * that serves the fewest; none of the queues can overrun. A poller whose queues are
- * full gets another.
+ * Room is given to each queue pair, of peers and endpoints alike, at the poller that
+ * serves the fewest. No queue can overrun. A poller whose queues are full gets another
+ * one.
  */
 #include "kernel/lib/context.h"
 
@@ -30,7 +30,7 @@ static struct rbx_poller *least_locked(struct rbx_context *ctx)
 	return least;
 }
 
-/* The queue of a poller that has room for so many queue pairs, perhaps a new one. */
+/* Finds the queue of a poller with room for so many queue pairs. It may make one. */
 static int cq_find_locked(struct rbx_poller *poller, uint32_t qps_count,
 			  uint32_t *cq_index)
 {
@@ -57,7 +57,7 @@ int rbx_context_take_room(struct rbx_context *ctx, uint32_t completions_count,
 			  struct rbx_poller **out, uint32_t *cq_index)
 {
 	uint32_t qps_count = qps_of(completions_count);
-	unsigned int noio = rbx_contexts_take(); /* the device stays what it is */
+	unsigned int noio = rbx_contexts_take(); /* so that the device does not change */
 	struct rbx_poller *poller;
 	int err;
 

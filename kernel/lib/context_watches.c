@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* context_watches.c - who has something of a device has word when that goes. */
+/* context_watches.c - tells users of a device when it is being removed. */
 #include "kernel/lib/context.h"
 
-/* Whoever comes after is_ready was taken back is not told by the walk of the list. */
+/* If is_ready was cleared before the call, the walk of the list does not call this watch. */
 int rbx_context_watch(struct rbx_context *ctx, struct rbx_device_watch *watch)
 {
 	int err = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.c - see device.h: the devices that are there, as the RDMA stack tells of them.
+ * device.c - the list of RDMA devices, as the RDMA stack reports them; see device.h.
  *
- * The stack calls remove() while the device still works, and takes it away when the
- * call has returned. The connection manager hears of it after us, as we came later; it
- * waits for connections that are destroyed here.
+ * The stack calls remove() while the device still works, and removes the device when the
+ * call has returned. The connection manager is called after us, as we registered later.
+ * It waits for the connections that are destroyed here.
  */
 #include <linux/slab.h>
 
@@ -12,7 +12,7 @@
 #include "kernel/lib/device.h"
 
 struct present {
-	struct list_head link; /* of all; with contexts_lock */
+	struct list_head link; /* in the list of all; guarded by contexts_lock */
 	struct ib_device *device;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* drain.c - see drain.h. */
+/* drain.c - drains and destroys a connection, see drain.h. */
 #include "kernel/lib/drain.h"
 
 bool rbx_drain_and_destroy(struct rbx_ib_conn *conn, struct rbx_poller *poller,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * drain.h - the end of a connection whose completions a poller takes.
+ * drain.h - ends a connection whose completions a poller takes.
  */
 #ifndef RBX_KERNEL_DRAIN_H
 #define RBX_KERNEL_DRAIN_H
@@ -10,10 +10,10 @@
 
 /*
  * Drains a connection, for timeout_ms at most, and destroys it. True: all that was posted
- * has come back. False: the device does not give back what was posted, which is said in
- * the log, with name. Then *is_over was set, under poller.lock, before what the device has
- * still told of was swept out of the completion queue: whoever handles completions drops
- * them from there on. In both cases the device has done with the memory. Nobody posts any
+ * has come back. False: the device does not give it back, which is logged with name. Then
+ * *is_over is set, under poller.lock, and after that the completion queue is swept of
+ * what the device has still reported. Completion handlers drop completions once *is_over
+ * is set. In both cases the device does not use the memory any more. Nobody may post any
  * more. Sleeps.
  */
 bool rbx_drain_and_destroy(struct rbx_ib_conn *conn, struct rbx_poller *poller,

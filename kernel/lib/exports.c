@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * exports.c - what of the core rdmabox_block.ko uses, too; a core that is the same
- * everywhere cannot say so itself.
+ * exports.c - exports what rdmabox_block.ko needs of the core. The core's files are the
+ * same everywhere, so they cannot do it themselves.
  */
 #include <linux/module.h>
 

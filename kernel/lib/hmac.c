@@ -2,9 +2,9 @@
 /*
  * hmac.c - HMAC-SHA256 by the kernel's crypto API.
  *
- * The transform is had when the module is loaded, since a session may have to be
- * resumed while memory is short. It holds one key at a time, hence the lock. All
- * of it sleeps.
+ * The transform is allocated when the module is loaded, since a session may have to be
+ * resumed while memory is short. It holds one key at a time, so there is a lock. All
+ * functions sleep.
  */
 #include <crypto/hash.h>
 #include <linux/mutex.h>
@@ -14,7 +14,7 @@
 #include "kernel/lib/hmac.h"
 
 static struct crypto_shash *hmac;
-static DEFINE_MUTEX(hmac_lock); /* guards the key in it */
+static DEFINE_MUTEX(hmac_lock); /* guards the key in the transform */
 
 int rbx_hmac_open(void)
 {
@@ -43,7 +43,7 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 	if (!err)
 		err = crypto_shash_tfm_digest(hmac, text, text_bytes, mac);
 	mutex_unlock(&hmac_lock);
-	/* An unproved peer must never pass for a proved one. */
+	/* A peer without a valid proof must never be accepted. */
 	if (WARN_ONCE(err, "rdmabox: HMAC-SHA256 fails: %d\n", err))
 		get_random_bytes(mac, RBX_HMAC_BYTES);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hmac.h - the port's HMAC, which has to be opened before the first proof. */
+/* hmac.h - opens the port's HMAC; call it before the first proof. */
 #ifndef RBX_KERNEL_HMAC_H
 #define RBX_KERNEL_HMAC_H
 

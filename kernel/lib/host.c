@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host.c - the parts of client/host.h that are more than a line.
+ * host.c - the parts of client/host.h that are longer than a line.
  */
 #include <linux/printk.h>
 #include <linux/random.h>
@@ -34,13 +34,14 @@ int rbx_thread_start(struct rbx_thread *thread, const char *name,
 	task = rbx_kthread_create(thread_main, thread, NUMA_NO_NODE, name);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	thread->task = get_task_struct(task); /* it may end before it is joined */
+	thread->task = get_task_struct(task); /* it may end before rbx_thread_join() */
 	wake_up_process(task);
 	return 0;
 }
 
-/* A task that is stopped before its first turn never runs main(), so its end is waited
- * for; and then that it is gone, as its text may be that of a module that is unloaded. */
+/* A task that is stopped before it first runs never calls main(), so its end is waited
+ * for. Then this waits until the task is gone, as its code may be in a module that is
+ * unloaded. */
 void rbx_thread_join(struct rbx_thread *thread)
 {
 	wait_for_completion(&thread->over);
@@ -54,7 +55,8 @@ int rbx_random(void *bytes, size_t length_bytes)
 	return 0;
 }
 
-/* That a server is away was told when it was lost; and who may try again does. */
+/* No text for a server that is away: that was logged when it was lost. A caller that may
+ * try again logs its own text. */
 int rbx_error(int err, const char *format, ...)
 {
 	struct va_format text = { .fmt = format };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * post_chain.h - a chain of the core becomes a list of the kernel's, and is posted with
- * one call. Only its last is signaled, and what wants to be. Beside lib/post_chain.h.
+ * post_chain.h - translates a chain of the core into a list of the kernel's work
+ * requests, and posts it with one call. Only the last one is signaled, and those that ask
+ * for it. lib/post_chain.h is its counterpart.
  *
- * The slot of a work request in its ring is also that of its struct ib_cqe, so a
- * completion tells its number by where its cqe stands.
+ * A work request and its struct ib_cqe have the same slot in the ring. So the place of
+ * the cqe gives the number of the work request.
  */
 #ifndef RBX_KERNEL_POST_CHAIN_H
 #define RBX_KERNEL_POST_CHAIN_H
@@ -25,16 +26,16 @@ static_assert(sizeof(struct rbx_sge) == sizeof(struct ib_sge) &&
 
 struct rbx_posts;
 
-/* A slot of a send ring: leads from a completion to the queue pair. */
+/* A slot of a send ring: it leads from a completion to the queue pair. */
 struct rbx_posted {
 	struct ib_cqe cqe;
 	struct rbx_posts *posts;
 };
 
-/* What a queue pair has of a ring of RBX_SEND_DEPTH slots at most. */
+/* The slots of a queue pair's ring, RBX_SEND_DEPTH at most. */
 struct rbx_posts {
 	struct rbx_posted posted[RBX_SEND_DEPTH];
-	struct ib_rdma_wr wrs[RBX_CHAIN_MAX]; /* the combiner's */
+	struct ib_rdma_wr wrs[RBX_CHAIN_MAX]; /* used by the combiner */
 };
 
 static inline void rbx_posts_init(struct rbx_posts *posts,
@@ -51,7 +52,7 @@ static inline struct rbx_posted *rbx_posted_of(const struct ib_wc *wc)
 	return container_of(wc->wr_cqe, struct rbx_posted, cqe);
 }
 
-/* Its number, as the ring counts. By who polls. */
+/* Its number in the ring. Called by the thread that polls. */
 static inline uint32_t rbx_posted_number(const struct rbx_posted *posted,
 					 const struct rbx_send_ring *ring)
 {
@@ -76,9 +77,9 @@ static inline struct ib_send_wr *rbx_post_plain(struct rbx_work *work,
 	return &wr->wr;
 }
 
-/* ordered: the work request of what is RBX_DIRECTION_ORDERED; NULL: there is none; inline,
- * as it is called by its name. Returns how many, the last ones, the device has not taken.
- * By the combiner. */
+/* ordered: gives the work request of an RBX_DIRECTION_ORDERED one; NULL: there are none.
+ * It is inlined, as each caller passes it by its name. Returns how many work requests,
+ * the last of the chain, the device did not take. Called by the combiner. */
 static inline uint32_t
 rbx_post_chain(struct rbx_channel *channel, const struct rbx_chain *chain,
 	       struct ib_qp *qp, struct rbx_posts *posts,
@@ -111,9 +112,9 @@ rbx_post_chain(struct rbx_channel *channel, const struct rbx_chain *chain,
 }
 
 /*
- * Whoever combines is not preempted: all that others submit meanwhile waits for it. It is
- * bounded (RBX_COMBINE_MAX). Where preemption is without limits the locks of a device
- * sleep, so it cannot be kept off.
+ * The combiner is not preempted, as everything that others submit meanwhile waits for it.
+ * The time is bounded (RBX_COMBINE_MAX). In kernels that are fully preemptible the locks
+ * of a device sleep, so preemption cannot be disabled there.
  */
 static inline void rbx_preemption_stop(void)
 {

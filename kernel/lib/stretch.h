@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stretch.h - the memory of an I/O, as the device sees it and as the CPU does.
+ * stretch.h - walks along the memory of an I/O, by the device's and the CPU's addresses.
  *
- * Mapping a scatter list for DMA makes a second list of it, in the same entries:
- * where the device finds what the CPU has in these pages. The two need not be cut
- * in the same places, as an IOMMU may show neighbours as one range. A walk goes
- * along both. Each stretch of it is one range for the CPU, and so for any device.
+ * Mapping a scatter list for DMA makes a second list in the same entries: the device's
+ * addresses of these pages. The two lists need not be cut at the same places, as an IOMMU
+ * may join neighbours into one range. A walk goes along both. Each stretch of it is one
+ * range for the CPU, and so for any device.
  *
- * What the device has written is only in the sight of the CPU once it was synced
- * for it, or unmapped. To read it does not take it from the device, so that nothing
- * is to be done before the device writes there again
- * (Documentation/core-api/dma-api-howto.rst).
+ * The CPU sees what the device has written only after a sync for the CPU, or after
+ * unmapping. Reading it does not take it away from the device, so nothing has to be done
+ * before the device writes there again (Documentation/core-api/dma-api-howto.rst).
  */
 #ifndef RBX_KERNEL_STRETCH_H
 #define RBX_KERNEL_STRETCH_H
@@ -24,8 +23,8 @@
 struct rbx_stretch {
 	u64 addr; /* the device's */
 	const void *memory; /* the CPU's */
-	u32 length_bytes; /* up to where either ends; 0: that was all */
-	/* The walk's: the entry of each list, and how much of it is done. */
+	u32 length_bytes; /* up to where either range ends; 0: the list has ended */
+	/* Used by the walk: the entry of each list, and how much of it is done. */
 	struct scatterlist *mapped;
 	struct scatterlist *sg;
 	u32 mapped_left; /* entries */
@@ -46,7 +45,7 @@ static inline void rbx_stretch_look(struct rbx_stretch *stretch)
 				    stretch->sg->length - stretch->sg_bytes);
 }
 
-/* The first stretch of a list of which so many entries are mapped. */
+/* The first stretch of a list with mapped_count mapped entries. */
 static inline void rbx_stretch_first(struct rbx_stretch *stretch,
 				     struct scatterlist *sg, u32 mapped_count)
 {
@@ -58,7 +57,7 @@ static inline void rbx_stretch_first(struct rbx_stretch *stretch,
 	rbx_stretch_look(stretch);
 }
 
-/* What comes after so many bytes of this one, or after all of it. */
+/* Goes on by so many bytes: into this stretch, or to the next one. */
 static inline void rbx_stretch_next(struct rbx_stretch *stretch, u32 bytes)
 {
 	stretch->mapped_bytes += bytes;

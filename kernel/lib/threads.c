@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * threads.c - see threads.h.
+ * threads.c - creates kernel threads, see threads.h.
  *
- * A task that is being killed does not wait for a thread, and gets none. A worker of the
- * system is never killed, so then one asks instead, and the task waits for that.
+ * A task that is being killed does not wait for a new thread, and gets none. A worker of
+ * the system is never killed. So a worker creates the thread, and the task waits for the
+ * worker.
  */
 #include "kernel/lib/threads.h"
 

@@ -4,7 +4,7 @@
  *
  *	cd /sys/kernel/tracing && echo 1 >events/rdmabox/enable && cat trace_pipe
  *
- * A request, from its submit to its end:
+ * A request, from submit to end:
  *	rdmabox_submit		an I/O was taken: which bytes, in how many pieces
  *	rdmabox_window_wait	the combiner of a peer waits for credit or its turn
  *	rdmabox_post		one doorbell: a chain of work requests, their bytes
@@ -12,10 +12,10 @@
  *				before it on its queue pair
  * and what happens to servers and slabs:
  *	rdmabox_peer_state	a connection is up, broken, drained, or given up
- *	rdmabox_slab_task	the upkeep thread sees to a slab
+ *	rdmabox_slab_task	the upkeep thread works on a slab
  *	rdmabox_evict		a server wants a slab back
  *
- * One that is off is an instruction that does nothing.
+ * A tracepoint that is off is one instruction that does nothing.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rdmabox
@@ -49,7 +49,7 @@
 			 { RBX_TASK_COPY, "copy" },            \
 			 { RBX_TASK_BORROW, "borrow" })
 
-/* Text of perf and of trace_pipe knows numbers, not names of enums. */
+/* perf and trace_pipe know only the numbers of enums, so these name them. */
 TRACE_DEFINE_ENUM(RBX_IO_READ);
 TRACE_DEFINE_ENUM(RBX_IO_WRITE);
 TRACE_DEFINE_ENUM(RBX_PEER_OPENING);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connects.c - private data, refusals, and who is not answered. */
+/* connects.c - tests of private data, of refusals, and of requests that are not answered. */
 #include <linux/jiffies.h>
 
 #include "kernel/test/pair.h"
 
-/* Zeros may follow. */
+/* The received bytes, after which zeros may follow. */
 static bool is_padded(const u8 *bytes, size_t length, const u8 *said,
 		      size_t said_length)
 {
@@ -87,7 +87,7 @@ int test_nobody_listens(struct pair *pair)
 	return 0;
 }
 
-/* And the place that it had is free again. */
+/* Also: its place in the list is free again. */
 int test_nobody_answers(struct pair *pair)
 {
 	struct rbx_endpoint_options options = pair->options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint_test.c - all tests of kernel/api_endpoint.h, see README.md.
+ * endpoint_test.c - runs all tests of kernel/api_endpoint.h, see README.md.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -17,7 +17,7 @@ MODULE_PARM_DESC(only, "the one test that runs");
 static const struct {
 	const char *name;
 	int (*run)(struct pair *pair);
-	bool also_paced; /* is run once more with both ends paced */
+	bool also_paced; /* run once more with both ends paced */
 } tests[] = {
 	{ "private_data_arrives_to_the_byte", test_private_data },
 	{ "refusal_brings_its_data", test_refusal },
@@ -82,7 +82,7 @@ static int __init endpoint_test_init(void)
 
 	if (!address)
 		err = -EINVAL;
-	/* All of them, and an error if there was one. */
+	/* Runs all of them, and fails if one did. */
 	for (i = 0; i < ARRAY_SIZE(tests) && address && pair; i++)
 		if (!only || !strcmp(only, tests[i].name))
 			err = run(i, pair) ?: err;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ends.c - the end of a connection, whoever makes it. */
+/* ends.c - tests of the end of a connection, whichever side causes it. */
 #include "kernel/test/pair.h"
 
 #define RECEIVES 10u
 
-/* Keeps an end busy: READs of all memory of the other, and receives that nobody fills. */
+/* Keeps an end busy: with READs of all memory of the other end, and receives that stay
+ * empty. */
 static int keep_busy(struct end *end, const struct rbx_region_key *key)
 {
 	struct rbx_operation read = {
@@ -31,7 +32,7 @@ static int busy_pair(struct pair *pair)
 	return keep_busy(&pair->near, &key);
 }
 
-/* Each once: no more and no fewer. */
+/* Each completes exactly once. */
 int test_close_under_way(struct pair *pair)
 {
 	struct end *near = &pair->near;
@@ -64,21 +65,21 @@ int test_peer_closes_under_way(struct pair *pair)
 		failed_count += completion.status != 0;
 	}
 	CHECK(failed_count >= RECEIVES);
-	/* What is posted later completes, too. */
+	/* What is posted later completes too. */
 	CHECK(post_and_wait(near, &(struct rbx_operation){ 0 }, 0, 64) ==
 	      (pair->options.paced ? -EHOSTUNREACH : -ECANCELED));
 	CHECK(!end_told(near));
 	return 0;
 }
 
-static struct rbx_endpoint *another; /* perhaps of another poller */
+static struct rbx_endpoint *another; /* perhaps served by another poller */
 
 static void close_and_post(struct end *end, const struct rbx_completion *completion)
 {
 	end->hook_status = rbx_endpoint_close(completion->endpoint);
 	if (end->hook_status == -EDEADLK)
 		end->hook_status = rbx_endpoint_close(another);
-	rbx_endpoint_disconnect(completion->endpoint); /* which it may */
+	rbx_endpoint_disconnect(completion->endpoint); /* this is allowed here */
 }
 
 int test_close_in_callback(struct pair *pair)

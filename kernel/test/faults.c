@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * faults.c - makes chosen functions of the kernel and of our modules fail, be late, or
- * be watched: rdmabox_faults.ko.
+ * faults.c - makes chosen functions of the kernel and of our modules fail or be late, or
+ * counts their calls: rdmabox_faults.ko.
  *
- * What scripts write to /sys/kernel/debug/rdmabox_faults is a fault each:
+ * Scripts write faults to /sys/kernel/debug/rdmabox_faults, one for each line:
  *
  *	fail FUNCTION BY VALUE [COUNT [SKIP]]	returns VALUE and does nothing
  *	delay FUNCTION BY MS [COUNT [SKIP]]	sleeps before
  *	watch FUNCTION BY			counts calls that could be preempted
- *	clear					there is no fault any more
+ *	clear					removes all faults
  *
- * BY is who calls it: a part of "function [module]" or of the name of the task, or * for
- * anybody. Of the calls that match, the first SKIP go well, the next COUNT are hit. It is
- * read back as a line "FUNCTION HITS CALLS" for each fault, with the calls of BY until the
- * last hit.
+ * BY is the caller: a part of "function [module]" or of the name of the task, or * for
+ * any. Of the calls that match, the first SKIP go well, and the next COUNT are hit.
+ * Reading the file gives a line "FUNCTION HITS CALLS" for each fault; CALLS counts the
+ * calls of BY up to the last hit.
  *
- * The first instruction of a function is probed. The probe itself may not sleep, so it
- * sends the call to a function of ours, which decides in the caller's own context, and
- * calls the rest of the original. It passes on what comes in registers: six arguments.
+ * A probe is placed on the first instruction of a function. The probe may not sleep, so
+ * it redirects the call to a function of ours. That decides in the caller's own context,
+ * and calls the rest of the original function. It passes on the arguments in registers:
+ * six.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -30,7 +31,7 @@
 #define FAULTS_MAX 6
 #define NAME_BYTES 64
 #define TEXT_BYTES 256
-/* The call that the compiler puts before each function, which is what is probed. */
+/* The call that the compiler puts before each function. The probe is placed there. */
 #define ENTRY_BYTES 5
 
 enum action {
@@ -55,7 +56,7 @@ struct fault {
 };
 
 static struct fault faults[FAULTS_MAX];
-static DEFINE_MUTEX(faults_lock); /* guards the next, and who sets faults up */
+static DEFINE_MUTEX(faults_lock); /* guards the next, and the setting of faults */
 static int faults_count;
 static struct dentry *file;
 
@@ -101,7 +102,7 @@ static unsigned long call(struct fault *fault, void *caller, unsigned long a,
 	return rest(a, b, c, d, e, f);
 }
 
-/* Which fault it is, only the address that is called says. */
+/* Only the address that is called tells which fault it is. */
 #define ENTRY(number)                                                             \
 	static noinline unsigned long entry_##number(                             \
 		unsigned long a, unsigned long b, unsigned long c,                \
@@ -125,12 +126,12 @@ static int redirect(struct kprobe *probe, struct pt_regs *regs)
 	struct fault *fault = container_of(probe, struct fault, probe);
 
 	instruction_pointer_set(regs, (unsigned long)entries[fault - faults]);
-	return 1; /* there is nothing to be emulated */
+	return 1; /* nothing has to be emulated */
 }
 
-/* ---- What is set --------------------------------------------------------------*/
+/* ---- Setting faults -----------------------------------------------------------*/
 
-/* Calls that are under way go on in our functions: they are short, but for delays. */
+/* Calls that are running go on in our functions. They are short, except delays. */
 static void clear_locked(void)
 {
 	lockdep_assert_held(&faults_lock);
@@ -173,7 +174,7 @@ static int set_locked(const char *text)
 	faults_count++;
 	if (kprobe_ftrace(&fault->probe))
 		return 0;
-	clear_locked(); /* what is behind the probe is no function's rest */
+	clear_locked(); /* behind the probe there is not the rest of a function */
 	return -EOPNOTSUPP;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* killed.c - a task that is being killed comes to the end of what it began. */
+/* killed.c - tests that a task that is being killed finishes what it began. */
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/sched/signal.h>
@@ -13,7 +13,7 @@ struct killed {
 	int status;
 };
 
-/* The first domain of a device makes its pollers, and the last one ends them. */
+/* The first domain of a device starts its pollers, and the last one stops them. */
 static int connect_and_close(struct killed *killed)
 {
 	struct pair *pair = killed->pair;
@@ -52,7 +52,7 @@ int test_killed_task(struct pair *pair)
 	task = kthread_run(killed_main, &killed, "rdmabox_killed");
 	if (!IS_ERR(task))
 		wait_for_completion(&killed.over);
-	/* For who frees it. */
+	/* So that it can be freed. */
 	CHECK(!pair_make(pair, killed.address) && !IS_ERR(task));
 	return killed.status;
 }

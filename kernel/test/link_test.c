@@ -2,10 +2,10 @@
 /*
  * link_test.c - opens verbs links when it is told to: rdmabox_link_test.ko.
  *
- * As long as it is loaded it is connected to a server. Whatever is written to its
- * parameter `open` has it open a link and close it again; the write fails as the opening
- * does. What makes that fail is rdmabox_faults.ko; what was given back then, the script
- * asks the RDMA stack (tests/lab/kernel_link.sh).
+ * While it is loaded it is connected to a server. A write to its parameter `open` opens a
+ * link and closes it again. The write fails if the opening does. rdmabox_faults.ko makes
+ * it fail. The script then checks in the RDMA stack that everything was given back
+ * (tests/lab/kernel_link.sh).
  */
 #include <linux/module.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* operations.c - each operation, and its contents. */
+/* operations.c - tests of each operation, and of the data. */
 #include "kernel/test/pair.h"
 
 static bool is_received(const struct rbx_completion *completion, u32 length)
@@ -48,7 +48,7 @@ int test_send(struct pair *pair)
 	CHECK(is_filled(far, 8192, 2100, (77 + 900) & 0xff));
 	CHECK(is_filled(far, 8192 + 2100, 1, 200));
 
-	/* The other way, without an immediate, and of no bytes. */
+	/* The other way: without an immediate, and with no bytes. */
 	CHECK(!post_receive(near, 0, 0));
 	CHECK(!post_and_wait(far, &(struct rbx_operation){ 0 }, 0, 0));
 	CHECK(!next(near, &completion));
@@ -87,7 +87,7 @@ int test_write_read(struct pair *pair)
 	read.address = key.address + 1;
 	CHECK(!post_and_wait(near, &read, 6000, 8000));
 	CHECK(is_filled(near, 6000, 8000, 92));
-	CHECK(is_filled(near, 0, 6000, 5)); /* and nothing around it */
+	CHECK(is_filled(near, 0, 6000, 5)); /* and nothing beside it */
 	return 0;
 }
 
@@ -113,7 +113,7 @@ int test_atomics(struct pair *pair)
 	struct rbx_region *region;
 
 	rbx_endpoint_limits(near->domain, &limits);
-	CHECK(limits.has_atomics); /* as Soft-RoCE has */
+	CHECK(limits.has_atomics); /* Soft-RoCE has them */
 	CHECK(!pair_connect(pair));
 	CHECK(!export(far, RBX_REGION_ATOMIC, &region, &key));
 	*(u64 *)&far->memory[8] = 7;
@@ -121,14 +121,14 @@ int test_atomics(struct pair *pair)
 	swap.address = add.address = key.address + 8;
 	CHECK(!post_and_wait(near, &swap, 0, 8));
 	CHECK(word(near, 0) == 7 && word(far, 8) == 1000);
-	CHECK(!post_and_wait(near, &swap, 0, 8)); /* it is no 7 any more */
+	CHECK(!post_and_wait(near, &swap, 0, 8)); /* it is not 7 any more */
 	CHECK(word(near, 0) == 1000 && word(far, 8) == 1000);
 	CHECK(!post_and_wait(near, &add, 0, 8));
 	CHECK(word(near, 0) == 1000 && word(far, 8) == 1005);
 	return 0;
 }
 
-/* Of mixed operations: one completion for all of them. */
+/* A chain of mixed operations, with one completion for all of them. */
 int test_chain(struct pair *pair)
 {
 	struct end *near = &pair->near, *far = &pair->far;
@@ -173,7 +173,7 @@ int test_chain(struct pair *pair)
 		use[i].key = key.key;
 		use[i].address = key.address + 4096 + (i == 1 ? 512 : 0);
 	}
-	if (pair->options.paced) /* else it is in no order with the WRITEs */
+	if (pair->options.paced) /* else it has no order with the WRITEs */
 		use[2].flags |= RBX_OPERATION_FENCE;
 	CHECK(!rbx_endpoint_post(near->endpoint, use, ARRAY_SIZE(use)));
 	CHECK(!next(far, &completion)); /* of its own SEND, or of ours */
@@ -208,7 +208,7 @@ int test_bad_posts(struct pair *pair)
 		      -EINVAL);                                           \
 	} while (0)
 	REFUSED(.kind = (enum rbx_operation_kind)99);
-	REFUSED(.flags = 2); /* inline, elsewhere */
+	REFUSED(.flags = 2); /* inline, which exists only in user space */
 	if (!pair->options.paced)
 		REFUSED(.flags = RBX_OPERATION_URGENT);
 	else
@@ -224,21 +224,21 @@ int test_bad_posts(struct pair *pair)
 #undef REFUSED
 	CHECK(rbx_endpoint_post(near->endpoint, many, ARRAY_SIZE(many)) ==
 	      -EAGAIN);
-	/* Of which nothing is looked at. */
+	/* The entries are not read. */
 	two[0] = (struct rbx_operation){ .segments_count = 1 };
 	CHECK(rbx_endpoint_post(near->endpoint, two, PAIR_DEPTH + 1) == -EAGAIN);
 	CHECK(!end_told(near));
 
-	/* A region that has moved for a chain that is refused has moved back. */
+	/* If a chain is refused, a region that had moved for it moves back. */
 	CHECK(!rbx_region_take(near->endpoint, &near->sg, 1, RBX_REGION_READ,
 			       &region));
 	two[0] = (struct rbx_operation){ .kind = RBX_OPERATION_EXPORT,
 					 .region = region };
-	two[1] = two[0]; /* twice */
+	two[1] = two[0]; /* the same region twice */
 	CHECK(rbx_endpoint_post(near->endpoint, two, 2) == -EINVAL);
 	CHECK(!post_and_wait(near, &two[0], 0, 0));
 
-	/* And the connection is as before, full to the last place. */
+	/* And the connection is as before: every slot is free. */
 	for (i = 0; i < PAIR_DEPTH; i++)
 		CHECK(!post_receive(far, 0, 0));
 	CHECK(post_receive(far, 0, 0) == -EAGAIN);
@@ -260,7 +260,7 @@ int test_too_long(struct pair *pair)
 	CHECK(!post_receive(&pair->far, 0, 100));
 	CHECK(post_and_wait(&pair->near, &(struct rbx_operation){ 0 }, 0, 101));
 	CHECK(!next(&pair->far, &completion));
-	/* -EMSGSIZE by the specification; Soft-RoCE calls it a bad operation. */
+	/* The specification says -EMSGSIZE; Soft-RoCE reports a bad operation. */
 	CHECK(completion.status);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * paced.c - endpoints whose operations wait in a channel: their contents and order, and
- * that each ends once, whatever becomes of the connection meanwhile.
+ * paced.c - tests of paced endpoints: data and order, and that each operation ends once,
+ * whatever happens to the connection meanwhile.
  */
 #include <linux/irq_work.h>
 
@@ -26,7 +26,7 @@ static struct rbx_operation write_to(const struct rbx_region_key *key, u32 offse
 	};
 }
 
-/* Neighbours: many become one. */
+/* Neighbours are merged. */
 int test_paced_neighbours(struct pair *pair)
 {
 	struct end *near = &pair->near;
@@ -57,7 +57,7 @@ int test_paced_neighbours(struct pair *pair)
 	return 0;
 }
 
-/* A message behind a fence comes when the data are there, and the next one after it. */
+/* A message behind a fence comes when the data are there; the next one comes after it. */
 int test_paced_fence(struct pair *pair)
 {
 	struct end *near = &pair->near, *far = &pair->far;
@@ -94,8 +94,8 @@ int test_paced_fence(struct pair *pair)
 
 /* ---- The end --------------------------------------------------------------------------*/
 
-/* A message that nobody receives, and what waits behind it in the channel: ordered ones,
- * an export and plain WRITEs. */
+/* Posts a message that is not received, and behind it operations that wait in the
+ * channel: ordered ones, an export and plain WRITEs. */
 static int wait_in_channel(struct pair *pair, struct rbx_region **region)
 {
 	const struct rbx_operation send = { 0 };
@@ -120,7 +120,7 @@ static int wait_in_channel(struct pair *pair, struct rbx_region **region)
 	return 0;
 }
 
-/* Each once, and none went well; in their order, as far as they have one. */
+/* Each ends once and with an error, in order if it has one. */
 static int all_fail(struct end *end)
 {
 	struct rbx_completion completion;
@@ -147,7 +147,7 @@ static void close_again(struct end *end, const struct rbx_completion *completion
 	end->hook_status = rbx_endpoint_close(completion->endpoint);
 }
 
-/* Who closes is who tells. */
+/* The thread that closes also reports. */
 int test_paced_close_while_waiting(struct pair *pair)
 {
 	struct rbx_region *region;
@@ -172,7 +172,7 @@ int test_paced_peer_closes_while_waiting(struct pair *pair)
 	return 0;
 }
 
-/* What is posted then is refused, in order; and what was exported is released. */
+/* What is posted then is refused, in order. What was exported is released. */
 int test_paced_disconnected(struct pair *pair)
 {
 	struct rbx_operation end_export = { .kind = RBX_OPERATION_END_EXPORT };
@@ -200,7 +200,7 @@ int test_paced_disconnected(struct pair *pair)
 	return 0;
 }
 
-/* ---- In an interrupt ------------------------------------------------------------------*/
+/* ---- In an interrupt -----------------------------------------------------------*/
 
 struct interrupt {
 	struct irq_work work;
@@ -224,7 +224,7 @@ static void post_in_interrupt(struct irq_work *work)
 	}
 }
 
-/* A thread posts as well; the callbacks of both run meanwhile. */
+/* A thread posts as well. The callbacks of both ends run meanwhile. */
 int test_paced_in_interrupt(struct pair *pair)
 {
 	struct interrupt interrupt = { .end = &pair->near };

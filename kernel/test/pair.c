@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pair.c - see pair.h. */
+/* pair.c - makes pairs of connected endpoints, see pair.h. */
 #include "kernel/test/pair.h"
 
 #include <linux/slab.h>
@@ -101,7 +101,7 @@ static void end_free(struct end *end)
 		pr_err("rdmabox_endpoint_test: a domain stays in use\n");
 }
 
-/* ---- Connected ------------------------------------------------------------------*/
+/* ---- Connecting ----------------------------------------------------------------*/
 
 static void answer(struct work_struct *work)
 {

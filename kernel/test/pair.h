@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pair.h - two ends of a connection, each with a domain and memory of its own.
+ * pair.h - a pair of connected endpoints, each with its own domain and memory.
  *
- * Completions of an end are kept in the order in which they were told, and taken with
- * next(). A test returns 0 or -errno; CHECK() says in the log what is not so.
+ * The completions of an end are kept in order and taken by next(). A test returns 0 or
+ * -errno. CHECK() logs the condition that does not hold.
  */
 #ifndef RBX_KERNEL_TEST_PAIR_H
 #define RBX_KERNEL_TEST_PAIR_H
@@ -17,7 +17,7 @@
 #define PAIR_DEPTH 64u
 #define PAIR_MEMORY_BYTES (4 * PAGE_SIZE)
 #define PAIR_WAIT_MS 20000u
-#define PAIR_COMPLETIONS 512u /* that nobody has taken yet */
+#define PAIR_COMPLETIONS 512u /* the most that are kept */
 
 #define CHECK(condition)                                                     \
 	do {                                                                 \
@@ -45,7 +45,7 @@ struct end {
 };
 
 struct pair {
-	struct end near, far; /* who connects, and who accepts */
+	struct end near, far; /* the one that connects, and the one that accepts */
 	struct rbx_endpoint_listener *listener;
 	const char *address; /* that it listens on */
 	struct rbx_endpoint_options options;
@@ -53,34 +53,35 @@ struct pair {
 	struct work_struct answer;
 	bool refuses;
 	struct rbx_endpoint_data near_says, far_says;
-	u8 heard[256]; /* by who accepts */
+	u8 heard[256]; /* received by the one that accepts */
 	size_t heard_bytes;
-	u8 answered[256]; /* by who connects */
+	u8 answered[256]; /* received by the one that connects */
 	size_t answered_bytes;
 	int accept_status;
 };
 
-/* Without a connection: both domains, a listener, and memory. pair_free() undoes it,
- * however far it came. */
+/* Makes both domains, a listener and memory, but no connection. pair_free() undoes it,
+ * even after a failure. */
 int pair_make(struct pair *pair, const char *address);
 void pair_free(struct pair *pair);
-/* pair.options and what they say may be changed before. Returns what connect does. */
+/* Connects. pair.options and the private data may be changed before. Returns the result
+ * of connect. */
 int pair_connect(struct pair *pair);
 
 /* The next completion, within PAIR_WAIT_MS. */
 int next(struct end *end, struct rbx_completion *completion);
-/* How many there are that nobody has taken. */
+/* The number of completions that have not been taken. */
 u32 end_told(struct end *end);
 
 int post_receive(struct end *end, u32 offset, u32 length);
-/* One operation, signaled, of one stretch of the memory of an end. */
+/* Posts one signaled operation with one range of the memory of an end. */
 int post(struct end *end, const struct rbx_operation *operation, u32 offset,
 	 u32 length);
-/* post() and its completion, which is the next; returns its status. */
+/* Posts and takes the next completion, which must be its own; returns its status. */
 int post_and_wait(struct end *end, const struct rbx_operation *operation,
 		  u32 offset, u32 length);
 
-/* Byte i of a stretch: seed + i. */
+/* Sets byte i of a range to seed + i. */
 void fill(struct end *end, u32 offset, u32 length, u8 seed);
 bool is_filled(struct end *end, u32 offset, u32 length, u8 seed);
 

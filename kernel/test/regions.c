@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* regions.c - keys: what they allow, and their end. */
+/* regions.c - tests of keys: what they allow, and how they end. */
 #include "kernel/test/pair.h"
 
 static struct rbx_operation use_of(enum rbx_operation_kind kind,
@@ -12,7 +12,7 @@ static struct rbx_operation use_of(enum rbx_operation_kind kind,
 	};
 }
 
-/* A key that worked does not any more, and the memory is as it was. */
+/* A key that worked does not work any more, and the memory has not changed. */
 static int is_denied(struct pair *pair, enum rbx_operation_kind kind,
 		     const struct rbx_region_key *key)
 {
@@ -36,7 +36,7 @@ static int works(struct pair *pair, const struct rbx_region_key *key)
 	return 0;
 }
 
-/* Connected, with a key to all memory of the far end, which works. */
+/* Connects, and exports all memory of the far end with a key that works. */
 static int lend(struct pair *pair, u32 rights, struct rbx_region **region,
 		struct rbx_region_key *key)
 {
@@ -56,8 +56,7 @@ int test_key_ended(struct pair *pair)
 	return is_denied(pair, RBX_OPERATION_WRITE, &key);
 }
 
-/* Without END_EXPORT, on a connection that goes on. */
-/* As a device that has failed. */
+/* As a device that has failed: it takes nothing. */
 static int take_nothing(struct ib_qp *qp, const struct ib_send_wr *wr,
 			const struct ib_send_wr **bad)
 {
@@ -86,6 +85,7 @@ int test_key_whose_end_fails(struct pair *pair)
 	return 0;
 }
 
+/* Without END_EXPORT, on a connection that goes on. */
 int test_key_released(struct pair *pair)
 {
 	struct rbx_region_key key, other;
@@ -107,7 +107,8 @@ int test_key_rights(struct pair *pair)
 	return is_denied(pair, RBX_OPERATION_WRITE, &key);
 }
 
-/* The key is of the far end's domain, and is used towards the near end's. */
+/* The key belongs to the far end's domain and is used over a connection to the near
+ * end's. */
 int test_key_of_other_domain(struct pair *pair)
 {
 	struct rbx_operation write = { .kind = RBX_OPERATION_WRITE };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * twin_test.c - loans that have a twin are not handed out: rdmabox_twin_test.ko.
+ * twin_test.c - tests that a loan with a twin is not handed out: rdmabox_twin_test.ko.
  *
- * A server takes a loan back without our hearing of it, and lends the same memory anew.
- * No server does so when it is told to, and so its answers are changed here, behind
- * rbx_session_map(): in place and key they become those of a loan that was lent before.
+ * A server may take a loan back before we notice, and lend the same memory anew. No
+ * server does so on demand. So the test changes answers behind rbx_session_map(): they
+ * get the place and key of a loan that was lent before.
  *
  *	insmod rdmabox_twin_test.ko server=10.9.0.1:7471
  *
- * with a server of SLABS slabs runs all tests, says each in the log, and fails to load
- * if one does.
+ * It needs a server with SLABS slabs. It runs all tests and logs each one. If one fails,
+ * loading fails.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -32,9 +32,9 @@ MODULE_PARM_DESC(server, "host:port");
 		}                                                                 \
 	} while (0)
 
-/* ---- Answers are changed -----------------------------------------------------------*/
+/* ---- Changing answers ------------------------------------------------------------*/
 
-/* What the next answer says; of no length: what the server said. */
+/* What the next answer is changed to; length 0: it is not changed. */
 static struct rbx_remote answer;
 
 struct asked {
@@ -70,8 +70,8 @@ static struct kretprobe probe = {
 	.maxactive = 2,
 };
 
-/* The next loan lies so many bytes behind another, and was lent so much later than it
- * was. */
+/* Makes the next loan lie so many bytes behind the first one, with an epoch that is later
+ * by so much. */
 static void answer_set(const struct rbx_remote *first, u64 behind_bytes,
 		       u64 later)
 {
@@ -87,7 +87,7 @@ static bool is_same(const struct rbx_remote *one, const struct rbx_remote *other
 	return one->slab_id == other->slab_id && one->epoch == other->epoch;
 }
 
-/* All that the server has can be borrowed, and is returned: nobody else has any of it. */
+/* All that the server has can be borrowed, and is returned: no loan was forgotten. */
 static int all_is_free(struct rbx_peer *peer)
 {
 	struct rbx_remote remotes[SLABS];
@@ -111,7 +111,7 @@ static int twin_of(struct rbx_peer *peer, s64 behind_slabs_eighths)
 	CHECK(rbx_borrow(peer, &second) == -ESTALE);
 	CHECK(is_same(&second, &first));
 	CHECK(second.address == first.address && second.rkey == first.rkey);
-	/* As long as the first is not returned. */
+	/* As long as the first loan is not returned. */
 	answer_set(&first, 0, 0);
 	CHECK(rbx_borrow(peer, &second) == -ESTALE);
 	CHECK(!rbx_return(peer, &first));
@@ -144,7 +144,7 @@ static int test_neighbour(struct rbx_peer *peer)
 	return 0;
 }
 
-/* The answer of the one that was lent later was the first to come. */
+/* The loan that was lent later was answered first. */
 static int test_first_is_later(struct rbx_peer *peer)
 {
 	struct rbx_remote first, second;
@@ -153,14 +153,14 @@ static int test_first_is_later(struct rbx_peer *peer)
 	CHECK(!rbx_borrow(peer, &first));
 	first.epoch -= 1000; /* as the server knows it */
 	answer_set(&first, 0, 0);
-	answer.address = 0; /* where the first is said to be */
+	answer.address = 0; /* where the test says that the first one is */
 	answer.rkey = 0;
 	CHECK(rbx_borrow(peer, &second) == -ESTALE);
 	CHECK(!is_same(&second, &first) && second.slab_id != first.slab_id);
-	CHECK(rbx_return(peer, &second) == -ESTALE); /* that was done */
+	CHECK(rbx_return(peer, &second) == -ESTALE); /* this was done */
 	CHECK(!rbx_return(peer, &first));
 	first.epoch += 1000;
-	CHECK(rbx_return(peer, &first) == -ESTALE); /* and it is forgotten */
+	CHECK(rbx_return(peer, &first) == -ESTALE); /* now it is forgotten */
 	answer_set(&first, 0, 0);
 	CHECK(!rbx_borrow(peer, &second));
 	CHECK(!rbx_return(peer, &second));
@@ -177,7 +177,7 @@ static const struct {
 	{ "older_of_twins_is_over_whichever_came_first", test_first_is_later },
 };
 
-/* Each with a peer of its own: what a test leaves goes back with it. */
+/* Each test has its own peer. Whatever it leaves is given back with the peer. */
 static int run(u32 i)
 {
 	const struct rbx_peer_options options = {

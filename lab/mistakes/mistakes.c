@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * mistakes.c - makes one mistake of each kind that the debug kernel looks for, so that
- * lab/debug-check knows that it is noticed. Harmless enough for the machine to go on.
+ * lab/debug-check can check that it is noticed. They are harmless enough for the machine
+ * to go on.
  *
- * The lock validator comes first: it ends with its first report, whoever's that is.
+ * The mistake for the lock validator comes first, as the validator stops after its first
+ * report, whatever caused it.
  */
 #include <linux/delay.h>
 #include <linux/list.h>

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * buffers.c - see buffers.h.
+ * buffers.c - chooses between copying and registering, see buffers.h.
  *
- * A request is registered as a whole, or each segment of it, whatever it is split
- * into: its fragments share the keys, and a registration ends with the last of them.
- * Nothing is kept for the next request, so a program may unmap a buffer as soon as its
- * request has completed. Buffers may be unaligned, and those of requests that
- * are outstanding together may overlap: each has its own registration.
+ * A request, or each segment of it, is registered as a whole. All fragments that it is
+ * split into share the keys, and the registration ends with the last of them. Nothing is
+ * kept for the next request, so a program may unmap a buffer as soon as its request has
+ * completed. Buffers may be unaligned, and those of requests that are outstanding
+ * together may overlap: each has its own registration.
  *
- * Failure. Where registering is refused (too much is pinned, too many are
- * alive) auto copies that request instead; with buffers=direct submit fails
- * with the device's reason, before anything was sent. Staging memory that is
- * used up makes the combiner wait for completions; as those of registered
- * requests need none of it, and the other way round, neither can block the
- * other for ever.
+ * Failure: if registering is refused (too much memory is pinned, or too many
+ * registrations are alive), `auto` copies that request instead. With buffers=direct
+ * submit fails with the device's reason, before anything was sent. If no staging memory
+ * is free the combiner waits for completions. Registered requests need no staging memory
+ * and copied ones no registration, so neither can block the other for ever.
  *
- * Left out: a cache of registrations, which would have to hear of every unmap.
+ * Left out: a cache of registrations. It would have to know of every munmap().
  */
 #include "lib/buffers/buffers.h"
 
@@ -47,9 +46,9 @@ int rbx_buffers_check(struct rbx_request *request)
 		return rbx_error(-EINVAL,
 				 "the request's buffer lies outside of its "
 				 "region");
-	/* It may be copied or summed on the way. */
+	/* The CPU may have to copy it or compute its checksum. */
 	if (rbx_region_is_dmabuf(request->region))
-		return rbx_error(-EOPNOTSUPP, "a dmabuf is no buffer of a request: no CPU touches it");
+		return rbx_error(-EOPNOTSUPP, "a dmabuf cannot be the buffer of a request, as the CPU cannot access it");
 	KEY(request) = HAS_KEY | lkey;
 	return 0;
 }
@@ -59,7 +58,7 @@ struct rbx_mr *rbx_buffers_first_mr(const struct rbx_request *request)
 	return (struct rbx_mr *)(uintptr_t)REGISTRATION(request);
 }
 
-/* *mr: NULL if it is to be copied. */
+/* *mr: NULL if the memory is to be copied. */
 static int register_memory(struct rbx_context *ctx, const void *addr,
 			   uint32_t length_bytes, uint8_t op, struct rbx_mr **mr)
 {
@@ -135,7 +134,7 @@ static int register_one(struct rbx_context *ctx, struct rbx_request *request)
 	return err;
 }
 
-/* More could not be registered however long the caller waits. */
+/* With more segments it would fail however long the caller waits. */
 static int segments_bound(struct rbx_request *const requests[],
 			  unsigned int count)
 {
@@ -147,7 +146,7 @@ static int segments_bound(struct rbx_request *const requests[],
 			segments += requests[i]->segments_count;
 	if (segments <= RBX_SUBMIT_SEGMENTS_MAX)
 		return 0;
-	return rbx_error(-EINVAL, "requests of %llu segments in one call: %u are possible where they may have to be registered",
+	return rbx_error(-EINVAL, "requests with %llu segments in one call: at most %u are possible if they have to be registered",
 			 (unsigned long long)segments, RBX_SUBMIT_SEGMENTS_MAX);
 }
 
@@ -171,7 +170,7 @@ int rbx_buffers_register(struct rbx_context *ctx,
 	return 0;
 
 out_release:
-	/* Of the segments of the last one some may be registered. */
+	/* Some segments of the last request may be registered already. */
 	do
 		rbx_buffers_release(ctx, requests[i]);
 	while (i--);

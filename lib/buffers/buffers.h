@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * buffers.h - how the device gets at the memory of a request: the option
- * `buffers`.
+ * buffers.h - gives the device access to the memory of a request: the option `buffers`.
  *
- * A device reads and writes registered memory only, each piece under its key.
- * There are four ways to that, cheapest first:
+ * A device reads and writes only registered memory, and each registration has a key.
+ * There are four ways to get one, the cheapest first:
  *
- *	region    the program registered it once (rbx_region_register())
- *	any key   one key covers all memory of the process, where the device has
- *		  it: the soft device, a NIC, by on_demand_paging
+ *	region    the program registered the memory once (rbx_region_register())
+ *	any key   one key covers all memory of the process, if the device has such a key:
+ *	          the soft device has it, a NIC with on_demand_paging too
  *	dynMR     registered at submit, deregistered after completion
  *	preMR     copied through staging memory that was registered at open
  *
- * dynMR and preMR are the paper's (section IV-A). Copying costs by the byte,
- * registering mostly by the call, so short requests are copied and long ones
- * registered; where the two meet depends on the device (cost.h).
+ * dynMR and preMR are the paper's (section IV-A). The cost of copying grows with the
+ * length; the cost of registering is mostly the system call. So short requests are copied
+ * and long ones registered. The length at which both cost the same depends on the device
+ * (cost.h).
  *
- * The request's reserved words while it is ours: [2] the key, and whether it has
- * one; [3] its registration, or the first of its segments'.
+ * Reserved words of a request while it is outstanding: [2] the key, and whether it has
+ * one; [3] its registration, or the first registration of its segments.
  */
 #ifndef RBX_LIB_BUFFERS_H
 #define RBX_LIB_BUFFERS_H
@@ -29,38 +29,39 @@
 #include "include/rdmabox/rdmabox.h"
 
 struct rbx_buffers {
-	/* Shorter requests are copied; 0: none; UINT64_MAX: all. Only where no
-	 * one key covers all memory. */
+	/* Shorter requests are copied; 0: none; UINT64_MAX: all. Used only if no one key
+	 * covers all memory. */
 	uint64_t register_from_bytes;
-	bool must_register; /* buffers=direct: else a failure is no error */
+	/* buffers=direct: a failed registration is an error. Else the request is copied. */
+	bool must_register;
 	struct rbx_registrar *registrar; /* NULL: nothing is ever registered */
 	char why[128]; /* in words, for rbx_describe() */
 };
 
-/* Decides and prepares, when device and staging memory are there. 0 or -errno. */
+/* Decides and prepares. The device and the staging memory must be there. 0 or -errno. */
 int rbx_buffers_open(struct rbx_context *ctx);
 void rbx_buffers_close(struct rbx_context *ctx);
 
-/* Before anything else: 0, or -EINVAL for a buffer outside of its region, or bad
- * segments. */
+/* Called before all else. 0; -EINVAL: the buffer is not in its region, or a segment is
+ * bad. */
 int rbx_buffers_check(struct rbx_request *request);
 
 /*
- * Registers what is to be registered, of requests that were checked: all or
- * nothing. 0; -EAGAIN: too many registrations are alive; else -errno with
- * rbx_last_error(). May block for system calls.
+ * Registers what has to be registered for requests that were checked: all or nothing. 0;
+ * -EAGAIN: too many registrations are alive; else -errno with rbx_last_error(). May block
+ * for system calls.
  */
 int rbx_buffers_register(struct rbx_context *ctx,
 			 struct rbx_request *const requests[],
 			 unsigned int count);
 
-/* Ends the registrations of a request of which nothing is under way. */
+/* Ends the registrations of a request. No piece of it may be in flight. */
 void rbx_buffers_release(struct rbx_context *ctx, struct rbx_request *request);
 
-/* Of a request of segments: what was registered for it (segments.h); or NULL. */
+/* The first registration of a request that has segments (segments.h); NULL: it has none. */
 struct rbx_mr *rbx_buffers_first_mr(const struct rbx_request *request);
 
-/* The key of a request's buffer, and the flags of its fragments for it. */
+/* The key of a request's buffer, and the flags that its fragments need for it. */
 static inline uint32_t rbx_buffers_lkey(const struct rbx_request *request,
 					uint8_t *fragment_flags)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cost.c - see cost.h.
+ * cost.c - measures the cost of copying and of registering, see cost.h.
  *
- * Both ways are measured as a request takes them: the copy goes between two
- * buffers that have been touched before, as staging memory and a buffer in use
- * are; the buffer that is registered has been touched as well, so that no page
- * fault is counted. Rounds of copy, registration, deregistration follow each
- * other, so that whatever else the machine does hits them alike, and the median
- * of the rounds counts. A short copy is repeated until it is long enough to be
- * timed, and divided.
+ * Both are measured as a request uses them. The copy goes between two buffers that were
+ * touched before, as staging memory and a used buffer are. The buffer that is registered
+ * was touched too, so no page fault is counted. Each round does a copy, a registration
+ * and a deregistration, so other load on the machine disturbs all three alike; the median
+ * of the rounds counts. A short copy is repeated until it is long enough to be timed.
  *
- * Deregistering counts with registering, although a thread of its own does it
- * (registrar.h): it is CPU time all the same.
+ * Deregistering counts as part of registering, although another thread does it
+ * (registrar.h): it takes CPU time all the same.
  */
 #include "lib/buffers/cost.h"
 
@@ -24,10 +22,10 @@
 #include "lib/clock.h"
 #include "lib/context.h"
 
-/* A copy is timed over at least so many bytes: some microseconds. */
+/* The copies of one timing have at least so many bytes: some microseconds. */
 #define TIMED_BYTES (64u << 10)
 
-/* The quick measurement: 4 KiB to 4 MiB in steps of four. */
+/* The quick measurement: 4 KiB to 4 MiB, each length four times the one before. */
 #define QUICK_POINTS 6u
 #define QUICK_ROUNDS 3u
 
@@ -51,7 +49,7 @@ static int arena_open(struct arena *arena, size_t bytes)
 	if (memory == MAP_FAILED)
 		return rbx_error(-ENOMEM, "cannot allocate %zu bytes to measure",
 				 2 * bytes);
-	/* Else all of it would be one page of zeros. */
+	/* Otherwise every page would be the one page of zeros. */
 	memset(memory, 1, 2 * bytes);
 	*arena = (struct arena){ memory, memory + bytes, bytes };
 	return 0;
@@ -70,7 +68,7 @@ static uint64_t time_copy(const struct arena *arena)
 
 	for (uint32_t i = 0; i < times; i++) {
 		memcpy(arena->to, arena->from, arena->bytes);
-		/* The compiler must not leave out copies of the same. */
+		/* Keeps the compiler from leaving out repeated copies. */
 		__asm__ volatile("" : : "r"(arena->to) : "memory");
 	}
 	return (rbx_now_ns() - start_ns) / times;
@@ -107,7 +105,7 @@ static int by_value(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The median; in *spread half the distance between the quartiles. */
+/* Returns the median. *spread: half the distance between the quartiles. */
 static uint64_t median(uint64_t *values, uint32_t count, uint64_t *spread)
 {
 	qsort(values, count, sizeof(*values), by_value);
@@ -118,7 +116,7 @@ static uint64_t median(uint64_t *values, uint32_t count, uint64_t *spread)
 static int take_samples(struct rbx_context *ctx, const struct arena *arena,
 			uint32_t rounds, struct samples *samples)
 {
-	/* The first of each is not counted: it warms up. */
+	/* The first round is not counted: it warms up. */
 	(void)time_copy(arena);
 	for (uint32_t i = 0; i <= rounds; i++) {
 		uint32_t at = i ? i - 1 : 0;
@@ -190,7 +188,7 @@ uint64_t rbx_buffer_cost_quick(struct rbx_context *ctx)
 	struct rbx_buffer_cost costs[QUICK_POINTS];
 	uint32_t count = 0;
 
-	/* The next length costs some three times what all before it did. */
+	/* The next length takes about three times as long as all before it together. */
 	while (count < QUICK_POINTS &&
 	       4 * (rbx_now_ns() - start_ns) < RBX_BUFFER_COST_BUDGET_NS) {
 		size_t bytes = (size_t)RBX_PAGE_BYTES << (2 * count);

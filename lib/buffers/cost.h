@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cost.h - what copying and registering a buffer cost on this device.
+ * cost.h - measures what it costs to copy and to register a buffer on this device.
  *
- * The measurement behind buffers=auto and rdmabox-tune(1); the public half is
- * rbx_buffer_cost_measure().
+ * buffers=auto and rdmabox-tune(1) use it. The public part is rbx_buffer_cost_measure().
  */
 #ifndef RBX_LIB_BUFFER_COST_H
 #define RBX_LIB_BUFFER_COST_H
@@ -13,9 +12,9 @@
 struct rbx_context;
 
 /*
- * Measures a few lengths, for at most about RBX_BUFFER_COST_BUDGET_NS, and
- * returns the break-even (core/break_even.h): RBX_BREAK_EVEN_NEVER where memory
- * cannot be registered here, or copying was cheaper as far as it came.
+ * Measures a few lengths, for about RBX_BUFFER_COST_BUDGET_NS at most. Returns the
+ * break-even length (core/break_even.h), or RBX_BREAK_EVEN_NEVER if memory cannot be
+ * registered here or copying was cheaper at all measured lengths.
  */
 #define RBX_BUFFER_COST_BUDGET_NS 15000000ull
 uint64_t rbx_buffer_cost_quick(struct rbx_context *ctx);

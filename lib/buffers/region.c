@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* region.c - memory that a program registered once, for itself or for others. */
+/* region.c - memory that a program registers once, for itself or for other programs. */
 #include <stdlib.h>
 
 #include "include/rdmabox/endpoint.h"
@@ -10,7 +10,7 @@ struct rbx_region {
 	struct rbx_context *ctx;
 	struct rbx_protection_domain *domain; /* NULL: the context's */
 	struct rbx_mr *mr;
-	bool is_dmabuf; /* its addresses are none of this process */
+	bool is_dmabuf; /* its addresses are not in this process */
 };
 
 int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
@@ -23,11 +23,11 @@ int rbx_region_rights(const struct rbx_device_caps *caps, uint32_t rights,
 						caps->has_remote_invalidate;
 
 	if (rights & ~all)
-		return rbx_error(-EINVAL, "rights 0x%x: there are no such",
+		return rbx_error(-EINVAL, "rights 0x%x: unknown rights",
 				 rights);
 	if (((rights & RBX_REGION_ATOMIC) && !caps->has_atomics) ||
 	    ((rights & RBX_REGION_INVALIDATE) && !has_invalidate))
-		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s cannot give them",
+		return rbx_error(-EOPNOTSUPP, "rights 0x%x: %s does not support them",
 				 rights, caps->name);
 	*of_fabric =
 		RBX_LOCAL_WRITE |
@@ -45,7 +45,7 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
 	return rbx_region_export(ctx, NULL, addr, length, 0, out);
 }
 
-/* Of what *init says but for its domain and rights. */
+/* Makes a region. *init has all but its domain and rights. */
 static int region_make(struct rbx_context *ctx,
 		       struct rbx_protection_domain *domain, uint32_t rights,
 		       struct rbx_mr_init *init, struct rbx_region **out)
@@ -116,7 +116,7 @@ int rbx_region_export_dmabuf(struct rbx_context *ctx,
 		return rbx_error(-EINVAL, "cannot register %zu bytes of descriptor %d",
 				 length, fd);
 	if (!ctx->device->caps.has_dmabuf)
-		return rbx_error(-EOPNOTSUPP, "%s is the CPU, which is not to touch a dmabuf: register it with an RDMA device",
+		return rbx_error(-EOPNOTSUPP, "%s is a device in software, which cannot access a dmabuf: register it with an RDMA device",
 				 ctx->device->caps.name);
 	return region_make(ctx, domain, rights, &init, region);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * registrar.c - see registrar.h.
+ * registrar.c - registers memory for requests and deregisters it later, see registrar.h.
  *
- * Normally: register() counts and registers, retire() puts the registration into
- * a ring that has room for all that can be alive, the thread gathers batches out
- * of it. Whoever deregisters a batch holds work_lock for it, so after a turn of
- * that lock the batch that was in hand is gone.
+ * Normally register() counts and registers. retire() puts the registration into a ring,
+ * which has room for all that can be alive. The thread takes batches out of the ring.
+ * work_lock is held while a batch is deregistered. So a thread that has taken that lock
+ * knows that the batch before is gone.
  *
- * A registration may fail because too much is pinned. What is retired must not
- * be the reason: then, and where too many are alive, register() deregisters all
- * that is retired itself and tries once more.
+ * A registration may fail because too much memory is pinned, or because too many are
+ * alive. Retired registrations must not be the reason. So register() then deregisters all
+ * of them itself, and tries once more.
  */
 #include "lib/buffers/registrar.h"
 
@@ -21,14 +21,14 @@
 #include "lib/clock.h"
 #include "lib/error.h"
 
-/* Deregistered in one go: bounds how long work_lock is held. */
+/* The most that is deregistered at once: bounds how long work_lock is held. */
 #define BATCH 32u
 
-/* How long a batch is waited for: a wakeup for each would cost as much as many
- * a registration, and memory may well stay pinned so much longer. */
+/* How long the thread waits for a full batch. One wakeup for each registration would cost
+ * as much as many of them do, and memory may well stay pinned for so much longer. */
 #define GATHER_NS 1000000u
 
-/* Of the ring: `index` places behind the oldest. */
+/* The place in the ring that is `index` places behind the oldest. */
 static struct rbx_mr **place(struct rbx_registrar *registrar, uint32_t index)
 {
 	return &registrar->retired[(registrar->retired_first + index) %
@@ -61,7 +61,7 @@ static uint32_t deregister_batch(struct rbx_registrar *registrar)
 	count = take_retired(registrar, batch);
 	if (count != 0) {
 		device->ops->deregister_memory(device, batch, count);
-		/* After it, so that never more than the bound are alive. */
+		/* Only after it, so that never more than the bound are alive. */
 		RBX_FETCH_ADD(&registrar->alive_count, -count);
 		registrar->made_room(registrar->user, count);
 	}
@@ -72,7 +72,7 @@ static uint32_t deregister_batch(struct rbx_registrar *registrar)
 /* Deregisters all that was retired before the call. */
 static void settle(struct rbx_registrar *registrar)
 {
-	/* Bounded, for others may go on retiring: what there can be. */
+	/* Bounded, as other threads may go on retiring. */
 	for (uint32_t done = 0; done < RBX_REGISTRATIONS_MAX;) {
 		uint32_t count = deregister_batch(registrar);
 
@@ -124,7 +124,7 @@ void rbx_registrar_retire(struct rbx_registrar *registrar, struct rbx_mr *mr)
 	pthread_mutex_unlock(&registrar->lock);
 }
 
-/* Waits a little for a batch to be complete. The lock is held. */
+/* Waits a little for a full batch. The lock is held. */
 static void gather_locked(struct rbx_registrar *registrar)
 {
 	struct timespec until = rbx_timespec_at(rbx_now_ns() + GATHER_NS);
@@ -135,8 +135,8 @@ static void gather_locked(struct rbx_registrar *registrar)
 					     &registrar->lock, &until);
 }
 
-/* Waits for something to do, which another may do meanwhile; false: nothing is
- * left, and it is the end. */
+/* Waits until something is retired. Another thread may deregister it meanwhile. False:
+ * nothing is left, and the registrar is closing. */
 static bool wait_for_work(struct rbx_registrar *registrar)
 {
 	bool more;
@@ -150,7 +150,7 @@ static bool wait_for_work(struct rbx_registrar *registrar)
 	return more;
 }
 
-/* Timed waits go by the clock of rbx_now_ns(). */
+/* Timed waits use the clock of rbx_now_ns(). */
 static void init_locks(struct rbx_registrar *registrar)
 {
 	pthread_condattr_t attributes;

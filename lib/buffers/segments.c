@@ -15,8 +15,8 @@ void rbx_segment_first(struct rbx_segment_walk *walk,
 	walk->done_bytes = 0;
 }
 
-/* Whether the next registration is that of the segment. Of two equal segments of which
- * one has a registration either may take it: it covers the same memory. */
+/* Whether the next registration belongs to this segment. If two segments are equal and
+ * one has a registration, either may use it: it covers the same memory. */
 static bool has_mr(const struct rbx_segment_walk *walk)
 {
 	return walk->mr && !walk->segment->region &&
@@ -113,24 +113,24 @@ int rbx_segments_check(const struct rbx_request *request)
 
 	if (!request->segments_count ||
 	    request->segments_count > RBX_SEGMENTS_MAX)
-		return rbx_error(-EINVAL, "a request of %u segments: 1 to %u are possible",
+		return rbx_error(-EINVAL, "a request with %u segments: it must be 1 to %u",
 				 request->segments_count, RBX_SEGMENTS_MAX);
 	if (request->region)
-		return rbx_error(-EINVAL, "a request of segments has a region: each segment has its own");
+		return rbx_error(-EINVAL, "a request with segments has a region: give each segment its own");
 	for (i = 0; i < request->segments_count; i++) {
 		err = segment_check(request, i);
 		if (err)
 			return err;
 		sum_bytes += request->segments[i].length_bytes;
 		if (sum_bytes > request->length_bytes)
-			return rbx_error(-EINVAL, "segment %u of %u of a request ends at byte %llu, and the request at %u",
+			return rbx_error(-EINVAL, "segment %u of %u of a request ends at byte %llu, but the request ends at %u",
 					 i, request->segments_count,
 					 (unsigned long long)sum_bytes,
 					 request->length_bytes);
 	}
 	if (sum_bytes == request->length_bytes)
 		return 0;
-	return rbx_error(-EINVAL, "segment %u, the last, of a request ends at byte %llu, and the request at %u",
+	return rbx_error(-EINVAL, "the last segment, %u, of a request ends at byte %llu, but the request ends at %u",
 			 i - 1, (unsigned long long)sum_bytes,
 			 request->length_bytes);
 }

@@ -2,14 +2,13 @@
 /*
  * tuning.c - reads and writes the tuning file, see tuning.h.
  *
- * Reading never fails: a program must not refuse to start because of a file that
- * is there to make it faster. What cannot be read or believed is left out, and
- * rbx_describe() shows the reason. Only regular files of a sensible size are
- * read, so that a pipe or a device of that name hangs nobody.
+ * Reading never fails: the file is there to make a program faster, so it must not keep
+ * one from starting. Values that cannot be read or are out of range are left out, and
+ * rbx_describe() shows why. Only regular files of at most FILE_BYTES_MAX are read, so
+ * that a pipe or a device of that name cannot block the program.
  *
- * Writing keeps what the file says of other devices, and replaces it as a whole:
- * who reads meanwhile sees the old one or the new one. A file that is something
- * else is never overwritten.
+ * Writing keeps the entries of other devices, and replaces the whole file. A reader sees
+ * the old file or the new one. A file that is not a tuning file is never overwritten.
  */
 #include "lib/buffers/tuning.h"
 
@@ -79,7 +78,7 @@ static int resolve(const char *path, char *resolved, size_t bytes)
 
 /* ---- Reading ---------------------------------------------------------------*/
 
-/* The file open for reading, or NULL with errno. */
+/* Opens the file for reading. NULL: see errno. */
 static FILE *open_regular(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -101,7 +100,8 @@ static FILE *open_regular(const char *path)
 	return file;
 }
 
-/* The whole file, which the caller drops; NULL: errno, and why in reason. */
+/* Reads the whole file. The caller drops the result. NULL: see errno; the reason is in
+ * text. */
 static json_t *read_file(const char *path, char *reason, size_t reason_bytes)
 {
 	FILE *file = open_regular(path);
@@ -127,7 +127,7 @@ static json_t *read_file(const char *path, char *reason, size_t reason_bytes)
 	return NULL;
 }
 
-/* Whether a value is there and in range, or absent; false: it is bad. */
+/* Reads a number. True if it is in range or absent; false: it is bad. */
 static bool read_number(const json_t *entry, const char *name, json_int_t low,
 			json_int_t high, json_int_t *value)
 {
@@ -140,7 +140,7 @@ static bool read_number(const json_t *entry, const char *name, json_int_t low,
 	return json_is_integer(found) && *value >= low && *value <= high;
 }
 
-/* What is said of one device; a note of what is wrong with it, or "". */
+/* Reads the entry of one device. Returns what is wrong with it, or "". */
 static const char *read_entry(const json_t *entry,
 			      const struct rbx_device *device,
 			      struct rbx_tuning *tuning)
@@ -154,9 +154,9 @@ static const char *read_entry(const json_t *entry,
 	else if (read_number(entry, "break_even_bytes", 1, INT64_MAX, &number))
 		tuning->break_even_bytes = (uint64_t)number;
 	else
-		return "break_even_bytes is no length";
+		return "break_even_bytes is not a length";
 	if (!read_number(entry, "queue_pairs", 1, queue_pairs_max, &number))
-		return "queue_pairs is no number that the device can have";
+		return "queue_pairs is not a number that the device supports";
 	tuning->queue_pairs = (uint32_t)number;
 	return json_is_object(entry) ? "" : "not an object";
 }
@@ -220,7 +220,7 @@ void rbx_tuning_load(const char *path, const struct rbx_device *device,
 
 /* ---- Writing ---------------------------------------------------------------*/
 
-/* The last two folders of a path, each if it is missing. */
+/* Makes the last two folders of a path if they are missing. */
 static void make_folders(const char *path)
 {
 	char folder[PATH_MAX];
@@ -230,7 +230,7 @@ static void make_folders(const char *path)
 	last = strrchr(folder, '/');
 	*last = 0;
 	first = strrchr(folder, '/');
-	/* What fails is told when the file is made. */
+	/* An error is reported when the file is made. */
 	if (first > folder) {
 		*first = 0;
 		(void)mkdir(folder, 0755);
@@ -258,7 +258,7 @@ static int write_json(int fd, const json_t *root)
 	return err;
 }
 
-/* As a new file that takes the place of the old one. */
+/* Writes a new file and moves it to the place of the old one. */
 static int replace_file(const char *path, const json_t *root)
 {
 	char fresh[PATH_MAX + 8];
@@ -281,7 +281,7 @@ static json_t *new_root(void)
 	return json_pack("{s:i, s:{}}", "version", VERSION, "devices");
 }
 
-/* Puts in what is known; the rest of the entry stays. */
+/* Sets the known values; the rest of the entry stays. */
 static int set_entry(json_t *root, const char *key,
 		     const struct rbx_tuning *tuning)
 {
@@ -316,14 +316,14 @@ int rbx_tuning_save(struct rbx_context *ctx, const char *path,
 	int err;
 
 	if (!ctx || !tuning)
-		return rbx_error(-EINVAL, "a context and a tuning are wanted");
+		return rbx_error(-EINVAL, "a context and a tuning must be given");
 	err = rbx_sized_take("rbx_tuning",
 			     offsetof(struct rbx_tuning, queue_pairs), &taken,
 			     sizeof(taken), tuning);
 	if (err)
 		return err;
 	if (taken.queue_pairs > RBX_QUEUE_PAIRS_MAX)
-		return rbx_error(-EINVAL, "a tuning is of at most %u queue pairs",
+		return rbx_error(-EINVAL, "a tuning has at most %u queue pairs",
 				 RBX_QUEUE_PAIRS_MAX);
 	err = resolve(path, resolved, sizeof(resolved));
 	if (err == -ENAMETOOLONG)

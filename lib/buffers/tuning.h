@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tuning.h - what rdmabox-tune(1) found out about a device, remembered.
+ * tuning.h - the tuning file: what rdmabox-tune(1) measured on each device.
  *
- * A JSON file, by device:
+ * It is a JSON file with an entry for each device:
  *
  *	{ "version": 1,
  *	  "devices": {
  *	    "verbs rxe0:1": { "break_even_bytes": 950272, "queue_pairs": 2 } } }
  *
- * break_even_bytes is null where copying is cheaper at any length; what was not
- * found out is left out.
+ * break_even_bytes is null if copying is cheaper at any length. A value that was not
+ * measured is left out.
  */
 #ifndef RBX_LIB_TUNING_H
 #define RBX_LIB_TUNING_H
@@ -25,9 +25,9 @@ void rbx_tuning_key(const struct rbx_device *device,
 		    char key[RBX_TUNING_KEY_BYTES]);
 
 /*
- * Reads what a file says of a device: path, "" for the default one, "none" for
- * nothing. Fields that are not known are 0. Whatever is wrong with the file is
- * told in the note, and is no failure.
+ * Reads what a file says about a device. path: "" for the default file, "none" for no
+ * file. Unknown values are 0. A bad file is no failure: the note tells what is wrong with
+ * it.
  */
 void rbx_tuning_load(const char *path, const struct rbx_device *device,
 		     struct rbx_tuning *tuning,

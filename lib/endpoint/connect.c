@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - how two programs find each other: one listens, the other connects.
+ * connect.c - connects two endpoints: one program listens, the other connects.
  *
- * Private data is handed on as it is. A request of the fabric is that of the API.
+ * Private data is passed on unchanged. A request of the fabric becomes one of the API.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -24,12 +24,12 @@ static int data_check(const struct rbx_endpoint_data *data, size_t most)
 	if (!data || data->length_bytes == 0)
 		return 0;
 	if (!data->bytes || data->length_bytes > most)
-		return rbx_error(-EINVAL, "%zu bytes of private data: there may be %zu",
+		return rbx_error(-EINVAL, "%zu bytes of private data: at most %zu are possible",
 				 data->length_bytes, most);
 	return 0;
 }
 
-/* If the fabric had made a queue pair it has destroyed it, and let nobody know of it. */
+/* If the fabric had made a queue pair, it has destroyed it, and no thread saw it. */
 static int failed(struct rbx_endpoint *endpoint, int err, const char *error)
 {
 	endpoint->qp = NULL;
@@ -37,7 +37,7 @@ static int failed(struct rbx_endpoint *endpoint, int err, const char *error)
 	return rbx_error(err, "%s", error);
 }
 
-/* ---- Who connects ---------------------------------------------------------------*/
+/* ---- Connecting -------------------------------------------------------------------*/
 
 int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 			 const struct rbx_endpoint_options *wanted,
@@ -80,7 +80,7 @@ int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 	return 0;
 }
 
-/* ---- Who listens ----------------------------------------------------------------*/
+/* ---- Listening --------------------------------------------------------------------*/
 
 int rbx_endpoint_listen(struct rbx_context *ctx, const char *address,
 			struct rbx_endpoint_listener **out)
@@ -132,7 +132,7 @@ void rbx_endpoint_listener_close(struct rbx_endpoint_listener *listener)
 
 /* ---- Requests -------------------------------------------------------------------*/
 
-/* A request while the program has it. */
+/* A request to connect, while the program has it. */
 struct rbx_endpoint_request {
 	struct rbx_context *ctx;
 	struct rbx_conn_request *request;
@@ -169,8 +169,8 @@ int rbx_endpoint_next_request(struct rbx_endpoint_listener *listener,
 	}
 	if (err) {
 		free(request);
-		return rbx_error(err, err == -EAGAIN ? "nobody asks to connect" :
-						       "the listener fails");
+		return rbx_error(err, err == -EAGAIN ? "no program asks to connect" :
+						       "the listener has failed");
 	}
 	*out = request;
 	return 0;
@@ -195,7 +195,7 @@ static int accept_data_check(const struct rbx_endpoint_data *data,
 			     struct rbx_endpoint **out)
 {
 	if (!out)
-		return rbx_error(-EINVAL, "rbx_endpoint_accept: there is nowhere to put the endpoint");
+		return rbx_error(-EINVAL, "rbx_endpoint_accept: there must be a pointer for the endpoint");
 	return data_check(data, RBX_ACCEPT_DATA_MAX);
 }
 
@@ -220,7 +220,7 @@ int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 	if (!err)
 		err = rbx_endpoint_make(request->ctx, wanted, &options, &init,
 					&endpoint);
-	if (err) { /* a request ends in any case */
+	if (err) { /* the request ends in any case */
 		rbx_endpoint_reject(request, NULL);
 		return err;
 	}

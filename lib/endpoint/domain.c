@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* domain.c - see domain.h. */
+/* domain.c - protection domains of a program, see domain.h. */
 #include "lib/endpoint/domain.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ int rbx_domain_use(struct rbx_protection_domain *domain,
 	if (!domain)
 		return 0;
 	if (domain->ctx != ctx)
-		return rbx_error(-EINVAL, "the protection domain is of another context");
+		return rbx_error(-EINVAL, "the protection domain belongs to another context");
 	RBX_FETCH_ADD(&domain->users_count, 1);
 	*of_fabric = domain->domain;
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * domain.h - protection domains of a program, and who is in them.
+ * domain.h - protection domains of a program, with a count of their users.
  */
 #ifndef RBX_LIB_ENDPOINT_DOMAIN_H
 #define RBX_LIB_ENDPOINT_DOMAIN_H
@@ -10,8 +10,8 @@
 struct rbx_context;
 struct rbx_protection_domain;
 
-/* Whoever is in one counts, until it leaves. *of_fabric: NULL for NULL, that of the
- * context. 0; -EINVAL: it is another context's. */
+/* Adds a user to a domain until it leaves. *of_fabric: the domain of the fabric; NULL for
+ * NULL, which means that of the context. 0; -EINVAL: the domain is another context's. */
 int rbx_domain_use(struct rbx_protection_domain *domain,
 		   const struct rbx_context *ctx,
 		   struct rbx_domain **of_fabric);

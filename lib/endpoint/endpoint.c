@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* endpoint.c - an endpoint: what it is made of, and its end. */
+/* endpoint.c - makes, closes and describes endpoints. */
 #include "lib/endpoint/endpoint.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ int rbx_endpoint_limits(struct rbx_context *ctx,
 	return 0;
 }
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making -----------------------------------------------------------------------*/
 
 static int options_check(const struct rbx_context *ctx,
 			 const struct rbx_endpoint_options *options)
@@ -82,7 +82,7 @@ int rbx_queue_take(struct rbx_queue *queue, uint32_t count)
 
 	do {
 		if (count > room_count)
-			return rbx_error(-ENOSPC, "the queue has room for %u completions more, and the endpoint wants %u: make a deeper one, or another",
+			return rbx_error(-ENOSPC, "the queue has room for %u more completions, but the endpoint needs %u: make a deeper queue, or another one",
 					 room_count, count);
 	} while (!RBX_COMPARE_EXCHANGE(&queue->room_count, &room_count,
 				       room_count - count));
@@ -106,10 +106,9 @@ static int ring_make(struct rbx_endpoint_ring *ring, uint32_t depth_count)
 }
 
 /*
- * All that posts and polls look at is there before a completion can name the endpoint,
- * which may be long before accept or connect has returned, and in another thread. What
- * orders the two is the fabric's, which calls this before it lets anybody know the queue
- * pair (rbx_qp_init).
+ * Sets all that posting and polling need, before a completion can name the endpoint. That
+ * may be long before accept or connect returns, and in another thread. The fabric orders
+ * the two: it calls this before any other thread can see the queue pair (rbx_qp_init).
  */
 static void begin(struct rbx_qp *qp)
 {
@@ -178,7 +177,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	}
 	endpoint->queue = options->queue;
 	endpoint->queue_room_count = send_depth + receive_depth;
-	/* It has a place in the context, which is not given out in callbacks. */
+	/* Its slot in the context cannot be taken in a callback. */
 	if (options->paced)
 		err = rbx_guard_wait(ctx, "an endpoint that is paced");
 	if (options->paced && !err)
@@ -232,7 +231,7 @@ void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 	free(endpoint);
 }
 
-/* ---- The end --------------------------------------------------------------------*/
+/* ---- Closing ----------------------------------------------------------------------*/
 
 void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 {
@@ -260,7 +259,7 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 	if (endpoint->paced) {
 		rbx_paced_end(endpoint);
 	} else {
-		/* Who polls may have a completion in hand that names it. */
+		/* A thread that polls may hold a completion that names the endpoint. */
 		pthread_mutex_lock(&queue->lock);
 		endpoint->qp->device->ops->destroy_qp(endpoint->qp);
 		pthread_mutex_unlock(&queue->lock);
@@ -269,7 +268,7 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 	return 0;
 }
 
-/* ---- What it is -----------------------------------------------------------------*/
+/* ---- Describing -------------------------------------------------------------------*/
 
 void *rbx_endpoint_user(const struct rbx_endpoint *endpoint)
 {

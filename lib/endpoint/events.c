@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * events.c - what the device tells unasked.
+ * events.c - asynchronous events of the device.
  *
- * The fabric keeps them: here they only get the names that programs know. What one is of
- * may be closed by another thread meanwhile, so nothing is looked up in it.
+ * The fabric keeps the events; here they only get their public names. Another thread may
+ * close the object of an event meanwhile, so nothing is looked up in the object.
  */
 #include <poll.h>
 
@@ -37,7 +37,7 @@ int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *
 	int err;
 
 	if (!ctx || !event)
-		return rbx_error(-EINVAL, "rbx_endpoint_next_event: a context must be given, and room for an event");
+		return rbx_error(-EINVAL, "rbx_endpoint_next_event: a context and room for an event must be given");
 	err = timeout_ms ? rbx_guard_wait(ctx, "rbx_endpoint_next_event") :
 			   rbx_guard_use(ctx, "rbx_endpoint_next_event");
 	if (err)
@@ -48,7 +48,7 @@ int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *
 		int left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
 
 		if (left_ms == 0)
-			return rbx_error(-EAGAIN, "the device has nothing to tell");
+			return rbx_error(-EAGAIN, "the device has no event");
 		(void)poll(&readable, 1, left_ms);
 	}
 	translate(&of_device, event);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory_window.c - a part of a region for the other side of one endpoint.
+ * memory_window.c - memory windows: a part of a region for the other side of one
+ * endpoint.
  *
- * It is opened by a work request, which has a slot in the endpoint's ring as an operation
- * has, or goes through its channel if it is paced, and a silent completion. Until that is
- * polled the window is not closed: the device may still have to open it.
+ * A work request opens the window. Its completion is silent. Like an operation it has a
+ * slot in the endpoint's ring, or goes through the channel if the endpoint is paced. The
+ * window cannot be closed until that completion was polled, as the device may still have
+ * to open it.
  */
 #include <stdlib.h>
 
@@ -15,8 +17,8 @@ struct rbx_memory_window {
 	struct rbx_device_window *of_device;
 	void *addr;
 	size_t length_bytes;
-	uint32_t number; /* of its operation, if the endpoint is not paced */
-	bool is_opening; /* atomic; if it is paced */
+	uint32_t number; /* of its work request, if the endpoint is not paced */
+	bool is_opening; /* atomic; used if the endpoint is paced */
 };
 
 /* ---- Opening ----------------------------------------------------------------------*/
@@ -121,7 +123,7 @@ void rbx_memory_window_key(const struct rbx_memory_window *window,
 
 /* ---- Closing ----------------------------------------------------------------------*/
 
-/* Its number may be that of another by now, after 2^32 operations. */
+/* After 2^32 operations the number may belong to another one. */
 static bool is_outstanding(const struct rbx_memory_window *window)
 {
 	struct rbx_endpoint *endpoint = window->endpoint;

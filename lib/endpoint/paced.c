@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* paced.c - the way of an operation of an endpoint that is paced, see paced.h. */
+/* paced.c - operations of a paced endpoint: posted, completed, and its end; see paced.h. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -8,14 +8,14 @@
 
 #define ROUNDS_MAX 64u
 
-/* ---- There ------------------------------------------------------------------------*/
+/* ---- Posting ----------------------------------------------------------------------*/
 
 static uint8_t *inline_bytes_of(struct rbx_paced_op *op)
 {
 	return (uint8_t *)&op->sges[op->endpoint->segments_max];
 }
 
-/* The memory is the program's again when post() returns. */
+/* Copies inline data, as the program may change its memory once post() has returned. */
 static void inline_copy(struct rbx_paced_op *op)
 {
 	uint8_t *to = inline_bytes_of(op);
@@ -28,7 +28,7 @@ static void inline_copy(struct rbx_paced_op *op)
 	}
 }
 
-/* Whether it may be merged: a lone stretch, and nothing comes along. */
+/* Whether it may be merged: one segment, and nothing else goes with it. */
 static bool is_plain(const struct rbx_operation *operation,
 		     const struct rbx_wr *wr)
 {
@@ -76,7 +76,7 @@ static int room_check_locked(struct rbx_paced *paced, unsigned int count)
 {
 	if (rbx_paced_has_room(paced, count))
 		return 0;
-	return rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
+	return rbx_error(-EAGAIN, "%u are outstanding, of %u at most: poll first",
 			 paced->places_count - paced->free_count,
 			 paced->places_count);
 }
@@ -97,7 +97,7 @@ int rbx_paced_post(struct rbx_endpoint *endpoint,
 		op_fill(rbx_paced_op_of(fragment), &operations[i]);
 		rbx_fragment_append(&first, &last, fragment, fragment);
 	}
-	/* Under the lock: in the order in which they were posted. */
+	/* Under the lock, so that they keep the order in which they were posted. */
 	if (first)
 		combines = rbx_channel_submit(&paced->channel, first, last);
 	pthread_mutex_unlock(&endpoint->post_lock);
@@ -132,7 +132,7 @@ int rbx_paced_open_window(struct rbx_endpoint *endpoint, const struct rbx_wr *wr
 	return err;
 }
 
-/* ---- And back ---------------------------------------------------------------------*/
+/* ---- Completing -------------------------------------------------------------------*/
 
 void rbx_paced_completed(struct rbx_queue *queue, const struct rbx_wc *wc)
 {
@@ -158,8 +158,8 @@ static void done_append(struct rbx_queue *queue, struct rbx_fragment *list)
 	}
 }
 
-/* Lets those that wait for what has come back go on. If others complete so much meanwhile
- * that rounds are left to us again and again, a poller has the next. */
+/* Lets channels go on that wait for the credit that came back. If other threads complete
+ * so much meanwhile that this never ends, a poller does the next round. */
 static void unpark(struct rbx_context *ctx)
 {
 	uint32_t rounds = 0;
@@ -178,8 +178,8 @@ void rbx_paced_settle(struct rbx_queue *queue)
 		rbx_harvest_settle(harvest, &queue->ctx->window, rbx_now_ns());
 	done_append(queue, harvest->done_first);
 	*harvest = (struct rbx_harvest){ 0 };
-	/* Also if it brings no credit: what a device has not taken gave it back before,
-	 * and left the round to us. */
+	/* Also if no credit came back: work requests that a device did not take gave
+	 * theirs back before, and left this round to us. */
 	unpark(queue->ctx);
 }
 
@@ -208,7 +208,7 @@ unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 	return count;
 }
 
-/* ---- Made, and ended ----------------------------------------------------------------*/
+/* ---- Making and ending ------------------------------------------------------------*/
 
 static size_t op_bytes(const struct rbx_endpoint *endpoint)
 {
@@ -220,7 +220,7 @@ static size_t op_bytes(const struct rbx_endpoint *endpoint)
 	       _Alignof(struct rbx_paced_op);
 }
 
-/* A ring is a power of two. How much of it is used: rbx_paced_begin(). */
+/* A ring has a power of two of slots. rbx_paced_begin() tells how many of them are used. */
 static uint32_t ring_depth(const struct rbx_endpoint *endpoint)
 {
 	return endpoint->sends.mask + 1;
@@ -286,7 +286,7 @@ void rbx_paced_disconnect(struct rbx_endpoint *endpoint)
 		rbx_paced_combine(channel);
 }
 
-/* What of it waits to be polled is not told of any more. */
+/* Drops its operations that wait to be polled: they are not reported any more. */
 static void done_forget_locked(struct rbx_queue *queue,
 			       const struct rbx_endpoint *endpoint)
 {
@@ -308,12 +308,13 @@ void rbx_paced_end(struct rbx_endpoint *endpoint)
 	struct rbx_harvest harvest = { 0 };
 
 	rbx_paced_broken(&paced->channel);
-	/* From here on nobody else posts; then nobody else has the queue pair in hand, such
-	 * as who found first that it is broken. */
+	/* After this no other thread posts, and none uses the queue pair, not even the
+	 * thread that first found it broken. */
 	while (!rbx_channel_seize(&paced->channel))
 		sched_yield();
 	rbx_context_remove_paced(queue->ctx, &paced->channel);
-	/* Nor has who polls a completion that names it. Its credit is for others. */
+	/* After this no thread that polls holds a completion of it. Its credit goes to
+	 * others. */
 	pthread_mutex_lock(&queue->lock);
 	endpoint->qp->device->ops->destroy_qp(endpoint->qp);
 	rbx_paced_clear(paced, false, rbx_now_ns(), &harvest);
@@ -329,7 +330,7 @@ void rbx_paced_free(struct rbx_endpoint *endpoint)
 
 	if (!paced)
 		return;
-	if (!endpoint->qp) /* else it was ended */
+	if (!endpoint->qp) /* else rbx_paced_end() has done it */
 		rbx_context_remove_paced(endpoint->queue->ctx,
 					 &paced->paced.channel);
 	free(paced->works);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* paced_channel.c - the host of the channel of an endpoint that is paced. */
+/* paced_channel.c - the host of the channel of a paced endpoint. */
 #include "lib/clock.h"
 #include "lib/endpoint/paced_state.h"
 #include "lib/post_chain.h"
@@ -12,7 +12,7 @@ static void translate(const struct rbx_qp *qp, const struct rbx_work *work,
 		*wr = rbx_paced_op_of(work->first)->wr;
 		return;
 	}
-	/* Not inline: the CPU may not touch what it is of. */
+	/* Not inline: the memory may be one that the CPU must not touch. */
 	*wr = (struct rbx_wr){
 		.sges = work->sges,
 		.sge_count = work->sge_count,
@@ -68,7 +68,7 @@ const struct rbx_paced_host rbx_paced_host = {
 	.post_marker = post_marker,
 };
 
-/* With nothing outstanding nobody else goes on with it. */
+/* If nothing is outstanding, no completion would let the channel go on. So this does. */
 void rbx_paced_combine(struct rbx_channel *channel)
 {
 	struct rbx_paced_endpoint *paced = rbx_paced_of_channel(channel);

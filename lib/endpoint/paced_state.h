@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * paced_state.h - what an endpoint that is paced is made of, for its two files: paced.c is
- * the way of its operations, paced_channel.c the host of its channel.
+ * paced_state.h - the state of a paced endpoint. Two files use it: paced.c has its
+ * operations, paced_channel.c is the host of its channel.
  */
 #ifndef RBX_LIB_ENDPOINT_PACED_STATE_H
 #define RBX_LIB_ENDPOINT_PACED_STATE_H
@@ -14,15 +14,15 @@ struct rbx_paced_op {
 	struct rbx_endpoint *endpoint;
 	void *user;
 	bool is_silent;
-	bool *is_opening; /* of a window: atomic; else NULL */
-	struct rbx_wr wr; /* of what is ordered; its list follows */
+	bool *is_opening; /* if it opens a memory window; atomic; else NULL */
+	struct rbx_wr wr; /* if it is ordered; its list of segments follows */
 	struct rbx_sge sges[];
 };
 
 struct rbx_paced_endpoint {
 	struct rbx_paced paced;
 	struct rbx_endpoint *endpoint;
-	bool is_wanted; /* atomic: its stint is over with nothing outstanding */
+	bool is_wanted; /* atomic: its stint has ended and nothing is outstanding */
 	struct rbx_work *works;
 	uint8_t *ops;
 };

@@ -2,12 +2,12 @@
 /*
  * post.c - operations and receives: checked, translated, posted.
  *
- * All of a call is checked before the first is posted, so a bad one leaves no trace.
- * Then they go out by the chain, each with a doorbell.
+ * All of a call is checked before the first is posted, so a bad one has no effect. Then
+ * they are posted in chains, each with one doorbell.
  */
 #include "lib/endpoint/paced.h"
 
-/* What one chain is translated into. */
+/* One chain, translated. */
 struct chain {
 	struct rbx_wr wrs[RBX_CHAIN_MAX];
 	struct rbx_sge sges[RBX_CHAIN_MAX * RBX_SGE_MAX];
@@ -29,15 +29,15 @@ static int segment_key(const struct rbx_device_caps *caps,
 	}
 	if (caps->has_any_lkey)
 		return 0;
-	return rbx_error(-EINVAL, "a segment names no region: %s needs one, of rbx_region_register()",
+	return rbx_error(-EINVAL, "a segment names no region: %s needs one, from rbx_region_register()",
 			 caps->name);
 }
 
-/* What is inline is copied by the CPU. */
+/* The CPU copies inline data. */
 static int inline_check(const struct rbx_segment *segment)
 {
 	if (segment->region && rbx_region_is_dmabuf(segment->region))
-		return rbx_error(-EINVAL, "inline data of a dmabuf, which no CPU touches");
+		return rbx_error(-EINVAL, "inline data of a dmabuf, which the CPU cannot access");
 	return 0;
 }
 
@@ -49,7 +49,7 @@ static int segments_check(const struct rbx_device_caps *caps,
 
 	*length_bytes = 0;
 	if (count > most)
-		return rbx_error(-EINVAL, "%u segments: there may be %u, by the options of the endpoint",
+		return rbx_error(-EINVAL, "%u segments: the endpoint's options allow %u",
 				 count, most);
 	if (count && !segments)
 		return rbx_error(-EINVAL, "segments_count is %u, and segments is NULL: the list is missing",
@@ -69,8 +69,8 @@ static int segments_check(const struct rbx_device_caps *caps,
 	return 0;
 }
 
-/* Of those that were checked; those without bytes are left out, as devices do not take
- * them everywhere. */
+/* Translates segments that were checked. Empty ones are left out, as some devices refuse
+ * them. */
 static uint32_t segments_translate(const struct rbx_device_caps *caps,
 				   const struct rbx_segment *segments,
 				   uint32_t count, bool is_inline,
@@ -102,7 +102,7 @@ static bool is_atomic(const struct rbx_operation *operation)
 	       operation->kind == RBX_OPERATION_FETCH_ADD;
 }
 
-/* Flags that an operation of a kind may have. */
+/* The flags that a kind of operation may have. */
 static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 			 enum rbx_operation_kind kind)
 {
@@ -117,7 +117,7 @@ static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 	return all;
 }
 
-/* flags: that it may not have; at least one. */
+/* flags: at least one, all not allowed. */
 static int flags_refuse(enum rbx_operation_kind kind, uint32_t flags)
 {
 	static const char *const kinds[] = {
@@ -138,11 +138,11 @@ static int flags_refuse(enum rbx_operation_kind kind, uint32_t flags)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (flags & names[i].flag)
-			return rbx_error(-EINVAL, "RBX_OPERATION_%s does not go with a %s",
+			return rbx_error(-EINVAL, "RBX_OPERATION_%s is not possible with a %s",
 					 names[i].name, kinds[kind]);
 	if (flags & RBX_OPERATION_URGENT)
-		return rbx_error(-EINVAL, "RBX_OPERATION_URGENT is for an endpoint that is paced");
-	return rbx_error(-EINVAL, "there is no flag 0x%x of operations", flags);
+		return rbx_error(-EINVAL, "RBX_OPERATION_URGENT is only for a paced endpoint");
+	return rbx_error(-EINVAL, "operations have no flag 0x%x", flags);
 }
 
 static int caps_check(const struct rbx_device_caps *caps,
@@ -171,7 +171,7 @@ static int flags_check(const struct rbx_endpoint *endpoint,
 	if (wrong)
 		return flags_refuse(operation->kind, wrong);
 	if ((operation->flags & both) == both)
-		return rbx_error(-EINVAL, "RBX_OPERATION_IMMEDIATE and RBX_OPERATION_INVALIDATE do not go together");
+		return rbx_error(-EINVAL, "RBX_OPERATION_IMMEDIATE and RBX_OPERATION_INVALIDATE exclude each other");
 	return caps_check(&endpoint->qp->device->caps, operation);
 }
 
@@ -191,17 +191,17 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 	if (err)
 		return err;
 	if (endpoint->paced && length_bytes > RBX_FRAGMENT_BYTES_MAX)
-		return rbx_error(-EINVAL, "%llu bytes: an endpoint that is paced carries %u at once",
+		return rbx_error(-EINVAL, "%llu bytes: a paced endpoint carries %u at once",
 				 (unsigned long long)length_bytes,
 				 RBX_FRAGMENT_BYTES_MAX);
 	if (is_inline && length_bytes > endpoint->qp->max_inline_bytes)
-		return rbx_error(-EINVAL, "%llu bytes inline: the endpoint takes %u, by its options",
+		return rbx_error(-EINVAL, "%llu bytes inline: the endpoint's options allow %u",
 				 (unsigned long long)length_bytes,
 				 endpoint->qp->max_inline_bytes);
 	if (is_atomic(operation) &&
 	    (length_bytes != 8 || operation->segments_count != 1 ||
 	     operation->address % 8))
-		return rbx_error(-EINVAL, "an atomic wants one segment of 8 bytes, and an address that is a multiple of 8");
+		return rbx_error(-EINVAL, "an atomic needs one segment of 8 bytes, and an address that is a multiple of 8");
 	return 0;
 }
 
@@ -248,13 +248,13 @@ void rbx_operation_translate(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
-/* Before the first is looked at: with a wrong count there is something else behind the
- * last. */
+/* Checks the count before the first is read: if the count is wrong, something else lies
+ * behind the last one. */
 static int count_check(unsigned int count, uint32_t depth_count)
 {
 	if (count <= depth_count)
 		return 0;
-	return rbx_error(-EAGAIN, "%u at once: there is room for %u at a time",
+	return rbx_error(-EAGAIN, "%u at once: at most %u at a time are possible",
 			 count, depth_count);
 }
 
@@ -265,7 +265,7 @@ int rbx_endpoint_room(const struct rbx_endpoint_ring *ring, unsigned int count)
 
 	if (count <= ring->depth_count - outstanding_count)
 		return 0;
-	return rbx_error(-EAGAIN, "%u are outstanding, and there is room for %u: poll first",
+	return rbx_error(-EAGAIN, "%u are outstanding, of %u at most: poll first",
 			 outstanding_count, ring->depth_count);
 }
 
@@ -279,15 +279,15 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 	return number;
 }
 
-/* A device that does not take what it has room for: what it has not taken has no
- * completion, and nothing else goes on. */
+/* The device refused something although it should have had room. What it refused gets no
+ * completion, so the connection cannot go on. */
 static int device_failed(struct rbx_endpoint *endpoint,
 			 struct rbx_endpoint_ring *ring, uint32_t missed_count,
 			 int err)
 {
 	ring->posted_count -= missed_count;
 	endpoint->qp->device->ops->disconnect(endpoint->qp);
-	return rbx_error(-EIO, "the device does not take what is posted (%d)",
+	return rbx_error(-EIO, "the device refuses what is posted (%d)",
 			 err);
 }
 
@@ -322,12 +322,12 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 					      RBX_OPERATION_SILENT);
 		wr->next = i + 1 < count ? wr + 1 : NULL;
 	}
-	/* Else the slots of silent ones would never be known to be free. */
+	/* Otherwise the slots of silent operations would never become free. */
 	chain.wrs[count - 1].flags |= RBX_WR_SIGNALED;
 	return rbx_endpoint_chain_post(endpoint, chain.wrs, count);
 }
 
-/* Of what is paced there may be more than the device takes. */
+/* A paced endpoint takes more operations than the device has room for. */
 static uint32_t places_count(const struct rbx_endpoint *endpoint)
 {
 	return endpoint->paced ? rbx_paced_depth(endpoint) :

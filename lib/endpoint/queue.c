@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * queue.c - completions, out of a completion queue of the fabric.
+ * queue.c - takes completions out of a completion queue of the fabric.
  *
- * A completion names its number in its ring (README.md). Those before it have completed
- * too, as the fabric keeps their order, so it frees all slots up to its own.
+ * A completion has its number in its ring (README.md). The fabric keeps the order, so all
+ * before it have completed too: it frees all slots up to its own.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "lib/clock.h"
 #include "lib/endpoint/paced.h"
 
-/* vector: NULL leaves it to the device. */
+/* vector: NULL lets the device choose. */
 static int cq_create(struct rbx_device *device, uint32_t depth,
 		     const uint32_t *vector, struct rbx_cq **cq, char *error)
 {
@@ -120,7 +120,7 @@ int rbx_queue_destroy(struct rbx_queue *queue)
 
 /* ---- Polling --------------------------------------------------------------------*/
 
-/* False: it is one of those that nobody is told of. */
+/* False: it is one that is not reported to the program. */
 static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion)
 {
 	struct rbx_endpoint *endpoint = wc->qp->user;
@@ -135,7 +135,7 @@ static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion
 							 number);
 	} else {
 		slot = ring->slots[number & ring->mask];
-		/* From here on whoever posts may use the slot again. */
+		/* From here on a thread that posts may use the slot again. */
 		RBX_STORE_RELEASE(&ring->completed_count, number + 1);
 	}
 	if (slot.is_silent && wc->status == 0)
@@ -197,7 +197,7 @@ static unsigned int take(struct rbx_queue *queue,
 			count += rbx_paced_deliver(queue, &completions[count],
 						   max - count);
 		}
-		/* A poll that finds nothing more would be one for nothing. */
+		/* Another poll would probably find nothing. */
 		if (found < asked)
 			break;
 	}
@@ -205,7 +205,7 @@ static unsigned int take(struct rbx_queue *queue,
 	return count;
 }
 
-/* What was told of is polled next. */
+/* Takes the event. The queue is polled next. */
 static void hear(struct rbx_queue *queue)
 {
 	if (queue->is_armed)
@@ -230,7 +230,7 @@ int rbx_queue_fd(const struct rbx_queue *queue)
 	return queue->cq->event_fd;
 }
 
-/* Until there is one, or the time is over. */
+/* Waits until there is a completion, or the time is over. */
 static int wait_and_take(struct rbx_queue *queue,
 			 struct rbx_completion *completions, unsigned int max,
 			 int timeout_ms)

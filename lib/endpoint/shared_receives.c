@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shared_receives.c - receives that many endpoints take from.
+ * shared_receives.c - shared receives: receives that several endpoints take from.
  *
- * They complete in any order, so each has a slot of its own, which is free again when
- * its completion is polled. The fabric knows it by that number.
+ * They complete in any order, so each has its own slot, which becomes free when its
+ * completion is polled. The fabric knows a receive by the number of its slot.
  *
- * Locks. post_lock: one thread posts, so that the order of a call stays. slots_lock: of
- * the free slots, for moments; it is taken under post_lock and under that of a queue.
+ * Locks. post_lock: held to post, so that the receives of a call keep their order.
+ * slots_lock: guards the free slots, for a short time; it is taken under post_lock and
+ * under the lock of a queue.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ struct slot {
 
 struct rbx_shared_receives {
 	struct rbx_context *ctx;
-	struct rbx_queue *queue; /* NULL: it has taken no room yet */
+	struct rbx_queue *queue; /* NULL: it has not taken its room yet */
 	struct rbx_protection_domain *domain;
 	struct rbx_srq *srq;
 	void *user;
@@ -35,7 +36,7 @@ struct rbx_shared_receives {
 	struct slot slots[]; /* of depth */
 };
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making -----------------------------------------------------------------------*/
 
 static int options_check(const struct rbx_context *ctx,
 			 const struct rbx_shared_receives_options *options)
@@ -167,14 +168,14 @@ void *rbx_shared_receives_user(const struct rbx_shared_receives *shared)
 	return shared->user;
 }
 
-/* ---- Endpoints ------------------------------------------------------------------*/
+/* ---- Endpoints --------------------------------------------------------------------*/
 
 int rbx_shared_receives_use(struct rbx_shared_receives *shared,
 			    const struct rbx_endpoint_options *options,
 			    struct rbx_qp_init *init)
 {
 	if (shared->queue != options->queue || shared->domain != options->domain)
-		return rbx_error(-EINVAL, "the shared receives of an endpoint are of its queue and its domain");
+		return rbx_error(-EINVAL, "the shared receives of an endpoint must have its queue and its domain");
 	init->srq = shared->srq;
 	RBX_FETCH_ADD(&shared->endpoints_count, 1);
 	return 0;
@@ -206,7 +207,7 @@ void *rbx_shared_receives_complete(struct rbx_shared_receives *shared,
 	return user;
 }
 
-/* For the whole of a call, or none. */
+/* Checks that there is room for the whole call. */
 static int room_check(struct rbx_shared_receives *shared, unsigned int count)
 {
 	uint32_t free_count;
@@ -216,7 +217,7 @@ static int room_check(struct rbx_shared_receives *shared, unsigned int count)
 	pthread_mutex_unlock(&shared->slots_lock);
 	if (count <= free_count)
 		return 0;
-	return rbx_error(-EAGAIN, "there is room for %u receives more: poll first",
+	return rbx_error(-EAGAIN, "there is room for %u more receives: poll first",
 			 free_count);
 }
 
@@ -254,7 +255,7 @@ static int chain_post_locked(struct rbx_shared_receives *shared,
 	for (; bad; bad = bad->next)
 		slot_free_locked(shared, (uint32_t)bad->wr_id);
 	pthread_mutex_unlock(&shared->slots_lock);
-	return rbx_error(-EIO, "the device does not take what is posted (%d)",
+	return rbx_error(-EIO, "the device refuses what is posted (%d)",
 			 err);
 }
 
@@ -292,7 +293,7 @@ int rbx_shared_receives_tell_low(struct rbx_shared_receives *shared,
 	int err;
 
 	if (!shared || count > shared->srq->depth_count)
-		return rbx_error(-EINVAL, "rbx_shared_receives_tell_low: %u are more than there may be",
+		return rbx_error(-EINVAL, "rbx_shared_receives_tell_low: %u is more than the depth",
 				 count);
 	err = rbx_guard_use(shared->ctx, "rbx_shared_receives_tell_low");
 	if (!err)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * message.c - messages of a program to the one that serves: the public calls.
+ * message.c - user messages to the program that serves: the public calls.
  *
- * What they do is the session's (client/session_messages.c); here their arguments are
- * checked.
+ * They check the arguments. The session does the rest (client/session_messages.c).
  */
 #include "lib/peer/internal.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer.c - makes a connection to one memory server, of memory and options of a program.
- * How it is opened and closed: client/peer.c.
+ * peer.c - makes a connection to one memory server, with memory and options of the
+ * program. client/peer.c opens and closes it.
  */
 #include <stdlib.h>
 
 #include "lib/peer/internal.h"
 
-/* As deep as the device allows, to RBX_SEND_DEPTH; rings are powers of two. */
+/* As deep as the device allows, up to RBX_SEND_DEPTH; a ring is a power of two. */
 static uint32_t send_depth(const struct rbx_device_caps *caps)
 {
 	uint32_t depth_count = RBX_SEND_DEPTH;
@@ -80,8 +80,8 @@ int rbx_peer_open(struct rbx_context *ctx, const char *address,
 	return err;
 }
 
-/* To who opens a peer it is the same whether nobody listens there or nothing
- * answers; the text says which. */
+/* The caller gets the same error if nobody listens there and if nothing answers; only the
+ * text tells them apart. */
 int rbx_peer_open_session(struct rbx_peer *peer, const void *address,
 			  const struct rbx_session_events *events)
 {

@@ -4,7 +4,7 @@
  */
 #include "lib/peer/internal.h"
 
-/* How often a drain looks again: it waits for the device and for the poller, so a
+/* How often a drain looks again. It waits for the device and for the poller, so a
  * fraction of a millisecond costs nothing. */
 #define LOOK_AGAIN_NS 100000u
 
@@ -13,7 +13,7 @@ static int connect_pair(struct rbx_user_peer *user, struct rbx_peer_qp *pair,
 {
 	struct rbx_peer *peer = &user->peer;
 	struct rbx_recv_wr sentinel = {
-		.wr_id = RBX_SENTINEL_WR_ID, /* of no bytes: nobody sends */
+		.wr_id = RBX_SENTINEL_WR_ID, /* zero bytes: nobody sends to it */
 	};
 	struct rbx_qp_init init = {
 		.send_cq = pair->poller->cqs[pair->cq_index],
@@ -66,26 +66,26 @@ void rbx_peer_destroy_qps(struct rbx_peer *peer)
 		struct rbx_peer_qp *pair = &user->qps[i];
 		struct rbx_harvest harvest = { 0 };
 
-		/* While we visit the poller it has no completion in hand that
-		 * refers to the queue pair, and has kept what is to be sent
-		 * again; and later it finds none. */
+		/* Between visit and leave the poller holds no completion of this queue
+		 * pair, and what has to be sent again is kept. Later it finds no
+		 * completion of it. */
 		rbx_poller_visit(pair->poller);
 		if (pair->qp)
 			pair->qp->device->ops->destroy_qp(pair->qp);
 		pair->qp = NULL;
 		rbx_channel_abandon(&peer->channel, i, &harvest);
 		rbx_poller_leave(pair->poller);
-		/* What an abandoned drain has left. */
+		/* What a drain that was given up has left. */
 		rbx_drive_settle_rest(&rbx_peer_drive, &peer->channel,
 				      &harvest);
 	}
 }
 
 /*
- * What has completed without a signal is told of by nothing, once the queue pair
- * is in error: what is flushed is only what had not completed. So a marker goes
- * behind it, which is flushed as the last. There is room: the post that failed
- * left some.
+ * Once a queue pair is in error, only work requests that had not completed are flushed.
+ * If the last ones had completed without a signal, nothing would report it. So a marker
+ * is posted behind them, which is flushed as the last. There is room for it: the post
+ * that failed left some.
  */
 static void mark_the_end(struct rbx_peer_qp *pair)
 {

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * remote.c - one server's memory without a volume: connect, borrow, submit.
+ * remote.c - memory of one server without a volume: connect, borrow, submit.
  *
- * The short way for programs that place and replicate by themselves: a request
- * is split into fragments, each a piece of its own; they go to the peer, and
- * join again at the end (join.h). Nothing orders overlapping writes,
- * nobody else has a copy.
+ * This is for programs that place and replicate data themselves. A request is split into
+ * fragments, each a piece of its own. They go to the peer and are joined at the end
+ * (join.h). Nothing orders overlapping writes, and there is no replica.
  *
- * A server that runs short takes memory back, and may lend it to us again before we
- * have noticed. Then the new loan has the slab, or the address and the key, of the old
- * one, and a write to the old one would come into the new one. So the old one ends
- * first; if something is still under way to it, the new loan is given back, and another
- * is asked for when that has ended.
+ * A server that runs short takes memory back. It may lend it to us again before we have
+ * noticed. Then the new loan has the slab, or the address and key, of the old loan, and a
+ * write to the old loan would change the new one. So the old loan ends first. If a
+ * request to it is still outstanding, the new loan is given back, and another one is
+ * asked for when that request has ended.
  *
- * The request's reserved words while it is ours are those of a volume
- * (volume/submit.c).
+ * volume/submit.c tells what is in the reserved words of a request.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,9 +31,10 @@ struct rbx_remote {
 	struct rbx_peer *peer;
 	struct rbx_loan loan;
 	uint64_t size_bytes;
-	struct rbx_remote *next; /* of the peer's; remotes_lock */
-	/* Atomic: the server lent it anew. Set before it is asked whether the pool is
-	 * idle, and asked for after a piece is taken: so one of both notices. */
+	struct rbx_remote *next; /* in the peer's list, guarded by remotes_lock */
+	/* Atomic: the server has lent this memory anew. It is set before the pool is
+	 * checked for being idle, and read after a piece was taken. So one of the two
+	 * sides notices. */
 	bool is_over;
 	struct rbx_piece_pool pool;
 };
@@ -71,7 +70,7 @@ static struct rbx_fragment *fragments_done(struct rbx_fragment *list)
 	return list;
 }
 
-/* Lets completions happen: by the pollers, or by us where the program polls. */
+/* Gives completions time. If the program polls, this polls. */
 static void let_complete(struct rbx_context *ctx)
 {
 	if (ctx->options.pollers == 0)
@@ -79,9 +78,10 @@ static void let_complete(struct rbx_context *ctx)
 	usleep(100);
 }
 
-/* Nobody else knows of the loan, so in a break it waits until the connection is restored
- * or the peer given up, which has taken it back. But not for ever for a server that is
- * there and does not answer: then the end of the session gives it back. */
+/* Gives a loan back. Nobody else knows of this loan. So if the connection is broken, it
+ * waits until the connection is restored or the peer is dead, which ends the loan. The
+ * wait has a limit, as a server may be there and never answer; then the end of the
+ * session gives it back. */
 static void give_back(struct rbx_remote *remote)
 {
 	struct rbx_peer *peer = remote->peer;
@@ -97,8 +97,8 @@ static void give_back(struct rbx_remote *remote)
 
 /* ---- Borrowing and giving back ----------------------------------------------*/
 
-/* Ends older loans that the server has lent anew by this one. Returns whether something
- * is still under way to them. */
+/* Ends older loans whose memory the server has lent anew by this one. Returns whether
+ * requests to them are still outstanding. */
 static bool twins_end_locked(struct rbx_peer *peer,
 			     const struct rbx_remote *remote)
 {
@@ -115,7 +115,7 @@ static bool twins_end_locked(struct rbx_peer *peer,
 	return is_in_use;
 }
 
-/* It is one of the peer's if it can be used: nothing is under way to a twin. */
+/* Adds it to the peer's list if it can be used: nothing is outstanding to a twin. */
 static bool enter(struct rbx_peer *peer, struct rbx_remote *remote)
 {
 	struct rbx_user_peer *user = rbx_user_peer(peer);
@@ -152,15 +152,15 @@ static bool twins_in_use(struct rbx_peer *peer, const struct rbx_remote *remote)
 	return is_in_use;
 }
 
-/* Borrows what can be used at once. Requests to a key that is gone break the connection,
- * so after such it is asked until that is restored. */
+/* Borrows memory that can be used at once. A request to a key that has ended breaks the
+ * connection. So if there was a twin, this asks again until the connection is restored. */
 static int map(struct rbx_peer *peer, struct rbx_remote *remote)
 {
 	uint64_t end_ns = rbx_after_ms(peer->ctx->options.peer_timeout_ms);
 	bool had_twin = false;
 	int err;
 
-	rbx_plug_flush(); /* we may wait for what it holds */
+	rbx_plug_flush(); /* we may wait for what the plug holds */
 	for (;;) {
 		err = rbx_peer_map(peer, &remote->loan);
 		if (had_twin && rbx_status_is_away(err) &&
@@ -175,7 +175,7 @@ static int map(struct rbx_peer *peer, struct rbx_remote *remote)
 		while (twins_in_use(peer, remote)) {
 			if (rbx_now_ns() > end_ns)
 				return rbx_error(-ETIMEDOUT,
-						 "%s took memory back and lends it anew, but requests to it are still outstanding",
+						 "%s took memory back and lends it again, but requests to it are still outstanding",
 						 rbx_peer_name(peer));
 			let_complete(peer->ctx);
 		}
@@ -190,7 +190,7 @@ int rbx_borrow(struct rbx_peer *peer, struct rbx_remote **out, uint64_t size)
 	int err;
 
 	if (!peer || !out)
-		return rbx_error(-EINVAL, "a peer is wanted, and where to put what it lends");
+		return rbx_error(-EINVAL, "a peer and a pointer for the memory must be given");
 	err = rbx_guard_wait(peer->ctx, "rbx_borrow");
 	if (err)
 		return err;
@@ -248,7 +248,7 @@ int rbx_return(struct rbx_remote *remote)
 	rbx_plug_flush();
 	while (!rbx_piece_pool_is_idle(&remote->pool))
 		let_complete(ctx);
-	/* The last completion may still be on its way out of us. */
+	/* The last completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(ctx);
 	leave(remote->peer, remote);
 	give_back(remote);
@@ -407,7 +407,7 @@ static int taken_back(const struct rbx_remote *remote)
 {
 	if (!RBX_LOAD_ORDERED(&remote->is_over))
 		return 0;
-	return rbx_error(-EACCES, "%s took this memory back, and has lent it anew; rbx_return() it",
+	return rbx_error(-EACCES, "%s took this memory back and has lent it again; rbx_return() it",
 			 rbx_peer_name(remote->peer));
 }
 

@@ -25,7 +25,7 @@ static int check(const struct rbx_peer *peer)
 	if (ops->native_device)
 		return 0;
 	return rbx_error(-ENOTSUP,
-			 "there are no verbs beneath the %s fabric: open the "
+			 "the %s fabric has no verbs: open the "
 			 "context with fabric=verbs",
 			 ops->name);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cqs.c - the completion queues of a poller: none overruns, and there are as many as its
- * queue pairs need.
+ * cqs.c - the completion queues of a poller. None can overrun, and there are as many as
+ * its queue pairs need.
  *
- * They are made while others poll. Who polls reads how many there are anew each time; who
- * sleeps has armed and looks at those that there were, and is woken.
+ * A queue is made while other threads poll. A thread that polls reads the number of
+ * queues anew each time. A thread that sleeps has armed only the queues that it knew, so
+ * it is woken.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,14 +14,14 @@
 #include "lib/context.h"
 #include "lib/poller/poller.h"
 
-/* Completions that there may be at once: of each queue pair its send depth and the
+/* Completions that one queue may hold: for each queue pair its send depth and its
  * sentinel receive. */
 static uint32_t depth_of(const struct rbx_poller *poller)
 {
 	return poller->qps_each_count * (RBX_SEND_DEPTH + 1);
 }
 
-/* The program's one descriptor tells of this queue too. */
+/* Lets the program's one descriptor report this queue too. */
 static int watch(struct rbx_poller *poller, const struct rbx_cq *cq)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -47,7 +48,7 @@ static int cq_add(struct rbx_poller *poller)
 		ops->destroy_cq(poller->cqs[count]);
 		return err;
 	}
-	/* Pairs with the loads of who polls, and before it is woken. */
+	/* Pairs with the loads of a thread that polls. It comes before the wake. */
 	RBX_STORE_RELEASE(&poller->cq_count, count + 1);
 	rbx_poller_wake(poller);
 	return 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * plug.c - the plug of a thread.
+ * plug.c - the plug of a thread, see plug.h.
  *
- * Bounded: a thread that submits to more peers than it can hold something for sends to
- * the rest at once.
- * Pieces are held for one volume; those of another make them start.
+ * Bounded: if a thread submits to more than HELD_MAX peers, the rest is sent at once.
+ * Pieces are held for one volume; if pieces of another volume come, the held ones start.
  */
 #include "lib/poller/plug.h"
 
@@ -28,9 +27,9 @@ struct plug {
 	struct held held[HELD_MAX];
 };
 
-/* Never of the model initial-exec, though it would save a call for each access:
- * programs that load the library while they run have hardly any room for that
- * (tests/tidy/thread_storage). */
+/* Its thread-local model is never initial-exec, although that would save a call for each
+ * access. A program that loads the library at run time has hardly any room for such
+ * variables (tests/tidy/thread_storage). */
 static _Thread_local struct plug plug;
 
 void rbx_plug_push(void)
@@ -79,7 +78,7 @@ bool rbx_plug_hold(struct rbx_peer *peer, struct rbx_fragment *first,
 void rbx_plug_flush(void)
 {
 	start_pieces();
-	/* Nothing is added meanwhile: sending runs no callback. */
+	/* Nothing is added meanwhile, as sending runs no callback. */
 	for (unsigned int i = 0; i < plug.held_count; i++)
 		rbx_peer_send(plug.held[i].peer, plug.held[i].first,
 			      plug.held[i].last);
@@ -88,10 +87,10 @@ void rbx_plug_flush(void)
 
 void rbx_plug_pull(void)
 {
-	/* Once too often, by the program. */
+	/* The program called it once too often. */
 	if (plug.depth == 0)
 		return;
-	/* Still plugged: what the pieces make is held as well. */
+	/* Still plugged, so fragments that the pieces become are held as well. */
 	if (plug.depth == 1)
 		rbx_plug_flush();
 	plug.depth--;
@@ -110,7 +109,7 @@ void rbx_plug(struct rbx_context *ctx)
 
 void rbx_unplug(struct rbx_context *ctx)
 {
-	/* What the parent held is not sent by its child. */
+	/* A child must not send what its parent held. */
 	if (ctx && rbx_guard_use(ctx, "rbx_unplug"))
 		return;
 	rbx_plug_pull();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll.c - a program that polls for itself (pollers = 0), and the descriptor that
- * tells any program when it is worth its while.
+ * poll.c - rbx_poll(), for programs that poll (pollers = 0), and the descriptor that
+ * tells a program when to call.
  *
- * With pollers of the context's own the descriptor is that of the list of ended
- * requests (done_list.c). Without, it is the completion queue's: readable means
- * that rbx_poll() has something to find.
+ * If the context has pollers, the descriptor is that of the list of ended requests
+ * (done_list.c). If it has none, it is that of the completion queue: readable means that
+ * rbx_poll() has something to find.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,10 +36,10 @@ int rbx_poll(struct rbx_context *ctx)
 				 ctx->options.pollers);
 	rbx_plug_flush();
 	/*
-	 * A program that polls again and again would take the lock from under another
-	 * thread for ever. Nothing was looked at, so the descriptor has to be readable:
-	 * what that thread wrote may have been taken by the poll before this one, which
-	 * found something and did not arm.
+	 * A program that polls again and again would never let another thread get the
+	 * lock. This call has looked at nothing, so the descriptor has to become
+	 * readable: the poll before this one may have consumed the wake of that thread,
+	 * and did not arm as it found something.
 	 */
 	if (RBX_LOAD_ORDERED(&poller->lock_waiters) != 0) {
 		rbx_poller_wake(poller);
@@ -52,7 +52,7 @@ int rbx_poll(struct rbx_context *ctx)
 		rbx_poller_disarm(poller);
 	count = rbx_poller_poll(poller);
 	if (count == 0) {
-		/* What comes from now on makes the descriptor readable. */
+		/* From now on a completion makes the descriptor readable. */
 		rbx_poller_arm(poller);
 		count = rbx_poller_poll(poller);
 	}

@@ -2,12 +2,13 @@
 /*
  * poller.c - takes completions and gives requests back.
  *
- * What a round does is in core/poll_round.h. What is to end without a completion, because
- * its peer is gone or a post failed, is pushed on a list that it takes.
+ * core/poll_round.h tells what a round does. A fragment that is to end without a
+ * completion, because its peer is dead or a post failed, is put on a list that the poller
+ * takes.
  *
- * The thread holds the poller's lock while it polls and drops it to sleep, or when
- * another thread waits for it: who removes a peer takes the lock of each poller once
- * and so knows that nobody is using the peer any more.
+ * The thread holds the poller's lock while it polls. It drops the lock to sleep, or if
+ * another thread waits for it. A thread that removes a peer takes the lock of each poller
+ * once; then it knows that no poller uses the peer any more.
  */
 #include "lib/poller/poller.h"
 
@@ -34,7 +35,7 @@ void rbx_poller_wake(struct rbx_poller *poller)
 {
 	uint64_t one = 1;
 
-	/* Fails only when the counter is full, and then it is readable. */
+	/* This fails only if the counter is full, and then it is readable. */
 	if (write(poller->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -70,7 +71,7 @@ static void handle(struct rbx_wc *wc, uint64_t now_ns,
 			    now_ns, harvest);
 }
 
-/* What one queue has. */
+/* Takes the completions of one queue. */
 static uint32_t take(struct rbx_poller *poller, struct rbx_cq *cq)
 {
 	struct rbx_poll_round *round = &poller->round;
@@ -105,7 +106,7 @@ uint32_t rbx_poller_poll(struct rbx_poller *poller)
 
 	if (count == 0)
 		return 0;
-	/* What the callbacks submit goes out as one batch. */
+	/* What the callbacks submit leaves as one batch. */
 	rbx_plug_push();
 	current = poller;
 	rbx_drive_done(found.done);
@@ -129,8 +130,8 @@ void rbx_poller_arm(struct rbx_poller *poller)
 
 #define MUTE_CQ_LOOK_MS 100
 
-/* What a poller sleeps on: others' wishes, then events of each queue. One that is made
- * meanwhile is looked at after a wake (cqs.c). */
+/* The descriptors on which a poller sleeps: the first is for wakes, the others for the
+ * events of each queue. A queue that is made meanwhile is looked at after a wake (cqs.c). */
 struct bell {
 	uint32_t count;
 	struct pollfd fds[1 + RBX_POLLER_CQS_MAX];
@@ -146,15 +147,15 @@ static void await(const struct rbx_poller *poller, struct bell *bell,
 	for (uint32_t i = 0; i < cq_count; i++)
 		bell->fds[1 + i] = (struct pollfd){
 			RBX_LOAD_RELAXED(&poller->cq_is_mute[i]) ?
-				-1 : /* poll() looks at none */
+				-1 : /* poll() ignores it */
 				poller->cqs[i]->event_fd, POLLIN, 0 };
 	if (timeout_ms < 0 && RBX_LOAD_RELAXED(&poller->has_mute_cq))
 		timeout_ms = MUTE_CQ_LOOK_MS;
 	poll(bell->fds, bell->count, timeout_ms);
 }
 
-/* An error and nothing to read: the device was unplugged. What it has yet to flush is
- * looked for now and then. */
+/* An error and nothing to read mean that the device was unplugged. The queue is then
+ * polled now and then, for completions that still have to be flushed. */
 static void note_mute(struct rbx_poller *poller, uint32_t cq, short revents)
 {
 	if (revents & POLLIN || !(revents & (POLLERR | POLLHUP | POLLNVAL)))
@@ -163,8 +164,8 @@ static void note_mute(struct rbx_poller *poller, uint32_t cq, short revents)
 	RBX_STORE_RELAXED(&poller->has_mute_cq, true);
 }
 
-/* Makes unreadable again what await() found readable. To read the other in vain
- * would be one more system call for each request that comes alone. */
+/* Makes unreadable what await() found readable. Reading the others would cost one more
+ * system call for each request that comes alone. */
 static void disarm(struct rbx_poller *poller, const struct bell *bell)
 {
 	uint64_t ignored;
@@ -178,7 +179,7 @@ static void disarm(struct rbx_poller *poller, const struct bell *bell)
 	}
 	if (bell->fds[0].revents != 0 &&
 	    read(poller->wake_fd, &ignored, sizeof(ignored)) < 0)
-		return; /* it is readable until we read it */
+		return; /* it stays readable until it is read */
 }
 
 void rbx_poller_disarm(struct rbx_poller *poller)
@@ -193,7 +194,7 @@ static bool is_silent(const struct rbx_poller *poller)
 {
 	uint32_t cq_count = RBX_LOAD_ACQUIRE(&poller->cq_count);
 	struct pollfd wish = { poller->wake_fd, POLLIN, 0 };
-	/* As for a queue that was made since, and is not armed. */
+	/* A wake may be for a queue that was made since, and is not armed. */
 	bool rings = poll(&wish, 1, 0) != 0;
 
 	for (uint32_t i = 0; i < cq_count && !rings; i++) {
@@ -279,7 +280,7 @@ static void close_event_fd(struct rbx_poller *poller)
 		close(poller->event_fd);
 }
 
-/* One descriptor for a program that polls itself and sleeps. */
+/* One descriptor for a program that polls, and sleeps in between. */
 static int open_event_fd(struct rbx_poller *poller)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -316,7 +317,7 @@ int rbx_poller_create(struct rbx_context *ctx, uint32_t qps_each_count,
 	poller->qps_each_count = qps_each_count;
 	poller->event_fd = -1;
 	if (!with_thread) {
-		/* The program decides what comes after a poll. */
+		/* The program decides what happens after a poll. */
 		polling.rule.batch_max = RBX_POLL_BATCH;
 		polling.rule.event_max = RBX_POLL_EVENT_UNBOUNDED;
 	}

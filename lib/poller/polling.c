@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * polling.c - the texts of the polling policies, and changing one that is live.
+ * polling.c - parses the texts of the polling policies, and changes the policy at run
+ * time.
  *
- * The policy and the pollers are two questions with one exception. `pollers`
- * says how many completion queues there are, each with a thread: a number for
- * all peers together, one for each peer, one for each queue pair, or none of
- * ours, when the program polls. `polling` says what each thread does. Only
- * shared:M answers both: M threads, which are busy.
+ * Two options are independent, with one exception. `pollers` is the number of pollers,
+ * each with a thread: a number for all peers together, one for each peer, one for each
+ * queue pair, or 0 if the program polls. `polling` is what each thread does. Only
+ * shared:M sets both: M threads that never sleep.
  *
- * So a live context takes any policy, and shared:M where it has M pollers.
+ * So an open context can take any policy, and shared:M only if it has M pollers.
  */
 #include "lib/poller/polling.h"
 
@@ -29,7 +29,7 @@
 		.cpu_percent = 100,                          \
 	}
 
-/* The policies without a number; the others begin as one of these. */
+/* The policies without a number. Those with a number start from one of these. */
 static const struct {
 	const char *name;
 	struct rbx_poll_rule rule;
@@ -53,8 +53,8 @@ static bool parse_named(const char *text, struct rbx_poll_rule *rule)
 }
 
 /*
- * "NAME:7" or "NAME:7:8": one or two numbers, and nothing else. Returns how
- * many, 0 where the text is of another form.
+ * Parses "NAME:7" or "NAME:7:8": one or two numbers, and nothing else. Returns how many;
+ * 0 if the text has another form.
  */
 static int parse_numbers(const char *text, const char *name, uint32_t *first,
 			 uint32_t *second)
@@ -146,7 +146,7 @@ struct rbx_polling rbx_polling_of(const struct rbx_options *options)
 	return polling;
 }
 
-/* Whether the pollers that are there can follow the policy. */
+/* Whether the pollers that exist can follow the policy. */
 static int check_live(const struct rbx_context *ctx,
 		      const struct rbx_polling *polling, const char *text)
 {
@@ -172,7 +172,7 @@ int rbx_polling_set(struct rbx_context *ctx, const char *text)
 	int err;
 
 	if (!text || strlen(text) >= sizeof(ctx->options.polling))
-		return rbx_error(-EINVAL, "polling: a policy is wanted, of at "
+		return rbx_error(-EINVAL, "polling: a policy must be given, of at "
 					  "most %zu characters",
 				 sizeof(ctx->options.polling) - 1);
 	err = rbx_guard_wait(ctx, "rbx_polling_set");

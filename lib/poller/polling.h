@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* polling.h - what the options `polling` and `pollers` mean. */
+/* polling.h - parses the options `polling` and `pollers`. */
 #ifndef RBX_LIB_POLLING_H
 #define RBX_LIB_POLLING_H
 
@@ -11,14 +11,14 @@ struct rbx_polling {
 	uint32_t shared_count; /* pollers of shared:M; else 0 */
 };
 
-/* The text of a policy; -EINVAL, and rbx_last_error() lists the forms. The
- * rule's CPU budget stands in another option: it is 100 here. */
+/* Parses the text of a policy. -EINVAL: rbx_last_error() lists the forms. The CPU budget
+ * of the rule is another option: it is set to 100 here. */
 int rbx_polling_parse(const char *text, struct rbx_polling *polling);
 
-/* Whether `polling` and `pollers` go together; 0 or -EINVAL. */
+/* Whether `polling` and `pollers` fit together; 0 or -EINVAL. */
 int rbx_polling_check(const struct rbx_options *options);
 
-/* The same of options that were checked before, with the CPU budget. */
+/* The same for options that were checked before, with the CPU budget set. */
 struct rbx_polling rbx_polling_of(const struct rbx_options *options);
 
 #endif

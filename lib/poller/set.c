@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * set.c - how many pollers there are, and whom they serve.
+ * set.c - how many pollers there are, and which queue pairs each serves.
  *
- * With a number of pollers they all start with the context, and a new peer goes
- * to the one that serves the fewest queue pairs, with all of its queue pairs.
- * With one poller for each peer, or each queue pair, the first starts with the
- * context and others as peers come. A poller that serves nobody any more stays,
- * asleep or not as its policy says, for the next peer: so pollers never go while
- * the context is open, and who walks through them needs no lock.
+ * If the option is a number, all pollers start with the context. A new peer, with all its
+ * queue pairs, goes to the poller that serves the fewest queue pairs. If there is one
+ * poller for each peer or each queue pair, the first starts with the context and the
+ * others as peers come. A poller that serves nobody any more stays for the next peer. So
+ * no poller ends while the context is open, and a thread needs no lock to walk through
+ * them.
  */
 #include "lib/poller/set.h"
 
@@ -19,7 +19,7 @@ static bool is_by_number(const struct rbx_context *ctx)
 	return ctx->options.pollers <= RBX_POLLERS_MAX;
 }
 
-/* Queue pairs that one poller may serve. */
+/* The queue pairs that one poller may serve. */
 static uint32_t qps_max(const struct rbx_context *ctx)
 {
 	if (ctx->options.pollers == RBX_POLLERS_QUEUE_PAIR)
@@ -36,7 +36,7 @@ static int add_poller(struct rbx_context *ctx)
 				    ctx->options.pollers != 0,
 				    &ctx->pollers[count]);
 
-	/* Pairs with the load in rbx_pollers_visit_all() and the like. */
+	/* Pairs with the loads in rbx_pollers_visit_all() and elsewhere. */
 	if (!err)
 		RBX_STORE_RELEASE(&ctx->poller_count, count + 1);
 	return err;
@@ -63,7 +63,7 @@ void rbx_pollers_close(struct rbx_context *ctx)
 		rbx_poller_destroy(ctx->pollers[--ctx->poller_count]);
 }
 
-/* The poller with the fewest queue pairs. */
+/* The poller that serves the fewest queue pairs. */
 static struct rbx_poller *least(struct rbx_context *ctx)
 {
 	struct rbx_poller *best = ctx->pollers[0];
@@ -84,7 +84,7 @@ static int no_room(void)
 			 RBX_POLLER_SLOTS, RBX_POLLER_QPS_MAX);
 }
 
-/* A poller with room for so many queue pairs of one peer. */
+/* Finds a poller with room for so many queue pairs of one peer. */
 static int find(struct rbx_context *ctx, uint32_t qps_count,
 		struct rbx_poller **poller)
 {

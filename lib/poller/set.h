@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * set.h - the pollers of a context, and which queue pairs each serves.
+ * set.h - the pollers of a context, and the queue pairs that each serves.
  *
  * _locked: the caller holds the context's peers_lock.
  */
@@ -10,21 +10,21 @@
 struct rbx_context;
 struct rbx_peer;
 
-/* The pollers that the context begins with; close() takes all, also those that
- * came later. */
+/* Starts the pollers that the context begins with. close() ends all, also those that were
+ * started later. */
 int rbx_pollers_open(struct rbx_context *ctx);
 void rbx_pollers_close(struct rbx_context *ctx);
 
-/* Gives each queue pair of a new peer its poller; -ENOSPC where none has room. May
- * start pollers. */
+/* Chooses a poller for each queue pair of a new peer; -ENOSPC if none has room. May start
+ * pollers. */
 int rbx_pollers_assign_locked(struct rbx_context *ctx, struct rbx_peer *peer);
 void rbx_pollers_release_locked(struct rbx_peer *peer);
 
-/* All pollers take up the policy of the options. Not from a poller's thread. */
+/* Makes all pollers follow the policy of the options. Not from a poller's thread. */
 void rbx_pollers_follow_locked(struct rbx_context *ctx);
 
-/* When it returns no poller handles a completion that it held before. Not from
- * a poller's thread. */
+/* When it returns, no poller handles a completion that it had taken before the call. Not
+ * from a poller's thread. */
 void rbx_pollers_visit_all(struct rbx_context *ctx);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage.c - what a poller's thread costs the machine.
+ * usage.c - the CPU time and context switches of a poller's thread.
  *
- * The kernel counts it anyway, so whoever reads the statistics asks there, and
- * the thread pays nothing for being watched.
+ * The kernel counts them anyway. So the reader of the statistics asks the kernel, and the
+ * thread itself does nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 #include "lib/clock.h"
 #include "lib/poller/poller.h"
 
-/* The sum of the two lines "voluntary_ctxt_switches: N" and
- * "nonvoluntary_ctxt_switches: N". */
+/* Sums the two lines "voluntary_ctxt_switches: N" and "nonvoluntary_ctxt_switches: N". */
 static bool read_context_switches(int thread_id, uint64_t *switches)
 {
 	char line[128];
@@ -49,7 +48,7 @@ void rbx_poller_usage_get(struct rbx_poller *poller,
 	*usage = (struct rbx_poller_usage){ 0 };
 	if (!poller->has_thread || thread_id == 0)
 		return;
-	/* No descriptor left: as it was, so that no number goes backwards. */
+	/* If no descriptor is left the old number stays, so that it never goes backwards. */
 	if (read_context_switches(thread_id, &switches))
 		RBX_STORE_RELAXED(&poller->context_switches, switches);
 	usage->context_switches = RBX_LOAD_RELAXED(&poller->context_switches);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* waiting.c - see waiting.h. */
+/* waiting.c - waits by polling, see waiting.h. */
 #include "lib/poller/waiting.h"
 
 #include <poll.h>
@@ -10,8 +10,8 @@
 #define LOOKS_NS 100000u
 #define SLEEP_MS 1
 
-/* Readable at what completes from the last poll on that found nothing, and while there is
- * something to reap. */
+/* Sleeps until something completes after a poll that found nothing, or while nothing can
+ * be reaped; for SLEEP_MS at most. */
 static void sleep_a_moment(const struct rbx_context *ctx)
 {
 	struct pollfd events[] = {

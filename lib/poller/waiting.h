@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * waiting.h - a thread of the program waits where the program is the poller
- * (pollers = 0): so it polls.
+ * waiting.h - how a thread of the program waits if the program polls (pollers = 0): it
+ * polls.
  *
- * It looks as long as a wake-up would take, in which most completions come. Then it sleeps
- * between two looks: for seconds, if a server is cut off, a processor has better to do.
- * What completes wakes it. Of what another thread has polled it hears a moment later.
+ * It polls without a pause for about as long as a wake-up takes; most completions come
+ * within this time. Then it sleeps between two polls, as a wait may take seconds if a
+ * server is cut off. A completion wakes it. It notices what another thread has polled a
+ * moment later.
  */
 #ifndef RBX_LIB_WAITING_H
 #define RBX_LIB_WAITING_H
@@ -15,11 +16,11 @@
 struct rbx_context;
 
 struct rbx_waiting {
-	uint64_t looks_until_ns; /* then it sleeps; 0: it begins */
+	uint64_t looks_until_ns; /* 0: set at the first call. After this time it sleeps. */
 };
 
-/* Polls, or sleeps for a moment; to be called, with one that is zeroed at first, until
- * what is waited for is there. */
+/* Polls, or sleeps for a moment. Call it with a zeroed struct at first, and again until
+ * the wait is over. */
 void rbx_waiting_poll(struct rbx_waiting *waiting, struct rbx_context *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bank.c - message buffers and a completion queue for as many sessions as fit; and the
- * clocks that sessions take of them.
+ * bank.c - banks: message buffers and a completion queue for 64 sessions, and the clocks
+ * that sessions take from them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void rbx_bank_free(struct rbx_session_set *set, struct rbx_bank *bank)
 	free(bank);
 }
 
-/* Lowest number first, and no more clocks than sessions may be. Monitor entered. */
+/* Lowest number first, and no more clocks than sessions are allowed. Monitor entered. */
 static void bank_publish(struct rbx_session_set *set, struct rbx_bank *bank)
 {
 	uint32_t count = RBX_MIN(RBX_BANK_SESSIONS,
@@ -106,7 +106,7 @@ int rbx_bank_add(struct rbx_session_set *set)
 	rbx_monitor_enter(&set->monitor);
 	bank_publish(set, bank);
 	rbx_monitor_leave(&set->monitor);
-	rbx_session_set_wake(set); /* it is to be polled */
+	rbx_session_set_wake(set); /* the control thread has to poll it */
 	return 0;
 }
 
@@ -157,10 +157,11 @@ void rbx_clock_soon(struct rbx_clock *clock)
 }
 
 /*
- * The control thread finds a session by its clock, under the monitor, and then goes into
- * it without, for callbacks may take their time. While it is there the clock is current:
- * so from when nobody can find the session here any more, and it is not current, the
- * control thread has nothing of it. It is one thread, and at one clock at a time.
+ * The control thread finds a session by its clock, under the monitor. It then leaves the
+ * monitor to call the session, as callbacks may take long. Meanwhile the clock is the
+ * current one. So when the session cannot be found here any more, and its clock is not
+ * current, the control thread does not use the session. There is one control thread, and
+ * one current clock.
  */
 void rbx_clock_free(struct rbx_clock *clock)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.c - one control connection of a session, and its data queue pairs.
+ * connection.c - the control connection of a session, and its data queue pairs.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 RBX_STATIC_ASSERT(RBX_ADDRESS_BYTES == RBX_NAME_MAX, "as connect() has them");
 RBX_STATIC_ASSERT(RBX_SESSION_WHY_BYTES == RBX_ERROR_TEXT_MAX, "the same");
 
-/* Slots from 0 are receives, from RBX_CLIENT_RECEIVES on sends. */
+/* The first slots are receives; from RBX_CLIENT_RECEIVES on they are sends. */
 static uint8_t *buffer_of(const struct rbx_clock *clock, uint32_t slot)
 {
 	size_t number = clock->number * RBX_SESSION_SLOTS + slot;
@@ -94,9 +94,9 @@ void rbx_clock_completed(struct rbx_session *session,
 				 slot - RBX_CLIENT_RECEIVES);
 }
 
-/* ---- Connecting ------------------------------------------------------------------*/
+/* ---- Connecting -------------------------------------------------------------------*/
 
-/* Connects a queue pair with what attach says. Of who has taken the session. */
+/* Connects a queue pair with the attach message. The caller has taken the session. */
 static int qp_connect(struct rbx_session *session,
 		      const struct rbx_qp_init *init,
 		      const struct rbx_wire_attach *attach, struct rbx_qp **qp,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * due.c - which clock is to be looked at next: a binary heap of them, by time.
+ * due.c - finds the clock that is due next: a binary heap of clocks, by time.
  */
 #include "lib/session/set.h"
 
@@ -10,7 +10,8 @@ static void put(struct rbx_due *due, uint32_t at, struct rbx_clock *clock)
 	clock->due_place = at + 1;
 }
 
-/* Moves what is later than the clock out of its way, from a place up and then down. */
+/* Puts a clock at its place: from `at` up, and then down, clocks are moved out of its
+ * way. */
 static void settle(struct rbx_due *due, uint32_t at, struct rbx_clock *clock)
 {
 	uint32_t next;

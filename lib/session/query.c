@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * query.c - the numbers of a server: of a session, of one anywhere by a session for one
- * question, and of one that is asked again and again by a session that stays (a watch).
+ * query.c - reads the numbers of a server. The server may be one with a session, one
+ * anywhere (by a session for one question), or one that is watched (by a session that
+ * stays).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "lib/session/sessions.h"
 #include "lib/sized.h"
 
-/* The answer stays until the next call, so the session stays taken until it was read.
- * Entered. */
+/* The answer is valid until the next call, so the session stays taken until it was read.
+ * Monitor entered. */
 static int stats_read(struct rbx_session *session, struct rbx_server_stats *all)
 {
 	const uint64_t *values = session->borrower.call.message.counters.values;
@@ -26,13 +27,13 @@ static int stats_read(struct rbx_session *session, struct rbx_server_stats *all)
 
 	if (!err) {
 		rbx_session_pump(session);
-		rbx_clock_soon(session->clock); /* its deadline counts */
+		rbx_clock_soon(session->clock); /* so that its deadline counts */
 		rbx_session_wait_call(session);
 		err = rbx_borrower_call_end(&session->borrower, NULL);
 	}
 	if (err)
 		return rbx_session_call_error(session, err);
-		/* Zero from counters.count on: what an older server does not know. */
+		/* What an older server does not know is zero. */
 #define RBX_COUNTER(name, what) all->name = values[next++];
 	RBX_SERVER_STATS(RBX_COUNTER)
 #undef RBX_COUNTER
@@ -55,7 +56,7 @@ int rbx_session_stats(struct rbx_session *session,
 	return err;
 }
 
-/* Whatever happens to so short a session shows in its one call. */
+/* If such a short session is lost, its one call fails and shows it. */
 static void lost(void *user, const char *reason)
 {
 	(void)reason;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sessions.h - the sessions of a context (client/session.h), and what they have besides
- * in a program.
+ * sessions.h - the sessions of a context (client/session.h), with what user space adds.
  *
- * The set has one control thread, on which everything is told: the callbacks of
- * sessions, and those of messages. So none of them may wait (guard.h).
+ * The set has one control thread, which calls all callbacks: those of sessions and those
+ * of messages. So none of them may wait (guard.h).
  */
 #ifndef RBX_LIB_SESSIONS_H
 #define RBX_LIB_SESSIONS_H
@@ -19,35 +18,35 @@ struct rbx_secret;
 struct rbx_sessions_options {
 	struct rbx_device *device; /* borrows until rbx_sessions_close() */
 	const struct rbx_secret *secret; /* the same; NULL: none */
-	bool insecure; /* no secret even beyond loopback */
-	uint32_t silence_ms; /* until a silent server counts as lost */
+	bool insecure; /* allow no secret beyond loopback */
+	uint32_t silence_ms; /* a connection is given up after so long a silence */
 };
 
 /* Starts the control thread. 0 or -errno. */
 int rbx_sessions_open(struct rbx_sessions **sessions,
 		      const struct rbx_sessions_options *options);
 
-/* All sessions have been closed before. */
+/* All sessions must have been closed before. */
 void rbx_sessions_close(struct rbx_sessions *sessions);
 
-/* Those of a context, for rbx_server_query(). */
+/* The sessions of a context, for rbx_server_query(). */
 struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx);
 
-/* As rbx_session_open(), by the text of an address. -EPERM: it is beyond loopback, and
- * there is no secret. */
+/* As rbx_session_open(), with the address as text. -EPERM: it is beyond loopback, and there
+ * is no secret. */
 int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
 			  const struct rbx_session_events *events,
 			  struct rbx_session **session);
 
 /*
- * One data queue pair that the server binds to the session. The caller owns
- * it, and destroys it before or after rbx_session_close(). Blocks. -ENOTCONN
- * while the session is lost; -EBUSY the server allows no more.
+ * Connects one data queue pair, which the server binds to the session. The caller owns
+ * it, and may destroy it before or after rbx_session_close(). Blocks. -ENOTCONN: the
+ * session is lost; -EBUSY: the server allows no more.
  */
 int rbx_session_connect_qp(struct rbx_session *session,
 			   const struct rbx_qp_init *init, struct rbx_qp **qp);
 
-/* The same, but not for longer than until then; 0: for as long as it takes. */
+/* The same, but waits until then at most; 0: without a limit. */
 int rbx_session_connect_qp_until(struct rbx_session *session,
 				 const struct rbx_qp_init *init,
 				 uint64_t until_ns, struct rbx_qp **qp);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * set.c - the control thread of a context.
+ * set.c - the control thread of a context's sessions.
  *
- * A pass of its loop: the clock, completions and their news, the sessions that are due
- * and theirs. What has arrived comes before the clocks, and these go by a time at which
- * all of it had yet to be read: a process that is stopped for a while, wherever that is,
- * reads its mail before it counts anybody as dead.
+ * A pass of its loop reads the clock, takes completions and tells their sessions, and
+ * then looks at the sessions that are due. Messages come before deadlines, and deadlines
+ * are compared with a time that was read before any message was. So a process that was
+ * stopped for a while reads the messages that have arrived before it counts anybody as
+ * dead.
  *
- * A completion queue is looked at in each pass until it is found empty and armed; from
- * then on it tells when something has completed.
+ * A completion queue is polled in each pass until it is empty and armed. From then on its
+ * descriptor reports the next completion.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +27,7 @@
 #define SLEEP_MS_MAX 1000
 #define NS_PER_MS 1000000u
 
-/* Until all of it has been taken. */
+/* Enough polls to empty a full queue. */
 #define POLLS_PER_TURN (RBX_BANK_CQ_DEPTH / RBX_POLL_BATCH + 1)
 
 void rbx_session_set_wake(struct rbx_session_set *set)
@@ -47,9 +48,9 @@ int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
 	return 0;
 }
 
-/* ---- The control thread ------------------------------------------------------*/
+/* ---- The control thread -----------------------------------------------------------*/
 
-/* The session of the clock, which stays until current_end(); or NULL: it has gone. */
+/* The session of a clock, which stays until current_end(). NULL: it is closed. */
 static struct rbx_session *current_begin(struct rbx_session_set *set,
 					 struct rbx_clock *clock)
 {
@@ -86,7 +87,7 @@ static void completed(struct rbx_session_set *set, struct rbx_bank *bank,
 	rbx_monitor_leave(&set->monitor);
 }
 
-/* All that is there, as far as the queue can hold it. */
+/* Takes all completions, up to the depth of the queue. */
 static bool bank_take(struct rbx_session_set *set, struct rbx_bank *bank)
 {
 	struct rbx_wc wcs[RBX_POLL_BATCH];
@@ -114,7 +115,7 @@ static bool completions_take(struct rbx_session_set *set)
 	return any;
 }
 
-/* What came before a queue was armed is announced by nothing, so it is taken. */
+/* A completion before the arming makes no event, so it is taken here. */
 static bool arm(struct rbx_session_set *set)
 {
 	uint32_t banks_count = RBX_LOAD_ACQUIRE(&set->banks_count), i;
@@ -132,7 +133,7 @@ static bool arm(struct rbx_session_set *set)
 	return any;
 }
 
-/* Entered, but while the session looks. */
+/* Monitor entered; left while the session looks at its deadlines. */
 static void clock_look(struct rbx_session_set *set, struct rbx_clock *clock,
 		       uint64_t now_ns)
 {
@@ -144,13 +145,13 @@ static void clock_look(struct rbx_session_set *set, struct rbx_clock *clock,
 	rbx_monitor_leave(&set->monitor);
 	due_ns = rbx_session_tick(session, now_ns);
 	rbx_monitor_enter(&set->monitor);
-	/* Not if it goes, or somebody wanted it sooner meanwhile. */
+	/* Not if the clock is free, or was made due earlier meanwhile. */
 	if (clock->session && due_ns < clock->due_ns)
 		rbx_due_set(&set->due, clock, due_ns);
 	current_end_entered(set);
 }
 
-/* Each of them once. */
+/* Looks at each due clock once. */
 static void clocks_look(struct rbx_session_set *set, uint64_t now_ns)
 {
 	struct rbx_due *due = &set->due;
@@ -183,13 +184,13 @@ static int nap_ms(struct rbx_session_set *set)
 static struct pollfd bank_event(const struct rbx_bank *bank)
 {
 	return (struct pollfd){
-		.fd = bank->is_mute ? -1 : bank->cq->event_fd, /* -1: none */
+		.fd = bank->is_mute ? -1 : bank->cq->event_fd, /* -1: ignored */
 		.events = POLLIN,
 	};
 }
 
-/* An error and nothing to read: the device was unplugged. What it has yet to flush is
- * looked for after each nap. */
+/* An error and nothing to read mean that the device was unplugged. The queue is then
+ * polled after each nap, for completions that still have to be flushed. */
 static void bank_rings(struct rbx_session_set *set, struct rbx_bank *bank,
 		       short revents)
 {
@@ -235,7 +236,7 @@ static void *control_thread(void *argument)
 {
 	struct rbx_session_set *set = argument;
 
-	rbx_callback_enter("message callback"); /* nothing on it may wait */
+	rbx_callback_enter("message callback"); /* no callback of this thread may wait */
 	while (!is_stopping(set)) {
 		uint64_t now_ns = rbx_now_ns();
 		bool any = completions_take(set);
@@ -315,7 +316,7 @@ void rbx_sessions_close(struct rbx_sessions *sessions)
 	set_destroy(set);
 }
 
-/* ---- By the text of an address ------------------------------------------------*/
+/* ---- Addresses as text ------------------------------------------------------------*/
 
 int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
 			  const struct rbx_session_events *events,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bounce.c - see bounce.h.
+ * bounce.c - bounce pages, see bounce.h.
  *
- * A page is found again by its address in the piece. It has no key: if the device
- * wants one, it is copied through staging memory like any short buffer.
+ * The address in a piece tells which page it has. A page has no key: if the device needs
+ * one, the page is copied through staging memory like any short buffer.
  */
 #include "lib/volume/bounce.h"
 
@@ -43,7 +43,7 @@ void rbx_bounces_close(struct rbx_bounces *bounces)
 	free(bounces->memory);
 }
 
-/* The chain of so many from the free ones; the lock is held. */
+/* Takes a chain of so many free pages. The lock is held. */
 static uint32_t take_locked(struct rbx_bounces *bounces, uint32_t count)
 {
 	uint32_t first = bounces->free_first, last = first, i;
@@ -109,7 +109,7 @@ void rbx_bounce_begin(struct rbx_bounces *bounces, uint32_t *first,
 				    piece->length_bytes);
 }
 
-/* NONE: its memory is the request's own. */
+/* NONE: the piece's memory is the request's own. */
 static uint32_t index_of(const struct rbx_bounces *bounces,
 			 const struct rbx_piece *piece)
 {

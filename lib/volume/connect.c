@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - the memory servers of a volume by their names: "host:port,host:port", or
- * one more. How they are connected several at a time: client/servers.c.
+ * connect.c - connects the servers of a volume by their names, "host:port,host:port", and
+ * one more later. client/servers.c connects several at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,11 @@
 #include "lib/poller/set.h"
 #include "lib/volume/volume.h"
 
-/* Of a server that is being connected. */
+/* The name of a server that is being connected. */
 struct rbx_server_name {
 	const char *address;
-	/* Errors are of a thread: it is told by the one that opens the volume. */
+	/* The text of an error is per thread. The thread that opens the volume reports
+	 * this one. */
 	char error[RBX_ERROR_TEXT_MAX];
 };
 
@@ -30,7 +31,7 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 	return err;
 }
 
-/* ---- Each once ------------------------------------------------------------------*/
+/* ---- Each server only once ---------------------------------------------------------*/
 
 static bool is_in_use(const struct rbx_volume_control *control,
 		      const char *address)
@@ -50,7 +51,7 @@ static int twice_error(const char *address)
 	return rbx_error(-EINVAL, "server %s is named twice", address);
 }
 
-/* The server may be one that the volume has under another address. */
+/* The volume may have the same server under another address. */
 static int is_another_check(struct rbx_volume_control *control, uint32_t index)
 {
 	struct rbx_peer *peer = control->servers[index].peer;
@@ -64,7 +65,7 @@ static int is_another_check(struct rbx_volume_control *control, uint32_t index)
 			 rbx_peer_name(control->servers[other].peer));
 }
 
-/* ---- One more -------------------------------------------------------------------*/
+/* ---- One more server ---------------------------------------------------------------*/
 
 int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 			  const char *address)
@@ -76,8 +77,8 @@ int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 	/* Two replicas on one server would be lost together. */
 	if (is_in_use(control, address))
 		return twice_error(address);
-	/* The one that was here before is down, and nothing refers to it; the last
-	 * completion may still be on its way out of it. */
+	/* The server that was at this index is dead and nothing refers to it. Its last
+	 * completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(volume->ctx);
 	rbx_volume_server_close(control, index);
 	control->servers[index].name = &name;
@@ -98,9 +99,9 @@ void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index)
 	rbx_upkeep_server_failed(&volume->control.upkeep, index);
 }
 
-/* ---- All at the beginning -------------------------------------------------------*/
+/* ---- All servers at the beginning --------------------------------------------------*/
 
-/* "host:port,host:port", which is cut in pieces. */
+/* Splits "host:port,host:port" in place. */
 static int names_take(struct rbx_volume_control *control,
 		      struct rbx_server_name *names, char *list,
 		      const char *servers)
@@ -126,7 +127,7 @@ static int names_take(struct rbx_volume_control *control,
 	return 0;
 }
 
-/* Why the first of them that could not be was not connected, or 0. */
+/* The error of the first server that could not be connected, or 0. */
 static int open_error(const struct rbx_volume_control *control)
 {
 	uint32_t i;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fence.c - RBX_FENCE on a volume: a request that starts after all
- * earlier ones have completed.
+ * fence.c - RBX_FENCE on a volume: a request that starts after all earlier ones have
+ * completed.
  *
- * A fence at the peer is not enough: an earlier write may still wait for its
- * granules, an earlier read may be sent again to another replica. So a fenced
- * request waits here until no older piece is in use, whichever peer it goes to
- * (more than is promised). Its fragments carry the fence of the peer as well,
- * for what others send there.
+ * A fence at the peer is not enough. An earlier write may still wait for its granules,
+ * and an earlier read may be sent again to another replica. So a fenced request waits
+ * here until no older piece is in use, whatever its peer is; this is more than is
+ * promised. Its fragments have the fence of the peer as well, to order them after what
+ * other users of the peer sent there.
  *
- * Whoever puts a piece back and sees the pool's fence bit looks here. Fenced
- * requests wait in order; each is older to the next.
+ * A thread that puts a piece back and sees the fence bit of the pool looks here. Fenced
+ * requests wait in order; each counts as older for the next.
  */
 #include "lib/volume/volume.h"
 
-/* Takes those from the front whose turn has come. */
+/* Takes the requests at the front that may start now. */
 static void fence_pass(struct rbx_volume *volume, struct rbx_piece_list *ready)
 {
 	struct rbx_piece *piece;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * news.c - tells the program what the upkeep finds: its event callback is called from
- * the volume's upkeep thread only.
+ * news.c - tells the program what the upkeep finds. Only the volume's upkeep thread calls
+ * the event callback.
  */
 #include "lib/volume/volume.h"
 

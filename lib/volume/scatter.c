@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scatter.c - a request of segments becomes pieces.
+ * scatter.c - splits a request with segments into pieces.
  *
- * A piece is one stretch of memory, so a request is cut where a segment ends as well as
- * where a cell does. But some bytes must stay together: the page of a checksum; and the
- * granule of a write, as pieces that share one are sent one after another (core/cell.h),
- * and a header of some bytes would cost its data another round trip. If such a unit lies
- * in several segments it is a piece of its own, in a page of ours (bounce.h). What is
- * read without checksums may be cut anywhere: neighbours are merged again on their way.
+ * A piece is one range of memory, so a request is cut at the end of each segment as well
+ * as at the end of each cell. But some bytes must stay together: the page of a checksum,
+ * and the granule of a write. Pieces that share a granule are sent one after another
+ * (core/cell.h), so a header of a few bytes would cost its data another round trip. If
+ * such a unit lies in several segments, it becomes a piece of its own, in a bounce page
+ * (bounce.h). A read without checksums may be cut anywhere: its pieces are merged again
+ * later.
  *
- * So every piece but the last ends where a unit does, and no two share one.
+ * So every piece except the last ends at the end of a unit, and no two share a unit.
  */
 #include "lib/volume/volume.h"
 
@@ -27,9 +28,9 @@ static uint32_t unit_bytes(const struct rbx_volume_map *map, uint8_t op)
 }
 
 /*
- * The next piece of a request of which so much is left, at this offset of the volume,
- * and with so much of it in the first segment. Returns its length, up to the end of the
- * cell or longer.
+ * Finds the next piece of a request: left_bytes of it are left, at this offset of the
+ * volume, and segment_bytes of them are in the first segment. Returns the length, which
+ * may go beyond the end of the cell.
  */
 static uint32_t cut(uint64_t offset_bytes, uint32_t left_bytes,
 		    uint32_t segment_bytes, uint32_t unit, bool *is_bounced)

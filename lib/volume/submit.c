@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * submit.c - the way of a request through a volume: checked, split into
- * pieces, started, joined.
+ * submit.c - a request of a volume: checked, split into pieces, started, joined.
  *
- * rbx_submit() checks everything before it takes anything, then takes all the
- * pieces that its requests need in one step: all or nothing. What becomes of
- * them is the business of the core (flow.h); ended pieces come back and are
- * joined into their request (join.h). Nothing here allocates or blocks.
+ * rbx_submit() checks everything before it takes anything. Then it takes all pieces that
+ * its requests need in one step: all or nothing. The core decides what happens to them
+ * (flow.h). Ended pieces come back and are joined into their request (join.h). Nothing
+ * here allocates or blocks.
  *
- * The request's reserved words while it is ours: [0] the context's time stamp,
- * [1] pieces that have not ended (atomic), those of buffers.h and of
- * outstanding.h.
+ * Reserved words of a request while it is outstanding: [0] the context's time stamp, [1]
+ * the number of pieces that have not ended (atomic). buffers.h and outstanding.h have the
+ * others.
  */
 #include "lib/join.h"
 #include "lib/malformed.h"
@@ -27,7 +26,7 @@ RBX_STATIC_ASSERT((int)RBX_READ == RBX_PIECE_READ, "same number");
 RBX_STATIC_ASSERT((int)RBX_WRITE == RBX_PIECE_WRITE, "same number");
 #define REQUEST_FLAGS (RBX_FENCE | RBX_NO_MERGE | RBX_URGENT)
 
-/* ---- What the flow asks for -------------------------------------------------*/
+/* ---- Called by the flow -----------------------------------------------------*/
 
 static void send(struct rbx_flow *flow, uint32_t server,
 		 struct rbx_fragment *first, struct rbx_fragment *last)
@@ -41,7 +40,7 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 	rbx_poller_end(rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
 }
 
-/* What was read where no server has lent anything. */
+/* Zeros for reads of slabs that no server has lent yet. */
 static void fill_zeros(const struct rbx_piece_list *pieces)
 {
 	const struct rbx_node *node;
@@ -62,7 +61,7 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 	if (flow->map->shape.on_demand)
 		fill_zeros(pieces);
-	/* Whoever took some did so before any of its pieces could end. */
+	/* If a page is used, used_count was raised before its piece could end. */
 	if (RBX_LOAD_RELAXED(&volume->bounces.used_count))
 		rbx_bounces_end(&volume->bounces, pieces);
 	if (rbx_join(volume->ctx, &flow->pool, pieces))
@@ -74,7 +73,7 @@ static void wake(struct rbx_flow *flow)
 	rbx_volume_upkeep_wake(rbx_volume_control_of_flow(flow));
 }
 
-/* A device here and the CPU see the same addresses, and the same bytes. */
+/* Here the device and the CPU use the same addresses. */
 static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
 	(void)flow;
@@ -114,7 +113,7 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 				 (unsigned long long)length_bytes,
 				 (unsigned long long)offset,
 				 (unsigned long long)size_bytes);
-	return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, as checksums need",
+	return rbx_error(-EINVAL, "%llu bytes at %llu are not whole pages of %u bytes, which checksums need",
 			 (unsigned long long)length_bytes,
 			 (unsigned long long)offset, RBX_PAGE_BYTES);
 }
@@ -132,7 +131,7 @@ static int request_check(const struct rbx_volume *volume,
 	return rbx_buffers_check(request);
 }
 
-/* What all requests of one call take together. */
+/* What all requests of one call need together. */
 struct need {
 	uint64_t pieces;
 	uint64_t bounces;
@@ -155,7 +154,7 @@ static void need_add(const struct rbx_volume *volume, struct need *need,
 	need->bounces += bounces_count;
 }
 
-/* Whether there can be so many at all. */
+/* Whether that many can ever be free. */
 static int need_check(const struct rbx_volume *volume, const struct need *need)
 {
 	if (need->pieces > volume->control.flow.pool.count)
@@ -163,13 +162,13 @@ static int need_check(const struct rbx_volume *volume, const struct need *need)
 				 (unsigned long long)need->pieces,
 				 volume->control.flow.pool.count);
 	if (need->bounces > RBX_BOUNCES_MAX)
-		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: %u are possible; submit less",
+		return rbx_error(-EINVAL, "segments meet within a page at %llu places in one call: at most %u are possible; submit less",
 				 (unsigned long long)need->bounces,
 				 RBX_BOUNCES_MAX);
 	return 0;
 }
 
-/* Checks and marks all. After a failure none is marked. */
+/* Checks and marks all requests. After a failure none is marked. */
 static int requests_check(const struct rbx_volume *volume,
 			  struct rbx_request *const requests[],
 			  unsigned int count, struct need *need)
@@ -193,7 +192,7 @@ out_unmark:
 	return err;
 }
 
-/* All that was checked, or nothing. */
+/* Takes all that the checked requests need, or nothing. */
 static int need_take(struct rbx_volume *volume,
 		     struct rbx_request *const requests[], unsigned int count,
 		     const struct need *need, struct rbx_piece_list *pieces,
@@ -207,7 +206,7 @@ static int need_take(struct rbx_volume *volume,
 	if (need->bounces &&
 	    rbx_bounces_take(&volume->bounces, (uint32_t)need->bounces,
 			     bounce)) {
-		err = rbx_error(-EAGAIN, "too many requests are outstanding whose segments meet within a page: submit again after a completion");
+		err = rbx_error(-EAGAIN, "too many outstanding requests have segments that meet within a page: submit again after a completion");
 		goto out_give_pieces;
 	}
 	err = rbx_buffers_register(volume->ctx, requests, count);
@@ -221,8 +220,7 @@ out_give_pieces:
 	return err;
 }
 
-/* Aims a piece at what a request wants from there on; returns the bytes that
- * it takes of it. */
+/* Fills a piece with the request's bytes from from_bytes on. Returns how many it takes. */
 static uint32_t piece_fill(const struct rbx_volume *volume,
 			   struct rbx_request *request, uint32_t from_bytes,
 			   struct rbx_piece *piece)
@@ -252,8 +250,7 @@ static void split(struct rbx_volume *volume, struct rbx_request *request,
 	} while (filled_bytes < request->length_bytes);
 }
 
-/* Splits a request; its pieces come off the list and start, or wait behind a
- * fence. */
+/* Splits a request. Its pieces come off the list and start, or wait behind a fence. */
 static void request_start(struct rbx_volume *volume,
 			  struct rbx_request *request,
 			  struct rbx_piece_list *pieces, uint32_t *bounce)
@@ -266,7 +263,7 @@ static void request_start(struct rbx_volume *volume,
 		rbx_volume_scatter(volume, request, pieces, bounce, &own);
 	else
 		split(volume, request, pieces, &own);
-	/* With its last piece started the request may be gone. */
+	/* Once its last piece has started the request may have ended. */
 	if (request->flags & RBX_FENCE)
 		rbx_volume_fence(volume, &own);
 	else if (!rbx_plug_hold_pieces(&volume->control.flow, &own))
@@ -297,7 +294,7 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 		return err;
 	}
 	if (need.pieces > 1)
-		rbx_plug_push(); /* they start together */
+		rbx_plug_push(); /* so that they start together */
 	for (i = 0; i < count; i++)
 		request_start(volume, requests[i], &pieces, &bounce);
 	if (need.pieces > 1)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sync.c - rbx_read(), rbx_write(), rbx_readv() and rbx_writev(): a request, waited for.
+ * sync.c - rbx_read(), rbx_write(), rbx_readv() and rbx_writev(): submit one request and
+ * wait.
  *
- * What is longer than the pool of pieces allows goes in portions, one after
- * another; each is long enough to keep the servers busy.
+ * If a transfer needs more pieces than half of the pool it is done in portions, one after
+ * another. Each portion is long enough to keep the servers busy.
  */
 #include "lib/poller/plug.h"
 #include "lib/poller/waiting.h"
 #include "lib/volume/volume.h"
 
-/* Longest portion; also at most half of the pieces. */
+/* The longest portion. A portion also takes at most half of the pieces. */
 #define PORTION_BYTES (16u << 20)
 
-/* Until a full pool is tried again without having heard of room. */
+/* How long to wait before trying a full pool again, if nothing reports room. */
 #define ROOM_WAIT_MS 10
 
 struct waiter {
@@ -47,7 +48,7 @@ static void waiter_wait(struct rbx_context *ctx, struct waiter *waiter)
 	struct rbx_waiting waiting = { 0 };
 
 	rbx_plug_flush();
-	/* Where the program polls, this thread is the program. */
+	/* If the program polls, this thread has to poll. */
 	while (!rbx_context_options(ctx)->pollers && !waiter_is_done(waiter))
 		rbx_waiting_poll(&waiting, ctx);
 	pthread_mutex_lock(&waiter->lock);
@@ -65,7 +66,7 @@ static int submit_wait(struct rbx_volume *volume, struct rbx_request *request)
 	return err;
 }
 
-/* Whether a slab is lost, or was and has not been written whole since. */
+/* Whether a slab is lost, or was lost and has not been wholly written since. */
 static bool slab_lacks_bytes(const struct rbx_slab *slab, bool *is_lost)
 {
 	bool lacks;
@@ -77,7 +78,7 @@ static bool slab_lacks_bytes(const struct rbx_slab *slab, bool *is_lost)
 	return lacks;
 }
 
-/* Of a request that ended with -EIO. */
+/* Makes the error of a request that ended with -EIO. */
 static int request_lost(struct rbx_volume *volume, const struct rbx_request *wanted,
 			const char *what)
 {
@@ -112,7 +113,7 @@ static int request_failed(struct rbx_volume *volume, const struct rbx_request *w
 	return rbx_error(status, "%s: %s", what, rbx_status_text(status));
 }
 
-/* The request says what is wanted, and from where. */
+/* Submits a request like *wanted, and waits for it. */
 static int request_transfer(struct rbx_volume *volume,
 			    const struct rbx_request *wanted)
 {
@@ -123,7 +124,7 @@ static int request_transfer(struct rbx_volume *volume,
 	};
 	int err;
 
-	waiter.request.flags = RBX_URGENT; /* we wait for it */
+	waiter.request.flags = RBX_URGENT; /* a thread waits for it */
 	waiter.request.complete = waiter_done;
 	waiter.request.user = &waiter;
 	err = submit_wait(volume, &waiter.request);
@@ -150,12 +151,12 @@ static int transfer(struct rbx_volume *volume, enum rbx_op op, void *buf,
 	int err;
 
 	if (!volume || !buf)
-		return rbx_error(-EINVAL, "a volume and a buffer are wanted");
+		return rbx_error(-EINVAL, "a volume and a buffer must be given");
 	err = rbx_guard_wait(volume->ctx,
 			     op == RBX_READ ? "rbx_read" : "rbx_write");
 	if (err)
 		return err;
-	/* All of it, before any portion is sent. */
+	/* Checks the whole range before any portion is sent. */
 	err = rbx_volume_range_check(volume, offset, length);
 	if (err)
 		return err;
@@ -185,11 +186,11 @@ int rbx_read(struct rbx_volume *volume, void *buf, size_t length,
 int rbx_write(struct rbx_volume *volume, const void *buf, size_t length,
 	      uint64_t offset)
 {
-	/* The buffer of a write is only read. */
+	/* A write only reads its buffer. */
 	return transfer(volume, RBX_WRITE, (void *)buf, length, offset);
 }
 
-/* Those that are empty are left out. Returns their bytes, which may be too many. */
+/* Leaves out empty buffers. Returns the sum of the bytes, which may be too many. */
 static uint64_t segments_make(const struct iovec *iov, int count,
 			      struct rbx_segment *segments,
 			      uint32_t *segments_count)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.c - opens and closes a volume, adds servers, tells its status.
+ * volume.c - opens and closes a volume, adds servers, tells the status.
  *
- * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory, unless it is
- * to have it on demand. What fails on the way undoes all that was done. Closing
- * waits for the requests, stops the upkeep thread, lets the copies of a rebuild run
- * out, and takes leave of the servers, which ends all that they have lent.
+ * Opening connects to the servers, makes the map, and borrows every replica of every slab
+ * before it returns. So an open volume has its memory, unless it was opened with
+ * on_demand. If a step fails, the steps before it are undone. Closing waits for the
+ * requests, stops the upkeep thread, lets running copies of a rebuild end, and closes the
+ * sessions, which ends all loans.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -41,12 +41,12 @@ static int options_take(struct rbx_volume *volume,
 		return err;
 	if (volume->options.replicas < 1 ||
 	    volume->options.replicas > RBX_REPLICAS_MAX)
-		return rbx_error(-EINVAL, "replicas=%u: 1 to %u are possible",
+		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u",
 				 volume->options.replicas, RBX_REPLICAS_MAX);
 	return 0;
 }
 
-/* ---- Shape ------------------------------------------------------------------*/
+/* ---- Shape of the volume -----------------------------------------------------*/
 
 static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
 {
@@ -73,7 +73,7 @@ static int servers_check(struct rbx_volume *volume)
 	int err;
 
 	if (count < volume->options.replicas)
-		return rbx_error(-EINVAL, "%u replicas need as many servers, and %u are given",
+		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
 				 volume->options.replicas, count);
 	for (i = 0; i < count; i++) {
 		err = slab_bytes_check(volume, i);
@@ -93,8 +93,8 @@ static void memory_free(struct rbx_volume *volume)
 	free(volume->control.flow.map);
 }
 
-/* Zeroed and from the system where large, so that slabs and checksums take
- * memory only as they are used. */
+/* Zeroed, and mapped from the system if it is large: so slabs and checksums take memory
+ * only as they are used. */
 static int memory_make(struct rbx_volume *volume,
 		       const struct rbx_volume_shape *shape)
 {
@@ -211,7 +211,7 @@ out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
-	/* Ends the events, which look at the map. */
+	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 out_free:
@@ -219,7 +219,7 @@ out_free:
 	return err;
 }
 
-/* Lets completions happen: by the pollers, or by us where the program polls. */
+/* Gives completions time. If the program polls, this polls. */
 static void turn_wait(struct rbx_volume *volume)
 {
 	if (!rbx_context_options(volume->ctx)->pollers)
@@ -246,10 +246,10 @@ int rbx_volume_close(struct rbx_volume *volume)
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		turn_wait(volume);
-	/* The last completion may still be on its way out of us. */
+	/* The last completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(ctx);
 	rbx_upkeep_end(&volume->control.upkeep);
-	/* Ends the events, which look at the map. */
+	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 	volume_free(volume);
@@ -268,14 +268,14 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	int err;
 
 	if (!volume || !server || !*server)
-		return rbx_error(-EINVAL, "a volume and the server's host:port are wanted");
+		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	err = rbx_upkeep_server_place(&volume->control.upkeep, &index);
 	if (err) {
-		rbx_error(err, "a volume has at most %u servers, with those that are lost and not replaced yet",
+		rbx_error(err, "a volume has at most %u servers, including lost ones that are not replaced yet",
 			  RBX_SERVERS_MAX);
 		goto out_unlock;
 	}
@@ -300,7 +300,7 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	int err;
 
 	if (!volume)
-		return rbx_error(-EINVAL, "a volume is wanted");
+		return rbx_error(-EINVAL, "a volume must be given");
 	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
 	if (err)
 		return err;

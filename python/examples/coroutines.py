@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A thousand requests of coroutines: those of one turn of the loop leave as a batch."""
+"""A thousand requests of coroutines: those of one pass of the loop leave as a batch."""
 
 import asyncio
 import sys

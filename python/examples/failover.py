@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Two servers of this process, of which one ends: with two replicas nothing is lost."""
+"""Two servers in this process. One ends; with two replicas nothing is lost."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""An array of numpy that is larger than the part of it that is here."""
+"""A numpy array in remote memory, of which only a part is here."""
 
 import sys
 

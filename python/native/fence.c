@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fence.c - waits for the operations of the past, and not for those that follow.
+ * fence.c - waits for earlier operations, and not for later ones.
  *
- * Operations are counted on one of two sides. A wait makes the other side the
- * current one and lasts until the old side has none left; since waits come one at a
- * time, a side is empty before it is used again. An operation that another
- * thread submits at the same moment may count as either.
+ * Each operation is counted on one of two sides. A wait makes the other side the current
+ * one, and ends when the old side has no operations left. Only one wait runs at a time,
+ * so a side is empty before it is used again. An operation that another thread submits at
+ * the same moment may count on either side.
  *
- * To look up the side and to count there are two steps, so the side is looked up once
- * more. All these steps are sequentially consistent, that is, in one order which all
- * threads see. If the side is still the current one, the count comes before the wait
- * that leaves this side, and that wait sees it. If not, the operation would be counted
- * on a side that the next wait does not look at: it is counted anew. A wait that sees
- * the count of the first try looks again later. Each new try needs one more wait.
+ * Looking up the side and counting are two steps, so the side is looked up once more
+ * afterwards. All these steps are sequentially consistent: all threads see them in one
+ * order. If the side is still the current one, the count comes before the wait that
+ * leaves this side, and that wait sees it. If not, the operation would be counted on a
+ * side that the next wait does not look at, so it is counted again. A wait that sees the
+ * count of the first try looks again later. Each new try needs one more wait.
  */
 #include "native.h"
 
@@ -44,7 +44,7 @@ unsigned int rbxpy_fence_enter(struct rbxpy_fence *fence)
 		atomic_fetch_add(&fence->outstanding[side], 1);
 		if (atomic_load(&fence->side) == side)
 			return side;
-		/* A wait came in between, and may have seen none here. */
+		/* A wait came in between, and may have found this side empty. */
 		atomic_fetch_sub(&fence->outstanding[side], 1);
 	}
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * native.h - what the Python package has in C: queues, operations, notices.
+ * native.h - the C part of the Python package: queues, operations, notices.
  *
- * No Python runs on a thread of the library: such a thread would wait for the
- * interpreter's lock while requests wait for the thread, and an interpreter that
- * ends would take it along. The callbacks of librdmabox are the functions here.
- * Each puts an item on a queue and returns; Python takes it from there.
+ * No Python code runs on a thread of the library. Such a thread would wait for the
+ * interpreter's lock while requests wait for the thread, and an interpreter that ends
+ * would end the thread too. The callbacks of librdmabox are the functions here. Each puts
+ * an item on a queue and returns; Python takes it from there.
  *
  *	queue      many threads put, one takes; a descriptor is readable meanwhile
  *	operation  a read or write of any length: one or more requests and their sum
  *	notice     an event of a volume, or a line of a server's log, copied
  *
- * rbx_reap() is not used: it gives a request to whichever thread asks first. Here
- * each operation names its queue, so event loops and threads cannot take what
- * belongs to another.
+ * rbx_reap() is not used: it gives a request to whichever thread asks first. Here each
+ * operation names its queue, so event loops and threads cannot take what belongs to
+ * another.
  */
 #ifndef RBXPY_NATIVE_H
 #define RBXPY_NATIVE_H
@@ -37,8 +37,8 @@ struct rbxpy_queue;
 /* NULL: no memory or no descriptor, see errno. */
 struct rbxpy_queue *rbxpy_queue_new(void);
 
-/* Waits for threads that are still inside of rbxpy_queue_put(). What is on the queue
- * must have been taken. */
+/* Waits for threads that are still inside of rbxpy_queue_put(). All items must have been
+ * taken. */
 void rbxpy_queue_free(struct rbxpy_queue *queue);
 
 /* A descriptor that is readable while there may be items. */
@@ -58,7 +58,7 @@ struct rbxpy_item *rbxpy_queue_take(struct rbxpy_queue *queue);
 
 /* ---- Fences ------------------------------------------------------------------*/
 
-/* Counts the operations of a volume, so that a thread can wait for those of the past. */
+/* Counts the operations of a volume, so that a thread can wait for earlier ones. */
 struct rbxpy_fence;
 
 struct rbxpy_fence *rbxpy_fence_new(void);
@@ -70,7 +70,7 @@ void rbxpy_fence_wait(struct rbxpy_fence *fence);
 /* How many have not ended. */
 long rbxpy_fence_outstanding(struct rbxpy_fence *fence);
 
-/* For operations: the side to give back at the end. */
+/* Called by operations. Returns the side, which leave() needs. */
 unsigned int rbxpy_fence_enter(struct rbxpy_fence *fence);
 void rbxpy_fence_leave(struct rbxpy_fence *fence, unsigned int side);
 
@@ -88,13 +88,13 @@ struct rbxpy_wanted {
 	struct rbx_region *region; /* that holds buf; NULL: none */
 };
 
-/* Where the requests of a volume are cut. */
+/* Where the requests of a volume are split. */
 struct rbxpy_limits {
 	uint64_t fragment_bytes;
 	uint32_t fragments_max; /* of one submit */
 };
 
-/* NULL: no memory. Freed by rbxpy_operations_take() once it was submitted. */
+/* NULL: no memory. After it was submitted, rbxpy_operations_take() frees it. */
 struct rbxpy_operation *rbxpy_operation_new(struct rbxpy_queue *queue,
 					    struct rbxpy_fence *fence,
 					    const struct rbxpy_wanted *wanted,
@@ -102,33 +102,33 @@ struct rbxpy_operation *rbxpy_operation_new(struct rbxpy_queue *queue,
 void rbxpy_operation_free(struct rbxpy_operation *operation);
 
 /*
- * Hands over operations, several requests in each rbx_submit(). Does not wait.
- * @taken: how many operations are wholly on their way. In: from an earlier call.
+ * Submits operations, several requests in each rbx_submit(). Does not wait. @taken: how
+ * many operations were submitted wholly; it goes on from an earlier call.
  *
- * Returns 0: all. -EAGAIN: call again with the same arguments once there is room.
- * Another -errno: the operation at @taken was refused and is the caller's again.
- * An operation of which a part was sent is not refused: it ends with that error.
+ * Returns 0: all. -EAGAIN: call again with the same arguments once there is room. Another
+ * -errno: the operation at @taken was refused, and belongs to the caller again. An
+ * operation is not refused if a part was sent: it ends with that error.
  */
 int rbxpy_operations_submit(struct rbx_volume *volume,
 			    struct rbxpy_operation *const operations[],
 			    unsigned int count, const struct rbxpy_limits *limits,
 			    unsigned int *taken);
 
-/* Sends no more of an operation that is not wholly on its way. 0: nothing of it was
- * sent, it is the caller's again. 1: it ends with the status. */
+/* Sends no more of an operation that was not submitted wholly. 0: nothing of it was sent,
+ * and it belongs to the caller again. 1: it ends with the status. */
 int rbxpy_operation_cancel(struct rbxpy_operation *operation, int status);
 
-/* Those that were taken. They stand here until each was dealt with, so that whoever
- * is interrupted meanwhile can go on. */
+/* The operations that were taken. They stay here until each was handled, so that a thread
+ * that is interrupted can go on. */
 struct rbxpy_ended {
-	unsigned int next; /* the first that was not dealt with */
+	unsigned int next; /* the first that was not handled */
 	unsigned int count;
 	uint64_t ids[256];
 	int32_t statuses[256];
 };
 
-/* Takes and frees those that have ended. Those of before must have been dealt with.
- * Returns how many. */
+/* Takes and frees the operations that have ended. Those of the last call must have been
+ * handled. Returns how many. */
 unsigned int rbxpy_operations_take(struct rbxpy_queue *queue,
 				   struct rbxpy_ended *ended);
 

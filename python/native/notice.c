@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * notice.c - events of a volume and lines of a server's log, on their way to Python.
+ * notice.c - gives events of a volume and lines of a server's log to Python.
  *
- * They are copied, since what the library shows is valid during the callback
- * alone. If nobody takes them, later ones are dropped, and the next that is
- * taken says how many. So is one for which there is no memory.
+ * They are copied, since the library's data are only valid during the callback. If nobody
+ * takes them, later ones are dropped, and the next one that is taken says how many. If
+ * there is no memory for one, it is dropped too.
  */
 #include "native.h"
 

@@ -2,19 +2,19 @@
 /*
  * operation.c - a read or write of any length, made of requests.
  *
- * A request must not be longer than what may be outstanding on its volume, so a
- * long operation is several. It ends when all of them have, with the status of one
- * that failed if one did, and goes onto its queue.
+ * A request must not be longer than what may be outstanding on its volume, so a long
+ * operation has several. It ends when all of them have. If one failed, its status is that
+ * of one that failed. Then it goes on its queue.
  *
- * The operation owns its requests; it borrows the buffer, the queue and the fence
- * until it was taken. Python keeps the buffer until then.
+ * The operation owns its requests. It borrows the buffer, the queue and the fence until
+ * it is taken. Python keeps the buffer until then.
  */
 #include "native.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define REQUEST_BYTES_MAX (16u << 20) /* what rbx_read() takes, too */
+#define REQUEST_BYTES_MAX (16u << 20) /* the same limit as rbx_read() */
 #define SUBMIT_MAX 1024u /* as rbx_submit() says */
 
 struct rbxpy_operation {
@@ -23,14 +23,14 @@ struct rbxpy_operation {
 	struct rbxpy_queue *queue;
 	struct rbxpy_fence *fence;
 	unsigned int fence_side;
-	unsigned int count; /* of requests */
-	unsigned int sent; /* handed over, of whoever submits */
-	atomic_uint left; /* have not ended */
+	unsigned int count; /* of its requests */
+	unsigned int sent; /* submitted; used by the thread that submits */
+	atomic_uint left; /* requests that have not ended */
 	atomic_int status;
 	struct rbx_request requests[];
 };
 
-/* Ends so many of its requests. */
+/* Ends `count` of its requests. */
 static void end(struct rbxpy_operation *operation, unsigned int count, int status)
 {
 	int good = 0;
@@ -48,7 +48,7 @@ static void request_done(struct rbx_request *request)
 	end(request->user, 1, request->status);
 }
 
-/* Half of what may be outstanding, so that two can be on their way. */
+/* Half of what may be outstanding, so that two can be in flight. */
 static uint64_t request_bytes(const struct rbxpy_limits *limits)
 {
 	uint64_t bytes = limits->fragment_bytes * (limits->fragments_max / 2);
@@ -104,16 +104,16 @@ void rbxpy_operation_free(struct rbxpy_operation *operation)
 struct batch {
 	struct rbx_request *requests[SUBMIT_MAX];
 	unsigned int count;
-	uint64_t fragments; /* at most */
+	uint64_t fragments; /* the most that its requests can have */
 };
 
-/* Adds what is not sent yet of an operation. False: the batch is full. */
+/* Adds the part of an operation that was not sent yet. False: the batch is full. */
 static bool batch_add(struct batch *batch, struct rbxpy_operation *operation,
 		      const struct rbxpy_limits *limits)
 {
 	while (operation->sent < operation->count) {
 		struct rbx_request *request = &operation->requests[operation->sent];
-		/* One more where neither end is at the border of a fragment. */
+		/* One more, as neither end may be at the border of a fragment. */
 		uint64_t fragments =
 			request->length_bytes / limits->fragment_bytes + 2;
 
@@ -158,7 +158,7 @@ int rbxpy_operations_submit(struct rbx_volume *volume,
 			    unsigned int count, const struct rbxpy_limits *limits,
 			    unsigned int *taken)
 {
-	unsigned int limit = count; /* how many operations a batch may hold */
+	unsigned int limit = count; /* the most operations of a batch */
 
 	while (*taken < count) {
 		struct batch batch = { .count = 0 };
@@ -177,7 +177,7 @@ int rbxpy_operations_submit(struct rbx_volume *volume,
 		if (err == -EAGAIN)
 			return err;
 		if (limit > 1) {
-			limit = 1; /* to find the one that is bad */
+			limit = 1; /* to find the bad one */
 			continue;
 		}
 		if (!rbxpy_operation_cancel(operations[*taken], err))

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * queue.c - items from threads of the library to one thread of Python.
+ * queue.c - passes items from threads of the library to one thread of Python.
  *
- * A stack without locks takes what is put; whoever takes swaps it for an empty
- * one and turns it around, so items come out in the order in which they went in.
- * The thread that puts onto an empty stack makes the descriptor readable. Whoever
- * takes empties the descriptor first and the stack after, so that an item put in
- * between costs a look that finds nothing and is never overlooked.
+ * Items are put on a stack without locks. The thread that takes swaps the stack for an
+ * empty one and turns it around, so items come out in order. The thread that puts onto an
+ * empty stack makes the descriptor readable. The thread that takes empties first the
+ * descriptor and then the stack. So an item that is put in between is never overlooked;
+ * it only costs one look that finds nothing.
  *
- * A fork has nothing to repair here, for there is no lock that could be held. Threads
- * that were about to put something are not in the child, which waits for none.
+ * After a fork nothing has to be repaired, as there is no lock that could be held.
+ * Threads that were about to put something are not in the child, and the child waits for
+ * none.
  */
 #include "native.h"
 
@@ -24,8 +25,8 @@ struct rbxpy_queue {
 	_Atomic(struct rbxpy_item *) newest;
 	atomic_uint putters; /* threads inside of rbxpy_queue_put() */
 	int fd;
-	pid_t process; /* whose threads put */
-	struct rbxpy_item *oldest; /* of whoever takes */
+	pid_t process; /* the process whose threads put */
+	struct rbxpy_item *oldest; /* used by the thread that takes */
 };
 
 struct rbxpy_queue *rbxpy_queue_new(void)
@@ -63,7 +64,7 @@ void rbxpy_queue_wake(struct rbxpy_queue *queue)
 	uint64_t one = 1;
 	ssize_t written;
 
-	/* A counter that is full is readable, too. */
+	/* If the counter is full it is readable too. */
 	do
 		written = write(queue->fd, &one, sizeof(one));
 	while (written < 0 && errno == EINTR);
@@ -78,7 +79,7 @@ void rbxpy_queue_put(struct rbxpy_queue *queue, struct rbxpy_item *item)
 	do
 		item->next = newest;
 	while (!atomic_compare_exchange_weak(&queue->newest, &newest, item));
-	/* The item may be gone by now. */
+	/* The item may have been freed by now. */
 	if (!newest)
 		rbxpy_queue_wake(queue);
 	atomic_fetch_sub(&queue->putters, 1);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Memory of Python objects, borrowed without a copy.
 
-While memory is borrowed, its object lives and refuses to be resized or closed: that
-is the contract of the buffer protocol (bytearray, array, mmap and memoryview raise
-BufferError).
+While memory is borrowed, its object lives and refuses to be resized or closed. This is
+the contract of the buffer protocol: bytearray, array, mmap and memoryview raise
+BufferError.
 """
 
 import sys
@@ -19,7 +19,7 @@ _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 class Borrowed:
-    """A stretch of memory; release() gives it back."""
+    """A range of memory; release() gives it back."""
 
     __slots__ = ("pointer", "length", "region", "_view")
 
@@ -42,7 +42,7 @@ class Borrowed:
 
 
 def _tensor_memory(tensor: Any) -> Any:
-    """A torch tensor as bytes; the array that torch makes forbids to resize the tensor."""
+    """A torch tensor as bytes; while torch's array exists, the tensor cannot be resized."""
     torch = sys.modules["torch"]
     if tensor.device.type != "cpu":
         raise BufferError("the tensor is on %s, and only memory of the CPU can be borrowed"
@@ -73,7 +73,7 @@ def borrow(buffer: Buffer, writable: bool) -> Borrowed:
 
 
 def fresh(length: int) -> Borrowed:
-    """Memory of our own, with whatever is in it.
+    """New memory, with undefined contents.
 
     It goes with the last reference and not by release(), so that what was read can be
     taken from it after the end of a request.

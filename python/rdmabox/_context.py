@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Contexts: a device and how it is to be used."""
+"""Contexts: a device and the way it is used."""
 
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, Union
@@ -29,7 +29,7 @@ SLAB_BYTES_MIN = 64 << 10
 
 
 class _Sinks:
-    """Where what was submitted in a context ends. It does not refer to the Context."""
+    """The sinks of a context. It has no reference to the Context."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class _Sinks:
             return self._futures
 
     def close(self, pointer: Any) -> None:
-        """The volumes are closed, so that all that was submitted has ended."""
+        """Called when the volumes are closed, so all operations have ended."""
         for held in list(self.held):
             held.withdraw()
         self.loops.end()
@@ -122,7 +122,7 @@ class Context:
 
     @wraps("rbx_describe")
     def describe(self) -> Dict[str, str]:
-        """The effective configuration, and which device was taken and why."""
+        """The configuration in use, and which device was chosen and why."""
         with self._handle as pointer:
             buffer = ffi.new("char[]", DESCRIPTION_BYTES)
             length = check(lib.rbx_describe(pointer, buffer, DESCRIPTION_BYTES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Docstrings that go on with what the library's headers say of a call."""
+"""Adds the text of the library's headers to docstrings."""
 
 import inspect
 from typing import Any, Callable, Dict, TypeVar
@@ -8,12 +8,13 @@ from ._headers import DOCS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Which function wraps a call of the library; a test compares it with the sources.
+# Maps each call of the library to the function that wraps it. A test compares it with the
+# sources.
 WRAPPED: Dict[str, Callable[..., Any]] = {}
 
 
 def wraps(*calls: str) -> Callable[[Function], Function]:
-    """Appends the text of the calls that a function makes."""
+    """Appends the header's text of the calls that a function makes."""
 
     def decorate(function: Function) -> Function:
         parts = [inspect.cleandoc(function.__doc__ or "")]

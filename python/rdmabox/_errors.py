@@ -21,7 +21,7 @@ def text(cdata: object) -> str:
 
 
 def native_text(value: str, what: str) -> bytes:
-    """A str for C, which would take a NUL for its end."""
+    """A str for C. A NUL in it is refused, as it would end the text."""
     encoded = value.encode()
     if b"\0" in encoded:
         raise ValueError("%s has a NUL in it: %r" % (what, value))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Futures for threads: what read_async() and its like return."""
+"""Futures for threads: what read_async() and similar calls return."""
 
 import concurrent.futures
 import errno
@@ -49,7 +49,7 @@ class Future(concurrent.futures.Future[T]):
 
 
 def deliver(operation: Operation, result: Any) -> None:
-    """Tells a Future the end of its operation. What its callbacks raise goes no further."""
+    """Ends a Future with its operation. Exceptions of its callbacks go no further."""
     if operation.target.done():
         return
     if operation.error is not None:

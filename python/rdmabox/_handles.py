@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A handle of the library: used by many threads, closed once.
+"""A handle of the library, which many threads use and which is closed once.
 
-The library forbids to use a handle while it is closed. So each call counts as a use,
-close() refuses new ones and waits for those that are under way, and what was opened
-with a handle is closed before it: volumes first, whose requests may use a region.
+The library does not allow a handle to be used while it is closed. So each call counts as
+a use. close() refuses new uses and waits for those that are going on. What was opened with
+a handle is closed before it: volumes first, as their requests may use a region.
 
-A close() that would wait for its own thread does not wait:
-- The thread is inside of a use. It is a signal handler, or a callback of a future that
-  ends in submit(). The janitor closes the handle when the use is over.
-- The thread closes the handle already. The close() that was interrupted goes on.
-- The thread calls callbacks, and another one closes the handle: that one may wait for
+A close() that would have to wait for its own thread does not wait. There are three cases:
+- The thread is inside of a use: in a signal handler, or in a callback of a future that ends
+  in submit(). The janitor closes the handle when the use is over.
+- The thread is already closing the handle. The close() that was interrupted goes on.
+- The thread calls callbacks, and another thread closes the handle. That one may wait for
   the callback.
 If a child is left open for one of these reasons, the janitor closes its parent.
 
-So a signal handler may come at any step here. The lock is one that its thread can take
-again, and a thread is among the users before it takes the lock.
+So a signal handler may interrupt this code at any step. The lock can be taken again by the
+thread that has it, and a thread is among the users before it takes the lock.
 """
 
 import errno
@@ -150,7 +150,7 @@ class Handle:
             self._changed.notify_all()
 
     def dropped(self, what: str) -> None:
-        """For the destructor of an object whose handle this is."""
+        """Called by the destructor of the object with this handle."""
         if self.is_open and self.is_ours and not _process.exiting:
             warnings.warn("unclosed " + what, ResourceWarning, stacklevel=3)
             _process.drop(self)

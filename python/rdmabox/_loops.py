@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Event loops: requests of coroutines.
 
-Each loop has a sink of its own in each context, whose descriptor it watches. What the
-coroutines of a loop ask for in one turn is submitted at the end of the turn, as one
-batch: so asyncio.gather() merges and chains.
+Each loop has its own sink in each context, whose descriptor it watches. The requests that
+the coroutines of a loop make in one pass of the loop are submitted at its end, as one batch.
+So asyncio.gather() merges and chains.
 
-If the volume is full the rest waits here, since a loop must not block. It is tried
-again at each completion and, for the volume may be full of others' requests, after
+If the volume is full, the rest waits here, since a loop must not block. It is tried again at
+each completion. The volume may be full of other requests, so it is also tried again after
 a moment.
 """
 
@@ -23,7 +23,7 @@ RETRY_S = 0.001
 
 
 def deliver(operation: Operation, result: Any) -> None:
-    """The end of an operation that a coroutine awaits, or did."""
+    """Ends an operation that a coroutine awaits, or has awaited."""
     future = operation.target
     if future.done() or future.get_loop().is_closed():
         return
@@ -38,14 +38,15 @@ class LoopSink(Sink):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        # The loop refers to us; by a reference back neither would ever go.
+        # The loop refers to this object. With a reference back neither would ever be
+        # freed.
         self._loop = weakref.ref(loop)
         self._waiting: Deque[Operation] = deque()
         self._flush_is_due = False
         loop.add_reader(self.fileno(), self._readable)
 
     def add(self, operation: Operation) -> None:
-        """Submits it at the end of this turn of the loop."""
+        """Submits it at the end of this pass of the loop."""
         self._waiting.append(operation)
         if not self._flush_is_due:
             self._flush_is_due = True
@@ -67,7 +68,7 @@ class LoopSink(Sink):
                 break
 
     def _next_batch(self) -> List[Operation]:
-        """Operations of one volume, without those that nobody awaits any more."""
+        """Operations of one volume, except those that no coroutine awaits any more."""
         batch: List[Operation] = []
         while self._waiting and len(batch) < BATCH_MAX:
             if batch and self._waiting[0].volume is not batch[0].volume:
@@ -94,7 +95,7 @@ class LoopSink(Sink):
 
     @property
     def is_orphan(self) -> bool:
-        """Whether its loop is gone, so that anybody may take what ends."""
+        """Whether its loop is gone, so that any thread may take what ends."""
         loop = self._loop()
         return loop is None or loop.is_closed()
 

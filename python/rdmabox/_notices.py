@@ -33,5 +33,5 @@ class Notices:
                 lib.rbxpy_notice_free(notice)
 
     def stop(self) -> None:
-        """What was told of is closed: lets the program hear the rest."""
+        """The volume or server is closed: the program still gets the rest."""
         self._pump.stop()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Operations: reads and writes that are outstanding, and who owns their memory.
+"""Operations: reads and writes that are outstanding, and the memory that they borrow.
 
-From before it is submitted until its end has been taken from its sink, an operation
-stands in `outstanding`. This table keeps the operation, its buffer, its volume and
-its sink alive, whatever the program drops meanwhile: nothing is freed or resized that
-a device may still touch.
+An operation is in `outstanding` from before it is submitted until its end was taken from its
+sink. This table keeps the operation, its buffer, its volume and its sink alive, whatever the
+program drops meanwhile. So nothing is freed or resized while a device may still access it.
 """
 
 import errno
@@ -37,7 +36,7 @@ class Sink:
             raise Error(ffi.errno, "cannot make a queue: " + os.strerror(ffi.errno))
         # Freed with the last operation that refers to this sink.
         self.queue = ffi.gc(queue, lib.rbxpy_queue_free)
-        self.ids: Set[int] = set()  # of what is outstanding
+        self.ids: Set[int] = set()  # of outstanding operations
         self._ended = ffi.new("struct rbxpy_ended *")
 
     def fileno(self) -> int:
@@ -93,7 +92,7 @@ class Operation:
         sink.ids.add(self.id)
 
     def finish(self, status: int, error: Optional[BaseException] = None) -> None:
-        """The library does not know it any more."""
+        """Ends it. The library has no part of it any more."""
         if status:
             error = Error(-status, "%s of %d bytes at %d failed: %s" % (
                 "write" if self.write else "read", self.borrowed.length, self.offset,
@@ -105,22 +104,23 @@ class Operation:
             except MemoryError as no_memory:  # the thread that takes has to go on
                 error = no_memory
         self.error = error
-        # Before the program hears of it, so that the buffer is free then.
+        # Before the program is told, so that the buffer is free then.
         self.borrowed.release()
         self.deliver(self, result)
         outstanding.pop(self.id, None)
         self.sink.ids.discard(self.id)
 
     def withdraw(self, error: BaseException) -> None:
-        """Sends no more of it. If a part was sent, it ends with that."""
+        """Sends no more of it. If a part was sent, it ends when that part does."""
         if not lib.rbxpy_operation_cancel(self.native, -errno.ECANCELED):
             self.refuse(error)
 
     def refuse(self, error: BaseException) -> None:
-        """Finishes it, of which nothing was sent."""
+        """Finishes it. Nothing of it was sent."""
         lib.rbxpy_operation_free(self.native)
         self.finish(0, error)
-        # It never comes to the queue, and whoever takes there may wait for it to end.
+        # It never comes to the queue, but the thread that takes from there may wait for
+        # its end.
         lib.rbxpy_queue_wake(self.sink.queue)
 
 
@@ -181,7 +181,8 @@ def run(volume: "Volume", wanted: Sequence[Tuple[bool, int, Borrowed]], flags: i
             operations.append(Operation(volume, sink, write, offset, borrowed, flags, _ignore))
         submit(volume, operations)
     except BaseException as error:
-        # Those that were made before one that could not be: nobody will submit them.
+        # Operations that were made before one that could not be made: nobody will submit
+        # them.
         for each in list(sink.ids):
             outstanding[each].withdraw(error)
         raise
@@ -193,12 +194,13 @@ def run(volume: "Volume", wanted: Sequence[Tuple[bool, int, Borrowed]], flags: i
 
 
 def wait_all(sink: Sink) -> None:
-    """Until nothing is outstanding there."""
+    """Waits until nothing is outstanding in a sink."""
     try:
         while sink.ids:
             if not sink.take():
                 sink.wait()
     except BaseException:
-        # A signal's exception. The rest ends by itself, but it has to be taken.
+        # An exception of a signal handler. The rest ends by itself, but it has to be
+        # taken.
         wait_all(sink)
         raise

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Plugs: what a thread submits is held back, and leaves as one batch.
+"""Plugs: operations that a thread submits are held back, and leave as one batch.
 
-The C library has plugs as well (rbx_plug()). They are not used here: what a thread
-holds back there only that thread can send, so a thread that stays in its block would
-keep the context from being closed, and the program from its end.
+The C library has plugs as well (rbx_plug()). They are not used here: only the thread that
+holds something back there can send it. So a thread that stays in its block would keep the
+context from being closed, and the program from ending.
 """
 
 import itertools
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """What a thread holds back in one context."""
+    """The operations that a thread holds back in one context."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -43,14 +43,14 @@ class Held:
             except ValueError:
                 pass  # the volume is closed; each of them knows
             except BaseException as error:
-                # submit() has withdrawn its own. The rest stands nowhere else any more.
+                # submit() has withdrawn its own. The others are known only here.
                 for _, later in groups[at + 1:]:
                     for operation in later:
                         operation.withdraw(error)
                 raise
 
     def withdraw(self) -> None:
-        """For the close of the context, which may be on another thread."""
+        """Called when the context is closed, perhaps by another thread."""
         for operation in self._take():
             operation.withdraw(ValueError("the context is closed"))
 

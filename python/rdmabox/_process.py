@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The process as a whole: its exit, its forks, and what is dropped without close().
+"""The process: its exit, its forks, and objects that are dropped without close().
 
-Exit: what is open is closed before the interpreter ends, so no memory goes while a
-device may write to it.
+Exit: everything is closed before the interpreter ends, so no memory is freed while a device
+may write to it.
 
-Fork: what was opened is the parent's. A child has another generation number than
-what was opened before, and every call compares the two.
+Fork: what was opened before belongs to the parent. A child has another generation number
+than the handles that were opened before, and every call compares the two.
 
-Dropped objects: a destructor runs anywhere, even in a thread that holds a lock of
-ours. It must not wait for servers there, so a thread of its own closes them.
+Dropped objects: a destructor may run anywhere, even in a thread that holds one of our locks.
+It must not wait for servers there, so a thread of its own closes them.
 """
 
 import atexit
@@ -26,7 +26,7 @@ class Closable(Protocol):
 generation = 0
 exiting = False
 
-# What is open and has nothing above it: contexts, and servers.
+# What is open and has no parent: contexts, and servers.
 _clients: List[Closable] = []
 _servers: List[Closable] = []
 _in_child: List[Callable[[], None]] = []
@@ -52,7 +52,7 @@ def in_child(action: Callable[[], None]) -> None:
 
 
 def drop(handle: Closable) -> None:
-    """Has something closed that nobody refers to any more. Never waits."""
+    """Makes the janitor close an object without references. Never waits."""
     _dropped.put(handle)
 
 
@@ -78,7 +78,7 @@ def _sweep() -> None:
 def _exit() -> None:
     global exiting
     exiting = True
-    # A server of this process outlives its clients.
+    # A server in this process is stopped after its clients.
     for root in _clients + _servers:
         try:
             root.close()

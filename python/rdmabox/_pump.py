@@ -16,7 +16,7 @@ _here = threading.local()
 
 
 def is_current() -> bool:
-    """Whether this thread calls callbacks, so that it must not wait for a close()."""
+    """Whether this is a thread that calls callbacks; it must not wait for a close()."""
     return getattr(_here, "is_pump", False)
 
 
@@ -37,7 +37,7 @@ class Pump:
         while True:
             self._take()
             if self._stopping and self._is_idle():
-                # What was put before the stop has been taken now or just before.
+                # What was put before the stop has been taken by now.
                 self._take()
                 return
             lib.rbxpy_queue_wait(self._queue, -1)
@@ -51,7 +51,7 @@ class Pump:
 
 
 def call(function: Callable[..., object], *arguments: object) -> None:
-    """Calls a function of the program; what it raises is told, and goes no further."""
+    """Calls a function of the program; its exceptions are printed, and go no further."""
     try:
         function(*arguments)
     except BaseException:

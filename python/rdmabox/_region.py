@@ -80,7 +80,7 @@ class Region:
     def _lend_part(self, start: int, length: int, writable: bool) -> Borrowed:
         if writable and not self._writable:
             raise BufferError("the region is of memory that is read-only")
-        self._handle.require_ours()  # before the lock, which may be held for ever in a child
+        self._handle.require_ours()  # before the lock: in a child it may be held for ever
         with self._lock:
             self._borrowers += 1  # first, so that a close() from here on is refused
             try:

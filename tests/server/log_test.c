@@ -86,7 +86,7 @@ static void host_is_told_of_once_for_each_reason(void **state)
 		rbx_log_hostile(&log, name, "says nonsense", i * SECOND_NS);
 	}
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
-	assert_non_null(strstr(text, "(told once for each host and reason)"));
+	assert_non_null(strstr(text, "(logged once for each host and reason)"));
 	rbx_log_hostile(&log, "10.0.0.1:1", "says too much", i * SECOND_NS);
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }

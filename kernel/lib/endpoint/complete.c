@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * complete.c - completions: translated back, and told.
+ * complete.c - completions of an endpoint: translated and reported.
  *
- * They are told under poller.lock, whoever polls. One says that those before it have
- * completed too, as queues complete in order, so it frees all slots up to its own. What
- * the device never told of is told when it cannot tell any more (drain.h).
+ * They are reported under poller.lock. Queues complete in order, so a completion means
+ * that those before it have completed too; it frees all slots up to its own. Work
+ * requests that the device never completed are reported when it cannot do so any more
+ * (drain.h).
  *
- * Of a completion that failed only the work request and the status mean something.
+ * If a completion failed, only its work request and status are valid.
  */
 #include "kernel/lib/endpoint/paced.h"
 
-/* What is in it is taken before: whoever posts may use the slot again. */
+/* What the slot holds must have been read: a thread that posts may use it again. */
 static void slot_free(struct rbx_endpoint_ring *ring, uint32_t number)
 {
 	RBX_STORE_RELEASE(&ring->completed_count, number + 1);
@@ -91,7 +92,7 @@ void rbx_endpoint_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 		receive_end(slot, rbx_ib_status(wc->status), wc);
 }
 
-/* ---- What is left ---------------------------------------------------------------*/
+/* ---- The rest ------------------------------------------------------------------*/
 
 static struct rbx_endpoint_slot *oldest(struct rbx_endpoint_ring *ring)
 {
@@ -105,7 +106,8 @@ void rbx_endpoint_complete_rest(struct rbx_endpoint *endpoint)
 	struct rbx_endpoint_slot *slot;
 
 	rbx_poller_lock(endpoint->poller);
-	/* Bounded: nothing is posted any more. (Of what is paced nothing is in the ring.) */
+	/* Bounded, as nothing is posted any more. (Paced operations are not in this
+	 * ring.) */
 	while ((slot = oldest(&endpoint->sends)))
 		rbx_endpoint_operation_end(slot, -ECANCELED);
 	while ((slot = oldest(&endpoint->receives)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - how two programs find each other: one listens, the other connects.
+ * connect.c - connects two endpoints: one program listens, the other connects.
  *
- * Private data is handed on as it is.
+ * Private data is passed on unchanged.
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>
@@ -13,7 +13,7 @@
 #include "kernel/lib/endpoint/endpoint.h"
 
 struct rbx_endpoint_listener {
-	struct list_head link; /* of its domain's; with its lock */
+	struct list_head link; /* in its domain's list; guarded by its lock */
 	struct rbx_protection_domain *domain;
 	struct rbx_ib_listener listener;
 	wait_queue_head_t asking;
@@ -45,7 +45,7 @@ static size_t length_of(const struct rbx_endpoint_data *data)
 	return data ? data->length_bytes : 0;
 }
 
-/* ---- Who connects ---------------------------------------------------------------*/
+/* ---- Connecting ----------------------------------------------------------------*/
 
 static void answer_give(const struct rbx_ib_conn *conn,
 			struct rbx_endpoint_data *answer)
@@ -56,7 +56,7 @@ static void answer_give(const struct rbx_ib_conn *conn,
 	memcpy(answer->bytes, conn->reply, answer->length_bytes);
 }
 
-/* In jiffies; at least a moment. */
+/* end: in jiffies. Returns at least 1 ms. */
 static uint32_t left_ms(unsigned long end)
 {
 	return time_before(jiffies, end) ? jiffies_to_msecs(end - jiffies) : 1;
@@ -108,7 +108,7 @@ int rbx_endpoint_connect(struct rbx_protection_domain *domain,
 }
 EXPORT_SYMBOL_GPL(rbx_endpoint_connect);
 
-/* ---- Who listens ----------------------------------------------------------------*/
+/* ---- Listening -----------------------------------------------------------------*/
 
 static void somebody_asks(struct rbx_ib_listener *below)
 {
@@ -189,7 +189,7 @@ EXPORT_SYMBOL_GPL(rbx_endpoint_listener_close);
 
 /* ---- Requests -------------------------------------------------------------------*/
 
-/* Somebody asks, and is taken, or nobody ever will. */
+/* True if a request was taken, or if none will ever come. */
 static bool request_take(struct rbx_endpoint_listener *listener,
 			 struct rbx_endpoint_request *request)
 {
@@ -197,8 +197,8 @@ static bool request_take(struct rbx_endpoint_listener *listener,
 	return request->request || READ_ONCE(listener->domain->is_gone);
 }
 
-/* Takes one that waits; what it does to take it may sleep, and so is not done in the
- * condition of a wait. */
+/* Takes a request when one has come. Taking may sleep, so it is not done in the condition
+ * of a wait. */
 static int request_await(struct rbx_endpoint_listener *listener, int timeout_ms,
 			 struct rbx_endpoint_request *request)
 {
@@ -257,7 +257,7 @@ rbx_endpoint_request_name(const struct rbx_endpoint_request *request)
 }
 EXPORT_SYMBOL_GPL(rbx_endpoint_request_name);
 
-/* It rejects unless a connection has taken its id. */
+/* Rejects the request, unless a connection has taken its id. */
 static void request_end(struct rbx_endpoint_request *request,
 			const struct rbx_endpoint_data *data)
 {
@@ -282,7 +282,7 @@ static int accept_endpoint(struct rbx_endpoint *endpoint,
 		return err;
 	err = rbx_ib_conn_accept(&endpoint->conn, request, bytes_of(data),
 				 length_of(data), endpoint->timeout_ms);
-	/* Whatever the connection manager calls it. */
+	/* The connection manager has several errors for this. */
 	if (err && err != -ETIMEDOUT && err != -ENOMEM && err != -ENODEV)
 		err = -ENOTCONN;
 	return err ? err : rbx_endpoint_begin(endpoint);

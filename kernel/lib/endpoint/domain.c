@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * domain.c - a protection domain: what a module has of an RDMA device.
+ * domain.c - protection domains: a module's use of an RDMA device.
  *
- * It is a client of the device's context, as a volume is, and holds it: so the pollers
- * stay bound, and a device that goes waits until the domain is destroyed. Its own
- * ib_pd keeps the keys of a module from the queue pairs of volumes and of other modules.
+ * A domain is a client of the device's context, as a volume is, and holds the context. So
+ * the pollers stay bound, and the removal of the device waits until the domain is
+ * destroyed. It has its own ib_pd, so the keys of a module do not work over the queue
+ * pairs of volumes and of other modules.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -13,7 +14,7 @@
 #include "kernel/lib/address.h"
 #include "kernel/lib/endpoint/endpoint.h"
 
-/* Of endpoints that are paced. */
+/* Used by paced endpoints. */
 static const struct rbx_client_options client_options = {
 	.queue_pairs = 1,
 	.merge = true,
@@ -41,8 +42,8 @@ static void limits_set(struct rbx_protection_domain *domain)
 			      IB_DEVICE_MEM_MGT_EXTENSIONS;
 	uint32_t segments_max = min_t(uint32_t, attrs->max_send_sge,
 				      RBX_SGE_MAX);
-	/* One work request more is for the drain, and the completions of both
-	 * directions come out of what one poller has. */
+	/* One work request is kept for the drain. The completions of both directions
+	 * share the room of one poller. */
 	uint32_t depth_max = min_t(uint32_t, attrs->max_qp_wr - 1,
 				   rbx_context_room_max(domain->client.ctx) / 2 - 1);
 
@@ -79,7 +80,7 @@ rbx_protection_domain_device(const struct rbx_protection_domain *domain)
 }
 EXPORT_SYMBOL_GPL(rbx_protection_domain_device);
 
-/* ---- Who is in it ---------------------------------------------------------------*/
+/* ---- Users ---------------------------------------------------------------------*/
 
 int rbx_domain_enter(struct rbx_protection_domain *domain)
 {
@@ -101,8 +102,8 @@ void rbx_domain_leave(struct rbx_protection_domain *domain)
 	mutex_unlock(&domain->lock);
 }
 
-/* The device goes. Who makes something in the domain just now is waited for like what is
- * there. */
+/* The device is being removed. A thread that is just making something in the domain is
+ * waited for too. */
 static void device_goes(struct rbx_device_watch *watch)
 {
 	struct rbx_protection_domain *domain =
@@ -119,7 +120,7 @@ static void device_goes(struct rbx_device_watch *watch)
 		domain->gone(domain, domain->user);
 }
 
-/* ---- Made and freed -------------------------------------------------------------*/
+/* ---- Making and freeing --------------------------------------------------------*/
 
 static int domain_fill(struct rbx_protection_domain *domain)
 {

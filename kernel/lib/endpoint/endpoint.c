@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint.c - an endpoint: what it is made of, and its end.
+ * endpoint.c - makes, closes and describes endpoints.
  *
  *	make -> (conn has an id) -> build -> (connected) -> begin -> ... -> end
  *
- * Whatever fails on the way, end() undoes what is there.
+ * If a step fails, end() undoes the steps before it.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -27,7 +27,7 @@ void rbx_endpoints_exit(void)
 	destroy_workqueue(endings);
 }
 
-/* ---- Made -----------------------------------------------------------------------*/
+/* ---- Making -----------------------------------------------------------------------*/
 
 static bool is_within(uint32_t wanted, uint32_t most)
 {
@@ -88,7 +88,7 @@ static int rings_make(struct rbx_endpoint *endpoint,
 			       rbx_endpoint_receive_done);
 }
 
-/* Whatever is not there is left out. */
+/* Frees the parts that exist. */
 static void endpoint_free(struct rbx_endpoint *endpoint)
 {
 	rbx_paced_free(endpoint->paced);
@@ -100,7 +100,7 @@ static void endpoint_free(struct rbx_endpoint *endpoint)
 	kfree(endpoint);
 }
 
-/* Somebody wants it to end: the peer, a device that goes or fails, or the owner. */
+/* Ends the connection for the peer, a device that is removed or has failed, or the owner. */
 static void ending(struct work_struct *work)
 {
 	struct rbx_endpoint *endpoint =
@@ -150,9 +150,9 @@ int rbx_endpoint_make(struct rbx_protection_domain *domain,
 	return err;
 }
 
-/* ---- Built around a connection --------------------------------------------------*/
+/* ---- Building on a connection -----------------------------------------------------*/
 
-/* A message may overtake the last word of the connection manager. */
+/* A message may arrive before the connection manager's last event. */
 static void queue_pair_event(struct ib_event *event, void *context)
 {
 	struct rbx_endpoint *endpoint = context;
@@ -161,14 +161,14 @@ static void queue_pair_event(struct ib_event *event, void *context)
 		(void)rdma_notify(endpoint->conn.id, event->event);
 }
 
-/* Work requests of operations on the queue pair. */
+/* How many work requests the queue pair needs for operations. */
 static uint32_t send_depth(const struct rbx_endpoint *endpoint)
 {
 	return endpoint->paced ? rbx_paced_depth(endpoint) + RBX_PACED_MARKERS :
 				 endpoint->sends.depth_count;
 }
 
-/* Merged ones have as many as the planner likes. */
+/* Merged ones have as many as the planner allows. */
 static uint32_t segments_max(const struct rbx_endpoint *endpoint)
 {
 	return endpoint->paced ? max(endpoint->sends.segments_max,
@@ -231,7 +231,7 @@ int rbx_endpoint_begin(struct rbx_endpoint *endpoint)
 	return err;
 }
 
-/* ---- The end --------------------------------------------------------------------*/
+/* ---- Closing ----------------------------------------------------------------------*/
 
 void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 {
@@ -244,7 +244,7 @@ void rbx_endpoint_ended(struct rbx_ib_conn *conn)
 	rbx_endpoint_disconnect(container_of(conn, struct rbx_endpoint, conn));
 }
 
-/* From here on nobody else ends it, and nothing is posted. */
+/* After this no other thread ends it, and nothing is posted. */
 static void endpoint_stop(struct rbx_endpoint *endpoint)
 {
 	unsigned long flags;
@@ -272,7 +272,7 @@ void rbx_endpoint_end(struct rbx_endpoint *endpoint)
 		rbx_paced_finish(endpoint, all_is_back);
 	if (!all_is_back)
 		rbx_endpoint_complete_rest(endpoint);
-	/* Its connection, which had it queued, is no more. */
+	/* The connection that queued it is gone. */
 	cancel_work_sync(&endpoint->ending);
 	rbx_regions_free(endpoint);
 	if (endpoint->room_count)
@@ -281,7 +281,8 @@ void rbx_endpoint_end(struct rbx_endpoint *endpoint)
 	endpoint_free(endpoint);
 }
 
-/* In completed(), of this endpoint or another. What is paced waits for every poller. */
+/* Whether this is called in completed() of this or another endpoint. A paced endpoint has
+ * to wait for every poller. */
 static bool is_told(const struct rbx_context *ctx)
 {
 	uint32_t i;
@@ -303,7 +304,7 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 }
 EXPORT_SYMBOL_GPL(rbx_endpoint_close);
 
-/* ---- What it is -----------------------------------------------------------------*/
+/* ---- Describing -------------------------------------------------------------------*/
 
 void *rbx_endpoint_user(const struct rbx_endpoint *endpoint)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * paced.c - the way of an operation of an endpoint that is paced, and its end.
+ * paced.c - operations of a paced endpoint: posted, completed, and its end; see paced.h.
  *
- * Whoever posts may combine, in any context; or whoever completes something, which is
- * the poller. That tells of all that has ended, as it does for peers. Closing takes the
- * role of the combiner, so that nobody posts, before the queue pair is drained.
+ * A thread that posts may become the combiner, in any context, and so may the poller when
+ * it completes something. The poller reports all operations that have ended, as for
+ * peers. Closing takes the role of the combiner before the queue pair is drained, so that
+ * nobody posts.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -13,7 +14,7 @@
 #include "kernel/lib/endpoint/paced.h"
 #include "kernel/lib/post_chain.h"
 
-/* The place of a slot of the ring. */
+/* The channel's part of a slot of the ring. */
 struct paced_op {
 	struct rbx_fragment fragment;
 	struct rbx_endpoint_slot *slot;
@@ -44,7 +45,7 @@ static struct paced_op *op_of(struct rbx_fragment *fragment)
 	return container_of(fragment, struct paced_op, fragment);
 }
 
-/* ---- The host of its channel --------------------------------------------------------*/
+/* ---- The host of the channel --------------------------------------------------------*/
 
 static struct ib_qp *qp_of(const struct rbx_paced_endpoint *paced)
 {
@@ -109,7 +110,7 @@ void rbx_paced_combine(struct rbx_channel *channel)
 	rbx_preemption_go_on();
 }
 
-/* ---- There --------------------------------------------------------------------------*/
+/* ---- Posting ------------------------------------------------------------------------*/
 
 bool rbx_paced_has_room_locked(struct rbx_endpoint *endpoint, uint32_t count)
 {
@@ -117,7 +118,7 @@ bool rbx_paced_has_room_locked(struct rbx_endpoint *endpoint, uint32_t count)
 	return rbx_paced_has_room(&endpoint->paced->paced, count);
 }
 
-/* What may be merged: a lone stretch, and nothing comes along. */
+/* It may be merged if it has one segment and nothing else goes with it. */
 static enum rbx_direction direction_of(const struct rbx_operation *operation,
 				       const struct ib_send_wr *wr)
 {
@@ -169,7 +170,7 @@ rbx_paced_submit_locked(struct rbx_endpoint *endpoint,
 		       NULL;
 }
 
-/* ---- And back -----------------------------------------------------------------------*/
+/* ---- Completing ---------------------------------------------------------------------*/
 
 /* A work request has completed. */
 static void work_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -217,7 +218,7 @@ static struct rbx_fragment *operations_done(struct rbx_fragment *list)
 	return list;
 }
 
-/* ---- Made, and ended ----------------------------------------------------------------*/
+/* ---- Making and ending --------------------------------------------------------------*/
 
 static void places_make(struct rbx_paced_endpoint *paced)
 {
@@ -234,7 +235,7 @@ static void places_make(struct rbx_paced_endpoint *paced)
 	}
 }
 
-/* A power of two, for which the device has room, with the marker and a drain. */
+/* A power of two. The device has room for it, the marker and a drain. */
 static uint32_t depth_of(const struct rbx_endpoint *endpoint)
 {
 	uint32_t depth = min_t(uint32_t, endpoint->sends.mask + 1,
@@ -314,7 +315,7 @@ void rbx_paced_finish(struct rbx_endpoint *endpoint, bool all_is_back)
 				   ktime_get_ns());
 	rbx_drive_done(harvest.done_first);
 	rbx_poller_unlock(poller);
-	/* Its credit is for others. */
+	/* The credit that came back goes to others. */
 	rbx_poller_unpark(poller);
 }
 

@@ -2,15 +2,15 @@
 /*
  * post.c - operations and receives: checked, translated, posted.
  *
- * All of a call is checked before the first is posted, so a bad one leaves no trace. Each
- * is translated into the work request of its slot, where it stays, and all go out with
- * one doorbell.
+ * All of a call is checked before the first is posted, so a bad one has no effect. Each
+ * is translated into the work request of its slot, where it stays. Then all are posted
+ * with one doorbell.
  */
 #include <linux/module.h>
 
 #include "kernel/lib/endpoint/paced.h"
 
-/* ---- Checked --------------------------------------------------------------------*/
+/* ---- Checking -----------------------------------------------------------------------*/
 
 static bool is_atomic(const struct rbx_operation *operation)
 {
@@ -24,7 +24,7 @@ static bool is_of_region(const struct rbx_operation *operation)
 	       operation->kind == RBX_OPERATION_END_EXPORT;
 }
 
-/* Flags that an operation of a kind may have. */
+/* The flags that a kind of operation may have. */
 static uint32_t flags_of(const struct rbx_endpoint *endpoint,
 			 enum rbx_operation_kind kind)
 {
@@ -94,8 +94,8 @@ static int operation_check(const struct rbx_endpoint *endpoint,
 
 /* ---- Rings ----------------------------------------------------------------------*/
 
-/* Before the first is looked at: with a wrong count there is something else behind the
- * last. */
+/* Checks the count before the first is read: if the count is wrong, something else lies
+ * behind the last one. */
 static int count_check(const struct rbx_endpoint_ring *ring, uint32_t count)
 {
 	return count <= ring->depth_count ? 0 : -EAGAIN;
@@ -113,7 +113,7 @@ static int room_check_locked(struct rbx_endpoint *endpoint,
 	return count <= ring->depth_count - outstanding_count ? 0 : -EAGAIN;
 }
 
-/* Counted when it is posted. */
+/* It is counted when it is posted. */
 static struct rbx_endpoint_slot *slot_of(struct rbx_endpoint_ring *ring,
 					 uint32_t index)
 {
@@ -124,7 +124,7 @@ static struct rbx_endpoint_slot *slot_of(struct rbx_endpoint_ring *ring,
 	return slot;
 }
 
-/* Those without bytes are left out, as devices do not take them everywhere. */
+/* Empty segments are left out, as some devices refuse them. */
 static struct ib_sge *segments_translate(const struct rbx_endpoint_ring *ring,
 					 const struct rbx_endpoint_slot *slot,
 					 const struct rbx_segment *segments,
@@ -147,13 +147,13 @@ static struct ib_sge *segments_translate(const struct rbx_endpoint_ring *ring,
 }
 
 /*
- * A device that does not take what it has room for: what it has not taken has no
- * completion, and nothing else goes on. A region of those counts as exported, so it is
- * deregistered.
+ * The device refused something although it should have had room. What it refused gets no
+ * completion, so the connection cannot go on. A region of a refused operation counts as
+ * exported, so it is deregistered.
  */
 static int device_failed(struct rbx_endpoint *endpoint, int err)
 {
-	pr_warn_ratelimited("rdmabox: %s: the device does not take what is posted (%d)\n",
+	pr_warn_ratelimited("rdmabox: %s: the device refuses what is posted (%d)\n",
 			    endpoint->name, err);
 	rbx_endpoint_disconnect(endpoint);
 	return -EIO;
@@ -182,12 +182,12 @@ static enum ib_wr_opcode opcode_of(const struct rbx_operation *operation)
 		return IB_WR_ATOMIC_FETCH_AND_ADD;
 	case RBX_OPERATION_EXPORT:
 		return IB_WR_REG_MR;
-	default: /* END_EXPORT: there is nothing else */
+	default: /* END_EXPORT, the only other one */
 		return IB_WR_LOCAL_INV;
 	}
 }
 
-/* What the opcode alone has. */
+/* Sets what only this opcode needs. */
 static void operation_specify(const struct rbx_operation *operation,
 			      struct rbx_endpoint_slot *slot)
 {
@@ -215,7 +215,7 @@ static void operation_specify(const struct rbx_operation *operation,
 	case RBX_OPERATION_END_EXPORT:
 		wr->ex.invalidate_rkey = operation->region->mr->rkey;
 		slot->ends = operation->region;
-		/* Its completion is wanted even if nobody is told of it. */
+		/* Its completion is needed even if it is not reported. */
 		wr->send_flags |= IB_SEND_SIGNALED;
 		break;
 	default:
@@ -248,7 +248,7 @@ void rbx_operation_translate(const struct rbx_operation *operation,
 	operation_specify(operation, slot);
 }
 
-/* The device has nothing of these, so what was to end goes on. */
+/* The device did not take these, so the regions stay exported. */
 static void ends_move_back_locked(const struct rbx_endpoint *endpoint,
 				  const struct rbx_operation *operations,
 				  uint32_t count)
@@ -261,7 +261,7 @@ static void ends_move_back_locked(const struct rbx_endpoint *endpoint,
 			rbx_region_move_back_locked(&operations[i]);
 }
 
-/* All regions, or none. */
+/* Moves the regions of all operations, or none. */
 static int regions_move_locked(const struct rbx_endpoint *endpoint,
 			       const struct rbx_operation *operations,
 			       uint32_t count)
@@ -275,7 +275,7 @@ static int regions_move_locked(const struct rbx_endpoint *endpoint,
 			err = rbx_region_move_locked(endpoint, &operations[i]);
 	if (!err)
 		return 0;
-	/* Backwards, and not the one that failed. */
+	/* Moves back, in reverse order, all but the one that failed. */
 	for (i--; i--;)
 		if (is_of_region(&operations[i]))
 			rbx_region_move_back_locked(&operations[i]);
@@ -301,7 +301,7 @@ static int operations_post_locked(struct rbx_endpoint *endpoint,
 		*link = &slot->wr.send;
 		link = &slot->wr.send.next;
 	}
-	/* Else the slots of silent ones would never be known to be free. */
+	/* Otherwise the slots of silent operations would never become free. */
 	slot->wr.send.send_flags |= IB_SEND_SIGNALED;
 	bad = first;
 	err = ib_post_send(endpoint->conn.id->qp, first, &bad);

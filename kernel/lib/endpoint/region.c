@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * region.c - memory that others may reach: fast registration, from a pool.
+ * region.c - memory that others may access: fast registration, from a pool.
  *
- * An endpoint allocates the memory regions of the device that it will ever use when it is
- * made. To take one points it at pages and gives it a new key, both in memory alone. The
- * device learns it from the work request of EXPORT, and forgets it by that of
- * END_EXPORT: so both go with other operations in one chain, in order, and neither
- * allocates nor sleeps.
+ * An endpoint allocates all its memory regions of the device when it is made. Taking a
+ * region sets its pages and a new key; the device is not involved. The device learns of
+ * it by the work request of EXPORT, and forgets it by that of END_EXPORT. So both can go
+ * in a chain with other operations, in order, and neither allocates nor sleeps.
  *
- * Recovery. When a connection breaks, work requests are flushed, and nobody knows whether
- * the device has carried them out. So a region whose END_EXPORT has not succeeded is as
- * good as exported. What ends it for certain is deregistration, which needs no connection
- * and sleeps. Release does that, and so does the end of the endpoint.
+ * Recovery: when a connection breaks, work requests are flushed, and it is not known
+ * whether the device has carried them out. So a region counts as exported until its
+ * END_EXPORT has succeeded. Deregistration ends it for certain; it needs no connection,
+ * but sleeps. Release does this, and so does the end of the endpoint.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -142,8 +141,8 @@ bool rbx_region_invalidated(struct rbx_endpoint *endpoint, uint32_t key)
 	region = region_of_key_locked(endpoint, key);
 	if (region) {
 		had_right = region->rights & RBX_REGION_INVALIDATE;
-		/* An END_EXPORT under way is waited for: it may be taken for the end of
-		 * the next export. */
+		/* If END_EXPORT is in flight, its completion is waited for. Otherwise it
+		 * could be taken for the end of the next export. */
 		if (region->state == RBX_REGION_EXPORTED)
 			set_state_locked(region, RBX_REGION_ENDED);
 	}
@@ -151,7 +150,7 @@ bool rbx_region_invalidated(struct rbx_endpoint *endpoint, uint32_t key)
 	return had_right;
 }
 
-/* ---- Taken and given back -------------------------------------------------------*/
+/* ---- Taking and releasing ------------------------------------------------------------*/
 
 uint32_t rbx_region_access(uint32_t rights)
 {
@@ -217,7 +216,7 @@ void rbx_region_key(const struct rbx_region *region, struct rbx_region_key *key)
 }
 EXPORT_SYMBOL_GPL(rbx_region_key);
 
-/* The device forgets it, and gets another one if there is memory. */
+/* Deregisters the region, and allocates a new one if there is memory. */
 static void deregister(struct rbx_region *region)
 {
 	(void)ib_dereg_mr(region->mr);
@@ -236,7 +235,7 @@ int rbx_region_release(struct rbx_region *region)
 	if (state == RBX_REGION_TAKEN || state == RBX_REGION_ENDED)
 		set_state_locked(region, RBX_REGION_FREE);
 	else if (state == RBX_REGION_EXPORTED)
-		set_state_locked(region, RBX_REGION_LOST); /* until it is another */
+		set_state_locked(region, RBX_REGION_LOST); /* until there is a new one */
 	spin_unlock_irqrestore(&endpoint->post_lock, flags);
 	if (state == RBX_REGION_ENDING)
 		return -EBUSY;

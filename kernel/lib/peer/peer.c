@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer.c - makes a connection to one memory server, of memory of the kernel, and tells
- * the log and the tracepoints what becomes of it. How it is opened and closed:
- * client/peer.c.
+ * peer.c - makes a connection to one memory server, with memory of the kernel, and
+ * reports its state to the log and the tracepoints. client/peer.c opens and closes it.
  */
 #include <linux/slab.h>
 
@@ -78,7 +77,7 @@ int rbx_peer_open_session(struct rbx_peer *peer, const void *address,
 				&named, events, &peer->session);
 }
 
-/* ---- What is told of it -----------------------------------------------------------*/
+/* ---- Log and tracepoints -----------------------------------------------------------*/
 
 void rbx_notice_phase(const struct rbx_peer *peer, enum rbx_peer_phase phase,
 		      const char *reason)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * peer.h - one memory server, as the kernel makes it (client/peer.h): its data queue
- * pairs.
+ * peer.h - a connection to one memory server, as the kernel makes it (client/peer.h): its
+ * data queue pairs.
  *
  *	peer.c         makes it
- *	send.c         posts, completes
+ *	send.c         posts work requests, and handles their completions
  *	queue_pairs.c  data queue pairs: connected, drained, destroyed
  */
 #ifndef RBX_KERNEL_PEER_H
@@ -21,14 +21,14 @@ struct rbx_peer_qp {
 	struct rbx_ib_conn conn;
 	struct rbx_peer *peer;
 	struct rbx_poller *poller; /* takes its completions */
-	uint32_t cq_index; /* out of that queue of it */
-	uint64_t polls_count; /* the recovery's: of the poller when it looked */
+	uint32_t cq_index; /* the completion queue of the poller */
+	uint64_t polls_count; /* polls of the poller when the recovery last looked */
 	uint32_t ring_index;
-	bool is_over; /* what still completes is of no account; poller.lock */
+	bool is_over; /* completions that still come are dropped; guarded by poller.lock */
 	struct rbx_posts posts;
 };
 
-/* A peer as it is made here. */
+/* A peer of the kernel host. */
 struct rbx_kernel_peer {
 	struct rbx_peer peer;
 	struct rbx_client *client;
@@ -48,7 +48,7 @@ int rbx_peer_open(struct rbx_client *client,
 		  const struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
 
-/* send.c: the completion of a work request. By who polls. */
+/* send.c: handles the completion of a work request. Called by the thread that polls. */
 void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif

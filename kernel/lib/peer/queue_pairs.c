@@ -33,7 +33,7 @@ static int connect_pair(struct rbx_kernel_peer *made, struct rbx_peer_qp *pair,
 				      pair_ended, until_ns);
 }
 
-/* Until when a device is waited for, if nothing else says so. */
+/* The limit of a wait for a device, if nothing else sets one. */
 static uint64_t patience_ns(void)
 {
 	return rbx_now_ns() + RBX_IB_DRAIN_MS * (uint64_t)NSEC_PER_MSEC;
@@ -53,7 +53,7 @@ int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns)
 		pair->is_over = false;
 		rbx_posts_init(&pair->posts, rbx_peer_work_done);
 		err = connect_pair(made, pair, until_ns);
-		/* One that was made in part may have a drain under way, as any other. */
+		/* A queue pair that was made in part may need a drain, as any other. */
 		if (err) {
 			rbx_peer_drain_qps(peer, until_ns ?: patience_ns());
 			return err;
@@ -63,12 +63,12 @@ int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns)
 }
 
 /*
- * What was posted and has not been told of. If the drain has ended all of it has
- * completed, without a signal: queues complete in order, and what fails says so. If
- * not, nobody knows. It is given back only now, when the queue pair is destroyed and
- * the device has done with its memory; and what the device has still put into the
- * completion queue was swept out of it, so nobody meets it when the slots are used
- * again.
+ * Gives back work requests that were posted and got no completion. If the drain has
+ * ended, all of them have completed without a signal: queues complete in order, and a
+ * failed one would have been reported. If it has not, nobody knows. They are given back
+ * only now, when the queue pair is destroyed and the device does not use their memory any
+ * more. What the device has still put into the completion queue was swept out of it, so
+ * it cannot be taken for a later use of the slots.
  */
 static void settle_rest(struct rbx_peer *peer, struct rbx_peer_qp *pair,
 			bool all_is_back)
@@ -109,7 +109,7 @@ void rbx_peer_drain_qps(struct rbx_peer *peer, uint64_t until_ns)
 	struct rbx_kernel_peer *made = rbx_kernel_peer(peer);
 	uint32_t i;
 
-	/* All of them first, so that they come to their end together. */
+	/* All of them first, so that they end at the same time. */
 	for (i = 0; i < made->qps_count; i++)
 		if (made->qps[i].conn.id && made->qps[i].conn.id->qp)
 			rbx_ib_conn_disconnect(&made->qps[i].conn);

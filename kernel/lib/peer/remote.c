@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * remote.c - the calls of api_peer.h: a peer with a client of its own.
+ * remote.c - the calls of api_peer.h: a peer with its own client.
  *
- * What they do is the session's; here what a module says is checked, and the client
- * that a volume would bring is made.
+ * They check the arguments of a module, and make the client that a volume would have
+ * made. The session does the rest.
  *
- * What is borrowed is written by the module itself, and a server may take it back
- * without our hearing of it. If it then lends the same memory anew, what still goes to
- * the old loan would come into the new one. So what is borrowed is remembered, and a
- * loan that has such a twin is not handed out.
+ * The module itself writes to borrowed memory, and a server may take the memory back
+ * before we notice. If it then lends the same memory anew, operations that still go to
+ * the old loan would change the new one. So loans are remembered, and a loan that is a
+ * twin of a remembered one is not handed out.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -26,7 +26,7 @@ static_assert(RBX_MESSAGE_BYTES_MAX == RBX_WIRE_USER_MESSAGE_BYTES_MAX,
 struct own_client {
 	struct rbx_client client;
 	void *secret; /* a copy of it */
-	spinlock_t lock; /* guards the next */
+	spinlock_t lock; /* guards the list below */
 	struct list_head borrowed;
 };
 
@@ -175,8 +175,8 @@ EXPORT_SYMBOL_GPL(rbx_peer_on_message);
 
 /* ---- Borrowed memory ---------------------------------------------------------------*/
 
-/* Remembers a loan, unless one that it is a twin of is remembered; then returns that of
- * the two which is over, the one that was lent first. */
+/* Remembers a loan, unless it is a twin of a remembered one. Then *over is the one of the
+ * two that has ended: the one that was lent first. */
 static bool remember(struct rbx_peer *peer, struct borrowed *borrowed,
 		     struct rbx_loan *over)
 {
@@ -256,7 +256,7 @@ int rbx_return(struct rbx_peer *peer, const struct rbx_remote *remote)
 	int err = rbx_session_unmap(peer->session, &loan);
 
 	if (err == -EPERM)
-		err = -ESTALE; /* it is somebody else's by now */
+		err = -ESTALE; /* it is another client's by now */
 	if (!err || err == -ESTALE)
 		forget(peer, &loan);
 	return err;

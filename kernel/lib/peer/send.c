@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * send.c - from the channel to the queue pairs and back.
+ * send.c - posts the chains of a peer's channel to its queue pairs, and handles
+ * completions.
  *
- * The core plans, and post_chain.h translates. Runs in whichever context is the combiner;
- * nothing sleeps, and it is not preempted.
+ * The core plans, and post_chain.h translates. Posting runs in the context of the
+ * combiner; nothing sleeps, and it is not preempted.
  */
 #include "kernel/lib/peer/peer.h"
 #include "kernel/lib/trace.h"
 
-/* ---- There ------------------------------------------------------------------*/
+/* ---- Posting --------------------------------------------------------------------*/
 
 static uint64_t chain_bytes(struct rbx_send_ring *ring,
 			    const struct rbx_chain *chain)
@@ -45,8 +46,8 @@ const struct rbx_drive rbx_peer_drive = {
 	.wake = rbx_peer_unpark,
 };
 
-/* It has ceased to be the combiner; whether it waits for the window, which may
- * have opened by now, shows while nobody has gone on. */
+/* This thread has ceased to be the combiner. If it waits for the window, this can only be
+ * seen while nobody else has gone on; the window may have opened by now. */
 static void trace_wait(struct rbx_peer *peer)
 {
 	if (rbx_parked_waits(rbx_channel_parked(&peer->channel)))
@@ -72,7 +73,7 @@ void rbx_peer_submit(struct rbx_peer *peer, struct rbx_fragment *first,
 	rbx_preemption_go_on();
 }
 
-/* ---- And back ------------------------------------------------------------*/
+/* ---- Completing -----------------------------------------------------------------*/
 
 void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -86,7 +87,7 @@ void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 	int32_t status = rbx_ib_status(wc->status);
 
 	if (pair->is_over)
-		return; /* it counts as flushed, or will */
+		return; /* it counts as flushed, or will do */
 	trace_rdmabox_complete(peer, pair->ring_index, number, status);
 	rbx_drive_completed(&rbx_peer_drive, &peer->channel, pair->ring_index,
 			    number, status, poller->round.found_ns,

@@ -2,10 +2,11 @@
 /*
  * verbs.c - plain verbs to a peer's server.
  *
- * A link is a data queue pair of the session like those of the peer: it is attached with
- * the same proof, and the server ends it when it ends them. Its owner posts on it and
- * reaps as he likes, so all that is told here is that it is over: by the connection
- * manager, or because the device goes, which waits until the link is closed.
+ * A link is a data queue pair of the session, like those of the peer. It is attached with
+ * the same proof, and the server ends it when it ends them. Its owner posts and polls as
+ * it likes. So the only thing that is reported here is its end: by the connection
+ * manager, or because the device is being removed. The removal waits until the link is
+ * closed.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -48,8 +49,8 @@ struct ib_pd *rbx_peer_pd(const struct rbx_peer *peer)
 }
 EXPORT_SYMBOL_GPL(rbx_peer_pd);
 
-/* What has not come back may lie in the owner's completion queues, and speaks of this
- * memory: it is not given to anybody else. */
+/* Completions that have not come back may be in the owner's completion queues and refer
+ * to this memory. So it is not freed. */
 static void link_end(struct rbx_verbs_link *link)
 {
 	int err = rbx_ib_conn_drain(&link->conn, RBX_IB_DRAIN_MS);
@@ -79,7 +80,7 @@ int rbx_verbs_link_open(struct rbx_peer *peer, struct ib_qp_init_attr *init,
 	err = rbx_session_connect_qp(peer->session, &link->conn, init,
 				     link_ended, 0);
 	if (err && link->conn.id && link->conn.id->qp) {
-		link_end(link); /* its drain completes to the owner's queues */
+		link_end(link); /* its drain completes in the owner's queues */
 		return err;
 	}
 	if (err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poller.c - see poller.h.
+ * poller.c - takes completions, in a thread; see poller.h.
  *
- * What a round does is in core/poll_round.h. The thread looks once more between arming
- * and sleeping, so the interrupt handler has nothing to do but wake it; newer kernels
- * would not let it poll anyhow, as Soft-RoCE calls it under the lock of the queue.
+ * core/poll_round.h tells what a round does. The thread looks once more between arming
+ * and sleeping, so the interrupt handler only has to wake it. In newer kernels the
+ * handler may not poll anyway, as Soft-RoCE calls it under the lock of the queue.
  */
 #include "kernel/lib/poller/poller.h"
 
@@ -39,7 +39,7 @@ static void completion_event(struct ib_cq *cq, void *context)
 	wake_up(&poller->wait);
 }
 
-/* What one queue has. */
+/* Takes the completions of one queue. */
 static uint32_t take(struct rbx_poller *poller, struct ib_cq *cq)
 {
 	int count, i;
@@ -81,7 +81,7 @@ static uint32_t poll(struct rbx_poller *poller)
 	return count;
 }
 
-/* As many as there can be. */
+/* Bounded by the most completions that there can be. */
 void rbx_poller_sweep(struct rbx_poller *poller)
 {
 	uint32_t taken_count = 0, found_count, most_count = 0, i;
@@ -156,7 +156,7 @@ static int poller_main(void *argument)
 			sleep_for_event(poller);
 			break;
 		}
-		/* Who waits for the lock, and whoever shares the processor. */
+		/* For threads that wait for the lock, and other tasks of this processor. */
 		rbx_poller_unlock(poller);
 		cond_resched();
 		rbx_poller_lock(poller);
@@ -183,7 +183,7 @@ static void cq_set(struct rbx_poller *poller, uint32_t index, struct ib_cq *cq)
 	poller->cqs[index] = cq;
 	poller->cqs_count = max(poller->cqs_count, index + 1);
 	rbx_poller_unlock(poller);
-	rbx_poller_unpark(poller); /* has it armed */
+	rbx_poller_unpark(poller); /* makes it arm its queues */
 }
 
 int rbx_poller_bind(struct rbx_poller *poller, struct ib_device *device,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * clock.c - looks at the clock of each session, in a workqueue that works while memory
- * is short. Messages come in the workqueue of their completion queue.
+ * clock.c - looks at the deadlines of each session, in a workqueue that runs even if
+ * memory is short. Messages are handled in the workqueue of their completion queue.
  */
 #include "client/session_state.h"
 #include "core/lease.h"
@@ -36,7 +36,7 @@ static void tick(struct work_struct *work)
 		container_of(to_delayed_work(work), struct rbx_clock, work);
 	uint64_t due_ns = rbx_session_tick(clock->session, ktime_get_ns());
 
-	/* Not if somebody wants it sooner: then it is queued already. */
+	/* Not if it was made due earlier meanwhile: then it is queued already. */
 	if (due_ns != UINT64_MAX)
 		queue_delayed_work(ticks, &clock->work,
 				   nsecs_to_jiffies(rbx_lease_since_ns(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.c - one control connection of a session, by rdma_cm.
+ * connection.c - the control connection of a session, by rdma_cm.
  *
- * Completions come in a workqueue, one at a time for a connection.
+ * Completions are handled in a workqueue, one at a time for a connection.
  */
 #include <linux/slab.h>
 
@@ -14,7 +14,8 @@
 #define RECEIVES RBX_CLIENT_RECEIVES
 #define SLOTS (RECEIVES + RBX_BORROWER_SLOTS)
 
-/* So long after its end what came over a connection is still heard. */
+/* For so long after the end of a connection, messages that arrived before are still
+ * handled. */
 #define LAST_WORDS_MS 20
 #define BUFFERS_BYTES (SLOTS * RBX_WIRE_MESSAGE_BYTES_MAX)
 
@@ -27,8 +28,8 @@ struct rbx_connection {
 	struct rbx_session *session;
 	struct rbx_context *ctx; /* the client's */
 	uint32_t generation;
-	struct delayed_work ended; /* it was, and what came before has been heard */
-	bool holds; /* the context, bound to the device of all below */
+	struct delayed_work ended; /* reports the end, after the messages before it */
+	bool holds; /* it holds the context, bound to the device of all below */
 	struct rbx_ib_conn conn;
 	struct ib_cq *cq;
 	uint8_t *buffers; /* one for each slot */
@@ -87,9 +88,9 @@ int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
 	return ib_post_send(connection->conn.id->qp, &wr, NULL);
 }
 
-/* ---- What happens to it --------------------------------------------------------*/
+/* ---- Events ----------------------------------------------------------------------*/
 
-/* rdma_cm says no more than that it has ended. */
+/* rdma_cm gives no reason for the end. */
 const char *rbx_connection_cut_off(const struct rbx_connection *connection)
 {
 	return NULL;
@@ -108,8 +109,8 @@ static void ended_work(struct work_struct *work)
 			"the connection was ended");
 }
 
-/* The connection manager may be quicker than the workqueue of the completions: what
- * the server said last, such as why it ends the connection, is heard first. */
+/* The connection manager may be quicker than the workqueue of the completions. The
+ * server's last messages, such as the reason for the end, are handled first. */
 static void connection_ended(struct rbx_ib_conn *conn)
 {
 	rbx_session_queue(&container_of(conn, struct rbx_connection, conn)->ended,
@@ -139,7 +140,7 @@ static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 		connection_lost(connection, "the connection was ended");
 		return;
 	}
-	/* The id may be gone by now, if its drain was not waited for to the end; the
+	/* The id may be gone by now, if the end of its drain was not waited for. The
 	 * device is held until the queue is freed. */
 	ib_dma_sync_single_for_cpu(connection->ctx->device,
 				   sge_of(connection, index).addr,
@@ -159,7 +160,7 @@ void rbx_connection_free(struct rbx_connection *connection)
 					min(rbx_session_left_ms(connection->session),
 					    RBX_IB_DRAIN_MS));
 	rbx_ib_conn_destroy(&connection->conn);
-	cancel_delayed_work_sync(&connection->ended); /* nobody queues it now */
+	cancel_delayed_work_sync(&connection->ended); /* nothing queues it any more */
 	if (connection->cq)
 		ib_free_cq(connection->cq);
 	if (connection->buffers_dma)
@@ -230,7 +231,7 @@ static int receives_post(struct rbx_connection *connection)
 	return err;
 }
 
-/* All but the connecting itself. */
+/* Prepares all but the connecting itself. */
 static int connection_prepare(struct rbx_connection *connection)
 {
 	struct rbx_session *session = connection->session;

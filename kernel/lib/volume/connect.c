@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - connects a volume to the memory servers that its options name, and takes
- * leave of them.
+ * connect.c - connects a volume to the memory servers that its options name, and leaves
+ * them.
  *
- * A few of them are connected at a time (client/side_by_side.h). The task that opens the
- * volume only waits, so that a signal ends the opening: those that pause, as a server is
- * busy, give up then, and the others end within the peer timeout.
+ * A few are connected at a time (client/side_by_side.h). The task that opens the volume
+ * only waits, so a signal ends the opening. A connect that pauses because its server is
+ * busy then gives up; the others end within the peer timeout.
  *
- * The first server decides which device the volume uses; the others must be
- * reached through the same one.
+ * The first server decides which device the volume uses. The others must be reached
+ * through the same one.
  */
 #include <linux/slab.h>
 
@@ -16,12 +16,12 @@
 #include "kernel/lib/address.h"
 #include "kernel/lib/volume/volume.h"
 
-/* Room for "[address]:port" and what somebody may have typed. */
+/* Room for "[address]:port", and for mistyped text. */
 #define NAME_BYTES_MAX 80
 
 /* ---- Their names ----------------------------------------------------------------*/
 
-/* What is known of a server before it is connected. */
+/* A server that is not connected yet. */
 struct rbx_server_name {
 	struct sockaddr_storage address;
 	char name[NAME_BYTES_MAX];
@@ -60,7 +60,7 @@ static int named_error(const struct rbx_server_name *named, int err)
 	return err;
 }
 
-/* The next of a comma-separated list, which is moved on. */
+/* Takes the next name of a comma-separated list, and moves *list on. */
 static int name_take(const char **list, struct rbx_server_name *named)
 {
 	size_t length = strcspn(*list, ",");
@@ -177,7 +177,8 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 			     peer);
 }
 
-/* That it is not another one under this name; the first that is not connected. */
+/* Checks that no two are the same server, and returns the error of the first that is not
+ * connected. */
 static int opened_check(struct rbx_volume_control *control)
 {
 	uint32_t i, other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * copies.c - memory for the copies of a rebuild (core/rebuild.h): it is had
- * beforehand, as a rebuild may be what others wait for.
+ * copies.c - memory for the copies of a rebuild (core/rebuild.h). It is allocated
+ * beforehand, as I/Os may wait for a rebuild.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -21,7 +21,8 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 		return -ENOMEM;
 	}
 	copy->memory = volume->copies_memory[index];
-	/* Any slab, until it copies one: it is relocated under the lock of its slab. */
+	/* Any slab, until a copy begins: then the slab is set, under the lock of the new
+	 * one. */
 	copy->slab = rbx_slab_at(&volume->control.flow.map->shape, 0);
 	rbx_rebuild_lend(&volume->control.flow, index, copy, 0);
 	return 0;
@@ -41,7 +42,7 @@ void rbx_volume_copies_end(struct rbx_volume *volume)
 {
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		msleep(1);
-	rbx_volume_mappings_close(volume); /* the last copy may be in hand */
+	rbx_volume_mappings_close(volume); /* the last copy may be in a poller's hands */
 	rbx_volume_copies_free(volume);
 }
 

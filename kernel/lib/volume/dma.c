@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * dma.c - the memory of I/Os and copies, mapped for whichever device there is.
+ * dma.c - maps the memory of I/Os and copies for the device, whichever it is now.
  *
  * Normally an I/O is mapped when it is submitted, and unmapped when it has ended.
  *
- * When the device goes (device.h) nothing is posted any more. Those who submit see that
- * there is no device, and leave their I/Os unmapped; RCU waits for those who have not
- * seen it. Then every I/O under way is found by its pieces, and is unmapped. With the
- * next device those who submit map for it again, and the same walk maps what is not
- * mapped, and tells each piece and its parts their new address. That is done under the
- * lock of its slab, where alone parts take the address of their piece; and under
- * poller.lock, as I/Os end there.
+ * When the device is removed (device.h) nothing is posted any more. Submitters see that
+ * there is no device and leave their I/Os unmapped. RCU waits for submitters that have
+ * not seen it. Then every I/O in flight is found by its pieces and unmapped. When there
+ * is a device again, submitters map for it. The same walk maps what is not mapped yet,
+ * and sets the new address in each piece and its parts. This is done under the lock of
+ * the piece's slab, as parts take the address of their piece only under that lock; and
+ * under poller.lock, as I/Os end there.
  *
- * An I/O is cut where its scatter list is, whatever an IOMMU has made of that: so each
+ * An I/O is cut where its scatter list is cut, whatever an IOMMU has joined. So each
  * piece is one range for any device.
  */
 #include "kernel/lib/volume/volume.h"
 
-/* With checksums, what was read may be sent to a replica that had it not. */
+/* With checksums, a read's data may be written to a replica that had wrong data. */
 static enum dma_data_direction direction_of(const struct rbx_volume *volume,
 					    const struct rbx_io *io)
 {
@@ -29,7 +29,7 @@ static enum dma_data_direction direction_of(const struct rbx_volume *volume,
 
 /* ---- One I/O ------------------------------------------------------------------*/
 
-/* As if it were mapped, to nowhere. */
+/* As if it were mapped, but without addresses. */
 static void map_none(struct rbx_io *io)
 {
 	struct scatterlist *sg;
@@ -65,7 +65,7 @@ void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
 	io->is_mapped = false;
 }
 
-/* Where the device sees a byte of it. */
+/* The device's address of a byte of the I/O. */
 static u64 address_of(const struct rbx_io *io, u64 offset_bytes)
 {
 	struct scatterlist *sg = io->sg;
@@ -77,14 +77,14 @@ static u64 address_of(const struct rbx_io *io, u64 offset_bytes)
 	return sg_dma_address(sg) + offset_bytes;
 }
 
-/* ---- All that are under way -----------------------------------------------------*/
+/* ---- All I/Os in flight ----------------------------------------------------------*/
 
 static void piece_relocate(struct rbx_piece *piece, u64 addr)
 {
 	struct rbx_slab *slab = READ_ONCE(piece->slab);
 	bool again;
 
-	/* A copy may go on to another slab meanwhile; then once more. */
+	/* A copy may go on to another slab meanwhile; then this is done once more. */
 	do {
 		rbx_slab_lock(slab);
 		rbx_piece_relocate(piece, addr);
@@ -94,8 +94,8 @@ static void piece_relocate(struct rbx_piece *piece, u64 addr)
 	} while (again);
 }
 
-/* The I/O of a piece that is in use; NULL: of none, or of one that is being submitted,
- * and looks after itself. */
+/* The I/O of a piece that is in use. NULL: it has none, or it is being submitted; then
+ * the submitter maps it. */
 static struct rbx_io *io_of(const struct rbx_volume *volume, u32 index,
 			    struct rbx_piece **piece)
 {
@@ -143,7 +143,7 @@ static size_t copy_bytes(const struct rbx_volume *volume)
 	return (size_t)1 << volume->control.flow.map->shape.cell_shift;
 }
 
-/* So many of them. */
+/* Unmaps the first `count` copies. */
 static void copies_unmap(struct rbx_volume *volume, struct ib_device *device,
 			 u32 count)
 {
@@ -174,7 +174,7 @@ static int copies_map(struct rbx_volume *volume, struct ib_device *device)
 	return 0;
 }
 
-/* ---- With the device ----------------------------------------------------------------*/
+/* ---- Following the device ---------------------------------------------------------*/
 
 static void unmap(struct rbx_mappings *mappings, struct ib_device *device)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* news.c - tells the log what the upkeep of a volume finds. */
+/* news.c - logs what the upkeep of a volume finds. */
 #include "kernel/lib/volume/volume.h"
 
-/* The number will do. */
+/* Nothing to keep: the error number is enough. */
 void rbx_volume_refused(struct rbx_upkeep *upkeep)
 {
 }

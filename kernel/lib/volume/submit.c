@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * submit.c - the way of an I/O through a volume: mapped for DMA, split into
- * pieces, started, joined.
+ * submit.c - an I/O of a volume: mapped for DMA, split into pieces, started, joined.
  *
- * All the pieces that an I/O needs are taken in one step: all or nothing. What
- * becomes of them is the business of the core (flow.h); ended pieces come back and
- * are joined into their I/O. With checksums a piece is whole pages of the volume,
- * in one stretch of memory (stretch.h). Nothing here allocates or blocks.
+ * All pieces that an I/O needs are taken in one step: all or nothing. The core decides
+ * what happens to them (flow.h). Ended pieces come back and are joined into their I/O.
+ * With checksums a piece consists of whole pages of the volume, in one range of memory
+ * (stretch.h). Nothing here allocates or blocks.
  */
 #include <linux/bottom_half.h>
 #include <linux/module.h>
@@ -18,8 +17,8 @@
 
 /* ---- Ending -------------------------------------------------------------------*/
 
-/* Adds the I/Os that have ended with these pieces to a list. A piece that reads
- * zeros is kept for its I/O. */
+/* Adds the I/Os whose last piece is among these to a list. A piece that reads zeros is
+ * kept for its I/O. */
 static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 {
 	struct rbx_piece_list left = { 0 };
@@ -40,7 +39,7 @@ static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 			WRITE_ONCE(piece->user, NULL);
 			rbx_piece_list_add(&left, piece);
 		}
-		/* It has the status of the first of its pieces that failed. */
+		/* The status of an I/O is that of its first piece that failed. */
 		if (piece->status)
 			(void)RBX_COMPARE_EXCHANGE(&io->status, &none,
 						   piece->status);
@@ -54,10 +53,10 @@ static struct rbx_io *ended_ios(struct rbx_piece_list *ended)
 }
 
 /*
- * Fills what was read where no server has lent anything, and puts these pieces back.
- * Only now that the memory is unmapped: what unmaps it may copy over it what the
- * device has left there. Their place is that in the I/O, since an address of the
- * device tells nothing of the memory behind it.
+ * Fills with zeros what was read from slabs that no server has lent, and puts these
+ * pieces back. This is done after the memory was unmapped, as unmapping may copy into it
+ * what the device has left there. The place of a piece is computed from its offset in the
+ * I/O, since its address is one of the device.
  */
 static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 {
@@ -77,12 +76,12 @@ static void zeros_fill(struct rbx_volume *volume, struct rbx_io *io)
 	(void)rbx_piece_pool_give(&volume->control.flow.pool, &filled);
 }
 
-/* Those that end together have so many at most, and what takes long is done before: other
- * softirqs of the processor wait meanwhile. */
+/* The most I/Os that end together, as other softirqs of the processor wait meanwhile.
+ * Long work is done before. */
 #define END_TOGETHER_MAX 32
 
-/* Ends the first of a list; returns the others. A softirq that a done() asks for
- * (kernel/block/ending.h) runs once for all of them. */
+/* Ends the first of a list; returns the rest. If a done() raises a softirq
+ * (kernel/block/ending.h), it runs once for all of them. */
 static struct rbx_io *some_end(struct rbx_volume *volume, struct rbx_io *first, u64 now_ns)
 {
 	struct rbx_io *io = first, *next;
@@ -105,8 +104,8 @@ static struct rbx_io *some_end(struct rbx_volume *volume, struct rbx_io *first, 
 	return io;
 }
 
-/* The pieces are put back before anybody hears of it, so that who submits from
- * done() finds the room that was left. */
+/* The pieces are put back before done() is called, so that a submit from done() finds
+ * their room. */
 static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	struct rbx_volume *volume = rbx_volume_of_flow(flow);
@@ -119,7 +118,7 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 		io = some_end(volume, io, now_ns);
 }
 
-/* ---- What else the flow asks for ------------------------------------------------*/
+/* ---- Called by the flow -----------------------------------------------------------*/
 
 static void send(struct rbx_flow *flow, uint32_t server,
 		 struct rbx_fragment *first, struct rbx_fragment *last)
@@ -138,8 +137,8 @@ static void wake(struct rbx_flow *flow)
 	rbx_volume_upkeep_wake(rbx_volume_control_of_flow(flow));
 }
 
-/* What is written the CPU has written itself, before it was mapped. What was unmapped
- * when the device went is in its sight. */
+/* The CPU has written the data of a write before they were mapped, so it sees them. It
+ * also sees memory that was unmapped when the device was removed. */
 static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
 	const struct rbx_volume *volume = rbx_volume_of_flow(flow);
@@ -166,8 +165,8 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 
 /* ---- Submitting ---------------------------------------------------------------*/
 
-/* Counts the pieces of what was mapped, and its bytes; -EINVAL: it is beyond the
- * volume, or has a part of a page where only whole ones have checksums. */
+/* Counts the pieces and the bytes of an I/O that was mapped. -EINVAL: it is beyond the
+ * volume, or has a part of a page although the volume has checksums. */
 static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 			uint64_t *length_bytes)
 {
@@ -194,7 +193,7 @@ static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 	return 0;
 }
 
-/* Aims the pieces of an I/O, all that the list has. */
+/* Sets the pieces of an I/O; the list has exactly as many as it needs. */
 static void aim(struct rbx_volume *volume, struct rbx_io *io,
 		struct rbx_piece_list *pieces)
 {
@@ -214,7 +213,7 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 					 stretch.length_bytes);
 		offset_bytes += piece->length_bytes;
 		rbx_stretch_next(&stretch, piece->length_bytes);
-		/* From here on it is found, see dma.c. */
+		/* From now on dma.c can find it. */
 		smp_store_release(&piece->user, io);
 		rbx_piece_list_add(&aimed, piece);
 	}
@@ -252,7 +251,7 @@ void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_unplug);
 
-/* Maps an I/O and has its pieces, all that it needs, or undoes it all. */
+/* Maps an I/O and takes all the pieces that it needs, or undoes both. */
 static int io_prepare(struct rbx_volume *volume, struct rbx_io *io,
 		      struct rbx_piece_list *pieces)
 {
@@ -285,13 +284,13 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
 
 	if (rbx_has_broken())
 		return -EIO;
-	/* A device that goes waits for us, and then finds the I/O (dma.c). */
+	/* The removal of a device waits for this, and then finds the I/O (dma.c). */
 	rcu_read_lock();
 	err = io_prepare(volume, io, &pieces);
 	rcu_read_unlock();
 	if (err)
 		return err;
-	/* With its last piece started the I/O may be gone. */
+	/* Once its last piece has started the I/O may have ended. */
 	if (plug)
 		plug_hold(plug, &pieces);
 	else

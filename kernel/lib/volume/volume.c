@@ -2,12 +2,12 @@
 /*
  * volume.c - opens and closes a volume, and tells its status.
  *
- * Opening connects to the servers, makes the map, and borrows every replica of
- * every slab before it returns: a volume that is open has its memory, unless it is
- * to have it on demand; then it is refused if the servers have not that much free.
- * What fails on the way undoes all that was done. Closing waits for the I/Os, stops
- * the upkeep thread, lets the copies of a rebuild run out, and takes leave of the
- * servers, which ends all that they have lent.
+ * Opening connects to the servers, makes the map, and borrows every replica of every slab
+ * before it returns. So an open volume has its memory, unless it was opened with
+ * on_demand; then it is refused if the servers do not have that much free. If a step
+ * fails, the steps before it are undone. Closing waits for the I/Os, stops the upkeep
+ * thread, lets running copies of a rebuild end, and closes the sessions, which ends all
+ * loans.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -30,7 +30,7 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_options_defaults);
 
-/* An option that is out of its bounds, or NULL. */
+/* The name of an option that is out of range, or NULL. */
 static const char *bad_option(const struct rbx_volume_options *options)
 {
 	uint64_t pieces =
@@ -99,7 +99,7 @@ static int memory_make(struct rbx_volume *volume,
 	uint32_t pieces = options->ios_max * options->io_segments_max;
 	void *map_memory, *pool_memory;
 
-	/* With checksums more than kvzalloc() gives where the volume is large. */
+	/* With checksums a large volume needs more than kvzalloc() gives. */
 	map_memory = vzalloc(rbx_volume_map_size(shape));
 	pool_memory = kvzalloc(rbx_flow_pool_size(shape, pieces), GFP_KERNEL);
 	if (!map_memory || !pool_memory) {
@@ -204,7 +204,7 @@ out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
-	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
+	rbx_volume_servers_close(volume); /* no events after this; they look at the map */
 	memory_free(volume);
 	volume_free(volume);
 	return err;
@@ -214,14 +214,14 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 void rbx_volume_close(struct rbx_volume *volume)
 {
 	rbx_upkeep_closes(&volume->control.upkeep);
-	/* Promise 1 of the design: each ends; and within the peer timeout. */
+	/* Promise 1 of the design: each request ends, within the peer timeout. */
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		msleep(1);
 	rbx_volume_upkeep_stop(&volume->control);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_volume_copies_end(volume);
 	rbx_upkeep_end(&volume->control.upkeep);
-	rbx_volume_servers_close(volume); /* ends the events, which look at the map */
+	rbx_volume_servers_close(volume); /* no events after this; they look at the map */
 	memory_free(volume);
 	volume_free(volume);
 }

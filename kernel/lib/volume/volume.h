@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.h - what the files of a volume share: the kernel's host of its flow and
- * its upkeep and its control (core/flow.h, core/upkeep.h, client/volume.h).
+ * volume.h - what the files of a volume share. It is the kernel's host of a volume's
+ * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
  *	volume.c         opens and closes, tells the status
- *	connect.c        connects to the servers that the options name, takes leave
- *	submit.c         the way of an I/O: mapped, split, joined
- *	dma.c            its memory as the device sees it, whichever device it is
+ *	connect.c        connects to the servers that the options name, and leaves them
+ *	submit.c         an I/O: mapped, split, joined
+ *	dma.c            maps memory for the device, whichever it is now
  *	copies.c         memory for the copies of a rebuild
- *	news.c           tells the log what the upkeep finds
+ *	news.c           logs what the upkeep finds
  *
- * The locks of the core are spinlocks here, taken in process context only; nothing
- * is called under them but steps of the core.
+ * The locks of the core are spinlocks here, taken in process context only. Only steps of
+ * the core are called under them.
  */
 #ifndef RBX_KERNEL_VOLUME_H
 #define RBX_KERNEL_VOLUME_H
@@ -28,7 +28,7 @@ struct rbx_volume {
 	struct rbx_volume_control control;
 	struct rbx_mappings mappings; /* of its I/Os and copies */
 	bool copies_are_mapped; /* with poller.lock */
-	void *copies_memory[RBX_COPIES_MAX]; /* a cell for each of a rebuild */
+	void *copies_memory[RBX_COPIES_MAX]; /* a cell for each copy of a rebuild */
 };
 
 static inline struct rbx_volume *
@@ -44,11 +44,11 @@ static inline struct rbx_volume *rbx_volume_of_flow(struct rbx_flow *flow)
 
 /* connect.c */
 
-/* Opens the context and a peer for each server. Blocks. -EINTR: a signal came. Closed
- * even after a failure. */
+/* Opens the context and a peer for each server. Blocks. -EINTR: a signal came. The
+ * servers have to be closed even after a failure. */
 int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options);
-/* Takes leave of all: what they have lent ends. Blocks. */
+/* Ends the sessions with all servers, and so all loans. Blocks. */
 void rbx_volume_servers_close(struct rbx_volume *volume);
 
 /* submit.c */
@@ -57,21 +57,21 @@ extern const struct rbx_flow_ops rbx_volume_flow_ops;
 
 /* dma.c */
 
-/* NULL: there is no device now; it is mapped later. 0, -ENOMEM. */
+/* device: NULL if there is none now; then it is mapped later. 0, -ENOMEM. */
 int rbx_volume_io_map(const struct rbx_volume *volume, struct rbx_io *io,
 		      struct ib_device *device);
-/* If it is mapped. */
+/* Unmaps it if it is mapped. */
 void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
 			 struct ib_device *device);
-/* Between these it follows the device. The copies of a rebuild are lent, and none is
- * under way at the end. 0, -ENOMEM; closed even then. */
+/* Between these two the memory follows the device. The copies of a rebuild are lent; at
+ * the end none may be in flight. 0, -ENOMEM; call close even then. */
 int rbx_volume_mappings_open(struct rbx_volume *volume);
 void rbx_volume_mappings_close(struct rbx_volume *volume);
 
 /* copies.c */
 
 int rbx_volume_copies_make(struct rbx_volume *volume);
-/* Waits until none is under way, and frees them. */
+/* Waits until none is in flight, and frees them. */
 void rbx_volume_copies_end(struct rbx_volume *volume);
 void rbx_volume_copies_free(struct rbx_volume *volume);
 
