@@ -21,6 +21,8 @@ start_server()
 {
 	local attempt
 
+	# It is read below, maybe before the server opens it.
+	: >"$scratch/server.log"
 	rdmabox serve --listen 127.0.0.1:0 --drain-timeout 1 "$@" \
 		>"$scratch/server.log" 2>&1 &
 	server=$!

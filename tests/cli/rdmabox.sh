@@ -11,6 +11,12 @@ rdmabox=$build/cli/rdmabox
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/rdmabox-cli.XXXXXX") || exit 1
 server_pids=()
 
+# What stands before a program that loads what was built here: in a build with ASan it loads
+# ASan's run time first, and what it leaks itself at its end is its own business.
+loads=()
+[ -z "${RDMABOX_PRELOAD:-}" ] ||
+	loads=(env LD_PRELOAD="$RDMABOX_PRELOAD" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0")
+
 # Against hangs only: what is expected takes a fraction of it.
 limit_s=100
 

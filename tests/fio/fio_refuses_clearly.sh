@@ -66,7 +66,7 @@ expect_good "${good[@]}" --unlink=1
 
 # An engine of another version of fio.
 version=$(fio --version)
-sed "s/$version/fio-9.99/" "$engine" >"$scratch/other.so"
+sed "s/$version/fio-9.99/g" "$engine" >"$scratch/other.so"
 cmp -s "$engine" "$scratch/other.so" && fault "the engine does not name its version"
 LD_LIBRARY_PATH=$build/lib engine=$scratch/other.so
 export LD_LIBRARY_PATH
