@@ -69,7 +69,7 @@ static struct cli_option options[] = {
 	  .max = UINT32_MAX,
 	  .details = "One seed in twenty is run twice. Prints for each seed that fails the "
 		     "command that runs it again, and in the end how often each fault struck, "
-		     "how often each promise was put to the proof, and in how many seeds. A "
+		     "how often each promise was checked, and in how many seeds. A "
 		     "hunt takes neither --trace nor --json, and is not for scenarios that "
 		     "measure." },
 	{ "seeds", "N", "a hunt ends after so many seeds", cli_set_number,
