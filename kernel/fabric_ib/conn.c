@@ -64,7 +64,7 @@ static void conn_ends(struct rbx_ib_conn *conn, int status)
  * The device is removed while the route is being resolved. After this event the
  * connection manager uses the device once more. If the thread that resolves destroyed the
  * id as soon as it knew, the device could be freed too early. So the id is left to the
- * connection manager, which destroys it if the event handler returns true. The thread
+ * connection manager, which destroys it as the event handler returns an error. The thread
  * that resolves has nothing to destroy then.
  */
 static bool leaves_id(struct rbx_ib_conn *conn)

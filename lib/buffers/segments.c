@@ -130,7 +130,7 @@ int rbx_segments_check(const struct rbx_request *request)
 	}
 	if (sum_bytes == request->length_bytes)
 		return 0;
-	return rbx_error(-EINVAL, "the last segment, %u, of a request ends at byte %llu, but the request ends at %u",
+	return rbx_error(-EINVAL, "segment %u, the last, of a request ends at byte %llu, but the request ends at %u",
 			 i - 1, (unsigned long long)sum_bytes,
 			 request->length_bytes);
 }

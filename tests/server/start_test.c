@@ -114,7 +114,7 @@ static void start_with_a_bad_size_fails(void **state)
 	fails(&options, -EINVAL, "size_bytes");
 	options = good();
 	memset(options.listen, 'x', sizeof(options.listen));
-	fails(&options, -EINVAL, "no end");
+	fails(&options, -EINVAL, "not terminated");
 	assert_int_equal(rbx_server_start(NULL, &options), -EINVAL);
 }
 
