@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 struct waiter {
 	struct rbx_server *server;
 	const sigset_t *signals;
+	atomic_bool is_over; /* set before the signal that only wakes the thread */
 };
 
 void serve_tell(const char *format, ...)
@@ -50,6 +52,8 @@ static void *wait_for_second(void *waiter_pointer)
 	int signal_number;
 
 	sigwait(waiter->signals, &signal_number);
+	if (atomic_load(&waiter->is_over))
+		return NULL;
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	pthread_sigmask(SIG_UNBLOCK, waiter->signals, NULL);
@@ -62,7 +66,7 @@ static void *wait_for_second(void *waiter_pointer)
 
 void serve_drain(struct rbx_server *server, const sigset_t *signals)
 {
-	struct waiter waiter = { server, signals };
+	struct waiter waiter = { .server = server, .signals = signals };
 	double timeout_s = serve_options.drain_timeout_s;
 	pthread_t thread;
 	bool is_waiting = !pthread_create(&thread, NULL, wait_for_second, &waiter);
@@ -77,8 +81,10 @@ void serve_drain(struct rbx_server *server, const sigset_t *signals)
 		     slabs_lent(server), timeout_s);
 	if (!is_waiting)
 		return;
-	/* It uses the server. sigwait() is where it can be cancelled. */
-	pthread_cancel(thread);
+	/* It uses the server. Not pthread_cancel(), which opens a library, and aborts if the
+	 * process has no descriptor left. */
+	atomic_store(&waiter.is_over, true);
+	pthread_kill(thread, SIGTERM);
 	pthread_join(thread, NULL);
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # A server that may open no file more is not kept busy by the connections that wait at its
-# ports, and answers them once it may.
+# ports, and answers them once it may. It also ends as it should without one.
 
 . "$(dirname "$0")/rdmabox.sh"
 
@@ -45,3 +45,12 @@ while part := waiting[0].recv(65536):
 assert b"rdmabox_server_uptime_seconds" in page, page
 END
 expect_success stat --server "$address"
+
+python3 -c '
+import resource, sys
+limit = resource.prlimit(int(sys.argv[1]), resource.RLIMIT_NOFILE)
+resource.prlimit(int(sys.argv[1]), resource.RLIMIT_NOFILE, (3, limit[1]))' "$pid"
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 0 ] || { cat "$scratch/server.0.err" >&2; fault "exit code $status after SIGTERM"; }

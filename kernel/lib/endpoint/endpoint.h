@@ -156,7 +156,7 @@ void rbx_endpoint_listeners_wake_locked(struct rbx_protection_domain *domain);
 void rbx_operation_translate(const struct rbx_operation *operation,
 			     struct rbx_endpoint_slot *slot);
 
-/* ---- complete.c -----------------------------------------------------------------*/
+/* ---- completions.c -----------------------------------------------------------------*/
 
 void rbx_endpoint_operation_done(struct ib_cq *cq, struct ib_wc *wc);
 /* The operation has ended: frees its slot and reports it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * queue.c - takes completions out of a completion queue of the fabric.
+ * completions.c - takes completions out of a completion queue of the fabric.
  *
  * A completion has its number in its ring (README.md). The fabric keeps the order, so all
  * before it have completed too: it frees all slots up to its own.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * complete.c - completions of an endpoint: translated and reported.
+ * completions.c - completions of an endpoint: translated and reported.
  *
  * They are reported under poller.lock. Queues complete in order, so a completion means
  * that those before it have completed too; it frees all slots up to its own. Work
