@@ -51,7 +51,7 @@ keep "servers=$one" size_mb=8 queue_pairs=2 "secret=\"$secret\""
 pass "a volume as large as its server, three times"
 
 refuse 'the secret is wrong' "servers=$one" 'secret="another one, and as long"'
-refuse 'the server asks for a secret' "servers=$one"
+refuse 'the server requires a secret' "servers=$one"
 refuse 'no connection' servers=10.9.0.1:9 "secret=\"$secret\""
 refuse 'no connection|not reached' servers=10.9.0.77:7471 "secret=\"$secret\""
 refuse 'lend no more' "servers=$one" size_mb=64 "secret=\"$secret\""

@@ -81,7 +81,7 @@ static void hello_with_another_secret_is_refused(void **state)
 	assert_int_equal(open_error(&world, &other), -EACCES);
 	assert_non_null(strstr(rbx_last_error(), "secret is wrong"));
 	assert_int_equal(open_error(&world, NULL), -EACCES);
-	assert_non_null(strstr(rbx_last_error(), "asks for a secret"));
+	assert_non_null(strstr(rbx_last_error(), "requires a secret"));
 	assert_int_equal(world_stats(&world).refused_auth, 2);
 	assert_int_equal(world_stats(&world).sessions, 0);
 	session = world_session(&world); /* it serves on */

@@ -288,7 +288,7 @@ static void call_while_it_is_resumed_does_not_wait(void **state)
 	do
 		assert_int_equal(rbx_session_map(meeting.session, &loan),
 				 -ENOTCONN);
-	while (!strstr(rbx_last_error(), "anew"));
+	while (!strstr(rbx_last_error(), "reconnected"));
 	assert_false(RBX_LOAD_ACQUIRE(&resumption.is_over));
 	misbehaving_server_stop(&meeting.server); /* ends the try */
 	pthread_join(resumption.thread, NULL);
