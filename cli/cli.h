@@ -164,6 +164,10 @@ void cli_commands_print(FILE *stream, const struct cli_command *const *commands)
 const char *cli_nearest(const char *word, const char *(*next)(const void *of, size_t index),
 			const void *of);
 
+/* False: rather than to wait for a reader of stderr, cli_fail() says nothing. For a
+ * process that serves, and must not hang on who reads its log. */
+extern bool cli_fail_may_wait;
+
 /** cli_fail() - one line on stderr; returns CLI_EXIT_USAGE. */
 int cli_fail(const struct cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads a configuration file: lines `name = value`, in which the name is that of an
- * option without the dashes. The command's table says what is allowed. So a file knows
- * the same options as the command line, and the same values are refused.
+ * config.c - reads a configuration file: lines `name = value`, in which a name is that of
+ * an option without the dashes.
  *
- * inih reads the lines. This file counts them, since inih does not report the line of a
- * value that a table refuses. It also refuses a line that is too long, which inih would
- * cut in two.
+ * The option table of the command says what is allowed. So a file has the same options as
+ * the command line, and is refused for the same values.
+ *
+ * inih parses a line. It would wait for a pipe, cut a long line in two, take an indented
+ * line for the rest of the one before, and end a line at a NUL. So this file reads the
+ * whole text before, and gives it to inih line by line.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+
+#define FILE_BYTES_MAX 65536
+#define NAME_BYTES_MAX 32 /* of what is repeated in a message */
 
 struct reading {
 	const struct cli_command *command;
 	const char *path;
-	FILE *file;
+	const char *rest; /* of the text */
 	unsigned int line;
 	bool *is_given; /* for each option */
-	bool has_failed; /* an error was found and printed */
+	bool has_failed; /* and the user was told */
 };
 
 static void fail(struct reading *reading, const char *name, const char *text)
@@ -32,22 +41,38 @@ static void fail(struct reading *reading, const char *name, const char *text)
 	reading->has_failed = true;
 }
 
-static char *read_line(char *text, int text_bytes, void *reading_pointer)
+/* ---- Lines -----------------------------------------------------------------------*/
+
+/* Gives inih the next line, as fgets() would. */
+static char *next_line(char *text, int text_bytes, void *reading_pointer)
 {
 	struct reading *reading = reading_pointer;
-	char *line = reading->has_failed ? NULL : fgets(text, text_bytes, reading->file);
+	const char *begin = reading->rest;
+	size_t bytes = strcspn(begin, "\n");
+	char reason[64];
 
-	if (!line)
+	if (reading->has_failed || !*begin)
 		return NULL;
 	reading->line++;
-	if (!strchr(line, '\n') && strlen(line) + 1 == (size_t)text_bytes) {
-		fail(reading, "", "the line is too long");
+	reading->rest = begin + bytes + (begin[bytes] == '\n');
+	while (bytes && isspace((unsigned char)*begin))
+		begin++, bytes--;
+	if (bytes && strchr("#;", *begin))
+		bytes = 0;
+	if (bytes + 1 >= (size_t)text_bytes) {
+		snprintf(reason, sizeof(reason), "the line is longer than %d characters",
+			 text_bytes - 2);
+		fail(reading, "", reason);
 		return NULL;
 	}
-	return line;
+	memcpy(text, begin, bytes);
+	memcpy(text + bytes, "\n", sizeof("\n"));
+	return text;
 }
 
-/* The options that a file may have: not words without dashes, and not another file. */
+/* ---- Options -----------------------------------------------------------------------*/
+
+/* Words have no dashes, and a file does not name another one. */
 static const struct cli_option *option_find(const struct cli_command *command,
 					    const char *name)
 {
@@ -68,9 +93,12 @@ static const char *option_name(const void *of, size_t index)
 	return index < command->options_count ? command->options[index].name : NULL;
 }
 
+/* What does not look like a name is not repeated: the file may be a secret. */
 static void unknown_name(struct reading *reading, const char *name)
 {
-	const char *nearest = cli_nearest(name, option_name, reading->command);
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz-_";
+	bool is_shown = name[strspn(name, letters)] == '\0' && strlen(name) <= NAME_BYTES_MAX;
+	const char *nearest = is_shown ? cli_nearest(name, option_name, reading->command) : NULL;
 	char text[128];
 
 	if (nearest && option_find(reading->command, nearest))
@@ -79,7 +107,7 @@ static void unknown_name(struct reading *reading, const char *name)
 	else
 		snprintf(text, sizeof(text), "there is no such option; see rdmabox %s --help",
 			 reading->command->name);
-	fail(reading, name, text);
+	fail(reading, is_shown ? name : "", text);
 }
 
 static int set_flag(const struct cli_option *option, const char *value, char *reason,
@@ -102,7 +130,7 @@ static int set(const struct cli_option *option, const char *value, char *reason,
 			       set_flag(option, value, reason, reason_bytes);
 }
 
-/* The callback of inih. Errors make read_line() stop. */
+/* Called by inih. After an error next_line() gives no more. */
 static int take(void *reading_pointer, const char *section, const char *name,
 		const char *value)
 {
@@ -112,7 +140,7 @@ static int take(void *reading_pointer, const char *section, const char *name,
 	bool *is_given;
 
 	if (*section) {
-		fail(reading, section, "there are no sections; leave [...] out");
+		fail(reading, "", "there are no sections; leave [...] out");
 		return 1;
 	}
 	option = option_find(reading->command, name);
@@ -133,33 +161,73 @@ static int take(void *reading_pointer, const char *section, const char *name,
 	return 1;
 }
 
-static void read_all(struct reading *reading)
-{
-	int line = ini_parse_stream(read_line, reading, take, reading);
+/* ---- The file ------------------------------------------------------------------------*/
 
-	if (line > 0 && !reading->has_failed) {
+/* All of the file, with a NUL behind it, into text of FILE_BYTES_MAX + 1. NULL, or why not. */
+static const char *read_text(int fd, char *text)
+{
+	struct stat status;
+	size_t have = 0;
+	ssize_t n = 1;
+
+	if (fstat(fd, &status))
+		return strerror(errno);
+	if (!S_ISREG(status.st_mode))
+		return "it is no regular file";
+	if (status.st_size > FILE_BYTES_MAX)
+		return "it is longer than 64 KiB";
+	while (n > 0 && have < FILE_BYTES_MAX) {
+		n = read(fd, text + have, FILE_BYTES_MAX - have);
+		if (n < 0 && errno != EINTR)
+			return strerror(errno);
+		have += n > 0 ? (size_t)n : 0;
+	}
+	text[have] = '\0';
+	return strlen(text) < have ? "it is no text: it has a byte of zero" : NULL;
+}
+
+static void read_lines(struct reading *reading, const char *text)
+{
+	int line;
+
+	reading->rest = text;
+	line = ini_parse_stream(next_line, reading, take, reading);
+	if (line > 0) {
 		reading->line = (unsigned int)line;
 		fail(reading, "", "give name = value");
-	} else if (line < 0 || ferror(reading->file)) {
-		fail(reading, "", "it cannot be read");
+	} else if (line < 0) {
+		fail(reading, "", "no memory to read it");
 	}
+}
+
+static void read_file(struct reading *reading, int fd)
+{
+	char *text = malloc(FILE_BYTES_MAX + 1);
+	const char *why;
+
+	reading->is_given = calloc(reading->command->options_count,
+				   sizeof(*reading->is_given));
+	why = text && reading->is_given ? read_text(fd, text) : "there is no memory";
+	if (why) {
+		cli_fail(reading->command, "cannot read %s: %s", reading->path, why);
+		reading->has_failed = true;
+	} else {
+		read_lines(reading, text);
+	}
+	free(reading->is_given);
+	free(text);
 }
 
 int cli_config_read(const struct cli_command *command, const char *path)
 {
 	struct reading reading = { .command = command, .path = path };
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	reading.file = fopen(path, "re");
-	if (!reading.file) {
+	if (fd < 0) {
 		cli_fail(command, "cannot open %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
-	reading.is_given = calloc(command->options_count, sizeof(*reading.is_given));
-	if (reading.is_given)
-		read_all(&reading);
-	else
-		fail(&reading, "", "no memory to read it");
-	free(reading.is_given);
-	fclose(reading.file);
+	read_file(&reading, fd);
+	close(fd);
 	return reading.has_failed ? -EINVAL : 0;
 }

@@ -8,20 +8,33 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
 /* Above any character, so that an option cannot be taken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256
 
+bool cli_fail_may_wait = true;
+
+static bool stderr_would_wait(void)
+{
+	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return poll(&err, 1, 0) != 1 || !(err.revents & POLLOUT);
+}
+
 int cli_fail(const struct cli_command *command, const char *format, ...)
 {
 	va_list args;
 
+	if (!cli_fail_may_wait && stderr_would_wait())
+		return CLI_EXIT_USAGE;
 	fprintf(stderr, "rdmabox %s: ", command->name);
 	va_start(args, format);
 	vfprintf(stderr, format, args);

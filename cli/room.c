@@ -20,14 +20,16 @@ static void tell_server(struct rbx_context *ctx, const char *address, char *text
 {
 	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
 	char free[32], all[32], slab[32];
+	uint64_t free_bytes = 0;
 
 	*text = '\0';
 	if (rbx_server_query(ctx, address, &stats))
 		return;
-	if (stats.lent_bytes > stats.memory_bytes) /* the server's numbers are impossible */
-		return;
+	/* More may be lent than a limit that was lowered. */
+	if (stats.lent_bytes < stats.memory_bytes)
+		free_bytes = stats.memory_bytes - stats.lent_bytes;
 	snprintf(text, text_bytes, "%s has %s of %s free, in slabs of %s", address,
-		 cli_size_print(stats.memory_bytes - stats.lent_bytes, free, sizeof(free)),
+		 cli_size_print(free_bytes, free, sizeof(free)),
 		 cli_size_print(stats.memory_bytes, all, sizeof(all)),
 		 cli_size_print(stats.slab_bytes, slab, sizeof(slab)));
 }

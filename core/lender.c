@@ -56,130 +56,6 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	return l;
 }
 
-static void queue_put(struct rbx_lender *l, struct rbx_lender_list *queue,
-		      uint32_t index)
-{
-	l->slabs[index].next = NONE;
-	if (queue->first == NONE)
-		queue->first = index;
-	else
-		l->slabs[queue->last].next = index;
-	queue->last = index;
-}
-
-/* The list of its client that the slab is in, or belongs in. */
-static struct rbx_lender_list *list_of(struct rbx_lender *l,
-				       const struct rbx_lender_slab *slab)
-{
-	struct rbx_lender_client *client = &l->clients[slab->client];
-
-	return slab->state == SLAB_ASKED ? &client->asked : &client->slabs;
-}
-
-static void slab_join(struct rbx_lender *l, uint32_t index)
-{
-	struct rbx_lender_list *list = list_of(l, &l->slabs[index]);
-
-	l->slabs[index].prev = list->first == NONE ? NONE : list->last;
-	queue_put(l, list, index);
-}
-
-static void slab_part(struct rbx_lender *l, uint32_t index)
-{
-	const struct rbx_lender_slab *slab = &l->slabs[index];
-	struct rbx_lender_list *list = list_of(l, slab);
-
-	if (slab->prev == NONE)
-		list->first = slab->next;
-	else
-		l->slabs[slab->prev].next = slab->next;
-	if (slab->next == NONE)
-		list->last = slab->prev;
-	else
-		l->slabs[slab->next].prev = slab->prev;
-}
-
-/* ---- What is asked for -----------------------------------------------------*/
-
-static void asking_join(struct rbx_lender *l, uint32_t index)
-{
-	struct rbx_lender_client *client = &l->clients[index];
-
-	client->asking_next = NONE;
-	client->asking_prev = l->asking.first == NONE ? NONE : l->asking.last;
-	if (client->asking_prev == NONE)
-		l->asking.first = index;
-	else
-		l->clients[client->asking_prev].asking_next = index;
-	l->asking.last = index;
-}
-
-static void asking_part(struct rbx_lender *l, uint32_t index)
-{
-	const struct rbx_lender_client *client = &l->clients[index];
-
-	if (client->asking_prev == NONE)
-		l->asking.first = client->asking_next;
-	else
-		l->clients[client->asking_prev].asking_next =
-			client->asking_next;
-	if (client->asking_next == NONE)
-		l->asking.last = client->asking_prev;
-	else
-		l->clients[client->asking_next].asking_prev =
-			client->asking_prev;
-}
-
-void rbx_lender_asking_rotate(struct rbx_lender *l, uint32_t index)
-{
-	asking_part(l, index);
-	asking_join(l, index);
-}
-
-void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index)
-{
-	struct rbx_lender_slab *slab = &l->slabs[index];
-	struct rbx_lender_client *client = &l->clients[slab->client];
-
-	RBX_ASSERT(slab->state == SLAB_LENT);
-	slab_part(l, index);
-	slab->state = SLAB_ASKED;
-	slab_join(l, index);
-	l->counts.slabs_asked++;
-	if (client->asked_count++)
-		return;
-	asking_join(l, slab->client);
-	l->asking_count++;
-}
-
-void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front)
-{
-	struct rbx_lender_slab *slab = &l->slabs[index];
-	struct rbx_lender_list *list = list_of(l, slab);
-
-	RBX_ASSERT(slab->state == SLAB_ASKED);
-	slab_part(l, index);
-	if (!to_front || list->first == NONE) {
-		slab_join(l, index);
-		return;
-	}
-	slab->prev = NONE;
-	slab->next = list->first;
-	l->slabs[list->first].prev = index;
-	list->first = index;
-}
-
-/* A slab is no longer among those that its client is asked for. */
-static void slab_unask(struct rbx_lender *l, uint32_t client)
-{
-	l->counts.slabs_asked--;
-	if (--l->clients[client].asked_count)
-		return;
-	asking_part(l, client);
-	l->asking_count--;
-	l->asking_left = RBX_MIN(l->asking_left, l->asking_count);
-}
-
 /* ---- Clients ---------------------------------------------------------------*/
 
 /* It was heard last of all. */
@@ -275,12 +151,12 @@ void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index)
 		l->counts.slabs_lent--;
 	}
 	if (slab->state == SLAB_ASKED)
-		slab_unask(l, slab->client);
+		rbx_lender_slab_unask(l, index);
 	client->slabs_count--;
 	l->counts.slabs_ending++;
-	slab_part(l, index);
+	rbx_lender_slab_part(l, index);
 	slab->state = SLAB_ENDING;
-	queue_put(l, &l->ending, index);
+	rbx_lender_queue_put(l, &l->ending, index);
 }
 
 /* In one list of a client: ends what was lent after an epoch, and what is being prepared.
@@ -395,7 +271,7 @@ uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 		.state = SLAB_PREPARING,
 		.client = client,
 	};
-	slab_join(l, index);
+	rbx_lender_slab_join(l, index);
 	l->clients[client].slabs_count++;
 	l->clients[client].preparing_count++;
 	l->counts.slabs_free--;
@@ -414,8 +290,8 @@ bool rbx_lender_prepared(struct rbx_lender *l, struct rbx_lender_loan *loan)
 		return false;
 	slab->state = SLAB_LENT;
 	slab->epoch = ++l->last_epoch;
-	slab_part(l, index);
-	slab_join(l, index); /* behind all of earlier epochs */
+	rbx_lender_slab_part(l, index);
+	rbx_lender_slab_join(l, index); /* behind all of earlier epochs */
 	l->clients[slab->client].preparing_count--;
 	l->counts.slabs_preparing--;
 	l->counts.slabs_lent++;
@@ -468,7 +344,7 @@ void rbx_lender_ended(struct rbx_lender *l, uint64_t slab_id)
 	RBX_ASSERT(slab_id && slab_id <= l->slabs_used);
 	RBX_ASSERT(slab->state == SLAB_ENDING);
 	slab->state = SLAB_FREE;
-	queue_put(l, &l->free_slabs, (uint32_t)slab_id - 1);
+	rbx_lender_queue_put(l, &l->free_slabs, (uint32_t)slab_id - 1);
 	l->counts.slabs_ending--;
 	l->counts.slabs_free++;
 }

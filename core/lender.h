@@ -123,7 +123,8 @@ void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /*
  * New limits, as in the config. A client keeps what it has above a new quota; what is
- * lent above a new lend_max, the host asks for by shrink().
+ * lent above a new lend_max, the host asks for by shrink(). If less is too much than
+ * before, clients are asked for less of what they may give back without an end.
  */
 void rbx_lender_set_limits(struct rbx_lender *lender, uint32_t lend_max,
 			   uint32_t quota_count);
@@ -139,7 +140,8 @@ void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
 
 /*
  * Asks for count slabs and revokes them after grace_ns: each time the oldest loan of the
- * client that has the most. Returns how many were found.
+ * client that has the most. With RBX_LENDER_NEVER_NS nothing is revoked. What was asked
+ * for so before gets an end first. Returns how many were found.
  */
 uint32_t rbx_lender_shrink(struct rbx_lender *lender, uint32_t count,
 			   uint64_t now_ns, uint64_t grace_ns);
@@ -183,6 +185,7 @@ struct rbx_lender_counts {
 	uint32_t clients; /* now */
 	uint32_t slabs_lent; /* now, LENT and ASKED */
 	uint32_t slabs_asked; /* now, ASKED */
+	uint32_t slabs_due; /* now, ASKED and to be revoked at an end */
 	uint32_t slabs_preparing; /* now */
 	uint32_t slabs_ending; /* now */
 	uint32_t slabs_free; /* now */

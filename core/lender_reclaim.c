@@ -11,22 +11,6 @@
 
 /* ---- Asking ----------------------------------------------------------------*/
 
-static void slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
-		     uint64_t revoke_ns)
-{
-	l->slabs[index].remind_ns = now_ns;
-	l->slabs[index].revoke_ns = revoke_ns;
-	rbx_lender_slab_ask(l, index);
-}
-
-void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
-			   uint32_t quota_count)
-{
-	RBX_ASSERT(lend_max <= l->config.slabs_count);
-	l->config.lend_max = lend_max ? lend_max : l->config.slabs_count;
-	l->config.quota_count = quota_count;
-}
-
 static uint32_t promised_count(const struct rbx_lender *l)
 {
 	return l->counts.slabs_lent + l->counts.slabs_preparing;
@@ -44,6 +28,35 @@ uint32_t rbx_lender_surplus(const struct rbx_lender *l)
 	uint32_t promised = promised_count(l);
 
 	return promised > l->config.lend_max ? promised - l->config.lend_max : 0;
+}
+
+static bool is_patient(const struct rbx_lender_slab *slab)
+{
+	return slab->state == SLAB_ASKED && slab->revoke_ns == RBX_LENDER_NEVER_NS;
+}
+
+/* Clients are asked for no more without an end than there is too much. A client that has
+ * moved its data already gives the slab back all the same. */
+static void surplus_forgive(struct rbx_lender *l)
+{
+	uint32_t patient_count = l->counts.slabs_asked - l->counts.slabs_due, i;
+	uint32_t surplus = rbx_lender_surplus(l);
+
+	for (i = l->slabs_used; i-- && patient_count > surplus;)
+		if (is_patient(&l->slabs[i])) {
+			rbx_lender_slab_forgive(l, i);
+			patient_count--;
+		}
+}
+
+void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
+			   uint32_t quota_count)
+{
+	RBX_ASSERT(lend_max <= l->config.slabs_count);
+	l->config.lend_max = lend_max ? lend_max : l->config.slabs_count;
+	l->config.quota_count = quota_count;
+	if (!l->draining)
+		surplus_forgive(l);
 }
 
 void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
@@ -138,10 +151,27 @@ static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
 	return low;
 }
 
-uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
-			   uint64_t now_ns, uint64_t grace_ns)
+/* Of what was asked for without an end, so many get one. A drain asks for all without an
+ * end. Returns how many. */
+static uint32_t patience_end(struct rbx_lender *l, uint32_t count, uint64_t revoke_ns)
 {
-	uint64_t revoke_ns = now_ns + grace_ns;
+	uint32_t found = 0, i;
+
+	if (l->draining || l->counts.slabs_asked == l->counts.slabs_due)
+		return 0;
+	for (i = 0; i < l->slabs_used && found < count; i++)
+		if (is_patient(&l->slabs[i])) {
+			l->slabs[i].revoke_ns = revoke_ns;
+			l->counts.slabs_due++;
+			found++;
+		}
+	return found;
+}
+
+/* Asks for so many that nobody was asked for yet. Returns how many were found. */
+static uint32_t ask_more(struct rbx_lender *l, uint32_t count, uint64_t now_ns,
+			 uint64_t revoke_ns)
+{
 	uint32_t level = level_find(l, count), found = 0, i;
 	uint64_t epoch;
 
@@ -149,18 +179,31 @@ uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
 		struct rbx_lender_client *client = &l->clients[i];
 
 		for (; unasked_count(client) > level; found++)
-			slab_ask(l, oldest_of(l, client), now_ns, revoke_ns);
+			rbx_lender_slab_ask(l, oldest_of(l, client), now_ns,
+					    revoke_ns);
 	}
 	if (!level || found == count)
 		return found;
 	epoch = epoch_find(l, level, count - found);
 	for (i = 0; i < l->config.clients_max; i++)
 		if (is_old(l, &l->clients[i], level, epoch)) {
-			slab_ask(l, oldest_of(l, &l->clients[i]), now_ns,
-				 revoke_ns);
+			rbx_lender_slab_ask(l, oldest_of(l, &l->clients[i]), now_ns,
+					    revoke_ns);
 			found++;
 		}
 	return found;
+}
+
+uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
+			   uint64_t now_ns, uint64_t grace_ns)
+{
+	uint64_t revoke_ns = grace_ns == RBX_LENDER_NEVER_NS ? RBX_LENDER_NEVER_NS :
+							       now_ns + grace_ns;
+	uint32_t found = 0;
+
+	if (revoke_ns != RBX_LENDER_NEVER_NS)
+		found = patience_end(l, count, revoke_ns);
+	return found + (found < count ? ask_more(l, count - found, now_ns, revoke_ns) : 0);
 }
 
 void rbx_lender_drain(struct rbx_lender *l, uint64_t now_ns)
@@ -170,7 +213,7 @@ void rbx_lender_drain(struct rbx_lender *l, uint64_t now_ns)
 	l->draining = true;
 	for (i = 0; i < l->slabs_used; i++)
 		if (l->slabs[i].state == SLAB_LENT)
-			slab_ask(l, i, now_ns, RBX_LENDER_NEVER_NS);
+			rbx_lender_slab_ask(l, i, now_ns, RBX_LENDER_NEVER_NS);
 		else if (l->slabs[i].state == SLAB_PREPARING)
 			rbx_lender_slab_end(l, i);
 }

@@ -92,7 +92,20 @@ static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
 void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index);
 
 /* LENT -> ASKED: behind all that this client was asked for before. */
-void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index);
+void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+			 uint64_t revoke_ns);
+
+/* Counts a slab no longer among those that its client is asked for. */
+void rbx_lender_slab_unask(struct rbx_lender *l, uint32_t index);
+
+/* ASKED -> LENT: before the client's others, as the oldest are asked for first. */
+void rbx_lender_slab_forgive(struct rbx_lender *l, uint32_t index);
+
+/* Lists: of the client of a slab, by the state of the slab; and queues. */
+void rbx_lender_slab_join(struct rbx_lender *l, uint32_t index);
+void rbx_lender_slab_part(struct rbx_lender *l, uint32_t index);
+void rbx_lender_queue_put(struct rbx_lender *l, struct rbx_lender_list *queue,
+			  uint32_t index);
 
 /* Moves a slab that its client was asked for to the front or end of that client's list. */
 void rbx_lender_asked_move(struct rbx_lender *l, uint32_t index, bool to_front);

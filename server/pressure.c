@@ -21,7 +21,7 @@
 #define CHECK_INTERVAL_NS 1000000000ull
 
 static int host_memory_check(const struct rbx_server *s,
-			     const struct rbx_server_options *o)
+			     const struct rbx_server_options *o, uint64_t lent_bytes)
 {
 	uint64_t memory_bytes = o->memory_bytes;
 	struct rbx_host_memory memory;
@@ -36,19 +36,20 @@ static int host_memory_check(const struct rbx_server *s,
 				 (unsigned long long)memory_bytes >> 20,
 				 memory.where,
 				 (unsigned long long)memory.total_bytes >> 20);
-	if (memory_bytes > memory.available_bytes)
+	if (memory_bytes > lent_bytes + memory.available_bytes)
 		rbx_log(&s->log,
 			"%llu MiB are to be lent and %s has %llu MiB available now: "
 			"only that much can be lent",
 			(unsigned long long)memory_bytes >> 20, memory.where,
-			(unsigned long long)memory.available_bytes >> 20);
+			(unsigned long long)(lent_bytes + memory.available_bytes) >> 20);
 	return 0;
 }
 
 /* Checks the machine first, as larger slabs do not give it more memory. */
-int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *o)
+int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *o,
+		     uint64_t lent_bytes)
 {
-	int err = host_memory_check(s, o);
+	int err = host_memory_check(s, o, lent_bytes);
 
 	if (err)
 		return err;
@@ -91,29 +92,33 @@ static uint64_t host_wants(const struct rbx_server *s)
 	       s->options.slab_bytes;
 }
 
+/* Asks for so many more than are asked for already. */
+static void ask(struct rbx_server *s, uint64_t wanted_count, uint32_t asked_count,
+		uint64_t now_ns, uint64_t grace_ns, const char *why)
+{
+	uint64_t count = RBX_MIN(wanted_count, RBX_LENT_SLABS_MAX);
+
+	if (count <= asked_count)
+		return;
+	asked_count = rbx_lender_shrink(s->lender, (uint32_t)count - asked_count, now_ns,
+					grace_ns);
+	if (asked_count)
+		rbx_log(&s->log, "%s: asked for %u slabs", why, asked_count);
+}
+
+/* A short host has to be helped soon. What a lower limit makes too much is taken from
+ * nobody: its clients give it back when they can. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_counts counts;
-	uint64_t wanted_count;
-	uint32_t surplus_count, asked_count;
-	bool host_is_short;
 
 	if (now_ns - s->pressure_checked_ns < CHECK_INTERVAL_NS)
 		return;
 	s->pressure_checked_ns = now_ns;
 	rbx_lender_counts(s->lender, &counts);
-	surplus_count = rbx_lender_surplus(s->lender);
-	wanted_count = host_wants(s);
-	host_is_short = wanted_count > surplus_count;
-	wanted_count = RBX_MAX(wanted_count, surplus_count);
-	if (wanted_count <= counts.slabs_asked)
-		return;
-	wanted_count = RBX_MIN(wanted_count - counts.slabs_asked, RBX_LENT_SLABS_MAX);
-	asked_count = rbx_lender_shrink(s->lender, (uint32_t)wanted_count, now_ns,
-					RBX_EVICT_GRACE_NS);
-	if (asked_count)
-		rbx_log(&s->log, "%s: asked for %u slabs",
-			host_is_short ? "this host is short of memory" :
-					"more is lent than the new limit allows",
-			asked_count);
+	ask(s, host_wants(s), counts.slabs_due, now_ns, RBX_EVICT_GRACE_NS,
+	    "this host is short of memory");
+	rbx_lender_counts(s->lender, &counts);
+	ask(s, rbx_lender_surplus(s->lender), counts.slabs_asked, now_ns,
+	    RBX_LENDER_NEVER_NS, "more is lent than the new limit allows");
 }

@@ -62,6 +62,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 
 int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *options)
 {
+	struct rbx_server_stats now = { .size_bytes = sizeof(now) };
 	struct rbx_secret *secret = NULL;
 	struct rbx_server_options wanted;
 	const char *else_changes;
@@ -79,7 +80,8 @@ int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *opt
 		return rbx_error(-EINVAL, "%s cannot change while the server runs: "
 				 "leave it as it was, or restart the server",
 				 else_changes);
-	err = rbx_memory_check(s, &wanted);
+	rbx_server_stats_get(s, &now);
+	err = rbx_memory_check(s, &wanted, now.lent_bytes);
 	if (!err)
 		err = rbx_descriptors_reserve(s, &wanted);
 	if (!err && wanted.secret_file[0])

@@ -205,7 +205,7 @@ static int server_prepare(struct rbx_server *s)
 	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
 	s->incarnation |= 1; /* never 0 */
 	if (!err)
-		err = rbx_memory_check(s, &s->options);
+		err = rbx_memory_check(s, &s->options, 0);
 	if (!err)
 		err = secret_load(s);
 	if (!err)

@@ -282,9 +282,10 @@ void rbx_refusal_note(struct rbx_server *s, uint32_t reason);
 void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns);
 
 /* pressure.c */
-/* Whether the host has as much memory as the options want to lend: -ENOMEM. Whether the
- * slabs are not too many: -EINVAL. */
-int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *options);
+/* Whether the host has as much memory as the options want to lend, with what is lent
+ * already: -ENOMEM. Whether the slabs are not too many: -EINVAL. */
+int rbx_memory_check(const struct rbx_server *s, const struct rbx_server_options *options,
+		     uint64_t lent_bytes);
 /* Whether the host has memory for one more slab. */
 bool rbx_host_has_room(const struct rbx_server *s);
 /* Asks clients to give slabs back if the host is short of memory, or if more is lent than

@@ -23,7 +23,7 @@
 #define PROCESSES_MAX 256u
 
 static struct rbx_sim_outcome *mine; /* in the process of a run */
-static sigset_t mask_of_runs;
+static sigset_t mask_of_runs, mask_of_wait;
 
 static void note_failure(const char *invariant, const char *what)
 {
@@ -227,7 +227,7 @@ static int64_t run_many(const struct rbx_sim_options *options, uint32_t seconds,
 			return ran;
 		id = waitpid(-1, &status, WNOHANG);
 		if (id == 0)
-			sigsuspend(&mask_of_runs);
+			sigsuspend(&mask_of_wait);
 		process = id > 0 ? by_id(processes, count, id) : NULL;
 		if (!process)
 			continue;
@@ -256,6 +256,8 @@ rbx_sim_processes_run(const struct rbx_sim_options *options, uint32_t seconds,
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &mask_of_runs);
+	mask_of_wait = mask_of_runs;
+	sigdelset(&mask_of_wait, SIGCHLD); /* our caller may have it blocked */
 	ran = run_many(options, seconds, seeds_max, processors_count, goes_on,
 		       told);
 	sigprocmask(SIG_SETMASK, &mask_of_runs, NULL);

@@ -25,6 +25,7 @@ void serve_reload(struct rbx_server *server, int argc, char **argv)
 	const struct serve_options former = serve_options;
 	char memory[32], quota[32];
 
+	cli_fail_may_wait = false;
 	if (cli_parse(&serve_command, argc, argv) || serve_options_check() ||
 	    take_over(server, &former)) {
 		serve_options = former;

@@ -82,7 +82,9 @@ static int serve(const sigset_t *ends, int argc, char **argv)
 	}
 	tell_if_everywhere(http);
 	if (print_ready(server, http)) {
+		serve_notify("READY=1");
 		wait_and_reload(server, ends, argc, argv);
+		serve_notify("STOPPING=1");
 		serve_drain(server, ends);
 		rc = CLI_EXIT_OK;
 	} else {
@@ -100,23 +102,25 @@ int cli_serve(int argc, char **argv)
 	sigset_t ends, reloads;
 	int rc;
 
+	/* Before anything else: a reload that comes early must not end the server. */
+	sigemptyset(&reloads);
+	sigaddset(&reloads, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &reloads, NULL);
 	rc = cli_parse(&serve_command, argc, argv);
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	rc = serve_options_check();
 	if (rc)
 		return rc;
-	/* Who reads stdout and stderr may leave, and the server stays. */
+	/* The readers of stdout and stderr may leave, and the server stays. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	if (*serve_options.config) {
-		sigemptyset(&reloads);
-		sigaddset(&reloads, SIGHUP);
-		pthread_sigmask(SIG_BLOCK, &reloads, NULL);
+	if (*serve_options.config)
 		signal(SIGHUP, SIG_DFL); /* nohup(1) would have it thrown away */
-	}
+	else
+		pthread_sigmask(SIG_UNBLOCK, &reloads, NULL);
 	return serve(&ends, argc, argv);
 }

@@ -5,6 +5,7 @@
  *	serve.c         starts the server and waits for a signal
  *	options.c       the options, and what does not go together
  *	reload.c        takes them over again at SIGHUP
+ *	notify.c        tells systemd
  *	drain.c         the end: lets clients move away, or cuts them off
  *	metrics.c       Prometheus
  */
@@ -32,6 +33,9 @@ int cli_serve(int argc, char **argv);
 
 /* On stderr, unless it would wait: the process that read it may have stopped to. */
 void serve_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Tells systemd, if it has started us. */
+void serve_notify(const char *state);
 
 /* Tells what came of it. */
 void serve_reload(struct rbx_server *server, int argc, char **argv);

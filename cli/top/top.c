@@ -7,7 +7,8 @@
  * borrows nothing. Volumes are those of the kernel module; most of their files need no
  * rights.
  *
- * Signals only end the loop. All threads have them blocked.
+ * Signals only end the loop. All threads have them blocked but for the moments in which
+ * this one writes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +27,8 @@
 /* Readable once one of the signals came that end it: they are blocked, so that none is
  * lost between a look whether it came and the wait for it. */
 static int signals_fd;
-static bool stopping;
+static sigset_t signals;
+static volatile sig_atomic_t stopping;
 
 /* ---- A look ----------------------------------------------------------------*/
 
@@ -79,10 +81,16 @@ static bool all_tried(struct top_watchers *watchers, uint32_t tries)
 
 /* ---- Signals and time --------------------------------------------------------*/
 
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	stopping = true;
+}
+
 static int signals_take(void)
 {
+	const struct sigaction action = { .sa_handler = stop };
 	struct sigaction before;
-	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
@@ -91,6 +99,9 @@ static int signals_take(void)
 	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	for (int i = 1; i < NSIG; i++)
+		if (sigismember(&signals, i) == 1)
+			sigaction(i, &action, NULL);
 	signals_fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	return signals_fd < 0 ? cli_fail(&top_command, "cannot take signals: %s",
 					 strerror(errno)) :
@@ -111,6 +122,28 @@ static short wait_until(uint64_t until_ns, int fd)
 	if (fds[0].revents)
 		stopping = true;
 	return fds[1].revents;
+}
+
+/* A write may wait for a reader that has stopped: meanwhile a signal interrupts it. False:
+ * one came before. */
+static bool output_begin(void)
+{
+	struct pollfd fds[] = { { .fd = signals_fd, .events = POLLIN },
+				{ .fd = STDOUT_FILENO, .events = POLLOUT } };
+
+	while (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno == EINTR)
+		;
+	if (fds[0].revents) {
+		stopping = true;
+		return false;
+	}
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	return true;
+}
+
+static void output_end(void)
+{
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 }
 
 static void sleep_until(uint64_t until_ns)
@@ -138,9 +171,17 @@ static void wait_first(struct top_watchers *watchers)
 
 /* ---- The two ways to show it -----------------------------------------------*/
 
+/* False: it could not be written. */
 static bool print(void)
 {
-	return top_options.as_json ? top_json_print(&report) : top_lines_print(&report);
+	bool is_printed;
+
+	if (!output_begin())
+		return true;
+	is_printed = top_options.as_json ? top_json_print(&report) :
+					   top_lines_print(&report);
+	output_end();
+	return is_printed;
 }
 
 static bool any_down(void)
@@ -164,7 +205,7 @@ static int run_lines(struct top_watchers *watchers)
 	while (!stopping) {
 		look(watchers);
 		if (!print())
-			return CLI_EXIT_FAILED;
+			return stopping ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 		if (top_options.once)
 			return any_down() ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 		if (!top_options.as_json)
@@ -177,8 +218,11 @@ static int run_lines(struct top_watchers *watchers)
 
 static void draw(struct top_screen *screen)
 {
+	if (!output_begin())
+		return;
 	top_screen_draw(screen, &report, top_options.sort_key,
 			top_options.reversed, top_options.interval_s);
+	output_end();
 }
 
 /* False: the user wants to quit. */

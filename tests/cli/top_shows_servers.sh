@@ -177,3 +177,24 @@ finally:
     again.kill()
     again.wait()
 END
+
+# A reader that has stopped does not keep it from its end.
+python3 - "$rdmabox" "$one" <<'END' || fault "top does not end before a full pipe"
+import array, fcntl, os, signal, subprocess, sys, termios, time
+
+def waiting():
+    count = array.array("i", [0])
+    fcntl.ioctl(reader, termios.FIONREAD, count)
+    return count[0]
+
+reader, writer = os.pipe()
+fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+top = subprocess.Popen([sys.argv[1], "top", "--servers", sys.argv[2], "--json",
+                        "--interval", "0.1"], stdout=writer)
+before = -1
+while waiting() < 2048 or before != waiting():
+    before = waiting()
+    time.sleep(1)
+top.send_signal(signal.SIGTERM)
+assert top.wait(60) == 0, top.returncode
+END

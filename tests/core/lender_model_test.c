@@ -271,6 +271,7 @@ static void compare(const struct rbx_lender *lender, const struct model *model)
 				 counts.slabs_revoked,
 			 lent);
 	assert_in_range(counts.slabs_asked, 0, lent);
+	assert_in_range(counts.slabs_due, 0, counts.slabs_asked);
 	for (i = 1; i <= SESSIONS; i++) {
 		clients += model->present[i];
 		assert_int_equal(rbx_lender_lent_to(lender, i),
@@ -328,7 +329,8 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 		break;
 	case 13:
 		if (!random_below(4))
-			rbx_lender_shrink(lender, random_below(3), now_ns, 300);
+			rbx_lender_shrink(lender, random_below(3), now_ns,
+					  random_below(2) ? 300 : RBX_LENDER_NEVER_NS);
 		if (!random_below(4))
 			event_limits(lender, model);
 		break;

@@ -478,6 +478,86 @@ static void ending_slab_counts_against_a_lower_limit(void **state)
 	free(lender);
 }
 
+/* Asks for two of three slabs without an end. */
+static struct rbx_lender *lender_with_patience(struct rbx_lender_loan loans[3])
+{
+	struct rbx_lender *lender = lender_make(3, 0);
+	uint32_t i;
+
+	rbx_lender_admit(lender, 1, 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(lend(lender, 1, &loans[i]), 0);
+	rbx_lender_set_limits(lender, 1, 0);
+	assert_int_equal(rbx_lender_shrink(lender, 2, 0, RBX_LENDER_NEVER_NS), 2);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_ASK), 2);
+	return lender;
+}
+
+static void what_is_asked_for_without_an_end_is_never_revoked(void **state)
+{
+	const uint64_t later_ns = 100 * RBX_EVICT_GRACE_NS;
+	struct rbx_lender_counts counts;
+	struct rbx_lender_loan loans[3];
+	struct rbx_lender *lender = lender_with_patience(loans);
+
+	(void)state;
+	rbx_lender_heard(lender, 1, later_ns);
+	assert_int_equal(serve(lender, later_ns, RBX_LENDER_ASK), 2);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_lent, 3);
+	assert_int_equal(counts.slabs_asked, 2);
+	assert_int_equal(counts.slabs_due, 0);
+	free(lender);
+}
+
+/* One of two is forgiven, and the other one stays asked for. */
+static void higher_limit_forgives_what_is_not_too_much(void **state)
+{
+	struct rbx_lender_counts counts;
+	struct rbx_lender_loan loans[3];
+	struct rbx_lender *lender = lender_with_patience(loans);
+
+	(void)state;
+	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_asked, 1);
+	assert_int_equal(rbx_lender_check(lender, 1, &loans[0]), 0);
+	assert_int_equal(rbx_lender_check(lender, 1, &loans[1]), 0);
+	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[1]), 0); /* it was moved already */
+	rbx_lender_set_limits(lender, 3, 0);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_asked, 0);
+	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[0]), 0);
+	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[2]), 0);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 3);
+	rbx_lender_leave(lender, 1);
+	free(lender);
+}
+
+/* The oldest, and one more that nobody has asked for. */
+static void short_host_ends_the_patience(void **state)
+{
+	struct rbx_lender_counts counts;
+	struct rbx_lender_loan loans[3];
+	struct rbx_lender *lender = lender_with_patience(loans);
+
+	(void)state;
+	assert_int_equal(rbx_lender_shrink(lender, 1, 10, 50), 1);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_due, 1);
+	assert_int_equal(counts.slabs_asked, 2);
+	rbx_lender_set_limits(lender, 3, 0); /* forgives the other one */
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_asked, 1);
+	assert_int_equal(rbx_lender_shrink(lender, 1, 10, 50), 1);
+	assert_int_equal(serve(lender, 60, RBX_LENDER_END), 2);
+	assert_int_equal(rbx_lender_check(lender, 1, &loans[0]), RBX_REASON_NOT_YOURS);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_revoked, 2);
+	assert_int_equal(counts.slabs_due, 0);
+	free(lender);
+}
+
 static void clients_are_bounded(void **state)
 {
 	struct rbx_lender *lender = lender_make(1, 0);
@@ -511,6 +591,9 @@ int main(void)
 		cmocka_unit_test(host_that_is_short_lends_nothing),
 		cmocka_unit_test(new_limits_are_for_what_is_lent_next),
 		cmocka_unit_test(ending_slab_counts_against_a_lower_limit),
+		cmocka_unit_test(what_is_asked_for_without_an_end_is_never_revoked),
+		cmocka_unit_test(higher_limit_forgives_what_is_not_too_much),
+		cmocka_unit_test(short_host_ends_the_patience),
 		cmocka_unit_test(clients_are_bounded),
 	};
 
