@@ -192,7 +192,7 @@ fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
 top = subprocess.Popen([sys.argv[1], "top", "--servers", sys.argv[2], "--json",
                         "--interval", "0.1"], stdout=writer)
 before = -1
-while waiting() < 2048 or before != waiting():
+while not waiting() or before != waiting():
     before = waiting()
     time.sleep(1)
 top.send_signal(signal.SIGTERM)

@@ -495,7 +495,7 @@ static struct rbx_lender *lender_with_patience(struct rbx_lender_loan loans[3])
 
 static void what_is_asked_for_without_an_end_is_never_revoked(void **state)
 {
-	const uint64_t later_ns = 100 * RBX_EVICT_GRACE_NS;
+	const uint64_t later_ns = 1000 * RBX_EVICT_REMIND_NS;
 	struct rbx_lender_counts counts;
 	struct rbx_lender_loan loans[3];
 	struct rbx_lender *lender = lender_with_patience(loans);
