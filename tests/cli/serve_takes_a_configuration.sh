@@ -76,11 +76,15 @@ refuse '1: overcommit: .maybe. is not accepted; give yes or no' 'overcommit = ma
 refuse '1: config: there is no such option' "config = $conf"
 refuse '1: help: there is no such option' 'help = yes'
 refuse '1: listen: ' 'listen ='
+refuse '2: listen: leave the quotes out' 'memory = 64M' 'listen = "127.0.0.1:0"'
 refuse '2: the line is too long' 'memory = 64M' "secret-file = /$(printf '%0300d' 7)"
 expect_refusal "cannot open $scratch/none: No such file" serve --config "$scratch/none"
 expect_refusal "cannot be read|cannot open" serve --config "$scratch"
 lines 'memory = 64M'
-expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve --config "$conf"
+expect_refusal "no address; add listen = ADDR:PORT to $conf" serve --config "$conf"
+lines 'listen = 127.0.0.1:0'
+expect_refusal "no memory; add memory = SIZE to $conf" serve --config "$conf"
+expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve
 lines 'listen = 127.0.0.1:0' 'memory = 64M' 'slab = 3M'
 expect_refusal 'slab.* is not a power of two' serve --config "$conf"
 
