@@ -154,6 +154,10 @@ static int take(void *reading_pointer, const char *section, const char *name,
 		return 1;
 	}
 	*is_given = true;
+	if (*value == '"') {
+		fail(reading, name, "leave the quotes out");
+		return 1;
+	}
 	if (set(option, value, reason, sizeof(reason))) {
 		snprintf(text, sizeof(text), "'%.200s' is not accepted; %s", value, reason);
 		fail(reading, name, text);

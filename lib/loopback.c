@@ -34,7 +34,7 @@ int rbx_address_is_loopback(const char *address, bool *is_loopback)
 	if (rbx_host_port_parse(address, true, &at) || !at.host[0])
 		return rbx_error(-EINVAL,
 				 "\"%s\" is not an address; write host:port or "
-				 "[v6]:port",
+				 "[v6]:port with a port of at most 65535",
 				 address);
 	err = getaddrinfo(at.host, NULL, &hints, &found);
 	if (err)

@@ -31,9 +31,17 @@ void rbx_log(const struct rbx_log *log, const char *format, ...)
 		rbx_stderr_line(line);
 }
 
-/* "1.2.3.4:567" and a text become "1.2.3.4 text": a new port does not make a new peer. */
+/*
+ * "1.2.3.4:567" and a text become "1.2.3.4 text": a new port does not make a new peer.
+ * Nor does a new process of this host: "process 89 (same host)" becomes "process text".
+ */
 static void hostile_name(char *name, const char *peer_name, const char *what)
 {
+	if (!strncmp(peer_name, "process ", 8)) {
+		snprintf(name, RBX_NAME_MAX, "process %s", what);
+		return;
+	}
+
 	const char *colon = strrchr(peer_name, ':');
 	int length = colon ? (int)(colon - peer_name) : (int)strlen(peer_name);
 

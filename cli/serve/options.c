@@ -100,9 +100,16 @@ const struct cli_command serve_command = {
 
 int serve_options_check(void)
 {
+	const char *config = serve_options.config;
+	char slab[32], memory[32];
+
+	if (!*SERVER.listen && *config)
+		return cli_fail(&serve_command, "no address; add listen = ADDR:PORT to %s", config);
 	if (!*SERVER.listen)
 		return cli_fail(&serve_command, "no address; add --listen ADDR:PORT, or name "
 				"a file with --config");
+	if (!SERVER.memory_bytes && *config)
+		return cli_fail(&serve_command, "no memory; add memory = SIZE to %s", config);
 	if (!SERVER.memory_bytes)
 		return cli_fail(&serve_command, "no memory; add --memory SIZE, or name a "
 				"file with --config");
@@ -112,9 +119,9 @@ int serve_options_check(void)
 				"to 1G", SERVER.slab_bytes);
 	if (SERVER.slab_bytes > SERVER.memory_bytes)
 		return cli_fail(&serve_command,
-				"a slab of %" PRIu64 " bytes does not fit into "
-				"%" PRIu64 " bytes of memory; lower --slab or "
-				"raise --memory",
-				SERVER.slab_bytes, SERVER.memory_bytes);
+				"a slab of %s does not fit into %s of memory; "
+				"lower --slab or raise --memory",
+				cli_size_print(SERVER.slab_bytes, slab, sizeof(slab)),
+				cli_size_print(SERVER.memory_bytes, memory, sizeof(memory)));
 	return cli_reach_check(&serve_command, SERVER.secret_file, SERVER.insecure);
 }

@@ -91,6 +91,7 @@ refuse '1: overcommit: .maybe. is not accepted; give yes or no' 'overcommit = ma
 refuse '1: config: there is no such option' "config = $conf"
 refuse '1: help: there is no such option' 'help = yes'
 refuse '1: listen: ' 'listen ='
+refuse '2: listen: leave the quotes out' 'memory = 64M' 'listen = "127.0.0.1:0"'
 refuse '2: the line is longer than 19. characters' 'memory = 64M' \
 	"secret-file = /$(printf '%0300d' 7)"
 refuse '3: memory: .64X. is not accepted' "# $(printf '%0300d' 7)" '' '  memory = 64X'
@@ -108,7 +109,10 @@ echo 'c2VjcmV0IHNlY3JldCBzZWNyZXQ=' >"$conf"
 expect_refusal "$conf:1: there is no such option" serve --config "$conf"
 ! grep -q c2Vj "$scratch/err" || { show; fault "the secret is in the message"; }
 lines 'memory = 64M'
-expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve --config "$conf"
+expect_refusal "no address; add listen = ADDR:PORT to $conf" serve --config "$conf"
+lines 'listen = 127.0.0.1:0'
+expect_refusal "no memory; add memory = SIZE to $conf" serve --config "$conf"
+expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve
 lines 'listen = 127.0.0.1:0' 'memory = 64M' 'slab = 3M'
 expect_refusal 'slab.* is not a power of two' serve --config "$conf"
 

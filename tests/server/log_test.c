@@ -91,6 +91,24 @@ static void host_is_told_of_once_for_each_reason(void **state)
 	assert_int_equal(lines_read(text, sizeof(text)), 1);
 }
 
+static void processes_of_this_host_are_one_peer(void **state)
+{
+	struct rbx_hostile_log log = { .log = &to_stderr };
+	char name[RBX_NAME_MAX], text[8192];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "process %u (same host)", i);
+		rbx_log_hostile(&log, name, "says nonsense", i * SECOND_NS);
+	}
+	assert_int_equal(lines_read(text, sizeof(text)), 1);
+	assert_non_null(strstr(text, "refused process 0 (same host): says nonsense"));
+	rbx_log_hostile(&log, "process 3 (same host)", "says too much", i * SECOND_NS);
+	rbx_log_hostile(&log, "10.0.0.1:1", "says nonsense", i * SECOND_NS);
+	assert_int_equal(lines_read(text, sizeof(text)), 2);
+}
+
 /* Until not one page is free; then a write waits for a reader again. */
 static void pipe_fill(void)
 {
@@ -154,6 +172,9 @@ int main(void)
 						log_take, log_give_back),
 		cmocka_unit_test_setup_teardown(
 			host_is_told_of_once_for_each_reason, log_take,
+			log_give_back),
+		cmocka_unit_test_setup_teardown(
+			processes_of_this_host_are_one_peer, log_take,
 			log_give_back),
 		cmocka_unit_test_setup_teardown(
 			full_pipe_stops_nobody_and_its_lost_lines_are_counted,
