@@ -87,8 +87,10 @@ def test_servers_that_cannot_be_are_refused() -> None:
         rdmabox.Server(colour="red")
     with pytest.raises(ValueError, match="listen is longer than 127 bytes"):
         rdmabox.Server(listen="x" * 128)
+    threads = threading.enumerate()
     with pytest.raises(rdmabox.Error):
         rdmabox.Server(listen="nowhere", on_log=lambda line: None)
+    assert set(threading.enumerate()) <= set(threads)
 
 
 def test_quota_is_kept() -> None:
