@@ -4,12 +4,12 @@
 import concurrent.futures
 import errno
 import threading
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 import pytest
 
 import rdmabox
-from conftest import MIB, PEER_TIMEOUT_MS, pattern
+from conftest import MIB, PEER_TIMEOUT_MS, ServerProcess, pattern
 from rdmabox import _buffers, _operations, _plugs
 from rdmabox._native import ffi, lib
 from rdmabox._operations import flags_of, outstanding
@@ -244,6 +244,20 @@ def test_fence_waits_for_what_was_submitted(volume: rdmabox.Volume) -> None:
         volume.submit([("write", bytes([turn]) * PAGE, i * PAGE) for i in range(200)])
         volume.fence()
         assert volume.read(0, 200 * PAGE) == bytes([turn]) * (200 * PAGE)
+
+
+def test_fence_ends_with_the_last_of_the_earlier_requests(
+        frozen: Tuple[rdmabox.Volume, ServerProcess]) -> None:
+    volume, process = frozen
+    future = volume.write_async(b"frozen", 0)
+    thread = threading.Thread(target=volume.fence, daemon=True)
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive() and not future.done()
+    process.thaw()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert future.result(10) is None and volume.read(0, 6) == b"frozen"
 
 
 def test_fenced_write_comes_after(volume: rdmabox.Volume) -> None:

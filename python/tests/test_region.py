@@ -73,6 +73,20 @@ def test_closed_region_is_refused(volume: rdmabox.Volume) -> None:
     for buffer in (region, part):
         with pytest.raises(ValueError, match="region is closed"):
             volume.write(buffer, 0)
+    assert not region._borrowers
+
+
+def test_region_is_given_back_by_each_request(volume: rdmabox.Volume) -> None:
+    with volume.context.region(bytearray(b"first, second")) as region:
+        volume.writev([region[:5], region[5:]], 100)
+        assert not region._borrowers
+        assert volume.read(100, 13) == b"first, second"
+        volume.readv([region[8:], region[:8]], 100)
+        assert not region._borrowers
+        assert region.buffer == b", secondfirst"
+        with pytest.raises(ValueError, match="cannot change its size"):
+            volume[0:3] = region[:5]
+        assert not region._borrowers
 
 
 def test_region_of_read_only_memory_is_not_read_into(volume: rdmabox.Volume) -> None:

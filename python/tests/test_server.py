@@ -87,8 +87,10 @@ def test_servers_that_cannot_be_are_refused() -> None:
         rdmabox.Server(colour="red")
     with pytest.raises(ValueError, match="listen is longer than 127 bytes"):
         rdmabox.Server(listen="x" * 128)
+    threads = threading.enumerate()
     with pytest.raises(rdmabox.Error):
         rdmabox.Server(listen="nowhere", on_log=lambda line: None)
+    assert set(threading.enumerate()) <= set(threads)
 
 
 def test_quota_is_kept() -> None:
@@ -122,7 +124,10 @@ def test_notices_are_bounded_and_counted() -> None:
     go_on.set()
     while len(told) < 1025:
         pass
-    put(b"last", notices.native)
+    go_on.clear()
+    for _ in range(1000):  # there is room once more
+        put(b"last", notices.native)
+    go_on.set()
     notices.stop()
-    assert len(told) == 1026 and told[:1025] == [0] * 1025
-    assert told[1025] == 1500 - 1024
+    assert len(told) == 2025 and told[:1025] == [0] * 1025
+    assert told[1025] == 1500 - 1024 and told[1026:] == [0] * 999

@@ -7,6 +7,7 @@ import pytest
 
 import rdmabox
 from conftest import MIB, pattern
+from rdmabox import _context
 
 
 def test_write_is_read_back(volume: rdmabox.Volume) -> None:
@@ -157,6 +158,15 @@ def test_volumes_that_cannot_be_are_refused(context: rdmabox.Context,
         context.volume(server.address, "a lot")
     with pytest.raises(TypeError):
         context.volume(server.address, MIB, replica=1)  # type: ignore[call-arg]
+
+
+def test_description_of_any_length_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    with rdmabox.Context(tune_file="none") as context:
+        whole = context.describe()
+        length = sum(len(name) + len(value) + 2 for name, value in whole.items())
+        for room in range(length - 2, length + 3):
+            monkeypatch.setattr(_context, "DESCRIPTION_BYTES", room)
+            assert context.describe() == whole
 
 
 def test_options_are_told_by_the_context() -> None:

@@ -48,7 +48,7 @@ for path in "/metrics/", "/..", "/etc/passwd", "/status.html":
 # A name could be pointed here by its owner, whose page would then read ours.
 for host, status in (("localhost:1", 200), ("10.0.0.1:9471", 200), ("[::1]:9471", 200),
                      ("attacker.example", 421), ("127.0.0.1.attacker.example:80", 421),
-                     ("a" * 300, 421), ("", 421)):
+                     ("a" * 64, 421), ("a" * 300, 421), ("", 421)):
     assert ask("GET", "/status.json", Host=host)[0].status == status, host
 
 answer, page = ask("GET", "/")

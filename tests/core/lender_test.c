@@ -39,6 +39,7 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 {
 	struct rbx_lender *lender = lender_make(1, 0);
 	struct rbx_lender_action action;
+	struct rbx_lender_counts counts;
 	struct rbx_lender_loan first, second;
 
 	(void)state;
@@ -50,6 +51,9 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 	assert_int_equal(action.kind, RBX_LENDER_END);
 	assert_int_equal(action.loan.slab_id, first.slab_id);
 	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
+	/* To wait is not to be refused. */
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.refused_full, 0);
 	rbx_lender_ended(lender, first.slab_id);
 	assert_int_equal(lend(lender, 7, &second), 0);
 	assert_true(second.epoch > first.epoch);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fabric/verbs/address.h"
+#include "fabric/verbs/verbs.h"
 
 static void expect_same(const char *text, bool passive, const char *expected)
 {
@@ -95,6 +96,24 @@ static void address_of_this_host_alone_is_told_from_others(void **state)
 	}
 }
 
+/* The address decides, before there is a device to ask. */
+static void another_machine_is_refused_without_a_secret(void **state)
+{
+	struct rbx_connect_init connect = {
+		.address = "10.9.0.1:7471",
+		.timeout_ms = 1000,
+		.loopback_only = true,
+	};
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_qp_init init = { 0 };
+	struct rbx_qp *qp = NULL;
+
+	(void)state;
+	assert_int_equal(rbx_verbs_connect(NULL, &init, &connect, &qp, error), -EREMOTE);
+	assert_string_equal(error, "10.9.0.1:7471 is another machine");
+	assert_null(qp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +121,7 @@ int main(void)
 		cmocka_unit_test(address_invalid_is_refused_with_the_text),
 		cmocka_unit_test(address_empty_host_is_for_listening_only),
 		cmocka_unit_test(address_of_this_host_alone_is_told_from_others),
+		cmocka_unit_test(another_machine_is_refused_without_a_secret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,6 +328,9 @@ static void long_value_leaves_room_for_the_reason(void **state)
 		assert_refused(text, "=9999999999999999999999999999999999999999...: ",
 			       " and so on)");
 	}
+	/* One that is just short enough is told whole. */
+	snprintf(text, sizeof(text), "pollers=%.40s", value);
+	assert_refused(text, "=9999999999999999999999999999999999999999: ", "");
 	/* 13 characters of 3 bytes, and no part of the next one. */
 	snprintf(text, sizeof(text), "pollers=%s", "\u20ac\u20ac\u20ac\u20ac\u20ac"
 		 "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac");
@@ -335,6 +338,9 @@ static void long_value_leaves_room_for_the_reason(void **state)
 	assert_refused(value, "\"9999", "999...\": must be key=value");
 	snprintf(text, sizeof(text), "%s=1", value);
 	assert_refused(text, "no option \"9999", "9...\"; there are: fabric device ");
+	/* The name alone, however long its value is. */
+	snprintf(text, sizeof(text), "windows=%s", value);
+	assert_refused(text, "no option \"windows\"; there", "");
 }
 
 /* Names are whole, and dots say that there are more. */

@@ -35,6 +35,11 @@ expect_nbdkit_refusal 'size=5000: must be a multiple of 4096' "$address" size=50
 expect_nbdkit_refusal 'size=0: must be a multiple' "$address" size=0
 expect_nbdkit_refusal '67108864 bytes free, and the volume needs 1073741824' "$address" size=1G
 expect_nbdkit_refusal 'slabs' "$address" size=7E
+one=$address
+start_server --memory 64M --slab 4M
+expect_nbdkit_refusal '134217728 bytes free, and the volume needs 167772160' "$one,$address" \
+	size=80M replicas=2
+address=$one
 expect_nbdkit_refusal 'secret_file: longer than 255' "${good[@]}" \
 	secret-file="/$(printf '%0600d' 0)"
 expect_nbdkit_refusal 'replicas' "${good[@]}" replicas=2

@@ -61,6 +61,10 @@ unaligned_zeros -u
 io "write -P 0x5a 0 16M" "write -zun 4M 2M" "read -P 0 4M 2M" "read -P 0x5a 3M 1M" \
 	"read -P 0x5a 6M 1M"
 io_fails "write -zun 8M 1000"
+# With a whole slab in it, and a part before or behind it.
+io_fails "write -zun 7344128 2093056"
+io_fails "write -zun 8M 1052672"
+io "read -P 0x5a 7M 3M"
 io_fails "write -zn 8M 1M"
 io "read -P 0x5a 8M 1M" "discard 8M 2M" "read -P 0 8M 2M" "read -P 0x5a 10M 1M" \
 	"read -P 0x5a 7M 1M" "discard 11M 1000" "read -P 0x5a 11M 1M" "discard 0 16M" \

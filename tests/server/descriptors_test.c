@@ -10,7 +10,28 @@
 
 #include "tests/server/world.h"
 
+#define FILES_MANY 2048u
 #define FILES_MAX 256u /* of this process; nobody can raise it again */
+
+/* Before anything has lowered it. 30 clients need less than this. */
+static void higher_limit_is_not_lowered(void **state)
+{
+	struct rlimit limit;
+	struct world world;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < FILES_MANY)
+		skip();
+	limit.rlim_cur = FILES_MANY;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	world_options(&world);
+	world.options.clients_max = 30;
+	world_start(&world);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(limit.rlim_cur, FILES_MANY);
+	world_stop(&world);
+}
 
 static void files_limit(rlim_t count)
 {
@@ -42,6 +63,39 @@ static void start_with_few_descriptors_is_told(void **state)
 	world.options.clients_max = 30;
 	world_start(&world);
 	assert_string_equal(line, "");
+	world_stop(&world);
+}
+
+static void start_raises_the_limit_as_far_as_it_may(void **state)
+{
+	struct rlimit limit;
+	struct world world;
+
+	(void)state;
+	files_limit(FILES_MAX / 2);
+	world_options(&world);
+	world.options.clients_max = 30;
+	world_start(&world);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(limit.rlim_cur, FILES_MAX);
+	assert_int_equal(limit.rlim_max, FILES_MAX);
+	world_stop(&world);
+}
+
+static void reload_with_too_few_for_its_slabs_is_refused(void **state)
+{
+	struct rbx_server_options wanted;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.clients_max = 30;
+	world_start(&world);
+	wanted = world.options;
+	wanted.memory_bytes = FILES_MAX * WORLD_SLAB_BYTES;
+	assert_int_equal(rbx_server_reload(world.server, &wanted), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "256 slabs and 30 clients need"));
+	assert_int_equal(world_stats(&world).memory_bytes, world.options.memory_bytes);
 	world_stop(&world);
 }
 
@@ -93,12 +147,19 @@ static void slab_without_a_descriptor_is_refused_for_now(void **state)
 
 int main(void)
 {
+	const struct CMUnitTest unlimited[] = {
+		cmocka_unit_test(higher_limit_is_not_lowered),
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(start_with_few_descriptors_is_told),
 		cmocka_unit_test(start_with_too_few_for_its_slabs_fails),
+		cmocka_unit_test(start_raises_the_limit_as_far_as_it_may),
+		cmocka_unit_test(reload_with_too_few_for_its_slabs_is_refused),
 		cmocka_unit_test(slab_without_a_descriptor_is_refused_for_now),
 	};
 
+	if (cmocka_run_group_tests(unlimited, NULL, NULL))
+		return 1;
 	files_limit(FILES_MAX);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

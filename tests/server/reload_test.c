@@ -91,6 +91,74 @@ static void what_is_lent_above_less_memory_is_asked_for(void **state)
 	world_stop(&world);
 }
 
+/* Looks for pressure as the server does, at this time. */
+static uint32_t look(struct world *world, uint64_t now_ns)
+{
+	struct rbx_server *server = world->server;
+	struct rbx_lender_counts counts;
+
+	pthread_mutex_lock(&server->lock);
+	rbx_pressure_tick(server, now_ns);
+	rbx_lender_counts(server->lender, &counts);
+	pthread_mutex_unlock(&server->lock);
+	return counts.slabs_asked;
+}
+
+static uint64_t looked_ns(struct world *world)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&world->server->lock);
+	ns = world->server->pressure_checked_ns;
+	pthread_mutex_unlock(&world->server->lock);
+	return ns;
+}
+
+/* Another look asks for no more, as long as the first ones have not come back; and a
+ * limit that is lower still only for the rest. */
+static void what_was_asked_for_is_not_asked_for_twice(void **state)
+{
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	session = open_with(&world, 4);
+	world.options.memory_bytes = 2 * WORLD_SLAB_BYTES;
+	reload(&world);
+	world_wait(&world, two_are_asked_for);
+	assert_int_equal(look(&world, looked_ns(&world) + 2000000000), 2);
+	world.options.memory_bytes = WORLD_SLAB_BYTES;
+	reload(&world);
+	assert_int_equal(look(&world, rbx_now_ns() + 2000000000), 3);
+	rbx_session_close(session);
+	world_stop(&world);
+}
+
+/* The server looks once a second. A busy machine may be late, but not each time. */
+static void reload_does_not_wait_for_the_next_look(void **state)
+{
+	uint64_t before_ns, late_ns = UINT64_MAX;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	for (int i = 0; i < 20 && late_ns >= 1000000000; i++) {
+		before_ns = rbx_now_ns();
+		look(&world, before_ns);
+		before_ns = looked_ns(&world);
+		reload(&world);
+		for (int ms = 0; ms < WORLD_WAIT_MS && looked_ns(&world) <= before_ns; ms++)
+			usleep(1000);
+		assert_true(looked_ns(&world) > before_ns);
+		late_ns = looked_ns(&world) - before_ns;
+	}
+	assert_true(late_ns < 1000000000);
+	world_stop(&world);
+}
+
 static void lower_quota_takes_nothing_away(void **state)
 {
 	struct rbx_session *session, *other;
@@ -246,6 +314,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_memory_is_lent_at_once),
 		cmocka_unit_test(what_is_lent_above_less_memory_is_asked_for),
+		cmocka_unit_test(what_was_asked_for_is_not_asked_for_twice),
+		cmocka_unit_test(reload_does_not_wait_for_the_next_look),
 		cmocka_unit_test(lower_quota_takes_nothing_away),
 		cmocka_unit_test(new_secret_is_for_those_who_come),
 		cmocka_unit_test(refused_reload_changes_nothing),

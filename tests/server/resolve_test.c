@@ -24,7 +24,7 @@
 #define CHANGING "changing.test" /* a name of the resolver below */
 
 static int lookups_count;
-/* What CHANGING is, from the first lookup on; the last one stays. */
+/* What CHANGING is, from the first lookup on; the last one stays. "A,B" is both. */
 static const char *answers[3];
 static int answers_count; /* told so far */
 
@@ -43,12 +43,21 @@ int getaddrinfo(const char *host, const char *port,
 	int (*real)(const char *, const char *, const struct addrinfo *,
 		    struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
 
+	char first[INET6_ADDRSTRLEN];
+	const char *comma;
+	int rc;
+
 	lookups_count += host && !is_number(host);
-	if (host && !strcmp(host, CHANGING)) {
-		host = answers[answers_count];
-		answers_count += answers_count < 2;
-	}
-	return real(host, port, hints, found);
+	if (!host || strcmp(host, CHANGING))
+		return real(host, port, hints, found);
+	host = answers[answers_count];
+	answers_count += answers_count < 2;
+	comma = strchr(host, ',');
+	if (!comma)
+		return real(host, port, hints, found);
+	snprintf(first, sizeof(first), "%.*s", (int)(comma - host), host);
+	rc = real(first, port, hints, found);
+	return rc ? rc : real(comma + 1, port, hints, &(*found)->ai_next);
 }
 
 static void session_that_is_resumed_looks_up_no_name(void **state)
@@ -133,6 +142,7 @@ static int open_changing(struct rbx_sessions *set, const char *port,
 static void session_judges_the_address_that_it_connects_to(void **state)
 {
 	struct rbx_sessions_options options = { .silence_ms = 5000 };
+	struct rbx_secret *secret;
 	struct rbx_sessions *set;
 	struct world world;
 	const char *port;
@@ -152,7 +162,23 @@ static void session_judges_the_address_that_it_connects_to(void **state)
 	/* It is asked once, so that there is nothing to change. */
 	assert_int_equal(open_changing(set, port, "127.0.0.1", "0.0.0.0"), 0);
 	assert_int_equal(answers_count, 1);
+	/* Any of them may be the one that it gets. */
+	assert_int_equal(open_changing(set, port, "127.0.0.1,0.0.0.0", "127.0.0.1"), -EPERM);
+	assert_int_equal(open_changing(set, port, "0.0.0.0,127.0.0.1", "127.0.0.1"), -EPERM);
 	rbx_sessions_close(set);
+	/* With either of these it may be any. This server has no secret. */
+	options.insecure = true;
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	assert_int_equal(open_changing(set, port, "0.0.0.0", "0.0.0.0"), 0);
+	rbx_sessions_close(set);
+	options.insecure = false;
+	assert_int_equal(rbx_secret_load(world_secret_file("that of the client alone\n", 0600),
+					 &secret), 0);
+	options.secret = secret;
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	assert_int_equal(open_changing(set, port, "0.0.0.0", "0.0.0.0"), -EACCES);
+	rbx_sessions_close(set);
+	rbx_secret_free(secret);
 	world_stop(&world);
 }
 

@@ -67,6 +67,7 @@ static void lines_of_the_log_go_to_the_program(void **state)
 	options.log = line_keep;
 	options.user = line;
 	assert_int_equal(rbx_server_start(&server, &options), 0);
+	assert_string_equal(line, ""); /* there is as much memory as it lends */
 	assert_int_equal(pipe2(pipe_fds, O_NONBLOCK), 0);
 	dup2(pipe_fds[1], STDERR_FILENO);
 	rbx_server_drain(server, 0);

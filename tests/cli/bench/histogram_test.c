@@ -43,10 +43,11 @@ static char *printed(void)
 	return text;
 }
 
-/* Counts lines, and adds up their shares. */
+/* Counts lines, each of longer latencies, and adds up their shares. */
 static uint32_t count_lines(char *text, double *percent)
 {
 	uint32_t count = 0;
+	double before_us = -1;
 	char *line;
 
 	*percent = 0;
@@ -54,6 +55,8 @@ static uint32_t count_lines(char *text, double *percent)
 		double below_us, share;
 
 		assert_int_equal(sscanf(line, " < %lf us %lf %%", &below_us, &share), 2);
+		assert_true(below_us > before_us);
+		before_us = below_us;
 		*percent += share;
 		count++;
 	}
@@ -81,6 +84,29 @@ static void the_widest_range_is_twelve_lines_and_all_requests(void **state)
 	bench_latency_add(&latency, UINT64_MAX);
 	assert_in_range(count_lines(printed(), &percent), 2, 12);
 	assert_true(percent > 99.9 && percent < 100.1);
+}
+
+static void twelve_powers_have_a_line_each(void **state)
+{
+	double percent;
+
+	(void)state;
+	bench_latency_add(&latency, 1500);
+	bench_latency_add(&latency, 1500 << 11);
+	assert_int_equal(count_lines(printed(), &percent), 12);
+}
+
+/* Both of a line of two powers are below what it says. */
+static void line_of_several_powers_says_the_longest(void **state)
+{
+	double percent;
+
+	(void)state;
+	bench_latency_add(&latency, 1500);
+	bench_latency_add(&latency, 3000);
+	bench_latency_add(&latency, 1500 << 12);
+	assert_int_equal(strncmp(printed(), "  <          4.1 us  66.67 %  #", 31), 0);
+	assert_int_equal(count_lines(printed(), &percent), 7);
 }
 
 static void bars_are_as_long_as_their_shares(void **state)
@@ -116,13 +142,29 @@ static void json_has_the_same_counts(void **state)
 	json_decref(json);
 }
 
+static void json_has_the_longest_latency(void **state)
+{
+	json_t *json, *bucket;
+
+	(void)state;
+	bench_latency_add(&latency, UINT64_MAX);
+	json = bench_histogram_json(&latency);
+	assert_int_equal(json_array_size(json), 1);
+	bucket = json_array_get(json, 0);
+	assert_true(json_real_value(json_object_get(bucket, "below_us")) == 0x1p63 / 1e3);
+	json_decref(json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(no_latency_prints_nothing, setup),
 		cmocka_unit_test_setup(the_widest_range_is_twelve_lines_and_all_requests, setup),
+		cmocka_unit_test_setup(twelve_powers_have_a_line_each, setup),
+		cmocka_unit_test_setup(line_of_several_powers_says_the_longest, setup),
 		cmocka_unit_test_setup(bars_are_as_long_as_their_shares, setup),
 		cmocka_unit_test_setup(json_has_the_same_counts, setup),
+		cmocka_unit_test_setup(json_has_the_longest_latency, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,32 @@ static void one_that_has_ended_makes_room(void **state)
 	assert_false(is_open(first));
 }
 
+/* That of each pair of the list, in this order, and no other. */
+static void assert_room_has(const int *pairs, uint32_t count)
+{
+	assert_int_equal(room.count, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(room.visits[i].fd, ends[pairs[i]][0]);
+}
+
+static void one_that_leaves_or_is_ended_takes_no_other_along(void **state)
+{
+	int pairs[METRICS_CONNECTIONS_MAX + 1];
+	uint32_t count = METRICS_CONNECTIONS_MAX;
+
+	(void)state;
+	for (uint32_t i = 0; i <= count; i++)
+		pairs[i] = enter("192.0.2.1");
+	assert_room_has(pairs + 1, count);
+	metrics_room_leave(&room, ends[pairs[2]][0]);
+	pairs[2] = pairs[1];
+	assert_room_has(pairs + 2, count - 1);
+	metrics_room_leave(&room, ends[pairs[count]][0]);
+	assert_room_has(pairs + 2, count - 2);
+	metrics_room_leave(&room, ends[pairs[count]][0]); /* has left already */
+	assert_room_has(pairs + 2, count - 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -158,6 +184,7 @@ int main(void)
 		TEST(v4_addresses_on_a_v6_socket_are_v4),
 		TEST(host_with_most_in_its_network_loses_one),
 		TEST(one_that_has_ended_makes_room),
+		TEST(one_that_leaves_or_is_ended_takes_no_other_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,15 +25,21 @@ static void numbers_are_short(void **state)
 	assert_cell(top_print_bytes, 0, "0 B");
 	assert_cell(top_print_bytes, 1023, "1023 B");
 	assert_cell(top_print_bytes, 1024, "1.00 KiB");
+	assert_cell(top_print_bytes, 9.994 * 1024, "9.99 KiB");
+	assert_cell(top_print_bytes, 9.996 * 1024, "10.0 KiB");
+	assert_cell(top_print_bytes, 99.96 * 1024, "100 KiB");
 	assert_cell(top_print_bytes, 64.0 * (1 << 20), "64.0 MiB");
 	assert_cell(top_print_bytes, 512.0 * (1 << 30), "512 GiB");
 	assert_cell(top_print_rate, 999, "999 B");
 	assert_cell(top_print_rate, 12340000, "12.3 MB");
+	assert_cell(top_print_rate, 5e18, "5000000 TB");
 	assert_cell(top_print_count, 7, "7");
 	assert_cell(top_print_count, 352998, "353k");
 	assert_cell(top_print_ns, 10800, "10.8 us");
 	assert_cell(top_print_age, 59, "59 s");
 	assert_cell(top_print_age, 61, "1 m 1 s");
+	assert_cell(top_print_age, 3600, "1 h 0 m");
+	assert_cell(top_print_age, 86400, "1 d 0 h");
 	assert_cell(top_print_age, 90061, "1 d 1 h");
 	assert_cell(top_print_rate, TOP_UNKNOWN, "-");
 	assert_cell(top_print_age, TOP_UNKNOWN, "-");
@@ -62,13 +68,54 @@ static void line_has_whole_columns_alone(void **state)
 static void address_longer_than_its_column_ends_with_the_line(void **state)
 {
 	struct top_server_row row = { .state = TOP_UP };
-	char line[64];
+	char line[256];
 
 	(void)state;
+	memset(line, ' ', sizeof(line));
 	memset(row.address, 'a', sizeof(row.address) - 1);
-	top_line(top_server_columns, top_server_columns_count, &row, line,
-		 sizeof(line));
-	assert_int_equal(strlen(line), sizeof(line) - 1);
+	top_line(top_server_columns, top_server_columns_count, &row, line, 64);
+	assert_int_equal(strlen(line), 63);
+	/* Nothing behind it is looked at or written to. */
+	for (size_t i = 64; i < sizeof(line); i++)
+		assert_int_equal(line[i], ' ');
+}
+
+/* What the line of a volume says in the column of this title. */
+static void assert_volume(const struct top_volume_row *row, const char *title,
+			  const char *expected)
+{
+	char cell[TOP_CELL_MAX];
+
+	for (uint32_t i = 0; i < top_volume_columns_count; i++)
+		if (!strcmp(top_volume_columns[i].title, title)) {
+			top_volume_columns[i].print(row, cell);
+			assert_string_equal(cell, expected);
+			return;
+		}
+	fail_msg("no column %s", title);
+}
+
+static void volume_columns_say_what_matters_first(void **state)
+{
+	struct top_volume_row row = { .name = "swap",
+				      .size_bytes = 1 << 30,
+				      .read_p99_ns = 7000,
+				      .write_p99_ns = 9000,
+				      .window_bytes = 65536,
+				      .inflight_bytes = 4096,
+				      .whole = 0.999,
+				      .rebuilt_bytes = 3e6 };
+
+	(void)state;
+	assert_volume(&row, "DEVICE", "-");
+	assert_volume(&row, "R p99", "7.00 us");
+	assert_volume(&row, "W p99", "9.00 us");
+	assert_volume(&row, "WINDOW", "4.00 KiB/64.0 KiB");
+	assert_volume(&row, "COPIES", "99 %"); /* 100 only if all are whole */
+	row.rebuilding = 1;
+	assert_volume(&row, "COPIES", "99 %, +3.00 MB/s");
+	row.lost = 1;
+	assert_volume(&row, "COPIES", "1 LOST, 99 %");
 }
 
 static const struct top_report three = {
@@ -148,6 +195,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_short),
 		cmocka_unit_test(line_has_whole_columns_alone),
 		cmocka_unit_test(address_longer_than_its_column_ends_with_the_line),
+		cmocka_unit_test(volume_columns_say_what_matters_first),
 		cmocka_unit_test(rows_are_sorted_by_a_key),
 		cmocka_unit_test(keys_go_round),
 		cmocka_unit_test(summary_adds_up),

@@ -79,6 +79,11 @@ static void server_started_anew_has_no_rates(void **state)
 	server.now.stats.uptime_s = 1;
 	row = row_of(&server, 12 * SECOND_NS);
 	assert_true(row.read_bytes == TOP_UNKNOWN);
+	/* Nor one asked twice at once. */
+	server = moving();
+	server.before.at_ns = server.now.at_ns;
+	row = row_of(&server, 12 * SECOND_NS);
+	assert_true(row.read_bytes == TOP_UNKNOWN);
 	/* Nor one whose counters tell it alone. */
 	server = moving();
 	server.now.stats.read_bytes = 1;
@@ -127,18 +132,24 @@ static void volume_rates_and_rebuild_are_shown(void **state)
 	struct top_volume before = { .at_ns = 4 * SECOND_NS,
 				     .read_requests = 100,
 				     .read_bytes = 409600,
-				     .polls = 50 };
+				     .polls = 50,
+				     .empty_polls = 10 };
 	struct top_volume now = { .at_ns = 8 * SECOND_NS,
 				  .read_requests = 140,
 				  .write_requests = 4,
 				  .read_bytes = 819200,
 				  .write_bytes = 16384,
 				  .polls = 90,
+				  .empty_polls = 30,
 				  .slabs = 16,
 				  .slabs_blank = 6,
 				  .slabs_whole = 7,
 				  .slabs_rebuilding = 1,
+				  .slabs_lost = 2,
 				  .rebuilt_bytes = 4000,
+				  .read_latency_p99_ns = 7000,
+				  .write_latency_p99_ns = 9000,
+				  .inflight_bytes = 4096,
 				  .window_bytes = 65536 };
 	struct top_volume_row row;
 
@@ -146,14 +157,20 @@ static void volume_rates_and_rebuild_are_shown(void **state)
 	top_volume_row_make(&now, &before, &row);
 	assert_true(row.read_bytes == 102400 && row.written_bytes == 4096);
 	assert_true(row.operations == 11 && row.polls == 10);
+	assert_true(row.empty_polls == 5 && row.lost == 2);
+	assert_true(row.read_p99_ns == 7000 && row.write_p99_ns == 9000);
 	assert_true(row.whole > 0.699 && row.whole < 0.701);
 	assert_true(row.rebuilding == 1 && row.rebuilt_bytes == 1000);
-	assert_true(row.window_bytes == 65536);
+	assert_true(row.window_bytes == 65536 && row.inflight_bytes == 4096);
 	top_volume_row_make(&now, NULL, &row);
 	assert_true(row.read_bytes == TOP_UNKNOWN && row.polls == TOP_UNKNOWN);
 	/* One that nothing was written to has lost nothing. */
 	now.slabs_blank = 16;
 	now.slabs_whole = 0;
+	top_volume_row_make(&now, NULL, &row);
+	assert_true(row.whole == 1);
+	/* Files are read one after the other, so they need not go together. */
+	now.slabs_blank = 17;
 	top_volume_row_make(&now, NULL, &row);
 	assert_true(row.whole == 1);
 }

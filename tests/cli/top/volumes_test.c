@@ -115,6 +115,41 @@ static void device_of_another_folder_is_not_read(void **state)
 	assert_int_equal(find(&volumes, "astray")->read_bytes, 0);
 }
 
+/* Sixty characters more than there is room for. */
+static void device_name_that_is_too_long_is_cut(void **state)
+{
+	static struct top_volumes volumes;
+	char name[TOP_NAME_MAX + 60];
+
+	(void)state;
+	memset(name, 'd', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	make("kernel/config/rdmabox/long/device", name);
+	top_volumes_read(sys, &volumes);
+	assert_int_equal(strnlen(find(&volumes, "long")->device, TOP_NAME_MAX), TOP_NAME_MAX - 1);
+}
+
+static void more_volumes_than_have_room_are_left_out(void **state)
+{
+	static struct {
+		struct top_volumes volumes;
+		struct top_volume behind;
+	} all, before;
+	char path[64];
+
+	(void)state;
+	for (int i = 0; i <= TOP_VOLUMES_MAX; i++) {
+		snprintf(path, sizeof(path), "many/kernel/config/rdmabox/v%d/size", i);
+		make(path, "4096\n");
+	}
+	snprintf(path, sizeof(path), "%s/many", sys);
+	memset(&all, 0xa5, sizeof(all));
+	memset(&before, 0xa5, sizeof(before));
+	top_volumes_read(path, &all.volumes);
+	assert_int_equal(all.volumes.count, TOP_VOLUMES_MAX);
+	assert_memory_equal(&all.behind, &before.behind, sizeof(all.behind));
+}
+
 static void machine_without_the_module_has_none(void **state)
 {
 	static struct top_volumes volumes = { .count = 7 };
@@ -130,6 +165,8 @@ int main(void)
 		cmocka_unit_test(volumes_are_read_with_their_devices),
 		cmocka_unit_test(volume_that_is_not_attached_has_its_size_alone),
 		cmocka_unit_test(device_of_another_folder_is_not_read),
+		cmocka_unit_test(device_name_that_is_too_long_is_cut),
+		cmocka_unit_test(more_volumes_than_have_room_are_left_out),
 		cmocka_unit_test(machine_without_the_module_has_none),
 	};
 

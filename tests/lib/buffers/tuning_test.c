@@ -7,9 +7,12 @@
 #include "tests/lib/tenant.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,6 +127,19 @@ static void option_that_was_set_goes_before_the_file(void **state)
 	rbx_close(ctx);
 }
 
+/* Also by programs of other users. */
+static void saved_file_can_be_read_by_all(void **state)
+{
+	struct rbx_context *ctx = open_with("");
+	struct stat status;
+
+	(void)state;
+	save(ctx, 4096, 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0644);
+	rbx_close(ctx);
+}
+
 static void never_is_kept_as_never(void **state)
 {
 	struct rbx_context *ctx = open_with("device=registered");
@@ -235,8 +251,54 @@ static void bad_file_is_told_and_does_not_matter(void **state)
 	}
 }
 
+static void bad_entry_is_replaced_by_the_next_save(void **state)
+{
+	struct rbx_context *ctx;
+
+	(void)state;
+	write_text(DEVICE("7"));
+	ctx = open_with("");
+	save(ctx, 0, 3);
+	rbx_close(ctx);
+	ctx = open_with("");
+	assert_int_equal(ctx->options.queue_pairs, 3);
+	rbx_close(ctx);
+}
+
+static void file_that_is_too_long_is_not_read(void **state)
+{
+	static char spaces[(1 << 20) + 1];
+	struct rbx_context *ctx;
+	FILE *file;
+
+	(void)state;
+	write_text(DEVICE("{\"queue_pairs\":3}"));
+	ctx = open_with("");
+	assert_int_equal(ctx->options.queue_pairs, 3);
+	rbx_close(ctx);
+	memset(spaces, ' ', sizeof(spaces) - 1);
+	file = fopen(path, "a");
+	assert_non_null(file);
+	fputs(spaces, file);
+	fclose(file);
+	ctx = open_with("");
+	assert_int_equal(ctx->options.queue_pairs, 1);
+	assert_non_null(strstr(described(ctx, "tuning"), "at most 1 MiB"));
+	rbx_close(ctx);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
 static void what_is_no_file_is_told_and_hangs_nobody(void **state)
 {
+	int descriptors_count = count_descriptors();
 	struct rbx_context *ctx;
 
 	(void)state;
@@ -259,6 +321,7 @@ static void what_is_no_file_is_told_and_hangs_nobody(void **state)
 	assert_non_null(strstr(described(ctx, "tuning"),
 			       "says nothing of soft tcp"));
 	rbx_close(ctx);
+	assert_int_equal(count_descriptors(), descriptors_count);
 }
 
 static void file_of_something_else_is_not_overwritten(void **state)
@@ -298,6 +361,29 @@ static void saving_where_nothing_can_be_written_fails_with_the_reason(void **sta
 	rbx_close(ctx);
 }
 
+/* remove_folder() finds out if half a file is left beside it. */
+static void file_stays_as_it_was_if_there_is_no_room_for_a_new_one(void **state)
+{
+	struct rbx_tuning tuning = { .size_bytes = sizeof(tuning),
+				     .queue_pairs = 7 };
+	struct rlimit before, limit;
+	struct rbx_context *ctx = open_with("");
+
+	(void)state;
+	save(ctx, 0, 3);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 16;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(rbx_tuning_save(ctx, path, &tuning), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	rbx_close(ctx);
+	ctx = open_with("");
+	assert_int_equal(ctx->options.queue_pairs, 3);
+	rbx_close(ctx);
+}
+
 int main(void)
 {
 #define TEST(name) \
@@ -305,14 +391,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_saved_is_taken_by_the_next_open),
 		TEST(option_that_was_set_goes_before_the_file),
+		TEST(saved_file_can_be_read_by_all),
 		TEST(never_is_kept_as_never),
 		TEST(saving_keeps_what_it_does_not_know_and_other_devices),
 		TEST(default_file_lies_in_the_folder_of_settings),
 		TEST(default_path_is_told),
 		TEST(bad_file_is_told_and_does_not_matter),
+		TEST(bad_entry_is_replaced_by_the_next_save),
+		TEST(file_that_is_too_long_is_not_read),
 		TEST(what_is_no_file_is_told_and_hangs_nobody),
 		TEST(file_of_something_else_is_not_overwritten),
 		TEST(saving_where_nothing_can_be_written_fails_with_the_reason),
+		TEST(file_stays_as_it_was_if_there_is_no_room_for_a_new_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

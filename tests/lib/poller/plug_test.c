@@ -55,6 +55,23 @@ static void plugged_thread_that_waits_sends_first(void **state)
 	tenant_close(&tenant);
 }
 
+static void plugged_thread_that_polls_sends_first(void **state)
+{
+	struct rbx_request requests[DEPTH];
+	struct tenant tenant;
+
+	(void)state;
+	tenant_open(&tenant, "mode=doorbell pollers=0");
+	rbx_plug(tenant.ctx);
+	tenant_submit_pages(&tenant, requests, bytes, DEPTH);
+	assert_int_equal(tenant_stats(tenant.ctx).work_requests, 0);
+	assert_true(rbx_poll(tenant.ctx) >= 0);
+	assert_int_equal(tenant_stats(tenant.ctx).work_requests, DEPTH);
+	rbx_unplug(tenant.ctx);
+	tenant_reap(tenant.ctx, DEPTH);
+	tenant_close(&tenant);
+}
+
 static void plugged_thread_that_waits_for_room_gets_it(void **state)
 {
 	struct rbx_request requests[4 * DEPTH];
@@ -138,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plugged_requests_leave_together),
 		cmocka_unit_test(plugged_thread_that_waits_sends_first),
+		cmocka_unit_test(plugged_thread_that_polls_sends_first),
 		cmocka_unit_test(plugged_thread_that_waits_for_room_gets_it),
 		cmocka_unit_test(plugged_thread_may_use_the_waiting_calls),
 		cmocka_unit_test(unplug_without_a_plug_does_nothing),
