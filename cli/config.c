@@ -59,6 +59,10 @@ static char *next_line(char *text, int text_bytes, void *reading_pointer)
 		begin++, bytes--;
 	if (bytes && strchr("#;", *begin))
 		bytes = 0;
+	if (bytes && *begin == '[') {
+		fail(reading, "", "there are no sections; leave [...] out");
+		return NULL;
+	}
 	if (bytes + 1 >= (size_t)text_bytes) {
 		snprintf(reason, sizeof(reason), "the line is longer than %d characters",
 			 text_bytes - 2);
@@ -139,10 +143,7 @@ static int take(void *reading_pointer, const char *section, const char *name,
 	char reason[256], text[512];
 	bool *is_given;
 
-	if (*section) {
-		fail(reading, "", "there are no sections; leave [...] out");
-		return 1;
-	}
+	(void)section;
 	option = option_find(reading->command, name);
 	if (!option) {
 		unknown_name(reading, name);
@@ -159,7 +160,8 @@ static int take(void *reading_pointer, const char *section, const char *name,
 		return 1;
 	}
 	if (set(option, value, reason, sizeof(reason))) {
-		snprintf(text, sizeof(text), "'%.200s' is not accepted; %s", value, reason);
+		snprintf(text, sizeof(text), "'%.200s' is not accepted; %s%s", value, reason,
+			 strchr(value, '#') ? "; a comment needs a line of its own" : "");
 		fail(reading, name, text);
 	}
 	return 1;
