@@ -125,7 +125,7 @@ int cli_tune(int argc, char **argv)
 	if (rbx_open(&ctx, &tune_options.library))
 		return cli_fail(&tune_command, "%s", rbx_last_error());
 	cli_interrupt_catch(true);
-	if (strcmp(tune_options.out, "none"))
+	if (strcmp(tune_options.out, "none") && isatty(STDERR_FILENO))
 		fprintf(stderr, "rdmabox tune: measures, then writes %s%s\n", path,
 			*tune_options.out ? "" : ", which later runs read (--out none: nothing)");
 	rc = tune(ctx, path);
