@@ -132,7 +132,7 @@ static pid_t start(const char *address, char *said, size_t size)
 /* Returns what the server still lends. */
 static uint64_t ask(struct rbx_session *session, struct answers *answers)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	uint64_t begin_ns = now_ns(), took_ns;
 
 	if (rbx_session_stats(session, &stats))

@@ -18,7 +18,7 @@
 static void tell_server(struct rbx_context *ctx, const char *address, char *text,
 			size_t text_bytes)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	char free[32], all[32], slab[32];
 	uint64_t free_bytes = 0;
 

@@ -81,7 +81,7 @@ static void print_table(const struct rbx_server_stats *stats)
 
 static int cli_stat(int argc, char **argv)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	struct rbx_context *ctx;
 	int rc;
 

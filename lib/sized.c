@@ -49,10 +49,11 @@ int rbx_sized_take(const char *what, size_t first_bytes, void *to,
 	return 0;
 }
 
-void rbx_sized_give(void *to, const void *from, size_t from_bytes)
+void rbx_sized_give(void *to, size_t to_bytes, const void *from, size_t from_bytes)
 {
-	size_t size_bytes = RBX_MIN(size_of(to), from_bytes);
+	size_t size_bytes = RBX_MIN(to_bytes, from_bytes);
 
+	memset(to, 0, to_bytes);
 	if (size_bytes < sizeof(size_bytes))
 		return;
 	memcpy(to, from, size_bytes);

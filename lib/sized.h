@@ -27,7 +27,7 @@ int rbx_sized_take(const char *what, size_t first_bytes, void *to,
 		   size_t to_bytes, const void *from);
 
 /* Copies numbers into a program's struct, as many as fit. Sets its size field to the
- * bytes that were filled. */
-void rbx_sized_give(void *to, const void *from, size_t from_bytes);
+ * bytes that were filled; the rest is zero. */
+void rbx_sized_give(void *to, size_t to_bytes, const void *from, size_t from_bytes);
 
 #endif

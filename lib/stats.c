@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/peer/internal.h"
+#include "lib/sized.h"
 
 static void add_channel(struct rbx_stats *stats,
 			const struct rbx_channel_counters *counters)
@@ -132,8 +133,7 @@ void rbx_stats_get_sized(struct rbx_context *ctx, struct rbx_stats *stats,
 	now.inflight_bytes_max =
 		RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
 	get_latency(ctx, &now);
-	now.size_bytes = RBX_MIN(size_bytes, sizeof(now));
-	memcpy(stats, &now, now.size_bytes);
+	rbx_sized_give(stats, size_bytes, &now, sizeof(now));
 }
 
 void rbx_stats_reset(struct rbx_context *ctx)

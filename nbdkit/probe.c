@@ -30,7 +30,7 @@ static int fail(void)
 
 static int ask_server(struct rbx_context *ctx, const char *server, uint64_t *free_bytes)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 
 	if (rbx_server_query(ctx, server, &stats))
 		return fail();

@@ -85,8 +85,9 @@ void rbx_answer_note(struct rbx_server *s, uint64_t asked_ns)
 		}
 }
 
-void rbx_server_answers_get(struct rbx_server *s,
-			    struct rbx_server_answers *answers)
+void rbx_server_answers_get_sized(struct rbx_server *s,
+				  struct rbx_server_answers *answers,
+				  size_t size_bytes)
 {
 	struct rbx_server_answers now;
 	size_t i;
@@ -96,7 +97,7 @@ void rbx_server_answers_get(struct rbx_server *s,
 	pthread_mutex_unlock(&s->lock);
 	for (i = 1; i < RBX_SERVER_ANSWER_BOUNDS_COUNT; i++)
 		now.within[i] += now.within[i - 1];
-	rbx_sized_give(answers, &now, sizeof(now));
+	rbx_sized_give(answers, size_bytes, &now, sizeof(now));
 }
 
 /* ---- Clients ---------------------------------------------------------------*/

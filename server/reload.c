@@ -62,7 +62,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 
 int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *options)
 {
-	struct rbx_server_stats now = { .size_bytes = sizeof(now) };
+	struct rbx_server_stats now;
 	struct rbx_secret *secret = NULL;
 	struct rbx_server_options wanted;
 	const char *else_changes;

@@ -315,12 +315,13 @@ int rbx_server_stop(struct rbx_server *s)
 	return 0;
 }
 
-void rbx_server_stats_get(struct rbx_server *s, struct rbx_server_stats *stats)
+void rbx_server_stats_get_sized(struct rbx_server *s, struct rbx_server_stats *stats,
+				size_t size_bytes)
 {
 	struct rbx_server_stats now;
 
 	pthread_mutex_lock(&s->lock);
 	rbx_server_stats_fill(s, &now);
 	pthread_mutex_unlock(&s->lock);
-	rbx_sized_give(stats, &now, sizeof(now));
+	rbx_sized_give(stats, size_bytes, &now, sizeof(now));
 }

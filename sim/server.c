@@ -40,7 +40,7 @@ void rbx_sim_server_start(struct rbx_sim_server *server)
 
 static struct rbx_server_stats stats_of(const struct rbx_sim_server *server)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 
 	rbx_server_stats_get(server->server, &stats);
 	return stats;

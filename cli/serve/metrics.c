@@ -116,7 +116,7 @@ static void print_answers(FILE *text, struct rbx_server *server)
 {
 	static const char *const bounds[] = { "1e-05", "0.0001", "0.001",
 					      "0.01", "0.1", "1" };
-	struct rbx_server_answers answers = { .size_bytes = sizeof(answers) };
+	struct rbx_server_answers answers;
 
 	_Static_assert(sizeof(bounds) / sizeof(bounds[0]) ==
 			       RBX_SERVER_ANSWER_BOUNDS_COUNT,
@@ -140,7 +140,7 @@ static void print_answers(FILE *text, struct rbx_server *server)
 
 void metrics_print(FILE *text, struct rbx_server *server)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 
 	rbx_server_stats_get(server, &stats);
 	print_head(text, "build_info", "gauge",

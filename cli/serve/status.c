@@ -47,7 +47,7 @@ static json_t *slabs_json(const struct rbx_server_stats *stats)
 
 static json_t *answers_json(struct rbx_server *server)
 {
-	struct rbx_server_answers answers = { .size_bytes = sizeof(answers) };
+	struct rbx_server_answers answers;
 
 	rbx_server_answers_get(server, &answers);
 	return json_pack("{sI sI sI}", "count", (json_int_t)answers.count,
@@ -110,7 +110,7 @@ static void clients_add(json_t *json, struct rbx_server *server)
 
 json_t *status_json(struct rbx_server *server)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	json_t *json;
 
 	rbx_server_stats_get(server, &stats);

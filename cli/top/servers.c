@@ -51,8 +51,7 @@ static int ask(struct watcher *watcher, struct top_sample *sample)
 	uint64_t begin_ns;
 	int err = 0;
 
-	*sample = (struct top_sample){ .stats.size_bytes =
-					       sizeof(sample->stats) };
+	*sample = (struct top_sample){ 0 };
 	if (!watcher->watch)
 		err = rbx_server_watch_open(watcher->all->ctx, &watcher->watch,
 					    watcher->server.address);

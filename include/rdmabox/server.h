@@ -254,21 +254,37 @@ int rbx_server_message_submit(struct rbx_server *server, uint64_t client,
 #define RBX_SERVER_NOT_SEEN UINT64_MAX
 
 struct rbx_server_stats {
-	size_t size_bytes; /* in: of this struct; out: of what was filled in */
+	size_t size_bytes; /* of what was filled in; the rest is zero */
 #define RBX_SERVER_STATS_FIELD(name, what) uint64_t name;
 	RBX_SERVER_STATS(RBX_SERVER_STATS_FIELD)
 #undef RBX_SERVER_STATS_FIELD
 };
 
 /**
- * rbx_server_stats_get() - tells the numbers of a server of this process.
- * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ * rbx_server_stats_get_sized() - fills in numbers of a server of this process, of that size.
+ * @size_bytes: of the struct, as the program knows it
+ *
+ * What this version of the library does not know is zero.
  *
  * Context: any thread, callbacks too; blocks until the server has
  *	answered what has come.
  */
-void rbx_server_stats_get(struct rbx_server *server,
-			  struct rbx_server_stats *stats);
+void rbx_server_stats_get_sized(struct rbx_server *server,
+				struct rbx_server_stats *stats, size_t size_bytes);
+
+/**
+ * rbx_server_stats_get() - tells the numbers of a server of this process.
+ *
+ * It fills in this version of the struct, as rbx_server_stats_get_sized().
+ *
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
+ */
+static inline void rbx_server_stats_get(struct rbx_server *server,
+					struct rbx_server_stats *stats)
+{
+	rbx_server_stats_get_sized(server, stats, sizeof(*stats));
+}
 
 /* ---- Looking closer, at a server of this process ---------------------------*/
 
@@ -301,7 +317,7 @@ size_t rbx_server_refusals_get(struct rbx_server *server,
 /* How long answers to control messages took, from the moment the server found the
  * message; those to requests for a slab include making its memory. */
 struct rbx_server_answers {
-	size_t size_bytes; /* in: of this struct; out: of what was filled in */
+	size_t size_bytes; /* of what was filled in; the rest is zero */
 	uint64_t count; /* of answers since the start */
 	uint64_t sum_ns; /* of the times of all */
 	uint64_t max_ns; /* the longest */
@@ -309,14 +325,31 @@ struct rbx_server_answers {
 };
 
 /**
- * rbx_server_answers_get() - tells how long answers of a server of this process took.
- * @answers: its size_bytes is set before; it is changed if the library has fewer numbers
+ * rbx_server_answers_get_sized() - fills in how long answers took, of that size.
+ * @size_bytes: of the struct, as the program knows it
+ *
+ * What this version of the library does not know is zero.
  *
  * Context: any thread, callbacks too; blocks until the server has
  *	answered what has come.
  */
-void rbx_server_answers_get(struct rbx_server *server,
-			    struct rbx_server_answers *answers);
+void rbx_server_answers_get_sized(struct rbx_server *server,
+				  struct rbx_server_answers *answers,
+				  size_t size_bytes);
+
+/**
+ * rbx_server_answers_get() - tells how long answers of a server of this process took.
+ *
+ * It fills in this version of the struct, as rbx_server_answers_get_sized().
+ *
+ * Context: any thread, callbacks too; blocks until the server has
+ *	answered what has come.
+ */
+static inline void rbx_server_answers_get(struct rbx_server *server,
+					  struct rbx_server_answers *answers)
+{
+	rbx_server_answers_get_sized(server, answers, sizeof(*answers));
+}
 
 /* A client that is connected, or away within its lease. */
 struct rbx_server_client {
@@ -344,11 +377,12 @@ size_t rbx_server_clients_get(struct rbx_server *server,
 struct rbx_context;
 
 /**
- * rbx_server_query() - asks a server anywhere for its numbers, over the control protocol.
+ * rbx_server_query_sized() - asks a server anywhere for numbers of that size.
  * @address: "host:port"
- * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ * @size_bytes: of the struct, as the program knows it
  *
- * What an older server does not know is zero.
+ * It uses the control protocol. What an older server, or this version of the library, does
+ * not know is zero.
  *
  * Returns 0, or:
  *	-EINVAL: an argument is NULL, or the address is no "host:port"
@@ -371,8 +405,24 @@ struct rbx_context;
  *	-EDEADLK: called in a callback
  * Context: any thread; blocks until the server has answered.
  */
-int rbx_server_query(struct rbx_context *ctx, const char *address,
-		     struct rbx_server_stats *stats);
+int rbx_server_query_sized(struct rbx_context *ctx, const char *address,
+			   struct rbx_server_stats *stats, size_t size_bytes);
+
+/**
+ * rbx_server_query() - asks a server anywhere for its numbers.
+ * @address: "host:port"
+ *
+ * It fills in this version of the struct.
+ *
+ * Returns 0, or:
+ *	-E...: as rbx_server_query_sized()
+ * Context: any thread; blocks until the server has answered.
+ */
+static inline int rbx_server_query(struct rbx_context *ctx, const char *address,
+				   struct rbx_server_stats *stats)
+{
+	return rbx_server_query_sized(ctx, address, stats, sizeof(*stats));
+}
 
 struct rbx_server_watch;
 
@@ -384,7 +434,7 @@ struct rbx_server_watch;
  * A watch stays one client of the server, and borrows nothing.
  *
  * Returns 0, or:
- *	-E...: as rbx_server_query()
+ *	-E...: as rbx_server_query_sized()
  * Context: any thread, not in a callback; blocks.
  * Lifetime: until rbx_server_watch_close(), before that of its context.
  */
@@ -392,17 +442,32 @@ int rbx_server_watch_open(struct rbx_context *ctx,
 			  struct rbx_server_watch **watch, const char *address);
 
 /**
- * rbx_server_watch_stats() - tells the numbers of the server now.
- * @stats: its size_bytes is set before; it is changed if the library has fewer numbers
+ * rbx_server_watch_stats_sized() - tells numbers of that size of the server now.
+ * @size_bytes: of the struct, as the program knows it
  *
  * After an error the server may have been started anew: close the watch and open another.
  *
  * Returns 0, or:
- *	-E...: as rbx_server_query()
+ *	-E...: as rbx_server_query_sized()
  * Context: one thread at a time, not in a callback; blocks.
  */
-int rbx_server_watch_stats(struct rbx_server_watch *watch,
-			   struct rbx_server_stats *stats);
+int rbx_server_watch_stats_sized(struct rbx_server_watch *watch,
+				 struct rbx_server_stats *stats, size_t size_bytes);
+
+/**
+ * rbx_server_watch_stats() - tells the numbers of the server now.
+ *
+ * It fills in this version of the struct, as rbx_server_watch_stats_sized().
+ *
+ * Returns 0, or:
+ *	-E...: as rbx_server_query_sized()
+ * Context: one thread at a time, not in a callback; blocks.
+ */
+static inline int rbx_server_watch_stats(struct rbx_server_watch *watch,
+					 struct rbx_server_stats *stats)
+{
+	return rbx_server_watch_stats_sized(watch, stats, sizeof(*stats));
+}
 
 /**
  * rbx_server_watch_close() - ends a watch.

@@ -39,7 +39,7 @@ int rbx_endpoint_limits(struct rbx_context *ctx,
 		.has_service_level = caps->has_service_level,
 		.completion_vectors = RBX_MAX(caps->completion_vectors, 1u),
 	};
-	rbx_sized_give(limits, &all, sizeof(all));
+	rbx_sized_give(limits, limits->size_bytes, &all, sizeof(all));
 	return 0;
 }
 

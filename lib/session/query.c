@@ -43,16 +43,26 @@ static int stats_read(struct rbx_session *session, struct rbx_server_stats *all)
 int rbx_session_stats(struct rbx_session *session,
 		      struct rbx_server_stats *stats)
 {
-	struct rbx_server_stats all = { 0 };
 	int err;
 
+	*stats = (struct rbx_server_stats){ .size_bytes = sizeof(*stats) };
 	rbx_monitor_enter(&session->monitor);
 	rbx_session_take_entered(session);
-	err = stats_read(session, &all);
+	err = stats_read(session, stats);
 	rbx_session_release_entered(session);
 	rbx_monitor_leave(&session->monitor);
+	return err;
+}
+
+/* For a program, whose struct may be of another version. */
+static int stats_give(struct rbx_session *session, struct rbx_server_stats *stats,
+		      size_t size_bytes)
+{
+	struct rbx_server_stats all;
+	int err = rbx_session_stats(session, &all);
+
 	if (!err)
-		rbx_sized_give(stats, &all, sizeof(all));
+		rbx_sized_give(stats, size_bytes, &all, sizeof(all));
 	return err;
 }
 
@@ -69,17 +79,16 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 	(void)user;
 }
 
-int rbx_server_query(struct rbx_context *ctx, const char *address,
-		     struct rbx_server_stats *stats)
+int rbx_server_query_sized(struct rbx_context *ctx, const char *address,
+			   struct rbx_server_stats *stats, size_t size_bytes)
 {
 	const struct rbx_session_events events = { lost, evict, NULL };
 	struct rbx_session *session;
 	int err;
 
-	if (!ctx || !address || !stats || !stats->size_bytes)
+	if (!ctx || !address || !stats)
 		return rbx_error(-EINVAL,
-				 "context, address and stats with its size must "
-				 "be given");
+				 "context, address and stats must be given");
 	err = rbx_guard_wait(ctx, "rbx_server_query");
 	if (err)
 		return err;
@@ -87,7 +96,7 @@ int rbx_server_query(struct rbx_context *ctx, const char *address,
 				    &session);
 	if (err)
 		return err;
-	err = rbx_session_stats(session, stats);
+	err = stats_give(session, stats, size_bytes);
 	rbx_session_close(session);
 	return err;
 }
@@ -126,16 +135,15 @@ int rbx_server_watch_open(struct rbx_context *ctx,
 	return 0;
 }
 
-int rbx_server_watch_stats(struct rbx_server_watch *watch,
-			   struct rbx_server_stats *stats)
+int rbx_server_watch_stats_sized(struct rbx_server_watch *watch,
+				 struct rbx_server_stats *stats, size_t size_bytes)
 {
 	int err;
 
-	if (!watch || !stats || !stats->size_bytes)
-		return rbx_error(-EINVAL,
-				 "watch and stats with its size must be given");
+	if (!watch || !stats)
+		return rbx_error(-EINVAL, "watch and stats must be given");
 	err = rbx_guard_wait(watch->ctx, "rbx_server_watch_stats");
-	return err ? err : rbx_session_stats(watch->session, stats);
+	return err ? err : stats_give(watch->session, stats, size_bytes);
 }
 
 int rbx_server_watch_close(struct rbx_server_watch *watch)

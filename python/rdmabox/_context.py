@@ -155,7 +155,6 @@ class Context:
     def query_server(self, address: str) -> ServerStats:
         """Asks a server for its numbers."""
         numbers = ffi.new("struct rbx_server_stats *")
-        numbers.size_bytes = ffi.sizeof("struct rbx_server_stats")
         with self._handle as pointer:
             check(lib.rbx_server_query(pointer, native_text(address, "an address"), numbers))
         return server_stats(numbers)

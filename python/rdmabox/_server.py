@@ -98,7 +98,6 @@ class Server:
     def stats(self) -> ServerStats:
         """What the server has counted."""
         numbers = ffi.new("struct rbx_server_stats *")
-        numbers.size_bytes = ffi.sizeof("struct rbx_server_stats")
         with self._handle as pointer:
             lib.rbx_server_stats_get(pointer, numbers)
         return server_stats(numbers)

@@ -46,7 +46,7 @@ static void judge(const char *call, int err)
 static void try_all(void)
 {
 	const char *address = rbx_server_address(world.host.server);
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	struct rbx_context *ctx = world.guest.ctx;
 	struct iovec parts = { page, PAGE };
 	struct rbx_request *done;

@@ -139,15 +139,19 @@ static void assert_stats_fit(struct rbx_context *ctx, struct rbx_server *server,
 	assert_int_equal(stats->size_bytes, stats_bytes);
 	if (size_bytes > sizeof(*stats))
 		assert_int_equal(((char *)stats)[size_bytes - 1], 0);
-	server_stats->size_bytes = size_bytes;
-	rbx_server_stats_get(server, server_stats);
+	memset(server_stats, 0x55, size_bytes);
+	rbx_server_stats_get_sized(server, server_stats, size_bytes);
 	assert_int_equal(server_stats->size_bytes, server_stats_bytes);
 	assert_true(server_stats->memory_bytes > 0);
-	server_stats->size_bytes = size_bytes;
-	assert_int_equal(rbx_server_query(ctx, rbx_server_address(server),
-					  server_stats),
+	if (size_bytes > sizeof(*server_stats))
+		assert_int_equal(((char *)server_stats)[size_bytes - 1], 0);
+	memset(server_stats, 0x55, size_bytes);
+	assert_int_equal(rbx_server_query_sized(ctx, rbx_server_address(server),
+						server_stats, size_bytes),
 			 0);
 	assert_int_equal(server_stats->size_bytes, server_stats_bytes);
+	if (size_bytes > sizeof(*server_stats))
+		assert_int_equal(((char *)server_stats)[size_bytes - 1], 0);
 	free(server_stats);
 	free(stats);
 }

@@ -341,7 +341,7 @@ static void *visit(void *argument)
 		.silence_ms = WORLD_WAIT_MS,
 	};
 	const struct rbx_session_events none = { 0 };
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	struct newcomer *newcomer = argument;
 	struct rbx_sessions *set;
 	struct rbx_session *session;

@@ -112,8 +112,7 @@ static void refusals_are_counted_by_reason(void **state)
 
 static void answers_are_counted_in_time(void **state)
 {
-	struct rbx_server_answers first = { .size_bytes = sizeof(first) };
-	struct rbx_server_answers then = first;
+	struct rbx_server_answers first, then;
 	struct rbx_session *session;
 	struct rbx_loan grant;
 	struct world world;

@@ -315,7 +315,7 @@ static void map_beyond_the_quota_is_refused(void **state)
 
 static void stats_travel_whole(void **state)
 {
-	struct rbx_server_stats far = { .size_bytes = sizeof(far) };
+	struct rbx_server_stats far;
 	struct rbx_server_stats near;
 	struct rbx_session *session;
 	struct rbx_loan loan;

@@ -185,7 +185,7 @@ int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
 
 struct rbx_server_stats world_stats(struct world *world)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 
 	rbx_server_stats_get(world->server, &stats);
 	return stats;

@@ -32,7 +32,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 
 static uint64_t slabs_lent(struct rbx_server *server)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 
 	rbx_server_stats_get(server, &stats);
 	return stats.slabs_lent;

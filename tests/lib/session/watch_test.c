@@ -10,7 +10,7 @@
 
 static void watch_is_one_client_however_often_it_asks(void **state)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	struct rbx_server *server = tenant_server();
 	struct rbx_context *ctx = tenant_context("");
 	struct rbx_server_watch *watch;
@@ -36,7 +36,7 @@ static void watch_is_one_client_however_often_it_asks(void **state)
 
 static void watch_of_a_killed_server_fails_and_a_new_one_sees_its_successor(void **state)
 {
-	struct rbx_server_stats stats = { .size_bytes = sizeof(stats) };
+	struct rbx_server_stats stats;
 	struct rbx_context *ctx = tenant_context("");
 	struct server_process server;
 	struct rbx_server_watch *watch, *none;
@@ -62,7 +62,7 @@ static void watch_refuses_what_is_missing(void **state)
 {
 	struct rbx_context *ctx = tenant_context("");
 	struct rbx_server_watch *watch;
-	struct rbx_server_stats stats = { .size_bytes = 0 };
+	struct rbx_server_stats stats;
 
 	(void)state;
 	assert_int_equal(rbx_server_watch_open(NULL, &watch, "127.0.0.1:1"),
