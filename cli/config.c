@@ -180,23 +180,27 @@ static const char *read_text(int fd, char *text)
 		return strerror(errno);
 	if (!S_ISREG(status.st_mode))
 		return "it is no regular file";
-	if (status.st_size > FILE_BYTES_MAX)
-		return "it is longer than 64 KiB";
-	while (n > 0 && have < FILE_BYTES_MAX) {
-		n = read(fd, text + have, FILE_BYTES_MAX - have);
-		if (n < 0 && errno != EINTR)
+	while (n && have <= FILE_BYTES_MAX) {
+		n = read(fd, text + have, FILE_BYTES_MAX + 1 - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
 			return strerror(errno);
-		have += n > 0 ? (size_t)n : 0;
+		have += (size_t)n;
 	}
+	if (have > FILE_BYTES_MAX)
+		return "it is longer than 64 KiB";
 	text[have] = '\0';
 	return strlen(text) < have ? "it is no text: it has a byte of zero" : NULL;
 }
+
+static const char byte_order_mark[] = "\xef\xbb\xbf"; /* some editors begin with it */
 
 static void read_lines(struct reading *reading, const char *text)
 {
 	int line;
 
-	reading->rest = text;
+	reading->rest = strncmp(text, byte_order_mark, 3) ? text : text + 3;
 	line = ini_parse_stream(next_line, reading, take, reading);
 	if (line > 0) {
 		reading->line = (unsigned int)line;

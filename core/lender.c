@@ -116,6 +116,7 @@ uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
 		.heard_ns = now_ns,
 		.slabs = { NONE, NONE },
 		.asked = { NONE, NONE },
+		.due = { NONE, NONE },
 	};
 	client_join(l, i);
 	l->counts.clients++;
@@ -184,7 +185,8 @@ static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
 				uint64_t epoch)
 {
 	return list_end_after(l, l->clients[client].slabs.first, epoch) +
-	       list_end_after(l, l->clients[client].asked.first, epoch);
+	       list_end_after(l, l->clients[client].asked.first, epoch) +
+	       list_end_after(l, l->clients[client].due.first, epoch);
 }
 
 uint32_t rbx_lender_resumed(struct rbx_lender *l, uint64_t session_id,

@@ -9,8 +9,8 @@
  *	                      |                       | expired, unknown    |
  *	                      |                       | at resumed()        |
  *	                      |                       +-> ASKED (wanted) ---+
- *	                      |                           unmap(), or its   |
- *	                      |                           grace is over     |
+ *	                      |             withdraw() <--+ unmap(), or its |
+ *	                      |             (LENT)          grace is over   |
  *	                      +-> unprepared(), leave(), resumed(), drain() +
  *
  * In PREPARING the host makes the slab's memory. In ENDING it ends the access (keys first,
@@ -122,15 +122,18 @@ void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 /* ---- Getting memory back -----------------------------------------------*/
 
 /*
- * New limits, as in the config. A client keeps what it has above a new quota; what is
- * lent above a new lend_max, the host asks for by shrink(). If less is too much than
- * before, clients are asked for less of what they may give back without an end.
+ * New limits, as in the config. A client keeps what it has above a new quota. The host
+ * asks for what is lent above a new lend_max by shrink(). A higher lend_max withdraws.
  */
 void rbx_lender_set_limits(struct rbx_lender *lender, uint32_t lend_max,
 			   uint32_t quota_count);
 
 /* Slabs that could be lent now, or when those that are ending have ended. */
 uint32_t rbx_lender_room(const struct rbx_lender *lender);
+
+/* Stops asking for slabs without a deadline that are not above lend_max any more. Their
+ * clients are not told: one that has begun to move its data gives the slab back. */
+void rbx_lender_withdraw(struct rbx_lender *lender);
 
 /* Slabs that clients have, or will have when they are ready, above lend_max. */
 uint32_t rbx_lender_surplus(const struct rbx_lender *lender);
@@ -140,8 +143,9 @@ void rbx_lender_set_short(struct rbx_lender *lender, bool host_is_short);
 
 /*
  * Asks for count slabs and revokes them after grace_ns: each time the oldest loan of the
- * client that has the most. With RBX_LENDER_NEVER_NS nothing is revoked. What was asked
- * for so before gets an end first. Returns how many were found.
+ * client that has the most. With RBX_LENDER_NEVER_NS there is no deadline, and nothing is
+ * revoked. A call with a deadline first sets it for slabs that were asked for without one.
+ * Returns how many were found.
  */
 uint32_t rbx_lender_shrink(struct rbx_lender *lender, uint32_t count,
 			   uint64_t now_ns, uint64_t grace_ns);
@@ -185,7 +189,7 @@ struct rbx_lender_counts {
 	uint32_t clients; /* now */
 	uint32_t slabs_lent; /* now, LENT and ASKED */
 	uint32_t slabs_asked; /* now, ASKED */
-	uint32_t slabs_due; /* now, ASKED and to be revoked at an end */
+	uint32_t slabs_due; /* now, ASKED with a deadline */
 	uint32_t slabs_preparing; /* now */
 	uint32_t slabs_ending; /* now */
 	uint32_t slabs_free; /* now */

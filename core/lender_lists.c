@@ -26,7 +26,9 @@ static struct rbx_lender_list *list_of(struct rbx_lender *l,
 {
 	struct rbx_lender_client *client = &l->clients[slab->client];
 
-	return slab->state == SLAB_ASKED ? &client->asked : &client->slabs;
+	if (slab->state != SLAB_ASKED)
+		return &client->slabs;
+	return slab->revoke_ns == RBX_LENDER_NEVER_NS ? &client->asked : &client->due;
 }
 
 void rbx_lender_slab_join(struct rbx_lender *l, uint32_t index)
@@ -147,7 +149,18 @@ void rbx_lender_slab_unask(struct rbx_lender *l, uint32_t index)
 	l->asking_left = RBX_MIN(l->asking_left, l->asking_count);
 }
 
-void rbx_lender_slab_forgive(struct rbx_lender *l, uint32_t index)
+void rbx_lender_slab_set_due(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+			     uint64_t revoke_ns)
+{
+	RBX_ASSERT(l->slabs[index].state == SLAB_ASKED);
+	rbx_lender_slab_part(l, index);
+	l->slabs[index].remind_ns = now_ns;
+	l->slabs[index].revoke_ns = revoke_ns;
+	l->counts.slabs_due++;
+	rbx_lender_slab_join(l, index);
+}
+
+void rbx_lender_slab_withdraw(struct rbx_lender *l, uint32_t index)
 {
 	RBX_ASSERT(l->slabs[index].state == SLAB_ASKED);
 	rbx_lender_slab_part(l, index);

@@ -30,23 +30,55 @@ uint32_t rbx_lender_surplus(const struct rbx_lender *l)
 	return promised > l->config.lend_max ? promised - l->config.lend_max : 0;
 }
 
-static bool is_patient(const struct rbx_lender_slab *slab)
+/* ---- What was asked for without a deadline -----------------------------------*/
+
+typedef void take_fn(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+		     uint64_t revoke_ns);
+
+static uint32_t patient_clients(const struct rbx_lender *l)
 {
-	return slab->state == SLAB_ASKED && slab->revoke_ns == RBX_LENDER_NEVER_NS;
+	uint32_t count = 0, i;
+
+	for (i = l->asking.first; i != NONE; i = l->clients[i].asking_next)
+		count += l->clients[i].asked.first != NONE;
+	return count;
 }
 
-/* Clients are asked for no more without an end than there is too much. A client that has
- * moved its data already gives the slab back all the same. */
-static void surplus_forgive(struct rbx_lender *l)
+/* Takes so many of them, of each client about as many. Returns how many there were. */
+static uint32_t take_patient(struct rbx_lender *l, uint32_t count, take_fn *take,
+			     uint64_t now_ns, uint64_t revoke_ns)
 {
-	uint32_t patient_count = l->counts.slabs_asked - l->counts.slabs_due, i;
-	uint32_t surplus = rbx_lender_surplus(l);
+	uint32_t left = count, clients, share, taken, i, next;
 
-	for (i = l->slabs_used; i-- && patient_count > surplus;)
-		if (is_patient(&l->slabs[i])) {
-			rbx_lender_slab_forgive(l, i);
-			patient_count--;
+	while (left && (clients = patient_clients(l))) {
+		share = RBX_MAX(left / clients, 1u);
+		for (i = l->asking.first; i != NONE && left; i = next) {
+			next = l->clients[i].asking_next;
+			for (taken = 0; taken < share && left; taken++, left--) {
+				if (l->clients[i].asked.first == NONE)
+					break;
+				take(l, l->clients[i].asked.first, now_ns, revoke_ns);
+			}
 		}
+	}
+	return count - left;
+}
+
+static void withdraw(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+		     uint64_t revoke_ns)
+{
+	(void)now_ns, (void)revoke_ns;
+	rbx_lender_slab_withdraw(l, index);
+}
+
+void rbx_lender_withdraw(struct rbx_lender *l)
+{
+	uint32_t surplus = rbx_lender_surplus(l), due = l->counts.slabs_due;
+	uint32_t wanted = surplus > due ? surplus - due : 0;
+	uint32_t patient = l->counts.slabs_asked - due;
+
+	if (!l->draining && patient > wanted)
+		(void)take_patient(l, patient - wanted, withdraw, 0, 0);
 }
 
 void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
@@ -55,8 +87,7 @@ void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
 	RBX_ASSERT(lend_max <= l->config.slabs_count);
 	l->config.lend_max = lend_max ? lend_max : l->config.slabs_count;
 	l->config.quota_count = quota_count;
-	if (!l->draining)
-		surplus_forgive(l);
+	rbx_lender_withdraw(l);
 }
 
 void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
@@ -151,23 +182,6 @@ static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
 	return low;
 }
 
-/* Of what was asked for without an end, so many get one. A drain asks for all without an
- * end. Returns how many. */
-static uint32_t patience_end(struct rbx_lender *l, uint32_t count, uint64_t revoke_ns)
-{
-	uint32_t found = 0, i;
-
-	if (l->draining || l->counts.slabs_asked == l->counts.slabs_due)
-		return 0;
-	for (i = 0; i < l->slabs_used && found < count; i++)
-		if (is_patient(&l->slabs[i])) {
-			l->slabs[i].revoke_ns = revoke_ns;
-			l->counts.slabs_due++;
-			found++;
-		}
-	return found;
-}
-
 /* Asks for so many that nobody was asked for yet. Returns how many were found. */
 static uint32_t ask_more(struct rbx_lender *l, uint32_t count, uint64_t now_ns,
 			 uint64_t revoke_ns)
@@ -201,8 +215,9 @@ uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
 							       now_ns + grace_ns;
 	uint32_t found = 0;
 
-	if (revoke_ns != RBX_LENDER_NEVER_NS)
-		found = patience_end(l, count, revoke_ns);
+	/* A drain asks for all without a deadline, whatever else happens. */
+	if (revoke_ns != RBX_LENDER_NEVER_NS && !l->draining)
+		found = take_patient(l, count, rbx_lender_slab_set_due, now_ns, revoke_ns);
 	return found + (found < count ? ask_more(l, count - found, now_ns, revoke_ns) : 0);
 }
 
@@ -251,16 +266,17 @@ static bool next_ending(struct rbx_lender *l, struct rbx_lender_action *action)
 	return true;
 }
 
-/* What is due of the slabs that a client is asked for. Clients are told in turn, so a slab
- * whose grace ends before its turn is revoked then, less than RBX_EVICT_REMIND_NS late. If
- * its client reads slowly, that is when the grace of the slabs before it ends as well. */
-static bool client_asked(struct rbx_lender *l,
-			 const struct rbx_lender_client *client,
-			 uint64_t now_ns, struct rbx_lender_action *action)
+/* What has to be done about the slab of a list that is told of next. Clients are told in
+ * turn, so a slab whose grace ends before its turn is revoked then, less than
+ * RBX_EVICT_REMIND_NS late. If its client reads slowly, that is when the grace of the slabs
+ * before it ends as well. */
+static bool list_asked(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+		       struct rbx_lender_action *action)
 {
-	uint32_t index = client->asked.first;
 	struct rbx_lender_slab *slab = &l->slabs[index];
 
+	if (index == NONE)
+		return false;
 	if (now_ns >= slab->revoke_ns) {
 		rbx_lender_slab_end(l, index);
 		l->counts.slabs_revoked++;
@@ -271,11 +287,20 @@ static bool client_asked(struct rbx_lender *l,
 	slab->remind_ns = now_ns + RBX_EVICT_REMIND_NS;
 	rbx_lender_asked_move(l, index, false);
 	action->kind = RBX_LENDER_ASK;
-	action->session_id = client->session_id;
+	action->session_id = l->clients[slab->client].session_id;
 	action->loan.slab_id = index + 1;
 	action->loan.epoch = slab->epoch;
 	action->until_ns = slab->revoke_ns;
 	return true;
+}
+
+/* What has a deadline first: the rest must not keep it waiting. */
+static bool client_asked(struct rbx_lender *l,
+			 const struct rbx_lender_client *client,
+			 uint64_t now_ns, struct rbx_lender_action *action)
+{
+	return list_asked(l, client->due.first, now_ns, action) ||
+	       list_asked(l, client->asked.first, now_ns, action);
 }
 
 /* Looks once at each client that was asked for something, over several calls. Then the host
@@ -324,9 +349,16 @@ void rbx_lender_ask_again(struct rbx_lender *l, uint64_t slab_id,
 
 uint64_t rbx_lender_deadline_ns(const struct rbx_lender *l, uint64_t now_ns)
 {
-	if (l->counts.slabs_asked || l->ending.first != NONE)
+	const struct rbx_lender_counts *counts = &l->counts;
+	uint64_t deadline_ns = RBX_LENDER_NEVER_NS;
+
+	if (l->ending.first != NONE || counts->slabs_due ||
+	    (l->draining && counts->slabs_asked))
 		return now_ns;
-	if (l->heard.first == NONE)
-		return RBX_LENDER_NEVER_NS;
-	return l->clients[l->heard.first].heard_ns + l->config.lease_ns;
+	if (l->heard.first != NONE)
+		deadline_ns = l->clients[l->heard.first].heard_ns + l->config.lease_ns;
+	/* There is no hurry, and it may last for days. */
+	if (counts->slabs_asked)
+		deadline_ns = RBX_MIN(deadline_ns, now_ns + RBX_EVICT_REMIND_NS / 4);
+	return deadline_ns;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender_table.h - the tables of a lender; for lender.c and lender_reclaim.c.
+ * lender_table.h - the tables of a lender; for lender.c, lender_lists.c and
+ * lender_reclaim.c.
  *
  * Slabs and clients are in tables and in lists, all linked by index:
  *
  *	slabs	FREE: a queue. ENDING: a queue of those that the host has not been
  *		told of. PREPARING and LENT: a list of their client, LENT ones by
- *		their epochs. ASKED: another one, by when the client is told next.
+ *		their epochs, behind those that were asked for and are not any more.
+ *		ASKED: two more, with and without a deadline, each by when the client
+ *		is told next.
  *	clients	by when they were heard of, the first one longest ago. All leases
  *		have one length, so that is also the order in which they end. Those
  *		that have ASKED slabs in a list besides, in which they take turns.
@@ -54,7 +57,8 @@ struct rbx_lender_client {
 	uint32_t next; /* of the free entries, or of the clients heard later */
 	uint32_t prev;
 	struct rbx_lender_list slabs; /* PREPARING and LENT */
-	struct rbx_lender_list asked;
+	struct rbx_lender_list asked; /* ASKED without a deadline */
+	struct rbx_lender_list due; /* ASKED with one */
 	uint32_t asking_next; /* of those with ASKED slabs */
 	uint32_t asking_prev;
 	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
@@ -98,8 +102,12 @@ void rbx_lender_slab_ask(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 /* Counts a slab no longer among those that its client is asked for. */
 void rbx_lender_slab_unask(struct rbx_lender *l, uint32_t index);
 
+/* A slab that was asked for without a deadline gets one. */
+void rbx_lender_slab_set_due(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
+			     uint64_t revoke_ns);
+
 /* ASKED -> LENT: before the client's others, as the oldest are asked for first. */
-void rbx_lender_slab_forgive(struct rbx_lender *l, uint32_t index);
+void rbx_lender_slab_withdraw(struct rbx_lender *l, uint32_t index);
 
 /* Lists: of the client of a slab, by the state of the slab; and queues. */
 void rbx_lender_slab_join(struct rbx_lender *l, uint32_t index);

@@ -5,8 +5,8 @@
  * The kernel says how much memory is available without swapping (MemAvailable), and how
  * much the control group of this process has left. If less than a reserve of 1/64 of the
  * whole is left, no more slabs are lent. If less than half of the reserve is left, the
- * server asks its clients once a second for as many slabs as are missing. In the same way
- * it asks for slabs above a limit that a reload has lowered.
+ * server asks its clients once a second for as many slabs as are missing. It asks for
+ * slabs above a limit that a reload has lowered as well, but without a deadline.
  *
  * A server that is told to lend more than there is at all does not start. Otherwise it
  * would be killed later, and all that it has lent would be lost.
@@ -106,8 +106,8 @@ static void ask(struct rbx_server *s, uint64_t wanted_count, uint32_t asked_coun
 		rbx_log(&s->log, "%s: asked for %u slabs", why, asked_count);
 }
 
-/* A short host has to be helped soon. What a lower limit makes too much is taken from
- * nobody: its clients give it back when they can. */
+/* A host that is short of memory needs it soon, so there is a deadline. A limit that was
+ * lowered has none: clients give slabs back when they can. */
 void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_lender_counts counts;
@@ -115,6 +115,7 @@ void rbx_pressure_tick(struct rbx_server *s, uint64_t now_ns)
 	if (now_ns - s->pressure_checked_ns < CHECK_INTERVAL_NS)
 		return;
 	s->pressure_checked_ns = now_ns;
+	rbx_lender_withdraw(s->lender);
 	rbx_lender_counts(s->lender, &counts);
 	ask(s, host_wants(s), counts.slabs_due, now_ns, RBX_EVICT_GRACE_NS,
 	    "this host is short of memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * notify.c - tells systemd that the server serves, or is about to end (sd_notify(3)): so
- * a unit that waits for this one, and a reload, come when there is a server.
+ * notify.c - tells systemd that the server serves, or is about to end (sd_notify(3)). Until
+ * then systemd starts no unit that waits for this one, and sends no SIGHUP.
  *
  * The protocol is a datagram to the socket that NOTIFY_SOCKET names.
  */
@@ -32,7 +32,7 @@ void serve_notify(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	(void)sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL,
+	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL,
 		     (const struct sockaddr *)&to,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes));
 	close(fd);

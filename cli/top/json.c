@@ -71,12 +71,11 @@ static json_t *volume_json(const struct top_volume_row *row)
 	return json;
 }
 
-bool top_json_print(const struct top_report *report)
+void top_json_print(FILE *out, const struct top_report *report)
 {
 	json_t *json = json_object(), *servers = json_array();
 	json_t *volumes = json_array();
 	uint32_t i;
-	int rc;
 
 	for (i = 0; i < report->servers_count; i++)
 		json_array_append_new(servers,
@@ -87,8 +86,7 @@ bool top_json_print(const struct top_report *report)
 	json_object_set_new(json, "time_s", json_integer(time(NULL)));
 	json_object_set_new(json, "servers", servers);
 	json_object_set_new(json, "volumes", volumes);
-	rc = json_dumpf(json, stdout, JSON_COMPACT);
+	(void)json_dumpf(json, out, JSON_COMPACT);
 	json_decref(json);
-	puts("");
-	return !rc && !fflush(stdout) && !ferror(stdout);
+	fputs("\n", out);
 }

@@ -7,10 +7,11 @@
  * borrows nothing. Volumes are those of the kernel module; most of their files need no
  * rights.
  *
- * Signals only end the loop. All threads have them blocked but for the moments in which
- * this one writes.
+ * Signals only end the loop. All threads have them blocked, and whatever waits looks for
+ * them.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,8 +28,7 @@
 /* Readable once one of the signals came that end it: they are blocked, so that none is
  * lost between a look whether it came and the wait for it. */
 static int signals_fd;
-static sigset_t signals;
-static volatile sig_atomic_t stopping;
+static bool stopping;
 
 /* ---- A look ----------------------------------------------------------------*/
 
@@ -81,16 +81,10 @@ static bool all_tried(struct top_watchers *watchers, uint32_t tries)
 
 /* ---- Signals and time --------------------------------------------------------*/
 
-static void stop(int signal_number)
-{
-	(void)signal_number;
-	stopping = true;
-}
-
 static int signals_take(void)
 {
-	const struct sigaction action = { .sa_handler = stop };
 	struct sigaction before;
+	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
@@ -99,9 +93,6 @@ static int signals_take(void)
 	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	for (int i = 1; i < NSIG; i++)
-		if (sigismember(&signals, i) == 1)
-			sigaction(i, &action, NULL);
 	signals_fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	return signals_fd < 0 ? cli_fail(&top_command, "cannot take signals: %s",
 					 strerror(errno)) :
@@ -124,26 +115,16 @@ static short wait_until(uint64_t until_ns, int fd)
 	return fds[1].revents;
 }
 
-/* A write may wait for a reader that has stopped: meanwhile a signal interrupts it. False:
- * one came before. */
-static bool output_begin(void)
+/* Waits until stdout takes something. False: a signal came before. */
+static bool wait_for_stdout(void)
 {
 	struct pollfd fds[] = { { .fd = signals_fd, .events = POLLIN },
 				{ .fd = STDOUT_FILENO, .events = POLLOUT } };
 
 	while (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno == EINTR)
 		;
-	if (fds[0].revents) {
-		stopping = true;
-		return false;
-	}
-	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-	return true;
-}
-
-static void output_end(void)
-{
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	stopping |= fds[0].revents != 0;
+	return !stopping;
 }
 
 static void sleep_until(uint64_t until_ns)
@@ -171,16 +152,44 @@ static void wait_first(struct top_watchers *watchers)
 
 /* ---- The two ways to show it -----------------------------------------------*/
 
-/* False: it could not be written. */
+/* By pieces that a pipe takes at once if it takes anything: a reader that has stopped must
+ * not keep us from our end. False: it cannot be written. */
+static bool write_out(const char *text, size_t bytes)
+{
+	ssize_t n;
+
+	while (bytes && wait_for_stdout()) {
+		n = write(STDOUT_FILENO, text, bytes < PIPE_BUF ? bytes : PIPE_BUF);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return false;
+		text += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* False: it cannot be written. */
 static bool print(void)
 {
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
 	bool is_printed;
 
-	if (!output_begin())
-		return true;
-	is_printed = top_options.as_json ? top_json_print(&report) :
-					   top_lines_print(&report);
-	output_end();
+	if (!out) {
+		cli_fail(&top_command, "no memory for a report");
+		return false;
+	}
+	if (top_options.as_json)
+		top_json_print(out, &report);
+	else
+		top_lines_print(out, &report);
+	if (!top_options.as_json && !top_options.once)
+		fputs("\n", out);
+	is_printed = !fclose(out) && write_out(text, bytes);
+	if (!is_printed)
+		cli_fail(&top_command, "cannot write to stdout: %s", strerror(errno));
+	free(text);
 	return is_printed;
 }
 
@@ -205,11 +214,9 @@ static int run_lines(struct top_watchers *watchers)
 	while (!stopping) {
 		look(watchers);
 		if (!print())
-			return stopping ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+			return CLI_EXIT_FAILED;
 		if (top_options.once)
 			return any_down() ? CLI_EXIT_FAILED : CLI_EXIT_OK;
-		if (!top_options.as_json)
-			puts("");
 		next_ns += interval_ns();
 		sleep_until(next_ns);
 	}
@@ -218,11 +225,9 @@ static int run_lines(struct top_watchers *watchers)
 
 static void draw(struct top_screen *screen)
 {
-	if (!output_begin())
-		return;
-	top_screen_draw(screen, &report, top_options.sort_key,
-			top_options.reversed, top_options.interval_s);
-	output_end();
+	if (wait_for_stdout()) /* Ctrl-S stops it */
+		top_screen_draw(screen, &report, top_options.sort_key,
+				top_options.reversed, top_options.interval_s);
 }
 
 /* False: the user wants to quit. */

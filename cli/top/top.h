@@ -198,9 +198,8 @@ void top_summary(const struct top_report *report, char *line, size_t line_bytes)
 
 /* ---- lines.c, json.c -----------------------------------------------------------*/
 
-/* Both return false if stdout cannot be written any more. */
-bool top_lines_print(const struct top_report *report);
-bool top_json_print(const struct top_report *report);
+void top_lines_print(FILE *out, const struct top_report *report);
+void top_json_print(FILE *out, const struct top_report *report);
 
 /* ---- screen.c, no_screen.c -------------------------------------------------------*/
 

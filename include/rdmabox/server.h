@@ -56,8 +56,9 @@ struct rbx_server_options {
 	uint32_t small_pages;
 	/* Called with each line of the log, which has no newline at its end and only
 	 * characters that print. It is called by threads of the server, by
-	 * rbx_server_start(), by rbx_server_reload() and by rbx_server_drain(): by two at
-	 * a time if they are. It must not block, nor call the server. NULL: lines go to stderr, behind "rdmabox serve: ". Default: NULL. */
+	 * rbx_server_start(), rbx_server_reload() and rbx_server_drain(), also by two
+	 * threads at the same time. It must not block, nor call the server. NULL: lines go
+	 * to stderr, behind "rdmabox serve: ". Default: NULL. */
 	void (*log)(const char *line, void *user);
 };
 
@@ -137,7 +138,7 @@ const char *rbx_server_describe(const struct rbx_server *server);
  * The secret file is read again even if its name is the same. A new secret is for new
  * clients: those that are connected stay, and can connect again. If more is lent than the
  * new memory_bytes, nothing more is lent and the server asks its clients for slabs, as a
- * drain does: nothing is taken from them. A client keeps what it has above a new quota.
+ * drain does: without a deadline. A client keeps what it has above a new quota.
  *
  * After an error the options are as before, and rbx_last_error() has cause and fix.
  *

@@ -218,9 +218,12 @@ static void event_resumed(struct rbx_lender *lender, struct model *model,
 static void event_serve(struct rbx_lender *lender, struct model *model,
 			uint64_t now_ns)
 {
+	struct rbx_lender_counts before;
 	struct rbx_lender_action action;
+	uint32_t revoked = 0;
 	uint64_t id;
 
+	rbx_lender_counts(lender, &before);
 	while (random_below(6) && rbx_lender_next(lender, now_ns, &action)) {
 		id = action.loan.slab_id;
 		switch (action.kind) {
@@ -233,8 +236,10 @@ static void event_serve(struct rbx_lender *lender, struct model *model,
 			model_leave(model, action.session_id);
 			break;
 		case RBX_LENDER_END:
-			if (model->holder[id]) /* revoked after its grace */
+			if (model->holder[id]) { /* revoked after its grace */
 				model_end(model, id);
+				revoked++;
+			}
 			assert_true(model->ending[id]);
 			assert_int_equal(model->epoch[id], action.loan.epoch);
 			rbx_lender_ended(lender, id);
@@ -248,6 +253,7 @@ static void event_serve(struct rbx_lender *lender, struct model *model,
 			break;
 		}
 	}
+	assert_in_range(revoked, 0, before.slabs_due); /* the others have no deadline */
 }
 
 static void compare(const struct rbx_lender *lender, const struct model *model)

@@ -482,83 +482,157 @@ static void ending_slab_counts_against_a_lower_limit(void **state)
 	free(lender);
 }
 
-/* Asks for two of three slabs without an end. */
-static struct rbx_lender *lender_with_patience(struct rbx_lender_loan loans[3])
+/* ---- Limits that change --------------------------------------------------------*/
+
+#define NOW_NS 10
+
+/* A client has so many slabs, and is asked for all but one without a deadline. */
+static struct rbx_lender *lender_with_surplus(uint32_t count, struct rbx_lender_loan *loans)
 {
-	struct rbx_lender *lender = lender_make(3, 0);
+	struct rbx_lender *lender = lender_make(count, 0);
 	uint32_t i;
 
-	rbx_lender_admit(lender, 1, 0);
-	for (i = 0; i < 3; i++)
+	rbx_lender_admit(lender, 1, NOW_NS);
+	for (i = 0; i < count; i++)
 		assert_int_equal(lend(lender, 1, &loans[i]), 0);
 	rbx_lender_set_limits(lender, 1, 0);
-	assert_int_equal(rbx_lender_shrink(lender, 2, 0, RBX_LENDER_NEVER_NS), 2);
-	assert_int_equal(serve(lender, 0, RBX_LENDER_ASK), 2);
+	assert_int_equal(rbx_lender_surplus(lender), count - 1);
+	assert_int_equal(rbx_lender_shrink(lender, count - 1, NOW_NS, RBX_LENDER_NEVER_NS),
+			 count - 1);
+	assert_int_equal(serve(lender, NOW_NS, RBX_LENDER_ASK), count - 1);
 	return lender;
 }
 
-static void what_is_asked_for_without_an_end_is_never_revoked(void **state)
+static struct rbx_lender_counts counts_of(const struct rbx_lender *lender)
+{
+	struct rbx_lender_counts counts;
+
+	rbx_lender_counts(lender, &counts);
+	return counts;
+}
+
+static void what_has_no_deadline_is_never_revoked(void **state)
 {
 	const uint64_t later_ns = 1000 * RBX_EVICT_REMIND_NS;
-	struct rbx_lender_counts counts;
 	struct rbx_lender_loan loans[3];
-	struct rbx_lender *lender = lender_with_patience(loans);
+	struct rbx_lender *lender = lender_with_surplus(3, loans);
 
 	(void)state;
+	assert_in_range(rbx_lender_deadline_ns(lender, NOW_NS), NOW_NS + 1,
+			NOW_NS + RBX_EVICT_REMIND_NS);
 	rbx_lender_heard(lender, 1, later_ns);
 	assert_int_equal(serve(lender, later_ns, RBX_LENDER_ASK), 2);
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_lent, 3);
-	assert_int_equal(counts.slabs_asked, 2);
-	assert_int_equal(counts.slabs_due, 0);
+	assert_int_equal(counts_of(lender).slabs_lent, 3);
+	assert_int_equal(counts_of(lender).slabs_asked, 2);
+	assert_int_equal(counts_of(lender).slabs_due, 0);
 	free(lender);
 }
 
-/* One of two is forgiven, and the other one stays asked for. */
-static void higher_limit_forgives_what_is_not_too_much(void **state)
+/* One of two requests is withdrawn. A client that has moved its data already gives the
+ * slab back. */
+static void higher_limit_withdraws_what_is_not_too_much(void **state)
 {
-	struct rbx_lender_counts counts;
 	struct rbx_lender_loan loans[3];
-	struct rbx_lender *lender = lender_with_patience(loans);
+	struct rbx_lender *lender = lender_with_surplus(3, loans);
+	uint32_t i;
 
 	(void)state;
 	rbx_lender_set_limits(lender, 2, 0);
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_asked, 1);
-	assert_int_equal(rbx_lender_check(lender, 1, &loans[0]), 0);
-	assert_int_equal(rbx_lender_check(lender, 1, &loans[1]), 0);
-	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[1]), 0); /* it was moved already */
+	assert_int_equal(counts_of(lender).slabs_asked, 1);
 	rbx_lender_set_limits(lender, 3, 0);
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_asked, 0);
-	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[0]), 0);
-	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[2]), 0);
-	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 3);
+	assert_int_equal(counts_of(lender).slabs_asked, 0);
+	rbx_lender_heard(lender, 1, NOW_NS + RBX_EVICT_REMIND_NS);
+	assert_int_equal(serve(lender, NOW_NS + RBX_EVICT_REMIND_NS, RBX_LENDER_ASK), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(rbx_lender_unmap(lender, 1, &loans[i]), 0);
+	assert_int_equal(serve(lender, NOW_NS, RBX_LENDER_END), 3);
 	rbx_lender_leave(lender, 1);
+	assert_int_equal(counts_of(lender).slabs_free, 3);
 	free(lender);
 }
 
-/* The oldest, and one more that nobody has asked for. */
-static void short_host_ends_the_patience(void **state)
+/* The surplus goes with what another client gives back, and with what has a deadline. */
+static void requests_are_withdrawn_when_nothing_is_too_much(void **state)
 {
-	struct rbx_lender_counts counts;
 	struct rbx_lender_loan loans[3];
-	struct rbx_lender *lender = lender_with_patience(loans);
+	struct rbx_lender *lender = lender_with_surplus(3, loans);
 
 	(void)state;
-	assert_int_equal(rbx_lender_shrink(lender, 1, 10, 50), 1);
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_due, 1);
-	assert_int_equal(counts.slabs_asked, 2);
-	rbx_lender_set_limits(lender, 3, 0); /* forgives the other one */
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_asked, 1);
-	assert_int_equal(rbx_lender_shrink(lender, 1, 10, 50), 1);
-	assert_int_equal(serve(lender, 60, RBX_LENDER_END), 2);
-	assert_int_equal(rbx_lender_check(lender, 1, &loans[0]), RBX_REASON_NOT_YOURS);
-	rbx_lender_counts(lender, &counts);
-	assert_int_equal(counts.slabs_revoked, 2);
-	assert_int_equal(counts.slabs_due, 0);
+	assert_int_equal(rbx_lender_unmap(lender, 1, &loans[2]), 0);
+	rbx_lender_withdraw(lender);
+	assert_int_equal(counts_of(lender).slabs_asked, 1);
+	free(lender);
+
+	lender = lender_with_surplus(3, loans);
+	assert_int_equal(rbx_lender_shrink(lender, 1, NOW_NS, 50), 1);
+	rbx_lender_set_limits(lender, 2, 0);
+	assert_int_equal(counts_of(lender).slabs_asked, 1);
+	assert_int_equal(counts_of(lender).slabs_due, 1);
+	free(lender);
+}
+
+static void drain_withdraws_nothing(void **state)
+{
+	struct rbx_lender_loan loans[3];
+	struct rbx_lender *lender = lender_with_surplus(3, loans);
+
+	(void)state;
+	rbx_lender_drain(lender, NOW_NS);
+	rbx_lender_set_limits(lender, 3, 0);
+	assert_int_equal(counts_of(lender).slabs_asked, 3);
+	assert_int_equal(rbx_lender_deadline_ns(lender, NOW_NS), NOW_NS);
+	free(lender);
+}
+
+/* The client is told of the deadline, and has the time; although it cannot be told again
+ * of all the others, which would come first. */
+static void short_host_sets_a_deadline(void **state)
+{
+	struct rbx_lender_loan loans[6];
+	struct rbx_lender *lender = lender_with_surplus(6, loans);
+	uint64_t now_ns = NOW_NS + RBX_EVICT_REMIND_NS, until_ns = now_ns + 50;
+	struct rbx_lender_action action;
+	int told = 0;
+
+	(void)state;
+	rbx_lender_heard(lender, 1, now_ns);
+	assert_int_equal(rbx_lender_shrink(lender, 2, now_ns, 50), 2);
+	assert_int_equal(counts_of(lender).slabs_due, 2);
+	assert_int_equal(counts_of(lender).slabs_asked, 5);
+	assert_int_equal(rbx_lender_deadline_ns(lender, now_ns), now_ns);
+	while (rbx_lender_next(lender, now_ns, &action)) {
+		assert_int_equal(action.kind, RBX_LENDER_ASK);
+		if (action.until_ns == until_ns)
+			told++;
+		else
+			rbx_lender_ask_again(lender, action.loan.slab_id, now_ns);
+	}
+	assert_int_equal(told, 2);
+	assert_int_equal(serve(lender, until_ns - 1, RBX_LENDER_END), 0);
+	assert_int_equal(serve(lender, until_ns, RBX_LENDER_END), 2);
+	assert_int_equal(counts_of(lender).slabs_revoked, 2);
+	assert_int_equal(counts_of(lender).slabs_due, 0);
+	assert_int_equal(counts_of(lender).slabs_asked, 3);
+	free(lender);
+}
+
+/* Of two clients, that have four and one. */
+static void deadline_is_set_for_all_about_alike(void **state)
+{
+	struct rbx_lender *lender = lender_make(5, 0);
+	struct rbx_lender_loan loan;
+	uint32_t i;
+
+	(void)state;
+	rbx_lender_admit(lender, 1, NOW_NS);
+	rbx_lender_admit(lender, 2, NOW_NS);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(lend(lender, i < 4 ? 1 : 2, &loan), 0);
+	assert_int_equal(rbx_lender_shrink(lender, 5, NOW_NS, RBX_LENDER_NEVER_NS), 5);
+	assert_int_equal(rbx_lender_shrink(lender, 2, NOW_NS, 50), 2);
+	assert_int_equal(serve(lender, NOW_NS + 50, RBX_LENDER_END), 2);
+	assert_int_equal(rbx_lender_lent_to(lender, 1), 3);
+	assert_int_equal(rbx_lender_lent_to(lender, 2), 0);
 	free(lender);
 }
 
@@ -595,9 +669,12 @@ int main(void)
 		cmocka_unit_test(host_that_is_short_lends_nothing),
 		cmocka_unit_test(new_limits_are_for_what_is_lent_next),
 		cmocka_unit_test(ending_slab_counts_against_a_lower_limit),
-		cmocka_unit_test(what_is_asked_for_without_an_end_is_never_revoked),
-		cmocka_unit_test(higher_limit_forgives_what_is_not_too_much),
-		cmocka_unit_test(short_host_ends_the_patience),
+		cmocka_unit_test(what_has_no_deadline_is_never_revoked),
+		cmocka_unit_test(higher_limit_withdraws_what_is_not_too_much),
+		cmocka_unit_test(requests_are_withdrawn_when_nothing_is_too_much),
+		cmocka_unit_test(drain_withdraws_nothing),
+		cmocka_unit_test(short_host_sets_a_deadline),
+		cmocka_unit_test(deadline_is_set_for_all_about_alike),
 		cmocka_unit_test(clients_are_bounded),
 	};
 
