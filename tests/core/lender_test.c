@@ -584,31 +584,34 @@ static void drain_withdraws_nothing(void **state)
 	free(lender);
 }
 
-/* The client is told of the deadline, and has the time; although it cannot be told again
- * of all the others, which would come first. */
+/* The client is told of the deadline at once, and has the time; also while it cannot be
+ * told again of the others, which would come first. */
 static void short_host_sets_a_deadline(void **state)
 {
 	struct rbx_lender_loan loans[6];
 	struct rbx_lender *lender = lender_with_surplus(6, loans);
-	uint64_t now_ns = NOW_NS + RBX_EVICT_REMIND_NS, until_ns = now_ns + 50;
+	uint64_t now_ns = NOW_NS + 1, until_ns = now_ns + RBX_EVICT_REMIND_NS + 50;
 	struct rbx_lender_action action;
-	int told = 0;
+	int i;
 
 	(void)state;
-	rbx_lender_heard(lender, 1, now_ns);
-	assert_int_equal(rbx_lender_shrink(lender, 2, now_ns, 50), 2);
+	assert_int_equal(rbx_lender_shrink(lender, 2, now_ns, until_ns - now_ns), 2);
 	assert_int_equal(counts_of(lender).slabs_due, 2);
 	assert_int_equal(counts_of(lender).slabs_asked, 5);
 	assert_int_equal(rbx_lender_deadline_ns(lender, now_ns), now_ns);
+	for (i = 0; i < 2; i++) {
+		assert_true(rbx_lender_next(lender, now_ns, &action));
+		assert_int_equal(action.kind, RBX_LENDER_ASK);
+		assert_int_equal(action.until_ns, until_ns);
+	}
+	assert_false(rbx_lender_next(lender, now_ns, &action));
+
+	now_ns = until_ns - 1;
+	rbx_lender_heard(lender, 1, now_ns);
 	while (rbx_lender_next(lender, now_ns, &action)) {
 		assert_int_equal(action.kind, RBX_LENDER_ASK);
-		if (action.until_ns == until_ns)
-			told++;
-		else
-			rbx_lender_ask_again(lender, action.loan.slab_id, now_ns);
+		rbx_lender_ask_again(lender, action.loan.slab_id, now_ns);
 	}
-	assert_int_equal(told, 2);
-	assert_int_equal(serve(lender, until_ns - 1, RBX_LENDER_END), 0);
 	assert_int_equal(serve(lender, until_ns, RBX_LENDER_END), 2);
 	assert_int_equal(counts_of(lender).slabs_revoked, 2);
 	assert_int_equal(counts_of(lender).slabs_due, 0);
