@@ -37,9 +37,9 @@ struct rbx_peer {
 	bool is_stopped; /* used by its owner only */
 	struct rbx_repairs *repairs; /* of its context; its monitor guards all below */
 	struct rbx_peer *next; /* in the list of peers that are maintained */
-	bool is_in_hand; /* a thread does a step */
+	bool has_worker; /* a thread does a step */
 	/* needs a thread: DRAIN or RESUME is due, or it is down and its session is to be ended */
-	bool wants_hand;
+	bool wants_worker;
 	struct rbx_recovery recovery;
 	char reason[RBX_REASON_BYTES]; /* of the last break */
 };

@@ -11,16 +11,16 @@
 
 static bool all_are_busy(const struct rbx_repairs *repairs)
 {
-	return repairs->busy_count >= repairs->hands_count;
+	return repairs->busy_count >= repairs->workers_count;
 }
 
-static void want_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
+static void want_worker(struct rbx_repairs *repairs, struct rbx_peer *peer)
 {
-	peer->wants_hand = true;
+	peer->wants_worker = true;
 	rbx_monitor_wake(&repairs->monitor);
 }
 
-/* The peer waits for a hand. Whether it need not wait any longer, because its time is over. */
+/* The peer waits for a worker. Whether it need not wait any longer, because its time is over. */
 static bool is_missed(const struct rbx_repairs *repairs,
 		      const struct rbx_recovery *recovery, uint64_t now_ns,
 		      uint64_t *at_ns)
@@ -41,17 +41,17 @@ static enum rbx_recovery_step step_of(struct rbx_repairs *repairs,
 	enum rbx_recovery_step step;
 	uint64_t due_ns;
 
-	if (peer->is_in_hand || peer->recovery.closing)
+	if (peer->has_worker || peer->recovery.closing)
 		return RBX_RECOVERY_WAIT;
-	if (peer->wants_hand) {
+	if (peer->wants_worker) {
 		if (!is_missed(repairs, &peer->recovery, now_ns, at_ns))
 			return RBX_RECOVERY_WAIT;
-		peer->wants_hand = false;
+		peer->wants_worker = false;
 		rbx_recovery_missed(&peer->recovery, now_ns);
 	}
 	step = rbx_recovery_next(&peer->recovery, now_ns, &due_ns);
 	if (step == RBX_RECOVERY_DRAIN || step == RBX_RECOVERY_RESUME) {
-		want_hand(repairs, peer);
+		want_worker(repairs, peer);
 		*at_ns = RBX_MIN(*at_ns, rbx_recovery_try_by_ns(&peer->recovery));
 		return RBX_RECOVERY_WAIT;
 	}
@@ -79,7 +79,7 @@ static struct rbx_peer *peer_of_clock(struct rbx_repairs *repairs,
 	return peer;
 }
 
-/* Before a step, which may take a while: marks the peers that need a hand. No peer that is up
+/* Before a step, which may take a while: marks the peers that need a worker. No peer that is up
  * does, and a look for stalls that is due counts as made. */
 static void mark_all(struct rbx_repairs *repairs)
 {
@@ -106,12 +106,12 @@ static bool goes_first(const struct rbx_recovery *recovery,
 	return rbx_recovery_try_by_ns(recovery) < rbx_recovery_try_by_ns(other);
 }
 
-static struct rbx_peer *peer_of_hand(struct rbx_repairs *repairs)
+static struct rbx_peer *peer_of_worker(struct rbx_repairs *repairs)
 {
 	struct rbx_peer *first = NULL, *peer;
 
 	for (peer = repairs->first; peer; peer = peer->next)
-		if (peer->wants_hand && !peer->recovery.closing &&
+		if (peer->wants_worker && !peer->recovery.closing &&
 		    (!first || goes_first(&peer->recovery, &first->recovery)))
 			first = peer;
 	return first;
@@ -120,9 +120,9 @@ static struct rbx_peer *peer_of_hand(struct rbx_repairs *repairs)
 /* ---- The threads ------------------------------------------------------------------*/
 
 /* A thread has done something for a peer. */
-static void out_of_hand(struct rbx_repairs *repairs, struct rbx_peer *peer)
+static void worker_leave(struct rbx_repairs *repairs, struct rbx_peer *peer)
 {
-	peer->is_in_hand = false;
+	peer->has_worker = false;
 	if (peer->recovery.closing) /* the thread that removes it waits */
 		rbx_monitor_wake(&repairs->monitor);
 }
@@ -146,31 +146,31 @@ static void *clock_main(void *argument)
 			continue;
 		if (step != RBX_RECOVERY_LOOK)
 			mark_all(repairs);
-		peer->is_in_hand = true;
+		peer->has_worker = true;
 		rbx_monitor_leave(&repairs->monitor);
 		rbx_peer_do_step(peer, step, 0);
 		rbx_monitor_enter(&repairs->monitor);
-		out_of_hand(repairs, peer);
+		worker_leave(repairs, peer);
 		if (step == RBX_RECOVERY_GIVE_UP)
-			want_hand(repairs, peer);
+			want_worker(repairs, peer);
 	}
 	rbx_monitor_leave(&repairs->monitor);
 	return NULL;
 }
 
-/* What to do for a peer that waits for a hand; WAIT if it is down. What was due still is: a
+/* What to do for a peer that waits for a worker; WAIT if it is down. What was due still is: a
  * drain, or a try, which is made however late. */
-static enum rbx_recovery_step step_of_hand(struct rbx_peer *peer,
-					   uint64_t *at_ns)
+static enum rbx_recovery_step step_of_worker(struct rbx_peer *peer,
+					     uint64_t *at_ns)
 {
-	peer->wants_hand = false;
+	peer->wants_worker = false;
 	if (peer->recovery.state.phase == RBX_PEER_DOWN)
 		return RBX_RECOVERY_WAIT;
 	return rbx_recovery_next(&peer->recovery, rbx_now_ns(), at_ns);
 }
 
-static void take_in_hand(struct rbx_peer *peer, enum rbx_recovery_step step,
-			 uint64_t at_ns)
+static void worker_take(struct rbx_peer *peer, enum rbx_recovery_step step,
+			uint64_t at_ns)
 {
 	if (step == RBX_RECOVERY_WAIT)
 		rbx_session_give_up(peer->session);
@@ -178,7 +178,7 @@ static void take_in_hand(struct rbx_peer *peer, enum rbx_recovery_step step,
 		rbx_peer_do_step(peer, step, at_ns);
 }
 
-static void *hand_main(void *argument)
+static void *worker_main(void *argument)
 {
 	struct rbx_repairs *repairs = argument;
 	enum rbx_recovery_step step;
@@ -187,21 +187,21 @@ static void *hand_main(void *argument)
 
 	rbx_monitor_enter(&repairs->monitor);
 	while (!repairs->stop) {
-		peer = peer_of_hand(repairs);
+		peer = peer_of_worker(repairs);
 		if (!peer) {
 			rbx_monitor_wait(&repairs->monitor);
 			continue;
 		}
-		step = step_of_hand(peer, &at_ns);
-		peer->is_in_hand = true;
+		step = step_of_worker(peer, &at_ns);
+		peer->has_worker = true;
 		repairs->busy_count++;
 		if (all_are_busy(repairs)) /* the clock handles the peers that wait */
 			rbx_monitor_wake(&repairs->monitor);
 		rbx_monitor_leave(&repairs->monitor);
-		take_in_hand(peer, step, at_ns);
+		worker_take(peer, step, at_ns);
 		rbx_monitor_enter(&repairs->monitor);
 		repairs->busy_count--;
-		out_of_hand(repairs, peer);
+		worker_leave(repairs, peer);
 		rbx_monitor_wake(&repairs->monitor); /* the clock */
 	}
 	rbx_monitor_leave(&repairs->monitor);
@@ -224,13 +224,13 @@ void rbx_repairs_destroy(struct rbx_repairs *repairs)
 	rbx_monitor_leave(&repairs->monitor);
 	if (repairs->has_clock)
 		rbx_thread_join(&repairs->clock);
-	while (repairs->hands_count)
-		rbx_thread_join(&repairs->hands[--repairs->hands_count]);
+	while (repairs->workers_count)
+		rbx_thread_join(&repairs->workers[--repairs->workers_count]);
 	rbx_monitor_destroy(&repairs->monitor);
 }
 
 /* With is_starting set, so no other thread does it. */
-static int start_threads(struct rbx_repairs *repairs, bool wants_hand)
+static int start_threads(struct rbx_repairs *repairs, bool wants_worker)
 {
 	int err = 0;
 
@@ -240,29 +240,29 @@ static int start_threads(struct rbx_repairs *repairs, bool wants_hand)
 	if (err)
 		return err;
 	repairs->has_clock = true;
-	if (wants_hand)
-		err = rbx_thread_start(&repairs->hands[repairs->hands_count],
-				       "repair", hand_main, repairs);
+	if (wants_worker)
+		err = rbx_thread_start(&repairs->workers[repairs->workers_count],
+				       "repair", worker_main, repairs);
 	return err;
 }
 
 int rbx_repairs_add(struct rbx_repairs *repairs, struct rbx_peer *peer)
 {
-	bool wants_hand;
+	bool wants_worker;
 	int err;
 
 	rbx_monitor_enter(&repairs->monitor);
 	while (repairs->is_starting)
 		rbx_monitor_wait(&repairs->monitor);
 	repairs->is_starting = true;
-	wants_hand = repairs->hands_count < RBX_RECOVERY_HANDS &&
-		     repairs->hands_count <= repairs->peers_count;
+	wants_worker = repairs->workers_count < RBX_RECOVERY_WORKERS &&
+		     repairs->workers_count <= repairs->peers_count;
 	rbx_monitor_leave(&repairs->monitor);
-	err = start_threads(repairs, wants_hand);
+	err = start_threads(repairs, wants_worker);
 	rbx_monitor_enter(&repairs->monitor);
 	repairs->is_starting = false;
 	if (!err) {
-		repairs->hands_count += wants_hand;
+		repairs->workers_count += wants_worker;
 		repairs->peers_count++;
 		peer->next = repairs->first;
 		repairs->first = peer;
@@ -278,7 +278,7 @@ void rbx_repairs_remove(struct rbx_repairs *repairs, struct rbx_peer *peer)
 
 	rbx_monitor_enter(&repairs->monitor);
 	rbx_recovery_close(&peer->recovery);
-	while (peer->is_in_hand)
+	while (peer->has_worker)
 		rbx_monitor_wait(&repairs->monitor);
 	while (*at != peer) /* bounded: it is in the list */
 		at = &(*at)->next;

@@ -198,7 +198,7 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 
 /* Connections of a context that are repaired at the same time, with one thread each. If a
  * server does not answer, its thread is busy for a quarter of the peer timeout. */
-#define RBX_RECOVERY_HANDS 8u
+#define RBX_RECOVERY_WORKERS 8u
 
 /* Slabs looked at in one round without asking a server: those with an event, and those that a
  * dead server may have held. Less than a ms. */

@@ -14,7 +14,7 @@
 #include "lib/clock.h"
 #include "lib/peer/peer.h"
 
-#define PEERS (2 * RBX_RECOVERY_HANDS + 1)
+#define PEERS (2 * RBX_RECOVERY_WORKERS + 1)
 #define TIMEOUT_MS 2000u
 /* This machine may be busy, and a request begins after the last sign of life. */
 #define SLACK_MS 500u
