@@ -13,9 +13,9 @@ server_pids=()
 
 # What stands before a program that loads what was built here: in a build with ASan it loads
 # ASan's run time first, and what it leaks itself at its end is its own business.
-loads=()
+preload=()
 [ -z "${RDMABOX_PRELOAD:-}" ] ||
-	loads=(env LD_PRELOAD="$RDMABOX_PRELOAD" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0")
+	preload=(env LD_PRELOAD="$RDMABOX_PRELOAD" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0")
 
 # Against hangs only: what is expected takes a fraction of it.
 limit_s=100

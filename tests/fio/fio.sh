@@ -14,7 +14,7 @@ command -v fio >/dev/null || { echo "SKIP: fio is not installed"; exit 77; }
 fio_run()
 {
 	# It leaves files where it runs.
-	(cd "$scratch" && exec timeout "$limit_s" "${loads[@]}" fio --ioengine="external:$engine" "$@" \
+	(cd "$scratch" && exec timeout "$limit_s" "${preload[@]}" fio --ioengine="external:$engine" "$@" \
 		>"$scratch/out" 2>"$scratch/err")
 	status=$?
 }

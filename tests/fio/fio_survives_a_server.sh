@@ -24,7 +24,7 @@ under_death()
 	two=$address
 	rm -f "$scratch"/{out,err}
 	# Paced, so that the death comes in the middle.
-	(cd "$scratch" && exec timeout "$limit_s" "${loads[@]}" fio --ioengine="external:$engine" --name=job \
+	(cd "$scratch" && exec timeout "$limit_s" "${preload[@]}" fio --ioengine="external:$engine" --name=job \
 		--servers="$one,$two" --replicas="$1" --size=16M --bs=4k --rw=randrw \
 		--iodepth=32 --rate_iops=1000,1000 --verify=crc32c --verify_fatal=1 \
 		>out 2>err) &

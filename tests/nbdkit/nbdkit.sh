@@ -29,7 +29,7 @@ start_nbdkit()
 	socket=$scratch/socket.${#server_pids[@]}
 	uri="nbd+unix:///?socket=$socket"
 	nbdkit_log=$socket.log
-	"${loads[@]}" nbdkit --foreground --unix "$socket" --pidfile "$socket.pid" "$plugin" "$@" \
+	"${preload[@]}" nbdkit --foreground --unix "$socket" --pidfile "$socket.pid" "$plugin" "$@" \
 		>"$nbdkit_log" 2>&1 &
 	nbdkit_pid=$!
 	server_pids+=("$nbdkit_pid")

@@ -30,7 +30,7 @@ wait "$load"
 socket=$scratch/background
 uri="nbd+unix:///?socket=$socket"
 nbdkit_log=$scratch/background.log
-"${loads[@]}" nbdkit --unix "$socket" --pidfile "$socket.pid" "$plugin" "$address" size=64M \
+"${preload[@]}" nbdkit --unix "$socket" --pidfile "$socket.pid" "$plugin" "$address" size=64M \
 	>"$nbdkit_log" 2>&1 </dev/null || { cat "$nbdkit_log"; fault "exit code $?"; }
 nbdkit_pid=$(cat "$socket.pid")
 server_pids+=("$nbdkit_pid")

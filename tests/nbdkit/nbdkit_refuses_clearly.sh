@@ -13,7 +13,7 @@ expect_nbdkit_refusal()
 	local pattern=$1
 
 	shift
-	timeout "$limit_s" "${loads[@]}" nbdkit --unix "$scratch/none.socket" --pidfile "$scratch/none.pid" \
+	timeout "$limit_s" "${preload[@]}" nbdkit --unix "$scratch/none.socket" --pidfile "$scratch/none.pid" \
 		"$plugin" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
 	status=$?
 	[ ! -s "$scratch/none.pid" ] || server_pids+=("$(cat "$scratch/none.pid")")
@@ -72,13 +72,13 @@ good nbdinfo --size "$uri"
 [ "$(cat "$scratch/out")" = 16777216 ] || { show; fault "with the secret: another size"; }
 
 # What --help and --dump-plugin tell.
-"${loads[@]}" nbdkit "$plugin" --help >"$scratch/out" || fault "--help: exit code $?"
+"${preload[@]}" nbdkit "$plugin" --help >"$scratch/out" || fault "--help: exit code $?"
 for name in servers size replicas secret-file insecure on-demand checksums; do
 	grep -q "^$name=" "$scratch/out" || { show; fault "--help leaves out $name"; }
 	grep -q "^\.It Cm $name Ns =" "$here/../../man/nbdkit-rdmabox-plugin.1" ||
 		fault "the manual page leaves out $name"
 done
-"${loads[@]}" nbdkit "$plugin" --dump-plugin >"$scratch/out" || fault "--dump-plugin: exit code $?"
+"${preload[@]}" nbdkit "$plugin" --dump-plugin >"$scratch/out" || fault "--dump-plugin: exit code $?"
 for line in 'name=rdmabox' 'max_thread_model=parallel' 'magic_config_key=servers' \
 	'rdmabox_version=[0-9]'; do
 	grep -q "^$line" "$scratch/out" || { show; fault "--dump-plugin leaves out $line"; }
