@@ -10,18 +10,8 @@
 #include <netinet/in.h>
 
 #include "core/host_port.h"
+#include "fabric/loopback.h"
 #include "lib/error.h"
-
-static bool sockaddr_is_loopback(const struct sockaddr *addr)
-{
-	const struct sockaddr_in6 *v6 = (const void *)addr;
-	const struct sockaddr_in *v4 = (const void *)addr;
-
-	if (addr->sa_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-	return addr->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
 
 int rbx_address_is_loopback(const char *address, bool *is_loopback)
 {
@@ -42,7 +32,7 @@ int rbx_address_is_loopback(const char *address, bool *is_loopback)
 				 gai_strerror(err));
 	*is_loopback = true;
 	for (each = found; each; each = each->ai_next)
-		if (!sockaddr_is_loopback(each->ai_addr))
+		if (!rbx_sockaddr_is_loopback(each->ai_addr))
 			*is_loopback = false;
 	freeaddrinfo(found);
 	return 0;

@@ -20,6 +20,7 @@
 
 #include "core/host_port.h"
 #include "device.h"
+#include "fabric/loopback.h"
 
 int soft_address_resolve(const char *text, bool listener,
 			 struct addrinfo **list, char *error)
@@ -66,17 +67,6 @@ void soft_address_name(const struct sockaddr *address, char *name)
 		 address_port(address));
 }
 
-bool soft_address_is_loopback(const struct sockaddr *address)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-
-	if (address->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-	/* The analyzer does not see that getpeername() wrote it. */
-	return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET; // NOLINT
-}
-
 bool soft_address_is_any(const struct sockaddr *address)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
@@ -95,7 +85,7 @@ bool soft_address_is_own(const struct sockaddr *address)
 	bool own;
 	int fd;
 
-	if (soft_address_is_loopback(address))
+	if (rbx_sockaddr_is_loopback(address))
 		return true;
 	/* Only an address of this host can be bound. */
 	memcpy(&copy, address, length);

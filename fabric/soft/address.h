@@ -19,7 +19,6 @@ int soft_address_resolve(const char *text, bool listener,
 			 struct addrinfo **list, char *error);
 /* Writes RBX_NAME_MAX bytes at most. */
 void soft_address_name(const struct sockaddr *address, char *name);
-bool soft_address_is_loopback(const struct sockaddr *address);
 /* Whether it is an address of this host. */
 bool soft_address_is_own(const struct sockaddr *address);
 /*

@@ -21,6 +21,7 @@
 #include "address.h"
 #include "device.h"
 #include "queue_pair.h"
+#include "fabric/loopback.h"
 
 /* Waits until the socket is readable or writable. 0 or -ETIMEDOUT. */
 static int socket_wait(int fd, short events, uint64_t deadline_ns)
@@ -169,7 +170,7 @@ static void resolved_keep(const struct sockaddr *address, char *resolved)
 
 static bool is_loopback_only(const struct addrinfo *list)
 {
-	while (list && soft_address_is_loopback(list->ai_addr))
+	while (list && rbx_sockaddr_is_loopback(list->ai_addr))
 		list = list->ai_next;
 	return !list;
 }

@@ -34,6 +34,7 @@
 #include "address.h"
 #include "connect.h"
 #include "device.h"
+#include "fabric/loopback.h"
 
 struct soft_listeners *soft_listeners_of(struct soft_listener *listener)
 {
@@ -143,7 +144,7 @@ static void half_open_name(struct soft_half_open *half_open,
 	}
 	soft_address_name((const struct sockaddr *)from, name);
 	half_open->request.same_host =
-		soft_address_is_loopback((const struct sockaddr *)from);
+		rbx_sockaddr_is_loopback((const struct sockaddr *)from);
 }
 
 /* For the service thread: stops or resumes watching the listening sockets. */

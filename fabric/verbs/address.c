@@ -42,19 +42,6 @@ int rbx_verbs_address_parse(const char *text, bool passive,
 	return 0;
 }
 
-bool rbx_verbs_address_is_loopback(const struct sockaddr_storage *address)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-
-	if (address->ss_family == AF_INET)
-		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return address->ss_family == AF_INET6 &&
-	       (IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
-		(IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
-		 in6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
-}
-
 void rbx_verbs_address_format(const struct sockaddr *address,
 			      char text[RBX_NAME_MAX])
 {

@@ -15,9 +15,6 @@
 int rbx_verbs_address_parse(const char *text, bool passive,
 			    struct sockaddr_storage *address, char *error);
 
-/* Whether it is of this machine only: 127.0.0.0/8, ::1, also mapped into IPv6. */
-bool rbx_verbs_address_is_loopback(const struct sockaddr_storage *address);
-
 void rbx_verbs_address_format(const struct sockaddr *address,
 			      char text[RBX_NAME_MAX]);
 

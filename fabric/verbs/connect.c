@@ -20,6 +20,7 @@
 #include "fabric/verbs/explain.h"
 #include "fabric/verbs/status.h"
 #include "fabric/verbs/verbs.h"
+#include "fabric/loopback.h"
 
 /*
  * The connection manager asks for the neighbour's hardware address, and only then begins to
@@ -271,7 +272,7 @@ int rbx_verbs_connect(struct rbx_device *device, const struct rbx_qp_init *init,
 		err = rbx_verbs_address_parse(connect->address, false, &address,
 					      error);
 	if (!err && connect->loopback_only &&
-	    !rbx_verbs_address_is_loopback(&address))
+	    !rbx_sockaddr_is_loopback((const struct sockaddr *)&address))
 		err = rbx_verbs_explain(error, -EREMOTE,
 					"%s is another machine",
 					connect->address);

@@ -20,6 +20,7 @@
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/explain.h"
 #include "fabric/verbs/verbs.h"
+#include "fabric/loopback.h"
 
 #define WAITING_MAX 128 /* requests in the ring, and asked of librdmacm */
 
@@ -166,7 +167,7 @@ static int listener_bind(struct verbs_listener *listener, const char *text,
 	 * librdmacm would accept it, and the kernel takes a loopback address for any address:
 	 * a program that means to serve this host only would serve the network.
 	 */
-	if (rbx_verbs_address_is_loopback(address))
+	if (rbx_sockaddr_is_loopback((const struct sockaddr *)address))
 		return explain_bind(listener, text, -EADDRNOTAVAIL, error);
 	if (rdma_bind_addr(id, (struct sockaddr *)address))
 		return explain_bind(listener, text, -errno, error);

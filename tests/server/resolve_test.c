@@ -122,6 +122,37 @@ static void server_judges_the_address_that_it_has_bound(void **state)
 	rbx_server_stop(server);
 }
 
+/* 127.0.0.1 mapped into IPv6 is loopback, and another address that is mapped is not. */
+static void mapped_address_is_judged_as_what_is_mapped(void **state)
+{
+	struct rbx_sessions_options options = { .silence_ms = 5000 };
+	const struct rbx_session_events events = { 0 };
+	struct rbx_session *session;
+	struct rbx_sessions *set;
+	struct rbx_server *server;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world.options.insecure = 0;
+	strcpy(world.options.fabric, "soft:tcp");
+	strcpy(world.options.listen, "[::ffff:0.0.0.0]:0");
+	assert_int_equal(rbx_server_start(&server, &world.options), -EPERM);
+	strcpy(world.options.listen, "[::ffff:127.0.0.1]:0");
+	world_start(&world);
+	options.device = world.device;
+	assert_int_equal(rbx_sessions_open(&set, &options), 0);
+	assert_int_equal(rbx_session_open_name(set, rbx_server_address(world.server), &events,
+					       &session),
+			 0);
+	rbx_session_close(session);
+	assert_int_equal(rbx_session_open_name(set, "[::ffff:192.0.2.1]:7471", &events,
+					       &session),
+			 -EPERM);
+	rbx_sessions_close(set);
+	world_stop(&world);
+}
+
 static int open_changing(struct rbx_sessions *set, const char *port,
 			 const char *first, const char *second)
 {
@@ -187,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(session_that_is_resumed_looks_up_no_name),
 		cmocka_unit_test(server_judges_the_address_that_it_has_bound),
+		cmocka_unit_test(mapped_address_is_judged_as_what_is_mapped),
 		cmocka_unit_test(session_judges_the_address_that_it_connects_to),
 	};
 
