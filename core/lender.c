@@ -34,13 +34,14 @@ struct rbx_lender *rbx_lender_init(void *memory,
 
 	RBX_ASSERT(config->slabs_count > 0);
 	RBX_ASSERT(config->slabs_count <= RBX_LENT_SLABS_MAX);
+	RBX_ASSERT(config->lend_max > 0);
+	RBX_ASSERT(config->lend_max <= config->slabs_count);
 	RBX_ASSERT(config->clients_max > 0);
 	RBX_ASSERT(config->clients_max <= RBX_CLIENTS_MAX);
 	places += sizeof(*l) + config->clients_max * sizeof(*l->clients);
 	/* Slabs are written when they are first lent: tables for many cost nothing. */
 	rbx_port_fill(l, 0, (size_t)(places - (uint8_t *)memory));
 	l->config = *config;
-	rbx_lender_set_limits(l, config->lend_max, config->quota_count);
 	l->clients = (struct rbx_lender_client *)(l + 1);
 	l->slabs = (struct rbx_lender_slab *)places;
 	rbx_id_map_init(&l->sessions, l->slabs + config->slabs_count,

@@ -46,7 +46,7 @@ struct rbx_lender;
 
 struct rbx_lender_config {
 	uint32_t slabs_count; /* of the table, 1 to RBX_LENT_SLABS_MAX */
-	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count; 0: all */
+	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count */
 	uint32_t quota_count; /* slabs of one client; 0: all */
 	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
 	uint64_t lease_ns;

@@ -9,7 +9,7 @@
 
 #define NONE RBX_LENDER_NONE
 
-/* ---- Asking ----------------------------------------------------------------*/
+/* ---- Limits ----------------------------------------------------------------*/
 
 static uint32_t promised_count(const struct rbx_lender *l)
 {
@@ -30,8 +30,7 @@ uint32_t rbx_lender_surplus(const struct rbx_lender *l)
 	return promised > l->config.lend_max ? promised - l->config.lend_max : 0;
 }
 
-/* ---- What was asked for without a deadline -----------------------------------*/
-
+/* What was asked for without a deadline gets one, or is not asked for any more. */
 typedef void take_fn(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 		     uint64_t revoke_ns);
 
@@ -84,8 +83,8 @@ void rbx_lender_withdraw(struct rbx_lender *l)
 void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
 			   uint32_t quota_count)
 {
-	RBX_ASSERT(lend_max <= l->config.slabs_count);
-	l->config.lend_max = lend_max ? lend_max : l->config.slabs_count;
+	RBX_ASSERT(lend_max > 0 && lend_max <= l->config.slabs_count);
+	l->config.lend_max = lend_max;
 	l->config.quota_count = quota_count;
 	rbx_lender_withdraw(l);
 }
@@ -94,6 +93,8 @@ void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
 {
 	l->host_is_short = host_is_short;
 }
+
+/* ---- Asking ----------------------------------------------------------------*/
 
 /*
  * Which clients are asked. The rule takes one loan at a time from the client that has most,

@@ -315,6 +315,7 @@ static void step(struct client *c)
 static void world_begin(void)
 {
 	const struct rbx_lender_config config = { .slabs_count = SLABS,
+						  .lend_max = SLABS,
 						  .clients_max = 2 * CLIENTS,
 						  .lease_ns = LEASE_NS };
 	uint32_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lender_small.h - a lender of few slabs and a short lease, for tests. */
+/* lender_small.h - a lender of few slabs and a short lease, and its host, for tests. */
 #ifndef RBX_TESTS_LENDER_SMALL_H
 #define RBX_TESTS_LENDER_SMALL_H
 
@@ -16,16 +16,45 @@
 
 #define CLIENTS_MAX 128u
 
-static struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
+static inline struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
 {
 	const struct rbx_lender_config config = {
 		.slabs_count = slabs,
+		.lend_max = slabs,
 		.quota_count = quota,
 		.clients_max = CLIENTS_MAX,
 		.lease_ns = LEASE_NS,
 	};
 
 	return rbx_lender_init(malloc(rbx_lender_size(&config)), &config);
+}
+
+static inline uint32_t lend(struct rbx_lender *lender, uint64_t session_id,
+			    struct rbx_lender_loan *loan)
+{
+	uint32_t reason = rbx_lender_lend(lender, session_id, loan);
+
+	if (!reason)
+		assert_true(rbx_lender_prepared(lender, loan));
+	return reason;
+}
+
+/* Does all that is to be done, and returns how many actions of a kind. */
+static inline int serve(struct rbx_lender *lender, uint64_t now_ns,
+			enum rbx_lender_action_kind kind)
+{
+	struct rbx_lender_action action;
+	int count = 0;
+
+	while (rbx_lender_next(lender, now_ns, &action)) {
+		if (action.kind == kind)
+			count++;
+		if (action.kind == RBX_LENDER_EXPIRE)
+			rbx_lender_leave(lender, action.session_id);
+		else if (action.kind == RBX_LENDER_END)
+			rbx_lender_ended(lender, action.loan.slab_id);
+	}
+	return count;
 }
 
 #endif

@@ -203,6 +203,7 @@ static void memory_freed_under_a_key_is_found(void **state)
 /* ---- Who is lent which slab ------------------------------------------------------*/
 
 static const struct rbx_lender_config one_slab = { .slabs_count = 1,
+						   .lend_max = 1,
 						   .clients_max = 1,
 						   .lease_ns = 1000 };
 
