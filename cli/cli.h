@@ -167,6 +167,7 @@ const char *cli_nearest(const char *word, const char *(*next)(const void *of, si
 /* False: rather than to wait for a reader of stderr, cli_fail() says nothing. For a
  * process that serves, and must not hang on who reads its log. */
 extern bool cli_fail_may_wait;
+bool cli_stderr_would_wait(void);
 
 /** cli_fail() - one line on stderr; returns CLI_EXIT_USAGE. */
 int cli_fail(const struct cli_command *command, const char *format, ...)

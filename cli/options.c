@@ -22,7 +22,7 @@
 
 bool cli_fail_may_wait = true;
 
-static bool stderr_would_wait(void)
+bool cli_stderr_would_wait(void)
 {
 	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
 
@@ -33,7 +33,7 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
 {
 	va_list args;
 
-	if (!cli_fail_may_wait && stderr_would_wait())
+	if (!cli_fail_may_wait && cli_stderr_would_wait())
 		return CLI_EXIT_USAGE;
 	fprintf(stderr, "rdmabox %s: ", command->name);
 	va_start(args, format);

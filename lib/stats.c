@@ -121,9 +121,10 @@ void rbx_stats_get_sized(struct rbx_context *ctx, struct rbx_stats *stats,
 {
 	struct rbx_stats now;
 
-	memset(stats, 0, size_bytes);
-	if (rbx_guard_use(ctx, "rbx_stats_get"))
+	if (rbx_guard_use(ctx, "rbx_stats_get")) {
+		memset(stats, 0, size_bytes);
 		return;
+	}
 	collect(ctx, &now);
 #define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
 	RBX_STATS(SINCE_RESET)

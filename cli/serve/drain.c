@@ -10,7 +10,6 @@
  * answer.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,10 +26,9 @@ struct waiter {
 
 void serve_tell(const char *format, ...)
 {
-	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
 	va_list args;
 
-	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+	if (cli_stderr_would_wait())
 		return;
 	va_start(args, format);
 	vfprintf(stderr, format, args);

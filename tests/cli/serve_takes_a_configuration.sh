@@ -232,7 +232,7 @@ wait "$client"
 status=$?
 [ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "a limit cost data: exit code $status"; }
 
-# The server that nobody reads reloads, and refuses to, and ends.
+# A server whose log nobody reads does not hang in a reload that it has to refuse.
 start_quiet()
 {
 	python3 - "$rdmabox" "$conf" <<'END'
