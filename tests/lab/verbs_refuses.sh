@@ -29,7 +29,7 @@ pass "a volume that is larger than the server is refused, and nothing stays lent
 expect_refusal "$address.*port is taken" "${serve[@]}" --listen "$address"
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
-expect_refusal "nobody listens at $address" "${bench[@]}" --insecure --servers "$address"
+expect_refusal "nothing listens at $address" "${bench[@]}" --insecure --servers "$address"
 expect_refusal "10.9.0.77:7471" "${bench[@]}" --insecure --servers 10.9.0.77:7471
 expect_refusal "127.0.0.1:7471.*RDMA device" "${bench[@]}" --insecure --servers 127.0.0.1:7471
 pass "a server that is not there, cannot be reached, or is on no RDMA device"
