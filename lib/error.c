@@ -17,6 +17,7 @@
 
 static _Thread_local char last_error[RBX_ERROR_TEXT_MAX];
 
+#undef rbx_error
 int rbx_error(int err, const char *format, ...)
 {
 	/* The arguments may point into last_error itself, so the text is formatted

@@ -22,16 +22,17 @@ rbx_post_chain(struct rbx_channel *channel, const struct rbx_chain *chain,
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 	struct rbx_wr wrs[RBX_CHAIN_MAX];
 	struct rbx_wr *bad = wrs;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < chain->work_count; i++) {
+	do { /* a chain has one at least */
 		uint32_t number = chain->first_number + i;
 
 		translate(qp, rbx_send_ring_slot(ring, number), &wrs[i]);
 		wrs[i].wr_id = number;
 		wrs[i].next = &wrs[i + 1];
-	}
-	wrs[chain->work_count - 1].next = NULL;
-	wrs[chain->work_count - 1].flags |= RBX_WR_SIGNALED;
+	} while (++i < chain->work_count);
+	wrs[i - 1].next = NULL;
+	wrs[i - 1].flags |= RBX_WR_SIGNALED;
 	if (!qp->device->ops->post_send(qp, wrs, &bad))
 		return 0;
 	return chain->work_count - (uint32_t)(bad - wrs);

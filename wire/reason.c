@@ -12,7 +12,7 @@ int rbx_reason_errno(uint32_t reason)
 #define RBX_REASON_CASE(name, err, sentence) \
 	case RBX_REASON_##name:              \
 		return -(err);
-		RBX_REASONS(RBX_REASON_CASE)
+		RBX_REASONS(RBX_REASON_CASE) // NOLINT(bugprone-branch-clone)
 #undef RBX_REASON_CASE
 	}
 	return -EPROTO;

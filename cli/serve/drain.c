@@ -80,9 +80,9 @@ void serve_drain(struct rbx_server *server, const sigset_t *signals)
 	if (!is_waiting)
 		return;
 	/* It uses the server. Not pthread_cancel(), which opens a library, and aborts if the
-	 * process has no descriptor left. */
+	 * process has no descriptor left. The thread takes the signal by sigwait(). */
 	atomic_store(&waiter.is_over, true);
-	pthread_kill(thread, SIGTERM);
+	pthread_kill(thread, SIGTERM); // NOLINT(bugprone-bad-signal-to-kill-thread)
 	pthread_join(thread, NULL);
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }

@@ -77,7 +77,7 @@ static int device_check(const struct attempt *attempt)
 		"open that device, or give an address of this one",
 		attempt->init->address,
 		id->verbs ? id->verbs->device->name : "no RDMA device",
-		id->port_num, device->verbs->device->name, device->port);
+		id->port_num, device->verbs->device->name, device->port); // NOLINT: never NULL
 }
 
 static int resolve_address(const struct attempt *attempt,

@@ -16,6 +16,7 @@
 
 #include "fabric/fabric.h"
 
+#undef rbx_verbs_explain
 int rbx_verbs_explain(char *error, int code, const char *format, ...)
 {
 	va_list args;

@@ -172,7 +172,7 @@ static int listener_bind(struct verbs_listener *listener, const char *text,
 	if (rdma_bind_addr(id, (struct sockaddr *)address))
 		return explain_bind(listener, text, -errno, error);
 	/* For an address of no particular device the id has no device. */
-	if (id->verbs && id->verbs != device->verbs)
+	if (id->verbs && id->verbs != device->verbs) // NOLINT: listener_open() set it
 		return rbx_verbs_explain(error, -EXDEV,
 			"%s is an address of %s, but %s is open; open that "
 			"device, or give an address of this one", text,

@@ -241,7 +241,7 @@ static int recv_post_batch(struct rbx_verbs_qp *qp, struct rbx_recv_wr *first,
 		err = 0; /* as for sends */
 	if (err) {
 		count = (uint32_t)(bad_wr - wrs);
-		for (*rest = first, i = 0; i < count; i++)
+		for (*rest = first, i = 0; *rest && i < count; i++)
 			*rest = (*rest)->next;
 	}
 	rbx_verbs_wr_ring_post(&qp->recvs, count);

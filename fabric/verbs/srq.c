@@ -204,7 +204,7 @@ static int post_batch_locked(struct rbx_verbs_srq *srq, struct rbx_recv_wr **res
 			place_free_locked(srq, places[i]);
 		count = (uint32_t)(bad - wrs);
 	}
-	for (i = 0; i < count; i++)
+	for (i = 0; *rest && i < count; i++)
 		*rest = (*rest)->next;
 	return err;
 }

@@ -278,7 +278,7 @@ int rbx_queue_run(struct rbx_queue *queue, int timeout_ms)
 	int count = rbx_queue_poll(queue, completions, RBX_POLL_BATCH, timeout_ms);
 
 	for (int i = 0; i < count; i++) {
-		const struct rbx_endpoint *endpoint = completions[i].endpoint;
+		const struct rbx_endpoint *endpoint = completions[i].endpoint; // NOLINT
 
 		if (endpoint->completed) {
 			const char *before = rbx_callback_enter(

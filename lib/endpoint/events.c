@@ -43,8 +43,7 @@ int rbx_endpoint_next_event(struct rbx_context *ctx, struct rbx_endpoint_event *
 	if (err)
 		return err;
 	readable = (struct pollfd){ ctx->device->event_fd, POLLIN, 0 };
-	while ((err = ctx->device->ops->get_event(ctx->device, &of_device)) ==
-	       -EAGAIN) {
+	while (ctx->device->ops->get_event(ctx->device, &of_device) == -EAGAIN) {
 		int left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
 
 		if (left_ms == 0)
