@@ -90,13 +90,18 @@ refuse '1: there are no sections' $'\xef\xbb\xbf[server]' 'memory = 64M'
 refuse '2: memory: .64X' $'\xef\xbb\xbflisten = 127.0.0.1:0' 'memory = 64X'
 refuse '1: memory: .* a comment needs a line of its own' 'memory = 64M # all'
 refuse '1: give name = value' 'memory 64M'
+refuse '1: give name = value' 'memory 64M' 'slab = 1M' 'quota = 1M'
+refuse '2: quota: .64X' 'memory 64M' 'quota = 64X' # one line, not one for each
 refuse '1: overcommit: .maybe. is not accepted; give yes or no' 'overcommit = maybe'
+refuse '4: memory: .64X' 'overcommit = true' 'small-pages = false' '' 'memory = 64X'
 refuse '1: config: there is no such option' "config = $conf"
 refuse '1: help: there is no such option' 'help = yes'
 refuse '1: listen: ' 'listen ='
 refuse '2: listen: leave the quotes out' 'memory = 64M' 'listen = "127.0.0.1:0"'
 refuse '2: the line is longer than 19. characters' 'memory = 64M' \
 	"secret-file = /$(printf '%0300d' 7)"
+refuse '1: memory: .64X' "$(printf '%-198s' 'memory = 64X')" # as long as a line may be
+refuse '1: the line is longer than 198 characters' "$(printf '%-199s' 'memory = 64X')"
 refuse '3: memory: .64X. is not accepted' "# $(printf '%0300d' 7)" '' '  memory = 64X'
 expect_refusal "cannot open $scratch/none: No such file" serve --config "$scratch/none"
 expect_refusal "cannot read $scratch: it is no regular file" serve --config "$scratch"
@@ -105,12 +110,17 @@ mkfifo "$scratch/fifo"
 expect_refusal 'it is no regular file' serve --config "$scratch/fifo"
 printf 'memory = 64M\0 garbage\n' >"$conf"
 expect_refusal 'it has a byte of zero' serve --config "$conf"
-head -c 70000 /dev/zero | tr '\0' '\n' >"$conf"
+head -c 65537 /dev/zero | tr '\0' '\n' >"$conf"
 expect_refusal 'it is longer than 64 KiB' serve --config "$conf"
+head -c 65536 /dev/zero | tr '\0' '\n' >"$conf"
+expect_refusal "no address; add listen = ADDR:PORT to $conf" serve --config "$conf"
 # A secret that was taken for a configuration does not get into a log.
 echo 'c2VjcmV0IHNlY3JldCBzZWNyZXQ=' >"$conf"
 expect_refusal "$conf:1: there is no such option" serve --config "$conf"
 ! grep -q c2Vj "$scratch/err" || { show; fault "the secret is in the message"; }
+echo 'sesameopenthedoorbecauseiamthesecretyouknow=' >"$conf"
+expect_refusal "$conf:1: there is no such option" serve --config "$conf"
+! grep -q sesame "$scratch/err" || { show; fault "the secret of letters is in the message"; }
 lines 'memory = 64M'
 expect_refusal "no address; add listen = ADDR:PORT to $conf" serve --config "$conf"
 lines 'listen = 127.0.0.1:0'
@@ -118,6 +128,8 @@ expect_refusal "no memory; add memory = SIZE to $conf" serve --config "$conf"
 expect_refusal 'no address; add --listen ADDR:PORT, or name a file' serve
 lines 'listen = 127.0.0.1:0' 'memory = 64M' 'slab = 3M'
 expect_refusal 'slab.* is not a power of two' serve --config "$conf"
+lines 'listen = 127.0.0.1:0' 'memory = 1M' 'slab = 2M'
+expect_refusal 'a slab of 2 MiB does not fit into 1 MiB of memory' serve --config "$conf"
 
 # Each line of the example is right, also those that are commented out.
 sed 's/^#\([a-z]\)/\1/; s/^listen.*/listen = 127.0.0.1:0/; s/^metrics.*/metrics = 127.0.0.1:0/
@@ -135,7 +147,7 @@ wait "$pid"
 (umask 077; head -c 32 /dev/urandom | base64 >"$scratch/new")
 cp -p "$scratch/old" "$scratch/secret"
 lines "secret-file = $scratch/secret" 'memory = 1G' 'slab = 1M' 'small-pages = no' \
-	'lease = 50000 ; in ms' 'quota = 4M'
+	'lease = 50000 ; in ms' 'quota = 4M' 'insecure = no'
 start --config "$conf" --memory 8M
 grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || {
 	cat "$out"
@@ -152,6 +164,7 @@ lends 4 "$scratch/old"
 # The secret, in the same file.
 cp -p "$scratch/new" "$scratch/secret"
 reload 1
+tells 'reloaded: lending 8 MiB, to one client at most 4 MiB; the secret was read$' 1
 expect_refusal 'secret' stat --server "$address" --secret-file "$scratch/old"
 number slabs_lent 4
 number memory_bytes $((8 << 20))
@@ -176,9 +189,12 @@ for wrong in 'slab = 2M' 'lease = 800' 'insecure = yes' "secret-file = $scratch/
 	} >"$conf"
 	refused=$((refused + 1))
 	reload "$refused" not
+	grep -B 1 'not reloaded: ' "$log" | tail -n 2 | grep -q -- "^rdmabox serve: .*${wrong%%[- ]*}" ||
+		{ cat "$log" >&2; fault "with $wrong the log does not say why"; }
 	run bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
 	[ "$status" = 2 ] || { show; fault "with $wrong the quota was changed"; }
 done
+[ -z "$(find "/proc/$pid/fd" -lname "$conf*")" ] || fault "the file stays open after a reload"
 cp "$conf.good" "$conf"
 sed -i 's/^quota.*/quota = 4M/' "$conf"
 reload 3
@@ -272,11 +288,12 @@ start_quiet || fault "a reload waits for a reader of the log"
 # systemd is told when there is a server, and when it is about to end; before that it sends
 # no SIGHUP.
 lines 'listen = 127.0.0.1:0' 'memory = 8M' 'slab = 1M'
-python3 - "$rdmabox" "$conf" "$scratch/notify" <<'END' || fault "systemd is not told"
+for notify in "$scratch/notify" "@rdmabox-$$"; do
+	python3 - "$rdmabox" "$conf" "$notify" <<'END' || fault "systemd is not told"
 import os, signal, socket, subprocess, sys
 
 told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-told.bind(sys.argv[3])
+told.bind(sys.argv[3].replace("@", "\0"))
 told.settimeout(60)
 
 server = subprocess.Popen([sys.argv[1], "serve", "--config", sys.argv[2]],
@@ -288,6 +305,7 @@ server.send_signal(signal.SIGTERM)
 assert told.recv(100) == b"STOPPING=1"
 assert server.wait(60) == 0, server.returncode
 END
+done
 
 # Without a file SIGHUP ends it, as a closed terminal does; unless it is ignored, which
 # we would hand down.

@@ -155,7 +155,7 @@ expect_help()
 
 	shift
 	expect_success "$@"
-	tr -s ' \n' ' ' <"$scratch/out" | grep -qE -- "$pattern" ||
+	tr -s ' \n' ' ' <"$scratch/out" | grep -E -- "$pattern" >/dev/null ||
 		{ show; fault "rdmabox $*: does not say $pattern"; }
 }
 expect_help '--slab SIZE how much to lend at once, a power of two \(default: 64M\)' help serve

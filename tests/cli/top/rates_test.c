@@ -120,6 +120,8 @@ static void server_states_are_told_apart(void **state)
 	server.asked_ns = 0;
 	server.now.stats.draining = 1;
 	assert_int_equal(row_of(&server, 15 * SECOND_NS).state, TOP_DRAINING);
+	server.asked_ns = 12 * SECOND_NS;
+	assert_int_equal(row_of(&server, 15 * SECOND_NS).state, TOP_SILENT);
 	server.is_down = true;
 	strcpy(server.error, "refused");
 	assert_int_equal(row_of(&server, 15 * SECOND_NS).state, TOP_DOWN);
@@ -134,7 +136,11 @@ static void volume_rates_and_rebuild_are_shown(void **state)
 				     .read_bytes = 409600,
 				     .polls = 50,
 				     .empty_polls = 10 };
-	struct top_volume now = { .at_ns = 8 * SECOND_NS,
+	struct top_volume now = { .name = "swap",
+				  .device = "rdmabox0",
+				  .size = 1 << 20,
+				  .servers_up = 3,
+				  .at_ns = 8 * SECOND_NS,
 				  .read_requests = 140,
 				  .write_requests = 4,
 				  .read_bytes = 819200,
@@ -155,6 +161,9 @@ static void volume_rates_and_rebuild_are_shown(void **state)
 
 	(void)state;
 	top_volume_row_make(&now, &before, &row);
+	assert_string_equal(row.name, "swap");
+	assert_string_equal(row.device, "rdmabox0");
+	assert_true(row.size_bytes == 1 << 20 && row.servers_up == 3);
 	assert_true(row.read_bytes == 102400 && row.written_bytes == 4096);
 	assert_true(row.operations == 11 && row.polls == 10);
 	assert_true(row.empty_polls == 5 && row.lost == 2);
