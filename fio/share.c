@@ -26,7 +26,7 @@
 
 struct share {
 	struct share *next; /* in the list of shared ones */
-	struct share_wish wish; /* bytes: the most that any job needs */
+	struct share_wish wish; /* bytes: the most of any job; tell_counters: if any wants it */
 	unsigned int jobs;
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_volume *volume;
@@ -69,6 +69,7 @@ static struct share *join_threads(const struct share_wish *wish)
 		if (!is_same(&share->wish, wish))
 			continue;
 		share->jobs++;
+		share->wish.tell_counters |= wish->tell_counters;
 		if (!share->ctx && wish->bytes > share->wish.bytes)
 			share->wish.bytes = wish->bytes;
 		return share;

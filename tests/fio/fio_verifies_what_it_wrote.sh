@@ -63,6 +63,12 @@ counted()
 		{ show; fault "fio $*: more work requests than 1 of $divisor"; }
 }
 
+# Of threads that share a volume any may ask for its counters.
+job=(--servers="$one,$two" --size=8M --bs=4k --rw=write --thread=1)
+fio_run --name=first "${job[@]}" --name=second "${job[@]}" --counters=1 \
+	--ioengine="external:$engine"
+[ "$(count requests)" = 4096 ] || { show; fault "the counters of two threads are not told once"; }
+
 # A sync waits for all that was submitted: no two writes are in flight at once. (With
 # more than two units fio leaves out syncs in the beginning, until something completes.)
 tcp=(--fabric=soft:tcp --iodepth=2)
@@ -72,7 +78,10 @@ counted 1 "${tcp[@]}"
 [ "$(count inflight_bytes_max)" -gt 4096 ] || { show; fault "never two writes at once"; }
 
 # A batch of fio is merged, and one by one nothing is.
-counted 8 --iodepth=32 --iodepth_batch=32 --iodepth_batch_complete_min=32
+counted 16 --iodepth=32 --iodepth_batch=32 --iodepth_batch_complete_min=32
+grep -qE '^ +submit +:.* 32=100\.0%' "$scratch/out" || { show; fault "fio was not told of batches"; }
+grep -qE '^ +slat \(.* max= *[1-9]' "$scratch/out" ||
+	{ show; fault "no latency of submission"; }
 counted 1 --iodepth=1
 [ "$(count merged_requests)" = 0 ] || { show; fault "one at a time: something is merged"; }
 
