@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* servers_test.c - what is known of a server that is asked again and again. */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -43,6 +45,7 @@ static void watch(double interval_s)
 
 	rbx_options_defaults(&options);
 	strcpy(options.fabric, "soft:tcp");
+	options.peer_timeout_ms = WAIT_MS;
 	if (rbx_open(&ctx, &options))
 		fail_msg("%s", rbx_last_error());
 	assert_int_equal(top_watchers_start(&watchers, &command, ctx, address, interval_s), 0);
@@ -126,12 +129,37 @@ static void server_that_comes_back_is_up_again_without_rates(void **state)
 	rbx_server_stop(serving);
 }
 
+/* The threads that wait for it are left alone, and can be waited for later. */
+static void end_does_not_wait_for_a_silent_server(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t at_bytes = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 8), 0); /* nobody takes what comes */
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &at_bytes), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	watch(3600);
+	do
+		look();
+	while (!server.asked_ns);
+	assert_false(top_watchers_stop(watchers));
+	close(fd);
+	while (!top_watchers_stop(watchers))
+		;
+	rbx_close(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_that_has_answered_is_asked_nothing),
 		cmocka_unit_test(server_is_asked_once_in_an_interval),
 		cmocka_unit_test(server_that_comes_back_is_up_again_without_rates),
+		cmocka_unit_test(end_does_not_wait_for_a_silent_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
