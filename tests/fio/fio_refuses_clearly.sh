@@ -70,8 +70,8 @@ expect_bad '2 replicas need as many servers' "${good[@]}" --thread=1 \
 # Those that share one get the largest that they need, if it is not open yet.
 expect_good "${good[@]}" --thread=1 "${second[@]}" --servers="$address" --size=16M
 expect_bad 'other jobs have opened the volume with 8388608 bytes, and this one needs 16777216' \
-	"${good[@]}" --thread=1 --time_based --runtime=4 \
-	"${second[@]}" --servers="$address" --size=16M --startdelay=1 --create_serialize=0
+	"${good[@]}" --thread=1 --time_based --runtime=6 \
+	"${second[@]}" --servers="$address" --size=16M --startdelay=3 --create_serialize=0
 # All of them fail if it cannot be opened.
 expect_bad 'no memory left to lend' "${job[@]}" --size=1G --thread=1 --numjobs=2
 [ "$(grep -c '^rdmabox: .*no memory left to lend' "$scratch/err")" = 2 ] ||
