@@ -3,6 +3,7 @@
  * keep-tree: keeps every file below a directory in remote memory, and proves that all come
  * back, even if a server is killed meanwhile.
  *
+ *	cc keep_tree*.c -o keep-tree $(pkg-config --cflags --libs rdmabox) -lcrypto -pthread
  *	keep-tree --servers A:P,B:P --spare C:P --replicas 2 --passes 3 DIR
  *
  * Stores all files, remembering their SHA-256, and reads them back. Each pass of --passes

@@ -236,8 +236,8 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	if (!err && answer.type == SOFT_REJECT)
 		wrong = "refused the connection";
 	if (err == -ECONNRESET)
-		wrong = "the connection was closed without an answer: too many clients ask "
-			"at once, or it is not a server";
+		wrong = "the connection was closed without an answer: it is ending, too many "
+			"clients ask at once, or it is not a server";
 	if (wrong && err != -EPROTO)
 		err = -EBUSY; /* see core/reject.h: something listens there */
 	if (err) {

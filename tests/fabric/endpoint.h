@@ -92,6 +92,7 @@ int test_do(const struct test_pair *pair, uint8_t opcode, uint64_t local_offset,
 void test_nothing(const struct test_pair *pair, struct rbx_cq *cq);
 
 void test_fill(uint8_t *bytes, size_t length_bytes, uint32_t seed);
+bool test_is_zero(const uint8_t *bytes, size_t length_bytes);
 uint64_t test_now_ms(void);
 
 /* Runs the tests on each fabric; the exit code of the program. */

@@ -78,13 +78,10 @@ static int use(struct test_pair *pair, uint8_t opcode, uint32_t rkey,
 
 static bool is_untouched(const struct test_pair *pair)
 {
-	uint32_t i;
+	const uint32_t end = REGION_OFFSET + REGION_BYTES;
 
-	for (i = 0; i < TARGET_BYTES; i++)
-		if (pair->target[i] &&
-		    (i < REGION_OFFSET || i >= REGION_OFFSET + REGION_BYTES))
-			return false;
-	return true;
+	return test_is_zero(pair->target, REGION_OFFSET) &&
+	       test_is_zero(pair->target + end, TARGET_BYTES - end);
 }
 
 /* warm: so often before, so that a mapping, where there is one, is in use. */
