@@ -201,13 +201,6 @@ void cli_interrupt_forget(void);
 
 struct rbx_context;
 
-/**
- * cli_fail_room() - of a volume that was refused with -ENOSPC or -EDQUOT: the last
- * error, what was asked for, and what the servers have. Returns CLI_EXIT_USAGE.
- */
-int cli_fail_room(const struct cli_command *command, struct rbx_context *ctx,
-		  const char *servers, uint64_t bytes, uint32_t replicas);
-
 /** cli_describe() - the value of one line "key=value" of rbx_describe(). */
 void cli_describe(struct rbx_context *ctx, const char *key, char *value,
 		  size_t value_bytes);

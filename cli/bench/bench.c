@@ -113,9 +113,6 @@ static int bench_open(struct bench *bench)
 	o->volume.user = &bench->events;
 	rc = rbx_volume_open(bench->ctx, &bench->volume, o->servers,
 			     o->volume_bytes, &o->volume);
-	if (rc == -ENOSPC || rc == -EDQUOT)
-		return cli_fail_room(&bench_command, bench->ctx, o->servers,
-				     o->volume_bytes, o->volume.replicas);
 	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
 	return make_loads(bench);

@@ -51,8 +51,6 @@ static int run_open(const struct tune_options *options, uint32_t queue_pairs,
 	if (rbx_open(&run->ctx, &library))
 		return cli_fail(&tune_command, "%s", rbx_last_error());
 	err = rbx_volume_open(run->ctx, &run->volume, options->server, VOLUME_BYTES, NULL);
-	if (err == -ENOSPC || err == -EDQUOT)
-		return cli_fail_room(&tune_command, run->ctx, options->server, VOLUME_BYTES, 1);
 	if (err)
 		return cli_fail(&tune_command, "%s", rbx_last_error());
 	if (bench_pattern_create(&run->pattern, "rand", BLOCKS, BLOCK_BYTES, 1,

@@ -197,6 +197,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (err)
 		goto out_close_servers;
 	err = rbx_upkeep_borrow_all(&volume->control.upkeep);
+	if (err == -ENOSPC || err == -EDQUOT)
+		err = rbx_volume_room_explain(volume, err);
 	if (!err)
 		err = rbx_volume_copies_make(volume);
 	if (!err)

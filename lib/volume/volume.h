@@ -11,6 +11,7 @@
  *	bounce.c   pages for bytes that lie in several segments
  *	fence.c    requests that wait for all earlier ones
  *	copies.c   memory for the copies of a rebuild
+ *	room.c     why a volume finds no memory
  *	sync.c     rbx_read(), rbx_write() and so on
  *
  * Locks, in order of precedence: add_lock, fence_lock, the monitor of the control, the
@@ -70,6 +71,12 @@ int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers);
 
 int rbx_volume_copies_make(struct rbx_volume *volume);
 void rbx_volume_copies_free(struct rbx_volume *volume);
+
+/* room.c */
+
+/* Adds what was asked for, and what each server has, to the error of this thread. Returns
+ * err. Called by the thread that opens the volume, before it gives anything back. */
+int rbx_volume_room_explain(struct rbx_volume *volume, int err);
 
 /* submit.c */
 

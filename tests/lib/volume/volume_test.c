@@ -284,6 +284,9 @@ static void open_impossible_is_refused_and_nothing_stays_borrowed(void **state)
 			 -EHOSTUNREACH);
 	assert_int_equal(open_error("a:1,b:1", 17ull * SLAB_BYTES, 2),
 			 -ENOSPC);
+	/* Each server has 16 slabs of 64 KiB. */
+	assert_non_null(strstr(rbx_last_error(), " is full (asked for: 1.0625 MiB, 2 copies, "
+			       "in slabs of 0.0625 MiB; a:1 has 1 MiB free; b:1 has 1 MiB free)"));
 	fake_server_set_refuse(servers[1], -EDQUOT);
 	assert_int_equal(open_error("a:1,b:1", VOLUME_BYTES, 2), -EDQUOT);
 	for (i = 0; i < 4; i++)
