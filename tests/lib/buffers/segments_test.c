@@ -227,15 +227,15 @@ static void volume_run(const struct shape *shape, uint64_t seed)
 static void volume_lists_of_any_shape_are_what_the_model_says(void **state)
 {
 	static const struct shape shapes[] = {
-		{ "fabric=soft:tcp peer_timeout_ms=1000", 0, 0, false },
-		{ "fabric=soft:tcp peer_timeout_ms=1000", 1, 0, false },
-		{ "fabric=soft peer_timeout_ms=1000", 1, 1, false },
-		{ "fabric=soft peer_timeout_ms=1000 fragment_bytes=4K", 0, 1,
+		{ "fabric=soft:tcp peer_timeout_ms=10000", 0, 0, false },
+		{ "fabric=soft:tcp peer_timeout_ms=10000", 1, 0, false },
+		{ "fabric=soft peer_timeout_ms=10000", 1, 1, false },
+		{ "fabric=soft peer_timeout_ms=10000 fragment_bytes=4K", 0, 1,
 		  false },
-		{ REGISTERED "peer_timeout_ms=1000 buffers=staging", 0, 0, false },
-		{ REGISTERED "peer_timeout_ms=1000 buffers=direct", 1, 0, true },
-		{ REGISTERED "peer_timeout_ms=1000 buffers=direct", 0, 0, false },
-		{ REGISTERED "peer_timeout_ms=1000", 0, 0, true },
+		{ REGISTERED "peer_timeout_ms=10000 buffers=staging", 0, 0, false },
+		{ REGISTERED "peer_timeout_ms=10000 buffers=direct", 1, 0, true },
+		{ REGISTERED "peer_timeout_ms=10000 buffers=direct", 0, 0, false },
+		{ REGISTERED "peer_timeout_ms=10000", 0, 0, true },
 	};
 	uint32_t i;
 
