@@ -49,14 +49,15 @@ status=$?
 
 # A client that stays: the server waits for it, and a second signal ends that.
 start_server --memory 64M --slab 4M --drain-timeout 3600
-"$rdmabox" bench --servers "$address" --volume 16M --runtime 60 >"$scratch/bench" 2>&1 &
+"$rdmabox" bench --servers "$address" --volume 16M --runtime 60 --progress >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 for ((attempt = 0; attempt < 600; attempt++)); do
-	run stat --server "$address" --json
-	[ "$status" = 0 ] && [ "$(key slabs_lent)" = 4 ] && break
+	[ -s "$scratch/bench" ] && break # it is measuring
 	sleep 0.05
 done
+expect_success stat --server "$address" --json
+[ "$(key slabs_lent)" = 4 ] || fault "the client does not have its slabs"
 kill -TERM "$pid"
 for ((attempt = 0; attempt < 600; attempt++)); do
 	grep -q draining "$scratch"/server.*.err && break
