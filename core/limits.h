@@ -207,10 +207,10 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 /* Memory servers of one volume at a time; peers of one context. A volume's tables of servers
  * take 40 KiB, and a context's of peers 32 KiB. */
 #define RBX_SERVERS_MAX 1024u
+#define RBX_PEERS_MAX 4096u
 
 /* Servers of one named volume. Each has the others in its membership, which takes 4 KiB. */
 #define RBX_MEMBERS_MAX 256u
-#define RBX_PEERS_MAX 4096u
 
 /* Channels of one window: those of peers, and as many of paced endpoints. */
 #define RBX_CHANNELS_MAX (2u * RBX_PEERS_MAX)

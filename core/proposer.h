@@ -44,7 +44,8 @@ void rbx_proposer_open(struct rbx_proposer *proposer, uint64_t epoch);
 void rbx_proposer_create(struct rbx_proposer *proposer, uint64_t epoch,
 			 const uint64_t *incarnations, uint32_t count);
 
-/* A server has promised our epoch, and had accepted this membership. */
+/* A server has promised our epoch, and had accepted this membership: one with epoch 0 if none,
+ * else it has no fault. */
 void rbx_proposer_promised(struct rbx_proposer *proposer, uint64_t incarnation,
 			   const struct rbx_membership *membership);
 void rbx_proposer_accepted(struct rbx_proposer *proposer, uint64_t incarnation,

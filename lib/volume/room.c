@@ -26,10 +26,10 @@ int rbx_volume_room_explain(struct rbx_volume *volume, int err)
 		/* What this volume got until it was refused counts as well. */
 		bytes = rbx_peer_free_bytes(peer) +
 			control->upkeep.servers[i].replicas_count * slab_bytes;
-		end += (size_t)snprintf(rooms + end, sizeof(rooms) - end, "; %s has %g MiB free",
+		end += (size_t)snprintf(rooms + end, sizeof(rooms) - end, "; %s has %.10g MiB free",
 					rbx_peer_name(peer), (double)bytes / MIB);
 	}
-	return rbx_error(err, "%s (asked for: %g MiB, %u cop%s, in slabs of %g MiB%s)",
+	return rbx_error(err, "%s (asked for: %.10g MiB, %u cop%s, in slabs of %.10g MiB%s)",
 			 rbx_last_error(), (double)map->size_bytes / MIB,
 			 map->shape.replicas, map->shape.replicas == 1 ? "y" : "ies",
 			 (double)slab_bytes / MIB, rooms);

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/random.h"
+#include "tests/fill.h"
 
 static void memory_open(struct test_pair *pair)
 {
@@ -174,15 +174,7 @@ void test_nothing(const struct test_pair *pair, struct rbx_cq *cq)
 
 void test_fill(uint8_t *bytes, size_t length_bytes, uint32_t seed)
 {
-	struct rbx_random random;
-
-	rbx_random_seed(&random, seed);
-	/* Eight at a time: TSan looks at each store, and tests fill megabytes. */
-	for (size_t i = 0; i < length_bytes; i += 8) {
-		uint64_t word = rbx_random_next(&random);
-
-		memcpy(bytes + i, &word, RBX_MIN(length_bytes - i, sizeof(word)));
-	}
+	fill_bytes(bytes, length_bytes, seed);
 }
 
 bool test_is_zero(const uint8_t *bytes, size_t length_bytes)

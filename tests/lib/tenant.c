@@ -12,6 +12,7 @@
 #include "core/port.h"
 #include "core/random.h"
 #include "lib/clock.h"
+#include "tests/fill.h"
 #include "tests/lib/standstill.h"
 
 static const char *environment(const char *name, const char *otherwise)
@@ -175,15 +176,7 @@ void tenant_reap(struct rbx_context *ctx, uint32_t count)
 
 void tenant_fill(uint8_t *bytes, uint64_t length_bytes, uint64_t seed)
 {
-	struct rbx_random random;
-
-	rbx_random_seed(&random, seed);
-	/* Eight at a time: TSan looks at each store. */
-	for (uint64_t i = 0; i < length_bytes; i += 8) {
-		uint64_t word = rbx_random_next(&random);
-
-		memcpy(bytes + i, &word, RBX_MIN(length_bytes - i, sizeof(word)));
-	}
+	fill_bytes(bytes, length_bytes, seed);
 }
 
 /* Not a failure of one test: threads go on with memory of this one, and a core

@@ -224,18 +224,20 @@ static void volume_run(const struct shape *shape, uint64_t seed)
 	arena_free(&arena);
 }
 
+/* A server that is only slow is none that is lost. */
+#define PATIENT "peer_timeout_ms=10000 "
+
 static void volume_lists_of_any_shape_are_what_the_model_says(void **state)
 {
 	static const struct shape shapes[] = {
-		{ "fabric=soft:tcp peer_timeout_ms=10000", 0, 0, false },
-		{ "fabric=soft:tcp peer_timeout_ms=10000", 1, 0, false },
-		{ "fabric=soft peer_timeout_ms=10000", 1, 1, false },
-		{ "fabric=soft peer_timeout_ms=10000 fragment_bytes=4K", 0, 1,
-		  false },
-		{ REGISTERED "peer_timeout_ms=10000 buffers=staging", 0, 0, false },
-		{ REGISTERED "peer_timeout_ms=10000 buffers=direct", 1, 0, true },
-		{ REGISTERED "peer_timeout_ms=10000 buffers=direct", 0, 0, false },
-		{ REGISTERED "peer_timeout_ms=10000", 0, 0, true },
+		{ PATIENT "fabric=soft:tcp", 0, 0, false },
+		{ PATIENT "fabric=soft:tcp", 1, 0, false },
+		{ PATIENT "fabric=soft", 1, 1, false },
+		{ PATIENT "fabric=soft fragment_bytes=4K", 0, 1, false },
+		{ PATIENT REGISTERED "buffers=staging", 0, 0, false },
+		{ PATIENT REGISTERED "buffers=direct", 1, 0, true },
+		{ PATIENT REGISTERED "buffers=direct", 0, 0, false },
+		{ PATIENT REGISTERED, 0, 0, true },
 	};
 	uint32_t i;
 
