@@ -38,9 +38,11 @@ int rbx_connection_make(struct rbx_session *session,
 			char why[RBX_SESSION_WHY_BYTES]);
 void rbx_connection_free(struct rbx_connection *connection);
 
-/* Sends from the buffer of a slot, which stays in use until rbx_session_sent(). 0 or -errno. */
+/* The send buffer of a slot, with room for RBX_WIRE_MESSAGE_BYTES_MAX; and sends what it
+ * contains. It stays in use until rbx_session_sent(). 0 or -errno. */
+uint8_t *rbx_connection_send_buffer(const struct rbx_connection *connection, uint32_t slot);
 int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
-			const struct rbx_wire_message *message);
+			size_t length_bytes);
 /* Posts a receive again. 0 or -errno. */
 int rbx_connection_receive(struct rbx_connection *connection, uint32_t slot);
 /* How the server broke the rules of the fabric, if it was cut off for that: a string that is
@@ -49,11 +51,10 @@ const char *rbx_connection_cut_off(const struct rbx_connection *connection);
 
 /* ---- Connections: the host reports, without the monitor ------------------------- */
 
-/* A message has come into a receive. The thread that brings it also tells the news that
+/* A message has come into a receive, whose bytes are changed. The thread that brings it also tells the news that
  * follow, so this may wait for another thread that tells news. */
 void rbx_session_received(struct rbx_session *session, uint32_t generation,
-			  uint32_t slot, const uint8_t *bytes,
-			  size_t length_bytes);
+			  uint32_t slot, uint8_t *bytes, size_t length_bytes);
 /* Any context. */
 void rbx_session_sent(struct rbx_session *session, uint32_t generation,
 		      uint32_t slot);

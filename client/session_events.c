@@ -25,13 +25,17 @@ void rbx_session_pump(struct rbx_session *session)
 {
 	struct rbx_borrower *borrower = &session->borrower;
 	struct rbx_wire_message message;
+	size_t length_bytes;
 	int slot, err;
 
 	/* Bounded: each pass takes a send buffer, and only completions free them. */
 	while ((slot = rbx_borrower_next(borrower, rbx_now_ns(), &message)) >=
 	       0) {
+		length_bytes = rbx_borrower_encode(
+			borrower, &message,
+			rbx_connection_send_buffer(session->connection, (uint32_t)slot));
 		err = rbx_connection_send(session->connection, (uint32_t)slot,
-					  &message);
+					  length_bytes);
 		if (!err)
 			continue;
 		rbx_borrower_lost(borrower, "cannot post a message", err);
@@ -102,7 +106,7 @@ void rbx_session_sent(struct rbx_session *session, uint32_t generation,
 /* The bytes have been copied out when the receive is posted again, which happens before
  * anything is sent or told. */
 static void message_take(struct rbx_session *session, uint32_t slot,
-			 const uint8_t *bytes, size_t length_bytes)
+			 uint8_t *bytes, size_t length_bytes)
 {
 	struct rbx_borrower *borrower = &session->borrower;
 	int err;
@@ -118,8 +122,7 @@ static void message_take(struct rbx_session *session, uint32_t slot,
 }
 
 void rbx_session_received(struct rbx_session *session, uint32_t generation,
-			  uint32_t slot, const uint8_t *bytes,
-			  size_t length_bytes)
+			  uint32_t slot, uint8_t *bytes, size_t length_bytes)
 {
 	rbx_monitor_enter(&session->monitor);
 	rbx_session_tell_begin(session);

@@ -49,6 +49,7 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	b->late_id = 0;
 	b->return_id = 0;
 	b->sends_busy = 0;
+	b->seals = (struct rbx_seals){ 0 };
 	b->heartbeat_due = false;
 	b->eviction_heard = false;
 	b->lease.heartbeat_is_out = false;
@@ -281,6 +282,12 @@ int rbx_borrower_next(struct rbx_borrower *b, uint64_t now_ns,
 	return slot;
 }
 
+size_t rbx_borrower_encode(struct rbx_borrower *b, const struct rbx_wire_message *message,
+			   uint8_t *buf)
+{
+	return rbx_seal_encode(&b->seals.out, message, buf);
+}
+
 void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
 {
 	RBX_ASSERT(slot < RBX_BORROWER_SLOTS);
@@ -366,7 +373,22 @@ static void said_unasked(struct rbx_borrower *b,
 	}
 }
 
-void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
+/* Returns whether it is a message of the server. If not, the connection is given up. */
+static bool decode(struct rbx_borrower *b, uint8_t *bytes, size_t length_bytes,
+		   struct rbx_wire_message *m)
+{
+	int err = length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ?
+			  -EBADMSG :
+			  rbx_seal_decode(&b->seals.in, bytes, length_bytes, m);
+
+	if (err)
+		rbx_borrower_lost(b, err == -EACCES ?
+					     "a message was changed, repeated or lost on its way" :
+					     "a malformed message", 0);
+	return !err;
+}
+
+void rbx_borrower_message(struct rbx_borrower *b, uint8_t *bytes,
 			  size_t length_bytes, uint64_t now_ns)
 {
 	struct rbx_wire_message m;
@@ -375,11 +397,8 @@ void rbx_borrower_message(struct rbx_borrower *b, const uint8_t *bytes,
 		   !b->ends_untold);
 	if (b->phase == RBX_BORROWER_AWAY)
 		return;
-	if (length_bytes > RBX_WIRE_MESSAGE_BYTES_MAX ||
-	    rbx_wire_decode(bytes, length_bytes, &m)) {
-		rbx_borrower_lost(b, "a malformed message", 0);
+	if (!decode(b, bytes, length_bytes, &m))
 		return;
-	}
 	rbx_lease_heard(&b->lease, now_ns);
 	free_bytes_note(b, &m);
 	if (b->call.state == RBX_CALL_SENT && m.request_id &&

@@ -16,7 +16,7 @@
  *
  *	an event (connected, message, sent, lost, tick, call, ...), then
  *	while ((slot = rbx_borrower_next(b, now, &message)) >= 0)
- *		encode the message into the buffer of the slot and post it
+ *		rbx_borrower_encode() the message into the buffer of the slot, and post it
  *	if the phase is AWAY: end the connection
  *	wake the thread whose call may have ended
  *
@@ -57,7 +57,7 @@
 #include "core/mailbox.h"
 #include "wire/attach.h"
 #include "wire/message.h"
-#include "wire/proof.h"
+#include "wire/seal.h"
 
 enum rbx_borrower_phase {
 	RBX_BORROWER_AWAY, /* no connection: before the first, or lost */
@@ -119,6 +119,7 @@ struct rbx_borrower {
 	bool eviction_heard; /* since the last heartbeat; the next one says so (unheard.h) */
 	bool bye_due;
 	bool receipt_owed; /* USER_MESSAGE_TAKEN is to be sent */
+	struct rbx_seals seals;
 	uint64_t doubt_until_ns; /* until then a loss is only suspected; 0: none is */
 
 	/* Of the session. */
@@ -142,6 +143,7 @@ struct rbx_borrower {
 	uint64_t incarnation; /* the server's, from CHALLENGE */
 	bool is_welcomed; /* whether WELCOME or CHALLENGE is being checked */
 	int verdict; /* the result of think() */
+	struct rbx_seals new_seals; /* the same */
 	uint8_t proof[RBX_WIRE_PROOF_BYTES]; /* the same */
 
 	struct rbx_mailbox mailbox;
@@ -172,8 +174,8 @@ void rbx_borrower_connected(struct rbx_borrower *borrower,
 			    const uint8_t nonce[RBX_WIRE_NONCE_BYTES],
 			    uint64_t deadline_ns);
 
-/* A message has come. */
-void rbx_borrower_message(struct rbx_borrower *borrower, const uint8_t *bytes,
+/* A message has come. Its bytes are changed. */
+void rbx_borrower_message(struct rbx_borrower *borrower, uint8_t *bytes,
 			  size_t length_bytes, uint64_t now_ns);
 
 /* The buffer of a slot is free again. */
@@ -195,6 +197,10 @@ uint64_t rbx_borrower_tick(struct rbx_borrower *borrower, uint64_t now_ns);
 /* The message to be sent next, and the slot to send it from; -1: none. */
 int rbx_borrower_next(struct rbx_borrower *borrower, uint64_t now_ns,
 		      struct rbx_wire_message *message);
+/* Makes its bytes, before the next one is asked for; buf has room for
+ * RBX_WIRE_MESSAGE_BYTES_MAX. Returns the length in bytes. */
+size_t rbx_borrower_encode(struct rbx_borrower *borrower,
+			   const struct rbx_wire_message *message, uint8_t *buf);
 
 /* Says BYE: the server answers by ending the connection. */
 void rbx_borrower_bye(struct rbx_borrower *borrower);

@@ -223,6 +223,7 @@ static int welcome_judge(struct rbx_borrower *b)
 	if (!terms_make_sense(b, &welcome->welcome))
 		return -EPROTO;
 	rbx_key_of_connection(root_of(b), &b->transcript, &b->connection_key);
+	rbx_seals_begin(&b->new_seals, RBX_SIDE_CLIENT, root_of(b), &b->transcript);
 	if (!b->welcome.session_id)
 		rbx_key_of_session(root_of(b), &b->transcript, &b->session_key);
 	return 0;
@@ -242,6 +243,7 @@ static void go_up(struct rbx_borrower *b, uint64_t now_ns)
 	const struct rbx_wire_welcome *welcome = &b->call.message.welcome;
 
 	b->phase = RBX_BORROWER_UP;
+	b->seals = b->new_seals;
 	if (!b->welcome.session_id) /* else it says the same again */
 		b->welcome = *welcome;
 	RBX_STORE_RELAXED(&b->free_bytes, welcome->free_bytes);

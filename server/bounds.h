@@ -42,7 +42,7 @@
 	 (clients) * RBX_QUEUE_PAIRS_MAX)
 
 /* Connections whose buffers are allocated and registered together: 1 MiB. */
-#define RBX_CONNECTIONS_PER_BLOCK 64u
+#define RBX_CONNECTIONS_PER_BLOCK 16u
 
 /* The most that one pass of the loop does of one thing, before the other things are done. */
 #define RBX_SERVER_ACCEPTS_PER_TURN 64

@@ -184,8 +184,8 @@ static void message_send(struct rbx_server *s, struct rbx_connection *c,
 	c->sends_busy |= 1u << number;
 	if (number < RBX_CONTROL_RECEIVES_MAX)
 		rbx_answer_note(s, c->asked_ns[number]);
-	sge.length_bytes = (uint32_t)rbx_wire_encode(
-		message, (uint8_t *)(uintptr_t)sge.addr);
+	sge.length_bytes = (uint32_t)rbx_seal_encode(
+		&c->seals.out, message, (uint8_t *)(uintptr_t)sge.addr);
 	if (s->fabric.ops->post_send(c->qp, &wr, &bad))
 		s->fabric.ops->disconnect(c->qp); /* the receives are flushed */
 }
@@ -252,6 +252,7 @@ static void refusal_count(struct rbx_server *s, uint32_t reason)
 		s->refused_auth++;
 		break;
 	case RBX_REASON_MALFORMED:
+	case RBX_REASON_ALTERED:
 	case RBX_REASON_VERSION:
 	case RBX_REASON_OUT_OF_TURN:
 	case RBX_REASON_REPLAYED:
@@ -285,8 +286,20 @@ void rbx_connection_refuse(struct rbx_server *s, struct rbx_connection *c,
 
 /* ---- Completions ---------------------------------------------------------*/
 
+static uint32_t reason_of(int err)
+{
+	switch (err) {
+	case -EPROTONOSUPPORT:
+		return RBX_REASON_VERSION;
+	case -EACCES:
+		return RBX_REASON_ALTERED;
+	default:
+		return RBX_REASON_MALFORMED;
+	}
+}
+
 static void message_received(struct rbx_server *s, struct rbx_connection *c,
-			     const uint8_t *bytes, size_t length_bytes,
+			     uint8_t *bytes, size_t length_bytes,
 			     uint64_t now_ns)
 {
 	struct rbx_wire_message message;
@@ -294,12 +307,9 @@ static void message_received(struct rbx_server *s, struct rbx_connection *c,
 
 	if (c->state == RBX_CONNECTION_CLOSING)
 		return;
-	err = rbx_wire_decode(bytes, length_bytes, &message);
+	err = rbx_seal_decode(&c->seals.in, bytes, length_bytes, &message);
 	if (err) {
-		rbx_connection_refuse(s, c, message.request_id,
-				      err == -EPROTONOSUPPORT ?
-					      RBX_REASON_VERSION :
-					      RBX_REASON_MALFORMED);
+		rbx_connection_refuse(s, c, message.request_id, reason_of(err));
 		return;
 	}
 	if (message.request_id <= c->last_request_id) {
@@ -325,7 +335,7 @@ static void receive_completed(struct rbx_server *s, struct rbx_connection *c,
 	RBX_ASSERT(length_bytes <= RBX_CONTROL_BUFFER_BYTES);
 	c->answering = (int)slot;
 	c->asked_ns[slot] = now_ns;
-	message_received(s, c, (const uint8_t *)(uintptr_t)sge.addr,
+	message_received(s, c, (uint8_t *)(uintptr_t)sge.addr,
 			 length_bytes, now_ns);
 	if (c->generation != generation)
 		return; /* handling the message has ended the connection */

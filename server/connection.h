@@ -11,7 +11,7 @@
 #include "core/unheard.h"
 #include "fabric/fabric.h"
 #include "server/bounds.h"
-#include "wire/proof.h"
+#include "wire/seal.h"
 
 struct rbx_client;
 struct rbx_server;
@@ -72,6 +72,7 @@ struct rbx_connection {
 	uint64_t resume_session_id;
 	uint64_t resume_last_epoch; /* the last loan that the client knows of */
 	struct rbx_transcript transcript;
+	struct rbx_seals seals;
 	struct rbx_late_answer late[RBX_CONTROL_RECEIVES_MAX];
 };
 

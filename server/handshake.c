@@ -147,6 +147,7 @@ static void auth_received(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_set_state(s, c, RBX_CONNECTION_OPEN, 0);
 	c->session_id = c->client->session_id;
 	welcome_send(s, c, auth->request_id, root);
+	rbx_seals_begin(&c->seals, RBX_SIDE_SERVER, root, &c->transcript);
 }
 
 void rbx_handshake_message(struct rbx_server *s, struct rbx_connection *c,

@@ -14,9 +14,11 @@
 #include "core/port.h"
 
 #define RBX_WIRE_MAGIC 0x43584252u /* "RBXC" in the order of bytes */
-#define RBX_WIRE_VERSION 1u
+#define RBX_WIRE_VERSION 2u
 #define RBX_WIRE_HEADER_BYTES 64u
-#define RBX_WIRE_MESSAGE_BYTES_MAX 256u
+#define RBX_WIRE_SEAL_AT 32u /* of the fields of seal.h; the rest of the header is reserved */
+#define RBX_WIRE_MESSAGE_BYTES_MAX 1024u
+#define RBX_WIRE_HANDSHAKE_BYTES_MAX 256u /* of a message of the handshake */
 
 #define RBX_WIRE_NONCE_BYTES 32u
 #define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */

@@ -47,10 +47,10 @@ static void prove(struct rbx_root root, const char *label,
 		  size_t more_bytes, uint8_t proof[RBX_WIRE_PROOF_BYTES])
 {
 	uint8_t text[LABEL_BYTES_MAX + sizeof(transcript->bytes) +
-		     RBX_WIRE_MESSAGE_BYTES_MAX];
+		     RBX_WIRE_HANDSHAKE_BYTES_MAX];
 	size_t length_bytes = label_bytes(label);
 
-	RBX_ASSERT(more_bytes <= RBX_WIRE_MESSAGE_BYTES_MAX);
+	RBX_ASSERT(more_bytes <= RBX_WIRE_HANDSHAKE_BYTES_MAX);
 	rbx_port_copy(text, label, length_bytes);
 	if (transcript) {
 		rbx_port_copy(text + length_bytes, transcript->bytes,
@@ -77,7 +77,7 @@ void rbx_proof_of_server(struct rbx_root root,
 			 uint8_t proof[RBX_WIRE_PROOF_BYTES])
 {
 	struct rbx_wire_message unproved = *welcome;
-	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	uint8_t bytes[RBX_WIRE_HANDSHAKE_BYTES_MAX];
 	size_t length_bytes;
 
 	RBX_ASSERT(welcome->type == RBX_WIRE_WELCOME);
@@ -100,6 +100,13 @@ void rbx_key_of_connection(struct rbx_root root,
 			   struct rbx_key *key)
 {
 	prove(root, "rdmabox connection key", transcript, NULL, 0, key->bytes);
+}
+
+void rbx_key_of_messages(struct rbx_root root, const struct rbx_transcript *transcript,
+			 bool from_client, struct rbx_key *key)
+{
+	prove(root, from_client ? "rdmabox client messages" : "rdmabox server messages",
+	      transcript, NULL, 0, key->bytes);
 }
 
 void rbx_proof_of_attach(const struct rbx_key *connection_key,

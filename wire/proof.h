@@ -20,7 +20,7 @@ struct rbx_key {
 /* What was sent before either side was authenticated: HELLO and CHALLENGE, byte for byte.
  * Both have a fixed length, so the two cannot be shifted against each other. */
 struct rbx_transcript {
-	uint8_t bytes[2 * RBX_WIRE_MESSAGE_BYTES_MAX];
+	uint8_t bytes[2 * RBX_WIRE_HANDSHAKE_BYTES_MAX];
 	size_t length_bytes;
 };
 
@@ -60,6 +60,10 @@ void rbx_key_of_session(struct rbx_root root,
 void rbx_key_of_connection(struct rbx_root root,
 			   const struct rbx_transcript *transcript,
 			   struct rbx_key *key);
+
+/* Valid as long as the control connection lives: seals its messages, in one direction. */
+void rbx_key_of_messages(struct rbx_root root, const struct rbx_transcript *transcript,
+			 bool from_client, struct rbx_key *key);
 
 /* The mac over the other fields of attach. */
 void rbx_proof_of_attach(const struct rbx_key *connection_key,

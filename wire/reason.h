@@ -35,7 +35,8 @@
 	X(REPLAYED, EPROTO, "the message was seen before")                    \
 	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
 	X(INTERNAL, EREMOTEIO, "the server failed, see its log")              \
-	X(LATER, ETIMEDOUT, "its free memory cannot be lent yet")
+	X(LATER, ETIMEDOUT, "its free memory cannot be lent yet")             \
+	X(ALTERED, EPROTO, "a message was changed, repeated or lost on its way")
 
 enum rbx_reason {
 	RBX_REASON_NONE,

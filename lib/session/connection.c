@@ -44,14 +44,18 @@ int rbx_connection_receive(struct rbx_connection *connection, uint32_t slot)
 	return clock->set->ops->post_recv(connection->qp, &wr, &bad);
 }
 
+uint8_t *rbx_connection_send_buffer(const struct rbx_connection *connection, uint32_t slot)
+{
+	return buffer_of(connection->clock, RBX_CLIENT_RECEIVES + slot);
+}
+
 int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
-			const struct rbx_wire_message *message)
+			size_t length_bytes)
 {
 	const struct rbx_clock *clock = connection->clock;
-	uint8_t *buffer = buffer_of(clock, RBX_CLIENT_RECEIVES + slot);
 	struct rbx_sge sge = {
-		.addr = (uintptr_t)buffer,
-		.length_bytes = (uint32_t)rbx_wire_encode(message, buffer),
+		.addr = (uintptr_t)rbx_connection_send_buffer(connection, slot),
+		.length_bytes = (uint32_t)length_bytes,
 		.lkey = clock->bank->mr->lkey,
 	};
 	struct rbx_wr *bad;

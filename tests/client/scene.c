@@ -158,7 +158,7 @@ static void say(struct rbx_connection *line, const struct rbx_wire_message *m)
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
 
 	rbx_session_received(line->session, line->generation, 0, bytes,
-			     rbx_wire_encode(m, bytes));
+			     scene_server_encode(&scene.server, m, bytes));
 }
 
 /* All that was posted has left. */
@@ -202,9 +202,13 @@ static void answer(void *user)
 
 	if (line->is_gone || !line->sent_count)
 		return;
-	m = line->sent[0];
+	if (!line->is_heard)
+		scene.server.seals = (struct rbx_seals){ 0 };
+	line->is_heard = true;
+	EXPECT(!rbx_seal_decode(&scene.server.seals.in, line->sent[0].bytes,
+				line->sent[0].length_bytes, &m));
 	line->sent_count--;
-	memmove(line->sent, line->sent + 1, line->sent_count * sizeof(m));
+	memmove(line->sent, line->sent + 1, line->sent_count * sizeof(line->sent[0]));
 	if (m.type == RBX_WIRE_BYE)
 		end(line);
 	else if (scene_server_answer(&scene.server, &m, &answers))

@@ -59,14 +59,23 @@ void rbx_connection_free(struct rbx_connection *connection)
 	connection->is_gone = true;
 }
 
-int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
-			const struct rbx_wire_message *message)
+uint8_t *rbx_connection_send_buffer(const struct rbx_connection *connection, uint32_t slot)
 {
+	EXPECT(!(connection->slots_busy >> slot & 1));
+	return scene_host.lines[connection - scene_host.lines].buffers[slot];
+}
+
+int rbx_connection_send(struct rbx_connection *connection, uint32_t slot, size_t length_bytes)
+{
+	struct scene_sent *sent = &connection->sent[connection->sent_count];
+
 	EXPECT(connection->is_made && !connection->is_gone);
 	EXPECT(!(connection->slots_busy >> slot & 1));
 	EXPECT(connection->sent_count < SENT_MAX);
 	connection->slots_busy |= 1u << slot;
-	connection->sent[connection->sent_count++] = *message;
+	memcpy(sent->bytes, connection->buffers[slot], length_bytes);
+	sent->length_bytes = length_bytes;
+	connection->sent_count++;
 	return 0;
 }
 

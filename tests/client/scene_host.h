@@ -12,6 +12,12 @@
 #define LINES_MAX 8u
 #define SENT_MAX 32u
 
+/* A message that the server has not answered. */
+struct scene_sent {
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	size_t length_bytes;
+};
+
 /* A connection, or an attempt at one. */
 struct rbx_connection {
 	struct rbx_session *session;
@@ -20,8 +26,10 @@ struct rbx_connection {
 	bool is_gone; /* freed, or never made */
 	uint32_t lost_count; /* how often the owner was told */
 	uint32_t slots_busy;
-	struct rbx_wire_message sent[SENT_MAX]; /* that the server has not answered */
+	uint8_t buffers[RBX_BORROWER_SLOTS][RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct scene_sent sent[SENT_MAX];
 	uint32_t sent_count;
+	bool is_heard; /* the server has had a message */
 };
 
 struct rbx_clock {

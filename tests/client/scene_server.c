@@ -28,7 +28,8 @@ static void welcome(struct scene_server *server, uint64_t request_id,
 	answer->request_id = request_id;
 	rbx_proof_of_server(server->root, &server->transcript, answer,
 			    answer->welcome.proof);
-	if (server->root.bytes == secret)
+	server->is_resumed = server->root.bytes != secret;
+	if (!server->is_resumed)
 		rbx_key_of_session(server->root, &server->transcript,
 				   &server->session_key);
 	server->root = rbx_root_of_key(&server->session_key); /* from here on */
@@ -48,6 +49,24 @@ static void loan(struct scene_server *server, uint64_t request_id,
 			  .length_bytes = SCRIPTED_SLAB_BYTES,
 			  .rkey = (uint32_t)number },
 	};
+}
+
+/* The root is that of the next handshake. */
+static struct rbx_root root_of_welcome(const struct scene_server *server)
+{
+	return server->is_resumed ? server->root :
+				    (struct rbx_root){ secret, sizeof(secret) - 1 };
+}
+
+size_t scene_server_encode(struct scene_server *server, const struct rbx_wire_message *answer,
+			   uint8_t *bytes)
+{
+	size_t length_bytes = rbx_seal_encode(&server->seals.out, answer, bytes);
+
+	if (answer->type == RBX_WIRE_WELCOME)
+		rbx_seals_begin(&server->seals, RBX_SIDE_SERVER, root_of_welcome(server),
+				&server->transcript);
+	return length_bytes;
 }
 
 bool scene_server_answer(struct scene_server *server,

@@ -14,7 +14,7 @@ static void answer(struct client *c, uint64_t request_id,
 	m.request_id = request_id;
 	if (c->is_cut)
 		return;
-	queue_put(&c->down, &m);
+	queue_put(&c->down, &c->served.seals.out, &m);
 	assert_in_range(c->down.count, 1, RBX_CLIENT_RECEIVES);
 }
 
@@ -79,6 +79,7 @@ static void serve_auth(struct client *c, const struct rbx_wire_message *m)
 	rbx_proof_of_server(root, &s->transcript, &welcome,
 			    welcome.welcome.proof);
 	answer(c, m->request_id, welcome);
+	rbx_seals_begin(&s->seals, RBX_SIDE_SERVER, root, &s->transcript);
 }
 
 static void serve_hello(struct client *c, const struct rbx_wire_message *m)
@@ -239,12 +240,12 @@ void serve(struct client *c)
 {
 	struct served *s = &c->served;
 	struct rbx_wire_message m;
-	const struct bytes *bytes;
+	struct bytes *bytes;
 
 	if (!s->is_connected || !c->up.count)
 		return;
 	bytes = queue_take(&c->up);
-	assert_int_equal(rbx_wire_decode(bytes->bytes, bytes->length_bytes, &m),
+	assert_int_equal(rbx_seal_decode(&s->seals.in, bytes->bytes, bytes->length_bytes, &m),
 			 0);
 	assert_true(m.request_id > s->seen_request_id);
 	s->seen_request_id = m.request_id;

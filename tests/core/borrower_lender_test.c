@@ -30,7 +30,7 @@ static void pump(struct client *c)
 
 	while ((slot = rbx_borrower_next(&c->b, w.now_ns, &m)) >= 0) {
 		if (!c->is_cut)
-			queue_put(&c->up, &m);
+			queue_put(&c->up, &c->b.seals.out, &m);
 		if (below(2))
 			rbx_borrower_sent(&c->b, (uint32_t)slot);
 	}
@@ -160,6 +160,7 @@ static void connection_ends(struct client *c)
 	c->served.is_connected = c->served.is_open = c->served.may_speak = false;
 	c->served.waiting_id = 0;
 	c->served.unheard = (struct rbx_unheard){ 0 };
+	c->served.seals = (struct rbx_seals){ 0 };
 }
 
 static void step_connect(struct client *c)
@@ -232,7 +233,7 @@ static void step_user_message(struct client *c)
 
 static void step_receive(struct client *c)
 {
-	const struct bytes *bytes;
+	struct bytes *bytes;
 
 	if (!c->down.count)
 		return;

@@ -9,17 +9,17 @@ uint32_t below(uint32_t bound)
 	return rbx_random_below(&w.random, bound);
 }
 
-void queue_put(struct queue *q, const struct rbx_wire_message *m)
+void queue_put(struct queue *q, struct rbx_seal *seal, const struct rbx_wire_message *m)
 {
 	struct bytes *slot = &q->messages[(q->first + q->count++) % QUEUE_MAX];
 
 	assert_true(q->count <= QUEUE_MAX);
-	slot->length_bytes = rbx_wire_encode(m, slot->bytes);
+	slot->length_bytes = rbx_seal_encode(seal, m, slot->bytes);
 }
 
-const struct bytes *queue_take(struct queue *q)
+struct bytes *queue_take(struct queue *q)
 {
-	const struct bytes *taken = &q->messages[q->first];
+	struct bytes *taken = &q->messages[q->first];
 
 	q->first = (q->first + 1) % QUEUE_MAX;
 	q->count--;

@@ -48,6 +48,7 @@ struct served {
 	struct rbx_wire_message hello;
 	struct rbx_transcript transcript;
 	struct rbx_key key;
+	struct rbx_seals seals;
 	uint64_t preparing; /* slab id; 0: none */
 	uint64_t waiting_id; /* request id of a MAP that waits; 0: none */
 	struct rbx_mailbox mailbox;
@@ -78,8 +79,8 @@ extern struct world {
 
 /* A random number below the bound. */
 uint32_t below(uint32_t bound);
-void queue_put(struct queue *q, const struct rbx_wire_message *m);
-const struct bytes *queue_take(struct queue *q);
+void queue_put(struct queue *q, struct rbx_seal *seal, const struct rbx_wire_message *m);
+struct bytes *queue_take(struct queue *q);
 /* How many of the loans that a client knows of the server has too. */
 uint32_t held_count(const struct client *c);
 

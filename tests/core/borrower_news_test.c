@@ -173,7 +173,7 @@ static void one_who_closes_says_bye_and_hears_nothing(void **state)
 static void bytes_that_are_no_message_end_the_connection(void **state)
 {
 	struct pair *p = pair_up();
-	const uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX + 1] = { 0 };
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX + 1] = { 0 };
 
 	(void)state;
 	rbx_borrower_message(&p->b, bytes, sizeof(bytes), p->now_ns);
@@ -181,6 +181,35 @@ static void bytes_that_are_no_message_end_the_connection(void **state)
 	pair_resume(p);
 	rbx_borrower_message(&p->b, bytes, 64, p->now_ns);
 	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	free(p);
+}
+
+static void message_that_was_changed_or_repeated_ends_the_connection(void **state)
+{
+	const struct rbx_wire_message evict = {
+		.type = RBX_WIRE_SLAB_EVICT,
+		.epoch = 3,
+		.evict = { .slab_id = 5 },
+	};
+	struct pair *p = pair_up();
+	struct rbx_seals before;
+
+	(void)state;
+	before = p->seals;
+	pair_say(p, &evict);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_EVICT);
+	p->seals = before;
+	pair_say(p, &evict); /* the same bytes once more */
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_LOST);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	pair_resume(p);
+	p->seals.out.is_on = false; /* of somebody who has no key */
+	pair_say(p, &evict);
+	assert_int_equal(p->b.phase, RBX_BORROWER_AWAY);
+	pair_resume(p);
+	pair_say(p, &evict);
+	assert_int_equal(p->b.phase, RBX_BORROWER_UP);
 	free(p);
 }
 
@@ -195,6 +224,7 @@ int main(void)
 			eviction_is_followed_by_a_heartbeat_one_at_a_time),
 		cmocka_unit_test(one_who_closes_says_bye_and_hears_nothing),
 		cmocka_unit_test(bytes_that_are_no_message_end_the_connection),
+		cmocka_unit_test(message_that_was_changed_or_repeated_ends_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ void pair_say(struct pair *p, const struct rbx_wire_message *m)
 {
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
 
-	rbx_borrower_message(&p->b, bytes, rbx_wire_encode(m, bytes),
+	rbx_borrower_message(&p->b, bytes, rbx_seal_encode(&p->seals.out, m, bytes),
 			     p->now_ns);
 }
 
@@ -45,6 +45,7 @@ struct pair *pair_make(void)
 
 void pair_connect(struct pair *p)
 {
+	p->seals = (struct rbx_seals){ 0 };
 	rbx_borrower_connected(&p->b, nonce, p->now_ns + DEADLINE_NS);
 	pair_pump(p);
 	assert_int_equal(p->sent.type, RBX_WIRE_HELLO);
@@ -74,6 +75,7 @@ void pair_welcome(struct pair *p)
 	rbx_proof_of_server(p->root, &p->transcript, &p->welcome,
 			    p->welcome.welcome.proof);
 	pair_say(p, &p->welcome);
+	rbx_seals_begin(&p->seals, RBX_SIDE_SERVER, p->root, &p->transcript);
 	pair_think(p);
 }
 

@@ -31,6 +31,7 @@ struct pair {
 	struct rbx_root root;
 	struct rbx_transcript transcript;
 	struct rbx_key session_key;
+	struct rbx_seals seals; /* of the server */
 	struct rbx_wire_message welcome; /* what the server says; no proof yet */
 };
 

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * wire_message_fuzz.c - what decodes is a message, and encodes to the very
- * bytes it came from.
+ * bytes it came from; nothing is taken for a sealed one.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/message.h"
+#include "wire/seal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length_bytes)
 {
 	uint8_t again[RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct rbx_seal seal = { .is_on = true };
 	struct rbx_wire_message message;
+
+	if (length_bytes <= sizeof(again)) {
+		memcpy(again, bytes, length_bytes);
+		if (rbx_seal_decode(&seal, again, length_bytes, &message) != -EACCES)
+			abort(); /* nobody guesses a mac */
+	}
 
 	if (rbx_wire_decode(bytes, length_bytes, &message))
 		return 0;
@@ -48,7 +56,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t length_bytes,
 	length_bytes = LLVMFuzzerMutate(bytes, length_bytes, max_bytes);
 	if (seed % 2 || length_bytes < RBX_WIRE_HEADER_BYTES)
 		return length_bytes;
-	memcpy(bytes, "RBXC\1\0", 6);
+	memcpy(bytes, "RBXC\2\0", 6);
 	bytes[6] = (uint8_t)(bytes[6] % (RBX_WIRE_TYPES_END + 1));
 	bytes[7] = 0;
 	memset(bytes + 8, 0, 8);

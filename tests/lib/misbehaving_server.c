@@ -69,7 +69,7 @@ static void server_send(struct misbehaving_server *server,
 {
 	uint8_t *buffer = server->buffers[SERVER_RECEIVES];
 
-	server_send_bytes(server, rbx_wire_encode(message, buffer));
+	server_send_bytes(server, rbx_seal_encode(&server->seals.out, message, buffer));
 }
 
 static void welcome_change(struct rbx_wire_welcome *welcome, int field)
@@ -117,6 +117,7 @@ static void server_welcome(struct misbehaving_server *server,
 		welcome_change(&welcome.welcome,
 			       (int)server->mode - SERVER_CHANGES_WELCOME);
 	server_send(server, &welcome);
+	rbx_seals_begin(&server->seals, RBX_SIDE_SERVER, root, &transcript);
 }
 
 static void server_answer(struct misbehaving_server *server,
@@ -192,7 +193,7 @@ static void *server_run(void *argument)
 			if (wc.status || wc.opcode != RBX_OP_RECV)
 				continue;
 			if (server->mode != SERVER_SILENT &&
-			    !rbx_wire_decode(server->buffers[wc.wr_id],
+			    !rbx_seal_decode(&server->seals.in, server->buffers[wc.wr_id],
 					     wc.length_bytes, &m))
 				server_answer(server, &m);
 			server_receive(server, wc.wr_id);

@@ -17,7 +17,7 @@
 
 #include "lib/fabric_choice.h"
 #include "lib/secret.h"
-#include "wire/message.h"
+#include "wire/seal.h"
 
 #define SERVER_RECEIVES 8
 #define SERVER_BUFFER_BYTES RBX_WIRE_MESSAGE_BYTES_MAX
@@ -55,6 +55,7 @@ struct misbehaving_server {
 	uint8_t buffers[SERVER_RECEIVES + 1][SERVER_BUFFER_BYTES];
 	struct rbx_wire_message hello, challenge;
 	struct rbx_secret *secret;
+	struct rbx_seals seals;
 	bool stopping; /* atomic */
 	pthread_t thread;
 };

@@ -440,6 +440,71 @@ static void queue_pairs_of_a_client_are_bounded(void **state)
 	world_stop(&world);
 }
 
+static struct rbx_wire_message slab_map(struct raw_client *raw)
+{
+	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP }, loan;
+
+	raw_client_send(raw, &map);
+	assert_true(raw_client_hear(raw, &loan));
+	assert_int_equal(loan.type, RBX_WIRE_SLAB_LOAN);
+	return loan;
+}
+
+/* An attacker on the network knows all of the protocol, but no key: its BYE would give back
+ * all that the client has borrowed. */
+static void message_without_seal_ends_no_session(void **state)
+{
+	struct rbx_wire_message bye = { .type = RBX_WIRE_BYE };
+	struct rbx_wire_message query = { .type = RBX_WIRE_SLAB_QUERY }, loan, answer;
+	const struct rbx_seal none = { .is_on = false };
+	struct raw_client raw, again = { 0 };
+	struct rbx_seals seals;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
+	loan = slab_map(&raw);
+	seals = raw.seals;
+	raw.seals.out = none;
+	raw_client_send(&raw, &bye);
+	raw.seals = seals;
+	raw_client_is_refused(&raw, RBX_REASON_ALTERED);
+	raw_client_resume(&again, &raw, loan.epoch);
+	query.epoch = loan.epoch;
+	query.slab_id = loan.loan.slab_id;
+	raw_client_send(&again, &query);
+	assert_true(raw_client_hear(&again, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_SLAB_LOAN);
+	assert_int_equal(answer.loan.rkey, loan.loan.rkey);
+	assert_int_equal(world_stats(&world).refused_malformed, 1);
+	raw_client_leave(&again);
+	raw_client_leave(&raw);
+	world_stop(&world);
+}
+
+/* Sealed, so it is the client that breaks the rules. */
+static void sealed_garbage_is_malformed(void **state)
+{
+	uint8_t bytes[RBX_WIRE_HEADER_BYTES] = { 0 };
+	struct raw_client raw;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	world_start(&world);
+	raw_client_arrive(&raw, &world);
+	raw_client_enter(&raw);
+	rbx_seal_put(&raw.seals.out, bytes, sizeof(bytes));
+	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
+	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
+	raw_client_leave(&raw);
+	serves_on(&world);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +522,8 @@ int main(void)
 		cmocka_unit_test(half_open_connections_run_out_of_time),
 		cmocka_unit_test(queue_pair_without_right_is_refused),
 		cmocka_unit_test(queue_pairs_of_a_client_are_bounded),
+		cmocka_unit_test(message_without_seal_ends_no_session),
+		cmocka_unit_test(sealed_garbage_is_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

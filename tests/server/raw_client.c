@@ -180,7 +180,7 @@ void raw_client_send(struct raw_client *raw, struct rbx_wire_message *message)
 
 	if (!message->request_id)
 		message->request_id = ++raw->next_id;
-	raw_client_send_bytes(raw, bytes, rbx_wire_encode(message, bytes));
+	raw_client_send_bytes(raw, bytes, rbx_seal_encode(&raw->seals.out, message, bytes));
 }
 
 bool raw_client_hear(struct raw_client *raw, struct rbx_wire_message *message)
@@ -198,8 +198,8 @@ bool raw_client_hear(struct raw_client *raw, struct rbx_wire_message *message)
 			return false;
 		if (wc.opcode != RBX_OP_RECV)
 			continue;
-		assert_int_equal(rbx_wire_decode(receive_buffer(raw,
-								wc.wr_id),
+		assert_int_equal(rbx_seal_decode(&raw->seals.in,
+						 receive_buffer(raw, wc.wr_id),
 						 wc.length_bytes, message),
 				 0);
 		return true;
@@ -248,6 +248,8 @@ void raw_client_enter(struct raw_client *raw)
 	raw_client_prove(raw, raw->world->secret);
 	assert_true(raw_client_hear(raw, &raw->welcome));
 	assert_int_equal(raw->welcome.type, RBX_WIRE_WELCOME);
+	rbx_seals_begin(&raw->seals, RBX_SIDE_CLIENT, rbx_root_of_secret(raw->world->secret),
+			&raw->transcript);
 }
 
 void raw_client_resume(struct raw_client *again, const struct raw_client *first,
@@ -271,4 +273,6 @@ void raw_client_resume(struct raw_client *again, const struct raw_client *first,
 	raw_client_send(again, &auth);
 	assert_true(raw_client_hear(again, &again->welcome));
 	assert_int_equal(again->welcome.type, RBX_WIRE_WELCOME);
+	rbx_seals_begin(&again->seals, RBX_SIDE_CLIENT, rbx_root_of_key(&key),
+			&again->transcript);
 }

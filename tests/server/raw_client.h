@@ -12,6 +12,7 @@
 #include "wire/attach.h"
 #include "wire/message.h"
 #include "wire/reason.h"
+#include "wire/seal.h"
 
 #define RAW_CLIENT_RECEIVES 16
 #define RAW_CLIENT_SENDS 64 /* all that a test sends over one connection */
@@ -31,6 +32,7 @@ struct raw_client {
 	struct rbx_transcript transcript;
 	struct rbx_key connection_key;
 	struct rbx_wire_message welcome;
+	struct rbx_seals seals; /* begun when WELCOME has come */
 };
 
 /* Connects with these private data. 0, or -errno with the reason told. */

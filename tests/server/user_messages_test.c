@@ -159,15 +159,17 @@ static void message_that_is_too_long_is_refused(void **state)
 	struct rbx_wire_message user_message = user_message_of(1);
 	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
 	struct raw_client raw;
+	size_t length_bytes;
 	struct world world;
 
 	(void)state;
 	talking_world(&world);
 	enter(&raw, &world);
 	user_message.request_id = ++raw.next_id;
-	assert_int_equal(rbx_wire_encode(&user_message, bytes), sizeof(bytes));
+	length_bytes = rbx_wire_encode(&user_message, bytes);
 	bytes[72] = RBX_WIRE_USER_MESSAGE_BYTES_MAX + 1;
-	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
+	rbx_seal_put(&raw.seals.out, bytes, length_bytes);
+	raw_client_send_bytes(&raw, bytes, length_bytes);
 	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
 	raw_client_leave(&raw);
 	assert_int_equal(program.heard_count, 0);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "wire/attach.h"
+#include "wire/message.h"
 #include "wire/reason.h"
 
 static const struct rbx_wire_attach data = {
@@ -21,7 +22,7 @@ static const struct rbx_wire_attach data = {
 static void attach_has_the_layout_of_the_specification(void **state)
 {
 	static const uint8_t expected[RBX_WIRE_ATTACH_BYTES] = {
-		'R', 'B', 'X', 'A', 1, 0, 2, 0,
+		'R', 'B', 'X', 'A', 2, 0, 2, 0,
 		0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
 		0x28, 0, 0, 0, 0, 0, 0, 0,
 		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
@@ -54,7 +55,7 @@ static void attach_that_makes_no_sense_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(decode_with(0, 'x'), -EBADMSG); /* magic */
-	assert_int_equal(decode_with(4, 2), -EPROTONOSUPPORT);
+	assert_int_equal(decode_with(4, RBX_WIRE_VERSION + 1), -EPROTONOSUPPORT);
 	assert_int_equal(decode_with(6, 0), -EBADMSG); /* kind */
 	assert_int_equal(decode_with(6, 3), -EBADMSG);
 	assert_int_equal(decode_with(16, 0), -EBADMSG); /* serial 0 */

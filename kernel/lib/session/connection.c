@@ -68,8 +68,13 @@ int rbx_connection_receive(struct rbx_connection *connection, uint32_t index)
 	return ib_post_recv(connection->conn.id->qp, &wr, NULL);
 }
 
+uint8_t *rbx_connection_send_buffer(const struct rbx_connection *connection, uint32_t slot)
+{
+	return buffer_of(connection, RECEIVES + slot);
+}
+
 int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
-			const struct rbx_wire_message *message)
+			size_t length_bytes)
 {
 	uint32_t index = RECEIVES + slot;
 	struct ib_sge sge = sge_of(connection, index);
@@ -81,8 +86,7 @@ int rbx_connection_send(struct rbx_connection *connection, uint32_t slot,
 		.send_flags = IB_SEND_SIGNALED,
 	};
 
-	sge.length = (u32)rbx_wire_encode(message,
-					  buffer_of(connection, index));
+	sge.length = (u32)length_bytes;
 	ib_dma_sync_single_for_device(connection->ctx->device, sge.addr,
 				      sge.length, DMA_TO_DEVICE);
 	return ib_post_send(connection->conn.id->qp, &wr, NULL);
