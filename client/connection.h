@@ -51,8 +51,8 @@ const char *rbx_connection_cut_off(const struct rbx_connection *connection);
 
 /* ---- Connections: the host reports, without the monitor ------------------------- */
 
-/* A message has come into a receive, whose bytes are changed. The thread that brings it also tells the news that
- * follow, so this may wait for another thread that tells news. */
+/* A message has come into a receive, whose bytes are changed. The thread that brings it also
+ * tells the news that follow, so this may wait for another thread that tells news. */
 void rbx_session_received(struct rbx_session *session, uint32_t generation,
 			  uint32_t slot, uint8_t *bytes, size_t length_bytes);
 /* Any context. */

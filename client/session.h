@@ -112,6 +112,9 @@ void rbx_session_give_up(struct rbx_session *session);
 /* Borrows one slab; asks again if the session was resumed in between. -ENOSPC, -EDQUOT,
  * -ENOTCONN, -ETIMEDOUT. Blocks. */
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan);
+/* The same for a slab of the named volume that the session has opened. */
+int rbx_session_map_for(struct rbx_session *session, const struct rbx_wire_map *map,
+			struct rbx_loan *loan);
 /* The same and the next two without waiting: the ask says which (core/ask.h), and must exist
  * until it is over. answer(): -EAGAIN: it is not over. The session is free for others as soon
  * as it is over. Does not block. */
@@ -123,6 +126,10 @@ int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
 int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan);
 /* 0: the loan is still valid. -ESTALE, -EPERM: revoked. Blocks. */
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan);
+
+/* A request about a named volume; the answer takes its place in message. Returns 0 or the
+ * -errno of the server's reason, as wire/reason.h has them. */
+int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message);
 
 /* ---- Messages between the programs on both sides --------------------------- */
 

@@ -244,7 +244,13 @@ int rbx_session_answer(struct rbx_session *session, struct rbx_ask *ask,
 
 int rbx_session_map(struct rbx_session *session, struct rbx_loan *loan)
 {
-	struct rbx_ask ask = { .kind = RBX_CALL_MAP };
+	return rbx_session_map_for(session, &(struct rbx_wire_map){ 0 }, loan);
+}
+
+int rbx_session_map_for(struct rbx_session *session, const struct rbx_wire_map *map,
+			struct rbx_loan *loan)
+{
+	struct rbx_ask ask = { .kind = RBX_CALL_MAP, .map = *map };
 	int err = ask_and_wait(session, &ask);
 
 	if (!err)
@@ -262,6 +268,13 @@ int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 int rbx_session_check(struct rbx_session *session, const struct rbx_loan *loan)
 {
 	struct rbx_ask ask = { .kind = RBX_CALL_CHECK, .loan = *loan };
+
+	return ask_and_wait(session, &ask);
+}
+
+int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
+{
+	struct rbx_ask ask = { .kind = RBX_CALL_TALK, .message = message };
 
 	return ask_and_wait(session, &ask);
 }

@@ -18,6 +18,7 @@
 #define RBX_ASK_H
 
 #include "core/loan.h"
+#include "wire/message.h"
 
 enum rbx_call_kind {
 	RBX_CALL_HANDSHAKE,
@@ -25,6 +26,7 @@ enum rbx_call_kind {
 	RBX_CALL_UNMAP, /* give it back */
 	RBX_CALL_CHECK, /* is it still ours? */
 	RBX_CALL_STATS, /* the server's numbers */
+	RBX_CALL_TALK, /* a message about a named volume, and its answer */
 };
 
 enum rbx_ask_state {
@@ -35,8 +37,10 @@ enum rbx_ask_state {
 
 struct rbx_ask {
 	enum rbx_ask_state state;
-	uint8_t kind; /* enum rbx_call_kind: MAP, UNMAP or CHECK */
+	uint8_t kind; /* enum rbx_call_kind: MAP, UNMAP, CHECK or TALK */
 	struct rbx_loan loan; /* what it is about; of MAP, what was lent */
+	struct rbx_wire_map map; /* of MAP, for a named volume; else zeroed */
+	struct rbx_wire_message *message; /* of TALK: the request, then its answer */
 	int status; /* as of rbx_borrower_call_end() */
 	bool is_refused; /* the server refused */
 	const char *why; /* a string that is never freed */

@@ -90,6 +90,7 @@ struct rbx_call {
 	enum rbx_call_state state;
 	int status; /* ENDED: 0 or -errno */
 	const char *why; /* of a status: a string that is never freed */
+	uint16_t talk_type; /* of the request, of TALK */
 	uint64_t request_id;
 	uint64_t deadline_ns; /* an answer that comes later does not count */
 	uint64_t sent_ns;
@@ -114,6 +115,7 @@ struct rbx_borrower {
 	uint64_t heartbeat_id; /* of the last one */
 	uint64_t late_id; /* of a call that timed out; 0: none is out */
 	enum rbx_call_kind late_kind;
+	bool late_has_label; /* a MAP for a slab of a named volume */
 	uint32_t sends_busy; /* bits of enum rbx_borrower_slot */
 	bool heartbeat_due;
 	bool eviction_heard; /* since the last heartbeat; the next one says so (unheard.h) */
@@ -207,11 +209,19 @@ void rbx_borrower_bye(struct rbx_borrower *borrower);
 
 /* ---- Calls ----------------------------------------------------------------*/
 
-/* kind: not HANDSHAKE. loan: for UNMAP and CHECK. answer_ms: how long an answer may take that
+/* kind: MAP, UNMAP, CHECK or STATS. loan: for UNMAP and CHECK. answer_ms: how long an answer may take that
  * needs no work of the server; others get more time (wire/terms.h). -ENOTCONN: not UP. */
 int rbx_borrower_call(struct rbx_borrower *borrower, enum rbx_call_kind kind,
 		      const struct rbx_loan *loan, uint32_t answer_ms,
 		      uint64_t now_ns);
+
+/* The same for a MAP that is for a slab of a named volume. */
+int rbx_borrower_call_map(struct rbx_borrower *borrower, const struct rbx_wire_map *map,
+			  uint32_t answer_ms, uint64_t now_ns);
+/* The same for TALK: any other request. */
+int rbx_borrower_call_talk(struct rbx_borrower *borrower,
+			   const struct rbx_wire_message *request, uint32_t answer_ms,
+			   uint64_t now_ns);
 
 static inline bool rbx_borrower_call_is_over(const struct rbx_borrower *borrower)
 {
@@ -219,8 +229,8 @@ static inline bool rbx_borrower_call_is_over(const struct rbx_borrower *borrower
 }
 
 /*
- * Ends a call that is over, and returns its status. loan: filled in by MAP, or NULL. STATS
- * leaves its answer in call.message until the next call. MAP: -ENOSPC, -EDQUOT. UNMAP, CHECK:
+ * Ends a call that is over, and returns its status. loan: filled in by MAP, or NULL. STATS and
+ * TALK leave their answer in call.message until the next call. MAP: -ENOSPC, -EDQUOT. UNMAP, CHECK:
  * -ESTALE, -EPERM: the loan is not ours any more. All: -ENOTCONN, -ETIMEDOUT, -EPROTO.
  */
 int rbx_borrower_call_end(struct rbx_borrower *borrower, struct rbx_loan *loan);

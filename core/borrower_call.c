@@ -30,6 +30,7 @@ void rbx_borrower_call_leave(struct rbx_borrower *b, int status, const char *why
 	if (b->call.state == RBX_CALL_SENT) {
 		b->late_id = b->call.request_id;
 		b->late_kind = b->call.kind;
+		b->late_has_label = b->call.kind == RBX_CALL_MAP && b->call.message.map.label;
 	}
 	b->call.message.type = 0; /* the server has not refused */
 	call_over(b, status, why);
@@ -58,8 +59,28 @@ void rbx_borrower_late_answered(struct rbx_borrower *b,
 	    rbx_last_loan_map(&b->last_loan, answer, b->welcome.slab_bytes,
 			      &b->spare))
 		return;
-	b->has_spare = true;
+	/* A slab of a named volume is of use for nothing else. */
+	b->has_spare = !b->late_has_label;
+	b->returns_spare = b->late_has_label;
 	spare_take(b);
+}
+
+/* The request is in the call's message, except for its type. */
+static int call_begin(struct rbx_borrower *b, enum rbx_call_kind kind, uint16_t type,
+		      uint32_t answer_ms, uint64_t now_ns)
+{
+	struct rbx_call *call = &b->call;
+
+	RBX_ASSERT(call->state == RBX_CALL_IDLE);
+	call->why = b->why;
+	if (b->phase != RBX_BORROWER_UP || b->closing)
+		return -ENOTCONN;
+	call->kind = kind;
+	call->state = RBX_CALL_READY;
+	call->deadline_ns = now_ns + rbx_wire_answer_ms(type, answer_ms) * 1000000ull;
+	call->message.type = type;
+	spare_take(b);
+	return 0;
 }
 
 int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
@@ -74,23 +95,29 @@ int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
 	};
 	struct rbx_call *call = &b->call;
 
-	RBX_ASSERT(call->state == RBX_CALL_IDLE);
-	RBX_ASSERT(kind != RBX_CALL_HANDSHAKE);
-	call->why = b->why;
-	if (b->phase != RBX_BORROWER_UP || b->closing)
-		return -ENOTCONN;
-	call->kind = kind;
-	call->state = RBX_CALL_READY;
-	call->deadline_ns =
-		now_ns + rbx_wire_answer_ms(types[kind], answer_ms) * 1000000ull;
-	call->message = (struct rbx_wire_message){ .type = types[kind] };
+	RBX_ASSERT(kind != RBX_CALL_HANDSHAKE && kind != RBX_CALL_TALK);
+	call->message = (struct rbx_wire_message){ 0 };
 	if (kind == RBX_CALL_UNMAP || kind == RBX_CALL_CHECK) {
 		call->loan = *loan;
 		call->message.epoch = loan->epoch;
 		call->message.slab_id = loan->slab_id;
 	}
-	spare_take(b);
-	return 0;
+	return call_begin(b, kind, types[kind], answer_ms, now_ns);
+}
+
+int rbx_borrower_call_map(struct rbx_borrower *b, const struct rbx_wire_map *map,
+			  uint32_t answer_ms, uint64_t now_ns)
+{
+	b->call.message = (struct rbx_wire_message){ .map = *map };
+	return call_begin(b, RBX_CALL_MAP, RBX_WIRE_SLAB_MAP, answer_ms, now_ns);
+}
+
+int rbx_borrower_call_talk(struct rbx_borrower *b, const struct rbx_wire_message *request,
+			   uint32_t answer_ms, uint64_t now_ns)
+{
+	b->call.message = *request;
+	b->call.talk_type = request->type;
+	return call_begin(b, RBX_CALL_TALK, request->type, answer_ms, now_ns);
 }
 
 int rbx_borrower_call_end(struct rbx_borrower *b, struct rbx_loan *loan)
@@ -102,6 +129,20 @@ int rbx_borrower_call_end(struct rbx_borrower *b, struct rbx_loan *loan)
 	return b->call.status;
 }
 
+static int ask_call(struct rbx_borrower *b, const struct rbx_ask *ask, uint32_t answer_ms,
+		    uint64_t now_ns)
+{
+	switch (ask->kind) {
+	case RBX_CALL_MAP:
+		return rbx_borrower_call_map(b, &ask->map, answer_ms, now_ns);
+	case RBX_CALL_TALK:
+		return rbx_borrower_call_talk(b, ask->message, answer_ms, now_ns);
+	default:
+		return rbx_borrower_call(b, (enum rbx_call_kind)ask->kind, &ask->loan,
+					 answer_ms, now_ns);
+	}
+}
+
 void rbx_borrower_ask(struct rbx_borrower *b, struct rbx_ask *ask,
 		      uint32_t answer_ms, uint64_t now_ns)
 {
@@ -110,9 +151,7 @@ void rbx_borrower_ask(struct rbx_borrower *b, struct rbx_ask *ask,
 	ask->why = b->why;
 	ask->status = -ENOTCONN;
 	/* Also while another thread is about to connect: it has the call. */
-	if (b->phase != RBX_BORROWER_UP ||
-	    rbx_borrower_call(b, (enum rbx_call_kind)ask->kind, &ask->loan,
-			      answer_ms, now_ns))
+	if (b->phase != RBX_BORROWER_UP || ask_call(b, ask, answer_ms, now_ns))
 		return;
 	RBX_ASSERT(!b->asked);
 	ask->state = RBX_ASK_IS_OUT;
@@ -129,11 +168,26 @@ bool rbx_borrower_ask_end(struct rbx_borrower *b)
 	ask->state = RBX_ASK_OVER;
 	ask->is_refused = b->call.message.type == RBX_WIRE_ERROR;
 	ask->why = b->call.why;
+	if (ask->kind == RBX_CALL_TALK)
+		*ask->message = b->call.message;
 	ask->status = rbx_borrower_call_end(b, &ask->loan);
 	return true;
 }
 
 /* ---- Answers --------------------------------------------------------------*/
+
+static uint16_t talk_answer(uint16_t type)
+{
+	switch (type) {
+	case RBX_WIRE_VOLUME_OPEN:
+	case RBX_WIRE_VOLUME_LIST:
+		return RBX_WIRE_VOLUME;
+	case RBX_WIRE_LABELS:
+		return RBX_WIRE_LABELS_REPLY;
+	default:
+		return RBX_WIRE_VOLUME_DONE;
+	}
+}
 
 static uint16_t answer_expected(const struct rbx_borrower *b)
 {
@@ -146,6 +200,8 @@ static uint16_t answer_expected(const struct rbx_borrower *b)
 		return RBX_WIRE_SLAB_LOAN;
 	case RBX_CALL_UNMAP:
 		return RBX_WIRE_SLAB_UNMAPPED;
+	case RBX_CALL_TALK:
+		return talk_answer(b->call.talk_type);
 	case RBX_CALL_STATS:
 		break;
 	}
@@ -162,6 +218,16 @@ static void challenged(struct rbx_borrower *b,
 	b->incarnation = challenge->challenge.incarnation;
 }
 
+/* The volume is ours to write: with all that it was lent before. */
+static void volume_opened(struct rbx_borrower *b, const struct rbx_wire_volume *volume)
+{
+	const struct rbx_wire_message *request = &b->call.message;
+
+	if (request->type == RBX_WIRE_VOLUME_OPEN &&
+	    request->volume_open.mode != RBX_WIRE_OPEN_LOOK)
+		b->last_loan.epoch = RBX_MAX(b->last_loan.epoch, volume->last_epoch);
+}
+
 void rbx_borrower_call_answered(struct rbx_borrower *b,
 				const struct rbx_wire_message *answer)
 {
@@ -169,6 +235,8 @@ void rbx_borrower_call_answered(struct rbx_borrower *b,
 
 	if (answer->type == RBX_WIRE_CHALLENGE)
 		challenged(b, answer);
+	else if (answer->type == RBX_WIRE_VOLUME)
+		volume_opened(b, &answer->volume);
 	b->call.message = *answer;
 	if (answer->type == RBX_WIRE_ERROR) {
 		call_over(b, rbx_reason_errno(answer->status),

@@ -18,9 +18,10 @@
 
 size_t rbx_lender_size(const struct rbx_lender_config *config)
 {
-	return sizeof(struct rbx_lender) +
-	       rbx_id_map_size(config->clients_max) +
-	       config->clients_max * sizeof(struct rbx_lender_client) +
+	uint32_t entries = rbx_lender_entries(config);
+
+	return sizeof(struct rbx_lender) + rbx_id_map_size(entries) +
+	       entries * sizeof(struct rbx_lender_client) +
 	       config->slabs_count * sizeof(struct rbx_lender_slab);
 }
 
@@ -29,8 +30,8 @@ struct rbx_lender *rbx_lender_init(void *memory,
 {
 	const struct rbx_lender_list empty = { NONE, NONE };
 	struct rbx_lender *l = memory;
+	uint32_t entries = rbx_lender_entries(config), i;
 	uint8_t *places = memory;
-	uint32_t i;
 
 	RBX_ASSERT(config->slabs_count > 0);
 	RBX_ASSERT(config->slabs_count <= RBX_LENT_SLABS_MAX);
@@ -38,21 +39,21 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	RBX_ASSERT(config->lend_max <= config->slabs_count);
 	RBX_ASSERT(config->clients_max > 0);
 	RBX_ASSERT(config->clients_max <= RBX_CLIENTS_MAX);
-	places += sizeof(*l) + config->clients_max * sizeof(*l->clients);
+	RBX_ASSERT(config->volumes_max <= RBX_KEPT_VOLUMES_MAX);
+	places += sizeof(*l) + entries * sizeof(*l->clients);
 	/* Slabs are written when they are first lent: tables for many cost nothing. */
 	rbx_port_fill(l, 0, (size_t)(places - (uint8_t *)memory));
 	l->config = *config;
 	l->clients = (struct rbx_lender_client *)(l + 1);
 	l->slabs = (struct rbx_lender_slab *)places;
-	rbx_id_map_init(&l->sessions, l->slabs + config->slabs_count,
-			config->clients_max);
+	rbx_id_map_init(&l->sessions, l->slabs + config->slabs_count, entries);
 	l->free_slabs = empty;
 	l->ending = empty;
 	l->heard = empty;
 	l->asking = empty;
-	for (i = 0; i < config->clients_max; i++)
+	for (i = 0; i < entries; i++)
 		l->clients[i].next = i + 1;
-	l->clients[config->clients_max - 1].next = NONE;
+	l->clients[entries - 1].next = NONE;
 	l->counts.slabs_free = config->slabs_count;
 	return l;
 }
@@ -103,22 +104,31 @@ static uint32_t client_find_live(const struct rbx_lender *l,
 	return i == NONE || l->clients[i].expired ? NONE : i;
 }
 
-uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
-			  uint64_t now_ns)
+static uint32_t entry_take(struct rbx_lender *l, uint64_t id)
 {
 	uint32_t i = l->client_free;
 
-	if (i == NONE)
-		return RBX_REASON_TOO_MANY;
-	rbx_id_map_put(&l->sessions, session_id, i);
+	RBX_ASSERT(i != NONE && id);
+	rbx_id_map_put(&l->sessions, id, i);
 	l->client_free = l->clients[i].next;
 	l->clients[i] = (struct rbx_lender_client){
-		.session_id = session_id,
-		.heard_ns = now_ns,
+		.session_id = id,
 		.slabs = { NONE, NONE },
 		.asked = { NONE, NONE },
 		.due = { NONE, NONE },
 	};
+	return i;
+}
+
+uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
+			  uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (l->counts.clients == l->config.clients_max)
+		return RBX_REASON_TOO_MANY;
+	i = entry_take(l, session_id);
+	l->clients[i].heard_ns = now_ns;
 	client_join(l, i);
 	l->counts.clients++;
 	l->counts.sessions++;
@@ -211,17 +221,92 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 	RBX_ASSERT(index != NONE);
 	slabs_count = slabs_end_after(l, index, 0);
 	RBX_ASSERT(!client->slabs_count);
-	if (client->expired) {
+	if (client->expired)
 		l->counts.slabs_revoked += slabs_count;
-	} else {
+	else
 		l->counts.slabs_unmapped += slabs_count;
+	if (client->is_kept)
+		l->counts.volumes--;
+	else
+		l->counts.clients--;
+	if (!client->is_kept && !client->expired)
 		client_part(l, index);
-	}
 	rbx_id_map_remove(&l->sessions, session_id);
 	client->session_id = 0;
 	client->next = l->client_free;
 	l->client_free = index;
-	l->counts.clients--;
+}
+
+/* ---- Named volumes ---------------------------------------------------------*/
+
+uint32_t rbx_lender_keep(struct rbx_lender *l, uint64_t volume_id)
+{
+	uint32_t i;
+
+	if (l->counts.volumes == l->config.volumes_max)
+		return RBX_REASON_TOO_MANY_VOLUMES;
+	i = entry_take(l, volume_id);
+	l->clients[i].is_kept = true;
+	l->counts.volumes++;
+	return RBX_REASON_NONE;
+}
+
+static struct rbx_lender_client *kept_find(struct rbx_lender *l, uint64_t volume_id)
+{
+	struct rbx_lender_client *kept;
+	uint32_t i = rbx_id_map_find(&l->sessions, volume_id);
+
+	RBX_ASSERT(i != NONE);
+	kept = &l->clients[i];
+	RBX_ASSERT(kept->is_kept);
+	return kept;
+}
+
+/* What is being prepared ends, and what was lent after an epoch. */
+static void kept_end_after(struct rbx_lender *l, struct rbx_lender_client *kept,
+			   uint64_t epoch)
+{
+	l->counts.slabs_revoked +=
+		slabs_end_after(l, (uint32_t)(kept - l->clients), epoch);
+}
+
+void rbx_lender_opened(struct rbx_lender *l, uint64_t volume_id)
+{
+	struct rbx_lender_client *kept = kept_find(l, volume_id);
+
+	kept_end_after(l, kept, UINT64_MAX);
+	kept->has_writer = true;
+	kept->kept_epoch = l->last_epoch;
+}
+
+void rbx_lender_writer_resumed(struct rbx_lender *l, uint64_t volume_id, uint64_t last_epoch)
+{
+	struct rbx_lender_client *kept = kept_find(l, volume_id);
+
+	kept_end_after(l, kept, RBX_MAX(last_epoch, kept->kept_epoch));
+}
+
+void rbx_lender_closed(struct rbx_lender *l, uint64_t volume_id)
+{
+	struct rbx_lender_client *kept = kept_find(l, volume_id);
+
+	kept_end_after(l, kept, UINT64_MAX);
+	kept->has_writer = false;
+}
+
+bool rbx_lender_next_of(const struct rbx_lender *l, uint64_t volume_id, uint64_t after_slab_id,
+			struct rbx_lender_loan *loan)
+{
+	uint32_t kept = rbx_id_map_find(&l->sessions, volume_id);
+	uint64_t i;
+
+	for (i = after_slab_id; i < l->slabs_used; i++) {
+		if (!rbx_lender_slab_is_had(&l->slabs[i]) || l->slabs[i].client != kept)
+			continue;
+		*loan = (struct rbx_lender_loan){ i + 1, l->slabs[i].epoch };
+		return true;
+	}
+	return false;
 }
 
 /* One that was never lent, as long as there are fewer than may be lent; else the one
@@ -365,6 +450,11 @@ uint32_t rbx_lender_lent_to(const struct rbx_lender *l, uint64_t session_id)
 	uint32_t i = rbx_id_map_find(&l->sessions, session_id);
 
 	return i == NONE ? 0 : l->clients[i].slabs_count;
+}
+
+uint64_t rbx_lender_last_epoch(const struct rbx_lender *l)
+{
+	return l->last_epoch;
 }
 
 uint32_t rbx_lender_slabs_used(const struct rbx_lender *l)

@@ -28,6 +28,10 @@
  * next() judges the term, so a server that was itself stopped reads what has arrived before
  * it expires a client.
  *
+ * A named volume is lent slabs as a client is, but has no lease and is not expired. Clients
+ * come and go, one writer at a time, and the slabs stay. They are asked for only while a
+ * writer is there, who can move the data, and are never revoked.
+ *
  * The host reports events and then calls next() until it returns false. One thread at a time.
  * Memory is the host's, one block of rbx_lender_size().
  *
@@ -49,6 +53,7 @@ struct rbx_lender_config {
 	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count */
 	uint32_t quota_count; /* slabs of one client; 0: all */
 	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
+	uint32_t volumes_max; /* named ones, at most RBX_KEPT_VOLUMES_MAX */
 	uint64_t lease_ns;
 };
 
@@ -79,12 +84,35 @@ uint32_t rbx_lender_resumed(struct rbx_lender *lender, uint64_t session_id,
 /* The client is dead, with no queue pair left; its slabs begin to end. */
 void rbx_lender_leave(struct rbx_lender *lender, uint64_t session_id);
 
-/* ---- Slabs -----------------------------------------------------------------*/
-
 struct rbx_lender_loan {
 	uint64_t slab_id; /* 1 to slabs_count */
 	uint64_t epoch; /* not 0 */
 };
+
+/* ---- Named volumes --------------------------------------------------------*/
+
+/* From here on slabs may be lent to the volume under this id, in place of a session's: not 0
+ * and not in use. It leaves like a client. TOO_MANY_VOLUMES. */
+uint32_t rbx_lender_keep(struct rbx_lender *lender, uint64_t volume_id);
+
+/* The volume has a new writer, and the one before can do nothing any more: what was being
+ * prepared for that one begins to end. All that the volume was lent before stays, whatever the
+ * new writer knows of it. */
+void rbx_lender_opened(struct rbx_lender *lender, uint64_t volume_id);
+
+/* Its writer is back, and knows of its loans up to last_epoch; what it was lent later begins
+ * to end, as in rbx_lender_resumed(). */
+void rbx_lender_writer_resumed(struct rbx_lender *lender, uint64_t volume_id,
+			       uint64_t last_epoch);
+
+/* Its writer has gone, as if it were followed by nobody. */
+void rbx_lender_closed(struct rbx_lender *lender, uint64_t volume_id);
+
+/* The slab of the volume with the next higher id; 0: with the lowest. False: there is none. */
+bool rbx_lender_next_of(const struct rbx_lender *lender, uint64_t volume_id,
+			uint64_t after_slab_id, struct rbx_lender_loan *loan);
+
+/* ---- Slabs -----------------------------------------------------------------*/
 
 /* Not a reason to refuse: nothing is free now, but a slab is ENDING. */
 #define RBX_LENDER_LATER UINT32_MAX
@@ -187,6 +215,7 @@ uint64_t rbx_lender_deadline_ns(const struct rbx_lender *lender,
 
 struct rbx_lender_counts {
 	uint32_t clients; /* now */
+	uint32_t volumes; /* now, named ones */
 	uint32_t slabs_lent; /* now, LENT and ASKED */
 	uint32_t slabs_asked; /* now, ASKED */
 	uint32_t slabs_due; /* now, ASKED with a deadline */
@@ -208,6 +237,9 @@ void rbx_lender_counts(const struct rbx_lender *lender,
 /* Slabs that this client has now, or will have when they are prepared. */
 uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 			    uint64_t session_id);
+
+/* The epoch of the last loan; 0: there was none. */
+uint64_t rbx_lender_last_epoch(const struct rbx_lender *lender);
 
 /* No slab_id above it was ever given out. */
 uint32_t rbx_lender_slabs_used(const struct rbx_lender *lender);

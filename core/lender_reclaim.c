@@ -34,12 +34,19 @@ uint32_t rbx_lender_surplus(const struct rbx_lender *l)
 typedef void take_fn(struct rbx_lender *l, uint32_t index, uint64_t now_ns,
 		     uint64_t revoke_ns);
 
-static uint32_t patient_clients(const struct rbx_lender *l)
+/* A named volume never gets a deadline. */
+static bool is_taken(const struct rbx_lender_client *client, take_fn *take)
+{
+	return client->asked.first != NONE &&
+	       !(client->is_kept && take == rbx_lender_slab_set_due);
+}
+
+static uint32_t patient_clients(const struct rbx_lender *l, take_fn *take)
 {
 	uint32_t count = 0, i;
 
 	for (i = l->asking.first; i != NONE; i = l->clients[i].asking_next)
-		count += l->clients[i].asked.first != NONE;
+		count += is_taken(&l->clients[i], take);
 	return count;
 }
 
@@ -49,12 +56,12 @@ static uint32_t take_patient(struct rbx_lender *l, uint32_t count, take_fn *take
 {
 	uint32_t left = count, clients, share, taken, i, next;
 
-	while (left && (clients = patient_clients(l))) {
+	while (left && (clients = patient_clients(l, take))) {
 		share = RBX_MAX(left / clients, 1u);
 		for (i = l->asking.first; i != NONE && left; i = next) {
 			next = l->clients[i].asking_next;
 			for (taken = 0; taken < share && left; taken++, left--) {
-				if (l->clients[i].asked.first == NONE)
+				if (!is_taken(&l->clients[i], take))
 					break;
 				take(l, l->clients[i].asked.first, now_ns, revoke_ns);
 			}
@@ -102,13 +109,18 @@ void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)
  * number of loans, or one fewer if their oldest loan was older. The level, and the epoch that
  * is old enough, are both found by bisection. So the clients are looked at some dozens of
  * times, however many slabs are wanted.
+ *
+ * Named volumes are asked by the same rule, but after all others, and only those that have
+ * somebody who can move their data.
  */
 
-static uint32_t unasked_count(const struct rbx_lender_client *client)
+/* Of the clients, or of the named volumes. */
+static uint32_t unasked_count(const struct rbx_lender_client *client, bool is_kept)
 {
-	return client->session_id ? client->slabs_count - client->asked_count -
-					    client->preparing_count :
-				    0;
+	if (!client->session_id || client->is_kept != is_kept ||
+	    client->has_writer != is_kept)
+		return 0;
+	return client->slabs_count - client->asked_count - client->preparing_count;
 }
 
 /* The oldest loan of a client that was not asked for yet; there is one. Before it in the list
@@ -124,13 +136,13 @@ static uint32_t oldest_of(const struct rbx_lender *l,
 }
 
 /* How many loans are above a level, of all clients. */
-static uint64_t count_above(const struct rbx_lender *l, uint32_t level)
+static uint64_t count_above(const struct rbx_lender *l, uint32_t level, bool is_kept)
 {
 	uint64_t count = 0;
 	uint32_t i;
 
-	for (i = 0; i < l->config.clients_max; i++) {
-		uint32_t has = unasked_count(&l->clients[i]);
+	for (i = 0; i < rbx_lender_entries(&l->config); i++) {
+		uint32_t has = unasked_count(&l->clients[i], is_kept);
 
 		count += has > level ? has - level : 0;
 	}
@@ -138,14 +150,14 @@ static uint64_t count_above(const struct rbx_lender *l, uint32_t level)
 }
 
 /* The lowest level with at most count loans above it. */
-static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
+static uint32_t level_find(const struct rbx_lender *l, uint32_t count, bool is_kept)
 {
 	uint32_t low = 0, high = l->slabs_used;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (count_above(l, middle) <= count)
+		if (count_above(l, middle, is_kept) <= count)
 			high = middle;
 		else
 			low = middle + 1;
@@ -156,16 +168,16 @@ static uint32_t level_find(const struct rbx_lender *l, uint32_t count)
 /* Whether a client is at this level and its oldest loan is not newer than this epoch. */
 static bool is_old(const struct rbx_lender *l,
 		   const struct rbx_lender_client *client, uint32_t level,
-		   uint64_t epoch)
+		   uint64_t epoch, bool is_kept)
 {
-	return unasked_count(client) == level &&
+	return unasked_count(client, is_kept) == level &&
 	       l->slabs[oldest_of(l, client)].epoch <= epoch;
 }
 
 /* The epoch up to which so many of the clients at the level have their oldest loan; so many
  * are fewer than there are. */
 static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
-			   uint32_t count)
+			   uint32_t count, bool is_kept)
 {
 	uint64_t low = 0, high = l->last_epoch;
 
@@ -173,8 +185,8 @@ static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
 		uint64_t middle = low + (high - low) / 2;
 		uint32_t old_count = 0, i;
 
-		for (i = 0; i < l->config.clients_max; i++)
-			old_count += is_old(l, &l->clients[i], level, middle);
+		for (i = 0; i < rbx_lender_entries(&l->config); i++)
+			old_count += is_old(l, &l->clients[i], level, middle, is_kept);
 		if (old_count >= count)
 			high = middle;
 		else
@@ -185,23 +197,23 @@ static uint64_t epoch_find(const struct rbx_lender *l, uint32_t level,
 
 /* Asks for so many that nobody was asked for yet. Returns how many were found. */
 static uint32_t ask_more(struct rbx_lender *l, uint32_t count, uint64_t now_ns,
-			 uint64_t revoke_ns)
+			 uint64_t revoke_ns, bool is_kept)
 {
-	uint32_t level = level_find(l, count), found = 0, i;
+	uint32_t level = level_find(l, count, is_kept), found = 0, i;
 	uint64_t epoch;
 
-	for (i = 0; i < l->config.clients_max; i++) {
+	for (i = 0; i < rbx_lender_entries(&l->config); i++) {
 		struct rbx_lender_client *client = &l->clients[i];
 
-		for (; unasked_count(client) > level; found++)
+		for (; unasked_count(client, is_kept) > level; found++)
 			rbx_lender_slab_ask(l, oldest_of(l, client), now_ns,
 					    revoke_ns);
 	}
 	if (!level || found == count)
 		return found;
-	epoch = epoch_find(l, level, count - found);
-	for (i = 0; i < l->config.clients_max; i++)
-		if (is_old(l, &l->clients[i], level, epoch)) {
+	epoch = epoch_find(l, level, count - found, is_kept);
+	for (i = 0; i < rbx_lender_entries(&l->config); i++)
+		if (is_old(l, &l->clients[i], level, epoch, is_kept)) {
 			rbx_lender_slab_ask(l, oldest_of(l, &l->clients[i]), now_ns,
 					    revoke_ns);
 			found++;
@@ -219,7 +231,11 @@ uint32_t rbx_lender_shrink(struct rbx_lender *l, uint32_t count,
 	/* A drain asks for all without a deadline, whatever else happens. */
 	if (revoke_ns != RBX_LENDER_NEVER_NS && !l->draining)
 		found = take_patient(l, count, rbx_lender_slab_set_due, now_ns, revoke_ns);
-	return found + (found < count ? ask_more(l, count - found, now_ns, revoke_ns) : 0);
+	if (found < count)
+		found += ask_more(l, count - found, now_ns, revoke_ns, false);
+	if (found < count)
+		found += ask_more(l, count - found, now_ns, RBX_LENDER_NEVER_NS, true);
+	return found;
 }
 
 void rbx_lender_drain(struct rbx_lender *l, uint64_t now_ns)

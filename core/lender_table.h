@@ -12,7 +12,8 @@
  *		is told next.
  *	clients	by when they were heard of, the first one longest ago. All leases
  *		have one length, so that is also the order in which they end. Those
- *		that have ASKED slabs in a list besides, in which they take turns.
+ *		that have ASKED slabs in a list besides, in which they take turns. Named
+ *		volumes have entries among them, but no lease.
  *
  * So an event touches few entries, however many clients and slabs there are. Choosing slabs
  * to ask for looks at all clients a few times, but only at slabs that are chosen.
@@ -65,6 +66,9 @@ struct rbx_lender_client {
 	uint32_t preparing_count; /* PREPARING */
 	uint32_t asked_count; /* ASKED */
 	bool expired; /* the host has been told to end it */
+	bool is_kept; /* a named volume: it has no lease, and nothing of it is revoked */
+	bool has_writer; /* is_kept: somebody is there who can move its data */
+	uint64_t kept_epoch; /* is_kept: loans up to here are not those of this writer */
 };
 
 struct rbx_lender {
@@ -86,6 +90,12 @@ struct rbx_lender {
 	bool host_is_short;
 	struct rbx_lender_counts counts;
 };
+
+/* Entries for clients and volumes. */
+static inline uint32_t rbx_lender_entries(const struct rbx_lender_config *config)
+{
+	return config->clients_max + config->volumes_max;
+}
 
 static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
 {

@@ -209,8 +209,11 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 #define RBX_SERVERS_MAX 1024u
 #define RBX_PEERS_MAX 4096u
 
-/* Servers of one named volume. Each has the others in its membership, which takes 4 KiB. */
-#define RBX_MEMBERS_MAX 256u
+/* Servers of one named volume: its record names them all, and is sent as one message. */
+#define RBX_MEMBERS_MAX 64u
+
+/* Named volumes that a server keeps. */
+#define RBX_KEPT_VOLUMES_MAX 1024u
 
 /* Channels of one window: those of peers, and as many of paced endpoints. */
 #define RBX_CHANNELS_MAX (2u * RBX_PEERS_MAX)

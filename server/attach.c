@@ -92,7 +92,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 		return;
 	}
 	client->attach_serial = attach->serial;
-	init.domain = client->domain;
+	init.domain = rbx_holder_of(client)->domain;
 	data_qp = data_qp_take_free(s, client);
 	RBX_ASSERT(data_qp); /* it has fewer than the most that it may have */
 	err = s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,

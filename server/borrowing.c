@@ -13,7 +13,7 @@
  * It may be refused in each of the first two. If its connection ends it is forgotten, and
  * its slab ends unlent: the client will never know of it.
  *
- * A slab remembers its client until its memory has ended, because of the domain: a
+ * A slab remembers its holder until its memory has ended, because of the domain: a
  * protection domain can only end after the keys in it.
  */
 #include <errno.h>
@@ -139,32 +139,41 @@ static void loan_fill(struct rbx_server *s, const struct rbx_lender_loan *loan,
 /* Takes a slab for a request and has it prepared. */
 static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 {
-	struct rbx_client *client = late->connection->client;
+	struct rbx_holder *holder = rbx_holder_of(late->connection->client);
 	struct rbx_lender_loan loan;
 	struct rbx_slab *slab;
 	uint32_t reason, index;
 
 	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
-	reason = rbx_lender_lend(s->lender, client->session_id, &loan);
+	reason = rbx_lender_lend(s->lender, holder->id, &loan);
 	if (reason)
 		return reason;
 	index = (uint32_t)loan.slab_id - 1;
 	slab = &s->slabs[index];
-	RBX_ASSERT(!slab->client && !slab->asker);
-	slab->client = client;
-	client->slabs_held++;
+	RBX_ASSERT(!slab->holder && !slab->asker);
+	slab->holder = holder;
+	slab->map = late->map;
+	holder->slabs_held++;
 	slab->asker = late;
 	late->slab = slab;
-	s->workers.slabs[index].domain = client->domain;
-	rbx_workers_prepare(s, index, rbx_client_index(s, client));
+	s->workers.slabs[index].domain = holder->domain;
+	s->workers.slabs[index].is_kept = holder->is_volume;
+	rbx_workers_prepare(s, index, holder->number);
 	return RBX_REASON_NONE;
 }
 
 void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 		  const struct rbx_wire_message *message)
 {
-	struct rbx_late_answer *late = late_begin(c, RBX_LATE_LOAN, message);
+	struct rbx_late_answer *late;
 
+	/* Either all of a session's slabs are of a named volume, or none. */
+	if (!message->map.label != !c->client->volume) {
+		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);
+		return;
+	}
+	late = late_begin(c, RBX_LATE_LOAN, message);
+	late->map = message->map;
 	waiting_put(s, late);
 	rbx_borrowing_go_on(s);
 }
@@ -232,7 +241,7 @@ void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *c,
 	struct rbx_slab *slab;
 	uint32_t reason;
 
-	reason = rbx_lender_unmap(s->lender, c->client->session_id, &loan);
+	reason = rbx_lender_unmap(s->lender, rbx_holder_of(c->client)->id, &loan);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
@@ -248,7 +257,7 @@ void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *c,
 void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 {
 	struct rbx_slab *slab = &s->slabs[slab_id - 1];
-	struct rbx_client *client = slab->client;
+	struct rbx_holder *holder = slab->holder;
 
 	if (slab->asker && slab->asker->kind == RBX_LATE_LOAN)
 		late_refuse(s, slab->asker,
@@ -257,17 +266,16 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 				    RBX_REASON_FULL);
 	/* A new client must not wait for the slabs that an old one left. */
 	rbx_workers_end(s, (uint32_t)(slab - s->slabs),
-			client->session_id ? rbx_client_index(s, client) :
-					     rbx_owner_nobody(s));
+			holder->id ? holder->number : rbx_owner_nobody(s));
 }
 
 static void slab_has_ended(struct rbx_server *s, struct rbx_slab *slab)
 {
-	struct rbx_client *client = slab->client;
+	struct rbx_holder *holder = slab->holder;
 	struct rbx_wire_message unmapped = { .type = RBX_WIRE_SLAB_UNMAPPED };
 
-	slab->client = NULL;
-	rbx_client_slab_ended(s, client);
+	slab->holder = NULL;
+	rbx_holder_slab_ended(s, holder);
 	rbx_lender_ended(s->lender, rbx_slab_id(s, slab));
 	pthread_cond_broadcast(&s->slab_ended);
 	if (!slab->asker)
@@ -306,7 +314,7 @@ void rbx_slab_query(struct rbx_server *s, struct rbx_connection *c,
 	struct rbx_wire_message answer;
 	uint32_t reason;
 
-	reason = rbx_lender_check(s->lender, c->client->session_id, &loan);
+	reason = rbx_lender_check(s->lender, rbx_holder_of(c->client)->id, &loan);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;

@@ -41,7 +41,9 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	}
 	rbx_id_map_put(&s->sessions, session_id, rbx_client_index(s, client));
 	*client = (struct rbx_client){ .session_id = session_id,
-				       .domain = domain,
+				       .own = { .id = session_id,
+						.domain = domain,
+						.number = rbx_client_index(s, client) },
 				       .admitted_ns = now_ns };
 	memcpy(client->name, name, sizeof(client->name));
 	rbx_log(&s->log, "client %s admitted", client->name);
@@ -51,29 +53,34 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 
 static void domain_end(struct rbx_server *s, struct rbx_client *client)
 {
-	if (client->session_id || client->slabs_held)
+	if (client->own.id || client->own.slabs_held)
 		return;
-	s->fabric.ops->destroy_domain(client->domain);
-	client->domain = NULL;
+	s->fabric.ops->destroy_domain(client->own.domain);
+	client->own.domain = NULL;
 	rbx_client_give(s, client);
 }
 
-void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client)
+void rbx_holder_slab_ended(struct rbx_server *s, struct rbx_holder *holder)
 {
-	RBX_ASSERT(client->slabs_held > 0);
-	client->slabs_held--;
-	domain_end(s, client);
+	if (holder->is_volume) {
+		rbx_volume_slab_ended(s, RBX_CONTAINER_OF(holder, struct rbx_kept_volume,
+							  holder));
+		return;
+	}
+	RBX_ASSERT(holder->slabs_held > 0);
+	holder->slabs_held--;
+	domain_end(s, RBX_CONTAINER_OF(holder, struct rbx_client, own));
 }
 
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 {
-	struct rbx_client left = {
-		.domain = client->domain,
-		.slabs_held = client->slabs_held,
-	};
+	struct rbx_client left = { .own = client->own };
 	struct rbx_user_message_ends ends;
 
+	left.own.id = 0;
 	rbx_data_qps_end(s, client);
+	if (client->volume)
+		rbx_volume_client_left(s, client);
 	if (client->connection)
 		rbx_connection_end(s, client->connection);
 	if (client->attempt)
@@ -103,7 +110,9 @@ static void client_expire(struct rbx_server *s, uint64_t session_id)
 static void client_ask(struct rbx_server *s, uint64_t now_ns,
 		       const struct rbx_lender_action *ask)
 {
-	struct rbx_client *client = rbx_client_find(s, ask->session_id);
+	struct rbx_kept_volume *kept = rbx_volume_of_holder(s, ask->session_id);
+	struct rbx_client *client = kept ? kept->writer :
+					   rbx_client_find(s, ask->session_id);
 	uint64_t grace_ms = (ask->until_ns - now_ns) / 1000000;
 	const struct rbx_wire_message message = {
 		.type = RBX_WIRE_SLAB_EVICT,
@@ -114,8 +123,8 @@ static void client_ask(struct rbx_server *s, uint64_t now_ns,
 		},
 	};
 
-	RBX_ASSERT(client);
-	if (!client->connection || !client->connection->client_is_up)
+	RBX_ASSERT(client || kept);
+	if (!client || !client->connection || !client->connection->client_is_up)
 		return; /* not connected: it is reminded later */
 	if (rbx_unheard_is_full(&client->connection->unheard) ||
 	    !rbx_connection_tell(s, client->connection, &message))

@@ -39,6 +39,7 @@ struct rbx_late_answer {
 	uint64_t request_id;
 	uint64_t since_ns; /* LOAN: when the request came */
 	uint64_t epoch; /* UNMAPPED */
+	struct rbx_wire_map map; /* LOAN: for a slab of a named volume */
 	struct rbx_slab *slab; /* NULL: it waits for a slab */
 	struct rbx_late_answer *next; /* in the list of those that wait */
 };

@@ -91,6 +91,7 @@ static bool pass(struct rbx_server *s)
 	any |= rbx_workers_serve(s);
 	rbx_half_open_tick(s, now_ns);
 	rbx_pressure_tick(s, now_ns);
+	rbx_volumes_tick(s, now_ns);
 	return rbx_lender_serve(s, now_ns) || any;
 }
 

@@ -76,6 +76,8 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 		if (client->leaving)
 			rbx_connection_end(s, client->leaving);
 		rbx_data_qps_end(s, client);
+		if (client->volume)
+			rbx_volume_client_resumed(s, client, c->resume_last_epoch);
 		rbx_log(&s->log, "client %s is back", client->name);
 	} else {
 		reason = rbx_client_admit(s, c->qp->peer_name, now_ns, &client);

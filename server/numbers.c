@@ -113,11 +113,11 @@ static void name_copy(char *to, size_t to_bytes, const char *name)
 }
 
 static void client_describe(struct rbx_server *s,
-			    const struct rbx_client *client, uint64_t now_ns,
+			    struct rbx_client *client, uint64_t now_ns,
 			    struct rbx_server_client *described)
 {
 	*described = (struct rbx_server_client){
-		.slabs_lent = rbx_lender_lent_to(s->lender, client->session_id),
+		.slabs_lent = rbx_lender_lent_to(s->lender, rbx_holder_of(client)->id),
 		.age_ms = now_ns > client->admitted_ns ?
 				  (now_ns - client->admitted_ns) / 1000000 :
 				  0,

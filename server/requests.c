@@ -24,7 +24,7 @@ static void heartbeat(struct rbx_server *s, struct rbx_connection *c,
 		      const struct rbx_wire_message *message)
 {
 	uint64_t lent_count =
-		rbx_lender_lent_to(s->lender, c->client->session_id);
+		rbx_lender_lent_to(s->lender, rbx_holder_of(c->client)->id);
 	const struct rbx_wire_message answer = {
 		.type = RBX_WIRE_HEARTBEAT_REPLY,
 		.request_id = message->request_id,
@@ -127,6 +127,14 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		break;
 	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		rbx_user_message_taken(s, c, message);
+		break;
+	case RBX_WIRE_VOLUME_OPEN:
+	case RBX_WIRE_VOLUME_LIST:
+	case RBX_WIRE_VOLUME_ACCEPT:
+	case RBX_WIRE_VOLUME_REMOVE:
+	case RBX_WIRE_LABELS:
+	case RBX_WIRE_SLAB_COMPLETE:
+		rbx_volume_request(s, c, message);
 		break;
 	default:
 		rbx_connection_refuse(s, c, message->request_id,

@@ -59,6 +59,7 @@ static int lender_make(struct rbx_server *s)
 		.quota_count = rbx_slabs_of_quota(&s->options),
 		.lease_ns = s->options.lease_ms * 1000000ull,
 		.clients_max = s->clients_max,
+		.volumes_max = RBX_KEPT_VOLUMES_MAX,
 	};
 	void *memory = malloc(rbx_lender_size(&config));
 	int err;
@@ -162,8 +163,9 @@ static void server_destroy(struct rbx_server *s)
 	rbx_half_open_end_all(s);
 	rbx_workers_destroy(s);
 	for (i = 0; i < s->clients_used; i++)
-		if (s->clients[i].domain)
-			s->fabric.ops->destroy_domain(s->clients[i].domain);
+		if (s->clients[i].own.domain)
+			s->fabric.ops->destroy_domain(s->clients[i].own.domain);
+	rbx_volumes_destroy(s);
 	if (s->cq)
 		s->fabric.ops->destroy_cq(s->cq);
 	rbx_tables_destroy(s);
@@ -212,6 +214,8 @@ static int server_prepare(struct rbx_server *s)
 		err = device_open(s);
 	if (!err)
 		err = rbx_tables_init(s);
+	if (!err)
+		err = rbx_volumes_init(s);
 	if (!err)
 		err = lender_make(s);
 	if (!err)

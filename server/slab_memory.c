@@ -9,6 +9,9 @@
  * mapped. Then it is closed, and nobody else ever sees it. The file is sealed against
  * changes of its size, so a client that has it cannot make our own accesses fail.
  *
+ * A slab of a named volume stays as one client is shut out and another one comes. So no client
+ * may map it.
+ *
  * All pages are allocated before the slab is lent. So a lack of memory shows here as an
  * error, and not as a signal in the middle of a transfer.
  *
@@ -123,7 +126,7 @@ static int slab_register(const struct rbx_server *s,
 		.addr = slab->addr,
 		.length_bytes = s->options.slab_bytes,
 		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
-		.memory_fd = slab->fd,
+		.memory_fd = slab->is_kept ? -1 : slab->fd,
 	};
 	int err;
 

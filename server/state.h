@@ -23,6 +23,7 @@
  *	borrowing.c       requests about slabs, which are answered later
  *	user_messages.c   messages between this program and the programs of clients
  *	attach.c          data queue pairs
+ *	volumes.c         named volumes (volumes.h), and volume_requests.c
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
  *	pressure.c        whether the host itself is short of memory (host_memory.c)
@@ -47,6 +48,7 @@
 #include "lib/secret.h"
 #include "server/connection.h"
 #include "server/log.h"
+#include "server/volumes.h"
 #include "server/workers.h"
 #include "server/wr_name.h"
 
@@ -62,8 +64,8 @@ struct rbx_client {
 	struct rbx_connection *attempt; /* a half-open connection that resumes it; or NULL */
 	uint64_t admitted_ns;
 	struct rbx_client *next_free;
-	struct rbx_domain *domain; /* of its data queue pairs and slabs */
-	uint32_t slabs_held; /* slabs that still use the domain */
+	struct rbx_holder own; /* of slabs that it borrows for itself */
+	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
 	uint32_t qps_count;
 	char name[RBX_NAME_MAX];
 	struct rbx_mailbox mailbox;
@@ -77,7 +79,8 @@ struct rbx_data_qp {
 
 /* What the control thread knows about a slab that is not free. */
 struct rbx_slab {
-	struct rbx_client *client; /* the client that has or had it; NULL: the slab is free */
+	struct rbx_holder *holder; /* that has or had it; NULL: the slab is free */
+	struct rbx_wire_map map; /* of a named volume: which of its slabs it is */
 	struct rbx_late_answer *asker; /* told when the slab is ready; or NULL */
 };
 
@@ -107,6 +110,7 @@ struct rbx_server {
 	bool stopping;
 
 	struct rbx_lender *lender;
+	struct rbx_volumes volumes;
 	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
 	struct rbx_late_answer *waiting_first; /* SLAB_MAPs that wait for a slab */
 	struct rbx_late_answer *waiting_last;
@@ -169,10 +173,17 @@ static inline uint64_t rbx_server_lend_bytes(const struct rbx_server *s)
 	return rbx_slabs_of_memory(&s->options) * s->options.slab_bytes;
 }
 
-/* The owner number for slabs whose client has left. Each client has a number of its own. */
+/* The number for slabs whose holder has left. Each client and each volume has a number of its
+ * own. */
 static inline uint32_t rbx_owner_nobody(const struct rbx_server *s)
 {
-	return s->clients_max;
+	return s->clients_max + RBX_KEPT_VOLUMES_MAX;
+}
+
+/* Who the slabs of a session are lent to. */
+static inline struct rbx_holder *rbx_holder_of(struct rbx_client *client)
+{
+	return client->volume ? &client->volume->holder : &client->own;
 }
 
 /* ---- All functions below are called with the lock held. -----------------*/
@@ -223,8 +234,8 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 /* Ends its connections and messages and gives up its slabs. At the end it may release the
  * lock for callbacks. */
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client);
-/* The memory of one of its slabs has ended. The client may have left before. */
-void rbx_client_slab_ended(struct rbx_server *s, struct rbx_client *client);
+/* The memory of a slab has ended. Its holder may have left before. */
+void rbx_holder_slab_ended(struct rbx_server *s, struct rbx_holder *holder);
 /* Carries out what the lender wants now. Returns whether there may be more. */
 bool rbx_lender_serve(struct rbx_server *s, uint64_t now_ns);
 

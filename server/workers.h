@@ -35,6 +35,7 @@ struct rbx_slab_memory {
 	int fd;
 	bool is_huge; /* on huge pages */
 	uint64_t done_bytes; /* bytes that have pages */
+	bool is_kept; /* of a named volume */
 	struct rbx_domain *domain; /* the keys of this domain give access */
 	struct rbx_mr *mr; /* NULL: no peer has access */
 };

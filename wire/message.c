@@ -116,6 +116,58 @@ static void walk_user_message_taken(struct rbx_cursor *c,
 	rbx_cursor_zeros(c, 4);
 }
 
+static void walk_map(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->map.label);
+	rbx_cursor_u32(c, &m->map.is_complete);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_volume_open(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	struct rbx_wire_volume_open *open = &m->volume_open;
+
+	rbx_wire_walk_text(c, open->name, sizeof(open->name));
+	rbx_wire_walk_text(c, open->holder, sizeof(open->holder));
+	rbx_cursor_u64(c, &open->writer_epoch);
+	rbx_cursor_u64(c, &open->volume_id);
+	rbx_cursor_u32(c, &open->mode);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_cursor(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->cursor);
+}
+
+static void walk_volume(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	struct rbx_wire_volume *volume = &m->volume;
+
+	rbx_wire_walk_record(c, &volume->record);
+	rbx_wire_walk_text(c, volume->holder, sizeof(volume->holder));
+	rbx_cursor_u64(c, &volume->promised_epoch);
+	rbx_cursor_u64(c, &volume->last_epoch);
+	rbx_cursor_u64(c, &volume->next);
+	rbx_cursor_u32(c, &volume->is_open);
+	rbx_cursor_zeros(c, 4);
+}
+
+static void walk_record(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_wire_walk_record(c, &m->record);
+}
+
+static void walk_writer_epoch(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->writer_epoch);
+}
+
+static void walk_labels(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_wire_walk_labels(c, &m->labels);
+}
+
 struct layout {
 	uint32_t payload_bytes;
 	bool has_epoch;
@@ -128,7 +180,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_AUTH] = { 32, false, walk_auth },
 	[RBX_WIRE_WELCOME] = { 96, false, walk_welcome },
 	[RBX_WIRE_ERROR] = { 0, false, walk_nothing },
-	[RBX_WIRE_SLAB_MAP] = { 0, false, walk_nothing },
+	[RBX_WIRE_SLAB_MAP] = { 16, false, walk_map },
 	[RBX_WIRE_SLAB_QUERY] = { 8, true, walk_slab_id },
 	[RBX_WIRE_SLAB_LOAN] = { 40, true, walk_loan },
 	[RBX_WIRE_SLAB_UNMAP] = { 8, true, walk_slab_id },
@@ -141,11 +193,27 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_BYE] = { 0, false, walk_nothing },
 	[RBX_WIRE_USER_MESSAGE] = { 192, false, walk_user_message },
 	[RBX_WIRE_USER_MESSAGE_TAKEN] = { 16, false, walk_user_message_taken },
+	[RBX_WIRE_VOLUME_OPEN] = { 152, false, walk_volume_open },
+	[RBX_WIRE_VOLUME_LIST] = { 8, false, walk_cursor },
+	[RBX_WIRE_VOLUME] = { 832, false, walk_volume },
+	[RBX_WIRE_VOLUME_ACCEPT] = { 736, false, walk_record },
+	[RBX_WIRE_VOLUME_REMOVE] = { 0, false, walk_nothing },
+	[RBX_WIRE_VOLUME_DONE] = { 8, false, walk_writer_epoch },
+	[RBX_WIRE_LABELS] = { 8, false, walk_cursor },
+	[RBX_WIRE_LABELS_REPLY] = { 736, false, walk_labels },
+	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
 };
 
 RBX_STATIC_ASSERT(192 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
 		  "all counters of STATS_REPLY");
 RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX, "USER_MESSAGE fits");
+RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_WIRE_CREDENTIAL_BYTES + 6 * 8 +
+				 4 * 4 + 9 * RBX_WIRE_MEMBERS_MAX,
+		  "a record");
+RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8 &&
+			  RBX_WIRE_HEADER_BYTES + 832 <= RBX_WIRE_MESSAGE_BYTES_MAX,
+		  "VOLUME, the longest message, fits");
+RBX_STATIC_ASSERT(736 == 16 + 40 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
 RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
 		  "magic, version, type, length, status, id, epoch, reserved");
 
@@ -185,6 +253,24 @@ user_message_makes_sense(const struct rbx_wire_user_message *user_message)
 	return true;
 }
 
+static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
+{
+	bool looks = open->mode == RBX_WIRE_OPEN_LOOK;
+
+	return rbx_wire_volume_name_makes_sense(open->name) &&
+	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
+	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_WRITE &&
+	       looks == !open->holder[0] && looks == !open->writer_epoch &&
+	       (open->mode == RBX_WIRE_OPEN_CREATE) == (open->volume_id != 0);
+}
+
+static bool volume_makes_sense(const struct rbx_wire_volume *volume)
+{
+	return rbx_wire_record_makes_sense(&volume->record) &&
+	       rbx_wire_text_makes_sense(volume->holder, sizeof(volume->holder)) &&
+	       volume->is_open <= 1;
+}
+
 /* Whether the fields have values that are allowed. */
 static bool message_makes_sense(const struct rbx_wire_message *m)
 {
@@ -215,6 +301,16 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 		return user_message_makes_sense(&m->user_message);
 	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		return m->user_message_taken.refused <= 1;
+	case RBX_WIRE_SLAB_MAP:
+		return m->map.is_complete <= 1 && (m->map.label || !m->map.is_complete);
+	case RBX_WIRE_VOLUME_OPEN:
+		return volume_open_makes_sense(&m->volume_open);
+	case RBX_WIRE_VOLUME:
+		return volume_makes_sense(&m->volume);
+	case RBX_WIRE_VOLUME_ACCEPT:
+		return rbx_wire_record_makes_sense(&m->record) && m->record.epoch;
+	case RBX_WIRE_LABELS_REPLY:
+		return rbx_wire_labels_make_sense(&m->labels);
 	default:
 		return true;
 	}

@@ -11,7 +11,7 @@
 #ifndef RBX_WIRE_MESSAGE_H
 #define RBX_WIRE_MESSAGE_H
 
-#include "core/port.h"
+#include "wire/record.h"
 
 #define RBX_WIRE_MAGIC 0x43584252u /* "RBXC" in the order of bytes */
 #define RBX_WIRE_VERSION 2u
@@ -48,6 +48,15 @@ enum rbx_wire_type {
 	RBX_WIRE_BYE, /* client: I close, take back all that is mine */
 	RBX_WIRE_USER_MESSAGE, /* both: what my program says to yours */
 	RBX_WIRE_USER_MESSAGE_TAKEN, /* both: my program has had yours up to here */
+	RBX_WIRE_VOLUME_OPEN, /* client: this session is for a named volume */
+	RBX_WIRE_VOLUME_LIST, /* client: which volumes do you have? */
+	RBX_WIRE_VOLUME, /* server: answer to both: what I know of the volume */
+	RBX_WIRE_VOLUME_ACCEPT, /* client: from now on this is its record */
+	RBX_WIRE_VOLUME_REMOVE, /* client: forget it */
+	RBX_WIRE_VOLUME_DONE, /* server: answer to both */
+	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
+	RBX_WIRE_LABELS_REPLY, /* server: these */
+	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -84,6 +93,34 @@ struct rbx_wire_welcome {
 	uint32_t requests_max; /* control requests that may be outstanding */
 	uint32_t queue_pairs_max; /* for this client */
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
+};
+
+struct rbx_wire_map {
+	uint64_t label; /* 1 + the index of the slab in the named volume; 0: there is none */
+	uint32_t is_complete; /* 1: zeros are its contents */
+};
+
+enum rbx_wire_open_mode {
+	RBX_WIRE_OPEN_LOOK = 1, /* only tell what is known; the session stays without a volume */
+	RBX_WIRE_OPEN_CREATE, /* it must not exist; and write */
+	RBX_WIRE_OPEN_WRITE, /* no other client writes from now on */
+};
+
+struct rbx_wire_volume_open {
+	char name[RBX_WIRE_VOLUME_NAME_BYTES];
+	char holder[RBX_WIRE_HOLDER_BYTES]; /* who the client is, for people; empty to LOOK */
+	uint64_t writer_epoch; /* not 0, except to LOOK */
+	uint64_t volume_id; /* to CREATE; else 0 */
+	uint32_t mode; /* enum rbx_wire_open_mode */
+};
+
+struct rbx_wire_volume {
+	struct rbx_wire_record record; /* epoch 0: none was accepted yet */
+	char holder[RBX_WIRE_HOLDER_BYTES]; /* the last one that was granted to write */
+	uint64_t promised_epoch; /* no writer of an older one is served; 0: none was granted */
+	uint64_t last_epoch; /* of all loans of the server until now */
+	uint64_t next; /* answer to LIST: where to go on */
+	uint32_t is_open; /* 1: that writer's session is there */
 };
 
 struct rbx_wire_loan {
@@ -133,7 +170,14 @@ struct rbx_wire_message {
 		struct rbx_wire_auth auth;
 		struct rbx_wire_welcome welcome;
 		struct rbx_wire_loan loan;
-		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP */
+		struct rbx_wire_map map;
+		struct rbx_wire_volume_open volume_open;
+		uint64_t cursor; /* VOLUME_LIST, LABELS: 0, then what the answer said */
+		struct rbx_wire_volume volume;
+		struct rbx_wire_record record; /* VOLUME_ACCEPT */
+		struct rbx_wire_labels labels;
+		uint64_t writer_epoch; /* VOLUME_DONE: that was promised */
+		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP, SLAB_COMPLETE */
 		uint64_t free_bytes; /* SLAB_UNMAPPED */
 		struct rbx_wire_evict evict;
 		struct rbx_wire_heartbeat_reply heartbeat_reply;

@@ -36,7 +36,13 @@
 	X(TOO_SLOW, ETIMEDOUT, "the client took too long to prove itself")    \
 	X(INTERNAL, EREMOTEIO, "the server failed, see its log")              \
 	X(LATER, ETIMEDOUT, "its free memory cannot be lent yet")             \
-	X(ALTERED, EPROTO, "a message was changed, repeated or lost on its way")
+	X(ALTERED, EPROTO, "a message was changed, repeated or lost on its way") \
+	X(NO_VOLUME, ENOENT, "it has no volume of this name")                 \
+	X(NAME_TAKEN, EEXIST, "there is a volume of this name; choose another one, or remove it") \
+	X(TAKEN_OVER, ESTALE, "another client has opened the volume since")   \
+	X(NOT_OWNER, EACCES,                                                  \
+	  "the volume belongs to another credential; use that one")           \
+	X(TOO_MANY_VOLUMES, ENOSPC, "the server keeps no more volumes; remove some")
 
 enum rbx_reason {
 	RBX_REASON_NONE,

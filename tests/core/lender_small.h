@@ -15,6 +15,7 @@
 #define LEASE_NS 1000
 
 #define CLIENTS_MAX 128u
+#define VOLUMES_MAX 2u
 
 static inline struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
 {
@@ -23,6 +24,7 @@ static inline struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
 		.lend_max = slabs,
 		.quota_count = quota,
 		.clients_max = CLIENTS_MAX,
+		.volumes_max = VOLUMES_MAX,
 		.lease_ns = LEASE_NS,
 	};
 

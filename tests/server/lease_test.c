@@ -126,10 +126,10 @@ static void lend_in_vain(struct world *world)
 	pthread_mutex_lock(&server->lock);
 	assert_int_equal(
 		rbx_lender_lend(server->lender, client->session_id, &loan), 0);
-	server->slabs[loan.slab_id - 1].client = client;
-	client->slabs_held++;
+	server->slabs[loan.slab_id - 1].holder = &client->own;
+	client->own.slabs_held++;
 	memory = &server->workers.slabs[loan.slab_id - 1];
-	memory->domain = client->domain;
+	memory->domain = client->own.domain;
 	memory->work = RBX_SLAB_PREPARE;
 	while (rbx_slab_prepare_step(server, memory) > 0)
 		;

@@ -14,6 +14,22 @@
 #include "wire/message.h"
 #include "wire/reason.h"
 
+static struct rbx_wire_record sample_record(void)
+{
+	struct rbx_wire_record record = {
+		.name = "db-1",
+		.owner = "alice",
+		.volume_id = 50, .size_bytes = 51, .slab_bytes = 52, .keep_s = 53,
+		.epoch = 54, .version = 55, .replicas = 56, .flags = RBX_WIRE_CHECKSUMS,
+		.members_count = 3,
+		.incarnations = { 57, 58, 59 },
+		.member_flags = { 0, RBX_WIRE_MEMBER_OUT,
+				  RBX_WIRE_MEMBER_OUT | RBX_WIRE_MEMBER_WAS_IN },
+	};
+
+	return record;
+}
+
 /* A message of each type with a different number in each field. */
 static struct rbx_wire_message sample(uint16_t type)
 {
@@ -77,6 +93,44 @@ static struct rbx_wire_message sample(uint16_t type)
 	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		m.user_message_taken =
 			(struct rbx_wire_user_message_taken){ 24, 1 };
+		break;
+	case RBX_WIRE_SLAB_MAP:
+		m.map = (struct rbx_wire_map){ 25, 1 };
+		break;
+	case RBX_WIRE_SLAB_COMPLETE:
+		m.epoch = 26;
+		m.slab_id = 27;
+		break;
+	case RBX_WIRE_VOLUME_OPEN:
+		m.volume_open = (struct rbx_wire_volume_open){
+			.name = "db-1", .holder = "host:42", .writer_epoch = 28,
+			.volume_id = 29, .mode = RBX_WIRE_OPEN_CREATE,
+		};
+		break;
+	case RBX_WIRE_VOLUME_LIST:
+	case RBX_WIRE_LABELS:
+		m.cursor = 30;
+		break;
+	case RBX_WIRE_VOLUME:
+		m.volume = (struct rbx_wire_volume){
+			.record = sample_record(), .holder = "host:42",
+			.promised_epoch = 31, .last_epoch = 32, .next = 33, .is_open = 1,
+		};
+		break;
+	case RBX_WIRE_VOLUME_ACCEPT:
+		m.record = sample_record();
+		break;
+	case RBX_WIRE_VOLUME_DONE:
+		m.writer_epoch = 34;
+		break;
+	case RBX_WIRE_LABELS_REPLY:
+		m.labels.next = 35;
+		m.labels.count = RBX_WIRE_LABELS_MAX - 1;
+		for (i = 0; i < m.labels.count; i++)
+			m.labels.labels[i] = (struct rbx_wire_label){
+				.label = 36 + i, .slab_id = 37, .epoch = 38,
+				.remote_addr = 39, .rkey = 40, .is_complete = i % 2,
+			};
 		break;
 	}
 	return m;
@@ -258,6 +312,44 @@ static void messages_that_contradict_are_refused(void **state)
 			 -EBADMSG);
 }
 
+static int decode_volume(struct rbx_wire_message m, size_t at, uint8_t byte)
+{
+	return decode_sample(m, RBX_WIRE_HEADER_BYTES + at, byte);
+}
+
+static void volume_that_makes_no_sense_is_refused(void **state)
+{
+	struct rbx_wire_message open = sample(RBX_WIRE_VOLUME_OPEN);
+	struct rbx_wire_message accept = sample(RBX_WIRE_VOLUME_ACCEPT);
+	struct rbx_wire_message labels = sample(RBX_WIRE_LABELS_REPLY);
+	struct rbx_wire_message map = sample(RBX_WIRE_SLAB_MAP);
+
+	(void)state;
+	assert_int_equal(decode_volume(open, 0, 'd'), 0);
+	assert_int_equal(decode_volume(open, 0, '-'), -EBADMSG); /* it looks like an option */
+	assert_int_equal(decode_volume(open, 1, '/'), -EBADMSG);
+	assert_int_equal(decode_volume(open, 63, 'x'), -EBADMSG); /* behind the end */
+	assert_int_equal(decode_volume(open, 0, 0), -EBADMSG); /* empty, with rests */
+	assert_int_equal(decode_volume(open, 64, 7), -EBADMSG); /* no text */
+	assert_int_equal(decode_volume(open, 128, 0), -EBADMSG); /* no epoch */
+	assert_int_equal(decode_volume(open, 136, 0), -EBADMSG); /* no id */
+	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_WRITE), -EBADMSG);
+	assert_int_equal(decode_volume(open, 144, 4), -EBADMSG);
+	assert_int_equal(decode_volume(accept, 96, 0), -EBADMSG); /* id 0 */
+	assert_int_equal(decode_volume(accept, 128, 0), -EBADMSG); /* of no epoch */
+	assert_int_equal(decode_volume(accept, 148, 2), -EBADMSG); /* flags */
+	assert_int_equal(decode_volume(accept, 152, 2), -EBADMSG); /* one member too few */
+	assert_int_equal(decode_volume(accept, 152, 4), -EBADMSG); /* and too many */
+	assert_int_equal(decode_volume(accept, 160, 58), -EBADMSG); /* the same twice */
+	assert_int_equal(decode_volume(accept, 672, 4), -EBADMSG); /* member flags */
+	assert_int_equal(decode_volume(labels, 8, RBX_WIRE_LABELS_MAX), -EBADMSG);
+	assert_int_equal(decode_volume(labels, 8, RBX_WIRE_LABELS_MAX + 1), -EBADMSG);
+	assert_int_equal(decode_volume(labels, 16, 0), -EBADMSG); /* label 0 */
+	assert_int_equal(decode_volume(labels, 52, 2), -EBADMSG);
+	assert_int_equal(decode_volume(map, 0, 0), -EBADMSG); /* complete, and no label */
+	assert_int_equal(decode_volume(map, 8, 2), -EBADMSG);
+}
+
 static void another_version_is_told_from_garbage(void **state)
 {
 	struct rbx_wire_message m = sample(RBX_WIRE_HELLO);
@@ -302,6 +394,7 @@ int main(void)
 		cmocka_unit_test(no_byte_is_ignored),
 		cmocka_unit_test(fields_that_contradict_are_refused),
 		cmocka_unit_test(messages_that_contradict_are_refused),
+		cmocka_unit_test(volume_that_makes_no_sense_is_refused),
 		cmocka_unit_test(another_version_is_told_from_garbage),
 		cmocka_unit_test(each_reason_has_an_errno_and_a_sentence),
 	};

@@ -187,7 +187,8 @@ static void messages_of_others_are_found(void **state)
 	assert_int_equal(take(&pair.server.in, seal(&other_secret.client.out, 1)), -EACCES);
 	assert_int_equal(take(&pair.server.in, seal(&other_handshake.client.out, 1)), -EACCES);
 	assert_int_equal(take(&pair.server.in, seal(&none, 1)), -EACCES);
-	assert_int_equal(take(&pair.server.in, seal(&reflected.client.out, 1)), -EACCES); /* its 2nd */
+	assert_int_equal(take(&pair.server.in, seal(&reflected.client.out, 1)),
+			 -EACCES); /* its second */
 	assert_int_equal(take(&pair.server.in, seal(&pair.client.out, 1)), 0);
 }
 

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_requests.c - the requests about named volumes.
+ *
+ * VOLUME_OPEN grants a session the volume in a writer epoch. From then on no older epoch is
+ * granted, and the session that had it before has ended. So a server that grants knows that
+ * nothing more is read or written by that client. VOLUME_ACCEPT changes the record; it is
+ * decided by acceptor.h, under the epoch that was promised.
+ */
+#include "core/record.h"
+#include "server/volume_state.h"
+
+static void volume_fill(struct rbx_server *s, const struct rbx_kept_volume *kept,
+			struct rbx_wire_message *answer)
+{
+	*answer = (struct rbx_wire_message){
+		.type = RBX_WIRE_VOLUME,
+		.volume = {
+			.record = kept->record,
+			.promised_epoch = kept->acceptor.promised_epoch,
+			.last_epoch = rbx_lender_last_epoch(s->lender),
+			.is_open = kept->writer != NULL,
+		},
+	};
+	memcpy(answer->volume.holder, kept->writer_name, sizeof(kept->writer_name));
+}
+
+/* ---- Opening ---------------------------------------------------------------*/
+
+/* A session is for one volume, and for nothing before it. */
+static bool is_fresh(const struct rbx_server *s, const struct rbx_client *client,
+		     const struct rbx_kept_volume *kept)
+{
+	if (client->volume)
+		return client->volume == kept;
+	return !client->qps_count && !client->own.slabs_held &&
+	       !rbx_lender_lent_to(s->lender, client->session_id);
+}
+
+/* Returns RBX_REASON_NONE, or the reason against it. */
+static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
+		      const struct rbx_wire_volume_open *open,
+		      struct rbx_kept_volume **kept)
+{
+	uint32_t reason = RBX_REASON_NONE;
+
+	if (!is_fresh(s, client, *kept))
+		return RBX_REASON_OUT_OF_TURN;
+	if (open->mode == RBX_WIRE_OPEN_CREATE)
+		reason = rbx_volume_make(s, open, kept);
+	if (reason)
+		return reason;
+	if (!rbx_acceptor_promise(&(*kept)->acceptor, open->writer_epoch))
+		return RBX_REASON_TAKEN_OVER;
+	rbx_data_qps_end(s, client); /* of an earlier epoch of this session */
+	rbx_volume_bind(s, *kept, client);
+	memcpy((*kept)->writer_name, open->holder, sizeof((*kept)->writer_name));
+	rbx_lender_opened(s->lender, (*kept)->holder.id);
+	rbx_log(&s->log, "volume %s: opened by %s", (*kept)->record.name, open->holder);
+	return RBX_REASON_NONE;
+}
+
+static void volume_open(struct rbx_server *s, struct rbx_connection *c,
+			const struct rbx_wire_message *message)
+{
+	const struct rbx_wire_volume_open *open = &message->volume_open;
+	struct rbx_kept_volume *kept = rbx_volume_find(s, open->name);
+	bool creates = open->mode == RBX_WIRE_OPEN_CREATE;
+	uint32_t reason = RBX_REASON_NONE;
+	struct rbx_wire_message answer;
+
+	if (kept && creates)
+		reason = RBX_REASON_NAME_TAKEN;
+	else if (!kept && !creates)
+		reason = RBX_REASON_NO_VOLUME;
+	else if (open->mode != RBX_WIRE_OPEN_LOOK)
+		reason = grant(s, c->client, open, &kept);
+	if (reason) {
+		rbx_connection_answer_error(s, c, message->request_id, reason);
+		return;
+	}
+	volume_fill(s, kept, &answer);
+	answer.request_id = message->request_id;
+	rbx_connection_answer(s, c, &answer);
+}
+
+static void volume_list(struct rbx_server *s, struct rbx_connection *c,
+			const struct rbx_wire_message *message)
+{
+	struct rbx_wire_message answer;
+	uint64_t i;
+
+	for (i = message->cursor; i < s->volumes.used; i++) {
+		if (!rbx_volume_is_there(&s->volumes.kept[i]))
+			continue;
+		volume_fill(s, &s->volumes.kept[i], &answer);
+		answer.request_id = message->request_id;
+		answer.volume.next = i + 1;
+		rbx_connection_answer(s, c, &answer);
+		return;
+	}
+	rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_NO_VOLUME);
+}
+
+/* ---- Of a session that is bound to it ------------------------------------------*/
+
+static void done(struct rbx_server *s, struct rbx_connection *c, uint64_t request_id,
+		 uint64_t writer_epoch)
+{
+	const struct rbx_wire_message answer = {
+		.type = RBX_WIRE_VOLUME_DONE,
+		.request_id = request_id,
+		.writer_epoch = writer_epoch,
+	};
+
+	rbx_connection_answer(s, c, &answer);
+}
+
+static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
+			  const struct rbx_wire_message *message)
+{
+	const struct rbx_wire_record *record = &message->record;
+	struct rbx_kept_volume *kept = c->client->volume;
+	struct rbx_membership membership;
+	bool is_newer;
+
+	rbx_record_get_membership(record, &membership);
+	if (record->volume_id != kept->record.volume_id || rbx_membership_fault(&membership)) {
+		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
+		return;
+	}
+	is_newer = rbx_membership_is_newer(&membership, &kept->acceptor.membership);
+	if (!rbx_acceptor_accept(&kept->acceptor, &membership)) {
+		rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_TAKEN_OVER);
+		return;
+	}
+	if (is_newer)
+		kept->record = *record;
+	done(s, c, message->request_id, kept->acceptor.promised_epoch);
+}
+
+static void volume_remove(struct rbx_server *s, struct rbx_connection *c,
+			  const struct rbx_wire_message *message)
+{
+	struct rbx_client *client = c->client;
+	struct rbx_kept_volume *kept = client->volume;
+	uint64_t epoch = kept->acceptor.promised_epoch;
+
+	rbx_data_qps_end(s, client);
+	rbx_volume_unbind(client);
+	rbx_volume_end(s, kept);
+	done(s, c, message->request_id, epoch);
+}
+
+static void labels_send(struct rbx_server *s, struct rbx_connection *c,
+			const struct rbx_wire_message *message)
+{
+	struct rbx_wire_message answer = {
+		.type = RBX_WIRE_LABELS_REPLY,
+		.request_id = message->request_id,
+	};
+	struct rbx_wire_labels *labels = &answer.labels;
+	uint64_t holder_id = c->client->volume->holder.id, at = message->cursor;
+	struct rbx_lender_loan loan;
+	bool more;
+
+	while ((more = rbx_lender_next_of(s->lender, holder_id, at, &loan)) &&
+	       labels->count < RBX_WIRE_LABELS_MAX) {
+		const struct rbx_slab_memory *memory = &s->workers.slabs[loan.slab_id - 1];
+		const struct rbx_slab *slab = &s->slabs[loan.slab_id - 1];
+
+		labels->labels[labels->count++] = (struct rbx_wire_label){
+			.label = slab->map.label,
+			.slab_id = loan.slab_id,
+			.epoch = loan.epoch,
+			.remote_addr = (uintptr_t)memory->addr,
+			.rkey = memory->mr->rkey,
+			.is_complete = slab->map.is_complete,
+		};
+		at = loan.slab_id;
+	}
+	labels->next = more ? at : 0;
+	rbx_connection_answer(s, c, &answer);
+}
+
+static void slab_complete(struct rbx_server *s, struct rbx_connection *c,
+			  const struct rbx_wire_message *message)
+{
+	const struct rbx_lender_loan loan = { message->slab_id, message->epoch };
+	struct rbx_kept_volume *kept = c->client->volume;
+	uint32_t reason = rbx_lender_check(s->lender, kept->holder.id, &loan);
+
+	if (reason) {
+		rbx_connection_answer_error(s, c, message->request_id, reason);
+		return;
+	}
+	s->slabs[loan.slab_id - 1].map.is_complete = 1;
+	done(s, c, message->request_id, kept->acceptor.promised_epoch);
+}
+
+void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
+			const struct rbx_wire_message *message)
+{
+	if (message->type == RBX_WIRE_VOLUME_OPEN)
+		volume_open(s, c, message);
+	else if (message->type == RBX_WIRE_VOLUME_LIST)
+		volume_list(s, c, message);
+	else if (!c->client->volume)
+		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);
+	else if (message->type == RBX_WIRE_VOLUME_ACCEPT)
+		volume_accept(s, c, message);
+	else if (message->type == RBX_WIRE_VOLUME_REMOVE)
+		volume_remove(s, c, message);
+	else if (message->type == RBX_WIRE_LABELS)
+		labels_send(s, c, message);
+	else
+		slab_complete(s, c, message);
+}

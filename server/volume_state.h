@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volume_state.h - the table of named volumes (volumes.c), for the requests about them
+ * (volume_requests.c).
+ */
+#ifndef RBX_SERVER_VOLUME_STATE_H
+#define RBX_SERVER_VOLUME_STATE_H
+
+#include <string.h>
+
+#include "lib/error.h"
+#include "server/state.h"
+
+/* Whether the entry is in use by a volume that has not ended. */
+bool rbx_volume_is_there(const struct rbx_kept_volume *kept);
+/* NULL: there is none of this name. */
+struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
+					const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
+/* Makes a volume without a record. Returns RBX_REASON_NONE, or the reason against it. */
+uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_wire_volume_open *open,
+			 struct rbx_kept_volume **kept);
+/* Nobody is bound to it. Its slabs begin to end, and it is forgotten. */
+void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept);
+/* The session becomes the volume's, and the one before ends. May release the lock for
+ * callbacks of messages of that one. */
+void rbx_volume_bind(struct rbx_server *s, struct rbx_kept_volume *kept,
+		     struct rbx_client *client);
+/* The session, which has no queue pair, is that of no volume. */
+void rbx_volume_unbind(struct rbx_client *client);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volumes.c - the table of named volumes: how they begin and end, and who is bound to them.
+ * volume_requests.c has the requests about them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "server/volume_state.h"
+
+#define NONE UINT32_MAX
+#define CHECK_NS 1000000000ull
+
+int rbx_volumes_init(struct rbx_server *s)
+{
+	struct rbx_volumes *v = &s->volumes;
+	void *places = malloc(rbx_id_map_size(RBX_KEPT_VOLUMES_MAX));
+
+	v->kept = calloc(RBX_KEPT_VOLUMES_MAX, sizeof(*v->kept));
+	v->first_free = NONE;
+	if (!places || !v->kept) {
+		free(places);
+		return rbx_error(-ENOMEM, "no memory for the table of volumes");
+	}
+	rbx_id_map_init(&v->holders, places, RBX_KEPT_VOLUMES_MAX);
+	return 0;
+}
+
+void rbx_volumes_destroy(struct rbx_server *s)
+{
+	struct rbx_volumes *v = &s->volumes;
+	uint32_t i;
+
+	for (i = 0; i < v->used; i++)
+		if (v->kept[i].holder.domain)
+			s->fabric.ops->destroy_domain(v->kept[i].holder.domain);
+	free(v->kept);
+	free(v->holders.places);
+}
+
+/* ---- The table -------------------------------------------------------------*/
+
+static uint32_t index_of(const struct rbx_server *s, const struct rbx_kept_volume *kept)
+{
+	return (uint32_t)(kept - s->volumes.kept);
+}
+
+static struct rbx_kept_volume *entry_take(struct rbx_volumes *v)
+{
+	uint32_t index = v->first_free;
+
+	if (index != NONE)
+		v->first_free = v->kept[index].next_free;
+	else if (v->used < RBX_KEPT_VOLUMES_MAX)
+		index = v->used++;
+	return index == NONE ? NULL : &v->kept[index];
+}
+
+static void entry_give(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	*kept = (struct rbx_kept_volume){ .next_free = s->volumes.first_free };
+	s->volumes.first_free = index_of(s, kept);
+}
+
+bool rbx_volume_is_there(const struct rbx_kept_volume *kept)
+{
+	return kept->holder.id != 0;
+}
+
+struct rbx_kept_volume *rbx_volume_of_holder(const struct rbx_server *s, uint64_t holder_id)
+{
+	uint32_t index = rbx_id_map_find(&s->volumes.holders, holder_id);
+
+	return index == RBX_ID_MAP_NONE ? NULL : &s->volumes.kept[index];
+}
+
+struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
+					const char name[RBX_WIRE_VOLUME_NAME_BYTES])
+{
+	struct rbx_kept_volume *kept;
+	uint32_t i;
+
+	for (i = 0; i < s->volumes.used; i++) {
+		kept = &s->volumes.kept[i];
+		if (rbx_volume_is_there(kept) && !strcmp(kept->record.name, name))
+			return kept;
+	}
+	return NULL;
+}
+
+uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_wire_volume_open *open,
+			 struct rbx_kept_volume **out)
+{
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_kept_volume *kept;
+	struct rbx_domain *domain;
+	uint64_t id;
+	uint32_t reason;
+
+	if (rbx_random(&id, sizeof(id)) || !id || rbx_client_find(s, id) ||
+	    rbx_volume_of_holder(s, id))
+		return RBX_REASON_INTERNAL;
+	if (s->fabric.ops->create_domain(s->device, &domain, error)) {
+		rbx_log(&s->log, "cannot make volume %s: %s", open->name, error);
+		return RBX_REASON_INTERNAL;
+	}
+	kept = entry_take(&s->volumes);
+	reason = kept ? rbx_lender_keep(s->lender, id) : RBX_REASON_TOO_MANY_VOLUMES;
+	if (reason) {
+		if (kept)
+			entry_give(s, kept);
+		s->fabric.ops->destroy_domain(domain);
+		return reason;
+	}
+	*kept = (struct rbx_kept_volume){
+		.holder = {
+			.id = id,
+			.domain = domain,
+			.number = s->clients_max + index_of(s, kept),
+			.is_volume = true,
+		},
+		.record.volume_id = open->volume_id,
+	};
+	memcpy(kept->record.name, open->name, sizeof(kept->record.name));
+	rbx_id_map_put(&s->volumes.holders, id, index_of(s, kept));
+	*out = kept;
+	return RBX_REASON_NONE;
+}
+
+static void domain_end(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	if (kept->holder.id || kept->holder.slabs_held)
+		return;
+	s->fabric.ops->destroy_domain(kept->holder.domain);
+	entry_give(s, kept);
+}
+
+void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	RBX_ASSERT(kept->holder.slabs_held > 0);
+	kept->holder.slabs_held--;
+	domain_end(s, kept);
+}
+
+void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	uint64_t id = kept->holder.id;
+
+	RBX_ASSERT(!kept->writer);
+	rbx_log(&s->log, "volume %s removed", kept->record.name);
+	kept->holder.id = 0;
+	rbx_id_map_remove(&s->volumes.holders, id);
+	rbx_lender_leave(s->lender, id);
+	domain_end(s, kept);
+}
+
+/* ---- Who is bound to it ----------------------------------------------------*/
+
+void rbx_volume_bind(struct rbx_server *s, struct rbx_kept_volume *kept,
+		     struct rbx_client *client)
+{
+	struct rbx_client *before = kept->writer;
+
+	if (before && before != client) {
+		rbx_log(&s->log, "volume %s: %s is shut out", kept->record.name, before->name);
+		rbx_client_leave(s, before); /* its queue pairs first */
+	}
+	kept->writer = client;
+	client->volume = kept;
+}
+
+void rbx_volume_unbind(struct rbx_client *client)
+{
+	struct rbx_kept_volume *kept = client->volume;
+
+	RBX_ASSERT(kept->writer == client && !client->qps_count);
+	kept->writer = NULL;
+	kept->closed_ns = rbx_now_ns();
+	client->volume = NULL;
+}
+
+void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client)
+{
+	struct rbx_kept_volume *kept = client->volume;
+
+	rbx_volume_unbind(client);
+	rbx_lender_closed(s->lender, kept->holder.id);
+	/* It was not made to its end, so no client can have written to it. */
+	if (!kept->record.epoch)
+		rbx_volume_end(s, kept);
+}
+
+void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
+			       uint64_t last_epoch)
+{
+	rbx_lender_writer_resumed(s->lender, client->volume->holder.id, last_epoch);
+}
+
+static bool is_over(const struct rbx_kept_volume *kept, uint64_t now_ns)
+{
+	return rbx_volume_is_there(kept) && !kept->writer &&
+	       kept->record.keep_s < UINT64_MAX / 1000000000 &&
+	       now_ns - kept->closed_ns >= kept->record.keep_s * 1000000000;
+}
+
+void rbx_volumes_tick(struct rbx_server *s, uint64_t now_ns)
+{
+	struct rbx_volumes *v = &s->volumes;
+	uint32_t i;
+
+	if (now_ns - v->checked_ns < CHECK_NS)
+		return;
+	v->checked_ns = now_ns;
+	for (i = 0; i < v->used; i++)
+		if (is_over(&v->kept[i], now_ns))
+			rbx_volume_end(s, &v->kept[i]);
+}

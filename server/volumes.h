@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * volumes.h - the named volumes that a server keeps (docs/named-volumes.md).
+ *
+ * A named volume holds slabs as a client does, but its slabs stay when a client goes. One
+ * session at a time writes it. A session that opens it is bound to it: its data queue pairs
+ * are made in the domain of the volume, and the loans that it asks for are the volume's. To
+ * shut a writer out, its queue pairs and connections are ended, and its session with them; the
+ * keys of the slabs can stay, as no other queue pair is in their domain. So an open costs no
+ * registration of memory.
+ *
+ * With the shared mapping of the soft fabric a client copies by itself, and cannot be held
+ * back by its server. So slabs of volumes are not mapped by clients (slab_memory.c).
+ *
+ * All functions are called with the server's lock held.
+ */
+#ifndef RBX_SERVER_VOLUMES_H
+#define RBX_SERVER_VOLUMES_H
+
+#include "core/acceptor.h"
+#include "core/id_map.h"
+#include "wire/message.h"
+
+struct rbx_client;
+struct rbx_connection;
+struct rbx_domain;
+struct rbx_server;
+
+/* Who slabs are lent to: a client, or a named volume. When it has left, its domain ends after
+ * its last slab, because the keys of the slabs are in it. */
+struct rbx_holder {
+	uint64_t id; /* the lender knows it by this; 0: it has left */
+	struct rbx_domain *domain;
+	uint32_t slabs_held; /* slabs that still use the domain */
+	uint32_t number; /* the workers know it by this */
+	bool is_volume;
+};
+
+struct rbx_kept_volume {
+	struct rbx_holder holder;
+	struct rbx_acceptor acceptor;
+	struct rbx_wire_record record; /* as it was accepted; before that name and id alone */
+	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */
+	struct rbx_client *writer; /* the session that is bound to it, or NULL */
+	uint64_t closed_ns; /* when the last writer went */
+	uint32_t next_free;
+};
+
+struct rbx_volumes {
+	struct rbx_kept_volume *kept; /* RBX_KEPT_VOLUMES_MAX of them */
+	uint32_t used; /* entries from this index on were never used */
+	uint32_t first_free;
+	struct rbx_id_map holders; /* from the id of a holder to its index */
+	uint64_t checked_ns;
+};
+
+/* 0 or -ENOMEM. */
+int rbx_volumes_init(struct rbx_server *s);
+/* Without control thread and workers; no slab is left. */
+void rbx_volumes_destroy(struct rbx_server *s);
+
+/* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE, LABELS
+ * and SLAB_COMPLETE. */
+void rbx_volume_request(struct rbx_server *s, struct rbx_connection *connection,
+			const struct rbx_wire_message *message);
+
+/* A session ends that is bound to a volume. Its queue pairs have ended. */
+void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client);
+/* A session that is bound to a volume is back. */
+void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
+			       uint64_t last_epoch);
+/* The memory of one of its slabs has ended. */
+void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept);
+/* NULL: no volume has this holder id. */
+struct rbx_kept_volume *rbx_volume_of_holder(const struct rbx_server *s, uint64_t holder_id);
+/* Removes volumes that nobody has opened for as long as their record says. */
+void rbx_volumes_tick(struct rbx_server *s, uint64_t now_ns);
+
+#endif

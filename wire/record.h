@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * record.h - what the servers of a named volume know of it, as it travels: the record of the
+ * volume, and a label for each slab that a server has of it (docs/named-volumes.md).
+ *
+ * The record fits into one message. That bounds the servers of a volume.
+ */
+#ifndef RBX_WIRE_RECORD_H
+#define RBX_WIRE_RECORD_H
+
+#include "wire/cursor.h"
+
+#define RBX_WIRE_VOLUME_NAME_BYTES 64u /* with the zero at its end */
+#define RBX_WIRE_CREDENTIAL_BYTES 32u /* the same */
+#define RBX_WIRE_HOLDER_BYTES 64u /* the same */
+#define RBX_WIRE_MEMBERS_MAX 64u
+#define RBX_WIRE_LABELS_MAX 18u /* in one message */
+
+enum rbx_wire_member_flags {
+	RBX_WIRE_MEMBER_OUT = 1, /* it may have missed writes */
+	RBX_WIRE_MEMBER_WAS_IN = 2, /* it voted before this version */
+};
+
+enum rbx_wire_record_flags {
+	RBX_WIRE_CHECKSUMS = 1, /* each page has one, kept with its slab */
+};
+
+struct rbx_wire_record {
+	char name[RBX_WIRE_VOLUME_NAME_BYTES];
+	char owner[RBX_WIRE_CREDENTIAL_BYTES]; /* a credential; empty: the one without a name */
+	uint64_t volume_id; /* not 0; never used again */
+	uint64_t size_bytes;
+	uint64_t slab_bytes;
+	uint64_t keep_s; /* after its client has gone; all ones: for ever */
+	uint64_t epoch; /* of the writer that proposed this version; 0: there is no record */
+	uint64_t version;
+	uint32_t replicas;
+	uint32_t flags; /* enum rbx_wire_record_flags */
+	uint32_t members_count;
+	uint64_t incarnations[RBX_WIRE_MEMBERS_MAX]; /* zero from the count on */
+	uint8_t member_flags[RBX_WIRE_MEMBERS_MAX]; /* the same */
+};
+
+/* A slab that a server has of a volume. */
+struct rbx_wire_label {
+	uint64_t label; /* 1 + the index of the slab in the volume */
+	uint64_t slab_id;
+	uint64_t epoch; /* of the loan */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t is_complete; /* 0: its contents were never all there */
+};
+
+struct rbx_wire_labels {
+	uint64_t next; /* where to go on; 0: these are the last */
+	uint32_t count;
+	struct rbx_wire_label labels[RBX_WIRE_LABELS_MAX]; /* zero from the count on */
+};
+
+/* Characters of a text, and zeros up to the end of the field. */
+void rbx_wire_walk_text(struct rbx_cursor *c, char *text, size_t size);
+void rbx_wire_walk_record(struct rbx_cursor *c, struct rbx_wire_record *record);
+void rbx_wire_walk_labels(struct rbx_cursor *c, struct rbx_wire_labels *labels);
+
+/* Whether it can be the name of a volume: 1 to 63 of A-Z a-z 0-9 . _ -, and it begins with a
+ * letter or a digit. */
+bool rbx_wire_volume_name_makes_sense(const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
+/* Whether a text is printable, and has zeros from its end on. */
+bool rbx_wire_text_makes_sense(const char *text, size_t size);
+bool rbx_wire_record_makes_sense(const struct rbx_wire_record *record);
+bool rbx_wire_labels_make_sense(const struct rbx_wire_labels *labels);
+
+#endif
