@@ -68,10 +68,11 @@ static const struct rbx_flow_ops flow_ops = {
 static enum rbx_call_kind kinds[SERVERS]; /* what each server is asked */
 
 static void ask(struct rbx_upkeep *of, uint32_t server, enum rbx_call_kind kind,
-		const struct rbx_loan *loan)
+		const struct rbx_loan *loan, uint64_t label)
 {
 	(void)of;
 	(void)loan;
+	(void)label;
 	kinds[server] = kind;
 }
 

@@ -80,7 +80,10 @@ int rbx_peer_connect_to(struct rbx_peer *peer, const void *address)
 	err = open_session(peer, address);
 	if (err)
 		goto out_remove;
-	err = rbx_peer_connect_qps(peer, 0);
+	if (peer->events.welcomed)
+		err = peer->events.welcomed(peer, peer->events.user);
+	if (!err)
+		err = rbx_peer_connect_qps(peer, 0);
 	if (err)
 		goto out_remove;
 	err = look_after(peer);
@@ -194,6 +197,11 @@ int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
 		    struct rbx_loan *loan)
 {
 	return rbx_session_answer(peer->session, ask, loan);
+}
+
+struct rbx_session *rbx_peer_session(struct rbx_peer *peer)
+{
+	return peer->session;
 }
 
 int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan)

@@ -22,11 +22,15 @@
 #include "core/request.h"
 
 struct rbx_peer;
+struct rbx_session;
 
-/* None of them may block, or call a function that blocks (map, unmap, open, leave). */
+/* But for welcomed() none of them may block, or call a function that blocks (map, unmap, open, leave). */
 struct rbx_peer_events {
 	/* Called once, before the first fragment ends with -EHOSTUNREACH because of it. */
 	void (*down)(struct rbx_peer *peer, void *user);
+	/* The session is there, and no queue pair yet. May block. 0, or -errno that was reported:
+	 * then the peer is not opened. NULL: nothing is to be done. */
+	int (*welcomed)(struct rbx_peer *peer, void *user);
 	/* The server wants a loan back. */
 	void (*evict)(struct rbx_peer *peer,
 		      const struct rbx_eviction *eviction, void *user);
@@ -73,6 +77,8 @@ int rbx_peer_unmap(struct rbx_peer *peer, const struct rbx_loan *loan);
 void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask);
 int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask,
 		    struct rbx_loan *loan);
+/* For requests about a named volume. */
+struct rbx_session *rbx_peer_session(struct rbx_peer *peer);
 /* 0: the loan is still valid. -ESTALE, -EPERM: it was revoked. Blocks. */
 int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *loan);
 

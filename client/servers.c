@@ -3,6 +3,7 @@
  * servers.c - the memory servers of a volume: connecting and leaving, their unsolicited
  * messages, and the requests of the upkeep to them.
  */
+#include "client/named.h"
 #include "client/notice.h"
 #include "client/volume.h"
 #include "core/last_copies.h"
@@ -12,6 +13,13 @@
 static uint32_t index_of(const struct rbx_volume_server *server)
 {
 	return (uint32_t)(server - server->control->servers);
+}
+
+static int peer_welcomed(struct rbx_peer *peer, void *user)
+{
+	const struct rbx_volume_server *server = user;
+
+	return rbx_named_grant(server->control->named, rbx_peer_session(peer));
 }
 
 static void peer_down(struct rbx_peer *peer, void *user)
@@ -72,16 +80,18 @@ static void server_answered(struct rbx_ask *ask)
 }
 
 static void server_ask(struct rbx_upkeep *upkeep, uint32_t server,
-		       enum rbx_call_kind kind, const struct rbx_loan *loan)
+		       enum rbx_call_kind kind, const struct rbx_loan *loan, uint64_t label)
 {
 	struct rbx_volume_server *asked = server_at(upkeep, server);
 
 	asked->ask = (struct rbx_ask){
 		.kind = (uint8_t)kind,
+		.map.label = label,
 		.over = server_answered,
 	};
 	if (loan)
 		asked->ask.loan = *loan;
+	rbx_labelling_begin(&asked->labelling, label);
 	rbx_peer_ask(asked->peer, &asked->ask);
 }
 
@@ -89,8 +99,13 @@ static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 			 struct rbx_loan *loan)
 {
 	struct rbx_volume_server *asked = server_at(upkeep, server);
+	bool may_wait = !rbx_upkeep_server_is_down(upkeep, server) &&
+			!RBX_LOAD_RELAXED(&upkeep->is_closing);
 
-	return rbx_peer_answer(asked->peer, &asked->ask, loan);
+	if (asked->labelling.stage == RBX_LABELLING_NONE)
+		return rbx_peer_answer(asked->peer, &asked->ask, loan);
+	return rbx_labelling_answer(&asked->labelling, asked->peer, &asked->ask, may_wait,
+				    loan);
 }
 
 /* Otherwise the upkeep thread, which does not exist yet, would be woken. */
@@ -175,6 +190,7 @@ static void peer_set(struct rbx_volume_control *control, uint32_t index,
 int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 {
 	const struct rbx_peer_events events = {
+		.welcomed = control->named ? peer_welcomed : NULL,
 		.down = peer_down,
 		.evict = peer_evict,
 		.hold = peer_hold,

@@ -15,9 +15,11 @@
 #define RBX_CLIENT_VOLUME_H
 
 #include "client/peer.h"
+#include "client/labelling.h"
 #include "client/side_by_side.h"
 #include "core/upkeep.h"
 
+struct rbx_named; /* client/named.h */
 struct rbx_volume_control;
 struct rbx_server_name; /* the host's: what is known of a server that is not connected yet */
 
@@ -28,6 +30,7 @@ struct rbx_volume_server {
 	 * upkeep's servers_lock. */
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
+	struct rbx_labelling labelling; /* what the ask is for, in a named volume */
 	/* While the volume is opened: */
 	struct rbx_server_name *name;
 	int open_err;
@@ -39,6 +42,7 @@ struct rbx_volume_control {
 	uint32_t server_count; /* places that are or were in use */
 	struct rbx_volume_server *servers; /* in memory of the host */
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
+	struct rbx_named *named; /* NULL: the volume has no name */
 
 	struct rbx_thread upkeep_thread;
 	/* Guards both below. The upkeep thread waits in it. */

@@ -46,7 +46,7 @@ void rbx_asks_forget(struct rbx_upkeep *upkeep, uint32_t server)
 
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 				enum rbx_call_kind kind,
-				const struct rbx_loan *loan)
+				const struct rbx_loan *loan, uint64_t label)
 {
 	struct rbx_asked *asked = &upkeep->asked[upkeep->asked_count];
 
@@ -61,7 +61,7 @@ struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 		asked->loan = *loan;
 	upkeep->asked_count++;
 	rbx_server_set_add(&upkeep->busy, server);
-	upkeep->ops->ask(upkeep, server, kind, loan);
+	upkeep->ops->ask(upkeep, server, kind, loan, label);
 	return asked;
 }
 

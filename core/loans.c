@@ -55,6 +55,11 @@ static bool twins_end(struct rbx_upkeep *upkeep, uint32_t server,
 
 /* ---- Borrowing ------------------------------------------------------------*/
 
+static uint64_t label_of(const struct rbx_slab *slab)
+{
+	return rbx_slab_shape(slab)->is_named ? 1 + (uint64_t)rbx_slab_index(slab) : 0;
+}
+
 struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 				uint32_t server)
 {
@@ -65,7 +70,7 @@ struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 	slot = rbx_slab_borrow(slab, server);
 	rbx_slab_unlock(slab);
 	upkeep->servers[server].replicas_count++;
-	asked = rbx_asks_send(upkeep, server, RBX_CALL_MAP, NULL);
+	asked = rbx_asks_send(upkeep, server, RBX_CALL_MAP, NULL, label_of(slab));
 	asked->slab = slab;
 	asked->slot = slot;
 	return asked;
@@ -139,6 +144,17 @@ static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	return -ENOTCONN; /* it cannot be used yet, or is not needed any more */
 }
 
+/* A dead server may have it, or not: nobody else may be asked for it. */
+static void is_uncertain(const struct rbx_asked *asked)
+{
+	if (!asked->slab)
+		return;
+	rbx_slab_lock(asked->slab);
+	asked->slab->blank = false;
+	rbx_slab_unlock(asked->slab);
+	asked->borrowing->wanted_count = 0;
+}
+
 static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		     int err, const struct rbx_loan *loan)
 {
@@ -146,6 +162,8 @@ static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 
 	if (!err)
 		err = judge(upkeep, asked, loan);
+	if (err == -ENODATA)
+		is_uncertain(asked);
 	if (err)
 		is_refused(upkeep, asked, err);
 	else
@@ -181,7 +199,7 @@ static void pay(struct rbx_upkeep *upkeep, struct rbx_owed *owed)
 {
 	owed->is_asked = true;
 	upkeep->pays_count++;
-	(void)rbx_asks_send(upkeep, owed->server, RBX_CALL_UNMAP, &owed->loan);
+	(void)rbx_asks_send(upkeep, owed->server, RBX_CALL_UNMAP, &owed->loan, 0);
 }
 
 static bool may_pay(const struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
@@ -247,7 +265,7 @@ void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	rbx_slab_unlock(slab);
 	if (is_leaving && upkeep->asked_count < RBX_ASKS_MAX &&
 	    !rbx_server_set_has(&upkeep->busy, server))
-		rbx_asks_send(upkeep, server, RBX_CALL_CHECK, &loan)->slab = slab;
+		rbx_asks_send(upkeep, server, RBX_CALL_CHECK, &loan, 0)->slab = slab;
 }
 
 static void check_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -304,6 +322,32 @@ void rbx_loans_withdraw(struct rbx_upkeep *upkeep)
 		asked->slab = NULL;
 		asked->borrowing = NULL;
 	}
+}
+
+/* ---- Opening a named volume ------------------------------------------------------------ */
+
+int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+		     const struct rbx_loan *loan)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	struct rbx_slab *slab;
+	uint32_t slot, number;
+
+	if (!label || label > map->slab_count || !rbx_loan_fits(loan))
+		return -EINVAL;
+	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
+	if (rbx_slab_has_memory(slab))
+		return -EEXIST;
+	rbx_slab_lock(slab);
+	slot = rbx_slab_borrow(slab, server);
+	slab->blank = false;
+	rbx_slab_lent(slab, slot, loan, RBX_REPLICA_LIVE);
+	number = rbx_replica_number(slab, slot);
+	rbx_slab_unlock(slab);
+	rbx_loan_index_add(&map->loans, number);
+	upkeep->servers[server].replicas_count++;
+	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
+	return 0;
 }
 
 /* ---- Opening a volume ----------------------------------------------------- */

@@ -96,6 +96,7 @@ struct rbx_slab_shape {
 	uint32_t replicas; /* wanted */
 	uint32_t slots; /* replicas + 1 */
 	bool on_demand; /* slabs begin blank and may be discarded */
+	bool is_named; /* servers keep the slabs when the client goes: upkeep.h */
 };
 
 /* A step is made with the lock of the slab's group held, which guards all of this. */

@@ -25,7 +25,8 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 	uint32_t index;
 	bool found;
 
-	if (!map) /* the volume is being opened, and has borrowed nothing */
+	/* The volume is being opened, and has borrowed nothing. Or nothing is moved. */
+	if (!map || map->shape.is_named)
 		return;
 	index = rbx_loan_index_find(&map->loans, server, eviction->slab_id,
 				    eviction->epoch);
@@ -244,7 +245,9 @@ static bool is_to_be_retried(struct rbx_upkeep *upkeep)
 
 	for (i = 0; i < upkeep->asked_count; i++)
 		asked_count += upkeep->asked[i].kind == RBX_CALL_UNMAP;
-	return upkeep->owed_count > asked_count || is_parked(upkeep);
+	/* What a server was asked for a named volume may have to be asked again. */
+	return upkeep->owed_count > asked_count || is_parked(upkeep) ||
+	       (upkeep->flow->map->shape.is_named && upkeep->asked_count);
 }
 
 static void round_begin(struct rbx_upkeep *upkeep, uint64_t now_ns)

@@ -34,6 +34,13 @@
  * is lost. A loan that cannot be given back because its server cannot be reached is owed, and
  * tried again as well.
  *
+ * Named volumes (docs/named-volumes.md). Their servers keep the slabs when the client goes, each
+ * with a label that says which slab it is. So no slab may be had from two servers unless both have
+ * the same contents. A server that was asked for a slab is waited for, and another one is asked
+ * only after it has refused, or if it certainly has not labelled anything. If that is unknown
+ * and the server is dead, the slab is dead as well. A dead slab is not lent anew, and nothing
+ * is moved to another server.
+ *
  * A server that was lost and comes back is added anew. The place of a lost server in the
  * table can be used again when nothing refers to it any more: its replicas are lost or
  * replaced, nothing is under way to it, and nothing is owed. So a volume may see any number
@@ -61,15 +68,17 @@ enum rbx_news {
  * held. A function may block only if its comment says so. */
 struct rbx_upkeep_ops {
 	/* Sends a request to a server, and does not wait: MAP, UNMAP or CHECK. loan: for the
-	 * last two. Nothing else is asked of this server before answer() has said that this
-	 * is over. */
+	 * last two. label: for a MAP of a named volume, 1 + the index of the slab; else 0. Nothing
+	 * else is asked of this server before answer() has said that this is over. */
 	void (*ask)(struct rbx_upkeep *upkeep, uint32_t server,
-		    enum rbx_call_kind kind, const struct rbx_loan *loan);
+		    enum rbx_call_kind kind, const struct rbx_loan *loan, uint64_t label);
 	/*
 	 * -EAGAIN: it is not over. As soon as it is, the host wakes the upkeep thread, unless
 	 * it was over at once. Else this is the answer: 0; -ENOTCONN, -ETIMEDOUT: the server
 	 * has not received it, or has not answered, and may be back. MAP: why it lends none
-	 * (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan has ended.
+	 * (-ETIMEDOUT: none yet); or the loan. MAP with a label: the loan is labelled as
+	 * complete; -ENODATA: the server is dead, and it may be or not. UNMAP: another error: the
+	 * loan has ended.
 	 * CHECK: -ESTALE, -EPERM: it was revoked. Does not wait.
 	 */
 	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
@@ -241,6 +250,11 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 
 /* ---- Open, rounds, close -----------------------------------------------------*/
 
+/* While a named volume is opened: this server has this slab, complete. 0; -EINVAL: there is no
+ * such slab; -EEXIST: another server has it too. */
+int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+		     const struct rbx_loan *loan);
+
 /* Borrows all replicas of all slabs, unless they are borrowed on demand. Returns 0, or why a
  * server lends no more. Blocks. */
 int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);
@@ -295,7 +309,7 @@ void rbx_upkeep_places_free(struct rbx_upkeep *upkeep);
 /* Sends a request to a server that is not busy. Returns the entry, until it is over. */
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 				enum rbx_call_kind kind,
-				const struct rbx_loan *loan);
+				const struct rbx_loan *loan, uint64_t label);
 /* Takes an entry that is over off the table. Returns its answer as ops->answer(); -EAGAIN:
  * none is over. *index: where to go on looking. */
 int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,

@@ -165,6 +165,16 @@ static void begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab, int err)
 	rbx_flow_do(upkeep->flow, &todo);
 }
 
+static bool is_blank(struct rbx_slab *slab)
+{
+	bool blank;
+
+	rbx_slab_lock(slab);
+	blank = slab->blank;
+	rbx_slab_unlock(slab);
+	return blank;
+}
+
 /*
  * No server has lent for the first writes of a slab. Those of a blank slab go on waiting for
  * a silent server, as writes to one of its replicas do: it comes back, or counts as down in
@@ -174,14 +184,11 @@ static void begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab, int err)
 static enum outcome lend_failed(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 				int err, uint64_t since_ns, bool is_overdue)
 {
-	bool is_blank;
+	bool was_blank = is_blank(slab);
 
-	rbx_slab_lock(slab);
-	is_blank = slab->blank;
-	rbx_slab_unlock(slab);
 	if (rbx_status_is_away(err) && RBX_LOAD_RELAXED(&upkeep->is_closing))
 		err = -ECANCELED;
-	if (!is_blank || !rbx_status_is_away(err) || is_overdue) {
+	if (!was_blank || !rbx_status_is_away(err) || is_overdue) {
 		begin(upkeep, slab, err);
 		return IS_DONE;
 	}
@@ -195,8 +202,14 @@ static enum outcome lend_failed(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 /* The first writes of a blank or dead slab wait. */
 static enum outcome lend(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
-	int err = rbx_asks_room(upkeep) ? place(upkeep, slab) : -EAGAIN;
+	int err = rbx_asks_room(upkeep) ? 0 : -EAGAIN;
 
+	if (rbx_slab_shape(slab)->is_named && !is_blank(slab)) {
+		begin(upkeep, slab, -ENODEV);
+		return IS_DONE;
+	}
+	if (!err)
+		err = place(upkeep, slab);
 	if (!err)
 		err = rbx_borrow_begin(upkeep, slab, RBX_REPLICA_LIVE,
 				       upkeep->flow->map->shape.replicas,

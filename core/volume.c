@@ -98,6 +98,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.replicas = shape->replicas;
 	map->shape.slots = shape->replicas + 1;
 	map->shape.on_demand = shape->on_demand;
+	map->shape.is_named = shape->is_named;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->shape.groups = groups;

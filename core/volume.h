@@ -25,6 +25,7 @@ struct rbx_volume_shape {
 	uint32_t replicas;
 	bool checksums;
 	bool on_demand; /* slabs have memory from their first write on */
+	bool is_named; /* and on_demand: servers keep them when the client goes */
 };
 
 struct rbx_volume_map {

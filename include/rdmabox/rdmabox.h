@@ -366,6 +366,12 @@ struct rbx_volume_options {
 	 * with -ETIMEDOUT if the servers that are left lend nothing for twice
 	 * peer_timeout_ms. Default: 0. */
 	uint32_t on_demand;
+	/* Opens the named volume of this name (rdmabox/volumes.h), and not a new one: the size
+	 * must be 0, and all options but the next and `event` are those of the volume.
+	 * Default: NULL. */
+	const char *name;
+	/* 1: a named volume that another program has open is taken from it. Default: 0. */
+	uint32_t take_over;
 };
 
 /**
@@ -405,6 +411,8 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  *	-ENOSPC: the servers cannot lend that much
  *	-EDQUOT: the quota of a server does not allow it
  *	-ENOTCONN: a server was lost meanwhile
+ *	-ENOENT: with a name: no server has a volume of this name
+ *	-EBUSY: with a name: another program has it open; rbx_last_error() names it
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all memory is borrowed.
  * Lifetime: until rbx_volume_close().

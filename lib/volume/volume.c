@@ -15,7 +15,7 @@
 #include "lib/poller/plug.h"
 #include "lib/poller/set.h"
 #include "lib/sized.h"
-#include "lib/volume/volume.h"
+#include "lib/volume/named.h"
 
 void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
 				       size_t size_bytes)
@@ -122,6 +122,10 @@ static int memory_make(struct rbx_volume *volume,
 static int shape_make(struct rbx_volume *volume, uint64_t size,
 		      struct rbx_volume_shape *shape)
 {
+	const struct rbx_named *named = volume->control.named;
+
+	if (named)
+		size = named->record.size_bytes;
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = size,
 		.slab_bytes = rbx_peer_slab_bytes(volume->control.servers[0].peer),
@@ -129,7 +133,8 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
 		.checksums = volume->options.checksums,
-		.on_demand = volume->options.on_demand,
+		.on_demand = volume->options.on_demand || named,
+		.is_named = named != NULL,
 	};
 	if (!rbx_volume_shape_check(shape))
 		return 0;
@@ -162,9 +167,29 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 
 static void volume_free(struct rbx_volume *volume)
 {
+	rbx_volume_named_free(volume);
 	rbx_volume_control_destroy(&volume->control);
 	free(volume->control.servers);
 	free(volume);
+}
+
+/* A named volume has the servers that have it. */
+static int connect_to(struct rbx_volume *volume, const char *servers, uint64_t size)
+{
+	char *members;
+	int err;
+
+	if (!volume->options.name)
+		return rbx_volume_servers_open(volume, servers);
+	if (size || volume->options.replicas != 1 || volume->options.checksums)
+		return rbx_error(-EINVAL, "volume %s is opened as it was made: size 0, and the options that are the defaults",
+				 volume->options.name);
+	err = rbx_volume_named_begin(volume, servers, &members);
+	if (err)
+		return err;
+	err = rbx_volume_servers_open(volume, members);
+	free(members);
+	return err;
 }
 
 int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
@@ -184,9 +209,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (!volume)
 		return rbx_error(-ENOMEM, "out of memory");
 	err = options_take(volume, options);
-	if (err)
-		goto out_free;
-	err = rbx_volume_servers_open(volume, servers);
+	if (!err)
+		err = connect_to(volume, servers, size);
 	if (err)
 		goto out_free;
 	err = servers_check(volume);
@@ -196,7 +220,10 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = memory_make(volume, &shape);
 	if (err)
 		goto out_close_servers;
-	err = rbx_upkeep_borrow_all(&volume->control.upkeep);
+	if (volume->control.named)
+		err = rbx_volume_named_take(volume);
+	if (!err)
+		err = rbx_upkeep_borrow_all(&volume->control.upkeep);
 	if (err == -ENOSPC || err == -EDQUOT)
 		err = rbx_volume_room_explain(volume, err);
 	if (!err)
@@ -271,6 +298,8 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 
 	if (!volume || !server || !*server)
 		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
+	if (volume->control.named)
+		return rbx_error(-EOPNOTSUPP, "a named volume keeps the servers that it was made on");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
@@ -312,6 +341,8 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 				 (unsigned long long)length_bytes,
 				 (unsigned long long)offset,
 				 (unsigned long long)size_bytes);
+	if (volume->control.named)
+		return rbx_error(-EOPNOTSUPP, "a named volume keeps its memory until it is removed");
 	if (!volume->options.on_demand)
 		return rbx_error(-EOPNOTSUPP, "the volume was not opened with on_demand, so it keeps its memory");
 	rbx_flow_discard(&volume->control.flow, offset, length_bytes);

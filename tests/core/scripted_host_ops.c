@@ -72,11 +72,12 @@ const struct rbx_flow_ops host_flow_ops = { submit, end_later, ended, wake,
 /* ---- Of the upkeep ----------------------------------------------------------*/
 
 static void ask(struct rbx_upkeep *upkeep, uint32_t index,
-		enum rbx_call_kind kind, const struct rbx_loan *loan)
+		enum rbx_call_kind kind, const struct rbx_loan *loan, uint64_t label)
 {
 	struct host *host = of_upkeep(upkeep);
 	struct host_server *server = &host->servers[index];
 
+	(void)label;
 	assert_false(server->is_asked);
 	/* One that has just gone down may be asked, until a round has seen to that. */
 	assert_false(rbx_upkeep_server_is_down(upkeep, index) &&

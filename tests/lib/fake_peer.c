@@ -287,6 +287,12 @@ int rbx_peer_map(struct rbx_peer *peer, struct rbx_loan *loan)
 	return err;
 }
 
+struct rbx_session *rbx_peer_session(struct rbx_peer *peer)
+{
+	(void)peer;
+	return NULL; /* no volume here has a name */
+}
+
 int rbx_peer_check(struct rbx_peer *peer, const struct rbx_loan *loan)
 {
 	int err;

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named.c - see named.h. proposer.h decides; this asks.
+ */
+#include "client/named.h"
+
+#include "client/session.h"
+#include "core/record.h"
+#include "core/upkeep.h"
+
+int rbx_named_init(struct rbx_named *named, const char *name, const char *holder)
+{
+	size_t length = strlen(name);
+
+	rbx_port_fill(named, 0, sizeof(*named));
+	rbx_lock_init(&named->lock);
+	if (length < sizeof(named->record.name))
+		rbx_port_copy(named->record.name, name, length);
+	rbx_text_copy(named->holder, sizeof(named->holder), holder);
+	if (rbx_wire_volume_name_makes_sense(named->record.name))
+		return 0;
+	return rbx_error(-EINVAL, "a volume cannot have the name \"%s\": it must be 1 to %u of A-Z a-z 0-9 . _ -, and begin with a letter or a digit",
+			 name, RBX_WIRE_VOLUME_NAME_BYTES - 1);
+}
+
+static struct rbx_wire_message open_request(const struct rbx_named *named,
+					    enum rbx_wire_open_mode mode)
+{
+	struct rbx_wire_message m = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open.mode = mode,
+	};
+
+	rbx_port_copy(m.volume_open.name, named->record.name, sizeof(named->record.name));
+	if (mode == RBX_WIRE_OPEN_LOOK)
+		return m;
+	rbx_port_copy(m.volume_open.holder, named->holder, sizeof(named->holder));
+	m.volume_open.writer_epoch = named->epoch;
+	if (mode == RBX_WIRE_OPEN_CREATE)
+		m.volume_open.volume_id = named->record.volume_id;
+	return m;
+}
+
+/* ---- What there is ------------------------------------------------------------------ */
+
+int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_wire_volume *volume)
+{
+	struct rbx_wire_message m = open_request(named, RBX_WIRE_OPEN_LOOK);
+	int err = rbx_session_talk(session, &m);
+
+	if (!err)
+		*volume = m.volume;
+	return err;
+}
+
+static bool is_newer(const struct rbx_wire_record *a, const struct rbx_wire_record *b)
+{
+	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
+}
+
+void rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume)
+{
+	if (is_newer(&volume->record, &named->record))
+		named->record = volume->record;
+	named->has_writer |= volume->is_open;
+	if (volume->promised_epoch < named->highest_epoch)
+		return;
+	named->highest_epoch = volume->promised_epoch;
+	rbx_port_copy(named->writer, volume->holder, sizeof(named->writer));
+}
+
+/* ---- Our epoch ---------------------------------------------------------------------- */
+
+int rbx_named_begin(struct rbx_named *named, bool take_over)
+{
+	if (!named->record.epoch)
+		return rbx_error(-ENOENT, "volume %s was never made to its end", named->record.name);
+	if (named->has_writer && !take_over)
+		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
+				 named->record.name, named->writer);
+	named->epoch = named->highest_epoch + 1;
+	rbx_proposer_open(&named->proposer, named->epoch);
+	return 0;
+}
+
+void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t *incarnations,
+		    uint32_t count)
+{
+	named->record.volume_id = volume_id;
+	named->epoch = 1;
+	named->is_made = true;
+	rbx_proposer_create(&named->proposer, named->epoch, incarnations, count);
+}
+
+static int granted(struct rbx_named *named, uint64_t incarnation,
+		   const struct rbx_wire_volume *volume)
+{
+	struct rbx_membership membership;
+
+	rbx_record_get_membership(&volume->record, &membership);
+	if (membership.epoch && rbx_membership_fault(&membership))
+		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
+				 named->record.name, rbx_membership_fault(&membership));
+	rbx_lock(&named->lock);
+	if (is_newer(&volume->record, &named->record))
+		named->record = volume->record;
+	rbx_proposer_promised(&named->proposer, incarnation, &membership);
+	rbx_unlock(&named->lock);
+	return 0;
+}
+
+int rbx_named_grant(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_message m = open_request(
+		named, named->is_made ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_WRITE);
+	int err = rbx_session_talk(session, &m);
+
+	if (!err)
+		return granted(named, rbx_session_incarnation(session), &m.volume);
+	if (err == -ESTALE) {
+		rbx_lock(&named->lock);
+		rbx_proposer_refused(&named->proposer);
+		rbx_unlock(&named->lock);
+	}
+	return err;
+}
+
+/* ---- The record --------------------------------------------------------------------- */
+
+int rbx_named_settle(struct rbx_named *named)
+{
+	struct rbx_proposer *proposer = &named->proposer;
+
+	if (proposer->state != RBX_PROPOSER_OPENED)
+		return rbx_error(-EBUSY, "volume %s: %s", named->record.name,
+				 proposer->state == RBX_PROPOSER_SHUT_OUT ?
+					 "another client has opened it meanwhile" :
+					 "too few of its servers are there to open it");
+	rbx_proposer_adopt(proposer);
+	rbx_record_put_membership(&named->record, &proposer->membership);
+	return 0;
+}
+
+int rbx_named_accept(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_message m = {
+		.type = RBX_WIRE_VOLUME_ACCEPT,
+		.record = named->record,
+	};
+	int err = rbx_session_talk(session, &m);
+
+	rbx_lock(&named->lock);
+	if (!err)
+		rbx_proposer_accepted(&named->proposer, rbx_session_incarnation(session),
+				      named->record.version);
+	else if (err == -ESTALE)
+		rbx_proposer_refused(&named->proposer);
+	rbx_unlock(&named->lock);
+	return err;
+}
+
+bool rbx_named_is_chosen(const struct rbx_named *named)
+{
+	return named->proposer.state == RBX_PROPOSER_CHOSEN;
+}
+
+/* ---- The slabs ---------------------------------------------------------------------- */
+
+/* A slab that was not complete has nothing that anybody could miss. */
+static int found(const struct rbx_named *named, struct rbx_session *session,
+		 struct rbx_upkeep *upkeep, uint32_t server, const struct rbx_wire_label *label)
+{
+	const struct rbx_loan loan = {
+		.slab_id = label->slab_id,
+		.epoch = label->epoch,
+		.remote_addr = label->remote_addr,
+		.rkey = label->rkey,
+	};
+	int err;
+
+	if (!label->is_complete)
+		return rbx_session_unmap(session, &loan);
+	err = rbx_upkeep_adopt(upkeep, server, label->label, &loan);
+	if (!err)
+		return 0;
+	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
+			 rbx_session_name(session), (unsigned long long)label->label - 1,
+			 err == -EEXIST ? "which another server has as well" :
+					  "which it has not");
+}
+
+int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_upkeep *upkeep, uint32_t server)
+{
+	uint64_t cursor = 0;
+	uint32_t i;
+	int err;
+
+	do {
+		struct rbx_wire_message m = { .type = RBX_WIRE_LABELS, .cursor = cursor };
+
+		err = rbx_session_talk(session, &m);
+		for (i = 0; !err && i < m.labels.count; i++)
+			err = found(named, session, upkeep, server, &m.labels.labels[i]);
+		/* Bounded: a server that does not come to an end is refused. */
+		if (!err && m.labels.next && m.labels.next <= cursor)
+			err = rbx_error(-EPROTO, "%s tells its slabs again and again",
+					rbx_session_name(session));
+		cursor = m.labels.next;
+	} while (!err && cursor);
+	return err;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named.h - makes and opens a named volume, together with its servers
+ * (docs/named-volumes.md).
+ *
+ *	rbx_named_heard()     what each server says of the volume: its record, the last epoch
+ *	rbx_named_begin()     an epoch above all that were heard of
+ *	rbx_named_grant()     asks a server for the volume, in that epoch; of all servers
+ *	rbx_named_settle()    the record, under our epoch, is accepted by them: we are the writer
+ *	rbx_named_find()      which slabs each of them has
+ *
+ * A volume that is made has no record that could be heard; all else is the same.
+ *
+ * As long as volumes have one replica of each slab, all servers of a volume are needed to
+ * open it: what is at the others cannot be known.
+ */
+#ifndef RBX_CLIENT_NAMED_H
+#define RBX_CLIENT_NAMED_H
+
+#include "client/host.h"
+#include "core/proposer.h"
+#include "wire/message.h"
+
+struct rbx_session;
+struct rbx_upkeep;
+
+struct rbx_named {
+	char holder[RBX_WIRE_HOLDER_BYTES]; /* who we are, for people */
+	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
+	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
+	bool has_writer; /* that one is there */
+	uint64_t highest_epoch; /* that was heard of */
+	uint64_t epoch; /* ours */
+	bool is_made; /* it does not exist yet */
+	struct rbx_lock lock; /* guards the proposer, while servers are asked in parallel */
+	struct rbx_proposer proposer;
+};
+
+/* name: of wire/record.h. -EINVAL, which was reported. */
+int rbx_named_init(struct rbx_named *named, const char *name, const char *holder);
+
+/* Asks what a server knows of the volume. 0, or -errno that was reported; -ENOENT: nothing. */
+int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_wire_volume *volume);
+/* Takes what it said. One thread. */
+void rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume);
+
+/* To open it: -EBUSY: another client has it open, unless take_over; reported. */
+int rbx_named_begin(struct rbx_named *named, bool take_over);
+/* To make it, on servers of these incarnations. The record has size and options. */
+void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t *incarnations,
+		    uint32_t count);
+
+/* The server of this session shuts the former writer out, and serves us. Several threads. 0,
+ * or -errno that was reported. */
+int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
+
+/* What is to be accepted by all, after all were granted. 0; -EBUSY: too few servers were granted,
+ * or another client has opened it meanwhile; reported. */
+int rbx_named_settle(struct rbx_named *named);
+/* A server accepts it. Several threads. 0, or -errno that was reported. */
+int rbx_named_accept(struct rbx_named *named, struct rbx_session *session);
+/* Whether enough have accepted. */
+bool rbx_named_is_chosen(const struct rbx_named *named);
+
+/* Takes the slabs that a server of the volume has. 0, or -errno that was reported. */
+int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_upkeep *upkeep, uint32_t server);
+
+#endif

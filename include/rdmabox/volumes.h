@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox/volumes.h - named volumes: memory that outlives the program that made it.
+ *
+ *	rbx_volume_create(ctx, "host1:7471,host2:7471", "scratch", 64ull << 30, NULL);
+ *	options.name = "scratch";
+ *	rbx_volume_open(ctx, &volume, "host1:7471,host2:7471", 0, &options);
+ *
+ * A named volume stays on its servers when the program closes it, crashes, or moves to another
+ * machine. One program at a time has it open. If another one takes it over, the former can neither
+ * read nor write any more before the new one begins, even if it was only asleep: its requests
+ * end with an error.
+ *
+ * A write that has completed is read back by whoever opens the volume next. There is one replica
+ * of each slab in this version, so what is on a server is lost with that server, and reads of
+ * it end with -EIO. All servers that it was made on are needed to open the volume.
+ */
+#ifndef RDMABOX_VOLUMES_H
+#define RDMABOX_VOLUMES_H
+
+#include "rdmabox/rdmabox.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* With the zero at its end. */
+#define RBX_VOLUME_NAME_MAX 64
+#define RBX_VOLUME_WRITER_MAX 64
+
+struct rbx_volume_create_options {
+	size_t size_bytes; /* of this struct; rbx_volume_create_options_defaults() sets it */
+	/* Seconds that it stays on its servers when no program has it open. UINT64_MAX: for
+	 * ever. Default: UINT64_MAX. */
+	uint64_t keep_s;
+};
+
+/**
+ * rbx_volume_create_options_defaults_sized() - fills in the defaults of a struct of that size.
+ * @size_bytes: of the struct, as the program knows it
+ *
+ * Context: any thread; never blocks.
+ */
+void rbx_volume_create_options_defaults_sized(struct rbx_volume_create_options *options,
+					      size_t size_bytes);
+
+/**
+ * rbx_volume_create_options_defaults() - fills in the defaults of this version of the struct.
+ *
+ * Context: any thread; never blocks.
+ */
+static inline void
+rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
+{
+	rbx_volume_create_options_defaults_sized(options, sizeof(*options));
+}
+
+/**
+ * rbx_volume_create() - makes a named volume, which nobody has open.
+ * @servers: "host:port,host:port": those that will have it; at most 64
+ * @name: 1 to 63 of A-Z a-z 0-9 . _ -, and it begins with a letter or a digit
+ * @size: bytes, a multiple of 4 KiB
+ * @options: borrowed during the call; NULL takes the defaults
+ *
+ * It reads as zeros. A slab takes memory of a server when it is first written.
+ *
+ * Returns 0, or:
+ *	-EEXIST: a server has a volume of this name
+ *	-EINVAL: the name, the size, the list of servers or an option is not allowed; or the
+ *		servers lend slabs of different lengths
+ *	-ENOSPC: a server keeps as many volumes as it can
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *name,
+		      uint64_t size, const struct rbx_volume_create_options *options);
+
+/**
+ * rbx_volume_remove() - removes a named volume, and gives its memory back.
+ * @force: also if a program has it open: that one is shut out
+ *
+ * Servers that do not have it are no error, as long as one has. So a remove that was
+ * interrupted is finished by another one.
+ *
+ * Returns 0, or:
+ *	-ENOENT: none of the servers has it
+ *	-EBUSY: a program has it open; rbx_last_error() names it
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *name,
+		      int force);
+
+/* What the servers know of a named volume. */
+struct rbx_volume_info {
+	size_t size_bytes; /* of what was filled in; the rest is zero */
+	char name[RBX_VOLUME_NAME_MAX];
+	char writer[RBX_VOLUME_WRITER_MAX]; /* the program that opened it last */
+	uint64_t volume_bytes;
+	uint64_t slab_bytes;
+	uint64_t keep_s; /* UINT64_MAX: for ever */
+	uint32_t is_open; /* 1: the writer has it open now */
+	uint32_t servers; /* that it has */
+	uint32_t servers_there; /* of them, that were asked and have it */
+};
+
+/**
+ * rbx_volume_list_sized() - tells which named volumes servers have.
+ * @infos: receives at most @max of them, in the order of their names
+ * @info_bytes: of one struct, as the program knows it
+ *
+ * Returns how many there are, perhaps more than @max, or:
+ *	-ENOMEM: memory ran out
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
+			  struct rbx_volume_info *infos, uint32_t max, size_t info_bytes);
+
+/**
+ * rbx_volume_list() - the same, for this version of the struct.
+ *
+ * Context: any thread; blocks until all servers have answered.
+ */
+static inline int rbx_volume_list(struct rbx_context *ctx, const char *servers,
+				  struct rbx_volume_info *infos, uint32_t max)
+{
+	return rbx_volume_list_sized(ctx, servers, infos, max, sizeof(*infos));
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named.h - opens a volume that servers keep (include/rdmabox/volumes.h, client/named.h).
+ */
+#ifndef RBX_LIB_NAMED_H
+#define RBX_LIB_NAMED_H
+
+#include "client/named.h"
+#include "lib/volume/volume.h"
+
+/* The names of servers, "host:port,host:port" in a copy. */
+struct rbx_name_list {
+	char *text;
+	const char *names[RBX_MEMBERS_MAX];
+	uint32_t count;
+};
+
+/* 0, or -errno that was reported. */
+int rbx_name_list_make(struct rbx_name_list *list, const char *servers);
+void rbx_name_list_free(struct rbx_name_list *list);
+
+/* Sessions that are only asked something. */
+int rbx_named_session_open(struct rbx_context *ctx, const char *address,
+			   struct rbx_session **session);
+
+/* Asks the servers for the volume, and leaves those of them in *members that have it, as
+ * "host:port,host:port", allocated. 0, or -errno that was reported. */
+int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members);
+/* The servers are connected, and their slabs are to be taken into the map. 0, or -errno that
+ * was reported. */
+int rbx_volume_named_take(struct rbx_volume *volume);
+void rbx_volume_named_free(struct rbx_volume *volume);
+
+#endif

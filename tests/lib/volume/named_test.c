@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named_test.c - a named volume outlives the program that wrote it, and is read by the next
+ * one; a program that was shut out reaches nothing any more.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/rdmabox/volumes.h"
+#include "tests/lib/server_process.h"
+#include "tests/lib/tenant.h"
+
+#define SERVERS 3
+#define SLABS 7
+#define PAGE 4096u
+#define SLAB ((uint64_t)TENANT_SLAB_BYTES)
+#define SIZE (SLABS * SLAB)
+
+static struct rbx_server *servers[SERVERS];
+static char pool[512];
+
+static int servers_start(void **state)
+{
+	int i;
+
+	(void)state;
+	pool[0] = '\0';
+	for (i = 0; i < SERVERS; i++) {
+		servers[i] = tenant_server();
+		strcat(pool, i ? "," : "");
+		strcat(pool, rbx_server_address(servers[i]));
+	}
+	return 0;
+}
+
+static int servers_stop(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < SERVERS; i++)
+		rbx_server_stop(servers[i]);
+	return 0;
+}
+
+static uint64_t lent_slabs(void)
+{
+	struct rbx_server_stats stats;
+	uint64_t count = 0;
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		rbx_server_stats_get(servers[i], &stats);
+		count += stats.slabs_lent;
+	}
+	return count;
+}
+
+static int open_named(struct rbx_context *ctx, struct rbx_volume **volume, const char *name,
+		      uint32_t take_over)
+{
+	struct rbx_volume_options options;
+
+	rbx_volume_options_defaults(&options);
+	options.name = name;
+	options.take_over = take_over;
+	return rbx_volume_open(ctx, volume, pool, 0, &options);
+}
+
+static void write_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE];
+
+	tenant_fill(page, PAGE, offset);
+	assert_int_equal(rbx_write(volume, page, PAGE, offset), 0);
+}
+
+static void expect_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE], expected[PAGE];
+
+	tenant_fill(expected, PAGE, offset);
+	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
+	assert_memory_equal(page, expected, PAGE);
+}
+
+static void expect_zeros(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE];
+	size_t i;
+
+	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
+	for (i = 0; i < PAGE; i++)
+		assert_int_equal(page[i], 0);
+}
+
+/* ---- Tests -----------------------------------------------------------------------*/
+
+static void volume_is_as_the_one_before_left_it(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	int round;
+	uint64_t i;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	for (round = 0; round < 3; round++) {
+		assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+		assert_int_equal(rbx_volume_size(volume), SIZE);
+		for (i = 0; i < SLABS; i++)
+			if (i <= 2u * (unsigned)round)
+				write_page(volume, i * SLAB + (uint64_t)round * PAGE);
+		assert_int_equal(rbx_volume_close(volume), 0);
+		rbx_close(ctx);
+		ctx = tenant_context("");
+	}
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	for (round = 0; round < 3; round++)
+		for (i = 0; i < SLABS; i++)
+			if (i <= 2u * (unsigned)round)
+				expect_page(volume, i * SLAB + (uint64_t)round * PAGE);
+			else
+				expect_zeros(volume, i * SLAB + (uint64_t)round * PAGE);
+	assert_int_equal(lent_slabs(), 5); /* 0 to 4: the others were never written */
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	while (lent_slabs())
+		usleep(1000);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), -ENOENT);
+	rbx_close(ctx);
+}
+
+static void former_writer_can_do_nothing_any_more(void **state)
+{
+	struct rbx_context *ctx = tenant_context(""), *other = tenant_context("");
+	struct rbx_volume *volume, *taken;
+	uint8_t page[PAGE] = { 0xee };
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	write_page(volume, 0);
+	assert_int_equal(open_named(other, &taken, "db", 0), -EBUSY);
+	assert_non_null(strstr(rbx_last_error(), "process"));
+	assert_int_equal(open_named(other, &taken, "db", 1), 0);
+	expect_page(taken, 0);
+	assert_int_equal(rbx_write(volume, page, PAGE, 0), -EIO);
+	assert_int_equal(rbx_read(volume, page, PAGE, 0), -EIO);
+	assert_int_equal(rbx_write(volume, page, PAGE, 3 * SLAB), -EIO);
+	expect_page(taken, 0);
+	expect_zeros(taken, 3 * SLAB);
+	write_page(taken, PAGE);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	expect_page(taken, PAGE);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), -EBUSY);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 1), 0);
+	assert_int_equal(rbx_read(taken, page, PAGE, 0), -EIO);
+	assert_int_equal(rbx_volume_close(taken), 0);
+	rbx_close(ctx);
+	rbx_close(other);
+}
+
+static void wrong_names_and_options_are_refused(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+	char longest[65];
+	char half[256];
+
+	(void)state;
+	memset(longest, 'x', 64);
+	longest[64] = '\0';
+	assert_int_equal(rbx_volume_create(ctx, pool, longest, SIZE, NULL), -EINVAL);
+	longest[63] = '\0';
+	assert_int_equal(rbx_volume_create(ctx, pool, longest, SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, longest, 0), 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "", SIZE, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_create(ctx, pool, "-x", SIZE, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_create(ctx, pool, "a/b", SIZE, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", 0, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE + 1, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_create(ctx, "a:1,,b:2", "db", SIZE, NULL), -EINVAL);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), -ENOENT);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), -ENOENT);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), -EEXIST);
+	rbx_volume_options_defaults(&options);
+	options.name = "db";
+	assert_int_equal(rbx_volume_open(ctx, &volume, pool, SIZE, &options), -EINVAL);
+	options.replicas = 2;
+	assert_int_equal(rbx_volume_open(ctx, &volume, pool, 0, &options), -EINVAL);
+	options.replicas = 1;
+	/* One of its servers is not named. */
+	strcpy(half, pool);
+	*strrchr(half, ',') = '\0';
+	assert_int_equal(rbx_volume_open(ctx, &volume, half, 0, &options), -EHOSTUNREACH);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	assert_int_equal(rbx_volume_discard(volume, 0, SIZE), -EOPNOTSUPP);
+	assert_int_equal(rbx_volume_add_server(volume, "127.0.0.1:1"), -EOPNOTSUPP);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+/* The name is taken at one of the servers only. */
+static void volume_is_made_everywhere_or_nowhere(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_info infos[4];
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, rbx_server_address(servers[1]), "db", SIZE, NULL),
+			 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), -EEXIST);
+	assert_int_equal(rbx_volume_list(ctx, pool, infos, 4), 1);
+	assert_int_equal(infos[0].servers_there, 1);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	assert_int_equal(rbx_volume_list(ctx, pool, infos, 4), 0);
+	rbx_close(ctx);
+}
+
+static void volumes_are_listed_by_name(void **state)
+{
+	struct rbx_volume_create_options options;
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_info infos[2];
+	struct rbx_volume *volume;
+
+	(void)state;
+	rbx_volume_create_options_defaults(&options);
+	options.keep_s = 3600;
+	assert_int_equal(rbx_volume_create(ctx, pool, "b", SIZE, &options), 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "c", SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_create(ctx, pool, "a", SLAB, NULL), 0);
+	assert_int_equal(open_named(ctx, &volume, "b", 0), 0);
+	assert_int_equal(rbx_volume_list(ctx, pool, infos, 2), 3);
+	assert_string_equal(infos[0].name, "a");
+	assert_int_equal(infos[0].volume_bytes, SLAB);
+	assert_int_equal(infos[0].is_open, 0);
+	assert_true(infos[0].keep_s == UINT64_MAX);
+	assert_string_equal(infos[1].name, "b");
+	assert_int_equal(infos[1].is_open, 1);
+	assert_int_equal(infos[1].keep_s, 3600);
+	assert_int_equal(infos[1].servers, SERVERS);
+	assert_int_equal(infos[1].servers_there, SERVERS);
+	assert_int_equal(infos[1].slab_bytes, SLAB);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "a", 0), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "b", 0), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "c", 0), 0);
+	rbx_close(ctx);
+}
+
+/* A server that dies takes its slabs with it, and nothing else. */
+static void dead_server_costs_its_slabs(void **state)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=500");
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	uint8_t page[PAGE];
+	uint64_t i;
+	uint32_t lost = 0;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	for (i = 0; i < SLABS; i++)
+		write_page(volume, i * SLAB);
+	rbx_server_stop(servers[0]);
+	do
+		rbx_volume_status(volume, &status);
+	while (status.servers_up == SERVERS);
+	for (i = 0; i < SLABS; i++) {
+		int err = rbx_read(volume, page, PAGE, i * SLAB);
+
+		if (!err) {
+			expect_page(volume, i * SLAB);
+			continue;
+		}
+		assert_int_equal(err, -EIO);
+		/* It is not lent anew: nothing of it could be told apart later. */
+		assert_int_equal(rbx_write(volume, page, PAGE, i * SLAB), -EIO);
+		assert_int_equal(rbx_read(volume, page, PAGE, i * SLAB), -EIO);
+		lost++;
+	}
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.slabs_lost, lost);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_not_equal(open_named(ctx, &volume, "db", 0), 0);
+	rbx_close(ctx);
+	servers[0] = tenant_server();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(volume_is_as_the_one_before_left_it,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(former_writer_can_do_nothing_any_more,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(wrong_names_and_options_are_refused,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volume_is_made_everywhere_or_nowhere,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volumes_are_listed_by_name, servers_start,
+						servers_stop),
+		cmocka_unit_test_setup_teardown(dead_server_costs_its_slabs, servers_start,
+						servers_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
