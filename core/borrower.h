@@ -209,8 +209,9 @@ void rbx_borrower_bye(struct rbx_borrower *borrower);
 
 /* ---- Calls ----------------------------------------------------------------*/
 
-/* kind: MAP, UNMAP, CHECK or STATS. loan: for UNMAP and CHECK. answer_ms: how long an answer may take that
- * needs no work of the server; others get more time (wire/terms.h). -ENOTCONN: not UP. */
+/* kind: MAP, UNMAP, CHECK or STATS. loan: for UNMAP and CHECK. answer_ms: how long an answer
+ * may take that needs no work of the server; others get more time (wire/terms.h). -ENOTCONN:
+ * not UP. */
 int rbx_borrower_call(struct rbx_borrower *borrower, enum rbx_call_kind kind,
 		      const struct rbx_loan *loan, uint32_t answer_ms,
 		      uint64_t now_ns);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/options.h"
+#include "include/rdmabox/volumes.h"
 #include "lib/volume/volume.h"
 #include "sim/descriptors.h"
 #include "sim/fail.h"
@@ -163,15 +164,49 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 #define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
-static void volume_open(struct rbx_sim_client *client)
+static void name_of(const struct rbx_sim_client *client, char name[16])
+{
+	snprintf(name, 16, "v%u", client->index);
+}
+
+/* A named volume is made at first. Later it is taken from the client that has crashed, unless
+ * that one did not come to make it. */
+static int named_open(struct rbx_sim_client *client, const char *servers)
+{
+	struct rbx_volume_options options = client->volume_options;
+	char name[16];
+	int err;
+
+	name_of(client, name);
+	options.name = name;
+	options.take_over = true;
+	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
+	if (err != -ENOENT || client->is_made)
+		return err;
+	err = rbx_volume_create(client->ctx, servers, name, client->size_bytes, NULL);
+	if (err == -EEXIST) /* at some servers only */
+		err = rbx_volume_remove(client->ctx, servers, name, true);
+	return err ? err : -EAGAIN;
+}
+
+static int open_once(struct rbx_sim_client *client)
 {
 	char servers[RBX_SIM_SERVERS_TEXT];
+	int err;
 
+	rbx_sim_servers_name(servers);
+	if (!rbx_sim_world.is_named)
+		return rbx_volume_open(client->ctx, &client->volume, servers,
+				       client->size_bytes, &client->volume_options);
+	err = named_open(client, servers);
+	client->is_made |= err == 0;
+	return err;
+}
+
+static void volume_open(struct rbx_sim_client *client)
+{
 	for (uint32_t i = 0; i < OPEN_TRIES; i++) {
-		rbx_sim_servers_name(servers);
-		if (rbx_volume_open(client->ctx, &client->volume, servers,
-				    client->size_bytes,
-				    &client->volume_options) == 0)
+		if (open_once(client) == 0)
 			return;
 		client->volume = NULL;
 		RBX_SIM_TRACE(client->node, "open-failed", "time", i, "of",
@@ -206,6 +241,7 @@ static void oracle_make(struct rbx_sim_client *client)
 
 void rbx_sim_client_open(struct rbx_sim_client *client)
 {
+	client->is_made = false;
 	oracle_make(client);
 	rbx_sim_on(client->node, open_all, client);
 	RBX_SIM_TRACE(client->node, "volume-open", "bytes", client->size_bytes,
@@ -220,7 +256,10 @@ void rbx_sim_client_power_off(struct rbx_sim_client *client)
 	rbx_sim_node_stop(client->node);
 	rbx_sim_world.fabric->node_stop(client->node);
 	rbx_sim_descriptors_stop(client->node);
-	rbx_sim_oracle_free(client->oracle);
+	if (rbx_sim_world.is_named)
+		rbx_sim_load_abandon(client);
+	else
+		rbx_sim_oracle_free(client->oracle);
 	client->ctx = NULL;
 	client->volume = NULL;
 	client->visited = NULL;
@@ -239,7 +278,10 @@ static void *start_anew(void *arg)
 
 void rbx_sim_client_power_on(struct rbx_sim_client *client)
 {
-	oracle_make(client);
+	if (rbx_sim_world.is_named)
+		rbx_sim_tally(RBX_SIM_TALLY_volumes_taken, 1);
+	else
+		oracle_make(client);
 	client->starts = rbx_sim_spawn(client->node, start_anew, client);
 }
 
@@ -250,6 +292,16 @@ void rbx_sim_client_has_started(struct rbx_sim_client *client)
 	client->starts = NULL;
 }
 
+static void volume_remove(struct rbx_sim_client *client)
+{
+	char servers[RBX_SIM_SERVERS_TEXT], name[16];
+
+	rbx_sim_servers_name(servers);
+	name_of(client, name);
+	if (rbx_volume_remove(client->ctx, servers, name, false))
+		rbx_sim_fail("given-back", "client %u: %s", client->index, rbx_last_error());
+}
+
 static void *close_all(void *arg)
 {
 	struct rbx_sim_client *client = arg;
@@ -257,6 +309,8 @@ static void *close_all(void *arg)
 
 	rbx_volume_close(client->volume);
 	client->volume = NULL;
+	if (rbx_sim_world.is_named)
+		volume_remove(client);
 	rbx_sim_loop_end(client);
 	rbx_stats_get(client->ctx, &stats);
 	rbx_sim_tally(RBX_SIM_TALLY_retries, stats.retries);

@@ -376,6 +376,20 @@ void rbx_sim_load_join(struct rbx_sim_client *client)
 	rbx_sim_discards_join(client);
 }
 
+void rbx_sim_load_abandon(struct rbx_sim_client *client)
+{
+	for (uint32_t i = 0; i < client->slots_count; i++) {
+		struct rbx_sim_slot *slot = &client->slots[i];
+		const struct rbx_request *request = &slot->request;
+
+		if (slot->is_outstanding && request->op == RBX_WRITE)
+			rbx_sim_oracle_written(client->oracle, request->offset,
+					       request->length_bytes, slot->number,
+					       -ECANCELED);
+		slot->is_outstanding = false;
+	}
+}
+
 void rbx_sim_load_free(struct rbx_sim_client *client)
 {
 	munmap(client->buffers, (size_t)client->slots_count *

@@ -130,6 +130,42 @@ static void draw_silence(void)
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
 }
 
+/* Nothing that would cost a slab: there is one replica of each. */
+static const enum rbx_sim_site takings[] = {
+	RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_receiver_not_ready,
+	RBX_SIM_SITE_retry_exceeded,  RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
+	RBX_SIM_SITE_connect_rejected, RBX_SIM_SITE_connect_refused,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_shallow_qp,      RBX_SIM_SITE_post_full,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_staging_short,
+	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_bad_memory,      RBX_SIM_SITE_client_cut,
+};
+
+static void draw_named(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	rbx_sim_world.is_named = true;
+	rbx_sim_world.one_replica = true;
+	draw_servers(1, 4, 64);
+}
+
+static void named_load(void)
+{
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
+		struct rbx_volume_options *options =
+			&rbx_sim_world.clients[i].volume_options;
+
+		options->checksums = 0;
+		options->on_demand = 0;
+	}
+}
+
 /* Without no_flush: an endpoint promises that what is posted ends, as devices do. */
 static const enum rbx_sim_site endpoints[] = {
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
@@ -202,6 +238,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",
 	  SITES(silences), 1, draw_silence, slow_load, NULL },
+	{ "named", "volumes outlive their clients, which crash and are followed",
+	  SITES(takings), 1, draw_named, named_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,

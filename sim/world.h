@@ -98,6 +98,7 @@ struct rbx_sim_client {
 	struct rbx_sim_waiters waiters; /* threads that want a slot */
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
 	uint32_t lives_count;
+	bool is_made; /* its named volume */
 	struct rbx_sim_fiber *starts; /* starts its machine again */
 	struct rbx_sim_fiber *loop; /* of a program that polls itself; or NULL */
 	bool loop_ends;
@@ -120,6 +121,7 @@ struct rbx_sim_world {
 	uint32_t lease_ms;
 	bool stopping; /* no more load and harm */
 	bool one_replica; /* volumes have one replica, and survive no harm */
+	bool is_named; /* volumes have names, and outlive their clients */
 	bool may_lose; /* harm is done all the same, and slabs are lost */
 	bool waits_bounded; /* harm comes singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */
@@ -191,6 +193,9 @@ bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 void rbx_sim_load_start(struct rbx_sim_client *client);
 void rbx_sim_load_join(struct rbx_sim_client *client);
 void rbx_sim_load_free(struct rbx_sim_client *client);
+/* The machine of the client has failed: what it wrote and was not told of may be there or
+ * not. */
+void rbx_sim_load_abandon(struct rbx_sim_client *client);
 /* Whether a request may have ended so because its memory was bad. */
 bool rbx_sim_memory_excuses(const struct rbx_request *request);
 

@@ -74,19 +74,19 @@ int rbx_named_session_open(struct rbx_context *ctx, const char *address,
 
 /* ---- What the servers know -----------------------------------------------------------*/
 
-/* The servers that have the volume. */
+/* The servers that have the volume, and those that have not. */
 struct members {
-	char *text; /* as long as the list of all */
-	uint64_t incarnations[RBX_MEMBERS_MAX];
-	uint32_t count;
+	char *text; /* of those that have it; as long as the list of all */
+	struct rbx_member_set have;
+	struct rbx_member_set have_not;
 };
 
 static void member_add(struct members *members, const char *address, uint64_t incarnation)
 {
-	if (members->count)
+	if (members->have.count)
 		strcat(members->text, ",");
 	strcat(members->text, address);
-	members->incarnations[members->count++] = incarnation;
+	rbx_member_set_add(&members->have, incarnation);
 }
 
 static int look(struct rbx_volume *volume, const char *address, struct members *members)
@@ -102,30 +102,28 @@ static int look(struct rbx_volume *volume, const char *address, struct members *
 	if (!err) {
 		rbx_named_heard(named, &found);
 		member_add(members, address, rbx_session_incarnation(session));
+	} else if (err == -ENOENT) {
+		rbx_member_set_add(&members->have_not, rbx_session_incarnation(session));
 	}
 	rbx_session_close(session);
 	return err == -ENOENT ? 0 : err;
-}
-
-static bool is_there(const struct members *members, uint64_t incarnation)
-{
-	uint32_t i;
-
-	for (i = 0; i < members->count; i++)
-		if (members->incarnations[i] == incarnation)
-			return true;
-	return false;
 }
 
 /* There is one replica of each slab: at a server that is missing may be any of them. */
 static int all_there_check(const struct rbx_wire_record *record, const struct members *members)
 {
 	uint32_t i, missing = 0;
+	bool is_half = false;
 
-	for (i = 0; i < record->members_count; i++)
-		missing += !is_there(members, record->incarnations[i]);
+	for (i = 0; i < record->members_count; i++) {
+		missing += !rbx_member_set_has(&members->have, record->incarnations[i]);
+		is_half |= rbx_member_set_has(&members->have_not, record->incarnations[i]);
+	}
 	if (!missing)
 		return 0;
+	if (is_half)
+		return rbx_error(-ENOENT, "volume %s was not made to its end, or not removed to its end: remove it",
+				 record->name);
 	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them",
 			 record->name, record->members_count, missing);
 }
@@ -139,7 +137,7 @@ static int members_find(struct rbx_volume *volume, const struct rbx_name_list *l
 
 	for (i = 0; i < list->count && !err; i++)
 		err = look(volume, list->names[i], members);
-	if (!err && !members->count)
+	if (!err && !members->have.count)
 		err = rbx_error(-ENOENT, "there is no volume %s on these servers", record->name);
 	return err ? err : all_there_check(record, members);
 }

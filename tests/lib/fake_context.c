@@ -20,6 +20,13 @@ struct rbx_counters *rbx_context_counters(struct rbx_context *ctx)
 	return &ctx->counters;
 }
 
+/* No volume here has a name. */
+struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
 bool rbx_region_covers(const struct rbx_region *region, const void *buf,
 		       size_t length, uint32_t *lkey)
 {
