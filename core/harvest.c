@@ -109,6 +109,36 @@ static inline void reap(struct rbx_channel *channel, struct rbx_work *work,
 	}
 }
 
+/*
+ * The work requests from one on and before another are done. The sums and the end of the list
+ * are local meanwhile, as most of a batch goes this way.
+ */
+static inline void reap_done(struct rbx_channel *channel,
+			     const struct rbx_send_ring *ring, uint32_t at,
+			     uint32_t before, struct rbx_harvest *harvest)
+{
+	struct rbx_work *const works = ring->works;
+	const uint32_t mask = ring->depth_count - 1;
+	const uint32_t count = before - at;
+	struct rbx_node head, *last = &head;
+	uint64_t bytes = 0;
+
+	do {
+		struct rbx_work *work = &works[at & mask];
+
+		if (work->staged)
+			rbx_planner_finish(channel->planner, work, true);
+		bytes += work->length_bytes;
+		last->next = &work->first->node;
+		last = &work->last->node;
+	} while (++at != before);
+	harvest->work_requests += count;
+	harvest->bytes += bytes;
+	harvest->good_bytes += bytes;
+	rbx_fragment_append(&harvest->done_first, &harvest->done_last,
+			    rbx_fragment_of(head.next), rbx_fragment_of(last));
+}
+
 void rbx_channel_not_posted(struct rbx_channel *channel,
 			    const struct rbx_chain *chain, uint32_t count,
 			    struct rbx_harvest *harvest)
@@ -144,8 +174,8 @@ void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 	}
 	if (status != 0 && rbx_status_class(status) != RBX_STATUS_PATH)
 		RBX_STORE_RELAXED(&channel->failed, 1);
-	for (; at != number; at++)
-		reap(channel, rbx_send_ring_slot(ring, at), 0, harvest);
+	if (at != number)
+		reap_done(channel, ring, at, number, harvest);
 	reap(channel, last, status, harvest);
 	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
 	RBX_EXCHANGE(&ring->completed_count, number + 1);
