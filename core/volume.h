@@ -98,6 +98,7 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
 	piece->slab_index = (uint32_t)(offset_bytes >> map->shape.slab_shift);
 	piece->slab = rbx_slab_at(&map->shape, piece->slab_index);
+	piece->group = rbx_slab_group_at(&map->shape, piece->slab_index);
 	piece->offset_bytes = in_slab_bytes;
 	piece->length_bytes = RBX_MIN(length_bytes, room_bytes);
 	return piece->length_bytes;
