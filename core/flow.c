@@ -2,8 +2,8 @@
 /*
  * flow.c - makes the steps of slabs and carries out their results, see flow.h.
  *
- * Parts are sent in batches: all that one start or one poll has for a server goes to its peer
- * in one call, so that neighbours meet in its merge queue and one doorbell is enough.
+ * Parts are sent in batches, see server_runs.h. Usual pieces (slab_way.h) join the batch, or
+ * the pieces that have ended, in their step; others go there from the list of things to do.
  */
 #include "core/flow.h"
 
@@ -49,85 +49,37 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 
 /* ---- Sending --------------------------------------------------------------*/
 
-/* Parts to be sent to their servers: a run for each server. A batch rarely has more servers
- * than a piece has slots. */
+/* What one start or one poll sends. */
 struct batch {
-	uint32_t count; /* runs */
-	struct run {
-		uint32_t server;
-		struct rbx_node head; /* its next is the first of the run */
-		struct rbx_node *last;
-	} runs[2 * RBX_SLOTS_MAX], *run; /* to which a part was added last */
+	struct rbx_server_runs runs;
 	struct rbx_piece_list todo; /* pieces whose parts are still to be added */
 };
 
 static inline void batch_begin(struct batch *batch)
 {
-	batch->count = 0;
-	batch->run = &batch->runs[0];
-	batch->run->server = UINT32_MAX; /* no server's */
+	rbx_server_runs_begin(&batch->runs);
+	batch->todo.first = NULL;
 }
 
-static inline void batch_send(struct rbx_flow *flow, struct batch *batch)
+static inline void runs_send(struct rbx_flow *flow, struct rbx_server_runs *runs)
 {
-	uint32_t i;
+	struct rbx_server_run *run = runs->all, *end = run + runs->count;
 
-	for (i = 0; i < batch->count; i++) {
-		struct run *run = &batch->runs[i];
-
+	for (; run != end; run++) {
 		run->last->next = NULL;
 		flow->ops->submit(flow, run->server, rbx_fragment_of(run->head.next),
 				  rbx_fragment_of(run->last));
 	}
 }
 
-/* Before the parts of a slab are added, and without its lock: so many servers it may have. */
-static inline void batch_make_room(struct rbx_flow *flow, struct batch *batch)
+/* Before the parts of a slab are added, and without its lock. */
+static inline void runs_make_room(struct rbx_flow *flow,
+				  struct rbx_server_runs *runs)
 {
-	if (batch->count <= RBX_SLOTS_MAX)
+	if (rbx_server_runs_have_room(runs))
 		return;
-	batch_send(flow, batch);
-	batch_begin(batch);
-}
-
-/* The run of another server than that of the part before. */
-static struct run *batch_run(struct batch *batch, uint32_t server)
-{
-	struct run *run = batch->runs, *end = run + batch->count;
-
-	while (run != end && run->server != server)
-		run++;
-	if (run == end) {
-		RBX_ASSERT(batch->count < 2 * RBX_SLOTS_MAX);
-		batch->count++;
-		run->server = server;
-		run->last = &run->head;
-	}
-	return run;
-}
-
-static inline void batch_add(struct batch *batch, struct rbx_part *part)
-{
-	struct rbx_node *node = &part->fragment.node;
-
-	if (part->server != batch->run->server)
-		batch->run = batch_run(batch, part->server);
-	batch->run->last->next = node;
-	batch->run->last = node;
-}
-
-/* Adds the parts of a piece. Once the last of them is sent, the piece may end and be reused. */
-static inline void batch_add_parts(struct batch *batch, struct rbx_piece *piece,
-				   uint32_t mask)
-{
-	struct rbx_part *part = piece->parts;
-
-	do {
-		if (mask & 1)
-			batch_add(batch, part);
-		part++;
-		mask >>= 1;
-	} while (mask);
+	runs_send(flow, runs);
+	rbx_server_runs_begin(runs);
 }
 
 /* For a volume with checksums, before the piece is sent. Only a program's write makes new
@@ -141,14 +93,21 @@ static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
 }
 
-/* A piece in READING or WRITING: adds its parts. */
-static void piece_send(struct rbx_flow *flow, struct batch *batch,
+/* A piece in READING or WRITING: adds its parts. Once the last of them is sent, the piece may
+ * end and be reused. */
+static void piece_send(struct rbx_flow *flow, struct rbx_server_runs *runs,
 		       struct rbx_piece *piece)
 {
+	uint32_t mask = piece->send_mask;
+
 	if (flow->map->shape.checksums)
 		checksums_see(flow, piece);
-	batch_make_room(flow, batch);
-	batch_add_parts(batch, piece, piece->send_mask);
+	runs_make_room(flow, runs);
+	for (; mask; mask &= mask - 1) {
+		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
+
+		rbx_server_runs_add(runs, part->server, &part->fragment);
+	}
 }
 
 /* Has the poller end a piece, as if by a completion. */
@@ -182,21 +141,17 @@ static inline struct rbx_node *slab_start(struct rbx_flow *flow,
 {
 	struct rbx_slab *slab = rbx_piece_of(node)->slab;
 	struct rbx_slab_group *group = rbx_piece_of(node)->group;
-	uint32_t mask;
 
-	batch_make_room(flow, batch);
+	runs_make_room(flow, &batch->runs);
 	rbx_lock(&group->lock);
 	do {
 		struct rbx_piece *piece = rbx_piece_of(node);
 
 		node = node->next;
-		if (!rbx_way_starts_usually(slab, piece)) {
+		if (rbx_way_starts_usually(slab, piece))
+			rbx_way_start_usual(slab, group, piece, &batch->runs);
+		else
 			rbx_slab_start(slab, group, piece, &batch->todo);
-			continue;
-		}
-		mask = rbx_way_start_usual(slab, group, piece);
-		if (mask)
-			batch_add_parts(batch, piece, mask);
 	} while (node && rbx_piece_of(node)->slab == slab);
 	slab_unlock(flow, slab, group);
 	return node;
@@ -210,7 +165,7 @@ static void todo_do(struct rbx_flow *flow, struct batch *batch)
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end_later(flow, piece);
 		else
-			piece_send(flow, batch, piece);
+			piece_send(flow, &batch->runs, piece);
 	}
 }
 
@@ -222,7 +177,7 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 	batch.todo = *todo;
 	todo->first = NULL;
 	todo_do(flow, &batch);
-	batch_send(flow, &batch);
+	runs_send(flow, &batch.runs);
 }
 
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
@@ -232,12 +187,11 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 	pieces->first = NULL;
 	batch_begin(&batch);
-	batch.todo.first = NULL;
 	while (node)
 		node = slab_start(flow, node, &batch);
 	if (batch.todo.first)
 		todo_do(flow, &batch);
-	batch_send(flow, &batch);
+	runs_send(flow, &batch.runs);
 }
 
 /* ---- Parts that are done --------------------------------------------------*/
@@ -365,13 +319,13 @@ static inline struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 /* Pieces of requests that have ended join the others that have. */
 RBX_RARE static void todo_carry_out(struct rbx_flow *flow, struct results *results)
 {
+	struct rbx_server_runs runs;
 	struct rbx_piece *piece;
-	struct batch batch;
 
-	batch_begin(&batch);
+	rbx_server_runs_begin(&runs);
 	while ((piece = rbx_piece_list_take(&results->todo))) {
 		if (piece->state != RBX_PIECE_IDLE) {
-			piece_send(flow, &batch, piece);
+			piece_send(flow, &runs, piece);
 		} else if (piece->kind == RBX_PIECE_COPY) {
 			rbx_rebuild_copy_ended(flow, piece);
 		} else {
@@ -379,7 +333,7 @@ RBX_RARE static void todo_carry_out(struct rbx_flow *flow, struct results *resul
 			results->last_ended = &piece->node;
 		}
 	}
-	batch_send(flow, &batch);
+	runs_send(flow, &runs);
 }
 
 static inline void carry_out(struct rbx_flow *flow, struct results *results)

@@ -209,6 +209,17 @@ static inline void rbx_piece_list_append(struct rbx_piece_list *list,
 	more->first = NULL;
 }
 
+/* Takes the pieces up to one of them off the front of the list. */
+static inline struct rbx_piece_list
+rbx_piece_list_cut(struct rbx_piece_list *list, struct rbx_piece *last)
+{
+	struct rbx_piece_list front = { list->first, &last->node };
+
+	list->first = last->node.next;
+	last->node.next = NULL;
+	return front;
+}
+
 /* NULL if the list is empty. */
 static inline struct rbx_piece *rbx_piece_list_take(struct rbx_piece_list *list)
 {

@@ -78,7 +78,8 @@ enum rbx_replica_state {
  * The cells in use of these slabs are in one table.
  */
 struct rbx_slab_group {
-	struct rbx_lock lock; /* guards all slabs of the group, and: */
+	struct rbx_lock lock; /* guards all slabs of the group, and what follows */
+	uint32_t cell_shift; /* that of the shape, to save a look-up; never changes */
 	struct rbx_cells cells;
 	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have lost pages */
 	struct rbx_slab_record *records; /* of slabs that have one */
@@ -180,8 +181,10 @@ static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
 void rbx_slab_init(struct rbx_slab *slab);
 
 /* Zeroed memory becomes a group. */
-static inline void rbx_slab_group_init(struct rbx_slab_group *group)
+static inline void rbx_slab_group_init(struct rbx_slab_group *group,
+				       uint32_t cell_shift)
 {
+	group->cell_shift = cell_shift;
 	rbx_lock_init(&group->lock);
 }
 

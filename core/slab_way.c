@@ -66,7 +66,7 @@ void rbx_way_end(struct rbx_piece *piece, int32_t status,
 static void send_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
-	rbx_way_send(slab, piece, RBX_PIECE_READING, 1u << slot, false);
+	rbx_way_send(slab, piece, RBX_PIECE_READING, 1u << slot, NULL);
 	rbx_piece_list_add(todo, piece);
 }
 
@@ -74,7 +74,7 @@ static void send_write(struct rbx_slab *slab, struct rbx_piece *piece,
 		       uint8_t mask, struct rbx_piece_list *todo)
 {
 	RBX_DEBUG_ASSERT(!piece->failed_mask); /* a piece writes once */
-	rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, false);
+	rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, NULL);
 	rbx_piece_list_add(todo, piece);
 }
 
@@ -128,7 +128,7 @@ static void way_begin(struct rbx_slab *slab, struct rbx_slab_group *group,
 void rbx_way_take(struct rbx_slab *slab, struct rbx_slab_group *group,
 		  struct rbx_piece *piece, struct rbx_piece_list *todo)
 {
-	if (rbx_way_take_granules(slab, group, piece))
+	if (rbx_way_take_granules(group, piece))
 		way_begin(slab, group, piece, todo);
 }
 
@@ -147,11 +147,6 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 void rbx_slab_start(struct rbx_slab *slab, struct rbx_slab_group *group,
 		    struct rbx_piece *piece, struct rbx_piece_list *todo)
 {
-	if (rbx_way_starts_usually(slab, piece)) {
-		if (rbx_way_start_usual(slab, group, piece))
-			rbx_piece_list_add(todo, piece);
-		return;
-	}
 	rbx_way_clear(slab, group, piece);
 	if (piece->kind == RBX_PIECE_READ)
 		way_read(slab, piece, todo);
@@ -597,7 +592,7 @@ static void part_done(struct rbx_slab *slab, struct rbx_slab_group *group,
 	}
 	if (cell && rbx_cell_has_queue(cell))
 		rbx_way_serve_queue(slab, group, cell,
-				    rbx_way_place(slab, piece), todo);
+				    rbx_way_place(group, piece), todo);
 }
 
 void rbx_slab_done(struct rbx_slab *slab, struct rbx_slab_group *group,

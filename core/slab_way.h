@@ -18,6 +18,7 @@
 #ifndef RBX_SLAB_WAY_H
 #define RBX_SLAB_WAY_H
 
+#include "core/server_runs.h"
 #include "core/slab.h"
 
 /* ---- Any piece: slab_way.c -------------------------------------------------- */
@@ -96,13 +97,13 @@ static inline void rbx_way_prepare(struct rbx_piece *piece,
 {
 	struct rbx_fragment *fragment = &part->fragment;
 
+	fragment->status = 0;
+	fragment->retries_count = 0;
+	fragment->flushes_count = 0;
 	rbx_replica_take_off(replica);
 	part->server = (uint16_t)rbx_replica_server(replica);
 	fragment->direction = (uint8_t)direction;
 	fragment->flags = piece->fragment_flags;
-	fragment->status = 0;
-	fragment->retries_count = 0;
-	fragment->flushes_count = 0;
 	fragment->rkey = replica->rkey;
 	fragment->remote_addr = rbx_replica_addr(replica) + piece->offset_bytes;
 	fragment->local_addr = piece->local_addr;
@@ -110,11 +111,11 @@ static inline void rbx_way_prepare(struct rbx_piece *piece,
 	fragment->lkey = piece->lkey;
 }
 
-/* Prepares one part for each slot of a mask, which the host has to send. is_plain: of the
- * slab, as a constant. */
+/* Prepares one part for each slot of a mask, which the host has to send. runs: they are added
+ * here, and the slab is plain; NULL, as a constant: any slab. */
 static inline void rbx_way_send(struct rbx_slab *slab, struct rbx_piece *piece,
 				enum rbx_piece_state state, uint32_t mask,
-				bool is_plain)
+				struct rbx_server_runs *runs)
 {
 	enum rbx_direction direction = state == RBX_PIECE_READING ?
 					       RBX_DIRECTION_READ :
@@ -127,35 +128,40 @@ static inline void rbx_way_send(struct rbx_slab *slab, struct rbx_piece *piece,
 	piece->send_mask = (uint8_t)mask;
 	piece->flight_mask = (uint8_t)mask;
 	/* Masks are dense, so counting slots is cheaper than finding the next one. */
-	do {
-		if (mask & 1)
+	for (;;) {
+		if (mask & 1) {
 			rbx_way_prepare(piece, part,
-					is_plain ? frame :
-						   rbx_slab_replica(slab, part->slot),
+					runs ? frame :
+					       rbx_slab_replica(slab, part->slot),
 					direction);
+			if (runs)
+				rbx_server_runs_add(runs, part->server,
+						    &part->fragment);
+		}
+		mask >>= 1;
+		if (!mask)
+			break;
 		frame++;
 		part++;
-		mask >>= 1;
-	} while (mask);
+	}
 }
 
 /* The number of a piece's cell among those of all slabs that share a lock. */
-static inline uint64_t rbx_way_place(const struct rbx_slab *slab,
+static inline uint64_t rbx_way_place(const struct rbx_slab_group *group,
 				     const struct rbx_piece *piece)
 {
 	return (uint64_t)piece->slab_index << 32 |
-	       piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
+	       piece->offset_bytes >> group->cell_shift;
 }
 
 /* false: it waits. */
-static inline bool rbx_way_take_granules(const struct rbx_slab *slab,
-					 struct rbx_slab_group *group,
+static inline bool rbx_way_take_granules(struct rbx_slab_group *group,
 					 struct rbx_piece *piece)
 {
 	piece->granules = rbx_cell_granules(piece->offset_bytes,
 					    piece->length_bytes,
-					    rbx_slab_shape(slab)->cell_shift);
-	if (rbx_cell_take(&group->cells, piece, rbx_way_place(slab, piece)))
+					    group->cell_shift);
+	if (rbx_cell_take(&group->cells, piece, rbx_way_place(group, piece)))
 		return true;
 	rbx_way_move(piece, RBX_PIECE_WAITING);
 	return false;
@@ -163,39 +169,40 @@ static inline bool rbx_way_take_granules(const struct rbx_slab *slab,
 
 /* ---- Usual pieces -------------------------------------------------------------- */
 
+/* A slab keeps its record from before a copy starts until it has ended, so there are no copies
+ * of plain slabs. */
 static inline bool rbx_way_starts_usually(const struct rbx_slab *slab,
 					  const struct rbx_piece *piece)
 {
-	return slab->read_mask && rbx_slab_is_plain(slab) &&
-	       piece->kind != RBX_PIECE_COPY;
+	bool usual = slab->read_mask && rbx_slab_is_plain(slab);
+
+	RBX_DEBUG_ASSERT(!usual || piece->kind != RBX_PIECE_COPY);
+	(void)piece;
+	return usual;
 }
 
-/* The first step of such a piece. Returns the parts to be sent, as a mask; 0: it waits. */
-static inline uint32_t rbx_way_start_usual(struct rbx_slab *slab,
-					   struct rbx_slab_group *group,
-					   struct rbx_piece *piece)
+/* The first step of such a piece: adds its parts to the runs, or it waits. */
+static inline void rbx_way_start_usual(struct rbx_slab *slab,
+				       struct rbx_slab_group *group,
+				       struct rbx_piece *piece,
+				       struct rbx_server_runs *runs)
 {
-	uint32_t mask;
+	uint32_t mask = slab->read_mask;
 
 	rbx_way_clear(slab, group, piece);
 	if (piece->kind == RBX_PIECE_READ) {
-		mask = slab->read_mask;
 		if (mask & (mask - 1))
 			mask = rbx_way_choose(slab, piece, (uint8_t)mask);
-		rbx_way_send(slab, piece, RBX_PIECE_READING, mask, true);
-	} else {
-		if (!rbx_way_take_granules(slab, group, piece))
-			return 0;
-		mask = slab->write_mask;
-		rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, true);
+		rbx_way_send(slab, piece, RBX_PIECE_READING, mask, runs);
+	} else if (rbx_way_take_granules(group, piece)) {
+		rbx_way_send(slab, piece, RBX_PIECE_WRITING, slab->write_mask,
+			     runs);
 	}
-	return mask;
 }
 
 /*
  * A part has succeeded, of a piece none of whose parts has failed, at a replica that may be
- * read. So a read has its data, and a write is where readers look for it. A slab keeps its
- * record while it is copied, so no plain slab has a copy under way.
+ * read. So a read has its data, and a write is where readers look for it.
  */
 static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
 					   const struct rbx_part *part)
@@ -228,7 +235,7 @@ static inline bool rbx_way_done_usual(struct rbx_slab *slab,
 	cell = piece->cell;
 	if (cell && rbx_cell_give(piece))
 		rbx_way_serve_queue(slab, group, cell,
-				    rbx_way_place(slab, piece), todo);
+				    rbx_way_place(group, piece), todo);
 	return true;
 }
 
