@@ -24,14 +24,14 @@ struct rbx_histogram {
 void rbx_histogram_clear(struct rbx_histogram *histogram);
 
 /* Values below twice RBX_HISTOGRAM_SUB_COUNT have a bucket each. */
-static inline uint32_t rbx_histogram_bucket(uint64_t value)
+static inline size_t rbx_histogram_bucket(uint64_t value)
 {
 	/* 63 - n, but the compiler sees through this: it is one instruction. */
 	uint32_t highest_bit =
 		63 ^ (uint32_t)__builtin_clzll(value | RBX_HISTOGRAM_SUB_COUNT);
 	uint32_t shift = highest_bit - RBX_HISTOGRAM_SUB_BITS;
 
-	return (shift << RBX_HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+	return (shift << RBX_HISTOGRAM_SUB_BITS) + (size_t)(value >> shift);
 }
 
 /* Only for the one writer. */
