@@ -210,18 +210,16 @@ static void fill(const struct request *request, struct rbx_piece *piece)
 
 static void submit_to_volume(struct request *requests, uint32_t count)
 {
-	struct rbx_piece_list pieces = { 0 }, aimed = { 0 };
+	struct rbx_piece_list pieces = { 0 };
+	struct rbx_node *node;
 
 	if (rbx_piece_pool_take(&world.flow.pool, count, &pieces))
 		abort();
-	for (uint32_t i = 0; i < count; i++) {
-		struct rbx_piece *piece = rbx_piece_list_take(&pieces);
-
-		requests[i].submitted_ns = world.now_ns;
-		fill(&requests[i], piece);
-		rbx_piece_list_add(&aimed, piece);
+	for (node = pieces.first; node; node = node->next, requests++) {
+		requests->submitted_ns = world.now_ns;
+		fill(requests, rbx_piece_of(node));
 	}
-	rbx_flow_start(&world.flow, &aimed);
+	rbx_flow_start(&world.flow, &pieces);
 }
 
 static void flow_submits(struct rbx_flow *flow, uint32_t server,

@@ -117,6 +117,9 @@ struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
 	piece = cell_first(cell);
 	cell_remove_first(cell);
 	*more = rbx_cell_has_queue(cell);
-	rbx_cell_leave(piece, cell);
+	if (cell->spare)
+		rbx_cell_leave(piece, cell);
+	else
+		rbx_cell_end(piece, cell);
 	return piece;
 }

@@ -63,6 +63,7 @@ static inline bool rbx_cell_take(struct rbx_cells *cells,
 	if (*bucket)
 		return rbx_cell_take_slowly(bucket, piece, place);
 	RBX_DEBUG_ASSERT(!own->last && !own->spare);
+	/* As cell_begin() of cell.c, but the place is the only one in its bucket. */
 	own->busy = piece->granules;
 	own->place = place;
 	own->next = NULL;
@@ -72,31 +73,46 @@ static inline bool rbx_cell_take(struct rbx_cells *cells,
 	return true;
 }
 
-/* A piece that holds no granules leaves this cell and takes a spare cell along. */
-static inline void rbx_cell_leave(struct rbx_piece *piece,
-				  struct rbx_cell *cell)
+static inline bool rbx_cell_has_queue(const struct rbx_cell *cell)
 {
-	if (cell->spare) {
-		piece->spare_cell = cell->spare;
-		cell->spare = cell->spare->next;
-		return;
-	}
-	RBX_DEBUG_ASSERT(!cell->busy && !cell->last);
+	return cell->last != NULL;
+}
+
+/* The last piece leaves this cell, and takes it along. */
+static inline void rbx_cell_end(struct rbx_piece *piece, struct rbx_cell *cell)
+{
+	RBX_DEBUG_ASSERT(!cell->busy && !cell->last && !cell->spare);
 	piece->spare_cell = cell;
 	*cell->link = cell->next;
 	if (cell->next)
 		cell->next->link = cell->link;
 }
 
-/* Gives the granules back. Pieces in the queue may wait for them. */
-static inline void rbx_cell_give(struct rbx_piece *piece)
+/* A piece leaves this cell to other pieces, and takes a spare cell along. */
+static inline void rbx_cell_leave(struct rbx_piece *piece,
+				  struct rbx_cell *cell)
+{
+	piece->spare_cell = cell->spare;
+	cell->spare = cell->spare->next;
+}
+
+/* Gives the granules back. Returns whether pieces in the queue may wait for them. */
+static inline bool rbx_cell_give(struct rbx_piece *piece)
 {
 	struct rbx_cell *cell = piece->cell;
 
 	RBX_DEBUG_ASSERT((cell->busy & piece->granules) == piece->granules);
-	cell->busy &= ~piece->granules;
 	piece->cell = NULL;
+	/* Each piece but the first has left its own cell here, so there is no other. */
+	if (!cell->spare) {
+		RBX_DEBUG_ASSERT(cell->busy == piece->granules);
+		cell->busy = 0;
+		rbx_cell_end(piece, cell);
+		return false;
+	}
+	cell->busy &= ~piece->granules;
 	rbx_cell_leave(piece, cell);
+	return rbx_cell_has_queue(cell);
 }
 
 /* Queues a piece at a place where no piece holds granules, and admits the first of the queue.
@@ -109,10 +125,5 @@ struct rbx_piece *rbx_cell_dismiss(struct rbx_cells *cells, uint64_t place,
 /* The first piece of the queue if it gets its granules now, taken off the queue; else NULL.
  * To be called until it returns NULL, whenever granules were given back. */
 struct rbx_piece *rbx_cell_admit(struct rbx_cell *cell);
-
-static inline bool rbx_cell_has_queue(const struct rbx_cell *cell)
-{
-	return cell->last != NULL;
-}
 
 #endif

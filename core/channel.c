@@ -186,31 +186,44 @@ bool rbx_channel_unpark(struct rbx_channel *channel)
 	return true;
 }
 
-/* The ring with the fewest work requests; of equal ones, the next in turn. *room: how many
- * more it takes. Plain round robin could alternate long and short chains, so that some queue
- * pairs would get all the work. */
-static inline uint32_t pick_ring(struct rbx_channel *channel, uint32_t *index)
+static inline uint32_t ring_room(const struct rbx_send_ring *ring)
 {
-	uint32_t at = channel->next_ring, most = 0;
+	return ring->depth_count - rbx_send_ring_used(ring);
+}
 
-	*index = 0;
-	if (channel->ring_count == 1) /* as with most peers */
-		return channel->rings[0].depth_count -
-		       rbx_send_ring_used(&channel->rings[0]);
+/* The ring with the fewest work requests; of equal ones, the next in turn. Plain round robin
+ * could alternate long and short chains, so that some queue pairs would get all the work. */
+RBX_APART static uint32_t pick_ring(struct rbx_channel *channel)
+{
+	uint32_t at = channel->next_ring, index = 0, most = 0;
+
 	for (uint32_t left = channel->ring_count; left != 0; left--, at++) {
-		const struct rbx_send_ring *ring;
 		uint32_t room;
 
 		at = at < channel->ring_count ? at : 0;
-		ring = &channel->rings[at];
-		room = ring->depth_count - rbx_send_ring_used(ring);
+		room = ring_room(&channel->rings[at]);
 		if (room > most) {
 			most = room;
-			*index = at;
+			index = at;
 		}
 	}
-	channel->next_ring = *index + 1;
-	return most;
+	channel->next_ring = index + 1;
+	return index;
+}
+
+/* The ring that a chain goes to. *bytes_max: how much one chain may put there, a queue pair's
+ * share of the window. More would leave the others without work, and a device serves its queue
+ * pairs in turn. */
+static inline uint32_t find_ring(struct rbx_channel *channel, uint64_t *bytes_max)
+{
+	uint32_t index = 0;
+
+	*bytes_max = RBX_LOAD_RELAXED(&channel->window->bytes_max);
+	if (channel->ring_count != 1) { /* unlike most peers */
+		index = pick_ring(channel);
+		*bytes_max /= channel->ring_count;
+	}
+	return index;
 }
 
 /* A counter that only the combiner writes, and any thread reads. */
@@ -229,10 +242,9 @@ static inline bool has_turn(const struct rbx_channel *channel, uint64_t bytes)
 	       channel->turn_bytes >= bytes || rbx_window_idle(window);
 }
 
-/* Takes a work request that was planned, after others of the chain, and pays for
- * it. */
-static inline enum cause take_work(struct rbx_channel *channel,
-				   struct rbx_work *work, uint64_t chain_bytes)
+/* Pays for a work request that was planned, after others of the chain. */
+static inline enum cause pay(struct rbx_channel *channel,
+			     const struct rbx_work *work, uint64_t chain_bytes)
 {
 	if (!has_turn(channel, chain_bytes + work->length_bytes)) {
 		count(&channel->counters.window_waits, 1);
@@ -242,65 +254,74 @@ static inline enum cause take_work(struct rbx_channel *channel,
 		count(&channel->counters.window_waits, 1);
 		return CAUSE_WINDOW;
 	}
-	if (rbx_planner_commit(channel->planner, &channel->merge_queue, work)) {
-		rbx_window_give(channel->window, 1, work->length_bytes);
-		return CAUSE_STAGING;
-	}
-	if (work->staged)
-		count(&channel->counters.staged_bytes, work->length_bytes);
 	return CAUSE_NONE;
 }
 
-/* How much one chain may put on a ring: a queue pair's share of the window. More would leave
- * the others without work, and a device serves its queue pairs in turn. */
-static inline uint64_t share_bytes(const struct rbx_channel *channel)
+/* Copies a work request that was paid for, or gives the credit back. */
+static enum cause stage(struct rbx_channel *channel, struct rbx_work *work)
 {
-	return RBX_LOAD_RELAXED(&channel->window->bytes_max) /
-	       channel->ring_count;
+	if (rbx_planner_stage(channel->planner, work)) {
+		rbx_window_give(channel->window, 1, work->length_bytes);
+		return CAUSE_STAGING;
+	}
+	count(&channel->counters.staged_bytes, work->length_bytes);
+	return CAUSE_NONE;
 }
 
-/* Plans a chain. `obstacle` tells what ended it before the queue was empty. */
+/* Plans a chain; at least one fragment may be planned. `obstacle` tells what ended it before
+ * none was left. */
 static void plan_chain(struct rbx_channel *channel, uint64_t now_ns,
 		       struct rbx_chain *chain, struct obstacle *obstacle)
 {
-	uint32_t room = pick_ring(channel, &chain->ring_index);
-	uint64_t bytes = 0, bytes_max = share_bytes(channel);
-	uint32_t works = 0, members = 0;
-	struct rbx_send_ring *ring;
+	const struct rbx_planner *planner = channel->planner;
+	struct rbx_merge_queue *queue = &channel->merge_queue;
+	uint64_t bytes = 0, bytes_max;
+	uint32_t ring_index = find_ring(channel, &bytes_max);
+	struct rbx_send_ring *ring = &channel->rings[ring_index];
+	struct rbx_send_slots slots = rbx_send_ring_slots(ring);
+	uint32_t first = ring->posted_count, number = first, end;
+	uint32_t room = ring_room(ring), members = 0;
+	struct rbx_work *work;
+	enum cause cause;
 
 	if (room == 0) {
 		obstacle->cause = CAUSE_RING;
 		return;
 	}
-	ring = &channel->rings[chain->ring_index];
-	room = RBX_MIN(room, channel->planner->chain_max);
-	chain->first_number = ring->posted_count;
+	end = first + RBX_MIN(room, planner->chain_max);
 	do {
-		struct rbx_work *work =
-			rbx_send_ring_slot(ring, chain->first_number + works);
+		bool is_planned;
 
-		if (!rbx_planner_next(channel->planner, &channel->merge_queue,
-				      work))
-			break;
-		obstacle->cause = take_work(channel, work, bytes);
-		if (obstacle->cause != CAUSE_NONE) {
+		work = rbx_send_slot(&slots, number);
+		is_planned = rbx_planner_next(planner, queue, work);
+		RBX_DEBUG_ASSERT(is_planned);
+		(void)is_planned;
+		cause = pay(channel, work, bytes);
+		if (cause == CAUSE_NONE && work->staged)
+			cause = stage(channel, work);
+		if (cause != CAUSE_NONE) {
+			obstacle->cause = cause;
 			obstacle->bytes = work->length_bytes;
 			break;
 		}
 		work->posted_ns = now_ns;
-		works++;
+		number++;
 		members += work->member_count;
 		bytes += work->length_bytes;
-	} while (works < room && bytes < bytes_max);
-	if (works == 0)
+	} while (rbx_merge_queue_take(queue, work->last) &&
+		 number != end && bytes < bytes_max);
+	if (number == first)
 		return;
-	chain->work_count = works;
-	channel->turn_bytes -= RBX_MIN(channel->turn_bytes, bytes);
+	chain->ring_index = ring_index;
+	chain->first_number = first;
+	chain->work_count = number - first;
+	if (channel->turn_bytes != 0)
+		channel->turn_bytes -= RBX_MIN(channel->turn_bytes, bytes);
 	rbx_window_on_post(channel->window, now_ns, bytes);
-	count(&channel->counters.work_requests, works);
-	count(&channel->counters.merged_requests, members - works);
+	count(&channel->counters.work_requests, number - first);
+	count(&channel->counters.merged_requests, members - (number - first));
 	count(&channel->counters.doorbells, 1);
-	RBX_STORE_RELEASE(&ring->posted_count, chain->first_number + works);
+	RBX_STORE_RELEASE(&ring->posted_count, number);
 }
 
 /* True: `chain` has something for the host. */
@@ -337,29 +358,29 @@ static bool plan(struct rbx_channel *channel, uint64_t now_ns,
 	return chain->work_count != 0;
 }
 
-bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
-			      struct rbx_chain *chain)
+enum rbx_combined rbx_channel_combine_some(struct rbx_channel *channel,
+					   uint64_t now_ns,
+					   struct rbx_chain *chain)
 {
 	struct obstacle obstacle;
+	bool is_combiner;
 
 	chain->work_count = 0;
 	chain->refused = NULL;
-	for (;;) {
-		obstacle.cause = CAUSE_NONE;
-		if (rbx_submit_queue_pushed(&channel->submit_queue))
-			rbx_merge_queue_add(
-				&channel->merge_queue,
-				rbx_submit_queue_take(&channel->submit_queue));
-		if (plan(channel, now_ns, chain, &obstacle))
-			return true;
-		if (obstacle.cause == CAUSE_NONE) {
-			channel->turn_bytes = 0;
-			if (rbx_submit_queue_leave(&channel->submit_queue))
-				return false;
-		} else if (!park(channel, &obstacle)) {
-			return false;
-		}
+	obstacle.cause = CAUSE_NONE;
+	if (rbx_submit_queue_pushed(&channel->submit_queue))
+		rbx_merge_queue_add(
+			&channel->merge_queue,
+			rbx_submit_queue_take(&channel->submit_queue));
+	if (plan(channel, now_ns, chain, &obstacle))
+		return RBX_COMBINED_CHAIN;
+	if (obstacle.cause == CAUSE_NONE) {
+		channel->turn_bytes = 0;
+		is_combiner = !rbx_submit_queue_leave(&channel->submit_queue);
+	} else {
+		is_combiner = park(channel, &obstacle);
 	}
+	return is_combiner ? RBX_COMBINED_AGAIN : RBX_COMBINED_LEFT;
 }
 
 void rbx_channel_leave(struct rbx_channel *channel)

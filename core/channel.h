@@ -117,9 +117,17 @@ static inline bool rbx_channel_submit(struct rbx_channel *channel,
 				     &last->node);
 }
 
+/* What a combiner does next. */
+enum rbx_combined {
+	RBX_COMBINED_CHAIN, /* what the chain says */
+	RBX_COMBINED_AGAIN, /* it looks again: what it waited for has come */
+	RBX_COMBINED_LEFT, /* it is not the combiner any more */
+};
+
 /* The step below, if there is something to do. */
-bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
-			      struct rbx_chain *chain);
+enum rbx_combined rbx_channel_combine_some(struct rbx_channel *channel,
+					   uint64_t now_ns,
+					   struct rbx_chain *chain);
 
 /*
  * One step of the combiner. True: do what `chain` says and call again. False: the caller is
@@ -129,13 +137,18 @@ bool rbx_channel_combine_some(struct rbx_channel *channel, uint64_t now_ns,
 static inline bool rbx_channel_combine(struct rbx_channel *channel,
 				       uint64_t now_ns, struct rbx_chain *chain)
 {
+	enum rbx_combined combined;
+
 	if (rbx_merge_queue_empty(&channel->merge_queue) &&
 	    !rbx_submit_queue_pushed(&channel->submit_queue)) {
 		channel->turn_bytes = 0; /* no use for the rest of its turn */
 		if (rbx_submit_queue_leave(&channel->submit_queue))
 			return false;
 	}
-	return rbx_channel_combine_some(channel, now_ns, chain);
+	do
+		combined = rbx_channel_combine_some(channel, now_ns, chain);
+	while (combined == RBX_COMBINED_AGAIN);
+	return combined == RBX_COMBINED_CHAIN;
 }
 
 /*

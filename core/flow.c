@@ -2,8 +2,8 @@
 /*
  * flow.c - makes the steps of slabs and carries out their results, see flow.h.
  *
- * Parts are sent in batches: all that one start or one poll has for a server goes to its peer
- * in one call, so that neighbours meet in its merge queue and one doorbell is enough.
+ * Parts are sent in batches, see server_runs.h. Usual pieces (slab_way.h) join the batch, or
+ * the pieces that have ended, in their step; others go there from the list of things to do.
  */
 #include "core/flow.h"
 
@@ -49,53 +49,37 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 
 /* ---- Sending --------------------------------------------------------------*/
 
-/* Parts to be sent to their servers. A piece has as many servers as slots, and a batch rarely
- * has more. */
+/* What one start or one poll sends. */
 struct batch {
-	uint32_t count;
-	bool has_checksums; /* whether the volume has checksums */
-	struct {
-		uint32_t server;
-		struct rbx_fragment *first;
-		struct rbx_fragment *last;
-	} runs[RBX_SLOTS_MAX];
+	struct rbx_server_runs runs;
+	struct rbx_piece_list todo; /* pieces whose parts are still to be added */
 };
 
-static inline void batch_begin(struct batch *batch, const struct rbx_flow *flow)
+static inline void batch_begin(struct batch *batch)
 {
-	batch->count = 0;
-	batch->has_checksums = flow->map->shape.checksums != NULL;
+	rbx_server_runs_begin(&batch->runs);
+	batch->todo.first = NULL;
 }
 
-static inline void batch_send(struct rbx_flow *flow, struct batch *batch)
+static inline void runs_send(struct rbx_flow *flow, struct rbx_server_runs *runs)
 {
-	uint32_t i;
+	struct rbx_server_run *run = runs->all, *end = run + runs->count;
 
-	for (i = 0; i < batch->count; i++)
-		flow->ops->submit(flow, batch->runs[i].server,
-				  batch->runs[i].first, batch->runs[i].last);
-	batch->count = 0;
+	for (; run != end; run++) {
+		run->last->next = NULL;
+		flow->ops->submit(flow, run->server, rbx_fragment_of(run->head.next),
+				  rbx_fragment_of(run->last));
+	}
 }
 
-static inline void batch_add(struct rbx_flow *flow, struct batch *batch,
-			     struct rbx_part *part)
+/* Before the parts of a slab are added, and without its lock. */
+static inline void runs_make_room(struct rbx_flow *flow,
+				  struct rbx_server_runs *runs)
 {
-	struct rbx_fragment *fragment = &part->fragment;
-	uint32_t i = 0;
-
-	while (i < batch->count && batch->runs[i].server != part->server)
-		i++;
-	if (i == RBX_SLOTS_MAX) {
-		batch_send(flow, batch);
-		i = 0;
-	}
-	if (i == batch->count) {
-		batch->count++;
-		batch->runs[i].server = part->server;
-		batch->runs[i].first = NULL;
-	}
-	rbx_fragment_append(&batch->runs[i].first, &batch->runs[i].last,
-			    fragment, fragment);
+	if (rbx_server_runs_have_room(runs))
+		return;
+	runs_send(flow, runs);
+	rbx_server_runs_begin(runs);
 }
 
 /* For a volume with checksums, before the piece is sent. Only a program's write makes new
@@ -109,19 +93,21 @@ static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
 }
 
-/* A piece in READING or WRITING: sends its parts. */
-static inline void piece_send(struct rbx_flow *flow, struct batch *batch,
-			      struct rbx_piece *piece)
+/* A piece in READING or WRITING: adds its parts. Once the last of them is sent, the piece may
+ * end and be reused. */
+static void piece_send(struct rbx_flow *flow, struct rbx_server_runs *runs,
+		       struct rbx_piece *piece)
 {
-	/* Once the last part is sent, the piece may end and be reused. */
 	uint32_t mask = piece->send_mask;
 
-	if (batch->has_checksums)
+	if (flow->map->shape.checksums)
 		checksums_see(flow, piece);
-	do {
-		batch_add(flow, batch, &piece->parts[__builtin_ctz(mask)]);
-		mask &= mask - 1;
-	} while (mask);
+	runs_make_room(flow, runs);
+	for (; mask; mask &= mask - 1) {
+		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
+
+		rbx_server_runs_add(runs, part->server, &part->fragment);
+	}
 }
 
 /* Has the poller end a piece, as if by a completion. */
@@ -134,70 +120,78 @@ RBX_RARE static void piece_end_later(struct rbx_flow *flow,
 	flow->ops->end_later(flow, fragment);
 }
 
-/* The group of a piece's slab. */
-static inline struct rbx_slab_group *group_of(const struct rbx_flow *flow,
-					      const struct rbx_piece *piece)
+/* After steps of a slab. */
+static inline void slab_unlock(struct rbx_flow *flow, struct rbx_slab *slab,
+			       struct rbx_slab_group *group)
 {
-	return rbx_slab_group_at(&flow->map->shape, piece->slab_index);
+	bool attention = slab->attention;
+
+	if (attention)
+		rbx_attention_put(&flow->map->attention, slab);
+	rbx_unlock(&group->lock);
+	if (attention)
+		flow->ops->wake(flow);
 }
 
 /* The pieces from the first one on that are of one slab make their first step under one
  * holding of its lock. Returns what follows them. */
 static inline struct rbx_node *slab_start(struct rbx_flow *flow,
 					  struct rbx_node *node,
-					  struct rbx_piece_list *todo)
+					  struct batch *batch)
 {
 	struct rbx_slab *slab = rbx_piece_of(node)->slab;
-	struct rbx_slab_group *group = group_of(flow, rbx_piece_of(node));
-	bool attention;
+	struct rbx_slab_group *group = rbx_piece_of(node)->group;
 
+	runs_make_room(flow, &batch->runs);
 	rbx_lock(&group->lock);
 	do {
-		struct rbx_node *next = node->next;
+		struct rbx_piece *piece = rbx_piece_of(node);
 
-		rbx_slab_start(slab, group, rbx_piece_of(node), todo);
-		node = next;
+		node = node->next;
+		if (rbx_way_starts_usually(slab, piece))
+			rbx_way_start_usual(slab, group, piece, &batch->runs);
+		else
+			rbx_slab_start(slab, group, piece, &batch->todo);
 	} while (node && rbx_piece_of(node)->slab == slab);
-	attention = rbx_attention_note(&flow->map->attention, slab);
-	rbx_unlock(&group->lock);
-	if (attention)
-		flow->ops->wake(flow);
+	slab_unlock(flow, slab, group);
 	return node;
 }
 
-static inline void todo_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
+static void todo_do(struct rbx_flow *flow, struct batch *batch)
 {
-	struct rbx_node *node = todo->first, *next;
-	struct batch batch;
+	struct rbx_piece *piece;
 
-	todo->first = NULL;
-	batch_begin(&batch, flow);
-	for (; node; node = next) {
-		struct rbx_piece *piece = rbx_piece_of(node);
-
-		next = node->next;
+	while ((piece = rbx_piece_list_take(&batch->todo))) {
 		if (piece->state == RBX_PIECE_IDLE)
 			piece_end_later(flow, piece);
 		else
-			piece_send(flow, &batch, piece);
+			piece_send(flow, &batch->runs, piece);
 	}
-	batch_send(flow, &batch);
 }
 
 void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo)
 {
-	todo_do(flow, todo);
+	struct batch batch;
+
+	batch_begin(&batch);
+	batch.todo = *todo;
+	todo->first = NULL;
+	todo_do(flow, &batch);
+	runs_send(flow, &batch.runs);
 }
 
 void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 {
 	struct rbx_node *node = pieces->first;
-	struct rbx_piece_list todo = { 0 };
+	struct batch batch;
 
 	pieces->first = NULL;
+	batch_begin(&batch);
 	while (node)
-		node = slab_start(flow, node, &todo);
-	todo_do(flow, &todo);
+		node = slab_start(flow, node, &batch);
+	if (batch.todo.first)
+		todo_do(flow, &batch);
+	runs_send(flow, &batch.runs);
 }
 
 /* ---- Parts that are done --------------------------------------------------*/
@@ -271,11 +265,9 @@ RBX_RARE static void part_failed(struct rbx_flow *flow,
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
 }
 
-/* Makes the next step of a slab, whose lock is held, for one part. */
-static inline void part_done(struct rbx_flow *flow, struct rbx_slab *slab,
-			     struct rbx_slab_group *group,
-			     struct rbx_part *part,
-			     struct rbx_piece_list *todo)
+/* The next step of a slab, whose lock is held, for one part that is not usual. */
+static void part_done(struct rbx_flow *flow, struct rbx_slab_group *group,
+		      struct rbx_part *part, struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece = part->piece;
 
@@ -284,61 +276,78 @@ static inline void part_done(struct rbx_flow *flow, struct rbx_slab *slab,
 	else if (part->fragment.status)
 		part_failed(flow, group, part, todo);
 	else
-		rbx_slab_done(slab, group, part, 0, todo);
+		rbx_slab_done(piece->slab, group, part, 0, todo);
 }
+
+/* What the steps of slabs have brought for the host. */
+struct results {
+	struct rbx_node ended; /* its next is the first piece that has ended usually */
+	struct rbx_node *last_ended;
+	struct rbx_piece_list todo; /* other pieces that have ended, or are to be sent */
+};
 
 /* Makes the steps of the slab of the first part, up to the first part of another slab, which
  * is returned; *more: whether there is one. */
-static inline struct rbx_fragment *
-slab_parts_done(struct rbx_flow *flow, struct rbx_fragment *list,
-		struct rbx_piece_list *todo, bool *more)
+static inline struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
+						   struct rbx_fragment *list,
+						   struct results *results,
+						   bool *more)
 {
-	struct rbx_slab *slab = rbx_part_of(list)->piece->slab;
-	struct rbx_slab_group *group =
-		group_of(flow, rbx_part_of(list)->piece);
-	bool attention;
+	struct rbx_piece *piece = rbx_part_of(list)->piece;
+	struct rbx_slab *slab = piece->slab;
+	struct rbx_slab_group *group = piece->group;
 
 	rbx_lock(&group->lock);
 	do {
-		struct rbx_fragment *next = rbx_fragment_next(list);
+		struct rbx_part *part = rbx_part_of(list);
 
-		part_done(flow, slab, group, rbx_part_of(list), todo);
-		list = next;
+		list = rbx_fragment_next(list);
+		piece = part->piece;
+		if (!rbx_way_is_done_usually(slab, part)) {
+			part_done(flow, group, part, &results->todo);
+		} else if (rbx_way_done_usual(slab, group, part,
+					      &results->todo)) {
+			results->last_ended->next = &piece->node;
+			results->last_ended = &piece->node;
+		}
 		*more = is_part(list);
 	} while (*more && rbx_part_of(list)->piece->slab == slab);
-	attention = rbx_attention_note(&flow->map->attention, slab);
-	rbx_unlock(&group->lock);
-	if (attention)
-		flow->ops->wake(flow);
+	slab_unlock(flow, slab, group);
 	return list;
 }
 
-/* Carries out what the steps of slabs have put on the list. Ended pieces of requests, which
- * are nearly all, stay there for the host. */
-static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
+/* Pieces of requests that have ended join the others that have. */
+RBX_RARE static void todo_carry_out(struct rbx_flow *flow, struct results *results)
 {
-	struct rbx_node **link = &todo->first;
+	struct rbx_server_runs runs;
 	struct rbx_piece *piece;
-	struct batch batch;
 
-	batch_begin(&batch, flow);
-	while (*link) {
-		piece = rbx_piece_of(*link);
-		if (piece->state == RBX_PIECE_IDLE &&
-		    piece->kind != RBX_PIECE_COPY) {
-			todo->last = &piece->node;
-			link = &piece->node.next;
-			continue;
-		}
-		*link = piece->node.next;
-		if (piece->state == RBX_PIECE_IDLE)
+	rbx_server_runs_begin(&runs);
+	while ((piece = rbx_piece_list_take(&results->todo))) {
+		if (piece->state != RBX_PIECE_IDLE) {
+			piece_send(flow, &runs, piece);
+		} else if (piece->kind == RBX_PIECE_COPY) {
 			rbx_rebuild_copy_ended(flow, piece);
-		else
-			piece_send(flow, &batch, piece);
+		} else {
+			results->last_ended->next = &piece->node;
+			results->last_ended = &piece->node;
+		}
 	}
-	batch_send(flow, &batch);
-	if (todo->first)
-		flow->ops->ended(flow, todo);
+	runs_send(flow, &runs);
+}
+
+static inline void carry_out(struct rbx_flow *flow, struct results *results)
+{
+	struct rbx_piece_list ended;
+
+	if (results->todo.first)
+		todo_carry_out(flow, results);
+	if (results->last_ended == &results->ended)
+		return;
+	results->last_ended->next = NULL;
+	ended.first = results->ended.next;
+	ended.last = results->last_ended;
+	flow->ops->ended(flow, &ended);
 }
 
 /* No piece is twice on the list of things to do: a piece that a step puts there has no part
@@ -346,17 +355,19 @@ static void carry_out(struct rbx_flow *flow, struct rbx_piece_list *todo)
 struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
 	bool more = is_part(list);
+	struct results results;
 
 	while (more) {
 		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
-		struct rbx_piece_list todo = { 0 };
 
+		results.last_ended = &results.ended;
+		results.todo.first = NULL;
 		if (flow->map->shape.checksums)
 			parts_check(flow, list);
 		do
-			list = slab_parts_done(flow, list, &todo, &more);
+			list = slab_parts_done(flow, list, &results, &more);
 		while (more && rbx_part_of(list)->piece->owner == flow);
-		carry_out(flow, &todo);
+		carry_out(flow, &results);
 	}
 	return list;
 }

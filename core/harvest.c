@@ -109,6 +109,35 @@ static inline void reap(struct rbx_channel *channel, struct rbx_work *work,
 	}
 }
 
+/*
+ * The work requests from one on and before another are done. The sums and the end of the list
+ * are local meanwhile, as most of a batch goes this way.
+ */
+static inline void reap_done(struct rbx_channel *channel,
+			     const struct rbx_send_ring *ring, uint32_t at,
+			     uint32_t before, struct rbx_harvest *harvest)
+{
+	const struct rbx_send_slots slots = rbx_send_ring_slots(ring);
+	const uint32_t count = before - at;
+	struct rbx_node head, *last = &head;
+	uint64_t bytes = 0;
+
+	do {
+		struct rbx_work *work = rbx_send_slot(&slots, at);
+
+		if (work->staged)
+			rbx_planner_finish(channel->planner, work, true);
+		bytes += work->length_bytes;
+		last->next = &work->first->node;
+		last = &work->last->node;
+	} while (++at != before);
+	harvest->work_requests += count;
+	harvest->bytes += bytes;
+	harvest->good_bytes += bytes;
+	rbx_fragment_append(&harvest->done_first, &harvest->done_last,
+			    rbx_fragment_of(head.next), rbx_fragment_of(last));
+}
+
 void rbx_channel_not_posted(struct rbx_channel *channel,
 			    const struct rbx_chain *chain, uint32_t count,
 			    struct rbx_harvest *harvest)
@@ -124,31 +153,59 @@ void rbx_channel_not_posted(struct rbx_channel *channel,
 	RBX_STORE_RELEASE(&ring->posted_count, end - count);
 }
 
+static inline void note_answer(struct rbx_send_ring *ring,
+			       const struct rbx_work *work, uint64_t now_ns,
+			       struct rbx_harvest *harvest)
+{
+	harvest->rtt_ns = RBX_MAX(harvest->rtt_ns, now_ns - work->posted_ns);
+	RBX_STORE_RELAXED(&ring->answered_count, ring->answered_count + 1);
+}
+
+/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
+static inline void ring_free(struct rbx_send_ring *ring, uint32_t number)
+{
+	RBX_EXCHANGE(&ring->completed_count, number + 1);
+}
+
+/* All before a work request are done, and it is done or has failed. */
+RBX_APART static void complete(struct rbx_channel *channel,
+			       struct rbx_send_ring *ring, uint32_t number,
+			       int32_t status, uint64_t now_ns,
+			       struct rbx_harvest *harvest)
+{
+	struct rbx_work *last = rbx_send_ring_slot(ring, number);
+	uint32_t at = ring->completed_count;
+
+	if (status == 0)
+		note_answer(ring, last, now_ns, harvest);
+	else if (status != -ECANCELED)
+		harvest->failed = true;
+	if (status != 0 && rbx_status_class(status) != RBX_STATUS_PATH)
+		RBX_STORE_RELAXED(&channel->failed, 1);
+	if (at != number)
+		reap_done(channel, ring, at, number, harvest);
+	reap(channel, last, status, harvest);
+	ring_free(ring, number);
+}
+
 void rbx_channel_complete(struct rbx_channel *channel, uint32_t ring_index,
 			  uint32_t number, int32_t status, uint64_t now_ns,
 			  struct rbx_harvest *harvest)
 {
 	struct rbx_send_ring *ring = &channel->rings[ring_index];
-	struct rbx_work *last = rbx_send_ring_slot(ring, number);
+	struct rbx_work *work = rbx_send_ring_slot(ring, number);
 	uint32_t at = ring->completed_count;
 
 	RBX_ASSERT(ring_index < channel->ring_count);
 	RBX_ASSERT(number - at < ring->depth_count);
-	if (status == 0) {
-		harvest->rtt_ns =
-			RBX_MAX(harvest->rtt_ns, now_ns - last->posted_ns);
-		RBX_STORE_RELAXED(&ring->answered_count,
-				  ring->answered_count + 1);
-	} else if (status != -ECANCELED) {
-		harvest->failed = true;
+	if (status != 0 || at != number || work->staged) {
+		complete(channel, ring, number, status, now_ns, harvest);
+		return;
 	}
-	if (status != 0 && rbx_status_class(status) != RBX_STATUS_PATH)
-		RBX_STORE_RELAXED(&channel->failed, 1);
-	for (; at != number; at++)
-		reap(channel, rbx_send_ring_slot(ring, at), 0, harvest);
-	reap(channel, last, status, harvest);
-	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
-	RBX_EXCHANGE(&ring->completed_count, number + 1);
+	/* A single one that is done, the usual case if requests come one at a time. */
+	reap(channel, work, 0, harvest);
+	note_answer(ring, work, now_ns, harvest);
+	ring_free(ring, number);
 }
 
 void rbx_channel_complete_rest(struct rbx_channel *channel, uint32_t ring_index,
@@ -178,16 +235,4 @@ void rbx_channel_abandon(struct rbx_channel *channel, uint32_t ring_index,
 		     harvest);
 	/* Pairs with the load in rbx_send_ring_used(): the slots are free. */
 	RBX_EXCHANGE(&ring->completed_count, end);
-}
-
-void rbx_harvest_settle(const struct rbx_harvest *harvest,
-			struct rbx_window *window, uint64_t now_ns)
-{
-	/* In this order: see window.c. */
-	if (harvest->rtt_ns != 0)
-		rbx_window_on_complete(window, now_ns, harvest->rtt_ns,
-				       harvest->good_bytes);
-	if (harvest->failed)
-		rbx_window_on_error(window);
-	rbx_window_give(window, harvest->work_requests, harvest->bytes);
 }

@@ -59,7 +59,16 @@ void rbx_channel_abandon(struct rbx_channel *channel, uint32_t ring_index,
 			 struct rbx_harvest *harvest);
 
 /* Tells the window's policy what has completed, and gives its credit back. */
-void rbx_harvest_settle(const struct rbx_harvest *harvest,
-			struct rbx_window *window, uint64_t now_ns);
+static inline void rbx_harvest_settle(const struct rbx_harvest *harvest,
+				      struct rbx_window *window, uint64_t now_ns)
+{
+	/* In this order: see window.c. */
+	if (harvest->rtt_ns != 0)
+		rbx_window_on_complete(window, now_ns, harvest->rtt_ns,
+				       harvest->good_bytes);
+	if (harvest->failed)
+		rbx_window_on_error(window);
+	rbx_window_give(window, harvest->work_requests, harvest->bytes);
+}
 
 #endif

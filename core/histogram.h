@@ -23,15 +23,15 @@ struct rbx_histogram {
 
 void rbx_histogram_clear(struct rbx_histogram *histogram);
 
-static inline uint32_t rbx_histogram_bucket(uint64_t value)
+/* Values below twice RBX_HISTOGRAM_SUB_COUNT have a bucket each. */
+static inline size_t rbx_histogram_bucket(uint64_t value)
 {
-	uint32_t shift;
+	/* 63 - n, but the compiler sees through this: it is one instruction. */
+	uint32_t highest_bit =
+		63 ^ (uint32_t)__builtin_clzll(value | RBX_HISTOGRAM_SUB_COUNT);
+	uint32_t shift = highest_bit - RBX_HISTOGRAM_SUB_BITS;
 
-	if (value < RBX_HISTOGRAM_SUB_COUNT)
-		return (uint32_t)value;
-	shift = 63 - (uint32_t)__builtin_clzll(value) - RBX_HISTOGRAM_SUB_BITS;
-	return ((shift + 1) << RBX_HISTOGRAM_SUB_BITS) +
-	       (uint32_t)(value >> shift) - RBX_HISTOGRAM_SUB_COUNT;
+	return (shift << RBX_HISTOGRAM_SUB_BITS) + (size_t)(value >> shift);
 }
 
 /* Only for the one writer. */

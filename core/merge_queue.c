@@ -16,16 +16,8 @@ void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order)
 {
 	rbx_port_fill(queue, 0, sizeof(*queue));
 	queue->in_order = in_order;
-	queue->last_turn = RBX_DIRECTIONS - 1;
-}
-
-static inline uint32_t line_index(const struct rbx_fragment *fragment)
-{
-	RBX_DEBUG_ASSERT(fragment->direction < RBX_DIRECTIONS);
-	RBX_DEBUG_ASSERT(fragment->direction != RBX_DIRECTION_ORDERED ||
-			 (fragment->flags & RBX_FRAGMENT_ORDERED_FLAGS) ==
-				 RBX_FRAGMENT_ORDERED_FLAGS);
-	return fragment->direction | (fragment->flags & RBX_FRAGMENT_URGENT);
+	queue->turn_bit = 1u << RBX_LINES;
+	queue->last_bit = 1u << (RBX_DIRECTIONS - 1);
 }
 
 static inline bool is_fenced(const struct rbx_merge_queue *queue,
@@ -47,32 +39,13 @@ static inline struct rbx_fragment *end_of_run(struct rbx_fragment *first)
 	return last;
 }
 
-/*
- * The case of a single fragment that finds the queue empty, the usual one if requests come
- * one at a time.
- */
-static inline bool add_alone(struct rbx_merge_queue *queue,
-			     struct rbx_fragment *fragment)
+void rbx_merge_queue_add_any(struct rbx_merge_queue *queue,
+			     struct rbx_node *list)
 {
-	uint32_t index = line_index(fragment);
-
-	if (fragment->node.next || !rbx_merge_queue_empty(queue) ||
-	    fragment->flags & RBX_FRAGMENT_FENCE)
-		return false;
-	queue->lines[index].arrived_first = fragment;
-	queue->lines[index].arrived_last = fragment;
-	queue->waiting_mask = 1u << index;
-	return true;
-}
-
-void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
-{
-	if (add_alone(queue, rbx_fragment_of(list)))
-		return;
 	while (list) {
 		struct rbx_fragment *first = rbx_fragment_of(list);
 		struct rbx_fragment *last = end_of_run(first);
-		uint32_t index = line_index(first);
+		uint32_t index = rbx_merge_queue_line(first);
 		struct rbx_line *line = &queue->lines[index];
 
 		list = last->node.next;
@@ -87,12 +60,15 @@ void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list)
 	}
 }
 
-RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue)
+/* Which of several lines has the next turn. */
+static uint32_t choose(const struct rbx_merge_queue *queue)
 {
 	uint32_t urgent = queue->waiting_mask & RBX_URGENT_LINES;
 	uint32_t lines = queue->waiting_mask & ~RBX_URGENT_LINES;
 	/* The lines behind the last one, or from the first on. */
-	uint32_t after = queue->last_turn % RBX_FRAGMENT_URGENT + 1;
+	uint32_t after = (uint32_t)__builtin_ctz(queue->last_bit) %
+				 RBX_FRAGMENT_URGENT +
+			 1;
 	uint32_t preferred;
 
 	if (urgent != 0 &&
@@ -103,12 +79,22 @@ RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue)
 	return (uint32_t)__builtin_ctz(preferred ? preferred : lines);
 }
 
+void rbx_merge_queue_choose(struct rbx_merge_queue *queue)
+{
+	uint32_t mask = queue->waiting_mask;
+	uint32_t index = (mask & (mask - 1)) == 0 ? (uint32_t)__builtin_ctz(mask) :
+						    choose(queue);
+
+	queue->turn = &queue->lines[index];
+	queue->turn_bit = 1u << index;
+}
+
 struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue)
 {
-	struct rbx_line *line = &queue->lines[queue->turn];
+	struct rbx_line *line = queue->turn;
 	struct rbx_fragment *list = line->arrived_first;
 
-	if (queue->in_order && !(1u << queue->turn & RBX_ORDERED_LINES))
+	if (queue->in_order && !(queue->turn_bit & RBX_ORDERED_LINES))
 		return rbx_remote_order_take(&line->arrived_first);
 	line->arrived_first = NULL;
 	return list;

@@ -42,15 +42,14 @@ struct rbx_merge_queue {
 	struct rbx_fragment *fenced_last;
 	uint32_t waiting_mask; /* a bit for each line that is not empty */
 	uint32_t urgent_count; /* urgent turns in a row while others waited */
-	uint8_t turn; /* index of the line whose turn it is */
-	uint8_t last_turn; /* the line of the turn before, if something was taken from it */
+	/* The line whose turn it is, and its bit, which is no line's before the first turn. */
+	struct rbx_line *turn;
+	uint32_t turn_bit;
+	uint32_t last_bit; /* the line from which something was taken last */
 	bool in_order; /* in remote order */
 };
 
 void rbx_merge_queue_init(struct rbx_merge_queue *queue, bool in_order);
-
-/* Adds the fragments of a list ended by NULL. */
-void rbx_merge_queue_add(struct rbx_merge_queue *queue, struct rbx_node *list);
 
 /* Whether nothing may be planned: all that waits is behind a fence. */
 static inline bool rbx_merge_queue_fenced(const struct rbx_merge_queue *queue)
@@ -63,20 +62,45 @@ static inline bool rbx_merge_queue_empty(const struct rbx_merge_queue *queue)
 	return queue->waiting_mask == 0 && !queue->fenced_first;
 }
 
+static inline uint32_t
+rbx_merge_queue_line(const struct rbx_fragment *fragment)
+{
+	RBX_DEBUG_ASSERT(fragment->direction < RBX_DIRECTIONS);
+	RBX_DEBUG_ASSERT(fragment->direction != RBX_DIRECTION_ORDERED ||
+			 (fragment->flags & RBX_FRAGMENT_ORDERED_FLAGS) ==
+				 RBX_FRAGMENT_ORDERED_FLAGS);
+	return fragment->direction | (fragment->flags & RBX_FRAGMENT_URGENT);
+}
+
+/* Adds the fragments of a list ended by NULL. */
+void rbx_merge_queue_add_any(struct rbx_merge_queue *queue,
+			     struct rbx_node *list);
+
+/* The same. The inline part is for a single fragment that finds the queue empty, the usual case
+ * if requests come one at a time. */
+static inline void rbx_merge_queue_add(struct rbx_merge_queue *queue,
+				       struct rbx_node *list)
+{
+	struct rbx_fragment *fragment = rbx_fragment_of(list);
+	uint32_t index = rbx_merge_queue_line(fragment);
+
+	if (list->next || !rbx_merge_queue_empty(queue) ||
+	    fragment->flags & RBX_FRAGMENT_FENCE) {
+		rbx_merge_queue_add_any(queue, list);
+		return;
+	}
+	queue->lines[index].arrived_first = fragment;
+	queue->lines[index].arrived_last = fragment;
+	queue->waiting_mask = 1u << index;
+}
+
 /* What has arrived in the line whose turn it is, at least one fragment: as much as is sorted
  * at once. */
 struct rbx_fragment *rbx_merge_queue_arrived(struct rbx_merge_queue *queue);
 
-/* Which of several non-empty lines has the next turn. Out of line: mostly there is only one
- * line to choose from, and inlining would slow that down. */
-RBX_RARE uint32_t rbx_merge_queue_choose(const struct rbx_merge_queue *queue);
-
-static inline uint32_t rbx_merge_queue_turn(const struct rbx_merge_queue *queue)
-{
-	if ((queue->waiting_mask & (queue->waiting_mask - 1)) == 0)
-		return (uint32_t)__builtin_ctz(queue->waiting_mask);
-	return rbx_merge_queue_choose(queue);
-}
+/* Gives one of the lines that wait the next turn. Out of line: mostly one line waits alone, and
+ * keeps its turn. */
+void rbx_merge_queue_choose(struct rbx_merge_queue *queue);
 
 /* The fragment whose turn it is, or NULL: all is empty or behind a fence. */
 static inline struct rbx_fragment *
@@ -84,10 +108,12 @@ rbx_merge_queue_head(struct rbx_merge_queue *queue)
 {
 	struct rbx_line *line;
 
-	if (queue->waiting_mask == 0)
-		return NULL;
-	queue->turn = (uint8_t)rbx_merge_queue_turn(queue);
-	line = &queue->lines[queue->turn];
+	if (queue->waiting_mask != queue->turn_bit) {
+		if (queue->waiting_mask == 0)
+			return NULL;
+		rbx_merge_queue_choose(queue);
+	}
+	line = queue->turn;
 	if (line->first)
 		return line->first;
 	line->first = line->arrived_first;
@@ -105,30 +131,33 @@ rbx_merge_queue_after(struct rbx_merge_queue *queue,
 {
 	struct rbx_fragment *next = rbx_fragment_next(fragment);
 
-	if (!next && queue->lines[queue->turn].arrived_first) {
+	if (!next && queue->turn->arrived_first) {
 		next = rbx_merge_queue_arrived(queue);
 		fragment->node.next = &next->node;
 	}
 	return next;
 }
 
-/* Takes out the fragments from the head to `last`; the turn is over. */
-static inline void rbx_merge_queue_take(struct rbx_merge_queue *queue,
+/* Takes out the fragments from the head to `last`; the turn is over. Returns whether others may
+ * be planned. */
+static inline bool rbx_merge_queue_take(struct rbx_merge_queue *queue,
 					struct rbx_fragment *last)
 {
-	struct rbx_line *line = &queue->lines[queue->turn];
-	uint32_t bit = 1u << queue->turn;
+	struct rbx_line *line = queue->turn;
+	struct rbx_fragment *next = rbx_fragment_next(last);
+	uint32_t bit = queue->turn_bit;
+	uint32_t urgent_count = 0;
 
 	RBX_DEBUG_ASSERT(line->first);
-	line->first = rbx_fragment_next(last);
+	line->first = next;
 	last->node.next = NULL;
-	if (!line->first && !line->arrived_first)
+	queue->last_bit = bit;
+	if (!next && !line->arrived_first)
 		queue->waiting_mask &= ~bit;
-	queue->last_turn = queue->turn;
 	if (bit & RBX_URGENT_LINES && queue->waiting_mask & ~RBX_URGENT_LINES)
-		queue->urgent_count++;
-	else
-		queue->urgent_count = 0;
+		urgent_count = queue->urgent_count + 1;
+	queue->urgent_count = urgent_count;
+	return next || queue->waiting_mask;
 }
 
 /*

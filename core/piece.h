@@ -7,8 +7,8 @@
  * a write to all of them. What goes to one replica is a part: a fragment (request.h) and
  * where it belongs.
  *
- * Ownership: a piece is the host's while it is idle. From rbx_slab_start() on it belongs to
- * its slab. It comes back to the host in a list of things to do: either to have its parts
+ * Ownership: a piece is the host's while it is idle. From its first step on it belongs to its
+ * slab. It comes back to the host in a list of things to do: either to have its parts
  * sent, or idle again with its final status.
  */
 #ifndef RBX_PIECE_H
@@ -17,6 +17,7 @@
 #include "core/request.h"
 
 struct rbx_slab;
+struct rbx_slab_group;
 
 /* A cell in use, identified by slab and cell. Only the functions of cell.h use its fields. */
 struct rbx_cell {
@@ -54,7 +55,10 @@ struct rbx_part {
 
 struct rbx_piece {
 	struct rbx_node node; /* in the one list that it is on */
-	struct rbx_slab *slab; /* set by the host, before rbx_slab_start() */
+	/* Set by the host before its first step (rbx_volume_map_aim()): the slab, and the group
+	 * whose lock it has, to save a search. */
+	struct rbx_slab *slab;
+	struct rbx_slab_group *group;
 	void *owner; /* the host's; never changes */
 	void *user; /* the host's: the request that it belongs to */
 
@@ -65,7 +69,7 @@ struct rbx_piece {
 
 	uint32_t slab_index; /* of the slab, to save a search */
 
-	/* Filled in by the host before rbx_slab_start(). */
+	/* Filled in by the host before the first step. */
 	uint64_t local_addr; /* as the device sees its memory */
 	const void *memory; /* for the host's look() (flow.h), if it has one */
 	uint32_t offset_bytes; /* in the slab */
@@ -77,13 +81,14 @@ struct rbx_piece {
 	/* The slab's. Masks have a bit for each slot. */
 	uint8_t send_mask; /* parts the host is to send now */
 	uint8_t flight_mask; /* parts not done */
+	/* These eight bytes are zeroed together by the first step. */
 	int32_t status; /* final once it is idle again */
-	uint8_t written_mask; /* writes that succeeded */
 	/* Of a read: replicas whose data did not match. Of a write: replicas that missed it
 	 * through a fault of this machine. */
 	uint8_t tried_mask;
-	uint8_t state; /* enum rbx_piece_state */
+	uint8_t failed_mask; /* writes that failed */
 	bool reads_zeros; /* it has succeeded, and its memory is to be filled with zeros */
+	uint8_t state; /* enum rbx_piece_state */
 	struct rbx_cell *cell; /* in which it holds granules, or NULL */
 	struct rbx_cell *spare_cell; /* of its own, while it uses none */
 	uint64_t granules; /* of its cell, as a mask */
@@ -101,6 +106,12 @@ struct rbx_piece {
 static inline struct rbx_piece *rbx_piece_of(struct rbx_node *node)
 {
 	return RBX_CONTAINER_OF(node, struct rbx_piece, node);
+}
+
+/* Of a write that has ended: where it has succeeded. */
+static inline uint8_t rbx_piece_written(const struct rbx_piece *piece)
+{
+	return piece->send_mask & ~piece->failed_mask;
 }
 
 static inline struct rbx_part *rbx_part_of(struct rbx_fragment *fragment)
@@ -196,6 +207,17 @@ static inline void rbx_piece_list_append(struct rbx_piece_list *list,
 		list->first = more->first;
 	list->last = more->last;
 	more->first = NULL;
+}
+
+/* Takes the pieces up to one of them off the front of the list. */
+static inline struct rbx_piece_list
+rbx_piece_list_cut(struct rbx_piece_list *list, struct rbx_piece *last)
+{
+	struct rbx_piece_list front = { list->first, &last->node };
+
+	list->first = last->node.next;
+	last->node.next = NULL;
+	return front;
 }
 
 /* NULL if the list is empty. */

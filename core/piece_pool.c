@@ -75,30 +75,45 @@ void rbx_piece_pool_init(struct rbx_piece_pool *pool, void *memory,
 	pool->head = 0;
 }
 
+/* Adds the pieces from one on to the list, up to another one, which may be NULL. */
+static inline void list_add_taken(struct rbx_piece_list *list,
+				  struct rbx_piece *first,
+				  const struct rbx_piece *end, uint64_t sequence)
+{
+	struct rbx_node head, *last = list->first ? list->last : &head;
+	struct rbx_piece *piece = first;
+
+	do {
+		RBX_STORE_RELAXED(&piece->sequence, sequence);
+		last->next = &piece->node;
+		last = &piece->node;
+		piece = RBX_LOAD_RELAXED(&piece->pool_next);
+	} while (piece != end);
+	last->next = NULL;
+	list->last = last;
+	if (!list->first)
+		list->first = &first->node;
+}
+
 int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 			struct rbx_piece_list *list)
 {
 	uint64_t head = RBX_LOAD_ACQUIRE(&pool->head);
 	struct rbx_piece *first, *end;
-	uint64_t sequence;
 	uint32_t left;
 
 	RBX_DEBUG_ASSERT(count >= 1);
 	do {
 		first = end = pool_first(pool, head);
-		for (left = count; left; left--) {
+		left = count;
+		do {
 			if (!end)
 				return -EAGAIN;
 			end = RBX_LOAD_RELAXED(&end->pool_next);
-		}
+		} while (--left);
 	} while (!RBX_COMPARE_EXCHANGE(&pool->head, &head,
 				       head_after(head, end)));
-
-	sequence = head_sequence(head);
-	for (; first != end; first = RBX_LOAD_RELAXED(&first->pool_next)) {
-		RBX_STORE_RELAXED(&first->sequence, sequence);
-		rbx_piece_list_add(list, first);
-	}
+	list_add_taken(list, first, end, head_sequence(head));
 	return 0;
 }
 
@@ -116,13 +131,15 @@ static inline void piece_free(const struct rbx_piece_pool *pool,
 bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
 			 struct rbx_piece_list *list)
 {
-	struct rbx_piece *first = rbx_piece_list_take(list);
-	struct rbx_piece *last = first, *next;
+	struct rbx_piece *first, *last, *next;
 	uint64_t head = RBX_LOAD_RELAXED(&pool->head);
 
-	RBX_ASSERT(first);
+	RBX_ASSERT(list->first);
+	first = last = rbx_piece_of(list->first);
+	list->first = NULL;
 	piece_free(pool, first);
-	while ((next = rbx_piece_list_take(list))) {
+	while (last->node.next) {
+		next = rbx_piece_of(last->node.next);
 		piece_free(pool, next);
 		RBX_STORE_RELAXED(&last->pool_next, next);
 		last = next;

@@ -3,8 +3,8 @@
  * planner.c - which neighbours share a work request.
  *
  * Planning has two steps, so that nothing has to be put back: next() makes the work request
- * at the head of the queue, the host checks whether the window has credit for it, and
- * commit() takes its members out. A fragment joins a work request if it is the next in its
+ * at the head of the queue, the channel checks whether the window has credit for it, and then
+ * takes its members out. A fragment joins a work request if it is the next in its
  * line, continues its remote range exactly (touching, not overlapping: promise 3 of the
  * design), has the same key, and the limits on bytes and scatter entries allow it. Two
  * members that are neighbours in local memory too share a scatter entry.

@@ -75,8 +75,9 @@ void rbx_planner_grow(const struct rbx_planner *planner,
 
 /*
  * Makes the next work request from the fragments whose turn it is, without taking them: fills
- * all of `work` except what staging changes. False: there are none. The host then takes
- * credit for work->length_bytes.
+ * all of `work` except what staging changes. False: there are none. Then the channel takes
+ * credit for work->length_bytes, stages what is staged, and takes the fragments out of the
+ * queue (rbx_merge_queue_take()).
  */
 static inline bool rbx_planner_next(const struct rbx_planner *planner,
 				    struct rbx_merge_queue *queue,
@@ -98,18 +99,6 @@ static inline bool rbx_planner_next(const struct rbx_planner *planner,
 /* Replaces the members' memory by a staging run, and copies write data into it. Returns 0, or
  * -EAGAIN: no staging memory is free. */
 int rbx_planner_stage(const struct rbx_planner *planner, struct rbx_work *work);
-
-/* Takes the fragments of `work` out of the queue, staged if needed. Returns 0, or -EAGAIN:
- * then nothing was taken. */
-static inline int rbx_planner_commit(const struct rbx_planner *planner,
-				     struct rbx_merge_queue *queue,
-				     struct rbx_work *work)
-{
-	if (work->staged && rbx_planner_stage(planner, work) != 0)
-		return -EAGAIN;
-	rbx_merge_queue_take(queue, work->last);
-	return 0;
-}
 
 /*
  * After the completion of `work`, if it is staged: copies reads to their destination (only if

@@ -28,28 +28,24 @@ static enum rbx_poll_step arm(struct rbx_poll_policy *policy)
 	return RBX_POLL_ARM;
 }
 
-static enum rbx_poll_step found(struct rbx_poll_policy *policy,
-				uint32_t completion_count, uint64_t now_ns)
+void rbx_poll_policy_tune(struct rbx_poll_policy *policy,
+			  uint32_t completion_count, uint64_t now_ns)
 {
-	if (policy->rule.tunes)
-		policy->retry_max = rbx_poll_tuner_found(
-			&policy->tuner, completion_count, policy->empty_count,
-			now_ns);
-	policy->empty_count = 0;
-	policy->armed = false;
-	if (policy->rule.event_max == RBX_POLL_EVENT_UNBOUNDED)
-		return RBX_POLL_AGAIN;
+	policy->retry_max = rbx_poll_tuner_found(&policy->tuner, completion_count,
+						 policy->empty_count, now_ns);
+}
+
+enum rbx_poll_step rbx_poll_policy_count_event(struct rbx_poll_policy *policy,
+					       uint32_t completion_count)
+{
 	policy->event_count += completion_count;
 	return policy->event_count < policy->rule.event_max ? RBX_POLL_AGAIN :
 							      arm(policy);
 }
 
-enum rbx_poll_step rbx_poll_policy_next(struct rbx_poll_policy *policy,
-					uint32_t completion_count,
-					uint64_t now_ns)
+enum rbx_poll_step rbx_poll_policy_found_nothing(struct rbx_poll_policy *policy,
+						 uint64_t now_ns)
 {
-	if (completion_count != 0)
-		return found(policy, completion_count, now_ns);
 	if (policy->armed) {
 		policy->armed = false;
 		policy->empty_count = 0;

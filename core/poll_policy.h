@@ -89,12 +89,31 @@ rbx_poll_policy_wants_time(const struct rbx_poll_policy *policy)
 		policy->empty_count >= policy->retry_max);
 }
 
+/* The steps of the next function. */
+enum rbx_poll_step rbx_poll_policy_found_nothing(struct rbx_poll_policy *policy,
+						 uint64_t now_ns);
+void rbx_poll_policy_tune(struct rbx_poll_policy *policy,
+			  uint32_t completion_count, uint64_t now_ns);
+enum rbx_poll_step rbx_poll_policy_count_event(struct rbx_poll_policy *policy,
+					       uint32_t completion_count);
+
 /*
  * What to do after a poll that returned completion_count completions. now_ns: when it
  * returned; any number if it found nothing and no time is needed.
  */
-enum rbx_poll_step rbx_poll_policy_next(struct rbx_poll_policy *policy,
-					uint32_t completion_count,
-					uint64_t now_ns);
+static inline enum rbx_poll_step
+rbx_poll_policy_next(struct rbx_poll_policy *policy, uint32_t completion_count,
+		     uint64_t now_ns)
+{
+	if (completion_count == 0)
+		return rbx_poll_policy_found_nothing(policy, now_ns);
+	if (policy->rule.tunes)
+		rbx_poll_policy_tune(policy, completion_count, now_ns);
+	policy->empty_count = 0;
+	policy->armed = false;
+	if (policy->rule.event_max == RBX_POLL_EVENT_UNBOUNDED)
+		return RBX_POLL_AGAIN;
+	return rbx_poll_policy_count_event(policy, completion_count);
+}
 
 #endif

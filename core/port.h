@@ -64,6 +64,10 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
 /* Cold path: the compiler keeps the function, and what it needs, out of line. */
 #define RBX_RARE __attribute__((__cold__, __noinline__))
 
+/* Kept out of line for another reason: a caller that mostly does without it need not save the
+ * registers that it would take. */
+#define RBX_APART __attribute__((__noinline__))
+
 #define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define RBX_MAX(a, b) ((a) > (b) ? (a) : (b))
 

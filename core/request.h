@@ -54,15 +54,15 @@ struct rbx_fragment {
 	struct rbx_node node; /* the core's, from submit until done() */
 	uint8_t direction; /* enum rbx_direction */
 	uint8_t flags; /* enum rbx_fragment_flags */
-	uint8_t retries_count; /* 0 at submit; how often it was sent again */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t local_addr;
 	uint32_t length_bytes;
 	uint32_t lkey; /* if RBX_FRAGMENT_HAS_LKEY */
-	int32_t status; /* 0 at submit; at the end 0 or -errno */
-	/* 0 at submit; how often it was sent again because another fragment's failure broke
-	 * the connection */
+	/* These eight bytes are 0 at submit. */
+	int32_t status; /* at the end 0 or -errno */
+	uint16_t retries_count; /* how often it was sent again */
+	/* how often it was sent again because another fragment's failure broke the connection */
 	uint16_t flushes_count;
 	/* Takes ended fragments from a list, up to the first with another done(), which it
 	 * returns, or NULL. So what they have in common is done once. */

@@ -36,10 +36,31 @@ static inline void rbx_send_ring_init(struct rbx_send_ring *ring,
 	ring->answered_count = 0;
 }
 
+/* The slots of a ring, for loops: the depth does not change while something is posted, or
+ * while its combiner is at work. */
+struct rbx_send_slots {
+	struct rbx_work *works;
+	uint32_t mask;
+};
+
+static inline struct rbx_send_slots
+rbx_send_ring_slots(const struct rbx_send_ring *ring)
+{
+	return (struct rbx_send_slots){ ring->works, ring->depth_count - 1 };
+}
+
+static inline struct rbx_work *rbx_send_slot(const struct rbx_send_slots *slots,
+					     uint32_t number)
+{
+	return &slots->works[number & slots->mask];
+}
+
 static inline struct rbx_work *rbx_send_ring_slot(struct rbx_send_ring *ring,
 						  uint32_t number)
 {
-	return &ring->works[number & (ring->depth_count - 1)];
+	struct rbx_send_slots slots = rbx_send_ring_slots(ring);
+
+	return rbx_send_slot(&slots, number);
 }
 
 /* How many work requests are posted and not completed. */

@@ -78,7 +78,8 @@ enum rbx_replica_state {
  * The cells in use of these slabs are in one table.
  */
 struct rbx_slab_group {
-	struct rbx_lock lock; /* guards all slabs of the group, and: */
+	struct rbx_lock lock; /* guards all slabs of the group, and what follows */
+	uint32_t cell_shift; /* that of the shape, to save a look-up; never changes */
 	struct rbx_cells cells;
 	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have lost pages */
 	struct rbx_slab_record *records; /* of slabs that have one */
@@ -106,15 +107,16 @@ struct rbx_slab {
 	uint8_t write_mask : 4; /* those, and REBUILDING */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	uint8_t attention : 1;
+	/* In one byte, because most slabs have none of these: rbx_slab_is_plain(). */
+	uint8_t has_holes : 1; /* it was lost: its lost pages say what is good */
+	uint8_t has_checksums : 1; /* as all slabs of the volume, or none */
+	uint8_t has_record : 1; /* a record, while something is under way: slab_record.h */
+	uint8_t swapped : 2; /* which slot is the spare one, see slab_spare.h */
 	uint8_t blank : 1; /* all zeros, and has no memory */
 	uint8_t placing : 1; /* dead, and the memory borrowed for it is not in use yet */
-	uint8_t has_holes : 1; /* it was lost: its lost pages say what is good */
-	uint8_t has_pages : 1; /* the host lent memory for lost pages */
-	uint8_t waits : 1; /* writes wait for memory: a blank or dead slab */
-	uint8_t has_checksums : 1; /* as all slabs of the volume, or none */
 	uint16_t states : 12; /* of the replicas: rbx_slab_state() */
-	uint16_t swapped : 2; /* which slot is the spare one, see slab_spare.h */
-	uint16_t has_record : 1; /* a record, while something is under way: slab_record.h */
+	uint16_t has_pages : 1; /* the host lent memory for lost pages */
+	uint16_t waits : 1; /* writes wait for memory: a blank or dead slab */
 	struct rbx_replica frames[]; /* of all slots but the spare one */
 };
 
@@ -127,6 +129,13 @@ static inline enum rbx_replica_state
 rbx_slab_state(const struct rbx_slab *slab, uint32_t slot)
 {
 	return (enum rbx_replica_state)(slab->states >> 3 * slot & 7);
+}
+
+/* Whether each replica is in the frame of its slot, and data is not checked or missing. */
+static inline bool rbx_slab_is_plain(const struct rbx_slab *slab)
+{
+	return !(slab->has_holes || slab->has_checksums || slab->has_record ||
+		 slab->swapped);
 }
 
 /* One of the places for a replica in the slab itself. */
@@ -173,8 +182,10 @@ static inline struct rbx_slab *rbx_slab_at(const struct rbx_slab_shape *shape,
 void rbx_slab_init(struct rbx_slab *slab);
 
 /* Zeroed memory becomes a group. */
-static inline void rbx_slab_group_init(struct rbx_slab_group *group)
+static inline void rbx_slab_group_init(struct rbx_slab_group *group,
+				       uint32_t cell_shift)
 {
+	group->cell_shift = cell_shift;
 	rbx_lock_init(&group->lock);
 }
 

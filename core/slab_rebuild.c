@@ -194,6 +194,7 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
 	if (!copy_find(slab, record))
 		return false;
 	piece->slab = slab;
+	piece->group = rbx_slab_group(slab);
 	piece->slab_index = rbx_slab_index(slab);
 	piece->rebuild = record->rebuild;
 	piece->offset_bytes = record->copy_next++ << shape->cell_shift;

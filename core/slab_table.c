@@ -39,17 +39,19 @@ void rbx_slab_table_init(struct rbx_slab_table *table, void *memory,
 	uintptr_t begin = ((uintptr_t)memory + RBX_SLAB_BLOCK_BYTES - 1) /
 			  RBX_SLAB_BLOCK_BYTES * RBX_SLAB_BLOCK_BYTES;
 	uint32_t i, count = per_block(slab_size);
+	char *blocks = (char *)memory + (begin - (uintptr_t)memory);
 
 	RBX_ASSERT((uint64_t)slab_count * count <
 		   (uint64_t)1 << RBX_SLAB_TABLE_SHIFT);
-	table->blocks = (char *)memory + (begin - (uintptr_t)memory);
-	table->per_block = count;
+	RBX_ASSERT(slab_count <= RBX_SLABS_MAX && slab_size <= RBX_SLAB_SIZE_MAX);
+	table->slabs = blocks + offsetof(struct rbx_slab_block, slabs);
+	table->gap_bytes = RBX_SLAB_BLOCK_BYTES - count * slab_size;
 	table->inverse = (((uint64_t)1 << RBX_SLAB_TABLE_SHIFT) + count - 1) /
 			 count;
 	table->slab_size = slab_size;
 	for (i = 0; i < blocks_count(slab_count, slab_size); i++) {
 		struct rbx_slab_block *block =
-			(struct rbx_slab_block *)(table->blocks +
+			(struct rbx_slab_block *)(blocks +
 						  (size_t)i * RBX_SLAB_BLOCK_BYTES);
 
 		block->shape = shape;

@@ -8,7 +8,8 @@
  * number of its first slab, and a pointer to what all slabs have in common. A mask of the
  * pointer to a slab gives the head, and the distance from there gives its number.
  *
- * All divisions are by numbers that never change, so they are done as multiplications.
+ * All divisions are by numbers that never change, so they are done as multiplications. Slabs
+ * are apart by their size, and by a gap at the end of each block.
  */
 #ifndef RBX_SLAB_TABLE_H
 #define RBX_SLAB_TABLE_H
@@ -33,11 +34,16 @@ struct rbx_slab_block {
 #define RBX_SLAB_TABLE_SHIFT 32u /* for the table */
 
 struct rbx_slab_table {
-	char *blocks;
+	char *slabs; /* the first one */
 	uint64_t inverse; /* for dividing by the slabs of a block */
-	uint32_t per_block; /* slabs */
+	uint32_t gap_bytes; /* from the end of a block's last slab to the next block's first */
 	uint32_t slab_size;
 };
+
+/* With so few slabs all of them are within reach of 32 bits. */
+#define RBX_SLAB_SIZE_MAX 128u
+RBX_STATIC_ASSERT((uint64_t)RBX_SLABS_MAX * RBX_SLAB_SIZE_MAX <= 1ull << 31,
+		  "with the gaps, which are shorter than the slabs, they end below 4 GiB");
 
 /* Bytes of memory, of any alignment, for so many slabs of so many bytes. */
 size_t rbx_slab_table_size(uint32_t slab_count, uint32_t slab_size);
@@ -53,12 +59,10 @@ rbx_slab_table_at(const struct rbx_slab_table *table, uint32_t index)
 {
 	uint32_t block = (uint32_t)((index * table->inverse) >>
 				    RBX_SLAB_TABLE_SHIFT);
-	uint32_t number = index - block * table->per_block;
 
-	return (struct rbx_slab *)(table->blocks +
-				   (size_t)block * RBX_SLAB_BLOCK_BYTES +
-				   offsetof(struct rbx_slab_block, slabs) +
-				   number * table->slab_size);
+	return (struct rbx_slab *)(table->slabs +
+				   (block * table->gap_bytes +
+				    index * table->slab_size));
 }
 
 static inline const struct rbx_slab_block *

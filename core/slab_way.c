@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_way.c - the rare parts of the path of a piece through a slab, see slab_way.h.
+ * slab_way.c - the path of any piece through a slab, see slab_way.h.
  *
- * These pieces find no replica, or lost pages; a part fails, and its replica is lost or
- * another one is tried; they are copies, or repair bad data; others wait for their granules.
- * slab_replica.c has the life of the replicas, slab_rebuild.c their rebuild.
+ * Pieces that are not usual find no replica, or lost pages; their data has checksums; a part
+ * fails, and its replica is lost or another one is tried; they are copies, or repair bad data;
+ * others wait for their granules. slab_replica.c has the life of the replicas, slab_rebuild.c
+ * their rebuild.
  */
 #include "core/slab_way.h"
 
@@ -14,17 +15,16 @@
 /* ---- Missing replicas and pages ----------------------------------------------- */
 
 /* No replica can be read. A blank slab has none and needs none. */
-void rbx_way_read_without_source(const struct rbx_slab *slab,
-				 struct rbx_piece *piece,
-				 struct rbx_piece_list *todo)
+RBX_RARE static void read_without_source(const struct rbx_slab *slab,
+					 struct rbx_piece *piece,
+					 struct rbx_piece_list *todo)
 {
 	piece->reads_zeros = slab->blank && piece->kind == RBX_PIECE_READ;
 	rbx_way_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
 }
 
 /* A copy takes zeros from bad pages, too: they are never read. */
-bool rbx_way_may_read(const struct rbx_slab *slab,
-		      const struct rbx_piece *piece)
+static bool may_read(const struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	return piece->kind == RBX_PIECE_COPY ||
 	       rbx_lost_pages_may_read(rbx_slab_pages(slab), piece->offset_bytes,
@@ -33,11 +33,11 @@ bool rbx_way_may_read(const struct rbx_slab *slab,
 
 /* The first writes of a blank or dead slab wait until there is memory. They hold no granules,
  * so they wait for nothing else. */
-void rbx_way_write_without_replica(struct rbx_slab *slab,
-				   struct rbx_slab_group *group,
-				   struct rbx_piece *piece)
+RBX_RARE static void write_without_replica(struct rbx_slab *slab,
+					   struct rbx_slab_group *group,
+					   struct rbx_piece *piece)
 {
-	rbx_cell_give(piece);
+	(void)rbx_cell_give(piece);
 	rbx_way_move(piece, RBX_PIECE_WAITING);
 	rbx_cell_wait(&group->cells, piece, rbx_slab_waiting_place(slab));
 	slab->waits = true;
@@ -45,11 +45,91 @@ void rbx_way_write_without_replica(struct rbx_slab *slab,
 }
 
 /* It has its granules: a write of the whole page has ended, or comes later. */
-bool rbx_way_may_write(const struct rbx_slab *slab,
-		       const struct rbx_piece *piece)
+static bool may_write(const struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	return rbx_lost_pages_may_write(rbx_slab_pages(slab), piece->offset_bytes,
 					piece->length_bytes);
+}
+
+/* ---- Beginning and ending -------------------------------------------------------- */
+
+void rbx_way_end(struct rbx_piece *piece, int32_t status,
+		 struct rbx_piece_list *todo)
+{
+	rbx_way_move(piece, RBX_PIECE_IDLE);
+	piece->status = status;
+	if (piece->cell)
+		(void)rbx_cell_give(piece);
+	rbx_piece_list_add(todo, piece);
+}
+
+static void send_read(struct rbx_slab *slab, struct rbx_piece *piece,
+		      uint32_t slot, struct rbx_piece_list *todo)
+{
+	rbx_way_send(slab, piece, RBX_PIECE_READING, 1u << slot, NULL);
+	rbx_piece_list_add(todo, piece);
+}
+
+static void send_write(struct rbx_slab *slab, struct rbx_piece *piece,
+		       uint8_t mask, struct rbx_piece_list *todo)
+{
+	RBX_DEBUG_ASSERT(!piece->failed_mask); /* a piece writes once */
+	rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, NULL);
+	rbx_piece_list_add(todo, piece);
+}
+
+/* A live replica that was not tried in vain, or -1. */
+static int find_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
+
+	if (!candidates)
+		return -1;
+	if (candidates & (candidates - 1))
+		candidates = rbx_way_choose(slab, piece, candidates);
+	return __builtin_ctz(candidates);
+}
+
+static void way_read(struct rbx_slab *slab, struct rbx_piece *piece,
+		     struct rbx_piece_list *todo)
+{
+	int source = find_source(slab, piece);
+
+	if (source < 0)
+		read_without_source(slab, piece, todo);
+	else if (slab->has_holes && !may_read(slab, piece))
+		rbx_way_end(piece, -EIO, todo);
+	else
+		send_read(slab, piece, (uint32_t)source, todo);
+}
+
+static void way_write(struct rbx_slab *slab, struct rbx_slab_group *group,
+		      struct rbx_piece *piece, struct rbx_piece_list *todo)
+{
+	if (!slab->read_mask)
+		write_without_replica(slab, group, piece);
+	else if (slab->has_holes && !may_write(slab, piece))
+		rbx_way_end(piece, -EIO, todo);
+	else
+		send_write(slab, piece, slab->write_mask, todo);
+}
+
+/* The piece has its granules. */
+static void way_begin(struct rbx_slab *slab, struct rbx_slab_group *group,
+		      struct rbx_piece *piece, struct rbx_piece_list *todo)
+{
+	RBX_DEBUG_ASSERT(piece->cell);
+	if (piece->kind == RBX_PIECE_WRITE)
+		way_write(slab, group, piece, todo);
+	else
+		way_read(slab, piece, todo);
+}
+
+void rbx_way_take(struct rbx_slab *slab, struct rbx_slab_group *group,
+		  struct rbx_piece *piece, struct rbx_piece_list *todo)
+{
+	if (rbx_way_take_granules(group, piece))
+		way_begin(slab, group, piece, todo);
 }
 
 /* Bounded: no piece joins the queue meanwhile. But the last one takes the cell along, and may
@@ -61,7 +141,17 @@ void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 	struct rbx_piece *piece;
 
 	while (cell->place == place && (piece = rbx_cell_admit(cell)))
-		rbx_way_begin(slab, group, piece, todo);
+		way_begin(slab, group, piece, todo);
+}
+
+void rbx_slab_start(struct rbx_slab *slab, struct rbx_slab_group *group,
+		    struct rbx_piece *piece, struct rbx_piece_list *todo)
+{
+	rbx_way_clear(slab, group, piece);
+	if (piece->kind == RBX_PIECE_READ)
+		way_read(slab, piece, todo);
+	else
+		rbx_way_take(slab, group, piece, todo);
 }
 
 /* ---- Pages in doubt: doubts.h ---------------------------------------------------*/
@@ -147,16 +237,16 @@ static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
  * not looked at. */
 static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
 {
-	bool all_have_it = !(slab->write_mask & ~piece->written_mask & ~piece->source_mask);
+	bool all_have_it = !(slab->write_mask & ~rbx_piece_written(piece) & ~piece->source_mask);
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 	uint32_t slot;
 
 	if (!doubts)
 		return;
 	rbx_doubts_copy_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece),
-			    piece->written_mask, all_have_it);
+			    rbx_piece_written(piece), all_have_it);
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (slab->read_mask & piece->send_mask & ~piece->written_mask &
+		if (slab->read_mask & piece->send_mask & ~rbx_piece_written(piece) &
 		    1u << slot)
 			rbx_doubts_resolve(doubts, rbx_slab_checksums(slab), slot,
 					   rbx_slab_targets(slab));
@@ -188,7 +278,7 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 	}
 	piece->source_mask = (uint8_t)(1u << slot);
 	copy_begins(slab, piece);
-	rbx_way_send_write(slab, piece, slots, todo);
+	send_write(slab, piece, slots, todo);
 }
 
 /* The data that a copy has read is the truth if its source still is one. If it was bad in all
@@ -201,7 +291,7 @@ static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 	else if (rbx_slab_stands_in(slab, slot) && piece->tried_mask)
 		copy_write(slab, piece, slot, slab->write_mask, todo);
 	else
-		rbx_way_read(slab, piece, todo);
+		way_read(slab, piece, todo);
 }
 
 /* The second half of a read that found good data at last: live replicas with bad data get the
@@ -215,11 +305,12 @@ static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
 	if (!bad)
 		rbx_way_end(piece, 0, todo);
 	else
-		rbx_way_send_write(slab, piece, bad, todo);
+		send_write(slab, piece, bad, todo);
 }
 
-void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
-		       uint32_t slot, struct rbx_piece_list *todo)
+/* A read is done that is not just a program's read with good data. */
+static void read_more(struct rbx_slab *slab, struct rbx_piece *piece,
+		      uint32_t slot, struct rbx_piece_list *todo)
 {
 	look_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY)
@@ -228,12 +319,23 @@ void rbx_way_read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		read_repair(slab, piece, todo);
 }
 
+static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
+		      uint32_t slot, struct rbx_piece_list *todo)
+{
+	if (piece->kind == RBX_PIECE_COPY || piece->tried_mask)
+		read_more(slab, piece, slot, todo);
+	else if (!(slab->read_mask >> slot & 1)) /* its memory may be lent again by then */
+		way_read(slab, piece, todo);
+	else
+		rbx_way_end(piece, 0, todo);
+}
+
 /* A replica that was not tried in vain, or -1. A replica that differs in some cell is not
  * readable. But a page of it that matches its checksum is as good as any. */
 static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	uint32_t targets = rbx_slab_targets(slab) & (uint32_t)~piece->tried_mask;
-	int source = rbx_way_source(slab, piece);
+	int source = find_source(slab, piece);
 
 	for (; source < 0 && targets; targets &= targets - 1)
 		if (rbx_slab_stands_in(slab, (uint32_t)__builtin_ctz(targets)))
@@ -260,7 +362,7 @@ static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
 		source = checked_source(slab, piece);
 	}
 	if (source >= 0)
-		rbx_way_send_read(slab, piece, (uint32_t)source, todo);
+		send_read(slab, piece, (uint32_t)source, todo);
 	else
 		look_ends(slab, piece);
 	return source >= 0;
@@ -281,7 +383,7 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 	if (piece->kind == RBX_PIECE_COPY) /* bad everywhere, and stays so */
 		copy_write(slab, piece, slot, rbx_slab_targets(slab), todo);
 	else
-		rbx_way_read(slab, piece, todo);
+		way_read(slab, piece, todo);
 }
 
 static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
@@ -296,7 +398,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 	} else {
 		rbx_slab_lose(slab, slot);
 		if (!piece->tried_mask || !read_elsewhere(slab, piece, todo))
-			rbx_way_read(slab, piece, todo);
+			way_read(slab, piece, todo);
 	}
 }
 
@@ -321,7 +423,7 @@ static void hole_fill(struct rbx_slab *slab,
 
 /* A page's checksum changes when the write that changes the page has succeeded. If it fails,
  * the old page stays, and so does its checksum. */
-void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
+static void note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 {
 	if (piece->kind != RBX_PIECE_WRITE)
 		return;
@@ -331,6 +433,13 @@ void rbx_way_note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 	}
 	if (slab->has_holes)
 		hole_fill(slab, piece);
+}
+
+static void write_succeed(struct rbx_slab *slab, struct rbx_piece *piece,
+			  struct rbx_piece_list *todo)
+{
+	note_written(slab, piece);
+	rbx_way_end(piece, 0, todo);
 }
 
 /*
@@ -360,7 +469,7 @@ static void write_failed_here(struct rbx_slab *slab,
 
 	if (!slab->read_mask)
 		return;
-	write_went_astray(slab, piece, piece->written_mask & differ);
+	write_went_astray(slab, piece, rbx_piece_written(piece) & differ);
 	if (!slab->has_checksums)
 		differ |= slab->read_mask & (slab->read_mask - 1u);
 	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
@@ -388,12 +497,12 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 		      struct rbx_piece_list *todo)
 {
 	uint8_t missed = piece->tried_mask & slab->write_mask;
+	bool is_readable = rbx_piece_written(piece) & slab->read_mask;
 
 	/* If the slab was discarded meanwhile, the write counts as earlier than that. */
-	if (slab->blank ||
-	    (!missed && piece->written_mask & slab->read_mask)) {
-		rbx_way_write_succeed(slab, piece, todo);
-	} else if (piece->written_mask & slab->read_mask) {
+	if (slab->blank || (!missed && is_readable)) {
+		write_succeed(slab, piece, todo);
+	} else if (is_readable) {
 		write_missed(slab, piece, missed);
 		rbx_way_end(piece, piece->status, todo);
 	} else {
@@ -413,7 +522,7 @@ static void second_half_end(struct rbx_slab *slab, struct rbx_piece *piece,
 		copy_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY && piece->status)
 		status = piece->status;
-	else if (piece->kind == RBX_PIECE_COPY && !piece->written_mask)
+	else if (piece->kind == RBX_PIECE_COPY && !rbx_piece_written(piece))
 		status = -EHOSTUNREACH;
 	rbx_way_end(piece, status, todo);
 }
@@ -422,6 +531,7 @@ static void write_failed(struct rbx_slab *slab,
 			 struct rbx_piece *piece, uint32_t slot,
 			 int32_t status)
 {
+	piece->failed_mask |= (uint8_t)(1u << slot);
 	if (rbx_status_class(status) != RBX_STATUS_LOCAL) {
 		rbx_slab_lose(slab, slot);
 		return;
@@ -431,32 +541,71 @@ static void write_failed(struct rbx_slab *slab,
 		piece->tried_mask |= (uint8_t)(1u << slot);
 }
 
-void rbx_way_write_more(struct rbx_slab *slab, struct rbx_piece *piece,
-			struct rbx_piece_list *todo)
+static void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
+		       struct rbx_piece_list *todo)
 {
-	if (piece->kind == RBX_PIECE_WRITE)
+	if (piece->flight_mask)
+		return;
+	/* All of them have it, and at least one of them is readable. */
+	if (!piece->failed_mask && piece->send_mask & slab->read_mask)
+		write_succeed(slab, piece, todo);
+	else if (piece->kind == RBX_PIECE_WRITE)
 		write_end(slab, piece, todo);
 	else
 		second_half_end(slab, piece, todo);
 }
 
-/* ---- Failure ----------------------------------------------------------------------*/
+/* ---- Parts that are done ------------------------------------------------------------*/
 
-void rbx_way_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
-		    struct rbx_part *part, int32_t status,
-		    struct rbx_piece_list *todo)
+/* A part is no longer under way. */
+static void land(struct rbx_slab *slab, const struct rbx_part *part)
+{
+	struct rbx_piece *piece = part->piece;
+	struct rbx_replica *replica = rbx_slab_replica(slab, part->slot);
+
+	RBX_ASSERT(piece->flight_mask & part->bit);
+	RBX_DEBUG_ASSERT(rbx_replica_flights(replica) > 0);
+	piece->flight_mask ^= part->bit;
+	/* The replica is lost if nothing new is sent to it. */
+	rbx_replica_land(replica);
+	if (!(slab->write_mask & part->bit) && !rbx_replica_flights(replica))
+		slab->attention = true;
+}
+
+static void part_done(struct rbx_slab *slab, struct rbx_slab_group *group,
+		      struct rbx_part *part, int32_t status,
+		      struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece = part->piece;
 	struct rbx_cell *cell = piece->cell;
 
-	rbx_way_land(slab, part);
+	land(slab, part);
 	if (piece->state == RBX_PIECE_READING) {
-		read_failed(slab, group, piece, part->slot, status, todo);
+		if (status)
+			read_failed(slab, group, piece, part->slot, status, todo);
+		else
+			read_done(slab, piece, part->slot, todo);
 	} else {
-		write_failed(slab, piece, part->slot, status);
-		rbx_way_write_done(slab, piece, todo);
+		if (status)
+			write_failed(slab, piece, part->slot, status);
+		write_done(slab, piece, todo);
 	}
 	if (cell && rbx_cell_has_queue(cell))
 		rbx_way_serve_queue(slab, group, cell,
-				    rbx_way_place(slab, piece), todo);
+				    rbx_way_place(group, piece), todo);
+}
+
+void rbx_slab_done(struct rbx_slab *slab, struct rbx_slab_group *group,
+		   struct rbx_part *part, int32_t status,
+		   struct rbx_piece_list *todo)
+{
+	struct rbx_piece_list begun = { 0 };
+
+	if (status || !rbx_way_is_done_usually(slab, part)) {
+		part_done(slab, group, part, status, todo);
+		return;
+	}
+	if (rbx_way_done_usual(slab, group, part, &begun))
+		rbx_piece_list_add(todo, part->piece);
+	rbx_piece_list_append(todo, &begun);
 }

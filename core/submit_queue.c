@@ -73,10 +73,3 @@ struct rbx_node *rbx_submit_queue_take(struct rbx_submit_queue *queue)
 	} while (node && node != &queue->busy);
 	return oldest;
 }
-
-bool rbx_submit_queue_leave(struct rbx_submit_queue *queue)
-{
-	struct rbx_node *expected = &queue->busy;
-
-	return RBX_COMPARE_EXCHANGE(&queue->newest, &expected, NULL);
-}

@@ -48,7 +48,12 @@ static inline bool rbx_submit_queue_pushed(const struct rbx_submit_queue *queue)
 
 /* Combiner only. True: the caller is not the combiner any more. False: more was pushed; take
  * again. */
-bool rbx_submit_queue_leave(struct rbx_submit_queue *queue);
+static inline bool rbx_submit_queue_leave(struct rbx_submit_queue *queue)
+{
+	struct rbx_node *expected = &queue->busy;
+
+	return RBX_COMPARE_EXCHANGE(&queue->newest, &expected, NULL);
+}
 
 /* Any thread. True: the queue was idle and the caller is the combiner now. */
 static inline bool rbx_submit_queue_claim(struct rbx_submit_queue *queue)

@@ -21,12 +21,9 @@ static void start(struct rbx_turns *turns, struct rbx_round *round)
 	};
 }
 
-bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round)
+bool rbx_round_want(struct rbx_turns *turns, struct rbx_round *round)
 {
-	/* Pairs with park() in channel.c: a parking channel is counted first and checks the
-	 * cause afterwards; we changed the cause first. */
-	if (RBX_LOAD_ORDERED(&turns->parked_count) == 0 ||
-	    RBX_FETCH_ADD(&turns->wanted_count, 1) != 0)
+	if (RBX_FETCH_ADD(&turns->wanted_count, 1) != 0)
 		return false;
 	start(turns, round);
 	return true;

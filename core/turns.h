@@ -82,9 +82,19 @@ static inline void rbx_turns_unpark(struct rbx_turns *turns, uint32_t slot)
 	RBX_FETCH_ADD(&turns->parked_count, (uint32_t)-1);
 }
 
+/* If a channel is parked. */
+bool rbx_round_want(struct rbx_turns *turns, struct rbx_round *round);
+
 /* Any thread. True: the caller has to make a round. False: no channel is parked, or the
  * thread that makes a round will make another. */
-bool rbx_round_begin(struct rbx_turns *turns, struct rbx_round *round);
+static inline bool rbx_round_begin(struct rbx_turns *turns,
+				   struct rbx_round *round)
+{
+	/* Pairs with park() in channel.c: a parking channel is counted first and checks the
+	 * cause afterwards; we changed the cause first. */
+	return RBX_LOAD_ORDERED(&turns->parked_count) != 0 &&
+	       rbx_round_want(turns, round);
+}
 
 /*
  * Which of slot_count channels to visit next, of those that are parked; false: the round is

@@ -101,6 +101,8 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.is_named = shape->is_named;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
+	map->slab_mask = (uint32_t)(shape->slab_bytes - 1);
+	map->cell_mask = (uint32_t)(cell_bytes(shape) - 1);
 	map->shape.groups = groups;
 	map->shape.records = &map->records;
 	rbx_slab_records_init(&map->records);
@@ -115,7 +117,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	}
 	rbx_random_seed(&map->random, seed);
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
-		rbx_slab_group_init(&groups[i]);
+		rbx_slab_group_init(&groups[i], map->shape.cell_shift);
 	for (i = 0; i < map->slab_count; i++)
 		rbx_slab_init(rbx_slab_at(&map->shape, i));
 	tables += checksums_size(shape) + doubts_size(shape);

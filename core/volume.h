@@ -32,6 +32,8 @@ struct rbx_volume_map {
 	struct rbx_slab_shape shape;
 	uint64_t size_bytes;
 	uint32_t slab_count;
+	uint32_t slab_mask; /* of an offset, what lies in its slab; and in its cell */
+	uint32_t cell_mask;
 	struct rbx_slab_records records;
 	struct rbx_loan_index loans; /* of all slabs */
 	struct rbx_attention attention;
@@ -91,14 +93,13 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 					  uint64_t offset_bytes,
 					  uint32_t length_bytes)
 {
-	uint32_t slab_mask = ((uint32_t)1 << map->shape.slab_shift) - 1;
-	uint32_t cell_bytes = (uint32_t)1 << map->shape.cell_shift;
-	uint32_t in_slab_bytes = (uint32_t)offset_bytes & slab_mask;
-	uint32_t room_bytes = cell_bytes - (in_slab_bytes & (cell_bytes - 1));
+	uint32_t in_slab_bytes = (uint32_t)offset_bytes & map->slab_mask;
+	uint32_t room_bytes = (~in_slab_bytes & map->cell_mask) + 1;
 
 	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
 	piece->slab_index = (uint32_t)(offset_bytes >> map->shape.slab_shift);
 	piece->slab = rbx_slab_at(&map->shape, piece->slab_index);
+	piece->group = rbx_slab_group_at(&map->shape, piece->slab_index);
 	piece->offset_bytes = in_slab_bytes;
 	piece->length_bytes = RBX_MIN(length_bytes, room_bytes);
 	return piece->length_bytes;

@@ -57,17 +57,6 @@ void rbx_window_set_policy(struct rbx_window *window,
 	ask_policy(window);
 }
 
-void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
-		     uint64_t bytes)
-{
-	uint64_t credit = work_requests * RBX_WINDOW_WORK_REQUEST + bytes;
-	uint64_t before = RBX_FETCH_ADD(&window->in_flight, -credit);
-
-	RBX_ASSERT((before & RBX_WINDOW_BYTES_MASK) >= bytes);
-	RBX_ASSERT(before >> RBX_WINDOW_WORK_REQUEST_SHIFT >= work_requests);
-	(void)before;
-}
-
 bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes)
 {
 	return rbx_window_within(window,
@@ -105,20 +94,10 @@ static uint64_t with_untold(uint64_t *untold, uint64_t bytes)
 	return bytes;
 }
 
-/* A statistic: a lost race loses a peak by a hair, nothing else. */
-static inline void note_peak(struct rbx_window *window)
+void rbx_window_tell_post(struct rbx_window *window, uint64_t now_ns,
+			  uint64_t bytes)
 {
-	uint64_t bytes = rbx_window_in_flight_bytes(window);
-
-	if (bytes > RBX_LOAD_RELAXED(&window->in_flight_bytes_peak))
-		RBX_STORE_RELAXED(&window->in_flight_bytes_peak, bytes);
-}
-
-void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
-			uint64_t bytes)
-{
-	note_peak(window);
-	if (!window->ops || !window->ops->on_post)
+	if (!window->ops->on_post)
 		return;
 	if (!claim_policy(window)) {
 		RBX_ADD_RELAXED(&window->untold_posted_bytes, bytes);
@@ -129,10 +108,10 @@ void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
 	leave_policy(window);
 }
 
-void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
-			    uint64_t rtt_ns, uint64_t bytes)
+void rbx_window_tell_complete(struct rbx_window *window, uint64_t now_ns,
+			      uint64_t rtt_ns, uint64_t bytes)
 {
-	if (!window->ops || !window->ops->on_complete)
+	if (!window->ops->on_complete)
 		return;
 	if (!claim_policy(window)) {
 		RBX_ADD_RELAXED(&window->untold_completed_bytes, bytes);
@@ -158,11 +137,6 @@ uint64_t rbx_window_bytes(const struct rbx_window *window)
 	uint64_t bytes_max = RBX_LOAD_RELAXED(&window->bytes_max);
 
 	return bytes_max == UINT64_MAX ? 0 : bytes_max;
-}
-
-uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window)
-{
-	return RBX_LOAD_RELAXED(&window->in_flight) & RBX_WINDOW_BYTES_MASK;
 }
 
 uint32_t rbx_window_in_flight_work_requests(const struct rbx_window *window)

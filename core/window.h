@@ -76,8 +76,16 @@ static inline bool rbx_window_take(struct rbx_window *window, uint32_t bytes)
 }
 
 /* Gives credit back, for several work requests at once. Any thread. */
-void rbx_window_give(struct rbx_window *window, uint32_t work_requests,
-		     uint64_t bytes);
+static inline void rbx_window_give(struct rbx_window *window,
+				   uint32_t work_requests, uint64_t bytes)
+{
+	uint64_t credit = work_requests * RBX_WINDOW_WORK_REQUEST + bytes;
+	uint64_t before = RBX_FETCH_ADD(&window->in_flight, -credit);
+
+	RBX_ASSERT((before & RBX_WINDOW_BYTES_MASK) >= bytes);
+	RBX_ASSERT(before >> RBX_WINDOW_WORK_REQUEST_SHIFT >= work_requests);
+	(void)before;
+}
 
 /* Whether a work request of these bytes would get credit now. */
 bool rbx_window_has_room(const struct rbx_window *window, uint32_t bytes);
@@ -88,17 +96,44 @@ static inline bool rbx_window_idle(const struct rbx_window *window)
 	return RBX_LOAD_ORDERED(&window->in_flight) == 0;
 }
 
+static inline uint64_t
+rbx_window_in_flight_bytes(const struct rbx_window *window)
+{
+	return RBX_LOAD_RELAXED(&window->in_flight) & RBX_WINDOW_BYTES_MASK;
+}
+
+/* If there is a policy. */
+void rbx_window_tell_post(struct rbx_window *window, uint64_t now_ns,
+			  uint64_t bytes);
+void rbx_window_tell_complete(struct rbx_window *window, uint64_t now_ns,
+			      uint64_t rtt_ns, uint64_t bytes);
+
 /* Tells the policy what is about to be posted, after credit was taken for it; and what has
  * completed, before its credit is given back: see window.c. Any thread. */
-void rbx_window_on_post(struct rbx_window *window, uint64_t now_ns,
-			uint64_t bytes);
-void rbx_window_on_complete(struct rbx_window *window, uint64_t now_ns,
-			    uint64_t rtt_ns, uint64_t bytes);
+static inline void rbx_window_on_post(struct rbx_window *window,
+				      uint64_t now_ns, uint64_t bytes)
+{
+	uint64_t in_flight_bytes = rbx_window_in_flight_bytes(window);
+
+	/* A statistic: a lost race loses a peak by a hair, nothing else. */
+	if (in_flight_bytes > RBX_LOAD_RELAXED(&window->in_flight_bytes_peak))
+		RBX_STORE_RELAXED(&window->in_flight_bytes_peak, in_flight_bytes);
+	if (window->ops)
+		rbx_window_tell_post(window, now_ns, bytes);
+}
+
+static inline void rbx_window_on_complete(struct rbx_window *window,
+					  uint64_t now_ns, uint64_t rtt_ns,
+					  uint64_t bytes)
+{
+	if (window->ops)
+		rbx_window_tell_complete(window, now_ns, rtt_ns, bytes);
+}
+
 void rbx_window_on_error(struct rbx_window *window);
 
 /* How wide it is now; 0: no limit. */
 uint64_t rbx_window_bytes(const struct rbx_window *window);
-uint64_t rbx_window_in_flight_bytes(const struct rbx_window *window);
 uint32_t rbx_window_in_flight_work_requests(const struct rbx_window *window);
 
 #endif

@@ -83,9 +83,9 @@ void rbx_volume_scatter_count(const struct rbx_volume *volume,
 	}
 }
 
-void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
-			struct rbx_piece_list *pieces, uint32_t *bounce,
-			struct rbx_piece_list *own)
+struct rbx_piece *rbx_volume_scatter(struct rbx_volume *volume,
+				     struct rbx_request *request,
+				     struct rbx_piece *piece, uint32_t *bounce)
 {
 	const struct rbx_volume_map *map = volume->control.flow.map;
 	uint32_t unit = unit_bytes(map, request->op);
@@ -94,8 +94,7 @@ void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
 	struct rbx_segment_walk walk;
 
 	rbx_segment_first(&walk, request);
-	while (left_bytes) {
-		struct rbx_piece *piece = rbx_piece_list_take(pieces);
+	for (;;) {
 		bool is_bounced;
 		uint32_t length_bytes =
 			cut(offset_bytes, left_bytes, rbx_segment_left(&walk),
@@ -113,9 +112,11 @@ void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
 			piece->lkey = rbx_segment_lkey(&walk,
 						       &piece->fragment_flags);
 		}
-		rbx_piece_list_add(own, piece);
 		rbx_segment_skip(&walk, length_bytes);
 		offset_bytes += length_bytes;
 		left_bytes -= length_bytes;
+		if (!left_bytes)
+			return piece;
+		piece = rbx_piece_of(piece->node.next);
 	}
 }

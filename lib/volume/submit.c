@@ -236,38 +236,78 @@ static uint32_t piece_fill(const struct rbx_volume *volume,
 				  request->length_bytes - from_bytes);
 }
 
-static void split(struct rbx_volume *volume, struct rbx_request *request,
-		  struct rbx_piece_list *pieces, struct rbx_piece_list *own)
+/* Fills pieces, from one of the list on. Returns the last one. */
+static struct rbx_piece *split(const struct rbx_volume *volume,
+			       struct rbx_request *request,
+			       struct rbx_piece *piece)
 {
-	struct rbx_piece *piece;
 	uint32_t filled_bytes = 0;
 
-	do {
-		piece = rbx_piece_list_take(pieces);
-		filled_bytes +=
-			piece_fill(volume, request, filled_bytes, piece);
-		rbx_piece_list_add(own, piece);
-	} while (filled_bytes < request->length_bytes);
+	for (;;) {
+		filled_bytes += piece_fill(volume, request, filled_bytes, piece);
+		if (filled_bytes == request->length_bytes)
+			return piece;
+		piece = rbx_piece_of(piece->node.next);
+	}
 }
 
-/* Splits a request. Its pieces come off the list and start, or wait behind a fence. */
-static void request_start(struct rbx_volume *volume,
-			  struct rbx_request *request,
-			  struct rbx_piece_list *pieces, uint32_t *bounce)
+/* Splits a request. Returns the last of its pieces, which are those from one of the list on. */
+static struct rbx_piece *request_fill(struct rbx_volume *volume,
+				      struct rbx_request *request,
+				      struct rbx_piece *piece, uint32_t *bounce)
 {
-	struct rbx_piece_list own = { 0 };
-
 	request->status = 0;
 	rbx_request_stamp(request);
 	if (request->segments)
-		rbx_volume_scatter(volume, request, pieces, bounce, &own);
-	else
-		split(volume, request, pieces, &own);
-	/* Once its last piece has started the request may have ended. */
-	if (request->flags & RBX_FENCE)
-		rbx_volume_fence(volume, &own);
-	else if (!rbx_plug_hold_pieces(&volume->control.flow, &own))
-		rbx_flow_start(&volume->control.flow, &own);
+		return rbx_volume_scatter(volume, request, piece, bounce);
+	return split(volume, request, piece);
+}
+
+/* Once its last piece has started a request may have ended. */
+static void start(struct rbx_volume *volume, struct rbx_piece_list *pieces)
+{
+	if (!rbx_plug_hold_pieces(&volume->control.flow, pieces))
+		rbx_flow_start(&volume->control.flow, pieces);
+}
+
+/* The request that was filled last has a fence: its pieces wait behind it. Those before them
+ * on the list, up to `before`, start. */
+static void fence(struct rbx_volume *volume, struct rbx_piece_list *pieces,
+		  struct rbx_piece *before, struct rbx_piece *last)
+{
+	struct rbx_piece_list own;
+
+	if (before) {
+		own = rbx_piece_list_cut(pieces, before);
+		start(volume, &own);
+	}
+	own = rbx_piece_list_cut(pieces, last);
+	rbx_volume_fence(volume, &own);
+}
+
+/* Splits all requests of a call, which need exactly these pieces. They start together, or wait
+ * behind fences. */
+static void requests_start(struct rbx_volume *volume,
+			   struct rbx_request *const requests[],
+			   unsigned int count, struct rbx_piece_list *pieces,
+			   uint32_t *bounce)
+{
+	struct rbx_piece *last = NULL, *before; /* of those that are to start */
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		before = last;
+		last = request_fill(volume, requests[i],
+				    rbx_piece_of(before ? before->node.next :
+							  pieces->first),
+				    bounce);
+		if (requests[i]->flags & RBX_FENCE) {
+			fence(volume, pieces, before, last);
+			last = NULL;
+		}
+	}
+	if (last)
+		start(volume, pieces);
 }
 
 int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
@@ -276,7 +316,6 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 	struct rbx_piece_list pieces = { 0 };
 	struct need need = { 0 };
 	uint32_t bounce = 0;
-	unsigned int i;
 	int err;
 
 	if (!volume || !requests || !count || count > RBX_SUBMIT_MAX)
@@ -293,11 +332,6 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 		rbx_requests_end(requests, count);
 		return err;
 	}
-	if (need.pieces > 1)
-		rbx_plug_push(); /* so that they start together */
-	for (i = 0; i < count; i++)
-		request_start(volume, requests[i], &pieces, &bounce);
-	if (need.pieces > 1)
-		rbx_plug_pull();
+	requests_start(volume, requests, count, &pieces, &bounce);
 	return 0;
 }

@@ -91,11 +91,11 @@ int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 void rbx_volume_scatter_count(const struct rbx_volume *volume,
 			      const struct rbx_request *request,
 			      uint32_t *pieces_count, uint32_t *bounces_count);
-/* Takes pieces from one list and bounce pages off the chain, fills them in, and adds the
- * pieces to the other list. */
-void rbx_volume_scatter(struct rbx_volume *volume, struct rbx_request *request,
-			struct rbx_piece_list *pieces, uint32_t *bounce,
-			struct rbx_piece_list *own);
+/* Fills pieces, from one of a list on, and bounce pages, which it takes off the chain. Returns
+ * the last piece. */
+struct rbx_piece *rbx_volume_scatter(struct rbx_volume *volume,
+				     struct rbx_request *request,
+				     struct rbx_piece *piece, uint32_t *bounce);
 
 /* fence.c */
 

@@ -46,12 +46,12 @@ static void histogram_quantiles_are_within_4_percent(void **state)
 
 static void histogram_buckets_grow_with_values(void **state)
 {
-	uint32_t before = 0;
+	size_t before = 0;
 
 	(void)state;
 	for (uint64_t value = 1; value != 0 && value < 1ull << 62;
 	     value += value / 40 + 1) {
-		uint32_t bucket = rbx_histogram_bucket(value);
+		size_t bucket = rbx_histogram_bucket(value);
 
 		assert_true(bucket >= before);
 		before = bucket;

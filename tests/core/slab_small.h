@@ -59,7 +59,7 @@ static inline void slab_make_with(uint32_t replicas)
 	uint32_t i;
 
 	memset(&group, 0, sizeof(group));
-	rbx_slab_group_init(&group);
+	rbx_slab_group_init(&group, shape.cell_shift);
 	memset(&todo, 0, sizeof(todo));
 	shape.replicas = replicas;
 	shape.slots = replicas + 1;

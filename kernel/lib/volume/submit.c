@@ -195,15 +195,16 @@ static int pieces_count(const struct rbx_volume *volume, struct rbx_io *io,
 
 /* Sets the pieces of an I/O; the list has exactly as many as it needs. */
 static void aim(struct rbx_volume *volume, struct rbx_io *io,
-		struct rbx_piece_list *pieces)
+		const struct rbx_piece_list *pieces)
 {
 	uint64_t offset_bytes = io->offset_bytes;
-	struct rbx_piece_list aimed = { 0 };
 	struct rbx_stretch stretch;
-	struct rbx_piece *piece;
+	struct rbx_node *node;
 
 	rbx_stretch_first(&stretch, io->sg, io->mapped_count);
-	while ((piece = rbx_piece_list_take(pieces))) {
+	for (node = pieces->first; node; node = node->next) {
+		struct rbx_piece *piece = rbx_piece_of(node);
+
 		piece->kind = io->op == RBX_IO_READ ? RBX_PIECE_READ :
 						      RBX_PIECE_WRITE;
 		piece->fragment_flags = io->urgent ? RBX_FRAGMENT_URGENT : 0;
@@ -215,9 +216,7 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 		rbx_stretch_next(&stretch, piece->length_bytes);
 		/* From now on dma.c can find it. */
 		smp_store_release(&piece->user, io);
-		rbx_piece_list_add(&aimed, piece);
 	}
-	*pieces = aimed;
 }
 
 void rbx_plug_init(struct rbx_plug *plug)

@@ -34,6 +34,31 @@ static void fence_waits_for_writes_that_wait_themselves(void **state)
 	rbx_volume_close(volume);
 }
 
+/* Of those with it in a call, the earlier ones start before it, and the later ones pass it. */
+static void fence_amid_one_submit_is_for_its_request_alone(void **state)
+{
+	static uint8_t in[CELL_BYTES * 2], out[CELL_BYTES * 2], late[CELL_BYTES * 2];
+	struct rbx_volume *volume = open_volume("a:1,b:1", 2, 0);
+	struct job write = job_make(RBX_WRITE, in, sizeof(in), 100);
+	struct job read = job_make(RBX_READ, out, sizeof(out), 100);
+	struct job other = job_make(RBX_WRITE, late, sizeof(late), 8 * CELL_BYTES);
+	struct rbx_request *requests[] = { &write.request, &read.request, &other.request };
+
+	(void)state;
+	memset(in, 5, sizeof(in));
+	write.request.user = &write;
+	read.request.user = &read;
+	other.request.user = &other;
+	read.request.flags = RBX_FENCE;
+	assert_int_equal(rbx_submit(volume, requests, 3), 0);
+	poll_all();
+	assert_int_equal(write.completed_count, 1);
+	assert_int_equal(read.completed_count, 1);
+	assert_int_equal(other.completed_count, 1);
+	assert_memory_equal(in, out, sizeof(in));
+	rbx_volume_close(volume);
+}
+
 static void fence_within_one_submit_orders_it(void **state)
 {
 	static uint8_t in[CELL_BYTES * 2], out[CELL_BYTES * 2];
@@ -118,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(fence_waits_for_writes_that_wait_themselves),
 		TEST(fence_within_one_submit_orders_it),
+		TEST(fence_amid_one_submit_is_for_its_request_alone),
 		TEST(fences_in_a_row_each_wait_for_all_before_them),
 	};
 
