@@ -186,8 +186,7 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 		return 0;
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
 			 rbx_session_name(session), (unsigned long long)label->label - 1,
-			 err == -EEXIST ? "which another server has as well" :
-					  "which it has not");
+			 err == -EEXIST ? "which is there twice" : "which cannot be");
 }
 
 int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
@@ -204,7 +203,8 @@ int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		for (i = 0; !err && i < m.labels.count; i++)
 			err = found(named, session, upkeep, server, &m.labels.labels[i]);
 		/* Bounded: a server that does not come to an end is refused. */
-		if (!err && m.labels.next && m.labels.next <= cursor)
+		if (!err && m.labels.next &&
+		    (m.labels.next <= cursor || !m.labels.count))
 			err = rbx_error(-EPROTO, "%s tells its slabs again and again",
 					rbx_session_name(session));
 		cursor = m.labels.next;

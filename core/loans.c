@@ -330,13 +330,16 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
+	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
+	uint32_t slot, number, twins[RBX_TWINS_MAX];
 	struct rbx_slab *slab;
-	uint32_t slot, number;
 
-	if (!label || label > map->slab_count || !rbx_loan_fits(loan))
+	if (!label || label > map->slab_count || !rbx_loan_fits(loan) ||
+	    loan->remote_addr > UINT64_MAX - slab_bytes)
 		return -EINVAL;
 	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
-	if (rbx_slab_has_memory(slab))
+	if (rbx_slab_has_memory(slab) ||
+	    rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
 		return -EEXIST;
 	rbx_slab_lock(slab);
 	slot = rbx_slab_borrow(slab, server);

@@ -251,7 +251,7 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 /* ---- Open, rounds, close -----------------------------------------------------*/
 
 /* While a named volume is opened: this server has this slab, complete. 0; -EINVAL: there is no
- * such slab; -EEXIST: another server has it too. */
+ * such slab, or no such loan; -EEXIST: it was had already, or its memory was. */
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 

@@ -125,7 +125,10 @@ static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 	bool is_newer;
 
 	rbx_record_get_membership(record, &membership);
-	if (record->volume_id != kept->record.volume_id || rbx_membership_fault(&membership)) {
+	/* Another record of the same volume: its name and owner are those that it was made with. */
+	if (record->volume_id != kept->record.volume_id ||
+	    strcmp(record->name, kept->record.name) ||
+	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
 		return;
 	}
