@@ -16,7 +16,7 @@
  * In PREPARING the host makes the slab's memory. In ENDING it ends the access (keys first,
  * then memory) and reports that with ended(); only then can the slab be lent again. Both take
  * time, and the lender goes on meanwhile. A slab that is being prepared counts for its
- * client's quota, but the client does not know of it.
+ * owner's quota, but the client does not know of it.
  *
  * From the moment that it is LENT, each loan has an epoch that is higher than all before. So
  * a message about a loan that the client lost cannot be taken for one about a newer loan.
@@ -27,6 +27,11 @@
  * for the lease term is expired: the host ends its queue pairs, then calls leave(). Only
  * next() judges the term, so a server that was itself stopped reads what has arrived before
  * it expires a client.
+ *
+ * An owner is who borrows: all sessions of one credential. The host numbers the owners and
+ * says of each session whose it is. The quota is for an owner: it counts the slabs of all its
+ * sessions, also of those that have left as long as their slabs are ENDING. So a client that
+ * leaves and comes back, again and again, has no more than one that stays.
  *
  * The host reports events and then calls next() until it returns false. One thread at a time.
  * Memory is the host's, one block of rbx_lender_size().
@@ -47,7 +52,7 @@ struct rbx_lender;
 struct rbx_lender_config {
 	uint32_t slabs_count; /* of the table, 1 to RBX_LENT_SLABS_MAX */
 	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count */
-	uint32_t quota_count; /* slabs of one client; 0: all */
+	uint32_t owners_max; /* 1 to RBX_OWNERS_MAX; numbered from 0 */
 	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
 	uint64_t lease_ns;
 };
@@ -62,7 +67,7 @@ struct rbx_lender *rbx_lender_init(void *memory,
 
 /* session_id: not 0 and not in use. TOO_MANY. */
 uint32_t rbx_lender_admit(struct rbx_lender *lender, uint64_t session_id,
-			  uint64_t now_ns);
+			  uint32_t owner, uint64_t now_ns);
 
 /* The client has sent something. STALE_SESSION. */
 uint32_t rbx_lender_heard(struct rbx_lender *lender, uint64_t session_id,
@@ -86,12 +91,15 @@ struct rbx_lender_loan {
 	uint64_t epoch; /* not 0 */
 };
 
-/* Not a reason to refuse: nothing is free now, but a slab is ENDING. */
+/* No reasons to refuse: a slab is ENDING, and what it takes is needed. LATER: nothing is free
+ * now. QUOTA_LATER: its owner has its quota only with such slabs; others may be lent to. */
 #define RBX_LENDER_LATER UINT32_MAX
+#define RBX_LENDER_QUOTA_LATER (UINT32_MAX - 1)
 
 /*
  * Takes a slab for the client, which the host has to prepare; it has no epoch yet.
- * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER: ask again after the next ended().
+ * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER, RBX_LENDER_QUOTA_LATER: ask again
+ * after the next ended().
  */
 uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 			 struct rbx_lender_loan *loan);
@@ -121,12 +129,14 @@ void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /* ---- Getting memory back -----------------------------------------------*/
 
-/*
- * New limits, as in the config. A client keeps what it has above a new quota. The host
- * asks for what is lent above a new lend_max by shrink(). A higher lend_max withdraws.
- */
-void rbx_lender_set_limits(struct rbx_lender *lender, uint32_t lend_max,
-			   uint32_t quota_count);
+/* A new limit, as in the config. The host asks for what is lent above it by shrink(). A
+ * higher one withdraws. */
+void rbx_lender_set_lend_max(struct rbx_lender *lender, uint32_t lend_max);
+
+/* The most slabs of an owner in all; 0: all there are, as at first. It keeps what it has above
+ * a new quota. */
+void rbx_lender_set_quota(struct rbx_lender *lender, uint32_t owner,
+			  uint32_t quota_count);
 
 /* Slabs that could be lent now, or when those that are ending have ended. */
 uint32_t rbx_lender_room(const struct rbx_lender *lender);
@@ -208,6 +218,10 @@ void rbx_lender_counts(const struct rbx_lender *lender,
 /* Slabs that this client has now, or will have when they are prepared. */
 uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 			    uint64_t session_id);
+
+/* Whether the owner has no session, and no slab in any state: the host may use its number for
+ * another one. */
+bool rbx_lender_owner_is_idle(const struct rbx_lender *lender, uint32_t owner);
 
 /* No slab_id above it was ever given out. */
 uint32_t rbx_lender_slabs_used(const struct rbx_lender *lender);

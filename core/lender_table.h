@@ -13,6 +13,7 @@
  *	clients	by when they were heard of, the first one longest ago. All leases
  *		have one length, so that is also the order in which they end. Those
  *		that have ASKED slabs in a list besides, in which they take turns.
+ *	owners	by the numbers that the host gives them.
  *
  * So an event touches few entries, however many clients and slabs there are. Choosing slabs
  * to ask for looks at all clients a few times, but only at slabs that are chosen.
@@ -40,11 +41,13 @@ struct rbx_lender_slab {
 	uint32_t client; /* PREPARING, LENT, ASKED: index of the client */
 	uint32_t next; /* of its queue or list */
 	uint32_t prev; /* PREPARING, LENT, ASKED */
+	uint16_t owner; /* of all but FREE ones: its client's, which may have left */
 	uint8_t state; /* enum rbx_lender_slab_state */
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_lender_slab) == 40,
 		  "RBX_LENT_SLABS_MAX of them are 2.5 MiB, as limits.h says");
+RBX_STATIC_ASSERT(RBX_OWNERS_MAX <= UINT16_MAX, "a slab has room for its owner");
 
 struct rbx_lender_list {
 	uint32_t first; /* RBX_LENDER_NONE: it is empty */
@@ -64,13 +67,23 @@ struct rbx_lender_client {
 	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
 	uint32_t preparing_count; /* PREPARING */
 	uint32_t asked_count; /* ASKED */
+	uint32_t owner;
 	bool expired; /* the host has been told to end it */
+};
+
+/* All sessions of one credential. */
+struct rbx_lender_owner {
+	uint32_t quota_count; /* 0: all */
+	uint32_t clients_count;
+	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
+	uint32_t ending_count; /* ENDING */
 };
 
 struct rbx_lender {
 	struct rbx_lender_config config;
 	struct rbx_id_map sessions; /* from session id to client */
 	struct rbx_lender_client *clients;
+	struct rbx_lender_owner *owners;
 	struct rbx_lender_slab *slabs;
 	uint32_t slabs_used; /* entries from there on were never used */
 	uint32_t client_free; /* the first free one */

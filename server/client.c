@@ -31,7 +31,7 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 		return RBX_REASON_INTERNAL;
 	}
 	client = rbx_client_take(s);
-	reason = client ? rbx_lender_admit(s->lender, session_id, now_ns) :
+	reason = client ? rbx_lender_admit(s->lender, session_id, 0, now_ns) :
 			  RBX_REASON_TOO_MANY;
 	if (reason) {
 		if (client)

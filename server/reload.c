@@ -55,7 +55,8 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 	memcpy(s->options.secret_file, o->secret_file, sizeof(o->secret_file));
 	s->secret = *secret;
 	*secret = former;
-	rbx_lender_set_limits(s->lender, rbx_slabs_of_memory(o), rbx_slabs_of_quota(o));
+	rbx_lender_set_lend_max(s->lender, rbx_slabs_of_memory(o));
+	rbx_lender_set_quota(s->lender, 0, rbx_slabs_of_quota(o));
 	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */
 	rbx_borrowing_go_on(s);
 }

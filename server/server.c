@@ -56,7 +56,7 @@ static int lender_make(struct rbx_server *s)
 	const struct rbx_lender_config config = {
 		.slabs_count = RBX_LENT_SLABS_MAX,
 		.lend_max = rbx_slabs_of_memory(&s->options),
-		.quota_count = rbx_slabs_of_quota(&s->options),
+		.owners_max = RBX_OWNERS_MAX,
 		.lease_ns = s->options.lease_ms * 1000000ull,
 		.clients_max = s->clients_max,
 	};
@@ -66,6 +66,7 @@ static int lender_make(struct rbx_server *s)
 	if (!memory)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
 	s->lender = rbx_lender_init(memory, &config);
+	rbx_lender_set_quota(s->lender, 0, rbx_slabs_of_quota(&s->options));
 	s->slabs = calloc(RBX_LENT_SLABS_MAX, sizeof(*s->slabs));
 	if (!s->slabs)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
