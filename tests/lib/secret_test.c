@@ -71,6 +71,7 @@ static void length_has_bounds(void **state)
 
 	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
+	bytes[0] = 'y';
 	assert_int_equal(load(bytes, 0, 0600, &secret), -EINVAL);
 	assert_int_equal(load("\n", 1, 0600, &secret), -EINVAL);
 	assert_int_equal(load(bytes, RBX_SECRET_BYTES_MIN - 1, 0600, &secret),
@@ -88,6 +89,17 @@ static void length_has_bounds(void **state)
 	assert_int_equal(load(bytes, RBX_SECRET_BYTES_MAX + 1, 0600, &secret),
 			 0);
 	assert_int_equal(secret->length_bytes, RBX_SECRET_BYTES_MAX);
+	rbx_secret_free(secret);
+}
+
+static void one_byte_again_and_again_is_refused(void **state)
+{
+	struct rbx_secret *secret;
+
+	(void)state;
+	assert_int_equal(load("aaaaaaaaaaaaaaaa\n", 17, 0600, &secret), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "one byte"));
+	assert_int_equal(load("aaaaaaaaaaaaaaab\n", 17, 0600, &secret), 0);
 	rbx_secret_free(secret);
 }
 
@@ -208,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newline_at_the_end_is_no_part_of_it),
 		cmocka_unit_test(length_has_bounds),
+		cmocka_unit_test(one_byte_again_and_again_is_refused),
 		cmocka_unit_test(file_that_everybody_can_read_is_refused),
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(proofs_differ_by_use_key_and_transcript),
