@@ -29,6 +29,7 @@ struct raw_client {
 	/* Of the handshake, as far as it got. */
 	struct rbx_wire_message hello;
 	struct rbx_transcript transcript;
+	struct rbx_key session_key;
 	struct rbx_key connection_key;
 	struct rbx_wire_message welcome;
 };
@@ -63,6 +64,8 @@ void raw_client_greet(struct raw_client *raw);
 void raw_client_prove(struct raw_client *raw, const struct rbx_secret *secret);
 /* All of it: afterwards it is a client. */
 void raw_client_enter(struct raw_client *raw);
+/* As far as AUTH, with a secret of this name. Its answer is still to come. */
+void raw_client_prove_as(struct raw_client *raw, const char *credential, const char *secret);
 /* A second connection of the session of the first, as far as WELCOME. It knows of
  * slabs up to this epoch. */
 void raw_client_resume(struct raw_client *again, const struct raw_client *first,
