@@ -3,12 +3,13 @@
  * handshake.c - the handshake: an untrusted client becomes a client, or resumes its
  * session.
  *
- * HELLO says whether the client has a secret, by which name, and whether it resumes a session.
- * CHALLENGE answers with a nonce of the server, also to a name that there is not. AUTH proves,
- * over both, that the client has a secret of that name or the session's key. Before that proof nothing is admitted, ended or kept. On a
- * resume, all that the session had open is ended before WELCOME is sent. So what the
- * client sends again cannot meet its earlier requests. Loans that the client never
- * learned of are taken back (wire/PROTOCOL.md, "Resume").
+ * HELLO says whether the client has a secret, by which name, and whether it resumes a
+ * session. CHALLENGE answers with a nonce of the server, also to a name that there is not.
+ * AUTH proves, over both, that the client has a secret of that name or the session's key.
+ * Before that proof nothing is admitted, ended or kept. On a resume, all that the session
+ * had open is ended before WELCOME is sent. So what the client sends again cannot meet its
+ * earlier requests. Loans that the client never learned of are taken back
+ * (wire/PROTOCOL.md, "Resume").
  */
 #include <string.h>
 
