@@ -40,6 +40,12 @@
 	  .details = "Without a secret only loopback addresses are served "    \
 		     "and reached, unless this option is given." }
 
+/* For clients. */
+#define CLI_REACH_CREDENTIAL(where)                                            \
+	{ "credential", "NAME", "name of the secret, if each client has its own", \
+	  cli_set_text, (where).credential, .max = sizeof((where).credential), \
+	  .details = "As in the server's --secrets file. It needs --secret-file." }
+
 /* One of them, or none. Returns 0 or an exit code. */
 static inline int cli_reach_check(const struct cli_command *command,
 				  const char *secret_file, uint32_t insecure)

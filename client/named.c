@@ -105,6 +105,9 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 	rbx_lock(&named->lock);
 	if (is_newer(&volume->record, &named->record))
 		named->record = volume->record;
+	if (named->is_made) /* the server knows who we are */
+		rbx_port_copy(named->record.owner, volume->record.owner,
+			      sizeof(named->record.owner));
 	rbx_proposer_promised(&named->proposer, incarnation, &membership);
 	rbx_unlock(&named->lock);
 	return 0;

@@ -15,6 +15,7 @@ static struct rbx_session *session_make(struct rbx_sessions *sessions,
 					const struct rbx_session_events *events)
 {
 	struct rbx_session *session = rbx_memory_make(sizeof(*session));
+	struct rbx_borrower_config config;
 
 	if (!session)
 		return NULL;
@@ -22,12 +23,10 @@ static struct rbx_session *session_make(struct rbx_sessions *sessions,
 	session->address = *address;
 	session->events = *events;
 	rbx_monitor_init(&session->monitor);
-	rbx_borrower_init(&session->borrower,
-			  &(struct rbx_borrower_config){
-				  .secret = sessions->secret,
-				  .silence_ns = sessions->silence_ms *
-						RBX_NS_PER_MS,
-			  });
+	config.secret = sessions->secret;
+	config.silence_ns = sessions->silence_ms * RBX_NS_PER_MS;
+	memcpy(config.credential, sessions->credential, sizeof(config.credential));
+	rbx_borrower_init(&session->borrower, &config);
 	return session;
 }
 

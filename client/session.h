@@ -41,6 +41,7 @@ struct rbx_session;
  * own that has the device and the secret. */
 struct rbx_sessions {
 	struct rbx_root secret; /* borrowed; no bytes: there is no secret */
+	char credential[RBX_CREDENTIAL_BYTES]; /* whose secret it is; empty: it has no name */
 	/* After such a silence a server counts as lost: half of the peer timeout. The rest is
 	 * for resuming (core/peer_state.h). */
 	uint32_t silence_ms;

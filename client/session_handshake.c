@@ -71,6 +71,19 @@ static void connection_begin(struct rbx_session *session,
 	rbx_clock_soon(session->clock); /* the deadline counts */
 }
 
+/* Why a server did not let us in, in words that name the credential. */
+static void refusal_tell(struct rbx_session *session, const char *why)
+{
+	const char *credential = session->sessions->credential;
+
+	if (credential[0] && why == rbx_reason_sentence(RBX_REASON_WRONG_SECRET))
+		snprintf(session->away, sizeof(session->away),
+			 "the secret of credential %s is wrong, or the server has no such credential; give the name and secret of a line of its --secrets file",
+			 credential);
+	else
+		snprintf(session->away, sizeof(session->away), "%s", why);
+}
+
 /* Monitor entered, except during think(). */
 static int talk(struct rbx_session *session)
 {
@@ -89,9 +102,9 @@ static int talk(struct rbx_session *session)
 	err = rbx_borrower_call_end(borrower, NULL);
 	if (!err)
 		return 0;
-	snprintf(session->away, sizeof(session->away), "%s",
-		 borrower->call.why);
-	return rbx_session_call_error(session, err);
+	refusal_tell(session, borrower->call.why);
+	return rbx_session_error(session, err, borrower->call.message.type == RBX_WIRE_ERROR,
+				 session->away);
 }
 
 int rbx_session_handshake(struct rbx_session *session)

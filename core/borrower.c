@@ -58,8 +58,11 @@ void rbx_borrower_connected(struct rbx_borrower *b,
 	b->call.deadline_ns = deadline_ns;
 	*hello = (struct rbx_wire_message){ .type = RBX_WIRE_HELLO };
 	rbx_port_copy(hello->hello.nonce, nonce, RBX_WIRE_NONCE_BYTES);
-	if (b->config.secret.length_bytes)
+	if (b->config.secret.length_bytes) {
 		hello->hello.flags |= RBX_WIRE_HAS_SECRET;
+		rbx_port_copy(hello->hello.credential, b->config.credential,
+			      RBX_CREDENTIAL_BYTES);
+	}
 	if (!b->welcome.session_id)
 		return;
 	hello->hello.flags |= RBX_WIRE_RESUME;

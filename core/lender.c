@@ -22,6 +22,7 @@ size_t rbx_lender_size(const struct rbx_lender_config *config)
 
 	return sizeof(struct rbx_lender) + rbx_id_map_size(entries) +
 	       entries * sizeof(struct rbx_lender_client) +
+	       config->owners_max * sizeof(struct rbx_lender_owner) +
 	       config->slabs_count * sizeof(struct rbx_lender_slab);
 }
 
@@ -40,11 +41,15 @@ struct rbx_lender *rbx_lender_init(void *memory,
 	RBX_ASSERT(config->clients_max > 0);
 	RBX_ASSERT(config->clients_max <= RBX_CLIENTS_MAX);
 	RBX_ASSERT(config->volumes_max <= RBX_KEPT_VOLUMES_MAX);
-	places += sizeof(*l) + entries * sizeof(*l->clients);
+	RBX_ASSERT(config->owners_max > 0);
+	RBX_ASSERT(config->owners_max <= RBX_OWNERS_MAX);
+	places += sizeof(*l) + entries * sizeof(*l->clients) +
+		  config->owners_max * sizeof(*l->owners);
 	/* Slabs are written when they are first lent: tables for many cost nothing. */
 	rbx_port_fill(l, 0, (size_t)(places - (uint8_t *)memory));
 	l->config = *config;
 	l->clients = (struct rbx_lender_client *)(l + 1);
+	l->owners = (struct rbx_lender_owner *)(l->clients + entries);
 	l->slabs = (struct rbx_lender_slab *)places;
 	rbx_id_map_init(&l->sessions, l->slabs + config->slabs_count, entries);
 	l->free_slabs = empty;
@@ -104,15 +109,17 @@ static uint32_t client_find_live(const struct rbx_lender *l,
 	return i == NONE || l->clients[i].expired ? NONE : i;
 }
 
-static uint32_t entry_take(struct rbx_lender *l, uint64_t id)
+static uint32_t entry_take(struct rbx_lender *l, uint64_t id, uint32_t owner)
 {
 	uint32_t i = l->client_free;
 
-	RBX_ASSERT(i != NONE && id);
+	RBX_ASSERT(i != NONE && id && owner < l->config.owners_max);
 	rbx_id_map_put(&l->sessions, id, i);
+	l->owners[owner].clients_count++;
 	l->client_free = l->clients[i].next;
 	l->clients[i] = (struct rbx_lender_client){
 		.session_id = id,
+		.owner = owner,
 		.slabs = { NONE, NONE },
 		.asked = { NONE, NONE },
 		.due = { NONE, NONE },
@@ -121,13 +128,13 @@ static uint32_t entry_take(struct rbx_lender *l, uint64_t id)
 }
 
 uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
-			  uint64_t now_ns)
+			  uint32_t owner, uint64_t now_ns)
 {
 	uint32_t i;
 
 	if (l->counts.clients == l->config.clients_max)
 		return RBX_REASON_TOO_MANY;
-	i = entry_take(l, session_id);
+	i = entry_take(l, session_id, owner);
 	l->clients[i].heard_ns = now_ns;
 	client_join(l, i);
 	l->counts.clients++;
@@ -165,6 +172,8 @@ void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index)
 	if (slab->state == SLAB_ASKED)
 		rbx_lender_slab_unask(l, index);
 	client->slabs_count--;
+	l->owners[slab->owner].slabs_count--;
+	l->owners[slab->owner].ending_count++;
 	l->counts.slabs_ending++;
 	rbx_lender_slab_part(l, index);
 	slab->state = SLAB_ENDING;
@@ -235,17 +244,18 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 	client->session_id = 0;
 	client->next = l->client_free;
 	l->client_free = index;
+	l->owners[client->owner].clients_count--;
 }
 
 /* ---- Named volumes ---------------------------------------------------------*/
 
-uint32_t rbx_lender_keep(struct rbx_lender *l, uint64_t volume_id)
+uint32_t rbx_lender_keep(struct rbx_lender *l, uint64_t volume_id, uint32_t owner)
 {
 	uint32_t i;
 
 	if (l->counts.volumes == l->config.volumes_max)
 		return RBX_REASON_TOO_MANY_VOLUMES;
-	i = entry_take(l, volume_id);
+	i = entry_take(l, volume_id, owner);
 	l->clients[i].is_kept = true;
 	l->counts.volumes++;
 	return RBX_REASON_NONE;
@@ -335,31 +345,47 @@ static uint32_t lend_judge(const struct rbx_lender *l)
 	return room > l->counts.slabs_ending ? RBX_REASON_NONE : RBX_LENDER_LATER;
 }
 
+/* Why none can be lent to this owner now, whatever is free; or none. */
+static uint32_t quota_judge(const struct rbx_lender_owner *owner)
+{
+	if (!owner->quota_count ||
+	    owner->slabs_count + owner->ending_count < owner->quota_count)
+		return RBX_REASON_NONE;
+	return owner->slabs_count < owner->quota_count ? RBX_LENDER_QUOTA_LATER :
+							 RBX_REASON_QUOTA;
+}
+
 uint32_t rbx_lender_lend(struct rbx_lender *l, uint64_t session_id,
 			 struct rbx_lender_loan *loan)
 {
 	uint32_t client = client_find_live(l, session_id);
-	uint32_t reason = lend_judge(l), index;
+	uint32_t reason = lend_judge(l), quota_reason, index;
+	struct rbx_lender_owner *owner;
 
 	if (client == NONE)
 		return RBX_REASON_STALE_SESSION;
 	if (reason == RBX_REASON_DRAINING)
 		return reason;
-	if (l->config.quota_count &&
-	    l->clients[client].slabs_count >= l->config.quota_count) {
+	owner = &l->owners[l->clients[client].owner];
+	quota_reason = quota_judge(owner);
+	if (quota_reason == RBX_REASON_QUOTA) {
 		l->counts.refused_quota++;
-		return RBX_REASON_QUOTA;
+		return quota_reason;
 	}
 	if (reason) {
 		l->counts.refused_full += reason == RBX_REASON_FULL;
 		return reason;
 	}
+	if (quota_reason)
+		return quota_reason;
 	index = slab_take(l);
 	l->slabs[index] = (struct rbx_lender_slab){
 		.state = SLAB_PREPARING,
 		.client = client,
+		.owner = (uint16_t)l->clients[client].owner,
 	};
 	rbx_lender_slab_join(l, index);
+	owner->slabs_count++;
 	l->clients[client].slabs_count++;
 	l->clients[client].preparing_count++;
 	l->counts.slabs_free--;
@@ -433,6 +459,7 @@ void rbx_lender_ended(struct rbx_lender *l, uint64_t slab_id)
 	RBX_ASSERT(slab->state == SLAB_ENDING);
 	slab->state = SLAB_FREE;
 	rbx_lender_queue_put(l, &l->free_slabs, (uint32_t)slab_id - 1);
+	l->owners[slab->owner].ending_count--;
 	l->counts.slabs_ending--;
 	l->counts.slabs_free++;
 }
@@ -455,6 +482,14 @@ uint32_t rbx_lender_lent_to(const struct rbx_lender *l, uint64_t session_id)
 uint64_t rbx_lender_last_epoch(const struct rbx_lender *l)
 {
 	return l->last_epoch;
+}
+
+bool rbx_lender_owner_is_idle(const struct rbx_lender *l, uint32_t owner)
+{
+	const struct rbx_lender_owner *o = &l->owners[owner];
+
+	RBX_ASSERT(owner < l->config.owners_max);
+	return !o->clients_count && !o->slabs_count && !o->ending_count;
 }
 
 uint32_t rbx_lender_slabs_used(const struct rbx_lender *l)

@@ -16,7 +16,7 @@
  * In PREPARING the host makes the slab's memory. In ENDING it ends the access (keys first,
  * then memory) and reports that with ended(); only then can the slab be lent again. Both take
  * time, and the lender goes on meanwhile. A slab that is being prepared counts for its
- * client's quota, but the client does not know of it.
+ * owner's quota, but the client does not know of it.
  *
  * From the moment that it is LENT, each loan has an epoch that is higher than all before. So
  * a message about a loan that the client lost cannot be taken for one about a newer loan.
@@ -27,6 +27,11 @@
  * for the lease term is expired: the host ends its queue pairs, then calls leave(). Only
  * next() judges the term, so a server that was itself stopped reads what has arrived before
  * it expires a client.
+ *
+ * An owner is who borrows: all sessions of one credential. The host numbers the owners and
+ * says of each session whose it is. The quota is for an owner: it counts the slabs of all its
+ * sessions, also of those that have left as long as their slabs are ENDING. So a client that
+ * leaves and comes back, again and again, has no more than one that stays.
  *
  * A named volume is lent slabs as a client is, but has no lease and is not expired. Clients
  * come and go, one writer at a time, and the slabs stay. They are asked for only while a
@@ -51,7 +56,7 @@ struct rbx_lender;
 struct rbx_lender_config {
 	uint32_t slabs_count; /* of the table, 1 to RBX_LENT_SLABS_MAX */
 	uint32_t lend_max; /* slabs to lend in all, 1 to slabs_count */
-	uint32_t quota_count; /* slabs of one client; 0: all */
+	uint32_t owners_max; /* 1 to RBX_OWNERS_MAX; numbered from 0 */
 	uint32_t clients_max; /* at a time, 1 to RBX_CLIENTS_MAX */
 	uint32_t volumes_max; /* named ones, at most RBX_KEPT_VOLUMES_MAX */
 	uint64_t lease_ns;
@@ -67,7 +72,7 @@ struct rbx_lender *rbx_lender_init(void *memory,
 
 /* session_id: not 0 and not in use. TOO_MANY. */
 uint32_t rbx_lender_admit(struct rbx_lender *lender, uint64_t session_id,
-			  uint64_t now_ns);
+			  uint32_t owner, uint64_t now_ns);
 
 /* The client has sent something. STALE_SESSION. */
 uint32_t rbx_lender_heard(struct rbx_lender *lender, uint64_t session_id,
@@ -93,7 +98,7 @@ struct rbx_lender_loan {
 
 /* From here on slabs may be lent to the volume under this id, in place of a session's: not 0
  * and not in use. It leaves like a client. TOO_MANY_VOLUMES. */
-uint32_t rbx_lender_keep(struct rbx_lender *lender, uint64_t volume_id);
+uint32_t rbx_lender_keep(struct rbx_lender *lender, uint64_t volume_id, uint32_t owner);
 
 /* The volume has a new writer, and the one before can do nothing any more: what was being
  * prepared for that one begins to end. All that the volume was lent before stays, whatever the
@@ -114,12 +119,15 @@ bool rbx_lender_next_of(const struct rbx_lender *lender, uint64_t volume_id,
 
 /* ---- Slabs -----------------------------------------------------------------*/
 
-/* Not a reason to refuse: nothing is free now, but a slab is ENDING. */
+/* No reasons to refuse: a slab is ENDING, and what it takes is needed. LATER: nothing is free
+ * now. QUOTA_LATER: its owner has its quota only with such slabs; others may be lent to. */
 #define RBX_LENDER_LATER UINT32_MAX
+#define RBX_LENDER_QUOTA_LATER (UINT32_MAX - 1)
 
 /*
  * Takes a slab for the client, which the host has to prepare; it has no epoch yet.
- * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER: ask again after the next ended().
+ * STALE_SESSION, DRAINING, QUOTA, FULL; RBX_LENDER_LATER, RBX_LENDER_QUOTA_LATER: ask again
+ * after the next ended().
  */
 uint32_t rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 			 struct rbx_lender_loan *loan);
@@ -149,12 +157,14 @@ void rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 
 /* ---- Getting memory back -----------------------------------------------*/
 
-/*
- * New limits, as in the config. A client keeps what it has above a new quota. The host
- * asks for what is lent above a new lend_max by shrink(). A higher lend_max withdraws.
- */
-void rbx_lender_set_limits(struct rbx_lender *lender, uint32_t lend_max,
-			   uint32_t quota_count);
+/* A new limit, as in the config. The host asks for what is lent above it by shrink(). A
+ * higher one withdraws. */
+void rbx_lender_set_lend_max(struct rbx_lender *lender, uint32_t lend_max);
+
+/* The most slabs of an owner in all; 0: all there are, as at first. It keeps what it has above
+ * a new quota. */
+void rbx_lender_set_quota(struct rbx_lender *lender, uint32_t owner,
+			  uint32_t quota_count);
 
 /* Slabs that could be lent now, or when those that are ending have ended. */
 uint32_t rbx_lender_room(const struct rbx_lender *lender);
@@ -240,6 +250,9 @@ uint32_t rbx_lender_lent_to(const struct rbx_lender *lender,
 
 /* The epoch of the last loan; 0: there was none. */
 uint64_t rbx_lender_last_epoch(const struct rbx_lender *lender);
+/* Whether the owner has no session, and no slab in any state: the host may use its number for
+ * another one. */
+bool rbx_lender_owner_is_idle(const struct rbx_lender *lender, uint32_t owner);
 
 /* No slab_id above it was ever given out. */
 uint32_t rbx_lender_slabs_used(const struct rbx_lender *lender);

@@ -87,13 +87,17 @@ void rbx_lender_withdraw(struct rbx_lender *l)
 		(void)take_patient(l, patient - wanted, withdraw, 0, 0);
 }
 
-void rbx_lender_set_limits(struct rbx_lender *l, uint32_t lend_max,
-			   uint32_t quota_count)
+void rbx_lender_set_lend_max(struct rbx_lender *l, uint32_t lend_max)
 {
 	RBX_ASSERT(lend_max > 0 && lend_max <= l->config.slabs_count);
 	l->config.lend_max = lend_max;
-	l->config.quota_count = quota_count;
 	rbx_lender_withdraw(l);
+}
+
+void rbx_lender_set_quota(struct rbx_lender *l, uint32_t owner, uint32_t quota_count)
+{
+	RBX_ASSERT(owner < l->config.owners_max);
+	l->owners[owner].quota_count = quota_count;
 }
 
 void rbx_lender_set_short(struct rbx_lender *l, bool host_is_short)

@@ -14,6 +14,7 @@
  *		have one length, so that is also the order in which they end. Those
  *		that have ASKED slabs in a list besides, in which they take turns. Named
  *		volumes have entries among them, but no lease.
+ *	owners	by the numbers that the host gives them.
  *
  * So an event touches few entries, however many clients and slabs there are. Choosing slabs
  * to ask for looks at all clients a few times, but only at slabs that are chosen.
@@ -41,11 +42,13 @@ struct rbx_lender_slab {
 	uint32_t client; /* PREPARING, LENT, ASKED: index of the client */
 	uint32_t next; /* of its queue or list */
 	uint32_t prev; /* PREPARING, LENT, ASKED */
+	uint16_t owner; /* of all but FREE ones: its client's, which may have left */
 	uint8_t state; /* enum rbx_lender_slab_state */
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_lender_slab) == 40,
 		  "RBX_LENT_SLABS_MAX of them are 2.5 MiB, as limits.h says");
+RBX_STATIC_ASSERT(RBX_OWNERS_MAX <= UINT16_MAX, "a slab has room for its owner");
 
 struct rbx_lender_list {
 	uint32_t first; /* RBX_LENDER_NONE: it is empty */
@@ -65,16 +68,26 @@ struct rbx_lender_client {
 	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
 	uint32_t preparing_count; /* PREPARING */
 	uint32_t asked_count; /* ASKED */
+	uint32_t owner;
 	bool expired; /* the host has been told to end it */
 	bool is_kept; /* a named volume: it has no lease, and nothing of it is revoked */
 	bool has_writer; /* is_kept: somebody is there who can move its data */
 	uint64_t kept_epoch; /* is_kept: loans up to here are not those of this writer */
 };
 
+/* All sessions of one credential. */
+struct rbx_lender_owner {
+	uint32_t quota_count; /* 0: all */
+	uint32_t clients_count;
+	uint32_t slabs_count; /* PREPARING, LENT and ASKED */
+	uint32_t ending_count; /* ENDING */
+};
+
 struct rbx_lender {
 	struct rbx_lender_config config;
 	struct rbx_id_map sessions; /* from session id to client */
 	struct rbx_lender_client *clients;
+	struct rbx_lender_owner *owners;
 	struct rbx_lender_slab *slabs;
 	uint32_t slabs_used; /* entries from there on were never used */
 	uint32_t client_free; /* the first free one */

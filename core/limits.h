@@ -254,6 +254,12 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 #define RBX_CLIENTS_MAX 16384u
 #define RBX_CLIENTS_DEFAULT 1024u
 
+/* Owners of one server at a time: each name in a file of secrets, which has so many lines,
+ * and the clients without a name. Those whose name was removed keep a place until they have
+ * left. The lender's table of them takes 64 KiB. */
+#define RBX_CREDENTIALS_MAX 4096u
+#define RBX_OWNERS_MAX (RBX_CREDENTIALS_MAX + 1)
+
 /* Blocks of one write that goes to a disk behind its acknowledgement, and of one run that is
  * sent there: as long as merged pages. */
 #define RBX_BEHIND_BLOCKS_MAX (RBX_MERGE_BYTES_MAX / RBX_PAGE_BYTES)

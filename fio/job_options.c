@@ -58,6 +58,7 @@ struct fio_option job_option_table[] = {
 	YES_OR_NO(counters, "Counters", "Tell work requests and the like in the end"),
 	YES_OR_NO(insecure, "No secret", "No secret, even beyond loopback"),
 	TEXT(secret_file, NULL, "Secret file", "The secret shared with the servers"),
+	TEXT(credential, NULL, "Credential", "The name of the secret, if each client has its own"),
 	TEXT(fabric, NULL, "Fabric", "auto, verbs, soft or soft:tcp"),
 	TEXT(device, NULL, "Device", "NAME[:PORT] of verbs, or registered of soft"),
 	TEXT(mode, NULL, "Mode", "single, doorbell, merge or hybrid"),
@@ -82,6 +83,7 @@ static const struct {
 	size_t offset;
 } library_texts[] = {
 	{ "secret_file", offsetof(struct job_options, secret_file) },
+	{ "credential", offsetof(struct job_options, credential) },
 	{ "fabric", offsetof(struct job_options, fabric) },
 	{ "device", offsetof(struct job_options, device) },
 	{ "mode", offsetof(struct job_options, mode) },

@@ -25,6 +25,7 @@ struct job_options {
 	unsigned int insecure;
 	unsigned int counters;
 	char *secret_file;
+	char *credential;
 	char *fabric;
 	char *device;
 	char *mode;

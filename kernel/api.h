@@ -45,6 +45,9 @@ struct rbx_volume_options {
 	bool on_demand; /* a slab gets memory at its first write */
 	const void *secret; /* the secret of the servers; NULL: none */
 	size_t secret_bytes;
+	/* The name that the servers have for the secret, 1 to 31 characters of
+	 * A-Z a-z 0-9 . _ -; NULL: it has none. */
+	const char *credential;
 	bool insecure; /* allow no secret beyond loopback */
 	/* Keep a CRC32C of each 4 KiB page here, so that a read returns what was written,
 	 * or an error. It takes 0.1 % of the size. */

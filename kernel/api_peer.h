@@ -29,6 +29,7 @@ struct rbx_peer_options {
 	u32 peer_timeout_ms; /* requests to a server that is silent for so long end */
 	const void *secret; /* the secret of the server; NULL: none */
 	size_t secret_bytes;
+	const char *credential; /* its name there, as of a volume; NULL: it has none */
 	bool insecure; /* allow no secret beyond loopback */
 };
 

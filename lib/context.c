@@ -99,6 +99,7 @@ static int open_sessions(struct rbx_context *ctx)
 			return err;
 	}
 	options.secret = ctx->secret;
+	options.credential = ctx->options.credential;
 	return rbx_sessions_open(&ctx->sessions, &options);
 }
 

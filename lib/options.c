@@ -21,6 +21,7 @@
 #include "lib/poller/polling.h"
 #include "lib/sized.h"
 #include "lib/buffers/tuning.h"
+#include "wire/credential.h"
 
 enum kind {
 	KIND_TEXT, /* char[high]: any text, or what check() accepts */
@@ -63,6 +64,16 @@ static int check_overload(const char *text)
 	return rbx_overload_parse(text, &work_requests, &cost_ns);
 }
 
+static int check_credential(const char *text)
+{
+	char name[RBX_CREDENTIAL_BYTES] = "";
+
+	strncpy(name, text, sizeof(name) - 1);
+	if (!rbx_credential_makes_sense(name))
+		return rbx_error(-EINVAL, "credential=%s: a name has only A-Z a-z 0-9 . _ -", name);
+	return 0;
+}
+
 #define FIELD(name) offsetof(struct rbx_options, name)
 #define TEXT_BYTES(name) sizeof(((struct rbx_options *)0)->name)
 #define TEXT(name, check) \
@@ -95,6 +106,7 @@ static const struct option table[] = {
 	TEXT(tune_file, NULL),
 	NUMBER("on_demand_paging", KIND_U32, on_demand_paging, 0, 1),
 	NUMBER("traffic_class", KIND_U32, traffic_class, 0, 255),
+	TEXT(credential, check_credential),
 };
 
 static const struct {
@@ -272,6 +284,9 @@ int rbx_options_check(const struct rbx_options *options)
 		if (err)
 			return err;
 	}
+	if (options->credential[0] && !options->secret_file[0])
+		return rbx_error(-EINVAL, "credential=%s: there is no secret of that name; give secret_file (--secret-file) too",
+				 options->credential);
 	err = rbx_polling_check(options);
 	return err ? err : rbx_pacing_check(options);
 }

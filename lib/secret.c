@@ -20,9 +20,9 @@
 
 #include "lib/error.h"
 
-/* Returns the bytes that were read, at most size, or -errno. */
-static ssize_t read_all(int fd, uint8_t *buf, size_t size)
+ssize_t rbx_secret_read(int fd, void *to, size_t size)
 {
+	uint8_t *buf = to;
 	size_t have = 0;
 	ssize_t n;
 
@@ -39,34 +39,53 @@ static ssize_t read_all(int fd, uint8_t *buf, size_t size)
 	return (ssize_t)have;
 }
 
+/* One byte again and again is what an empty disk or a careless hand leaves. */
+static bool is_one_byte(const uint8_t *bytes, size_t length)
+{
+	return length && !memcmp(bytes, bytes + 1, length - 1);
+}
+
+RBX_STATIC_ASSERT(RBX_SECRET_BYTES_MIN == 16 && RBX_SECRET_BYTES_MAX == 4096,
+		  "as the texts say");
+
+const char *rbx_secret_wrong(const void *bytes, size_t length)
+{
+	if (length < RBX_SECRET_BYTES_MIN)
+		return "is too short: a secret has 16 to 4096 bytes";
+	if (length > RBX_SECRET_BYTES_MAX)
+		return "is too long: a secret has 16 to 4096 bytes";
+	if (is_one_byte(bytes, length))
+		return "is one byte again and again, which is easy to guess";
+	return NULL;
+}
+
 static int secret_read(int fd, const char *path, struct rbx_secret *secret)
 {
 	/* One byte more for a newline, and one more to notice that it is too long. */
 	uint8_t bytes[RBX_SECRET_BYTES_MAX + 2];
-	ssize_t n = read_all(fd, bytes, sizeof(bytes));
+	ssize_t n = rbx_secret_read(fd, bytes, sizeof(bytes));
+	const char *wrong;
 
 	if (n < 0)
 		return rbx_error((int)n, "cannot read secret file %s: %s", path,
 				 strerror((int)-n));
 	if (n > 0 && bytes[n - 1] == '\n')
 		n--;
-	if (n >= RBX_SECRET_BYTES_MIN && n <= RBX_SECRET_BYTES_MAX) {
+	wrong = rbx_secret_wrong(bytes, (size_t)n);
+	if (!wrong) {
 		memcpy(secret->bytes, bytes, (size_t)n);
 		secret->length_bytes = (size_t)n;
 	}
 	OPENSSL_cleanse(bytes, sizeof(bytes));
-	if (!secret->length_bytes)
+	if (wrong)
 		return rbx_error(-EINVAL,
-				 "secret file %s is too %s: a secret has %u to "
-				 "%u bytes; make one with: head -c 32 /dev/urandom"
-				 " | base64",
-				 path,
-				 n < RBX_SECRET_BYTES_MIN ? "short" : "long",
-				 RBX_SECRET_BYTES_MIN, RBX_SECRET_BYTES_MAX);
+				 "secret file %s %s; make one with: head -c 32 "
+				 "/dev/urandom | base64",
+				 path, wrong);
 	return 0;
 }
 
-static int secret_check_file(int fd, const char *path)
+static int secret_check_file(int fd, const char *path, uint64_t *file_bytes)
 {
 	struct stat status;
 
@@ -80,26 +99,38 @@ static int secret_check_file(int fd, const char *path)
 				 "secret file %s is open to everybody (mode %o); "
 				 "close it with: chmod o-rwx %s",
 				 path, status.st_mode & 07777, path);
+	*file_bytes = (uint64_t)status.st_size;
 	return 0;
+}
+
+int rbx_secret_open(const char *path, uint64_t *file_bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+
+	if (fd < 0)
+		return rbx_error(-errno, "cannot open secret file %s: %s", path,
+				 strerror(errno));
+	err = secret_check_file(fd, path, file_bytes);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 int rbx_secret_load(const char *path, struct rbx_secret **out)
 {
 	struct rbx_secret *secret;
-	int fd, err;
+	uint64_t file_bytes;
+	int fd = rbx_secret_open(path, &file_bytes), err;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return rbx_error(-errno, "cannot open secret file %s: %s", path,
-				 strerror(errno));
+		return fd;
 	secret = calloc(1, sizeof(*secret));
 	if (!secret) {
 		err = rbx_error(-ENOMEM, "no memory for the secret");
 		goto out_close;
 	}
-	err = secret_check_file(fd, path);
-	if (!err)
-		err = secret_read(fd, path, secret);
+	err = secret_read(fd, path, secret);
 	if (err)
 		rbx_secret_free(secret);
 	else

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire/proof.h"
 
@@ -25,9 +26,21 @@ struct rbx_secret {
 /*
  * Reads a secret. A newline at the end is not part of it. The caller frees it. 0;
  * -ENOENT; -EACCES: not readable, or readable by everybody; -EINVAL: not a file, too
- * short or too long; -ENOMEM. Sets rbx_last_error().
+ * short or too long, or all of one byte; -ENOMEM. Sets rbx_last_error().
  */
 int rbx_secret_load(const char *path, struct rbx_secret **secret);
+
+/*
+ * Opens a file with secrets, and tells how long it is. Returns its descriptor, or as
+ * rbx_secret_load(): -ENOENT, -EACCES, -EINVAL. Sets rbx_last_error().
+ */
+int rbx_secret_open(const char *path, uint64_t *file_bytes);
+
+/* Returns how many bytes there were, at most size, or -errno. */
+ssize_t rbx_secret_read(int fd, void *buf, size_t size);
+
+/* What is wrong with these bytes as a secret, as "is too short: ..."; NULL: nothing. */
+const char *rbx_secret_wrong(const void *bytes, size_t length);
 
 /* Wipes the secret and frees it. NULL is allowed. */
 void rbx_secret_free(struct rbx_secret *secret);

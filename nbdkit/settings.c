@@ -29,6 +29,7 @@ const char settings_help[] =
 	"size=<SIZE>                    (required) Bytes of the volume.\n"
 	"replicas=<N>                   Copies of the data, 1 to 3.\n"
 	"secret-file=<FILE>             The secret shared with the servers.\n"
+	"credential=<NAME>              The name of the secret, if each client has its own.\n"
 	"insecure=true                  No secret, even beyond loopback.\n"
 	"on-demand=true                 Borrow at the first write; trim gives back.\n"
 	"checksums=true                 Keep and check a CRC32C of each 4 KiB.\n"
@@ -40,6 +41,7 @@ static const struct {
 	const char *name;
 	const char *library;
 } texts[] = {
+	{ "credential", "credential" },
 	{ "fabric", "fabric" },
 	{ "device", "device" },
 	{ "mode", "mode" },

@@ -84,7 +84,7 @@ void rbx_stats_reset(struct rbx_context *ctx);
 
 struct rbx_server_options {
     size_t size_bytes;
-    char listen[...], fabric[...], device[...], secret_file[...];
+    char listen[...], fabric[...], device[...], secret_file[...], secrets_file[...];
     int gid_index;
     uint64_t memory_bytes, slab_bytes, quota_bytes;
     uint32_t lease_ms, insecure, overcommit, clients_max, small_pages;

@@ -144,7 +144,6 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 	struct rbx_slab *slab;
 	uint32_t reason, index;
 
-	rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
 	reason = rbx_lender_lend(s->lender, holder->id, &loan);
 	if (reason)
 		return reason;
@@ -178,30 +177,36 @@ void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 	rbx_borrowing_go_on(s);
 }
 
-/* Whether the first request in the list has waited long enough. */
-static bool is_overdue(const struct rbx_server *s)
+/* Whether a request in the list has waited long enough; NULL: there is none. */
+static bool is_overdue(const struct rbx_late_answer *late)
 {
-	return s->waiting_first &&
-	       rbx_now_ns() - s->waiting_first->since_ns >= RBX_MAP_WAIT_NS;
+	return late && rbx_now_ns() - late->since_ns >= RBX_MAP_WAIT_NS;
 }
 
+/* Those who wait for the slabs of their own owner let the others pass. */
 void rbx_borrowing_go_on(struct rbx_server *s)
 {
-	struct rbx_late_answer *late;
+	struct rbx_late_answer *late = s->waiting_first, *next;
 	uint32_t reason;
 
-	while ((late = s->waiting_first)) {
+	if (late)
+		rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
+	while (late) {
+		next = late->next;
 		reason = slab_begin(s, late);
-		if (reason == RBX_LENDER_LATER) {
-			if (!is_overdue(s))
-				return;
-			reason = RBX_REASON_LATER;
-		}
-		if (reason) {
+		if (!reason) {
+			waiting_remove(s, late);
+			rbx_lender_set_short(s->lender, !rbx_host_has_room(s));
+		} else if (reason != RBX_LENDER_LATER && reason != RBX_LENDER_QUOTA_LATER) {
 			late_refuse(s, late, reason);
-			continue;
+			next = s->waiting_first; /* others of its connection may have gone */
+		} else if (is_overdue(late)) {
+			late_refuse(s, late, RBX_REASON_LATER);
+			next = s->waiting_first;
+		} else if (reason == RBX_LENDER_LATER) {
+			return;
 		}
-		s->waiting_first = late->next;
+		late = next;
 	}
 }
 
@@ -275,8 +280,8 @@ static void slab_has_ended(struct rbx_server *s, struct rbx_slab *slab)
 	struct rbx_wire_message unmapped = { .type = RBX_WIRE_SLAB_UNMAPPED };
 
 	slab->holder = NULL;
-	rbx_holder_slab_ended(s, holder);
 	rbx_lender_ended(s->lender, rbx_slab_id(s, slab));
+	rbx_holder_slab_ended(s, holder);
 	pthread_cond_broadcast(&s->slab_ended);
 	if (!slab->asker)
 		return;
@@ -299,7 +304,8 @@ bool rbx_workers_serve(struct rbx_server *s)
 			slab_has_ended(s, &s->slabs[index]);
 	}
 	/* A drain ends the waiting too, and so does time. */
-	if (any || rbx_lender_is_draining(s->lender) || is_overdue(s))
+	if (any || rbx_lender_is_draining(s->lender) ||
+	    is_overdue(s->waiting_first))
 		rbx_borrowing_go_on(s);
 	return any;
 }

@@ -10,11 +10,45 @@
  * that slab again only then. The client's entry is reused only after its last slab has
  * ended.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "server/state.h"
 
-uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
+static void client_name(struct rbx_client *client, const char *address)
+{
+	const char *credential = client->owner->credential;
+
+	memcpy(client->address, address, sizeof(client->address));
+	snprintf(client->name, sizeof(client->name), *credential ? "%s (%s)" : "%s", address,
+		 credential);
+}
+
+/* Takes an entry for a client, and one of its owner. */
+static uint32_t client_take(struct rbx_server *s, const char *credential, uint64_t session_id,
+			    uint64_t now_ns, struct rbx_client **out)
+{
+	struct rbx_owner *owner = rbx_owner_take(s, credential);
+	struct rbx_client *client = owner ? rbx_client_take(s) : NULL;
+	uint32_t reason = RBX_REASON_TOO_MANY;
+
+	if (client)
+		reason = rbx_lender_admit(s->lender, session_id,
+					  rbx_owner_number(s, owner), now_ns);
+	if (!reason) {
+		*client = (struct rbx_client){ .session_id = session_id, .owner = owner };
+		*out = client;
+		return reason;
+	}
+	if (client)
+		rbx_client_give(s, client);
+	if (owner)
+		rbx_owner_give(s, owner);
+	return reason;
+}
+
+uint32_t rbx_client_admit(struct rbx_server *s, const char *address,
+			  const char credential[RBX_CREDENTIAL_BYTES],
 			  uint64_t now_ns, struct rbx_client **out)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
@@ -27,25 +61,22 @@ uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
 	    rbx_client_find(s, session_id))
 		return RBX_REASON_INTERNAL;
 	if (s->fabric.ops->create_domain(s->device, &domain, error)) {
-		rbx_log(&s->log, "cannot admit client %s: %s", name, error);
+		rbx_log(&s->log, "cannot admit client %s: %s", address, error);
 		return RBX_REASON_INTERNAL;
 	}
-	client = rbx_client_take(s);
-	reason = client ? rbx_lender_admit(s->lender, session_id, now_ns) :
-			  RBX_REASON_TOO_MANY;
+	reason = client_take(s, credential, session_id, now_ns, &client);
 	if (reason) {
-		if (client)
-			rbx_client_give(s, client);
 		s->fabric.ops->destroy_domain(domain);
 		return reason;
 	}
 	rbx_id_map_put(&s->sessions, session_id, rbx_client_index(s, client));
-	*client = (struct rbx_client){ .session_id = session_id,
-				       .own = { .id = session_id,
-						.domain = domain,
-						.number = rbx_client_index(s, client) },
-				       .admitted_ns = now_ns };
-	memcpy(client->name, name, sizeof(client->name));
+	client->own = (struct rbx_holder){
+		.id = session_id,
+		.domain = domain,
+		.number = rbx_client_index(s, client),
+	};
+	client->admitted_ns = now_ns;
+	client_name(client, address);
 	rbx_log(&s->log, "client %s admitted", client->name);
 	*out = client;
 	return RBX_REASON_NONE;
@@ -57,6 +88,7 @@ static void domain_end(struct rbx_server *s, struct rbx_client *client)
 		return;
 	s->fabric.ops->destroy_domain(client->own.domain);
 	client->own.domain = NULL;
+	rbx_owner_give(s, client->owner);
 	rbx_client_give(s, client);
 }
 
@@ -74,7 +106,7 @@ void rbx_holder_slab_ended(struct rbx_server *s, struct rbx_holder *holder)
 
 void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 {
-	struct rbx_client left = { .own = client->own };
+	struct rbx_client left = { .own = client->own, .owner = client->owner };
 	struct rbx_user_message_ends ends;
 
 	left.own.id = 0;

@@ -70,6 +70,7 @@ struct rbx_connection {
 	uint64_t asked_ns[RBX_CONTROL_RECEIVES_MAX]; /* when its message was found */
 	bool client_is_up; /* it has sent a message since WELCOME, so we may send */
 	bool resumes;
+	char credential[RBX_CREDENTIAL_BYTES]; /* as HELLO names it */
 	uint64_t resume_session_id;
 	uint64_t resume_last_epoch; /* the last loan that the client knows of */
 	struct rbx_transcript transcript;

@@ -3,12 +3,13 @@
  * handshake.c - the handshake: an untrusted client becomes a client, or resumes its
  * session.
  *
- * HELLO says whether the client has a secret and whether it resumes a session. CHALLENGE
- * answers with a nonce of the server. AUTH proves, over both, that the client has the
- * secret or the session's key. Before that proof nothing is admitted, ended or kept. On a
- * resume, all that the session had open is ended before WELCOME is sent. So what the
- * client sends again cannot meet its earlier requests. Loans that the client never
- * learned of are taken back (wire/PROTOCOL.md, "Resume").
+ * HELLO says whether the client has a secret, by which name, and whether it resumes a
+ * session. CHALLENGE answers with a nonce of the server, also to a name that there is not.
+ * AUTH proves, over both, that the client has a secret of that name or the session's key.
+ * Before that proof nothing is admitted, ended or kept. On a resume, all that the session
+ * had open is ended before WELCOME is sent. So what the client sends again cannot meet its
+ * earlier requests. Loans that the client never learned of are taken back
+ * (wire/PROTOCOL.md, "Resume").
  */
 #include <string.h>
 
@@ -19,9 +20,9 @@ static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 {
 	bool has_secret = hello->flags & RBX_WIRE_HAS_SECRET;
 
-	if (has_secret && !s->secret)
+	if (has_secret && !rbx_credentials_are_any(&s->credentials))
 		return RBX_REASON_SECRET_UNKNOWN;
-	if (!has_secret && s->secret)
+	if (!has_secret && rbx_credentials_are_any(&s->credentials))
 		return RBX_REASON_SECRET_REQUIRED;
 	if (named_session_id && hello->session_id != named_session_id)
 		return RBX_REASON_OUT_OF_TURN; /* it has the slot of a client */
@@ -53,6 +54,7 @@ static void hello_received(struct rbx_server *s, struct rbx_connection *c,
 	c->resumes = hello->hello.flags & RBX_WIRE_RESUME;
 	c->resume_session_id = hello->hello.session_id;
 	c->resume_last_epoch = hello->hello.last_epoch;
+	memcpy(c->credential, hello->hello.credential, sizeof(c->credential));
 	rbx_transcript_make(&c->transcript, hello, &challenge);
 	rbx_connection_set_state(s, c, RBX_CONNECTION_CHALLENGED,
 				 c->deadline_ns);
@@ -80,7 +82,8 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 			rbx_volume_client_resumed(s, client, c->resume_last_epoch);
 		rbx_log(&s->log, "client %s is back", client->name);
 	} else {
-		reason = rbx_client_admit(s, c->qp->peer_name, now_ns, &client);
+		reason = rbx_client_admit(s, c->qp->peer_name, c->credential, now_ns,
+					  &client);
 		if (reason)
 			return reason;
 		rbx_key_of_session(root, &c->transcript, &client->key);
@@ -96,7 +99,7 @@ static uint32_t session_begin(struct rbx_server *s, struct rbx_connection *c,
 static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
 			 uint64_t request_id, struct rbx_root root)
 {
-	uint64_t quota_bytes = s->options.quota_bytes;
+	uint64_t quota_bytes = c->client->owner->quota_bytes;
 	struct rbx_wire_message welcome = {
 		.type = RBX_WIRE_WELCOME,
 		.request_id = request_id,
@@ -118,14 +121,48 @@ static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_answer(s, c, &welcome);
 }
 
+/*
+ * Which of the credential's secrets the proof is made with; NULL: none. It takes as long
+ * whatever the answer is: a proof is computed for each secret that a name may have, and with a
+ * decoy in place of those that it has not.
+ */
+static const struct rbx_root *root_proved(const struct rbx_connection *c,
+					  const struct rbx_credential *credential,
+					  const uint8_t *proof)
+{
+	const struct rbx_root *proved = NULL;
+	uint8_t expected[RBX_WIRE_PROOF_BYTES];
+	uint32_t i;
+
+	for (i = 0; i < RBX_SECRETS_OF_NAME_MAX; i++) {
+		rbx_proof_of_client(credential->roots[i], &c->transcript, expected);
+		if (rbx_proof_equal(expected, proof, sizeof(expected)) &&
+		    i < credential->roots_count)
+			proved = &credential->roots[i];
+	}
+	return proved;
+}
+
+/* A session belongs to the credential that it began with, even if that is gone. */
+static bool key_is_proved(const struct rbx_connection *c, const struct rbx_client *client,
+			  struct rbx_root key, const uint8_t *proof)
+{
+	uint8_t expected[RBX_WIRE_PROOF_BYTES];
+
+	rbx_proof_of_client(key, &c->transcript, expected);
+	return rbx_proof_equal(expected, proof, sizeof(expected)) &&
+	       !strcmp(client->owner->credential, c->credential);
+}
+
 static void auth_received(struct rbx_server *s, struct rbx_connection *c,
 			  const struct rbx_wire_message *auth, uint64_t now_ns)
 {
+	uint32_t reason = RBX_REASON_WRONG_SECRET;
+	const struct rbx_root *root = NULL;
 	struct rbx_client *client = NULL;
-	struct rbx_root root = rbx_root_of_secret(s->secret);
-	uint8_t proof[RBX_WIRE_PROOF_BYTES];
+	struct rbx_credential credential;
 	struct rbx_key session_key;
-	uint32_t reason;
+	struct rbx_root key_root;
 
 	if (c->resumes) {
 		client = rbx_client_find(s, c->resume_session_id);
@@ -135,21 +172,23 @@ static void auth_received(struct rbx_server *s, struct rbx_connection *c,
 			return;
 		}
 		session_key = client->key;
-		root = rbx_root_of_key(&session_key);
+		key_root = rbx_root_of_key(&session_key);
+		if (key_is_proved(c, client, key_root, auth->auth.proof))
+			root = &key_root;
+	} else {
+		rbx_credentials_find(&s->credentials, c->credential, &credential);
+		root = root_proved(c, &credential, auth->auth.proof);
 	}
-	rbx_proof_of_client(root, &c->transcript, proof);
-	if (rbx_proof_equal(proof, auth->auth.proof, sizeof(proof)))
-		reason = session_begin(s, c, root, now_ns, client);
-	else
-		reason = RBX_REASON_WRONG_SECRET;
+	if (root)
+		reason = session_begin(s, c, *root, now_ns, client);
 	if (reason) {
 		rbx_connection_refuse(s, c, auth->request_id, reason);
 		return;
 	}
 	rbx_connection_set_state(s, c, RBX_CONNECTION_OPEN, 0);
 	c->session_id = c->client->session_id;
-	welcome_send(s, c, auth->request_id, root);
-	rbx_seals_begin(&c->seals, RBX_SIDE_SERVER, root, &c->transcript);
+	welcome_send(s, c, auth->request_id, *root);
+	rbx_seals_begin(&c->seals, RBX_SIDE_SERVER, *root, &c->transcript);
 }
 
 void rbx_handshake_message(struct rbx_server *s, struct rbx_connection *c,

@@ -123,7 +123,9 @@ static void client_describe(struct rbx_server *s,
 				  0,
 		.connected = client->connection != NULL,
 	};
-	name_copy(described->address, sizeof(described->address), client->name);
+	name_copy(described->address, sizeof(described->address), client->address);
+	memcpy(described->credential, client->owner->credential,
+	       sizeof(described->credential));
 }
 
 size_t rbx_server_clients_get(struct rbx_server *s,

@@ -59,7 +59,9 @@ static int check(const struct rbx_server_options *o)
 	    strnlen(o->fabric, sizeof(o->fabric)) == sizeof(o->fabric) ||
 	    strnlen(o->device, sizeof(o->device)) == sizeof(o->device) ||
 	    strnlen(o->secret_file, sizeof(o->secret_file)) ==
-		    sizeof(o->secret_file))
+		    sizeof(o->secret_file) ||
+	    strnlen(o->secrets_file, sizeof(o->secrets_file)) ==
+		    sizeof(o->secrets_file))
 		return rbx_error(-EINVAL, "a text of the options is not terminated");
 	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > RBX_WIRE_LEASE_MS_MAX)
 		return rbx_error(-EINVAL,

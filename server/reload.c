@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reload.c - gives a running server new limits and a new secret.
+ * reload.c - gives a running server new limits and new secrets.
  *
  * Everything is checked before anything changes. Then all changes at once, under the
  * lock. The tables have room for RBX_LENT_SLABS_MAX slabs from the start, so a limit is
  * only a number. If more is lent than a lowered limit allows, rbx_pressure_tick() asks
  * for slabs as long as there are too many, including slabs that are not ready yet.
  *
- * A session has its own key, which was made when it began. So a new secret is for new
- * sessions. Existing ones go on, and can be resumed.
+ * A session has its own key, which was made when it began. So new secrets are for new
+ * sessions. Existing ones go on, and can be resumed, even if their credential is gone.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,23 +39,25 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 	if (is->insecure != wanted->insecure)
 		return "insecure (--insecure)";
 	/* Sessions that began without a secret could not resume with one. */
-	if (!is->secret_file[0] != !wanted->secret_file[0])
+	if (rbx_credentials_are_wanted(is) != rbx_credentials_are_wanted(wanted))
 		return "whether there is a secret";
 	return NULL;
 }
 
 static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
-		      struct rbx_secret **secret)
+		      struct rbx_credentials *credentials)
 {
-	struct rbx_secret *former = s->secret;
+	struct rbx_credentials former = s->credentials;
 
 	s->options.memory_bytes = o->memory_bytes;
 	s->options.quota_bytes = o->quota_bytes;
 	s->options.overcommit = o->overcommit;
 	memcpy(s->options.secret_file, o->secret_file, sizeof(o->secret_file));
-	s->secret = *secret;
-	*secret = former;
-	rbx_lender_set_limits(s->lender, rbx_slabs_of_memory(o), rbx_slabs_of_quota(o));
+	memcpy(s->options.secrets_file, o->secrets_file, sizeof(o->secrets_file));
+	s->credentials = *credentials;
+	*credentials = former;
+	rbx_lender_set_lend_max(s->lender, rbx_slabs_of_memory(o));
+	rbx_owners_set_quotas(s);
 	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */
 	rbx_borrowing_go_on(s);
 }
@@ -63,7 +65,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *options)
 {
 	struct rbx_server_stats now;
-	struct rbx_secret *secret = NULL;
+	struct rbx_credentials credentials;
 	struct rbx_server_options wanted;
 	const char *else_changes;
 	int err;
@@ -84,14 +86,14 @@ int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *opt
 	err = rbx_memory_check(s, &wanted, now.lent_bytes);
 	if (!err)
 		err = rbx_descriptors_reserve(s, &wanted);
-	if (!err && wanted.secret_file[0])
-		err = rbx_secret_load(wanted.secret_file, &secret);
+	if (!err)
+		err = rbx_credentials_load(&wanted, &credentials);
 	if (err)
 		return err;
 	pthread_mutex_lock(&s->lock);
-	take_over(s, &wanted, &secret);
+	take_over(s, &wanted, &credentials);
 	pthread_mutex_unlock(&s->lock);
 	rbx_control_thread_wake(s);
-	rbx_secret_free(secret);
+	rbx_credentials_free(&credentials);
 	return 0;
 }

@@ -26,7 +26,7 @@ static int address_check(const struct rbx_server *s, const char *address)
 	bool is_loopback;
 	int err;
 
-	if (s->secret || s->options.insecure)
+	if (rbx_credentials_are_any(&s->credentials) || s->options.insecure)
 		return 0;
 	err = rbx_address_is_loopback(address, &is_loopback);
 	if (err)
@@ -44,11 +44,11 @@ static int address_check(const struct rbx_server *s, const char *address)
 
 /* The address is looked at early, for an answer before anything is made; and once more
  * as it is bound (device_listen()), which decides: a name may mean another by then. */
-static int secret_load(struct rbx_server *s)
+static int secrets_load(struct rbx_server *s)
 {
-	if (s->options.secret_file[0])
-		return rbx_secret_load(s->options.secret_file, &s->secret);
-	return address_check(s, s->options.listen);
+	int err = rbx_credentials_load(&s->options, &s->credentials);
+
+	return err ? err : address_check(s, s->options.listen);
 }
 
 static int lender_make(struct rbx_server *s)
@@ -56,7 +56,7 @@ static int lender_make(struct rbx_server *s)
 	const struct rbx_lender_config config = {
 		.slabs_count = RBX_LENT_SLABS_MAX,
 		.lend_max = rbx_slabs_of_memory(&s->options),
-		.quota_count = rbx_slabs_of_quota(&s->options),
+		.owners_max = RBX_OWNERS_MAX,
 		.lease_ns = s->options.lease_ms * 1000000ull,
 		.clients_max = s->clients_max,
 		.volumes_max = RBX_KEPT_VOLUMES_MAX,
@@ -70,7 +70,9 @@ static int lender_make(struct rbx_server *s)
 	s->slabs = calloc(RBX_LENT_SLABS_MAX, sizeof(*s->slabs));
 	if (!s->slabs)
 		return rbx_error(-ENOMEM, "no memory for the table of slabs");
-	err = rbx_workers_init(s);
+	err = rbx_owners_init(s);
+	if (!err)
+		err = rbx_workers_init(s);
 	return err ? err : rbx_descriptors_reserve(s, &s->options);
 }
 
@@ -177,7 +179,8 @@ static void server_destroy(struct rbx_server *s)
 	pthread_mutex_destroy(&s->workers.lock);
 	pthread_cond_destroy(&s->slab_ended);
 	pthread_mutex_destroy(&s->lock);
-	rbx_secret_free(s->secret);
+	rbx_credentials_free(&s->credentials);
+	rbx_owners_destroy(s);
 	free(s->slabs);
 	free(s->lender);
 	free(s);
@@ -209,7 +212,7 @@ static int server_prepare(struct rbx_server *s)
 	if (!err)
 		err = rbx_memory_check(s, &s->options, 0);
 	if (!err)
-		err = secret_load(s);
+		err = secrets_load(s);
 	if (!err)
 		err = device_open(s);
 	if (!err)

@@ -18,6 +18,8 @@
  *	tables.c          the tables of connections, clients and data queue pairs
  *	half_open.c       which untrusted clients may have a connection
  *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
+ *	credentials.c     the secrets that are accepted (credentials.h)
+ *	owners.c          the owners of sessions, who have a quota
  *	client.c          sessions, and what the lender (core/) decides
  *	requests.c        the requests of a client
  *	borrowing.c       requests about slabs, which are answered later
@@ -28,7 +30,7 @@
  *	slab_memory.c     the memory of a slab, step by step
  *	pressure.c        whether the host itself is short of memory (host_memory.c)
  *	descriptors.c     whether the process may have enough open files
- *	reload.c          new limits and a new secret
+ *	reload.c          new limits and new secrets
  *	numbers.c         the counters, and the list of clients
  *
  * Each table has a fixed size, and an entry costs no memory before it is used first. A
@@ -45,12 +47,29 @@
 #include "core/lender.h"
 #include "lib/clock.h"
 #include "lib/fabric_choice.h"
-#include "lib/secret.h"
 #include "server/connection.h"
+#include "server/credentials.h"
 #include "server/log.h"
 #include "server/volumes.h"
 #include "server/workers.h"
 #include "server/wr_name.h"
+
+/* Who borrows: all sessions of a credential. Without a secret there is one. */
+struct rbx_owner {
+	char credential[RBX_CREDENTIAL_BYTES]; /* its name; "": none */
+	uint32_t clients_count; /* entries of clients; 0: this one is free */
+	uint32_t next; /* in its chain, or of the free ones */
+	uint64_t quota_bytes; /* 0: none */
+};
+
+#define RBX_OWNER_CHAINS 1024u
+
+struct rbx_owners {
+	struct rbx_owner *table; /* RBX_OWNERS_MAX */
+	uint32_t used_count; /* entries from this index on were never used */
+	uint32_t first_free;
+	uint32_t chains[RBX_OWNER_CHAINS]; /* by a hash of the name */
+};
 
 /* A session. It outlives its connection by up to the lease. Its entry is free again when
  * the keys in its domain have ended. */
@@ -67,7 +86,9 @@ struct rbx_client {
 	struct rbx_holder own; /* of slabs that it borrows for itself */
 	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
 	uint32_t qps_count;
-	char name[RBX_NAME_MAX];
+	struct rbx_owner *owner;
+	char address[RBX_NAME_MAX]; /* where it was admitted from */
+	char name[RBX_NAME_MAX + RBX_CREDENTIAL_BYTES + 4]; /* the same with its credential */
 	struct rbx_mailbox mailbox;
 };
 
@@ -94,7 +115,6 @@ struct rbx_server {
 	struct rbx_server_options options;
 	struct rbx_fabric_choice fabric;
 	char description[RBX_ERROR_TEXT_MAX + RBX_NAME_MAX + 72];
-	struct rbx_secret *secret; /* NULL: none */
 	struct rbx_device *device;
 	struct rbx_cq *cq;
 	struct rbx_listener *listener;
@@ -109,6 +129,8 @@ struct rbx_server {
 	pthread_cond_t slab_ended;
 	bool stopping;
 
+	struct rbx_credentials credentials;
+	struct rbx_owners owners;
 	struct rbx_lender *lender;
 	struct rbx_volumes volumes;
 	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
@@ -161,10 +183,10 @@ static inline uint32_t rbx_slabs_of_memory(const struct rbx_server_options *o)
 	return (uint32_t)(o->memory_bytes / o->slab_bytes);
 }
 
-/* The most slabs that are lent to one client; 0: all. */
-static inline uint32_t rbx_slabs_of_quota(const struct rbx_server_options *o)
+/* The most slabs of an owner with this quota; 0: all. */
+static inline uint32_t rbx_slabs_of_quota(const struct rbx_server *s, uint64_t quota_bytes)
 {
-	return (uint32_t)RBX_MIN(o->quota_bytes / o->slab_bytes, UINT32_MAX);
+	return (uint32_t)RBX_MIN(quota_bytes / s->options.slab_bytes, UINT32_MAX);
 }
 
 /* The bytes that are lent in all: whole slabs. */
@@ -173,8 +195,8 @@ static inline uint64_t rbx_server_lend_bytes(const struct rbx_server *s)
 	return rbx_slabs_of_memory(&s->options) * s->options.slab_bytes;
 }
 
-/* The number for slabs whose holder has left. Each client and each volume has a number of its
- * own. */
+/* The number for the work on slabs whose holder has left. Each client and each volume has one
+ * of its own. */
 static inline uint32_t rbx_owner_nobody(const struct rbx_server *s)
 {
 	return s->clients_max + RBX_KEPT_VOLUMES_MAX;
@@ -227,9 +249,22 @@ void rbx_handshake_message(struct rbx_server *s,
 			   const struct rbx_wire_message *message,
 			   uint64_t now_ns);
 
+/* owners.c */
+int rbx_owners_init(struct rbx_server *s);
+void rbx_owners_destroy(struct rbx_server *s);
+/* The owner of a credential, for the entry of one more client. NULL: no place is free. */
+struct rbx_owner *rbx_owner_take(struct rbx_server *s, const char name[RBX_CREDENTIAL_BYTES]);
+/* The entry of one of its clients is free again. */
+void rbx_owner_give(struct rbx_server *s, struct rbx_owner *owner);
+/* As the lender knows it. */
+uint32_t rbx_owner_number(const struct rbx_server *s, const struct rbx_owner *owner);
+/* Takes over quotas that a reload has changed. */
+void rbx_owners_set_quotas(struct rbx_server *s);
+
 /* client.c */
-/* Admits a new session. Returns RBX_REASON_NONE, or the reason against it. */
-uint32_t rbx_client_admit(struct rbx_server *s, const char *name,
+/* Admits a new session of a credential. Returns RBX_REASON_NONE, or the reason against it. */
+uint32_t rbx_client_admit(struct rbx_server *s, const char *address,
+			  const char credential[RBX_CREDENTIAL_BYTES],
 			  uint64_t now_ns, struct rbx_client **client);
 /* Ends its connections and messages and gives up its slabs. At the end it may release the
  * lock for callbacks. */

@@ -47,7 +47,7 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	if (!is_fresh(s, client, *kept))
 		return RBX_REASON_OUT_OF_TURN;
 	if (open->mode == RBX_WIRE_OPEN_CREATE)
-		reason = rbx_volume_make(s, open, kept);
+		reason = rbx_volume_make(s, client, open, kept);
 	if (reason)
 		return reason;
 	if (!rbx_acceptor_promise(&(*kept)->acceptor, open->writer_epoch))
@@ -73,6 +73,8 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 		reason = RBX_REASON_NAME_TAKEN;
 	else if (!kept && !creates)
 		reason = RBX_REASON_NO_VOLUME;
+	else if (kept && kept->owner != c->client->owner)
+		reason = RBX_REASON_NOT_OWNER;
 	else if (open->mode != RBX_WIRE_OPEN_LOOK)
 		reason = grant(s, c->client, open, &kept);
 	if (reason) {
@@ -91,7 +93,8 @@ static void volume_list(struct rbx_server *s, struct rbx_connection *c,
 	uint64_t i;
 
 	for (i = message->cursor; i < s->volumes.used; i++) {
-		if (!rbx_volume_is_there(&s->volumes.kept[i]))
+		if (!rbx_volume_is_there(&s->volumes.kept[i]) ||
+		    s->volumes.kept[i].owner != c->client->owner)
 			continue;
 		volume_fill(s, &s->volumes.kept[i], &answer);
 		answer.request_id = message->request_id;

@@ -16,8 +16,10 @@ bool rbx_volume_is_there(const struct rbx_kept_volume *kept);
 /* NULL: there is none of this name. */
 struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
 					const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
-/* Makes a volume without a record. Returns RBX_REASON_NONE, or the reason against it. */
-uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_wire_volume_open *open,
+/* Makes a volume without a record, of the owner of a client. Returns RBX_REASON_NONE, or the
+ * reason against it. */
+uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
+			 const struct rbx_wire_volume_open *open,
 			 struct rbx_kept_volume **kept);
 /* Nobody is bound to it. Its slabs begin to end, and it is forgotten. */
 void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept);

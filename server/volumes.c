@@ -88,9 +88,33 @@ struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
 	return NULL;
 }
 
-uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_wire_volume_open *open,
+/* Takes an entry, and one of its owner. */
+static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t id,
+			  struct rbx_kept_volume **out)
+{
+	struct rbx_owner *owner = rbx_owner_take(s, credential);
+	struct rbx_kept_volume *kept = entry_take(&s->volumes);
+	uint32_t reason = RBX_REASON_TOO_MANY_VOLUMES;
+
+	RBX_ASSERT(owner); /* the client has it too */
+	if (kept)
+		reason = rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner));
+	if (!reason) {
+		*kept = (struct rbx_kept_volume){ .owner = owner };
+		*out = kept;
+		return reason;
+	}
+	if (kept)
+		entry_give(s, kept);
+	rbx_owner_give(s, owner);
+	return reason;
+}
+
+uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
+			 const struct rbx_wire_volume_open *open,
 			 struct rbx_kept_volume **out)
 {
+	const char *credential = client->owner->credential;
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_kept_volume *kept;
 	struct rbx_domain *domain;
@@ -104,23 +128,19 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_wire_volume_open
 		rbx_log(&s->log, "cannot make volume %s: %s", open->name, error);
 		return RBX_REASON_INTERNAL;
 	}
-	kept = entry_take(&s->volumes);
-	reason = kept ? rbx_lender_keep(s->lender, id) : RBX_REASON_TOO_MANY_VOLUMES;
+	reason = kept_take(s, credential, id, &kept);
 	if (reason) {
-		if (kept)
-			entry_give(s, kept);
 		s->fabric.ops->destroy_domain(domain);
 		return reason;
 	}
-	*kept = (struct rbx_kept_volume){
-		.holder = {
-			.id = id,
-			.domain = domain,
-			.number = s->clients_max + index_of(s, kept),
-			.is_volume = true,
-		},
-		.record.volume_id = open->volume_id,
+	kept->holder = (struct rbx_holder){
+		.id = id,
+		.domain = domain,
+		.number = s->clients_max + index_of(s, kept),
+		.is_volume = true,
 	};
+	kept->record.volume_id = open->volume_id;
+	memcpy(kept->record.owner, credential, sizeof(kept->record.owner));
 	memcpy(kept->record.name, open->name, sizeof(kept->record.name));
 	rbx_id_map_put(&s->volumes.holders, id, index_of(s, kept));
 	*out = kept;
@@ -132,6 +152,7 @@ static void domain_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 	if (kept->holder.id || kept->holder.slabs_held)
 		return;
 	s->fabric.ops->destroy_domain(kept->holder.domain);
+	rbx_owner_give(s, kept->owner);
 	entry_give(s, kept);
 }
 

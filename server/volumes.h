@@ -24,6 +24,7 @@
 struct rbx_client;
 struct rbx_connection;
 struct rbx_domain;
+struct rbx_owner;
 struct rbx_server;
 
 /* Who slabs are lent to: a client, or a named volume. When it has left, its domain ends after
@@ -38,6 +39,7 @@ struct rbx_holder {
 
 struct rbx_kept_volume {
 	struct rbx_holder holder;
+	struct rbx_owner *owner; /* the credential that it was made with */
 	struct rbx_acceptor acceptor;
 	struct rbx_wire_record record; /* as it was accepted; before that name and id alone */
 	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */

@@ -19,6 +19,7 @@ static void walk_hello(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_u64(c, &m->hello.session_id);
 	rbx_cursor_u64(c, &m->hello.incarnation);
 	rbx_cursor_u64(c, &m->hello.last_epoch);
+	rbx_cursor_bytes(c, (uint8_t *)m->hello.credential, RBX_CREDENTIAL_BYTES);
 }
 
 static void walk_challenge(struct rbx_cursor *c, struct rbx_wire_message *m)
@@ -175,7 +176,7 @@ struct layout {
 };
 
 static const struct layout layouts[RBX_WIRE_TYPES_END] = {
-	[RBX_WIRE_HELLO] = { 64, false, walk_hello },
+	[RBX_WIRE_HELLO] = { 96, false, walk_hello },
 	[RBX_WIRE_CHALLENGE] = { 40, false, walk_challenge },
 	[RBX_WIRE_AUTH] = { 32, false, walk_auth },
 	[RBX_WIRE_WELCOME] = { 96, false, walk_welcome },
@@ -207,7 +208,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 RBX_STATIC_ASSERT(192 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
 		  "all counters of STATS_REPLY");
 RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX, "USER_MESSAGE fits");
-RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_WIRE_CREDENTIAL_BYTES + 6 * 8 +
+RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_CREDENTIAL_BYTES + 6 * 8 +
 				 4 * 4 + 9 * RBX_WIRE_MEMBERS_MAX,
 		  "a record");
 RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8 &&
@@ -285,6 +286,9 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 	switch (m->type) {
 	case RBX_WIRE_HELLO:
 		if (m->hello.flags & ~(RBX_WIRE_HAS_SECRET | RBX_WIRE_RESUME))
+			return false;
+		if (!rbx_credential_makes_sense(m->hello.credential) ||
+		    (m->hello.credential[0] && !(m->hello.flags & RBX_WIRE_HAS_SECRET)))
 			return false;
 		if (m->hello.flags & RBX_WIRE_RESUME)
 			return m->hello.session_id && m->hello.incarnation;

@@ -11,6 +11,7 @@
 #ifndef RBX_WIRE_MESSAGE_H
 #define RBX_WIRE_MESSAGE_H
 
+#include "wire/credential.h"
 #include "wire/record.h"
 
 #define RBX_WIRE_MAGIC 0x43584252u /* "RBXC" in the order of bytes */
@@ -71,6 +72,7 @@ struct rbx_wire_hello {
 	uint64_t session_id; /* 0 without RBX_WIRE_RESUME */
 	uint64_t incarnation; /* the same */
 	uint64_t last_epoch; /* of the last loan that came; 0: none did */
+	char credential[RBX_CREDENTIAL_BYTES]; /* whose secret it is; empty: it has no name */
 };
 
 struct rbx_wire_challenge {

@@ -13,7 +13,7 @@
 #define RBX_REASONS(X)                                                        \
 	X(FULL, ENOSPC, "no memory left to lend; ask for less, or add servers") \
 	X(QUOTA, EDQUOT,                                                      \
-	  "the quota for one client is reached; ask for less, or raise the quota") \
+	  "the quota is reached, with all sessions of this credential; ask for less, or raise the quota") \
 	X(WRONG_SECRET, EACCES,                                               \
 	  "the secret is wrong; use the same secret file on both sides")      \
 	X(SECRET_REQUIRED, EACCES,                                            \

@@ -8,10 +8,10 @@
 #ifndef RBX_WIRE_RECORD_H
 #define RBX_WIRE_RECORD_H
 
+#include "wire/credential.h"
 #include "wire/cursor.h"
 
 #define RBX_WIRE_VOLUME_NAME_BYTES 64u /* with the zero at its end */
-#define RBX_WIRE_CREDENTIAL_BYTES 32u /* the same */
 #define RBX_WIRE_HOLDER_BYTES 64u /* the same */
 #define RBX_WIRE_MEMBERS_MAX 64u
 #define RBX_WIRE_LABELS_MAX 18u /* in one message */
@@ -27,7 +27,7 @@ enum rbx_wire_record_flags {
 
 struct rbx_wire_record {
 	char name[RBX_WIRE_VOLUME_NAME_BYTES];
-	char owner[RBX_WIRE_CREDENTIAL_BYTES]; /* a credential; empty: the one without a name */
+	char owner[RBX_CREDENTIAL_BYTES]; /* a credential; empty: the one without a name */
 	uint64_t volume_id; /* not 0; never used again */
 	uint64_t size_bytes;
 	uint64_t slab_bytes;

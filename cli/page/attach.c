@@ -98,6 +98,9 @@ static int options_write(void)
 				 strlen(page_wanted.checksums));
 	if (!err)
 		err = number_write("backup_buffer", page_wanted.backup_buffer_bytes);
+	if (!err && *page_wanted.credential)
+		err = page_write(page_wanted.name, "credential", page_wanted.credential,
+				 strlen(page_wanted.credential));
 	if (!err && *page_wanted.backup)
 		err = page_write(page_wanted.name, "backup", page_wanted.backup,
 				 strlen(page_wanted.backup));

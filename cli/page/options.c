@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/page/page.h"
+#include "cli/reach.h"
 
 struct page_wanted page_wanted = {
 	.name = "page",
@@ -80,6 +81,7 @@ static const struct cli_option attach_options[] = {
 		     "others." },
 	{ "insecure", NULL, "use no secret, even beyond loopback", cli_set_flag,
 	  .field = &page_wanted.insecure },
+	CLI_REACH_CREDENTIAL(page_wanted),
 };
 
 const struct cli_command page_attach_command = {
@@ -127,5 +129,8 @@ int page_options_check(void)
 	if (*page_wanted.secret_file && page_wanted.insecure)
 		return cli_fail(&page_attach_command,
 				"--secret-file and --insecure exclude each other");
+	if (*page_wanted.credential && !*page_wanted.secret_file)
+		return cli_fail(&page_attach_command,
+				"--credential names a secret; add its --secret-file");
 	return page_name_check(&page_attach_command, page_wanted.name);
 }

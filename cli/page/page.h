@@ -76,6 +76,7 @@ struct page_wanted {
 	char mode[16];
 	char checksums[8];
 	char secret_file[PATH_MAX];
+	char credential[32];
 	char backup[PATH_MAX];
 	uint64_t size_bytes;
 	uint64_t backup_buffer_bytes;

@@ -30,9 +30,11 @@ static const struct cli_option options[] = {
 		     "dashes. Options of the command line go before those of the file." },
 	{ "slab", "SIZE", "how much to lend at once, a power of two", cli_set_size,
 	  &SERVER.slab_bytes, .group = "Memory", .min = 64 << 10, .max = 1 << 30 },
-	{ "quota", "SIZE", "most that one client gets", cli_set_size,
+	{ "quota", "SIZE", "most that one credential gets", cli_set_size,
 	  &SERVER.quota_bytes, .min = 64 << 10, .max = 1ull << 46,
-	  .preset = "all of --memory" },
+	  .preset = "all of --memory",
+	  .details = "It counts what all clients of a credential have together (`--secrets`), or "
+		     "all clients if they have one secret or none." },
 	{ "overcommit", NULL, "serve even if --memory is more than there is",
 	  cli_set_flag, .field = &SERVER.overcommit,
 	  .details = "For a machine or a control group that will be given more. Slabs are "
@@ -73,6 +75,15 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
 	CLI_REACH_DEVICE(SERVER),
 	CLI_REACH_SECRET(SERVER, "the clients"),
+	{ "secrets", "FILE", "file with a secret for each client, NAME:SECRET lines",
+	  cli_set_text, SERVER.secrets_file, .max = sizeof(SERVER.secrets_file),
+	  .argument = CLI_ARGUMENT_FILE,
+	  .details = "A client gives the NAME with its `--credential`: 1 to 31 characters of "
+		     "A-Z a-z 0-9 . _ -. A secret is 16 to 4096 bytes, the rest of the line. "
+		     "`NAME,quota=SIZE:SECRET` sets a quota of its own. Two lines of a name "
+		     "are an old and a new secret. Lines that begin with # are comments. At "
+		     "most 4096 lines, in a file that gives no rights to others. With "
+		     "--secret-file as well, that one is for clients that give no name." },
 };
 
 static void prepare(void)
@@ -91,7 +102,7 @@ const struct cli_command serve_command = {
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that begins with "
 		 "`ready ADDR:PORT`\nsays that it serves. SIGTERM or SIGINT lets clients "
 		 "move away and stops; a second\nsignal stops at once. With --config, SIGHUP "
-		 "takes over memory, quota and secret.",
+		 "takes over memory, quota and secrets.",
 	CLI_OPTIONS(options),
 	.config = serve_options.config,
 	.run = cli_serve,
@@ -123,5 +134,8 @@ int serve_options_check(void)
 				"lower --slab or raise --memory",
 				cli_size_print(SERVER.slab_bytes, slab, sizeof(slab)),
 				cli_size_print(SERVER.memory_bytes, memory, sizeof(memory)));
+	if (*SERVER.secrets_file && SERVER.insecure)
+		return cli_fail(&serve_command, "--secrets and --insecure exclude each "
+				"other; give one of them");
 	return cli_reach_check(&serve_command, SERVER.secret_file, SERVER.insecure);
 }

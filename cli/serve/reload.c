@@ -32,11 +32,13 @@ void serve_reload(struct rbx_server *server, int argc, char **argv)
 		serve_tell("rdmabox serve: not reloaded: it goes on as before\n");
 		return;
 	}
-	serve_tell("rdmabox serve: reloaded: lending %s, to one client at most %s%s\n",
+	serve_tell("rdmabox serve: reloaded: lending %s, to one credential at most %s%s\n",
 		   cli_size_print(serve_options.server.memory_bytes, memory, sizeof(memory)),
 		   serve_options.server.quota_bytes ?
 			   cli_size_print(serve_options.server.quota_bytes, quota,
 					  sizeof(quota)) :
 			   "all of it",
-		   *serve_options.server.secret_file ? "; the secret was read" : "");
+		   *serve_options.server.secrets_file ? "; the secrets were read" :
+		   *serve_options.server.secret_file  ? "; the secret was read" :
+							"");
 }

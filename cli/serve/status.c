@@ -72,7 +72,8 @@ static json_t *refusals_json(struct rbx_server *server)
 
 static json_t *client_json(const struct rbx_server_client *client)
 {
-	return json_pack("{ss sI sI sb}", "address", client->address, "slabs",
+	return json_pack("{ss ss sI sI sb}", "address", client->address, "credential",
+			 client->credential, "slabs",
 			 (json_int_t)client->slabs_lent, "age_ms",
 			 (json_int_t)client->age_ms, "connected",
 			 (int)client->connected);

@@ -200,6 +200,9 @@ struct rbx_options {
 	 * a RoCE network makes its priority, and InfiniBand its service level. 0 leaves
 	 * it to the route. Default: 0. */
 	uint32_t traffic_class;
+	/* The name that the servers have for the secret, if each client has a secret of its
+	 * own: 1 to 31 characters of A-Z a-z 0-9 . _ -. Default: "" (it has no name). */
+	char credential[32];
 };
 
 /**

@@ -30,12 +30,15 @@ struct rbx_server_options {
 	int gid_index;
 	uint64_t memory_bytes; /* to lend in all, at least a slab. Default: 1 GiB. */
 	uint64_t slab_bytes; /* a power of two, 64 KiB to 1 GiB. Default: 64 MiB. */
-	uint64_t quota_bytes; /* for one client, at least a slab; 0: all. Default: 0. */
+	/* For one owner, at least a slab; 0: all. An owner is all clients of one credential,
+	 * or all clients if there is no secret. Default: 0. */
+	uint64_t quota_bytes;
 	/* Milliseconds, 100 to 3600000, in which a client must be heard of. A client that
 	 * is cut off gives its last copies up after half of it. Default: 60000. */
 	uint32_t lease_ms;
 	/* The file that holds the secret shared with the clients: 16 to 4096 bytes, no
-	 * rights for others. Default: "" (no secret). */
+	 * rights for others. It is for clients that name no credential. Default: "" (no
+	 * such secret). */
 	char secret_file[256];
 	/* 1: does without a secret even beyond loopback. Default: 0. */
 	uint32_t insecure;
@@ -60,6 +63,11 @@ struct rbx_server_options {
 	 * threads at the same time. It must not block, nor call the server. NULL: lines go
 	 * to stderr, behind "rdmabox serve: ". Default: NULL. */
 	void (*log)(const char *line, void *user);
+	/* A file with a line for each credential, NAME:SECRET or NAME,quota=SIZE:SECRET. A name
+	 * has 1 to 31 characters of A-Z a-z 0-9 . _ -, a secret 16 to 4096 bytes. Two lines of a
+	 * name are an old and a new secret. A line that begins with # is a comment. At most
+	 * 4096 lines; no rights for others. Default: "" (no names). */
+	char secrets_file[256];
 };
 
 /**
@@ -90,8 +98,9 @@ rbx_server_options_defaults(struct rbx_server_options *options)
  * After an error rbx_last_error() has cause and fix.
  *
  * Returns 0, or:
- *	-EINVAL: an option is not allowed, the secret is no file, too short or too long, or the
- *		process may not open as many files as there are slabs
+ *	-EINVAL: an option is not allowed, a secret is no file, too short, too long or of one
+ *		byte, a line of the file of secrets is wrong, or the process may not open as
+ *		many files as there are slabs
  *	-ENODEV: the fabric has no device here, or the address is none of the device
  *	-EXDEV: with verbs: the address is of another device
  *	-ENETDOWN: with verbs, the port of the device is down
@@ -130,22 +139,23 @@ const char *rbx_server_address(const struct rbx_server *server);
 const char *rbx_server_describe(const struct rbx_server *server);
 
 /**
- * rbx_server_reload() - takes over new limits and a new secret while the server runs.
- * @options: with the new memory_bytes, overcommit, quota_bytes and secret_file; borrowed
- *	during the call. `message`, `user` and `log` are not looked at. The others must be
- *	as at the start, and so must whether there is a secret
+ * rbx_server_reload() - takes over new limits and new secrets while the server runs.
+ * @options: with the new memory_bytes, overcommit, quota_bytes, secret_file and
+ *	secrets_file; borrowed during the call. `message`, `user` and `log` are not looked
+ *	at. The others must be as at the start, and so must whether there is any secret
  *
- * The secret file is read again even if its name is the same. A new secret is for new
- * clients: those that are connected stay, and can connect again. If more is lent than the
+ * The files of secrets are read again even if their names are the same. New secrets are for
+ * new clients: those that are connected stay, and can connect again, also if their credential
+ * is gone. If more is lent than the
  * new memory_bytes, nothing more is lent and the server asks its clients for slabs, as a
  * drain does: without a deadline. A client keeps what it has above a new quota.
  *
  * After an error the options are as before, and rbx_last_error() has cause and fix.
  *
  * Returns 0, or:
- *	-EINVAL: an argument is NULL, an option is not allowed or cannot be changed, the
- *		secret is no file, too short or too long, or the process may not open as
- *		many files as there are slabs
+ *	-EINVAL: an argument is NULL, an option is not allowed or cannot be changed, a
+ *		secret is no file, too short, too long or of one byte, a line of the file of
+ *		secrets is wrong, or the process may not open as many files as there are slabs
  *	-ENOMEM: this machine, or the memory control group of the process, has less than
  *		memory_bytes
  *	-ENOENT: there is no such secret file
@@ -292,7 +302,7 @@ static inline void rbx_server_stats_get(struct rbx_server *server,
 /* One reason to refuse, and how often it was given. */
 struct rbx_server_refusal {
 	const char *reason; /* "QUOTA"; constant text */
-	const char *sentence; /* "the quota for one client is reached" */
+	const char *sentence; /* "the quota of this owner is reached" */
 	uint64_t count; /* since the start */
 };
 
@@ -358,7 +368,7 @@ struct rbx_server_client {
 	uint64_t slabs_lent; /* to it, now */
 	uint64_t age_ms; /* since it was admitted */
 	uint64_t connected; /* 1, or 0 if it is away */
-	uint64_t reserved[4]; /* 0 */
+	char credential[32]; /* the name of its credential; "": it has none */
 };
 
 /**

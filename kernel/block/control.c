@@ -103,6 +103,7 @@ static int text_set(struct volume_item *volume, const char **text,
 	CONFIGFS_ATTR(volume_, name)
 
 TEXT_OPTION(servers, options.servers);
+TEXT_OPTION(credential, options.credential);
 TEXT_OPTION(backup, backup.device);
 
 static ssize_t volume_secret_store(struct config_item *item, const char *page,
@@ -356,6 +357,7 @@ BACKUP_NUMBERS(BACKUP_NUMBER)
 static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_servers,
 	&volume_attr_secret,
+	&volume_attr_credential,
 	&volume_attr_mode,
 	&volume_attr_size,
 	&volume_attr_replicas,
@@ -379,6 +381,7 @@ static void volume_release(struct config_item *item)
 	struct volume_item *volume = volume_item(item);
 
 	kfree(volume->options.servers);
+	kfree(volume->options.credential);
 	kfree(volume->backup.device);
 	kfree_sensitive(volume->options.secret);
 	kfree(volume);

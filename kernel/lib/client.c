@@ -15,14 +15,25 @@
 #define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
 #define SECRET_BYTES_MAX 4096u
 
+/* It is the name of a secret, so without one it means nothing. */
+static bool credential_is_bad(const char *credential, const void *secret)
+{
+	char name[RBX_CREDENTIAL_BYTES] = "";
+
+	return strscpy(name, credential, sizeof(name)) < 0 || !secret ||
+	       !rbx_credential_makes_sense(name);
+}
+
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
-				  size_t secret_bytes)
+				  size_t secret_bytes, const char *credential)
 {
 	if (peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
 		return "peer_timeout_ms";
 	if (secret && (secret_bytes < SECRET_BYTES_MIN ||
 		       secret_bytes > SECRET_BYTES_MAX))
 		return "secret_bytes";
+	if (credential && *credential && credential_is_bad(credential, secret))
+		return "credential";
 	return NULL;
 }
 
@@ -39,6 +50,8 @@ int rbx_client_open_on(struct rbx_client *client,
 		.secret = options->secret,
 		.silence_ms = options->peer_timeout_ms / 2,
 	};
+	memcpy(client->sessions.credential, options->credential,
+	       sizeof(options->credential));
 	err = rbx_context_join(client, device);
 	ib_device_put(device); /* the context holds it as well */
 	return err;

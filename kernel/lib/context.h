@@ -106,6 +106,7 @@ struct rbx_client_options {
 	bool merge; /* the paper's modes, see core/planner.h */
 	bool chain;
 	struct rbx_root secret; /* borrowed; empty: none */
+	char credential[RBX_CREDENTIAL_BYTES]; /* its name; empty: none */
 };
 
 struct rbx_client {
@@ -129,7 +130,7 @@ rbx_client_of_sessions(struct rbx_sessions *sessions)
 
 /* The name of the option that is out of range, or NULL. */
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
-				  size_t secret_bytes);
+				  size_t secret_bytes, const char *credential);
 /* Opens it with the device that leads to an address. 0; -ENODEV, -EHOSTUNREACH; -ENOMEM.
  * Blocks. */
 int rbx_client_open(struct rbx_client *client,

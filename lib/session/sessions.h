@@ -18,6 +18,7 @@ struct rbx_secret;
 struct rbx_sessions_options {
 	struct rbx_device *device; /* borrows until rbx_sessions_close() */
 	const struct rbx_secret *secret; /* the same; NULL: none */
+	const char *credential; /* its name; copied; NULL or "": it has none */
 	bool insecure; /* allow no secret beyond loopback */
 	uint32_t silence_ms; /* a connection is given up after so long a silence */
 };

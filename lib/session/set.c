@@ -289,6 +289,9 @@ int rbx_sessions_open(struct rbx_sessions **out,
 	set->options = *options;
 	set->sessions.secret = rbx_root_of_secret(options->secret);
 	set->sessions.silence_ms = options->silence_ms;
+	if (options->credential)
+		snprintf(set->sessions.credential, sizeof(set->sessions.credential), "%s",
+			 options->credential);
 	set->ops = options->device->ops;
 	pthread_mutex_init(&set->making, NULL);
 	rbx_monitor_init(&set->monitor);

@@ -15,7 +15,7 @@ from ._notices import Notices
 from ._sizes import Size, size_bytes
 
 _SIZES = {"memory": "memory_bytes", "slab": "slab_bytes", "quota": "quota_bytes"}
-_TEXTS = ("listen", "fabric", "device", "secret_file")
+_TEXTS = ("listen", "fabric", "device", "secret_file", "secrets_file")
 _NUMBERS = ("gid_index", "lease_ms", "insecure", "overcommit", "clients_max", "small_pages")
 
 

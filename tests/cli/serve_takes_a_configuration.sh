@@ -133,7 +133,7 @@ expect_refusal 'a slab of 2 MiB does not fit into 1 MiB of memory' serve --confi
 
 # Each line of the example is right, also those that are commented out.
 sed 's/^#\([a-z]\)/\1/; s/^listen.*/listen = 127.0.0.1:0/; s/^metrics.*/metrics = 127.0.0.1:0/
-	/^secret-file/d' "$example" >"$conf"
+	/^secret/d' "$example" >"$conf"
 grep -q '^quota' "$conf" || fault "the example was not read"
 start --config "$conf"
 grep -q 'lending 1 GiB in slabs of 64 MiB.*metrics at' "$out" ||
@@ -164,7 +164,7 @@ lends 4 "$scratch/old"
 # The secret, in the same file.
 cp -p "$scratch/new" "$scratch/secret"
 reload 1
-tells 'reloaded: lending 8 MiB, to one client at most 4 MiB; the secret was read$' 1
+tells 'reloaded: lending 8 MiB, to one credential at most 4 MiB; the secret was read$' 1
 expect_refusal 'secret' stat --server "$address" --secret-file "$scratch/old"
 number slabs_lent 4
 number memory_bytes $((8 << 20))
@@ -196,7 +196,7 @@ for wrong in 'slab = 2M' 'lease = 800' 'insecure = yes' "secret-file = $scratch/
 done
 [ -z "$(find "/proc/$pid/fd" -lname "$conf*")" ] || fault "the file stays open after a reload"
 cp "$conf.good" "$conf"
-sed -i 's/^quota.*/quota = 4M/' "$conf"
+sed -i 's/^quota.*/quota = 8M/' "$conf"
 reload 3
 expect_success bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2 \
 	--verify

@@ -181,5 +181,5 @@ assert serve["slab"]["range"] == "64K to 1G"
 assert serve["listen"]["required"] and "default" not in serve["listen"]
 assert serve["fabric"]["choices"] == ["auto", "verbs", "soft", "soft:tcp"]
 attach = commands["page"]["commands"][0]
-assert attach["name"] == "page attach" and len(attach["options"]) == 16
+assert attach["name"] == "page attach" and len(attach["options"]) == 17
 END

@@ -25,6 +25,7 @@ static void first_connection_opens_next_resumes(void **state)
 			 RBX_WIRE_HAS_SECRET | RBX_WIRE_RESUME);
 	assert_int_equal(p->sent.hello.session_id, 77);
 	assert_int_equal(p->sent.hello.incarnation, 5);
+	assert_string_equal(p->sent.hello.credential, "backup");
 	pair_challenge(p);
 	pair_welcome(p);
 	assert_int_equal(rbx_borrower_call_end(&p->b, NULL), 0);

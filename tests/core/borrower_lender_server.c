@@ -69,7 +69,7 @@ static void serve_auth(struct client *c, const struct rbx_wire_message *m)
 		if (s->session_id) /* its WELCOME never came */
 			rbx_lender_leave(w.lender, s->session_id);
 		s->session_id = ++w.last_session_id;
-		assert_int_equal(rbx_lender_admit(w.lender, s->session_id,
+		assert_int_equal(rbx_lender_admit(w.lender, s->session_id, 0,
 						  w.now_ns),
 				 0);
 		rbx_key_of_session(root, &s->transcript, &s->key);

@@ -318,6 +318,7 @@ static void world_begin(void)
 {
 	const struct rbx_lender_config config = { .slabs_count = SLABS,
 						  .lend_max = SLABS,
+						  .owners_max = 1,
 						  .clients_max = 2 * CLIENTS,
 						  .lease_ns = LEASE_NS };
 	uint32_t i;

@@ -37,6 +37,7 @@ struct pair *pair_make(void)
 	p->root = (struct rbx_root){ secret, sizeof(secret) - 1 };
 	rbx_borrower_init(&p->b, &(struct rbx_borrower_config){
 					 .secret = p->root,
+					 .credential = "backup",
 					 .silence_ns = SILENCE_NS,
 				 });
 	p->welcome = scripted_welcome();

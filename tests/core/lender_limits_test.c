@@ -12,20 +12,22 @@ static void new_limits_are_for_what_is_lent_next(void **state)
 	uint32_t i;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
-	rbx_lender_admit(lender, 2, 0);
-	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
+	rbx_lender_admit(lender, 2, 1, 0);
+	rbx_lender_set_lend_max(lender, 2);
 	assert_int_equal(rbx_lender_room(lender), 2);
 	assert_int_equal(lend(lender, 1, &loans[0]), 0);
 	assert_int_equal(lend(lender, 1, &loans[1]), 0);
 	assert_int_equal(lend(lender, 1, &more), RBX_REASON_FULL);
-	rbx_lender_set_limits(lender, 4, 3);
+	rbx_lender_set_lend_max(lender, 4);
+	rbx_lender_set_quota(lender, 0, 3);
 	for (i = 2; i < 4; i++)
 		assert_int_equal(lend(lender, i - 1, &loans[i]), 0);
 	assert_int_equal(loans[3].slab_id, 4);
 	assert_int_equal(lend(lender, 1, &more), RBX_REASON_QUOTA);
 	assert_int_equal(rbx_lender_surplus(lender), 0);
-	rbx_lender_set_limits(lender, 1, 1);
+	rbx_lender_set_lend_max(lender, 1);
+	rbx_lender_set_quota(lender, 0, 1);
 	assert_int_equal(rbx_lender_surplus(lender), 3);
 	assert_int_equal(rbx_lender_room(lender), 0);
 	for (i = 0; i < 4; i++)
@@ -41,16 +43,16 @@ static void ending_slab_counts_against_a_lower_limit(void **state)
 	struct rbx_lender_loan first, second, more;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
 	lend(lender, 1, &first);
 	lend(lender, 1, &second);
-	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_set_lend_max(lender, 2);
 	assert_int_equal(rbx_lender_unmap(lender, 1, &first), 0);
 	assert_int_equal(rbx_lender_room(lender), 1);
 	assert_int_equal(lend(lender, 1, &more), RBX_LENDER_LATER);
-	rbx_lender_set_limits(lender, 1, 0);
+	rbx_lender_set_lend_max(lender, 1);
 	assert_int_equal(lend(lender, 1, &more), RBX_REASON_FULL);
-	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_set_lend_max(lender, 2);
 	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
 	assert_int_equal(lend(lender, 1, &more), 0);
 	assert_int_equal(more.slab_id, first.slab_id);
@@ -67,10 +69,10 @@ static struct rbx_lender *lender_with_surplus(uint32_t count, struct rbx_lender_
 	struct rbx_lender *lender = lender_make(count, 0);
 	uint32_t i;
 
-	rbx_lender_admit(lender, 1, NOW_NS);
+	rbx_lender_admit(lender, 1, 0, NOW_NS);
 	for (i = 0; i < count; i++)
 		assert_int_equal(lend(lender, 1, &loans[i]), 0);
-	rbx_lender_set_limits(lender, 1, 0);
+	rbx_lender_set_lend_max(lender, 1);
 	assert_int_equal(rbx_lender_surplus(lender), count - 1);
 	assert_int_equal(rbx_lender_shrink(lender, count - 1, NOW_NS, RBX_LENDER_NEVER_NS),
 			 count - 1);
@@ -112,9 +114,9 @@ static void higher_limit_withdraws_what_is_not_too_much(void **state)
 	uint32_t i;
 
 	(void)state;
-	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_set_lend_max(lender, 2);
 	assert_int_equal(counts_of(lender).slabs_asked, 1);
-	rbx_lender_set_limits(lender, 3, 0);
+	rbx_lender_set_lend_max(lender, 3);
 	assert_int_equal(counts_of(lender).slabs_asked, 0);
 	rbx_lender_heard(lender, 1, NOW_NS + RBX_EVICT_REMIND_NS);
 	assert_int_equal(serve(lender, NOW_NS + RBX_EVICT_REMIND_NS, RBX_LENDER_ASK), 0);
@@ -140,7 +142,7 @@ static void requests_are_withdrawn_when_nothing_is_too_much(void **state)
 
 	lender = lender_with_surplus(3, loans);
 	assert_int_equal(rbx_lender_shrink(lender, 1, NOW_NS, 50), 1);
-	rbx_lender_set_limits(lender, 2, 0);
+	rbx_lender_set_lend_max(lender, 2);
 	assert_int_equal(counts_of(lender).slabs_asked, 1);
 	assert_int_equal(counts_of(lender).slabs_due, 1);
 	free(lender);
@@ -153,7 +155,7 @@ static void drain_withdraws_nothing(void **state)
 
 	(void)state;
 	rbx_lender_drain(lender, NOW_NS);
-	rbx_lender_set_limits(lender, 3, 0);
+	rbx_lender_set_lend_max(lender, 3);
 	assert_int_equal(counts_of(lender).slabs_asked, 3);
 	assert_int_equal(rbx_lender_deadline_ns(lender, NOW_NS), NOW_NS);
 	free(lender);
@@ -202,8 +204,8 @@ static void deadline_is_set_for_all_about_alike(void **state)
 	uint32_t i;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, NOW_NS);
-	rbx_lender_admit(lender, 2, NOW_NS);
+	rbx_lender_admit(lender, 1, 0, NOW_NS);
+	rbx_lender_admit(lender, 2, 0, NOW_NS);
 	for (i = 0; i < 5; i++)
 		assert_int_equal(lend(lender, i < 4 ? 1 : 2, &loan), 0);
 	assert_int_equal(rbx_lender_shrink(lender, 5, NOW_NS, RBX_LENDER_NEVER_NS), 5);

@@ -14,16 +14,17 @@
 #define SESSIONS 6
 #define HISTORY 16
 
-/* The model: for each slab who has it, or that it is ending. */
+/* The model: for each slab who has it, or that it is ending, and whose it was. */
 struct model {
 	uint64_t holder[SLABS + 1]; /* 0: nobody */
+	uint32_t owner[SLABS + 1]; /* while it is held or ending */
 	uint64_t epoch[SLABS + 1]; /* 0: it is being prepared */
 	bool ending[SLABS + 1];
 	uint64_t heard_ns[SESSIONS + 1];
 	bool present[SESSIONS + 1];
 	uint64_t highest_epoch;
 	uint32_t lend_max;
-	uint32_t quota;
+	uint32_t quota[OWNERS];
 	bool draining;
 	struct rbx_lender_loan history[HISTORY]; /* to be used out of place */
 	unsigned int history_next;
@@ -35,6 +36,22 @@ static uint32_t random_below(uint32_t bound)
 {
 	random_state = random_state * 1664525 + 1013904223;
 	return (random_state >> 8) % bound;
+}
+
+/* Each owner has several sessions. */
+static uint32_t owner_of(uint64_t session_id)
+{
+	return (uint32_t)session_id % OWNERS;
+}
+
+static uint32_t model_owned(const struct model *model, uint32_t owner, bool ending)
+{
+	uint32_t count = 0, i;
+
+	for (i = 1; i <= SLABS; i++)
+		count += (model->holder[i] || model->ending[i]) &&
+			 model->ending[i] == ending && model->owner[i] == owner;
+	return count;
 }
 
 static uint32_t model_held(const struct model *model, uint64_t session_id)
@@ -99,23 +116,28 @@ static void event_lend(struct rbx_lender *lender, struct model *model,
 {
 	struct rbx_lender_loan loan = { 0, 0 };
 	uint32_t reason = rbx_lender_lend(lender, session_id, &loan);
+	uint32_t owner = owner_of(session_id), quota = model->quota[owner];
+	uint32_t held = model_owned(model, owner, false);
 
 	if (!model->present[session_id]) {
 		assert_int_equal(reason, RBX_REASON_STALE_SESSION);
 	} else if (model->draining) {
 		assert_int_equal(reason, RBX_REASON_DRAINING);
-	} else if (model_held(model, session_id) >= model->quota) {
+	} else if (held >= quota) {
 		assert_int_equal(reason, RBX_REASON_QUOTA);
 	} else if (model_promised(model) >= model->lend_max) {
 		assert_int_equal(reason, RBX_REASON_FULL);
 	} else if (model_promised(model) + model_ending(model) >= model->lend_max) {
 		assert_int_equal(reason, RBX_LENDER_LATER);
+	} else if (held + model_owned(model, owner, true) >= quota) {
+		assert_int_equal(reason, RBX_LENDER_QUOTA_LATER);
 	} else {
 		assert_int_equal(reason, 0);
 		assert_in_range(loan.slab_id, 1, SLABS);
 		assert_int_equal(model->holder[loan.slab_id], 0);
 		assert_false(model->ending[loan.slab_id]);
 		model->holder[loan.slab_id] = session_id;
+		model->owner[loan.slab_id] = owner;
 		model->epoch[loan.slab_id] = 0;
 	}
 }
@@ -173,7 +195,8 @@ static void event_come_or_go(struct rbx_lender *lender, struct model *model,
 			     uint64_t session_id, uint64_t now_ns)
 {
 	if (!model->present[session_id]) {
-		assert_int_equal(rbx_lender_admit(lender, session_id, now_ns),
+		assert_int_equal(rbx_lender_admit(lender, session_id,
+						  owner_of(session_id), now_ns),
 				 0);
 		model->present[session_id] = true;
 		model->heard_ns[session_id] = now_ns;
@@ -283,6 +306,14 @@ static void compare(const struct rbx_lender *lender, const struct model *model)
 		assert_int_equal(rbx_lender_lent_to(lender, i),
 				 model_held(model, i));
 	}
+	for (i = 0; i < OWNERS; i++) {
+		bool is_idle = !model_owned(model, i, false) && !model_owned(model, i, true);
+		uint64_t id;
+
+		for (id = 1; id <= SESSIONS; id++)
+			is_idle = is_idle && !(owner_of(id) == i && model->present[id]);
+		assert_int_equal(rbx_lender_owner_is_idle(lender, i), is_idle);
+	}
 	assert_int_equal(rbx_lender_room(lender) + lent + preparing,
 			 rbx_lender_surplus(lender) + model->lend_max);
 	assert_true(!rbx_lender_room(lender) || !rbx_lender_surplus(lender));
@@ -292,8 +323,15 @@ static void compare(const struct rbx_lender *lender, const struct model *model)
 static void event_limits(struct rbx_lender *lender, struct model *model)
 {
 	model->lend_max = 1 + random_below(SLABS);
-	model->quota = 1 + random_below(QUOTA);
-	rbx_lender_set_limits(lender, model->lend_max, model->quota);
+	rbx_lender_set_lend_max(lender, model->lend_max);
+}
+
+static void event_quota(struct rbx_lender *lender, struct model *model)
+{
+	uint32_t owner = random_below(OWNERS);
+
+	model->quota[owner] = 1 + random_below(QUOTA);
+	rbx_lender_set_quota(lender, owner, model->quota[owner]);
 }
 
 static void event_drain(struct rbx_lender *lender, struct model *model,
@@ -339,6 +377,8 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 					  random_below(2) ? 300 : RBX_LENDER_NEVER_NS);
 		if (!random_below(4))
 			event_limits(lender, model);
+		if (!random_below(4))
+			event_quota(lender, model);
 		break;
 	default:
 		event_serve(lender, model, now_ns);
@@ -348,7 +388,7 @@ static void one_event(struct rbx_lender *lender, struct model *model,
 static void run(uint32_t seed)
 {
 	struct rbx_lender *lender = lender_make(SLABS, QUOTA);
-	struct model model = { .lend_max = SLABS, .quota = QUOTA };
+	struct model model = { .lend_max = SLABS, .quota = { QUOTA, QUOTA, QUOTA } };
 	uint64_t now_ns = 0;
 	int step;
 

@@ -16,19 +16,26 @@
 
 #define CLIENTS_MAX 128u
 #define VOLUMES_MAX 2u
+#define OWNERS 3u
 
+/* quota: slabs of each owner; 0: all */
 static inline struct rbx_lender *lender_make(uint32_t slabs, uint32_t quota)
 {
+	struct rbx_lender *lender;
+	uint32_t owner;
 	const struct rbx_lender_config config = {
 		.slabs_count = slabs,
 		.lend_max = slabs,
-		.quota_count = quota,
+		.owners_max = OWNERS,
 		.clients_max = CLIENTS_MAX,
 		.volumes_max = VOLUMES_MAX,
 		.lease_ns = LEASE_NS,
 	};
 
-	return rbx_lender_init(malloc(rbx_lender_size(&config)), &config);
+	lender = rbx_lender_init(malloc(rbx_lender_size(&config)), &config);
+	for (owner = 0; owner < OWNERS; owner++)
+		rbx_lender_set_quota(lender, owner, quota);
+	return lender;
 }
 
 static inline uint32_t lend(struct rbx_lender *lender, uint64_t session_id,

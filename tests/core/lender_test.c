@@ -15,7 +15,7 @@ static void slab_is_not_lent_before_its_access_has_ended(void **state)
 	struct rbx_lender_loan first, second;
 
 	(void)state;
-	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, 7, 0, 0), 0);
 	assert_int_equal(lend(lender, 7, &first), 0);
 	assert_int_equal(rbx_lender_unmap(lender, 7, &first), 0);
 	assert_int_equal(lend(lender, 7, &second), RBX_LENDER_LATER);
@@ -47,7 +47,7 @@ static void slab_given_back_is_lent_after_all_others(void **state)
 	uint32_t i;
 
 	(void)state;
-	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, 7, 0, 0), 0);
 	assert_int_equal(lend(lender, 7, &first), 0);
 	assert_int_equal(lend(lender, 7, &second), 0);
 	give_back(lender, 7, &second);
@@ -73,7 +73,7 @@ static void lease_counts_from_the_last_sign_of_life(void **state)
 	struct rbx_lender_loan loan;
 
 	(void)state;
-	assert_int_equal(rbx_lender_admit(lender, 7, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, 7, 0, 0), 0);
 	assert_int_equal(lend(lender, 7, &loan), 0);
 	assert_int_equal(rbx_lender_heard(lender, 7, 600), 0);
 	assert_int_equal(rbx_lender_deadline_ns(lender, 600), 600 + LEASE_NS);
@@ -96,8 +96,8 @@ static void resumed_client_keeps_what_it_knows_of(void **state)
 	struct rbx_lender_counts counts;
 
 	(void)state;
-	rbx_lender_admit(lender, 7, 0);
-	rbx_lender_admit(lender, 8, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
+	rbx_lender_admit(lender, 8, 0, 0);
 	lend(lender, 7, &known);
 	lend(lender, 8, &of_another);
 	lend(lender, 7, &unknown);
@@ -123,7 +123,7 @@ static void slab_that_is_being_prepared_is_nobodys_yet(void **state)
 	struct rbx_lender_loan slab, later;
 
 	(void)state;
-	rbx_lender_admit(lender, 7, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
 	assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
 	assert_int_equal(rbx_lender_check(lender, 7, &slab),
 			 RBX_REASON_NOT_YOURS);
@@ -146,7 +146,7 @@ static void oldest_loan_is_the_one_that_was_ready_first(void **state)
 	struct rbx_lender_loan early, late;
 
 	(void)state;
-	rbx_lender_admit(lender, 7, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
 	assert_int_equal(rbx_lender_lend(lender, 7, &late), 0);
 	assert_int_equal(rbx_lender_lend(lender, 7, &early), 0);
 	assert_true(rbx_lender_prepared(lender, &early));
@@ -165,11 +165,58 @@ static void quota_counts_what_is_being_prepared(void **state)
 	struct rbx_lender_loan slab, other;
 
 	(void)state;
-	rbx_lender_admit(lender, 7, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
 	assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
 	assert_int_equal(rbx_lender_lend(lender, 7, &other), RBX_REASON_QUOTA);
 	rbx_lender_unprepared(lender, slab.slab_id);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
 	assert_int_equal(rbx_lender_lend(lender, 7, &other), 0);
+	free(lender);
+}
+
+static void quota_is_for_all_sessions_of_an_owner(void **state)
+{
+	struct rbx_lender *lender = lender_make(6, 2);
+	struct rbx_lender_loan slab;
+
+	(void)state;
+	rbx_lender_admit(lender, 7, 0, 0);
+	rbx_lender_admit(lender, 8, 0, 0);
+	rbx_lender_admit(lender, 9, 1, 0);
+	assert_int_equal(lend(lender, 7, &slab), 0);
+	assert_int_equal(lend(lender, 8, &slab), 0);
+	assert_int_equal(lend(lender, 7, &slab), RBX_REASON_QUOTA);
+	assert_int_equal(lend(lender, 8, &slab), RBX_REASON_QUOTA);
+	assert_int_equal(rbx_lender_lent_to(lender, 7), 1);
+	assert_int_equal(lend(lender, 9, &slab), 0);
+	rbx_lender_set_quota(lender, 1, 1);
+	assert_int_equal(lend(lender, 9, &slab), RBX_REASON_QUOTA);
+	rbx_lender_set_quota(lender, 0, 0);
+	assert_int_equal(lend(lender, 7, &slab), 0);
+	free(lender);
+}
+
+/* Else an owner could leave and come back faster than its memory is emptied. */
+static void slab_counts_for_its_owner_until_it_has_ended(void **state)
+{
+	struct rbx_lender *lender = lender_make(6, 1);
+	struct rbx_lender_loan slab;
+
+	(void)state;
+	rbx_lender_admit(lender, 7, 0, 0);
+	assert_int_equal(lend(lender, 7, &slab), 0);
+	rbx_lender_leave(lender, 7);
+	assert_false(rbx_lender_owner_is_idle(lender, 0));
+	rbx_lender_admit(lender, 8, 0, 0);
+	rbx_lender_admit(lender, 9, 1, 0);
+	assert_int_equal(lend(lender, 8, &slab), RBX_LENDER_QUOTA_LATER);
+	assert_int_equal(lend(lender, 9, &slab), 0);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
+	assert_int_equal(lend(lender, 8, &slab), 0);
+	rbx_lender_leave(lender, 8);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 1);
+	assert_true(rbx_lender_owner_is_idle(lender, 0));
+	assert_false(rbx_lender_owner_is_idle(lender, 1));
 	free(lender);
 }
 
@@ -203,7 +250,7 @@ static void slab_that_nobody_waits_for_ends_unlent(void **state)
 	for (way = 0; way < 4; way++) {
 		struct rbx_lender *lender = lender_make(1, 0);
 
-		rbx_lender_admit(lender, 7, 0);
+		rbx_lender_admit(lender, 7, 0, 0);
 		assert_int_equal(rbx_lender_lend(lender, 7, &slab), 0);
 		end_while_it_is_prepared(lender, way, slab.slab_id);
 		assert_false(rbx_lender_prepared(lender, &slab));
@@ -226,8 +273,8 @@ static void shrink_asks_who_has_most_for_the_oldest(void **state)
 	struct rbx_lender_loan small, large[3];
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
-	rbx_lender_admit(lender, 2, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
+	rbx_lender_admit(lender, 2, 0, 0);
 	lend(lender, 1, &small);
 	lend(lender, 2, &large[0]);
 	lend(lender, 2, &large[1]);
@@ -286,7 +333,7 @@ static void shrink_asks_as_if_for_one_at_a_time(void **state)
 		struct rbx_lender_loan loan;
 
 		for (i = 0; i < clients; i++)
-			rbx_lender_admit(lender, i + 1, 0);
+			rbx_lender_admit(lender, i + 1, 0, 0);
 		for (i = 0; i < loans; i++) {
 			uint32_t client = (uint32_t)rand() % clients;
 
@@ -328,8 +375,8 @@ static void client_that_cannot_be_told_keeps_nobody_waiting(void **state)
 	int deaf_count = 0, told_count = 0, i;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
-	rbx_lender_admit(lender, 2, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
+	rbx_lender_admit(lender, 2, 0, 0);
 	for (i = 0; i < 100; i++)
 		lend(lender, i < 50 ? 1 : 2, &loan);
 	rbx_lender_drain(lender, 0);
@@ -354,7 +401,7 @@ static void slab_asked_for_is_revoked_after_its_grace(void **state)
 	struct rbx_lender_loan kept, lost;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
 	lend(lender, 1, &lost);
 	lend(lender, 1, &kept);
 	rbx_lender_shrink(lender, 1, 0, 50);
@@ -375,7 +422,7 @@ static void drain_asks_for_all_and_again(void **state)
 	struct rbx_lender_loan loan, more;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
 	lend(lender, 1, &loan);
 	lend(lender, 1, &more);
 	rbx_lender_drain(lender, 0);
@@ -394,7 +441,7 @@ static void host_that_is_short_lends_nothing(void **state)
 	struct rbx_lender_loan loan;
 
 	(void)state;
-	rbx_lender_admit(lender, 1, 0);
+	rbx_lender_admit(lender, 1, 0, 0);
 	rbx_lender_set_short(lender, true);
 	assert_int_equal(lend(lender, 1, &loan), RBX_REASON_FULL);
 	rbx_lender_set_short(lender, false);
@@ -409,10 +456,10 @@ static void clients_are_bounded(void **state)
 
 	(void)state;
 	for (id = 1; id <= CLIENTS_MAX; id++)
-		assert_int_equal(rbx_lender_admit(lender, id, 0), 0);
-	assert_int_equal(rbx_lender_admit(lender, id, 0), RBX_REASON_TOO_MANY);
+		assert_int_equal(rbx_lender_admit(lender, id, 0, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, id, 0, 0), RBX_REASON_TOO_MANY);
 	rbx_lender_leave(lender, 5);
-	assert_int_equal(rbx_lender_admit(lender, id, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, id, 0, 0), 0);
 	free(lender);
 }
 
@@ -426,6 +473,8 @@ int main(void)
 		cmocka_unit_test(slab_that_is_being_prepared_is_nobodys_yet),
 		cmocka_unit_test(oldest_loan_is_the_one_that_was_ready_first),
 		cmocka_unit_test(quota_counts_what_is_being_prepared),
+		cmocka_unit_test(quota_is_for_all_sessions_of_an_owner),
+		cmocka_unit_test(slab_counts_for_its_owner_until_it_has_ended),
 		cmocka_unit_test(slab_that_nobody_waits_for_ends_unlent),
 		cmocka_unit_test(shrink_asks_who_has_most_for_the_oldest),
 		cmocka_unit_test(shrink_asks_as_if_for_one_at_a_time),

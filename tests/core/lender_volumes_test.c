@@ -28,18 +28,18 @@ static void volumes_are_bounded_and_are_no_clients(void **state)
 	uint64_t id;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
-	assert_int_equal(rbx_lender_keep(lender, OTHER), 0);
-	assert_int_equal(rbx_lender_keep(lender, 1002), RBX_REASON_TOO_MANY_VOLUMES);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, OTHER, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, 1002, 0), RBX_REASON_TOO_MANY_VOLUMES);
 	for (id = 1; id <= CLIENTS_MAX; id++)
-		assert_int_equal(rbx_lender_admit(lender, id, 0), 0);
-	assert_int_equal(rbx_lender_admit(lender, id, 0), RBX_REASON_TOO_MANY);
+		assert_int_equal(rbx_lender_admit(lender, id, 1, 0), 0);
+	assert_int_equal(rbx_lender_admit(lender, id, 1, 0), RBX_REASON_TOO_MANY);
 	rbx_lender_counts(lender, &counts);
 	assert_int_equal(counts.clients, CLIENTS_MAX);
 	assert_int_equal(counts.volumes, 2);
 	rbx_lender_leave(lender, OTHER);
-	assert_int_equal(rbx_lender_admit(lender, id, 0), RBX_REASON_TOO_MANY);
-	assert_int_equal(rbx_lender_keep(lender, OTHER), 0);
+	assert_int_equal(rbx_lender_admit(lender, id, 1, 0), RBX_REASON_TOO_MANY);
+	assert_int_equal(rbx_lender_keep(lender, OTHER, 0), 0);
 	free(lender);
 }
 
@@ -49,7 +49,7 @@ static void volume_has_no_lease(void **state)
 	struct rbx_lender_loan loan;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
 	rbx_lender_opened(lender, VOLUME);
 	assert_int_equal(lend(lender, VOLUME, &loan), 0);
 	rbx_lender_closed(lender, VOLUME);
@@ -66,7 +66,7 @@ static void writer_keeps_what_was_there_before(void **state)
 	struct rbx_lender_loan old, known, lost, preparing;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
 	rbx_lender_opened(lender, VOLUME);
 	assert_int_equal(lend(lender, VOLUME, &old), 0);
 	rbx_lender_opened(lender, VOLUME); /* by another one */
@@ -91,7 +91,7 @@ static void next_writer_does_not_get_what_is_being_prepared(void **state)
 	struct rbx_lender_loan loan;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
 	rbx_lender_opened(lender, VOLUME);
 	assert_int_equal(rbx_lender_lend(lender, VOLUME, &loan), 0);
 	rbx_lender_opened(lender, VOLUME);
@@ -110,9 +110,9 @@ static void clients_are_asked_first_and_volumes_without_a_deadline(void **state)
 	struct rbx_lender_action action;
 
 	(void)state;
-	assert_int_equal(rbx_lender_admit(lender, CLIENT, 0), 0);
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
-	assert_int_equal(rbx_lender_keep(lender, OTHER), 0);
+	assert_int_equal(rbx_lender_admit(lender, CLIENT, 1, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, OTHER, 0), 0);
 	rbx_lender_opened(lender, VOLUME);
 	assert_int_equal(lend(lender, CLIENT, &loan), 0);
 	assert_int_equal(lend(lender, VOLUME, &loan), 0);
@@ -140,8 +140,8 @@ static void volume_leaves_with_all_its_slabs(void **state)
 	int i;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
-	assert_int_equal(rbx_lender_keep(lender, OTHER), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, OTHER, 0), 0);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(lend(lender, VOLUME, &loan), 0);
 		assert_int_equal(lend(lender, OTHER, &loan), 0);
@@ -167,7 +167,7 @@ static void volumes_lose_nothing_in_a_storm(void **state)
 	uint64_t now_ns = 0;
 
 	(void)state;
-	assert_int_equal(rbx_lender_keep(lender, VOLUME), 0);
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
 	for (step = 0; step < 200000; step++) {
 		now_ns += rbx_random_below(&random, 50);
 		switch (rbx_random_below(&random, 12)) {
@@ -176,14 +176,14 @@ static void volumes_lose_nothing_in_a_storm(void **state)
 			break;
 		case 1:
 			if (rbx_lender_heard(lender, CLIENT, now_ns))
-				(void)rbx_lender_admit(lender, CLIENT, now_ns);
+				(void)rbx_lender_admit(lender, CLIENT, 1, now_ns);
 			break;
 		case 2:
 			(void)rbx_lender_shrink(lender, 1 + rbx_random_below(&random, 12),
 						now_ns, 100);
 			break;
 		case 3:
-			rbx_lender_set_limits(lender, 1 + rbx_random_below(&random, 12), 0);
+			rbx_lender_set_lend_max(lender, 1 + rbx_random_below(&random, 12));
 			break;
 		case 4:
 			rbx_lender_opened(lender, VOLUME);

@@ -44,6 +44,17 @@ static void user_message_cut(uint8_t *bytes, unsigned int seed)
 		       RBX_WIRE_USER_MESSAGE_BYTES_MAX - length_bytes);
 }
 
+/* The same for the name in HELLO: letters up to some length, then zeros. */
+static void credential_cut(uint8_t *bytes, unsigned int seed)
+{
+	uint8_t *name = bytes + RBX_WIRE_HEADER_BYTES + 64;
+	uint32_t length_bytes = seed % (RBX_CREDENTIAL_BYTES + 1);
+
+	memset(name, 0, RBX_CREDENTIAL_BYTES);
+	memset(name, 'a' + (int)(seed >> 6) % 26, length_bytes);
+	bytes[RBX_WIRE_HEADER_BYTES] |= RBX_WIRE_HAS_SECRET;
+}
+
 /* Most inputs fail at the magic: half of them get one, with the version and
  * their true length, and with zeros where the header has nothing else. */
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t length_bytes, size_t max_bytes);
@@ -68,5 +79,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t length_bytes,
 	if (bytes[6] == RBX_WIRE_USER_MESSAGE &&
 	    length_bytes == RBX_WIRE_MESSAGE_BYTES_MAX)
 		user_message_cut(bytes, seed >> 1);
+	if (bytes[6] == RBX_WIRE_HELLO && seed & 2 &&
+	    length_bytes == RBX_WIRE_HEADER_BYTES + 64 + RBX_CREDENTIAL_BYTES)
+		credential_cut(bytes, seed >> 2);
 	return length_bytes;
 }

@@ -62,6 +62,7 @@ static void options_defaults_are_as_documented(void **state)
 	assert_string_equal(options.tune_file, "");
 	assert_int_equal(options.on_demand_paging, 0);
 	assert_int_equal(options.traffic_class, 0);
+	assert_string_equal(options.credential, "");
 }
 
 static void options_set_by_text_changes_the_field(void **state)
@@ -113,6 +114,8 @@ static void options_set_by_text_changes_the_field(void **state)
 	assert_int_equal(options.peer_timeout_ms, 100);
 	assert_set("secret_file=/etc/secret=1");
 	assert_string_equal(options.secret_file, "/etc/secret=1");
+	assert_set("credential=A-z.0_9");
+	assert_string_equal(options.credential, "A-z.0_9");
 	assert_set("insecure=1");
 	assert_int_equal(options.insecure, 1);
 	assert_set("on_demand_paging=1");
@@ -305,10 +308,10 @@ static void describe_lines_are_options(void **state)
 	(void)state;
 	rbx_describe(ctx, text, sizeof(text));
 	while ((line = strsep(&rest, "\n")) && *line) {
-		if (lines++ < 20)
+		if (lines++ < 21)
 			assert_set(line);
 	}
-	assert_int_equal(lines, 20 + 4);
+	assert_int_equal(lines, 21 + 4);
 	assert_string_equal(options.polling, "adaptive:9:3");
 	rbx_close(ctx);
 }

@@ -71,6 +71,7 @@ static void length_has_bounds(void **state)
 
 	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
+	bytes[0] = 'y';
 	assert_int_equal(load(bytes, 0, 0600, &secret), -EINVAL);
 	assert_int_equal(load("\n", 1, 0600, &secret), -EINVAL);
 	assert_int_equal(load(bytes, RBX_SECRET_BYTES_MIN - 1, 0600, &secret),
@@ -88,6 +89,17 @@ static void length_has_bounds(void **state)
 	assert_int_equal(load(bytes, RBX_SECRET_BYTES_MAX + 1, 0600, &secret),
 			 0);
 	assert_int_equal(secret->length_bytes, RBX_SECRET_BYTES_MAX);
+	rbx_secret_free(secret);
+}
+
+static void one_byte_again_and_again_is_refused(void **state)
+{
+	struct rbx_secret *secret;
+
+	(void)state;
+	assert_int_equal(load("aaaaaaaaaaaaaaaa\n", 17, 0600, &secret), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "one byte"));
+	assert_int_equal(load("aaaaaaaaaaaaaaab\n", 17, 0600, &secret), 0);
 	rbx_secret_free(secret);
 }
 
@@ -160,10 +172,10 @@ static void proofs_differ_by_use_key_and_transcript(void **state)
 static void client_proof_is_that_of_the_specification(void **state)
 {
 	static const uint8_t expected[RBX_WIRE_PROOF_BYTES] = {
-		0x7f, 0x1c, 0x02, 0x67, 0x32, 0x93, 0xfd, 0x71,
-		0xa3, 0xa2, 0x47, 0x78, 0x38, 0xce, 0x40, 0x6e,
-		0x65, 0x70, 0x0a, 0xd6, 0x60, 0x41, 0x86, 0x54,
-		0x16, 0xd2, 0x50, 0x1a, 0x7b, 0x09, 0xf1, 0xcf,
+		0xb0, 0xc9, 0x2d, 0x7c, 0xd4, 0xe2, 0xf2, 0xec,
+		0x22, 0xf9, 0x02, 0x06, 0x39, 0x36, 0x84, 0x88,
+		0x1f, 0xad, 0x90, 0xb1, 0x10, 0x35, 0xfc, 0x9b,
+		0x39, 0x3e, 0x6e, 0xfc, 0x09, 0xde, 0x54, 0x5a,
 	};
 	struct rbx_wire_message hello = {
 		.type = RBX_WIRE_HELLO, .request_id = 1
@@ -208,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newline_at_the_end_is_no_part_of_it),
 		cmocka_unit_test(length_has_bounds),
+		cmocka_unit_test(one_byte_again_and_again_is_refused),
 		cmocka_unit_test(file_that_everybody_can_read_is_refused),
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(proofs_differ_by_use_key_and_transcript),

@@ -202,6 +202,8 @@ bool raw_client_hear(struct raw_client *raw, struct rbx_wire_message *message)
 						 receive_buffer(raw, wc.wr_id),
 						 wc.length_bytes, message),
 				 0);
+		if (message->type == RBX_WIRE_WELCOME)
+			raw->seals = raw->next_seals;
 		return true;
 	}
 	fail_msg("the server is silent");
@@ -240,6 +242,20 @@ void raw_client_prove(struct raw_client *raw, const struct rbx_secret *secret)
 	rbx_proof_of_client(root, &raw->transcript, auth.auth.proof);
 	raw_client_send(raw, &auth);
 	rbx_key_of_connection(root, &raw->transcript, &raw->connection_key);
+	rbx_key_of_session(root, &raw->transcript, &raw->session_key);
+	rbx_seals_begin(&raw->next_seals, RBX_SIDE_CLIENT, root, &raw->transcript);
+}
+
+void raw_client_prove_as(struct raw_client *raw, const char *credential, const char *text)
+{
+	struct rbx_secret secret = { .length_bytes = strlen(text) };
+
+	memcpy(secret.bytes, text, secret.length_bytes);
+	memset(raw->hello.hello.credential, 0, RBX_CREDENTIAL_BYTES);
+	strcpy(raw->hello.hello.credential, credential);
+	raw->hello.hello.flags |= RBX_WIRE_HAS_SECRET;
+	raw_client_greet(raw);
+	raw_client_prove(raw, &secret);
 }
 
 void raw_client_enter(struct raw_client *raw)
@@ -248,31 +264,27 @@ void raw_client_enter(struct raw_client *raw)
 	raw_client_prove(raw, raw->world->secret);
 	assert_true(raw_client_hear(raw, &raw->welcome));
 	assert_int_equal(raw->welcome.type, RBX_WIRE_WELCOME);
-	rbx_seals_begin(&raw->seals, RBX_SIDE_CLIENT, rbx_root_of_secret(raw->world->secret),
-			&raw->transcript);
 }
 
 void raw_client_resume(struct raw_client *again, const struct raw_client *first,
 		       uint64_t last_epoch)
 {
-	struct rbx_root root = rbx_root_of_secret(first->world->secret);
 	struct rbx_wire_message auth = { .type = RBX_WIRE_AUTH };
 	struct rbx_wire_hello *hello = &again->hello.hello;
-	struct rbx_key key;
 
-	rbx_key_of_session(root, &first->transcript, &key);
 	raw_client_arrive_to_resume(again, first->world,
 				    first->welcome.welcome.session_id);
-	hello->flags = RBX_WIRE_RESUME;
+	hello->flags = RBX_WIRE_RESUME | first->hello.hello.flags;
+	memcpy(hello->credential, first->hello.hello.credential, RBX_CREDENTIAL_BYTES);
 	hello->session_id = first->welcome.welcome.session_id;
 	hello->incarnation = first->welcome.welcome.incarnation;
 	hello->last_epoch = last_epoch;
 	raw_client_greet(again);
-	rbx_proof_of_client(rbx_root_of_key(&key), &again->transcript,
+	rbx_proof_of_client(rbx_root_of_key(&first->session_key), &again->transcript,
 			    auth.auth.proof);
+	rbx_seals_begin(&again->next_seals, RBX_SIDE_CLIENT,
+			rbx_root_of_key(&first->session_key), &again->transcript);
 	raw_client_send(again, &auth);
 	assert_true(raw_client_hear(again, &again->welcome));
 	assert_int_equal(again->welcome.type, RBX_WIRE_WELCOME);
-	rbx_seals_begin(&again->seals, RBX_SIDE_CLIENT, rbx_root_of_key(&key),
-			&again->transcript);
 }

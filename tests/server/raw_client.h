@@ -30,9 +30,11 @@ struct raw_client {
 	/* Of the handshake, as far as it got. */
 	struct rbx_wire_message hello;
 	struct rbx_transcript transcript;
+	struct rbx_key session_key;
 	struct rbx_key connection_key;
 	struct rbx_wire_message welcome;
-	struct rbx_seals seals; /* begun when WELCOME has come */
+	struct rbx_seals next_seals; /* of messages after WELCOME, once the proof was sent */
+	struct rbx_seals seals;
 };
 
 /* Connects with these private data. 0, or -errno with the reason told. */
@@ -65,6 +67,8 @@ void raw_client_greet(struct raw_client *raw);
 void raw_client_prove(struct raw_client *raw, const struct rbx_secret *secret);
 /* All of it: afterwards it is a client. */
 void raw_client_enter(struct raw_client *raw);
+/* As far as AUTH, with a secret of this name. Its answer is still to come. */
+void raw_client_prove_as(struct raw_client *raw, const char *credential, const char *secret);
 /* A second connection of the session of the first, as far as WELCOME. It knows of
  * slabs up to this epoch. */
 void raw_client_resume(struct raw_client *again, const struct raw_client *first,

@@ -512,6 +512,75 @@ static void session_is_for_one_volume_and_nothing_else(void **state)
 	world_stop(&world);
 }
 
+/* Who a volume belongs to is decided by the credential. */
+static void volume_of_another_owner_is_refused(void **state)
+{
+	struct rbx_wire_message open = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = { .name = "gift", .holder = "alice", .writer_epoch = 1,
+				 .volume_id = ID, .mode = RBX_WIRE_OPEN_CREATE },
+	};
+	struct rbx_wire_message look = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = { .name = "db", .mode = RBX_WIRE_OPEN_LOOK },
+	};
+	struct rbx_wire_message take = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = { .name = "db", .holder = "bob", .writer_epoch = 9,
+				 .mode = RBX_WIRE_OPEN_WRITE },
+	};
+	struct rbx_wire_message list = { .type = RBX_WIRE_VOLUME_LIST }, answer, accept;
+	struct raw_client alice, bob;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.secrets_file,
+	       world_secret_file("alice:correct horse battery\nbob:staple staple staple\n", 0600));
+	world_start(&world);
+	raw_client_arrive(&alice, &world);
+	raw_client_prove_as(&alice, "alice", "correct horse battery");
+	assert_true(raw_client_hear(&alice, &alice.welcome));
+	raw_client_send(&alice, &open);
+	assert_true(raw_client_hear(&alice, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_VOLUME);
+	assert_string_equal(answer.volume.record.owner, "alice");
+	accept = accept_of(&answer.volume, 1, 1);
+	strcpy(accept.record.owner, "bob"); /* it cannot be given away */
+	raw_client_send(&alice, &accept);
+	assert_true(raw_client_hear(&alice, &answer));
+	assert_int_equal(answer.status, RBX_REASON_MALFORMED);
+	raw_client_leave(&alice);
+
+	raw_client_arrive(&alice, &world);
+	raw_client_prove_as(&alice, "alice", "correct horse battery");
+	assert_true(raw_client_hear(&alice, &alice.welcome));
+	open.request_id = 0;
+	strcpy(open.volume_open.name, "db");
+	raw_client_send(&alice, &open);
+	assert_true(raw_client_hear(&alice, &answer));
+	accept = accept_of(&answer.volume, 1, 1);
+	raw_client_send(&alice, &accept);
+	assert_true(raw_client_hear(&alice, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_VOLUME_DONE);
+
+	raw_client_arrive(&bob, &world);
+	raw_client_prove_as(&bob, "bob", "staple staple staple");
+	assert_true(raw_client_hear(&bob, &bob.welcome));
+	raw_client_send(&bob, &look);
+	assert_true(raw_client_hear(&bob, &answer));
+	assert_int_equal(answer.status, RBX_REASON_NOT_OWNER);
+	raw_client_send(&bob, &take);
+	assert_true(raw_client_hear(&bob, &answer));
+	assert_int_equal(answer.status, RBX_REASON_NOT_OWNER);
+	raw_client_send(&bob, &list);
+	assert_true(raw_client_hear(&bob, &answer));
+	assert_int_equal(answer.status, RBX_REASON_NO_VOLUME);
+	raw_client_leave(&bob);
+	raw_client_leave(&alice);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +597,7 @@ int main(void)
 		cmocka_unit_test(silent_writer_loses_its_session_and_not_the_volume),
 		cmocka_unit_test(what_needs_a_volume_is_refused_without_one),
 		cmocka_unit_test(session_is_for_one_volume_and_nothing_else),
+		cmocka_unit_test(volume_of_another_owner_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,8 @@ void world_stop(struct world *world)
 	free(world->memory);
 	if (world->options.secret_file[0])
 		unlink(world->options.secret_file);
+	if (world->options.secrets_file[0])
+		unlink(world->options.secrets_file);
 }
 
 void world_wait(struct world *world, bool (*done)(struct world *world))
@@ -131,6 +133,24 @@ struct rbx_session *world_session(struct world *world)
 				  &events, &session))
 		fail_msg("%s", rbx_last_error());
 	return session;
+}
+
+struct rbx_session *world_session_as(struct world *world, const char *credential,
+				     const char *secret)
+{
+	const struct rbx_session_events events = {
+		lost, evict, &world->witness
+	};
+	struct rbx_session *session = NULL;
+	int err;
+
+	world->set->secret = (struct rbx_root){ (const uint8_t *)secret, strlen(secret) };
+	snprintf(world->set->credential, sizeof(world->set->credential), "%s", credential);
+	err = rbx_session_open_name(world->set, rbx_server_address(world->server), &events,
+				    &session);
+	if (err)
+		assert_int_equal(err, -EACCES);
+	return err ? NULL : session;
 }
 
 struct rbx_qp *world_qp(struct world *world, struct rbx_session *session)
@@ -191,17 +211,32 @@ struct rbx_server_stats world_stats(struct world *world)
 	return stats;
 }
 
-const char *world_secret_file(const char *text, unsigned int mode)
+static void file_write(const char *path, const char *text, unsigned int mode)
 {
-	static char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/rdmabox-secret-%d", (int)getpid());
 	unlink(path);
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
+}
+
+const char *world_secret_file(const char *text, unsigned int mode)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/rdmabox-secret-%d", (int)getpid());
+	file_write(path, text, mode);
+	return path;
+}
+
+const char *world_secrets_file(const char *text)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/rdmabox-secrets-%d", (int)getpid());
+	file_write(path, text, 0600);
 	return path;
 }

@@ -54,6 +54,9 @@ void world_stop(struct world *world);
 void world_wait(struct world *world, bool (*done)(struct world *world));
 
 struct rbx_session *world_session(struct world *world);
+/* The same, with a secret of this name. NULL: it was refused, with -EACCES. */
+struct rbx_session *world_session_as(struct world *world, const char *credential,
+				     const char *secret);
 struct rbx_qp *world_qp(struct world *world, struct rbx_session *session);
 /* Whole of world->memory to or from a slab. Returns the status. */
 int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
@@ -62,5 +65,7 @@ struct rbx_server_stats world_stats(struct world *world);
 
 /* Writes a secret file and returns its path, until the next call. */
 const char *world_secret_file(const char *text, unsigned int mode);
+/* The same for a file of secrets, with lines NAME:SECRET. */
+const char *world_secrets_file(const char *text);
 
 #endif

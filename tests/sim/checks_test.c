@@ -204,6 +204,7 @@ static void memory_freed_under_a_key_is_found(void **state)
 
 static const struct rbx_lender_config one_slab = { .slabs_count = 1,
 						   .lend_max = 1,
+						   .owners_max = 1,
 						   .clients_max = 1,
 						   .lease_ns = 1000 };
 
@@ -215,7 +216,7 @@ static void slab_lent_before_its_access_has_ended_is_found(void **state)
 
 	(void)state;
 	lender = __wrap_rbx_lender_init(lender, &one_slab);
-	rbx_lender_admit(lender, 7, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
 	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_true(__wrap_rbx_lender_prepared(lender, &loan));
 	assert_int_equal(__wrap_rbx_lender_unmap(lender, 7, &loan), 0);
@@ -225,7 +226,7 @@ static void slab_lent_before_its_access_has_ended_is_found(void **state)
 	assert_string_equal(found, "");
 	/* One that forgets all that it has lent. */
 	__real_rbx_lender_init(lender, &one_slab);
-	rbx_lender_admit(lender, 7, 0);
+	rbx_lender_admit(lender, 7, 0, 0);
 	LOOK((void)__wrap_rbx_lender_lend(lender, 7, &loan));
 	assert_string_equal(found, "one-hand");
 	free(lender);

@@ -43,6 +43,7 @@ static struct rbx_wire_message sample(uint16_t type)
 		m.hello.session_id = 0x0102030405060708;
 		m.hello.incarnation = 0x1112131415161718;
 		m.hello.last_epoch = 0x3132333435363738;
+		memcpy(m.hello.credential, "A.name_of-31-characters.0123456", 31);
 		break;
 	case RBX_WIRE_CHALLENGE:
 		memset(m.challenge.nonce, 0x42, sizeof(m.challenge.nonce));
@@ -282,6 +283,44 @@ static void fields_that_contradict_are_refused(void **state)
 			 -EBADMSG);
 }
 
+/* HELLO with these bytes for the name of the credential. */
+static int decode_named(const char *name, size_t name_bytes)
+{
+	struct rbx_wire_message m = sample(RBX_WIRE_HELLO);
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	size_t length = rbx_wire_encode(&m, bytes);
+
+	memset(bytes + 128, 0, RBX_CREDENTIAL_BYTES);
+	memcpy(bytes + 128, name, name_bytes);
+	return rbx_wire_decode(bytes, length, &m);
+}
+
+static void hostile_names_are_refused(void **state)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789._-";
+	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
+	char name[RBX_CREDENTIAL_BYTES];
+	int c;
+
+	(void)state;
+	assert_int_equal(decode_named("", 0), 0);
+	for (c = 1; c < 256; c++) {
+		name[0] = (char)c;
+		assert_int_equal(decode_named(name, 1), strchr(allowed, c) ? 0 : -EBADMSG);
+	}
+	memset(name, 'n', sizeof(name));
+	assert_int_equal(decode_named(name, sizeof(name) - 1), 0);
+	assert_int_equal(decode_named(name, sizeof(name)), -EBADMSG);
+	/* Something behind its end, near and far; and an empty one with an end. */
+	assert_int_equal(decode_named("a\0b", 3), -EBADMSG);
+	memset(name + 1, 0, sizeof(name) - 2);
+	assert_int_equal(decode_named(name, sizeof(name)), -EBADMSG);
+	assert_int_equal(decode_named("\0a", 2), -EBADMSG);
+	/* A name without a secret. */
+	assert_int_equal(decode_sample(hello, 128, 'a'), -EBADMSG);
+}
+
 static void messages_that_contradict_are_refused(void **state)
 {
 	struct rbx_wire_message full = sample(RBX_WIRE_USER_MESSAGE);
@@ -393,6 +432,7 @@ int main(void)
 		cmocka_unit_test(each_wrong_length_is_refused),
 		cmocka_unit_test(no_byte_is_ignored),
 		cmocka_unit_test(fields_that_contradict_are_refused),
+		cmocka_unit_test(hostile_names_are_refused),
 		cmocka_unit_test(messages_that_contradict_are_refused),
 		cmocka_unit_test(volume_that_makes_no_sense_is_refused),
 		cmocka_unit_test(another_version_is_told_from_garbage),

@@ -170,7 +170,7 @@ static void each_field_of_the_handshake_is_in_it(void **state)
 	said(&hello, &challenge, &welcome);
 	rbx_transcript_make(&transcript, &hello, &challenge);
 	before = prove_all(root(), &transcript, &welcome);
-	for (field = 0; field < 7; field++) {
+	for (field = 0; field < 8; field++) {
 		said(&hello, &challenge, &welcome);
 		switch (field) {
 		case 0: hello.hello.flags ^= RBX_WIRE_HAS_SECRET; break;
@@ -180,6 +180,7 @@ static void each_field_of_the_handshake_is_in_it(void **state)
 		case 4: hello.hello.last_epoch++; break;
 		case 5: challenge.challenge.nonce[31] ^= 1; break;
 		case 6: challenge.challenge.incarnation++; break;
+		case 7: hello.hello.credential[0] = 'n'; break;
 		}
 		rbx_transcript_make(&transcript, &hello, &challenge);
 		after = prove_all(root(), &transcript, &welcome);

@@ -99,7 +99,7 @@ int rbx_peer_connect(const struct rbx_peer_options *options,
 	int err;
 
 	if (rbx_client_bad_option(options->peer_timeout_ms, options->secret,
-				  options->secret_bytes))
+				  options->secret_bytes, options->credential))
 		return -EINVAL;
 	err = address_of(options, &address);
 	if (err)
@@ -109,6 +109,8 @@ int rbx_peer_connect(const struct rbx_peer_options *options,
 		return -ENOMEM;
 	client_options.secret =
 		(struct rbx_root){ own->secret, options->secret_bytes };
+	strscpy(client_options.credential, options->credential ?: "",
+		sizeof(client_options.credential));
 	err = rbx_client_open(&own->client, &client_options, &address);
 	if (err)
 		goto out_free;

@@ -43,7 +43,7 @@ static const char *sentence(int err)
 	case -EXDEV:
 		return "reached through another device than the first one";
 	case -EACCES:
-		return "the secret there is another one, or there is none here";
+		return "the secret there is another one or has another name, or there is none here";
 	case -ENOSPC:
 		return "more servers and queue pairs than fit";
 	case -EINTR:
@@ -141,6 +141,7 @@ static int client_options_make(const struct rbx_volume *volume,
 		.peer_timeout_ms = options->peer_timeout_ms,
 		.secret = { volume->secret, options->secret_bytes },
 	};
+	strscpy(made->credential, options->credential ?: "", sizeof(made->credential));
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		if (strcmp(options->mode, modes[i].name))
 			continue;

@@ -46,7 +46,7 @@ static const char *bad_option(const struct rbx_volume_options *options)
 	if (pieces < 1 || pieces > RBX_PIECES_MAX)
 		return "ios_max times io_segments_max";
 	return rbx_client_bad_option(options->peer_timeout_ms, options->secret,
-				     options->secret_bytes);
+				     options->secret_bytes, options->credential);
 }
 
 /* ---- Memory ---------------------------------------------------------------*/

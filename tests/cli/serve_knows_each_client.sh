@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox serve --secrets: each client has a name, a secret and a quota of its own. SIGHUP
+# takes a credential away, and a broken file changes nothing.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+secrets=$scratch/secrets
+
+# lines TEXT... - are the file of secrets
+lines()
+{
+	rm -f "$secrets"
+	(umask 077; printf '%s\n' "$@" >"$secrets")
+}
+
+# secret NAME TEXT - is the file with a client's secret
+secret()
+{
+	(umask 077; printf '%s\n' "$2" >"$scratch/$1")
+}
+
+# knows NAME SECRET-OF / knows_not NAME SECRET-OF - whether the server lets this client in
+knows()
+{
+	run stat --server "$address" --secret-file "$scratch/$2" --credential "$1"
+	[ "$status" = 0 ] || { show; fault "$1 is not known with the secret of $2"; }
+}
+
+knows_not()
+{
+	expect_refusal "the secret of credential $1 is wrong.*--secrets" \
+		stat --server "$address" --secret-file "$scratch/$2" --credential "$1"
+}
+
+# reload PATTERN - until the log has such a line
+reload()
+{
+	local attempt
+
+	kill -HUP "$pid"
+	for ((attempt = 0; attempt < 600; attempt++)); do
+		! grep -qE "$1" "$log" || return 0
+		sleep 0.05
+	done
+	cat "$log" >&2
+	fault "the server does not tell: $1"
+}
+
+secret backup 'the secret of the backup'
+secret database 'the secret of the database'
+secret newer 'the new secret of the database'
+
+# ---- What is refused ---------------------------------------------------------
+
+serve=(serve --listen 127.0.0.1:0 --memory 64M --slab 1M --secrets "$secrets")
+expect_refusal "cannot open secret file $secrets" "${serve[@]}"
+lines '# nobody'
+expect_refusal "$secrets has no secret" "${serve[@]}"
+lines 'backup:the secret of the backup' 'the secret of the database'
+expect_refusal "$secrets:2: there is no colon; write NAME:SECRET" "${serve[@]}"
+lines 'backup,quota=512K:the secret of the backup'
+expect_refusal "$secrets:1: the quota is less than one slab" "${serve[@]}"
+! grep -q 'the secret of' "$scratch/err" || { show; fault "a secret is in the message"; }
+chmod o+r "$secrets"
+expect_refusal "open to everybody" "${serve[@]}"
+expect_refusal 'exclude each other' "${serve[@]}" --insecure
+expect_refusal 'credential=backup: there is no secret of that name' \
+	stat --server 127.0.0.1:1 --credential backup
+expect_refusal 'credential=back up: a name has only' \
+	stat --server 127.0.0.1:1 --secret-file "$scratch/backup" --credential 'back up'
+expect_refusal 'give a text of 1 to 31 bytes' \
+	stat --server 127.0.0.1:1 --credential "$(printf '%032d' 0)"
+expect_refusal 'add its --secret-file' \
+	page attach --servers 10.0.0.1:7471 --size 1G --credential backup
+
+# ---- Who gets in, and how much ------------------------------------------------
+
+lines 'backup,quota=2M:the secret of the backup' 'database:the secret of the database'
+echo "secrets = $secrets" >"$scratch/server.conf"
+log=$scratch/server.${#server_pids[@]}.err
+start_server --memory 64M --slab 1M --quota 4M --config "$scratch/server.conf"
+knows backup backup
+knows database database
+knows_not backup database
+knows_not nobody backup
+expect_refusal 'the secret is wrong' stat --server "$address" --secret-file "$scratch/backup"
+grep -q '(backup) admitted' "$log" || { cat "$log"; fault "the log does not name the client"; }
+
+bench=(bench --servers "$address" --runtime 0.2)
+expect_success "${bench[@]}" --volume 2M --secret-file "$scratch/backup" --credential backup
+run "${bench[@]}" --volume 4M --secret-file "$scratch/backup" --credential backup
+[ "$status" = 2 ] || { show; fault "the quota of the credential does not hold"; }
+grep -q 'quota' "$scratch/err" || { show; fault "the quota is not named"; }
+expect_success "${bench[@]}" --volume 4M --secret-file "$scratch/database" --credential database
+
+# ---- SIGHUP ---------------------------------------------------------------------
+
+lines 'database:the secret of the database' 'database:the new secret of the database'
+reload 'reloaded: .*; the secrets were read$'
+knows_not backup backup
+knows database database
+knows database newer
+lines 'database:the new secret of the database' 'broken'
+reload "not reloaded: "
+grep -q "$secrets:2: there is no colon" "$log" || { cat "$log"; fault "the line is not told"; }
+knows database database
