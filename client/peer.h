@@ -24,7 +24,8 @@
 struct rbx_peer;
 struct rbx_session;
 
-/* But for welcomed() none of them may block, or call a function that blocks (map, unmap, open, leave). */
+/* But for welcomed() none of them may block, or call a function that blocks (map, unmap, open,
+ * leave). */
 struct rbx_peer_events {
 	/* Called once, before the first fragment ends with -EHOSTUNREACH because of it. */
 	void (*down)(struct rbx_peer *peer, void *user);

@@ -546,6 +546,7 @@ static void volume_of_another_owner_is_refused(void **state)
 	assert_int_equal(answer.type, RBX_WIRE_VOLUME);
 	assert_string_equal(answer.volume.record.owner, "alice");
 	accept = accept_of(&answer.volume, 1, 1);
+	memset(accept.record.owner, 0, sizeof(accept.record.owner));
 	strcpy(accept.record.owner, "bob"); /* it cannot be given away */
 	raw_client_send(&alice, &accept);
 	assert_true(raw_client_hear(&alice, &answer));
@@ -556,6 +557,7 @@ static void volume_of_another_owner_is_refused(void **state)
 	raw_client_prove_as(&alice, "alice", "correct horse battery");
 	assert_true(raw_client_hear(&alice, &alice.welcome));
 	open.request_id = 0;
+	memset(open.volume_open.name, 0, sizeof(open.volume_open.name));
 	strcpy(open.volume_open.name, "db");
 	raw_client_send(&alice, &open);
 	assert_true(raw_client_hear(&alice, &answer));
