@@ -27,6 +27,7 @@ static const struct cli_option options[] = {
 	  .details = "One object, with the keys of the table and the address as `server`." },
 	CLI_REACH_FABRIC(library, "how to reach the server; as it serves"),
 	CLI_REACH_SECRET(library, "the server"),
+	CLI_REACH_INTEGRITY(library),
 };
 
 static int cli_stat(int argc, char **argv);

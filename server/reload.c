@@ -15,6 +15,7 @@
 
 #include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/integrity.h"
 #include "server/state.h"
 
 static const char *what_else_changes(const struct rbx_server_options *is,
@@ -36,12 +37,27 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 		return "clients_max (--clients)";
 	if (is->small_pages != wanted->small_pages)
 		return "small_pages (--small-pages)";
+	if (is->integrity != wanted->integrity)
+		return "integrity (--integrity)";
 	if (is->insecure != wanted->insecure)
 		return "insecure (--insecure)";
 	/* Sessions that began without a secret could not resume with one. */
 	if (!is->secret_file[0] != !wanted->secret_file[0])
 		return "whether there is a secret";
 	return NULL;
+}
+
+/* Clients that are connected have the former key, and may connect again with it. What they
+ * get by it is a connection, on which they still have to prove that they are clients. */
+static void tls_key_add(struct rbx_server *s)
+{
+	struct rbx_tls_key key;
+
+	if (s->fabric.options.tls == RBX_TLS_NEVER)
+		return;
+	rbx_tls_key_of_secret(s->secret, "", &key);
+	s->fabric.ops->add_tls_key(s->device, &key);
+	explicit_bzero(&key, sizeof(key));
 }
 
 static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
@@ -55,6 +71,8 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 	memcpy(s->options.secret_file, o->secret_file, sizeof(o->secret_file));
 	s->secret = *secret;
 	*secret = former;
+	if (s->secret)
+		tls_key_add(s);
 	rbx_lender_set_limits(s->lender, rbx_slabs_of_memory(o), rbx_slabs_of_quota(o));
 	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */
 	rbx_borrowing_go_on(s);

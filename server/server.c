@@ -15,6 +15,7 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/integrity.h"
 #include "lib/loopback.h"
 #include "lib/sized.h"
 #include "server/huge_pages.h"
@@ -91,15 +92,20 @@ static void pages_describe(const struct rbx_server *s, char *text, size_t size_b
 static int device_open(struct rbx_server *s)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_tls_key key;
 	char pages[64];
 	int err;
 
 	err = rbx_fabric_choose(s->options.fabric, s->options.device,
 				s->options.gid_index, s->options.listen,
 				&s->fabric);
+	if (!err)
+		err = rbx_integrity_choose(s->options.integrity, s->secret, &s->fabric, &key);
 	if (err)
 		return err;
 	err = s->fabric.ops->open(&s->fabric.options, &s->device, error);
+	explicit_bzero(&key, sizeof(key));
+	s->fabric.options.tls_key = NULL;
 	if (err) {
 		s->device = NULL;
 		return rbx_error(err, "cannot open a %s device: %s",

@@ -230,6 +230,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(LIBRARY, "how to reach the servers; as they serve"),
 	CLI_REACH_DEVICE(LIBRARY),
 	CLI_REACH_SECRET(LIBRARY, "the servers"),
+	CLI_REACH_INTEGRITY(LIBRARY),
 };
 
 static void prepare(void)

@@ -73,6 +73,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
 	CLI_REACH_DEVICE(SERVER),
 	CLI_REACH_SECRET(SERVER, "the clients"),
+	CLI_REACH_INTEGRITY(SERVER),
 };
 
 static void prepare(void)

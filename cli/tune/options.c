@@ -36,6 +36,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(tune_options.library, "kind of device"),
 	CLI_REACH_DEVICE(tune_options.library),
 	CLI_REACH_SECRET(tune_options.library, "the server"),
+	CLI_REACH_INTEGRITY(tune_options.library),
 };
 
 static void prepare(void)

@@ -24,6 +24,7 @@
  *	message.h	messages to the program that serves
  *	tuning.h	what a device likes
  *	congestion.h	how much may be in flight
+ *	integrity.h	what protects the bytes on the network
  *	verbs.h		plain verbs beside RDMAbox
  *	server.h	serving memory from a program
  *
@@ -51,6 +52,7 @@
 #include <sys/uio.h>
 
 #include <rdmabox/congestion.h>
+#include <rdmabox/integrity.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -200,6 +202,10 @@ struct rbx_options {
 	 * a RoCE network makes its priority, and InfiniBand its service level. 0 leaves
 	 * it to the route. Default: 0. */
 	uint32_t traffic_class;
+	/* Of enum rbx_integrity: what protects the bytes between this program and others. A
+	 * server, and the other end of an endpoint, must have the same. As text: default, off,
+	 * mac or tls. tls without a secret, or with verbs, is refused (-EINVAL). Default: 0. */
+	uint32_t integrity;
 };
 
 /**

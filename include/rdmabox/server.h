@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rdmabox/integrity.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -60,6 +62,9 @@ struct rbx_server_options {
 	 * threads at the same time. It must not block, nor call the server. NULL: lines go
 	 * to stderr, behind "rdmabox serve: ". Default: NULL. */
 	void (*log)(const char *line, void *user);
+	/* Of enum rbx_integrity: what protects the bytes between server and clients, who must
+	 * have the same. tls without a secret, or with verbs, is refused. Default: 0. */
+	uint32_t integrity;
 };
 
 /**
