@@ -94,6 +94,7 @@ struct cli_command {
 
 cli_set_fn cli_set_flag; /* uint32_t */
 cli_set_fn cli_set_number; /* uint32_t */
+cli_set_fn cli_set_integrity; /* uint32_t, of enum rbx_integrity */
 cli_set_fn cli_set_number_64; /* uint64_t */
 cli_set_fn cli_set_size; /* uint64_t, 64K */
 cli_set_fn cli_set_size_32; /* uint32_t, 64K */

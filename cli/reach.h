@@ -46,6 +46,18 @@
 	  cli_set_text, (where).credential, .max = sizeof((where).credential), \
 	  .details = "As in the server's --secrets file. It needs --secret-file." }
 
+/* All of what a command has that connects to servers, or is one. */
+#define CLI_REACH_INTEGRITY(where)                                             \
+	{ "integrity", "off|mac|tls", "what protects the bytes on the network", \
+	  cli_set_integrity, &(where).integrity, .words = "off|mac|tls",       \
+	  .group = CLI_REACH_GROUP,                                            \
+	  .preset = "tls over TCP beyond loopback with a secret, else mac",    \
+	  .details = "Both sides must have the same. `mac`: control messages " \
+		     "are authenticated, data is in clear text. `tls`: all "   \
+		     "that goes over TCP is encrypted and authenticated by "   \
+		     "TLS 1.3, with a key made of the secret; only the soft "  \
+		     "fabric can, not a NIC. `off`: as `mac`." }
+
 /* One of them, or none. Returns 0 or an exit code. */
 static inline int cli_reach_check(const struct cli_command *command,
 				  const char *secret_file, uint32_t insecure)

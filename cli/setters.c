@@ -172,6 +172,22 @@ int cli_set_word(const struct cli_option *option, const char *text,
 	return -EINVAL;
 }
 
+int cli_set_integrity(const struct cli_option *option, const char *text,
+		      char *reason, size_t reason_bytes)
+{
+	uint32_t *value = option->field;
+
+	if (!strcmp(text, "off"))
+		*value = RBX_INTEGRITY_OFF;
+	else if (!strcmp(text, "mac"))
+		*value = RBX_INTEGRITY_MAC;
+	else if (!strcmp(text, "tls"))
+		*value = RBX_INTEGRITY_TLS;
+	else
+		return snprintf(reason, reason_bytes, "give one of %s", option->words), -EINVAL;
+	return 0;
+}
+
 /* ---- Texts about values -------------------------------------------------------*/
 
 const char *cli_size_short(uint64_t bytes, char *text, size_t text_bytes)

@@ -28,6 +28,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(library, "how to reach the server; as it serves"),
 	CLI_REACH_SECRET(library, "the server"),
 	CLI_REACH_CREDENTIAL(library),
+	CLI_REACH_INTEGRITY(library),
 };
 
 static int cli_stat(int argc, char **argv);

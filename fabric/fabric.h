@@ -50,6 +50,7 @@
 #include <stdint.h>
 
 #include "fabric/memory.h"
+#include "fabric/tls_key.h"
 #include "fabric/work.h"
 
 /*
@@ -151,6 +152,9 @@ struct rbx_device_options {
 	 * cost of 0: off. */
 	uint32_t overload_work_requests;
 	uint32_t overload_cost_ns;
+	/* soft: which connections are under TLS, and with what key: copied; NULL if never. */
+	enum rbx_tls_use tls;
+	const struct rbx_tls_key *tls_key;
 };
 
 /*
@@ -295,6 +299,12 @@ struct rbx_conn_request {
 	bool same_host; /* it came over loopback or a local socket */
 	uint8_t private_data[RBX_CONNECT_DATA_MAX];
 	size_t private_data_bytes; /* that arrived, including padding */
+	/*
+	 * soft: why the peer was refused already, as text; else NULL. Only what the owner can
+	 * mend comes here: one side uses TLS and the other does not, or their keys differ.
+	 * accept() fails with -EPROTO.
+	 */
+	const char *unfit;
 };
 
 /* A device of libibverbs; the rbx_device owns it. */
@@ -416,6 +426,14 @@ struct rbx_fabric_ops {
 	/* Since open(). A NIC does not provide it. Any thread, never blocks. */
 	void (*get_traffic)(struct rbx_device *device,
 			    struct rbx_traffic *traffic);
+
+	/*
+	 * Connections that are made from now on use this key, which is copied. Earlier ones
+	 * are still accepted, the last SOFT_TLS_KEYS_MAX in all. Any thread. -EINVAL: the
+	 * device was opened without TLS; -ENOMEM.
+	 */
+	int (*add_tls_key)(struct rbx_device *device,
+			   const struct rbx_tls_key *key);
 
 	/* What libibverbs calls the device; NULL if libibverbs does not know it, and then
 	 * there is no native queue pair either. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/done_list.h"
+#include "lib/integrity.h"
 #include "lib/options.h"
 #include "lib/pacing.h"
 #include "lib/peer/internal.h"
@@ -36,9 +37,17 @@ struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx)
 	return ctx->sessions;
 }
 
+static int load_secret(struct rbx_context *ctx)
+{
+	if (ctx->options.secret_file[0] == '\0')
+		return 0;
+	return rbx_secret_load(ctx->options.secret_file, &ctx->secret);
+}
+
 static int open_device(struct rbx_context *ctx)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_tls_key key;
 	int err = rbx_fabric_choose(ctx->options.fabric, ctx->options.device,
 				    ctx->options.gid_index, NULL,
 				    &ctx->fabric);
@@ -56,7 +65,16 @@ static int open_device(struct rbx_context *ctx)
 				 ctx->options.overload);
 	ctx->fabric.options.on_demand_paging = ctx->options.on_demand_paging;
 	ctx->fabric.options.traffic_class = (uint8_t)ctx->options.traffic_class;
+	if (ctx->secret)
+		rbx_tls_key_of_root(rbx_root_of_secret(ctx->secret), ctx->options.credential,
+				    &key);
+	err = rbx_integrity_choose(ctx->options.integrity, ctx->secret ? &key : NULL,
+				   &ctx->fabric);
+	if (err)
+		return err;
 	err = ctx->fabric.ops->open(&ctx->fabric.options, &ctx->device, error);
+	explicit_bzero(&key, sizeof(key));
+	ctx->fabric.options.tls_key = NULL;
 	return err ? rbx_error(err, "%s", error) : 0;
 }
 
@@ -91,13 +109,6 @@ static int open_sessions(struct rbx_context *ctx)
 		.silence_ms = ctx->options.peer_timeout_ms / 2,
 	};
 
-	if (ctx->options.secret_file[0] != '\0') {
-		int err = rbx_secret_load(ctx->options.secret_file,
-					  &ctx->secret);
-
-		if (err)
-			return err;
-	}
 	options.secret = ctx->secret;
 	options.credential = ctx->options.credential;
 	return rbx_sessions_open(&ctx->sessions, &options);
@@ -201,9 +212,11 @@ int rbx_open(struct rbx_context **out, const struct rbx_options *options)
 	err = rbx_done_list_init(ctx);
 	if (err)
 		goto out_free;
-	err = open_device(ctx);
+	err = load_secret(ctx);
+	if (!err)
+		err = open_device(ctx);
 	if (err)
-		goto out_done_list;
+		goto out_secret;
 	err = take_tuning(ctx);
 	if (err)
 		goto out_close_staging;
@@ -228,12 +241,12 @@ out_close_pollers:
 	rbx_pollers_close(ctx);
 	rbx_sessions_close(ctx->sessions);
 out_close_buffers:
-	rbx_secret_free(ctx->secret);
 	rbx_buffers_close(ctx);
 out_close_staging:
 	close_staging(ctx);
 	ctx->device->ops->close(ctx->device);
-out_done_list:
+out_secret:
+	rbx_secret_free(ctx->secret);
 	rbx_done_list_destroy(ctx);
 out_free:
 	rbx_repairs_destroy(&ctx->repairs);
@@ -293,10 +306,10 @@ int rbx_close(struct rbx_context *ctx)
 	RBX_ASSERT(ctx->window.turns.parked_count == 0);
 	rbx_pollers_close(ctx);
 	rbx_sessions_close(ctx->sessions);
-	rbx_secret_free(ctx->secret);
 	rbx_buffers_close(ctx);
 	close_staging(ctx);
 	ctx->device->ops->close(ctx->device);
+	rbx_secret_free(ctx->secret);
 	rbx_done_list_destroy(ctx);
 	pthread_mutex_destroy(&ctx->view_lock);
 	pthread_mutex_destroy(&ctx->queues_lock);

@@ -49,9 +49,9 @@ struct rbx_context {
 	struct rbx_options options; /* queue_pairs: what is in use */
 	struct rbx_tuning tuning; /* from the tuning file; used while the context is opened */
 	char tuning_note[RBX_TUNING_NOTE_BYTES];
+	struct rbx_secret *secret;
 	struct rbx_fabric_choice fabric;
 	struct rbx_device *device;
-	struct rbx_secret *secret;
 	struct rbx_sessions *sessions;
 
 	struct rbx_planner planner; /* read only after the open */

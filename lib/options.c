@@ -27,9 +27,14 @@ enum kind {
 	KIND_TEXT, /* char[high]: any text, or what check() accepts */
 	KIND_CHOICE, /* char[high], one of `choices` */
 	KIND_U32, /* low to high */
-	KIND_POLLERS, /* uint32_t, low to high or one of pollers_words */
+	KIND_WORDS, /* uint32_t, low to high or one of `words`; without a range: only these */
 	KIND_INT,
 	KIND_POWER, /* uint32_t, a power of two from low to high */
+};
+
+struct word {
+	const char *word;
+	uint32_t value;
 };
 
 struct option {
@@ -39,6 +44,7 @@ struct option {
 	int64_t low;
 	int64_t high;
 	const char *choices; /* "a|b|c" */
+	const struct word *words; /* that stand for numbers; an empty one is the last */
 	int (*check)(const char *text); /* NULL: any text */
 };
 
@@ -77,11 +83,27 @@ static int check_credential(const char *text)
 #define FIELD(name) offsetof(struct rbx_options, name)
 #define TEXT_BYTES(name) sizeof(((struct rbx_options *)0)->name)
 #define TEXT(name, check) \
-	{ #name, KIND_TEXT, FIELD(name), 0, TEXT_BYTES(name), NULL, check }
+	{ #name, KIND_TEXT, FIELD(name), 0, TEXT_BYTES(name), NULL, NULL, check }
 #define CHOICE(name, words) \
-	{ #name, KIND_CHOICE, FIELD(name), 0, TEXT_BYTES(name), words, NULL }
+	{ #name, KIND_CHOICE, FIELD(name), 0, TEXT_BYTES(name), words, NULL, NULL }
 #define NUMBER(name, kind, field, low, high) \
-	{ name, kind, FIELD(field), low, high, NULL, NULL }
+	{ name, kind, FIELD(field), low, high, NULL, NULL, NULL }
+#define WORDS(name, low, high, words) \
+	{ #name, KIND_WORDS, FIELD(name), low, high, NULL, words, NULL }
+
+static const struct word pollers_words[] = {
+	{ "peer", RBX_POLLERS_PEER },
+	{ "queue_pair", RBX_POLLERS_QUEUE_PAIR },
+	{ NULL, 0 },
+};
+
+static const struct word integrity_words[] = {
+	{ "default", RBX_INTEGRITY_DEFAULT },
+	{ "off", RBX_INTEGRITY_OFF },
+	{ "mac", RBX_INTEGRITY_MAC },
+	{ "tls", RBX_INTEGRITY_TLS },
+	{ NULL, 0 },
+};
 
 static const struct option table[] = {
 	CHOICE(fabric, "auto|verbs|soft|soft:tcp"),
@@ -98,7 +120,7 @@ static const struct option table[] = {
 	NUMBER("fragment_bytes", KIND_POWER, fragment_bytes, RBX_FRAGMENT_BYTES_MIN,
 	       RBX_FRAGMENT_BYTES_MAX),
 	NUMBER("queue_pairs", KIND_U32, queue_pairs, 0, RBX_QUEUE_PAIRS_MAX),
-	NUMBER("pollers", KIND_POLLERS, pollers, 0, RBX_POLLERS_MAX),
+	WORDS(pollers, 0, RBX_POLLERS_MAX, pollers_words),
 	NUMBER("requests_max", KIND_U32, requests_max, 64, 65536),
 	NUMBER("peer_timeout_ms", KIND_U32, peer_timeout_ms, 100, 3600000),
 	TEXT(secret_file, NULL),
@@ -107,14 +129,7 @@ static const struct option table[] = {
 	NUMBER("on_demand_paging", KIND_U32, on_demand_paging, 0, 1),
 	NUMBER("traffic_class", KIND_U32, traffic_class, 0, 255),
 	TEXT(credential, check_credential),
-};
-
-static const struct {
-	const char *word;
-	uint32_t value;
-} pollers_words[] = {
-	{ "peer", RBX_POLLERS_PEER },
-	{ "queue_pair", RBX_POLLERS_QUEUE_PAIR },
+	WORDS(integrity, 0, -1, integrity_words),
 };
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))
@@ -218,26 +233,30 @@ static bool is_text(const struct option *option)
 }
 
 /* The word for a value, such as "peer"; NULL if it has none. */
-static const char *pollers_word(int64_t value)
+static const char *word_of(const struct word *words, int64_t value)
 {
-	for (size_t i = 0; i < sizeof(pollers_words) / sizeof(*pollers_words);
-	     i++) {
-		if (pollers_words[i].value == value)
-			return pollers_words[i].word;
-	}
-	return NULL;
+	while (words->word && words->value != value)
+		words++;
+	return words->word;
 }
 
-static bool pollers_value(const char *word, int64_t *value)
+static bool value_of(const struct word *words, const char *word, int64_t *value)
 {
-	for (size_t i = 0; i < sizeof(pollers_words) / sizeof(*pollers_words);
-	     i++) {
-		if (strcmp(pollers_words[i].word, word) == 0) {
-			*value = pollers_words[i].value;
-			return true;
-		}
-	}
-	return false;
+	while (words->word && strcmp(words->word, word) != 0)
+		words++;
+	*value = words->value;
+	return words->word;
+}
+
+/* "peer|queue_pair" */
+static const char *words_list(const struct word *words, char *to, size_t size_bytes)
+{
+	size_t at = 0;
+
+	for (; words->word; words++)
+		at += (size_t)snprintf(to + at, size_bytes - at, "%s%s", at ? "|" : "",
+				       words->word);
+	return to;
 }
 
 static int check_text(const struct option *option, const char *text)
@@ -256,14 +275,18 @@ static int check_text(const struct option *option, const char *text)
 static int check_one(const struct option *option,
 		     const struct rbx_options *options)
 {
+	char words[SHOWN_BYTES];
 	int64_t value;
 
 	if (is_text(option))
 		return check_text(option,
 				  (const char *)options + option->offset);
 	value = number_of(option, options);
-	if (option->kind == KIND_POLLERS && pollers_word(value))
+	if (option->kind == KIND_WORDS && word_of(option->words, value))
 		return 0;
+	if (option->low > option->high)
+		return rbx_error(-EINVAL, "%s=%lld: must be one of %s", option->name,
+				 (long long)value, words_list(option->words, words, sizeof(words)));
 	if (value < option->low || value > option->high)
 		return rbx_error(-EINVAL, "%s=%lld: must be %lld to %lld",
 				 option->name, (long long)value,
@@ -307,6 +330,7 @@ static int set_one(const struct option *option, struct rbx_options *options,
 {
 	struct rbx_options changed = *options;
 	char *field = (char *)&changed + option->offset;
+	char words[SHOWN_BYTES];
 	struct shown shown;
 	int64_t value;
 	int err;
@@ -317,9 +341,13 @@ static int set_one(const struct option *option, struct rbx_options *options,
 					 "%s: longer than %d characters",
 					 option->name, (int)option->high - 1);
 		strcpy(field, text);
-	} else if (option->kind == KIND_POLLERS &&
-		   pollers_value(text, &value)) {
+	} else if (option->kind == KIND_WORDS &&
+		   value_of(option->words, text, &value)) {
 		set_number(option, &changed, value);
+	} else if (option->low > option->high) {
+		return rbx_error(-EINVAL, "%s=%s: must be one of %s", option->name,
+				 shorten(text, strlen(text), &shown),
+				 words_list(option->words, words, sizeof(words)));
 	} else if (rbx_number_parse(text, &value)) {
 		if (value < option->low || value > option->high)
 			return rbx_error(-EINVAL, "%s=%s: must be %lld to %lld",
@@ -434,8 +462,8 @@ static int describe_one(const struct option *option,
 
 	if (is_text(option))
 		word = (const char *)options + option->offset;
-	else if (option->kind == KIND_POLLERS)
-		word = pollers_word(number_of(option, options));
+	else if (option->kind == KIND_WORDS)
+		word = word_of(option->words, number_of(option, options));
 	if (word)
 		return snprintf(to, size_bytes, "%s=%s\n", option->name, word);
 	return snprintf(to, size_bytes, "%s=%lld\n", option->name,

@@ -261,6 +261,16 @@ uint32_t rbx_secrets_count(const struct rbx_secrets *secrets)
 	return secrets->count;
 }
 
+const char *rbx_secrets_at(const struct rbx_secrets *secrets, uint32_t index,
+			   struct rbx_root *root)
+{
+	const struct entry *entry = &secrets->entries[index];
+
+	RBX_ASSERT(index < secrets->count);
+	*root = (struct rbx_root){ (const uint8_t *)entry->secret, entry->secret_bytes };
+	return entry->name;
+}
+
 /* The first entry whose name is not before this one. */
 static uint32_t lower_bound(const struct rbx_secrets *secrets, const char *name)
 {

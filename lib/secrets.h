@@ -44,6 +44,9 @@ void rbx_secrets_free(struct rbx_secrets *secrets);
 
 /* Lines with a secret. */
 uint32_t rbx_secrets_count(const struct rbx_secrets *secrets);
+/* The name and the secret of one of them, both borrowed. index: below the count. */
+const char *rbx_secrets_at(const struct rbx_secrets *secrets, uint32_t index,
+			   struct rbx_root *root);
 
 /* False: there is none of this name. secrets may be NULL: there are none at all. */
 bool rbx_secrets_find(const struct rbx_secrets *secrets, const char name[RBX_CREDENTIAL_BYTES],

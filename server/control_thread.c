@@ -27,7 +27,11 @@ static void request_take(struct rbx_server *s, struct rbx_conn_request *request,
 	int err = rbx_wire_attach_decode(request->private_data,
 					 request->private_data_bytes, &attach);
 
-	if (err) {
+	if (request->unfit) {
+		s->refused_auth++;
+		rbx_log_hostile(&s->hostile, request->peer_name, request->unfit, now_ns);
+		s->fabric.ops->reject(request, NULL, 0);
+	} else if (err) {
 		s->refused_malformed++;
 		rbx_request_refuse(s, request,
 				   err == -EPROTONOSUPPORT ?

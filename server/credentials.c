@@ -31,6 +31,22 @@ void rbx_credentials_free(struct rbx_credentials *credentials)
 	*credentials = (struct rbx_credentials){ 0 };
 }
 
+bool rbx_credentials_next(const struct rbx_credentials *credentials, uint32_t *at,
+			  const char **name, struct rbx_root *root)
+{
+	uint32_t unnamed = credentials->unnamed != NULL, i = (*at)++;
+
+	if (i < unnamed) {
+		*name = "";
+		*root = rbx_root_of_secret(credentials->unnamed);
+		return true;
+	}
+	if (!credentials->named || i - unnamed >= rbx_secrets_count(credentials->named))
+		return false;
+	*name = rbx_secrets_at(credentials->named, i - unnamed, root);
+	return true;
+}
+
 void rbx_credentials_find(const struct rbx_credentials *credentials,
 			  const char name[RBX_CREDENTIAL_BYTES],
 			  struct rbx_credential *credential)

@@ -35,6 +35,10 @@ static inline bool rbx_credentials_are_any(const struct rbx_credentials *credent
 	return credentials->unnamed || credentials->named;
 }
 
+/* One secret after another, with its name: *at is 0 at first. False: there are no more. */
+bool rbx_credentials_next(const struct rbx_credentials *credentials, uint32_t *at,
+			  const char **name, struct rbx_root *root);
+
 /*
  * The credential of a name. Without any secret the unnamed one is empty. All roots are filled
  * in: from roots_count on they are decoys, so that a proof takes as long for a name that there

@@ -67,6 +67,9 @@ static int check(const struct rbx_server_options *o)
 		return rbx_error(-EINVAL,
 				 "a lease of %u ms: take %u ms to one hour",
 				 o->lease_ms, LEASE_MS_MIN);
+	if (o->integrity > RBX_INTEGRITY_TLS)
+		return rbx_error(-EINVAL, "integrity of %u: take one of enum rbx_integrity",
+				 o->integrity);
 	if (o->clients_max > RBX_CLIENTS_MAX)
 		return rbx_error(-EINVAL, "%u clients: take 1 to %u",
 				 o->clients_max, RBX_CLIENTS_MAX);

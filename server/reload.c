@@ -15,6 +15,7 @@
 
 #include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/integrity.h"
 #include "server/state.h"
 
 static const char *what_else_changes(const struct rbx_server_options *is,
@@ -36,6 +37,8 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 		return "clients_max (--clients)";
 	if (is->small_pages != wanted->small_pages)
 		return "small_pages (--small-pages)";
+	if (is->integrity != wanted->integrity)
+		return "integrity (--integrity)";
 	if (is->insecure != wanted->insecure)
 		return "insecure (--insecure)";
 	/* Sessions that began without a secret could not resume with one. */
@@ -56,6 +59,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 	memcpy(s->options.secrets_file, o->secrets_file, sizeof(o->secrets_file));
 	s->credentials = *credentials;
 	*credentials = former;
+	rbx_tls_keys_add(s);
 	rbx_lender_set_lend_max(s->lender, rbx_slabs_of_memory(o));
 	rbx_owners_set_quotas(s);
 	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */

@@ -15,6 +15,7 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/integrity.h"
 #include "lib/loopback.h"
 #include "lib/sized.h"
 #include "server/huge_pages.h"
@@ -91,23 +92,58 @@ static void pages_describe(const struct rbx_server *s, char *text, size_t size_b
 					     s->options.memory_bytes / slab_bytes));
 }
 
+void rbx_tls_keys_add(struct rbx_server *s)
+{
+	struct rbx_tls_key key;
+	struct rbx_root root;
+	const char *name;
+	uint32_t at = 0;
+
+	if (s->fabric.options.tls == RBX_TLS_NEVER)
+		return;
+	while (rbx_credentials_next(&s->credentials, &at, &name, &root)) {
+		rbx_tls_key_of_root(root, name, &key);
+		s->fabric.ops->add_tls_key(s->device, &key);
+	}
+	explicit_bzero(&key, sizeof(key));
+}
+
+/* The device is opened with one of the keys, and gets the others afterwards. */
+static int integrity_choose(struct rbx_server *s, struct rbx_tls_key *key)
+{
+	struct rbx_root root;
+	const char *name;
+	uint32_t at = 0;
+	bool has_key = rbx_credentials_next(&s->credentials, &at, &name, &root);
+
+	if (has_key)
+		rbx_tls_key_of_root(root, name, key);
+	return rbx_integrity_choose(s->options.integrity, has_key ? key : NULL, &s->fabric);
+}
+
 static int device_open(struct rbx_server *s)
 {
 	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_tls_key key;
 	char pages[64];
 	int err;
 
 	err = rbx_fabric_choose(s->options.fabric, s->options.device,
 				s->options.gid_index, s->options.listen,
 				&s->fabric);
+	if (!err)
+		err = integrity_choose(s, &key);
 	if (err)
 		return err;
 	err = s->fabric.ops->open(&s->fabric.options, &s->device, error);
+	explicit_bzero(&key, sizeof(key));
+	s->fabric.options.tls_key = NULL;
 	if (err) {
 		s->device = NULL;
 		return rbx_error(err, "cannot open a %s device: %s",
 				 s->fabric.ops->name, error);
 	}
+	rbx_tls_keys_add(s);
 	pages_describe(s, pages, sizeof(pages));
 	snprintf(s->description, sizeof(s->description), "%s; %s%s",
 		 s->device->caps.description, s->fabric.why, pages);

@@ -219,6 +219,12 @@ void *rbx_control_thread(void *server);
 /* May be called without the lock too. */
 void rbx_control_thread_wake(struct rbx_server *s);
 
+/* server.c */
+/* All secrets become keys of TLS, if connections are under TLS. Clients that are connected may
+ * have a former key, which stays: what they get by it is a connection, on which they still have
+ * to prove that they are clients. */
+void rbx_tls_keys_add(struct rbx_server *s);
+
 /* tables.c */
 /* As many clients as the options say, or fewer if the device has no room for them. */
 int rbx_tables_init(struct rbx_server *s);

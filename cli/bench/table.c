@@ -231,6 +231,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_DEVICE(LIBRARY),
 	CLI_REACH_SECRET(LIBRARY, "the servers"),
 	CLI_REACH_CREDENTIAL(LIBRARY),
+	CLI_REACH_INTEGRITY(LIBRARY),
 };
 
 static void prepare(void)

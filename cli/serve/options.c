@@ -84,6 +84,7 @@ static const struct cli_option options[] = {
 		     "are an old and a new secret. Lines that begin with # are comments. At "
 		     "most 4096 lines, in a file that gives no rights to others. With "
 		     "--secret-file as well, that one is for clients that give no name." },
+	CLI_REACH_INTEGRITY(SERVER),
 };
 
 static void prepare(void)

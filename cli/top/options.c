@@ -34,6 +34,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_FABRIC(top_options.library, "how to reach the servers; as they serve"),
 	CLI_REACH_SECRET(top_options.library, "the servers"),
 	CLI_REACH_CREDENTIAL(top_options.library),
+	CLI_REACH_INTEGRITY(top_options.library),
 };
 
 static void prepare(void)

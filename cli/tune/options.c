@@ -37,6 +37,7 @@ static const struct cli_option options[] = {
 	CLI_REACH_DEVICE(tune_options.library),
 	CLI_REACH_SECRET(tune_options.library, "the server"),
 	CLI_REACH_CREDENTIAL(tune_options.library),
+	CLI_REACH_INTEGRITY(tune_options.library),
 };
 
 static void prepare(void)

@@ -10,8 +10,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 /* False: a part of either range is not valid memory, and some bytes may have been copied. */
 bool soft_checked_copy(void *to, const void *from, size_t bytes);
+
+/* The first bytes of these pieces, max_bytes at most. Returns how many, or -1: a piece is not
+ * valid memory. */
+ssize_t soft_checked_gather(void *to, size_t max_bytes, const struct iovec *from,
+			    size_t count);
 
 #endif

@@ -7,8 +7,9 @@
  * then that of a listener on every address. It is used only if it belongs to our user.
  * Otherwise, or if there is none, TCP is used.
  *
- * Then one message goes each way (frame.h). The other side's message is checked before a qp
- * is made; until then there is only a socket.
+ * Over TCP, TLS may come next; whether it does is decided here and by the acceptor alike, and
+ * no answer changes it. Then one message goes each way (frame.h). The other side's message is
+ * checked before a qp is made; until then there is only a socket.
  */
 #include "connect.h"
 
@@ -104,6 +105,73 @@ static int address_connect(struct soft_device *device,
 	return fd;
 }
 
+/* Waits for a handshake message and decodes it. */
+static int hello_hear(const struct soft_peer *peer, struct soft_hello *answer,
+		      uint64_t deadline_ns, const char **wrong)
+{
+	uint8_t bytes[SOFT_HELLO_MAX_BYTES];
+	size_t got_bytes = 0;
+	int err;
+
+	do {
+		err = socket_wait(peer->fd, POLLIN, deadline_ns);
+		if (!err)
+			err = soft_hello_receive(peer->fd, peer->tls, bytes, &got_bytes);
+	} while (err == -EAGAIN);
+	if (err)
+		return err;
+	*wrong = soft_hello_decode(bytes, answer);
+	if (!*wrong && answer->version != SOFT_VERSION)
+		*wrong = "speaks another version of the protocol";
+	if (!*wrong && answer->type == SOFT_HELLO)
+		*wrong = "answers a hello with a hello";
+	if (!*wrong && answer->wants_tls)
+		*wrong = "it wants TLS: use integrity=tls (--integrity tls), and its secret";
+	if (!*wrong && answer->wants_no_tls)
+		*wrong = "it does not use TLS: start it with integrity=tls (--integrity tls) and "
+			 "the secret, or use integrity=mac here";
+	return *wrong ? -EPROTO : 0;
+}
+
+/* The first byte of the answer is there: it is not of TLS, but one of ours in clear text. */
+static bool answer_is_plain(int fd)
+{
+	uint8_t first;
+
+	return recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
+	       first == (SOFT_MAGIC & 0xff);
+}
+
+/* Makes peer->tls, which the caller frees. */
+static int tls_connect(struct soft_device *device, struct soft_peer *peer,
+		       uint64_t deadline_ns, const char **wrong)
+{
+	struct soft_hello refusal;
+	int err;
+
+	peer->tls = soft_tls_open(device->tls_keys, peer->fd, false);
+	if (!peer->tls)
+		return -ENOMEM;
+	while ((err = soft_tls_handshake(peer->tls)) == -EAGAIN) {
+		err = socket_wait(peer->fd, POLLIN, deadline_ns);
+		if (err)
+			return err;
+		if (!answer_is_plain(peer->fd))
+			continue;
+		soft_tls_free(peer->tls);
+		peer->tls = NULL;
+		err = hello_hear(peer, &refusal, deadline_ns, wrong);
+		if (!err) /* an offer to do without TLS is not taken */
+			*wrong = "it does not use TLS, and accepts all the same";
+		return err ? err : -EPROTO;
+	}
+	if (err == -EACCES)
+		*wrong = "it does not have the secret of this side (TLS)";
+	if (err == -EPROTO)
+		*wrong = "it is no RDMAbox server, or does not use TLS";
+	return err;
+}
+
 /* Sends the hello and waits for the answer. */
 static int hello_exchange(const struct rbx_qp_init *init,
 			  const struct rbx_connect_init *connect,
@@ -117,32 +185,13 @@ static int hello_exchange(const struct rbx_qp_init *init,
 		.send_depth_count = init->send_depth_count,
 		.shares_receives = init->srq,
 	};
-	uint8_t bytes[SOFT_HELLO_MAX_BYTES];
-	size_t got_bytes = 0;
 	int err;
 
 	if (connect->private_data_bytes)
 		memcpy(hello.private_data, connect->private_data,
 		       connect->private_data_bytes);
-	err = soft_hello_send(peer->fd, &hello);
-	while (!err) {
-		err = socket_wait(peer->fd, POLLIN, deadline_ns);
-		if (err)
-			break;
-		err = soft_hello_receive(peer->fd, bytes, &got_bytes);
-		if (!err)
-			break;
-		if (err == -EAGAIN)
-			err = 0;
-	}
-	if (err)
-		return err;
-	*wrong = soft_hello_decode(bytes, answer);
-	if (!*wrong && answer->version != SOFT_VERSION)
-		*wrong = "speaks another version of the protocol";
-	if (!*wrong && answer->type == SOFT_HELLO)
-		*wrong = "answers a hello with a hello";
-	return *wrong ? -EPROTO : 0;
+	err = soft_hello_send(peer->fd, peer->tls, &hello);
+	return err ? err : hello_hear(peer, answer, deadline_ns, wrong);
 }
 
 static void reply_keep(struct rbx_connect_init *connect,
@@ -229,8 +278,11 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	if (err)
 		return err;
 	soft_socket_tune(peer.fd);
-	err = hello_exchange(init, connect, &peer, &answer, deadline_ns,
-			     &wrong);
+	if (!peer.mapped && soft_wants_tls(device, peer.fd, false))
+		err = tls_connect(device, &peer, deadline_ns, &wrong);
+	if (!err)
+		err = hello_exchange(init, connect, &peer, &answer, deadline_ns,
+				     &wrong);
 	if (!err)
 		reply_keep(connect, &answer);
 	if (!err && answer.type == SOFT_REJECT)
@@ -238,7 +290,7 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	if (err == -ECONNRESET)
 		wrong = "the connection was closed without an answer: it is ending, too many "
 			"clients ask at once, or it is not a server";
-	if (wrong && err != -EPROTO)
+	if (wrong && err != -EPROTO && err != -EACCES)
 		err = -EBUSY; /* see core/reject.h: something listens there */
 	if (err) {
 		soft_explain(error, "cannot connect to %s: %s", peer.name,
@@ -254,6 +306,7 @@ int soft_connect(struct rbx_device *base, const struct rbx_qp_init *init,
 	return 0;
 
 out_close:
+	soft_tls_free(peer.tls);
 	close(peer.fd);
 	return err;
 }

@@ -25,11 +25,12 @@
 
 uint64_t soft_qp_unacknowledged(const struct soft_qp *qp)
 {
+	const uint64_t unsent = qp->tls ? soft_tls_unsent(qp->tls) : 0;
 	int bytes = 0;
 
 	if (ioctl(qp->fd, SIOCOUTQ, &bytes) || bytes < 0)
-		return 0;
-	return (uint64_t)bytes;
+		return unsent;
+	return (uint64_t)bytes + unsent;
 }
 
 uint64_t soft_qp_moved(const struct soft_qp *qp)

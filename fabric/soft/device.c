@@ -87,6 +87,31 @@ static void caps_fill(struct rbx_device_caps *caps,
 		 mapping ? "mapping" : "tcp", registers ? ":registered" : "");
 }
 
+static int tls_open(struct soft_device *device, const struct rbx_device_options *options,
+		    char *error)
+{
+	int err;
+
+	device->tls_use = options->tls;
+	if (device->tls_use == RBX_TLS_NEVER)
+		return 0;
+	err = soft_tls_keys_open(&device->tls_keys, options->tls_key);
+	if (err)
+		soft_explain(error, "cannot set up TLS 1.3: %s; see whether the settings of "
+			     "OpenSSL on this machine allow TLS_AES_128_GCM_SHA256 with a "
+			     "pre-shared key", strerror(-err));
+	return err;
+}
+
+static int soft_add_tls_key(struct rbx_device *base, const struct rbx_tls_key *key)
+{
+	struct soft_device *device = soft_device_of(base);
+
+	if (!device->tls_keys)
+		return -EINVAL;
+	return soft_tls_keys_add(device->tls_keys, key);
+}
+
 static int soft_open(const struct rbx_device_options *options,
 		     struct rbx_device **out, char *error)
 {
@@ -113,6 +138,9 @@ static int soft_open(const struct rbx_device_options *options,
 	err = soft_keys_open(&device->keys, options->same_host_mapping, error);
 	if (err)
 		goto out_events;
+	err = tls_open(device, options, error);
+	if (err)
+		goto out_keys;
 	/* What cannot be shared safely is not shared: no mapping. */
 	device->same_host_mapping = device->keys.own.shown.words;
 	device->overload.work_requests = options->overload_work_requests;
@@ -127,6 +155,7 @@ static int soft_open(const struct rbx_device_options *options,
 	return 0;
 
 out_keys:
+	soft_tls_keys_close(device->tls_keys);
 	soft_keys_close(&device->keys);
 out_events:
 	rbx_device_events_close(&device->events);
@@ -141,6 +170,7 @@ static void soft_close(struct rbx_device *base)
 	struct soft_device *device = soft_device_of(base);
 
 	soft_service_stop(device);
+	soft_tls_keys_close(device->tls_keys);
 	soft_keys_close(&device->keys);
 	rbx_device_events_close(&device->events);
 	pthread_mutex_destroy(&device->lock);
@@ -197,4 +227,5 @@ const struct rbx_fabric_ops rbx_fabric_soft = {
 	.destroy_window = soft_destroy_window,
 	.get_event = soft_get_event,
 	.get_traffic = soft_get_traffic,
+	.add_tls_key = soft_add_tls_key,
 };

@@ -25,6 +25,7 @@
 #include "listen.h"
 #include "overload.h"
 #include "qp_set.h"
+#include "tls.h"
 #include "traffic.h"
 
 struct soft_qp;
@@ -35,6 +36,8 @@ struct soft_device {
 	struct soft_keys keys;
 	struct soft_overload overload;
 	struct rbx_device_events events;
+	enum rbx_tls_use tls_use;
+	struct soft_tls_keys *tls_keys; /* NULL: never */
 
 	pthread_mutex_t lock; /* guards the list of qps */
 	struct soft_qp *qps;

@@ -220,6 +220,13 @@ static size_t hello_length(size_t private_bytes)
 	return bytes < SOFT_HELLO_MIN_BYTES ? SOFT_HELLO_MIN_BYTES : bytes;
 }
 
+static uint32_t hello_flags(const struct soft_hello *hello)
+{
+	return (hello->shares_receives ? SOFT_SHARES_RECEIVES : 0) |
+	       (hello->wants_tls ? SOFT_WANTS_TLS : 0) |
+	       (hello->wants_no_tls ? SOFT_WANTS_NO_TLS : 0);
+}
+
 size_t soft_hello_encode(const struct soft_hello *hello,
 			 struct soft_wire_hello *wire)
 {
@@ -229,8 +236,7 @@ size_t soft_hello_encode(const struct soft_hello *hello,
 		.type = hello->type,
 		.private_bytes = hello->private_bytes,
 		.send_depth_count = htole32(hello->send_depth_count),
-		.flags = htole32(hello->shares_receives ? SOFT_SHARES_RECEIVES :
-							  0),
+		.flags = htole32(hello_flags(hello)),
 	};
 	memcpy(wire->private_data, hello->private_data, hello->private_bytes);
 	return hello_length(hello->private_bytes);
@@ -247,6 +253,12 @@ static size_t private_data_max(uint8_t type)
 	default:
 		return RBX_REJECT_DATA_MAX;
 	}
+}
+
+static uint32_t flags_allowed(uint8_t type)
+{
+	return type == SOFT_REJECT ? SOFT_WANTS_TLS | SOFT_WANTS_NO_TLS :
+				     SOFT_SHARES_RECEIVES;
 }
 
 size_t soft_hello_length(const uint8_t *bytes)
@@ -271,14 +283,15 @@ const char *soft_hello_decode(const uint8_t *bytes, struct soft_hello *hello)
 		.type = wire.type,
 		.private_bytes = wire.private_bytes,
 		.send_depth_count = le32toh(wire.send_depth_count),
-		.shares_receives = wire.flags != 0,
+		.shares_receives = le32toh(wire.flags) & SOFT_SHARES_RECEIVES,
+		.wants_tls = le32toh(wire.flags) & SOFT_WANTS_TLS,
+		.wants_no_tls = le32toh(wire.flags) & SOFT_WANTS_NO_TLS,
 	};
 	if (le32toh(wire.magic) != SOFT_MAGIC)
 		return "not the soft device's protocol";
 	if (hello->version != SOFT_VERSION)
 		return NULL;
-	if (le32toh(wire.flags) > (hello->type == SOFT_REJECT ?
-					   0 : SOFT_SHARES_RECEIVES) ||
+	if (le32toh(wire.flags) & ~flags_allowed(hello->type) ||
 	    hello->type < SOFT_HELLO ||
 	    hello->type > SOFT_REJECT)
 		return "unknown handshake message";

@@ -108,11 +108,15 @@ struct soft_wire_hello {
 	uint8_t type;
 	uint8_t private_bytes;
 	uint32_t send_depth_count; /* requests that the sender may have outstanding */
-	uint32_t flags; /* SOFT_SHARES_RECEIVES, in HELLO and ACCEPT */
+	uint32_t flags; /* SOFT_SHARES_RECEIVES, in HELLO and ACCEPT; SOFT_WANTS_*, in REJECT */
 	uint8_t private_data[RBX_ACCEPT_DATA_MAX]; /* has room for all others */
 };
 #define SOFT_HELLO_MIN_BYTES 64
 #define SOFT_SHARES_RECEIVES 1u /* its peer has to ask for credit */
+/* A connection is refused since it is not under TLS, or since it is. Both are said in clear
+ * text, so they only explain; nobody does without TLS for it. */
+#define SOFT_WANTS_TLS 2u
+#define SOFT_WANTS_NO_TLS 4u
 #define SOFT_HELLO_MAX_BYTES sizeof(struct soft_wire_hello)
 _Static_assert(SOFT_HELLO_MAX_BYTES == 16 + RBX_ACCEPT_DATA_MAX, "no padding");
 
@@ -147,6 +151,7 @@ struct soft_hello {
 	uint8_t private_bytes;
 	uint32_t send_depth_count;
 	bool shares_receives;
+	bool wants_tls, wants_no_tls; /* a REJECT for that */
 	uint8_t private_data[RBX_ACCEPT_DATA_MAX];
 };
 

@@ -67,6 +67,24 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 /* Connections that have not sent their hello; the oldest makes room. */
 #define SOFT_HALF_OPEN_MAX 64
 #define SOFT_HANDSHAKE_MS 5000
+/* Keys of TLS: of all secrets that a server may have, twice, as peers may not have heard of a
+ * new one. They take 160 bytes each, once there are so many. */
+#define SOFT_TLS_KEYS_MAX 8448
+/* A record of TLS: its text at most (RFC 8446, 5.1), and with all that goes around it. */
+#define SOFT_TLS_RECORD_BYTES (16u << 10)
+#define SOFT_TLS_SEALED_BYTES (SOFT_TLS_RECORD_BYTES + 256)
+/* What is encrypted for one send(). */
+#define SOFT_TLS_SEND_BYTES (8 * SOFT_TLS_RECORD_BYTES)
+/* The sealed records of one send(), and one more: an alert, or a new key. */
+#define SOFT_TLS_OUT_BYTES (9 * SOFT_TLS_SEALED_BYTES)
+/* What one recv() brings. All of it is decrypted into the look-ahead at once. */
+#define SOFT_TLS_READ_BYTES (8 * SOFT_TLS_SEALED_BYTES)
+_Static_assert(SOFT_TLS_READ_BYTES + SOFT_TLS_SEALED_BYTES <= SOFT_LOOKAHEAD_BYTES,
+	       "nothing decrypted stays behind");
+/* Records under one key; far below what AES-GCM allows (2^24.5, RFC 8446, 5.5), since a new
+ * key costs microseconds. */
+#define SOFT_TLS_RECORDS_MAX (1u << 16)
+
 /* Requests that wait for get_request(); further ones are closed. */
 #define SOFT_REQUESTS_MAX 128
 

@@ -204,6 +204,7 @@ int soft_accept(struct rbx_conn_request *request,
 	struct soft_device *device = soft_device_of(request->listener->device);
 	struct soft_peer peer = {
 		.fd = half_open->socket.fd,
+		.tls = half_open->tls,
 		.send_depth_count = half_open->send_depth_count,
 		.shares_receives = half_open->shares_receives,
 		.mapped = half_open->socket.local,
@@ -219,6 +220,10 @@ int soft_accept(struct rbx_conn_request *request,
 	int err;
 
 	err = soft_qp_init_check(init, error);
+	if (!err && request->unfit) {
+		soft_explain(error, "cannot accept %s: %s", request->peer_name, request->unfit);
+		err = -EPROTO;
+	}
 	if (!err && private_data_bytes > RBX_ACCEPT_DATA_MAX)
 		err = -EINVAL;
 	if (err)
@@ -227,7 +232,7 @@ int soft_accept(struct rbx_conn_request *request,
 	if (private_data_bytes)
 		memcpy(hello.private_data, private_data, private_data_bytes);
 	/* Before the qp is made: the answer must be the first thing sent. */
-	err = soft_hello_send(peer.fd, &hello);
+	err = soft_hello_send(peer.fd, peer.tls, &hello);
 	if (err) {
 		soft_explain(error, "cannot accept %s: %s", peer.name,
 			     strerror(-err));
@@ -237,6 +242,7 @@ int soft_accept(struct rbx_conn_request *request,
 	if (err)
 		goto out_free;
 	half_open->socket.fd = -1;
+	half_open->tls = NULL;
 	*out = &qp->qp;
 out_free:
 	soft_half_open_free(half_open);
@@ -250,6 +256,7 @@ void soft_reject(struct rbx_conn_request *request, const void *private_data,
 
 	if (private_data_bytes > RBX_REJECT_DATA_MAX)
 		private_data_bytes = RBX_REJECT_DATA_MAX;
-	soft_half_open_reject(half_open, private_data, private_data_bytes);
+	if (!request->unfit)
+		soft_half_open_reject(half_open, private_data, private_data_bytes);
 	soft_half_open_free(half_open);
 }

@@ -8,11 +8,13 @@
  *
  * An untrusted client may connect and send nothing, send garbage, or open many connections. A
  * connection that sends something invalid is closed without an answer; one of another version
- * is told ours. Half-open connections are bounded in time and in number, where the oldest
- * makes room for the newest. Requests that are not taken are bounded, too. Further
- * connections are closed, and so are those for which this process has no descriptor left. If
- * the descriptor that is kept for that was taken by another thread, or the kernel has no
- * memory for a socket, the listeners rest until the next tick.
+ * is told ours. One that uses TLS if this device does not, or the reverse, or that has another
+ * secret, is refused here, and handed on for the owner to tell (rbx_conn_request). Half-open
+ * connections are bounded in time and in number, where the oldest makes room for the newest.
+ * Requests that are not taken are bounded, too. Further connections are closed, and so are
+ * those for which this process has no descriptor left. If the descriptor that is kept for
+ * that was taken by another thread, or the kernel has no memory for a socket, the listeners
+ * rest until the next tick.
  *
  * A half-open connection is on one list at a time, the listeners' waiting list or its
  * listener's ready list, under listeners.lock. A request that was taken belongs to the
@@ -88,6 +90,7 @@ void soft_socket_close(struct soft_listeners *listeners,
 
 void soft_half_open_free(struct soft_half_open *half_open)
 {
+	soft_tls_free(half_open->tls);
 	if (half_open->socket.fd >= 0)
 		close(half_open->socket.fd);
 	free(half_open);
@@ -219,6 +222,7 @@ static void half_open_accept(struct watched_socket *watched)
 	half_open->socket = (struct watched_socket){ listener, half_open, fd,
 						     watched->local };
 	half_open->request.listener = &listener->listener;
+	half_open->wants_tls = !watched->local && soft_wants_tls(device, fd, true);
 	half_open->deadline_ns = soft_now_ns() + SOFT_HANDSHAKE_MS * 1000000ull;
 	half_open_name(half_open, &from);
 	waiting_add_locked(listeners, half_open);
@@ -239,15 +243,47 @@ void soft_half_open_reject(struct soft_half_open *half_open,
 
 	if (private_bytes)
 		memcpy(hello.private_data, private_data, private_bytes);
-	soft_hello_send(half_open->socket.fd, &hello);
+	soft_hello_send(half_open->socket.fd, half_open->tls, &hello);
 }
 
-/* Whether the hello of a half-open connection makes a request. */
+/* The hello came, or did not come, under TLS, and the device wants it otherwise. */
+static void half_open_misfits(struct soft_half_open *half_open)
+{
+	const struct soft_hello refusal = {
+		.version = SOFT_VERSION,
+		.type = SOFT_REJECT,
+		.wants_tls = half_open->wants_tls,
+		.wants_no_tls = !half_open->wants_tls,
+	};
+	uint8_t rest[1024];
+
+	half_open->request.unfit =
+		half_open->wants_tls ?
+			"it does not use TLS: it needs integrity=tls, and the secret" :
+			"it uses TLS, and this side does not: integrity=tls is needed here, or "
+			"integrity=mac there";
+	/* Closed with bytes unread, it would be reset, and the refusal be lost. */
+	while (recv(half_open->socket.fd, rest, sizeof(rest), MSG_DONTWAIT) == sizeof(rest))
+		continue;
+	soft_hello_send(half_open->socket.fd, NULL, &refusal);
+}
+
+/* The first bytes of TLS: a record with a message of its handshake, in any version. */
+static bool is_tls(const uint8_t *bytes)
+{
+	return bytes[0] == SOFT_TLS_FIRST_BYTE && bytes[1] == 3;
+}
+
+/* Whether the hello of a half-open connection makes a request, though an unfit one. */
 static bool hello_take(struct soft_half_open *half_open)
 {
 	struct rbx_conn_request *request = &half_open->request;
 	struct soft_hello hello;
 
+	if (!half_open->wants_tls && is_tls(half_open->hello)) {
+		half_open_misfits(half_open);
+		return true;
+	}
 	if (soft_hello_decode(half_open->hello, &hello))
 		return false;
 	if (hello.version != SOFT_VERSION) {
@@ -256,6 +292,10 @@ static bool hello_take(struct soft_half_open *half_open)
 	}
 	if (hello.type != SOFT_HELLO)
 		return false;
+	if (half_open->wants_tls && !half_open->tls) {
+		half_open_misfits(half_open);
+		return true;
+	}
 	half_open->send_depth_count = hello.send_depth_count;
 	half_open->shares_receives = hello.shares_receives;
 	request->private_data_bytes = hello.private_bytes;
@@ -264,19 +304,52 @@ static bool hello_take(struct soft_half_open *half_open)
 	return true;
 }
 
+/* Begins with TLS if the peer does: 0, -EAGAIN or -errno. What it says in clear text is read
+ * as a hello, for an answer. */
+static int tls_begin(struct soft_half_open *half_open)
+{
+	struct soft_device *device =
+		soft_device_of(half_open->request.listener->device);
+	uint8_t first;
+	ssize_t got = recv(half_open->socket.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (got <= 0)
+		return got ? -errno : -ECONNRESET;
+	if (first != SOFT_TLS_FIRST_BYTE)
+		return 0;
+	half_open->tls = soft_tls_open(device->tls_keys, half_open->socket.fd, true);
+	return half_open->tls ? 0 : -ENOMEM;
+}
+
+/* A step towards its hello. */
+static int half_open_receive(struct soft_half_open *half_open)
+{
+	int err = 0;
+
+	if (half_open->wants_tls && !half_open->tls && !half_open->hello_bytes)
+		err = tls_begin(half_open);
+	if (!err && half_open->tls && !half_open->is_secure) {
+		err = soft_tls_handshake(half_open->tls);
+		half_open->is_secure = !err;
+		if (err == -EACCES)
+			half_open->request.unfit = "it does not have our secret (TLS)";
+	}
+	return err ? err : soft_hello_receive(half_open->socket.fd, half_open->tls,
+					      half_open->hello, &half_open->hello_bytes);
+}
+
 static void half_open_hear(struct soft_half_open *half_open)
 {
 	struct soft_listener *listener = half_open->socket.listener;
 	struct soft_listeners *listeners = soft_listeners_of(listener);
 	int err;
 
-	err = soft_hello_receive(half_open->socket.fd, half_open->hello,
-				 &half_open->hello_bytes);
+	err = half_open_receive(half_open);
 	if (err == -EAGAIN)
 		return;
 	soft_half_open_stop_waiting(listeners, half_open);
-	if (err || listener->ready_count >= SOFT_REQUESTS_MAX ||
-	    !hello_take(half_open)) {
+	if (listener->ready_count >= SOFT_REQUESTS_MAX ||
+	    (!half_open->request.unfit && (err || !hello_take(half_open)))) {
 		soft_half_open_free(half_open);
 		return;
 	}

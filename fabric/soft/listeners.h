@@ -9,6 +9,7 @@
 
 #include "frame.h"
 #include "listen.h"
+#include "tls.h"
 
 /* What the epoll instance of the listeners points to: a listening socket, or a half-open
  * connection. */
@@ -28,6 +29,9 @@ struct soft_half_open {
 	size_t hello_bytes; /* so far */
 	uint32_t send_depth_count;
 	bool shares_receives;
+	bool wants_tls;
+	struct soft_tls *tls; /* or NULL, if it speaks in clear text all the same */
+	bool is_secure; /* tls has proved who it is */
 };
 
 struct soft_listener {

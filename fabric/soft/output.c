@@ -13,6 +13,9 @@
  * sent. When the socket takes nothing more the qp is `output_blocked`: the thread that serves
  * its socket is called when there is room, and posts only queue up meanwhile.
  *
+ * Under TLS, tls.c takes the place of the socket. What it has encrypted counts as sent, and
+ * goes before anything else.
+ *
  * A dead socket is not an error here. The peer may have sent the reason before it closed, so
  * the qp fails when the reader has read to the end (receive.c).
  *
@@ -287,14 +290,6 @@ static void gather_all(struct soft_qp *qp, struct gather *gather)
 		(void)gather_controls(qp, gather, &control);
 }
 
-static void control_retire(struct soft_qp *qp)
-{
-	qp->control_head++;
-	if (qp->state == SOFT_QP_REFUSING &&
-	    qp->control_head == qp->control_tail)
-		soft_qp_fail(qp, qp->send_done, -ECANCELED);
-}
-
 static void frame_retire(struct soft_qp *qp, uint8_t kind)
 {
 	struct soft_response *response;
@@ -312,7 +307,7 @@ static void frame_retire(struct soft_qp *qp, uint8_t kind)
 		qp->credit_told = qp->ack_credit;
 		break;
 	case SOFT_OUTPUT_CONTROL:
-		control_retire(qp);
+		qp->control_head++;
 		break;
 	default:
 		soft_send_count(&qp->sends[qp->send_started & qp->send_mask],
@@ -345,7 +340,8 @@ static bool gather_retire(struct soft_qp *qp, const struct gather *gather,
 	return true;
 }
 
-static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
+/* Returns bytes or -errno. */
+static ssize_t gather_send_plain(const struct soft_qp *qp, struct gather *gather)
 {
 	union {
 		struct cmsghdr header;
@@ -376,7 +372,15 @@ static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
 		close(gather->carrier->fd);
 		gather->carrier->fd = -1;
 	}
-	return sent;
+	return sent < 0 ? -errno : sent;
+}
+
+/* The same. */
+static ssize_t gather_send(struct soft_qp *qp, struct gather *gather)
+{
+	if (qp->tls) /* never with a descriptor: that is for local sockets */
+		return soft_tls_send(qp->tls, gather->pieces, gather->piece_count);
+	return gather_send_plain(qp, gather);
 }
 
 static void output_block(struct soft_qp *qp, bool blocked)
@@ -426,6 +430,12 @@ static void output_died(struct soft_qp *qp, int error)
 	output_block(qp, false);
 }
 
+/* And was told: it has got all that is for it. */
+static bool peer_was_refused(const struct soft_qp *qp)
+{
+	return qp->state == SOFT_QP_REFUSING && qp->control_head == qp->control_tail;
+}
+
 bool soft_output_is_ack_alone(const struct soft_qp *qp)
 {
 	return qp->state == SOFT_QP_CONNECTED && ack_is_due(qp) &&
@@ -446,6 +456,17 @@ void soft_output_flush(struct soft_qp *qp)
 	     flushed += (uint64_t)sent) {
 		if (qp->state >= SOFT_QP_ERROR || qp->output_error)
 			return;
+		sent = qp->tls ? soft_tls_push(qp->tls) : 0;
+		if (sent == -EAGAIN)
+			break;
+		if (sent < 0) {
+			output_died(qp, (int)-sent);
+			return;
+		}
+		if (peer_was_refused(qp)) {
+			soft_qp_fail(qp, qp->send_done, -ECANCELED);
+			return;
+		}
 		soft_mapping_carry_out_queued(qp);
 		gather_begin(qp, &gather);
 		gather_all(qp, &gather);
@@ -454,18 +475,20 @@ void soft_output_flush(struct soft_qp *qp)
 			return;
 		}
 		sent = gather_send(qp, &gather);
-		if (sent < 0 && errno == EFAULT) {
+		if (sent == -EFAULT) {
 			output_faulted(qp);
 			sent = 0;
 			continue;
 		}
-		if (sent < 0 && errno != EAGAIN) {
-			output_died(qp, errno);
+		if (sent < 0 && sent != -EAGAIN) {
+			output_died(qp, (int)-sent);
 			return;
 		}
 		if (sent > 0)
 			qp->moved_bytes += (uint64_t)sent;
-		if (sent < 0 || !gather_retire(qp, &gather, (uint64_t)sent))
+		/* TLS takes so much at a time; soft_tls_push() tells if the socket is full. */
+		if (sent < 0 ||
+		    (!gather_retire(qp, &gather, (uint64_t)sent) && !qp->tls))
 			break;
 	}
 	output_block(qp, true);

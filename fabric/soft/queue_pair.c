@@ -147,6 +147,9 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	err = qp_reserve(qp);
 	if (err)
 		goto out_free;
+	if (peer->tls)
+		soft_tls_stream(peer->tls);
+	qp->tls = peer->tls;
 	rbx_qp_made(init, &qp->qp); /* the lock below makes it visible to pollers */
 	qp_list_add(qp);
 	soft_qp_lock(qp); /* so that no thread sees it half attached */
@@ -161,6 +164,7 @@ int soft_qp_create(struct soft_device *device, const struct rbx_qp_init *init,
 	return 0;
 
 out_list:
+	qp->tls = NULL;
 	qp_list_remove(qp);
 	qp_release(qp);
 out_free:

@@ -17,6 +17,7 @@
 #include "device.h"
 #include "frame.h"
 #include "limits.h"
+#include "tls.h"
 
 struct soft_device;
 struct soft_mappings;
@@ -121,6 +122,7 @@ struct soft_qp {
 	pthread_mutex_t lock; /* guards all below, except the two _freed */
 	enum soft_qp_state state;
 	int fd;
+	struct soft_tls *tls; /* between the qp and its socket; NULL: the socket is the stream */
 	struct soft_cq *poller; /* the cq whose poll() holds the lock */
 	uint32_t looks_count; /* calls of soft_qp_progress() that had the lock */
 	/* Payload that has come, and that the socket has taken. Headers do not count: a peer
@@ -219,7 +221,8 @@ static inline struct soft_qp *soft_qp_of(struct rbx_qp *base)
 
 /* What connect() and accept() know about the other end. */
 struct soft_peer {
-	int fd; /* of the connected socket; taken on success */
+	int fd; /* of the connected socket; taken on success, and so is tls */
+	struct soft_tls *tls; /* or NULL */
 	uint32_t send_depth_count;
 	bool shares_receives;
 	char name[RBX_NAME_MAX];

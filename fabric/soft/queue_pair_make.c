@@ -75,6 +75,7 @@ void soft_qp_free(struct soft_qp *qp)
 	free(qp->recv_pieces);
 	free(qp->responses);
 	free(qp->lookahead);
+	soft_tls_free(qp->tls);
 	free(qp);
 }
 

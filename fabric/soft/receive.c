@@ -253,8 +253,8 @@ static ssize_t input_take(const struct soft_qp *qp, struct msghdr *message)
 	return recvmsg(qp->fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 }
 
-/* One system call: returns bytes, 0 at the end, or -errno. *wanted: what was asked for. */
-static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
+/* Returns bytes, 0 at the end, or -errno. *more: the socket may have more. */
+static ssize_t input_read(struct soft_qp *qp, bool *more)
 {
 	struct iovec parts[SOFT_SGE_MAX + 1];
 	union {
@@ -262,9 +262,10 @@ static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 		char space[CMSG_SPACE((SOFT_MAP_FDS_MAX + 1) * sizeof(int))];
 	} control;
 	struct msghdr message = { .msg_iov = parts };
+	size_t wanted;
 	ssize_t got;
 
-	*wanted = input_plan(qp, &message);
+	wanted = input_plan(qp, &message);
 	if (qp->mappings) {
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
@@ -277,7 +278,27 @@ static ssize_t input_read(struct soft_qp *qp, size_t *wanted)
 	if (qp->mappings &&
 	    (message.msg_controllen || message.msg_flags & MSG_CTRUNC))
 		fds_keep(qp, &message);
+	*more = (size_t)got == wanted;
 	return got;
+}
+
+/*
+ * The same under TLS. All goes through the look-ahead: payload in place would save a copy,
+ * but a SIGSEGV would be the answer to a READ into memory that is none.
+ */
+static ssize_t text_read(struct soft_qp *qp, bool *more)
+{
+	ssize_t got = soft_tls_receive(qp->tls, qp->lookahead + qp->lookahead_end,
+				       SOFT_LOOKAHEAD_BYTES - qp->lookahead_end, more);
+
+	if (got == -EBADMSG)
+		qp->qp.cut_off = "what it sent was changed on its way (TLS)";
+	return got;
+}
+
+static ssize_t socket_read(struct soft_qp *qp, bool *more)
+{
+	return qp->tls ? text_read(qp, more) : input_read(qp, more);
 }
 
 static void input_arrived(struct soft_qp *qp, size_t bytes)
@@ -286,6 +307,8 @@ static void input_arrived(struct soft_qp *qp, size_t bytes)
 	size_t direct = bytes < payload->left_bytes ? bytes :
 						      payload->left_bytes;
 
+	if (qp->tls)
+		direct = 0;
 	if (direct) {
 		payload_advance(qp, direct);
 		if (!payload->left_bytes)
@@ -298,8 +321,8 @@ static void input_arrived(struct soft_qp *qp, size_t bytes)
 bool soft_receive(struct soft_qp *qp)
 {
 	bool received = false;
-	size_t wanted;
 	ssize_t got;
+	bool more;
 	int round;
 
 	for (round = 0; round < SOFT_RECEIVE_ROUNDS_MAX; round++) {
@@ -309,7 +332,7 @@ bool soft_receive(struct soft_qp *qp)
 			qp->payload.left_bytes = 0;
 		else if (qp->payload.left_bytes && !soft_target_may_write(qp))
 			continue;
-		got = input_read(qp, &wanted);
+		got = socket_read(qp, &more);
 		if (got == -EAGAIN)
 			break;
 		if (got == -EFAULT && qp->payload.left_bytes &&
@@ -323,7 +346,7 @@ bool soft_receive(struct soft_qp *qp)
 		}
 		received = true;
 		input_arrived(qp, (size_t)got);
-		if ((size_t)got < wanted)
+		if (!more)
 			break;
 	}
 	return received;

@@ -24,6 +24,7 @@
  *	message.h	messages to the program that serves
  *	tuning.h	what a device likes
  *	congestion.h	how much may be in flight
+ *	integrity.h	what protects the bytes on the network
  *	verbs.h		plain verbs beside RDMAbox
  *	server.h	serving memory from a program
  *
@@ -51,6 +52,7 @@
 #include <sys/uio.h>
 
 #include <rdmabox/congestion.h>
+#include <rdmabox/integrity.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -203,6 +205,10 @@ struct rbx_options {
 	/* The name that the servers have for the secret, if each client has a secret of its
 	 * own: 1 to 31 characters of A-Z a-z 0-9 . _ -. Default: "" (it has no name). */
 	char credential[32];
+	/* Of enum rbx_integrity: what protects the bytes between this program and others. A
+	 * server, and the other end of an endpoint, must have the same. As text: default, off,
+	 * mac or tls. tls without a secret, or with verbs, is refused (-EINVAL). Default: 0. */
+	uint32_t integrity;
 };
 
 /**

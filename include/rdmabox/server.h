@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rdmabox/integrity.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -68,6 +70,9 @@ struct rbx_server_options {
 	 * name are an old and a new secret. A line that begins with # is a comment. At most
 	 * 4096 lines; no rights for others. Default: "" (no names). */
 	char secrets_file[256];
+	/* Of enum rbx_integrity: what protects the bytes between server and clients, who must
+	 * have the same. tls without a secret, or with verbs, is refused. Default: 0. */
+	uint32_t integrity;
 };
 
 /**

@@ -138,11 +138,21 @@ struct rbx_endpoint_request {
 	struct rbx_conn_request *request;
 };
 
+/* Passes over peers that the fabric has refused. */
+static int fit_request(struct rbx_listener *listener, struct rbx_conn_request **request)
+{
+	const struct rbx_fabric_ops *ops = listener->device->ops;
+	int err;
+
+	while (!(err = ops->get_request(listener, request)) && (*request)->unfit)
+		ops->reject(*request, NULL, 0);
+	return err;
+}
+
 int rbx_endpoint_next_request(struct rbx_endpoint_listener *listener,
 			      int timeout_ms,
 			      struct rbx_endpoint_request **out)
 {
-	const struct rbx_fabric_ops *ops;
 	uint64_t begin_ns = rbx_now_ns();
 	struct rbx_endpoint_request *request;
 	struct pollfd event;
@@ -153,13 +163,12 @@ int rbx_endpoint_next_request(struct rbx_endpoint_listener *listener,
 	err = rbx_guard_wait(listener->ctx, "rbx_endpoint_next_request");
 	if (err)
 		return err;
-	ops = listener->ctx->device->ops;
 	request = calloc(1, sizeof(*request));
 	if (!request)
 		return rbx_error(-ENOMEM, "cannot allocate a request");
 	request->ctx = listener->ctx;
 	event = (struct pollfd){ listener->listener->event_fd, POLLIN, 0 };
-	while ((err = ops->get_request(listener->listener, &request->request)) ==
+	while ((err = fit_request(listener->listener, &request->request)) ==
 	       -EAGAIN) {
 		int left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
 

@@ -3,8 +3,8 @@
  * endpoint.h - two connected ends of whichever fabric is tested.
  *
  * The tests that use it are written against struct rbx_fabric_ops alone. They
- * run on the fabrics named by RBX_TEST_FABRIC (soft, soft:tcp, verbs; when it
- * is not set, on both soft ones) and listen on RBX_TEST_ADDRESS (host:0).
+ * run on the fabrics named by RBX_TEST_FABRIC (soft, soft:tcp, soft:tls, verbs; when it
+ * is not set, on the first two) and listen on RBX_TEST_ADDRESS (host:0).
  */
 #ifndef TEST_ENDPOINT_H
 #define TEST_ENDPOINT_H

@@ -43,9 +43,12 @@ const struct rbx_fabric_ops *test_ops(void)
 
 struct rbx_device *test_device_open(void)
 {
+	static const struct rbx_tls_key key = { "test:1", { 1, 2, 3 } };
 	struct rbx_device_options options = {
 		.gid_index = -1,
 		.same_host_mapping = !strcmp(test_fabric, "soft"),
+		.tls = strcmp(test_fabric, "soft:tls") ? RBX_TLS_NEVER : RBX_TLS_ALWAYS,
+		.tls_key = &key,
 	};
 	char error[RBX_ERROR_TEXT_MAX] = "";
 	struct rbx_device *device;

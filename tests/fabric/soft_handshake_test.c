@@ -238,7 +238,7 @@ static void socket_that_is_closed_before_we_speak_is_reset(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	close(fds[1]);
-	assert_int_equal(soft_hello_send(fds[0], &hello), -ECONNRESET);
+	assert_int_equal(soft_hello_send(fds[0], NULL, &hello), -ECONNRESET);
 	close(fds[0]);
 }
 

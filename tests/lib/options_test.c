@@ -63,6 +63,22 @@ static void options_defaults_are_as_documented(void **state)
 	assert_int_equal(options.on_demand_paging, 0);
 	assert_int_equal(options.traffic_class, 0);
 	assert_string_equal(options.credential, "");
+	assert_int_equal(options.integrity, RBX_INTEGRITY_DEFAULT);
+}
+
+static void integrity_is_one_of_its_words(void **state)
+{
+	(void)state;
+	assert_set("integrity=tls");
+	assert_int_equal(options.integrity, RBX_INTEGRITY_TLS);
+	assert_set("integrity=mac");
+	assert_int_equal(options.integrity, RBX_INTEGRITY_MAC);
+	assert_set("integrity=off");
+	assert_int_equal(options.integrity, RBX_INTEGRITY_OFF);
+	assert_set("integrity=default");
+	assert_int_equal(options.integrity, RBX_INTEGRITY_DEFAULT);
+	assert_refused("integrity=TLS", "must be one of", "default|off|mac|tls");
+	assert_refused("integrity=3", "must be one of", "default|off|mac|tls");
 }
 
 static void options_set_by_text_changes_the_field(void **state)
@@ -308,10 +324,10 @@ static void describe_lines_are_options(void **state)
 	(void)state;
 	rbx_describe(ctx, text, sizeof(text));
 	while ((line = strsep(&rest, "\n")) && *line) {
-		if (lines++ < 21)
+		if (lines++ < 22)
 			assert_set(line);
 	}
-	assert_int_equal(lines, 21 + 4);
+	assert_int_equal(lines, 22 + 4);
 	assert_string_equal(options.polling, "adaptive:9:3");
 	rbx_close(ctx);
 }
@@ -390,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(options_defaults_are_as_documented,
 				       set_defaults),
+		cmocka_unit_test_setup(integrity_is_one_of_its_words, set_defaults),
 		cmocka_unit_test_setup(options_set_by_text_changes_the_field,
 				       set_defaults),
 		cmocka_unit_test(sizes_are_read_and_bounded),
