@@ -19,6 +19,7 @@
 static _Atomic(const char *) range_json; /* what a read finds; NULL: it hangs */
 static _Atomic(const char *) range_status;
 static _Atomic(const char *) lines; /* what the next watch says first */
+static atomic_uint_fast64_t watched_from; /* the revision that the last watch began at */
 
 static void etcd_script(struct fake_etcd *etcd, const struct fake_request *request)
 {
@@ -29,6 +30,9 @@ static void etcd_script(struct fake_etcd *etcd, const struct fake_request *reque
 		else
 			fake_hang(request);
 	} else if (!strcmp(request->path, "/v3/watch")) {
+		const char *from = strstr(request->body, "\"start_revision\":\"");
+
+		watched_from = from ? strtoull(from + 18, NULL, 10) : 0;
 		fake_stream(request);
 		fake_say(request, "%s", atomic_exchange(&lines, ""));
 		fake_hang(request);
@@ -86,6 +90,7 @@ static void entries_are_read_and_changes_followed(void **state)
 	etcd = fake_etcd_start(etcd_script);
 	pool = open_pool(etcd);
 	pool_becomes(pool, "c:1,b:1", "");
+	assert_int_equal(watched_from, 8); /* nothing between is missed, and nothing comes twice */
 	assert_int_equal(rbx_pool_members_get(pool, members, 4), 2);
 	assert_string_equal(members[0].labels, "rack=7");
 	assert_true(members[0].incarnation == 0xcc);
