@@ -12,6 +12,7 @@ const struct cli_command *const cli_commands[] = {
 	&bench_command,
 	&doctor_command,
 	&page_command,
+	&pool_command,
 	&sim_command,
 	&stat_command,
 	&top_command,

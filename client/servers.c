@@ -225,7 +225,7 @@ static void open_act(void *user, uint32_t index)
 	struct rbx_volume_server *server = &control->servers[index];
 
 	server->open_err = rbx_volume_server_open(control, index);
-	if (server->open_err)
+	if (server->open_err && !control->may_lack_servers)
 		rbx_side_by_side_stop(&control->side_by_side);
 }
 

@@ -43,6 +43,8 @@ struct rbx_volume_control {
 	struct rbx_volume_server *servers; /* in memory of the host */
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
 	struct rbx_named *named; /* NULL: the volume has no name */
+	/* While all are opened: the others are connected even if one cannot be. */
+	bool may_lack_servers;
 
 	struct rbx_thread upkeep_thread;
 	/* Guards both below. The upkeep thread waits in it. */
@@ -77,8 +79,8 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index);
 /* Says BYE to it, if there is one. */
 void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index);
 /* Begins to connect to all places, by their names. Afterwards open_err of each place has its
- * result. If one fails, those that were not begun are left out. The host waits, and ends it
- * (side_by_side.h). */
+ * result. If one fails, and may_lack_servers is not set, those that were not begun are left
+ * out. The host waits, and ends it (side_by_side.h). */
 void rbx_volume_servers_begin(struct rbx_volume_control *control);
 /* Says BYE to all: their loans end. */
 void rbx_volume_servers_leave(struct rbx_volume_control *control);

@@ -8,14 +8,14 @@
  * but may not be enough: slabs are whole, and each replica of a slab is on another
  * server.
  */
-#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
+#include <rdmabox/pool.h>
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
 
@@ -28,22 +28,27 @@ static int fail(void)
 	return -1;
 }
 
-static int ask_server(struct rbx_context *ctx, const char *server, uint64_t *free_bytes)
+/* Adds what a server has free. error: why it does not tell. */
+static void ask_server(struct rbx_context *ctx, const char *server, uint64_t *free_bytes,
+		       char *error, size_t error_bytes)
 {
 	struct rbx_server_stats stats;
 
 	if (rbx_server_query(ctx, server, &stats))
-		return fail();
-	if (stats.lent_bytes < stats.memory_bytes &&
-	    __builtin_add_overflow(*free_bytes, stats.memory_bytes - stats.lent_bytes, free_bytes))
+		snprintf(error, error_bytes, "%s", rbx_last_error());
+	else if (stats.lent_bytes < stats.memory_bytes &&
+		 __builtin_add_overflow(*free_bytes, stats.memory_bytes - stats.lent_bytes,
+					free_bytes))
 		*free_bytes = UINT64_MAX;
-	return 0;
 }
 
-static int ask_servers(struct rbx_context *ctx, char *servers)
+/* A member of a pool may be away, as long as the others have enough. */
+static int ask_members(struct rbx_context *ctx, const struct rbx_pool_member *members,
+		       size_t count)
 {
 	uint64_t free_bytes = 0, wanted;
-	char *server, *rest = servers;
+	char error[512] = "";
+	size_t i;
 
 	if (__builtin_mul_overflow(settings.size_bytes, settings.volume.replicas, &wanted)) {
 		nbdkit_error("size=%" PRIu64 " with replicas=%" PRIu32 ": more than there can be",
@@ -51,22 +56,35 @@ static int ask_servers(struct rbx_context *ctx, char *servers)
 		return -1;
 	}
 
-	while ((server = strsep(&rest, ",")))
-		if (ask_server(ctx, server, &free_bytes))
-			return -1;
+	for (i = 0; i < count; i++)
+		ask_server(ctx, members[i].address, &free_bytes, error, sizeof(error));
 	if (free_bytes >= wanted)
 		return 0;
-	nbdkit_error("the servers have %" PRIu64 " bytes free, and the volume needs %" PRIu64,
-		     free_bytes, wanted);
+	if (*error)
+		nbdkit_error("%s", error);
+	else
+		nbdkit_error("the servers have %" PRIu64 " bytes free, and the volume needs %" PRIu64,
+			     free_bytes, wanted);
 	return -1;
 }
 
 static int try_memory(struct rbx_context *ctx)
 {
-	char *servers = strdup(settings.servers);
-	int err = servers ? ask_servers(ctx, servers) : -1;
+	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
+	struct rbx_pool *pool;
+	int err;
 
-	free(servers);
+	if (!members) {
+		nbdkit_error("out of memory");
+		return -1;
+	}
+	if (rbx_pool_open(&pool, settings.servers)) {
+		free(members);
+		return fail();
+	}
+	err = ask_members(ctx, members, rbx_pool_members_get(pool, members, RBX_POOL_MEMBERS_MAX));
+	rbx_pool_close(pool);
+	free(members);
 	return err;
 }
 

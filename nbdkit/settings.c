@@ -25,7 +25,8 @@
 struct settings settings;
 
 const char settings_help[] =
-	"servers=<HOST:PORT,HOST:PORT>  (required) Memory servers.\n"
+	"servers=<HOST:PORT,HOST:PORT>  (required) Memory servers, or a pool:\n"
+	"                               file:PATH, etcd://HOST:PORT/NAME.\n"
 	"size=<SIZE>                    (required) Bytes of the volume.\n"
 	"replicas=<N>                   Copies of the data, 1 to 3.\n"
 	"secret-file=<FILE>             The secret shared with the servers.\n"

@@ -308,6 +308,11 @@ const char *rbx_server_describe(const struct rbx_server *server)
 	return server->description;
 }
 
+uint64_t rbx_server_incarnation(const struct rbx_server *server)
+{
+	return server->incarnation;
+}
+
 static bool all_returned(struct rbx_server *s)
 {
 	struct rbx_lender_counts counts;

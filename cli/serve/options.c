@@ -2,6 +2,7 @@
 /*
  * The options of rdmabox serve, and what does not go together.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,6 +14,22 @@
 struct serve_options serve_options;
 
 #define SERVER serve_options.server
+
+/* One more, behind a comma. */
+static int set_label(const struct cli_option *option, const char *text, char *reason,
+		     size_t reason_bytes)
+{
+	char *labels = option->field;
+	size_t used = strlen(labels);
+
+	if (!strchr(text, '=') || used + strlen(text) + 2 > option->max) {
+		snprintf(reason, reason_bytes, "give NAME=VALUE; all labels together have at most %d characters",
+			 (int)option->max - 1);
+		return -EINVAL;
+	}
+	snprintf(labels + used, option->max - used, "%s%s", used ? "," : "", text);
+	return 0;
+}
 
 static const struct cli_option options[] = {
 	{ "listen", "ADDR:PORT", "where to serve; port 0 takes a free one",
@@ -72,6 +89,23 @@ static const struct cli_option options[] = {
 		     "addresses of clients. With `verbs` there are no numbers of reads and "
 		     "writes: the device carries them out by itself. Port 0 takes a free one; "
 		     "the ready line ends with the address." },
+	{ "announce", "etcd://H:P[,...]/NAME", "be a member of this pool", cli_set_text,
+	  serve_options.announce_at, .max = sizeof(serve_options.announce_at),
+	  .group = "Pool",
+	  .details = "Clients that name the pool in place of a list of servers find this one. "
+		     "The entry has the address, the labels, the memory that is free, and "
+		     "whether the server drains; it vanishes 10 s after the server has died, "
+		     "and at once at a clean end. While etcd is away the server lends as "
+		     "before, and the entry is written again when it is back. rdmabox-pool(1) "
+		     "tells how etcd is reached with TLS or a password." },
+	{ "address", "HOST:PORT", "where clients find this server", cli_set_text,
+	  serve_options.address, .max = sizeof(serve_options.address),
+	  .argument = CLI_ARGUMENT_ADDRESS, .preset = "where it listens",
+	  .details = "Wanted if --listen is every address of this machine, such as 0.0.0.0. "
+		     "A port 0 stands for the one that was taken." },
+	{ "label", "NAME=VALUE", "say this of the server, such as rack=7", set_label,
+	  .field = serve_options.labels, .max = sizeof(serve_options.labels),
+	  .is_repeatable = true, .details = "May be given again, with another name." },
 	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
 	CLI_REACH_DEVICE(SERVER),
 	CLI_REACH_SECRET(SERVER, "the clients"),
@@ -138,5 +172,8 @@ int serve_options_check(void)
 	if (*SERVER.secrets_file && SERVER.insecure)
 		return cli_fail(&serve_command, "--secrets and --insecure exclude each "
 				"other; give one of them");
+	if (!*serve_options.announce_at && (*serve_options.address || *serve_options.labels))
+		return cli_fail(&serve_command, "--address and --label are for a pool; add "
+				"--announce etcd://HOST:PORT/NAME");
 	return cli_reach_check(&serve_command, SERVER.secret_file, SERVER.insecure);
 }

@@ -63,6 +63,7 @@ static void wait_and_reload(struct rbx_server *server, const sigset_t *ends, int
 
 static int serve(const sigset_t *ends, int argc, char **argv)
 {
+	struct announce *announce = NULL;
 	struct http *http = NULL;
 	struct rbx_server *server;
 	int rc;
@@ -81,6 +82,12 @@ static int serve(const sigset_t *ends, int argc, char **argv)
 		}
 	}
 	tell_if_everywhere(http);
+	rc = serve_announce_start(&announce, server);
+	if (rc) {
+		http_stop(http);
+		rbx_server_stop(server);
+		return rc;
+	}
 	if (print_ready(server, http)) {
 		serve_notify("READY=1");
 		wait_and_reload(server, ends, argc, argv);
@@ -92,6 +99,7 @@ static int serve(const sigset_t *ends, int argc, char **argv)
 			 strerror(errno));
 		rc = CLI_EXIT_FAILED;
 	}
+	serve_announce_stop(announce);
 	http_stop(http);
 	rbx_server_stop(server);
 	return rc;

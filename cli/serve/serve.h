@@ -7,11 +7,13 @@
  *	reload.c        takes them over again at SIGHUP
  *	notify.c        tells systemd
  *	drain.c         the end: lets clients move away, or cuts them off
+ *	announce.c      is a member of a pool
  *	metrics.c       Prometheus
  */
 #ifndef CLI_SERVE_H
 #define CLI_SERVE_H
 
+#include <rdmabox/pool.h>
 #include <rdmabox/server.h>
 #include <signal.h>
 
@@ -22,6 +24,9 @@ struct serve_options {
 	char config[4096]; /* "": there is no file */
 	char metrics_at[128]; /* "": nowhere */
 	double drain_timeout_s;
+	char announce_at[512]; /* the pool; "": none */
+	char address[RBX_POOL_ADDRESS_BYTES]; /* there; "": where it listens */
+	char labels[RBX_POOL_LABELS_BYTES];
 };
 
 extern struct serve_options serve_options;
@@ -39,6 +44,13 @@ void serve_notify(const char *state);
 
 /* Tells what came of it. */
 void serve_reload(struct rbx_server *server, int argc, char **argv);
+
+struct announce;
+
+/* Begins to announce the server, if there is a pool. 0, or an exit code after saying why. */
+int serve_announce_start(struct announce **announce, struct rbx_server *server);
+/* Takes the entry back. NULL is allowed. */
+void serve_announce_stop(struct announce *announce);
 
 /**
  * serve_drain() - lets clients move their data away, for the drain timeout at most.

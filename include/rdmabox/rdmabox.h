@@ -27,6 +27,7 @@
  *	integrity.h	what protects the bytes on the network
  *	verbs.h		plain verbs beside RDMAbox
  *	server.h	serving memory from a program
+ *	pool.h		where the servers of a volume come from
  *
  * Four rules hold for all calls:
  * - A call returns 0, a count, or -errno. After a failure rbx_last_error() says
@@ -339,6 +340,8 @@ enum rbx_event_kind {
 	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
 	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
 	RBX_EVENT_DATA_LOST, /* the last copy of a slab is lost */
+	RBX_EVENT_SERVER_ADDED, /* a server of the pool has joined the volume */
+	RBX_EVENT_SERVER_LEFT_OUT, /* a server of the pool could not join; it is tried again */
 };
 
 struct rbx_event {
@@ -363,9 +366,9 @@ struct rbx_volume_options {
 	 * data is -EIO and never junk. Requests must then be multiples of 4 KiB, else
 	 * -EINVAL. Costs 1 KiB of memory for each MiB. Default: 0. */
 	uint32_t checksums;
-	/* Called when a server is lost, and when a rebuild starts, ends or is stuck
-	 * (enum rbx_event_kind), from a thread of the library. It must not block.
-	 * Default: NULL. */
+	/* Called when a server is lost, when a rebuild starts, ends or is stuck, and when
+	 * a server of a pool joins or cannot (enum rbx_event_kind), from threads of the
+	 * library, one at a time. It must not block. Default: NULL. */
 	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
 		      void *user);
 	void *user; /* passed to `event`. Default: NULL. */
@@ -408,15 +411,23 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
 /**
  * rbx_volume_open() - borrows memory and makes a volume of it.
  * @volume: receives the volume
- * @servers: "host:port,host:port", at least as many as replicas
+ * @servers: "host:port,host:port", at least as many as replicas; or a pool that changes,
+ *	"file:PATH" or "etcd://HOST:PORT/NAME" (pool.h)
  * @size: bytes, a multiple of 4 KiB; rounded up to whole slabs on the servers
  * @options: borrowed during the call; NULL takes the defaults
  *
  * All or nothing: after a failure nothing stays borrowed.
  *
+ * All servers of a list must be there. Of a pool that changes, members that cannot be
+ * connected, drain, are there under another address or lend slabs of another length are
+ * left out, if there are as many others as replicas. RBX_EVENT_SERVER_LEFT_OUT names them.
+ * While the volume is open a thread connects to them again and again, and to members that
+ * are new. A server that was lost comes back in that way, too.
+ *
  * Returns 0, or:
  *	-EINVAL: the size, the list of servers or an option is not allowed; a server is
  *		named twice; or the servers lend slabs of different lengths
+ *	-E...: as rbx_pool_open()
  *	-ENOSPC: the servers cannot lend that much
  *	-EDQUOT: the quota of a server does not allow it
  *	-ENOTCONN: a server was lost meanwhile

@@ -144,6 +144,16 @@ const char *rbx_server_address(const struct rbx_server *server);
 const char *rbx_server_describe(const struct rbx_server *server);
 
 /**
+ * rbx_server_incarnation() - tells the number that identifies this start of the server.
+ *
+ * A server that is started anew has another one, and has nothing of what it had lent.
+ *
+ * Returns the number, never 0.
+ * Context: any thread, callbacks too; never blocks.
+ */
+uint64_t rbx_server_incarnation(const struct rbx_server *server);
+
+/**
  * rbx_server_reload() - takes over new limits and new secrets while the server runs.
  * @options: with the new memory_bytes, overcommit, quota_bytes, secret_file and
  *	secrets_file; borrowed during the call. `message`, `user` and `log` are not looked
@@ -484,6 +494,16 @@ static inline int rbx_server_watch_stats(struct rbx_server_watch *watch,
 {
 	return rbx_server_watch_stats_sized(watch, stats, sizeof(*stats));
 }
+
+/**
+ * rbx_server_watch_incarnation() - tells which start of a server is watched.
+ *
+ * Two addresses with the same one lead to the same server.
+ *
+ * Returns what rbx_server_incarnation() tells there, never 0.
+ * Context: any thread, callbacks too; never blocks.
+ */
+uint64_t rbx_server_watch_incarnation(const struct rbx_server_watch *watch);
 
 /**
  * rbx_server_watch_close() - ends a watch.

@@ -146,6 +146,11 @@ int rbx_server_watch_stats_sized(struct rbx_server_watch *watch,
 	return err ? err : stats_give(watch->session, stats, size_bytes);
 }
 
+uint64_t rbx_server_watch_incarnation(const struct rbx_server_watch *watch)
+{
+	return rbx_session_incarnation(watch->session);
+}
+
 int rbx_server_watch_close(struct rbx_server_watch *watch)
 {
 	int err;

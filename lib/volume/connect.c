@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect.c - connects the servers of a volume by their names, "host:port,host:port", and
- * one more later. client/servers.c connects several at a time.
+ * connect.c - connects the servers of a volume, those of a list or of a pool, and one more
+ * later. client/servers.c connects several at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/poller/set.h"
 #include "lib/volume/volume.h"
+
+RBX_STATIC_ASSERT(RBX_POOL_MEMBERS_MAX == RBX_SERVERS_MAX, "a place for each member");
 
 /* The name of a server that is being connected. */
 struct rbx_server_name {
@@ -33,9 +35,9 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 
 /* ---- Each server only once ---------------------------------------------------------*/
 
-static bool is_in_use(const struct rbx_volume_control *control,
-		      const char *address)
+bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address)
 {
+	const struct rbx_volume_control *control = &volume->control;
 	uint32_t i;
 
 	for (i = 0; i < control->server_count; i++)
@@ -44,11 +46,6 @@ static bool is_in_use(const struct rbx_volume_control *control,
 		    !strcmp(rbx_peer_name(control->servers[i].peer), address))
 			return true;
 	return false;
-}
-
-static int twice_error(const char *address)
-{
-	return rbx_error(-EINVAL, "server %s is named twice", address);
 }
 
 /* The volume may have the same server under another address. */
@@ -75,8 +72,8 @@ int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 	int err;
 
 	/* Two replicas on one server would be lost together. */
-	if (is_in_use(control, address))
-		return twice_error(address);
+	if (rbx_volume_has_server(volume, address))
+		return rbx_error(-EINVAL, "server %s is named twice", address);
 	/* The server that was at this index is dead and nothing refers to it. Its last
 	 * completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(volume->ctx);
@@ -101,30 +98,32 @@ void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index)
 
 /* ---- All servers at the beginning --------------------------------------------------*/
 
-/* Splits "host:port,host:port" in place. */
-static int names_take(struct rbx_volume_control *control,
-		      struct rbx_server_name *names, char *list,
-		      const char *servers)
+struct rbx_peer *rbx_volume_server_first(const struct rbx_volume *volume)
 {
-	char *rest = list, *address;
-	uint32_t i, count = 0;
+	const struct rbx_volume_server *server = volume->control.servers;
 
-	while ((address = strsep(&rest, ","))) {
-		if (!*address)
-			return rbx_error(-EINVAL, "servers \"%s\": \"host:port,host:port\" is wanted",
-					 servers);
-		if (count == RBX_SERVERS_MAX)
-			return rbx_error(-EINVAL, "more than %u servers are given",
-					 RBX_SERVERS_MAX);
-		for (i = 0; i < count; i++)
-			if (!strcmp(names[i].address, address))
-				return twice_error(address);
-		names[count].address = address;
-		control->servers[count].name = &names[count];
-		count++;
-	}
-	control->server_count = count;
-	return 0;
+	while (!server->peer)
+		server++; /* one is there, or the volume would not have been opened */
+	return server->peer;
+}
+
+int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index)
+{
+	struct rbx_peer *first = rbx_volume_server_first(volume);
+	struct rbx_peer *peer = volume->control.servers[index].peer;
+
+	if (!rbx_slab_bytes_are_good(rbx_peer_slab_bytes(peer)))
+		return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes: start it with a --slab that is a power of two from %u to %u",
+				 rbx_peer_name(peer),
+				 (unsigned long long)rbx_peer_slab_bytes(peer),
+				 RBX_SLAB_BYTES_MIN, RBX_SLAB_BYTES_MAX);
+	if (rbx_peer_slab_bytes(peer) == rbx_peer_slab_bytes(first))
+		return 0;
+	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, %s of %llu; start both with the same --slab",
+			 rbx_peer_name(peer),
+			 (unsigned long long)rbx_peer_slab_bytes(peer),
+			 rbx_peer_name(first),
+			 (unsigned long long)rbx_peer_slab_bytes(first));
 }
 
 /* The error of the first server that could not be connected, or 0. */
@@ -140,34 +139,117 @@ static int open_error(const struct rbx_volume_control *control)
 	return err;
 }
 
-static int servers_open(struct rbx_volume_control *control)
+/* Of a list: all must be there. */
+static int all_check(struct rbx_volume *volume)
 {
+	struct rbx_volume_control *control = &volume->control;
+	int err = open_error(control);
 	uint32_t i;
-	int err;
 
-	rbx_volume_servers_begin(control);
-	rbx_side_by_side_end(&control->side_by_side);
-	err = open_error(control);
 	for (i = 0; i < control->server_count && !err; i++)
 		err = is_another_check(control, i);
+	return err;
+}
+
+/* 0 if the server of this place may be used. */
+static int member_check(struct rbx_volume *volume, uint32_t index)
+{
+	struct rbx_volume_server *server = &volume->control.servers[index];
+	int err;
+
+	if (server->open_err)
+		return rbx_error(server->open_err, "%s", server->name->error);
+	err = is_another_check(&volume->control, index);
+	return err ? err : rbx_volume_slab_bytes_check(volume, index);
+}
+
+/* Of a pool: those that cannot be used are left out, if there are enough others. */
+static int members_check(struct rbx_volume *volume)
+{
+	struct rbx_volume_control *control = &volume->control;
+	uint32_t i, left_count = control->server_count;
+	int err = 0, first_err = 0;
+
+	for (i = 0; i < control->server_count && !err; i++) {
+		int cause = member_check(volume, i);
+
+		if (!cause)
+			continue;
+		first_err = first_err ? first_err : cause;
+		left_count--;
+		err = rbx_volume_leave_out(volume, control->servers[i].name->address);
+		rbx_volume_server_close(control, i);
+		rbx_upkeep_server_failed(&control->upkeep, i);
+	}
+	if (err || left_count >= volume->options.replicas)
+		return err;
+	return rbx_error(first_err ? first_err : -EINVAL,
+			 "%u of %u servers of the pool can be used, and %u replicas need as many: %s",
+			 left_count, control->server_count, volume->options.replicas,
+			 first_err ? volume->joins.left_out[0].reason : "it has no more");
+}
+
+static int servers_open(struct rbx_volume *volume)
+{
+	struct rbx_volume_control *control = &volume->control;
+	int err;
+
+	control->may_lack_servers = volume->joins.pool;
+	rbx_volume_servers_begin(control);
+	rbx_side_by_side_end(&control->side_by_side);
+	err = volume->joins.pool ? members_check(volume) : all_check(volume);
 	if (err)
 		rbx_volume_servers_leave(control);
 	return err;
 }
 
-int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers)
+/* Gives a place to each member that does not drain, for it would lend nothing. */
+static int places_take(struct rbx_volume_control *control, struct rbx_server_name *names,
+		       const struct rbx_pool_member *members, size_t members_count)
 {
+	uint32_t count = 0;
+	size_t i;
+
+	for (i = 0; i < members_count; i++) {
+		if (members[i].draining)
+			continue;
+		names[count].address = members[i].address;
+		control->servers[count].name = &names[count];
+		count++;
+	}
+	control->server_count = count;
+	return count ? 0 : rbx_error(-EINVAL, "the pool has no server that lends memory");
+}
+
+static int members_open(struct rbx_volume *volume, struct rbx_pool *pool)
+{
+	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
 	struct rbx_server_name *names = calloc(RBX_SERVERS_MAX, sizeof(*names));
-	char *list = strdup(servers);
 	int err;
 
-	if (names && list)
-		err = names_take(&volume->control, names, list, servers);
+	if (members && names)
+		err = places_take(&volume->control, names, members,
+				  rbx_pool_members_get(pool, members, RBX_POOL_MEMBERS_MAX));
 	else
 		err = rbx_error(-ENOMEM, "out of memory");
 	if (!err)
-		err = servers_open(&volume->control);
-	free(list);
+		err = servers_open(volume);
 	free(names);
+	free(members);
+	return err;
+}
+
+int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers)
+{
+	struct rbx_pool *pool;
+	int err = rbx_pool_open(&pool, servers);
+
+	if (err)
+		return err;
+	if (rbx_pool_text_may_change(servers))
+		volume->joins.pool = pool; /* closed with the volume */
+	err = members_open(volume, pool);
+	if (!volume->joins.pool)
+		rbx_pool_close(pool);
 	return err;
 }

@@ -13,40 +13,48 @@
 #include <unistd.h>
 
 #include "client/queue_pairs.h"
+#include "include/rdmabox/pool.h"
 #include "lib/session/sessions.h"
 
 /* ---- Names of servers ----------------------------------------------------------------*/
 
 int rbx_name_list_make(struct rbx_name_list *list, const char *servers)
 {
-	char *rest, *address;
-	uint32_t i;
+	struct rbx_pool_member *members = calloc(RBX_MEMBERS_MAX, sizeof(*members));
+	struct rbx_pool *pool;
+	size_t count, i;
+	int err;
 
-	*list = (struct rbx_name_list){ .text = strdup(servers) };
-	if (!list->text)
-		return rbx_error(-ENOMEM, "out of memory");
-	rest = list->text;
-	while ((address = strsep(&rest, ","))) {
-		if (!*address || list->count == RBX_MEMBERS_MAX) {
-			rbx_name_list_free(list);
-			return rbx_error(-EINVAL, "servers \"%s\": \"host:port,host:port\" is wanted, at most %u of them",
-					 servers, RBX_MEMBERS_MAX);
-		}
-		for (i = 0; i < list->count; i++)
-			if (!strcmp(list->names[i], address)) {
-				rbx_name_list_free(list);
-				return rbx_error(-EINVAL, "servers \"%s\": one is named twice",
-						 servers);
-			}
-		list->names[list->count++] = address;
+	*list = (struct rbx_name_list){ 0 };
+	err = members ? rbx_pool_open(&pool, servers) : rbx_error(-ENOMEM, "out of memory");
+	if (err) {
+		free(members);
+		return err;
 	}
-	return 0;
+	count = rbx_pool_members_get(pool, members, RBX_MEMBERS_MAX);
+	rbx_pool_close(pool);
+	if (count > RBX_MEMBERS_MAX)
+		err = rbx_error(-EINVAL, "servers \"%s\": a named volume has at most %u",
+				servers, RBX_MEMBERS_MAX);
+	for (i = 0; i < count && !err; i++) {
+		list->names[i] = strdup(members[i].address);
+		if (!list->names[i])
+			err = rbx_error(-ENOMEM, "out of memory");
+		else
+			list->count++;
+	}
+	if (!err && !count)
+		err = rbx_error(-ENOENT, "pool \"%s\" has no servers", servers);
+	free(members);
+	if (err)
+		rbx_name_list_free(list);
+	return err;
 }
 
 void rbx_name_list_free(struct rbx_name_list *list)
 {
-	free(list->text);
-	list->text = NULL;
+	while (list->count)
+		free(list->names[--list->count]);
 }
 
 /* ---- A session to ask something ------------------------------------------------------*/
@@ -154,7 +162,7 @@ static void holder_describe(char holder[RBX_WIRE_HOLDER_BYTES])
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **out)
 {
 	struct rbx_named *named = calloc(1, sizeof(*named));
-	struct members members = { .text = calloc(1, strlen(servers) + 1) };
+	struct members members = { .text = calloc(RBX_MEMBERS_MAX, RBX_POOL_ADDRESS_BYTES) };
 	char holder[RBX_WIRE_HOLDER_BYTES];
 	struct rbx_name_list list = { 0 };
 	int err = named && members.text ? 0 : rbx_error(-ENOMEM, "out of memory");

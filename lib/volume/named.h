@@ -8,14 +8,13 @@
 #include "client/named.h"
 #include "lib/volume/volume.h"
 
-/* The names of servers, "host:port,host:port" in a copy. */
+/* The servers of a pool, by their addresses. */
 struct rbx_name_list {
-	char *text;
-	const char *names[RBX_MEMBERS_MAX];
+	char *names[RBX_MEMBERS_MAX];
 	uint32_t count;
 };
 
-/* 0, or -errno that was reported. */
+/* servers: a list, or another kind of pool. 0, or -errno that was reported. */
 int rbx_name_list_make(struct rbx_name_list *list, const char *servers);
 void rbx_name_list_free(struct rbx_name_list *list);
 

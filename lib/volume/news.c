@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * news.c - tells the program what the upkeep finds. Only the volume's upkeep thread calls
- * the event callback.
+ * news.c - tells the program what the upkeep finds, and which servers of a pool join. The
+ * event callback is called by two threads, that of the upkeep and that of joins.c, one at a
+ * time.
  */
 #include "lib/volume/volume.h"
 
@@ -28,6 +29,10 @@ const char *rbx_event_name(enum rbx_event_kind kind)
 		return "rebuild stuck";
 	case RBX_EVENT_DATA_LOST:
 		return "data lost";
+	case RBX_EVENT_SERVER_ADDED:
+		return "server added";
+	case RBX_EVENT_SERVER_LEFT_OUT:
+		return "server left out";
 	}
 	return "event";
 }
@@ -43,6 +48,19 @@ void rbx_volume_refused(struct rbx_upkeep *upkeep)
 
 	rbx_text_copy(volume->refusal, sizeof(volume->refusal),
 		      rbx_last_error());
+}
+
+void rbx_volume_event(struct rbx_volume *volume, const struct rbx_event *event)
+{
+	const char *before;
+
+	if (!volume->options.event)
+		return;
+	pthread_mutex_lock(&volume->event_lock);
+	before = rbx_callback_enter("event callback");
+	volume->options.event(volume, event, volume->options.user);
+	rbx_callback_leave(before);
+	pthread_mutex_unlock(&volume->event_lock);
 }
 
 static const char *reason_of(const struct rbx_volume *volume,
@@ -80,11 +98,6 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		.slab_count = count,
 		.reason = reason_of(volume, whose, news, err),
 	};
-	const char *before;
 
-	if (!volume->options.event)
-		return;
-	before = rbx_callback_enter("event callback");
-	volume->options.event(volume, &event, volume->options.user);
-	rbx_callback_leave(before);
+	rbx_volume_event(volume, &event);
 }

@@ -48,39 +48,18 @@ static int options_take(struct rbx_volume *volume,
 
 /* ---- Shape of the volume -----------------------------------------------------*/
 
-static int slab_bytes_check(struct rbx_volume *volume, uint32_t index)
-{
-	struct rbx_peer *first = volume->control.servers[0].peer;
-	struct rbx_peer *peer = volume->control.servers[index].peer;
-
-	if (!rbx_slab_bytes_are_good(rbx_peer_slab_bytes(peer)))
-		return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes: start it with a --slab that is a power of two from %u to %u",
-				 rbx_peer_name(peer),
-				 (unsigned long long)rbx_peer_slab_bytes(peer),
-				 RBX_SLAB_BYTES_MIN, RBX_SLAB_BYTES_MAX);
-	if (rbx_peer_slab_bytes(peer) == rbx_peer_slab_bytes(first))
-		return 0;
-	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, %s of %llu; start both with the same --slab",
-			 rbx_peer_name(peer),
-			 (unsigned long long)rbx_peer_slab_bytes(peer),
-			 rbx_peer_name(first),
-			 (unsigned long long)rbx_peer_slab_bytes(first));
-}
-
 static int servers_check(struct rbx_volume *volume)
 {
 	uint32_t i, count = volume->control.server_count;
-	int err;
+	int err = 0;
 
 	if (count < volume->options.replicas)
 		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
 				 volume->options.replicas, count);
-	for (i = 0; i < count; i++) {
-		err = slab_bytes_check(volume, i);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (i = 0; i < count && !err; i++)
+		if (volume->control.servers[i].peer)
+			err = rbx_volume_slab_bytes_check(volume, i);
+	return err;
 }
 
 /* ---- Memory ---------------------------------------------------------------*/
@@ -91,6 +70,19 @@ static void memory_free(struct rbx_volume *volume)
 	rbx_bounces_close(&volume->bounces);
 	free(volume->control.flow.pool.memory);
 	free(volume->control.flow.map);
+}
+
+/* Their places in the table are for servers that join later. */
+static void places_of_left_out_free(struct rbx_volume *volume)
+{
+	uint32_t i;
+
+	for (i = 0; i < volume->control.server_count; i++) {
+		if (volume->control.servers[i].peer)
+			continue;
+		rbx_volume_map_server_down(volume->control.flow.map, i);
+		rbx_upkeep_server_failed(&volume->control.upkeep, i);
+	}
 }
 
 /* Zeroed, and mapped from the system if it is large: so slabs and checksums take memory
@@ -114,6 +106,7 @@ static int memory_make(struct rbx_volume *volume,
 	rbx_flow_open(&volume->control.flow, shape, map_memory,
 		      (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
 		      volume->control.server_count, pool_memory, pieces);
+	places_of_left_out_free(volume);
 	return 0;
 }
 
@@ -128,7 +121,7 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 		size = named->record.size_bytes;
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = size,
-		.slab_bytes = rbx_peer_slab_bytes(volume->control.servers[0].peer),
+		.slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(volume)),
 		.fragment_bytes =
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
@@ -157,6 +150,7 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 	}
 	volume->ctx = ctx;
 	pthread_mutex_init(&volume->add_lock, NULL);
+	pthread_mutex_init(&volume->event_lock, NULL);
 	pthread_mutex_init(&volume->fence_lock, NULL);
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
 				&rbx_context_counters(ctx)->volumes,
@@ -167,6 +161,7 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 
 static void volume_free(struct rbx_volume *volume)
 {
+	rbx_volume_joins_stop(volume);
 	rbx_volume_named_free(volume);
 	rbx_volume_control_destroy(&volume->control);
 	free(volume->control.servers);
@@ -232,10 +227,15 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_upkeep_start(&volume->control);
 	if (err)
 		goto out_abandon;
+	err = rbx_volume_joins_start(volume);
+	if (err)
+		goto out_stop_upkeep;
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;
 
+out_stop_upkeep:
+	rbx_volume_upkeep_stop(&volume->control);
 out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
@@ -267,6 +267,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	err = rbx_guard_wait(ctx, "rbx_volume_close");
 	if (err)
 		return err;
+	rbx_volume_joins_stop(volume);
 	rbx_plug_flush();
 	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
@@ -313,7 +314,7 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	err = rbx_volume_server_add(volume, index, server);
 	if (err)
 		goto out_unlock;
-	err = slab_bytes_check(volume, index);
+	err = rbx_volume_slab_bytes_check(volume, index);
 	if (err) {
 		rbx_volume_server_drop(volume, index);
 		goto out_unlock;

@@ -4,7 +4,8 @@
  * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
  *	volume.c   opens and closes, adds servers, tells the status
- *	connect.c  parses the names of servers, and connects to them
+ *	connect.c  connects to the servers of a list or a pool
+ *	joins.c    connects to those that come into the pool later
  *	news.c     tells the program what the upkeep finds
  *	submit.c   a request: split, started, joined
  *	scatter.c  splits requests that have segments
@@ -14,9 +15,9 @@
  *	room.c     why a volume finds no memory
  *	sync.c     rbx_read(), rbx_write() and so on
  *
- * Locks, in order of precedence: add_lock, fence_lock, the monitor of the control, the
- * lock of bounce.h, the locks of the core. Only add_lock is held while blocking. No two
- * of the last four are held together.
+ * Locks, in order of precedence: add_lock, event_lock, fence_lock, the monitor of the
+ * control, the lock of bounce.h, the locks of the core. Only add_lock is held while blocking.
+ * No two of the last four are held together.
  */
 #ifndef RBX_LIB_VOLUME_H
 #define RBX_LIB_VOLUME_H
@@ -27,6 +28,24 @@
 #include "lib/context.h"
 #include "lib/peer/peer.h"
 #include "lib/volume/bounce.h"
+#include "pool/pool.h"
+
+/* A server of the pool that is not used. */
+struct rbx_left_out {
+	char address[RBX_POOL_ADDRESS_BYTES];
+	char reason[RBX_ERROR_TEXT_MAX];
+};
+
+/* The servers come from a pool that may change, and this is what becomes of its members. */
+struct rbx_volume_joins {
+	struct rbx_pool *pool; /* NULL: the servers are a list, and nothing of this is used */
+	struct rbx_pool_worker worker; /* the thread that connects to them */
+	bool has_worker;
+	struct rbx_left_out *left_out; /* at the beginning; until the thread has told of them */
+	uint32_t left_out_count;
+	struct rbx_join_try *tries; /* of the thread */
+	uint32_t tries_count;
+};
 
 struct rbx_volume {
 	struct rbx_context *ctx;
@@ -39,6 +58,9 @@ struct rbx_volume {
 	pthread_mutex_t fence_lock; /* guards both below */
 	struct rbx_piece_list fenced; /* pieces that wait behind a fence, in order */
 	uint32_t fence_cursor; /* of the first of these pieces */
+
+	pthread_mutex_t event_lock; /* held in the callback: one at a time */
+	struct rbx_volume_joins joins;
 
 	char *copies_memory; /* a cell for each copy of a rebuild */
 	/* For the upkeep thread: why the last server that was asked refused to take a
@@ -64,8 +86,28 @@ int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 			  const char *address);
 /* Drops a server that is of no use; its index is free again. */
 void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index);
-/* Connects to each server of "host:port,host:port". */
+/* Connects to each server of "host:port,host:port", or to those of a pool that can be. */
 int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers);
+/* The first server that is connected. */
+struct rbx_peer *rbx_volume_server_first(const struct rbx_volume *volume);
+/* Whether a server of this address is in use. add_lock is held. */
+bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address);
+/* 0, or -EINVAL if it lends slabs of another length than the first one. */
+int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index);
+
+/* joins.c */
+
+/* Notes that a member is not used, for the reason that rbx_last_error() has. 0 or -ENOMEM. */
+int rbx_volume_leave_out(struct rbx_volume *volume, const char *address);
+/* Starts the thread, if there is a pool. 0 or -errno. */
+int rbx_volume_joins_start(struct rbx_volume *volume);
+/* Stops it, and closes the pool. */
+void rbx_volume_joins_stop(struct rbx_volume *volume);
+
+/* news.c */
+
+/* Calls the program, if it wants that. */
+void rbx_volume_event(struct rbx_volume *volume, const struct rbx_event *event);
 
 /* copies.c */
 

@@ -13,7 +13,7 @@ serve=(serve --listen 127.0.0.1:0 --memory 64M)
 run
 [ "$status" = 2 ] || { show; fault "without a command: exit code $status"; }
 [ ! -s "$scratch/out" ] || { show; fault "without a command: wrote to stdout"; }
-for command in serve bench doctor page sim stat top tune help; do
+for command in serve bench doctor page pool sim stat top tune help; do
 	grep -qE "^  $command +[a-z].{10}" "$scratch/err" || { show; fault "$command is not listed"; }
 done
 [ "$(wc -l <"$scratch/err")" -le 20 ] || { show; fault "the list is not short"; }
@@ -128,10 +128,10 @@ expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
 expect_success --version
 grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
 expect_success --help
-for command in serve bench doctor page sim stat top tune help; do
+for command in serve bench doctor page pool sim stat top tune help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status"; do
+for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status" "pool status"; do
 	# shellcheck disable=SC2086 # words
 	expect_success $command --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
@@ -174,7 +174,7 @@ expect_success help --json
 python3 - "$scratch/out" <<'END' || fault "help --json is not the tables"
 import json, sys
 commands = {command["name"]: command for command in json.load(open(sys.argv[1]))["commands"]}
-assert list(commands) == ["serve", "bench", "doctor", "page", "sim", "stat", "top", "tune", "help"]
+assert list(commands) == ["serve", "bench", "doctor", "page", "pool", "sim", "stat", "top", "tune", "help"]
 serve = {option["name"]: option for option in commands["serve"]["options"]}
 assert serve["slab"]["default"] == "64M" and serve["slab"]["kind"] == "size"
 assert serve["slab"]["range"] == "64K to 1G"

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox pool: shows the servers of a pool: a list, a file, or what servers have announced
+ * in etcd. The pool says who they are; each is asked how it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/pool/pool_status.h"
+#include "cli/reach.h"
+
+static char pool_text[4096];
+static uint32_t as_json;
+static struct rbx_options library;
+
+static const struct cli_option status_options[] = {
+	{ "pool", "POOL", "the pool: a list, file:PATH or etcd://HOST:PORT/NAME", cli_set_text,
+	  pool_text, .max = sizeof(pool_text), .is_required = true,
+	  .place = CLI_OPTION_OR_WORD,
+	  .details = "It may be given alone, without the option's name." },
+	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json,
+	  .details = "One object: the sums, and a list `members` with the columns of the table. "
+		     "What is not known is null; the incarnation is a text." },
+	CLI_REACH_FABRIC(library, "how to reach the servers; as they serve"),
+	CLI_REACH_SECRET(library, "the servers"),
+};
+
+static int pool_status(int argc, char **argv);
+
+static void prepare(void)
+{
+	rbx_options_defaults(&library);
+}
+
+static const struct cli_command status_command = {
+	.name = "pool status",
+	.purpose = "show the servers of a pool",
+	CLI_OPTIONS(status_options),
+	.run = pool_status,
+	.prepare = prepare,
+};
+
+/* The members in rows, and what is wrong with the pool. NULL: rc has the exit code. */
+static struct pool_row *rows_read(size_t *count, char *trouble, size_t trouble_bytes, int *rc)
+{
+	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
+	struct pool_row *rows = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*rows));
+	struct rbx_pool *pool;
+	size_t i;
+
+	if (!members || !rows) {
+		*rc = cli_fail(&status_command, "out of memory");
+	} else if (rbx_pool_open(&pool, pool_text)) {
+		*rc = cli_fail(&status_command, "%s", rbx_last_error());
+	} else {
+		*count = rbx_pool_members_get(pool, members, RBX_POOL_MEMBERS_MAX);
+		rbx_pool_trouble(pool, trouble, trouble_bytes);
+		rbx_pool_close(pool);
+		for (i = 0; i < *count; i++)
+			rows[i].member = members[i];
+		free(members);
+		return rows;
+	}
+	free(members);
+	free(rows);
+	return NULL;
+}
+
+static int rows_show(const struct pool_row *rows, size_t count, const char *trouble)
+{
+	int rc = CLI_EXIT_OK;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (rows[i].state == POOL_AWAY)
+			rc = CLI_EXIT_FAILED;
+	if (!as_json)
+		pool_status_print(rows, count, trouble);
+	else if (cli_json_write(&status_command, pool_status_json(rows, count, pool_text, trouble), "-"))
+		rc = CLI_EXIT_FAILED;
+	return rc;
+}
+
+static int pool_status(int argc, char **argv)
+{
+	struct rbx_context *ctx;
+	struct pool_row *rows;
+	char trouble[512] = "";
+	size_t count = 0;
+	int rc = cli_parse(&status_command, argc, argv);
+
+	if (rc)
+		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
+	if (!*pool_text)
+		return cli_fail(&status_command, "no pool; add --pool POOL, or POOL alone");
+	rc = cli_reach_check(&status_command, library.secret_file, library.insecure);
+	if (rc)
+		return rc;
+	if (rbx_open(&ctx, &library))
+		return cli_fail(&status_command, "%s", rbx_last_error());
+	rows = rows_read(&count, trouble, sizeof(trouble), &rc);
+	if (rows) {
+		pool_rows_ask(ctx, rows, count);
+		rc = rows_show(rows, count, trouble);
+	}
+	free(rows);
+	rbx_close(ctx);
+	return rc;
+}
+
+static const struct cli_command *const commands[] = {
+	&status_command,
+	NULL,
+};
+
+static int cli_pool(int argc, char **argv);
+
+const struct cli_command pool_command = {
+	.name = "pool",
+	.purpose = "show the servers that a volume may use",
+	.notes = "`rdmabox pool COMMAND --help` lists the options of a command.",
+	.run = cli_pool,
+	.commands = commands,
+};
+
+static int cli_pool(int argc, char **argv)
+{
+	if (argc < 2)
+		return cli_fail(&pool_command, "no command; give status, see rdmabox pool --help");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		cli_help_print(&pool_command);
+		return CLI_EXIT_OK;
+	}
+	return cli_dispatch(&pool_command, commands, argc, argv);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * joins.c - servers that come into the pool join a volume that is open.
+ *
+ * A thread looks at the members whenever the pool has changed, and every 2 s. It tries to
+ * add each member that the volume does not use: one that is new, one that was left out at
+ * the beginning, or one that was lost and serves again. After a failure it tries that
+ * member again later and later. No request waits for any of this.
+ *
+ * A member that leaves the pool stays with the volume: whether a server is gone is decided
+ * by its connection, and one that wants to go drains.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/volume/volume.h"
+
+#define LOOK_EVERY_MS 2000
+#define RETRY_FIRST_MS 2000u
+#define RETRY_MAX_MS 60000u
+
+/* What came of the last try to add a member. */
+struct rbx_join_try {
+	char address[RBX_POOL_ADDRESS_BYTES];
+	uint64_t incarnation; /* another one is another server: tried at once */
+	uint64_t next_ns;
+	uint32_t wait_ms;
+	bool is_member; /* still */
+};
+
+static void tell(struct rbx_volume *volume, enum rbx_event_kind kind, const char *address,
+		 const char *reason)
+{
+	const struct rbx_event event = {
+		.kind = kind,
+		.server = address,
+		.reason = reason,
+	};
+
+	rbx_volume_event(volume, &event);
+}
+
+/* ---- At the beginning -----------------------------------------------------------------*/
+
+int rbx_volume_leave_out(struct rbx_volume *volume, const char *address)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	struct rbx_left_out *left_out;
+
+	left_out = realloc(joins->left_out, (joins->left_out_count + 1) * sizeof(*left_out));
+	if (!left_out)
+		return rbx_error(-ENOMEM, "out of memory");
+	joins->left_out = left_out;
+	left_out += joins->left_out_count++;
+	rbx_text_copy(left_out->address, sizeof(left_out->address), address);
+	rbx_text_copy(left_out->reason, sizeof(left_out->reason), rbx_last_error());
+	return 0;
+}
+
+static void left_out_tell(struct rbx_volume *volume)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	uint32_t i;
+
+	for (i = 0; i < joins->left_out_count; i++)
+		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, joins->left_out[i].address,
+		     joins->left_out[i].reason);
+}
+
+static bool is_left_out(const struct rbx_volume_joins *joins, const char *address)
+{
+	uint32_t i;
+
+	for (i = 0; i < joins->left_out_count; i++)
+		if (!strcmp(joins->left_out[i].address, address))
+			return true;
+	return false;
+}
+
+/* ---- Trying -----------------------------------------------------------------------------*/
+
+static struct rbx_join_try *try_find(struct rbx_volume_joins *joins, const char *address)
+{
+	uint32_t i;
+
+	for (i = 0; i < joins->tries_count; i++)
+		if (!strcmp(joins->tries[i].address, address))
+			return &joins->tries[i];
+	return NULL;
+}
+
+/* There is room: a member has one, and those of former members were dropped. */
+static struct rbx_join_try *try_of(struct rbx_volume_joins *joins,
+				   const struct rbx_pool_member *member)
+{
+	struct rbx_join_try *one = try_find(joins, member->address);
+
+	if (!one) {
+		one = &joins->tries[joins->tries_count++];
+		*one = (struct rbx_join_try){ .incarnation = member->incarnation };
+		strcpy(one->address, member->address);
+	} else if (one->incarnation != member->incarnation) {
+		one->incarnation = member->incarnation;
+		one->next_ns = 0;
+		one->wait_ms = 0;
+	}
+	return one;
+}
+
+static void tries_of_former_drop(struct rbx_volume_joins *joins,
+				 const struct rbx_pool_member *members, size_t count)
+{
+	struct rbx_join_try *one;
+	uint32_t i, kept = 0;
+	size_t m;
+
+	for (i = 0; i < joins->tries_count; i++)
+		joins->tries[i].is_member = false;
+	for (m = 0; m < count; m++) {
+		one = try_find(joins, members[m].address);
+		if (one)
+			one->is_member = true;
+	}
+	for (i = 0; i < joins->tries_count; i++)
+		if (joins->tries[i].is_member)
+			joins->tries[kept++] = joins->tries[i];
+	joins->tries_count = kept;
+}
+
+static bool is_used(struct rbx_volume *volume, const char *address)
+{
+	bool is;
+
+	pthread_mutex_lock(&volume->add_lock);
+	is = rbx_volume_has_server(volume, address);
+	pthread_mutex_unlock(&volume->add_lock);
+	return is;
+}
+
+static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *member)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	struct rbx_join_try *one;
+	bool is_first;
+	int err;
+
+	if (member->draining || is_used(volume, member->address))
+		return;
+	one = try_of(joins, member);
+	if (rbx_now_ns() < one->next_ns)
+		return;
+	err = rbx_volume_add_server(volume, member->address);
+	if (!err) {
+		one->wait_ms = 0;
+		one->next_ns = 0;
+		tell(volume, RBX_EVENT_SERVER_ADDED, member->address, "it came into the pool");
+		return;
+	}
+	is_first = !one->wait_ms;
+	one->wait_ms = is_first ? RETRY_FIRST_MS : RBX_MIN(2 * one->wait_ms, RETRY_MAX_MS);
+	if (err == -EINVAL) /* its slabs, or a second address: it will not change soon */
+		one->wait_ms = RETRY_MAX_MS;
+	one->next_ns = rbx_after_ms(one->wait_ms);
+	if (is_first && !is_left_out(joins, member->address))
+		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, member->address, rbx_last_error());
+}
+
+/* ---- The thread -------------------------------------------------------------------------*/
+
+static void *joins_run(void *volume_pointer)
+{
+	struct rbx_volume *volume = volume_pointer;
+	struct rbx_volume_joins *joins = &volume->joins;
+	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
+	int fd = rbx_pool_event_fd(joins->pool);
+
+	left_out_tell(volume);
+	while (members && rbx_pool_worker_wait(&joins->worker, fd, LOOK_EVERY_MS)) {
+		size_t i, count = rbx_pool_members_get(joins->pool, members, RBX_POOL_MEMBERS_MAX);
+
+		tries_of_former_drop(joins, members, count);
+		for (i = 0; i < count && rbx_pool_worker_wait(&joins->worker, -1, 0); i++)
+			member_try(volume, &members[i]);
+	}
+	free(members);
+	return NULL;
+}
+
+int rbx_volume_joins_start(struct rbx_volume *volume)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	int err;
+
+	if (!joins->pool)
+		return 0;
+	joins->tries = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*joins->tries));
+	if (!joins->tries)
+		return rbx_error(-ENOMEM, "out of memory");
+	err = rbx_pool_worker_open(&joins->worker);
+	if (err)
+		return err;
+	joins->has_worker = true;
+	return rbx_pool_worker_start(&joins->worker, joins_run, volume);
+}
+
+void rbx_volume_joins_stop(struct rbx_volume *volume)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+
+	if (joins->has_worker)
+		rbx_pool_worker_close(&joins->worker);
+	rbx_pool_close(joins->pool);
+	free(joins->left_out);
+	free(joins->tries);
+	*joins = (struct rbx_volume_joins){ .pool = NULL };
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox pool status of lists and files: states, the same server under two addresses, exit
+# codes, JSON; and a volume of a file, which leaves out a member that is away, takes one that
+# comes later, and is refused if too few are there.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+start_server --memory 64M --slab 4M
+one=$address
+start_server --memory 32M --slab 4M
+two=$address
+
+expect_refusal 'no pool; add --pool' pool status
+expect_refusal 'unknown command .stats.; did you mean .status.' pool stats
+expect_refusal 'no command; give status' pool
+expect_refusal 'exclude each other' pool status "$one" --insecure --secret-file /dev/null
+expect_refusal 'No such file' pool status "file:$scratch/pool"
+expect_refusal 'NAME is wanted' pool status etcd://127.0.0.1:2379
+expect_refusal 'is named twice' pool status "$one,$one"
+printf '%s\nnonsense\n' "$one" >"$scratch/pool"
+expect_refusal "$scratch/pool:2: \"nonsense\" is no address" pool status "file:$scratch/pool"
+
+expect_success pool status "$one,$two"
+grep -qE "^$one +up +- +64 MiB +64 MiB +0 bytes +[0-9]+ +[0-9a-f]{16}$" "$scratch/out" ||
+	{ show; fault "no line of $one"; }
+grep -qx '2 of 2 servers up, 0 bytes of 96 MiB lent' "$scratch/out" || { show; fault "no sum"; }
+
+# Two addresses of one server: localhost is another name of it.
+expect_success pool status "$one,localhost:${one##*:},$two"
+grep -q "^localhost:${one##*:} is the same server as $one, and is counted once$" "$scratch/out" ||
+	{ show; fault "one server under two addresses is not told"; }
+grep -q '^2 of 2 servers up' "$scratch/out" || { show; fault "one server is counted twice"; }
+
+printf '%s rack=7\n127.0.0.1:1 rack=8 zone=b\n' "$one" >"$scratch/pool"
+run pool status --pool "file:$scratch/pool" --json
+[ "$status" = 1 ] || { show; fault "a server is away, and the exit code is $status"; }
+[ "$(key servers)/$(key servers_up)/$(key servers_away)" = 2/1/1 ] || { show; fault "wrong sums"; }
+python3 - "$scratch/out" <<'END' || { show; fault "wrong JSON"; }
+import json, sys
+pool = json.load(open(sys.argv[1]))
+up, away = pool["members"]
+assert pool["trouble"] is None and up["state"] == "up" and len(up["incarnation"]) == 16
+assert up["labels"] == {"rack": "7"} and up["free_bytes"] == 64 << 20
+assert away["state"] == "away" and away["labels"] == {"rack": "8", "zone": "b"}
+assert away["memory_bytes"] is None and away["incarnation"] is None and away["error"]
+END
+
+# ---- A volume of a file -----------------------------------------------------------------------
+
+run bench --servers "file:$scratch/pool" --volume 16M --replicas 2 --runtime 0.1
+[ "$status" = 2 ] || { show; fault "two replicas on one server: exit code $status"; }
+grep -q '1 of 2 servers of the pool can be used, and 2 replicas need as many: .*127.0.0.1:1' "$scratch/err" ||
+	{ show; fault "it does not say who is missing"; }
+
+timeout "$limit_s" "$rdmabox" bench --servers "file:$scratch/pool" --volume 16M --op mix:50 \
+	--runtime 6 --warmup 0 --verify --progress >"$scratch/bench" 2>"$scratch/bench.err" &
+bench=$!
+server_pids+=("$bench")
+for ((attempt = 0; attempt < 600; attempt++)); do
+	grep -qs measure "$scratch/bench.err" && break
+	sleep 0.05
+done
+echo "$two" >>"$scratch/pool"
+wait "$bench"
+status=$?
+[ "$status" = 0 ] || { cat "$scratch/bench.err" >&2; fault "bench: exit code $status"; }
+grep -q 'server left out: 127.0.0.1:1, .*cannot connect' "$scratch/bench.err" ||
+	{ cat "$scratch/bench.err" >&2; fault "who is left out is not told"; }
+grep -q "server added: $two" "$scratch/bench.err" ||
+	{ cat "$scratch/bench.err" >&2; fault "a server that comes later does not join"; }

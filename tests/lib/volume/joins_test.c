@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * joins_test.c - a volume whose servers come from a file: some are missing at the
+ * beginning, some come later, one is lost and comes back.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/volume/volume.h"
+#include "tests/lib/fake_volume.h"
+
+static char path[64], text[80];
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static char told[4096]; /* lines "server left out x:1 reason" */
+
+static void event(struct rbx_volume *volume, const struct rbx_event *event, void *user)
+{
+	size_t used;
+
+	(void)volume;
+	(void)user;
+	pthread_mutex_lock(&told_lock);
+	used = strlen(told);
+	snprintf(told + used, sizeof(told) - used, "%s %s %s\n", rbx_event_name(event->kind),
+		 event->server, event->reason);
+	pthread_mutex_unlock(&told_lock);
+}
+
+static bool was_told(const char *what)
+{
+	bool was;
+
+	pthread_mutex_lock(&told_lock);
+	was = strstr(told, what);
+	pthread_mutex_unlock(&told_lock);
+	return was;
+}
+
+static void wait_told(const char *what)
+{
+	for (uint32_t ms = 0; ms < PATIENCE_MS; ms++) {
+		poll_all();
+		if (was_told(what))
+			return;
+		usleep(1000);
+	}
+	fail_msg("not told: \"%s\", but:\n%s", what, told);
+}
+
+/* The members from now on. */
+static void pool_is(const char *lines)
+{
+	char other[80];
+	FILE *file;
+
+	snprintf(other, sizeof(other), "%s.new", path);
+	file = fopen(other, "w");
+	assert_non_null(file);
+	fputs(lines, file);
+	fclose(file);
+	assert_int_equal(rename(other, path), 0);
+}
+
+static int start(void **state)
+{
+	strcpy(path, "/tmp/rdmabox-joins.XXXXXX");
+	close(mkstemp(path));
+	snprintf(text, sizeof(text), "file:%s", path);
+	told[0] = '\0';
+	return fake_start(state);
+}
+
+static int stop(void **state)
+{
+	unlink(path);
+	return fake_stop(state);
+}
+
+static int open_by(struct rbx_volume **volume, const char *servers, uint32_t replicas)
+{
+	struct rbx_volume_options options;
+
+	rbx_volume_options_defaults(&options);
+	options.replicas = replicas;
+	options.event = event;
+	return rbx_volume_open(ctx, volume, servers, VOLUME_BYTES, &options);
+}
+
+static void check_data(struct rbx_volume *volume, const uint8_t *in)
+{
+	static uint8_t out[VOLUME_BYTES];
+
+	assert_int_equal(rbx_read(volume, out, VOLUME_BYTES, 0), 0);
+	assert_memory_equal(in, out, VOLUME_BYTES);
+}
+
+static uint32_t servers_up(struct rbx_volume *volume)
+{
+	struct rbx_volume_status status;
+
+	rbx_volume_status(volume, &status);
+	return status.servers_up;
+}
+
+/* The first one, whose place in the table is empty, and one in the middle. */
+static void members_that_are_away_are_left_out_and_join_later(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("x:1\na:1\ny:1\nb:1\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	assert_int_equal(servers_up(volume), 2);
+	wait_told("server left out x:1 ");
+	wait_told("server left out y:1 ");
+	fill(volume, in);
+	fake_server_start("x:1", SLAB_BYTES, 16);
+	fake_server_start("y:1", SLAB_BYTES, 16);
+	wait_told("server added x:1 ");
+	wait_told("server added y:1 ");
+	assert_int_equal(servers_up(volume), 4);
+	check_data(volume, in);
+	rbx_volume_close(volume);
+}
+
+static void volume_without_enough_members_is_refused(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("a:1\nx:1\n");
+	assert_int_equal(open_by(&volume, text, 2), -EHOSTUNREACH);
+	assert_non_null(strstr(rbx_last_error(), "1 of 2 servers of the pool can be used"));
+	assert_non_null(strstr(rbx_last_error(), "x:1"));
+	pool_is("a:1\n");
+	assert_int_equal(open_by(&volume, text, 2), -EINVAL);
+	assert_int_equal(servers[0]->sessions_count, 0);
+	/* Of a list all must be there. */
+	assert_int_equal(open_by(&volume, "a:1,x:1", 1), -EHOSTUNREACH);
+	assert_int_equal(servers[0]->sessions_count, 0);
+}
+
+static void member_with_other_slabs_is_left_out(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	fake_server_start("x:1", 2 * SLAB_BYTES, 16);
+	pool_is("a:1\nx:1\nb:1\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	wait_told("server left out x:1 server x:1 lends slabs of 131072 bytes, a:1 of 65536");
+	assert_int_equal(servers_up(volume), 2);
+	rbx_volume_close(volume);
+}
+
+static void new_member_gets_the_copies_of_a_lost_one(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("a:1\nb:1\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	fill(volume, in);
+	pool_is("a:1\nb:1\nc:1\n");
+	wait_told("server added c:1 ");
+	fake_server_kill(servers[1]);
+	wait_told("server down b:1 ");
+	wait_told("rebuild done");
+	/* What leaves the pool stays with the volume. */
+	pool_is("d:1\n");
+	wait_told("server added d:1 ");
+	assert_int_equal(servers_up(volume), 3);
+	check_data(volume, in);
+	rbx_volume_close(volume);
+}
+
+static void lost_member_that_serves_again_comes_back(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("a:1\nb:1\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	fill(volume, in);
+	fake_server_kill(servers[1]);
+	wait_told("server down b:1 ");
+	strcpy(servers[1]->address, "gone:1"); /* the new one is found by this name */
+	servers[1] = fake_server_start("b:1", SLAB_BYTES, 16);
+	wait_told("server added b:1 ");
+	wait_told("rebuild done");
+	check_data(volume, in);
+	rbx_volume_close(volume);
+}
+
+#define JOINS_TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		JOINS_TEST(members_that_are_away_are_left_out_and_join_later),
+		JOINS_TEST(volume_without_enough_members_is_refused),
+		JOINS_TEST(member_with_other_slabs_is_left_out),
+		JOINS_TEST(new_member_gets_the_copies_of_a_lost_one),
+		JOINS_TEST(lost_member_that_serves_again_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
