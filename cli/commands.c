@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
 	&stat_command,
 	&top_command,
 	&tune_command,
+	&volume_command,
 	&help_command,
 	NULL,
 };

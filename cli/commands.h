@@ -16,6 +16,7 @@ extern struct cli_command sim_command; /* sim/options.c */
 extern const struct cli_command stat_command; /* stat.c */
 extern const struct cli_command top_command; /* top/options.c */
 extern const struct cli_command tune_command; /* tune/options.c */
+extern const struct cli_command volume_command; /* volume/volume.c */
 extern const struct cli_command help_command; /* help/help.c */
 
 #endif

@@ -61,6 +61,8 @@ static void print_option(const struct cli_option *option)
 
 static void print_usage(const struct cli_command *command)
 {
+	bool is_or = false; /* this option or the one before it */
+
 	printf("usage: rdmabox %s", command->name);
 	if (command->usage) {
 		printf(" %s\n", command->usage);
@@ -74,7 +76,8 @@ static void print_usage(const struct cli_command *command)
 		else if (option->place == CLI_WORD)
 			printf(" [%s]", option->value);
 		else if (option->is_required)
-			printf(" --%s %s", option->name, option->value);
+			printf(" %s--%s %s", is_or ? "| " : "", option->name, option->value);
+		is_or = option->or_next;
 	}
 	puts(command->commands ? " COMMAND [OPTION...]" : " [OPTION...]");
 }

@@ -71,6 +71,7 @@ static int make_checks(struct bench *bench)
 	const struct bench_options *o = bench->options;
 	char reason[512];
 
+	bench->blocks = o->volume_bytes / o->block_bytes;
 	if (bench_pattern_create(&bench->pattern, o->pattern, bench->blocks,
 				 o->block_bytes, o->threads, o->seed, reason,
 				 sizeof(reason)))
@@ -96,14 +97,24 @@ static void take_queue_pairs(struct bench *bench)
 	(void)cli_set_number(&queue_pairs, text, reason, sizeof(reason));
 }
 
+/* A named volume is as long as it was made. Returns 0 or an exit code. */
+static int take_length(struct bench *bench)
+{
+	int rc;
+
+	bench->options->volume_bytes = rbx_volume_size(bench->volume);
+	rc = bench_block_check(bench->options);
+	return rc ? rc : make_checks(bench);
+}
+
 /* Returns 0 or an exit code; bench_close() takes back what was opened. */
 static int bench_open(struct bench *bench)
 {
 	struct bench_options *o = bench->options;
+	bool is_named = *o->volume_name;
 	int rc;
 
-	bench->blocks = o->volume_bytes / o->block_bytes;
-	rc = make_checks(bench);
+	rc = is_named ? 0 : make_checks(bench);
 	if (rc)
 		return rc;
 	if (rbx_open(&bench->ctx, &o->library))
@@ -111,11 +122,13 @@ static int bench_open(struct bench *bench)
 	take_queue_pairs(bench);
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
+	o->volume.name = is_named ? o->volume_name : NULL;
 	rc = rbx_volume_open(bench->ctx, &bench->volume, o->servers,
 			     o->volume_bytes, &o->volume);
 	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
-	return make_loads(bench);
+	rc = is_named ? take_length(bench) : 0;
+	return rc ? rc : make_loads(bench);
 }
 
 static void bench_close(struct bench *bench)
@@ -190,12 +203,19 @@ static void run_mix(struct bench *bench, const char *name, double runtime_s,
 	run(bench, &phase, bench->load, &mix->source, result);
 }
 
+/* A named volume that is only read keeps what it holds. */
+static bool is_only_read(const struct bench_options *o)
+{
+	return *o->volume_name && o->read_percent == 100 && !o->verify;
+}
+
 /* Fills the volume and warms up. Returns 0 or an exit code. */
 static int prepare(struct bench *bench, struct bench_mix *mix)
 {
-	struct bench_result result;
+	struct bench_result result = { 0 };
 
-	(void)sweep(bench, RBX_WRITE, &result);
+	if (!is_only_read(bench->options))
+		(void)sweep(bench, RBX_WRITE, &result);
 	if (!result.errors && bench->options->warmup_s > 0)
 		run_mix(bench, "warm-up", bench->options->warmup_s, mix, &result);
 	if (result.errors) {

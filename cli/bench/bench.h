@@ -57,6 +57,7 @@ struct bench_options {
 	struct rbx_volume_options volume;
 	char servers[4096];
 	uint64_t volume_bytes;
+	char volume_name[64]; /* a named volume in place of a new one; "": none */
 	char op[16]; /* as given */
 	uint32_t read_percent;
 	uint32_t urgent_reads;
@@ -86,6 +87,9 @@ int cli_bench(int argc, char **argv);
  * Returns NULL if the command ends here; then @exit_code is set.
  */
 struct bench_options *bench_options_parse(int argc, char **argv, int *exit_code);
+
+/** bench_block_check() - once the length of the volume is known. Returns 0 or an exit code. */
+int bench_block_check(const struct bench_options *options);
 
 /* ---- Random numbers: splitmix64, a state of 64 bits ----------------------*/
 

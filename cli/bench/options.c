@@ -13,21 +13,36 @@
 
 /* ---- Checks between options -------------------------------------------------*/
 
+int bench_block_check(const struct bench_options *o)
+{
+	if (o->block_bytes % 64 == 0 && o->block_bytes <= o->volume_bytes)
+		return 0;
+	return cli_fail(&bench_command, "--block %u must be a multiple of 64 and no larger than "
+					"the volume", o->block_bytes);
+}
+
 static int check_options(const struct bench_options *o)
 {
 	if (!*o->servers)
 		return cli_fail(&bench_command,
 				"no servers; add --servers ADDR:PORT,...");
-	if (!o->volume_bytes)
-		return cli_fail(&bench_command, "no volume; add --volume SIZE");
+	if (!o->volume_bytes && !*o->volume_name)
+		return cli_fail(&bench_command,
+				"no volume; add --volume SIZE, or --volume-name NAME");
+	if (o->volume_bytes && *o->volume_name)
+		return cli_fail(&bench_command, "--volume and --volume-name exclude each "
+						"other; give one of them");
+	if (*o->volume_name && (o->volume.replicas != 1 || o->volume.checksums))
+		return cli_fail(&bench_command, "--volume-name goes with neither --replicas nor "
+						"--checksums: a named volume is as it was made");
+	if (o->volume.take_over && !*o->volume_name)
+		return cli_fail(&bench_command, "--take-over needs --volume-name NAME");
 	if (o->volume_bytes % 4096)
 		return cli_fail(&bench_command, "--volume %" PRIu64
 				" is not a multiple of 4096; round it up",
 				o->volume_bytes);
-	if (o->block_bytes % 64 || o->block_bytes > o->volume_bytes)
-		return cli_fail(&bench_command, "--block %u must be a multiple "
-				"of 64 and no larger than the volume",
-				o->block_bytes);
+	if (!*o->volume_name && bench_block_check(o))
+		return CLI_EXIT_USAGE;
 	if (o->volume.checksums && o->block_bytes % 4096)
 		return cli_fail(&bench_command, "--block %u does not go with "
 				"--checksums; give a multiple of 4096",

@@ -194,6 +194,9 @@ static void set_extras(json_t *json, const struct bench_report *report)
 			    json_integer(options->volume.replicas));
 	json_object_set_new(json, "volume_bytes",
 			    json_integer(options->volume_bytes));
+	if (*options->volume_name)
+		json_object_set_new(json, "volume_name",
+				    json_string(options->volume_name));
 	json_object_set_new(json, "window",
 			    json_string(options->library.window));
 	json_object_set_new(json, "overload",

@@ -110,7 +110,17 @@ static const struct cli_option options[] = {
 	  .argument = CLI_ARGUMENT_ADDRESS,
 	  .details = "Or a pool, `file:PATH` or `etcd://HOST:PORT/NAME`: see rdmabox-pool(1)." },
 	{ "volume", "SIZE", "bytes to borrow, a multiple of 4K", cli_set_size,
-	  &OPTIONS.volume_bytes, .min = 4096, .max = 1ull << 46, .is_required = true },
+	  &OPTIONS.volume_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
+	  .or_next = true },
+	{ "volume-name", "NAME", "a named volume instead; writes change what it holds",
+	  cli_set_text, OPTIONS.volume_name, .max = sizeof(OPTIONS.volume_name),
+	  .is_required = true,
+	  .details = "One that `rdmabox volume create` made. With `--op read` and without "
+		     "--verify nothing is written to it; otherwise all of it is overwritten before "
+		     "the measurement." },
+	{ "take-over", NULL, "take it from the program that has it open", cli_set_flag,
+	  .field = &OPTIONS.volume.take_over,
+	  .details = "That program can neither read nor write it any more." },
 	{ "replicas", "N", "copies of the data, on as many servers", cli_set_number,
 	  &OPTIONS.volume.replicas, .group = "Load", .min = 1, .max = 3 },
 	{ "op", "read|write|mix:PCT", "what to do; PCT percent are reads", set_op,

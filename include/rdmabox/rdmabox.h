@@ -474,6 +474,7 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  *	-EINVAL: the volume has this server already, perhaps under another address; or its
  *		slabs have another length
  *	-ENOSPC: the volume has as many servers as it can have
+ *	-EOPNOTSUPP: the volume is a named one
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until the server is connected.
  */
@@ -489,7 +490,7 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
  *
  * Returns 0, or:
  *	-EINVAL: the range ends beyond the volume
- *	-EOPNOTSUPP: the volume was not opened on_demand
+ *	-EOPNOTSUPP: the volume was not opened on_demand, or is a named one
  * Context: any thread, callbacks too; never blocks.
  */
 int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,

@@ -94,11 +94,11 @@ int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *
 /* What the servers know of a named volume. */
 struct rbx_volume_info {
 	size_t size_bytes; /* of what was filled in; the rest is zero */
-	char name[RBX_VOLUME_NAME_MAX];
+	char name[RBX_VOLUME_NAME_MAX]; /* that it was made with */
 	char writer[RBX_VOLUME_WRITER_MAX]; /* the program that opened it last */
-	uint64_t volume_bytes;
-	uint64_t slab_bytes;
-	uint64_t keep_s; /* UINT64_MAX: for ever */
+	uint64_t volume_bytes; /* its length */
+	uint64_t slab_bytes; /* the unit in which it takes memory */
+	uint64_t keep_s; /* as in rbx_volume_create_options */
 	uint32_t is_open; /* 1: the writer has it open now */
 	uint32_t servers; /* that it has */
 	uint32_t servers_there; /* of them, that were asked and have it */
@@ -118,8 +118,13 @@ int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
 			  struct rbx_volume_info *infos, uint32_t max, size_t info_bytes);
 
 /**
- * rbx_volume_list() - the same, for this version of the struct.
+ * rbx_volume_list() - tells which named volumes servers have.
+ * @infos: receives at most @max of them, in the order of their names
  *
+ * It fills in this version of the struct, as rbx_volume_list_sized().
+ *
+ * Returns how many there are, perhaps more than @max, or:
+ *	-E...: as rbx_volume_list_sized()
  * Context: any thread; blocks until all servers have answered.
  */
 static inline int rbx_volume_list(struct rbx_context *ctx, const char *servers,

@@ -42,6 +42,7 @@ enum {
 	ENFILE = 23,
 	EMFILE = 24,
 	ENOSPC = 28,
+	ENODATA = 61,
 	EPROTO = 71,
 	EBADMSG = 74,
 	EMSGSIZE = 90,

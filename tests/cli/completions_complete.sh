@@ -67,7 +67,8 @@ complete_zsh()
 if [ -r /usr/share/bash-completion/bash_completion ]; then
 	expect_completion bash bench 'rdmabox be'
 	expect_completion bash attach 'rdmabox page att'
-	expect_completion bash --volume 'rdmabox bench --vol'
+	expect_completion bash --block 'rdmabox bench --blo'
+	expect_completion bash export 'rdmabox volume exp'
 	expect_completion bash zipf 'rdmabox bench --pattern z'
 	expect_completion bash hybrid 'rdmabox page attach --mode h'
 	expect_completion bash tcp 'rdmabox serve --fabric soft:t' # what goes behind the colon
@@ -75,7 +76,7 @@ if [ -r /usr/share/bash-completion/bash_completion ]; then
 	expect_completion bash secret.key 'rdmabox stat --secret-file se'
 	expect_completion bash none 'rdmabox tune --out n'
 	expect_completion bash serve 'rdmabox help se'
-	expect_offers bash 'rdmabox ' serve bench doctor page pool sim stat tune help
+	expect_offers bash 'rdmabox ' serve bench doctor page pool sim stat tune volume help
 	expect_offers bash 'rdmabox serve --' --listen --memory --slab --help
 	expect_offers bash 'rdmabox sim --scenario ' volume partition fig9
 else
@@ -85,12 +86,12 @@ fi
 if command -v fish >/dev/null; then
 	expect_completion fish bench 'rdmabox be'
 	expect_completion fish attach 'rdmabox page att'
-	expect_completion fish --volume 'rdmabox bench --vol'
+	expect_completion fish --block 'rdmabox bench --blo'
 	expect_completion fish zipf 'rdmabox bench --pattern z'
 	expect_completion fish soft:tcp 'rdmabox serve --fabric soft:t'
 	expect_completion fish mix: 'rdmabox bench --op m'
 	expect_completion fish secret.key 'rdmabox stat --secret-file se'
-	expect_offers fish 'rdmabox ' serve bench doctor page pool sim stat tune help
+	expect_offers fish 'rdmabox ' serve bench doctor page pool sim stat tune volume help
 	expect_offers fish 'rdmabox page detach --' --name --swap
 	expect_offers fish 'rdmabox sim --scenario ' volume partition fig9
 else
@@ -100,7 +101,7 @@ fi
 if command -v zsh >/dev/null; then
 	expect_completion zsh 'rdmabox bench ' 'rdmabox be'
 	expect_completion zsh 'rdmabox page attach ' 'rdmabox page att'
-	expect_completion zsh 'rdmabox bench --volume=' 'rdmabox bench --vol'
+	expect_completion zsh 'rdmabox bench --block=' 'rdmabox bench --blo'
 	expect_completion zsh 'rdmabox bench --pattern zipf ' 'rdmabox bench --pattern z'
 	expect_completion zsh 'rdmabox serve --fabric soft:tcp ' 'rdmabox serve --fabric soft:t'
 	expect_completion zsh 'rdmabox stat --secret-file secret.key ' \

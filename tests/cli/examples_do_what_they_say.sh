@@ -31,5 +31,8 @@ grep -qE '^1602 requests in 2[0-9]{2} work requests$' "$scratch/out" ||
 says event-loop '^200 pages written, read and compared, on one thread$'
 says batches '^16384 pages written, read and compared: 32768 requests, '
 [ ! -x "$build/examples/futures" ] || says futures '^16 futures kept; page 7 begins with hhh$'
+says named '^run 1$'
+says named '^run 2$'
 fails hello
 fails journal
+fails named

@@ -13,7 +13,7 @@ serve=(serve --listen 127.0.0.1:0 --memory 64M)
 run
 [ "$status" = 2 ] || { show; fault "without a command: exit code $status"; }
 [ ! -s "$scratch/out" ] || { show; fault "without a command: wrote to stdout"; }
-for command in serve bench doctor page pool sim stat top tune help; do
+for command in serve bench doctor page pool sim stat top tune volume help; do
 	grep -qE "^  $command +[a-z].{10}" "$scratch/err" || { show; fault "$command is not listed"; }
 done
 [ "$(wc -l <"$scratch/err")" -le 20 ] || { show; fault "the list is not short"; }
@@ -33,7 +33,13 @@ expect_refusal '--verify takes no value' bench --verify=yes
 expect_refusal "unexpected 'word'" bench word
 
 expect_refusal 'add --servers' bench --volume 16M
-expect_refusal 'add --volume' bench --servers 127.0.0.1:1
+expect_refusal 'add --volume SIZE, or --volume-name' bench --servers 127.0.0.1:1
+expect_refusal '--volume and --volume-name exclude' "${bench[@]}" --volume-name db
+expect_refusal '--take-over needs --volume-name' "${bench[@]}" --take-over
+for option in '--replicas 2' --checksums; do
+	# shellcheck disable=SC2086 # words
+	expect_refusal 'goes with neither' bench --servers 127.0.0.1:1 --volume-name db $option
+done
 expect_refusal 'multiple of 4096' bench --servers 127.0.0.1:1 --volume 5000
 for size in '' 5x K -1 0x10 1.5G 4KB '4 K' 99999999999999999999 99999999999T; do
 	expect_refusal "--block '$size'" "${bench[@]}" --block "$size"
@@ -128,10 +134,11 @@ expect_refusal 'no request' "${bench[@]}" --pattern "trace:$scratch/empty"
 expect_success --version
 grep -qE '^rdmabox [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fault "no version"
 expect_success --help
-for command in serve bench doctor page pool sim stat top tune help; do
+for command in serve bench doctor page pool sim stat top tune volume help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status" "pool status"; do
+for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status" "pool status" \
+	"volume create" "volume list" "volume show" "volume import" "volume export" "volume remove"; do
 	# shellcheck disable=SC2086 # words
 	expect_success $command --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
@@ -174,7 +181,7 @@ expect_success help --json
 python3 - "$scratch/out" <<'END' || fault "help --json is not the tables"
 import json, sys
 commands = {command["name"]: command for command in json.load(open(sys.argv[1]))["commands"]}
-assert list(commands) == ["serve", "bench", "doctor", "page", "pool", "sim", "stat", "top", "tune", "help"]
+assert list(commands) == ["serve", "bench", "doctor", "page", "pool", "sim", "stat", "top", "tune", "volume", "help"]
 serve = {option["name"]: option for option in commands["serve"]["options"]}
 assert serve["slab"]["default"] == "64M" and serve["slab"]["kind"] == "size"
 assert serve["slab"]["range"] == "64K to 1G"

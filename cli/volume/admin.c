@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox volume create and remove.
+ */
+#include <errno.h>
+
+#include "cli/volume/volume.h"
+
+/* ---- create ----------------------------------------------------------------------------*/
+
+static const struct cli_option create_options[] = {
+	VOLUME_NAME,
+	{ "size", "SIZE", "bytes, a multiple of 4096", cli_set_size,
+	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
+	  .details = "It cannot be changed later." },
+	VOLUME_SERVERS("memory servers that will have it"),
+	{ "keep", "TIME|ever", "how long it stays while no program has it open",
+	  volume_set_keep, .field = &volume_wanted.keep_s, .words = "ever", .preset = "ever",
+	  .details = "A number with `s`, `m`, `h` or `d`: seconds, minutes, hours or days." },
+	VOLUME_REACH,
+};
+
+static int create(int argc, char **argv)
+{
+	struct rbx_volume_create_options options;
+	struct rbx_context *ctx;
+	int rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_create_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	rbx_volume_create_options_defaults(&options);
+	options.keep_s = volume_wanted.keep_s;
+	if (rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
+			      volume_wanted.size_bytes, &options))
+		rc = cli_fail(&volume_create_command, "%s", rbx_last_error());
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_create_command = {
+	.name = "volume create",
+	.purpose = "make a volume, which reads as zeros",
+	.notes = "It takes memory of its servers as it is written, a slab at a time. Each slab is on\n"
+		 "one server, and lost with that server. SIZE takes the suffixes K, M, G and T (1024).",
+	CLI_OPTIONS(create_options),
+	.run = create,
+	.prepare = volume_prepare,
+};
+
+/* ---- remove ----------------------------------------------------------------------------*/
+
+static const struct cli_option remove_options[] = {
+	VOLUME_NAME,
+	VOLUME_SERVERS("memory servers that have it, all of them"),
+	{ "force", NULL, "even if a program has it open, which is shut out", cli_set_flag,
+	  .field = &volume_wanted.force },
+	VOLUME_REACH,
+};
+
+static int remove_volume(int argc, char **argv)
+{
+	struct rbx_context *ctx;
+	int err, rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_remove_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	err = rbx_volume_remove(ctx, volume_wanted.servers, volume_wanted.name,
+				volume_wanted.force != 0);
+	if (err)
+		rc = cli_fail(&volume_remove_command, "%s%s", rbx_last_error(),
+			      err == -EBUSY && !volume_wanted.force ?
+				      "; --force removes it all the same" :
+				      "");
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_remove_command = {
+	.name = "volume remove",
+	.purpose = "remove a volume, and give its memory back",
+	.notes = "What is in it is lost. A remove that was interrupted is finished by another one.",
+	CLI_OPTIONS(remove_options),
+	.run = remove_volume,
+	.prepare = volume_prepare,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdmabox volume list and show: what the servers know of named volumes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/volume/volume.h"
+
+#define COUNT_FIRST 64u
+
+static const char *reason_of(int err)
+{
+	return err == -ENOMEM ? "no memory for the list of volumes" : rbx_last_error();
+}
+
+/* All volumes, in memory that the caller frees. Returns their number or -errno. */
+static int ask(struct rbx_context *ctx, struct rbx_volume_info **infos)
+{
+	uint32_t room = COUNT_FIRST;
+	int count;
+
+	for (;;) {
+		*infos = calloc(room, sizeof(**infos));
+		if (!*infos)
+			return -ENOMEM;
+		count = rbx_volume_list(ctx, volume_wanted.servers, *infos, room);
+		if (count <= (int)room)
+			return count;
+		room = (uint32_t)count;
+		free(*infos);
+	}
+}
+
+/* Returns NULL, or why it is not known. */
+static const char *find(struct rbx_context *ctx, struct rbx_volume_info *info)
+{
+	struct rbx_volume_info *infos;
+	int count = ask(ctx, &infos);
+
+	*info = (struct rbx_volume_info){ .size_bytes = 0 };
+	for (int i = 0; i < count; i++)
+		if (!strcmp(infos[i].name, volume_wanted.name))
+			*info = infos[i];
+	free(infos);
+	if (count < 0)
+		return reason_of(count);
+	return *info->name ? NULL : "there is no such volume on these servers; see rdmabox volume list";
+}
+
+const char *volume_servers_check(struct rbx_context *ctx)
+{
+	struct rbx_volume_info info;
+	const char *reason = find(ctx, &info);
+
+	if (!reason && info.servers_there < info.servers)
+		return "a server was restarted";
+	return reason;
+}
+
+static json_t *json_of(const struct rbx_volume_info *info)
+{
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i}", "name", info->name,
+			 "volume_bytes", (json_int_t)info->volume_bytes, "slab_bytes",
+			 (json_int_t)info->slab_bytes, "keep_s",
+			 info->keep_s == UINT64_MAX ? json_null() :
+						      json_integer((json_int_t)info->keep_s),
+			 "is_open", (int)info->is_open, "writer", info->writer, "servers",
+			 (int)info->servers, "servers_there", (int)info->servers_there);
+}
+
+static int print_json(const struct cli_command *command, json_t *json)
+{
+	return cli_json_write(command, json, "-") ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+}
+
+/* ---- list -------------------------------------------------------------------------------*/
+
+static const struct cli_option list_options[] = {
+	VOLUME_SERVERS("memory servers to ask; each must answer"),
+	VOLUME_JSON("A list of objects, each as `rdmabox volume show --json` prints it."),
+	VOLUME_REACH,
+};
+
+static int print_list(const struct rbx_volume_info *infos, int count)
+{
+	char size[32], keep[32], servers[32];
+	int width = (int)strlen("NAME");
+
+	for (int i = 0; i < count; i++)
+		if ((int)strlen(infos[i].name) > width)
+			width = (int)strlen(infos[i].name);
+	if (count)
+		printf("%-*s  %12s  %7s  %7s  %s\n", width, "NAME", "SIZE", "KEEP", "SERVERS",
+		       "OPEN BY");
+	for (int i = 0; i < count; i++) {
+		snprintf(servers, sizeof(servers), "%u/%u", infos[i].servers_there,
+			 infos[i].servers);
+		printf("%-*s  %12s  %7s  %7s  %s\n", width, infos[i].name,
+		       cli_size_print(infos[i].volume_bytes, size, sizeof(size)),
+		       volume_keep_print(infos[i].keep_s, keep, sizeof(keep)), servers,
+		       infos[i].is_open ? infos[i].writer : "-");
+	}
+	return CLI_EXIT_OK;
+}
+
+static int list(int argc, char **argv)
+{
+	struct rbx_volume_info *infos = NULL;
+	struct rbx_context *ctx;
+	json_t *json;
+	int count, rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_list_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	count = ask(ctx, &infos);
+	if (count < 0) {
+		rc = cli_fail(&volume_list_command, "%s", reason_of(count));
+	} else if (volume_wanted.as_json) {
+		json = json_array();
+		for (int i = 0; i < count; i++)
+			json_array_append_new(json, json_of(&infos[i]));
+		rc = print_json(&volume_list_command, json);
+	} else {
+		rc = print_list(infos, count);
+	}
+	free(infos);
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_list_command = {
+	.name = "volume list",
+	.purpose = "list the volumes of servers",
+	.notes = "SERVERS are those that were asked and have it, of those that it was made on.",
+	CLI_OPTIONS(list_options),
+	.run = list,
+	.prepare = volume_prepare,
+};
+
+/* ---- show -------------------------------------------------------------------------------*/
+
+static const struct cli_option show_options[] = {
+	VOLUME_NAME,
+	VOLUME_SERVERS("memory servers to ask; each must answer"),
+	VOLUME_JSON("One object, with the keys of the table. `keep_s` is null if the volume is kept "
+		    "for ever, and `is_open` is true or false."),
+	VOLUME_REACH,
+};
+
+static int print_table(const struct rbx_volume_info *info)
+{
+	char keep[32];
+
+	printf("volume %s\n", info->name);
+	printf("  %-14s %" PRIu64 "\n", "volume_bytes", info->volume_bytes);
+	printf("  %-14s %" PRIu64 "\n", "slab_bytes", info->slab_bytes);
+	printf("  %-14s %s\n", "keep", volume_keep_print(info->keep_s, keep, sizeof(keep)));
+	printf("  %-14s %s\n", "is_open", info->is_open ? "yes" : "no");
+	printf("  %-14s %s\n", "writer", info->writer);
+	printf("  %-14s %u\n", "servers", info->servers);
+	printf("  %-14s %u\n", "servers_there", info->servers_there);
+	return CLI_EXIT_OK;
+}
+
+static int show(int argc, char **argv)
+{
+	struct rbx_volume_info info;
+	struct rbx_context *ctx;
+	const char *reason;
+	int rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_show_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	reason = find(ctx, &info);
+	if (reason)
+		rc = cli_fail(&volume_show_command, "%s", reason);
+	else
+		rc = volume_wanted.as_json ? print_json(&volume_show_command, json_of(&info)) :
+					     print_table(&info);
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_show_command = {
+	.name = "volume show",
+	.purpose = "show what the servers know of a volume",
+	.notes = "writer is the program that opened it last; with is_open it has it open now.",
+	CLI_OPTIONS(show_options),
+	.run = show,
+	.prepare = volume_prepare,
+};
