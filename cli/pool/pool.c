@@ -23,6 +23,8 @@ static const struct cli_option status_options[] = {
 		     "What is not known is null; the incarnation is a text." },
 	CLI_REACH_FABRIC(library, "how to reach the servers; as they serve"),
 	CLI_REACH_SECRET(library, "the servers"),
+	CLI_REACH_CREDENTIAL(library),
+	CLI_REACH_INTEGRITY(library),
 };
 
 static int pool_status(int argc, char **argv);

@@ -77,7 +77,9 @@ extern const struct cli_command volume_export_command; /* export.c */
 	CLI_REACH_FABRIC(volume_wanted.library,                                \
 			 "how to reach the servers; as they serve"),           \
 		CLI_REACH_DEVICE(volume_wanted.library),                       \
-		CLI_REACH_SECRET(volume_wanted.library, "the servers")
+		CLI_REACH_SECRET(volume_wanted.library, "the servers"),        \
+		CLI_REACH_CREDENTIAL(volume_wanted.library),                   \
+		CLI_REACH_INTEGRITY(volume_wanted.library)
 
 /* Sets the defaults: of all commands of rdmabox volume. */
 void volume_prepare(void);
