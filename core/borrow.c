@@ -205,7 +205,9 @@ static void late_leave(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowin
 static uint64_t due_ns(const struct rbx_upkeep *upkeep,
 		       const struct rbx_borrowing *borrowing)
 {
-	if (borrowing->state != RBX_REPLICA_LIVE)
+	/* For a named volume the server is waited for, however long it takes. */
+	if (borrowing->state != RBX_REPLICA_LIVE ||
+	    rbx_slab_shape(borrowing->slab)->is_named)
 		return UINT64_MAX;
 	return borrowing->since_ns + rbx_upkeep_lend_ns(upkeep);
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* upkeep_named_test.c - a slab of a named volume is had from one server, or from none. */
+#include "tests/core/first_writes.h"
+
+static struct host *make(uint32_t slabs, uint32_t servers)
+{
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 1,
+							    .on_demand = true,
+							    .is_named = true },
+				slabs, servers);
+}
+
+/* One of two has been asked and does not answer; returns which. */
+static uint32_t make_slow(struct host *host)
+{
+	host->servers[0].is_slow = host->servers[1].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	host->servers[0].is_slow = host->servers[0].is_asked;
+	host->servers[1].is_slow = host->servers[1].is_asked;
+	return host->servers[1].is_slow;
+}
+
+/* And without a round at once, again and again. */
+static void server_that_takes_long_is_waited_for(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t slow = make_slow(host), i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		host->now_ns += QUARTER_NS;
+		rounds(host);
+		assert_true(host->due_ns > host->now_ns);
+	}
+	assert_int_equal(host_ended(host, 0), 0);
+	assert_int_equal(host->servers[1 - slow].asked_count, 0);
+	answers_and_ends(host, slow, 1);
+	host_free(host);
+}
+
+static void server_that_refuses_is_followed_by_another(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t slow = make_slow(host);
+
+	(void)state;
+	host->servers[slow].refuse = -ENOSPC;
+	answers_and_ends(host, slow, 1);
+	assert_int_equal(host_lent_count(host, slow), 0);
+	assert_int_equal(host_lent_count(host, 1 - slow), 1);
+	host_free(host);
+}
+
+/* The next client could find the slab at that server. */
+static void slab_that_a_dead_server_may_have_is_dead(void **state)
+{
+	struct host *host = make(2, 2);
+	uint32_t slow = make_slow(host);
+	uint8_t page[512];
+
+	(void)state;
+	host->servers[slow].refuse = -ENODATA;
+	host->servers[slow].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(host->servers[1 - slow].asked_count, 0);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_start(host, RBX_PIECE_READ, 0, page, sizeof(page));
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(host->servers[1 - slow].asked_count, 0);
+	host_free(host);
+}
+
+static void slabs_that_servers_have_are_taken(void **state)
+{
+	struct host *host = make(3, 2);
+	struct rbx_loan loan = { .slab_id = 1, .epoch = 5, .remote_addr = 1 << 20, .rkey = 7 };
+	struct rbx_loan twin = { .slab_id = 1, .epoch = 6, .remote_addr = 2 << 20, .rkey = 8 };
+	struct rbx_loan same = { .slab_id = 2, .epoch = 7, .remote_addr = 1 << 20, .rkey = 7 };
+	struct rbx_loan beyond = { .slab_id = 3, .epoch = 8, .rkey = 9,
+				   .remote_addr = UINT64_MAX - RBX_PAGE_BYTES + 1 };
+	struct rbx_loan fine = { .slab_id = 3, .epoch = 8, .remote_addr = 3 << 20, .rkey = 9 };
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 0, &loan), -EINVAL);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 4, &loan), -EINVAL);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &beyond), -EINVAL);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 2, &loan), 0);
+	assert_false(host_slab(host, 1)->blank);
+	assert_true(host_slab(host, 0)->blank);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 2, &fine), -EEXIST); /* two have it */
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &twin), -EEXIST);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &same), -EEXIST);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 3, &fine), 0);
+	assert_int_equal(host_census(host).whole, 2);
+	assert_int_equal(host_census(host).blank, 1);
+	host_free(host);
+}
+
+static void nothing_is_moved(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_evict_live(host, 0);
+	rounds(host);
+	assert_int_equal(host->servers[0].asked_count + host->servers[1].asked_count, 1);
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server_that_takes_long_is_waited_for),
+		cmocka_unit_test(server_that_refuses_is_followed_by_another),
+		cmocka_unit_test(slab_that_a_dead_server_may_have_is_dead),
+		cmocka_unit_test(slabs_that_servers_have_are_taken),
+		cmocka_unit_test(nothing_is_moved),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
