@@ -46,7 +46,7 @@ class Server:
     def __init__(self, rdmabox, listen="127.0.0.1:0", metrics="127.0.0.1:0"):
         self.process = subprocess.Popen(
             [rdmabox, "serve", "--listen", listen, "--memory", "2G", "--slab", "16M",
-             "--quota", "1G", "--fabric", "soft:tcp", "--metrics", metrics,
+             "--quota", "1536M", "--fabric", "soft:tcp", "--metrics", metrics,
              "--drain-timeout", "600"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         ready = self.process.stdout.readline()
