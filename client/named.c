@@ -36,8 +36,7 @@ static struct rbx_wire_message open_request(const struct rbx_named *named,
 		return m;
 	rbx_port_copy(m.volume_open.holder, named->holder, sizeof(named->holder));
 	m.volume_open.writer_epoch = named->epoch;
-	if (mode == RBX_WIRE_OPEN_CREATE)
-		m.volume_open.volume_id = named->record.volume_id;
+	m.volume_open.volume_id = named->record.volume_id;
 	return m;
 }
 
@@ -59,15 +58,20 @@ static bool is_newer(const struct rbx_wire_record *a, const struct rbx_wire_reco
 	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
 }
 
-void rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume)
+int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume)
 {
+	if (named->record.volume_id && volume->record.volume_id != named->record.volume_id)
+		return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
+				 named->record.name);
+	named->record.volume_id = volume->record.volume_id;
 	if (is_newer(&volume->record, &named->record))
 		named->record = volume->record;
 	named->has_writer |= volume->is_open;
 	if (volume->promised_epoch < named->highest_epoch)
-		return;
+		return 0;
 	named->highest_epoch = volume->promised_epoch;
 	rbx_port_copy(named->writer, volume->holder, sizeof(named->writer));
+	return 0;
 }
 
 /* ---- Our epoch ---------------------------------------------------------------------- */
@@ -79,6 +83,9 @@ int rbx_named_begin(struct rbx_named *named, bool take_over)
 	if (named->has_writer && !take_over)
 		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
 				 named->record.name, named->writer);
+	if (named->highest_epoch > UINT64_MAX / 2)
+		return rbx_error(-EPROTO, "a server says that volume %s was opened more often than can be",
+				 named->record.name);
 	named->epoch = named->highest_epoch + 1;
 	rbx_proposer_open(&named->proposer, named->epoch);
 	return 0;
@@ -93,15 +100,29 @@ void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t 
 	rbx_proposer_create(&named->proposer, named->epoch, incarnations, count);
 }
 
+/* What is wrong with a record, or NULL. One that is being made has no membership. */
+static const char *record_fault(const struct rbx_named *named,
+				const struct rbx_wire_record *record,
+				const struct rbx_membership *membership)
+{
+	if (record->volume_id != named->record.volume_id)
+		return "it is of another volume";
+	if (membership->epoch >= named->epoch)
+		return "it is of a later epoch";
+	return membership->epoch ? rbx_membership_fault(membership) : NULL;
+}
+
 static int granted(struct rbx_named *named, uint64_t incarnation,
 		   const struct rbx_wire_volume *volume)
 {
 	struct rbx_membership membership;
+	const char *fault;
 
 	rbx_record_get_membership(&volume->record, &membership);
-	if (membership.epoch && rbx_membership_fault(&membership))
+	fault = record_fault(named, &volume->record, &membership);
+	if (fault)
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
-				 named->record.name, rbx_membership_fault(&membership));
+				 named->record.name, fault);
 	rbx_lock(&named->lock);
 	if (is_newer(&volume->record, &named->record))
 		named->record = volume->record;
@@ -195,8 +216,8 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server)
 {
+	uint32_t i, told_count = 0;
 	uint64_t cursor = 0;
-	uint32_t i;
 	int err;
 
 	do {
@@ -205,9 +226,10 @@ int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		err = rbx_session_talk(session, &m);
 		for (i = 0; !err && i < m.labels.count; i++)
 			err = found(named, session, upkeep, server, &m.labels.labels[i]);
+		told_count += m.labels.count;
 		/* Bounded: a server that does not come to an end is refused. */
 		if (!err && m.labels.next &&
-		    (m.labels.next <= cursor || !m.labels.count))
+		    (!m.labels.count || told_count >= RBX_LENT_SLABS_MAX))
 			err = rbx_error(-EPROTO, "%s tells its slabs again and again",
 					rbx_session_name(session));
 		cursor = m.labels.next;

@@ -42,10 +42,12 @@ int rbx_named_init(struct rbx_named *named, const char *name, const char *holder
 /* Asks what a server knows of the volume. 0, or -errno that was reported; -ENOENT: nothing. */
 int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_wire_volume *volume);
-/* Takes what it said. One thread. */
-void rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume);
+/* Takes what it said. One thread. 0; -EEXIST: it is another volume than that of the servers
+ * before, and has the same name; reported. */
+int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume);
 
-/* To open it: -EBUSY: another client has it open, unless take_over; reported. */
+/* To open it. 0; -EBUSY: another client has it open, unless take_over; -ENOENT: it has no record;
+ * -EPROTO: a server says what cannot be; reported. */
 int rbx_named_begin(struct rbx_named *named, bool take_over);
 /* To make it, on servers of these incarnations. The record has size and options. */
 void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t *incarnations,

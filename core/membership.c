@@ -89,6 +89,8 @@ const char *rbx_membership_fault(const struct rbx_membership *membership)
 
 	if (!membership->epoch || !membership->version)
 		return "it has no epoch or no version";
+	if (membership->version > UINT64_MAX / 2)
+		return "its version leaves no room for others";
 	if (membership->count > RBX_MEMBERS_MAX)
 		return "it has too many members";
 	for (uint32_t i = 0; i < membership->count; i++) {

@@ -144,6 +144,8 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 	struct rbx_slab *slab;
 	uint32_t reason, index;
 
+	if (holder->id != late->holder_id) /* a volume was opened or removed meanwhile */
+		return RBX_REASON_OUT_OF_TURN;
 	reason = rbx_lender_lend(s->lender, holder->id, &loan);
 	if (reason)
 		return reason;
@@ -173,6 +175,7 @@ void rbx_slab_map(struct rbx_server *s, struct rbx_connection *c,
 	}
 	late = late_begin(c, RBX_LATE_LOAN, message);
 	late->map = message->map;
+	late->holder_id = rbx_holder_of(c->client)->id;
 	waiting_put(s, late);
 	rbx_borrowing_go_on(s);
 }

@@ -40,6 +40,7 @@ struct rbx_late_answer {
 	uint64_t since_ns; /* LOAN: when the request came */
 	uint64_t epoch; /* UNMAPPED */
 	struct rbx_wire_map map; /* LOAN: for a slab of a named volume */
+	uint64_t holder_id; /* LOAN: who it is for */
 	struct rbx_slab *slab; /* NULL: it waits for a slab */
 	struct rbx_late_answer *next; /* in the list of those that wait */
 };

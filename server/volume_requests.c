@@ -27,6 +27,14 @@ static void volume_fill(struct rbx_server *s, const struct rbx_kept_volume *kept
 
 /* ---- Opening ---------------------------------------------------------------*/
 
+/* The one that the client has heard of. Without a record it is still being made, and is
+ * forgotten as soon as its maker is gone: nobody else can have it. */
+static bool can_be_had(const struct rbx_kept_volume *kept,
+		       const struct rbx_wire_volume_open *open)
+{
+	return kept->record.epoch && kept->record.volume_id == open->volume_id;
+}
+
 /* A session is for one volume, and for nothing before it. */
 static bool is_fresh(const struct rbx_server *s, const struct rbx_client *client,
 		     const struct rbx_kept_volume *kept)
@@ -75,6 +83,8 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 		reason = RBX_REASON_NO_VOLUME;
 	else if (kept && kept->owner != c->client->owner)
 		reason = RBX_REASON_NOT_OWNER;
+	else if (open->mode == RBX_WIRE_OPEN_WRITE && !can_be_had(kept, open))
+		reason = RBX_REASON_NO_VOLUME;
 	else if (open->mode != RBX_WIRE_OPEN_LOOK)
 		reason = grant(s, c->client, open, &kept);
 	if (reason) {

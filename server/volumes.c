@@ -217,10 +217,11 @@ void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
 	rbx_lender_writer_resumed(s->lender, client->volume->holder.id, last_epoch);
 }
 
+/* The clock was read when a pass began, and it may have been closed in the same pass. */
 static bool is_over(const struct rbx_kept_volume *kept, uint64_t now_ns)
 {
 	return rbx_volume_is_there(kept) && !kept->writer &&
-	       kept->record.keep_s < UINT64_MAX / 1000000000 &&
+	       kept->record.keep_s < UINT64_MAX / 1000000000 && now_ns >= kept->closed_ns &&
 	       now_ns - kept->closed_ns >= kept->record.keep_s * 1000000000;
 }
 

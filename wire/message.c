@@ -262,7 +262,7 @@ static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
 	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
 	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_WRITE &&
 	       looks == !open->holder[0] && looks == !open->writer_epoch &&
-	       (open->mode == RBX_WIRE_OPEN_CREATE) == (open->volume_id != 0);
+	       looks == !open->volume_id;
 }
 
 static bool volume_makes_sense(const struct rbx_wire_volume *volume)

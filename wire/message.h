@@ -112,7 +112,7 @@ struct rbx_wire_volume_open {
 	char name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who the client is, for people; empty to LOOK */
 	uint64_t writer_epoch; /* not 0, except to LOOK */
-	uint64_t volume_id; /* to CREATE; else 0 */
+	uint64_t volume_id; /* that it will have, or must have; not 0, except to LOOK */
 	uint32_t mode; /* enum rbx_wire_open_mode */
 };
 

@@ -107,8 +107,9 @@ static int look(struct rbx_volume *volume, const char *address, struct members *
 	if (err)
 		return err;
 	err = rbx_named_look(named, session, &found);
+	if (!err)
+		err = rbx_named_heard(named, &found);
 	if (!err) {
-		rbx_named_heard(named, &found);
 		member_add(members, address, rbx_session_incarnation(session));
 	} else if (err == -ENOENT) {
 		rbx_member_set_add(&members->have_not, rbx_session_incarnation(session));

@@ -191,10 +191,9 @@ static int look(struct rbx_named *named, struct rbx_session *session)
 
 	if (err == -ENOENT)
 		return 0;
-	if (err)
-		return err;
-	rbx_named_heard(named, &volume);
-	return 1;
+	if (!err)
+		err = rbx_named_heard(named, &volume);
+	return err ? err : 1;
 }
 
 static int remove_there(struct rbx_named *named, struct rbx_session *session)

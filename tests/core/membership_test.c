@@ -102,6 +102,8 @@ static void memberships_that_cannot_be_are_told(void **state)
 	m = make(3);
 	m.version = 0;
 	assert_non_null(rbx_membership_fault(&m));
+	m.version = UINT64_MAX; /* the next one would be 0 */
+	assert_non_null(rbx_membership_fault(&m));
 	m = make(3);
 	m.count = RBX_MEMBERS_MAX + 1;
 	assert_non_null(rbx_membership_fault(&m));

@@ -106,8 +106,7 @@ static void one_address_has_some_of_the_slots(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	crowd_come(&world, SILENT_MAX);
 	pthread_mutex_lock(&world.server->lock);
 	assert_in_range(world.server->untrusted.count, 1,
@@ -125,8 +124,7 @@ static void named_session_is_the_one_to_resume(void **state)
 	uint32_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	for (i = 0; i < 3; i++)
 		raw_client_arrive_to_resume(
@@ -152,8 +150,7 @@ static void attempt_counts_while_an_older_connection_ends(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&first, &world);
 	raw_client_enter(&first);
 	raw_client_resume(&resumed, &first, 0);
@@ -177,8 +174,7 @@ static void named_session_without_a_word_runs_out_of_time(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	raw_client_arrive_to_resume(&crowd[0], &world,
 				    world.server->clients[0].session_id);
@@ -256,8 +252,7 @@ static void client_that_is_refused_again_and_again_has_two_places(void **state)
 	uint32_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&crowd[0], &world);
 	raw_client_enter(&crowd[0]);
 	for (i = 1; i < REFUSALS; i++) {
@@ -308,8 +303,7 @@ static void attempt_ends_with_its_session(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&first, &world);
 	raw_client_enter(&first);
 	raw_client_arrive_to_resume(&crowd[0], &world,
@@ -367,8 +361,7 @@ static void many_at_once_are_all_served(void **state)
 	uint32_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	for (i = 0; i < NEWCOMERS; i++) {
 		newcomers[i].world = &world;
 		pthread_create(&newcomers[i].thread, NULL, visit,

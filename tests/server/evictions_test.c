@@ -57,8 +57,7 @@ static void eviction_tells_how_long_there_is(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	ask(&raw, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);

@@ -11,15 +11,6 @@
 #include "tests/server/raw_client.h"
 #include "tests/server/world.h"
 
-static void serves_on(struct world *world)
-{
-	struct rbx_session *session = world_session(world);
-	struct rbx_loan loan;
-
-	assert_int_equal(rbx_session_map(session, &loan), 0);
-	rbx_session_close(session);
-}
-
 static size_t hello_bytes(uint8_t *bytes)
 {
 	const struct rbx_wire_message hello = {
@@ -36,15 +27,14 @@ static void message_of_garbage_is_refused(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	memset(bytes, 0xa5, sizeof(bytes));
 	raw_client_arrive(&raw, &world);
 	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
 	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
 	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).refused_malformed, 1);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -56,8 +46,7 @@ static void message_of_each_wrong_length_is_refused(void **state)
 	size_t right, length;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	right = hello_bytes(bytes);
 	for (length = 0; length <= sizeof(bytes); length += 13) {
 		if (length == right)
@@ -67,7 +56,7 @@ static void message_of_each_wrong_length_is_refused(void **state)
 		raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
 		raw_client_leave(&raw);
 	}
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -79,14 +68,13 @@ static void message_far_too_long_ends_the_connection(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	hello_bytes(bytes);
 	raw_client_arrive(&raw, &world);
 	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
 	assert_false(raw_client_hear(&raw, &answer));
 	raw_client_leave(&raw);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -98,15 +86,14 @@ static void message_of_another_version_is_refused(void **state)
 	size_t length;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	length = hello_bytes(bytes);
 	bytes[4]++;
 	raw_client_arrive(&raw, &world);
 	raw_client_send_bytes(&raw, bytes, length);
 	raw_client_is_refused(&raw, RBX_REASON_VERSION);
 	raw_client_leave(&raw);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -122,8 +109,7 @@ static void message_out_of_turn_is_refused(void **state)
 	size_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct rbx_wire_message message = { .type = types[i] };
 
@@ -140,7 +126,7 @@ static void message_out_of_turn_is_refused(void **state)
 	raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);
 	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).slabs_mapped, 0);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -178,7 +164,7 @@ static void proof_that_was_heard_before_is_refused(void **state)
 	raw_client_leave(&replayer);
 	raw_client_leave(&heard);
 	assert_int_equal(world_stats(&world).refused_auth, 2);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -204,7 +190,7 @@ static void handshake_changed_on_the_way_is_refused(void **state)
 		raw_client_leave(&raw);
 	}
 	assert_true(length > 200);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -216,8 +202,7 @@ static void request_sent_twice_is_refused(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	raw_client_send(&raw, &map);
@@ -227,7 +212,7 @@ static void request_sent_twice_is_refused(void **state)
 	raw_client_is_refused(&raw, RBX_REASON_REPLAYED);
 	raw_client_leave(&raw);
 	assert_int_equal(world_stats(&world).slabs_mapped, 1);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -240,8 +225,7 @@ static void flood_is_answered_in_turn(void **state)
 	int sent, heard;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	for (sent = 0; sent < 12; sent++) {
@@ -255,7 +239,7 @@ static void flood_is_answered_in_turn(void **state)
 		assert_int_equal(answer.type, RBX_WIRE_STATS_REPLY);
 	}
 	raw_client_leave(&raw);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -268,8 +252,7 @@ static void flood_without_listening_ends_the_connection(void **state)
 	int sent;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	for (sent = 0; sent < 30; sent++) {
@@ -278,11 +261,11 @@ static void flood_without_listening_ends_the_connection(void **state)
 		raw_client_send(&raw, &message);
 		usleep(1000);
 	}
-	serves_on(&world); /* meanwhile */
+	world_serves_on(&world); /* meanwhile */
 	while (raw_client_hear(&raw, &answer))
 		assert_int_equal(answer.type, RBX_WIRE_STATS_REPLY);
 	raw_client_leave(&raw);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -314,7 +297,7 @@ static void resume_of_anothers_session_is_refused(void **state)
 	assert_true(raw_client_hear(&victim, &answer));
 	assert_int_equal(answer.type, RBX_WIRE_HEARTBEAT_REPLY);
 	raw_client_leave(&victim);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -325,118 +308,14 @@ static void half_open_connections_run_out_of_time(void **state)
 	uint32_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	for (i = 0; i < 16; i++)
 		raw_client_arrive(&raws[i], &world);
 	for (i = 0; i < 16; i++)
 		raw_client_is_refused(&raws[i], RBX_REASON_TOO_SLOW);
-	serves_on(&world);
+	world_serves_on(&world);
 	for (i = 0; i < 16; i++)
 		raw_client_leave(&raws[i]);
-	world_stop(&world);
-}
-
-/* ---- Queue pairs -----------------------------------------------------------*/
-
-static void attach_refused_for(struct world *world, const void *bytes,
-			       size_t length, uint32_t expected)
-{
-	struct raw_client raw;
-	uint32_t reason = 0;
-
-	assert_int_equal(raw_client_connect(&raw, world, bytes, length,
-					    &reason),
-			 -EBUSY);
-	assert_int_equal(reason, expected);
-	raw_client_leave(&raw);
-}
-
-static void queue_pair_without_right_is_refused(void **state)
-{
-	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_DATA };
-	/* With zeros behind, as InfiniBand's connection manager delivers it. */
-	uint8_t padded[RBX_CONNECT_DATA_MAX] = { 0 };
-	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
-	struct raw_client owner, attached;
-	struct world world;
-	uint32_t reason = 0;
-
-	(void)state;
-	world_options(&world);
-	world_start(&world);
-	raw_client_arrive(&owner, &world);
-	raw_client_enter(&owner);
-
-	attach_refused_for(&world, "hello", 5, RBX_REASON_MALFORMED);
-	attach_refused_for(&world, NULL, 0, RBX_REASON_MALFORMED);
-	attach.session_id = owner.welcome.welcome.session_id ^ 1;
-	attach.serial = 1;
-	rbx_wire_attach_encode(&attach, bytes);
-	attach_refused_for(&world, bytes, sizeof(bytes),
-			   RBX_REASON_STALE_SESSION);
-	attach.session_id ^= 1;
-	rbx_wire_attach_encode(&attach, bytes); /* without mac */
-	attach_refused_for(&world, bytes, sizeof(bytes),
-			   RBX_REASON_WRONG_SECRET);
-	rbx_proof_of_attach(&owner.connection_key, &attach, attach.mac);
-	rbx_wire_attach_encode(&attach, bytes);
-	bytes[16]++; /* another serial than the mac is of */
-	attach_refused_for(&world, bytes, sizeof(bytes),
-			   RBX_REASON_WRONG_SECRET);
-	bytes[16]--;
-	memcpy(padded, bytes, sizeof(bytes));
-	padded[sizeof(padded) - 1] = 1;
-	attach_refused_for(&world, padded, sizeof(padded),
-			   RBX_REASON_MALFORMED);
-	padded[sizeof(padded) - 1] = 0;
-	assert_int_equal(raw_client_connect(&attached, &world, padded,
-					    sizeof(padded), &reason),
-			 0);
-	attach_refused_for(&world, bytes, sizeof(bytes), RBX_REASON_REPLAYED);
-	bytes[4]++;
-	attach_refused_for(&world, bytes, sizeof(bytes), RBX_REASON_VERSION);
-	raw_client_leave(&attached);
-	raw_client_leave(&owner);
-	serves_on(&world);
-	world_stop(&world);
-}
-
-static void queue_pairs_of_a_client_are_bounded(void **state)
-{
-	struct rbx_qp *qps[RBX_QUEUE_PAIRS_MAX];
-	struct rbx_session *session;
-	const struct rbx_qp_init *init;
-	struct rbx_qp_init one_more;
-	struct rbx_qp *qp;
-	struct world world;
-	uint32_t i;
-	int err;
-
-	(void)state;
-	world_options(&world);
-	world_start(&world);
-	session = world_session(&world);
-	for (i = 0; i < RBX_QUEUE_PAIRS_MAX; i++)
-		qps[i] = world_qp(&world, session);
-	one_more = (struct rbx_qp_init){
-		.send_cq = world.cq,
-		.recv_cq = world.cq,
-		.send_depth_count = 1,
-		.recv_depth_count = 1,
-		.max_sge = 1,
-	};
-	init = &one_more;
-	assert_int_equal(rbx_session_connect_qp(session, init, &qp), -EBUSY);
-	/* The end of one is noticed, and makes room. */
-	world.choice.ops->destroy_qp(qps[0]);
-	do {
-		err = rbx_session_connect_qp(session, init, &qps[0]);
-	} while (err == -EBUSY);
-	assert_int_equal(err, 0);
-	for (i = 0; i < RBX_QUEUE_PAIRS_MAX; i++)
-		world.choice.ops->destroy_qp(qps[i]);
-	rbx_session_close(session);
 	world_stop(&world);
 }
 
@@ -462,8 +341,7 @@ static void message_without_seal_ends_no_session(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	loan = slab_map(&raw);
@@ -493,15 +371,14 @@ static void sealed_garbage_is_malformed(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	rbx_seal_put(&raw.seals.out, bytes, sizeof(bytes));
 	raw_client_send_bytes(&raw, bytes, sizeof(bytes));
 	raw_client_is_refused(&raw, RBX_REASON_MALFORMED);
 	raw_client_leave(&raw);
-	serves_on(&world);
+	world_serves_on(&world);
 	world_stop(&world);
 }
 
@@ -520,8 +397,6 @@ int main(void)
 		cmocka_unit_test(flood_without_listening_ends_the_connection),
 		cmocka_unit_test(resume_of_anothers_session_is_refused),
 		cmocka_unit_test(half_open_connections_run_out_of_time),
-		cmocka_unit_test(queue_pair_without_right_is_refused),
-		cmocka_unit_test(queue_pairs_of_a_client_are_bounded),
 		cmocka_unit_test(message_without_seal_ends_no_session),
 		cmocka_unit_test(sealed_garbage_is_malformed),
 	};

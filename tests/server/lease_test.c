@@ -94,8 +94,7 @@ static void resume_of_what_still_stands_ends_old_queue_pairs(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	qp = world_qp(&world, session);
@@ -150,8 +149,7 @@ static void slab_whose_loan_was_not_heard_goes_back_at_the_resume(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	lend_in_vain(&world);
@@ -175,8 +173,7 @@ static void resume_at_a_restarted_server_is_stale(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	strcpy(world.options.listen, rbx_server_address(world.server));
@@ -349,8 +346,7 @@ static void drain_asks_refuses_and_waits(void **state)
 	pthread_t thread;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
@@ -378,8 +374,7 @@ static void slab_not_given_back_in_time_is_revoked(void **state)
 	int status;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_map(session, &kept), 0);

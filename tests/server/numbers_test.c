@@ -8,7 +8,7 @@
 
 #define REASONS 32
 
-static void world_begin(struct world *world, uint64_t quota_bytes)
+static void numbers_begin(struct world *world, uint64_t quota_bytes)
 {
 	world_options(world);
 	world->options.quota_bytes = quota_bytes;
@@ -30,7 +30,7 @@ static void traffic_is_counted_by_request_and_byte(void **state)
 	struct rbx_qp *qp;
 
 	(void)state;
-	world_begin(&world, 0);
+	numbers_begin(&world, 0);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	qp = world_qp(&world, session);
@@ -60,7 +60,7 @@ static void traffic_that_was_refused_is_not_counted(void **state)
 	struct rbx_qp *qp;
 
 	(void)state;
-	world_begin(&world, 0);
+	numbers_begin(&world, 0);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	qp = world_qp(&world, session);
@@ -96,7 +96,7 @@ static void refusals_are_counted_by_reason(void **state)
 	struct world world;
 
 	(void)state;
-	world_begin(&world, WORLD_SLAB_BYTES);
+	numbers_begin(&world, WORLD_SLAB_BYTES);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &grant), 0);
 	assert_int_equal(refused(&world, "QUOTA"), 0);
@@ -119,7 +119,7 @@ static void answers_are_counted_in_time(void **state)
 	size_t i;
 
 	(void)state;
-	world_begin(&world, 0);
+	numbers_begin(&world, 0);
 	session = world_session(&world);
 	rbx_server_answers_get(world.server, &first);
 	assert_int_equal(first.count, 2); /* HELLO, AUTH */
@@ -154,7 +154,7 @@ static void clients_are_listed_with_their_slabs(void **state)
 	uint64_t slabs;
 
 	(void)state;
-	world_begin(&world, 0);
+	numbers_begin(&world, 0);
 	assert_int_equal(rbx_server_clients_get(world.server, clients, 2), 0);
 	one = world_session(&world);
 	two = world_session(&world);
@@ -181,7 +181,7 @@ static void drain_shows(void **state)
 	struct world world;
 
 	(void)state;
-	world_begin(&world, 0);
+	numbers_begin(&world, 0);
 	assert_int_equal(world_stats(&world).draining, 0);
 	assert_int_equal(rbx_server_drain(world.server, WORLD_WAIT_MS), 0);
 	assert_int_equal(world_stats(&world).draining, 1);

@@ -39,8 +39,7 @@ static void more_memory_is_lent_at_once(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = open_with(&world, 4);
 	assert_int_equal(rbx_session_map(session, &loan), -ENOSPC);
 	world.options.memory_bytes = 6 * WORLD_SLAB_BYTES;
@@ -68,8 +67,7 @@ static void what_is_lent_above_less_memory_is_asked_for(void **state)
 	int i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(rbx_session_map(session, &loans[i]), 0);
@@ -122,8 +120,7 @@ static void what_was_asked_for_is_not_asked_for_twice(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = open_with(&world, 4);
 	world.options.memory_bytes = 2 * WORLD_SLAB_BYTES;
 	reload(&world);
@@ -143,8 +140,7 @@ static void reload_does_not_wait_for_the_next_look(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	for (int i = 0; i < 20 && late_ns >= 1000000000; i++) {
 		before_ns = rbx_now_ns();
 		look(&world, before_ns);
@@ -166,8 +162,7 @@ static void lower_quota_takes_nothing_away(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = open_with(&world, 2);
 	world.options.quota_bytes = WORLD_SLAB_BYTES;
 	reload(&world);
@@ -297,8 +292,7 @@ static void drained_server_stays_so(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_server_drain(world.server, 0), 0);
 	world.options.memory_bytes = 6 * WORLD_SLAB_BYTES;

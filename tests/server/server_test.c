@@ -17,8 +17,7 @@ static void hello_without_secret_is_welcomed(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_slab_bytes(session), WORLD_SLAB_BYTES);
 	assert_int_equal(rbx_session_free_bytes(session), 4 * WORLD_SLAB_BYTES);
@@ -95,8 +94,7 @@ static void hello_with_secret_to_a_server_without_is_refused(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	assert_int_equal(open_error(&world, &secret), -EACCES);
 	assert_non_null(strstr(rbx_last_error(), "no secret to prove"));
 	world_stop(&world);
@@ -113,8 +111,7 @@ static void slab_holds_what_was_written(void **state)
 	uint32_t i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	qp = world_qp(&world, session);
@@ -140,8 +137,7 @@ static void slab_is_zero_for_the_next_client(void **state)
 	uint32_t i, k;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	first = world_session(&world);
 	qp = world_qp(&world, first);
 	memset(world.memory, 0x5a, WORLD_SLAB_BYTES);
@@ -178,8 +174,7 @@ static void unmap_ends_the_access(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_map(session, &other), 0);
@@ -204,8 +199,7 @@ static void unmap_twice_or_of_anothers_slab_is_refused(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	one = world_session(&world);
 	two = world_session(&world);
 	assert_int_equal(rbx_session_map(one, &loan), 0);
@@ -236,8 +230,7 @@ static void key_of_anothers_slab_is_refused(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	owner = world_session(&world);
 	thief = world_session(&world);
 	owner_qp = world_qp(&world, owner);
@@ -272,8 +265,7 @@ static void map_beyond_the_memory_is_refused(void **state)
 	int i;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(rbx_session_map(session, &loans[i]), 0);
@@ -326,8 +318,7 @@ static void stats_travel_whole(void **state)
 	struct world world;
 
 	(void)state;
-	world_options(&world);
-	world_start(&world);
+	world_begin(&world);
 	session = world_session(&world);
 	assert_int_equal(rbx_session_map(session, &loan), 0);
 	assert_int_equal(rbx_session_stats(session, &far), 0);

@@ -17,7 +17,7 @@
 
 #include "lib/clock.h"
 #include "server/state.h"
-#include "tests/server/world.h"
+#include "tests/server/raw_client.h"
 
 #define RESUME_MS 3000
 
@@ -184,6 +184,54 @@ static void owner_waits_for_its_own_slabs_alone(void **state)
 	for (int i = 0; i < 10 && !has_passed; i++)
 		has_passed = other_owner_passes(&world);
 	assert_true(has_passed);
+	world_stop(&world);
+}
+
+/* ---- While a slab is waited for. ---------------------------------------------*/
+
+/* The only slab is being emptied. A client asks for it for itself, and opens a volume before it
+ * gets it. Returns the reason why it gets none. */
+static uint32_t volume_opened_while_waiting(struct world *world)
+{
+	struct rbx_wire_message map = { .type = RBX_WIRE_SLAB_MAP }, answer;
+	struct rbx_wire_message open = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = { .name = "db", .holder = "a test", .writer_epoch = 1,
+				 .volume_id = 7, .mode = RBX_WIRE_OPEN_CREATE },
+	};
+	struct rbx_session *left = world_session(world);
+	struct raw_client raw;
+	struct rbx_loan loan;
+
+	assert_int_equal(rbx_session_map(left, &loan), 0);
+	raw_client_arrive(&raw, world);
+	raw_client_enter(&raw);
+	gate_set(&emptying, true);
+	rbx_session_close(left);
+	gate_wait(&emptying);
+	raw_client_send(&raw, &map);
+	raw_client_send(&raw, &open);
+	assert_true(raw_client_hear(&raw, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_VOLUME);
+	gate_set(&emptying, false);
+	assert_true(raw_client_hear(&raw, &answer));
+	assert_int_equal(answer.type, RBX_WIRE_ERROR);
+	raw_client_leave(&raw);
+	world_wait(world, all_is_free);
+	return answer.status;
+}
+
+static void slab_is_for_who_asked_for_it(void **state)
+{
+	uint32_t reason = RBX_REASON_LATER;
+	struct world world;
+
+	(void)state;
+	start(&world, 1);
+	/* A busy machine may be late, but not each time. */
+	for (int i = 0; i < 10 && reason == RBX_REASON_LATER; i++)
+		reason = volume_opened_while_waiting(&world);
+	assert_int_equal(reason, RBX_REASON_OUT_OF_TURN);
 	world_stop(&world);
 }
 
@@ -466,6 +514,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(owner_waits_for_its_own_slabs_alone),
+		cmocka_unit_test(slab_is_for_who_asked_for_it),
 		cmocka_unit_test(others_are_served_while_a_slab_is_made),
 		cmocka_unit_test(slab_of_who_is_gone_meanwhile_is_not_lent),
 		cmocka_unit_test(client_that_leaves_meanwhile_leaves_nothing),

@@ -76,6 +76,12 @@ void world_start(struct world *world)
 	client_start(world);
 }
 
+void world_begin(struct world *world)
+{
+	world_options(world);
+	world_start(world);
+}
+
 void world_stop(struct world *world)
 {
 	const struct rbx_fabric_ops *ops = world->choice.ops;
@@ -239,4 +245,13 @@ const char *world_secrets_file(const char *text)
 	snprintf(path, sizeof(path), "/tmp/rdmabox-secrets-%d", (int)getpid());
 	file_write(path, text, 0600);
 	return path;
+}
+
+void world_serves_on(struct world *world)
+{
+	struct rbx_session *session = world_session(world);
+	struct rbx_loan loan;
+
+	assert_int_equal(rbx_session_map(session, &loan), 0);
+	rbx_session_close(session);
 }

@@ -49,6 +49,8 @@ struct world {
 void world_options(struct world *world);
 /* Starts the server by world->options; then the client's side. */
 void world_start(struct world *world);
+/* Both, with the options as they are. */
+void world_begin(struct world *world);
 void world_stop(struct world *world);
 /* Waits until done(world) or fails the test. */
 void world_wait(struct world *world, bool (*done)(struct world *world));
@@ -62,6 +64,8 @@ struct rbx_qp *world_qp(struct world *world, struct rbx_session *session);
 int world_transfer(struct world *world, struct rbx_qp *qp, uint8_t opcode,
 		   const struct rbx_loan *loan);
 struct rbx_server_stats world_stats(struct world *world);
+/* A client comes, and is lent a slab. */
+void world_serves_on(struct world *world);
 
 /* Writes a secret file and returns its path, until the next call. */
 const char *world_secret_file(const char *text, unsigned int mode);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named_test.c - what a client that opens a named volume takes from servers that are wrong, or
+ * lie.
+ */
+#include "client/named.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/session.h"
+#include "core/upkeep.h"
+
+#define ID 77
+
+/* ---- A server, in the place of client/session.c and core/loans.c ------------------------*/
+
+static struct {
+	struct rbx_wire_message answer;
+	uint32_t unmapped_count;
+} server;
+
+int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
+{
+	(void)session;
+	/* Labels go on for ever, if there are any. */
+	if (message->type == RBX_WIRE_LABELS)
+		server.answer.labels.next = message->cursor + server.answer.labels.count;
+	*message = server.answer;
+	return 0;
+}
+
+int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
+{
+	(void)session;
+	(void)loan;
+	server.unmapped_count++;
+	return 0;
+}
+
+uint64_t rbx_session_incarnation(const struct rbx_session *session)
+{
+	(void)session;
+	return 1;
+}
+
+const char *rbx_session_name(const struct rbx_session *session)
+{
+	(void)session;
+	return "the server";
+}
+
+int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t number, uint64_t label,
+		     const struct rbx_loan *loan)
+{
+	(void)upkeep;
+	(void)number;
+	(void)label;
+	(void)loan;
+	return 0;
+}
+
+/* ---- What it says ------------------------------------------------------------------------*/
+
+static struct rbx_wire_volume volume_of(uint64_t id, uint64_t epoch)
+{
+	struct rbx_wire_volume volume = {
+		.record = { .name = "db", .volume_id = id, .epoch = epoch, .version = 1,
+			    .members_count = 1, .incarnations = { 1 } },
+		.promised_epoch = epoch,
+	};
+
+	return volume;
+}
+
+/* It has heard of a volume of epoch 5, and begins to open it. */
+static struct rbx_named begun(void)
+{
+	const struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named;
+
+	memset(&server, 0, sizeof(server));
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	assert_int_equal(named.epoch, 6);
+	return named;
+}
+
+static int grants(struct rbx_named *named, const struct rbx_wire_volume *volume)
+{
+	server.answer = (struct rbx_wire_message){ .type = RBX_WIRE_VOLUME, .volume = *volume };
+	return rbx_named_grant(named, NULL);
+}
+
+/* ---- Tests -------------------------------------------------------------------------------*/
+
+static void two_volumes_of_one_name_are_not_one(void **state)
+{
+	struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named;
+
+	(void)state;
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	volume = volume_of(ID + 1, 9);
+	assert_int_equal(rbx_named_heard(&named, &volume), -EEXIST);
+	/* It is being made. */
+	volume.record.epoch = volume.record.version = volume.record.members_count = 0;
+	assert_int_equal(rbx_named_heard(&named, &volume), -EEXIST);
+	assert_int_equal(named.record.volume_id, ID);
+	assert_int_equal(named.highest_epoch, 5);
+}
+
+static void epoch_that_leaves_no_next_one_is_refused(void **state)
+{
+	struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named;
+
+	(void)state;
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	volume.promised_epoch = UINT64_MAX;
+	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), -EPROTO);
+}
+
+static void record_that_cannot_be_is_refused(void **state)
+{
+	struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named = begun();
+
+	(void)state;
+	volume.record.volume_id = ID + 1;
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 6); /* ours, and it was never proposed */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
+	volume.record.version = UINT64_MAX;
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	assert_int_equal(rbx_named_settle(&named), -EBUSY);
+	volume.record.version = 3;
+	assert_int_equal(grants(&named, &volume), 0);
+	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_int_equal(named.record.epoch, 6);
+	assert_int_equal(named.record.version, 4);
+}
+
+static void labels_without_end_are_refused(void **state)
+{
+	struct rbx_named named = begun();
+	struct rbx_wire_labels *labels = &server.answer.labels;
+
+	(void)state;
+	server.answer.type = RBX_WIRE_LABELS_REPLY;
+	assert_int_equal(rbx_named_find(&named, NULL, NULL, 0), 0); /* there are none */
+	labels->count = RBX_WIRE_LABELS_MAX;
+	for (uint32_t i = 0; i < labels->count; i++)
+		labels->labels[i] = (struct rbx_wire_label){ .label = 1, .slab_id = 1,
+							     .epoch = 1 };
+	assert_int_equal(rbx_named_find(&named, NULL, NULL, 0), -EPROTO);
+	assert_in_range(server.unmapped_count, 1, RBX_LENT_SLABS_MAX + RBX_WIRE_LABELS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_volumes_of_one_name_are_not_one),
+		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
+		cmocka_unit_test(record_that_cannot_be_is_refused),
+		cmocka_unit_test(labels_without_end_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
