@@ -130,29 +130,27 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	upkeep->open_err = err;
 }
 
-/* 0, or why the new loan is of no use. */
+/* 0, or why the new loan is of no use. That of a named volume stays at its server, which
+ * will tell the next client of it: -ENODATA, as nobody else may be asked for the slab. */
 static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		 const struct rbx_loan *loan)
 {
 	bool is_over = twins_end(upkeep, asked->server, loan);
+	bool is_named = upkeep->flow->map->shape.is_named;
+	bool is_down = rbx_upkeep_server_is_down(upkeep, asked->server);
 
-	if (rbx_upkeep_server_is_down(upkeep, asked->server))
-		return -ENOTCONN;
-	if (is_over && asked->slab)
+	if (!is_down && is_over && asked->slab)
 		return 0;
-	owe(upkeep, asked->server, loan);
-	return -ENOTCONN; /* it cannot be used yet, or is not needed any more */
+	if (!is_down && !is_named)
+		owe(upkeep, asked->server, loan);
+	return is_named ? -ENODATA : -ENOTCONN;
 }
 
-/* A dead server may have it, or not: nobody else may be asked for it. */
-static void is_uncertain(const struct rbx_asked *asked)
+void rbx_loans_uncertain(struct rbx_slab *slab)
 {
-	if (!asked->slab)
-		return;
-	rbx_slab_lock(asked->slab);
-	asked->slab->blank = false;
-	rbx_slab_unlock(asked->slab);
-	asked->borrowing->wanted_count = 0;
+	rbx_slab_lock(slab);
+	slab->blank = false;
+	rbx_slab_unlock(slab);
 }
 
 static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -162,8 +160,10 @@ static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 
 	if (!err)
 		err = judge(upkeep, asked, loan);
-	if (err == -ENODATA)
-		is_uncertain(asked);
+	if (err == -ENODATA && borrowing) {
+		rbx_loans_uncertain(asked->slab);
+		borrowing->wanted_count = 0;
+	}
 	if (err)
 		is_refused(upkeep, asked, err);
 	else
@@ -237,7 +237,8 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	rbx_slab_unlock(slab);
 	rbx_loan_index_remove(&map->loans, number);
 	upkeep->servers[server].replicas_count--;
-	if (rbx_upkeep_server_is_down(upkeep, server))
+	/* What a named volume has lost here, its next client may find there. */
+	if (map->shape.is_named || rbx_upkeep_server_is_down(upkeep, server))
 		return;
 	upkeep->returns_count++;
 	owe(upkeep, server, &loan);

@@ -403,9 +403,12 @@ struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
 /* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
 int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
+/* A slab of a named volume that a server may have, which cannot be used: it is dead, and no
+ * other server is asked for it, because the next client could find it twice. */
+void rbx_loans_uncertain(struct rbx_slab *slab);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
-/* Does RBX_TASK_GIVE_BACK. */
+/* Does RBX_TASK_GIVE_BACK. For a named volume nothing is owed: its memory is the volume's. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Tells servers about the loans owed to them, as many as a round may. */
 void rbx_loans_pay_owed(struct rbx_upkeep *upkeep);

@@ -256,9 +256,13 @@ static enum outcome lend_over(struct rbx_upkeep *upkeep,
 	if (!borrowing->lent_count)
 		return lend_failed(upkeep, borrowing->slab, borrowing->err,
 				   borrowing->since_ns, borrowing->is_overdue);
-	if (!is_on_loan(upkeep, borrowing->slab))
+	if (!is_on_loan(upkeep, borrowing->slab)) {
+		/* The server that is down has it all the same. */
+		if (rbx_slab_shape(borrowing->slab)->is_named)
+			rbx_loans_uncertain(borrowing->slab);
 		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
 				   borrowing->since_ns, borrowing->is_overdue);
+	}
 	upkeep->in_vain_since_ns = 0;
 	begin(upkeep, borrowing->slab, borrowing->err);
 	return IS_DONE;

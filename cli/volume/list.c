@@ -10,6 +10,7 @@
 #include "cli/volume/volume.h"
 
 #define COUNT_FIRST 64u
+#define VOLUME_ID_TEXT 17
 
 static const char *reason_of(int err)
 {
@@ -38,16 +39,20 @@ static int ask(struct rbx_context *ctx, struct rbx_volume_info **infos)
 static const char *find(struct rbx_context *ctx, struct rbx_volume_info *info)
 {
 	struct rbx_volume_info *infos;
-	int count = ask(ctx, &infos);
+	int named_count = 0, count = ask(ctx, &infos);
 
-	*info = (struct rbx_volume_info){ .size_bytes = 0 };
-	for (int i = 0; i < count; i++)
-		if (!strcmp(infos[i].name, volume_wanted.name))
-			*info = infos[i];
+	for (int i = 0; i < count; i++) {
+		if (strcmp(infos[i].name, volume_wanted.name))
+			continue;
+		*info = infos[i];
+		named_count++;
+	}
 	free(infos);
 	if (count < 0)
 		return reason_of(count);
-	return *info->name ? NULL : "there is no such volume on these servers; see rdmabox volume list";
+	if (named_count > 1)
+		return "there are several volumes of this name on these servers: name the servers of one of them";
+	return named_count ? NULL : "there is no such volume on these servers; see rdmabox volume list";
 }
 
 const char *volume_servers_check(struct rbx_context *ctx)
@@ -62,8 +67,11 @@ const char *volume_servers_check(struct rbx_context *ctx)
 
 static json_t *json_of(const struct rbx_volume_info *info)
 {
-	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i}", "name", info->name,
-			 "volume_bytes", (json_int_t)info->volume_bytes, "slab_bytes",
+	char id[VOLUME_ID_TEXT];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i}", "name", info->name,
+			 "volume_id", id, "volume_bytes", (json_int_t)info->volume_bytes, "slab_bytes",
 			 (json_int_t)info->slab_bytes, "keep_s",
 			 info->keep_s == UINT64_MAX ? json_null() :
 						      json_integer((json_int_t)info->keep_s),
@@ -156,6 +164,7 @@ static int print_table(const struct rbx_volume_info *info)
 	char keep[32];
 
 	printf("volume %s\n", info->name);
+	printf("  %-14s %016" PRIx64 "\n", "volume_id", info->volume_id);
 	printf("  %-14s %" PRIu64 "\n", "volume_bytes", info->volume_bytes);
 	printf("  %-14s %" PRIu64 "\n", "slab_bytes", info->slab_bytes);
 	printf("  %-14s %s\n", "keep", volume_keep_print(info->keep_s, keep, sizeof(keep)));

@@ -433,6 +433,7 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  *	-ENOTCONN: a server was lost meanwhile
  *	-ENOENT: with a name: no server has a volume of this name
  *	-EBUSY: with a name: another program has it open; rbx_last_error() names it
+ *	-EEXIST: with a name: servers have different volumes of it, see rbx_volume_remove()
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all memory is borrowed.
  * Lifetime: until rbx_volume_close().

@@ -85,6 +85,8 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
  *	-EBUSY: a program has it open; rbx_last_error() names it
+ *	-EEXIST: servers have different volumes of this name, as after a remove that did not
+ *		reach all servers: name those of one of them
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -102,6 +104,7 @@ struct rbx_volume_info {
 	uint32_t is_open; /* 1: the writer has it open now */
 	uint32_t servers; /* that it has */
 	uint32_t servers_there; /* of them, that were asked and have it */
+	uint64_t volume_id; /* that no other volume ever has */
 };
 
 /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_admin.c - makes, removes and lists named volumes (include/rdmabox/volumes.h).
+ * named_admin.c - makes and removes named volumes (include/rdmabox/volumes.h).
  *
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
@@ -13,49 +13,7 @@
 #include "include/rdmabox/volumes.h"
 #include "lib/guard.h"
 #include "lib/sized.h"
-#include "lib/volume/named.h"
-
-/* A session with each of the servers. */
-struct crowd {
-	struct rbx_name_list list;
-	struct rbx_session *sessions[RBX_MEMBERS_MAX];
-	uint32_t count;
-};
-
-static void crowd_close(struct crowd *crowd)
-{
-	while (crowd->count)
-		rbx_session_close(crowd->sessions[--crowd->count]);
-	rbx_name_list_free(&crowd->list);
-}
-
-/* One server under two names would be asked twice. */
-static int twice_check(const struct crowd *crowd, uint32_t index)
-{
-	uint64_t incarnation = rbx_session_incarnation(crowd->sessions[index]);
-	uint32_t i;
-
-	for (i = 0; i < index; i++)
-		if (rbx_session_incarnation(crowd->sessions[i]) == incarnation)
-			return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
-					 crowd->list.names[index], crowd->list.names[i]);
-	return 0;
-}
-
-static int crowd_open(struct crowd *crowd, struct rbx_context *ctx, const char *servers)
-{
-	int err = rbx_name_list_make(&crowd->list, servers);
-
-	while (!err && crowd->count < crowd->list.count) {
-		err = rbx_named_session_open(ctx, crowd->list.names[crowd->count],
-					     &crowd->sessions[crowd->count]);
-		if (!err)
-			err = twice_check(crowd, crowd->count++);
-	}
-	if (err)
-		crowd_close(crowd);
-	return err;
-}
+#include "lib/volume/crowd.h"
 
 /* ---- Making ---------------------------------------------------------------------------*/
 
@@ -67,7 +25,7 @@ void rbx_volume_create_options_defaults_sized(struct rbx_volume_create_options *
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
 
-static int slab_bytes_check(const struct crowd *crowd)
+static int slab_bytes_check(const struct rbx_crowd *crowd)
 {
 	uint64_t first = rbx_session_slab_bytes(crowd->sessions[0]);
 	uint32_t i;
@@ -79,7 +37,7 @@ static int slab_bytes_check(const struct crowd *crowd)
 	return 0;
 }
 
-static int record_make(struct rbx_named *named, const struct crowd *crowd, uint64_t size,
+static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size,
 		       uint64_t keep_s)
 {
 	const struct rbx_volume_shape shape = {
@@ -112,7 +70,7 @@ static int record_make(struct rbx_named *named, const struct crowd *crowd, uint6
 }
 
 /* What was accepted by some is taken back: the volume is there, or it is not. */
-static void take_back(const struct crowd *crowd)
+static void take_back(const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 
@@ -123,7 +81,7 @@ static void take_back(const struct crowd *crowd)
 	}
 }
 
-static int make(struct rbx_named *named, struct crowd *crowd)
+static int make(struct rbx_named *named, struct rbx_crowd *crowd)
 {
 	char why[RBX_ERROR_TEXT_MAX];
 	uint32_t i;
@@ -148,7 +106,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		      uint64_t size, const struct rbx_volume_create_options *options)
 {
 	struct rbx_volume_create_options taken;
-	struct crowd *crowd = NULL;
+	struct rbx_crowd *crowd;
 	struct rbx_named named;
 	int err;
 
@@ -165,19 +123,13 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		err = rbx_named_init(&named, name, "nobody");
 	if (err)
 		return err;
-	crowd = calloc(1, sizeof(*crowd));
-	if (!crowd)
-		return rbx_error(-ENOMEM, "out of memory");
-	err = crowd_open(crowd, ctx, servers);
-	if (err) {
-		free(crowd);
+	err = rbx_crowd_open(ctx, servers, &crowd);
+	if (err)
 		return err;
-	}
 	err = record_make(&named, crowd, size, taken.keep_s);
 	if (!err)
 		err = make(&named, crowd);
-	crowd_close(crowd);
-	free(crowd);
+	rbx_crowd_close(crowd);
 	return err;
 }
 
@@ -204,7 +156,7 @@ static int remove_there(struct rbx_named *named, struct rbx_session *session)
 	return err ? err : rbx_session_talk(session, &m);
 }
 
-static int remove_all(struct rbx_named *named, struct crowd *crowd, bool force)
+static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool force)
 {
 	bool has[RBX_MEMBERS_MAX] = { false };
 	uint32_t i, count = 0;
@@ -230,7 +182,7 @@ static int remove_all(struct rbx_named *named, struct crowd *crowd, bool force)
 int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *name,
 		      int force)
 {
-	struct crowd *crowd;
+	struct rbx_crowd *crowd;
 	struct rbx_named named;
 	int err;
 
@@ -239,135 +191,11 @@ int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *
 	err = rbx_guard_wait(ctx, "rbx_volume_remove");
 	if (!err)
 		err = rbx_named_init(&named, name, "nobody");
-	if (err)
-		return err;
-	crowd = calloc(1, sizeof(*crowd));
-	if (!crowd)
-		return rbx_error(-ENOMEM, "out of memory");
-	err = crowd_open(crowd, ctx, servers);
-	if (!err) {
-		err = remove_all(&named, crowd, force != 0);
-		crowd_close(crowd);
-	}
-	free(crowd);
-	return err;
-}
-
-/* ---- Listing --------------------------------------------------------------------------*/
-
-struct found {
-	struct rbx_volume_info *infos;
-	uint32_t count;
-	uint32_t room;
-};
-
-static struct rbx_volume_info *info_find(struct found *found, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < found->count; i++)
-		if (!strcmp(found->infos[i].name, name))
-			return &found->infos[i];
-	if (found->count == found->room) {
-		uint32_t room = found->room ? 2 * found->room : 16;
-		void *infos = realloc(found->infos, room * sizeof(*found->infos));
-
-		if (!infos)
-			return NULL;
-		found->infos = infos;
-		found->room = room;
-	}
-	found->infos[found->count] = (struct rbx_volume_info){
-		.size_bytes = sizeof(struct rbx_volume_info),
-	};
-	return &found->infos[found->count++];
-}
-
-static int info_add(struct found *found, const struct rbx_wire_volume *volume)
-{
-	const struct rbx_wire_record *record = &volume->record;
-	struct rbx_volume_info *info = info_find(found, record->name);
-
-	if (!info)
-		return rbx_error(-ENOMEM, "out of memory");
-	memcpy(info->name, record->name, sizeof(info->name));
-	memcpy(info->writer, volume->holder, sizeof(info->writer));
-	info->volume_bytes = record->size_bytes;
-	info->slab_bytes = record->slab_bytes;
-	info->keep_s = record->keep_s;
-	info->is_open |= volume->is_open;
-	info->servers = record->members_count;
-	info->servers_there++;
-	return 0;
-}
-
-/* Bounded: a server has so many volumes at most, whatever it says. */
-static int list_of(struct rbx_session *session, struct found *found)
-{
-	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_LIST };
-	uint64_t cursor;
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < RBX_KEPT_VOLUMES_MAX; i++) {
-		err = rbx_session_talk(session, &m);
-		if (err)
-			return err == -ENOENT ? 0 : err;
-		cursor = m.volume.next;
-		if (m.volume.record.epoch)
-			err = info_add(found, &m.volume);
-		if (err)
-			return err;
-		m = (struct rbx_wire_message){ .type = RBX_WIRE_VOLUME_LIST,
-					       .cursor = cursor };
-	}
-	return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct rbx_volume_info *one = a, *other = b;
-
-	return strcmp(one->name, other->name);
-}
-
-static void infos_give(struct found *found, struct rbx_volume_info *infos, uint32_t max,
-		       size_t info_bytes)
-{
-	uint32_t i;
-
-	if (found->count)
-		qsort(found->infos, found->count, sizeof(*found->infos), by_name);
-	for (i = 0; i < found->count && i < max; i++)
-		rbx_sized_give((char *)infos + i * info_bytes, info_bytes, &found->infos[i],
-			       sizeof(found->infos[i]));
-}
-
-int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
-			  struct rbx_volume_info *infos, uint32_t max, size_t info_bytes)
-{
-	struct found found = { 0 };
-	struct crowd *crowd;
-	uint32_t i;
-	int err;
-
-	if (!ctx || !servers || (max && !infos))
-		return rbx_error(-EINVAL, "context, servers and infos must be given");
-	err = rbx_guard_wait(ctx, "rbx_volume_list");
-	if (err)
-		return err;
-	crowd = calloc(1, sizeof(*crowd));
-	if (!crowd)
-		return rbx_error(-ENOMEM, "out of memory");
-	err = crowd_open(crowd, ctx, servers);
-	if (!err) {
-		for (i = 0; i < crowd->count && !err; i++)
-			err = list_of(crowd->sessions[i], &found);
-		crowd_close(crowd);
-	}
 	if (!err)
-		infos_give(&found, infos, max, info_bytes);
-	free(crowd);
-	free(found.infos);
-	return err ? err : (int)found.count;
+		err = rbx_crowd_open(ctx, servers, &crowd);
+	if (err)
+		return err;
+	err = remove_all(&named, crowd, force != 0);
+	rbx_crowd_close(crowd);
+	return err;
 }

@@ -29,6 +29,17 @@ static inline void rounds(struct host *host)
 	} while (host->wakes_count);
 }
 
+/* One of two servers has been asked and does not answer; returns which. */
+static inline uint32_t make_slow(struct host *host)
+{
+	host->servers[0].is_slow = host->servers[1].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	host->servers[0].is_slow = host->servers[0].is_asked;
+	host->servers[1].is_slow = host->servers[1].is_asked;
+	return host->servers[1].is_slow;
+}
+
 /* The server answers all that it was asked, and with that so many writes end well. */
 static inline void answers_and_ends(struct host *host, uint32_t server, uint32_t count)
 {

@@ -10,17 +10,6 @@ static struct host *make(uint32_t slabs, uint32_t servers)
 				slabs, servers);
 }
 
-/* One of two has been asked and does not answer; returns which. */
-static uint32_t make_slow(struct host *host)
-{
-	host->servers[0].is_slow = host->servers[1].is_slow = true;
-	first_write(host, 0);
-	rounds(host);
-	host->servers[0].is_slow = host->servers[0].is_asked;
-	host->servers[1].is_slow = host->servers[1].is_asked;
-	return host->servers[1].is_slow;
-}
-
 /* And without a round at once, again and again. */
 static void server_that_takes_long_is_waited_for(void **state)
 {
@@ -75,6 +64,69 @@ static void slab_that_a_dead_server_may_have_is_dead(void **state)
 	host_free(host);
 }
 
+/* Its answer comes, but too late to be of use: it has the slab all the same. */
+static void slab_of_a_server_that_has_just_died_is_dead(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t slow = make_slow(host);
+
+	(void)state;
+	rbx_upkeep_server_down(&host->upkeep, slow);
+	host->servers[slow].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(host->servers[1 - slow].asked_count, 0);
+	host_free(host);
+}
+
+/* A server lends anew what is still under way to: that cannot be used, nor given back. */
+static void slab_whose_twin_is_in_use_is_dead(void **state)
+{
+	struct host *host = make(2, 1);
+
+	(void)state;
+	host->reuses_keys = true;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	first_write(host, 0); /* and is under way */
+	host->servers[0].keys[0] = 0;
+	first_write(host, 1);
+	(void)host_round(host);
+	assert_int_equal(host_lent_count(host, 0), 1);
+	assert_false(host_slab(host, 1)->blank);
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 2);
+	assert_int_equal(host_lent_count(host, 0), 1);
+	host_free(host);
+}
+
+/* A slab that this client cannot reach any more, the next one may. */
+static void slab_that_was_lost_is_not_given_back(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t server;
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	server = host_server_of(host, 0, 0);
+	first_write(host, 0);
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host->now_ns += HOST_TIMEOUT_NS;
+	rounds(host);
+	assert_int_equal(host_census(host).whole, 0);
+	assert_int_equal(host_lent_count(host, server), 1);
+	assert_int_equal(host->servers[server].kind, RBX_CALL_MAP);
+	host_free(host);
+}
+
 static void slabs_that_servers_have_are_taken(void **state)
 {
 	struct host *host = make(3, 2);
@@ -122,6 +174,9 @@ int main(void)
 		cmocka_unit_test(server_that_takes_long_is_waited_for),
 		cmocka_unit_test(server_that_refuses_is_followed_by_another),
 		cmocka_unit_test(slab_that_a_dead_server_may_have_is_dead),
+		cmocka_unit_test(slab_of_a_server_that_has_just_died_is_dead),
+		cmocka_unit_test(slab_whose_twin_is_in_use_is_dead),
+		cmocka_unit_test(slab_that_was_lost_is_not_given_back),
 		cmocka_unit_test(slabs_that_servers_have_are_taken),
 		cmocka_unit_test(nothing_is_moved),
 	};

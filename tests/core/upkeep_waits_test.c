@@ -2,17 +2,6 @@
 /* upkeep_waits_test.c - a server that takes long, and nobody waits for it. */
 #include "tests/core/first_writes.h"
 
-/* One of two has been asked and does not answer; returns which. */
-static uint32_t make_slow(struct host *host)
-{
-	host->servers[0].is_slow = host->servers[1].is_slow = true;
-	first_write(host, 0);
-	rounds(host);
-	host->servers[0].is_slow = host->servers[0].is_asked;
-	host->servers[1].is_slow = host->servers[1].is_asked;
-	return host->servers[1].is_slow;
-}
-
 static void slow_server_keeps_no_other_slab_waiting(void **state)
 {
 	struct host *host = host_make_on_demand(3, 1, 2);

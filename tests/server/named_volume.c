@@ -4,7 +4,7 @@
 #include <string.h>
 
 int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode,
-		       const char *name, uint64_t epoch, struct rbx_wire_volume *volume)
+	       const char *name, uint64_t epoch, struct rbx_wire_volume *volume)
 {
 	struct rbx_wire_message m = {
 		.type = RBX_WIRE_VOLUME_OPEN,
@@ -24,7 +24,7 @@ int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode,
 }
 
 struct rbx_wire_message named_accept_of(const struct rbx_wire_volume *volume, uint64_t epoch,
-					 uint64_t version)
+					uint64_t version)
 {
 	struct rbx_wire_message m = {
 		.type = RBX_WIRE_VOLUME_ACCEPT,
@@ -43,7 +43,7 @@ struct rbx_wire_message named_accept_of(const struct rbx_wire_volume *volume, ui
 }
 
 struct rbx_session *named_make(struct world *world, struct rbx_qp **qp,
-				       struct rbx_loan *loan)
+			       struct rbx_loan *loan)
 {
 	const struct rbx_wire_map map = { .label = 3, .is_complete = 1 };
 	struct rbx_session *session = world_session(world);

@@ -157,7 +157,7 @@ static void volumes_are_listed(void **state)
 	for (i = 0; i < 3; i++) {
 		sessions[i] = world_session(&world);
 		assert_int_equal(named_open(sessions[i], RBX_WIRE_OPEN_CREATE, names[i], 1,
-					     NULL),
+					    NULL),
 				 0);
 	}
 	rbx_session_close(sessions[1]); /* a hole in the table */

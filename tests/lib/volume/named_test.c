@@ -237,6 +237,33 @@ static void volume_is_made_everywhere_or_nowhere(void **state)
 	rbx_close(ctx);
 }
 
+/* As if the older one had been removed while a server was away. */
+static void volumes_of_one_name_are_told_apart(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_info infos[4];
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, rbx_server_address(servers[0]), "db", SIZE, NULL),
+			 0);
+	assert_int_equal(rbx_volume_create(ctx, rbx_server_address(servers[1]), "db", SLAB, NULL),
+			 0);
+	assert_int_equal(rbx_volume_list(ctx, pool, infos, 4), 2);
+	assert_string_equal(infos[0].name, "db");
+	assert_string_equal(infos[1].name, "db");
+	assert_true(infos[0].volume_id != infos[1].volume_id);
+	assert_int_equal(infos[0].volume_bytes + infos[1].volume_bytes, SIZE + SLAB);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), -EEXIST);
+	assert_non_null(strstr(rbx_last_error(), "two volumes db"));
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 1), -EEXIST);
+	assert_int_equal(rbx_volume_remove(ctx, rbx_server_address(servers[0]), "db", 0), 0);
+	assert_int_equal(rbx_volume_list(ctx, pool, infos, 4), 1);
+	assert_int_equal(infos[0].volume_bytes, SLAB);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
 static void volumes_are_listed_by_name(void **state)
 {
 	struct rbx_volume_create_options options;
@@ -320,6 +347,8 @@ int main(void)
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(volume_is_made_everywhere_or_nowhere,
 						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volumes_of_one_name_are_told_apart, servers_start,
+						servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_are_listed_by_name, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(dead_server_costs_its_slabs, servers_start,
