@@ -8,16 +8,7 @@
 
 #include <stddef.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RBX_SIM_ASAN 1
-#endif
-#endif
 #ifdef __SANITIZE_ADDRESS__
-#define RBX_SIM_ASAN 1
-#endif
-
-#ifdef RBX_SIM_ASAN
 
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>

@@ -320,9 +320,7 @@ static inline void copies_before_keys(void)
 
 static bool copy_wr(struct soft_qp *qp, const struct rbx_wr *wr)
 {
-	const struct rbx_sge *sge = wr->sges;
-	const struct rbx_sge *end = sge + wr->sge_count;
-	uint32_t length_bytes;
+	uint32_t i, length_bytes;
 	uint8_t *remote;
 
 	if (!is_copied(wr) || soft_wr_check(qp, wr, &length_bytes))
@@ -331,7 +329,9 @@ static bool copy_wr(struct soft_qp *qp, const struct rbx_wr *wr)
 			      wr->remote_addr, length_bytes);
 	if (!remote || !soft_wr_may_use_local(qp, wr))
 		return false;
-	for (; sge != end; sge++) {
+	for (i = 0; i < wr->sge_count; i++) {
+		const struct rbx_sge *sge = &wr->sges[i];
+
 		copy_piece(wr->opcode, remote, (void *)(uintptr_t)sge->addr,
 			   sge->length_bytes);
 		remote += sge->length_bytes;

@@ -18,10 +18,12 @@ int soft_receive_pieces(struct soft_keys *keys, const struct soft_domain *domain
 			const struct rbx_recv_wr *wr, struct iovec *piece,
 			uint64_t *length_bytes)
 {
-	const struct rbx_sge *sge = wr->sges;
-	const struct rbx_sge *end = sge + wr->sge_count;
+	uint32_t i;
 
-	for (*length_bytes = 0; sge != end; sge++) {
+	*length_bytes = 0;
+	for (i = 0; i < wr->sge_count; i++) {
+		const struct rbx_sge *sge = &wr->sges[i];
+
 		if (!soft_keys_cover(keys, domain, sge, RBX_LOCAL_WRITE))
 			return -EFAULT;
 		if (!sge->length_bytes)

@@ -101,13 +101,12 @@ int soft_wr_check(const struct soft_qp *qp, const struct rbx_wr *wr,
 bool soft_wr_may_use_local(struct soft_qp *qp, const struct rbx_wr *wr)
 {
 	uint32_t rights = soft_is_read(wr->opcode) ? RBX_LOCAL_WRITE : 0;
-	const struct rbx_sge *sge = wr->sges;
-	const struct rbx_sge *end = sge + wr->sge_count;
+	uint32_t i;
 
 	if (wr->flags & RBX_WR_INLINE)
 		return true;
-	for (; sge != end; sge++)
-		if (!soft_qp_may_use(qp, sge, rights))
+	for (i = 0; i < wr->sge_count; i++)
+		if (!soft_qp_may_use(qp, &wr->sges[i], rights))
 			return false;
 	return true;
 }

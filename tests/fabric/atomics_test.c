@@ -51,13 +51,13 @@ static uint64_t value_at(const struct world *world, uint64_t offset)
 {
 	uint64_t value;
 
-	memcpy(&value, world->pair.target + REGION_AT + offset, sizeof(value));
+	memcpy(&value, world->pair.target + (REGION_AT + offset), sizeof(value));
 	return value;
 }
 
 static void value_set(const struct world *world, uint64_t offset, uint64_t value)
 {
-	memcpy(world->pair.target + REGION_AT + offset, &value, sizeof(value));
+	memcpy(world->pair.target + (REGION_AT + offset), &value, sizeof(value));
 }
 
 static struct rbx_wr atomic(const struct world *world, uint8_t opcode,
