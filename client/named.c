@@ -53,18 +53,13 @@ int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 	return err;
 }
 
-static bool is_newer(const struct rbx_wire_record *a, const struct rbx_wire_record *b)
-{
-	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
-}
-
 int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume)
 {
 	if (named->record.volume_id && volume->record.volume_id != named->record.volume_id)
 		return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
 				 named->record.name);
 	named->record.volume_id = volume->record.volume_id;
-	if (is_newer(&volume->record, &named->record))
+	if (rbx_record_is_newer(&volume->record, &named->record))
 		named->record = volume->record;
 	named->has_writer |= volume->is_open;
 	if (volume->promised_epoch < named->highest_epoch)
@@ -124,12 +119,14 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
 				 named->record.name, fault);
 	rbx_lock(&named->lock);
-	if (is_newer(&volume->record, &named->record))
+	rbx_proposer_promised(&named->proposer, incarnation, &membership);
+	/* The rest of the record is of the membership that is proposed again. */
+	if (membership.epoch && membership.epoch == named->proposer.membership.epoch &&
+	    membership.version == named->proposer.membership.version)
 		named->record = volume->record;
 	if (named->is_made) /* the server knows who we are */
 		rbx_port_copy(named->record.owner, volume->record.owner,
 			      sizeof(named->record.owner));
-	rbx_proposer_promised(&named->proposer, incarnation, &membership);
 	rbx_unlock(&named->lock);
 	return 0;
 }
@@ -182,6 +179,15 @@ int rbx_named_accept(struct rbx_named *named, struct rbx_session *session)
 		rbx_proposer_refused(&named->proposer);
 	rbx_unlock(&named->lock);
 	return err;
+}
+
+void rbx_named_change(struct rbx_named *named)
+{
+	struct rbx_membership next;
+
+	rbx_membership_next(&next, &named->proposer.membership);
+	rbx_proposer_propose(&named->proposer, &next);
+	rbx_record_put_membership(&named->record, &next);
 }
 
 bool rbx_named_is_chosen(const struct rbx_named *named)

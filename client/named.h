@@ -62,6 +62,9 @@ int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 int rbx_named_settle(struct rbx_named *named);
 /* A server accepts it. Several threads. 0, or -errno that was reported. */
 int rbx_named_accept(struct rbx_named *named, struct rbx_session *session);
+/* What enough have accepted is changed: the caller has written its part of the record, which is
+ * to be accepted by all once more. */
+void rbx_named_change(struct rbx_named *named);
 /* Whether enough have accepted. */
 bool rbx_named_is_chosen(const struct rbx_named *named);
 

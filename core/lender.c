@@ -109,7 +109,7 @@ static uint32_t client_find_live(const struct rbx_lender *l,
 	return i == NONE || l->clients[i].expired ? NONE : i;
 }
 
-static uint32_t entry_take(struct rbx_lender *l, uint64_t id, uint32_t owner)
+uint32_t rbx_lender_entry_take(struct rbx_lender *l, uint64_t id, uint32_t owner)
 {
 	uint32_t i = l->client_free;
 
@@ -134,7 +134,7 @@ uint32_t rbx_lender_admit(struct rbx_lender *l, uint64_t session_id,
 
 	if (l->counts.clients == l->config.clients_max)
 		return RBX_REASON_TOO_MANY;
-	i = entry_take(l, session_id, owner);
+	i = rbx_lender_entry_take(l, session_id, owner);
 	l->clients[i].heard_ns = now_ns;
 	client_join(l, i);
 	l->counts.clients++;
@@ -201,8 +201,7 @@ static uint32_t list_end_after(struct rbx_lender *l, uint32_t first,
 	return had_count;
 }
 
-static uint32_t slabs_end_after(struct rbx_lender *l, uint32_t client,
-				uint64_t epoch)
+uint32_t rbx_lender_slabs_end_after(struct rbx_lender *l, uint32_t client, uint64_t epoch)
 {
 	return list_end_after(l, l->clients[client].slabs.first, epoch) +
 	       list_end_after(l, l->clients[client].asked.first, epoch) +
@@ -216,7 +215,7 @@ uint32_t rbx_lender_resumed(struct rbx_lender *l, uint64_t session_id,
 
 	if (reason)
 		return reason;
-	l->counts.slabs_revoked += slabs_end_after(
+	l->counts.slabs_revoked += rbx_lender_slabs_end_after(
 		l, rbx_id_map_find(&l->sessions, session_id), last_epoch);
 	return RBX_REASON_NONE;
 }
@@ -228,7 +227,7 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 	uint32_t slabs_count;
 
 	RBX_ASSERT(index != NONE);
-	slabs_count = slabs_end_after(l, index, 0);
+	slabs_count = rbx_lender_slabs_end_after(l, index, 0);
 	RBX_ASSERT(!client->slabs_count);
 	if (client->expired)
 		l->counts.slabs_revoked += slabs_count;
@@ -247,77 +246,7 @@ void rbx_lender_leave(struct rbx_lender *l, uint64_t session_id)
 	l->owners[client->owner].clients_count--;
 }
 
-/* ---- Named volumes ---------------------------------------------------------*/
-
-uint32_t rbx_lender_keep(struct rbx_lender *l, uint64_t volume_id, uint32_t owner)
-{
-	uint32_t i;
-
-	if (l->counts.volumes == l->config.volumes_max)
-		return RBX_REASON_TOO_MANY_VOLUMES;
-	i = entry_take(l, volume_id, owner);
-	l->clients[i].is_kept = true;
-	l->counts.volumes++;
-	return RBX_REASON_NONE;
-}
-
-static struct rbx_lender_client *kept_find(struct rbx_lender *l, uint64_t volume_id)
-{
-	struct rbx_lender_client *kept;
-	uint32_t i = rbx_id_map_find(&l->sessions, volume_id);
-
-	RBX_ASSERT(i != NONE);
-	kept = &l->clients[i];
-	RBX_ASSERT(kept->is_kept);
-	return kept;
-}
-
-/* What is being prepared ends, and what was lent after an epoch. */
-static void kept_end_after(struct rbx_lender *l, struct rbx_lender_client *kept,
-			   uint64_t epoch)
-{
-	l->counts.slabs_revoked +=
-		slabs_end_after(l, (uint32_t)(kept - l->clients), epoch);
-}
-
-void rbx_lender_opened(struct rbx_lender *l, uint64_t volume_id)
-{
-	struct rbx_lender_client *kept = kept_find(l, volume_id);
-
-	kept_end_after(l, kept, UINT64_MAX);
-	kept->has_writer = true;
-	kept->kept_epoch = l->last_epoch;
-}
-
-void rbx_lender_writer_resumed(struct rbx_lender *l, uint64_t volume_id, uint64_t last_epoch)
-{
-	struct rbx_lender_client *kept = kept_find(l, volume_id);
-
-	kept_end_after(l, kept, RBX_MAX(last_epoch, kept->kept_epoch));
-}
-
-void rbx_lender_closed(struct rbx_lender *l, uint64_t volume_id)
-{
-	struct rbx_lender_client *kept = kept_find(l, volume_id);
-
-	kept_end_after(l, kept, UINT64_MAX);
-	kept->has_writer = false;
-}
-
-bool rbx_lender_next_of(const struct rbx_lender *l, uint64_t volume_id, uint64_t after_slab_id,
-			struct rbx_lender_loan *loan)
-{
-	uint32_t kept = rbx_id_map_find(&l->sessions, volume_id);
-	uint64_t i;
-
-	for (i = after_slab_id; i < l->slabs_used; i++) {
-		if (!rbx_lender_slab_is_had(&l->slabs[i]) || l->slabs[i].client != kept)
-			continue;
-		*loan = (struct rbx_lender_loan){ i + 1, l->slabs[i].epoch };
-		return true;
-	}
-	return false;
-}
+/* ---- Lending ---------------------------------------------------------------*/
 
 /* One that was never lent, as long as there are fewer than may be lent; else the one
  * that has been free for longest. */

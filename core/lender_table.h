@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lender_table.h - the tables of a lender; for lender.c, lender_lists.c and
- * lender_reclaim.c.
+ * lender_table.h - the tables of a lender; for lender.c, lender_lists.c,
+ * lender_reclaim.c and lender_volumes.c.
  *
  * Slabs and clients are in tables and in lists, all linked by index:
  *
@@ -114,6 +114,13 @@ static inline bool rbx_lender_slab_is_had(const struct rbx_lender_slab *slab)
 {
 	return slab->state == SLAB_LENT || slab->state == SLAB_ASKED;
 }
+
+/* An entry for a new client or volume. There is a free one. */
+uint32_t rbx_lender_entry_take(struct rbx_lender *l, uint64_t id, uint32_t owner);
+
+/* Of a client: ends what is being prepared, and what was lent after an epoch. Returns how many
+ * of the latter. */
+uint32_t rbx_lender_slabs_end_after(struct rbx_lender *l, uint32_t client, uint64_t epoch);
 
 /* PREPARING, LENT or ASKED -> ENDING: from here on it belongs to no client. */
 void rbx_lender_slab_end(struct rbx_lender *l, uint32_t index);

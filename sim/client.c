@@ -169,8 +169,30 @@ static void name_of(const struct rbx_sim_client *client, char name[16])
 	snprintf(name, 16, "v%u", client->index);
 }
 
-/* A named volume is made at first. Later it is taken from the client that has crashed, unless
- * that one did not come to make it. */
+/* It is made smaller than it has to be. */
+static int named_make(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	int err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, NULL);
+
+	if (err == -EEXIST) /* at some servers only */
+		err = rbx_volume_remove(client->ctx, servers, name, true);
+	return err ? err : -EAGAIN;
+}
+
+static int named_grow(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	struct rbx_volume *volume = client->volume;
+	int err;
+
+	client->volume = NULL; /* the checks look into it */
+	err = rbx_volume_close(volume);
+	if (!err)
+		err = rbx_volume_grow(client->ctx, servers, name, client->size_bytes);
+	return err ? err : -EAGAIN;
+}
+
+/* A named volume is made at first, and made larger. Later it is taken from the client that has
+ * crashed, unless that one did not come to make it. */
 static int named_open(struct rbx_sim_client *client, const char *servers)
 {
 	struct rbx_volume_options options = client->volume_options;
@@ -181,12 +203,11 @@ static int named_open(struct rbx_sim_client *client, const char *servers)
 	options.name = name;
 	options.take_over = true;
 	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
-	if (err != -ENOENT || client->is_made)
-		return err;
-	err = rbx_volume_create(client->ctx, servers, name, client->size_bytes, NULL);
-	if (err == -EEXIST) /* at some servers only */
-		err = rbx_volume_remove(client->ctx, servers, name, true);
-	return err ? err : -EAGAIN;
+	if (err == -ENOENT && !client->is_made)
+		return named_make(client, servers, name);
+	if (!err && rbx_volume_size(client->volume) < client->size_bytes)
+		return named_grow(client, servers, name);
+	return err;
 }
 
 static int open_once(struct rbx_sim_client *client)

@@ -57,6 +57,12 @@ struct rbx_wire_labels {
 	struct rbx_wire_label labels[RBX_WIRE_LABELS_MAX]; /* zero from the count on */
 };
 
+static inline bool rbx_record_is_newer(const struct rbx_wire_record *a,
+				       const struct rbx_wire_record *b)
+{
+	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
+}
+
 /* Characters of a text, and zeros up to the end of the field. */
 void rbx_wire_walk_text(struct rbx_cursor *c, char *text, size_t size);
 void rbx_wire_walk_record(struct rbx_cursor *c, struct rbx_wire_record *record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox volume create and remove.
+ * rdmabox volume create, grow and remove.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@ static const struct cli_option create_options[] = {
 	VOLUME_NAME,
 	{ "size", "SIZE", "bytes, a multiple of 4096", cli_set_size,
 	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
-	  .details = "It cannot be changed later." },
+	  .details = "`rdmabox volume grow` makes it larger, nothing makes it smaller." },
 	VOLUME_SERVERS("memory servers that will have it"),
 	{ "keep", "TIME|ever", "how long it stays while no program has it open",
 	  volume_set_keep, .field = &volume_wanted.keep_s, .words = "ever", .preset = "ever",
@@ -45,6 +45,41 @@ const struct cli_command volume_create_command = {
 		 "one server, and lost with that server. SIZE takes the suffixes K, M, G and T (1024).",
 	CLI_OPTIONS(create_options),
 	.run = create,
+	.prepare = volume_prepare,
+};
+
+/* ---- grow ------------------------------------------------------------------------------*/
+
+static const struct cli_option grow_options[] = {
+	VOLUME_NAME,
+	{ "size", "SIZE", "bytes that it will have, a multiple of 4096", cli_set_size,
+	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true },
+	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_REACH,
+};
+
+static int grow(int argc, char **argv)
+{
+	struct rbx_context *ctx;
+	int rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_grow_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	if (rbx_volume_grow(ctx, volume_wanted.servers, volume_wanted.name,
+			    volume_wanted.size_bytes))
+		rc = cli_fail(&volume_grow_command, "%s", rbx_last_error());
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_grow_command = {
+	.name = "volume grow",
+	.purpose = "make a volume larger, which no program has open",
+	.notes = "What is new reads as zeros, and takes memory as it is written. A grow that was\n"
+		 "interrupted has happened, or has not: see rdmabox volume show, and do it again.",
+	CLI_OPTIONS(grow_options),
+	.run = grow,
 	.prepare = volume_prepare,
 };
 

@@ -77,6 +77,7 @@ static const struct cli_command *const commands[] = {
 	&volume_show_command,
 	&volume_import_command,
 	&volume_export_command,
+	&volume_grow_command,
 	&volume_remove_command,
 	NULL,
 };
@@ -95,7 +96,7 @@ static int cli_volume(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_fail(&volume_command, "no command; give create, list, show, import, "
-						 "export or remove, see rdmabox volume --help");
+						 "export, grow or remove, see rdmabox volume --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&volume_command);
 		return CLI_EXIT_OK;

@@ -3,7 +3,7 @@
  * volume.h - the parts of rdmabox volume.
  *
  *	volume.c    the list of its commands; reads a command line and opens the device
- *	admin.c     create, remove
+ *	admin.c     create, grow, remove
  *	list.c      list, show
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
@@ -41,6 +41,7 @@ struct volume_wanted {
 extern struct volume_wanted volume_wanted;
 
 extern const struct cli_command volume_create_command; /* admin.c */
+extern const struct cli_command volume_grow_command;
 extern const struct cli_command volume_remove_command;
 extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;

@@ -31,7 +31,9 @@ extern "C" {
 struct rbx_volume_create_options {
 	size_t size_bytes; /* of this struct; rbx_volume_create_options_defaults() sets it */
 	/* Seconds that it stays on its servers when no program has it open. UINT64_MAX: for
-	 * ever. Default: UINT64_MAX. */
+	 * ever. Default: UINT64_MAX. Each server counts by itself, since it last heard of the
+	 * program: one that cannot be reached for so long drops its part of a volume that is
+	 * open, and with it all of the volume is lost at the next open. */
 	uint64_t keep_s;
 };
 
@@ -76,6 +78,26 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		      uint64_t size, const struct rbx_volume_create_options *options);
 
 /**
+ * rbx_volume_grow() - makes a named volume larger, which no program has open.
+ * @size: bytes, as for rbx_volume_create(); at least what it has
+ *
+ * What is new reads as zeros. The volume has the new size or the old one when the call was
+ * interrupted; then it can be called again.
+ *
+ * Returns 0, or:
+ *	-ENOENT: none of the servers has it
+ *	-EINVAL: the size is not allowed, or less than the volume has
+ *	-EBUSY: a program has it open, rbx_last_error() names it; or more than half of its
+ *		servers are not there
+ *	-EEXIST: as rbx_volume_remove()
+ *	-ESTALE: a program opened it meanwhile
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name,
+		    uint64_t size);
+
+/**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
  * @force: also if a program has it open: that one is shut out
  *
@@ -87,6 +109,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  *	-EBUSY: a program has it open; rbx_last_error() names it
  *	-EEXIST: servers have different volumes of this name, as after a remove that did not
  *		reach all servers: name those of one of them
+ *	-ESTALE: a program opened it meanwhile, and nothing was removed
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */

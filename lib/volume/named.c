@@ -111,7 +111,8 @@ static int look(struct rbx_volume *volume, const char *address, struct members *
 		err = rbx_named_heard(named, &found);
 	if (!err) {
 		member_add(members, address, rbx_session_incarnation(session));
-	} else if (err == -ENOENT) {
+	} else if (err == -ENOENT || err == -EACCES) { /* or it is another client's */
+		err = -ENOENT;
 		rbx_member_set_add(&members->have_not, rbx_session_incarnation(session));
 	}
 	rbx_session_close(session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_admin.c - makes and removes named volumes (include/rdmabox/volumes.h).
+ * named_admin.c - makes, changes and removes named volumes (include/rdmabox/volumes.h).
  *
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
@@ -14,6 +14,70 @@
 #include "lib/guard.h"
 #include "lib/sized.h"
 #include "lib/volume/crowd.h"
+
+/* Each call of this file begins with that. */
+static int crowd_begin(struct rbx_context *ctx, const char *call, const char *servers,
+		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
+{
+	int err;
+
+	if (!ctx || !servers || !name)
+		return rbx_error(-EINVAL, "context, servers and name must be given");
+	err = rbx_guard_wait(ctx, call);
+	if (!err)
+		err = rbx_named_init(named, name, "nobody");
+	return err ? err : rbx_crowd_open(ctx, servers, crowd);
+}
+
+/* ---- Finding --------------------------------------------------------------------------*/
+
+/* The servers of the crowd that have the volume. */
+struct members {
+	struct rbx_session *sessions[RBX_MEMBERS_MAX];
+	uint32_t count;
+};
+
+/* Returns whether the server has it. */
+static int look(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_volume volume;
+	int err = rbx_named_look(named, session, &volume);
+
+	if (err == -ENOENT || err == -EACCES) /* or it is another client's, of the same name */
+		return 0;
+	if (!err)
+		err = rbx_named_heard(named, &volume);
+	return err ? err : 1;
+}
+
+static int members_find(struct rbx_named *named, const struct rbx_crowd *crowd,
+			struct members *members)
+{
+	uint32_t i;
+	int there;
+
+	for (i = 0; i < crowd->count; i++) {
+		there = look(named, crowd->sessions[i]);
+		if (there < 0)
+			return there;
+		if (there)
+			members->sessions[members->count++] = crowd->sessions[i];
+	}
+	if (!members->count)
+		return rbx_error(-ENOENT, "there is no volume %s on these servers",
+				 named->record.name);
+	return 0;
+}
+
+static int grant_all(struct rbx_named *named, const struct members *members)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < members->count && !err; i++)
+		err = rbx_named_grant(named, members->sessions[i]);
+	return err;
+}
 
 /* ---- Making ---------------------------------------------------------------------------*/
 
@@ -37,32 +101,40 @@ static int slab_bytes_check(const struct rbx_crowd *crowd)
 	return 0;
 }
 
-static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size,
-		       uint64_t keep_s)
+static int size_check(uint64_t size, uint64_t slab_bytes)
 {
 	const struct rbx_volume_shape shape = {
 		.size_bytes = size,
-		.slab_bytes = rbx_session_slab_bytes(crowd->sessions[0]),
+		.slab_bytes = slab_bytes,
 		.fragment_bytes = RBX_PAGE_BYTES,
 		.replicas = 1,
 	};
+
+	if (rbx_volume_shape_check(&shape))
+		return rbx_error(-EINVAL, "a volume of %llu bytes: it must be a multiple of %u, above 0, and at most %u slabs of %llu bytes",
+				 (unsigned long long)size, RBX_PAGE_BYTES, RBX_SLABS_MAX,
+				 (unsigned long long)slab_bytes);
+	return 0;
+}
+
+static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size,
+		       uint64_t keep_s)
+{
+	uint64_t slab_bytes = rbx_session_slab_bytes(crowd->sessions[0]);
 	uint64_t incarnations[RBX_MEMBERS_MAX], id = 0;
 	uint32_t i;
 	int err = slab_bytes_check(crowd);
 
-	if (err)
-		return err;
-	if (rbx_volume_shape_check(&shape))
-		return rbx_error(-EINVAL, "a volume of %llu bytes: it must be a multiple of %u, above 0, and at most %u slabs of %llu bytes",
-				 (unsigned long long)size, RBX_PAGE_BYTES, RBX_SLABS_MAX,
-				 (unsigned long long)shape.slab_bytes);
-	err = rbx_random(&id, sizeof(id));
+	if (!err)
+		err = size_check(size, slab_bytes);
+	if (!err)
+		err = rbx_random(&id, sizeof(id));
 	if (err)
 		return err;
 	for (i = 0; i < crowd->count; i++)
 		incarnations[i] = rbx_session_incarnation(crowd->sessions[i]);
 	named->record.size_bytes = size;
-	named->record.slab_bytes = shape.slab_bytes;
+	named->record.slab_bytes = slab_bytes;
 	named->record.keep_s = keep_s;
 	named->record.replicas = 1;
 	rbx_named_make(named, id | 1, incarnations, crowd->count);
@@ -108,22 +180,14 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 	struct rbx_volume_create_options taken;
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
-	int err;
+	int err = 0;
 
-	if (!ctx || !servers || !name)
-		return rbx_error(-EINVAL, "context, servers and name must be given");
-	err = rbx_guard_wait(ctx, "rbx_volume_create");
-	if (err)
-		return err;
 	rbx_volume_create_options_defaults(&taken);
 	if (options)
 		err = rbx_sized_take("rbx_volume_create_options", sizeof(taken.size_bytes),
 				     &taken, sizeof(taken), options);
 	if (!err)
-		err = rbx_named_init(&named, name, "nobody");
-	if (err)
-		return err;
-	err = rbx_crowd_open(ctx, servers, &crowd);
+		err = crowd_begin(ctx, "rbx_volume_create", servers, name, &named, &crowd);
 	if (err)
 		return err;
 	err = record_make(&named, crowd, size, taken.keep_s);
@@ -133,49 +197,90 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 	return err;
 }
 
+/* ---- Growing --------------------------------------------------------------------------*/
+
+/* 0 if enough servers have accepted the record: then the next open finds it at one of them. */
+static int accept_all(struct rbx_named *named, const struct members *members)
+{
+	uint32_t i;
+	int err, first_err = 0;
+
+	for (i = 0; i < members->count; i++) {
+		err = rbx_named_accept(named, members->sessions[i]);
+		if (err && !first_err)
+			first_err = err;
+	}
+	if (rbx_named_is_chosen(named))
+		return 0;
+	return first_err ? first_err :
+			   rbx_error(-EBUSY, "volume %s: too few of its servers are there to change it",
+				     named->record.name);
+}
+
+/* The record that was found is made valid first, and then the change. A process that dies in
+ * between leaves the one or the other: the next open takes the newest, and has all accept it. */
+static int grow(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size)
+{
+	struct members members = { .count = 0 };
+	int err = members_find(named, crowd, &members);
+
+	if (!err)
+		err = rbx_named_begin(named, false);
+	if (!err)
+		err = size_check(size, named->record.slab_bytes);
+	if (!err)
+		err = grant_all(named, &members);
+	if (!err)
+		err = rbx_named_settle(named);
+	if (!err && size < named->record.size_bytes)
+		err = rbx_error(-EINVAL, "volume %s has %llu bytes already, and cannot become smaller",
+				named->record.name,
+				(unsigned long long)named->record.size_bytes);
+	if (!err)
+		err = accept_all(named, &members);
+	if (err)
+		return err;
+	named->record.size_bytes = size;
+	rbx_named_change(named);
+	return accept_all(named, &members);
+}
+
+int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name, uint64_t size)
+{
+	struct rbx_crowd *crowd;
+	struct rbx_named named;
+	int err = crowd_begin(ctx, "rbx_volume_grow", servers, name, &named, &crowd);
+
+	if (err)
+		return err;
+	err = grow(&named, crowd, size);
+	rbx_crowd_close(crowd);
+	return err;
+}
+
 /* ---- Removing -------------------------------------------------------------------------*/
 
-/* Returns whether the server has it. */
-static int look(struct rbx_named *named, struct rbx_session *session)
-{
-	struct rbx_wire_volume volume;
-	int err = rbx_named_look(named, session, &volume);
-
-	if (err == -ENOENT)
-		return 0;
-	if (!err)
-		err = rbx_named_heard(named, &volume);
-	return err ? err : 1;
-}
-
-static int remove_there(struct rbx_named *named, struct rbx_session *session)
+static int remove_there(struct rbx_session *session)
 {
 	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };
-	int err = rbx_named_grant(named, session);
 
-	return err ? err : rbx_session_talk(session, &m);
+	return rbx_session_talk(session, &m);
 }
 
+/* Nothing is removed before all servers have shut out everybody else: who is refused by one of
+ * them has changed nothing. */
 static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool force)
 {
-	bool has[RBX_MEMBERS_MAX] = { false };
-	uint32_t i, count = 0;
-	int there, err = 0;
+	struct members members = { .count = 0 };
+	uint32_t i;
+	int err = members_find(named, crowd, &members);
 
-	for (i = 0; i < crowd->count; i++) {
-		there = look(named, crowd->sessions[i]);
-		if (there < 0)
-			return there;
-		has[i] = there;
-		count += (uint32_t)there;
-	}
-	if (!count)
-		return rbx_error(-ENOENT, "there is no volume %s on these servers",
-				 named->record.name);
-	err = rbx_named_begin(named, force);
-	for (i = 0; i < crowd->count && !err; i++)
-		if (has[i])
-			err = remove_there(named, crowd->sessions[i]);
+	if (!err)
+		err = rbx_named_begin(named, force);
+	if (!err)
+		err = grant_all(named, &members);
+	for (i = 0; i < members.count && !err; i++)
+		err = remove_there(members.sessions[i]);
 	return err;
 }
 
@@ -184,15 +289,8 @@ int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *
 {
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
-	int err;
+	int err = crowd_begin(ctx, "rbx_volume_remove", servers, name, &named, &crowd);
 
-	if (!ctx || !servers || !name)
-		return rbx_error(-EINVAL, "context, servers and name must be given");
-	err = rbx_guard_wait(ctx, "rbx_volume_remove");
-	if (!err)
-		err = rbx_named_init(&named, name, "nobody");
-	if (!err)
-		err = rbx_crowd_open(ctx, servers, &crowd);
 	if (err)
 		return err;
 	err = remove_all(&named, crowd, force != 0);

@@ -10,51 +10,61 @@
 #include "lib/sized.h"
 #include "lib/volume/crowd.h"
 
+struct found_volume {
+	struct rbx_volume_info info;
+	struct rbx_wire_record record; /* the newest that a server has */
+};
+
 struct found {
-	struct rbx_volume_info *infos;
+	struct found_volume *volumes;
 	uint32_t count;
 	uint32_t room;
 };
 
 /* Two volumes may have the same name, if one of them is what a remove has left. */
-static struct rbx_volume_info *info_find(struct found *found, uint64_t volume_id)
+static struct found_volume *volume_find(struct found *found, uint64_t volume_id)
 {
 	uint32_t i;
 
 	for (i = 0; i < found->count; i++)
-		if (found->infos[i].volume_id == volume_id)
-			return &found->infos[i];
+		if (found->volumes[i].record.volume_id == volume_id)
+			return &found->volumes[i];
 	if (found->count == found->room) {
 		uint32_t room = found->room ? 2 * found->room : 16;
-		void *infos = realloc(found->infos, room * sizeof(*found->infos));
+		void *volumes = realloc(found->volumes, room * sizeof(*found->volumes));
 
-		if (!infos)
+		if (!volumes)
 			return NULL;
-		found->infos = infos;
+		found->volumes = volumes;
 		found->room = room;
 	}
-	found->infos[found->count] = (struct rbx_volume_info){
-		.size_bytes = sizeof(struct rbx_volume_info),
-		.volume_id = volume_id,
+	found->volumes[found->count] = (struct found_volume){
+		.info.size_bytes = sizeof(struct rbx_volume_info),
 	};
-	return &found->infos[found->count++];
+	return &found->volumes[found->count++];
 }
 
-static int info_add(struct found *found, const struct rbx_wire_volume *volume)
+static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 {
 	const struct rbx_wire_record *record = &volume->record;
-	struct rbx_volume_info *info = info_find(found, record->volume_id);
+	struct found_volume *one = volume_find(found, record->volume_id);
+	struct rbx_volume_info *info;
 
-	if (!info)
+	if (!one)
 		return rbx_error(-ENOMEM, "out of memory");
+	info = &one->info;
+	info->is_open |= volume->is_open;
+	info->servers_there++;
+	if (!rbx_record_is_newer(record, &one->record))
+		return 0;
+	one->record = *record;
 	memcpy(info->name, record->name, sizeof(info->name));
 	memcpy(info->writer, volume->holder, sizeof(info->writer));
+	info->volume_id = record->volume_id;
 	info->volume_bytes = record->size_bytes;
 	info->slab_bytes = record->slab_bytes;
 	info->keep_s = record->keep_s;
-	info->is_open |= volume->is_open;
 	info->servers = record->members_count;
-	info->servers_there++;
 	return 0;
 }
 
@@ -72,7 +82,7 @@ static int list_of(struct rbx_session *session, struct found *found)
 			return err == -ENOENT ? 0 : err;
 		cursor = m.volume.next;
 		if (m.volume.record.epoch)
-			err = info_add(found, &m.volume);
+			err = volume_add(found, &m.volume);
 		if (err)
 			return err;
 		m = (struct rbx_wire_message){ .type = RBX_WIRE_VOLUME_LIST,
@@ -83,9 +93,9 @@ static int list_of(struct rbx_session *session, struct found *found)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct rbx_volume_info *one = a, *other = b;
+	const struct found_volume *one = a, *other = b;
 
-	return strcmp(one->name, other->name);
+	return strcmp(one->info.name, other->info.name);
 }
 
 static void infos_give(struct found *found, struct rbx_volume_info *infos, uint32_t max,
@@ -94,10 +104,10 @@ static void infos_give(struct found *found, struct rbx_volume_info *infos, uint3
 	uint32_t i;
 
 	if (found->count)
-		qsort(found->infos, found->count, sizeof(*found->infos), by_name);
+		qsort(found->volumes, found->count, sizeof(*found->volumes), by_name);
 	for (i = 0; i < found->count && i < max; i++)
-		rbx_sized_give((char *)infos + i * info_bytes, info_bytes, &found->infos[i],
-			       sizeof(found->infos[i]));
+		rbx_sized_give((char *)infos + i * info_bytes, info_bytes,
+			       &found->volumes[i].info, sizeof(found->volumes[i].info));
 }
 
 int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
@@ -120,6 +130,6 @@ int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
 	rbx_crowd_close(crowd);
 	if (!err)
 		infos_give(&found, infos, max, info_bytes);
-	free(found.infos);
+	free(found.volumes);
 	return err ? err : (int)found.count;
 }

@@ -95,6 +95,32 @@ run "${bench[@]}" --volume 4M --secret-file "$scratch/backup" --credential backu
 grep -q 'quota' "$scratch/err" || { show; fault "the quota is not named"; }
 expect_success "${bench[@]}" --volume 4M --secret-file "$scratch/database" --credential database
 
+# ---- Volumes of one name --------------------------------------------------------
+
+# as NAME COMMAND... - rdmabox volume as this client
+as()
+{
+	"$rdmabox" volume "${@:2}" --secret-file "$scratch/$1" --credential "$1" \
+		>"$scratch/out" 2>"$scratch/err"
+}
+
+one=$address
+one_pid=$pid
+start_server --memory 64M --slab 1M --secrets "$secrets"
+other=$address
+address=$one
+pid=$one_pid
+as backup create data --size 4M --servers "$other" || { show; fault "create of backup"; }
+as database create data --size 2M --servers "$one" || { show; fault "create of database"; }
+head -c 2M /dev/urandom >"$scratch/data"
+as database import data "$scratch/data" --servers "$one,$other" ||
+	{ show; fault "another client's volume is in the way"; }
+as database grow data --size 3M --servers "$one,$other" || { show; fault "of a grow, too"; }
+! as database show data --servers "$other" || { show; fault "another client's volume is shown"; }
+as database remove data --servers "$one,$other" || { show; fault "of a remove, too"; }
+as backup show data --servers "$other" || { show; fault "it was removed, too"; }
+as backup remove data --servers "$other" || { show; fault "it cannot be removed"; }
+
 # ---- SIGHUP ---------------------------------------------------------------------
 
 lines 'database:the secret of the database' 'database:the new secret of the database'

@@ -70,6 +70,11 @@ grep -qE '^NAME +SIZE +KEEP +SERVERS +OPEN BY$' out && grep -qE '^db +48 MiB +ev
 volume list --json
 python3 -c 'import json; assert [v["keep_s"] for v in json.load(open("out"))] == [None, 129600]' ||
 	{ show; fault "list --json"; }
+volume grow other --size 12M
+[ ! -s out ] && [ ! -s err ] || { show; fault "grow is not silent"; }
+volume grow other --size 12M
+volume show other --json
+[ "$(key volume_bytes)" = 12582912 ] && [ "$(key keep_s)" = 129600 ] || { show; fault "grow"; }
 volume remove other
 volume show db
 grep -qE '^ +keep +ever$' out || { show; fault "show"; }
@@ -261,6 +266,11 @@ refused 'add the NAME' create --size 48M
 refused 'add --size' create new
 refused 'multiple of 4096' create new --size 5000
 refused "--size '0'" create new --size 0
+refused 'cannot become smaller' grow db --size 44M
+refused 'multiple of 4096' grow db --size 50331649
+refused 'add --size' grow db
+refused 'there is no volume nosuch' grow nosuch --size 48M
+expect_refusal 'too few of its servers' volume grow db --size 64M --servers "$address"
 for keep in '' 0 7 0s 5x 1.5h h 36501d 99999999999999999999 never 5dd; do
 	refused "--keep '$keep'.*from 1s to 36500d" create new --size 4M --keep "$keep"
 done

@@ -4,6 +4,7 @@
  * one; a program that was shut out reaches nothing any more.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "tests/lib/tenant.h"
 
 #define SERVERS 3
+#define RACES 100
 #define SLABS 7
 #define PAGE 4096u
 #define SLAB ((uint64_t)TENANT_SLAB_BYTES)
@@ -237,6 +239,83 @@ static void volume_is_made_everywhere_or_nowhere(void **state)
 	rbx_close(ctx);
 }
 
+static void *open_and_close(void *other)
+{
+	struct rbx_volume *volume;
+
+	if (!open_named(other, &volume, "db", 0))
+		assert_int_equal(rbx_volume_close(volume), 0);
+	return NULL;
+}
+
+/* Somebody opens it meanwhile: one of the two is refused, and has changed nothing. */
+static void volume_is_removed_from_all_servers_or_none(void **state)
+{
+	struct rbx_context *ctx = tenant_context(""), *other = tenant_context("");
+	struct rbx_volume_info info;
+	pthread_t opener;
+	int i, there;
+
+	(void)state;
+	for (i = 0; i < RACES; i++) {
+		assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+		assert_int_equal(pthread_create(&opener, NULL, open_and_close, other), 0);
+		usleep((unsigned)i % 20 * 50); /* another moment each time */
+		(void)rbx_volume_remove(ctx, pool, "db", 0);
+		pthread_join(opener, NULL);
+		there = rbx_volume_list(ctx, pool, &info, 1);
+		assert_in_range(there, 0, 1);
+		if (there)
+			assert_int_equal(info.servers_there, SERVERS);
+		if (there)
+			assert_int_equal(rbx_volume_remove(ctx, pool, "db", 1), 0);
+	}
+	rbx_close(ctx);
+	rbx_close(other);
+}
+
+static void volume_grows_when_nobody_has_it_open(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	const char *one = rbx_server_address(servers[0]);
+	struct rbx_volume_info info;
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SIZE), -ENOENT);
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SLAB + PAGE, NULL), 0);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	write_page(volume, 0);
+	write_page(volume, SLAB);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SIZE), -EBUSY);
+	assert_non_null(strstr(rbx_last_error(), "process"));
+	write_page(volume, PAGE);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SLAB), -EINVAL);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SIZE + 1), -EINVAL);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", UINT64_MAX - PAGE + 1), -EINVAL);
+	/* One of three servers cannot decide it. */
+	assert_int_equal(rbx_volume_grow(ctx, one, "db", SIZE), -EBUSY);
+	assert_int_equal(rbx_volume_list(ctx, one, &info, 1), 1);
+	assert_true(info.volume_bytes == SLAB + PAGE);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SIZE), 0);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", SIZE), 0);
+	assert_int_equal(rbx_volume_list(ctx, one, &info, 1), 1);
+	assert_true(info.volume_bytes == SIZE);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	assert_true(rbx_volume_size(volume) == SIZE);
+	expect_page(volume, 0);
+	expect_page(volume, PAGE);
+	expect_page(volume, SLAB);
+	expect_zeros(volume, SLAB + PAGE);
+	expect_zeros(volume, SIZE - PAGE);
+	write_page(volume, SIZE - PAGE);
+	expect_page(volume, SIZE - PAGE);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
 /* As if the older one had been removed while a server was away. */
 static void volumes_of_one_name_are_told_apart(void **state)
 {
@@ -347,6 +426,10 @@ int main(void)
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(volume_is_made_everywhere_or_nowhere,
 						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volume_is_removed_from_all_servers_or_none,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volume_grows_when_nobody_has_it_open, servers_start,
+						servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_of_one_name_are_told_apart, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_are_listed_by_name, servers_start,
