@@ -156,7 +156,7 @@ grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || {
 
 # A client that stays, with replaced secrets and limits; its data are verified.
 "$rdmabox" bench --servers "$address" --secret-file "$scratch/old" --volume 4M --verify \
-	--runtime 12 --json "$scratch/bench.json" >"$scratch/bench" 2>&1 &
+	--runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 lends 4 "$scratch/old"
@@ -200,6 +200,7 @@ sed -i 's/^quota.*/quota = 8M/' "$conf"
 reload 3
 expect_success bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2 \
 	--verify
+kill -INT "$client" # it ends as if its time were over
 wait "$client"
 status=$?
 [ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "the client that stayed: exit code $status"; }
@@ -216,7 +217,7 @@ second=$address
 start --config "$conf"
 first=$address
 "$rdmabox" bench --servers "$first,$second" --secret-file "$scratch/new" --volume 8M --verify \
-	--runtime 6 >"$scratch/bench" 2>&1 &
+	--runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 # The volume chooses how many of its 8 slabs each server lends.
@@ -235,6 +236,7 @@ reload 1
 tells "more is lent than the new limit allows: asked for $((lent - 1)) slab" 1
 lends 1
 number slabs_revoked 0
+kill -INT "$client"
 wait "$client"
 status=$?
 [ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "the client was not moved: exit code $status"; }
@@ -242,7 +244,7 @@ status=$?
 # A client that cannot move its data loses nothing, however long it takes.
 lines 'memory = 8M' 'slab = 1M'
 start --config "$conf"
-"$rdmabox" bench --servers "$address" --volume 8M --verify --runtime 20 >"$scratch/bench" 2>&1 &
+"$rdmabox" bench --servers "$address" --volume 8M --verify --runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 lends 8
@@ -254,6 +256,7 @@ number slabs_lent 8
 sed -i 's/^memory.*/memory = 8M/' "$conf"
 reload 2
 number memory_bytes $((8 << 20))
+kill -INT "$client"
 wait "$client"
 status=$?
 [ "$status" = 0 ] || { cat "$scratch/bench" >&2; fault "a limit cost data: exit code $status"; }

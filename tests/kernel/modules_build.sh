@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The kernel modules build without a warning of the compiler (W=1) or of sparse,
-# where that is installed, against the headers of one kernel of the lab: 6.1, 6.12
-# or debug.
+# The kernel modules build without a warning of the compiler (W=1), against the headers
+# of one kernel of the lab: 6.1, 6.12 or debug. Against those of 6.12 sparse has none
+# either, where it is installed: it takes as long as the compiler, for the same sources.
 #
 # Usage: tests/kernel/modules_build.sh BUILD SERIES
 # The modules are left in BUILD/modules-SERIES. Exit code 77 where there are no
@@ -22,7 +22,7 @@ if [ ! -e "$headers/Makefile" ]; then
 fi
 mkdir -p "$dir"
 sparse=()
-! command -v sparse >/dev/null || sparse=(C=1)
+[ "$series" != 6.12 ] || ! command -v sparse >/dev/null || sparse=(C=1)
 "$top/kernel/build" "$headers" "$dir" "${sparse[@]}" modules 2>&1 | tee "$dir/log"
 [ "${PIPESTATUS[0]}" = 0 ] || exit 1
 # What sparse calls an error does not end the build.

@@ -84,6 +84,7 @@ static int post_the_first_alone(struct rbx_qp *qp, struct rbx_wr *first,
 				struct rbx_wr **bad)
 {
 	struct rbx_wr *rest = first->next;
+	struct rbx_wc none;
 	int err;
 
 	if (half.has_failed || !rest)
@@ -96,7 +97,7 @@ static int post_the_first_alone(struct rbx_qp *qp, struct rbx_wr *first,
 	/* It is done, without a signal, before anybody disconnects. */
 	for (int i = 0; i < 50; i++) {
 		usleep(1000);
-		half.of_device->poll(half.cq, NULL, 0);
+		half.of_device->poll(half.cq, &none, 0);
 	}
 	*bad = rest;
 	return -EIO;
