@@ -10,6 +10,7 @@
 #include "core/slab_way.h"
 
 #include "core/checksum.h"
+#include "core/slab_doubts.h"
 #include "core/status.h"
 
 /* ---- Missing replicas and pages ----------------------------------------------- */
@@ -154,104 +155,6 @@ void rbx_slab_start(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_take(slab, group, piece, todo);
 }
 
-/* ---- Pages in doubt: doubts.h ---------------------------------------------------*/
-
-/* The write is the truth, and its checksums are about to be stored. */
-static void write_was_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
-			     uint8_t slots)
-{
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-
-	if (doubts)
-		rbx_doubts_missed(doubts, rbx_slab_checksums(slab),
-				  rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
-}
-
-/* Whether an attempt before the one that failed here may have been carried out. */
-static bool was_sent_again(const struct rbx_piece *piece)
-{
-	for (uint32_t left = piece->tried_mask; left; left &= left - 1)
-		if (piece->parts[__builtin_ctz(left)].fragment.flags & RBX_FRAGMENT_AGAIN)
-			return true;
-	return false;
-}
-
-/* The write is not the truth. Data that no replica can have needs no record. */
-static void write_went_astray(struct rbx_slab *slab, struct rbx_piece *piece,
-			      uint8_t slots)
-{
-	struct rbx_doubts *doubts;
-
-	if (!slab->has_checksums || !(slots || was_sent_again(piece)))
-		return;
-	if (!slab->has_record && rbx_slab_record_give_at_once(slab))
-		slab->attention = true; /* the record may not be needed */
-	doubts = rbx_slab_doubts(slab);
-	if (doubts)
-		rbx_doubts_have(doubts, rbx_piece_checksums(piece),
-				rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
-}
-
-/* All replicas have the write. */
-static void write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-	bool were_later;
-
-	if (!doubts)
-		return;
-	were_later = rbx_doubts_are_later(doubts);
-	rbx_doubts_drop(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
-	if (were_later && !rbx_doubts_are_later(doubts)) /* it needs no record any more */
-		slab->attention = true;
-}
-
-/* No replica has what the checksums say. Returns whether they say something else now. */
-static bool checksums_yield(struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-
-	return doubts && rbx_doubts_yield(doubts, rbx_slab_checksums(slab),
-					  rbx_piece_page(piece), rbx_piece_pages_count(piece),
-					  piece->good_pages, rbx_slab_targets(slab));
-}
-
-/* The search for a replica that has the page has ended. */
-static void look_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-
-	if (doubts)
-		rbx_doubts_look_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
-}
-
-static void copy_begins(struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-
-	if (doubts)
-		rbx_doubts_copy_begin(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece));
-}
-
-/* A replica that missed it may be the truth meanwhile. The data of another readable one was
- * not looked at. */
-static void copy_ends(struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	bool all_have_it = !(slab->write_mask & ~rbx_piece_written(piece) & ~piece->source_mask);
-	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
-	uint32_t slot;
-
-	if (!doubts)
-		return;
-	rbx_doubts_copy_end(doubts, rbx_piece_page(piece), rbx_piece_pages_count(piece),
-			    rbx_piece_written(piece), all_have_it);
-	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (slab->read_mask & piece->send_mask & ~rbx_piece_written(piece) &
-		    1u << slot)
-			rbx_doubts_resolve(doubts, rbx_slab_checksums(slab), slot,
-					   rbx_slab_targets(slab));
-}
-
 /* ---- Reads, and the first half of a copy ----------------------------------------*/
 
 /* Neighbours within a stripe go to the same replica, so that they merge. */
@@ -277,7 +180,7 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 		return;
 	}
 	piece->source_mask = (uint8_t)(1u << slot);
-	copy_begins(slab, piece);
+	rbx_way_copy_begins(slab, piece);
 	send_write(slab, piece, slots, todo);
 }
 
@@ -312,7 +215,7 @@ static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
 static void read_more(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
-	look_ends(slab, piece);
+	rbx_way_look_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY)
 		copy_read(slab, piece, slot, todo);
 	else
@@ -357,14 +260,14 @@ static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
 {
 	int source = checked_source(slab, piece);
 
-	if (source < 0 && checksums_yield(slab, piece)) {
+	if (source < 0 && rbx_way_checksums_yield(slab, piece)) {
 		piece->tried_mask = TRIED_NOBODY;
 		source = checked_source(slab, piece);
 	}
 	if (source >= 0)
 		send_read(slab, piece, (uint32_t)source, todo);
 	else
-		look_ends(slab, piece);
+		rbx_way_look_ends(slab, piece);
 	return source >= 0;
 }
 
@@ -393,7 +296,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 	if (status == -EBADMSG) {
 		read_mismatched(slab, group, piece, slot, todo);
 	} else if (rbx_status_class(status) == RBX_STATUS_LOCAL) {
-		look_ends(slab, piece);
+		rbx_way_look_ends(slab, piece);
 		rbx_way_end(piece, status, todo);
 	} else {
 		rbx_slab_lose(slab, slot);
@@ -428,7 +331,7 @@ static void note_written(struct rbx_slab *slab, struct rbx_piece *piece)
 	if (piece->kind != RBX_PIECE_WRITE)
 		return;
 	if (slab->has_checksums) {
-		write_arrived(slab, piece);
+		rbx_way_write_arrived(slab, piece);
 		rbx_checksum_store(rbx_slab_checksums(slab), piece);
 	}
 	if (slab->has_holes)
@@ -469,7 +372,7 @@ static void write_failed_here(struct rbx_slab *slab,
 
 	if (!slab->read_mask)
 		return;
-	write_went_astray(slab, piece, rbx_piece_written(piece) & differ);
+	rbx_way_write_astray(slab, piece, rbx_piece_written(piece) & differ);
 	if (!slab->has_checksums)
 		differ |= slab->read_mask & (slab->read_mask - 1u);
 	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
@@ -487,7 +390,7 @@ static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
 	rbx_slab_differ(slab, missed, piece_cell(slab, piece));
 	if (!slab->has_checksums)
 		return;
-	write_was_missed(slab, piece, missed);
+	rbx_way_write_missed(slab, piece, missed);
 	rbx_checksum_store(rbx_slab_checksums(slab), piece);
 }
 
@@ -519,7 +422,7 @@ static void second_half_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	int32_t status = 0;
 
 	if (piece->kind == RBX_PIECE_COPY)
-		copy_ends(slab, piece);
+		rbx_way_copy_ends(slab, piece);
 	if (piece->kind == RBX_PIECE_COPY && piece->status)
 		status = piece->status;
 	else if (piece->kind == RBX_PIECE_COPY && !rbx_piece_written(piece))

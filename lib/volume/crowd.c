@@ -2,15 +2,75 @@
 /*
  * crowd.c - see crowd.h.
  */
-#include <stdlib.h>
-
 #include "lib/volume/crowd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/rdmabox/pool.h"
+#include "lib/context.h"
+#include "lib/error.h"
+#include "lib/session/sessions.h"
+
+static int names_take(struct rbx_crowd *crowd, const char *servers)
+{
+	struct rbx_pool_member *members = calloc(RBX_MEMBERS_MAX, sizeof(*members));
+	struct rbx_pool *pool;
+	size_t count, i;
+	int err;
+
+	err = members ? rbx_pool_open(&pool, servers) : rbx_error(-ENOMEM, "out of memory");
+	if (err) {
+		free(members);
+		return err;
+	}
+	count = rbx_pool_members_get(pool, members, RBX_MEMBERS_MAX);
+	rbx_pool_close(pool);
+	if (count > RBX_MEMBERS_MAX)
+		err = rbx_error(-EINVAL, "servers \"%s\": a named volume has at most %u",
+				servers, RBX_MEMBERS_MAX);
+	for (i = 0; i < count && !err; i++) {
+		crowd->names[i] = strdup(members[i].address);
+		if (!crowd->names[i])
+			err = rbx_error(-ENOMEM, "out of memory");
+	}
+	if (!err && !count)
+		err = rbx_error(-ENOENT, "pool \"%s\" has no servers", servers);
+	crowd->count = (uint32_t)count;
+	free(members);
+	return err;
+}
+
+/* If it is lost its one call fails, and shows it. */
+static void lost(void *user, const char *reason)
+{
+	(void)user;
+	(void)reason;
+}
+
+static void evict(void *user, const struct rbx_eviction *eviction)
+{
+	(void)user;
+	(void)eviction;
+}
+
+static int session_open(struct rbx_context *ctx, const char *address,
+			struct rbx_session **session)
+{
+	const struct rbx_session_events events = { lost, evict, NULL };
+
+	return rbx_session_open_name(rbx_context_sessions(ctx), address, &events, session);
+}
 
 void rbx_crowd_close(struct rbx_crowd *crowd)
 {
-	while (crowd->count)
-		rbx_session_close(crowd->sessions[--crowd->count]);
-	rbx_name_list_free(&crowd->list);
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		if (crowd->sessions[i])
+			rbx_session_close(crowd->sessions[i]);
+		free(crowd->names[i]);
+	}
 	free(crowd);
 }
 
@@ -23,27 +83,60 @@ static int twice_check(const struct rbx_crowd *crowd, uint32_t index)
 	for (i = 0; i < index; i++)
 		if (rbx_session_incarnation(crowd->sessions[i]) == incarnation)
 			return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
-					 crowd->list.names[index], crowd->list.names[i]);
+					 crowd->names[index], crowd->names[i]);
 	return 0;
 }
 
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **made)
 {
 	struct rbx_crowd *crowd = calloc(1, sizeof(*crowd));
+	uint32_t i;
 	int err;
 
 	if (!crowd)
 		return rbx_error(-ENOMEM, "out of memory");
-	err = rbx_name_list_make(&crowd->list, servers);
-	while (!err && crowd->count < crowd->list.count) {
-		err = rbx_named_session_open(ctx, crowd->list.names[crowd->count],
-					     &crowd->sessions[crowd->count]);
+	err = names_take(crowd, servers);
+	for (i = 0; i < crowd->count && !err; i++) {
+		err = session_open(ctx, crowd->names[i], &crowd->sessions[i]);
 		if (!err)
-			err = twice_check(crowd, crowd->count++);
+			err = twice_check(crowd, i);
 	}
 	if (err)
 		rbx_crowd_close(crowd);
 	else
 		*made = crowd;
 	return err;
+}
+
+/* ---- Looking for a volume ---------------------------------------------------------------*/
+
+int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
+{
+	int err, none_err = -ENOENT;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < crowd->count; i++) {
+		struct rbx_wire_volume volume;
+
+		err = rbx_named_look(named, crowd->sessions[i], &volume);
+		/* Another client may have one of the same name, at servers that ours does not
+		 * need. */
+		if (err == -EACCES)
+			none_err = err;
+		if (err == -EACCES || err == -ENOENT)
+			continue;
+		if (!err)
+			err = rbx_named_heard(named, &volume);
+		if (err)
+			return err;
+		crowd->has[i] = true;
+		count++;
+	}
+	if (count)
+		return 0;
+	return none_err == -EACCES ?
+		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
+				 named->record.name) :
+		       rbx_error(none_err, "there is no volume %s on these servers",
+				 named->record.name);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * crowd.h - a session with each of several servers, which are only asked something.
+ * crowd.h - a session with each of several servers, which are only asked something. Named volumes
+ * are looked for, made, changed and removed in this way.
  */
 #ifndef RBX_LIB_CROWD_H
 #define RBX_LIB_CROWD_H
 
-#include "lib/volume/named.h"
+#include "client/named.h"
+
+struct rbx_context;
 
 struct rbx_crowd {
-	struct rbx_name_list list;
-	struct rbx_session *sessions[RBX_MEMBERS_MAX]; /* in the order of the list */
+	char *names[RBX_MEMBERS_MAX]; /* of the servers: host:port */
+	struct rbx_session *sessions[RBX_MEMBERS_MAX];
+	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
 	uint32_t count;
 };
 
@@ -17,5 +21,9 @@ struct rbx_crowd {
  * reported. Blocks. */
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
 void rbx_crowd_close(struct rbx_crowd *crowd);
+
+/* Asks all of them for a volume. 0; -ENOENT: none has it; -EACCES: it belongs to another
+ * credential wherever it is; or as rbx_named_heard(); reported. */
+int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
 
 #endif

@@ -8,20 +8,6 @@
 #include "client/named.h"
 #include "lib/volume/volume.h"
 
-/* The servers of a pool, by their addresses. */
-struct rbx_name_list {
-	char *names[RBX_MEMBERS_MAX];
-	uint32_t count;
-};
-
-/* servers: a list, or another kind of pool. 0, or -errno that was reported. */
-int rbx_name_list_make(struct rbx_name_list *list, const char *servers);
-void rbx_name_list_free(struct rbx_name_list *list);
-
-/* Sessions that are only asked something. */
-int rbx_named_session_open(struct rbx_context *ctx, const char *address,
-			   struct rbx_session **session);
-
 /* Asks the servers for the volume, and leaves those of them in *members that have it, as
  * "host:port,host:port", allocated. 0, or -errno that was reported. */
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members);

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/volume.h"
 #include "include/rdmabox/volumes.h"
+#include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/session/sessions.h"
 #include "lib/sized.h"
 #include "lib/volume/crowd.h"
 
@@ -29,53 +32,15 @@ static int crowd_begin(struct rbx_context *ctx, const char *call, const char *se
 	return err ? err : rbx_crowd_open(ctx, servers, crowd);
 }
 
-/* ---- Finding --------------------------------------------------------------------------*/
-
-/* The servers of the crowd that have the volume. */
-struct members {
-	struct rbx_session *sessions[RBX_MEMBERS_MAX];
-	uint32_t count;
-};
-
-/* Returns whether the server has it. */
-static int look(struct rbx_named *named, struct rbx_session *session)
-{
-	struct rbx_wire_volume volume;
-	int err = rbx_named_look(named, session, &volume);
-
-	if (err == -ENOENT || err == -EACCES) /* or it is another client's, of the same name */
-		return 0;
-	if (!err)
-		err = rbx_named_heard(named, &volume);
-	return err ? err : 1;
-}
-
-static int members_find(struct rbx_named *named, const struct rbx_crowd *crowd,
-			struct members *members)
-{
-	uint32_t i;
-	int there;
-
-	for (i = 0; i < crowd->count; i++) {
-		there = look(named, crowd->sessions[i]);
-		if (there < 0)
-			return there;
-		if (there)
-			members->sessions[members->count++] = crowd->sessions[i];
-	}
-	if (!members->count)
-		return rbx_error(-ENOENT, "there is no volume %s on these servers",
-				 named->record.name);
-	return 0;
-}
-
-static int grant_all(struct rbx_named *named, const struct members *members)
+/* Of those that have the volume: each shuts everybody else out, and serves us. */
+static int grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < members->count && !err; i++)
-		err = rbx_named_grant(named, members->sessions[i]);
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has[i])
+			err = rbx_named_grant(named, crowd->sessions[i]);
 	return err;
 }
 
@@ -97,7 +62,7 @@ static int slab_bytes_check(const struct rbx_crowd *crowd)
 	for (i = 1; i < crowd->count; i++)
 		if (rbx_session_slab_bytes(crowd->sessions[i]) != first)
 			return rbx_error(-EINVAL, "servers %s and %s lend slabs of different lengths; start both with the same --slab",
-					 crowd->list.names[0], crowd->list.names[i]);
+					 crowd->names[0], crowd->names[i]);
 	return 0;
 }
 
@@ -141,16 +106,20 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 	return 0;
 }
 
+static int forget(struct rbx_session *session)
+{
+	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };
+
+	return rbx_session_talk(session, &m);
+}
+
 /* What was accepted by some is taken back: the volume is there, or it is not. */
 static void take_back(const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 
-	for (i = 0; i < crowd->count; i++) {
-		struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };
-
-		(void)rbx_session_talk(crowd->sessions[i], &m);
-	}
+	for (i = 0; i < crowd->count; i++)
+		(void)forget(crowd->sessions[i]);
 }
 
 static int make(struct rbx_named *named, struct rbx_crowd *crowd)
@@ -200,13 +169,13 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 /* ---- Growing --------------------------------------------------------------------------*/
 
 /* 0 if enough servers have accepted the record: then the next open finds it at one of them. */
-static int accept_all(struct rbx_named *named, const struct members *members)
+static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 	int err, first_err = 0;
 
-	for (i = 0; i < members->count; i++) {
-		err = rbx_named_accept(named, members->sessions[i]);
+	for (i = 0; i < crowd->count; i++) {
+		err = crowd->has[i] ? rbx_named_accept(named, crowd->sessions[i]) : 0;
 		if (err && !first_err)
 			first_err = err;
 	}
@@ -219,17 +188,16 @@ static int accept_all(struct rbx_named *named, const struct members *members)
 
 /* The record that was found is made valid first, and then the change. A process that dies in
  * between leaves the one or the other: the next open takes the newest, and has all accept it. */
-static int grow(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size)
+static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 {
-	struct members members = { .count = 0 };
-	int err = members_find(named, crowd, &members);
+	int err = rbx_crowd_look(crowd, named);
 
 	if (!err)
 		err = rbx_named_begin(named, false);
 	if (!err)
 		err = size_check(size, named->record.slab_bytes);
 	if (!err)
-		err = grant_all(named, &members);
+		err = grant_all(named, crowd);
 	if (!err)
 		err = rbx_named_settle(named);
 	if (!err && size < named->record.size_bytes)
@@ -237,12 +205,12 @@ static int grow(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t
 				named->record.name,
 				(unsigned long long)named->record.size_bytes);
 	if (!err)
-		err = accept_all(named, &members);
+		err = accept_all(named, crowd);
 	if (err)
 		return err;
 	named->record.size_bytes = size;
 	rbx_named_change(named);
-	return accept_all(named, &members);
+	return accept_all(named, crowd);
 }
 
 int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name, uint64_t size)
@@ -260,27 +228,20 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 
 /* ---- Removing -------------------------------------------------------------------------*/
 
-static int remove_there(struct rbx_session *session)
-{
-	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };
-
-	return rbx_session_talk(session, &m);
-}
-
 /* Nothing is removed before all servers have shut out everybody else: who is refused by one of
  * them has changed nothing. */
 static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool force)
 {
-	struct members members = { .count = 0 };
 	uint32_t i;
-	int err = members_find(named, crowd, &members);
+	int err = rbx_crowd_look(crowd, named);
 
 	if (!err)
 		err = rbx_named_begin(named, force);
 	if (!err)
-		err = grant_all(named, &members);
-	for (i = 0; i < members.count && !err; i++)
-		err = remove_there(members.sessions[i]);
+		err = grant_all(named, crowd);
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has[i])
+			err = forget(crowd->sessions[i]);
 	return err;
 }
 

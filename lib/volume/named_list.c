@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "include/rdmabox/volumes.h"
+#include "lib/error.h"
 #include "lib/guard.h"
+#include "lib/session/sessions.h"
 #include "lib/sized.h"
 #include "lib/volume/crowd.h"
 

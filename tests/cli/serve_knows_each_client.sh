@@ -117,6 +117,8 @@ as database import data "$scratch/data" --servers "$one,$other" ||
 	{ show; fault "another client's volume is in the way"; }
 as database grow data --size 3M --servers "$one,$other" || { show; fault "of a grow, too"; }
 ! as database show data --servers "$other" || { show; fault "another client's volume is shown"; }
+! as database remove data --servers "$other" || { show; fault "another client's volume is removed"; }
+grep -q 'volume data belongs to another credential' "$scratch/err" || { show; fault "the cause is not told"; }
 as database remove data --servers "$one,$other" || { show; fault "of a remove, too"; }
 as backup show data --servers "$other" || { show; fault "it was removed, too"; }
 as backup remove data --servers "$other" || { show; fault "it cannot be removed"; }

@@ -152,6 +152,26 @@ static void record_that_cannot_be_is_refused(void **state)
 	assert_int_equal(named.record.version, 4);
 }
 
+/* A change that was never chosen may be at a server whose answer is not needed. */
+static void record_is_that_of_the_members_that_are_proposed(void **state)
+{
+	struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named;
+
+	(void)state;
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	volume.record.version = 8;
+	volume.record.size_bytes = 2 << 20;
+	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	volume.record.version = 7;
+	volume.record.size_bytes = 1 << 20;
+	assert_int_equal(grants(&named, &volume), 0);
+	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_int_equal(named.record.version, 8); /* one above */
+	assert_int_equal(named.record.size_bytes, 1 << 20);
+}
+
 static void labels_without_end_are_refused(void **state)
 {
 	struct rbx_named named = begun();
@@ -174,6 +194,7 @@ int main(void)
 		cmocka_unit_test(two_volumes_of_one_name_are_not_one),
 		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
 		cmocka_unit_test(record_that_cannot_be_is_refused),
+		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
 	};
 

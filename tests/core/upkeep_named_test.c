@@ -2,12 +2,17 @@
 /* upkeep_named_test.c - a slab of a named volume is had from one server, or from none. */
 #include "tests/core/first_writes.h"
 
-static struct host *make(uint32_t slabs, uint32_t servers)
+static struct host *make_replicated(uint32_t slabs, uint32_t replicas, uint32_t servers)
 {
-	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 1,
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = replicas,
 							    .on_demand = true,
 							    .is_named = true },
 				slabs, servers);
+}
+
+static struct host *make(uint32_t slabs, uint32_t servers)
+{
+	return make_replicated(slabs, 1, servers);
 }
 
 /* And without a round at once, again and again. */
@@ -79,6 +84,33 @@ static void slab_of_a_server_that_has_just_died_is_dead(void **state)
 	rounds(host);
 	assert_int_equal(host_ended(host, -EIO), 1);
 	assert_int_equal(host->servers[1 - slow].asked_count, 0);
+	host_free(host);
+}
+
+/* One server has lent, and dies before the other one says that it does not. */
+static void slab_that_was_lent_by_a_server_that_died_is_dead(void **state)
+{
+	struct host *host = make_replicated(1, 2, 2);
+	uint32_t i;
+
+	(void)state;
+	host->servers[0].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_lent_count(host, 1), 1);
+	rbx_upkeep_server_down(&host->upkeep, 1);
+	host->servers[0].refuse = -ENOSPC;
+	host->servers[0].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host->servers[0].refuse = 0;
+	for (i = 0; i < 8; i++) {
+		host->now_ns += QUARTER_NS;
+		first_write(host, 0);
+		rounds(host);
+		assert_int_equal(host_ended(host, -EIO), 1);
+	}
+	assert_int_equal(host_lent_count(host, 0), 0);
 	host_free(host);
 }
 
@@ -175,6 +207,7 @@ int main(void)
 		cmocka_unit_test(server_that_refuses_is_followed_by_another),
 		cmocka_unit_test(slab_that_a_dead_server_may_have_is_dead),
 		cmocka_unit_test(slab_of_a_server_that_has_just_died_is_dead),
+		cmocka_unit_test(slab_that_was_lent_by_a_server_that_died_is_dead),
 		cmocka_unit_test(slab_whose_twin_is_in_use_is_dead),
 		cmocka_unit_test(slab_that_was_lost_is_not_given_back),
 		cmocka_unit_test(slabs_that_servers_have_are_taken),

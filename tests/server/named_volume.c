@@ -84,3 +84,18 @@ void named_expect(struct world *world, struct rbx_qp *qp, const struct rbx_loan 
 	for (i = 0; i < WORLD_SLAB_BYTES; i++)
 		assert_int_equal(world->memory[i], 0x5c);
 }
+
+void named_two_begin(struct named_two *two)
+{
+	world_begin(&two->world);
+	two->writer = named_make(&two->world, &two->qp, &two->loan);
+	two->other = world_session(&two->world);
+}
+
+void named_two_end(struct named_two *two)
+{
+	two->world.choice.ops->destroy_qp(two->qp);
+	rbx_session_close(two->other);
+	rbx_session_close(two->writer);
+	world_stop(&two->world);
+}

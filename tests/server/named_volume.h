@@ -15,6 +15,17 @@ int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode, const 
 /* A record for a volume that was answered: 8 slabs at one server. */
 struct rbx_wire_message named_accept_of(const struct rbx_wire_volume *volume, uint64_t epoch,
 					uint64_t version);
+/* "db", whose writer has it open in epoch 1, and the session of somebody else. */
+struct named_two {
+	struct world world;
+	struct rbx_session *writer, *other;
+	struct rbx_qp *qp; /* the writer's */
+	struct rbx_loan loan;
+};
+
+void named_two_begin(struct named_two *two);
+void named_two_end(struct named_two *two);
+
 /* Makes "db", with one slab, whose contents are those of world->memory; in epoch 1. */
 struct rbx_session *named_make(struct world *world, struct rbx_qp **qp, struct rbx_loan *loan);
 struct rbx_wire_labels named_labels(struct rbx_session *session, uint64_t cursor);

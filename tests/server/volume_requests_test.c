@@ -14,35 +14,27 @@
 static void older_epochs_are_refused(void **state)
 {
 	struct rbx_wire_message accept;
-	struct rbx_session *writer, *late;
 	struct rbx_wire_volume volume;
-	struct rbx_loan loan;
-	struct world world;
-	struct rbx_qp *qp;
+	struct named_two two;
 
 	(void)state;
-	world_begin(&world);
-	writer = named_make(&world, &qp, &loan);
-	late = world_session(&world);
-	assert_int_equal(named_open(late, RBX_WIRE_OPEN_WRITE, "db", 1, NULL), -ESTALE);
-	named_expect(&world, qp, &loan); /* it is still there */
-	assert_int_equal(named_open(late, RBX_WIRE_OPEN_CREATE, "db", 9, NULL), -EEXIST);
-	assert_int_equal(named_open(late, RBX_WIRE_OPEN_WRITE, "other", 9, NULL), -ENOENT);
-	assert_int_equal(named_open(late, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", 1, NULL), -ESTALE);
+	named_expect(&two.world, two.qp, &two.loan); /* it is still there */
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_CREATE, "db", 9, NULL), -EEXIST);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "other", 9, NULL), -ENOENT);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
 	assert_true(volume.is_open);
 	/* Its own epoch, an older version: it comes late, and changes nothing. */
 	accept = named_accept_of(&volume, 1, 3);
-	assert_int_equal(rbx_session_talk(writer, &accept), 0);
+	assert_int_equal(rbx_session_talk(two.writer, &accept), 0);
 	accept = named_accept_of(&volume, 1, 2);
-	assert_int_equal(rbx_session_talk(writer, &accept), 0);
-	assert_int_equal(named_open(late, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	assert_int_equal(rbx_session_talk(two.writer, &accept), 0);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
 	assert_int_equal(volume.record.version, 3);
 	accept = named_accept_of(&volume, 2, 4); /* an epoch that nobody was promised */
-	assert_int_equal(rbx_session_talk(writer, &accept), -ESTALE);
-	world.choice.ops->destroy_qp(qp);
-	rbx_session_close(late);
-	rbx_session_close(writer);
-	world_stop(&world);
+	assert_int_equal(rbx_session_talk(two.writer, &accept), -ESTALE);
+	named_two_end(&two);
 }
 
 /* The numbers would be used up, and nobody could open the volume any more. */
@@ -50,28 +42,22 @@ static void epochs_and_versions_that_are_out_of_reach_are_refused(void **state)
 {
 	const uint64_t step = RBX_MEMBERSHIP_STEP_MAX;
 	struct rbx_wire_message accept;
-	struct rbx_session *writer, *next;
 	struct rbx_wire_volume volume;
-	struct rbx_loan loan;
-	struct world world;
-	struct rbx_qp *qp;
+	struct named_two two;
 
 	(void)state;
-	world_begin(&world);
-	writer = named_make(&world, &qp, &loan);
-	next = world_session(&world);
-	assert_int_equal(named_open(next, RBX_WIRE_OPEN_WRITE, "db", UINT64_MAX, NULL), -ESTALE);
-	assert_int_equal(named_open(next, RBX_WIRE_OPEN_WRITE, "db", step + 2, NULL), -ESTALE);
-	named_expect(&world, qp, &loan);
-	assert_int_equal(named_open(next, RBX_WIRE_OPEN_WRITE, "db", step + 1, &volume), 0);
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", UINT64_MAX, NULL),
+			 -ESTALE);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", step + 2, NULL),
+			 -ESTALE);
+	named_expect(&two.world, two.qp, &two.loan);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", step + 1, &volume), 0);
 	accept = named_accept_of(&volume, step + 1, step + 2);
-	assert_int_equal(rbx_session_talk(next, &accept), -ESTALE);
+	assert_int_equal(rbx_session_talk(two.other, &accept), -ESTALE);
 	accept = named_accept_of(&volume, step + 1, step + 1);
-	assert_int_equal(rbx_session_talk(next, &accept), 0);
-	world.choice.ops->destroy_qp(qp);
-	rbx_session_close(writer);
-	rbx_session_close(next);
-	world_stop(&world);
+	assert_int_equal(rbx_session_talk(two.other, &accept), 0);
+	named_two_end(&two);
 }
 
 /* As a client does that looked while the volume was made. */
@@ -104,44 +90,29 @@ static void volume_that_was_not_meant_is_not_opened(void **state)
 		.volume_open = { .name = "db", .holder = "late", .writer_epoch = 9,
 				 .volume_id = NAMED_ID + 1, .mode = RBX_WIRE_OPEN_WRITE },
 	};
-	struct rbx_session *writer, *late;
-	struct rbx_loan loan;
-	struct world world;
-	struct rbx_qp *qp;
+	struct named_two two;
 
 	(void)state;
-	world_begin(&world);
-	writer = named_make(&world, &qp, &loan);
-	late = world_session(&world);
-	assert_int_equal(rbx_session_talk(late, &open), -ENOENT);
-	named_expect(&world, qp, &loan);
-	world.choice.ops->destroy_qp(qp);
-	rbx_session_close(late);
-	rbx_session_close(writer);
-	world_stop(&world);
+	named_two_begin(&two);
+	assert_int_equal(rbx_session_talk(two.other, &open), -ENOENT);
+	named_expect(&two.world, two.qp, &two.loan);
+	named_two_end(&two);
 }
 
 /* A key is of no use without a queue pair that was granted the volume. */
 static void keys_are_of_no_use_to_others(void **state)
 {
-	struct rbx_session *writer, *other;
-	struct rbx_qp *qp, *other_qp;
-	struct rbx_loan loan;
-	struct world world;
+	struct named_two two;
+	struct rbx_qp *qp;
 
 	(void)state;
-	world_begin(&world);
-	writer = named_make(&world, &qp, &loan);
-	other = world_session(&world);
-	other_qp = world_qp(&world, other);
-	memset(world.memory, 0xee, WORLD_SLAB_BYTES);
-	assert_int_not_equal(world_transfer(&world, other_qp, RBX_OP_WRITE, &loan), 0);
-	named_expect(&world, qp, &loan);
-	world.choice.ops->destroy_qp(qp);
-	world.choice.ops->destroy_qp(other_qp);
-	rbx_session_close(other);
-	rbx_session_close(writer);
-	world_stop(&world);
+	named_two_begin(&two);
+	qp = world_qp(&two.world, two.other);
+	memset(two.world.memory, 0xee, WORLD_SLAB_BYTES);
+	assert_int_not_equal(world_transfer(&two.world, qp, RBX_OP_WRITE, &two.loan), 0);
+	named_expect(&two.world, two.qp, &two.loan);
+	two.world.choice.ops->destroy_qp(qp);
+	named_two_end(&two);
 }
 
 static void volumes_are_listed(void **state)
@@ -274,6 +245,25 @@ static void session_is_for_one_volume_and_nothing_else(void **state)
 	world_stop(&world);
 }
 
+/* ---- Owners ------------------------------------------------------------------*/
+
+static void enter_as(struct raw_client *raw, struct world *world, const char *name,
+		     const char *secret)
+{
+	raw_client_arrive(raw, world);
+	raw_client_prove_as(raw, name, secret);
+	assert_true(raw_client_hear(raw, &raw->welcome));
+}
+
+static struct rbx_wire_message ask(struct raw_client *raw, struct rbx_wire_message *message)
+{
+	struct rbx_wire_message answer;
+
+	raw_client_send(raw, message);
+	assert_true(raw_client_hear(raw, &answer));
+	return answer;
+}
+
 /* Who a volume belongs to is decided by the credential. */
 static void volume_of_another_owner_is_refused(void **state)
 {
@@ -300,46 +290,28 @@ static void volume_of_another_owner_is_refused(void **state)
 	strcpy(world.options.secrets_file,
 	       world_secret_file("alice:correct horse battery\nbob:staple staple staple\n", 0600));
 	world_start(&world);
-	raw_client_arrive(&alice, &world);
-	raw_client_prove_as(&alice, "alice", "correct horse battery");
-	assert_true(raw_client_hear(&alice, &alice.welcome));
-	raw_client_send(&alice, &open);
-	assert_true(raw_client_hear(&alice, &answer));
+	enter_as(&alice, &world, "alice", "correct horse battery");
+	answer = ask(&alice, &open);
 	assert_int_equal(answer.type, RBX_WIRE_VOLUME);
 	assert_string_equal(answer.volume.record.owner, "alice");
 	accept = named_accept_of(&answer.volume, 1, 1);
 	memset(accept.record.owner, 0, sizeof(accept.record.owner));
 	strcpy(accept.record.owner, "bob"); /* it cannot be given away */
-	raw_client_send(&alice, &accept);
-	assert_true(raw_client_hear(&alice, &answer));
-	assert_int_equal(answer.status, RBX_REASON_MALFORMED);
+	assert_int_equal(ask(&alice, &accept).status, RBX_REASON_MALFORMED);
 	raw_client_leave(&alice);
 
-	raw_client_arrive(&alice, &world);
-	raw_client_prove_as(&alice, "alice", "correct horse battery");
-	assert_true(raw_client_hear(&alice, &alice.welcome));
+	enter_as(&alice, &world, "alice", "correct horse battery");
 	open.request_id = 0;
 	memset(open.volume_open.name, 0, sizeof(open.volume_open.name));
 	strcpy(open.volume_open.name, "db");
-	raw_client_send(&alice, &open);
-	assert_true(raw_client_hear(&alice, &answer));
+	answer = ask(&alice, &open);
 	accept = named_accept_of(&answer.volume, 1, 1);
-	raw_client_send(&alice, &accept);
-	assert_true(raw_client_hear(&alice, &answer));
-	assert_int_equal(answer.type, RBX_WIRE_VOLUME_DONE);
+	assert_int_equal(ask(&alice, &accept).type, RBX_WIRE_VOLUME_DONE);
 
-	raw_client_arrive(&bob, &world);
-	raw_client_prove_as(&bob, "bob", "staple staple staple");
-	assert_true(raw_client_hear(&bob, &bob.welcome));
-	raw_client_send(&bob, &look);
-	assert_true(raw_client_hear(&bob, &answer));
-	assert_int_equal(answer.status, RBX_REASON_NOT_OWNER);
-	raw_client_send(&bob, &take);
-	assert_true(raw_client_hear(&bob, &answer));
-	assert_int_equal(answer.status, RBX_REASON_NOT_OWNER);
-	raw_client_send(&bob, &list);
-	assert_true(raw_client_hear(&bob, &answer));
-	assert_int_equal(answer.status, RBX_REASON_NO_VOLUME);
+	enter_as(&bob, &world, "bob", "staple staple staple");
+	assert_int_equal(ask(&bob, &look).status, RBX_REASON_NOT_OWNER);
+	assert_int_equal(ask(&bob, &take).status, RBX_REASON_NOT_OWNER);
+	assert_int_equal(ask(&bob, &list).status, RBX_REASON_NO_VOLUME);
 	raw_client_leave(&bob);
 	raw_client_leave(&alice);
 	world_stop(&world);

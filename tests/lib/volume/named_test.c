@@ -316,6 +316,32 @@ static void volume_grows_when_nobody_has_it_open(void **state)
 	rbx_close(ctx);
 }
 
+/* A server that was not asked learns it with the next open. */
+static void grow_that_a_quorum_accepts_is_told_and_opened(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_info info;
+	struct rbx_volume *volume;
+	char two[256];
+
+	(void)state;
+	strcpy(two, pool);
+	*strrchr(two, ',') = '\0';
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SLAB, NULL), 0);
+	assert_int_equal(rbx_volume_grow(ctx, two, "db", SIZE), 0);
+	assert_int_equal(rbx_volume_list(ctx, rbx_server_address(servers[2]), &info, 1), 1);
+	assert_true(info.volume_bytes == SLAB);
+	assert_int_equal(rbx_volume_list(ctx, pool, &info, 1), 1);
+	assert_true(info.volume_bytes == SIZE);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	assert_true(rbx_volume_size(volume) == SIZE);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_list(ctx, rbx_server_address(servers[2]), &info, 1), 1);
+	assert_true(info.volume_bytes == SIZE);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
 /* As if the older one had been removed while a server was away. */
 static void volumes_of_one_name_are_told_apart(void **state)
 {
@@ -430,6 +456,8 @@ int main(void)
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(volume_grows_when_nobody_has_it_open, servers_start,
 						servers_stop),
+		cmocka_unit_test_setup_teardown(grow_that_a_quorum_accepts_is_told_and_opened,
+						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_of_one_name_are_told_apart, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_are_listed_by_name, servers_start,
