@@ -5,7 +5,7 @@
 #include "core/slab_doubts.h"
 
 void rbx_way_write_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
-			     uint8_t slots)
+			  uint8_t slots)
 {
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 
@@ -24,7 +24,7 @@ static bool was_sent_again(const struct rbx_piece *piece)
 }
 
 void rbx_way_write_astray(struct rbx_slab *slab, struct rbx_piece *piece,
-			      uint8_t slots)
+			  uint8_t slots)
 {
 	struct rbx_doubts *doubts;
 

@@ -10,11 +10,11 @@
 
 /* The write is the truth, and its checksums are about to be stored. */
 void rbx_way_write_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
-			     uint8_t slots);
+			  uint8_t slots);
 
 /* The write is not the truth. Data that no replica can have needs no record. */
 void rbx_way_write_astray(struct rbx_slab *slab, struct rbx_piece *piece,
-			      uint8_t slots);
+			  uint8_t slots);
 
 /* All replicas have the write. */
 void rbx_way_write_arrived(struct rbx_slab *slab, const struct rbx_piece *piece);
