@@ -107,6 +107,7 @@ static const char *record_fault(const struct rbx_named *named,
 	return membership->epoch ? rbx_membership_fault(membership) : NULL;
 }
 
+/* Under the lock. */
 static int granted(struct rbx_named *named, uint64_t incarnation,
 		   const struct rbx_wire_volume *volume)
 {
@@ -118,7 +119,6 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 	if (fault)
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
 				 named->record.name, fault);
-	rbx_lock(&named->lock);
 	rbx_proposer_promised(&named->proposer, incarnation, &membership);
 	/* The rest of the record is of the membership that is proposed again. */
 	if (membership.epoch && membership.epoch == named->proposer.membership.epoch &&
@@ -127,23 +127,24 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 	if (named->is_made) /* the server knows who we are */
 		rbx_port_copy(named->record.owner, volume->record.owner,
 			      sizeof(named->record.owner));
-	rbx_unlock(&named->lock);
 	return 0;
 }
 
 int rbx_named_grant(struct rbx_named *named, struct rbx_session *session)
 {
-	struct rbx_wire_message m = open_request(
-		named, named->is_made ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_WRITE);
-	int err = rbx_session_talk(session, &m);
+	struct rbx_wire_message m;
+	int err;
 
+	rbx_lock(&named->lock); /* others may hear a newer record meanwhile */
+	m = open_request(named, named->is_made ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_WRITE);
+	rbx_unlock(&named->lock);
+	err = rbx_session_talk(session, &m);
+	rbx_lock(&named->lock);
 	if (!err)
-		return granted(named, rbx_session_incarnation(session), &m.volume);
-	if (err == -ESTALE) {
-		rbx_lock(&named->lock);
+		err = granted(named, rbx_session_incarnation(session), &m.volume);
+	else if (err == -ESTALE)
 		rbx_proposer_refused(&named->proposer);
-		rbx_unlock(&named->lock);
-	}
+	rbx_unlock(&named->lock);
 	return err;
 }
 

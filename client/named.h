@@ -32,7 +32,7 @@ struct rbx_named {
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
-	struct rbx_lock lock; /* guards the proposer, while servers are asked in parallel */
+	struct rbx_lock lock; /* guards record and proposer, while servers are asked in parallel */
 	struct rbx_proposer proposer;
 };
 
