@@ -91,7 +91,6 @@ static void server_ask(struct rbx_upkeep *upkeep, uint32_t server,
 	};
 	if (loan)
 		asked->ask.loan = *loan;
-	rbx_labelling_begin(&asked->labelling, label);
 	rbx_peer_ask(asked->peer, &asked->ask);
 }
 
@@ -99,13 +98,8 @@ static int server_answer(struct rbx_upkeep *upkeep, uint32_t server,
 			 struct rbx_loan *loan)
 {
 	struct rbx_volume_server *asked = server_at(upkeep, server);
-	bool may_wait = !rbx_upkeep_server_is_down(upkeep, server) &&
-			!RBX_LOAD_RELAXED(&upkeep->is_closing);
 
-	if (asked->labelling.stage == RBX_LABELLING_NONE)
-		return rbx_peer_answer(asked->peer, &asked->ask, loan);
-	return rbx_labelling_answer(&asked->labelling, asked->peer, &asked->ask, may_wait,
-				    loan);
+	return rbx_peer_answer(asked->peer, &asked->ask, loan);
 }
 
 /* Otherwise the upkeep thread, which does not exist yet, would be woken. */

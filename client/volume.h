@@ -15,7 +15,6 @@
 #define RBX_CLIENT_VOLUME_H
 
 #include "client/peer.h"
-#include "client/labelling.h"
 #include "client/side_by_side.h"
 #include "core/upkeep.h"
 
@@ -30,7 +29,6 @@ struct rbx_volume_server {
 	 * upkeep's servers_lock. */
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
-	struct rbx_labelling labelling; /* what the ask is for, in a named volume */
 	/* While the volume is opened: */
 	struct rbx_server_name *name;
 	int open_err;

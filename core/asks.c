@@ -93,12 +93,36 @@ static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 			       upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
 }
 
+void rbx_asks_again(struct rbx_upkeep *upkeep, const struct rbx_asked *asked)
+{
+	struct rbx_asked *place = &upkeep->asked[upkeep->asked_count++];
+
+	*place = *asked;
+	place->again_ns = upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+	rbx_server_set_add(&upkeep->busy, asked->server);
+}
+
+/* As ops->answer(), also of one that is to be asked again. */
+static int answer_of(struct rbx_upkeep *upkeep, struct rbx_asked *asked,
+		     struct rbx_loan *loan)
+{
+	if (asked->again_ns) {
+		if (rbx_upkeep_server_is_down(upkeep, asked->server))
+			return -ENOTCONN;
+		if (upkeep->now_ns < asked->again_ns)
+			return -EAGAIN;
+		asked->again_ns = 0;
+		upkeep->ops->ask(upkeep, asked->server, asked->kind, &asked->loan, 0);
+	}
+	return upkeep->ops->answer(upkeep, asked->server, loan);
+}
+
 int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
 		  struct rbx_asked *asked, struct rbx_loan *loan)
 {
 	for (; *index < upkeep->asked_count; ++*index) {
 		struct rbx_asked *place = &upkeep->asked[*index];
-		int err = upkeep->ops->answer(upkeep, place->server, loan);
+		int err = answer_of(upkeep, place, loan);
 
 		if (err == -EAGAIN)
 			continue;

@@ -91,13 +91,14 @@ int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
 		[RBX_CALL_MAP] = RBX_WIRE_SLAB_MAP,
 		[RBX_CALL_UNMAP] = RBX_WIRE_SLAB_UNMAP,
 		[RBX_CALL_CHECK] = RBX_WIRE_SLAB_QUERY,
+		[RBX_CALL_LABEL] = RBX_WIRE_SLAB_COMPLETE,
 		[RBX_CALL_STATS] = RBX_WIRE_STATS,
 	};
 	struct rbx_call *call = &b->call;
 
 	RBX_ASSERT(kind != RBX_CALL_HANDSHAKE && kind != RBX_CALL_TALK);
 	call->message = (struct rbx_wire_message){ 0 };
-	if (kind == RBX_CALL_UNMAP || kind == RBX_CALL_CHECK) {
+	if (kind != RBX_CALL_MAP && kind != RBX_CALL_STATS) {
 		call->loan = *loan;
 		call->message.epoch = loan->epoch;
 		call->message.slab_id = loan->slab_id;
@@ -200,6 +201,8 @@ static uint16_t answer_expected(const struct rbx_borrower *b)
 		return RBX_WIRE_SLAB_LOAN;
 	case RBX_CALL_UNMAP:
 		return RBX_WIRE_SLAB_UNMAPPED;
+	case RBX_CALL_LABEL:
+		return RBX_WIRE_VOLUME_DONE;
 	case RBX_CALL_TALK:
 		return talk_answer(b->call.talk_type);
 	case RBX_CALL_STATS:

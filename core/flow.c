@@ -9,6 +9,7 @@
 
 #include "core/checksum.h"
 #include "core/slab_way.h"
+#include "core/status.h"
 
 void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 		   struct rbx_flow_counters *counters)
@@ -16,6 +17,7 @@ void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 	rbx_port_fill(flow, 0, sizeof(*flow));
 	flow->ops = ops;
 	flow->counters = counters;
+	rbx_held_init(&flow->held);
 }
 
 static uint32_t pages_max(const struct rbx_volume_shape *shape)
@@ -250,6 +252,22 @@ static bool is_failover(const struct rbx_piece *piece, int32_t status)
 	       (status != -EBADMSG || piece->tried_mask);
 }
 
+/* Whether a part that failed is done, with this status; else it waits (held.h). The slab is noted,
+ * so that the upkeep thread is woken. */
+static bool is_done(struct rbx_flow *flow, struct rbx_part *part, int32_t *status)
+{
+	enum rbx_held_verdict verdict;
+
+	if (!flow->map->shape.is_guarded || *status == -EBADMSG ||
+	    rbx_status_class(*status) == RBX_STATUS_LOCAL)
+		return true;
+	verdict = rbx_held_take(&flow->held, part);
+	if (verdict == RBX_HELD_FAILS)
+		*status = -EIO;
+	part->piece->slab->attention |= verdict == RBX_HELD_WAITS;
+	return verdict != RBX_HELD_WAITS;
+}
+
 RBX_RARE static void part_failed(struct rbx_flow *flow,
 				 struct rbx_slab_group *group,
 				 struct rbx_part *part,
@@ -260,6 +278,8 @@ RBX_RARE static void part_failed(struct rbx_flow *flow,
 
 	if (!flow->map->shape.checksums)
 		status = status_of(part);
+	if (!is_done(flow, part, &status))
+		return;
 	rbx_slab_done(piece->slab, group, part, status, todo);
 	if (is_failover(piece, status))
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
@@ -370,6 +390,17 @@ struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 		carry_out(flow, &results);
 	}
 	return list;
+}
+
+void rbx_flow_go_on(struct rbx_flow *flow, struct rbx_fragment *list)
+{
+	struct rbx_fragment *next;
+
+	for (; list; list = next) {
+		next = rbx_fragment_next(list);
+		list->node.next = NULL;
+		flow->ops->end_later(flow, list);
+	}
 }
 
 /* ---- Discarding -----------------------------------------------------------*/

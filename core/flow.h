@@ -25,6 +25,7 @@
 #ifndef RBX_FLOW_H
 #define RBX_FLOW_H
 
+#include "core/held.h"
 #include "core/piece_pool.h"
 #include "core/rebuild.h"
 #include "core/volume.h"
@@ -64,6 +65,7 @@ struct rbx_flow {
 	struct rbx_volume_map *map; /* atomic until the volume is open; NULL before */
 	struct rbx_piece_pool pool;
 	struct rbx_rebuild rebuild;
+	struct rbx_held held; /* of a named volume */
 };
 
 /* counters: borrowed for the life of the flow. */
@@ -88,6 +90,9 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces);
 /* Does what steps of slabs have put on the list; it is empty afterwards. Pieces that have
  * ended are ended by the poller. */
 void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo);
+
+/* Parts that had to wait (held.h), linked, or NULL: the poller has them done once more. */
+void rbx_flow_go_on(struct rbx_flow *flow, struct rbx_fragment *list);
 
 /* Discards the slabs that lie completely in the range: from here on they read as zeros. Only
  * of a volume whose slabs get memory on demand. */

@@ -2,6 +2,11 @@
 /* last_copies.c - see last_copies.h. */
 #include "core/last_copies.h"
 
+static uint32_t server_of(const struct rbx_slab *slab, uint32_t slot)
+{
+	return rbx_replica_server(rbx_slab_replica(slab, slot));
+}
+
 static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
 			 uint32_t server, rbx_server_is_up *is_up)
 {
@@ -12,10 +17,22 @@ static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
 
 		if (!rbx_slab_has_all(slab, slot))
 			continue;
-		other = rbx_replica_server(rbx_slab_replica(slab, slot));
+		other = server_of(slab, slot);
 		if (other != server && is_up(flow, other))
 			return true;
 	}
+	return false;
+}
+
+/* Whether a server that is not one of these has all of it. */
+static bool is_beyond(const struct rbx_slab *slab, const struct rbx_server_set *servers)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_has_all(slab, slot) &&
+		    !rbx_server_set_has(servers, server_of(slab, slot)))
+			return true;
 	return false;
 }
 
@@ -25,7 +42,7 @@ static bool is_at(const struct rbx_slab *slab, uint32_t server)
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (rbx_slab_has_all(slab, slot) &&
-		    rbx_replica_server(rbx_slab_replica(slab, slot)) == server)
+		    server_of(slab, slot) == server)
 			return true;
 	return false;
 }
@@ -58,7 +75,7 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 		if (is_at(slab, server) &&
 		    !is_elsewhere(flow, slab, server, is_up))
 			some_stay = true;
-		else
+		else if (!map->shape.is_guarded)
 			some_went |= rbx_slab_server_down(slab, server);
 		(void)rbx_attention_note(&map->attention, slab);
 		rbx_slab_unlock(slab);
@@ -66,6 +83,24 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 	if (some_went)
 		flow->ops->wake(flow);
 	return some_stay;
+}
+
+void rbx_last_copies_needed(struct rbx_flow *flow, const struct rbx_server_set *servers,
+			    struct rbx_server_set *needed)
+{
+	struct rbx_volume_map *map = flow->map;
+	uint32_t i, slot;
+
+	for (i = 0; i < map->slab_count; i++) {
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		rbx_slab_lock(slab);
+		if (!is_beyond(slab, servers))
+			for (slot = 0; slot < map->shape.slots; slot++)
+				if (rbx_slab_has_all(slab, slot))
+					rbx_server_set_add(needed, server_of(slab, slot));
+		rbx_slab_unlock(slab);
+	}
 }
 
 bool rbx_last_copies_wait(const struct rbx_fragment *fragment)

@@ -10,6 +10,9 @@
  * slab: at once if the slab has another copy, and the others when half of the lease is over
  * (peer_state.h decides when). Until then requests to these slabs wait. In the same way a
  * server is kept while no other one is up, since no other could lend then.
+ *
+ * A server of a named volume is given up as a whole, and by the record (held.h): nothing of it
+ * is given up here.
  */
 #ifndef RBX_LAST_COPIES_H
 #define RBX_LAST_COPIES_H
@@ -18,6 +21,11 @@
 
 /* Whether a server is up and has been for a while. Called with a slab's lock held. */
 typedef bool rbx_server_is_up(struct rbx_flow *flow, uint32_t server);
+
+/* Adds those of the servers that cannot all be given up: they have copies of a slab that no
+ * other server has. Looks at all slabs. */
+void rbx_last_copies_needed(struct rbx_flow *flow, const struct rbx_server_set *servers,
+			    struct rbx_server_set *needed);
 
 /*
  * Gives up the replicas of a silent server whose slabs have all acknowledged data at a server

@@ -98,6 +98,7 @@ struct rbx_slab_shape {
 	uint32_t slots; /* replicas + 1 */
 	bool on_demand; /* slabs begin blank and may be discarded */
 	bool is_named; /* servers keep the slabs when the client goes: upkeep.h */
+	bool is_guarded; /* named, with several replicas: how they are lost is in held.h */
 };
 
 /* A step is made with the lock of the slab's group held, which guards all of this. */
@@ -247,6 +248,7 @@ enum rbx_slab_task {
 	RBX_TASK_FREE_PAGES, /* rbx_slab_take_pages() */
 	RBX_TASK_SETTLE, /* rbx_slab_settle() */
 	RBX_TASK_COPY, /* with a record, start copies: rbx_slab_copy_next() */
+	RBX_TASK_LABEL, /* of a named volume: rbx_slab_unlabelled() */
 	RBX_TASK_BORROW, /* with a record, borrow memory: rbx_slab_borrow() */
 };
 
@@ -301,6 +303,16 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
 /* A copy has ended. Returns true if it was the last of the rebuild: its replicas are live
  * now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
+
+/*
+ * A rebuilt replica of a named volume counts when its server has labelled it as complete: until
+ * then the next client would not take it. Returns the slot of one that has all cells; -EAGAIN:
+ * its server was asked, and has not answered; -ENOENT: there is none.
+ */
+int rbx_slab_unlabelled(const struct rbx_slab *slab);
+void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot);
+/* The server has labelled it, if the loan is still in use. */
+void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 
 /* ---- On demand, and after a loss ------------------------------------------*/
 

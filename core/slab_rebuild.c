@@ -130,6 +130,8 @@ static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
 		record->stands_in_mask |= (uint8_t)(stands_in << slot);
 		record->leaves_mask &= (uint8_t)~(1u << slot);
 		record->leaves_mask |= (uint8_t)(leaves << slot);
+		record->label_asked_mask &= (uint8_t)~(1u << slot);
+		record->labelled_mask &= (uint8_t)~(1u << slot);
 	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_REBUILDING);
 }
@@ -203,6 +205,16 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
 	return true;
 }
 
+/* Those that have never been complete, as their servers know. */
+static uint8_t unlabelled(const struct rbx_slab *slab)
+{
+	const struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	if (!rbx_slab_shape(slab)->is_guarded || !record)
+		return 0;
+	return rbx_slab_targets(slab) & (uint8_t)~(record->stands_in_mask | record->labelled_mask);
+}
+
 /* All cells are copied. A replica that a server wants back has been replaced if there is one
  * more than wanted. */
 static void rebuild_succeed(struct rbx_slab *slab)
@@ -210,6 +222,8 @@ static void rebuild_succeed(struct rbx_slab *slab)
 	uint8_t targets = rbx_slab_targets(slab);
 	int leaving;
 
+	if (unlabelled(slab))
+		return; /* rbx_slab_labelled() goes on */
 	for (; targets; targets &= targets - 1)
 		target_is_done(slab, (uint32_t)__builtin_ctz(targets));
 	leaving = rbx_slab_find(slab, RBX_REPLICA_LEAVING);
@@ -243,6 +257,9 @@ static void rebuild_fail(struct rbx_slab *slab, struct rbx_slab_record *record)
 	uint8_t targets = rbx_slab_targets(slab);
 	uint8_t others = targets & (uint8_t)~record->stands_in_mask;
 
+	/* Of those that are complete, as their servers know, none may be lost (held.h). */
+	if (rbx_slab_shape(slab)->is_guarded)
+		targets = others &= (uint8_t)~record->label_asked_mask;
 	for (targets = others ? others : targets; targets; targets &= targets - 1)
 		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
 			      RBX_REPLICA_LOST);
@@ -272,4 +289,48 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
 		rebuild_succeed(slab);
 	slab->attention = true;
 	return true;
+}
+
+/* ---- Labels of named volumes --------------------------------------------------*/
+
+/* Whether cells are being copied, or are still to be. */
+static bool is_copying(const struct rbx_slab_record *record)
+{
+	return record->copies_count || record->copy_next != record->copy_end ||
+	       record->again_next != record->again_end;
+}
+
+int rbx_slab_unlabelled(const struct rbx_slab *slab)
+{
+	const struct rbx_slab_record *record = rbx_slab_record(slab);
+	uint32_t mask = unlabelled(slab);
+
+	if (!mask || is_copying(record))
+		return -ENOENT;
+	mask &= (uint32_t)~record->label_asked_mask;
+	return mask ? __builtin_ctz(mask) : -EAGAIN;
+}
+
+void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot)
+{
+	rbx_slab_record(slab)->label_asked_mask |= (uint8_t)(1u << slot);
+}
+
+void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
+{
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+	uint32_t targets = rbx_slab_targets(slab);
+
+	if (!record)
+		return; /* it was lost meanwhile */
+	for (; targets; targets &= targets - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(targets);
+
+		if (rbx_replica_is(rbx_slab_replica(slab, slot), server, loan->slab_id,
+				   loan->epoch))
+			record->labelled_mask |= (uint8_t)(1u << slot);
+	}
+	if (rbx_slab_targets(slab) && !is_copying(record))
+		rebuild_succeed(slab);
+	slab->attention = true;
 }

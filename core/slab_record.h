@@ -43,6 +43,10 @@ struct rbx_slab_record {
 	 * most in what failed writes left. Valid only for REBUILDING slots. */
 	uint8_t stands_in_mask;
 	uint8_t leaves_mask; /* slots that are REBUILDING and become LEAVING afterwards */
+	/* Of a named volume, slots that are REBUILDING: their servers were asked to label them as
+	 * complete; and have done so. */
+	uint8_t label_asked_mask;
+	uint8_t labelled_mask;
 	uint16_t rebuild; /* number of the rebuild */
 	uint32_t copy_next; /* cell to copy next */
 	uint32_t copy_end; /* end of these cells */

@@ -104,6 +104,16 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 		rbx_slab_source_replace(slab);
 }
 
+/* Some replicas are being rebuilt. */
+static enum rbx_slab_task target_task(const struct rbx_slab *slab)
+{
+	int slot = rbx_slab_unlabelled(slab);
+
+	if (rbx_slab_copies_count(slab) || slot == -EAGAIN)
+		return RBX_TASK_NONE;
+	return slot == -ENOENT ? RBX_TASK_COPY : RBX_TASK_LABEL;
+}
+
 enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 {
 	/* The slab is left alone until the server has answered. */
@@ -123,8 +133,7 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 			       RBX_TASK_LEND :
 			       RBX_TASK_NONE;
 	if (rbx_slab_targets(slab))
-		return rbx_slab_copies_count(slab) ? RBX_TASK_NONE :
-						     RBX_TASK_COPY;
+		return target_task(slab);
 	if (rbx_slab_copies_count(slab))
 		return RBX_TASK_NONE;
 	if (count(slab, RBX_REPLICA_LIVE) < rbx_slab_shape(slab)->replicas &&

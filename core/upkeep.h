@@ -67,8 +67,8 @@ enum rbx_news {
 /* What the host does for upkeep: called by the thread that calls the upkeep, with no lock
  * held. A function may block only if its comment says so. */
 struct rbx_upkeep_ops {
-	/* Sends a request to a server, and does not wait: MAP, UNMAP or CHECK. loan: for the
-	 * last two. label: for a MAP of a named volume, 1 + the index of the slab; else 0. Nothing
+	/* Sends a request to a server, and does not wait: MAP, UNMAP, CHECK or LABEL. loan: but
+	 * for MAP. label: for a MAP of a named volume, 1 + the index of the slab; else 0. Nothing
 	 * else is asked of this server before answer() has said that this is over. */
 	void (*ask)(struct rbx_upkeep *upkeep, uint32_t server,
 		    enum rbx_call_kind kind, const struct rbx_loan *loan, uint64_t label);
@@ -76,10 +76,8 @@ struct rbx_upkeep_ops {
 	 * -EAGAIN: it is not over. As soon as it is, the host wakes the upkeep thread, unless
 	 * it was over at once. Else this is the answer: 0; -ENOTCONN, -ETIMEDOUT: the server
 	 * has not received it, or has not answered, and may be back. MAP: why it lends none
-	 * (-ETIMEDOUT: none yet); or the loan. MAP with a label: the loan is labelled as
-	 * complete; -ENODATA: the server is dead, and it may be or not. UNMAP: another error: the
-	 * loan has ended.
-	 * CHECK: -ESTALE, -EPERM: it was revoked. Does not wait.
+	 * (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan has
+	 * ended. CHECK, LABEL: -ESTALE, -EPERM: it was revoked. Does not wait.
 	 */
 	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
 		      struct rbx_loan *loan);
@@ -140,6 +138,7 @@ struct rbx_borrowing {
 	uint32_t asks_count; /* requests for it that are out */
 	uint64_t since_ns;
 	bool is_overdue; /* its writes do not wait any longer */
+	bool is_uncertain; /* of a named volume: a server may have it, and nobody knows */
 	struct rbx_server_set not_servers; /* asked already, or have a replica */
 	int err; /* why one of them did not lend */
 };
@@ -150,11 +149,12 @@ struct rbx_asked {
 	uint32_t server;
 	uint64_t since_ns;
 	bool is_late;
-	/* Of MAP: what it is for. NULL: it is not needed any more. */
+	uint64_t again_ns; /* it is asked again then; 0: it was asked, and has not answered */
+	/* Of MAP, and of LABEL for first writes: what it is for. NULL: it is not needed any more. */
 	struct rbx_borrowing *borrowing;
-	struct rbx_slab *slab; /* of MAP and CHECK */
-	uint32_t slot; /* of MAP */
-	struct rbx_loan loan; /* of UNMAP and CHECK */
+	struct rbx_slab *slab; /* but for UNMAP */
+	uint32_t slot; /* of MAP and LABEL */
+	struct rbx_loan loan; /* but for MAP */
 };
 
 /* A server that is dead, while its replicas are looked for. */
@@ -251,7 +251,8 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 /* ---- Open, rounds, close -----------------------------------------------------*/
 
 /* While a named volume is opened: this server has this slab, complete. 0; -EINVAL: there is no
- * such slab, or no such loan; -EEXIST: it was had already, or its memory was. */
+ * such slab, or no such loan; -EEXIST: this or enough other servers have it, or its memory was
+ * had already. */
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
@@ -310,6 +311,8 @@ void rbx_upkeep_places_free(struct rbx_upkeep *upkeep);
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
 				enum rbx_call_kind kind,
 				const struct rbx_loan *loan, uint64_t label);
+/* The server could not be asked: it is asked for the same again in a while. */
+void rbx_asks_again(struct rbx_upkeep *upkeep, const struct rbx_asked *asked);
 /* Takes an entry that is over off the table. Returns its answer as ops->answer(); -EAGAIN:
  * none is over. *index: where to go on looking. */
 int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
@@ -403,12 +406,12 @@ struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
 /* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
 int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
-/* A slab of a named volume that a server may have, which cannot be used: it is dead, and no
- * other server is asked for it, because the next client could find it twice. */
-void rbx_loans_uncertain(struct rbx_slab *slab);
+/* Does RBX_TASK_LABEL. False: its server does something else. */
+bool rbx_loans_label(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
-/* Does RBX_TASK_GIVE_BACK. For a named volume nothing is owed: its memory is the volume's. */
+/* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
+ * volume's. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Tells servers about the loans owed to them, as many as a round may. */
 void rbx_loans_pay_owed(struct rbx_upkeep *upkeep);

@@ -247,19 +247,35 @@ static bool is_on_loan(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	return is_so;
 }
 
+/* A slab that a server may have, of a named volume: it is of use to nobody until the next client
+ * asks the servers. What others have lent is all zeros. */
+static void uncertain(struct rbx_slab *slab)
+{
+	rbx_slab_lock(slab);
+	rbx_slab_abandon(slab);
+	slab->blank = false;
+	rbx_slab_unlock(slab);
+}
+
 /* One replica is enough for the writes to begin. The others are made like lost ones. */
 static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			      const struct rbx_borrowing *borrowing)
 {
+	if (borrowing->is_uncertain) {
+		uncertain(borrowing->slab);
+		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
+				   borrowing->since_ns, true);
+	}
 	if (rbx_borrow_waits(upkeep, borrowing))
 		return LACKS_SERVERS;
 	if (!borrowing->lent_count)
 		return lend_failed(upkeep, borrowing->slab, borrowing->err,
 				   borrowing->since_ns, borrowing->is_overdue);
 	if (!is_on_loan(upkeep, borrowing->slab)) {
-		/* The server that is down has it all the same. */
-		if (rbx_slab_shape(borrowing->slab)->is_named)
-			rbx_loans_uncertain(borrowing->slab);
+		/* The server that is down has it all the same, unless the record says otherwise. */
+		if (rbx_slab_shape(borrowing->slab)->is_named &&
+		    !rbx_slab_shape(borrowing->slab)->is_guarded)
+			uncertain(borrowing->slab);
 		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
 				   borrowing->since_ns, borrowing->is_overdue);
 	}
@@ -352,6 +368,8 @@ static enum outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		return lend(upkeep, slab);
 	case RBX_TASK_COPY:
 		return copy(upkeep, slab);
+	case RBX_TASK_LABEL:
+		return rbx_loans_label(upkeep, slab) ? IS_DONE : outcome_of(upkeep, -EAGAIN);
 	case RBX_TASK_NONE:
 		break;
 	}

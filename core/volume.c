@@ -99,6 +99,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.slots = shape->replicas + 1;
 	map->shape.on_demand = shape->on_demand;
 	map->shape.is_named = shape->is_named;
+	map->shape.is_guarded = shape->is_named && shape->replicas > 1;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->slab_mask = (uint32_t)(shape->slab_bytes - 1);

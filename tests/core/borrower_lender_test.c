@@ -130,6 +130,7 @@ static void call_ended(struct client *c)
 			forget(c, c->unmapping.epoch);
 		break;
 	case RBX_CALL_STATS:
+	case RBX_CALL_LABEL:
 	case RBX_CALL_TALK:
 		break;
 	}

@@ -163,6 +163,16 @@ uint32_t host_lent_count(const struct host *host, uint32_t server)
 	return count;
 }
 
+uint32_t host_labelled_count(const struct host *host, uint32_t server)
+{
+	uint32_t area, count = 0;
+
+	for (area = 0; area < HOST_AREAS; area++)
+		count += host->servers[server].keys[area] &&
+			 host->servers[server].labelled[area];
+	return count;
+}
+
 /* ---- Beginning and end ------------------------------------------------------*/
 
 void host_start(struct host *host, enum rbx_piece_kind kind, uint64_t offset,

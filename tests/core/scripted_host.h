@@ -33,6 +33,9 @@ struct host_server {
 	uint64_t epochs[HOST_AREAS]; /* of the last loan of each */
 	uint32_t asked_count; /* to lend */
 	bool is_slow; /* answers nothing, but is not down */
+	bool is_slow_to_label; /* the same, if it is asked to label a slab */
+	int label_err; /* labels nothing, with this error */
+	bool labelled[HOST_AREAS];
 	bool is_asked; /* and has not answered */
 	enum rbx_call_kind kind; /* what it is asked */
 	struct rbx_loan loan; /* the same */
@@ -128,6 +131,8 @@ void host_write_cell(struct host *host, uint8_t byte);
 void host_assert_cell(struct host *host, uint8_t byte);
 
 uint32_t host_lent_count(const struct host *host, uint32_t server);
+/* What the server has labelled as complete. */
+uint32_t host_labelled_count(const struct host *host, uint32_t server);
 /* Whether the server has not revoked it. */
 bool host_has_loan(const struct host *host, const struct rbx_replica *replica);
 static inline struct rbx_slab *host_slab(struct host *host, uint32_t index)

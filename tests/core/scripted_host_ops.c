@@ -119,6 +119,7 @@ static int map(struct host *host, struct host_server *server,
 		return say(host, -ENOSPC);
 	server->epochs[area] = ++host->next_epoch;
 	server->keys[area] = key_of(host, area);
+	server->labelled[area] = false;
 	memset(server->memory[area], 0, HOST_SLAB_BYTES);
 	*loan = (struct rbx_loan){
 		.slab_id = area,
@@ -158,6 +159,24 @@ static int unmap(struct host_server *server)
 	return 0;
 }
 
+static int label(struct host_server *server)
+{
+	int err = server->down ? -EHOSTUNREACH : server->label_err;
+
+	if (!err)
+		err = check(server);
+	if (!err)
+		server->labelled[server->loan.slab_id] = true;
+	return err;
+}
+
+static bool is_slow(const struct host_server *server)
+{
+	return !server->down &&
+	       (server->is_slow ||
+		(server->is_slow_to_label && server->kind == RBX_CALL_LABEL));
+}
+
 static int answer(struct rbx_upkeep *upkeep, uint32_t index,
 		  struct rbx_loan *loan)
 {
@@ -165,12 +184,14 @@ static int answer(struct rbx_upkeep *upkeep, uint32_t index,
 	struct host_server *server = &host->servers[index];
 
 	assert_true(server->is_asked);
-	if (server->is_slow && !server->down)
+	if (is_slow(server))
 		return -EAGAIN;
 	server->is_asked = false;
 	host->asks_count--;
 	if (server->kind == RBX_CALL_MAP)
 		return map(host, server, loan);
+	if (server->kind == RBX_CALL_LABEL)
+		return say(host, label(server));
 	return say(host, server->kind == RBX_CALL_UNMAP ? unmap(server) : check(server));
 }
 

@@ -2,17 +2,12 @@
 /* upkeep_named_test.c - a slab of a named volume is had from one server, or from none. */
 #include "tests/core/first_writes.h"
 
-static struct host *make_replicated(uint32_t slabs, uint32_t replicas, uint32_t servers)
+static struct host *make(uint32_t slabs, uint32_t servers)
 {
-	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = replicas,
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 1,
 							    .on_demand = true,
 							    .is_named = true },
 				slabs, servers);
-}
-
-static struct host *make(uint32_t slabs, uint32_t servers)
-{
-	return make_replicated(slabs, 1, servers);
 }
 
 /* And without a round at once, again and again. */
@@ -46,16 +41,68 @@ static void server_that_refuses_is_followed_by_another(void **state)
 	host_free(host);
 }
 
+/* One of two servers has lent the slab, and labels it when it is told to. Returns which. */
+static uint32_t make_unlabelled(struct host *host)
+{
+	uint32_t slow;
+
+	host->servers[0].is_slow_to_label = host->servers[1].is_slow_to_label = true;
+	first_write(host, 0);
+	rounds(host);
+	slow = host_lent_count(host, 1);
+	host->servers[1 - slow].is_slow_to_label = false;
+	assert_int_equal(host_lent_count(host, slow), 1);
+	assert_int_equal(host_ended(host, 0), 0);
+	return slow;
+}
+
+static void slab_is_written_after_it_was_labelled(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t slow = make_unlabelled(host);
+
+	(void)state;
+	assert_null(host->sent_first);
+	host->servers[slow].is_slow_to_label = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_labelled_count(host, slow), 1);
+	host_free(host);
+}
+
+/* Not at once, but in a while. */
+static void server_that_cannot_be_reached_is_asked_to_label_again(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t slow = make_unlabelled(host);
+
+	(void)state;
+	host->servers[slow].label_err = -ENOTCONN;
+	host->servers[slow].is_slow_to_label = false;
+	rounds(host);
+	host->servers[slow].label_err = 0;
+	rounds(host);
+	assert_int_equal(host_labelled_count(host, slow), 0);
+	assert_true(host->due_ns <= host->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
+	host->now_ns += RBX_UPKEEP_RETRY_MS * 1000000ull;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_labelled_count(host, slow), 1);
+	host_free(host);
+}
+
 /* The next client could find the slab at that server. */
 static void slab_that_a_dead_server_may_have_is_dead(void **state)
 {
 	struct host *host = make(2, 2);
-	uint32_t slow = make_slow(host);
+	uint32_t slow = make_unlabelled(host);
 	uint8_t page[512];
 
 	(void)state;
-	host->servers[slow].refuse = -ENODATA;
-	host->servers[slow].is_slow = false;
+	host->servers[slow].label_err = -ENOTCONN;
+	host->servers[slow].is_slow_to_label = false;
+	rounds(host);
+	rbx_upkeep_server_down(&host->upkeep, slow);
 	rounds(host);
 	assert_int_equal(host_ended(host, -EIO), 1);
 	assert_int_equal(host->servers[1 - slow].asked_count, 0);
@@ -73,11 +120,11 @@ static void slab_that_a_dead_server_may_have_is_dead(void **state)
 static void slab_of_a_server_that_has_just_died_is_dead(void **state)
 {
 	struct host *host = make(1, 2);
-	uint32_t slow = make_slow(host);
+	uint32_t slow = make_unlabelled(host);
 
 	(void)state;
 	rbx_upkeep_server_down(&host->upkeep, slow);
-	host->servers[slow].is_slow = false;
+	host->servers[slow].is_slow_to_label = false;
 	rounds(host);
 	assert_int_equal(host_ended(host, -EIO), 1);
 	first_write(host, 0);
@@ -87,35 +134,23 @@ static void slab_of_a_server_that_has_just_died_is_dead(void **state)
 	host_free(host);
 }
 
-/* One server has lent, and dies before the other one says that it does not. */
-static void slab_that_was_lent_by_a_server_that_died_is_dead(void **state)
+/* It died before it was asked to label what it had lent. */
+static void slab_that_no_server_has_labelled_is_had_elsewhere(void **state)
 {
-	struct host *host = make_replicated(1, 2, 2);
-	uint32_t i;
+	struct host *host = make(1, 2);
+	uint32_t slow = make_slow(host);
 
 	(void)state;
-	host->servers[0].is_slow = true;
-	first_write(host, 0);
+	rbx_upkeep_server_down(&host->upkeep, slow);
+	host->servers[slow].is_slow = false;
 	rounds(host);
-	assert_int_equal(host_lent_count(host, 1), 1);
-	rbx_upkeep_server_down(&host->upkeep, 1);
-	host->servers[0].refuse = -ENOSPC;
-	host->servers[0].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, -EIO), 1);
-	host->servers[0].refuse = 0;
-	for (i = 0; i < 8; i++) {
-		host->now_ns += QUARTER_NS;
-		first_write(host, 0);
-		rounds(host);
-		assert_int_equal(host_ended(host, -EIO), 1);
-	}
-	assert_int_equal(host_lent_count(host, 0), 0);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_labelled_count(host, 1 - slow), 1);
 	host_free(host);
 }
 
-/* A server lends anew what is still under way to: that cannot be used, nor given back. */
-static void slab_whose_twin_is_in_use_is_dead(void **state)
+/* A server lends anew what is still under way to: that cannot be used, and is given back. */
+static void slab_whose_twin_is_in_use_is_not_labelled(void **state)
 {
 	struct host *host = make(2, 1);
 
@@ -128,11 +163,15 @@ static void slab_whose_twin_is_in_use_is_dead(void **state)
 	host->servers[0].keys[0] = 0;
 	first_write(host, 1);
 	(void)host_round(host);
-	assert_int_equal(host_lent_count(host, 0), 1);
-	assert_false(host_slab(host, 1)->blank);
-	rounds(host);
-	assert_int_equal(host_ended(host, -EIO), 2);
-	assert_int_equal(host_lent_count(host, 0), 1);
+	assert_int_equal(host_labelled_count(host, 0), 0);
+	assert_true(host_slab(host, 1)->blank);
+	rbx_upkeep_closes(&host->upkeep);
+	host->now_ns += HOST_TIMEOUT_NS;
+	(void)host_round(host);
+	assert_int_equal(host_labelled_count(host, 0), 0);
+	while (host_poll(host))
+		;
+	assert_int_equal(rbx_piece_pool_give(&host->flow.pool, &host->ended), 0);
 	host_free(host);
 }
 
@@ -155,7 +194,7 @@ static void slab_that_was_lost_is_not_given_back(void **state)
 	rounds(host);
 	assert_int_equal(host_census(host).whole, 0);
 	assert_int_equal(host_lent_count(host, server), 1);
-	assert_int_equal(host->servers[server].kind, RBX_CALL_MAP);
+	assert_int_equal(host->servers[server].kind, RBX_CALL_LABEL);
 	host_free(host);
 }
 
@@ -205,10 +244,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_that_takes_long_is_waited_for),
 		cmocka_unit_test(server_that_refuses_is_followed_by_another),
+		cmocka_unit_test(slab_is_written_after_it_was_labelled),
+		cmocka_unit_test(server_that_cannot_be_reached_is_asked_to_label_again),
 		cmocka_unit_test(slab_that_a_dead_server_may_have_is_dead),
 		cmocka_unit_test(slab_of_a_server_that_has_just_died_is_dead),
-		cmocka_unit_test(slab_that_was_lent_by_a_server_that_died_is_dead),
-		cmocka_unit_test(slab_whose_twin_is_in_use_is_dead),
+		cmocka_unit_test(slab_that_no_server_has_labelled_is_had_elsewhere),
+		cmocka_unit_test(slab_whose_twin_is_in_use_is_not_labelled),
 		cmocka_unit_test(slab_that_was_lost_is_not_given_back),
 		cmocka_unit_test(slabs_that_servers_have_are_taken),
 		cmocka_unit_test(nothing_is_moved),

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * upkeep_guarded_test.c - a named volume with replicas: none is lost before the record says so,
+ * and none counts before its server has labelled it as complete (core/held.h).
+ */
+#include "tests/core/first_writes.h"
+
+#include "core/last_copies.h"
+
+static struct host *make(uint32_t slabs, uint32_t servers)
+{
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 2,
+							    .on_demand = true,
+							    .is_named = true },
+				slabs, servers);
+}
+
+static bool is_suspect(struct host *host, uint32_t server)
+{
+	struct rbx_server_set suspects;
+
+	(void)rbx_held_suspects(&host->flow.held, &suspects);
+	return rbx_server_set_has(&suspects, server);
+}
+
+/* The record says that it is out. */
+static void is_out(struct host *host, uint32_t server)
+{
+	rbx_upkeep_server_down(&host->upkeep, server);
+	rbx_flow_go_on(&host->flow, rbx_held_out(&host->flow.held, server));
+}
+
+/* A slab with two replicas, and a write of which one part fails; returns where. */
+static uint32_t make_degraded(struct host *host)
+{
+	uint32_t lost;
+
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
+	lost = host_server_of(host, 0, 0);
+	first_write(host, 0);
+	host_poll_slot(host, 0, -EHOSTUNREACH, false);
+	while (host_poll(host))
+		;
+	return lost;
+}
+
+static void write_that_missed_a_replica_waits_for_the_record(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t lost = make_degraded(host);
+
+	(void)state;
+	assert_true(host->wakes_count > 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 0);
+	assert_true(is_suspect(host, lost));
+	assert_int_equal(host_census(host).whole, 1); /* nothing is lost yet */
+	is_out(host, lost);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_false(is_suspect(host, lost));
+	rounds(host);
+	assert_int_equal(host_census(host).last, 1);
+	/* What fails there from now on costs the replica, and waits for nothing. */
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* And a read waits for it as well, and then goes on to the other replica. */
+static void read_that_failed_waits_for_the_record(void **state)
+{
+	struct host *host = make(1, 2);
+	uint8_t page[512];
+	uint32_t server;
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_start(host, RBX_PIECE_READ, 0, page, sizeof(page));
+	server = rbx_part_of(host->sent_first)->server;
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 0);
+	is_out(host, server);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* No record can be accepted, so nothing is acknowledged, and the replica stays as it is. */
+static void write_ends_in_an_error_if_there_is_no_record(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t failed = make_degraded(host);
+
+	(void)state;
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, failed));
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_true(rbx_held_has_failed(&host->flow.held, failed));
+	rounds(host);
+	assert_int_equal(host_census(host).dead, 0);
+	assert_true(rbx_slab_has_server(host_slab(host, 0), failed));
+	first_write(host, 0);
+	host_poll_slot(host, 0, -EHOSTUNREACH, false);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
+/* The volume is being closed, or another client has opened it. */
+static void all_that_waits_ends_in_an_error_at_the_end(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	(void)make_degraded(host);
+	rbx_flow_go_on(&host->flow, rbx_held_end(&host->flow.held));
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	first_write(host, 0);
+	host_poll_slot(host, 0, -EHOSTUNREACH, false);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
+static void fault_of_this_machine_waits_for_nothing(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	first_write(host, 0);
+	host_poll_slot(host, 0, -EFAULT, false);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	host_free(host);
+}
+
+/* ---- Rebuilt replicas ------------------------------------------------------------ */
+
+/* A third server is asked for a replica, and does not label it. Returns which. */
+static uint32_t make_rebuilt(struct host *host)
+{
+	uint32_t lost = make_degraded(host), i, third = 3 - lost - host_server_of(host, 0, 1);
+
+	host->servers[third].is_slow_to_label = true;
+	is_out(host, lost);
+	for (i = 0; i < 4; i++)
+		(void)host_settle(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_lent_count(host, third), 1);
+	assert_true(host->servers[third].is_asked);
+	return third;
+}
+
+static void rebuilt_replica_counts_when_it_is_labelled(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t third = make_rebuilt(host);
+
+	(void)state;
+	assert_int_equal(host_census(host).rebuilding, 1);
+	assert_int_equal(host_census(host).last, 1);
+	first_write(host, 0);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host->servers[third].is_slow_to_label = false;
+	(void)host_settle(host);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_labelled_count(host, third), 1);
+	host_free(host);
+}
+
+/* Its server has taken it back. Another one is borrowed, and copied to. */
+static void rebuilt_replica_that_is_gone_is_rebuilt_again(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t third = make_rebuilt(host), i;
+
+	(void)state;
+	host->servers[third].label_err = -ESTALE;
+	host->servers[third].is_slow_to_label = false;
+	(void)host_settle(host);
+	host->servers[third].label_err = 0;
+	for (i = 0; i < 8; i++)
+		(void)host_settle(host);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_labelled_count(host, third), 1);
+	assert_int_equal(host_lent_count(host, third), 1);
+	host_free(host);
+}
+
+static void server_that_cannot_be_reached_labels_later(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t third = make_rebuilt(host);
+
+	(void)state;
+	host->servers[third].label_err = -ENOTCONN;
+	host->servers[third].is_slow_to_label = false;
+	(void)host_settle(host);
+	assert_int_equal(host_census(host).rebuilding, 1);
+	host->servers[third].label_err = 0;
+	(void)host_settle(host);
+	(void)host_settle(host);
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
+/* ---- First writes ---------------------------------------------------------------- */
+
+/* One server has labelled the slab. The other one may have, and the record does not say that it is
+ * out: its zeros could be found later. */
+static void slab_that_may_be_elsewhere_is_dead(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	host->servers[0].is_slow_to_label = true;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_labelled_count(host, 1), 1);
+	rbx_upkeep_closes(&host->upkeep);
+	host->servers[0].label_err = -ENOTCONN;
+	host->servers[0].is_slow_to_label = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(host_census(host).dead, 1);
+	assert_int_equal(host_labelled_count(host, 1), 1); /* all zeros, as at the other */
+	host_free(host);
+}
+
+/* But if the record says so, what is there is not found. */
+static void slab_at_a_server_that_is_out_is_had_elsewhere(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	host->servers[0].is_slow_to_label = true;
+	first_write(host, 0);
+	rounds(host);
+	is_out(host, 0);
+	host->servers[0].is_slow_to_label = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_labelled_count(host, 1), 1);
+	host_free(host);
+}
+
+/* ---- What is found, and what is needed ---------------------------------------------- */
+
+static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
+{
+	struct host *host = make(2, 3);
+	struct rbx_loan loan = { .slab_id = 1, .epoch = 5, .remote_addr = 1 << 20, .rkey = 7 };
+	struct rbx_loan other = { .slab_id = 2, .epoch = 6, .remote_addr = 2 << 20, .rkey = 8 };
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &loan), 0);
+	assert_int_equal(host_census(host).last, 1);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &other), -EEXIST); /* it has it */
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 1, &loan), 0);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -EEXIST); /* two have it */
+	host_free(host);
+}
+
+static void needed(struct host *host, uint32_t first, uint32_t second,
+		   struct rbx_server_set *needed)
+{
+	struct rbx_server_set servers = { .words = { 0 } };
+
+	*needed = servers;
+	rbx_server_set_add(&servers, first);
+	rbx_server_set_add(&servers, second);
+	rbx_last_copies_needed(&host->flow, &servers, needed);
+}
+
+static void servers_are_needed_that_have_the_last_copies(void **state)
+{
+	struct host *host = make(1, 3);
+	struct rbx_server_set set;
+	uint32_t first, second, third;
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	first = host_server_of(host, 0, 0);
+	second = host_server_of(host, 0, 1);
+	third = 3 - first - second;
+	needed(host, first, third, &set);
+	assert_int_equal(rbx_server_set_count(&set), 0);
+	needed(host, first, second, &set);
+	assert_int_equal(rbx_server_set_count(&set), 2);
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(write_that_missed_a_replica_waits_for_the_record),
+		cmocka_unit_test(read_that_failed_waits_for_the_record),
+		cmocka_unit_test(write_ends_in_an_error_if_there_is_no_record),
+		cmocka_unit_test(all_that_waits_ends_in_an_error_at_the_end),
+		cmocka_unit_test(fault_of_this_machine_waits_for_nothing),
+		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
+		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
+		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
+		cmocka_unit_test(slab_that_may_be_elsewhere_is_dead),
+		cmocka_unit_test(slab_at_a_server_that_is_out_is_had_elsewhere),
+		cmocka_unit_test(slab_is_had_from_as_many_servers_as_it_has_replicas),
+		cmocka_unit_test(servers_are_needed_that_have_the_last_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
