@@ -164,22 +164,37 @@ int rbx_named_settle(struct rbx_named *named)
 	return 0;
 }
 
-int rbx_named_accept(struct rbx_named *named, struct rbx_session *session)
+struct rbx_wire_message rbx_named_accept_request(const struct rbx_named *named)
 {
-	struct rbx_wire_message m = {
+	return (struct rbx_wire_message){
 		.type = RBX_WIRE_VOLUME_ACCEPT,
 		.record = named->record,
 	};
-	int err = rbx_session_talk(session, &m);
+}
 
+void rbx_named_accepted(struct rbx_named *named, uint64_t incarnation, uint64_t version, int err)
+{
 	rbx_lock(&named->lock);
 	if (!err)
-		rbx_proposer_accepted(&named->proposer, rbx_session_incarnation(session),
-				      named->record.version);
+		rbx_proposer_accepted(&named->proposer, incarnation, version);
 	else if (err == -ESTALE)
 		rbx_proposer_refused(&named->proposer);
 	rbx_unlock(&named->lock);
+}
+
+int rbx_named_accept(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_message m = rbx_named_accept_request(named);
+	int err = rbx_session_talk(session, &m);
+
+	rbx_named_accepted(named, rbx_session_incarnation(session), named->record.version, err);
 	return err;
+}
+
+void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *next)
+{
+	rbx_proposer_propose(&named->proposer, next);
+	rbx_record_put_membership(&named->record, next);
 }
 
 void rbx_named_change(struct rbx_named *named)
@@ -187,8 +202,12 @@ void rbx_named_change(struct rbx_named *named)
 	struct rbx_membership next;
 
 	rbx_membership_next(&next, &named->proposer.membership);
-	rbx_proposer_propose(&named->proposer, &next);
-	rbx_record_put_membership(&named->record, &next);
+	rbx_named_change_to(named, &next);
+}
+
+bool rbx_named_is_shut_out(const struct rbx_named *named)
+{
+	return named->proposer.state == RBX_PROPOSER_SHUT_OUT;
 }
 
 bool rbx_named_is_chosen(const struct rbx_named *named)
@@ -210,18 +229,19 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 	};
 	int err;
 
-	if (!label->is_complete)
+	if (!label->is_complete || !upkeep)
 		return rbx_session_unmap(session, &loan);
 	err = rbx_upkeep_adopt(upkeep, server, label->label, &loan);
 	if (!err)
 		return 0;
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
 			 rbx_session_name(session), (unsigned long long)label->label - 1,
-			 err == -EEXIST ? "which is there twice" : "which cannot be");
+			 err == -EEXIST ? "which is there too often" : "which cannot be");
 }
 
-int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
-		   struct rbx_upkeep *upkeep, uint32_t server)
+/* All that a server has. upkeep: takes it; NULL: it is given up. */
+static int each_label(const struct rbx_named *named, struct rbx_session *session,
+		      struct rbx_upkeep *upkeep, uint32_t server)
 {
 	uint32_t i, told_count = 0;
 	uint64_t cursor = 0;
@@ -242,4 +262,15 @@ int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		cursor = m.labels.next;
 	} while (!err && cursor);
 	return err;
+}
+
+int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return each_label(named, session, upkeep, server);
+}
+
+int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session)
+{
+	return each_label(named, session, NULL, 0);
 }

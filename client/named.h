@@ -11,8 +11,8 @@
  *
  * A volume that is made has no record that could be heard; all else is the same.
  *
- * As long as volumes have one replica of each slab, all servers of a volume are needed to
- * open it: what is at the others cannot be known.
+ * All servers of a volume are needed to open it, but for those that are OUT: what is at the others
+ * cannot be known.
  */
 #ifndef RBX_CLIENT_NAMED_H
 #define RBX_CLIENT_NAMED_H
@@ -62,12 +62,23 @@ int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 int rbx_named_settle(struct rbx_named *named);
 /* A server accepts it. Several threads. 0, or -errno that was reported. */
 int rbx_named_accept(struct rbx_named *named, struct rbx_session *session);
+/* The same without waiting: the request, and what its answer means. err: 0, or why the server has
+ * not accepted this version. */
+struct rbx_wire_message rbx_named_accept_request(const struct rbx_named *named);
+void rbx_named_accepted(struct rbx_named *named, uint64_t incarnation, uint64_t version, int err);
 /* What enough have accepted is changed: the caller has written its part of the record, which is
  * to be accepted by all once more. */
 void rbx_named_change(struct rbx_named *named);
+/* The same, and the membership is this one, made by rbx_membership_next(). */
+void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *next);
 /* Whether enough have accepted. */
 bool rbx_named_is_chosen(const struct rbx_named *named);
+/* Whether another client has opened it. */
+bool rbx_named_is_shut_out(const struct rbx_named *named);
 
+/* A server that was OUT is there again: what it has of the volume may be old, and it gives all of
+ * that up. 0, or -errno that was reported. */
+int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session);
 /* Takes the slabs that a server of the volume has. 0, or -errno that was reported. */
 int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server);

@@ -25,9 +25,15 @@ static int peer_welcomed(struct rbx_peer *peer, void *user)
 static void peer_down(struct rbx_peer *peer, void *user)
 {
 	struct rbx_volume_server *server = user;
+	struct rbx_volume_control *control = server->control;
 
 	(void)peer;
-	rbx_upkeep_server_down(&server->control->upkeep, index_of(server));
+	if (!control->keeper) {
+		rbx_upkeep_server_down(&control->upkeep, index_of(server));
+		return;
+	}
+	rbx_held_suspect(&control->flow.held, index_of(server));
+	rbx_volume_upkeep_wake(control);
 }
 
 static void peer_evict(struct rbx_peer *peer,

@@ -6,6 +6,7 @@
  * As all threads here, it begins no I/O to get memory. It leaves the last memory to threads
  * that repair connections: its own work can be tried again.
  */
+#include "client/keeper.h"
 #include "client/volume.h"
 
 static void sleep_until_wanted(struct rbx_volume_control *control,
@@ -22,6 +23,16 @@ static void sleep_until_wanted(struct rbx_volume_control *control,
 	}
 }
 
+/* Returns when the next one is to be made. */
+static uint64_t round_make(struct rbx_volume_control *control)
+{
+	uint64_t keeper_ns = UINT64_MAX;
+
+	if (control->keeper)
+		keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
+	return RBX_MIN(keeper_ns, rbx_upkeep_round(&control->upkeep, rbx_now_ns()));
+}
+
 static void *upkeep_main(void *argument)
 {
 	struct rbx_volume_control *control = argument;
@@ -33,7 +44,7 @@ static void *upkeep_main(void *argument)
 
 		control->upkeep_wanted = false;
 		rbx_monitor_leave(&control->monitor);
-		until_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
+		until_ns = round_make(control);
 		rbx_monitor_enter(&control->monitor);
 		sleep_until_wanted(control, until_ns);
 	}

@@ -18,6 +18,7 @@
 #include "client/side_by_side.h"
 #include "core/upkeep.h"
 
+struct rbx_keeper; /* client/keeper.h */
 struct rbx_named; /* client/named.h */
 struct rbx_volume_control;
 struct rbx_server_name; /* the host's: what is known of a server that is not connected yet */
@@ -41,6 +42,7 @@ struct rbx_volume_control {
 	struct rbx_volume_server *servers; /* in memory of the host */
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
 	struct rbx_named *named; /* NULL: the volume has no name */
+	struct rbx_keeper *keeper; /* NULL: or has no replicas */
 	/* While all are opened: the others are connected even if one cannot be. */
 	bool may_lack_servers;
 

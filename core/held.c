@@ -39,10 +39,16 @@ void rbx_held_suspect(struct rbx_held *held, uint32_t server)
 	rbx_unlock(&held->lock);
 }
 
-bool rbx_held_suspects(struct rbx_held *held, struct rbx_server_set *suspects)
+bool rbx_held_suspects(struct rbx_held *held, struct rbx_server_set *suspects,
+		       struct rbx_server_set *gone)
 {
+	uint32_t i;
+
 	rbx_lock(&held->lock);
 	*suspects = held->suspects;
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		gone->words[i] = held->suspects.words[i] | held->out.words[i] |
+				 held->failed.words[i];
 	rbx_unlock(&held->lock);
 	return rbx_server_set_count(suspects) > 0;
 }

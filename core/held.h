@@ -48,8 +48,9 @@ enum rbx_held_verdict rbx_held_take(struct rbx_held *held, struct rbx_part *part
 
 /* A server is dead, or has failed. Any thread. */
 void rbx_held_suspect(struct rbx_held *held, uint32_t server);
-/* Those that are to be judged. Returns whether there are any. */
-bool rbx_held_suspects(struct rbx_held *held, struct rbx_server_set *suspects);
+/* Those that are to be judged; and with them all that were. Returns whether there are any. */
+bool rbx_held_suspects(struct rbx_held *held, struct rbx_server_set *suspects,
+		       struct rbx_server_set *gone);
 /* Whether what is sent to it fails from now on. */
 bool rbx_held_has_failed(struct rbx_held *held, uint32_t server);
 

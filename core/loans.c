@@ -456,6 +456,21 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 	return 0;
 }
 
+void rbx_upkeep_even_out(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t i;
+
+	for (i = 0; i < map->slab_count; i++) {
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		rbx_slab_lock(slab);
+		rbx_slab_differ_everywhere(slab);
+		(void)rbx_attention_note(&map->attention, slab);
+		rbx_slab_unlock(slab);
+	}
+}
+
 /* ---- Opening a volume ----------------------------------------------------- */
 
 /* How many replicas have memory or are asked for; adds their servers. */

@@ -429,6 +429,8 @@ bool rbx_slab_settles(const struct rbx_slab *slab);
  * of them, by what an unacknowledged write left. They are not read until the cell is copied
  * to them. */
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell);
+/* All replicas may differ anywhere, in such a way. All but one are copied to. */
+void rbx_slab_differ_everywhere(struct rbx_slab *slab);
 
 static inline uint32_t rbx_slab_cells(const struct rbx_slab_shape *shape)
 {

@@ -168,6 +168,15 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 		copies_want(record, cell, cell + 1);
 }
 
+void rbx_slab_differ_everywhere(struct rbx_slab *slab)
+{
+	uint8_t others = slab->read_mask & (uint8_t)(slab->read_mask - 1);
+
+	RBX_ASSERT(!slab->has_record);
+	for (; others; others &= (uint8_t)(others - 1))
+		target_add(slab, (uint32_t)__builtin_ctz(others), true);
+}
+
 /* ---- Copies ---------------------------------------------------------------*/
 
 /* Whether there is a cell to copy; copy_next is then that one. */

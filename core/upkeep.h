@@ -256,6 +256,10 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
+/* The same, of a volume that was not closed: writes were under way, and may have reached some
+ * replicas only. All are made like one of them, while the volume is used. */
+void rbx_upkeep_even_out(struct rbx_upkeep *upkeep);
+
 /* Borrows all replicas of all slabs, unless they are borrowed on demand. Returns 0, or why a
  * server lends no more. Blocks. */
 int rbx_upkeep_borrow_all(struct rbx_upkeep *upkeep);

@@ -23,6 +23,7 @@ enum rbx_wire_member_flags {
 
 enum rbx_wire_record_flags {
 	RBX_WIRE_CHECKSUMS = 1, /* each page has one, kept with its slab */
+	RBX_WIRE_EVEN = 2, /* the writer has closed it, and the replicas of each slab are equal */
 };
 
 struct rbx_wire_record {

@@ -14,6 +14,9 @@ static const struct cli_option create_options[] = {
 	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
 	  .details = "`rdmabox volume grow` makes it larger, nothing makes it smaller." },
 	VOLUME_SERVERS("memory servers that will have it"),
+	{ "replicas", "N", "servers that have each slab, 1 to 3", cli_set_number,
+	  &volume_wanted.replicas, .min = 1, .max = 3, .preset = "1",
+	  .details = "With more than one, the volume survives the loss of a server." },
 	{ "keep", "TIME|ever", "how long it stays while no program has it open",
 	  volume_set_keep, .field = &volume_wanted.keep_s, .words = "ever", .preset = "ever",
 	  .details = "A number with `s`, `m`, `h` or `d`: seconds, minutes, hours or days." },
@@ -31,6 +34,7 @@ static int create(int argc, char **argv)
 		return rc;
 	rbx_volume_create_options_defaults(&options);
 	options.keep_s = volume_wanted.keep_s;
+	options.replicas = volume_wanted.replicas;
 	if (rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
 			      volume_wanted.size_bytes, &options))
 		rc = cli_fail(&volume_create_command, "%s", rbx_last_error());
@@ -41,8 +45,8 @@ static int create(int argc, char **argv)
 const struct cli_command volume_create_command = {
 	.name = "volume create",
 	.purpose = "make a volume, which reads as zeros",
-	.notes = "It takes memory of its servers as it is written, a slab at a time. Each slab is on\n"
-		 "one server, and lost with that server. SIZE takes the suffixes K, M, G and T (1024).",
+	.notes = "It takes memory of its servers as it is written, a slab at a time. Each slab is on as\n"
+		 "many servers as there are replicas. SIZE takes the suffixes K, M, G and T (1024).",
 	CLI_OPTIONS(create_options),
 	.run = create,
 	.prepare = volume_prepare,

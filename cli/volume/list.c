@@ -60,7 +60,7 @@ const char *volume_servers_check(struct rbx_context *ctx)
 	struct rbx_volume_info info;
 	const char *reason = find(ctx, &info);
 
-	if (!reason && info.servers_there < info.servers)
+	if (!reason && info.servers_there + info.servers_out < info.servers)
 		return "a server was restarted";
 	return reason;
 }
@@ -70,13 +70,14 @@ static json_t *json_of(const struct rbx_volume_info *info)
 	char id[VOLUME_ID_TEXT];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i}", "name", info->name,
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i}", "name", info->name,
 			 "volume_id", id, "volume_bytes", (json_int_t)info->volume_bytes, "slab_bytes",
 			 (json_int_t)info->slab_bytes, "keep_s",
 			 info->keep_s == UINT64_MAX ? json_null() :
 						      json_integer((json_int_t)info->keep_s),
 			 "is_open", (int)info->is_open, "writer", info->writer, "servers",
-			 (int)info->servers, "servers_there", (int)info->servers_there);
+			 (int)info->servers, "servers_there", (int)info->servers_there,
+			 "servers_out", (int)info->servers_out, "replicas", (int)info->replicas);
 }
 
 static int print_json(const struct cli_command *command, json_t *json)
@@ -172,6 +173,8 @@ static int print_table(const struct rbx_volume_info *info)
 	printf("  %-14s %s\n", "writer", info->writer);
 	printf("  %-14s %u\n", "servers", info->servers);
 	printf("  %-14s %u\n", "servers_there", info->servers_there);
+	printf("  %-14s %u\n", "servers_out", info->servers_out);
+	printf("  %-14s %u\n", "replicas", info->replicas);
 	return CLI_EXIT_OK;
 }
 

@@ -12,6 +12,7 @@ struct volume_wanted volume_wanted;
 void volume_prepare(void)
 {
 	volume_wanted.keep_s = UINT64_MAX;
+	volume_wanted.replicas = 1;
 	rbx_options_defaults(&volume_wanted.library);
 }
 

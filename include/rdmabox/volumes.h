@@ -11,9 +11,11 @@
  * read nor write any more before the new one begins, even if it was only asleep: its requests
  * end with an error.
  *
- * A write that has completed is read back by whoever opens the volume next. There is one replica
- * of each slab in this version, so what is on a server is lost with that server, and reads of
- * it end with -EIO. All servers that it was made on are needed to open the volume.
+ * A write that has completed is read back by whoever opens the volume next. With one replica, what
+ * is on a server is lost with that server, and reads of it end with -EIO. With more, a program
+ * that has it open goes on when a server dies, makes the replicas anew at others, and the
+ * next one opens the volume without that server. A server that dies while no program has the
+ * volume open is needed to open it, as is each other one.
  */
 #ifndef RDMABOX_VOLUMES_H
 #define RDMABOX_VOLUMES_H
@@ -35,6 +37,9 @@ struct rbx_volume_create_options {
 	 * program: one that cannot be reached for so long drops its part of a volume that is
 	 * open, and with it all of the volume is lost at the next open. */
 	uint64_t keep_s;
+	/* Servers that have each slab, 1 to 3. Default: 1. */
+	uint32_t replicas;
+	uint32_t reserved; /* 0 */
 };
 
 /**
@@ -68,8 +73,8 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  *
  * Returns 0, or:
  *	-EEXIST: a server has a volume of this name
- *	-EINVAL: the name, the size, the list of servers or an option is not allowed; or the
- *		servers lend slabs of different lengths
+ *	-EINVAL: the name, the size, the list of servers or an option is not allowed; there
+ *		are fewer servers than replicas; or they lend slabs of different lengths
  *	-ENOSPC: a server keeps as many volumes as it can
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
@@ -128,6 +133,8 @@ struct rbx_volume_info {
 	uint32_t servers; /* that it has */
 	uint32_t servers_there; /* of them, that were asked and have it */
 	uint64_t volume_id; /* that no other volume ever has */
+	uint32_t replicas; /* servers that have each slab */
+	uint32_t servers_out; /* that were lost while it was open, and are not needed to open it */
 };
 
 /**

@@ -87,25 +87,67 @@ static int twice_check(const struct rbx_crowd *crowd, uint32_t index)
 	return 0;
 }
 
-int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **made)
+static bool is_away(int err)
+{
+	return err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ETIMEDOUT;
+}
+
+/* Leaves a server out that could not be reached, as the error says. */
+static void leave_out(struct rbx_crowd *crowd, uint32_t index)
+{
+	if (!crowd->why_away[0])
+		snprintf(crowd->why_away, sizeof(crowd->why_away), "%s", rbx_last_error());
+	free(crowd->names[index]);
+	crowd->names[index] = crowd->names[--crowd->count];
+	crowd->names[crowd->count] = NULL;
+}
+
+static int sessions_open(struct rbx_crowd *crowd, struct rbx_context *ctx, bool may_lack)
+{
+	uint32_t i = 0;
+	int err = 0;
+
+	/* Bounded: each pass opens one, or leaves one out. */
+	while (i < crowd->count && !err) {
+		err = session_open(ctx, crowd->names[i], &crowd->sessions[i]);
+		if (err && may_lack && is_away(err) && crowd->count > 1) {
+			leave_out(crowd, i);
+			err = 0;
+			continue;
+		}
+		if (!err)
+			err = twice_check(crowd, i);
+		i++;
+	}
+	return err;
+}
+
+static int crowd_open(struct rbx_context *ctx, const char *servers, bool may_lack,
+		      struct rbx_crowd **made)
 {
 	struct rbx_crowd *crowd = calloc(1, sizeof(*crowd));
-	uint32_t i;
 	int err;
 
 	if (!crowd)
 		return rbx_error(-ENOMEM, "out of memory");
 	err = names_take(crowd, servers);
-	for (i = 0; i < crowd->count && !err; i++) {
-		err = session_open(ctx, crowd->names[i], &crowd->sessions[i]);
-		if (!err)
-			err = twice_check(crowd, i);
-	}
+	if (!err)
+		err = sessions_open(crowd, ctx, may_lack);
 	if (err)
 		rbx_crowd_close(crowd);
 	else
 		*made = crowd;
 	return err;
+}
+
+int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
+{
+	return crowd_open(ctx, servers, false, crowd);
+}
+
+int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
+{
+	return crowd_open(ctx, servers, true, crowd);
 }
 
 /* ---- Looking for a volume ---------------------------------------------------------------*/

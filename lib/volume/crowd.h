@@ -7,6 +7,7 @@
 #define RBX_LIB_CROWD_H
 
 #include "client/named.h"
+#include "fabric/fabric.h"
 
 struct rbx_context;
 
@@ -15,11 +16,14 @@ struct rbx_crowd {
 	struct rbx_session *sessions[RBX_MEMBERS_MAX];
 	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
 	uint32_t count;
+	char why_away[RBX_ERROR_TEXT_MAX]; /* why a server was left out; "": none was */
 };
 
 /* Connects to the servers of a list or another pool, none of them twice. 0, or -errno that was
  * reported. Blocks. */
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
+/* The same, but those that cannot be reached are left out, unless none can. */
+int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
 void rbx_crowd_close(struct rbx_crowd *crowd);
 
 /* Asks all of them for a volume. 0; -ENOENT: none has it; -EACCES: it belongs to another

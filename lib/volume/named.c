@@ -12,36 +12,51 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/keeper.h"
 #include "client/queue_pairs.h"
 #include "include/rdmabox/pool.h"
 #include "lib/volume/crowd.h"
 
 /* ---- What the servers know -----------------------------------------------------------*/
 
-static bool is_member(const struct rbx_wire_record *record, uint64_t incarnation)
+/* Whether a server is a member, and is not OUT. */
+static bool is_in(const struct rbx_wire_record *record, uint64_t incarnation)
 {
 	uint32_t i;
 
 	for (i = 0; i < record->members_count; i++)
 		if (record->incarnations[i] == incarnation)
-			return true;
+			return !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
 	return false;
 }
 
-/* There is one replica of each slab: at a server that is missing may be any of them. */
+static uint32_t in_count(const struct rbx_wire_record *record)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < record->members_count; i++)
+		count += !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
+	return count;
+}
+
+/* A slab that no server names was never written only if all have been asked, but for those
+ * that are out. */
 static int all_there_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
 {
-	uint32_t i, missing = record->members_count;
+	uint32_t i, missing = in_count(record);
 	bool is_half = false;
 
 	for (i = 0; i < crowd->count; i++) {
-		if (!is_member(record, rbx_session_incarnation(crowd->sessions[i])))
+		if (!is_in(record, rbx_session_incarnation(crowd->sessions[i])))
 			continue;
 		missing -= crowd->has[i];
 		is_half |= !crowd->has[i];
 	}
 	if (!missing)
 		return 0;
+	if (crowd->why_away[0])
+		return rbx_error(-EHOSTUNREACH, "volume %s needs %u servers that are not there: %s",
+				 record->name, missing, crowd->why_away);
 	if (is_half)
 		return rbx_error(-ENOENT, "volume %s was not made to its end, or not removed to its end: remove it",
 				 record->name);
@@ -78,6 +93,9 @@ static int begin(struct rbx_named *named, struct rbx_crowd *crowd, bool take_ove
 {
 	int err = rbx_crowd_look(crowd, named);
 
+	if (!err && (!named->record.replicas || named->record.replicas > RBX_REPLICAS_MAX))
+		err = rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
+				named->record.name, named->record.replicas);
 	if (!err)
 		err = all_there_check(&named->record, crowd);
 	if (!err)
@@ -86,6 +104,21 @@ static int begin(struct rbx_named *named, struct rbx_crowd *crowd, bool take_ove
 		return err;
 	*members = members_print(crowd);
 	return *members ? 0 : rbx_error(-ENOMEM, "out of memory");
+}
+
+/* The volume has as many replicas as it was made with. */
+static int replicas_prepare(struct rbx_volume *volume)
+{
+	struct rbx_volume_control *control = &volume->control;
+
+	volume->options.replicas = control->named->record.replicas;
+	if (volume->options.replicas == 1)
+		return 0;
+	control->keeper = calloc(1, sizeof(*control->keeper));
+	if (!control->keeper)
+		return rbx_error(-ENOMEM, "out of memory");
+	rbx_keeper_init(control->keeper, control, control->named);
+	return 0;
 }
 
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members)
@@ -101,12 +134,12 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 	holder_describe(holder);
 	err = rbx_named_init(named, volume->options.name, holder);
 	if (!err)
-		err = rbx_crowd_open(volume->ctx, servers, &crowd);
+		err = rbx_crowd_open_there(volume->ctx, servers, &crowd);
 	if (err)
 		return err;
 	err = begin(named, crowd, volume->options.take_over, members);
 	rbx_crowd_close(crowd);
-	return err;
+	return err ? err : replicas_prepare(volume);
 }
 
 /* ---- With the servers connected ------------------------------------------------------*/
@@ -116,24 +149,96 @@ static struct rbx_session *session_at(struct rbx_volume *volume, uint32_t index)
 	return rbx_peer_session(volume->control.servers[index].peer);
 }
 
-int rbx_volume_named_take(struct rbx_volume *volume)
+static int all_accept(struct rbx_volume *volume)
 {
-	struct rbx_volume_control *control = &volume->control;
-	struct rbx_named *named = control->named;
+	struct rbx_named *named = volume->control.named;
 	uint32_t i;
-	int err = rbx_named_settle(named);
+	int err = 0;
 
-	for (i = 0; i < control->server_count && !err; i++)
+	for (i = 0; i < volume->control.server_count && !err; i++)
 		err = rbx_named_accept(named, session_at(volume, i));
 	if (!err && !rbx_named_is_chosen(named))
 		err = rbx_error(-EBUSY, "volume %s: too few of its servers accept this client",
 				named->record.name);
-	for (i = 0; i < control->server_count && !err; i++)
-		err = rbx_named_find(named, session_at(volume, i), &control->upkeep, i);
 	return err;
+}
+
+/* Servers that were OUT and are there again: what they have may be old, and was forgotten. From
+ * here on they are servers like the others. */
+static int take_in(struct rbx_volume *volume)
+{
+	struct rbx_named *named = volume->control.named;
+	struct rbx_membership next;
+	bool any = false;
+	uint32_t i;
+	int err;
+
+	rbx_membership_next(&next, &named->proposer.membership);
+	for (i = 0; i < volume->control.server_count; i++) {
+		struct rbx_member *member = rbx_membership_find(
+			&next, rbx_session_incarnation(session_at(volume, i)));
+
+		if (!member || member->state == RBX_MEMBER_IN)
+			continue;
+		member->state = RBX_MEMBER_IN;
+		any = true;
+	}
+	if (!any)
+		return 0;
+	rbx_named_change_to(named, &next);
+	err = all_accept(volume);
+	if (err)
+		return err;
+	rbx_named_change(named); /* which needs no vote of those before */
+	return all_accept(volume);
+}
+
+static int slabs_find(struct rbx_volume *volume)
+{
+	struct rbx_volume_control *control = &volume->control;
+	struct rbx_named *named = control->named;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < control->server_count && !err; i++) {
+		struct rbx_session *session = session_at(volume, i);
+
+		if (is_in(&named->record, rbx_session_incarnation(session)))
+			err = rbx_named_find(named, session, &control->upkeep, i);
+		else
+			err = rbx_named_forget(named, session);
+	}
+	return err;
+}
+
+int rbx_volume_named_take(struct rbx_volume *volume)
+{
+	struct rbx_named *named = volume->control.named;
+	int err = rbx_named_settle(named);
+	bool is_even = named->record.flags & RBX_WIRE_EVEN;
+
+	named->record.flags &= ~(uint32_t)RBX_WIRE_EVEN;
+	if (!err)
+		err = all_accept(volume);
+	if (!err)
+		err = slabs_find(volume);
+	if (!err)
+		err = take_in(volume);
+	if (!err && !is_even)
+		rbx_upkeep_even_out(&volume->control.upkeep);
+	return err;
+}
+
+void rbx_volume_named_close(struct rbx_volume *volume)
+{
+	if (!volume->control.keeper)
+		return;
+	rbx_keeper_end(volume->control.keeper);
+	rbx_keeper_close(volume->control.keeper);
 }
 
 void rbx_volume_named_free(struct rbx_volume *volume)
 {
+	free(volume->control.keeper);
 	free(volume->control.named);
 }

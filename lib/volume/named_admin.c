@@ -49,7 +49,8 @@ static int grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
 void rbx_volume_create_options_defaults_sized(struct rbx_volume_create_options *options,
 					      size_t size_bytes)
 {
-	static const struct rbx_volume_create_options defaults = { .keep_s = UINT64_MAX };
+	static const struct rbx_volume_create_options defaults = { .keep_s = UINT64_MAX,
+								    .replicas = 1 };
 
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
@@ -82,14 +83,28 @@ static int size_check(uint64_t size, uint64_t slab_bytes)
 	return 0;
 }
 
+static int replicas_check(const struct rbx_volume_create_options *options,
+			  const struct rbx_crowd *crowd)
+{
+	if (options->reserved || !options->replicas || options->replicas > RBX_REPLICAS_MAX)
+		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u", options->replicas,
+				 RBX_REPLICAS_MAX);
+	if (options->replicas > crowd->count)
+		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
+				 options->replicas, crowd->count);
+	return 0;
+}
+
 static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, uint64_t size,
-		       uint64_t keep_s)
+		       const struct rbx_volume_create_options *options)
 {
 	uint64_t slab_bytes = rbx_session_slab_bytes(crowd->sessions[0]);
 	uint64_t incarnations[RBX_MEMBERS_MAX], id = 0;
 	uint32_t i;
-	int err = slab_bytes_check(crowd);
+	int err = replicas_check(options, crowd);
 
+	if (!err)
+		err = slab_bytes_check(crowd);
 	if (!err)
 		err = size_check(size, slab_bytes);
 	if (!err)
@@ -100,8 +115,9 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 		incarnations[i] = rbx_session_incarnation(crowd->sessions[i]);
 	named->record.size_bytes = size;
 	named->record.slab_bytes = slab_bytes;
-	named->record.keep_s = keep_s;
-	named->record.replicas = 1;
+	named->record.keep_s = options->keep_s;
+	named->record.replicas = options->replicas;
+	named->record.flags = RBX_WIRE_EVEN;
 	rbx_named_make(named, id | 1, incarnations, crowd->count);
 	return 0;
 }
@@ -159,7 +175,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		err = crowd_begin(ctx, "rbx_volume_create", servers, name, &named, &crowd);
 	if (err)
 		return err;
-	err = record_make(&named, crowd, size, taken.keep_s);
+	err = record_make(&named, crowd, size, &taken);
 	if (!err)
 		err = make(&named, crowd);
 	rbx_crowd_close(crowd);

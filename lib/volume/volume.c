@@ -53,7 +53,8 @@ static int servers_check(struct rbx_volume *volume)
 	uint32_t i, count = volume->control.server_count;
 	int err = 0;
 
-	if (count < volume->options.replicas)
+	/* Of a named one, the record says which are needed. */
+	if (!volume->control.named && count < volume->options.replicas)
 		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
 				 volume->options.replicas, count);
 	for (i = 0; i < count && !err; i++)
@@ -236,6 +237,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 
 out_stop_upkeep:
 	rbx_volume_upkeep_stop(&volume->control);
+	rbx_volume_named_close(volume);
 out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
@@ -273,6 +275,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		turn_wait(volume);
 	rbx_volume_upkeep_stop(&volume->control);
+	rbx_volume_named_close(volume);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		turn_wait(volume);

@@ -17,9 +17,9 @@ static struct host *make(uint32_t slabs, uint32_t servers)
 
 static bool is_suspect(struct host *host, uint32_t server)
 {
-	struct rbx_server_set suspects;
+	struct rbx_server_set suspects, gone;
 
-	(void)rbx_held_suspects(&host->flow.held, &suspects);
+	(void)rbx_held_suspects(&host->flow.held, &suspects, &gone);
 	return rbx_server_set_has(&suspects, server);
 }
 

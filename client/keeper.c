@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper.c - see keeper.h. proposer.h decides; this asks.
+ */
+#include "client/keeper.h"
+
+#include "core/last_copies.h"
+#include "core/status.h"
+
+#define AGAIN_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
+
+void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *control,
+		     struct rbx_named *named)
+{
+	uint32_t i;
+
+	keeper->control = control;
+	keeper->named = named;
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		keeper->asks[i].control = control;
+}
+
+static struct rbx_flow *flow_of(const struct rbx_keeper *keeper)
+{
+	return &keeper->control->flow;
+}
+
+static struct rbx_peer *peer_at(const struct rbx_keeper *keeper, uint32_t server)
+{
+	return keeper->control->servers[server].peer;
+}
+
+/* No record will be accepted any more. */
+static void end(struct rbx_keeper *keeper)
+{
+	keeper->is_over = true;
+	keeper->is_proposing = false;
+	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
+}
+
+/* ---- Asking ---------------------------------------------------------------------- */
+
+/* Called with the lock of the session held. */
+static void answered(struct rbx_ask *ask)
+{
+	rbx_volume_upkeep_wake(RBX_CONTAINER_OF(ask, struct rbx_keeper_ask, ask)->control);
+}
+
+static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (now_ns < keeper->again_ns)
+		return;
+	keeper->again_ns = now_ns + AGAIN_NS;
+	for (i = 0; i < keeper->control->server_count; i++) {
+		struct rbx_keeper_ask *one = &keeper->asks[i];
+
+		if (!one->is_wanted || one->is_out)
+			continue;
+		one->is_out = true;
+		one->version = keeper->named->record.version;
+		one->message = rbx_named_accept_request(keeper->named);
+		one->ask = (struct rbx_ask){
+			.kind = RBX_CALL_TALK,
+			.message = &one->message,
+			.over = answered,
+		};
+		rbx_peer_ask(peer_at(keeper, i), &one->ask);
+	}
+}
+
+static void answer_take(struct rbx_keeper *keeper, uint32_t server)
+{
+	struct rbx_keeper_ask *one = &keeper->asks[server];
+	struct rbx_loan none;
+	int err;
+
+	if (!one->is_out)
+		return;
+	err = rbx_peer_answer(peer_at(keeper, server), &one->ask, &none);
+	if (err == -EAGAIN)
+		return;
+	one->is_out = false;
+	if (one->version != keeper->named->record.version)
+		keeper->again_ns = 0; /* it was asked for the version before */
+	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
+		one->is_wanted = false; /* else it is asked again, until its peer is given up */
+	rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
+			   one->version, err);
+}
+
+/* Whether a server may accept yet. */
+static bool any_may(const struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	for (i = 0; i < keeper->control->server_count; i++)
+		if (keeper->asks[i].is_wanted)
+			return true;
+	return false;
+}
+
+/* The next version of the record is accepted by those servers that are left. */
+static void propose(struct rbx_keeper *keeper)
+{
+	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
+	uint32_t i;
+
+	keeper->is_proposing = true;
+	keeper->again_ns = 0;
+	for (i = 0; i < keeper->control->server_count; i++)
+		keeper->asks[i].is_wanted = peer_at(keeper, i) &&
+					    !rbx_upkeep_server_is_down(upkeep, i) &&
+					    !rbx_server_set_has(&keeper->going, i);
+}
+
+/* ---- What is proposed, and what follows ------------------------------------------- */
+
+static bool is_voter(struct rbx_membership *membership, uint64_t incarnation)
+{
+	const struct rbx_member *member = rbx_membership_find(membership, incarnation);
+
+	return member && member->state == RBX_MEMBER_IN;
+}
+
+/* Puts servers out, but for the last one that votes. */
+static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
+{
+	struct rbx_membership next;
+	uint32_t i, voters_count = 0;
+
+	rbx_membership_next(&next, &keeper->named->proposer.membership);
+	for (i = 0; i < next.count; i++)
+		voters_count += next.members[i].state == RBX_MEMBER_IN;
+	for (i = 0; i < keeper->control->server_count; i++) {
+		uint64_t incarnation = keeper->control->upkeep.servers[i].incarnation;
+
+		if (!rbx_server_set_has(servers, i))
+			continue;
+		if (!is_voter(&next, incarnation) || voters_count == 1) {
+			rbx_flow_go_on(flow_of(keeper),
+				       rbx_held_failed(&flow_of(keeper)->held, i));
+			continue;
+		}
+		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
+		voters_count--;
+		rbx_server_set_add(&keeper->going, i);
+	}
+	if (!rbx_server_set_count(&keeper->going))
+		return;
+	rbx_named_change_to(keeper->named, &next);
+	propose(keeper);
+}
+
+/* Servers that are suspects and not needed are put out. */
+static void judge(struct rbx_keeper *keeper)
+{
+	struct rbx_server_set suspects, needed = { .words = { 0 } };
+	struct rbx_held *held = &flow_of(keeper)->held;
+	uint32_t i;
+
+	if (!rbx_held_suspects(held, &suspects, &keeper->gone))
+		return;
+	rbx_last_copies_needed(flow_of(keeper), &keeper->gone, &needed);
+	for (i = 0; i < keeper->control->server_count; i++) {
+		if (!rbx_server_set_has(&suspects, i) || !rbx_server_set_has(&needed, i))
+			continue;
+		rbx_server_set_remove(&suspects, i);
+		rbx_flow_go_on(flow_of(keeper), rbx_held_failed(held, i));
+	}
+	if (rbx_server_set_count(&suspects))
+		put_out(keeper, &suspects);
+}
+
+/* From here on a write is acknowledged that these servers missed. */
+static void chosen(struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	keeper->is_proposing = false;
+	for (i = 0; i < keeper->control->server_count; i++) {
+		if (!rbx_server_set_has(&keeper->going, i))
+			continue;
+		rbx_server_set_remove(&keeper->going, i);
+		rbx_upkeep_server_down(&keeper->control->upkeep, i);
+		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
+	}
+}
+
+static void next_begin(struct rbx_keeper *keeper)
+{
+	if (rbx_membership_is_joint(&keeper->named->proposer.membership)) {
+		rbx_named_change(keeper->named);
+		propose(keeper);
+	} else {
+		judge(keeper);
+	}
+}
+
+/* ---- For the volume --------------------------------------------------------------- */
+
+uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
+{
+	struct rbx_server_set suspects;
+	uint32_t i;
+
+	(void)rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
+	for (i = 0; i < keeper->control->server_count; i++)
+		answer_take(keeper, i);
+	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
+		chosen(keeper);
+	if (keeper->is_proposing && (rbx_named_is_shut_out(keeper->named) || !any_may(keeper)))
+		end(keeper);
+	if (!keeper->is_proposing && !keeper->is_over)
+		next_begin(keeper);
+	if (!keeper->is_proposing)
+		return UINT64_MAX;
+	ask_all_wanted(keeper, now_ns);
+	return keeper->again_ns;
+}
+
+void rbx_keeper_end(struct rbx_keeper *keeper)
+{
+	end(keeper);
+}
+
+void rbx_keeper_close(struct rbx_keeper *keeper)
+{
+	struct rbx_volume_control *control = keeper->control;
+	uint32_t i;
+
+	if (!rbx_named_is_chosen(keeper->named) || any_may(keeper) ||
+	    rbx_attention_count(&control->flow.map->attention, RBX_SLAB_REBUILDING))
+		return;
+	keeper->named->record.flags |= RBX_WIRE_EVEN;
+	rbx_named_change(keeper->named);
+	for (i = 0; i < control->server_count; i++)
+		if (peer_at(keeper, i) && !rbx_upkeep_server_is_down(&control->upkeep, i))
+			(void)rbx_named_accept(keeper->named,
+					       rbx_peer_session(peer_at(keeper, i)));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper.h - keeps the record of a named volume that has replicas, while it is open: a server
+ * that is lost is OUT in a record that a quorum has accepted, before a write is acknowledged
+ * that it missed (core/held.h, docs/named-volumes.md).
+ *
+ * The upkeep thread makes a round of this before each of its own. Servers are asked to accept
+ * side by side, and no thread waits for them. One record is proposed at a time:
+ *
+ *	suspects          of core/held.h: the peer was given up, or a part failed there
+ *	- needed          they have the last copy of something, which may come back with them:
+ *	                  what is sent to them FAILS from now on
+ *	- the others      a record is proposed in which they are OUT
+ *	chosen            they count as down, and the parts that waited go on. If they voted, a
+ *	                  second record follows that needs no vote of theirs
+ *	cannot be chosen  too few servers answer, or another client has opened the volume: all
+ *	                  that fails from now on is never acknowledged
+ */
+#ifndef RBX_CLIENT_KEEPER_H
+#define RBX_CLIENT_KEEPER_H
+
+#include "client/named.h"
+#include "client/volume.h"
+
+/* A server, while a record is proposed. */
+struct rbx_keeper_ask {
+	struct rbx_ask ask;
+	struct rbx_wire_message message; /* the request, then its answer */
+	struct rbx_volume_control *control;
+	uint64_t version; /* of the record that it was asked to accept */
+	bool is_wanted; /* it is to be asked, perhaps once more */
+	bool is_out; /* it was asked, and has not answered */
+};
+
+struct rbx_keeper {
+	struct rbx_volume_control *control;
+	struct rbx_named *named;
+	bool is_proposing;
+	bool is_over; /* no record will be accepted any more */
+	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
+	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
+	uint64_t again_ns; /* servers that could not be asked are asked again then */
+	struct rbx_keeper_ask asks[RBX_MEMBERS_MAX]; /* by the server's place */
+};
+
+/* Zeroed memory; the volume has not been connected yet. */
+void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *control,
+		     struct rbx_named *named);
+
+/* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
+uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns);
+
+/* The upkeep thread has ended. What waits fails. */
+void rbx_keeper_end(struct rbx_keeper *keeper);
+
+/*
+ * Nothing is under way, and the servers are still there: a last record says that all replicas are
+ * EVEN, if they are. Without it the next client makes them so. Blocks.
+ */
+void rbx_keeper_close(struct rbx_keeper *keeper);
+
+#endif
