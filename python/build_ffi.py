@@ -58,7 +58,7 @@ struct rbx_volume_options {
 struct rbx_volume_status {
     uint32_t slabs, slabs_whole, slabs_rebuilding, slabs_lost, servers, servers_up;
     uint64_t rebuilt_bytes;
-    uint32_t slabs_blank, slabs_last, slabs_holed;
+    uint32_t slabs_blank, slabs_last, slabs_holed, replicas;
     ...;
 };
 void rbx_volume_options_defaults(struct rbx_volume_options *options);

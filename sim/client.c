@@ -172,8 +172,12 @@ static void name_of(const struct rbx_sim_client *client, char name[16])
 /* It is made smaller than it has to be. */
 static int named_make(struct rbx_sim_client *client, const char *servers, const char *name)
 {
-	int err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, NULL);
+	struct rbx_volume_create_options options;
+	int err;
 
+	rbx_volume_create_options_defaults(&options);
+	options.replicas = client->volume_options.replicas;
+	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
 	if (err == -EEXIST) /* at some servers only */
 		err = rbx_volume_remove(client->ctx, servers, name, true);
 	return err ? err : -EAGAIN;
@@ -201,6 +205,7 @@ static int named_open(struct rbx_sim_client *client, const char *servers)
 
 	name_of(client, name);
 	options.name = name;
+	options.replicas = 1; /* as it was made */
 	options.take_over = true;
 	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
 	if (err == -ENOENT && !client->is_made)
@@ -313,6 +318,24 @@ void rbx_sim_client_has_started(struct rbx_sim_client *client)
 	client->starts = NULL;
 }
 
+static void *open_anew(void *arg)
+{
+	struct rbx_sim_client *client = arg;
+	struct rbx_volume *volume = client->volume;
+
+	client->volume = NULL; /* the checks look into it */
+	if (rbx_volume_close(volume))
+		rbx_sim_fail("liveness", "client %u: %s", client->index, rbx_last_error());
+	volume_open(client);
+	return NULL;
+}
+
+void rbx_sim_client_open_anew(struct rbx_sim_client *client)
+{
+	if (client->volume->control.keeper)
+		rbx_sim_on(client->node, open_anew, client);
+}
+
 static void volume_remove(struct rbx_sim_client *client)
 {
 	char servers[RBX_SIM_SERVERS_TEXT], name[16];
@@ -386,8 +409,10 @@ static bool is_whole(const struct rbx_volume *volume)
 	return true;
 }
 
-/* Looks without locks: no fiber runs meanwhile. A volume that is not open has nothing to lose. */
+/* Looks without locks: no fiber runs meanwhile. A volume that is not open has nothing to lose,
+ * unless it has a name. */
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
 {
-	return is_whole(client->volume) && is_whole(client->visited);
+	return (client->volume || !rbx_sim_world.is_named) && is_whole(client->volume) &&
+	       is_whole(client->visited);
 }

@@ -155,12 +155,20 @@ static void compare_replicas(const struct rbx_sim_client *client)
 	}
 }
 
+/* A named volume takes a server that it has lost again when it is opened. */
+static void servers_return(void)
+{
+	for (uint32_t i = 0; rbx_sim_world.is_named && i < rbx_sim_world.clients_count; i++)
+		rbx_sim_client_open_anew(&rbx_sim_world.clients[i]);
+}
+
 void rbx_sim_finish(void)
 {
 	requests_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_load_join(&rbx_sim_world.clients[i]);
 	rbx_sim_loss_repair(offer_servers);
+	servers_return();
 	rebuilds_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		struct rbx_sim_client *client = &rbx_sim_world.clients[i];

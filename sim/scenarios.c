@@ -166,6 +166,27 @@ static void named_load(void)
 	}
 }
 
+/* Servers are cut off, and keep what they have. */
+static const enum rbx_sim_site keepings[] = {
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_client_cut,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_slow_client,
+};
+
+static void draw_kept(void)
+{
+	rbx_sim_world.clients_count =
+		1 + rbx_random_below(&rbx_sim_world.random, 2);
+	rbx_sim_world.is_named = true;
+	draw_servers(2, RBX_REPLICAS_MAX + 2, 64);
+}
+
 /* Without no_flush: an endpoint promises that what is posted ends, as devices do. */
 static const enum rbx_sim_site endpoints[] = {
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
@@ -240,6 +261,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(silences), 1, draw_silence, slow_load, NULL },
 	{ "named", "volumes outlive their clients, which crash and are followed",
 	  SITES(takings), 1, draw_named, named_load, NULL },
+	{ "kept", "named volumes with replicas; servers are lost and clients crash",
+	  SITES(keepings), 1, draw_kept, named_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,

@@ -162,6 +162,8 @@ void rbx_sim_client_print(const struct rbx_sim_client *client);
 /* The machine of a client fails; another one takes its place. */
 void rbx_sim_client_power_off(struct rbx_sim_client *client);
 void rbx_sim_client_power_on(struct rbx_sim_client *client);
+/* Closes its named volume and opens it again, if it has replicas. */
+void rbx_sim_client_open_anew(struct rbx_sim_client *client);
 /* Waits until it has. */
 void rbx_sim_client_has_started(struct rbx_sim_client *client);
 

@@ -176,6 +176,18 @@ static void begin_chunk(struct import *import, struct trouble *trouble)
 		copy, is_zeros(buf, (size_t)bytes) ? RBX_READ : RBX_WRITE, (uint32_t)bytes);
 }
 
+/* What was written and is lost. With one replica it may be that nobody has noticed yet. NULL:
+ * nothing. */
+static const char *what_is_lost(const struct import *import)
+{
+	struct rbx_volume_status status;
+
+	rbx_volume_status(import->copy.volume, &status);
+	if (status.slabs_lost)
+		return "too many servers were lost";
+	return status.replicas > 1 ? NULL : volume_servers_check(import->copy.ctx);
+}
+
 static void copy_all(struct import *import, struct trouble *trouble)
 {
 	int err;
@@ -191,7 +203,7 @@ static void copy_all(struct import *import, struct trouble *trouble)
 		trouble->volume_err = err;
 	volume_copy_drain(&import->copy);
 	if (!is_trouble(trouble))
-		trouble->servers = volume_servers_check(import->copy.ctx);
+		trouble->servers = what_is_lost(import);
 }
 
 /* ---- What became of it ----------------------------------------------------------------*/

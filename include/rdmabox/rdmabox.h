@@ -509,6 +509,7 @@ struct rbx_volume_status {
 	uint32_t slabs_last; /* a single server has all of it: one death from loss */
 	/* Were lost, and have memory again: pages not written since are -EIO. */
 	uint32_t slabs_holed;
+	uint32_t replicas; /* that each slab is to have */
 };
 
 /**

@@ -50,7 +50,7 @@ void rbx_volume_create_options_defaults_sized(struct rbx_volume_create_options *
 					      size_t size_bytes)
 {
 	static const struct rbx_volume_create_options defaults = { .keep_s = UINT64_MAX,
-								    .replicas = 1 };
+								   .replicas = 1 };
 
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }

@@ -374,6 +374,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 		.slabs_last = census.last,
 		.slabs_holed = census.holes,
 		.slabs_blank = census.blank,
+		.replicas = volume->options.replicas,
 		.rebuilt_bytes =
 			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
 	};

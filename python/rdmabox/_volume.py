@@ -63,6 +63,7 @@ class VolumeStatus(NamedTuple):
     slabs_blank: int
     slabs_last: int
     slabs_holed: int
+    replicas: int
 
 
 Request = Tuple[str, Buffer, int]
