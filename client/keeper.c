@@ -124,6 +124,21 @@ static bool is_voter(struct rbx_membership *membership, uint64_t incarnation)
 	return member && member->state == RBX_MEMBER_IN;
 }
 
+/* From here on a write is acknowledged that these servers missed. */
+static void chosen(struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	keeper->is_proposing = false;
+	for (i = 0; i < keeper->control->server_count; i++) {
+		if (!rbx_server_set_has(&keeper->going, i))
+			continue;
+		rbx_server_set_remove(&keeper->going, i);
+		rbx_upkeep_server_down(&keeper->control->upkeep, i);
+		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
+	}
+}
+
 /* Puts servers out, but for the last one that votes. */
 static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
 {
@@ -171,21 +186,6 @@ static void judge(struct rbx_keeper *keeper)
 	}
 	if (rbx_server_set_count(&suspects))
 		put_out(keeper, &suspects);
-}
-
-/* From here on a write is acknowledged that these servers missed. */
-static void chosen(struct rbx_keeper *keeper)
-{
-	uint32_t i;
-
-	keeper->is_proposing = false;
-	for (i = 0; i < keeper->control->server_count; i++) {
-		if (!rbx_server_set_has(&keeper->going, i))
-			continue;
-		rbx_server_set_remove(&keeper->going, i);
-		rbx_upkeep_server_down(&keeper->control->upkeep, i);
-		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
-	}
 }
 
 static void next_begin(struct rbx_keeper *keeper)

@@ -21,6 +21,7 @@
 #define OFF_NS_MAX (4000 * RBX_SIM_MS)
 #define CUT_NS_MAX (14000 * RBX_SIM_MS)
 #define STALL_NS_MAX (3000 * RBX_SIM_MS)
+#define WOUNDED_TRIES 16u
 #define PRESSURE_NS_MAX (30000 * RBX_SIM_MS)
 
 static uint32_t harmed_node; /* 0: none is harmed */
@@ -256,6 +257,20 @@ static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
 	return true;
 }
 
+/* While a named volume lacks something, what it says in its record counts: a crash is likely then,
+ * so that the next client has to rely on it. */
+static bool crashes(const struct rbx_sim_client *client)
+{
+	bool is_wounded = rbx_sim_world.is_named && !rbx_sim_world.one_replica &&
+			  !rbx_sim_client_is_whole(client);
+	uint32_t i, tries = is_wounded ? WOUNDED_TRIES : 1;
+
+	for (i = 0; i < tries; i++)
+		if (rbx_sim_site(RBX_SIM_SITE_client_crash))
+			return true;
+	return false;
+}
+
 /* No replica is lost with a client. One that is stopped keeps its lease: its last message may
  * be a quarter of it old. */
 static void harm_client(struct rbx_sim_client *client)
@@ -268,7 +283,7 @@ static void harm_client(struct rbx_sim_client *client)
 		cut_client(client, for_ns);
 	if (is_away(client, RBX_SIM_SITE_slow_client, 0, &for_ns))
 		rbx_sim_node_stall(client->node, rbx_sim_now() + for_ns);
-	if (rbx_sim_site(RBX_SIM_SITE_client_crash)) {
+	if (crashes(client)) {
 		rbx_sim_client_has_started(client);
 		rbx_sim_client_power_off(client);
 		clients_start_at_ns[client->index] =
