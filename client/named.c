@@ -53,7 +53,8 @@ int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 	return err;
 }
 
-int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume)
+int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
+		    const struct rbx_wire_volume *volume)
 {
 	if (named->record.volume_id && volume->record.volume_id != named->record.volume_id)
 		return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
@@ -61,7 +62,8 @@ int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volum
 	named->record.volume_id = volume->record.volume_id;
 	if (rbx_record_is_newer(&volume->record, &named->record))
 		named->record = volume->record;
-	named->has_writer |= volume->is_open;
+	if (volume->is_open)
+		rbx_member_set_add(&named->open_at, incarnation);
 	if (volume->promised_epoch < named->highest_epoch)
 		return 0;
 	named->highest_epoch = volume->promised_epoch;
@@ -71,11 +73,23 @@ int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volum
 
 /* ---- Our epoch ---------------------------------------------------------------------- */
 
+/* A server that is OUT has not heard of the end of a writer. */
+static bool has_writer(const struct rbx_named *named)
+{
+	const struct rbx_wire_record *record = &named->record;
+	uint32_t i, out_count = 0;
+
+	for (i = 0; i < record->members_count; i++)
+		out_count += record->member_flags[i] & RBX_WIRE_MEMBER_OUT &&
+			     rbx_member_set_has(&named->open_at, record->incarnations[i]);
+	return named->open_at.count > out_count;
+}
+
 int rbx_named_begin(struct rbx_named *named, bool take_over)
 {
 	if (!named->record.epoch)
 		return rbx_error(-ENOENT, "volume %s was never made to its end", named->record.name);
-	if (named->has_writer && !take_over)
+	if (has_writer(named) && !take_over)
 		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
 				 named->record.name, named->writer);
 	if (named->highest_epoch > UINT64_MAX / 2)

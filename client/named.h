@@ -28,7 +28,7 @@ struct rbx_named {
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who we are, for people */
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
-	bool has_writer; /* that one is there */
+	struct rbx_member_set open_at; /* servers that say that it is open */
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
@@ -42,9 +42,10 @@ int rbx_named_init(struct rbx_named *named, const char *name, const char *holder
 /* Asks what a server knows of the volume. 0, or -errno that was reported; -ENOENT: nothing. */
 int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_wire_volume *volume);
-/* Takes what it said. One thread. 0; -EEXIST: it is another volume than that of the servers
+/* Takes what the server of this incarnation said. One thread. 0; -EEXIST: it is another volume than that of the servers
  * before, and has the same name; reported. */
-int rbx_named_heard(struct rbx_named *named, const struct rbx_wire_volume *volume);
+int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
+		    const struct rbx_wire_volume *volume);
 
 /* To open it. 0; -EBUSY: another client has it open, unless take_over; -ENOENT: it has no record;
  * -EPROTO: a server says what cannot be; reported. */

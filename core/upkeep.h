@@ -150,7 +150,7 @@ struct rbx_asked {
 	uint64_t since_ns;
 	bool is_late;
 	uint64_t again_ns; /* it is asked again then; 0: it was asked, and has not answered */
-	/* Of MAP, and of LABEL for first writes: what it is for. NULL: it is not needed any more. */
+	/* Of MAP, and of LABEL for first writes: what it is for. NULL: not needed any more. */
 	struct rbx_borrowing *borrowing;
 	struct rbx_slab *slab; /* but for UNMAP */
 	uint32_t slot; /* of MAP and LABEL */

@@ -168,7 +168,8 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		if (err == -EACCES || err == -ENOENT)
 			continue;
 		if (!err)
-			err = rbx_named_heard(named, &volume);
+			err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[i]),
+					      &volume);
 		if (err)
 			return err;
 		crowd->has[i] = true;

@@ -87,7 +87,7 @@ static struct rbx_named begun(void)
 
 	memset(&server, 0, sizeof(server));
 	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
-	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
 	assert_int_equal(rbx_named_begin(&named, false), 0);
 	assert_int_equal(named.epoch, 6);
 	return named;
@@ -108,13 +108,13 @@ static void two_volumes_of_one_name_are_not_one(void **state)
 
 	(void)state;
 	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
-	assert_int_equal(rbx_named_heard(&named, &volume), 0);
-	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
 	volume = volume_of(ID + 1, 9);
-	assert_int_equal(rbx_named_heard(&named, &volume), -EEXIST);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), -EEXIST);
 	/* It is being made. */
 	volume.record.epoch = volume.record.version = volume.record.members_count = 0;
-	assert_int_equal(rbx_named_heard(&named, &volume), -EEXIST);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), -EEXIST);
 	assert_int_equal(named.record.volume_id, ID);
 	assert_int_equal(named.highest_epoch, 5);
 }
@@ -127,7 +127,7 @@ static void epoch_that_leaves_no_next_one_is_refused(void **state)
 	(void)state;
 	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
 	volume.promised_epoch = UINT64_MAX;
-	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
 	assert_int_equal(rbx_named_begin(&named, false), -EPROTO);
 }
 
@@ -162,7 +162,7 @@ static void record_is_that_of_the_members_that_are_proposed(void **state)
 	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
 	volume.record.version = 8;
 	volume.record.size_bytes = 2 << 20;
-	assert_int_equal(rbx_named_heard(&named, &volume), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
 	assert_int_equal(rbx_named_begin(&named, false), 0);
 	volume.record.version = 7;
 	volume.record.size_bytes = 1 << 20;
