@@ -42,8 +42,8 @@ int rbx_named_init(struct rbx_named *named, const char *name, const char *holder
 /* Asks what a server knows of the volume. 0, or -errno that was reported; -ENOENT: nothing. */
 int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_wire_volume *volume);
-/* Takes what the server of this incarnation said. One thread. 0; -EEXIST: it is another volume than that of the servers
- * before, and has the same name; reported. */
+/* Takes what the server of this incarnation said. One thread. 0; -EEXIST: it is another volume
+ * than that of the servers before, and has the same name; reported. */
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 		    const struct rbx_wire_volume *volume);
 

@@ -39,7 +39,6 @@ struct rbx_volume_create_options {
 	uint64_t keep_s;
 	/* Servers that have each slab, 1 to 3. Default: 1. */
 	uint32_t replicas;
-	uint32_t reserved; /* 0 */
 };
 
 /**

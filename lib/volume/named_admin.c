@@ -86,7 +86,7 @@ static int size_check(uint64_t size, uint64_t slab_bytes)
 static int replicas_check(const struct rbx_volume_create_options *options,
 			  const struct rbx_crowd *crowd)
 {
-	if (options->reserved || !options->replicas || options->replicas > RBX_REPLICAS_MAX)
+	if (!options->replicas || options->replicas > RBX_REPLICAS_MAX)
 		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u", options->replicas,
 				 RBX_REPLICAS_MAX);
 	if (options->replicas > crowd->count)
