@@ -106,18 +106,6 @@ static void is_lent(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
 }
 
-/* What was lent is labelled as complete before it is used: then a later client finds it. */
-static void label_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
-		      const struct rbx_loan *loan)
-{
-	struct rbx_asked *asked =
-		rbx_asks_send(upkeep, lent->server, RBX_CALL_LABEL, loan, 0);
-
-	asked->borrowing = lent->borrowing;
-	asked->slab = lent->slab;
-	asked->slot = lent->slot;
-}
-
 static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		       int err)
 {
@@ -156,8 +144,7 @@ static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	return -ENOTCONN;
 }
 
-/* The server has lent a slab, or not. */
-static void borrow_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err,
+void rbx_loans_borrowed(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err,
 			const struct rbx_loan *loan)
 {
 	struct rbx_borrowing *borrowing = asked->borrowing;
@@ -182,90 +169,9 @@ static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		err = judge(upkeep, asked, loan);
 	if (!err && upkeep->flow->map->shape.is_named && borrowing &&
 	    borrowing->state == RBX_REPLICA_LIVE)
-		label_ask(upkeep, asked, loan);
+		rbx_labels_ask(upkeep, asked, loan);
 	else
-		borrow_over(upkeep, asked, err, loan);
-}
-
-/* ---- Labels of named volumes -------------------------------------------------*/
-
-/* Whether a server that could not be asked may answer yet. */
-static bool may_answer(struct rbx_upkeep *upkeep, uint32_t server, int err)
-{
-	return (rbx_status_is_away(err) || err == -EHOSTUNREACH) &&
-	       !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
-	       !rbx_upkeep_server_is_down(upkeep, server) &&
-	       !rbx_held_has_failed(&upkeep->flow->held, server);
-}
-
-/*
- * Of a slab that was lent for first writes. If there is no answer, the server may have it or not,
- * and the next client could find it there: it is of use to nobody. But not if the record says
- * that the server is out (held.h).
- */
-static void label_over_first(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
-			     int err)
-{
-	bool is_down = rbx_upkeep_server_is_down(upkeep, asked->server);
-
-	if (!err && is_down)
-		err = -ENOTCONN;
-	if (err && err != -ESTALE && err != -EPERM &&
-	    !(is_down && upkeep->flow->map->shape.is_guarded)) {
-		asked->borrowing->is_uncertain = true;
-		asked->borrowing->wanted_count = 0;
-	}
-	borrow_over(upkeep, asked, err, &asked->loan);
-}
-
-/* Of a rebuilt replica. If the server is dead, the replica is lost soon. */
-static void label_over_rebuilt(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
-			       int err)
-{
-	rbx_slab_lock(asked->slab);
-	if (err == -ESTALE || err == -EPERM)
-		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
-	else if (!err)
-		rbx_slab_labelled(asked->slab, asked->server, &asked->loan);
-	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
-	rbx_slab_unlock(asked->slab);
-}
-
-static void label_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err)
-{
-	if (!asked->slab)
-		return;
-	if (may_answer(upkeep, asked->server, err))
-		rbx_asks_again(upkeep, asked);
-	else if (asked->borrowing)
-		label_over_first(upkeep, asked, err);
-	else
-		label_over_rebuilt(upkeep, asked, err);
-}
-
-bool rbx_loans_label(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
-{
-	const struct rbx_replica *replica;
-	struct rbx_loan loan;
-	uint32_t server = 0;
-	bool may_ask = false;
-	int slot;
-
-	rbx_slab_lock(slab);
-	slot = rbx_slab_unlabelled(slab);
-	if (slot >= 0) {
-		replica = rbx_slab_replica(slab, (uint32_t)slot);
-		server = rbx_replica_server(replica);
-		loan = rbx_replica_loan(replica);
-		may_ask = upkeep->asked_count < RBX_ASKS_MAX &&
-			  !rbx_server_set_has(&upkeep->busy, server);
-	}
-	if (may_ask)
-		rbx_slab_label_asked(slab, (uint32_t)slot);
-	rbx_slab_unlock(slab);
-	if (may_ask)
-		rbx_asks_send(upkeep, server, RBX_CALL_LABEL, &loan, 0)->slab = slab;
-	return may_ask || slot < 0;
+		rbx_loans_borrowed(upkeep, asked, err, loan);
 }
 
 /* ---- Giving back ----------------------------------------------------------*/
@@ -400,7 +306,7 @@ bool rbx_loans_take(struct rbx_upkeep *upkeep)
 		else if (asked.kind == RBX_CALL_UNMAP)
 			unmap_over(upkeep, &asked, err);
 		else if (asked.kind == RBX_CALL_LABEL)
-			label_over(upkeep, &asked, err);
+			rbx_labels_over(upkeep, &asked, err);
 		else
 			check_over(upkeep, &asked, err);
 	}
@@ -422,52 +328,6 @@ void rbx_loans_withdraw(struct rbx_upkeep *upkeep)
 		rbx_slab_unlock(asked->slab);
 		asked->slab = NULL;
 		asked->borrowing = NULL;
-	}
-}
-
-/* ---- Opening a named volume ------------------------------------------------------------ */
-
-int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
-		     const struct rbx_loan *loan)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
-	uint32_t slot, number, twins[RBX_TWINS_MAX];
-	struct rbx_server_set others = { .words = { 0 } };
-	struct rbx_slab *slab;
-
-	if (!label || label > map->slab_count || !rbx_loan_fits(loan) ||
-	    loan->remote_addr > UINT64_MAX - slab_bytes)
-		return -EINVAL;
-	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
-	if (rbx_slab_has_server(slab, server) ||
-	    rbx_slab_servers(slab, &others) == map->shape.replicas ||
-	    rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
-		return -EEXIST;
-	rbx_slab_lock(slab);
-	slot = rbx_slab_borrow(slab, server);
-	slab->blank = false;
-	rbx_slab_lent(slab, slot, loan, RBX_REPLICA_LIVE);
-	number = rbx_replica_number(slab, slot);
-	rbx_slab_unlock(slab);
-	rbx_loan_index_add(&map->loans, number);
-	upkeep->servers[server].replicas_count++;
-	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
-	return 0;
-}
-
-void rbx_upkeep_even_out(struct rbx_upkeep *upkeep)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i;
-
-	for (i = 0; i < map->slab_count; i++) {
-		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
-
-		rbx_slab_lock(slab);
-		rbx_slab_differ_everywhere(slab);
-		(void)rbx_attention_note(&map->attention, slab);
-		rbx_slab_unlock(slab);
 	}
 }
 

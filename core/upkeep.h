@@ -406,12 +406,13 @@ static inline uint32_t rbx_upkeep_lacking(const struct rbx_attention *attention)
 /* Reserves a slot of a slab and asks a server for it. */
 struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 				uint32_t server);
+/* A server has lent a slab, and labelled it if it has to; or err says why not. */
+void rbx_loans_borrowed(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err,
+			const struct rbx_loan *loan);
 /* Takes the answers that have come. Returns whether there was one. */
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
 /* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
 int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
-/* Does RBX_TASK_LABEL. False: its server does something else. */
-bool rbx_loans_label(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
 /* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
@@ -421,5 +422,15 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 void rbx_loans_pay_owed(struct rbx_upkeep *upkeep);
 /* Asks about a replica that is LEAVING, which its server may have revoked. */
 void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+
+/* ---- labels.c, for loans.c and upkeep_slab.c -------------------------------------------*/
+
+/* What was just lent for first writes is to be labelled before it is used. */
+void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
+		    const struct rbx_loan *loan);
+/* Does RBX_TASK_LABEL. False: its server does something else. */
+bool rbx_labels_rebuilt(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+/* A server was asked to label a slab, and has answered. */
+void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err);
 
 #endif

@@ -369,7 +369,7 @@ static enum outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	case RBX_TASK_COPY:
 		return copy(upkeep, slab);
 	case RBX_TASK_LABEL:
-		return rbx_loans_label(upkeep, slab) ? IS_DONE : outcome_of(upkeep, -EAGAIN);
+		return rbx_labels_rebuilt(upkeep, slab) ? IS_DONE : outcome_of(upkeep, -EAGAIN);
 	case RBX_TASK_NONE:
 		break;
 	}
