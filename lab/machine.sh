@@ -145,10 +145,17 @@ machine_qemu()
 	local dir=$1 append cpu=max hung_s=30
 
 	[ "$kernel" != debug ] || hung_s=120 # what is checked at each access takes time
-	# The emulator counts a copy of 4 KiB by "rep movsb" as 4096 instructions, and by
-	# "rep movsq" as 512. Without these flags the kernel uses the latter, which is
-	# nearer to a real CPU.
-	[ -z "$measure" ] || cpu=max,-erms,-fsrm
+	if [ -n "$measure" ]; then
+		# The emulator counts a copy of 4 KiB by "rep movsb" as 4096 instructions,
+		# and by "rep movsq" as 512. Without these flags the kernel uses the latter,
+		# which is nearer to a real CPU.
+		cpu+=,-erms,-fsrm
+	else
+		# What only slows the emulation: a fifth level of page tables, which it walks
+		# anew after each switch of processes, and instructions for checksums, which
+		# it computes bit by bit.
+		cpu+=,-la57,-pclmulqdq,-sse4.2
+	fi
 	append="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off nokaslr"
 	# On a busy host an emulated timer may be late while the kernel tests it.
 	append+=" no_timer_check"
@@ -169,6 +176,11 @@ machine_qemu()
 		append+=" rcupdate.rcu_cpu_stall_suppress=1"
 	else
 		qemu+=(-accel "tcg,thread=multi" -smp "$cpus")
+		# It translates a program once more for each address that it is loaded at.
+		append+=" norandmaps"
+		# Otherwise 6.1 reads the time from a device, which leaves the emulated CPU.
+		# The emulated counters of all CPUs are one.
+		append+=" tsc=reliable"
 		# Kernels with KFENCE look for wrong accesses by sampling.
 		append+=" kfence.sample_interval=100"
 		# Otherwise KASAN stops after its first report.

@@ -40,6 +40,7 @@ mkdir "$tree"
 arch=$(uname -m)
 dkms_tree=$tree
 export kernel_source_dir=$headers
+export KCFLAGS=-g0 # debugging information takes time, and is not looked at
 # shellcheck source=/dev/null
 . "$conf"
 [ "$(basename "$(dirname "$conf")")" = "$PACKAGE_NAME-$PACKAGE_VERSION" ] ||
