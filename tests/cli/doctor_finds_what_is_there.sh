@@ -6,27 +6,30 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
-# finding NAME FIELD - of the JSON in $scratch/out
+# finding NAME FIELD... - of the JSON in $scratch/out, a line for each
 finding()
 {
 	python3 -c '
 import json, sys
 for check in json.load(open(sys.argv[1]))["checks"]:
     if check["name"] == sys.argv[2]:
-        print(check[sys.argv[3]])
+        for field in sys.argv[3:]:
+            print(check[field])
         break
 else:
-    sys.exit("no finding " + sys.argv[2])' "$scratch/out" "$1" "$2"
+    sys.exit("no finding " + sys.argv[2])' "$scratch/out" "$@"
 }
 
 # expect_finding NAME STATUS [FIX]
 expect_finding()
 {
-	local found
+	local found fix
 
-	found=$(finding "$1" status) || fault "$1 is not examined"
+	found=$(finding "$1" status fix) || fault "$1 is not examined"
+	fix=${found#*$'\n'}
+	found=${found%%$'\n'*}
 	[ "$found" = "$2" ] || { show; fault "$1 is $found, not $2: $(finding "$1" value)"; }
-	finding "$1" fix | grep -qE -- "${3:-.?}" || fault "$1: the fix is not $3"
+	grep -qE -- "${3:-.?}" <<<"$fix" || fault "$1: the fix is not $3"
 }
 
 # make_device ROOT STATE GID TYPE MTU
