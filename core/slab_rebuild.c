@@ -269,6 +269,7 @@ static void rebuild_fail(struct rbx_slab *slab, struct rbx_slab_record *record)
 	/* Of those that are complete, as their servers know, none may be lost (held.h). */
 	if (rbx_slab_shape(slab)->is_guarded)
 		targets = others &= (uint8_t)~record->label_asked_mask;
+	record->copy_rests = !targets;
 	for (targets = others ? others : targets; targets; targets &= targets - 1)
 		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
 			      RBX_REPLICA_LOST);

@@ -37,6 +37,7 @@ struct rbx_slab_record {
 
 	/* The rebuild under way, if any: of all replicas that are REBUILDING. */
 	bool copy_failed; /* so all that is REBUILDING is lost */
+	bool copy_rests; /* or nothing may be lost, and it is tried again in a while */
 	uint8_t copies_count; /* copies under way */
 	uint8_t copy_failures_count; /* in a row, by a fault of this machine */
 	/* Slots that are REBUILDING and have all that was ever acknowledged: they differ at

@@ -191,6 +191,7 @@ struct rbx_upkeep {
 	/* first writes wait, and no server that was asked has lent anything since; 0: not so */
 	uint64_t in_vain_since_ns;
 	bool stuck_is_next; /* STUCK slabs are tried next, not those that wait for a record */
+	uint64_t rest_until_ns; /* when copies that failed are tried again; 0: none has */
 	uint64_t retry_next_ns; /* when parked slabs are tried again even if answers come */
 	/* While a volume is opened: */
 	uint32_t open_next; /* the next slab that needs memory */

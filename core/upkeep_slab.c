@@ -118,12 +118,31 @@ static enum outcome replace_over(struct rbx_upkeep *upkeep,
 	return IS_DONE;
 }
 
+/* Whether a copy is not to be tried again yet, that has failed by a fault of this machine. Its
+ * replicas stay, so without a rest it would fail again and again. */
+static bool copy_rests(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	bool rests;
+
+	rbx_slab_lock(slab);
+	rests = rbx_slab_record(slab)->copy_rests;
+	if (rests && !upkeep->rest_until_ns)
+		upkeep->rest_until_ns =
+			upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+	if (rests && upkeep->now_ns >= upkeep->rest_until_ns) {
+		upkeep->rest_until_ns = 0;
+		rbx_slab_record(slab)->copy_rests = rests = false;
+	}
+	rbx_slab_unlock(slab);
+	return rests;
+}
+
 /* When its turn comes. It may have to wait for a record. */
 static enum outcome copy(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	if (rbx_rebuild_is_under_way(upkeep->flow))
 		return IS_DONE;
-	if (!record_give(upkeep, slab))
+	if (!record_give(upkeep, slab) || copy_rests(upkeep, slab))
 		return WAITS;
 	rbx_rebuild_start(upkeep->flow, slab);
 	return IS_DONE;

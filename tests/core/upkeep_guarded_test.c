@@ -117,6 +117,35 @@ static void write_ends_in_an_error_if_there_is_no_record(void **state)
 	host_free(host);
 }
 
+/* The replica there is to be made like the other. That fails, and is not tried without end. */
+static void copy_that_fails_rests_and_costs_no_replica(void **state)
+{
+	struct host *host = make(1, 2);
+	uint32_t failed = make_degraded(host), before, i;
+
+	(void)state;
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, failed));
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host->servers[failed].down = true;
+	rounds(host);
+	before = host->submits_count;
+	for (i = 0; i < 8; i++) {
+		(void)host_round(host);
+		while (host_poll(host))
+			;
+	}
+	assert_int_equal(host->submits_count, before);
+	assert_true(host->due_ns <= host->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
+	assert_int_equal(host_census(host).rebuilding, 1);
+	assert_true(rbx_slab_has_server(host_slab(host, 0), failed));
+	(void)host_settle(host);
+	assert_true(host->submits_count > before);
+	assert_int_equal(host_census(host).dead, 0);
+	host_free(host);
+}
+
 /* The volume is being closed, or another client has opened it. */
 static void all_that_waits_ends_in_an_error_at_the_end(void **state)
 {
@@ -319,6 +348,7 @@ int main(void)
 		cmocka_unit_test(write_that_missed_a_replica_waits_for_the_record),
 		cmocka_unit_test(read_that_failed_waits_for_the_record),
 		cmocka_unit_test(write_ends_in_an_error_if_there_is_no_record),
+		cmocka_unit_test(copy_that_fails_rests_and_costs_no_replica),
 		cmocka_unit_test(all_that_waits_ends_in_an_error_at_the_end),
 		cmocka_unit_test(fault_of_this_machine_waits_for_nothing),
 		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
