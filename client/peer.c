@@ -173,6 +173,11 @@ uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
 	return rbx_session_incarnation(peer->session);
 }
 
+const char *rbx_peer_labels(const struct rbx_peer *peer)
+{
+	return rbx_session_labels(peer->session);
+}
+
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer)
 {
 	return rbx_session_slab_bytes(peer->session);

@@ -66,6 +66,8 @@ const char *rbx_peer_reason(const struct rbx_peer *peer);
 const char *rbx_peer_name(const struct rbx_peer *peer);
 /* A number that identifies one start of a server, at whatever address. */
 uint64_t rbx_peer_incarnation(const struct rbx_peer *peer);
+/* What the server says of its place (core/server_labels.h). */
+const char *rbx_peer_labels(const struct rbx_peer *peer);
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer);
 /* As the server last reported, by heartbeat or reply. */
 uint64_t rbx_peer_free_bytes(const struct rbx_peer *peer);

@@ -210,6 +210,11 @@ uint64_t rbx_session_incarnation(const struct rbx_session *session)
 	return session->borrower.welcome.incarnation;
 }
 
+const char *rbx_session_labels(const struct rbx_session *session)
+{
+	return session->borrower.welcome.labels;
+}
+
 uint64_t rbx_session_lease_ns(const struct rbx_session *session)
 {
 	return session->borrower.lease.lease_ns;

@@ -163,6 +163,8 @@ int rbx_session_listen(struct rbx_session *session,
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
 /* A number that identifies one start of a server, at whatever address. */
 uint64_t rbx_session_incarnation(const struct rbx_session *session);
+/* Its labels (core/server_labels.h). */
+const char *rbx_session_labels(const struct rbx_session *session);
 /* How long the server keeps the loans of a silent client. */
 uint64_t rbx_session_lease_ns(const struct rbx_session *session);
 /* When half of the lease is over, if the server is silent from now on. */

@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "core/host_port.h"
+#include "core/server_labels.h"
 
-/* A list of servers separates by commas, a line of a file by spaces. */
-static bool is_plain(char c)
-{
-	return c > ' ' && c < 0x7f && c != ',' && c != '"' && c != '\\';
-}
+_Static_assert(RBX_POOL_LABELS_BYTES == RBX_SERVER_LABELS_BYTES, "the same labels");
 
 bool rbx_member_address_is_good(const char *address)
 {
@@ -20,46 +17,15 @@ bool rbx_member_address_is_good(const char *address)
 	size_t i;
 
 	for (i = 0; address[i]; i++)
-		if (i + 1 == RBX_POOL_ADDRESS_BYTES || !is_plain(address[i]) ||
+		if (i + 1 == RBX_POOL_ADDRESS_BYTES || !rbx_label_has(address[i]) ||
 		    address[i] == '/' || address[i] == '=')
 			return false;
 	return !rbx_host_port_parse(address, false, &at);
 }
 
-/* Whether `labels` has a label of that name before `end`. */
-static bool has_label(const char *labels, const char *end, const char *name,
-		      size_t name_bytes)
-{
-	const char *at = labels;
-
-	while (at < end) {
-		if (!strncmp(at, name, name_bytes) && at[name_bytes] == '=')
-			return true;
-		at += strcspn(at, ",") + 1;
-	}
-	return false;
-}
-
 bool rbx_member_labels_are_good(const char *labels)
 {
-	const char *label = labels;
-
-	if (strnlen(labels, RBX_POOL_LABELS_BYTES) == RBX_POOL_LABELS_BYTES)
-		return false;
-	while (*label) {
-		size_t length = strcspn(label, ","), name_bytes = strcspn(label, "="), i;
-
-		for (i = 0; i < length; i++)
-			if (!is_plain(label[i]))
-				return false;
-		if (!name_bytes || name_bytes >= length ||
-		    has_label(labels, label, label, name_bytes))
-			return false;
-		label += length;
-		if (*label == ',' && !*++label)
-			return false;
-	}
-	return true;
+	return rbx_server_labels_are_good(labels);
 }
 
 void rbx_member_init(struct rbx_pool_member *member, const char *address)

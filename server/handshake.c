@@ -116,6 +116,7 @@ static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
 		},
 	};
 
+	memcpy(welcome.welcome.labels, s->options.labels, sizeof(welcome.welcome.labels));
 	rbx_proof_of_server(root, &c->transcript, &welcome,
 			    welcome.welcome.proof);
 	rbx_connection_answer(s, c, &welcome);

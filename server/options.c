@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/server_labels.h"
 #include "lib/error.h"
 #include "lib/sized.h"
 #include "server/state.h"
@@ -61,12 +62,16 @@ static int check(const struct rbx_server_options *o)
 	    strnlen(o->secret_file, sizeof(o->secret_file)) ==
 		    sizeof(o->secret_file) ||
 	    strnlen(o->secrets_file, sizeof(o->secrets_file)) ==
-		    sizeof(o->secrets_file))
+		    sizeof(o->secrets_file) ||
+	    strnlen(o->labels, sizeof(o->labels)) == sizeof(o->labels))
 		return rbx_error(-EINVAL, "a text of the options is not terminated");
 	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > RBX_WIRE_LEASE_MS_MAX)
 		return rbx_error(-EINVAL,
 				 "a lease of %u ms: take %u ms to one hour",
 				 o->lease_ms, LEASE_MS_MIN);
+	if (!rbx_server_labels_are_good(o->labels))
+		return rbx_error(-EINVAL, "labels \"%s\": give NAME=VALUE, with commas between several, and no name twice",
+				 o->labels);
 	if (o->integrity > RBX_INTEGRITY_TLS)
 		return rbx_error(-EINVAL, "integrity of %u: take one of enum rbx_integrity",
 				 o->integrity);

@@ -39,6 +39,9 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 		return "small_pages (--small-pages)";
 	if (is->integrity != wanted->integrity)
 		return "integrity (--integrity)";
+	/* Clients have placed replicas by them. */
+	if (strcmp(is->labels, wanted->labels))
+		return "labels (--label)";
 	if (is->insecure != wanted->insecure)
 		return "insecure (--insecure)";
 	/* Sessions that began without a secret could not resume with one. */

@@ -45,6 +45,7 @@ static void walk_welcome(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_u32(c, &m->welcome.requests_max);
 	rbx_cursor_u32(c, &m->welcome.queue_pairs_max);
 	rbx_cursor_zeros(c, 4);
+	rbx_wire_walk_text(c, m->welcome.labels, sizeof(m->welcome.labels));
 	rbx_cursor_bytes(c, m->welcome.proof, RBX_WIRE_PROOF_BYTES);
 }
 
@@ -179,7 +180,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_HELLO] = { 96, false, walk_hello },
 	[RBX_WIRE_CHALLENGE] = { 40, false, walk_challenge },
 	[RBX_WIRE_AUTH] = { 32, false, walk_auth },
-	[RBX_WIRE_WELCOME] = { 96, false, walk_welcome },
+	[RBX_WIRE_WELCOME] = { 352, false, walk_welcome },
 	[RBX_WIRE_ERROR] = { 0, false, walk_nothing },
 	[RBX_WIRE_SLAB_MAP] = { 16, false, walk_map },
 	[RBX_WIRE_SLAB_QUERY] = { 8, true, walk_slab_id },
@@ -205,6 +206,11 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
 };
 
+RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&
+			  RBX_WIRE_HEADER_BYTES + 352 == RBX_WIRE_HANDSHAKE_BYTES_MAX,
+		  "WELCOME, the longest message of the handshake");
+RBX_STATIC_ASSERT(RBX_WIRE_GREETINGS_BYTES == 2 * RBX_WIRE_HEADER_BYTES + 96 + 40,
+		  "HELLO and CHALLENGE");
 RBX_STATIC_ASSERT(192 == 8 + 8 * RBX_WIRE_COUNTERS_MAX,
 		  "all counters of STATS_REPLY");
 RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX, "USER_MESSAGE fits");
@@ -294,6 +300,9 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 			return m->hello.session_id && m->hello.incarnation;
 		return !m->hello.session_id && !m->hello.incarnation &&
 		       !m->hello.last_epoch;
+	case RBX_WIRE_WELCOME:
+		return rbx_wire_text_makes_sense(m->welcome.labels, sizeof(m->welcome.labels)) &&
+		       rbx_server_labels_are_good(m->welcome.labels);
 	case RBX_WIRE_HEARTBEAT_REPLY:
 		return m->heartbeat_reply.draining <= 1;
 	case RBX_WIRE_STATS_REPLY:

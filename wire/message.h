@@ -11,6 +11,7 @@
 #ifndef RBX_WIRE_MESSAGE_H
 #define RBX_WIRE_MESSAGE_H
 
+#include "core/server_labels.h"
 #include "wire/credential.h"
 #include "wire/record.h"
 
@@ -19,7 +20,8 @@
 #define RBX_WIRE_HEADER_BYTES 64u
 #define RBX_WIRE_SEAL_AT 32u /* of the fields of seal.h; the rest of the header is reserved */
 #define RBX_WIRE_MESSAGE_BYTES_MAX 1024u
-#define RBX_WIRE_HANDSHAKE_BYTES_MAX 256u /* of a message of the handshake */
+#define RBX_WIRE_HANDSHAKE_BYTES_MAX 416u /* of a message of the handshake: WELCOME */
+#define RBX_WIRE_GREETINGS_BYTES 264u /* of HELLO and CHALLENGE together */
 
 #define RBX_WIRE_NONCE_BYTES 32u
 #define RBX_WIRE_PROOF_BYTES 32u /* HMAC-SHA256 */
@@ -94,6 +96,7 @@ struct rbx_wire_welcome {
 	uint32_t lease_ms;
 	uint32_t requests_max; /* control requests that may be outstanding */
 	uint32_t queue_pairs_max; /* for this client */
+	char labels[RBX_SERVER_LABELS_BYTES]; /* of the server: "rack=7,zone=b", or "" */
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
 };
 

@@ -20,7 +20,7 @@ struct rbx_key {
 /* What was sent before either side was authenticated: HELLO and CHALLENGE, byte for byte.
  * Both have a fixed length, so the two cannot be shifted against each other. */
 struct rbx_transcript {
-	uint8_t bytes[2 * RBX_WIRE_HANDSHAKE_BYTES_MAX];
+	uint8_t bytes[RBX_WIRE_GREETINGS_BYTES];
 	size_t length_bytes;
 };
 

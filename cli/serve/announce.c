@@ -104,7 +104,7 @@ static int announce_begin(struct announce *announce)
 
 	if (rc)
 		return rc;
-	strcpy(announce->member.labels, serve_options.labels);
+	strcpy(announce->member.labels, serve_options.server.labels);
 	announce->member.incarnation = rbx_server_incarnation(announce->server);
 	numbers_take(announce);
 	if (rbx_announcement_open(&announce->announcement, serve_options.announce_at,

@@ -8,6 +8,7 @@
 
 #include "cli/reach.h"
 #include "cli/serve/serve.h"
+#include "core/server_labels.h"
 
 #define LEASE_MS_MIN 100
 
@@ -22,13 +23,18 @@ static int set_label(const struct cli_option *option, const char *text, char *re
 	char *labels = option->field;
 	size_t used = strlen(labels);
 
-	if (!strchr(text, '=') || used + strlen(text) + 2 > option->max) {
-		snprintf(reason, reason_bytes, "give NAME=VALUE; all labels together have at most %d characters",
+	if (used + !!used + strlen(text) >= option->max) {
+		snprintf(reason, reason_bytes, "all labels together have at most %d characters",
 			 (int)option->max - 1);
 		return -EINVAL;
 	}
 	snprintf(labels + used, option->max - used, "%s%s", used ? "," : "", text);
-	return 0;
+	if (!strchr(text, ',') && rbx_server_labels_are_good(labels))
+		return 0;
+	labels[used] = '\0';
+	snprintf(reason, reason_bytes, "give NAME=VALUE without spaces, commas, quotes and "
+		 "backslashes, each NAME once");
+	return -EINVAL;
 }
 
 static const struct cli_option options[] = {
@@ -103,9 +109,12 @@ static const struct cli_option options[] = {
 	  .argument = CLI_ARGUMENT_ADDRESS, .preset = "where it listens",
 	  .details = "Wanted if --listen is every address of this machine, such as 0.0.0.0. "
 		     "A port 0 stands for the one that was taken." },
-	{ "label", "NAME=VALUE", "say this of the server, such as rack=7", set_label,
-	  .field = serve_options.labels, .max = sizeof(serve_options.labels),
-	  .is_repeatable = true, .details = "May be given again, with another name." },
+	{ "label", "NAME=VALUE", "say where the server is, such as rack=7", set_label,
+	  .field = SERVER.labels, .max = sizeof(SERVER.labels), .is_repeatable = true,
+	  .details = "May be given again, with another name. Clients are told, and put no two "
+		     "replicas of a slab where the same `rack` is said, as long as there is a "
+		     "choice. A client may look at another label instead, such as `zone`; see "
+		     "rdmabox-pool(1)." },
 	CLI_REACH_FABRIC(SERVER, "kind of device to serve with"),
 	CLI_REACH_DEVICE(SERVER),
 	CLI_REACH_SECRET(SERVER, "the clients"),
@@ -172,8 +181,8 @@ int serve_options_check(void)
 	if (*SERVER.secrets_file && SERVER.insecure)
 		return cli_fail(&serve_command, "--secrets and --insecure exclude each "
 				"other; give one of them");
-	if (!*serve_options.announce_at && (*serve_options.address || *serve_options.labels))
-		return cli_fail(&serve_command, "--address and --label are for a pool; add "
-				"--announce etcd://HOST:PORT/NAME");
+	if (!*serve_options.announce_at && *serve_options.address)
+		return cli_fail(&serve_command, "--address is for a pool; add --announce "
+				"etcd://HOST:PORT/NAME");
 	return cli_reach_check(&serve_command, SERVER.secret_file, SERVER.insecure);
 }

@@ -16,9 +16,8 @@ static int take_over(struct rbx_server *server, const struct serve_options *form
 		return cli_fail(&serve_command, "--metrics cannot change while the server "
 				"runs: leave it as it was, or restart the server");
 	if (strcmp(serve_options.announce_at, former->announce_at) ||
-	    strcmp(serve_options.address, former->address) ||
-	    strcmp(serve_options.labels, former->labels))
-		return cli_fail(&serve_command, "--announce, --address and --label cannot change "
+	    strcmp(serve_options.address, former->address))
+		return cli_fail(&serve_command, "--announce and --address cannot change "
 				"while the server runs: leave them as they were, or restart the server");
 	if (rbx_server_reload(server, &serve_options.server))
 		return cli_fail(&serve_command, "%s", rbx_last_error());

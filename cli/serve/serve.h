@@ -26,7 +26,6 @@ struct serve_options {
 	double drain_timeout_s;
 	char announce_at[512]; /* the pool; "": none */
 	char address[RBX_POOL_ADDRESS_BYTES]; /* there; "": where it listens */
-	char labels[RBX_POOL_LABELS_BYTES];
 };
 
 extern struct serve_options serve_options;

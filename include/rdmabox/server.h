@@ -73,6 +73,10 @@ struct rbx_server_options {
 	/* Of enum rbx_integrity: what protects the bytes between server and clients, who must
 	 * have the same. tls without a secret, or with verbs, is refused. Default: 0. */
 	uint32_t integrity;
+	/* Where the server is: "rack=7,zone=b". No name twice, of printable characters other
+	 * than space, comma, quote and backslash. Clients put the replicas of a slab where
+	 * the label of their spread differs. Default: "". */
+	char labels[256];
 };
 
 /**
@@ -504,6 +508,15 @@ static inline int rbx_server_watch_stats(struct rbx_server_watch *watch,
  * Context: any thread, callbacks too; never blocks.
  */
 uint64_t rbx_server_watch_incarnation(const struct rbx_server_watch *watch);
+
+/**
+ * rbx_server_watch_labels() - tells where the server is.
+ *
+ * Returns its labels as rbx_server_options has them, "" if there are none; never NULL.
+ * Context: any thread, callbacks too; never blocks.
+ * Lifetime: until rbx_server_watch_close().
+ */
+const char *rbx_server_watch_labels(const struct rbx_server_watch *watch);
 
 /**
  * rbx_server_watch_close() - ends a watch.

@@ -151,6 +151,11 @@ uint64_t rbx_server_watch_incarnation(const struct rbx_server_watch *watch)
 	return rbx_session_incarnation(watch->session);
 }
 
+const char *rbx_server_watch_labels(const struct rbx_server_watch *watch)
+{
+	return rbx_session_labels(watch->session);
+}
+
 int rbx_server_watch_close(struct rbx_server_watch *watch)
 {
 	int err;

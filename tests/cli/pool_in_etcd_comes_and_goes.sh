@@ -64,9 +64,10 @@ until_true answers # nobody is in the pool yet
 
 expect_refusal 'every address of this machine; add --address' serve --listen 0.0.0.0:0 --insecure \
 	--memory 64M --slab 4M --announce "$pool"
-expect_refusal 'name=value' serve --listen 127.0.0.1:0 --memory 64M --slab 4M --announce "$pool" \
+expect_refusal 'label .a b=c. is not accepted' serve --listen 127.0.0.1:0 --memory 64M --slab 4M --announce "$pool" \
 	--label 'a b=c'
-expect_refusal 'given|announce' serve --listen 127.0.0.1:0 --memory 64M --label rack=7
+expect_refusal 'is for a pool; add --announce' serve --listen 127.0.0.1:0 --memory 64M \
+	--address 127.0.0.1:7471
 expect_refusal 'announces itself in etcd://' serve --listen 127.0.0.1:0 --memory 64M --slab 4M \
 	--announce "file:$scratch/pool"
 

@@ -97,6 +97,8 @@ refuse '4: memory: .64X' 'overcommit = true' 'small-pages = false' '' 'memory = 
 refuse '1: config: there is no such option' "config = $conf"
 refuse '1: help: there is no such option' 'help = yes'
 refuse '1: listen: ' 'listen ='
+refuse '2: label: .rack. is not accepted; give NAME=VALUE' 'label = row=1' 'label = rack'
+refuse '3: label: .row=2. is not accepted' 'label = row=1' 'label = rack=7' 'label = row=2'
 refuse '2: listen: leave the quotes out' 'memory = 64M' 'listen = "127.0.0.1:0"'
 refuse '2: the line is longer than 19. characters' 'memory = 64M' \
 	"secret-file = /$(printf '%0300d' 7)"

@@ -234,6 +234,11 @@ uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
 	return (uintptr_t)peer->server;
 }
 
+const char *rbx_peer_labels(const struct rbx_peer *peer)
+{
+	return peer->server->labels;
+}
+
 uint64_t rbx_peer_slab_bytes(const struct rbx_peer *peer)
 {
 	return peer->server->slab_bytes;

@@ -19,6 +19,7 @@
 
 struct fake_server {
 	char address[32];
+	char labels[64];
 	uint64_t slab_bytes;
 	uint32_t area_count;
 	int refuse; /* 0, or the -errno of each map */

@@ -84,7 +84,8 @@ static void welcome_change(struct rbx_wire_welcome *welcome, int field)
 	case 6: welcome->lease_ms++; break;
 	case 7: welcome->requests_max ^= 1; break;
 	case 8: welcome->queue_pairs_max ^= 1; break;
-	case 9: welcome->proof[RBX_WIRE_PROOF_BYTES - 1] ^= 0x80; break;
+	case 9: strcpy(welcome->labels, "rack=8"); break;
+	case 10: welcome->proof[RBX_WIRE_PROOF_BYTES - 1] ^= 0x80; break;
 	}
 }
 

@@ -41,7 +41,7 @@ enum server_mode {
 };
 
 /* How many fields there are to change, one for each mode from there on. */
-#define SERVER_WELCOME_FIELDS 10
+#define SERVER_WELCOME_FIELDS 11
 
 struct misbehaving_server {
 	enum server_mode mode;

@@ -43,6 +43,41 @@ static void hello_with_the_same_secret_is_welcomed(void **state)
 	world_stop(&world);
 }
 
+static void labels_are_told_to_clients(void **state)
+{
+	struct rbx_server_options changed;
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.labels, "rack=7,zone=b");
+	world_start(&world);
+	session = world_session(&world);
+	assert_string_equal(rbx_session_labels(session), "rack=7,zone=b");
+	rbx_session_close(session);
+	changed = world.options;
+	strcpy(changed.labels, "rack=8");
+	assert_int_equal(rbx_server_reload(world.server, &changed), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "labels (--label)"));
+	world_stop(&world);
+}
+
+static void labels_that_are_none_are_refused(void **state)
+{
+	struct rbx_server_options options;
+	struct rbx_server *server;
+
+	(void)state;
+	rbx_server_options_defaults(&options);
+	strcpy(options.listen, "127.0.0.1:0");
+	strcpy(options.labels, "rack");
+	assert_int_equal(rbx_server_start(&server, &options), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "labels \"rack\": give NAME=VALUE"));
+	memset(options.labels, 'x', sizeof(options.labels));
+	assert_int_equal(rbx_server_start(&server, &options), -EINVAL);
+}
+
 static int open_error(struct world *world, const struct rbx_secret *secret)
 {
 	const struct rbx_session_events events = { NULL, NULL, NULL };
@@ -336,6 +371,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_without_secret_is_welcomed),
 		cmocka_unit_test(hello_with_the_same_secret_is_welcomed),
+		cmocka_unit_test(labels_are_told_to_clients),
+		cmocka_unit_test(labels_that_are_none_are_refused),
 		cmocka_unit_test(hello_with_another_secret_is_refused),
 		cmocka_unit_test(
 			hello_with_secret_to_a_server_without_is_refused),

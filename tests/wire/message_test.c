@@ -57,6 +57,7 @@ static struct rbx_wire_message sample(uint16_t type)
 			.session_id = 1, .incarnation = 2, .slab_bytes = 3,
 			.memory_bytes = 4, .free_bytes = 5, .quota_bytes = 6,
 			.lease_ms = 7, .requests_max = 8, .queue_pairs_max = 9,
+			.labels = "rack=7,zone=b",
 		};
 		memset(m.welcome.proof, 0x44, sizeof(m.welcome.proof));
 		break;
@@ -391,6 +392,22 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(map, 8, 2), -EBADMSG);
 }
 
+static void labels_of_a_server_that_are_none_are_refused(void **state)
+{
+	struct rbx_wire_message welcome = sample(RBX_WIRE_WELCOME); /* rack=7,zone=b */
+
+	(void)state;
+	assert_int_equal(decode_volume(welcome, 64, 'R'), 0);
+	assert_int_equal(decode_volume(welcome, 64, '='), -EBADMSG); /* no name */
+	assert_int_equal(decode_volume(welcome, 64, ' '), -EBADMSG);
+	assert_int_equal(decode_volume(welcome, 64, 0xe4), -EBADMSG);
+	assert_int_equal(decode_volume(welcome, 71, ','), -EBADMSG); /* two commas */
+	assert_int_equal(decode_volume(welcome, 64, 0), -EBADMSG); /* empty, with rests */
+	assert_int_equal(decode_volume(welcome, 64 + 255, 'x'), -EBADMSG); /* behind the end */
+	memset(welcome.welcome.labels, 0, sizeof(welcome.welcome.labels));
+	assert_int_equal(decode_volume(welcome, 64, 0), 0);
+}
+
 static void another_version_is_told_from_garbage(void **state)
 {
 	struct rbx_wire_message m = sample(RBX_WIRE_HELLO);
@@ -437,6 +454,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_are_refused),
 		cmocka_unit_test(messages_that_contradict_are_refused),
 		cmocka_unit_test(volume_that_makes_no_sense_is_refused),
+		cmocka_unit_test(labels_of_a_server_that_are_none_are_refused),
 		cmocka_unit_test(another_version_is_told_from_garbage),
 		cmocka_unit_test(each_reason_has_an_errno_and_a_sentence),
 	};
