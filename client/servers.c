@@ -7,6 +7,7 @@
 #include "client/notice.h"
 #include "client/volume.h"
 #include "core/last_copies.h"
+#include "core/server_labels.h"
 
 /* ---- Unsolicited messages ------------------------------------------------------ */
 
@@ -165,6 +166,7 @@ void rbx_volume_control_init(struct rbx_volume_control *control,
 			     struct rbx_flow_counters *counters,
 			     uint64_t timeout_ns)
 {
+	control->spread = RBX_SPREAD_DEFAULT;
 	rbx_monitor_init(&control->monitor);
 	rbx_flow_init(&control->flow, ops, counters);
 	rbx_upkeep_init(&control->upkeep, &control->flow, &upkeep_ops,
@@ -187,6 +189,18 @@ static void peer_set(struct rbx_volume_control *control, uint32_t index,
 	rbx_unlock(&control->upkeep.servers_lock);
 }
 
+/* What the server says of itself counts. A pool's file speaks for servers that say nothing. */
+static void domain_set(struct rbx_volume_control *control, uint32_t index,
+		       const struct rbx_peer *peer)
+{
+	const char *told = control->servers[index].labels;
+	uint64_t domain = rbx_server_domain(rbx_peer_labels(peer), control->spread);
+
+	if (!domain && told)
+		domain = rbx_server_domain(told, control->spread);
+	rbx_upkeep_server_domain(&control->upkeep, index, domain);
+}
+
 int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 {
 	const struct rbx_peer_events events = {
@@ -203,9 +217,11 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 	control->servers[index].control = control;
 	rbx_upkeep_server_begins(&control->upkeep, index);
 	err = rbx_volume_connect(control, index, &events, &peer);
-	if (!err)
-		peer_set(control, index, peer);
-	return err;
+	if (err)
+		return err;
+	domain_set(control, index, peer);
+	peer_set(control, index, peer);
+	return 0;
 }
 
 void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index)

@@ -30,6 +30,8 @@ struct rbx_volume_server {
 	 * upkeep's servers_lock. */
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
+	/* While it is connected: what the pool says of its place; NULL: nothing. */
+	const char *labels;
 	/* While the volume is opened: */
 	struct rbx_server_name *name;
 	int open_err;
@@ -43,6 +45,7 @@ struct rbx_volume_control {
 	struct rbx_side_by_side side_by_side; /* while all are opened or closed */
 	struct rbx_named *named; /* NULL: the volume has no name */
 	struct rbx_keeper *keeper; /* NULL: or has no replicas */
+	const char *spread; /* label of the failure domains (core/server_labels.h) */
 	/* While all are opened: the others are connected even if one cannot be. */
 	bool may_lack_servers;
 

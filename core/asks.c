@@ -11,6 +11,13 @@
  * asked only if no other server can be. Servers that have refused, even if only for now, are
  * avoided for a short while, too. They are not excluded, because all servers may be slow, for
  * example if they lend large slabs.
+ *
+ * Replicas of a slab are to be in different failure domains. So the servers of domains that have
+ * a replica are left out at first. They are taken if no other server is left but such as have
+ * said just now that they lend nothing: a replica in the same domain is better than none. A
+ * busy server of another domain is waited for. One that is late, or away for the moment, is
+ * waited for by a rebuild until it is back or down, but not by a first write, which would be
+ * without that replica meanwhile.
  */
 #include "core/upkeep.h"
 
@@ -42,6 +49,7 @@ void rbx_asks_forget(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	rbx_server_set_remove(&upkeep->marked[RBX_SERVER_AVOIDED], server);
 	rbx_server_set_remove(&upkeep->marked[RBX_SERVER_REFUSED], server);
+	rbx_server_set_remove(&upkeep->marked[RBX_SERVER_FULL], server);
 }
 
 struct rbx_asked *rbx_asks_send(struct rbx_upkeep *upkeep, uint32_t server,
@@ -73,24 +81,33 @@ static bool is_refusal(const struct rbx_asked *asked, int err)
 	       (!rbx_status_is_away(err) || (err == -ETIMEDOUT && !asked->is_late));
 }
 
+static uint64_t retry_ns(const struct rbx_upkeep *upkeep)
+{
+	return upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+}
+
 /* It has answered, or did not in time. */
 static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		  int err)
 {
-	if (asked->kind == RBX_CALL_MAP && !err)
+	if (asked->kind == RBX_CALL_MAP && !err) {
 		rbx_server_set_remove(&upkeep->marked[RBX_SERVER_REFUSED],
 				      asked->server);
-	else if (is_refusal(asked, err))
+		rbx_server_set_remove(&upkeep->marked[RBX_SERVER_FULL], asked->server);
+	} else if (is_refusal(asked, err)) {
 		mark(upkeep, RBX_SERVER_REFUSED, asked->server,
 		     upkeep->now_ns +
 			     RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns);
+		if (err != -ETIMEDOUT) /* that is for now */
+			mark(upkeep, RBX_SERVER_FULL, asked->server, retry_ns(upkeep));
+	}
 	if (asked->is_late)
 		rbx_asks_avoid(upkeep, asked->server,
 			       upkeep->now_ns +
 				       RBX_UPKEEP_AVOID_TIMES * upkeep->timeout_ns);
 	else if (err && asked->kind == RBX_CALL_MAP)
 		rbx_asks_avoid(upkeep, asked->server,
-			       upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
+			       retry_ns(upkeep));
 }
 
 void rbx_asks_again(struct rbx_upkeep *upkeep, const struct rbx_asked *asked)
@@ -138,14 +155,6 @@ int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
 
 /* ---- Which server -------------------------------------------------------------*/
 
-static void set_join(struct rbx_server_set *set, const struct rbx_server_set *other)
-{
-	uint32_t i;
-
-	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
-		set->words[i] |= other->words[i];
-}
-
 int rbx_asks_draw(struct rbx_upkeep *upkeep,
 		  const struct rbx_server_set *not_servers)
 {
@@ -167,7 +176,7 @@ int rbx_asks_draw(struct rbx_upkeep *upkeep,
 void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,
 			   struct rbx_server_set *servers)
 {
-	set_join(servers, &upkeep->marked[RBX_SERVER_REFUSED]);
+	rbx_server_set_join(servers, &upkeep->marked[RBX_SERVER_REFUSED]);
 }
 
 /* Whether a busy server, not of the set, could lend as well. */
@@ -189,13 +198,26 @@ int rbx_asks_place_well(struct rbx_upkeep *upkeep,
 {
 	struct rbx_server_set set = *not_servers;
 
-	set_join(&set, &upkeep->busy);
-	set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
+	rbx_server_set_join(&set, &upkeep->busy);
+	rbx_server_set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
 	return rbx_asks_room(upkeep) ? rbx_asks_draw(upkeep, &set) : -ENOSPC;
 }
 
-int rbx_asks_place(struct rbx_upkeep *upkeep,
-		   const struct rbx_server_set *not_servers)
+bool rbx_asks_join_domains(struct rbx_upkeep *upkeep, const struct rbx_server_set *holders,
+			   struct rbx_server_set *servers)
+{
+	const struct rbx_domains *domains = &upkeep->flow->domains;
+
+	if (!rbx_domains_are_any(domains))
+		return false;
+	rbx_lock(&upkeep->servers_lock);
+	rbx_domains_join(domains, &upkeep->flow->map->servers_up, holders, servers);
+	rbx_unlock(&upkeep->servers_lock);
+	return true;
+}
+
+/* Whatever its failure domain. */
+static int place(struct rbx_upkeep *upkeep, const struct rbx_server_set *not_servers)
 {
 	struct rbx_server_set set = *not_servers;
 	int server = rbx_asks_place_well(upkeep, not_servers);
@@ -204,18 +226,33 @@ int rbx_asks_place(struct rbx_upkeep *upkeep,
 		return server;
 	if (!rbx_asks_room(upkeep))
 		return -EAGAIN;
-	set_join(&set, &upkeep->late);
-	set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
+	rbx_server_set_join(&set, &upkeep->late);
+	rbx_server_set_join(&set, &upkeep->marked[RBX_SERVER_AVOIDED]);
 	if (busy_could(upkeep, &set))
 		return -EAGAIN;
 	set = *not_servers;
-	set_join(&set, &upkeep->busy);
+	rbx_server_set_join(&set, &upkeep->busy);
 	server = rbx_asks_draw(upkeep, &set);
 	if (server >= 0 || !busy_could(upkeep, not_servers))
 		return server;
 	set = *not_servers;
-	set_join(&set, &upkeep->late);
+	rbx_server_set_join(&set, &upkeep->late);
 	return busy_could(upkeep, &set) ? -EAGAIN : -ETIMEDOUT;
+}
+
+int rbx_asks_place(struct rbx_upkeep *upkeep, const struct rbx_server_set *not_servers,
+		   const struct rbx_server_set *holders, bool is_patient)
+{
+	struct rbx_server_set set = *not_servers;
+	int server;
+
+	if (!rbx_asks_join_domains(upkeep, holders, &set))
+		return place(upkeep, not_servers);
+	rbx_server_set_join(&set, &upkeep->marked[RBX_SERVER_FULL]);
+	server = place(upkeep, &set);
+	if (server >= 0 || server == -EAGAIN || (is_patient && server == -ETIMEDOUT))
+		return server;
+	return place(upkeep, not_servers);
 }
 
 /* ---- The clock --------------------------------------------------------------------*/
@@ -243,6 +280,7 @@ uint64_t rbx_asks_tick(struct rbx_upkeep *upkeep)
 
 	marks_end(upkeep, RBX_SERVER_AVOIDED);
 	marks_end(upkeep, RBX_SERVER_REFUSED);
+	marks_end(upkeep, RBX_SERVER_FULL);
 	for (i = 0; i < upkeep->asked_count; i++) {
 		struct rbx_asked *asked = &upkeep->asked[i];
 		uint64_t late_ns = asked->since_ns + patience_ns(upkeep);

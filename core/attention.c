@@ -17,29 +17,41 @@ size_t rbx_attention_size(uint32_t slab_count)
 /* ---- What is counted ------------------------------------------------------------*/
 
 /*
- * What is counted of a slab, in four bits: its health, and above two bits a bit for each
- * mark. Blank and dead slabs have no marks, so a dead slab is encoded as a blank one with the
- * first mark.
+ * What is counted of a slab, in four bits: its health in two, then a bit for HOLES and one that
+ * is TOGETHER of a whole slab with several replicas and LAST of all others. No slab has both:
+ * one that is whole has as many servers as replicas. Blank and dead slabs have no marks, so a
+ * dead slab is encoded as a blank one with the first bit.
  */
 #define COUNTED_BITS 4u
 #define COUNTED_MASK ((1u << COUNTED_BITS) - 1)
 #define HEALTH_BITS 2u
 #define HEALTH_MASK ((1u << HEALTH_BITS) - 1)
-#define COUNTED_DEAD (1u << HEALTH_BITS)
+#define COUNTED_FIRST (1u << HEALTH_BITS) /* LAST or TOGETHER */
+#define COUNTED_HOLES (2u << HEALTH_BITS)
+#define COUNTED_DEAD COUNTED_FIRST
 
 RBX_STATIC_ASSERT(RBX_SLAB_BLANK == 0 && RBX_SLAB_REBUILDING <= HEALTH_MASK &&
 			  RBX_SLAB_DEAD > HEALTH_MASK,
 		  "those with marks have room for them");
-RBX_STATIC_ASSERT(HEALTH_BITS + RBX_SLAB_MARKS <= COUNTED_BITS, "for each");
+RBX_STATIC_ASSERT(COUNTED_HOLES <= COUNTED_MASK && RBX_SLAB_MARKS == 3, "each has a bit");
 RBX_STATIC_ASSERT(RBX_DUE_SLOTS <= COUNTED_MASK, "a slot plus 1 in the other half");
 
-static uint32_t marks_of(const struct rbx_slab *slab)
+/* Which mark the first bit is. */
+static enum rbx_slab_mark first_mark(const struct rbx_slab_shape *shape, uint32_t health)
 {
-	uint32_t marks = (uint32_t)rbx_slab_is_last(slab) << RBX_MARK_LAST;
+	return health == RBX_SLAB_WHOLE && shape->replicas > 1 ? RBX_MARK_TOGETHER :
+								 RBX_MARK_LAST;
+}
 
-	if (slab->has_holes && slab->read_mask) /* else it is dead */
-		marks |= 1u << RBX_MARK_HOLES;
-	return marks;
+static uint32_t counted_bits(const struct rbx_slab *slab, uint32_t health)
+{
+	bool has_first = first_mark(rbx_slab_shape(slab), health) == RBX_MARK_LAST ?
+				 rbx_slab_is_last(slab) :
+				 rbx_slab_is_together(slab);
+
+	/* Without a live replica it is dead. */
+	return (has_first ? COUNTED_FIRST : 0) |
+	       (slab->has_holes && slab->read_mask ? COUNTED_HOLES : 0);
 }
 
 static uint32_t counted_of(const struct rbx_slab *slab)
@@ -52,7 +64,7 @@ static uint32_t counted_of(const struct rbx_slab *slab)
 	case RBX_SLAB_DEAD:
 		return COUNTED_DEAD;
 	default:
-		return (uint32_t)health | marks_of(slab) << HEALTH_BITS;
+		return (uint32_t)health | counted_bits(slab, health);
 	}
 }
 
@@ -63,9 +75,18 @@ static enum rbx_slab_health counted_health(uint32_t counted)
 		       (enum rbx_slab_health)(counted & HEALTH_MASK);
 }
 
-static uint32_t counted_marks(uint32_t counted)
+/* A bit for each mark. */
+static uint32_t counted_marks(const struct rbx_slab_shape *shape, uint32_t counted)
 {
-	return counted & HEALTH_MASK ? counted >> HEALTH_BITS : 0;
+	uint32_t marks = 0;
+
+	if (!(counted & HEALTH_MASK))
+		return 0;
+	if (counted & COUNTED_FIRST)
+		marks |= 1u << first_mark(shape, counted & HEALTH_MASK);
+	if (counted & COUNTED_HOLES)
+		marks |= 1u << RBX_MARK_HOLES;
+	return marks;
 }
 
 static uint32_t index_of(const struct rbx_slab *slab)
@@ -107,14 +128,15 @@ static void census_keep(struct rbx_attention *attention,
 {
 	uint8_t *noted = &attention->noted[index_of(slab)];
 	uint32_t before = (*noted & COUNTED_MASK) ^ attention->counted_first;
-	uint32_t now = counted_of(slab);
+	uint32_t now = counted_of(slab), marks_before, marks_now;
 
 	if (now == before)
 		return;
 	*noted ^= (uint8_t)(now ^ before);
-	if (counted_marks(now) != counted_marks(before))
-		marks_keep(attention, counted_marks(before),
-			   counted_marks(now));
+	marks_before = counted_marks(attention->shape, before);
+	marks_now = counted_marks(attention->shape, now);
+	if (marks_now != marks_before)
+		marks_keep(attention, marks_before, marks_now);
 	if (counted_health(now) == counted_health(before))
 		return;
 	RBX_ADD_RELAXED(&attention->health_counts[counted_health(before)],

@@ -32,7 +32,7 @@
  * second (RBX_EVICT_REMIND_NS), and one of these will be near enough.
  *
  * A note also keeps the census: how many slabs are in which health, and how many are
- * one death from loss or have lost something.
+ * one death from loss, have lost something, or have replicas that would be lost together.
  *
  * The inbox (index_inbox.h) takes notes from any thread; a slab is in it at most once. Only
  * the upkeep thread uses the lists (index_sets.h). Nothing is allocated. A slab needs one
@@ -68,6 +68,7 @@ enum rbx_attention_list {
 enum rbx_slab_mark {
 	RBX_MARK_LAST, /* only one server has all of it: one death from loss */
 	RBX_MARK_HOLES, /* it was lost, and not all of it has been written since */
+	RBX_MARK_TOGETHER, /* whole, but two replicas are in one failure domain */
 	RBX_SLAB_MARKS,
 };
 

@@ -28,6 +28,53 @@ static struct rbx_borrowing *borrowing_find(struct rbx_upkeep *upkeep)
 	return NULL;
 }
 
+/* The servers from which it does not want another replica. */
+static void servers_have(struct rbx_slab *slab, struct rbx_server_set *servers)
+{
+	rbx_slab_lock(slab);
+	(void)rbx_slab_servers(slab, servers);
+	rbx_slab_unlock(slab);
+}
+
+/* Those of them with which another replica should not be lost. */
+static struct rbx_server_set holders_of(struct rbx_slab *slab)
+{
+	struct rbx_server_set holders = { 0 };
+
+	rbx_slab_lock(slab);
+	rbx_slab_holders(slab, &holders);
+	rbx_slab_unlock(slab);
+	return holders;
+}
+
+/* No write waits for a rebuild, so it may wait. */
+static bool is_patient(const struct rbx_borrowing *borrowing)
+{
+	return borrowing->state == RBX_REPLICA_REBUILDING;
+}
+
+/* Whether a rebuild waits for a server that is away rather than take one that is lost together
+ * with another replica. Until then it counts as stuck, and is tried again. */
+static bool waits_for_away(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing,
+			   const struct rbx_server_set *holders, int server)
+{
+	struct rbx_server_set together = { 0 };
+	uint32_t nth, count = rbx_server_set_count(&borrowing->away);
+
+	if (server < 0 || !is_patient(borrowing) || !count ||
+	    !rbx_asks_join_domains(upkeep, holders, &together) ||
+	    !rbx_server_set_has(&together, (uint32_t)server))
+		return false;
+	for (nth = 0; nth < count; nth++) {
+		uint32_t away = rbx_server_set_member(&borrowing->away, nth);
+
+		if (!rbx_server_set_has(&together, away) &&
+		    !rbx_upkeep_server_is_down(upkeep, away))
+			return true;
+	}
+	return false;
+}
+
 static void ask(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 		uint32_t server)
 {
@@ -42,13 +89,16 @@ static void ask(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 		      struct rbx_borrowing *borrowing)
 {
+	struct rbx_server_set holders;
 	int server = -ENOSPC;
 
 	/* Bounded: each pass excludes one more server. */
 	while (borrowing->lent_count + borrowing->asks_count <
 	       borrowing->wanted_count) {
-		server = rbx_asks_place(upkeep, &borrowing->not_servers);
-		if (server < 0)
+		holders = holders_of(borrowing->slab);
+		server = rbx_asks_place(upkeep, &borrowing->not_servers, &holders,
+					is_patient(borrowing));
+		if (server < 0 || waits_for_away(upkeep, borrowing, &holders, server))
 			break;
 		ask(upkeep, borrowing, (uint32_t)server);
 	}
@@ -61,44 +111,39 @@ bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 	return true;
 }
 
-/* The servers from which it does not want another replica. */
-static void servers_have(struct rbx_slab *slab, struct rbx_server_set *servers)
-{
-	rbx_slab_lock(slab);
-	(void)rbx_slab_servers(slab, servers);
-	rbx_slab_unlock(slab);
-}
-
 bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
 		      const struct rbx_borrowing *borrowing)
 {
-	struct rbx_server_set not_servers = { 0 };
+	struct rbx_server_set not_servers = { 0 }, holders;
 
 	if (borrowing->lent_count || borrowing->is_overdue)
 		return false;
 	/* Otherwise servers that have just refused would be asked again at once. */
 	servers_have(borrowing->slab, &not_servers);
-	return rbx_asks_place(upkeep, &not_servers) == -EAGAIN;
+	holders = holders_of(borrowing->slab);
+	return rbx_asks_place(upkeep, &not_servers, &holders, is_patient(borrowing)) ==
+	       -EAGAIN;
 }
 
 /* Chooses servers for all that it needs before the first is asked: if only some could be
  * asked, the others would have to be copied to later. Returns how many are in the list, or as
  * place(). */
-static int servers_choose(struct rbx_upkeep *upkeep,
-			  struct rbx_server_set not_servers,
-			  uint32_t wanted_count, uint32_t *servers)
+static int servers_choose(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing,
+			  struct rbx_server_set holders, uint32_t *servers)
 {
+	struct rbx_server_set not_servers = borrowing->not_servers;
 	uint32_t count;
 	int server;
 
-	for (count = 0; count < wanted_count; count++) {
-		server = rbx_asks_place(upkeep, &not_servers);
+	for (count = 0; count < borrowing->wanted_count; count++) {
+		server = rbx_asks_place(upkeep, &not_servers, &holders, is_patient(borrowing));
 		if (server == -EAGAIN || (server < 0 && !count))
 			return server;
 		if (server < 0)
 			break;
 		servers[count] = (uint32_t)server;
 		rbx_server_set_add(&not_servers, (uint32_t)server);
+		rbx_server_set_add(&holders, (uint32_t)server);
 	}
 	return (int)count;
 }
@@ -119,8 +164,7 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		.err = -ENODEV,
 	};
 	servers_have(slab, &borrowing->not_servers);
-	count = servers_choose(upkeep, borrowing->not_servers, wanted_count,
-			       servers);
+	count = servers_choose(upkeep, borrowing, holders_of(slab), servers);
 	if (!rbx_asks_room(upkeep))
 		count = -EAGAIN;
 	if (count < 0)
@@ -163,16 +207,30 @@ static void withdraw(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 			ask_withdraw(&upkeep->asked[i], err);
 }
 
+/* Adds the servers that are worse than a late one: they would be lost together with another
+ * replica, and that one would not. */
+static void worse_join(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing,
+		       uint32_t late, struct rbx_server_set *servers)
+{
+	struct rbx_server_set holders = holders_of(borrowing->slab), together = { 0 };
+
+	rbx_server_set_remove(&holders, late);
+	if (rbx_asks_join_domains(upkeep, &holders, &together) &&
+	    !rbx_server_set_has(&together, late))
+		rbx_server_set_join(servers, &together);
+}
+
 /* Whether it need not wait for a late server. If all others are full, the slow ones are the
  * only ones that lend. */
 static bool can_do_without(struct rbx_upkeep *upkeep,
-			   const struct rbx_borrowing *borrowing)
+			   const struct rbx_borrowing *borrowing, uint32_t late)
 {
 	struct rbx_server_set not_servers = borrowing->not_servers;
 
 	if (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count)
 		return true;
 	rbx_asks_join_refused(upkeep, &not_servers);
+	worse_join(upkeep, borrowing, late, &not_servers);
 	return rbx_asks_place_well(upkeep, &not_servers) >= 0;
 }
 
@@ -195,7 +253,7 @@ static void late_leave(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowin
 		struct rbx_asked *asked = &upkeep->asked[i];
 
 		if (asked->borrowing != borrowing || !asked->is_late ||
-		    !can_do_without(upkeep, borrowing))
+		    !can_do_without(upkeep, borrowing, asked->server))
 			continue;
 		ask_withdraw(asked, -ETIMEDOUT);
 		(void)rbx_borrow_go_on(upkeep, borrowing);

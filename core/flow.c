@@ -40,6 +40,7 @@ void rbx_flow_open(struct rbx_flow *flow, const struct rbx_volume_shape *shape,
 		rbx_volume_map_init(map_memory, shape, seed);
 	uint32_t i;
 
+	map->shape.domains = &flow->domains;
 	for (i = 0; i < server_count; i++)
 		rbx_volume_map_add_server(map, i);
 	rbx_piece_pool_init(&flow->pool, pool_memory, pieces_count,

@@ -66,6 +66,7 @@ struct rbx_flow {
 	struct rbx_piece_pool pool;
 	struct rbx_rebuild rebuild;
 	struct rbx_held held; /* of a named volume */
+	struct rbx_domains domains; /* of the servers; known before there is a map */
 };
 
 /* counters: borrowed for the life of the flow. */

@@ -119,6 +119,8 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	rbx_slab_unlock(slab);
 	if (asked->borrowing) {
 		rbx_borrow_refused(asked->borrowing, err);
+		if (rbx_status_is_away(err))
+			rbx_server_set_add(&asked->borrowing->away, asked->server);
 		/* The text of this error is still available. */
 		if (asked->borrowing->err == err &&
 		    asked->borrowing->state == RBX_REPLICA_REBUILDING)
@@ -360,11 +362,26 @@ static int room_wait(struct rbx_upkeep *upkeep, uint32_t server)
 	return err;
 }
 
+/* If possible, one that is not lost together with another replica of the slab. */
+static int open_draw(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		     const struct rbx_server_set *not_servers)
+{
+	struct rbx_server_set set = *not_servers, holders = { 0 };
+	int server = -ENOSPC;
+
+	rbx_slab_lock(slab);
+	rbx_slab_holders(slab, &holders);
+	rbx_slab_unlock(slab);
+	if (rbx_asks_join_domains(upkeep, &holders, &set))
+		server = rbx_asks_draw(upkeep, &set);
+	return server >= 0 ? server : rbx_asks_draw(upkeep, not_servers);
+}
+
 /* Asks for one more replica of a slab. 0; or why not. */
 static int open_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		    const struct rbx_server_set *not_servers)
 {
-	int err, server = rbx_asks_draw(upkeep, not_servers);
+	int err, server = open_draw(upkeep, slab, not_servers);
 
 	if (server < 0)
 		return upkeep->asked_count ? answers_wait(upkeep) :

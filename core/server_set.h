@@ -39,6 +39,15 @@ static inline bool rbx_server_set_has(const struct rbx_server_set *set,
 	return set->words[server / 64] >> server % 64 & 1;
 }
 
+static inline void rbx_server_set_join(struct rbx_server_set *set,
+				       const struct rbx_server_set *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		set->words[i] |= other->words[i];
+}
+
 /* Members of one word. Not the compiler's builtin: without a CPU instruction for it that is a
  * call into the compiler's library, which a kernel does not have. */
 static inline uint32_t rbx_server_set_count_word(uint64_t word)

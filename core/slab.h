@@ -54,6 +54,7 @@
 #define RBX_SLAB_H
 
 #include "core/cell.h"
+#include "core/domains.h"
 #include "core/doubts.h"
 #include "core/limits.h"
 #include "core/lost_pages.h"
@@ -92,6 +93,7 @@ struct rbx_slab_shape {
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
 	struct rbx_slab_records *records;
 	struct rbx_doubts *doubts; /* of each record; NULL: the volume has no checksums */
+	const struct rbx_domains *domains; /* of the servers; NULL: they have none */
 	uint32_t slab_shift; /* log2 of bytes */
 	uint32_t cell_shift; /* log2 of bytes */
 	uint32_t replicas; /* wanted */
@@ -266,6 +268,11 @@ void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot);
  * another. Returns how many. */
 uint32_t rbx_slab_servers(const struct rbx_slab *slab,
 			  struct rbx_server_set *servers);
+/* Adds only those whose replica stays: the server has lent it or is asked for it, and it is
+ * neither lost nor wanted back. No other replica should be lost together with it. */
+void rbx_slab_holders(const struct rbx_slab *slab, struct rbx_server_set *servers);
+/* Whether two of its live replicas would be lost together. */
+bool rbx_slab_is_together(const struct rbx_slab *slab);
 /* Whether a server has a replica or is asked for one; whether it is or has any server's. */
 bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server);
 bool rbx_slab_has_memory(const struct rbx_slab *slab);

@@ -226,6 +226,36 @@ bool rbx_slab_has_server(const struct rbx_slab *slab, uint32_t server)
 	return false;
 }
 
+void rbx_slab_holders(const struct rbx_slab *slab, struct rbx_server_set *servers)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if ((TO(BORROWING) | TO(REBUILDING) | TO(LIVE)) >>
+			    rbx_slab_state(slab, slot) & 1)
+			rbx_server_set_add(servers,
+					   rbx_replica_server(rbx_slab_replica(slab, slot)));
+}
+
+bool rbx_slab_is_together(const struct rbx_slab *slab)
+{
+	const struct rbx_domains *domains = rbx_slab_shape(slab)->domains;
+	uint32_t slot, other, servers[RBX_SLOTS_MAX], n = 0;
+
+	if (!domains || !rbx_domains_are_any(domains))
+		return false;
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
+		if (rbx_slab_state(slab, slot) != RBX_REPLICA_LIVE)
+			continue;
+		servers[n] = rbx_replica_server(rbx_slab_replica(slab, slot));
+		for (other = 0; other < n; other++)
+			if (rbx_domains_are_same(domains, servers[n], servers[other]))
+				return true;
+		n++;
+	}
+	return false;
+}
+
 bool rbx_slab_has_memory(const struct rbx_slab *slab)
 {
 	return count(slab, RBX_REPLICA_EMPTY) < rbx_slab_shape(slab)->slots;

@@ -62,6 +62,7 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 		.dead = rbx_attention_count(attention, RBX_SLAB_DEAD),
 		.last = rbx_attention_marked(attention, RBX_MARK_LAST),
 		.holes = rbx_attention_marked(attention, RBX_MARK_HOLES),
+		.together = rbx_attention_marked(attention, RBX_MARK_TOGETHER),
 		.lacking = rbx_upkeep_lacking(attention),
 		.servers = rbx_upkeep_servers_count(upkeep),
 	};

@@ -105,6 +105,7 @@ struct rbx_upkeep_ops {
 enum rbx_server_mark {
 	RBX_SERVER_AVOIDED, /* asked only if no other one lends */
 	RBX_SERVER_REFUSED, /* lent nothing when it was asked */
+	RBX_SERVER_FULL, /* said just now that it lends nothing: no choice */
 	RBX_SERVER_MARKS,
 };
 
@@ -139,6 +140,8 @@ struct rbx_borrowing {
 	uint64_t since_ns;
 	bool is_overdue; /* its writes do not wait any longer */
 	bool is_uncertain; /* of a named volume: a server may have it, and nobody knows */
+	/* servers that were asked and could not be reached: they may be back */
+	struct rbx_server_set away;
 	struct rbx_server_set not_servers; /* asked already, or have a replica */
 	int err; /* why one of them did not lend */
 };
@@ -225,6 +228,9 @@ void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server);
 /* A server is about to be connected for this place. */
 void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server);
+/* The failure domain of the server that was connected for this place (server_labels.h). */
+void rbx_upkeep_server_domain(struct rbx_upkeep *upkeep, uint32_t server,
+			      uint64_t domain);
 /* The server was not connected, or is of no use. */
 void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server);
 /*
@@ -293,6 +299,7 @@ struct rbx_census {
 	uint32_t dead; /* without a live replica */
 	uint32_t last; /* that only one server has: one death from loss */
 	uint32_t holes; /* that were lost, and not completely written since */
+	uint32_t together; /* whole, but two replicas are in one failure domain */
 	uint32_t servers;
 	uint32_t servers_up;
 };
@@ -326,10 +333,15 @@ int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
  * free now, whether or not it is busy; or -ENOSPC. */
 int rbx_asks_draw(struct rbx_upkeep *upkeep,
 		  const struct rbx_server_set *not_servers);
-/* A server that can be asked now, not of not_servers. -EAGAIN: one that could be asked is
- * busy; -ETIMEDOUT: it has been busy for long; -ENOSPC: there is none. */
-int rbx_asks_place(struct rbx_upkeep *upkeep,
-		   const struct rbx_server_set *not_servers);
+/* Adds the servers that are up and would be lost together with one of the holders, which have
+ * replicas of a slab that stay. Returns whether servers have failure domains at all. */
+bool rbx_asks_join_domains(struct rbx_upkeep *upkeep, const struct rbx_server_set *holders,
+			   struct rbx_server_set *servers);
+/* A server that can be asked now, not of not_servers; if possible, one that is not lost together
+ * with a holder. -EAGAIN: one that could be asked is busy; -ETIMEDOUT: it has been busy for
+ * long; -ENOSPC: there is none. is_patient: rather waits for such a late one. */
+int rbx_asks_place(struct rbx_upkeep *upkeep, const struct rbx_server_set *not_servers,
+		   const struct rbx_server_set *holders, bool is_patient);
 /* The same, but only of those that answer in time and have not refused. */
 int rbx_asks_place_well(struct rbx_upkeep *upkeep,
 			const struct rbx_server_set *not_servers);

@@ -38,6 +38,13 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 	RBX_STORE_RELEASE(&place->is_down, false);
 	RBX_STORE_RELEASE(&place->went_down, false);
 	place->incarnation = 0;
+	rbx_upkeep_server_domain(upkeep, server, 0);
+}
+
+void rbx_upkeep_server_domain(struct rbx_upkeep *upkeep, uint32_t server,
+			      uint64_t domain)
+{
+	rbx_domains_set(&upkeep->flow->domains, server, domain);
 }
 
 void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server)

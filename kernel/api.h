@@ -163,6 +163,7 @@ struct rbx_volume_status {
 	u32 slabs_last; /* all live replicas are on one server, whose death would lose data */
 	/* They were lost and have replicas again. Pages not written since read as -EIO. */
 	u32 slabs_holed;
+	u32 slabs_together; /* whole, but two replicas are in one failure domain */
 	u64 rebuilt_bytes;
 	/* As in rdmabox.h. */
 	u64 work_requests;

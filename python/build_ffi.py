@@ -53,12 +53,13 @@ struct rbx_volume_options {
     void (*event)(struct rbx_volume *, const struct rbx_event *, void *);
     void *user;
     uint32_t on_demand;
+    char spread[64];
     ...;
 };
 struct rbx_volume_status {
     uint32_t slabs, slabs_whole, slabs_rebuilding, slabs_lost, servers, servers_up;
     uint64_t rebuilt_bytes;
-    uint32_t slabs_blank, slabs_last, slabs_holed, replicas;
+    uint32_t slabs_blank, slabs_last, slabs_holed, replicas, slabs_together;
     ...;
 };
 void rbx_volume_options_defaults(struct rbx_volume_options *options);

@@ -123,6 +123,10 @@ static const struct cli_option options[] = {
 	  .details = "That program can neither read nor write it any more." },
 	{ "replicas", "N", "copies of the data, on as many servers", cli_set_number,
 	  &OPTIONS.volume.replicas, .group = "Load", .min = 1, .max = 3 },
+	{ "spread", "NAME", "keep copies where this label of the servers differs", cli_set_text,
+	  OPTIONS.volume.spread, .max = sizeof(OPTIONS.volume.spread),
+	  .details = "As long as there is a choice. A server without that label shares its fate "
+		     "with no other." },
 	{ "op", "read|write|mix:PCT", "what to do; PCT percent are reads", set_op,
 	  OPTIONS.op, .max = sizeof(OPTIONS.op), .words = "read|write|mix:",
 	  .like = cli_set_text },

@@ -64,6 +64,7 @@ static const struct {
 	{ "slabs_whole", false }, { "slabs_blank", false },
 	{ "slabs_rebuilding", false }, { "slabs_last", false },
 	{ "slabs_lost", false }, { "slabs_holed", false },
+	{ "slabs_together", false },
 	{ "rebuilt_bytes", false },
 	{ "work_requests", false }, { "doorbells", false },
 	{ "merged_requests", false }, { "window_waits", false },

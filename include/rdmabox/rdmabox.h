@@ -384,6 +384,10 @@ struct rbx_volume_options {
 	const char *name;
 	/* 1: a named volume that another program has open is taken from it. Default: 0. */
 	uint32_t take_over;
+	/* Name of the label that says which servers fail together. The replicas of a slab are
+	 * put on servers where its value differs, as long as there is a choice; a server
+	 * without that label shares its fate with no other. Default: "rack". */
+	char spread[64];
 };
 
 /**
@@ -510,6 +514,9 @@ struct rbx_volume_status {
 	/* Were lost, and have memory again: pages not written since are -EIO. */
 	uint32_t slabs_holed;
 	uint32_t replicas; /* that each slab is to have */
+	/* With all replicas live, but two of them where one failure takes both: no other
+	 * server lent memory. */
+	uint32_t slabs_together;
 };
 
 /**

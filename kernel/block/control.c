@@ -293,7 +293,7 @@ CONFIGFS_ATTR_RO(volume_, device);
 #define NUMBERS(X)                                                        \
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
 	X(slabs_rebuilding) X(slabs_last) X(slabs_lost) X(slabs_holed)    \
-	X(rebuilt_bytes)                                                  \
+	X(slabs_together) X(rebuilt_bytes)                                \
 	X(work_requests) X(doorbells) X(merged_requests)                  \
 	X(window_waits) X(retries) X(failovers) X(checksum_errors)        \
 	X(checksum_repairs)                                               \

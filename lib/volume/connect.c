@@ -65,7 +65,7 @@ static int is_another_check(struct rbx_volume_control *control, uint32_t index)
 /* ---- One more server ---------------------------------------------------------------*/
 
 int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
-			  const char *address)
+			  const char *address, const char *labels)
 {
 	struct rbx_volume_control *control = &volume->control;
 	struct rbx_server_name name = { .address = address };
@@ -79,6 +79,7 @@ int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 	rbx_pollers_visit_all(volume->ctx);
 	rbx_volume_server_close(control, index);
 	control->servers[index].name = &name;
+	control->servers[index].labels = labels;
 	err = rbx_volume_server_open(control, index);
 	if (!err)
 		err = is_another_check(control, index);
@@ -215,23 +216,48 @@ static int places_take(struct rbx_volume_control *control, struct rbx_server_nam
 			continue;
 		names[count].address = members[i].address;
 		control->servers[count].name = &names[count];
+		control->servers[count].labels = members[i].labels;
 		count++;
 	}
 	control->server_count = count;
 	return count ? 0 : rbx_error(-EINVAL, "the pool has no server that lends memory");
 }
 
-static int members_open(struct rbx_volume *volume, struct rbx_pool *pool)
+/* The servers of a named volume are a list, made of those of a pool that may say more. */
+static int labels_take(struct rbx_pool_member *members, size_t count, const char *told)
+{
+	struct rbx_members *all;
+	struct rbx_pool *pool;
+	size_t i, j;
+	int err = rbx_pool_open(&pool, told);
+
+	if (err)
+		return err;
+	all = &pool->members;
+	pthread_mutex_lock(&pool->worker.lock);
+	for (i = 0; i < count; i++)
+		for (j = 0; j < all->count; j++)
+			if (!strcmp(members[i].address, all->list[j].address))
+				strcpy(members[i].labels, all->list[j].labels);
+	pthread_mutex_unlock(&pool->worker.lock);
+	return rbx_pool_close(pool);
+}
+
+static int members_open(struct rbx_volume *volume, struct rbx_pool *pool, const char *told)
 {
 	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
 	struct rbx_server_name *names = calloc(RBX_SERVERS_MAX, sizeof(*names));
-	int err;
+	size_t count = 0;
+	int err = 0;
 
 	if (members && names)
-		err = places_take(&volume->control, names, members,
-				  rbx_pool_members_get(pool, members, RBX_POOL_MEMBERS_MAX));
+		count = rbx_pool_members_get(pool, members, RBX_POOL_MEMBERS_MAX);
 	else
 		err = rbx_error(-ENOMEM, "out of memory");
+	if (!err && told)
+		err = labels_take(members, count, told);
+	if (!err)
+		err = places_take(&volume->control, names, members, count);
 	if (!err)
 		err = servers_open(volume);
 	free(names);
@@ -239,7 +265,7 @@ static int members_open(struct rbx_volume *volume, struct rbx_pool *pool)
 	return err;
 }
 
-int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers)
+int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, const char *told)
 {
 	struct rbx_pool *pool;
 	int err = rbx_pool_open(&pool, servers);
@@ -248,7 +274,7 @@ int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers)
 		return err;
 	if (rbx_pool_text_may_change(servers))
 		volume->joins.pool = pool; /* closed with the volume */
-	err = members_open(volume, pool);
+	err = members_open(volume, pool, strcmp(told, servers) ? told : NULL);
 	if (!volume->joins.pool)
 		rbx_pool_close(pool);
 	return err;

@@ -150,7 +150,7 @@ static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *
 	one = try_of(joins, member);
 	if (rbx_now_ns() < one->next_ns)
 		return;
-	err = rbx_volume_add_server(volume, member->address);
+	err = rbx_volume_add_member(volume, member);
 	if (!err) {
 		one->wait_ms = 0;
 		one->next_ns = 0;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/server_labels.h"
 #include "lib/poller/plug.h"
 #include "lib/poller/set.h"
 #include "lib/sized.h"
@@ -20,7 +21,10 @@
 void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
 				       size_t size_bytes)
 {
-	static const struct rbx_volume_options defaults = { .replicas = 1 };
+	static const struct rbx_volume_options defaults = {
+		.replicas = 1,
+		.spread = RBX_SPREAD_DEFAULT,
+	};
 
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
@@ -31,6 +35,7 @@ static int options_take(struct rbx_volume *volume,
 	int err;
 
 	rbx_volume_options_defaults(&volume->options);
+	volume->control.spread = volume->options.spread;
 	if (!options)
 		return 0;
 	err = rbx_sized_take("rbx_volume_options",
@@ -43,6 +48,10 @@ static int options_take(struct rbx_volume *volume,
 	    volume->options.replicas > RBX_REPLICAS_MAX)
 		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u",
 				 volume->options.replicas, RBX_REPLICAS_MAX);
+	if (!rbx_spread_is_good(volume->options.spread))
+		return rbx_error(-EINVAL, "spread: it must be the name of a label, such as rack, of at most %u characters",
+				 RBX_SPREAD_BYTES - 1);
+	volume->control.spread = volume->options.spread;
 	return 0;
 }
 
@@ -176,14 +185,14 @@ static int connect_to(struct rbx_volume *volume, const char *servers, uint64_t s
 	int err;
 
 	if (!volume->options.name)
-		return rbx_volume_servers_open(volume, servers);
+		return rbx_volume_servers_open(volume, servers, servers);
 	if (size || volume->options.replicas != 1 || volume->options.checksums)
 		return rbx_error(-EINVAL, "volume %s is opened as it was made: size 0, and the options that are the defaults",
 				 volume->options.name);
 	err = rbx_volume_named_begin(volume, servers, &members);
 	if (err)
 		return err;
-	err = rbx_volume_servers_open(volume, members);
+	err = rbx_volume_servers_open(volume, members, servers);
 	free(members);
 	return err;
 }
@@ -295,13 +304,11 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume)
 	return volume->control.flow.map->size_bytes;
 }
 
-int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
+static int server_add(struct rbx_volume *volume, const char *server, const char *labels)
 {
 	uint32_t index;
 	int err;
 
-	if (!volume || !server || !*server)
-		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
 	if (volume->control.named)
 		return rbx_error(-EOPNOTSUPP, "a named volume keeps the servers that it was made on");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
@@ -314,7 +321,7 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 			  RBX_SERVERS_MAX);
 		goto out_unlock;
 	}
-	err = rbx_volume_server_add(volume, index, server);
+	err = rbx_volume_server_add(volume, index, server, labels);
 	if (err)
 		goto out_unlock;
 	err = rbx_volume_slab_bytes_check(volume, index);
@@ -326,6 +333,18 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 out_unlock:
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
+}
+
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
+{
+	if (!volume || !server || !*server)
+		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
+	return server_add(volume, server, "");
+}
+
+int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member)
+{
+	return server_add(volume, member->address, member->labels);
 }
 
 int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
@@ -373,6 +392,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 		.slabs_lost = census.dead,
 		.slabs_last = census.last,
 		.slabs_holed = census.holes,
+		.slabs_together = census.together,
 		.slabs_blank = census.blank,
 		.replicas = volume->options.replicas,
 		.rebuilt_bytes =

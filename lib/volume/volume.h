@@ -81,19 +81,24 @@ static inline struct rbx_volume *rbx_volume_of_flow(struct rbx_flow *flow)
 
 /* connect.c. All of it blocks. */
 
-/* Connects to one more server and puts it at this index of the table. */
+/* Connects to one more server and puts it at this index of the table. labels: what the pool says
+ * of it; "": nothing. */
 int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
-			  const char *address);
+			  const char *address, const char *labels);
 /* Drops a server that is of no use; its index is free again. */
 void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index);
-/* Connects to each server of "host:port,host:port", or to those of a pool that can be. */
-int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers);
+/* Connects to each server of "host:port,host:port", or to those of a pool that can be. told: a
+ * pool that says more of them than their addresses; it may be the same. */
+int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, const char *told);
 /* The first server that is connected. */
 struct rbx_peer *rbx_volume_server_first(const struct rbx_volume *volume);
 /* Whether a server of this address is in use. add_lock is held. */
 bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address);
 /* 0, or -EINVAL if it lends slabs of another length than the first one. */
 int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index);
+
+/* volume.c: as rbx_volume_add_server(), for a member of the pool. */
+int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member);
 
 /* joins.c */
 

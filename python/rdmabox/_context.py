@@ -102,13 +102,13 @@ class Context:
         self._handle.close()
 
     def volume(self, servers: Union[str, Sequence[str]], size: Size, *, replicas: int = 1,
-               checksums: bool = False, on_demand: bool = False,
+               checksums: bool = False, on_demand: bool = False, spread: str = "rack",
                on_event: "Optional[Callable[[Event], object]]" = None) -> "Volume":
         """Opens a Volume; see there."""
         from ._volume import Volume
 
         volume: Volume = Volume(self, servers, size, replicas=replicas, checksums=checksums,
-                                on_demand=on_demand, on_event=on_event)
+                                on_demand=on_demand, spread=spread, on_event=on_event)
         return volume
 
     @wraps("rbx_region_register")

@@ -64,6 +64,7 @@ class VolumeStatus(NamedTuple):
     slabs_last: int
     slabs_holed: int
     replicas: int
+    slabs_together: int
 
 
 Request = Tuple[str, Buffer, int]
@@ -94,9 +95,12 @@ class Volume:
     @wraps("rbx_volume_options_defaults", "rbx_volume_open")
     def __init__(self, context: Context, servers: Union[str, Sequence[str]], size: Size, *,
                  replicas: int = 1, checksums: bool = False, on_demand: bool = False,
+                 spread: str = "rack",
                  on_event: Optional[Callable[[Event], object]] = None) -> None:
         """Borrows memory of servers: "host:port,host:port", or a list of them.
 
+        The replicas of a slab are on servers whose label `spread` differs, as long as
+        there is a choice.
         `on_event` is called with each Event, on a thread of Python that belongs to
         the volume, so it may wait and call add_server().
         """
@@ -109,6 +113,10 @@ class Volume:
         options.replicas = replicas
         options.checksums = checksums
         options.on_demand = on_demand
+        label = native_text(spread, "the name of a label")
+        if len(label) >= len(options.spread):
+            raise ValueError("spread %r: at most %d bytes" % (spread, len(options.spread) - 1))
+        options.spread = label
         addresses = native_text(servers if isinstance(servers, str) else ",".join(servers),
                                 "a list of servers")
         with context._handle as ctx:

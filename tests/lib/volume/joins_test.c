@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * joins_test.c - a volume whose servers come from a file: some are missing at the
- * beginning, some come later, one is lost and comes back.
+ * beginning, some come later, one is lost and comes back. And what the file and the servers
+ * say of their place.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -197,6 +198,86 @@ static void lost_member_that_serves_again_comes_back(void **state)
 	rbx_volume_close(volume);
 }
 
+/* ---- Failure domains ------------------------------------------------------------------- */
+
+static uint32_t together(struct rbx_volume *volume)
+{
+	struct rbx_volume_status status;
+
+	rbx_volume_status(volume, &status);
+	return status.slabs_together;
+}
+
+/* d:1 is alone in its rack, so each slab has a replica there. */
+static void replicas_are_where_the_labels_of_servers_differ(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	strcpy(servers[0]->labels, "rack=7");
+	strcpy(servers[1]->labels, "zone=b,rack=7");
+	strcpy(servers[2]->labels, "rack=7");
+	strcpy(servers[3]->labels, "rack=8");
+	assert_int_equal(open_by(&volume, "a:1,b:1,c:1,d:1", 2), 0);
+	assert_int_equal(fake_server_lent_count(servers[3]), VOLUME_BYTES / SLAB_BYTES);
+	assert_int_equal(together(volume), 0);
+	rbx_volume_close(volume);
+}
+
+static void spread_says_which_label_counts(void **state)
+{
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+
+	(void)state;
+	strcpy(servers[0]->labels, "rack=1,zone=b");
+	strcpy(servers[1]->labels, "rack=2,zone=b");
+	strcpy(servers[2]->labels, "rack=3,zone=b");
+	strcpy(servers[3]->labels, "rack=3,zone=c");
+	rbx_volume_options_defaults(&options);
+	assert_string_equal(options.spread, "rack");
+	options.replicas = 2;
+	strcpy(options.spread, "zone");
+	assert_int_equal(rbx_volume_open(ctx, &volume, "a:1,b:1,c:1,d:1", VOLUME_BYTES,
+					 &options),
+			 0);
+	assert_int_equal(fake_server_lent_count(servers[3]), VOLUME_BYTES / SLAB_BYTES);
+	rbx_volume_close(volume);
+	strcpy(options.spread, "zone=c");
+	assert_int_equal(rbx_volume_open(ctx, &volume, "a:1,b:1", VOLUME_BYTES, &options),
+			 -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "name of a label"));
+}
+
+/* What a server says of itself counts before that. */
+static void file_labels_servers_that_say_nothing(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	strcpy(servers[3]->labels, "rack=8");
+	pool_is("a:1 rack=7\nb:1 rack=7\nc:1 zone=b rack=7\nd:1 rack=7\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	assert_int_equal(fake_server_lent_count(servers[3]), VOLUME_BYTES / SLAB_BYTES);
+	assert_int_equal(together(volume), 0);
+	rbx_volume_close(volume);
+}
+
+static void member_that_joins_is_in_the_domain_that_the_file_says(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("a:1 rack=7\nb:1 rack=8\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	pool_is("a:1 rack=7\nb:1 rack=8\nc:1 rack=7\n");
+	wait_told("server added c:1 ");
+	fake_server_kill(servers[1]);
+	wait_told("rebuild done");
+	assert_int_equal(together(volume), VOLUME_BYTES / SLAB_BYTES);
+	rbx_volume_close(volume);
+}
+
 #define JOINS_TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -207,6 +288,10 @@ int main(void)
 		JOINS_TEST(member_with_other_slabs_is_left_out),
 		JOINS_TEST(new_member_gets_the_copies_of_a_lost_one),
 		JOINS_TEST(lost_member_that_serves_again_comes_back),
+		JOINS_TEST(replicas_are_where_the_labels_of_servers_differ),
+		JOINS_TEST(spread_says_which_label_counts),
+		JOINS_TEST(file_labels_servers_that_say_nothing),
+		JOINS_TEST(member_that_joins_is_in_the_domain_that_the_file_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
