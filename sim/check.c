@@ -98,6 +98,8 @@ static void check_next_slab(const struct rbx_sim_client *client)
 		if (state >= RBX_REPLICA_REBUILDING)
 			check_slab(client, slab, i);
 	}
+	if (rbx_sim_world.racks_count)
+		rbx_sim_racks_check(client, slab);
 	rbx_sim_tally(RBX_SIM_TALLY_slabs_looked_at, 1);
 	write_mask |= read_mask;
 	rbx_sim_tally(RBX_SIM_TALLY_holes_looked_at,

@@ -83,6 +83,8 @@ static bool may_harm(uint32_t node)
 		return false;
 	if (rbx_sim_world.may_lose)
 		return true;
+	if (rbx_sim_world.racks_count && !rbx_sim_racks_are_known())
+		return false;
 	if (rbx_sim_world.one_replica || another_drains(node) ||
 	    has_first_copies(node))
 		return false;
@@ -174,15 +176,15 @@ static void start_again(struct rbx_sim_server *server)
 	add_to_all(server);
 }
 
-/* In worlds with bounded waits a volume always has more servers than it needs: those that it
- * has given up are offered to it again. */
+/* In worlds with bounded waits, and in those with racks, a volume always has more servers than it
+ * needs: those that it has given up are offered to it again. */
 static void offer_harmed(uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
 		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
 
-		if (!rbx_sim_world.waits_bounded || !offered_at_ns[i] ||
-		    now_ns < offered_at_ns[i] || !server->server)
+		if (!(rbx_sim_world.waits_bounded || rbx_sim_world.racks_count) ||
+		    !offered_at_ns[i] || now_ns < offered_at_ns[i] || !server->server)
 			continue;
 		offered_at_ns[i] = 0;
 		add_to_all(server);
@@ -293,6 +295,33 @@ static void harm_client(struct rbx_sim_client *client)
 	}
 }
 
+bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, uint32_t which),
+			   uint32_t which)
+{
+	bool any = false;
+
+	if (rbx_sim_world.stopping || rbx_sim_now() < harmed_until_ns || !all_are_whole())
+		return false;
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
+		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
+
+		if (server->drain || !server->server)
+			return false;
+		if (!is_one(server, which))
+			continue;
+		any = true;
+		if (has_first_copies(server->node))
+			return false;
+	}
+	return any;
+}
+
+void rbx_sim_harm_crash(struct rbx_sim_server *server)
+{
+	harmed(server->node, FELT_NS);
+	crash(server, false);
+}
+
 static void start_those_due(uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
@@ -320,6 +349,8 @@ void rbx_sim_harm_now_and_then(void)
 	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
 	start_those_due(rbx_sim_now());
 	offer_harmed(rbx_sim_now());
+	if (rbx_sim_world.racks_count)
+		rbx_sim_racks_harm();
 	harm(&rbx_sim_world.servers[rbx_random_below(
 		random, rbx_sim_world.servers_count)]);
 	harm_client(&rbx_sim_world.clients[rbx_random_below(

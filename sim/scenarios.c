@@ -187,6 +187,24 @@ static void draw_kept(void)
 	draw_servers(2, RBX_REPLICAS_MAX + 2, 64);
 }
 
+/* Nothing that keeps a server away for a moment: one that cannot be asked is no choice. */
+static const enum rbx_sim_site rack_losses[] = {
+	RBX_SIM_SITE_rack_crash,      RBX_SIM_SITE_server_restart,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_shallow_qp,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_client_crash,
+};
+
+static void draw_racks(void)
+{
+	struct rbx_sim_world *world = &rbx_sim_world;
+
+	world->clients_count = 1 + rbx_random_below(&world->random, 2);
+	world->racks_count = 3 + rbx_random_below(&world->random, 2);
+	draw_servers(world->racks_count, RBX_REPLICAS_MAX + 3, 64);
+}
+
 /* Without no_flush: an endpoint promises that what is posted ends, as devices do. */
 static const enum rbx_sim_site endpoints[] = {
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
@@ -259,6 +277,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",
 	  SITES(silences), 1, draw_silence, slow_load, NULL },
+	{ "racks", "racks are lost as a whole, and no page with them",
+	  SITES(rack_losses), 1, draw_racks, rbx_sim_racks_adjust, NULL },
 	{ "named", "volumes outlive their clients, which crash and are followed",
 	  SITES(takings), 1, draw_named, named_load, NULL },
 	{ "kept", "named volumes with replicas; servers are lost and clients crash",

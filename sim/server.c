@@ -24,6 +24,9 @@ static void *start(void *arg)
 	options.lease_ms = rbx_sim_world.lease_ms;
 	options.insecure = 1;
 	options.message = rbx_sim_talk_heard;
+	if (rbx_sim_world.racks_count)
+		snprintf(options.labels, sizeof(options.labels), "zone=north,rack=r%u",
+			 rbx_sim_rack_of_node(server->node));
 	if (rbx_server_start(&server->server, &options))
 		rbx_sim_fail("start", "server %u: %s", server->node,
 			     rbx_last_error());

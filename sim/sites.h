@@ -58,6 +58,7 @@
 	X(slow_node, 300000, 8, "a node stops for a while")                   \
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
 	X(server_drain, 200000, 3, "a server is asked to end")                \
+	X(rack_crash, 300000, 3, "all servers of a rack stop, and start again") \
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
 	X(client_cut, 300000, 8,                                              \
 	  "a client is cut off from all servers, within its lease")          \

@@ -38,6 +38,7 @@
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
+	X(racks_survived, "racks lost, and no page with them")                \
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \

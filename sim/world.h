@@ -11,6 +11,7 @@
  *	talk.c     what it and the programs that serve say to each other
  *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive
+ *	racks.c    servers in racks, which are lost as a whole
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
  *	finish.c   what is demanded in the end
@@ -52,6 +53,7 @@ struct rbx_sim_server {
 };
 
 struct rbx_lender_loan;
+struct rbx_slab;
 struct rbx_sim_client;
 
 /* A request of a load, and all that its check needs. */
@@ -116,6 +118,7 @@ struct rbx_sim_world {
 	const struct rbx_sim_fabric *fabric;
 	struct rbx_random random;
 	uint32_t servers_count;
+	uint32_t racks_count; /* 0: servers say nothing of their place */
 	uint32_t clients_count;
 	uint64_t slab_bytes;
 	uint32_t lease_ms;
@@ -218,6 +221,24 @@ void rbx_sim_loss_repair(void (*offer)(void));
 void rbx_sim_harm_init(void);
 void rbx_sim_harm_now_and_then(void);
 void rbx_sim_harm_heal(void);
+
+/* Whether the machines of all these servers may fail at once, and no slab is lost if its replicas
+ * are in different ones. */
+bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, uint32_t which),
+			   uint32_t which);
+/* It fails, and starts again later. */
+void rbx_sim_harm_crash(struct rbx_sim_server *server);
+
+/* racks.c */
+uint32_t rbx_sim_rack_of_node(uint32_t node);
+/* Whether each volume knows servers in all racks. */
+bool rbx_sim_racks_are_known(void);
+/* Now and then a rack is lost. */
+void rbx_sim_racks_harm(void);
+/* No slab has two replicas in one rack: there was always a choice. */
+void rbx_sim_racks_check(const struct rbx_sim_client *client, const struct rbx_slab *slab);
+/* Options of the clients: as many racks as replicas stay when one is lost. */
+void rbx_sim_racks_adjust(void);
 
 /* check.c */
 void rbx_sim_check(void);
