@@ -43,10 +43,12 @@ static void row_ask(struct rbx_context *ctx, struct pool_row *row)
 		if (err)
 			snprintf(row->error, sizeof(row->error), "%s", rbx_last_error());
 		row->incarnation = rbx_server_watch_incarnation(watch);
+		pool_labels_join(row, rbx_server_watch_labels(watch));
 		rbx_server_watch_close(watch);
 	} else {
 		snprintf(row->error, sizeof(row->error), "%s", rbx_last_error());
 		row->incarnation = row->member.incarnation;
+		pool_labels_join(row, "");
 	}
 	if (err)
 		row->state = POOL_AWAY;

@@ -8,8 +8,10 @@
 
 #include "cli/pool/pool_status.h"
 #include "cli/reach.h"
+#include "core/server_labels.h"
 
 static char pool_text[4096];
+static char spread[64];
 static uint32_t as_json;
 static struct rbx_options library;
 
@@ -20,7 +22,11 @@ static const struct cli_option status_options[] = {
 	  .details = "It may be given alone, without the option's name." },
 	{ "json", NULL, "print JSON", cli_set_flag, .field = &as_json,
 	  .details = "One object: the sums, and a list `members` with the columns of the table. "
-		     "What is not known is null; the incarnation is a text." },
+		     "What is not known is null; the incarnation is a text. `domains` and "
+		     "`volumes` are the other tables; a volume is as `rdmabox volume list --json` "
+		     "has it." },
+	{ "spread", "NAME", "the label that says which servers fail together", cli_set_text,
+	  spread, .max = sizeof(spread) },
 	CLI_REACH_FABRIC(library, "how to reach the servers; as they serve"),
 	CLI_REACH_SECRET(library, "the servers"),
 	CLI_REACH_CREDENTIAL(library),
@@ -32,11 +38,12 @@ static int pool_status(int argc, char **argv);
 static void prepare(void)
 {
 	rbx_options_defaults(&library);
+	strcpy(spread, "rack");
 }
 
 static const struct cli_command status_command = {
 	.name = "pool status",
-	.purpose = "show the servers of a pool",
+	.purpose = "show the servers of a pool, and the volumes on them",
 	CLI_OPTIONS(status_options),
 	.run = pool_status,
 	.prepare = prepare,
@@ -68,18 +75,49 @@ static struct pool_row *rows_read(size_t *count, char *trouble, size_t trouble_b
 	return NULL;
 }
 
-static int rows_show(const struct pool_row *rows, size_t count, const char *trouble)
+/* Whether all servers answered, and no volume lacks one. */
+static bool is_well(const struct pool_status *status)
 {
-	int rc = CLI_EXIT_OK;
+	const struct pool_volumes *volumes = status->volumes;
+	bool is_so = !*volumes->error;
 	size_t i;
 
-	for (i = 0; i < count; i++)
-		if (rows[i].state == POOL_AWAY)
-			rc = CLI_EXIT_FAILED;
+	for (i = 0; i < status->count; i++)
+		is_so &= status->rows[i].state != POOL_AWAY;
+	for (i = 0; i < volumes->count; i++)
+		is_so &= pool_volume_missing(&volumes->infos[i]) == 0;
+	return is_so;
+}
+
+static int status_show(const struct pool_status *status)
+{
+	int rc = is_well(status) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+
 	if (!as_json)
-		pool_status_print(rows, count, trouble);
-	else if (cli_json_write(&status_command, pool_status_json(rows, count, pool_text, trouble), "-"))
+		pool_status_print(status);
+	else if (cli_json_write(&status_command, pool_status_json(status), "-"))
 		rc = CLI_EXIT_FAILED;
+	return rc;
+}
+
+static int rows_show(struct rbx_context *ctx, struct pool_row *rows, size_t count,
+		     const char *trouble)
+{
+	struct pool_volumes volumes;
+	const struct pool_status status = {
+		.rows = rows,
+		.count = count,
+		.volumes = &volumes,
+		.pool = pool_text,
+		.spread = spread,
+		.trouble = trouble,
+	};
+	int rc;
+
+	pool_rows_ask(ctx, rows, count);
+	pool_volumes_ask(ctx, rows, count, &volumes);
+	rc = status_show(&status);
+	free(volumes.infos);
 	return rc;
 }
 
@@ -95,16 +133,16 @@ static int pool_status(int argc, char **argv)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (!*pool_text)
 		return cli_fail(&status_command, "no pool; add --pool POOL, or POOL alone");
+	if (!rbx_spread_is_good(spread))
+		return cli_fail(&status_command, "--spread %s: give the name of a label, such as rack", spread);
 	rc = cli_reach_check(&status_command, library.secret_file, library.insecure);
 	if (rc)
 		return rc;
 	if (rbx_open(&ctx, &library))
 		return cli_fail(&status_command, "%s", rbx_last_error());
 	rows = rows_read(&count, trouble, sizeof(trouble), &rc);
-	if (rows) {
-		pool_rows_ask(ctx, rows, count);
-		rc = rows_show(rows, count, trouble);
-	}
+	if (rows)
+		rc = rows_show(ctx, rows, count, trouble);
 	free(rows);
 	rbx_close(ctx);
 	return rc;

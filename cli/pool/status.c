@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * status.c - what rdmabox pool status prints: a line for each member, what is wrong with
- * some, and the sum of all servers.
+ * some, the sum of all servers, the failure domains, and the named volumes.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/pool/pool_status.h"
+#include "cli/volume/volume.h"
 
 struct sum {
 	size_t servers;
@@ -22,7 +24,7 @@ static bool has_numbers(const struct pool_row *row)
 	return row->state != POOL_AWAY;
 }
 
-static uint64_t free_bytes(const struct pool_row *row)
+uint64_t pool_free_bytes(const struct pool_row *row)
 {
 	const struct rbx_server_stats *stats = &row->stats;
 
@@ -59,13 +61,13 @@ static int wider(int width, size_t length)
 
 static void row_print(const struct pool_row *row, int address_width, int labels_width)
 {
-	const char *labels = *row->member.labels ? row->member.labels : "-";
+	const char *labels = *row->labels ? row->labels : "-";
 	char memory[32] = "-", lent[32] = "-", free[32] = "-", clients[24] = "-";
 
 	if (has_numbers(row)) {
 		cli_size_print(row->stats.memory_bytes, memory, sizeof(memory));
 		cli_size_print(row->stats.lent_bytes, lent, sizeof(lent));
-		cli_size_print(free_bytes(row), free, sizeof(free));
+		cli_size_print(pool_free_bytes(row), free, sizeof(free));
 		snprintf(clients, sizeof(clients), "%" PRIu64, row->stats.clients);
 	}
 	printf("%-*s  %-8s  %-*s  %10s  %10s  %10s  %7s  ", address_width, row->member.address,
@@ -76,40 +78,104 @@ static void row_print(const struct pool_row *row, int address_width, int labels_
 		puts("-");
 }
 
-static void notes_print(const struct pool_row *rows, size_t count, const char *trouble)
+static void notes_print(const struct pool_status *status)
 {
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		if (rows[i].state == POOL_AWAY)
-			printf("%s is away: %s\n", rows[i].member.address, rows[i].error);
-		else if (rows[i].state == POOL_SAME)
+	for (i = 0; i < status->count; i++) {
+		const struct pool_row *row = &status->rows[i];
+
+		if (row->state == POOL_AWAY)
+			printf("%s is away: %s\n", row->member.address, row->error);
+		else if (row->state == POOL_SAME)
 			printf("%s is the same server as %s, and is counted once\n",
-			       rows[i].member.address, rows[i].same_as);
+			       row->member.address, row->same_as);
+		else if (*row->contradicted)
+			printf("%s does not say %s, as the pool does: what it says counts\n",
+			       row->member.address, row->contradicted);
 	}
-	if (*trouble)
-		printf("the pool may be out of date: %s\n", trouble);
+	if (*status->trouble)
+		printf("the pool may be out of date: %s\n", status->trouble);
 }
 
-void pool_status_print(const struct pool_row *rows, size_t count, const char *trouble)
+static void rows_print(const struct pool_row *rows, size_t count)
 {
 	int address_width = (int)strlen("ADDRESS"), labels_width = (int)strlen("LABELS");
-	struct sum sum = sum_make(rows, count);
-	char memory[32], lent[32];
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		address_width = wider(address_width, strlen(rows[i].member.address));
-		labels_width = wider(labels_width, strlen(rows[i].member.labels));
+		labels_width = wider(labels_width, strlen(rows[i].labels));
 	}
 	printf("%-*s  %-8s  %-*s  %10s  %10s  %10s  %7s  %s\n", address_width, "ADDRESS", "STATE",
 	       labels_width, "LABELS", "MEMORY", "FREE", "LENT", "CLIENTS", "INCARNATION");
 	for (i = 0; i < count; i++)
 		row_print(&rows[i], address_width, labels_width);
-	notes_print(rows, count, trouble);
+}
+
+/* Without the servers that have no such label. */
+static void domains_print(const struct pool_status *status)
+{
+	struct pool_domain *domains = calloc(status->count, sizeof(*domains));
+	char free_text[32];
+	size_t i, count = 0;
+
+	if (domains)
+		count = pool_domains(status->rows, status->count, status->spread, domains);
+	for (i = 0; i < count; i++)
+		printf("%s %.*s: %zu server%s up, %s free\n", status->spread,
+		       (int)domains[i].name_bytes, domains[i].name, domains[i].servers_up,
+		       domains[i].servers_up == 1 ? "" : "s",
+		       cli_size_print(domains[i].free_bytes, free_text, sizeof(free_text)));
+	free(domains);
+}
+
+static void volume_print(const struct rbx_volume_info *info, int width)
+{
+	char size[32];
+
+	printf("%-*s  %10s  %6" PRIu32 "  %3" PRIu32 " of %-3" PRIu32 "  %-4s  %s\n", width,
+	       info->name, cli_size_print(info->volume_bytes, size, sizeof(size)), info->replicas,
+	       info->servers_there, info->servers, info->is_open ? "yes" : "no", info->writer);
+}
+
+/* A volume of which no record was accepted has no servers yet. */
+static void volumes_print(const struct pool_volumes *volumes)
+{
+	int width = (int)strlen("VOLUME");
+	size_t i;
+
+	if (*volumes->error)
+		printf("the volumes are not known: %s\n", volumes->error);
+	if (*volumes->error || !volumes->count)
+		return;
+	for (i = 0; i < volumes->count; i++)
+		width = wider(width, strlen(volumes->infos[i].name));
+	printf("\n%-*s  %10s  %6s  %-10s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES", "SERVERS",
+	       "OPEN", "WRITER");
+	for (i = 0; i < volumes->count; i++)
+		volume_print(&volumes->infos[i], width);
+	for (i = 0; i < volumes->count; i++) {
+		const struct rbx_volume_info *info = &volumes->infos[i];
+
+		if (pool_volume_missing(info))
+			printf("%s lacks the copies of %" PRIu32 " of its servers, which are away or were restarted\n",
+			       info->name, pool_volume_missing(info));
+	}
+}
+
+void pool_status_print(const struct pool_status *status)
+{
+	struct sum sum = sum_make(status->rows, status->count);
+	char memory[32], lent[32];
+
+	rows_print(status->rows, status->count);
+	notes_print(status);
 	printf("%zu of %zu servers up, %s of %s lent\n", sum.up, sum.servers,
 	       cli_size_print(sum.lent_bytes, lent, sizeof(lent)),
 	       cli_size_print(sum.memory_bytes, memory, sizeof(memory)));
+	domains_print(status);
+	volumes_print(status->volumes);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------*/
@@ -128,32 +194,21 @@ static json_t *hex(uint64_t value)
 	return value ? json_string(text) : json_null();
 }
 
-static json_t *labels_json(const char *labels)
-{
-	json_t *json = json_object();
-
-	while (*labels) {
-		size_t length = strcspn(labels, ","), name_bytes = strcspn(labels, "=");
-		char name[RBX_POOL_LABELS_BYTES];
-
-		snprintf(name, sizeof(name), "%.*s", (int)name_bytes, labels);
-		json_object_set_new(json, name,
-				    json_stringn(labels + name_bytes + 1, length - name_bytes - 1));
-		labels += length + (labels[length] == ',');
-	}
-	return json;
-}
-
-static json_t *row_json(const struct pool_row *row)
+static json_t *row_json(const struct pool_row *row, const char *spread)
 {
 	bool is_known = has_numbers(row);
 	json_t *json = json_object();
+	const char *domain;
+	size_t domain_bytes;
 
 	json_object_set_new(json, "address", json_string(row->member.address));
 	json_object_set_new(json, "state", json_string(pool_state_name(row->state)));
-	json_object_set_new(json, "labels", labels_json(row->member.labels));
+	json_object_set_new(json, "labels", pool_labels_json(row->labels));
+	domain = pool_label(row->labels, spread, &domain_bytes);
+	json_object_set_new(json, "domain",
+			    domain ? json_stringn(domain, domain_bytes) : json_null());
 	json_object_set_new(json, "memory_bytes", number(is_known, row->stats.memory_bytes));
-	json_object_set_new(json, "free_bytes", number(is_known, free_bytes(row)));
+	json_object_set_new(json, "free_bytes", number(is_known, pool_free_bytes(row)));
 	json_object_set_new(json, "lent_bytes", number(is_known, row->stats.lent_bytes));
 	json_object_set_new(json, "clients", number(is_known, row->stats.clients));
 	json_object_set_new(json, "incarnation", hex(row->incarnation));
@@ -164,22 +219,57 @@ static json_t *row_json(const struct pool_row *row)
 	return json;
 }
 
-json_t *pool_status_json(const struct pool_row *rows, size_t count, const char *pool,
-			 const char *trouble)
+static json_t *domains_json(const struct pool_status *status)
 {
-	struct sum sum = sum_make(rows, count);
+	struct pool_domain *domains = calloc(status->count, sizeof(*domains));
+	json_t *json = json_array();
+	size_t i, count = 0;
+
+	if (domains)
+		count = pool_domains(status->rows, status->count, status->spread, domains);
+	for (i = 0; i < count; i++)
+		json_array_append_new(
+			json, json_pack("{s:s%, s:I, s:I}", "name", domains[i].name,
+					domains[i].name_bytes, "servers_up",
+					(json_int_t)domains[i].servers_up, "free_bytes",
+					(json_int_t)domains[i].free_bytes));
+	free(domains);
+	return json;
+}
+
+static json_t *volumes_json(const struct pool_volumes *volumes)
+{
+	json_t *json = json_array();
+	size_t i;
+
+	if (*volumes->error) {
+		json_decref(json);
+		return json_null();
+	}
+	for (i = 0; i < volumes->count; i++)
+		json_array_append_new(json, volume_info_json(&volumes->infos[i]));
+	return json;
+}
+
+json_t *pool_status_json(const struct pool_status *status)
+{
+	struct sum sum = sum_make(status->rows, status->count);
 	json_t *json = json_object(), *members = json_array();
 	size_t i;
 
-	for (i = 0; i < count; i++)
-		json_array_append_new(members, row_json(&rows[i]));
-	json_object_set_new(json, "pool", json_string(pool));
-	json_object_set_new(json, "trouble", *trouble ? json_string(trouble) : json_null());
+	for (i = 0; i < status->count; i++)
+		json_array_append_new(members, row_json(&status->rows[i], status->spread));
+	json_object_set_new(json, "pool", json_string(status->pool));
+	json_object_set_new(json, "trouble",
+			    *status->trouble ? json_string(status->trouble) : json_null());
 	json_object_set_new(json, "servers", number(true, sum.servers));
 	json_object_set_new(json, "servers_up", number(true, sum.up));
 	json_object_set_new(json, "servers_away", number(true, sum.away));
 	json_object_set_new(json, "memory_bytes", number(true, sum.memory_bytes));
 	json_object_set_new(json, "lent_bytes", number(true, sum.lent_bytes));
 	json_object_set_new(json, "members", members);
+	json_object_set_new(json, "spread", json_string(status->spread));
+	json_object_set_new(json, "domains", domains_json(status));
+	json_object_set_new(json, "volumes", volumes_json(status->volumes));
 	return json;
 }

@@ -65,7 +65,7 @@ const char *volume_servers_check(struct rbx_context *ctx)
 	return reason;
 }
 
-static json_t *json_of(const struct rbx_volume_info *info)
+json_t *volume_info_json(const struct rbx_volume_info *info)
 {
 	char id[VOLUME_ID_TEXT];
 
@@ -131,7 +131,7 @@ static int list(int argc, char **argv)
 	} else if (volume_wanted.as_json) {
 		json = json_array();
 		for (int i = 0; i < count; i++)
-			json_array_append_new(json, json_of(&infos[i]));
+			json_array_append_new(json, volume_info_json(&infos[i]));
 		rc = print_json(&volume_list_command, json);
 	} else {
 		rc = print_list(infos, count);
@@ -192,8 +192,9 @@ static int show(int argc, char **argv)
 	if (reason)
 		rc = cli_fail(&volume_show_command, "%s", reason);
 	else
-		rc = volume_wanted.as_json ? print_json(&volume_show_command, json_of(&info)) :
-					     print_table(&info);
+		rc = volume_wanted.as_json ?
+			     print_json(&volume_show_command, volume_info_json(&info)) :
+			     print_table(&info);
 	rbx_close(ctx);
 	return rc;
 }

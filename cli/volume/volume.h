@@ -103,6 +103,9 @@ struct rbx_context *volume_device_open(const struct cli_command *command, int *e
 cli_set_fn volume_set_keep; /* uint64_t, seconds; UINT64_MAX: for ever */
 const char *volume_keep_print(uint64_t keep_s, char *text, size_t text_bytes);
 
+/* What is known of a volume; for rdmabox pool status, too. */
+json_t *volume_info_json(const struct rbx_volume_info *info); /* list.c */
+
 /* Asks the servers anew. Returns NULL if each of them has the volume, else what is wrong. */
 const char *volume_servers_check(struct rbx_context *ctx); /* list.c */
 

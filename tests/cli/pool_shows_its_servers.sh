@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# rdmabox pool status of lists and files: states, the same server under two addresses, exit
-# codes, JSON; and a volume of a file, which leaves out a member that is away, takes one that
-# comes later, and is refused if too few are there.
+# rdmabox pool status of lists and files: states, the same server under two addresses, labels,
+# named volumes, exit codes, JSON; and a volume of a file, which leaves out a member that is away,
+# takes one that comes later, and is refused if too few are there.
 
 . "$(dirname "$0")/rdmabox.sh"
 
@@ -46,6 +46,41 @@ assert up["labels"] == {"rack": "7"} and up["free_bytes"] == 64 << 20
 assert away["state"] == "away" and away["labels"] == {"rack": "8", "zone": "b"}
 assert away["memory_bytes"] is None and away["incarnation"] is None and away["error"]
 END
+
+# ---- Where the servers are, and what is on them -------------------------------------------------
+
+start_server --memory 32M --slab 4M --label rack=8 --label zone=b
+three=$address
+victim=$pid
+printf '%s rack=7\n%s row=1\n%s rack=9 row=1\n' "$one" "$two" "$three" >"$scratch/pool"
+expect_success volume create kept --servers "$one,$three" --size 8M
+expect_success pool status "file:$scratch/pool"
+for line in "$one +up +rack=7 " "$two +up +row=1 " "$three +up +rack=8,zone=b,row=1 " \
+	"$three does not say rack=9, as the pool does: what it says counts$" \
+	'rack 7: 1 server up, 64 MiB free$' 'rack 8: 1 server up, 32 MiB free$' \
+	'kept +8 MiB +1 +2 of 2 +no '; do
+	grep -qE "^$line" "$scratch/out" || { show; fault "no line \"$line\""; }
+done
+expect_success pool status "file:$scratch/pool" --spread row --json
+python3 - "$scratch/out" <<'END' || { show; fault "wrong JSON"; }
+import json, sys
+pool = json.load(open(sys.argv[1]))
+assert pool["spread"] == "row"
+assert [member["domain"] for member in pool["members"]] == [None, "1", "1"]
+assert pool["domains"] == [{"name": "1", "servers_up": 2, "free_bytes": 64 << 20}]
+[kept] = pool["volumes"]
+assert kept["name"] == "kept" and kept["servers"] == kept["servers_there"] == 2
+END
+expect_refusal '--spread a=b: give the name of a label' pool status "$one" --spread a=b
+kill -KILL "$victim"
+run pool status "file:$scratch/pool"
+[ "$status" = 1 ] || { show; fault "a server is away, and the exit code is $status"; }
+grep -qE "^kept +8 MiB +1 +1 of 2 " "$scratch/out" || { show; fault "kept has all its servers"; }
+grep -q '^kept lacks the copies of 1 of its servers' "$scratch/out" || { show; fault "what is missing is not told"; }
+run pool status "$one,$two" # all of them are up
+[ "$status" = 1 ] || { show; fault "a volume lacks a server, and the exit code is $status"; }
+expect_success volume remove kept --servers "$one" --force
+printf '%s rack=7\n127.0.0.1:1 rack=8 zone=b\n' "$one" >"$scratch/pool"
 
 # ---- A volume of a file -----------------------------------------------------------------------
 
