@@ -212,8 +212,10 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 /* Servers of one named volume: its record names them all, and is sent as one message. */
 #define RBX_MEMBERS_MAX 64u
 
-/* Named volumes that a server keeps. */
+/* Named volumes that a server keeps; and those of an owner, if there are several owners and nothing
+ * else is said. */
 #define RBX_KEPT_VOLUMES_MAX 1024u
+#define RBX_OWNED_VOLUMES_DEFAULT 64u
 
 /* Channels of one window: those of peers, and as many of paced endpoints. */
 #define RBX_CHANNELS_MAX (2u * RBX_PEERS_MAX)

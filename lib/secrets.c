@@ -24,11 +24,13 @@
 #include "lib/secret.h"
 
 #define QUOTA "quota="
-#define QUOTA_TEXT_BYTES 32u /* "18446744073709551615" and more */
+#define VOLUMES "volumes="
+#define TERM_TEXT_BYTES 32u /* "18446744073709551615" and more */
 
 /* As long as all lines can be, and as much again for comments. */
 #define LINE_BYTES_MAX                                                                  \
-	(RBX_CREDENTIAL_BYTES + sizeof("," QUOTA ":\n") + QUOTA_TEXT_BYTES + RBX_SECRET_BYTES_MAX)
+	(RBX_CREDENTIAL_BYTES + sizeof("," QUOTA "," VOLUMES ":\n") + 2 * TERM_TEXT_BYTES +    \
+	 RBX_SECRET_BYTES_MAX)
 #define FILE_BYTES_MAX (2 * RBX_CREDENTIALS_MAX * LINE_BYTES_MAX)
 
 struct entry {
@@ -36,7 +38,7 @@ struct entry {
 	const char *secret;
 	uint32_t secret_bytes;
 	uint32_t line;
-	uint64_t quota_bytes;
+	struct rbx_credential_terms terms;
 };
 
 struct rbx_secrets {
@@ -62,24 +64,81 @@ static int refuse(const struct line *line, const char *why)
 
 /* ---- A line -----------------------------------------------------------------*/
 
-static int quota_take(const struct line *line, const char *text, size_t length,
-		      uint64_t *quota_bytes)
+/* What stands behind the "=" of a term, as a text of its own; or NULL: it is too long, or has a
+ * zero byte. */
+static const char *term_copy(const char *text, size_t length, char copy[TERM_TEXT_BYTES])
 {
-	char copy[QUOTA_TEXT_BYTES];
-
-	if (length < sizeof(QUOTA) - 1 || memcmp(text, QUOTA, sizeof(QUOTA) - 1))
-		return refuse(line, "only quota=SIZE may stand between a name and its colon");
-	text += sizeof(QUOTA) - 1;
-	length -= sizeof(QUOTA) - 1;
-	if (length >= sizeof(copy))
-		return refuse(line, "the quota is no size, such as 64G");
+	if (length >= TERM_TEXT_BYTES || memchr(text, '\0', length))
+		return NULL;
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	if (memchr(copy, '\0', length) || rbx_size_parse(copy, quota_bytes))
+	return copy;
+}
+
+static int quota_take(const struct line *line, const char *text, size_t length,
+		      struct rbx_credential_terms *terms)
+{
+	char copy[TERM_TEXT_BYTES];
+
+	if (terms->quota_bytes)
+		return refuse(line, "the quota is given twice");
+	if (!term_copy(text, length, copy) || rbx_size_parse(copy, &terms->quota_bytes))
 		return refuse(line, "the quota is no size, such as 64G");
-	if (*quota_bytes < line->quota_min_bytes)
+	if (terms->quota_bytes < line->quota_min_bytes)
 		return refuse(line, "the quota is less than one slab: nobody could borrow anything");
 	return 0;
+}
+
+static int volumes_take(const struct line *line, const char *text, size_t length,
+			struct rbx_credential_terms *terms)
+{
+	char copy[TERM_TEXT_BYTES], *end;
+	unsigned long count;
+
+	if (terms->volumes_max != RBX_VOLUMES_NOT_SAID)
+		return refuse(line, "the number of volumes is given twice");
+	if (!term_copy(text, length, copy) || copy[0] < '0' || copy[0] > '9')
+		return refuse(line, "the number of volumes is no number, such as 64");
+	count = strtoul(copy, &end, 10);
+	if (*end)
+		return refuse(line, "the number of volumes is no number, such as 64");
+	if (count > RBX_KEPT_VOLUMES_MAX)
+		return refuse(line, "more volumes than the 1024 that a server keeps");
+	terms->volumes_max = (uint32_t)count;
+	return 0;
+}
+
+static bool begins_with(const char *text, size_t length, const char *with)
+{
+	return length >= strlen(with) && !memcmp(text, with, strlen(with));
+}
+
+static int term_take(const struct line *line, const char *text, size_t length,
+		     struct rbx_credential_terms *terms)
+{
+	const size_t quota = sizeof(QUOTA) - 1, volumes = sizeof(VOLUMES) - 1;
+
+	if (begins_with(text, length, QUOTA))
+		return quota_take(line, text + quota, length - quota, terms);
+	if (begins_with(text, length, VOLUMES))
+		return volumes_take(line, text + volumes, length - volumes, terms);
+	return refuse(line, "only quota=SIZE and volumes=N may stand between a name and its colon");
+}
+
+/* Each begins with a comma. */
+static int terms_take(const struct line *line, const char *text, const char *end,
+		      struct rbx_credential_terms *terms)
+{
+	const char *term, *term_end;
+	int err = 0;
+
+	*terms = (struct rbx_credential_terms){ .volumes_max = RBX_VOLUMES_NOT_SAID };
+	for (; !err && text < end; text = term_end) {
+		term = text + 1;
+		term_end = memchr(term, ',', (size_t)(end - term)) ?: end;
+		err = term_take(line, term, (size_t)(term_end - term), terms);
+	}
+	return err;
 }
 
 static int name_take(const struct line *line, size_t name_bytes, struct entry *entry)
@@ -112,20 +171,16 @@ static int secret_take(const struct line *line, const char *secret, struct entry
 static int line_take(const struct line *line, struct entry *entry)
 {
 	const char *colon = memchr(line->text, ':', line->length);
-	const char *comma;
-	size_t before_bytes;
+	const char *name_end;
 	int err;
 
 	if (!colon)
 		return refuse(line, "there is no colon; write NAME:SECRET");
-	before_bytes = (size_t)(colon - line->text);
-	comma = memchr(line->text, ',', before_bytes);
+	name_end = memchr(line->text, ',', (size_t)(colon - line->text)) ?: colon;
 	entry->line = line->number;
-	entry->quota_bytes = 0;
-	err = name_take(line, comma ? (size_t)(comma - line->text) : before_bytes, entry);
-	if (!err && comma)
-		err = quota_take(line, comma + 1, (size_t)(colon - comma - 1),
-				 &entry->quota_bytes);
+	err = name_take(line, (size_t)(name_end - line->text), entry);
+	if (!err)
+		err = terms_take(line, name_end, colon, &entry->terms);
 	return err ? err : secret_take(line, colon + 1, entry);
 }
 
@@ -163,22 +218,31 @@ static int lines_take(struct rbx_secrets *secrets, struct line *line, size_t tex
 	return err;
 }
 
-/* At most two lines of a name, with the same quota. */
+/* What differs between the terms of two lines, or NULL. */
+static const char *other_term(const struct entry *a, const struct entry *b)
+{
+	if (a->terms.quota_bytes != b->terms.quota_bytes)
+		return "quota";
+	return a->terms.volumes_max != b->terms.volumes_max ? "number of volumes" : NULL;
+}
+
+/* At most two lines of a name, with the same terms. */
 static int names_check(const struct rbx_secrets *secrets, const char *path)
 {
 	const struct entry *entries = secrets->entries;
 
 	for (uint32_t i = 1; i < secrets->count; i++) {
 		const struct entry *entry = &entries[i], *before = &entries[i - 1];
+		const char *other = other_term(entry, before);
 
 		if (strcmp(before->name, entry->name))
 			continue;
 		if (i > 1 && !strcmp(entries[i - 2].name, entry->name))
 			return rbx_error(-EINVAL, "%s:%u: %s has two secrets already; remove the oldest",
 					 path, entry->line, entry->name);
-		if (before->quota_bytes != entry->quota_bytes)
-			return rbx_error(-EINVAL, "%s:%u: %s has another quota in line %u",
-					 path, entry->line, entry->name, before->line);
+		if (other)
+			return rbx_error(-EINVAL, "%s:%u: %s has another %s in line %u", path,
+					 entry->line, entry->name, other, before->line);
 	}
 	return 0;
 }
@@ -290,14 +354,14 @@ static uint32_t lower_bound(const struct rbx_secrets *secrets, const char *name)
 bool rbx_secrets_find(const struct rbx_secrets *secrets, const char name[RBX_CREDENTIAL_BYTES],
 		      struct rbx_credential *credential)
 {
-	*credential = (struct rbx_credential){ 0 };
+	*credential = (struct rbx_credential){ .terms.volumes_max = RBX_VOLUMES_NOT_SAID };
 	for (uint32_t i = secrets ? lower_bound(secrets, name) : 0;
 	     secrets && i < secrets->count; i++) {
 		const struct entry *entry = &secrets->entries[i];
 
 		if (memcmp(entry->name, name, RBX_CREDENTIAL_BYTES))
 			break;
-		credential->quota_bytes = entry->quota_bytes;
+		credential->terms = entry->terms;
 		credential->roots[credential->roots_count++] = (struct rbx_root){
 			(const uint8_t *)entry->secret, entry->secret_bytes
 		};

@@ -4,9 +4,9 @@
  *
  * A file has a line for each:
  *
- *	# name:secret, and a quota if the client has one of its own
+ *	# name:secret, and terms in between if the client has some of its own
  *	backup:Zm9vYmFyYmF6cXV4IQ
- *	db-1,quota=64G:c2VjcmV0IG9mIGRiLTEu
+ *	db-1,quota=64G,volumes=8:c2VjcmV0IG9mIGRiLTEu
  *
  * The name ends at the first colon or comma, which no name has, so the secret may be any text
  * of 16 to 4,096 bytes. Two lines may have the same name: an old and a new secret.
@@ -22,13 +22,21 @@
 
 #define RBX_SECRETS_OF_NAME_MAX 2u /* an old and a new one */
 
+#define RBX_VOLUMES_NOT_SAID UINT32_MAX
+
 struct rbx_secrets;
+
+/* What a line says between its name and its colon. */
+struct rbx_credential_terms {
+	uint64_t quota_bytes; /* 0: none of its own */
+	uint32_t volumes_max; /* named volumes; or RBX_VOLUMES_NOT_SAID */
+};
 
 /* What lines of one name say. */
 struct rbx_credential {
 	struct rbx_root roots[RBX_SECRETS_OF_NAME_MAX]; /* borrowed from the table */
 	uint32_t roots_count; /* 1 or 2 */
-	uint64_t quota_bytes; /* 0: none of its own */
+	struct rbx_credential_terms terms; /* all lines of a name have the same */
 };
 
 /*

@@ -88,7 +88,7 @@ struct rbx_server_options {
     char listen[...], fabric[...], device[...], secret_file[...], secrets_file[...];
     int gid_index;
     uint64_t memory_bytes, slab_bytes, quota_bytes;
-    uint32_t lease_ms, insecure, overcommit, clients_max, small_pages, integrity;
+    uint32_t lease_ms, insecure, overcommit, clients_max, small_pages, integrity, volumes_max;
     void *user;
     void (*log)(const char *line, void *user);
     ...;

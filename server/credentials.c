@@ -51,7 +51,7 @@ void rbx_credentials_find(const struct rbx_credentials *credentials,
 			  const char name[RBX_CREDENTIAL_BYTES],
 			  struct rbx_credential *credential)
 {
-	*credential = (struct rbx_credential){ 0 };
+	*credential = (struct rbx_credential){ .terms.volumes_max = RBX_VOLUMES_NOT_SAID };
 	if (name[0])
 		rbx_secrets_find(credentials->named, name, credential);
 	else if (credentials->unnamed || !credentials->named)

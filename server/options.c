@@ -78,6 +78,9 @@ static int check(const struct rbx_server_options *o)
 	if (o->clients_max > RBX_CLIENTS_MAX)
 		return rbx_error(-EINVAL, "%u clients: take 1 to %u",
 				 o->clients_max, RBX_CLIENTS_MAX);
+	if (o->volumes_max > RBX_KEPT_VOLUMES_MAX)
+		return rbx_error(-EINVAL, "%u volumes of one owner: take 1 to %u", o->volumes_max,
+				 RBX_KEPT_VOLUMES_MAX);
 	return slab_check(o);
 }
 

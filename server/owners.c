@@ -3,9 +3,9 @@
  * owners.c - the owners of sessions: which number the lender knows a credential by.
  *
  * An owner has a place from its first session until the last slab of its last session has
- * ended: it counts the entries of clients that are its. Its quota is that of its lines in the
- * file of secrets, or else the one for all. If a reload takes its credential away, the quota
- * for all is left for the sessions that go on.
+ * ended, and of its last volume: it counts the entries of clients and volumes that are its. Its
+ * quota and its number of volumes are those of its lines in the file of secrets, or else those for
+ * all. If a reload takes its credential away, those for all are left for the sessions that go on.
  *
  * Names are found by a hash table with chains. They come from the server's own files, so
  * nobody else chooses which names share a chain.
@@ -51,17 +51,23 @@ static uint32_t *chain_of(struct rbx_owners *owners, const char *name)
 	return &owners->chains[hash % RBX_OWNER_CHAINS];
 }
 
-static uint64_t quota_bytes_of(const struct rbx_server *s, const struct rbx_owner *owner)
+/* An owner that nobody else could be kept out by may have as many as there are. */
+static uint32_t volumes_max_of(const struct rbx_server *s, uint32_t wanted)
+{
+	if (wanted != RBX_VOLUMES_NOT_SAID)
+		return wanted;
+	if (s->options.volumes_max)
+		return s->options.volumes_max;
+	return s->credentials.named ? RBX_OWNED_VOLUMES_DEFAULT : RBX_KEPT_VOLUMES_MAX;
+}
+
+static void limits_set(struct rbx_server *s, struct rbx_owner *owner)
 {
 	struct rbx_credential credential;
 
 	rbx_credentials_find(&s->credentials, owner->credential, &credential);
-	return credential.quota_bytes ?: s->options.quota_bytes;
-}
-
-static void quota_set(struct rbx_server *s, struct rbx_owner *owner)
-{
-	owner->quota_bytes = quota_bytes_of(s, owner);
+	owner->volumes_max = volumes_max_of(s, credential.terms.volumes_max);
+	owner->quota_bytes = credential.terms.quota_bytes ?: s->options.quota_bytes;
 	rbx_lender_set_quota(s->lender, rbx_owner_number(s, owner),
 			     rbx_slabs_of_quota(s, owner->quota_bytes));
 }
@@ -82,7 +88,7 @@ static struct rbx_owner *owner_make(struct rbx_server *s, uint32_t *chain, const
 	*owner = (struct rbx_owner){ .next = *chain };
 	memcpy(owner->credential, name, sizeof(owner->credential));
 	*chain = number;
-	quota_set(s, owner);
+	limits_set(s, owner);
 	return owner;
 }
 
@@ -118,9 +124,9 @@ void rbx_owner_give(struct rbx_server *s, struct rbx_owner *owner)
 	s->owners.first_free = number;
 }
 
-void rbx_owners_set_quotas(struct rbx_server *s)
+void rbx_owners_set_limits(struct rbx_server *s)
 {
 	for (uint32_t i = 0; i < s->owners.used_count; i++)
 		if (s->owners.table[i].clients_count)
-			quota_set(s, &s->owners.table[i]);
+			limits_set(s, &s->owners.table[i]);
 }

@@ -57,6 +57,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 
 	s->options.memory_bytes = o->memory_bytes;
 	s->options.quota_bytes = o->quota_bytes;
+	s->options.volumes_max = o->volumes_max;
 	s->options.overcommit = o->overcommit;
 	memcpy(s->options.secret_file, o->secret_file, sizeof(o->secret_file));
 	memcpy(s->options.secrets_file, o->secrets_file, sizeof(o->secrets_file));
@@ -64,7 +65,7 @@ static void take_over(struct rbx_server *s, const struct rbx_server_options *o,
 	*credentials = former;
 	rbx_tls_keys_add(s);
 	rbx_lender_set_lend_max(s->lender, rbx_slabs_of_memory(o));
-	rbx_owners_set_quotas(s);
+	rbx_owners_set_limits(s);
 	s->pressure_checked_ns = 0; /* so that surplus slabs are asked for at once */
 	rbx_borrowing_go_on(s);
 }

@@ -19,7 +19,7 @@
  *	half_open.c       which untrusted clients may have a connection
  *	handshake.c       HELLO, AUTH: an untrusted client becomes a client
  *	credentials.c     the secrets that are accepted (credentials.h)
- *	owners.c          the owners of sessions, who have a quota
+ *	owners.c          the owners of sessions, who have a quota and a number of volumes
  *	client.c          sessions, and what the lender (core/) decides
  *	requests.c        the requests of a client
  *	borrowing.c       requests about slabs, which are answered later
@@ -57,7 +57,9 @@
 /* Who borrows: all sessions of a credential. Without a secret there is one. */
 struct rbx_owner {
 	char credential[RBX_CREDENTIAL_BYTES]; /* its name; "": none */
-	uint32_t clients_count; /* entries of clients; 0: this one is free */
+	uint32_t clients_count; /* entries of clients and volumes; 0: this one is free */
+	uint32_t volumes_count; /* named volumes that it has */
+	uint32_t volumes_max; /* that it may have */
 	uint32_t next; /* in its chain, or of the free ones */
 	uint64_t quota_bytes; /* 0: none */
 };
@@ -264,8 +266,8 @@ struct rbx_owner *rbx_owner_take(struct rbx_server *s, const char name[RBX_CREDE
 void rbx_owner_give(struct rbx_server *s, struct rbx_owner *owner);
 /* As the lender knows it. */
 uint32_t rbx_owner_number(const struct rbx_server *s, const struct rbx_owner *owner);
-/* Takes over quotas that a reload has changed. */
-void rbx_owners_set_quotas(struct rbx_server *s);
+/* Takes over quotas and numbers of volumes that a reload has changed. */
+void rbx_owners_set_limits(struct rbx_server *s);
 
 /* client.c */
 /* Admits a new session of a credential. Returns RBX_REASON_NONE, or the reason against it. */

@@ -97,10 +97,13 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 	uint32_t reason = RBX_REASON_TOO_MANY_VOLUMES;
 
 	RBX_ASSERT(owner); /* the client has it too */
-	if (kept)
+	if (kept && owner->volumes_count >= owner->volumes_max)
+		reason = RBX_REASON_VOLUMES_QUOTA;
+	else if (kept)
 		reason = rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner));
 	if (!reason) {
 		*kept = (struct rbx_kept_volume){ .owner = owner };
+		owner->volumes_count++;
 		*out = kept;
 		return reason;
 	}
@@ -170,6 +173,7 @@ void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 	RBX_ASSERT(!kept->writer);
 	rbx_log(&s->log, "volume %s removed", kept->record.name);
 	kept->holder.id = 0;
+	kept->owner->volumes_count--;
 	rbx_id_map_remove(&s->volumes.holders, id);
 	rbx_lender_leave(s->lender, id);
 	domain_end(s, kept);

@@ -42,7 +42,10 @@
 	X(TAKEN_OVER, ESTALE, "another client has opened the volume since")   \
 	X(NOT_OWNER, EACCES,                                                  \
 	  "the volume belongs to another credential; use that one")           \
-	X(TOO_MANY_VOLUMES, ENOSPC, "the server keeps no more volumes; remove some")
+	X(TOO_MANY_VOLUMES, ENOSPC, "the server keeps no more volumes; remove some") \
+	X(VOLUMES_QUOTA, EDQUOT,                                              \
+	  "this credential has as many named volumes there as it may have; remove some, or " \
+	  "raise the server's limit (volumes)")
 
 enum rbx_reason {
 	RBX_REASON_NONE,

@@ -58,6 +58,11 @@ static const struct cli_option options[] = {
 	  .preset = "all of --memory",
 	  .details = "It counts what all clients of a credential have together (`--secrets`), or "
 		     "all clients if they have one secret or none." },
+	{ "volumes", "N", "named volumes that one credential may have here", cli_set_number,
+	  &SERVER.volumes_max, .min = 1, .max = 1024,
+	  .preset = "64 with --secrets, else 1024",
+	  .details = "A server keeps 1024 of all credentials. A volume counts from its creation "
+		     "until it is removed, also if nothing was written to it." },
 	{ "overcommit", NULL, "serve even if --memory is more than there is",
 	  cli_set_flag, .field = &SERVER.overcommit,
 	  .details = "For a machine or a control group that will be given more. Slabs are "
@@ -123,8 +128,8 @@ static const struct cli_option options[] = {
 	  .argument = CLI_ARGUMENT_FILE,
 	  .details = "A client gives the NAME with its `--credential`: 1 to 31 characters of "
 		     "A-Z a-z 0-9 . _ -. A secret is 16 to 4096 bytes, the rest of the line. "
-		     "`NAME,quota=SIZE:SECRET` sets a quota of its own. Two lines of a name "
-		     "are an old and a new secret. Lines that begin with # are comments. At "
+		     "`NAME,quota=SIZE,volumes=N:SECRET` sets a quota of its own and a number of "
+		     "named volumes, 0 to 1024; each may be left out. Two lines of a name are an old and a new secret. Lines that begin with # are comments. At "
 		     "most 4096 lines, in a file that gives no rights to others. With "
 		     "--secret-file as well, that one is for clients that give no name." },
 	CLI_REACH_INTEGRITY(SERVER),
@@ -146,7 +151,7 @@ const struct cli_command serve_command = {
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that begins with "
 		 "`ready ADDR:PORT`\nsays that it serves. SIGTERM or SIGINT lets clients "
 		 "move away and stops; a second\nsignal stops at once. With --config, SIGHUP "
-		 "takes over memory, quota and secrets.",
+		 "takes over memory, quota, volumes and secrets.",
 	CLI_OPTIONS(options),
 	.config = serve_options.config,
 	.run = cli_serve,

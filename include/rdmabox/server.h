@@ -65,14 +65,18 @@ struct rbx_server_options {
 	 * threads at the same time. It must not block, nor call the server. NULL: lines go
 	 * to stderr, behind "rdmabox serve: ". Default: NULL. */
 	void (*log)(const char *line, void *user);
-	/* A file with a line for each credential, NAME:SECRET or NAME,quota=SIZE:SECRET. A name
-	 * has 1 to 31 characters of A-Z a-z 0-9 . _ -, a secret 16 to 4096 bytes. Two lines of a
+	/* A file with a line for each credential, NAME:SECRET. A name has 1 to 31 characters of
+	 * A-Z a-z 0-9 . _ -, a secret 16 to 4096 bytes. Between them may stand ,quota=SIZE and
+	 * ,volumes=N (0 to 1024), which go before quota_bytes and volumes_max. Two lines of a
 	 * name are an old and a new secret. A line that begins with # is a comment. At most
 	 * 4096 lines; no rights for others. Default: "" (no names). */
 	char secrets_file[256];
 	/* Of enum rbx_integrity: what protects the bytes between server and clients, who must
 	 * have the same. tls without a secret, or with verbs, is refused. Default: 0. */
 	uint32_t integrity;
+	/* Named volumes that this server keeps for one owner, 1 to 1024. 0: 64 if there is a file
+	 * of secrets with names, else 1024, as nobody else wants any. Default: 0. */
+	uint32_t volumes_max;
 	/* Where the server is: "rack=7,zone=b". No name twice, of printable characters other
 	 * than space, comma, quote and backslash. Clients put the replicas of a slab where
 	 * the label of their spread differs. Default: "". */
@@ -159,7 +163,7 @@ uint64_t rbx_server_incarnation(const struct rbx_server *server);
 
 /**
  * rbx_server_reload() - takes over new limits and new secrets while the server runs.
- * @options: with the new memory_bytes, overcommit, quota_bytes, secret_file and
+ * @options: with the new memory_bytes, overcommit, quota_bytes, volumes_max, secret_file and
  *	secrets_file; borrowed during the call. `message`, `user` and `log` are not looked
  *	at. The others must be as at the start, and so must whether there is any secret
  *
@@ -167,7 +171,7 @@ uint64_t rbx_server_incarnation(const struct rbx_server *server);
  * new clients: those that are connected stay, and can connect again, also if their credential
  * is gone. If more is lent than the
  * new memory_bytes, nothing more is lent and the server asks its clients for slabs, as a
- * drain does: without a deadline. A client keeps what it has above a new quota.
+ * drain does: without a deadline. A client keeps what it has above a new quota, and its volumes.
  *
  * After an error the options are as before, and rbx_last_error() has cause and fix.
  *

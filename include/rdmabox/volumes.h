@@ -74,6 +74,7 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  *	-EEXIST: a server has a volume of this name
  *	-EINVAL: the name, the size, the list of servers or an option is not allowed; there
  *		are fewer servers than replicas; or they lend slabs of different lengths
+ *	-EDQUOT: at a server this credential has as many volumes as it may have
  *	-ENOSPC: a server keeps as many volumes as it can
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.

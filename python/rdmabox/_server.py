@@ -17,7 +17,7 @@ from ._sizes import Size, size_bytes
 _SIZES = {"memory": "memory_bytes", "slab": "slab_bytes", "quota": "quota_bytes"}
 _TEXTS = ("listen", "fabric", "device", "secret_file", "secrets_file")
 _NUMBERS = ("gid_index", "lease_ms", "insecure", "overcommit", "clients_max", "small_pages",
-            "integrity")
+            "integrity", "volumes_max")
 
 
 def _set_option(options: Any, name: str, value: Union[str, int, bool]) -> None:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# rdmabox serve --secrets: each client has a name, a secret and a quota of its own. SIGHUP
+# rdmabox serve --secrets: each client has a name, a secret and limits of its own. SIGHUP
 # takes a credential away, and a broken file changes nothing.
 
 . "$(dirname "$0")/rdmabox.sh"
@@ -62,6 +62,9 @@ lines 'backup:the secret of the backup' 'the secret of the database'
 expect_refusal "$secrets:2: there is no colon; write NAME:SECRET" "${serve[@]}"
 lines 'backup,quota=512K:the secret of the backup'
 expect_refusal "$secrets:1: the quota is less than one slab" "${serve[@]}"
+lines 'backup,volumes=all:the secret of the backup'
+expect_refusal "$secrets:1: the number of volumes is no number" "${serve[@]}"
+expect_refusal "--volumes '0'" "${serve[@]}" --volumes 0
 ! grep -q 'the secret of' "$scratch/err" || { show; fault "a secret is in the message"; }
 chmod o+r "$secrets"
 expect_refusal "open to everybody" "${serve[@]}"
@@ -77,7 +80,7 @@ expect_refusal 'add its --secret-file' \
 
 # ---- Who gets in, and how much ------------------------------------------------
 
-lines 'backup,quota=2M:the secret of the backup' 'database:the secret of the database'
+lines 'backup,quota=2M,volumes=1:the secret of the backup' 'database:the secret of the database'
 echo "secrets = $secrets" >"$scratch/server.conf"
 log=$scratch/server.${#server_pids[@]}.err
 start_server --memory 64M --slab 1M --quota 4M --config "$scratch/server.conf"
@@ -111,6 +114,8 @@ other=$address
 address=$one
 pid=$one_pid
 as backup create data --size 4M --servers "$other" || { show; fault "create of backup"; }
+! as backup create more --size 4M --servers "$other" || { show; fault "one more than it may have"; }
+grep -q 'as many named volumes.*limit (volumes)' "$scratch/err" || { show; fault "the limit is not named"; }
 as database create data --size 2M --servers "$one" || { show; fault "create of database"; }
 head -c 2M /dev/urandom >"$scratch/data"
 as database import data "$scratch/data" --servers "$one,$other" ||

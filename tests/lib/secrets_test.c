@@ -82,7 +82,7 @@ static void has(const struct rbx_secrets *secrets, const char *name, const char 
 		assert_int_equal(credential.roots[1].length_bytes, strlen(second));
 		assert_memory_equal(credential.roots[1].bytes, second, strlen(second));
 	}
-	assert_int_equal(credential.quota_bytes, quota_bytes);
+	assert_int_equal(credential.terms.quota_bytes, quota_bytes);
 }
 
 static void lines_are_found_by_name(void **state)
@@ -102,6 +102,8 @@ static void lines_are_found_by_name(void **state)
 	has(secrets, "zebra", SECRET ":quota=1", NULL, 0);
 	has(secrets, "a.B-c_9", " " SECRET "# ", NULL, 65536);
 	has(secrets, "middle", "old " SECRET, "new " SECRET, 0);
+	assert_true(find(secrets, "middle", &credential));
+	assert_int_equal(credential.terms.volumes_max, RBX_VOLUMES_NOT_SAID);
 	assert_false(find(secrets, "", &credential));
 	assert_false(find(secrets, "a", &credential));
 	assert_false(find(secrets, "middl", &credential));
@@ -111,6 +113,28 @@ static void lines_are_found_by_name(void **state)
 	assert_false(find(NULL, "zebra", &credential));
 	rbx_secrets_free(secrets);
 	rbx_secrets_free(NULL);
+}
+
+static void terms_are_taken_in_any_order(void **state)
+{
+	struct rbx_credential credential;
+	struct rbx_secrets *secrets;
+
+	(void)state;
+	secrets = take("a,volumes=7,quota=64K:" SECRET "\n"
+		       "b,quota=1M,volumes=0:1" SECRET "\n"
+		       "b,volumes=0,quota=1M:2" SECRET "\n"
+		       "c,volumes=1024:" SECRET "\n");
+	assert_true(find(secrets, "a", &credential));
+	assert_int_equal(credential.terms.volumes_max, 7);
+	assert_int_equal(credential.terms.quota_bytes, 65536);
+	assert_true(find(secrets, "b", &credential));
+	assert_int_equal(credential.terms.volumes_max, 0);
+	assert_int_equal(credential.terms.quota_bytes, 1 << 20);
+	assert_int_equal(credential.roots_count, 2);
+	assert_true(find(secrets, "c", &credential));
+	assert_int_equal(credential.terms.volumes_max, 1024);
+	rbx_secrets_free(secrets);
 }
 
 static void refused(const char *text, const char *line, const char *why)
@@ -144,13 +168,22 @@ static void broken_lines_are_refused_by_number(void **state)
 	refused("a,quota:" SECRET "\n", "secrets:1:", "only quota=SIZE");
 	refused("a,share=1G:" SECRET "\n", "secrets:1:", "only quota=SIZE");
 	refused("a,quota=:" SECRET "\n", "secrets:1:", "no size");
-	refused("a,quota=1G,quota=1G:" SECRET "\n", "secrets:1:", "no size");
+	refused("a,quota=1G,quota=1G:" SECRET "\n", "secrets:1:", "the quota is given twice");
+	refused("a,quota=1G,:" SECRET "\n", "secrets:1:", "only quota=SIZE");
+	refused("a,volumes=:" SECRET "\n", "secrets:1:", "no number");
+	refused("a,volumes=-1:" SECRET "\n", "secrets:1:", "no number");
+	refused("a,volumes=1K:" SECRET "\n", "secrets:1:", "no number");
+	refused("a,volumes=1025:" SECRET "\n", "secrets:1:", "more volumes");
+	refused("a,volumes=99999999999999999999:" SECRET "\n", "secrets:1:", "more volumes");
+	refused("a,volumes=1,volumes=1:" SECRET "\n", "secrets:1:", "given twice");
 	refused("a,quota=11111111111111111111111111111111111:" SECRET "\n", "secrets:1:", "no size");
 	refused("a,quota=65535:" SECRET "\n", "secrets:1:", "less than one slab");
 	refused("a:1" SECRET "\nb:" SECRET "\na:2" SECRET "\na:3" SECRET "\n", "secrets:4:",
 		"a has two secrets already");
 	refused("a:1" SECRET "\na,quota=1G:2" SECRET "\n", "secrets:2:",
 		"a has another quota in line 1");
+	refused("a,volumes=1:1" SECRET "\na:2" SECRET "\n", "secrets:2:",
+		"a has another number of volumes in line 1");
 }
 
 static void zero_bytes_are_no_ends(void **state)
@@ -196,7 +229,7 @@ static char *many(uint32_t count, size_t *length)
 	char *text = malloc(count * (RBX_SECRET_BYTES_MAX + 64ul)), *at = text;
 
 	for (uint32_t i = 0; i < count; i++)
-		at += sprintf(at, "name-%026u,quota=1G:%0*u\n", count - i,
+		at += sprintf(at, "name-%026u,quota=1G,volumes=1024:%0*u\n", count - i,
 			      (int)RBX_SECRET_BYTES_MAX, i + 1);
 	*length = (size_t)(at - text);
 	return text;
@@ -276,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_found_by_name),
+		cmocka_unit_test(terms_are_taken_in_any_order),
 		cmocka_unit_test(broken_lines_are_refused_by_number),
 		cmocka_unit_test(zero_bytes_are_no_ends),
 		cmocka_unit_test(name_and_secret_have_longest),

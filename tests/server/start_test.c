@@ -105,6 +105,9 @@ static void start_with_a_bad_size_fails(void **state)
 	options.quota_bytes = 1;
 	fails(&options, -EINVAL, "quota");
 	options = good();
+	options.volumes_max = 1025;
+	fails(&options, -EINVAL, "1025 volumes of one owner: take 1 to 1024");
+	options = good();
 	options.lease_ms = 1;
 	fails(&options, -EINVAL, "lease");
 	options = good();

@@ -151,7 +151,8 @@ struct rbx_session *world_session_as(struct world *world, const char *credential
 	int err;
 
 	world->set->secret = (struct rbx_root){ (const uint8_t *)secret, strlen(secret) };
-	snprintf(world->set->credential, sizeof(world->set->credential), "%s", credential);
+	memset(world->set->credential, 0, sizeof(world->set->credential));
+	strcpy(world->set->credential, credential);
 	err = rbx_session_open_name(world->set, rbx_server_address(world->server), &events,
 				    &session);
 	if (err)
