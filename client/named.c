@@ -144,13 +144,20 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 	return 0;
 }
 
+static enum rbx_wire_open_mode mode_of(const struct rbx_named *named)
+{
+	if (named->is_made)
+		return RBX_WIRE_OPEN_CREATE;
+	return named->is_removed ? RBX_WIRE_OPEN_REMOVE : RBX_WIRE_OPEN_WRITE;
+}
+
 int rbx_named_grant(struct rbx_named *named, struct rbx_session *session)
 {
 	struct rbx_wire_message m;
 	int err;
 
 	rbx_lock(&named->lock); /* others may hear a newer record meanwhile */
-	m = open_request(named, named->is_made ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_WRITE);
+	m = open_request(named, mode_of(named));
 	rbx_unlock(&named->lock);
 	err = rbx_session_talk(session, &m);
 	rbx_lock(&named->lock);

@@ -32,6 +32,7 @@ struct rbx_named {
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
+	bool is_removed; /* it is opened for that alone; the caller sets it */
 	struct rbx_lock lock; /* guards record and proposer, while servers are asked in parallel */
 	struct rbx_proposer proposer;
 };

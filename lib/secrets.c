@@ -25,11 +25,12 @@
 
 #define QUOTA "quota="
 #define VOLUMES "volumes="
+#define ADMIN "admin"
 #define TERM_TEXT_BYTES 32u /* "18446744073709551615" and more */
 
 /* As long as all lines can be, and as much again for comments. */
 #define LINE_BYTES_MAX                                                                  \
-	(RBX_CREDENTIAL_BYTES + sizeof("," QUOTA "," VOLUMES ":\n") + 2 * TERM_TEXT_BYTES +    \
+	(RBX_CREDENTIAL_BYTES + sizeof("," QUOTA "," VOLUMES "," ADMIN ":\n") + 2 * TERM_TEXT_BYTES +    \
 	 RBX_SECRET_BYTES_MAX)
 #define FILE_BYTES_MAX (2 * RBX_CREDENTIALS_MAX * LINE_BYTES_MAX)
 
@@ -122,7 +123,12 @@ static int term_take(const struct line *line, const char *text, size_t length,
 		return quota_take(line, text + quota, length - quota, terms);
 	if (begins_with(text, length, VOLUMES))
 		return volumes_take(line, text + volumes, length - volumes, terms);
-	return refuse(line, "only quota=SIZE and volumes=N may stand between a name and its colon");
+	if (length != sizeof(ADMIN) - 1 || !begins_with(text, length, ADMIN))
+		return refuse(line, "only quota=SIZE, volumes=N and admin may stand between a name and its colon");
+	if (terms->is_admin)
+		return refuse(line, "admin is given twice");
+	terms->is_admin = true;
+	return 0;
 }
 
 /* Each begins with a comma. */
@@ -223,7 +229,9 @@ static const char *other_term(const struct entry *a, const struct entry *b)
 {
 	if (a->terms.quota_bytes != b->terms.quota_bytes)
 		return "quota";
-	return a->terms.volumes_max != b->terms.volumes_max ? "number of volumes" : NULL;
+	if (a->terms.volumes_max != b->terms.volumes_max)
+		return "number of volumes";
+	return a->terms.is_admin != b->terms.is_admin ? "right of an admin" : NULL;
 }
 
 /* At most two lines of a name, with the same terms. */

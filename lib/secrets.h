@@ -7,6 +7,7 @@
  *	# name:secret, and terms in between if the client has some of its own
  *	backup:Zm9vYmFyYmF6cXV4IQ
  *	db-1,quota=64G,volumes=8:c2VjcmV0IG9mIGRiLTEu
+ *	ops,admin:c2VjcmV0IG9mIG9wZXJhdG9ycw
  *
  * The name ends at the first colon or comma, which no name has, so the secret may be any text
  * of 16 to 4,096 bytes. Two lines may have the same name: an old and a new secret.
@@ -30,6 +31,7 @@ struct rbx_secrets;
 struct rbx_credential_terms {
 	uint64_t quota_bytes; /* 0: none of its own */
 	uint32_t volumes_max; /* named volumes; or RBX_VOLUMES_NOT_SAID */
+	bool is_admin; /* it may list and remove named volumes of others */
 };
 
 /* What lines of one name say. */

@@ -42,6 +42,8 @@ static uint32_t attach_judge(struct rbx_server *s,
 		s->refused_auth++;
 		return RBX_REASON_WRONG_SECRET;
 	}
+	if ((*client)->only_removes)
+		return RBX_REASON_OUT_OF_TURN;
 	if (attach->serial <= (*client)->attach_serial)
 		return RBX_REASON_REPLAYED;
 	if ((*client)->qps_count >= RBX_QUEUE_PAIRS_MAX)

@@ -5,7 +5,8 @@
  * An owner has a place from its first session until the last slab of its last session has
  * ended, and of its last volume: it counts the entries of clients and volumes that are its. Its
  * quota and its number of volumes are those of its lines in the file of secrets, or else those for
- * all. If a reload takes its credential away, those for all are left for the sessions that go on.
+ * all; nobody is an admin but by its lines. If a reload takes its credential away, what is for all
+ * is left for the sessions that go on.
  *
  * Names are found by a hash table with chains. They come from the server's own files, so
  * nobody else chooses which names share a chain.
@@ -66,6 +67,7 @@ static void limits_set(struct rbx_server *s, struct rbx_owner *owner)
 	struct rbx_credential credential;
 
 	rbx_credentials_find(&s->credentials, owner->credential, &credential);
+	owner->is_admin = credential.terms.is_admin;
 	owner->volumes_max = volumes_max_of(s, credential.terms.volumes_max);
 	owner->quota_bytes = credential.terms.quota_bytes ?: s->options.quota_bytes;
 	rbx_lender_set_quota(s->lender, rbx_owner_number(s, owner),

@@ -92,6 +92,13 @@ RBX_STATIC_ASSERT((0 RBX_SERVER_STATS(RBX_COUNT_ONE)) <= RBX_WIRE_COUNTERS_MAX,
 		  "all numbers fit into one message");
 #undef RBX_COUNT_ONE
 
+/* A session that removes a volume is not let near what is in it. */
+static bool is_about_a_slab(uint16_t type)
+{
+	return type == RBX_WIRE_SLAB_MAP || type == RBX_WIRE_SLAB_QUERY ||
+	       type == RBX_WIRE_SLAB_UNMAP;
+}
+
 void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 			 const struct rbx_wire_message *message,
 			 uint64_t now_ns)
@@ -102,6 +109,10 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	c->client_is_up = true;
+	if (c->client->only_removes && is_about_a_slab(message->type)) {
+		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);
+		return;
+	}
 	switch (message->type) {
 	case RBX_WIRE_SLAB_MAP:
 		rbx_slab_map(s, c, message);

@@ -60,6 +60,7 @@ struct rbx_owner {
 	uint32_t clients_count; /* entries of clients and volumes; 0: this one is free */
 	uint32_t volumes_count; /* named volumes that it has */
 	uint32_t volumes_max; /* that it may have */
+	bool is_admin; /* it may list and remove volumes of others */
 	uint32_t next; /* in its chain, or of the free ones */
 	uint64_t quota_bytes; /* 0: none */
 };
@@ -87,6 +88,7 @@ struct rbx_client {
 	struct rbx_client *next_free;
 	struct rbx_holder own; /* of slabs that it borrows for itself */
 	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
+	bool only_removes; /* that volume: nothing else is allowed */
 	uint32_t qps_count;
 	struct rbx_owner *owner;
 	char address[RBX_NAME_MAX]; /* where it was admitted from */
@@ -266,7 +268,7 @@ struct rbx_owner *rbx_owner_take(struct rbx_server *s, const char name[RBX_CREDE
 void rbx_owner_give(struct rbx_server *s, struct rbx_owner *owner);
 /* As the lender knows it. */
 uint32_t rbx_owner_number(const struct rbx_server *s, const struct rbx_owner *owner);
-/* Takes over quotas and numbers of volumes that a reload has changed. */
+/* Takes over quotas, numbers of volumes and rights that a reload has changed. */
 void rbx_owners_set_limits(struct rbx_server *s);
 
 /* client.c */

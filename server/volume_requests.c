@@ -6,6 +6,10 @@
  * granted, and the session that had it before has ended. So a server that grants knows that
  * nothing more is read or written by that client. VOLUME_ACCEPT changes the record; it is
  * decided by acceptor.h, under the epoch that was promised.
+ *
+ * Volumes belong to the owner of the session that made them. An admin sees those of all owners,
+ * and may open them only to remove them. Such a session has no way to what is in the volume: it
+ * gets no data queue pair (attach.c), no slab (requests.c), and no label or record.
  */
 #include "core/record.h"
 #include "server/volume_state.h"
@@ -35,6 +39,15 @@ static bool can_be_had(const struct rbx_kept_volume *kept,
 	return kept->record.epoch && kept->record.volume_id == open->volume_id;
 }
 
+static bool may_open(const struct rbx_client *client, const struct rbx_kept_volume *kept,
+		     uint32_t mode)
+{
+	if (kept->owner == client->owner)
+		return true;
+	return client->owner->is_admin &&
+	       (mode == RBX_WIRE_OPEN_LOOK || mode == RBX_WIRE_OPEN_REMOVE);
+}
+
 /* A session is for one volume, and for nothing before it. */
 static bool is_fresh(const struct rbx_server *s, const struct rbx_client *client,
 		     const struct rbx_kept_volume *kept)
@@ -62,6 +75,7 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 		return RBX_REASON_TAKEN_OVER;
 	rbx_data_qps_end(s, client); /* of an earlier epoch of this session */
 	rbx_volume_bind(s, *kept, client);
+	client->only_removes = open->mode == RBX_WIRE_OPEN_REMOVE;
 	memcpy((*kept)->writer_name, open->holder, sizeof((*kept)->writer_name));
 	rbx_lender_opened(s->lender, (*kept)->holder.id);
 	rbx_log(&s->log, "volume %s: opened by %s", (*kept)->record.name, open->holder);
@@ -74,6 +88,7 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 	const struct rbx_wire_volume_open *open = &message->volume_open;
 	struct rbx_kept_volume *kept = rbx_volume_find(s, open->name);
 	bool creates = open->mode == RBX_WIRE_OPEN_CREATE;
+	bool looks = open->mode == RBX_WIRE_OPEN_LOOK;
 	uint32_t reason = RBX_REASON_NONE;
 	struct rbx_wire_message answer;
 
@@ -81,11 +96,11 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 		reason = RBX_REASON_NAME_TAKEN;
 	else if (!kept && !creates)
 		reason = RBX_REASON_NO_VOLUME;
-	else if (kept && kept->owner != c->client->owner)
+	else if (kept && !may_open(c->client, kept, open->mode))
 		reason = RBX_REASON_NOT_OWNER;
-	else if (open->mode == RBX_WIRE_OPEN_WRITE && !can_be_had(kept, open))
+	else if (!creates && !looks && !can_be_had(kept, open))
 		reason = RBX_REASON_NO_VOLUME;
-	else if (open->mode != RBX_WIRE_OPEN_LOOK)
+	else if (!looks)
 		reason = grant(s, c->client, open, &kept);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
@@ -104,7 +119,7 @@ static void volume_list(struct rbx_server *s, struct rbx_connection *c,
 
 	for (i = message->cursor; i < s->volumes.used; i++) {
 		if (!rbx_volume_is_there(&s->volumes.kept[i]) ||
-		    s->volumes.kept[i].owner != c->client->owner)
+		    !may_open(c->client, &s->volumes.kept[i], RBX_WIRE_OPEN_LOOK))
 			continue;
 		volume_fill(s, &s->volumes.kept[i], &answer);
 		answer.request_id = message->request_id;
@@ -162,6 +177,10 @@ static void volume_remove(struct rbx_server *s, struct rbx_connection *c,
 	struct rbx_kept_volume *kept = client->volume;
 	uint64_t epoch = kept->acceptor.promised_epoch;
 
+	if (kept->owner != client->owner)
+		rbx_log(&s->log, "volume %s of %s: admin %s removes it", kept->record.name,
+			*kept->record.owner ? kept->record.owner : "clients without a name",
+			client->name);
 	rbx_data_qps_end(s, client);
 	rbx_volume_unbind(client);
 	rbx_volume_end(s, kept);
@@ -221,7 +240,8 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 		volume_open(s, c, message);
 	else if (message->type == RBX_WIRE_VOLUME_LIST)
 		volume_list(s, c, message);
-	else if (!c->client->volume)
+	else if (!c->client->volume ||
+		 (c->client->only_removes && message->type != RBX_WIRE_VOLUME_REMOVE))
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);
 	else if (message->type == RBX_WIRE_VOLUME_ACCEPT)
 		volume_accept(s, c, message);

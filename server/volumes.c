@@ -202,6 +202,7 @@ void rbx_volume_unbind(struct rbx_client *client)
 	kept->writer = NULL;
 	kept->closed_ns = rbx_now_ns();
 	client->volume = NULL;
+	client->only_removes = false;
 }
 
 void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client)

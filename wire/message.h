@@ -56,7 +56,7 @@ enum rbx_wire_type {
 	RBX_WIRE_VOLUME, /* server: answer to both: what I know of the volume */
 	RBX_WIRE_VOLUME_ACCEPT, /* client: from now on this is its record */
 	RBX_WIRE_VOLUME_REMOVE, /* client: forget it */
-	RBX_WIRE_VOLUME_DONE, /* server: answer to both */
+	RBX_WIRE_VOLUME_DONE, /* server: answer to these, and to SLAB_COMPLETE */
 	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
 	RBX_WIRE_LABELS_REPLY, /* server: these */
 	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
@@ -109,6 +109,7 @@ enum rbx_wire_open_mode {
 	RBX_WIRE_OPEN_LOOK = 1, /* only tell what is known; the session stays without a volume */
 	RBX_WIRE_OPEN_CREATE, /* it must not exist; and write */
 	RBX_WIRE_OPEN_WRITE, /* no other client writes from now on */
+	RBX_WIRE_OPEN_REMOVE, /* the same, and all that this one may do is remove it */
 };
 
 struct rbx_wire_volume_open {

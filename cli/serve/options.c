@@ -129,7 +129,9 @@ static const struct cli_option options[] = {
 	  .details = "A client gives the NAME with its `--credential`: 1 to 31 characters of "
 		     "A-Z a-z 0-9 . _ -. A secret is 16 to 4096 bytes, the rest of the line. "
 		     "`NAME,quota=SIZE,volumes=N:SECRET` sets a quota of its own and a number of "
-		     "named volumes, 0 to 1024; each may be left out. Two lines of a name are an old and a new secret. Lines that begin with # are comments. At "
+		     "named volumes, 0 to 1024; each may be left out. `NAME,admin:SECRET` may list "
+		     "and remove the named volumes of all, and neither read nor write them. Two "
+		     "lines of a name are an old and a new secret. Lines that begin with # are comments. At "
 		     "most 4096 lines, in a file that gives no rights to others. With "
 		     "--secret-file as well, that one is for clients that give no name." },
 	CLI_REACH_INTEGRITY(SERVER),

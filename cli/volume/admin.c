@@ -119,7 +119,8 @@ static int remove_volume(int argc, char **argv)
 const struct cli_command volume_remove_command = {
 	.name = "volume remove",
 	.purpose = "remove a volume, and give its memory back",
-	.notes = "What is in it is lost. A remove that was interrupted is finished by another one.",
+	.notes = "What is in it is lost. A remove that was interrupted is finished by another one. An admin\n"
+		 "of the servers (rdmabox serve --secrets) removes volumes of any owner.",
 	CLI_OPTIONS(remove_options),
 	.run = remove_volume,
 	.prepare = volume_prepare,

@@ -70,8 +70,9 @@ json_t *volume_info_json(const struct rbx_volume_info *info)
 	char id[VOLUME_ID_TEXT];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i}", "name", info->name,
-			 "volume_id", id, "volume_bytes", (json_int_t)info->volume_bytes, "slab_bytes",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i}", "name",
+			 info->name, "owner", info->owner, "volume_id", id, "volume_bytes",
+			 (json_int_t)info->volume_bytes, "slab_bytes",
 			 (json_int_t)info->slab_bytes, "keep_s",
 			 info->keep_s == UINT64_MAX ? json_null() :
 						      json_integer((json_int_t)info->keep_s),
@@ -93,20 +94,46 @@ static const struct cli_option list_options[] = {
 	VOLUME_REACH,
 };
 
+static void widen(int *width, const char *text)
+{
+	*width = (int)strlen(text) > *width ? (int)strlen(text) : *width;
+}
+
+/* The owners have a column if there are several that the list may be of. */
+static int owners_width(const struct rbx_volume_info *infos, int count)
+{
+	int width = (int)strlen("OWNER");
+	bool is_wanted = false;
+
+	for (int i = 0; i < count; i++) {
+		widen(&width, infos[i].owner);
+		is_wanted |= strcmp(infos[i].owner, volume_wanted.library.credential) != 0;
+	}
+	return is_wanted ? width : 0;
+}
+
+static void print_owner(int width, const char *owner)
+{
+	if (width)
+		printf("%-*s  ", width, *owner ? owner : "-");
+}
+
 static int print_list(const struct rbx_volume_info *infos, int count)
 {
+	int width = (int)strlen("NAME"), owners = owners_width(infos, count);
 	char size[32], keep[32], servers[32];
-	int width = (int)strlen("NAME");
 
 	for (int i = 0; i < count; i++)
-		if ((int)strlen(infos[i].name) > width)
-			width = (int)strlen(infos[i].name);
-	if (count)
+		widen(&width, infos[i].name);
+	if (count) {
+		print_owner(owners, "OWNER");
 		printf("%-*s  %12s  %7s  %7s  %s\n", width, "NAME", "SIZE", "KEEP", "SERVERS",
 		       "OPEN BY");
+	}
 	for (int i = 0; i < count; i++) {
 		snprintf(servers, sizeof(servers), "%u/%u", infos[i].servers_there,
 			 infos[i].servers);
+		print_owner(owners, infos[i].owner);
 		printf("%-*s  %12s  %7s  %7s  %s\n", width, infos[i].name,
 		       cli_size_print(infos[i].volume_bytes, size, sizeof(size)),
 		       volume_keep_print(infos[i].keep_s, keep, sizeof(keep)), servers,
@@ -144,7 +171,8 @@ static int list(int argc, char **argv)
 const struct cli_command volume_list_command = {
 	.name = "volume list",
 	.purpose = "list the volumes of servers",
-	.notes = "SERVERS are those that were asked and have it, of those that it was made on.",
+	.notes = "SERVERS are those that were asked and have it, of those that it was made on. An admin\n"
+		 "of the servers (rdmabox serve --secrets) sees the volumes of all owners.",
 	CLI_OPTIONS(list_options),
 	.run = list,
 	.prepare = volume_prepare,
@@ -165,6 +193,7 @@ static int print_table(const struct rbx_volume_info *info)
 	char keep[32];
 
 	printf("volume %s\n", info->name);
+	printf("  %-14s %s\n", "owner", *info->owner ? info->owner : "-");
 	printf("  %-14s %016" PRIx64 "\n", "volume_id", info->volume_id);
 	printf("  %-14s %" PRIu64 "\n", "volume_bytes", info->volume_bytes);
 	printf("  %-14s %" PRIu64 "\n", "slab_bytes", info->slab_bytes);

@@ -67,8 +67,9 @@ struct rbx_server_options {
 	void (*log)(const char *line, void *user);
 	/* A file with a line for each credential, NAME:SECRET. A name has 1 to 31 characters of
 	 * A-Z a-z 0-9 . _ -, a secret 16 to 4096 bytes. Between them may stand ,quota=SIZE and
-	 * ,volumes=N (0 to 1024), which go before quota_bytes and volumes_max. Two lines of a
-	 * name are an old and a new secret. A line that begins with # is a comment. At most
+	 * ,volumes=N (0 to 1024), which go before quota_bytes and volumes_max; and ,admin: it
+	 * may list and remove named volumes of all owners. Two lines of a name are an old and a
+	 * new secret. A line that begins with # is a comment. At most
 	 * 4096 lines; no rights for others. Default: "" (no names). */
 	char secrets_file[256];
 	/* Of enum rbx_integrity: what protects the bytes between server and clients, who must

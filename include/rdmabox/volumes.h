@@ -29,6 +29,7 @@ extern "C" {
 /* With the zero at its end. */
 #define RBX_VOLUME_NAME_MAX 64
 #define RBX_VOLUME_WRITER_MAX 64
+#define RBX_VOLUME_OWNER_MAX 32
 
 struct rbx_volume_create_options {
 	size_t size_bytes; /* of this struct; rbx_volume_create_options_defaults() sets it */
@@ -109,8 +110,12 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
  * Servers that do not have it are no error, as long as one has. So a remove that was
  * interrupted is finished by another one.
  *
+ * It must belong to the credential of @ctx, unless that is an admin at the servers
+ * (rdmabox-serve(1)).
+ *
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
+ *	-EACCES: it belongs to another credential
  *	-EBUSY: a program has it open; rbx_last_error() names it
  *	-EEXIST: servers have different volumes of this name, as after a remove that did not
  *		reach all servers: name those of one of them
@@ -135,12 +140,15 @@ struct rbx_volume_info {
 	uint64_t volume_id; /* that no other volume ever has */
 	uint32_t replicas; /* servers that have each slab */
 	uint32_t servers_out; /* that were lost while it was open, and are not needed to open it */
+	char owner[RBX_VOLUME_OWNER_MAX]; /* the credential that it was made with; "": no name */
 };
 
 /**
  * rbx_volume_list_sized() - tells which named volumes servers have.
  * @infos: receives at most @max of them, in the order of their names
  * @info_bytes: of one struct, as the program knows it
+ *
+ * They are those of the credential of @ctx, or those of all if that is an admin at the servers.
  *
  * Returns how many there are, perhaps more than @max, or:
  *	-ENOMEM: memory ran out

@@ -251,6 +251,7 @@ static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool for
 	uint32_t i;
 	int err = rbx_crowd_look(crowd, named);
 
+	named->is_removed = true;
 	if (!err)
 		err = rbx_named_begin(named, force);
 	if (!err)

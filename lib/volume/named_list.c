@@ -71,6 +71,7 @@ static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 	one->record = *record;
 	memcpy(info->name, record->name, sizeof(info->name));
 	memcpy(info->writer, volume->holder, sizeof(info->writer));
+	memcpy(info->owner, record->owner, sizeof(info->owner));
 	info->volume_id = record->volume_id;
 	info->volume_bytes = record->size_bytes;
 	info->slab_bytes = record->slab_bytes;

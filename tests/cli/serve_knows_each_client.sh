@@ -128,13 +128,39 @@ as database remove data --servers "$one,$other" || { show; fault "of a remove, t
 as backup show data --servers "$other" || { show; fault "it was removed, too"; }
 as backup remove data --servers "$other" || { show; fault "it cannot be removed"; }
 
+# ---- Volumes of a client that is gone: an admin ------------------------------------
+
+as backup create left --size 2M --servers "$one" || { show; fault "create of backup"; }
+as database create data --size 2M --servers "$one" || { show; fault "create of database"; }
+
 # ---- SIGHUP ---------------------------------------------------------------------
 
-lines 'database:the secret of the database' 'database:the new secret of the database'
+secret ops 'the secret of the operators'
+lines 'database:the secret of the database' 'database:the new secret of the database' \
+	'ops,admin:the secret of the operators'
 reload 'reloaded: .*; the secrets were read$'
 knows_not backup backup
 knows database database
 knows database newer
+as ops list --servers "$one" || { show; fault "an admin cannot list"; }
+grep -q '^OWNER *NAME' "$scratch/out" || { show; fault "the list has no owners"; }
+grep -q '^backup *left .* 1/1' "$scratch/out" && grep -q '^database *data' "$scratch/out" ||
+	{ show; fault "an admin does not see the volumes of all"; }
+as ops show left --json --servers "$one"
+[ "$(key owner)" = backup ] || { show; fault "an admin is not told the owner"; }
+for command in "import left $scratch/data" "export left $scratch/none" 'grow left --size 4M'; do
+	# shellcheck disable=SC2086 # words
+	! as ops $command --servers "$one" || { show; fault "an admin may $command"; }
+	grep -q 'the volume belongs to another credential' "$scratch/err" || { show; fault "the cause is not told"; }
+done
+[ ! -e "$scratch/none" ] || fault "a refused export leaves a file"
+as database list --servers "$one"
+! grep -q 'OWNER\|left' "$scratch/out" || { show; fault "others see volumes that are not theirs"; }
+! as database remove left --servers "$one" || { show; fault "others may remove it"; }
+as ops remove left --servers "$one" || { show; fault "an admin cannot remove a volume"; }
+as ops list --servers "$one"
+! grep -q left "$scratch/out" || { show; fault "a volume that was removed is listed"; }
+grep -q 'volume left of backup: admin .*(ops) removes it' "$log" || { cat "$log"; fault "the log does not say who removed it"; }
 lines 'database:the new secret of the database' 'broken'
 reload "not reloaded: "
 grep -q "$secrets:2: there is no colon" "$log" || { cat "$log"; fault "the line is not told"; }

@@ -124,7 +124,8 @@ static void terms_are_taken_in_any_order(void **state)
 	secrets = take("a,volumes=7,quota=64K:" SECRET "\n"
 		       "b,quota=1M,volumes=0:1" SECRET "\n"
 		       "b,volumes=0,quota=1M:2" SECRET "\n"
-		       "c,volumes=1024:" SECRET "\n");
+		       "c,volumes=1024:" SECRET "\n"
+		       "d,admin,quota=64K:" SECRET "\n");
 	assert_true(find(secrets, "a", &credential));
 	assert_int_equal(credential.terms.volumes_max, 7);
 	assert_int_equal(credential.terms.quota_bytes, 65536);
@@ -134,6 +135,10 @@ static void terms_are_taken_in_any_order(void **state)
 	assert_int_equal(credential.roots_count, 2);
 	assert_true(find(secrets, "c", &credential));
 	assert_int_equal(credential.terms.volumes_max, 1024);
+	assert_false(credential.terms.is_admin);
+	assert_true(find(secrets, "d", &credential));
+	assert_true(credential.terms.is_admin);
+	assert_int_equal(credential.terms.quota_bytes, 65536);
 	rbx_secrets_free(secrets);
 }
 
@@ -170,6 +175,10 @@ static void broken_lines_are_refused_by_number(void **state)
 	refused("a,quota=:" SECRET "\n", "secrets:1:", "no size");
 	refused("a,quota=1G,quota=1G:" SECRET "\n", "secrets:1:", "the quota is given twice");
 	refused("a,quota=1G,:" SECRET "\n", "secrets:1:", "only quota=SIZE");
+	refused("a,administrator:" SECRET "\n", "secrets:1:", "only quota=SIZE");
+	refused("a,admin=1:" SECRET "\n", "secrets:1:", "only quota=SIZE");
+	refused("a,adm:" SECRET "\n", "secrets:1:", "only quota=SIZE");
+	refused("a,admin,admin:" SECRET "\n", "secrets:1:", "given twice");
 	refused("a,volumes=:" SECRET "\n", "secrets:1:", "no number");
 	refused("a,volumes=-1:" SECRET "\n", "secrets:1:", "no number");
 	refused("a,volumes=1K:" SECRET "\n", "secrets:1:", "no number");
@@ -184,6 +193,8 @@ static void broken_lines_are_refused_by_number(void **state)
 		"a has another quota in line 1");
 	refused("a,volumes=1:1" SECRET "\na:2" SECRET "\n", "secrets:2:",
 		"a has another number of volumes in line 1");
+	refused("a:1" SECRET "\na,admin:2" SECRET "\n", "secrets:2:",
+		"a has another right of an admin in line 1");
 }
 
 static void zero_bytes_are_no_ends(void **state)

@@ -42,11 +42,10 @@ struct rbx_wire_message named_accept_of(const struct rbx_wire_volume *volume, ui
 	return m;
 }
 
-struct rbx_session *named_make(struct world *world, struct rbx_qp **qp,
-			       struct rbx_loan *loan)
+void named_fill(struct world *world, struct rbx_session *session, struct rbx_qp **qp,
+		struct rbx_loan *loan)
 {
 	const struct rbx_wire_map map = { .label = 3, .is_complete = 1 };
-	struct rbx_session *session = world_session(world);
 	struct rbx_wire_volume volume;
 	struct rbx_wire_message accept;
 
@@ -59,6 +58,14 @@ struct rbx_session *named_make(struct world *world, struct rbx_qp **qp,
 	*qp = world_qp(world, session);
 	memset(world->memory, 0x5c, WORLD_SLAB_BYTES);
 	assert_int_equal(world_transfer(world, *qp, RBX_OP_WRITE, loan), 0);
+}
+
+struct rbx_session *named_make(struct world *world, struct rbx_qp **qp,
+			       struct rbx_loan *loan)
+{
+	struct rbx_session *session = world_session(world);
+
+	named_fill(world, session, qp, loan);
 	return session;
 }
 

@@ -28,6 +28,9 @@ void named_two_end(struct named_two *two);
 
 /* Makes "db", with one slab, whose contents are those of world->memory; in epoch 1. */
 struct rbx_session *named_make(struct world *world, struct rbx_qp **qp, struct rbx_loan *loan);
+/* The same, over a session that is there. */
+void named_fill(struct world *world, struct rbx_session *session, struct rbx_qp **qp,
+		struct rbx_loan *loan);
 struct rbx_wire_labels named_labels(struct rbx_session *session, uint64_t cursor);
 struct rbx_loan named_loan_of(const struct rbx_wire_label *label);
 /* Reads the slab that named_make() wrote. */

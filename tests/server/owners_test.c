@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * owners_test.c - the named volumes of several owners at one server: how many each may have.
+ * owners_test.c - the named volumes of several owners at one server: how many each may have, and
+ * what an admin may do with those of others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -136,6 +137,176 @@ static void owner_alone_has_all(void **state)
 	world_stop(&world);
 }
 
+/* ---- Those of others -----------------------------------------------------------------*/
+
+#define LINES "one:" SECRET "\nother:" OTHER "\n"
+#define ADMIN "ops,admin:" ADMIN_SECRET "\n"
+#define ADMIN_SECRET "battery correct staple horse"
+
+/* "db" of one, with a slab that is written; and its session, which has it open. */
+static struct rbx_session *open_of_one(struct world *world, struct rbx_qp **qp,
+				       struct rbx_loan *loan)
+{
+	struct rbx_session *session = world_session_as(world, "one", SECRET);
+
+	named_fill(world, session, qp, loan);
+	return session;
+}
+
+static uint32_t names_listed(struct rbx_session *session, const char *owner)
+{
+	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_LIST };
+	uint32_t count = 0;
+
+	while (!rbx_session_talk(session, &m)) {
+		count += !strcmp(m.volume.record.owner, owner);
+		m = (struct rbx_wire_message){ .type = RBX_WIRE_VOLUME_LIST,
+					       .cursor = m.volume.next };
+	}
+	return count;
+}
+
+static bool nothing_is_lent(struct world *world)
+{
+	return !world_stats(world).lent_bytes;
+}
+
+static void admin_lists_and_removes_volumes_of_others(void **state)
+{
+	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_session *one, *other, *ops;
+	struct rbx_wire_volume volume;
+	struct rbx_loan loan;
+	struct world world;
+	struct rbx_qp *qp;
+
+	(void)state;
+	start(&world, LINES ADMIN, 0);
+	one = open_of_one(&world, &qp, &loan);
+	assert_int_equal(make(&world, "other", OTHER, "more"), 0);
+	other = world_session_as(&world, "other", OTHER);
+	assert_int_equal(names_listed(other, "one"), 0);
+	assert_int_equal(named_open(other, RBX_WIRE_OPEN_LOOK, "db", 0, NULL), -EACCES);
+	assert_int_equal(named_open(other, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), -EACCES);
+	ops = world_session_as(&world, "ops", ADMIN_SECRET);
+	assert_int_equal(names_listed(ops, "one"), 1);
+	assert_int_equal(names_listed(ops, "other"), 1);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	assert_string_equal(volume.record.owner, "one");
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), -EACCES);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_CREATE, "db", 2, NULL), -EEXIST);
+	named_expect(&world, qp, &loan); /* so far nobody is shut out */
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), 0);
+	assert_int_not_equal(world_transfer(&world, qp, RBX_OP_READ, &loan), 0);
+	assert_int_equal(rbx_session_talk(ops, &remove), 0);
+	assert_int_equal(names_listed(ops, "one"), 0);
+	world_wait(&world, nothing_is_lent);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(one);
+	rbx_session_close(other);
+	rbx_session_close(ops);
+	world_stop(&world);
+}
+
+/* What a session asks that has opened "db" of one to remove it. */
+static int ask_as_remover(struct world *world, uint64_t epoch, struct rbx_wire_message *message)
+{
+	struct rbx_session *ops = world_session_as(world, "ops", ADMIN_SECRET);
+	struct rbx_wire_volume volume;
+	int err;
+
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", epoch, &volume), 0);
+	if (message->type == RBX_WIRE_VOLUME_ACCEPT)
+		*message = named_accept_of(&volume, epoch, volume.record.version + 1);
+	err = rbx_session_talk(ops, message);
+	rbx_session_close(ops);
+	return err;
+}
+
+static void admin_comes_not_near_the_contents(void **state)
+{
+	const struct rbx_wire_map map = { .label = 4, .is_complete = 1 };
+	const struct rbx_qp_init init = { .send_depth_count = 8, .recv_depth_count = 1,
+					  .max_sge = 1 };
+	struct rbx_wire_message labels = { .type = RBX_WIRE_LABELS };
+	struct rbx_wire_message accept = { .type = RBX_WIRE_VOLUME_ACCEPT };
+	struct rbx_wire_message complete = { .type = RBX_WIRE_SLAB_COMPLETE };
+	struct rbx_session *one, *ops;
+	struct rbx_qp_init with_cq = init;
+	struct rbx_wire_volume volume;
+	struct rbx_loan loan, more;
+	struct world world;
+	struct rbx_qp *qp;
+
+	(void)state;
+	start(&world, LINES ADMIN, 0);
+	one = open_of_one(&world, &qp, &loan);
+	complete.slab_id = loan.slab_id;
+	complete.epoch = loan.epoch;
+	assert_int_equal(ask_as_remover(&world, 2, &labels), -EPROTO);
+	assert_int_equal(ask_as_remover(&world, 3, &accept), -EPROTO);
+	assert_int_equal(ask_as_remover(&world, 4, &complete), -EPROTO);
+	world.choice.ops->destroy_qp(qp);
+
+	ops = world_session_as(&world, "ops", ADMIN_SECRET);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 5, NULL), 0);
+	with_cq.send_cq = with_cq.recv_cq = world.cq;
+	assert_int_not_equal(rbx_session_connect_qp(ops, &with_cq, &qp), 0);
+	/* Not even by first opening it to remove it. */
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_WRITE, "db", 6, NULL), -EACCES);
+	assert_int_not_equal(rbx_session_map_for(ops, &map, &more), 0);
+	rbx_session_close(ops);
+	ops = world_session_as(&world, "ops", ADMIN_SECRET);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 6, NULL), 0);
+	assert_int_not_equal(rbx_session_check(ops, &loan), 0);
+	rbx_session_close(ops);
+	ops = world_session_as(&world, "ops", ADMIN_SECRET);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 7, NULL), 0);
+	assert_int_not_equal(rbx_session_unmap(ops, &loan), 0);
+	rbx_session_close(ops);
+
+	/* All is as it was, for the owner. */
+	rbx_session_close(one);
+	one = world_session_as(&world, "one", SECRET);
+	assert_int_equal(named_open(one, RBX_WIRE_OPEN_REMOVE, "db", 8, NULL), 0);
+	assert_int_equal(named_open(one, RBX_WIRE_OPEN_WRITE, "db", 9, &volume), 0);
+	assert_int_equal(volume.record.version, 1);
+	assert_int_equal(named_labels(one, 0).count, 1);
+	qp = world_qp(&world, one);
+	named_expect(&world, qp, &loan);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(one);
+	world_stop(&world);
+}
+
+/* Of a session that is there, too; and what was made with a credential that is gone can be
+ * removed. */
+static void reload_gives_and_takes_the_right(void **state)
+{
+	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_session *ops;
+	struct world world;
+
+	(void)state;
+	start(&world, LINES "ops:" ADMIN_SECRET "\n", 0);
+	assert_int_equal(make(&world, "one", SECRET, "db"), 0);
+	ops = world_session_as(&world, "ops", ADMIN_SECRET);
+	assert_int_equal(names_listed(ops, "one"), 0);
+	world_secrets_file(ADMIN); /* one is gone */
+	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
+	assert_int_equal(names_listed(ops, "one"), 1);
+	world_secrets_file("ops:" ADMIN_SECRET "\n");
+	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), -EACCES);
+	world_secrets_file(ADMIN);
+	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), 0);
+	assert_int_equal(rbx_session_talk(ops, &remove), 0);
+	assert_int_equal(names_listed(ops, "one"), 0);
+	rbx_session_close(ops);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +314,9 @@ int main(void)
 		cmocka_unit_test(reload_changes_how_many),
 		cmocka_unit_test(preset_leaves_room_for_others),
 		cmocka_unit_test(owner_alone_has_all),
+		cmocka_unit_test(admin_lists_and_removes_volumes_of_others),
+		cmocka_unit_test(admin_comes_not_near_the_contents),
+		cmocka_unit_test(reload_gives_and_takes_the_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
