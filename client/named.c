@@ -8,19 +8,28 @@
 #include "core/record.h"
 #include "core/upkeep.h"
 
-int rbx_named_init(struct rbx_named *named, const char *name, const char *holder)
+int rbx_named_name_take(char taken[RBX_WIRE_VOLUME_NAME_BYTES], const char *name)
 {
 	size_t length = strlen(name);
 
-	rbx_port_fill(named, 0, sizeof(*named));
-	rbx_lock_init(&named->lock);
-	if (length < sizeof(named->record.name))
-		rbx_port_copy(named->record.name, name, length);
-	rbx_text_copy(named->holder, sizeof(named->holder), holder);
-	if (rbx_wire_volume_name_makes_sense(named->record.name))
+	rbx_port_fill(taken, 0, RBX_WIRE_VOLUME_NAME_BYTES);
+	if (length < RBX_WIRE_VOLUME_NAME_BYTES)
+		rbx_port_copy(taken, name, length);
+	if (rbx_wire_volume_name_makes_sense(taken))
 		return 0;
 	return rbx_error(-EINVAL, "a volume cannot have the name \"%s\": it must be 1 to %u of A-Z a-z 0-9 . _ -, and begin with a letter or a digit",
 			 name, RBX_WIRE_VOLUME_NAME_BYTES - 1);
+}
+
+int rbx_named_init(struct rbx_named *named, const char *name, const char *holder)
+{
+	rbx_port_fill(named, 0, sizeof(*named));
+	rbx_lock_init(&named->lock);
+	rbx_text_copy(named->holder, sizeof(named->holder), holder);
+	if (rbx_named_name_take(named->name, name))
+		return -EINVAL;
+	rbx_port_copy(named->record.name, named->name, sizeof(named->record.name));
+	return 0;
 }
 
 static struct rbx_wire_message open_request(const struct rbx_named *named,
@@ -31,7 +40,7 @@ static struct rbx_wire_message open_request(const struct rbx_named *named,
 		.volume_open.mode = mode,
 	};
 
-	rbx_port_copy(m.volume_open.name, named->record.name, sizeof(named->record.name));
+	rbx_port_copy(m.volume_open.name, named->name, sizeof(named->name));
 	if (mode == RBX_WIRE_OPEN_LOOK)
 		return m;
 	rbx_port_copy(m.volume_open.holder, named->holder, sizeof(named->holder));
@@ -42,15 +51,29 @@ static struct rbx_wire_message open_request(const struct rbx_named *named,
 
 /* ---- What there is ------------------------------------------------------------------ */
 
-int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
-		   struct rbx_wire_volume *volume)
+static int look(const struct rbx_named *named, struct rbx_session *session, uint64_t volume_id,
+		struct rbx_wire_volume *volume)
 {
 	struct rbx_wire_message m = open_request(named, RBX_WIRE_OPEN_LOOK);
-	int err = rbx_session_talk(session, &m);
+	int err;
 
+	m.volume_open.volume_id = volume_id;
+	err = rbx_session_talk(session, &m);
 	if (!err)
 		*volume = m.volume;
 	return err;
+}
+
+int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_wire_volume *volume)
+{
+	return look(named, session, 0, volume);
+}
+
+int rbx_named_look_for_id(struct rbx_named *named, struct rbx_session *session,
+			  struct rbx_wire_volume *volume)
+{
+	return look(named, session, named->record.volume_id, volume);
 }
 
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
@@ -58,7 +81,9 @@ int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 {
 	if (named->record.volume_id && volume->record.volume_id != named->record.volume_id)
 		return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
-				 named->record.name);
+				 named->name);
+	if (named->record.epoch && volume->record.epoch)
+		named->has_two_names |= strcmp(volume->record.name, named->record.name) != 0;
 	named->record.volume_id = volume->record.volume_id;
 	if (rbx_record_is_newer(&volume->record, &named->record))
 		named->record = volume->record;
@@ -134,6 +159,8 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
 				 named->record.name, fault);
 	rbx_proposer_promised(&named->proposer, incarnation, &membership);
+	if (rbx_record_is_newer(&volume->record, &named->newest))
+		named->newest = volume->record;
 	/* The rest of the record is of the membership that is proposed again. */
 	if (membership.epoch && membership.epoch == named->proposer.membership.epoch &&
 	    membership.version == named->proposer.membership.version)
@@ -181,6 +208,8 @@ int rbx_named_settle(struct rbx_named *named)
 					 "another client has opened it meanwhile" :
 					 "too few of its servers are there to open it");
 	rbx_proposer_adopt(proposer);
+	if (named->newest.epoch)
+		rbx_port_copy(named->record.name, named->newest.name, sizeof(named->record.name));
 	rbx_record_put_membership(&named->record, &proposer->membership);
 	return 0;
 }
@@ -229,6 +258,21 @@ void rbx_named_change(struct rbx_named *named)
 bool rbx_named_is_shut_out(const struct rbx_named *named)
 {
 	return named->proposer.state == RBX_PROPOSER_SHUT_OUT;
+}
+
+int rbx_named_reserve(struct rbx_session *session, const char name[RBX_WIRE_VOLUME_NAME_BYTES])
+{
+	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_RESERVE };
+
+	rbx_port_copy(m.name, name, sizeof(m.name));
+	return rbx_session_talk(session, &m);
+}
+
+void rbx_named_release(struct rbx_session *session)
+{
+	static const char none[RBX_WIRE_VOLUME_NAME_BYTES];
+
+	(void)rbx_named_reserve(session, none);
 }
 
 bool rbx_named_is_chosen(const struct rbx_named *named)

@@ -25,24 +25,35 @@ struct rbx_session;
 struct rbx_upkeep;
 
 struct rbx_named {
+	char name[RBX_WIRE_VOLUME_NAME_BYTES]; /* that it is looked for by */
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who we are, for people */
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
 	struct rbx_member_set open_at; /* servers that say that it is open */
+	bool has_two_names; /* servers know it by different ones: a rename was interrupted */
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
 	bool is_removed; /* it is opened for that alone; the caller sets it */
-	struct rbx_lock lock; /* guards record and proposer, while servers are asked in parallel */
+	struct rbx_lock lock; /* guards what follows, and record: servers are asked in parallel */
 	struct rbx_proposer proposer;
+	/* Of all records of servers that were granted: its name is taken, chosen or not. Else a
+	 * rename that was interrupted could be undone after its new name was seen. */
+	struct rbx_wire_record newest;
 };
 
 /* name: of wire/record.h. -EINVAL, which was reported. */
 int rbx_named_init(struct rbx_named *named, const char *name, const char *holder);
+/* The same for a name alone. */
+int rbx_named_name_take(char taken[RBX_WIRE_VOLUME_NAME_BYTES], const char *name);
 
 /* Asks what a server knows of the volume. 0, or -errno that was reported; -ENOENT: nothing. */
 int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_wire_volume *volume);
+/* The same for the volume that was heard of, whatever name it has there: after a rename that was
+ * interrupted the servers know different ones. */
+int rbx_named_look_for_id(struct rbx_named *named, struct rbx_session *session,
+			  struct rbx_wire_volume *volume);
 /* Takes what the server of this incarnation said. One thread. 0; -EEXIST: it is another volume
  * than that of the servers before, and has the same name; reported. */
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
@@ -73,6 +84,12 @@ void rbx_named_accepted(struct rbx_named *named, uint64_t incarnation, uint64_t 
 void rbx_named_change(struct rbx_named *named);
 /* The same, and the membership is this one, made by rbx_membership_next(). */
 void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *next);
+/* Before the name is changed: a server keeps this one for the volume, in place of the one that
+ * was reserved before; "": none. 0; -EEXIST: another volume has it there; -errno; reported. */
+int rbx_named_reserve(struct rbx_session *session, const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
+/* All servers have accepted one name: nothing else is reserved there any more. If it fails, the
+ * next client does it. */
+void rbx_named_release(struct rbx_session *session);
 /* Whether enough have accepted. */
 bool rbx_named_is_chosen(const struct rbx_named *named);
 /* Whether another client has opened it. */

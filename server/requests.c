@@ -143,6 +143,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 	case RBX_WIRE_VOLUME_LIST:
 	case RBX_WIRE_VOLUME_ACCEPT:
 	case RBX_WIRE_VOLUME_REMOVE:
+	case RBX_WIRE_VOLUME_RESERVE:
 	case RBX_WIRE_LABELS:
 	case RBX_WIRE_SLAB_COMPLETE:
 		rbx_volume_request(s, c, message);

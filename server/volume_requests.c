@@ -31,12 +31,12 @@ static void volume_fill(struct rbx_server *s, const struct rbx_kept_volume *kept
 
 /* ---- Opening ---------------------------------------------------------------*/
 
-/* The one that the client has heard of. Without a record it is still being made, and is
- * forgotten as soon as its maker is gone: nobody else can have it. */
-static bool can_be_had(const struct rbx_kept_volume *kept,
-		       const struct rbx_wire_volume_open *open)
+/* The one that is meant: by its id if that is known, as its name may have changed. */
+static struct rbx_kept_volume *find(const struct rbx_server *s,
+				    const struct rbx_wire_volume_open *open)
 {
-	return kept->record.epoch && kept->record.volume_id == open->volume_id;
+	return open->volume_id ? rbx_volume_find_id(s, open->volume_id) :
+				 rbx_volume_find(s, open->name);
 }
 
 static bool may_open(const struct rbx_client *client, const struct rbx_kept_volume *kept,
@@ -82,25 +82,34 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	return RBX_REASON_NONE;
 }
 
+/* Why it may not be opened in this way; or RBX_REASON_NONE. Without a record it is still being
+ * made, and is forgotten as soon as its maker is gone: nobody else can have it. */
+static uint32_t open_judge(const struct rbx_server *s, const struct rbx_client *client,
+			   const struct rbx_kept_volume *kept,
+			   const struct rbx_wire_volume_open *open)
+{
+	if (open->mode == RBX_WIRE_OPEN_CREATE) /* no two have one id, either */
+		return kept || rbx_volume_name_is_taken(s, open->name, NULL) ?
+			       RBX_REASON_NAME_TAKEN :
+			       RBX_REASON_NONE;
+	if (!kept)
+		return RBX_REASON_NO_VOLUME;
+	if (!may_open(client, kept, open->mode))
+		return RBX_REASON_NOT_OWNER;
+	if (open->mode != RBX_WIRE_OPEN_LOOK && !kept->record.epoch)
+		return RBX_REASON_NO_VOLUME;
+	return RBX_REASON_NONE;
+}
+
 static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 			const struct rbx_wire_message *message)
 {
 	const struct rbx_wire_volume_open *open = &message->volume_open;
-	struct rbx_kept_volume *kept = rbx_volume_find(s, open->name);
-	bool creates = open->mode == RBX_WIRE_OPEN_CREATE;
-	bool looks = open->mode == RBX_WIRE_OPEN_LOOK;
-	uint32_t reason = RBX_REASON_NONE;
+	struct rbx_kept_volume *kept = find(s, open);
+	uint32_t reason = open_judge(s, c->client, kept, open);
 	struct rbx_wire_message answer;
 
-	if (kept && creates)
-		reason = RBX_REASON_NAME_TAKEN;
-	else if (!kept && !creates)
-		reason = RBX_REASON_NO_VOLUME;
-	else if (kept && !may_open(c->client, kept, open->mode))
-		reason = RBX_REASON_NOT_OWNER;
-	else if (!creates && !looks && !can_be_had(kept, open))
-		reason = RBX_REASON_NO_VOLUME;
-	else if (!looks)
+	if (!reason && open->mode != RBX_WIRE_OPEN_LOOK)
 		reason = grant(s, c->client, open, &kept);
 	if (reason) {
 		rbx_connection_answer_error(s, c, message->request_id, reason);
@@ -144,6 +153,19 @@ static void done(struct rbx_server *s, struct rbx_connection *c, uint64_t reques
 	rbx_connection_answer(s, c, &answer);
 }
 
+/* The record takes the place of the one before. A name that it had is not given to another volume
+ * before a record comes that leaves the name as it is: other servers may not know of it yet. */
+static void record_take(struct rbx_server *s, struct rbx_kept_volume *kept,
+			const struct rbx_wire_record *record)
+{
+	memset(kept->reserved_name, 0, sizeof(kept->reserved_name));
+	if (strcmp(record->name, kept->record.name)) {
+		rbx_log(&s->log, "volume %s has the name %s now", kept->record.name, record->name);
+		memcpy(kept->reserved_name, kept->record.name, sizeof(kept->reserved_name));
+	}
+	kept->record = *record;
+}
+
 static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 			  const struct rbx_wire_message *message)
 {
@@ -153,20 +175,36 @@ static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 	bool is_newer;
 
 	rbx_record_get_membership(record, &membership);
-	/* Another record of the same volume: its name and owner are those that it was made with. */
+	/* Another record of the same volume: its owner is the one that it was made with. */
 	if (record->volume_id != kept->record.volume_id ||
-	    strcmp(record->name, kept->record.name) ||
 	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
 		return;
 	}
 	is_newer = rbx_membership_is_newer(&membership, &kept->acceptor.membership);
+	if (is_newer && rbx_volume_name_is_taken(s, record->name, kept)) {
+		rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_NAME_TAKEN);
+		return;
+	}
 	if (!rbx_acceptor_accept(&kept->acceptor, &membership)) {
 		rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_TAKEN_OVER);
 		return;
 	}
 	if (is_newer)
-		kept->record = *record;
+		record_take(s, kept, record);
+	done(s, c, message->request_id, kept->acceptor.promised_epoch);
+}
+
+static void volume_reserve(struct rbx_server *s, struct rbx_connection *c,
+			   const struct rbx_wire_message *message)
+{
+	struct rbx_kept_volume *kept = c->client->volume;
+
+	if (*message->name && rbx_volume_name_is_taken(s, message->name, kept)) {
+		rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_NAME_TAKEN);
+		return;
+	}
+	memcpy(kept->reserved_name, message->name, sizeof(kept->reserved_name));
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 
@@ -247,6 +285,8 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 		volume_accept(s, c, message);
 	else if (message->type == RBX_WIRE_VOLUME_REMOVE)
 		volume_remove(s, c, message);
+	else if (message->type == RBX_WIRE_VOLUME_RESERVE)
+		volume_reserve(s, c, message);
 	else if (message->type == RBX_WIRE_LABELS)
 		labels_send(s, c, message);
 	else

@@ -16,6 +16,12 @@ bool rbx_volume_is_there(const struct rbx_kept_volume *kept);
 /* NULL: there is none of this name. */
 struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
 					const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
+/* NULL: there is none of this id. */
+struct rbx_kept_volume *rbx_volume_find_id(const struct rbx_server *s, uint64_t volume_id);
+/* Whether another volume has the name, or has reserved it. but: NULL for a new volume. */
+bool rbx_volume_name_is_taken(const struct rbx_server *s,
+			      const char name[RBX_WIRE_VOLUME_NAME_BYTES],
+			      const struct rbx_kept_volume *but);
 /* Makes a volume without a record, of the owner of a client. Returns RBX_REASON_NONE, or the
  * reason against it. */
 uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,

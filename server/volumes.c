@@ -88,6 +88,35 @@ struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
 	return NULL;
 }
 
+struct rbx_kept_volume *rbx_volume_find_id(const struct rbx_server *s, uint64_t volume_id)
+{
+	struct rbx_kept_volume *kept;
+	uint32_t i;
+
+	for (i = 0; i < s->volumes.used; i++) {
+		kept = &s->volumes.kept[i];
+		if (rbx_volume_is_there(kept) && kept->record.volume_id == volume_id)
+			return kept;
+	}
+	return NULL;
+}
+
+bool rbx_volume_name_is_taken(const struct rbx_server *s,
+			      const char name[RBX_WIRE_VOLUME_NAME_BYTES],
+			      const struct rbx_kept_volume *but)
+{
+	const struct rbx_kept_volume *kept;
+	uint32_t i;
+
+	for (i = 0; i < s->volumes.used; i++) {
+		kept = &s->volumes.kept[i];
+		if (rbx_volume_is_there(kept) && kept != but &&
+		    (!strcmp(kept->record.name, name) || !strcmp(kept->reserved_name, name)))
+			return true;
+	}
+	return false;
+}
+
 /* Takes an entry, and one of its owner. */
 static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t id,
 			  struct rbx_kept_volume **out)

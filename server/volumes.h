@@ -42,6 +42,8 @@ struct rbx_kept_volume {
 	struct rbx_owner *owner; /* the credential that it was made with */
 	struct rbx_acceptor acceptor;
 	struct rbx_wire_record record; /* as it was accepted; before that name and id alone */
+	/* A name that no other volume may get: that it will have, or had until now; "": none. */
+	char reserved_name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */
 	struct rbx_client *writer; /* the session that is bound to it, or NULL */
 	uint64_t closed_ns; /* when the last writer went */
@@ -61,8 +63,8 @@ int rbx_volumes_init(struct rbx_server *s);
 /* Without control thread and workers; no slab is left. */
 void rbx_volumes_destroy(struct rbx_server *s);
 
-/* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE, LABELS
- * and SLAB_COMPLETE. */
+/* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE,
+ * VOLUME_RESERVE, LABELS and SLAB_COMPLETE. */
 void rbx_volume_request(struct rbx_server *s, struct rbx_connection *connection,
 			const struct rbx_wire_message *message);
 

@@ -170,6 +170,11 @@ static void walk_labels(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_wire_walk_labels(c, &m->labels);
 }
 
+static void walk_name(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_wire_walk_text(c, m->name, sizeof(m->name));
+}
+
 struct layout {
 	uint32_t payload_bytes;
 	bool has_epoch;
@@ -204,6 +209,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_LABELS] = { 8, false, walk_cursor },
 	[RBX_WIRE_LABELS_REPLY] = { 736, false, walk_labels },
 	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
+	[RBX_WIRE_VOLUME_RESERVE] = { 64, false, walk_name },
 };
 
 RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&
@@ -268,7 +274,12 @@ static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
 	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
 	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_REMOVE &&
 	       looks == !open->holder[0] && looks == !open->writer_epoch &&
-	       looks == !open->volume_id;
+	       (looks || open->volume_id);
+}
+
+static bool is_empty(const char *text, size_t size)
+{
+	return !text[0] && rbx_wire_text_makes_sense(text, size);
 }
 
 static bool volume_makes_sense(const struct rbx_wire_volume *volume)
@@ -322,6 +333,9 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 		return volume_makes_sense(&m->volume);
 	case RBX_WIRE_VOLUME_ACCEPT:
 		return rbx_wire_record_makes_sense(&m->record) && m->record.epoch;
+	case RBX_WIRE_VOLUME_RESERVE:
+		return is_empty(m->name, sizeof(m->name)) ||
+		       rbx_wire_volume_name_makes_sense(m->name);
 	case RBX_WIRE_LABELS_REPLY:
 		return rbx_wire_labels_make_sense(&m->labels);
 	default:

@@ -60,6 +60,7 @@ enum rbx_wire_type {
 	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
 	RBX_WIRE_LABELS_REPLY, /* server: these */
 	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
+	RBX_WIRE_VOLUME_RESERVE, /* client: this name, too, is for the volume and no other */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -116,7 +117,9 @@ struct rbx_wire_volume_open {
 	char name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who the client is, for people; empty to LOOK */
 	uint64_t writer_epoch; /* not 0, except to LOOK */
-	uint64_t volume_id; /* that it will have, or must have; not 0, except to LOOK */
+	/* That it will have, or must have; not 0, except to LOOK. If it is not 0, a volume that is
+	 * there is found by it and not by its name. */
+	uint64_t volume_id;
 	uint32_t mode; /* enum rbx_wire_open_mode */
 };
 
@@ -182,6 +185,7 @@ struct rbx_wire_message {
 		struct rbx_wire_volume volume;
 		struct rbx_wire_record record; /* VOLUME_ACCEPT */
 		struct rbx_wire_labels labels;
+		char name[RBX_WIRE_VOLUME_NAME_BYTES]; /* VOLUME_RESERVE; empty: none */
 		uint64_t writer_epoch; /* VOLUME_DONE: that was promised */
 		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP, SLAB_COMPLETE */
 		uint64_t free_bytes; /* SLAB_UNMAPPED */

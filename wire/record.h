@@ -64,6 +64,17 @@ static inline bool rbx_record_is_newer(const struct rbx_wire_record *a,
 	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
 }
 
+static inline bool rbx_record_has_member(const struct rbx_wire_record *record,
+					 uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < record->members_count; i++)
+		if (record->incarnations[i] == incarnation)
+			return true;
+	return false;
+}
+
 /* Characters of a text, and zeros up to the end of the field. */
 void rbx_wire_walk_text(struct rbx_cursor *c, char *text, size_t size);
 void rbx_wire_walk_record(struct rbx_cursor *c, struct rbx_wire_record *record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox volume create, grow and remove.
+ * rdmabox volume create, grow, rename and remove.
  */
 #include <errno.h>
 
@@ -84,6 +84,42 @@ const struct cli_command volume_grow_command = {
 		 "interrupted has happened, or has not: see rdmabox volume show, and do it again.",
 	CLI_OPTIONS(grow_options),
 	.run = grow,
+	.prepare = volume_prepare,
+};
+
+/* ---- rename ----------------------------------------------------------------------------*/
+
+static const struct cli_option rename_options[] = {
+	VOLUME_NAME,
+	{ "new-name", "NEW-NAME", "name that it will have", cli_set_text, volume_wanted.new_name,
+	  .max = sizeof(volume_wanted.new_name), .is_required = true,
+	  .place = CLI_OPTION_OR_WORD },
+	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_REACH,
+};
+
+static int rename_volume(int argc, char **argv)
+{
+	struct rbx_context *ctx;
+	int rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(&volume_rename_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	if (rbx_volume_rename(ctx, volume_wanted.servers, volume_wanted.name,
+			      volume_wanted.new_name))
+		rc = cli_fail(&volume_rename_command, "%s", rbx_last_error());
+	rbx_close(ctx);
+	return rc;
+}
+
+const struct cli_command volume_rename_command = {
+	.name = "volume rename",
+	.purpose = "give a volume another name, which no program has open",
+	.notes = "A rename that was interrupted has happened, or has not: rdmabox volume list tells the\n"
+		 "name. Whoever opens the volume next, by either name, has all servers agree.",
+	CLI_OPTIONS(rename_options),
+	.run = rename_volume,
 	.prepare = volume_prepare,
 };
 

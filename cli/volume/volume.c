@@ -30,6 +30,8 @@ static int check(const struct cli_command *command)
 
 	if (has_option(command, wanted->name) && !*wanted->name)
 		return cli_fail(command, "no name; add the NAME of the volume");
+	if (has_option(command, wanted->new_name) && !*wanted->new_name)
+		return cli_fail(command, "no new name; add it behind the NAME of the volume");
 	if (has_option(command, wanted->file) && !*wanted->file)
 		return cli_fail(command, "no file; add FILE, or - for standard %s",
 				command == &volume_import_command ? "input" : "output");
@@ -79,6 +81,7 @@ static const struct cli_command *const commands[] = {
 	&volume_import_command,
 	&volume_export_command,
 	&volume_grow_command,
+	&volume_rename_command,
 	&volume_remove_command,
 	NULL,
 };
@@ -97,7 +100,7 @@ static int cli_volume(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_fail(&volume_command, "no command; give create, list, show, import, "
-						 "export, grow or remove, see rdmabox volume --help");
+						 "export, grow, rename or remove, see rdmabox volume --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&volume_command);
 		return CLI_EXIT_OK;

@@ -3,7 +3,7 @@
  * volume.h - the parts of rdmabox volume.
  *
  *	volume.c    the list of its commands; reads a command line and opens the device
- *	admin.c     create, grow, remove
+ *	admin.c     create, grow, rename, remove
  *	list.c      list, show
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
@@ -28,6 +28,7 @@
 /* What the command line says; each command has some of it. */
 struct volume_wanted {
 	char name[RBX_VOLUME_NAME_MAX];
+	char new_name[RBX_VOLUME_NAME_MAX];
 	char file[PATH_MAX];
 	char servers[4096];
 	uint64_t size_bytes;
@@ -43,6 +44,7 @@ extern struct volume_wanted volume_wanted;
 
 extern const struct cli_command volume_create_command; /* admin.c */
 extern const struct cli_command volume_grow_command;
+extern const struct cli_command volume_rename_command;
 extern const struct cli_command volume_remove_command;
 extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;

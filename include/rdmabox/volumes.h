@@ -104,6 +104,30 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 		    uint64_t size);
 
 /**
+ * rbx_volume_rename() - gives a named volume another name, which no program has open.
+ * @new_name: as for rbx_volume_create()
+ *
+ * It happens or it does not, at all servers. If the call was interrupted, the next
+ * rbx_volume_open(), rbx_volume_grow() or rbx_volume_rename(), under either name, finds the volume
+ * and has all servers agree; until then rbx_volume_list() tells the newest name, and
+ * nobody else can make a volume of either name at its servers.
+ *
+ * Returns 0, or:
+ *	-ENOENT: none of the servers has it
+ *	-EINVAL: the new name is not allowed, or it is the one that the volume has
+ *	-EEXIST: a server has a volume of the new name, and nothing was changed; or as
+ *		rbx_volume_remove()
+ *	-EHOSTUNREACH: not all servers that have it are given
+ *	-EBUSY: a program has it open; rbx_last_error() names it
+ *	-EACCES: it belongs to another credential
+ *	-ESTALE: a program opened it meanwhile
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
+		      const char *new_name);
+
+/**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
  * @force: also if a program has it open: that one is shut out
  *
@@ -129,7 +153,7 @@ int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *
 /* What the servers know of a named volume. */
 struct rbx_volume_info {
 	size_t size_bytes; /* of what was filled in; the rest is zero */
-	char name[RBX_VOLUME_NAME_MAX]; /* that it was made with */
+	char name[RBX_VOLUME_NAME_MAX]; /* that it has now */
 	char writer[RBX_VOLUME_WRITER_MAX]; /* the program that opened it last */
 	uint64_t volume_bytes; /* its length */
 	uint64_t slab_bytes; /* the unit in which it takes memory */

@@ -152,6 +152,31 @@ int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rb
 
 /* ---- Looking for a volume ---------------------------------------------------------------*/
 
+/* Servers that know it by another name, after a rename that was interrupted. */
+static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
+{
+	struct rbx_wire_volume volume;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < crowd->count; i++) {
+		if (crowd->has[i] ||
+		    !rbx_record_has_member(&named->record,
+					   rbx_session_incarnation(crowd->sessions[i])))
+			continue;
+		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
+		if (err == -EACCES || err == -ENOENT)
+			continue;
+		if (!err)
+			err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[i]),
+					      &volume);
+		if (err)
+			return err;
+		crowd->has[i] = true;
+	}
+	return 0;
+}
+
 int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 {
 	int err, none_err = -ENOENT;
@@ -176,10 +201,9 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		count++;
 	}
 	if (count)
-		return 0;
+		return others_look(crowd, named);
 	return none_err == -EACCES ?
 		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
-				 named->record.name) :
-		       rbx_error(none_err, "there is no volume %s on these servers",
-				 named->record.name);
+				 named->name) :
+		       rbx_error(none_err, "there is no volume %s on these servers", named->name);
 }

@@ -80,7 +80,7 @@ static char *members_print(const struct rbx_crowd *crowd)
 	return text;
 }
 
-static void holder_describe(char holder[RBX_WIRE_HOLDER_BYTES])
+void rbx_holder_describe(char holder[RBX_WIRE_HOLDER_BYTES])
 {
 	char host[40] = "";
 
@@ -131,7 +131,7 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 	if (!named)
 		return rbx_error(-ENOMEM, "out of memory");
 	volume->control.named = named;
-	holder_describe(holder);
+	rbx_holder_describe(holder);
 	err = rbx_named_init(named, volume->options.name, holder);
 	if (!err)
 		err = rbx_crowd_open_there(volume->ctx, servers, &crowd);
@@ -161,6 +161,15 @@ static int all_accept(struct rbx_volume *volume)
 		err = rbx_error(-EBUSY, "volume %s: too few of its servers accept this client",
 				named->record.name);
 	return err;
+}
+
+/* The former name: a rename that was interrupted is finished now. */
+static void release(struct rbx_volume *volume)
+{
+	uint32_t i;
+
+	for (i = 0; i < volume->control.server_count; i++)
+		rbx_named_release(session_at(volume, i));
 }
 
 /* Servers that were OUT and are there again: what they have may be old, and was forgotten. From
@@ -220,6 +229,8 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 	named->record.flags &= ~(uint32_t)RBX_WIRE_EVEN;
 	if (!err)
 		err = all_accept(volume);
+	if (!err && named->has_two_names)
+		release(volume);
 	if (!err)
 		err = slabs_find(volume);
 	if (!err)

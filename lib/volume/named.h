@@ -8,6 +8,8 @@
 #include "client/named.h"
 #include "lib/volume/volume.h"
 
+/* Who this program is, for those that find a volume open. */
+void rbx_holder_describe(char holder[RBX_WIRE_HOLDER_BYTES]);
 /* Asks the servers for the volume, and leaves those of them in *members that have it, as
  * "host:port,host:port", allocated. 0, or -errno that was reported. */
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members);

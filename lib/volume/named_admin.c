@@ -17,18 +17,21 @@
 #include "lib/session/sessions.h"
 #include "lib/sized.h"
 #include "lib/volume/crowd.h"
+#include "lib/volume/named.h"
 
 /* Each call of this file begins with that. */
 static int crowd_begin(struct rbx_context *ctx, const char *call, const char *servers,
 		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
 {
+	char holder[RBX_WIRE_HOLDER_BYTES];
 	int err;
 
 	if (!ctx || !servers || !name)
 		return rbx_error(-EINVAL, "context, servers and name must be given");
 	err = rbx_guard_wait(ctx, call);
+	rbx_holder_describe(holder);
 	if (!err)
-		err = rbx_named_init(named, name, "nobody");
+		err = rbx_named_init(named, name, holder);
 	return err ? err : rbx_crowd_open(ctx, servers, crowd);
 }
 
@@ -184,8 +187,9 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 
 /* ---- Growing --------------------------------------------------------------------------*/
 
-/* 0 if enough servers have accepted the record: then the next open finds it at one of them. */
-static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd)
+/* 0 if enough servers have accepted the record: then the next open finds it at one of them. by_all:
+ * receives whether all have. */
+static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd, bool *by_all)
 {
 	uint32_t i;
 	int err, first_err = 0;
@@ -195,6 +199,7 @@ static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd)
 		if (err && !first_err)
 			first_err = err;
 	}
+	*by_all = !first_err;
 	if (rbx_named_is_chosen(named))
 		return 0;
 	return first_err ? first_err :
@@ -206,6 +211,7 @@ static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd)
  * between leaves the one or the other: the next open takes the newest, and has all accept it. */
 static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 {
+	bool by_all;
 	int err = rbx_crowd_look(crowd, named);
 
 	if (!err)
@@ -221,12 +227,12 @@ static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 				named->record.name,
 				(unsigned long long)named->record.size_bytes);
 	if (!err)
-		err = accept_all(named, crowd);
+		err = accept_all(named, crowd, &by_all);
 	if (err)
 		return err;
 	named->record.size_bytes = size;
 	rbx_named_change(named);
-	return accept_all(named, crowd);
+	return accept_all(named, crowd, &by_all);
 }
 
 int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name, uint64_t size)
@@ -238,6 +244,141 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 	if (err)
 		return err;
 	err = grow(&named, crowd, size);
+	rbx_crowd_close(crowd);
+	return err;
+}
+
+/* ---- Renaming -------------------------------------------------------------------------*/
+
+static bool has_member(const struct rbx_crowd *crowd, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++)
+		if (rbx_session_incarnation(crowd->sessions[i]) == incarnation)
+			return crowd->has[i];
+	return false;
+}
+
+/* A server that is not asked could have another volume of the new name, and refuse it for ever. */
+static int members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
+{
+	uint32_t i, missing = 0;
+
+	for (i = 0; i < record->members_count; i++)
+		missing += !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT) &&
+			   !has_member(crowd, record->incarnations[i]);
+	if (!missing)
+		return 0;
+	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or have lost it: a rename needs all of them",
+			 record->name, record->members_count, missing);
+}
+
+/* Volumes of servers that do not have this one: two would have one name. */
+static int free_check(const struct rbx_crowd *crowd, const char *name)
+{
+	struct rbx_wire_volume volume;
+	struct rbx_named wanted;
+	uint32_t i;
+	int err = rbx_named_init(&wanted, name, "");
+
+	for (i = 0; i < crowd->count && !err; i++) {
+		if (crowd->has[i])
+			continue;
+		err = rbx_named_look(&wanted, crowd->sessions[i], &volume);
+		if (!err)
+			return rbx_error(-EEXIST, "%s has a volume %s already: choose another name, or remove it",
+					 crowd->names[i], name);
+		if (err == -ENOENT || err == -EACCES)
+			err = 0;
+	}
+	return err;
+}
+
+/* What is reserved at the first ones of the servers. */
+static void release(const struct rbx_crowd *crowd, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (crowd->has[i])
+			rbx_named_release(crowd->sessions[i]);
+}
+
+static int reserve(const struct rbx_crowd *crowd, const char name[RBX_WIRE_VOLUME_NAME_BYTES])
+{
+	char why[RBX_ERROR_TEXT_MAX];
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has[i])
+			err = rbx_named_reserve(crowd->sessions[i], name);
+	if (!err)
+		return 0;
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	release(crowd, i);
+	return rbx_error(err, "%s", why);
+}
+
+/* The new name is kept free at all servers, and only then it is proposed: so no server can refuse
+ * it later, when another one has accepted it. */
+static int change_name(struct rbx_named *named, struct rbx_crowd *crowd,
+		       const char name[RBX_WIRE_VOLUME_NAME_BYTES], bool *by_all)
+{
+	int err = reserve(crowd, name);
+
+	if (err)
+		return err;
+	memcpy(named->record.name, name, sizeof(named->record.name));
+	rbx_named_change(named);
+	return accept_all(named, crowd, by_all);
+}
+
+/* What was found is made valid first: also the name, if a rename before this one was
+ * interrupted. */
+static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
+		     const char name[RBX_WIRE_VOLUME_NAME_BYTES])
+{
+	bool by_all;
+	int err = rbx_crowd_look(crowd, named);
+
+	if (!err)
+		err = rbx_named_begin(named, false);
+	if (!err)
+		err = members_check(&named->record, crowd);
+	if (!err)
+		err = free_check(crowd, name);
+	if (!err)
+		err = grant_all(named, crowd);
+	if (!err)
+		err = rbx_named_settle(named);
+	if (!err)
+		err = accept_all(named, crowd, &by_all);
+	if (!err && strcmp(named->record.name, name))
+		err = change_name(named, crowd, name, &by_all);
+	/* A server that has not accepted it has the former name, which nobody else may get. */
+	if (!err && by_all)
+		release(crowd, crowd->count);
+	return err;
+}
+
+int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
+		      const char *new_name)
+{
+	char taken[RBX_WIRE_VOLUME_NAME_BYTES];
+	struct rbx_crowd *crowd;
+	struct rbx_named named;
+	int err = new_name ? rbx_named_name_take(taken, new_name) :
+			     rbx_error(-EINVAL, "the new name must be given");
+
+	if (!err)
+		err = crowd_begin(ctx, "rbx_volume_rename", servers, name, &named, &crowd);
+	if (err)
+		return err;
+	err = strcmp(named.name, taken) ?
+		      rename_to(&named, crowd, taken) :
+		      rbx_error(-EINVAL, "the new name is the one that volume %s has", taken);
 	rbx_crowd_close(crowd);
 	return err;
 }

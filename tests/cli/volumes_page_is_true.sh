@@ -45,5 +45,6 @@ says()
 says '^2 rdmabox volume export scratch copy --servers \$servers$' failed
 says '^scratch +256 MiB +ever +3/3 +-$' out
 says '^rdmabox volume export: volume scratch is open by .*, process [0-9]+; .*--take-over' err
+says '^volume results$' out
 says '^ +lent_bytes +0 ' out
 says '^  servers_out +1$' out

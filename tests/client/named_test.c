@@ -23,6 +23,7 @@
 
 static struct {
 	struct rbx_wire_message answer;
+	uint64_t incarnation; /* 0: 1 */
 	uint32_t unmapped_count;
 } server;
 
@@ -47,7 +48,7 @@ int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 uint64_t rbx_session_incarnation(const struct rbx_session *session)
 {
 	(void)session;
-	return 1;
+	return server.incarnation ?: 1;
 }
 
 const char *rbx_session_name(const struct rbx_session *session)
@@ -188,9 +189,40 @@ static void labels_without_end_are_refused(void **state)
 	assert_in_range(server.unmapped_count, 1, RBX_LENT_SLABS_MAX + RBX_WIRE_LABELS_MAX);
 }
 
+/* Two of three servers are enough, and may answer first. */
+static void newest_name_is_taken_whoever_answers_first(void **state)
+{
+	struct rbx_wire_volume old = volume_of(ID, 5), renamed;
+	struct rbx_named named;
+
+	(void)state;
+	old.record.members_count = 3;
+	old.record.incarnations[1] = 2;
+	old.record.incarnations[2] = 3;
+	renamed = old;
+	strcpy(renamed.record.name, "new");
+	renamed.record.version = 2;
+	memset(&server, 0, sizeof(server));
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &old), 0);
+	assert_false(named.has_two_names);
+	assert_int_equal(rbx_named_heard(&named, 3, &renamed), 0);
+	assert_true(named.has_two_names);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	assert_int_equal(grants(&named, &old), 0);
+	server.incarnation = 2;
+	assert_int_equal(grants(&named, &old), 0);
+	server.incarnation = 3;
+	assert_int_equal(grants(&named, &renamed), 0);
+	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_string_equal(named.record.name, "new");
+	assert_int_equal(named.record.epoch, 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(newest_name_is_taken_whoever_answers_first),
 		cmocka_unit_test(two_volumes_of_one_name_are_not_one),
 		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
 		cmocka_unit_test(record_that_cannot_be_is_refused),

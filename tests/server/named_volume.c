@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+uint64_t named_id(const char *name)
+{
+	uint64_t hash = 14695981039346656037ull; /* FNV-1a */
+
+	if (!strcmp(name, "db"))
+		return NAMED_ID;
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 1099511628211ull;
+	return hash;
+}
+
 int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode,
 	       const char *name, uint64_t epoch, struct rbx_wire_volume *volume)
 {
@@ -15,7 +26,7 @@ int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode,
 	strcpy(m.volume_open.name, name);
 	if (mode != RBX_WIRE_OPEN_LOOK) {
 		strcpy(m.volume_open.holder, "a test");
-		m.volume_open.volume_id = NAMED_ID;
+		m.volume_open.volume_id = named_id(name);
 	}
 	err = rbx_session_talk(session, &m);
 	if (!err && volume)

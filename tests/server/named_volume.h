@@ -7,7 +7,10 @@
 
 #include "tests/server/world.h"
 
-#define NAMED_ID 77 /* of each volume that is made */
+#define NAMED_ID 77 /* of "db" */
+
+/* Of a volume that is made with this name. */
+uint64_t named_id(const char *name);
 
 /* volume: what was answered, or NULL. 0 or -errno. */
 int named_open(struct rbx_session *session, enum rbx_wire_open_mode mode, const char *name,

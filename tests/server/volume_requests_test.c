@@ -270,7 +270,7 @@ static void volume_of_another_owner_is_refused(void **state)
 	struct rbx_wire_message open = {
 		.type = RBX_WIRE_VOLUME_OPEN,
 		.volume_open = { .name = "gift", .holder = "alice", .writer_epoch = 1,
-				 .volume_id = NAMED_ID, .mode = RBX_WIRE_OPEN_CREATE },
+				 .volume_id = NAMED_ID + 1, .mode = RBX_WIRE_OPEN_CREATE },
 	};
 	struct rbx_wire_message look = {
 		.type = RBX_WIRE_VOLUME_OPEN,
@@ -304,6 +304,7 @@ static void volume_of_another_owner_is_refused(void **state)
 	open.request_id = 0;
 	memset(open.volume_open.name, 0, sizeof(open.volume_open.name));
 	strcpy(open.volume_open.name, "db");
+	open.volume_open.volume_id = NAMED_ID;
 	answer = ask(&alice, &open);
 	accept = named_accept_of(&answer.volume, 1, 1);
 	assert_int_equal(ask(&alice, &accept).type, RBX_WIRE_VOLUME_DONE);

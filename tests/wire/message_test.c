@@ -122,6 +122,9 @@ static struct rbx_wire_message sample(uint16_t type)
 	case RBX_WIRE_VOLUME_ACCEPT:
 		m.record = sample_record();
 		break;
+	case RBX_WIRE_VOLUME_RESERVE:
+		strcpy(m.name, "db-2");
+		break;
 	case RBX_WIRE_VOLUME_DONE:
 		m.writer_epoch = 34;
 		break;
@@ -360,7 +363,12 @@ static int decode_volume(struct rbx_wire_message m, size_t at, uint8_t byte)
 static void volume_that_makes_no_sense_is_refused(void **state)
 {
 	struct rbx_wire_message open = sample(RBX_WIRE_VOLUME_OPEN);
+	struct rbx_wire_message look = { .type = RBX_WIRE_VOLUME_OPEN,
+					 .volume_open = { .name = "db",
+							  .mode = RBX_WIRE_OPEN_LOOK } };
 	struct rbx_wire_message accept = sample(RBX_WIRE_VOLUME_ACCEPT);
+	struct rbx_wire_message reserve = sample(RBX_WIRE_VOLUME_RESERVE);
+	struct rbx_wire_message none = { .type = RBX_WIRE_VOLUME_RESERVE };
 	struct rbx_wire_message labels = sample(RBX_WIRE_LABELS_REPLY);
 	struct rbx_wire_message map = sample(RBX_WIRE_SLAB_MAP);
 
@@ -373,6 +381,16 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(open, 64, 7), -EBADMSG); /* no text */
 	assert_int_equal(decode_volume(open, 128, 0), -EBADMSG); /* no epoch */
 	assert_int_equal(decode_volume(open, 136, 0), -EBADMSG); /* no id */
+	assert_int_equal(decode_volume(look, 136, 0), 0);
+	assert_int_equal(decode_volume(look, 136, 5), 0);
+	assert_int_equal(decode_volume(look, 64, 'x'), -EBADMSG); /* a holder, to look */
+	assert_int_equal(decode_volume(look, 128, 1), -EBADMSG); /* an epoch */
+	assert_int_equal(decode_volume(reserve, 0, 'x'), 0);
+	assert_int_equal(decode_volume(reserve, 0, '.'), -EBADMSG);
+	assert_int_equal(decode_volume(reserve, 0, 0), -EBADMSG); /* empty, with rests */
+	assert_int_equal(decode_volume(none, 0, 0), 0);
+	assert_int_equal(decode_volume(none, 0, 'x'), 0);
+	assert_int_equal(decode_volume(none, 1, 'x'), -EBADMSG);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_WRITE), 0);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_LOOK), -EBADMSG);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_REMOVE), 0);
