@@ -9,6 +9,7 @@
 
 #include "lib/options.h"
 #include "include/rdmabox/volumes.h"
+#include "client/named.h"
 #include "lib/volume/volume.h"
 #include "sim/descriptors.h"
 #include "sim/fail.h"
@@ -164,9 +165,9 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 #define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
-static void name_of(const struct rbx_sim_client *client, char name[16])
+static void name_of(const struct rbx_sim_client *client, bool other, char name[16])
 {
-	snprintf(name, 16, "v%u", client->index);
+	snprintf(name, 16, "%c%u", other ? 'w' : 'v', client->index);
 }
 
 /* It is made smaller than it has to be. */
@@ -195,24 +196,60 @@ static int named_grow(struct rbx_sim_client *client, const char *servers, const 
 	return err ? err : -EAGAIN;
 }
 
-/* A named volume is made at first, and made larger. Later it is taken from the client that has
- * crashed, unless that one did not come to make it. */
-static int named_open(struct rbx_sim_client *client, const char *servers)
+/* Once in each life of a client. It may be refused, if a server is lost. */
+static int named_rename(struct rbx_sim_client *client, const char *servers, const char *name)
 {
-	struct rbx_volume_options options = client->volume_options;
-	char name[16];
+	struct rbx_volume *volume = client->volume;
+	char new_name[16];
 	int err;
 
-	name_of(client, name);
+	client->is_renamed = true;
+	client->volume = NULL;
+	name_of(client, !client->has_other_name, new_name);
+	err = rbx_volume_close(volume);
+	if (!err)
+		err = rbx_volume_rename(client->ctx, servers, name, new_name);
+	rbx_sim_tally(RBX_SIM_TALLY_renames, err == 0);
+	return err ? err : -EAGAIN;
+}
+
+static int named_open_as(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	struct rbx_volume_options options = client->volume_options;
+	int err;
+
 	options.name = name;
 	options.replicas = 1; /* as it was made */
 	options.take_over = true;
 	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
+	if (!err)
+		client->has_other_name = client->volume->control.named->record.name[0] == 'w';
+	return err;
+}
+
+/* A named volume is made at first, made larger, and renamed. Later it is taken from the client that
+ * has crashed, unless that one did not come to make it; by whichever name it has. */
+static int named_open(struct rbx_sim_client *client, const char *servers)
+{
+	char name[16];
+	int err;
+
+	name_of(client, true, name);
+	err = named_open_as(client, servers, name);
+	if (err == -ENOENT) {
+		name_of(client, false, name);
+		err = named_open_as(client, servers, name);
+	}
 	if (err == -ENOENT && !client->is_made)
 		return named_make(client, servers, name);
-	if (!err && rbx_volume_size(client->volume) < client->size_bytes)
+	if (err)
+		return err;
+	name_of(client, client->has_other_name, name);
+	if (rbx_volume_size(client->volume) < client->size_bytes)
 		return named_grow(client, servers, name);
-	return err;
+	if (!client->is_renamed)
+		return named_rename(client, servers, name);
+	return 0;
 }
 
 static int open_once(struct rbx_sim_client *client)
@@ -268,6 +305,7 @@ static void oracle_make(struct rbx_sim_client *client)
 void rbx_sim_client_open(struct rbx_sim_client *client)
 {
 	client->is_made = false;
+	client->is_renamed = client->index % 2; /* as if it had: it keeps the name that it makes */
 	oracle_make(client);
 	rbx_sim_on(client->node, open_all, client);
 	RBX_SIM_TRACE(client->node, "volume-open", "bytes", client->size_bytes,
@@ -287,6 +325,7 @@ void rbx_sim_client_power_off(struct rbx_sim_client *client)
 	else
 		rbx_sim_oracle_free(client->oracle);
 	client->ctx = NULL;
+	client->is_renamed = false;
 	client->volume = NULL;
 	client->visited = NULL;
 	client->waiters = (struct rbx_sim_waiters){ 0 };
@@ -341,7 +380,7 @@ static void volume_remove(struct rbx_sim_client *client)
 	char servers[RBX_SIM_SERVERS_TEXT], name[16];
 
 	rbx_sim_servers_name(servers);
-	name_of(client, name);
+	name_of(client, client->has_other_name, name);
 	if (rbx_volume_remove(client->ctx, servers, name, false))
 		rbx_sim_fail("given-back", "client %u: %s", client->index, rbx_last_error());
 }

@@ -101,6 +101,8 @@ struct rbx_sim_client {
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
 	uint32_t lives_count;
 	bool is_made; /* its named volume */
+	bool has_other_name; /* that volume, when it was opened last */
+	bool is_renamed; /* that was tried in this life of the client, or is not wanted */
 	struct rbx_sim_fiber *starts; /* starts its machine again */
 	struct rbx_sim_fiber *loop; /* of a program that polls itself; or NULL */
 	bool loop_ends;
