@@ -243,11 +243,13 @@ static int place(struct rbx_upkeep *upkeep, const struct rbx_server_set *not_ser
 int rbx_asks_place(struct rbx_upkeep *upkeep, const struct rbx_server_set *not_servers,
 		   const struct rbx_server_set *holders, bool is_patient)
 {
-	struct rbx_server_set set = *not_servers;
+	struct rbx_server_set set;
 	int server;
 
-	if (!rbx_asks_join_domains(upkeep, holders, &set))
+	if (!rbx_domains_are_any(&upkeep->flow->domains))
 		return place(upkeep, not_servers);
+	set = *not_servers;
+	(void)rbx_asks_join_domains(upkeep, holders, &set);
 	rbx_server_set_join(&set, &upkeep->marked[RBX_SERVER_FULL]);
 	server = place(upkeep, &set);
 	if (server >= 0 || server == -EAGAIN || (is_patient && server == -ETIMEDOUT))

@@ -37,10 +37,13 @@ static void servers_have(struct rbx_slab *slab, struct rbx_server_set *servers)
 }
 
 /* Those of them with which another replica should not be lost. */
-static struct rbx_server_set holders_of(struct rbx_slab *slab)
+static struct rbx_server_set holders_of(const struct rbx_upkeep *upkeep,
+					struct rbx_slab *slab)
 {
 	struct rbx_server_set holders = { 0 };
 
+	if (!rbx_domains_are_any(&upkeep->flow->domains))
+		return holders; /* nobody asks */
 	rbx_slab_lock(slab);
 	rbx_slab_holders(slab, &holders);
 	rbx_slab_unlock(slab);
@@ -58,13 +61,17 @@ static bool is_patient(const struct rbx_borrowing *borrowing)
 static bool waits_for_away(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing,
 			   const struct rbx_server_set *holders, int server)
 {
-	struct rbx_server_set together = { 0 };
-	uint32_t nth, count = rbx_server_set_count(&borrowing->away);
+	struct rbx_server_set together;
+	uint32_t nth, count;
 
-	if (server < 0 || !is_patient(borrowing) || !count ||
-	    !rbx_asks_join_domains(upkeep, holders, &together) ||
-	    !rbx_server_set_has(&together, (uint32_t)server))
+	if (server < 0 || !is_patient(borrowing) ||
+	    !rbx_domains_are_any(&upkeep->flow->domains))
 		return false;
+	together = (struct rbx_server_set){ 0 };
+	(void)rbx_asks_join_domains(upkeep, holders, &together);
+	if (!rbx_server_set_has(&together, (uint32_t)server))
+		return false;
+	count = rbx_server_set_count(&borrowing->away);
 	for (nth = 0; nth < count; nth++) {
 		uint32_t away = rbx_server_set_member(&borrowing->away, nth);
 
@@ -95,7 +102,7 @@ bool rbx_borrow_go_on(struct rbx_upkeep *upkeep,
 	/* Bounded: each pass excludes one more server. */
 	while (borrowing->lent_count + borrowing->asks_count <
 	       borrowing->wanted_count) {
-		holders = holders_of(borrowing->slab);
+		holders = holders_of(upkeep, borrowing->slab);
 		server = rbx_asks_place(upkeep, &borrowing->not_servers, &holders,
 					is_patient(borrowing));
 		if (server < 0 || waits_for_away(upkeep, borrowing, &holders, server))
@@ -120,7 +127,7 @@ bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
 		return false;
 	/* Otherwise servers that have just refused would be asked again at once. */
 	servers_have(borrowing->slab, &not_servers);
-	holders = holders_of(borrowing->slab);
+	holders = holders_of(upkeep, borrowing->slab);
 	return rbx_asks_place(upkeep, &not_servers, &holders, is_patient(borrowing)) ==
 	       -EAGAIN;
 }
@@ -164,7 +171,7 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		.err = -ENODEV,
 	};
 	servers_have(slab, &borrowing->not_servers);
-	count = servers_choose(upkeep, borrowing, holders_of(slab), servers);
+	count = servers_choose(upkeep, borrowing, holders_of(upkeep, slab), servers);
 	if (!rbx_asks_room(upkeep))
 		count = -EAGAIN;
 	if (count < 0)
@@ -212,7 +219,7 @@ static void withdraw(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrowing,
 static void worse_join(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing,
 		       uint32_t late, struct rbx_server_set *servers)
 {
-	struct rbx_server_set holders = holders_of(borrowing->slab), together = { 0 };
+	struct rbx_server_set holders = holders_of(upkeep, borrowing->slab), together = { 0 };
 
 	rbx_server_set_remove(&holders, late);
 	if (rbx_asks_join_domains(upkeep, &holders, &together) &&

@@ -217,10 +217,11 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece)
 /* Those that have never been complete, as their servers know. */
 static uint8_t unlabelled(const struct rbx_slab *slab)
 {
-	const struct rbx_slab_record *record = rbx_slab_record(slab);
+	const struct rbx_slab_record *record;
 
-	if (!rbx_slab_shape(slab)->is_guarded || !record)
+	if (!rbx_slab_shape(slab)->is_guarded || !slab->has_record)
 		return 0;
+	record = rbx_slab_record(slab);
 	return rbx_slab_targets(slab) & (uint8_t)~(record->stands_in_mask | record->labelled_mask);
 }
 
@@ -312,10 +313,13 @@ static bool is_copying(const struct rbx_slab_record *record)
 
 int rbx_slab_unlabelled(const struct rbx_slab *slab)
 {
-	const struct rbx_slab_record *record = rbx_slab_record(slab);
+	const struct rbx_slab_record *record;
 	uint32_t mask = unlabelled(slab);
 
-	if (!mask || is_copying(record))
+	if (!mask)
+		return -ENOENT;
+	record = rbx_slab_record(slab);
+	if (is_copying(record))
 		return -ENOENT;
 	mask &= (uint32_t)~record->label_asked_mask;
 	return mask ? __builtin_ctz(mask) : -EAGAIN;

@@ -124,6 +124,8 @@ static bool copy_rests(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	bool rests;
 
+	if (!rbx_slab_shape(slab)->is_guarded)
+		return false;
 	rbx_slab_lock(slab);
 	rests = rbx_slab_record(slab)->copy_rests;
 	if (rests && !upkeep->rest_until_ns)
