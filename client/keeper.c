@@ -161,6 +161,9 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
 		voters_count--;
 		rbx_server_set_add(&keeper->going, i);
+		/* Who accepts the record may let another client in, who does not ask this
+		 * server. So nothing is read there from now on, whatever becomes of us. */
+		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
 	}
 	if (!rbx_server_set_count(&keeper->going))
 		return;
@@ -168,34 +171,54 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 	propose(keeper);
 }
 
-/* Servers that are suspects and not needed are put out. */
-static void judge(struct rbx_keeper *keeper)
+/* Those that have gone, and those that are silent and may go as well. */
+static struct rbx_server_set not_up(const struct rbx_keeper *keeper)
 {
-	struct rbx_server_set suspects, needed = { .words = { 0 } };
+	struct rbx_server_set set = keeper->gone;
+	uint32_t i;
+
+	for (i = 0; i < keeper->control->server_count; i++)
+		if (!peer_at(keeper, i) || !rbx_peer_is_up(peer_at(keeper, i)))
+			rbx_server_set_add(&set, i);
+	return set;
+}
+
+/* Servers that are suspects and not needed are put out. If that is not certain because others
+ * are silent, they wait until those are back or given up. Returns whether any waits. */
+static bool judge(struct rbx_keeper *keeper)
+{
+	struct rbx_server_set suspects, needed = { .words = { 0 } }, unsure = needed, silent;
 	struct rbx_held *held = &flow_of(keeper)->held;
+	bool any_waits = false;
 	uint32_t i;
 
 	if (!rbx_held_suspects(held, &suspects, &keeper->gone))
-		return;
+		return false;
+	silent = not_up(keeper);
 	rbx_last_copies_needed(flow_of(keeper), &keeper->gone, &needed);
+	rbx_last_copies_needed(flow_of(keeper), &silent, &unsure);
 	for (i = 0; i < keeper->control->server_count; i++) {
-		if (!rbx_server_set_has(&suspects, i) || !rbx_server_set_has(&needed, i))
+		if (!rbx_server_set_has(&suspects, i) || !rbx_server_set_has(&unsure, i))
 			continue;
 		rbx_server_set_remove(&suspects, i);
-		rbx_flow_go_on(flow_of(keeper), rbx_held_failed(held, i));
+		if (rbx_server_set_has(&needed, i))
+			rbx_flow_go_on(flow_of(keeper), rbx_held_failed(held, i));
+		else
+			any_waits = true;
 	}
 	if (rbx_server_set_count(&suspects))
 		put_out(keeper, &suspects);
+	return any_waits;
 }
 
-static void next_begin(struct rbx_keeper *keeper)
+/* Returns whether there is to be another look soon. */
+static bool next_begin(struct rbx_keeper *keeper)
 {
-	if (rbx_membership_is_joint(&keeper->named->proposer.membership)) {
-		rbx_named_change(keeper->named);
-		propose(keeper);
-	} else {
-		judge(keeper);
-	}
+	if (!rbx_membership_is_joint(&keeper->named->proposer.membership))
+		return judge(keeper);
+	rbx_named_change(keeper->named);
+	propose(keeper);
+	return false;
 }
 
 /* ---- For the volume --------------------------------------------------------------- */
@@ -203,6 +226,7 @@ static void next_begin(struct rbx_keeper *keeper)
 uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	struct rbx_server_set suspects;
+	bool any_waits = false;
 	uint32_t i;
 
 	(void)rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
@@ -213,9 +237,9 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	if (keeper->is_proposing && (rbx_named_is_shut_out(keeper->named) || !any_may(keeper)))
 		end(keeper);
 	if (!keeper->is_proposing && !keeper->is_over)
-		next_begin(keeper);
+		any_waits = next_begin(keeper);
 	if (!keeper->is_proposing)
-		return UINT64_MAX;
+		return any_waits ? now_ns + AGAIN_NS : UINT64_MAX;
 	ask_all_wanted(keeper, now_ns);
 	return keeper->again_ns;
 }

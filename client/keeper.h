@@ -9,7 +9,8 @@
  *
  *	suspects          of core/held.h: the peer was given up, or a part failed there
  *	- needed          they have the last copy of something, which may come back with them:
- *	                  what is sent to them FAILS from now on
+ *	                  what is sent to them FAILS from now on. If another server that
+ *	                  has it is silent, they wait until that one is back or given up
  *	- the others      a record is proposed in which they are OUT
  *	chosen            they count as down, and the parts that waited go on. If they voted, a
  *	                  second record follows that needs no vote of theirs

@@ -45,10 +45,13 @@ void rbx_proposer_promised(struct rbx_proposer *p, uint64_t incarnation,
 	if (p->state == RBX_PROPOSER_SHUT_OUT)
 		return;
 	rbx_member_set_add(&p->promised, incarnation);
-	/* Once enough have promised, nothing newer can have been chosen. */
-	if (p->state == RBX_PROPOSER_OPENING &&
-	    rbx_membership_is_newer(membership, &p->membership))
+	/* Once enough have promised, nothing newer can have been chosen. But what is newer may
+	 * say who is needed, and was heard of when the servers were chosen that are asked. */
+	if ((p->state == RBX_PROPOSER_OPENING || p->state == RBX_PROPOSER_OPENED) &&
+	    rbx_membership_is_newer(membership, &p->membership)) {
 		p->membership = *membership;
+		p->state = RBX_PROPOSER_OPENING;
+	}
 	look(p);
 }
 

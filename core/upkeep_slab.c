@@ -84,12 +84,30 @@ static enum outcome replace_failed(struct rbx_upkeep *upkeep,
 	return IS_STUCK;
 }
 
+/* Whether a slab can be copied from somewhere: what is sent to a server that has FAILED fails. */
+static bool has_source(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t sources;
+	bool has = false;
+
+	if (!rbx_slab_shape(slab)->is_guarded)
+		return true;
+	rbx_slab_lock(slab);
+	for (sources = slab->read_mask; sources && !has; sources &= sources - 1)
+		has = !rbx_held_has_failed(
+			&upkeep->flow->held,
+			rbx_replica_server(rbx_slab_replica(
+				slab, (uint32_t)__builtin_ctz(sources))));
+	rbx_slab_unlock(slab);
+	return has;
+}
+
 static enum outcome replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 			    enum rbx_attention_list list)
 {
 	int err;
 
-	if (!record_give(upkeep, slab))
+	if (!has_source(upkeep, slab) || !record_give(upkeep, slab))
 		return WAITS;
 	err = rbx_borrow_begin(upkeep, slab, RBX_REPLICA_REBUILDING, 1, list);
 	if (!err)
@@ -144,7 +162,8 @@ static enum outcome copy(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	if (rbx_rebuild_is_under_way(upkeep->flow))
 		return IS_DONE;
-	if (!record_give(upkeep, slab) || copy_rests(upkeep, slab))
+	if (!has_source(upkeep, slab) || !record_give(upkeep, slab) ||
+	    copy_rests(upkeep, slab))
 		return WAITS;
 	rbx_rebuild_start(upkeep->flow, slab);
 	return IS_DONE;
@@ -278,11 +297,30 @@ static void uncertain(struct rbx_slab *slab)
 	rbx_slab_unlock(slab);
 }
 
+/* Whether somebody has lent it that will not be put out: the record that does so was proposed
+ * without a look at this slab (held.h). */
+static bool is_sound(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing)
+{
+	struct rbx_server_set suspects, gone, have = { .words = { 0 } };
+	uint32_t i;
+
+	if (!rbx_slab_shape(borrowing->slab)->is_guarded || !borrowing->lent_count)
+		return true;
+	(void)rbx_held_suspects(&upkeep->flow->held, &suspects, &gone);
+	rbx_slab_lock(borrowing->slab);
+	(void)rbx_slab_servers(borrowing->slab, &have);
+	rbx_slab_unlock(borrowing->slab);
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		if (have.words[i] & ~gone.words[i])
+			return true;
+	return false;
+}
+
 /* One replica is enough for the writes to begin. The others are made like lost ones. */
 static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			      const struct rbx_borrowing *borrowing)
 {
-	if (borrowing->is_uncertain) {
+	if (borrowing->is_uncertain || !is_sound(upkeep, borrowing)) {
 		uncertain(borrowing->slab);
 		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
 				   borrowing->since_ns, true);

@@ -202,6 +202,19 @@ static int take_in(struct rbx_volume *volume)
 	return all_accept(volume);
 }
 
+/* The servers were chosen by what was heard of first, and the record may be another one. */
+static int connected_check(struct rbx_volume *volume)
+{
+	const struct rbx_wire_record *record = &volume->control.named->record;
+	uint32_t i, missing = in_count(record);
+
+	for (i = 0; i < volume->control.server_count; i++)
+		missing -= is_in(record, rbx_session_incarnation(session_at(volume, i)));
+	return missing ? rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
+				   record->name) :
+			 0;
+}
+
 static int slabs_find(struct rbx_volume *volume)
 {
 	struct rbx_volume_control *control = &volume->control;
@@ -227,6 +240,8 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 	bool is_even = named->record.flags & RBX_WIRE_EVEN;
 
 	named->record.flags &= ~(uint32_t)RBX_WIRE_EVEN;
+	if (!err)
+		err = connected_check(volume);
 	if (!err)
 		err = all_accept(volume);
 	if (!err && named->has_two_names)

@@ -28,16 +28,24 @@ RBX_STATIC_ASSERT((int)RBX_WRITE == RBX_PIECE_WRITE, "same number");
 
 /* ---- Called by the flow -----------------------------------------------------*/
 
-static void send(struct rbx_flow *flow, uint32_t server,
-		 struct rbx_fragment *first, struct rbx_fragment *last)
-{
-	rbx_peer_submit(rbx_volume_control_of_flow(flow)->servers[server].peer,
-			first, last);
-}
-
 static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 {
 	rbx_poller_end(rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
+}
+
+static void send(struct rbx_flow *flow, uint32_t server,
+		 struct rbx_fragment *first, struct rbx_fragment *last)
+{
+	struct rbx_volume_server *to = &rbx_volume_control_of_flow(flow)->servers[server];
+	struct rbx_fragment *each;
+
+	if (!RBX_LOAD_ACQUIRE(&to->is_shunned)) {
+		rbx_peer_submit(to->peer, first, last);
+		return;
+	}
+	for (each = first; each; each = rbx_fragment_next(each))
+		each->status = -EHOSTUNREACH;
+	end_later(flow, first);
 }
 
 /* Zeros for reads of slabs that no server has lent yet. */

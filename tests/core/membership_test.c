@@ -179,6 +179,29 @@ static void writer_that_is_shut_out_stays_so(void **state)
 	assert_int_equal(proposer.state, RBX_PROPOSER_SHUT_OUT);
 }
 
+/* It was not chosen, but it says who is out, and the opener may have heard of that before. */
+static void newer_record_counts_until_one_is_adopted(void **state)
+{
+	struct rbx_membership old = make(5), newer = make(5);
+	struct rbx_proposer proposer;
+
+	(void)state;
+	newer.version = 2;
+	newer.members[4].state = RBX_MEMBER_OUT;
+	rbx_proposer_open(&proposer, 2);
+	for (uint32_t i = 2; i <= 4; i++)
+		rbx_proposer_promised(&proposer, i, &old);
+	assert_int_equal(proposer.state, RBX_PROPOSER_OPENED);
+	rbx_proposer_promised(&proposer, 1, &newer);
+	assert_int_equal(proposer.state, RBX_PROPOSER_OPENED);
+	assert_int_equal(proposer.membership.version, 2);
+	rbx_proposer_adopt(&proposer);
+	assert_int_equal(proposer.membership.members[4].state, RBX_MEMBER_OUT);
+	newer.version = 3;
+	rbx_proposer_promised(&proposer, 5, &newer); /* too late */
+	assert_int_equal(proposer.state, RBX_PROPOSER_PROPOSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +210,7 @@ int main(void)
 		cmocka_unit_test(change_of_voters_needs_those_of_before_and_after),
 		cmocka_unit_test(memberships_that_cannot_be_are_told),
 		cmocka_unit_test(full_set_takes_no_more),
+		cmocka_unit_test(newer_record_counts_until_one_is_adopted),
 		cmocka_unit_test(acceptor_keeps_its_promise),
 		cmocka_unit_test(volume_that_nobody_has_is_not_opened),
 		cmocka_unit_test(writer_that_is_shut_out_stays_so),

@@ -253,6 +253,28 @@ static void server_that_cannot_be_reached_labels_later(void **state)
 	host_free(host);
 }
 
+/* Nothing can be copied from a server that has failed, so no memory is asked for in vain. */
+static void slab_without_a_source_borrows_nothing(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t lost = make_degraded(host), source = host_server_of(host, 0, 1), i, asked;
+	uint32_t third = 3 - lost - source;
+
+	(void)state;
+	is_out(host, lost);
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, source));
+	host->servers[source].down = true;
+	(void)host_settle(host);
+	asked = host->servers[third].asked_count;
+	for (i = 0; i < 8; i++)
+		(void)host_settle(host);
+	assert_int_equal(host->servers[third].asked_count, asked);
+	assert_true(asked <= 1);
+	assert_int_equal(host_census(host).dead, 0);
+	assert_int_equal(rbx_piece_pool_give(&host->flow.pool, &host->ended), 0);
+	host_free(host);
+}
+
 /* ---- First writes ---------------------------------------------------------------- */
 
 /* One server has labelled the slab. The other one may have, and the record does not say that it is
@@ -290,6 +312,25 @@ static void slab_at_a_server_that_is_out_is_had_elsewhere(void **state)
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	assert_int_equal(host_labelled_count(host, 1), 1);
+	host_free(host);
+}
+
+/* The only server that lends is about to be put out, and nobody looks at the slab again. */
+static void slab_at_a_suspect_alone_is_not_begun(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	host->servers[0].is_slow = true;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_labelled_count(host, 1), 1);
+	rbx_held_suspect(&host->flow.held, 1);
+	host->servers[0].refuse = -ENOSPC;
+	host->servers[0].is_slow = false;
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(host_census(host).dead, 1);
 	host_free(host);
 }
 
@@ -354,7 +395,9 @@ int main(void)
 		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
 		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
 		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
+		cmocka_unit_test(slab_without_a_source_borrows_nothing),
 		cmocka_unit_test(slab_that_may_be_elsewhere_is_dead),
+		cmocka_unit_test(slab_at_a_suspect_alone_is_not_begun),
 		cmocka_unit_test(slab_at_a_server_that_is_out_is_had_elsewhere),
 		cmocka_unit_test(slab_is_had_from_as_many_servers_as_it_has_replicas),
 		cmocka_unit_test(servers_are_needed_that_have_the_last_copies),
