@@ -26,11 +26,12 @@ static void sleep_until_wanted(struct rbx_volume_control *control,
 /* Returns when the next one is to be made. */
 static uint64_t round_make(struct rbx_volume_control *control)
 {
-	uint64_t keeper_ns = UINT64_MAX;
+	uint64_t keeper_ns = UINT64_MAX, upkeep_ns;
 
 	if (control->keeper)
 		keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
-	return RBX_MIN(keeper_ns, rbx_upkeep_round(&control->upkeep, rbx_now_ns()));
+	upkeep_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
+	return RBX_MIN(keeper_ns, upkeep_ns);
 }
 
 static void *upkeep_main(void *argument)
