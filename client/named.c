@@ -159,8 +159,6 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
 				 named->record.name, fault);
 	rbx_proposer_promised(&named->proposer, incarnation, &membership);
-	if (rbx_record_is_newer(&volume->record, &named->newest))
-		named->newest = volume->record;
 	/* The rest of the record is of the membership that is proposed again. */
 	if (membership.epoch && membership.epoch == named->proposer.membership.epoch &&
 	    membership.version == named->proposer.membership.version)
@@ -208,8 +206,6 @@ int rbx_named_settle(struct rbx_named *named)
 					 "another client has opened it meanwhile" :
 					 "too few of its servers are there to open it");
 	rbx_proposer_adopt(proposer);
-	if (named->newest.epoch)
-		rbx_port_copy(named->record.name, named->newest.name, sizeof(named->record.name));
 	rbx_record_put_membership(&named->record, &proposer->membership);
 	return 0;
 }

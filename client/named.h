@@ -37,9 +37,6 @@ struct rbx_named {
 	bool is_removed; /* it is opened for that alone; the caller sets it */
 	struct rbx_lock lock; /* guards what follows, and record: servers are asked in parallel */
 	struct rbx_proposer proposer;
-	/* Of all records of servers that were granted: its name is taken, chosen or not. Else a
-	 * rename that was interrupted could be undone after its new name was seen. */
-	struct rbx_wire_record newest;
 };
 
 /* name: of wire/record.h. -EINVAL, which was reported. */

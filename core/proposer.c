@@ -45,8 +45,9 @@ void rbx_proposer_promised(struct rbx_proposer *p, uint64_t incarnation,
 	if (p->state == RBX_PROPOSER_SHUT_OUT)
 		return;
 	rbx_member_set_add(&p->promised, incarnation);
-	/* Once enough have promised, nothing newer can have been chosen. But what is newer may
-	 * say who is needed, and was heard of when the servers were chosen that are asked. */
+	/* Once enough have promised, nothing newer can have been chosen. But somebody may have
+	 * seen it: by what is newer it was decided which servers to ask, or a name was shown
+	 * that a volume has. */
 	if ((p->state == RBX_PROPOSER_OPENING || p->state == RBX_PROPOSER_OPENED) &&
 	    rbx_membership_is_newer(membership, &p->membership)) {
 		p->membership = *membership;

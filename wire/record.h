@@ -64,6 +64,27 @@ static inline bool rbx_record_is_newer(const struct rbx_wire_record *a,
 	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
 }
 
+/* Whether a server is a member, and is not OUT. */
+static inline bool rbx_record_is_in(const struct rbx_wire_record *record, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < record->members_count; i++)
+		if (record->incarnations[i] == incarnation)
+			return !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
+	return false;
+}
+
+/* Members that are not OUT. */
+static inline uint32_t rbx_record_in_count(const struct rbx_wire_record *record)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < record->members_count; i++)
+		count += !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
+	return count;
+}
+
 static inline bool rbx_record_has_member(const struct rbx_wire_record *record,
 					 uint64_t incarnation)
 {

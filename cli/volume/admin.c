@@ -6,6 +6,24 @@
 
 #include "cli/volume/volume.h"
 
+/* Makes one call of the library, and says why it failed; if_busy: what to do if a program has the
+ * volume open. */
+static int run_call(const struct cli_command *command, int argc, char **argv,
+		    int (*call)(struct rbx_context *ctx), const char *if_busy)
+{
+	struct rbx_context *ctx;
+	int err, rc = CLI_EXIT_OK;
+
+	ctx = volume_begin(command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	err = call(ctx);
+	if (err)
+		rc = cli_fail(command, "%s%s", rbx_last_error(), err == -EBUSY && !volume_wanted.force ? if_busy : "");
+	rbx_close(ctx);
+	return rc;
+}
+
 /* ---- create ----------------------------------------------------------------------------*/
 
 static const struct cli_option create_options[] = {
@@ -23,23 +41,20 @@ static const struct cli_option create_options[] = {
 	VOLUME_REACH,
 };
 
-static int create(int argc, char **argv)
+static int create_call(struct rbx_context *ctx)
 {
 	struct rbx_volume_create_options options;
-	struct rbx_context *ctx;
-	int rc = CLI_EXIT_OK;
 
-	ctx = volume_begin(&volume_create_command, argc, argv, &rc);
-	if (!ctx)
-		return rc;
 	rbx_volume_create_options_defaults(&options);
 	options.keep_s = volume_wanted.keep_s;
 	options.replicas = volume_wanted.replicas;
-	if (rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
-			      volume_wanted.size_bytes, &options))
-		rc = cli_fail(&volume_create_command, "%s", rbx_last_error());
-	rbx_close(ctx);
-	return rc;
+	return rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
+				 volume_wanted.size_bytes, &options);
+}
+
+static int create(int argc, char **argv)
+{
+	return run_call(&volume_create_command, argc, argv, create_call, "");
 }
 
 const struct cli_command volume_create_command = {
@@ -62,19 +77,15 @@ static const struct cli_option grow_options[] = {
 	VOLUME_REACH,
 };
 
+static int grow_call(struct rbx_context *ctx)
+{
+	return rbx_volume_grow(ctx, volume_wanted.servers, volume_wanted.name,
+			       volume_wanted.size_bytes);
+}
+
 static int grow(int argc, char **argv)
 {
-	struct rbx_context *ctx;
-	int rc = CLI_EXIT_OK;
-
-	ctx = volume_begin(&volume_grow_command, argc, argv, &rc);
-	if (!ctx)
-		return rc;
-	if (rbx_volume_grow(ctx, volume_wanted.servers, volume_wanted.name,
-			    volume_wanted.size_bytes))
-		rc = cli_fail(&volume_grow_command, "%s", rbx_last_error());
-	rbx_close(ctx);
-	return rc;
+	return run_call(&volume_grow_command, argc, argv, grow_call, "");
 }
 
 const struct cli_command volume_grow_command = {
@@ -98,19 +109,15 @@ static const struct cli_option rename_options[] = {
 	VOLUME_REACH,
 };
 
+static int rename_call(struct rbx_context *ctx)
+{
+	return rbx_volume_rename(ctx, volume_wanted.servers, volume_wanted.name,
+				 volume_wanted.new_name);
+}
+
 static int rename_volume(int argc, char **argv)
 {
-	struct rbx_context *ctx;
-	int rc = CLI_EXIT_OK;
-
-	ctx = volume_begin(&volume_rename_command, argc, argv, &rc);
-	if (!ctx)
-		return rc;
-	if (rbx_volume_rename(ctx, volume_wanted.servers, volume_wanted.name,
-			      volume_wanted.new_name))
-		rc = cli_fail(&volume_rename_command, "%s", rbx_last_error());
-	rbx_close(ctx);
-	return rc;
+	return run_call(&volume_rename_command, argc, argv, rename_call, "");
 }
 
 const struct cli_command volume_rename_command = {
@@ -133,23 +140,16 @@ static const struct cli_option remove_options[] = {
 	VOLUME_REACH,
 };
 
+static int remove_call(struct rbx_context *ctx)
+{
+	return rbx_volume_remove(ctx, volume_wanted.servers, volume_wanted.name,
+				 volume_wanted.force != 0);
+}
+
 static int remove_volume(int argc, char **argv)
 {
-	struct rbx_context *ctx;
-	int err, rc = CLI_EXIT_OK;
-
-	ctx = volume_begin(&volume_remove_command, argc, argv, &rc);
-	if (!ctx)
-		return rc;
-	err = rbx_volume_remove(ctx, volume_wanted.servers, volume_wanted.name,
-				volume_wanted.force != 0);
-	if (err)
-		rc = cli_fail(&volume_remove_command, "%s%s", rbx_last_error(),
-			      err == -EBUSY && !volume_wanted.force ?
-				      "; --force removes it all the same" :
-				      "");
-	rbx_close(ctx);
-	return rc;
+	return run_call(&volume_remove_command, argc, argv, remove_call,
+			"; --force removes it all the same");
 }
 
 const struct cli_command volume_remove_command = {

@@ -152,10 +152,24 @@ int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rb
 
 /* ---- Looking for a volume ---------------------------------------------------------------*/
 
+/* Asks one of them. 0; -ENOENT, -EACCES: it has none of ours; or an error that was reported. */
+static int one_look(struct rbx_crowd *crowd, struct rbx_named *named, uint32_t index,
+		    bool knows_id)
+{
+	struct rbx_session *session = crowd->sessions[index];
+	struct rbx_wire_volume volume;
+	int err = knows_id ? rbx_named_look_for_id(named, session, &volume) :
+			     rbx_named_look(named, session, &volume);
+
+	if (!err)
+		err = rbx_named_heard(named, rbx_session_incarnation(session), &volume);
+	crowd->has[index] = !err;
+	return err;
+}
+
 /* Servers that know it by another name, after a rename that was interrupted. */
 static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
 {
-	struct rbx_wire_volume volume;
 	uint32_t i;
 	int err;
 
@@ -164,15 +178,9 @@ static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		    !rbx_record_has_member(&named->record,
 					   rbx_session_incarnation(crowd->sessions[i])))
 			continue;
-		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
-		if (err == -EACCES || err == -ENOENT)
-			continue;
-		if (!err)
-			err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[i]),
-					      &volume);
-		if (err)
+		err = one_look(crowd, named, i, true);
+		if (err && err != -EACCES && err != -ENOENT)
 			return err;
-		crowd->has[i] = true;
 	}
 	return 0;
 }
@@ -183,22 +191,14 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 	uint32_t i, count = 0;
 
 	for (i = 0; i < crowd->count; i++) {
-		struct rbx_wire_volume volume;
-
-		err = rbx_named_look(named, crowd->sessions[i], &volume);
+		err = one_look(crowd, named, i, false);
 		/* Another client may have one of the same name, at servers that ours does not
 		 * need. */
 		if (err == -EACCES)
 			none_err = err;
-		if (err == -EACCES || err == -ENOENT)
-			continue;
-		if (!err)
-			err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[i]),
-					      &volume);
-		if (err)
+		else if (err && err != -ENOENT)
 			return err;
-		crowd->has[i] = true;
-		count++;
+		count += !err;
 	}
 	if (count)
 		return others_look(crowd, named);
@@ -206,4 +206,19 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
 				 named->name) :
 		       rbx_error(none_err, "there is no volume %s on these servers", named->name);
+}
+
+uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
+			 bool *is_half)
+{
+	uint32_t i, missing = rbx_record_in_count(record);
+
+	*is_half = false;
+	for (i = 0; i < crowd->count; i++) {
+		if (!rbx_record_is_in(record, rbx_session_incarnation(crowd->sessions[i])))
+			continue;
+		missing -= crowd->has[i];
+		*is_half |= !crowd->has[i];
+	}
+	return missing;
 }

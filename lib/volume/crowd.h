@@ -30,4 +30,9 @@ void rbx_crowd_close(struct rbx_crowd *crowd);
  * credential wherever it is; or as rbx_named_heard(); reported. */
 int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
 
+/* How many members of the record that are not OUT were not asked, or do not have the volume.
+ * is_half: receives whether there is one of the latter. */
+uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
+			 bool *is_half);
+
 #endif

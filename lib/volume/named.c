@@ -19,39 +19,13 @@
 
 /* ---- What the servers know -----------------------------------------------------------*/
 
-/* Whether a server is a member, and is not OUT. */
-static bool is_in(const struct rbx_wire_record *record, uint64_t incarnation)
-{
-	uint32_t i;
-
-	for (i = 0; i < record->members_count; i++)
-		if (record->incarnations[i] == incarnation)
-			return !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
-	return false;
-}
-
-static uint32_t in_count(const struct rbx_wire_record *record)
-{
-	uint32_t i, count = 0;
-
-	for (i = 0; i < record->members_count; i++)
-		count += !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
-	return count;
-}
-
 /* A slab that no server names was never written only if all have been asked, but for those
  * that are out. */
 static int all_there_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
 {
-	uint32_t i, missing = in_count(record);
-	bool is_half = false;
+	bool is_half;
+	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
 
-	for (i = 0; i < crowd->count; i++) {
-		if (!is_in(record, rbx_session_incarnation(crowd->sessions[i])))
-			continue;
-		missing -= crowd->has[i];
-		is_half |= !crowd->has[i];
-	}
 	if (!missing)
 		return 0;
 	if (crowd->why_away[0])
@@ -206,10 +180,10 @@ static int take_in(struct rbx_volume *volume)
 static int connected_check(struct rbx_volume *volume)
 {
 	const struct rbx_wire_record *record = &volume->control.named->record;
-	uint32_t i, missing = in_count(record);
+	uint32_t i, missing = rbx_record_in_count(record);
 
 	for (i = 0; i < volume->control.server_count; i++)
-		missing -= is_in(record, rbx_session_incarnation(session_at(volume, i)));
+		missing -= rbx_record_is_in(record, rbx_session_incarnation(session_at(volume, i)));
 	return missing ? rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
 				   record->name) :
 			 0;
@@ -225,7 +199,7 @@ static int slabs_find(struct rbx_volume *volume)
 	for (i = 0; i < control->server_count && !err; i++) {
 		struct rbx_session *session = session_at(volume, i);
 
-		if (is_in(&named->record, rbx_session_incarnation(session)))
+		if (rbx_record_is_in(&named->record, rbx_session_incarnation(session)))
 			err = rbx_named_find(named, session, &control->upkeep, i);
 		else
 			err = rbx_named_forget(named, session);

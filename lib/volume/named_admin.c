@@ -250,24 +250,12 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 
 /* ---- Renaming -------------------------------------------------------------------------*/
 
-static bool has_member(const struct rbx_crowd *crowd, uint64_t incarnation)
-{
-	uint32_t i;
-
-	for (i = 0; i < crowd->count; i++)
-		if (rbx_session_incarnation(crowd->sessions[i]) == incarnation)
-			return crowd->has[i];
-	return false;
-}
-
 /* A server that is not asked could have another volume of the new name, and refuse it for ever. */
 static int members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
 {
-	uint32_t i, missing = 0;
+	bool is_half;
+	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
 
-	for (i = 0; i < record->members_count; i++)
-		missing += !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT) &&
-			   !has_member(crowd, record->incarnations[i]);
 	if (!missing)
 		return 0;
 	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or have lost it: a rename needs all of them",

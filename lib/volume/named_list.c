@@ -46,15 +46,6 @@ static struct found_volume *volume_find(struct found *found, uint64_t volume_id)
 	return &found->volumes[found->count++];
 }
 
-static uint32_t out_count(const struct rbx_wire_record *record)
-{
-	uint32_t i, count = 0;
-
-	for (i = 0; i < record->members_count; i++)
-		count += record->member_flags[i] & RBX_WIRE_MEMBER_OUT;
-	return count;
-}
-
 static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 {
 	const struct rbx_wire_record *record = &volume->record;
@@ -77,7 +68,7 @@ static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 	info->slab_bytes = record->slab_bytes;
 	info->keep_s = record->keep_s;
 	info->servers = record->members_count;
-	info->servers_out = out_count(record);
+	info->servers_out = record->members_count - rbx_record_in_count(record);
 	info->replicas = record->replicas;
 	return 0;
 }
