@@ -68,7 +68,18 @@ void rbx_port_hmac_sha256(const uint8_t *key, size_t key_bytes,
  * registers that it would take. */
 #define RBX_APART __attribute__((__noinline__))
 
-#define RBX_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define RBX_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument is evaluated once, so it may be a call that does something. */
+#define RBX_MIN(a, b)                          \
+	__extension__({                        \
+		const __typeof__(a) a_ = (a);  \
+		const __typeof__(b) b_ = (b);  \
+		a_ < b_ ? a_ : b_;             \
+	})
+#define RBX_MAX(a, b)                          \
+	__extension__({                        \
+		const __typeof__(a) a_ = (a);  \
+		const __typeof__(b) b_ = (b);  \
+		a_ > b_ ? a_ : b_;             \
+	})
 
 #endif
