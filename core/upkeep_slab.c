@@ -162,8 +162,7 @@ static enum outcome copy(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	if (rbx_rebuild_is_under_way(upkeep->flow))
 		return IS_DONE;
-	if (!has_source(upkeep, slab) || !record_give(upkeep, slab) ||
-	    copy_rests(upkeep, slab))
+	if (!record_give(upkeep, slab) || copy_rests(upkeep, slab))
 		return WAITS;
 	rbx_rebuild_start(upkeep->flow, slab);
 	return IS_DONE;
