@@ -13,41 +13,13 @@
 
 #include "include/rdmabox/volumes.h"
 #include "tests/lib/server_process.h"
-#include "tests/lib/tenant.h"
+#include "tests/lib/volume/three_servers.h"
 
-#define SERVERS 3
 #define RACES 100
 #define SLABS 7
 #define PAGE 4096u
 #define SLAB ((uint64_t)TENANT_SLAB_BYTES)
 #define SIZE (SLABS * SLAB)
-
-static struct rbx_server *servers[SERVERS];
-static char pool[512];
-
-static int servers_start(void **state)
-{
-	int i;
-
-	(void)state;
-	pool[0] = '\0';
-	for (i = 0; i < SERVERS; i++) {
-		servers[i] = tenant_server();
-		strcat(pool, i ? "," : "");
-		strcat(pool, rbx_server_address(servers[i]));
-	}
-	return 0;
-}
-
-static int servers_stop(void **state)
-{
-	int i;
-
-	(void)state;
-	for (i = 0; i < SERVERS; i++)
-		rbx_server_stop(servers[i]);
-	return 0;
-}
 
 static uint64_t lent_slabs(void)
 {

@@ -9,9 +9,8 @@
 
 #include "include/rdmabox/volumes.h"
 #include "lib/volume/crowd.h"
-#include "tests/lib/tenant.h"
+#include "tests/lib/volume/three_servers.h"
 
-#define SERVERS 3
 #define PAGE 4096u
 #define SIZE (2ull * TENANT_SLAB_BYTES)
 
@@ -23,33 +22,6 @@ enum step {
 	RENAMED = 4 * SERVERS,
 	RELEASED = 5 * SERVERS, /* the former name */
 };
-
-static struct rbx_server *servers[SERVERS];
-static char pool[512];
-
-static int servers_start(void **state)
-{
-	int i;
-
-	(void)state;
-	pool[0] = '\0';
-	for (i = 0; i < SERVERS; i++) {
-		servers[i] = tenant_server();
-		strcat(pool, i ? "," : "");
-		strcat(pool, rbx_server_address(servers[i]));
-	}
-	return 0;
-}
-
-static int servers_stop(void **state)
-{
-	int i;
-
-	(void)state;
-	for (i = 0; i < SERVERS; i++)
-		rbx_server_stop(servers[i]);
-	return 0;
-}
 
 /* ---- A volume with contents --------------------------------------------------------------*/
 
