@@ -35,7 +35,7 @@ static inline void rbx_base_rtt_init(struct rbx_base_rtt *base)
 static inline bool rbx_base_rtt_sample(struct rbx_base_rtt *base,
 				       uint64_t now_ns, uint64_t rtt_ns)
 {
-	rtt_ns = RBX_MAX(rtt_ns, 1);
+	rtt_ns = RBX_MAX(rtt_ns, 1u);
 	if (base->samples_left == 0 &&
 	    now_ns - base->begin_ns > RBX_BASE_RTT_AGE_NS) {
 		base->samples_left = RBX_BASE_RTT_SAMPLES;

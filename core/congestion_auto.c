@@ -55,7 +55,7 @@
 /* Thousandths of the throughput. */
 #define UP_COST 5
 #define DOWN_WORTH 10
-#define GAIN_MAX 4000
+#define GAIN_MAX 4000u
 
 /* Also in thousandths, and three times the noise. */
 #define CLEAR 25 /* a sum of gains to act on */
@@ -188,7 +188,7 @@ static void adopt(struct climb *climb)
 /* How much more `rate` is than `than`, in thousandths. */
 static int32_t gain(uint64_t rate, uint64_t than)
 {
-	uint64_t thousandths = rate * 1000 / RBX_MAX(than, 1);
+	uint64_t thousandths = rate * 1000 / RBX_MAX(than, 1u);
 
 	return (int32_t)RBX_MIN(thousandths, GAIN_MAX) - 1000;
 }

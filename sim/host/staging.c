@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * staging.c - staging memory that runs out. It is sized for far more than one client of the
- * simulation has under way, so the larger part of it may be withheld for the whole run. The
- * rest has room for any one request.
+ * simulation has under way, so all but one word of it may be withheld for the whole run: a run
+ * for the longest request.
  */
 #include "core/staging.h"
 #include "sim/host/wrap.h"
 #include "sim/sites.h"
 #include "sim/tally.h"
-
-/* Words of the pool, each a run for the longest request. */
-#define WORDS_LEFT_MAX 4u
 
 void __wrap_rbx_staging_init(struct rbx_staging *staging, void *memory,
 			     uint32_t lkey)
@@ -18,9 +15,7 @@ void __wrap_rbx_staging_init(struct rbx_staging *staging, void *memory,
 	__real_rbx_staging_init(staging, memory, lkey);
 	if (!rbx_sim_site(RBX_SIM_SITE_staging_short))
 		return;
-	for (uint64_t i = rbx_sim_site_draw(RBX_SIM_SITE_staging_short, 1,
-					    WORDS_LEFT_MAX);
-	     i < RBX_STAGING_WORDS; i++)
+	for (uint64_t i = 1; i < RBX_STAGING_WORDS; i++)
 		staging->taken[i] = UINT64_MAX;
 }
 
