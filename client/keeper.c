@@ -30,11 +30,16 @@ static struct rbx_peer *peer_at(const struct rbx_keeper *keeper, uint32_t server
 	return keeper->control->servers[server].peer;
 }
 
-/* No record will be accepted any more. */
+/* No record will be accepted any more, so another client may have the volume, now or soon. */
 static void end(struct rbx_keeper *keeper)
 {
+	uint32_t i;
+
 	keeper->is_over = true;
 	keeper->is_proposing = false;
+	keeper->control->upkeep.copies_least = 0; /* first writes fail like all others */
+	for (i = 0; i < keeper->control->server_count; i++)
+		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
 	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
 }
 
@@ -109,6 +114,7 @@ static void propose(struct rbx_keeper *keeper)
 
 	keeper->is_proposing = true;
 	keeper->again_ns = 0;
+	upkeep->copies_least = RBX_MAX(upkeep->copies_least, keeper->named->record.copies);
 	for (i = 0; i < keeper->control->server_count; i++)
 		keeper->asks[i].is_wanted = peer_at(keeper, i) &&
 					    !rbx_upkeep_server_is_down(upkeep, i) &&
@@ -130,6 +136,7 @@ static void chosen(struct rbx_keeper *keeper)
 	uint32_t i;
 
 	keeper->is_proposing = false;
+	keeper->control->upkeep.copies_least = keeper->named->record.copies;
 	for (i = 0; i < keeper->control->server_count; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
@@ -167,6 +174,7 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 	}
 	if (!rbx_server_set_count(&keeper->going))
 		return;
+	rbx_record_copies_lose(&keeper->named->record, rbx_server_set_count(&keeper->going));
 	rbx_named_change_to(keeper->named, &next);
 	propose(keeper);
 }
@@ -211,14 +219,58 @@ static bool judge(struct rbx_keeper *keeper)
 	return any_waits;
 }
 
+/* How many replicas each slab has at least that was written: what is to be said of it. Servers that
+ * are being judged still count. */
+static uint32_t copies_now(const struct rbx_keeper *keeper)
+{
+	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
+	uint32_t copies = keeper->named->record.copies;
+	uint32_t fewer = rbx_upkeep_short_of_copies(upkeep);
+
+	if (fewer)
+		return RBX_MIN(copies, fewer);
+	return rbx_upkeep_is_whole(upkeep) ? keeper->named->record.replicas : copies;
+}
+
+static void copies_tell(struct rbx_keeper *keeper)
+{
+	uint32_t copies = copies_now(keeper);
+
+	if (copies == keeper->named->record.copies)
+		return;
+	keeper->named->record.copies = copies;
+	rbx_named_change(keeper->named);
+	propose(keeper);
+}
+
 /* Returns whether there is to be another look soon. */
 static bool next_begin(struct rbx_keeper *keeper)
 {
-	if (!rbx_membership_is_joint(&keeper->named->proposer.membership))
-		return judge(keeper);
-	rbx_named_change(keeper->named);
-	propose(keeper);
-	return false;
+	bool any_waits;
+
+	if (rbx_membership_is_joint(&keeper->named->proposer.membership)) {
+		rbx_named_change(keeper->named);
+		propose(keeper);
+		return false;
+	}
+	any_waits = judge(keeper);
+	if (!keeper->is_proposing)
+		copies_tell(keeper);
+	return any_waits;
+}
+
+/* Whether so many servers are given up that the others alone can let another client in. Each is
+ * given up half a lease after it has answered for the last time, at the latest (core/lease.h). */
+static bool has_lost_the_volume(const struct rbx_keeper *keeper)
+{
+	struct rbx_member_set there = { .count = 0 };
+	uint32_t i;
+
+	for (i = 0; i < keeper->control->server_count; i++)
+		if (peer_at(keeper, i) &&
+		    !RBX_LOAD_ACQUIRE(&keeper->control->servers[i].is_given_up))
+			rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
+	return !rbx_membership_can_change(&keeper->named->proposer.membership, &there);
 }
 
 /* ---- For the volume --------------------------------------------------------------- */
@@ -234,7 +286,9 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 		answer_take(keeper, i);
 	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
 		chosen(keeper);
-	if (keeper->is_proposing && (rbx_named_is_shut_out(keeper->named) || !any_may(keeper)))
+	if (!keeper->is_over &&
+	    (rbx_named_is_shut_out(keeper->named) || has_lost_the_volume(keeper) ||
+	     (keeper->is_proposing && !any_may(keeper))))
 		end(keeper);
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);
@@ -242,6 +296,12 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 		return any_waits ? now_ns + AGAIN_NS : UINT64_MAX;
 	ask_all_wanted(keeper, now_ns);
 	return keeper->again_ns;
+}
+
+bool rbx_keeper_is_behind(const struct rbx_keeper *keeper)
+{
+	return !keeper->is_over && !keeper->is_proposing &&
+	       copies_now(keeper) != keeper->named->record.copies;
 }
 
 void rbx_keeper_end(struct rbx_keeper *keeper)

@@ -14,8 +14,14 @@
  *	- the others      a record is proposed in which they are OUT
  *	chosen            they count as down, and the parts that waited go on. If they voted, a
  *	                  second record follows that needs no vote of theirs
- *	cannot be chosen  too few servers answer, or another client has opened the volume: all
- *	                  that fails from now on is never acknowledged
+ *	cannot be chosen  too few servers are left, or another client has opened the volume. Then
+ *	                  another one may write: nothing is sent any more, reads as well
+ *
+ * The record also says how many complete replicas each slab has at least that was ever written. So
+ * the next client knows how many servers it can do without: with fewer missing than that, what no
+ * other server names was never written. The number falls with each server that is put OUT, and if
+ * a first write gets fewer replicas. It rises when all slabs are whole. A first write needs so
+ * many as the record says, and before a change the higher of both numbers counts.
  */
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
@@ -50,6 +56,9 @@ void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *contr
 
 /* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
 uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns);
+
+/* Whether the record is to say something else, as soon as another round is made. */
+bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
 
 /* The upkeep thread has ended. What waits fails. */
 void rbx_keeper_end(struct rbx_keeper *keeper);

@@ -210,6 +210,13 @@ int rbx_named_settle(struct rbx_named *named)
 	return 0;
 }
 
+bool rbx_named_may_lack(const struct rbx_named *named, uint32_t missing_count)
+{
+	/* One that was not named may be there: who forgot it does not give it up. */
+	return !missing_count || (missing_count < named->record.copies &&
+				  missing_count <= named->absent_count);
+}
+
 struct rbx_wire_message rbx_named_accept_request(const struct rbx_named *named)
 {
 	return (struct rbx_wire_message){

@@ -11,8 +11,9 @@
  *
  * A volume that is made has no record that could be heard; all else is the same.
  *
- * All servers of a volume are needed to open it, but for those that are OUT: what is at the others
- * cannot be known.
+ * Servers that are OUT are not needed to open it. Of the others so many may be missing as each slab
+ * that was written has replicas less one (keeper.h): then what no server names was never written.
+ * They are OUT from then on.
  */
 #ifndef RBX_CLIENT_NAMED_H
 #define RBX_CLIENT_NAMED_H
@@ -30,6 +31,7 @@ struct rbx_named {
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
 	struct rbx_member_set open_at; /* servers that say that it is open */
+	uint32_t absent_count; /* servers that were named and are not there, or began anew */
 	bool has_two_names; /* servers know it by different ones: a rename was interrupted */
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
@@ -70,6 +72,8 @@ int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 /* What is to be accepted by all, after all were granted. 0; -EBUSY: too few servers were granted,
  * or another client has opened it meanwhile; reported. */
 int rbx_named_settle(struct rbx_named *named);
+/* Whether the volume can be opened without so many of its servers that are not OUT. */
+bool rbx_named_may_lack(const struct rbx_named *named, uint32_t missing_count);
 /* A server accepts it. Several threads. 0, or -errno that was reported. */
 int rbx_named_accept(struct rbx_named *named, struct rbx_session *session);
 /* The same without waiting: the request, and what its answer means. err: 0, or why the server has

@@ -29,6 +29,7 @@ static void peer_down(struct rbx_peer *peer, void *user)
 	struct rbx_volume_control *control = server->control;
 
 	(void)peer;
+	RBX_STORE_RELEASE(&server->is_given_up, true);
 	if (!control->keeper) {
 		rbx_upkeep_server_down(&control->upkeep, index_of(server));
 		return;
@@ -215,6 +216,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 	int err;
 
 	control->servers[index].control = control;
+	RBX_STORE_RELEASE(&control->servers[index].is_given_up, false);
 	rbx_upkeep_server_begins(&control->upkeep, index);
 	err = rbx_volume_connect(control, index, &events, &peer);
 	if (err)

@@ -31,6 +31,9 @@ static uint64_t round_make(struct rbx_volume_control *control)
 	if (control->keeper)
 		keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
 	upkeep_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
+	/* The round may have made whole what lacked replicas, or need another record. */
+	if (control->keeper && rbx_keeper_is_behind(control->keeper))
+		return 0;
 	return RBX_MIN(keeper_ns, upkeep_ns);
 }
 

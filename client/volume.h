@@ -30,6 +30,7 @@ struct rbx_volume_server {
 	 * upkeep's servers_lock. */
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
+	bool is_given_up; /* atomic: its peer is down, for good */
 	bool is_shunned; /* atomic: the record is about to say that it is out (keeper.h) */
 	/* While it is connected: what the pool says of its place; NULL: nothing. */
 	const char *labels;

@@ -287,7 +287,8 @@ void rbx_borrowings_tick(struct rbx_upkeep *upkeep)
 		if (!borrowing->slab)
 			continue;
 		if (rbx_slab_shape(borrowing->slab)->is_named) {
-			continue; /* the server has it, or has refused, or is dead */
+			if (!borrowing->is_short)
+				continue; /* the server has it, or has refused, or is dead */
 		} else if (is_in_vain(borrowing)) {
 			withdraw(upkeep, borrowing, -ENODEV);
 		} else if (upkeep->now_ns >= due_ns(upkeep, borrowing)) {

@@ -73,6 +73,17 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 	rbx_unlock(&upkeep->servers_lock);
 }
 
+/* A server that has gone down may have replicas that no round has looked for yet. */
+bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep)
+{
+	const struct rbx_attention *attention = &upkeep->flow->map->attention;
+
+	return !upkeep->lost.is_on && !RBX_LOAD_RELAXED(&upkeep->any_went_down) &&
+	       rbx_attention_count(attention, RBX_SLAB_BLANK) +
+			       rbx_attention_count(attention, RBX_SLAB_WHOLE) ==
+		       upkeep->flow->map->slab_count;
+}
+
 /* ---- A round --------------------------------------------------------------*/
 
 static bool may_borrow(const struct rbx_upkeep *upkeep)

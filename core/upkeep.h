@@ -144,6 +144,9 @@ struct rbx_borrowing {
 	struct rbx_server_set away;
 	struct rbx_server_set not_servers; /* asked already, or have a replica */
 	int err; /* why one of them did not lend */
+	/* of a named volume: too few servers have lent for a first write, and it waits for a
+	 * record that allows so few */
+	bool is_short;
 };
 
 /* What a server is asked, one request at a time. */
@@ -200,6 +203,9 @@ struct rbx_upkeep {
 	uint32_t open_next; /* the next slab that needs memory */
 	struct rbx_server_set open_refused; /* servers */
 	int open_err; /* what the last one answered */
+	/* Of a named volume with replicas: a first write needs so many, because the record says
+	 * that each slab has them which was written. The host sets it. */
+	uint32_t copies_least;
 	/* What was reported, so that each news is told once. */
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
@@ -266,6 +272,14 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 /* The same, of a volume that was not closed: writes were under way, and may have reached some
  * replicas only. All are made like one of them, while the volume is used. */
 void rbx_upkeep_even_out(struct rbx_upkeep *upkeep);
+
+/* Whether each slab has all its replicas, complete, or was never written. Of the thread that
+ * makes rounds. */
+bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep);
+
+/* First writes wait because servers have lent fewer replicas than copies_least: how many at
+ * least; 0: none waits. Of the thread that makes rounds. */
+uint32_t rbx_upkeep_short_of_copies(struct rbx_upkeep *upkeep);
 
 /* Borrows all replicas of all slabs, unless they are borrowed on demand. Returns 0, or why a
  * server lends no more. Blocks. */

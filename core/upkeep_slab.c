@@ -40,6 +40,7 @@ static bool record_give(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 enum outcome {
 	IS_DONE,
 	IS_STUCK, /* nothing more can be done for it now */
+	IS_SHORT, /* too few servers have lent; a record may allow that */
 	WAITS, /* the same, for a reason that passes by itself */
 	LACKS_SERVERS, /* servers to be asked next have not answered yet */
 };
@@ -315,7 +316,35 @@ static bool is_sound(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borr
 	return false;
 }
 
-/* One replica is enough for the writes to begin. The others are made like lost ones. */
+static uint32_t lent_count(struct rbx_slab *slab)
+{
+	uint32_t slot, count = 0;
+
+	rbx_slab_lock(slab);
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		count += rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE;
+	rbx_slab_unlock(slab);
+	return count;
+}
+
+uint32_t rbx_upkeep_short_of_copies(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, fewest = 0;
+
+	for (i = 0; i < RBX_ASKS_MAX && upkeep->borrowings_count; i++) {
+		const struct rbx_borrowing *borrowing = &upkeep->borrowings[i];
+		uint32_t count;
+
+		if (!borrowing->slab || !borrowing->is_short)
+			continue;
+		count = lent_count(borrowing->slab);
+		fewest = fewest ? RBX_MIN(fewest, count) : count;
+	}
+	return fewest;
+}
+
+/* One replica is enough for the writes to begin, unless the record says that there are more. The
+ * others are made like lost ones. */
 static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			      const struct rbx_borrowing *borrowing)
 {
@@ -336,6 +365,13 @@ static enum outcome lend_over(struct rbx_upkeep *upkeep,
 			uncertain(borrowing->slab);
 		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
 				   borrowing->since_ns, borrowing->is_overdue);
+	}
+	if (lent_count(borrowing->slab) < upkeep->copies_least) {
+		if (!RBX_LOAD_RELAXED(&upkeep->is_closing))
+			return IS_SHORT;
+		uncertain(borrowing->slab);
+		return lend_failed(upkeep, borrowing->slab, -ENOTCONN,
+				   borrowing->since_ns, true);
 	}
 	upkeep->in_vain_since_ns = 0;
 	begin(upkeep, borrowing->slab, borrowing->err);
@@ -385,6 +421,9 @@ void rbx_upkeep_borrowed(struct rbx_upkeep *upkeep, struct rbx_borrowing *borrow
 				       lend_over(upkeep, borrowing) :
 				       replace_over(upkeep, borrowing);
 
+	borrowing->is_short = outcome == IS_SHORT;
+	if (borrowing->is_short)
+		return;
 	upkeep->lent_count += borrowing->lent_count > 0;
 	rbx_borrow_end(upkeep, borrowing);
 	rbx_attention_relist(&upkeep->flow->map->attention, slab,

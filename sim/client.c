@@ -170,6 +170,23 @@ static void name_of(const struct rbx_sim_client *client, bool other, char name[1
 	snprintf(name, 16, "%c%u", other ? 'w' : 'v', client->index);
 }
 
+static uint32_t out_count(const struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume->control.named;
+
+	return named ? named->record.members_count - rbx_record_in_count(&named->record) : 0;
+}
+
+/* It is not ours from here on: the checks look into it. */
+static struct rbx_volume *volume_take(struct rbx_sim_client *client)
+{
+	struct rbx_volume *volume = client->volume;
+
+	client->left_out_count = out_count(volume);
+	client->volume = NULL;
+	return volume;
+}
+
 /* It is made smaller than it has to be. */
 static int named_make(struct rbx_sim_client *client, const char *servers, const char *name)
 {
@@ -186,11 +203,8 @@ static int named_make(struct rbx_sim_client *client, const char *servers, const 
 
 static int named_grow(struct rbx_sim_client *client, const char *servers, const char *name)
 {
-	struct rbx_volume *volume = client->volume;
-	int err;
+	int err = rbx_volume_close(volume_take(client));
 
-	client->volume = NULL; /* the checks look into it */
-	err = rbx_volume_close(volume);
 	if (!err)
 		err = rbx_volume_grow(client->ctx, servers, name, client->size_bytes);
 	return err ? err : -EAGAIN;
@@ -199,32 +213,36 @@ static int named_grow(struct rbx_sim_client *client, const char *servers, const 
 /* Once in each life of a client. It may be refused, if a server is lost. */
 static int named_rename(struct rbx_sim_client *client, const char *servers, const char *name)
 {
-	struct rbx_volume *volume = client->volume;
 	char new_name[16];
 	int err;
 
 	client->is_renamed = true;
-	client->volume = NULL;
 	name_of(client, !client->has_other_name, new_name);
-	err = rbx_volume_close(volume);
+	err = rbx_volume_close(volume_take(client));
 	if (!err)
 		err = rbx_volume_rename(client->ctx, servers, name, new_name);
 	rbx_sim_tally(RBX_SIM_TALLY_renames, err == 0);
 	return err ? err : -EAGAIN;
 }
 
-static int named_open_as(struct rbx_sim_client *client, const char *servers, const char *name)
+/* Who names a server that is away says that it is not just forgotten. */
+static int named_open_as(struct rbx_sim_client *client, const char *name)
 {
 	struct rbx_volume_options options = client->volume_options;
+	char servers[RBX_SIM_SERVERS_TEXT];
 	int err;
 
+	rbx_sim_servers_name(servers, true);
 	options.name = name;
 	options.replicas = 1; /* as it was made */
 	options.take_over = true;
 	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
-	if (!err)
-		client->has_other_name = client->volume->control.named->record.name[0] == 'w';
-	return err;
+	if (err)
+		return err;
+	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
+	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
+		      out_count(client->volume) > client->left_out_count);
+	return 0;
 }
 
 /* A named volume is made at first, made larger, and renamed. Later it is taken from the client that
@@ -235,10 +253,10 @@ static int named_open(struct rbx_sim_client *client, const char *servers)
 	int err;
 
 	name_of(client, true, name);
-	err = named_open_as(client, servers, name);
+	err = named_open_as(client, name);
 	if (err == -ENOENT) {
 		name_of(client, false, name);
-		err = named_open_as(client, servers, name);
+		err = named_open_as(client, name);
 	}
 	if (err == -ENOENT && !client->is_made)
 		return named_make(client, servers, name);
@@ -257,7 +275,7 @@ static int open_once(struct rbx_sim_client *client)
 	char servers[RBX_SIM_SERVERS_TEXT];
 	int err;
 
-	rbx_sim_servers_name(servers);
+	rbx_sim_servers_name(servers, false);
 	if (!rbx_sim_world.is_named)
 		return rbx_volume_open(client->ctx, &client->volume, servers,
 				       client->size_bytes, &client->volume_options);
@@ -312,11 +330,44 @@ void rbx_sim_client_open(struct rbx_sim_client *client)
 		      "replicas", client->volume_options.replicas);
 }
 
+static bool is_whole(const struct rbx_volume *volume)
+{
+	const struct rbx_volume_map *map = volume ? volume->control.flow.map : NULL;
+
+	for (uint32_t i = 0; map && i < map->slab_count; i++) {
+		enum rbx_slab_health health = rbx_slab_health(rbx_slab_at(&map->shape, i));
+
+		if (health != RBX_SLAB_WHOLE && health != RBX_SLAB_BLANK)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the next client of a named volume may rely on it: enough servers have accepted a record
+ * that says so. */
+static bool is_said(const struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume ? volume->control.named : NULL;
+
+	return !named || (rbx_named_is_chosen(named) &&
+			  named->record.copies == named->record.replicas);
+}
+
+static void left(struct rbx_sim_client *client)
+{
+	const struct rbx_volume *volume = client->volume;
+
+	client->left_all_copies = volume && is_whole(volume) && is_said(volume);
+	if (volume)
+		client->left_out_count = out_count(volume);
+}
+
 /* Nothing says BYE and nothing is freed, as after a real power failure. */
 void rbx_sim_client_power_off(struct rbx_sim_client *client)
 {
 	RBX_SIM_TRACE(client->node, "power-off", "time", client->lives_count,
 		      "outstanding", client->outstanding_count);
+	left(client);
 	rbx_sim_node_stop(client->node);
 	rbx_sim_world.fabric->node_stop(client->node);
 	rbx_sim_descriptors_stop(client->node);
@@ -343,6 +394,7 @@ static void *start_anew(void *arg)
 
 void rbx_sim_client_power_on(struct rbx_sim_client *client)
 {
+	client->left_all_copies = false;
 	if (rbx_sim_world.is_named)
 		rbx_sim_tally(RBX_SIM_TALLY_volumes_taken, 1);
 	else
@@ -360,10 +412,8 @@ void rbx_sim_client_has_started(struct rbx_sim_client *client)
 static void *open_anew(void *arg)
 {
 	struct rbx_sim_client *client = arg;
-	struct rbx_volume *volume = client->volume;
 
-	client->volume = NULL; /* the checks look into it */
-	if (rbx_volume_close(volume))
+	if (rbx_volume_close(volume_take(client)))
 		rbx_sim_fail("liveness", "client %u: %s", client->index, rbx_last_error());
 	volume_open(client);
 	return NULL;
@@ -379,7 +429,7 @@ static void volume_remove(struct rbx_sim_client *client)
 {
 	char servers[RBX_SIM_SERVERS_TEXT], name[16];
 
-	rbx_sim_servers_name(servers);
+	rbx_sim_servers_name(servers, false);
 	name_of(client, client->has_other_name, name);
 	if (rbx_volume_remove(client->ctx, servers, name, false))
 		rbx_sim_fail("given-back", "client %u: %s", client->index, rbx_last_error());
@@ -435,23 +485,10 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 		rbx_sim_on(client->node, add, &addition);
 }
 
-static bool is_whole(const struct rbx_volume *volume)
-{
-	const struct rbx_volume_map *map = volume ? volume->control.flow.map : NULL;
-
-	for (uint32_t i = 0; map && i < map->slab_count; i++) {
-		enum rbx_slab_health health = rbx_slab_health(rbx_slab_at(&map->shape, i));
-
-		if (health != RBX_SLAB_WHOLE && health != RBX_SLAB_BLANK)
-			return false;
-	}
-	return true;
-}
-
 /* Looks without locks: no fiber runs meanwhile. A volume that is not open has nothing to lose,
  * unless it has a name. */
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
 {
-	return (client->volume || !rbx_sim_world.is_named) && is_whole(client->volume) &&
-	       is_whole(client->visited);
+	return (client->volume || !rbx_sim_world.is_named || client->left_all_copies) &&
+	       is_whole(client->volume) && is_said(client->volume) && is_whole(client->visited);
 }

@@ -34,6 +34,7 @@ static uint64_t offered_at_ns[RBX_SIM_SERVERS_MAX];
 struct undo {
 	struct rbx_sim_event event;
 	struct rbx_sim_server *server;
+	uint64_t until_ns;
 };
 
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
@@ -92,8 +93,11 @@ static bool may_harm(uint32_t node)
 	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
 }
 
+/* What a client has left that is not there now survives one loss, and this may be it. */
 static void harmed(uint32_t node, uint64_t felt_ns)
 {
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_world.clients[i].left_all_copies = false;
 	harmed_node = node;
 	harmed_until_ns = RBX_MAX(harmed_until_ns, rbx_sim_now() + felt_ns);
 	offered_at_ns[node - 1] = harmed_until_ns;
@@ -141,9 +145,9 @@ void rbx_sim_harm_init(void)
 	rbx_sim_judge_by(&judge);
 	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++) {
 		uncuts[i] = (struct undo){ { .run = uncut },
-					   &rbx_sim_world.servers[i] };
+					   &rbx_sim_world.servers[i], 0 };
 		relieves[i] = (struct undo){ { .run = relieve },
-					     &rbx_sim_world.servers[i] };
+					     &rbx_sim_world.servers[i], 0 };
 	}
 }
 
@@ -197,19 +201,51 @@ static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
 	       rbx_sim_site_harms(site, server->node, FELT_NS);
 }
 
+static void cut(uint32_t index)
+{
+	uint32_t node = rbx_sim_world.servers[index].node;
+	uint64_t for_ns = rbx_sim_site_draw(RBX_SIM_SITE_partition, RBX_SIM_MS, CUT_NS_MAX);
+
+	RBX_SIM_TRACE(node, "cut-off", "node", node, "up", rbx_sim_servers_up());
+	rbx_sim_world.fabric->node_cut(node, true);
+	rbx_sim_after(&uncuts[index].event, for_ns);
+	uncuts[index].until_ns = rbx_sim_now() + for_ns;
+}
+
+/* The one that is out, and one more: if it were three, nobody could open a volume. */
+static bool are_two_cut(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++)
+		count += rbx_sim_now() < uncuts[i].until_ns;
+	return count >= 2;
+}
+
+/* Nothing is lost by that while no client is there, however many replicas a named volume lacks:
+ * the next one waits, if it has to. */
+static bool is_cut(const struct rbx_sim_server *server)
+{
+	bool any_is_there = !rbx_sim_world.is_named;
+
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		any_is_there |= !clients_start_at_ns[i];
+	if (any_is_there)
+		return asked(RBX_SIM_SITE_partition, server);
+	if (!server->server || are_two_cut() || !rbx_sim_site(RBX_SIM_SITE_partition))
+		return false;
+	harmed(server->node, FELT_NS);
+	harmed_node = 0; /* it is not to be lost as well: another one may be, and not known yet */
+	return true;
+}
+
 static void harm(struct rbx_sim_server *server)
 {
 	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
 	uint32_t node = server->node;
 
-	if (asked(RBX_SIM_SITE_partition, server)) {
-		RBX_SIM_TRACE(node, "cut-off", "node", node, "up",
-			      rbx_sim_servers_up());
-		rbx_sim_world.fabric->node_cut(node, true);
-		rbx_sim_after(&uncuts[index].event,
-			      rbx_sim_site_draw(RBX_SIM_SITE_partition,
-						RBX_SIM_MS, CUT_NS_MAX));
-	}
+	if (is_cut(server))
+		cut(index);
 	if (asked(RBX_SIM_SITE_slow_node, server))
 		rbx_sim_node_stall(
 			node, rbx_sim_now() +
@@ -273,6 +309,19 @@ static bool crashes(const struct rbx_sim_client *client)
 	return false;
 }
 
+static struct rbx_sim_server *any_server(void)
+{
+	return &rbx_sim_world.servers[rbx_random_below(&rbx_sim_world.random,
+						       rbx_sim_world.servers_count)];
+}
+
+/* A named volume may lose servers while nobody has it open: that is likely then. */
+static void harm_after(void)
+{
+	for (uint32_t i = 0; rbx_sim_world.is_named && i < rbx_sim_world.servers_count; i++)
+		harm(any_server());
+}
+
 /* No replica is lost with a client. One that is stopped keeps its lease: its last message may
  * be a quarter of it old. */
 static void harm_client(struct rbx_sim_client *client)
@@ -292,6 +341,7 @@ static void harm_client(struct rbx_sim_client *client)
 			rbx_sim_now() +
 			rbx_sim_site_draw(RBX_SIM_SITE_client_crash, RBX_SIM_MS,
 					  OFF_NS_MAX);
+		harm_after();
 	}
 }
 
@@ -351,8 +401,7 @@ void rbx_sim_harm_now_and_then(void)
 	offer_harmed(rbx_sim_now());
 	if (rbx_sim_world.racks_count)
 		rbx_sim_racks_harm();
-	harm(&rbx_sim_world.servers[rbx_random_below(
-		random, rbx_sim_world.servers_count)]);
+	harm(any_server());
 	harm_client(&rbx_sim_world.clients[rbx_random_below(
 		random, rbx_sim_world.clients_count)]);
 }

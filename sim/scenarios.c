@@ -166,17 +166,17 @@ static void named_load(void)
 	}
 }
 
-/* Servers are cut off, and keep what they have. */
+/* Servers are cut off, and keep what they have; or they are lost for good. */
 static const enum rbx_sim_site keepings[] = {
-	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
-	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_client_cut,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_client_cut,
 	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
 	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
 	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
-	RBX_SIM_SITE_slow_client,
+	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_slow_node,
 };
 
 static void draw_kept(void)
@@ -282,7 +282,7 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	{ "named", "volumes outlive their clients, which crash and are followed",
 	  SITES(takings), 1, draw_named, named_load, NULL },
 	{ "kept", "named volumes with replicas; servers are lost and clients crash",
-	  SITES(keepings), 1, draw_kept, named_load, NULL },
+	  SITES(keepings), 3, draw_kept, named_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,

@@ -106,13 +106,13 @@ void rbx_sim_server_power_off(struct rbx_sim_server *server)
 	server->server = NULL;
 }
 
-void rbx_sim_servers_name(char *servers)
+void rbx_sim_servers_name(char *servers, bool all)
 {
 	size_t at = 0;
 
 	servers[0] = '\0';
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		if (rbx_sim_world.servers[i].server)
+		if (all || rbx_sim_world.servers[i].server)
 			at += (size_t)sprintf(servers + at, "%sn%u:7000",
 					      at ? "," : "",
 					      rbx_sim_world.servers[i].node);

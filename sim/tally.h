@@ -40,6 +40,7 @@
 	X(rebuilds, "times that all replicas were there again")               \
 	X(racks_survived, "racks lost, and no page with them")                \
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
+	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(renames, "named volumes that got another name")                     \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \

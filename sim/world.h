@@ -103,6 +103,9 @@ struct rbx_sim_client {
 	bool is_made; /* its named volume */
 	bool has_other_name; /* that volume, when it was opened last */
 	bool is_renamed; /* that was tried in this life of the client, or is not wanted */
+	/* It has crashed, its named volume had all replicas, and the record says so. */
+	bool left_all_copies;
+	uint32_t left_out_count; /* servers of that volume that were OUT then */
 	struct rbx_sim_fiber *starts; /* starts its machine again */
 	struct rbx_sim_fiber *loop; /* of a program that polls itself; or NULL */
 	bool loop_ends;
@@ -148,8 +151,8 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
-/* "n1:7000,n2:7000": the servers that have power. */
-void rbx_sim_servers_name(char *servers);
+/* "n1:7000,n2:7000": the servers that have power; or all. */
+void rbx_sim_servers_name(char *servers, bool all);
 /* Slabs lent to all clients. Takes the server's lock: only from a fiber. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
 /* The incarnation that the server of a node reports; 0: it has not started. */

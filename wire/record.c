@@ -24,7 +24,7 @@ void rbx_wire_walk_record(struct rbx_cursor *c, struct rbx_wire_record *r)
 	rbx_cursor_u32(c, &r->replicas);
 	rbx_cursor_u32(c, &r->flags);
 	rbx_cursor_u32(c, &r->members_count);
-	rbx_cursor_zeros(c, 4);
+	rbx_cursor_u32(c, &r->copies);
 	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++)
 		rbx_cursor_u64(c, &r->incarnations[i]);
 	rbx_cursor_bytes(c, r->member_flags, sizeof(r->member_flags));
@@ -106,6 +106,7 @@ bool rbx_wire_record_makes_sense(const struct rbx_wire_record *r)
 	return rbx_wire_volume_name_makes_sense(r->name) &&
 	       rbx_credential_makes_sense(r->owner) && r->volume_id &&
 	       !(r->flags & ~(RBX_WIRE_CHECKSUMS | RBX_WIRE_EVEN)) && members_make_sense(r) &&
+	       r->copies <= r->replicas &&
 	       !r->epoch == !r->version && !r->epoch == !r->members_count;
 }
 

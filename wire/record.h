@@ -38,6 +38,7 @@ struct rbx_wire_record {
 	uint32_t replicas;
 	uint32_t flags; /* enum rbx_wire_record_flags */
 	uint32_t members_count;
+	uint32_t copies; /* complete replicas that each slab has at least which was written */
 	uint64_t incarnations[RBX_WIRE_MEMBERS_MAX]; /* zero from the count on */
 	uint8_t member_flags[RBX_WIRE_MEMBERS_MAX]; /* the same */
 };
@@ -73,6 +74,13 @@ static inline bool rbx_record_is_in(const struct rbx_wire_record *record, uint64
 		if (record->incarnations[i] == incarnation)
 			return !(record->member_flags[i] & RBX_WIRE_MEMBER_OUT);
 	return false;
+}
+
+/* So many servers may have had replicas of any slab, and are gone. A volume never gives up its last
+ * copies. */
+static inline void rbx_record_copies_lose(struct rbx_wire_record *record, uint32_t servers_count)
+{
+	record->copies = record->copies > servers_count ? record->copies - servers_count : 1;
 }
 
 /* Members that are not OUT. */

@@ -12,10 +12,11 @@
  * end with an error.
  *
  * A write that has completed is read back by whoever opens the volume next. With one replica, what
- * is on a server is lost with that server, and reads of it end with -EIO. With more, a program
- * that has it open goes on when a server dies, makes the replicas anew at others, and the
- * next one opens the volume without that server. A server that dies while no program has the
- * volume open is needed to open it, as is each other one.
+ * is on a server is lost with that server, reads of it end with -EIO, and nobody can open the
+ * volume any more. With more, a program that has it open goes on when a server dies, and makes the
+ * replicas anew at others. The next one opens the volume without that server, also if it died
+ * while no program had the volume open. More than half of the servers must be there, and fewer
+ * missing than rbx_volume_info.copies.
  */
 #ifndef RDMABOX_VOLUMES_H
 #define RDMABOX_VOLUMES_H
@@ -163,8 +164,11 @@ struct rbx_volume_info {
 	uint32_t servers_there; /* of them, that were asked and have it */
 	uint64_t volume_id; /* that no other volume ever has */
 	uint32_t replicas; /* servers that have each slab */
-	uint32_t servers_out; /* that were lost while it was open, and are not needed to open it */
+	uint32_t servers_out; /* that were lost, and are not needed to open it */
 	char owner[RBX_VOLUME_OWNER_MAX]; /* the credential that it was made with; "": no name */
+	/* complete replicas that each slab has at least which was ever written: it can be opened
+	 * without any servers less than that */
+	uint32_t copies;
 };
 
 /**

@@ -97,6 +97,7 @@ static void leave_out(struct rbx_crowd *crowd, uint32_t index)
 {
 	if (!crowd->why_away[0])
 		snprintf(crowd->why_away, sizeof(crowd->why_away), "%s", rbx_last_error());
+	crowd->away_count++;
 	free(crowd->names[index]);
 	crowd->names[index] = crowd->names[--crowd->count];
 	crowd->names[crowd->count] = NULL;
@@ -221,4 +222,13 @@ uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_re
 		*is_half |= !crowd->has[i];
 	}
 	return missing;
+}
+
+uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record)
+{
+	uint32_t i, count = crowd->away_count;
+
+	for (i = 0; i < crowd->count; i++)
+		count += !rbx_record_is_in(record, rbx_session_incarnation(crowd->sessions[i]));
+	return count;
 }

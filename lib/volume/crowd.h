@@ -16,6 +16,7 @@ struct rbx_crowd {
 	struct rbx_session *sessions[RBX_MEMBERS_MAX];
 	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
 	uint32_t count;
+	uint32_t away_count; /* servers that were left out */
 	char why_away[RBX_ERROR_TEXT_MAX]; /* why a server was left out; "": none was */
 };
 
@@ -34,5 +35,8 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
  * is_half: receives whether there is one of the latter. */
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
+/* Servers that were named and are not such a member: they were left out, or began anew, or never
+ * had the volume. */
+uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 #endif

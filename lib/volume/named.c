@@ -8,6 +8,7 @@
  */
 #include "lib/volume/named.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,23 +18,26 @@
 #include "include/rdmabox/pool.h"
 #include "lib/volume/crowd.h"
 
+#define WAIT_US 100000u /* how long a signal may have to wait at most */
+
 /* ---- What the servers know -----------------------------------------------------------*/
 
-/* A slab that no server names was never written only if all have been asked, but for those
- * that are out. */
-static int all_there_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
+/* A slab that no server names was never written only if enough have been asked. */
+static int all_there_check(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
+	const struct rbx_wire_record *record = &named->record;
 	bool is_half;
 	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
 
-	if (!missing)
-		return 0;
-	if (crowd->why_away[0])
-		return rbx_error(-EHOSTUNREACH, "volume %s needs %u servers that are not there: %s",
-				 record->name, missing, crowd->why_away);
-	if (is_half)
+	named->absent_count = rbx_crowd_absent(crowd, record);
+	if (is_half && !crowd->away_count)
 		return rbx_error(-ENOENT, "volume %s was not made to its end, or not removed to its end: remove it",
 				 record->name);
+	if (!is_half && rbx_named_may_lack(named, missing))
+		return 0;
+	if (crowd->away_count)
+		return rbx_error(-EHOSTUNREACH, "volume %s lacks %u of its servers, and may have data that no other one has: %s",
+				 record->name, missing, crowd->why_away);
 	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them",
 			 record->name, record->members_count, missing);
 }
@@ -71,7 +75,7 @@ static int begin(struct rbx_named *named, struct rbx_crowd *crowd, bool take_ove
 		err = rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
 				named->record.name, named->record.replicas);
 	if (!err)
-		err = all_there_check(&named->record, crowd);
+		err = all_there_check(named, crowd);
 	if (!err)
 		err = rbx_named_begin(named, take_over);
 	if (err)
@@ -147,27 +151,30 @@ static void release(struct rbx_volume *volume)
 }
 
 /* Servers that were OUT and are there again: what they have may be old, and was forgotten. From
- * here on they are servers like the others. */
-static int take_in(struct rbx_volume *volume)
+ * here on they are servers like the others. Those that are missing are OUT. */
+static int members_change(struct rbx_volume *volume)
 {
 	struct rbx_named *named = volume->control.named;
+	struct rbx_member_set there = { .count = 0 };
+	uint32_t i, changes_count = 0, lost_count = 0;
 	struct rbx_membership next;
-	bool any = false;
-	uint32_t i;
 	int err;
 
+	for (i = 0; i < volume->control.server_count; i++)
+		rbx_member_set_add(&there, rbx_session_incarnation(session_at(volume, i)));
 	rbx_membership_next(&next, &named->proposer.membership);
-	for (i = 0; i < volume->control.server_count; i++) {
-		struct rbx_member *member = rbx_membership_find(
-			&next, rbx_session_incarnation(session_at(volume, i)));
+	for (i = 0; i < next.count; i++) {
+		struct rbx_member *member = &next.members[i];
+		bool is_there = rbx_member_set_has(&there, member->incarnation);
 
-		if (!member || member->state == RBX_MEMBER_IN)
-			continue;
-		member->state = RBX_MEMBER_IN;
-		any = true;
+		changes_count += is_there != (member->state == RBX_MEMBER_IN);
+		lost_count += !is_there && member->state == RBX_MEMBER_IN;
+		member->state = is_there ? RBX_MEMBER_IN : RBX_MEMBER_OUT;
 	}
-	if (!any)
+	if (!changes_count)
 		return 0;
+	if (lost_count)
+		rbx_record_copies_lose(&named->record, lost_count);
 	rbx_named_change_to(named, &next);
 	err = all_accept(volume);
 	if (err)
@@ -176,17 +183,46 @@ static int take_in(struct rbx_volume *volume)
 	return all_accept(volume);
 }
 
-/* The servers were chosen by what was heard of first, and the record may be another one. */
-static int connected_check(struct rbx_volume *volume)
+/* Members that are not OUT, and were not connected. */
+static uint32_t missing_count(struct rbx_volume *volume)
 {
 	const struct rbx_wire_record *record = &volume->control.named->record;
 	uint32_t i, missing = rbx_record_in_count(record);
 
 	for (i = 0; i < volume->control.server_count; i++)
 		missing -= rbx_record_is_in(record, rbx_session_incarnation(session_at(volume, i)));
-	return missing ? rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
-				   record->name) :
-			 0;
+	return missing;
+}
+
+/* The servers were chosen by what was heard of first, and the record may be another one. */
+static int connected_check(struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume->control.named;
+
+	return rbx_named_may_lack(named, missing_count(volume)) ?
+		       0 :
+		       rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
+				 named->record.name);
+}
+
+/*
+ * The servers that are missing may still serve the former writer. It ends by itself half a lease
+ * after it has heard from enough of the others (client/keeper.h), and has not from us on. If it is
+ * stopped until then, those servers end its session a lease after they have heard of it.
+ */
+static int former_writer_wait(struct rbx_volume *volume)
+{
+	uint64_t lease_ns = 0, until_ns;
+	uint32_t i;
+
+	for (i = 0; i < volume->control.server_count; i++)
+		lease_ns = RBX_MAX(lease_ns, rbx_session_lease_ns(session_at(volume, i)));
+	until_ns = rbx_now_ns() + lease_ns + lease_ns / 2;
+	while (rbx_now_ns() < until_ns)
+		if (usleep(WAIT_US) && errno == EINTR)
+			return rbx_error(-EINTR, "interrupted while the former writer of volume %s may be there",
+					 volume->control.named->record.name);
+	return 0;
 }
 
 static int slabs_find(struct rbx_volume *volume)
@@ -218,14 +254,18 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 		err = connected_check(volume);
 	if (!err)
 		err = all_accept(volume);
+	if (!err && !is_even && missing_count(volume))
+		err = former_writer_wait(volume);
 	if (!err && named->has_two_names)
 		release(volume);
 	if (!err)
 		err = slabs_find(volume);
 	if (!err)
-		err = take_in(volume);
+		err = members_change(volume);
 	if (!err && !is_even)
 		rbx_upkeep_even_out(&volume->control.upkeep);
+	volume->control.upkeep.copies_least =
+		volume->control.keeper ? named->record.copies : 0;
 	return err;
 }
 

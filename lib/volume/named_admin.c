@@ -120,6 +120,7 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 	named->record.slab_bytes = slab_bytes;
 	named->record.keep_s = options->keep_s;
 	named->record.replicas = options->replicas;
+	named->record.copies = options->replicas;
 	named->record.flags = RBX_WIRE_EVEN;
 	rbx_named_make(named, id | 1, incarnations, crowd->count);
 	return 0;

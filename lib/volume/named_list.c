@@ -70,6 +70,7 @@ static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 	info->servers = record->members_count;
 	info->servers_out = record->members_count - rbx_record_in_count(record);
 	info->replicas = record->replicas;
+	info->copies = record->copies;
 	return 0;
 }
 

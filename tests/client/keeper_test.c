@@ -132,6 +132,18 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 	fail(); /* nothing is under way */
 }
 
+static void tell(struct rbx_upkeep *upkeep, enum rbx_news news, uint32_t count, uint32_t server,
+		 int err)
+{
+	(void)upkeep;
+	(void)news;
+	(void)count;
+	(void)server;
+	(void)err;
+}
+
+static const struct rbx_upkeep_ops upkeep_ops = { .tell = tell };
+
 static const struct rbx_flow_ops flow_ops = { .wake = wake, .end_later = end_later };
 
 struct world {
@@ -180,7 +192,7 @@ static struct world *make(uint32_t count)
 	w->control.servers = calloc(RBX_SERVERS_MAX, sizeof(*w->control.servers));
 	w->control.server_count = count;
 	rbx_flow_init(&w->control.flow, &flow_ops, &w->counters);
-	rbx_upkeep_init(&w->control.upkeep, &w->control.flow, NULL, 1000000000);
+	rbx_upkeep_init(&w->control.upkeep, &w->control.flow, &upkeep_ops, 1000000000);
 	for (i = 0; i < count; i++) {
 		w->control.servers[i].peer = (struct rbx_peer *)&servers[i];
 		w->control.upkeep.servers[i].incarnation = i + 1;
@@ -188,6 +200,8 @@ static struct world *make(uint32_t count)
 	rbx_flow_open(&w->control.flow, &shape, calloc(1, rbx_volume_map_size(&shape)), 1, count,
 		      calloc(1, rbx_flow_pool_size(&shape, 1)), 1);
 	record_choose(&w->named, count);
+	w->named.record.replicas = w->named.record.copies = 2;
+	w->control.upkeep.copies_least = 2;
 	rbx_keeper_init(&w->keeper, &w->control, &w->named);
 	return w;
 }
@@ -381,6 +395,98 @@ static void copy_that_may_be_the_last_is_not_put_out_yet(void **state)
 	end(w);
 }
 
+/* Each slab that was written has two. One server is lost. */
+static void record_says_how_many_copies_are_left(void **state)
+{
+	struct world *w = make(3);
+	uint32_t i;
+
+	(void)state;
+	has_slab(w, 0, 0);
+	has_slab(w, 1, 0);
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(servers[1].asked.copies, 1);
+	assert_int_equal(w->control.upkeep.copies_least, 2); /* nobody has accepted it */
+	for (i = 0; i < 2; i++) { /* the second one needs no vote of the server that is out */
+		answers(1, 0);
+		answers(2, 0);
+		(void)turn(w);
+		assert_int_equal(w->control.upkeep.copies_least, 1);
+	}
+	/* What the server had is not known yet, and then it lacks. */
+	assert_int_equal(servers[1].asks_count, 2);
+	(void)rbx_upkeep_servers_tend(&w->control.upkeep);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(servers[1].asks_count, 2);
+	end(w);
+}
+
+static void volume_that_is_whole_again_has_all_copies(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	w->named.record.copies = w->control.upkeep.copies_least = 1;
+	has_slab(w, 0, 0);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(servers[0].asks_count, 0);
+	has_slab(w, 1, 0);
+	(void)turn(w);
+	assert_int_equal(servers[0].asked.copies, 2);
+	assert_int_equal(w->control.upkeep.copies_least, 2); /* somebody may have accepted it */
+	answers(0, 0);
+	assert_int_equal(turn(w), UINT64_MAX);
+	end(w);
+}
+
+/* Too few servers have lent for a first write. */
+static void record_allows_fewer_copies(void **state)
+{
+	struct world *w = make(3);
+	struct rbx_borrowing *borrowing = &w->control.upkeep.borrowings[0];
+
+	(void)state;
+	has_slab(w, 0, 0);
+	has_slab(w, 1, 0);
+	has_slab(w, 0, 1); /* stands for what was lent */
+	borrowing->slab = rbx_slab_at(&w->control.flow.map->shape, 1);
+	borrowing->is_short = true;
+	w->control.upkeep.borrowings_count = 1;
+	(void)turn(w);
+	assert_int_equal(servers[1].asked.copies, 1);
+	assert_int_equal(w->control.upkeep.copies_least, 2);
+	answers(0, 0);
+	answers(1, 0);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(w->control.upkeep.copies_least, 1);
+	end(w);
+}
+
+/* Those that are left cannot keep another client out. */
+static void writer_that_is_cut_off_sends_nothing_any_more(void **state)
+{
+	struct world *w = make(3);
+	uint32_t i;
+
+	(void)state;
+	w->control.servers[0].is_given_up = true;
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_false(w->control.servers[2].is_shunned);
+	w->control.servers[1].is_given_up = true;
+	assert_int_equal(turn(w), UINT64_MAX);
+	for (i = 0; i < 3; i++)
+		assert_true(w->control.servers[i].is_shunned && has_failed(w, i));
+	assert_int_equal(w->control.upkeep.copies_least, 0);
+	end(w);
+
+	w = make(2); /* the other one alone lets nobody in */
+	w->control.servers[0].is_given_up = true;
+	(void)turn(w);
+	assert_false(w->control.servers[1].is_shunned);
+	end(w);
+}
+
 static void last_voter_is_not_put_out(void **state)
 {
 	struct world *w = make(1);
@@ -434,6 +540,10 @@ int main(void)
 		cmocka_unit_test(another_client_has_the_volume_all_fails),
 		cmocka_unit_test(last_copy_is_not_put_out),
 		cmocka_unit_test(copy_that_may_be_the_last_is_not_put_out_yet),
+		cmocka_unit_test(record_says_how_many_copies_are_left),
+		cmocka_unit_test(volume_that_is_whole_again_has_all_copies),
+		cmocka_unit_test(record_allows_fewer_copies),
+		cmocka_unit_test(writer_that_is_cut_off_sends_nothing_any_more),
 		cmocka_unit_test(last_voter_is_not_put_out),
 		cmocka_unit_test(volume_that_is_closed_well_is_even),
 	};

@@ -356,6 +356,36 @@ static void slab_at_a_suspect_alone_is_not_begun(void **state)
 	host_free(host);
 }
 
+/* The record says that each slab which was written has two replicas. */
+static void first_write_needs_as_many_replicas_as_the_record_says(void **state)
+{
+	struct host *host = make(2, 2);
+
+	(void)state;
+	host->upkeep.copies_least = 2;
+	host->servers[1].refuse = -ENOSPC;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_labelled_count(host, 0), 1);
+	assert_int_equal(host_ended(host, 0), 0);
+	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 1);
+	host->upkeep.copies_least = 1;
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 0);
+	assert_int_equal(host_census(host).last, 1);
+	/* The volume is closed before another record is accepted. */
+	host->upkeep.copies_least = 2;
+	first_write(host, 1);
+	rounds(host);
+	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 1);
+	rbx_upkeep_closes(&host->upkeep);
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 0);
+	host_free(host);
+}
+
 /* ---- What is found, and what is needed ---------------------------------------------- */
 
 static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
@@ -415,6 +445,7 @@ int main(void)
 		cmocka_unit_test(all_that_waits_ends_in_an_error_at_the_end),
 		cmocka_unit_test(fault_of_this_machine_waits_for_nothing),
 		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
+		cmocka_unit_test(first_write_needs_as_many_replicas_as_the_record_says),
 		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
 		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
 		cmocka_unit_test(slab_without_a_source_borrows_nothing),
